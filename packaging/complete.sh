@@ -6,7 +6,7 @@ ending=${2:-}
 missing=
 for name in "mcp-jail$ending" "mcp-jail-cli$ending" "mcp-jail-tls$ending" LICENSE THIRD_PARTY_LICENSES README.md \
 	packaging/man/mcp-jail.1 packaging/man/mcp-jail-wrap.1 packaging/completions/mcp-jail.bash \
-	packaging/completions/_mcp-jail packaging/completions/mcp-jail.fish; do
+	packaging/completions/_mcp-jail packaging/completions/mcp-jail.fish docs/mcp-jail.schema.json; do
 	if [ ! -s "$1/$name" ]; then
 		missing="$missing $name"
 	fi

@@ -56,7 +56,7 @@ class McpJail < Formula
   end
 
   test do
-    assert_match version.to_s, shell_output("#{bin}/mcp-jail version")
+    assert_match version.to_s, shell_output("#{bin}/mcp-jail --version")
   end
 end
 FORMULA

@@ -10,34 +10,22 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// logger returns the log that the flags ask for, and a function that closes it. The log goes to
-// standard error or to the file of --log-file: standard output belongs to MCP.
-func logger(c terminal.Console, r *cmdline.RunFlags) (log zerolog.Logger, done func(), err error) {
-	done = func() {}
-	if r.LogLevel == "" && r.LogFile != "" {
-		r.LogLevel = "info"
+// logger returns the log that --log-file asks for, and a function that closes it.
+func logger(file string) (log zerolog.Logger, done func(), err error) {
+	if file == "" {
+		return zerolog.Nop(), func() {}, nil
 	}
-	level, err := zerolog.ParseLevel(r.LogLevel)
-	if r.LogLevel == "" || r.LogLevel == "off" || err != nil {
-		return zerolog.Nop(), done, nil
+	f, err := openLog(file)
+	if err != nil {
+		return zerolog.Nop(), nil, exit.Advise(false, fmt.Errorf("--log-file: %w", session.WithoutOperation(err)), "name a file that you can write, or leave --log-file out")
 	}
 	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000Z07:00" // RFC 3339 with milliseconds: the default drops them
-	var to io.Writer = zerolog.ConsoleWriter{Out: c.ErrWriter(), NoColor: !c.ErrTTY, TimeFormat: "15:04:05.000"}
-	if r.LogFile != "" {
-		f, err := openLog(r.LogFile)
-		if err != nil {
-			return zerolog.Nop(), done, exit.Advise(false, fmt.Errorf("--log-file: %w", session.WithoutOperation(err)), "name a file that you can write, or leave --log-file out")
-		}
-		to, done = f, func() { f.Close() }
-	}
-	return zerolog.New(to).Level(level).With().Timestamp().Logger(), done, nil
+	return zerolog.New(f).Level(zerolog.DebugLevel).With().Timestamp().Logger(), func() { f.Close() }, nil
 }
 
 // openLog opens a log file. A server may be able to write to its directory, so openLog

@@ -38,7 +38,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 	if err != nil {
 		return confine.Exit{Code: session.Misuse(c, args, server, err)}
 	}
-	log, closeLog, err := logger(c, flags)
+	log, closeLog, err := logger(flags.LogFile)
 	if err != nil {
 		return refuse(c, nil, flags.Server, err)
 	}

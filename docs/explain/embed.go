@@ -1,5 +1,5 @@
 // Package explain has the pages about failures: for each kind of failure what a user sees,
-// what it means, what to do, and when not to do it. `mcp-jail explain NAME` prints one, and
+// what it means, what to do, and when not to do it. `mcp-jail help NAME` prints one, and
 // every diagnosis names one (diagnostics.Page).
 //
 // A page is NAME.md in this directory. Its first line is "# NAME: a title". Its first block

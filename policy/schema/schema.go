@@ -3,8 +3,8 @@
 // and accepted words are those of the decoder. This package adds only what a person reads:
 // descriptions and defaults.
 //
-// docs/mcp-jail.schema.json is that text; a test compares them. The schema is of
-// draft 7, which the editors' extensions for TOML read.
+// docs/mcp-jail.schema.json is that text, which releases have: a test writes it (-update) and
+// compares. No program has this package. The schema is of draft 7, which the editors' extensions for TOML read.
 //
 // # Limits
 //

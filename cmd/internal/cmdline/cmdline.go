@@ -36,9 +36,11 @@ func Split(args []string) ([]string, Server) {
 	return args[:i], Server{args[i+1:], true}
 }
 
-// Commands returns the names of all commands: the first word after mcp-jail.
+// Commands returns the names of all commands, the first word after mcp-jail, in the order of the help.
 func Commands() []string {
-	return []string{"run", "wrap", "unwrap", "status", "grant", "call", "learn", "install", "check", "plan", "preset", "list", "rm", "doctor", "why", "explain", "changes", "undo", "trust", "untrust", "version", "completion", "schema", "help"}
+	return []string{"wrap", "status", "why", "grant", "call", "undo", "unwrap", "doctor",
+		"run", "plan", "check", "learn", "install", "trust", "preset", "help",
+		"list", "rm", "changes", "untrust"}
 }
 
 // IsHelp reports whether an argument asks for help.
@@ -82,13 +84,13 @@ func IsInPath(word string) bool {
 func MissingDashes(args []string, server Server) string {
 	switch {
 	case server.Given && len(args) == 0:
-		return "the subcommand is missing; type  " + show.Typed("mcp-jail run --", server.Argv...)
+		return "the command is missing. Type  " + show.Typed("mcp-jail run --", server.Argv...)
 	case len(args) == 0, server.Given && isCommand(args[0]):
 		return ""
 	case server.Given: // "--" was one of the server's own arguments
 		args = slices.Concat(args, []string{"--"}, server.Argv)
 	}
-	if slices.Contains([]string{"install"}, args[0]) {
+	if args[0] == "install" {
 		return dashesBeforeLauncher(args)
 	}
 	if args[0] != "run" && args[0] != "plan" {
@@ -96,7 +98,7 @@ func MissingDashes(args []string, server Server) string {
 		if strings.HasPrefix(args[0], "-") || isCommand(args[0]) || slices.ContainsFunc(Commands(), misspelt) {
 			return ""
 		}
-		return fmt.Sprintf("%s is not a subcommand of mcp-jail; to start it as a server, type  %s", show.Line(args[0]), show.Typed("mcp-jail run --", args...))
+		return fmt.Sprintf("%s is no command of mcp-jail. To start it as a server, type  %s", show.Line(args[0]), show.Typed("mcp-jail run --", args...))
 	}
 	for i := 1; i < len(args); i++ {
 		switch a := args[i]; {

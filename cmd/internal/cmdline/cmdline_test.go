@@ -19,7 +19,7 @@ func TestParseRun(t *testing.T) {
 		{args: []string{"-"}, want: RunFlags{Server: "-"}},
 		{args: []string{"--read", "a", "--read=b", "--name", "x"}, want: RunFlags{PolicyFlags: PolicyFlags{Read: []string{"a", "b"}, Name: "x"}}},
 		{args: []string{"--name=x", "--name=y"}, want: RunFlags{PolicyFlags: PolicyFlags{Name: "y"}}},
-		{args: []string{"github", "--waive", "fs", "--log-level", "off"}, want: RunFlags{ConfigFlags: ConfigFlags{Waive: []string{"fs"}}, LogLevel: "off", Server: "github"}},
+		{args: []string{"github", "--waive", "fs", "--log-file", "x"}, want: RunFlags{ConfigFlags: ConfigFlags{Waive: []string{"fs"}}, LogFile: "x", Server: "github"}},
 		{args: []string{"--env=A=B"}, want: RunFlags{PolicyFlags: PolicyFlags{Env: []string{"A=B"}}}},
 		{args: []string{"--name=-x"}, want: RunFlags{PolicyFlags: PolicyFlags{Name: "-x"}}},
 		{args: []string{"--read", "-"}, want: RunFlags{PolicyFlags: PolicyFlags{Read: []string{"-"}}}},
@@ -29,19 +29,18 @@ func TestParseRun(t *testing.T) {
 		{args: []string{"--read", "--write", "x"}, err: "expected argument for flag --read, but got option --write"},
 		{args: []string{"--read", ""}, err: "--read has an empty value"},
 		{args: []string{"--read="}, err: "--read has an empty value"},
-		{args: []string{"--log-level=loud"}, err: `--log-level must be one of trace, debug, info, warn, error, off but got "loud"`},
-		{args: []string{"--reed=x"}, err: `unknown flag --reed, did you mean "--read"?`},
-		{args: []string{"-read", "x"}, err: `unknown flag -read, did you mean "--read"?`},
-		{args: []string{"-r"}, err: "unknown flag -r"},
-		{args: []string{"--probe"}, err: "unknown flag --probe"},
-		{args: []string{"--read /a"}, err: `unknown flag "--read /a": this is one word with a space in it; give the flag and its value as two words, or as --read=VALUE`},
-		{args: []string{"--env A=b"}, err: `unknown flag "--env A": this is one word`},
-		{args: []string{"--reed /a"}, err: `unknown flag --reed /a`},
-		{args: []string{"--allow-net", "x"}, err: `unknown flag --allow-net, did you mean "--net"?`},
-		{args: []string{"--readonly", "x"}, err: `unknown flag --readonly, did you mean "--read"?`},
-		{args: []string{"-v", "/a:/a"}, err: `unknown flag -v, did you mean "--read" or "--write"?`},
-		{args: []string{"-e", "A"}, err: `unknown flag -e, did you mean "--env"?`},
-		{args: []string{"--cwd=/a"}, err: `unknown flag --cwd, did you mean "--workspace"?`},
+		{args: []string{"--reed=x"}, err: `there is no option --reed. Did you mean --read?`},
+		{args: []string{"-read", "x"}, err: `there is no option -read. Did you mean --read?`},
+		{args: []string{"-r"}, err: "there is no option -r"},
+		{args: []string{"--probe"}, err: "there is no option --probe"},
+		{args: []string{"--read /a"}, err: `there is no option "--read /a": this is one word with a space in it. Write the option and its value as two words, or as --read=VALUE`},
+		{args: []string{"--env A=b"}, err: `there is no option "--env A": this is one word`},
+		{args: []string{"--reed /a"}, err: `there is no option --reed /a`},
+		{args: []string{"--allow-net", "x"}, err: `there is no option --allow-net. Did you mean --net?`},
+		{args: []string{"--readonly", "x"}, err: `there is no option --readonly. Did you mean --read?`},
+		{args: []string{"-v", "/a:/a"}, err: `there is no option -v. Did you mean --read or --write?`},
+		{args: []string{"-e", "A"}, err: `there is no option -e. Did you mean --env?`},
+		{args: []string{"--cwd=/a"}, err: `there is no option --cwd. Did you mean --workspace?`},
 	} {
 		got, err := ParseRun(append([]string{"run"}, c.args...))
 		switch {
@@ -59,7 +58,7 @@ func TestParseRun(t *testing.T) {
 // only meant where the command has that flag.
 func TestUnknownFlagWithoutGuess(t *testing.T) {
 	for typed, names := range map[string][]string{"-q": {"env", "net"}, "-v": {"env", "read"}, "--allow-net": {"client"}, "--x y": {"env"}} {
-		if got, want := UnknownFlag(typed, names).Error(), "unknown flag "+typed; got != want {
+		if got, want := UnknownFlag(typed, names).Error(), "there is no option "+typed; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

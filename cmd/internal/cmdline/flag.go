@@ -15,6 +15,7 @@ type Flag struct {
 	Value string // stands for the value in help texts, such as PATH
 	Usage string
 	Words []string // the values that are accepted; nil for all
+	Rule  bool     // it says what a server may use
 
 	One  *string
 	Many *[]string
@@ -102,16 +103,19 @@ func CheckArgument(arg string) error {
 // UnknownFlag returns the error about a flag, as typed, that is none of names.
 func UnknownFlag(typed string, names []string) error {
 	if flag, _, two := strings.Cut(typed, " "); two && slices.Contains(names, strings.TrimLeft(flag, "-")) {
-		return fmt.Errorf("unknown flag %q: this is one word with a space in it; give the flag and its value as two words, or as --%s=VALUE", typed, strings.TrimLeft(flag, "-"))
+		return fmt.Errorf("there is no option %q: this is one word with a space in it. Write the option and its value as two words, or as --%s=VALUE", typed, strings.TrimLeft(flag, "-"))
 	}
 	word := strings.TrimLeft(typed, "-")
-	if meant := elsewhere(word, names); meant != "" {
-		return fmt.Errorf("unknown flag %s, did you mean %s?", typed, meant)
+	meant := elsewhere(word, names)
+	if meant == "" && len(word) > 2 { // too many names differ from a shorter one in two letters
+		if near := config.Suggest(word, names); near != "" {
+			meant = "--" + near
+		}
 	}
-	if len(word) < 3 { // too many names differ from it in two letters
-		return fmt.Errorf("unknown flag %s", typed)
+	if meant == "" {
+		return fmt.Errorf("there is no option %s", typed)
 	}
-	return fmt.Errorf("unknown flag %s%s", typed, didYouMean("--", word, names))
+	return fmt.Errorf("there is no option %s. Did you mean %s?", typed, meant)
 }
 
 // otherNames are what other sandboxes and containers call a flag of mcp-jail.
@@ -133,7 +137,7 @@ var otherNames = []struct{ flags, words []string }{
 func elsewhere(word string, names []string) string {
 	for _, o := range otherNames {
 		if slices.Contains(o.words, word) && !slices.ContainsFunc(o.flags, func(name string) bool { return !slices.Contains(names, name) }) {
-			return `"--` + strings.Join(o.flags, `" or "--`) + `"`
+			return "--" + strings.Join(o.flags, " or --")
 		}
 	}
 	return ""
@@ -144,12 +148,9 @@ func UnknownCommand(word string) error {
 	if strings.HasPrefix(word, "-") {
 		return UnknownFlag(word, []string{"help", "version"})
 	}
-	return fmt.Errorf("unexpected argument %s%s", word, didYouMean("", word, Commands()))
-}
-
-func didYouMean(dashes, word string, names []string) string {
-	if near := config.Suggest(word, names); near != "" {
-		return fmt.Sprintf(", did you mean %q?", dashes+near)
+	near := config.Suggest(word, append(Commands(), "--version"))
+	if near == "" {
+		return fmt.Errorf("there is no command %q. To see all of them:\n  mcp-jail --help", word)
 	}
-	return ""
+	return fmt.Errorf("there is no command %q. Did you mean:\n  mcp-jail %s", word, near)
 }

@@ -19,21 +19,21 @@ type PolicyFlags struct {
 // Flags returns the flags, which set the fields of f.
 func (f *PolicyFlags) Flags() []Flag {
 	return []Flag{
-		{Name: "workspace", Value: "DIR", One: &f.Workspace, Usage: "The directory that relative paths start from and that the default policy grants. Default: the working directory."},
-		{Name: "preset", Value: "NAME", One: &f.Preset, Usage: "Grant what a well-known server needs, such as github: see mcp-jail preset. The flags below add to it."},
-		{Name: "read", Value: "PATH", Many: &f.Read, Usage: "Grant reading a file or directory. Repeatable. What lies below your home directory is also at its place in the server's HOME. Beside a command after --, any of --read, --write, --execute and --net replaces the default policy."},
-		{Name: "write", Value: "PATH", Many: &f.Write, Usage: "Grant reading and writing. Repeatable."},
-		{Name: "deny", Value: "PATH", Many: &f.Deny, Usage: "Refuse everything at a path and below, whatever else is granted there. Repeatable."},
-		{Name: "execute", Value: "PATH", Many: &f.Execute, Usage: "Grant reading and executing a program, or the programs in a directory. Repeatable; add --write to let the server change it."},
-		{Name: "net", Value: "HOST[:PORT]", Many: &f.Net, Usage: "Grant connections to a host. Repeatable."},
-		{Name: "inbound", Value: "PORT", Many: &f.Inbound, Usage: "Let programs of this machine reach a port of the server at 127.0.0.1, as the browser does after a login. Repeatable; keeps the default policy."},
-		{Name: "env", Value: "NAME", Many: &f.Env, Usage: "Pass an environment variable (NAME or PREFIX*) to the server. Repeatable; keeps the default policy."},
-		{Name: "limit", Value: "KEY=NUMBER", Many: &f.Limit, Usage: "Set a limit, such as memory_mb=8192. Repeatable; keeps the default policy."},
-		{Name: "home", Value: "real", One: &f.Home, Usage: "private (default): the server gets its own HOME, with links to what rules grant below yours; real: the variable HOME names yours, and grants nothing."},
-		{Name: "gpu", Value: "true", One: &f.GPU, Words: []string{"true", "false"}, Usage: "Grant the device nodes of this machine's GPUs, and the files that their drivers need. Default: false; keeps the default policy."},
-		{Name: "startup-timeout", Value: "SECS", One: &f.Startup, Usage: "How many seconds the first response of the server may take. Default: 60; 0 waits for ever."},
-		{Name: "id", Value: "ID", One: &f.ID, Usage: "The id that mcp-jail wrap has given to the server: its policy is in a file of its own."},
-		{Name: "name", Value: "NAME", One: &f.Name, Usage: "What messages and mcp-jail why call the server; it decides nothing. Default: derived from the command."},
+		{Name: "read", Value: "PATH", Many: &f.Read, Rule: true, Usage: "* Read a file or folder"},
+		{Name: "write", Value: "PATH", Many: &f.Write, Rule: true, Usage: "* Read and change a file or folder"},
+		{Name: "execute", Value: "PATH", Many: &f.Execute, Rule: true, Usage: "* Read and run a program, or those of a folder"},
+		{Name: "deny", Value: "PATH", Many: &f.Deny, Rule: true, Usage: "* Block a path and all below, whatever else is allowed"},
+		{Name: "net", Value: "HOST[:PORT]", Many: &f.Net, Rule: true, Usage: "* Connect to a host"},
+		{Name: "inbound", Value: "PORT", Many: &f.Inbound, Rule: true, Usage: "* Be reached on this port, by programs of this machine"},
+		{Name: "env", Value: "NAME", Many: &f.Env, Rule: true, Usage: "* Get an environment variable: NAME or PREFIX*"},
+		{Name: "limit", Value: "KEY=NUMBER", Many: &f.Limit, Rule: true, Usage: "* Set a limit, such as memory_mb=8192"},
+		{Name: "home", Value: "real", One: &f.Home, Rule: true, Usage: "See the name of your home folder. It allows no files"},
+		{Name: "gpu", Value: "true", One: &f.GPU, Rule: true, Words: []string{"true", "false"}, Usage: "Use the GPUs of this machine"},
+		{Name: "startup-timeout", Value: "SECS", One: &f.Startup, Rule: true, Usage: "Wait so long for the first answer; 0: for ever"},
+		{Name: "preset", Value: "NAME", One: &f.Preset, Rule: true, Usage: "What a well-known server needs: mcp-jail preset"},
+		{Name: "workspace", Value: "DIR", One: &f.Workspace, Rule: true, Usage: "The project folder. Default: where the server starts"},
+		{Name: "id", Value: "ID", One: &f.ID, Usage: "The server's id, which mcp-jail wrap has given to it"},
+		{Name: "name", Value: "NAME", One: &f.Name, Usage: "What messages and mcp-jail why call the server"},
 	}
 }
 
@@ -78,19 +78,12 @@ type ConfigFlags struct {
 // Flags returns the flags, which set the fields of f.
 func (f *ConfigFlags) Flags() []Flag {
 	return []Flag{
-		{Name: "config", Value: "FILE", Many: &f.Config, Usage: "Read only this configuration file. Repeatable; later files override earlier ones."},
-		{Name: "waive", Value: "AXIS", Many: &f.Waive, Usage: "Start even if this axis (" + strings.Join(axes(), ", ") + ") cannot be enforced, or what this system (macos, windows) never can. Repeatable; every start warns of it."},
+		{Name: "config", Value: "FILE", Many: &f.Config, Usage: "Read only this configuration file. Later ones win"},
+		{Name: "waive", Value: "AXIS", Many: &f.Waive, Usage: "Start also in a weaker jail: mcp-jail help gap"},
 	}
 }
 
-func axes() (names []string) {
-	for _, a := range policy.Axes() {
-		names = append(names, string(a))
-	}
-	return names
-}
-
-// Waivers returns the words that --waive and --accept-gaps take.
+// Waivers returns the words that --waive takes.
 func Waivers() (words []string) {
 	for _, a := range policy.Waivers() {
 		words = append(words, string(a))
@@ -115,14 +108,13 @@ func ParseWaivers(flag string, words []string) (waivers []policy.Axis, err error
 type RunFlags struct {
 	ConfigFlags
 	PolicyFlags
-	LogLevel, LogFile string
-	Server            string
+	LogFile string
+	Server  string
 }
 
 // Flags returns the flags, which set the fields of f.
 func (f *RunFlags) Flags() []Flag {
 	return slices.Concat(f.ConfigFlags.Flags(), f.PolicyFlags.Flags(), []Flag{
-		{Name: "log-level", Value: "LEVEL", One: &f.LogLevel, Words: []string{"trace", "debug", "info", "warn", "error", "off"}, Usage: "Write a log about mcp-jail itself: trace, debug, info, warn, error or off (default)."},
-		{Name: "log-file", Value: "FILE", One: &f.LogFile, Usage: "Append the log to a file instead of standard error. The default level is then info."},
+		{Name: "log-file", Value: "FILE", One: &f.LogFile, Usage: "Append a log about mcp-jail itself to this file"},
 	})
 }

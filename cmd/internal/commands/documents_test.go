@@ -139,14 +139,14 @@ func parseCommand(line string) error {
 		return err
 	}
 	root := commandTree(typed)
-	cmd, err := find(root, args[0])
+	cmd, args, err := root.Find(args)
 	if err != nil {
 		return err
 	}
-	if err := cli.CheckWords(cmd.Flags(), args[1:]); err != nil {
+	if err := cli.CheckWords(cmd.Flags(), args); err != nil {
 		return err
 	}
-	return parseArguments(cmd, server, args[1:])
+	return parseArguments(cmd, server, args)
 }
 
 // parseArguments compares the flags and the number of words with those of a command. The text

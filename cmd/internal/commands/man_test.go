@@ -22,7 +22,7 @@ func TestManPages(t *testing.T) {
 	root.DisableAutoGenTag = true
 	pages := []*cobra.Command{root}
 	for _, cmd := range root.Commands() {
-		if cmd.Name() != "help" {
+		if cmd.Name() != "help" && !cmd.Hidden {
 			pages = append(pages, cmd)
 		}
 	}

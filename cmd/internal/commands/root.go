@@ -2,9 +2,8 @@
 // mcp-jail itself serves. It is the whole of mcp-jail-cli: see [Program].
 //
 // The first word after mcp-jail is the command. The words after "--" are the command of a
-// server, and are not parsed as flags. This package reads that line, and has the commands about
-// the program itself: version, completion, explain and help. The packages below it have the others, by
-// subject, and do not import this one:
+// server, and are not parsed as flags. This package reads that line, and has help. The packages below it
+// have the other commands, by subject, and do not import this one:
 //
 //   - wrapcmd: wrap, unwrap and status. wrap and unwrap write the files of clients, with copies
 //     and records of them.
@@ -15,7 +14,7 @@
 //   - doctorcmd: doctor, which builds jails.
 //   - callcmd: call, which starts a server.
 //   - undocmd: changes and undo. undo writes the user's files, and the journal of the server.
-//   - configcmd: preset, trust, untrust and schema. trust and untrust write the trust store.
+//   - configcmd: preset and trust, which writes the trust store.
 //
 // Each command has a file of its name, with a struct of its flags, a function that returns its
 // cobra.Command, and usually a method Run. Package cli has what all of them share, and package
@@ -83,13 +82,12 @@ func dispatch(all []string, c terminal.Console) int {
 		return complete(all, c)
 	}
 	args, server := cmdline.Split(all)
-	switch { // common first attempts
-	case len(args) == 0 && !server.Given, len(args) == 1 && args[0] == "help":
-		args = []string{"--help"}
-	case len(args) == 2 && args[0] == "help":
-		args = []string{args[1], "--help"}
-	case len(args) > 0 && args[0] == "--version":
-		args = append([]string{"version"}, args[1:]...)
+	switch {
+	case len(args) == 0 && !server.Given:
+		args = []string{"help"}
+	case len(args) == 1 && args[0] == "--version":
+		printVersion(c)
+		return exit.OK
 	}
 	line := &cli.CommandLine{Console: c, Server: server}
 	root := commandTree(line)
@@ -138,8 +136,7 @@ func find(root *cobra.Command, name string) (*cobra.Command, error) {
 func commandTree(line *cli.CommandLine) *cobra.Command {
 	root := &cobra.Command{
 		Use:           programs.Main + " COMMAND [ARG...]",
-		Short:         "Run stdio MCP servers in a kernel-enforced jail.",
-		Long:          programDescription,
+		Short:         "Start MCP servers in a jail that the kernel enforces",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 
@@ -148,18 +145,18 @@ func commandTree(line *cli.CommandLine) *cobra.Command {
 	root.SetOut(line.Console.Writer())
 	root.SetErr(line.Console.ErrWriter())
 	root.SetFlagErrorFunc(cli.FlagError)
-	root.CompletionOptions.DisableDefaultCmd = true // complete.go has one
+	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		line.Console.Printf("%s", cli.HelpText(cmd, line.Console.Width()))
 	})
-	help := &cobra.Command{Use: "help [COMMAND]", Short: "Show the help of a command."}
-	help.ValidArgsFunction = cli.ProposeOne(cmdline.Commands())
+	help := helpCommand(line)
 	root.SetHelpCommand(help)
 	root.Flags().SortFlags = false
-	root.Flags().BoolP("help", "h", false, "Show this help.")
-	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), wrapcmd.Status(line), grantcmd.Grant(line), callcmd.Call(line), learncmd.Learn(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), doctorcmd.Doctor(line), inspect.Why(line), explainCommand(line), undocmd.Changes(line), undocmd.Undo(line), pkgcmd.Install(line), pkgcmd.List(line), pkgcmd.Rm(line), configcmd.Trust(line), configcmd.Untrust(line), versionCommand(line), completionCommand(line), configcmd.Schema(line), help} {
+	root.Flags().BoolP("help", "h", false, "List the commands")
+	root.Flags().Bool("version", false, "Print the version and what this kernel offers")
+	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), wrapcmd.Status(line), grantcmd.Grant(line), callcmd.Call(line), learncmd.Learn(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), doctorcmd.Doctor(line), inspect.Why(line), undocmd.Changes(line), undocmd.Undo(line), pkgcmd.Install(line), pkgcmd.List(line), pkgcmd.Rm(line), configcmd.Trust(line), configcmd.Untrust(line), help} {
 		cmd.DisableFlagsInUseLine = true
-		cmd.Flags().BoolP("help", "h", false, "Show this help.")
+		cmd.Flags().BoolP("help", "h", false, "List the options")
 		// Without a function, the library would have the shell propose files.
 		if cmd.ValidArgsFunction == nil && !strings.Contains(cmd.Use, "FILE") {
 			cmd.ValidArgsFunction = cobra.NoFileCompletions
@@ -169,9 +166,11 @@ func commandTree(line *cli.CommandLine) *cobra.Command {
 		}
 		root.AddCommand(cmd)
 	}
+	root.InitDefaultCompletionCmd("completion")
 	return root
 }
 
+// help prints the options of the command that args name.
 func help(line *cli.CommandLine, root *cobra.Command, args []string) int {
 	i := slices.IndexFunc(args, func(a string) bool { return !cmdline.IsHelp(a) })
 	if i < 0 {
@@ -182,42 +181,20 @@ func help(line *cli.CommandLine, root *cobra.Command, args []string) int {
 	if err != nil {
 		return session.Misuse(line.Console, args[i:], cmdline.Server{}, err)
 	}
-	line.Console.Printf("%s", cli.HelpText(cmd, line.Console.Width()))
+	line.Console.Printf("%s", cli.OptionsText(cmd, line.Console.Width()))
 	return exit.OK
 }
-
-func programHelp(root *cobra.Command, width int) string {
-	var rows [][2]string
-	for _, name := range cmdline.Commands() {
-		if cmd, err := find(root, name); err == nil {
-			rows = append(rows, [2]string{"  " + name, cmd.Short})
-		}
-	}
-	return "Usage: mcp-jail <command>\n\n" + cli.Reflow(programDescription, width) + "\n" +
-		cli.Table("Flags", cli.FlagRows(root), width) + cli.Table("Commands", rows, width) +
-		"\n" + cli.Reflow("Run `mcp-jail <command> --help` for more information on a command.", width) + "\n"
-}
-
-const programDescription = `Run stdio MCP servers in a kernel-enforced jail (Landlock, seccomp, namespaces).
-
-In a client's configuration, replace
-
-    "command": "npx", "args": ["-y", "PACKAGE"]
-
-by
-
-    "command": "mcp-jail", "args": ["run", "--", "npx", "-y", "PACKAGE"]`
 
 // run returns the command run for its help and for completion: mcp-jail itself runs it.
 func runCommand(line *cli.CommandLine) *cobra.Command {
 	f := &cmdline.RunFlags{}
-	cmd := line.Command("run [flags] [SERVER | -- COMMAND [ARG...]]",
-		"Start a server in its jail and relay MCP messages between the client and the server.", 1, true, nil)
-	cmd.Long = `SERVER is the name of a configured server. Without it, give a command after --.
-Without --preset, --read, --write, --execute or --net such a command gets the
-default policy: it may read and write the workspace and has no network. Standard
-output carries only MCP. mcp-jail ends as the server does, with its exit status
-or its signal.`
+	cmd := line.Command("run [options] [SERVER | -- COMMAND [ARG...]]", "Start a server in its jail (your clients do this for you)", 1, true, nil)
+	cmd.Long = `SERVER is the name of a configured server. Without it, give a command after --. It may
+then read and write the project folder and has no network, unless options or the
+server's own file say otherwise. The options that say it are in ` + "`mcp-jail help rules`" + `.
+
+Standard output has only MCP. mcp-jail ends as the server does, with its exit status or
+its signal.`
 	cmd.Example = `    mcp-jail run -- npx -y @modelcontextprotocol/server-memory
     mcp-jail run --preset github -- github-mcp-server stdio
     mcp-jail run --read ~/notes --env NOTES_TOKEN -- notes-server ~/notes

@@ -26,7 +26,7 @@ func TestUnwrapConfigured(t *testing.T) {
 		{"a relative command", `"n"`, `command = "./x"`, "", "", "left: it starts the server n of mcp-jail's configuration: its command is relative"},
 		{"a relative command without a dot", `"n"`, `command = "bin/x"`, "", "", "its command is relative"},
 		{"a relative command above", `"n"`, `command = "../x"`, "", "", "its command is relative"},
-		{"flags", `"--log-level", "info", "n"`, `command = "x"`, "", "", "its line has flags of mcp-jail; write its command by hand"},
+		{"flags", `"--log-file", "/dev/null", "n"`, `command = "x"`, "", "", "its line has flags of mcp-jail; write its command by hand"},
 		{"a secret", `"n"`, "command = \"x\"\narguments = [\"--api-key\", \"sk-0123456789abcdef\"]", "", `"sk-0123456789abcdef"`, `--api-key '***'`},
 		{"a file of a project", `"n"`, `command = "x"`, "project", "", "others may have written the entry"},
 		{"a workspace", `"n"`, "command = \"x\"\nworkspace = \"~/w\"", "", "", "relative to a workspace"},

@@ -120,7 +120,7 @@ func launchersOf(argv []string) (notes []string) {
 func noteOfSecrets(program string) string {
 	note := program + " runs in the jail, too, without its login, its files and its hosts: it will fail if it needs one of them. "
 	if words := launcher.SecretCommand(program); words != nil {
-		return note + "mcp-jail can ask for a secret outside of the jail, and send it to its host alone. In the rule of that host: secret = { env = \"NAME\", command = " + show.List(words) + " } (mcp-jail explain secret)"
+		return note + "mcp-jail can ask for a secret outside of the jail, and send it to its host alone. In the rule of that host: secret = { env = \"NAME\", command = " + show.List(words) + " } (mcp-jail help secret)"
 	}
 	return note + "Write the variables into the entry, or grant it the file that has them"
 }

@@ -128,11 +128,10 @@ func Misuse(c terminal.Console, args []string, server cmdline.Server, err error)
 		Refuse(c, nil, "", exit.UsageErrorf("%s", msg))
 		return exit.Usage
 	}
-	help := "mcp-jail --help  or  mcp-jail COMMAND --help"
 	if len(args) > 0 && slices.Contains(cmdline.Commands(), args[0]) {
-		help = "mcp-jail " + args[0] + " --help"
+		msg += "\nAll options of " + args[0] + ":\n  mcp-jail " + args[0] + " --help"
 	}
-	c.Errorf("%s\nRun  %s", msg, help)
+	c.Errorf("%s", msg)
 	return exit.Usage
 }
 

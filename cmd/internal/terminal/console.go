@@ -141,15 +141,12 @@ func (c Console) Ask(question, answers string) {
 	fmt.Fprint(c.err, Fold(show.Line(question)+" "+answers, textColumns(c.err))+" ") // show.Line has done what screen does
 }
 
-// Errorf prints an error to Err, folded. Its second and later lines are indented.
+// Errorf prints an error to Err, folded.
 func (c Console) Errorf(format string, args ...any) {
 	msg := ShortHome(show.Lines(strings.TrimRight(fmt.Sprintf(format, args...), "\n")), os.Getenv("HOME"))
 	for i, line := range strings.Split(msg, "\n") {
-		switch {
-		case i == 0:
+		if i == 0 {
 			line = paint(c.ErrTTY, Red, "error:") + " " + line
-		case !strings.HasPrefix(line, "  "):
-			line = "  " + line
 		}
 		fmt.Fprintln(c.err, Fold(line, textColumns(c.err)))
 	}

@@ -39,7 +39,7 @@ func TestAdvice(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	d.Words = nil
-	if got := d.resultText(); got != "\n[mcp-jail] c\nMore: mcp-jail explain fs-write" {
+	if got := d.resultText(); got != "\n[mcp-jail] c\nMore: mcp-jail help fs-write" {
 		t.Errorf("%q", got)
 	}
 }

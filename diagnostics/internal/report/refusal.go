@@ -85,7 +85,7 @@ func (d Diagnosis) advice(between string) (text string) {
 	case between == " ":
 		text += d.Explain.Reference()
 	default:
-		text += between + "More: mcp-jail explain " + show.Line(string(d.Explain))
+		text += between + "More: mcp-jail help " + show.Line(string(d.Explain))
 	}
 	return text
 }

@@ -34,7 +34,7 @@ func (d Diagnosis) lines() (lines []string) {
 	}
 	put(sentence(d.Fix))
 	if d.Explain != "" && d.Command() == "" {
-		put("More: mcp-jail explain " + string(d.Explain))
+		put("More: mcp-jail help " + string(d.Explain))
 	}
 	if said := d.LastError(); said != "" {
 		put("server said: " + show.Quote(said))

@@ -11,9 +11,9 @@ import (
 // TestTake tests that a message does not announce lines of the server that are not shown.
 func TestTake(t *testing.T) {
 	t.Setenv("COLUMNS", "1000")
-	const own = `server "s" writes lines that are not MCP messages; they are shown here instead (mcp-jail explain stdout):`
+	const own = `server "s" writes lines that are not MCP messages; they are shown here instead (mcp-jail help stdout):`
 	for verbose, want := range map[bool]string{
-		false: ownPrefix + `server "s" writes lines that are not MCP messages; --verbose shows them (mcp-jail explain stdout)` + "\n",
+		false: ownPrefix + `server "s" writes lines that are not MCP messages; --verbose shows them (mcp-jail help stdout)` + "\n",
 		true:  ownPrefix + own + "\n  | rubbish\n",
 	} {
 		file, err := os.Create(filepath.Join(t.TempDir(), "err"))

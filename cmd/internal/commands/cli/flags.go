@@ -30,6 +30,9 @@ func AddFlags(cmd *cobra.Command, flags ...cmdline.Flag) {
 // AddFlag adds a flag. Without words the shell proposes files.
 func AddFlag(cmd *cobra.Command, f cmdline.Flag, words cobra.CompletionFunc) {
 	cmd.Flags().Var(textFlag{f}, f.Name, f.Usage)
+	if f.Rule {
+		cmd.Flags().SetAnnotation(f.Name, ruleMark, nil) // never fails: the flag has just been added
+	}
 	if words != nil {
 		Propose(cmd, f.Name, words)
 	}
@@ -37,7 +40,7 @@ func AddFlag(cmd *cobra.Command, f cmdline.Flag, words cobra.CompletionFunc) {
 
 // FormatFlag returns the flag that selects text or JSON.
 func FormatFlag(format *string) cmdline.Flag {
-	return cmdline.Flag{Name: "format", Value: "json", One: format, Words: []string{"text", "json"}, Usage: "text (default) or json."}
+	return cmdline.Flag{Name: "format", Value: "json", One: format, Words: []string{"text", "json"}, Usage: "text (default) or json"}
 }
 
 // durationFlag is a flag whose value is a duration.

@@ -8,12 +8,19 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
-// HelpText returns the help of a command in lines of at most width characters. Examples stay whole:
-// users copy them.
+// OptionsText returns the answer to COMMAND --help: the usage, and a line for each option.
+func OptionsText(cmd *cobra.Command, width int) string {
+	rows := append(flagRows(cmd, false), [2]string{"  -h, --help", "This list. More: mcp-jail help " + cmd.Name()})
+	return hang("Usage: ", strings.Repeat(" ", 11), cmd.UseLine(), width) + Reflow(cmd.Short, width) + "\n" + Rows(rows, width)
+}
+
+// HelpText returns the whole help of a command in lines of at most width characters. Examples stay
+// whole: users copy them.
 func HelpText(cmd *cobra.Command, width int) string {
 	text := hang("Usage: ", strings.Repeat(" ", 11), cmd.UseLine(), width) + "\n" + Reflow(cmd.Short, width) + "\n"
 	if cmd.Long != "" {
@@ -22,22 +29,48 @@ func HelpText(cmd *cobra.Command, width int) string {
 	if cmd.Example != "" {
 		text += "\nExamples:\n" + cmd.Example + "\n"
 	}
-	return text + Table("Flags", FlagRows(cmd), width)
+	if rows := flagRows(cmd, false); len(rows) > 0 {
+		text += Table("Options", rows, width)
+	}
+	return text
 }
 
-// FlagRows returns a row for each flag of a command, --help first.
-func FlagRows(cmd *cobra.Command) (rows [][2]string) {
-	rows = [][2]string{{"  -h, --help", "Show this help."}}
+// RulesText returns the options about what a server may use, which run, plan and grant take.
+func RulesText(width int) string {
+	cmd := &cobra.Command{}
+	cmd.Flags().SortFlags = false
+	AddFlags(cmd, (&cmdline.PolicyFlags{}).Flags()...)
+	return Reflow("These options of `mcp-jail run`, `plan` and `grant` say what a server may use. Those with *\n"+
+		"may be given several times.", width) + "\n\n" + Rows(flagRows(cmd, true), width)
+}
+
+// ruleMark marks a flag that says what a server may use.
+const ruleMark = "rule"
+
+// flagRows returns a row for each flag of a command: those of rules, or the others. Flags that stand
+// together have one text, which the last of them has.
+func flagRows(cmd *cobra.Command, rules bool) (rows [][2]string) {
+	joined, hasRules := "", false
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if f.Name == "help" || f.Hidden {
+		_, rule := f.Annotations[ruleMark]
+		hasRules = hasRules || rule
+		if f.Name == "help" || f.Hidden || rule != rules {
 			return
 		}
-		name := "      --" + f.Name
+		name := "--" + f.Name
 		if f.NoOptDefVal == "" {
 			name += "=" + f.Value.Type()
 		}
-		rows = append(rows, [2]string{name, f.Usage})
+		if joined += name; f.Usage == "" {
+			joined += ", "
+			return
+		}
+		rows = append(rows, [2]string{"  " + joined, f.Usage})
+		joined = ""
 	})
+	if hasRules && !rules {
+		rows = append(rows, [2]string{"  --read=PATH, --net=HOST …", "What the server may use: mcp-jail help rules"})
+	}
 	return rows
 }
 
@@ -46,18 +79,31 @@ const leastText = 28
 
 // Table returns a heading with rows of two columns below it.
 func Table(heading string, rows [][2]string, width int) string {
+	return "\n" + heading + ":\n" + Rows(rows, width)
+}
+
+// mostLeft is the most characters of a first column. A longer one pushes only its own text aside.
+const mostLeft = 26
+
+// Rows returns rows of two columns.
+func Rows(rows [][2]string, width int) string {
 	left := 0
 	for _, r := range rows {
-		left = max(left, utf8.RuneCountInString(r[0])+2)
+		if n := utf8.RuneCountInString(r[0]) + 2; n <= mostLeft {
+			left = max(left, n)
+		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "\n%s:\n", heading)
 	for _, r := range rows {
 		if width-left < leastText {
 			b.WriteString(r[0] + "\n" + hang("", strings.Repeat(" ", 10), r[1], width))
-		} else {
-			b.WriteString(hang(fmt.Sprintf("%-*s", left, r[0]), strings.Repeat(" ", left), r[1], width))
+			continue
 		}
+		first := fmt.Sprintf("%-*s", left, r[0])
+		if utf8.RuneCountInString(r[0]) >= left {
+			first = r[0] + "  "
+		}
+		b.WriteString(hang(first, strings.Repeat(" ", left), r[1], width))
 	}
 	return b.String()
 }

@@ -1,0 +1,137 @@
+package commands
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/docs/explain"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+)
+
+func helpCommand(line *cli.CommandLine) *cobra.Command {
+	cmd := line.Command("help [COMMAND | TOPIC]", "Explain a command, or a topic such as fs-read", 1, false, nil)
+	cmd.RunE = func(_ *cobra.Command, args []string) error {
+		if len(args) > 1 {
+			return fmt.Errorf("unexpected argument %s", args[1])
+		}
+		line.Failed = explainTo(line.Console, cmd.Root(), cli.FirstOf(args))
+		return nil
+	}
+	cmd.Long = `A topic is what error messages name, such as fs-read. The code of an error, an exit
+status, the reason of a block and the key of a limit lead to their topics, too. The topic
+"topics" lists them all, and "rules" has the options about what a server may use. Nothing
+is downloaded.`
+	cmd.Example = `    mcp-jail help wrap
+    mcp-jail help topics
+    mcp-jail help fs-read
+    mcp-jail help -31001`
+	cmd.DisableFlagParsing = true // codes begin with a dash
+	cmd.ValidArgsFunction = proposeTopics
+	return cmd
+}
+
+// explainTo prints what the word after help names.
+func explainTo(c terminal.Console, root *cobra.Command, word string) error {
+	switch word {
+	case "":
+		c.Printf("%s", programHelp(root, c.Width()))
+		return nil
+	case "rules":
+		c.Printf("%s", cli.RulesText(c.Width()))
+		return nil
+	case "topics":
+		var rows [][2]string
+		for _, name := range explain.Names() {
+			page, _ := explain.Find(name)
+			rows = append(rows, [2]string{"  " + name, page.Title})
+		}
+		c.Printf("To read one of these, type `mcp-jail help` and its name.\n\n%s", cli.Rows(rows, c.Width()))
+		return nil
+	}
+	if cmd, err := find(root, word); err == nil {
+		c.Printf("%s", cli.HelpText(cmd, c.Width()))
+		return nil
+	}
+	page, ok := explain.Find(topic(word))
+	if !ok {
+		near := config.Suggest(word, append(explain.Names(), cmdline.Commands()...))
+		if near == "" {
+			near = "topics"
+		}
+		return exit.UsageErrorf("there is no command and no topic %q. Did you mean:\n  mcp-jail help %s", word, near)
+	}
+	c.PrintText(page.Text(c.Width(), func(s string) string { return c.Paint(terminal.Bold, s) }))
+	return nil
+}
+
+// topic returns the name of the page about a code, a status, a reason or a limit. It returns any
+// other name as it is.
+func topic(name string) string {
+	if code, err := strconv.Atoi(name); err == nil {
+		switch code {
+		case exit.Failure:
+			return string(diagnostics.PageServerEnded)
+		case exit.Usage:
+			return string(diagnostics.PageConfig)
+		case exit.Host:
+			return string(diagnostics.PageJail)
+		case -32600, -32603:
+			return string(diagnostics.PageMessage)
+		case -32601, -32602:
+			return string(diagnostics.PagePerCall)
+		}
+		if page := diagnostics.PageOfCode(diagnostics.Code(code)); page != "" {
+			return string(page)
+		}
+	}
+	switch policy.DenialReason(name) { // whose page is otherwise that of their axis
+	case policy.DeniedNotGranted:
+		return string(diagnostics.PageNetHost)
+	case policy.DeniedAbsent:
+		return string(diagnostics.PageFsWrite)
+	}
+	for _, page := range []diagnostics.Page{diagnostics.PageOfReason(policy.DenialReason(name)), diagnostics.PageOfLimit(name)} {
+		if page != "" {
+			return string(page)
+		}
+	}
+	return name
+}
+
+func proposeTopics(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, name := range explain.Names() {
+		page, _ := explain.Find(name)
+		names = append(names, cobra.CompletionWithDesc(name, page.Title))
+	}
+	return append(names, append(cmdline.Commands(), "rules", "topics")...), cobra.ShellCompDirectiveNoFileComp
+}
+
+// programHelp returns the help of mcp-jail itself: the commands of every day, and the others below
+// them.
+func programHelp(root *cobra.Command, width int) string {
+	var first, others [][2]string
+	for i, name := range cmdline.Commands() {
+		if cmd, err := find(root, name); err == nil && i < everyDay {
+			first = append(first, [2]string{"  " + name, cmd.Short})
+		} else if err == nil {
+			others = append(others, [2]string{"  " + name, cmd.Short})
+		}
+	}
+	return "mcp-jail starts MCP servers in a jail that the kernel enforces.\n\nUsage: mcp-jail COMMAND\n" +
+		cli.Table("Commands of every day", first, width) + cli.Table("Other commands", others, width) +
+		"\n" + cli.Reflow("For the options of a command, type `mcp-jail COMMAND --help`, and for all about it `mcp-jail help COMMAND`.", width) + "\n"
+}
+
+// everyDay is how many of the commands the help of mcp-jail shows first.
+const everyDay = 8
