@@ -35,6 +35,7 @@ func TestNames(t *testing.T) {
 }
 
 var (
+	code     = regexp.MustCompile("`[^`]*`")
 	headings = regexp.MustCompile("(?m)^## (.*)$")
 	links    = regexp.MustCompile(`\]\(([^)#]*)`)
 	fences   = regexp.MustCompile("(?s)```([a-z]*)\n(.*?)```\n")
@@ -139,7 +140,10 @@ func TestText(t *testing.T) {
 				t.Errorf("%s:\n%s", name, text)
 			}
 			for line := range strings.Lines(text) {
-				if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > width && strings.Contains(line, " ") && !strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "<") {
+				if line = strings.TrimSuffix(line, "\n"); strings.Count(line, "`")%2 != 0 && !strings.HasPrefix(line, "    ") {
+					t.Errorf("%s, width %d: a line breaks a command: %s", name, width, line)
+				}
+				if prose := code.ReplaceAllString(line, ""); utf8.RuneCountInString(line) > width && strings.Contains(strings.TrimSpace(prose), " ") && !strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "<") {
 					t.Errorf("%s, width %d: %s", name, width, line)
 				}
 			}

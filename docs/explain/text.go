@@ -49,6 +49,9 @@ func (p Page) Text(width int, bold func(string) string) string {
 	return b.String()
 }
 
+// word matches a word. A piece of code is one, since users copy it.
+var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?:[^\\s`]|`[^`]*`)+|`") })
+
 // wrap breaks text between words into lines of at most width characters. Lines of an item
 // after the first are indented.
 func wrap(text string, width int) string {
@@ -58,7 +61,7 @@ func wrap(text string, width int) string {
 	}
 	var b strings.Builder
 	line := ""
-	for i, word := range strings.Fields(text) {
+	for i, word := range word().FindAllString(text, -1) {
 		switch {
 		case i == 0:
 			line = word
