@@ -30,30 +30,3 @@ func items(t *testing.T, p Place, file string, src []byte) (out []Item) {
 	}
 	return out
 }
-
-// excerpt returns the lines of the entry that begins at a line, without their indentation.
-func excerpt(p Place, src string, line int) string {
-	lines := strings.Split(src, "\n")[line-1:]
-	indent := func(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
-	end := 1
-	switch p.Format {
-	case TOML:
-		for end < len(lines) && lines[end] != "" && lines[end][0] != '[' {
-			end++
-		}
-	case YAML:
-		for end < len(lines) && indent(lines[end]) > indent(lines[0]) {
-			end++
-		}
-	default:
-		depth := func(s string) int { return strings.Count(s, "{") - strings.Count(s, "}") }
-		for open := depth(lines[0]); open > 0 && end < len(lines); end++ {
-			open += depth(lines[end])
-		}
-	}
-	var out []string
-	for _, l := range lines[:end] {
-		out = append(out, l[min(indent(lines[0]), indent(l)):])
-	}
-	return strings.Join(out, "\n")
-}
