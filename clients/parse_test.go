@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients/edit"
