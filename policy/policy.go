@@ -13,12 +13,11 @@ type Policy struct {
 	Server string
 	Tool   string // "" for the whole server, or for the process that lists the tools of a stateless one
 
-	Command     string
-	Arguments   []string
-	Workspace   string // as written; "" is the client's working directory
-	ID          string // of a server with a file of its own; "" for others
-	StartIn     string // where the server starts: "" or StartInWorkspace, StartInHome, or a path
-	Description string
+	Command   string
+	Arguments []string
+	Workspace string // as written; "" is the client's working directory
+	ID        string // of a server with a file of its own; "" for others
+	StartIn   string // where the server starts: "" or StartInWorkspace, StartInHome, or a path
 
 	Stateful           bool
 	Warm               int
@@ -110,7 +109,6 @@ const (
 type Packages struct {
 	AutoInstall    bool   // run installs a missing package
 	InstallScripts bool   // scripts of packages run when they are installed, without a network
-	MCPName        string // what the package must call itself in the MCP registry; "" is any name
 	PinTools       string // what happens if the tools differ from the pinned ones: PinOff, PinWarn or PinEnforce
 	// Tree is the directory of an installed package, which its program reads and executes; "" if
 	// there is none. No file in Tree widens the server's grants.

@@ -49,8 +49,6 @@ type Server struct {
 	Leaks              string // "", "off", "warn" or "block"
 	LeakPatterns       *bool
 	GPU                *bool
-	Description        string
-	MCPName            string
 	Waive              []policy.Axis
 	Warm               *int
 	MaxConcurrentCalls *int
@@ -197,8 +195,6 @@ func (s *Server) overlay(l *Server) {
 	s.Workspace = cmp.Or(l.Workspace, s.Workspace)
 	s.Home = cmp.Or(l.Home, s.Home)
 	s.GPU = cmp.Or(l.GPU, s.GPU)
-	s.Description = cmp.Or(l.Description, s.Description)
-	s.MCPName = cmp.Or(l.MCPName, s.MCPName)
 	s.Where = cmp.Or(l.Where, s.Where)
 	s.Stateful = cmp.Or(l.Stateful, s.Stateful)
 	// Arguments belong to a command: appending a second list to the first

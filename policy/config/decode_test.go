@@ -30,7 +30,7 @@ advertise = true
 auto_install = false
 install_scripts = true
 pin_tools = "enforce"
-description = "free text"
+leak_patterns = true
 waive = ["limits", "ipc", "macos", "windows"]
 
 [[servers.github.access.fs]]
@@ -96,7 +96,7 @@ func TestDecodeEveryKey(t *testing.T) {
 	limits.NetOutMB, limits.Connections = 100, 32
 	want := &policy.Policy{
 		Server: "github", Command: "npx", Arguments: []string{"-y", "@modelcontextprotocol/server-github"},
-		Workspace: ".", Description: "free text", Stateful: true, MaxConcurrentCalls: 8, Startup: time.Minute, Roots: "off", Advertise: true, Packages: policy.Packages{InstallScripts: true, PinTools: policy.PinEnforce}, Leaks: policy.LeaksWarn,
+		Workspace: ".", Stateful: true, MaxConcurrentCalls: 8, Startup: time.Minute, Roots: "off", Advertise: true, Packages: policy.Packages{InstallScripts: true, PinTools: policy.PinEnforce}, Leaks: policy.LeaksWarn, LeakPatterns: true,
 		Fs:      []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: "mcp-jail.toml:21"}},
 		Net:     []policy.NetRule{{Host: "api.github.com", Scheme: "https", Methods: []string{"GET", "POST"}, Secrets: []policy.Secret{{Env: "GITHUB_TOKEN", Header: []string{"Authorization"}, Where: "mcp-jail.toml:30"}}, Allow: true, Where: "mcp-jail.toml:26"}},
 		Inbound: []policy.InboundRule{{Port: 3334, Where: "mcp-jail.toml:33"}},
@@ -108,7 +108,7 @@ func TestDecodeEveryKey(t *testing.T) {
 	if len(p.Others) != 2 || p.Others[0].Server != "notes" || p.Others[0].Tool != "" || p.Others[1].Tool != "search" {
 		t.Errorf("the other processes: %+v", p.Others)
 	}
-	if n := len(p.Settings); n != 14 || p.Settings[13].String() != "startup_timeout_secs = 60  mcp-jail.toml:11" {
+	if n := len(p.Settings); n != 15 || p.Settings[14].String() != "startup_timeout_secs = 60  mcp-jail.toml:11" {
 		t.Errorf("%d settings: %v", n, p.Settings)
 	}
 	p.Others, p.Settings = nil, nil
@@ -154,7 +154,7 @@ func TestDecodeProblems(t *testing.T) {
 		{"table not array", s + "[servers.s.access.fs]\npath = \".\"", `f:3: servers.s.access.fs must be an array of tables: write [[servers.s.access.fs]]`},
 		{"not utf-8", s + "# \xff", `f:3: is not valid UTF-8 (byte 0xff)`},
 		{"NUL", s + "#\x00", `f:3: contains a NUL byte`},
-		{"escaped NUL", s + `description = "\u0000"`, `f:3: servers.s.description: contains a NUL`},
+		{"escaped NUL", s + `workspace = "\u0000"`, `f:3: servers.s.workspace: contains a NUL`},
 		{"syntax", s + "x = ", `f:3: is not valid TOML`},
 		{"deep", s + "x = " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000), `nested more than 16 deep`},
 		{"deeper", s + "x = " + strings.Repeat("[", 300000), `f:3: is not valid TOML`},

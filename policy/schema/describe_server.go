@@ -4,21 +4,19 @@ import "github.com/mcp-jail/mcp-jail/policy"
 
 func serverEntries() map[string]entry {
 	return map[string]entry{
-		"preset":      {"The name of a preset, which grants what a well-known server needs. mcp-jail preset lists them.", nil},
-		"command":     {"The program: a name in PATH, ~/PATH, or a path. A relative path begins at the workspace.", nil},
-		"arguments":   {"The arguments of the program.", nil},
-		"id":          {"The id of the server, in the file that mcp-jail wrap has made for it.", nil},
-		"directory":   {"Where such a server starts: a path, or \"workspace\". Without it, a pinned package starts where its client does, and any other line in its HOME.", nil},
-		"workspace":   {"The directory that relative paths begin at, and that the default policy grants. Without it, the working directory.", nil},
-		"stateful":    {"true: one process serves the whole session. false: each call gets a process of its own, and each tool can have its own rules.", true},
-		"variables":   {"Exact names of environment variables to forward. They hold under any policy.", nil},
-		"home":        {"private: the server gets its own HOME, with links to what rules grant below yours. real: HOME names yours, and rules say what can be reached there.", "private"},
-		"gpu":         {"Grant the device nodes of this machine's NVIDIA, AMD and Intel GPUs, and the files that their drivers need. plan lists them.", false},
-		"description": {"A note for you. mcp-jail does not read it.", nil},
-		"mcp_name":    {"The name of the server in the MCP registry. install says if its package calls itself otherwise.", nil},
-		"waive":       {"Start even if these axes cannot be enforced, or what an operating system never can. Every start warns of it.", nil},
-		"access":      {"What the server may touch. Without this table, the default policy grants the workspace.", nil},
-		"tools":       {"Tables for single tools, by their names, of a server with stateful = false. \"*\" stands for all other tools.", nil},
+		"preset":    {"The name of a preset, which grants what a well-known server needs. mcp-jail preset lists them.", nil},
+		"command":   {"The program: a name in PATH, ~/PATH, or a path. A relative path begins at the workspace.", nil},
+		"arguments": {"The arguments of the program.", nil},
+		"id":        {"The id of the server, in the file that mcp-jail wrap has made for it.", nil},
+		"directory": {"Where such a server starts: a path, or \"workspace\". Without it, a pinned package starts where its client does, and any other line in its HOME.", nil},
+		"workspace": {"The directory that relative paths begin at, and that the default policy grants. Without it, the working directory.", nil},
+		"stateful":  {"true: one process serves the whole session. false: each call gets a process of its own, and each tool can have its own rules.", true},
+		"variables": {"Exact names of environment variables to forward. They hold under any policy.", nil},
+		"home":      {"private: the server gets its own HOME, with links to what rules grant below yours. real: HOME names yours, and rules say what can be reached there.", "private"},
+		"gpu":       {"Grant the device nodes of this machine's NVIDIA, AMD and Intel GPUs, and the files that their drivers need. plan lists them.", false},
+		"waive":     {"Start even if these axes cannot be enforced, or what an operating system never can. Every start warns of it.", nil},
+		"access":    {"What the server may touch. Without this table, the default policy grants the workspace.", nil},
+		"tools":     {"Tables for single tools, by their names, of a server with stateful = false. \"*\" stands for all other tools.", nil},
 	}
 }
 

@@ -76,9 +76,6 @@ func (j *job) ready(c terminal.Console, what string, e *lockfile.Entry, found to
 		line += "; " + found.remark
 	}
 	c.Printf("%s\n", line)
-	if remark := installed.NameRemark(session.PackageStore(j.host), e, j.mcpName); remark != "" {
-		c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(remark))
-	}
 	for _, more := range found.more {
 		c.Printf("  %s\n", show.Line(more))
 	}
