@@ -25,7 +25,6 @@ type Policy struct {
 	Startup            time.Duration // first request to first answer, and to build the jail; 0 waits for ever
 	Call               time.Duration // 0 is no limit
 	Roots              string        // "off", "narrow" or "advertise"
-	Advertise          bool          // messages tell the server its limits
 	HomeReal           bool          // home = "real"
 	GPU                bool          // the device nodes and libraries of this host's GPUs
 	Packages           Packages

@@ -38,7 +38,6 @@ type Server struct {
 	StartupTimeoutSecs *int
 	CallTimeoutSecs    *int
 	Roots              string // "", "off", "narrow" or "advertise"
-	Advertise          *bool
 	AutoInstall        *bool
 	InstallScripts     *bool
 	PinTools           string // "", "off", "warn" or "enforce"

@@ -26,10 +26,10 @@ home      = "private"
 startup_timeout_secs = 60
 call_timeout_secs    = 0
 roots     = "off"
-advertise = true
 auto_install = false
 install_scripts = true
 pin_tools = "enforce"
+undo = "call"
 leak_patterns = true
 waive = ["limits", "ipc", "macos", "windows"]
 
@@ -96,7 +96,7 @@ func TestDecodeEveryKey(t *testing.T) {
 	limits.NetOutMB, limits.Connections = 100, 32
 	want := &policy.Policy{
 		Server: "github", Command: "npx", Arguments: []string{"-y", "@modelcontextprotocol/server-github"},
-		Workspace: ".", Stateful: true, MaxConcurrentCalls: 8, Startup: time.Minute, Roots: "off", Advertise: true, Packages: policy.Packages{InstallScripts: true, PinTools: policy.PinEnforce}, Leaks: policy.LeaksWarn, LeakPatterns: true,
+		Workspace: ".", Stateful: true, MaxConcurrentCalls: 8, Startup: time.Minute, Roots: "off", Packages: policy.Packages{InstallScripts: true, PinTools: policy.PinEnforce}, Leaks: policy.LeaksWarn, LeakPatterns: true, Undo: policy.Undo{Mode: policy.UndoCall, FileMB: 64, TotalMB: 2048, Days: 14},
 		Fs:      []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: "mcp-jail.toml:21"}},
 		Net:     []policy.NetRule{{Host: "api.github.com", Scheme: "https", Methods: []string{"GET", "POST"}, Secrets: []policy.Secret{{Env: "GITHUB_TOKEN", Header: []string{"Authorization"}, Where: "mcp-jail.toml:30"}}, Allow: true, Where: "mcp-jail.toml:26"}},
 		Inbound: []policy.InboundRule{{Port: 3334, Where: "mcp-jail.toml:33"}},
@@ -108,7 +108,7 @@ func TestDecodeEveryKey(t *testing.T) {
 	if len(p.Others) != 2 || p.Others[0].Server != "notes" || p.Others[0].Tool != "" || p.Others[1].Tool != "search" {
 		t.Errorf("the other processes: %+v", p.Others)
 	}
-	if n := len(p.Settings); n != 15 || p.Settings[14].String() != "startup_timeout_secs = 60  mcp-jail.toml:11" {
+	if n := len(p.Settings); n != 15 || p.Settings[13].String() != "startup_timeout_secs = 60  mcp-jail.toml:11" {
 		t.Errorf("%d settings: %v", n, p.Settings)
 	}
 	p.Others, p.Settings = nil, nil
@@ -139,7 +139,7 @@ func TestDecodeProblems(t *testing.T) {
 	tests := []struct{ name, toml, want string }{
 		{"unknown key", s + "argument = []", `f:3: servers.s.argument is not a known key; did you mean arguments?`},
 		{"unknown top", "server = 1", `f:1: server is not a known key; did you mean servers?`},
-		{"nothing near", s + "zzzzzzzz = 1", `f:3: servers.s.zzzzzzzz is not a known key; known here: access, advertise, arguments`},
+		{"nothing near", s + "zzzzzzzz = 1", `f:3: servers.s.zzzzzzzz is not a known key; known here: access, arguments`},
 		{"wrong type", s + "arguments = \"-y\"", `f:3: servers.s.arguments must be an array, not a string`},
 		{"wrong element", s + "arguments = [1]", `f:3: servers.s.arguments must be a string, not an integer`},
 		{"wrong element line", s + "arguments = [\n\"a\",\n2]", `f:5: servers.s.arguments must be a string`},

@@ -243,7 +243,6 @@ func (s *Server) policy() *policy.Policy {
 		Startup:            time.Duration(number(s.StartupTimeoutSecs, int(policy.DefaultStartup/time.Second))) * time.Second,
 		Call:               time.Duration(number(s.CallTimeoutSecs, 0)) * time.Second,
 		Roots:              s.Roots,
-		Advertise:          s.Advertise != nil && *s.Advertise,
 		HomeReal:           s.Home == "real",
 		GPU:                s.GPU != nil && *s.GPU,
 		Packages: policy.Packages{

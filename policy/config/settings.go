@@ -31,7 +31,6 @@ func (s *Server) settings() []setting {
 		{key: "startup_timeout_secs", value: &s.StartupTimeoutSecs, high: maxSeconds},
 		{key: "call_timeout_secs", value: &s.CallTimeoutSecs, high: maxSeconds},
 		{key: "roots", value: &s.Roots, words: []string{"off", "narrow", "advertise"}},
-		{key: "advertise", value: &s.Advertise},
 		{key: "auto_install", value: &s.AutoInstall},
 		{key: "install_scripts", value: &s.InstallScripts},
 		{key: "pin_tools", value: &s.PinTools, words: []string{"off", "warn", "enforce"}},
