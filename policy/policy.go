@@ -106,9 +106,7 @@ const (
 
 // Packages says how a server gets the package that a launcher such as npx is asked for.
 type Packages struct {
-	AutoInstall    bool   // run installs a missing package
-	InstallScripts bool   // scripts of packages run when they are installed, without a network
-	PinTools       string // what happens if the tools differ from the pinned ones: PinOff, PinWarn or PinEnforce
+	PinTools string // what happens if the tools differ from the pinned ones: PinOff, PinWarn or PinEnforce
 	// Tree is the directory of an installed package, which its program reads and executes; "" if
 	// there is none. No file in Tree widens the server's grants.
 	Tree  string

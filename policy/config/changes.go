@@ -377,10 +377,10 @@ func compareSettings(before, after *policy.Policy) (all []Change) {
 // the default.
 var settingOrders = map[string][]string{
 	"leaks": {`"block"`, `"warn"`, `"off"`}, "pin_tools": {`"enforce"`, `"warn"`, `"off"`}, "undo": {`"call"`, `"session"`, `"off"`},
-	"install_scripts": {"false", "true"}, "auto_install": {"false", "true"}, "leak_patterns": {"true", "false"},
+	"leak_patterns": {"true", "false"},
 }
 
-var settingDefaults = map[string]string{"leaks": `"warn"`, "pin_tools": `"warn"`, "undo": `"off"`, "install_scripts": "false", "auto_install": "true", "leak_patterns": "false"}
+var settingDefaults = map[string]string{"leaks": `"warn"`, "pin_tools": `"warn"`, "undo": `"off"`, "leak_patterns": "false"}
 
 // neutralSettings neither grant nor refuse.
 var neutralSettings = []string{"startup_timeout_secs", "call_timeout_secs", "warm", "max_concurrent_calls"}

@@ -60,7 +60,6 @@ undo = "session"
 roots = "narrow"
 limits.memory_mb = 200
 pin_tools = "off"
-install_scripts = true
 access.fs = [{ path = "pub", read = true, write = true }, { path = "gone", deny = true }]
 access.net = [{ host = "h.example", allow = true }]
 access.commands.perl = {}

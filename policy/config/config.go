@@ -38,8 +38,6 @@ type Server struct {
 	StartupTimeoutSecs *int
 	CallTimeoutSecs    *int
 	Roots              string // "", "off", "narrow" or "advertise"
-	AutoInstall        *bool
-	InstallScripts     *bool
 	PinTools           string // "", "off", "warn" or "enforce"
 	Undo               string // "", "off", "session" or "call"
 	UndoFileMB         *int

@@ -26,10 +26,10 @@ home      = "private"
 startup_timeout_secs = 60
 call_timeout_secs    = 0
 roots     = "off"
-auto_install = false
-install_scripts = true
 pin_tools = "enforce"
 undo = "call"
+undo_total_mb = 99
+leaks = "block"
 leak_patterns = true
 waive = ["limits", "ipc", "macos", "windows"]
 
@@ -96,7 +96,7 @@ func TestDecodeEveryKey(t *testing.T) {
 	limits.NetOutMB, limits.Connections = 100, 32
 	want := &policy.Policy{
 		Server: "github", Command: "npx", Arguments: []string{"-y", "@modelcontextprotocol/server-github"},
-		Workspace: ".", Stateful: true, MaxConcurrentCalls: 8, Startup: time.Minute, Roots: "off", Packages: policy.Packages{InstallScripts: true, PinTools: policy.PinEnforce}, Leaks: policy.LeaksWarn, LeakPatterns: true, Undo: policy.Undo{Mode: policy.UndoCall, FileMB: 64, TotalMB: 2048, Days: 14},
+		Workspace: ".", Stateful: true, MaxConcurrentCalls: 8, Startup: time.Minute, Roots: "off", Packages: policy.Packages{PinTools: policy.PinEnforce}, Leaks: policy.LeaksBlock, LeakPatterns: true, Undo: policy.Undo{Mode: policy.UndoCall, FileMB: 64, TotalMB: 99, Days: 14},
 		Fs:      []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: "mcp-jail.toml:21"}},
 		Net:     []policy.NetRule{{Host: "api.github.com", Scheme: "https", Methods: []string{"GET", "POST"}, Secrets: []policy.Secret{{Env: "GITHUB_TOKEN", Header: []string{"Authorization"}, Where: "mcp-jail.toml:30"}}, Allow: true, Where: "mcp-jail.toml:26"}},
 		Inbound: []policy.InboundRule{{Port: 3334, Where: "mcp-jail.toml:33"}},
@@ -108,7 +108,7 @@ func TestDecodeEveryKey(t *testing.T) {
 	if len(p.Others) != 2 || p.Others[0].Server != "notes" || p.Others[0].Tool != "" || p.Others[1].Tool != "search" {
 		t.Errorf("the other processes: %+v", p.Others)
 	}
-	if n := len(p.Settings); n != 15 || p.Settings[13].String() != "startup_timeout_secs = 60  mcp-jail.toml:11" {
+	if n := len(p.Settings); n != 15 || p.Settings[12].String() != "startup_timeout_secs = 60  mcp-jail.toml:11" {
 		t.Errorf("%d settings: %v", n, p.Settings)
 	}
 	p.Others, p.Settings = nil, nil

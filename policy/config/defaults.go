@@ -75,11 +75,6 @@ func (d *Defaults) refusals() *Defaults {
 	if s.LeakPatterns != nil && !*s.LeakPatterns {
 		s.LeakPatterns = nil
 	}
-	for _, v := range []**bool{&s.AutoInstall, &s.InstallScripts} {
-		if *v != nil && **v {
-			*v = nil
-		}
-	}
 	for _, l := range s.Limits.settings() {
 		if l.exceedsDefault() {
 			l.clear()

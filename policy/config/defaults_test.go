@@ -113,7 +113,6 @@ func TestDefaultsOfProject(t *testing.T) {
 	o.User = testkitFile(t, `[defaults]
 pin_tools = "enforce"
 leaks = "off"
-auto_install = true
 call_timeout_secs = 7
 limits.memory_mb = 9999
 limits.processes = 9
@@ -126,8 +125,8 @@ command = "x"
 	c, err := Load(o)
 	must(t, err)
 	for server, want := range map[string]string{
-		"mine":   `[TEAM OTHER] 9999 9 true enforce off 7s [~/mail]`,
-		"theirs": `[OTHER] 4096 9 true enforce warn 7s [~/mail]`,
+		"mine":   `[TEAM OTHER] 9999 9 enforce off 7s [~/mail]`,
+		"theirs": `[OTHER] 4096 9 enforce warn 7s [~/mail]`,
 	} {
 		p, err := c.Policy(server, "")
 		must(t, err)
@@ -135,7 +134,7 @@ command = "x"
 		for _, r := range p.Env {
 			env = append(env, r.Name)
 		}
-		if got := fmt.Sprintln(env, p.Limits.MemoryMB, p.Limits.Processes, p.Packages.AutoInstall, p.Packages.PinTools, p.Leaks, p.Call, p.Sensitive); got != want+"\n" {
+		if got := fmt.Sprintln(env, p.Limits.MemoryMB, p.Limits.Processes, p.Packages.PinTools, p.Leaks, p.Call, p.Sensitive); got != want+"\n" {
 			t.Errorf("%s: %s, want %s", server, got, want)
 		}
 	}

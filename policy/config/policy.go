@@ -246,9 +246,7 @@ func (s *Server) policy() *policy.Policy {
 		HomeReal:           s.Home == "real",
 		GPU:                s.GPU != nil && *s.GPU,
 		Packages: policy.Packages{
-			AutoInstall:    s.AutoInstall == nil || *s.AutoInstall,
-			InstallScripts: s.InstallScripts != nil && *s.InstallScripts,
-			PinTools:       cmp.Or(s.PinTools, policy.PinWarn),
+			PinTools: cmp.Or(s.PinTools, policy.PinWarn),
 		},
 		Leaks:        cmp.Or(s.Leaks, policy.LeaksWarn),
 		LeakPatterns: s.LeakPatterns != nil && *s.LeakPatterns,

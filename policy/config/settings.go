@@ -31,8 +31,6 @@ func (s *Server) settings() []setting {
 		{key: "startup_timeout_secs", value: &s.StartupTimeoutSecs, high: maxSeconds},
 		{key: "call_timeout_secs", value: &s.CallTimeoutSecs, high: maxSeconds},
 		{key: "roots", value: &s.Roots, words: []string{"off", "narrow", "advertise"}},
-		{key: "auto_install", value: &s.AutoInstall},
-		{key: "install_scripts", value: &s.InstallScripts},
 		{key: "pin_tools", value: &s.PinTools, words: []string{"off", "warn", "enforce"}},
 		{key: "undo", value: &s.Undo, words: []string{policy.UndoOff, policy.UndoSession, policy.UndoCall}},
 		{key: "undo_file_mb", value: &s.UndoFileMB, low: 1, high: 1 << 20},

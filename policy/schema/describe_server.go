@@ -24,8 +24,6 @@ func settingEntries() map[string]entry {
 	undo := policy.DefaultUndo
 	return map[string]entry{
 		"roots":                {"What becomes of the client's roots. off passes them on. narrow leaves those that the server may read. advertise also answers for a client that has none, and puts the policy into messages to the server.", "off"},
-		"auto_install":         {"run fetches the package of an npx or uvx line that is not installed yet. false: only mcp-jail install does.", true},
-		"install_scripts":      {"Run the scripts that packages bring for their installation, in a jail without a network.", false},
 		"pin_tools":            {"What happens when the tools of a server are not the pinned ones: off does nothing, warn tells you, enforce gives the client an error.", policy.PinWarn},
 		"leaks":                {"What happens when the server sends a secret to the client: off does nothing, warn tells you, block sends an error in its place.", policy.LeaksWarn},
 		"leak_patterns":        {"Look for well-known kinds of tokens too, not only for the secrets that the server was granted.", false},

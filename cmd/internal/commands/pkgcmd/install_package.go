@@ -36,7 +36,7 @@ func companion() string {
 func (i *installCmd) installer(host hostfs.Host, t *session.Target, w wanted, progress func(install.Progress)) *install.Installer {
 	return &install.Installer{
 		Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Untrusted: t.Untrusted, Asked: w.asked, Companion: companion(),
-		Scripts: i.scripts || t.Policy.Packages.InstallScripts, Progress: progress, Waive: t.Policy.Waive,
+		Scripts: i.scripts, Progress: progress, Waive: t.Policy.Waive,
 	}
 }
 
