@@ -175,7 +175,7 @@ var ignoredFields = map[string]string{
 	"Others": "other servers", "Noted": "other servers", "Kept": "other servers", "UnusedKeys": "warnings", "Narrow": "see takings",
 	"Default": "its rule is in Fs", "ID": "no project's file has one", "Key": "a name", "StartIn": "no project's file has one",
 	// These are in Settings.
-	"MaxConcurrentCalls": "", "Startup": "", "Call": "", "Roots": "", "Undo": "", "Leaks": "", "LeakPatterns": "", "Limits": "", "Packages": "",
+	"Startup": "", "Call": "", "Roots": "", "Undo": "", "Leaks": "", "LeakPatterns": "", "Limits": "", "Packages": "",
 }
 
 // comparedFields has the fields of a policy with a comparison of their own. Any other field that is
@@ -383,7 +383,7 @@ var settingOrders = map[string][]string{
 var settingDefaults = map[string]string{"leaks": `"warn"`, "pin_tools": `"warn"`, "undo": `"off"`, "leak_patterns": "false"}
 
 // neutralSettings neither grant nor refuse.
-var neutralSettings = []string{"startup_timeout_secs", "call_timeout_secs", "warm", "max_concurrent_calls"}
+var neutralSettings = []string{"startup_timeout_secs", "call_timeout_secs", "warm"}
 
 // loosens reports whether a setting is weaker than before, or may be. "" is a setting that is not
 // written.

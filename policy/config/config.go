@@ -48,7 +48,6 @@ type Server struct {
 	GPU                *bool
 	Waive              []policy.Axis
 	Warm               *int
-	MaxConcurrentCalls *int
 	Access             *Access
 	Limits             LimitsTable
 	Tools              map[string]*Tool

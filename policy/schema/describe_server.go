@@ -34,7 +34,6 @@ func settingEntries() map[string]entry {
 		"startup_timeout_secs": {"How many seconds the first answer of the server may take. 0 waits for ever.", 60},
 		"call_timeout_secs":    {"How many seconds one call of a tool may take. 0 is no limit.", 0},
 		"warm":                 {"How many spare processes are kept ready for each tool, of a server with stateful = false.", 0},
-		"max_concurrent_calls": {"How many calls run at once, of a server with stateful = false. The others wait.", 8},
 		"limits":               {"What the server may use. See the keys of the table.", nil},
 	}
 }
