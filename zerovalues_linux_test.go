@@ -42,7 +42,6 @@ var zeroValues = map[string]zeroValue{
 	"policy.NetRule":       {new(policy.NetRule), func(t *testing.T) { _, err := policy.NormalizeHost(""); is(t, !policy.NetRule{}.Allow && err != nil) }},
 	"policy.Op":            {value: new(policy.Op)},
 	"policy.Origin":        {value: new(policy.Origin)},
-	"policy.Packages":      {new(policy.Packages), func(t *testing.T) { is(t, !policy.Packages{}.AutoInstall && !policy.Packages{}.InstallScripts) }},
 	"policy.Policy":        {new(policy.Policy), zeroPolicy},
 	"policy.Problem":       {value: new(policy.Problem)},
 	"policy.Problems":      {value: new(policy.Problems)},

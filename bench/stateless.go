@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // A server with stateful = false gets a process for each call. The measures of this file
@@ -163,6 +162,9 @@ func (s *site) startAndCall(ctx context.Context, how start, call string) (float6
 	return ms(time.Since(began)), err
 }
 
+// atOnce is how many calls of a session run at once.
+const atOnce = 8
+
 // callsAtOnce is coldCall with many calls, until the last answer. As many run at once as a session runs
 // by default. Of a server that is slow to start, more than these get few rounds. Each side waits for a pause
 // first. Without one the calls come while the session still ends the processes of the last ones.
@@ -170,7 +172,7 @@ func (s *site) callsAtOnce(many int, pause time.Duration) func(context.Context, 
 	return func(ctx context.Context, server tooled) (pairs, error) {
 		few := *s
 		few.pause = pause
-		if server.slow && many > policy.DefaultMaxConcurrentCalls {
+		if server.slow && many > atOnce {
 			few.runs = min(s.runs, 3)
 		}
 		return few.manyAtOnce(ctx, server, many)
@@ -185,7 +187,7 @@ func (s *site) manyAtOnce(ctx context.Context, server tooled, many int) (pairs, 
 		var left atomic.Int64
 		left.Store(int64(many))
 		began := time.Now()
-		for range policy.DefaultMaxConcurrentCalls {
+		for range atOnce {
 			all.Go(func() {
 				for left.Add(-1) >= 0 {
 					if _, err := s.startAndCall(ctx, without, server.call); err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 )
 
-func advertising(s *session.Session) { s.Profile.Advertise = true }
+func advertising(s *session.Session) { s.Profile.Roots = session.RootsAdvertise }
 
 // TestAdvertiseLarge: the policy is added to a call that is too large for memory. The last
 // line need not end in a newline.

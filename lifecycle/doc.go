@@ -79,12 +79,11 @@
 //
 // # Changes to messages
 //
-// With Profile.Advertise, mcp-jail adds the profile's Statement to initialize,
-// server/discover and modern tools/call requests. If Profile.Roots is "narrow" or
-// "advertise", mcp-jail leaves only the roots that the server may read in the
-// client's answers to roots/list. With "advertise" it declares the capability
-// roots for a client without it, and answers roots/list itself. A stateful session
-// changes no other message of the client.
+// If Profile.Roots is "narrow" or "advertise", mcp-jail leaves only the roots that the
+// server may read in the client's answers to roots/list. With "advertise" it adds the
+// profile's Statement to initialize, server/discover and modern tools/call requests. It
+// also declares the capability roots for a client without it, and answers roots/list
+// itself. A stateful session changes no other message of the client.
 //
 // # The client's descriptors
 //

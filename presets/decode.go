@@ -155,8 +155,8 @@ func decodeSecond(name string, part []byte, line int, file string) (*config.Serv
 	}
 	var ps policy.Problems
 	for key, set := range map[string]bool{
-		"arguments": s.Arguments != nil, "workspace": s.Workspace != "", "waive": s.Waive != nil, "description": s.Description != "", "mcp_name": s.MCPName != "",
-		"stateful": s.Stateful != nil, "tools": s.Tools != nil, "advertise": s.Advertise != nil, "pin_tools": s.PinTools != "",
+		"arguments": s.Arguments != nil, "workspace": s.Workspace != "", "waive": s.Waive != nil,
+		"stateful": s.Stateful != nil, "tools": s.Tools != nil, "pin_tools": s.PinTools != "",
 		"leaks": s.Leaks != "", "leak_patterns": s.LeakPatterns != nil, "gpu": s.GPU != nil,
 	} {
 		if set {

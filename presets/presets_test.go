@@ -142,7 +142,7 @@ func TestRefusesNothing(t *testing.T) {
 				t.Errorf("%s refuses something", p.Name)
 			}
 		}
-		if s.Limits != (config.LimitsTable{}) || s.Undo != "" || s.Leaks != "" || s.PinTools != "" || s.InstallScripts != nil || s.AutoInstall != nil || s.LeakPatterns != nil || s.Home == "private" || len(s.Tools) > 0 {
+		if s.Limits != (config.LimitsTable{}) || s.Undo != "" || s.Leaks != "" || s.PinTools != "" || s.LeakPatterns != nil || s.Home == "private" || len(s.Tools) > 0 {
 			t.Errorf("%s has a setting that can refuse, or a table of a tool", p.Name)
 		}
 	}

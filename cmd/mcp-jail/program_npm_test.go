@@ -167,13 +167,12 @@ func TestNpxCold(t *testing.T) {
 	}
 }
 
-// notInstalled writes a configuration in which no start installs the package of a launcher's
-// line: the launcher itself runs in the jail.
-func (w *world) notInstalled(t *testing.T, name string, argv ...string) (file string) {
+// configured writes a configuration with a server of one command line.
+func (w *world) configured(t *testing.T, name string, argv ...string) (file string) {
 	t.Helper()
 	arguments, err := json.Marshal(argv[1:])
 	must(t, err)
-	w.plant(t, w.base, map[string]string{name + ".toml": "version = 1\n[servers." + name + "]\ncommand = \"" + argv[0] + "\"\narguments = " + string(arguments) + "\nauto_install = false\n"})
+	w.plant(t, w.base, map[string]string{name + ".toml": "version = 1\n[servers." + name + "]\ncommand = \"" + argv[0] + "\"\narguments = " + string(arguments) + "\n"})
 	return filepath.Join(w.base, name+".toml")
 }
 
@@ -189,7 +188,7 @@ func TestNpxCached(t *testing.T) {
 			Env []struct{ Name, Value string } `json:"env"`
 		} `json:"profile"`
 	}
-	must(t, json.Unmarshal([]byte(w.output(t, "plan", "--format", "json", "--config", w.notInstalled(t, "fixture", argv...), "fixture")), &plan))
+	must(t, json.Unmarshal([]byte(w.output(t, "plan", "--format", "json", "--config", w.configured(t, "fixture", argv...), "fixture")), &plan))
 	home := ""
 	for _, v := range plan.Profile.Env {
 		if v.Name == "HOME" {
@@ -210,15 +209,15 @@ func TestNpxCached(t *testing.T) {
 	}
 	s.close()
 
-	for _, flags := range [][]string{{}, {"--offline"}} {
-		config := w.notInstalled(t, "fixture", append(append([]string{"npx"}, flags...), argv[1:]...)...)
+	for _, flag := range []string{"--no-install", "--offline"} {
+		config := w.configured(t, "fixture", "npx", flag, "jail-fixture")
 		s := open(t, w.jail("--config", config, "fixture"), nil)
 		if got := s.mustRun("sh", "-c", "echo $DEPENDENCY $npm_config_offline"); !strings.HasPrefix(got, "loaded true\n") {
-			t.Errorf("npx %q: %q", flags, got)
+			t.Errorf("npx %s: %q", flag, got)
 		}
 		s.mustFail("", "sh", "-c", "ls "+w.home+"/.ssh")
 		if status := s.close(); status != 0 {
-			t.Errorf("npx %q: exit status %d\nstderr: %s", flags, status, &s.stderr)
+			t.Errorf("npx %s: exit status %d\nstderr: %s", flag, status, &s.stderr)
 		}
 	}
 }
@@ -258,7 +257,7 @@ func TestNpxAbsent(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
 	w := newWorld(t)
-	s := start(t, w.jail("--config", w.notInstalled(t, "absent", "npx", "-y", "no-such-package-jail"), "absent"))
+	s := start(t, w.jail("--config", w.configured(t, "absent", "npx", "--no-install", "no-such-package-jail"), "absent"))
 	m := s.call("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "1"}})
 	var failure struct {
 		Code    int

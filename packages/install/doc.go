@@ -12,8 +12,8 @@
 // and without the user's variables. The credentials of those registries are the only secrets
 // there.
 //
-// Scripts of packages run only if Installer.Scripts is set: each package's in a jail of its
-// own without a network, without credentials and without npm's cache. The Result lists the
+// Scripts of packages run only if Installer.Scripts is set, or if they ran when the line was
+// pinned: each package's in a jail of its own without a network, without credentials and without npm's cache. The Result lists the
 // attempts that the jail refused, with the package that made them.
 //
 // An installation works in a stage of package store. If it is interrupted, the next one goes on

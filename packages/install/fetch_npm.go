@@ -80,13 +80,10 @@ func (i *Installer) fetchNPM(ctx context.Context, stage *store.Stage, line *runl
 	if err != nil {
 		return nil, err
 	}
-	specs, scripts := specsOf(line), i.Scripts
+	specs := specsOf(line)
 	if pinned != nil {
 		// The tree as it was when it was pinned: what was published since does not count.
-		specs, scripts = pinnedSpecs(line, pinned), scriptsRan(pinned) || i.addsScripts(pinned)
-		if scripts && !i.Scripts {
-			return nil, fmt.Errorf("%s was pinned with its install scripts, which are off now: set install_scripts = true, or pin it without them: mcp-jail install --update %s", pinned.Key, i.asked(pinned))
-		}
+		specs = pinnedSpecs(line, pinned)
 		r.jail.set("before", pinned.Pinned.UTC().Format(time.RFC3339))
 		delete(r.jail.Variables, "npm_config_min_release_age")
 	}
@@ -104,7 +101,7 @@ func (i *Installer) fetchNPM(ctx context.Context, stage *store.Stage, line *runl
 	if err != nil {
 		return nil, err
 	}
-	f, err := r.collect(ctx, scripts)
+	f, err := r.collect(ctx, i.Scripts)
 	if f != nil {
 		f.refused = append(refused, f.refused...)
 	}

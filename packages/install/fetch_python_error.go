@@ -74,7 +74,7 @@ func (e *PythonError) Error() string {
 		if e.Installer == "uv" {
 			return what + " has no wheel for this machine, only a source distribution. With uv, mcp-jail takes wheels only: ask for a version that has one"
 		}
-		return what + " has no wheel for this machine, only a source distribution. To build it runs its code: install_scripts = true allows that, without a network"
+		return what + " has no wheel for this machine, only a source distribution. To build it runs its code: mcp-jail install --install-scripts allows that, without a network"
 	case noSuchProject().MatchString(all) || noDistribution().MatchString(all) && !conflict().MatchString(all):
 		return what + " is not in the index, or not in this version: check the spelling of the package"
 	}

@@ -13,7 +13,7 @@ func TestPythonErrorReasons(t *testing.T) {
 		{"uv", "error: Failed to fetch: `x`\n  error sending request for url (https://me:secret@pypi.example:8443/simple/thing/)", "the index pypi.example:8443 cannot be reached"},
 		{"pip", "No space left on device", "the disk is full"},
 		{"pip", "ERROR: No matching distribution found for nothing", "is not in the index"},
-		{"pip", "No sources permitted for thing\nERROR: No matching distribution found for thing", "install_scripts = true allows that"},
+		{"pip", "No sources permitted for thing\nERROR: No matching distribution found for thing", "install --install-scripts allows that"},
 		{"uv", "thing has no usable wheels and building from source is disabled", "ask for a version that has one"},
 		{"pip", "anything else", "pip ended with status 1"},
 	} {

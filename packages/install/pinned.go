@@ -33,6 +33,17 @@ func scriptsRan(e *lockfile.Entry) bool {
 	return slices.ContainsFunc(e.Packages, func(p lockfile.Package) bool { return p.Scripts == lockfile.ScriptsRun })
 }
 
+// withScriptsOf returns the installer for a line that was pinned before: if scripts ran then, the user has allowed
+// them, and they run again.
+func (i *Installer) withScriptsOf(before *lockfile.Entry) *Installer {
+	if before == nil || !scriptsRan(before) {
+		return i
+	}
+	with := *i
+	with.Scripts = true
+	return &with
+}
+
 // addsScripts reports whether an installation is to run the scripts that were skipped when an
 // entry was pinned. The packages stay the same; their files do not.
 func (i *Installer) addsScripts(e *lockfile.Entry) bool {

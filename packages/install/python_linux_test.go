@@ -115,7 +115,7 @@ func (u pythonUser) talk(words []string, messages ...string) (answers []string) 
 		u.t.Fatal(err)
 	}
 	p := &policy.Policy{
-		Server: "talk", Command: program.Command, Arguments: program.Arguments, Stateful: true, FromCommandLine: true, Roots: "off", MaxConcurrentCalls: 1,
+		Server: "talk", Command: program.Command, Arguments: program.Arguments, Stateful: true, FromCommandLine: true, Roots: "off",
 		Startup: policy.DefaultStartup, Limits: policy.DefaultLimits, Net: []policy.NetRule{}, Packages: policy.Packages{Tree: program.Dir},
 	}
 	profile, _, err := resolve.Resolve(p, u.Host)

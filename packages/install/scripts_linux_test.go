@@ -122,13 +122,14 @@ func TestScriptFails(t *testing.T) {
 	u.fails(i, "@scope/server", "the install script of @scope/server@1.0.0 failed", "without a network", "this is broken")
 }
 
-// TestScriptsLater pins a package without its scripts, accepts them by an update, and turns them
-// off again.
+// TestScriptsLater pins a package without its scripts, and accepts them by an update. They then run
+// when it is installed again, and in the next update.
 func TestScriptsLater(t *testing.T) {
 	t.Parallel()
 	p := server("1.0.0")
 	p.Scripts = map[string]string{"postinstall": "echo built >built.txt"}
-	u := newUser(t, registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), p}}).URL)
+	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), p}})
+	u := newUser(t, site.URL)
 	i := u.installer()
 	u.installs(i, "@scope/server")
 	i.Scripts = true
@@ -154,9 +155,20 @@ func TestScriptsLater(t *testing.T) {
 		t.Fatal(err)
 	}
 	i.Scripts = false
-	u.fails(i, "@scope/server", "was pinned with its install scripts", "install_scripts = true")
-	i.Scripts = true
 	u.installs(i, "@scope/server") // this script makes the same each time
+	if has(t, filepath.Join(i.Store.Dir, "npm"), "built\n") == "" {
+		t.Error("the script did not run again")
+	}
+	p = server("2.0.0")
+	p.Scripts = map[string]string{"postinstall": "echo built later >built.txt"}
+	site.Publish(p)
+	if update, err = i.Update(t.Context(), line(t, "@scope/server")); err != nil {
+		t.Fatal(err)
+	}
+	defer update.Close()
+	if update.New.Version != "2.0.0" || update.Skipped != nil {
+		t.Errorf("the update to %s skipped the scripts of %q", update.New.Version, update.Skipped)
+	}
 }
 
 // TestScriptsAdded installs a package without its scripts and then with them: the pinned packages

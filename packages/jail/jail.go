@@ -166,7 +166,7 @@ func (j *Jail) profile(argv []string) (*policy.Profile, error) {
 	p := &policy.Policy{
 		Waive:  j.Waive,
 		Server: j.Name, Command: argv[0], Arguments: argv[1:], Stateful: true, FromCommandLine: true,
-		Roots: "off", MaxConcurrentCalls: 1, Startup: policy.DefaultStartup, Limits: j.Limits,
+		Roots: "off", Startup: policy.DefaultStartup, Limits: j.Limits,
 		Where: j.Purpose, Net: []policy.NetRule{},
 	}
 	for name, value := range j.Variables {

@@ -175,14 +175,14 @@ var ignoredFields = map[string]string{
 	"Others": "other servers", "Noted": "other servers", "Kept": "other servers", "UnusedKeys": "warnings", "Narrow": "see takings",
 	"Default": "its rule is in Fs", "ID": "no project's file has one", "Key": "a name", "StartIn": "no project's file has one",
 	// These are in Settings.
-	"MaxConcurrentCalls": "", "Startup": "", "Call": "", "Roots": "", "Advertise": "", "Undo": "", "Leaks": "", "LeakPatterns": "", "Limits": "",
+	"Startup": "", "Call": "", "Roots": "", "Undo": "", "Leaks": "", "LeakPatterns": "", "Limits": "", "Packages": "",
 }
 
 // comparedFields has the fields of a policy with a comparison of their own. Any other field that is
 // not ignored is shown as Go writes it.
 var comparedFields = map[string]func(a, b *policy.Policy) []Change{
 	"Fs": compareRules, "Net": compareNone, "Inbound": compareNone, "Env": compareNone, "Sensitive": compareNone, // compareRules has them all
-	"Commands": compareCommands, "Settings": compareSettings, "Waive": compareWaived, "HomeReal": compareHome, "GPU": compareGPU, "Packages": compareName,
+	"Commands": compareCommands, "Settings": compareSettings, "Waive": compareWaived, "HomeReal": compareHome, "GPU": compareGPU,
 }
 
 // ComparePolicies returns what differs between two policies.
@@ -202,7 +202,7 @@ func ComparePolicies(before, after *policy.Policy) (all []Change) {
 		if !a.Field(i).IsZero() {
 			text += " (was " + valueText(a.Field(i)) + ")"
 		}
-		all = append(all, Change{text, name != "Description" && name != "Warm"})
+		all = append(all, Change{text, name != "Warm"})
 	}
 	return all
 }
@@ -340,14 +340,6 @@ func compareHome(before, after *policy.Policy) []Change {
 	return []Change{{`home = "private"`, false}}
 }
 
-// compareName compares the name in the MCP registry. The rest is among the settings.
-func compareName(before, after *policy.Policy) []Change {
-	if before.Packages.MCPName == after.Packages.MCPName {
-		return nil
-	}
-	return []Change{{"mcp_name = " + show.TOML(after.Packages.MCPName), false}}
-}
-
 func compareGPU(before, after *policy.Policy) []Change {
 	if before.GPU == after.GPU {
 		return nil
@@ -385,13 +377,13 @@ func compareSettings(before, after *policy.Policy) (all []Change) {
 // the default.
 var settingOrders = map[string][]string{
 	"leaks": {`"block"`, `"warn"`, `"off"`}, "pin_tools": {`"enforce"`, `"warn"`, `"off"`}, "undo": {`"call"`, `"session"`, `"off"`},
-	"install_scripts": {"false", "true"}, "auto_install": {"false", "true"}, "leak_patterns": {"true", "false"},
+	"leak_patterns": {"true", "false"},
 }
 
-var settingDefaults = map[string]string{"leaks": `"warn"`, "pin_tools": `"warn"`, "undo": `"off"`, "install_scripts": "false", "auto_install": "true", "leak_patterns": "false"}
+var settingDefaults = map[string]string{"leaks": `"warn"`, "pin_tools": `"warn"`, "undo": `"off"`, "leak_patterns": "false"}
 
 // neutralSettings neither grant nor refuse.
-var neutralSettings = []string{"startup_timeout_secs", "call_timeout_secs", "warm", "max_concurrent_calls", "advertise"}
+var neutralSettings = []string{"startup_timeout_secs", "call_timeout_secs", "warm"}
 
 // loosens reports whether a setting is weaker than before, or may be. "" is a setting that is not
 // written.

@@ -60,7 +60,6 @@ undo = "session"
 roots = "narrow"
 limits.memory_mb = 200
 pin_tools = "off"
-install_scripts = true
 access.fs = [{ path = "pub", read = true, write = true }, { path = "gone", deny = true }]
 access.net = [{ host = "h.example", allow = true }]
 access.commands.perl = {}
@@ -94,7 +93,7 @@ func TestChangesOfOwnServer(t *testing.T) {
 
 // keySamples are values of keys for which the shape says too little to make one.
 var keySamples = map[string]string{
-	"command": `"/bin/other"`, "workspace": `"/srv/other"`, "arguments": `["a"]`, "variables": `["X"]`, "description": `"d"`, "mcp_name": `"a/b"`, "preset": `"p"`,
+	"command": `"/bin/other"`, "workspace": `"/srv/other"`, "arguments": `["a"]`, "variables": `["X"]`, "preset": `"p"`,
 	"access.fs.path": `"p"`, "access.workspace": `"read"`, "access.net.host": `"h.example"`, "access.env.name": `"X"`, "access.commands": `{ sh = {} }`, "access.sensitive_paths": `["a"]`,
 	"access.net.path_prefix": `"/p"`, "access.net.methods": `["GET"]`, "access.net.secret": `{ env = "K", file = "/f" }`,
 }
@@ -221,7 +220,6 @@ func TestEveryFieldIsCompared(t *testing.T) {
 		"Fs": []policy.FsRule{{Path: "p", Read: true}}, "Net": []policy.NetRule{{Host: "h.example", Allow: true}}, "Inbound": []policy.InboundRule{{Port: 80}},
 		"Env": []policy.EnvRule{{Name: "X", Read: true}}, "Commands": []policy.CommandRule{}, "Waive": []policy.Axis{policy.AxisFs},
 		"Settings": []policy.Setting{{Key: "leaks", Value: `"off"`}},
-		"Packages": policy.Packages{MCPName: "a/b"},
 	}
 	typ := reflect.TypeFor[policy.Policy]()
 	for i := range typ.NumField() {

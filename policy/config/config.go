@@ -38,9 +38,6 @@ type Server struct {
 	StartupTimeoutSecs *int
 	CallTimeoutSecs    *int
 	Roots              string // "", "off", "narrow" or "advertise"
-	Advertise          *bool
-	AutoInstall        *bool
-	InstallScripts     *bool
 	PinTools           string // "", "off", "warn" or "enforce"
 	Undo               string // "", "off", "session" or "call"
 	UndoFileMB         *int
@@ -49,11 +46,8 @@ type Server struct {
 	Leaks              string // "", "off", "warn" or "block"
 	LeakPatterns       *bool
 	GPU                *bool
-	Description        string
-	MCPName            string
 	Waive              []policy.Axis
 	Warm               *int
-	MaxConcurrentCalls *int
 	Access             *Access
 	Limits             LimitsTable
 	Tools              map[string]*Tool
@@ -197,8 +191,6 @@ func (s *Server) overlay(l *Server) {
 	s.Workspace = cmp.Or(l.Workspace, s.Workspace)
 	s.Home = cmp.Or(l.Home, s.Home)
 	s.GPU = cmp.Or(l.GPU, s.GPU)
-	s.Description = cmp.Or(l.Description, s.Description)
-	s.MCPName = cmp.Or(l.MCPName, s.MCPName)
 	s.Where = cmp.Or(l.Where, s.Where)
 	s.Stateful = cmp.Or(l.Stateful, s.Stateful)
 	// Arguments belong to a command: appending a second list to the first

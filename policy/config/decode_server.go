@@ -25,13 +25,11 @@ func (d *decoder) server(n *node, key, name string) *Server {
 				d.in.Add(n, key, "workspace = %[1]q names a directory. What the server may do there is access.workspace = %[1]q; a directory of that name is \"./%[1]s\".", s.Workspace)
 			}
 		},
-		"id":          func(n *node, key string) { s.ID = d.in.Like(n, key, idForm()) },
-		"directory":   func(n *node, key string) { s.Directory = d.in.Like(n, key, directoryForm()) },
-		"home":        func(n *node, key string) { s.Home = d.in.Choice(n, key, "private", "real") },
-		"gpu":         func(n *node, key string) { s.GPU = d.in.FlagPointer(n, key) },
-		"description": func(n *node, key string) { s.Description = d.in.Text(n, key) },
-		"mcp_name":    func(n *node, key string) { s.MCPName = d.in.Like(n, key, mcpNameForm()) },
-		"stateful":    func(n *node, key string) { s.Stateful = d.in.FlagPointer(n, key) },
+		"id":        func(n *node, key string) { s.ID = d.in.Like(n, key, idForm()) },
+		"directory": func(n *node, key string) { s.Directory = d.in.Like(n, key, directoryForm()) },
+		"home":      func(n *node, key string) { s.Home = d.in.Choice(n, key, "private", "real") },
+		"gpu":       func(n *node, key string) { s.GPU = d.in.FlagPointer(n, key) },
+		"stateful":  func(n *node, key string) { s.Stateful = d.in.FlagPointer(n, key) },
 		"variables": func(n *node, key string) {
 			s.Variables = []policy.EnvRule{}
 			d.in.Items(d.list(n, key, "variables", &s.Merge), key, func(n *node) {

@@ -26,11 +26,11 @@ home      = "private"
 startup_timeout_secs = 60
 call_timeout_secs    = 0
 roots     = "off"
-advertise = true
-auto_install = false
-install_scripts = true
 pin_tools = "enforce"
-description = "free text"
+undo = "call"
+undo_total_mb = 99
+leaks = "block"
+leak_patterns = true
 waive = ["limits", "ipc", "macos", "windows"]
 
 [[servers.github.access.fs]]
@@ -72,7 +72,6 @@ connections = 32
 command  = "notes-server"
 stateful = false
 warm     = 1
-max_concurrent_calls = 8
 
 [[servers.notes.tools.search.access.fs]]
 path = "notes"
@@ -96,7 +95,7 @@ func TestDecodeEveryKey(t *testing.T) {
 	limits.NetOutMB, limits.Connections = 100, 32
 	want := &policy.Policy{
 		Server: "github", Command: "npx", Arguments: []string{"-y", "@modelcontextprotocol/server-github"},
-		Workspace: ".", Description: "free text", Stateful: true, MaxConcurrentCalls: 8, Startup: time.Minute, Roots: "off", Advertise: true, Packages: policy.Packages{InstallScripts: true, PinTools: policy.PinEnforce}, Leaks: policy.LeaksWarn,
+		Workspace: ".", Stateful: true, Startup: time.Minute, Roots: "off", Packages: policy.Packages{PinTools: policy.PinEnforce}, Leaks: policy.LeaksBlock, LeakPatterns: true, Undo: policy.Undo{Mode: policy.UndoCall, FileMB: 64, TotalMB: 99, Days: 14},
 		Fs:      []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: "mcp-jail.toml:21"}},
 		Net:     []policy.NetRule{{Host: "api.github.com", Scheme: "https", Methods: []string{"GET", "POST"}, Secrets: []policy.Secret{{Env: "GITHUB_TOKEN", Header: []string{"Authorization"}, Where: "mcp-jail.toml:30"}}, Allow: true, Where: "mcp-jail.toml:26"}},
 		Inbound: []policy.InboundRule{{Port: 3334, Where: "mcp-jail.toml:33"}},
@@ -108,7 +107,7 @@ func TestDecodeEveryKey(t *testing.T) {
 	if len(p.Others) != 2 || p.Others[0].Server != "notes" || p.Others[0].Tool != "" || p.Others[1].Tool != "search" {
 		t.Errorf("the other processes: %+v", p.Others)
 	}
-	if n := len(p.Settings); n != 14 || p.Settings[13].String() != "startup_timeout_secs = 60  mcp-jail.toml:11" {
+	if n := len(p.Settings); n != 15 || p.Settings[12].String() != "startup_timeout_secs = 60  mcp-jail.toml:11" {
 		t.Errorf("%d settings: %v", n, p.Settings)
 	}
 	p.Others, p.Settings = nil, nil
@@ -139,7 +138,7 @@ func TestDecodeProblems(t *testing.T) {
 	tests := []struct{ name, toml, want string }{
 		{"unknown key", s + "argument = []", `f:3: servers.s.argument is not a known key; did you mean arguments?`},
 		{"unknown top", "server = 1", `f:1: server is not a known key; did you mean servers?`},
-		{"nothing near", s + "zzzzzzzz = 1", `f:3: servers.s.zzzzzzzz is not a known key; known here: access, advertise, arguments`},
+		{"nothing near", s + "zzzzzzzz = 1", `f:3: servers.s.zzzzzzzz is not a known key; known here: access, arguments`},
 		{"wrong type", s + "arguments = \"-y\"", `f:3: servers.s.arguments must be an array, not a string`},
 		{"wrong element", s + "arguments = [1]", `f:3: servers.s.arguments must be a string, not an integer`},
 		{"wrong element line", s + "arguments = [\n\"a\",\n2]", `f:5: servers.s.arguments must be a string`},
@@ -154,7 +153,7 @@ func TestDecodeProblems(t *testing.T) {
 		{"table not array", s + "[servers.s.access.fs]\npath = \".\"", `f:3: servers.s.access.fs must be an array of tables: write [[servers.s.access.fs]]`},
 		{"not utf-8", s + "# \xff", `f:3: is not valid UTF-8 (byte 0xff)`},
 		{"NUL", s + "#\x00", `f:3: contains a NUL byte`},
-		{"escaped NUL", s + `description = "\u0000"`, `f:3: servers.s.description: contains a NUL`},
+		{"escaped NUL", s + `workspace = "\u0000"`, `f:3: servers.s.workspace: contains a NUL`},
 		{"syntax", s + "x = ", `f:3: is not valid TOML`},
 		{"deep", s + "x = " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000), `nested more than 16 deep`},
 		{"deeper", s + "x = " + strings.Repeat("[", 300000), `f:3: is not valid TOML`},

@@ -46,8 +46,8 @@ func (d *Defaults) below(s *Server) *Server {
 	out.places = nil // the map is that of s
 	own.overlaySettings(&d.settings)
 	own.overlaySettings(s)
-	if s.IsStateful() { // these two have no effect on a stateful server
-		own.Warm, own.MaxConcurrentCalls = s.Warm, s.MaxConcurrentCalls
+	if s.IsStateful() { // it has no effect on a stateful server
+		own.Warm = s.Warm
 	}
 	out.overlaySettings(own)
 	return &out
@@ -74,11 +74,6 @@ func (d *Defaults) refusals() *Defaults {
 	}
 	if s.LeakPatterns != nil && !*s.LeakPatterns {
 		s.LeakPatterns = nil
-	}
-	for _, v := range []**bool{&s.AutoInstall, &s.InstallScripts} {
-		if *v != nil && **v {
-			*v = nil
-		}
 	}
 	for _, l := range s.Limits.settings() {
 		if l.exceedsDefault() {

@@ -18,7 +18,7 @@ func TestDefaults(t *testing.T) {
 		testkitFile(t, `[defaults]
 call_timeout_secs = 7
 limits.processes = 9
-max_concurrent_calls = 2
+warm = 2
 sensitive_paths = ["~/photos"]
 env = [{ name = "LC_TIME", read = true }, { name = "EDITOR_*", read = false }]
 
@@ -49,14 +49,14 @@ preset = "p"
 		for _, r := range p.Env {
 			env = append(env, fmt.Sprint(r.Name, " ", r.Read))
 		}
-		return fmt.Sprintf("%s %v %d %d %d default %v sensitive %q env %q unused %d", p.Packages.PinTools, p.Call, p.Limits.MemoryMB, p.Limits.Processes, p.MaxConcurrentCalls, p.Default, p.Sensitive, env, len(p.UnusedKeys))
+		return fmt.Sprintf("%s %v %d %d %d default %v sensitive %q env %q unused %d", p.Packages.PinTools, p.Call, p.Limits.MemoryMB, p.Limits.Processes, p.Warm, p.Default, p.Sensitive, env, len(p.UnusedKeys))
 	}
 	const env = `env ["LC_TIME true" "EDITOR_* false"]`
 	for _, s := range []struct{ server, tool, want string }{
-		{"plain", "", `enforce 7s 100 9 8 default true sensitive ["~/mail" "~/photos"] ` + env + ` unused 0`},
+		{"plain", "", `enforce 7s 100 9 0 default true sensitive ["~/mail" "~/photos"] ` + env + ` unused 0`},
 		{"own", "", `enforce 3s 200 9 2 default true sensitive ["~/mail" "~/photos"] ` + env + ` unused 0`},
 		{"own", "a", `enforce 3s 200 9 2 default false sensitive ["~/mail" "~/photos" "~/own"] ` + env + ` unused 0`},
-		{"fitted", "", `enforce 7s 100 50 8 default true sensitive ["~/mail" "~/photos"] ` + env + ` unused 0`},
+		{"fitted", "", `enforce 7s 100 50 0 default true sensitive ["~/mail" "~/photos"] ` + env + ` unused 0`},
 	} {
 		if got := text(s.server, s.tool); got != s.want {
 			t.Errorf("%s %s:\n%s\nwant\n%s", s.server, s.tool, got, s.want)
@@ -69,7 +69,7 @@ preset = "p"
 		_, line := policy.SplitPosition(s.Where)
 		origins = append(origins, fmt.Sprintf("%s=%s:%d %v", s.Key, s.Value, line, s.Default))
 	}
-	if got, want := strings.Join(origins, " "), `call_timeout_secs=3:13 false limits.memory_mb=200:14 false limits.processes=9:3 true max_concurrent_calls=2:4 true pin_tools="enforce":2 true env={ name = "LC_TIME", read = true }:6 true env={ name = "EDITOR_*", read = false }:6 true sensitive_paths=["~/mail", "~/photos"]:5 true`; got != want {
+	if got, want := strings.Join(origins, " "), `call_timeout_secs=3:13 false limits.memory_mb=200:14 false limits.processes=9:3 true pin_tools="enforce":2 true warm=2:4 true env={ name = "LC_TIME", read = true }:6 true env={ name = "EDITOR_*", read = false }:6 true sensitive_paths=["~/mail", "~/photos"]:5 true`; got != want {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}
 	// A server that is given on the command line has the defaults too.
@@ -113,7 +113,6 @@ func TestDefaultsOfProject(t *testing.T) {
 	o.User = testkitFile(t, `[defaults]
 pin_tools = "enforce"
 leaks = "off"
-auto_install = true
 call_timeout_secs = 7
 limits.memory_mb = 9999
 limits.processes = 9
@@ -126,8 +125,8 @@ command = "x"
 	c, err := Load(o)
 	must(t, err)
 	for server, want := range map[string]string{
-		"mine":   `[TEAM OTHER] 9999 9 true enforce off 7s [~/mail]`,
-		"theirs": `[OTHER] 4096 9 true enforce warn 7s [~/mail]`,
+		"mine":   `[TEAM OTHER] 9999 9 enforce off 7s [~/mail]`,
+		"theirs": `[OTHER] 4096 9 enforce warn 7s [~/mail]`,
 	} {
 		p, err := c.Policy(server, "")
 		must(t, err)
@@ -135,7 +134,7 @@ command = "x"
 		for _, r := range p.Env {
 			env = append(env, r.Name)
 		}
-		if got := fmt.Sprintln(env, p.Limits.MemoryMB, p.Limits.Processes, p.Packages.AutoInstall, p.Packages.PinTools, p.Leaks, p.Call, p.Sensitive); got != want+"\n" {
+		if got := fmt.Sprintln(env, p.Limits.MemoryMB, p.Limits.Processes, p.Packages.PinTools, p.Leaks, p.Call, p.Sensitive); got != want+"\n" {
 			t.Errorf("%s: %s, want %s", server, got, want)
 		}
 	}

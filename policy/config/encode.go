@@ -75,8 +75,6 @@ func (e *encoder) server(s *Server) {
 	e.text("home", s.Home)
 	e.flag("gpu", s.GPU)
 	e.settings(s.settings())
-	e.text("description", s.Description)
-	e.text("mcp_name", s.MCPName)
 	if s.Waive != nil {
 		e.list("waive", show.List(axisTexts(s.Waive)), s.Merge["waive"])
 	}

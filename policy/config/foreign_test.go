@@ -15,7 +15,7 @@ func TestForeignKeys(t *testing.T) {
 		{"a client's table", "[mcpServers.memory]\ncommand = \"npx\"\nargs = [\"-y\", \"x\"]\n", "c.toml:1: mcpServers is not a known key; write [servers.memory] with command, arguments and variables"},
 		{"Codex", "[mcp_servers.\"my notes\"]\ncommand = \"npx\"\n", "write [servers.NAME] with"},
 		{"JSON", "\n{ \"mcpServers\": { \"memory\": {} } }", "c.toml:1: is JSON, like a client's configuration, but must be TOML: write [servers.NAME]"},
-		{"a server's key at the top", "auto_install = false\n", "c.toml:1: auto_install is not a known key; write it below [servers.NAME], for each server"},
+		{"a server's key at the top", "leaks = \"off\"\n", "c.toml:1: leaks is not a known key; write it below [servers.NAME], for each server"},
 		{"args", server + "args = [\"a\"]\n", "c.toml:4: servers.memory.args is not a known key; write arguments = [...]"},
 		{"env", server + "env = { A = \"1\" }\n", `servers.memory.env is not a known key; write variables = ["NAME"]`},
 		{"env as a table", server + "[servers.memory.env]\nA = \"1\"\n", `write variables = ["NAME"]`},

@@ -69,16 +69,6 @@ func hostForm() form {
 
 func variableForm() form { return form{Pattern: `^[^=*\r\n]+$`, Check: policy.CheckVariable} }
 
-// mcpNameForm is that of a server's name in the MCP registry: a namespace and a name.
-func mcpNameForm() form {
-	return form{Pattern: `^[A-Za-z0-9.-]{1,100}/[A-Za-z0-9._-]{1,100}$`, Check: func(name string) error {
-		if space, server, ok := strings.Cut(name, "/"); ok && space != "" && server != "" && len(name) <= 200 && strings.Trim(name, "/.-_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") == "" && !strings.Contains(server, "/") {
-			return nil
-		}
-		return fmt.Errorf("%q is no name of the MCP registry, which has the form io.github.OWNER/SERVER", policy.Abbreviate(name))
-	}}
-}
-
 func prefixForm() form { return form{Pattern: `^([^=*\r\n]+\*?|\*)$`, Check: policy.CheckEnvName} }
 
 // These patterns are for parts of a net rule. policy.CheckNetRule checks the parts, with the
@@ -113,5 +103,5 @@ func SuggestProgram(word string, candidates []string) string {
 }
 
 // Digest returns an identifier of a policy, or of a table of the configuration. It does not
-// depend on places in a file, nor on descriptions.
+// depend on places in a file.
 func Digest(value any) string { return stamp.Digest(value) }

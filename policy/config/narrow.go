@@ -74,8 +74,6 @@ func (s *Server) unchangeable() (keys []policy.Setting) {
 	add("home", s.Where, s.Home != "")
 	add("gpu", s.Where, s.GPU != nil && *s.GPU)
 	add("waive", s.Where, s.Waive != nil)
-	add("description", s.Where, s.Description != "")
-	add("mcp_name", s.Where, s.MCPName != "")
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 		t := s.Tools[name]
 		add("tools."+show.Key(name)+".warm", t.Where, t.Warm != nil)

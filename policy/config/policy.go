@@ -230,28 +230,22 @@ func (s *Server) policy() *policy.Policy {
 		return *p
 	}
 	p := &policy.Policy{
-		Server:             s.Name,
-		Command:            s.Command,
-		Arguments:          slices.Clone(s.Arguments),
-		Workspace:          s.Workspace,
-		ID:                 s.ID,
-		Key:                s.ID,
-		StartIn:            s.Directory,
-		Description:        s.Description,
-		Stateful:           s.IsStateful(),
-		Warm:               number(s.Warm, 0),
-		MaxConcurrentCalls: number(s.MaxConcurrentCalls, policy.DefaultMaxConcurrentCalls),
-		Startup:            time.Duration(number(s.StartupTimeoutSecs, int(policy.DefaultStartup/time.Second))) * time.Second,
-		Call:               time.Duration(number(s.CallTimeoutSecs, 0)) * time.Second,
-		Roots:              s.Roots,
-		Advertise:          s.Advertise != nil && *s.Advertise,
-		HomeReal:           s.Home == "real",
-		GPU:                s.GPU != nil && *s.GPU,
+		Server:    s.Name,
+		Command:   s.Command,
+		Arguments: slices.Clone(s.Arguments),
+		Workspace: s.Workspace,
+		ID:        s.ID,
+		Key:       s.ID,
+		StartIn:   s.Directory,
+		Stateful:  s.IsStateful(),
+		Warm:      number(s.Warm, 0),
+		Startup:   time.Duration(number(s.StartupTimeoutSecs, int(policy.DefaultStartup/time.Second))) * time.Second,
+		Call:      time.Duration(number(s.CallTimeoutSecs, 0)) * time.Second,
+		Roots:     s.Roots,
+		HomeReal:  s.Home == "real",
+		GPU:       s.GPU != nil && *s.GPU,
 		Packages: policy.Packages{
-			AutoInstall:    s.AutoInstall == nil || *s.AutoInstall,
-			InstallScripts: s.InstallScripts != nil && *s.InstallScripts,
-			PinTools:       cmp.Or(s.PinTools, policy.PinWarn),
-			MCPName:        s.MCPName,
+			PinTools: cmp.Or(s.PinTools, policy.PinWarn),
 		},
 		Leaks:        cmp.Or(s.Leaks, policy.LeaksWarn),
 		LeakPatterns: s.LeakPatterns != nil && *s.LeakPatterns,
@@ -289,9 +283,6 @@ func (s *Server) unusedKeys() (ws []policy.Warning) {
 	}
 	if s.Warm != nil && *s.Warm > 0 {
 		add("warm", s.Where)
-	}
-	if s.MaxConcurrentCalls != nil {
-		add("max_concurrent_calls", s.Where)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 		if t := s.Tools[name]; t.Warm != nil && *t.Warm > 0 {

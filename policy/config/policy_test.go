@@ -54,7 +54,7 @@ func TestToolWhere(t *testing.T) {
 }
 
 func TestNoEffectWhenStateful(t *testing.T) {
-	const keys = "warm = 1\nmax_concurrent_calls = 2\n[servers.s.tools.a]\nwarm = 1\n"
+	const keys = "warm = 1\n[servers.s.tools.a]\nwarm = 1\n"
 	remarks := func(text string) (out []string) {
 		p, err := decoded(t, text).Policy("s", "")
 		if err != nil {
@@ -67,8 +67,7 @@ func TestNoEffectWhenStateful(t *testing.T) {
 	}
 	want := []string{
 		`f:1: warm has no effect: server "s" is stateful, so one process serves all calls`,
-		`f:1: max_concurrent_calls has no effect: server "s" is stateful, so one process serves all calls`,
-		`f:5: tools.a.warm has no effect: server "s" is stateful, so one process serves all calls`,
+		`f:4: tools.a.warm has no effect: server "s" is stateful, so one process serves all calls`,
 	}
 	if got := remarks("[servers.s]\ncommand = \"x\"\n" + keys); strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got  %q\nwant %q", got, want)

@@ -184,11 +184,11 @@ func TestProjectNarrows(t *testing.T) {
 		"access.net = [{ host = 'api.github.com', allow = false }]":           {"~/notes GH_* TOK 3334", ""},
 		"access.net = [{ host = 'a', allow = true, secret = { env = 'K' } }]": {"~/notes a GH_* TOK 3334", "the secret of a"},
 		"access.net = { strategy = 'replace', value = [] }\nvariables = { strategy = 'replace', value = ['TOK'] }": {"~/notes TOK 3334", "variables.strategy, access.net.strategy"},
-		"access.inbound = []":                                                     {"~/notes api.github.com GH_* TOK", ""},
-		"limits.memory_mb = 100\nleaks = 'block'":                                 {"", ""},
-		"limits.memory_mb = 9001\nleaks = 'off'\ncall_timeout_secs = 9":           {"", "call_timeout_secs = 9, leaks = \"off\", limits.memory_mb = 9001"},
-		"workspace = 'evil'\nstateful = true\npreset = 'p'\nhome = 'private'":     {"", "workspace, stateful, preset, home"},
-		"arguments = ['./x']\nwaive = ['fs']\ngpu = true\ninstall_scripts = true": {"", "install_scripts = true, arguments, gpu, waive"},
+		"access.inbound = []":                                                 {"~/notes api.github.com GH_* TOK", ""},
+		"limits.memory_mb = 100\nleaks = 'block'":                             {"", ""},
+		"limits.memory_mb = 9001\nleaks = 'off'\ncall_timeout_secs = 9":       {"", "call_timeout_secs = 9, leaks = \"off\", limits.memory_mb = 9001"},
+		"workspace = 'evil'\nstateful = true\npreset = 'p'\nhome = 'private'": {"", "workspace, stateful, preset, home"},
+		"arguments = ['./x']\nwaive = ['fs']\ngpu = true\nroots = 'narrow'":   {"", "roots = \"narrow\", arguments, gpu, waive"},
 	} {
 		c, p := mergedWith(t, usersServer, "[servers.s]\n"+project+"\n")
 		if got := strings.Join(granted(p), " "); got != all+" process" || p.Project != "" || p.Workspace != "/home/u/notes" || !p.HomeReal || p.Arguments[1] != "tok" {
@@ -213,7 +213,7 @@ func TestProjectNarrows(t *testing.T) {
 			t.Errorf("%s: without effect are %s, want %s", project, got, want.noEffect)
 		}
 		strict := strings.Contains(project, "100")
-		if strict != (p.Limits.MemoryMB == 100) || strict != (p.Leaks == policy.LeaksBlock) || p.Packages.InstallScripts || p.Call.Seconds() != 7 {
+		if strict != (p.Limits.MemoryMB == 100) || strict != (p.Leaks == policy.LeaksBlock) || p.Call.Seconds() != 7 {
 			t.Errorf("%s: %+v", project, p)
 		}
 	}

@@ -22,7 +22,7 @@ type setting struct {
 const (
 	maxSeconds = 7 * 24 * 3600
 	maxCount   = 1 << 20
-	maxWarm    = 64 // workers of one tool
+	maxWarm    = 8 // workers of one tool: a session keeps no more for all of its tools
 )
 
 // settings returns the settings of a table, without limits, in the order in which a file has them.
@@ -31,9 +31,6 @@ func (s *Server) settings() []setting {
 		{key: "startup_timeout_secs", value: &s.StartupTimeoutSecs, high: maxSeconds},
 		{key: "call_timeout_secs", value: &s.CallTimeoutSecs, high: maxSeconds},
 		{key: "roots", value: &s.Roots, words: []string{"off", "narrow", "advertise"}},
-		{key: "advertise", value: &s.Advertise},
-		{key: "auto_install", value: &s.AutoInstall},
-		{key: "install_scripts", value: &s.InstallScripts},
 		{key: "pin_tools", value: &s.PinTools, words: []string{"off", "warn", "enforce"}},
 		{key: "undo", value: &s.Undo, words: []string{policy.UndoOff, policy.UndoSession, policy.UndoCall}},
 		{key: "undo_file_mb", value: &s.UndoFileMB, low: 1, high: 1 << 20},
@@ -42,7 +39,6 @@ func (s *Server) settings() []setting {
 		{key: "leaks", value: &s.Leaks, words: []string{policy.LeaksOff, policy.LeaksWarn, policy.LeaksBlock}},
 		{key: "leak_patterns", value: &s.LeakPatterns},
 		{key: "warm", value: &s.Warm, high: maxWarm},
-		{key: "max_concurrent_calls", value: &s.MaxConcurrentCalls, low: 1, high: 4096},
 	}
 }
 

@@ -76,7 +76,7 @@ func (g layerGenerator) access(project bool) string {
 // layerSettings are the settings that can refuse: each with its values, from the strictest.
 var layerSettings = map[string][]string{
 	"pin_tools": {`"enforce"`, `"warn"`, `"off"`}, "leaks": {`"block"`, `"warn"`, `"off"`}, "undo": {`"call"`, `"session"`, `"off"`},
-	"install_scripts": {"false", "true"}, "auto_install": {"false", "true"}, "leak_patterns": {"true", "false"},
+	"leak_patterns":    {"true", "false"},
 	"limits.memory_mb": {"100", "4096", "9000"}, "limits.net_out_mb": {"100", "200", "0"},
 }
 
@@ -307,7 +307,7 @@ func (c *layerChecker) settings(below map[string]int) {
 	net := fmt.Sprint(p.Limits.NetOutMB)
 	for key, value := range map[string]string{
 		"pin_tools": fmt.Sprintf("%q", p.Packages.PinTools), "leaks": fmt.Sprintf("%q", p.Leaks), "undo": fmt.Sprintf("%q", p.Undo.Mode),
-		"install_scripts": fmt.Sprint(p.Packages.InstallScripts), "auto_install": fmt.Sprint(p.Packages.AutoInstall), "leak_patterns": fmt.Sprint(p.LeakPatterns),
+		"leak_patterns":    fmt.Sprint(p.LeakPatterns),
 		"limits.memory_mb": fmt.Sprint(p.Limits.MemoryMB), "limits.net_out_mb": net,
 	} {
 		if value == `""` {

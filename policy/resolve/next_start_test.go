@@ -124,7 +124,7 @@ func TestNamedConfigIsProtected(t *testing.T) {
 func TestProjectsHome(t *testing.T) {
 	for project, own := range map[string]bool{
 		"command = 'bash'": true, "arguments = ['x']": false, "variables = ['A']": false,
-		"access.fs = [{ path = '.', read = true }]": false, "description = 'x'": false,
+		"access.fs = [{ path = '.', read = true }]": false,
 	} {
 		ws := t.TempDir()
 		o, file := config.LoadOptions{Workspace: ws, User: ws + "/user.toml", Trust: ws + "/state/trust.toml"}, filepath.Join(ws, config.ProjectFile)

@@ -43,7 +43,6 @@ func TestStatement(t *testing.T) {
 		f /home/u/proj/.env SECRET=1
 		d /home/u/proj/src
 		d /data/notes`), aServer+`variables = ["GH_TOKEN"]
-advertise = true
 `+fsTables(".:rw", "src:-w", "/data/notes:")+`[[servers.s.access.net]]
 host = "api.github.com"
 scheme = "https"
@@ -57,9 +56,6 @@ allow = false
 [[servers.s.access.inbound]]
 port = 3334
 `)
-	if !profile.Advertise {
-		t.Error("advertise is lost on the way")
-	}
 	at := slices.IndexFunc(profile.Env, func(v policy.Variable) bool { return v.Name == policy.StatementVar })
 	if at < 0 || profile.Env[at].Value != string(text) || profile.Env[at].Secret {
 		t.Errorf("the variable is not the statement: %+v", profile.Env)

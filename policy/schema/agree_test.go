@@ -209,9 +209,6 @@ func (tr *tree) values(s object) []any {
 		map[string]any{}, map[string]any{"unknown": 1}, map[string]any{"strategy": "append"}, map[string]any{"value": []any{}}, map[string]any{"strategy": "append", "value": []any{}},
 		map[string]any{"command": "x"},
 	}
-	if pattern, _ := s["pattern"].(string); strings.HasPrefix(pattern, `^[A-Za-z0-9.-]{1,100}/`) { // mcp_name
-		out = append(out, "a/B", "a/b/c")
-	}
 	for _, bound := range []string{"minimum", "maximum"} {
 		if n, ok := s[bound].(float64); ok {
 			out = append(out, int64(n)-1, int64(n), int64(n)+1)

@@ -4,31 +4,26 @@ import "github.com/mcp-jail/mcp-jail/policy"
 
 func serverEntries() map[string]entry {
 	return map[string]entry{
-		"preset":      {"The name of a preset, which grants what a well-known server needs. mcp-jail preset lists them.", nil},
-		"command":     {"The program: a name in PATH, ~/PATH, or a path. A relative path begins at the workspace.", nil},
-		"arguments":   {"The arguments of the program.", nil},
-		"id":          {"The id of the server, in the file that mcp-jail wrap has made for it.", nil},
-		"directory":   {"Where such a server starts: a path, or \"workspace\". Without it, a pinned package starts where its client does, and any other line in its HOME.", nil},
-		"workspace":   {"The directory that relative paths begin at, and that the default policy grants. Without it, the working directory.", nil},
-		"stateful":    {"true: one process serves the whole session. false: each call gets a process of its own, and each tool can have its own rules.", true},
-		"variables":   {"Exact names of environment variables to forward. They hold under any policy.", nil},
-		"home":        {"private: the server gets its own HOME, with links to what rules grant below yours. real: HOME names yours, and rules say what can be reached there.", "private"},
-		"gpu":         {"Grant the device nodes of this machine's NVIDIA, AMD and Intel GPUs, and the files that their drivers need. plan lists them.", false},
-		"description": {"A note for you. mcp-jail does not read it.", nil},
-		"mcp_name":    {"The name of the server in the MCP registry. install says if its package calls itself otherwise.", nil},
-		"waive":       {"Start even if these axes cannot be enforced, or what an operating system never can. Every start warns of it.", nil},
-		"access":      {"What the server may touch. Without this table, the default policy grants the workspace.", nil},
-		"tools":       {"Tables for single tools, by their names, of a server with stateful = false. \"*\" stands for all other tools.", nil},
+		"preset":    {"The name of a preset, which grants what a well-known server needs. mcp-jail preset lists them.", nil},
+		"command":   {"The program: a name in PATH, ~/PATH, or a path. A relative path begins at the workspace.", nil},
+		"arguments": {"The arguments of the program.", nil},
+		"id":        {"The id of the server, in the file that mcp-jail wrap has made for it.", nil},
+		"directory": {"Where such a server starts: a path, or \"workspace\". Without it, a pinned package starts where its client does, and any other line in its HOME.", nil},
+		"workspace": {"The directory that relative paths begin at, and that the default policy grants. Without it, the working directory.", nil},
+		"stateful":  {"true: one process serves the whole session. false: each call gets a process of its own, and each tool can have its own rules.", true},
+		"variables": {"Exact names of environment variables to forward. They hold under any policy.", nil},
+		"home":      {"private: the server gets its own HOME, with links to what rules grant below yours. real: HOME names yours, and rules say what can be reached there.", "private"},
+		"gpu":       {"Grant the device nodes of this machine's NVIDIA, AMD and Intel GPUs, and the files that their drivers need. plan lists them.", false},
+		"waive":     {"Start even if these axes cannot be enforced, or what an operating system never can. Every start warns of it.", nil},
+		"access":    {"What the server may touch. Without this table, the default policy grants the workspace.", nil},
+		"tools":     {"Tables for single tools, by their names, of a server with stateful = false. \"*\" stands for all other tools.", nil},
 	}
 }
 
 func settingEntries() map[string]entry {
 	undo := policy.DefaultUndo
 	return map[string]entry{
-		"roots":                {"What becomes of the client's roots. off passes them on. narrow leaves those that the server may read. advertise also answers for a client that has none.", "off"},
-		"advertise":            {"Put the policy into messages to the server too, not only into the variable MCP_JAIL_POLICY.", false},
-		"auto_install":         {"run fetches the package of an npx or uvx line that is not installed yet. false: only mcp-jail install does.", true},
-		"install_scripts":      {"Run the scripts that packages bring for their installation, in a jail without a network.", false},
+		"roots":                {"What becomes of the client's roots. off passes them on. narrow leaves those that the server may read. advertise also answers for a client that has none, and puts the policy into messages to the server.", "off"},
 		"pin_tools":            {"What happens when the tools of a server are not the pinned ones: off does nothing, warn tells you, enforce gives the client an error.", policy.PinWarn},
 		"leaks":                {"What happens when the server sends a secret to the client: off does nothing, warn tells you, block sends an error in its place.", policy.LeaksWarn},
 		"leak_patterns":        {"Look for well-known kinds of tokens too, not only for the secrets that the server was granted.", false},
@@ -39,7 +34,6 @@ func settingEntries() map[string]entry {
 		"startup_timeout_secs": {"How many seconds the first answer of the server may take. 0 waits for ever.", 60},
 		"call_timeout_secs":    {"How many seconds one call of a tool may take. 0 is no limit.", 0},
 		"warm":                 {"How many spare processes are kept ready for each tool, of a server with stateful = false.", 0},
-		"max_concurrent_calls": {"How many calls run at once, of a server with stateful = false. The others wait.", 8},
 		"limits":               {"What the server may use. See the keys of the table.", nil},
 	}
 }

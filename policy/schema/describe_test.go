@@ -104,7 +104,7 @@ func policyOf(t *testing.T, p place, v any) string {
 	}
 	table := doc["servers"].(map[string]any)[server].(map[string]any)
 	switch key := p.name[strings.LastIndexByte(p.name, '.')+1:]; { // these keys have no effect without the settings below
-	case key == "warm", key == "max_concurrent_calls":
+	case key == "warm":
 		table["stateful"] = false
 	case strings.HasPrefix(key, "undo_"):
 		table["undo"] = "session"

@@ -167,6 +167,5 @@ func (t *Target) digest() string {
 func enforced(p *policy.Policy) *policy.Policy {
 	out := *p
 	out.Others, out.Noted, out.UnusedKeys, out.Settings = nil, nil, nil, nil
-	out.MaxConcurrentCalls = 0
 	return &out
 }

@@ -106,7 +106,6 @@ func (f *Followed) StatelessOptions() lifecycle.Stateless {
 	tools := &toolCache{}
 	o := lifecycle.Stateless{
 		Declared: func() []string { return f.Target().Config.DeclaredTools(server) },
-		MaxCalls: t.Policy.MaxConcurrentCalls,
 		Version:  programs.Version(),
 		Tool: func(name string) (lifecycle.Tool, error) {
 			tool, err := tools.get(f.Target(), name)

@@ -66,11 +66,6 @@ func (t *Target) findPackage(ctx context.Context) error {
 	if w := t.Package.sourceWarning(); w != "" {
 		t.Warnings = append(t.Warnings, policy.Warning{Code: "package-source", Message: w, Where: t.Policy.Where})
 	}
-	if name := t.Policy.Packages.MCPName; name != "" {
-		if remark := installed.NameRemark(t.packageFinder().Store, program.Entry, name); remark != "" {
-			t.Warnings = append(t.Warnings, policy.Warning{Code: "mcp-name", Message: remark, Where: t.Policy.Where})
-		}
-	}
 	// The variables that the line sets, and those of the package's data, are added to the host's.
 	// program.OwnEnv is not: mcp-jail takes the variables of the host for the user's.
 	t.Package.env = slices.Clone(program.Env)

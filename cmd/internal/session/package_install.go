@@ -88,9 +88,6 @@ func (p *Package) Install(c terminal.Console, reachOf func() (*policy.Reach, err
 
 func (p *Package) companion(program string, flags ...string) *exec.Cmd {
 	args := append([]string{"install", "--for-session"}, flags...)
-	if p.rules.InstallScripts {
-		args = append(args, "--install-scripts")
-	}
 	for _, axis := range p.waive {
 		args = append(args, "--waive", string(axis))
 	}
@@ -128,7 +125,7 @@ func (p *Package) Recheck(reachOf func() (*policy.Reach, error)) {
 }
 
 func (p *Package) fetches() bool {
-	return p.rules.AutoInstall && !p.line.NoInstall && !p.line.Offline
+	return !p.line.NoInstall && !p.line.Offline
 }
 
 // AfterClient is how long an installation goes on at most after the client has left.

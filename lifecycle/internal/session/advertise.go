@@ -10,9 +10,18 @@ const MetaPolicy = "dev.mcp-jail/policy"
 // Advertise adds the statement of the policy to a request, and the capability roots to an
 // initialize. It narrows the roots that a retried request carries.
 func (s *Server) Advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	if s.Statement == nil && s.RootsMode == RootsOff {
+	if s.RootsMode == RootsOff {
 		return
 	}
+	if s.RootsMode == RootsAdvertise {
+		s.advertise(f, e)
+	}
+	if e.Inputs.Present() && s.canSplice(f, e) {
+		s.narrowInputs(f, e)
+	}
+}
+
+func (s *Server) advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	switch string(e.Method) {
 	case "initialize":
 		// A second initialize starts again.
@@ -22,7 +31,7 @@ func (s *Server) Advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		}
 	case "server/discover", "tools/call":
 		// 2026-07-28 has no handshake, so each request carries the statement.
-		if s.Statement != nil && e.Era() == mcpproxy.Modern && s.canSplice(f, e) {
+		if e.Era() == mcpproxy.Modern && s.canSplice(f, e) {
 			f.Cut(e.Reserved, &e.ParamsMeta)
 			if !e.Params.Present() {
 				f.AddMember(&e.Self, "params", JSONObject("_meta", JSONObject(MetaPolicy, s.Statement)))
@@ -30,9 +39,6 @@ func (s *Server) Advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 				f.AddMeta(&e.Params, &e.ParamsMeta, MetaPolicy, s.Statement)
 			}
 		}
-	}
-	if s.RootsMode != RootsOff && e.Inputs.Present() && s.canSplice(f, e) {
-		s.narrowInputs(f, e)
 	}
 }
 
@@ -50,46 +56,29 @@ func (s *Server) canSplice(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 // experimental capability, which all SDKs show; and the capability roots, if the client
 // has not declared it and we answer roots/list in its name.
 func (s *Server) advertiseInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	ours := s.RootsMode == RootsAdvertise && !e.Roots.Present()
-	var experimental, capabilities []byte
-	if s.Statement != nil {
-		experimental = JSONObject(MetaPolicy, s.Statement)
-		capabilities = JSONObject("experimental", experimental)
-	}
-	switch {
-	case ours && capabilities == nil:
-		capabilities = []byte(`{"roots":{}}`)
-	case ours:
+	ours := !e.Roots.Present()
+	experimental := JSONObject(MetaPolicy, s.Statement)
+	capabilities := JSONObject("experimental", experimental)
+	if ours {
 		capabilities = append(capabilities[:len(capabilities)-1], `,"roots":{}}`...)
 	}
-	if capabilities == nil {
-		return
-	}
-	if s.Statement != nil {
-		f.Cut(e.Reserved, &e.ParamsMeta, &e.Experimental)
-	}
-	switch {
-	case !e.Params.Present():
+	f.Cut(e.Reserved, &e.ParamsMeta, &e.Experimental)
+	if !e.Params.Present() {
 		params := append([]byte(`{"capabilities":`), capabilities...)
-		if s.Statement != nil {
-			params = append(append(params, `,"_meta":`...), experimental...)
-		}
+		params = append(append(params, `,"_meta":`...), experimental...)
 		f.AddMember(&e.Self, "params", append(params, '}'))
 		s.declaredRoots.Store(ours)
 		return
-	case s.Statement != nil:
-		f.AddMeta(&e.Params, &e.ParamsMeta, MetaPolicy, s.Statement)
 	}
+	f.AddMeta(&e.Params, &e.ParamsMeta, MetaPolicy, s.Statement)
 	if !e.Capabilities.Present() {
 		f.AddMember(&e.Params, "capabilities", capabilities)
 		s.declaredRoots.Store(ours)
 		return
 	}
-	switch {
-	case s.Statement == nil:
-	case e.Experimental.Present():
+	if e.Experimental.Present() {
 		f.AddMember(&e.Experimental, MetaPolicy, s.Statement)
-	default:
+	} else {
 		f.AddMember(&e.Capabilities, "experimental", experimental)
 	}
 	if ours {

@@ -55,7 +55,7 @@ func (s *Server) Init(c *Client, p *policy.Profile) {
 	if s.RootsMode = p.Roots; s.RootsMode == "" {
 		s.RootsMode = RootsOff
 	}
-	if p.Advertise {
+	if s.RootsMode == RootsAdvertise {
 		s.Statement = statement.New(p).Encode()
 	}
 	s.Leaks.Store(c.Leaks.For(p))

@@ -25,11 +25,9 @@ func FuzzAdvertise(f *testing.F) {
 		`{"id":1,"method":"initialize","params":{"capabilities":{"experimental":{"dev.mcp-jail/policy":1}}}}`, `{"id":1,"method":"initialize","params":{},"params":{}}`,
 		`{"id":1,"method":"tools/call","params":{"arguments":{}}}`, `[{"id":1,"method":"initialize","params":{}}]`,
 	} {
-		f.Add([]byte(s), true, true)
-		f.Add([]byte(s), false, true)
-		f.Add([]byte(s), true, false)
+		f.Add([]byte(s))
 	}
-	f.Fuzz(func(t *testing.T, line []byte, advertise, roots bool) {
+	f.Fuzz(func(t *testing.T, line []byte) {
 		line, _, _ = bytes.Cut(line, []byte("\n"))
 		frame, err := mcpproxy.NewReader(bytes.NewReader(line), 0).Next()
 		if err != nil || len(frame.Messages) != 1 || frame.Batch || frame.Messages[0].Kind() != mcpproxy.Request {
@@ -37,14 +35,8 @@ func FuzzAdvertise(f *testing.F) {
 		}
 		e := &frame.Messages[0]
 		client := &session.Client{}
-		r := &statefulSession{client: client, server: session.Server{Client: client, RootsMode: session.RootsOff, Tail: diagnostics.NewTail(nil)}}
+		r := &statefulSession{client: client, server: session.Server{Client: client, RootsMode: session.RootsAdvertise, Statement: []byte(`{"version":1}`), Tail: diagnostics.NewTail(nil)}}
 		r.client.Requested.Done = make(chan struct{})
-		if advertise {
-			r.server.Statement = []byte(`{"version":1}`)
-		}
-		if roots {
-			r.server.RootsMode = session.RootsAdvertise
-		}
 		strict, method, modern := frame.Flaws.IsStrict(), string(e.Method), e.Era() == mcpproxy.Modern
 		r.onRequest(frame, e)
 		got, _ := frame.AppendTo(nil)
@@ -64,7 +56,7 @@ func FuzzAdvertise(f *testing.F) {
 		if strings.Count(string(got), `"version":1`) > 2+strings.Count(string(line), `"version":1`) {
 			t.Fatalf("%q became %q", line, got)
 		}
-		told := wanted(before, method, modern, advertise, roots)
+		told := wanted(before, method, modern)
 		if !reflect.DeepEqual(after, told) {
 			t.Fatalf("%q became %q, want %v", line, got, told)
 		}
@@ -72,7 +64,7 @@ func FuzzAdvertise(f *testing.F) {
 }
 
 // wanted returns a message with the policy added, by decoding it.
-func wanted(m map[string]any, method string, modern, advertise, roots bool) map[string]any {
+func wanted(m map[string]any, method string, modern bool) map[string]any {
 	statement := map[string]any{"version": 1.0}
 	object := func(in map[string]any, name string) map[string]any {
 		v, there := in[name]
@@ -91,24 +83,16 @@ func wanted(m map[string]any, method string, modern, advertise, roots bool) map[
 		}
 		in[session.MetaPolicy] = statement
 	}
-	initialize := method == "initialize" && (advertise || roots)
-	if !initialize && !(advertise && (method == "server/discover" || method == "tools/call" && modern)) {
+	initialize := method == "initialize"
+	if !initialize && method != "server/discover" && !(method == "tools/call" && modern) {
 		return m
-	}
-	if params, there := m["params"].(map[string]any); initialize && !advertise {
-		// Nothing is made for roots alone that would stay empty.
-		if caps, is := params["capabilities"].(map[string]any); there && (is && caps["roots"] != nil) {
-			return m
-		}
 	}
 	params := object(m, "params")
 	if params == nil {
 		return m
 	}
-	if advertise {
-		if meta := object(params, "_meta"); meta != nil {
-			told(meta)
-		}
+	if meta := object(params, "_meta"); meta != nil {
+		told(meta)
 	}
 	if !initialize {
 		return m
@@ -117,12 +101,10 @@ func wanted(m map[string]any, method string, modern, advertise, roots bool) map[
 	if caps == nil {
 		return m
 	}
-	if advertise {
-		if experimental := object(caps, "experimental"); experimental != nil {
-			told(experimental)
-		}
+	if experimental := object(caps, "experimental"); experimental != nil {
+		told(experimental)
 	}
-	if _, there := caps["roots"]; roots && !there {
+	if _, there := caps["roots"]; !there {
 		caps["roots"] = map[string]any{}
 	}
 	return m

@@ -100,8 +100,6 @@ func setUp(t *testing.T, f *sessiontest.Fake, s *session.Session, comment string
 			}
 		case "roots":
 			s.Profile.Roots = value
-		case "advertise":
-			s.Profile.Advertise = true
 		case "call":
 			s.Profile.Call, err = time.ParseDuration(value)
 		case "startup":

@@ -21,7 +21,7 @@ func (dp *dispatcher) queueCall(ctx context.Context, rq *clientRequest) {
 		return
 	}
 	dp.fail(rq, dp.client.Announce(session.Refusal(-32603, diagnostics.PagePerCall, dp.session.serverName, rq.tool,
-		fmt.Sprintf("too many calls wait already, and max_concurrent_calls = %d run at once", dp.session.options.MaxCalls), "raise max_concurrent_calls, or send fewer at a time")))
+		fmt.Sprintf("too many calls wait already, and %d run at once", dp.session.options.MaxCalls), "send fewer at a time")))
 }
 
 func (dp *dispatcher) startNext() {
@@ -113,7 +113,7 @@ func (dp *dispatcher) callTimedOut(rq *clientRequest, queued bool, limit time.Du
 		d := diagnostics.Diagnose(diagnostics.Evidence{Stage: diagnostics.StageCall, Server: dp.session.serverName, Tool: rq.tool, Method: rq.method, Stateless: true, Timeout: limit})
 		d.Fix = "its process was still being started: raise call_timeout_secs, or keep one ready (warm)"
 		if queued {
-			d.Fix = fmt.Sprintf("it had no process yet: only max_concurrent_calls = %d run at once; raise that, or call_timeout_secs", dp.session.options.MaxCalls)
+			d.Fix = fmt.Sprintf("it had no process yet, because only %d calls run at once: raise call_timeout_secs", dp.session.options.MaxCalls)
 		}
 		return dp.client.Announce(d)
 	}

@@ -207,7 +207,7 @@ func TestTimeoutWhileStarting(t *testing.T) {
 	p.Send(sessiontest.CallOf("1", "late", `{}`))
 	sessiontest.Eventually(t, "the process of the first call", func() bool { return f.Started("late") == 1 })
 	l := p.Line()
-	if !sessiontest.HasID(l, "1") || !strings.Contains(l, "still being started") || strings.Contains(l, "max_concurrent_calls") {
+	if !sessiontest.HasID(l, "1") || !strings.Contains(l, "still being started") || strings.Contains(l, "run at once") {
 		t.Errorf("a call that was too late was answered with %q", l)
 	}
 	p.In.Close()

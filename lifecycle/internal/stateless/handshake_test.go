@@ -55,7 +55,7 @@ func TestStatements(t *testing.T) {
 			if name == "" { // the discovery worker has nothing of theirs
 				return tool, err
 			}
-			tool.Profile.Advertise = true
+			tool.Profile.Roots = session.RootsAdvertise
 			tool.Profile.Entries = []policy.Entry{{Path: "/for/" + name, Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule}}
 			return tool, err
 		}

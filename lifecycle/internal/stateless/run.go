@@ -22,6 +22,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
+// DefaultMaxCalls is how many calls of a session run at once.
+const DefaultMaxCalls = 8
+
 // Options holds what a session needs beyond its Session if each call has a process of
 // its own. Only Tool is required.
 type Options struct {
@@ -35,7 +38,8 @@ type Options struct {
 	// Prepare has a jail prepared for each of these profiles, of which several may be equal, and for no other.
 	// nil means that none can be.
 	Prepare func([]*policy.Profile)
-	// MaxCalls is how many calls run at once; 0 means policy.DefaultMaxConcurrentCalls.
+	// MaxCalls is how many calls run at once; 0 means DefaultMaxCalls. As many warm workers wait, and as many
+	// workers end, so it bounds the processes of a session.
 	MaxCalls int
 	// Catalog keeps the server's lists between sessions. With nil the session keeps
 	// them for itself.
@@ -98,7 +102,7 @@ func newStatelessSession(c session.Session, o Options) *statelessSession {
 		c.Profile = &policy.Profile{}
 	}
 	if o.MaxCalls <= 0 {
-		o.MaxCalls = policy.DefaultMaxConcurrentCalls
+		o.MaxCalls = DefaultMaxCalls
 	}
 	s := &statelessSession{options: o, serverName: c.Profile.Server, idPrefix: "mcp-jail/" + rand.Text() + "/", wakeup: make(chan struct{}, 1)}
 	s.pool.workers = map[*worker]bool{} // before NewClient, which may ask for denials at once

@@ -181,8 +181,6 @@ type wanted struct {
 	asked string // the arguments of mcp-jail install for it
 	line  runline.Line
 	load  func() (*session.Target, error) // the server, not resolved
-
-	mcpName string // of the server in the MCP registry, once it is loaded
 }
 
 // wanted returns the packages that the command line names. failed reports whether it has printed

@@ -110,7 +110,6 @@ func (i *installCmd) prepare(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
-	j.mcpName = t.Policy.Packages.MCPName
 	j.installer = i.installer(j.host, t, j.wanted, j.progress.show)
 	j.installer.Waived = func(plan *confine.Plan) { j.progress.board.warn(plan) }
 	if i.update {

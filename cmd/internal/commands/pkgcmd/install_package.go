@@ -36,7 +36,7 @@ func companion() string {
 func (i *installCmd) installer(host hostfs.Host, t *session.Target, w wanted, progress func(install.Progress)) *install.Installer {
 	return &install.Installer{
 		Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Untrusted: t.Untrusted, Asked: w.asked, Companion: companion(),
-		Scripts: i.scripts || t.Policy.Packages.InstallScripts, Progress: progress, Waive: t.Policy.Waive,
+		Scripts: i.scripts, Progress: progress, Waive: t.Policy.Waive,
 	}
 }
 
@@ -76,9 +76,6 @@ func (j *job) ready(c terminal.Console, what string, e *lockfile.Entry, found to
 		line += "; " + found.remark
 	}
 	c.Printf("%s\n", line)
-	if remark := installed.NameRemark(session.PackageStore(j.host), e, j.mcpName); remark != "" {
-		c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(remark))
-	}
 	for _, more := range found.more {
 		c.Printf("  %s\n", show.Line(more))
 	}

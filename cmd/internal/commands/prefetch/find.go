@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -83,7 +82,7 @@ func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s w
 	}
 	w, _ := clients.ParseWrapped(started.Argv)
 	line, err := runline.Parse(w.Argv)
-	if err != nil || line.NoInstall || line.Offline || !fetches(w) {
+	if err != nil || line.NoInstall || line.Offline {
 		return nil, lockfile.Key{}
 	}
 	p := &Package{
@@ -102,17 +101,6 @@ func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s w
 		p.again = show.Typed("mcp-jail wrap --client "+f.Client.Name+" --server", s.Server)
 	}
 	return p, key
-}
-
-// fetches reports whether the first start of a line may fetch: auto_install of the user's defaults.
-func fetches(w clients.Wrapped) bool {
-	var common cmdline.ConfigFlags
-	var flags cmdline.PolicyFlags
-	if _, err := cmdline.Parse(w.Flags, slices.Concat(flags.Flags(), common.Flags())); err != nil {
-		return true // the fetch says what is wrong
-	}
-	t, err := session.Load(common, flags, "", "", cmdline.Server{Given: true, Argv: w.Argv})
-	return err != nil || t.Policy.Packages.AutoInstall
 }
 
 func environment(environ []string, env []clients.Variable) []string {

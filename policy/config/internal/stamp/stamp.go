@@ -69,9 +69,9 @@ func (s Stamp) Age() time.Duration {
 }
 
 // Digest returns an identifier of a policy, or of a table of the configuration. It does not
-// depend on places in a file, nor on descriptions.
+// depend on places in a file.
 func Digest(value any) string {
-	// By way of JSON, since only there can places and descriptions be taken out by their names.
+	// By way of JSON, since only there can places be taken out by their names.
 	text, err := json.Marshal(value)
 	var plain any
 	if err == nil {
@@ -87,15 +87,15 @@ func Digest(value any) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// withoutPlaces returns a JSON value without the members that name a place in a file, and
-// without descriptions. It changes the value.
+// withoutPlaces returns a JSON value without the members that name a place in a file. It changes
+// the value.
 func withoutPlaces(value any) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for name, member := range v {
 			_, text := member.(string)
 			switch {
-			case text && (name == "Where" || name == "PresetWhere" || name == "Description"):
+			case text && (name == "Where" || name == "PresetWhere"):
 				delete(v, name)
 			default:
 				v[name] = withoutPlaces(member)
