@@ -86,7 +86,7 @@ func TestLostRecord(t *testing.T) {
 	p.In.Close()
 	p.Rest()
 	_, stderr := p.Ended()
-	if n := strings.Count(stderr, "mcp-jail: warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: no space left (mcp-jail explain record)\n"); n != 1 || tried < 3 {
+	if n := strings.Count(stderr, "mcp-jail: warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: no space left (mcp-jail help record)\n"); n != 1 || tried < 3 {
 		t.Errorf("told %d times of %d: %s", n, tried, stderr)
 	}
 }

@@ -67,7 +67,7 @@ func TestCommandArguments(t *testing.T) {
 				t.Errorf("git log: %s", out)
 			}
 			for _, argv := range []string{"git push", "git log", "git log --oneline", "git -c alias.x=!sh x", "git --exec-path=/tmp status"} {
-				if got := s.mustFail("no rule of access.commands allows that", strings.Fields(argv)...); !strings.Contains(got, "mcp-jail explain arguments") {
+				if got := s.mustFail("no rule of access.commands allows that", strings.Fields(argv)...); !strings.Contains(got, "mcp-jail help arguments") {
 					t.Errorf("%s: %s", argv, got)
 				}
 			}

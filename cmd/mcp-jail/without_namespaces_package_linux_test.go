@@ -40,7 +40,7 @@ func TestWithoutNamespacesNothingRuns(t *testing.T) {
 		m := s.call("initialize", map[string]any{})
 		s.close()
 		told := string(m.Error) + s.stderr.String()
-		for _, want := range []string{"user namespaces are refused", c.told, "mcp-jail explain userns"} {
+		for _, want := range []string{"user namespaces are refused", c.told, "mcp-jail help userns"} {
 			if !strings.Contains(told, want) {
 				t.Errorf("%q: nothing of %q in:\n%s", c.given, want, told)
 			}

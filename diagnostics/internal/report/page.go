@@ -5,7 +5,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Page is the name of a page of docs/explain, which `mcp-jail explain NAME` prints. Names of
+// Page is the name of a page of docs/explain, which `mcp-jail help NAME` prints. Names of
 // pages never change. A test compares them with the pages.
 type Page string
 
@@ -72,8 +72,10 @@ func (p Page) Reference() string {
 	if p == "" {
 		return ""
 	}
-	return " (mcp-jail explain " + show.Line(string(p)) + ")"
+	return " (" + p.command() + ")"
 }
+
+func (p Page) command() string { return "mcp-jail help " + show.Line(string(p)) }
 
 // PageOfReason returns the page about refusals with a reason. Refusals without a reason, and
 // those with DeniedNotGranted and DeniedAbsent, have the page of their axis.
