@@ -81,7 +81,7 @@ func TestMoveIntoSharedDirectory(t *testing.T) {
 			}
 			ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: op, Target: "/home/u/docs/a.txt", Program: "/usr/bin/python3", Count: 1}}
 			d := Diagnose(ev)
-			if got := strings.Join(d.Words, " "); got != want || shared != "" && !strings.Contains(advised(d), "needs a rule for the directory, but \"~/docs\" "+shared) {
+			if got := strings.Join(d.Words, " "); got != want || shared != "" && !strings.Contains(advised(d), "needs a rule for the directory, but ~/docs "+shared) {
 				t.Errorf("%s, %q: %q, want %q\n%s", op, shared, got, want, d.Text())
 			}
 		}

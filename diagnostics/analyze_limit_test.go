@@ -30,7 +30,7 @@ func TestLimitsAreNamed(t *testing.T) {
 		cause string
 		line  string // of the limits; "" for none
 	}{
-		{"memory, recorded", "", denial("memory", "memory_mb = 4096", 7), Certain, `used more than memory_mb = 4096, so mcp-jail ended them all; the largest was "node"`, "memory_mb = 8192"},
+		{"memory, recorded", "", denial("memory", "memory_mb = 4096", 7), Certain, `used more than memory_mb = 4096, so mcp-jail ended them all. The largest was "node"`, "memory_mb = 8192"},
 		{"memory of a cgroup", "", denial("memory", "memory_mb = 4096", 0), Certain, "reached the limit memory_mb = 4096", "memory_mb = 8192"},
 		{"processes, recorded", "", denial("processes", "processes = 512", 0), Certain, "reached the limit processes = 512", "processes = 1024"},
 		{"space, recorded", "", denial("space in /tmp", "memory_mb = 4096", 0), Certain, "/tmp is full: it holds at most half of memory_mb = 4096", "memory_mb = 8192"},

@@ -73,7 +73,7 @@ func TestLinkByABareWord(t *testing.T) {
 			return path
 		}
 		d := Diagnose(ev)
-		blamed := len(d.Hints) > 0 && d.Hints[0].Target == "/home/u/work/.env" && strings.Contains(d.Cause, `"key" is a link that leads to ".env", outside of what is granted`)
+		blamed := len(d.Hints) > 0 && d.Hints[0].Target == "/home/u/work/.env" && strings.Contains(d.Cause, `key is a link that leads to .env, outside of what is granted`)
 		if blamed != (fault == "") || len(d.Words) > 0 {
 			t.Errorf("%s: %s %q %q", text, d.Attribution, d.Cause, d.Words)
 		}
@@ -85,9 +85,9 @@ func TestLinkByABareWord(t *testing.T) {
 // named.
 func TestLinkOutOfGranted(t *testing.T) {
 	for path, want := range map[string]struct{ says, flags string }{
-		"/data/in/link/x.md": {`"/data/in/link" is a link that leads to "/data/notes", outside of what is granted`, "--read /data/notes/x.md"},
-		"/data/in/x.md":      {`"/data/in/x.md" is a link that leads to "/data/notes/x.md", outside of what is granted`, "--read /data/notes/x.md"},
-		"/at/in/link/x.md":   {`"/data/in/link" is a link that leads to "/data/notes", outside of what is granted`, "--read /data/notes/x.md"},
+		"/data/in/link/x.md": {`/data/in/link is a link that leads to /data/notes, outside of what is granted`, "--read /data/notes/x.md"},
+		"/data/in/x.md":      {`/data/in/x.md is a link that leads to /data/notes/x.md, outside of what is granted`, "--read /data/notes/x.md"},
+		"/at/in/link/x.md":   {`/data/in/link is a link that leads to /data/notes, outside of what is granted`, "--read /data/notes/x.md"},
 		"/data/out/link":     {"", "--read /data/notes"},
 		"/data/notes/x.md":   {"", "--read /data/notes/x.md"},
 	} {

@@ -58,11 +58,11 @@ func TestExit(t *testing.T) {
 		cause string
 	}{
 		{"boot, status", func(ev *Evidence) { ev.Stage, ev.Exit = StageStartup, &Exit{Code: 1} }, CodeStartup, None, "ended before its first answer (exit status 1)", ""},
-		{"call, killed", func(ev *Evidence) { ev.Exit = &Exit{Code: 137, Signal: syscall.SIGKILL} }, CodeDied, Possible, `during the call of "search" (SIGKILL)`, "memory_mb = 4096"},
+		{"call, killed", func(ev *Evidence) { ev.Exit = &Exit{Code: 137, Signal: syscall.SIGKILL} }, CodeDied, Possible, `during the call of search (SIGKILL)`, "memory_mb = 4096"},
 		{"list", func(ev *Evidence) {
 			ev.Stage, ev.Tool, ev.Method, ev.Exit = StageList, "", "tools/list", &Exit{Code: 2}
 		}, CodeDied, None, `ended during "tools/list" (exit status 2)`, ""},
-		{"call, slow", func(ev *Evidence) { ev.Timeout = 1500 * time.Millisecond }, CodeTimeout, None, `no answer within 1.5s during the call of "search"`, ""},
+		{"call, slow", func(ev *Evidence) { ev.Timeout = 1500 * time.Millisecond }, CodeTimeout, None, `no answer within 1.5s during the call of search`, ""},
 		{"npx, silent", func(ev *Evidence) {
 			ev.Stage, ev.Timeout = StageStartup, time.Minute
 			ev.Profile.Argv, ev.Profile.Net = []string{"npx", "-y", "x"}, nil

@@ -17,12 +17,12 @@ func TestUnreachedHost(t *testing.T) {
 		failures []policy.HostFailure
 		cause    string
 	}{
-		{"[Errno -2] Name or service not known", []policy.HostFailure{name}, `"api.github.com" is granted; this machine could not resolve it: no such host`},
-		{"getaddrinfo ENOTFOUND api.github.com", []policy.HostFailure{name, port}, `"api.github.com" is granted; this machine could not resolve it: no such host`},
-		{"[Errno 104] Connection reset by peer", []policy.HostFailure{port}, `"raw.githubusercontent.com:443" is granted; this machine could not connect to it: connection refused`},
-		{"fetch failed", []policy.HostFailure{name, port}, `"raw.githubusercontent.com:443" is granted; this machine could not connect to it: connection refused`},
-		{"the index of api.github.com is empty", []policy.HostFailure{name}, `"api.github.com" is granted; this machine could not resolve it: no such host`},
-		{"connect to api.github.com", []policy.HostFailure{name, {Host: "api.github.com", Port: 443, Answer: "connection refused"}}, `"api.github.com:443" is granted; this machine could not connect to it: connection refused`},
+		{"[Errno -2] Name or service not known", []policy.HostFailure{name}, `api.github.com is allowed, and this machine could not resolve it: no such host`},
+		{"getaddrinfo ENOTFOUND api.github.com", []policy.HostFailure{name, port}, `api.github.com is allowed, and this machine could not resolve it: no such host`},
+		{"[Errno 104] Connection reset by peer", []policy.HostFailure{port}, `raw.githubusercontent.com:443 is allowed, and this machine could not connect to it: connection refused`},
+		{"fetch failed", []policy.HostFailure{name, port}, `raw.githubusercontent.com:443 is allowed, and this machine could not connect to it: connection refused`},
+		{"the index of api.github.com is empty", []policy.HostFailure{name}, `api.github.com is allowed, and this machine could not resolve it: no such host`},
+		{"connect to api.github.com", []policy.HostFailure{name, {Host: "api.github.com", Port: 443, Answer: "connection refused"}}, `api.github.com:443 is allowed, and this machine could not connect to it: connection refused`},
 		{"a value is missing", []policy.HostFailure{name}, ""},
 		{"HTTP 404 Not Found", []policy.HostFailure{name}, ""},
 		{"socket hang up", nil, ""},

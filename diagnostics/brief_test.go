@@ -9,8 +9,8 @@ func TestBrief(t *testing.T) {
 		what     string
 		brief    string
 	}{
-		{Evidence{Server: "%s", Tool: "read%s", Stage: StageCall}, `the tool "read% s" of server "% s" failed`, `the tool "read% s" failed`},
-		{Evidence{Server: "s", Stage: StageStartup}, `server "s" ended before its first answer`, `server "s" ended before its first answer`},
+		{Evidence{Server: "%s", Tool: "read%s", Stage: StageCall}, `read% s of % s failed`, `read% s failed`},
+		{Evidence{Server: "s", Stage: StageStartup}, `s ended before its first answer`, `s ended before its first answer`},
 	} {
 		if d := Diagnose(c.evidence); d.What != c.what || d.Brief() != c.brief {
 			t.Errorf("%q and %q, want %q and %q", d.What, d.Brief(), c.what, c.brief)

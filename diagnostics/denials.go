@@ -93,7 +93,7 @@ func denied(c *facts.Case, d policy.Denial) facts.Finding {
 		return deniedOthers(c, d)
 	}
 	d.Program = c.Evidence.Redactor.Redact(d.Program)
-	target := c.Quote(d.Target)
+	target := c.Name(d.Target)
 	if d.Axis == policy.AxisFs && filepath.IsAbs(d.Target) {
 		target = c.Show(filepath.Clean(d.Target))
 	}
@@ -116,7 +116,7 @@ func denied(c *facts.Case, d policy.Denial) facts.Finding {
 	case policy.AxisLimits:
 		return limits.AnalyzeDenial(c, d, cause)
 	}
-	return facts.Refused(Certain, d.Axis, d.Target, d.Operation, cause, grants.Grant{}).Unfixable("no line of a policy grants this")
+	return facts.Refused(Certain, d.Axis, d.Target, d.Operation, cause, grants.Grant{}).Unfixable("no rule grants this")
 }
 
 func deniedOthers(c *facts.Case, d policy.Denial) facts.Finding {
@@ -125,7 +125,7 @@ func deniedOthers(c *facts.Case, d policy.Denial) facts.Finding {
 		sure, cause = Possible, "the server tried more missing names than were looked up on this machine, where they may be missing too"
 	}
 	f := facts.Refused(sure, d.Axis, d.Target, d.Operation, cause, grants.Grant{})
-	f.Fix = "`mcp-jail why` shows the recorded denials; a new session starts with an empty record"
+	f.Fix = "a new session starts with an empty record. To see what was recorded: mcp-jail why --verbose"
 	return f
 }
 
@@ -148,7 +148,7 @@ func nameless(c *facts.Case, f facts.Finding) facts.Finding {
 	known = append(append(known, network.Given(c)...), presetFinding(c, Certain)...)
 	if i := slices.IndexFunc(known, isRefused); i >= 0 {
 		f.Grant, f.Fix, f.Hint.Target = known[i].Grant, known[i].Fix, known[i].Hint.Target
-		f.Hint.Cause += "; " + known[i].Hint.Cause
+		f.Hint.Cause += ", and " + known[i].Hint.Cause
 	}
 	return f
 }

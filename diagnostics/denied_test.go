@@ -21,7 +21,7 @@ func TestUserDenial(t *testing.T) {
 	}{
 		{"a flag, reading below", "--deny sub", true, policy.Denial{}, "EACCES: permission denied, open '" + inside + "'", "--deny sub refuses everything there", ""},
 		{"a flag, making below", "--deny sub", true, policy.Denial{}, "EACCES: permission denied, mkdir '/home/u/work/sub/new'", "--deny sub refuses everything there", ""},
-		{"a flag, writing below", "--deny sub", true, policy.Denial{}, "x: /home/u/work/sub/new: Permission denied", "leave out --deny sub, if the server may have \"sub\"", ""},
+		{"a flag, writing below", "--deny sub", true, policy.Denial{}, "x: /home/u/work/sub/new: Permission denied", "leave out --deny sub, if the server may have sub", ""},
 		{"a flag, the directory", "--deny sub", true, policy.Denial{}, "EACCES: permission denied, scandir '/home/u/work/sub'", "leave out --deny sub", ""},
 		{"a flag, removing it", "--deny sub", true, policy.Denial{Axis: policy.AxisFs, Operation: "remove", Target: inside}, "it failed", "leave out --deny sub", ""},
 		{"a rule, reading below", "c.toml:7: path = \"sub\", deny = true", false, policy.Denial{}, "EACCES: permission denied, open '" + inside + "'", "c.toml:7: path = \"sub\", deny = true refuses everything there", ""},
@@ -45,7 +45,7 @@ func TestUserDenial(t *testing.T) {
 			ev.Denials = []policy.Denial{c.denial}
 		}
 		d := Diagnose(ev)
-		if got := strings.Join(d.Words, " "); got != c.grant || !strings.Contains(d.Cause+"; "+advised(d), c.want) {
+		if got := strings.Join(d.Words, " "); got != c.grant || !strings.Contains(d.Cause+". "+advised(d), c.want) {
 			t.Errorf("%s: %q\n%s", c.name, got, d.Text())
 		}
 	}
@@ -61,7 +61,7 @@ func TestNotWithoutAJail(t *testing.T) {
 				ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "mkdir", Target: "/logs"}}
 			}
 			d := Diagnose(ev)
-			if said := strings.Contains(advised(d), "could not make \"/logs\" without a jail either"); said != (recorded && !creatable) || !creatable && len(d.Words) > 0 {
+			if said := strings.Contains(advised(d), "could not make /logs without a jail either"); said != (recorded && !creatable) || !creatable && len(d.Words) > 0 {
 				t.Errorf("creatable: %v, recorded: %v: %q\n%s", creatable, recorded, d.Words, d.Text())
 			}
 		}

@@ -240,7 +240,7 @@ func concluded(d Diagnosis, f facts.Finding, page Page) Diagnosis {
 func endedByJail(d Diagnosis, why string) Diagnosis {
 	d.Attribution = Certain
 	d.Cause = show.Cut("the jail could no longer enforce the policy and ended the server: "+why, report.MaxCause)
-	d.Fix = "start it again; if it happens again, run `mcp-jail doctor`"
+	d.Fix = "start it again. If it happens again, run: mcp-jail doctor"
 	d.Explain = PageJail
 	return d
 }
@@ -265,6 +265,7 @@ func setCauses(d *Diagnosis, c *facts.Case, found []facts.Finding) {
 	wanted = grants.MergeGrants(wanted)
 	first := d.Hints[0]
 	d.Attribution, d.Cause, d.Fix, d.Explain, d.NoLine = first.Attribution, first.Cause, first.Fix, first.Explain, found[0].NoLine
+	d.May, d.Whole = first.May, first.Whole
 	// The lines are tried together, and without the last ones until the server would start with them.
 	err := try(c, wanted)
 	for len(wanted) > 1 && err != nil { // each of them can be added alone

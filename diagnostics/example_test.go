@@ -31,9 +31,8 @@ func Example() {
 	fmt.Println(d.Code, d.Attribution)
 	os.Stdout.Write(diagnostics.ConfigFailure("notes", "mcp-jail.toml:3: unknown key").ErrorFrame([]byte("7"))[:33])
 	// Output:
-	// mcp-jail: server "notes" ended before its first answer (exit status 1)
-	// mcp-jail:   The jail probably blocked this: the server's message names "index.db", which it may not write.
-	// mcp-jail:   server said: "Error: EROFS: read-only file system, open '/home/u/work/index.db'"
+	// mcp-jail: notes ended before its first answer (exit status 1). The jail probably blocked this: notes may read index.db, but not write there.
+	// mcp-jail:   The server said: "Error: EROFS: read-only file system, open '/home/u/work/index.db'"
 	// mcp-jail:   to allow it: mcp-jail grant notes --last
 	// -31002 likely
 	// {"jsonrpc":"2.0","id":7,"error":{

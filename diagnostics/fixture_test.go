@@ -2,6 +2,7 @@ package diagnostics
 
 import (
 	"encoding/json"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"slices"
 	"strings"
 
@@ -135,4 +136,9 @@ func fixOf(fix string, h Hint) string {
 // someMay gives the user all rights, but that only programs can be started.
 func someMay(path string, rights policy.Rights) bool {
 	return !rights.Has(policy.Execute) || strings.Contains(path, "bin/") || strings.HasSuffix(path, "/out.txt")
+}
+
+// whyText returns a record as why prints it with --verbose.
+func whyText(r Record) string {
+	return r.Text(func(r Record) string { return show.Line(r.Server) }, true)
 }

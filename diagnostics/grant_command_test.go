@@ -21,7 +21,7 @@ func TestCommandGrants(t *testing.T) {
 	}{
 		{"beside others", []policy.Command{git}, []policy.Denial{push},
 			``,
-			`from starting "/usr/bin/git" as git push 'a b': no rule`},
+			`from starting /usr/bin/git as git push 'a b': no rule`},
 		{"by another path", []policy.Command{git}, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments[0] = "/evil/git" })}, "", "as /evil/git push"},
 		{"without a name", []policy.Command{git}, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments[0] = "" })}, "", "as '' push"},
 		{"no arguments", []policy.Command{git}, []policy.Denial{with(push, func(d *policy.Denial) { d.Arguments = d.Arguments[:1] })},

@@ -81,9 +81,9 @@ func TestGrants(t *testing.T) {
 		{"protected name", "EROFS: read-only file system, open '/home/u/work/.git/hooks/pre-commit'", func(ev *Evidence) {
 			ev.Exists = func(string) bool { return true }
 		}, "", "", "protected name"},
-		{"sensitive path", "EACCES: permission denied, open '/home/u/.ssh/id_rsa'", nil, "", "", "sensitive path"},
+		{"sensitive path", "EACCES: permission denied, open '/home/u/.ssh/id_rsa'", nil, "", "", "a server that gets this can use it as you"},
 		{"a file in the home itself", "EACCES: permission denied, unlink '/home/u/x.json'", nil,
-			`--write ~/x.json`, "", "create \"~/x.json\" first"},
+			`--write ~/x.json`, "", "create ~/x.json first"},
 		{"two at once, under the default policy", read + "\n" + connect, func(ev *Evidence) { defaultProfile(ev.Profile) },
 			`--read ~/notes/a.md --net localhost:5432`, "", ""},
 		{"a tilde that is no home", "EROFS: read-only file system, open '/home/u/work/~/x'", func(ev *Evidence) {

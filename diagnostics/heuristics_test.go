@@ -174,7 +174,7 @@ func TestForeignLauncher(t *testing.T) {
 		}
 		d := Diagnose(ev)
 		text := told(d)
-		if record := (Record{Server: "s", Diagnoses: []Diagnosis{d}, Denials: ev.Denials}).Text(); c.want != "" && strings.Contains(record, "--net") {
+		if record := whyText((Record{Server: "s", Diagnoses: []Diagnosis{d}, Denials: ev.Denials})); c.want != "" && strings.Contains(record, "--net") {
 			t.Errorf("%s: %s", c.line, record)
 		}
 		if c.want == "" {

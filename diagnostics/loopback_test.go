@@ -126,7 +126,7 @@ func TestLoopbackDenial(t *testing.T) {
 		ev := evidence("fetch failed")
 		ev.Listens = func(string, int) bool { return listens }
 		ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "localhost:5432", Reason: policy.DeniedNotGranted}}
-		if d := Diagnose(ev); d.Attribution != Certain || listens != (len(d.Words) > 0) || listens == strings.Contains(advised(d), "nothing listens on this host either (port 5432)") {
+		if d := Diagnose(ev); d.Attribution != Certain || listens != (len(d.Words) > 0) || listens == strings.Contains(advised(d), "nothing listens on this machine either (port 5432)") {
 			t.Errorf("with a listener on the host %t:\n%s", listens, d.Text())
 		}
 	}

@@ -32,10 +32,10 @@ func proposable(c *facts.Case, f facts.Finding) facts.Finding {
 		f.Grant, f.Hint.Warning = grants.Grant{}, ""
 		f.Fix = "the name contains the value of a secret variable, which is not shown: grant the directory or domain around it"
 	case harm.Never != "":
-		return f.Unfixable("no line is proposed for it: " + harm.Say(name))
+		return f.Unfixable("mcp-jail does not suggest allowing it: " + harm.Say(name))
 	default:
 		if err := try(c, []grants.Grant{f.Grant}); err != nil {
-			return f.Unfixable("no grant is proposed for it, because the server would not start with it: " + show.Line(strings.ReplaceAll(c.Evidence.Redactor.Redact(err.Error()), "\n", " ")))
+			return f.Unfixable("mcp-jail does not suggest allowing it, because the server would not start with it: " + show.Line(strings.ReplaceAll(c.Evidence.Redactor.Redact(err.Error()), "\n", " ")))
 		}
 	}
 	if f.Hint.Warning == "" {

@@ -138,7 +138,7 @@ func TestSocketProposal(t *testing.T) {
 func TestRefusedProposal(t *testing.T) {
 	for err, want := range map[error]string{
 		nil:                           "grant --read ~/notes/a.md",
-		errors.New("it says \x1b no"): "no grant is proposed for it, because the server would not start with it: it says",
+		errors.New("it says \x1b no"): "mcp-jail does not suggest allowing it, because the server would not start with it: it says",
 	} {
 		ev := evidence("EACCES: permission denied, open '/home/u/notes/a.md'")
 		tried := 0
@@ -166,7 +166,7 @@ func TestSharedProposal(t *testing.T) {
 	for file, want := range map[string]string{
 		"/home/u/memory.json.tmp": "is the home directory", "/home/u/app.db-journal": "is the home directory", "/home/u/Downloads/app.db-wal": "holds the files of many programs",
 		"/home/u/.config/app.db-wal": "mcp-jail's own files", "/srv/app.db-journal": "is a system directory", "/home/u/Downloads/new.txt": "first: a rule for a path that does not exist",
-		"/home/u/.bashrc.tmp": "no line is proposed for it: \"~/.bashrc\" decides", "/home/u/.vim/app.db-wal": "no line is proposed", "/home/u/.claude.json.lock": "no line is proposed", "/home/u/docs/own/.envrc.lock": "\"~/docs/own/.envrc\" is a protected name",
+		"/home/u/.bashrc.tmp": "mcp-jail does not suggest allowing it: ~/.bashrc decides", "/home/u/.vim/app.db-wal": "mcp-jail does not suggest", "/home/u/.claude.json.lock": "mcp-jail does not suggest", "/home/u/docs/own/.envrc.lock": "~/docs/own/.envrc is a protected name",
 		"/home/u/docs/own/app.db-journal": "", "/home/u/docs/own/new.txt": "", "/home/u/docs/own/m.json.tmp": "", "/home/u/work/data/app.db-wal": "",
 	} {
 		for _, ev := range []Evidence{
@@ -178,7 +178,7 @@ func TestSharedProposal(t *testing.T) {
 			ev.Harm = adviceJudge
 			ev.Shared = func(dir string) string { return resolve.Shared(&host, &policy.Policy{}, dir) }
 			d := Diagnose(ev)
-			if shared := want != ""; !strings.Contains(advised(d), want) || strings.Contains(want, "no line") && strings.Contains(advised(d), "of its own") || shared && len(d.Words) > 0 && !strings.Contains(d.Words[1], path.Base(file)) {
+			if shared := want != ""; !strings.Contains(advised(d), want) || strings.Contains(want, "does not suggest") && strings.Contains(advised(d), "of its own") || shared && len(d.Words) > 0 && !strings.Contains(d.Words[1], path.Base(file)) {
 				t.Errorf("%s: %q\n%s", file, d.Words, d.Text())
 			}
 			if dir := path.Dir(file); want == "" && !strings.HasPrefix(dir, "/home/u/work") && !strings.Contains(strings.Join(d.Words, " "), "~/docs/own") {

@@ -36,10 +36,10 @@ func TestRecord(t *testing.T) {
 	if data, _ = in.Encode(); len(data) > 1<<20 {
 		t.Errorf("a record of %d bytes", len(data))
 	}
-	if w := (Record{Server: "x"}).Text(); !strings.Contains(w, "Nothing was blocked") {
+	if w := whyText((Record{Server: "x"})); !strings.Contains(w, "Nothing was blocked") {
 		t.Error(w)
 	}
-	if w := (Record{Server: "x", Unfinished: true}).Text(); strings.Contains(w, "Nothing was blocked") || !strings.Contains(w, "still running") {
+	if w := whyText((Record{Server: "x", Unfinished: true})); strings.Contains(w, "Nothing was blocked") || !strings.Contains(w, "still running") {
 		t.Error(w)
 	}
 }
@@ -62,20 +62,20 @@ func TestDigest(t *testing.T) {
 // begins with that fact, and that the stored record has no such member.
 func TestNewerSession(t *testing.T) {
 	r := Record{Server: "s", Newer: &LostRecord{Time: time.Now(), Cause: "no space\x1b[0m"}}
-	if words := r.Text(); !strings.HasPrefix(words, "the session that began 20") || !strings.Contains(words, ": it could not be written: no space") ||
-		!strings.Contains(words, "\nThis is the session before it.\n\nserver \"s\"\n") || strings.Contains(words, "\x1b") {
+	if words := whyText(r); !strings.HasPrefix(words, "the session that began 20") || !strings.Contains(words, ": it could not be written: no space") ||
+		!strings.Contains(words, "\nThis is the session before it.\n\ns\n") || strings.Contains(words, "\x1b") {
 		t.Errorf("%q", words)
 	}
 	r.Newer.Cause = ""
-	if words := r.Text(); !strings.Contains(words, " has no record yet: it is still running, or mcp-jail was killed or could not write it, or a session that began earlier ended later\n") {
+	if words := whyText(r); !strings.Contains(words, " has no record yet: it is still running, or mcp-jail was killed or could not write it, or a session that began earlier ended later\n") {
 		t.Errorf("%q", words)
 	}
 	r.Newer, r.Incomplete = nil, "no space\x1b[0m"
-	if words := r.Text(); !strings.Contains(words, "\nThe last part of the record could not be written: no space") || strings.Contains(words, "\x1b") {
+	if words := whyText(r); !strings.Contains(words, "\n  The last part of the record could not be written: no space") || strings.Contains(words, "\x1b") {
 		t.Errorf("%q", words)
 	}
 	r.Incomplete = ""
-	if b, err := r.Encode(); err != nil || strings.Contains(string(b), "newer") || !strings.HasPrefix(r.Text(), "server \"s\"\n") {
+	if b, err := r.Encode(); err != nil || strings.Contains(string(b), "newer") || !strings.HasPrefix(whyText(r), "s\n") {
 		t.Errorf("%s, %v", b, err)
 	}
 }

@@ -54,7 +54,13 @@ func TestGolden(t *testing.T) {
 		}),
 		Diagnoses: []Diagnosis{d, call},
 	}
-	testkit.Golden(t, "why.txt", []byte(r.Text()))
+	ev.Text, ev.Denials = "[Errno 2] No such file", []policy.Denial{{Axis: policy.AxisFs, Operation: "create", Target: "/home/u/work/src/new.rs", Program: "/usr/bin/python3", Count: 2}}
+	ev.Exists = func(path string) bool { return !strings.HasPrefix(path, "/home/u/work/src/new.rs") }
+	recorded := Diagnose(ev)
+	testkit.Golden(t, "recorded.txt", []byte(recorded.Text()+"\n"+blockText(recorded)+"\n"))
+	r.Diagnoses = append(r.Diagnoses, recorded)
+	testkit.Golden(t, "why.txt", []byte(r.Text(func(Record) string { return "github in Cursor, today 14:02" }, false)))
+	testkit.Golden(t, "why-verbose.txt", []byte(whyText(r)))
 }
 
 func configError() Diagnosis {

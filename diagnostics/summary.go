@@ -26,7 +26,7 @@ func happened(d *Diagnosis, ev *Evidence) {
 }
 
 func summary(ev *Evidence) string {
-	server := "server " + show.Quote(ev.Server)
+	server := report.Who(ev.Server)
 	switch ev.Stage {
 	case StageExec:
 		if ev.Start != nil && ev.Start.Step != StepExec {

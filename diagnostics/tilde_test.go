@@ -12,8 +12,8 @@ func TestTildes(t *testing.T) {
 		real bool
 		want string
 	}{
-		{[]string{"~/docs", "x~", "~u", "a/~/b"}, false, `the server gets "~/docs" as it is written; write '/home/u/docs' (mcp-jail`},
-		{[]string{"--dir=~/a b", "~"}, true, `the server gets "~/a b" as it is written; write '/home/u/a b' (mcp-jail`},
+		{[]string{"~/docs", "x~", "~u", "a/~/b"}, false, `the server gets "~/docs" as it is written. Write '/home/u/docs' (mcp-jail`},
+		{[]string{"--dir=~/a b", "~"}, true, `the server gets "~/a b" as it is written. Write '/home/u/a b' (mcp-jail`},
 		{[]string{"/home/u/docs", "-~/x"}, false, ""},
 	} {
 		ev := evidence("")

@@ -15,7 +15,7 @@ func TestTools(t *testing.T) {
 	}
 	d := Tools{Server: "files", Differences: many, Accept: "mcp-jail install --accept-tools files", Refused: true}.Diagnosis()
 	message, text := d.Message(), d.Text()
-	for _, part := range []string{`the tools of server "files" are not those that mcp-jail.lock pins, and pin_tools is "enforce"`, "tool t0: it is new", "run `mcp-jail install --accept-tools files` and start the server again"} {
+	for _, part := range []string{`the tools of files are not those that mcp-jail.lock pins, and pin_tools is "enforce"`, "tool t0: it is new", "run `mcp-jail install --accept-tools files` and start the server again"} {
 		if !strings.Contains(message, part) {
 			t.Errorf("%q is not in %q", part, message)
 		}

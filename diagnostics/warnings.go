@@ -47,14 +47,12 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	}
 	text := "the server cannot reach what its arguments and variables name, since that is not granted: " + strings.Join(named, ", ")
 	if ev.Stateless {
-		return text + "; grant it to the tools that need it" + PagePathArg.Reference()
+		return text + ". Allow it to the tools that need it" + PagePathArg.Reference()
 	}
-	for _, part := range append([]string{grantPhrase(a, wanted)}, careful...) {
-		if part != "" {
-			text += "; " + part
-		}
+	if phrase := grantPhrase(a, wanted); phrase != "" {
+		return report.Joined(append(append([]string{text}, careful...), phrase)...)
 	}
-	return text + PagePathArg.Reference()
+	return report.Joined(append([]string{text}, careful...)...) + PagePathArg.Reference()
 }
 
 func grantPhrase(c *facts.Case, wanted []grants.Grant) string {
@@ -63,11 +61,7 @@ func grantPhrase(c *facts.Case, wanted []grants.Grant) string {
 	if len(words) == 0 || !ok {
 		return ""
 	}
-	text := "to allow that: " + command + " " + strings.Join(grants.Typed(words), " ")
-	if slices.ContainsFunc(wanted, func(n grants.Grant) bool { return n.Path != "" && n.Rights&policy.Write == 0 }) {
-		text += " (--write, where it has to change something there)"
-	}
-	return text
+	return "to allow that: " + command + " " + strings.Join(grants.Typed(words), " ")
 }
 
 // mayFail reports whether a line may tell of a refusal. It is cheaper than to look for names.
@@ -114,7 +108,7 @@ func Tildes(ev Evidence) string {
 		}
 		if rest, ok := strings.CutPrefix(arg, "~/"); ok || arg == "~" {
 			whole := strings.TrimSuffix(ev.UserHome+"/"+strings.TrimPrefix(rest, "~"), "/")
-			return "no program replaces a ~ in an argument: the server gets " + a.Quote(arg) + " as it is written; write '" + show.Line(a.Evidence.Redactor.Redact(whole)) + "'" + PagePathArg.Reference()
+			return "no program replaces a ~ in an argument: the server gets " + a.Quote(arg) + " as it is written. Write '" + show.Line(a.Evidence.Redactor.Redact(whole)) + "'" + PagePathArg.Reference()
 		}
 	}
 	return ""

@@ -23,7 +23,7 @@ func TestArguments(t *testing.T) {
 		change    func(*Evidence)
 		want      []string // "": nothing is said
 	}{
-		{"a directory", "/home/u/notes", defaults, []string{`not granted: "~/notes"`, "mcp-jail grant github --read ~/notes (--write, where"}},
+		{"a directory", "/home/u/notes", defaults, []string{`not granted: ~/notes.`, "mcp-jail grant github --read ~/notes"}},
 		{"where the server's own script makes its directory executable", "/home/u/notes", func(ev *Evidence) {
 			defaults(ev)
 			for i, e := range ev.Profile.Entries {
@@ -31,8 +31,8 @@ func TestArguments(t *testing.T) {
 					ev.Profile.Entries[i].Rights |= policy.Execute
 				}
 			}
-		}, []string{"mcp-jail grant github --read ~/notes (--write"}},
-		{"of a configured server", "/home/u/notes", nil, []string{`mcp-jail grant github --read ~/notes (--write`}},
+		}, []string{"mcp-jail grant github --read ~/notes"}},
+		{"of a configured server", "/home/u/notes", nil, []string{`mcp-jail grant github --read ~/notes`}},
 		{"of one with the default policy", "/home/u/notes", func(ev *Evidence) { defaultProfile(ev.Profile) }, []string{`mcp-jail grant github --read ~/notes`}},
 		{"the value of an option", "--root=/home/u/notes/a.md", defaults, []string{"--read ~/notes/a.md"}},
 		{"relative", "../docs", defaults, []string{"--read ~/docs"}},
@@ -42,14 +42,14 @@ func TestArguments(t *testing.T) {
 		{"a URL of a database in an option", "--dsn=jdbc:sqlite:/home/u/notes/a.md", defaults, []string{"--read ~/notes/a.md"}},
 		{"a relative URL of a database", "sqlite:///notes/a.md", defaults, nil},
 		{"a URL of a host", "postgresql:////home/u/docs", defaults, nil},
-		{"sensitive", "/home/u/.ssh/id_rsa", defaults, []string{"--read ~/.ssh/id_rsa", "careful: ", "sensitive path"}},
-		{"a socket where the jail has its own /tmp", "/tmp/shared.sock", defaults, []string{"to allow that: mcp-jail grant github --write /tmp/shared.sock; careful: "}},
-		{"all of the home directory", "/home/u/", defaults, []string{`not granted: "~/"; no line is proposed for it: "~/" is a whole home directory`}},
-		{"in a variable", "x", named("THING_PATH", "/home/u/notes/a.md"), []string{`since that is not granted: "~/notes/a.md"; to allow that: mcp-jail grant github --read ~/notes/a.md (--write`}},
-		{"in an argument and a variable", "/home/u/docs", named("THING_PATH", "/home/u/notes"), []string{`since that is not granted: "~/docs", "~/notes"; to allow that: mcp-jail grant github`, "--read ~/docs --read ~/notes"}},
-		{"in both the same", "/home/u/docs", named("THING_PATH", "/home/u/docs"), []string{`since that is not granted: "~/docs"; to allow that`}},
+		{"sensitive", "/home/u/.ssh/id_rsa", defaults, []string{"--read ~/.ssh/id_rsa", "Careful: ", "sensitive path"}},
+		{"a socket where the jail has its own /tmp", "/tmp/shared.sock", defaults, []string{"To allow that: mcp-jail grant github --write /tmp/shared.sock", "Careful: "}},
+		{"all of the home directory", "/home/u/", defaults, []string{`not granted: ~/. mcp-jail does not suggest allowing it: ~/ is a whole home directory`}},
+		{"in a variable", "x", named("THING_PATH", "/home/u/notes/a.md"), []string{`since that is not granted: ~/notes/a.md. To allow that: mcp-jail grant github --read ~/notes/a.md`}},
+		{"in an argument and a variable", "/home/u/docs", named("THING_PATH", "/home/u/notes"), []string{`since that is not granted: ~/docs, ~/notes.`, "--read ~/docs --read ~/notes"}},
+		{"in both the same", "/home/u/docs", named("THING_PATH", "/home/u/docs"), []string{`since that is not granted: ~/docs.`}},
 		{"a secret variable that is a path", "x", named("API_TOKEN_FILE", "/home/u/notes/a.md"), []string{"--read ~/notes/a.md"}},
-		{"a socket in a variable", "x", named("DOCKER_HOST", "unix:///tmp/shared.sock"), []string{"--write /tmp/shared.sock; careful: "}},
+		{"a socket in a variable", "x", named("DOCKER_HOST", "unix:///tmp/shared.sock"), []string{"--write /tmp/shared.sock", "Careful: "}},
 		{"a variable with a URL", "x", named("THING_URL", "https://example.com/home/u/notes"), nil},
 		{"a variable with a list", "x", named("THING_DIRS", "/home/u/notes:/home/u/docs"), []string{"--read ~/notes --read ~/docs"}},
 		{"a variable of every server", "x", named("SHELL", "/home/u/docs"), nil},
@@ -67,7 +67,7 @@ func TestArguments(t *testing.T) {
 			defaults(ev)
 			ev.Profile.Entries = append(ev.Profile.Entries, policy.Entry{Path: "/home/u/work/out.txt", Kind: policy.KindFile, Origin: policy.OriginRule, Rule: "--deny out.txt"})
 			slices.SortFunc(ev.Profile.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
-		}, []string{`not granted: "out.txt"; leave out --deny out.txt, if the server may have "out.txt"`}},
+		}, []string{`not granted: out.txt. Leave out --deny out.txt, if the server may have out.txt`}},
 		{"on Windows", "/home/u/notes", func(ev *Evidence) { defaults(ev); ev.Profile.Dir = `C:\work` }, nil},
 		{"a package", "@scope/notes", defaults, nil},
 		{"a word", "notes", defaults, nil},
@@ -124,7 +124,7 @@ func TestInaccessible(t *testing.T) {
 	defaultProfile(ev.Profile)
 	ev.Stderr = []string{"Warning: Cannot access directory /home/u/docs, skipping", "Error: None of the specified directories are accessible"}
 	d := Diagnose(ev)
-	if d.Attribution != Likely || strings.Join(d.Words, " ") != "--read ~/docs" || !strings.Contains(d.Message(), `"~/docs"`) {
+	if d.Attribution != Likely || strings.Join(d.Words, " ") != "--read ~/docs" || !strings.Contains(d.Message(), `~/docs`) {
 		t.Errorf("%s", d.Text())
 	}
 	spaced := ev

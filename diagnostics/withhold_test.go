@@ -109,7 +109,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 		ev := evidence(text)
 		ev.Exists = func(string) bool { return true }
 		d := Diagnose(ev)
-		if d.Attribution != Likely || len(d.Words) > 0 || !strings.Contains(advised(d), "sensitive path") {
+		if d.Attribution != Likely || len(d.Words) > 0 || !strings.Contains(d.Cause, "The jail hides keys and passwords") {
 			t.Errorf("%s\n%s", text, d.Text())
 		}
 	}
@@ -122,7 +122,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 		for _, text := range []string{"EACCES: permission denied, open '%s'", "connect EACCES %s", "EROFS: read-only file system, open '%s'"} {
 			ev := evidence(fmt.Sprintf(text, path))
 			ev.Exists, ev.Harm = func(string) bool { return true }, judge(all, fakeHost(hostFiles))
-			if d := Diagnose(ev); d.Attribution != Likely || (len(d.Words) == 0) != secret || secret && !strings.Contains(advised(d), "no line is proposed") {
+			if d := Diagnose(ev); d.Attribution != Likely || (len(d.Words) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
 				t.Errorf("%s\n%s", ev.Text, d.Text())
 			}
 		}
@@ -138,7 +138,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 		ev := evidence("it failed")
 		ev.Exists = func(path string) bool { return !strings.HasSuffix(path, "/.") }
 		ev.Denials = []policy.Denial{{Axis: policy.AxisIPC, Operation: "connect", Target: socket}}
-		if d := Diagnose(ev); (len(d.Words) == 0) != secret || secret && !strings.Contains(advised(d), "no line is proposed") {
+		if d := Diagnose(ev); (len(d.Words) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
 			t.Errorf("%s", d.Text())
 		}
 	}
@@ -250,7 +250,7 @@ func TestGrantNoMoreThanNeeded(t *testing.T) {
 			t.Errorf("%s %s: proposes %q, want %q", tt.operation, tt.target, got, tt.flags)
 		}
 		w := d.Hints[0].Warning
-		if w == "" && strings.Contains(advised(d), "no line is proposed for it: ") {
+		if w == "" && strings.Contains(advised(d), "mcp-jail does not suggest allowing it: ") {
 			w = d.Fix
 		}
 		if !strings.Contains(w, tt.careful) || tt.careful == "" && w != "" || w != "" && w != d.Fix && !strings.Contains(advised(d), "careful: ") {

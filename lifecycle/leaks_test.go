@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
@@ -78,12 +79,12 @@ func TestLeaksWarn(t *testing.T) {
 			if place == "a large answer" {
 				continue // it is an answer
 			}
-			if n := strings.Count(stderr, place+";"); n != 1 {
+			if n := strings.Count(stderr, place+"."); n != 1 {
 				t.Errorf("%s: told %d times in %q", place, n, stderr)
 			}
 		}
-		sessiontest.Has(t, stderr, `mcp-jail: warning: server "test" sends the value of MY_TOKEN (as it is) in an answer; if it must not be there, replace the secret; leaks = "block" under [servers.test] refuses such messages`)
-		sessiontest.Has(t, p.Record.Text(), "MY_TOKEN")
+		sessiontest.Has(t, stderr, `mcp-jail: warning: test sends the value of MY_TOKEN (as it is) in an answer. If it must not be there, replace the secret. leaks = "block" under [servers.test] refuses such messages`)
+		sessiontest.Has(t, p.Record.Text(func(diagnostics.Record) string { return "" }, true), "MY_TOKEN")
 		if b, err := p.Record.Encode(); err != nil || strings.Contains(stderr+string(b), leaked) || strings.Contains(string(b), "MY_SIZE") {
 			t.Errorf("the record is %s, %v", b, err)
 		}
@@ -116,7 +117,7 @@ func TestLeaksBlock(t *testing.T) {
 		if strings.Contains(rest, "sampling") || strings.Contains(rest, "notifications/") || strings.Contains(stderr, leaked) {
 			t.Errorf("the client was sent %q, stderr %q", rest, stderr)
 		}
-		sessiontest.Has(t, stderr, `in a notification; it was dropped, since leaks is "block"`, `in a log message; it was dropped`, `a request to the client (sampling/createMessage) was not passed on`)
+		sessiontest.Has(t, stderr, `in a notification, which was dropped, since leaks is "block"`, `in a log message, which was dropped`, `a request to the client (sampling/createMessage) of test was not passed on`)
 	})
 }
 

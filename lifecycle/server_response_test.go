@@ -107,7 +107,7 @@ func TestServerOwnFailure(t *testing.T) {
 	p.In.Close()
 	p.Rest()
 	_, stderr := p.Ended()
-	if strings.Count(stderr, "mcp-jail: the tool") != 1 {
+	if strings.Count(stderr, "mcp-jail: t of test failed") != 1 {
 		t.Errorf("stderr %q", stderr)
 	}
 	if n := len(p.Record.Diagnoses); n < 2 || !p.Record.Diagnoses[0].Silent() {

@@ -19,6 +19,9 @@ const TextWidth = 100
 // after a label, flags, and lines of a configuration.
 var wholeLine = lazy.Regexp(`^\s*((?:\S*/|'.*/)?mcp-jail'? |sudo |\[|"|[a-z_]+ = |[a-zA-Z]+: \[|[A-Z][a-z ]*:? {2,}|flags to add: |\{)`)
 
+// prose matches the end of a sentence, which may begin as a command does: "mcp-jail does not …".
+var prose = lazy.Regexp(`[\pL\d"')][.:]$`)
+
 // jsonLine matches lines of JSON, in which nothing replaces a "~".
 var jsonLine = lazy.Regexp(`^\s*(\{|"[A-Za-z]+": )`)
 
@@ -35,7 +38,7 @@ var escape = lazy.Regexp("\x1b\\[[0-9;]*m")
 func Fold(text string, width int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		if visible(line) > width && !wholeLine().MatchString(line) {
+		if visible(line) > width && (!wholeLine().MatchString(line) || prose().MatchString(line)) {
 			lines[i] = foldLine(line, width)
 		}
 	}
@@ -168,7 +171,7 @@ func (c Console) FoldMessages(text string) string {
 			out = append(out, line)
 			continue
 		}
-		if !strings.HasPrefix(strings.TrimLeft(rest, " "), "server said: ") {
+		if said := strings.TrimLeft(rest, " "); !strings.HasPrefix(said, "server said: ") && !strings.HasPrefix(said, "The server said: ") {
 			rest = ShortHome(rest, os.Getenv("HOME"))
 		}
 		for _, folded := range strings.Split(Fold(rest, width), "\n") {

@@ -24,6 +24,7 @@ func TestFold(t *testing.T) {
 		{"Read it:   cat '/a b/c d e'", "Read it:   cat '/a b/c d e'"},
 		{"the server's words are not it", "the server's words\n    are not it"},
 		{"see `mcp-jail plan notes` here", "see `mcp-jail plan notes`\n    here"},
+		{"mcp-jail does not know that.", "mcp-jail does not\n    know that."},
 		{"type this:  mcp-jail run x", "type this:\n    mcp-jail run x"}, {"type  mcp-jail run -- a b c", "type  mcp-jail run -- a b c"},
 		{"args: [\"a b c\", \"d e\"]", "args: [\"a b c\", \"d e\"]"},
 		{"may not write \"/a b/c d\" (by \"x\")", "may not write\n    \"/a b/c d\" (by\n    \"x\")"},

@@ -75,8 +75,41 @@ func (c *Case) Restricts(axis policy.Axis) bool {
 	return !c.Windows() || axis != policy.AxisFs && axis != policy.AxisNet && axis != policy.AxisIPC
 }
 
-// Show returns a path as the configuration writes it, sanitized and in quotes.
-func (c *Case) Show(path string) string { return c.Quote(c.Writer.Display(path)) }
+// Show returns a path as the configuration writes it, for a sentence.
+func (c *Case) Show(path string) string { return c.Name(c.Writer.Display(path)) }
+
+// Name returns a name for a sentence, without the values of secrets: in quotes unless it is plain and one word.
+func (c *Case) Name(s string) string {
+	if s = c.Evidence.Redactor.Redact(s); strings.Contains(s, " ") {
+		return show.Quote(s)
+	}
+	return show.Name(s)
+}
+
+// Who names the server in a sentence.
+func (c *Case) Who() string { return report.Who(c.Evidence.Server) }
+
+// Lacks says that the server may not do something with a path, or "" if it may.
+func (c *Case) Lacks(path string, missing policy.Rights) string {
+	if missing&policy.Write != 0 && c.Exists(path) == Absent {
+		path = filepath.Dir(path)
+	}
+	has := c.RightsAt(path)
+	switch who, at := c.Who(), c.Show(path); {
+	case missing&^has == 0:
+		return ""
+	case missing.Has(policy.Execute):
+		return who + " may not start " + at
+	case missing&policy.Write == 0:
+		return who + " may not read " + at
+	case !has.Has(policy.Read):
+		return who + " may not write to " + at
+	case c.Exists(path+"/.") == Present:
+		return who + " may read " + at + ", but not write there"
+	default:
+		return who + " may read " + at + ", but not change it"
+	}
+}
 
 // Quote quotes s without the values of secrets. All else works on unredacted names, because a redacted name would match another rule.
 func (c *Case) Quote(s string) string { return show.Quote(c.Evidence.Redactor.Redact(s)) }

@@ -53,7 +53,7 @@ func AnalyzeDenial(c *facts.Case, d policy.Denial, cause string) facts.Finding {
 	case key == report.KeyMemory && d.PID > 0:
 		f.Hint.Cause = "the server's processes together used more than " + limit + ", so mcp-jail ended them all"
 		if d.Program != "" {
-			f.Hint.Cause += "; the largest was " + show.Quote(filepath.Base(d.Program))
+			f.Hint.Cause += ". The largest was " + show.Quote(filepath.Base(d.Program))
 		}
 	case key == report.KeyProcesses && c.Mac():
 		f.Hint.Cause = "the server had more processes than " + limit + ", so mcp-jail ended them all"

@@ -37,7 +37,7 @@ func AnalyzeWindows(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 				continue
 			}
 			f := Raise(c, l.key)
-			f.Note = c.ServerSaid(line) + "; reaching the limit " + l.key + " = " + strconv.Itoa(value) + " looks like this (" + l.show + ")"
+			f.Note = c.ServerSaid(line) + ", and reaching the limit " + l.key + " = " + strconv.Itoa(value) + " looks like this (" + l.show + ")"
 			return f, true
 		}
 	}

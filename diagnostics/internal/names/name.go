@@ -17,7 +17,7 @@ import (
 func NamedVariable(c *facts.Case, name string) facts.Finding {
 	switch {
 	case slices.Contains(c.Profile.Withheld, name):
-		return AttributeVariable(c, report.Likely, name, "the server's message names the variable "+name+", which is set but not granted")
+		return AttributeVariable(c, report.Likely, name, c.Who()+" does not get the variable "+name)
 	case slices.Contains(c.Evidence.Unset, name):
 		return facts.Finding{
 			Note:        "the variable " + name + " is granted but not set where mcp-jail was started",

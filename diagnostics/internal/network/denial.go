@@ -30,12 +30,12 @@ func causeOfNetDenial(c *facts.Case, d policy.Denial, cause string) facts.Findin
 	if report.IsNamelessLookup(d) || strings.HasPrefix(d.Target, "*:") || d.Operation == "socket" {
 		// A jail without a network has no resolver that could see the name.
 		f := facts.Refused(report.Certain, d.Axis, "", d.Operation, report.Blocked(d, ""), grants.Grant{})
-		f.Fix = "mcp-jail does not know which host it wanted. If you know it, you can allow it. For api.example.com: " + show.Typed("mcp-jail grant", c.Evidence.Server) + " --net api.example.com"
+		f.Fix = "mcp-jail does not know which host it wanted. To allow api.example.com, for example: " + show.Typed("mcp-jail grant", c.Evidence.Server) + " --net api.example.com"
 		return f
 	}
 	host, port, scheme, ok := words.SplitEndpoint(d.Target)
 	if !ok {
-		return facts.Refused(report.Certain, d.Axis, d.Target, d.Operation, cause, grants.Grant{}).Unfixable("no policy line grants this")
+		return facts.Refused(report.Certain, d.Axis, d.Target, d.Operation, cause, grants.Grant{}).Unfixable("no rule grants this")
 	}
 	host = loopbackName(host)
 	if d.Detail != "" && d.Reason != "" && d.Reason != policy.DeniedNotGranted {
@@ -50,24 +50,24 @@ func causeOfNetDenial(c *facts.Case, d policy.Denial, cause string) facts.Findin
 	case policy.DeniedAddress:
 		return analyzeAddressDenial(c, d, host, port, cause)
 	case policy.DeniedWrongName:
-		return refusal("a connection has to name the granted host in TLS and in HTTP; another host that it names needs its own rule")
+		return refusal("a connection has to name the granted host in TLS and in HTTP. Another host that it names needs its own rule")
 	case policy.DeniedWrongScheme:
 		return analyzeSchemeDenial(c, d, host, port, cause)
 	case policy.DeniedAmbiguous:
-		return refusal("").Unfixable("no policy line grants this: two readers could understand the request differently")
+		return refusal("").Unfixable("no rule grants this: two readers could understand the request differently")
 	case policy.DeniedRequest:
 		return analyzeRequestDenial(c, d, host, port, cause)
 	case policy.DeniedSecret:
 		return refusal("a secret is inserted only into header fields for credentials: to allow another field, write its name beside env as header = \"NAME\"")
 	case policy.DeniedLeak:
-		return refusal("have the server send the request without it; leaks = \"warn\" lets such requests pass, with a warning")
+		return refusal("have the server send the request without it. leaks = \"warn\" lets such requests pass, with a warning")
 	case policy.DeniedLimit:
 		return analyzeNetLimit(c, d, host, port, cause)
 	case policy.DeniedUnsupported:
 		return refusal(c.PlanCommand() + " shows what is missing for it")
 	}
 	if d.Operation == "send" {
-		return refusal("").Unfixable("no policy line grants UDP: reach a granted host by TCP (QUIC falls back to it)")
+		return refusal("").Unfixable("no rule grants UDP: reach a granted host by TCP (QUIC falls back to it)")
 	}
 	if absent, ok := notOnHost(c, host, port); ok {
 		return refusal("").Unfixable(absent.Note + ": " + absent.Fix)
@@ -122,7 +122,7 @@ func analyzeAddressDenial(c *facts.Case, d policy.Denial, host string, port int,
 		return f
 	}
 	f.Grant = n
-	f.Hint.Warning = name + " " + show.Line(reason) + ", and the owner of the name " + c.Quote(host) + " decides which address it leads to"
+	f.Hint.Warning = name + " " + show.Line(reason) + ", and the owner of the name " + c.Name(host) + " decides which address it leads to"
 	f.Fix = "a name alone does not grant this address: to allow it, name the address in a rule"
 	return f
 }
@@ -163,7 +163,7 @@ func analyzeRequestDenial(c *facts.Case, d policy.Denial, host string, port int,
 }
 
 func analyzeNetLimit(c *facts.Case, d policy.Denial, host string, port int, cause string) facts.Finding {
-	f := facts.Finding{}.Unfixable("no policy line raises this: name the hosts one by one instead of by a wildcard")
+	f := facts.Finding{}.Unfixable("no rule raises this: name the hosts one by one instead of by a wildcard")
 	for _, key := range []string{report.KeyConnections, report.KeyNetOut} {
 		if strings.Contains(d.Detail, key) {
 			f = limits.Raise(c, key)

@@ -26,7 +26,7 @@ func Unanswered(c *facts.Case, lines []string) (found []facts.Finding) {
 			continue
 		}
 		if _, absent := notOnHost(c, u.Host, u.Port); !absent {
-			cause := "the server tried to reach " + c.Quote(words.Endpoint(u.Host, u.Port)) + ", which is in the jail its own loopback, and this machine has a program there"
+			cause := "the server tried to reach " + c.Name(words.Endpoint(u.Host, u.Port)) + ", which is in the jail its own loopback, and this machine has a program there"
 			found = append(found, checkRefused(c, attributeHost(report.Likely, u.Host, u.Port, "", cause)))
 		}
 	}
@@ -41,7 +41,7 @@ func notOnHost(c *facts.Case, host string, port int) (f facts.Finding, ok bool) 
 	}
 	if slices.Contains(c.Profile.Inbound, port) {
 		return facts.Finding{
-			Note: "port " + strconv.Itoa(port) + " leads from this host into the jail, and the server itself does not listen there",
+			Note: "port " + strconv.Itoa(port) + " leads from this machine into the jail, and the server itself does not listen there",
 			Fix:  "the server must listen at the port before it connects to it",
 		}, true
 	}
@@ -49,8 +49,8 @@ func notOnHost(c *facts.Case, host string, port int) (f facts.Finding, ok bool) 
 		return f, false
 	}
 	return facts.Finding{
-		Note: "nothing listens on this host either (port " + strconv.Itoa(port) + ")",
-		Fix:  "start the service that the server looks for at " + c.Quote(words.Endpoint(host, port)),
+		Note: "nothing listens on this machine either (port " + strconv.Itoa(port) + ")",
+		Fix:  "start the service that the server looks for at " + c.Name(words.Endpoint(host, port)),
 	}, true
 }
 

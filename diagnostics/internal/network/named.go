@@ -17,7 +17,7 @@ func Given(c *facts.Case) (all []facts.Finding) {
 				continue
 			}
 			if f := Named(c, n); f.Refused {
-				f.Hint.Cause = "the host " + c.Quote(words.Endpoint(n.Text, n.Port)) + ", which " + where + ", is not granted"
+				f.Hint.Cause = "the host " + c.Name(words.Endpoint(n.Text, n.Port)) + ", which " + where + ", is not granted"
 				all = append(all, f)
 			}
 		}

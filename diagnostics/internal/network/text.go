@@ -21,8 +21,8 @@ func Named(c *facts.Case, n words.Name) facts.Finding {
 	if grantsHost(c.Profile.Net, name, n.Port, n.Scheme) {
 		if c.Mac() && n.Fault == words.Network { // no program that uses the proxy looks a name up
 			return facts.Finding{
-				Note: c.Quote(target) + " is granted, but the program connects by itself, and on macOS hosts are reached by the session's proxy only",
-				Fix:  "have it use the proxy in HTTPS_PROXY, or in ALL_PROXY by SOCKS5; no line of a policy changes this",
+				Note: c.Name(target) + " is granted, but the program connects by itself, and on macOS hosts are reached by the session's proxy only",
+				Fix:  "no rule changes this: have it use the proxy in HTTPS_PROXY, or in ALL_PROXY by SOCKS5",
 				Hint: report.Hint{Explain: report.PageNetProxy}, NoLine: true, AboutPolicy: true,
 			}
 		}
@@ -40,7 +40,7 @@ func Named(c *facts.Case, n words.Name) facts.Finding {
 	case IsLoopback(name) && n.Port == 0:
 		return facts.Finding{}
 	}
-	cause := "the server's message names the host " + c.Quote(target) + ", which is not granted"
+	cause := c.Who() + " may not reach " + c.Name(target)
 	return checkRefused(c, attributeHost(report.Likely, name, n.Port, n.Scheme, cause))
 }
 
@@ -66,7 +66,7 @@ func attributeHost(sure report.Attribution, host string, port int, scheme, cause
 	f := facts.Refused(sure, policy.AxisNet, words.Endpoint(host, port), "connect", cause, n)
 	switch addr, err := netip.ParseAddr(host); {
 	case IsLoopback(host):
-		f.Fix = host + " is the host itself: grant it only for a service that you know"
+		f.Fix = host + " is this machine: grant it only for a service that you know"
 	case err == nil && !addr.IsPrivate() && !addr.IsLinkLocalUnicast():
 		f.Fix = "prefer the host's name to its address"
 	}
@@ -125,10 +125,10 @@ func Unreached(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	if found.Port == 0 {
 		verb = "resolve it"
 	}
-	target := c.Quote(words.Endpoint(found.Host, found.Port))
+	target := c.Name(words.Endpoint(found.Host, found.Port))
 	return facts.Finding{
-		Note: target + " is granted; this machine could not " + verb + ": " + show.Line(c.Evidence.Redactor.Redact(found.Answer)),
-		Fix:  "no line of a policy changes this: see whether this machine reaches " + target + " without mcp-jail",
+		Note: target + " is allowed, and this machine could not " + verb + ": " + show.Line(c.Evidence.Redactor.Redact(found.Answer)),
+		Fix:  "no rule changes this: see whether this machine reaches " + target + " without mcp-jail",
 		Hint: report.Hint{Explain: report.PageNetUnreachable}, AboutPolicy: true, NoLine: true,
 	}, true
 }

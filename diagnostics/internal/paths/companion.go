@@ -76,7 +76,7 @@ func attributeCompanion(c *facts.Case, sure report.Attribution, path string, mis
 	}
 	f = facts.Refused(sure, policy.AxisFs, path, facts.Right(missing), cause, grants.Grant{})
 	if why := whyProtected(c, path, owner); why != "" { // no directory to which the file moves would help
-		return f.Unfixable("no line is proposed for it: " + why), true
+		return f.Unfixable(notSuggested + ": " + why), true
 	}
 	if why := whyShared(c, dir); why != "" {
 		f.Fix = "files beside another need a rule for the directory, but " + c.Show(dir) + " " + why + ": configure the server to keep the file in a directory of its own (its documentation names the argument, or the variable to grant)"

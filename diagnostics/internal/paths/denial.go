@@ -70,7 +70,7 @@ func grantedDenial(c *facts.Case, d policy.Denial, f facts.Finding) facts.Findin
 		f.Hint.Explain = report.PageFsMove
 		f.Fix = "the new name is granted, but the old name cannot be moved: the server has no right to delete it, or it is or contains a protected name or the path of a rule; copy it instead, or see " + c.PlanCommand()
 	case c.Mac():
-		f.Fix, f.NoLine = "the policy grants this; on macOS the jail is narrower beside protected names and for links: see "+c.PlanCommand(), true
+		f.Fix, f.NoLine = "the policy grants this, but on macOS the jail is narrower beside protected names and for links: see "+c.PlanCommand(), true
 	default:
 		f.Fix = "the policy already grants this: run `mcp-jail doctor` and report the problem"
 	}

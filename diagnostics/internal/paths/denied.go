@@ -29,7 +29,7 @@ func NameDenial(c *facts.Case, f facts.Finding) facts.Finding {
 		what = " keeps it from being changed"
 	}
 	if f.Hint.Cause != "" {
-		f.Hint.Cause += "; " + rule + what
+		f.Hint.Cause += ", because " + rule + what
 	}
 	return f.Unfixable("leave out " + rule + ", if the server may have " + c.Show(e.Path))
 }

@@ -43,7 +43,7 @@ func namedInHome(c *facts.Case, path, user string, n words.Name) facts.Finding {
 	case isProgram(c, real) && n.Want.Has(policy.Execute):
 		missing = policy.Execute &^ c.RightsAt(real)
 	case c.Exists(real) == facts.Absent && makes && c.Exists(dir) == facts.Present && dir != c.Evidence.UserHome:
-		return InHome(c, report.Likely, dir, policy.Read|policy.Write, "the server tried to make "+c.Show(user)+" in its own HOME, which does not have your "+c.Show(dir))
+		return itsOwn(InHome(c, report.Likely, dir, policy.Read|policy.Write, c.Who()+" tried to make "+c.Show(user)+" in its own HOME. It probably means yours, where it may not write"))
 	}
 	rel := path[len(c.Profile.Home)+1:]
 	if moved := filepath.Join(c.Evidence.StartDir, rel); c.Evidence.StartDir != "" && c.Profile.Dir != c.Evidence.StartDir && c.Exists(real) != facts.Present && c.Exists(moved) == facts.Present {
@@ -56,7 +56,13 @@ func namedInHome(c *facts.Case, path, user string, n words.Name) facts.Finding {
 	if c.Exists(real) != facts.Present || !counts(c, real, missing) {
 		return facts.Finding{}
 	}
-	return InHome(c, report.Likely, user, missing, "the server has its own HOME in place of yours, and your "+c.Show(user)+" is not in it")
+	return itsOwn(InHome(c, report.Likely, user, missing, c.Who()+" looked for "+c.Show(user)+" in its own HOME. It probably means yours, which it may not see"))
+}
+
+// itsOwn marks the cause of a finding as sentences of its own, unless another cause took its place.
+func itsOwn(f facts.Finding) facts.Finding {
+	f.Hint.Whole = true
+	return f
 }
 
 // InHome returns the finding that a right on a path in the user's home is missing. Its rule has the

@@ -53,14 +53,18 @@ func Named(c *facts.Case, n words.Name) facts.Finding {
 	if !counts(c, path, missing) || missing == policy.Read && c.Exists(path+"/.") == facts.Present && IsTooWide(c, path) {
 		return facts.Finding{}
 	}
-	cause += ", which it may not " + facts.Right(missing)
+	if lacks := c.Lacks(path, missing); lacks != "" {
+		cause = lacks
+	} else {
+		cause += ", which it may not " + facts.Right(missing)
+	}
 	f := attributeNamed(c, report.Likely, path, missing, n, cause)
 	if f.Grant.Path == path && inUserHome(c, link) && !inWorkspace(c, link) && c.Exists(path) == facts.Present && !isSocket(path) {
 		f = InHome(c, report.Likely, link, missing, cause)
 	}
 	if path != link {
 		if f.Hint.Cause += linkText(c, link, path); IsSensitive(c, path) { // whose link is it?
-			f = f.Unfixable(sensitiveFix(c, path, "a link leads there", f.Grant))
+			f = f.Unfixable(notSuggested + ": a link leads there")
 		}
 	}
 	return f
@@ -171,7 +175,7 @@ func linkText(c *facts.Case, path, real string) string {
 		if c.RightsAt(real) == 0 {
 			outside = ", outside of what is granted"
 		}
-		return "; " + c.Show(link) + " is a link that leads to " + c.Show(leads) + outside
+		return ", and " + c.Show(link) + " is a link that leads to " + c.Show(leads) + outside
 	}
 	return ""
 }

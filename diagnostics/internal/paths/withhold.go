@@ -8,7 +8,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -103,31 +102,25 @@ func Withhold(c *facts.Case, f facts.Finding, dials bool) facts.Finding {
 	// The server chooses its words: they lead to no key. A .env is its project's.
 	named := f.Hint.Attribution != report.Certain && !strings.HasPrefix(filepath.Base(n.Path), ".env")
 	if why == "" && (named || dials) && IsSensitive(c, n.Path) {
-		source := "only the server's own words name it"
 		if dials {
-			source = "behind a socket there keys are used"
+			return f.Unfixable(notSuggested + ": behind that socket keys are used")
 		}
-		return f.Unfixable(sensitiveFix(c, n.Path, source, n))
+		f.Hint.Cause = c.Who() + " probably looked for " + c.Show(f.Hint.Target) + ". The jail hides keys and passwords"
+		f.Hint.Whole = true
+		return f.Unfixable(notSuggested + ": a server that gets this can use it as you")
 	}
 	if why == "" {
 		return f
 	}
-	return f.Unfixable("no line is proposed for it: " + why)
+	return f.Unfixable(notSuggested + ": " + why)
 }
+
+// notSuggested begins the reason why a grant is not proposed.
+const notSuggested = "mcp-jail does not suggest allowing it"
 
 // IsSensitive reports whether path holds keys, tokens or passwords, or is a directory of
 // them.
 func IsSensitive(c *facts.Case, path string) bool {
 	h := Harm(c, path, policy.Read)
 	return h.Secret && h.Never == ""
-}
-
-// sensitiveFix says why no line is proposed for a sensitive path, and what the user can type.
-func sensitiveFix(c *facts.Case, path, source string, wanted ...grants.Grant) string {
-	text := "no line is proposed for it: " + c.Show(path) + " is a sensitive path, and " + source
-	command, ok := show.TypedOK("mcp-jail grant", c.Evidence.Server)
-	if words := c.Writer.Words(wanted); ok && len(words) > 0 {
-		text += ". If you know what the server does with it, allow it yourself: " + command + " " + strings.Join(grants.Typed(words), " ")
-	}
-	return text
 }

@@ -31,7 +31,9 @@ type Diagnosis struct {
 	What  string `json:"what"`            // what happened, one line
 	Head  string `json:"head,omitempty"`  // What without the server, where What names it in the middle
 	Cause string `json:"cause,omitempty"` // why, one line; "" when unknown
-	Fix   string `json:"fix,omitempty"`   // what to do, one line; "" when nothing helps
+	May   string `json:"may,omitempty"`   // what the server may do instead of what was blocked
+	Whole bool   `json:"whole,omitempty"` // Cause is whole sentences, which say how sure they are
+	Fix   string `json:"fix,omitempty"`   // what to do, one line, a command last; "" when nothing helps
 
 	Explain Page `json:"explain,omitempty"` // the page about such failures
 
@@ -73,6 +75,8 @@ type Hint struct {
 	Target      string      `json:"target"`            // path, host, variable, program, limit or step of the start
 	Missing     string      `json:"missing"`           // "read", "write", "execute", "connect", "variable", "program", "limit", "jail", or the operation of a denial
 	Cause       string      `json:"cause"`             // why this is the cause, one line
+	May         string      `json:"may,omitempty"`     // as in Diagnosis
+	Whole       bool        `json:"whole,omitempty"`   // as in Diagnosis
 	Fix         string      `json:"fix,omitempty"`     // what to do, one line
 	Explain     Page        `json:"explain,omitempty"` // the page about such refusals
 	Warning     string      `json:"warning,omitempty"` // what granting it would expose
@@ -111,23 +115,31 @@ func (d Diagnosis) Brief() string { return cmp.Or(d.Head, d.What) }
 
 // Happened sets what happened: head, in which "%s" is where the server is named.
 func (d *Diagnosis) Happened(head string) {
-	d.Head, d.What = strings.ReplaceAll(head, "%s", ""), strings.ReplaceAll(head, "%s", " of server "+strings.ReplaceAll(show.Quote(d.Server), "%s", "% s"))
+	d.Head, d.What = strings.ReplaceAll(head, "%s", ""), strings.ReplaceAll(head, "%s", " of "+name(Who(d.Server)))
 }
 
 // DuringCall says which call a sentence is about.
-func DuringCall(tool string) string { return " during the call of " + name(tool) }
+func DuringCall(tool string) string { return " during the call of " + name(show.Name(tool)) }
 
 // ToolFailed is what happened in a call that failed. See Happened.
-func ToolFailed(tool string) string { return "the tool " + name(tool) + "%s failed" }
+func ToolFailed(tool string) string { return name(show.Name(tool)) + "%s failed" }
 
 // OfJail is what happened in a call that succeeded, and whose answer means what only the jail has.
-func OfJail(tool string) string { return "the tool " + name(tool) + "%s means what only the jail has" }
+func OfJail(tool string) string { return name(show.Name(tool)) + "%s means what only the jail has" }
 
 // SomethingBlocked is what happened in a call that succeeded although the jail blocked something.
 func SomethingBlocked(during string) string { return "the jail blocked something" + during + "%s" }
 
-// name quotes a name for Happened.
-func name(s string) string { return strings.ReplaceAll(show.Quote(s), "%s", "% s") }
+// Who names a server in a sentence.
+func Who(server string) string {
+	if server == "" {
+		return "the server"
+	}
+	return show.Name(server)
+}
+
+// name returns a name for Happened.
+func name(s string) string { return strings.ReplaceAll(s, "%s", "% s") }
 
 func toolsDiffer(isKnown, isRefused bool) string {
 	s := "the tools%s are not those that mcp-jail.lock pins"

@@ -15,7 +15,7 @@ import (
 func ConfigFailure(server, message string) Diagnosis {
 	d := ownFailure(CodeConfig, server, message)
 	d.What = "the configuration has an error"
-	d.Fix = "correct it; `mcp-jail check` shows every error"
+	d.Fix = "correct it. To see every error: mcp-jail check"
 	return d
 }
 
@@ -23,7 +23,7 @@ func ConfigFailure(server, message string) Diagnosis {
 func UsageFailure(server, message string) Diagnosis {
 	d := ownFailure(CodeConfig, server, message)
 	d.What = "the command line of mcp-jail has an error"
-	d.Fix = "correct it; `mcp-jail run --help` shows the usage"
+	d.Fix = "correct it. To see the usage: mcp-jail run --help"
 	return d
 }
 
@@ -32,7 +32,7 @@ func UsageFailure(server, message string) Diagnosis {
 func ExecFailure(server, message, fix string) Diagnosis {
 	d := ownFailure(CodeExec, server, message)
 	d.Attribution = None // the jail has no part in it
-	d.What = "server " + show.Quote(server) + " could not be started"
+	d.What = Who(server) + " could not be started"
 	d.Fix = show.Line(cmp.Or(fix, "install the program, or correct `command`"))
 	return d
 }
@@ -41,17 +41,14 @@ func ExecFailure(server, message, fix string) Diagnosis {
 // one line for each gap that is not waived.
 func JailFailure(server, message string, gaps []string) Diagnosis {
 	d := ownFailure(CodeJail, server, message)
-	d.What = "server " + show.Quote(server) + " was not started"
-	if server == "" {
-		d.What = "the server was not started"
-	}
+	d.What = Who(server) + " was not started"
 	if len(gaps) > 0 {
 		d.Detail = nil // the message of a GapError lists them too
 	}
 	for _, g := range gaps {
 		d.Detail = append(d.Detail, ownLines(g)...)
 	}
-	d.Fix = "run `mcp-jail doctor`"
+	d.Fix = "to see why: mcp-jail doctor"
 	return d
 }
 
@@ -124,7 +121,7 @@ func (t Tools) Diagnosis() Diagnosis {
 func (d Diagnosis) Warnings() []string {
 	lines := []string{"warning: " + d.What + ": " + d.Cause}
 	for _, l := range d.Detail {
-		lines = append(lines, "warning: and of server "+show.Quote(d.Server)+": "+strings.TrimLeft(l, " "))
+		lines = append(lines, "warning: and of "+Who(d.Server)+": "+strings.TrimLeft(l, " "))
 	}
 	return append(lines, "warning: "+d.Fix+d.Explain.Reference())
 }
@@ -154,19 +151,19 @@ func (l Leak) text() string {
 func (l Leak) Diagnosis() Diagnosis {
 	return Diagnosis{
 		Code: CodeLeak, Stage: StageCall, Attribution: Certain, Server: l.Server, Tool: l.Tool, Explain: PageLeak,
-		What:  fmt.Sprintf(`server %s: %s was not passed on, since leaks is "block"`, show.Quote(l.Server), show.Line(l.Place)),
+		What:  fmt.Sprintf(`%s of %s was not passed on, since leaks is "block"`, show.Line(l.Place), Who(l.Server)),
 		Cause: "it has " + l.text(),
-		Fix:   "have the server send it without that; " + l.line("warn") + " passes such messages on, with a warning",
+		Fix:   "have the server send it without that. " + l.line("warn") + " passes such messages on, with a warning",
 	}
 }
 
 // Warning returns a line about a leak: that it was sent on, or that it was dropped.
 func (l Leak) Warning() string {
-	said := fmt.Sprintf("warning: server %s sends %s in %s", show.Quote(l.Server), l.text(), show.Line(l.Place))
+	said := fmt.Sprintf("warning: %s sends %s in %s", Who(l.Server), l.text(), show.Line(l.Place))
 	if l.Blocked {
-		return said + `; it was dropped, since leaks is "block"` + PageLeak.Reference()
+		return said + `, which was dropped, since leaks is "block"` + PageLeak.Reference()
 	}
-	return said + "; if it must not be there, replace the secret; " + l.line("block") + " refuses such messages" + PageLeak.Reference()
+	return said + ". If it must not be there, replace the secret. " + l.line("block") + " refuses such messages" + PageLeak.Reference()
 }
 
 func (l Leak) line(value string) string {

@@ -72,8 +72,10 @@ func (p Page) Reference() string {
 	if p == "" {
 		return ""
 	}
-	return " (mcp-jail help " + show.Line(string(p)) + ")"
+	return " (" + p.command() + ")"
 }
+
+func (p Page) command() string { return "mcp-jail help " + show.Line(string(p)) }
 
 // PageOfReason returns the page about refusals with a reason. Refusals without a reason, and
 // those with DeniedNotGranted and DeniedAbsent, have the page of their axis.

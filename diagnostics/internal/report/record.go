@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -99,49 +98,65 @@ func HasDiagnosis(data []byte) bool {
 	return json.Unmarshal(data, &r) == nil && r.Version == RecordVersion && len(r.Diagnoses) > 0
 }
 
-// Text returns the session as `mcp-jail why` prints it, but for the command that allows what was blocked. It sanitizes
-// all strings again, because other programs can write to the state directory, and names in the record come from
-// servers.
-func (r Record) Text() string {
+// maxFailures bounds the failures that are told in short.
+const maxFailures = 5
+
+// Text returns the session as `mcp-jail why` prints it, but for the command that allows what was blocked: in short a
+// block for each of the last failures. title says which server and when. It sanitizes all strings again, because other
+// programs can write to the state directory, and names in the record come from servers.
+func (r Record) Text(title func(Record) string, verbose bool) string {
 	var b strings.Builder
+	line := func(indent, text string) { b.WriteString(indent + show.Line(text) + "\n") }
+	section := func(heading string, lines []string) {
+		if len(lines) > 0 {
+			b.WriteString(heading + "\n")
+		}
+		for _, l := range lines {
+			line("    ", l)
+		}
+	}
 	if r.Newer != nil {
 		b.WriteString(r.Newer.Text() + "\nThis is the session before it.\n\n")
 	}
-	b.WriteString(r.heading())
+	b.WriteString(title(r) + "\n")
 	if r.Unfinished {
-		b.WriteString("The record ends before the session did: it is still running, or mcp-jail was killed.\n")
+		b.WriteString("  The record ends before the session did: it is still running, or mcp-jail was killed.\n")
 	}
 	if r.Incomplete != "" {
-		b.WriteString("The last part of the record could not be written: " + show.Line(r.Incomplete) + "\n")
+		line("  ", "The last part of the record could not be written: "+r.Incomplete)
 	}
-	for _, d := range r.Diagnoses {
-		b.WriteString("\n" + show.Line(d.Brief()) + "\n")
-		if d.Cause == "" {
-			b.WriteString("  The jail recorded no refusal in this call. The cause is probably in the server itself.\n")
-		}
-		for _, line := range d.lines() {
-			b.WriteString(show.Line(line) + "\n")
-		}
+	failures, unclear := r.Diagnoses, len(r.Diagnoses) == 0
+	if more := len(failures) - maxFailures; more > 0 && !verbose {
+		line("  ", strconv.Itoa(more)+" earlier failures: --verbose shows them")
+		failures = failures[more:]
 	}
-	section := func(title string, lines []string) {
-		if len(lines) > 0 {
-			b.WriteString("\n" + title + "\n")
+	for n, d := range failures {
+		if n > 0 {
+			b.WriteString("\n")
 		}
-		for _, l := range lines {
-			b.WriteString("  " + show.Line(l) + "\n")
+		for i, l := range d.lines(d.Brief()) {
+			line("  ", strings.TrimPrefix(l, "  "))
+			if i == 0 && d.Cause == "" && d.Attribution == None && d.Fix == "" {
+				unclear = true
+				line("  ", "The jail recorded no refusal in this call. The cause is probably in "+Who(r.Server)+" itself.")
+			}
 		}
-	}
-	section("Also blocked, while nothing failed:", r.besides())
-	section("Not enforced, accepted by --waive:", r.Waived)
-	section("Warnings:", r.Warnings)
-	if r.Changes != "" {
-		b.WriteString("\n" + show.Line(r.Changes) + "\n")
 	}
 	if len(r.Denials) == 0 && len(r.Diagnoses) == 0 {
-		b.WriteString("\n" + r.nothing() + "\n")
+		line("  ", r.nothing())
+	}
+	if unclear || verbose {
+		section("  Also blocked, while nothing failed:", r.besides())
+	}
+	if verbose || len(r.Diagnoses) == 0 {
+		section("  Not enforced, because you accepted a weaker jail:", r.Waived)
+		section("  Warnings:", r.Warnings)
+	}
+	if r.Changes != "" {
+		line("  ", r.Changes)
 	}
 	if r.Failed != nil {
-		b.WriteString("\nThe last session before it with a failure:\n\n" + r.Failed.Text())
+		b.WriteString("\nThe last failure before it:\n\n" + r.Failed.Text(title, verbose))
 	}
 	return b.String()
 }
@@ -172,17 +187,6 @@ func (r Record) Lacks() bool {
 		return r.Failed.Lacks()
 	}
 	return slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return len(d.Words) > 0 })
-}
-
-func (r Record) heading() string {
-	text := "server " + show.Quote(r.Server)
-	if r.Project != "" {
-		text += " of the project " + show.Line(filepath.Dir(r.Project)) + " (" + show.Line(r.Project) + ")"
-	}
-	if !r.Time.IsZero() {
-		text += ", session of " + r.Time.Format(timeFormat)
-	}
-	return text + "\n"
 }
 
 func (r Record) nothing() string {

@@ -9,7 +9,7 @@ import (
 )
 
 // Key returns a text that two diagnoses share if they are alike: the same thing was refused on the same
-// occasion. Counts of denials, which are part of the sentences, do not enter it.
+// occasion.
 func (d Diagnosis) Key() string {
 	parts := []string{d.Server, d.Tool, d.What, string(d.Attribution)}
 	for _, h := range d.Hints {
@@ -49,18 +49,22 @@ func (d Diagnosis) Command() string {
 	return ""
 }
 
-// causeText returns the cause as a sentence, or as the line of an error.
+// causeText returns the cause as a sentence for an answer, or as the line of an error.
 func (d Diagnosis) causeText() string {
-	if clause := d.clause(); len(d.Hints) > 0 || d.Attribution == Likely || clause != d.Cause {
-		return sentence(clause)
+	clause := d.clause()
+	switch {
+	case d.May != "":
+		return "The jail blocked this: " + fullStop(d.May)
+	case len(d.Hints) == 0 && d.Attribution != Likely && clause == d.Cause:
+		return d.Cause // a line of an error of mcp-jail
 	}
-	return d.Cause // a line of an error of mcp-jail
+	return sentence(clause)
 }
 
 // clause returns the cause as a part of a sentence. How sure it is, its verb says.
 func (d Diagnosis) clause() string {
 	switch {
-	case d.Attribution == Likely && len(d.Hints) == 0: // it explains the failure otherwise
+	case d.Whole, d.Attribution == Likely && len(d.Hints) == 0: // it explains the failure otherwise
 		return d.Cause
 	case d.Attribution == Likely:
 		return "the jail probably blocked this: " + d.Cause
@@ -72,22 +76,36 @@ func (d Diagnosis) clause() string {
 	return d.Cause
 }
 
-// advice says what to do: how the user allows what was blocked, or what else helps, with the page about it.
+// advice says what to do: how the user allows what was blocked, or what else helps, with the page about it. A command
+// is alone on its line where lines are kept apart.
 func (d Diagnosis) advice(between string) (text string) {
-	if d.Fix != "" {
-		text = between + sentence(d.Fix)
+	inner := strings.Replace(between, "\n", "\n  ", 1)
+	fix, own := cutCommand(d.Fix)
+	if fix != "" {
+		text = between + sentence(fix)
+	}
+	if own != "" {
+		return text + inner + own
 	}
 	if command := d.Command(); command != "" {
-		return text + between + "Only the user can allow it. They run this and then restart the server:" + strings.Replace(between, "\n", "\n  ", 1) + command
+		return text + between + "Only the user can allow it. They run this and then restart the server:" + inner + command
 	}
 	switch {
 	case d.Explain == "":
 	case between == " ":
 		text += d.Explain.Reference()
 	default:
-		text += between + "More: mcp-jail help " + show.Line(string(d.Explain))
+		text += between + "More:" + inner + d.Explain.command()
 	}
 	return text
+}
+
+// cutCommand cuts the command of mcp-jail's from the end of what to do. The rest keeps its colon.
+func cutCommand(fix string) (text, command string) {
+	if at := strings.LastIndex(fix, ": mcp-jail "); at >= 0 {
+		return fix[:at+1], fix[at+2:]
+	}
+	return fix, ""
 }
 
 // sentence returns words as a sentence.
@@ -105,8 +123,8 @@ func sentence(s string) string {
 // fullStop ends a sentence, unless a command does: the stop would be typed along.
 func fullStop(s string) string {
 	last := s[strings.LastIndexByte(s, ' ')+1:]
-	tail := s[strings.LastIndex(s, ": ")+1:]
-	if strings.HasSuffix(s, ".") || strings.HasSuffix(s, "?") || strings.HasPrefix(last, "-") || strings.HasPrefix(tail, " mcp-jail ") {
+	_, command := cutCommand(s)
+	if strings.HasSuffix(s, ".") || strings.HasSuffix(s, "?") || strings.HasSuffix(s, ":") || strings.HasPrefix(last, "-") || command != "" {
 		return s
 	}
 	return s + "."

@@ -101,7 +101,9 @@ func (d Diagnosis) headline() string {
 	case d.Cause != "":
 		return d.What + ": " + fullStop(d.clause())
 	case line != "":
-		return d.What + "; server said: " + show.Quote(show.Cut(line, 300))
+		return d.What + ". The server said: " + show.Quote(show.Cut(line, 300))
+	case d.Fix != "":
+		return fullStop(d.What)
 	}
 	return d.What
 }

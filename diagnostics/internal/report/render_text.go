@@ -10,7 +10,7 @@ import (
 // and a newline. Text of the server is quoted and marked.
 func (d Diagnosis) Text() string {
 	var b strings.Builder
-	for _, line := range append([]string{d.What}, d.lines()...) {
+	for _, line := range d.lines(d.What) {
 		b.WriteString("mcp-jail: " + line + "\n")
 	}
 	if command := d.Command(); command != "" {
@@ -19,25 +19,41 @@ func (d Diagnosis) Text() string {
 	return b.String()
 }
 
-// lines returns what is below what happened: the cause, what to do but for the command, and the server's word for it.
-func (d Diagnosis) lines() (lines []string) {
+// lines returns what happened and its cause, and below what to do but for the command that allows it, and the
+// server's word for it.
+func (d Diagnosis) lines(what string) []string {
+	own := d.Attribution == Certain && len(d.Hints) == 0 // an error of mcp-jail's
+	lines := []string{what}
 	put := func(s string) {
 		if s != "" {
 			lines = append(lines, "  "+s)
 		}
 	}
-	if d.Cause != "" {
-		put(d.causeText())
+	switch {
+	case d.Cause == "":
+	case own:
+		put(d.Cause)
+	case d.Attribution == Certain || d.Whole:
+		lines[0] += ": " + fullStop(d.clause())
+	default:
+		lines[0] += ". " + d.causeText()
+	}
+	if d.May != "" {
+		put(fullStop(d.May))
 	}
 	for _, l := range d.Detail {
 		put("  " + strings.TrimLeft(l, " "))
 	}
-	put(sentence(d.Fix))
-	if d.Explain != "" && d.Command() == "" {
-		put("More: mcp-jail help " + string(d.Explain))
+	fix, command := cutCommand(d.Fix)
+	put(sentence(fix))
+	switch {
+	case command != "":
+		put("  " + command)
+	case d.Explain != "" && d.Command() == "":
+		put("More: " + d.Explain.command())
 	}
 	if said := d.LastError(); said != "" {
-		put("server said: " + show.Quote(said))
+		put("The server said: " + show.Quote(said))
 	}
 	return lines
 }

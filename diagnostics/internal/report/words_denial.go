@@ -2,7 +2,9 @@ package report
 
 import (
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -31,10 +33,7 @@ func Blocked(d policy.Denial, target string) string {
 	if target != "" {
 		text += " " + target
 	}
-	if text += Arguments(d); d.Count > 1 {
-		text += " (" + strconv.Itoa(d.Count) + " times)"
-	}
-	return text
+	return text + Arguments(d)
 }
 
 // Arguments returns the command line that was refused to a program, as a shell takes it.
@@ -48,16 +47,25 @@ func Arguments(d policy.Denial) string {
 // IsNamelessLookup reports whether d is a name lookup whose name the jail did not see.
 func IsNamelessLookup(d policy.Denial) bool { return d.Operation == "resolve" && d.Target == "" }
 
-// Joined returns two parts of a sentence. The first may be "".
-func Joined(first, second string) string {
-	if first == "" {
-		return second
+// Joined returns texts as sentences, but for the first letter and the full stop at the end. Texts may be "".
+func Joined(texts ...string) string {
+	texts = slices.DeleteFunc(texts, func(s string) bool { return s == "" })
+	for i := range texts {
+		if i > 0 {
+			texts[i] = sentence(texts[i])
+		}
+		if i < len(texts)-1 {
+			texts[i] = fullStop(texts[i])
+		}
 	}
-	return first + "; " + second
+	return strings.TrimSuffix(strings.Join(texts, " "), ".")
 }
 
 func denialText(d policy.Denial) string {
 	words := Blocked(d, show.Quote(d.Target))
+	if d.Count > 1 {
+		words += " (" + strconv.Itoa(d.Count) + " times)"
+	}
 	if d.Tool != "" {
 		words += ", in " + show.Name(d.Tool)
 	}

@@ -14,7 +14,7 @@ func TestBlocked(t *testing.T) {
 			t.Errorf("%s: %q", op, got)
 		}
 	}
-	if got := Blocked(policy.Denial{Operation: "anything", Program: "/usr/bin/node", Count: 2}, "x"); got != "the jail blocked node from this: anything of x (2 times)" {
+	if got := Blocked(policy.Denial{Operation: "anything", Program: "/usr/bin/node"}, "x"); got != "the jail blocked node from this: anything of x" {
 		t.Errorf("control: %q", got)
 	}
 }

@@ -26,7 +26,7 @@ func NamedProgram(c *facts.Case, name string) facts.Finding {
 			continue
 		case c.RightsAt(found).Has(policy.Execute): // as execvp would: the first one
 			if c.Profile.Programs != nil && !names.IsListed(c, name) {
-				return names.AttributeProgram(c, report.Likely, name, "the server's message names the program "+c.Quote(name)+", which the policy's commands do not list")
+				return names.AttributeProgram(c, report.Likely, name, c.Who()+" may not start "+c.Name(name)+", which access.commands does not list")
 			}
 			return facts.Finding{}
 		case outside == "":
@@ -36,7 +36,7 @@ func NamedProgram(c *facts.Case, name string) facts.Finding {
 	if outside == "" {
 		return facts.Finding{}
 	}
-	f := paths.InHome(c, report.Likely, outside, policy.Execute, "the server's message names the program "+c.Quote(name)+": "+c.Show(outside)+" is not granted")
+	f := paths.InHome(c, report.Likely, outside, policy.Execute, c.Who()+" may not start "+c.Show(outside))
 	f.Hint.Axis = policy.AxisProcess
 	return f
 }

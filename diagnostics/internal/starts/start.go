@@ -74,7 +74,7 @@ func shortageFix(errno syscall.Errno, mac bool) string {
 
 // stepFixes holds the remedies for steps that fail for reasons other than a shortage.
 var stepFixes = map[string]string{
-	"requests": "where the error is about a secret, correct the `secret` of the rule or its source; if mcp-jail-tls does not start, run `mcp-jail doctor`",
+	"requests": "where the error is about a secret, correct the `secret` of the rule or its source. If mcp-jail-tls does not start, run: mcp-jail doctor",
 }
 
 // BuildFix returns the remedy for a shortage of the host that prevents the building of a
@@ -99,7 +99,7 @@ func buildFix(c *facts.Case, s facts.Start) string {
 	case at == "/dev/null" && !c.Mac():
 		return "let the sandbox or container around mcp-jail have its devices (bwrap: --dev-bind /dev /dev)"
 	case s.Step != "create directory":
-		return "run `mcp-jail doctor`"
+		return "to see why: mcp-jail doctor"
 	case c.Profile.HomePrivate && at == c.Profile.Home:
 		return "set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)"
 	}
@@ -140,7 +140,7 @@ func Analyze(c *facts.Case, s facts.Start) facts.Finding {
 		if c.Evidence.FromCommandLine {
 			fix = "install it, or correct its name after `--`"
 		}
-		return facts.Finding{Note: "there is no program " + c.Show(program) + " on this host", Fix: fix}
+		return facts.Finding{Note: "there is no program " + c.Show(program) + " on this machine", Fix: fix}
 	case !executable && c.Evidence.Profile != nil:
 		f := paths.Attribute(c, report.Certain, program, policy.Execute, false, "the policy does not let the server execute "+c.Show(program))
 		f.Hint.Axis = policy.AxisProcess

@@ -44,7 +44,7 @@ func TestStartupComplaint(t *testing.T) {
 			p.In.Close()
 			p.Rest()
 			_, stderr := p.Ended()
-			said := strings.Count(stderr, `server "test" has started, and complains on stderr`)
+			said := strings.Count(stderr, `test has started, and complains on stderr`)
 			if complains != (said == 1) || complains != strings.Contains(stderr, "mcp-jail grant test --last") {
 				t.Errorf("said %d times: %s", said, stderr)
 			}

@@ -77,6 +77,6 @@ func TestCertainReadsThatGoWell(t *testing.T) {
 	p.Send(sessiontest.CallOf("3", "vague", `"well"`)) // in an ordinary jail, which does not record that of itself
 	sessiontest.Has(t, p.Answer("3").Line, "denials", "/srv/call")
 	p.Send(sessiontest.CallOf("4", "vague", "{}"))
-	sessiontest.Has(t, p.Answer("4").Line, "from reading", "/srv/call")
+	sessiontest.Has(t, p.Answer("4").Line, "may not read /srv/call")
 	p.Nothing()
 }

@@ -155,7 +155,7 @@ func (r *outcome) quoted(c terminal.Console, text string) string {
 
 // repeats reports whether a line of mcp-jail's own quotes words that are in a text.
 func repeats(line, text string) bool {
-	quoted, isQuote := strings.CutPrefix(line, "  server said: ")
+	quoted, isQuote := strings.CutPrefix(line, "  The server said: ")
 	words, err := strconv.Unquote(quoted)
 	return isQuote && err == nil && strings.Contains(show.Lines(text), words)
 }

@@ -52,7 +52,7 @@ func TestQuoted(t *testing.T) {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
-	for line, want := range map[string]bool{`  server said: "no \"x\""`: true, `  server said: "other"`: false, `  fix: no "x"`: false, "  server said: ": false} {
+	for line, want := range map[string]bool{`  The server said: "no \"x\""`: true, `  The server said: "other"`: false, `  fix: no "x"`: false, "  The server said: ": false} {
 		if repeats(line, "it said no \"x\" to me") != want {
 			t.Errorf("%s is repeated: want %v", line, want)
 		}

@@ -49,6 +49,17 @@ func AgoText(now, t time.Time) string {
 	return "never"
 }
 
+// DayText returns when something was, to the minute: "today 14:02", "yesterday 09:30", "2026-11-20 18:00".
+func DayText(now, t time.Time) string {
+	now, t = now.Local(), t.Local()
+	for days, name := range []string{"today", "yesterday"} {
+		if t.Format(time.DateOnly) == now.AddDate(0, 0, -days).Format(time.DateOnly) {
+			return name + t.Format(" 15:04")
+		}
+	}
+	return t.Format("2006-01-02 15:04")
+}
+
 // Plural returns a number of things.
 func Plural(n int, thing string) string {
 	if n == 1 {

@@ -78,18 +78,19 @@ func goTo(dir string) (back func()) {
 
 // takenAway returns what of the grants a trusted project's file takes away where the server starts, or where the user is,
 // in words.
-func (g *grantCmd) takenAway(p *plan, file *config.ServerFile) string {
-	defer goTo(cmp.Or(p.dir, g.dir))()
-	t, err := p.load(file, g.tool)
-	a := p.asked.Access
-	if err != nil || t.Policy.Narrow == nil || g.remove || a == nil {
+func (e *Edit) takenAway(file *config.ServerFile) string {
+	defer goTo(cmp.Or(e.dir, e.host.Dir))()
+	t, err := e.load(file, e.tool)
+	asked, tableErr := e.tableOf(e.asked)
+	if err != nil || tableErr != nil || t.Policy.Narrow == nil || e.remove || asked.Access == nil {
 		return ""
 	}
+	a := asked.Access
 	where, both, lacks := t.Policy.Narrow.Where, &checked{target: t}, []string{}
 	t.Policy = t.Policy.Narrowed()
 	both.placed, _, _ = resolve.CheckFiles(t.Policy, t.Host)
 	for _, r := range a.Fs {
-		if by, denied := both.gives(p.grants.At(r.Path), r.Rights()); r.Rights() != 0 && (by == "" || denied != "") {
+		if by, denied := both.gives(e.grants.At(r.Path), r.Rights()); r.Rights() != 0 && (by == "" || denied != "") {
 			lacks = append(lacks, r.Path)
 		}
 	}
@@ -106,7 +107,7 @@ func (g *grantCmd) takenAway(p *plan, file *config.ServerFile) string {
 	if len(lacks) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("not in force in %s: %s, which you trusted, takes away  %s", show.Line(cli.ShortPath(t.Host.Dir, g.home)), show.Line(cli.ShortPath(where, g.home)), show.Line(strings.Join(lacks, ", ")))
+	return fmt.Sprintf("not in force in %s: %s, which you trusted, takes away  %s", show.Line(cli.ShortPath(t.Host.Dir, e.host.Home)), show.Line(cli.ShortPath(where, e.host.Home)), show.Line(strings.Join(lacks, ", ")))
 }
 
 // since returns why a server does not start any more, and the warnings that its start did not have before.

@@ -1,27 +1,41 @@
 package grantcmd
 
 import (
+	"errors"
 	"fmt"
+	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// Edit is a change of the file of one server that grows grant by grant, as mcp-jail grant would make them. Nothing is
-// written before Write.
+// Edit is a change of the file of one server that grows grant by grant. Nothing is written before Write.
 type Edit struct {
-	g      grantCmd
-	p      *plan // its file has the grants of before
+	*server
+	word   string // as the user calls the server
 	host   hostfs.Host
-	before *config.ServerFile
+	remove bool // the flags are taken away
+
+	before *config.ServerFile  // as it is now; a new one has no rules
+	file   *config.ServerFile  // with the grants so far
+	was    map[string]*checked // the policy of each tool before
+	now    map[string]*checked // and with the grants so far
+	tool   string              // which the next grant is about; "" is the whole server
+	grants config.Grants
 	parts  []part
-	now    map[string]*checked // of each tool, with the grants so far
+	asked  []flag   // with those that the server has already
+	notes  []string // in words, what does not change
+	left   []string // what is not granted, in words
 }
 
 // part is what is granted to one tool, or to the whole server.
@@ -30,167 +44,179 @@ type part struct {
 	flags []flag
 }
 
-// Begin returns the change of a server, which has no grants yet.
+// Begin returns the change of the server that a word means, which has no grants yet.
 func Begin(x *index.Index, word string) (*Edit, error) {
-	e := &Edit{host: x.Host, g: grantCmd{server: word, home: x.Host.Home, dir: x.Host.Dir, last: true}}
-	s, err := e.g.find(x)
+	s, err := find(x, word)
 	if err != nil {
 		return nil, err
 	}
-	e.p = &plan{server: s, why: map[string]string{}}
-	return e, e.begin()
+	e := &Edit{server: s, word: word, host: x.Host}
+	return e, e.begin(nil)
 }
 
 // BeginLine returns the change of a file that does not exist: that of a command line, which no client starts yet.
 func BeginLine(x *index.Index, name, id string, words []string) (*Edit, error) {
-	e := &Edit{host: x.Host, g: grantCmd{server: name, home: x.Host.Home, dir: x.Host.Dir, last: true}}
 	s := &server{others: x, name: name, id: id, words: words, dir: x.Host.Dir, place: "a command line"}
-	e.p = &plan{server: s, why: map[string]string{}}
-	e.p.saved = e.p.made(x.Host, true)
-	return e, e.begin()
+	e := &Edit{server: s, word: name, host: x.Host}
+	return e, e.begin(e.made(true))
 }
 
-func (e *Edit) begin() error {
-	if err := e.g.begin(e.host, e.p); err != nil {
+// begin reads the file of the server, and the policy that it has now. saved is a file that is not there yet.
+func (e *Edit) begin(saved *config.ServerFile) error {
+	files, _ := config.ServerFiles(e.host.ConfigDir)
+	if e.adds && e.words != nil { // the words of a record may lack secrets, and so not lead to the file
+		saved = e.among(files)
+	}
+	now, err := e.check(saved, "")
+	if err != nil {
 		return err
 	}
-	e.before = e.p.file
+	in := person{runtime.GOOS, e.host.Home, e.dir} // relative paths of a file are in the workspace
+	if w := now.target.Policy.Workspace; w != "" {
+		in.dir = in.absolute(w)
+	}
+	e.was = map[string]*checked{"": now}
+	e.grants = config.Grants{Only: e.adds, At: in.absolute}
+	if e.before = saved; saved == nil {
+		e.before = e.in(files, now)
+	}
 	e.Reset()
 	return nil
 }
 
 // Reset takes all grants back.
 func (e *Edit) Reset() {
-	e.p.file, e.parts, e.now = e.before, nil, map[string]*checked{}
+	e.file, e.parts, e.now = e.before, nil, map[string]*checked{}
+}
+
+// in returns the file of the server among others, or a new one.
+func (e *Edit) in(files []*config.ServerFile, now *checked) *config.ServerFile {
+	if f := e.among(files); f != nil {
+		return f
+	}
+	return e.made(now.target.Policy.Stateful)
+}
+
+// made returns a new file of the server.
+func (e *Edit) made(stateful bool) *config.ServerFile {
+	made := &config.Server{Name: e.name, ID: e.id}
+	if e.words != nil {
+		made.Command, made.Arguments = e.words[0], e.words[1:]
+	}
+	if !stateful {
+		made.Stateful = &stateful
+	}
+	return &config.ServerFile{Path: filepath.Join(e.host.ConfigDir, config.ServersDir, e.name+".toml"), Server: made}
 }
 
 // Name returns the name of the file, without ".toml".
-func (e *Edit) Name() string { return e.p.name }
+func (e *Edit) Name() string { return e.name }
 
 // Key returns the key of the server.
-func (e *Edit) Key() string { return e.p.id }
+func (e *Edit) Key() string { return e.id }
 
 // Changed reports whether there is a grant.
 func (e *Edit) Changed() bool { return len(e.parts) > 0 }
 
 // File returns the file as it would be written.
-func (e *Edit) File() *config.ServerFile { return e.p.file }
+func (e *Edit) File() *config.ServerFile { return e.file }
 
-// use has the plan be about a tool, or about the whole server for "".
-func (e *Edit) use(tool string) (err error) {
-	e.g.tool, e.p.grants.Tool = tool, tool
-	if e.now[tool] == nil {
-		if e.now[tool], err = e.p.check(e.p.file, tool); err != nil {
-			return err
-		}
-	}
-	e.p.now = e.now[tool]
-	return nil
-}
+// At returns where the path of a grant leads.
+func (e *Edit) At(path string) string { return real(e.grants.At(path)) }
+
+// Short returns a path for people.
+func (e *Edit) Short(path string) string { return show.Line(cli.ShortPath(path, e.host.Home)) }
 
 // Whole returns a flag with its value, as a file has it: with a whole path.
 func (e *Edit) Whole(words []string) []string {
 	f := split(words)[0]
 	if f.isPath() && f.value != "." {
-		if path, err := (person{e.host.OS, e.g.home, e.p.grants.At(".")}).path(f.value); err == nil {
+		if path, err := (person{e.host.OS, e.host.Home, e.grants.At(".")}).path(f.value); err == nil {
 			f.value = path
 		}
 	}
 	return []string{f.name, f.value}
 }
 
-// At returns where the path of a grant leads.
-func (e *Edit) At(path string) string { return real(e.p.grants.At(path)) }
+// use has the next grant be about a tool, or about the whole server for "".
+func (e *Edit) use(tool string) (err error) {
+	e.tool, e.grants.Tool = tool, tool
+	if e.was[tool] == nil {
+		if e.was[tool], err = e.check(e.before, tool); err != nil {
+			return err
+		}
+	}
+	if e.now[tool] == nil {
+		e.now[tool] = e.was[tool]
+		if len(e.parts) > 0 {
+			e.now[tool], err = e.check(e.file, tool)
+		}
+	}
+	return err
+}
+
+// current is the policy of the tool in use, with the grants so far.
+func (e *Edit) current() *checked { return e.now[e.tool] }
 
 // Judge judges a grant to a tool, or to the whole server, that no person typed.
 func (e *Edit) Judge(tool string, words []string) (policy.Harm, error) {
 	if err := e.use(tool); err != nil {
 		return policy.Harm{}, err
 	}
-	return e.p.judge(split(words)[0]), nil
+	return e.judge(split(words)[0]), nil
 }
 
-// Add grants a flag with its value. It reports whether the server did not have that before.
+// Add grants a flag with its value, or takes it away. It reports whether that changes something.
 func (e *Edit) Add(tool string, words []string) (isNew bool, err error) {
+	by, err := e.add(tool, split(words)[0])
+	return by == "" && err == nil, err
+}
+
+// add is Add. It returns what grants the flag already.
+func (e *Edit) add(tool string, f flag) (by string, err error) {
 	if err := e.use(tool); err != nil {
-		return false, err
+		return "", err
 	}
-	f := split(words)[0]
-	if by, err := e.g.granted(e.p, f); by != "" || err != nil {
-		return false, err
+	e.asked = append(e.asked, f)
+	if !e.remove {
+		if by, err := e.granted(f); by != "" || err != nil {
+			return by, err
+		}
 	}
-	if e.p.grants.Table, err = e.p.tableOf([]flag{f}); err != nil {
-		return false, err
+	if e.grants.Table, err = e.tableOf([]flag{f}); err != nil {
+		return "", err
 	}
-	file, after, err := e.g.apply(e.p, e.p.file)
+	file, after, err := e.apply(e.file)
 	if err != nil {
-		return false, err
+		return "", err
 	}
-	if _, err := after.since(e.p.now); err != nil {
-		return false, err
+	if _, err := after.since(e.current()); err != nil {
+		return "", err
 	}
-	e.p.file, e.now = file, map[string]*checked{tool: after}
+	e.file, e.now = file, map[string]*checked{tool: after}
 	at := slices.IndexFunc(e.parts, func(p part) bool { return p.tool == tool })
 	if at < 0 {
 		at, e.parts = len(e.parts), append(e.parts, part{tool: tool})
 	}
 	e.parts[at].flags = append(e.parts[at].flags, f)
-	return true, nil
+	return "", nil
 }
 
-// Write shows the difference, asks unless yes is set, and writes the file.
-func (e *Edit) Write(c terminal.Console, yes bool) error {
-	e.g.yes = yes
-	whole := e.p.file
-	c.PrintText(c.Paint(terminal.Bold, show.Name(e.p.name)) + "  " + e.p.place + "\n")
-	for _, p := range e.parts {
-		if err := e.show(c, p, whole); err != nil {
-			return err
-		}
+// rebuild makes the change to another file of the server: others may have changed it meanwhile.
+func (e *Edit) rebuild(f *config.ServerFile) (_ *config.ServerFile, err error) {
+	if string(f.Encode()) == string(e.before.Encode()) {
+		return e.file, nil
 	}
-	if err := e.g.confirm(c, e.p); err != nil {
-		return err
-	}
-	return e.g.commit(c, e.host, e.p, e.build)
-}
-
-// show shows what the grants to one tool change.
-func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile) error {
-	e.p.file, e.now = e.before, map[string]*checked{}
-	err := e.use(p.tool)
-	e.p.file = whole
-	if err != nil {
-		return err
-	}
-	after, err := e.p.check(whole, p.tool)
-	if err != nil {
-		return err
-	}
-	if p.tool != "" {
-		c.PrintText(fmt.Sprintf("  for the tool %s:\n", show.Name(p.tool)))
-	}
-	if err := e.p.show(c, after); err != nil {
-		return err
-	}
-	e.p.grants.Table, err = e.p.tableOf(p.flags)
-	if err != nil {
-		return err
-	}
-	return e.g.askApart(c, e.p, after)
-}
-
-// build adds the grants to a file.
-func (e *Edit) build(f *config.ServerFile) (_ *config.ServerFile, err error) {
 	for _, p := range e.parts {
 		for _, one := range p.flags {
-			e.p.file, e.now = f, map[string]*checked{}
+			e.file, e.now = f, map[string]*checked{}
 			if err = e.use(p.tool); err != nil {
 				return nil, err
 			}
-			if e.p.grants.Table, err = e.p.tableOf([]flag{one}); err != nil {
+			if e.grants.Table, err = e.tableOf([]flag{one}); err != nil {
 				return nil, err
 			}
-			if f, _, err = e.g.apply(e.p, f); err != nil {
+			if f, _, err = e.apply(f); err != nil {
 				return nil, err
 			}
 		}
@@ -198,11 +224,183 @@ func (e *Edit) build(f *config.ServerFile) (_ *config.ServerFile, err error) {
 	return f, nil
 }
 
-// Command returns the command line that grants something to a tool, or to the whole server, for a shell.
-func (e *Edit) Command(tool string, words []string) string {
-	e.g.tool = tool
-	return e.g.command(words...)
+// among returns the file of the server among others, or nil.
+func (s *server) among(files []*config.ServerFile) *config.ServerFile {
+	for _, f := range files {
+		if f.Server.ID == s.id && (f.Server.Command == "") == (s.words == nil) {
+			return f
+		}
+	}
+	return nil
 }
 
-// Short returns a path for people.
-func (e *Edit) Short(path string) string { return show.Line(cli.ShortPath(path, e.g.home)) }
+// tableOf returns flags as a table. A preset comes as its rules.
+func (e *Edit) tableOf(flags []flag) (*config.Server, error) {
+	i := slices.IndexFunc(flags, func(f flag) bool { return f.name == "--preset" })
+	if i < 0 {
+		return table(flags)
+	}
+	switch {
+	case e.current().target.Profile != nil:
+	case e.current().start != nil:
+		return nil, refusal(e.current().start)
+	default:
+		return nil, exit.UsageErrorf("nothing was changed: whether the preset %s is for it shows when its package is there: start it once", policy.Abbreviate(flags[i].value))
+	}
+	rules, err := session.PresetTable(e.current().target, flags[i].value)
+	if err != nil {
+		return nil, exit.UsageErrorf("nothing was changed: --preset %s: %s", policy.Abbreviate(flags[i].value), err)
+	}
+	rest, err := table(slices.Delete(slices.Clone(flags), i, i+1))
+	if err == nil {
+		_, err = config.Grants{Table: rest, Only: true, At: e.grants.At}.AddTo(rules)
+	}
+	return rules, err
+}
+
+// apply returns a file with the change, and the policy that the server has with it. Narrower rules go, unless they give
+// what the new ones do not.
+func (e *Edit) apply(file *config.ServerFile) (changed *config.ServerFile, after *checked, err error) {
+	var keep func(policy.FsRule) bool
+	for range 2 {
+		if changed, err = file.Checked(); err != nil {
+			return nil, nil, err
+		}
+		if e.remove {
+			if err := e.grants.TakeFrom(changed.Server); err != nil {
+				return nil, nil, e.notThere(err)
+			}
+			return e.read(changed)
+		}
+		narrower, err := e.grants.AddTo(changed.Server)
+		if err != nil {
+			return nil, nil, exit.UsageErrorf("nothing was changed: %s", err)
+		}
+		for _, r := range narrower {
+			if keep == nil || !keep(r) {
+				e.grants.Drop(changed.Server, r)
+			}
+		}
+		if changed, after, err = e.read(changed); err != nil || !slices.ContainsFunc(narrower, e.keeps(after)) {
+			return changed, after, err
+		}
+		keep = e.keeps(after)
+	}
+	return changed, after, nil
+}
+
+// keeps returns what reports whether a rule gives something that a policy without it lacks.
+func (e *Edit) keeps(without *checked) func(policy.FsRule) bool {
+	return func(r policy.FsRule) bool {
+		at := real(e.grants.At(r.Path))
+		if was, is := e.current().target.Profile, without.target.Profile; was != nil && is != nil {
+			return slices.ContainsFunc(lost(was, is), func(path string) bool { return hostfs.Within(e.current().target.Host.OS, path, at) })
+		}
+		return resolve.Sensitive(&e.current().target.Host, e.current().target.Policy, at) != "" || hostfs.HasProtectedName(e.current().target.Host.OS, at)
+	}
+}
+
+// read returns a file as the next start reads it, and the policy with it.
+func (e *Edit) read(f *config.ServerFile) (*config.ServerFile, *checked, error) {
+	f, err := f.Checked()
+	if err != nil {
+		return nil, nil, refusal(err)
+	}
+	after, err := e.check(f, e.tool)
+	if err != nil {
+		return nil, nil, refusal(err)
+	}
+	return f, after, nil
+}
+
+// granted returns what grants a flag already, or "": the policy is the same with it, and gives it wherever the server
+// is started.
+func (e *Edit) granted(f flag) (by string, err error) {
+	if e.grants.Table, err = e.tableOf([]flag{f}); err != nil {
+		return "", err
+	}
+	wanted := e.grants.Table
+	_, after, err := e.apply(e.file)
+	switch by := e.around(wanted); {
+	case by != "" && (err != nil || after.files != nil && e.current().files == nil):
+		return by, nil // a rule with fewer rights than the one around it is an error
+	case err != nil || !after.isSame(e.current()):
+		return "", err
+	}
+	now := e.current().target.Policy
+	switch f.name {
+	case "--read", "--write", "--execute", "--deny":
+		r := wanted.Access.Fs[0]
+		by, denied := e.current().gives(e.grants.At(r.Path), r.Rights())
+		switch {
+		case r.Rights() == 0:
+			return denied, nil
+		case denied != "":
+			return "", exit.UsageErrorf("nothing was changed: %s", &config.DenialError{Path: f.value, Where: denied})
+		}
+		return by, nil
+	case "--net":
+		if rule, ok := policy.MatchNet(now.Net, wanted.Access.Net[0].Host, "", wanted.Access.Net[0].Ports()[0], "", ""); ok {
+			return rule.Where, nil
+		}
+	case "--env":
+		rule, _ := policy.MatchEnv(now.Env, f.value) // it may not be set
+		return rule.Where, nil
+	}
+	return "the policy that it has", nil
+}
+
+// around returns the rule that gives what a rule for a path would, or "". At a sensitive path or a protected name the
+// rules around it count for nothing.
+func (e *Edit) around(table *config.Server) string {
+	if table.Access == nil || len(table.Access.Fs) == 0 || table.Access.Fs[0].Rights() == 0 {
+		return ""
+	}
+	r, host := table.Access.Fs[0], e.current().target.Host
+	at := real(e.grants.At(r.Path))
+	by, denied := e.current().gives(at, r.Rights())
+	if denied != "" || resolve.Sensitive(&host, e.current().target.Policy, at) != "" || hostfs.HasProtectedName(host.OS, at) {
+		return ""
+	}
+	return by
+}
+
+// notThere returns the error about a rule that the file does not have.
+func (e *Edit) notThere(err error) error {
+	text := fmt.Sprintf("nothing was changed: %s: %s", show.Line(e.before.Path), err)
+	a := e.grants.Table.Access
+	if a == nil {
+		return errors.New(text)
+	}
+	for _, r := range a.Fs {
+		if by, _ := e.current().gives(e.grants.At(r.Path), r.Rights()); by != "" && r.Rights() != 0 {
+			return fmt.Errorf("%s. What gives it is  %s%s", text, show.Line(by), e.elsewhere(by))
+		}
+	}
+	for _, r := range a.Net {
+		if by, ok := policy.MatchNet(e.current().target.Policy.Net, r.Host, "", r.Ports()[0], "", ""); ok && by.Allow {
+			return fmt.Errorf("%s. What gives it is  %s%s", text, show.Line(by.Where), e.elsewhere(by.Where))
+		}
+	}
+	return errors.New(text)
+}
+
+// elsewhere says that a rule is in no file that grant writes.
+func (e *Edit) elsewhere(by string) string {
+	if strings.HasPrefix(by, e.before.Path+":") {
+		return ""
+	}
+	return ", which you wrote yourself: take it back there"
+}
+
+// real returns the path without symbolic links, as far as it exists.
+func real(path string) string {
+	if at, err := filepath.EvalSymlinks(path); err == nil {
+		return at
+	}
+	dir := filepath.Dir(path)
+	if dir == path {
+		return path
+	}
+	return filepath.Join(real(dir), filepath.Base(path))
+}

@@ -25,9 +25,9 @@ type server struct {
 	starters []clients.Client
 }
 
-// find returns the server that the word means.
-func (g *grantCmd) find(x *index.Index) (*server, error) {
-	s, err := x.Pick(g.server, hasFile)
+// find returns the server that a word means.
+func find(x *index.Index, word string) (*server, error) {
+	s, err := x.Pick(word, hasFile)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (g *grantCmd) find(x *index.Index) (*server, error) {
 		out.starters = append(append(out.starters, e.File.Client), e.File.Also...)
 	}
 	if len(s.Entries) > 0 {
-		if out.line, err = s.JailedEntry(g.server); err != nil {
+		if out.line, err = s.JailedEntry(word); err != nil {
 			return nil, err
 		}
 		if file := out.line.Configuration(); file != nil {
@@ -46,11 +46,11 @@ func (g *grantCmd) find(x *index.Index) (*server, error) {
 	isTable := out.line != nil && out.line.Line().Argv == nil || out.line == nil && s.Kept != nil && s.File == nil && s.Kept.About.Configuration != nil && s.Kept.About.Configuration.Configured
 	switch {
 	case s.Table != nil && s.Table.Project != "":
-		return nil, exit.UsageErrorf("%s is a server of the project's file: change it there, at %s, and trust it again, with  %s", show.Name(s.Table.Name), show.Line(cli.ShortPath(s.Table.Where, g.home)), show.Typed("mcp-jail trust", s.Table.Project))
+		return nil, exit.UsageErrorf("%s is a server of the project's file: change it there, at %s, and trust it again, with  %s", show.Name(s.Table.Name), show.Line(cli.ShortPath(s.Table.Where, x.Host.Home)), show.Typed("mcp-jail trust", s.Table.Project))
 	case s.Table != nil:
 		out.id, out.adds, out.words = s.Table.Name, true, nil
 	case isTable:
-		return nil, exit.UsageErrorf("%s is a server of a configuration that does not hold here, or has an error: mcp-jail check shows that. Its directory is %s", s.Title(), show.Line(cli.ShortPath(s.Dir, g.home)))
+		return nil, exit.UsageErrorf("%s is a server of a configuration that does not hold here, or has an error: mcp-jail check shows that. Its directory is %s", s.Title(), show.Line(cli.ShortPath(s.Dir, x.Host.Home)))
 	case s.Key == "":
 		return nil, exit.UsageErrorf("%s has no id, and its line and directory are not known: start it once, or give it an id, with  %s", s.Title(), show.Typed("mcp-jail wrap --server", s.Called[0]))
 	case out.words == nil:
@@ -91,21 +91,6 @@ func fileName(x *index.Index, s *index.Server, of *server) string {
 		free = fmt.Sprintf("%s-%d", name, n)
 	}
 	return free
-}
-
-// commandFor returns this command for a server, for a shell.
-func (g *grantCmd) commandFor(server string, more ...string) string {
-	words := g.PolicyFlags.Words()
-	if g.last {
-		words = append(words, "--last")
-	}
-	if g.remove {
-		words = append([]string{"--remove"}, words...)
-	}
-	if g.tool != "" {
-		words = append(words, "--tool", g.tool)
-	}
-	return commandOf(server, append(words, more...))
 }
 
 // commandOf returns a command line of grant, for a shell.

@@ -3,7 +3,11 @@
 package grantcmd
 
 import (
+	"fmt"
+	"os"
+	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -12,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -20,54 +25,37 @@ type grantCmd struct {
 	server, tool string
 	last, remove bool
 	dryRun, yes  bool
-	home         string // of the user
-	dir          string // where the command was typed
 }
 
 // Grant returns the command grant.
 func Grant(line *cli.CommandLine) *cobra.Command {
 	g := &grantCmd{}
-	cmd := line.Command("grant [flags] SERVER", "Let a server reach more, or take that back, in the file of the server.", 1, false, func(args []string) error {
+	cmd := line.Command("grant [flags] SERVER", "Allow a server more, or take it back", 1, false, func(args []string) error {
 		g.server = cli.FirstOf(args)
 		return g.Run(line.Console)
 	})
-	cmd.Long = `SERVER is a server that a client starts in mcp-jail (see mcp-jail status), one of the
-configuration, or one that you started yourself: by the name of its file, by its name there,
-or by the name that mcp-jail why shows.
+	cmd.Long = `grant shows what changes, asks, and writes the file of the server: servers/NAME.toml
+below your configuration. It changes no other file. SERVER is a server that a client
+starts in mcp-jail, one of the configuration, or one that you started yourself.
 
-grant shows the difference and asks. It writes the file of the server, and no other one:
-servers/NAME.toml in the directory of the configuration. Beside an entry without an id, or a
-table of the configuration, the file adds to what they have. It is not written if the server
-could not start with it. A wider grant takes the place of narrower ones. Relative paths start
-at your working directory.
+--last allows what the last failure of the server needed, as mcp-jail why shows it. What
+mcp-jail took from the server's own words, and what may do harm, is asked for by name, and
+skipped with --yes.
 
-A table that you wrote yourself is never changed: what it grants is taken back there, and so
-is what a project's .mcp-jail.toml grants to its own server.
+A rule that you wrote yourself, and one of a project's .mcp-jail.toml, is changed by hand.
 
-A server with stateful = false has rules for each tool: --tool names it.
-
-The flags are those of mcp-jail run about what a server gets. --preset adds the rules that
-the preset has now. --waive and --name are not among them.
-
---last takes what the last failure of the server lacked, as mcp-jail why shows it. What only
-the server's own words name, and what may do harm, is asked for one by one. --yes leaves
-that out: name it in flags, if the server is to have it.
-
-What --remove of a denial or a limit gives back, and all of a host of which the server has
-a part, is asked for apart, and not taken by --yes.
-
-Exit status 0: all of it is granted, or was; 1: something was left out or nothing was
-changed; 2: a mistake, or the server could not start with it.`
-	cmd.Example = `    mcp-jail grant filesystem --read ~/notes
+Exit status 0: all of it is allowed; 1: something was skipped or nothing was changed; 2: a
+mistake, or the server could not start with it.`
+	cmd.Example = `    mcp-jail grant github --last
+    mcp-jail grant filesystem --read ~/notes
     mcp-jail grant github --net api.github.com --env GITHUB_TOKEN
-    mcp-jail grant github --last
     mcp-jail grant filesystem --remove --read ~/notes`
-	cmd.Flags().BoolVar(&g.last, "last", false, "Grant what the last failure of the server lacked: see mcp-jail why.")
-	cmd.Flags().BoolVar(&g.remove, "remove", false, "Take the flags away, in place of adding them.")
+	cmd.Flags().BoolVar(&g.last, "last", false, "Allow what the last failure of the server needed")
+	cmd.Flags().BoolVar(&g.remove, "remove", false, "Take the flags away, in place of adding them")
 	cli.AddFlags(cmd, g.taken()...)
-	cli.AddFlags(cmd, cmdline.Flag{Name: "tool", Value: "NAME", One: &g.tool, Usage: "Only this tool, of a server with stateful = false; \"*\" is the table for the tools without one."})
-	cmd.Flags().BoolVar(&g.dryRun, "dry-run", false, "Show what would change, and change nothing.")
-	cmd.Flags().BoolVar(&g.yes, "yes", false, "Write the file without asking, for scripts.")
+	cli.AddFlags(cmd, cmdline.Flag{Name: "tool", Value: "NAME", One: &g.tool, Usage: `Only this tool, of a server with stateful = false ("*": others)`})
+	cmd.Flags().BoolVar(&g.dryRun, "dry-run", false, "Show what would change, and change nothing")
+	cmd.Flags().BoolVar(&g.yes, "yes", false, "Write the file without asking, for scripts")
 	cmd.ValidArgsFunction = ProposeServers
 	return cmd
 }
@@ -77,33 +65,98 @@ func (g *grantCmd) taken() []cmdline.Flag {
 	return slices.DeleteFunc(g.PolicyFlags.Flags(), func(f cmdline.Flag) bool { return f.Name == "name" || f.Name == "id" })
 }
 
-// Run finds the server, shows what changes, asks, and writes it.
-func (g *grantCmd) Run(c terminal.Console) error {
-	host, err := hostfs.LocalHost()
-	if err != nil {
-		return err
-	}
-	g.home, g.dir = host.Home, host.Dir
-	words := g.PolicyFlags.Words()
+// check returns the error about flags that do not go together.
+func (g *grantCmd) check(words []string) error {
 	switch {
 	case g.server == "":
-		return exit.UsageErrorf("name the server: mcp-jail grant SERVER --read PATH; `mcp-jail status` shows their names")
+		return exit.UsageErrorf("name the server. To see their names:\n  mcp-jail status")
 	case g.last && len(words) > 0:
 		return exit.UsageErrorf("--last takes the grants from the last failure: leave %s out, or --last", words[0])
 	case g.last && g.remove:
-		return exit.UsageErrorf("--last cannot be taken back: name the flags that mcp-jail grant --remove is to take away")
+		return exit.UsageErrorf("--last cannot be taken back: name the flags that --remove takes away")
 	case !g.last && len(words) == 0:
-		return exit.UsageErrorf("say what to grant, such as --read PATH, --net HOST or --env NAME; --last takes what the last failure lacked")
+		return exit.UsageErrorf("say what to allow, such as --read PATH, --net HOST or --env NAME. --last allows what the last failure needed")
+	}
+	return nil
+}
+
+// Run finds the server, adds what is wanted to its file, and writes that after a question.
+func (g *grantCmd) Run(c terminal.Console) error {
+	words := g.PolicyFlags.Words()
+	if err := g.check(words); err != nil {
+		return err
 	}
 	x, err := index.Read()
 	if err != nil {
 		return err
 	}
-	s, err := g.find(x)
+	e, err := Begin(x, g.server)
 	if err != nil {
 		return err
 	}
-	return g.change(c, x.Host, s, split(words))
+	e.remove = g.remove
+	how := How{Yes: g.yes, DryRun: g.dryRun, Named: g.last}
+	var wanted []flag
+	if g.last {
+		wanted, err = g.lastOf(c, e, &how)
+	} else {
+		wanted, err = e.spelled(split(words))
+	}
+	if err == nil {
+		err = e.want(g.tool, wanted)
+	}
+	if err == nil {
+		err = e.Write(c, how)
+	}
+	if err != nil {
+		return err
+	}
+	return e.status(c)
+}
+
+// want adds flags, and notes what the server has already.
+func (e *Edit) want(tool string, wanted []flag) error {
+	if err := e.use(tool); err != nil {
+		return err
+	}
+	if t, err := e.tableOf(wanted); err != nil {
+		return err
+	} else if tool == "" && !e.was[""].target.Policy.Stateful && t.Access != nil {
+		return exit.UsageErrorf("each tool of %s has its own process and rules: name the tool with --tool TOOL; --tool '*' means all that have none of their own", show.Name(e.word))
+	}
+	for _, f := range wanted {
+		by, err := e.add(tool, f)
+		if err != nil {
+			return err
+		}
+		if _, set := os.LookupEnv(f.value); f.name == "--env" && !set && !e.remove && !strings.Contains(f.value, "*") {
+			e.notes = append(e.notes, show.Name(f.value)+" is set neither here nor in a file of a client: the server gets it once its client has it.")
+		}
+		if by != "" {
+			e.notes = append(e.notes, fmt.Sprintf("%s is allowed already, by %s", f, show.Line(cli.ShortPath(by, e.host.Home))))
+		}
+	}
+	return nil
+}
+
+// spelled returns flags that the user typed with paths that mean the same wherever a client starts the server.
+func (e *Edit) spelled(typed []flag) (flags []flag, err error) {
+	p := person{runtime.GOOS, e.host.Home, e.host.Dir}
+	for _, f := range typed {
+		if f.isPath() {
+			path, err := p.path(f.value)
+			if err != nil {
+				return nil, exit.UsageErrorf("%s", err)
+			}
+			isHome := e.host.Home != "" && hostfs.Within(runtime.GOOS, e.host.Home, p.absolute(path))
+			if isHome && !e.remove && f.name != "--deny" && !slices.Contains([]string{"/", "~", "~/", e.host.Home, e.host.Home + "/"}, f.value) {
+				return nil, exit.UsageErrorf("%s is your whole home directory here, or more. To grant all of that, write it as %s; the workspace of the server needs no flag", f, path)
+			}
+			f.value = path
+		}
+		flags = append(flags, f)
+	}
+	return flags, nil
 }
 
 // ProposeServers proposes the servers that have a file, or can have one.

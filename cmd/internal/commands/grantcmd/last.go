@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -13,7 +14,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
@@ -22,60 +22,62 @@ type lacked struct {
 	flag
 	by      diagnostics.Attribution // Certain: the jail recorded it
 	cause   string
+	when    string // in brackets
 	warning string
 }
 
-// lastOf returns the flags that the last failure of the server lacked, without those that the user
-// does not want or must name.
-func (g *grantCmd) lastOf(c terminal.Console, host hostfs.Host, p *plan) (flags []flag, err error) {
-	kept := p.now.target.Policy.KeptName()
-	r, err := lastFailure(host, kept, p.name)
+// lastOf returns the flags that the last failure of the server needed, without those that the user
+// does not want or must name. It says what was blocked.
+func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (flags []flag, err error) {
+	r, err := e.lastFailure()
 	if err != nil {
 		return nil, err
 	}
-	if r, err = g.ofTool(p, r); err != nil {
+	if r, err = g.ofTool(e, r); err != nil {
 		return nil, err
 	}
 	items, none := lackedIn(r)
 	if len(items) == 0 && len(none) == 0 {
-		return nil, fmt.Errorf("no flag grants what the last failure of %s lacked: %s", g.server, show.Typed("mcp-jail why", p.name))
+		return nil, fmt.Errorf("nothing was changed: no flag allows what the last failure of %s needed. To see what does:\n  %s", show.Name(e.word), show.Typed("mcp-jail why", e.name))
 	}
 	for _, what := range none {
-		p.left = append(p.left, what+": no flag grants it, "+show.Typed("mcp-jail why", p.name)+" says what does")
+		e.left = append(e.left, what+". No flag allows it. To see what does:\n  "+show.Typed("mcp-jail why", e.name))
 	}
+	if err := e.use(g.tool); err != nil {
+		return nil, err
+	}
+	how.agreed = true // until something is not asked for by name
 	for _, l := range items {
-		wanted, err := g.wants(c, p, l)
+		l.when = " (" + cli.DayText(time.Now(), r.Time) + ")"
+		wanted, err := e.wants(c, l, how, len(items) == 1)
 		if err != nil {
 			return nil, err
 		}
 		if wanted {
 			flags = append(flags, l.flag)
-			if why := p.why[l.flag.String()]; why != "" {
-				p.say("lacked", "%s%s", l.flag, why)
-			}
 		}
 	}
 	return flags, nil
 }
 
 // lastFailure returns the record of the last session of the server that has a failure.
-func lastFailure(host hostfs.Host, kept, name string) (r diagnostics.Record, err error) {
-	if r, err = records.Load(host, kept); err != nil {
-		return r, fmt.Errorf("%s: %w", show.Name(name), err)
+func (e *Edit) lastFailure() (r diagnostics.Record, err error) {
+	if r, err = records.Load(e.host, e.was[""].target.Policy.KeptName()); err != nil {
+		return r, fmt.Errorf("%s: %w", show.Name(e.name), err)
 	}
 	if r.Failed != nil {
 		r = *r.Failed
 	}
 	if len(r.Diagnoses) == 0 {
-		return r, fmt.Errorf("there is no failure of %s on record", show.Name(name))
+		return r, fmt.Errorf("there is no failure of %s on record", show.Name(e.name))
 	}
 	return r, nil
 }
 
 // ofTool returns a record with the failures of one process alone: each tool of a per-call server has
 // its own.
-func (g *grantCmd) ofTool(p *plan, r diagnostics.Record) (diagnostics.Record, error) {
-	if p.now.target.Policy.Stateful {
+func (g *grantCmd) ofTool(e *Edit, r diagnostics.Record) (diagnostics.Record, error) {
+	if e.was[""].target.Policy.Stateful {
 		return r, nil
 	}
 	var tools []string
@@ -84,19 +86,14 @@ func (g *grantCmd) ofTool(p *plan, r diagnostics.Record) (diagnostics.Record, er
 			tools = append(tools, d.Tool)
 		}
 	}
-	switch {
-	case g.tool == "" && len(tools) > 1:
-		text := "several tools of " + g.server + " failed, and each has its own rules: choose one"
+	if g.tool == "" && len(tools) > 1 {
+		text := "several tools of " + show.Name(e.word) + " failed, and each has its own rules. Which one do you mean?"
 		for _, tool := range tools {
-			text += "\n  " + g.commandFor(g.server, "--tool", tool)
+			text += "\n  " + commandOf(e.word, []string{"--last", "--tool", tool})
 		}
 		return r, exit.UsageErrorf("%s", text)
-	case g.tool == "":
-		g.tool = tools[0]
-		if err := g.of(p); err != nil {
-			return r, err
-		}
 	}
+	g.tool = cmp.Or(g.tool, tools[0])
 	r.Diagnoses = slices.DeleteFunc(slices.Clone(r.Diagnoses), func(d diagnostics.Diagnosis) bool { return d.Tool != g.tool })
 	return r, nil
 }
@@ -135,49 +132,70 @@ func hintOf(d diagnostics.Diagnosis, f flag) lacked {
 	return lacked{flag: f, by: diagnostics.Possible, cause: d.Cause}
 }
 
-// wants reports whether a flag of a record is to be granted: what the jail recorded, and what the
-// user agrees to by name.
-func (g *grantCmd) wants(c terminal.Console, p *plan, l lacked) (bool, error) {
-	if by, err := g.granted(p, l.flag); by != "" || err != nil {
+// wants reports whether a flag of a record is to be granted: what the jail recorded, and what the user agrees to by
+// name. Where it is the only one, the question comes with the change.
+func (e *Edit) wants(c terminal.Console, l lacked, how *How, only bool) (bool, error) {
+	if by, err := e.granted(l.flag); by != "" || err != nil {
 		return err == nil, err // it is there: nothing is written
 	}
-	p.why[l.flag.String()] = fmt.Sprintf("  (%s: %s)", l.by, show.Line(l.cause))
-	harm := p.judge(l.flag)
+	harm := e.judge(l.flag)
 	if harm.Never != "" {
-		p.left = append(p.left, l.flag.String()+": "+harm.Never)
+		e.left = append(e.left, l.flag.String()+": "+harm.Never)
 		return false, nil
 	}
-	var doubts []string
-	if l.by != diagnostics.Certain {
-		doubts = append(doubts, "only the server's own words name it, and the jail did not record it")
+	seen := l.by == diagnostics.Certain
+	why := fullStop(show.Line(l.cause) + l.when)
+	if !seen {
+		why = "mcp-jail did not see this refusal: it took " + e.Short(l.value) + " from the server's error text.\nA dishonest server can write anything there."
 	}
-	if why := cmp.Or(harm.Ask, l.warning); why != "" {
-		doubts = append(doubts, why)
+	harmful := ""
+	if ask := cmp.Or(harm.Say(e.Short(l.value)), l.warning); ask != "" {
+		harmful = fullStop(show.Line(ask))
 	}
-	switch doubt := strings.Join(doubts, "; "); {
-	case doubts == nil:
-		return true, nil
-	case g.dryRun:
-		p.say("asks", "%s: %s", l.flag, doubt)
-		return true, nil
-	case g.yes || !c.Asks():
-		p.left = append(p.left, fmt.Sprintf("%s%s: %s. To grant it:  %s", l.flag, p.why[l.flag.String()], doubt, g.command(l.flag.words()...)))
+	question := Question(e.word, l.flag.words())
+	switch {
+	case seen && harmful == "":
+		c.PrintText(why + "\n")
+		how.agreed = false
+	case how.Yes || !how.DryRun && !c.Asks():
+		e.left = append(e.left, e.Short(l.value)+". "+strings.TrimSpace(strings.ReplaceAll(why, "\n", " ")+" "+harmful)+" To allow it:\n  "+e.Command(e.tool, l.flag.words()))
+		return false, nil
+	case how.DryRun || only:
+		c.PrintText(why + "\n")
+		how.agreed, how.asks = false, question
+		if harmful != "" {
+			how.why = append(how.why, harmful)
+		}
 	default:
-		question := fmt.Sprintf("%s lacked  %s%s: %s. Grant it?", show.Name(g.server), l.flag, p.why[l.flag.String()], doubt)
+		c.PrintText(strings.TrimSpace(why+"\n"+harmful) + "\n")
 		yes, err := cli.AskYes(c, question, "nothing was changed")
 		if err == nil && !yes {
-			p.left = append(p.left, l.flag.String()+": the answer was not yes")
+			e.left = append(e.left, e.Short(l.value)+": the answer was not yes")
 		}
 		return yes, err
 	}
-	return false, nil
+	return true, nil
+}
+
+// Question asks whether a server may have what a flag of grant gives.
+func Question(server string, words []string) string {
+	does := map[string]string{"--read": "read", "--write": "change", "--execute": "start", "--net": "reach", "--env": "use"}[words[0]]
+	if does == "" {
+		return "Allow " + show.Name(server) + " " + show.Typed(words[0], words[1]) + "?"
+	}
+	return "Let " + show.Name(server) + " " + does + " " + show.Name(words[1]) + "?"
+}
+
+// fullStop writes a text as a sentence.
+func fullStop(text string) string {
+	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
 }
 
 // judge judges a flag that no person typed, also by what it is to other servers.
-func (p *plan) judge(f flag) policy.Harm {
-	harm := p.harm(f)
-	if f.name == "--write" && harm.Never == "" && p.others != nil {
-		if of := harmToOthers(p.others, p.id, real(p.grants.At(f.value))); of != (policy.Harm{}) {
+func (e *Edit) judge(f flag) policy.Harm {
+	harm := e.harm(f)
+	if f.name == "--write" && harm.Never == "" && e.others != nil {
+		if of := harmToOthers(e.others, e.id, e.At(f.value)); of != (policy.Harm{}) {
 			return of
 		}
 	}
@@ -185,8 +203,8 @@ func (p *plan) judge(f flag) policy.Harm {
 }
 
 // harm judges a flag by itself.
-func (p *plan) harm(f flag) (h policy.Harm) {
-	host, policyNow := p.now.target.Host, p.now.target.Policy
+func (e *Edit) harm(f flag) (h policy.Harm) {
+	host, policyNow := e.host, e.current().target.Policy
 	t, err := table([]flag{f})
 	if err != nil {
 		return h
@@ -198,7 +216,7 @@ func (p *plan) harm(f flag) (h policy.Harm) {
 		return h
 	}
 	for _, r := range t.Access.Fs {
-		return resolve.HarmOf(&host, policyNow, real(p.grants.At(r.Path)), r.Rights())
+		return resolve.HarmOf(&host, policyNow, e.At(r.Path), r.Rights())
 	}
 	for _, r := range t.Access.Net {
 		return resolve.HarmOfHost(&host, r)
@@ -206,10 +224,10 @@ func (p *plan) harm(f flag) (h policy.Harm) {
 	return h
 }
 
-// command returns a command line that grants something else to the server, for a shell.
-func (g *grantCmd) command(words ...string) string {
-	if g.tool != "" {
-		words = append(words, "--tool", g.tool)
+// Command returns the command line that grants something to a tool, or to the whole server, for a shell.
+func (e *Edit) Command(tool string, words []string) string {
+	if tool != "" {
+		words = append(words, "--tool", tool)
 	}
-	return commandOf(g.server, words)
+	return commandOf(e.word, words)
 }

@@ -84,8 +84,14 @@ func (y *history) command(remove bool, flag string) {
 	out, err := os.Create(filepath.Join(y.h.Home, "said"))
 	must(y.t, err)
 	defer out.Close()
-	g := &grantCmd{server: "s", remove: remove, yes: true, home: host.Home, dir: host.Dir}
-	if err := g.change(terminal.New(out, out, out), host, &server{name: f.Name, id: f.ID, words: files[0].Words()}, split(strings.SplitN(flag, " ", 2))); err != nil {
+	e := &Edit{server: &server{name: f.Name, id: f.ID, words: files[0].Words()}, word: "s", host: host, remove: remove}
+	must(y.t, e.begin(nil))
+	wanted, err := e.spelled(split(strings.SplitN(flag, " ", 2)))
+	must(y.t, err)
+	if err = e.want("", wanted); err == nil {
+		err = e.Write(terminal.New(out, out, out), How{Yes: true})
+	}
+	if err != nil {
 		y.t.Errorf("%q: %v", y.log, err)
 	}
 }

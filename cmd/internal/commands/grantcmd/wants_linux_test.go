@@ -16,8 +16,8 @@ import (
 
 var must = testkit.Must
 
-// newPlan returns a plan for a server with a file that has some lines.
-func newPlan(t *testing.T, lines string) (*grantCmd, *plan) {
+// newEdit returns the change of a server with a file that has some lines.
+func newEdit(t *testing.T, lines string) *Edit {
 	t.Helper()
 	base, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
@@ -33,10 +33,10 @@ func newPlan(t *testing.T, lines string) (*grantCmd, *plan) {
 	testkit.WriteFile(t, filepath.Join(home, ".config/mcp-jail/servers/x.toml"), "[servers.x]\nid = \"x-4k7q2m9x3vt5\"\ncommand = \"/bin/true\"\n"+lines)
 	host, err := hostfs.LocalHost()
 	must(t, err)
-	g := &grantCmd{server: "x", home: host.Home, dir: host.Dir}
-	p := &plan{server: &server{name: "x", id: "x-4k7q2m9x3vt5", words: []string{"/bin/true"}}, why: map[string]string{}}
-	must(t, g.begin(host, p))
-	return g, p
+	e := &Edit{server: &server{name: "x", id: "x-4k7q2m9x3vt5", words: []string{"/bin/true"}}, word: "x", host: host}
+	must(t, e.begin(nil))
+	must(t, e.use(""))
+	return e
 }
 
 const granted = "[[servers.x.access.fs]]\npath = \"~/notes/granted\"\nread = true\n"
@@ -45,7 +45,7 @@ const granted = "[[servers.x.access.fs]]\npath = \"~/notes/granted\"\nread = tru
 // it never takes. --yes and no terminal take none of those that are asked for.
 func TestWants(t *testing.T) {
 	const certain, likely = diagnostics.Certain, diagnostics.Likely
-	g, p := newPlan(t, granted)
+	e := newEdit(t, granted)
 	for _, c := range []struct {
 		flag    string
 		by      diagnostics.Attribution
@@ -81,12 +81,12 @@ func TestWants(t *testing.T) {
 			{"--yes without a terminal", true, false, "", false}, {"--yes at a terminal", true, true, "y\n", false}, {"no terminal", false, false, "", false},
 			{"y", false, true, "y\n", true}, {"n", false, true, "n\n", false}, {"Enter", false, true, "\n", false},
 		} {
-			said, kept := answered(t, g, p, lacked{flag: split(strings.Fields(c.flag))[0], by: c.by, warning: c.warning, cause: "because"}, run.yes, run.terminal, run.answer)
+			said, kept := answered(t, e, lacked{flag: split(strings.Fields(c.flag))[0], by: c.by, warning: c.warning, cause: "because"}, run.yes, run.terminal, run.answer)
 			want := c.want == "taken" || c.want == "asked" && run.takes
-			if kept != want || (len(p.left) > 0) == want {
-				t.Errorf("%s, %s, warning %q, with %s: taken %v, left %q; want %s", c.flag, c.by, c.warning, run.name, kept, p.left, c.want)
+			if kept != want || (len(e.left) > 0) == want {
+				t.Errorf("%s, %s, warning %q, with %s: taken %v, left %q; want %s", c.flag, c.by, c.warning, run.name, kept, e.left, c.want)
 			}
-			if asks := strings.Contains(said, "Grant it?"); asks != (c.want == "asked" && !run.yes && run.terminal) {
+			if asks := strings.Contains(said, "[y/N]"); asks != (c.want == "asked" && !run.yes && run.terminal) {
 				t.Errorf("%s, %s, with %s: it says %q", c.flag, c.by, run.name, said)
 			}
 		}
@@ -94,7 +94,7 @@ func TestWants(t *testing.T) {
 }
 
 // answered returns what wants says on a terminal or elsewhere, and whether it takes a flag.
-func answered(t *testing.T, g *grantCmd, p *plan, l lacked, yes, tty bool, answer string) (said string, kept bool) {
+func answered(t *testing.T, e *Edit, l lacked, yes, tty bool, answer string) (said string, kept bool) {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	must(t, err)
@@ -109,8 +109,8 @@ func answered(t *testing.T, g *grantCmd, p *plan, l lacked, yes, tty bool, answe
 		must(t, err)
 		c = terminal.New(program, program, out)
 	}
-	p.left, g.yes = nil, yes
-	kept, err = g.wants(c, p, l)
+	e.left = nil
+	kept, err = e.wants(c, l, &How{Yes: yes}, false)
 	must(t, err)
 	text, err := os.ReadFile(out.Name())
 	must(t, err)
@@ -131,13 +131,13 @@ func TestOfTool(t *testing.T) {
 		{"c", "a b", true, "", ""},
 		{"", "a b", false, "a b", ""},
 	} {
-		g, p := newPlan(t, fmt.Sprintf("stateful = %t\n", !c.perCall))
-		g.tool, g.last = c.tool, true
+		e := newEdit(t, fmt.Sprintf("stateful = %t\n", !c.perCall))
+		g := &grantCmd{tool: c.tool, last: true}
 		var r diagnostics.Record
 		for _, tool := range strings.Fields(c.failed) {
 			r.Diagnoses = append(r.Diagnoses, diagnostics.Diagnosis{Tool: tool})
 		}
-		got, err := g.ofTool(p, r)
+		got, err := g.ofTool(e, r)
 		if c.wantsError != "" {
 			if err == nil || !strings.Contains(err.Error(), c.wantsError) {
 				t.Errorf("%+v: %v", c, err)
@@ -172,8 +172,8 @@ func TestGranted(t *testing.T) {
 		{"variables = [\"A\"]\n", "--env A", true}, {"", "--env NOT_SET", false}, {"", "--limit processes=512", true}, {"", "--limit processes=513", false},
 		{"", "--home real", false}, {"", "--inbound 80", false}, {"", "--deny ~/notes", false},
 	} {
-		g, p := newPlan(t, c.lines)
-		by, err := g.granted(p, split(strings.Fields(c.flag))[0])
+		e := newEdit(t, c.lines)
+		by, err := e.granted(split(strings.Fields(c.flag))[0])
 		if err != nil || (by != "") != c.want {
 			t.Errorf("%q grants %s by %q, %v; want %v", c.lines, c.flag, by, err, c.want)
 		}
@@ -182,11 +182,11 @@ func TestGranted(t *testing.T) {
 
 // TestNarrower: a wider grant takes the place of narrower ones, but not of those that give what it does not.
 func TestNarrower(t *testing.T) {
-	g, p := newPlan(t, granted+"[[servers.x.access.fs]]\npath = \"~/.ssh\"\nread = true\n")
+	e := newEdit(t, granted+"[[servers.x.access.fs]]\npath = \"~/.ssh\"\nread = true\n")
 	var err error
-	p.grants.Table, err = table(split([]string{"--read", "~/"}))
+	e.grants.Table, err = table(split([]string{"--read", "~/"}))
 	must(t, err)
-	file, _, err := g.apply(p, p.file)
+	file, _, err := e.apply(e.file)
 	must(t, err)
 	var paths []string
 	for _, r := range file.Server.Access.Fs {

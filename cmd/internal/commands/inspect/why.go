@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -20,24 +21,23 @@ import (
 )
 
 type whyCmd struct {
-	format string
-	server string
+	format  string
+	server  string
+	verbose bool
 }
 
 func Why(line *cli.CommandLine) *cobra.Command {
 	w := &whyCmd{}
-	cmd := line.Command("why [flags] [SERVER]", "Explain what failed or was refused in the last session of a server, and how to grant it.", 1, false, func(args []string) error {
+	cmd := line.Command("why [flags] [SERVER]", "Explain why a server failed and what to do about it", 1, false, func(args []string) error {
 		w.server = cli.FirstOf(args)
 		return w.Run(line.Console)
 	})
 	cmd.Long = `SERVER is the name of a server, the beginning of its name, or its package.
-Default: the server whose session ended last.
+Without it, why tells of each server whose last session had a failure.
 
-A session is recorded when the server fails or is refused something, and when it
-ends. The record has names, the last lines of the server's stderr and, if it
-proposes a line for the client, the server's arguments, without the values of
-granted variables. If a later session has no record, why says so first. If
-nothing failed in the session, why also shows the last failure before it.
+For each failure why says what happened, what the server may do instead, and what
+the server said. The last line is the command that allows what was blocked. If the
+last session had no failure, why also shows the last failure before it.
 
 A project's own server has its own record. In the directory of the project, SERVER
 means that one, and elsewhere yours. Below, why names the others of that name.`
@@ -45,10 +45,12 @@ means that one, and elsewhere yours. Below, why names the others of that name.`
     mcp-jail why github
     mcp-jail why @modelcontextprotocol/server-filesystem`
 	cli.AddFlags(cmd, cli.FormatFlag(&w.format))
+	cmd.Flags().BoolVar(&w.verbose, "verbose", false, "Show all failures, and the warnings of the session")
 	cmd.ValidArgsFunction = proposeRecords
 	return cmd
 }
 
+// Run tells of one server, or of all whose last session had a failure.
 func (w *whyCmd) Run(c terminal.Console) error {
 	host, err := hostfs.LocalHost()
 	if err != nil {
@@ -70,22 +72,64 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", show.Name(s.name()), err)
 	}
-	if w.format == "json" {
+	switch {
+	case w.format == "json":
 		b, err := record.Encode()
 		if err != nil {
 			return err
 		}
 		c.Printf("%s", b)
-		return nil
-	}
-	c.PrintText(record.Text())
-	if more := namesakes(sessions, record, s.Server); len(more) > 0 {
-		c.PrintText("\nAlso on record:\n" + strings.Join(more, ""))
-	}
-	if line := grantLine(x, record, s); line != "" {
-		c.Printf("\nTo allow it, run this and then restart the server:\n  %s\n", line)
+	case w.server != "":
+		w.tell(c, x, s, record)
+		if more := namesakes(sessions, record, s.Server); len(more) > 0 {
+			c.PrintText("\nAlso on record:\n" + strings.Join(more, ""))
+		}
+	default:
+		w.tellAll(c, x, sessions)
 	}
 	return nil
+}
+
+// tellAll tells of each server whose last session had a failure, or of the last session if there is none.
+func (w *whyCmd) tellAll(c terminal.Console, x *index.Index, sessions []serverRecords) {
+	told := 0
+	for _, s := range sessions {
+		record, err := records.Load(x.Host, s.Server)
+		if err != nil || len(record.Diagnoses) == 0 {
+			continue
+		}
+		if told++; told > 1 {
+			c.Printf("\n")
+		}
+		w.tell(c, x, s, record)
+	}
+	if record, err := records.Load(x.Host, sessions[0].Server); told == 0 && err == nil {
+		w.tell(c, x, sessions[0], record)
+	}
+}
+
+// tell prints what a record says, and then the command that allows what was blocked.
+func (w *whyCmd) tell(c terminal.Console, x *index.Index, s serverRecords, record diagnostics.Record) {
+	of, _ := x.Pick(s.Server, nil)
+	c.PrintText(record.Text(func(r diagnostics.Record) string { return w.title(x, s, of, r) }, w.verbose))
+	if line := grantLine(x, record, s, of); line != "" {
+		c.PrintText("\nTo allow it, run this and then restart " + show.Name(record.Server) + ":\n  " + line + "\n")
+	}
+}
+
+// title says which server a record is about, where it is and when that was: "notes in Cursor, today 14:02".
+func (w *whyCmd) title(x *index.Index, s serverRecords, of *index.Server, r diagnostics.Record) string {
+	text := show.Name(r.Server)
+	switch {
+	case r.Project != "":
+		text += " of the project " + show.Line(cli.ShortPath(filepath.Dir(r.Project), x.Host.Home))
+	case of != nil && len(of.Entries) > 0:
+		text += " in " + of.Entries[0].File.Client.Title
+	}
+	if w.verbose {
+		return text + ", session of " + r.Time.Local().Format("2006-01-02 15:04:05 -07:00")
+	}
+	return text + ", " + cli.DayText(time.Now(), r.Time)
 }
 
 // find returns the server that is meant, with its name in the index.
@@ -199,4 +243,22 @@ func proposeRecords(_ *cobra.Command, args []string, _ string) (names []string, 
 	return x.Names(func(s *index.Server) bool {
 		return slices.ContainsFunc(sessions, func(r serverRecords) bool { return r.Server == s.Key })
 	}), cobra.ShellCompDirectiveNoFileComp
+}
+
+// grantLine returns the command that grants what a record lacks, or "" if no flag does, or if the policy is
+// in a file that the user changes by hand.
+func grantLine(x *index.Index, r diagnostics.Record, s serverRecords, named *index.Server) string {
+	of := records.ReadAbout(x.Host, s.Server).Configuration
+	if s.Project != "" || of == nil || len(of.Files) > 0 || !r.Lacks() {
+		return ""
+	}
+	name := s.name()
+	if named != nil {
+		name = named.Name
+	}
+	line, ok := show.TypedOK("mcp-jail grant", name)
+	if !ok {
+		return ""
+	}
+	return line + " --last"
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -27,16 +28,16 @@ func (l *loop) end() error {
 	case l.temp != "":
 		l.print()
 	case !l.edit.Changed() && !answered && len(l.last.failed) == 0:
-		l.c.PrintText("nothing was changed: no tool was called\n")
+		l.c.PrintText("Nothing was changed: no tool was called.\n")
 	case !l.edit.Changed() && len(l.left) == 0 && len(l.last.failed) == 0:
-		l.c.PrintText("nothing to do: " + show.Name(l.name) + " has all that these calls need\n")
+		l.c.PrintText("Nothing to change: " + show.Name(l.name) + " has all that these calls need.\n")
 	case !l.edit.Changed():
-		l.c.PrintText("nothing was changed: learn has nothing to grant for what failed\n")
+		l.c.PrintText("Nothing was changed: learn can allow nothing of what failed.\n")
 	case !answered && (l.yes || !l.c.Asks()):
 		l.sayLeft()
 		return errors.New("nothing was changed: no call answered, and learn writes nothing then without a question")
 	default:
-		if err := l.edit.Write(l.c, l.yes); err != nil {
+		if err := l.edit.Write(l.c, grantcmd.How{Yes: l.yes, Named: true}); err != nil {
 			l.sayLeft()
 			return err
 		}
@@ -62,7 +63,7 @@ func (l *loop) report() {
 		l.reportSkipped(t.skipped)
 	}
 	for _, host := range t.hosts {
-		l.c.PrintText("  refused    the host " + show.Name(host) + "\n")
+		l.c.PrintText("  blocked    " + show.Name(host) + "\n")
 	}
 	var refused []string
 	for _, d := range t.refused {
@@ -72,7 +73,7 @@ func (l *loop) report() {
 		}
 	}
 	for _, text := range refused {
-		l.c.PrintText("  refused    " + text + " (the call answered)\n")
+		l.c.PrintText("  blocked    " + text + " (the call answered)\n")
 	}
 }
 
@@ -139,11 +140,11 @@ func (l *loop) leaveAsked() error {
 // sayLeft names what was left out, with the command that grants it.
 func (l *loop) sayLeft() {
 	for _, g := range l.left {
-		text := g.words[0] + " " + l.edit.Short(g.words[1]) + ": " + g.why
+		text := l.edit.Short(g.words[1]) + ": " + g.why + "."
 		if l.temp == "" {
-			text += ". To grant it:  " + l.edit.Command(g.tool, g.words)
+			text += " To allow it:\n  " + l.edit.Command(g.tool, g.words)
 		}
-		l.c.Notef("%s %s", l.c.Paint(terminal.Yellow, "left out:"), text)
+		l.c.Notef("%s %s", l.c.Paint(terminal.Yellow, "skipped:"), text)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -108,25 +109,26 @@ func (l *loop) judge(g *grant) (verdict, string, error) {
 	case harm.Never != "":
 		return leave, harm.Never, nil
 	case flag == "--net":
-		return l.ask(g, show.Name(l.name)+" wants to reach "+show.Name(value)+". Allow it?", "learn grants no host by itself")
+		return l.ask(g, "", "learn allows no host without a question")
 	case harm.Secret, harm.Ask != "" && !harm.Inside, slices.Contains(l.keysIn(g), tooMany):
 		return leave, cmp.Or(harm.Ask, "too much lies in there to look for keys"), nil
 	case flag == "--write" && !l.isOwn(value), flag != "--read" && flag != "--write" && flag != "--execute" && flag != "--env" && flag != "--startup-timeout":
 		return propose, harm.Ask, nil
 	case l.reaches() && flag != "--startup-timeout":
-		return l.ask(g, show.Name(l.name)+" may reach hosts, and "+g.by[0]+" needs "+l.need(g)+". Allow it?", "the server may reach hosts, so learn asks about each path")
+		return l.ask(g, " "+show.Name(l.name)+" may reach hosts, so it could send that on.", "the server may reach hosts, so learn asks about each path")
 	}
 	return allow, "", nil
 }
 
-// ask asks about a grant once.
-func (l *loop) ask(g *grant, question, why string) (verdict, string, error) {
+// ask asks about a grant once. beware is what to know for the answer.
+func (l *loop) ask(g *grant, beware, why string) (verdict, string, error) {
 	if l.yes || !l.c.Asks() {
 		return leave, why, nil
 	}
 	if slices.ContainsFunc(l.denied, g.same) {
 		return leave, "the answer was not yes", nil
 	}
+	question := g.by[0] + " needs " + l.need(g) + "." + beware + " " + grantcmd.Question(l.name, g.words)
 	yes, err := cli.AskYes(l.c, question, "nothing was changed")
 	if err != nil || yes {
 		return allow, "", err
@@ -196,7 +198,7 @@ func (l *loop) need(g *grant) string {
 	case "--execute":
 		return "to run " + value
 	case "--net":
-		return "the host " + value
+		return "to reach " + value
 	case "--env":
 		return "the variable " + value
 	case "--startup-timeout":

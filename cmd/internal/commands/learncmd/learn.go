@@ -43,38 +43,32 @@ type learnCmd struct {
 // Learn returns the command learn.
 func Learn(line *cli.CommandLine) *cobra.Command {
 	k := &learnCmd{budget: 5 * time.Minute}
-	cmd := line.Command("learn [flags] SERVER | -- COMMAND [ARG...]", "Try a server's tools, and propose the policy that they need.", 1, true, func(args []string) error {
+	cmd := line.Command("learn [flags] SERVER | -- COMMAND [ARG...]", "Try a server's tools and propose the policy that they need", 1, true, func(args []string) error {
 		k.Server, k.line = cli.FirstOf(args), line.Server.Argv
 		return k.Run(line.Console)
 	})
 	cmd.Long = `learn starts the server in its jail, calls each tool that says that it only reads
-(readOnlyHint) with the smallest arguments that it takes, and starts it again with what a
-start or a call lacked: ten times at most. --drive FILE has the calls to make instead, one
-JSON-RPC request a line.
+(readOnlyHint), and tries again with what a call needed: ten times at most. --drive FILE
+has the calls instead, such as
+  {"method": "tools/call", "params": {"name": "TOOL", "arguments": {}}}
 
-A try gets files to read, programs, and files to write in the workspace. It never gets what
-mcp-jail hides by itself, files with the names of keys, and what this machine runs. It gets
-a host only with --net HOST or after a question, and from then on each path is a question
-too. What a call would write elsewhere is proposed at the end.
+A try gets files to read, programs, and files to write in the project folder, but never
+keys, or what this machine runs. It gets a host only with --net HOST or after a question,
+and from then on each path is a question too.
 
-At the end learn says which calls answered and which failed, shows the difference of the
-policy, asks, and writes the file of the server, as mcp-jail grant does. For a command
-after -- it prints the file and the entry for a client, and writes nothing.
-
-Exit status 0: calls answered, and all that they lacked is granted; 1: none answered, or
-something was left out or nothing was changed; 2: a mistake; 3: this host cannot enforce
-the policy.`
+At the end learn shows what changes, asks, and writes the file of the server. For a
+command after -- it prints the file and the entry for a client, and writes nothing.`
 	cmd.Example = `    mcp-jail learn notes
     mcp-jail learn notes --drive calls.jsonl
     mcp-jail learn weather --net api.weather.gov
     mcp-jail learn -- npx -y @modelcontextprotocol/server-memory`
 	cli.AddFlags(cmd,
-		cmdline.Flag{Name: "drive", Value: "FILE", One: &k.drive, Usage: `The calls to make: a JSON-RPC request a line, such as {"method": "tools/call", "params": {"name": "TOOL", "arguments": {}}}.`},
-		cmdline.Flag{Name: "net", Value: "HOST[:PORT]", Many: &k.hosts, Usage: "Let the server reach a host. Repeatable."})
-	cli.AddFlag(cmd, cmdline.Flag{Name: "input", Value: "NAME[=VALUE]", Many: &k.Inputs, Usage: "The value of ${input:NAME}, as for mcp-jail call. Repeatable."}, cobra.NoFileCompletions)
-	cmd.Flags().Var(cli.Duration(&k.budget), "budget", "The time limit for all tries together. Default: 5m.")
+		cmdline.Flag{Name: "drive", Value: "FILE", One: &k.drive, Usage: "The calls to make: a JSON-RPC request a line"},
+		cmdline.Flag{Name: "net", Value: "HOST[:PORT]", Many: &k.hosts, Usage: "Let the server reach a host (repeatable)"})
+	cli.AddFlag(cmd, cmdline.Flag{Name: "input", Value: "NAME[=VALUE]", Many: &k.Inputs, Usage: "The value of ${input:NAME} (repeatable)"}, cobra.NoFileCompletions)
+	cmd.Flags().Var(cli.Duration(&k.budget), "budget", "The time limit for all tries (default: 5m)")
 	cli.Propose(cmd, "budget", cobra.NoFileCompletions)
-	cmd.Flags().BoolVar(&k.yes, "yes", false, "Take what needs no question without asking, for scripts.")
+	cmd.Flags().BoolVar(&k.yes, "yes", false, "Take what needs no question, for scripts")
 	cmd.ValidArgsFunction = grantcmd.ProposeServers
 	return cmd
 }

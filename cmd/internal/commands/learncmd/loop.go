@@ -149,7 +149,7 @@ func (l *loop) add(g *grant) (isNew bool, err error) {
 
 // say tells of one try in a line.
 func (l *loop) say(n int, t *try, given []*grant) {
-	text := "nothing more that it may be given is missing"
+	text := "nothing more may be allowed"
 	switch {
 	case len(given) > 0:
 		var needs []string

@@ -1,0 +1,384 @@
+package grantcmd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// How says how a change is written.
+type How struct {
+	Yes    bool   // without a question
+	DryRun bool   // not at all
+	Named  bool   // the user has named or agreed to what may do harm
+	agreed bool   // the user has agreed to all of it
+	asks   string // the question; "" is the usual one
+	why    []string
+}
+
+// Write shows the difference, asks, and writes the file.
+func (e *Edit) Write(c terminal.Console, how How) error {
+	whole := e.file
+	if e.adds {
+		c.PrintText(show.Name(e.name) + "  " + e.place + "\n")
+	}
+	if e.adds && e.words != nil && e.dir != "" {
+		c.PrintText("  for " + shown.Line(e.words) + "  started in " + e.Short(e.dir) + "\n")
+	}
+	for _, n := range e.notes {
+		c.PrintText(n + "\n")
+	}
+	taken := e.takenAway(whole)
+	if taken != "" {
+		e.note(c, taken)
+	}
+	if string(whole.Encode()) == string(e.before.Encode()) {
+		if taken == "" && len(e.left) == 0 && !e.remove {
+			c.PrintText("Nothing to change. " + e.takesEffect() + "\n")
+		}
+		return nil
+	}
+	can := how.why
+	var apart []string
+	for _, p := range e.parts {
+		more, err := e.show(c, p, whole)
+		if err != nil {
+			return err
+		}
+		apart = append(apart, more...)
+		if !e.remove {
+			can = append(e.consequences(), can...)
+		}
+		if !how.Yes && !how.Named && !e.remove && e.grants.Table.Access != nil {
+			apart = append(e.builtinDenials(e.grants.Table.Access.Fs), apart...)
+		}
+	}
+	e.file = whole
+	can = append(can, "This is saved in "+e.Short(e.file.Path)+".")
+	c.Printf("\n%s\n\n", terminal.Hang("", "", strings.Join(can, " "), c.TextColumns()))
+	if how.DryRun {
+		c.Printf("Nothing was changed (--dry-run).\n")
+		return nil
+	}
+	if err := e.confirm(c, how, apart); err != nil {
+		return err
+	}
+	return e.commit(c)
+}
+
+// show shows what the grants to one tool change, rule by rule, and returns what is to be asked for apart.
+func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile) (apart []string, err error) {
+	e.file, e.now = whole, map[string]*checked{}
+	if err := e.use(p.tool); err != nil {
+		return nil, err
+	}
+	before, after := e.was[p.tool], e.now[p.tool]
+	warnings, err := after.since(before)
+	if err != nil {
+		return nil, err
+	}
+	if p.tool != "" {
+		c.PrintText(fmt.Sprintf("\n  for the tool %s:\n", show.Name(p.tool)))
+	}
+	if e.grants.Table, err = e.tableOf(p.flags); err != nil {
+		return nil, err
+	}
+	changes := e.compare(before, after)
+	c.PrintText("\n" + table80(rows(changes)))
+	for _, w := range warnings {
+		e.note(c, w)
+	}
+	return e.apart(changes), nil
+}
+
+func (e *Edit) note(c terminal.Console, text string) {
+	c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(text)))
+}
+
+// nothing is what a server may do with a file that no rule gives it.
+const nothing = "nothing"
+
+// rows returns a row for each thing that differs between two policies: what it is, and what the server may do with it
+// now and then. A setting has its row to itself.
+func rows(changes []config.Change) (all [][3]string) {
+	for _, ch := range changes {
+		what, now, then := ch.Text, "no", "yes"
+		for _, loss := range []string{"no longer: ", "no longer "} {
+			if rest, isLoss := strings.CutPrefix(what, loss); isLoss {
+				what, now, then = rest, "yes", "no"
+			}
+		}
+		rights := ""
+		if at := strings.LastIndex(what, " ("); at > 0 && strings.HasSuffix(what, ")") {
+			what, rights = what[:at], strings.ReplaceAll(what[at+2:len(what)-1], "read write", "read and write")
+		}
+		if strings.HasPrefix(rights, "was ") || strings.Contains(what, " = ") {
+			all = append(all, [3]string{show.Line(ch.Text)})
+			continue
+		}
+		if rights != "" && then == "yes" {
+			now, then = nothing, rights
+		} else if rights != "" {
+			now, then = rights, nothing
+		}
+		if at := slices.IndexFunc(all, func(r [3]string) bool { return r[0] == show.Line(what) }); at >= 0 && (now == nothing || then == nothing) {
+			if now == nothing {
+				all[at][2] = then
+			} else {
+				all[at][1] = now
+			}
+			continue
+		}
+		all = append(all, [3]string{show.Line(what), now, then})
+	}
+	return all
+}
+
+// table80 writes rows in columns.
+func table80(rows [][3]string) string {
+	var b strings.Builder
+	var first, second int
+	for _, r := range rows {
+		if r[1] != "" {
+			first, second = max(first, utf8.RuneCountInString(r[0])), max(second, utf8.RuneCountInString(r[1]))
+		}
+	}
+	for _, r := range rows {
+		if r[1] == "" {
+			b.WriteString("  " + r[0] + "\n")
+		} else {
+			fmt.Fprintf(&b, "  %-*s    now: %-*s    new: %s\n", first, r[0], second, r[1], r[2])
+		}
+	}
+	return b.String()
+}
+
+// consequences says what the server can then do with what is granted.
+func (e *Edit) consequences() (all []string) {
+	t, who := e.grants.Table, show.Name(e.word)
+	say := func(format string, args ...any) {
+		begin := who + " can then "
+		if len(all) > 0 {
+			begin = "It can also "
+		}
+		all = append(all, begin+fmt.Sprintf(format, args...)+".")
+	}
+	if t.Access != nil {
+		for _, r := range t.Access.Fs {
+			at := e.Short(r.Path)
+			info, err := os.Stat(e.At(r.Path))
+			isDir := err != nil || info.IsDir()
+			switch rights := r.Rights(); {
+			case rights&policy.Write != 0 && isDir:
+				say("change and delete every file in %s, except protected files such as .git/hooks", at)
+			case rights&policy.Write != 0:
+				say("change %s", at)
+			case rights.Has(policy.Execute):
+				say("start %s", at)
+			case rights.Has(policy.Read) && isDir:
+				say("read every file in %s, except keys and passwords", at)
+			case rights.Has(policy.Read):
+				say("read %s", at)
+			}
+		}
+		for _, r := range t.Access.Net {
+			if r.Allow {
+				say("send everything that it can read to %s", show.Name(r.Host))
+			}
+		}
+	}
+	for _, v := range t.Variables {
+		say("use the value of %s", show.Name(v.Name))
+	}
+	if len(all) > 4 {
+		return nil // the rows say it
+	}
+	return all
+}
+
+// compare returns what differs between the policies of two files.
+func (e *Edit) compare(before, after *checked) []config.Change {
+	was, is := *before.target.Policy, *after.target.Policy
+	if was.Workspace != is.Workspace { // a name for that of a server without one
+		started := cmp.Or(cli.ShortPath(e.dir, e.host.Home), "the directory that it is started in")
+		was.Workspace, is.Workspace = cmp.Or(was.Workspace, started), cmp.Or(is.Workspace, started)
+	}
+	if was.Default && !is.Default { // the same rule, written
+		was.Fs = slices.Clone(was.Fs)
+		for i := range was.Fs {
+			if was.Fs[i].Where == policy.DefaultSource {
+				was.Fs[i].Where = ""
+			}
+		}
+	}
+	return config.ComparePolicies(&was, &is)
+}
+
+// apart returns what the server gets beside what the flags say: what --remove gives back to it, and all of a host of
+// which it has a part.
+func (e *Edit) apart(changes []config.Change) (more []string) {
+	a := e.grants.Table.Access
+	takesLess := e.grants.Table.Limits != (config.LimitsTable{}) || a != nil && slices.ContainsFunc(a.Fs, func(r policy.FsRule) bool { return r.Deny != 0 })
+	for _, ch := range changes {
+		if e.remove && takesLess && ch.Loosens {
+			more = append(more, "it gets back what a rule took away: "+ch.Text)
+		}
+	}
+	if !e.remove && a != nil {
+		for _, r := range a.Net {
+			if part := e.partOf(r); part != "" {
+				more = append(more, "it has a part of "+r.Host+" so far ("+part+"), and gets all of it")
+			}
+		}
+	}
+	return more
+}
+
+// builtinDenials says which of some rules are for a sensitive path or a protected name, and what lies there.
+func (e *Edit) builtinDenials(rules []policy.FsRule) (all []string) {
+	for _, r := range rules {
+		at := e.At(r.Path)
+		what := "a protected file: programs outside of the jail run or trust what is written there"
+		switch place := resolve.Sensitive(&e.host, e.current().target.Policy, at); {
+		case r.Rights() == 0:
+			continue
+		case place != "":
+			what = "a sensitive path (" + place + ")"
+		case r.Rights()&policy.Write == 0 || !hostfs.HasProtectedName(e.host.OS, at):
+			continue
+		}
+		text := r.Path + " is " + what
+		if names := namesIn(at); names != "" {
+			text += ". There lie " + names
+		}
+		all = append(all, text)
+	}
+	return all
+}
+
+// namesIn returns the first names in a directory, in words.
+func namesIn(dir string) string {
+	const most = 5
+	entries, _ := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries[:min(most, len(entries))] {
+		names = append(names, show.Name(e.Name()))
+	}
+	if more := len(entries) - most; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
+// partOf says to which part of a host the server is held so far, or "".
+func (e *Edit) partOf(r policy.NetRule) string {
+	for _, o := range e.was[e.tool].target.Policy.Net {
+		if o.Host != r.Host || !o.Allow || r.PathPrefix != "" || len(r.Methods) > 0 {
+			continue
+		}
+		part := append([]string{}, o.Methods...)
+		if o.PathPrefix != "" {
+			part = append(part, o.PathPrefix)
+		}
+		for _, name := range o.SecretNames() {
+			part = append(part, "with "+name)
+		}
+		if len(part) > 0 {
+			return strings.Join(part, " ")
+		}
+	}
+	return ""
+}
+
+// confirm asks about what is to be asked for apart, which --yes does not take, and about all of it.
+func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
+	for _, text := range apart {
+		text = show.Name(e.word) + ": " + show.Line(text)
+		if how.Yes || !c.Asks() {
+			return fmt.Errorf("nothing was changed: %s. That is asked on a terminal, and not taken by --yes", text)
+		}
+		if err := cli.Confirm(context.Background(), c, text+". Is that meant?"); err != nil {
+			return err
+		}
+	}
+	if how.Yes || how.agreed {
+		return nil
+	}
+	question := "Allow it?"
+	if e.remove {
+		question = "Take it back?"
+	}
+	return cli.Confirm(context.Background(), c, cmp.Or(how.asks, question))
+}
+
+// commit writes the file of the server.
+func (e *Edit) commit(c terminal.Console) error {
+	whole := e.file
+	err := config.ChangeServers(e.host.ConfigDir, func(files []*config.ServerFile, broken []error) ([]*config.ServerFile, error) {
+		file := e.among(files)
+		if file == nil {
+			file = e.made(e.was[""].target.Policy.Stateful)
+		}
+		changed, err := e.rebuild(file)
+		if err != nil {
+			return nil, err
+		}
+		files = slices.DeleteFunc(files, func(f *config.ServerFile) bool { return f.Path == changed.Path })
+		return append(files, changed), nil
+	})
+	if err == nil {
+		e.file = whole
+		done := "Allowed."
+		if e.remove {
+			done = "Taken back."
+		}
+		c.PrintText(c.Paint(terminal.Green, done) + " " + e.takesEffect() + "\n")
+	}
+	return err
+}
+
+// takesEffect says what the user does so that the policy holds.
+func (e *Edit) takesEffect() string {
+	who := show.Name(e.word)
+	var in []string
+	for i, client := range e.starters {
+		if client.Reload != "" && !slices.ContainsFunc(e.starters[:i], func(o clients.Client) bool { return o.Name == client.Name }) {
+			in = append(in, client.Title+": "+client.Reload)
+		}
+	}
+	switch {
+	case !e.was[""].target.Policy.Stateful:
+		return "The next call of a tool has it."
+	case len(in) == 0:
+		return "The next session of " + who + " has it."
+	case len(in) == 1:
+		return "Restart " + who + " in " + in[0]
+	}
+	return "Restart " + who + ":\n  " + strings.Join(in, "\n  ")
+}
+
+// status says what was skipped, and returns the exit status for that.
+func (e *Edit) status(c terminal.Console) error {
+	for _, text := range e.left {
+		c.Notef("%s %s", c.Paint(terminal.Yellow, "skipped:"), text)
+	}
+	if len(e.left) > 0 {
+		return exit.ReportedStatus(exit.Failure)
+	}
+	return nil
+}
