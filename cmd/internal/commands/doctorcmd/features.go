@@ -115,7 +115,7 @@ func networkCheck(egress confine.Feature) check {
 // featuresText lists the features of this system, for --verbose.
 func featuresText(egress confine.Feature, columns int) string {
 	f := confine.Probe()
-	about := f.System() + f.Arch
+	about := f.System() + " " + f.Arch
 	if f.OS != "windows" { // users have no numbers there
 		about += fmt.Sprintf(", user %d", os.Getuid())
 	}

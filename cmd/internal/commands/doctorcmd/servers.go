@@ -24,7 +24,7 @@ func policyChecks(x *index.Index) (all []check) {
 	for _, p := range x.ConfigurationProblems() {
 		k := check{mark: fails, subject: "policy", text: p.What}
 		if p.Fix != "" { // a project's file that is not accepted is no mistake
-			k.mark, k.text = note, p.Warning()
+			k.mark, k.text, k.advice = note, p.What+", so "+p.Effect, []advice{{"To read it and decide:", p.Command}}
 		}
 		all = append(all, k)
 	}

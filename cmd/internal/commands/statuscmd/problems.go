@@ -97,7 +97,7 @@ func problemsOf(x *index.Index, sel wrapping.Selection, rows []*row) []*problem 
 	}
 	for _, p := range faults {
 		if p.Entries == nil && p.Fix != "" {
-			all = append(all, &problem{What: p.Warning()})
+			all = append(all, &problem{p.What + ", so " + p.Effect + ". To read it and decide:", []string{p.Command}})
 		}
 	}
 	return append(all, unreadProblems(x, sel)...)
@@ -193,25 +193,26 @@ func unreadProblems(x *index.Index, sel wrapping.Selection) (all []*problem) {
 	return all
 }
 
+func (p *problem) text(c terminal.Console, x *index.Index) string {
+	text := terminal.Hang("", "", terminal.ShortHome(show.Line(p.What), x.Host.Home), c.TextColumns()) + "\n"
+	for _, command := range p.Commands {
+		text += "  " + command + "\n"
+	}
+	return text
+}
+
 // print prints the problems, what is stored, and where the policies are.
 func (s *statusReport) print(c terminal.Console, x *index.Index) {
 	text := ""
-	add := func(p *problem) {
-		text += terminal.Hang("", "", terminal.ShortHome(show.Line(p.What), x.Host.Home), c.TextColumns()) + "\n"
-		for _, command := range p.Commands {
-			text += "  " + command + "\n"
-		}
-	}
 	for _, p := range s.Problems {
-		add(p)
+		text += p.text(c, x)
 	}
-	if s.Stored != nil {
-		if p := s.Stored.problem(); p != nil {
-			add(p)
-		}
+	if s.Stored != nil && s.Stored.Bytes > 0 {
+		text += s.Stored.problem().text(c, x)
 	}
 	if slices.ContainsFunc(s.Servers, func(r *row) bool { return r.Policy != "" }) {
-		add(&problem{What: "Their policies are in " + filepath.Join(x.Host.ConfigDir, config.ServersDir) + "."})
+		where := &problem{What: "Their policies are in " + filepath.Join(x.Host.ConfigDir, config.ServersDir) + "."}
+		text += where.text(c, x)
 	}
 	if text != "" {
 		c.Printf("\n%s", text)

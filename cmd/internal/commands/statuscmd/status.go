@@ -123,7 +123,7 @@ func (s *statusCmd) Run(c terminal.Console) error {
 	if len(rows) > 0 {
 		c.Printf("%s", s.table(rows, time.Now(), c.TableColumns()))
 	} else {
-		c.PrintText(s.nothing(x) + "\n")
+		c.Printf("%s", s.nothing(x).text(c, x))
 	}
 	report.print(c, x)
 	return broken
@@ -136,16 +136,16 @@ type statusReport struct {
 	Stored   *storedRest `json:"stored,omitempty"`
 }
 
-func (s *statusCmd) nothing(x *index.Index) string {
+func (s *statusCmd) nothing(x *index.Index) *problem {
 	switch {
 	case s.unused > 0:
-		return "Every server was used since then."
+		return &problem{What: "Every server was used since then."}
 	case s.all:
-		return "No client has a server, and nothing is stored."
+		return &problem{What: "No client has a server, and nothing is stored."}
 	case len(x.Stored.Servers) > 0:
-		return "No client has a server. To see the servers that you have started yourself:\n  mcp-jail status --all"
+		return &problem{"No client has a server. To see the servers that you have started yourself:", []string{"mcp-jail status --all"}}
 	}
-	return fmt.Sprintf("No client has a server: mcp-jail looked for the files of %d clients, and in this folder.", len(clients.All()))
+	return &problem{What: fmt.Sprintf("No client has a server: mcp-jail looked for the files of %d clients, and in this folder.", len(clients.All()))}
 }
 
 func (s *statusCmd) propose(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {

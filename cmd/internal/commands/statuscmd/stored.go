@@ -66,11 +66,8 @@ func leftOf(all *stored.All) *storedRest {
 	return rest
 }
 
-// problem says how much is stored, what of it nothing uses, and how to remove what is old; nil if nothing is stored.
+// problem says how much is stored, what of it nothing uses, and how to remove what is old.
 func (s *storedRest) problem() *problem {
-	if s.Bytes == 0 {
-		return nil
-	}
 	what := cli.SizeText(s.Bytes) + " are stored."
 	if len(s.Unused) > 0 {
 		what += " No server uses " + cli.Plural(len(s.Unused), "package") + " of that (" + cli.SizeText(sum(s.Unused)) + ")."
