@@ -48,7 +48,7 @@ func TestDebian(t *testing.T) {
 	tracer := append(slices.Clone(container.DefaultCaps), "CAP_SYS_PTRACE")
 	t.Run("namespaces", func(t *testing.T) {
 		u := d.user("with", container.Container{UID: stranger})
-		if out, err := u.mcpJail("doctor").CombinedOutput(); err != nil || !strings.Contains(string(out), "this host can enforce the default policy") {
+		if out, err := u.mcpJail("doctor").CombinedOutput(); err != nil || !strings.Contains(string(out), "a test program ran in a jail") {
 			t.Errorf("doctor: %v, %s", err, out)
 		}
 		run(t, u.mcpJail("wrap", "--yes"))

@@ -114,35 +114,25 @@ func (c realClient) servers() []string {
 func (c realClient) status(t *testing.T, w *world, wrapped bool) (used []string) {
 	t.Helper()
 	var status struct {
-		Files []struct {
-			Client  string
-			Servers []struct {
-				Name         string
-				Wrapped      bool
-				Left, Pinned string
-				LastUsed     string         `json:"last_used"`
-				LastFailure  map[string]any `json:"last_failure"`
-			}
+		Servers []struct {
+			Called, Client, Jail, Why, Version string
+			LastUsed                           string         `json:"last_used"`
+			LastFailure                        map[string]any `json:"last_failure"`
 		}
 	}
 	must(t, json.Unmarshal([]byte(w.output(t, "status", "--format", "json")), &status))
 	known := map[string]bool{}
-	for _, f := range status.Files {
-		if f.Client != c.name {
-			t.Errorf("status: a file of %s", f.Client)
+	for _, s := range status.Servers {
+		known[s.Called] = true
+		starts := slices.Contains(c.servers(), s.Called)
+		if starts && ((s.Jail == "yes") != wrapped || s.LastFailure != nil && !c.kills || s.Why != "") || s.Client != c.name {
+			t.Errorf("status: %+v, want wrapped %v", s, wrapped)
 		}
-		for _, s := range f.Servers {
-			known[s.Name] = true
-			starts := slices.Contains(c.servers(), s.Name)
-			if starts && (s.Wrapped != wrapped || s.LastFailure != nil && !c.kills || s.Left != "") {
-				t.Errorf("status: %+v, want wrapped %v", s, wrapped)
-			}
-			if s.Name == "index" && (s.Pinned != "") != wrapped {
-				t.Errorf("status: index is pinned to %q", s.Pinned)
-			}
-			if s.LastUsed != "" {
-				used = append(used, s.Name)
-			}
+		if s.Called == "index" && wrapped && s.Version == "" {
+			t.Errorf("status: index is not pinned")
+		}
+		if s.LastUsed != "" {
+			used = append(used, s.Called)
 		}
 	}
 	for _, name := range c.servers() {
@@ -154,18 +144,18 @@ func (c realClient) status(t *testing.T, w *world, wrapped bool) (used []string)
 	return used
 }
 
-// storedServer is what mcp-jail keeps of a server, as in mcp-jail list --format json.
+// storedServer is what mcp-jail stores of a server, as in mcp-jail status --all --format json.
 type storedServer struct {
-	Name   string
-	Client struct{ Name, Version string }
+	Client struct{ Name, Version string } `json:"last_client"`
+	Stored *struct{ Key string }
 }
 
-// keptBy returns the servers that mcp-jail list knows.
+// keptBy returns the servers of which something is stored.
 func keptBy(t *testing.T, w *world) []storedServer {
 	t.Helper()
 	var list struct{ Servers []storedServer }
-	must(t, json.Unmarshal([]byte(w.output(t, "list", "--format", "json")), &list))
-	return list.Servers
+	must(t, json.Unmarshal([]byte(w.output(t, "status", "--all", "--format", "json")), &list))
+	return slices.DeleteFunc(list.Servers, func(s storedServer) bool { return s.Stored == nil })
 }
 
 // testRecords tests that mcp-jail recorded a session of this client with each server.
@@ -175,9 +165,9 @@ func (c realClient) testRecords(t *testing.T, kept []storedServer) {
 	must(t, err)
 	var names []string
 	for _, k := range kept {
-		names = append(names, k.Name)
+		names = append(names, k.Stored.Key)
 		if k.Client.Name != c.greets && !known.Greets(k.Client.Name) {
-			t.Errorf("the client of %s is %q, want %q or a name of %s that package clients knows", k.Name, k.Client.Name, c.greets, c.name)
+			t.Errorf("the client of %s is %q, want %q or a name of %s that package clients knows", k.Stored.Key, k.Client.Name, c.greets, c.name)
 		}
 	}
 	var want []string
@@ -190,7 +180,8 @@ func (c realClient) testRecords(t *testing.T, kept []storedServer) {
 		}
 	}
 	slices.Sort(want)
-	if slices.Sort(names); !slices.Equal(names, want) {
-		t.Errorf("mcp-jail list has %q, want %q", names, want)
+	slices.Sort(names)
+	if names = slices.Compact(names); !slices.Equal(names, want) {
+		t.Errorf("mcp-jail status --all has %q, want %q", names, want)
 	}
 }

@@ -15,9 +15,9 @@ import (
 // usesOwnFiles are command lines that need mcp-jail's own directories.
 var usesOwnFiles = [][]string{
 	{"run", "--", "true"}, {"plan", "--", "true"}, {"check"}, {"check", "--probe", "s"}, {"doctor"},
-	{"wrap", "--dry-run"}, {"wrap", "--yes"}, {"unwrap", "--yes"}, {"status"}, {"install", "--", "npx", "-y", "p"}, {"list"}, {"rm", "s"}, {"rm", "--unused", "1d"},
+	{"wrap", "--dry-run"}, {"wrap", "--yes"}, {"unwrap", "--yes"}, {"status"}, {"install", "--", "npx", "-y", "p"}, {"status", "--all"}, {"status", "--remove", "s"}, {"status", "--remove", "--unused", "1d"},
 	{"trust", "project.toml"}, {"untrust", "project.toml"}, {"why", "s"}, {"undo", "s"}, {"changes", "s"}, {"changes"},
-	{"__complete", "why", ""}, {"__complete", "undo", "s", ""}, {"__complete", "rm", ""},
+	{"__complete", "why", ""}, {"__complete", "undo", "s", ""}, {"__complete", "status", "--remove", ""},
 }
 
 var variables = regexp.MustCompile(`XDG_[A-Z]+_HOME`)

@@ -13,7 +13,7 @@ import (
 	fixture "github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 )
 
-// TestKeptPackage tests what list and rm do with a package of npx: after its first session,
+// TestKeptPackage tests what status shows and removes of a package of npx: after its first session,
 // after an update, and after its removal, when the next session fetches it again.
 func TestKeptPackage(t *testing.T) {
 	t.Parallel()
@@ -49,7 +49,7 @@ func TestKeptPackage(t *testing.T) {
 	session := func() { t.Helper(); run(true, "client", script, "mcp-jail", "run", "--", "npx", "-y", "mcp-fixture") }
 	list := func() (l keptOutput) {
 		t.Helper()
-		if err := json.Unmarshal([]byte(run(true, "mcp-jail", "list", "--format", "json")), &l); err != nil {
+		if err := json.Unmarshal([]byte(run(true, "mcp-jail", "status", "--all", "--format", "json")), &l); err != nil {
 			t.Fatal(err)
 		}
 		return l
@@ -57,37 +57,33 @@ func TestKeptPackage(t *testing.T) {
 
 	session()
 	l := list()
-	if len(l.Servers) != 1 || len(l.Unpinned) != 0 || len(l.Leftovers) != 0 {
+	if len(l.Servers) != 1 || len(l.Stored.Unused) != 0 || len(l.Stored.Leftovers) != 0 {
 		t.Fatalf("after a session: %+v", l)
 	}
 	s := l.Servers[0]
-	if s.Package.Name != "mcp-fixture" || s.Package.Version != "1.0.0" || !strings.HasPrefix(s.Package.Spec, "mcp-fixture@latest --registry=http://") || !s.Package.Pinned || s.Client.Name != "inspector" ||
-		strings.Join(s.Command, " ") != "npx -y mcp-fixture" || s.PackageBytes < 1000 || s.Bytes <= s.PackageBytes || l.Bytes != s.Bytes {
+	if s.Version != "1.0.0" || s.Stored.Package != "mcp-fixture@1.0.0" || s.Client.Name != "inspector" || strings.Join(s.Command, " ") != "npx -y mcp-fixture" ||
+		s.Stored.PackageBytes < 1000 || s.Stored.Bytes <= s.Stored.PackageBytes || l.Stored.Bytes != s.Stored.Bytes {
 		t.Errorf("after a session: %+v", s)
 	}
-	if text := run(true, "mcp-jail", "list"); !strings.Contains(text, "\nmcp-fixture  mcp-fixture  1.0.0   inspector 3.1  ") {
-		t.Errorf("the table is\n%s", text)
-	}
-
 	newest := "1.0.0"
 	if testkit.Long() {
 		newest = "1.1.0"
 		site.Publish(version("1.1.0"))
 		run(true, "mcp-jail", "install", "--update", "--yes", "--", "npx", "-y", "mcp-fixture")
-		if l = list(); len(l.Unpinned) != 1 || l.Unpinned[0].Version != "1.0.0" || l.Servers[0].Package.Version != "1.1.0" {
+		if l = list(); len(l.Stored.Unused) != 1 || l.Stored.Unused[0].Package != "mcp-fixture@1.0.0" || l.Servers[0].Version != "1.1.0" {
 			t.Errorf("after an update: %+v", l)
 		}
-		if text := run(true, "mcp-jail", "rm", "--unused", "30d", "--yes"); !strings.Contains(text, "the package mcp-fixture@1.0.0: ~/.local/share/mcp-jail/packages/") || strings.Contains(text, "1.1.0") {
-			t.Errorf("rm says %s", text)
+		if text := run(true, "mcp-jail", "status", "--remove", "--unused", "30d", "--yes"); !strings.Contains(text, "the package mcp-fixture@1.0.0: ~/.local/share/mcp-jail/packages/") || strings.Contains(text, "1.1.0") {
+			t.Errorf("it says %s", text)
 		}
-		if l = list(); len(l.Unpinned) != 0 || len(l.Servers) != 1 {
+		if l = list(); len(l.Stored.Unused) != 0 || len(l.Servers) != 1 {
 			t.Errorf("after the old version: %+v", l)
 		}
 	}
 
-	run(false, "mcp-jail", "rm", "mcp-fixture@"+newest)
-	run(true, "mcp-jail", "rm", "--yes", "mcp-fixture@"+newest)
-	if l = list(); len(l.Servers)+len(l.Unpinned)+len(l.Leftovers) != 0 || l.Bytes != 0 {
+	run(false, "mcp-jail", "status", "--remove", "mcp-fixture@"+newest)
+	run(true, "mcp-jail", "status", "--remove", "--yes", "mcp-fixture@"+newest)
+	if l = list(); len(l.Servers)+len(l.Stored.Unused)+len(l.Stored.Leftovers) != 0 || l.Stored.Bytes != 0 {
 		t.Errorf("after the server: %+v", l)
 	}
 	if text, err := os.ReadFile(filepath.Join(home, ".config/mcp-jail/mcp-jail.lock")); err != nil || strings.Contains(string(text), "mcp-fixture") {
@@ -95,28 +91,29 @@ func TestKeptPackage(t *testing.T) {
 	}
 	if testkit.Long() {
 		session()
-		if l = list(); len(l.Servers) != 1 || l.Servers[0].Package.Version != "1.1.0" {
+		if l = list(); len(l.Servers) != 1 || l.Servers[0].Version != "1.1.0" {
 			t.Errorf("installed again: %+v", l)
 		}
 	}
 }
 
-// keptOutput is the part of the output of list --format json that is tested.
+// keptOutput is the part of the output of status --all --format json that is tested.
 type keptOutput struct {
 	Servers []struct {
-		Name    string
+		Version string
 		Command []string
-		Client  struct{ Name string }
-		Package struct {
-			Name, Version, Spec string
-			Pinned              bool
+		Client  struct{ Name string } `json:"last_client"`
+		Stored  struct {
+			Package      string
+			Bytes        int64
+			PackageBytes int64 `json:"package_bytes"`
 		}
-		Bytes        int64
-		PackageBytes int64 `json:"package_bytes"`
 	}
-	Unpinned  []struct{ Version string }
-	Leftovers []struct{ Path string }
-	Bytes     int64
+	Stored struct {
+		Unused    []struct{ Package string } `json:"unused_packages"`
+		Leftovers []struct{ Path string }
+		Bytes     int64
+	}
 }
 
 // makeWritable lets the directories of a test be removed.

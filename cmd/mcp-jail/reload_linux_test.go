@@ -115,7 +115,7 @@ func TestReloadStateful(t *testing.T) {
 	reads()
 	w.configure(t, head+reading("access", "a")+"[servers.other]\ncommand = \"x\"\n")
 	reads()
-	if text := status(); strings.Contains(text, "runs now") || strings.Contains(s.stderr.String(), "warning: "+file) {
+	if text := status(); strings.Contains(text, "s keeps ") || strings.Contains(s.stderr.String(), "warning: "+file) {
 		t.Errorf("another server's table: %s%s", text, &s.stderr)
 	}
 
@@ -131,7 +131,7 @@ func TestReloadStateful(t *testing.T) {
 	testkit.Eventually(t, "the client is told", func() bool {
 		return slices.ContainsFunc(s.waitNotifications("notifications/message", 1), func(m message) bool { return strings.Contains(string(m.Params), "keeps the policy") })
 	})
-	if text := status(); !strings.Contains(text, "s runs now: the policy that it runs under is older than the configuration") {
+	if text := status(); !strings.Contains(text, "s keeps the policy that it started with.") {
 		t.Errorf("status: %s", text)
 	}
 
@@ -139,12 +139,12 @@ func TestReloadStateful(t *testing.T) {
 	reads()
 	reads()
 	testkit.Eventually(t, "each call says it", func() bool { return strings.Count(s.stderr.String(), "nonsense is not a known key") >= 3 })
-	if text := status(); !strings.Contains(text, "s runs now: it goes on under an older configuration, because of a mistake:") {
+	if text := status(); !strings.Contains(text, "s keeps its policy of before, because of a mistake:") {
 		t.Errorf("status: %s", text)
 	}
 	w.configure(t, head+reading("access", "a")) // as it was
 	reads()
-	if text := status(); strings.Contains(text, "runs now") {
+	if text := status(); strings.Contains(text, "s keeps ") {
 		t.Errorf("status: %s", text)
 	}
 	said := strings.Count(s.stderr.String(), "warning: "+file)

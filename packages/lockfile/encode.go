@@ -29,7 +29,7 @@ func (f *File) Encode() ([]byte, error) {
 		w.entry(e)
 	}
 	if w.Len() > maxSize {
-		return nil, fmt.Errorf("the lock file would have %d bytes, and may have %d; remove packages that are not used (mcp-jail list, mcp-jail rm)", w.Len(), maxSize)
+		return nil, fmt.Errorf("the lock file would have %d bytes, and may have %d; remove packages that are not used: mcp-jail status --remove --unused 30d", w.Len(), maxSize)
 	}
 	return []byte(w.String()), nil
 }

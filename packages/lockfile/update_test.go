@@ -220,7 +220,7 @@ func TestUpdateFails(t *testing.T) {
 		big.Note = strings.Repeat("x", maxSize)
 		return f.Set(big)
 	})
-	if err == nil || !strings.Contains(err.Error(), "mcp-jail rm") {
+	if err == nil || !strings.Contains(err.Error(), "mcp-jail status --remove") {
 		t.Errorf("%v", err)
 	}
 	if f, err := Load(name); err != nil || len(f.Entries()) != 1 {

@@ -40,7 +40,7 @@ func Split(args []string) ([]string, Server) {
 func Commands() []string {
 	return []string{"wrap", "status", "why", "grant", "call", "undo", "unwrap", "doctor",
 		"run", "plan", "check", "learn", "install", "trust", "preset", "help",
-		"list", "rm", "changes", "untrust"}
+		"changes", "untrust"}
 }
 
 // IsHelp reports whether an argument asks for help.

@@ -5,11 +5,10 @@
 // server, and are not parsed as flags. This package reads that line, and has help. The packages below it
 // have the other commands, by subject, and do not import this one:
 //
-//   - wrapcmd: wrap, unwrap and status. wrap and unwrap write the files of clients, with copies
-//     and records of them.
+//   - wrapcmd: wrap and unwrap, which write the files of clients, with copies and records of them.
+//   - statuscmd: status, which also removes the data and records of servers.
 //   - grantcmd: grant, which changes what a server may reach: the flags of its entry in a client's file.
-//   - pkgcmd: install, list and rm. install and rm write the lock file, the store of packages, and
-//     the data and records of servers.
+//   - pkgcmd: install, which writes the lock file and the store of packages.
 //   - inspect: check, plan and why. check --probe starts servers.
 //   - doctorcmd: doctor, which builds jails.
 //   - callcmd: call, which starts a server.
@@ -37,6 +36,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/inspect"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/learncmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/pkgcmd"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/statuscmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/undocmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/wrapcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -154,7 +154,7 @@ func commandTree(line *cli.CommandLine) *cobra.Command {
 	root.Flags().SortFlags = false
 	root.Flags().BoolP("help", "h", false, "List the commands")
 	root.Flags().Bool("version", false, "Print the version and what this kernel offers")
-	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), wrapcmd.Status(line), grantcmd.Grant(line), callcmd.Call(line), learncmd.Learn(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), doctorcmd.Doctor(line), inspect.Why(line), undocmd.Changes(line), undocmd.Undo(line), pkgcmd.Install(line), pkgcmd.List(line), pkgcmd.Rm(line), configcmd.Trust(line), configcmd.Untrust(line), help} {
+	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), statuscmd.Status(line), grantcmd.Grant(line), callcmd.Call(line), learncmd.Learn(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), doctorcmd.Doctor(line), inspect.Why(line), undocmd.Changes(line), undocmd.Undo(line), pkgcmd.Install(line), configcmd.Trust(line), configcmd.Untrust(line), help} {
 		cmd.DisableFlagsInUseLine = true
 		cmd.Flags().BoolP("help", "h", false, "List the options")
 		// Without a function, the library would have the shell propose files.

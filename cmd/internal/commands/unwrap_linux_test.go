@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -68,8 +67,8 @@ func TestUnwrapConfigured(t *testing.T) {
 	}
 }
 
-// TestUntrustedIgnored checks that unwrap and list ignore a project's file that the user does not
-// trust: they do not fail because of it, and they take no server from it.
+// TestUntrustedIgnored checks that unwrap ignores a project's file that the user does not
+// trust: it does not fail because of it, and takes no server from it.
 func TestUntrustedIgnored(t *testing.T) {
 	const entry = `{"mcpServers": {"notes": {"command": "/opt/mcp-jail", "args": ["run", "NAME"]}}}`
 	for _, project := range []string{"version = 1\n[servers.x]\ncomand = \"y\"\n", "no TOML", "version = 1\n[servers.n]\ncommand = \"evil\"\n[servers.p]\ncommand = \"evil\"\n"} {
@@ -90,9 +89,6 @@ func TestUntrustedIgnored(t *testing.T) {
 		if text = strings.Join(strings.Fields(text), " "); !strings.Contains(text, "~/project/.mcp-jail.toml is ignored, because it is not trusted") || strings.Contains(text, "evil") {
 			t.Errorf("%s: %s", project, text)
 		}
-		if text := noted(t, "list"); !strings.Contains(text, "/project/.mcp-jail.toml is ignored") {
-			t.Errorf("%s: list: %s", project, text)
-		}
 		// The user cannot have trusted a file that cannot be read.
 		if err := errors.Join(os.Remove(config.ProjectFile), os.Mkdir(config.ProjectFile, 0o755)); err != nil {
 			t.Fatal(err)
@@ -100,38 +96,20 @@ func TestUntrustedIgnored(t *testing.T) {
 		if text, _ := said(t, "unwrap", "--yes"); strings.Contains(text, "has an error") {
 			t.Errorf("a directory: %s", text)
 		}
-		if text := noted(t, "list"); !strings.Contains(text, "/project/.mcp-jail.toml is ignored, because it is not trusted") || strings.Contains(text, "cannot be read") {
-			t.Errorf("%s: list: %s", project, text)
-		}
 	}
 }
 
 // TestUntrustedName: the name of a directory cannot pass for words of mcp-jail.
 func TestUntrustedName(t *testing.T) {
 	const name = "x\x1b[31m\nerror: fake"
-	clientHome(t, map[string]string{name + "/" + config.ProjectFile: "version = 1\n"})
+	clientHome(t, map[string]string{
+		".cursor/mcp.json":              `{"mcpServers": {"notes": {"command": "/opt/mcp-jail", "args": ["run", "p"]}}}`,
+		name + "/" + config.ProjectFile: "version = 1\n",
+	})
 	t.Chdir(name)
-	if text := noted(t, "list"); !strings.Contains(text, "is ignored") || strings.Contains(text, "\x1b") || !strings.Contains(text, `\nerror: fake`) {
+	if text, _ := said(t, "unwrap", "--yes"); !strings.Contains(text, "is ignored") || strings.Contains(text, "\x1b") || !strings.Contains(text, `\nerror: fake`) {
 		t.Errorf("%q", text)
 	}
-}
-
-// noted returns what a command writes on standard error.
-func noted(t *testing.T, args ...string) string {
-	t.Helper()
-	file, err := os.Create(filepath.Join(t.TempDir(), "err"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	Main(args, terminal.New(null, null, file))
-	text, _ := os.ReadFile(file.Name())
-	return strings.Join(strings.Fields(string(text)), " ")
 }
 
 // TestUnwrapNamesCopy: where the command is not known, unwrap names the copy of the file from

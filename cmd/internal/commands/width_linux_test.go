@@ -37,7 +37,7 @@ func TestTerminalWidth(t *testing.T) {
 	}
 	lines := [][]string{
 		{}, {"plan", "notes"}, {"plan", "--verbose", "notes"}, {"plan", "--", "/bin/true"}, {"check"}, {"doctor"}, {"doctor", "--verbose"}, {"version"},
-		{"list"}, {"why"}, {"changes"}, {"preset"}, {"preset", "playwright"}, {"explain"}, {"status"}, {"wrap", "--dry-run"}, {"unwrap", "--dry-run"},
+		{"status", "--all"}, {"why"}, {"changes"}, {"preset"}, {"preset", "playwright"}, {"explain"}, {"status"}, {"wrap", "--dry-run"}, {"unwrap", "--dry-run"},
 		{"plan", "no-such-server"}, {"plan", "--waive", "everything", "notes"}, {"check", "some/file/that/is/not/there.toml"}, {"why", "no-such-server"}, {"wrpa"}, {"status", "--nope"},
 	}
 	for _, page := range explain.Names() {
@@ -82,7 +82,7 @@ func walk(cmd *cobra.Command, visit func(*cobra.Command)) {
 }
 
 // copied matches what users copy, and what a difference shows: commands, lines of a configuration.
-var copied = regexp.MustCompile(`^\s*(mcp-jail |sudo |\[|\]|\{|\}|"|[+-] ?["{} ]|#:schema|[a-z_]+ = |[A-Z_]+=|\S+$)`)
+var copied = regexp.MustCompile(`^\s*(mcp-jail |sudo |echo |\[|\]|\{|\}|"|[+-] ?["{} ]|#:schema|[a-z_]+ = |[A-Z_]+=|\S+$)`)
 
 // cannotBreak reports whether a line is copied, or ends in something that has no room after the
 // indentation of a further line.

@@ -32,7 +32,7 @@ var command = regexp.MustCompile("`[^`]+`[,;.]?")
 // characters, but for words and commands that are longer.
 func TestWidth(t *testing.T) {
 	home := widthHome(t)
-	lines := [][]string{{}, {"plan", "notes"}, {"plan", "--verbose", "notes"}, {"plan", "--", "/bin/true"}, {"check"}, {"doctor"}, {"doctor", "--verbose"}, {"list"}, {"preset"}}
+	lines := [][]string{{}, {"plan", "notes"}, {"plan", "--verbose", "notes"}, {"plan", "--", "/bin/true"}, {"check"}, {"doctor"}, {"doctor", "--verbose"}, {"preset"}}
 	for _, name := range cmdline.Commands() {
 		lines = append(lines, []string{name, "--help"})
 	}

@@ -80,6 +80,12 @@ func (f *Finder) Try() error {
 	return f.err
 }
 
+// Standard returns the need of the default policy.
+func (f *Finder) Standard() Need {
+	f.Try()
+	return *f.standard
+}
+
 func (f *Finder) fetching() Need {
 	if f.fetch == nil {
 		const anyHost = "registry.invalid"
@@ -112,8 +118,7 @@ func try(hosts ...string) (Need, error) {
 func (f *Finder) Of(file *wrapping.File, e wrapping.Entry, flags, argv []string) (need Need, certain bool) {
 	need, err := f.compile(file, e, flags, argv)
 	if err != nil { // the start says what is wrong
-		f.Try()
-		need = *f.standard
+		need = f.Standard()
 	}
 	if _, parsed := runline.Parse(file.Started(e, argv, f.host)); parsed == nil {
 		need = need.add(f.fetching())

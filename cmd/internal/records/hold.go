@@ -14,7 +14,7 @@ import (
 const patience = 400
 
 // hold takes a shared lock on the directory of a server until the process ends, so that no
-// mcp-jail rm removes the directory during a session.
+// `status --remove` removes the directory during a session.
 func (d Dir) hold() { d.lock(private.Shared, patience) }
 
 // Lock takes an exclusive lock on the directory of a server. ok is false if a session has the

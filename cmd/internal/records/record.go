@@ -2,7 +2,7 @@
 // reads, in the state directory of the user.
 //
 //   - [New] returns the Recorder of a session: its Save is the Sink of lifecycle.Session.
-//   - [About] says what runs and for which client, for mcp-jail list.
+//   - [About] says what runs and for which client, for `mcp-jail status`.
 //   - [Open] opens the directory of a server's records. [Dir.Marker] reveals sessions that have no
 //     record, and [Dir.Running] reports whether a session has the
 //     directory.
@@ -191,12 +191,6 @@ func (d Dir) Written() (at time.Time) {
 		at = info.ModTime()
 	}
 	return at
-}
-
-// LacksProgram reports whether the session of a record ended because there is no such program.
-func LacksProgram(r diagnostics.Record) bool {
-	n := len(r.Diagnoses)
-	return n > 0 && r.Diagnoses[n-1].Explain == diagnostics.PageProgramMissing
 }
 
 // Load reads the record of a server's last session and adds what is known of other sessions.

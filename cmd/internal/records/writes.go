@@ -128,7 +128,7 @@ func Writes(host hostfs.Host, server, own string, configured func(server string)
 		if !n.Configured || !configured(of) {
 			for _, w := range n.Writes {
 				for at, place := range w.Rules {
-					place.Rule += ", when it was last started; if it is gone: " + show.Typed("mcp-jail rm", of)
+					place.Rule += ", when it was last started; if it is gone: " + show.Typed("mcp-jail status --remove", of)
 					w.Rules[at] = place
 				}
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// About returns the command, the package and the configuration of a target, for mcp-jail list.
+// About returns the command, the package and the configuration of a target, for `mcp-jail status`.
 func (t *Target) About() (a records.About) {
 	var redact *diagnostics.Redactor
 	if t.Profile != nil {
@@ -100,9 +100,9 @@ func Outdated(host hostfs.Host, server string, c *records.Configuration) string 
 	}
 	switch {
 	case err != nil:
-		return "it goes on under an older configuration, because of a mistake: " + exit.OneLine(err)
+		return "keeps its policy of before, because of a mistake: " + exit.OneLine(err)
 	case digest != c.Digest && c.Stateful:
-		return "the policy that it runs under is older than the configuration: restart it to give it the new one"
+		return "keeps the policy that it started with. Restart it in its client to give it the new one"
 	}
 	return ""
 }

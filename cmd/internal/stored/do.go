@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -34,14 +35,14 @@ func (r *Removal) Do() error {
 		defer d.Close()
 		unlock, free := d.Lock()
 		if !free {
-			return fmt.Errorf("server %s was started meanwhile, or another mcp-jail rm removes it. Nothing was removed", s.Name)
+			return fmt.Errorf("nothing was removed: %s was started meanwhile, or another mcp-jail removes it", show.Name(s.Called()))
 		}
 		defer unlock()
 		letGo = append(letGo, func() { d.LetGo(unlock) })
 		// A session may have come and gone between Look and the lock.
-		now := &Server{Homes: s.Homes}
+		now := &Server{}
 		if now.readTimes(d); now.Used.After(s.Used) {
-			return fmt.Errorf("server %s was used in the meantime. Nothing was removed; look at it again with mcp-jail list", s.Name)
+			return fmt.Errorf("nothing was removed: %s was used in the meantime", show.Name(s.Called()))
 		}
 	}
 	for _, t := range r.Trees {
@@ -114,7 +115,7 @@ func (r *Removal) removeTrees() (err error) {
 		failed := session.PackageStore(r.host).Remove(t)
 		switch {
 		case errors.Is(failed, store.ErrInUse):
-			err = errors.Join(err, fmt.Errorf("the files of %s are in use by a running server, and stay until mcp-jail rm --unused 30d", t.ID))
+			err = errors.Join(err, fmt.Errorf("the files of %s stay, because a running server uses them. To remove them later:\n  mcp-jail status --remove --unused 30d", t.ID))
 		case !errors.Is(failed, fs.ErrNotExist) && !errors.Is(failed, store.ErrNotInstalled):
 			err = errors.Join(err, failed)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -27,14 +28,14 @@ type Removal struct {
 type RunningError struct{ Name string }
 
 func (e *RunningError) Error() string {
-	return fmt.Sprintf("server %s is running: end its session, which is usually done by closing its client, and try again. Nothing was removed", e.Name)
+	return fmt.Sprintf("nothing was removed: %s is running. Close its client, and try again", show.Name(e.Name))
 }
 
 // InUseError reports a package that a session of another server uses.
 type InUseError struct{ Package string }
 
 func (e *InUseError) Error() string {
-	return fmt.Sprintf("the files of %s are in use by a running server: end its session, which is usually done by closing its client, and try again. Nothing was removed", e.Package)
+	return fmt.Sprintf("nothing was removed: a running server uses the files of %s. Close its client, and try again", e.Package)
 }
 
 // Removal returns the removal of servers, with the pins and trees that only they use. The error
@@ -48,7 +49,7 @@ func (a *All) Removal(servers []*Server) (*Removal, error) {
 		}
 		// A server of a configuration that cannot be read may need the same package.
 		if len(s.Pins) > 0 && a.ConfigErr != nil {
-			return nil, fmt.Errorf("the configuration cannot be read, so which servers use the package of %s is not known. Nothing was removed: %w", s.Name, a.ConfigErr)
+			return nil, fmt.Errorf("nothing was removed: the configuration cannot be read, so mcp-jail does not know which servers use the package of %s: %w", show.Name(s.Called()), a.ConfigErr)
 		}
 		r.Servers = append(r.Servers, s)
 	}

@@ -82,8 +82,7 @@ type Server struct {
 	Homes   []Home // private HOMEs that have files
 	Records int64  // bytes of the records, and of what undo keeps
 
-	started      bool // there was a session
-	lacksProgram bool // the session of Failure ended because there is no such program
+	started bool // there was a session
 }
 
 // Called returns the name by which people call the server.
@@ -92,6 +91,13 @@ func (s *Server) Called() string {
 		return PlainName(s.Name, s.About.Project)
 	}
 	return cmp.Or(s.About.Name, identity.KeyLabel(s.Name))
+}
+
+// IsOlder reports whether the directory is that of a session of an older mcp-jail, which knew a server by another name than a
+// start of this one does.
+func (s *Server) IsOlder() bool {
+	c := s.About.Configuration
+	return len(s.About.Command) > 0 && (c == nil || c.ID == "" && !c.Configured)
 }
 
 // PlainName returns the name that a server has in its configuration. kept is the name under which
@@ -109,7 +115,9 @@ type Failure struct {
 	What string    `json:"what"` // the first line of the diagnosis
 	Past bool      `json:"past"` // a later session began, and nothing failed in it so far
 
-	Brief string `json:"-"` // What without the name of the server
+	Tool    string            `json:"-"`
+	Stage   diagnostics.Stage `json:"-"`
+	Blocked bool              `json:"-"` // by the jail
 }
 
 // Home is a private HOME: the server's own data.
@@ -122,31 +130,31 @@ type Home struct {
 // Leftover is a directory that nothing needs any longer, or that an installation works in.
 type Leftover = store.Leftover
 
-// Look returns what is kept. The error is about the lock file or the state directory, in which
-// case nothing can be said for sure.
+// Look is Known, with the sizes of everything, the files of packages, and what was left by interrupted work. The error is
+// about the lock file or the state directory, in which case nothing can be said for sure.
 func Look(host hostfs.Host) (*All, error) {
-	lock, err := lockfile.Load(session.LockFile(host))
+	all, err := Known(host)
 	if err != nil {
 		return nil, err
 	}
-	all := &All{host: host, lock: lock, uses: map[lockfile.Key][]string{}}
-	names, err := Names(host)
-	if err != nil {
-		return nil, err
+	all.Measure()
+	return all, nil
+}
+
+// Measure adds to what Known returns what Look knows in addition, and sorts the servers.
+func (a *All) Measure() {
+	for _, s := range a.Servers {
+		a.ReadSessions(s)
+		s.measure(a.host)
 	}
-	for _, name := range names {
-		all.Servers = append(all.Servers, readServer(host, name))
-	}
-	all.joinPins()
-	all.joinTrees()
-	all.Leftovers = session.PackageStore(host).Leftovers()
-	if removed, err := private.Open(host.StateDir, removedDir); err == nil {
+	a.joinTrees()
+	a.Leftovers = session.PackageStore(a.host).Leftovers()
+	if removed, err := private.Open(a.host.StateDir, removedDir); err == nil {
 		defer removed.Close()
 		_, size := measure(removed, ".")
-		all.Leftovers = append(all.Leftovers, Leftover{Path: filepath.Join(host.StateDir, removedDir), Bytes: size, Used: changed(removed, ".")})
+		a.Leftovers = append(a.Leftovers, Leftover{Path: filepath.Join(a.host.StateDir, removedDir), Bytes: size, Used: changed(removed, ".")})
 	}
-	slices.SortStableFunc(all.Servers, func(a, b *Server) int { return cmp.Or(b.Used.Compare(a.Used), cmp.Compare(a.Name, b.Name)) })
-	return all, nil
+	slices.SortStableFunc(a.Servers, func(a, b *Server) int { return cmp.Or(b.Used.Compare(a.Used), cmp.Compare(a.Name, b.Name)) })
 }
 
 // Names returns the names of the servers that had a session.
@@ -168,8 +176,8 @@ func Names(host hostfs.Host) (names []string, err error) {
 	return names, err
 }
 
-// Known returns the servers and their pins. Unlike Look it measures nothing, and knows no tree,
-// time or failure. With an error it returns the servers that were started.
+// Known returns the servers and their pins, and knows nothing of their sessions yet: see ReadSessions. With an error it
+// returns the servers that were started.
 func Known(host hostfs.Host) (*All, error) {
 	all := &All{host: host, uses: map[lockfile.Key][]string{}}
 	names, err := Names(host)
@@ -189,47 +197,57 @@ func Known(host hostfs.Host) (*All, error) {
 // moved to be deleted.
 const removedDir = "removed"
 
-func readServer(host hostfs.Host, name string) *Server {
-	s := &Server{Name: name, started: true}
-	d, err := records.Open(host, name)
-	if err != nil {
-		return s // what another user may have written tells nothing
+// ReadSessions adds what the records tell of the sessions of a server: whether one runs, the last one, and what failed.
+func (a *All) ReadSessions(s *Server) {
+	if d, err := records.Open(a.host, s.Name); err == nil && s.started { // what another user may have written tells nothing
+		defer d.Close()
+		s.Running = d.Running()
+		s.readTimes(d)
+	}
+}
+
+// measure adds the sizes of what is in the directory of the server.
+func (s *Server) measure(host hostfs.Host) {
+	d, err := records.Open(host, s.Name)
+	if err != nil || !s.started {
+		return
 	}
 	defer d.Close()
-	s.About, s.Running = d.About(), d.Running()
 	entries, _ := d.Names()
 	for _, e := range entries {
 		files, size := measure(d.Dir, e.Name())
 		switch {
-		case e.Name() != "home" && !strings.HasPrefix(e.Name(), "home-"):
+		case !isHome(e.Name()):
 			s.Records += size
 		case files > 0:
-			s.Homes = append(s.Homes, Home{filepath.Join(records.Path(host, name), e.Name()), files, size})
+			s.Homes = append(s.Homes, Home{filepath.Join(records.Path(host, s.Name), e.Name()), files, size})
 		}
 	}
-	s.readTimes(d)
-	return s
 }
+
+func isHome(name string) bool { return name == "home" || strings.HasPrefix(name, "home-") }
 
 func (s *Server) readTimes(d records.Dir) {
 	s.use(d.Written())
-	for _, h := range s.Homes {
-		s.use(changed(d.Dir, filepath.Base(h.Path)))
+	entries, _ := d.Names()
+	for _, e := range entries {
+		if isHome(e.Name()) {
+			s.use(changed(d.Dir, e.Name()))
+		}
 	}
 	if m, ok := d.Marker(); ok {
 		s.use(m.LastActivity())
 	}
-	if s.Used.IsZero() { // nothing but an empty HOME
+	if s.Used.IsZero() {
 		s.use(changed(d.Dir, "."))
 	}
 	var last time.Time // the start of the session that a record without a failure is about
 	for _, read := range []func() (diagnostics.Record, bool){d.Last, d.Failed} {
 		r, ok := read()
-		if ok && len(r.Diagnoses) > 0 {
-			failure := r.Diagnoses[len(r.Diagnoses)-1]
+		if n := len(r.Diagnoses); ok && n > 0 {
+			failure := r.Diagnoses[n-1]
 			what, _, _ := strings.Cut(failure.What, "\n")
-			s.lacksProgram = records.LacksProgram(r)
-			s.Failure = &Failure{Time: r.Time, What: what, Past: last.After(r.Time) || d.BegunSince(r.Time), Brief: failure.Brief()}
+			s.Failure = &Failure{Time: r.Time, What: what, Past: last.After(r.Time) || d.BegunSince(r.Time), Tool: failure.Tool, Stage: failure.Stage, Blocked: failure.Refused()}
 			return
 		}
 		if ok {
@@ -269,12 +287,6 @@ func (s *Server) Pinned() string {
 		return "no"
 	}
 	return ""
-}
-
-// NeverStarted reports whether all that is known of a server is a session whose program did not
-// exist: most likely the command was mistyped.
-func (s *Server) NeverStarted() bool {
-	return s.Failed() != nil && s.lacksProgram && len(s.Homes) == 0 && len(s.Pins) == 0
 }
 
 // Trees returns the trees of all packages, each once.

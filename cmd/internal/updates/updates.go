@@ -68,8 +68,8 @@ const (
 	most     = 1 << 20 // of what is read
 )
 
-// Load returns what is remembered. dir is the state directory.
-func Load(dir string) (all []Plugin, err error) {
+// load returns what is remembered. dir is the state directory.
+func load(dir string) (all []Plugin, err error) {
 	text, err := private.ReadFile(dir, dirName+"/"+fileName, most)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -83,7 +83,7 @@ func Load(dir string) (all []Plugin, err error) {
 // Remember notes that a file of a plugin has servers in jails now, or that it has none any more. What
 // was noted of another version of the plugin is forgotten.
 func Remember(dir string, p Plugin, jailed bool) error {
-	all, err := Load(dir)
+	all, err := load(dir)
 	if err != nil {
 		return err
 	}
@@ -110,7 +110,7 @@ func Remember(dir string, p Plugin, jailed bool) error {
 
 // Check returns the remembered plugins that an update has replaced since.
 func Check(dir string) (updated []Plugin) {
-	all, _ := Load(dir) // wrap and status say what is wrong with it
+	all, _ := load(dir) // wrap and status say what is wrong with it
 	for _, p := range all {
 		if p.updated() {
 			updated = append(updated, p)

@@ -82,7 +82,7 @@ func TestCheck(t *testing.T) {
 			}
 			// What is unwrapped is forgotten.
 			testkit.Must(t, Remember(state, p, false))
-			if all, err := Load(state); err != nil || len(all) != 0 {
+			if all, err := load(state); err != nil || len(all) != 0 {
 				t.Errorf("%v, %v", all, err)
 			}
 		})
@@ -113,7 +113,7 @@ func TestRemember(t *testing.T) {
 		testkit.Must(t, os.Chmod(state, 0o700))
 		testkit.Must(t, Remember(state, first, true))
 		testkit.Must(t, Remember(state, c.then, true))
-		if all, err := Load(state); err != nil || len(all) != c.want {
+		if all, err := load(state); err != nil || len(all) != c.want {
 			t.Errorf("%s: %v, %v, want %d", name, all, err, c.want)
 		}
 	}

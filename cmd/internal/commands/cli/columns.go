@@ -14,6 +14,7 @@ import (
 type Cell struct {
 	Text, Short string
 	whole       bool
+	right       bool
 }
 
 // Words returns a cell with a text that others may have written, or with "-" for none. Its short form
@@ -45,8 +46,11 @@ func parts(text string, width int) (all []string) {
 	return all
 }
 
-// Whole returns a cell with a time or a size, which stays on one line.
+// Whole returns a cell with a time, which stays on one line.
 func Whole(text string) Cell { return Cell{Text: text, whole: true} }
+
+// Amount returns a cell with a size, which stays on one line and is aligned to the right.
+func Amount(text string) Cell { return Cell{Text: text, whole: true, right: true} }
 
 // Heading returns the first row of a table.
 func Heading(names ...string) (row []Cell) {
@@ -159,8 +163,7 @@ func toWidest(widths []int, to func(i, floor int), may func(i int) bool) {
 	}
 }
 
-// writeRow writes a row in as many lines as its longest cell has. The last column has sizes, which
-// are aligned to the right.
+// writeRow writes a row in as many lines as its longest cell has.
 func writeRow(b *strings.Builder, row []Cell, widths []int) {
 	cells, height := make([][]string, len(row)), 0
 	for i, cell := range row {
@@ -175,7 +178,7 @@ func writeRow(b *strings.Builder, row []Cell, widths []int) {
 				text = cell[at]
 			}
 			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(text))
-			if i == len(row)-1 {
+			if row[i].right {
 				text, pad = pad+text, ""
 			}
 			line += text + pad + "  "
@@ -206,10 +209,3 @@ func longestWord(rows [][]Cell, column int) (width int) {
 	}
 	return width
 }
-
-// Least widths of the columns of names, which shrink until the table fits.
-const (
-	RunsWidth  = 16
-	NameWidth  = 20
-	OtherWidth = 12
-)

@@ -12,12 +12,12 @@ import (
 func TestColumns(t *testing.T) {
 	rows := [][]Cell{
 		Heading("  NAME", "RUNS", "USED", "SIZE"),
-		{{Text: "  files"}, Words("@scope/server-filesystem"), Whole("14 min ago"), Whole("25 MB")},
-		{{Text: "  tool-ae8a96f461ab0d36", Short: "  tool-ae8a…"}, Words("node /home/me/projects/tool/index.js --with 'an option' and more of them"), Whole("just now"), Whole("3 kB")},
-		{{Text: "  ümläute"}, Words(strings.Repeat("x", 90)), Whole("running"), Whole("-")},
+		{{Text: "  files"}, Words("@scope/server-filesystem"), Whole("14 min ago"), Amount("25 MB")},
+		{{Text: "  tool-ae8a96f461ab0d36", Short: "  tool-ae8a…"}, Words("node /home/me/projects/tool/index.js --with 'an option' and more of them"), Whole("just now"), Amount("3 kB")},
+		{{Text: "  ümläute"}, Words(strings.Repeat("x", 90)), Whole("running"), Amount("-")},
 	}
 	table := func(width int) string {
-		return Columns(rows, width, map[int]int{0: NameWidth, 1: RunsWidth}, []int{1, 0})
+		return Columns(rows, width, map[int]int{0: 20, 1: 16}, []int{1, 0})
 	}
 	whole := table(0)
 	if strings.Count(whole, "\n") != len(rows) || strings.Contains(whole, "…") || !strings.Contains(whole, "and more of them") {

@@ -2,53 +2,49 @@ package doctorcmd
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
-	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/spf13/cobra"
 )
 
 type doctorCmd struct {
-	format   string
 	apparmor bool
 	verbose  bool
 }
 
+// Doctor returns the command.
 func Doctor(line *cli.CommandLine) *cobra.Command {
 	d := &doctorCmd{}
-	cmd := line.Command("doctor [flags]", "Build a jail to test this host.", 0, false, func([]string) error { return d.Run(line.Console) })
-	cmd.Long = `Asks the kernel for each feature that jails use, then builds a jail and runs a
-program in it. It also looks for mcp-jail-tls, which rules about requests need, and
-for files of another user in mcp-jail's own directories, as after a command with sudo.
+	cmd := line.Command("doctor [flags]", "Check that jails work on this machine", 0, false, func([]string) error { return d.Run(line.Console) })
+	cmd.Long = `Builds a jail and runs a program in it, which tests the jail from inside. On macOS it
+first repeats the self-test of the system's sandbox, without which no server starts.
+It also looks at mcp-jail's own folders, at the policies, and at your servers' programs.
 
-On macOS it first makes the self-test of the system's sandbox anew, without which no
-server starts. --verbose lists its probes. It says whether you may read what the
-system logs of refusals, and whether it has logged those of the self-test.
+Exit status 0: all is well (notes do not count); 1: something else FAILs; 3: no jail
+can be built.
 
-Exit status 0: no problem (notes do not count); 1: a file of another user; 3: no
-jail can be built.
-
-With --format json, problems is a list of faults: stops (false for a note), what,
-why, fix, file. New members may be added.
-
-If AppArmor forbids user namespaces (Ubuntu 23.10 and newer), allow them for
-mcp-jail alone:
+If AppArmor forbids user namespaces (Ubuntu 23.10 and newer), allow them for mcp-jail
+alone:
 
     mcp-jail doctor --apparmor | sudo tee /etc/apparmor.d/mcp-jail
     sudo apparmor_parser -r /etc/apparmor.d/mcp-jail`
-	cli.AddFlags(cmd, cli.FormatFlag(&d.format))
-	cmd.Flags().BoolVar(&d.verbose, "verbose", false, "List all features, and what each is for.")
-	cmd.Flags().BoolVar(&d.apparmor, "apparmor", false, "Only print the AppArmor profile that allows this program to create user namespaces.")
+	cmd.Flags().BoolVar(&d.verbose, "verbose", false, "Also list the features of this system.")
+	cmd.Flags().BoolVar(&d.apparmor, "apparmor", false, "Only print a profile for AppArmor.")
 	return cmd
 }
 
+// Run prints a line for each thing that it looks at, and then what to do.
 func (d *doctorCmd) Run(c terminal.Console) error {
 	if d.apparmor && runtime.GOOS != "linux" {
 		return exit.UsageErrorf("--apparmor is for Linux: this system has no AppArmor, and its jails need no profile of it")
@@ -56,59 +52,73 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	if d.apparmor {
 		return printApparmorProfile(c)
 	}
-	host, err := hostfs.LocalHost()
-	if err != nil {
-		return err
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	proved := confine.Prove(ctx, true, func(line string) { c.Sayf("%s", line) })
-	features := confine.Probe()
 	tried, egress := tryJail(), tryEgress()
-	all := checkOwners(host)
-	if d.format == "json" {
-		d.printJSON(c, features, proved, egress, tried, all)
-	} else {
-		d.report(c, features, egress, tried)
-		if text := selfTestText(c, proved, d.verbose); text != "" {
-			c.PrintText("\n" + text)
-		}
-		printFindings(c, all)
-		d.printEnd(c)
+	all := append(jailChecks(tried), networkCheck(egress))
+	x, err := index.Read()
+	if err != nil {
+		return err
 	}
-	if tried.err != nil || proved.Failed != nil {
+	all = append(all, folderChecks(x.Host)...)
+	all = append(all, policyChecks(x)...)
+	all = append(all, programChecks(x)...)
+	all = append(all, pathChecks(x.Host)...)
+	all = append(all, olderChecks(x)...)
+	printChecks(c, all)
+	if text := selfTestText(c, proved, d.verbose); text != "" {
+		c.PrintText("\n" + text)
+	}
+	if d.verbose {
+		c.PrintText("\n" + featuresText(egress, c.TextColumns()))
+	}
+	switch {
+	case tried.err != nil, proved.Failed != nil:
 		return exit.ReportedStatus(exit.Host)
-	}
-	if stops(all) {
+	case slices.ContainsFunc(all, func(k check) bool { return k.mark == fails }):
 		return exit.ReportedStatus(exit.Failure)
 	}
+	c.Printf("\nYour servers can run in a jail on this machine.\n")
 	return nil
 }
 
-func (d *doctorCmd) printJSON(c terminal.Console, features confine.Features, proved confine.SelfTest, egress confine.Feature, tried trial, all []finding) {
-	out := struct {
-		Features any              `json:"features"`
-		SelfTest confine.SelfTest `json:"self_test,omitzero"` // macOS: each probe
-		Egress   confine.Feature  `json:"egress"`             // allow-lists of hosts
-		Requests confine.Feature  `json:"requests"`           // rules about paths, methods and secrets
-		Jail     string           `json:"jail"`
-		Holds    bool             `json:"holds"`
-		Waive    []policy.Axis    `json:"waive,omitempty"` // the axes, or the word of the system, to waive for a jail that can be built
-		Gaps     []confine.Gap    `json:"gaps,omitempty"`
-		Problems []finding        `json:"problems"`
-	}{features.Report(), proved, egress, findTLSProgram(), "a program ran in a jail that tested itself", tried.err == nil, nil, tried.gaps, cli.NonNil(all)}
-	if tried.gaps != nil {
-		out.Waive = confine.WaiversFor(tried.gaps, nil)
-	}
-	if tried.err != nil {
-		out.Jail = tried.err.Error()
-		out.Waive, out.Gaps = tryHostNamespaces(tried.err)
-	}
-	cli.PrintJSON(c, out)
+// A check is one thing that doctor looked at, and what to do about it.
+type check struct {
+	mark, subject, text string
+	advice              []advice
 }
 
-func (d *doctorCmd) printEnd(c terminal.Console) {
-	if !d.verbose {
-		c.Printf("\n%s\n", c.Paint(terminal.Dim, "--verbose lists all features, and what each is for"))
+type advice struct{ say, command string }
+
+// The marks of checks. A note is no fault.
+const (
+	well  = "ok"
+	fails = "FAIL"
+	note  = "note"
+)
+
+func printChecks(c terminal.Console, all []check) {
+	colours := map[string]string{well: terminal.Green, fails: terminal.Red, note: terminal.Yellow}
+	for _, k := range all {
+		first := fmt.Sprintf("%-4s  %-7s  ", k.mark, k.subject)
+		text := terminal.ShortHome(elsewhere.Replace(k.text), os.Getenv("HOME"))
+		for line := range strings.SplitSeq(text, "\n") {
+			folded := terminal.Hang(first, strings.Repeat(" ", 15), strings.TrimSpace(line), c.TextColumns())
+			if rest, cut := strings.CutPrefix(folded, k.mark); cut {
+				folded = c.Paint(colours[k.mark], k.mark) + rest
+			}
+			c.Printf("%s\n", folded)
+			first = strings.Repeat(" ", 15)
+		}
+	}
+	gap := "\n"
+	for _, k := range all {
+		for _, a := range k.advice {
+			c.Printf("%s%s\n", gap, terminal.Hang("", "", elsewhere.Replace(a.say), c.TextColumns()))
+			if gap = ""; a.command != "" {
+				c.Printf("  %s\n", a.command)
+			}
+		}
 	}
 }

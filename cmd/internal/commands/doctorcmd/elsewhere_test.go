@@ -46,7 +46,7 @@ func TestElsewhere(t *testing.T) {
 	if err != nil || reworded < 6 {
 		t.Errorf("%d texts, %v", reworded, err)
 	}
-	if got := featureTable([]confine.NamedFeature{{Name: "self_test", Feature: confine.Feature{Detail: "it has not run: run mcp-jail doctor, which makes the self-test"}}}, false, 200); !strings.Contains(got, "it has not run: run this again") {
+	if got := featureTable([]confine.NamedFeature{{Name: "self_test", Feature: confine.Feature{Detail: "it has not run: run mcp-jail doctor, which makes the self-test"}}}, 200); !strings.Contains(got, "it has not run: run this again") {
 		t.Errorf("%q", got)
 	}
 }

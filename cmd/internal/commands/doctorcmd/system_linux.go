@@ -18,3 +18,15 @@ func othersWrite(path string) bool {
 		}
 	}
 }
+
+// mayWrite reports whether the user may write to a directory.
+func mayWrite(dir string) error { return unix.Access(dir, unix.W_OK) }
+
+// freeBytes returns how much a user can still write to the disk of a directory, or -1 if that is not known.
+func freeBytes(dir string) int64 {
+	var s unix.Statfs_t
+	if unix.Statfs(dir, &s) != nil {
+		return -1
+	}
+	return int64(s.Bavail) * s.Bsize
+}

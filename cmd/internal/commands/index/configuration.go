@@ -21,6 +21,7 @@ type ConfigurationProblem struct {
 	What    string   // with file and line
 	Effect  string   // which servers do not start, as a part of a sentence
 	Fix     string   // "" if What says it
+	Command string   // of Fix
 	Entries []string // the entries of clients that choose the file; nil if each server of the configuration reads it
 }
 
@@ -124,7 +125,8 @@ func problemsOf(o config.LoadOptions, host hostfs.Host) (all []ConfigurationProb
 			why = " has changed since it was trusted"
 		}
 		all = append(all, ConfigurationProblem{File: ignored.File, What: ignored.File + why,
-			Effect: "the servers that it or the configuration declares do not start in its directory", Fix: "`" + show.Typed("mcp-jail trust", ignored.File) + "` shows it and asks"})
+			Effect: "the servers that it or the configuration declares do not start in its directory", Command: show.Typed("mcp-jail trust", ignored.File)})
+		all[0].Fix = "`" + all[0].Command + "` shows it and asks"
 	}
 	effect := "the servers that the configuration declares do not start"
 	if len(o.Files) > 0 {

@@ -38,13 +38,15 @@ type Index struct {
 	Ignored *config.UntrustedError // the project's file that was left out; nil for none
 	Err     error                  // why the configuration, or what is kept, could not be read: its servers are missing
 
+	Stored    *stored.All
+	StoredErr error // why some of it is missing
+
 	Program    Program // as clients start it
 	ProgramErr error   // why there is none: no entry is known to be jailed then
 
 	clients clients.Host
 	files   []*config.ServerFile
-	tables  map[string]*config.Config // of each directory
-	kept    *stored.All
+	tables  map[string]*config.Config             // of each directory
 	joined  map[string]*Server                    // by key, or by signature
 	of      map[*wrapping.File]map[string]*Server // of entries, by their keys
 	words   [3]map[string][]*Server               // by the names of files and tables here, by keys, and by what servers are called
@@ -81,10 +83,9 @@ func (s *Choice) Read() (*Index, error) {
 
 func (s *Choice) read(host hostfs.Host, files []*wrapping.File, program Program) *Index {
 	x := &Index{Host: host, Files: files, Program: program, clients: ClientsHost(host), tables: map[string]*config.Config{}, joined: map[string]*Server{}, of: map[*wrapping.File]map[string]*Server{}}
-	var err error
 	x.files, x.Broken = config.ServerFiles(host.ConfigDir)
-	if x.kept, err = stored.Known(host); err != nil {
-		x.Err = err
+	if x.Stored, x.StoredErr = stored.Known(host); x.StoredErr != nil {
+		x.Err = x.StoredErr
 	}
 	// Files of the project come last, because others may have written them.
 	files = slices.Clone(files)
@@ -124,7 +125,7 @@ func (x *Index) addKnown(isNew bool) {
 			x.join(&Server{Key: policy.KeptName(name, t.Project), Called: []string{name}, Table: t}, isNew)
 		}
 	}
-	for _, k := range x.kept.Servers {
+	for _, k := range x.Stored.Servers {
 		one := &Server{Key: k.Name, Called: []string{k.Called()}, Kept: k, Words: k.About.Command}
 		if c := k.About.Configuration; c != nil {
 			one.Dir = c.Workspace
@@ -233,7 +234,7 @@ func (x *Index) ofLine(s *Server, e *Entry) {
 		s.Key = session.KeyOf(host, e.line.Argv)
 		return
 	}
-	for _, k := range x.kept.Servers {
+	for _, k := range x.Stored.Servers {
 		c := k.About.Configuration
 		if c == nil || c.ID == "" || c.Configured || s.Dir != "" && s.Dir != c.Workspace || !identity.Same(e.line.Argv, k.About.Command) {
 			continue

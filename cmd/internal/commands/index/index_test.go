@@ -84,7 +84,7 @@ func TestPick(t *testing.T) {
 		"mem":    "mem means 2 servers; type one of these:\n  mem --client cursor   Cursor (~/.cursor/mcp.json, line 3)\n  mem --client gemini   Gemini CLI (~/.gemini/settings.json, line 3)",
 		"twin":   "twin means 2 servers; type one of these:\n  twin-01234567   started by hand in /a:  twin a\n  twin-fedcba98   started by hand in /b:  twin b",
 		"notess": "there is no server notess; did you mean notes?\na server's file cannot be used: ~/.config/mcp-jail/servers/broken.toml:3",
-		"zzz":    "there is no server zzz; `mcp-jail status` shows",
+		"zzz":    "there is no server zzz; `mcp-jail status --all` shows",
 		"broken": dir + "/home/.config/mcp-jail/servers/broken.toml:3",
 	} {
 		if s, err := x.Pick(word, nil); err == nil || !strings.HasPrefix(err.Error(), want) {

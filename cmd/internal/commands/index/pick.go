@@ -236,7 +236,7 @@ func (x *Index) unknown(word string) error {
 	case len(names) == 0:
 		text += ": no client and no configuration has one, and nothing is kept of any"
 	default:
-		text += "; `mcp-jail status` shows those of clients, and `mcp-jail list` what is kept"
+		text += "; `mcp-jail status --all` shows them"
 	}
 	for _, f := range x.Files {
 		if f.Err != nil {

@@ -52,7 +52,7 @@ func Install(line *cli.CommandLine) *cobra.Command {
 		return i.Run(line.Console)
 	})
 	cmd.Long = `SERVER is a server that npx, uvx or the like starts: one of the configuration, or one
-that ` + "`mcp-jail list`" + ` shows, or its package. Such a line may also come after --.
+that ` + "`mcp-jail status`" + ` shows, or its package. Such a line may also come after --.
 Without both, all such servers of the configuration and all pins are meant.
 
 npm, or the installer of the line, fetches the package in a jail that reaches the

@@ -95,30 +95,3 @@ func TestGapsOfMacOS(t *testing.T) {
 		t.Errorf("asked again: %+v", none.servers)
 	}
 }
-
-// TestStatusOfMacOS: status tells the word of the system from axes, and says nothing about it elsewhere.
-func TestStatusOfMacOS(t *testing.T) {
-	words := func(text string) (list []policy.Axis) {
-		for _, w := range strings.Fields(text) {
-			list = append(list, policy.Axis(w))
-		}
-		return list
-	}
-	for _, c := range []struct {
-		has  string
-		gaps []confine.Gap
-		want string
-	}{
-		{"macos", macGaps[:2], "s: accepted (--waive) is what macOS cannot enforce"},
-		{"macos net", macGaps, "s: gaps are accepted (--waive) that this host has on net|s: accepted (--waive) is what macOS cannot enforce"},
-		{"", macGaps[:2], "s cannot start until this is accepted: what macOS cannot enforce: `mcp-jail wrap` asks about it"},
-		{"macos ipc", macGaps, "s: accepted (--waive) is what macOS cannot enforce|s: --waive ipc is not needed any more: `mcp-jail wrap` takes it out|s cannot start: this host cannot enforce all of net: `mcp-jail wrap` asks about it"},
-		{"macos", nil, ""}, // Linux
-	} {
-		s := serverStatus{Name: "s"}
-		s.setGaps(words(c.has), gaps.Need{Gaps: c.gaps}, true)
-		if got := strings.Join(waiverNotes([]serverStatus{s}), "|"); got != c.want {
-			t.Errorf("%q: %s", c.has, got)
-		}
-	}
-}

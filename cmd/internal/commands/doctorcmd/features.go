@@ -63,56 +63,84 @@ func tryJail(hosts ...string) trial {
 	return trial{session.TryJail(confine.Launcher{Waive: open.Waive}, hosts...), open.Gaps}
 }
 
-func (d *doctorCmd) report(c terminal.Console, features confine.Features, egress confine.Feature, tried trial) {
-	inside := ""
-	if features.Inside != "" {
-		inside = ", inside " + features.Inside
-	}
-	if features.OS != "windows" { // users have no numbers there
-		inside = fmt.Sprintf(", user %d", os.Getuid()) + inside
-	}
-	c.PrintText(fmt.Sprintf("%s %s%s\n\n", features.System(), features.Arch, inside))
-	if isWSL(features.Kernel) {
-		c.PrintText("WSL: a jail starts no program of Windows. What holds below /mnt/c: docs/wsl.md\n\n")
-	}
-	lines := append(features.List(), confine.NamedFeature{Name: "egress", Feature: egress}, confine.NamedFeature{Name: "requests", Feature: findTLSProgram()})
-	switch axes, _ := tryHostNamespaces(tried.err); {
+// jailChecks says whether a jail can be built here, and what to do if not.
+func jailChecks(tried trial) []check {
+	const weaker = "To use a weaker jail instead (wrap says what you lose, and asks):"
+	k := check{mark: well, subject: "jail", text: "a test program ran in a jail and checked it from inside"}
+	var open *confine.GapError
+	switch {
 	case tried.err == nil && tried.gaps != nil:
-		c.PrintText(c.Paint(terminal.Green, "this host can enforce the default policy") + " but for what is listed here: a program ran in a jail that tested itself from inside. Each server has to accept it (" + confine.WaiveFlags(confine.WaiversFor(tried.gaps, nil)) + "); `mcp-jail wrap` asks once for all\n")
+		k.mark, k.text = note, "a test program ran in a jail and checked it from inside. This system cannot enforce:"
 		for _, g := range tried.gaps {
-			c.PrintText(terminal.Hang("", strings.Repeat(" ", 11), show.Line(fmt.Sprintf("  %-8s %s: %s", g.Axis, g.What, g.Why)), c.TextColumns()) + "\n")
+			k.text += "\n" + show.Line(g.What+": "+g.Why)
 		}
+		k.advice = []advice{{weaker, "mcp-jail wrap"}}
 	case tried.err == nil:
-		c.PrintText(c.Paint(terminal.Green, "this host can enforce the default policy") + ": a program ran in a jail that tested itself from inside\n")
+	case errors.As(tried.err, &open) && open.HostNamespaces.Answer == confine.No:
+		namespaces := open.HostNamespaces
+		k.mark, k.text = fails, "this machine does not allow user namespaces ("+namespaces.Detail+"), so your servers do not start"
+		how, command, _ := strings.Cut(namespaces.Fix, ":  ")
+		if k.advice = []advice{{"To allow user namespaces, " + strings.TrimPrefix(how, "allow them ") + ":", command}}; command == "" {
+			k.advice[0].say = "To have user namespaces: " + how + "."
+		}
+		if open.Waive != nil && session.TryJail(confine.Launcher{Waive: open.Waive}) == nil {
+			k.text = strings.TrimSuffix(k.text, "do not start") + "start only in a weaker jail, if you accept that"
+			k.advice = append(k.advice, advice{weaker, "mcp-jail wrap"})
+		}
 	default:
-		c.PrintText(c.Paint(terminal.Red, "no jail can be built here that holds the default policy:") + "\n" + elsewhere.Replace(tried.err.Error()) + "\n")
-		if axes != nil {
-			c.PrintText("\n" + c.Paint(terminal.Yellow, "a jail without namespaces, which holds the rest, can be built") + ": a program ran in it, which tested itself from inside. For the servers of your clients, `mcp-jail wrap` asks whether you accept that\n")
+		k.mark, k.text = fails, "no jail can be built, so your servers do not start: "+tried.err.Error()
+	}
+	all := []check{k}
+	if isWSL(confine.Probe().Kernel) {
+		all = append(all, check{mark: note, subject: "WSL", text: "a jail starts no program of Windows. docs/wsl.md says what holds below /mnt/c"})
+	}
+	return all
+}
+
+// networkCheck says whether servers can be given single hosts, and secrets for them.
+func networkCheck(egress confine.Feature) check {
+	k := check{mark: well, subject: "network", text: "single hosts can be allowed; secrets work"}
+	switch tls := findTLSProgram(); {
+	case egress.Answer != confine.Yes:
+		k.mark, k.text = note, "no single hosts can be allowed: "+egress.Detail
+	case tls.Answer != confine.Yes:
+		k.mark, k.text = note, "single hosts can be allowed. Secrets and rules about requests do not work: "+tls.Detail
+		if tls.Fix != "" {
+			k.advice = []advice{{say: "For secrets and rules about requests, " + tls.Fix + "."}}
 		}
 	}
-	if table := featureTable(lines, d.verbose, c.TextColumns()); table != "" {
-		c.PrintText("\n" + table)
+	return k
+}
+
+// featuresText lists the features of this system, for --verbose.
+func featuresText(egress confine.Feature, columns int) string {
+	f := confine.Probe()
+	about := f.System() + " " + f.Arch
+	if f.OS != "windows" { // users have no numbers there
+		about += fmt.Sprintf(", user %d", os.Getuid())
 	}
-	for _, f := range lines {
-		if f.Answer == confine.No && f.Fix != "" && (d.verbose || f.Name != "cgroup") {
-			c.PrintText("\n" + f.Name + ": " + elsewhere.Replace(f.Fix) + "\n")
+	if f.Inside != "" {
+		about += ", inside " + f.Inside
+	}
+	lines := append(f.List(), confine.NamedFeature{Name: "egress", Feature: egress}, confine.NamedFeature{Name: "requests", Feature: findTLSProgram()})
+	text := about + "\n\n" + featureTable(lines, columns)
+	for _, l := range lines {
+		if l.Answer == confine.No && l.Fix != "" {
+			text += l.Name + ": " + elsewhere.Replace(l.Fix) + "\n"
 		}
 	}
+	return text
 }
 
 // isWSL reports whether a kernel is that of WSL, whose release names Microsoft.
 func isWSL(release string) bool { return strings.Contains(strings.ToLower(release), "microsoft") }
 
-// featureTable returns a line for each feature. Without all, it leaves out the features that the
-// host has. A detail that is too long for the line follows below it.
-func featureTable(features []confine.NamedFeature, all bool, columns int) string {
+// featureTable returns a line for each feature. A detail that is too long for the line follows below it.
+func featureTable(features []confine.NamedFeature, columns int) string {
 	var table strings.Builder
 	var details []string
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	for _, f := range features {
-		if f.Answer == confine.Yes && !all {
-			continue
-		}
 		mark := map[confine.Answer]string{confine.Yes: "yes", confine.No: "no", confine.Unknown: "?"}[f.Answer]
 		purpose := featurePurposes[f.Name]
 		if f.Answer != confine.Yes && optionalFeatures[f.Name] {
@@ -127,26 +155,13 @@ func featureTable(features []confine.NamedFeature, all bool, columns int) string
 	w.Flush()
 	rows := strings.SplitAfter(table.String(), "\n")
 	for i, detail := range details {
+		rows[i] = strings.TrimRight(rows[i], " \n") + "\n"
 		if head, ok := strings.CutSuffix(rows[i], detail+"\n"); ok && detail != "" && utf8.RuneCountInString(rows[i])-1 > columns {
 			indent := strings.Repeat(" ", 6)
 			rows[i] = strings.TrimRight(head, " ") + "\n" + terminal.Hang(indent, indent, detail, columns) + "\n"
 		}
 	}
 	return strings.Join(rows, "")
-}
-
-// tryHostNamespaces tries a jail without namespaces after one with namespaces was refused. It
-// returns the axes to waive for it, and the gaps of the refusal. The axes are nil if that jail
-// cannot be built either. Both are nil if user namespaces were not the reason.
-func tryHostNamespaces(refused error) ([]policy.Axis, []confine.Gap) {
-	var gaps *confine.GapError
-	if !errors.As(refused, &gaps) || gaps.HostNamespaces.Answer != confine.No {
-		return nil, nil
-	}
-	if gaps.Waive == nil || session.TryJail(confine.Launcher{Waive: gaps.Waive}) != nil {
-		return nil, gaps.Gaps
-	}
-	return gaps.Waive, gaps.Gaps
 }
 
 // tryEgress reports whether a program can be started with a granted host. The program does not

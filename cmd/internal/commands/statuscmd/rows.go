@@ -1,0 +1,253 @@
+package statuscmd
+
+import (
+	"slices"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/presets"
+)
+
+// A row is a server as a client starts it, or one that no client has.
+type row struct {
+	Name        string          `json:"name"`             // means this server, in other commands
+	Called      string          `json:"called,omitempty"` // by its client
+	Client      string          `json:"client,omitempty"`
+	File        string          `json:"file,omitempty"`
+	Project     string          `json:"project,omitempty"` // for which the client starts it
+	Jail        jail            `json:"jail"`
+	Why         string          `json:"why,omitempty"`  // of no, unclear and none
+	Wrap        bool            `json:"wrap,omitempty"` // wrap puts it into a jail
+	Windows     bool            `json:"windows,omitempty"`
+	Command     []string        `json:"command,omitempty"`
+	Policy      string          `json:"policy,omitempty"`  // its file
+	Version     string          `json:"version,omitempty"` // that is pinned
+	LastUsed    *time.Time      `json:"last_used,omitempty"`
+	LastClient  *records.Client `json:"last_client,omitempty"`
+	LastFailure *stored.Failure `json:"last_failure,omitempty"`
+	Waived      []policy.Axis   `json:"waived,omitempty"`  // the user accepts that these are not enforced
+	Lacks       []policy.Axis   `json:"lacks,omitempty"`   // of which this machine cannot enforce all: it does not start
+	Granted     []string        `json:"granted,omitempty"` // by the file of a project or a plugin
+	Fault       string          `json:"fault,omitempty"`   // why it cannot start
+	Outdated    string          `json:"outdated,omitempty"`
+	Stored      *storedPart     `json:"stored,omitempty"`
+
+	title   string // of its client
+	running bool
+	own     string // what it is, without a pinned version
+	verdict wrapping.Verdict
+}
+
+// A jail says whether a server starts in a jail of this mcp-jail.
+type jail string
+
+const (
+	inJail  jail = "yes"
+	weaker  jail = "weaker"
+	noJail  jail = "no"
+	unclear jail = "unclear"
+	nothing jail = "none" // it starts no program here, or no client has it
+)
+
+// rows returns the rows of the servers that were asked for.
+func (s *statusCmd) rows(x *index.Index) ([]*row, error) {
+	here := lacking(index.ClientsHost(x.Host))
+	all := []*row{}
+	of := map[*row]*index.Server{}
+	for _, f := range x.Files {
+		for _, e := range f.Entries {
+			server := x.Of(f, e)
+			r := entryRow(x, server.Entry(f, e), server, here)
+			all, of[r] = append(all, r), server
+		}
+	}
+	if s.Everything() && (s.all || s.unused > 0 || len(s.names) > 0) {
+		for _, server := range x.Servers {
+			if len(server.Entries) == 0 && server.Kept != nil {
+				r := &row{Name: server.Name, Jail: nothing, Command: shown.Words(server.Words), Project: server.Kept.About.Project}
+				r.addStored(x, server)
+				r.setVersion(x, server)
+				all, of[r] = append(all, r), server
+			}
+		}
+	}
+	if s.all || s.unused > 0 {
+		for _, r := range all {
+			r.Stored = partOf(of[r].Kept)
+		}
+	}
+	if s.unused > 0 {
+		before := time.Now().Add(-s.unused)
+		all = slices.DeleteFunc(all, func(r *row) bool {
+			kept := of[r].Kept
+			return kept == nil || kept.Running || !kept.Used.Before(before)
+		})
+	}
+	return s.named(x, all, of)
+}
+
+// named returns the rows that the arguments name.
+func (s *statusCmd) named(x *index.Index, all []*row, of map[*row]*index.Server) ([]*row, error) {
+	if len(s.names) == 0 {
+		return all, nil
+	}
+	found := []*row{}
+	for _, name := range s.names {
+		means := func(r *row) bool { return r.Name == name || r.Called == name }
+		if !slices.ContainsFunc(all, means) {
+			server, err := x.Pick(name, nil)
+			if err != nil {
+				return nil, err
+			}
+			means = func(r *row) bool { return of[r] == server }
+		}
+		for _, r := range all {
+			if means(r) && !slices.Contains(found, r) {
+				found = append(found, r)
+			}
+		}
+	}
+	return found, nil
+}
+
+func entryRow(x *index.Index, e *index.Entry, of *index.Server, here gaps.Need) *row {
+	f, v := e.File, e.Verdict()
+	r := &row{Name: of.Name, Called: e.Server, Client: f.Client.Name, File: f.Path, Project: e.For, Command: shown.Words(e.Argv()), Windows: wrapping.OnWindows(f), Granted: e.Brings(), title: f.Client.Title, verdict: v}
+	switch {
+	case v.Jailed:
+		r.Jail = inJail
+	case v.Unclear:
+		r.Jail, r.Why, r.Wrap = unclear, index.WhyUnclear(v, x.Host.Home), v.Repair != nil
+	case v.Why == "":
+		r.Jail, r.Wrap = noJail, true
+	case v.Open:
+		r.Jail, r.Why = noJail, string(v.Why)
+	default:
+		r.Jail, r.Why = nothing, string(v.Why)
+	}
+	if e.Left == clients.Remote && !v.Open {
+		r.own = "a URL"
+	}
+	if !v.Jailed && !v.Unclear {
+		r.setVersion(x, of)
+		return r
+	}
+	if of.File != nil {
+		r.Policy = of.File.Path
+	}
+	w := v.Line
+	if r.Command = shown.Words(w.Argv); w.Argv == nil {
+		r.Command = shown.Words(of.Words)
+	}
+	r.Waived = gaps.Has(of.File, w)
+	r.Lacks = gaps.Without(here.Waivers(r.Waived), r.Waived)
+	if v.Jailed && slices.ContainsFunc(here.Waivers(nil), func(a policy.Axis) bool { return slices.Contains(r.Waived, a) }) {
+		r.Jail = weaker
+	}
+	if err := startError(x, of, f, e.Entry, w); err != nil {
+		r.Fault = err.Error()
+	}
+	if of.Kept != nil {
+		r.addStored(x, of)
+	}
+	r.setVersion(x, of)
+	return r
+}
+
+// startError returns the error with which each start of a wrapped server ends because of its line, or nil.
+func startError(x *index.Index, of *index.Server, f *wrapping.File, e wrapping.Entry, w clients.Wrapped) error {
+	if w.Argv == nil {
+		return nil
+	}
+	given := f.Started(e, w.Argv, index.ClientsHost(x.Host))
+	if w.ID != "" {
+		own, err := of.File, error(nil)
+		if own == nil || of.TwoFiles {
+			own, err = config.FindServerFile(x.Host.ConfigDir, w.ID) // it says what is wrong
+		}
+		if err == nil && !identity.Same(own.Words(), given) {
+			err = &identity.WordsError{ID: w.ID, Name: own.Server.Name, Saved: own.Words(), Given: given}
+		}
+		return err
+	}
+	flags, err := cmdline.ParseRun(append([]string{"run"}, w.Flags...))
+	if err != nil || flags.Preset == "" {
+		return err
+	}
+	p, err := presets.Find(flags.Preset)
+	if err != nil {
+		return err
+	}
+	return p.Lists(given)
+}
+
+// setVersion sets the pinned version of a server, or what the server is.
+func (r *row) setVersion(x *index.Index, of *index.Server) {
+	argv := of.Words
+	switch _, isContainer := lines.ContainerOf(argv); {
+	case r.own != "" || len(argv) == 0:
+	case isContainer:
+		r.own = "container"
+	default:
+		r.own = "own code"
+	}
+	if e := x.Stored.PinOf(argv); e != nil {
+		r.Version = e.Version
+	} else if of.Kept != nil && len(of.Kept.Pins) > 0 {
+		r.Version = of.Kept.Pins[0].Version
+	}
+	if _, err := runline.Parse(argv); err == nil {
+		r.own = "not pinned"
+	}
+}
+
+// addStored adds what the records tell of the server.
+func (r *row) addStored(x *index.Index, of *index.Server) {
+	kept := of.Kept
+	x.Stored.ReadSessions(kept)
+	about := kept.About
+	r.running, r.LastFailure = kept.Running, kept.Failure
+	if !kept.Used.IsZero() && len(about.Command) > 0 {
+		r.LastUsed = &kept.Used
+	}
+	if about.Client.Name != "" {
+		r.LastClient = &about.Client
+	}
+	if kept.Running {
+		name := of.Name
+		if of.Table != nil {
+			name = of.Table.Name
+		}
+		r.Outdated = session.Outdated(x.Host, name, about.Configuration)
+	}
+}
+
+// failed returns the failure of the last session, or nil.
+func (r *row) failed() *stored.Failure {
+	if r.LastFailure == nil || r.LastFailure.Past {
+		return nil
+	}
+	return r.LastFailure
+}
+
+// lacking returns what this machine cannot enforce of any policy, if it cannot enforce something of each.
+func lacking(host clients.Host) gaps.Need {
+	if host.OS == "linux" && confine.Probe().UserNamespaces.Answer != confine.No {
+		return gaps.Need{}
+	}
+	return gaps.NewFinder(host).Standard()
+}

@@ -1,0 +1,180 @@
+// Package statuscmd has the command status, the one table of all servers.
+//
+//   - status.go has the flags, and rows.go what is known of each server.
+//   - table.go prints the table, and problems.go what to do about what it shows.
+//   - stored.go adds what mcp-jail has stored, and remove.go removes it.
+package statuscmd
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+)
+
+type statusCmd struct {
+	index.Choice
+	names  []string
+	all    bool
+	unused time.Duration
+	remove bool
+	yes    bool
+	format string
+}
+
+// Status returns the command.
+func Status(line *cli.CommandLine) *cobra.Command {
+	s := &statusCmd{}
+	short := "Show your servers: in a jail or not, last use, last failure"
+	cmd := line.Command("status [flags] [NAME...]", short, cli.AnyNumber, false, func(args []string) error {
+		s.names = args
+		return s.Run(line.Console)
+	})
+	cmd.Long = `JAIL is yes, weaker (you accepted that this machine cannot enforce all of the policy),
+NO, unclear, or "-" for a server that starts no program here. VERSION is the version
+that mcp-jail has pinned. Below the table is what you can do about what it shows.
+
+--all adds what mcp-jail has stored, with its size, also of servers that are in no
+client. --remove removes it: the servers' own data, which nothing brings back, the
+records of their sessions, their pins and their packages. It shows all of that, and
+asks. The policies and the clients' files stay. --remove --all also removes the copies
+of clients' files that do not start mcp-jail any more.
+
+Exit status 2: the configuration has a mistake.`
+	cmd.Example = `    mcp-jail status
+    mcp-jail status --all
+    mcp-jail status --remove notes
+    mcp-jail status --remove --unused 30d`
+	s.AddFileFlags(cmd)
+	f := cmd.Flags()
+	f.BoolVar(&s.all, "all", false, "Add what is stored of every server, and its size.")
+	f.Var(ageFlag{&s.unused}, "unused", "Only what was not used for so long: 12h, 30d, 8w.")
+	cli.Propose(cmd, "unused", cobra.NoFileCompletions)
+	f.BoolVar(&s.remove, "remove", false, "Remove what is stored of these servers.")
+	f.BoolVar(&s.yes, "yes", false, "Remove without asking.")
+	cli.AddFlags(cmd, cli.FormatFlag(&s.format))
+	cmd.ValidArgsFunction = s.propose
+	return cmd
+}
+
+func (s *statusCmd) conflicts() error {
+	const choose = "\n  mcp-jail status --remove NAME\n  mcp-jail status --remove --unused 30d\n  mcp-jail status --remove --all"
+	switch {
+	case s.unused > 0 && len(s.names) > 0:
+		return exit.UsageErrorf("--unused chooses the servers itself; leave %s out", s.names[0])
+	case s.yes && !s.remove:
+		return exit.UsageErrorf("--yes is for --remove")
+	case !s.remove:
+		return nil
+	case s.format == "json":
+		return exit.UsageErrorf("nothing was removed: --remove prints no JSON")
+	case !s.Everything():
+		return exit.UsageErrorf("nothing was removed: --remove takes names, and no --client or --file")
+	case len(s.names) == 0 && s.unused == 0 && !s.all:
+		return exit.UsageErrorf("nothing was removed: say what to remove:%s", choose)
+	case s.all && (s.unused > 0 || len(s.names) > 0):
+		return exit.UsageErrorf("nothing was removed: --all removes everything; leave the other choice out")
+	}
+	return nil
+}
+
+// Run prints the table, or removes what is stored.
+func (s *statusCmd) Run(c terminal.Console) error {
+	if err := s.conflicts(); err != nil {
+		return err
+	}
+	s.OfWindows = true
+	x, err := s.Read()
+	switch {
+	case err != nil:
+		return err
+	case x.ProgramErr != nil:
+		return x.ProgramErr
+	case x.StoredErr != nil:
+		return x.StoredErr
+	}
+	if s.all || s.unused > 0 || s.remove {
+		x.Stored.Measure()
+	}
+	if s.remove {
+		return s.removeStored(c, x)
+	}
+	rows, err := s.rows(x)
+	if err != nil {
+		return err
+	}
+	report := statusReport{Servers: rows, Problems: problemsOf(x, s.Selection, rows)}
+	if s.all {
+		report.Stored = leftOf(x.Stored)
+	}
+	broken := firstProblem(x.Stored.ConfigErr)
+	if s.format == "json" {
+		cli.PrintJSON(c, report)
+		return broken
+	}
+	if len(rows) > 0 {
+		c.Printf("%s", s.table(rows, time.Now(), c.TableColumns()))
+	} else {
+		c.Printf("%s", s.nothing(x).text(c, x))
+	}
+	report.print(c, x)
+	return broken
+}
+
+// statusReport is what status says, as JSON.
+type statusReport struct {
+	Servers  []*row      `json:"servers"`
+	Problems []*problem  `json:"problems"`
+	Stored   *storedRest `json:"stored,omitempty"`
+}
+
+func (s *statusCmd) nothing(x *index.Index) *problem {
+	switch {
+	case s.unused > 0:
+		return &problem{What: "Every server was used since then."}
+	case s.all:
+		return &problem{What: "No client has a server, and nothing is stored."}
+	case len(x.Stored.Servers) > 0:
+		return &problem{"No client has a server. To see the servers that you have started yourself:", []string{"mcp-jail status --all"}}
+	}
+	return &problem{What: fmt.Sprintf("No client has a server: mcp-jail looked for the files of %d clients, and in this folder.", len(clients.All()))}
+}
+
+func (s *statusCmd) propose(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	x, err := index.Read()
+	if err != nil { // the command says what is wrong
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	names := x.Names(func(of *index.Server) bool { return !s.remove || of.Kept != nil })
+	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, cli.Proposed(name)) }), cobra.ShellCompDirectiveNoFileComp
+}
+
+// ageFlag is a flag whose value is an age, in hours, days or weeks.
+type ageFlag struct{ value *time.Duration }
+
+func (f ageFlag) String() string { return "" }
+
+func (f ageFlag) Type() string { return "30d" }
+
+func (f ageFlag) Set(text string) error {
+	units := map[byte]time.Duration{'h': time.Hour, 'd': cli.Day, 'w': 7 * cli.Day}
+	bad := fmt.Errorf("invalid argument %q for flag --unused; write an age in hours, days or weeks, like 12h, 30d or 8w", text)
+	if text == "" {
+		return bad
+	}
+	n, err := strconv.ParseUint(text[:len(text)-1], 10, 16)
+	unit := units[text[len(text)-1]]
+	if err != nil || n == 0 || unit == 0 {
+		return bad
+	}
+	*f.value = time.Duration(n) * unit
+	return nil
+}
