@@ -38,7 +38,7 @@ func Split(args []string) ([]string, Server) {
 
 // Commands returns the names of all commands: the first word after mcp-jail.
 func Commands() []string {
-	return []string{"run", "wrap", "unwrap", "status", "grant", "call", "learn", "install", "check", "plan", "preset", "list", "rm", "doctor", "why", "explain", "changes", "undo", "trust", "untrust", "version", "completion", "schema", "help"}
+	return []string{"run", "wrap", "unwrap", "status", "grant", "call", "learn", "install", "check", "plan", "preset", "list", "rm", "doctor", "why", "explain", "undo", "trust", "version", "completion", "schema", "help"}
 }
 
 // IsHelp reports whether an argument asks for help.

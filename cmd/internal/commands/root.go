@@ -11,11 +11,11 @@
 //   - grantcmd: grant, which changes what a server may reach: the flags of its entry in a client's file.
 //   - pkgcmd: install, list and rm. install and rm write the lock file, the store of packages, and
 //     the data and records of servers.
-//   - inspect: check, plan and why. check --probe starts servers.
+//   - inspect: check, plan and why. They start nothing.
 //   - doctorcmd: doctor, which builds jails.
 //   - callcmd: call, which starts a server.
-//   - undocmd: changes and undo. undo writes the user's files, and the journal of the server.
-//   - configcmd: preset, trust, untrust and schema. trust and untrust write the trust store.
+//   - undocmd: undo, which writes the user's files, and the journal of the server.
+//   - configcmd: preset, trust and schema. trust writes the trust store.
 //
 // Each command has a file of its name, with a struct of its flags, a function that returns its
 // cobra.Command, and usually a method Run. Package cli has what all of them share, and package
@@ -157,7 +157,7 @@ func commandTree(line *cli.CommandLine) *cobra.Command {
 	root.SetHelpCommand(help)
 	root.Flags().SortFlags = false
 	root.Flags().BoolP("help", "h", false, "Show this help.")
-	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), wrapcmd.Status(line), grantcmd.Grant(line), callcmd.Call(line), learncmd.Learn(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), doctorcmd.Doctor(line), inspect.Why(line), explainCommand(line), undocmd.Changes(line), undocmd.Undo(line), pkgcmd.Install(line), pkgcmd.List(line), pkgcmd.Rm(line), configcmd.Trust(line), configcmd.Untrust(line), versionCommand(line), completionCommand(line), configcmd.Schema(line), help} {
+	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), wrapcmd.Status(line), grantcmd.Grant(line), callcmd.Call(line), learncmd.Learn(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), doctorcmd.Doctor(line), inspect.Why(line), explainCommand(line), undocmd.Undo(line), pkgcmd.Install(line), pkgcmd.List(line), pkgcmd.Rm(line), configcmd.Trust(line), versionCommand(line), completionCommand(line), configcmd.Schema(line), help} {
 		cmd.DisableFlagsInUseLine = true
 		cmd.Flags().BoolP("help", "h", false, "Show this help.")
 		// Without a function, the library would have the shell propose files.
