@@ -62,7 +62,7 @@ func TestComplete(t *testing.T) {
 		want, none string // lines of the answer, separated by spaces, and one that may not be there
 	}{
 		{"ch", "check", "run"},
-		{"", "run check plan doctor why trust untrust version completion help", "__complete"},
+		{"", "run check plan doctor why trust version completion help", "__complete"},
 		{"run --config c.toml ", "github notes", "used"},
 		{"plan --config c.toml --read /x ", "github notes", ""},
 		{"plan --config c.toml github ", "", "notes"},
@@ -96,10 +96,9 @@ func TestComplete(t *testing.T) {
 		{"run --inb", "--inbound", "c.toml"},
 		{"run --inbound ", ":4", "c.toml"},
 		{"run --limit ", "memory_mb= connections= :6", "c.toml"},
-		{"changes --session ", ":36", "c.toml"},
+		{"undo --session ", ":36", "c.toml"},
 		{"undo --call ", ":4", "c.toml"},
 		{"rm --unused ", ":4", "c.toml"},
-		{"check --timeout ", ":4", "c.toml"},
 		{"schema ", ":4", "c.toml"},
 		{"preset github ", ":4", "time"},
 		{"help ", "run why", ""},
