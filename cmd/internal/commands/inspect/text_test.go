@@ -60,6 +60,34 @@ func TestPlanWithoutJail(t *testing.T) {
 	}
 }
 
+// TestPlanScreen has the screen of a plan at 80 columns, without a word about the kernel.
+func TestPlanScreen(t *testing.T) {
+	rule := func(path, named, place string, rights policy.Rights) policy.Entry {
+		return policy.Entry{Path: path, Named: named, Rights: rights, Origin: policy.OriginRule, Rule: place + ": path = \"" + named + "\""}
+	}
+	const file = "/home/u/.config/mcp-jail/servers/notes.toml"
+	r := &Report{
+		Profile: &policy.Profile{
+			Server: "notes", Program: "/usr/bin/node", Argv: []string{"node", "/home/u/notes.js"}, Dir: "/home/u/project", Workspace: "/home/u/project",
+			Home: "/home/u/.local/state/mcp-jail/servers/notes/home", HomePrivate: true, Limits: policy.DefaultLimits, Startup: policy.DefaultStartup,
+			Entries: []policy.Entry{
+				rule("/home/u/notes", "~/notes", file+":5", policy.Read),
+				rule("/home/u/notes/drafts", "~/notes/drafts", file+":8", policy.Read|policy.Write),
+				{Path: "/home/u/notes/.env", Origin: policy.OriginSensitive},
+				{Path: "/home/u/.local/state/mcp-jail/servers/notes/home", Rights: policy.AllRights, Origin: policy.OriginHome},
+			},
+			Net:      []policy.NetRule{{Host: "api.example.org", Scheme: "https", Allow: true, Secrets: []policy.Secret{{Env: "API_KEY", Command: []string{"pass", "show", "key"}}}}},
+			Env:      []policy.Variable{{Name: "API_KEY", Value: policy.Placeholder("API_KEY")}, {Name: "NOTES_TOKEN", Value: "0123456789abcdef", Secret: true}, {Name: "PATH", Rule: policy.MinimalEnvironment}},
+			Withheld: []string{"EDITOR", "SSH_AUTH_SOCK"},
+		},
+		Enforced: []confine.Enforcement{{Axis: policy.AxisFs, What: "nothing exists but the listed paths", By: "a mount namespace, Landlock"}},
+		Gaps:     []confine.Gap{{Axis: policy.AxisLimits, What: "processes = 512", Why: "there is no cgroup for it", Waived: true}},
+		Warnings: []string{file + ":12: the variable UNSET_ONE is granted and not set"},
+		policy:   &policy.Policy{Where: file + ":2", Stateful: true}, pkg: "", os: "linux", home: "/home/u",
+	}
+	testkit.Golden(t, "plan.golden", terminal.Fold(r.Text(terminal.Console{}, false), 80))
+}
+
 // TestPlanOfAMac: the plan of a Mac names its own mechanisms and places, and no one of Linux.
 func TestPlanOfAMac(t *testing.T) {
 	data, err := os.ReadFile("../../../../confine/internal/plan/testdata/mac_plan.json")
