@@ -221,26 +221,8 @@ func (p *Policy) OptionalInboundPorts() (ports []int) {
 	return ports
 }
 
-// Remarks returns warnings about what an explicit policy leaves out, for check and plan
-// (docs/policy.md "Default and explicit policy").
+// Remarks returns warnings about what is probably not meant, for check and plan.
 func (p *Policy) Remarks() (ws []Warning) {
-	add := func(code, format string, args ...any) {
-		ws = append(ws, Warning{code, fmt.Sprintf(format, args...), p.Where})
-	}
-	if !p.Default {
-		if len(p.Fs) == 0 {
-			add("no-fs", "access declares no fs rule: the workspace cannot be reached")
-		}
-		if len(p.Net) == 0 {
-			add("no-net", "access declares no net rule: no host can be reached")
-		}
-		if len(p.Env) == 0 {
-			add("no-env", "access declares no env rule: only the minimal environment is passed")
-		}
-	}
-	if p.Commands != nil {
-		add("commands", "access.commands confines which programs the kernel starts; what a started program does is confined by the other axes")
-	}
 	for _, r := range p.Commands {
 		if word, ok := r.LiteralWildcard(); ok {
 			ws = append(ws, Warning{"literal-argument", fmt.Sprintf("the command rule %q has the word %q, which stands for itself: \"*\" and \"**\" mean something as whole words only", r.Name, Abbreviate(word)), r.Where})

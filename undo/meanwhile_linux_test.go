@@ -17,7 +17,7 @@ func (w *world) save(name, text string) {
 }
 
 // TestMovedMeanwhile tests that undo removes nothing that others have left at a path between two
-// changes of the server, and that the server has only moved since. What others want back goes back.
+// changes of the server, and that the server has only moved since.
 func TestMovedMeanwhile(t *testing.T) {
 	for name, c := range map[string]struct {
 		first     func(w *world)
@@ -57,89 +57,27 @@ func TestMovedMeanwhile(t *testing.T) {
 				return
 			}
 			w.mustHave(c.left, "the user's")
-			w.run(Selection{Others: true})
-			w.mustHave(c.at, "the user's")
 		})
 	}
 }
 
-// TestDirectoryMovedMeanwhile is TestMovedMeanwhile for an empty directory, which moves back as a new
-// one.
-func TestDirectoryMovedMeanwhile(t *testing.T) {
-	w := newWorld(t)
-	w.check(os.Mkdir(w.at("x"), 0o755))
-	w.begin()
+// TestOthersBetween tests that undo does not remove a file that others left between two changes of the server, and of
+// which the server has only made a second name.
+func TestOthersBetween(t *testing.T) {
+	w := begun(t)
 	settled := w.sweeps()
-	w.rmdir("x")
+	w.write("d0/f0", "server", os.O_TRUNC)
 	settled()
-	w.check(os.Mkdir(w.at("x"), 0o755))
-	w.check(w.rename("x", "y", 0))
+	w.save("d0/f0", "theirs")
+	settled()
+	w.link("d0/f0", "g")
 	settled()
 	w.end()
-	w.undo(w.session(), 0)
-	if _, err := os.Stat(w.at("y")); err != nil {
-		t.Error(err)
+	refused := Refused(w.run(Selection{}).Steps)
+	if len(refused) == 0 || !strings.Contains(refused[0].Why, "it is the file that others left") {
+		t.Errorf("%+v", refused)
 	}
-	r, err := NewRestorer(w.session(), Selection{Others: true})
-	w.check(err)
-	if refused := Refused(r.Steps); len(refused) > 0 {
-		t.Errorf("refused: %+v", refused)
-	}
-	_, _, err = r.Run(w.store)
-	w.check(err)
-	if _, err := os.Stat(w.at("x")); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(w.at("y")); err == nil {
-		t.Error("it stands at both names")
-	}
-}
-
-// TestOthersBetween tests what undo does with a path at which others left something between two changes of
-// the server: nothing is removed that it put elsewhere, of others' or of what was there first, unless it has
-// its place again or is the server's. Each pair has a control.
-func TestOthersBetween(t *testing.T) {
-	saved := func(text string) func(*world) { return func(w *world) { w.save("d0/f0", text) } }
-	moved := func(to string, flags uint) func(*world) {
-		return func(w *world) { w.check(w.rename("d0/f0", to, flags)) }
-	}
-	written := func(w *world) { w.write("d0/f0", "server", os.O_TRUNC) }
-	linked := func(w *world) { w.link("d0/f0", "g") }
-	chmod := func(w *world) { w.chmod("d0/f0", 0o600) }
-	for name, c := range map[string]struct {
-		steps []func(*world) // of the server and of others
-		left  string         // the reason for what is left; "": nothing is
-		want  map[string]string
-	}{
-		"a second name, theirs is wanted": {[]func(*world){written, saved("theirs"), linked}, "", map[string]string{"d0/f0": "theirs", "g": ""}},
-		"a second name":                   {[]func(*world){written, saved("theirs"), linked}, "--others", map[string]string{"g": "theirs"}},
-		"the first one moved":             {[]func(*world){moved("g", 0), saved("theirs"), moved("h", 0)}, "it is the file that", map[string]string{"d0/f0": "theirs", "h": "", "g": "file 0 of d0"}},
-		"the first one moved and written": {[]func(*world){func(w *world) { moved("g", 0)(w); w.write("g", "server", os.O_TRUNC) }, saved("theirs"), moved("h", 0)}, "", map[string]string{"d0/f0": "theirs", "h": "", "g": ""}},
-		"theirs moved back over theirs":   {[]func(*world){chmod, saved("first"), moved("g", 0), saved("second"), moved("g", unix.RENAME_EXCHANGE)}, "it is the file that", map[string]string{"d0/f0": "first", "g": "second"}},
-		"theirs moved over theirs":        {[]func(*world){chmod, saved("first"), moved("g", 0), saved("second"), moved("g", 0)}, "", map[string]string{"d0/f0": "second", "g": ""}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := begun(t)
-			settled := w.sweeps()
-			for _, step := range c.steps {
-				step(w)
-				settled()
-			}
-			w.end()
-			refused := Refused(w.run(Selection{Others: c.left != "--others"}).Steps)
-			for _, s := range refused {
-				if c.left == "" || !strings.Contains(s.Why, c.left) {
-					t.Errorf("%s is left: %s", s.Path, s.Why)
-				}
-			}
-			if len(refused) == 0 && c.left != "" {
-				t.Error("nothing is left")
-			}
-			for path, text := range c.want {
-				w.mustHave(path, text)
-			}
-		})
-	}
+	w.mustHave("g", "theirs")
 }
 
 // TestEditedAfterUndo tests that undo keeps a file that an earlier undo of the session made, and that

@@ -20,7 +20,6 @@ type undone struct {
 	from, to workspace
 	said     string // what it left, with the reasons
 	killed   bool
-	others   bool // what others left is put back
 }
 
 // judge fails unless the user still has everything.
@@ -105,7 +104,7 @@ func (m *model) texts(u *undone) {
 		// server could write it since. Both are kept. Where a record is missing, undo cannot know.
 		asked := u.of.undoes != nil && u.made(text, from)
 		left := !slices.ContainsFunc(from, func(p string) bool { return !slices.Contains(m.put[text], p) })
-		replaced := u.touched[text] && (u.opened[text] || left && !u.others || u.span.lost)
+		replaced := u.touched[text] && (u.opened[text] || left || u.span.lost)
 		if !asked && !u.exposed[text] && !replaced {
 			slices.Sort(may)
 			m.fail(u, "%q was at %v, and is at %v", text, slices.Compact(may), u.to.places(text))

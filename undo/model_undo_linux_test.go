@@ -40,18 +40,14 @@ func (m *model) undoStep() {
 	}
 	sel := Selection{Call: sp.call}
 	if !m.alone {
-		switch rapid.IntRange(0, 9).Draw(m.rt, "part") {
-		case 0:
+		if rapid.IntRange(0, 9).Draw(m.rt, "part") == 0 {
 			sel.Paths = []string{m.at(m.path("part"))}
-		case 1, 2:
-			// After another undo of the session it would ask for another version.
-			sel.Others = !slices.ContainsFunc(m.actors, func(a *actor) bool { return a.undoes != nil && a.undoes.of == sp.of })
 		}
 	}
 	if _, err := m.store.Session(sp.of.id); err != nil {
 		return // it has changed nothing
 	}
-	for kills := rapid.IntRange(-3, 2).Draw(m.rt, "kills"); kills > 0 && !m.full && len(sel.Paths) == 0 && !sel.Others; kills-- {
+	for kills := rapid.IntRange(-3, 2).Draw(m.rt, "kills"); kills > 0 && !m.full && len(sel.Paths) == 0; kills-- {
 		m.killed(sp, rapid.IntRange(1, 25).Draw(m.rt, "before"))
 		if !m.alone && rapid.IntRange(0, 3).Draw(m.rt, "not again") == 0 {
 			m.disturb()
@@ -124,7 +120,7 @@ func (m *model) standsFor(made, other uint64) {
 // afterUndo returns what is in effect after an undo that must be complete, or false where it need
 // not be.
 func (m *model) afterUndo(sp *span, sel Selection) (rest []*span, complete bool) {
-	if m.full || len(m.live) > 0 || sp.weak || sp.mixed || sp.lost || sp.began <= m.weak || sp.ended == 0 || len(sel.Paths) > 0 || sel.Others {
+	if m.full || len(m.live) > 0 || sp.weak || sp.mixed || sp.lost || sp.began <= m.weak || sp.ended == 0 || len(sel.Paths) > 0 {
 		return nil, false
 	}
 	if sp.of.undoes != nil {
@@ -163,8 +159,8 @@ func (m *model) undo(sp *span, sel Selection) {
 	u.spans = []*span{m.newSpan(u, 0)}
 	m.became(u, true)
 	m.endUndo(u, was)
-	done := undone{span: sp, from: was, to: m.tree, said: text, others: sel.Others}
-	done.lost = len(sel.Paths) > 0 || sel.Others || len(s.Gaps) > 0 || err != nil
+	done := undone{span: sp, from: was, to: m.tree, said: text}
+	done.lost = len(sel.Paths) > 0 || len(s.Gaps) > 0 || err != nil
 	m.judge(&done)
 	m.disk.tick()
 	want, got := sp.before.withoutTemps().String(), m.tree.withoutTemps().String()

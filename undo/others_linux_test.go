@@ -53,12 +53,33 @@ func TestFirstStateStays(t *testing.T) {
 	}
 	w.mustUndo(s, 0, w.at("d0/f0"))
 	w.mustHave("d0/f0", "file 0 of d0")
-	r, err := NewRestorer(s, Selection{Others: true})
-	w.check(err)
-	if _, _, err = r.Run(w.store); err != nil {
-		t.Error(err)
+}
+
+// TestNamedPath tests that undo replaces what others left after the server where the user has named the path,
+// stores it, and puts it back when the undo is undone.
+func TestNamedPath(t *testing.T) {
+	w := begun(t)
+	settled := w.sweeps()
+	w.write("d0/f0", "server", os.O_TRUNC)
+	w.write("d1/f0", "server", os.O_TRUNC)
+	settled()
+	w.end()
+	w.save("d0/f0", "the user's")
+	w.save("d1/f0", "the user's")
+	if r := w.run(Selection{Paths: []string{w.at("d0/f0")}}); len(Refused(r.Steps)) != 1 || !r.Steps[0].Foreign {
+		t.Errorf("the control: %+v", r.Steps)
 	}
-	w.mustHave("d0/f0", "unseen")
+	w.mustHave("d0/f0", "the user's")
+	r, err := NewRestorer(w.session(), Selection{Take: []string{w.at("d0/f0")}})
+	w.check(err)
+	_, id, err := r.Run(w.store)
+	w.check(err)
+	w.mustHave("d0/f0", "file 0 of d0")
+	w.mustHave("d1/f0", "the user's")
+	undone, err := w.store.Session(id)
+	w.check(err)
+	w.mustUndo(undone, 0)
+	w.mustHave("d0/f0", "the user's")
 }
 
 // TestEditAndRename tests a file that the server has changed, and that the user has changed and

@@ -272,7 +272,7 @@ func TestServersNames(t *testing.T) {
 	}
 }
 
-// TestUsersUnseenChange tests that a change of the user counts as one, and is kept, though the size
+// TestUsersUnseenChange tests that a change of the user counts as one, though the size
 // and the time of the file stayed.
 func TestUsersUnseenChange(t *testing.T) {
 	w := begun(t)
@@ -283,8 +283,11 @@ func TestUsersUnseenChange(t *testing.T) {
 	w.write("d0/f0", "server again", os.O_TRUNC)
 	settled()
 	w.end()
-	w.run(Selection{Others: true})
-	w.mustHave("d0/f0", "yours!")
+	if events := w.session().Events(Selection{}); len(events) != 1 || !events[0].Others {
+		t.Errorf("%+v", events)
+	}
+	w.mustUndo(w.session(), 0)
+	w.mustHave("d0/f0", "file 0 of d0")
 }
 
 // TestAttributesOfReplaced tests which attributes of a file go to the one that replaces it.

@@ -28,10 +28,11 @@ var hostDependent = []struct {
 	{regexp.MustCompile(`/\S*/testscript-main\d+/bin\b`), "BIN"},
 	{regexp.MustCompile(`ABI \d+`), "ABI N"},
 	{regexp.MustCompile(`(?m)^ +nothing +/etc/.*\n`), ""},
-	{regexp.MustCompile(`(?m)^  (read execute, in every policy|symbolic links|withheld):\n(    .*\n)*`), "  $1:\n    ...\n"},
+	{regexp.MustCompile(`(?m)^  (every server may read and execute|symbolic links|your other variables are hidden):\n(    .*\n)*`), "  $1:\n    ...\n"},
 	{regexp.MustCompile(`(?m)^ +(PATH|LANG|LC_[A-Z]+|TERM|TZ|SHELL)=.*\n`), ""},
 	{regexp.MustCompile(`(?m)(processes and threads) +\(.*\)$`), "$1  (PROCESSES)"},
 	{regexp.MustCompile(`(?m)( MB of memory)\b.* exceed it\b.*\)$`), "$1  (MEMORY)"},
-	{regexp.MustCompile(`(?m)^  \d+ inotify instances and \d+ watches`), "  INOTIFY"},
+	{regexp.MustCompile(`\d+ inotify instances and \d+ watches`), "INOTIFY"},
+	{regexp.MustCompile(`\d+ variables, \d+ of`), "N variables, N of"},
 	{regexp.MustCompile(`(\S) {2,}`), "$1  "},
 }

@@ -49,11 +49,9 @@ allow = true
 		_, ok := policy.MatchNet(p.Net, host, "https", 443, "/", "")
 		fmt.Println(host, ok)
 	}
-	fmt.Println(p.Remarks()[0])
 	// Output:
 	// api.github.com true
 	// api.github.com.evil.com false
-	// mcp-jail.toml:2: access declares no fs rule: the workspace cannot be reached
 }
 
 func ExampleFromCommandLine() {

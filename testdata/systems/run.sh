@@ -40,7 +40,7 @@ probes() {
 	"$kept/systems" probes <"$kept/doctor.json" | tee "$kept/probes.md"
 }
 attacks() { "$kept/systems" attacks bin/mcp-jail ${waive[@]+"${waive[@]}"} | tee "$kept/attacks.md"; }
-servers() { bash testdata/systems/servers.sh bin/mcp-jail ${waive[@]+"${waive[@]}"} 2>&1 | tee "$kept/servers.txt"; }
+servers() { bash testdata/systems/servers.sh bin/mcp-jail ${waive[1]+"${waive[1]}"} 2>&1 | tee "$kept/servers.txt"; }
 wsl() { bash testdata/systems/wsl.sh 2>&1 | tee "$kept/wsl.txt"; }
 
 [ $# -gt 0 ] || set -- build test probes attacks servers # of macOS

@@ -1,13 +1,15 @@
 #!/bin/bash
 # Starts five real servers in their jails, from the lines that their authors tell people to use:
 #
-#   testdata/systems/servers.sh MCP-JAIL [FLAG...]
+#   testdata/systems/servers.sh MCP-JAIL [WAIVED...]
 #
-# Each line is written into a configuration, installed, and checked: check --probe starts the server
-# in its jail and lists its tools. A server that fails ends this with status 1.
+# Each line is written into a configuration, installed, and called: call starts the server in
+# its jail and lists its tools. WAIVED are words of waive. A server that fails ends this with status 1.
 set -euo pipefail
 program=$(realpath "$1")
 shift
+waive=
+for word in "$@"; do waive="$waive${waive:+, }\"$word\""; done
 work=$(mktemp -d "$HOME/.mcp-jail-servers-XXXXXX")
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 cd "$work"
@@ -19,7 +21,7 @@ server() {
 	local name=$1 command=$2 arguments=
 	shift 2
 	for word in "$@"; do arguments="$arguments${arguments:+, }\"$word\""; done
-	printf '[servers.%s]\ncommand = "%s"\narguments = [%s]\n\n' "$name" "$command" "$arguments" >>config/mcp-jail/config.toml
+	printf '[servers.%s]\ncommand = "%s"\narguments = [%s]\nwaive = [%s]\n\n' "$name" "$command" "$arguments" "$waive" >>config/mcp-jail/config.toml
 }
 printf 'version = 1\n\n' >config/mcp-jail/config.toml
 server everything npx -y @modelcontextprotocol/server-everything
@@ -30,7 +32,7 @@ server time uvx mcp-server-time
 
 failed=
 for name in everything filesystem memory thinking time; do
-	if ! (cd project && "$program" install --yes "$name") || ! (cd project && "$program" check --probe "$@" "$name"); then
+	if ! (cd project && "$program" install --yes "$name") || ! (cd project && "$program" call "$name"); then
 		failed="$failed $name"
 	fi
 done

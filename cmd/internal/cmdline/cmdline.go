@@ -39,8 +39,7 @@ func Split(args []string) ([]string, Server) {
 // Commands returns the names of all commands, the first word after mcp-jail, in the order of the help.
 func Commands() []string {
 	return []string{"wrap", "status", "why", "grant", "call", "undo", "unwrap", "doctor",
-		"run", "plan", "check", "learn", "install", "trust", "preset", "help",
-		"changes", "untrust"}
+		"run", "plan", "check", "learn", "install", "trust", "preset", "help"}
 }
 
 // IsHelp reports whether an argument asks for help.

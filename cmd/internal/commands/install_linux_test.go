@@ -163,7 +163,7 @@ allow = true
 			}
 		}
 	}
-	if u.types(0, []string{"check", "--probe"}); !u.exists("data/planted") || !looted(site) {
+	if u.types(0, []string{"call", "f"}); !u.exists("data/planted") || !looted(site) {
 		t.Errorf("the control: the accepted version has planted %v, loot %v", u.exists("data/planted"), looted(site))
 	}
 	if left, err := filepath.Glob(filepath.Join(u.home, ".local/share/mcp-jail/packages/staging/*")); err != nil || len(left) > 0 {
@@ -253,7 +253,7 @@ func TestInstallUnconfigured(t *testing.T) {
 	}})
 	u := newNPMUser(t, site)
 	u.types(0, []string{"install", "--", "npx", "-y", "@s/files", "one"}, "ready: @s/files 1.0.0, ")
-	u.types(0, []string{"check"}, "no server is configured: no configuration file was found\na server that a client starts in mcp-jail: `mcp-jail check NAME`, with its name in `mcp-jail status`\n")
+	u.types(0, []string{"check"}, "no server has a policy yet")
 	u.configure("[servers.o]\ncommand = \"npx\"\narguments = [\"-y\", \"other\"]\n")
 	said := u.types(0, []string{"install"}, "ready: other 1.0.0, ", "ready already: @s/files 1.0.0, ")
 	if strings.Count(said, "@s/files 1.0.0, ") != 1 || strings.Count(said, "other 1.0.0, ") != 1 {

@@ -9,10 +9,10 @@
 //   - statuscmd: status, which also removes the data and records of servers.
 //   - grantcmd: grant, which changes what a server may reach: the flags of its entry in a client's file.
 //   - pkgcmd: install, which writes the lock file and the store of packages.
-//   - inspect: check, plan and why. check --probe starts servers.
+//   - inspect: check, plan and why. They start nothing.
 //   - doctorcmd: doctor, which builds jails.
 //   - callcmd: call, which starts a server.
-//   - undocmd: changes and undo. undo writes the user's files, and the journal of the server.
+//   - undocmd: undo, which writes the user's files, and the journal of the server.
 //   - configcmd: preset and trust, which writes the trust store.
 //
 // Each command has a file of its name, with a struct of its flags, a function that returns its
@@ -154,7 +154,7 @@ func commandTree(line *cli.CommandLine) *cobra.Command {
 	root.Flags().SortFlags = false
 	root.Flags().BoolP("help", "h", false, "List the commands")
 	root.Flags().Bool("version", false, "Print the version and what this kernel offers")
-	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), statuscmd.Status(line), grantcmd.Grant(line), callcmd.Call(line), learncmd.Learn(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), doctorcmd.Doctor(line), inspect.Why(line), undocmd.Changes(line), undocmd.Undo(line), pkgcmd.Install(line), configcmd.Trust(line), configcmd.Untrust(line), help} {
+	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), statuscmd.Status(line), grantcmd.Grant(line), callcmd.Call(line), learncmd.Learn(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), doctorcmd.Doctor(line), inspect.Why(line), undocmd.Undo(line), pkgcmd.Install(line), configcmd.Trust(line), help} {
 		cmd.DisableFlagsInUseLine = true
 		cmd.Flags().BoolP("help", "h", false, "List the options")
 		// Without a function, the library would have the shell propose files.

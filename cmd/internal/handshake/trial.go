@@ -1,8 +1,8 @@
 // Package handshake is mcp-jail as a client: it starts a server in its jail, asks what it is and
 // which tools it has, and ends it. Every handshake that mcp-jail makes as a client is made here:
-// those of check --probe, of install and of learn.
+// those of install and of learn.
 //
-//	a, err := handshake.Trial{Target: t, Name: "mcp-jail check", Timeout: time.Minute}.Run(ctx)
+//	a, err := handshake.Trial{Target: t, Name: "mcp-jail install", Timeout: time.Minute}.Run(ctx)
 //	p, err := a.Pin()
 //
 // [Trial.Run] is a client of a normal session, so a server that fails gets the same diagnosis as

@@ -191,5 +191,5 @@ func (k *Session) Changes() string {
 	if n > 1 {
 		changes = fmt.Sprintf("%d changes", n)
 	}
-	return fmt.Sprintf("server %q made %s in your files (`%s` shows them, `%s` puts back what was there)", k.Name, changes, show.Typed("mcp-jail changes", k.Server), show.Typed("mcp-jail undo", k.Server))
+	return fmt.Sprintf("server %q made %s in your files (`%s` lists them, `%s` restores your files)", k.Name, changes, show.Typed("mcp-jail undo --list", k.Server), show.Typed("mcp-jail undo", k.Server))
 }

@@ -77,7 +77,7 @@ func (c *compiler) keep(o *spec.Spec) {
 		total = min(total, limit)
 	}
 	o.Keep = spec.Keep{On: true, PerCall: u.Mode == policy.UndoCall, FileMB: u.FileMB, TotalMB: total}
-	c.addEnforced(policy.AxisFs, "the jail's supervisor", "files of up to %d MB are kept before the server changes them (mcp-jail changes, mcp-jail undo)", u.FileMB)
+	c.addEnforced(policy.AxisFs, "the jail's supervisor", "files of up to %d MB are kept before the server changes them (mcp-jail undo)", u.FileMB)
 }
 
 func (c *compiler) unmediated(missing features.Feature) {

@@ -19,13 +19,13 @@ const (
 
 // Event is a change as people see it.
 type Event struct {
-	Operation Operation   `json:"operation"`
-	Path      string      `json:"path"`
-	To        string      `json:"to,omitempty"` // of Renamed
-	Kind      object.Kind `json:"-"`
-	Lost      string      `json:"lost,omitempty"`   // why it cannot be undone
-	Others    bool        `json:"others,omitempty"` // others changed it between two changes of the server
-	Calls     []int       `json:"calls,omitempty"`
+	Operation Operation
+	Path      string
+	To        string // of Renamed
+	Kind      object.Kind
+	Lost      string // why it cannot be undone
+	Others    bool   // others changed it between two changes of the server
+	Calls     []int
 }
 
 // Events returns what happened, with renames as one event each, sorted by path. after returns

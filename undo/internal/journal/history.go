@@ -43,8 +43,7 @@ type History struct {
 	LeftLater map[object.ID]Left           // each file that later calls than the selected one have left, likewise
 	Seen      map[object.ID][]object.State // each file as it was before changes that are on record, as in Change.seen
 	Alike     map[object.ID]object.ID      // those of them that are no files, and so have no content
-	Foreign   map[object.ID]string         // what others left meanwhile, or stood before if theirs is wanted, and the server has only moved since: its path
-	Others    bool                         // see Selection.Others
+	Foreign   map[object.ID]string         // what others left meanwhile, and the server has only moved since: its path
 	Gap       string                       // why any change can be missing, or ""
 	gaps      map[string]string            // why a change at a path can be missing
 }
@@ -79,9 +78,8 @@ func (h *History) IsLeft(c *Change, now *object.State) bool {
 type Selection struct {
 	Call  int      // a call, or the whole session if the number is 0
 	Paths []string // those, and what is below them; all if there are none
-	// Others: if other programs changed a path between two changes of the server, Before is what they
-	// left there, and not what was there first.
-	Others bool
+	// Take has paths that the user has named one by one: an undo replaces what others left there after the server.
+	Take []string
 }
 
 // jail is the journal of one jail.
@@ -116,7 +114,7 @@ func Selected(path string, paths []string) bool {
 // others.
 func history(jails []*jail, sel Selection) *History {
 	call := sel.Call
-	h := &History{First: map[object.ID]object.State{}, Left: map[object.ID]Left{}, Stands: map[object.ID]object.ID{}, Alike: map[object.ID]object.ID{}, Foreign: map[object.ID]string{}, Seen: map[object.ID][]object.State{}, LeftLater: map[object.ID]Left{}, Others: sel.Others, gaps: map[string]string{}}
+	h := &History{First: map[object.ID]object.State{}, Left: map[object.ID]Left{}, Stands: map[object.ID]object.ID{}, Alike: map[object.ID]object.ID{}, Foreign: map[object.ID]string{}, Seen: map[object.ID][]object.State{}, LeftLater: map[object.ID]Left{}, gaps: map[string]string{}}
 	paths := map[string]*Change{}
 	owner := map[string]owned{}
 	for _, e := range h.entries(jails) {
@@ -254,15 +252,10 @@ func (h *History) add(paths map[string]*Change, e entry) {
 		// If this is not the state that the server left, others left it. The first state stays all the
 		// same: a server can write through a descriptor that is not seen.
 		foreign := e.Word == WordAnew || c.Known && !h.IsLeft(c, &e.State)
-		if foreign && e.State.Kind != object.None && !(h.Others && e.State.Kind == object.Dir) { // undo makes another directory
+		if foreign && e.State.Kind != object.None {
 			h.Foreign[e.State.ID] = e.Path
 		}
-		if c.Others = c.Others || foreign; foreign && h.Others {
-			if first, ok := h.First[c.Before.ID]; c.Before.Kind != object.None && c.Before.Kind != object.Dir && !(ok && first.IsOpened()) {
-				h.Foreign[c.Before.ID] = e.Path // the server may have moved it
-			}
-			c.Before, c.own = e.State, e.Word == WordAnew
-		}
+		c.Others = c.Others || foreign
 		h.see(e.State, foreign)
 	}
 	if n := len(c.Calls); e.call > 0 && (n == 0 || c.Calls[n-1] != e.call) {
@@ -276,8 +269,7 @@ func (h *History) add(paths map[string]*Change, e entry) {
 }
 
 // see notes the first state of a file, with the content that it had when the server was first about
-// to change it. Others may have changed the content until then. If others left the state, and theirs
-// is wanted, it replaces the first one.
+// to change it. Others may have changed the content until then.
 func (h *History) see(s object.State, others bool) {
 	if s.Kind != object.File {
 		return
@@ -287,7 +279,7 @@ func (h *History) see(s object.State, others bool) {
 	}
 	node, known := h.First[s.ID]
 	switch {
-	case !known || others && h.Others:
+	case !known:
 		h.First[s.ID] = s
 	case !node.IsOpened() && s.IsOpened():
 		if others {

@@ -13,24 +13,25 @@ import (
 const Heartbeat = journal.LastSweep + 200*time.Millisecond
 
 // BelongsToOthers returns why what is at a path must not be replaced, or "" if the server or an
-// undo left it there.
-func (f *Finder) BelongsToOthers(c *journal.Change, now *object.State) string {
+// undo left it there. foreign reports whether the reason is that others changed it after the server and its undos.
+func (f *Finder) BelongsToOthers(c *journal.Change, now *object.State) (why string, foreign bool) {
 	if c.Unsure && now.Kind != object.None {
-		return "it is not known which call changed it last: " + journal.WhyDamaged
+		return "it is not known which call changed it last: " + journal.WhyDamaged, false
 	}
-	why := f.ChangedSince(c, now)
+	why = f.ChangedSince(c, now)
 	made := c.Before.Kind == object.Dir && now.Kind == object.Dir && f.UndoLeft(c.Path, now) // by an interrupted undo
 	if why == "" || made || f.ownChange(c, now) || f.wasSeen(c, now) {
-		return ""
+		return "", false
 	}
 	// Later sessions may explain it: they are undone first, or were.
 	switch id, known := f.laterChange(c, now); {
 	case known && id == "":
-		return ""
+		return "", false
 	case known:
-		return "it was changed by a later session (" + id + "): undo that one first"
+		return "it was changed by a later session (" + id + "): undo that one first", false
 	}
-	return why
+	byCall, open := c.Later != 0 || c.Known && f.leftByLater(now) != 0, !c.Known && c.Running
+	return why, !byCall && !open
 }
 
 // ChangedSince returns why what is at a path is not what the server left there, or "".

@@ -94,7 +94,8 @@ func (r *Review) whyChanged(path string) string {
 	if err != nil {
 		return "it cannot be reached: " + object.PathError(err)
 	}
-	return r.Origin.BelongsToOthers(c, &now)
+	why, _ := r.Origin.BelongsToOthers(c, &now)
+	return why
 }
 
 // Matches reports whether the object at a path has the state that the step wants.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
+	"slices"
 
 	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
 	"github.com/mcp-jail/mcp-jail/undo/internal/object"
@@ -17,6 +18,7 @@ type Review struct {
 	Steps   []Step
 	session *journal.Session
 	history *journal.History
+	take    []string // see Selection.Take
 	Origin  *origin.Finder
 	changes map[string]*journal.Change
 	Paths   map[string]int         // the index of a step, or -1 where nothing must be done
@@ -33,7 +35,7 @@ type Review struct {
 func NewReview(s *journal.Session, sel journal.Selection) *Review {
 	history := s.History(sel)
 	origin := origin.NewFinder(s, history)
-	r := &Review{session: s, history: history, Origin: origin, changes: map[string]*journal.Change{}, Paths: map[string]int{}, At: map[object.ID]string{}, Made: map[object.ID]string{}, Moved: map[object.ID][]string{}, Aside: map[object.ID]string{}, here: map[object.ID]bool{}}
+	r := &Review{session: s, history: history, take: sel.Take, Origin: origin, changes: map[string]*journal.Change{}, Paths: map[string]int{}, At: map[object.ID]string{}, Made: map[object.ID]string{}, Moved: map[object.ID][]string{}, Aside: map[object.ID]string{}, here: map[object.ID]bool{}}
 	nows := make([]object.State, len(r.history.Changes))
 	errs := make([]error, len(r.history.Changes))
 	// First look at every path: an object may be at another one now.
@@ -120,20 +122,15 @@ func (r *Review) keepMoved() {
 var kindNames = map[object.Kind]string{object.File: "file", object.Dir: "directory", object.Link: "link", object.Other: "object"}
 
 // NotMovedBack returns an error if an object has moved to a path, and this undo puts it back at none
-// of its own. What others left meanwhile is put back only if theirs is wanted, and then
-// not what was there first.
+// of its own. What others left meanwhile is not put back.
 func (r *Review) NotMovedBack(st *object.State, path string) error {
 	id := r.Origin.FileOf(st.ID)
 	moved, foreign := r.Moved[id], cmp.Or(r.history.Foreign[st.ID], r.history.Foreign[id])
 	switch {
-	case st.Kind == object.None, len(moved) == 0 && (foreign == "" || foreign == path && !r.history.Others || r.stays(st.ID, foreign)):
+	case st.Kind == object.None, len(moved) == 0 && (foreign == "" || foreign == path || r.stays(st.ID, foreign)):
 		return nil
 	case len(moved) == 0:
-		why := fmt.Errorf("it is the %s that others left at %s, and that the server only moved or linked", kindNames[st.Kind], foreign)
-		if !r.history.Others {
-			why = fmt.Errorf("%w: --others puts it back", why)
-		}
-		return why
+		return fmt.Errorf("it is the %s that others left at %s, and that the server only moved or linked", kindNames[st.Kind], foreign)
 	}
 	// One name that gets it back is enough.
 	for _, path := range moved {
@@ -176,7 +173,9 @@ func (r *Review) decide(c *journal.Change, now object.State, err error) {
 		}
 		step.refuse(step.withoutSetID())
 	default:
-		if why := r.Origin.BelongsToOthers(c, &now); why != "" {
+		why, foreign := r.Origin.BelongsToOthers(c, &now)
+		step.Foreign = foreign
+		if why != "" && !(foreign && slices.Contains(r.take, c.Path)) {
 			step.refuse(why)
 		} else {
 			r.choose(&step)

@@ -16,16 +16,18 @@ const (
 
 // Step is what a restore does with one path.
 type Step struct {
-	Path   string `json:"path"`
-	Action Action `json:"action"`
-	From   string `json:"from,omitempty"`   // of MoveBack: where it is now
-	Why    string `json:"why,omitempty"`    // of Refuse
-	Partly string `json:"partly,omitempty"` // what the step does not put back, with the reason
-	Others bool   `json:"others,omitempty"` // others changed it between two changes of the server
+	Path   string
+	Action Action
+	From   string // of MoveBack: where it is now
+	Why    string // of Refuse
+	Partly string // what the step does not put back, with the reason
+	Others bool   // others changed it between two changes of the server
+	// Foreign: others changed it after the server. Without Refuse the user has named it, and it is replaced.
+	Foreign bool
 
-	Want   object.State `json:"-"` // what is to be there
-	Now    object.State `json:"-"` // what is there
-	Failed string       `json:"-"` // why it could not be carried out
+	Want   object.State // what is to be there
+	Now    object.State // what is there
+	Failed string       // why it could not be carried out
 }
 
 // PutsBack reports whether a step puts an object where it was.

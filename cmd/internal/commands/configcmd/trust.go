@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/inspect"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
@@ -25,42 +26,71 @@ import (
 )
 
 type trustCmd struct {
-	yes  bool
-	file string
+	file        string
+	remove, yes bool
 }
 
-const policyFileHelp = "FILE is the policy file. Default: .mcp-jail.toml in the working directory."
-
+// Trust returns the command trust.
 func Trust(line *cli.CommandLine) *cobra.Command {
 	t := &trustCmd{}
-	cmd := line.Command("trust [flags] [FILE]", "Accept the current policy file of a project.", 1, false, func(args []string) error {
+	cmd := line.Command("trust [flags] [FILE]", "Read and accept the .mcp-jail.toml of a project", 1, false, func(args []string) error {
 		t.file = cli.FirstOf(args)
-		return t.Run(line.Console)
+		return t.run(line.Console)
 	})
-	cmd.Long = policyFileHelp + `
+	cmd.Long = `FILE is a policy file. Without it, trust takes .mcp-jail.toml in the working directory.
 
-A project's policy file has no effect until you have read and accepted it. trust
-prints the file, then what each server that it declares may do, and what it takes
-away from your own servers, and then asks. Warnings name sensitive paths, and
-what of the file has no effect.
-
-It records the path and the SHA-256 of the content, so a changed file has to be
-accepted again. Scripts that the file names are not part of it: they get what it
-grants even if they change.`
+A project's policy file has no effect until you have accepted it. trust prints the
+file, then what each server that it declares may use, and what it takes away from
+your own servers. Then it asks. A file that has changed since must be accepted
+again. Programs that the file names are not part of it: they get what the file
+allows, also when they change.`
 	cmd.Example = `    mcp-jail trust
-    mcp-jail trust ~/src/project/.mcp-jail.toml`
-	cmd.Flags().BoolVar(&t.yes, "yes", false, "Accept the file without asking, for scripts.")
+    mcp-jail trust --remove`
+	cmd.Flags().BoolVar(&t.remove, "remove", false, "No longer accept the file.")
+	cmd.Flags().BoolVar(&t.yes, "yes", false, "Accept without asking, for scripts.")
 	return cmd
 }
 
-// Run reads the file once. It prints, and accepts, the same bytes.
-func (t *trustCmd) Run(c terminal.Console) error {
+func (t *trustCmd) run(c terminal.Console) error {
 	file, err := policyFilePath(t.file)
-	if err != nil {
+	switch {
+	case err != nil:
+		return err
+	case t.remove && t.yes:
+		return exit.UsageErrorf("--remove does not ask, so --yes is not for it")
+	case t.remove:
+		return remove(c, file)
+	}
+	return t.accept(c, file)
+}
+
+func policyFilePath(file string) (string, error) {
+	if file != "" {
+		return session.AbsolutePath(file)
+	}
+	dir, err := os.Getwd()
+	return filepath.Join(dir, config.ProjectFile), err
+}
+
+func remove(c terminal.Console, file string) error {
+	if _, err := hostfs.LocalHost(); err != nil {
 		return err
 	}
+	err := config.TrustStore{}.Untrust(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		c.Printf("%s was not accepted before. Nothing was changed.\n", file)
+		return nil
+	}
+	if err == nil {
+		c.Printf("%s is no longer accepted. Servers that need it do not start.\n", file)
+	}
+	return err
+}
+
+// accept reads the file once. It prints, and accepts, the same bytes.
+func (t *trustCmd) accept(c terminal.Console, file string) error {
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
-		return exit.UsageErrorf("%s is a directory: name the file, %s", file, show.Typed("mcp-jail trust", filepath.Join(file, config.ProjectFile)))
+		return exit.UsageErrorf("%s is a folder. Name the file:\n  %s", file, show.Typed("mcp-jail trust", filepath.Join(file, config.ProjectFile)))
 	}
 	data, err := config.ReadConfigFile(file)
 	if err != nil {
@@ -73,29 +103,31 @@ func (t *trustCmd) Run(c terminal.Console) error {
 	if filepath.Base(file) == config.ProjectFile {
 		host.Dir = filepath.Dir(file) // where its servers start
 	}
-	changes, warnings, err := changesOf(file, data, host)
+	all, warnings, err := changesOf(file, data, host)
 	if err != nil {
-		return fmt.Errorf("the file is not trusted, because it cannot be used:\n%w", err)
+		return fmt.Errorf("the file is not accepted, because it cannot be used:\n%w", err)
 	}
 	c.Printf("%s\n", printableText(string(data)))
+	var said []string
 	for _, w := range warnings {
-		c.Printf("%s %s\n", c.Paint(terminal.Yellow, "warning:"), show.Line(w.String()))
+		said = append(said, w.String())
+		c.PrintText(c.Paint(terminal.Yellow, "warning:") + " " + terminal.ShortHome(show.Line(w.String()), host.Home) + "\n")
 	}
-	c.Printf("%s", changeSummary(changes))
+	c.PrintText(summary(c, all, said, host))
 	// What was not shown as a whole cannot have been read.
 	if c.WriteErr != nil && *c.WriteErr != nil {
-		return fmt.Errorf("%s is not trusted, because it could not be printed completely", file)
+		return fmt.Errorf("%s is not accepted, because it could not be printed completely", file)
 	}
 	if err := t.confirm(c, file); err != nil {
 		return err
 	}
 	if err := (config.TrustStore{}).Trust(file, data); err != nil {
-		return fmt.Errorf("%s is not trusted, because the trust store cannot be written: %w", file, err)
+		return fmt.Errorf("%s is not accepted, because this cannot be stored: %w", file, err)
 	}
 	if filepath.Base(file) != config.ProjectFile {
-		c.Printf("%s in a project only the file %s is used; a file that --config names needs no trust\n", c.Paint(terminal.Yellow, "warning:"), config.ProjectFile)
+		c.Printf("%s only a file named %s is used in a project. One that --config names needs no trust.\n", c.Paint(terminal.Yellow, "warning:"), config.ProjectFile)
 	}
-	c.Printf("%s %s\nSHA-256 %x\n", c.Paint(terminal.Green, "trusted:"), file, sha256.Sum256(data))
+	c.Printf("Accepted: %s\n(SHA-256 %x)\n", file, sha256.Sum256(data))
 	return nil
 }
 
@@ -104,64 +136,65 @@ func (t *trustCmd) confirm(c terminal.Console, file string) error {
 	case t.yes:
 		return nil
 	case !c.Asks():
-		return exit.UsageErrorf("%s is not trusted: there is no terminal to ask on; in a script, after you have read what it grants, use %s", file, show.Typed("mcp-jail trust --yes", file))
+		return exit.UsageErrorf("%s is not accepted: trust asks, and there is no terminal. In a script, after you have read the file:\n  %s", file, show.Typed("mcp-jail trust --yes", file))
 	}
-	yes, err := cli.AskYes(c, "Trust "+file+"?", file+" is not trusted")
+	yes, err := cli.AskYes(c, "Accept "+file+"?", file+" is not accepted")
 	if err == nil && !yes {
-		return fmt.Errorf("%s is not trusted: the answer was not yes", file)
+		return fmt.Errorf("%s is not accepted: the answer was not yes", file)
 	}
 	return err
 }
 
-// changeSummary returns what the servers of a file start, get and lose. It is printed last, so that
-// it stays on the screen.
-func changeSummary(all []config.ServerChange) string {
+// screenLines is the length from which a summary says how long it is.
+const screenLines = 20
+
+// summary says what each server of a file may use, and what your own lose, without the warnings that were said before. It is
+// printed last, so that it stays on the screen.
+func summary(c terminal.Console, all []change, said []string, host hostfs.Host) string {
 	var b strings.Builder
-	gains, gain := 0, 0
 	for _, s := range all {
-		loosened := slices.IndexFunc(append(s.Changes, config.Change{}), func(ch config.Change) bool { return !ch.Loosens }) // the others come first
-		switch {
-		case s.Starts == nil && s.Changes == nil:
-			fmt.Fprintf(&b, "This file takes nothing away from your own server %s.", s.Server)
-		case s.Starts == nil:
-			fmt.Fprintf(&b, "This file takes away from your own server %s:", s.Server)
-		default:
-			fmt.Fprintf(&b, "Server %s starts  %s  with", s.Server, shown.Line(s.Starts))
-			for _, ch := range s.Changes[:loosened] {
-				fmt.Fprintf(&b, "\n  %s", show.Line(ch.Text))
-			}
-			if loosened == 0 {
-				b.WriteString("\n  nothing")
-			}
-			if loosened < len(s.Changes) {
-				b.WriteString("\n and these settings and restrictions:")
-			}
-		}
-		rest := s.Changes[loosened:]
-		for _, ch := range rest[:min(len(rest), maxRest)] {
-			fmt.Fprintf(&b, "\n  %s", show.Line(policy.Abbreviate(ch.Text)))
-		}
-		if more := len(rest) - maxRest; more > 0 {
-			fmt.Fprintf(&b, "\n  and %d more", more)
-		}
-		gains, gain = gains+loosened, gain+min(loosened, 1)
-		b.WriteString("\n\n")
+		b.WriteString(s.text(c, said, host) + "\n")
 	}
 	if all == nil {
 		b.WriteString("This file declares no server, and takes nothing away from yours.\n\n")
 	}
-	if strings.Count(b.String(), "\n") > screenLines {
-		fmt.Fprintf(&b, "This is longer than a screen. It gives %s to %s: read it from its beginning.\n\n", cli.Plural(gains, "thing"), cli.Plural(gain, "server"))
+	if n := strings.Count(b.String(), "\n"); n > screenLines {
+		fmt.Fprintf(&b, "These are %d lines about %s. Read them from the beginning.\n\n", n, cli.Plural(len(all), "server"))
 	}
 	return b.String()
 }
 
-// maxRest bounds the lines of a server about what gives it no right, so that they do not push the
-// others off the screen. A summary with more than screenLines says how long it is.
-const (
-	maxRest     = 8
-	screenLines = 20
-)
+// change is what a file makes of one server.
+type change struct {
+	config.ServerChange
+	cfg *config.Config // with the file
+}
+
+func (s change) text(c terminal.Console, said []string, host hostfs.Host) string {
+	name := show.Name(s.Server)
+	switch {
+	case s.Starts == nil && s.Changes == nil:
+		return "This file takes nothing away from your own server " + name + ".\n"
+	case s.Starts == nil:
+		lines := "This file takes away from your own server " + name + ":\n"
+		for _, ch := range s.Changes {
+			lines += "  " + show.Line(policy.Abbreviate(ch.Text)) + "\n"
+		}
+		return lines
+	}
+	title := "This file declares the server " + name + ". It may use this:\n\n"
+	r, err := inspect.ReportOf(session.Configured(host, s.cfg, s.Server, nil))
+	if err == nil {
+		r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool { return slices.Contains(said, w) })
+		return title + r.Text(c, false)
+	}
+	// What it would get where it can start, rule by rule.
+	lines := title + name + "\n  arguments       " + shown.Line(s.Starts) + "\n  It does not start now: " + show.Lines(err.Error()) + "\n"
+	for _, ch := range s.Changes {
+		lines += "  " + show.Line(policy.Abbreviate(ch.Text)) + "\n"
+	}
+	return lines
+}
 
 // fileWarnings returns the warnings about the paths of a server that it does not have without the
 // file: those of sensitive paths, as check gives them, and those of what the file does not get.
@@ -223,7 +256,7 @@ func harms(p *policy.Policy, host hostfs.Host) (ws []policy.Warning) {
 
 // changesOf returns what a project's file declares and takes away, with the warnings about it. For a file with a
 // name other than config.ProjectFile there are no other layers.
-func changesOf(file string, data []byte, host hostfs.Host) (all []config.ServerChange, ws []policy.Warning, err error) {
+func changesOf(file string, data []byte, host hostfs.Host) (all []change, ws []policy.Warning, err error) {
 	ids := []string{""}
 	for at := 0; at < len(ids); at++ {
 		before, after, err := loadBoth(file, data, ids[at], host)
@@ -236,8 +269,9 @@ func changesOf(file string, data []byte, host hostfs.Host) (all []config.ServerC
 		}
 		for _, ch := range changes {
 			ws = slices.Concat(ws, after.Warnings(ch.Server), fileWarnings(before, after, ch, host))
+			all = append(all, change{ch, after})
 		}
-		all, ids = append(all, changes...), append(ids, after.NarrowedIDs...)
+		ids = append(ids, after.NarrowedIDs...)
 	}
 	return all, ws, nil
 }
@@ -266,46 +300,4 @@ func printableText(text string) string {
 		lines[i] = show.Line(strings.ReplaceAll(strings.TrimSuffix(l, "\r"), "\t", "    "))
 	}
 	return strings.Join(lines, "\n")
-}
-
-type untrustCmd struct{ file string }
-
-func Untrust(line *cli.CommandLine) *cobra.Command {
-	u := &untrustCmd{}
-	cmd := line.Command("untrust [flags] [FILE]", "Withdraw the acceptance of a project's policy file.", 1, false, func(args []string) error {
-		u.file = cli.FirstOf(args)
-		return u.Run(line.Console)
-	})
-	cmd.Long = policyFileHelp + `
-
-After that, commands that would use the file fail again. See
-` + "`mcp-jail trust --help`" + `.`
-	return cmd
-}
-
-func (u *untrustCmd) Run(c terminal.Console) error {
-	file, err := policyFilePath(u.file)
-	if err != nil {
-		return err
-	}
-	if _, err := hostfs.LocalHost(); err != nil {
-		return err
-	}
-	err = config.TrustStore{}.Untrust(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		c.Printf("%s was not trusted\n", file)
-		return nil
-	}
-	if err == nil {
-		c.Printf("no longer trusted: %s\n", file)
-	}
-	return err
-}
-
-func policyFilePath(file string) (string, error) {
-	if file != "" {
-		return session.AbsolutePath(file)
-	}
-	dir, err := os.Getwd()
-	return filepath.Join(dir, config.ProjectFile), err
 }

@@ -1,4 +1,5 @@
-// Package undocmd has the commands about what servers with undo changed: changes and undo.
+// Package undocmd has the command undo, which lists what servers changed in the user's files, and puts back what was there
+// before.
 package undocmd
 
 import (
@@ -7,270 +8,277 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/keeping"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/undo"
 )
 
 type undoCmd struct {
-	kept
-	paths   []string
-	session string
-	call    int
-	others  bool
-	yes     bool
-	format  string
+	server     string // as it was typed; "" is all
+	paths      []string
+	session    string
+	call       int
+	list, diff bool
+	yes        bool
+
+	index *index.Index
 }
 
+// Undo returns the command undo.
 func Undo(line *cli.CommandLine) *cobra.Command {
 	u := &undoCmd{}
-	cmd := line.Command("undo [flags] [SERVER [PATH...]]", "Put back what stood in your files before a server with undo changed them.", cli.AnyNumber, false, func(args []string) error {
+	cmd := line.Command("undo [flags] [NAME [PATH...]]", "Restore files that a server changed", cli.AnyNumber, false, func(args []string) error {
 		if u.server = cli.FirstOf(args); len(args) > 0 {
 			u.paths = args[1:]
 		}
-		return u.Run(line.Console)
+		return u.run(line.Console)
 	})
-	cmd.Long = `SERVER is the name of a server whose configuration has undo = "session" or
-undo = "call". undo puts back what stood there before its last session: contents,
-modes, names, links and times of files. Default: the session that began last, of
-any server. With PATHs, only these, and what is below them.
+	cmd.Long = `NAME is the name of a server whose policy has undo = "session" or undo = "call".
+Without it, undo takes the session that began last, of any server. With PATHs it
+restores only these, and what is below them.
 
-undo shows what it is about to do, and asks. It leaves a file that was changed
-after the server's last change, and says so. It follows no symbolic link, and
-replaces each file in one step. If it is interrupted, run it again.
+undo shows what it will do, and asks. It skips a file that was changed after the
+server's last change, and says so. Name that PATH to restore it all the same.
+With --yes such a file is always skipped.
 
-If others changed a path between two changes of the server, undo puts back what
-stood there first, and says so; with --others, what they left.
-
-What undo replaces is kept as a session of its own: --session with its name, which
-undo prints at the end, takes the undo back. A session from before another one can
-be undone when the later one is.
-
-It sets no set-user-ID and set-group-ID bits of files, and no capabilities.
-
-The exit status is 1 if a path was left as it was found or has lost such bits, or
-if not everything is known of the session.
-
-With --format json, undo does not ask. Without --yes it only tells what it would
-do: an object with session, steps, and done.`
-	cmd.Example = `    mcp-jail undo filesystem
+What undo replaces is stored as a session too, so you can undo the undo. The exit
+status is 1 if a path was skipped.`
+	cmd.Example = `    mcp-jail undo --list
+    mcp-jail undo filesystem
     mcp-jail undo filesystem src/main.go
-    mcp-jail undo filesystem --call 3
-    mcp-jail undo filesystem --session 20261123-101845-7f15 --yes`
+    mcp-jail undo filesystem --call 3`
 	f := cmd.Flags()
-	f.StringVar(&u.session, "session", "", "Undo this session. `mcp-jail changes` shows them.")
-	f.IntVar(&u.call, "call", 0, "Undo this call only: its number in the session.")
-	f.BoolVar(&u.others, "others", false, "Put back what others left between two changes of the server.")
-	f.BoolVar(&u.yes, "yes", false, "Do it without asking, for scripts.")
-	cli.AddFlags(cmd, cli.FormatFlag(&u.format))
+	f.BoolVar(&u.list, "list", false, "List what servers changed; change nothing.")
+	f.BoolVar(&u.diff, "diff", false, "With --list: also show the differences.")
+	f.StringVar(&u.session, "session", "", "Only this session. --list shows them.")
+	f.IntVar(&u.call, "call", 0, "Only this call: its number in the session.")
+	f.BoolVar(&u.yes, "yes", false, "Restore without asking, for scripts.")
 	cli.Propose(cmd, "session", proposeSessions(line))
 	cli.Propose(cmd, "call", cobra.NoFileCompletions)
-	cmd.ValidArgsFunction = proposeUndo
+	cmd.ValidArgsFunction = proposeServers
 	return cmd
 }
 
-func (u *undoCmd) Run(c terminal.Console) error {
-	host, err := hostfs.LocalHost()
-	if err != nil {
-		return err
+func (u *undoCmd) conflicts() error {
+	switch {
+	case u.diff && !u.list:
+		return exit.UsageErrorf("--diff is for --list")
+	case u.yes && u.list:
+		return exit.UsageErrorf("--list changes nothing, so --yes is not for it")
 	}
-	s, err := u.find(c, host)
-	if err != nil {
+	return nil
+}
+
+func (u *undoCmd) run(c terminal.Console) (err error) {
+	if err := u.conflicts(); err != nil {
 		return err
-	}
-	if u.call != 0 {
-		if _, err := u.withCall([]*undo.Session{s}, u.call); err != nil {
-			return err
-		}
 	}
 	for i, path := range u.paths {
-		if u.paths[i], err = session.AbsolutePath(path); err != nil {
+		if u.paths[i], err = realPath(path); err != nil {
 			return err
 		}
-		// The journal has real directories. The last component may itself be a link that was changed.
-		if dir, err := filepath.EvalSymlinks(filepath.Dir(u.paths[i])); err == nil {
-			u.paths[i] = filepath.Join(dir, filepath.Base(u.paths[i]))
+	}
+	if u.index, err = index.Read(); err != nil {
+		return err
+	}
+	all, err := u.sessions(c)
+	if err != nil {
+		return err
+	}
+	chosen, err := u.choose(all)
+	switch {
+	case err != nil:
+		return err
+	case u.list:
+		u.printList(c, chosen, undoneBy(all))
+		return nil
+	}
+	last := slices.IndexFunc(chosen, func(s *undo.Session) bool {
+		return u.session != "" || s.Head.Undoes == "" && !(s.Empty() && len(s.Gaps) == 0)
+	})
+	if last < 0 {
+		c.Printf("%s\n", nothingStored)
+		return nil
+	}
+	return u.restore(c, chosen[last])
+}
+
+// realPath returns the absolute path, with real directories, as journals have it. The last component may itself be a link
+// that was changed.
+func realPath(path string) (string, error) {
+	path, err := session.AbsolutePath(path)
+	if err != nil {
+		return "", err
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(dir, filepath.Base(path))
+	}
+	return path, nil
+}
+
+// choose returns the sessions that the flags select, the latest first.
+func (u *undoCmd) choose(all []*undo.Session) ([]*undo.Session, error) {
+	list := "mcp-jail undo --list"
+	if u.session != "" {
+		if all = slices.DeleteFunc(slices.Clone(all), func(s *undo.Session) bool { return s.ID != u.session }); len(all) == 0 {
+			return nil, fmt.Errorf("there is no session %q. To see all sessions:\n  %s", u.session, list)
 		}
 	}
-	sel := undo.Selection{Call: u.call, Paths: u.paths, Others: u.others}
-	if err := u.checkPaths(s, sel); err != nil {
-		return err
+	if u.call != 0 {
+		isOther := func(s *undo.Session) bool {
+			return !slices.ContainsFunc(s.Calls, func(c undo.Call) bool { return c.Number == u.call })
+		}
+		if all = slices.DeleteFunc(slices.Clone(all), isOther); len(all) == 0 {
+			return nil, fmt.Errorf("no session has a call %d. To see all calls:\n  %s", u.call, list)
+		}
+	}
+	return all, nil
+}
+
+func (u *undoCmd) restore(c terminal.Console, s *undo.Session) error {
+	sel := undo.Selection{Call: u.call, Paths: u.paths}
+	for _, path := range u.paths {
+		if one := (undo.Selection{Call: u.call, Paths: []string{path}}); !s.Touches(one) {
+			return fmt.Errorf("nothing was restored: session %s changed nothing at %s. To see what it changed:\n  %s", s.ID, show.Quote(path), u.line("--list --session "+s.ID, s.Head.Server))
+		}
+	}
+	if !u.yes { // a person is asked about these
+		sel.Take = u.paths
 	}
 	r, err := undo.NewRestorer(s, sel)
 	if err != nil {
 		return err
 	}
-	// Steps that are refused stay in the list, with their reasons.
+	c.PrintText(terminal.ShortHome(u.text(s, r.Steps), u.index.Host.Home))
+	printGaps(c, s.Gaps)
 	todo := len(r.Steps) - len(undo.Refused(r.Steps))
-	if u.format == "json" {
-		return u.runJSON(c, host, s, r)
-	}
-	u.show(c, s, r.Steps)
-	if todo == 0 {
-		if len(r.Steps) > 0 {
-			return errors.New("nothing was changed: every path that differs is left, for the reason above")
-		}
-		if len(s.Gaps) > 0 {
-			return errUnknown
-		}
-		c.Printf("nothing to undo: everything is as it was before\n")
+	switch {
+	case todo == 0 && len(r.Steps) > 0:
+		return errors.New("nothing was restored: every path that differs was skipped, for the reason above")
+	case todo == 0 && len(s.Gaps) > 0:
+		return errUnknown
+	case todo == 0:
+		c.Printf("Everything is as it was before. There is nothing to restore.\n")
 		return nil
 	}
 	if !u.yes {
-		if err := cli.Confirm(context.Background(), c, fmt.Sprintf("Do this to %s?", cli.Plural(todo, "path"))); err != nil {
+		if err := cli.Confirm(context.Background(), c, fmt.Sprintf("Restore %s?", cli.Plural(todo, "file"))); err != nil {
 			return err
 		}
 	}
-	out, kept, err := r.Run(keeping.Store(host, s.Head.Server))
+	out, stored, err := r.Run(keeping.Store(u.index.Host, s.Head.Server))
 	if err != nil {
 		return err
 	}
-	return u.report(c, s, r, out, kept)
+	return u.report(c, s, r.Steps, out, stored)
 }
 
-func (u *undoCmd) find(c terminal.Console, host hostfs.Host) (*undo.Session, error) {
-	all, err := u.sessions(c, host)
-	if err != nil {
-		return nil, err
+// text says what the server did and what comes back. Steps that are refused are in it, with their reasons.
+func (u *undoCmd) text(s *undo.Session, steps []undo.Step) string {
+	if len(steps) == 0 {
+		return ""
 	}
-	if u.session != "" {
-		if all, err = u.ofSession(all, u.session); err != nil {
-			return nil, err
-		}
-		return all[0], nil
-	}
-	for _, s := range all {
-		if s.Head.Undoes == "" && !(s.Empty() && len(s.Gaps) == 0) {
-			return s, nil
-		}
-	}
-	return nil, errors.New("nothing is kept of any server:\n" + howKept)
-}
-
-func (u *undoCmd) show(c terminal.Console, s *undo.Session, steps []undo.Step) {
-	c.Printf("%s  session %s\n", c.Paint(terminal.Bold, show.Name(u.index.NameOf(s.Head.Server))), s.ID)
+	name, restored := show.Name(u.index.NameOf(s.Head.Server)), len(steps)
+	text := fmt.Sprintf("%s changed %s %s. ", name, cli.Plural(len(steps), "file"), dayAndTime(time.Now(), s.Started))
+	text += group("Your earlier version comes back:", steps, undo.Restore, undo.Remake, undo.MoveBack)
+	text += group("The mode, the owner and the time come back:", steps, undo.Attributes)
+	text += group(name+" made this, and it is removed:", steps, undo.Remove)
+	text += group("This is skipped:", steps, undo.Refuse)
 	for _, step := range steps {
-		text := show.Name(step.Path)
-		if step.From != "" {
-			text = show.Name(step.From) + " -> " + text
-		}
-		if step.Others {
-			text += "  (changed by others meanwhile)"
-		}
-		if step.Partly != "" {
-			text += "  (" + step.Partly + ")"
-		}
-		if step.Action == undo.Refuse {
-			c.Printf("  %s %s\n", c.Paint(terminal.Yellow, fmt.Sprintf("%-10s", "leave")), show.Line(text+": "+step.Why))
-			continue
-		}
-		c.Printf("  %-10s %s\n", step.Action, show.Line(text))
-	}
-	showUnknown(c, s.Gaps)
-	if slices.ContainsFunc(steps, func(step undo.Step) bool { return step.Others }) {
-		if u.others {
-			c.Printf("where others changed a path meanwhile, this puts back what they left\n")
-		} else {
-			c.Printf("where others changed a path meanwhile, this puts back what stood there first;\n--others puts back what they left\n")
+		switch {
+		case step.Action == undo.Refuse:
+			restored--
+		case step.Foreign:
+			text += show.Name(step.Path) + " was changed after " + name + ", and is replaced because you named it.\n"
 		}
 	}
+	if i := slices.IndexFunc(steps, func(s undo.Step) bool { return s.Action == undo.Refuse && s.Foreign }); i >= 0 {
+		text += "To restore a file that was changed after " + name + ", name it:\n  " + show.Typed("mcp-jail undo", u.index.NameOf(s.Head.Server), steps[i].Path) + "\n"
+	}
+	if restored > 0 {
+		text += "What is there now is stored, so you can undo this too.\n"
+	}
+	return text
 }
 
-// errUnknown is the error of an undo of a session with gaps.
-var errUnknown = errors.New("not everything is known of this session, so not everything may be as it was")
-
-func (u *undoCmd) checkPaths(s *undo.Session, sel undo.Selection) error {
-	for _, path := range sel.Paths {
-		one := sel
-		one.Paths = []string{path}
-		if !s.Touches(one) {
-			return fmt.Errorf("session %s changed nothing at or below %q:\n`%s` shows what", s.ID, path, u.line("changes", s.Head.Server, s.ID))
+func group(title string, steps []undo.Step, actions ...undo.Action) string {
+	rows := ""
+	for _, step := range steps {
+		if slices.Contains(actions, step.Action) {
+			rows += "  " + show.Line(stepText(step)) + "\n"
 		}
 	}
-	return nil
+	if rows == "" {
+		return ""
+	}
+	return title + "\n" + rows
 }
 
-func (u *undoCmd) report(c terminal.Console, s *undo.Session, r *undo.Restorer, out []undo.Outcome, kept string) error {
+func stepText(step undo.Step) string {
+	text := show.Name(step.Path)
+	if step.From != "" {
+		text += ", which is " + show.Name(step.From) + " now"
+	}
+	if step.Others {
+		text += " (changed by others meanwhile; the first version comes back)"
+	}
+	if why := step.Why + step.Partly; why != "" {
+		text += ": " + why
+	}
+	return text
+}
+
+// report says what was restored, and how to take that back.
+func (u *undoCmd) report(c terminal.Console, s *undo.Session, steps []undo.Step, out []undo.Outcome, stored string) error {
 	failed := 0
 	for _, o := range out {
 		if o.Err != nil {
 			failed++
-			c.Errorf("%s", show.Line(fmt.Sprintf("%s: not done: %s", o.Path, o.Err)))
+			c.Errorf("%s was not restored: %s", show.Name(o.Path), show.Line(o.Err.Error()))
 		}
 	}
 	if failed < len(out) {
-		c.Printf("done: %s\n", cli.Plural(len(out)-failed, "path"))
+		c.Printf("Restored %s.\n", cli.Plural(len(out)-failed, "file"))
 	}
-	if kept != "" {
-		c.Printf("to undo the undo: %s\n", u.line("undo", s.Head.Server, kept))
+	if stored != "" {
+		c.Printf("To undo this:\n  %s\n", u.line("--session "+stored, s.Head.Server))
 	}
-	refused := len(undo.Refused(r.Steps))
+	skipped := len(undo.Refused(steps)) + failed
 	switch {
-	case refused+failed > 0:
-		return fmt.Errorf("%s left as found: see above. To put one back, mend the cause\n(of one that was changed: move away what stands there), and run undo again", cli.Plural(refused+failed, "path"))
+	case skipped > 0:
+		return fmt.Errorf("%s not restored, for the reasons above", cli.Plural(skipped, "file"))
 	case len(s.Gaps) > 0:
 		return errUnknown
-	case slices.ContainsFunc(r.Steps, partly):
-		return errPartly
+	case slices.ContainsFunc(steps, func(s undo.Step) bool { return s.Partly != "" }):
+		return errors.New("set-user-ID and set-group-ID bits were not restored, for the reason above")
 	}
 	return nil
 }
 
-func partly(step undo.Step) bool { return step.Partly != "" }
+// errUnknown is the error of an undo of a session with gaps.
+var errUnknown = errors.New("not everything is known of this session, so not every file may be as it was")
 
-// errPartly is the error of an undo that did all its steps, and one of them not as a whole.
-var errPartly = errors.New("set-user-ID and set-group-ID bits were not put back: see above")
-
-// undoResult is the output of undo --format json.
-type undoResult struct {
-	Server  string     `json:"server"`
-	Session string     `json:"session"`
-	Steps   []undoStep `json:"steps"`
-	Done    bool       `json:"done"`
-	Unknown []undo.Gap `json:"unknown,omitempty"` // the gaps of the session
-	Kept    string     `json:"kept,omitempty"`    // the session that undoes the undo
+// line is the command undo, with flags, for the server with a key.
+func (u *undoCmd) line(flags, key string) string {
+	return show.Typed("mcp-jail undo "+flags, u.index.NameOf(key))
 }
 
-type undoStep struct {
-	undo.Step
-	Error string `json:"error,omitempty"`
-}
-
-func (u *undoCmd) runJSON(c terminal.Console, host hostfs.Host, s *undo.Session, r *undo.Restorer) error {
-	result := undoResult{Server: s.Head.Server, Session: s.ID, Steps: []undoStep{}, Unknown: s.Gaps}
-	errs := map[string]string{}
-	// Without --yes it only tells what it would do.
-	if u.yes && len(undo.Refused(r.Steps)) < len(r.Steps) {
-		out, kept, err := r.Run(keeping.Store(host, s.Head.Server))
-		if err != nil {
-			return err
-		}
-		for _, o := range out {
-			if o.Err != nil {
-				errs[o.Path] = o.Err.Error()
-			}
-		}
-		result.Done, result.Kept = true, kept
+func dayAndTime(now, t time.Time) string {
+	now, t = now.Local(), t.Local()
+	switch t.Format(time.DateOnly) {
+	case now.Format(time.DateOnly):
+		return "today at " + t.Format("15:04")
+	case now.AddDate(0, 0, -1).Format(time.DateOnly):
+		return "yesterday at " + t.Format("15:04")
 	}
-	for _, step := range r.Steps {
-		result.Steps = append(result.Steps, undoStep{step, errs[step.Path]})
-	}
-	cli.PrintJSON(c, result)
-	if left := len(undo.Refused(r.Steps)) + len(errs); left > 0 && u.yes {
-		return fmt.Errorf("%s left as found", cli.Plural(left, "path"))
-	}
-	switch {
-	case len(s.Gaps) > 0 && u.yes:
-		return errUnknown
-	case u.yes && slices.ContainsFunc(r.Steps, partly):
-		return errPartly
-	}
-	return nil
+	return "on " + t.Format("2 January 2006 at 15:04")
 }
