@@ -146,6 +146,9 @@ func sayStart(g *groups, r *row) {
 
 // sayMore says what a server gets that the user may not know of.
 func sayMore(g *groups, r *row) {
+	if r.Outdated != "" {
+		g.add(r.shown(), "NAMES "+sentence(r.Outdated), "", "")
+	}
 	plan := show.Typed("mcp-jail plan", r.Name)
 	if r.Jail != inJail && r.Jail != weaker {
 		return
@@ -160,9 +163,6 @@ func sayMore(g *groups, r *row) {
 		g.add(r.shown(), "NAMES starts in a weaker jail, as you have accepted ("+names+"). To see what that means:", "NAMES start in a weaker jail, as you have accepted ("+names+"). To see what that means:", "", plan)
 	default:
 		g.add(r.shown(), "NAMES may start in a weaker jail ("+names+"), and this machine probably does not need that. To take it back:", "NAMES may start in a weaker jail ("+names+"), and this machine probably does not need that. To take it back:", "mcp-jail wrap", "mcp-jail wrap")
-	}
-	if r.Outdated != "" {
-		g.add(r.shown(), "NAMES "+sentence(r.Outdated), "", "")
 	}
 }
 
