@@ -206,6 +206,9 @@ func startError(x *index.Index, of *index.Server, f *wrapping.File, e wrapping.E
 // setVersion sets the pinned version of a server, or what the server is.
 func (r *row) setVersion(x *index.Index, of *index.Server) {
 	argv := of.Words
+	if t := of.Table; len(argv) == 0 && t != nil && t.Command != "" {
+		argv = append([]string{t.Command}, t.Arguments...)
+	}
 	switch _, isContainer := lines.ContainerOf(argv); {
 	case r.own != "" || len(argv) == 0:
 	case isContainer:
