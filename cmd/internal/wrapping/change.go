@@ -183,7 +183,7 @@ func (j judge) ofOthers(s Entry, p *ServerChange) (clients.Edit, clients.Reason)
 const bareName = "mcp-jail"
 
 // check finds out what wrap has to say of an entry that is not wrapped, and what its server gets, or why wrap
-// leaves it.
+// leaves it. Without p it looks at the entry alone.
 func (j judge) check(s Entry, p *ServerChange) clients.Reason {
 	f, host := j.file, j.file.within(j.host)
 	if s.For != "" {
@@ -209,6 +209,9 @@ func (j judge) check(s Entry, p *ServerChange) clients.Reason {
 		case err != nil && f.IsProject():
 			return clients.Reason("has a file of variables of which the names are not known, and some would act on mcp-jail itself: " + err.Error())
 		}
+	}
+	if p == nil {
+		return ""
 	}
 	fromFile, note, _ := s.fileNames(s.by.client, host)
 	if note != "" {

@@ -47,14 +47,15 @@ func (f *File) Judge(e Entry, program Program, host clients.Host) Verdict {
 	case !ok && e.Left != "":
 		return Verdict{Why: e.left(), Open: !f.startsNothing(e)}
 	case !ok:
-		// It would be wrapped, unless the decision finds a reason against it.
+		// It would be wrapped, unless the decision finds a reason against it. What its server gets can be one
+		// too, but takes milliseconds, and wrap says it.
 		why := j.fixed(e)
-		switch p := (&ServerChange{Entry: e}); {
+		switch {
 		case why != "":
 		case f.IsProject():
-			_, why = j.ofOthers(e, p)
+			_, why = j.ofOthers(e, nil)
 		default:
-			why = j.check(e, p)
+			why = j.check(e, nil)
 		}
 		return Verdict{Why: why, Open: why != ""}
 	case e.Left == clients.Ambiguous || e.Left == clients.Beside || e.mixed != "":

@@ -40,13 +40,13 @@ func TestVariablesFromFile(t *testing.T) {
 	}
 }
 
-// TestStatusAsWrap tests that status does not count an entry that wrap leaves, for any reason, as one
-// that wrap could change.
+// TestStatusAsWrap tests that status does not count an entry that wrap leaves because of what it has, as
+// one that wrap could change.
 func TestStatusAsWrap(t *testing.T) {
 	h := newHost(t)
 	memory := `"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "` + h.Home
 	for entry, left := range map[string]string{
-		`"command": "x"`: "", memory + `/own/m.json"}`: "", memory + `/m.json"}`: "would not start in the jail", `"command": "docker", "args": ["run", "x"]`: "starts a container, which Docker or Podman runs", `"url": "http://x"`: "reached by a URL",
+		`"command": "x"`: "", memory + `/own/m.json"}`: "", `"command": "docker", "args": ["run", "x"]`: "starts a container, which Docker or Podman runs", `"url": "http://x"`: "reached by a URL",
 		`"command": "x", "env": {"PATH": "/y", "LD_AUDIT": "y"}`: "sets LD_AUDIT", `"command": "x", "disabled": true`: "", `"command": "x", "command": "y"`: "twice",
 	} {
 		file := filepath.Join(h.Home, ".cursor/mcp.json")

@@ -89,6 +89,11 @@ func jailChecks(tried trial) []check {
 		}
 	default:
 		k.mark, k.text = fails, "no jail can be built, so your servers do not start: "+tried.err.Error()
+		for _, f := range confine.Probe().List() {
+			if f.Answer == confine.No && !optionalFeatures[f.Name] && !strings.Contains(k.text, f.Detail) {
+				k.text += "\n" + f.Name + ": " + f.Detail
+			}
+		}
 	}
 	all := []check{k}
 	if isWSL(confine.Probe().Kernel) {

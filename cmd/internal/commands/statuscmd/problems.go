@@ -1,7 +1,6 @@
 package statuscmd
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -27,7 +26,7 @@ type problem struct {
 
 // A group is a problem that several servers may share.
 type group struct {
-	one, many string // with %s for the names
+	one, many string // with NAMES first
 	names     []string
 	commands  []string
 	together  string // the command for more than one of them
@@ -36,15 +35,17 @@ type group struct {
 // groups are the problems of servers, in the order in which they were found.
 type groups []*group
 
-// add adds a server to a group. Of one that is always said of a single server, many is "".
+// add adds a server to a group. Without many, each server is a group of its own.
 func (g *groups) add(name, one, many, together string, commands ...string) {
-	at := slices.IndexFunc(*g, func(o *group) bool { return o.one == one && o.many == many })
+	at := slices.IndexFunc(*g, func(o *group) bool { return many != "" && o.one == one && o.many == many })
 	if at < 0 {
 		at = len(*g)
-		*g = append(*g, &group{one: one, many: cmp.Or(many, one), together: together})
+		*g = append(*g, &group{one: one, many: many, together: together})
 	}
 	to := (*g)[at]
-	to.names = append(to.names, name)
+	if !slices.Contains(to.names, name) {
+		to.names = append(to.names, name)
+	}
 	for _, command := range commands {
 		if !slices.Contains(to.commands, command) {
 			to.commands = append(to.commands, command)
@@ -57,13 +58,13 @@ const maxNamed = 10
 
 func (g *group) problem() *problem {
 	if len(g.names) == 1 {
-		return &problem{fmt.Sprintf(g.one, g.names[0]), g.commands}
+		return &problem{strings.Replace(g.one, "NAMES", g.names[0], 1), g.commands}
 	}
 	names, last := g.names[:len(g.names)-1], g.names[len(g.names)-1]
 	if more := len(g.names) - maxNamed; more > 0 {
 		names, last = g.names[:maxNamed], fmt.Sprintf("%d more", more)
 	}
-	p := &problem{What: fmt.Sprintf(g.many, strings.Join(names, ", ")+" and "+last), Commands: g.commands}
+	p := &problem{What: strings.Replace(g.many, "NAMES", strings.Join(names, ", ")+" and "+last, 1), Commands: g.commands}
 	if g.together != "" {
 		p.Commands = []string{g.together}
 	}
@@ -108,11 +109,11 @@ func sayOpen(g *groups, r *row) {
 	switch name := r.shown(); {
 	case r.Jail != noJail:
 	case r.Windows:
-		g.add(name, "%s runs on Windows without a jail, with all of your rights. To start it in this Linux, in a jail:", "%s run on Windows without a jail, with all of your rights. To start them in this Linux, in a jail:", "mcp-jail wrap --windows", "mcp-jail wrap --windows")
+		g.add(name, "NAMES runs on Windows without a jail, with all of your rights. To start it in this Linux, in a jail:", "NAMES run on Windows without a jail, with all of your rights. To start them in this Linux, in a jail:", "mcp-jail wrap --windows", "mcp-jail wrap --windows")
 	case r.Wrap:
-		g.add(name, "%s runs without a jail, with all of your rights. To change that:", "%s run without a jail, with all of your rights. To change that:", "mcp-jail wrap", show.Typed("mcp-jail wrap --server", r.Called))
+		g.add(name, "NAMES runs without a jail, with all of your rights. To change that:", "NAMES run without a jail, with all of your rights. To change that:", "mcp-jail wrap", show.Typed("mcp-jail wrap --server", r.Called))
 	default:
-		g.add(name, "%s runs without a jail, and wrap skips it: it "+escape(r.Why)+".", "%s run without a jail, and wrap skips each: it "+escape(r.Why)+".", "")
+		g.add(name, "NAMES runs without a jail, and wrap skips it: it "+sentence(r.Why), "NAMES run without a jail, and wrap skips each: it "+sentence(r.Why), "")
 	}
 }
 
@@ -121,51 +122,58 @@ func sayUnclear(g *groups, r *row) {
 	switch {
 	case r.Jail != unclear:
 	case r.Wrap:
-		g.add(r.shown(), "%s"+escape(r.Why)+". To mend that:", "%s:"+escape(r.Why)+". To mend that:", "mcp-jail wrap", show.Typed("mcp-jail wrap --server", r.Called))
+		g.add(r.shown(), "NAMES"+sentence(r.Why)+" To mend that:", "NAMES:"+sentence(r.Why)+" To mend that:", "mcp-jail wrap", show.Typed("mcp-jail wrap --server", r.Called))
 	default:
-		g.add(r.shown(), "%s"+escape(r.Why)+".", "%s:"+escape(r.Why)+".", "")
+		g.add(r.shown(), "NAMES"+sentence(r.Why), "NAMES:"+sentence(r.Why), "")
 	}
 }
 
 // sayStart says why a server cannot start, or fails when it does.
 func sayStart(g *groups, r *row) {
 	if r.Fault != "" {
-		g.add(r.shown(), "%s cannot start: "+escape(r.Fault)+".", "", "")
+		g.add(r.shown(), "NAMES cannot start: "+sentence(r.Fault), "", "")
 	}
 	if len(r.Lacks) > 0 {
 		const ask = " cannot start: this machine cannot enforce all of the policy. To use a weaker jail (wrap says what you lose, and asks):"
-		g.add(r.shown(), "%s"+ask, "", "mcp-jail wrap", "mcp-jail wrap")
+		g.add(r.shown(), "NAMES"+ask, "NAMES"+ask, "", "mcp-jail wrap")
 	}
 	if r.Jail == inJail || r.Jail == weaker {
 		for _, note := range lines.Fetched(r.Command) {
-			g.add(r.shown(), "%s probably fails: "+escape(note)+".", "", "")
+			g.add(r.shown(), "NAMES probably fails: "+sentence(note), "", "")
 		}
 	}
 }
 
 // sayMore says what a server gets that the user may not know of.
 func sayMore(g *groups, r *row) {
+	if r.Outdated != "" {
+		g.add(r.shown(), "NAMES "+sentence(r.Outdated), "", "")
+	}
 	plan := show.Typed("mcp-jail plan", r.Name)
-	if len(r.Granted) > 0 && r.Jail != noJail {
-		g.add(r.shown(), "%s gets more from a file of the project, which others may have written: "+escape(strings.Join(r.Granted, " "))+". To see all that it gets:", "", "", plan)
+	if r.Jail != inJail && r.Jail != weaker {
+		return
+	}
+	if len(r.Granted) > 0 {
+		g.add(r.shown(), "NAMES gets more from a file of the project, which others may have written: "+sentence(strings.Join(r.Granted, " "))+" To see all that it gets:", "", "", plan)
 	}
 	axes, _ := gaps.OfSystems(r.Waived)
 	switch names := gaps.Names(axes, ", "); {
 	case len(axes) == 0:
 	case r.Jail == weaker:
-		g.add(r.shown(), "%s starts in a weaker jail, as you have accepted ("+names+"). To see what that means:", "%s start in a weaker jail, as you have accepted ("+names+"). To see what that means:", "", plan)
+		g.add(r.shown(), "NAMES starts in a weaker jail, as you have accepted ("+names+"). To see what that means:", "NAMES start in a weaker jail, as you have accepted ("+names+"). To see what that means:", "", plan)
 	default:
-		g.add(r.shown(), "%s may start in a weaker jail ("+names+"), and this machine probably does not need that. To take it back:", "%s may start in a weaker jail ("+names+"), and this machine probably does not need that. To take it back:", "mcp-jail wrap", "mcp-jail wrap")
-	}
-	if r.Outdated != "" {
-		g.add(r.shown(), "%s "+escape(r.Outdated)+".", "", "")
+		g.add(r.shown(), "NAMES may start in a weaker jail ("+names+"), and this machine probably does not need that. To take it back:", "NAMES may start in a weaker jail ("+names+"), and this machine probably does not need that. To take it back:", "mcp-jail wrap", "mcp-jail wrap")
 	}
 }
 
 // sayFailure says how to learn more about the last failure of a server.
 func sayFailure(g *groups, r *row) {
 	if failed := r.failed(); failed != nil {
-		g.add(failedStep(show.Name(failed.Tool), failed.Stage), "To see why %s "+map[bool]string{true: "was blocked:", false: "failed:"}[failed.Blocked], "", "", show.Typed("mcp-jail why", r.Name))
+		one, many := "To see why NAMES failed:", "To see why NAMES failed:"
+		if failed.Blocked {
+			one, many = "To see why NAMES was blocked:", "To see why NAMES were blocked:"
+		}
+		g.add(failedStep(failed.Tool, failed.Stage), one, many, "", show.Typed("mcp-jail why", r.Name))
 	}
 }
 
@@ -176,9 +184,12 @@ func (r *row) shown() string {
 	return show.Name(r.Name)
 }
 
-// escape returns a text of others for a format.
-func escape(text string) string {
-	return strings.ReplaceAll(strings.TrimSuffix(show.Line(text), "."), "%", "%%")
+// sentence returns a text of others as the end of a sentence.
+func sentence(text string) string {
+	if text = show.Line(text); !strings.HasSuffix(text, ".") && !strings.HasSuffix(text, "?") {
+		text += "."
+	}
+	return text
 }
 
 // unreadProblems names the files from which clients take servers, and which mcp-jail does not read.
@@ -188,7 +199,7 @@ func unreadProblems(x *index.Index, sel wrapping.Selection) (all []*problem) {
 		if b.More > 0 {
 			more = fmt.Sprintf(" (and %d more like it)", b.More)
 		}
-		all = append(all, &problem{What: fmt.Sprintf("%s also takes servers from %s%s, which mcp-jail does not read: %s.", b.Client.Title, show.Name(cli.ShortPath(b.Path, x.Host.Home)), more, strings.TrimSuffix(b.Why, "."))})
+		all = append(all, &problem{What: fmt.Sprintf("%s also takes servers from %s%s, which mcp-jail does not read: %s", b.Client.Title, show.Name(cli.ShortPath(b.Path, x.Host.Home)), more, sentence(b.Why))})
 	}
 	return all
 }

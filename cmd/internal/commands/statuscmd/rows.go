@@ -126,7 +126,7 @@ func (s *statusCmd) named(x *index.Index, all []*row, of map[*row]*index.Server)
 
 func entryRow(x *index.Index, e *index.Entry, of *index.Server, here gaps.Need) *row {
 	f, v := e.File, e.Verdict()
-	r := &row{Name: of.Name, Called: e.Server, Client: f.Client.Name, File: f.Path, Project: e.For, Command: shown.Words(e.Argv()), Windows: wrapping.OnWindows(f), Granted: e.Brings(), title: f.Client.Title, verdict: v}
+	r := &row{Name: nameOf(x, e, of), Called: e.Server, Client: f.Client.Name, File: f.Path, Project: e.For, Command: shown.Words(e.Argv()), Windows: wrapping.OnWindows(f), Granted: e.Brings(), title: f.Client.Title, verdict: v}
 	switch {
 	case v.Jailed:
 		r.Jail = inJail
@@ -168,6 +168,14 @@ func entryRow(x *index.Index, e *index.Entry, of *index.Server, here gaps.Need) 
 	return r
 }
 
+// nameOf returns what a client calls a server, if other commands take that for this server, else the server's own name.
+func nameOf(x *index.Index, e *index.Entry, of *index.Server) string {
+	if means, err := x.Pick(e.Server, nil); err == nil && means == of {
+		return e.Server
+	}
+	return of.Name
+}
+
 // startError returns the error with which each start of a wrapped server ends because of its line, or nil.
 func startError(x *index.Index, of *index.Server, f *wrapping.File, e wrapping.Entry, w clients.Wrapped) error {
 	if w.Argv == nil {
@@ -198,6 +206,9 @@ func startError(x *index.Index, of *index.Server, f *wrapping.File, e wrapping.E
 // setVersion sets the pinned version of a server, or what the server is.
 func (r *row) setVersion(x *index.Index, of *index.Server) {
 	argv := of.Words
+	if t := of.Table; len(argv) == 0 && t != nil && t.Command != "" {
+		argv = append([]string{t.Command}, t.Arguments...)
+	}
 	switch _, isContainer := lines.ContainerOf(argv); {
 	case r.own != "" || len(argv) == 0:
 	case isContainer:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // The columns that become narrower where the table is too wide, each with its least width.
@@ -90,7 +91,7 @@ func (r *row) failure() cli.Cell {
 func failedStep(tool string, stage diagnostics.Stage) string {
 	switch {
 	case tool != "":
-		return tool
+		return show.Name(tool)
 	case stage == diagnostics.StageList:
 		return "its tools"
 	case stage == diagnostics.StageCall:

@@ -30,7 +30,7 @@ entry that starts a server of the configuration gets the command of its table. T
 rest of the file stays as it is, whatever has changed it since.
 
 What mcp-jail keeps of the servers stays, their policy and their own files among it: see
-` + "`mcp-jail list`" + ` and ` + "`mcp-jail rm`" + `. The same command line gets it again.`
+` + "`mcp-jail status --all`" + `. The same command line gets it again.`
 	cmd.Example = `    mcp-jail unwrap --dry-run
     mcp-jail unwrap
     mcp-jail unwrap --client cursor --server github`
