@@ -15,33 +15,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestEntriesWithoutRightsNeverWiden adds an entry without rights to random profiles: what was refused
-// stays so. make test leaves it out: a fault put in on purpose is found in the first 417, and
-// TestTextsNeverGrantMoreThanTheProfile finds it in the first 6.
-func TestEntriesWithoutRightsNeverWiden(t *testing.T) {
-	testkit.NeedsLong(t)
-	g := generator{rand.New(rand.NewPCG(0, 3))}
-	for range 1000 {
-		p := g.profile()
-		more := *p
-		hidden := policy.Entry{Path: g.below(p, 3), Kind: policy.KindDir, Origin: policy.OriginSensitive}
-		if slices.ContainsFunc(p.Entries, func(e policy.Entry) bool { return e.Path == hidden.Path }) || insideFile(p, hidden.Path) {
-			continue
-		}
-		more.Entries = append(slices.Clone(p.Entries), hidden)
-		slices.SortFunc(more.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
-		before, after := compiled(t, p), compiled(t, &more)
-		for range 40 {
-			name := g.question(&more)
-			for _, op := range []string{"file-read-data", "file-read-metadata", "process-exec*", "file-write-data", "file-write-create", "file-write-unlink", "file-write-mode", "network-outbound"} {
-				if seatbelttest.Allowed(after, op, name, "") && !seatbelttest.Allowed(before, op, name, "") {
-					t.Fatalf("with %s: %s %s is allowed\n%s", hidden.Path, op, name, dump(p))
-				}
-			}
-		}
-	}
-}
-
 // TestEachDenyHoldsAfterEachAllow: what a deny matches stays refused, unless a later allow of the policy's own
 // narrower rules grants it. The linter holds the rest: that no allow has a condition, and that each deny is
 // behind an allow of the same operations.
