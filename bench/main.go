@@ -14,7 +14,6 @@
 //   - Npx: the same for "npx -y PACKAGE", in an empty home and later, and the bytes that are
 //     sent to the registry. In the jail mcp-jail takes the line apart. The later starts are
 //     also compared with npx --offline, and with node on the package's file.
-//   - Packages: mcp-jail install of ten packages, beside ten installations in a row.
 //   - Call: one tools/call after the other, by the size of the answer.
 //   - Memory: the proportional set size of the two processes that a jail adds,
 //     while server-filesystem idles after one call; and of twenty such sessions together.
@@ -22,9 +21,6 @@
 //     start, handshake and call of the same program bare; a call of a warm worker,
 //     against a call in a stateful session in the jail; eight calls at once; a thousand
 //     in a row, and what they leave behind.
-//   - Network: a program reaches a granted host, with and without a jail. The host is a
-//     network namespace that stands for the Internet. One row has a rule on requests
-//     (path_prefix), which mcp-jail-tls inspects; one has user namespaces forbidden.
 //   - Throughput: large answers, requested without waiting for one another.
 //
 // # How
@@ -76,7 +72,6 @@ type options struct {
 
 func main() {
 	confine.RunSupervisor()
-	runRole()
 	if err := padFDTable(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: room for descriptors:", err)
 		os.Exit(1)
@@ -120,12 +115,10 @@ var measures = []measure{
 	{"launch", measureLaunch},
 	{"initialize", measureInitialize},
 	{"npx", measureNpx},
-	{"packages", measurePackages},
 	{"call", measureCalls},
 	{"memory", measureMemory},
 	{"throughput", measureThroughput},
 	{"a process for each call", measureStateless},
-	{"network", measureNetwork},
 }
 
 // chosen returns the measures of a list of names, or all of them.

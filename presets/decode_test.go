@@ -118,23 +118,3 @@ func TestDecodeRefuses(t *testing.T) {
 		}
 	}
 }
-
-func FuzzDecode(f *testing.F) {
-	f.Add([]byte(valid))
-	for _, name := range Names() {
-		p, err := Find(name)
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add([]byte(strings.ReplaceAll(string(p.Text), "[servers."+name, "[servers.x")))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) {
-		p, err := Decode("x", text, "x.toml")
-		if (p == nil) == (err == nil) {
-			t.Fatalf("%v, %v", p, err)
-		}
-		if p != nil && (p.Server == nil || len(p.Packages) == 0 || len(p.Sources) == 0 || p.Server.Command != "") {
-			t.Fatalf("%+v", p)
-		}
-	})
-}

@@ -300,22 +300,6 @@ func TestReaders(t *testing.T) {
 	}
 }
 
-// FuzzReaders does the same with files that the fuzzer makes.
-func FuzzReaders(f *testing.F) {
-	testkit.NeedsLong(f)
-	all := readersOf(f)
-	for _, format := range []Format{JSON, TOML, YAML} {
-		for _, text := range readerFiles(f, format) {
-			f.Add(int(format), text)
-		}
-	}
-	f.Fuzz(func(t *testing.T, format int, text []byte) {
-		if err := compareReaders(all, Format(1+uint(format)%3), text); err != nil {
-			t.Errorf("%v %q: %v", Format(1+uint(format)%3), text, err)
-		}
-	})
-}
-
 func readersOf(t testing.TB) *readers {
 	t.Helper()
 	if os.Getenv(readersEnv) == "" {

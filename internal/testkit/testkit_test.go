@@ -2,23 +2,9 @@ package testkit
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 )
-
-const echoName = "mcp-jail-testkit-echo"
-
-func TestMain(m *testing.M) {
-	Programs{echoName: func() { fmt.Print(os.Args[1:]) }}.Dispatch()
-	os.Exit(m.Run())
-}
-
-func TestSelfRunsProgram(t *testing.T) {
-	if out, err := Self(echoName, "a", "b").Output(); err != nil || string(out) != "[a b]" {
-		t.Errorf("%q, %v", out, err)
-	}
-}
 
 func TestRequired(t *testing.T) {
 	for _, c := range []struct {
@@ -54,36 +40,5 @@ func TestSkipFailsWhereRequired(t *testing.T) {
 		if Skip(r, "npm", "%s", "gone"); !strings.HasPrefix(r.said, want) {
 			t.Errorf("with %q: %q, want %q", required, r.said, want)
 		}
-	}
-}
-
-func TestGolden(t *testing.T) {
-	t.Chdir(t.TempDir())
-	if err := os.Mkdir("testdata", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile("testdata/x", []byte("one"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	r := &recorder{TB: t}
-	if Golden(r, "x", "one"); r.said != "" {
-		t.Errorf("the same text: %q", r.said)
-	}
-	if Golden(r, "x", []byte("two")); !strings.HasPrefix(r.said, "error: testdata/x differs") {
-		t.Errorf("another text: %q", r.said)
-	}
-	defer func() { *update = false }()
-	*update = true
-	Golden(t, "y/z", "three")
-	if *update = false; !t.Failed() {
-		Golden(t, "y/z", "three")
-	}
-}
-
-func TestEventuallyPolls(t *testing.T) {
-	n := 0
-	Eventually(t, "the third look", func() bool { n++; return n == 3 })
-	if n != 3 {
-		t.Errorf("%d looks", n)
 	}
 }

@@ -4,16 +4,10 @@ package catalog
 
 import (
 	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"reflect"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -134,104 +128,5 @@ func TestPutRefuses(t *testing.T) {
 			t.Errorf("%s: there %v", name, ok)
 		}
 		os.RemoveAll(c.Dir)
-	}
-}
-
-// TestPutFails: a file that cannot be written in full leaves the old one.
-func TestPutFails(t *testing.T) {
-	t.Parallel()
-	const child = "MCPJAIL_TEST_FULL"
-	if os.Getenv(child) == "" {
-		// The limit is one of the whole process, which also writes files for go test. So
-		// the test runs again in a process of its own.
-		cmd := exec.Command(os.Args[0], "-test.run=^TestPutFails$", "-test.v")
-		cmd.Env = append(os.Environ(), child+"=1")
-		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestPutFails") {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		return
-	}
-	c, _ := newCatalog(t)
-	put(t, c, "s", aKey)
-	signal.Ignore(syscall.SIGXFSZ)
-	defer signal.Reset(syscall.SIGXFSZ)
-	var before syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1000, Max: before.Max}); err != nil {
-		t.Fatal(err)
-	}
-	big := anEntry(start)
-	big.Answers["x"] = Answer{Result: json.RawMessage(`{"x":"` + strings.Repeat("x", 1000) + `"}`), Stored: start}
-	err := c.Put("s", aKey, big)
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
-		t.Fatal(err)
-	}
-	if !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), `"s"`) {
-		t.Errorf("no room: %v", err)
-	}
-	if e, ok := c.Get("s", aKey); !ok || len(e.Answers) != 1 {
-		t.Errorf("what was there is gone: %+v", e)
-	}
-	if files, _ := os.ReadDir(c.Dir); len(files) != 1 {
-		t.Errorf("left behind: %v", files)
-	}
-	if err := (&Catalog{Dir: "/proc/no/catalog"}).Put("s", aKey, anEntry(start)); err == nil {
-		t.Error("a place where nothing can be made: no error")
-	}
-}
-
-// TestConcurrentPuts: a reader gets a whole file of one of the writers.
-func TestConcurrentPuts(t *testing.T) {
-	t.Parallel()
-	c, _ := newCatalog(t)
-	c.Now = nil // files get their times from the kernel until they are written
-	text := func(w int) json.RawMessage {
-		return json.RawMessage(fmt.Sprintf(`{"x":"%s"}`, strings.Repeat(string(rune('a'+w)), 20000)))
-	}
-	write := func(c *Catalog, w int) {
-		if err := c.Put("s", aKey, &Entry{Answers: map[string]Answer{"m": {Result: text(w), Stored: time.Now()}}}); err != nil {
-			t.Error(err)
-		}
-	}
-	write(c, 0)
-	var writers, readers sync.WaitGroup
-	done := make(chan struct{})
-	for w := range 3 {
-		mine := c
-		if w > 0 { // another program
-			mine = &Catalog{Dir: c.Dir}
-		}
-		writers.Go(func() {
-			for range 100 {
-				write(mine, w)
-			}
-		})
-	}
-	for range 2 {
-		readers.Go(func() {
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				e, ok := c.Get("s", aKey)
-				if !ok {
-					t.Error("not there")
-					return
-				}
-				if got := string(e.Answers["m"].Result); strings.Count(got, got[6:7]) != 20000 {
-					t.Errorf("a mixture: %.40s", got)
-				}
-			}
-		})
-	}
-	writers.Wait()
-	close(done)
-	readers.Wait()
-	if files, _ := os.ReadDir(c.Dir); len(files) != 1 {
-		t.Errorf("left behind: %v", files)
 	}
 }

@@ -196,36 +196,3 @@ func TestPrune(t *testing.T) {
 		t.Errorf("%d files after the clock was set back", len(files))
 	}
 }
-
-// TestPlantedDirectory: a link in place of the directory is not followed, nor a path that
-// another user may change. Nothing is created there.
-func TestPlantedDirectory(t *testing.T) {
-	t.Parallel()
-	for name, plant := range map[string]func(dir string) error{
-		"a link":      func(dir string) error { return os.Symlink("elsewhere", filepath.Join(dir, "catalog")) },
-		"a directory": func(dir string) error { return os.Chmod(dir, 0o777) },
-		"above it, made": func(dir string) error {
-			return errors.Join(os.Mkdir(filepath.Join(dir, "catalog"), 0o700), os.Chmod(dir, 0o777))
-		},
-		"another user's": func(dir string) error {
-			if os.Getuid() != 0 {
-				return os.Chmod(dir, 0o777)
-			}
-			return os.Chown(dir, 12345, 12345)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(t.TempDir(), "cache")
-			if err := errors.Join(os.MkdirAll(filepath.Join(dir, "elsewhere"), 0o700), plant(dir)); err != nil {
-				t.Fatal(err)
-			}
-			c := &Catalog{Dir: filepath.Join(dir, "catalog"), Now: func() time.Time { return start }}
-			if err := c.Put("s", aKey, anEntry(start)); err == nil {
-				t.Error("it is used")
-			}
-			if made, _ := os.ReadDir(filepath.Join(dir, "catalog")); len(made) > 0 {
-				t.Errorf("there is %v", made)
-			}
-		})
-	}
-}

@@ -108,46 +108,6 @@ func TestFindNames(t *testing.T) {
 	}
 }
 
-// TestFindOtherSpellings: whatever a person makes of a file, Find reads what Parse reads.
-func TestFindOtherSpellings(t *testing.T) {
-	const entry = "name = \"n\"\nversion = \"1\"\npinned = \"2026-11-22T20:43:20Z\"\n"
-	const good = "version = 1\n[npm.\"a\"]\n" + entry
-	for name, text := range map[string]string{
-		"as written":           good,
-		"no end of line":       strings.TrimSuffix(good, "\n"),
-		"carriage returns":     strings.ReplaceAll(good, "\n", "\r\n"),
-		"bare":                 "version = 1\n[npm.a]\n" + entry,
-		"literal":              "version = 1\n[npm.'a']\n" + entry,
-		"escape":               "version = 1\n[npm.\"\\u0061\"]\n" + entry,
-		"spaces":               "version = 1\n[ npm . \"a\" ]\n" + entry,
-		"comment":              "version = 1 # x\n[npm.\"a\"] # y\n" + strings.ReplaceAll(entry, "\n", " # z\n"),
-		"dotted":               "version = 1\nnpm.a.name = \"n\"\nnpm.a.version = \"1\"\nnpm.a.pinned = \"2026-11-22T20:43:20Z\"\n",
-		"under npm":            "version = 1\n[npm]\na = { name = \"n\", version = \"1\", pinned = \"2026-11-22T20:43:20Z\" }\n",
-		"split":                good + "[npm.'a'.packages]\n\"p\" = { version = \"1\" }\n",
-		"split otherwise":      good + "[npm.\"\\u0061\".packages]\n\"p\" = { version = \"1\" }\n",
-		"packages first":       "version = 1\n[npm.\"a\".packages]\n\"p\" = { version = \"1\" }\n[npm.\"a\"]\n" + entry,
-		"inline packages":      good + "packages = { p = { version = \"1\" } }\n",
-		"a heading in a text":  "version = 1\n[npm.\"b\"]\nnote = \"\"\"\n[npm.\"a\"]\nname = \"evil\"\n\"\"\"\n" + entry + "[npm.\"a\"]\n" + entry,
-		"a heading in another": "version = 1\n[npm.\"b\"]\nnote = '''\n[npm.\"a\"]\nname = \"evil\"\n'''\n" + entry + "[npm.\"a\"]\n" + entry,
-		"only in a text":       "version = 1\n[npm.\"b\"]\nnote = '''\n[npm.\"a\"]\n" + entry + "'''\n" + entry,
-		"only in a long text":  "version = 1\n[npm.\"b\"]\n" + entry + "note = '''\n[npm.\"a\"]\n" + entry + "[pypi.\"z\"]\nx'''\n",
-		"only in another text": "version = 1\n[npm.\"b\"]\n" + entry + "note = \"\"\"\n[npm.\"a\"]\n" + strings.ReplaceAll(entry, "\"", "'") + "[pypi.'z']\nx\"\"\"\n",
-		"only in a comment":    "version = 1\n# [npm.\"a\"]\n",
-		"long text":            strings.Replace(good, `"n"`, `"""n"""`, 1),
-		"version last":         "npm.b.name=\"n\"\nnpm.b.version=\"1\"\nnpm.b.pinned=\"2026-11-22T20:43:20Z\"\nversion = 1\n[npm.\"a\"]\n" + entry,
-	} {
-		f, err := Parse([]byte(text), "x")
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		got, err := Find([]byte(text), Key{NPM, "a"}, "x")
-		if want := f.Find(Key{NPM, "a"}); err != nil || !reflect.DeepEqual(got, want) || (got == nil) != strings.HasPrefix(name, "only") {
-			t.Errorf("%s: %+v, %v; want %+v", name, got, err, want)
-		}
-	}
-}
-
 // TestParseRefuses: each fault has its line.
 func TestParseRefuses(t *testing.T) {
 	const entry = "name = \"n\"\nversion = \"1\"\npinned = \"2026-11-22T20:43:20Z\"\n"
@@ -226,41 +186,4 @@ func TestSetRefuses(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-}
-
-// FuzzParse: no text makes a panic; what is taken, another parser of TOML takes too, is
-// written and read the same, and Find agrees with Parse.
-func FuzzParse(f *testing.F) {
-	f.Add(encode(f, anEntry(f, "a"), anEntry(f, "b")))
-	f.Add([]byte("version = 1\n[npm.\"a\"]\nname = \"n\"\nversion = '1'\npinned = \"2026-11-22T20:43:20Z\"\n[npm.\"b\"]\nnote = '''\n[npm.\"a\"]\n'''\n"))
-	f.Add([]byte("version = 1\nnpm.\"a\" = { name = \"n\", version = \"\\u0031\", pinned = \"2026-11-22T20:43:20Z\", packages.b.version = \"1\" }\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		file, err := Parse(data, "f")
-		if err != nil || len(data) == 0 {
-			return
-		}
-		var v map[string]any
-		if err := toml.Unmarshal(data, &v); err != nil {
-			t.Fatalf("%q is no TOML: %v", data, err)
-		}
-		text, err := file.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		again, err := Parse(text, "f")
-		if err != nil || !reflect.DeepEqual(again, file) {
-			t.Fatalf("%q: then %q: %v", data, text, err)
-		}
-		keys := []Key{{NPM, "a"}, {NPM, "b"}, {PyPI, "a"}}
-		for _, e := range file.Entries() {
-			keys = append(keys, e.Key)
-		}
-		for _, key := range keys {
-			for _, text := range [][]byte{data, text} {
-				if got, err := Find(text, key, "f"); err != nil || !reflect.DeepEqual(got, file.Find(key)) {
-					t.Fatalf("%q: Find %s: %+v, %v; want %+v", text, key, got, err, file.Find(key))
-				}
-			}
-		}
-	})
 }

@@ -191,25 +191,6 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// TestUpdateThroughLink: a link, as people have who keep their configuration elsewhere,
-// stays one.
-func TestUpdateThroughLink(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("links need a privilege")
-	}
-	dir := t.TempDir()
-	must(t, os.Mkdir(dir+"/dotfiles", 0o700))
-	must(t, os.WriteFile(dir+"/dotfiles/lock", encode(t, anEntry(t, "a")), 0o644))
-	must(t, os.Symlink("dotfiles/lock", filepath.Join(dir, FileName)))
-	must(t, addEntry(filepath.Join(dir, FileName), "b"))
-	if f, err := Load(dir + "/dotfiles/lock"); err != nil || len(f.Entries()) != 2 {
-		t.Errorf("%v, %v", f, err)
-	}
-	if fi, err := os.Lstat(filepath.Join(dir, FileName)); err != nil || fi.Mode()&os.ModeSymlink == 0 {
-		t.Errorf("%v, %v", fi, err)
-	}
-}
-
 // TestUpdateFails: a file that cannot be written leaves the old one.
 func TestUpdateFails(t *testing.T) {
 	dir := t.TempDir()

@@ -41,17 +41,3 @@ email=a@b
 		t.Errorf("%q", settings)
 	}
 }
-
-// FuzzExpand tests that a text without a reference stays, and that nothing else panics.
-func FuzzExpand(f *testing.F) {
-	for _, seed := range []string{"${A}", "${A?}", "$A", "${", "${}", "x${A}${B?}y"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		got := expand(unquote(text), variables("A=value"))
-		if !strings.Contains(text, "${") && got != unquote(text) {
-			t.Errorf("%q became %q", text, got)
-		}
-		Settings(text, variables("A=value"))
-	})
-}

@@ -91,13 +91,3 @@ func TestPythonFits(t *testing.T) {
 		}
 	}
 }
-
-func FuzzPythonFits(f *testing.F) {
-	f.Add(">=3.10,<4,!=3.11.*", "3.12.1")
-	f.Add("~=3.10.2.1", "3.14.0rc1")
-	f.Fuzz(func(t *testing.T, rng, version string) {
-		if ok, err := PythonFits(rng, version); ok && err != nil {
-			t.Error(err)
-		}
-	})
-}

@@ -313,35 +313,3 @@ func TestID(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// BenchmarkCheck measures the check of a tree with 5,000 files in 250 packages.
-func BenchmarkCheck(b *testing.B) {
-	s := Store{b.TempDir()}
-	b.Cleanup(func() { removeAll(s) })
-	stage, err := s.Stage("k")
-	if err != nil {
-		b.Fatal(err)
-	}
-	tree := filepath.Join(stage.Dir, "work")
-	for i := range 5000 {
-		file := filepath.Join(tree, "node_modules", "p"+string(rune('a'+i%25))+string(rune('a'+i/25%10)), "lib", strings.Repeat("f", 1+i/250)+".js")
-		os.MkdirAll(filepath.Dir(file), 0o755)
-		if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
-			b.Fatal(err)
-		}
-	}
-	contents, err := stage.Commit(id(), tree)
-	if err != nil {
-		b.Fatal(err)
-	}
-	t, err := s.Open(id())
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer t.Close()
-	for b.Loop() {
-		if err := t.Check(contents); err != nil {
-			b.Fatal(err)
-		}
-	}
-}

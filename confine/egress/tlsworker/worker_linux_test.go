@@ -65,22 +65,6 @@ func TestWorker(t *testing.T) {
 	}
 }
 
-// TestLimit checks that a connection ends once the session has sent its limit.
-func TestLimit(t *testing.T) {
-	t.Parallel()
-	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
-	w := start(t, func(o *tlsworker.Options) { o.Roots = root })
-	g := newGate(t, w, s.Listener.Addr().String())
-	g.most, g.step = 1<<20, 64<<10
-	r, _ := http.NewRequest("PUT", "https://"+host+"/x", strings.NewReader(strings.Repeat("x", 20<<20)))
-	if res, err := g.client(t, w.CA(), false).Do(r); err == nil {
-		t.Errorf("an answer: %s", res.Status)
-	}
-	if n := g.sent.Load(); n > 2<<20 {
-		t.Errorf("%d bytes went out", n)
-	}
-}
-
 // TestLimitShared checks that the limit holds for all connections together, even before the
 // launcher answers.
 func TestLimitShared(t *testing.T) {
@@ -254,20 +238,6 @@ func TestLauncherDies(t *testing.T) {
 	launcher.Kill()
 	launcher.Wait()
 	testkit.Eventually(t, "the end of the process", func() bool { return !alive() })
-}
-
-// TestDialFails checks that an upstream that cannot be reached looks like that.
-func TestDialFails(t *testing.T) {
-	t.Parallel()
-	w := start(t, func(*tlsworker.Options) {})
-	g := newGate(t, w, "127.0.0.1:1")
-	if res, err := g.client(t, w.CA(), true).Get("https://" + host + "/"); err == nil {
-		t.Errorf("%s", res.Status)
-	}
-	testkit.Eventually(t, "the end of the connection", func() bool { return g.open.Load() == 0 })
-	if d := g.refused(); d != nil {
-		t.Errorf("%v", d)
-	}
 }
 
 // TestStartFails checks the errors of Start. None contains a secret.

@@ -7,10 +7,9 @@
 // tell whether a jail was the reason: the theft of a missing file fails as well. So a failure proves something only
 // together with a run without the jail in which the same theft succeeds.
 //
-// It is safe to run unconfined. It makes files with unique names and O_EXCL, and removes them. It does not write to the
-// files that it opens for writing. It connects to the given address, or else to loopback. It sends signal 0. It counts
-// keys and does not show them. A surviving process lasts a minute at most. Two tools are exceptions when they are called
-// with arguments: write_file leaves its file, and exec starts the given program.
+// It is safe to run unconfined. It makes files with O_EXCL, and does not write to the files that it opens for writing. It
+// connects to the given address, or else to loopback. It sends signal 0. A surviving process lasts a minute at most. With
+// a path, write_file leaves its file.
 package main
 
 import (

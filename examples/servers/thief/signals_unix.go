@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"os/signal"
 	"strconv"
@@ -21,8 +22,8 @@ func unixThefts() []theft {
 		{
 			name: "kill", about: "Send a signal to a process",
 			params: []param{
-				{name: "pid", about: "of the process; the parent unless given", kind: number},
-				{name: "signal", about: "number; 0 unless given, which only asks whether it would be allowed", kind: number},
+				{name: "pid", about: "of the process; the parent unless given", number: true},
+				{name: "signal", about: "number; 0 unless given, which only asks whether it would be allowed", number: true},
 			},
 			try: func(_ context.Context, a arguments) (string, error) {
 				pid, err := victim(a)
@@ -35,13 +36,11 @@ func unixThefts() []theft {
 				}
 				return fmt.Sprintf("process %d takes signal %d", pid, signal), nil
 			},
-			sweep: always(nil),
 		},
 		{
-			// Not in the sweep: the caller must look for the process that it leaves behind.
 			name: "survive", about: "Leave a process behind that outlives the session: forked twice, in a session of its own, deaf to the polite signals, gone after a minute at most",
 			params: []param{
-				{name: "seconds", about: "how long it lives; 20 unless given, 60 at most", kind: number},
+				{name: "seconds", about: "how long it lives; 20 unless given, 60 at most", number: true},
 				{name: "mark", about: "a word for its command line, to find it by"},
 			},
 			try: func(_ context.Context, a arguments) (string, error) { return survive(a) },
@@ -89,4 +88,17 @@ func lingerOn(arguments []string) {
 	if n, err := strconv.Atoi(seconds); err == nil {
 		time.Sleep(min(time.Duration(n)*time.Second, longest))
 	}
+}
+
+// victim returns the process that the arguments name, or else the parent: the client or the jail.
+func victim(a arguments) (int, error) {
+	pid := a.number("pid", os.Getppid())
+	if pid <= 1 && a["pid"] == nil {
+		return 0, fmt.Errorf("%w: the parent is an init, of the system or of a jail", errNothing)
+	}
+	if pid <= 0 {
+		// These numbers mean a process group, or all processes.
+		return 0, fmt.Errorf("%w: %d is not the number of one process", errNothing, pid)
+	}
+	return pid, nil
 }
