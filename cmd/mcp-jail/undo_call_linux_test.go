@@ -173,21 +173,21 @@ func TestUndoStoreIsHidden(t *testing.T) {
 // hidden or the server's own is not kept.
 func TestUndoOddObjects(t *testing.T) {
 	t.Parallel()
-	w, config := execWorld(t, "undo = \"session\"\nundo_file_mb = 1\n")
+	w, config := execWorld(t, "undo = \"session\"\n")
 	must(t, exec.Command("mkfifo", filepath.Join(w.work, "fifo"), filepath.Join(w.work, "fifo2")).Run())
-	must(t, os.Truncate(filepath.Join(w.work, "b"), 3<<20))
+	must(t, os.Truncate(filepath.Join(w.work, "b"), 65<<20))
 	s := open(t, w.jail("--config", config, "agent"), nil)
 	s.mustRun("sh", "-c", "cat fifo > got & echo through > fifo; wait; rm fifo2; echo x >> b; echo mine > $HOME/own; echo t > /tmp/t")
 	s.close()
 	w.noneLeft(t)
-	if !strings.Contains(s.stderr.String(), "/work/b\": it has 3072 KB, and at most 1024 are kept of a file") {
+	if !strings.Contains(s.stderr.String(), "/work/b\": it has 66560 KB, and at most 65536 are kept of a file") {
 		t.Errorf("stderr does not tell of the large file: %s", s.stderr.String())
 	}
 	if got, want := w.operations(t), "changed b; removed fifo2; made got"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	out, err := w.mcpJail("undo", "agent", "--yes").CombinedOutput()
-	if err == nil || !strings.Contains(string(out), "fifo2: it was a FIFO") || !strings.Contains(string(out), "b: its content was not kept: it has 3072 KB") {
+	if err == nil || !strings.Contains(string(out), "fifo2: it was a FIFO") || !strings.Contains(string(out), "b: its content was not kept: it has 66560 KB") {
 		t.Errorf("%v %s", err, out)
 	}
 }

@@ -40,9 +40,7 @@ type Server struct {
 	Roots              string // "", "off", "narrow" or "advertise"
 	PinTools           string // "", "off", "warn" or "enforce"
 	Undo               string // "", "off", "session" or "call"
-	UndoFileMB         *int
 	UndoTotalMB        *int
-	UndoDays           *int
 	Leaks              string // "", "off", "warn" or "block"
 	LeakPatterns       *bool
 	GPU                *bool

@@ -268,8 +268,8 @@ func (s *Server) policy() *policy.Policy {
 	if p.Roots == "" {
 		p.Roots = "off"
 	}
-	if u := policy.DefaultUndo; s.Undo == policy.UndoSession || s.Undo == policy.UndoCall {
-		p.Undo = policy.Undo{Mode: s.Undo, FileMB: number(s.UndoFileMB, u.FileMB), TotalMB: number(s.UndoTotalMB, u.TotalMB), Days: number(s.UndoDays, u.Days)}
+	if s.Undo == policy.UndoSession || s.Undo == policy.UndoCall {
+		p.Undo = policy.Undo{Mode: s.Undo, TotalMB: number(s.UndoTotalMB, policy.DefaultUndoTotalMB)}
 	}
 	return p
 }

@@ -21,16 +21,13 @@ func serverEntries() map[string]entry {
 }
 
 func settingEntries() map[string]entry {
-	undo := policy.DefaultUndo
 	return map[string]entry{
 		"roots":                {"What becomes of the client's roots. off passes them on. narrow leaves those that the server may read. advertise also answers for a client that has none, and puts the policy into messages to the server.", "off"},
 		"pin_tools":            {"What happens when the tools of a server are not the pinned ones: off does nothing, warn tells you, enforce gives the client an error.", policy.PinWarn},
 		"leaks":                {"What happens when the server sends a secret to the client: off does nothing, warn tells you, block sends an error in its place.", policy.LeaksWarn},
 		"leak_patterns":        {"Look for well-known kinds of tokens too, not only for the secrets that the server was granted.", false},
 		"undo":                 {"Keep what stands in your files before the server changes it: for the whole session, or for each call.", policy.UndoOff},
-		"undo_file_mb":         {"MiB of the largest file that undo keeps.", undo.FileMB},
-		"undo_total_mb":        {"MiB that undo keeps for a session, and for all sessions of the server together.", undo.TotalMB},
-		"undo_days":            {"How many days undo keeps a session.", undo.Days},
+		"undo_total_mb":        {"MiB that undo keeps for a session, and for all sessions of the server together.", policy.DefaultUndoTotalMB},
 		"startup_timeout_secs": {"How many seconds the first answer of the server may take. 0 waits for ever.", 60},
 		"call_timeout_secs":    {"How many seconds one call of a tool may take. 0 is no limit.", 0},
 		"warm":                 {"How many spare processes are kept ready for each tool, of a server with stateful = false.", 0},

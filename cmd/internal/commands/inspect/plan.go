@@ -278,7 +278,7 @@ func undoRemark(p *policy.Policy) []string {
 	if !p.Undo.On() {
 		return nil
 	}
-	return []string{fmt.Sprintf("undo: before it changes a file of up to %d MB, what stands there is kept for %d days: %s, %s", p.Undo.FileMB, p.Undo.Days, show.Typed("mcp-jail changes", p.Server), show.Typed("mcp-jail undo", p.Server))}
+	return []string{fmt.Sprintf("undo: before it changes a file of up to %d MB, what stands there is kept for %d days: %s, %s", policy.UndoFileMB, policy.UndoDays, show.Typed("mcp-jail changes", p.Server), show.Typed("mcp-jail undo", p.Server))}
 }
 
 func gapTexts(gaps []confine.Gap) []string {
