@@ -25,7 +25,6 @@ type Policy struct {
 	Call         time.Duration // 0 is no limit
 	Roots        string        // "off", "narrow" or "advertise"
 	HomeReal     bool          // home = "real"
-	GPU          bool          // the device nodes and libraries of this host's GPUs
 	Packages     Packages
 	Undo         Undo
 	Leaks        string // what happens to a secret that the server sends: LeaksOff, LeaksWarn or LeaksBlock

@@ -243,7 +243,6 @@ func (s *Server) policy() *policy.Policy {
 		Call:      time.Duration(number(s.CallTimeoutSecs, 0)) * time.Second,
 		Roots:     s.Roots,
 		HomeReal:  s.Home == "real",
-		GPU:       s.GPU != nil && *s.GPU,
 		Packages: policy.Packages{
 			PinTools: cmp.Or(s.PinTools, policy.PinWarn),
 		},

@@ -13,7 +13,6 @@ func serverEntries() map[string]entry {
 		"stateful":  {"true: one process serves the whole session. false: each call gets a process of its own, and each tool can have its own rules.", true},
 		"variables": {"Exact names of environment variables to forward. They hold under any policy.", nil},
 		"home":      {"private: the server gets its own HOME, with links to what rules grant below yours. real: HOME names yours, and rules say what can be reached there.", "private"},
-		"gpu":       {"Grant the device nodes of this machine's NVIDIA, AMD and Intel GPUs, and the files that their drivers need. plan lists them.", false},
 		"waive":     {"Start even if these axes cannot be enforced, or what an operating system never can. Every start warns of it.", nil},
 		"access":    {"What the server may touch. Without this table, the default policy grants the workspace.", nil},
 		"tools":     {"Tables for single tools, by their names, of a server with stateful = false. \"*\" stands for all other tools.", nil},

@@ -13,7 +13,7 @@ import (
 type PolicyFlags struct {
 	Workspace                                            string
 	Read, Write, Execute, Deny, Net, Inbound, Env, Limit []string
-	Home, GPU, Startup, Name, Preset, ID                 string
+	Home, Startup, Name, Preset, ID                      string
 }
 
 // Flags returns the flags, which set the fields of f.
@@ -30,7 +30,6 @@ func (f *PolicyFlags) Flags() []Flag {
 		{Name: "env", Value: "NAME", Many: &f.Env, Usage: "Pass an environment variable (NAME or PREFIX*) to the server. Repeatable; keeps the default policy."},
 		{Name: "limit", Value: "KEY=NUMBER", Many: &f.Limit, Usage: "Set a limit, such as memory_mb=8192. Repeatable; keeps the default policy."},
 		{Name: "home", Value: "real", One: &f.Home, Usage: "private (default): the server gets its own HOME, with links to what rules grant below yours; real: the variable HOME names yours, and grants nothing."},
-		{Name: "gpu", Value: "true", One: &f.GPU, Words: []string{"true", "false"}, Usage: "Grant the device nodes of this machine's GPUs, and the files that their drivers need. Default: false; keeps the default policy."},
 		{Name: "startup-timeout", Value: "SECS", One: &f.Startup, Usage: "How many seconds the first response of the server may take. Default: 60; 0 waits for ever."},
 		{Name: "id", Value: "ID", One: &f.ID, Usage: "The id that mcp-jail wrap has given to the server: its policy is in a file of its own."},
 		{Name: "name", Value: "NAME", One: &f.Name, Usage: "What messages and mcp-jail why call the server; it decides nothing. Default: derived from the command."},
@@ -66,7 +65,7 @@ func (f *PolicyFlags) Words() (words []string) {
 func (f *PolicyFlags) Options(argv []string) config.CommandLineOptions {
 	return config.CommandLineOptions{
 		Command: argv, Workspace: f.Workspace, Read: f.Read, Write: f.Write, Execute: f.Execute, Deny: f.Deny,
-		Net: f.Net, Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Home: f.Home, GPU: f.GPU, Name: f.Name, Startup: f.Startup,
+		Net: f.Net, Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Home: f.Home, Name: f.Name, Startup: f.Startup,
 	}
 }
 

@@ -134,7 +134,7 @@ func policyText(of *index.Server, w clients.Wrapped) string {
 	if preset != "" {
 		parts = append(parts, "preset "+preset)
 	}
-	for _, f := range []string{"read", "write", "execute", "deny", "net", "inbound", "env", "workspace", "home", "gpu", "config", "limit", "waive"} {
+	for _, f := range []string{"read", "write", "execute", "deny", "net", "inbound", "env", "workspace", "home", "config", "limit", "waive"} {
 		if n := flags["--"+f]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, f))
 		}
