@@ -241,7 +241,7 @@ func TestPreparedForItsLauncher(t *testing.T) {
 func TestPreparedOnlyWithoutFiles(t *testing.T) {
 	for what, change := range map[string]func(*policy.Profile){
 		"a granted host": func(p *policy.Profile) { p.Net = []policy.NetRule{{Host: "example.org", Port: 443, Allow: true}} },
-		"kept changes":   func(p *policy.Profile) { p.Undo = policy.Undo{Mode: policy.UndoCall, FileMB: 1, TotalMB: 1, Days: 1} },
+		"kept changes":   func(p *policy.Profile) { p.Undo = policy.Undo{Mode: policy.UndoCall, TotalMB: 1} },
 	} {
 		p := *asking(t)
 		change(&p)

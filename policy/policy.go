@@ -25,7 +25,6 @@ type Policy struct {
 	Call         time.Duration // 0 is no limit
 	Roots        string        // "off", "narrow" or "advertise"
 	HomeReal     bool          // home = "real"
-	GPU          bool          // the device nodes and libraries of this host's GPUs
 	Packages     Packages
 	Undo         Undo
 	Leaks        string // what happens to a secret that the server sends: LeaksOff, LeaksWarn or LeaksBlock
@@ -122,9 +121,7 @@ const (
 // so that the changes can be undone.
 type Undo struct {
 	Mode    string // UndoSession or UndoCall; "" keeps nothing
-	FileMB  int    // MiB of the largest file that is kept
 	TotalMB int    // MiB that are kept for all sessions of a server together
-	Days    int    // how long a session is kept
 }
 
 // The values of undo.
@@ -134,8 +131,12 @@ const (
 	UndoCall    = "call"    // keeps the state of a file before the first change of each call of a tool
 )
 
-// DefaultUndo are the bounds of a server that declares none.
-var DefaultUndo = Undo{FileMB: 64, TotalMB: 2048, Days: 14}
+// The bounds of undo.
+const (
+	UndoFileMB         = 64   // MiB of the largest file that is kept
+	UndoDays           = 14   // how long a session is kept
+	DefaultUndoTotalMB = 2048 // of a server that declares none
+)
 
 // On reports whether anything is kept.
 func (u Undo) On() bool { return u.Mode != "" }

@@ -85,9 +85,7 @@ type profileJSON struct {
 
 type undoJSON struct {
 	Mode    string `json:"mode"`
-	FileMB  int    `json:"file_mb"`
 	TotalMB int    `json:"total_mb"`
-	Days    int    `json:"days"`
 }
 
 type entryJSON struct {

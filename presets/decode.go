@@ -157,7 +157,7 @@ func decodeSecond(name string, part []byte, line int, file string) (*config.Serv
 	for key, set := range map[string]bool{
 		"arguments": s.Arguments != nil, "workspace": s.Workspace != "", "waive": s.Waive != nil,
 		"stateful": s.Stateful != nil, "tools": s.Tools != nil, "pin_tools": s.PinTools != "",
-		"leaks": s.Leaks != "", "leak_patterns": s.LeakPatterns != nil, "gpu": s.GPU != nil,
+		"leaks": s.Leaks != "", "leak_patterns": s.LeakPatterns != nil,
 	} {
 		if set {
 			ps = append(ps, policy.Problem{File: file, Line: line, Key: "servers." + name + "." + key, Message: key + " belongs to the user and not to a preset"})

@@ -217,7 +217,7 @@ func TestOpenTooLarge(t *testing.T) {
 	h.add(", 2")
 	h.close()
 	w.end()
-	if !strings.Contains(told, "undo_file_mb") {
+	if !strings.Contains(told, "are kept of a file") {
 		t.Errorf("it was told %q", told)
 	}
 	w.mustLeaveInCall(2, "d0/f0", "its content was not kept: it has")

@@ -60,7 +60,6 @@ var runElsewhere = map[string]string{
 	"go run ./examples/demo/picture --out docs/demo.svg":                    "the same",
 	"go build -o /tmp/thief ./examples/servers/thief":                       "the demo builds and starts it",
 	"mcp-jail run -- /tmp/thief":                                            "the same",
-	"mcp-jail run --gpu true --limit memory_mb=32768 -- local-model-server": "gpu.txtar has the flag",
 	"make test": "CI",
 	"claude mcp add memory -- mcp-jail run -- npx -y @modelcontextprotocol/server-memory": "TestClientsFirstTry",
 }

@@ -33,7 +33,7 @@ func TestUndoReloaded(t *testing.T) {
 	s.mustRun("sh", "-c", "echo session >> b")
 	configure("undo = \"off\"\n")
 	s.mustRun("sh", "-c", "echo off >> c")
-	configure("undo = \"call\"\nundo_days = 3\n" + writes(other))
+	configure("undo = \"call\"\nundo_total_mb = 99\n" + writes(other))
 	s.mustRun("sh", "-c", "echo call >> "+other+"/y")
 	s.close()
 	w.noneLeft(t)

@@ -182,7 +182,7 @@ var ignoredFields = map[string]string{
 // not ignored is shown as Go writes it.
 var comparedFields = map[string]func(a, b *policy.Policy) []Change{
 	"Fs": compareRules, "Net": compareNone, "Inbound": compareNone, "Env": compareNone, "Sensitive": compareNone, // compareRules has them all
-	"Commands": compareCommands, "Settings": compareSettings, "Waive": compareWaived, "HomeReal": compareHome, "GPU": compareGPU,
+	"Commands": compareCommands, "Settings": compareSettings, "Waive": compareWaived, "HomeReal": compareHome,
 }
 
 // ComparePolicies returns what differs between two policies.
@@ -338,13 +338,6 @@ func compareHome(before, after *policy.Policy) []Change {
 		return []Change{{`home = "real"`, true}}
 	}
 	return []Change{{`home = "private"`, false}}
-}
-
-func compareGPU(before, after *policy.Policy) []Change {
-	if before.GPU == after.GPU {
-		return nil
-	}
-	return []Change{{"gpu = " + strconv.FormatBool(after.GPU), after.GPU}}
 }
 
 func compareSettings(before, after *policy.Policy) (all []Change) {

@@ -30,7 +30,6 @@ type CommandLineOptions struct {
 	Env       []string      // --env NAME
 	Limit     []string      // --limit KEY=NUMBER
 	Home      string        // --home: "", "private" or "real"
-	GPU       string        // --gpu: "", "true" or "false"
 	Name      string        // --name, or another name for people
 	Key       string        // see policy.Policy.Key
 	Startup   string        // --startup-timeout, in seconds; "" is the default
@@ -171,10 +170,6 @@ func (o CommandLineOptions) server() (*Server, error) {
 	var bad flagProblems
 	s := &Server{Name: cmp.Or(o.Name, "server"), Command: o.Command[0], Arguments: slices.Clone(o.Command[1:]), Workspace: o.Workspace, Home: o.Home, Waive: o.Waive, Preset: o.Preset, Where: "the command line"}
 	o.checkProgram(&bad)
-	if o.GPU != "" {
-		on := o.GPU == "true"
-		s.GPU = &on
-	}
 	s.StartupTimeoutSecs = o.startupTimeout(&bad)
 	o.checkWaived(&bad)
 	s.Variables = o.envRules(&bad)

@@ -40,12 +40,9 @@ type Server struct {
 	Roots              string // "", "off", "narrow" or "advertise"
 	PinTools           string // "", "off", "warn" or "enforce"
 	Undo               string // "", "off", "session" or "call"
-	UndoFileMB         *int
 	UndoTotalMB        *int
-	UndoDays           *int
 	Leaks              string // "", "off", "warn" or "block"
 	LeakPatterns       *bool
-	GPU                *bool
 	Waive              []policy.Axis
 	Warm               *int
 	Access             *Access
@@ -190,7 +187,6 @@ func (s *Server) overlay(l *Server) {
 	s.Command = cmp.Or(l.Command, s.Command)
 	s.Workspace = cmp.Or(l.Workspace, s.Workspace)
 	s.Home = cmp.Or(l.Home, s.Home)
-	s.GPU = cmp.Or(l.GPU, s.GPU)
 	s.Where = cmp.Or(l.Where, s.Where)
 	s.Stateful = cmp.Or(l.Stateful, s.Stateful)
 	// Arguments belong to a command: appending a second list to the first

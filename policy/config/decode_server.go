@@ -28,7 +28,6 @@ func (d *decoder) server(n *node, key, name string) *Server {
 		"id":        func(n *node, key string) { s.ID = d.in.Like(n, key, idForm()) },
 		"directory": func(n *node, key string) { s.Directory = d.in.Like(n, key, directoryForm()) },
 		"home":      func(n *node, key string) { s.Home = d.in.Choice(n, key, "private", "real") },
-		"gpu":       func(n *node, key string) { s.GPU = d.in.FlagPointer(n, key) },
 		"stateful":  func(n *node, key string) { s.Stateful = d.in.FlagPointer(n, key) },
 		"variables": func(n *node, key string) {
 			s.Variables = []policy.EnvRule{}
@@ -80,7 +79,7 @@ func (d *decoder) places(s *Server, head string, settings []setting) fields {
 }
 
 // serverOnly are keys of a server that the table for all servers must not have.
-var serverOnly = []string{"access", "command", "arguments", "variables", "workspace", "home", "gpu", "preset", "stateful", "tools"}
+var serverOnly = []string{"access", "command", "arguments", "variables", "workspace", "home", "preset", "stateful", "tools"}
 
 func (d *decoder) defaults(n *node, key string) *Defaults {
 	out := &Defaults{Where: policy.Position(d.in.File, n.Line)}

@@ -95,7 +95,7 @@ func TestDecodeEveryKey(t *testing.T) {
 	limits.NetOutMB, limits.Connections = 100, 32
 	want := &policy.Policy{
 		Server: "github", Command: "npx", Arguments: []string{"-y", "@modelcontextprotocol/server-github"},
-		Workspace: ".", Stateful: true, Startup: time.Minute, Roots: "off", Packages: policy.Packages{PinTools: policy.PinEnforce}, Leaks: policy.LeaksBlock, LeakPatterns: true, Undo: policy.Undo{Mode: policy.UndoCall, FileMB: 64, TotalMB: 99, Days: 14},
+		Workspace: ".", Stateful: true, Startup: time.Minute, Roots: "off", Packages: policy.Packages{PinTools: policy.PinEnforce}, Leaks: policy.LeaksBlock, LeakPatterns: true, Undo: policy.Undo{Mode: policy.UndoCall, TotalMB: 99},
 		Fs:      []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: "mcp-jail.toml:21"}},
 		Net:     []policy.NetRule{{Host: "api.github.com", Scheme: "https", Methods: []string{"GET", "POST"}, Secrets: []policy.Secret{{Env: "GITHUB_TOKEN", Header: []string{"Authorization"}, Where: "mcp-jail.toml:30"}}, Allow: true, Where: "mcp-jail.toml:26"}},
 		Inbound: []policy.InboundRule{{Port: 3334, Where: "mcp-jail.toml:33"}},

@@ -73,7 +73,6 @@ func (e *encoder) server(s *Server) {
 		e.list("variables", show.List(names), s.Merge["variables"])
 	}
 	e.text("home", s.Home)
-	e.flag("gpu", s.GPU)
 	e.settings(s.settings())
 	if s.Waive != nil {
 		e.list("waive", show.List(axisTexts(s.Waive)), s.Merge["waive"])

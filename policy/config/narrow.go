@@ -23,9 +23,6 @@ func (s *Server) narrowed(n *Server, d *Defaults) (out *Server, ws []policy.Warn
 	out = &copied
 	out.places = maps.Clone(s.places)
 	out.overlaySettings(stricter)
-	if n.GPU != nil && !*n.GPU {
-		out.GPU = n.GPU
-	}
 	for _, u := range slices.Concat(dropped, n.unchangeable()) {
 		ws = append(ws, policy.Warning{Code: "no-effect", Message: fmt.Sprintf("%s has no effect: server %q is your own, and a project's file only takes away from what it may do", u.Key, s.Name), Where: u.Where})
 	}
@@ -72,7 +69,6 @@ func (s *Server) unchangeable() (keys []policy.Setting) {
 	add("stateful", s.Where, s.Stateful != nil)
 	add("preset", s.PresetWhere, s.Preset != "")
 	add("home", s.Where, s.Home != "")
-	add("gpu", s.Where, s.GPU != nil && *s.GPU)
 	add("waive", s.Where, s.Waive != nil)
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 		t := s.Tools[name]

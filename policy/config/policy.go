@@ -243,7 +243,6 @@ func (s *Server) policy() *policy.Policy {
 		Call:      time.Duration(number(s.CallTimeoutSecs, 0)) * time.Second,
 		Roots:     s.Roots,
 		HomeReal:  s.Home == "real",
-		GPU:       s.GPU != nil && *s.GPU,
 		Packages: policy.Packages{
 			PinTools: cmp.Or(s.PinTools, policy.PinWarn),
 		},
@@ -268,8 +267,8 @@ func (s *Server) policy() *policy.Policy {
 	if p.Roots == "" {
 		p.Roots = "off"
 	}
-	if u := policy.DefaultUndo; s.Undo == policy.UndoSession || s.Undo == policy.UndoCall {
-		p.Undo = policy.Undo{Mode: s.Undo, FileMB: number(s.UndoFileMB, u.FileMB), TotalMB: number(s.UndoTotalMB, u.TotalMB), Days: number(s.UndoDays, u.Days)}
+	if s.Undo == policy.UndoSession || s.Undo == policy.UndoCall {
+		p.Undo = policy.Undo{Mode: s.Undo, TotalMB: number(s.UndoTotalMB, policy.DefaultUndoTotalMB)}
 	}
 	return p
 }

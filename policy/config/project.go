@@ -152,9 +152,6 @@ func (s *Server) describeGrants(w Words) (out []string) {
 	if s.Home == "real" {
 		out = append(out, "home = \"real\"")
 	}
-	if s.GPU != nil && *s.GPU {
-		out = append(out, "gpu = true")
-	}
 	for _, v := range s.Variables {
 		out = append(out, "variable "+v.Name)
 	}

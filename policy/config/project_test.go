@@ -188,7 +188,7 @@ func TestProjectNarrows(t *testing.T) {
 		"limits.memory_mb = 100\nleaks = 'block'":                             {"", ""},
 		"limits.memory_mb = 9001\nleaks = 'off'\ncall_timeout_secs = 9":       {"", "call_timeout_secs = 9, leaks = \"off\", limits.memory_mb = 9001"},
 		"workspace = 'evil'\nstateful = true\npreset = 'p'\nhome = 'private'": {"", "workspace, stateful, preset, home"},
-		"arguments = ['./x']\nwaive = ['fs']\ngpu = true\nroots = 'narrow'":   {"", "roots = \"narrow\", arguments, gpu, waive"},
+		"arguments = ['./x']\nwaive = ['fs']\nroots = 'narrow'":               {"", "roots = \"narrow\", arguments, waive"},
 	} {
 		c, p := mergedWith(t, usersServer, "[servers.s]\n"+project+"\n")
 		if got := strings.Join(granted(p), " "); got != all+" process" || p.Project != "" || p.Workspace != "/home/u/notes" || !p.HomeReal || p.Arguments[1] != "tok" {

@@ -51,7 +51,7 @@ func (g Grants) AddTo(s *Server) (narrower []policy.FsRule, err error) {
 
 func (s *Server) overlaySingle(l *Server) {
 	s.Home, s.Workspace = cmp.Or(l.Home, s.Home), cmp.Or(l.Workspace, s.Workspace)
-	s.GPU, s.StartupTimeoutSecs = cmp.Or(l.GPU, s.GPU), cmp.Or(l.StartupTimeoutSecs, s.StartupTimeoutSecs)
+	s.StartupTimeoutSecs = cmp.Or(l.StartupTimeoutSecs, s.StartupTimeoutSecs)
 }
 
 // split returns the rules for the process, and the variables of the whole server.
@@ -230,12 +230,6 @@ func (s *Server) takeSettings(l *Server) error {
 		} else if *want != "" {
 			*have = ""
 		}
-	}
-	if l.GPU != nil {
-		if s.GPU == nil || *s.GPU != *l.GPU {
-			return &NotThereError{fmt.Sprint("gpu = ", *l.GPU)}
-		}
-		s.GPU = nil
 	}
 	if l.StartupTimeoutSecs != nil {
 		if s.StartupTimeoutSecs == nil || *s.StartupTimeoutSecs != *l.StartupTimeoutSecs {

@@ -21,8 +21,6 @@ func grantsOf(t *testing.T, tool string, only bool, flags string) Grants {
 			o.Home = value
 		case "--workspace":
 			o.Workspace = value
-		case "--gpu":
-			o.GPU = value
 		case "--startup-timeout":
 			o.Startup = value
 		default:
@@ -55,7 +53,7 @@ func inFile(t *testing.T, lines string) *ServerFile {
 func TestGrants(t *testing.T) {
 	const rule = "[[servers.notes.access.fs]]\npath = \"~/n\"\n"
 	for _, c := range []struct{ lines, flags, want, narrower string }{
-		{"", "--env A --limit memory_mb=5 --home real --gpu true --startup-timeout 9 --workspace ~/w", `workspace = "~/w" variables = ["A" home = "real" gpu startup_timeout_secs = 9 limits memory_mb = 5`, ""},
+		{"", "--env A --limit memory_mb=5 --home real --startup-timeout 9 --workspace ~/w", `workspace = "~/w" variables = ["A" home = "real" startup_timeout_secs = 9 limits memory_mb = 5`, ""},
 		{"", "--read ~/n", "access workspace = \"write\" access.fs \"~/n\" read", ""},
 		{"[servers.notes.access]\n", "--read ~/n", "access access.fs \"~/n\" read", ""},
 		{rule + "read = true\n", "--write ~/n", "access access.fs \"~/n\" read write", ""},
@@ -130,7 +128,6 @@ func TestTakeFrom(t *testing.T) {
 		{"", "--env A", "", "the variable A"},
 		{"home = \"real\"\n[servers.notes.limits]\nmemory_mb = 5\n", "--home real --limit memory_mb=5", "", ""},
 		{"[servers.notes.limits]\nmemory_mb = 5\n", "--limit memory_mb=6", "", "memory_mb = 6"},
-		{"", "--gpu true", "", "gpu = true"},
 	} {
 		f := inFile(t, c.lines)
 		err := grantsOf(t, "", false, c.flags).TakeFrom(f.Server)

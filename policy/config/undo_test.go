@@ -11,7 +11,6 @@ func TestUndoKeys(t *testing.T) {
 	o, _ := layersIn(t)
 	o.User = testkitFile(t, `[defaults]
 undo = "session"
-undo_days = 3
 
 [servers.plain]
 command = "x"
@@ -19,7 +18,6 @@ command = "x"
 [servers.own]
 command = "x"
 undo = "call"
-undo_file_mb = 1
 undo_total_mb = 2
 
 [servers.none]
@@ -29,8 +27,8 @@ undo = "off"
 	c, err := Load(o)
 	must(t, err)
 	for server, want := range map[string]policy.Undo{
-		"plain": {Mode: "session", FileMB: 64, TotalMB: 2048, Days: 3},
-		"own":   {Mode: "call", FileMB: 1, TotalMB: 2, Days: 3},
+		"plain": {Mode: "session", TotalMB: 2048},
+		"own":   {Mode: "call", TotalMB: 2},
 		"none":  {},
 	} {
 		p, err := c.Policy(server, "")
@@ -39,7 +37,7 @@ undo = "off"
 			t.Errorf("%s: %+v, want %+v", server, p.Undo, want)
 		}
 	}
-	for _, wrong := range []string{`undo = "always"`, "undo = true", "undo_days = 0", "undo_file_mb = 0"} {
+	for _, wrong := range []string{`undo = "always"`, "undo = true", "undo_total_mb = 0"} {
 		if _, err := Decode([]byte("[servers.x]\ncommand = \"x\"\n"+wrong+"\n"), "f"); err == nil {
 			t.Errorf("%s was accepted", wrong)
 		}

@@ -13,29 +13,23 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
-// additions grant what the host's environment and devices bring, after all that hides.
-type additions struct {
+// authorities grants the files of certificates that the host's environment names, after all that hides.
+type authorities struct {
 	*facts
 	writers *writers
 	links   *[]policy.Link
 }
 
-// grant returns the variables that grantAuthorities returns.
-func (b *additions) grant(net []policy.NetRule) (variables map[string]string) {
-	b.grantGPUs()
-	return b.grantAuthorities(net)
-}
-
 // authorityDirs is a list of directories of authorities, with ":" between them.
 const authorityDirs = "SSL_CERT_DIR"
 
-// grantAuthorities grants the files of authorities that the user's environment names, if a host is
+// grant grants the files of authorities that the user's environment names, if a host is
 // granted: where the proxy of a company ends TLS, a server reaches no host without them. It returns
 // the variables that the server gets, unless a rule says otherwise.
 //
 // A project may set such a variable, so the file must be one of certificates alone, where no server
 // can write.
-func (b *additions) grantAuthorities(net []policy.NetRule) (variables map[string]string) {
+func (b *authorities) grant(net []policy.NetRule) (variables map[string]string) {
 	if !slices.ContainsFunc(net, func(r policy.NetRule) bool { return r.Allow }) {
 		return nil
 	}
@@ -70,7 +64,7 @@ func (b *additions) grantAuthorities(net []policy.NetRule) (variables map[string
 
 // whyNoAuthority returns why a file is not granted as one of authorities, or "". The entry is the
 // nearest one, which does not let the server read it.
-func (b *additions) whyNoAuthority(at hostfs.ResolvedPath, near policy.Entry, covered bool) string {
+func (b *authorities) whyNoAuthority(at hostfs.ResolvedPath, near policy.Entry, covered bool) string {
 	switch {
 	case covered && near.Path != "/":
 		return "it is hidden (" + near.Rule + ")"
@@ -141,7 +135,7 @@ const (
 	maxAuthorities   = 2 << 20
 )
 
-func (b *additions) canRead(dirs []string) bool {
+func (b *authorities) canRead(dirs []string) bool {
 	return !slices.ContainsFunc(dirs, func(dir string) bool {
 		if !path.IsAbs(dir) {
 			return true

@@ -121,7 +121,7 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 	if failed := b.masks.Git.Failed; failed != nil {
 		return nil, b.warnings.list, failed
 	}
-	authorities := (&additions{b.facts, b.writers, &b.links}).grant(out.Net)
+	authorities := (&authorities{b.facts, b.writers, &b.links}).grant(out.Net)
 	out.GitConfig = b.gitConfig(out)
 	b.denyMissing() // now every entry is there that could cover a missing path
 	b.warnUseless()

@@ -166,9 +166,9 @@ func (k *Session) End() {
 	if !k.close() {
 		return
 	}
-	gone := k.Store.Expire(time.Duration(k.undo.Days)*24*time.Hour, int64(k.undo.TotalMB)<<20)
+	gone := k.Store.Expire(policy.UndoDays*24*time.Hour, int64(k.undo.TotalMB)<<20)
 	for _, id := range gone {
-		k.Console.Sayf("undo: what was kept of session %s of server %q was removed (undo_days = %d, undo_total_mb = %d)", id, k.Name, k.undo.Days, k.undo.TotalMB)
+		k.Console.Sayf("undo: what was kept of session %s of server %q was removed (after %d days, or beyond undo_total_mb = %d)", id, k.Name, policy.UndoDays, k.undo.TotalMB)
 	}
 }
 

@@ -29,7 +29,7 @@ func newJournal(o Options, j *judge, selfFD int) journal {
 	}
 	k.keeper = &undo.Keeper{
 		Journal: o.Kept[0], Data: o.Kept[1], SelfFD: selfFD, PerCall: keep.PerCall,
-		FileBytes: int64(keep.FileMB) << 20, TotalBytes: int64(keep.TotalMB) << 20, JournalBytes: int64(keep.JournalKB) << 10,
+		FileBytes: policy.UndoFileMB << 20, TotalBytes: int64(keep.TotalMB) << 20, JournalBytes: int64(keep.JournalKB) << 10,
 		Outside: sys.OnUnrestrictedThread,
 		Open:    k.openInodes,
 		Tell: func(text string) {

@@ -76,8 +76,8 @@ func (c *compiler) keep(o *spec.Spec) {
 	if limit := o.Limits.FileSizeMB; limit > 0 { // of the supervisor too
 		total = min(total, limit)
 	}
-	o.Keep = spec.Keep{On: true, PerCall: u.Mode == policy.UndoCall, FileMB: u.FileMB, TotalMB: total}
-	c.addEnforced(policy.AxisFs, "the jail's supervisor", "files of up to %d MB are kept before the server changes them (mcp-jail undo)", u.FileMB)
+	o.Keep = spec.Keep{On: true, PerCall: u.Mode == policy.UndoCall, TotalMB: total}
+	c.addEnforced(policy.AxisFs, "the jail's supervisor", "files of up to %d MB are kept before the server changes them (mcp-jail undo)", policy.UndoFileMB)
 }
 
 func (c *compiler) unmediated(missing features.Feature) {

@@ -49,8 +49,7 @@ var macs = []aMac{
 		p.Unprotected = []string{"/home/u/work/.envrc"}
 	}},
 	{"undo", func(p *policy.Profile, f *features.Facts) {
-		p.Undo = policy.DefaultUndo
-		p.Undo.Mode = policy.UndoSession
+		p.Undo = policy.Undo{Mode: policy.UndoSession, TotalMB: policy.DefaultUndoTotalMB}
 	}},
 	{"call", func(p *policy.Profile, f *features.Facts) { aCall(p, f) }},
 	{"bun", func(p *policy.Profile, f *features.Facts) { p.ListOnly = []string{"/home", "/home/u"} }},

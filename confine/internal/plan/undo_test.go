@@ -18,9 +18,9 @@ func TestPlanUndo(t *testing.T) {
 		p, f := plantest.Profile(), plantest.Kernel()
 		change(&f)
 		off := Compile(p, f, Watching{}).Spec
-		p.Undo = policy.Undo{Mode: policy.UndoCall, FileMB: 8, TotalMB: 5000, Days: 1}
+		p.Undo = policy.Undo{Mode: policy.UndoCall, TotalMB: 5000}
 		plan := Compile(p, f, Watching{})
-		if want := (spec.Keep{On: true, PerCall: true, FileMB: 8, TotalMB: min(5000, p.Limits.FileSizeMB)}); plan.Spec.Keep != want || off.Keep.On {
+		if want := (spec.Keep{On: true, PerCall: true, TotalMB: min(5000, p.Limits.FileSizeMB)}); plan.Spec.Keep != want || off.Keep.On {
 			t.Errorf("%s: %+v, want %+v", name, plan.Spec.Keep, want)
 		}
 		if len(plan.Spec.ListenerFilter) < len(off.ListenerFilter) || name == "namespaces" && len(plan.Spec.ListenerFilter) == len(off.ListenerFilter) {

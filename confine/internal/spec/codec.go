@@ -211,7 +211,6 @@ func (c *codec) fields(o *Spec) {
 	c.bool(&o.WatchReads)
 	c.bool(&o.Keep.On)
 	c.bool(&o.Keep.PerCall)
-	c.int(&o.Keep.FileMB)
 	c.int(&o.Keep.TotalMB)
 	c.int(&o.Keep.JournalKB)
 	c.bool(&o.SampleMemory)

@@ -12,7 +12,7 @@ import (
 // the copy, or NoData and the reason. A content that was copied before is not copied again.
 func (k *Keeper) copy(fd int, st, copied *object.State) (at int64, lost string) {
 	if st.Size > k.FileBytes {
-		return object.NoData, fmt.Sprintf("it has %d KB, and at most %d are kept of a file (undo_file_mb = %d)", (st.Size+1023)>>10, k.FileBytes>>10, k.FileBytes>>20)
+		return object.NoData, fmt.Sprintf("it has %d KB, and at most %d are kept of a file", (st.Size+1023)>>10, k.FileBytes>>10)
 	}
 	lock := k.opener.unlock(fd, 0o400)
 	from, err := k.opener.open(func() (int, error) {

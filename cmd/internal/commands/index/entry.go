@@ -66,7 +66,7 @@ func (e *Entry) Brings() []string {
 		return nil
 	}
 	f := e.flags.PolicyFlags
-	more := cmdline.PolicyFlags{Read: f.Read, Write: f.Write, Execute: f.Execute, Net: f.Net, Inbound: f.Inbound, Env: f.Env, Workspace: f.Workspace, Preset: f.Preset, Home: f.Home, GPU: f.GPU}
+	more := cmdline.PolicyFlags{Read: f.Read, Write: f.Write, Execute: f.Execute, Net: f.Net, Inbound: f.Inbound, Env: f.Env, Workspace: f.Workspace, Preset: f.Preset, Home: f.Home}
 	if words := more.Words(); words != nil {
 		return shown.Words(words)
 	}

@@ -54,7 +54,7 @@ func foreignTable(name string, n *node) string {
 		return "write the policy of each server, [servers.NAME.access] with fs, net, env and commands, and [servers.NAME.limits]"
 	case "mounts":
 		return "write a rule for each: " + mountRule("servers.NAME.access")
-	case "pin_tools", "leaks", "leak_patterns", "undo", "undo_file_mb", "undo_total_mb", "undo_days", "preset", "stateful", "workspace", "home", "gpu", "waive":
+	case "pin_tools", "leaks", "leak_patterns", "undo", "undo_total_mb", "preset", "stateful", "workspace", "home", "waive":
 		return "write it below [servers.NAME], for each server"
 	}
 	return ""
