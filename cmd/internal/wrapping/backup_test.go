@@ -2,6 +2,7 @@ package wrapping
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -116,3 +117,46 @@ func TestForeignRecord(t *testing.T) {
 
 // openDir makes a directory that everybody may write.
 func openDir(dir string) error { return errors.Join(os.Mkdir(dir, 0o700), os.Chmod(dir, 0o777)) }
+
+// TestOldBackups tests which copies of a file stay after many changes, and which after RemoveBackups.
+func TestOldBackups(t *testing.T) {
+	host, path := codexFile(t)
+	state := filepath.Join(host.Home, "state")
+	copies := func() (names []string) {
+		entries, err := os.ReadDir(filepath.Join(state, backupsDir))
+		must(t, err)
+		for _, e := range entries {
+			_, name, _ := strings.Cut(e.Name(), "-config.toml.20261123T01")
+			names = append(names, strings.TrimSuffix(name, copySuffix))
+		}
+		return names
+	}
+	at := time.Date(2026, 11, 23, 1, 0, 0, 0, time.UTC)
+	text := ""
+	for i := range 7 {
+		text += fmt.Sprintf("[mcp_servers.s%d]\ncommand = \"/bin/cat\"\n", i)
+	}
+	write(t, path, text)
+	for i := range 7 { // one server after the other
+		f := only(t, host, Selection{Files: []string{path}})
+		_, err := f.Wrap(Program{Path: program}, Selection{Servers: []string{fmt.Sprintf("s%d", i)}}, host, newIDs(host)).Write(state, at.Add(time.Duration(i)*time.Minute))
+		must(t, err)
+	}
+	if got := strings.Join(copies(), " "); got != "0000Z 0300Z 0400Z 0500Z 0600Z" {
+		t.Errorf("after seven changes: %s", got)
+	}
+	for _, step := range []struct {
+		name string
+		do   func() error
+		want int
+	}{
+		{"a server is wrapped", func() error { return nil }, 0},
+		{"the file is gone", func() error { return os.Remove(path) }, 5},
+		{"again", func() error { return nil }, 0},
+	} {
+		must(t, step.do())
+		if removed, err := RemoveBackups(state); removed != step.want || err != nil {
+			t.Errorf("%s: removed %d, %v", step.name, removed, err)
+		}
+	}
+}

@@ -341,5 +341,9 @@ func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
 	if err := c.writeBackup(records, dir, backup, now); err != nil {
 		return backup, &BackupError{err}
 	}
+	r, err := c.File.Backup(dir)
+	if err == nil && r != nil {
+		_ = prune(dir, own.Real, r.First) // else the next change tries it again
+	}
 	return backup, nil
 }

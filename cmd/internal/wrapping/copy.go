@@ -1,12 +1,19 @@
 package wrapping
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
@@ -27,15 +34,116 @@ func KeepCopy(dir string, own *ownfile.File, now time.Time) (string, error) {
 		return "", err
 	}
 	defer backups.Close()
-	// The hash tells files of one name apart.
-	hash := sha256.Sum256([]byte(own.Real))
-	stem := hex.EncodeToString(hash[:4]) + "-" + filepath.Base(own.Real) + "." + now.UTC().Format("20060102T150405Z")
+	stem := copyStem(own.Real) + now.UTC().Format("20060102T150405Z")
 	name, err := backups.Create(own.Data, private.How{Sync: true}, func(yield func(string) bool) {
-		for i, number := 1, ""; i < maxBackups && yield(stem+number+".mcp-jail-backup"); i++ {
+		for i, number := 1, ""; i < maxBackups && yield(stem+number+copySuffix); i++ {
 			number = fmt.Sprintf("-%d", i+1)
 		}
 	})
 	return filepath.Join(dir, backupsDir, name), err
+}
+
+const copySuffix = ".mcp-jail-backup"
+
+// copyStem begins the names of the copies of a file. The hash tells files of one name apart.
+func copyStem(real string) string {
+	hash := sha256.Sum256([]byte(real))
+	return hex.EncodeToString(hash[:4]) + "-" + filepath.Base(real) + "."
+}
+
+// newestCopies is how many copies of a file are kept, in addition to that of the file before mcp-jail.
+const newestCopies = 4
+
+// prune removes the older copies of a file. It keeps the newest ones, and first, the copy from before mcp-jail: the
+// oldest one if first is not known. Each copy may have tokens in it.
+func prune(dir, real, first string) error {
+	backups, err := private.Open(dir, backupsDir)
+	if err != nil {
+		return err
+	}
+	defer backups.Close()
+	all, err := backups.Names()
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, e := range all {
+		if strings.HasPrefix(e.Name(), copyStem(real)) && strings.HasSuffix(e.Name(), copySuffix) {
+			names = append(names, e.Name())
+		}
+	}
+	second := func(name string) string { return name[:min(len(name), len(copyStem(real)+"20060102T150405Z"))] }
+	slices.SortFunc(names, func(a, b string) int { // in one second, -10 is newer than -2
+		return cmp.Or(strings.Compare(second(a), second(b)), len(a)-len(b), strings.Compare(a, b))
+	})
+	if first == "" && len(names) > 0 {
+		first = names[0]
+	}
+	for _, name := range names[:max(0, len(names)-newestCopies)] {
+		if name != filepath.Base(first) {
+			err = errors.Join(err, backups.Remove(name))
+		}
+	}
+	return err
+}
+
+// RemoveBackups removes the copies of clients' files, and what is recorded of these files, and returns how many copies
+// it removed. Copies of a file that still names mcp-jail stay, and those of a file that cannot be read: unwrap points
+// to them. Copies whose file is gone or not recorded are removed. dir is the state directory.
+func RemoveBackups(dir string) (removed int, err error) {
+	keep, err := removeRecords(dir)
+	if err != nil {
+		return 0, err
+	}
+	backups, err := private.Open(dir, backupsDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer backups.Close()
+	all, err := backups.Names()
+	for _, e := range all {
+		isKept := slices.ContainsFunc(keep, func(stem string) bool { return strings.HasPrefix(e.Name(), stem) })
+		if isKept || !strings.HasSuffix(e.Name(), copySuffix) {
+			continue
+		}
+		if failed := backups.Remove(e.Name()); failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		removed++
+	}
+	return removed, err
+}
+
+// removeRecords removes what is recorded of files that do not name mcp-jail any more, and returns the stems of the
+// copies of the others.
+func removeRecords(dir string) (keep []string, err error) {
+	records, err := private.Open(dir, wrappedDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer records.Close()
+	all, err := records.Names()
+	for _, e := range all {
+		var r Backup
+		text, failed := records.ReadFile(e.Name(), largestBackup)
+		if failed != nil || json.Unmarshal(text, &r) != nil || r.File == "" {
+			continue // no record of a file
+		}
+		now, failed := os.ReadFile(r.File)
+		if bytes.Contains(now, []byte(bareName)) || failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+			keep = append(keep, copyStem(r.File))
+			continue
+		}
+		err = errors.Join(err, records.Remove(e.Name()))
+	}
+	return keep, err
 }
 
 func openCopy(dir, name string) (*os.File, error) {
