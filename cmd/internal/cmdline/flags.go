@@ -90,7 +90,7 @@ func axes() (names []string) {
 	return names
 }
 
-// Waivers returns the words that --waive and --accept-gaps take.
+// Waivers returns the words that --waive takes.
 func Waivers() (words []string) {
 	for _, a := range policy.Waivers() {
 		words = append(words, string(a))

@@ -15,7 +15,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -133,11 +132,11 @@ func (s *screen) heading(f *wrapping.File) string {
 	title = s.c.Paint(terminal.Bold, title) + "  " + show.Name(cli.ShortPath(f.Path, s.home))
 	switch p := f.Plugin(); {
 	case p != nil:
-		title += " (an update of the plugin undoes this)"
+		title += " (a file of " + show.Line(p.Title()) + ": an update undoes this)"
 	case f.IsProject():
 		title += " (others who use it need mcp-jail too)"
 	case wrapping.OnWindows(f):
-		title += " (on Windows)"
+		title += " (a client on Windows, outside of this Linux)"
 	}
 	return title
 }
@@ -186,18 +185,14 @@ func losses(servers []wrapping.ServerChange) []string {
 }
 
 // versions says which packages are pinned now, and which cannot be.
-func versions(servers []wrapping.ServerChange, fetches []*prefetch.Package, noInstall bool) (texts []string) {
+func versions(servers []wrapping.ServerChange, missing []*prefetch.Package, noInstall bool) (texts []string) {
 	var pinned, unpinned []string
-	for _, p := range fetches {
+	for _, p := range missing {
 		pinned = append(pinned, p.Servers...)
 	}
 	for _, s := range servers {
-		line, err := runline.Parse(s.Argv())
-		switch name := index.ServerTitle(s.Entry); {
-		case s.Unpinned:
-			unpinned = append(unpinned, name)
-		case noInstall && err == nil && !line.NoInstall:
-			pinned = append(pinned, name)
+		if s.Unpinned {
+			unpinned = append(unpinned, index.ServerTitle(s.Entry))
 		}
 	}
 	pinned, unpinned = unique(pinned), unique(unpinned)

@@ -98,12 +98,13 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		return noJail
 	}
 	changes := draft() // with what was found
-	var fetches []*prefetch.Package
-	if !w.noInstall {
-		fetches = prefetch.Missing(host, index.ClientsHost(host), changes)
+	missing := prefetch.Missing(host, index.ClientsHost(host), changes)
+	fetches := missing
+	if w.noInstall {
+		fetches = nil
 	}
 	broken := printBroken(c, files, host.Home, "wrap")
-	s := w.screen(c, host, program, changes, fetches)
+	s := w.screen(c, host, program, changes, missing)
 	weaker.print(c)
 	if s.isEmpty() && fetches == nil {
 		w.printNothing(c, host, changes)
@@ -143,7 +144,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 }
 
 // screen returns what is shown before the question.
-func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Program, changes []*wrapping.Change, fetches []*prefetch.Package) *screen {
+func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Program, changes []*wrapping.Change, missing []*prefetch.Package) *screen {
 	var fresh []wrapping.ServerChange
 	for _, ch := range changes {
 		for _, s := range ch.Changed() {
@@ -164,7 +165,7 @@ func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Pro
 		s.intro = []string{fmt.Sprintf("These %d servers will start in a jail. Each can then use only what is listed:", n)}
 	}
 	temporary, about := program.About(host.Home)
-	s.outro = slices.Concat(losses(fresh), versions(fresh, fetches, w.noInstall), stayOpen(changes), w.leftOnWindows(host, false), temporary, withNotes(fresh))
+	s.outro = slices.Concat(losses(fresh), versions(fresh, missing, w.noInstall), stayOpen(changes), w.leftOnWindows(host, false), temporary, withNotes(fresh))
 	if len(fresh) > 0 {
 		s.outro = append(s.outro, "To take the servers out of the jail again:", "  mcp-jail unwrap")
 	}
