@@ -177,7 +177,6 @@ func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Pro
 func (w *wrapCmd) printNothing(c terminal.Console, host hostfs.Host, changes []*wrapping.Change) {
 	if len(changes) == 0 {
 		c.PrintText(fmt.Sprintf("No client with servers was found. wrap looked for the files of %d clients, and in the working directory. For another file:\n  mcp-jail wrap --file FILE\n", len(clients.All())))
-		return
 	}
 	jailed := 0
 	for _, ch := range changes {
@@ -187,7 +186,9 @@ func (w *wrapCmd) printNothing(c terminal.Console, host hostfs.Host, changes []*
 			}
 		}
 	}
-	c.Printf("Nothing to do: %s in the jail already.\n", cli.Plural(jailed, "server"))
+	if len(changes) > 0 {
+		c.Printf("Nothing to do: %s in the jail already.\n", cli.Plural(jailed, "server"))
+	}
 	for _, text := range slices.Concat(stayOpen(changes), w.leftOnWindows(host, false)) {
 		c.PrintText(text + "\n")
 	}
