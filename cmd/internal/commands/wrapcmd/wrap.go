@@ -51,7 +51,7 @@ of the file. It downloads the packages of the servers and pins their versions.
 What a server may reach comes from its own entry and, for well-known servers, from
 mcp-jail's preset. It is written into a file of its own, servers/NAME.toml, which
 ` + "`mcp-jail grant`" + ` changes. Servers at a URL, in a container or on another machine stay
-as they are. docs/clients.md says more.
+as they are. docs/clients/README.md says more.
 
 If this machine can only build a weaker jail, wrap says what a server could do then, and
 asks about that. In a script, --waive names what you accept: --yes accepts nothing.`
@@ -123,9 +123,14 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 			return err
 		}
 	}
-	written, err := w.write(c, host, program, changes)
+	return cmp.Or(w.change(c, s, host, program, files, fetches), broken)
+}
+
+// change writes the files, copies what servers kept before, and downloads packages.
+func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, program index.Program, files []*wrapping.File, fetches []*prefetch.Package) error {
+	written, err := w.write(c, host, program, s.changes)
 	if err != nil && len(written) == 0 {
-		return errors.Join(err, broken)
+		return err
 	}
 	if len(written) > 0 {
 		s.printWritten("Wrapped", host.StateDir, written)
@@ -140,7 +145,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if err != nil {
 		err = exit.ReportedStatus(exit.Report(c, err))
 	}
-	return cmp.Or(err, prefetch.Fetch(c, fetches), broken)
+	return cmp.Or(err, prefetch.Fetch(c, fetches))
 }
 
 // screen returns what is shown before the question.
