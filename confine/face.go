@@ -87,3 +87,7 @@ func WaiversFor(gaps []Gap, waived []policy.Axis) []policy.Axis { return plan.Wo
 
 // WaiveFlags returns the flags that accept the gaps of some axes.
 func WaiveFlags(axes []policy.Axis) string { return plan.WaiveFlags(axes) }
+
+// IsShortage reports whether a jail could not be built because the host is short of memory, processes or room for
+// filters, and may be built later.
+func IsShortage(err error) bool { return step.IsShortage(err) }

@@ -57,7 +57,7 @@ func TestDebian(t *testing.T) {
 	t.Run("docker", func(t *testing.T) {
 		u := d.user("without", container.Container{UID: stranger, Caps: tracer, Filter: container.Moby(t, tracer), MaskProc: true})
 		before := testkit.ReadFile(t, u.file())
-		const accept = "--accept-gaps fs,process,limits"
+		const accept = "--waive fs,process,limits"
 		refused := u.mcpJail("wrap", "--yes")
 		out, _ := refused.CombinedOutput()
 		if refused.ProcessState.ExitCode() != 3 || !strings.Contains(string(out), accept) || testkit.ReadFile(t, u.file()) != before {

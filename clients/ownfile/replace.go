@@ -109,9 +109,9 @@ func (f *File) removeStale(dir *os.Root) {
 	}
 }
 
-func (f *File) write(dir *os.Root, data []byte, mode fs.FileMode) (temp string, info fs.FileInfo, err error) {
-	temp = f.tempPrefix() + strings.ToLower(rand.Text())
-	file, err := dir.OpenFile(temp, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+func (f *File) write(dir *os.Root, data []byte, mode fs.FileMode) (_ string, info fs.FileInfo, err error) {
+	name := f.tempPrefix() + strings.ToLower(rand.Text())
+	file, err := dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return "", nil, f.cannotWrite(filepath.Dir(f.Real), err)
 	}
@@ -120,7 +120,7 @@ func (f *File) write(dir *os.Root, data []byte, mode fs.FileMode) (temp string, 
 			err = closed
 		}
 		if err != nil {
-			_ = dir.Remove(temp)
+			_ = dir.Remove(name)
 		}
 	}()
 	// Until it has its group, the file is for its owner alone.
@@ -137,7 +137,7 @@ func (f *File) write(dir *os.Root, data []byte, mode fs.FileMode) (temp string, 
 		return "", nil, err
 	}
 	info, err = file.Stat()
-	return temp, info, err
+	return name, info, err
 }
 
 func (f *File) cannotWrite(dir string, err error) error {

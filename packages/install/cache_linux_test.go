@@ -24,7 +24,7 @@ func TestInstallOffline(t *testing.T) {
 	site.Close()
 	for _, u := range []*user{empty, lost, filled} {
 		begin := time.Now()
-		u.fails(u.installer(), "@scope/server", "cannot be reached", "what npm's cache has is not enough", "the next start continues")
+		u.fails(u.installer(), "@scope/server", "the registry did not answer", "the next try goes on with it")
 		t.Logf("told after %v", time.Since(begin))
 	}
 }

@@ -42,7 +42,7 @@ func (e *FetchError) Error() string {
 		return fmt.Sprintf("%s: the registry (%s) sends npm to %s, which npm's configuration does not name as a registry. The installation was refused access to it. If packages come from there: npm config set @packages-from:registry %s. If the registry has them itself: npm config set replace-registry-host always", e.Package, strings.Join(e.Registry, ", "), address, address)
 	}
 	if text := known[e.Code]; text != "" {
-		return fmt.Sprintf("%s%s (%s)%s", e.Package, text, e.Code, e.more())
+		return fmt.Sprintf(text, e.Package) + " (" + e.Code + e.more() + ")"
 	}
 	if e.Code == "" {
 		return fmt.Sprintf("%s: npm ended with status %d\n%s", e.Package, e.Status, e.tail())
@@ -51,26 +51,26 @@ func (e *FetchError) Error() string {
 }
 
 const (
-	unreachable = ": the registry cannot be reached. It alone says what gets pinned, so what npm's cache has is not enough. What was fetched is kept, and the next start continues"
-	forbidden   = ": the registry refuses access. Log in with npm login, or check the registry of your npm configuration (npm config get registry)"
+	unreachable = "%s was not downloaded, because the registry did not answer. What was downloaded is kept, and the next try goes on with it"
+	forbidden   = "the registry refused to give out %s. Log in with npm login, then try again. npm config get registry says which registry it is"
 	// The installer's npm has no git: a repository could bring a configuration along that runs
 	// code although scripts are off.
-	repository  = ": it, or a package that it needs, is a git repository, and the installation fetches from registries only"
-	certificate = ": the registry's certificate is not one that npm trusts. If your organisation has its own authority: npm config set cafile FILE"
+	repository  = "%s, or a package that it needs, is a git repository, and mcp-jail downloads from registries only"
+	certificate = "%s was not downloaded, because npm does not trust the registry's certificate. If your organisation has its own authority: npm config set cafile FILE"
 )
 
-// known maps npm's name of an error to its meaning, as it continues the name of the package.
+// known maps npm's name of an error to its meaning, with a place for the name of the package.
 var known = map[string]string{
-	"E404":       " is not in the registry, or a package that it needs is not. Check the spelling",
-	"ETARGET":    ": the registry has no such version, of it or of a package that it needs",
-	"EINTEGRITY": ": a file from the registry is not the one that its metadata names. Nothing was installed",
-	outsideCode:  ": an archive names a file outside of its package, which only an attack does. Nothing was installed",
+	"E404":       "the registry has no package %q, or none that it needs. Check the spelling. Do not try similar names at random: attackers publish under them",
+	"ETARGET":    "the registry has no such version of %s, or of a package that it needs",
+	"EINTEGRITY": "%s was not installed: a file from the registry is not the one that its metadata names",
+	outsideCode:  "%s was not installed: an archive names a file outside of its package, which only an attack does",
 	"E401":       forbidden, "E403": forbidden, "ENEEDAUTH": forbidden,
-	"ENOSPC":       ": the disk is full. What was installed before is as it was, and what was fetched now is removed again. Free some space, or name another place for packages in the variable XDG_DATA_HOME",
-	"EDQUOT":       ": your quota of the disk is used up. What was installed before is as it was, and what was fetched now is removed again. Free some space",
-	"EBADENGINE":   ": it does not run on this version of node",
+	"ENOSPC":       "%s was not installed: the disk is full. What was installed before is as it was. Free some space, or name another place for packages in the variable XDG_DATA_HOME",
+	"EDQUOT":       "%s was not installed: your quota of the disk is used up. What was installed before is as it was. Free some space",
+	"EBADENGINE":   "%s does not run on this version of node",
 	"ENOTDIR":      repository, // npm cannot start the program of the setting git: see ownSettings
-	"EBADPLATFORM": ": it, or a package that it needs, is not for this system",
+	"EBADPLATFORM": "%s, or a package that it needs, is not for this system",
 	"EAI_AGAIN":    unreachable, "ENOTFOUND": unreachable, "ECONNREFUSED": unreachable, "ECONNRESET": unreachable, "ETIMEDOUT": unreachable,
 	"ERR_SOCKET_TIMEOUT": unreachable, "ENETUNREACH": unreachable, "EHOSTUNREACH": unreachable, "EIDLETIMEOUT": unreachable, "ERR_SOCKET_CONNECTION_TIMEOUT": unreachable,
 	"SELF_SIGNED_CERT_IN_CHAIN": certificate, "DEPTH_ZERO_SELF_SIGNED_CERT": certificate, "UNABLE_TO_VERIFY_LEAF_SIGNATURE": certificate,
@@ -85,7 +85,7 @@ func (e *FetchError) more() string {
 		if npmSaid().MatchString(line) {
 			_, text, _ := strings.Cut(line, " ")
 			_, text, _ = strings.Cut(text, " ")
-			return ". npm: " + strings.TrimSpace(text)
+			return ": " + strings.TrimSpace(text)
 		}
 	}
 	return ""

@@ -16,7 +16,7 @@ func TestFetchError(t *testing.T) {
 		e    FetchError
 		want string
 	}{
-		{FetchError{Output: []string{"npm error code ENOTFOUND"}}, "the next start continues"},
+		{FetchError{Output: []string{"npm error code ENOTFOUND"}}, "the registry did not answer"},
 		{FetchError{Output: []string{"npm ERR! code E403"}}, "npm login"},
 		{FetchError{Output: []string{"npm error code SELF_SIGNED_CERT_IN_CHAIN"}}, "npm config set cafile FILE"},
 		{FetchError{Output: []string{"npm error code ENOTFOUND", "npm error network request to https://cdn.test/x.tgz failed"}, Refused: refused, Registry: []string{"r.test"}}, "npm config set @packages-from:registry https://cdn.test/"},
@@ -26,7 +26,7 @@ func TestFetchError(t *testing.T) {
 		{FetchError{Script: "evil@1", Status: 3, Refused: refused}, "the install script of evil@1 failed with status 3"},
 	} {
 		c.e.Package, c.e.Code = "pkg", codeOf(c.e.Output)
-		if text := c.e.Error(); !strings.HasPrefix(text, "pkg: ") || !strings.Contains(text, c.want) {
+		if text := c.e.Error(); !strings.Contains(text, "pkg") || !strings.Contains(text, c.want) {
 			t.Errorf("%s\nwant %q", text, c.want)
 		}
 	}

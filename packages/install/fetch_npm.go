@@ -234,7 +234,7 @@ func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script stri
 		if errors.As(cause, &large) {
 			return refused, large
 		}
-		return refused, fmt.Errorf("the installation of %s was stopped: %w. What was fetched is kept, and the next start continues", w.pkg, cause)
+		return refused, fmt.Errorf("the installation of %s was stopped: %w. What was downloaded is kept, and the next try goes on with it", w.pkg, cause)
 	}
 	// npm only warns of an archive with a file outside its package, and exits with 0.
 	if err != nil || exit.Code == 0 && !archives.outside {

@@ -89,7 +89,7 @@ func TestInstallRefused(t *testing.T) {
 		stock registry.Stock
 		words []string
 	}{
-		{"no such package", "missing", registry.Stock{}, []string{"missing is not in the registry", "Check the spelling", "E404"}},
+		{"no such package", "missing", registry.Stock{}, []string{"the registry has no package \"missing\"", "Check the spelling", "E404"}},
 		{"no such version", "plain@9", registry.Stock{Packages: []registry.Package{plain("1.0.0")}}, []string{"no such version", "ETARGET"}},
 		{"no token", "plain", registry.Stock{Packages: []registry.Package{plain("1.0.0")}, Token: "x"}, []string{"npm login", "E401"}},
 		{"other content", "plain", registry.Stock{Packages: []registry.Package{plain("1.0.0")}, Faults: []registry.Fault{{Path: "*.tgz", After: 40, Corrupt: true}}}, []string{"is not the one that its metadata names", "EINTEGRITY"}},
@@ -234,7 +234,7 @@ func TestInstallChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	var changed *store.ChangedError
-	if err := u.fails(i, "@scope/server", "changed: node_modules/plain/index.js", "--repair", "--update"); !errors.As(err, &changed) {
+	if err := u.fails(i, "@scope/server", "changed: node_modules/plain/index.js", "mcp-jail install ", "--update"); !errors.As(err, &changed) {
 		t.Errorf("%v", err)
 	}
 	later := []registry.Package{plain("1.1.0"), server("1.1.0")} // are not what was pinned

@@ -107,7 +107,7 @@ type ChangedError struct {
 }
 
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("%s. To install the pinned ones again: mcp-jail install --repair %s. To accept what the registry has now: mcp-jail install --update %s", e.Err, e.Asked, e.Asked)
+	return fmt.Sprintf("%s. To install the pinned ones again: mcp-jail install %s. To accept what the registry has now: mcp-jail install --update %s", e.Err, e.Asked, e.Asked)
 }
 
 func (e *ChangedError) Unwrap() error { return e.Err }

@@ -38,7 +38,7 @@ func TestInstallCertificate(t *testing.T) {
 	site.StartTLS()
 	defer site.Close()
 	u := newUser(t, site.URL)
-	u.fails(u.installer(), "@scope/server", "certificate is not one that npm trusts", "npm config set cafile FILE")
+	u.fails(u.installer(), "@scope/server", "npm does not trust the registry's certificate", "npm config set cafile FILE")
 	file := filepath.Join(u.host.Home, "authority.pem")
 	testkit.WriteFile(t, file, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: site.Certificate().Raw})))
 	u.host.Environ = append(u.host.Environ, "npm_config_cafile="+file)

@@ -51,7 +51,7 @@ func (t *Tree) Check(contents string) error {
 		h, err = parseHead(seal)
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w: `mcp-jail install --repair` installs the pinned version again", t.seal.Name(), err)
+		return fmt.Errorf("%s: %w: `mcp-jail install` installs the pinned version again", t.seal.Name(), err)
 	}
 	if h.contents == contents {
 		if now, err := attributesDigest(t.tree.Root(), sealLines(seal)); err == nil && now != "" && now == h.attributes {

@@ -236,7 +236,7 @@ func listChanges(had, has []string, loosens bool, gain, loss string) (all []Chan
 	return all
 }
 
-var byDefault = ownWords.Workspace + " (read write)"
+const byDefault = "the default policy: the workspace (read write)"
 
 func grantTexts(p *policy.Policy) (out []string) {
 	a := &Access{Net: p.Net, Inbound: p.Inbound, Env: p.Env}
@@ -248,7 +248,7 @@ func grantTexts(p *policy.Policy) (out []string) {
 		r.Path = placeText(r.Path)
 		a.Fs = append(a.Fs, r)
 	}
-	return append(append(out, a.describeGrants("", ownWords)...), a.outsideGrants()...)
+	return append(append(out, a.describeGrants("")...), a.outsideGrants()...)
 }
 
 // placeText returns a path as it is written, but for that of the workspace.
@@ -270,7 +270,7 @@ func refusalTexts(p *policy.Policy) (out []string) {
 	}
 	for _, r := range p.Net {
 		if !r.Allow {
-			out = append(out, hostText(r, ownWords))
+			out = append(out, hostText(r))
 		}
 	}
 	for _, r := range p.Env {

@@ -116,7 +116,7 @@ func (s *Server) dropped(later *Server) []string {
 	if s == nil {
 		return nil
 	}
-	out := s.describeGrants(ownWords)
+	out := s.describeGrants()
 	if later.Arguments == nil && len(s.Arguments) > 0 {
 		out = append(out, "its arguments")
 	}
@@ -131,18 +131,9 @@ func (s *Server) laidTables() []*Server {
 	return s.layers
 }
 
-// Words are the words for some grants.
-type Words struct {
-	Workspace string // what the default policy grants; "": it is left out
-	Secret    string // before the name of a secret
-	AnyHost   string // the host "*"
-}
-
-var ownWords = Words{Workspace: "the default policy: the workspace", Secret: "the secret", AnyHost: "*"}
-
 // describeGrants describes what a server has beyond the default policy. It leaves out
 // arguments, because they may contain tokens.
-func (s *Server) describeGrants(w Words) (out []string) {
+func (s *Server) describeGrants() (out []string) {
 	if s.Preset != "" {
 		out = append(out, "preset "+s.Preset)
 	}
@@ -155,9 +146,9 @@ func (s *Server) describeGrants(w Words) (out []string) {
 	for _, v := range s.Variables {
 		out = append(out, "variable "+v.Name)
 	}
-	out = append(out, s.Access.describeGrants("", w)...)
+	out = append(out, s.Access.describeGrants("")...)
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
-		out = append(out, s.Tools[name].Access.describeGrants("tool "+name+": ", w)...)
+		out = append(out, s.Tools[name].Access.describeGrants("tool "+name+": ")...)
 	}
 	for _, l := range s.Limits.settings() {
 		if l.exceedsDefault() {
@@ -170,7 +161,7 @@ func (s *Server) describeGrants(w Words) (out []string) {
 	return out
 }
 
-func (a *Access) describeGrants(head string, w Words) (out []string) {
+func (a *Access) describeGrants(head string) (out []string) {
 	if a == nil {
 		return nil
 	}
@@ -188,9 +179,9 @@ func (a *Access) describeGrants(head string, w Words) (out []string) {
 		if !r.Allow {
 			continue
 		}
-		host := head + hostText(r, w)
+		host := head + hostText(r)
 		if names := r.SecretNames(); len(names) > 0 {
-			host += " (with " + w.Secret + " " + strings.Join(names, ", ") + ")"
+			host += " (with the secret " + strings.Join(names, ", ") + ")"
 		}
 		out = append(out, host)
 	}
@@ -219,23 +210,6 @@ func (c *Config) DroppedGrants(server string) []policy.Warning {
 		server, strings.Join(list, ", ")), Where: s.Where}}
 }
 
-// Grants describes what the server's own table grants: not what its preset grants.
-func (s *Server) Grants(w Words) []string {
-	out := s.describeGrants(w)
-	if word := s.Access.workspace(); word != "none" && w.Workspace != "" {
-		out = append(out, rightsText(w.Workspace, policy.WorkspaceRule(word, "").Rights()))
-	}
-	out = append(out, s.Access.outsideGrants()...)
-	for _, tool := range slices.Sorted(maps.Keys(s.Tools)) {
-		a := s.Tools[tool].Access
-		if a.isDeclared() && !a.replacesDefault() {
-			out = append(out, "tool "+tool+": "+byDefault)
-		}
-		out = append(out, a.outsideGrants()...)
-	}
-	return out
-}
-
 // outsideGrants describes the files that mcp-jail reads, and the programs that it runs, outside
 // of every jail for the secrets of an access table.
 func (a *Access) outsideGrants() (out []string) {
@@ -260,11 +234,8 @@ func rightsText(path string, rights policy.Rights) string {
 }
 
 // hostText describes the target of a rule.
-func hostText(r policy.NetRule, w Words) string {
+func hostText(r policy.NetRule) string {
 	host := r.Host
-	if r.Host == "*" {
-		host = w.AnyHost
-	}
 	if r.Port != 0 {
 		host = net.JoinHostPort(host, strconv.Itoa(r.Port))
 	}

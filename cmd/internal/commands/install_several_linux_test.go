@@ -77,13 +77,13 @@ func (u *npmUser) pinned() (names []string) {
 	return names
 }
 
-var outcome = regexp.MustCompile(`(?m)^(?:(ready|ready already): (\w+) |(error): (\w+)[ :])`)
+var outcome = regexp.MustCompile(`(?m)^(?:error: )?(\w+ (?:is ready|was ready already|is not ready)):`)
 
 // outcomes returns what was said of each package, in its order.
 func outcomes(said string) string {
 	var all []string
 	for _, m := range outcome.FindAllStringSubmatch(said, -1) {
-		all = append(all, strings.TrimSpace(m[1]+m[3]+" "+m[2]+m[4]))
+		all = append(all, m[1])
 	}
 	return strings.Join(all, ", ")
 }
@@ -101,7 +101,7 @@ func TestInstallSeveral(t *testing.T) {
 		}
 	}()
 	said := u.types(1, []string{"install"}, "cgone", "E404")
-	if got, want := outcomes(said), "ready alpha, ready beta, error cgone, ready charlie, ready delta, ready already delta"; got != want {
+	if got, want := outcomes(said), "alpha is ready, beta is ready, cgone is not ready, charlie is ready, delta is ready, deltaagain was ready already"; got != want {
 		t.Errorf("%s, want %s:\n%s", got, want, said)
 	}
 	if got := len(u.pinned()); got != 4 {
@@ -114,7 +114,7 @@ func TestInstallSeveral(t *testing.T) {
 		g.Publish(registry.MCPServer{Name: name, Version: "2.0.0"}.Package())
 	}
 	said = u.types(0, []string{"install", "--update", "--yes", "delta", "beta", "deltaagain", "alpha"}, "alpha 1.0.0 → 2.0.0", "beta 1.0.0 is the newest already")
-	if strings.Count(said, "delta 1.0.0 → 2.0.0") != 1 || !strings.Contains(said, "delta 2.0.0 is the newest already") || strings.Count(said, "ready: ") != 2 {
+	if strings.Count(said, "delta 1.0.0 → 2.0.0") != 1 || !strings.Contains(said, "delta 2.0.0 is the newest already") || strings.Count(said, "is ready: ") != 2 {
 		t.Errorf("updates: %s", said)
 	}
 }
@@ -133,7 +133,7 @@ func TestInstallInterrupted(t *testing.T) {
 	must(t, cmd.Process.Signal(syscall.SIGINT))
 	cmd.Wait()
 	said := out.String()
-	if got := outcomes(said); cmd.ProcessState.ExitCode() != 130 || got != "ready beta, error interrupted" || !strings.Contains(said, "interrupted: what was fetched is kept") {
+	if got := outcomes(said); cmd.ProcessState.ExitCode() != 130 || got != "beta is ready" || !strings.Contains(said, "Stopped. What was downloaded is kept") {
 		t.Errorf("status %d, %q:\n%s", cmd.ProcessState.ExitCode(), got, said)
 	}
 	kept, err := os.ReadDir(filepath.Join(u.home, ".local/share/mcp-jail/packages/npm"))
@@ -142,7 +142,7 @@ func TestInstallInterrupted(t *testing.T) {
 	}
 	close(g.gates["alpha"])
 	close(g.gates["delta"])
-	if got, want := outcomes(u.types(0, []string{"install"})), "ready alpha, ready already beta, ready delta"; got != want {
+	if got, want := outcomes(u.types(0, []string{"install"})), "alpha is ready, beta was ready already, delta is ready"; got != want {
 		t.Errorf("then %s, want %s", got, want)
 	}
 }

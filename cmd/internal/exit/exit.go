@@ -89,7 +89,13 @@ type InterruptedError struct {
 	Undone string // what did not happen
 }
 
-func (e *InterruptedError) Error() string { return "interrupted: " + e.Undone }
+func (e *InterruptedError) Error() string {
+	text := "Stopped. " + strings.ToUpper(e.Undone[:min(1, len(e.Undone))]) + e.Undone[min(1, len(e.Undone)):]
+	if strings.Contains(text, "\n") || strings.HasSuffix(text, ".") {
+		return text
+	}
+	return text + "."
+}
 
 // Status returns the exit status of a command that a signal ended, as shells have it.
 func (e *InterruptedError) Status() int {
@@ -97,12 +103,21 @@ func (e *InterruptedError) Status() int {
 	return 128 + int(number)
 }
 
+// DeclinedError is the end of a command whose question the user answered with no.
+type DeclinedError struct{}
+
+func (e *DeclinedError) Error() string { return "Nothing was changed." }
+
 // Report prints an error, unless it was printed before, and returns the exit status.
 func Report(c terminal.Console, err error) int {
 	var quiet ReportedStatus
 	var problems policy.Problems
+	var interrupted *InterruptedError
+	var declined *DeclinedError
 	switch {
 	case err == nil, errors.As(err, &quiet):
+	case errors.As(err, &interrupted), errors.As(err, &declined): // what the user wanted is no error
+		c.Notef("%s", err)
 	case errors.As(err, &problems) && err.Error() == problems.Error(): // not wrapped
 		for _, p := range problems {
 			c.Errorf("%s", p)

@@ -81,7 +81,7 @@ func (w *Waiter) Wait(messages <-chan Message) error {
 			if w.client.impatient() {
 				w.clear()
 				w.Left = true
-				return &Error{w.name, fmt.Sprintf("%s is still being fetched (%s). Start the server again: the next start goes on where this one stopped. Ahead of time, in a terminal: mcp-jail install %s", w.name, strings.TrimPrefix(w.progress(), "fetching "+w.name+": "), w.asked)}
+				return &Error{w.name, fmt.Sprintf("%s is not ready yet (%s). Start the server again: the next start goes on where this one stopped. To download it now, in a terminal:\n  mcp-jail install %s", w.name, w.progress(), w.asked)}
 			}
 			w.notify()
 			w.report()
@@ -101,7 +101,7 @@ func (w *Waiter) report() {
 
 func (w *Waiter) show() {
 	if w.spinner != nil {
-		w.spinner.Show(Step(w.last.Step) + " " + w.name + w.size())
+		w.spinner.Show(w.progress())
 	}
 }
 
@@ -123,24 +123,50 @@ func (w *Waiter) clear() {
 
 func (w *Waiter) ready(m Message) {
 	w.clear()
-	packages := "packages"
-	if m.Packages == 1 {
-		packages = "package"
-	}
-	w.console.Sayf("ready: %s, %d %s, %s in %d s; later starts need no network", m.Ready, m.Packages, packages, amount(m.Bytes), int(time.Since(w.begin).Seconds()))
+	w.console.Sayf("%s", ReadyText(w.name, m))
 }
 
-// Step returns a step of package install in words, before the name of the package.
-func Step(step string) string {
-	switch step {
+// ReadyText says that the package of a server is there. m has the name and the version in Ready.
+func ReadyText(server string, m Message) string {
+	version := m.Ready[strings.LastIndex(m.Ready, " ")+1:]
+	return fmt.Sprintf("%s is ready: version %s, %s. It now starts without a network.", show.Line(server), show.Line(version), amount(m.Bytes))
+}
+
+// Starting is the Step of a Message about a server that is started to list its tools.
+const Starting = "starting"
+
+// Moving says what is done for the package of a server, how far it is, and that it may take long.
+func Moving(server string, m Message, since time.Duration) string {
+	server = show.Line(server)
+	switch m.Step {
+	case Starting:
+		return "starting " + server + " to list its tools: " + duration(since)
 	case "waiting":
-		return "waiting for another installation of"
+		return "waiting for another download of " + server + ": " + duration(since)
 	case "scripts":
-		return "running the install scripts of"
+		return "compiling " + server + ": " + duration(since) + " (this can take several minutes)"
 	case "sealing":
-		return "hashing"
+		return "checking " + server + ": " + duration(since)
 	}
-	return "fetching"
+	size := ""
+	if m.Bytes >= 1000 || m.Files > 1 { // one small file is there before anything is fetched
+		size = amount(m.Bytes) + ", "
+	}
+	long := ""
+	if since >= longStep {
+		long = " (can take minutes)"
+	}
+	return "downloading " + server + ": " + size + duration(since) + long
+}
+
+// longStep is how long a download takes without a word that it may take long.
+const longStep = 10 * time.Second
+
+func duration(d time.Duration) string {
+	if s := int(d.Seconds()); s < 60 {
+		return fmt.Sprintf("%d s", s)
+	}
+	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
 }
 
 func amount(n int64) string {
@@ -150,21 +176,8 @@ func amount(n int64) string {
 	return fmt.Sprintf("%.1f MB", float64(n)/1e6)
 }
 
-// size returns what is there already, after a colon, or "".
-func (w *Waiter) size() string {
-	switch {
-	case w.last.Bytes == 0:
-		return ""
-	case w.last.Files < 2: // one is there before anything is fetched
-		return ": " + amount(w.last.Bytes)
-	}
-	return fmt.Sprintf(": %d files, %s", w.last.Files, amount(w.last.Bytes))
-}
-
 // progress returns how far the installation is and since when it runs.
-func (w *Waiter) progress() string {
-	return fmt.Sprintf("%s %s%s, after %d s", Step(w.last.Step), w.name, w.size(), int(time.Since(w.begin).Seconds()))
-}
+func (w *Waiter) progress() string { return Moving(w.name, w.last, time.Since(w.begin)) }
 
 func (w *Waiter) notify() {
 	if w.client.token == nil {

@@ -18,7 +18,7 @@ func TestReports(t *testing.T) {
 	}
 	defer log.Close()
 	w := Waiter{console: terminal.New(nil, nil, log), name: "files", begin: time.Now()}
-	for _, m := range []Message{{}, {Step: "fetching", Files: 1, Bytes: 7_000}, {Step: "fetching", Files: 12, Bytes: 2_340_000}, {Step: "sealing", Files: 12, Bytes: 2_340_000}, {Step: "waiting"}} {
+	for _, m := range []Message{{}, {Step: "fetching", Files: 1, Bytes: 7_000}, {Step: "fetching", Files: 12, Bytes: 2_340_000}, {Step: "scripts", Files: 12, Bytes: 2_340_000}, {Step: "sealing", Files: 12, Bytes: 2_340_000}, {Step: "waiting"}} {
 		w.last = m
 		for range sayEvery {
 			w.report()
@@ -30,12 +30,13 @@ func TestReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	after := regexp.MustCompile(`\b[0-9]+ s\b`)
-	want := `mcp-jail: fetching files, after 0 s
-mcp-jail: fetching files: 7 kB, after 0 s
-mcp-jail: fetching files: 12 files, 2.3 MB, after 0 s
-mcp-jail: hashing files: 12 files, 2.3 MB, after 0 s
-mcp-jail: waiting for another installation of files, after 0 s
-mcp-jail: ready: files 1.0.0, 3 packages, 2.3 MB in 0 s; later starts need no network
+	want := `mcp-jail: downloading files: 0 s
+mcp-jail: downloading files: 7 kB, 0 s
+mcp-jail: downloading files: 2.3 MB, 0 s
+mcp-jail: compiling files: 0 s (this can take several minutes)
+mcp-jail: checking files: 0 s
+mcp-jail: waiting for another download of files: 0 s
+mcp-jail: files is ready: version 1.0.0, 2.3 MB. It now starts without a network.
 `
 	if after.ReplaceAllString(string(got), "0 s") != want {
 		t.Errorf("%s\nwant\n%s", got, want)

@@ -33,11 +33,11 @@ func Has(own *config.ServerFile, line clients.Wrapped) []policy.Axis {
 	return policy.OrderWaivers(own.Server.Waive)
 }
 
-// Named returns the axes, and the words of systems, that the values of --accept-gaps name. Each may have
+// Named returns the axes, and the words of systems, that the values of wrap --waive name. Each may have
 // several, separated by commas or blanks. The error is about a word that is none.
 func Named(words []string) ([]policy.Axis, error) {
 	names := strings.FieldsFunc(strings.Join(words, ","), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
-	waivers, err := cmdline.ParseWaivers("--accept-gaps", names)
+	waivers, err := cmdline.ParseWaivers("--waive", names)
 	return policy.OrderWaivers(waivers), err
 }
 

@@ -99,7 +99,7 @@ func (p *Package) Check(ctx context.Context) error {
 	err := p.program.Check(ctx)
 	var changed *store.ChangedError
 	if errors.As(err, &changed) {
-		return &fetching.Error{Package: changed.ID.Name, Reason: changed.Error() + ". To install the pinned ones again: mcp-jail install --repair " + p.asked + ". To accept what the registry has now: mcp-jail install --update " + p.asked}
+		return &fetching.Error{Package: changed.ID.Name, Reason: changed.Error() + ". To install the pinned ones again: mcp-jail install " + p.asked + ". To accept what the registry has now: mcp-jail install --update " + p.asked}
 	}
 	return err
 }
@@ -139,5 +139,5 @@ func (p *Package) sourceWarning() string {
 	case p.fetches():
 		return fmt.Sprintf("%s was pinned when npm's cache could still decide what it is, which a server may have written. It is kept, and compared with the registry in the background when the network is there", named)
 	}
-	return fmt.Sprintf("%s was pinned when npm's cache could still decide what it is, which a server may have written. It is kept. To compare it with the registry: mcp-jail install --repair %s", named, p.asked)
+	return fmt.Sprintf("%s was pinned when npm's cache could still decide what it is, which a server may have written. It is kept. To compare it with the registry: mcp-jail install %s", named, p.asked)
 }

@@ -3,7 +3,6 @@ package terminal
 import (
 	"fmt"
 	"os"
-	"time"
 	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -13,7 +12,6 @@ import (
 // change a line: see [Console.Spins].
 type Spinner struct {
 	console Console
-	began   time.Time
 	turns   int
 }
 
@@ -22,15 +20,15 @@ var spinnerFrames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
 // Spins reports whether Err is a terminal on which a line can be changed.
 func (c Console) Spins() bool { return IsTerminal(c.err) && os.Getenv("TERM") != "dumb" }
 
-// Spinner returns a spinner whose time begins now.
-func (c Console) Spinner() *Spinner { return &Spinner{console: c, began: time.Now()} }
+// Spinner returns a spinner.
+func (c Console) Spinner() *Spinner { return &Spinner{console: c} }
 
-// Show draws the line anew, with the time since the beginning. A text that is too long for one line
+// Show draws the line anew. A text that is too long for one line
 // of the terminal is cut, because a second line could not be taken back.
 func (s *Spinner) Show(text string) {
 	frame := spinnerFrames[s.turns%len(spinnerFrames)]
 	s.turns++
-	text = fmt.Sprintf("%c %s [%ds]", frame, show.Line(text), int(time.Since(s.began).Seconds()))
+	text = fmt.Sprintf("%c %s", frame, show.Line(text))
 	if width := columns(s.console.err); width > 1 && utf8.RuneCountInString(text) > width-1 {
 		text = string([]rune(text)[:width-2]) + "…"
 	}

@@ -136,8 +136,8 @@ func removeRecords(dir string) (keep []string, err error) {
 		if failed != nil || json.Unmarshal(text, &r) != nil || r.File == "" {
 			continue // no record of a file
 		}
-		now, failed := os.ReadFile(r.File)
-		if bytes.Contains(now, []byte(bareName)) || failed != nil && !errors.Is(failed, fs.ErrNotExist) {
+		now, failed := ownfile.ReadLarge(r.File)
+		if failed == nil && bytes.Contains(now.Data, []byte(bareName)) || failed != nil && !errors.Is(failed, fs.ErrNotExist) {
 			keep = append(keep, copyStem(r.File))
 			continue
 		}

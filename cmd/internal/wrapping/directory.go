@@ -93,8 +93,7 @@ func (g *Grant) checkFiles(server *config.Server, dir string, host clients.Host)
 	return placed
 }
 
-// noteReached notes which files of clients the rules reach, and notes a rule for the whole home
-// directory: what is hidden there are keys and histories, and not what programs keep beside them.
+// noteReached says which files of clients the rules reach: they may have tokens in them.
 func (g *Grant) noteReached(placed []resolve.PlacedRule, host clients.Host) {
 	if len(placed) == 0 {
 		return
@@ -106,21 +105,9 @@ func (g *Grant) noteReached(placed []resolve.PlacedRule, host clients.Host) {
 			reached = append(reached, "~"+strings.TrimPrefix(file, host.Home))
 		}
 	}
-	at := slices.IndexFunc(placed, func(p resolve.PlacedRule) bool { return p.Read && hostfs.Within(host.OS, host.Home, p.At) })
-	if g.wide = at >= 0; !g.wide && reached == nil {
-		return
-	}
-	note := "that reaches "
-	if g.wide {
-		note += "your whole home directory: your documents, and what your programs keep there, except sensitive paths"
-	}
-	if g.wide && reached != nil {
-		note += "; also "
-	}
 	if reached != nil {
-		note += "the secrets in files of clients: " + listed(reached)
+		g.Careful = append(g.Careful, "it can read the tokens in files of your clients: "+listed(reached))
 	}
-	g.Notes = append(g.Notes, note+". Name only the directories that the server needs")
 }
 
 // userFiles returns the user's own files of clients that exist, without links.

@@ -30,23 +30,23 @@ func TestDirectory(t *testing.T) {
 	}
 	const none = "nothing"
 	for _, c := range []struct{ name, entry, gets, note, left string }{
-		{"cwd", mine(h.Home + "/Documents"), h.Home + "/Documents, where it is started, (read write)", none, ""},
-		{"cwd by a link", mine("${workspaceFolder}/data"), h.Home + "/Documents, where it is started, (read write)", "in ${workspaceFolder}/data, which leads to " + h.Home + "/Documents", ""},
-		{"relative cwd", mine("sub"), h.Project + "/sub, where it is started, (read write)", none, ""},
+		{"cwd", mine(h.Home + "/Documents"), "~/Documents", none, ""},
+		{"cwd by a link", mine("${workspaceFolder}/data"), "~/Documents", "in ${workspaceFolder}/data, which leads to " + h.Home + "/Documents", ""},
+		{"relative cwd", mine("sub"), h.Project + "/sub", none, ""},
 		{"cwd that decides", mine("${userHome}/.config/autostart"), "", "is ~/.config/autostart (", ""},
 		{"cwd that decides, by a link", mine("${workspaceFolder}/auto"), "", "is ~/.config/autostart (", ""},
 		{"cwd with secrets", mine("${userHome}/.config/google-chrome/Default"), "", "is a sensitive path (~/.config/google-chrome*)", ""},
 		{"cwd in .git", mine("${workspaceFolder}/.git/hooks"), "", "/.git (programs run or trust what is there", ""},
 		{"cwd in two ways", mine("${workspaceFolder}/x/../../Documents"), "", none, "can be read in two ways"},
-		{"unknown cwd", mine("${input:where}"), "${input:where}, where it is started, (read write)", none, ""},
-		{"no cwd", mine(""), "the directory that its client starts it in (read write)", none, ""},
+		{"unknown cwd", mine("${input:where}"), "${input:where}", none, ""},
+		{"no cwd", mine(""), "the project folder", none, ""},
 
-		{"preset", files(".", ""), "the directory that its client starts it in (read write)", none, ""},
-		{"preset with cwd", files(".", h.Home+"/Documents"), h.Home + "/Documents (read write)", none, ""},
-		{"preset with cwd by a link", files(".", "${workspaceFolder}/data"), h.Home + "/Documents (read write)", "which leads to", ""},
+		{"preset", files(".", ""), "the project folder", none, ""},
+		{"preset with cwd", files(".", h.Home+"/Documents"), "~/Documents", none, ""},
+		{"preset with cwd by a link", files(".", "${workspaceFolder}/data"), "~/Documents", "which leads to", ""},
 		{"preset with a cwd that decides", files(".", "${workspaceFolder}/auto"), "", "it grants nothing; name another directory", ""},
-		{"preset with a drive", files(`C:\\a`, "${input:where}"), `C:\a (read write)`, none, ""},
-		{"preset with an unknown cwd", files("m", "${input:where}"), "m in the directory that its client starts it in (read write)", none, ""},
+		{"preset with a drive", files(`C:\\a`, "${input:where}"), `C:\a`, none, ""},
+		{"preset with an unknown cwd", files("m", "${input:where}"), "m in the project folder", none, ""},
 		{"preset, ..", files("..", h.Project), "", none, "leaves the workspace"},
 		{"preset, a link", files("home", h.Project), "", none, "leaves the workspace"},
 		{"preset, in two ways", files("${workspaceFolder}/x/../../Documents", ""), "", none, "goes up from there"},
@@ -55,11 +55,11 @@ func TestDirectory(t *testing.T) {
 		{"preset, state", files("${userHome}/.local/state/mcp-jail", ""), "", "is not granted: it decides", ""},
 		{"preset, programs", files("${userHome}/.local/bin", ""), "", "is not granted: it decides", ""},
 		{"preset, .bashrc", files("${userHome}/.bashrc", ""), "", "is not granted: it decides", ""},
-		{"preset, packages", files("${userHome}/.npm", ""), h.Home + "/.npm (read write)", "careful: " + h.Home + "/.npm: it gives a hold on ~/.npm", ""},
+		{"preset, packages", files("${userHome}/.npm", ""), "~/.npm", h.Home + "/.npm: it gives a hold on ~/.npm", ""},
 		{"preset, hooks", files("${workspaceFolder}/.git/hooks", ""), "", "is not granted: it is a protected name", ""},
-		{"preset, ordinary", files("${userHome}/notes", ""), h.Home + "/notes (read write)", none, ""},
+		{"preset, ordinary", files("${userHome}/notes", ""), "~/notes", none, ""},
 
-		{"argument in two ways", `{"command": "mine", "args": ["--dir=` + h.Project + `/x/../../Documents"]}`, "the directory that its client starts it in (read write)", "it can be read in two ways", ""},
+		{"argument in two ways", `{"command": "mine", "args": ["--dir=` + h.Project + `/x/../../Documents"]}`, "the project folder", "it can be read in two ways", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			file := filepath.Join(h.Project, ".vscode/mcp.json")
@@ -79,7 +79,7 @@ func TestDirectory(t *testing.T) {
 			if (p.Left != "") != (c.left != "") || !strings.Contains(p.Left, c.left) {
 				t.Errorf("left: %q, want %q", p.Left, c.left)
 			}
-			notes := strings.Join(p.Notes, "\n")
+			notes := strings.Join(append(p.Notes, p.Careful...), "\n")
 			if c.note == none && c.left == "" && notes != "" || c.note != none && !strings.Contains(notes, c.note) {
 				t.Errorf("notes %q, want %q", notes, c.note)
 			}

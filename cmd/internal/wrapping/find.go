@@ -80,9 +80,16 @@ func (e *NotFoundError) Error() string {
 	return text
 }
 
+// MissingFileError reports a file of a selection that does not exist.
+type MissingFileError struct{ Path string }
+
+func (e *MissingFileError) Error() string {
+	return e.Path + " does not exist. Nothing was changed.\nTo see the servers of your clients:\n  mcp-jail status"
+}
+
 // Find returns the files of a selection that exist, in the order of the clients. Files without
 // servers are left out, unless they were named or cannot be read. The error is about the
-// selection: a *clients.UnknownError or a *NotFoundError.
+// selection: a *clients.UnknownError, a *NotFoundError or a *MissingFileError.
 func Find(host clients.Host, sel Selection) ([]*File, error) {
 	all := clients.All()
 	if len(sel.Clients) > 0 {
@@ -127,7 +134,7 @@ func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*
 		host := windows.HostOf(path, sel.Windows, host)
 		c, place, ok := clients.ByFile(path, host)
 		if _, err := filepath.EvalSymlinks(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, &NotFoundError{What: "file", Name: path}
+			return nil, &MissingFileError{path}
 		}
 		if len(sel.Clients) > 0 {
 			c = chosen[0]
@@ -139,7 +146,7 @@ func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*
 			return nil, &NotFoundError{What: "file of " + c.Title + " that is written like", Name: path}
 		}
 		if !ok {
-			return nil, &NotFoundError{What: "client whose servers are in", Name: path, Fix: "say which client's form it has: --client NAME, one of " + strings.Join(clients.Names(), ", ") + "; or change its entries by hand: the command mcp-jail, and before the arguments run, --, and the command of before"}
+			return nil, &NotFoundError{What: "client whose servers are in", Name: path, Fix: "say which client it is for with --client NAME, one of " + strings.Join(clients.Names(), ", ")}
 		}
 		r := reading{client: c, place: place}
 		if byPlugin != nil {

@@ -1,6 +1,7 @@
 package wrapping
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"net"
@@ -12,31 +13,27 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 // Grant is what an entry gets in the jail.
 type Grant struct {
-	Flags  []string // of mcp-jail run, which grant the same
-	Preset string   // "" if there is none
-	Gets   []string // in words, beyond what every server gets
-	Loses  []string // in words
-	Notes  []string // what the user must know or decide
+	Flags    []string // of mcp-jail run, which grant the same
+	Preset   string   // "" if there is none
+	Gets     []string // in words, beyond what every server gets
+	Remarks  []string // clauses about Gets
+	Careful  []string // sentences about Gets that the user must read before he agrees
+	Notes    []string // what the user can do to have the server work, or work better
+	Unpinned bool     // its line fetches a package that mcp-jail cannot pin
 
-	// Withholds says that the entry shows what its server would need, and does not get, because others
-	// may have written it.
-	Withholds bool
-
-	wide    bool           // a rule reaches the whole home directory
 	unasked bool           // see Selection
 	script  string         // the program's file that the entry names, or ""
 	refused clients.Reason // why the server would not start with the preset, or ""
@@ -57,6 +54,8 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 			g.script = path
 		}
 	}
+	var unclear *runline.NotUnderstoodError
+	g.Unpinned = errors.As(err, &unclear) || len(lines.Fetched(s.Argv())) > 0
 	g.noteStart(c, s, host)
 	dir := g.startDir(c, s, host)
 	server := &config.Server{Name: "server", Command: "x"}
@@ -73,7 +72,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	if word := slices.IndexFunc(args, func(a string) bool { return a == "~" || strings.HasPrefix(a, "~/") }); word >= 0 && !c.Tilde {
 		g.Notes = append(g.Notes, "~ is not replaced in arguments: the server gets "+args[word]+" as it is written; a server that replaces it itself finds its private HOME; write '"+host.Home+strings.TrimPrefix(args[word], "~")+"' into the entry before you wrap it")
 	}
-	g.describe(server, s, g.checkFiles(server, dir, host), dir != "")
+	g.describe(server, s, g.checkFiles(server, dir, host), dir != "", host.Home)
 	return g
 }
 
@@ -81,9 +80,8 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 func (g *Grant) withholdAll(s Entry, fromFile []string) {
 	names := append(s.EnvNames(), fromFile...)
 	if len(names) > 0 {
-		g.Notes = append(g.Notes, "not granted: the variables that it sets ("+listed(names)+")")
+		g.Notes = append(g.Notes, "it does not get the variables that it sets ("+listed(names)+"), because others may have written its file. To allow them:  "+show.Spelled([]string{"mcp-jail", "grant", s.Server, "--env", names[0]}))
 	}
-	g.Withholds = len(names) > 0
 }
 
 // addShown adds what the user's own entry shows: the preset of its package, its variables, and paths.
@@ -170,7 +168,7 @@ func (g *Grant) noteHidden(s Entry, args []string, dir string, host clients.Host
 	}
 }
 
-// noteEarlier names what the server has kept without a jail, where mcp-jail knows the place: wrap offers to copy it.
+// noteEarlier says that the server has kept something without a jail, where mcp-jail knows the place: wrap copies it.
 func (g *Grant) noteEarlier(line runline.Line, s Entry, host clients.Host) {
 	var patterns []string
 	if len(line.Packages) == 1 {
@@ -179,12 +177,17 @@ func (g *Grant) noteEarlier(line runline.Line, s Entry, host clients.Host) {
 			patterns = []string{w.CacheOf(w.File), w.CacheOf(w.Before)}
 		}
 	}
+	ofPackage := len(patterns)
 	if p, ok := presets.ForLine(s.Argv()); ok {
 		patterns = append(patterns, p.LoginFiles(s.asPreset(p, host))...)
 	}
-	for _, pattern := range patterns {
+	for i, pattern := range patterns {
 		if found := hostfs.Glob(host.Home)("~/" + pattern); len(found) > 0 {
-			g.Notes = append(g.Notes, "it has "+show.Line(found[0])+" from before, and its private HOME has not: wrap offers to copy it there")
+			what := "the data that it has now is copied there"
+			if i >= ofPackage {
+				what = "its login is copied there"
+			}
+			g.Remarks = append(g.Remarks, what)
 			return
 		}
 	}
@@ -214,7 +217,8 @@ func (g *Grant) usePreset(server *config.Server, p *presets.Preset, e presets.En
 	applied := p.For(e)
 	name := server.Name
 	*server = *applied.Server
-	g.Notes = append(g.Notes, judgeRules(server, s.Server, g.unasked, host)...)
+	notes, careful := judgeRules(server, s.Server, g.unasked, host)
+	g.Notes, g.Careful = append(g.Notes, notes...), append(g.Careful, careful...)
 	server.Name, server.Command = name, "x"
 	g.Preset, g.Flags = p.Name, []string{"--preset", p.Name}
 	for _, o := range applied.Open {
@@ -239,9 +243,9 @@ func (g *Grant) usePreset(server *config.Server, p *presets.Preset, e presets.En
 
 // judgeRules takes from the table of a preset the rules for files that are not granted because a word of the entry names them,
 // and says why. Sensitive paths stay hidden at a start, which says so.
-func judgeRules(server *config.Server, name string, unasked bool, host clients.Host) (notes []string) {
+func judgeRules(server *config.Server, name string, unasked bool, host clients.Host) (notes, careful []string) {
 	if server.Access == nil {
-		return nil
+		return nil, nil
 	}
 	own := *server.Access
 	own.Fs = slices.DeleteFunc(slices.Clone(own.Fs), func(r policy.FsRule) bool {
@@ -256,19 +260,20 @@ func judgeRules(server *config.Server, name string, unasked bool, host clients.H
 		case h.Ask == "" || h.Secret:
 			return false
 		}
-		notes = append(notes, asked(r.Path+": "+h.Ask, name, "--write", r.Path, unasked))
+		if unasked {
+			notes = append(notes, withoutQuestion(r.Path+": "+h.Ask, name, "--write", r.Path))
+		} else {
+			careful = append(careful, r.Path+": "+h.Ask)
+		}
 		return unasked
 	})
 	server.Access = &own
-	return notes
+	return notes, careful
 }
 
-// asked is the note about what a person is asked for.
-func asked(why, server, flag, path string, unasked bool) string {
-	if !unasked {
-		return "careful: " + why
-	}
-	return why + ". Without a question it is not granted:  " + show.Spelled([]string{"mcp-jail", "grant", server, flag, path})
+// withoutQuestion is the note about what only a person may allow.
+func withoutQuestion(why, server, flag, path string) string {
+	return why + ". Without a question it is not allowed:  " + show.Spelled([]string{"mcp-jail", "grant", server, flag, path})
 }
 
 // noteTokens says of variables that look like tokens and that the preset does not know, how the server can do without
@@ -359,8 +364,12 @@ func (g *Grant) addSecrets(p *presets.Preset, e presets.Entry) {
 // entry may rely, where it is known.
 func (g *Grant) addNamed(server *config.Server, found []meaning.Named, dir string, s Entry, host clients.Host) {
 	for _, n := range found {
-		if n.Ask != "" {
-			g.Notes = append(g.Notes, asked(n.Ask, s.Server, "--read", n.Path, g.unasked))
+		switch {
+		case n.Ask == "":
+		case g.unasked:
+			g.Notes = append(g.Notes, withoutQuestion(n.Ask, s.Server, "--read", n.Path))
+		default:
+			g.Careful = append(g.Careful, n.Ask)
 		}
 		switch {
 		case n.Ask != "" && g.unasked, has(server.Access, n):
@@ -394,61 +403,4 @@ func has(a *config.Access, n meaning.Named) bool {
 		return ok
 	}
 	return slices.ContainsFunc(a.Fs, func(r policy.FsRule) bool { return r.Path == n.Path && r.Read })
-}
-
-const (
-	startedThere = "the directory that its client starts it in"
-	secretWords  = "the secret, which the server does not see,"
-)
-
-// describe writes in words what a server gets, and what it loses. placed are the rules for files that
-// grant something, and dirKnown says whether that holds for relative ones.
-func (g *Grant) describe(server *config.Server, s Entry, placed []resolve.PlacedRule, dirKnown bool) {
-	shown, workspace := *server, startedThere
-	shown.Name = "server"
-	if server.Access != nil {
-		access := *server.Access
-		access.Fs = nil
-		// Say where a relative rule leads, and not how it is written.
-		for _, r := range server.Access.Fs {
-			if relative := !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~") && !winpath.HasDrive(r.Path); relative && dirKnown {
-				at := slices.IndexFunc(placed, func(p resolve.PlacedRule) bool { return p.FsRule == r })
-				if at < 0 {
-					continue // a note says why it grants nothing
-				}
-				r.Path = placed[at].At
-			} else if relative {
-				if r.Path = filepath.Clean(r.Path); r.Path == "." {
-					r.Path = startedThere
-				} else {
-					r.Path += " in " + startedThere
-				}
-			}
-			access.Fs = append(access.Fs, r)
-		}
-		shown.Access = &access
-	} else if dirKnown && len(placed) == 0 {
-		workspace = ""
-	} else if dirKnown && s.Cwd != "" {
-		workspace = placed[0].At + ", where it is started,"
-	} else if s.Cwd != "" {
-		workspace = s.Cwd + ", where it is started,"
-	}
-	for _, text := range shown.Grants(config.Words{Workspace: workspace, Secret: secretWords, AnyHost: "any host"}) {
-		if !slices.Contains(g.Gets, text) {
-			g.Gets = append(g.Gets, text)
-		}
-	}
-	if g.script != "" {
-		g.Gets = append(g.Gets, "the directories of its program and its packages, around "+g.script+" (read execute)")
-	}
-	network := "the network"
-	if server.Access != nil && len(server.Access.Net) > 0 {
-		network = "all other hosts"
-	}
-	files := "all other files of yours"
-	if g.wide {
-		files = "sensitive paths, such as ~/.ssh"
-	}
-	g.Loses = []string{files, network, "all other variables"}
 }

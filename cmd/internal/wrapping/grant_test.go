@@ -29,40 +29,40 @@ func TestGrants(t *testing.T) {
 		flags, gets   string
 		note          string
 	}{
-		"nothing":                  {"claude-code", `{"command": "mine"}`, "", "the directory that its client starts it in (read write)", ""},
-		"relative script":          {"claude-code", `{"command": "node", "args": ["--no-warnings", "dist/index.js"]}`, "", "the directory that its client starts it in (read write)", "it starts in its private HOME, where dist/index.js is not"},
-		"relative program":         {"claude-code", `{"command": "./serve"}`, "", "the directory that its client starts it in (read write)", "it starts in its private HOME, where ./serve is not"},
-		"variables":                {"cursor", `{"command": "mine", "env": {"B": "1", "A": "2"}}`, "--env A --env B", "variable A, variable B, the directory that its client starts it in (read write)", ""},
-		"paths":                    {"cursor", `{"command": "node", "args": ["` + script + `", "--data=` + data + `", "` + docs + `", "relative", "/v1/api"]}`, "--read " + data + " --read " + docs, data + " (read), " + docs + " (read), the directories of its program and its packages, around " + script + " (read execute)", ""},
-		"default of a variable":    {"claude-code", `{"command": "mine", "args": ["${NO_SUCH_DIR:-` + docs + `}"]}`, "--read " + docs, docs + " (read)", ""},
-		"path in a variable":       {"claude-code", `{"command": "mine", "env": {"THING_PATH": "` + data + `", "EDITOR": "/usr/bin/vi"}}`, "--env EDITOR --env THING_PATH --read " + data, "variable EDITOR, variable THING_PATH, " + data + " (read)", ""},
-		"beside a path":            {"claude-code", `{"command": "mine", "args": ["` + docs + `"], "env": {"CERT": "` + data + `", "AGAIN": "` + docs + `"}}`, "--read " + docs + " --env AGAIN --env CERT --read " + data, "variable AGAIN, variable CERT, " + docs + " (read), " + data + " (read)", ""},
-		"in a variable, sensitive": {"claude-code", `{"command": "mine", "env": {"KEY": "` + h.Home + `/.ssh/id_rsa"}}`, "--env KEY", "variable KEY, the directory that its client starts it in (read write)", "the path in the variable KEY is not granted: it is a sensitive path (~/.ssh)"},
-		"in a variable, tilde":     {"claude-code", `{"command": "mine", "env": {"KEY": "~/data.json", "U": "/v1/api"}}`, "--env KEY --env U", "variable KEY, variable U, the directory that its client starts it in (read write)", ""},
-		"in a variable, HOME":      {"claude-code", `{"command": "mine", "env": {"ROOT": "` + h.Home + `/"}}`, "--env ROOT", "variable ROOT, the directory that its client starts it in (read write)", "the directory in the variable ROOT is not granted, because it holds your whole home directory"},
-		"in a variable, preset":    {"cursor", `{"command": "npx", "args": ["-y", "tavily-mcp@1.2"], "env": {"TAVILY_API_KEY": "k", "DATA_FILE": "` + data + `"}}`, "--preset tavily --env DATA_FILE --read " + data, "variable DATA_FILE, " + data + " (read), api.tavily.com (with the secret, which the server does not see, TAVILY_API_KEY)", ""},
-		"proxies":                  {"claude-code", `{"command": "mine", "env": {"HTTPS_PROXY": "http://127.0.0.1:3128", "no_proxy": "a.test", "A": "1"}}`, "--env A", "variable A, the directory that its client starts it in (read write)", ""},
-		"loopback":                 {"claude-code", `{"command": "mine", "env": {"TRACKER_URL": "http://127.0.0.1:8932", "B": "postgres://u:p@LOCALHOST:5432/db", "C": "https://[::1]/x"}}`, "--env B --env C --env TRACKER_URL --write . --net localhost:5432 --net [::1]:443 --net 127.0.0.1:8932", "variable B, variable C, variable TRACKER_URL, the directory that its client starts it in (read write), localhost:5432, [::1]:443, 127.0.0.1:8932", ""},
-		"loopback, argument":       {"claude-code", `{"command": "mine", "args": ["--api=http://127.0.0.1:8932/v1"]}`, "--write . --net 127.0.0.1:8932", "the directory that its client starts it in (read write), 127.0.0.1:8932", ""},
-		"lists":                    {"claude-code", `{"command": "mine", "args": ["` + docs + `,` + data + `"], "env": {"A": "` + docs + `:` + h.Home + `/.ssh:` + h.Home + `/new", "B": "x,` + docs + `", "C": "http://localhost:1,https://localhost"}}`, "--read " + docs + " --read " + data + " --env A --env B --env C --net localhost:1 --net localhost:443", "variable A, variable B, variable C, " + docs + " (read), " + data + " (read), localhost:1, localhost:443", h.Home + "/new in the variable A does not exist"},
-		"list, sensitive":          {"claude-code", `{"command": "mine", "env": {"A": "` + docs + `:` + h.Home + `/.ssh"}}`, "--env A --read " + docs, "variable A, " + docs + " (read)", h.Home + "/.ssh in the variable A is not granted: it is a sensitive path (~/.ssh)"},
-		"a class path":             {"claude-code", `{"command": "mine", "args": ["-cp", "` + docs + `/*:` + data + `"]}`, "--read " + docs + " --read " + data, docs + " (read), " + data + " (read)", ""},
-		"not loopback":             {"claude-code", `{"command": "mine", "env": {"A": "http://a.test:80", "B": "127.0.0.1:80", "C": "redis://127.0.0.1", "D": "http://127.0.0.1:99999"}}`, "--env A --env B --env C --env D", "variable A, variable B, variable C, variable D, the directory that its client starts it in (read write)", ""},
-		"missing path":             {"claude-code", `{"command": "mine", "args": ["` + docs + `/new.db"]}`, "", "the directory that its client starts it in (read write)", "new.db does not exist, and is not granted"},
-		"client's variable":        {"cursor", `{"command": "mine", "args": ["${userHome}/docs"]}`, "--read " + docs, docs + " (read)", ""},
-		"other variable":           {"roo", `{"command": "mine", "args": ["${env:WHERE}/docs"]}`, "", "the directory that its client starts it in (read write)", ""},
-		"no variable":              {"codex", `{"command": "mine", "args": ["${userHome}/docs"]}`, "", "the directory that its client starts it in (read write)", ""},
-		"file of variables":        {"vscode", `{"command": "mine", "envFile": "${userHome}/vars.env"}`, "--env TOKEN --env NAME", "variable TOKEN, variable NAME, the directory that its client starts it in (read write)", ""},
-		"tilde":                    {"claude-code", `{"command": "mine", "args": ["~/docs"]}`, "", "the directory that its client starts it in (read write)", "~ is not replaced in arguments: the server gets ~/docs as it is written; a server that replaces it itself finds its private HOME; write '"},
-		"sensitive path":           {"claude-code", `{"command": "mine", "args": ["` + h.Home + `/.ssh/id_rsa", "` + h.Home + `/link"]}`, "", "the directory that its client starts it in (read write)", "id_rsa is not granted: it is a sensitive path (~/.ssh)"},
+		"nothing":                  {"claude-code", `{"command": "mine"}`, "", "the project folder", ""},
+		"relative script":          {"claude-code", `{"command": "node", "args": ["--no-warnings", "dist/index.js"]}`, "", "the project folder", "it starts in its private HOME, where dist/index.js is not"},
+		"relative program":         {"claude-code", `{"command": "./serve"}`, "", "the project folder", "it starts in its private HOME, where ./serve is not"},
+		"variables":                {"cursor", `{"command": "mine", "env": {"B": "1", "A": "2"}}`, "--env A --env B", "the project folder, A, B", ""},
+		"paths":                    {"cursor", `{"command": "node", "args": ["` + script + `", "--data=` + data + `", "` + docs + `", "relative", "/v1/api"]}`, "--read " + data + " --read " + docs, "~/data.json (read only), ~/docs (read only)", ""},
+		"default of a variable":    {"claude-code", `{"command": "mine", "args": ["${NO_SUCH_DIR:-` + docs + `}"]}`, "--read " + docs, "~/docs (read only)", ""},
+		"path in a variable":       {"claude-code", `{"command": "mine", "env": {"THING_PATH": "` + data + `", "EDITOR": "/usr/bin/vi"}}`, "--env EDITOR --env THING_PATH --read " + data, "~/data.json (read only), EDITOR, THING_PATH", ""},
+		"beside a path":            {"claude-code", `{"command": "mine", "args": ["` + docs + `"], "env": {"CERT": "` + data + `", "AGAIN": "` + docs + `"}}`, "--read " + docs + " --env AGAIN --env CERT --read " + data, "~/docs (read only), ~/data.json (read only), AGAIN, CERT", ""},
+		"in a variable, sensitive": {"claude-code", `{"command": "mine", "env": {"KEY": "` + h.Home + `/.ssh/id_rsa"}}`, "--env KEY", "the project folder, KEY", "the path in the variable KEY is not granted: it is a sensitive path (~/.ssh)"},
+		"in a variable, tilde":     {"claude-code", `{"command": "mine", "env": {"KEY": "~/data.json", "U": "/v1/api"}}`, "--env KEY --env U", "the project folder, KEY, U", ""},
+		"in a variable, HOME":      {"claude-code", `{"command": "mine", "env": {"ROOT": "` + h.Home + `/"}}`, "--env ROOT", "the project folder, ROOT", "the directory in the variable ROOT is not granted, because it holds your whole home directory"},
+		"in a variable, preset":    {"cursor", `{"command": "npx", "args": ["-y", "tavily-mcp@1.2"], "env": {"TAVILY_API_KEY": "k", "DATA_FILE": "` + data + `"}}`, "--preset tavily --env DATA_FILE --read " + data, "~/data.json (read only), api.tavily.com, DATA_FILE", ""},
+		"proxies":                  {"claude-code", `{"command": "mine", "env": {"HTTPS_PROXY": "http://127.0.0.1:3128", "no_proxy": "a.test", "A": "1"}}`, "--env A", "the project folder, A", ""},
+		"loopback":                 {"claude-code", `{"command": "mine", "env": {"TRACKER_URL": "http://127.0.0.1:8932", "B": "postgres://u:p@LOCALHOST:5432/db", "C": "https://[::1]/x"}}`, "--env B --env C --env TRACKER_URL --write . --net localhost:5432 --net [::1]:443 --net 127.0.0.1:8932", "the project folder, localhost:5432, ::1, 127.0.0.1:8932, B, C, TRACKER_URL", ""},
+		"loopback, argument":       {"claude-code", `{"command": "mine", "args": ["--api=http://127.0.0.1:8932/v1"]}`, "--write . --net 127.0.0.1:8932", "the project folder, 127.0.0.1:8932", ""},
+		"lists":                    {"claude-code", `{"command": "mine", "args": ["` + docs + `,` + data + `"], "env": {"A": "` + docs + `:` + h.Home + `/.ssh:` + h.Home + `/new", "B": "x,` + docs + `", "C": "http://localhost:1,https://localhost"}}`, "--read " + docs + " --read " + data + " --env A --env B --env C --net localhost:1 --net localhost:443", "~/docs (read only), ~/data.json (read only), localhost:1, localhost, A, B, C", h.Home + "/new in the variable A does not exist"},
+		"list, sensitive":          {"claude-code", `{"command": "mine", "env": {"A": "` + docs + `:` + h.Home + `/.ssh"}}`, "--env A --read " + docs, "~/docs (read only), A", h.Home + "/.ssh in the variable A is not granted: it is a sensitive path (~/.ssh)"},
+		"a class path":             {"claude-code", `{"command": "mine", "args": ["-cp", "` + docs + `/*:` + data + `"]}`, "--read " + docs + " --read " + data, "~/docs (read only), ~/data.json (read only)", ""},
+		"not loopback":             {"claude-code", `{"command": "mine", "env": {"A": "http://a.test:80", "B": "127.0.0.1:80", "C": "redis://127.0.0.1", "D": "http://127.0.0.1:99999"}}`, "--env A --env B --env C --env D", "the project folder, A, B, C, D", ""},
+		"missing path":             {"claude-code", `{"command": "mine", "args": ["` + docs + `/new.db"]}`, "", "the project folder", "new.db does not exist, and is not granted"},
+		"client's variable":        {"cursor", `{"command": "mine", "args": ["${userHome}/docs"]}`, "--read " + docs, "~/docs (read only)", ""},
+		"other variable":           {"roo", `{"command": "mine", "args": ["${env:WHERE}/docs"]}`, "", "the project folder", ""},
+		"no variable":              {"codex", `{"command": "mine", "args": ["${userHome}/docs"]}`, "", "the project folder", ""},
+		"file of variables":        {"vscode", `{"command": "mine", "envFile": "${userHome}/vars.env"}`, "--env TOKEN --env NAME", "the project folder, TOKEN, NAME", ""},
+		"tilde":                    {"claude-code", `{"command": "mine", "args": ["~/docs"]}`, "", "the project folder", "~ is not replaced in arguments: the server gets ~/docs as it is written; a server that replaces it itself finds its private HOME; write '"},
+		"sensitive path":           {"claude-code", `{"command": "mine", "args": ["` + h.Home + `/.ssh/id_rsa", "` + h.Home + `/link"]}`, "", "the project folder", "id_rsa is not granted: it is a sensitive path (~/.ssh)"},
 		"sensitive, preset":        {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + h.Home + `/.ssh"]}`, "--preset filesystem", "", "/.ssh is not granted: it decides what a jail grants"},
-		"kept by npx":              {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}`, "--preset memory", "", "~/.npm/_npx/0f/node_modules/@modelcontextprotocol/server-memory/dist/memory.json from before, and its private HOME has not: wrap offers to copy it there"},
-		"replaced value":           {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "${HOME}/docs/m.json"}}`, "--preset memory", "variable MEMORY_FILE_PATH, " + docs + " (read write)", ""},
-		"tilde, preset":            {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "~/docs/m.json"}}`, "--preset memory", "variable MEMORY_FILE_PATH", "MEMORY_FILE_PATH: \"~/docs/m.json\": ~ is not replaced in a variable"},
-		"preset":                   {"cursor", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + docs + `"]}`, "--preset filesystem", docs + " (read write)", ""},
-		"hosts below one":          {"cursor", `{"command": "npx", "args": ["-y", "slack-mcp-server"]}`, "--preset slack-user", "slack.com (only https), *.slack.com (only https)", ""},
-		"any host":                 {"cursor", `{"command": "uvx", "args": ["mcp-server-fetch"]}`, "--preset fetch", "any host (only https), any host (only http, GET)", ""},
-		"preset and more":          {"cursor", `{"command": "npx", "args": ["-y", "tavily-mcp@1.2"], "env": {"TAVILY_API_KEY": "k", "PAGER": "less"}}`, "--preset tavily --env PAGER", "variable PAGER, api.tavily.com (with the secret, which the server does not see, TAVILY_API_KEY)", ""},
+		"kept by npx":              {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}`, "--preset memory", "", "the data that it has now is copied there"},
+		"replaced value":           {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "${HOME}/docs/m.json"}}`, "--preset memory", "~/docs, MEMORY_FILE_PATH", ""},
+		"tilde, preset":            {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "~/docs/m.json"}}`, "--preset memory", "MEMORY_FILE_PATH", "MEMORY_FILE_PATH: \"~/docs/m.json\": ~ is not replaced in a variable"},
+		"preset":                   {"cursor", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + docs + `"]}`, "--preset filesystem", "~/docs", ""},
+		"hosts below one":          {"cursor", `{"command": "npx", "args": ["-y", "slack-mcp-server"]}`, "--preset slack-user", "slack.com, *.slack.com", ""},
+		"any host":                 {"cursor", `{"command": "uvx", "args": ["mcp-server-fetch"]}`, "--preset fetch", "every host", ""},
+		"preset and more":          {"cursor", `{"command": "npx", "args": ["-y", "tavily-mcp@1.2"], "env": {"TAVILY_API_KEY": "k", "PAGER": "less"}}`, "--preset tavily --env PAGER", "api.tavily.com, PAGER", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := ".cursor/mcp.json"
@@ -86,7 +86,7 @@ func TestGrants(t *testing.T) {
 			if got := strings.Join(p.Gets, ", "); got != c.gets {
 				t.Errorf("gets %q, want %q", got, c.gets)
 			}
-			if !strings.Contains(strings.Join(p.Notes, "\n"), c.note) {
+			if !strings.Contains(strings.Join(append(p.Notes, p.Remarks...), "\n"), c.note) {
 				t.Errorf("no %q in %q", c.note, p.Notes)
 			}
 		})
@@ -149,9 +149,9 @@ func TestUnasked(t *testing.T) {
 	for entry, want := range map[string]struct{ path, asked, unasked string }{
 		`{"command": "mine", "args": ["` + h.Home + `/docs"]}`:                {"/docs", "", ""}, // directly in the home directory
 		`{"command": "mine", "env": {"F": "` + h.Home + `/docs/a.txt"}}`:      {"/docs/a.txt", "", ""},
-		`{"command": "mine", "env": {"F": "` + h.Home + `/docs/server.pem"}}`: {"/docs/server.pem", "careful: the path in the variable F: it has the name of a file with a key", "mcp-jail grant s --read " + h.Home + "/docs/server.pem"},
+		`{"command": "mine", "env": {"F": "` + h.Home + `/docs/server.pem"}}`: {"/docs/server.pem", "the path in the variable F: it has the name of a file with a key", "mcp-jail grant s --read " + h.Home + "/docs/server.pem"},
 		files("/docs"):    {"/docs", "", ""},
-		files("/.npm"):    {"/.npm", "careful: ", "mcp-jail grant s --write " + h.Home + "/.npm"},
+		files("/.npm"):    {"/.npm", "it gives a hold on", "mcp-jail grant s --write " + h.Home + "/.npm"},
 		files("/.bashrc"): {"", "is not granted: it decides", "is not granted: it decides"},
 	} {
 		path := filepath.Join(h.Home, ".cursor/mcp.json")
@@ -162,7 +162,7 @@ func TestUnasked(t *testing.T) {
 			if unasked {
 				note, gets = want.unasked, want.path != "" && want.asked == ""
 			}
-			if got := strings.Contains(strings.Join(p.Gets, "\n"), h.Home+want.path+" (read"); got != gets || !strings.Contains(strings.Join(p.Notes, "\n"), note) || note == "" && len(p.Notes) > 0 {
+			if got := slices.ContainsFunc(p.Gets, func(text string) bool { return strings.HasPrefix(text, "~"+want.path) }); got != gets || !strings.Contains(strings.Join(append(p.Notes, p.Careful...), "\n"), note) || note == "" && len(p.Notes) > 0 {
 				t.Errorf("%s, unasked %t: gets %q, notes %q", entry, unasked, p.Gets, p.Notes)
 			}
 			if text := string(p.Own.Encode()); want.path != "" && strings.Contains(text, `path = "`+h.Home+want.path+`"`) != gets {

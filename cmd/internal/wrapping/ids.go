@@ -225,7 +225,7 @@ func (j judge) table(s Entry, words []string, p *ServerChange) (*config.Server, 
 			return nil, err
 		}
 		below := *preset.For(s.asPreset(preset, host)).Server
-		judgeRules(&below, s.Server, j.unasked, host) // check has the notes
+		judgeRules(&below, s.Server, j.unasked, host) // check has what it says
 		o.Below = &below
 	}
 	table, err := o.Declared()
@@ -326,7 +326,7 @@ func (j judge) planned(s, plain Entry, words []string, line clients.Wrapped, id 
 	case err != nil:
 		return clients.Reason("cannot be wrapped: " + err.Error())
 	case !p.Writes:
-		p.offer()
+		p.offer(j.host.Home)
 	case older:
 		p.Former = line.Name
 	}
@@ -402,11 +402,9 @@ func without(axes, others []policy.Axis) []policy.Axis {
 }
 
 // offer says that a server gets the file that it had before.
-func (p *ServerChange) offer() {
-	p.Grant = Grant{Preset: p.Own.Server.Preset, Flags: []string{"--id", p.Own.Server.ID}, Loses: p.Loses}
-	server := *p.Own.Server
-	server.Preset = ""
-	p.Gets = server.Grants(config.Words{Workspace: startedThere, Secret: secretWords, AnyHost: "any host"})
+func (p *ServerChange) offer(home string) {
+	p.Grant = Grant{Preset: p.Own.Server.Preset, Flags: []string{"--id", p.Own.Server.ID}, Remarks: []string{"as before"}, Unpinned: p.Unpinned}
+	p.describe(p.Own.Server, p.Entry, nil, false, home)
 }
 
 func (j judge) edit(s Entry, w clients.Wrapping) (clients.Edit, clients.Reason) {

@@ -172,7 +172,7 @@ func TestStartNotes(t *testing.T) {
 // TestWideGrant: a grant around the home directory is noted with what it reaches, by name; so is one
 // around files of clients. The controls reach neither.
 func TestWideGrant(t *testing.T) {
-	const whole, secrets = "that reaches your whole home directory", "the secrets in files of clients: "
+	const whole, secrets = "your whole home folder", "the tokens in files of your clients: "
 	h := newHost(t)
 	file := filepath.Join(h.Home, ".cursor/mcp.json")
 	write(t, filepath.Join(h.Home, ".config/goose/config.yaml"), "extensions: {}\n")
@@ -189,10 +189,10 @@ func TestWideGrant(t *testing.T) {
 		}
 		write(t, file, `{"mcpServers": {"s": {"command": "npx", "args": ["-y", `+words+`]}}}`)
 		p := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
-		said := strings.Join(p.Notes, "\n")
+		said := strings.Join(append(p.Gets, p.Careful...), "\n")
 		wide := slices.Contains(want, whole)
-		if p.Left != "" || strings.Contains(said, whole) != wide || strings.Contains(said, secrets) != (want != nil) || slices.Contains(p.Loses, "all other files of yours") == wide {
-			t.Errorf("%s: left %q, notes %q, loses %q, want %q", args, p.Left, said, p.Loses, want)
+		if p.Left != "" || strings.Contains(said, whole) != wide || strings.Contains(said, secrets) != (want != nil) {
+			t.Errorf("%s: left %q, said %q, want %q", args, p.Left, said, want)
 		}
 		for _, text := range want {
 			if !strings.Contains(said, text) {

@@ -3,7 +3,6 @@ package cli
 import (
 	"bufio"
 	"context"
-	"errors"
 	"io"
 	"os/signal"
 	"strings"
@@ -17,14 +16,34 @@ const unchanged = "nothing was changed"
 // Confirm asks a question on the terminal, until ctx is cancelled or a signal comes: the user may think for
 // long. It returns nil if the answer is yes.
 func Confirm(ctx context.Context, c terminal.Console, question string) error {
-	if !c.Asks() {
-		return exit.UsageErrorf("there is no terminal to ask on: %s In a script, use --yes", question)
+	if err := canAsk(c); err != nil {
+		return err
 	}
 	yes, err := askYes(ctx, c, question, unchanged)
 	if err == nil && !yes {
-		return errors.New(unchanged + ": the answer was not yes")
+		return &exit.DeclinedError{}
 	}
 	return err
+}
+
+func canAsk(c terminal.Console) error {
+	if c.Asks() {
+		return nil
+	}
+	return exit.UsageErrorf(unchanged + ": the command asks first, and there is no terminal. In a script, add --yes.")
+}
+
+// AskKey asks a question that has more answers than yes and no, and returns what the user types. keys says what the
+// answers do.
+func AskKey(c terminal.Console, question, keys string) (string, error) {
+	if err := canAsk(c); err != nil {
+		return "", err
+	}
+	return waitFor(context.Background(), c, unchanged, func() (string, error) {
+		c.Ask(question, keys)
+		answer, _ := readLine(c)
+		return answer, nil
+	})
 }
 
 // AskYes asks a question and reports whether the answer is yes. A signal ends the question with an error

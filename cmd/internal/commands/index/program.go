@@ -68,18 +68,19 @@ func InLauncherCache(path string) bool {
 	return false
 }
 
-// Announce prints where the program lies that the clients will start, if the user must know
-// that.
-func (p Program) Announce(c terminal.Console, home string) {
+// About says where the program lies that the clients will start, if the user must know that: at once if it may soon be
+// gone, and else in a note.
+func (p Program) About(home string) (urgent, notes []string) {
+	at := show.Line(cli.ShortPath(p.Path, home))
 	switch {
 	case p.cached != "":
-		c.Printf("\n")
-		c.PrintText(fmt.Sprintf("The clients will start %s, a copy of this program: the one that npx fetched may go. For the command mcp-jail itself: npm install -g mcp-jail\n", show.Line(cli.ShortPath(p.Path, home))))
+		notes = []string{"Your clients will start " + at + ", a copy of this program: the one that npx fetched may go."}
 	case strings.HasPrefix(p.Path, filepath.Clean(os.TempDir())+string(filepath.Separator)):
-		c.Notef("%s the clients will start %s, which may be removed with other temporary files: install mcp-jail to a lasting place first", c.Paint(terminal.Yellow, "warning:"), p.Path)
+		urgent = []string{"Your clients will start " + at + ", which may be removed with other temporary files. Install mcp-jail in a lasting place first."}
 	case isBuild(p.Path):
-		c.Notef("%s the clients will start %s, which was built in a clone: keep it there, or install mcp-jail to another place first", c.Paint(terminal.Yellow, "note:"), p.Path)
+		notes = []string{"Your clients will start " + at + ", which was built in a clone. Keep it there."}
 	}
+	return urgent, notes
 }
 
 func isBuild(path string) bool {

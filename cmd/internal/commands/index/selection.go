@@ -55,8 +55,9 @@ func (s *Choice) Find() (hostfs.Host, []*wrapping.File, error) {
 	files, err := wrapping.Find(ClientsHost(host), s.Selection)
 	var unknown *clients.UnknownError
 	var missing *wrapping.NotFoundError
+	var noFile *wrapping.MissingFileError
 	// The flags are wrong, not a file.
-	if errors.As(err, &unknown) || errors.As(err, &missing) {
+	if errors.As(err, &unknown) || errors.As(err, &missing) || errors.As(err, &noFile) {
 		err = exit.UsageErrorf("%s", err)
 	}
 	return host, files, err

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
@@ -18,42 +18,49 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// Write writes the files of changes, and says so. It returns the changes that were written. If one
-// file cannot be written, it goes on with the others.
-func Write(c terminal.Console, host hostfs.Host, changes []*wrapping.Change) (written []*wrapping.Change, err error) {
-	written = []*wrapping.Change{}
+// Write writes the files of changes that command makes. It returns the changes that were written. If one file cannot be
+// written, it goes on with the others.
+func Write(c terminal.Console, host hostfs.Host, command string, changes []*wrapping.Change) (written []*wrapping.Change, err error) {
 	var failed []error
 	for _, ch := range changes {
-		if !ch.Rewrites() {
-			written = append(written, ch)
+		if len(ch.Changed()) == 0 {
 			continue
 		}
-		backup, err := ch.Write(host.StateDir, time.Now())
-		var notRecorded *wrapping.BackupError
-		switch {
-		case errors.As(err, &notRecorded):
-			c.Notef("%s %s", c.Paint(terminal.Yellow, "warning:"), notRecorded)
-		case errors.Is(err, ownfile.ErrChanged):
-			failed = append(failed, &changedError{ch.File.Path})
-			continue
-		case err != nil:
-			failed = append(failed, err)
-			continue
+		if ch.Rewrites() {
+			_, err := ch.Write(host.StateDir, time.Now())
+			var notRecorded *wrapping.BackupError
+			if errors.As(err, &notRecorded) {
+				c.Notef("%s %s", c.Paint(terminal.Yellow, "warning:"), notRecorded)
+			} else if err != nil {
+				failed = append(failed, &unchangedError{ch.File.Path, command, err})
+				continue
+			}
 		}
 		written = append(written, ch)
-		c.PrintText(fmt.Sprintf("%s %s  (%s; before: %s)\n", c.Paint(terminal.Green, "changed:"), show.Line(cli.ShortPath(ch.File.Path, host.Home)), cli.Plural(len(ch.Changed()), "server"), show.Line(cli.ShortPath(backup, host.Home))))
 	}
 	return written, errors.Join(failed...)
 }
 
-// A changedError is about a file that is not any more what was read. It matches [ownfile.ErrChanged].
-type changedError struct{ path string }
-
-func (e *changedError) Error() string {
-	return e.path + " was changed meanwhile, by its client or by you, and was left as it is: run the command again"
+// An unchangedError is about a file that could not be written.
+type unchangedError struct {
+	path, command string
+	err           error
 }
 
-func (e *changedError) Unwrap() error { return ownfile.ErrChanged }
+func (e *unchangedError) Error() string {
+	text := e.path + " was not changed"
+	switch {
+	case errors.Is(e.err, ownfile.ErrChanged):
+		text += ": you or its client have changed it meanwhile. To go on:"
+	case errors.Is(e.err, syscall.ENOSPC):
+		text += ": the disk is full.\nFree some space, then run:"
+	default:
+		return text + ": " + e.err.Error()
+	}
+	return text + "\n  mcp-jail " + e.command
+}
+
+func (e *unchangedError) Unwrap() error { return e.err }
 
 // ServerTitle returns the name of an entry, for a line of text.
 func ServerTitle(e wrapping.Entry) string {
@@ -96,21 +103,4 @@ func PaintDiff(c terminal.Console, diff string) string {
 		b.WriteString(line + "\n")
 	}
 	return b.String()
-}
-
-// PrintReload says what makes the clients of changed files read them again.
-func PrintReload(c terminal.Console, written []*wrapping.Change) {
-	var said []string
-	for _, ch := range written {
-		for _, client := range append([]clients.Client{ch.File.Client}, ch.File.Also...) {
-			if !ch.Rewrites() || client.Reload == "" || slices.Contains(said, client.Name) {
-				continue
-			}
-			if said == nil {
-				c.Printf("\nTo use it:\n")
-			}
-			said = append(said, client.Name)
-			c.PrintText(fmt.Sprintf("  %s: %s\n", client.Title, client.Reload))
-		}
-	}
 }

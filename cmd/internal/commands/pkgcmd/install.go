@@ -37,7 +37,6 @@ type installCmd struct {
 	flags       cmdline.PolicyFlags // the policy of given, if wrap wrote its line
 	scripts     bool
 	update      bool
-	repair      bool
 	acceptTools bool
 	yes         bool
 	forSession  bool
@@ -47,35 +46,29 @@ type installCmd struct {
 
 func Install(line *cli.CommandLine) *cobra.Command {
 	i := &installCmd{}
-	cmd := line.Command("install [flags] [SERVER...]", "Fetch and pin the packages of servers.", cli.AnyNumber, true, func(args []string) error {
+	cmd := line.Command("install [flags] [SERVER...]", "Download a server's package and pin its version, or update it", cli.AnyNumber, true, func(args []string) error {
 		i.servers, i.given = args, line.Server
 		return i.Run(line.Console)
 	})
-	cmd.Long = `SERVER is a server that npx, uvx or the like starts: one of the configuration, or one
-that ` + "`mcp-jail status`" + ` shows, or its package. Such a line may also come after --.
-Without both, all such servers of the configuration and all pins are meant.
+	cmd.Long = `install downloads the packages of servers and pins their versions in mcp-jail.lock. SERVER
+is a name that ` + "`mcp-jail status`" + ` shows, or a package. A line of npx or uvx may come
+after --. Without both, all servers with a package are meant.
 
-npm, or the installer of the line, fetches the package in a jail that reaches the
-registry of your configuration and nothing else. Scripts of packages do not run.
-Then the server is started once in its jail, and lists its tools. The package, all
-that it needs and its tools are pinned in mcp-jail.lock, beside your configuration.
-From then on the server starts without a launcher and without a network, from files
-that it cannot change.
+The download runs in a jail that reaches the registry and nothing else, and no script of a
+package runs. From then on the server starts without a network, from files that it cannot
+change. If stored files differ from the pinned ones, install puts these back.
 
-With --update the new version is started before you are asked. There it reaches no
-host, and writes no file of yours.`
-	cmd.Example = `    mcp-jail install
-    mcp-jail install github
-    mcp-jail install -- npx -y @modelcontextprotocol/server-memory
+With --update it starts the newest version in a jail without hosts, shows what changes, and
+asks.`
+	cmd.Example = `    mcp-jail install github
     mcp-jail install --update
-    mcp-jail install --update server-memory`
+    mcp-jail install -- npx -y @modelcontextprotocol/server-memory`
 	cli.AddFlags(cmd, i.Flags()...)
 	f := cmd.Flags()
-	f.BoolVar(&i.update, "update", false, "Fetch the newest version, show what it changes, and ask.")
-	f.BoolVar(&i.repair, "repair", false, "Install the pinned version again, in place of files that differ.")
-	f.BoolVar(&i.acceptTools, "accept-tools", false, "Pin the tools that a server listed last in place of the pinned ones; if none are known, remove the pins, so that the next session pins what it lists. SERVER may also be the name of its package.")
-	f.BoolVar(&i.yes, "yes", false, "Accept updates without asking, for scripts.")
-	f.BoolVar(&i.scripts, "install-scripts", false, "Run the scripts that packages bring for their installation, in a jail without a network.")
+	f.BoolVar(&i.update, "update", false, "Download the newest version, show the changes, and ask.")
+	f.BoolVar(&i.acceptTools, "accept-tools", false, "Pin the tools that the server lists now.")
+	f.BoolVar(&i.yes, "yes", false, "Accept updates without asking.")
+	f.BoolVar(&i.scripts, "install-scripts", false, "Run install scripts, in a jail without a network.")
 	f.BoolVar(&i.forSession, "for-session", false, "")
 	f.BoolVar(&i.recheck, "recheck", false, "")
 	f.BoolVar(&i.forWrap, "for-wrap", false, "")
@@ -119,7 +112,7 @@ func (i *installCmd) Run(c terminal.Console) error {
 		// What was begun must be put away before this process ends.
 		<-status
 		if !i.forSession && !i.forWrap {
-			c.Errorf("interrupted: what was fetched is kept, and the same command continues with it")
+			return &exit.InterruptedError{Signal: s, Undone: "what was downloaded is kept. The same command goes on with it"}
 		}
 		return cli.Interrupted(s)
 	}
@@ -131,8 +124,8 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 		return i.serveSession(ctx, c, host)
 	case i.forWrap:
 		return i.serveWrap(ctx, c)
-	case i.update && i.repair, i.update && i.acceptTools, i.repair && i.acceptTools:
-		return exit.UsageErrorf("--update, --repair and --accept-tools are different things: give one of them")
+	case i.update && i.acceptTools:
+		return exit.UsageErrorf("--update and --accept-tools are different things: give one of them")
 	case i.acceptTools:
 		return i.acceptAll(c, host)
 	}
@@ -149,12 +142,16 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 		err := i.finish(ctx, c, j)
 		close(j.finished)
 		var usage *exit.UsageError
+		var declined *exit.DeclinedError
 		switch {
 		case err == nil, j.stopped, errors.Is(err, context.Canceled):
+		case errors.As(err, &declined):
+			r.board.quietly(func() { c.Notef("%s was not updated.", j.name) })
+			failed = true
 		case len(all) == 1 && errors.As(err, &usage): // its mistake is that of the command line
 			return err
 		default:
-			r.board.quietly(func() { c.Errorf("%s", withName(j.name, err)) })
+			r.board.quietly(func() { c.Errorf("%s", failureText(j.name, err)) })
 			failed = true
 		}
 	}
@@ -165,6 +162,15 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 		return exit.ReportedStatus(exit.Failure)
 	}
 	return nil
+}
+
+// failureText says that a server lacks its package. The text of a failed download says why.
+func failureText(name string, err error) string {
+	var fetch *install.FetchError
+	if errors.As(err, &fetch) {
+		return name + " is not ready: " + err.Error()
+	}
+	return withName(name, err)
 }
 
 // withName returns the text of an error about a server or package. It begins with the name.

@@ -2,6 +2,7 @@ package pkgcmd
 
 import (
 	"context"
+	"errors"
 	"iter"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
@@ -34,6 +35,7 @@ type job struct {
 	tools     toolsFound
 	err       error
 	stopped   bool // by the user
+	mended    bool // what was stored was not what is pinned
 }
 
 // jobs are the installations of one command.
@@ -121,11 +123,13 @@ func (i *installCmd) prepare(ctx context.Context, j *job) error {
 		}
 		return nil
 	}
-	do := j.installer.Install
-	if i.repair {
-		do = j.installer.Repair
+	j.result, err = j.installer.Install(ctx, &j.line)
+	var changed *install.ChangedError
+	if errors.As(err, &changed) || err == nil && !j.result.Entry.Proven() {
+		j.mended = true
+		j.result, err = j.installer.Repair(ctx, &j.line)
 	}
-	if j.result, err = do(ctx, &j.line); err == nil {
+	if err == nil {
 		j.tools = i.pinTools(ctx, j.progress, j.wanted)
 	}
 	return err
@@ -154,16 +158,19 @@ func (i *installCmd) finishInstall(c terminal.Console, j *job) {
 	if j.result == nil || j.err != nil {
 		return
 	}
-	what := "ready"
-	if !j.result.Fetched {
-		what = "ready already"
+	what := "is ready"
+	switch {
+	case j.mended:
+		what = "is ready again"
+	case !j.result.Fetched:
+		what = "was ready already"
 	}
 	if j.stopped && !j.tools.listed {
 		j.tools = toolsFound{remark: "its tools are pinned at its first session"}
 	}
 	j.ready(c, what, j.result.Entry, j.tools)
 	for _, name := range j.result.Skipped {
-		c.Printf("  the script that %s brings for its installation did not run (--install-scripts runs it)\n", show.Line(name))
+		c.Printf("  the install script of %s did not run (--install-scripts runs it)\n", show.Line(name))
 	}
 }
 
@@ -190,7 +197,7 @@ func (i *installCmd) finishUpdate(ctx context.Context, c terminal.Console, j *jo
 	found := i.pinTools(ctx, j.progress, j.wanted)
 	j.progress.end()
 	if ctx.Err() == nil {
-		board.quietly(func() { j.ready(c, "ready", u.New, found) })
+		board.quietly(func() { j.ready(c, "is ready", u.New, found) })
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ func (i *installCmd) withWaivers(err error, w wanted) error {
 	for _, option := range []struct {
 		given bool
 		flag  string
-	}{{i.update, " --update"}, {i.repair, " --repair"}, {i.scripts, " --install-scripts"}, {i.yes, " --yes"}} {
+	}{{i.update, " --update"}, {i.scripts, " --install-scripts"}, {i.yes, " --yes"}} {
 		if option.given {
 			command += option.flag
 		}
@@ -67,13 +67,14 @@ func (i *installCmd) withWaivers(err error, w wanted) error {
 
 // ready says that a package is installed, and what its server lists.
 func (j *job) ready(c terminal.Console, what string, e *lockfile.Entry, found toolsFound) {
-	line := fmt.Sprintf("%s: %s %s, ", c.Paint(terminal.Green, what), e.Name, e.Version)
+	line := fmt.Sprintf("%s %s: version %s, ", show.Line(j.name), c.Paint(terminal.Green, what), e.Version)
 	if found.listed {
 		line += cli.Plural(found.count, "tool") + ", "
 	}
-	line += cli.SizeText(treeSize(j.host, e))
+	line += cli.SizeText(treeSize(j.host, e)) + "."
+	c.PrintText(line + "\n")
 	if found.remark != "" {
-		line += "; " + found.remark
+		c.PrintText("  note: " + show.Line(found.remark) + "\n")
 	}
 	c.Printf("%s\n", line)
 	for _, more := range found.more {

@@ -3,11 +3,9 @@ package pkgcmd
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -39,14 +37,18 @@ type progressBoard struct {
 type installProgress struct {
 	board *progressBoard
 	name  string
-	step  string
-	size  string
+	last  fetching.Message
+	begin time.Time // of the step
 	said  time.Time
 	ended bool
 }
 
-// progressEvery is the least time between two lines of one step where there is no terminal.
-const progressEvery = 10 * time.Second
+// progressEvery is the least time between two lines of one step where there is no terminal, and showEach is how long the
+// line on a terminal is about one of several packages.
+const (
+	progressEvery = 10 * time.Second
+	showEach      = 3 * time.Second
+)
 
 func (b *progressBoard) add(name string) *installProgress {
 	return &installProgress{board: b, name: show.Line(name)}
@@ -54,37 +56,33 @@ func (b *progressBoard) add(name string) *installProgress {
 
 // show shows the progress that package install reports. It may be called in another goroutine.
 func (p *installProgress) show(at install.Progress) {
-	size := ""
-	if at.Bytes > 0 {
-		size = ": " + cli.SizeText(at.Bytes)
-		if at.Files > 1 { // one is there before anything is fetched
-			size = fmt.Sprintf(": %s, %s", cli.Plural(at.Files, "file"), cli.SizeText(at.Bytes))
-		}
-	}
-	p.is(fetching.Step(string(at.Step)), size)
+	p.is(fetching.Message{Step: string(at.Step), Files: at.Files, Bytes: at.Bytes})
 }
 
-func (p *installProgress) starting() { p.is("starting", "") }
+func (p *installProgress) starting() { p.is(fetching.Message{Step: fetching.Starting}) }
 
-func (p *installProgress) is(step, size string) {
+func (p *installProgress) is(at fetching.Message) {
 	b := p.board
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !slices.Contains(b.running, p) {
 		b.running = append(b.running, p)
 	}
-	another := step != p.step
-	p.step, p.size = step, size
+	another := at.Step != p.last.Step || p.begin.IsZero()
+	if p.last = at; another {
+		p.begin = time.Now()
+	}
 	switch {
 	case b.console.Spins():
 		b.draw()
 	case another || time.Since(p.said) >= progressEvery:
-		if another {
-			size = ""
-		}
 		p.said = time.Now()
-		b.say(step + " " + p.name + size + " ...")
+		b.say(p.text())
 	}
+}
+
+func (p *installProgress) text() string {
+	return fetching.Moving(p.name, p.last, time.Since(p.begin))
 }
 
 // end says that the board shows an installation no more.
@@ -116,11 +114,7 @@ func (b *progressBoard) draw() {
 		b.clear()
 		return
 	}
-	var parts []string
-	for _, p := range b.running {
-		parts = append(parts, p.step+" "+p.name+p.size)
-	}
-	text := strings.Join(parts, "; ")
+	text := b.running[int(time.Now().Unix()/int64(showEach/time.Second))%len(b.running)].text()
 	if b.all > 1 {
 		text = fmt.Sprintf("%d of %d: %s", b.ended, b.all, text)
 	}

@@ -31,7 +31,7 @@ func (i *installCmd) named(host hostfs.Host, name string) (wanted, error) {
 	if keptErr != nil {
 		return w, keptErr
 	}
-	of, pickErr := x.Pick(name, func(s *index.Server) bool { return s.Table != nil || s.Kept != nil })
+	of, pickErr := x.Pick(name, func(s *index.Server) bool { return s.Table != nil || s.Kept != nil || s.File != nil })
 	var ambiguous *index.AmbiguousError
 	switch {
 	case errors.As(pickErr, &ambiguous):

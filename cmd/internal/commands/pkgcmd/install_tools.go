@@ -30,7 +30,7 @@ type toolsFound struct {
 
 // pinTools starts the server of an installed package as run would, and pins the tools that it
 // lists. If they differ from pinned ones, it only proposes them. It starts no server whose tools
-// are pinned, except to repair.
+// are pinned.
 func (i *installCmd) pinTools(ctx context.Context, p *installProgress, w wanted) toolsFound {
 	t, err := w.load()
 	if err == nil {
@@ -53,7 +53,7 @@ func (i *installCmd) pinTools(ctx context.Context, p *installProgress, w wanted)
 			return toolsFound{remark: "its tools were not compared: " + err.Error()}
 		}
 		// Tools that are pinned do not change unasked, so the server need not be started.
-		if known := pinned[pins.Name(nil)]; known != nil && !i.repair {
+		if known := pinned[pins.Name(nil)]; known != nil {
 			return toolsFound{listed: true, count: len(known.Tools)}
 		}
 	}

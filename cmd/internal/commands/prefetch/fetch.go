@@ -24,6 +24,9 @@ import (
 // atOnce is how many packages are fetched at once. While one unpacks, another uses the line.
 const atOnce = 3
 
+// showEach is how long the line on a terminal is about one of several packages.
+const showEach = 3 * time.Second
+
 // sayEvery is the time between two lines about one package where there is no terminal.
 const sayEvery = 10 * time.Second
 
@@ -56,7 +59,7 @@ func Fetch(c terminal.Console, packages []*Package) error {
 	interrupted := cli.Interrupts()
 	defer signal.Stop(interrupted)
 	heard := make(chan news)
-	r := &round{console: c, program: program, all: len(packages), waiting: packages, heard: heard}
+	r := &round{console: c, begin: time.Now(), program: program, all: len(packages), waiting: packages, missing: slices.Clone(packages), heard: heard}
 	if c.Spins() {
 		r.spinner = c.Spinner()
 	}
@@ -79,25 +82,36 @@ func Fetch(c terminal.Console, packages []*Package) error {
 	}
 	r.clear()
 	if signalled != nil {
-		c.Errorf("interrupted: the servers are wrapped. What was fetched is kept, and `mcp-jail wrap` or the first start of a server goes on with it")
-		return cli.Interrupted(signalled)
+		return &exit.InterruptedError{Signal: signalled, Undone: r.notReady()}
 	}
 	if r.failed > 0 {
-		c.Errorf("%s not fetched. The servers are wrapped, and their first starts try it again", cli.Plural(r.failed, "package"))
 		return exit.ReportedStatus(exit.Failure)
 	}
 	return nil
 }
 
+// notReady says which packages are missing after a signal, and how to go on.
+func (r *round) notReady() string {
+	if len(r.missing) == 1 {
+		return "Your servers are wrapped, but " + r.missing[0].name() + " is not downloaded yet. To go on:\n  " + r.missing[0].again
+	}
+	return fmt.Sprintf("Your servers are wrapped, but %d of them are not downloaded yet. To go on:\n  mcp-jail wrap", len(r.missing))
+}
+
+// name names the servers that wait for a package.
+func (p *Package) name() string { return strings.Join(p.Servers, ", ") }
+
 // round is the fetching of some packages.
 type round struct {
 	console terminal.Console
 	program string
+	begin   time.Time
 	spinner *terminal.Spinner // nil where a line cannot be changed
 	all     int
 	ended   bool // by a signal: what fails then need not be said
 	waiting []*Package
 	running []*fetch
+	missing []*Package // that are not ready
 	ready   int
 	failed  int
 	heard   chan news
@@ -114,7 +128,7 @@ func (r *round) more() {
 		}
 		r.running = append(r.running, f)
 		if r.spinner == nil {
-			r.console.Sayf("fetching %s ...", show.Line(f.Name))
+			r.console.Sayf("downloading %s (this can take minutes)", f.name())
 		}
 	}
 }
@@ -166,13 +180,11 @@ func (r *round) hear(n news) {
 		r.fail(f, n.Error)
 	case n.Ready != "":
 		r.ready++
+		r.missing = slices.DeleteFunc(r.missing, func(p *Package) bool { return p == f.Package })
 		r.clear()
-		r.console.Printf("%s: %s, %s, %s\n", r.console.Paint(terminal.Green, "ready"), show.Line(n.Ready), cli.Plural(n.Packages, "package"), cli.SizeText(n.Bytes))
-		for _, name := range n.Skipped {
-			r.console.Printf("  the script that %s brings for its installation did not run\n", show.Line(name))
-		}
+		r.console.PrintText(fetching.ReadyText(f.name(), n.Message) + "\n")
 		if len(n.Skipped) > 0 {
-			r.console.Printf("  if the server needs it:  mcp-jail install --install-scripts %s\n", f.asked)
+			r.console.PrintText(fmt.Sprintf("The install scripts of %s did not run. If %s needs them:\n  mcp-jail install --install-scripts %s\n", show.Line(strings.Join(n.Skipped, ", ")), f.name(), f.asked))
 		}
 	default:
 		f.last = n.Message
@@ -187,7 +199,8 @@ func (r *round) fail(f *fetch, why string) {
 	}
 	r.failed++
 	r.clear()
-	r.console.Errorf("%s: not fetched: %s\nto try it again:  %s", show.Line(strings.Join(f.Servers, ", ")), show.Lines(why), f.again)
+	why, _ = strings.CutSuffix(show.Lines(why), ".")
+	r.console.Errorf("%s cannot start yet: %s.\n%s is wrapped. To try it again:\n  %s", f.name(), why, f.name(), f.again)
 }
 
 func (r *round) report() {
@@ -195,32 +208,26 @@ func (r *round) report() {
 	for _, f := range r.running {
 		if r.spinner == nil && time.Since(f.said) >= sayEvery {
 			f.said = time.Now()
-			r.console.Sayf("%s %s%s, after %d s", fetching.Step(f.last.Step), show.Line(f.Name), f.size(), int(time.Since(f.begin).Seconds()))
+			r.console.Sayf("%s", fetching.Moving(f.name(), f.last, time.Since(f.begin)))
 		}
 	}
 }
 
-// show changes the line on a terminal.
+// show changes the line on a terminal: it has the step of one package, and how many are ready.
 func (r *round) show() {
 	if r.spinner == nil || len(r.running) == 0 {
 		return
 	}
-	var parts []string
-	for _, f := range r.running {
-		parts = append(parts, fetching.Step(f.last.Step)+" "+f.Name+f.size())
+	f := r.running[int(time.Since(r.begin)/showEach)%len(r.running)]
+	text := fetching.Moving(f.name(), f.last, time.Since(f.begin))
+	if r.all > 1 {
+		text = fmt.Sprintf("%d of %d ready: %s", r.ready, r.all, text)
 	}
-	r.spinner.Show(fmt.Sprintf("%d of %d ready: %s", r.ready, r.all, strings.Join(parts, "; ")))
+	r.spinner.Show(text)
 }
 
 func (r *round) clear() {
 	if r.spinner != nil {
 		r.spinner.Clear()
 	}
-}
-
-func (f *fetch) size() string {
-	if f.last.Files < 2 && f.last.Bytes < 1000 { // one small file is there before anything is fetched
-		return ""
-	}
-	return " " + cli.SizeText(f.last.Bytes)
 }

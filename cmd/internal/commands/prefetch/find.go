@@ -27,7 +27,7 @@ import (
 // Package is what some wrapped servers need, and have not got yet.
 type Package struct {
 	Name    string   // as their lines name it
-	Servers []string // and their clients
+	Servers []string // as their clients name them
 	asked   string   // the arguments of mcp-jail install for it
 	again   string   // the command that fetches it later
 
@@ -86,7 +86,7 @@ func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s w
 		return nil, lockfile.Key{}
 	}
 	p := &Package{
-		Name: line.Packages[0].String(), Servers: []string{s.Server + " of " + f.Client.Title},
+		Name: line.Packages[0].String(), Servers: []string{show.Name(s.Server)},
 		flags: w.Flags, argv: w.Argv, env: environment(host.Environ, started.Env), dir: directory(host, started),
 	}
 	plain := installed.Key(&line, &host)
@@ -97,6 +97,9 @@ func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s w
 	}
 	p.asked = session.AskedLine(gaps.Has(s.Own, w), w.Argv, &line)
 	p.again = "mcp-jail install " + p.asked
+	if s.Own != nil {
+		p.again = show.Typed("mcp-jail install", s.Own.Server.Name)
+	}
 	if plain != key { // the entry's variables choose the registry
 		p.again = show.Typed("mcp-jail wrap --client "+f.Client.Name+" --server", s.Server)
 	}
@@ -120,15 +123,4 @@ func directory(host hostfs.Host, s wrapping.Started) string {
 		return host.Dir
 	}
 	return dir
-}
-
-// Names returns the names of packages for a sentence.
-func Names(packages []*Package) string {
-	var names []string
-	for _, p := range packages {
-		if name := show.Line(p.Name); !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return strings.Join(names, ", ")
 }

@@ -2,7 +2,7 @@ package wrapcmd
 
 import (
 	"errors"
-	"path/filepath"
+	"fmt"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
@@ -11,9 +11,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// offerEarlier asks once whether to copy what wrapped servers of the user's own kept without a jail into their private
-// HOMEs, as far as those lack it. With --yes it does not ask. Without a terminal it copies nothing.
-func (w *wrapCmd) offerEarlier(c terminal.Console, home string) error {
+// copyEarlier copies what wrapped servers of the user's own kept without a jail into their own HOMEs, as far as those lack
+// it. If the user has not agreed already, it asks. Without a terminal it then copies nothing.
+func (w *wrapCmd) copyEarlier(c terminal.Console, home string, agreed bool) error {
 	x, err := w.Choice.Read()
 	if err != nil {
 		return err
@@ -30,30 +30,23 @@ func (w *wrapCmd) offerEarlier(c terminal.Console, home string) error {
 		if failed = append(failed, err); err != nil || len(e.Files())+len(e.Left) == 0 || seen[e.Home()] {
 			continue
 		}
-		if seen[e.Home()] = true; len(seen) == 1 {
-			c.Printf("\nKept by servers before, and not in their private HOMEs:\n")
-		}
+		seen[e.Home()] = true
 		for _, f := range e.Files() {
-			to := cli.ShortPath(filepath.Join(e.Home(), f.To), home)
-			c.PrintText("  " + index.ServerTitle(s.Entry) + "  " + show.Line("~/"+f.From) + " (" + cli.SizeText(f.Size) + ")\n    to " + show.Line(to) + "\n")
+			c.PrintText(fmt.Sprintf("%s has %s (%s) from before, and its own HOME has not.\n", index.ServerTitle(s.Entry), show.Line("~/"+f.From), cli.SizeText(f.Size)))
 		}
 		for _, why := range e.Left {
-			c.PrintText("  " + index.ServerTitle(s.Entry) + "  " + c.Paint(terminal.Yellow, "not copied:") + " " + show.Line(why) + "\n")
+			c.PrintText(fmt.Sprintf("For %s this is not copied: %s.\n", index.ServerTitle(s.Entry), show.Line(why)))
 		}
 		if len(e.Files()) > 0 {
 			found = append(found, e)
 		}
 	}
-	if found == nil {
+	if found == nil || !agreed && !w.yes && !c.Asks() {
 		return errors.Join(failed...)
 	}
-	switch yes, err := true, error(nil); {
-	case w.yes:
-	case !c.Asks():
-		c.Printf("To copy it: mcp-jail wrap\n")
-		return errors.Join(failed...)
-	default:
-		if yes, err = cli.AskNo(c, "Copy it? Yours stays as it is.", "nothing was copied, and what was wrapped stays so"); err != nil || !yes {
+	if !agreed && !w.yes {
+		yes, err := cli.AskNo(c, "Copy it there? Yours stays as it is.", "nothing was copied. Your servers are wrapped")
+		if err != nil || !yes {
 			return errors.Join(append(failed, err)...)
 		}
 	}

@@ -2,11 +2,11 @@ package wrapcmd
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/spf13/cobra"
+	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
@@ -42,7 +42,7 @@ func lookForGaps(c terminal.Console, program wrapping.Program, host clients.Host
 		session.Prove(context.Background(), c)
 	}
 	if here && finder.Try() != nil {
-		return open, &exit.HostError{Err: fmt.Errorf("nothing was changed: no jail can be built on this host, so the servers would not start any more. `mcp-jail doctor` says what is missing:\n%w", finder.Try())}
+		return open, &exit.HostError{Err: noJail(finder.Try())}
 	}
 	for _, ch := range changes {
 		for _, s := range ch.Servers {
@@ -61,16 +61,24 @@ func lookForGaps(c terminal.Console, program wrapping.Program, host clients.Host
 	return open, nil
 }
 
+// noJail says that no jail can be built at all: never, or not now.
+func noJail(err error) error {
+	if errno := syscall.Errno(0); confine.IsShortage(err) && errors.As(err, &errno) {
+		return fmt.Errorf("nothing was changed: a test jail could not be built, also at the second try (%w).\nThis has been seen on a busy machine. Try again in a minute:\n  mcp-jail wrap", err)
+	}
+	return fmt.Errorf("nothing was changed: no jail can be built on this machine (%w).\nTo see what is missing:\n  mcp-jail doctor", err)
+}
+
 // add adds what a server needs. Its file then accepts that, and no longer what it does not need, if that
 // is certain.
 func (g *openGaps) add(file *wrapping.File, s wrapping.ServerChange, need gaps.Need, certain bool) {
 	if fatal := need.Fatal(); fatal != nil {
-		file.Leave(s.Key(), clients.Reason("would not start: this host cannot enforce "+fatal.What+": "+fatal.Why))
+		file.Leave(s.Key(), clients.Reason("would not start: this machine cannot enforce "+fatal.What+": "+fatal.Why))
 		return
 	}
 	if s.Own == nil {
 		if needs := need.Waivers(nil); len(needs) > 0 {
-			file.Leave(s.Key(), clients.Reason("would not start: this host cannot enforce all of "+gaps.Names(needs, ", ")+". To accept that, name it at waive in [defaults] of your configuration"))
+			file.Leave(s.Key(), clients.Reason("would not start: this machine can only build a weaker jail. To accept that, name "+gaps.Names(needs, ", ")+" at waive in [defaults] of your configuration"))
 		}
 		return
 	}
@@ -89,30 +97,27 @@ func (g *openGaps) add(file *wrapping.File, s wrapping.ServerChange, need gaps.N
 	}
 }
 
-// check returns why the gaps are not accepted and cannot be asked about, or nil.
-func (g openGaps) check(c terminal.Console, w *wrapCmd) error {
-	given, err := gaps.Named(w.acceptGaps)
+// check returns why a weaker jail is not accepted and cannot be asked about, or nil.
+func (g *openGaps) check(c terminal.Console, w *wrapCmd) error {
+	given, err := gaps.Named(w.waive)
 	missing := gaps.Without(g.axes, given)
-	if err != nil || len(missing) == 0 || w.acceptGaps == nil && !w.yes && c.Asks() {
+	switch {
+	case err != nil:
 		return err
+	case len(missing) == 0:
+		g.servers = nil
+		return nil
+	case w.waive == nil && !w.yes && c.Asks():
+		return nil
 	}
 	why := "--yes does not accept that"
 	switch {
 	case given != nil:
-		why = "--accept-gaps does not name " + gaps.Names(missing, ", ")
+		why = "--waive does not name " + gaps.Names(missing, " ")
 	case !w.yes:
 		why = "there is no terminal to ask on"
 	}
-	return &exit.HostError{Err: fmt.Errorf("nothing was changed: this host cannot enforce all that the jails of %s promise, and %s. To accept it:\n  %s", cli.Plural(len(g.servers), "server"), why, w.typed(g.axes))}
-}
-
-// question returns what the answer yes accepts, or "" if the command line accepts it.
-func (g openGaps) question(w *wrapCmd) string {
-	given, err := gaps.Named(w.acceptGaps)
-	if err == nil && len(gaps.Without(g.axes, given)) == 0 {
-		return ""
-	}
-	return "accept this for " + cli.Plural(len(g.servers), "server")
+	return &exit.HostError{Err: fmt.Errorf("nothing was changed: the jail of %s would be weaker on this machine, and %s. To accept it:\n  %s", cli.Plural(len(g.servers), "server"), why, w.typed(g.axes))}
 }
 
 // typed returns the command line that accepts gaps without asking.
@@ -129,10 +134,10 @@ func (w *wrapCmd) typed(axes []policy.Axis) string {
 	if w.noInstall {
 		words = append(words, "--no-install")
 	}
-	return show.Spelled(append(words, "--yes", "--accept-gaps", gaps.Names(axes, ",")))
+	return show.Spelled(append(words, "--yes", "--waive", gaps.Names(axes, ",")))
 }
 
-// print says what would close the gaps, and then what does not hold while they are open.
+// print says what a server could do in the weaker jail, and what would make it a full one.
 func (g openGaps) print(c terminal.Console) {
 	if len(g.servers) == 0 {
 		return
@@ -155,34 +160,40 @@ func (g openGaps) print(c terminal.Console) {
 			of[key] = append(of[key], s.title)
 		}
 	}
-	whole := cli.Plural(len(g.servers), "server")
+	because := "This machine cannot enforce all rules"
 	if namespaces.Answer == confine.No {
-		c.PrintText("\n" + c.Paint(terminal.Yellow, "This host refuses user namespaces") + ", which jails are built from: " + namespaces.Detail + "\n")
-		c.PrintText("To close this gap, and to accept nothing: allow them, and then type `mcp-jail wrap` again:\n")
-		// A line to be typed stays in one line.
-		how, line, _ := strings.Cut(namespaces.Fix, ":  ")
-		if c.PrintText("  " + how + "\n"); line != "" {
-			c.Printf("    %s\n", line)
-		}
-		c.PrintText("Without them, this does not hold for " + whole + ":\n")
-	} else {
-		c.PrintText("\n" + c.Paint(terminal.Yellow, "This host cannot enforce all of the policy") + " of " + whole + ":\n")
+		because = "This machine does not allow user namespaces"
 	}
+	c.PrintText(c.Paint(terminal.Yellow, because) + ", so the jail would be weaker. A server could then:\n")
 	for platform, text := range platformGaps {
 		if slices.ContainsFunc(all, func(gap confine.Gap) bool { return gap.Platform == platform }) {
 			c.PrintText(text + "\n")
 		}
 	}
 	for _, gap := range all {
-		text := fmt.Sprintf("  %-8s %s: %s", gap.Axis, gap.What, gap.Why)
+		text, isPlain := strings.CutPrefix(gap.Why, "the server can ")
+		if !isPlain {
+			text = "pass this rule: " + gap.What + " (" + gap.Why + ")"
+		}
 		if names := of[string(gap.Axis)+gap.What+gap.Why]; len(names) < len(g.servers) {
 			text += " (" + strings.Join(names, ", ") + ")"
 		}
-		c.PrintText(terminal.Hang("", strings.Repeat(" ", 11), show.Line(text), c.TextColumns()) + "\n")
 		if fix := closing(gap); fix != "" {
-			c.PrintText("           to close it: " + fix + "\n")
+			text += ". To prevent it: " + fix
+		}
+		c.Printf("%s\n", terminal.Hang("  - ", "    ", show.Line(text), c.TextColumns()))
+	}
+	if namespaces.Answer == confine.No {
+		// A line to be typed stays in one line.
+		how, line, _ := strings.Cut(namespaces.Fix, ":  ")
+		if c.PrintText("The reason: " + namespaces.Detail + ".\n"); line != "" {
+			c.PrintText("For the full jail, " + how + ":\n")
+			c.Printf("  %s\n", line)
+		} else {
+			c.PrintText("For the full jail, " + how + ".\n")
 		}
 	}
+	c.Printf("\n")
 }
 
 // platformGaps says what a system cannot enforce under any policy, and what holds there all the same.
@@ -199,25 +210,4 @@ func closing(gap confine.Gap) string {
 		return ""
 	}
 	return fix
-}
-
-// printWaived prints what a server accepts after a change, and what it accepts no longer.
-func printWaived(c terminal.Console, indent string, s wrapping.ServerChange) {
-	if accepts := gaps.Phrase(s.Accepts); accepts != "" {
-		printList(c, indent, terminal.Yellow, "accepts", []string{accepts + ": see below"}, "")
-	}
-	if len(s.Drops) > 0 {
-		printList(c, indent, terminal.Green, "drops", []string{gaps.Names(s.Drops, ", ") + ": this host can enforce it"}, "")
-	}
-}
-
-// takeAxes lets more axes follow the value of --accept-gaps as words.
-func (w *wrapCmd) takeAxes(cmd *cobra.Command) {
-	run := cmd.RunE
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if _, err := gaps.Named(args); err == nil && w.acceptGaps != nil {
-			w.acceptGaps, args = append(w.acceptGaps, args...), nil
-		}
-		return run(cmd, args)
-	}
 }

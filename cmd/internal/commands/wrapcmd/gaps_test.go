@@ -72,12 +72,12 @@ func TestGapsOfMacOS(t *testing.T) {
 	printed.Close()
 	text, _ := os.ReadFile(printed.Name())
 	out := strings.Join(strings.Fields(string(text)), " ")
-	for _, once := range []string{"macOS has gaps under every policy", "what is not granted is hidden", "no process survives", "only the inbound ports 3000", "to close it: remove the inbound rules"} {
+	for _, once := range []string{"macOS has gaps under every policy", "what is not granted is hidden", "no process survives", "only the inbound ports 3000", "To prevent it: remove the inbound rules"} {
 		if strings.Count(out, once) != 1 {
 			t.Errorf("%q is there %d times in\n%s", once, strings.Count(out, once), out)
 		}
 	}
-	if strings.Contains(out, "namespaces") || strings.Contains(out, "to close it: accept") {
+	if strings.Contains(out, "namespaces") || strings.Contains(out, "To prevent it: accept") {
 		t.Error(out)
 	}
 	var waived [][]policy.Axis

@@ -11,7 +11,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -21,18 +23,15 @@ import (
 
 func Unwrap(line *cli.CommandLine) *cobra.Command {
 	u := &changeCmd{}
-	cmd := line.Command("unwrap [flags]", "Take mcp-jail out of the files of MCP clients again.", 0, false, func([]string) error {
+	cmd := line.Command("unwrap [flags]", "Take servers out of the jail again", 0, false, func([]string) error {
 		return u.unwrap(line.Console)
 	})
-	cmd.Long = `unwrap undoes what wrap did. Without a selection it means the same files as wrap. It
-needs no memory of them: the wrapped entry contains the original command line. An
-entry that starts a server of the configuration gets the command of its table. The
-rest of the file stays as it is, whatever has changed it since.
+	cmd.Long = `unwrap takes the words of mcp-jail out of the files of your MCP clients. The rest of each
+file stays as it is, whatever has changed it since.
 
-What mcp-jail keeps of the servers stays, their policy and their own files among it: see
-` + "`mcp-jail status --all`" + `. The same command line gets it again.`
-	cmd.Example = `    mcp-jail unwrap --dry-run
-    mcp-jail unwrap
+The policies of the servers and their data are kept, and wrap finds them again.
+` + "`mcp-jail status --remove NAME`" + ` removes them.`
+	cmd.Example = `    mcp-jail unwrap
     mcp-jail unwrap --client cursor --server github`
 	u.addTo(cmd)
 	return cmd
@@ -47,26 +46,50 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 		return err
 	}
 	host, files := x.Host, x.Files
-	w.printWindows(c, host, true, "left in mcp-jail (--windows takes them out)")
 	changes := changesOf(files, func(f *wrapping.File) *wrapping.Change {
 		return f.Unwrap(w.Selection, func(line clients.Wrapped) ([]string, error) { return formerCommand(host, f, line) })
 	})
-	// With --server, the table says why a server is left.
-	if !slices.ContainsFunc(changes, isWrapped) && len(w.Servers) == 0 {
-		c.Printf("no server is wrapped: nothing to do\n")
-		for _, f := range files {
-			if f.Err != nil {
-				c.Printf("%s\n  %s %s\n", fileTitle(c, f, host.Home), c.Paint(terminal.Yellow, "left:"), show.Line(f.Err.Error()))
+	broken := printBroken(c, files, host.Home, "unwrap")
+	s := &screen{c: c, home: host.Home, changes: changes}
+	s.reach = func(of wrapping.ServerChange) string { return shown.Line(of.After) }
+	s.outro = slices.Concat(notUnwrapped(changes), ownFiles(x, changes), w.leftOnWindows(host, true))
+	if s.isEmpty() {
+		c.Printf("Nothing to do: no server is in the jail.\n")
+		s.printLines(s.paragraphs(s.outro))
+		return broken
+	}
+	s.intro = []string{fmt.Sprintf("These %s will start without a jail again, with all of your rights:", cli.Plural(countChanged(changes), "server"))}
+	if countChanged(changes) == 1 {
+		s.intro[0] = "This server will start without a jail again, with all of your rights:"
+	}
+	s.outro = append(s.outro, "Their policies and their data are kept.")
+	if s.print(); w.dryRun {
+		s.printAll()
+		return broken
+	}
+	if !w.yes {
+		if err := s.ask(question("unwrap", changes, false)); err != nil {
+			return err
+		}
+	}
+	written, err := index.Write(c, host, "unwrap", changes)
+	if len(written) > 0 {
+		s.printWritten("Unwrapped", host.StateDir, written)
+		printDiffering(c, host, written)
+	}
+	return errors.Join(err, forgetWrites(x, written), broken)
+}
+
+// notUnwrapped says why servers in the jail stay there.
+func notUnwrapped(changes []*wrapping.Change) (texts []string) {
+	for _, ch := range changes {
+		for _, s := range ch.Servers {
+			if s.Left != "" && s.Left != string(wrapping.NotWrapped) {
+				texts = append(texts, index.ServerTitle(s.Entry)+" stays as it is: it "+show.Line(s.Left)+".")
 			}
 		}
-		return unread(files, host.Home)
 	}
-	printWrap(c, files, changes, host.Home)
-	written, err := w.write(c, host, changes, "unwrap", func() error { return nil })
-	printDiffering(c, host, written)
-	index.PrintReload(c, written)
-	printOwnFiles(c, x, written)
-	return errors.Join(err, forgetWrites(x, written), unread(files, host.Home))
+	return texts
 }
 
 // forgetWrites removes the notes about where the unwrapped servers may write: no jail holds them to
@@ -88,39 +111,34 @@ func printDiffering(c terminal.Console, host hostfs.Host, written []*wrapping.Ch
 	for _, ch := range written {
 		r, _ := ch.File.Backup(host.StateDir)
 		if original := ch.File.Original(host.StateDir, r); ch.Differs(host.StateDir, original) {
-			c.PrintText(fmt.Sprintf("  no server in it is wrapped now, and it differs from the file as it was before the first wrap: %s\n", show.Line(cli.ShortPath(original, host.Home))))
+			c.PrintText(fmt.Sprintf("%s differs from what it was before the first wrap. That is in %s.\n", show.Line(cli.ShortPath(ch.File.Path, host.Home)), show.Line(cli.ShortPath(original, host.Home))))
 		}
 	}
 }
 
-// unread returns an error that names the selected files that could not be read. Their servers
-// start as before, and a script must learn that.
-func unread(files []*wrapping.File, home string) error {
-	var names []string
+// printBroken names the selected files that could not be read, and returns an error if there are any. Their servers start
+// as before, and a script must learn that.
+func printBroken(c terminal.Console, files []*wrapping.File, home, command string) (err error) {
 	for _, f := range files {
-		if f.Err != nil {
-			names = append(names, cli.ShortPath(f.Path, home))
+		if f.Err == nil {
+			continue
 		}
+		path := cli.ShortPath(f.Path, home)
+		why := strings.TrimPrefix(terminal.ShortHome(f.Err.Error(), home), path+": ")
+		c.Errorf("%s was skipped: %s\nCorrect it, then run:\n  mcp-jail %s", path, show.Line(why), command)
+		err = exit.ReportedStatus(exit.Failure)
 	}
-	if names == nil {
-		return nil
-	}
-	return fmt.Errorf("%s could not be read, and the servers in it are as they were: %s", cli.Plural(len(names), "file"), strings.Join(names, ", "))
+	return err
 }
 
-func isWrapped(ch *wrapping.Change) bool {
-	return slices.ContainsFunc(ch.Servers, func(s wrapping.ServerChange) bool { return s.Left != string(wrapping.NotWrapped) })
-}
-
-// printOwnFiles names the private HOMEs of unwrapped servers: a server without a jail does not
-// find the files there.
-func printOwnFiles(c terminal.Console, x *index.Index, written []*wrapping.Change) {
+// ownFiles says where the files are that servers wrote in their own HOMEs: without a jail they do not find them.
+func ownFiles(x *index.Index, changes []*wrapping.Change) (texts []string) {
 	all, err := stored.Look(x.Host)
 	if err != nil {
-		return // list says why
+		return nil // status says why
 	}
 	said := map[string]bool{}
-	for _, ch := range written {
+	for _, ch := range changes {
 		for _, s := range ch.Changed() {
 			kept := all.Server(x.Of(ch.File, s.Entry).Key)
 			if kept == nil || said[kept.Name] {
@@ -128,8 +146,9 @@ func printOwnFiles(c terminal.Console, x *index.Index, written []*wrapping.Chang
 			}
 			for _, home := range kept.Homes {
 				said[kept.Name] = true
-				c.Printf("%s without the jail, %s no longer sees the %s that it wrote there: %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(s.Server), cli.Plural(home.Files, "file"), cli.ShortPath(home.Path, x.Host.Home))
+				texts = append(texts, fmt.Sprintf("%s will not find the %s that it wrote in its own HOME:", show.Line(s.Server), cli.Plural(home.Files, "file")), "  "+cli.ShortPath(home.Path, x.Host.Home))
 			}
 		}
 	}
+	return texts
 }

@@ -2,23 +2,15 @@ package wrapcmd
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
-
-func onWindows(servers int) string {
-	return cli.Plural(servers, "server") + " on the Windows side, without a jail: `mcp-jail wrap --windows` puts them into one, in this Linux"
-}
 
 // find returns the selected files.
 func (w *changeCmd) find() (hostfs.Host, []*wrapping.File, error) {
@@ -42,28 +34,33 @@ func (w *changeCmd) checkWindows(files []*wrapping.File) error {
 	return nil
 }
 
-// printWindows names the servers of clients on Windows that the command leaves, since it was not asked for
-// them: those that start mcp-jail, or those that do not.
-func (w *changeCmd) printWindows(c terminal.Console, host hostfs.Host, jailed bool, what string) {
+// leftOnWindows names the servers of clients on Windows that the command leaves, since it was not asked for them: those
+// that are in a jail, or those that are not.
+func (w *changeCmd) leftOnWindows(host hostfs.Host, jailed bool) []string {
 	if w.OfWindows || len(w.Windows) == 0 || len(w.Files) > 0 {
-		return
+		return nil
 	}
 	sel := w.Selection
 	sel.OfWindows, sel.Servers = true, nil
 	files, err := wrapping.Find(index.ClientsHost(host), sel)
 	if err != nil {
-		return
+		return nil
 	}
+	var names []string
 	for _, f := range files {
-		var names []string
 		for _, e := range f.Entries {
 			_, is := clients.ParseWrapped(e.Argv())
 			if wrapping.OnWindows(f) && w.Has(e.Server) && is == jailed && cmp.Or(e.Command, e.URL) != "" && e.Left != clients.Disabled && e.Left != clients.Remote {
 				names = append(names, show.Name(e.Server))
 			}
 		}
-		if names != nil {
-			c.PrintText(fmt.Sprintf("\n%s  %s\n  on the Windows side, %s: %s\n", c.Paint(terminal.Bold, f.Client.Title), show.Name(f.Path), what, strings.Join(names, ", ")))
-		}
 	}
+	if names == nil {
+		return nil
+	}
+	command, which := "  mcp-jail wrap --windows", " of clients on Windows stay without a jail. To put them into one, in this Linux:"
+	if jailed {
+		command, which = "  mcp-jail unwrap --windows", " of clients on Windows stay in the jail. To take them out:"
+	}
+	return []string{listed(unique(names)) + which, command}
 }

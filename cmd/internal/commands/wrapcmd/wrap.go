@@ -2,7 +2,7 @@
 package wrapcmd
 
 import (
-	"context"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,92 +29,54 @@ import (
 type changeCmd struct {
 	index.Choice
 	dryRun, yes bool
-	fetches     []*prefetch.Package // after the change
-	first       string              // what the answer yes agrees to besides
 }
 
 type wrapCmd struct {
 	changeCmd
-	install, noInstall bool
-	forSession         bool
-	acceptGaps         []string
+	noInstall  bool
+	forSession bool
+	waive      []string
 }
 
 func Wrap(line *cli.CommandLine) *cobra.Command {
 	w := &wrapCmd{}
-	cmd := line.Command("wrap [flags]", "Put mcp-jail in front of the servers in the files of MCP clients.", 0, false, func([]string) error {
+	cmd := line.Command("wrap [flags]", "Put your clients' MCP servers in a jail", 0, false, func([]string) error {
 		return w.Run(line.Console)
 	})
-	w.takeAxes(cmd)
-	cmd.Long = `Without a selection, the files of every client of yours are meant, and the project
-files in the working directory, such as .mcp.json and .vscode/mcp.json. The servers that
-plugins and extensions bring are among them; an update of a plugin takes its servers out
-again, and status and the next start say so.
+	cmd.Long = `wrap finds the servers of your MCP clients, of their plugins and of the project in the
+working directory. It shows what each may reach in its jail, and asks. Then it puts
+` + "`mcp-jail run --id ID --`" + ` before the command line of each server and changes no other byte
+of the file. It downloads the packages of the servers and pins their versions.
 
-wrap shows what each server starts, what it may reach in its jail, and what it
-loses. Then it shows the difference, and asks. It puts ` + "`mcp-jail run --id ID --`" + ` before
-the command line of a server of yours, and changes no other byte of the client's file. What
-the server may do is in a file of its own, servers/NAME.toml in the directory of mcp-jail's
-configuration. wrap keeps a copy of the client's file, and writes nothing if a client has
-changed the file meanwhile. ` + "`mcp-jail unwrap`" + ` takes the words out again.
+What a server may reach comes from its own entry and, for well-known servers, from
+mcp-jail's preset. It is written into a file of its own, servers/NAME.toml, which
+` + "`mcp-jail grant`" + ` changes. Servers at a URL, in a container or on another machine stay
+as they are. docs/clients/README.md says more.
 
-Then it fetches and pins the packages of the wrapped servers that are not there yet, as
-` + "`mcp-jail install`" + ` does, and starts no server. If that fails or is interrupted, the
-servers stay wrapped. Typed again, wrap goes on, and so does the first start of a server.
-
-If a server of yours kept logins or data before, where mcp-jail knows the place, wrap lists the
-files and asks whether to copy them into its private HOME. With --yes it copies them.
-
-Where this host cannot enforce all of a policy, as where it refuses user namespaces,
-wrap first says what would change that. Then it names each gap, and what the server
-could do. With the answer yes the servers' files accept it; --yes accepts no gap, and
---accept-gaps does. When the host can enforce it again, wrap takes that out.
-
-On WSL, wrap names the servers of clients on Windows and leaves them. With --windows it
-has them start in this Linux, by wsl.exe, where the entry is one that can.
-
-An entry that starts a mcp-jail that does not exist any more, or another copy of it, gets
-the path of this program. If you have changed the command line of a wrapped server, its file
-gets the new one. Flags of an older entry are read into a file once. Where the preset of a
-server now gives what its file has not, wrap shows that and the command that takes it.
-
-A server gets what its entry shows: its variables but those of a proxy, and what its
-arguments and variables name, also in lists such as a:b and a,b. These are files and
-directories, to read, and the host and port of a URL of this machine. If there is a preset
-for its package, its arguments give what the preset says instead (` + "`mcp-jail preset`" + ` lists
-them). A server
-in a project's or a plugin's file gets ` + "`mcp-jail run --`" + ` and the default policy: others may
-have written the entry. Servers that are reached by a URL, switched off, confined by the client itself, or started
-elsewhere (by docker run or ssh, for instance) are left as they are.`
-	cmd.Example = `    mcp-jail wrap --dry-run
-    mcp-jail wrap
+If this machine can only build a weaker jail, wrap says what a server could do then, and
+asks about that. In a script, --waive names what you accept: --yes accepts nothing.`
+	cmd.Example = `    mcp-jail wrap
     mcp-jail wrap --client claude-code --server github
-    mcp-jail wrap --file ~/.cursor/mcp.json --yes --no-install
-    mcp-jail wrap --yes --accept-gaps fs,process,limits`
+    mcp-jail wrap --yes --no-install`
 	w.addTo(cmd)
-	cmd.Flags().BoolVar(&w.noInstall, "no-install", false, "Leave fetching the packages to the first start of each server.")
-	cmd.Flags().BoolVar(&w.install, "install", false, "")
-	cmd.Flags().MarkHidden("install") // the name of before for what wrap does without a flag
+	cmd.Flags().BoolVar(&w.noInstall, "no-install", false, "Download packages at the first start, not now.")
 	cmd.Flags().BoolVar(&w.forSession, "for-session", false, "")
 	cmd.Flags().MarkHidden("for-session") // mcp-jail run asks with it
-	cli.AddFlag(cmd, cmdline.Flag{Name: "accept-gaps", Value: "AXIS", Many: &w.acceptGaps, Usage: "Accept what this host cannot enforce on these axes, or on macOS under any policy, without asking: fs,process,limits or macos. It is written into the files of the servers that need it. --yes accepts no gap."}, cobra.FixedCompletions(cmdline.Waivers(), cobra.ShellCompDirectiveNoFileComp))
+	cli.AddFlag(cmd, cmdline.Flag{Name: "waive", Value: "AXIS", Many: &w.waive, Usage: "Accept a weaker jail: fs, process, limits, macos."}, cobra.FixedCompletions(cmdline.Waivers(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (w *changeCmd) addTo(cmd *cobra.Command) {
 	w.Choice.AddFlags(cmd)
 	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "Show what would change, and change nothing.")
-	cmd.Flags().BoolVar(&w.OfWindows, "windows", false, "On WSL, the files of clients on Windows too. Their servers run in this Linux, by wsl.exe.")
-	cmd.Flags().BoolVar(&w.yes, "yes", false, "Change the files without asking, for scripts.")
+	cmd.Flags().BoolVar(&w.OfWindows, "windows", false, "On WSL, the clients on Windows too.")
+	cmd.Flags().BoolVar(&w.yes, "yes", false, "Change the files without asking.")
 }
 
-// Run shows the changes of the files, asks, and makes them.
+// Run shows what becomes of the servers, asks, and changes the files.
 func (w *wrapCmd) Run(c terminal.Console) error {
 	if w.forSession {
 		return takeOver(c)
-	}
-	if w.install && w.noInstall {
-		return exit.UsageErrorf("--install and --no-install are opposites: give one of them. Without both, wrap fetches the packages")
 	}
 	host, files, err := w.find()
 	if err != nil {
@@ -126,44 +88,135 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	}
 	ids := w.ids(host, files)
 	w.Selection.Unasked = w.yes
-	wrap := func(f *wrapping.File) *wrapping.Change {
-		return f.Wrap(program.Program, w.Selection, index.ClientsHost(host), ids)
+	draft := func() []*wrapping.Change {
+		return changesOf(files, func(f *wrapping.File) *wrapping.Change {
+			return f.Wrap(program.Program, w.Selection, index.ClientsHost(host), ids)
+		})
 	}
-	changes := changesOf(files, wrap)
-	open, refused := lookForGaps(c, program.Program, index.ClientsHost(host), changes)
-	if refused != nil && !w.dryRun {
-		return refused
+	weaker, noJail := lookForGaps(c, program.Program, index.ClientsHost(host), draft())
+	if noJail != nil && !w.dryRun {
+		return noJail
 	}
-	changes = changesOf(files, wrap) // with what was found
-	printWrap(c, files, changes, host.Home)
-	printNamed(c, host, w.Selection)
-	w.printWindows(c, host, false, "left without a jail (--windows puts them into one, in this Linux)")
-	if open.print(c); !w.dryRun {
-		if err := open.check(c, w); err != nil {
+	changes := draft() // with what was found
+	missing := prefetch.Missing(host, index.ClientsHost(host), changes)
+	fetches := missing
+	if w.noInstall {
+		fetches = nil
+	}
+	broken := printBroken(c, files, host.Home, "wrap")
+	s := w.screen(c, host, program, changes, missing)
+	weaker.print(c)
+	if s.isEmpty() && fetches == nil {
+		w.printNothing(c, host, changes)
+	} else {
+		s.print()
+	}
+	if w.dryRun {
+		s.printAll()
+		return errors.Join(noJail, broken)
+	}
+	if err := weaker.check(c, w); err != nil {
+		return err
+	}
+	if !s.isEmpty() && !w.yes {
+		if err := s.ask(question("wrap", changes, weaker.servers != nil)); err != nil {
 			return err
 		}
 	}
-	if !w.noInstall {
-		w.fetches = prefetch.Missing(host, index.ClientsHost(host), changes)
+	return cmp.Or(w.change(c, s, host, program, files, fetches), broken)
+}
+
+// change writes the files, copies what servers kept before, and downloads packages.
+func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, program index.Program, files []*wrapping.File, fetches []*prefetch.Package) error {
+	written, err := w.write(c, host, program, s.changes)
+	if err != nil && len(written) == 0 {
+		return err
 	}
-	if countChanged(changes) > 0 {
-		program.Announce(c, host.Home)
-	}
-	w.first = open.question(w)
-	written, err := w.write(c, host, changes, "wrap", func() error { return errors.Join(program.Keep(), wrapping.WriteFiles(host.ConfigDir, changes)) })
-	if len(written) == 0 && err == nil && !w.dryRun {
-		err = program.Refresh(c, host.Home) // the copy that the clients start may be older than this program
-	}
-	err = errors.Join(err, renameHomes(host, written))
 	if len(written) > 0 {
-		index.PrintReload(c, written)
-		c.Printf("\nBack again: `mcp-jail unwrap`. How it goes: `mcp-jail status`\n")
+		s.printWritten("Wrapped", host.StateDir, written)
 	}
-	left := errors.Join(unread(files, host.Home), w.refresh(host, files))
-	if w.dryRun || err != nil && len(written) == 0 {
-		return errors.Join(refused, err, left)
+	if err != nil && !w.noInstall { // some files stay as they were
+		fetches = prefetch.Missing(host, index.ClientsHost(host), written)
 	}
-	return errors.Join(err, w.complete(c, host, written, err), left)
+	err = errors.Join(err, w.remember(host, files), w.copyEarlier(c, host.Home, !s.isEmpty()))
+	if interrupted := (*exit.InterruptedError)(nil); errors.As(err, &interrupted) {
+		return err
+	}
+	if err != nil {
+		err = exit.ReportedStatus(exit.Report(c, err))
+	}
+	return cmp.Or(err, prefetch.Fetch(c, fetches))
+}
+
+// screen returns what is shown before the question.
+func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Program, changes []*wrapping.Change, missing []*prefetch.Package) *screen {
+	var fresh []wrapping.ServerChange
+	for _, ch := range changes {
+		for _, s := range ch.Changed() {
+			if _, wrapped := clients.ParseWrapped(s.Argv()); !wrapped {
+				fresh = append(fresh, s)
+			}
+		}
+	}
+	s := &screen{c: c, home: host.Home, changes: changes}
+	s.reach = func(of wrapping.ServerChange) string { return reach(of, host.Home) }
+	switch n := countChanged(changes); {
+	case n == 0:
+	case len(fresh) < n:
+		s.intro = []string{"This becomes of " + cli.Plural(n, "server") + ":"}
+	case n == 1:
+		s.intro = []string{"This server will start in a jail. It can then use only what is listed:"}
+	default:
+		s.intro = []string{fmt.Sprintf("These %d servers will start in a jail. Each can then use only what is listed:", n)}
+	}
+	temporary, about := program.About(host.Home)
+	s.outro = slices.Concat(losses(fresh), versions(fresh, missing, w.noInstall), stayOpen(changes), w.leftOnWindows(host, false), temporary, withNotes(fresh))
+	if len(fresh) > 0 {
+		s.outro = append(s.outro, "To take the servers out of the jail again:", "  mcp-jail unwrap")
+	}
+	s.notes = func() { w.printNotes(c, host, changes, about) }
+	return s
+}
+
+// printNothing says why there is nothing to ask about.
+func (w *wrapCmd) printNothing(c terminal.Console, host hostfs.Host, changes []*wrapping.Change) {
+	if len(changes) == 0 {
+		c.PrintText(fmt.Sprintf("No client with servers was found. wrap looked for the files of %d clients, and in the working directory. For another file:\n  mcp-jail wrap --file FILE\n", len(clients.All())))
+	}
+	jailed := 0
+	for _, ch := range changes {
+		for _, s := range ch.Servers {
+			if _, wrapped := clients.ParseWrapped(s.Argv()); wrapped && !s.Open {
+				jailed++
+			}
+		}
+	}
+	if len(changes) > 0 {
+		c.Printf("Nothing to do: %s in the jail already.\n", cli.Plural(jailed, "server"))
+	}
+	for _, text := range slices.Concat(stayOpen(changes), w.leftOnWindows(host, false)) {
+		c.PrintText(text + "\n")
+	}
+}
+
+// write writes the files. If one cannot be written, it goes on with the others.
+func (w *wrapCmd) write(c terminal.Console, host hostfs.Host, program index.Program, changes []*wrapping.Change) (written []*wrapping.Change, err error) {
+	if countChanged(changes) == 0 {
+		return nil, program.Refresh(c, host.Home) // the copy that the clients start may be older than this program
+	}
+	if err := errors.Join(program.Keep(), wrapping.WriteFiles(host.ConfigDir, changes)); err != nil {
+		return nil, err
+	}
+	written, err = index.Write(c, host, "wrap", changes)
+	return written, errors.Join(err, renameHomes(host, written))
+}
+
+// remember notes the files of plugins that are wrapped: an update of a plugin brings its own file again.
+func (w *wrapCmd) remember(host hostfs.Host, files []*wrapping.File) (err error) {
+	for _, f := range files {
+		err = errors.Join(err, wrapping.Refresh(f, host.StateDir))
+	}
+	return err
 }
 
 // takeOver answers a start with other words than those of its id.
@@ -181,18 +234,6 @@ func takeOver(c terminal.Console) error {
 		c.Printf("%s\n", place)
 	}
 	return err
-}
-
-// complete offers what servers kept before and fetches packages, unless a signal ends that.
-func (w *wrapCmd) complete(c terminal.Console, host hostfs.Host, written []*wrapping.Change, failed error) error {
-	if failed != nil && !w.noInstall { // some files stay as they were
-		w.fetches = prefetch.Missing(host, index.ClientsHost(host), written)
-	}
-	err := w.offerEarlier(c, host.Home)
-	if interrupted := (*exit.InterruptedError)(nil); errors.As(err, &interrupted) {
-		return err
-	}
-	return errors.Join(err, prefetch.Fetch(c, w.fetches))
 }
 
 // ids returns the ids that are taken. Those in files that are not selected are among them.
@@ -249,48 +290,10 @@ func countChanged(changes []*wrapping.Change) (n int) {
 	return n
 }
 
-// write shows the difference, asks, calls prepare, and writes the files. It returns the changes
-// that were written; nil if there was nothing to do. If one file cannot be written, it goes on
-// with the others.
-func (w *changeCmd) write(c terminal.Console, host hostfs.Host, changes []*wrapping.Change, verb string, prepare func() error) (written []*wrapping.Change, err error) {
-	var todo []*wrapping.Change
+// question asks for all changes at once.
+func question(verb string, changes []*wrapping.Change, weaker bool) string {
+	repaired, updated, files := 0, 0, 0
 	for _, ch := range changes {
-		if len(ch.Changed()) > 0 {
-			if todo = append(todo, ch); ch.Rewrites() {
-				c.Printf("\n%s", index.DiffText(c, ch))
-			}
-		}
-	}
-	agrees := todo != nil || w.first != ""
-	if !agrees && len(changes) > 0 && w.fetches == nil {
-		c.Printf("\nnothing to do\n")
-	}
-	if w.dryRun && w.fetches != nil {
-		c.PrintText(fmt.Sprintf("\nto be fetched, unless --no-install is given: %s\n", prefetch.Names(w.fetches)))
-	}
-	if !agrees || w.dryRun {
-		if w.dryRun && (todo != nil || w.fetches != nil) {
-			c.Printf("\nnothing was changed (--dry-run)\n")
-		}
-		return nil, nil
-	}
-	c.Printf("\n")
-	if !w.yes {
-		if err := cli.Confirm(context.Background(), c, question(w.first, verb, todo, w.fetches)); err != nil {
-			return nil, err
-		}
-	}
-	if err := prepare(); err != nil {
-		return nil, err
-	}
-	return index.Write(c, host, todo)
-}
-
-// question asks for all changes of some files at once, for what comes first, and for what is fetched
-// after them.
-func question(first, verb string, todo []*wrapping.Change, fetches []*prefetch.Package) string {
-	repaired, updated := 0, 0
-	for _, ch := range todo {
 		for _, s := range ch.Changed() {
 			if _, was := clients.ParseWrapped(s.Argv()); s.Repair != nil {
 				repaired++
@@ -298,27 +301,22 @@ func question(first, verb string, todo []*wrapping.Change, fetches []*prefetch.P
 				updated++
 			}
 		}
+		if len(ch.Changed()) > 0 {
+			files++
+		}
 	}
 	var parts []string
-	if first != "" {
-		parts = append(parts, first)
+	for _, part := range []struct {
+		verb string
+		n    int
+	}{{verb, countChanged(changes) - repaired - updated}, {"mend", repaired}, {"write the policy of", updated}} {
+		if part.n > 0 {
+			parts = append(parts, part.verb+" "+cli.Plural(part.n, "server"))
+		}
 	}
-	if n := countChanged(todo) - repaired - updated; n > 0 {
-		parts = append(parts, verb+" "+cli.Plural(n, "server"))
+	text := strings.Join(parts, " and ") + " in " + cli.Plural(files, "file") + "?"
+	if weaker {
+		text = strings.Join(parts, " and ") + " in the weaker jail?"
 	}
-	if repaired > 0 {
-		parts = append(parts, "repair "+cli.Plural(repaired, "server"))
-	}
-	if updated > 0 {
-		parts = append(parts, "write the policy of "+cli.Plural(updated, "server"))
-	}
-	text := strings.Join(parts, " and ")
-	if len(todo) > 0 {
-		text += " in " + cli.Plural(len(todo), "file")
-	}
-	if len(fetches) > 0 {
-		text += ", and fetch " + cli.Plural(len(fetches), "package")
-	}
-	text += "?"
 	return strings.ToUpper(text[:1]) + text[1:]
 }

@@ -1,0 +1,336 @@
+package wrapcmd
+
+import (
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/prefetch"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// A screen is what wrap and unwrap show before they ask. All of it fits into a terminal of 80 by 24. What is not needed
+// for the answer is among the differences and the notes.
+type screen struct {
+	c       terminal.Console
+	home    string
+	changes []*wrapping.Change
+	reach   func(wrapping.ServerChange) string // what is said of a server that changes
+	intro   []string                           // before the servers
+	outro   []string                           // after them: paragraphs, and lines that begin with two spaces
+	notes   func()
+}
+
+// rows is the height of a small terminal, and separators are the empty lines and that of the question.
+const rows, separators = 24, 4
+
+// print prints the servers between the other lines. If all that is too much for a small terminal, the servers come last,
+// in a line each: what they may reach is what the user is asked about.
+func (s *screen) print() {
+	outro := s.paragraphs(s.outro)
+	table := s.table(false)
+	if len(s.intro)+len(table)+len(outro)+separators > rows {
+		table = s.table(true)
+		s.printLines(outro)
+		s.printLines(s.intro)
+		s.printLines(table)
+		return
+	}
+	s.printLines(s.intro)
+	s.printLines(table)
+	s.printLines(outro)
+}
+
+func (s *screen) isEmpty() bool { return countChanged(s.changes) == 0 }
+
+// printAll prints what the keys of the question show.
+func (s *screen) printAll() {
+	if s.notes != nil {
+		s.notes()
+	}
+	s.printDiffs()
+	s.c.Printf("Nothing was changed (--dry-run).\n")
+}
+
+func (s *screen) printLines(lines []string) {
+	if len(lines) > 0 {
+		s.c.Printf("%s\n\n", strings.Join(lines, "\n"))
+	}
+}
+
+// paragraphs breaks texts into lines. A text that begins with a space is a command, and stays whole.
+func (s *screen) paragraphs(texts []string) (lines []string) {
+	for _, text := range texts {
+		if strings.HasPrefix(text, " ") {
+			lines = append(lines, text)
+			continue
+		}
+		lines = append(lines, strings.Split(terminal.Hang("", "", text, s.c.TextColumns()), "\n")...)
+	}
+	return lines
+}
+
+// table returns the lines about the servers that change, below the files that they are in.
+func (s *screen) table(short bool) (lines []string) {
+	width := 0
+	for _, ch := range s.changes {
+		for _, server := range ch.Changed() {
+			width = max(width, len([]rune(index.ServerTitle(server.Entry))))
+		}
+	}
+	width = min(width, 24)
+	indent := strings.Repeat(" ", width+4)
+	for _, ch := range s.changes {
+		if len(ch.Changed()) == 0 {
+			continue
+		}
+		lines = append(lines, s.heading(ch.File))
+		for _, server := range ch.Changed() {
+			head, words := fmt.Sprintf("  %-*s  ", width, index.ServerTitle(server.Entry)), show.Line(s.reach(server))
+			if short {
+				lines = append(lines, head+fitting(words, s.c.TextColumns()-len(indent)))
+			} else {
+				lines = append(lines, strings.Split(terminal.Hang(head, indent, words, s.c.TextColumns()), "\n")...)
+			}
+			for _, text := range server.Careful {
+				text = s.c.Paint(terminal.Yellow, "careful:") + " " + show.Line(terminal.ShortHome(text, s.home))
+				lines = append(lines, strings.Split(terminal.Hang(indent, indent, text, s.c.TextColumns()), "\n")...)
+			}
+		}
+	}
+	return lines
+}
+
+// fitting returns as many of the items of a list as fit, and says that there are more.
+func fitting(words string, room int) string {
+	const more = ", … (v)"
+	if len([]rune(words)) <= room {
+		return words
+	}
+	all := strings.Split(words, ", ")
+	for len(all) > 1 && len([]rune(strings.Join(all, ", ")+more)) > room {
+		all = all[:len(all)-1]
+	}
+	return strings.Join(all, ", ") + more
+}
+
+// heading names a file, its clients, and what a reader of a shared file must know.
+func (s *screen) heading(f *wrapping.File) string {
+	title := f.Client.Title
+	if n := len(f.Also); n > 0 {
+		title += fmt.Sprintf(" and %d more", n)
+	}
+	title = s.c.Paint(terminal.Bold, title) + "  " + show.Name(cli.ShortPath(f.Path, s.home))
+	switch p := f.Plugin(); {
+	case p != nil:
+		title += " (a file of " + show.Line(p.Title()) + ": an update undoes this)"
+	case f.IsProject():
+		title += " (others who use it need mcp-jail too)"
+	case wrapping.OnWindows(f):
+		title += " (a client on Windows, outside of this Linux)"
+	}
+	return title
+}
+
+// reach says what a server may reach that wrap puts into a jail, or what wrap mends.
+func reach(s wrapping.ServerChange, home string) string {
+	_, wrapped := clients.ParseWrapped(s.Argv())
+	switch {
+	case s.Repair != nil:
+		return "starts this mcp-jail from now on: it " + terminal.ShortHome(string(s.Repair.Why), home)
+	case wrapped && s.Drops != nil && s.Accepts == nil:
+		return "gets the full jail again, which this machine can enforce"
+	case wrapped && s.Accepts != nil:
+		return "gets the weaker jail"
+	case wrapped:
+		return "its policy file gets the line that the client starts now"
+	case isCoarse(s):
+		return "all of your files to read, every host: no jail on Windows holds more"
+	}
+	words := strings.Join(s.Gets, ", ")
+	if words == "" {
+		words = "its own data"
+	}
+	remarks := slices.Clone(s.Remarks)
+	if s.For != "" {
+		remarks = append(remarks, "in "+cli.ShortPath(s.For, home))
+	}
+	return strings.Join(append([]string{words}, remarks...), "; ")
+}
+
+// isCoarse reports whether a server gets a jail of Windows, which restricts no files and no hosts.
+func isCoarse(s wrapping.ServerChange) bool {
+	return runtime.GOOS == "windows" || s.Own != nil && slices.Contains(s.Own.Server.Waive, policy.WaiveWindows)
+}
+
+// losses says what all servers lose that are put into a jail.
+func losses(servers []wrapping.ServerChange) []string {
+	if len(servers) == 0 || slices.ContainsFunc(servers, isCoarse) {
+		return nil
+	}
+	it := "None of them can"
+	if len(servers) == 1 {
+		it = "It cannot"
+	}
+	return []string{it + " reach your other files, other hosts or your other environment variables. Keys and .env files stay hidden, also in a folder that you allow. If a tool needs more, its error message says so and names the command.", ""}
+}
+
+// versions says which packages are pinned now, and which cannot be.
+func versions(servers []wrapping.ServerChange, missing []*prefetch.Package, noInstall bool) (texts []string) {
+	var pinned, unpinned []string
+	for _, p := range missing {
+		pinned = append(pinned, p.Servers...)
+	}
+	for _, s := range servers {
+		if s.Unpinned {
+			unpinned = append(unpinned, index.ServerTitle(s.Entry))
+		}
+	}
+	pinned, unpinned = unique(pinned), unique(unpinned)
+	if len(pinned) > 0 {
+		when, they := " downloaded now.", " They keep this version until you run"
+		if noInstall {
+			when = " downloaded at the first start."
+		}
+		if len(pinned) == 1 {
+			they = " It keeps this version until you run"
+		}
+		texts = append(texts, listed(pinned)+isOrAre(pinned)+when+they, "  mcp-jail install --update")
+	}
+	if len(unpinned) > 0 {
+		texts = append(texts, listed(unpinned)+isOrAre(unpinned)+" not pinned: what a start downloads may be another version each time.")
+	}
+	return texts
+}
+
+func isOrAre(names []string) string {
+	if len(names) == 1 {
+		return " is"
+	}
+	return " are"
+}
+
+func unique(names []string) (once []string) {
+	for _, name := range names {
+		if !slices.Contains(once, name) {
+			once = append(once, name)
+		}
+	}
+	return once
+}
+
+// listed returns names as a sentence has them: "a, b and c".
+func listed(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// maxOpen is how many servers that stay without a jail have a line with the reason.
+const maxOpen = 3
+
+// stayOpen names the servers that start without a jail, and stay so.
+func stayOpen(changes []*wrapping.Change) (texts []string) {
+	var names []string
+	for _, ch := range changes {
+		for _, s := range ch.Servers {
+			if s.Open {
+				names = append(names, index.ServerTitle(s.Entry))
+				texts = append(texts, index.ServerTitle(s.Entry)+" stays without a jail: it "+show.Line(s.Left)+".")
+			}
+		}
+	}
+	if len(texts) > maxOpen {
+		return []string{listed(unique(names)) + " stay without a jail. The notes say why (v)."}
+	}
+	return texts
+}
+
+// withNotes names the servers that will not work as they are.
+func withNotes(servers []wrapping.ServerChange) []string {
+	var names []string
+	for _, s := range servers {
+		if len(s.Notes) > 0 {
+			names = append(names, index.ServerTitle(s.Entry))
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return []string{"There are notes (v) on " + listed(unique(names)) + "."}
+}
+
+// ask shows the differences and the notes as long as the user wants to see them. It returns nil if the answer is yes.
+func (s *screen) ask(question string) error {
+	keys := " y: yes  N: no  d: show the changes"
+	if s.notes != nil {
+		keys += "  v: notes"
+	}
+	for {
+		answer, err := cli.AskKey(s.c, question, keys)
+		switch {
+		case err != nil:
+			return err
+		case answer == "y" || answer == "yes":
+			return nil
+		case answer == "d":
+			s.printDiffs()
+		case answer == "v" && s.notes != nil:
+			s.c.Printf("\n")
+			s.notes()
+		default:
+			return &exit.DeclinedError{}
+		}
+	}
+}
+
+func (s *screen) printDiffs() {
+	for _, ch := range s.changes {
+		if len(ch.Changed()) > 0 && ch.Rewrites() {
+			s.c.Printf("\n%s", index.DiffText(s.c, ch))
+		}
+	}
+	s.c.Printf("\n")
+}
+
+// printWritten says what was done, and what the user does next.
+func (s *screen) printWritten(verb, stateDir string, written []*wrapping.Change) {
+	n := countChanged(written)
+	var said []string
+	width := 0
+	reload := func(each func(clients.Client)) {
+		said = nil
+		for _, ch := range written {
+			for _, client := range append([]clients.Client{ch.File.Client}, ch.File.Also...) {
+				if ch.Rewrites() && client.Reload != "" && !slices.Contains(said, client.Name) {
+					said = append(said, client.Name)
+					each(client)
+				}
+			}
+		}
+	}
+	reload(func(c clients.Client) { width = max(width, len(c.Title)) })
+	s.c.Printf("%s %s.", verb, cli.Plural(n, "server"))
+	if said == nil {
+		s.c.Printf("\n")
+		return
+	}
+	s.c.Printf(" Now restart your clients:\n")
+	reload(func(c clients.Client) {
+		head := fmt.Sprintf("  %-*s  ", width, c.Title)
+		first, _, _ := strings.Cut(c.Reload, ". ")
+		s.c.Printf("%s\n", terminal.Hang(head, strings.Repeat(" ", len(head)), strings.TrimSuffix(first, "."), s.c.TextColumns()))
+	})
+	s.c.Printf("To see how they do:\n  mcp-jail status\n")
+	s.c.PrintText("The old files are in " + cli.ShortPath(filepath.Join(stateDir, "backups"), s.home) + ".\n")
+}
