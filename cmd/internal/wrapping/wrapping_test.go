@@ -1,9 +1,7 @@
 package wrapping
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
