@@ -66,9 +66,6 @@ type Finder struct {
 // NewFinder returns a Finder for entries as their clients start them on a host.
 func NewFinder(host clients.Host) *Finder { return &Finder{host: host} }
 
-// System returns the operating system that entries are for, as in runtime.GOOS.
-func (f *Finder) System() string { return f.host.OS }
-
 // Try builds a jail, and one without namespaces where the host refuses them. The error says that
 // neither can be built, and that no waiver changes this.
 func (f *Finder) Try() error {

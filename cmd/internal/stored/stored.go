@@ -270,25 +270,6 @@ func changed(d *private.Dir, name string) (at time.Time) {
 	return at
 }
 
-// Failed returns the failure of the last session, or nil if that had none.
-func (s *Server) Failed() *Failure {
-	if s.Failure == nil || s.Failure.Past {
-		return nil
-	}
-	return s.Failure
-}
-
-// Pinned returns the pinned version of a server, "no" for a package without a pin, or "".
-func (s *Server) Pinned() string {
-	switch {
-	case len(s.Pins) > 0:
-		return s.Pins[0].Version
-	case s.About.Package != nil, s.Asked != "":
-		return "no"
-	}
-	return ""
-}
-
 // Trees returns the trees of all packages, each once.
 func (a *All) Trees() (trees []store.Info) {
 	for _, s := range a.Servers {

@@ -46,8 +46,8 @@ func TestLargeFiles(t *testing.T) {
 		f = only(t, h, Selection{Files: []string{path}})
 		r, err := f.Backup(state)
 		must(t, err)
-		if since, gone := f.Compare(r); len(f.Entries) != 1 || !f.Judge(f.Entries[0], ours, h).Jailed || len(since)+len(gone) > 0 || f.Original(state, r) != kept {
-			t.Errorf("%s: wrapped, it has %d entries, %v, %v", path, len(f.Entries), since, gone)
+		if len(f.Entries) != 1 || !f.Judge(f.Entries[0], ours, h).Jailed || f.Original(state, r) != kept {
+			t.Errorf("%s: wrapped, it has %d entries", path, len(f.Entries))
 		}
 	}
 }

@@ -1,9 +1,7 @@
 package wrapping
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -118,32 +116,6 @@ func TestInherited(t *testing.T) {
 	p := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
 	if text := strings.Join(p.Gets, ", "); text != "~/notes, MEMORY_FILE_PATH" {
 		t.Error(text)
-	}
-}
-
-// TestCompare tests which changes of a client since wrap are found.
-func TestCompare(t *testing.T) {
-	h := newHost(t)
-	path := filepath.Join(h.Project, ".mcp.json")
-	write(t, path, `{"mcpServers": {"a": {"command": "x"}, "b": {"command": "y"}, "c": {"command": "z"}}}`)
-	state := filepath.Join(h.Home, "state")
-	f := only(t, h, Selection{})
-	if r, err := f.Backup(state); r != nil || err != nil {
-		t.Errorf("%v, %v", r, err)
-	}
-	_, err := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Write(state, time.Now())
-	must(t, err)
-	text, err := os.ReadFile(path)
-	must(t, err)
-	text = bytes.Replace(text, []byte(`"y"`), []byte(`"y2"`), 1)
-	text = bytes.Replace(text, []byte(`"c"`), []byte(`"d"`), 1)
-	must(t, os.WriteFile(path, text, 0o600))
-	f = only(t, h, Selection{})
-	r, err := f.Backup(state)
-	must(t, err)
-	since, gone := f.Compare(r)
-	if want := map[string]Since{"mcpServers/b": Changed, "mcpServers/d": Added}; fmt.Sprint(since) != fmt.Sprint(want) || fmt.Sprint(gone) != "[mcpServers/c]" {
-		t.Errorf("%v, %v", since, gone)
 	}
 }
 

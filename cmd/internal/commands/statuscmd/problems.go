@@ -173,7 +173,11 @@ func sayFailure(g *groups, r *row) {
 		if failed.Blocked {
 			one, many = "To see why NAMES was blocked:", "To see why NAMES were blocked:"
 		}
-		g.add(failedStep(failed.Tool, failed.Stage), one, many, "", show.Typed("mcp-jail why", r.Name))
+		step := failedStep(failed.Tool, failed.Stage)
+		if failed.Tool == "" {
+			step = "the " + step + " of " + r.shown()
+		}
+		g.add(step, one, many, "", show.Typed("mcp-jail why", r.Name))
 	}
 }
 

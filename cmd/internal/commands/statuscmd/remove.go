@@ -52,7 +52,7 @@ func (s *statusCmd) removeStored(c terminal.Console, x *index.Index) error {
 		_, err = wrapping.RemoveBackups(x.Host.StateDir)
 	}
 	if err == nil {
-		c.Printf("Removed %s.\n", cli.SizeText(removal.Bytes()))
+		c.Printf("Removed.\n")
 	}
 	return err
 }

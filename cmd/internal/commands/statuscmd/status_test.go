@@ -47,7 +47,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
-	if got := s.table(rows, now, 0); strings.Contains(got, "…") || !strings.Contains(got, "  Visual Studio Code on Windows, as other  weaker  ") || !strings.Contains(got, "its start: failed") {
+	if got := s.table(rows, now, 0); strings.Contains(got, "…") || !strings.Contains(got, "  Visual Studio Code on Windows, as other  weaker  ") || !strings.Contains(got, "start: failed") {
 		t.Errorf("in a pipe:\n%s", got)
 	}
 }

@@ -93,11 +93,11 @@ func failedStep(tool string, stage diagnostics.Stage) string {
 	case tool != "":
 		return show.Name(tool)
 	case stage == diagnostics.StageList:
-		return "its tools"
+		return "tools"
 	case stage == diagnostics.StageCall:
-		return "a call"
+		return "call"
 	}
-	return "its start"
+	return "start"
 }
 
 func failedHow(blocked bool) string {
