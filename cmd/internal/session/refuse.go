@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 
@@ -16,7 +14,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -161,27 +158,4 @@ func execFailure(server string, e *resolve.CommandError, isTyped bool) diagnosti
 	bare := *e
 	bare.Fix = ""
 	return diagnostics.ExecFailure(server, bare.Error(), fix)
-}
-
-// plainName matches the names of programs that are suggested. The user may copy them.
-var plainName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
-
-func suggestProgram(e *resolve.CommandError) {
-	if len(e.Path) == 0 || e.Fix != "" {
-		return
-	}
-	var names []string
-	for _, dir := range e.Path {
-		entries, _ := os.ReadDir(dir)
-		for _, f := range entries {
-			if plainName().MatchString(f.Name()) {
-				names = append(names, f.Name())
-			}
-		}
-	}
-	if near := config.SuggestProgram(e.Command, names); near != "" && near != e.Command {
-		if _, err := exec.LookPath(near); err == nil {
-			e.Fix = "did you mean " + near + "?"
-		}
-	}
 }

@@ -27,7 +27,7 @@ type Edit struct {
 	remove bool // the flags are taken away
 
 	before *config.ServerFile  // as it is now; a new one has no rules
-	file   *config.ServerFile  // with the grants so far
+	File   *config.ServerFile  // with the grants so far
 	was    map[string]*checked // the policy of each tool before
 	now    map[string]*checked // and with the grants so far
 	tool   string              // which the next grant is about; "" is the whole server
@@ -56,7 +56,7 @@ func Begin(x *index.Index, word string) (*Edit, error) {
 
 // BeginLine returns the change of a file that does not exist: that of a command line, which no client starts yet.
 func BeginLine(x *index.Index, name, id string, words []string) (*Edit, error) {
-	s := &server{others: x, name: name, id: id, words: words, dir: x.Host.Dir, place: "a command line"}
+	s := &server{others: x, Name: name, Key: id, words: words, dir: x.Host.Dir, place: "a command line"}
 	e := &Edit{server: s, word: name, host: x.Host}
 	return e, e.begin(e.made(true))
 }
@@ -86,7 +86,7 @@ func (e *Edit) begin(saved *config.ServerFile) error {
 
 // Reset takes all grants back.
 func (e *Edit) Reset() {
-	e.file, e.parts, e.now = e.before, nil, map[string]*checked{}
+	e.File, e.parts, e.now = e.before, nil, map[string]*checked{}
 }
 
 // in returns the file of the server among others, or a new one.
@@ -99,27 +99,18 @@ func (e *Edit) in(files []*config.ServerFile, now *checked) *config.ServerFile {
 
 // made returns a new file of the server.
 func (e *Edit) made(stateful bool) *config.ServerFile {
-	made := &config.Server{Name: e.name, ID: e.id}
+	made := &config.Server{Name: e.Name, ID: e.Key}
 	if e.words != nil {
 		made.Command, made.Arguments = e.words[0], e.words[1:]
 	}
 	if !stateful {
 		made.Stateful = &stateful
 	}
-	return &config.ServerFile{Path: filepath.Join(e.host.ConfigDir, config.ServersDir, e.name+".toml"), Server: made}
+	return &config.ServerFile{Path: filepath.Join(e.host.ConfigDir, config.ServersDir, e.Name+".toml"), Server: made}
 }
-
-// Name returns the name of the file, without ".toml".
-func (e *Edit) Name() string { return e.name }
-
-// Key returns the key of the server.
-func (e *Edit) Key() string { return e.id }
 
 // Changed reports whether there is a grant.
 func (e *Edit) Changed() bool { return len(e.parts) > 0 }
-
-// File returns the file as it would be written.
-func (e *Edit) File() *config.ServerFile { return e.file }
 
 // At returns where the path of a grant leads.
 func (e *Edit) At(path string) string { return real(e.grants.At(path)) }
@@ -149,7 +140,7 @@ func (e *Edit) use(tool string) (err error) {
 	if e.now[tool] == nil {
 		e.now[tool] = e.was[tool]
 		if len(e.parts) > 0 {
-			e.now[tool], err = e.check(e.file, tool)
+			e.now[tool], err = e.check(e.File, tool)
 		}
 	}
 	return err
@@ -186,14 +177,14 @@ func (e *Edit) add(tool string, f flag) (by string, err error) {
 	if e.grants.Table, err = e.tableOf([]flag{f}); err != nil {
 		return "", err
 	}
-	file, after, err := e.apply(e.file)
+	file, after, err := e.apply(e.File)
 	if err != nil {
 		return "", err
 	}
 	if _, err := after.since(e.current()); err != nil {
 		return "", err
 	}
-	e.file, e.now = file, map[string]*checked{tool: after}
+	e.File, e.now = file, map[string]*checked{tool: after}
 	at := slices.IndexFunc(e.parts, func(p part) bool { return p.tool == tool })
 	if at < 0 {
 		at, e.parts = len(e.parts), append(e.parts, part{tool: tool})
@@ -205,11 +196,11 @@ func (e *Edit) add(tool string, f flag) (by string, err error) {
 // rebuild makes the change to another file of the server: others may have changed it meanwhile.
 func (e *Edit) rebuild(f *config.ServerFile) (_ *config.ServerFile, err error) {
 	if string(f.Encode()) == string(e.before.Encode()) {
-		return e.file, nil
+		return e.File, nil
 	}
 	for _, p := range e.parts {
 		for _, one := range p.flags {
-			e.file, e.now = f, map[string]*checked{}
+			e.File, e.now = f, map[string]*checked{}
 			if err = e.use(p.tool); err != nil {
 				return nil, err
 			}
@@ -227,7 +218,7 @@ func (e *Edit) rebuild(f *config.ServerFile) (_ *config.ServerFile, err error) {
 // among returns the file of the server among others, or nil.
 func (s *server) among(files []*config.ServerFile) *config.ServerFile {
 	for _, f := range files {
-		if f.Server.ID == s.id && (f.Server.Command == "") == (s.words == nil) {
+		if f.Server.ID == s.Key && (f.Server.Command == "") == (s.words == nil) {
 			return f
 		}
 	}
@@ -320,7 +311,7 @@ func (e *Edit) granted(f flag) (by string, err error) {
 		return "", err
 	}
 	wanted := e.grants.Table
-	_, after, err := e.apply(e.file)
+	_, after, err := e.apply(e.File)
 	switch by := e.around(wanted); {
 	case by != "" && (err != nil || after.files != nil && e.current().files == nil):
 		return by, nil // a rule with fewer rights than the one around it is an error
