@@ -146,9 +146,6 @@ func (e *Edit) use(tool string) (err error) {
 	return err
 }
 
-// current is the policy of the tool in use, with the grants so far.
-func (e *Edit) current() *checked { return e.now[e.tool] }
-
 // Judge judges a grant to a tool, or to the whole server, that no person typed.
 func (e *Edit) Judge(tool string, words []string) (policy.Harm, error) {
 	if err := e.use(tool); err != nil {
@@ -181,7 +178,7 @@ func (e *Edit) add(tool string, f flag) (by string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if _, err := after.since(e.current()); err != nil {
+	if _, err := after.since(e.now[e.tool]); err != nil {
 		return "", err
 	}
 	e.File, e.now = file, map[string]*checked{tool: after}
@@ -232,13 +229,13 @@ func (e *Edit) tableOf(flags []flag) (*config.Server, error) {
 		return table(flags)
 	}
 	switch {
-	case e.current().target.Profile != nil:
-	case e.current().start != nil:
-		return nil, refusal(e.current().start)
+	case e.now[e.tool].target.Profile != nil:
+	case e.now[e.tool].start != nil:
+		return nil, refusal(e.now[e.tool].start)
 	default:
 		return nil, exit.UsageErrorf("nothing was changed: whether the preset %s is for it shows when its package is there: start it once", policy.Abbreviate(flags[i].value))
 	}
-	rules, err := session.PresetTable(e.current().target, flags[i].value)
+	rules, err := session.PresetTable(e.now[e.tool].target, flags[i].value)
 	if err != nil {
 		return nil, exit.UsageErrorf("nothing was changed: --preset %s: %s", policy.Abbreviate(flags[i].value), err)
 	}
@@ -284,10 +281,10 @@ func (e *Edit) apply(file *config.ServerFile) (changed *config.ServerFile, after
 func (e *Edit) keeps(without *checked) func(policy.FsRule) bool {
 	return func(r policy.FsRule) bool {
 		at := real(e.grants.At(r.Path))
-		if was, is := e.current().target.Profile, without.target.Profile; was != nil && is != nil {
-			return slices.ContainsFunc(lost(was, is), func(path string) bool { return hostfs.Within(e.current().target.Host.OS, path, at) })
+		if was, is := e.now[e.tool].target.Profile, without.target.Profile; was != nil && is != nil {
+			return slices.ContainsFunc(lost(was, is), func(path string) bool { return hostfs.Within(e.now[e.tool].target.Host.OS, path, at) })
 		}
-		return resolve.Sensitive(&e.current().target.Host, e.current().target.Policy, at) != "" || hostfs.HasProtectedName(e.current().target.Host.OS, at)
+		return resolve.Sensitive(&e.now[e.tool].target.Host, e.now[e.tool].target.Policy, at) != "" || hostfs.HasProtectedName(e.now[e.tool].target.Host.OS, at)
 	}
 }
 
@@ -313,16 +310,16 @@ func (e *Edit) granted(f flag) (by string, err error) {
 	wanted := e.grants.Table
 	_, after, err := e.apply(e.File)
 	switch by := e.around(wanted); {
-	case by != "" && (err != nil || after.files != nil && e.current().files == nil):
+	case by != "" && (err != nil || after.files != nil && e.now[e.tool].files == nil):
 		return by, nil // a rule with fewer rights than the one around it is an error
-	case err != nil || !after.isSame(e.current()):
+	case err != nil || !after.isSame(e.now[e.tool]):
 		return "", err
 	}
-	now := e.current().target.Policy
+	now := e.now[e.tool].target.Policy
 	switch f.name {
 	case "--read", "--write", "--execute", "--deny":
 		r := wanted.Access.Fs[0]
-		by, denied := e.current().gives(e.grants.At(r.Path), r.Rights())
+		by, denied := e.now[e.tool].gives(e.grants.At(r.Path), r.Rights())
 		switch {
 		case r.Rights() == 0:
 			return denied, nil
@@ -347,10 +344,10 @@ func (e *Edit) around(table *config.Server) string {
 	if table.Access == nil || len(table.Access.Fs) == 0 || table.Access.Fs[0].Rights() == 0 {
 		return ""
 	}
-	r, host := table.Access.Fs[0], e.current().target.Host
+	r, host := table.Access.Fs[0], e.now[e.tool].target.Host
 	at := real(e.grants.At(r.Path))
-	by, denied := e.current().gives(at, r.Rights())
-	if denied != "" || resolve.Sensitive(&host, e.current().target.Policy, at) != "" || hostfs.HasProtectedName(host.OS, at) {
+	by, denied := e.now[e.tool].gives(at, r.Rights())
+	if denied != "" || resolve.Sensitive(&host, e.now[e.tool].target.Policy, at) != "" || hostfs.HasProtectedName(host.OS, at) {
 		return ""
 	}
 	return by
@@ -364,12 +361,12 @@ func (e *Edit) notThere(err error) error {
 		return errors.New(text)
 	}
 	for _, r := range a.Fs {
-		if by, _ := e.current().gives(e.grants.At(r.Path), r.Rights()); by != "" && r.Rights() != 0 {
+		if by, _ := e.now[e.tool].gives(e.grants.At(r.Path), r.Rights()); by != "" && r.Rights() != 0 {
 			return fmt.Errorf("%s. What gives it is  %s%s", text, show.Line(by), e.elsewhere(by))
 		}
 	}
 	for _, r := range a.Net {
-		if by, ok := policy.MatchNet(e.current().target.Policy.Net, r.Host, "", r.Ports()[0], "", ""); ok && by.Allow {
+		if by, ok := policy.MatchNet(e.now[e.tool].target.Policy.Net, r.Host, "", r.Ports()[0], "", ""); ok && by.Allow {
 			return fmt.Errorf("%s. What gives it is  %s%s", text, show.Line(by.Where), e.elsewhere(by.Where))
 		}
 	}

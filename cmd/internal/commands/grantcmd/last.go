@@ -191,7 +191,10 @@ func Question(server string, words []string) string {
 
 // fullStop writes a text as a sentence.
 func fullStop(text string) string {
-	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+	if first, _, _ := strings.Cut(text, " "); !strings.ContainsAny(first, `./\-_:"~`) { // no name of a file or a setting
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	return strings.TrimSuffix(text, ".") + "."
 }
 
 // judge judges a flag that no person typed, also by what it is to other servers.
@@ -207,7 +210,7 @@ func (e *Edit) judge(f flag) policy.Harm {
 
 // harm judges a flag by itself.
 func (e *Edit) harm(f flag) (h policy.Harm) {
-	host, policyNow := e.host, e.current().target.Policy
+	host, policyNow := e.host, e.now[e.tool].target.Policy
 	t, err := table([]flag{f})
 	if err != nil {
 		return h
