@@ -51,7 +51,7 @@ var wholeEnvironment = map[string]string{
 var variableByName = map[string]string{
 	"cmd/internal/commands/callcmd/inputs.go":           "the variable that has the value of --input",
 	"cmd/internal/commands/callcmd/session.go":          "what an entry sets, before learn starts the server",
-	"cmd/internal/commands/grantcmd/change.go":          "the name that the user typed",
+	"cmd/internal/commands/grantcmd/grant.go":           "the name that the user typed",
 	"cmd/internal/wrapping/asclient.go":                 "a variable of a client's file",
 	"cmd/internal/wrapping/internal/meaning/replace.go": "a variable of a client's file, whose default counts where it is not set",
 	"confine/fork_linux.go":                             "the environment of the process that it starts, which is written there",

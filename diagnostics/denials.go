@@ -145,10 +145,13 @@ func nameless(c *facts.Case, f facts.Finding) facts.Finding {
 	if f.Hint.Target != "" || !f.Grant.IsZero() {
 		return f
 	}
+	inWords := len(known)
 	known = append(append(known, network.Given(c)...), presetFinding(c, Certain)...)
 	if i := slices.IndexFunc(known, isRefused); i >= 0 {
 		f.Grant, f.Fix, f.Hint.Target = known[i].Grant, known[i].Fix, known[i].Hint.Target
-		f.Hint.Cause += ", and " + known[i].Hint.Cause
+		if i >= inWords {
+			f.Hint.Cause += ", and " + known[i].Hint.Cause
+		}
 	}
 	return f
 }

@@ -95,25 +95,6 @@ func MayAwait(b []byte) bool {
 	return bytes.Contains(b, []byte("http")) || bytes.Contains(b, []byte("port"))
 }
 
-// Tildes returns a warning about arguments that begin with "~/", or "". No shell replaces that, and
-// mcp-jail does not either.
-func Tildes(ev Evidence) string {
-	if ev.Profile == nil || len(ev.Profile.Argv) < 2 || ev.UserHome == "" {
-		return ""
-	}
-	a := facts.New(&ev)
-	for _, arg := range ev.Profile.Argv[1:] {
-		if strings.HasPrefix(arg, "-") {
-			_, arg, _ = strings.Cut(arg, "=")
-		}
-		if rest, ok := strings.CutPrefix(arg, "~/"); ok || arg == "~" {
-			whole := strings.TrimSuffix(ev.UserHome+"/"+strings.TrimPrefix(rest, "~"), "/")
-			return "no program replaces a ~ in an argument: the server gets " + a.Quote(arg) + " as it is written. Write '" + show.Line(a.Evidence.Redactor.Redact(whole)) + "'" + PagePathArg.Reference()
-		}
-	}
-	return ""
-}
-
 // RefusedSilently returns the diagnosis of a denial that no call has failed from, as far as is known.
 // It uses the denials, the profile, and the fields that decide how advice is written.
 func RefusedSilently(ev Evidence, denial policy.Denial) Diagnosis {

@@ -316,8 +316,8 @@ func looksLike(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 	if f, ok = limits.AnalyzeSignal(c); ok {
 		return f, true
 	}
-	if c.Windows() {
-		return limits.AnalyzeWindows(c, lines)
+	if c.Windows() { // its job tells of limits, and its jail refuses nothing else
+		return f, false
 	}
 	if slices.ContainsFunc(words.Names(lines), func(n words.Name) bool {
 		return n.Kind == words.Path || n.Kind == words.Host || n.Kind == words.Program && c.Exists(filepath.Join(c.Profile.Dir, n.Text)) == facts.Present

@@ -51,7 +51,7 @@ func (w *world) remedy(t *testing.T, page string) {
 }
 
 // jailLines matches the lines of a diagnosis but what the server said.
-const jailLines = `^mcp-jail: (the|server|  [^s])`
+const jailLines = `^mcp-jail: ([a-z_-]+ (of|ended|has) |the |  (The jail|T[^h]|[^T]))`
 
 // TestExplainNetwork makes the examples of the pages about hosts.
 func TestExplainNetwork(t *testing.T) {

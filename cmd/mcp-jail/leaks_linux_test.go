@@ -162,7 +162,7 @@ func TestLeaksWarned(t *testing.T) {
 	if n := strings.Count(s.stderr.String(), "sends the value of "+names[0]); n != 5 || strings.Contains(s.stderr.String(), names[1]) {
 		t.Errorf("told %d times: %s", n, &s.stderr)
 	}
-	if why := w.output(t, "why", "s"); strings.Count(why, "sends the value of "+names[0]) != 5 || strings.Contains(why, values[0]) {
+	if why := w.output(t, "why", "s", "--verbose"); strings.Count(why, "sends the value of "+names[0]) != 5 || strings.Contains(why, values[0]) {
 		t.Error(why)
 	}
 }

@@ -117,7 +117,7 @@ func TestGithubRefused(t *testing.T) {
 		}
 	}
 	other := strings.Replace(r.access[0], internetHost, "uploads.github.com", 1)
-	failed(t, r.config(other), `[[servers.github.access.net]]; host = "api.github.com"; allow = true`, `looking up "api.github.com"`, commits)
+	failed(t, r.config(other), `[[servers.github.access.net]]; host = "api.github.com"; allow = true`, `looking up api.github.com`, commits)
 	reads := strings.Replace(r.access[0], "allow", "methods = [\"GET\"]\nallow", 1)
 	failed(t, r.config(reads),
 		"",

@@ -51,14 +51,6 @@ func Words(words []string) (line string, ok bool) {
 	return strings.Join(out, " "), true
 }
 
-// Reader returns the command that shows a file of others, and does not let it write to the terminal.
-func Reader() string {
-	if onWindows {
-		return "notepad"
-	}
-	return "cat -v" // cat alone lets it write there
-}
-
 // Typed proposes a line for a shell: a command that the caller knows, and operands that it does not.
 // If an operand cannot be written, or the command would read it as a flag, it says why there is no line.
 // After a command that ends with " --" no operand is a flag.

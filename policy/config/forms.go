@@ -97,11 +97,6 @@ type (
 // Suggest returns the candidate that word most likely means, or "" if none is close.
 func Suggest(word string, candidates []string) string { return reader.Suggest(word, candidates) }
 
-// SuggestProgram is Suggest for names among which many are alike.
-func SuggestProgram(word string, candidates []string) string {
-	return reader.SuggestProgram(word, candidates)
-}
-
 // Digest returns an identifier of a policy, or of a table of the configuration. It does not
 // depend on places in a file.
 func Digest(value any) string { return stamp.Digest(value) }

@@ -116,7 +116,7 @@ func TestLayersOnDisk(t *testing.T) {
 	if _, err = Load(o); !errors.As(err, &untrusted) || untrusted.Changed || untrusted.File != project {
 		t.Fatalf("an untrusted project file: %v", err)
 	}
-	for _, want := range []string{"has not been trusted", "cat -v " + project, "mcp-jail trust " + project} {
+	for _, want := range []string{"you have not accepted it yet", "mcp-jail trust " + project} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the message lacks %q:\n%v", want, err)
 		}

@@ -84,15 +84,14 @@ func TestTrustStore(t *testing.T) {
 	}
 }
 
-// TestUntrustedLines: the advice opens a project's file with a command that shows its control
-// characters, and names no file that the shell would read in another way.
+// TestUntrustedLines: the advice names no file that the shell would read in another way.
 func TestUntrustedLines(t *testing.T) {
-	if got := (&UntrustedError{File: "/w/a b/.mcp-jail.toml"}).Error(); !strings.Contains(got, show.Typed(show.Reader(), "/w/a b/.mcp-jail.toml")+"\n") || !strings.Contains(got, show.Typed("mcp-jail trust", "/w/a b/.mcp-jail.toml")+"\n") || !strings.Contains(got, "a b") {
+	if got := (&UntrustedError{File: "/w/a b/.mcp-jail.toml"}).Error(); !strings.HasSuffix(got, "\n  "+show.Typed("mcp-jail trust", "/w/a b/.mcp-jail.toml")) {
 		t.Error(got)
 	}
 	for _, name := range []string{"\x1b]0;P\x07", "\u009b2J", "\u202e", "a\nb", "a\tb"} {
 		got := (&UntrustedError{File: "/w/" + name + "/.mcp-jail.toml"}).Error()
-		if strings.Contains(got, show.Reader()) || strings.Contains(got, name) || strings.Count(got, "\n") != 4 {
+		if strings.Contains(got, name) || strings.Count(got, "\n") != 2 {
 			t.Errorf("%q", got)
 		}
 	}

@@ -39,7 +39,13 @@ type WordsError struct {
 }
 
 func (e *WordsError) Error() string {
-	return fmt.Sprintf("the server %s has another line\n  its file has:  %s\n  this start has:  %s\nif you have changed the line yourself, type  mcp-jail wrap", show.Name(cmp.Or(e.Name, e.ID)), shown.Line(e.Saved), shown.Line(e.Given))
+	return show.Name(cmp.Or(e.Name, e.ID)) + ": its command is not the one that you wrapped\n" + strings.Join(e.Lines(), "\n") +
+		"\nNone of your client files has the new command. If it is yours, write it there and run:\n  mcp-jail wrap"
+}
+
+// Lines are the command that was wrapped, and the new one.
+func (e *WordsError) Lines() []string {
+	return []string{"  wrapped:  " + shown.Line(e.Saved), "  now:      " + shown.Line(e.Given)}
 }
 
 // Of returns the key of a start: policy.Policy.KeptName is the same text. No two servers have one key. saved returns the

@@ -1,11 +1,11 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"os"
-	"os/exec"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -100,19 +100,24 @@ func configFailure(server string, err error) diagnostics.Diagnosis {
 	d := diagnostics.ConfigFailure(server, err.Error())
 	var untrusted *config.UntrustedError
 	var conflict *policy.ConflictError
+	var words *identity.WordsError
 	switch {
 	case errors.As(err, &untrusted):
-		d.What = "the project's configuration is not trusted"
-		d.Fix, d.Explain = "read the file, and accept it with `mcp-jail trust`", diagnostics.PageTrust
+		d.What, d.Detail, d.Explain = notStarted(server), nil, diagnostics.PageTrust
+		d.Fix = "to read what it allows, and then decide: " + untrusted.Command()
 	case errors.As(err, &conflict):
 		d.Explain = diagnostics.PageConflict
-	case errors.As(err, new(*identity.WordsError)):
-		d.What, d.Fix = "the line is another one than the file of its id has", "" // the cause says what to do
+	case errors.As(err, &words):
+		d.What, d.Cause, d.Detail = notStarted(cmp.Or(words.Name, words.ID)), "its command is not the one that you wrapped", words.Lines()
+		d.Fix = "none of your client files has the new command. If it is yours, write it there and run: mcp-jail wrap"
 	case errors.As(err, new(*config.UnknownIDError)):
-		d.Fix = "type `mcp-jail wrap`, or put the file back"
+		d.Fix = "put the file back, or run: mcp-jail wrap"
 	}
 	return d
 }
+
+// notStarted is what happened to a server that has a name, or none.
+func notStarted(server string) string { return diagnostics.JailFailure(server, "", nil).What }
 
 // Misuse reports a mistake on the command line and returns exit.Usage. If an MCP client probably
 // started mcp-jail, the client gets the error as the response to its first request.
@@ -138,6 +143,13 @@ func Misuse(c terminal.Console, args []string, server cmdline.Server, err error)
 // execFailure returns the diagnosis of a program that cannot be started. If the error has no fix
 // of its own, and isTyped says that the program is named after --, the fix says so.
 func execFailure(server string, e *resolve.CommandError, isTyped bool) diagnostics.Diagnosis {
+	if where, ok := show.TypedOK("command -v", e.Command); ok && e.Reason == "was not found" && len(e.Path) > 0 && !e.Refused {
+		of := "that its client gives it"
+		if isTyped {
+			of = "here"
+		}
+		return diagnostics.ExecFailure(server, "the PATH "+of+" has no program "+show.Name(e.Command), strings.TrimSpace(e.Fix+" Write the full path in place of the name. A terminal prints it: "+where))
+	}
 	fix := e.Fix
 	if fix == "" && isTyped {
 		fix = "install the program, or correct its name after `--`"
@@ -145,27 +157,4 @@ func execFailure(server string, e *resolve.CommandError, isTyped bool) diagnosti
 	bare := *e
 	bare.Fix = ""
 	return diagnostics.ExecFailure(server, bare.Error(), fix)
-}
-
-// plainName matches the names of programs that are suggested. The user may copy them.
-var plainName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
-
-func suggestProgram(e *resolve.CommandError) {
-	if len(e.Path) == 0 || e.Fix != "" {
-		return
-	}
-	var names []string
-	for _, dir := range e.Path {
-		entries, _ := os.ReadDir(dir)
-		for _, f := range entries {
-			if plainName().MatchString(f.Name()) {
-				names = append(names, f.Name())
-			}
-		}
-	}
-	if near := config.SuggestProgram(e.Command, names); near != "" && near != e.Command {
-		if _, err := exec.LookPath(near); err == nil {
-			e.Fix = "did you mean " + near + "?"
-		}
-	}
 }

@@ -73,11 +73,6 @@ func (t *Target) WarningTexts() []string {
 	if w := t.unreachableArguments(); w != "" {
 		out = append(out, show.Line(w))
 	}
-	if t.Profile != nil && !t.isTool {
-		if w := diagnostics.Tildes(t.evidence()); w != "" {
-			out = append(out, show.Line(w))
-		}
-	}
 	return out
 }
 
@@ -327,10 +322,7 @@ func (t *Target) setConfig(cfg *config.Config, name string, axes []policy.Axis) 
 func resolveProfile(p *policy.Policy, host hostfs.Host, before []policy.Warning) (*policy.Profile, []policy.Warning, error) {
 	profile, warnings, err := resolve.Resolve(p, host)
 	var missing *resolve.CommandError
-	if errors.As(err, &missing) {
-		suggestProgram(missing)
-	}
-	if err != nil && !exit.IsUserError(err) && missing == nil {
+	if err != nil && !exit.IsUserError(err) && !errors.As(err, &missing) {
 		err = &exit.HostError{Err: err}
 	}
 	return profile, append(before, warnings...), err

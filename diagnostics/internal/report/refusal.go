@@ -100,12 +100,13 @@ func (d Diagnosis) advice(between string) (text string) {
 	return text
 }
 
-// cutCommand cuts the command of mcp-jail's from the end of what to do. The rest keeps its colon.
+// cutCommand cuts the command from the end of what to do. The rest keeps its colon.
 func cutCommand(fix string) (text, command string) {
-	if at := strings.LastIndex(fix, ": mcp-jail "); at >= 0 {
-		return fix[:at+1], fix[at+2:]
+	at := max(strings.LastIndex(fix, ": mcp-jail "), strings.LastIndex(fix, ": command -v "))
+	if at < 0 {
+		return fix, ""
 	}
-	return fix, ""
+	return fix[:at+1], fix[at+2:]
 }
 
 // sentence returns words as a sentence.

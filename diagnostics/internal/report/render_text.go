@@ -36,7 +36,7 @@ func (d Diagnosis) lines(what string) []string {
 	case d.Attribution == Certain || d.Whole:
 		lines[0] += ": " + fullStop(d.clause())
 	default:
-		lines[0] += ". " + d.causeText()
+		lines[0] += ". " + sentence(d.causeText())
 	}
 	if d.May != "" {
 		put(fullStop(d.May))

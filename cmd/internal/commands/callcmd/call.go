@@ -49,9 +49,9 @@ const maxAnswer = 1 << 30
 // Call returns the command.
 func Call(line *cli.CommandLine) *cobra.Command {
 	k := &callCmd{Chooser: Chooser{Verb: "call"}, timeout: 5 * time.Minute}
-	cmd := line.Command("call [flags] SERVER [TOOL [JSON]]", "Start a server in its jail as its client does, and call one of its tools, or list them.", cli.AnyNumber, false, func(words []string) error {
+	cmd := line.Command("call [flags] SERVER [TOOL [JSON]]", "Call a server's tool from the terminal, in its jail", cli.AnyNumber, false, func(words []string) error {
 		if len(words) == 0 {
-			return exit.UsageErrorf("which server? mcp-jail status lists those of your clients. Then: mcp-jail call SERVER")
+			return exit.UsageErrorf("which server? To see those of your clients:\n  mcp-jail status")
 		}
 		k.Server, k.words = words[0], words[1:]
 		if len(k.words) > 0 {
@@ -59,20 +59,15 @@ func Call(line *cli.CommandLine) *cobra.Command {
 		}
 		return k.Run(line.Console)
 	})
-	cmd.Long = `SERVER is the name of a server in the file of a client (see mcp-jail status), or of a
-configured one. The server gets the flags, the variables and the directory that its
-client gives it. One that is not wrapped gets the jail that wrap would give it.
+	cmd.Long = `call starts the server as its client does, with the same jail. One that is not wrapped
+gets the jail that wrap would give it. Without TOOL, call lists the tools.
 
-Without TOOL, call lists the tools. The arguments of a tool are a JSON object, or
-NAME=VALUE for each; "-", or a stdin that is no terminal, reads the JSON from there.
-What is typed as NAME=VALUE is text where the tool wants text, and JSON elsewhere.
+The arguments of a tool are a JSON object, or NAME=VALUE for each; "-", or a stdin that
+is no terminal, reads the JSON from there. What is typed as NAME=VALUE is text where the
+tool wants text, and JSON elsewhere.
 
-The result goes to stdout, and a failed result to stderr. Then comes what the jail
-refused, with the command that grants it. So a grant can be tried without a new
-session of the client.
-
-Exit status 0: a result; 1: the tool failed, or there was no answer; 2: a mistake on
-the command line or in the configuration; 3: this host cannot enforce the policy.`
+The result goes to stdout. What the jail blocked follows on stderr, with the command that
+allows it, so you can try that without a new session of the client.`
 	cmd.Example = `    mcp-jail call memory
     mcp-jail call filesystem read_text_file path=/home/me/notes/today.md
     mcp-jail call github search_issues '{"q": "is:open", "perPage": 5}'
@@ -84,13 +79,13 @@ the command line or in the configuration; 3: this host cannot enforce the policy
 
 func (k *callCmd) addFlags(cmd *cobra.Command) {
 	k.AddFileFlags(cmd)
-	cli.AddFlags(cmd, cmdline.Flag{Name: "config", Value: "FILE", Many: &k.Config, Usage: "Read only this configuration file, and no file of a client. Repeatable; later files override earlier ones."})
-	cli.AddFlag(cmd, cmdline.Flag{Name: "input", Value: "NAME[=VALUE]", Many: &k.Inputs, Usage: "The value of ${input:NAME}, or of another variable that only the client knows. Without =VALUE it is that of the environment variable NAME. Repeatable."}, cobra.NoFileCompletions)
+	cli.AddFlags(cmd, cmdline.Flag{Name: "config", Value: "FILE", Many: &k.Config, Usage: "A server of this configuration file (repeatable)"})
+	cli.AddFlag(cmd, cmdline.Flag{Name: "input", Value: "NAME[=VALUE]", Many: &k.Inputs, Usage: "The value of ${input:NAME} (repeatable)"}, cobra.NoFileCompletions)
 	cli.AddFlags(cmd, cli.FormatFlag(&k.format))
-	cmd.Flags().Var(cli.Duration(&k.timeout), "timeout", "The time limit for the start and the call together. Default: 5m.")
+	cmd.Flags().Var(cli.Duration(&k.timeout), "timeout", "The time limit for start and call (default: 5m)")
 	cli.Propose(cmd, "timeout", cobra.NoFileCompletions)
-	cmd.Flags().BoolVar(&k.verbose, "verbose", false, "Show what the server writes to its stderr.")
-	cmd.Flags().BoolVar(&k.yes, "yes", false, "Start a server of a project's file without asking, for scripts.")
+	cmd.Flags().BoolVar(&k.verbose, "verbose", false, "Show what the server writes to its stderr")
+	cmd.Flags().BoolVar(&k.yes, "yes", false, "Start a server of a project's file without asking")
 }
 
 // Run calls the tool, and writes the result and what was refused.

@@ -31,6 +31,7 @@ type outcome struct {
 	Wrapped   bool                    `json:"wrapped"`
 	About     string                  `json:"about,omitempty"` // what the server calls itself
 	Tool      string                  `json:"tool,omitempty"`
+	Tools     []json.RawMessage       `json:"tools,omitzero"` // without a tool to call
 	Result    json.RawMessage         `json:"result,omitempty"`
 	Error     *handshake.ServerError  `json:"error,omitempty"`   // the error with which the server answered
 	Failure   string                  `json:"failure,omitempty"` // why there is no answer

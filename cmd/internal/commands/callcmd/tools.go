@@ -109,20 +109,11 @@ func (t tool) firstSentence() string {
 func (r *outcome) printTools(c terminal.Console, format string) error {
 	r.printRefused(c)
 	if format == "json" {
-		raw := []json.RawMessage{}
+		r.Tools = []json.RawMessage{}
 		for _, t := range r.list {
-			raw = append(raw, t.raw)
+			r.Tools = append(r.Tools, t.raw)
 		}
-		cli.PrintJSON(c, struct {
-			Server  string            `json:"server"`
-			Name    string            `json:"name"`
-			Client  string            `json:"client,omitempty"`
-			File    string            `json:"file,omitempty"`
-			Wrapped bool              `json:"wrapped"`
-			About   string            `json:"about,omitempty"`
-			Tools   []json.RawMessage `json:"tools"`
-		}{r.Server, r.Name, r.Client, r.File, r.Wrapped, r.About, raw})
-		return nil
+		return r.printJSON(c, nil)
 	}
 	var b strings.Builder
 	about := ""

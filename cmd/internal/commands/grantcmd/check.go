@@ -35,11 +35,11 @@ func (s *server) load(file *config.ServerFile, tool string) (*session.Target, er
 	case s.line != nil:
 		return s.line.LoadWith(file, nil, tool)
 	case s.words == nil:
-		return session.LoadWith(file, cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, s.id, tool, cmdline.Server{})
+		return session.LoadWith(file, cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, s.Key, tool, cmdline.Server{})
 	}
 	flags := cmdline.PolicyFlags{}
 	if !s.adds {
-		flags.ID = s.id
+		flags.ID = s.Key
 	}
 	return session.LoadWith(file, cmdline.ConfigFlags{}, flags, "", tool, cmdline.Server{Given: true, Argv: s.words})
 }

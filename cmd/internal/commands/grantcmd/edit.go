@@ -27,7 +27,7 @@ type Edit struct {
 	remove bool // the flags are taken away
 
 	before *config.ServerFile  // as it is now; a new one has no rules
-	file   *config.ServerFile  // with the grants so far
+	File   *config.ServerFile  // with the grants so far
 	was    map[string]*checked // the policy of each tool before
 	now    map[string]*checked // and with the grants so far
 	tool   string              // which the next grant is about; "" is the whole server
@@ -56,7 +56,7 @@ func Begin(x *index.Index, word string) (*Edit, error) {
 
 // BeginLine returns the change of a file that does not exist: that of a command line, which no client starts yet.
 func BeginLine(x *index.Index, name, id string, words []string) (*Edit, error) {
-	s := &server{others: x, name: name, id: id, words: words, dir: x.Host.Dir, place: "a command line"}
+	s := &server{others: x, Name: name, Key: id, words: words, dir: x.Host.Dir, place: "a command line"}
 	e := &Edit{server: s, word: name, host: x.Host}
 	return e, e.begin(e.made(true))
 }
@@ -86,7 +86,7 @@ func (e *Edit) begin(saved *config.ServerFile) error {
 
 // Reset takes all grants back.
 func (e *Edit) Reset() {
-	e.file, e.parts, e.now = e.before, nil, map[string]*checked{}
+	e.File, e.parts, e.now = e.before, nil, map[string]*checked{}
 }
 
 // in returns the file of the server among others, or a new one.
@@ -99,27 +99,18 @@ func (e *Edit) in(files []*config.ServerFile, now *checked) *config.ServerFile {
 
 // made returns a new file of the server.
 func (e *Edit) made(stateful bool) *config.ServerFile {
-	made := &config.Server{Name: e.name, ID: e.id}
+	made := &config.Server{Name: e.Name, ID: e.Key}
 	if e.words != nil {
 		made.Command, made.Arguments = e.words[0], e.words[1:]
 	}
 	if !stateful {
 		made.Stateful = &stateful
 	}
-	return &config.ServerFile{Path: filepath.Join(e.host.ConfigDir, config.ServersDir, e.name+".toml"), Server: made}
+	return &config.ServerFile{Path: filepath.Join(e.host.ConfigDir, config.ServersDir, e.Name+".toml"), Server: made}
 }
-
-// Name returns the name of the file, without ".toml".
-func (e *Edit) Name() string { return e.name }
-
-// Key returns the key of the server.
-func (e *Edit) Key() string { return e.id }
 
 // Changed reports whether there is a grant.
 func (e *Edit) Changed() bool { return len(e.parts) > 0 }
-
-// File returns the file as it would be written.
-func (e *Edit) File() *config.ServerFile { return e.file }
 
 // At returns where the path of a grant leads.
 func (e *Edit) At(path string) string { return real(e.grants.At(path)) }
@@ -149,14 +140,11 @@ func (e *Edit) use(tool string) (err error) {
 	if e.now[tool] == nil {
 		e.now[tool] = e.was[tool]
 		if len(e.parts) > 0 {
-			e.now[tool], err = e.check(e.file, tool)
+			e.now[tool], err = e.check(e.File, tool)
 		}
 	}
 	return err
 }
-
-// current is the policy of the tool in use, with the grants so far.
-func (e *Edit) current() *checked { return e.now[e.tool] }
 
 // Judge judges a grant to a tool, or to the whole server, that no person typed.
 func (e *Edit) Judge(tool string, words []string) (policy.Harm, error) {
@@ -186,14 +174,14 @@ func (e *Edit) add(tool string, f flag) (by string, err error) {
 	if e.grants.Table, err = e.tableOf([]flag{f}); err != nil {
 		return "", err
 	}
-	file, after, err := e.apply(e.file)
+	file, after, err := e.apply(e.File)
 	if err != nil {
 		return "", err
 	}
-	if _, err := after.since(e.current()); err != nil {
+	if _, err := after.since(e.now[e.tool]); err != nil {
 		return "", err
 	}
-	e.file, e.now = file, map[string]*checked{tool: after}
+	e.File, e.now = file, map[string]*checked{tool: after}
 	at := slices.IndexFunc(e.parts, func(p part) bool { return p.tool == tool })
 	if at < 0 {
 		at, e.parts = len(e.parts), append(e.parts, part{tool: tool})
@@ -205,11 +193,11 @@ func (e *Edit) add(tool string, f flag) (by string, err error) {
 // rebuild makes the change to another file of the server: others may have changed it meanwhile.
 func (e *Edit) rebuild(f *config.ServerFile) (_ *config.ServerFile, err error) {
 	if string(f.Encode()) == string(e.before.Encode()) {
-		return e.file, nil
+		return e.File, nil
 	}
 	for _, p := range e.parts {
 		for _, one := range p.flags {
-			e.file, e.now = f, map[string]*checked{}
+			e.File, e.now = f, map[string]*checked{}
 			if err = e.use(p.tool); err != nil {
 				return nil, err
 			}
@@ -227,7 +215,7 @@ func (e *Edit) rebuild(f *config.ServerFile) (_ *config.ServerFile, err error) {
 // among returns the file of the server among others, or nil.
 func (s *server) among(files []*config.ServerFile) *config.ServerFile {
 	for _, f := range files {
-		if f.Server.ID == s.id && (f.Server.Command == "") == (s.words == nil) {
+		if f.Server.ID == s.Key && (f.Server.Command == "") == (s.words == nil) {
 			return f
 		}
 	}
@@ -241,13 +229,13 @@ func (e *Edit) tableOf(flags []flag) (*config.Server, error) {
 		return table(flags)
 	}
 	switch {
-	case e.current().target.Profile != nil:
-	case e.current().start != nil:
-		return nil, refusal(e.current().start)
+	case e.now[e.tool].target.Profile != nil:
+	case e.now[e.tool].start != nil:
+		return nil, refusal(e.now[e.tool].start)
 	default:
 		return nil, exit.UsageErrorf("nothing was changed: whether the preset %s is for it shows when its package is there: start it once", policy.Abbreviate(flags[i].value))
 	}
-	rules, err := session.PresetTable(e.current().target, flags[i].value)
+	rules, err := session.PresetTable(e.now[e.tool].target, flags[i].value)
 	if err != nil {
 		return nil, exit.UsageErrorf("nothing was changed: --preset %s: %s", policy.Abbreviate(flags[i].value), err)
 	}
@@ -293,10 +281,10 @@ func (e *Edit) apply(file *config.ServerFile) (changed *config.ServerFile, after
 func (e *Edit) keeps(without *checked) func(policy.FsRule) bool {
 	return func(r policy.FsRule) bool {
 		at := real(e.grants.At(r.Path))
-		if was, is := e.current().target.Profile, without.target.Profile; was != nil && is != nil {
-			return slices.ContainsFunc(lost(was, is), func(path string) bool { return hostfs.Within(e.current().target.Host.OS, path, at) })
+		if was, is := e.now[e.tool].target.Profile, without.target.Profile; was != nil && is != nil {
+			return slices.ContainsFunc(lost(was, is), func(path string) bool { return hostfs.Within(e.now[e.tool].target.Host.OS, path, at) })
 		}
-		return resolve.Sensitive(&e.current().target.Host, e.current().target.Policy, at) != "" || hostfs.HasProtectedName(e.current().target.Host.OS, at)
+		return resolve.Sensitive(&e.now[e.tool].target.Host, e.now[e.tool].target.Policy, at) != "" || hostfs.HasProtectedName(e.now[e.tool].target.Host.OS, at)
 	}
 }
 
@@ -320,18 +308,18 @@ func (e *Edit) granted(f flag) (by string, err error) {
 		return "", err
 	}
 	wanted := e.grants.Table
-	_, after, err := e.apply(e.file)
+	_, after, err := e.apply(e.File)
 	switch by := e.around(wanted); {
-	case by != "" && (err != nil || after.files != nil && e.current().files == nil):
+	case by != "" && (err != nil || after.files != nil && e.now[e.tool].files == nil):
 		return by, nil // a rule with fewer rights than the one around it is an error
-	case err != nil || !after.isSame(e.current()):
+	case err != nil || !after.isSame(e.now[e.tool]):
 		return "", err
 	}
-	now := e.current().target.Policy
+	now := e.now[e.tool].target.Policy
 	switch f.name {
 	case "--read", "--write", "--execute", "--deny":
 		r := wanted.Access.Fs[0]
-		by, denied := e.current().gives(e.grants.At(r.Path), r.Rights())
+		by, denied := e.now[e.tool].gives(e.grants.At(r.Path), r.Rights())
 		switch {
 		case r.Rights() == 0:
 			return denied, nil
@@ -356,10 +344,10 @@ func (e *Edit) around(table *config.Server) string {
 	if table.Access == nil || len(table.Access.Fs) == 0 || table.Access.Fs[0].Rights() == 0 {
 		return ""
 	}
-	r, host := table.Access.Fs[0], e.current().target.Host
+	r, host := table.Access.Fs[0], e.now[e.tool].target.Host
 	at := real(e.grants.At(r.Path))
-	by, denied := e.current().gives(at, r.Rights())
-	if denied != "" || resolve.Sensitive(&host, e.current().target.Policy, at) != "" || hostfs.HasProtectedName(host.OS, at) {
+	by, denied := e.now[e.tool].gives(at, r.Rights())
+	if denied != "" || resolve.Sensitive(&host, e.now[e.tool].target.Policy, at) != "" || hostfs.HasProtectedName(host.OS, at) {
 		return ""
 	}
 	return by
@@ -373,12 +361,12 @@ func (e *Edit) notThere(err error) error {
 		return errors.New(text)
 	}
 	for _, r := range a.Fs {
-		if by, _ := e.current().gives(e.grants.At(r.Path), r.Rights()); by != "" && r.Rights() != 0 {
+		if by, _ := e.now[e.tool].gives(e.grants.At(r.Path), r.Rights()); by != "" && r.Rights() != 0 {
 			return fmt.Errorf("%s. What gives it is  %s%s", text, show.Line(by), e.elsewhere(by))
 		}
 	}
 	for _, r := range a.Net {
-		if by, ok := policy.MatchNet(e.current().target.Policy.Net, r.Host, "", r.Ports()[0], "", ""); ok && by.Allow {
+		if by, ok := policy.MatchNet(e.now[e.tool].target.Policy.Net, r.Host, "", r.Ports()[0], "", ""); ok && by.Allow {
 			return fmt.Errorf("%s. What gives it is  %s%s", text, show.Line(by.Where), e.elsewhere(by.Where))
 		}
 	}

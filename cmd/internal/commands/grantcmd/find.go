@@ -13,8 +13,8 @@ import (
 
 // server is a server with its file, which may not be there yet.
 type server struct {
-	name  string // of the file, without ".toml"
-	id    string // the id, the key of a line, or the name of a table
+	Name  string // of the file, without ".toml"
+	Key   string // the id, the key of a line, or the name of a table
 	adds  bool   // the file only adds to a line or a table
 	words []string
 	dir   string // where its client starts it; "" if only the client knows
@@ -31,7 +31,7 @@ func find(x *index.Index, word string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &server{others: x, id: s.Key, adds: !identity.IsID(s.Key), words: s.Words, dir: s.Dir, place: s.Place()}
+	out := &server{others: x, Key: s.Key, adds: !identity.IsID(s.Key), words: s.Words, dir: s.Dir, place: s.Place()}
 	for _, e := range s.Entries {
 		out.starters = append(append(out.starters, e.File.Client), e.File.Also...)
 	}
@@ -48,7 +48,7 @@ func find(x *index.Index, word string) (*server, error) {
 	case s.Table != nil && s.Table.Project != "":
 		return nil, exit.UsageErrorf("%s is a server of the project's file: change it there, at %s, and trust it again, with  %s", show.Name(s.Table.Name), show.Line(cli.ShortPath(s.Table.Where, x.Host.Home)), show.Typed("mcp-jail trust", s.Table.Project))
 	case s.Table != nil:
-		out.id, out.adds, out.words = s.Table.Name, true, nil
+		out.Key, out.adds, out.words = s.Table.Name, true, nil
 	case isTable:
 		return nil, exit.UsageErrorf("%s is a server of a configuration that does not hold here, or has an error: mcp-jail check shows that. Its directory is %s", s.Title(), show.Line(cli.ShortPath(s.Dir, x.Host.Home)))
 	case s.Key == "":
@@ -56,7 +56,7 @@ func find(x *index.Index, word string) (*server, error) {
 	case out.words == nil:
 		return nil, exit.UsageErrorf("the line of %s is not known: start it once", s.Title())
 	}
-	out.name = fileName(x, s, out)
+	out.Name = fileName(x, s, out)
 	return out, nil
 }
 
@@ -76,9 +76,9 @@ func fileName(x *index.Index, s *index.Server, of *server) string {
 	if s.File != nil {
 		return s.File.Server.Name
 	}
-	name := identity.FileName(of.id)
+	name := identity.FileName(of.Key)
 	if of.words != nil {
-		name = identity.Short(of.id)
+		name = identity.Short(of.Key)
 	}
 	taken := map[string]bool{}
 	for _, o := range x.Servers {

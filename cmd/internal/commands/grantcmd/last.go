@@ -38,10 +38,10 @@ func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (flags []flag, 
 	}
 	items, none := lackedIn(r)
 	if len(items) == 0 && len(none) == 0 {
-		return nil, fmt.Errorf("nothing was changed: no flag allows what the last failure of %s needed. To see what does:\n  %s", show.Name(e.word), show.Typed("mcp-jail why", e.name))
+		return nil, fmt.Errorf("nothing was changed: no flag allows what the last failure of %s needed. To see what does:\n  %s", show.Name(e.word), show.Typed("mcp-jail why", e.Name))
 	}
 	for _, what := range none {
-		e.left = append(e.left, what+". No flag allows it. To see what does:\n  "+show.Typed("mcp-jail why", e.name))
+		e.left = append(e.left, what+". No flag allows it. To see what does:\n  "+show.Typed("mcp-jail why", e.Name))
 	}
 	if err := e.use(g.tool); err != nil {
 		return nil, err
@@ -63,13 +63,13 @@ func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (flags []flag, 
 // lastFailure returns the record of the last session of the server that has a failure.
 func (e *Edit) lastFailure() (r diagnostics.Record, err error) {
 	if r, err = records.Load(e.host, e.was[""].target.Policy.KeptName()); err != nil {
-		return r, fmt.Errorf("%s: %w", show.Name(e.name), err)
+		return r, fmt.Errorf("%s: %w", show.Name(e.Name), err)
 	}
 	if r.Failed != nil {
 		r = *r.Failed
 	}
 	if len(r.Diagnoses) == 0 {
-		return r, fmt.Errorf("there is no failure of %s on record", show.Name(e.name))
+		return r, fmt.Errorf("there is no failure of %s on record", show.Name(e.Name))
 	}
 	return r, nil
 }
@@ -177,9 +177,12 @@ func (e *Edit) wants(c terminal.Console, l lacked, how *How, only bool) (bool, e
 	return true, nil
 }
 
+// Verbs say what a flag lets a server do with its value.
+var Verbs = map[string]string{"--read": "read", "--write": "change", "--execute": "start", "--net": "reach", "--env": "use"}
+
 // Question asks whether a server may have what a flag of grant gives.
 func Question(server string, words []string) string {
-	does := map[string]string{"--read": "read", "--write": "change", "--execute": "start", "--net": "reach", "--env": "use"}[words[0]]
+	does := Verbs[words[0]]
 	if does == "" {
 		return "Allow " + show.Name(server) + " " + show.Typed(words[0], words[1]) + "?"
 	}
@@ -188,14 +191,17 @@ func Question(server string, words []string) string {
 
 // fullStop writes a text as a sentence.
 func fullStop(text string) string {
-	return strings.ToUpper(text[:1]) + strings.TrimSuffix(text[1:], ".") + "."
+	if first, _, _ := strings.Cut(text, " "); !strings.ContainsAny(first, `./\-_:"~`) { // no name of a file or a setting
+		text = strings.ToUpper(text[:1]) + text[1:]
+	}
+	return strings.TrimSuffix(text, ".") + "."
 }
 
 // judge judges a flag that no person typed, also by what it is to other servers.
 func (e *Edit) judge(f flag) policy.Harm {
 	harm := e.harm(f)
 	if f.name == "--write" && harm.Never == "" && e.others != nil {
-		if of := harmToOthers(e.others, e.id, e.At(f.value)); of != (policy.Harm{}) {
+		if of := harmToOthers(e.others, e.Key, e.At(f.value)); of != (policy.Harm{}) {
 			return of
 		}
 	}
@@ -204,7 +210,7 @@ func (e *Edit) judge(f flag) policy.Harm {
 
 // harm judges a flag by itself.
 func (e *Edit) harm(f flag) (h policy.Harm) {
-	host, policyNow := e.host, e.current().target.Policy
+	host, policyNow := e.host, e.now[e.tool].target.Policy
 	t, err := table([]flag{f})
 	if err != nil {
 		return h

@@ -84,7 +84,7 @@ func (y *history) command(remove bool, flag string) {
 	out, err := os.Create(filepath.Join(y.h.Home, "said"))
 	must(y.t, err)
 	defer out.Close()
-	e := &Edit{server: &server{name: f.Name, id: f.ID, words: files[0].Words()}, word: "s", host: host, remove: remove}
+	e := &Edit{server: &server{Name: f.Name, Key: f.ID, words: files[0].Words()}, word: "s", host: host, remove: remove}
 	must(y.t, e.begin(nil))
 	wanted, err := e.spelled(split(strings.SplitN(flag, " ", 2)))
 	must(y.t, err)

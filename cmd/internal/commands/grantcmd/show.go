@@ -33,9 +33,9 @@ type How struct {
 
 // Write shows the difference, asks, and writes the file.
 func (e *Edit) Write(c terminal.Console, how How) error {
-	whole := e.file
+	whole := e.File
 	if e.adds {
-		c.PrintText(show.Name(e.name) + "  " + e.place + "\n")
+		c.PrintText(show.Name(e.Name) + "  " + e.place + "\n")
 	}
 	if e.adds && e.words != nil && e.dir != "" {
 		c.PrintText("  for " + shown.Line(e.words) + "  started in " + e.Short(e.dir) + "\n")
@@ -45,7 +45,7 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 	}
 	taken := e.takenAway(whole)
 	if taken != "" {
-		e.note(c, taken)
+		note(c, taken)
 	}
 	if string(whole.Encode()) == string(e.before.Encode()) {
 		if taken == "" && len(e.left) == 0 && !e.remove {
@@ -68,8 +68,8 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 			apart = append(e.builtinDenials(e.grants.Table.Access.Fs), apart...)
 		}
 	}
-	e.file = whole
-	can = append(can, "This is saved in "+e.Short(e.file.Path)+".")
+	e.File = whole
+	can = append(can, "This is saved in "+e.Short(e.File.Path)+".")
 	c.Printf("\n%s\n\n", terminal.Hang("", "", strings.Join(can, " "), c.TextColumns()))
 	if how.DryRun {
 		c.Printf("Nothing was changed (--dry-run).\n")
@@ -83,7 +83,7 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 
 // show shows what the grants to one tool change, rule by rule, and returns what is to be asked for apart.
 func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile) (apart []string, err error) {
-	e.file, e.now = whole, map[string]*checked{}
+	e.File, e.now = whole, map[string]*checked{}
 	if err := e.use(p.tool); err != nil {
 		return nil, err
 	}
@@ -101,12 +101,12 @@ func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile) (apart
 	changes := e.compare(before, after)
 	c.PrintText("\n" + table80(rows(changes)))
 	for _, w := range warnings {
-		e.note(c, w)
+		note(c, w)
 	}
 	return e.apart(changes), nil
 }
 
-func (e *Edit) note(c terminal.Console, text string) {
+func note(c terminal.Console, text string) {
 	c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(text)))
 }
 
@@ -254,7 +254,7 @@ func (e *Edit) builtinDenials(rules []policy.FsRule) (all []string) {
 	for _, r := range rules {
 		at := e.At(r.Path)
 		what := "a protected file: programs outside of the jail run or trust what is written there"
-		switch place := resolve.Sensitive(&e.host, e.current().target.Policy, at); {
+		switch place := resolve.Sensitive(&e.host, e.now[e.tool].target.Policy, at); {
 		case r.Rights() == 0:
 			continue
 		case place != "":
@@ -328,7 +328,7 @@ func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 
 // commit writes the file of the server.
 func (e *Edit) commit(c terminal.Console) error {
-	whole := e.file
+	whole := e.File
 	err := config.ChangeServers(e.host.ConfigDir, func(files []*config.ServerFile, broken []error) ([]*config.ServerFile, error) {
 		file := e.among(files)
 		if file == nil {
@@ -342,7 +342,7 @@ func (e *Edit) commit(c terminal.Console) error {
 		return append(files, changed), nil
 	})
 	if err == nil {
-		e.file = whole
+		e.File = whole
 		done := "Allowed."
 		if e.remove {
 			done = "Taken back."

@@ -33,7 +33,7 @@ func newEdit(t *testing.T, lines string) *Edit {
 	testkit.WriteFile(t, filepath.Join(home, ".config/mcp-jail/servers/x.toml"), "[servers.x]\nid = \"x-4k7q2m9x3vt5\"\ncommand = \"/bin/true\"\n"+lines)
 	host, err := hostfs.LocalHost()
 	must(t, err)
-	e := &Edit{server: &server{name: "x", id: "x-4k7q2m9x3vt5", words: []string{"/bin/true"}}, word: "x", host: host}
+	e := &Edit{server: &server{Name: "x", Key: "x-4k7q2m9x3vt5", words: []string{"/bin/true"}}, word: "x", host: host}
 	must(t, e.begin(nil))
 	must(t, e.use(""))
 	return e
@@ -186,7 +186,7 @@ func TestNarrower(t *testing.T) {
 	var err error
 	e.grants.Table, err = table(split([]string{"--read", "~/"}))
 	must(t, err)
-	file, _, err := e.apply(e.file)
+	file, _, err := e.apply(e.File)
 	must(t, err)
 	var paths []string
 	for _, r := range file.Server.Access.Fs {

@@ -150,7 +150,7 @@ func (l *loop) sayLeft() {
 
 // print prints the file and the entry for a client, of a server that has neither.
 func (l *loop) print() {
-	file := l.edit.File()
+	file := l.edit.File
 	entry, _ := json.Marshal(map[string]any{"command": "mcp-jail", "args": l.argv}) // of texts alone
 	l.c.PrintText("\n# " + l.edit.Short(file.Path) + "\n" + string(file.Encode()) + "\nThe entry for a client, once the file is there:\n  " + cli.Truncate(string(entry), 1<<16) + "\n")
 }

@@ -139,7 +139,7 @@ func (l *loop) ask(g *grant, beware, why string) (verdict, string, error) {
 
 // stateful reports whether one process serves all calls.
 func (l *loop) stateful() bool {
-	s := l.edit.File().Server
+	s := l.edit.File.Server
 	return s.Stateful == nil || *s.Stateful
 }
 
@@ -189,19 +189,10 @@ func (l *loop) keysIn(g *grant) (keys []string) {
 
 // need says what a grant gives, after "needs".
 func (l *loop) need(g *grant) string {
-	value := l.edit.Short(g.words[1])
-	switch g.words[0] {
-	case "--read":
-		return "to read " + value
-	case "--write":
-		return "to write " + value
-	case "--execute":
-		return "to run " + value
-	case "--net":
-		return "to reach " + value
-	case "--env":
-		return "the variable " + value
-	case "--startup-timeout":
+	switch does := grantcmd.Verbs[g.words[0]]; {
+	case does != "":
+		return "to " + does + " " + l.edit.Short(g.words[1])
+	case g.words[0] == "--startup-timeout":
 		return "more time to start"
 	}
 	return show.Typed(g.words[0], g.words[1])

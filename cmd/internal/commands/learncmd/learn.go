@@ -151,7 +151,7 @@ func (k *learnCmd) find(c terminal.Console) (*loop, error) {
 		if l.edit, err = grantcmd.BeginLine(x, name, identity.NewID(name), k.line); err != nil {
 			return nil, err
 		}
-		l.argv, l.name = append([]string{"run", "--id", l.edit.Key(), "--"}, k.line...), name
+		l.argv, l.name = append([]string{"run", "--id", l.edit.Key, "--"}, k.line...), name
 		l.temp, err = os.MkdirTemp("", "mcp-jail-learn-") // its HOME, until it has a file
 		return l, err
 	}
@@ -163,8 +163,8 @@ func (k *learnCmd) find(c terminal.Console) (*loop, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Key != l.edit.Key() {
-		return nil, exit.UsageErrorf("%s means two servers here: %s, and the one that %s starts", show.Name(k.Server), show.Name(l.edit.Name()), show.Line(t.Place))
+	if t.Key != l.edit.Key {
+		return nil, exit.UsageErrorf("%s means two servers here: %s, and the one that %s starts", show.Name(k.Server), show.Name(l.edit.Name), show.Line(t.Place))
 	}
 	if err := t.Confirm(c, k.yes); err != nil {
 		return nil, err

@@ -40,16 +40,15 @@ type UntrustedError struct {
 }
 
 func (e *UntrustedError) Error() string {
-	what := "it has not been trusted yet"
+	what := "you have not accepted it yet"
 	if e.Changed {
-		what = "it changed since it was trusted"
+		what = "it changed since you accepted it"
 	}
-	return fmt.Sprintf("%s is not used: %s.\n"+
-		"  A project's policy file can grant access, so it is used only after you accepted its content.\n"+
-		"  Read it:   %s\n"+
-		"  Trust it:  %s\n"+
-		"  or leave it out by naming the files to use with --config FILE.", show.Line(e.File), what, show.Typed(show.Reader(), e.File), show.Typed("mcp-jail trust", e.File))
+	return fmt.Sprintf("%s is not used: %s.\nTo read what it allows, and then decide:\n  %s", show.Line(e.File), what, e.Command())
 }
+
+// Command returns the command that shows the file and asks.
+func (e *UntrustedError) Command() string { return show.Typed("mcp-jail trust", e.File) }
 
 // TrustStoreError reports a trust store that another user may have written.
 type TrustStoreError struct{ Store, Reason string }
