@@ -1,11 +1,9 @@
 package mcpproxy
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"os"
-	"reflect"
 	"strings"
 	"testing"
 )
@@ -79,42 +77,4 @@ func TestDetachedSpill(t *testing.T) {
 			t.Errorf("still open: %v", err)
 		}
 	}
-}
-
-// FuzzDetach checks that a detached frame keeps all bytes, and that Parse sees what a
-// Reader sees.
-func FuzzDetach(f *testing.F) {
-	for _, s := range []string{"{}", "[{\"id\":1},{\"id\":\"\\u0061\"}]\r\n{}", "\n\n", "{\"id\":1,\"params\":{\"_meta\":{\"dev.mcp-jail/a\":1}}}\nx", byteOrderMark + "{}{}"} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		r := NewReader(bytes.NewReader(data), 0)
-		var out bytes.Buffer
-		w := NewWriter(&out)
-		var frames []*Frame
-		for {
-			fr, err := r.Next()
-			if err != nil {
-				break
-			}
-			d := fr.Detach()
-			p := Parse(bytes.Clone(fr.Bytes()))
-			for _, either := range []*Frame{d, p} { // none is none
-				either.edits = nil
-				either.Messages = append([]Envelope{}, either.Messages...)
-			}
-			if !reflect.DeepEqual(d, p) {
-				t.Fatalf("%q: read %+v, parsed %+v", fr.Bytes(), d, p)
-			}
-			frames = append(frames, d)
-		}
-		for _, fr := range frames {
-			if err := w.Send(fr); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if !bytes.Equal(out.Bytes(), data) {
-			t.Fatalf("%q became %q", data, out.Bytes())
-		}
-	})
 }

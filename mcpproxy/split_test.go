@@ -1,9 +1,7 @@
 package mcpproxy
 
 import (
-	"bytes"
 	"errors"
-	"io"
 	"os"
 	"strings"
 	"testing"
@@ -89,52 +87,4 @@ func TestSplitSpill(t *testing.T) {
 	if _, err := file.Stat(); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("still open: %v", err)
 	}
-}
-
-// FuzzSplit checks that each message keeps its bytes and that a Batch joins them again.
-func FuzzSplit(f *testing.F) {
-	for _, s := range []string{`[{"id":1,"result":{}},{"id":2,"error":{}}]`, ` [ {"result":1 } , 7,{} ]`, `[[{}],{"id":"\u0061","result":[{}]}]`, `{"id":1,"result":null}`, `[{}]{}`} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		data, _, _ = bytes.Cut(data, []byte("\n"))
-		r := NewReader(io.MultiReader(bytes.NewReader(data), strings.NewReader("\n#################################################################")), 0)
-		fr, err := r.Next()
-		if err != nil || !fr.Batch || fr.Flaws.Has(FlawMalformed) {
-			return
-		}
-		var each [][]byte
-		answers := 0
-		for _, e := range fr.Messages {
-			each = append(each, bytes.Clone(fr.Slice(e.Self)))
-			if e.Kind() == Response {
-				answers++
-			}
-		}
-		messages, _ := fr.Split()
-		r.Next()
-		if len(messages) != len(each) {
-			t.Fatalf("%q: %d messages", data, len(messages))
-		}
-		var out bytes.Buffer
-		b := NewBatch(NewWriter(&out), answers, 0)
-		var want []byte
-		for i, m := range messages {
-			if got := sent(t, m); got != string(each[i])+"\n" {
-				t.Fatalf("%q: message %d is %q", data, i, got)
-			}
-			if err := b.Send(m); (err == nil) != (m.Messages[0].Kind() == Response) {
-				t.Fatalf("%q: message %d: %v", data, i, err)
-			} else if err == nil {
-				want = append(append(want, ','), each[i]...)
-			}
-		}
-		if len(want) > 0 {
-			want[0] = '['
-			want = append(want, "]\n"...)
-		}
-		if !bytes.Equal(out.Bytes(), want) {
-			t.Fatalf("%q: joined as %q", data, out.Bytes())
-		}
-	})
 }

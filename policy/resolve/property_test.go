@@ -257,28 +257,6 @@ func TestResolveProperties(t *testing.T) {
 	}
 }
 
-func FuzzResolve(f *testing.F) {
-	f.Add(int64(1), "src", uint8(3), "../x")
-	f.Add(int64(2), "~/a/../b", uint8(31), "/")
-	f.Add(int64(3), "a//./b/", uint8(15), ".env")
-	f.Fuzz(func(t *testing.T, seed int64, first string, rights uint8, second string) {
-		g := &generator{rand.New(rand.NewSource(seed)), true, hotNames}
-		h := g.host()
-		a, b := g.rule(policy.Rights(rights&31)), g.rule(policy.Rights(rights>>3&31))
-		a.Path, b.Path = first, second
-		rules := append(g.rules(), a, b)
-		p, err := resolveRules(h, rules)
-		if err != nil {
-			if !expectedError(err) {
-				t.Fatal(err)
-			}
-			return
-		}
-		checkProfile(t, p)
-		checkCanonical(t, h, rules, p)
-	})
-}
-
 // find agrees with the kernel on real trees.
 func TestFindAgainstKernel(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
