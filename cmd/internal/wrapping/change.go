@@ -229,17 +229,13 @@ func (j judge) check(s Entry, p *ServerChange) clients.Reason {
 // NotWrapped is the reason why unwrap leaves an entry.
 const NotWrapped clients.Reason = "is not wrapped"
 
-// Unwrap returns the change that takes the selected servers of a file out of the jail. configured
-// returns the command line for an entry that starts a server of mcp-jail's configuration.
-func (f *File) Unwrap(sel Selection, configured func(w clients.Wrapped) ([]string, error)) *Change {
+// Unwrap returns the change that takes the selected servers of a file out of the jail. An entry that starts a server of
+// mcp-jail's configuration stays: its command is not in the file.
+func (f *File) Unwrap(sel Selection) *Change {
 	return f.change(sel, func(s Entry, p *ServerChange) (clients.Edit, clients.Reason) {
 		edit, err := s.Unwrap()
 		if w, ok := clients.ParseWrapped(s.Argv()); ok && w.Argv == nil {
-			argv, err := configured(w)
-			if err != nil {
-				return edit, clients.Reason("starts the server " + w.Name + " of mcp-jail's configuration: " + err.Error())
-			}
-			return clients.Edit{Drop: len(s.Argv()), Words: argv}, ""
+			return edit, clients.Reason("starts the server " + w.Name + " of mcp-jail's configuration. Write the command that is there into the entry")
 		}
 		if err != nil {
 			return edit, NotWrapped

@@ -160,7 +160,7 @@ func TestReadingsAreWrapped(t *testing.T) {
 	if lefts := []clients.Reason{f.Entries[0].Left, f.Entries[1].Left}; !slices.Equal(lefts, []clients.Reason{clients.Jailed, clients.Jailed}) {
 		t.Errorf("%q", lefts)
 	}
-	if back := f.Unwrap(Selection{}, nil); string(back.After) != text {
+	if back := f.Unwrap(Selection{}); string(back.After) != text {
 		t.Errorf("back: %s", back.After)
 	}
 }

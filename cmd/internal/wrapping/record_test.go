@@ -30,7 +30,7 @@ func TestOriginal(t *testing.T) {
 	wrap := func(w *world) {
 		save(w, file(w).Wrap(Program{Path: program}, Selection{}, w.host, newIDs(w.host)))
 	}
-	unwrap := func(w *world, servers ...string) { save(w, file(w).Unwrap(Selection{Servers: servers}, nil)) }
+	unwrap := func(w *world, servers ...string) { save(w, file(w).Unwrap(Selection{Servers: servers})) }
 	text := func(name string) string {
 		b, err := os.ReadFile(name)
 		must(t, err)

@@ -128,7 +128,7 @@ func (r row) wrapAndUnwrap(t *testing.T, before string) (wrapped, unwrapped stri
 		t.Errorf("a second wrap changes it: %s", again.Diff())
 	}
 	f := find()
-	unwrapped = save(f.Unwrap(Selection{}, func(clients.Wrapped) ([]string, error) { return []string{"npx", "-y", "configured"}, nil }))
+	unwrapped = save(f.Unwrap(Selection{}))
 	words := []string{program.Path, shownProgram}
 	for _, e := range f.Entries {
 		if w, _ := clients.ParseWrapped(e.Argv()); w.ID != "" {

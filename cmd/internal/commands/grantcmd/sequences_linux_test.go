@@ -234,7 +234,7 @@ func (y *history) unwrapped() {
 	y.log = append(y.log, "unwrap")
 	files, err := wrapping.Find(y.h, wrapping.Selection{})
 	must(y.t, err)
-	y.save(files[0].Unwrap(wrapping.Selection{}, nil))
+	y.save(files[0].Unwrap(wrapping.Selection{}))
 }
 
 func (y *history) save(c *wrapping.Change) {

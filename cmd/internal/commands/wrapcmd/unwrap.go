@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -47,7 +46,7 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 	}
 	host, files := x.Host, x.Files
 	changes := changesOf(files, func(f *wrapping.File) *wrapping.Change {
-		return f.Unwrap(w.Selection, func(line clients.Wrapped) ([]string, error) { return formerCommand(host, f, line) })
+		return f.Unwrap(w.Selection)
 	})
 	broken := printBroken(c, files, host.Home, "unwrap")
 	s := &screen{c: c, home: host.Home, changes: changes}
