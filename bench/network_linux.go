@@ -214,7 +214,7 @@ func (h *host) launches(n int) error {
 		return err
 	}
 	with := *without
-	with.Net, with.Limits.Connections = h.granted.Net, h.granted.Limits.Connections
+	with.Net = h.granted.Net
 	for i := range 4 * n {
 		for _, side := range []struct {
 			profile *policy.Profile

@@ -49,8 +49,6 @@ func (t *LimitsTable) settings() []setting {
 		{key: "open_files", value: &t.OpenFiles, low: 32, high: maxCount, preset: preset.OpenFiles}, // the start itself takes some 20
 		{key: "file_size_mb", value: &t.FileSizeMB, low: 1, high: 1 << 24, preset: preset.FileSizeMB},
 		{key: "message_mb", value: &t.MessageMB, low: 1, high: 2047, preset: preset.MessageMB},
-		{key: "net_out_mb", value: &t.NetOutMB, low: 1, high: 1 << 24, preset: preset.NetOutMB},
-		{key: "connections", value: &t.Connections, low: 1, high: 1<<16 - 1, preset: preset.Connections},
 	}
 }
 

@@ -98,7 +98,7 @@ func PageOfCode(c Code) Page {
 func PageOfLimit(key string) Page {
 	return map[string]Page{
 		KeyMemory: PageLimitMemory, KeyProcesses: PageLimitProcesses, KeyOpenFiles: PageLimitFiles, KeyFileSize: PageLimitFiles,
-		KeyMessage: PageMessage, KeyConnections: PageNetLimit, KeyNetOut: PageNetLimit,
+		KeyMessage: PageMessage,
 	}[key]
 }
 
@@ -109,7 +109,4 @@ const (
 	KeyOpenFiles = "open_files"
 	KeyFileSize  = "file_size_mb"
 	KeyMessage   = "message_mb"
-
-	KeyConnections = "connections"
-	KeyNetOut      = "net_out_mb"
 )
