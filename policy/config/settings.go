@@ -28,7 +28,7 @@ const (
 // settings returns the settings of a table, without limits, in the order in which a file has them.
 func (s *Server) settings() []setting {
 	return []setting{
-		{key: "startup_timeout_secs", value: &s.StartupTimeoutSecs, high: maxSeconds},
+		s.startup(),
 		{key: "call_timeout_secs", value: &s.CallTimeoutSecs, high: maxSeconds},
 		{key: "roots", value: &s.Roots, words: []string{"off", "narrow", "advertise"}},
 		{key: "pin_tools", value: &s.PinTools, words: []string{"off", "warn", "enforce"}},
@@ -38,6 +38,10 @@ func (s *Server) settings() []setting {
 		{key: "leak_patterns", value: &s.LeakPatterns},
 		{key: "warm", value: &s.Warm, high: maxWarm},
 	}
+}
+
+func (s *Server) startup() setting {
+	return setting{key: "startup_timeout_secs", value: &s.StartupTimeoutSecs, high: maxSeconds}
 }
 
 // settings returns the limits of a table.

@@ -13,7 +13,7 @@ import (
 type PolicyFlags struct {
 	Workspace                                            string
 	Read, Write, Execute, Deny, Net, Inbound, Env, Limit []string
-	Home, Startup, Name, Preset, ID                      string
+	Home, Name, Preset, ID                               string
 }
 
 // Flags returns the flags, which set the fields of f.
@@ -28,9 +28,8 @@ func (f *PolicyFlags) Flags() []Flag {
 		{Name: "net", Value: "HOST[:PORT]", Many: &f.Net, Usage: "Grant connections to a host. Repeatable."},
 		{Name: "inbound", Value: "PORT", Many: &f.Inbound, Usage: "Let programs of this machine reach a port of the server at 127.0.0.1, as the browser does after a login. Repeatable; keeps the default policy."},
 		{Name: "env", Value: "NAME", Many: &f.Env, Usage: "Pass an environment variable (NAME or PREFIX*) to the server. Repeatable; keeps the default policy."},
-		{Name: "limit", Value: "KEY=NUMBER", Many: &f.Limit, Usage: "Set a limit, such as memory_mb=8192. Repeatable; keeps the default policy."},
+		{Name: "limit", Value: "KEY=NUMBER", Many: &f.Limit, Usage: "Set a limit, such as memory_mb=8192, or startup_timeout_secs=120. Repeatable; keeps the default policy."},
 		{Name: "home", Value: "real", One: &f.Home, Usage: "private (default): the server gets its own HOME, with links to what rules grant below yours; real: the variable HOME names yours, and grants nothing."},
-		{Name: "startup-timeout", Value: "SECS", One: &f.Startup, Usage: "How many seconds the first response of the server may take. Default: 60; 0 waits for ever."},
 		{Name: "id", Value: "ID", One: &f.ID, Usage: "The id that mcp-jail wrap has given to the server: its policy is in a file of its own."},
 		{Name: "name", Value: "NAME", One: &f.Name, Usage: "What messages and mcp-jail why call the server; it decides nothing. Default: derived from the command."},
 	}
@@ -65,7 +64,7 @@ func (f *PolicyFlags) Words() (words []string) {
 func (f *PolicyFlags) Options(argv []string) config.CommandLineOptions {
 	return config.CommandLineOptions{
 		Command: argv, Workspace: f.Workspace, Read: f.Read, Write: f.Write, Execute: f.Execute, Deny: f.Deny,
-		Net: f.Net, Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Home: f.Home, Name: f.Name, Startup: f.Startup,
+		Net: f.Net, Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Home: f.Home, Name: f.Name,
 	}
 }
 

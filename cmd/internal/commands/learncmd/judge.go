@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -102,6 +103,7 @@ const (
 func (l *loop) judge(g *grant) (verdict, string, error) {
 	harm, err := l.edit.Judge(g.tool, g.words)
 	flag, value := g.words[0], g.words[1]
+	longer := isLonger(flag, value)
 	switch {
 	case err != nil:
 		return leave, "", err
@@ -111,12 +113,17 @@ func (l *loop) judge(g *grant) (verdict, string, error) {
 		return l.ask(g, show.Name(l.name)+" wants to reach "+show.Name(value)+". Allow it?", "learn grants no host by itself")
 	case harm.Secret, harm.Ask != "" && !harm.Inside, slices.Contains(l.keysIn(g), tooMany):
 		return leave, cmp.Or(harm.Ask, "too much lies in there to look for keys"), nil
-	case flag == "--write" && !l.isOwn(value), flag != "--read" && flag != "--write" && flag != "--execute" && flag != "--env" && flag != "--startup-timeout":
+	case flag == "--write" && !l.isOwn(value), flag != "--read" && flag != "--write" && flag != "--execute" && flag != "--env" && !longer:
 		return propose, harm.Ask, nil
-	case l.reaches() && flag != "--startup-timeout":
+	case l.reaches() && !longer:
 		return l.ask(g, show.Name(l.name)+" may reach hosts, and "+g.by[0]+" needs "+l.need(g)+". Allow it?", "the server may reach hosts, so learn asks about each path")
 	}
 	return allow, "", nil
+}
+
+// isLonger reports whether a grant gives the server more time to start.
+func isLonger(flag, value string) bool {
+	return flag == "--limit" && strings.HasPrefix(value, "startup_timeout_secs=")
 }
 
 // ask asks about a grant once.
@@ -199,8 +206,10 @@ func (l *loop) need(g *grant) string {
 		return "the host " + value
 	case "--env":
 		return "the variable " + value
-	case "--startup-timeout":
-		return "more time to start"
+	case "--limit":
+		if isLonger(g.words[0], value) {
+			return "more time to start"
+		}
 	}
 	return show.Typed(g.words[0], g.words[1])
 }
