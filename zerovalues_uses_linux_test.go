@@ -56,7 +56,7 @@ func zeroPolicy(t *testing.T) {
 	if profile.Limits != policy.DefaultLimits || len(profile.Net) != 0 || len(profile.Waive) != 0 {
 		t.Errorf("limits %+v, net %v, waive %v", profile.Limits, profile.Net, profile.Waive)
 	}
-	for _, l := range []policy.Limits{{MemoryMB: -1}, {Processes: -1}, {OpenFiles: -1}, {FileSizeMB: -1}, {MessageMB: -1}, {NetOutMB: -1}, {Connections: -1}, {MemoryMB: 1 << 40}} {
+	for _, l := range []policy.Limits{{MemoryMB: -1}, {Processes: -1}, {OpenFiles: -1}, {FileSizeMB: -1}, {MessageMB: -1}, {MemoryMB: 1 << 40}} {
 		p.Limits = l
 		if _, _, err := resolve.Resolve(&p, host); err == nil {
 			t.Errorf("the limits %+v resolve", l)
@@ -66,7 +66,7 @@ func zeroPolicy(t *testing.T) {
 		}
 	}
 	plan, _ := confine.Launcher{}.Compile(&policy.Profile{Program: "/bin/true", Limits: policy.Limits{OpenFiles: 77}})
-	if want := (policy.Limits{MemoryMB: 4096, Processes: 512, OpenFiles: 77, FileSizeMB: 1024, MessageMB: 64, Connections: 256}); plan == nil || plan.Profile.Limits != want {
+	if want := (policy.Limits{MemoryMB: 4096, Processes: 512, OpenFiles: 77, FileSizeMB: 1024, MessageMB: 64}); plan == nil || plan.Profile.Limits != want {
 		t.Errorf("a plan has the limits %+v", plan.Profile.Limits)
 	}
 }

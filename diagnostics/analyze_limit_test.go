@@ -80,7 +80,7 @@ func TestTimeoutsAreNamed(t *testing.T) {
 			ev.FromCommandLine = true
 			line = "with a larger " + strings.Fields(line)[1]
 			if stage == StageStartup {
-				line = "start it with --startup-timeout 60"
+				line = "start it with --limit startup_timeout_secs=60"
 			}
 			if d := Diagnose(ev); !strings.Contains(advised(d), line) {
 				t.Errorf("%s on the command line, stderr %q: fix %q", stage, stderr, d.Fix)

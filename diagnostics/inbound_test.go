@@ -81,7 +81,7 @@ func TestAwaitsCallback(t *testing.T) {
 				tt.change(&ev)
 			}
 			d := Diagnose(ev)
-			got := strings.TrimSpace(strings.TrimSuffix(string(d.Attribution)+" "+strings.Join(d.Words, " "), "--startup-timeout 120"))
+			got := strings.TrimSpace(strings.TrimSuffix(string(d.Attribution)+" "+strings.Join(d.Words, " "), "--limit startup_timeout_secs=120"))
 			if got != tt.want {
 				t.Errorf("got %q, want %q\n%s", got, tt.want, d.Text())
 			}

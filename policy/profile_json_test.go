@@ -21,7 +21,7 @@ func withText(g *rand.Rand, p *Profile) {
 	p.Waive = [][]Axis{nil, {}, {AxisNet, AxisFs}}[g.Intn(3)]
 	p.Startup = []time.Duration{0, time.Second, 90 * time.Minute, time.Millisecond, 1, 1<<63 - 1, -1500 * time.Millisecond}[g.Intn(7)]
 	p.Call = time.Duration(g.Int63())
-	p.Limits = Limits{g.Intn(3), g.Intn(3), -g.Intn(3), g.Intn(3), g.Intn(3), g.Intn(2), g.Intn(2)}
+	p.Limits = Limits{g.Intn(3), g.Intn(3), -g.Intn(3), g.Intn(3), g.Intn(3)}
 	for range g.Intn(4) {
 		e := Entry{Path: text(), Kind: Kind(g.Intn(5)), Rights: Rights(g.Intn(32)), Origin: Origin(g.Intn(7)), Named: text(), Rule: text(), Make: g.Intn(2) == 0, Ephemeral: g.Intn(2) == 0}
 		e.ID = FileID{g.Uint64(), g.Uint64(), g.Int63() - g.Int63()}

@@ -90,14 +90,13 @@ type Limits struct {
 	OpenFiles  int `json:"open_files"`
 	FileSizeMB int `json:"file_size_mb"`
 	MessageMB  int `json:"message_mb"`
-	// NetOutMB is the MiB that a session may send. Its default, 0, means no limit. Connections is the
-	// number of connections at once.
-	NetOutMB    int `json:"net_out_mb,omitempty"`
-	Connections int `json:"connections,omitempty"`
 }
 
+// MaxConnections is how many connections of a jail to granted hosts are open at once.
+const MaxConnections = 256
+
 // DefaultLimits are the limits of a server that declares none.
-var DefaultLimits = Limits{MemoryMB: 4096, Processes: 512, OpenFiles: 4096, FileSizeMB: 1024, MessageMB: 64, Connections: 256}
+var DefaultLimits = Limits{MemoryMB: 4096, Processes: 512, OpenFiles: 4096, FileSizeMB: 1024, MessageMB: 64}
 
 func (l *Limits) keys() []struct {
 	name  string
@@ -108,7 +107,6 @@ func (l *Limits) keys() []struct {
 		value *int
 	}{
 		{"memory_mb", &l.MemoryMB}, {"processes", &l.Processes}, {"open_files", &l.OpenFiles}, {"file_size_mb", &l.FileSizeMB}, {"message_mb", &l.MessageMB},
-		{"net_out_mb", &l.NetOutMB}, {"connections", &l.Connections},
 	}
 }
 

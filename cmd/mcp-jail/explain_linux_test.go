@@ -63,7 +63,7 @@ func TestExplainNetwork(t *testing.T) {
 		"net-name":        {granted, "curl -sS --connect-to evil.example:443:" + internetHost + ":443 https://evil.example/", ""},
 		"net-scheme":      {granted, "curl -sS http://" + internetHost + ":443/", ""},
 		"net-request":     {granted + "path_prefix = \"/repos/you/\"\nmethods = [\"GET\"]\n", "curl -sS --fail https://" + internetHost + "/user", ""},
-		"net-limit":       {granted + "[servers.notes.limits]\nnet_out_mb = 1\n", "head -c 3000000 /dev/zero | curl -ksS --data-binary @- https://" + internetHost + "/", ""},
+		"net-limit":       {strings.Replace(granted, internetHost, "*."+internetHost, 1), "curl -sS https://" + strings.Repeat("a", 51) + "." + strings.Repeat("b", 50) + "." + internetHost + "/", ""},
 		"net-unreachable": {granted, "curl -sS https://" + internetHost + "/", "HTTPS_PROXY=socks4://127.0.0.1:1080"},
 		"secret":          {granted + "secret = { env = \"API_TOKEN\" }\n", "curl -sS --fail -H \"X-Note: $API_TOKEN\" https://" + internetHost + "/", "API_TOKEN=q7Zr-41bc-9Xw2"},
 	} {

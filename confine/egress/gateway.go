@@ -144,7 +144,7 @@ func New(o Options) *Gateway {
 		o.IsLocal = isLocal
 	}
 	if o.Limits.Connections <= 0 {
-		o.Limits.Connections = policy.DefaultLimits.Connections
+		o.Limits.Connections = policy.MaxConnections
 	}
 	if o.Limits.Names <= 0 {
 		o.Limits.Names = defaultNames

@@ -338,7 +338,7 @@ func TestProxyLimits(t *testing.T) {
 	io.WriteString(second, "CONNECT x.test:1000 HTTP/1.1\r\n"+authorization+"\r\n")
 	testkit.Eventually(t, "it waits", func() bool { return g.waiting.Load() == 1 })
 	_, _, status = connectTo(t, port, "x.test:1000")
-	if !strings.Contains(status, " 403 mcp-jail: connections = 1 are open, and as many wait") {
+	if !strings.Contains(status, " 403 mcp-jail: 1 connections are open, and as many wait") {
 		t.Errorf("%q", status)
 	}
 	first.Close()

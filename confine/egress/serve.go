@@ -74,7 +74,7 @@ func (g *Gateway) queueForSlot(to netip.AddrPort) bool {
 }
 
 func (g *Gateway) tooManyWait() string {
-	return fmt.Sprintf("connections = %d are open, and as many wait", cap(g.slots))
+	return fmt.Sprintf("%d connections are open, and as many wait", cap(g.slots))
 }
 
 // acquireSlot waits until another connection may be open. It returns false when the jail ends.
@@ -89,7 +89,7 @@ func (g *Gateway) acquireSlot(to netip.AddrPort) bool {
 }
 
 func (g *Gateway) awaitSlot(d *destination) bool {
-	g.denials.deny(d, policy.DeniedLimit, fmt.Sprintf("it had to wait: connections = %d are open", g.o.Limits.Connections))
+	g.denials.deny(d, policy.DeniedLimit, fmt.Sprintf("it had to wait: %d connections are open", g.o.Limits.Connections))
 	select {
 	case g.slots <- struct{}{}:
 		return true

@@ -399,8 +399,6 @@ func loosens(key, before, after string) bool {
 	was, known := number(before)
 	is, ok := number(after)
 	switch {
-	case key == "limits.net_out_mb" && known && ok: // 0 is no limit
-		return is == 0 && was != 0 || was != 0 && is > was
 	case strings.HasPrefix(key, "limits.") && known && ok:
 		return is > was
 	case strings.HasPrefix(key, "undo_") && known && ok:

@@ -32,7 +32,6 @@ type CommandLineOptions struct {
 	Home      string        // --home: "", "private" or "real"
 	Name      string        // --name, or another name for people
 	Key       string        // see policy.Policy.Key
-	Startup   string        // --startup-timeout, in seconds; "" is the default
 	Waive     []policy.Axis // --waive
 	Preset    string        // --preset
 	Below     *Server       // the table of Preset, made to fit Command; nil without Preset
@@ -170,7 +169,6 @@ func (o CommandLineOptions) server() (*Server, error) {
 	var bad flagProblems
 	s := &Server{Name: cmp.Or(o.Name, "server"), Command: o.Command[0], Arguments: slices.Clone(o.Command[1:]), Workspace: o.Workspace, Home: o.Home, Waive: o.Waive, Preset: o.Preset, Where: "the command line"}
 	o.checkProgram(&bad)
-	s.StartupTimeoutSecs = o.startupTimeout(&bad)
 	o.checkWaived(&bad)
 	s.Variables = o.envRules(&bad)
 	for _, l := range o.Limit {
@@ -203,17 +201,6 @@ func (o CommandLineOptions) checkProgram(bad *flagProblems) {
 	if o.Home != "" && o.Home != "private" && o.Home != "real" {
 		bad.add("--home", o.Home, `must be "private" or "real"`)
 	}
-}
-
-func (o CommandLineOptions) startupTimeout(bad *flagProblems) *int {
-	if o.Startup == "" {
-		return nil
-	}
-	secs, err := strconv.Atoi(o.Startup)
-	if err != nil || secs < 0 || secs > maxSeconds {
-		bad.add("--startup-timeout", o.Startup, "must be a number of seconds between 0 (for ever) and %d", maxSeconds)
-	}
-	return &secs
 }
 
 func (o CommandLineOptions) checkWaived(bad *flagProblems) {
@@ -299,14 +286,14 @@ func (o CommandLineOptions) inboundRules(bad *flagProblems) (rules []policy.Inbo
 	return rules
 }
 
-// limitFlag reads KEY=NUMBER as the limits table of a file is read.
+// limitFlag reads KEY=NUMBER as the limits table of a file is read. The time to start is a limit here, too.
 func (s *Server) limitFlag(text string) policy.Problems {
 	if key, value, ok := strings.Cut(text, "="); !ok || key == "" || strings.Trim(value, "0123456789") != "" || value == "" {
 		return policy.Problems{{Message: "write KEY=NUMBER, as in memory_mb=8192"}}
 	}
 	in, root := reader.New([]byte(text), "")
 	d := &decoder{in}
-	in.Table(root, "", d.places(&Server{places: map[string]string{}}, "", s.Limits.settings()))
+	in.Table(root, "", d.places(&Server{places: map[string]string{}}, "", append(s.Limits.settings(), s.startup())))
 	return in.Problems
 }
 

@@ -136,7 +136,7 @@ func (a *Access) saysDefault() bool {
 
 // LimitsTable is one limits table; nil means not mentioned.
 type LimitsTable struct {
-	MemoryMB, Processes, OpenFiles, FileSizeMB, MessageMB, NetOutMB, Connections *int
+	MemoryMB, Processes, OpenFiles, FileSizeMB, MessageMB *int
 }
 
 // Strategy says how a list of a later layer joins the earlier one.

@@ -16,9 +16,9 @@ func TestLayers(t *testing.T) {
 		}
 		return p
 	}
-	a := write("a.toml", "[servers.s]\ncommand = \"a\"\narguments = [\"1\"]\nworkspace = \"w\"\nvariables = [\"A\"]\n[[servers.s.access.fs]]\npath = \"a\"\nread = true\n[[servers.s.access.net]]\nhost = \"a\"\nallow = false\n[[servers.s.access.inbound]]\nport = 1\n[servers.s.limits]\nconnections = 1\nnet_out_mb = 1\n[servers.s.access]\nsensitive_paths = [\"~/a\"]\n")
+	a := write("a.toml", "[servers.s]\ncommand = \"a\"\narguments = [\"1\"]\nworkspace = \"w\"\nvariables = [\"A\"]\n[[servers.s.access.fs]]\npath = \"a\"\nread = true\n[[servers.s.access.net]]\nhost = \"a\"\nallow = false\n[[servers.s.access.inbound]]\nport = 1\n[servers.s.limits]\nprocesses = 1\nmemory_mb = 1\n[servers.s.access]\nsensitive_paths = [\"~/a\"]\n")
 	b := write("b.toml", "[servers.s]\ncommand = \"b\"\narguments = [\"2\"]\nvariables = [\"B\"]\n[servers.s.access]\nsensitive_paths = [\"~/b\", \"~/a\"]\nfs = { strategy = \"prepend\", value = [{ path = \"b\", read = true }] }\nnet = { strategy = \"replace\", value = [{ host = \"b\", allow = false }] }\n")
-	d := write("d.toml", "[servers.s]\nstateful = true\n[servers.s.access]\nfs = { strategy = \"dedup\", value = [{ path = \"a\", read = true }, { path = \"d\", read = true }] }\n[[servers.s.access.net]]\nhost = \"d\"\nallow = false\n[servers.s.limits]\nconnections = 2\n[[servers.s.access.inbound]]\nport = 2\n[[servers.s.access.env]]\nname = \"E\"\nread = false\n")
+	d := write("d.toml", "[servers.s]\nstateful = true\n[servers.s.access]\nfs = { strategy = \"dedup\", value = [{ path = \"a\", read = true }, { path = \"d\", read = true }] }\n[[servers.s.access.net]]\nhost = \"d\"\nallow = false\n[servers.s.limits]\nprocesses = 2\n[[servers.s.access.inbound]]\nport = 2\n[[servers.s.access.env]]\nname = \"E\"\nread = false\n")
 	c, err := Load(LoadOptions{Files: []string{a, b, d}})
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +37,7 @@ func TestLayers(t *testing.T) {
 	for _, r := range s.Variables {
 		got = append(got, "var:"+r.Name)
 	}
-	got = append(got, fmt.Sprint(*s.Limits.Connections, *s.Limits.NetOutMB))
+	got = append(got, fmt.Sprint(*s.Limits.Processes, *s.Limits.MemoryMB))
 	got = append(got, s.Command, s.Workspace)
 	got = append(append(got, s.Arguments...), s.Access.SensitivePaths...)
 	if want := "fs:b fs:a fs:d net:b net:d in:1 in:2 var:A var:B 2 1 b w 2 ~/a ~/b"; strings.Join(got, " ") != want {

@@ -65,8 +65,6 @@ processes = 512
 open_files = 4096
 file_size_mb = 1024
 message_mb = 64
-net_out_mb = 100
-connections = 32
 
 [servers.notes]
 command  = "notes-server"
@@ -91,8 +89,6 @@ func TestDecodeEveryKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits := policy.DefaultLimits
-	limits.NetOutMB, limits.Connections = 100, 32
 	want := &policy.Policy{
 		Server: "github", Command: "npx", Arguments: []string{"-y", "@modelcontextprotocol/server-github"},
 		Workspace: ".", Stateful: true, Startup: time.Minute, Roots: "off", Packages: policy.Packages{PinTools: policy.PinEnforce}, Leaks: policy.LeaksBlock, LeakPatterns: true, Undo: policy.Undo{Mode: policy.UndoCall, TotalMB: 99},
@@ -102,12 +98,12 @@ func TestDecodeEveryKey(t *testing.T) {
 		Env:     []policy.EnvRule{{Name: "GH_*", Read: true, Where: "mcp-jail.toml:36"}, {Name: "GITHUB_PERSONAL_ACCESS_TOKEN", Read: true, Where: "mcp-jail.toml:9"}},
 		Commands: []policy.CommandRule{{Name: "git", Args: [][]string{{"log", "**"}, {"status"}}, Envs: []string{"GIT_TRACE"},
 			Where: "mcp-jail.toml:43"}},
-		Sensitive: []string{"~/.myapp/secrets", "**/.secret.*"}, Limits: limits, Waive: []policy.Axis{policy.AxisIPC, policy.AxisLimits, policy.WaiveMacOS, policy.WaiveWindows}, Where: "mcp-jail.toml:3",
+		Sensitive: []string{"~/.myapp/secrets", "**/.secret.*"}, Limits: policy.DefaultLimits, Waive: []policy.Axis{policy.AxisIPC, policy.AxisLimits, policy.WaiveMacOS, policy.WaiveWindows}, Where: "mcp-jail.toml:3",
 	}
 	if len(p.Others) != 2 || p.Others[0].Server != "notes" || p.Others[0].Tool != "" || p.Others[1].Tool != "search" {
 		t.Errorf("the other processes: %+v", p.Others)
 	}
-	if n := len(p.Settings); n != 15 || p.Settings[12].String() != "startup_timeout_secs = 60  mcp-jail.toml:11" {
+	if n := len(p.Settings); n != 13 || p.Settings[10].String() != "startup_timeout_secs = 60  mcp-jail.toml:11" {
 		t.Errorf("%d settings: %v", n, p.Settings)
 	}
 	p.Others, p.Settings = nil, nil
@@ -178,8 +174,6 @@ func TestDecodeProblems(t *testing.T) {
 		{"no method", net + "methods = []", `f:6: servers.s.access.net.methods is empty: leave it out for any method`},
 		{"methods of tcp", net + "scheme = \"tcp\"\nport = 1\nmethods = [\"GET\"]", `scheme = "tcp" has no methods`},
 		{"secret in env", s + "[[servers.s.access.env]]\nname = \"a\"\nsecret = true", `f:5: servers.s.access.env.secret is not a known key`},
-		{"net_out_mb", s + "[servers.s.limits]\nnet_out_mb = 0", `f:4: servers.s.limits.net_out_mb must be between 1 and 16777216, not 0`},
-		{"connections", s + "[servers.s.limits]\nconnections = 0", `f:4: servers.s.limits.connections must be between 1 and 65535, not 0`},
 		{"host", s + "[[servers.s.access.net]]\nhost = \"u@h\"", `f:4: servers.s.access.net.host: "u@h" contains user info`},
 		{"tcp port", s + "[[servers.s.access.net]]\nhost = \"h\"\nallow = true\nscheme = \"tcp\"", `f:3: servers.s.access.net: scheme = "tcp" needs a port`},
 		{"prefix", s + "[[servers.s.access.net]]\nhost = \"h\"\nallow = true\npath_prefix = \"a\"", `must begin with "/"`},

@@ -257,9 +257,6 @@ func (s *Server) policy() *policy.Policy {
 			OpenFiles:  number(s.Limits.OpenFiles, policy.DefaultLimits.OpenFiles),
 			FileSizeMB: number(s.Limits.FileSizeMB, policy.DefaultLimits.FileSizeMB),
 			MessageMB:  number(s.Limits.MessageMB, policy.DefaultLimits.MessageMB),
-
-			NetOutMB:    number(s.Limits.NetOutMB, policy.DefaultLimits.NetOutMB),
-			Connections: number(s.Limits.Connections, policy.DefaultLimits.Connections),
 		},
 		Waive: policy.SortAxes(s.Waive),
 		Where: s.Where,

@@ -21,8 +21,6 @@ func grantsOf(t *testing.T, tool string, only bool, flags string) Grants {
 			o.Home = value
 		case "--workspace":
 			o.Workspace = value
-		case "--startup-timeout":
-			o.Startup = value
 		default:
 			list := map[string]*[]string{"--read": &o.Read, "--write": &o.Write, "--execute": &o.Execute, "--deny": &o.Deny, "--net": &o.Net, "--inbound": &o.Inbound, "--env": &o.Env, "--limit": &o.Limit}[name]
 			*list = append(*list, value)
@@ -53,7 +51,7 @@ func inFile(t *testing.T, lines string) *ServerFile {
 func TestGrants(t *testing.T) {
 	const rule = "[[servers.notes.access.fs]]\npath = \"~/n\"\n"
 	for _, c := range []struct{ lines, flags, want, narrower string }{
-		{"", "--env A --limit memory_mb=5 --home real --startup-timeout 9 --workspace ~/w", `workspace = "~/w" variables = ["A" home = "real" startup_timeout_secs = 9 limits memory_mb = 5`, ""},
+		{"", "--env A --limit memory_mb=5 --home real --limit startup_timeout_secs=9 --workspace ~/w", `workspace = "~/w" variables = ["A" home = "real" startup_timeout_secs = 9 limits memory_mb = 5`, ""},
 		{"", "--read ~/n", "access workspace = \"write\" access.fs \"~/n\" read", ""},
 		{"[servers.notes.access]\n", "--read ~/n", "access access.fs \"~/n\" read", ""},
 		{rule + "read = true\n", "--write ~/n", "access access.fs \"~/n\" read write", ""},

@@ -28,7 +28,7 @@ const (
 // settings returns the settings of a table, without limits, in the order in which a file has them.
 func (s *Server) settings() []setting {
 	return []setting{
-		{key: "startup_timeout_secs", value: &s.StartupTimeoutSecs, high: maxSeconds},
+		s.startup(),
 		{key: "call_timeout_secs", value: &s.CallTimeoutSecs, high: maxSeconds},
 		{key: "roots", value: &s.Roots, words: []string{"off", "narrow", "advertise"}},
 		{key: "pin_tools", value: &s.PinTools, words: []string{"off", "warn", "enforce"}},
@@ -40,6 +40,10 @@ func (s *Server) settings() []setting {
 	}
 }
 
+func (s *Server) startup() setting {
+	return setting{key: "startup_timeout_secs", value: &s.StartupTimeoutSecs, high: maxSeconds}
+}
+
 // settings returns the limits of a table.
 func (t *LimitsTable) settings() []setting {
 	preset := policy.DefaultLimits
@@ -49,8 +53,6 @@ func (t *LimitsTable) settings() []setting {
 		{key: "open_files", value: &t.OpenFiles, low: 32, high: maxCount, preset: preset.OpenFiles}, // the start itself takes some 20
 		{key: "file_size_mb", value: &t.FileSizeMB, low: 1, high: 1 << 24, preset: preset.FileSizeMB},
 		{key: "message_mb", value: &t.MessageMB, low: 1, high: 2047, preset: preset.MessageMB},
-		{key: "net_out_mb", value: &t.NetOutMB, low: 1, high: 1 << 24, preset: preset.NetOutMB},
-		{key: "connections", value: &t.Connections, low: 1, high: 1<<16 - 1, preset: preset.Connections},
 	}
 }
 

@@ -77,7 +77,7 @@ func (g layerGenerator) access(project bool) string {
 var layerSettings = map[string][]string{
 	"pin_tools": {`"enforce"`, `"warn"`, `"off"`}, "leaks": {`"block"`, `"warn"`, `"off"`}, "undo": {`"call"`, `"session"`, `"off"`},
 	"leak_patterns":    {"true", "false"},
-	"limits.memory_mb": {"100", "4096", "9000"}, "limits.net_out_mb": {"100", "200", "0"},
+	"limits.memory_mb": {"100", "4096", "9000"},
 }
 
 func (g layerGenerator) settings() (text string, chosen map[string]int) {
@@ -304,11 +304,10 @@ func (c *layerChecker) programs(side *policy.Profile) {
 
 func (c *layerChecker) settings(below map[string]int) {
 	p := c.p
-	net := fmt.Sprint(p.Limits.NetOutMB)
 	for key, value := range map[string]string{
 		"pin_tools": fmt.Sprintf("%q", p.Packages.PinTools), "leaks": fmt.Sprintf("%q", p.Leaks), "undo": fmt.Sprintf("%q", p.Undo.Mode),
 		"leak_patterns":    fmt.Sprint(p.LeakPatterns),
-		"limits.memory_mb": fmt.Sprint(p.Limits.MemoryMB), "limits.net_out_mb": net,
+		"limits.memory_mb": fmt.Sprint(p.Limits.MemoryMB),
 	} {
 		if value == `""` {
 			value = `"off"`

@@ -60,8 +60,6 @@ func entries() map[string]map[string]entry {
 			"open_files":   {"Open files of one process.", limits.OpenFiles},
 			"file_size_mb": {"MiB of one file that the server writes.", limits.FileSizeMB},
 			"message_mb":   {"MiB of one MCP message.", limits.MessageMB},
-			"net_out_mb":   {"MiB that a session may send to granted hosts. Without it, there is no limit.", nil},
-			"connections":  {"Connections to granted hosts at once.", limits.Connections},
 		},
 		"fs":      fsEntries(),
 		"net":     netEntries(),

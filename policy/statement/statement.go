@@ -81,9 +81,6 @@ func New(p *policy.Profile) *Statement {
 		Version: Version, Server: p.Server, Tool: p.Tool, Home: p.Home, Temporary: "/tmp",
 		Fs: []Fs{}, Variables: []string{}, Net: Net{Access: "none", Hosts: []Host{}}, Limits: p.Limits,
 	}
-	if !slices.ContainsFunc(p.Net, func(r policy.NetRule) bool { return r.Allow }) {
-		s.Limits.NetOutMB, s.Limits.Connections = 0, 0 // of a network that is not there
-	}
 	if e, _ := p.Find(p.Workspace); e.Rights != 0 {
 		s.Workspace = p.Workspace
 	}

@@ -130,7 +130,6 @@ var otherNames = []struct{ flags, words []string }{
 	{[]string{"deny"}, []string{"deny-read", "deny-write", "hide", "blacklist", "exclude"}},
 	{[]string{"workspace"}, []string{"w", "C", "cwd", "workdir", "working-dir", "chdir", "directory", "dir", "project"}},
 	{[]string{"limit"}, []string{"m", "memory", "memory-mb", "pids-limit", "cpus", "ulimit"}},
-	{[]string{"startup-timeout"}, []string{"timeout"}},
 }
 
 // elsewhere returns which of names a word of another program stands for, or "".

@@ -13,7 +13,7 @@ import (
 type PolicyFlags struct {
 	Workspace                                            string
 	Read, Write, Execute, Deny, Net, Inbound, Env, Limit []string
-	Home, Startup, Name, Preset, ID                      string
+	Home, Name, Preset, ID                               string
 }
 
 // Flags returns the flags, which set the fields of f.
@@ -28,7 +28,6 @@ func (f *PolicyFlags) Flags() []Flag {
 		{Name: "env", Value: "NAME", Many: &f.Env, Rule: true, Usage: "* Get an environment variable: NAME or PREFIX*"},
 		{Name: "limit", Value: "KEY=NUMBER", Many: &f.Limit, Rule: true, Usage: "* Set a limit, such as memory_mb=8192"},
 		{Name: "home", Value: "real", One: &f.Home, Rule: true, Usage: "See the name of your home folder. It allows no files"},
-		{Name: "startup-timeout", Value: "SECS", One: &f.Startup, Rule: true, Usage: "Wait so long for the first answer; 0: for ever"},
 		{Name: "preset", Value: "NAME", One: &f.Preset, Rule: true, Usage: "What a well-known server needs: mcp-jail preset"},
 		{Name: "workspace", Value: "DIR", One: &f.Workspace, Rule: true, Usage: "The project folder. Default: where the server starts"},
 		{Name: "id", Value: "ID", One: &f.ID, Usage: "The server's id, which mcp-jail wrap has given to it"},
@@ -65,7 +64,7 @@ func (f *PolicyFlags) Words() (words []string) {
 func (f *PolicyFlags) Options(argv []string) config.CommandLineOptions {
 	return config.CommandLineOptions{
 		Command: argv, Workspace: f.Workspace, Read: f.Read, Write: f.Write, Execute: f.Execute, Deny: f.Deny,
-		Net: f.Net, Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Home: f.Home, Name: f.Name, Startup: f.Startup,
+		Net: f.Net, Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Home: f.Home, Name: f.Name,
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 // allowedFlags are the flags of run that such an entry may have. status and plan show what they
 // grant.
-var allowedFlags = []string{"workspace", "preset", "read", "write", "deny", "execute", "net", "inbound", "env", "limit", "home", "startup-timeout", "name"}
+var allowedFlags = []string{"workspace", "preset", "read", "write", "deny", "execute", "net", "inbound", "env", "limit", "home", "name"}
 
 // forbiddenFlags are the other flags of run.
 var forbiddenFlags = map[string]clients.Reason{

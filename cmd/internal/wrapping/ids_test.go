@@ -52,12 +52,12 @@ func fileOf(t *testing.T, h clients.Host, name string) string {
 func TestOldEntries(t *testing.T) {
 	for args, want := range map[string]string{
 		`"run", "--"`: `id = "s-ID" command = "x" arguments = ["a"]`,
-		`"run", "--name", "s", "--read", "/usr/share", "--write", "~/w", "--"`:                                                      `id = "s-ID" command = "x" arguments = ["a"] [servers.s.access] [[servers.s.access.fs]] path = "/usr/share" read = true [[servers.s.access.fs]] path = "~/w" read = true write = true`,
-		`"run", "--name=s", "--net", "a.test:8080", "--env", "TOKEN", "--"`:                                                         `id = "s-ID" command = "x" arguments = ["a"] variables = ["TOKEN"] [servers.s.access] [[servers.s.access.net]] host = "a.test" port = 8080 allow = true`,
-		`"run", "--workspace", "/usr", "--home", "real", "--waive", "fs", "--limit", "processes=9", "--startup-timeout", "5", "--"`: `id = "s-ID" command = "x" arguments = ["a"] workspace = "/usr" home = "real" startup_timeout_secs = 5 waive = ["fs"] [servers.s.limits] processes = 9`,
-		`"run", "--config", "/etc/c.toml", "--"`:                                                                                    "",
-		`"run", "--read", "${HOME}/n", "--"`:                                                                                        `id = "s-ID" command = "x" arguments = ["a"] [servers.s.access] [[servers.s.access.fs]] path = "HOME/n" read = true`,
-		`"run", "--read", "${NOTES}", "--"`:                                                                                         "", // only the client knows
+		`"run", "--name", "s", "--read", "/usr/share", "--write", "~/w", "--"`:                                                                 `id = "s-ID" command = "x" arguments = ["a"] [servers.s.access] [[servers.s.access.fs]] path = "/usr/share" read = true [[servers.s.access.fs]] path = "~/w" read = true write = true`,
+		`"run", "--name=s", "--net", "a.test:8080", "--env", "TOKEN", "--"`:                                                                    `id = "s-ID" command = "x" arguments = ["a"] variables = ["TOKEN"] [servers.s.access] [[servers.s.access.net]] host = "a.test" port = 8080 allow = true`,
+		`"run", "--workspace", "/usr", "--home", "real", "--waive", "fs", "--limit", "processes=9", "--limit", "startup_timeout_secs=5", "--"`: `id = "s-ID" command = "x" arguments = ["a"] workspace = "/usr" home = "real" startup_timeout_secs = 5 waive = ["fs"] [servers.s.limits] processes = 9`,
+		`"run", "--config", "/etc/c.toml", "--"`:                                                                                               "",
+		`"run", "--read", "${HOME}/n", "--"`:                                                                                                   `id = "s-ID" command = "x" arguments = ["a"] [servers.s.access] [[servers.s.access.fs]] path = "HOME/n" read = true`,
+		`"run", "--read", "${NOTES}", "--"`:                                                                                                    "", // only the client knows
 	} {
 		h := newHost(t)
 		path := filepath.Join(h.Home, ".claude.json")

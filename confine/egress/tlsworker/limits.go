@@ -24,7 +24,7 @@ const (
 // limitResources sets the limits of the process for so many connections at once.
 func limitResources(connections int) error {
 	if connections <= 0 {
-		connections = policy.DefaultLimits.Connections
+		connections = policy.MaxConnections
 	}
 	debug.SetMemoryLimit(softMemory)
 	for _, r := range []struct {

@@ -18,7 +18,7 @@ type Options struct {
 	Leaks   egress.Leaks // the secrets to find in requests; the process receives them with Secrets
 	// Roots are certificates (PEM) that verify upstreams, in addition to the host's roots.
 	Roots       []byte
-	Connections int // at once; 0 means policy.DefaultLimits
+	Connections int // at once; 0 means policy.MaxConnections
 }
 
 // Handler is the work of the process. Its methods are called in this order.

@@ -18,7 +18,7 @@ import (
 // the first of them, and again if it has ended.
 type Proxy struct {
 	Find        func() (program string, err error)
-	Connections int // at once; 0 means policy.DefaultLimits
+	Connections int // at once; 0 means policy.MaxConnections
 
 	mu     sync.Mutex
 	worker *Worker
@@ -30,7 +30,7 @@ type Proxy struct {
 func (p *Proxy) reserve() (*Worker, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.open >= cmp.Or(p.Connections, policy.DefaultLimits.Connections) {
+	if p.open >= cmp.Or(p.Connections, policy.MaxConnections) {
 		return nil, errors.New("too many connections to it are open")
 	}
 	if p.worker == nil || p.worker.ctx.Err() != nil {

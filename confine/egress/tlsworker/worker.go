@@ -66,7 +66,7 @@ func Start(o Options) (*Worker, error) {
 		}
 		secrets[name] = []byte(value)
 	}
-	connections := cmp.Or(max(0, o.Connections), policy.DefaultLimits.Connections)
+	connections := cmp.Or(max(0, o.Connections), policy.MaxConnections)
 	w := &Worker{
 		ready: make(chan struct{}), exited: make(chan struct{}), conns: map[uint64]*workerConn{},
 		replies: make(chan struct{}, repliesPerConn*connections+extraReplies),

@@ -13,8 +13,7 @@ import (
 // the other options those of o. The interceptor is nil if no rule concerns requests.
 func New(profile *policy.Profile, interceptor *Interceptor, o egress.Options) (*egress.Gateway, error) {
 	o.Rules = profile.Net
-	o.Limits = egress.Limits{Connections: profile.Limits.Connections, OutBytes: int64(profile.Limits.NetOutMB) << 20}
-	proxy := &tlsworker.Proxy{Find: func() (string, error) { return findTLS(profile) }, Connections: profile.Limits.Connections}
+	proxy := &tlsworker.Proxy{Find: func() (string, error) { return findTLS(profile) }}
 	o.StartTLS, o.EndTLS = proxy.StartTLS, proxy.Close
 	if interceptor == nil {
 		o.Rules = Rules(profile.Net)

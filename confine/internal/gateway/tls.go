@@ -93,7 +93,7 @@ func StartTLS(ctx context.Context, plan *planpkg.Plan, s *spec.Spec) (*Intercept
 	if err != nil {
 		return refused(err)
 	}
-	program, err := tlsworker.Start(tlsworker.Options{Program: t.Program, Rules: p.Net, Secrets: secrets, Leaks: leaksOf(p), Connections: p.Limits.Connections})
+	program, err := tlsworker.Start(tlsworker.Options{Program: t.Program, Rules: p.Net, Secrets: secrets, Leaks: leaksOf(p)})
 	if err != nil {
 		return refused(err)
 	}

@@ -31,9 +31,6 @@ func (c *compiler) limits(o *spec.Spec) {
 	c.processLimit(o, l.Processes)
 	c.inotifyLimit(o)
 	c.fileAndMessageLimits()
-	if o.Network.Open {
-		c.connectionLimits("the network gateway")
-	}
 }
 
 func (c *compiler) fileAndMessageLimits() {
@@ -46,16 +43,6 @@ func (c *compiler) fileAndMessageLimits() {
 	}
 	if l.MessageMB > 0 {
 		c.addEnforced(policy.AxisLimits, "the relay", "%d MB a message", l.MessageMB)
-	}
-}
-
-func (c *compiler) connectionLimits(by string) {
-	l := c.p.Limits
-	if l.Connections > 0 {
-		c.addEnforced(policy.AxisLimits, by, "%d connections at once", l.Connections)
-	}
-	if l.NetOutMB > 0 {
-		c.addEnforced(policy.AxisLimits, by, "%d MB sent to hosts", l.NetOutMB)
 	}
 }
 

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,13 +51,6 @@ func hostNetwork(c *compiler, o *spec.Spec, missing features.Feature) {
 	})
 	if NeedsInterception(c.p.Net) {
 		unseenRequests(c, "requests are not inspected then: every request passes, with the placeholder of a secret instead of its value", "remove these keys"+fix)
-	}
-	if l := c.p.Limits; l.NetOutMB > 0 || l.Connections != policy.DefaultLimits.Connections && l.Connections > 0 {
-		c.addGap(Gap{
-			Axis: policy.AxisLimits, What: fmt.Sprintf("net_out_mb = %d, connections = %d", l.NetOutMB, l.Connections),
-			Why: "connections and bytes in the host's network are not counted",
-			Fix: `remove these limits, or accept it for this server with waive = ["limits"] (--waive limits)`,
-		})
 	}
 }
 

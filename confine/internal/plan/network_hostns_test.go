@@ -11,14 +11,13 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/statement"
 )
 
-// requests has rules for what is said on a connection, and all limits of the network.
+// requests has rules for what is said on a connection.
 func requests(p *policy.Profile, _ *features.Facts) {
 	p.Net = []policy.NetRule{
 		{Host: "api.example.org", PathPrefix: "/repos", Methods: []string{"GET"}, Secrets: []policy.Secret{{Env: "TOKEN"}}, Allow: true},
 		{Host: "files.example.org", Allow: true},
 	}
 	p.Inbound = []int{3334}
-	p.Limits.NetOutMB, p.Limits.Connections = 10, 32
 }
 
 // A server is told of the whole network where a waiver opens it, and only there.

@@ -233,9 +233,6 @@ func seatbeltLimits(c *compiler) {
 		c.addEnforced(policy.AxisLimits, bySeatbelt, "one process, which cannot start another")
 	}
 	c.fileAndMessageLimits()
-	if grantedHosts(c.p.Net) != nil {
-		c.connectionLimits("the session's own proxy")
-	}
 }
 
 // failedProbes adds a gap for each probe of the self-test that failed and that this profile depends on.

@@ -205,7 +205,7 @@ func (c *codec) fields(o *Spec) {
 	c.bytes(&o.Seccomp)
 	c.bytes(&o.ListenerFilter)
 	c.profile(&o.Profile)
-	for _, n := range []*int{&o.Limits.MemoryMB, &o.Limits.Processes, &o.Limits.OpenFiles, &o.Limits.FileSizeMB, &o.Limits.MessageMB, &o.Limits.NetOutMB, &o.Limits.Connections} {
+	for _, n := range []*int{&o.Limits.MemoryMB, &o.Limits.Processes, &o.Limits.OpenFiles, &o.Limits.FileSizeMB, &o.Limits.MessageMB} {
 		c.int(n)
 	}
 	c.bool(&o.WatchReads)

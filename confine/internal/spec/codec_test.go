@@ -12,7 +12,7 @@ import (
 )
 
 // sampleLimits has a different number in each field.
-var sampleLimits = policy.Limits{MemoryMB: 1, Processes: 2, OpenFiles: 3, FileSizeMB: 4, MessageMB: 5, NetOutMB: 6, Connections: 7}
+var sampleLimits = policy.Limits{MemoryMB: 1, Processes: 2, OpenFiles: 3, FileSizeMB: 4, MessageMB: 5}
 
 // sampleSpec has every field set, so that the test finds a field that is not coded.
 func sampleSpec() *Spec {

@@ -18,7 +18,6 @@ func limit(c *facts.Case, key string) int {
 	return map[string]int{
 		report.KeyMemory: l.MemoryMB, report.KeyProcesses: l.Processes, report.KeyOpenFiles: l.OpenFiles,
 		report.KeyFileSize: l.FileSizeMB, report.KeyMessage: l.MessageMB,
-		report.KeyConnections: l.Connections, report.KeyNetOut: l.NetOutMB,
 	}[key]
 }
 

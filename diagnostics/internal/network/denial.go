@@ -7,7 +7,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/limits"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -164,10 +163,8 @@ func analyzeRequestDenial(c *facts.Case, d policy.Denial, host string, port int,
 
 func analyzeNetLimit(c *facts.Case, d policy.Denial, host string, port int, cause string) facts.Finding {
 	f := facts.Finding{}.Unfixable("no rule raises this: name the hosts one by one instead of by a wildcard")
-	for _, key := range []string{report.KeyConnections, report.KeyNetOut} {
-		if strings.Contains(d.Detail, key) {
-			f = limits.Raise(c, key)
-		}
+	if strings.Contains(d.Detail, "connections are open") {
+		f = facts.Finding{}.Unfixable("no rule raises this: the server must close connections before it opens more")
 	}
 	f.Refused = true
 	f.Hint = report.Hint{Attribution: report.Certain, Axis: d.Axis, Target: words.Endpoint(host, port), Missing: "limit", Cause: cause}

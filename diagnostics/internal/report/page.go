@@ -100,7 +100,7 @@ func PageOfCode(c Code) Page {
 func PageOfLimit(key string) Page {
 	return map[string]Page{
 		KeyMemory: PageLimitMemory, KeyProcesses: PageLimitProcesses, KeyOpenFiles: PageLimitFiles, KeyFileSize: PageLimitFiles,
-		KeyMessage: PageMessage, KeyConnections: PageNetLimit, KeyNetOut: PageNetLimit,
+		KeyMessage: PageMessage,
 	}[key]
 }
 
@@ -111,7 +111,4 @@ const (
 	KeyOpenFiles = "open_files"
 	KeyFileSize  = "file_size_mb"
 	KeyMessage   = "message_mb"
-
-	KeyConnections = "connections"
-	KeyNetOut      = "net_out_mb"
 )

@@ -1,6 +1,7 @@
 package starts
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -33,5 +34,5 @@ func LongerWords(c *facts.Case) []string {
 	if ev.Stage != report.StageStartup || ev.Timeout <= 0 {
 		return nil
 	}
-	return []string{"--startup-timeout", strconv.Itoa(2 * int(ev.Timeout.Seconds()))}
+	return []string{"--limit", fmt.Sprintf("startup_timeout_secs=%d", 2*int(ev.Timeout.Seconds()))}
 }

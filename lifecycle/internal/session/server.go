@@ -71,11 +71,7 @@ func (s *Server) Launch(ctx context.Context) (Process, error) {
 	if limit := s.Profile.Startup; limit > 0 {
 		atMost = fmt.Sprintf(", for at most %v", limit)
 		var cancel context.CancelFunc
-		key := "startup_timeout_secs"
-		if s.Client.Config.FromCommandLine {
-			key = "--startup-timeout"
-		}
-		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not ready after %v (%s)", limit, key))
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, fmt.Errorf("it was not ready after %v (startup_timeout_secs)", limit))
 		defer cancel()
 	}
 	begun, over := time.Now(), make(chan struct{})

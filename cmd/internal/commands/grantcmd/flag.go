@@ -55,5 +55,5 @@ func table(flags []flag) (*config.Server, error) {
 	}
 	f := r.PolicyFlags
 	return config.CommandLineOptions{Workspace: f.Workspace, Read: f.Read, Write: f.Write, Execute: f.Execute, Deny: f.Deny, Net: f.Net,
-		Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Home: f.Home, Startup: f.Startup}.Table()
+		Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Home: f.Home}.Table()
 }

@@ -126,7 +126,7 @@ func hintOf(d diagnostics.Diagnosis, f flag) lacked {
 			return lacked{flag: f, by: h.Attribution, cause: h.Cause, warning: h.Warning}
 		}
 	}
-	if f.name == "--startup-timeout" { // it grants the server nothing
+	if strings.HasPrefix(f.value, "startup_timeout_secs=") { // it grants the server nothing
 		return lacked{flag: f, by: diagnostics.Certain, cause: d.What}
 	}
 	return lacked{flag: f, by: diagnostics.Possible, cause: d.Cause}

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
@@ -103,6 +104,7 @@ const (
 func (l *loop) judge(g *grant) (verdict, string, error) {
 	harm, err := l.edit.Judge(g.tool, g.words)
 	flag, value := g.words[0], g.words[1]
+	longer := isLonger(flag, value)
 	switch {
 	case err != nil:
 		return leave, "", err
@@ -112,12 +114,17 @@ func (l *loop) judge(g *grant) (verdict, string, error) {
 		return l.ask(g, "", "learn allows no host without a question")
 	case harm.Secret, harm.Ask != "" && !harm.Inside, slices.Contains(l.keysIn(g), tooMany):
 		return leave, cmp.Or(harm.Ask, "too much lies in there to look for keys"), nil
-	case flag == "--write" && !l.isOwn(value), flag != "--read" && flag != "--write" && flag != "--execute" && flag != "--env" && flag != "--startup-timeout":
+	case flag == "--write" && !l.isOwn(value), flag != "--read" && flag != "--write" && flag != "--execute" && flag != "--env" && !longer:
 		return propose, harm.Ask, nil
-	case l.reaches() && flag != "--startup-timeout":
+	case l.reaches() && !longer:
 		return l.ask(g, " "+show.Name(l.name)+" may reach hosts, so it could send that on.", "the server may reach hosts, so learn asks about each path")
 	}
 	return allow, "", nil
+}
+
+// isLonger reports whether a grant gives the server more time to start.
+func isLonger(flag, value string) bool {
+	return flag == "--limit" && strings.HasPrefix(value, "startup_timeout_secs=")
 }
 
 // ask asks about a grant once. beware is what to know for the answer.
@@ -189,10 +196,11 @@ func (l *loop) keysIn(g *grant) (keys []string) {
 
 // need says what a grant gives, after "needs".
 func (l *loop) need(g *grant) string {
-	switch does := grantcmd.Verbs[g.words[0]]; {
+	does, value := grantcmd.Verbs[g.words[0]], l.edit.Short(g.words[1])
+	switch {
 	case does != "":
-		return "to " + does + " " + l.edit.Short(g.words[1])
-	case g.words[0] == "--startup-timeout":
+		return "to " + does + " " + value
+	case isLonger(g.words[0], value):
 		return "more time to start"
 	}
 	return show.Typed(g.words[0], g.words[1])
