@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -28,9 +29,7 @@ func TestErrorToCall(t *testing.T) {
 			Data    map[string]json.RawMessage
 		}
 	}
-	if err := json.Unmarshal([]byte(line), &answer); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(line), &answer))
 	var told struct {
 		Stage, Attribution, Tool, Hint, Grant string
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestScanEnvelope(t *testing.T) {
@@ -134,9 +136,7 @@ func FuzzScan(f *testing.F) {
 			if err == io.EOF {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			w.Send(fr)
 		}
 		if !bytes.Equal(out.Bytes(), data) {
@@ -166,9 +166,7 @@ func FuzzScan(f *testing.F) {
 			Params any
 			Result any
 		}
-		if err := json.Unmarshal(line, &ref); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal(line, &ref))
 		e := msgs[0]
 		if !bytes.Equal(e.ID, ref.ID) {
 			t.Fatalf("%q: id %q, encoding/json says %q", line, e.ID, ref.ID)

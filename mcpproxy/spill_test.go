@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // noFiles removes the directory for temporary files.
@@ -87,9 +89,7 @@ func TestSpillRetreats(t *testing.T) {
 	defer s.release()
 	name := filepath.Join(t.TempDir(), "file")
 	file, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s.File.Close()
 	s.File = file
 	var want []byte

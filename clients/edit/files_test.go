@@ -30,9 +30,7 @@ func clientFiles(t testing.TB, format Format) (all []string) {
 
 func TestLookup(t *testing.T) {
 	f, err := Parse(JSON, []byte(testkit.ReadFile(t, filepath.Join("..", "testdata", "vscode", "user-forms.json"))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, c := range []struct {
 		path []string
 		line int
@@ -54,9 +52,7 @@ func TestLookup(t *testing.T) {
 // nothing else that strconv reads.
 func TestLookupSteps(t *testing.T) {
 	f, err := Parse(JSON, []byte(`{"a": ["x", {"b": 1, "b": 2}], "0": "zero", "*": "star"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, tt := range []struct {
 		path []string
 		want any

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 var (
@@ -35,9 +37,7 @@ func newCatalog(t *testing.T) (c *Catalog, clock *time.Time) {
 
 func put(t *testing.T, c *Catalog, server, key string) string {
 	t.Helper()
-	if err := c.Put(server, key, anEntry(c.now())); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.Put(server, key, anEntry(c.now())))
 	return filepath.Join(c.Dir, fileName(server, key))
 }
 
@@ -156,18 +156,12 @@ func TestPutFails(t *testing.T) {
 	signal.Ignore(syscall.SIGXFSZ)
 	defer signal.Reset(syscall.SIGXFSZ)
 	var before syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1000, Max: before.Max}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &before))
+	testkit.Must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 1000, Max: before.Max}))
 	big := anEntry(start)
 	big.Answers["x"] = Answer{Result: json.RawMessage(`{"x":"` + strings.Repeat("x", 1000) + `"}`), Stored: start}
 	err := c.Put("s", aKey, big)
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &before))
 	if !errors.Is(err, syscall.EFBIG) || !strings.Contains(err.Error(), `"s"`) {
 		t.Errorf("no room: %v", err)
 	}

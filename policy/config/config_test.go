@@ -5,24 +5,22 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestLayers(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		p := dir + "/" + name
-		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(p, []byte(text), 0o600))
 		return p
 	}
 	a := write("a.toml", "[servers.s]\ncommand = \"a\"\narguments = [\"1\"]\nworkspace = \"w\"\nvariables = [\"A\"]\n[[servers.s.access.fs]]\npath = \"a\"\nread = true\n[[servers.s.access.net]]\nhost = \"a\"\nallow = false\n[[servers.s.access.inbound]]\nport = 1\n[servers.s.limits]\nconnections = 1\nnet_out_mb = 1\n[servers.s.access]\nsensitive_paths = [\"~/a\"]\n")
 	b := write("b.toml", "[servers.s]\ncommand = \"b\"\narguments = [\"2\"]\nvariables = [\"B\"]\n[servers.s.access]\nsensitive_paths = [\"~/b\", \"~/a\"]\nfs = { strategy = \"prepend\", value = [{ path = \"b\", read = true }] }\nnet = { strategy = \"replace\", value = [{ host = \"b\", allow = false }] }\n")
 	d := write("d.toml", "[servers.s]\nstateful = true\n[servers.s.access]\nfs = { strategy = \"dedup\", value = [{ path = \"a\", read = true }, { path = \"d\", read = true }] }\n[[servers.s.access.net]]\nhost = \"d\"\nallow = false\n[servers.s.limits]\nconnections = 2\n[[servers.s.access.inbound]]\nport = 2\n[[servers.s.access.env]]\nname = \"E\"\nread = false\n")
 	c, err := Load(LoadOptions{Files: []string{a, b, d}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s := c.Servers["s"]
 	var got []string
 	for _, r := range s.Access.Fs {

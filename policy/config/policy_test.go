@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -57,9 +58,7 @@ func TestNoEffectWhenStateful(t *testing.T) {
 	const keys = "warm = 1\nmax_concurrent_calls = 2\n[servers.s.tools.a]\nwarm = 1\n"
 	remarks := func(text string) (out []string) {
 		p, err := decoded(t, text).Policy("s", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, w := range p.Remarks() {
 			out = append(out, w.String())
 		}
@@ -81,9 +80,7 @@ func TestNoEffectWhenStateful(t *testing.T) {
 func decoded(t *testing.T, text string) *Config {
 	t.Helper()
 	c, err := Decode([]byte(text), "f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return c
 }
 
@@ -120,9 +117,7 @@ func TestSensitivePathsAlone(t *testing.T) {
 				merged.overlay(c)
 			}
 			p, err := merged.Policy("s", "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if p.Default != tt.preset || (len(p.Fs) == 1 && p.Fs[0].Where == policy.DefaultSource) != tt.preset {
 				t.Errorf("default %t, rules %v", p.Default, p.Fs)
 			}

@@ -5,15 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestStandardDirs: mcp-jail's own directories are below the user's on every system, and the page about Windows
 // has a row for each.
 func TestStandardDirs(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "internals", "windows.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	home := t.TempDir()
 	h := Host{Home: home}
 	dirs := func() []string {

@@ -129,9 +129,7 @@ func TestProjectsHome(t *testing.T) {
 		ws := t.TempDir()
 		o, file := config.LoadOptions{Workspace: ws, User: ws + "/user.toml", Trust: ws + "/state/trust.toml"}, filepath.Join(ws, config.ProjectFile)
 		testkit.WriteFile(t, o.User, "[servers.s]\ncommand = 'server'\n")
-		if err := (config.TrustStore{Path: o.Trust}).Trust(file, testkit.WriteFile(t, file, "[servers.s]\n"+project+"\n")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, (config.TrustStore{Path: o.Trust}).Trust(file, testkit.WriteFile(t, file, "[servers.s]\n"+project+"\n")))
 		c, err := config.Load(o)
 		if err != nil {
 			t.Errorf("%s: %v", project, err)
@@ -141,13 +139,9 @@ func TestProjectsHome(t *testing.T) {
 			t.Errorf("%s: from %q", project, got)
 		}
 		p, err := c.Policy("s", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		resolved, _, err := Resolve(p, newFake(aSystem, "d /home/u/proj").host())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		want := "/home/u/.local/state/mcp-jail/servers/s/home"
 		if own {
 			want = "/home/u/.local/state/mcp-jail/servers/s-" + policy.ShortHash(file) + "/home"

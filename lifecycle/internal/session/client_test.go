@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 )
 
@@ -13,9 +14,7 @@ import (
 func TestWatchIgnored(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer r.Close()
 	client := Client{Times: Times{Discover: time.Millisecond}}
 	watch := func() (ignored bool) {

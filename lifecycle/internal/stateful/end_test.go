@@ -204,18 +204,12 @@ func TestSignal(t *testing.T) {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER=session", "MCP_JAIL_TEST_INNER="+tt.server, "GORACE=atexit_sleep_ms=0")
 			in, err := cmd.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			outR, outW, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer outR.Close()
 			cmd.Stdout = outW
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, cmd.Start())
 			outW.Close()
 			p := &sessiontest.Play{T: t}
 			p.Use(nil, outR)

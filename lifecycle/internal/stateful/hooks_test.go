@@ -116,16 +116,10 @@ func TestMemory(t *testing.T) {
 	status := filepath.Join(t.TempDir(), "status")
 	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER=session", "MCP_JAIL_TEST_INNER=torrent", "MCP_JAIL_TEST_STATUS="+status)
 	in, err := cmd.StdinPipe() // stays open: after its end the server would have 5 s
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, cmd.Start())
 	io.WriteString(in, sessiontest.Initialize+"\n")
 	answer, _ := bufio.NewReader(out).ReadString('\n')
 	if got := sessiontest.FailureOf(t, answer).String(); got != "0 -32603 call" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 )
@@ -92,9 +93,7 @@ func TestBothDirectionsHaveTheirOwnIDs(t *testing.T) {
 func TestStderrIsNeverBlocked(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer r.Close()
 	p := begin(t, &sessiontest.Fake{Server: "flood"}, func(s *session.Session) { s.Err = w })
 	p.Send(sessiontest.Initialize)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
@@ -77,9 +78,7 @@ func TestUpgradeWithinTTL(t *testing.T) {
 	program := t.TempDir() + "/server"
 	var c catalog.Catalog
 	for _, tools := range []string{"old", "new"} {
-		if err := os.WriteFile(program, []byte("the program of "+tools), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(program, []byte("the program of "+tools), 0o700))
 		f := sessiontest.NewShop()
 		f.Options = func(string, int) string { return "ttl=60000 tools=" + tools }
 		p := beginStateless(t, f, func(s *session.Session, o *Options) {

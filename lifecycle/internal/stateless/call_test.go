@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -270,9 +271,7 @@ func TestCallTimeoutOfWorker(t *testing.T) {
 func TestQueueIsBoundedInMemory(t *testing.T) {
 	t.Parallel()
 	out, err := os.Create(t.TempDir() + "/out")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { out.Close() })
 	s := idleSession(t, session.Session{Out: out, Err: out}, Options{MaxCalls: 1})
 	s.dispatcher.table.running = 1

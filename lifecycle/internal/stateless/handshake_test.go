@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
@@ -35,9 +36,7 @@ func TestHandshakeIsReplayed(t *testing.T) {
 	for _, log := range []string{f.Saw("", 0), f.Saw("echo", 0)} {
 		lines := strings.Split(log, "\n")
 		var m sessiontest.Said
-		if err := json.Unmarshal([]byte(lines[0]), &m); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal([]byte(lines[0]), &m))
 		if got := strings.Replace(lines[0], string(m.ID), `"h"`, 1); got != strange || lines[1] != sessiontest.Initialized {
 			t.Errorf("%q, %q", lines[0], lines[1])
 		}
@@ -266,9 +265,7 @@ func TestReadyWithFullQueue(t *testing.T) {
 	t.Parallel()
 	f := sessiontest.NewShop()
 	errors, err := os.Create(t.TempDir() + "/stderr")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { errors.Close() })
 	s := idleSession(t, session.Session{Launcher: f, Err: errors}, Options{})
 	w := &worker{session: s, client: s.client, info: &clientinfo.Info{}, tool: "echo"}
