@@ -37,9 +37,7 @@ func TestClientNamed(t *testing.T) {
 				p.Send(line)
 				p.Line()
 			}
-			p.In.Close()
-			p.Rest()
-			p.Ended()
+			p.Close()
 			if got := strings.Join(told, ", "); got != c.want {
 				t.Errorf("told %q, want %q", got, c.want)
 			}

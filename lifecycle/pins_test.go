@@ -64,9 +64,7 @@ func TestPinsFirstList(t *testing.T) {
 		}
 		p := beginMenu(t, kind, pins, true)
 		p.Send(sessiontest.ListOf("1", sessiontest.Tools(sessiontest.OtherA)))
-		if got := sessiontest.FailureOf(t, p.Answer("1").Line).String(); got != "1 -31007 list" {
-			t.Error(got)
-		}
+		sessiontest.IsFailure(t, p.Answer("1").Line, "1 -31007 list")
 		p.End()
 	})
 }
@@ -138,14 +136,10 @@ func TestPinsEnforce(t *testing.T) {
 		p.Send(sessiontest.ListOf("3", sessiontest.Tools(sessiontest.ToolA+","+sessiontest.ToolB)))
 		line := p.Answer("3").Line
 		sessiontest.Has(t, line, "are not those that mcp-jail.lock pins", "tool b: it is new", "start the server again")
-		if got := sessiontest.FailureOf(t, line).String(); got != "3 -31007 list" {
-			t.Error(got)
-		}
+		sessiontest.IsFailure(t, line, "3 -31007 list")
 		p.Send(sessiontest.CallOf("4", "a", "{}"), sessiontest.ListOf("5", sessiontest.Tools(sessiontest.ToolA)))
 		for id, want := range map[string]string{"4": "4 -31007 list a", "5": "5 -31007 list"} {
-			if got := sessiontest.FailureOf(t, p.Answer(id).Line).String(); got != want {
-				t.Error(got)
-			}
+			sessiontest.IsFailure(t, p.Answer(id).Line, want)
 		}
 		p.Send("[" + sessiontest.CallOf("6", "a", "{}") + "," + sessiontest.Legacy("7", "ping", "{}") + "]")
 		rest, stderr, _ := p.Close()

@@ -50,9 +50,7 @@ func TestErrorToCall(t *testing.T) {
 			t.Errorf("%s was answered with %s", request, got)
 		}
 	}
-	p.In.Close()
-	p.Rest()
-	p.Ended()
+	p.Close()
 }
 
 // TestForgedDenials: the denials that the jail recorded replace those that the server
@@ -73,9 +71,7 @@ func TestForgedDenials(t *testing.T) {
 	if strings.Contains(got, "/forged") || strings.Count(got, "dev.mcp-jail/denials") != 1 || !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":1,"result":{"content":[],"_meta":{"a":1,"dev.mcp-jail/denials":[{`) || !strings.Contains(got, "/secret") {
 		t.Errorf("got %q", got)
 	}
-	p.In.Close()
-	p.Rest()
-	p.Ended()
+	p.Close()
 }
 
 // TestServerOwnFailure: a failure that the jail did not cause keeps its bytes, and nothing
@@ -103,9 +99,7 @@ func TestServerOwnFailure(t *testing.T) {
 	if !strings.HasPrefix(got, strings.TrimSuffix(own, "]}}\r\n")) || !strings.Contains(got, `it is in none of the folders that the client has given it`) || strings.Contains(got, "[[servers") {
 		t.Errorf("with roots: %q", got)
 	}
-	p.In.Close()
-	p.Rest()
-	_, stderr := p.Ended()
+	_, stderr, _ := p.Close()
 	if strings.Count(stderr, "mcp-jail: the tool") != 1 {
 		t.Errorf("stderr %q", stderr)
 	}
@@ -123,11 +117,7 @@ func TestNonMessages(t *testing.T) {
 	if got := p.Line(); got != sessiontest.AnswerTo("0", sessiontest.Initialize) {
 		t.Errorf("got %q", got)
 	}
-	p.In.Close()
-	if got := p.Rest(); got != "" {
-		t.Errorf("then %q", got)
-	}
-	_, stderr := p.Ended()
+	stderr := p.End()
 	for _, want := range []string{"Listening on stdio\n[INFO] ready\n", "bye"} {
 		if !strings.Contains(stderr, want) {
 			t.Errorf("stderr lacks %q: %q", want, stderr)
@@ -157,9 +147,7 @@ func TestErrorResults(t *testing.T) {
 	if got := p.Line(); got != sessiontest.AnswerTo("0", sessiontest.Initialize) {
 		t.Errorf("got %q", got)
 	}
-	p.In.Close()
-	p.Rest()
-	_, stderr := p.Ended()
+	_, stderr, _ := p.Close()
 	if len(p.Record.Diagnoses) != 2 || p.Record.Diagnoses[0].Stage != "call" || p.Record.Diagnoses[1].Stage != "list" || !strings.Contains(stderr, "/secret") {
 		t.Errorf("record %+v, stderr %q", p.Record.Diagnoses, stderr)
 	}
@@ -174,9 +162,7 @@ func TestFailureWithoutDenials(t *testing.T) {
 	if got := p.Line(); !strings.Contains(got, "[mcp-jail]") || strings.Contains(got, "_meta") {
 		t.Errorf("got %q", got)
 	}
-	p.In.Close()
-	p.Rest()
-	p.Ended()
+	p.Close()
 }
 
 // TestDenialDuringSuccess: a successful result gets _meta and nothing else.
@@ -189,7 +175,5 @@ func TestDenialDuringSuccess(t *testing.T) {
 	if !strings.HasPrefix(got, want) || strings.Contains(got, "[mcp-jail]") {
 		t.Errorf("got %q", got)
 	}
-	p.In.Close()
-	p.Rest()
-	p.Ended()
+	p.Close()
 }

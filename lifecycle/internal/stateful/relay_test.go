@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -76,17 +75,13 @@ func TestNoNewlineAtTheEnd(t *testing.T) {
 func TestBothDirectionsHaveTheirOwnIDs(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &sessiontest.Fake{Server: "asks"}, nil)
-	if got := p.Line(); !strings.Contains(got, "roots/list") {
-		t.Errorf("got %q", got)
-	}
+	sessiontest.Has(t, p.Line(), "roots/list")
 	p.Send(sessiontest.Initialize)
 	if got := p.Line(); got != sessiontest.AnswerTo("0", sessiontest.Initialize) {
 		t.Errorf("got %q", got)
 	}
 	p.Send(`{"jsonrpc":"2.0","id":0,"result":{"roots":[]}}`)
-	p.In.Close()
-	p.Rest()
-	p.Ended()
+	p.Close()
 }
 
 // TestStderrIsNeverBlocked: the client does not read stderr, and the server goes on.
@@ -100,9 +95,7 @@ func TestStderrIsNeverBlocked(t *testing.T) {
 	if got := p.Line(); got != sessiontest.AnswerTo("0", sessiontest.Initialize) {
 		t.Errorf("got %q", got)
 	}
-	p.In.Close()
-	p.Rest()
-	p.Ended()
+	p.Close()
 	w.Close()
 	if b, _ := io.ReadAll(r); len(b) > 1<<20 || len(b) == 0 {
 		t.Errorf("%d bytes were forwarded", len(b))

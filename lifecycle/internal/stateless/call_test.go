@@ -30,9 +30,7 @@ func cancel(id string) string {
 // and cancelled ones never run.
 func TestQueue(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, atMost(2))
-	p.Greet()
+	f, p := greeted(t, atMost(2))
 	for i := range 8 {
 		p.Send(sessiontest.CallOf(fmt.Sprint(i), "ask", fmt.Sprintf(`{"id":%d}`, 100+i)))
 	}
@@ -105,14 +103,11 @@ func TestCancelledInitialize(t *testing.T) {
 // TestCrash: a crash fails the call of that worker and no other.
 func TestCrash(t *testing.T) {
 	t.Parallel()
-	p := beginStateless(t, sessiontest.NewShop(), nil)
-	p.Greet()
+	_, p := greeted(t, nil)
 	p.Send(sessiontest.CallOf("1", "ask", "{}"), sessiontest.CallOf("2", "crash", "{}"), sessiontest.CallOf("3", "echo", "{}"))
 	ask := p.Told("sampling/createMessage")
 	l := p.Answer("2").Line
-	if got := sessiontest.FailureOf(t, l).String(); !strings.HasSuffix(got, "call crash") {
-		t.Error(got)
-	}
+	sessiontest.IsFailure(t, l, "call crash")
 	sessiontest.Has(t, l, "panic: out of luck")
 	sessiontest.Has(t, p.Answer("3").Line, "tool=echo")
 	p.Send(sessiontest.ReplyTo(ask, "{}"))
@@ -138,9 +133,7 @@ func TestStartFails(t *testing.T) {
 	p.Greet()
 	p.Send(sessiontest.CallOf("1", "crash", "{}"), sessiontest.CallOf("2", "fail", "{}"), sessiontest.CallOf("3", "echo", "{}"))
 	l := p.Answer("1").Line
-	if got := sessiontest.FailureOf(t, l).String(); !strings.HasSuffix(got, "exec crash") {
-		t.Error(got)
-	}
+	sessiontest.IsFailure(t, l, "exec crash")
 	sessiontest.Has(t, l, "/no/such/program")
 	l = p.Answer("2").Line
 	sessiontest.Has(t, l, `"tool":"fail"`, "/x")
@@ -255,9 +248,7 @@ func TestCallTimeoutOfWorker(t *testing.T) {
 	// The second has waited as long: it may have got a process, or not.
 	for id, tool := range map[string]string{"1": "late", "2": "never"} {
 		l := p.Answer(id).Line
-		if got := sessiontest.FailureOf(t, l).String(); !strings.HasSuffix(got, "call "+tool) {
-			t.Error(got)
-		}
+		sessiontest.IsFailure(t, l, "call "+tool)
 		sessiontest.Has(t, l, "1.5s")
 	}
 	sessiontest.Eventually(t, "the process answers all the same", func() bool { return strings.Contains(f.Saw("late", 0), "answered late") })

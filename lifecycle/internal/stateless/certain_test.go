@@ -29,10 +29,8 @@ func TestCertainReads(t *testing.T) {
 		{"vague", `"well"`, true}, {"vague", `"well"`, false}, {"vague", "{}", false},
 	} {
 		if !c.certain && c.tool == "vague" { // it takes the warm worker
-			sessiontest.Eventually(t, "a warm worker", func() bool {
-				p.session.pool.mu.Lock()
-				defer p.session.pool.mu.Unlock()
-				return len(p.session.pool.ready) == 1
+			p.pooled("a warm worker", func(pool *pool) bool {
+				return len(pool.ready) == 1
 			})
 		}
 		before := count(f.Certain(c.tool))

@@ -90,9 +90,7 @@ func TestDiscoveryAbandoned(t *testing.T) {
 // another worker.
 func TestDiscoveryCrash(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, nil)
-	p.Greet()
+	f, p := greeted(t, nil)
 	p.Send(sessiontest.Legacy("1", "resources/read", `{"uri":"never"}`))
 	sessiontest.Eventually(t, "it has begun", func() bool { return strings.Contains(f.Saw("", 0), "never") })
 	p.Send(sessiontest.CallOf("2", "ask", "{}")) // which has a process of its own

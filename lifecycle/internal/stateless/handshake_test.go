@@ -81,9 +81,7 @@ func TestStatements(t *testing.T) {
 // TestSecondInitialize: after another initialize, no call gets a worker of the first one.
 func TestSecondInitialize(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, func(_ *session.Session, o *Options) { o.Warm = func(string) int { return 1 }; o.MaxCalls = 1 })
-	p.Greet()
+	f, p := greeted(t, func(_ *session.Session, o *Options) { o.Warm = func(string) int { return 1 }; o.MaxCalls = 1 })
 	p.Send(sessiontest.Legacy("1", "tools/list", "{}"))
 	p.Answer("1")
 	sessiontest.Eventually(t, "a warm worker", func() bool { return strings.Contains(f.Saw("echo", 0), "initialized") })
@@ -131,9 +129,7 @@ func TestHandshakeFails(t *testing.T) {
 			})
 			p.Greet()
 			p.Send(sessiontest.CallOf("1", "crash", "{}"), sessiontest.CallOf("2", "echo", "{}"))
-			if got := sessiontest.FailureOf(t, p.Answer("1").Line).String(); !strings.HasSuffix(got, want) {
-				t.Errorf("got %s", got)
-			}
+			sessiontest.IsFailure(t, p.Answer("1").Line, want)
 			sessiontest.Has(t, p.Answer("2").Line, "tool=echo")
 			p.Nothing()
 		})
@@ -190,10 +186,8 @@ func TestSlowNote(t *testing.T) {
 		}
 	})
 	p.Opening()
-	sessiontest.Eventually(t, "the warm worker has failed", func() bool {
-		p.session.pool.mu.Lock()
-		defer p.session.pool.mu.Unlock()
-		ask := p.session.pool.tools["ask"]
+	p.pooled("the warm worker has failed", func(pool *pool) bool {
+		ask := pool.tools["ask"]
 		return ask != nil && ask.failures > 0
 	})
 	p.Send(sessiontest.CallOf("1", "echo", "{}"))

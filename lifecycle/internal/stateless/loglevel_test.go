@@ -15,9 +15,7 @@ import (
 // handshake, never with the client's id.
 func TestLogLevel(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, nil)
-	p.Greet()
+	f, p := greeted(t, nil)
 	p.Send(sessiontest.CallOf("1", "ask", "{}"))
 	ask := p.Told("sampling/createMessage")
 	p.Send(sessiontest.Legacy("2", "logging/setLevel", `{"level":"debug"}`), sessiontest.Legacy("3", "logging/setLevel", `{"level":"error"}`))
@@ -70,9 +68,7 @@ func TestLogLevelBeforeCall(t *testing.T) {
 // TestLargeLogLevel: a logging/setLevel that is too large to be repeated does no harm.
 func TestLargeLogLevel(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, nil)
-	p.Greet()
+	f, p := greeted(t, nil)
 	p.Send(sessiontest.Legacy("1", "logging/setLevel", `{"level":"`+strings.Repeat("x", 5<<20)+`"}`))
 	p.Answer("1")
 	sessiontest.Has(t, f.Saw("", 0), `"id":1,"method":"logging/setLevel"`) // the server's own answer

@@ -25,11 +25,9 @@ func TestWarmLimits(t *testing.T) {
 	sessiontest.Eventually(t, "three", func() bool { return f.Started("echo")+f.Started("ask")+f.Started("fail") >= 3 })
 	p.Send(sessiontest.CallOf("1", "fail", "{}"))
 	p.Answer("1")
-	sessiontest.Eventually(t, "warm workers of the tool called last", func() bool {
-		p.session.pool.mu.Lock()
-		defer p.session.pool.mu.Unlock()
+	p.pooled("warm workers of the tool called last", func(pool *pool) bool {
 		n := map[string]int{}
-		for _, w := range p.session.pool.ready {
+		for _, w := range pool.ready {
 			n[w.tool]++
 		}
 		return n["fail"] == 2 && n["echo"] == 1 && len(n) == 2

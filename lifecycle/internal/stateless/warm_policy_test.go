@@ -42,11 +42,9 @@ func TestWarmProfiles(t *testing.T) {
 			t.Error("an outdated worker was used")
 		}
 	}
-	sessiontest.Eventually(t, "two of the new policy", func() bool {
-		p.session.pool.mu.Lock()
-		defer p.session.pool.mu.Unlock()
+	p.pooled("two of the new policy", func(pool *pool) bool {
 		n := 0
-		for _, w := range p.session.pool.ready {
+		for _, w := range pool.ready {
 			if len(w.server.Profile.Env) == 1 {
 				n++
 			}
