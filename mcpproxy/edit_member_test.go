@@ -264,33 +264,3 @@ func FuzzCut(f *testing.F) {
 		}
 	})
 }
-
-// TestAppendText appends to the message of an error, and changes nothing where that is no string.
-func TestAppendText(t *testing.T) {
-	const in, note = `{"id":1,"error":{"code":1,"message":%}}`, "; \"a\"\n\\ é"
-	for message, want := range map[string]string{
-		`"it failed"`: `"it failed; \"a\"\n\\ é"`,
-		`""`:          `"; \"a\"\n\\ é"`,
-		`"a\\"`:       `"a\\; \"a\"\n\\ é"`,
-		`null`:        "",
-		`7`:           "",
-		`{}`:          "",
-		`["a"]`:       "",
-	} {
-		text := strings.Replace(in, "%", message, 1)
-		f, err := NewReader(strings.NewReader(text+"\n"), 0).Next()
-		testkit.Must(t, err)
-		ok := f.AppendText(f.Messages[0].ErrorMessage, note)
-		var out bytes.Buffer
-		testkit.Must(t, NewWriter(&out).Send(f))
-		if ok != (want != "") {
-			t.Errorf("%s: %v", message, ok)
-		}
-		if want == "" {
-			want = message
-		}
-		if out.String() != strings.Replace(in, "%", want, 1)+"\n" {
-			t.Errorf("%s: %s", message, out.String())
-		}
-	}
-}

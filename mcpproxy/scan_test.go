@@ -75,21 +75,6 @@ func TestScanEnvelope(t *testing.T) {
 	}
 }
 
-func TestScanBatch(t *testing.T) {
-	var s Scanner
-	msgs, flaws := s.Scan([]byte(`[{"id":1,"method":"a"}, 7, {"id":"b","result":{"_meta":{}}},[{"id":9}]]`))
-	if len(msgs) != 2 || !flaws.IsStrict() {
-		t.Fatalf("%d messages, flaws %b", len(msgs), flaws)
-	}
-	if string(msgs[0].ID) != "1" || string(msgs[1].ID) != `"b"` || msgs[1].Kind() != Response {
-		t.Errorf("got %+v", msgs)
-	}
-	many := "[" + strings.Repeat(`{"id":1},`, maxBatch) + `{"id":2}]`
-	if msgs, flaws = s.Scan([]byte(many)); len(msgs) != maxBatch || flaws != FlawBounds {
-		t.Errorf("%d messages, flaws %b", len(msgs), flaws)
-	}
-}
-
 func TestScanBounds(t *testing.T) {
 	var s Scanner
 	long := `{"id":"` + strings.Repeat("x", maxText) + `","method":"m"}`

@@ -26,21 +26,6 @@ func TestSpillWithoutAFile(t *testing.T) {
 	relays(t, strings.Repeat("x", maxInMemory), strings.Repeat("y", 3*maxInMemory+1))
 }
 
-// TestProxyWithoutAFile does the same for both directions of a proxy.
-func TestProxyWithoutAFile(t *testing.T) {
-	noFiles(t)
-	line := `{"method":"m","params":{"pad":"` + strings.Repeat("x", 2*maxInMemory) + `"}}` + "\n"
-	var client bytes.Buffer
-	p := NewProxy(NewConn(strings.NewReader(line), &client, 0), Hooks{})
-	var server sink
-	if err := p.RunClient(&server); err != nil || server.String() != line {
-		t.Errorf("to the server: %d bytes, %v", server.Len(), err)
-	}
-	if err := p.RunServer(NewConn(strings.NewReader(line), io.Discard, 0)); err != nil || client.String() != line {
-		t.Errorf("to the client: %d bytes, %v", client.Len(), err)
-	}
-}
-
 // relays reads and sends frames with these texts whole, detached and as a batch.
 func relays(t *testing.T, texts ...string) {
 	t.Helper()
