@@ -3,7 +3,6 @@ package edit
 import (
 	"errors"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -26,26 +25,6 @@ func clientFiles(t testing.TB, format Format) (all []string) {
 		t.Fatalf("there are %d files of %s", len(all), format)
 	}
 	return all
-}
-
-func TestLookup(t *testing.T) {
-	f, err := Parse(JSON, []byte(testkit.ReadFile(t, filepath.Join("..", "testdata", "vscode", "user-forms.json"))))
-	testkit.Must(t, err)
-	for _, c := range []struct {
-		path []string
-		line int
-		want any
-	}{
-		{[]string{"servers", "files", "sandboxEnabled"}, 28, false},
-		{[]string{"servers", "files", "args", "0"}, 20, "-y"},
-		{[]string{"servers", "files", "args", "9"}, 0, nil},
-		{[]string{"inputs"}, 4, []any{map[string]any{"type": "promptString", "id": "token", "description": "Token", "password": true}}},
-		{[]string{"no"}, 0, nil},
-	} {
-		if got, line, found := f.Lookup(c.path...); line != c.line || found != (c.line != 0) || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%q: %v in line %d, want %v in line %d", c.path, got, line, c.want, c.line)
-		}
-	}
 }
 
 // TestLookupSteps: an element of a path is the name of a member or the number of an element, and

@@ -7,19 +7,6 @@ import (
 	"testing"
 )
 
-const echoName = "mcp-jail-testkit-echo"
-
-func TestMain(m *testing.M) {
-	Programs{echoName: func() { fmt.Print(os.Args[1:]) }}.Dispatch()
-	os.Exit(m.Run())
-}
-
-func TestSelfRunsProgram(t *testing.T) {
-	if out, err := Self(echoName, "a", "b").Output(); err != nil || string(out) != "[a b]" {
-		t.Errorf("%q, %v", out, err)
-	}
-}
-
 func TestRequired(t *testing.T) {
 	for _, c := range []struct {
 		required, feature string
@@ -77,13 +64,5 @@ func TestGolden(t *testing.T) {
 	Golden(t, "y/z", "three")
 	if *update = false; !t.Failed() {
 		Golden(t, "y/z", "three")
-	}
-}
-
-func TestEventuallyPolls(t *testing.T) {
-	n := 0
-	Eventually(t, "the third look", func() bool { n++; return n == 3 })
-	if n != 3 {
-		t.Errorf("%d looks", n)
 	}
 }
