@@ -50,8 +50,7 @@ func TestClientNamed(t *testing.T) {
 			s.ClientNamed = func(name, version string) { told = append(told, name+" "+version) }
 		})
 		p.Greet()
-		p.Send(sessiontest.Legacy("1", "tools/list", "{}"))
-		p.Answer("1")
+		p.Ask(sessiontest.Legacy("1", "tools/list", "{}"))
 		p.Close()
 		if got := strings.Join(told, ", "); got != "c 1" {
 			t.Errorf("told %q", got)

@@ -3,55 +3,12 @@
 package lifecycle
 
 import (
-	"encoding/json"
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
-
-// TestErrorToCall: an error answer to a request gets a diagnosis where the client reads it. Errors
-// without a known cause, and those that decline a method, pass unchanged.
-func TestErrorToCall(t *testing.T) {
-	t.Parallel()
-	p := begin(t, &sessiontest.Fake{Server: "erring"}, func(s *session.Session) {
-		s.Profile.Entries = []policy.Entry{{Path: "/usr", Rights: policy.Read | policy.Execute}}
-		s.Exists = func(string) bool { return true }
-	})
-	p.Send(`{"id":1,"method":"tools/call","params":{"name":"EACCES: permission denied, open '/data/x'"}}`)
-	line := p.Line()
-	var answer struct {
-		Error struct {
-			Message string
-			Data    map[string]json.RawMessage
-		}
-	}
-	testkit.Must(t, json.Unmarshal([]byte(line), &answer))
-	var told struct {
-		Stage, Attribution, Tool, Hint, Grant string
-	}
-	json.Unmarshal(answer.Error.Data["dev.mcp-jail/diagnosis"], &told)
-	if told.Stage != "call" || told.Attribution != "likely" || !strings.Contains(told.Hint, "/data/x") || told.Grant != "mcp-jail grant test --last" {
-		t.Errorf("told %+v in %s", told, line)
-	}
-	if string(answer.Error.Data["dev.mcp-jail/data"]) != `"EACCES: permission denied, open '/data/x'"` || !strings.HasPrefix(answer.Error.Message, "failed [mcp-jail] The jail probably blocked this: ") || !strings.Contains(answer.Error.Message, "/data/x") || strings.Contains(answer.Error.Message, "\n") {
-		t.Errorf("the server's own words are lost: %s", line)
-	}
-	for request, want := range map[string]string{
-		`{"id":1,"method":"tools/call","params":{"name":"no such row"}}`:                                   `"message":"failed","data":"no such row"}}`,
-		`{"id":1,"method":"resources/read","params":{"name":"no such row"}}`:                               `"message":"failed","data":"no such row"}}`,
-		`{"id":1,"method":"resources/read","params":{"name":"EACCES: permission denied, open '/data/x'"}}`: `"message":"failed [mcp-jail] The jail probably blocked this: `,
-	} {
-		p.Send(request)
-		if got := p.Line(); !strings.Contains(got, want) || !strings.HasPrefix(got, `{"jsonrpc":"2.0",  "id":1,"error":{"code":-32000,`) {
-			t.Errorf("%s was answered with %s", request, got)
-		}
-	}
-	p.Close()
-}
 
 // TestForgedDenials: the denials that the jail recorded replace those that the server
 // claims.

@@ -80,8 +80,7 @@ func TestCancelledCalls(t *testing.T) {
 	p.Send(cancel("3"), sessiontest.CallOf("4", "echo", "{}"))
 	p.Answer("4")
 	p.Send(cancel("4"), cancel("99"), cancel("{}"), cancel("0"))
-	p.Send(sessiontest.CallOf("5", "echo", "{}"))
-	p.Answer("5")
+	p.Ask(sessiontest.CallOf("5", "echo", "{}"))
 	for _, proc := range append(f.Of("never"), f.Of("fail")...) {
 		proc.Ended(t)
 	}
@@ -177,8 +176,7 @@ func TestCallWithoutName(t *testing.T) {
 	f.Options = func(string, int) string { return "tools=,echo" }
 	p := beginStateless(t, f, func(_ *session.Session, o *Options) { o.Declared = func() []string { return []string{""} } })
 	p.Greet()
-	p.Send(sessiontest.Legacy("1", "tools/list", "{}"))
-	sessiontest.Has(t, p.Answer("1").Line, `{"name":""}`)
+	sessiontest.Has(t, p.Ask(sessiontest.Legacy("1", "tools/list", "{}")).Line, `{"name":""}`)
 	p.Send(sessiontest.CallOf("2", "", "{}"), sessiontest.CallOf("3", "echo", "{}"))
 	sessiontest.Has(t, p.Answer("2").Line, `"code":-32602`, "without a name")
 	p.Answer("3")

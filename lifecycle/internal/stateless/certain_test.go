@@ -35,8 +35,7 @@ func TestCertainReads(t *testing.T) {
 		}
 		before := count(f.Certain(c.tool))
 		id := fmt.Sprint(i)
-		p.Send(sessiontest.CallOf(id, c.tool, c.arguments))
-		p.Answer(id)
+		p.Ask(sessiontest.CallOf(id, c.tool, c.arguments))
 		if got := count(f.Certain(c.tool)) > before; got != c.certain {
 			t.Errorf("call %d, of %s: certain reads %v, want %v (%v)", i, c.tool, got, c.certain, f.Certain(c.tool))
 		}
@@ -63,8 +62,7 @@ func TestCertainReadsThatGoWell(t *testing.T) {
 	f := sessiontest.NewShop()
 	p := beginStateless(t, f, nil)
 	p.Opening()
-	p.Send(sessiontest.CallOf("1", "vague", "{}"))
-	p.Answer("1")
+	p.Ask(sessiontest.CallOf("1", "vague", "{}"))
 	f.Mu.Lock()
 	f.Denials = map[string][]policy.Denial{"vague": {{Axis: policy.AxisFs, Operation: "read", Target: "/srv/call", Count: 1, Time: time.Now().Add(time.Minute)}}}
 	f.Mu.Unlock()
@@ -74,7 +72,6 @@ func TestCertainReadsThatGoWell(t *testing.T) {
 	}
 	p.Send(sessiontest.CallOf("3", "vague", `"well"`)) // in an ordinary jail, which does not record that of itself
 	sessiontest.Has(t, p.Answer("3").Line, "denials", "/srv/call")
-	p.Send(sessiontest.CallOf("4", "vague", "{}"))
-	sessiontest.Has(t, p.Answer("4").Line, "from reading", "/srv/call")
+	sessiontest.Has(t, p.Ask(sessiontest.CallOf("4", "vague", "{}")).Line, "from reading", "/srv/call")
 	p.Nothing()
 }

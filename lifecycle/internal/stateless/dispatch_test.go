@@ -122,8 +122,7 @@ func TestLargeCancelled(t *testing.T) {
 		p.Answer(`"p"`)
 		p.Stash = nil // it may have been answered before
 	}
-	p.Send(sessiontest.CallOf("2", "echo", "{}"))
-	p.Answer("2")
+	p.Ask(sessiontest.CallOf("2", "echo", "{}"))
 	p.Close()
 }
 
@@ -139,8 +138,7 @@ func TestSubscriptionsListen(t *testing.T) {
 		sessiontest.Has(t, string(ack.Params), `"io.modelcontextprotocol/subscriptionId":`+id+`}`, `"notifications":{}`)
 	}
 	p.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s"}}`)
-	p.Send(sessiontest.Modern("8", "resources/subscribe", `"uri":"x"`))
-	sessiontest.Has(t, p.Answer("8").Line, `"code":-32601`)
+	sessiontest.Has(t, p.Ask(sessiontest.Modern("8", "resources/subscribe", `"uri":"x"`)).Line, `"code":-32601`)
 	p.In.Close()
 	sessiontest.Has(t, p.Answer("7").Line, `"resultType":"complete"`, `"io.modelcontextprotocol/subscriptionId":7}`)
 	if stderr := p.Nothing(); stderr != "" {
@@ -161,8 +159,7 @@ func TestBroadcast(t *testing.T) {
 	for _, tool := range []string{"", "never"} {
 		sessiontest.Eventually(t, "the process of "+tool+" is told", func() bool { return strings.Contains(f.Saw(tool, 0), "roots/list_changed") })
 	}
-	p.Send(sessiontest.Legacy("2", "ping", "{}"))
-	p.Answer("2")
+	p.Ask(sessiontest.Legacy("2", "ping", "{}"))
 	p.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	sessiontest.Has(t, p.Nothing(), `a request "tools/call" without an id`, `a request "ping" without an id`)
 	if f.Started("crash") != 0 || strings.Contains(f.Saw("", 0)+f.Saw("never", 0), "crash") {

@@ -30,8 +30,7 @@ func TestHandshakeIsReplayed(t *testing.T) {
 	p := beginStateless(t, f, nil)
 	p.Send(strange, sessiontest.Initialized)
 	p.Answer(`"h"`)
-	p.Send(sessiontest.CallOf("1", "echo", "{}"))
-	p.Answer("1")
+	p.Ask(sessiontest.CallOf("1", "echo", "{}"))
 	p.Nothing()
 	for _, log := range []string{f.Saw("", 0), f.Saw("echo", 0)} {
 		lines := strings.Split(log, "\n")
@@ -63,8 +62,7 @@ func TestStatements(t *testing.T) {
 	p.Send(sessiontest.CallOf("1", "echo", "{}"), sessiontest.CallOf("2", "fail", "{}"))
 	p.Answer("1")
 	p.Answer("2")
-	p.Send(sessiontest.Modern("3", "tools/call", `"name":"echo","arguments":{}`))
-	p.Answer("3")
+	p.Ask(sessiontest.Modern("3", "tools/call", `"name":"echo","arguments":{}`))
 	p.Close()
 	for _, row := range []struct {
 		tool string
@@ -82,8 +80,7 @@ func TestStatements(t *testing.T) {
 func TestSecondInitialize(t *testing.T) {
 	t.Parallel()
 	f, p := greeted(t, func(_ *session.Session, o *Options) { o.Warm = func(string) int { return 1 }; o.MaxCalls = 1 })
-	p.Send(sessiontest.Legacy("1", "tools/list", "{}"))
-	p.Answer("1")
+	p.Ask(sessiontest.Legacy("1", "tools/list", "{}"))
 	sessiontest.Eventually(t, "a warm worker", func() bool { return strings.Contains(f.Saw("echo", 0), "initialized") })
 	p.Send(sessiontest.Legacy("3", "resources/read", `{"uri":"ask"}`)) // which the first discovery process works on
 	ask := p.Told("roots/list")
@@ -190,8 +187,7 @@ func TestSlowNote(t *testing.T) {
 		ask := pool.tools["ask"]
 		return ask != nil && ask.failures > 0
 	})
-	p.Send(sessiontest.CallOf("1", "echo", "{}"))
-	sessiontest.FailureOf(t, p.Answer("1").Line)
+	sessiontest.FailureOf(t, p.Ask(sessiontest.CallOf("1", "echo", "{}")).Line)
 	stderr := p.Nothing()
 	if strings.Count(stderr, `waiting for the first answer of server "test" for tool "echo"; 50ms so far`) != 1 || strings.Contains(stderr, `for tool "ask"`) {
 		t.Errorf("stderr %q", stderr)
@@ -291,8 +287,7 @@ func TestModern(t *testing.T) {
 	call := sessiontest.Modern("1", "tools/call", `"name":"echo","arguments":{"n": 9007199254740993}`)
 	p.Send(call)
 	sessiontest.Has(t, p.Answer("1").Line, `{\"n\": 9007199254740993}`, "calls=1")
-	p.Send(sessiontest.Modern("2", "tools/call", `"name":"echo","arguments":{}`))
-	p.Answer("2")
+	p.Ask(sessiontest.Modern("2", "tools/call", `"name":"echo","arguments":{}`))
 	if saw := f.Saw("echo", 0); saw != call+"\n" || f.Started("echo") != 2 {
 		t.Errorf("the process saw %q, of %d", saw, f.Started("echo"))
 	}
@@ -331,8 +326,7 @@ func TestRequestsWithoutVersion(t *testing.T) {
 	t.Parallel()
 	f := sessiontest.NewShop()
 	p := beginStateless(t, f, nil)
-	p.Send(sessiontest.Modern("1", "tools/list", ""))
-	p.Answer("1")
+	p.Ask(sessiontest.Modern("1", "tools/list", ""))
 	p.Send(`{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}}`)
 	p.Answer("2")
 	if saw := f.Saw("", 0); f.Started("") != 1 || !strings.Contains(saw, "logging/setLevel") {

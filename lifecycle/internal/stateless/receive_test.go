@@ -36,8 +36,7 @@ func TestForgedID(t *testing.T) {
 func TestAmbiguousAnswer(t *testing.T) {
 	t.Parallel()
 	_, p := greeted(t, nil)
-	p.Send(sessiontest.CallOf("5", "ambiguous", "{}"))
-	sessiontest.IsFailure(t, p.Answer("5").Line, "5 -32603 call ambiguous")
+	sessiontest.IsFailure(t, p.Ask(sessiontest.CallOf("5", "ambiguous", "{}")).Line, "5 -32603 call ambiguous")
 	sessiontest.Has(t, p.Nothing(), "two JSON readers could read one of its messages differently")
 }
 
@@ -76,8 +75,7 @@ func TestLateLog(t *testing.T) {
 	f.Options = func(string, int) string { return "tools=chat" }
 	p := beginStateless(t, f, func(s *session.Session, _ *Options) { session.TimesOf(s).ExitGrace = 5 * time.Second })
 	p.Greet()
-	p.Send(sessiontest.CallOf("1", "chat", "{}"))
-	p.Answer("1")
+	p.Ask(sessiontest.CallOf("1", "chat", "{}"))
 	sessiontest.Has(t, string(p.Told("notifications/message").Params), "and that was it")
 	p.Nothing()
 }
@@ -97,13 +95,11 @@ func TestRequestWithoutCall(t *testing.T) {
 		o.Warm = func(tool string) int { return strings.Count(tool, "echo") }
 	})
 	p.Greet()
-	p.Send(sessiontest.Legacy("1", "tools/list", "{}"))
-	p.Answer("1")
+	p.Ask(sessiontest.Legacy("1", "tools/list", "{}"))
 	sessiontest.Eventually(t, "the refusal", func() bool {
 		return strings.Contains(f.Saw("echo", 0), `"id":"early","error":{"code":-32603,"message":"mcp-jail: no call is running`)
 	})
-	p.Send(sessiontest.CallOf("2", "behind", "{}"))
-	p.Answer("2")
+	p.Ask(sessiontest.CallOf("2", "behind", "{}"))
 	<-f.Of("behind")[0].Done()
 	p.Nothing()
 }

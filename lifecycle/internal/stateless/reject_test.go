@@ -53,8 +53,7 @@ func TestAmbiguousMessages(t *testing.T) {
 			} else if row.ids != "" {
 				sessiontest.Has(t, p.Answer(row.ids).Line, `"code":-32600`, "mcp-jail")
 			}
-			p.Send(sessiontest.Legacy("9", "ping", "{}"))
-			p.Answer("9")
+			p.Ask(sessiontest.Legacy("9", "ping", "{}"))
 			if p.Nothing() == "" {
 				t.Error("nothing is said on stderr")
 			}
@@ -71,8 +70,7 @@ func TestOversizedFrames(t *testing.T) {
 	t.Parallel()
 	f, p := greeted(t, func(s *session.Session, _ *Options) { s.Profile.Limits.MessageMB = 1 })
 	large := `"` + strings.Repeat("x", 2<<20) + `"`
-	p.Send(sessiontest.CallOf("1", "echo", large))
-	sessiontest.Has(t, p.Answer("1").Line, `"code":-32603`, "message_mb")
+	sessiontest.Has(t, p.Ask(sessiontest.CallOf("1", "echo", large)).Line, `"code":-32603`, "message_mb")
 	p.Send("[" + sessiontest.CallOf("2", "echo", large) + "," + sessiontest.CallOf("3", "echo", "{}") + "]")
 	if ids, _ := p.batch(); ids != "2 3" {
 		t.Errorf("answers to %s", ids)

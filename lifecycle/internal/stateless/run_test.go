@@ -56,8 +56,7 @@ func TestNothingStarts(t *testing.T) {
 	f.Errs = map[string]error{"": sessiontest.ErrExec}
 	p := beginStateless(t, f, nil)
 	for _, id := range []string{"0", "1"} {
-		p.Send(sessiontest.HelloFrom(id, "{}"))
-		sessiontest.IsFailure(t, p.Answer(id).Line, "exec")
+		sessiontest.IsFailure(t, p.Ask(sessiontest.HelloFrom(id, "{}")).Line, "exec")
 	}
 	if rest, _, status := p.Close(); status != 1 || rest != "" {
 		t.Errorf("status %d, %q", status, rest)
@@ -88,8 +87,7 @@ func TestClientLeavesDuringCalls(t *testing.T) {
 				session.TimesOf(s).Term = 300 * time.Millisecond
 			})
 			p.Greet()
-			p.Send(sessiontest.Legacy("-1", "tools/list", "{}"))
-			p.Answer("-1")
+			p.Ask(sessiontest.Legacy("-1", "tools/list", "{}"))
 			for i := range 8 {
 				p.Send(sessiontest.CallOf(fmt.Sprint(1+i), "never", "{}"))
 			}

@@ -67,8 +67,7 @@ func TestLegacyTasks(t *testing.T) {
 	started := f.Started("slow")
 	for i, row := range []struct{ tool, want string }{{"slow", "taskSupport"}, {"always", "tools/call with a task"}} {
 		id := fmt.Sprint(10 + i)
-		p.Send(sessiontest.CallOf(id, row.tool, "{}"))
-		line := p.Answer(id).Line
+		line := p.Ask(sessiontest.CallOf(id, row.tool, "{}")).Line
 		sessiontest.Has(t, line, row.want, "stateful = true")
 		sessiontest.FailureOf(t, line)
 	}

@@ -23,8 +23,7 @@ func TestDeadWarmWorkers(t *testing.T) {
 	p.warmed(f, "echo", 0)
 	f.Of("echo")[0].Kill()
 	f.Of("echo")[0].Ended(t)
-	p.Send(sessiontest.CallOf("1", "echo", "{}"))
-	sessiontest.Has(t, p.Answer("1").Line, "tool=echo")
+	sessiontest.Has(t, p.Ask(sessiontest.CallOf("1", "echo", "{}")).Line, "tool=echo")
 	n := f.Started("echo")
 	p.pooled("another warm worker", func(pool *pool) bool {
 		n = f.Started("echo")
@@ -60,8 +59,7 @@ func TestCallsAreNotRepeated(t *testing.T) {
 	f.Of("deaf")[0].Kill()
 	sessiontest.IsFailure(t, p.Answer("1").Line, "call deaf")
 	p.warmed(f, "crash", 0)
-	p.Send(sessiontest.CallOf("2", "crash", "{}"))
-	sessiontest.FailureOf(t, p.Answer("2").Line)
+	sessiontest.FailureOf(t, p.Ask(sessiontest.CallOf("2", "crash", "{}")).Line)
 	p.Nothing()
 	if f.Calls("deaf") != 1 || f.Calls("crash") != 1 {
 		t.Errorf("%d and %d calls were read", f.Calls("deaf"), f.Calls("crash"))
@@ -106,8 +104,7 @@ func TestFailingWarmWorkers(t *testing.T) {
 		if n := f.Started("echo"); n > 5 { // the pauses between them grow: 2, 4, 8, 16 s
 			t.Errorf("%s: %d starts", option, n)
 		}
-		p.Send(sessiontest.CallOf("1", "echo", "{}"))
-		sessiontest.FailureOf(t, p.Answer("1").Line)
+		sessiontest.FailureOf(t, p.Ask(sessiontest.CallOf("1", "echo", "{}")).Line)
 		rest, stderr, _ := p.Close()
 		if rest != "" || strings.Count(stderr, `"echo"`)+strings.Count(stderr, `such as "y"`) == 0 && option != "exec" && option != "error-boot" {
 			t.Errorf("%s: %q, stderr %q", option, rest, stderr)

@@ -23,8 +23,7 @@ func TestWarmLimits(t *testing.T) {
 	})
 	p.Opening()
 	sessiontest.Eventually(t, "three", func() bool { return f.Started("echo")+f.Started("ask")+f.Started("fail") >= 3 })
-	p.Send(sessiontest.CallOf("1", "fail", "{}"))
-	p.Answer("1")
+	p.Ask(sessiontest.CallOf("1", "fail", "{}"))
 	p.pooled("warm workers of the tool called last", func(pool *pool) bool {
 		n := map[string]int{}
 		for _, w := range pool.ready {
@@ -63,8 +62,7 @@ func TestWarmIdle(t *testing.T) {
 	pool.tools["echo"].used = time.Now().Add(-time.Hour)
 	pool.mu.Unlock()
 	f.Of("echo")[0].Ended(t)
-	p.Send(sessiontest.CallOf("1", "echo", "{}"))
-	sessiontest.Has(t, p.Answer("1").Line, "tool=echo")
+	sessiontest.Has(t, p.Ask(sessiontest.CallOf("1", "echo", "{}")).Line, "tool=echo")
 	p.Nothing()
 }
 

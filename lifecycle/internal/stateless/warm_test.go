@@ -84,8 +84,7 @@ func TestWarmModernWorkers(t *testing.T) {
 	t.Parallel()
 	f := sessiontest.NewShop()
 	p := beginStateless(t, f, warm(1, "echo"))
-	p.Send(sessiontest.Modern("1", "tools/list", ""))
-	p.Answer("1")
+	p.Ask(sessiontest.Modern("1", "tools/list", ""))
 	sessiontest.Eventually(t, "a warm worker", func() bool { return f.Started("echo") == 1 && strings.Contains(f.Saw("echo", 0), "server/discover") })
 	p.pooled("it is ready", func(pool *pool) bool {
 		return len(pool.ready) == 1

@@ -53,8 +53,7 @@ func TestNoLineEnd(t *testing.T) {
 	p.Greet()
 	p.Send(sessiontest.CallOf("1", "last", "{}"))
 	p.Answer("1") // which is read as a line
-	p.Send(sessiontest.CallOf("2", "echo", "{}"))
-	p.Answer("2")
+	p.Ask(sessiontest.CallOf("2", "echo", "{}"))
 	p.In.WriteString(sessiontest.CallOf("3", "echo", "{}"))
 	p.In.Close()
 	sessiontest.Has(t, p.Answer("3").Line, "tool=echo")
@@ -71,8 +70,7 @@ func TestWorkerThatDoesNotRead(t *testing.T) {
 	for range 3 {
 		p.Send(`{"jsonrpc":"2.0","method":"notifications/x","params":"` + strings.Repeat("x", 3<<20) + `"}`)
 	}
-	p.Send(sessiontest.CallOf("2", "echo", "{}"))
-	p.Answer("2")
+	p.Ask(sessiontest.CallOf("2", "echo", "{}"))
 	p.Send(cancel("1"), sessiontest.Legacy("3", "ping", "{}"))
 	p.Answer("3")
 	f.Of("deaf")[0].Ended(t)
