@@ -96,21 +96,6 @@ func TestCutBlanks(t *testing.T) {
 	}
 }
 
-func TestAddTwice(t *testing.T) {
-	f, err := NewReader(strings.NewReader(`{"result":{"content":[]},"params":{}}`), 0).Next()
-	testkit.Must(t, err)
-	e := &f.Messages[0]
-	for _, v := range []string{"1", "2"} {
-		f.AddMember(&e.Params, "m"+v, []byte(v))
-		f.AddElement(&e.Content, []byte(v))
-	}
-	var out bytes.Buffer
-	NewWriter(&out).Send(f)
-	if want := `{"result":{"content":[1,2]},"params":{"m1":1,"m2":2}}`; out.String() != want {
-		t.Errorf("got %s, want %s", out.String(), want)
-	}
-}
-
 func FuzzSplice(f *testing.F) {
 	for _, s := range []string{
 		`{"id":1,"result":{}}`, `{"result":{"_meta":{},"content":[]}}`, `{"result":{"content":[1],"_meta":{"a":{}}},"id":"x"}`, `[{"result":{}},{"result":{"_meta":{}}}]`, `{"result":{"isError":true , "content" : [ ] } }`,

@@ -67,18 +67,6 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// TestTokensInASpill does the same for a frame that is too large for memory.
-func TestTokensInASpill(t *testing.T) {
-	pad := strings.Repeat("x", maxInMemory+1)
-	f := frameOf(t, `{"params":{"pad":"`+pad+`","_meta":{"progressToken":"a"}},"id":1}`)
-	e := &f.Messages[0]
-	f.Replace(e.IDAt, []byte(`"long"`))
-	f.Replace(e.TokenAt, []byte("2"))
-	if got := sent(t, f); got != `{"params":{"pad":"`+pad+`","_meta":{"progressToken":2}},"id":"long"}` {
-		t.Errorf("%d bytes, at the end %s", len(got), got[len(got)-60:])
-	}
-}
-
 // FuzzTokens checks that a message with replaced tokens differs in those tokens only, and
 // that replacing tokens by themselves changes no byte.
 func FuzzTokens(f *testing.F) {
