@@ -121,16 +121,3 @@ func TestFailureWithoutDenials(t *testing.T) {
 	}
 	p.Close()
 }
-
-// TestDenialDuringSuccess: a successful result gets _meta and nothing else.
-func TestDenialDuringSuccess(t *testing.T) {
-	t.Parallel()
-	p := begin(t, &sessiontest.Fake{Server: "polite", Denials: []policy.Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/secret", Count: 1}}}, nil)
-	p.Send(sessiontest.CallLine)
-	got := p.Line()
-	want := strings.TrimSuffix(sessiontest.AnswerTo("1", sessiontest.CallLine), "}}\n") + `,"_meta":{"dev.mcp-jail/denials":[`
-	if !strings.HasPrefix(got, want) || strings.Contains(got, "[mcp-jail]") {
-		t.Errorf("got %q", got)
-	}
-	p.Close()
-}

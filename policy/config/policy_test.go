@@ -43,17 +43,6 @@ warm = 0
 	}
 }
 
-// TestToolWhere checks that the policy of a tool has the place of the tool's access table, or of
-// the server's table without one.
-func TestToolWhere(t *testing.T) {
-	c := decoded(t, "[servers.s]\ncommand = \"x\"\nstateful = false\n[servers.s.tools.a]\nwarm = 1\n[servers.s.tools.a.access]\n[servers.s.tools.b]\nwarm = 1\n")
-	for tool, want := range map[string]string{"": "f:1", "a": "f:6", "b": "f:1"} {
-		if p, err := c.Policy("s", tool); err != nil || p.Where != want {
-			t.Errorf("tool %q is at %s, want %s (%v)", tool, p.Where, want, err)
-		}
-	}
-}
-
 func TestNoEffectWhenStateful(t *testing.T) {
 	const keys = "warm = 1\nmax_concurrent_calls = 2\n[servers.s.tools.a]\nwarm = 1\n"
 	remarks := func(text string) (out []string) {

@@ -84,22 +84,6 @@ func TestNextStart(t *testing.T) {
 	}
 }
 
-// TestNextStartOfAnEnvironment checks that a virtual environment in the workspace still
-// gets the grants that it needs.
-func TestNextStartOfAnEnvironment(t *testing.T) {
-	h := newFake(aSystem, `
-		x /home/u/proj/.venv/bin/server #!/home/u/proj/.venv/bin/python\n
-		l /home/u/proj/.venv/bin/python /home/u/py/bin/python3
-		f /home/u/proj/.venv/pyvenv.cfg
-		x /home/u/py/bin/python3`)
-	for _, command := range []string{".venv/bin/server", ".venv/bin/python"} {
-		p, ws := mustResolve(t, h, "[servers.s]\ncommand = "+show.TOML(command)+"\n")
-		if p.RightsAt("/home/u/py/lib/x") == 0 || p.RightsAt("/home/u/proj/.venv/lib/x") == 0 || strings.Contains(codes(ws), "stray") {
-			t.Errorf("%s: %v, warnings %v", command, p.Entries, ws)
-		}
-	}
-}
-
 // TestNamedConfigIsProtected checks that a server cannot write a file that --config names.
 func TestNamedConfigIsProtected(t *testing.T) {
 	h := newFake(aSystem, "f /home/u/proj/jail.toml\nf /home/u/proj/conf/real.toml\nl /home/u/proj/link.toml conf/real.toml")
