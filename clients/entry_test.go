@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestEntryReasons tests which entries are left, and why.
@@ -78,13 +80,9 @@ func TestEntryReasons(t *testing.T) {
 		{"opencode", `{"type":"remote","command":["y"]}`, Ambiguous},
 	} {
 		client, err := ByName(c.client)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		var value any
-		if err := json.Unmarshal([]byte(c.value), &value); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal([]byte(c.value), &value))
 		e := client.Entry(Item{Path: []string{"x"}, Value: value})
 		if e.Left != c.want {
 			t.Errorf("%s: %s: %q %q, want %q", c.client, c.value, e.Left, e.Detail, c.want)

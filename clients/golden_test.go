@@ -31,9 +31,7 @@ func fixtures(t *testing.T) (all []fixture) {
 	t.Helper()
 	for _, c := range All() {
 		files, err := filepath.Glob(filepath.Join("testdata", c.Name, "*.*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, file := range files {
 			ext := filepath.Ext(file)
 			base := strings.TrimSuffix(filepath.Base(file), ext)
@@ -60,9 +58,7 @@ func fixtures(t *testing.T) (all []fixture) {
 func (f fixture) read(t *testing.T, file string) (string, []Entry, []Item) {
 	t.Helper()
 	src, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var entries []Entry
 	raw := items(t, f.place, file, src)
 	for _, item := range raw {

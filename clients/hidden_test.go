@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
@@ -16,9 +17,7 @@ import (
 func TestHidden(t *testing.T) {
 	home := t.TempDir()
 	h, err := hostfs.LocalHostOf(home, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	h.Dir = home
 	for _, os := range []string{"linux", "darwin"} {
 		h.OS = os

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -54,9 +55,7 @@ func TestLocate(t *testing.T) {
 		{"cursor", "user", "", Host{OS: "linux"}, "", ""},
 	} {
 		client, err := ByName(c.client)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		i := slices.IndexFunc(client.Places, func(p Place) bool { return string(p.Scope) == c.scope && p.Label == c.label })
 		if i < 0 {
 			t.Errorf("%s has no place %s %q", c.client, c.scope, c.label)

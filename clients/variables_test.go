@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestReferences tests which variables a client finds in a text.
@@ -22,9 +23,7 @@ func TestReferences(t *testing.T) {
 		{"cursor", "", ""},
 	} {
 		client, err := ByName(c.client)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		var got []string
 		for _, r := range client.References(c.text) {
 			got = append(got, strings.TrimSuffix(fmt.Sprintf("%s %s %s", r.Kind, r.Name, r.Default), " "))

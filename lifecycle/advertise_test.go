@@ -47,7 +47,5 @@ func TestAdvertiseInBatch(t *testing.T) {
 	}
 	p.Line()
 	p.Line()
-	p.In.Close()
-	p.Rest()
-	p.Ended()
+	p.Close()
 }

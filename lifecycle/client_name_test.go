@@ -37,9 +37,7 @@ func TestClientNamed(t *testing.T) {
 				p.Send(line)
 				p.Line()
 			}
-			p.In.Close()
-			p.Rest()
-			p.Ended()
+			p.Close()
 			if got := strings.Join(told, ", "); got != c.want {
 				t.Errorf("told %q, want %q", got, c.want)
 			}
@@ -52,8 +50,7 @@ func TestClientNamed(t *testing.T) {
 			s.ClientNamed = func(name, version string) { told = append(told, name+" "+version) }
 		})
 		p.Greet()
-		p.Send(sessiontest.Legacy("1", "tools/list", "{}"))
-		p.Answer("1")
+		p.Ask(sessiontest.Legacy("1", "tools/list", "{}"))
 		p.Close()
 		if got := strings.Join(told, ", "); got != "c 1" {
 			t.Errorf("told %q", got)

@@ -29,14 +29,10 @@ func TestSlowRecord(t *testing.T) {
 	})
 	for range 3 {
 		p.Send(sessiontest.CallLine)
-		if got := p.Line(); !strings.Contains(got, "[mcp-jail]") {
-			t.Errorf("got %q", got)
-		}
+		sessiontest.Has(t, p.Line(), "[mcp-jail]")
 	}
 	close(free)
-	p.In.Close()
-	p.Rest()
-	p.Ended()
+	p.Close()
 	if n := len(records); n == 0 || records[n-1] != 3 {
 		t.Errorf("records of %v diagnoses", records)
 	}
@@ -55,9 +51,7 @@ func TestShownLater(t *testing.T) {
 	p.Send(sessiontest.CallLine)
 	p.Line()
 	made.Store(true)
-	p.In.Close()
-	p.Rest()
-	p.Ended()
+	p.Close()
 	if len(last) != 1 || !strings.Contains(last[0], "/w/private was made after the start of this server") {
 		t.Errorf("the record warns: %q", last)
 	}
@@ -83,9 +77,7 @@ func TestLostRecord(t *testing.T) {
 		p.Line()
 		<-kept
 	}
-	p.In.Close()
-	p.Rest()
-	_, stderr := p.Ended()
+	_, stderr, _ := p.Close()
 	if n := strings.Count(stderr, "mcp-jail: warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: no space left (mcp-jail help record)\n"); n != 1 || tried < 3 {
 		t.Errorf("told %d times of %d: %s", n, tried, stderr)
 	}
@@ -105,9 +97,7 @@ func TestRefusalsOnRecord(t *testing.T) {
 				t.Errorf("%s: recorded %+v", name, r)
 			}
 		}
-		p.In.Close()
-		p.Rest()
-		p.Ended()
+		p.Close()
 		if r := <-records; len(r.Denials) != len(denials) || r.Unfinished || len(records) > 0 {
 			t.Errorf("%s: at the end, recorded %+v, and %d more", name, r, len(records))
 		}

@@ -24,9 +24,7 @@ func TestClientPauses(t *testing.T) {
 	if len(lines) != 303 || lines[300] != `{"jsonrpc":"2.0","id":0,"result":{}}`+"\n" {
 		t.Fatalf("%d lines, the last but one %.80q", len(lines), lines[len(lines)-2])
 	}
-	if got := sessiontest.FailureOf(t, lines[301]).String(); got != "77 -31003 call t" {
-		t.Errorf("got %s", got)
-	}
+	sessiontest.IsFailure(t, lines[301], "77 -31003 call t")
 	if status, _ := p.Ended(); status != 4 {
 		t.Errorf("status %d", status)
 	}

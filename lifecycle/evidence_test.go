@@ -22,9 +22,7 @@ func TestRecordedDenials(t *testing.T) {
 	})
 	p.Send(sessiontest.CallLine)
 	p.Line()
-	p.In.Close()
-	p.Rest()
-	p.Ended()
+	p.Close()
 	for _, d := range p.Record.Denials {
 		if d.Target != "/[redacted TOKEN]" || d.Program != "/home/[redacted TOKEN]" {
 			t.Errorf("recorded: %+v", d)

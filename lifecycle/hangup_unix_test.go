@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
@@ -29,9 +30,7 @@ func endsOf(t *testing.T, kind string) ends {
 		syscall.ForkLock.RLock()
 		defer syscall.ForkLock.RUnlock()
 		fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, fd := range fds {
 			syscall.CloseOnExec(fd)
 			syscall.SetNonblock(fd, true)
@@ -115,13 +114,9 @@ func TestHangup(t *testing.T) {
 func TestHangupOfAFile(t *testing.T) {
 	t.Parallel()
 	file := t.TempDir() + "/requests"
-	if err := os.WriteFile(file, []byte(sessiontest.Initialize+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, []byte(sessiontest.Initialize+"\n"), 0o600))
 	in, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer in.Close()
 	p := begin(t, &sessiontest.Fake{Server: "chatty"}, func(s *session.Session) {
 		s.In = in

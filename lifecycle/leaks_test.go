@@ -59,8 +59,7 @@ func leakyMessages(text string) map[string]string {
 func TestLeaksWarn(t *testing.T) {
 	bothKinds(t, func(t *testing.T, kind string) {
 		p := openLeaky(t, kind, policy.LeaksWarn)
-		p.Send(sessiontest.Legacy("1", "logging/setLevel", `{"level":"info"}`))
-		p.Answer("1")
+		p.Ask(sessiontest.Legacy("1", "logging/setLevel", `{"level":"info"}`))
 		n := 10
 		for place, line := range leakyMessages(leaked) {
 			for range 2 {
@@ -170,8 +169,7 @@ func TestLeaksOfOthers(t *testing.T) {
 	})
 	p.Greet()
 	arguments := `{"x":"` + leaked + `"}`
-	p.Send(sessiontest.CallOf("1", "echo", arguments))
-	sessiontest.Has(t, p.Answer("1").Line, "tool=echo")
+	sessiontest.Has(t, p.Ask(sessiontest.CallOf("1", "echo", arguments)).Line, "tool=echo")
 	p.Send(sessiontest.CallOf("2", "hidden", arguments)) // the control
 	sessiontest.Has(t, p.Answer("2").Line, "-31008", "MY_TOKEN")
 }
@@ -179,8 +177,7 @@ func TestLeaksOfOthers(t *testing.T) {
 // TestLeaksOff: nothing is looked for.
 func TestLeaksOff(t *testing.T) {
 	p := openLeaky(t, "stateful", policy.LeaksOff)
-	p.Send(sessiontest.ListOf("1", "raw "+leakyMessages(leaked)["an answer"]))
-	sessiontest.Has(t, p.Answer("1").Line, leaked)
+	sessiontest.Has(t, p.Ask(sessiontest.ListOf("1", "raw "+leakyMessages(leaked)["an answer"])).Line, leaked)
 	if _, stderr, _ := p.Close(); stderr != "" {
 		t.Error(stderr)
 	}

@@ -39,9 +39,7 @@ func TestUnansweredPort(t *testing.T) {
 			if told := strings.Contains(got, `"attribution":"likely"`) && strings.Contains(got, `localhost:11434`); told != c.told || !told && strings.Contains(got, "mcp-jail") {
 				t.Errorf("told: %t\n%s", told, got)
 			}
-			p.In.Close()
-			p.Rest()
-			p.Ended()
+			p.Close()
 		})
 	}
 }

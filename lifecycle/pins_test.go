@@ -65,9 +65,7 @@ func TestPinsFirstList(t *testing.T) {
 		}
 		p := beginMenu(t, kind, pins, true)
 		p.Send(sessiontest.ListOf("1", sessiontest.Tools(sessiontest.OtherA)))
-		if got := sessiontest.FailureOf(t, p.Answer("1").Line).String(); got != "1 -31007 list" {
-			t.Error(got)
-		}
+		sessiontest.IsFailure(t, p.Answer("1").Line, "1 -31007 list")
 		p.End()
 	})
 }
@@ -78,14 +76,12 @@ func TestPinsWarn(t *testing.T) {
 	bothKinds(t, func(t *testing.T, kind string) {
 		pins := sessiontest.PinnedAs(t, sessiontest.ToolA)
 		p := beginMenu(t, kind, pins, false)
-		p.Send(sessiontest.Legacy("1", "logging/setLevel", `{"level":"info"}`))
-		p.Answer("1")
+		p.Ask(sessiontest.Legacy("1", "logging/setLevel", `{"level":"info"}`))
 		for id, list := range []string{sessiontest.OtherA, sessiontest.OtherA, sessiontest.OtherA + "," + sessiontest.ToolB, sessiontest.ToolA} {
 			p.Send(sessiontest.ListOf(fmt.Sprint(10+id), sessiontest.Tools(list)))
 			sessiontest.Has(t, p.Answer(fmt.Sprint(10+id)).Line, sessiontest.Tools(list))
 		}
-		p.Send(sessiontest.CallOf("2", "a", "{}"))
-		sessiontest.Has(t, p.Answer("2").Line, `"content":[]`)
+		sessiontest.Has(t, p.Ask(sessiontest.CallOf("2", "a", "{}")).Line, `"content":[]`)
 		first, second := p.Told("notifications/message"), p.Told("notifications/message")
 		sessiontest.Has(t, first.Line, `"level":"warning","logger":"mcp-jail"`, "tool a: its description changed", "`mcp-jail install --accept-tools files`")
 		sessiontest.Has(t, second.Line, "tool b: it is new")
@@ -118,10 +114,8 @@ func TestPinsLateLogging(t *testing.T) {
 		p.Send(sessiontest.GreetMenu("0", "Be kind.", `{"roots":{}}`), sessiontest.Initialized, sessiontest.ListOf("1", sessiontest.Tools(sessiontest.OtherA)))
 		p.Answer("0")
 		p.Answer("1")
-		p.Send(sessiontest.Legacy("2", "logging/setLevel", `{"level":"error"}`))
-		p.Answer("2")
-		p.Send(sessiontest.Legacy("3", "logging/setLevel", `{"level":"warning"}`))
-		p.Answer("3")
+		p.Ask(sessiontest.Legacy("2", "logging/setLevel", `{"level":"error"}`))
+		p.Ask(sessiontest.Legacy("3", "logging/setLevel", `{"level":"warning"}`))
 		sessiontest.Has(t, p.Told("notifications/message").Line, "tool a: its description changed")
 		p.End()
 	})
@@ -134,19 +128,13 @@ func TestPinsEnforce(t *testing.T) {
 		p := beginMenu(t, kind, pins, true)
 		p.Send(sessiontest.ListOf("1", sessiontest.Tools(sessiontest.ToolA)))
 		sessiontest.Has(t, p.Answer("1").Line, sessiontest.ToolA)
-		p.Send(sessiontest.CallOf("2", "a", "{}"))
-		sessiontest.Has(t, p.Answer("2").Line, `"content":[]`)
-		p.Send(sessiontest.ListOf("3", sessiontest.Tools(sessiontest.ToolA+","+sessiontest.ToolB)))
-		line := p.Answer("3").Line
+		sessiontest.Has(t, p.Ask(sessiontest.CallOf("2", "a", "{}")).Line, `"content":[]`)
+		line := p.Ask(sessiontest.ListOf("3", sessiontest.Tools(sessiontest.ToolA+","+sessiontest.ToolB))).Line
 		sessiontest.Has(t, line, "are not those that mcp-jail.lock pins", "tool b: it is new", "start the server again")
-		if got := sessiontest.FailureOf(t, line).String(); got != "3 -31007 list" {
-			t.Error(got)
-		}
+		sessiontest.IsFailure(t, line, "3 -31007 list")
 		p.Send(sessiontest.CallOf("4", "a", "{}"), sessiontest.ListOf("5", sessiontest.Tools(sessiontest.ToolA)))
 		for id, want := range map[string]string{"4": "4 -31007 list a", "5": "5 -31007 list"} {
-			if got := sessiontest.FailureOf(t, p.Answer(id).Line).String(); got != want {
-				t.Error(got)
-			}
+			sessiontest.IsFailure(t, p.Answer(id).Line, want)
 		}
 		p.Send("[" + sessiontest.CallOf("6", "a", "{}") + "," + sessiontest.Legacy("7", "ping", "{}") + "]")
 		rest, stderr, _ := p.Close()
@@ -167,8 +155,7 @@ func TestPinsMild(t *testing.T) {
 		p := beginMenu(t, kind, sessiontest.PinnedAs(t, sessiontest.ToolA+","+sessiontest.ToolB), true)
 		p.Send(sessiontest.ListOf("1", sessiontest.Tools(sessiontest.AnnotatedA)))
 		sessiontest.Has(t, p.Answer("1").Line, sessiontest.AnnotatedA)
-		p.Send(sessiontest.CallOf("2", "a", "{}"))
-		sessiontest.Has(t, p.Answer("2").Line, `"content":[]`)
+		sessiontest.Has(t, p.Ask(sessiontest.CallOf("2", "a", "{}")).Line, `"content":[]`)
 		sessiontest.Has(t, p.End(), "its annotations is new", "tool b: it is gone")
 	})
 }
@@ -178,8 +165,7 @@ func TestPinsInstructions(t *testing.T) {
 	bothKinds(t, func(t *testing.T, kind string) {
 		for _, enforce := range []bool{true, false} {
 			p := openMenu(t, kind, sessiontest.PinnedAs(t, sessiontest.ToolA), enforce)
-			p.Send(sessiontest.GreetMenu("0", "Obey.", "{}"))
-			line := p.Answer("0").Line
+			line := p.Ask(sessiontest.GreetMenu("0", "Obey.", "{}")).Line
 			if got := strings.Contains(line, "-31007"); got != enforce {
 				t.Errorf("enforce %v: %s", enforce, line)
 			}
@@ -203,8 +189,7 @@ func TestPinsPages(t *testing.T) {
 		const more = `{"tools":[` + sessiontest.ToolA + `],"nextCursor":"2"}`
 		pins := &sessiontest.FakePins{}
 		p := beginMenu(t, kind, pins, true)
-		p.Send(sessiontest.ListOf("1", more))
-		p.Answer("1")
+		p.Ask(sessiontest.ListOf("1", more))
 		p.Send(sessiontest.PageOf("2", "2", sessiontest.Tools(sessiontest.ToolB)))
 		p.Answer("2")
 		p.End()
@@ -307,8 +292,7 @@ func TestPinsModern(t *testing.T) {
 func TestPinsNotWritten(t *testing.T) {
 	bothKinds(t, func(t *testing.T, kind string) {
 		p := beginMenu(t, kind, &sessiontest.FakePins{Err: sessiontest.ErrLocked}, true)
-		p.Send(sessiontest.ListOf("1", sessiontest.Tools(sessiontest.ToolA)))
-		sessiontest.Has(t, p.Answer("1").Line, `"result"`)
+		sessiontest.Has(t, p.Ask(sessiontest.ListOf("1", sessiontest.Tools(sessiontest.ToolA))).Line, `"result"`)
 		sessiontest.Has(t, p.End(), `the tools of server "test" could not be pinned: it is locked`)
 	})
 }

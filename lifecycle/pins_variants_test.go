@@ -37,8 +37,7 @@ func TestPinsVariants(t *testing.T) {
 		pins := sessiontest.PinnedAs(t, sessiontest.OtherA)
 		pins.Start = sessiontest.PinnedAs(t, sessiontest.ToolA).Pins
 		p := beginMenu(t, kind, pins, true)
-		p.Send(sessiontest.ListOf("1", sessiontest.Tools(sessiontest.OtherA)))
-		sessiontest.Has(t, p.Answer("1").Line, `"result"`)
+		sessiontest.Has(t, p.Ask(sessiontest.ListOf("1", sessiontest.Tools(sessiontest.OtherA))).Line, `"result"`)
 		p.End()
 	})
 }

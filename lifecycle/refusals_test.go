@@ -47,34 +47,29 @@ func TestRefusalLogged(t *testing.T) {
 	bothKinds(t, func(t *testing.T, kind string) {
 		p := beginRefusing(t, kind, nil)
 		p.Greet()
-		p.Send(sessiontest.Legacy("1", "logging/setLevel", `{"level":"warning"}`))
-		p.Answer("1")
+		p.Ask(sessiontest.Legacy("1", "logging/setLevel", `{"level":"warning"}`))
 		p.Send(sessiontest.CallOf("2", "echo", "{}"))
 		isWarning(t, p.Line())
 		if answer := p.Line(); !sessiontest.HasID(answer, "2") {
 			t.Errorf("%s, and not the answer", answer)
 		}
-		p.Send(sessiontest.CallOf("3", "echo", "{}"))
-		p.Answer("3")
+		p.Ask(sessiontest.CallOf("3", "echo", "{}"))
 		p.End()
 
 		for _, setLevel := range []string{`{"level":"error"}`, ""} {
 			p = beginRefusing(t, kind, nil)
 			p.Greet()
 			if setLevel != "" {
-				p.Send(sessiontest.Legacy("1", "logging/setLevel", setLevel))
-				p.Answer("1")
+				p.Ask(sessiontest.Legacy("1", "logging/setLevel", setLevel))
 			}
 			for _, id := range []string{"2", "3"} {
-				p.Send(sessiontest.CallOf(id, "echo", "{}"))
-				p.Answer(id)
+				p.Ask(sessiontest.CallOf(id, "echo", "{}"))
 			}
 			if len(p.Stash) > 0 {
 				t.Errorf("%s: it was sent %q", setLevel, p.Stash)
 			}
 			// It asks now, and gets what has waited.
-			p.Send(sessiontest.Legacy("4", "logging/setLevel", `{"level":"debug"}`))
-			p.Answer("4")
+			p.Ask(sessiontest.Legacy("4", "logging/setLevel", `{"level":"debug"}`))
 			isWarning(t, p.Told("notifications/message").Line)
 			p.End()
 		}
@@ -141,8 +136,7 @@ func TestRefusedSilently(t *testing.T) {
 		s.Profile.Env = []policy.Variable{{Name: "MY_TOKEN", Value: leaked, Secret: true}}
 	})
 	p.Greet()
-	p.Send(sessiontest.Legacy("1", "logging/setLevel", `{"level":"info"}`))
-	p.Answer("1")
+	p.Ask(sessiontest.Legacy("1", "logging/setLevel", `{"level":"info"}`))
 	fake.Mu.Lock()
 	d := refusedFile
 	d.Target = "/data/" + leaked

@@ -31,9 +31,7 @@ func TestSlowBuild(t *testing.T) {
 		session.TimesOf(s).SlowNote, session.TimesOf(s).SlowRepeat = 50*time.Millisecond, 100*time.Millisecond
 	})
 	p.Send(sessiontest.Initialize)
-	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "0 -31005 exec" {
-		t.Errorf("got %s", got)
-	}
+	sessiontest.IsFailure(t, p.Line(), "0 -31005 exec")
 	status, stderr := p.Ended()
 	if status != 3 || strings.Count(stderr, `building the jail of server "test", for at most 400ms`) < 2 {
 		t.Errorf("status %d, stderr %q", status, stderr)
@@ -47,9 +45,7 @@ func saysOnce(t *testing.T, f *sessiontest.Fake, what string, times int) {
 	p := begin(t, f, func(s *session.Session) { s.Sink = func(r diagnostics.Record) { record = r } })
 	p.Send(sessiontest.Initialize)
 	p.Line()
-	p.In.Close()
-	p.Rest()
-	_, stderr := p.Ended()
+	_, stderr, _ := p.Close()
 	if recorded := strings.Join(record.Warnings, "\n"); strings.Count(stderr, what) != times || strings.Count("mcp-jail: "+recorded+"\n", what) != times {
 		t.Errorf("%q; in the record: %q", stderr, recorded)
 	}

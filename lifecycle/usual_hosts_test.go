@@ -34,9 +34,7 @@ func TestUsualHostsComeLast(t *testing.T) {
 	if api < 0 || telemetry < api || strings.Contains(got, "telemetry.example\\") {
 		t.Errorf("want api.example alone in front:\n%s", got)
 	}
-	p.In.Close()
-	p.Rest()
-	p.Ended()
+	p.Close()
 	usual := map[string]bool{}
 	for _, d := range p.Record.Denials {
 		usual[d.Target] = d.Background

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func answer(id, result string) *Frame {
@@ -36,9 +38,7 @@ func TestBatch(t *testing.T) {
 	if out.Len() > 0 {
 		t.Errorf("too early: %q", out.String())
 	}
-	if err := b.Inject([]byte(`{"id":3,"error":{}}` + "\n")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, b.Inject([]byte(`{"id":3,"error":{}}`+"\n")))
 	want := `[{"id":9007199254740993, "result":{ }},{"id":"one", "result":{"a":1}},{"id":3,"error":{}}]` + "\n"
 	if out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
@@ -81,9 +81,7 @@ func TestBatchLimit(t *testing.T) {
 						t.Errorf("limit %d: %d bytes behind %d: %v", limit, len(line), len(want), err)
 					}
 					ours := `{"id":` + id + `,"error":{}}`
-					if err := b.Inject([]byte(ours)); err != nil {
-						t.Fatal(err)
-					}
+					testkit.Must(t, b.Inject([]byte(ours)))
 					want += "," + ours
 				case err != nil:
 					t.Errorf("limit %d: %d bytes behind %d: %v", limit, len(line), len(want), err)

@@ -85,8 +85,6 @@ func TestScanWithoutBlocks(t *testing.T) {
 	hasBlocks = false
 	t.Run("long strings", TestLongStrings)
 	t.Run("windows", TestWindows)
-	t.Run("text", TestTextPrefix)
-	t.Run("batch", TestScanBatch)
 }
 
 // FuzzBlocks compares the scan in blocks with one without them, whole and in three parts.

@@ -4,19 +4,17 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestBlocksAtTheEndOfMemory searches bytes before a page that nothing may read.
 func TestBlocksAtTheEndOfMemory(t *testing.T) {
 	size := unix.Getpagesize()
 	memory, err := unix.Mmap(-1, 0, 2*size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer unix.Munmap(memory)
-	if err := unix.Mprotect(memory[size:], unix.PROT_NONE); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Mprotect(memory[size:], unix.PROT_NONE))
 	for n := range 5*blockSize + 1 {
 		b := memory[size-n : size : size]
 		for i := range b {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestBudget: a share alone gets half, beside others an eighth, and its floor in any case.
@@ -51,15 +53,11 @@ func TestProxyTooManyRequests(t *testing.T) {
 		}
 	}})
 	var up sink
-	if err := p.RunClient(&up); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.RunClient(&up))
 	if sent := strings.Count(up.String(), "\n"); refused < 100 || sent+refused != n || p.Requests.Len() != sent {
 		t.Errorf("%d of %d were refused, %d sent, %d are open", refused, n, sent, p.Requests.Len())
 	}
-	if err := p.RunServer(NewConn(&answers, io.Discard, 0)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.RunServer(NewConn(&answers, io.Discard, 0)))
 	if p.Memory.used != 0 || p.Requests.Len() != 0 {
 		t.Errorf("%d bytes for %d requests", p.Memory.used, p.Requests.Len())
 	}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestDetach checks that a detached frame keeps its envelopes, edits and bytes after the
@@ -22,9 +24,7 @@ func TestDetach(t *testing.T) {
 			next := `{"id":"` + strings.Repeat("#", 40) + `"}` + strings.Repeat(" ", min(len(in), 1000))
 			r := NewReader(io.MultiReader(strings.NewReader(in), strings.NewReader(next)), 0)
 			f, err := r.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if edited && len(f.Messages) > 0 {
 				e := &f.Messages[0]
 				f.Replace(e.IDAt, []byte("99"))

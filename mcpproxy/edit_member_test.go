@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestAddMeta(t *testing.T) {
@@ -25,15 +27,11 @@ func TestAddMeta(t *testing.T) {
 		`{"result":{"_meta":{"a":1}},"result":{"b":{"c":{}}}} `: `{"result":{"_meta":{"a":1}},"result":{"b":{"c":{}},"_meta":{"dev.mcp-jail/denials":{"v":1}}}} `,
 	} {
 		f, err := NewReader(strings.NewReader(in+"\r\n"), 0).Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		e := &f.Messages[0]
 		ok := f.AddMeta(&e.Result, &e.ResultMeta, name, []byte(value))
 		var out bytes.Buffer
-		if err := NewWriter(&out).Send(f); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, NewWriter(&out).Send(f))
 		if want == "" && !ok {
 			want = in
 		}
@@ -53,17 +51,13 @@ func TestAmendBoth(t *testing.T) {
 			`{"id":1,"result":{"_meta":{"p":"` + pad + `"},"content":[],"isError":true}}` + "\n": `{"id":1,"result":{"_meta":{"p":"` + pad + `","k":1},"content":[{"b":2}],"isError":true}}` + "\n",
 		} {
 			f, err := NewReader(strings.NewReader(in), 0).Next()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			e := &f.Messages[0]
 			if !f.AddMeta(&e.Result, &e.ResultMeta, "k", []byte("1")) || !f.AddElement(&e.Content, []byte(`{"b":2}`)) {
 				t.Error("refused")
 			}
 			var out bytes.Buffer
-			if err := NewWriter(&out).Send(f); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, NewWriter(&out).Send(f))
 			if out.String() != want {
 				t.Errorf("with %d bytes of padding: wrong at the end: %q", size, out.String()[max(0, out.Len()-80):])
 			}
@@ -102,23 +96,6 @@ func TestCutBlanks(t *testing.T) {
 	}
 }
 
-func TestAddTwice(t *testing.T) {
-	f, err := NewReader(strings.NewReader(`{"result":{"content":[]},"params":{}}`), 0).Next()
-	if err != nil {
-		t.Fatal(err)
-	}
-	e := &f.Messages[0]
-	for _, v := range []string{"1", "2"} {
-		f.AddMember(&e.Params, "m"+v, []byte(v))
-		f.AddElement(&e.Content, []byte(v))
-	}
-	var out bytes.Buffer
-	NewWriter(&out).Send(f)
-	if want := `{"result":{"content":[1,2]},"params":{"m1":1,"m2":2}}`; out.String() != want {
-		t.Errorf("got %s, want %s", out.String(), want)
-	}
-}
-
 func FuzzSplice(f *testing.F) {
 	for _, s := range []string{
 		`{"id":1,"result":{}}`, `{"result":{"_meta":{},"content":[]}}`, `{"result":{"content":[1],"_meta":{"a":{}}},"id":"x"}`, `[{"result":{}},{"result":{"_meta":{}}}]`, `{"result":{"isError":true , "content" : [ ] } }`,
@@ -133,9 +110,7 @@ func FuzzSplice(f *testing.F) {
 		}
 		e := &fr.Messages[0]
 		var want map[string]any
-		if err := json.Unmarshal(data, &want); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal(data, &want))
 		result, _ := want["result"].(map[string]any)
 		content, isArray := result["content"].([]any)
 		if fr.AddElement(&e.Content, []byte(`{"added":true}`)) != isArray {
@@ -158,9 +133,7 @@ func FuzzSplice(f *testing.F) {
 			object["added"] = 1.0
 		}
 		var out bytes.Buffer
-		if err := NewWriter(&out).Send(fr); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, NewWriter(&out).Send(fr))
 		var got map[string]any
 		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 			t.Fatalf("%q became %q: %v", data, out.Bytes(), err)
@@ -192,9 +165,7 @@ func TestCutReserved(t *testing.T) {
 		}
 		for _, src := range []io.Reader{strings.NewReader(in), iotest.OneByteReader(strings.NewReader(in))} {
 			f, err := NewReader(src, 0).Next()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			for i := range f.Messages {
 				e := &f.Messages[i]
 				f.Cut(e.Reserved, &e.ResultMeta)
@@ -253,9 +224,7 @@ func FuzzCut(f *testing.F) {
 			return
 		}
 		var want map[string]any
-		if err := json.Unmarshal(data, &want); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal(data, &want))
 		n := 0
 		for _, path := range [][]string{{"params", "_meta"}, {"params", "capabilities", "experimental"}, {"result", "_meta"}, {"error", "data"}} {
 			at := want
@@ -279,38 +248,4 @@ func FuzzCut(f *testing.F) {
 			t.Fatalf("%q became %q: %v", data, sent(t, fr), err)
 		}
 	})
-}
-
-// TestAppendText appends to the message of an error, and changes nothing where that is no string.
-func TestAppendText(t *testing.T) {
-	const in, note = `{"id":1,"error":{"code":1,"message":%}}`, "; \"a\"\n\\ é"
-	for message, want := range map[string]string{
-		`"it failed"`: `"it failed; \"a\"\n\\ é"`,
-		`""`:          `"; \"a\"\n\\ é"`,
-		`"a\\"`:       `"a\\; \"a\"\n\\ é"`,
-		`null`:        "",
-		`7`:           "",
-		`{}`:          "",
-		`["a"]`:       "",
-	} {
-		text := strings.Replace(in, "%", message, 1)
-		f, err := NewReader(strings.NewReader(text+"\n"), 0).Next()
-		if err != nil {
-			t.Fatal(err)
-		}
-		ok := f.AppendText(f.Messages[0].ErrorMessage, note)
-		var out bytes.Buffer
-		if err := NewWriter(&out).Send(f); err != nil {
-			t.Fatal(err)
-		}
-		if ok != (want != "") {
-			t.Errorf("%s: %v", message, ok)
-		}
-		if want == "" {
-			want = message
-		}
-		if out.String() != strings.Replace(in, "%", want, 1)+"\n" {
-			t.Errorf("%s: %s", message, out.String())
-		}
-	}
 }

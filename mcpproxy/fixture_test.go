@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // callOf returns a tools/call of about size bytes, with escapes as in real text.
@@ -19,18 +21,14 @@ func callOf(size int) []byte {
 func frameOf(t testing.TB, line string) *Frame {
 	t.Helper()
 	f, err := NewReader(strings.NewReader(line), 0).Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return f
 }
 
 func sent(t testing.TB, f *Frame) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := NewWriter(&out).Send(f); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, NewWriter(&out).Send(f))
 	if kept, ok := f.AppendTo(nil); ok && string(kept) != out.String() {
 		t.Errorf("kept as %q, sent as %q", kept, out.String())
 	}

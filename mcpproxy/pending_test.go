@@ -99,27 +99,6 @@ func TestPendingSameID(t *testing.T) {
 	}
 }
 
-func TestPendingAnswer(t *testing.T) {
-	p := NewPending(NewBudget(1 << 30).Share(0))
-	for i := range 3 {
-		p.Add(request(fmt.Sprint(i)), time.Unix(int64(i), 0), 0)
-	}
-	early := func(c *Call) bool { return c.Start.Before(time.Unix(2, 0)) }
-	if got := p.Answer(early); len(got) != 2 {
-		t.Errorf("%d answered", len(got))
-	}
-	if got := p.Answer(early); len(got) != 0 {
-		t.Errorf("%d answered twice", len(got))
-	}
-	var c Call
-	if !p.Take([]byte("1"), &c) || !c.Answered {
-		t.Error("the late answer is not recognised")
-	}
-	if got := p.Answer(func(*Call) bool { return true }); len(got) != 1 || string(got[0].ID) != "2" {
-		t.Errorf("got %v", got)
-	}
-}
-
 func TestPendingConcurrently(t *testing.T) {
 	p := NewPending(NewBudget(1 << 30).Share(0))
 	var all sync.WaitGroup

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // sink is an Upstream that keeps the frames sent to it.
@@ -27,9 +29,7 @@ func TestRunClient(t *testing.T) {
 	p := NewProxy(NewConn(strings.NewReader(in), io.Discard, 0), Hooks{ClientRequest: func(f *Frame, e *Envelope) bool { requests = append(requests, string(e.ID)); return false }})
 	p.ServerRequests.Add(&Envelope{ID: []byte("0"), Method: []byte("roots/list")}, time.Now(), 0)
 	var up sink
-	if err := p.RunClient(&up); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.RunClient(&up))
 	if up.String() != in {
 		t.Errorf("forwarded %q", up.String())
 	}
@@ -52,9 +52,7 @@ func TestHooksDrop(t *testing.T) {
 		`[{"id":2,"method":"tools/call","params":{"name":"n"}},{"id":3,"method":"x"}]` + "\n" + `{"id":4,"method":"x"}` + "\n"
 	p := NewProxy(NewConn(strings.NewReader(in), io.Discard, 0), Hooks{ClientRequest: func(f *Frame, e *Envelope) bool { return string(e.Method) == "tools/call" }})
 	var up sink
-	if err := p.RunClient(&up); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.RunClient(&up))
 	if want := `[{"id":3,"method":"x"}]` + "\n" + `{"id":4,"method":"x"}` + "\n"; up.String() != want || p.Requests.Len() != 2 {
 		t.Errorf("%d are open, the server got %q", p.Requests.Len(), up.String())
 	}
@@ -63,9 +61,7 @@ func TestHooksDrop(t *testing.T) {
 	p.Hooks.ServerFrame = func(f *Frame) bool { return f.Flaws.Has(FlawDuplicate) }
 	p.Hooks.UnmatchedResponse = func(e *Envelope) bool { return e.Result.Present() }
 	lines := []string{`{"id":"4","result":1}`, `{"id":4,"id":9,"result":2}`, `{"id":4,"result":3}`, `{"id":null,"error":{}}`, `{"method":"m"}`, ""}
-	if err := p.RunServer(NewConn(strings.NewReader(strings.Join(lines, "\n")), io.Discard, 0)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.RunServer(NewConn(strings.NewReader(strings.Join(lines, "\n")), io.Discard, 0)))
 	if want := strings.Join(lines[2:], "\n"); out.String() != want || p.Requests.Len() != 1 {
 		t.Errorf("%d are open, the client got %q", p.Requests.Len(), out.String())
 	}
@@ -91,9 +87,7 @@ func TestRunServer(t *testing.T) {
 		p.Requests.Add(&Envelope{ID: []byte(id), Method: []byte("m")}, time.Now(), 0)
 	}
 	p.Requests.Answer(func(c *Call) bool { return string(c.ID) == "7" })
-	if err := p.RunServer(NewConn(strings.NewReader(in), io.Discard, 0)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.RunServer(NewConn(strings.NewReader(in), io.Discard, 0)))
 	if out.String() != pass {
 		t.Errorf("forwarded %q", out.String())
 	}
@@ -113,9 +107,7 @@ func TestRunServerOversized(t *testing.T) {
 	var ids []string
 	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{Oversized: func(from Side, f *Frame) { ids = append(ids, string(f.Messages[0].ID)) }})
 	in := `{"result":"` + strings.Repeat("x", 100) + `","id":4}` + "\n" + `{"method":"m"}`
-	if err := p.RunServer(NewConn(strings.NewReader(in), io.Discard, 50)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.RunServer(NewConn(strings.NewReader(in), io.Discard, 50)))
 	if fmt.Sprint(ids) != "[4]" || out.String() != `{"method":"m"}` {
 		t.Errorf("ids %v, forwarded %q", ids, out.String())
 	}
@@ -147,9 +139,7 @@ func TestProxyAnsweredInABatch(t *testing.T) {
 		p.Requests.Add(&Envelope{ID: fmt.Append(nil, id), Method: []byte("tools/call")}, time.Now(), 0)
 	}
 	p.Requests.Answer(func(c *Call) bool { return string(c.ID) != "2" && string(c.ID) != "8" })
-	if err := p.RunServer(NewConn(strings.NewReader(in), io.Discard, 0)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.RunServer(NewConn(strings.NewReader(in), io.Discard, 0)))
 	if out.String() != want {
 		t.Errorf("forwarded %q", out.String())
 	}
@@ -171,15 +161,11 @@ func TestProxyCancelled(t *testing.T) {
 	add(p.ServerRequests, "1", "roots/list")
 	p.Requests.Answer(func(c *Call) bool { return string(c.ID) == "7" })
 	var up sink
-	if err := p.RunClient(&up); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.RunClient(&up))
 	if p.Requests.Len() != 3 {
 		t.Errorf("%d of the client are open", p.Requests.Len())
 	}
-	if err := p.RunServer(NewConn(strings.NewReader(note("0")+note("1")+note("1")), io.Discard, 0)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.RunServer(NewConn(strings.NewReader(note("0")+note("1")+note("1")), io.Discard, 0)))
 	if p.Requests.Len() != 2 || p.ServerRequests.Len() != 0 {
 		t.Errorf("%d of the client and %d of the server are open", p.Requests.Len(), p.ServerRequests.Len())
 	}
@@ -195,17 +181,13 @@ func TestProxyServerRequest(t *testing.T) {
 		ClientResponse: func(_ *Frame, e *Envelope, c *Call) { replies = append(replies, string(c.Method)) },
 	})
 	in := `{"id":0,"method":"roots/list"}` + "\n" + `[{"id":1,"method":"roots/list"},{"id":1,"method":"ping"}]` + "\n" + `{"id":2,"method":"x"}` + "\n"
-	if err := p.RunServer(NewConn(strings.NewReader(in), io.Discard, 0)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.RunServer(NewConn(strings.NewReader(in), io.Discard, 0)))
 	if want := `[{"id":1,"method":"ping"}]` + "\n" + `{"id":2,"method":"x"}` + "\n"; out.String() != want {
 		t.Errorf("forwarded %q", out.String())
 	}
 	p.ServerRequests.Answer(func(c *Call) bool { return string(c.ID) == "2" })
 	var up sink
-	if err := p.RunClient(&up); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.RunClient(&up))
 	if up.String() != `{"id":1,"result":{}}`+"\n" || fmt.Sprint(replies) != "[ping]" {
 		t.Errorf("forwarded %q, replies %v", up.String(), replies)
 	}
@@ -222,9 +204,7 @@ func TestProxyTooManyPending(t *testing.T) {
 	refused := 0
 	var out bytes.Buffer
 	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{TooManyPending: func(Side, *Envelope) { refused++ }})
-	if err := p.RunServer(NewConn(&in, io.Discard, 0)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.RunServer(NewConn(&in, io.Discard, 0)))
 	passed := bytes.Count(out.Bytes(), []byte{'\n'})
 	if p.Memory.used > Memory/2 || p.ServerRequests.Len() != passed || passed == 0 || passed+refused != n {
 		t.Errorf("%d bytes are held for %d requests; %d passed, %d were refused", p.Memory.used, p.ServerRequests.Len(), passed, refused)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestReader checks that the frames together are the bytes of the stream, for all sizes of
@@ -41,16 +43,12 @@ func TestReader(t *testing.T) {
 			if err == io.EOF {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if !f.Flaws.IsStrict() || len(f.Messages) != 1 {
 				t.Fatalf("%s: flaws %b, %d messages in a frame of %d", name, f.Flaws, len(f.Messages), f.Size)
 			}
 			got = append(got, string(f.Messages[0].ID))
-			if err := w.Send(f); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, w.Send(f))
 		}
 		if !bytes.Equal(out.Bytes(), in) {
 			t.Errorf("%s: bytes differ", name)

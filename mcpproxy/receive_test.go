@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestReceive checks that Receive passes the same frames as RunServer.
@@ -28,9 +30,7 @@ func TestReceive(t *testing.T) {
 			return stop
 		})
 	}
-	if err := read(&h, nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, read(&h, nil))
 	want := []string{
 		`junk "Listening\n"`, `message "{\"id\":1,\"result\":{}}\n"`, `junk "[7]\n"`, "oversized 2 <nil>", `message "[{\"id\":3,\"method\":\"m\"}]\r\n"`,
 		"oversized 4 " + ErrTooManyReserved.Error(), `junk "{\"id\":5,\"resu"`,
@@ -79,9 +79,7 @@ func TestReceiveTooManyReserved(t *testing.T) {
 			Oversized:       func(_ Side, f *Frame) { why = f.Err },
 			ReservedMembers: func(f *Frame, e *Envelope) { f.Cut(e.Reserved) },
 		})
-		if err := p.RunServer(NewConn(strings.NewReader(c.in+"\n"+last), io.Discard, 0)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, p.RunServer(NewConn(strings.NewReader(c.in+"\n"+last), io.Discard, 0)))
 		got := out.String()
 		if !errors.Is(why, c.want) || strings.Contains(got, ReservedPrefix) || !strings.HasSuffix(got, last) || (len(got) == len(last)) != (c.want != nil) {
 			t.Errorf("%.60q of %d bytes: error %v, want %v; forwarded %d bytes: %.100q", c.in, len(c.in), why, c.want, len(got), got)

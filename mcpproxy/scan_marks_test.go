@@ -1,7 +1,6 @@
 package mcpproxy
 
 import (
-	"math/rand/v2"
 	"strings"
 	"testing"
 )
@@ -18,25 +17,6 @@ func TestWindows(t *testing.T) {
 					c.compare(t, `{"id":"`+text+after+`","method":"`+after+`m"}`)
 				}
 			}
-		}
-	}
-}
-
-// TestEscapedBytes compares rows of backslashes with a look at each byte.
-func TestEscapedBytes(t *testing.T) {
-	for range 100_000 {
-		slashes, first := rand.Uint64()|rand.Uint64(), rand.Uint64()&1
-		if rand.N(2) == 0 {
-			slashes &= rand.Uint64() & rand.Uint64()
-		}
-		var want uint64
-		escaped := first
-		for i := range blockSize {
-			want |= escaped << i
-			escaped = slashes >> i & 1 &^ escaped
-		}
-		if got, next := escapedBytes(slashes, first); got != want || next != escaped {
-			t.Fatalf("%x, first %d: %x and %d, not %x and %d", slashes, first, got, next, want, escaped)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestScanEnvelope(t *testing.T) {
@@ -73,21 +75,6 @@ func TestScanEnvelope(t *testing.T) {
 	}
 }
 
-func TestScanBatch(t *testing.T) {
-	var s Scanner
-	msgs, flaws := s.Scan([]byte(`[{"id":1,"method":"a"}, 7, {"id":"b","result":{"_meta":{}}},[{"id":9}]]`))
-	if len(msgs) != 2 || !flaws.IsStrict() {
-		t.Fatalf("%d messages, flaws %b", len(msgs), flaws)
-	}
-	if string(msgs[0].ID) != "1" || string(msgs[1].ID) != `"b"` || msgs[1].Kind() != Response {
-		t.Errorf("got %+v", msgs)
-	}
-	many := "[" + strings.Repeat(`{"id":1},`, maxBatch) + `{"id":2}]`
-	if msgs, flaws = s.Scan([]byte(many)); len(msgs) != maxBatch || flaws != FlawBounds {
-		t.Errorf("%d messages, flaws %b", len(msgs), flaws)
-	}
-}
-
 func TestScanBounds(t *testing.T) {
 	var s Scanner
 	long := `{"id":"` + strings.Repeat("x", maxText) + `","method":"m"}`
@@ -134,9 +121,7 @@ func FuzzScan(f *testing.F) {
 			if err == io.EOF {
 				break
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			w.Send(fr)
 		}
 		if !bytes.Equal(out.Bytes(), data) {
@@ -166,9 +151,7 @@ func FuzzScan(f *testing.F) {
 			Params any
 			Result any
 		}
-		if err := json.Unmarshal(line, &ref); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal(line, &ref))
 		e := msgs[0]
 		if !bytes.Equal(e.ID, ref.ID) {
 			t.Fatalf("%q: id %q, encoding/json says %q", line, e.ID, ref.ID)

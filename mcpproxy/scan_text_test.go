@@ -46,18 +46,3 @@ func (c *comparison) compare(t *testing.T, line string) {
 		t.Fatalf("%q: flaws %b, in two parts %b", line, flaws, again)
 	}
 }
-
-func TestTextPrefix(t *testing.T) {
-	for n := range 200 {
-		for _, end := range []string{"", "\x00", "\x1f", "\n", "\x80", "\xff", "é"} {
-			b := []byte(strings.Repeat(" ~\x7f", n)[:n] + end + strings.Repeat("a", 70))
-			want := n
-			if end == "" {
-				want = len(b)
-			}
-			if got := textPrefix(b); got != want {
-				t.Fatalf("%q: %d, not %d", b, got, want)
-			}
-		}
-	}
-}

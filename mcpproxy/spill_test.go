@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // noFiles removes the directory for temporary files.
@@ -22,21 +24,6 @@ func noFiles(t *testing.T) {
 func TestSpillWithoutAFile(t *testing.T) {
 	noFiles(t)
 	relays(t, strings.Repeat("x", maxInMemory), strings.Repeat("y", 3*maxInMemory+1))
-}
-
-// TestProxyWithoutAFile does the same for both directions of a proxy.
-func TestProxyWithoutAFile(t *testing.T) {
-	noFiles(t)
-	line := `{"method":"m","params":{"pad":"` + strings.Repeat("x", 2*maxInMemory) + `"}}` + "\n"
-	var client bytes.Buffer
-	p := NewProxy(NewConn(strings.NewReader(line), &client, 0), Hooks{})
-	var server sink
-	if err := p.RunClient(&server); err != nil || server.String() != line {
-		t.Errorf("to the server: %d bytes, %v", server.Len(), err)
-	}
-	if err := p.RunServer(NewConn(strings.NewReader(line), io.Discard, 0)); err != nil || client.String() != line {
-		t.Errorf("to the client: %d bytes, %v", client.Len(), err)
-	}
 }
 
 // relays reads and sends frames with these texts whole, detached and as a batch.
@@ -87,9 +74,7 @@ func TestSpillRetreats(t *testing.T) {
 	defer s.release()
 	name := filepath.Join(t.TempDir(), "file")
 	file, err := os.Create(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s.File.Close()
 	s.File = file
 	var want []byte

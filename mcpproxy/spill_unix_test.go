@@ -6,19 +6,17 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestSpillFull limits the size of files in the middle of a frame.
 func TestSpillFull(t *testing.T) {
 	var old syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &old))
 	small := old
 	small.Cur = maxInMemory + 100
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &small))
 	defer syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old)
 	relays(t, strings.Repeat("x", maxInMemory), strings.Repeat("y", 3*maxInMemory+1))
 }

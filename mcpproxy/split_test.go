@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestSplit(t *testing.T) {
@@ -64,9 +66,7 @@ func TestSplitSpill(t *testing.T) {
 	pad := strings.Repeat("x", maxInMemory)
 	r := NewReader(strings.NewReader(`[{"id":1,"method":"m","pad":"`+pad+`"}, {"method":"n","id":"two"},{"id":3}]`+"\n{}\n"), 0)
 	f, err := r.Next()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	file := f.spill.File
 	messages, stray := f.Split()
 	if len(messages) != 3 || stray != 0 {

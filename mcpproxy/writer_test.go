@@ -19,20 +19,6 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-func TestInject(t *testing.T) {
-	var out bytes.Buffer
-	w := NewWriter(&out)
-	f, _ := NewReader(strings.NewReader("{}"), 0).Next()
-	w.Send(f)
-	w.Inject(nil)
-	w.Inject([]byte("[]"))
-	w.Send(f)
-	w.Send(f)
-	if out.String() != "{}\n[]\n{}\n{}" {
-		t.Errorf("got %q", out.String())
-	}
-}
-
 // TestInjectBehindASpill injects after a last frame without a line end that is too large
 // for memory.
 func TestInjectBehindASpill(t *testing.T) {

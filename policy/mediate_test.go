@@ -161,21 +161,3 @@ func TestPackaged(t *testing.T) {
 		}
 	}
 }
-
-// TestWorktreeFilesAreProtected covers a worktree's git directory, which names its
-// repository and its settings. A server that could write one of these files would choose
-// which hooks git runs for the user.
-func TestWorktreeFilesAreProtected(t *testing.T) {
-	p := mediated()
-	for _, name := range []string{"commondir", "gitdir", "config.worktree"} {
-		path := "/w/repo/.git/worktrees/x/" + name
-		for _, op := range []Op{OpCreate, OpWrite, OpTruncate, OpRemove} {
-			if got := p.Mediate(op, path); got != Forbidden {
-				t.Errorf("%s %s: %d", op, path, got)
-			}
-		}
-	}
-	if got := p.Mediate(OpWrite, "/w/repo/.git/worktrees/x/HEAD"); got != Granted {
-		t.Errorf("control: a worktree's HEAD: %d", got)
-	}
-}

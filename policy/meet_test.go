@@ -3,6 +3,8 @@ package policy
 import (
 	"slices"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestMeetSecrets checks that the secrets of the first profile are used for the hosts that are left, and none of the
@@ -21,9 +23,7 @@ func TestMeetSecrets(t *testing.T) {
 	}
 	b := &Profile{Net: []NetRule{rule("a.example", "THEIRS")}, Secrets: []Secret{{Env: "THEIRS"}}, Env: []Variable{{Name: "THEIRS"}}, Limits: Limits{MemoryMB: 200, Processes: 10}, Inbound: []int{2, 3}}
 	met, err := Meet(a, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if len(met.Net) != 1 || !slices.Equal(met.Net[0].SecretNames(), []string{"A"}) || len(met.Secrets) != 1 || met.Secrets[0].Env != "A" || len(met.Env) != 1 || met.Env[0].Name != "A" {
 		t.Errorf("%+v", met)
 	}

@@ -17,9 +17,3 @@ func TestPlaceholders(t *testing.T) {
 		}
 	}
 }
-
-func TestCredentialFieldsMayBeNamed(t *testing.T) {
-	if err := checkSecret(Secret{Env: "T", Header: CredentialFields}); err != nil {
-		t.Error(err)
-	}
-}

@@ -3,6 +3,8 @@ package presets
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 const valid = `[preset]
@@ -38,9 +40,7 @@ secret = { env = "TOKEN", header = "Authorization" }
 
 func TestDecode(t *testing.T) {
 	p, err := Decode("x", []byte(valid), "x.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if p.Server.Command != "" || p.Server.Access.Net[0].Where != "x.toml:25" {
 		t.Errorf("command %q, rule at %s", p.Server.Command, p.Server.Access.Net[0].Where)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
@@ -85,9 +86,7 @@ func TestFor(t *testing.T) {
 			[]string{`host = "mcp.example"`, `env = "AUTH_TOKEN"`}, nil},
 	} {
 		p, err := Find(c.preset)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		before := printApplied(t, Applied{Server: p.Server})
 		got := printApplied(t, p.For(Entry{Env: c.env, Args: c.args}))
 		for _, want := range c.want {
@@ -108,9 +107,7 @@ func TestFor(t *testing.T) {
 
 func TestSecrets(t *testing.T) {
 	p, err := Find("supabase")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	got := p.Secrets(Entry{Args: []string{"--read-only", "--access-token", "sbp_v", "--project-ref=x"}})
 	if fmt.Sprint(got) != "map[--access-token:SUPABASE_ACCESS_TOKEN]" {
 		t.Error(got)
@@ -127,9 +124,7 @@ func FuzzFor(f *testing.F) {
 	f.Fuzz(func(t *testing.T, i int, value, first, second string) {
 		names := Names()
 		p, err := Find(names[uint(i)%uint(len(names))])
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		e := Entry{Env: map[string]string{}, Args: []string{first, second}}
 		for _, v := range p.Variables {
 			e.Env[v.Name] = value

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -45,9 +46,7 @@ func TestJail(t *testing.T) {
 		{"github", "", debian, "", ""},
 	} {
 		p, err := Find(c.preset)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		home := t.TempDir()
 		disk := hostfs.Glob(home)
 		e := Entry{Env: map[string]string{}, Home: home, Glob: func(pattern string) (found []string) {
@@ -97,13 +96,9 @@ func TestEach(t *testing.T) {
 	for _, name := range []string{"chromium-1247/x", "chromium_headless_shell-1247/x", "mcp-chrome-1abc/Cookies", "mcp-chrome-profile/Cookies", "b/x", "firefox-99", "chromium-x/y"} {
 		plant(t, filepath.Join(home, ".cache/ms-playwright", name))
 	}
-	if err := os.Symlink(home, filepath.Join(home, ".cache/ms-playwright/webkit-1")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink(home, filepath.Join(home, ".cache/ms-playwright/webkit-1")))
 	p, err := Find("playwright")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var got []string
 	for _, r := range p.For(Entry{Glob: hostfs.Glob(home)}).Server.Access.Fs {
 		if below, ok := strings.CutPrefix(r.Path, "~/.cache/ms-playwright"); ok {
@@ -117,10 +112,6 @@ func TestEach(t *testing.T) {
 
 func plant(t *testing.T, name string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(name, nil, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(filepath.Dir(name), 0o755))
+	testkit.Must(t, os.WriteFile(name, nil, 0o755))
 }

@@ -4,6 +4,7 @@ import (
 	"path"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -17,9 +18,7 @@ func TestBrowserOfMac(t *testing.T) {
 	for _, name := range []string{"playwright", "chrome-devtools", "puppeteer", "puppeteer-mcp-server"} {
 		for _, c := range []struct{ has, program string }{{chrome, chrome + "/Contents/MacOS/Google Chrome"}, {chromium, inside}} {
 			preset, err := Find(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			glob := func(pattern string) (found []string) {
 				for _, file := range []string{c.has + "/", c.program} {
 					if ok, _ := path.Match(pattern, file); ok {

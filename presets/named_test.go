@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
@@ -26,9 +27,7 @@ func allValues(t *testing.T) (all []named) {
 	t.Helper()
 	for _, name := range Names() {
 		p, err := Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, v := range p.Variables {
 			all = append(all, named{p, v.Name, v.Value, func(value string) Entry { return Entry{Env: map[string]string{v.Name: value}} }})
 		}
@@ -170,9 +169,7 @@ func TestFixedPaths(t *testing.T) {
 	h, tried := home(), 0
 	for _, name := range Names() {
 		p, err := Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if p.Server.Access == nil {
 			continue
 		}

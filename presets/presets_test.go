@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -88,9 +89,7 @@ func TestPlacesInHome(t *testing.T) {
 		"puppeteer": {"~/.cache/puppeteer"},
 	} {
 		p, err := Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		s := p.For(Entry{}).Server
 		for _, place := range places {
 			if !slices.ContainsFunc(s.Access.Fs, func(r policy.FsRule) bool { return r.Path == place && r.Read && r.Optional }) {

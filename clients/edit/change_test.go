@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // wrapper are the words that the tests put in front of every server.
@@ -63,9 +65,7 @@ func TestOlder(t *testing.T) {
 func one(t *testing.T, format Format, text string, table Table) (*File, Server) {
 	t.Helper()
 	f, err := Parse(format, []byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	servers := f.Servers(table)
 	if len(servers) == 0 {
 		t.Fatalf("no servers in %s", text)
@@ -81,9 +81,7 @@ func one(t *testing.T, format Format, text string, table Table) (*File, Server) 
 // TestWhich: of several changes, the error names the one that cannot be made.
 func TestWhich(t *testing.T) {
 	f, err := Parse(YAML, []byte("- {command: a}\n- {command: b}\n- {command: 'c', name: c}\n- name: d\n  command: d[1],e\n- {command: e}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var changes []Change
 	for _, s := range f.Servers(Table{}) {
 		changes = append(changes, Change{Server: s, Words: wrapper})

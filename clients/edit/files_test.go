@@ -3,7 +3,6 @@ package edit
 import (
 	"errors"
 	"path/filepath"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -28,35 +27,11 @@ func clientFiles(t testing.TB, format Format) (all []string) {
 	return all
 }
 
-func TestLookup(t *testing.T) {
-	f, err := Parse(JSON, []byte(testkit.ReadFile(t, filepath.Join("..", "testdata", "vscode", "user-forms.json"))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		path []string
-		line int
-		want any
-	}{
-		{[]string{"servers", "files", "sandboxEnabled"}, 28, false},
-		{[]string{"servers", "files", "args", "0"}, 20, "-y"},
-		{[]string{"servers", "files", "args", "9"}, 0, nil},
-		{[]string{"inputs"}, 4, []any{map[string]any{"type": "promptString", "id": "token", "description": "Token", "password": true}}},
-		{[]string{"no"}, 0, nil},
-	} {
-		if got, line, found := f.Lookup(c.path...); line != c.line || found != (c.line != 0) || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%q: %v in line %d, want %v in line %d", c.path, got, line, c.want, c.line)
-		}
-	}
-}
-
 // TestLookupSteps: an element of a path is the name of a member or the number of an element, and
 // nothing else that strconv reads.
 func TestLookupSteps(t *testing.T) {
 	f, err := Parse(JSON, []byte(`{"a": ["x", {"b": 1, "b": 2}], "0": "zero", "*": "star"}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, tt := range []struct {
 		path []string
 		want any

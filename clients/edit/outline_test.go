@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // enough is the size above which these tests make an outline.
@@ -34,9 +36,7 @@ func TestLarge(t *testing.T) {
 	projects := `  "projects": {"/p": {"mcpServers": {"q": {"command": "x"}}, "history": ["` + strings.Repeat("y", 200) + `",` + "\n\n" + `"z"]}}` + "\n"
 	src := []byte(large(twoServers, "word", projects))
 	f, err := parseUpTo(enough, src, outlineTables)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if text, _ := f.outline(); !f.IsOutline() || len(text) > enough {
 		t.Fatalf("the outline has %d bytes", len(text))
 	}
@@ -52,9 +52,7 @@ func TestLarge(t *testing.T) {
 		}
 		change := Change{Server: servers[0], Words: []string{"/bin/jail", "run", "--"}}
 		after, err := f.Apply(change)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		was := map[string]string{"m": `"npx", "args": ["-y"`, "q": `"x"}`}[name]
 		becomes := map[string]string{"m": `"/bin/jail", "args": ["run", "--", "npx", "-y"`, "q": `"/bin/jail", "args": [ "run", "--", "x"]}`}[name]
 		if want := bytes.Replace(src, []byte(was), []byte(becomes), 1); !bytes.Equal(after, want) {
@@ -65,9 +63,7 @@ func TestLarge(t *testing.T) {
 			t.Errorf("the difference has no %q:\n%s", want, diff)
 		}
 		g, err := parseUpTo(enough, after, outlineTables)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		back, err := g.Apply(Change{Server: g.Servers(table)[0], Drop: 3})
 		if err != nil || !bytes.Equal(back, src) {
 			t.Errorf("%s: it is not what it was: %v", name, err)

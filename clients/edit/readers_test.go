@@ -306,8 +306,6 @@ func readersOf(t testing.TB) *readers {
 		testkit.Skip(t, "clients", readersEnv+" does not name a directory with the parsers of testdata/readers; make test-long installs them")
 	}
 	all, err := startReaders()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return all
 }

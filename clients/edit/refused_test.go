@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // refusals are files whose server s must not be changed, with what the error says.
@@ -45,9 +47,7 @@ func TestChangeRefused(t *testing.T) {
 	for _, r := range refusals {
 		t.Run(r.format.String()+"/"+r.name, func(t *testing.T) {
 			f, err := Parse(r.format, []byte(r.text))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			servers := f.Servers(Table{Path: []string{"servers"}})
 			var refused *Fault
 			for _, s := range servers {

@@ -8,24 +8,22 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // place writes a file with mode 0640 and returns its name.
 func place(t *testing.T, text string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "mcp.json")
-	if err := os.WriteFile(name, []byte(text), 0o640); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(name, []byte(text), 0o640))
 	return name
 }
 
 func read(t *testing.T, name string) *File {
 	t.Helper()
 	f, err := Read(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return f
 }
 
@@ -40,16 +38,10 @@ func wantRefused(t *testing.T, err error, want string) {
 func TestReadRefused(t *testing.T) {
 	dir := t.TempDir()
 	large := filepath.Join(dir, "large")
-	if err := os.WriteFile(large, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(large, 50<<20); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(large, nil, 0o600))
+	testkit.Must(t, os.Truncate(large, 50<<20))
 	for _, link := range [][2]string{{"b", "a"}, {"a", "b"}, {dir, "to-dir"}} {
-		if err := os.Symlink(link[0], filepath.Join(dir, link[1])); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Symlink(link[0], filepath.Join(dir, link[1])))
 	}
 	for name, want := range map[string]string{
 		dir:                          "it is a directory",
@@ -69,23 +61,15 @@ func TestReplaceKeepsModeAndLink(t *testing.T) {
 	name := place(t, "old")
 	dir := filepath.Dir(name)
 	link := filepath.Join(dir, "sub", "link.json")
-	if err := os.Mkdir(filepath.Dir(link), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Dir(link), 0o700))
 	for _, l := range [][2]string{{"../second", link}, {name, filepath.Join(dir, "second")}} {
-		if err := os.Symlink(l[0], l[1]); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Symlink(l[0], l[1]))
 	}
 	stale := filepath.Join(dir, ".mcp.json.mcp-jail-123")
-	if err := os.WriteFile(stale, []byte("half"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(stale, []byte("half"), 0o600))
 	f := read(t, link)
 	for _, text := range []string{"new", "", "newer"} { // the file that was written is known
-		if err := f.Replace([]byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, f.Replace([]byte(text)))
 		info, err := os.Lstat(name)
 		if b, _ := os.ReadFile(name); err != nil || string(b) != text || string(f.Data) != text || info.Mode() != 0o640 {
 			t.Errorf("%q, %v, %v, want %q", b, info.Mode(), err, text)
@@ -117,9 +101,7 @@ func TestReplaceChangedFile(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			name := place(t, "old")
 			f := read(t, name)
-			if err := change(name); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, change(name))
 			before, _ := os.ReadFile(name)
 			err := f.Replace([]byte("new"))
 			wantRefused(t, err, what)
@@ -155,15 +137,11 @@ func keepTime(from, to string) error {
 
 func TestReplaceRefused(t *testing.T) {
 	name := place(t, "old")
-	if err := os.Chmod(name, 0o440); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(name, 0o440))
 	wantRefused(t, read(t, name).Replace([]byte("new")), "it is read-only (mode 0440)")
 
 	name = place(t, "old")
-	if err := os.Link(name, name+"2"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Link(name, name+"2"))
 	wantRefused(t, read(t, name).Replace([]byte("new")), "it has 2 hard links")
 	wantRefused(t, read(t, name).Replace(make([]byte, MaxSize+1)), "5242881 bytes")
 	if b, _ := os.ReadFile(name); string(b) != "old" {
@@ -178,24 +156,18 @@ func TestReplaceInItsDirectory(t *testing.T) {
 	dir := filepath.Dir(name)
 	f := read(t, name)
 	open, err := f.openDir()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer open.Close()
 	if err := os.Rename(dir, dir+"-moved"); err != nil {
 		t.Skip(err) // Windows moves no open directory
 	}
 	stale := filepath.Join(dir, f.tempPrefix()+"x")
 	for _, err := range []error{os.Mkdir(dir, 0o755), os.WriteFile(stale, nil, 0o600), os.WriteFile(name, []byte("{}"), 0o600)} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 	f.removeStale(open)
 	temp, _, err := f.write(open, []byte("new"), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, err := os.Lstat(filepath.Join(dir+"-moved", temp)); err != nil {
 		t.Error(err)
 	}

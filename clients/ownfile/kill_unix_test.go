@@ -48,17 +48,13 @@ func TestReplaceKilled(t *testing.T) {
 	}
 	name := place(t, string(content(0)))
 	link := name + ".link"
-	if err := os.Symlink("mcp.json", link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink("mcp.json", link))
 	unfinished := 0
 	for range rounds {
 		cmd := testkit.Self("alternate", link)
 		var stderr bytes.Buffer
 		cmd.Stderr = &stderr
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, cmd.Start())
 		time.Sleep(time.Duration(10+rand.IntN(30)) * time.Millisecond)
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -132,9 +128,7 @@ func TestOtherUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		name := "/etc/passwd"
 		link := filepath.Join(t.TempDir(), "link")
-		if err := os.Symlink(name, link); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Symlink(name, link))
 		for _, name := range []string{name, link} {
 			_, err := Read(name)
 			wantRefused(t, err, "it belongs to user 0")
@@ -143,24 +137,16 @@ func TestOtherUser(t *testing.T) {
 	}
 	name := place(t, "old")
 	link := name + ".link"
-	if err := errors.Join(os.Symlink(name, link), os.Lchown(link, 12345, -1)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(os.Symlink(name, link), os.Lchown(link, 12345, -1)))
 	_, err := Read(link)
 	wantRefused(t, err, "belongs to user 12345")
-	if err := os.Chown(name, -1, 54321); err != nil {
-		t.Fatal(err)
-	}
-	if err := read(t, name).Replace([]byte("new")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chown(name, -1, 54321))
+	testkit.Must(t, read(t, name).Replace([]byte("new")))
 	info, err := os.Stat(name)
 	if err != nil || info.Sys().(*syscall.Stat_t).Gid != 54321 || info.Mode() != 0o640 {
 		t.Errorf("%+v, %v", info, err)
 	}
-	if err := os.Chown(name, 12345, -1); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chown(name, 12345, -1))
 	_, err = Read(name)
 	wantRefused(t, err, "it belongs to user 12345, and you are user 0")
 }
@@ -173,9 +159,7 @@ func TestReplaceReadOnlyDirectory(t *testing.T) {
 	}
 	name := place(t, "old")
 	dir := filepath.Dir(name)
-	if err := os.Chmod(dir, 0o500); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(dir, 0o500))
 	defer os.Chmod(dir, 0o700)
 	f := read(t, name)
 	err := f.Replace([]byte("new"))

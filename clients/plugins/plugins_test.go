@@ -10,29 +10,24 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // newLook returns a host, and what it has: files by path, in which HOME is the home directory.
 func newLook(t *testing.T, files map[string]string) (clients.Host, Look) {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for name, text := range files {
 		path := filepath.Join(home, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Dir(path), 0o700))
 		if to, is := strings.CutPrefix(text, "-> "); is {
 			err = os.Symlink(to, path)
 		} else {
 			inJSON := strings.ReplaceAll(home, `\`, `\\`)
 			err = os.WriteFile(path, []byte(strings.ReplaceAll(text, "HOME", inJSON)), 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 	find := func(p clients.Place, h clients.Host) (paths []string) {
 		for _, at := range p.LocateAll(h) {
@@ -58,9 +53,7 @@ type findCase struct {
 func (c findCase) run(t *testing.T) {
 	host, look := newLook(t, c.files)
 	client, err := clients.ByName(c.client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var got []string
 	for _, p := range Find(client, host, look) {
 		text := strings.TrimSpace(p.ID + " " + p.Version)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 var (
@@ -29,9 +31,7 @@ func newCatalog(t *testing.T) (c *Catalog, clock *time.Time) {
 
 func put(t *testing.T, c *Catalog, server, key string) string {
 	t.Helper()
-	if err := c.Put(server, key, anEntry(c.now())); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.Put(server, key, anEntry(c.now())))
 	return filepath.Join(c.Dir, fileName(server, key))
 }
 

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestBadFiles: a file that is not to be trusted counts as missing, and the next Put
@@ -153,23 +155,15 @@ func TestPrune(t *testing.T) {
 	}
 	foreign := []string{"README", "x.json", "s." + aKey[1:] + ".json", "s." + strings.ToUpper(aKey) + ".json", ".hidden", "s." + aKey + ".json.bak"}
 	for _, name := range foreign {
-		if err := os.WriteFile(filepath.Join(c.Dir, name), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(c.Dir, name), nil, 0o600))
 	}
-	if err := os.Mkdir(filepath.Join(c.Dir, fileName("dir", aKey)), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Join(c.Dir, fileName("dir", aKey)), 0o700))
 	for _, name := range foreign {
-		if err := os.Chtimes(filepath.Join(c.Dir, name), start, start); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Chtimes(filepath.Join(c.Dir, name), start, start))
 	}
 	put(t, c, "t", aKey)
 	files, err := os.ReadDir(c.Dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var names []string
 	for _, f := range files {
 		names = append(names, f.Name())

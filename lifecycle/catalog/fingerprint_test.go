@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 const privateHome = "home/.local/state/mcp-jail/servers/s/home/"
@@ -81,9 +83,7 @@ func TestFingerprint(t *testing.T) {
 			take := func() string {
 				t.Helper()
 				f, err := Fingerprint(s.profile(append([]string{}, row.command...)...))
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				return f
 			}
 			last := take()
@@ -126,13 +126,9 @@ func TestFingerprintSeesWhatIsHidden(t *testing.T) {
 		func() error { return os.Remove(conf) },
 	} {
 		before, err := Fingerprint(s.profile("server", "conf"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		time.Sleep(tick)
-		if err := how(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, how())
 		if after, err := Fingerprint(s.profile("server", "conf")); err != nil || after == before {
 			t.Errorf("it did not change (%v)", err)
 		}

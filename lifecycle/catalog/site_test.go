@@ -23,9 +23,7 @@ type site struct {
 func newSite(t testing.TB, files ...string) *site {
 	t.Helper()
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s := &site{t: t, root: root}
 	s.plant(append(files, "home/ws/", "bin/")...)
 	return s

@@ -18,9 +18,7 @@ func changesOf(t *testing.T, users, project string) ServerChange {
 	testkit.WriteFile(t, o.User, users)
 	o.Project = []byte("version = 1\n")
 	before, err := Load(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	o.Project = []byte(project)
 	after, err := Load(o)
 	if err != nil {

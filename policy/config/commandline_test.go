@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -23,18 +24,14 @@ func TestDeclare(t *testing.T) {
 	} {
 		o.Dir = "/home/u/proj"
 		want, err := FromCommandLine(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		text := strings.Join(declaration(o), "\n")
 		c, err := Decode([]byte("version = 1\n"+text), "c.toml")
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
 		got, err := c.Policy(want.Server, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, p := range []*policy.Policy{got, want} {
 			p.Where, p.FromCommandLine, p.Settings = "", false, nil
 			for i := range p.Fs {
@@ -63,9 +60,7 @@ func TestDeclare(t *testing.T) {
 // its flags, and that --limit is read like the limits table.
 func TestFlags(t *testing.T) {
 	p, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Read: []string{"a", "b"}, Write: []string{"b", "c"}, Execute: []string{"c", "d", "a"}, Limit: []string{"processes=9", "memory_mb=1"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := map[string]policy.Rights{"a": policy.Read | policy.Execute, "b": policy.Read | policy.Write, "c": policy.AllRights, "d": policy.Read | policy.Execute}
 	for _, r := range p.Fs {
 		if r.Rights() != want[r.Path] {
@@ -134,9 +129,7 @@ func TestDeny(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	c, err := Decode([]byte(strings.Join(declaration(o), "\n")), "c.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if p, err = c.Policy(p.Server, ""); err != nil || len(p.Fs) != 2 || p.Fs[0].Path != "." || p.Fs[0].Rights() == 0 || p.Fs[1].Rights() != 0 {
 		t.Errorf("declared: %+v, %v", p, err)
 	}
@@ -152,9 +145,7 @@ func TestDeny(t *testing.T) {
 func TestDeclareNarrow(t *testing.T) {
 	o := CommandLineOptions{Command: []string{"node"}, Dir: "/p", Write: []string{"/p", "src/gen"}, Read: []string{"src"}, Execute: []string{"tools"}}
 	c, err := Decode([]byte(strings.Join(declaration(o), "\n")), "c.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var got []string
 	for _, r := range c.Servers[c.ServerNames()[0]].Access.Fs {
 		got = append(got, strings.Join(r.TOMLFields(), " "))
@@ -171,17 +162,11 @@ func TestInbound(t *testing.T) {
 		t.Helper()
 		o.Command, o.Dir = []string{"node"}, "/p"
 		p, err := FromCommandLine(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		c, err := Decode([]byte(strings.Join(declaration(o), "\n")), "c.toml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		declared, err := c.Policy(p.Server, "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return p, declared
 	}
 	p, declared := given(CommandLineOptions{Inbound: []string{"19880"}})

@@ -5,24 +5,22 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestLayers(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {
 		p := dir + "/" + name
-		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(p, []byte(text), 0o600))
 		return p
 	}
 	a := write("a.toml", "[servers.s]\ncommand = \"a\"\narguments = [\"1\"]\nworkspace = \"w\"\nvariables = [\"A\"]\n[[servers.s.access.fs]]\npath = \"a\"\nread = true\n[[servers.s.access.net]]\nhost = \"a\"\nallow = false\n[[servers.s.access.inbound]]\nport = 1\n[servers.s.limits]\nprocesses = 1\nmemory_mb = 1\n[servers.s.access]\nsensitive_paths = [\"~/a\"]\n")
 	b := write("b.toml", "[servers.s]\ncommand = \"b\"\narguments = [\"2\"]\nvariables = [\"B\"]\n[servers.s.access]\nsensitive_paths = [\"~/b\", \"~/a\"]\nfs = { strategy = \"prepend\", value = [{ path = \"b\", read = true }] }\nnet = { strategy = \"replace\", value = [{ host = \"b\", allow = false }] }\n")
 	d := write("d.toml", "[servers.s]\nstateful = true\n[servers.s.access]\nfs = { strategy = \"dedup\", value = [{ path = \"a\", read = true }, { path = \"d\", read = true }] }\n[[servers.s.access.net]]\nhost = \"d\"\nallow = false\n[servers.s.limits]\nprocesses = 2\n[[servers.s.access.inbound]]\nport = 2\n[[servers.s.access.env]]\nname = \"E\"\nread = false\n")
 	c, err := Load(LoadOptions{Files: []string{a, b, d}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s := c.Servers["s"]
 	var got []string
 	for _, r := range s.Access.Fs {
@@ -52,25 +50,5 @@ func TestLayers(t *testing.T) {
 	_, err = Load(LoadOptions{Files: []string{a, dir + "/missing.toml"}})
 	if err == nil || !strings.Contains(err.Error(), "missing.toml: cannot be read") {
 		t.Errorf("a named file that is missing: %v", err)
-	}
-}
-
-// TestDedupNet checks that of rules that differ only in their place, one is kept.
-func TestDedupNet(t *testing.T) {
-	layer := func(file, secret string) *Config {
-		c, ps := decodeLayer([]byte("[servers.s.access]\nnet = { strategy = \"dedup\", value = [{ host = \"a\", allow = true, methods = [\"GET\"], secret = { env = \""+secret+"\" } }] }\n"), file)
-		if len(ps) > 0 {
-			t.Fatal(ps)
-		}
-		return c
-	}
-	c := layer("one", "T")
-	c.overlay(layer("two", "T"))
-	if got := len(c.Servers["s"].Access.Net); got != 1 {
-		t.Errorf("%d rules", got)
-	}
-	c.overlay(layer("three", "U"))
-	if got := len(c.Servers["s"].Access.Net); got != 2 {
-		t.Errorf("%d rules: another secret is another rule", got)
 	}
 }

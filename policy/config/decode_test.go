@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -78,17 +79,13 @@ read = true
 
 func TestDecodeEveryKey(t *testing.T) {
 	c, err := Decode([]byte(everyKey), "mcp-jail.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, err := c.Policy("notes", ""); err == nil || !strings.Contains(err.Error(), "mcp-jail.toml:4: the preset github-archived") {
 		t.Errorf("a policy without the preset of another server: %v", err)
 	}
 	c.LayBelow("github", &Server{})
 	p, err := c.Policy("github", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := &policy.Policy{
 		Server: "github", Command: "npx", Arguments: []string{"-y", "@modelcontextprotocol/server-github"},
 		Workspace: ".", Stateful: true, Startup: time.Minute, Roots: "off", Packages: policy.Packages{PinTools: policy.PinEnforce}, Leaks: policy.LeaksBlock, LeakPatterns: true, Undo: policy.Undo{Mode: policy.UndoCall, TotalMB: 99},
@@ -251,9 +248,7 @@ func TestWriteAlias(t *testing.T) {
 		"write = true\ncreate = false\nupdate = false ": policy.Delete,
 	} {
 		c, err := Decode([]byte("[servers.s]\ncommand = \"x\"\n[[servers.s.access.fs]]\npath = \"p\"\n"+toml), "f")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if got := c.Servers["s"].Access.Fs[0].Rights(); got != want {
 			t.Errorf("%q grants %s, want %s", toml, got, want)
 		}
@@ -264,9 +259,7 @@ func TestWriteAlias(t *testing.T) {
 // whole default policy. Variables and limits do not replace it.
 func TestAccessReplacesDefault(t *testing.T) {
 	c, err := Decode([]byte("[servers.a]\ncommand = \"x\"\nvariables = [\"V\"]\n[servers.b]\ncommand = \"x\"\n[servers.b.access]\n"), "f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	a, _ := c.Policy("a", "")
 	if !a.Default || len(a.Fs) != 1 || a.Net == nil || len(a.Net) != 0 || len(a.Env) != 1 {
 		t.Errorf("default policy: %+v", a)

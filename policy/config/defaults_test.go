@@ -214,9 +214,7 @@ func TestDefaultsWaive(t *testing.T) {
 	o.Project = []byte("[servers.theirs]\ncommand = \"b\"\n")
 	testkit.WriteFile(t, project, string(o.Project))
 	c, err := Load(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for server, want := range map[string]string{"own": "[macos net]", "theirs": "[]"} {
 		p, err := c.Policy(server, "")
 		if err != nil || fmt.Sprint(p.Waive) != want {

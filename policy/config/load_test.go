@@ -89,9 +89,7 @@ var must = testkit.Must
 func layersIn(t *testing.T) (o LoadOptions, project string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "ws"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Join(dir, "ws"), 0o755))
 	return LoadOptions{
 		Workspace: filepath.Join(dir, "ws"), System: filepath.Join(dir, "system.toml"),
 		User: filepath.Join(dir, "user.toml"), Trust: filepath.Join(dir, "state", "trust.toml"),
@@ -122,9 +120,7 @@ func TestLayersOnDisk(t *testing.T) {
 		}
 	}
 	was, err := os.ReadFile(o.User)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	testkit.WriteFile(t, o.User, "versoin = 1\n")
 	var problems policy.Problems
 	if _, err = Load(o); !errors.As(err, &untrusted) || !errors.As(err, &problems) || len(problems) != 1 || problems[0].File != o.User {
@@ -132,9 +128,7 @@ func TestLayersOnDisk(t *testing.T) {
 	}
 	testkit.WriteFile(t, o.User, string(was))
 	store := TrustStore{Path: o.Trust}
-	if err := store.Trust(project, data); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, store.Trust(project, data))
 	if c, err = Load(o); err != nil || c.Servers["s"].Command != "project" {
 		t.Fatalf("a trusted project file: %+v, %v", c, err)
 	}
@@ -148,9 +142,7 @@ func TestLayersOnDisk(t *testing.T) {
 		t.Fatalf("--config: %+v, %v", c, err)
 	}
 	o.Files = nil
-	if err := store.Untrust(project); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, store.Untrust(project))
 	if err := store.Untrust(project); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("untrusting twice: %v", err)
 	}
@@ -229,9 +221,7 @@ func TestReadConfigFile(t *testing.T) {
 	own := filepath.Join(dir, "own.toml")
 	testkit.WriteFile(t, own, "")
 	link := filepath.Join(dir, "link.toml")
-	if err := os.Symlink("own.toml", link); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink("own.toml", link))
 	if _, err := ReadConfigFile(link); err != nil {
 		t.Errorf("a link to an own file: %v", err)
 	}
@@ -241,9 +231,7 @@ func TestReadConfigFile(t *testing.T) {
 	if !canGive(t) {
 		return
 	}
-	if err := os.Chown(own, 12345, 12345); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chown(own, 12345, 12345))
 	refused(link, "symbolic link to "+own+", which belongs to another user")
 	if _, err := ReadConfigFile(own); err != nil {
 		t.Errorf("another user's file by its own name: %v", err)

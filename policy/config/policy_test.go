@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -42,24 +43,11 @@ warm = 0
 	}
 }
 
-// TestToolWhere checks that the policy of a tool has the place of the tool's access table, or of
-// the server's table without one.
-func TestToolWhere(t *testing.T) {
-	c := decoded(t, "[servers.s]\ncommand = \"x\"\nstateful = false\n[servers.s.tools.a]\nwarm = 1\n[servers.s.tools.a.access]\n[servers.s.tools.b]\nwarm = 1\n")
-	for tool, want := range map[string]string{"": "f:1", "a": "f:6", "b": "f:1"} {
-		if p, err := c.Policy("s", tool); err != nil || p.Where != want {
-			t.Errorf("tool %q is at %s, want %s (%v)", tool, p.Where, want, err)
-		}
-	}
-}
-
 func TestNoEffectWhenStateful(t *testing.T) {
 	const keys = "warm = 1\n[servers.s.tools.a]\nwarm = 1\n"
 	remarks := func(text string) (out []string) {
 		p, err := decoded(t, text).Policy("s", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, w := range p.Remarks() {
 			out = append(out, w.String())
 		}
@@ -80,9 +68,7 @@ func TestNoEffectWhenStateful(t *testing.T) {
 func decoded(t *testing.T, text string) *Config {
 	t.Helper()
 	c, err := Decode([]byte(text), "f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return c
 }
 
@@ -119,9 +105,7 @@ func TestSensitivePathsAlone(t *testing.T) {
 				merged.overlay(c)
 			}
 			p, err := merged.Policy("s", "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if p.Default != tt.preset || (len(p.Fs) == 1 && p.Fs[0].Where == policy.DefaultSource) != tt.preset {
 				t.Errorf("default %t, rules %v", p.Default, p.Fs)
 			}

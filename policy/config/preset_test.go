@@ -82,9 +82,7 @@ func TestLayBelow(t *testing.T) {
 // not merged.
 func TestLayBelowValues(t *testing.T) {
 	c, err := Decode([]byte("[servers.s]\npreset = \"p\"\ncommand = \"x\"\nstartup_timeout_secs = 5\nlimits = { processes = 9 }\n"), "c.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, err := c.Policy("s", ""); err == nil || !strings.Contains(err.Error(), "c.toml:2: the preset p of server \"s\" was not applied") {
 		t.Errorf("without the preset: %v", err)
 	}
@@ -109,9 +107,7 @@ func TestLayBelowValues(t *testing.T) {
 // TestLayBelowTools tests that a tool that only the preset has a table for is not declared.
 func TestLayBelowTools(t *testing.T) {
 	c, err := Decode([]byte("[servers.s]\npreset = \"p\"\ncommand = \"x\"\nstateful = false\n[servers.s.tools.write.access]\nfs = [{ path = \"out\", read = true }]\n"), "c.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c.LayBelow("s", presetTable(t, "[servers.p.tools.read.access]\nnet = [{ host = \"a.test\", allow = true }]\n[servers.p.tools.write.access]\nnet = [{ host = \"a.test\", allow = true }]\n"))
 	if got := fmt.Sprint(c.DeclaredTools("s"), c.ToolsWithTable("s"), c.ToolsWithTable("nowhere")); got != "[write] [read write] []" {
 		t.Error(got)
@@ -136,13 +132,9 @@ func TestProjectPreset(t *testing.T) {
 	} {
 		o, file := layersIn(t)
 		testkit.WriteFile(t, o.User, users)
-		if err := (TrustStore{Path: o.Trust}).Trust(file, testkit.WriteFile(t, file, project)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, (TrustStore{Path: o.Trust}).Trust(file, testkit.WriteFile(t, file, project)))
 		c, err := Load(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if c.Servers["s"].Preset != "" {
 			c.LayBelow("s", presetTable(t, apiPreset))
 		}
@@ -165,14 +157,10 @@ func TestChangesPreset(t *testing.T) {
 		"[servers.p]\nvariables = [\"KEY\"]": "preset p; the default policy: the workspace (read write); variable KEY",
 	} {
 		c, err := Decode(text, "f")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		c.LayBelow("s", presetTable(t, body))
 		all, err := Changes(nil, c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		var got []string
 		for _, ch := range all[1].Changes {
 			if ch.Loosens {

@@ -38,17 +38,11 @@ func mergedWith(t *testing.T, users, project string) (*Config, *policy.Policy) {
 	t.Helper()
 	o, file := layersIn(t)
 	testkit.WriteFile(t, o.User, users)
-	if err := (TrustStore{Path: o.Trust}).Trust(file, testkit.WriteFile(t, file, project)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, (TrustStore{Path: o.Trust}).Trust(file, testkit.WriteFile(t, file, project)))
 	c, err := Load(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p, err := c.Policy("s", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return c, p
 }
 
@@ -123,9 +117,7 @@ func TestProjectsOwnDenied(t *testing.T) {
 		testkit.WriteFile(t, o.User, "[servers.s]\ncommand = 'mine'\n"+c.users)
 		o.Project = []byte("[servers.s]\ncommand = 'its'\n" + c.project)
 		cfg, err := Load(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		p, _ := cfg.Policy("s", c.tool)
 		if c.paths == "" {
 			if p.Narrow != nil {
@@ -228,9 +220,7 @@ func TestProjectNarrowsTools(t *testing.T) {
 	}
 	for tool, want := range map[string]string{"": "", "a": "", "b": "b"} {
 		p, err := c.Policy("s", tool)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		got := ""
 		if p.Narrow != nil {
 			got = strings.Join(granted(p.Narrow), " ")

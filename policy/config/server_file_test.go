@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -19,12 +20,8 @@ func serverFile(t *testing.T, name, text string) (configDir string) {
 	t.Helper()
 	configDir = t.TempDir()
 	dir := filepath.Join(configDir, ServersDir)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(dir, 0o700))
+	testkit.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	return configDir
 }
 
@@ -55,26 +52,18 @@ func TestFindServerFile(t *testing.T) {
 	}
 	dir := serverFile(t, "notes.toml", notesFile)
 	twin := filepath.Join(dir, ServersDir, "twin.toml")
-	if err := os.WriteFile(twin, []byte(strings.ReplaceAll(notesFile, "servers.notes", "servers.twin")), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(twin, []byte(strings.ReplaceAll(notesFile, "servers.notes", "servers.twin")), 0o600))
 	if _, err := FindServerFile(dir, testID); err == nil || !strings.Contains(err.Error(), "notes.toml") || !strings.Contains(err.Error(), "twin.toml") {
 		t.Errorf("two files with one id: %v", err)
 	}
-	if err := os.Remove(twin); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(twin))
 	// A broken file of another server stops nothing, and a link is no file of ours.
-	if err := os.WriteFile(twin, []byte("[servers.twin\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(twin, []byte("[servers.twin\n"), 0o600))
 	if _, err := FindServerFile(dir, testID); err != nil {
 		t.Error(err)
 	}
 	own := filepath.Join(dir, ServersDir, "notes.toml")
-	if err := errors.Join(os.Rename(own, filepath.Join(dir, "elsewhere")), os.Symlink("../elsewhere", own)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(os.Rename(own, filepath.Join(dir, "elsewhere")), os.Symlink("../elsewhere", own)))
 	if _, err := FindServerFile(dir, testID); err == nil {
 		t.Error("a link was read")
 	}
@@ -84,9 +73,7 @@ func TestFindServerFile(t *testing.T) {
 func TestServerKeysElsewhere(t *testing.T) {
 	for _, key := range []string{`id = "` + testID + `"`, `directory = "~"`} {
 		file := filepath.Join(t.TempDir(), "config.toml")
-		if err := os.WriteFile(file, []byte("[servers.s]\ncommand = \"x\"\n"+key+"\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(file, []byte("[servers.s]\ncommand = \"x\"\n"+key+"\n"), 0o600))
 		if _, err := Load(LoadOptions{Files: []string{file}}); err == nil || !strings.Contains(err.Error(), "config.toml:1: servers.s: id and directory") {
 			t.Errorf("%s: %v", key, err)
 		}
@@ -166,9 +153,7 @@ func TestServerFileNarrowed(t *testing.T) {
 			continue
 		}
 		p, err := c.Policy("notes", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		got := granted(p)
 		if p.Narrow != nil {
 			got = granted(p.Narrow)
@@ -182,9 +167,7 @@ func TestServerFileNarrowed(t *testing.T) {
 	}
 	o.Project = nil
 	for text, stops := range map[string]bool{"[servers.notes]\n": true, "[servers.\"no\\u0074es\"]\n": true, "[servers.other]\n": false} {
-		if err := os.WriteFile(project, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(project, []byte(text), 0o600))
 		if _, err := Load(o); errors.As(err, new(*UntrustedError)) != stops || (err != nil) != stops {
 			t.Errorf("%s that is not trusted: %v", text, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -27,9 +28,7 @@ func grantsOf(t *testing.T, tool string, only bool, flags string) Grants {
 		}
 	}
 	table, err := o.Table()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	at := func(p string) string {
 		return filepath.Join("/home/u", strings.TrimPrefix(strings.TrimPrefix(p, "/home/u"), "~"))
 	}
@@ -40,9 +39,7 @@ func grantsOf(t *testing.T, tool string, only bool, flags string) Grants {
 func inFile(t *testing.T, lines string) *ServerFile {
 	t.Helper()
 	f, err := decodeServerFile([]byte("[servers.notes]\nid = \""+testID+"\"\ncommand = \"npx\"\n"+lines), "/c/servers/notes.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return f
 }
 
@@ -162,14 +159,10 @@ func TestAddFiles(t *testing.T) {
 	} {
 		dir := serverFile(t, c.name+".toml", c.text)
 		user := filepath.Join(dir, "config.toml")
-		if err := os.WriteFile(user, []byte(table), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(user, []byte(table), 0o600))
 		o := LoadOptions{User: user, System: filepath.Join(dir, "none"), Trust: filepath.Join(dir, "trust"), Workspace: dir}
 		cfg, err := Load(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		p, err := cfg.Policy(c.server, c.tool)
 		switch {
 		case c.wrong != "":

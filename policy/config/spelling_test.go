@@ -19,17 +19,13 @@ func TestSpelling(t *testing.T) {
 	real, err := filepath.EvalSymlinks(t.TempDir())
 	testkit.Must(t, err)
 	dir := filepath.Join(real, "My Project")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(dir, 0o700))
 	const text = "[servers.s]\ncommand = 'x'\n"
 	file := filepath.Join(dir, ProjectFile)
 	testkit.WriteFile(t, file, text)
 	store, none := filepath.Join(t.TempDir(), "trust.toml"), filepath.Join(t.TempDir(), "none")
 	for _, trusted := range spellings(dir) {
-		if err := (TrustStore{Path: store}).Trust(filepath.Join(trusted, ProjectFile), []byte(text)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, (TrustStore{Path: store}).Trust(filepath.Join(trusted, ProjectFile), []byte(text)))
 		for _, used := range spellings(dir) {
 			c, err := Load(LoadOptions{Workspace: used, System: none, User: none, Trust: store})
 			if err != nil {

@@ -20,12 +20,8 @@ func TestTrustStore(t *testing.T) {
 		odd = filepath.Join(dir, "a 'b' ü#[x].toml")
 	}
 	testkit.WriteFile(t, odd, "x")
-	if err := store.Trust(odd, []byte("x")); err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Trust(filepath.Join(dir, "other"), []byte("y")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, store.Trust(odd, []byte("x")))
+	testkit.Must(t, store.Trust(filepath.Join(dir, "other"), []byte("y")))
 	if err := store.Check(odd, []byte("x")); err != nil {
 		t.Errorf("an odd name: %v", err)
 	}
@@ -42,9 +38,7 @@ func TestTrustStore(t *testing.T) {
 		return
 	}
 	// The file has the same entry under another path that leads to it.
-	if err := os.Symlink(dir, filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink(dir, filepath.Join(dir, "link")))
 	if err := store.Check(filepath.Join(dir, "link", "other"), []byte("y")); err != nil {
 		t.Errorf("through a link: %v", err)
 	}
@@ -54,9 +48,7 @@ func TestTrustStore(t *testing.T) {
 	}
 	for name, mode := range map[string]fs.FileMode{store.Path: 0o602, filepath.Dir(store.Path): 0o702} {
 		before, _ := os.Stat(name)
-		if err := os.Chmod(name, mode); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Chmod(name, mode))
 		for what, err := range map[string]error{"Check": store.Check(odd, []byte("x")), "Trust": store.Trust(odd, []byte("x")), "Untrust": store.Untrust(odd)} {
 			if err == nil || !strings.Contains(err.Error(), "may be written by other users") {
 				t.Errorf("%s with %s %v: %v", what, name, mode, err)
@@ -66,9 +58,7 @@ func TestTrustStore(t *testing.T) {
 	}
 	if canGive(t) {
 		for _, name := range []string{store.Path, filepath.Dir(store.Path)} {
-			if err := os.Chown(name, 12345, 12345); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Chown(name, 12345, 12345))
 			if err := store.Check(odd, []byte("x")); err == nil || !strings.Contains(err.Error(), "belongs to user 12345") {
 				t.Errorf("%s of another user: %v", name, err)
 			}

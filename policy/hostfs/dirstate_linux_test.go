@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestDirState tests that each change of a name changes the state of its directory, that nothing else does, and that
@@ -16,9 +18,7 @@ func TestDirState(t *testing.T) {
 	at := func(name string) string { return filepath.Join(dir, name) }
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 	must(os.WriteFile(at("kept"), nil, 0o600))
 	must(os.WriteFile(filepath.Join(outside, "from"), nil, 0o600))
@@ -102,16 +102,12 @@ func eventuallyLater(t *testing.T, dir string) {
 	before, _ := dirState(dir, false)
 	probe := filepath.Join(t.TempDir(), "probe")
 	for {
-		if err := os.Mkdir(probe, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Mkdir(probe, 0o700))
 		s, ok := dirState(probe, false)
 		if !ok {
 			t.Fatal("no state of a directory")
 		}
-		if err := os.Remove(probe); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Remove(probe))
 		if s.Changed > before.Changed {
 			return
 		}

@@ -5,21 +5,17 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestGlob(t *testing.T) {
 	home := t.TempDir()
 	for _, name := range []string{"b/chrome-99/chrome", "b/chrome-100/chrome", "b/chrome-7"} {
-		if err := os.MkdirAll(filepath.Dir(filepath.Join(home, name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(home, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(home, name)), 0o755))
+		testkit.Must(t, os.WriteFile(filepath.Join(home, name), nil, 0o644))
 	}
-	if err := os.Symlink("chrome-99", filepath.Join(home, "b/chrome-1")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink("chrome-99", filepath.Join(home, "b/chrome-1")))
 	for _, c := range []struct {
 		home, pattern string
 		want          []string

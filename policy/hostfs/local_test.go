@@ -20,16 +20,12 @@ func TestLocalHost(t *testing.T) {
 		t.Skip("mcp-jail resolves no Windows paths")
 	}
 	h, err := LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	dir, _ := filepath.EvalSymlinks(t.TempDir())
 	file := filepath.Join(dir, "file")
 	testkit.WriteFile(t, file, "0123456789")
 	os.Chmod(file, 0o640)
-	if err := os.Symlink("file", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink("file", filepath.Join(dir, "link")))
 	os.Mkdir(filepath.Join(dir, "dir"), 0o700)
 
 	info, err := h.Lstat(file)
@@ -78,9 +74,7 @@ func TestFileIDChanges(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x")
 	testkit.WriteFile(t, file, "")
 	before, err := lstat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if before.ID.Birth == 0 {
 		testkit.Skip(t, "btime", "this filesystem does not record when a file was created")
 	}
@@ -97,15 +91,9 @@ func TestFileIDChanges(t *testing.T) {
 // directory.
 func TestWorkingDirectoryHasNoLinks(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(filepath.Join(dir, "real"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("real", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, os.Mkdir(filepath.Join(dir, "real"), 0o755))
+	testkit.Must(t, os.Symlink("real", filepath.Join(dir, "link")))
 	t.Chdir(filepath.Join(dir, "link")) // sets PWD, too
 	if host, err := LocalHost(); err != nil || host.Dir != filepath.Join(dir, "real") {
 		t.Errorf("%s, %v", host.Dir, err)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestFileIDIsStat checks that a FileID has the numbers of stat(2). Package confine
@@ -18,9 +20,7 @@ func TestFileIDIsStat(t *testing.T) {
 			continue
 		}
 		fi, err := os.Lstat(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if st := fi.Sys().(*syscall.Stat_t); uint64(st.Dev) != info.ID.Dev || uint64(st.Ino) != info.ID.Ino || fi.Mode().Type() != info.Mode.Type() {
 			t.Errorf("%s: %+v, stat says %d %d %v", name, info, st.Dev, st.Ino, fi.Mode())
 		}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestUnmapped asks in user namespaces, one inside the other, whether the root of the host is one of
@@ -86,9 +88,7 @@ func TestUnmappedWithoutProc(t *testing.T) {
 	const unknown = 65534
 	if want := os.Getenv("UNMAPPED_WANT"); want != "" {
 		err := unix.Mount("none", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")
-		if err := errors.Join(err, unix.Mount("none", "/proc", "tmpfs", 0, "")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, errors.Join(err, unix.Mount("none", "/proc", "tmpfs", 0, "")))
 		if _, err := os.Stat("/proc/version"); err == nil {
 			t.Fatal("there is a /proc")
 		}

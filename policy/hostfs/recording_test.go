@@ -2,38 +2,10 @@ package hostfs
 
 import (
 	"io/fs"
-	"os"
 	"sync"
 	"testing"
 	"time"
 )
-
-// TestRecordingReplacedFile checks that a file counts as changed if another file with the
-// same content has replaced it.
-func TestRecordingReplacedFile(t *testing.T) {
-	h, err := LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	file, other := dir+"/file", dir+"/other"
-	for _, name := range []string{file, other} {
-		if err := os.WriteFile(name, []byte("text"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var l Recording
-	l.Record(h).Lstat(file)
-	if !l.Unchanged() {
-		t.Error("changed, although nothing has changed")
-	}
-	if err := os.Rename(other, file); err != nil {
-		t.Fatal(err)
-	}
-	if l.Unchanged() {
-		t.Error("unchanged, although the file was replaced")
-	}
-}
 
 // TestRecordingOfDirs: while the state of a directory is the same, its listing and its missing names are not asked
 // for again. Another state has all of them asked for. The control is a host whose states are not certain.

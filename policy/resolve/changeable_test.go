@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -45,13 +46,9 @@ l /home/u/.local/bin/node ../../tools/bin/node`
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg, err := config.Decode([]byte("version = 1\n"+c.toml), "c.toml")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			p, err := cfg.Policy("s", "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			p.Noted = []policy.WriterRules{{Name: `the server "n"`, Rules: map[string]policy.WriteGrant{"/home/u/noted": {Rights: policy.Write, Rule: "--write ~/noted"}}}}
 			h := newFake(aSystem, files).host()
 			got := WhyChangeable(ReachOf(p, h), hostfs.NewLinkResolver(&h), c.file)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -45,9 +46,7 @@ func TestResolveOfWindows(t *testing.T) {
 	rules := []policy.FsRule{{Path: "~/notes", Read: true, Where: "a:1"}, {Path: `D:\x`, Update: true, Where: "a:2"}}
 	p := &policy.Policy{Server: "s", Command: "srv", Fs: rules, Net: []policy.NetRule{{Host: "Example.ORG"}}, Others: []*policy.Policy{{Server: "t"}}}
 	profile, warnings, err := Resolve(p, host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if profile.Program != `C:\b\srv.exe` || profile.Reach == nil || len(profile.Reach.Writers) != 2 || len(profile.Net) != 1 || profile.Net[0].Host != "example.org" {
 		t.Errorf("%+v", profile)
 	}

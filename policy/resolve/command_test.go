@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -18,9 +19,7 @@ import (
 func resolveCommand(t *testing.T, h fakeHost, line string, edit ...func(*hostfs.Host)) (*policy.Profile, error) {
 	t.Helper()
 	p, err := config.FromCommandLine(config.CommandLineOptions{Command: strings.Fields(line), Net: []string{"x.example"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	host := h.host()
 	for _, e := range edit {
 		e(&host)
@@ -112,9 +111,7 @@ func TestCommands(t *testing.T) {
 				edit = withPath(tt.path)
 			}
 			p, err := resolveCommand(t, newFake(aSystem, tt.files), tt.line, edit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if p.Program != tt.program || brought(p) != tt.brought {
 				t.Errorf("program %s brings %q\nwant    %s brings %q", p.Program, brought(p), tt.program, tt.brought)
 			}
@@ -192,9 +189,7 @@ func TestCommandOneWord(t *testing.T) {
 		"/home/u/proj/my serve":         none,
 	} {
 		p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{command}, Net: []string{"x.example"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		_, _, err = Resolve(p, h)
 		if got := fmt.Sprint(err); !strings.Contains(got, want) || want == none && strings.Contains(got, advice) {
 			t.Errorf("%s: %v, want %q", command, err, want)
@@ -208,9 +203,7 @@ func TestCommandOneWord(t *testing.T) {
 func TestFromCommandLineElsewhere(t *testing.T) {
 	h := newFake(aSystem, "x /home/u/proj/node\nf /home/u/other/app/x.js\nf /home/u/proj/app/x.js")
 	p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"./node", "app/x.js"}, Workspace: "/home/u/other", Net: []string{"a"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out, _, err := Resolve(p, h.host())
 	if err != nil || out.Program != "/home/u/proj/node" || brought(out) != "/home/u/other/app /home/u/proj/node" {
 		t.Errorf("%v, %v", out, err)
@@ -250,15 +243,11 @@ func TestOffline(t *testing.T) {
 	h := newFake(aSystem)
 	told := func(o config.CommandLineOptions, environ ...string) (out string) {
 		p, err := config.FromCommandLine(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		host := h.host()
 		host.Environ = append(host.Environ, environ...)
 		profile, _, err := Resolve(p, host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, v := range profile.Env {
 			if strings.HasPrefix(v.Rule, "mcp-jail: no ") {
 				out += v.Name + "=" + v.Value + " "
@@ -373,9 +362,7 @@ func TestToolScript(t *testing.T) {
 		p := &policy.Policy{Server: "s", Command: "node", Arguments: strings.Fields(c.arguments), FromCommandLine: true, Limits: policy.DefaultLimits}
 		p.Packages.Tree = tree
 		out, _, err := Resolve(p, h.host())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if got := strings.TrimSpace(strings.ReplaceAll(brought(out), tree, "")); got != c.brought {
 			t.Errorf("%s brings %q, want %q", c.arguments, got, c.brought)
 		}

@@ -78,9 +78,7 @@ func TestGolden(t *testing.T) {
 				edit = func(*hostfs.Host) {}
 			}
 			p, ws, err := resolveTool(t, newFake(aSystem, s.files), s.toml, s.tool, edit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			var b strings.Builder
 			for _, w := range ws {
 				b.WriteString("warning " + w.Code + ": " + w.String() + "\n")

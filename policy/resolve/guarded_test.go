@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -77,9 +78,7 @@ func TestOwnGranted(t *testing.T) {
 		"~/notes": false, "~/.local": false, "~/": false,
 	} {
 		p, warnings, err := resolveFake(t, h, "version = 1\n[servers.s]\ncommand = \"/usr/bin/server\"\n[[servers.s.access.fs]]\npath = \""+rule+"\"\nread = true\nwrite = true\n")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		found := false
 		for _, w := range warnings {
 			found = found || w.Code == "own-granted"
@@ -105,9 +104,7 @@ func TestLoginsAreHidden(t *testing.T) {
 	others := []string{".gemini/GEMINI.md", ".local/share/crush/crush.db", ".mcp-author/x"}
 	h := newFake(aSystem, "f /home/u/"+strings.Join(append(logins, others...), "\nf /home/u/"))
 	p, _, err := resolveFake(t, h, "version = 1\n[servers.s]\ncommand = \"/usr/bin/server\"\n[[servers.s.access.fs]]\npath = \"~/\"\nread = true\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, name := range logins {
 		if got := p.RightsAt("/home/u/" + name); got != 0 {
 			t.Errorf("%s: %s", name, got)

@@ -13,15 +13,11 @@ import (
 
 func TestHardLinks(t *testing.T) {
 	h, err := hostfs.LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	dir, _ := filepath.EvalSymlinks(t.TempDir())
 	testkit.WriteFile(t, filepath.Join(dir, "one"), "")
 	os.Mkdir(filepath.Join(dir, "sub"), 0o755)
-	if err := os.Link(filepath.Join(dir, "one"), filepath.Join(dir, "sub", "two")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Link(filepath.Join(dir, "one"), filepath.Join(dir, "sub", "two")))
 	p := &policy.Profile{Entries: []policy.Entry{{Path: dir, Kind: policy.KindDir, Rights: policy.Read | policy.Write, Origin: policy.OriginRule, Rule: "f:1"}, {Path: filepath.Join(dir, "sub"), Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule}}}
 	if ws := HardLinks(p, h, 100); len(ws) != 1 || !strings.Contains(ws[0].Message, "have another name elsewhere (1 of them, such as "+filepath.Join(dir, "one")+")") {
 		t.Errorf("%v", ws)

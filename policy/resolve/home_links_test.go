@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -77,13 +78,9 @@ func TestHomeLinks(t *testing.T) {
 		host := fake.host()
 		c.edit(&host)
 		cfg, err := config.Decode([]byte(fsRules(strings.Fields(c.rules)...)), "c.toml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		of, err := cfg.Policy("s", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if alone := HomeLinks(of, host); fmt.Sprint(alone) != fmt.Sprint(p.HomeLinks) {
 			t.Errorf("%s: without the rest of the profile %v, want %v", c.name, alone, p.HomeLinks)
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -19,9 +20,7 @@ func TestResolveLocalHost(t *testing.T) {
 		t.Skip("only Linux names the loader in an ELF header")
 	}
 	h, err := hostfs.LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	ws, _ := filepath.EvalSymlinks(t.TempDir())
 	h.Dir, h.StateDir = ws, filepath.Join(ws, "..", "state")
 	for _, line := range []string{"sh -c true", "env true", "python3 -c 0", "node -v", "npx -v"} {
@@ -30,9 +29,7 @@ func TestResolveLocalHost(t *testing.T) {
 			continue
 		}
 		pol, err := config.FromCommandLine(config.CommandLineOptions{Command: words, Workspace: ws})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		p, ws, err := Resolve(pol, h)
 		if err != nil {
 			t.Fatalf("%s: %v", line, err)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -19,9 +20,7 @@ func TestModuleLinks(t *testing.T) {
 		many += fmt.Sprintf("l %s/n%d /home/u/m/p/shared\n", modules, i)
 	}
 	p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"node", "/home/u/m/p/server/dist/x.js"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, ws, err := Resolve(p, newFake(aSystem, app+"l "+modules+"/shared ../../shared").host()); err != nil || !strings.Contains(fmt.Sprint(ws), "start it with --write . --read /home/u/m/p/shared") {
 		t.Errorf("the default policy: %v, %v", ws, err)
 	}
@@ -48,13 +47,9 @@ func TestModuleLinks(t *testing.T) {
 			o.Read = []string{c.flags}
 		}
 		p, err := config.FromCommandLine(o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		out, warnings, err := Resolve(p, newFake(aSystem, app+c.files).host())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		text := ""
 		for _, w := range warnings {
 			if w.Code == "module-links" {

@@ -38,9 +38,7 @@ func TestPresets(t *testing.T) {
 	var b strings.Builder
 	for _, name := range presets.Names() {
 		p, err := presets.Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		entries := map[string]presets.Entry{"alone": {}, "with places": {Args: []string{"/home/u/notes", "--repository", "/home/u/notes", "--db-path", "/home/u/db/x.sqlite"}, Env: map[string]string{}}}
 		for i, v := range p.Variables {
 			if v.Kind == presets.File || v.Kind == presets.Directory {

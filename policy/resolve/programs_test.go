@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestStarts checks the forms in which the kernel starts the program of a rule with arguments.
@@ -83,9 +85,7 @@ l /usr/bin/wc box
 		{"script", "[/bin/sh /usr/bin/sh]"},
 	} {
 		p, _, err := resolveTool(t, newFake(aSystem, files), aServer+fmt.Sprintf("[[servers.s.access.fs]]\npath = \".\"\nwrite = true\n[servers.s.access.commands]\n%q = { args = [\"x\"] }\n", c.name), "", withPath("/home/u/proj/bin:/usr/bin:/bin")) // the server may write to the first
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if len(p.Commands) != 1 {
 			t.Fatalf("%s: %+v", c.name, p.Commands)
 		}

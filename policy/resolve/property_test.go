@@ -260,13 +260,9 @@ func TestResolveProperties(t *testing.T) {
 // find agrees with the kernel on real trees.
 func TestFindAgainstKernel(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	host, err := hostfs.LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for seed := range int64(testkit.Rounds(15, 100)) {
 		g := &generator{rand.New(rand.NewSource(seed)), true, plainNames}
 		dir := filepath.Join(root, fmt.Sprint(seed))

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -233,9 +234,7 @@ func TestNetRuleProblems(t *testing.T) {
 		{Host: "a", Secrets: []policy.Secret{{Env: "T", Command: []string{}}}, Allow: true},
 	} {
 		p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"server"}, Net: []string{"b"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if _, _, err := Resolve(p, newFake(aSystem).host()); err != nil {
 			t.Fatal(err)
 		}
@@ -252,9 +251,7 @@ func TestInbound(t *testing.T) {
 	}
 	rule := func(n int) string { return fmt.Sprintf("[[servers.s.access.inbound]]\nport = %d\n", n) }
 	p, err := policyOf(rule(8080) + rule(3334) + rule(8080))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	profile, _, err := Resolve(p, newFake(aSystem).host())
 	if err != nil || !slices.Equal(profile.Inbound, []int{3334, 8080}) {
 		t.Errorf("%v, %v", profile.Inbound, err)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -181,9 +182,7 @@ func TestPresetWorkspace(t *testing.T) {
 			if c.path == ".." && errors.As(err, &refused) {
 				continue
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			at := hostfs.NewLinkResolver(&h)
 			dir, _ := at.Resolve(path.Join(cmp.Or(c.workspace, c.cwd), c.path))
 			if e, ok := out.Find(dir.Path); (ok && e.Origin == policy.OriginRule) != (c.granted || !preset && c.path != ".") {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/statement"
@@ -17,19 +18,13 @@ import (
 func statementOf(t *testing.T, host fakeHost, toml string) (*policy.Profile, statement.Statement, []byte) {
 	t.Helper()
 	c, err := config.Decode([]byte(toml), "mcp-jail.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p, err := c.Policy("s", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	h := host.host()
 	h.Environ = append(h.Environ, "GH_TOKEN=very-secret-value")
 	profile, _, err := Resolve(p, h)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	text := statement.New(profile).Encode()
 	var s statement.Statement
 	if err := json.Unmarshal(text, &s); err != nil {

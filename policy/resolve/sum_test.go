@@ -152,20 +152,14 @@ func TestNamedDenials(t *testing.T) {
 func resolvedWith(t *testing.T, h fakeHost, toml string, edit func(*policy.Policy)) *policy.Profile {
 	t.Helper()
 	c, err := config.Decode([]byte(toml), "c.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	of, err := c.Policy("s", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	edit(of)
 	host := h.host()
 	withStore(&host)
 	p, _, err := Resolve(of, host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return p
 }
 
@@ -211,9 +205,7 @@ func TestNarrowFlags(t *testing.T) {
 		{read: []string{"."}, write: []string{"src"}, want: map[string]policy.Rights{"src/gen/a": policy.Read | policy.Write}},
 	} {
 		of, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"/usr/bin/server"}, Name: "s", Dir: "/home/u/proj", Read: c.read, Write: c.write, Execute: c.execute, Deny: c.deny})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		p, ws, err := Resolve(of, h.host())
 		if err != nil {
 			t.Fatalf("%+v: %v", c, err)
@@ -231,9 +223,7 @@ func TestNarrowFlags(t *testing.T) {
 		}
 	}
 	of, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"/usr/bin/server"}, Name: "s", Dir: "/home/u/proj", Read: []string{"src/gen"}, Deny: []string{"src"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, _, err := Resolve(of, h.host()); err == nil || !strings.Contains(err.Error(), "--read src/gen (read) grants nothing: --deny src denies it") {
 		t.Errorf("a grant in a denial: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -158,9 +159,7 @@ func TestOthersUnsafePlace(t *testing.T) {
 		h.Dir = "/home/u/work"
 		other := &policy.Policy{Server: "o", Command: "server", Workspace: dir, Default: true, Fs: []policy.FsRule{policy.WorkspaceRule("write", policy.DefaultSource)}}
 		out, _, err := Resolve(&policy.Policy{Server: "s", Command: "server", Default: true, Fs: []policy.FsRule{policy.WorkspaceRule("write", policy.DefaultSource)}, Limits: policy.DefaultLimits, Others: []*policy.Policy{other}}, h)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if _, ok := out.Reach.Writer(dir+"/x", policy.Write); ok != want {
 			t.Errorf("%s: counts as writable: %v", dir, ok)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -29,9 +30,7 @@ func TestUseless(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, ws, err := resolveFake(t, h, "version = 1\n[servers.s]\ncommand = \"/usr/bin/git\"\n"+tt.access)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			var said []string
 			for _, w := range ws {
 				said = append(said, w.Message)
@@ -91,9 +90,7 @@ func TestUselessDenial(t *testing.T) {
 		"/usr": true, "/etc/passwd": true, "/tmp/x": true, "~/other": true,
 	} {
 		p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{"/usr/bin/server"}, Name: "s", Dir: "/home/u/proj", Deny: []string{path}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		_, ws, err := Resolve(p, h.host())
 		if got := slices.ContainsFunc(ws, func(w policy.Warning) bool { return w.Code == "useless-rule" }); err != nil || got != useless {
 			t.Errorf("%s: useless is %v, want %v: %v, %v", path, got, useless, ws, err)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -73,9 +74,7 @@ func TestHomeByRelativeFlag(t *testing.T) {
 		rule := policy.FsRule{Path: c.rule, Read: true, Update: true, Where: "--write"}
 		p := &policy.Policy{Server: "s", Command: "server", Workspace: c.workspace, FromCommandLine: true, Fs: []policy.FsRule{rule}, Limits: policy.DefaultLimits}
 		out, ws, err := Resolve(p, host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if out.Allows(policy.OpWrite, "/home/u/x") != c.granted || strings.Contains(codes(ws), "home-workspace") == c.granted {
 			t.Errorf("%+v: %s, %v", c, out.RightsAt("/home/u/x"), ws)
 		}
@@ -121,13 +120,9 @@ func TestStartIn(t *testing.T) {
 		{"/other", "", "/work/ws/run", "", ""}, // it is not granted
 	} {
 		cfg, err := config.Decode([]byte("[servers.s]\ncommand = \""+row.command+"\"\nhome = \""+cmp.Or(row.home, "private")+"\"\naccess.fs = [{ path = \".\", read = true, execute = true }, { path = \"/srv/notes\", read = true, execute = true }]\n"), "c.toml")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		p, err := cfg.Policy("s", "")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		p.StartIn = row.startIn
 		host := h.host()
 		host.Dir = "/work/ws"
@@ -229,9 +224,7 @@ func TestPrivateHomeOwners(t *testing.T) {
 func decoded(t *testing.T, text string) *config.Config {
 	t.Helper()
 	c, err := config.Decode([]byte(text), "f")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return c
 }
 
@@ -251,9 +244,7 @@ func TestToolsHome(t *testing.T) {
 		{aServer, "", false},
 	} {
 		p, _, err := resolveTool(t, newFake(aSystem), c.toml, c.tool)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		got := slices.ContainsFunc(p.Entries, func(e policy.Entry) bool { return e.Ephemeral })
 		if got != c.want {
 			t.Errorf("%s, tool %q: %v", c.toml, c.tool, got)

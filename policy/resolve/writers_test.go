@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -85,18 +86,12 @@ func TestSecretFileHiddenEverywhere(t *testing.T) {
 		"[servers.o]\ncommand = \"server\"\n[servers.named]\ncommand = \"server\"\n[[servers.named.access.fs]]\npath = \"t\"\nread = true\n"
 	h := newFake(aSystem, "f /home/u/proj/t\nf /home/u/proj/u")
 	c, err := config.Decode([]byte(text), "c.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, one := range [][2]string{{"s", "a"}, {"s", ""}, {"s", "b"}, {"s", "other"}, {"o", ""}, {"named", ""}} {
 		p, err := c.Policy(one[0], one[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		out, ws, err := Resolve(p, h.host())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		want := policy.Rights(0)
 		if one[0] == "named" {
 			want = policy.Read

@@ -12,6 +12,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
@@ -19,21 +20,13 @@ import (
 func compile(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	text, err := Text()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(text)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource(URL, doc); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.AddResource(URL, doc))
 	s, err := c.Compile(URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return s
 }
 
@@ -41,13 +34,9 @@ func compile(t *testing.T) *jsonschema.Schema {
 func validate(t *testing.T, s *jsonschema.Schema, doc map[string]any) error {
 	t.Helper()
 	b, err := json.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(string(b)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return s.Validate(v)
 }
 
@@ -55,9 +44,7 @@ func validate(t *testing.T, s *jsonschema.Schema, doc map[string]any) error {
 func decode(t *testing.T, doc map[string]any) error {
 	t.Helper()
 	b, err := toml.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, err = config.Decode(b, "f")
 	return err
 }
@@ -81,17 +68,11 @@ type tree struct {
 func plant(t *testing.T) *tree {
 	t.Helper()
 	text, err := Text()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var top struct{ Definitions map[string]object }
 	var root object
-	if err := json.Unmarshal(text, &top); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &root); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(text, &top))
+	testkit.Must(t, json.Unmarshal(text, &root))
 	tr := &tree{definitions: top.Definitions}
 	tr.walk("", root, func(v any) map[string]any { m, _ := v.(map[string]any); return m })
 	return tr

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
@@ -16,15 +17,11 @@ import (
 // description has its key.
 func TestDescriptions(t *testing.T) {
 	text, err := Text()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for table, keys := range entries() {
 		for key, e := range keys {
 			b, err := json.Marshal(e.text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if !strings.Contains(strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(string(text)), string(b)) {
 				t.Errorf("%s.%s: no key has this description", table, key)
 			}
@@ -113,9 +110,7 @@ func policyOf(t *testing.T, p place, v any) string {
 	}
 	prune(doc, missing)
 	b, err := toml.Marshal(doc)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c, err := config.Decode(b, "f")
 	if err != nil {
 		t.Fatalf("%s = %v: %v", p.name, v, err)

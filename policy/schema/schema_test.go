@@ -12,8 +12,6 @@ const file = "../../docs/mcp-jail.schema.json"
 // TestFile compares the file with the schema that Text returns. With -update it writes the file.
 func TestFile(t *testing.T) {
 	text, err := Text()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	testkit.Golden(t, "../"+file, string(text))
 }

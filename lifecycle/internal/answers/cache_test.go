@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
@@ -60,9 +61,7 @@ func list(tool string) string { return `{"tools":[{"name":"` + tool + `"}]}` }
 // server says then takes its place.
 func TestStale(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "server")
-	if err := os.WriteFile(program, nil, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(program, nil, 0o700))
 	for _, c := range []struct {
 		answer  *mcpproxy.Frame
 		want    string

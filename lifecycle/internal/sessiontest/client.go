@@ -48,6 +48,15 @@ func (p *Play) Answer(id string) Said {
 	return p.Take("the answer to "+id, func(s Said) bool { return s.Method == "" && string(s.ID) == id })
 }
 
+// Ask sends a request and returns the answer to it.
+func (p *Play) Ask(request string) Said {
+	p.T.Helper()
+	var r struct{ ID json.RawMessage }
+	testkit.Must(p.T, json.Unmarshal([]byte(request), &r))
+	p.Send(request)
+	return p.Answer(string(r.ID))
+}
+
 // Told returns the next message with a method.
 func (p *Play) Told(method string) Said {
 	p.T.Helper()

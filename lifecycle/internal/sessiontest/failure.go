@@ -35,3 +35,12 @@ func (f failure) String() string {
 	d := f.Error.Data["dev.mcp-jail/failure"]
 	return strings.TrimSpace(fmt.Sprintf("%s %d %s %s", f.ID, f.Error.Code, d.Stage, d.Tool))
 }
+
+// IsFailure fails the test unless a line is an error of ours with an id, a code, a stage and a tool, of
+// which want has all, or the last ones.
+func IsFailure(t testing.TB, line, want string) {
+	t.Helper()
+	if got := FailureOf(t, line).String(); got != want && !strings.HasSuffix(got, " "+want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

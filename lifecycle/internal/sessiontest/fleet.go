@@ -162,9 +162,7 @@ func NewFleetPlay(t testing.TB, f *Fleet) (p *Play, s session.Session) {
 	p, s = newPlay(t, &Fake{})
 	s.Launcher = f
 	program, err := os.Executable() // for the catalog's fingerprint
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s.Profile.Program = program
 	times := session.TimesOf(&s)
 	times.DrainIdle, times.ExitGrace, times.Tick = 100*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
@@ -69,9 +70,7 @@ func PinnedAs(t testing.TB, lists ...string) *FakePins {
 	p := &FakePins{}
 	for i, list := range lists {
 		one, err := toolpin.New(toolpin.NewServer("menu", "1", "Be kind."), []byte(`{"tools":[`+list+`]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		name := "default"
 		if i > 0 {
 			name = fmt.Sprint("other", i)

@@ -215,9 +215,7 @@ func newPlay(t testing.TB, f *Fake) (p *Play, s session.Session) {
 	p = &Play{T: t, Fake: f, stderr: make(chan string, 1), Status: make(chan int, 1), label: strconv.FormatInt(plays.Add(1), 10)}
 	pipe := func() (r, w *os.File) {
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		p.files = append(p.files, r, w)
 		return r, w
 	}

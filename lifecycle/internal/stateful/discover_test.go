@@ -46,16 +46,10 @@ func TestDiscoverGuardOnce(t *testing.T) {
 	p.Send(probe)
 	isGuardAnswer(t, p.Line())
 	p.Send(sessiontest.Initialize)
-	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "0 -31002 boot" {
-		t.Errorf("got %s", got)
-	}
+	sessiontest.IsFailure(t, p.Line(), "0 -31002 boot")
 	p.Send(`{"id":5,"method":"server/discover"}`)
-	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "5 -31002 boot" {
-		t.Errorf("got %s", got)
-	}
-	p.In.Close()
-	p.Rest()
-	status, stderr := p.Ended()
+	sessiontest.IsFailure(t, p.Line(), "5 -31002 boot")
+	_, stderr, status := p.Close()
 	if status != 102 || p.Fake.Starts != 2 || ownWords(stderr) == "" || len(p.Record.Diagnoses) != 1 {
 		t.Errorf("status %d, %d starts, stderr %q, record %+v", status, p.Fake.Starts, stderr, p.Record.Diagnoses)
 	}
@@ -119,20 +113,14 @@ func TestDiscoverGuardDropsOldAnswers(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &sessiontest.Fake{Server: "asks-dies"}, nil)
 	p.Send(probe)
-	if got := p.Line(); !strings.Contains(got, "ping") {
-		t.Errorf("got %q", got)
-	}
+	sessiontest.Has(t, p.Line(), "ping")
 	isGuardAnswer(t, p.Line())
 	p.Send(`{"jsonrpc":"2.0","id":0,"result":{}}`, sessiontest.Initialize)
 	p.Line()
 	// Nor is a late answer to the probe expected of it, whose id is free again.
 	p.Send(`{"jsonrpc":"2.0","id":"p","method":"tools/list"}`)
-	if got := p.Line(); !strings.Contains(got, `"id":"p","result"`) {
-		t.Errorf("got %q", got)
-	}
-	p.In.Close()
-	p.Rest()
-	if _, stderr := p.Ended(); strings.Contains(stderr, `saw: {"jsonrpc":"2.0","id":0,"result"`) || !strings.Contains(stderr, "saw: "+sessiontest.Initialize) {
+	sessiontest.Has(t, p.Line(), `"id":"p","result"`)
+	if _, stderr, _ := p.Close(); strings.Contains(stderr, `saw: {"jsonrpc":"2.0","id":0,"result"`) || !strings.Contains(stderr, "saw: "+sessiontest.Initialize) {
 		t.Errorf("stderr %q", stderr)
 	}
 }
@@ -144,13 +132,9 @@ func TestIgnoredDiscover(t *testing.T) {
 	// Long enough for the program to answer initialize meanwhile.
 	p := begin(t, &sessiontest.Fake{Server: "ignores"}, func(s *session.Session) { session.TimesOf(s).Discover = time.Second })
 	p.Send(probe, sessiontest.Initialize)
-	if got := p.Line(); !strings.Contains(got, `"id":0,"result"`) {
-		t.Errorf("got %q", got)
-	}
+	sessiontest.Has(t, p.Line(), `"id":0,"result"`)
 	isGuardAnswer(t, p.Line())
-	p.In.Close()
-	p.Rest()
-	if _, stderr := p.Ended(); ownWords(stderr) != "" {
+	if _, stderr, _ := p.Close(); ownWords(stderr) != "" {
 		t.Errorf("stderr %q", stderr)
 	}
 }
@@ -163,12 +147,8 @@ func TestIgnoredThenDead(t *testing.T) {
 	p.Send(probe)
 	isGuardAnswer(t, p.Line())
 	p.Send(sessiontest.Initialize)
-	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "0 -31002 boot" {
-		t.Errorf("got %s", got)
-	}
-	p.In.Close()
-	p.Rest()
-	if status, _ := p.Ended(); status != 102 || p.Fake.Starts != 1 {
+	sessiontest.IsFailure(t, p.Line(), "0 -31002 boot")
+	if _, _, status := p.Close(); status != 102 || p.Fake.Starts != 1 {
 		t.Errorf("status %d, %d starts", status, p.Fake.Starts)
 	}
 }
@@ -187,9 +167,7 @@ func TestNotOnDiscover(t *testing.T) {
 				s.Profile.Startup = time.Second
 			})
 			p.Send(probe)
-			if got := sessiontest.FailureOf(t, p.Line()).String(); got != want {
-				t.Errorf("got %s", got)
-			}
+			sessiontest.IsFailure(t, p.Line(), want)
 			p.In.Close()
 			p.Rest()
 			if p.Ended(); p.Fake.Starts != 1 {
@@ -208,12 +186,8 @@ func TestRestartFails(t *testing.T) {
 	isGuardAnswer(t, p.Line())
 	f.Err = io.ErrClosedPipe
 	p.Send(sessiontest.Initialize)
-	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "0 -31005 exec" {
-		t.Errorf("got %s", got)
-	}
-	p.In.Close()
-	p.Rest()
-	if status, _ := p.Ended(); status != 3 || p.Err != io.ErrClosedPipe {
+	sessiontest.IsFailure(t, p.Line(), "0 -31005 exec")
+	if _, _, status := p.Close(); status != 3 || p.Err != io.ErrClosedPipe {
 		t.Errorf("status %d, error %v", status, p.Err)
 	}
 }

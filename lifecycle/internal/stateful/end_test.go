@@ -36,9 +36,7 @@ func TestEOF(t *testing.T) {
 			p := begin(t, &sessiontest.Fake{Server: server}, change)
 			p.Send(sessiontest.Initialize)
 			p.Line()
-			p.In.Close()
-			p.Rest()
-			if status, _ := p.Ended(); status != want || want > 128 && p.Exit.Signal != syscall.Signal(want-128) || want < 128 && p.Exit.Signal != 0 {
+			if _, _, status := p.Close(); status != want || want > 128 && p.Exit.Signal != syscall.Signal(want-128) || want < 128 && p.Exit.Signal != 0 {
 				t.Errorf("status %d, %+v, want %d", status, p.Exit, want)
 			}
 		})
@@ -60,9 +58,7 @@ func TestJailGivesUp(t *testing.T) {
 		sessiontest.Eventually(t, "a process", func() bool { f.Mu.Lock(); defer f.Mu.Unlock(); return f.Proc != nil })
 		f.Proc.Kill()
 		answer := p.Line()
-		p.In.Close()
-		p.Rest()
-		_, stderr := p.Ended()
+		_, stderr, _ := p.Close()
 		recorded := fmt.Sprintf("%+v", record.Diagnoses)
 		for where, said := range map[string]string{"stderr": stderr, "answer": answer, "record": recorded} {
 			if !strings.Contains(said, want) || why != "" && strings.Contains(said, "memory_mb") {
@@ -149,9 +145,7 @@ func TestServerClosesItsEnds(t *testing.T) {
 		t.Run(server, func(t *testing.T) {
 			p := begin(t, &sessiontest.Fake{Server: server}, nil)
 			p.Send(sessiontest.Initialize)
-			if got := sessiontest.FailureOf(t, p.Line()).String(); got != "0 -31002 boot" {
-				t.Errorf("got %s", got)
-			}
+			sessiontest.IsFailure(t, p.Line(), "0 -31002 boot")
 			if status, _ := p.Ended(); status != 6 {
 				t.Errorf("status %d", status)
 			}
@@ -204,18 +198,12 @@ func TestSignal(t *testing.T) {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER=session", "MCP_JAIL_TEST_INNER="+tt.server, "GORACE=atexit_sleep_ms=0")
 			in, err := cmd.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			outR, outW, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer outR.Close()
 			cmd.Stdout = outW
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, cmd.Start())
 			outW.Close()
 			p := &sessiontest.Play{T: t}
 			p.Use(nil, outR)
@@ -262,9 +250,7 @@ func TestDeathDuringCalls(t *testing.T) {
 			p.Send(sessiontest.Initialize)
 			p.Line()
 			p.Send(sessiontest.CallLine)
-			if got := sessiontest.FailureOf(t, p.Line()).String(); got != "1 -31003 call t" {
-				t.Errorf("got %s", got)
-			}
+			sessiontest.IsFailure(t, p.Line(), "1 -31003 call t")
 			if rest := p.Rest(); rest != "" {
 				t.Errorf("then %q", rest)
 			}
@@ -284,12 +270,8 @@ func TestUnansweredAtEnd(t *testing.T) {
 	p.Line()
 	p.Send(sessiontest.CallLine, `[{"id":"x","method":"tools/call","params":{"name":"u"}}]`)
 	p.In.Close()
-	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "1 -31003 call t" {
-		t.Errorf("got %s", got)
-	}
-	if got := sessiontest.FailureOf(t, strings.Trim(p.Line(), "[]\n")).String(); got != `"x" -31003 call u` {
-		t.Errorf("got %s", got)
-	}
+	sessiontest.IsFailure(t, p.Line(), "1 -31003 call t")
+	sessiontest.IsFailure(t, strings.Trim(p.Line(), "[]\n"), `"x" -31003 call u`)
 	if status, _ := p.Ended(); status != 0 {
 		t.Errorf("status %d", status)
 	}

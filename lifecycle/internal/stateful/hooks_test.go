@@ -41,9 +41,7 @@ func TestStartupComplaint(t *testing.T) {
 			if got := p.Line(); strings.Contains(got, "/home/me/docs") {
 				t.Errorf("the call was answered with %s", got)
 			}
-			p.In.Close()
-			p.Rest()
-			_, stderr := p.Ended()
+			_, stderr, _ := p.Close()
 			said := strings.Count(stderr, `test has started, and complains on stderr`)
 			if complains != (said == 1) || complains != strings.Contains(stderr, "mcp-jail grant test --last") {
 				t.Errorf("said %d times: %s", said, stderr)
@@ -94,16 +92,12 @@ func TestOversizedMessages(t *testing.T) {
 		t.Errorf("got %v: %s", got, got.Error.Message)
 	}
 	call(3, 10)
-	if got := p.Line(); !strings.Contains(got, `"id":3`) {
-		t.Errorf("got %q", got)
-	}
+	sessiontest.Has(t, p.Line(), `"id":3`)
 	p.Send(`{"id":4,"method":"tools/list","params":{"x":"` + strings.Repeat("y", 2<<20) + `"}}`)
 	if got := sessiontest.FailureOf(t, p.Line()); got.String() != "4 -32603 call" {
 		t.Errorf("got %v", got)
 	}
-	p.In.Close()
-	p.Rest()
-	p.Ended()
+	p.Close()
 }
 
 // TestMemory: a line of 1 GiB becomes an error for its id, and the session stays small.
@@ -116,21 +110,13 @@ func TestMemory(t *testing.T) {
 	status := filepath.Join(t.TempDir(), "status")
 	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER=session", "MCP_JAIL_TEST_INNER=torrent", "MCP_JAIL_TEST_STATUS="+status)
 	in, err := cmd.StdinPipe() // stays open: after its end the server would have 5 s
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, cmd.Start())
 	io.WriteString(in, sessiontest.Initialize+"\n")
 	answer, _ := bufio.NewReader(out).ReadString('\n')
-	if got := sessiontest.FailureOf(t, answer).String(); got != "0 -32603 call" {
-		t.Errorf("got %s", got)
-	}
+	sessiontest.IsFailure(t, answer, "0 -32603 call")
 	in.Close()
 	if err := cmd.Wait(); err != nil {
 		t.Error(err)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 )
 
@@ -20,26 +21,18 @@ func TestMadeNonBlocking(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER=session", "MCP_JAIL_TEST_INNER=polite", "GORACE=atexit_sleep_ms=0")
 	inR, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out, outW, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer out.Close()
 	cmd.Stdin, cmd.Stdout = inR, outW
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, cmd.Start())
 	p := &sessiontest.Play{T: t}
 	p.Use(in, out)
 	p.Send(sessiontest.Initialize)
 	p.Line()
 	for _, f := range []*os.File{inR, outW} {
-		if err := syscall.SetNonblock(int(f.Fd()), true); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, syscall.SetNonblock(int(f.Fd()), true))
 		f.Close()
 	}
 	const n = 100

@@ -43,7 +43,5 @@ func TestCallObserver(t *testing.T) {
 			t.Errorf("call %d: %v", i+1, got)
 		}
 	}
-	p.In.Close()
-	p.Rest()
-	p.Ended()
+	p.Close()
 }

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 )
 
@@ -16,9 +17,7 @@ func TestLargeAnswerPipe(t *testing.T) {
 	t.Parallel()
 	const ordinary, large = 64 << 10, 512 << 10
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer r.Close()
 	defer w.Close()
 	grown := resized(t, r, large)
@@ -52,8 +51,6 @@ func resized(t *testing.T, f *os.File, size int) (now int) {
 			now, err = unix.FcntlInt(fd, unix.F_GETPIPE_SZ, 0)
 		})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return now
 }

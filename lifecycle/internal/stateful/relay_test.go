@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 )
@@ -75,35 +75,27 @@ func TestNoNewlineAtTheEnd(t *testing.T) {
 func TestBothDirectionsHaveTheirOwnIDs(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &sessiontest.Fake{Server: "asks"}, nil)
-	if got := p.Line(); !strings.Contains(got, "roots/list") {
-		t.Errorf("got %q", got)
-	}
+	sessiontest.Has(t, p.Line(), "roots/list")
 	p.Send(sessiontest.Initialize)
 	if got := p.Line(); got != sessiontest.AnswerTo("0", sessiontest.Initialize) {
 		t.Errorf("got %q", got)
 	}
 	p.Send(`{"jsonrpc":"2.0","id":0,"result":{"roots":[]}}`)
-	p.In.Close()
-	p.Rest()
-	p.Ended()
+	p.Close()
 }
 
 // TestStderrIsNeverBlocked: the client does not read stderr, and the server goes on.
 func TestStderrIsNeverBlocked(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer r.Close()
 	p := begin(t, &sessiontest.Fake{Server: "flood"}, func(s *session.Session) { s.Err = w })
 	p.Send(sessiontest.Initialize)
 	if got := p.Line(); got != sessiontest.AnswerTo("0", sessiontest.Initialize) {
 		t.Errorf("got %q", got)
 	}
-	p.In.Close()
-	p.Rest()
-	p.Ended()
+	p.Close()
 	w.Close()
 	if b, _ := io.ReadAll(r); len(b) > 1<<20 || len(b) == 0 {
 		t.Errorf("%d bytes were forwarded", len(b))

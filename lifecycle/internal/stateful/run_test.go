@@ -35,13 +35,9 @@ func TestStartFailure(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p := begin(t, &sessiontest.Fake{Err: tt.err}, nil)
 			p.Send(`{"id":"a","method":"server/discover"}`)
-			if got := sessiontest.FailureOf(t, p.Line()).String(); got != `"a" `+tt.want {
-				t.Errorf("got %s", got)
-			}
+			sessiontest.IsFailure(t, p.Line(), `"a" `+tt.want)
 			p.Send(`{"method":"notifications/initialized"}`, sessiontest.Initialize)
-			if got := sessiontest.FailureOf(t, p.Line()).String(); got != "0 "+tt.want {
-				t.Errorf("got %s", got)
-			}
+			sessiontest.IsFailure(t, p.Line(), "0 "+tt.want)
 			p.In.Close()
 			if rest := p.Rest(); rest != "" {
 				t.Errorf("then %q", rest)
@@ -77,13 +73,9 @@ func TestCrashAtStartup(t *testing.T) {
 				time.Sleep(50 * time.Millisecond)
 			}
 			p.Send(sessiontest.Initialize)
-			if got := sessiontest.FailureOf(t, p.Line()).String(); got != "0 -31002 boot" {
-				t.Errorf("got %s", got)
-			}
+			sessiontest.IsFailure(t, p.Line(), "0 -31002 boot")
 			p.Send(`{"id":1,"method":"ping"}`)
-			if got := sessiontest.FailureOf(t, p.Line()).String(); got != "1 -31002 boot" {
-				t.Errorf("got %s", got)
-			}
+			sessiontest.IsFailure(t, p.Line(), "1 -31002 boot")
 			status, stderr := p.Ended()
 			if status != 3 {
 				t.Errorf("status %d", status)
@@ -108,7 +100,5 @@ func TestRefuse(t *testing.T) {
 	out.Close()
 	p := &sessiontest.Play{T: t}
 	p.Use(nil, r)
-	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "0 -31004 exec" {
-		t.Errorf("got %s", got)
-	}
+	sessiontest.IsFailure(t, p.Line(), "0 -31004 exec")
 }

@@ -21,21 +21,13 @@ func TestDeclinedThenSilent(t *testing.T) {
 				s.Profile.Startup = time.Second
 			})
 			p.Send(probe)
-			if got := p.Line(); !strings.Contains(got, "-32601") {
-				t.Errorf("got %q", got)
-			}
+			sessiontest.Has(t, p.Line(), "-32601")
 			time.Sleep(1200 * time.Millisecond) // without a request the timeout does not run
 			p.Send(sessiontest.Initialize)
-			if got := sessiontest.FailureOf(t, p.Line()).String(); got != want {
-				t.Errorf("got %s", got)
-			}
+			sessiontest.IsFailure(t, p.Line(), want)
 			p.Send(`{"id":1,"method":"tools/list"}`)
-			if got := sessiontest.FailureOf(t, p.Line()).String(); got != "1 "+want[2:] {
-				t.Errorf("got %s", got)
-			}
-			p.In.Close()
-			p.Rest()
-			if status, _ := p.Ended(); status != 1 {
+			sessiontest.IsFailure(t, p.Line(), "1 "+want[2:])
+			if _, _, status := p.Close(); status != 1 {
 				t.Errorf("status %d", status)
 			}
 		})
@@ -51,9 +43,7 @@ func TestSilentWhateverComesFirst(t *testing.T) {
 		if got := sessiontest.FailureOf(t, p.Line()).String(); got != "0 -31006 boot" {
 			t.Errorf("%s: got %s", method, got)
 		}
-		p.In.Close()
-		p.Rest()
-		p.Ended()
+		p.Close()
 	}
 }
 
@@ -62,12 +52,8 @@ func TestSlowNotes(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &sessiontest.Fake{Server: "scribe"}, func(s *session.Session) { s.Profile.Call = 400 * time.Millisecond })
 	p.Send(`{"id":1,"method":"tools/call","params":{"name":"hang"}}`)
-	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "1 -31006 call hang" {
-		t.Errorf("got %s", got)
-	}
-	p.In.Close()
-	p.Rest()
-	if _, stderr := p.Ended(); strings.Count(stderr, `waiting for the answer of server "test" to a call of tool "hang"`) != 1 {
+	sessiontest.IsFailure(t, p.Line(), "1 -31006 call hang")
+	if _, stderr, _ := p.Close(); strings.Count(stderr, `waiting for the answer of server "test" to a call of tool "hang"`) != 1 {
 		t.Errorf("stderr %q", stderr)
 	}
 	p = begin(t, &sessiontest.Fake{Server: "silent"}, func(s *session.Session) {
@@ -76,9 +62,7 @@ func TestSlowNotes(t *testing.T) {
 	})
 	p.Send(sessiontest.Initialize)
 	p.Line()
-	p.In.Close()
-	p.Rest()
-	if _, stderr := p.Ended(); strings.Count(stderr, "waiting for the first answer") < 2 {
+	if _, stderr, _ := p.Close(); strings.Count(stderr, "waiting for the first answer") < 2 {
 		t.Errorf("stderr %q", stderr)
 	}
 }
@@ -95,9 +79,7 @@ func TestSilentAtStartup(t *testing.T) {
 	if !strings.HasPrefix(batch, "[{") || strings.Count(batch, "-31006") < 2 || !strings.Contains(batch, `"id":2`) {
 		t.Errorf("got %q", batch)
 	}
-	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "0 -31006 boot" {
-		t.Errorf("got %s", got)
-	}
+	sessiontest.IsFailure(t, p.Line(), "0 -31006 boot")
 	status, stderr := p.Ended()
 	if status != 1 || strings.Count(stderr, "waiting for the first answer") != 1 {
 		t.Errorf("status %d, stderr %q", status, stderr)
@@ -114,7 +96,5 @@ func TestSilentUnasked(t *testing.T) {
 	if got := p.Line(); got != sessiontest.AnswerTo("0", sessiontest.Initialize) {
 		t.Errorf("got %q", got)
 	}
-	p.In.Close()
-	p.Rest()
-	p.Ended()
+	p.Close()
 }

@@ -30,9 +30,7 @@ func TestTimeoutsOfHungServer(t *testing.T) {
 		io.WriteString(p.In, `{"id":2,"method":"tools/call","params":{"name":"b","x":"`+strings.Repeat("y", 3<<20)+`"}}`+"\n")
 	}()
 	for _, want := range []string{"1 -31006 call a", "2 -31006 call b"} {
-		if got := sessiontest.FailureOf(t, p.Line()).String(); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		sessiontest.IsFailure(t, p.Line(), want)
 	}
 	p.Cancel()
 	<-sent
@@ -47,14 +45,8 @@ func TestCancelledCall(t *testing.T) {
 	p.Send(`{"id":1,"method":"tools/call","params":{"name":"hang"}}`, `{"method":"notifications/cancelled","params":{"requestId":1}}`)
 	time.Sleep(600 * time.Millisecond)
 	p.Send(`{"id":2,"method":"tools/list"}`)
-	if got := p.Line(); !strings.Contains(got, `"id":2,"result"`) {
-		t.Errorf("got %q", got)
-	}
-	p.In.Close()
-	if rest := p.Rest(); rest != "" {
-		t.Errorf("then %q", rest)
-	}
-	if _, stderr := p.Ended(); ownWords(stderr) != "" {
+	sessiontest.Has(t, p.Line(), `"id":2,"result"`)
+	if stderr := p.End(); ownWords(stderr) != "" {
 		t.Errorf("stderr %q", stderr)
 	}
 }
@@ -65,17 +57,11 @@ func TestTimedOutInBatch(t *testing.T) {
 	t.Parallel()
 	p := begin(t, &sessiontest.Fake{Server: "batch-late"}, func(s *session.Session) { s.Profile.Call = 100 * time.Millisecond })
 	p.Send(`[{"id":1,"method":"tools/call","params":{"name":"t"}},{"id":2,"method":"tools/list"}]`)
-	if got := sessiontest.FailureOf(t, strings.Trim(p.Line(), "[]\n")).String(); got != "1 -31006 call t" {
-		t.Errorf("got %s", got)
-	}
+	sessiontest.IsFailure(t, strings.Trim(p.Line(), "[]\n"), "1 -31006 call t")
 	if got := p.Line(); got != `[{"jsonrpc":"2.0","id":2,"result":{}}]`+"\n" {
 		t.Errorf("got %q", got)
 	}
-	p.In.Close()
-	if rest := p.Rest(); rest != "" {
-		t.Errorf("then %q", rest)
-	}
-	p.Ended()
+	p.End()
 }
 
 // TestCallTimeout: the call is answered, the server is told, its late answer is dropped,
@@ -86,19 +72,13 @@ func TestCallTimeout(t *testing.T) {
 	p.Send(sessiontest.Initialize)
 	p.Line()
 	p.Send(sessiontest.CallLine)
-	if got := sessiontest.FailureOf(t, p.Line()).String(); got != "1 -31006 call t" {
-		t.Errorf("got %s", got)
-	}
+	sessiontest.IsFailure(t, p.Line(), "1 -31006 call t")
 	time.Sleep(300 * time.Millisecond) // the cancellation follows the answer
 	p.Send(`{"id":2,"method":"ping"}`)
 	if got := p.Line(); got != sessiontest.AnswerTo("2", `{"id":2,"method":"ping"}`) {
 		t.Errorf("got %q", got)
 	}
-	p.In.Close()
-	if rest := p.Rest(); rest != "" {
-		t.Errorf("then %q", rest)
-	}
-	if _, stderr := p.Ended(); !strings.Contains(stderr, `cancelled {"requestId":1,`) {
+	if stderr := p.End(); !strings.Contains(stderr, `cancelled {"requestId":1,`) {
 		t.Errorf("stderr %q", stderr)
 	}
 }

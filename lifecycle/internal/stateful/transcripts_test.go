@@ -34,9 +34,7 @@ func TestTranscripts(t *testing.T) {
 
 func transcript(t *testing.T, file string) {
 	script, err := txtar.ParseFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want := map[string]string{}
 	for _, f := range script.Files {
 		want[f.Name] = string(f.Data)
@@ -75,9 +73,7 @@ func transcript(t *testing.T, file string) {
 		a.Data = []byte(got[a.Name])
 	}
 	if testkit.Update() {
-		if err := os.WriteFile(file, txtar.Format(script), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(file, txtar.Format(script), 0o644))
 	}
 }
 
@@ -108,8 +104,6 @@ func setUp(t *testing.T, f *sessiontest.Fake, s *session.Session, comment string
 		default:
 			t.Fatalf("unknown setting %q", key)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
@@ -57,8 +58,7 @@ func TestTTL(t *testing.T) {
 		f.Options = func(string, int) string { return "ttl=" + row.ttl }
 		p := beginStateless(t, f, nil)
 		for i := range 5 {
-			p.Send(sessiontest.Modern(fmt.Sprint(i), "tools/list", ""))
-			sessiontest.Has(t, p.Answer(fmt.Sprint(i)).Line, `"ttlMs":`)
+			sessiontest.Has(t, p.Ask(sessiontest.Modern(fmt.Sprint(i), "tools/list", "")).Line, `"ttlMs":`)
 			if row.ttl == "20" {
 				time.Sleep(25 * time.Millisecond)
 			}
@@ -77,9 +77,7 @@ func TestUpgradeWithinTTL(t *testing.T) {
 	program := t.TempDir() + "/server"
 	var c catalog.Catalog
 	for _, tools := range []string{"old", "new"} {
-		if err := os.WriteFile(program, []byte("the program of "+tools), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(program, []byte("the program of "+tools), 0o700))
 		f := sessiontest.NewShop()
 		f.Options = func(string, int) string { return "ttl=60000 tools=" + tools }
 		p := beginStateless(t, f, func(s *session.Session, o *Options) {
@@ -116,29 +114,6 @@ func TestOtherClient(t *testing.T) {
 		}
 		p.Close()
 	}
-}
-
-// TestConcurrentFirstUse: two sessions fill a catalog at the same time.
-func TestConcurrentFirstUse(t *testing.T) {
-	t.Parallel()
-	c := catalog.Catalog{Dir: t.TempDir() + "/catalog"}
-	var plays []*statelessPlay
-	for range 3 {
-		p := beginStateless(t, sessiontest.NewShop(), keptIn(&c))
-		p.Send(sessiontest.ClientHello, sessiontest.Legacy("-1", "tools/list", "{}"))
-		plays = append(plays, p)
-	}
-	for _, p := range plays {
-		p.Answer("0")
-		sessiontest.Has(t, p.Answer("-1").Line, `{"name":"echo"}`)
-		p.Nothing()
-	}
-	f := sessiontest.NewShop()
-	f.Gate = make(chan struct{})
-	p := beginStateless(t, f, keptIn(&c))
-	sessiontest.Has(t, p.Opening(), `{"name":"echo"}`)
-	close(f.Gate)
-	p.Close()
 }
 
 // TestForgedHandshake: members with our reserved names are removed from an answer before

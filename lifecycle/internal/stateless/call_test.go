@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -29,9 +30,7 @@ func cancel(id string) string {
 // and cancelled ones never run.
 func TestQueue(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, atMost(2))
-	p.Greet()
+	f, p := greeted(t, atMost(2))
 	for i := range 8 {
 		p.Send(sessiontest.CallOf(fmt.Sprint(i), "ask", fmt.Sprintf(`{"id":%d}`, 100+i)))
 	}
@@ -81,8 +80,7 @@ func TestCancelledCalls(t *testing.T) {
 	p.Send(cancel("3"), sessiontest.CallOf("4", "echo", "{}"))
 	p.Answer("4")
 	p.Send(cancel("4"), cancel("99"), cancel("{}"), cancel("0"))
-	p.Send(sessiontest.CallOf("5", "echo", "{}"))
-	p.Answer("5")
+	p.Ask(sessiontest.CallOf("5", "echo", "{}"))
 	for _, proc := range append(f.Of("never"), f.Of("fail")...) {
 		proc.Ended(t)
 	}
@@ -104,14 +102,11 @@ func TestCancelledInitialize(t *testing.T) {
 // TestCrash: a crash fails the call of that worker and no other.
 func TestCrash(t *testing.T) {
 	t.Parallel()
-	p := beginStateless(t, sessiontest.NewShop(), nil)
-	p.Greet()
+	_, p := greeted(t, nil)
 	p.Send(sessiontest.CallOf("1", "ask", "{}"), sessiontest.CallOf("2", "crash", "{}"), sessiontest.CallOf("3", "echo", "{}"))
 	ask := p.Told("sampling/createMessage")
 	l := p.Answer("2").Line
-	if got := sessiontest.FailureOf(t, l).String(); !strings.HasSuffix(got, "call crash") {
-		t.Error(got)
-	}
+	sessiontest.IsFailure(t, l, "call crash")
 	sessiontest.Has(t, l, "panic: out of luck")
 	sessiontest.Has(t, p.Answer("3").Line, "tool=echo")
 	p.Send(sessiontest.ReplyTo(ask, "{}"))
@@ -137,9 +132,7 @@ func TestStartFails(t *testing.T) {
 	p.Greet()
 	p.Send(sessiontest.CallOf("1", "crash", "{}"), sessiontest.CallOf("2", "fail", "{}"), sessiontest.CallOf("3", "echo", "{}"))
 	l := p.Answer("1").Line
-	if got := sessiontest.FailureOf(t, l).String(); !strings.HasSuffix(got, "exec crash") {
-		t.Error(got)
-	}
+	sessiontest.IsFailure(t, l, "exec crash")
 	sessiontest.Has(t, l, "/no/such/program")
 	l = p.Answer("2").Line
 	sessiontest.Has(t, l, `"tool":"fail"`, "/x")
@@ -183,8 +176,7 @@ func TestCallWithoutName(t *testing.T) {
 	f.Options = func(string, int) string { return "tools=,echo" }
 	p := beginStateless(t, f, func(_ *session.Session, o *Options) { o.Declared = func() []string { return []string{""} } })
 	p.Greet()
-	p.Send(sessiontest.Legacy("1", "tools/list", "{}"))
-	sessiontest.Has(t, p.Answer("1").Line, `{"name":""}`)
+	sessiontest.Has(t, p.Ask(sessiontest.Legacy("1", "tools/list", "{}")).Line, `{"name":""}`)
 	p.Send(sessiontest.CallOf("2", "", "{}"), sessiontest.CallOf("3", "echo", "{}"))
 	sessiontest.Has(t, p.Answer("2").Line, `"code":-32602`, "without a name")
 	p.Answer("3")
@@ -254,9 +246,7 @@ func TestCallTimeoutOfWorker(t *testing.T) {
 	// The second has waited as long: it may have got a process, or not.
 	for id, tool := range map[string]string{"1": "late", "2": "never"} {
 		l := p.Answer(id).Line
-		if got := sessiontest.FailureOf(t, l).String(); !strings.HasSuffix(got, "call "+tool) {
-			t.Error(got)
-		}
+		sessiontest.IsFailure(t, l, "call "+tool)
 		sessiontest.Has(t, l, "1.5s")
 	}
 	sessiontest.Eventually(t, "the process answers all the same", func() bool { return strings.Contains(f.Saw("late", 0), "answered late") })
@@ -270,9 +260,7 @@ func TestCallTimeoutOfWorker(t *testing.T) {
 func TestQueueIsBoundedInMemory(t *testing.T) {
 	t.Parallel()
 	out, err := os.Create(t.TempDir() + "/out")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { out.Close() })
 	s := idleSession(t, session.Session{Out: out, Err: out}, Options{MaxCalls: 1})
 	s.dispatcher.table.running = 1

@@ -29,16 +29,13 @@ func TestCertainReads(t *testing.T) {
 		{"vague", `"well"`, true}, {"vague", `"well"`, false}, {"vague", "{}", false},
 	} {
 		if !c.certain && c.tool == "vague" { // it takes the warm worker
-			sessiontest.Eventually(t, "a warm worker", func() bool {
-				p.session.pool.mu.Lock()
-				defer p.session.pool.mu.Unlock()
-				return len(p.session.pool.ready) == 1
+			p.pooled("a warm worker", func(pool *pool) bool {
+				return len(pool.ready) == 1
 			})
 		}
 		before := count(f.Certain(c.tool))
 		id := fmt.Sprint(i)
-		p.Send(sessiontest.CallOf(id, c.tool, c.arguments))
-		p.Answer(id)
+		p.Ask(sessiontest.CallOf(id, c.tool, c.arguments))
 		if got := count(f.Certain(c.tool)) > before; got != c.certain {
 			t.Errorf("call %d, of %s: certain reads %v, want %v (%v)", i, c.tool, got, c.certain, f.Certain(c.tool))
 		}
@@ -65,8 +62,7 @@ func TestCertainReadsThatGoWell(t *testing.T) {
 	f := sessiontest.NewShop()
 	p := beginStateless(t, f, nil)
 	p.Opening()
-	p.Send(sessiontest.CallOf("1", "vague", "{}"))
-	p.Answer("1")
+	p.Ask(sessiontest.CallOf("1", "vague", "{}"))
 	f.Mu.Lock()
 	f.Denials = map[string][]policy.Denial{"vague": {{Axis: policy.AxisFs, Operation: "read", Target: "/srv/call", Count: 1, Time: time.Now().Add(time.Minute)}}}
 	f.Mu.Unlock()
@@ -76,7 +72,6 @@ func TestCertainReadsThatGoWell(t *testing.T) {
 	}
 	p.Send(sessiontest.CallOf("3", "vague", `"well"`)) // in an ordinary jail, which does not record that of itself
 	sessiontest.Has(t, p.Answer("3").Line, "denials", "/srv/call")
-	p.Send(sessiontest.CallOf("4", "vague", "{}"))
-	sessiontest.Has(t, p.Answer("4").Line, "may not read /srv/call")
+	sessiontest.Has(t, p.Ask(sessiontest.CallOf("4", "vague", "{}")).Line, "may not read /srv/call")
 	p.Nothing()
 }

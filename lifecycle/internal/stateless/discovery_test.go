@@ -54,8 +54,7 @@ func TestDiscoveryIdle(t *testing.T) {
 	p.Send(sessiontest.ReplyTo(ask, `{"roots":[]}`))
 	sessiontest.Has(t, p.Answer("1").Line, `"heard":{"roots":[]}`)
 	f.Of("")[f.Started("")-1].Ended(t)
-	p.Send(sessiontest.Legacy("2", "resources/read", `{}`))
-	p.Answer("2")
+	p.Ask(sessiontest.Legacy("2", "resources/read", `{}`))
 	// One that was cancelled is not waited for.
 	p.Send(sessiontest.Legacy("3", "resources/read", `{"uri":"never"}`))
 	sessiontest.Eventually(t, "it is there", func() bool { return strings.Contains(f.Saw("", f.Started("")-1), `"id":3`) })
@@ -90,9 +89,7 @@ func TestDiscoveryAbandoned(t *testing.T) {
 // another worker.
 func TestDiscoveryCrash(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, nil)
-	p.Greet()
+	f, p := greeted(t, nil)
 	p.Send(sessiontest.Legacy("1", "resources/read", `{"uri":"never"}`))
 	sessiontest.Eventually(t, "it has begun", func() bool { return strings.Contains(f.Saw("", 0), "never") })
 	p.Send(sessiontest.CallOf("2", "ask", "{}")) // which has a process of its own
@@ -119,12 +116,10 @@ func TestDiscoveryDenials(t *testing.T) {
 	f.Denials = map[string][]policy.Denial{"echo": {{Axis: policy.AxisFs, Operation: "open", Target: "/denied", Count: 1}}}
 	p := beginStateless(t, f, nil)
 	p.Greet()
-	p.Send(sessiontest.CallOf("1", "echo", "{}"))
-	l := p.Answer("1").Line
+	l := p.Ask(sessiontest.CallOf("1", "echo", "{}")).Line
 	sessiontest.Has(t, l, "dev.mcp-jail/denials", "/denied")
 	f.Of("echo")[0].Ended(t)
-	p.Send(sessiontest.CallOf("2", "fail", "{}"))
-	if l := p.Answer("2").Line; strings.Contains(l, "/denied") {
+	if l := p.Ask(sessiontest.CallOf("2", "fail", "{}")).Line; strings.Contains(l, "/denied") {
 		t.Errorf("another call is told of it: %q", l)
 	}
 	p.Nothing()
@@ -158,8 +153,7 @@ func TestAnswerDiscover(t *testing.T) {
 				}
 			})
 			for _, id := range []string{"1", "2"} {
-				p.Send(sessiontest.Modern(id, "server/discover", ""))
-				l := p.Answer(id).Line
+				l := p.Ask(sessiontest.Modern(id, "server/discover", "")).Line
 				sessiontest.Has(t, l, row.want...)
 				if strings.Contains(l, row.not) {
 					t.Errorf("%q", l)

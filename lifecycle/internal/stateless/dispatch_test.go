@@ -37,9 +37,7 @@ func (p *statelessPlay) batch() (ids string, answers map[string]string) {
 // batch.
 func TestBatches(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, atMost(2))
-	p.Greet()
+	_, p := greeted(t, atMost(2))
 	p.Send("[" + strings.Join([]string{
 		sessiontest.CallOf("1", "echo", `{"n":9007199254740993}`), sessiontest.Initialized, sessiontest.CallOf("2", "crash", "{}"),
 		sessiontest.Legacy("3", "tools/list", "{}"), sessiontest.Legacy("4", "ping", "{}"), sessiontest.CallOf(`"5"`, "echo", "{}"),
@@ -73,9 +71,7 @@ func TestBatches(t *testing.T) {
 // TestBatchDuplicates: of two members with one id, the first counts.
 func TestBatchDuplicates(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, nil)
-	p.Greet()
+	f, p := greeted(t, nil)
 	p.Send("[" + sessiontest.CallOf("1", "echo", "{}") + "," + sessiontest.CallOf("1", "crash", "{}") + "," + sessiontest.Legacy("null", "ping", "{}") + "]")
 	ids, answers := p.batch()
 	if ids != "1" {
@@ -92,8 +88,7 @@ func TestBatchDuplicates(t *testing.T) {
 // directions.
 func TestLargeMessages(t *testing.T) {
 	t.Parallel()
-	p := beginStateless(t, sessiontest.NewShop(), nil)
-	p.Greet()
+	_, p := greeted(t, nil)
 	size := 20 << 20
 	if sessiontest.RaceEnabled { // which makes the decoder of the test's server slow
 		size = 5 << 20
@@ -118,8 +113,7 @@ func TestLargeMessages(t *testing.T) {
 // TestLargeCancelled: a call that does not fit into memory may be cancelled at any time.
 func TestLargeCancelled(t *testing.T) {
 	t.Parallel()
-	p := beginStateless(t, sessiontest.NewShop(), atMost(1))
-	p.Greet()
+	_, p := greeted(t, atMost(1))
 	large := sessiontest.CallOf("1", "size", `"`+strings.Repeat("x", 5<<20)+`"`)
 	for i := range 6 {
 		p.Send(large)
@@ -128,8 +122,7 @@ func TestLargeCancelled(t *testing.T) {
 		p.Answer(`"p"`)
 		p.Stash = nil // it may have been answered before
 	}
-	p.Send(sessiontest.CallOf("2", "echo", "{}"))
-	p.Answer("2")
+	p.Ask(sessiontest.CallOf("2", "echo", "{}"))
 	p.Close()
 }
 
@@ -145,8 +138,7 @@ func TestSubscriptionsListen(t *testing.T) {
 		sessiontest.Has(t, string(ack.Params), `"io.modelcontextprotocol/subscriptionId":`+id+`}`, `"notifications":{}`)
 	}
 	p.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"s"}}`)
-	p.Send(sessiontest.Modern("8", "resources/subscribe", `"uri":"x"`))
-	sessiontest.Has(t, p.Answer("8").Line, `"code":-32601`)
+	sessiontest.Has(t, p.Ask(sessiontest.Modern("8", "resources/subscribe", `"uri":"x"`)).Line, `"code":-32601`)
 	p.In.Close()
 	sessiontest.Has(t, p.Answer("7").Line, `"resultType":"complete"`, `"io.modelcontextprotocol/subscriptionId":7}`)
 	if stderr := p.Nothing(); stderr != "" {
@@ -160,17 +152,14 @@ func TestSubscriptionsListen(t *testing.T) {
 // TestBroadcast: notifications for all reach each worker; other lines reach none.
 func TestBroadcast(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, nil)
-	p.Greet()
+	f, p := greeted(t, nil)
 	p.Send(sessiontest.CallOf("1", "never", "{}"))
 	p.Told("notifications/message")
 	p.Send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`, `{"jsonrpc":"2.0","method":"tools/call","params":{"name":"crash"}}`, `{"jsonrpc":"2.0","method":"ping"}`)
 	for _, tool := range []string{"", "never"} {
 		sessiontest.Eventually(t, "the process of "+tool+" is told", func() bool { return strings.Contains(f.Saw(tool, 0), "roots/list_changed") })
 	}
-	p.Send(sessiontest.Legacy("2", "ping", "{}"))
-	p.Answer("2")
+	p.Ask(sessiontest.Legacy("2", "ping", "{}"))
 	p.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
 	sessiontest.Has(t, p.Nothing(), `a request "tools/call" without an id`, `a request "ping" without an id`)
 	if f.Started("crash") != 0 || strings.Contains(f.Saw("", 0)+f.Saw("never", 0), "crash") {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
@@ -29,15 +30,12 @@ func TestHandshakeIsReplayed(t *testing.T) {
 	p := beginStateless(t, f, nil)
 	p.Send(strange, sessiontest.Initialized)
 	p.Answer(`"h"`)
-	p.Send(sessiontest.CallOf("1", "echo", "{}"))
-	p.Answer("1")
+	p.Ask(sessiontest.CallOf("1", "echo", "{}"))
 	p.Nothing()
 	for _, log := range []string{f.Saw("", 0), f.Saw("echo", 0)} {
 		lines := strings.Split(log, "\n")
 		var m sessiontest.Said
-		if err := json.Unmarshal([]byte(lines[0]), &m); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal([]byte(lines[0]), &m))
 		if got := strings.Replace(lines[0], string(m.ID), `"h"`, 1); got != strange || lines[1] != sessiontest.Initialized {
 			t.Errorf("%q, %q", lines[0], lines[1])
 		}
@@ -64,8 +62,7 @@ func TestStatements(t *testing.T) {
 	p.Send(sessiontest.CallOf("1", "echo", "{}"), sessiontest.CallOf("2", "fail", "{}"))
 	p.Answer("1")
 	p.Answer("2")
-	p.Send(sessiontest.Modern("3", "tools/call", `"name":"echo","arguments":{}`))
-	p.Answer("3")
+	p.Ask(sessiontest.Modern("3", "tools/call", `"name":"echo","arguments":{}`))
 	p.Close()
 	for _, row := range []struct {
 		tool string
@@ -82,11 +79,8 @@ func TestStatements(t *testing.T) {
 // TestSecondInitialize: after another initialize, no call gets a worker of the first one.
 func TestSecondInitialize(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, func(_ *session.Session, o *Options) { o.Warm = func(string) int { return 1 }; o.MaxCalls = 1 })
-	p.Greet()
-	p.Send(sessiontest.Legacy("1", "tools/list", "{}"))
-	p.Answer("1")
+	f, p := greeted(t, func(_ *session.Session, o *Options) { o.Warm = func(string) int { return 1 }; o.MaxCalls = 1 })
+	p.Ask(sessiontest.Legacy("1", "tools/list", "{}"))
 	sessiontest.Eventually(t, "a warm worker", func() bool { return strings.Contains(f.Saw("echo", 0), "initialized") })
 	p.Send(sessiontest.Legacy("3", "resources/read", `{"uri":"ask"}`)) // which the first discovery process works on
 	ask := p.Told("roots/list")
@@ -132,9 +126,7 @@ func TestHandshakeFails(t *testing.T) {
 			})
 			p.Greet()
 			p.Send(sessiontest.CallOf("1", "crash", "{}"), sessiontest.CallOf("2", "echo", "{}"))
-			if got := sessiontest.FailureOf(t, p.Answer("1").Line).String(); !strings.HasSuffix(got, want) {
-				t.Errorf("got %s", got)
-			}
+			sessiontest.IsFailure(t, p.Answer("1").Line, want)
 			sessiontest.Has(t, p.Answer("2").Line, "tool=echo")
 			p.Nothing()
 		})
@@ -191,14 +183,11 @@ func TestSlowNote(t *testing.T) {
 		}
 	})
 	p.Opening()
-	sessiontest.Eventually(t, "the warm worker has failed", func() bool {
-		p.session.pool.mu.Lock()
-		defer p.session.pool.mu.Unlock()
-		ask := p.session.pool.tools["ask"]
+	p.pooled("the warm worker has failed", func(pool *pool) bool {
+		ask := pool.tools["ask"]
 		return ask != nil && ask.failures > 0
 	})
-	p.Send(sessiontest.CallOf("1", "echo", "{}"))
-	sessiontest.FailureOf(t, p.Answer("1").Line)
+	sessiontest.FailureOf(t, p.Ask(sessiontest.CallOf("1", "echo", "{}")).Line)
 	stderr := p.Nothing()
 	if strings.Count(stderr, `waiting for the first answer of server "test" for tool "echo"; 50ms so far`) != 1 || strings.Contains(stderr, `for tool "ask"`) {
 		t.Errorf("stderr %q", stderr)
@@ -266,9 +255,7 @@ func TestReadyWithFullQueue(t *testing.T) {
 	t.Parallel()
 	f := sessiontest.NewShop()
 	errors, err := os.Create(t.TempDir() + "/stderr")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { errors.Close() })
 	s := idleSession(t, session.Session{Launcher: f, Err: errors}, Options{})
 	w := &worker{session: s, client: s.client, info: &clientinfo.Info{}, tool: "echo"}
@@ -300,8 +287,7 @@ func TestModern(t *testing.T) {
 	call := sessiontest.Modern("1", "tools/call", `"name":"echo","arguments":{"n": 9007199254740993}`)
 	p.Send(call)
 	sessiontest.Has(t, p.Answer("1").Line, `{\"n\": 9007199254740993}`, "calls=1")
-	p.Send(sessiontest.Modern("2", "tools/call", `"name":"echo","arguments":{}`))
-	p.Answer("2")
+	p.Ask(sessiontest.Modern("2", "tools/call", `"name":"echo","arguments":{}`))
 	if saw := f.Saw("echo", 0); saw != call+"\n" || f.Started("echo") != 2 {
 		t.Errorf("the process saw %q, of %d", saw, f.Started("echo"))
 	}
@@ -340,8 +326,7 @@ func TestRequestsWithoutVersion(t *testing.T) {
 	t.Parallel()
 	f := sessiontest.NewShop()
 	p := beginStateless(t, f, nil)
-	p.Send(sessiontest.Modern("1", "tools/list", ""))
-	p.Answer("1")
+	p.Ask(sessiontest.Modern("1", "tools/list", ""))
 	p.Send(`{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}}`)
 	p.Answer("2")
 	if saw := f.Saw("", 0); f.Started("") != 1 || !strings.Contains(saw, "logging/setLevel") {

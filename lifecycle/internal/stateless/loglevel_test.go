@@ -15,16 +15,13 @@ import (
 // handshake, never with the client's id.
 func TestLogLevel(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, nil)
-	p.Greet()
+	f, p := greeted(t, nil)
 	p.Send(sessiontest.CallOf("1", "ask", "{}"))
 	ask := p.Told("sampling/createMessage")
 	p.Send(sessiontest.Legacy("2", "logging/setLevel", `{"level":"debug"}`), sessiontest.Legacy("3", "logging/setLevel", `{"level":"error"}`))
 	p.Answer("2")
 	sessiontest.Has(t, p.Answer("3").Line, `"result":{}`)
-	p.Send(sessiontest.CallOf("4", "echo", "{}"))
-	p.Answer("4")
+	p.Ask(sessiontest.CallOf("4", "echo", "{}"))
 	sessiontest.Eventually(t, "the discovery process is told", func() bool { return strings.Contains(f.Saw("", 0), `{"level":"error"}`) })
 	sessiontest.Has(t, p.Answer("1").Line, `method=logging/setLevel`) // the last method that it had read
 	sessiontest.Has(t, string(p.Told("notifications/cancelled").Params), `"requestId":`+string(ask.ID))
@@ -51,8 +48,7 @@ func TestLogLevelBeforeCall(t *testing.T) {
 				o.Warm = func(string) int { return warm }
 			})
 			p.Greet()
-			p.Send(sessiontest.Legacy("1", "tools/list", "{}"))
-			p.Answer("1")
+			p.Ask(sessiontest.Legacy("1", "tools/list", "{}"))
 			if warm == 1 {
 				p.warmed(f, "echo", 0)
 			}
@@ -70,15 +66,11 @@ func TestLogLevelBeforeCall(t *testing.T) {
 // TestLargeLogLevel: a logging/setLevel that is too large to be repeated does no harm.
 func TestLargeLogLevel(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, nil)
-	p.Greet()
-	p.Send(sessiontest.Legacy("1", "logging/setLevel", `{"level":"`+strings.Repeat("x", 5<<20)+`"}`))
-	p.Answer("1")
+	f, p := greeted(t, nil)
+	p.Ask(sessiontest.Legacy("1", "logging/setLevel", `{"level":"`+strings.Repeat("x", 5<<20)+`"}`))
 	sessiontest.Has(t, f.Saw("", 0), `"id":1,"method":"logging/setLevel"`) // the server's own answer
 	p.Send(sessiontest.HelloFrom("2", `{"x":"`+strings.Repeat("x", 5<<20)+`"}`))
 	sessiontest.Has(t, p.Answer("2").Line, `"error":{"code":-32601`, "too large to be repeated")
-	p.Send(sessiontest.CallOf("3", "echo", "{}"))
-	sessiontest.Has(t, p.Answer("3").Line, "tool=echo")
+	sessiontest.Has(t, p.Ask(sessiontest.CallOf("3", "echo", "{}")).Line, "tool=echo")
 	p.Nothing()
 }

@@ -51,3 +51,22 @@ func beginStateless(t testing.TB, f *sessiontest.Fleet, change func(*session.Ses
 	p.RunFleet(f, s, running.run)
 	return &statelessPlay{p, running}
 }
+
+// greeted begins a session with the servers of a shop, and greets it.
+func greeted(t testing.TB, change func(*session.Session, *Options)) (*sessiontest.Fleet, *statelessPlay) {
+	t.Helper()
+	f := sessiontest.NewShop()
+	p := beginStateless(t, f, change)
+	p.Greet()
+	return f, p
+}
+
+// pooled waits until something holds of the pool.
+func (p *statelessPlay) pooled(condition string, holds func(*pool) bool) {
+	p.T.Helper()
+	sessiontest.Eventually(p.T, condition, func() bool {
+		p.session.pool.mu.Lock()
+		defer p.session.pool.mu.Unlock()
+		return holds(&p.session.pool)
+	})
+}

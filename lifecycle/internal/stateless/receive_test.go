@@ -16,9 +16,7 @@ import (
 // names.
 func TestForgedID(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, nil)
-	p.Greet()
+	_, p := greeted(t, nil)
 	p.Send(sessiontest.CallOf("1", "ask", "{}"))
 	ask := p.Told("sampling/createMessage")
 	p.Send(sessiontest.CallOf("2", "forge", "1"), sessiontest.CallOf("3", "forge", "0"), sessiontest.CallOf("4", "twice", "{}"))
@@ -37,21 +35,15 @@ func TestForgedID(t *testing.T) {
 // by an error.
 func TestAmbiguousAnswer(t *testing.T) {
 	t.Parallel()
-	p := beginStateless(t, sessiontest.NewShop(), nil)
-	p.Greet()
-	p.Send(sessiontest.CallOf("5", "ambiguous", "{}"))
-	if got := sessiontest.FailureOf(t, p.Answer("5").Line).String(); got != "5 -32603 call ambiguous" {
-		t.Error(got)
-	}
+	_, p := greeted(t, nil)
+	sessiontest.IsFailure(t, p.Ask(sessiontest.CallOf("5", "ambiguous", "{}")).Line, "5 -32603 call ambiguous")
 	sessiontest.Has(t, p.Nothing(), "two JSON readers could read one of its messages differently")
 }
 
 // TestLateAnswers: an answer to a call that is over is dropped, and the worker ends.
 func TestLateAnswers(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, nil)
-	p.Greet()
+	f, p := greeted(t, nil)
 	p.Send(sessiontest.CallOf("1", "late", "{}"))
 	p.Told("notifications/message")
 	p.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"bored"}}`)
@@ -68,8 +60,7 @@ func TestLateAnswers(t *testing.T) {
 // TestForgedLog: a log message has no member that only mcp-jail's have.
 func TestForgedLog(t *testing.T) {
 	t.Parallel()
-	p := beginStateless(t, sessiontest.NewShop(), nil)
-	p.Greet()
+	_, p := greeted(t, nil)
 	p.Send(sessiontest.CallOf("1", "forge-log", "{}"))
 	if got := p.Told("notifications/message").Line; !strings.Contains(got, `"params":{"data":"d","_meta":{}}`) {
 		t.Errorf("got %q", got)
@@ -84,8 +75,7 @@ func TestLateLog(t *testing.T) {
 	f.Options = func(string, int) string { return "tools=chat" }
 	p := beginStateless(t, f, func(s *session.Session, _ *Options) { session.TimesOf(s).ExitGrace = 5 * time.Second })
 	p.Greet()
-	p.Send(sessiontest.CallOf("1", "chat", "{}"))
-	p.Answer("1")
+	p.Ask(sessiontest.CallOf("1", "chat", "{}"))
 	sessiontest.Has(t, string(p.Told("notifications/message").Params), "and that was it")
 	p.Nothing()
 }
@@ -105,13 +95,11 @@ func TestRequestWithoutCall(t *testing.T) {
 		o.Warm = func(tool string) int { return strings.Count(tool, "echo") }
 	})
 	p.Greet()
-	p.Send(sessiontest.Legacy("1", "tools/list", "{}"))
-	p.Answer("1")
+	p.Ask(sessiontest.Legacy("1", "tools/list", "{}"))
 	sessiontest.Eventually(t, "the refusal", func() bool {
 		return strings.Contains(f.Saw("echo", 0), `"id":"early","error":{"code":-32603,"message":"mcp-jail: no call is running`)
 	})
-	p.Send(sessiontest.CallOf("2", "behind", "{}"))
-	p.Answer("2")
+	p.Ask(sessiontest.CallOf("2", "behind", "{}"))
 	<-f.Of("behind")[0].Done()
 	p.Nothing()
 }

@@ -40,9 +40,7 @@ func TestAmbiguousMessages(t *testing.T) {
 		"a notification of a two": {`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"requestId":2}}`, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := sessiontest.NewShop()
-			p := beginStateless(t, f, nil)
-			p.Greet()
+			f, p := greeted(t, nil)
 			p.Send(row.line)
 			if ids, ok := strings.CutPrefix(row.ids, "["); ok {
 				got, answers := p.batch()
@@ -55,8 +53,7 @@ func TestAmbiguousMessages(t *testing.T) {
 			} else if row.ids != "" {
 				sessiontest.Has(t, p.Answer(row.ids).Line, `"code":-32600`, "mcp-jail")
 			}
-			p.Send(sessiontest.Legacy("9", "ping", "{}"))
-			p.Answer("9")
+			p.Ask(sessiontest.Legacy("9", "ping", "{}"))
 			if p.Nothing() == "" {
 				t.Error("nothing is said on stderr")
 			}
@@ -71,12 +68,9 @@ func TestAmbiguousMessages(t *testing.T) {
 // is too large, gets an error; the session goes on.
 func TestOversizedFrames(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, func(s *session.Session, _ *Options) { s.Profile.Limits.MessageMB = 1 })
-	p.Greet()
+	f, p := greeted(t, func(s *session.Session, _ *Options) { s.Profile.Limits.MessageMB = 1 })
 	large := `"` + strings.Repeat("x", 2<<20) + `"`
-	p.Send(sessiontest.CallOf("1", "echo", large))
-	sessiontest.Has(t, p.Answer("1").Line, `"code":-32603`, "message_mb")
+	sessiontest.Has(t, p.Ask(sessiontest.CallOf("1", "echo", large)).Line, `"code":-32603`, "message_mb")
 	p.Send("[" + sessiontest.CallOf("2", "echo", large) + "," + sessiontest.CallOf("3", "echo", "{}") + "]")
 	if ids, _ := p.batch(); ids != "2 3" {
 		t.Errorf("answers to %s", ids)

@@ -14,9 +14,7 @@ import (
 // TestIDs: each answer has the id of its call, byte for byte, for any JSON value.
 func TestIDs(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, func(_ *session.Session, o *Options) { o.MaxCalls = 16 })
-	p.Greet()
+	f, p := greeted(t, func(_ *session.Session, o *Options) { o.MaxCalls = 16 })
 	ids := []string{"1", "1.50", `"1"`, `"a\"b"`, "9007199254740993", "9007199254740992", `"\u00e9x"`, "-7", `""`, `"mcp-jail/1"`}
 	for _, id := range ids {
 		p.Send(sessiontest.CallOf(id, "ask", "{}"))
@@ -60,9 +58,7 @@ func TestIDs(t *testing.T) {
 // client could not tell it from the first one's. Its tool is not run.
 func TestDuplicateID(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, nil)
-	p.Greet()
+	f, p := greeted(t, nil)
 	p.Send(sessiontest.CallOf(`"é"`, "ask", "{}"))
 	ask := p.Told("sampling/createMessage")
 	p.Send(sessiontest.CallOf(`"\u00e9"`, "crash", "{}"), `{"jsonrpc":"2.0","id":"é","method":"tools/call","params":{"name":"x","name":"y"}}`)

@@ -39,8 +39,7 @@ func TestRevalidate(t *testing.T) {
 				}
 			}
 			sessiontest.Eventually(t, "the list is asked for again", func() bool { return strings.Contains(f.Saw("", 0), "tools/list") })
-			p.Send(sessiontest.Legacy("2", "resources/read", `{}`))
-			p.Answer("2")
+			p.Ask(sessiontest.Legacy("2", "resources/read", `{}`))
 			p.Nothing()
 			if n := strings.Count(f.Saw("", 0), "tools/list"); n != 1 || f.Started("") != 1 {
 				t.Errorf("asked %d times, %d processes", n, f.Started(""))
@@ -65,8 +64,7 @@ func TestListChanged(t *testing.T) {
 		if changes {
 			p.Told("notifications/tools/list_changed")
 		}
-		p.Send(sessiontest.Legacy("2", "tools/list", "{}"))
-		sessiontest.Has(t, p.Answer("2").Line, `"name":"`+to+`"`)
+		sessiontest.Has(t, p.Ask(sessiontest.Legacy("2", "tools/list", "{}")).Line, `"name":"`+to+`"`)
 		p.Nothing()
 	}
 }
@@ -79,12 +77,10 @@ func TestListChangedWithoutEnd(t *testing.T) {
 	f.Options = func(string, int) string { return "list-changed" }
 	p := beginStateless(t, f, func(s *session.Session, _ *Options) { session.TimesOf(s).Tick = time.Hour })
 	p.Greet()
-	p.Send(sessiontest.Legacy("1", "tools/list", "{}"))
-	p.Answer("1")
+	p.Ask(sessiontest.Legacy("1", "tools/list", "{}"))
 	sessiontest.Eventually(t, "it is asked again", func() bool { return strings.Count(f.Saw("", 0), "tools/list") > 1 })
 	for _, id := range []string{"2", "3", "4"} { // each has the background look
-		p.Send(sessiontest.CallOf(id, "echo", "{}"))
-		p.Answer(id)
+		p.Ask(sessiontest.CallOf(id, "echo", "{}"))
 	}
 	p.Nothing()
 	if n := strings.Count(f.Saw("", 0), "tools/list"); n != 2 {

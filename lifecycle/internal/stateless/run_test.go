@@ -21,9 +21,7 @@ import (
 // answer keeps the client's id and bytes.
 func TestFreshProcessForEachCall(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, nil)
-	p.Greet()
+	f, p := greeted(t, nil)
 	pids := map[string]bool{}
 	for i := range 5 {
 		id := fmt.Sprint(9007199254740993 + i)
@@ -58,10 +56,7 @@ func TestNothingStarts(t *testing.T) {
 	f.Errs = map[string]error{"": sessiontest.ErrExec}
 	p := beginStateless(t, f, nil)
 	for _, id := range []string{"0", "1"} {
-		p.Send(sessiontest.HelloFrom(id, "{}"))
-		if got := sessiontest.FailureOf(t, p.Answer(id).Line).String(); !strings.HasSuffix(got, "exec") {
-			t.Error(got)
-		}
+		sessiontest.IsFailure(t, p.Ask(sessiontest.HelloFrom(id, "{}")).Line, "exec")
 	}
 	if rest, _, status := p.Close(); status != 1 || rest != "" {
 		t.Errorf("status %d, %q", status, rest)
@@ -92,8 +87,7 @@ func TestClientLeavesDuringCalls(t *testing.T) {
 				session.TimesOf(s).Term = 300 * time.Millisecond
 			})
 			p.Greet()
-			p.Send(sessiontest.Legacy("-1", "tools/list", "{}"))
-			p.Answer("-1")
+			p.Ask(sessiontest.Legacy("-1", "tools/list", "{}"))
 			for i := range 8 {
 				p.Send(sessiontest.CallOf(fmt.Sprint(1+i), "never", "{}"))
 			}
@@ -123,9 +117,7 @@ func TestClientLeavesDuringCalls(t *testing.T) {
 // is not waited for.
 func TestShutdownDoesNotWait(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, func(s *session.Session, _ *Options) { session.TimesOf(s).ExitGrace = time.Hour })
-	p.Greet()
+	f, p := greeted(t, func(s *session.Session, _ *Options) { session.TimesOf(s).ExitGrace = time.Hour })
 	p.Send(sessiontest.CallOf("1", "deaf", "{}"), sessiontest.CallOf("2", "deaf", "{}"))
 	for n := range 2 {
 		sessiontest.Eventually(t, "it has begun", func() bool { return strings.Contains(f.Saw("deaf", n), "deaf\n") })

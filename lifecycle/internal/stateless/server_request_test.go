@@ -16,9 +16,7 @@ import (
 // progress token, get their own answers.
 func TestServerRequests(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, nil)
-	p.Greet()
+	f, p := greeted(t, nil)
 	var asks []sessiontest.Said
 	for i := range 3 {
 		p.Send(sessiontest.CallOf(fmt.Sprint(i), "ask", `{"id":"a","method":"elicitation/create"}`))
@@ -52,8 +50,7 @@ func TestServerRequests(t *testing.T) {
 // is open.
 func TestProgress(t *testing.T) {
 	t.Parallel()
-	p := beginStateless(t, sessiontest.NewShop(), nil)
-	p.Greet()
+	_, p := greeted(t, nil)
 	p.Send(sessiontest.Legacy("1", "tools/call", `{"name":"ask","_meta":{"progressToken":"mine"}}`))
 	ask := p.Told("sampling/createMessage")
 	for i, token := range []string{`"p"`, "7", `"\u0070"`} {
@@ -69,8 +66,7 @@ func TestProgress(t *testing.T) {
 // TestCancelledServerRequest: a worker cancels its request to the client.
 func TestCancelledServerRequest(t *testing.T) {
 	t.Parallel()
-	p := beginStateless(t, sessiontest.NewShop(), nil)
-	p.Greet()
+	_, p := greeted(t, nil)
 	p.Send(sessiontest.CallOf("1", "withdraw", "{}"))
 	ask := p.Told("elicitation/create")
 	sessiontest.Has(t, string(p.Told("notifications/cancelled").Params), `{"requestId":`+string(ask.ID)+`}`)
@@ -83,16 +79,12 @@ func TestCancelledServerRequest(t *testing.T) {
 // Late answers to them do no harm.
 func TestServerRequestOfDeadWorker(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, nil)
-	p.Greet()
+	f, p := greeted(t, nil)
 	p.Send(sessiontest.CallOf("1", "ask", "{}"), sessiontest.CallOf("2", "ask", "{}"))
 	asks := []sessiontest.Said{p.Told("sampling/createMessage"), p.Told("sampling/createMessage")}
 	f.Of("ask")[0].Kill()
 	failed := p.Take("the failure", func(s sessiontest.Said) bool { return s.Error != nil })
-	if got := sessiontest.FailureOf(t, failed.Line).String(); !strings.HasSuffix(got, "call ask") {
-		t.Error(got)
-	}
+	sessiontest.IsFailure(t, failed.Line, "call ask")
 	withdrawn := p.Told("notifications/cancelled")
 	for _, ask := range asks {
 		if !strings.Contains(string(withdrawn.Params), `"requestId":`+string(ask.ID)+",") {
@@ -111,8 +103,7 @@ func TestServerRequestOfDeadWorker(t *testing.T) {
 // passed on.
 func TestUnusableReplies(t *testing.T) {
 	t.Parallel()
-	p := beginStateless(t, sessiontest.NewShop(), func(s *session.Session, _ *Options) { s.Profile.Limits.MessageMB = 1 })
-	p.Greet()
+	_, p := greeted(t, func(s *session.Session, _ *Options) { s.Profile.Limits.MessageMB = 1 })
 	p.Send(sessiontest.CallOf("1", "ask", "{}"))
 	ask := p.Told("sampling/createMessage")
 	p.Send(sessiontest.ReplyTo(ask, `{"x":"`+strings.Repeat("x", 2<<20)+`"}`))
@@ -127,8 +118,7 @@ func TestUnusableReplies(t *testing.T) {
 // TestLongID: the ids that a worker gives its requests are bounded.
 func TestLongID(t *testing.T) {
 	t.Parallel()
-	p := beginStateless(t, sessiontest.NewShop(), nil)
-	p.Greet()
+	_, p := greeted(t, nil)
 	p.Send(sessiontest.CallOf("1", "ask", `{"id":"`+strings.Repeat("x", maxRequestIDLen-5)+`"}`)) // with the quotes, and those of "t"
 	p.Send(sessiontest.ReplyTo(p.Told("sampling/createMessage"), "{}"))
 	sessiontest.Has(t, p.Answer("1").Line, `result={}`)

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
@@ -19,9 +19,7 @@ import (
 func tableOf(t *testing.T, maxCalls int) (*requestTable, func(id int) *clientRequest) {
 	t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { null.Close() })
 	s := idleSession(t, session.Session{In: null, Out: null, Err: null}, Options{MaxCalls: maxCalls})
 	return &s.dispatcher.table, func(id int) *clientRequest {
@@ -83,35 +81,6 @@ func TestClaimOnce(t *testing.T) {
 	}
 }
 
-// TestWaitAnswered: the end waits for each request until it is answered, not only until it is claimed.
-func TestWaitAnswered(t *testing.T) {
-	t.Parallel()
-	table, request := tableOf(t, 2)
-	synctest.Test(t, func(t *testing.T) {
-		first, second := request(1), request(2)
-		table.add(first)
-		table.add(second)
-		over := false
-		go func() { table.waitAnswered(); over = true }()
-		for i, step := range []func(){
-			func() {},
-			func() { table.claim(first) },
-			func() { table.finish(first) },
-			func() { table.claim(second) },
-		} {
-			if step(); !waits(&over) {
-				t.Fatalf("it does not wait after step %d", i)
-			}
-		}
-		if table.finish(second); waits(&over) {
-			t.Error("it waits when all are answered")
-		}
-	})
-}
-
-// waits reports whether a goroutine of the bubble has not set over.
-func waits(over *bool) bool { synctest.Wait(); return !*over }
-
 // TestEntrust: a worker gets a request that is open, and none that was answered, even if another
 // request has its id by now.
 func TestEntrust(t *testing.T) {
@@ -139,40 +108,5 @@ func TestEntrust(t *testing.T) {
 		if f, beside := table.entrust(rq, w); f == nil || beside != (i > 0) || w.requests[rq.key()] != rq || table.workerOf(rq) != w || !w.active {
 			t.Errorf("the worker has no request %s, or beside is %t", rq.id, beside)
 		}
-	}
-}
-
-// TestQueueOrder: slots go to the calls that have waited longest, and to none that was answered.
-func TestQueueOrder(t *testing.T) {
-	t.Parallel()
-	table, request := tableOf(t, 2)
-	var calls []*clientRequest
-	for i := range 6 {
-		rq := request(i)
-		calls = append(calls, rq)
-		table.add(rq)
-		if got := table.admit(queuedCall{t.Context(), rq}); (got == admitted) != (i < 2) || got == refused {
-			t.Errorf("call %d: %v", i, got)
-		}
-	}
-	table.claim(calls[3])
-	table.finish(calls[3])
-	for _, want := range []int{2, 4, 5} {
-		if call, ok := table.next(); !ok || call.rq != calls[want] {
-			t.Errorf("the slot did not go to call %d", want)
-		}
-	}
-	for range 2 {
-		if _, ok := table.next(); ok {
-			t.Error("a slot went to a call that does not wait")
-		}
-	}
-	if table.running != 0 || len(table.queue) != 0 {
-		t.Errorf("%d run, %d wait", table.running, len(table.queue))
-	}
-	table.end()
-	table.goTask(func() { t.Error("a task began after the end") })
-	if table.add(request(9)) {
-		t.Error("a request came in after the end")
 	}
 }

@@ -37,9 +37,7 @@ func TestModernTasks(t *testing.T) {
 	p.Send(knowing("5", "tools/call", `"name":"always"`))
 	line := p.Answer("5").Line
 	sessiontest.Has(t, line, "tools/call with a task", "stateful = true")
-	if got := sessiontest.FailureOf(t, line).String(); got != "5 -32603 call always" {
-		t.Error(got)
-	}
+	sessiontest.IsFailure(t, line, "5 -32603 call always")
 	for i, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
 		id := fmt.Sprint(10 + i)
 		p.Send(knowing(id, method, `"taskId":"t1"`))
@@ -69,8 +67,7 @@ func TestLegacyTasks(t *testing.T) {
 	started := f.Started("slow")
 	for i, row := range []struct{ tool, want string }{{"slow", "taskSupport"}, {"always", "tools/call with a task"}} {
 		id := fmt.Sprint(10 + i)
-		p.Send(sessiontest.CallOf(id, row.tool, "{}"))
-		line := p.Answer(id).Line
+		line := p.Ask(sessiontest.CallOf(id, row.tool, "{}")).Line
 		sessiontest.Has(t, line, row.want, "stateful = true")
 		sessiontest.FailureOf(t, line)
 	}

@@ -23,12 +23,10 @@ func TestPages(t *testing.T) {
 	})
 	p.Greet()
 	for i, params := range []string{`{"cursor":"2"}`, `{}`, `{"cursor":"1"}`, `{"cursor":"2"}`, `{"cursor":"2"}`} {
-		p.Send(sessiontest.Legacy(fmt.Sprint(i), "tools/list", params))
-		l := p.Answer(fmt.Sprint(i)).Line
+		l := p.Ask(sessiontest.Legacy(fmt.Sprint(i), "tools/list", params)).Line
 		sessiontest.Has(t, l, []string{"ask", "echo", "fail", "ask", "ask"}[i])
 	}
-	p.Send(sessiontest.CallOf("9", "echo", "{}"))
-	p.Answer("9")
+	p.Ask(sessiontest.CallOf("9", "echo", "{}"))
 	stderr := p.Nothing()
 	if strings.Count(stderr, "warning") != 1 || !strings.Contains(stderr, "[servers.test.tools.nothing] is for a tool that the server does not offer") {
 		t.Errorf("stderr %q", stderr)
@@ -48,8 +46,7 @@ func TestUnlisted(t *testing.T) {
 	sessiontest.Has(t, p.Answer("1").Line, "tool=echo")
 	for i, name := range []string{"READ ", "Read", "read\u00a0", "nothing", ""} {
 		id := fmt.Sprint(10 + i)
-		p.Send(sessiontest.CallOf(id, name, "{}"))
-		l := p.Answer(id).Line
+		l := p.Ask(sessiontest.CallOf(id, name, "{}")).Line
 		if got := sessiontest.FailureOf(t, l).Error.Code; got != -32602 {
 			t.Errorf("%q: %s", name, l)
 		}
@@ -74,12 +71,9 @@ func TestDieOnList(t *testing.T) {
 	f.Options = func(string, int) string { return "die-list" }
 	p := beginStateless(t, f, nil)
 	p.Greet()
-	p.Send(sessiontest.Legacy("1", "tools/list", "{}"))
-	sessiontest.Has(t, p.Answer("1").Line, `"stage":"list"`)
-	p.Send(sessiontest.CallOf("2", "echo", "{}"))
-	sessiontest.Has(t, p.Answer("2").Line, `"stage":`, "dev.mcp-jail/failure")
-	p.Send(sessiontest.Legacy("3", "resources/list", "{}"))
-	sessiontest.Has(t, p.Answer("3").Line, `"resources":[]`)
+	sessiontest.Has(t, p.Ask(sessiontest.Legacy("1", "tools/list", "{}")).Line, `"stage":"list"`)
+	sessiontest.Has(t, p.Ask(sessiontest.CallOf("2", "echo", "{}")).Line, `"stage":`, "dev.mcp-jail/failure")
+	sessiontest.Has(t, p.Ask(sessiontest.Legacy("3", "resources/list", "{}")).Line, `"resources":[]`)
 	p.Nothing()
 }
 

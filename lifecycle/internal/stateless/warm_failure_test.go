@@ -23,22 +23,17 @@ func TestDeadWarmWorkers(t *testing.T) {
 	p.warmed(f, "echo", 0)
 	f.Of("echo")[0].Kill()
 	f.Of("echo")[0].Ended(t)
-	p.Send(sessiontest.CallOf("1", "echo", "{}"))
-	sessiontest.Has(t, p.Answer("1").Line, "tool=echo")
+	sessiontest.Has(t, p.Ask(sessiontest.CallOf("1", "echo", "{}")).Line, "tool=echo")
 	n := f.Started("echo")
-	sessiontest.Eventually(t, "another warm worker", func() bool {
-		p.session.pool.mu.Lock()
-		defer p.session.pool.mu.Unlock()
+	p.pooled("another warm worker", func(pool *pool) bool {
 		n = f.Started("echo")
-		return len(p.session.pool.ready) == 1
+		return len(pool.ready) == 1
 	})
 	spare := f.Of("echo")[n-1]
 	spare.Signal(syscall.SIGSTOP)                                               // so that it does not read its call
 	p.Send(sessiontest.CallOf("2", "echo", `"`+strings.Repeat("x", 5<<20)+`"`)) // more than is held in memory
-	sessiontest.Eventually(t, "it was handed out", func() bool {
-		p.session.pool.mu.Lock()
-		defer p.session.pool.mu.Unlock()
-		return len(p.session.pool.ready) == 0 || p.session.pool.ready[0].proc.PID() != spare.PID()
+	p.pooled("it was handed out", func(pool *pool) bool {
+		return len(pool.ready) == 0 || pool.ready[0].proc.PID() != spare.PID()
 	})
 	spare.Kill()
 	if l := p.Answer("2").Line; !strings.Contains(l, "calls=1 tool=echo") || len(l) < 5<<20 {
@@ -62,12 +57,9 @@ func TestCallsAreNotRepeated(t *testing.T) {
 	p.Send(`{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`)
 	sessiontest.Eventually(t, "the others have been told", func() bool { return strings.Contains(f.Saw("", 0), "roots/list_changed") })
 	f.Of("deaf")[0].Kill()
-	if got := sessiontest.FailureOf(t, p.Answer("1").Line).String(); !strings.HasSuffix(got, "call deaf") {
-		t.Error(got)
-	}
+	sessiontest.IsFailure(t, p.Answer("1").Line, "call deaf")
 	p.warmed(f, "crash", 0)
-	p.Send(sessiontest.CallOf("2", "crash", "{}"))
-	sessiontest.FailureOf(t, p.Answer("2").Line)
+	sessiontest.FailureOf(t, p.Ask(sessiontest.CallOf("2", "crash", "{}")).Line)
 	p.Nothing()
 	if f.Calls("deaf") != 1 || f.Calls("crash") != 1 {
 		t.Errorf("%d and %d calls were read", f.Calls("deaf"), f.Calls("crash"))
@@ -94,10 +86,8 @@ func TestFailingWarmWorkers(t *testing.T) {
 			session.TimesOf(s).Tick = 5 * time.Millisecond
 		})
 		p.Opening()
-		sessiontest.Eventually(t, "a warm worker has failed", func() bool {
-			p.session.pool.mu.Lock()
-			defer p.session.pool.mu.Unlock()
-			tool := p.session.pool.tools["echo"]
+		p.pooled("a warm worker has failed", func(pool *pool) bool {
+			tool := pool.tools["echo"]
 			return tool != nil && tool.failures > 0
 		})
 		for i := range 20 {
@@ -114,8 +104,7 @@ func TestFailingWarmWorkers(t *testing.T) {
 		if n := f.Started("echo"); n > 5 { // the pauses between them grow: 2, 4, 8, 16 s
 			t.Errorf("%s: %d starts", option, n)
 		}
-		p.Send(sessiontest.CallOf("1", "echo", "{}"))
-		sessiontest.FailureOf(t, p.Answer("1").Line)
+		sessiontest.FailureOf(t, p.Ask(sessiontest.CallOf("1", "echo", "{}")).Line)
 		rest, stderr, _ := p.Close()
 		if rest != "" || strings.Count(stderr, `"echo"`)+strings.Count(stderr, `such as "y"`) == 0 && option != "exec" && option != "error-boot" {
 			t.Errorf("%s: %q, stderr %q", option, rest, stderr)

@@ -23,13 +23,10 @@ func TestWarmLimits(t *testing.T) {
 	})
 	p.Opening()
 	sessiontest.Eventually(t, "three", func() bool { return f.Started("echo")+f.Started("ask")+f.Started("fail") >= 3 })
-	p.Send(sessiontest.CallOf("1", "fail", "{}"))
-	p.Answer("1")
-	sessiontest.Eventually(t, "warm workers of the tool called last", func() bool {
-		p.session.pool.mu.Lock()
-		defer p.session.pool.mu.Unlock()
+	p.Ask(sessiontest.CallOf("1", "fail", "{}"))
+	p.pooled("warm workers of the tool called last", func(pool *pool) bool {
 		n := map[string]int{}
-		for _, w := range p.session.pool.ready {
+		for _, w := range pool.ready {
 			n[w.tool]++
 		}
 		return n["fail"] == 2 && n["echo"] == 1 && len(n) == 2
@@ -65,8 +62,7 @@ func TestWarmIdle(t *testing.T) {
 	pool.tools["echo"].used = time.Now().Add(-time.Hour)
 	pool.mu.Unlock()
 	f.Of("echo")[0].Ended(t)
-	p.Send(sessiontest.CallOf("1", "echo", "{}"))
-	sessiontest.Has(t, p.Answer("1").Line, "tool=echo")
+	sessiontest.Has(t, p.Ask(sessiontest.CallOf("1", "echo", "{}")).Line, "tool=echo")
 	p.Nothing()
 }
 

@@ -41,8 +41,7 @@ func TestWarmMounts(t *testing.T) {
 			p.warmed(f, "echo", 0)
 			p.warmed(f, "echo", 1)
 			now.Store(&c.after)
-			p.Send(sessiontest.CallOf("1", "echo", "{}"))
-			sessiontest.Has(t, p.Answer("1").Line, "tool=echo")
+			sessiontest.Has(t, p.Ask(sessiontest.CallOf("1", "echo", "{}")).Line, "tool=echo")
 			used := 0
 			for n := range 2 {
 				used += strings.Count(f.Saw("echo", n), "tools/call")
@@ -75,8 +74,7 @@ func TestWarmMountsAtStart(t *testing.T) {
 			sessiontest.Eventually(t, "a warm worker was started", func() bool { return f.Started("echo") > 0 })
 			f.Of("echo")[0].Ended(t)
 		}
-		p.Send(sessiontest.CallOf("1", "echo", "{}"))
-		sessiontest.Has(t, p.Answer("1").Line, "tool=echo")
+		sessiontest.Has(t, p.Ask(sessiontest.CallOf("1", "echo", "{}")).Line, "tool=echo")
 		if used := strings.Contains(f.Saw("echo", 0), "tools/call"); used != whole {
 			t.Errorf("whole %t: the warm worker has read the call: %t", whole, used)
 		}

@@ -34,19 +34,16 @@ func TestWarmProfiles(t *testing.T) {
 	p.warmed(f, "echo", 0)
 	p.warmed(f, "echo", 1)
 	changed.Store(true)
-	p.Send(sessiontest.CallOf("1", "echo", "{}"))
-	p.Answer("1")
+	p.Ask(sessiontest.CallOf("1", "echo", "{}"))
 	for n := range 2 {
 		f.Of("echo")[n].Ended(t)
 		if strings.Contains(f.Saw("echo", n), "tools/call") {
 			t.Error("an outdated worker was used")
 		}
 	}
-	sessiontest.Eventually(t, "two of the new policy", func() bool {
-		p.session.pool.mu.Lock()
-		defer p.session.pool.mu.Unlock()
+	p.pooled("two of the new policy", func(pool *pool) bool {
 		n := 0
-		for _, w := range p.session.pool.ready {
+		for _, w := range pool.ready {
 			if len(w.server.Profile.Env) == 1 {
 				n++
 			}
@@ -54,8 +51,7 @@ func TestWarmProfiles(t *testing.T) {
 		return n == 2
 	})
 	n := f.Started("echo")
-	p.Send(sessiontest.CallOf("2", "echo", "{}"))
-	sessiontest.Has(t, p.Answer("2").Line, "tool=echo")
+	sessiontest.Has(t, p.Ask(sessiontest.CallOf("2", "echo", "{}")).Line, "tool=echo")
 	if f.Started("echo") > n+1 {
 		t.Error("none of them was used")
 	}
@@ -83,8 +79,7 @@ func TestResolveOnce(t *testing.T) {
 	p.warmed(f, "echo", 0)
 	for n := range 3 {
 		before := resolved.Load()
-		p.Send(sessiontest.CallOf("1", "echo", "{}"))
-		p.Answer("1")
+		p.Ask(sessiontest.CallOf("1", "echo", "{}"))
 		p.warmed(f, "echo", n+1)
 		if got := resolved.Load() - before; got != 1 {
 			t.Errorf("call %d: the policy was resolved %d times", n, got)
@@ -142,8 +137,7 @@ func TestPolicyChangedOnHost(t *testing.T) {
 		}
 	})
 	p.Greet()
-	p.Send(sessiontest.Legacy("1", "tools/list", "{}"))
-	p.Answer("1")
+	p.Ask(sessiontest.Legacy("1", "tools/list", "{}"))
 	p.warmed(f, "echo", 0)
 	p.Send(sessiontest.CallOf("2", "echo", "{}")) // the control
 	p.Answer("2")
@@ -155,8 +149,7 @@ func TestPolicyChangedOnHost(t *testing.T) {
 	p.Send(sessiontest.CallOf("3", "echo", "{}"), sessiontest.Legacy("4", "resources/read", `{"uri":"crash"}`))
 	p.Answer("3")
 	p.Answer("4")
-	p.Send(sessiontest.Legacy("5", "resources/read", `{"uri":"x"}`))
-	p.Answer("5")
+	p.Ask(sessiontest.Legacy("5", "resources/read", `{"uri":"x"}`))
 	<-f.Of("echo")[1].Done()
 	p.Nothing()
 	if saw := f.Saw("echo", 1); strings.Contains(saw, "tools/call") {

@@ -29,10 +29,8 @@ func warm(n int, tools ...string) func(*session.Session, *Options) {
 func (p *statelessPlay) warmed(f *sessiontest.Fleet, tool string, n int) {
 	p.T.Helper()
 	f.Ready(p.T, tool, n)
-	sessiontest.Eventually(p.T, "the worker is in the pool", func() bool {
-		p.session.pool.mu.Lock()
-		defer p.session.pool.mu.Unlock()
-		for _, w := range p.session.pool.ready {
+	p.pooled("the worker is in the pool", func(pool *pool) bool {
+		for _, w := range pool.ready {
 			if w.tool == tool && w.proc.PID() == f.Of(tool)[n].PID() {
 				return true
 			}
@@ -86,13 +84,10 @@ func TestWarmModernWorkers(t *testing.T) {
 	t.Parallel()
 	f := sessiontest.NewShop()
 	p := beginStateless(t, f, warm(1, "echo"))
-	p.Send(sessiontest.Modern("1", "tools/list", ""))
-	p.Answer("1")
+	p.Ask(sessiontest.Modern("1", "tools/list", ""))
 	sessiontest.Eventually(t, "a warm worker", func() bool { return f.Started("echo") == 1 && strings.Contains(f.Saw("echo", 0), "server/discover") })
-	sessiontest.Eventually(t, "it is ready", func() bool {
-		p.session.pool.mu.Lock()
-		defer p.session.pool.mu.Unlock()
-		return len(p.session.pool.ready) == 1
+	p.pooled("it is ready", func(pool *pool) bool {
+		return len(pool.ready) == 1
 	})
 	p.Send(sessiontest.ModernBy("another", "2", "tools/call", `"name":"echo"`))
 	sessiontest.Has(t, p.Answer("2").Line, "tool=echo")

@@ -13,13 +13,9 @@ import (
 // call fails.
 func TestWorkerClosesStdout(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, atMost(1))
-	p.Greet()
+	_, p := greeted(t, atMost(1))
 	p.Send(sessiontest.CallOf("1", "mute", "{}"), sessiontest.CallOf("2", "echo", "{}"))
-	if got := sessiontest.FailureOf(t, p.Answer("1").Line).String(); !strings.HasSuffix(got, "call mute") {
-		t.Error(got)
-	}
+	sessiontest.IsFailure(t, p.Answer("1").Line, "call mute")
 	sessiontest.Has(t, p.Answer("2").Line, "tool=echo")
 	sessiontest.Has(t, p.Nothing(), "has closed its stdout")
 }
@@ -57,8 +53,7 @@ func TestNoLineEnd(t *testing.T) {
 	p.Greet()
 	p.Send(sessiontest.CallOf("1", "last", "{}"))
 	p.Answer("1") // which is read as a line
-	p.Send(sessiontest.CallOf("2", "echo", "{}"))
-	p.Answer("2")
+	p.Ask(sessiontest.CallOf("2", "echo", "{}"))
 	p.In.WriteString(sessiontest.CallOf("3", "echo", "{}"))
 	p.In.Close()
 	sessiontest.Has(t, p.Answer("3").Line, "tool=echo")
@@ -69,16 +64,13 @@ func TestNoLineEnd(t *testing.T) {
 // be cancelled.
 func TestWorkerThatDoesNotRead(t *testing.T) {
 	t.Parallel()
-	f := sessiontest.NewShop()
-	p := beginStateless(t, f, nil)
-	p.Greet()
+	f, p := greeted(t, nil)
 	p.Send(sessiontest.CallOf("1", "deaf", "{}"))
 	sessiontest.Eventually(t, "it has begun", func() bool { return strings.Contains(f.Saw("deaf", 0), "deaf\n") })
 	for range 3 {
 		p.Send(`{"jsonrpc":"2.0","method":"notifications/x","params":"` + strings.Repeat("x", 3<<20) + `"}`)
 	}
-	p.Send(sessiontest.CallOf("2", "echo", "{}"))
-	p.Answer("2")
+	p.Ask(sessiontest.CallOf("2", "echo", "{}"))
 	p.Send(cancel("1"), sessiontest.Legacy("3", "ping", "{}"))
 	p.Answer("3")
 	f.Of("deaf")[0].Ended(t)

@@ -20,9 +20,7 @@ func TestStderr(t *testing.T) {
 	t.Parallel()
 	for _, piece := range []int{1 << 10, 1000, 77, 300_000} {
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		q := NewStderr(w, nil)
 		var all strings.Builder
 		const lines = 20_000
@@ -69,9 +67,7 @@ func TestStderr(t *testing.T) {
 func TestStderrSlowClient(t *testing.T) {
 	t.Parallel()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer r.Close()
 	q := NewStderr(w, nil)
 	q.Write([]byte(strings.Repeat("x\n", maxServerStderr/2)))
@@ -105,9 +101,7 @@ func TestStderrSlowClient(t *testing.T) {
 // run beside other tests, since the interrupted write has 50 ms to return.
 func TestStderrGivesUp(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer r.Close()
 	q := NewStderr(w, nil)
 	q.Write([]byte(strings.Repeat("x\n", 100_000)))
@@ -126,9 +120,7 @@ func TestStderrGivesUp(t *testing.T) {
 // terminal.
 func TestSayLine(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer r.Close()
 	q := NewStderr(w, nil)
 	q.SayLine("server x: \x1b]0;T\x07\x1b[2J\r\nmcp-jail: FORGED [mcp-jail] Cause")

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
@@ -94,9 +95,7 @@ func TestEnvironment(t *testing.T) {
 	files := map[string]string{`C:\b\srv.exe`: ""}
 	text := func(p *policy.Policy) (env, withheld string) {
 		out, err := fill(t, p, files)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, v := range out.Env {
 			if !strings.HasPrefix(v.Name, "HOME") || v.Name == "HOME" {
 				env += v.Name + "=" + strings.ReplaceAll(v.Value, out.Home, "~") + " "

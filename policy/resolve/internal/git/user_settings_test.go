@@ -37,9 +37,7 @@ func TestUserSettings(t *testing.T) {
 		testkit.WriteFile(t, home+"/.config/git/config", c.xdg)
 		t.Setenv("XDG_STATE_HOME", home+"/state")
 		host, err := hostfs.LocalHostOf(home, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		b := New(&host, hostfs.NewLinkResolver(&host), Calls{Warn: func(string, string, ...any) {}})
 		b.settings["/etc/gitconfig"] = nil // not that of this host
 		text, _, _ := b.UserSettings(func(file string) bool { return strings.HasSuffix(file, "/own") })
