@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"regexp"
 	"strconv"
@@ -35,10 +34,7 @@ func faultyMain() {
 	if len(args) > 1 {
 		f.n, _ = strconv.Atoi(args[1])
 	}
-	switch f.mode {
-	case "daemon": // starts one in a session of its own
-		exec.Command("setsid", "sh", "-c", `trap "" TERM INT HUP; while :; do sleep 1000; done`, args[2]).Start()
-	case "stderr-until-eof":
+	if f.mode == "stderr-until-eof" {
 		signal.Ignore(syscall.SIGPIPE)
 	}
 	status := f.serve()
