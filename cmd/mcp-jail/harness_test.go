@@ -26,7 +26,7 @@ import (
 //   - stateless_*: a process for each call
 //   - reload: configurations that change during a session
 //   - preset_*: real servers under their presets
-//   - leaks_*: secrets in messages of a server
+//   - leaks_*: secrets in requests of a server
 //   - undo_*: changes of a server that are undone
 //   - kept, wrap_killed: packages that are kept; interrupted commands
 //   - documents_*, explain_*: the examples in docs
