@@ -28,7 +28,7 @@ import (
 //   - preset_*: real servers under their presets
 //   - leaks_*: secrets in requests of a server
 //   - undo_*: changes of a server that are undone
-//   - kept, wrap_killed: packages that are kept; interrupted commands
+//   - kept: packages that are kept
 //   - documents_*, explain_*: the examples in docs
 //   - without_namespaces: jails on hosts that refuse user namespaces
 //   - scripts in testdata/script: the command line
