@@ -54,7 +54,7 @@ func TestMain(m *testing.M) {
 	}
 	parts := map[string]func(){
 		programs.Main: main, programs.Companion: companionMain, "client": clientMain, "tty": ttyMain, "without-ptrace": withoutPtraceMain, withoutNamespaces: withoutNamespacesMain,
-		"silent": silentMain, "crashing": crashingMain, "garbage": garbageMain, "mirror": mirrorMain, "glutton-child": gluttonChildMain, "newcomer": newcomerMain,
+		"silent": silentMain, "crashing": crashingMain, "garbage": garbageMain, "glutton-child": gluttonChildMain, "newcomer": newcomerMain,
 	}
 	for name := range scripted {
 		parts[name] = func() { scriptedMain(name) }
