@@ -20,15 +20,14 @@ import (
 //   - client_*: real MCP clients from testdata/clients, whose servers are wrapped
 //   - server_*: sessions with real MCP servers from testdata/npm
 //   - program_*: the recipes of docs/programs.md, with real programs
-//   - relay_*: difficult byte streams
 //   - lifetime_*: ends of sessions; nothing is left behind
 //   - memory: floods of every queue, and the memory of each process of ours
 //   - stateless_*: a process for each call
 //   - reload: configurations that change during a session
 //   - preset_*: real servers under their presets
-//   - leaks_*: secrets in messages of a server
+//   - leaks_*: secrets in requests of a server
 //   - undo_*: changes of a server that are undone
-//   - kept, wrap_killed: packages that are kept; interrupted commands
+//   - kept: packages that are kept
 //   - documents_*, explain_*: the examples in docs
 //   - without_namespaces: jails on hosts that refuse user namespaces
 //   - scripts in testdata/script: the command line

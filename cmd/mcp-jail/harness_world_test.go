@@ -114,13 +114,36 @@ func (w *world) noneLeft(t *testing.T) {
 		}
 	}
 	t.Errorf("left behind:\n  %s", strings.Join(left, "\n  "))
-	for _, p := range left {
-		pid, _, _ := strings.Cut(p, " ")
-		if n, err := strconv.Atoi(pid); err == nil {
-			syscall.Kill(n, syscall.SIGKILL)
+	w.kill()
+}
+
+// mounts returns the mountinfo files of processes that have something of this world
+// mounted.
+func (w *world) mounts() (found []string) {
+	all, _ := filepath.Glob("/proc/[0-9]*/mountinfo")
+	for _, file := range all {
+		if b, _ := os.ReadFile(file); bytes.Contains(b, []byte(w.base+"/")) {
+			found = append(found, file)
+		}
+	}
+	return found
+}
+
+// kill ends all processes of this world. A shell may start another one while it is killed.
+func (w *world) kill() {
+	end := time.Now().Add(testkit.Patience)
+	for left := w.processes(); len(left) > 0 && time.Now().Before(end); left = w.processes() {
+		for _, p := range left {
+			pid, _, _ := strings.Cut(p, " ")
+			if n, err := strconv.Atoi(pid); err == nil {
+				syscall.Kill(n, syscall.SIGKILL)
+			}
 		}
 	}
 }
+
+// remains returns the processes and mounts of this world.
+func (w *world) remains() []string { return append(w.processes(), w.mounts()...) }
 
 // jail returns the command mcp-jail run ARG...
 func (w *world) jail(args ...string) *exec.Cmd { return w.mcpJail(append([]string{"run"}, args...)...) }

@@ -78,6 +78,7 @@ func TestClientsEndSessions(t *testing.T) {
 		"VS Code":                {[]endingStep{{0, closeStdin}, {2 * s, syscall.SIGTERM}, {2 * s, syscall.SIGKILL}}, []int{0}, true},
 		"Claude Code":            {[]endingStep{{0, syscall.SIGINT}, {1 * s, syscall.SIGKILL}}, []int{130}, false},
 		"Claude Code in a hurry": {[]endingStep{{0, syscall.SIGKILL}}, []int{137}, false},
+		"a supervisor":           {[]endingStep{{0, syscall.SIGTERM}, {1 * s, syscall.SIGKILL}}, []int{143}, false},
 		"a terminal that closes": {[]endingStep{{0, syscall.SIGHUP}, {1 * s, syscall.SIGKILL}}, []int{129}, false},
 	} {
 		if c.only && !testkit.Long() {

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"fmt"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -25,28 +23,6 @@ func (s *clientSession) waitForDaemons(w *world) {
 		}
 		return n >= 2
 	})
-}
-
-// TestSignalsEndSession tests that each signal ends mcp-jail and all processes of the
-// session.
-func TestSignalsEndSession(t *testing.T) {
-	t.Parallel()
-	for _, kind := range []string{"", "stubborn"} {
-		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGKILL} {
-			t.Run(fmt.Sprint(sig, kind), func(t *testing.T) {
-				t.Parallel()
-				w := newWorld(t)
-				s := open(t, w.jail("--", "sh", w.fixture(t, "daemon.sh"), kind), nil)
-				s.waitForDaemons(w)
-				must(t, s.cmd.Process.Signal(sig))
-				status := s.wait()
-				if status == 0 {
-					t.Errorf("exit status 0 after %s", sig)
-				}
-				w.noneLeft(t)
-			})
-		}
-	}
 }
 
 // TestClientLeavesEarly tests that nothing is left of a client that goes away at any
@@ -79,35 +55,7 @@ func TestClientLeavesEarly(t *testing.T) {
 			leave(w, s)
 			s.wait()
 			w.noneLeft(t)
-			if left, _ := filepath.Glob("/tmp/*" + filepath.Base(w.base) + "*"); len(left) > 0 {
-				t.Errorf("litter: %q", left)
-			}
+			w.noLitter(t)
 		})
-	}
-}
-
-// TestStubbornServerKilled tests that a server which ignores the end of its input and
-// signals is killed after the client left.
-func TestStubbornServerKilled(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	s := open(t, w.jail("--", "sh", w.fixture(t, "daemon.sh"), "stubborn"), nil)
-	s.waitForDaemons(w)
-	if status := s.close(); status != 137 {
-		t.Errorf("exit status %d, want 128 + SIGKILL", status)
-	}
-}
-
-// TestExitStatusOfServer tests that mcp-jail exits with the status of the server, and
-// that orphans of the server end, too.
-func TestExitStatusOfServer(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	for script, want := range map[string]int{"exit 0": 0, "exit 7": 7, "kill -TERM $$; sleep 9": 143, "sleep 999 & exit 3": 3} {
-		s := start(t, w.jail("--", "sh", "-c", "# "+w.base+"/\n"+script))
-		if got := s.close(); got != want {
-			t.Errorf("%q: exit status %d, want %d", script, got, want)
-		}
-		w.noneLeft(t)
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -157,47 +156,3 @@ func TestReloadStateful(t *testing.T) {
 }
 
 const refreshPause = 1100 * time.Millisecond
-
-// TestReloadUnreadClient tests that a session ends at a signal while a client does not read what
-// it is told at every call.
-func TestReloadUnreadClient(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	head := "[servers.s]\ncommand = \"" + w.copySelf(t, "victim") + "\"\n"
-	cmd := w.jail("--config", w.configure(t, head), "s")
-	in, err := cmd.StdinPipe()
-	must(t, err)
-	out, unread, err := os.Pipe() // nothing reads it
-	must(t, err)
-	defer out.Close()
-	cmd.Stdout = unread
-	must(t, cmd.Start())
-	unread.Close()
-	time.Sleep(refreshPause)
-	w.configure(t, "nonsense = 1\n")
-	written := make(chan struct{})
-	go func() {
-		defer close(written)
-		fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
-		fmt.Fprintln(in, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
-		fmt.Fprintln(in, `{"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"debug"}}`)
-		for i := 3; i < 5000; i++ { // until nothing is read any more
-			if _, err := fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"read","arguments":{"arg":"/nowhere"}}}`+"\n", i); err != nil {
-				return
-			}
-		}
-	}()
-	time.Sleep(5 * time.Second)
-	cmd.Process.Signal(syscall.SIGTERM)
-	ended := make(chan struct{})
-	go func() { defer close(ended); cmd.Wait() }()
-	select {
-	case <-ended:
-	case <-time.After(testkit.Patience):
-		cmd.Process.Kill()
-		t.Error("it does not end")
-	}
-	in.Close()
-	<-written
-	w.noneLeft(t)
-}

@@ -5,6 +5,7 @@ package main
 import (
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,8 +14,28 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
+// A kindOfJail is a way in which a test starts a server: in a jail, in one without namespaces, or in none.
+type kindOfJail string
+
+const (
+	noJail         kindOfJail = "no jail"
+	usualJail      kindOfJail = "a jail"
+	hostNamespaces kindOfJail = "a jail without namespaces"
+)
+
+// starts returns the command that starts a server in that kind of jail.
+func (k kindOfJail) starts(w *world, argv ...string) *exec.Cmd {
+	switch k {
+	case usualJail:
+		return w.jail(append([]string{"--"}, argv...)...)
+	case hostNamespaces:
+		return withoutUserns(w.jail(slices.Concat(waiveNamespaces, []string{"--"}, argv)...))
+	}
+	return w.plain(argv...)
+}
+
 // TestServerFilesystem plays a session with the official filesystem server, without and
-// with a jail, and compares the results and the files.
+// with a jail of each kind, and compares the results and the files.
 func TestServerFilesystem(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
@@ -45,29 +66,30 @@ func TestServerFilesystem(t *testing.T) {
 		{"move_file", map[string]any{"source": at("absent"), "destination": at("x")}},
 		{"read_text_file", map[string]any{"path": filepath.Join(w.base, "outside.txt")}},
 	}
-	perform := func(jailed bool) (tools []string, results []toolResult, files map[string]string) {
+	perform := func(kind kindOfJail) (tools []string, results []toolResult, files map[string]string) {
 		must(t, os.RemoveAll(w.work))
 		w.plant(t, w.base, map[string]string{"outside.txt": "out there"})
 		w.plant(t, w.work, map[string]string{
 			"old.txt": "old\n", "sub/b.txt": "b\n", "dot.png": "\x89PNG\r\n\x1a\n\x00\xff", "sizes/big": strings.Repeat("x", 5000), "sizes/small": "x",
 		})
 		must(t, os.Symlink("old.txt", at("through")))
-		cmd := w.plain("node", server(filesystem), w.work)
-		if jailed {
-			cmd = w.jail("--", "node", server(filesystem), w.work)
-		}
-		s := open(t, cmd, nil)
+		s := open(t, kind.starts(w, "node", server(filesystem), w.work), nil)
 		tools, results = s.tools(), callTools(s, script)
 		if status := s.close(); status != 0 {
-			t.Errorf("exit status %d\nstderr: %s", status, &s.stderr)
+			t.Errorf("%s: exit status %d\nstderr: %s", kind, status, &s.stderr)
+		}
+		if strings.Contains(s.stderr.String(), "runs without namespaces") != (kind == hostNamespaces) {
+			t.Errorf("%s: stderr: %s", kind, &s.stderr)
 		}
 		return tools, results, snapshot(t, w.work)
 	}
-	tools, plain, plainFiles := perform(false)
-	_, jailed, jailedFiles := perform(true)
+	tools, plain, plainFiles := perform(noJail)
+	_, jailed, jailedFiles := perform(usualJail)
+	_, bare, bareFiles := perform(hostNamespaces)
 	compareResults(t, script, plain, jailed)
-	if !maps.Equal(plainFiles, jailedFiles) {
-		t.Errorf("the directories differ\n plain  %q\n jailed %q", plainFiles, jailedFiles)
+	compareResults(t, script, plain, bare)
+	if !maps.Equal(plainFiles, jailedFiles) || !maps.Equal(plainFiles, bareFiles) {
+		t.Errorf("the directories differ\n plain  %q\n jailed %q\n without namespaces %q", plainFiles, jailedFiles, bareFiles)
 	}
 
 	used := map[string]bool{}
@@ -144,24 +166,19 @@ func TestServerFilesystemOutside(t *testing.T) {
 
 // TestServerFilesystemEscapes tests the published escapes of server-filesystem 2025.3.28:
 // CVE-2025-53110 compares paths by prefix, CVE-2025-53109 does not check the target of a
-// link. They work without a jail and fail in one.
+// link. They work without a jail and fail in one of each kind.
 func TestServerFilesystemEscapes(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
-	for _, jailed := range []bool{false, true} {
-		w := newWorld(t)
+	for _, kind := range []kindOfJail{noJail, usualJail, hostNamespaces} {
+		w, jailed := newWorld(t), kind != noJail
 		w.plant(t, w.base, map[string]string{"work/in.txt": "in here", "work_secret/s.txt": "the content", "elsewhere/e.txt": "the content", "elsewhere/w.txt": ""})
 		must(t, os.Symlink(filepath.Join(w.base, "elsewhere"), filepath.Join(w.work, "link")))
 		must(t, os.Symlink(filepath.Join(w.base, "elsewhere", "e.txt"), filepath.Join(w.work, "e")))
 		must(t, os.Symlink(filepath.Join(w.base, "elsewhere", "w.txt"), filepath.Join(w.work, "w")))
-		argv := []string{"node", server(oldFilesystem), w.work}
-		cmd := w.plain(argv...)
-		if jailed {
-			cmd = w.jail(append([]string{"--"}, argv...)...)
-		}
-		s := open(t, cmd, nil)
+		s := open(t, kind.starts(w, "node", server(oldFilesystem), w.work), nil)
 		if r := s.tool("read_file", map[string]any{"path": filepath.Join(w.work, "in.txt")}); r.IsError {
-			t.Errorf("jailed %v: the server does not work: %s", jailed, r.texts())
+			t.Errorf("%s: the server does not work: %s", kind, r.texts())
 		}
 		for _, c := range []struct {
 			name, tool, path string
@@ -185,7 +202,7 @@ func TestServerFilesystemEscapes(t *testing.T) {
 				got, c.leaks = string(b), "escaped"
 			}
 			if escaped := strings.Contains(got, c.leaks); escaped == jailed {
-				t.Errorf("jailed %v: %s: escaped %v: %s", jailed, c.name, escaped, r.texts())
+				t.Errorf("%s: %s: escaped %v: %s", kind, c.name, escaped, r.texts())
 			}
 		}
 		s.close()

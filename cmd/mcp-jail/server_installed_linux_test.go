@@ -1,14 +1,11 @@
 package main
 
 import (
-	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	fixture "github.com/mcp-jail/mcp-jail/internal/testkit/registry"
@@ -39,53 +36,6 @@ func removeStore(t *testing.T, w *world) {
 		return nil
 	})
 	must(t, os.RemoveAll(store))
-}
-
-// TestFirstStartKilled kills first starts at random moments. Nothing is left running, and the
-// next start that is not killed succeeds.
-func TestFirstStartKilled(t *testing.T) {
-	t.Parallel()
-	if !testkit.Long() {
-		killFirstStarts(t, 2, 2)
-		return
-	}
-	for n := range 4 {
-		t.Run(fmt.Sprint("user ", n), func(t *testing.T) {
-			t.Parallel()
-			killFirstStarts(t, 10, 5)
-		})
-	}
-}
-
-// killFirstStarts kills that many first starts of one user, and lets a start end after each
-// group of them.
-func killFirstStarts(t *testing.T, rounds, every int) {
-	t.Helper()
-	w, site := newShop(t, fixture.Stock{Packages: []fixture.Package{fixture.MCPServer{Name: "server"}.Package()}})
-	line := []string{"--", "npx", "-y", "server"}
-	begin := time.Now()
-	open(t, w.jail(line...), nil).close()
-	usual := min(time.Since(begin), 3*time.Second) // more on a busy machine
-	for n := range rounds {
-		removeStore(t, w)
-		if n%2 == 0 {
-			must(t, os.RemoveAll(filepath.Join(w.home, ".config", "mcp-jail", "mcp-jail.lock"))) // none if all were killed early
-		}
-		killed := start(t, w.jail(line...))
-		killed.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
-		time.Sleep(rand.N(usual))
-		must(t, killed.cmd.Process.Kill())
-		<-killed.exited
-		w.noneLeft(t)
-		if n%every == every-1 {
-			s := open(t, w.jail(line...), nil)
-			if r := s.tool("about", nil); r.IsError || !strings.Contains(r.texts(), `"version":"1.0.0"`) {
-				t.Fatalf("after kill %d: %s", n, r.texts())
-			}
-			s.close()
-		}
-		site.Forget()
-	}
 }
 
 // realPackages returns the packages of testdata/npm as they are installed.

@@ -11,18 +11,9 @@ import (
 	"time"
 )
 
-// gluttonMain is a server that uses as much of a resource as a call asks for.
-func gluttonMain() {
-	serve("glutton", []string{"memory", "processes", "files", "write", "nothing"}, func(c toolCall) (string, error) {
-		n, _ := strconv.Atoi(c.Arguments["n"])
-		if c.Name == "nothing" {
-			return "had nothing", nil
-		}
-		err := map[string]func(int, string) error{
-			"memory": takeMemory, "processes": takeProcesses, "files": takeFiles, "write": takeSpace,
-		}[c.Name](n, c.Arguments["path"])
-		return "had " + c.Arguments["n"], err
-	})
+// takes makes a verb of a function that uses n of a resource.
+func takes(take func(n int, path string) error) verb {
+	return func(a map[string]string) (string, error) { return "had " + a["n"], take(number(a["n"]), a["path"]) }
 }
 
 // takeMemory holds n MB for three seconds, in a child process if child is not empty.

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -56,114 +54,6 @@ func withoutUserns(cmd *exec.Cmd) *exec.Cmd {
 
 // waiveNamespaces are the flags that the refusal message proposes.
 var waiveNamespaces = []string{"--waive", "fs", "--waive", "process", "--waive", "limits"}
-
-// TestWithoutNamespacesRefusal tests that the message names the cause, both ways to
-// proceed, and everything that would not be enforced. The flags in it work.
-func TestWithoutNamespacesRefusal(t *testing.T) {
-	w := newWorld(t)
-	t.Parallel()
-	s := start(t, withoutUserns(w.jail("--", "sh", "-c", "touch started")))
-	m := s.call("initialize", map[string]any{})
-	s.close()
-	told := string(m.Error) + s.stderr.String()
-	for _, want := range []string{
-		"user namespaces are refused: a seccomp filter around this process refuses it",
-		"--security-opt",
-		strings.Join(waiveNamespaces, " "),
-		"fs: what is not granted is hidden",
-		"process: no process survives",
-		"limits: processes = 512",
-	} {
-		if !strings.Contains(told, want) {
-			t.Errorf("nothing of %q in:\n%s\n%s", want, m.Error, &s.stderr)
-		}
-	}
-	if _, err := os.Lstat(filepath.Join(w.work, "started")); err == nil {
-		t.Fatal("it was started")
-	}
-	line := regexp.MustCompile(`\((--waive [a-z -]+)\)`).FindStringSubmatch(told)
-	if line == nil {
-		t.Fatal("no line to waive")
-	}
-	s = start(t, withoutUserns(w.jail(append(strings.Fields(line[1]), "--", "sh", "-c", "touch started; read line")...)))
-	testkit.Eventually(t, "the server has started", func() bool { return pathExists(filepath.Join(w.work, "started")) })
-	s.close()
-	if !strings.Contains(s.stderr.String(), "warning: this server runs without namespaces") {
-		t.Errorf("stderr: %s", &s.stderr)
-	}
-}
-
-// TestWithoutNamespacesFilesystem plays a session with a real server, without a jail and
-// in a jail without namespaces. The results and the files are the same.
-func TestWithoutNamespacesFilesystem(t *testing.T) {
-	need(t, "npm")
-	t.Parallel()
-	w := newWorld(t)
-	at := func(name string) string { return filepath.Join(w.work, name) }
-	outside := filepath.Join(w.base, "outside.txt")
-	script := []step{
-		{"list_allowed_directories", nil},
-		{"create_directory", map[string]any{"path": at("new/deep")}},
-		{"write_file", map[string]any{"path": at("new/a.txt"), "content": "one\ntwo\n"}},
-		{"write_file", map[string]any{"path": at("old.txt"), "content": "over it\n"}},
-		{"edit_file", map[string]any{"path": at("new/a.txt"), "edits": []map[string]string{{"oldText": "two", "newText": "2"}}}},
-		{"read_text_file", map[string]any{"path": at("new/a.txt")}},
-		{"move_file", map[string]any{"source": at("new/a.txt"), "destination": at("new/deep/moved.txt")}},
-		{"directory_tree", map[string]any{"path": at("new")}},
-		{"search_files", map[string]any{"path": w.work, "pattern": "**/*.txt"}},
-		{"get_file_info", map[string]any{"path": at("absent")}},
-		{"read_text_file", map[string]any{"path": outside}},
-	}
-	perform := func(jailed bool) (results []toolResult, files map[string]string) {
-		must(t, os.RemoveAll(w.work))
-		w.plant(t, w.base, map[string]string{"outside.txt": "out there"})
-		w.plant(t, w.work, map[string]string{"old.txt": "old\n"})
-		cmd := w.plain("node", server(filesystem), w.work)
-		if jailed {
-			cmd = withoutUserns(w.jail(append(waiveNamespaces, "--", "node", server(filesystem), w.work)...))
-		}
-		s := open(t, cmd, nil)
-		results = callTools(s, script)
-		if status := s.close(); status != 0 {
-			t.Errorf("exit status %d\nstderr: %s", status, &s.stderr)
-		}
-		if jailed && !strings.Contains(s.stderr.String(), "runs without namespaces") {
-			t.Errorf("stderr: %s", &s.stderr)
-		}
-		return results, snapshot(t, w.work)
-	}
-	plain, plainFiles := perform(false)
-	jailed, jailedFiles := perform(true)
-	compareResults(t, script, plain, jailed)
-	if !maps.Equal(plainFiles, jailedFiles) {
-		t.Errorf("the directories differ\n plain  %q\n jailed %q", plainFiles, jailedFiles)
-	}
-}
-
-// TestWithoutNamespacesEscapes tests that a server with known vulnerabilities does not
-// escape.
-func TestWithoutNamespacesEscapes(t *testing.T) {
-	need(t, "npm")
-	t.Parallel()
-	w := newWorld(t)
-	w.plant(t, w.base, map[string]string{"secret.txt": "out there", "work_evil/secret.txt": "out there"})
-	must(t, os.Symlink(filepath.Join(w.base, "secret.txt"), filepath.Join(w.work, "link")))
-	for i, path := range []string{w.work + "_evil/secret.txt", filepath.Join(w.work, "link")} {
-		read := func(cmd *exec.Cmd) toolResult {
-			s := open(t, cmd, nil)
-			defer s.close()
-			return s.tool("read_file", map[string]any{"path": path})
-		}
-		if i == 0 { // the vulnerability: a prefix of a path is taken for its parent
-			if plain := read(w.plain("node", server(oldFilesystem), w.work)); plain.IsError {
-				t.Errorf("the control: %v", plain)
-			}
-		}
-		if got := read(withoutUserns(w.jail(append(waiveNamespaces, "--", "node", server(oldFilesystem), w.work)...))); !got.IsError {
-			t.Errorf("%s was read: %v", path, got)
-		}
-	}
-}
 
 // TestWithoutNamespacesPrograms tests that common runtimes work.
 func TestWithoutNamespacesPrograms(t *testing.T) {

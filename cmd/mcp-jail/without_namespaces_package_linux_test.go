@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"io"
 	"net"
 	"os"
@@ -188,40 +187,4 @@ func TestWithoutNamespacesPackageEscapes(t *testing.T) {
 	out, err = w.plain("node", installed[0]).CombinedOutput()
 	must(t, err)
 	refused("control, without a jail", string(out), true)
-}
-
-// TestWithoutNamespacesRealPackages starts ten real servers of npx where user namespaces are refused:
-// the first time, with the registry of this machine, and again without a network.
-func TestWithoutNamespacesRealPackages(t *testing.T) {
-	testkit.NeedsLong(t)
-	need(t, "node")
-	w := newWorld(t)
-	t.Cleanup(func() { w.noneLeft(t); removeStore(t, w) })
-	w.env = append(slices.Clip(w.env), "SLACK_BOT_TOKEN=x", "SLACK_TEAM_ID=x", "FIGMA_API_KEY=x")
-	flags := slices.Concat(waiveNamespaces, []string{"--env", "SLACK_BOT_TOKEN", "--env", "SLACK_TEAM_ID", "--env", "FIGMA_API_KEY"})
-	for words, tools := range map[string]int{
-		"@modelcontextprotocol/server-everything": 13, "@modelcontextprotocol/server-filesystem .": 14, "@modelcontextprotocol/server-memory": 9,
-		"@modelcontextprotocol/server-sequential-thinking": 1, "@modelcontextprotocol/server-github": 26, "@modelcontextprotocol/server-slack": 8,
-		"@modelcontextprotocol/server-postgres postgresql://127.0.0.1:1/x": 1, "@playwright/mcp": 20, "figma-developer-mcp@0.6.0 --stdio": 2,
-		"@upstash/context7-mcp": 2,
-	} {
-		line := append([]string{"--", "npx", "-y"}, strings.Fields(words)...)
-		// The time of a registry is not what is tested: a client would start a slow one again.
-		if out, err := withoutUserns(w.mcpJail(slices.Concat([]string{"install"}, waiveNamespaces, line)...)).CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", words, err, out)
-			continue
-		}
-		for _, offline := range []bool{false, true} {
-			cmd := withoutUserns(w.jail(append(slices.Clone(flags), line...)...))
-			if offline && os.Geteuid() == 0 {
-				cmd.Args = slices.Insert(cmd.Args, 1, "unshare", "--net")
-			}
-			s := open(t, cmd, nil)
-			var list struct{ Tools []struct{ Name string } }
-			if err := json.Unmarshal(s.result("tools/list", map[string]any{}), &list); err != nil || len(list.Tools) < tools {
-				t.Errorf("%s, without a network: %t: %v, %d tools, want %d", words, offline, err, len(list.Tools), tools)
-			}
-			s.close()
-		}
-	}
 }
