@@ -13,6 +13,9 @@
 // call (stateful = false), without and with warm workers. The list in stateless_test.go
 // and RESULTS.md has every departure: nothing else may differ, and every entry must.
 //
+// The tests of hardship_test.go compare under load: thousands of requests at once, a
+// client that stops reading, a proxy that is stopped or killed.
+//
 // Each comparison is also made with lossy/, a relay with known faults, to show that it can
 // fail. RESULTS.md counts the comparisons; go test -update writes it.
 //

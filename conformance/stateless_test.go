@@ -4,11 +4,9 @@ package conformance
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -294,17 +292,4 @@ func TestStatelessCancelled(t *testing.T) {
 			}
 		})
 	}
-}
-
-const handshake = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"conformance","version":"1"}}}` + "\n"
-
-// processesWith lists the processes with a word in their command line.
-func processesWith(word string) (found []string) {
-	all, _ := filepath.Glob("/proc/[0-9]*")
-	for _, dir := range all {
-		if argv, _ := os.ReadFile(filepath.Join(dir, "cmdline")); bytes.Contains(argv, []byte(word)) {
-			found = append(found, filepath.Base(dir)+" "+string(bytes.ReplaceAll(argv, []byte{0}, []byte(" "))))
-		}
-	}
-	return found
 }

@@ -35,6 +35,9 @@ type transcript struct {
 	name    string
 	servers []string
 	steps   []step
+
+	bytewise bool              // the client writes one byte at a time
+	during   func(*os.Process) // runs beside the session, and is waited for
 }
 
 type step struct {
@@ -230,11 +233,23 @@ func (tr *transcript) play(cmd *exec.Cmd) (*replay, error) {
 	defer syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	l := &listener{ids: map[string]int{}, news: make(chan struct{}, 1), ended: make(chan struct{})}
 	go l.listen(out)
+	if tr.during != nil {
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			tr.during(cmd.Process)
+		}()
+		defer func() { <-done }()
+	}
 	deadline := time.After(patience)
 	waited, heard := map[string]int{}, 0
 	for _, st := range tr.steps {
-		if len(st.send) > 0 {
-			if _, err := in.Write(st.send); err != nil && !errors.Is(err, syscall.EPIPE) {
+		size := max(1, len(st.send))
+		if tr.bytewise {
+			size = 1
+		}
+		for part := range slices.Chunk(st.send, size) {
+			if _, err := in.Write(part); err != nil && !errors.Is(err, syscall.EPIPE) {
 				return nil, err
 			}
 		}
