@@ -23,6 +23,53 @@ func (w *world) statelessSession(t *testing.T, program, keys string) *clientSess
 	return open(t, w.jail("--config", config, "s"), nil)
 }
 
+// TestStatelessToolPolicies tests that three tools of a server have three policies, and
+// none has the rights of another.
+func TestStatelessToolPolicies(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.plant(t, w.work, map[string]string{"notes/a": "a note", "other/b": "something else"})
+	out := filepath.Join(w.work, "out")
+	must(t, os.Mkdir(out, 0o777))
+	must(t, os.Chmod(out, 0o777))
+	s := w.statelessSession(t, w.copySelf(t, "victim"), `
+[[servers.s.tools.read.access.fs]]
+path = "notes"
+read = true
+[[servers.s.tools.write.access.fs]]
+path = "out"
+write = true
+[[servers.s.tools.env.access.env]]
+name = "PLANTED_SECRET"
+read = true
+`)
+	arg := func(a string) map[string]any { return map[string]any{"arg": a} }
+	for _, step := range []struct {
+		tool, arg, want string
+		ok              bool
+	}{
+		{"read", "notes/a", "a note", true},
+		{"read", "other/b", "no such file", false},
+		{"write", "out/x", "written", true},
+		{"write", "notes/a", "no such file", false},
+		{"read", "out/x", "no such file", false},
+		{"env", "PLANTED_SECRET", "hunter2", true},
+		{"write", "../home/x", "read-only file system", false},
+	} {
+		r := s.tool(step.tool, arg(step.arg))
+		if text := r.texts(); r.IsError == step.ok || !strings.Contains(text, step.want) {
+			t.Errorf("%s %s: %s", step.tool, step.arg, text)
+		}
+	}
+	if status := s.close(); status != 0 {
+		t.Errorf("exit status %d: %s", status, &s.stderr)
+	}
+	if got := testkit.ReadFile(t, filepath.Join(out, "x")); got != "by the victim\n" {
+		t.Errorf("the file says %q", got)
+	}
+	w.noneLeft(t)
+}
+
 // TestStatelessToolsNeverShare calls two tools of a server, in turn and in parallel. One
 // is granted a file. In hundreds of calls the other never reads it.
 func TestStatelessToolsNeverShare(t *testing.T) {

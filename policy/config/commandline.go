@@ -164,7 +164,7 @@ func (s *Server) movePrefixes() {
 
 func (o CommandLineOptions) server() (*Server, error) {
 	if len(o.Command) == 0 || o.Command[0] == "" {
-		return nil, policy.Problems{{Message: "there is no command: mcp-jail run [flags] -- COMMAND [ARG...]"}}
+		return nil, policy.Problems{{Message: "there is no command: mcp-jail run [options] -- COMMAND [ARG...]"}}
 	}
 	var bad flagProblems
 	s := &Server{Name: cmp.Or(o.Name, "server"), Command: o.Command[0], Arguments: slices.Clone(o.Command[1:]), Workspace: o.Workspace, Home: o.Home, Waive: o.Waive, Preset: o.Preset, Where: "the command line"}

@@ -173,7 +173,7 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 	case tool != "" && server.Given:
 		return nil, exit.Advise(false, fmt.Errorf("--tool %s is for a configured server; a command after -- has one process for all tools", tool), "leave --tool out")
 	case name == "" && !server.Given:
-		return nil, exit.UsageErrorf("name a configured server, or give a command after --\n  mcp-jail run SERVER\n  mcp-jail run [flags] -- COMMAND [ARG...]")
+		return nil, exit.UsageErrorf("name a configured server, or give a command after --\n  mcp-jail run SERVER\n  mcp-jail run [options] -- COMMAND [ARG...]")
 	case name != "" && server.Given:
 		return nil, exit.Advise(false, fmt.Errorf("both a configured server (%s) and a command after -- are given", name), "use one of them")
 	case server.Given && common.Config != nil:

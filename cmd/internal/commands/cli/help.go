@@ -47,10 +47,10 @@ func RulesText(width int) string {
 // ruleMark marks a flag that says what a server may use.
 const ruleMark = "rule"
 
-// flagRows returns a row for each flag of a command: those of rules, or the others. Flags that stand
-// together have one text, which the last of them has.
+// flagRows returns a row for each flag of a command: those of rules, or the others. Neighbours with the
+// same text share a row.
 func flagRows(cmd *cobra.Command, rules bool) (rows [][2]string) {
-	joined, hasRules := "", false
+	hasRules := false
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		_, rule := f.Annotations[ruleMark]
 		hasRules = hasRules || rule
@@ -61,12 +61,11 @@ func flagRows(cmd *cobra.Command, rules bool) (rows [][2]string) {
 		if f.NoOptDefVal == "" {
 			name += "=" + f.Value.Type()
 		}
-		if joined += name; f.Usage == "" {
-			joined += ", "
+		if n := len(rows); n > 0 && rows[n-1][1] == f.Usage {
+			rows[n-1][0] += ", " + name
 			return
 		}
-		rows = append(rows, [2]string{"  " + joined, f.Usage})
-		joined = ""
+		rows = append(rows, [2]string{"  " + name, f.Usage})
 	})
 	if hasRules && !rules {
 		rows = append(rows, [2]string{"  --read=PATH, --net=HOST …", "What the server may use: mcp-jail help rules"})

@@ -33,7 +33,7 @@ type trustCmd struct {
 // Trust returns the command trust.
 func Trust(line *cli.CommandLine) *cobra.Command {
 	t := &trustCmd{}
-	cmd := line.Command("trust [flags] [FILE]", "Read and accept the .mcp-jail.toml of a project", 1, false, func(args []string) error {
+	cmd := line.Command("trust [options] [FILE]", "Read and accept the .mcp-jail.toml of a project", 1, false, func(args []string) error {
 		t.file = cli.FirstOf(args)
 		return t.run(line.Console)
 	})
@@ -46,8 +46,8 @@ again. Programs that the file names are not part of it: they get what the file
 allows, also when they change.`
 	cmd.Example = `    mcp-jail trust
     mcp-jail trust --remove`
-	cmd.Flags().BoolVar(&t.remove, "remove", false, "No longer accept the file.")
-	cmd.Flags().BoolVar(&t.yes, "yes", false, "Accept without asking, for scripts.")
+	cmd.Flags().BoolVar(&t.remove, "remove", false, "No longer accept the file")
+	cmd.Flags().BoolVar(&t.yes, "yes", false, "Accept without asking, for scripts")
 	return cmd
 }
 

@@ -26,7 +26,7 @@ type doctorCmd struct {
 // Doctor returns the command.
 func Doctor(line *cli.CommandLine) *cobra.Command {
 	d := &doctorCmd{}
-	cmd := line.Command("doctor [flags]", "Check that jails work on this machine", 0, false, func([]string) error { return d.Run(line.Console) })
+	cmd := line.Command("doctor [options]", "Check that jails work on this machine", 0, false, func([]string) error { return d.Run(line.Console) })
 	cmd.Long = `Builds a jail and runs a program in it, which tests the jail from inside. On macOS it
 first repeats the self-test of the system's sandbox, without which no server starts.
 It also looks at mcp-jail's own folders, at the policies, and at your servers' programs.
@@ -39,8 +39,8 @@ alone:
 
     mcp-jail doctor --apparmor | sudo tee /etc/apparmor.d/mcp-jail
     sudo apparmor_parser -r /etc/apparmor.d/mcp-jail`
-	cmd.Flags().BoolVar(&d.verbose, "verbose", false, "Also list the features of this system.")
-	cmd.Flags().BoolVar(&d.apparmor, "apparmor", false, "Only print a profile for AppArmor.")
+	cmd.Flags().BoolVar(&d.verbose, "verbose", false, "Also list the features of this system")
+	cmd.Flags().BoolVar(&d.apparmor, "apparmor", false, "Only print a profile for AppArmor")
 	return cmd
 }
 

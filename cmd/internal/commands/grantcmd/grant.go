@@ -30,7 +30,7 @@ type grantCmd struct {
 // Grant returns the command grant.
 func Grant(line *cli.CommandLine) *cobra.Command {
 	g := &grantCmd{}
-	cmd := line.Command("grant [flags] SERVER", "Allow a server more, or take it back", 1, false, func(args []string) error {
+	cmd := line.Command("grant [options] SERVER", "Allow a server more, or take it back", 1, false, func(args []string) error {
 		g.server = cli.FirstOf(args)
 		return g.Run(line.Console)
 	})

@@ -25,15 +25,18 @@ type Choice struct {
 	SwitchOn bool // entries that are switched off are as if they were not
 }
 
+// onlyThese is the text of the flags that choose.
+const onlyThese = "Only this client, file or server (repeatable)"
+
 func (s *Choice) AddFlags(cmd *cobra.Command) {
 	s.AddFileFlags(cmd)
-	cli.AddFlag(cmd, cmdline.Flag{Name: "server", Value: "NAME", Many: &s.Servers, Usage: "Only the servers that the client calls so. Repeatable."}, s.proposeEntries)
+	cli.AddFlag(cmd, cmdline.Flag{Name: "server", Value: "NAME", Many: &s.Servers, Usage: onlyThese}, s.proposeEntries)
 }
 
 // AddFileFlags adds the flags that choose files, and not the one that chooses servers.
 func (s *Choice) AddFileFlags(cmd *cobra.Command) {
-	cli.AddFlag(cmd, cmdline.Flag{Name: "client", Value: "NAME", Many: &s.Clients, Usage: "Only the files of this client, such as claude-code, cursor or vscode. Repeatable."}, proposeClients)
-	cli.AddFlag(cmd, cmdline.Flag{Name: "file", Value: "FILE", Many: &s.Files, Usage: "Only this file. With --client if its path does not say whose it is. Repeatable."}, nil)
+	cli.AddFlag(cmd, cmdline.Flag{Name: "client", Value: "NAME", Many: &s.Clients, Usage: onlyThese}, proposeClients)
+	cli.AddFlag(cmd, cmdline.Flag{Name: "file", Value: "FILE", Many: &s.Files, Usage: onlyThese}, nil)
 }
 
 func (s *Choice) Everything() bool {

@@ -29,7 +29,7 @@ type planCmd struct {
 // Plan returns the command plan.
 func Plan(line *cli.CommandLine) *cobra.Command {
 	p := &planCmd{}
-	cmd := line.Command("plan [flags] [NAME | -- COMMAND [ARG...]]", "Show everything that a server may use", 1, true, func(args []string) error {
+	cmd := line.Command("plan [options] [NAME | -- COMMAND [ARG...]]", "Show everything that a server may use", 1, true, func(args []string) error {
 		p.serverName = cli.FirstOf(args)
 		return p.run(line.Console, line.Server)
 	})
@@ -44,16 +44,16 @@ does not start because of that.`
 	cli.AddFlags(cmd, p.ConfigFlags.Flags()...)
 	cli.AddFlags(cmd, p.PolicyFlags.Flags()...)
 	cli.AddFlags(cmd, cli.FormatFlag(&p.format))
-	tool := cmdline.Flag{Name: "tool", Value: "TOOL", One: &p.tool, Usage: "Show what this tool of a per-call server may use."}
+	tool := cmdline.Flag{Name: "tool", Value: "TOOL", One: &p.tool, Usage: "Show what this tool of a per-call server may use"}
 	cli.AddFlag(cmd, tool, p.proposeTools)
-	cmd.Flags().BoolVar(&p.verbose, "verbose", false, "Also show the kernel's part, and what every server gets.")
+	cmd.Flags().BoolVar(&p.verbose, "verbose", false, "Also show the kernel's part, and what every server gets")
 	cmd.ValidArgsFunction = proposeServers(line, &p.ConfigFlags)
 	return cmd
 }
 
 func (p *planCmd) run(c terminal.Console, server cmdline.Server) error {
 	if p.serverName == "" && len(server.Argv) == 0 {
-		return exit.UsageErrorf("plan needs the name of a server, or a command after --:\n  mcp-jail plan NAME\n  mcp-jail plan [flags] -- COMMAND [ARG...]")
+		return exit.UsageErrorf("plan needs the name of a server, or a command after --:\n  mcp-jail plan NAME\n  mcp-jail plan [options] -- COMMAND [ARG...]")
 	}
 	t, by, err := p.resolve(server)
 	if err != nil && t.InstallsAfter(err) {

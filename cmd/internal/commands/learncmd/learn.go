@@ -43,7 +43,7 @@ type learnCmd struct {
 // Learn returns the command learn.
 func Learn(line *cli.CommandLine) *cobra.Command {
 	k := &learnCmd{budget: 5 * time.Minute}
-	cmd := line.Command("learn [flags] SERVER | -- COMMAND [ARG...]", "Try a server's tools and propose the policy that they need", 1, true, func(args []string) error {
+	cmd := line.Command("learn [options] SERVER | -- COMMAND [ARG...]", "Try a server's tools and propose the policy that they need", 1, true, func(args []string) error {
 		k.Server, k.line = cli.FirstOf(args), line.Server.Argv
 		return k.Run(line.Console)
 	})

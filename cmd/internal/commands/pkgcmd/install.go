@@ -46,7 +46,7 @@ type installCmd struct {
 
 func Install(line *cli.CommandLine) *cobra.Command {
 	i := &installCmd{}
-	cmd := line.Command("install [flags] [SERVER...]", "Download a server's package and pin its version, or update it", cli.AnyNumber, true, func(args []string) error {
+	cmd := line.Command("install [options] [SERVER...]", "Download a server's package and pin its version, or update it", cli.AnyNumber, true, func(args []string) error {
 		i.servers, i.given = args, line.Server
 		return i.Run(line.Console)
 	})
@@ -65,10 +65,10 @@ asks.`
     mcp-jail install -- npx -y @modelcontextprotocol/server-memory`
 	cli.AddFlags(cmd, i.Flags()...)
 	f := cmd.Flags()
-	f.BoolVar(&i.update, "update", false, "Download the newest version, show the changes, and ask.")
-	f.BoolVar(&i.acceptTools, "accept-tools", false, "Pin the tools that the server lists now.")
-	f.BoolVar(&i.yes, "yes", false, "Accept updates without asking.")
-	f.BoolVar(&i.scripts, "install-scripts", false, "Run install scripts, in a jail without a network.")
+	f.BoolVar(&i.update, "update", false, "Download the newest version, show the changes, and ask")
+	f.BoolVar(&i.acceptTools, "accept-tools", false, "Pin the tools that the server lists now")
+	f.BoolVar(&i.yes, "yes", false, "Accept updates without asking")
+	f.BoolVar(&i.scripts, "install-scripts", false, "Run install scripts, in a jail without a network")
 	f.BoolVar(&i.forSession, "for-session", false, "")
 	f.BoolVar(&i.recheck, "recheck", false, "")
 	f.BoolVar(&i.forWrap, "for-wrap", false, "")

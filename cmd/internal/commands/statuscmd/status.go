@@ -34,7 +34,7 @@ type statusCmd struct {
 func Status(line *cli.CommandLine) *cobra.Command {
 	s := &statusCmd{}
 	short := "Show your servers: in a jail or not, last use, last failure"
-	cmd := line.Command("status [flags] [NAME...]", short, cli.AnyNumber, false, func(args []string) error {
+	cmd := line.Command("status [options] [NAME...]", short, cli.AnyNumber, false, func(args []string) error {
 		s.names = args
 		return s.Run(line.Console)
 	})
@@ -55,11 +55,11 @@ Exit status 2: the configuration has a mistake.`
     mcp-jail status --remove --unused 30d`
 	s.AddFileFlags(cmd)
 	f := cmd.Flags()
-	f.BoolVar(&s.all, "all", false, "Add what is stored of every server, and its size.")
-	f.Var(ageFlag{&s.unused}, "unused", "Only what was not used for so long: 12h, 30d, 8w.")
+	f.BoolVar(&s.all, "all", false, "Add what is stored of every server, and its size")
+	f.Var(ageFlag{&s.unused}, "unused", "Only what was not used for so long: 12h, 30d, 8w")
 	cli.Propose(cmd, "unused", cobra.NoFileCompletions)
-	f.BoolVar(&s.remove, "remove", false, "Remove what is stored of these servers.")
-	f.BoolVar(&s.yes, "yes", false, "Remove without asking.")
+	f.BoolVar(&s.remove, "remove", false, "Remove what is stored of these servers")
+	f.BoolVar(&s.yes, "yes", false, "Remove without asking")
 	cli.AddFlags(cmd, cli.FormatFlag(&s.format))
 	cmd.ValidArgsFunction = s.propose
 	return cmd

@@ -8,10 +8,12 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -26,7 +28,8 @@ type undoCmd struct {
 	server     string // as it was typed; "" is all
 	paths      []string
 	session    string
-	call       int
+	call       int    // a number in the session
+	callText   string // as it was typed
 	list, diff bool
 	yes        bool
 
@@ -36,7 +39,7 @@ type undoCmd struct {
 // Undo returns the command undo.
 func Undo(line *cli.CommandLine) *cobra.Command {
 	u := &undoCmd{}
-	cmd := line.Command("undo [flags] [NAME [PATH...]]", "Restore files that a server changed", cli.AnyNumber, false, func(args []string) error {
+	cmd := line.Command("undo [options] [NAME [PATH...]]", "Restore files that a server changed", cli.AnyNumber, false, func(args []string) error {
 		if u.server = cli.FirstOf(args); len(args) > 0 {
 			u.paths = args[1:]
 		}
@@ -57,18 +60,22 @@ status is 1 if a path was skipped.`
     mcp-jail undo filesystem src/main.go
     mcp-jail undo filesystem --call 3`
 	f := cmd.Flags()
-	f.BoolVar(&u.list, "list", false, "List what servers changed; change nothing.")
-	f.BoolVar(&u.diff, "diff", false, "With --list: also show the differences.")
-	f.StringVar(&u.session, "session", "", "Only this session. --list shows them.")
-	f.IntVar(&u.call, "call", 0, "Only this call: its number in the session.")
-	f.BoolVar(&u.yes, "yes", false, "Restore without asking, for scripts.")
-	cli.Propose(cmd, "session", proposeSessions(line))
-	cli.Propose(cmd, "call", cobra.NoFileCompletions)
+	f.BoolVar(&u.list, "list", false, "List what servers changed, and change nothing")
+	f.BoolVar(&u.diff, "diff", false, "With --list: also show the differences")
+	const only = "Only this session, or this call of it: see --list"
+	cli.AddFlag(cmd, cmdline.Flag{Name: "session", Value: "ID", One: &u.session, Usage: only}, proposeSessions(line))
+	cli.AddFlag(cmd, cmdline.Flag{Name: "call", Value: "N", One: &u.callText, Usage: only}, cobra.NoFileCompletions)
+	f.BoolVar(&u.yes, "yes", false, "Restore without asking, for scripts")
 	cmd.ValidArgsFunction = proposeServers
 	return cmd
 }
 
-func (u *undoCmd) conflicts() error {
+func (u *undoCmd) conflicts() (err error) {
+	if u.callText != "" {
+		if u.call, err = strconv.Atoi(u.callText); err != nil || u.call < 1 {
+			return exit.UsageErrorf("--call %s: a call is a number, as undo --list shows it", u.callText)
+		}
+	}
 	switch {
 	case u.diff && !u.list:
 		return exit.UsageErrorf("--diff is for --list")

@@ -40,7 +40,7 @@ type wrapCmd struct {
 
 func Wrap(line *cli.CommandLine) *cobra.Command {
 	w := &wrapCmd{}
-	cmd := line.Command("wrap [flags]", "Put your clients' MCP servers in a jail", 0, false, func([]string) error {
+	cmd := line.Command("wrap [options]", "Put your clients' MCP servers in a jail", 0, false, func([]string) error {
 		return w.Run(line.Console)
 	})
 	cmd.Long = `wrap finds the servers of your MCP clients, of their plugins and of the project in the
@@ -59,18 +59,18 @@ asks about that. In a script, --waive names what you accept: --yes accepts nothi
     mcp-jail wrap --client claude-code --server github
     mcp-jail wrap --yes --no-install`
 	w.addTo(cmd)
-	cmd.Flags().BoolVar(&w.noInstall, "no-install", false, "Download packages at the first start, not now.")
+	cmd.Flags().BoolVar(&w.noInstall, "no-install", false, "Download packages at the first start, not now")
 	cmd.Flags().BoolVar(&w.forSession, "for-session", false, "")
 	cmd.Flags().MarkHidden("for-session") // mcp-jail run asks with it
-	cli.AddFlag(cmd, cmdline.Flag{Name: "waive", Value: "AXIS", Many: &w.waive, Usage: "Accept a weaker jail: fs, process, limits, macos."}, cobra.FixedCompletions(cmdline.Waivers(), cobra.ShellCompDirectiveNoFileComp))
+	cli.AddFlag(cmd, cmdline.Flag{Name: "waive", Value: "AXIS", Many: &w.waive, Usage: "Accept a weaker jail: fs, process, limits, macos"}, cobra.FixedCompletions(cmdline.Waivers(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
 func (w *changeCmd) addTo(cmd *cobra.Command) {
 	w.Choice.AddFlags(cmd)
-	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "Show what would change, and change nothing.")
-	cmd.Flags().BoolVar(&w.OfWindows, "windows", false, "On WSL, the clients on Windows too.")
-	cmd.Flags().BoolVar(&w.yes, "yes", false, "Change the files without asking.")
+	cmd.Flags().BoolVar(&w.dryRun, "dry-run", false, "Show what would change, and change nothing")
+	cmd.Flags().BoolVar(&w.OfWindows, "windows", false, "On WSL, the clients on Windows too")
+	cmd.Flags().BoolVar(&w.yes, "yes", false, "Change the files without asking")
 }
 
 // Run shows what becomes of the servers, asks, and changes the files.
