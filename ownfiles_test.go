@@ -51,7 +51,7 @@ var openFiles = map[string]string{
 	"clients/ownfile/file.go": ofUser, "clients/ownfile/replace.go": ofUser, "clients/ownfile/system_unix.go": ofUser,
 	"policy/config/load.go":          ofUser,
 	"cmd/internal/commands/learncmd": ofUser, "cmd/internal/windows": ofUser, "cmd/internal/wrapping/existing.go": ofUser, "cmd/internal/commands/grantcmd/show.go": ofUser, "cmd/internal/updates": ofUser, "cmd/mcp-jail/log.go": ofUser,
-	"cmd/internal/commands/inspect/check_secrets.go": ofUser, "cmd/internal/commands/index/program.go": ofUser,
+	"cmd/internal/commands/doctorcmd/servers.go": ofUser, "cmd/internal/commands/index/program.go": ofUser,
 	"packages/install/cache.go": ofUser, "packages/install/npmprogram.go": ofUser, "packages/installed/find.go": ofUser,
 	"cmd/internal/session/package_data.go": ofHome, "cmd/internal/session/earlier.go": ofHome,
 

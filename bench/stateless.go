@@ -9,7 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
 )
 
 // A server with stateful = false gets a process for each call. The measures of this file

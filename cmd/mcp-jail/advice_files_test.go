@@ -45,10 +45,9 @@ func TestAdviceFiles(t *testing.T) {
 		{name: "cd", flags: "--write .", before: withNote, script: "cd $W/home/notes && ls", want: "--read ~/notes"},
 		{name: "sed -i", rules: readRule("."), before: withInput, script: "sed -i s/in/out/ in.txt", want: `[[access.fs]] path = ".", read, write`},
 		{name: "a program that is not listed", rules: writeRule(".") + "[access.commands.sh]\n[access.commands.\"/usr/bin/python3\"]\n", before: withInput, script: "wc -l in.txt", want: `[access.commands.wc]`},
-		{name: "a socket", rules: writeRule("."), before: withSocket, argv: python(`import socket; socket.socket(socket.AF_UNIX).connect("$W/home/run/s")`), want: `[[access.fs]] path = "~/run/s", update`},
+		{name: "a socket", rules: writeRule("."), before: withSocket, argv: python(`import socket; socket.socket(socket.AF_UNIX).connect("$W/home/run/s")`), want: `[[access.fs]] path = "~/run/s", read, write`},
 		{name: "a socket in the workspace", flags: "", before: withSocket, argv: python(`import socket; socket.socket(socket.AF_UNIX).connect("s")`), want: `--write s`},
 		{name: "a socket in the writable workspace", rules: writeRule("."), before: withSocket, argv: python(`import socket; socket.socket(socket.AF_UNIX).connect("s")`), want: `[[access.fs]] path = "s", read, write`},
-		{name: "a socket below a read-only directory", rules: writeRule(".") + "[[access.fs]]\npath = \"in\"\nread = true\n", before: withSocketBelow, argv: python(`import socket; socket.socket(socket.AF_UNIX).connect("in/s")`), want: `[[access.fs]] path = "in/s", read, write`},
 		{name: "a script", flags: "--write .", before: program("run.sh", "#!/bin/sh\necho ran\n"), script: "./run.sh", want: "--execute run.sh"},
 		{name: "a program of one's own", flags: "--write .", before: withProgramAtHome, script: "$W/home/bin/mine", want: "--execute ~/bin/mine"},
 	})

@@ -108,15 +108,6 @@ func withSocket(t *testing.T, w *world) {
 	}
 }
 
-// withSocketBelow listens in a directory of the workspace.
-func withSocketBelow(t *testing.T, w *world) {
-	t.Helper()
-	w.plant(t, w.work, map[string]string{"in/": ""})
-	l, err := net.Listen("unix", filepath.Join(w.work, "in", "s"))
-	must(t, err)
-	t.Cleanup(func() { l.Close() })
-}
-
 // filesystemAt returns the command of the official filesystem server for directories.
 func filesystemAt(dirs ...string) func(*world) []string {
 	return func(w *world) []string {

@@ -15,10 +15,10 @@ import (
 // has executed it, and that they do not execute each other for ever.
 func TestCompanionBuild(t *testing.T) {
 	for _, c := range []struct{ program, caller, args, says string }{
-		{programs.Companion, "an older one", "version", "are of two builds, \"an older one\" and "},
+		{programs.Companion, "an older one", "--version", "are of two builds, \"an older one\" and "},
 		{programs.Main, "an older one", "run -- true", "are of two builds"},
-		{programs.Main, programs.Build(), "version", "mcp-jail-cli executes mcp-jail for run only"},
-		{programs.Companion, programs.Build(), "version", ""},
+		{programs.Main, programs.Build(), "--version", "mcp-jail-cli executes mcp-jail for run only"},
+		{programs.Companion, programs.Build(), "--version", ""},
 		{programs.Companion, programs.Build(), "run --help", ""},
 	} {
 		file, err := exec.LookPath(c.program)
@@ -63,7 +63,7 @@ func TestCompanionBeside(t *testing.T) {
 	if err := testkit.WriteProgram(alone, b); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(linked, "version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "mcp-jail ") {
+	if out, err := exec.Command(linked, "--version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "mcp-jail ") {
 		t.Errorf("by a link: %v, %s", err, out)
 	}
 	t.Setenv("COLUMNS", "10000")
@@ -75,7 +75,7 @@ func TestCompanionBeside(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		out, err := exec.Command(alone, "version").CombinedOutput()
+		out, err := exec.Command(alone, "--version").CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "error: "+filepath.Dir(alone)+says) {
 			t.Errorf("it is missing (%v): %v, %s", missing, err, out)
 		}

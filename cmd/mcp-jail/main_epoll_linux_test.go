@@ -25,7 +25,7 @@ func TestNoFilesPolled(t *testing.T) {
 		args  []string
 		works int
 	}{
-		{[]string{"version"}, exit.OK},
+		{[]string{"--version"}, exit.OK},
 		{[]string{"run", "--", "/usr/bin/true"}, exit.OK},
 		{[]string{"plan", "--", "/usr/bin/true"}, exit.OK},
 	} {

@@ -120,8 +120,8 @@ func TestOtherFailuresUnchanged(t *testing.T) {
 // TestGrantedHostFails tests that the answer names a granted host that this machine cannot reach.
 func TestGrantedHostFails(t *testing.T) {
 	eachCase(t, []adviceCase{
-		{name: "a port without a listener", flags: "--net localhost:$PORT", port: unusedPort, argv: python(`import socket; socket.create_connection(("localhost", $PORT)).recv(1)`), want: `"localhost:$PORT" is granted; this machine could not connect to it: connection refused`},
-		{name: "no such host", flags: "--net absent.invalid", argv: python(`import socket; socket.create_connection(("absent.invalid", 443))`), want: `"absent.invalid" is granted; this machine could not resolve it: `},
+		{name: "a port without a listener", flags: "--net localhost:$PORT", port: unusedPort, argv: python(`import socket; socket.create_connection(("localhost", $PORT)).recv(1)`), want: `localhost:$PORT is allowed, and this machine could not connect to it: connection refused`},
+		{name: "no such host", flags: "--net absent.invalid", argv: python(`import socket; socket.create_connection(("absent.invalid", 443))`), want: `absent.invalid is allowed, and this machine could not resolve it: `},
 	}, func(c adviceCase, t *testing.T) {
 		port := c.listening(t)
 		w := c.world(t, port)

@@ -85,7 +85,7 @@ func TestCommandArguments(t *testing.T) {
 			if status := s.close(); status != 0 {
 				t.Errorf("exit status %d: %s", status, &s.stderr)
 			}
-			if why := w.output(t, "why", "s"); !strings.Contains(why, `from starting "/usr/bin/git" as git -c 'alias.x=!sh' x`) {
+			if why := w.output(t, "why", "--verbose", "s"); !strings.Contains(why, `from starting /usr/bin/git as git -c 'alias.x=!sh' x`) {
 				t.Errorf("%s", why)
 			}
 			w.noneLeft(t)

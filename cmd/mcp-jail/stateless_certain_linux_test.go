@@ -25,16 +25,16 @@ path = "granted"
 read = true
 `)
 	file, granted, quiet := filepath.Join(w.work, "other/file"), filepath.Join(w.work, "granted/file"), filepath.Join(w.work, "other/quiet")
-	const possible, certain = "may have blocked", "from reading"
+	const possible, certain = "may have blocked", "may not read"
 	for i, c := range []struct{ tool, arg, says string }{
 		{"quiet", quiet, "done"},
 		{"load", file, possible},
 		{"quiet", quiet, "done"},
-		{"load", file, certain + ` "other/file"`},
+		{"load", file, certain + " other/file"},
 		{"load", file, possible}, // its cause was certain, so this one is an ordinary process
 		{"load", granted, "loaded a note"},
 		{"load", file, possible}, // the call before went well
-		{"load", file, certain + ` "other/file"`},
+		{"load", file, certain + " other/file"},
 	} {
 		r := s.tool(c.tool, map[string]any{"arg": c.arg})
 		text := r.texts()

@@ -86,7 +86,7 @@ func TestWithoutNamespacesPackage(t *testing.T) {
 		site.Forget()
 		if c.name == "flags after install" {
 			out, err := withoutUserns(w.mcpJail(slices.Concat([]string{"install"}, waiveNamespaces, line)...)).CombinedOutput()
-			if err != nil || !strings.Contains(string(out), "ready: server 1.0.0") || strings.Count(string(out), "runs without namespaces") != 1 {
+			if err != nil || !strings.Contains(string(out), "server is ready: version 1.0.0") || strings.Count(string(out), "runs without namespaces") != 1 {
 				t.Fatalf("install: %v\n%s", err, out)
 			}
 			if out, err := withoutUserns(w.mcpJail(slices.Concat([]string{"install", "--update"}, waiveNamespaces, line)...)).CombinedOutput(); err != nil || !strings.Contains(string(out), "is the newest already") {

@@ -56,7 +56,7 @@ func checkSays(t *testing.T, config string) string {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	if status := Main([]string{"check", "mcp-jail.toml"}, terminal.New(out, out, out)); status != exit.Usage {
+	if status := Main([]string{"check", "mcp-jail.toml"}, terminal.New(out, out, out)); status != exit.Failure {
 		t.Errorf("exit status %d", status)
 	}
 	said, err := os.ReadFile("said")

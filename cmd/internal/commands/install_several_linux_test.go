@@ -3,6 +3,7 @@ package commands
 import (
 	"bytes"
 	"fmt"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -133,7 +134,7 @@ func TestInstallInterrupted(t *testing.T) {
 	must(t, cmd.Process.Signal(syscall.SIGINT))
 	cmd.Wait()
 	said := out.String()
-	if got := outcomes(said); cmd.ProcessState.ExitCode() != 130 || got != "beta is ready" || !strings.Contains(said, "Stopped. What was downloaded is kept") {
+	if got := outcomes(said); cmd.ProcessState.ExitCode() != exit.Failure || got != "beta is ready" || !strings.Contains(said, "Stopped. What was downloaded is kept") {
 		t.Errorf("status %d, %q:\n%s", cmd.ProcessState.ExitCode(), got, said)
 	}
 	kept, err := os.ReadDir(filepath.Join(u.home, ".local/share/mcp-jail/packages/npm"))

@@ -1,13 +1,12 @@
 package commands
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -23,24 +22,21 @@ func TestUnwrapConfigured(t *testing.T) {
 	}
 }
 
-// TestUntrustedIgnored checks that list ignores a project's file that the user does not trust: it does not fail
-// because of it.
+// TestUntrustedIgnored: the commands ignore a project's file that the user does not trust. They do not fail because
+// of it, also if it cannot be read.
 func TestUntrustedIgnored(t *testing.T) {
-	for _, project := range []string{"version = 1\n[servers.x]\ncomand = \"y\"\n", "no TOML", "version = 1\n[servers.n]\ncommand = \"evil\"\n[servers.p]\ncommand = \"evil\"\n"} {
+	for _, project := range []string{"version = 1\n[servers.x]\ncomand = \"y\"\n", "no TOML", "version = 1\n[servers.n]\ncommand = \"evil\"\n", ""} {
 		clientHome(t, map[string]string{
 			".config/mcp-jail/config.toml":  "version = 1\n[servers.n]\ncommand = \"own\"\n",
 			"project/" + config.ProjectFile: project,
 		})
 		t.Chdir("project")
-		if text := noted(t, "status"); !strings.Contains(text, "/project/.mcp-jail.toml is ignored") {
-			t.Errorf("%s: list: %s", project, text)
+		if project == "" {
+			testkit.Must(t, os.Remove(config.ProjectFile), os.Mkdir(config.ProjectFile, 0o755))
 		}
-		// The user cannot have trusted a file that cannot be read.
-		if err := errors.Join(os.Remove(config.ProjectFile), os.Mkdir(config.ProjectFile, 0o755)); err != nil {
-			t.Fatal(err)
-		}
-		if text := noted(t, "status"); !strings.Contains(text, "/project/.mcp-jail.toml is ignored, because it is not trusted") || strings.Contains(text, "cannot be read") {
-			t.Errorf("%s: list: %s", project, text)
+		x, err := index.Read()
+		if err != nil || x.Ignored == nil || x.Err != nil {
+			t.Errorf("%q: %+v, %v", project, x, err)
 		}
 	}
 }
@@ -50,27 +46,9 @@ func TestUntrustedName(t *testing.T) {
 	const name = "x\x1b[31m\nerror: fake"
 	clientHome(t, map[string]string{name + "/" + config.ProjectFile: "version = 1\n"})
 	t.Chdir(name)
-	if text := noted(t, "status"); !strings.Contains(text, "is ignored") || strings.Contains(text, "\x1b") || !strings.Contains(text, `\nerror: fake`) {
+	if text, _ := said(t, "check"); !strings.Contains(text, "is not trusted") || strings.Contains(text, "\x1b") || !strings.Contains(text, `\nerror: fake`) {
 		t.Errorf("%q", text)
 	}
-}
-
-// noted returns what a command writes on standard error.
-func noted(t *testing.T, args ...string) string {
-	t.Helper()
-	file, err := os.Create(filepath.Join(t.TempDir(), "err"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer null.Close()
-	Main(args, terminal.New(null, null, file))
-	text, _ := os.ReadFile(file.Name())
-	return strings.Join(strings.Fields(string(text)), " ")
 }
 
 // clientHome makes a home with files of clients, for the test to run in.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"strings"
-	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -83,7 +82,7 @@ type ReportedStatus int
 
 func (s ReportedStatus) Error() string { return fmt.Sprintf("exit status %d", int(s)) }
 
-// InterruptedError is the end of a command by a signal. Its exit status is that of shells.
+// InterruptedError is the end of a command by a signal.
 type InterruptedError struct {
 	Signal os.Signal
 	Undone string // what did not happen
@@ -95,12 +94,6 @@ func (e *InterruptedError) Error() string {
 		return text
 	}
 	return text + "."
-}
-
-// Status returns the exit status of a command that a signal ended, as shells have it.
-func (e *InterruptedError) Status() int {
-	number, _ := e.Signal.(syscall.Signal)
-	return 128 + int(number)
 }
 
 // DeclinedError is the end of a command whose question the user answered with no.
@@ -133,12 +126,9 @@ func Status(err error) int {
 	var missing *resolve.CommandError
 	var host *HostError
 	var owner *hostfs.OwnerError
-	var interrupted *InterruptedError
 	switch {
 	case err == nil:
 		return OK
-	case errors.As(err, &interrupted):
-		return interrupted.Status()
 	case errors.As(err, &quiet):
 		return int(quiet)
 	case errors.As(err, &missing):

@@ -143,7 +143,7 @@ func (k *callCmd) call(c terminal.Console) (*outcome, error) {
 	var by *signalError
 	if errors.As(context.Cause(ctx), &by) {
 		c.Errorf("interrupted: %s was ended", show.Name(k.Server))
-		return nil, cli.Interrupted(by.Signal)
+		return nil, exit.ReportedStatus(exit.Failure)
 	}
 	return r, err
 }

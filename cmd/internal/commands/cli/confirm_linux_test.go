@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestInterruptedQuestions tests that each kind of question ends with the status 130 at a signal, says what has
+// TestInterruptedQuestions tests that each kind of question ends with the status 1 at a signal, says what has
 // not happened, and leaves the terminal as it was.
 func TestInterruptedQuestions(t *testing.T) {
 	safe := make(chan os.Signal, 100) // a signal must not end the test
@@ -54,7 +54,7 @@ func TestInterruptedQuestions(t *testing.T) {
 				t.Fatal(err)
 			}
 			var interrupted *exit.InterruptedError
-			if err := <-end; !errors.As(err, &interrupted) || exit.Status(err) != 130 || interrupted.Undone != strings.TrimSpace(name) {
+			if err := <-end; !errors.As(err, &interrupted) || exit.Status(err) != exit.Failure || interrupted.Undone != strings.TrimSpace(name) {
 				t.Errorf("%v, status %d", err, exit.Status(err))
 			}
 			after, err := unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS)

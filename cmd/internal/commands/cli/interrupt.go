@@ -4,8 +4,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 )
 
 // Interrupts returns a channel for the signals that end a command, without those that the caller of
@@ -18,9 +16,4 @@ func Interrupts() chan os.Signal {
 		}
 	}
 	return interrupted
-}
-
-// Interrupted returns the exit status of a command that a signal ended, as shells have it.
-func Interrupted(s os.Signal) error {
-	return exit.ReportedStatus((&exit.InterruptedError{Signal: s}).Status())
 }

@@ -114,7 +114,7 @@ func (i *installCmd) Run(c terminal.Console) error {
 		if !i.forSession && !i.forWrap {
 			return &exit.InterruptedError{Signal: s, Undone: "what was downloaded is kept. The same command goes on with it"}
 		}
-		return cli.Interrupted(s)
+		return exit.ReportedStatus(exit.Failure)
 	}
 }
 

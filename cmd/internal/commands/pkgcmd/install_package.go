@@ -76,7 +76,6 @@ func (j *job) ready(c terminal.Console, what string, e *lockfile.Entry, found to
 	if found.remark != "" {
 		c.PrintText("  note: " + show.Line(found.remark) + "\n")
 	}
-	c.Printf("%s\n", line)
 	for _, more := range found.more {
 		c.Printf("  %s\n", show.Line(more))
 	}

@@ -20,8 +20,8 @@ import (
 )
 
 // nothingStored says how something comes to be stored.
-const nothingStored = `No server has changed a file of yours since mcp-jail stores such changes. It does so
-after these lines in ~/.config/mcp-jail/config.toml:
+const nothingStored = `No server has changed a file of yours since mcp-jail stores such changes. It
+stores them after these lines in ~/.config/mcp-jail/config.toml:
   [defaults]
   undo = "session"`
 

@@ -72,7 +72,7 @@ status is 1 if a path was skipped.`
 
 func (u *undoCmd) conflicts() (err error) {
 	if u.callText != "" {
-		if u.call, err = strconv.Atoi(u.callText); err != nil || u.call < 1 {
+		if u.call, err = strconv.Atoi(u.callText); err != nil || u.call < 0 {
 			return exit.UsageErrorf("--call %s: a call is a number, as undo --list shows it", u.callText)
 		}
 	}
