@@ -163,8 +163,8 @@ allow = true
 			}
 		}
 	}
-	if u.types(0, []string{"call", "f"}); !u.exists("data/planted") || !looted(site) {
-		t.Errorf("the control: the accepted version has planted %v, loot %v", u.exists("data/planted"), looted(site))
+	if said := u.types(1, []string{"learn", "--yes", "f"}); !u.exists("data/planted") || !looted(site) {
+		t.Errorf("the control: the accepted version has planted %v, loot %v: %s", u.exists("data/planted"), looted(site), said)
 	}
 	if left, err := filepath.Glob(filepath.Join(u.home, ".local/share/mcp-jail/packages/staging/*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %q, %v", left, err)

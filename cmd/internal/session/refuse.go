@@ -143,7 +143,8 @@ func Misuse(c terminal.Console, args []string, server cmdline.Server, err error)
 // execFailure returns the diagnosis of a program that cannot be started. If the error has no fix
 // of its own, and isTyped says that the program is named after --, the fix says so.
 func execFailure(server string, e *resolve.CommandError, isTyped bool) diagnostics.Diagnosis {
-	if where, ok := show.TypedOK("command -v", e.Command); ok && e.Reason == "was not found" && len(e.Path) > 0 && !e.Refused {
+	// A name with a blank in it may be a whole line, with secrets.
+	if where, ok := show.TypedOK("command -v", e.Command); ok && !strings.Contains(e.Command, " ") && e.Reason == "was not found" && len(e.Path) > 0 && !e.Refused {
 		of := "that its client gives it"
 		if isTyped {
 			of = "here"

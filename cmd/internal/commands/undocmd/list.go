@@ -20,10 +20,8 @@ import (
 )
 
 // nothingStored says how something comes to be stored.
-const nothingStored = `No server has changed a file of yours since mcp-jail stores such changes. It
-stores them after these lines in ~/.config/mcp-jail/config.toml:
-  [defaults]
-  undo = "session"`
+const nothingStored = "No server has changed a file of yours since mcp-jail stores such changes. " +
+	"It stores them after these lines in ~/.config/mcp-jail/config.toml:\n  [defaults]\n  undo = \"session\""
 
 // sessions returns what is stored of the server, or of all servers, the latest first. It prints an error about journals
 // that cannot be read.
@@ -87,7 +85,7 @@ func (u *undoCmd) printList(c terminal.Console, sessions []*undo.Session, undone
 		u.printSession(c, s, sel, events, undone[s.ID])
 	}
 	if shown == 0 {
-		c.Printf("%s\n", nothingStored)
+		c.PrintText(nothingStored + "\n")
 	}
 }
 

@@ -113,7 +113,7 @@ func (u *undoCmd) run(c terminal.Console) (err error) {
 		return u.session != "" || s.Head.Undoes == "" && !(s.Empty() && len(s.Gaps) == 0)
 	})
 	if last < 0 {
-		c.Printf("%s\n", nothingStored)
+		c.PrintText(nothingStored + "\n")
 		return nil
 	}
 	return u.restore(c, chosen[last])
