@@ -35,28 +35,28 @@ type budgetRow struct {
 // much.
 var budget = []budgetRow{
 	{"clients", 3900},
-	{"cmd", 24692},
-	{"confine", 28514},
-	{"diagnostics", 5735},
-	{"docs", 96},
-	{"internal", 3418},
-	{"lifecycle", 8651},
+	{"cmd", 23976},
+	{"confine", 28489},
+	{"diagnostics", 5756}, // policy fell by more
+	{"docs", 97},
+	{"internal", 3412},
+	{"lifecycle", 8636},
 	{"mcpproxy", 2842},
-	{"packages", 13723},
-	{"policy", 17790},
-	{"presets", 1282},
-	{"undo", 3902},
-	{"the product, in lines of code", 114545},
-	{"other Go code, in lines", 131874},
-	{"scripts, in lines", 9427},
-	{"files of the product", 1166},
-	{"packages of the product", 151},
+	{"packages", 13634},
+	{"policy", 17091},
+	{"presets", 1280},
+	{"undo", 3895},
+	{"the product, in lines of code", 113008},
+	{"other Go code, in lines", 124882},
+	{"scripts, in lines", 9270},
+	{"files of the product", 1153},
+	{"packages of the product", 150},
 	{"functions over 60 lines", 1},
-	{"exported names", 3865},
-	{"words of documentation", 115863},
-	{"commands", 24},
-	{"flags", 49}, // "Learning is granting in a loop": drive, budget
-	{"keys", 69},  // "One id and one file a server": id, directory, deny
+	{"exported names", 3847},
+	{"words of documentation", 93233},
+	{"commands", 16},
+	{"flags", 44}, // "Learning is granting in a loop": drive, budget
+	{"keys", 58},  // "One id and one file a server": id, directory, deny
 }
 
 const (
