@@ -35,7 +35,7 @@ type budgetRow struct {
 // much.
 var budget = []budgetRow{
 	{"clients", 3900},
-	{"cmd", 23976},
+	{"cmd", 23978},
 	{"confine", 28489},
 	{"diagnostics", 5756}, // policy fell by more
 	{"docs", 97},
@@ -43,12 +43,12 @@ var budget = []budgetRow{
 	{"lifecycle", 8636},
 	{"mcpproxy", 2842},
 	{"packages", 13634},
-	{"policy", 17091},
+	{"policy", 17087},
 	{"presets", 1280},
 	{"undo", 3895},
-	{"the product, in lines of code", 113008},
+	{"the product, in lines of code", 113006},
 	{"other Go code, in lines", 124882},
-	{"scripts, in lines", 9270},
+	{"scripts, in lines", 9269},
 	{"files of the product", 1153},
 	{"packages of the product", 150},
 	{"functions over 60 lines", 1},

@@ -36,6 +36,7 @@ func TestNames(t *testing.T) {
 
 var (
 	code     = regexp.MustCompile("`[^`]*`")
+	longName = regexp.MustCompile(`\S{90}`) // what no line breaks
 	headings = regexp.MustCompile("(?m)^## (.*)$")
 	links    = regexp.MustCompile(`\]\(([^)#]*)`)
 	fences   = regexp.MustCompile("(?s)```([a-z]*)\n(.*?)```\n")
@@ -73,7 +74,7 @@ func TestForm(t *testing.T) {
 			}
 		}
 		for line := range strings.Lines(text) {
-			if utf8.RuneCountInString(line) > 101 {
+			if utf8.RuneCountInString(line) > 101 && !longName.MatchString(line) {
 				t.Errorf("%s: a line is too long: %s", name, line)
 			}
 		}

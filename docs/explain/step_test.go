@@ -121,7 +121,7 @@ func TestCodes(t *testing.T) {
 			t.Errorf("%s = %q has no page", name, value)
 		}
 	}
-	if len(codes) < 8 || len(reasons) < 12 || len(limits) < 7 {
+	if len(codes) < 8 || len(reasons) < 12 || len(limits) < 5 {
 		t.Errorf("%d codes, %d reasons, %d limits", len(codes), len(reasons), len(limits))
 	}
 	gaps := readPage(t, "gap")

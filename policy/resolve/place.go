@@ -132,7 +132,7 @@ func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hos
 		return abs, at, nil
 	}
 	if why := b.places.WhyNotRelative(r, at.Path); why != "" {
-		b.warnings.warn("no-workspace", r.Where, "path = %s is %s, which %s: it grants nothing; name another directory with --workspace DIR or workspace = \"DIR\", or write the whole path of one that you mean", show.TOML(r.Path), at.Path, why)
+		b.warnings.warn("no-workspace", r.Where, "path = %s is %s, which %s: it allows nothing. If the server needs a project folder, name it: mcp-jail grant %s --workspace DIR", show.TOML(r.Path), at.Path, why, b.p.Server)
 		return abs, none, nil
 	}
 	return abs, at, nil

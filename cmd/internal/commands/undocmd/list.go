@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/keeping"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/undo"
@@ -156,7 +157,7 @@ func printGaps(c terminal.Console, gaps []undo.Gap) {
 	if len(gaps) == 0 {
 		return
 	}
-	c.Printf("%s\n", c.Paint(terminal.Yellow, "Not everything is known of this session (more: mcp-jail help undo):"))
+	c.Printf("%s\n", c.Paint(terminal.Yellow, "Not everything is known of this session (more: mcp-jail help "+string(diagnostics.PageUndo)+"):"))
 	for _, gap := range gaps[:min(len(gaps), maxGaps)] {
 		text := gap.Why
 		if gap.Path != "" {

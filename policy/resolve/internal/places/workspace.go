@@ -48,12 +48,8 @@ func (b *Places) FindWorkspace() (Workspace, error) {
 		return fail("is not a directory" + which)
 	}
 	if b.p.Default {
-		which := "one"
-		if written != "" {
-			which = "another one"
-		}
 		if reason := b.WhyUnsafe(at.Path); reason != "" {
-			return b.noWorkspace("%s %s, which the default policy never grants: the server runs without a workspace; name %s with --workspace DIR or workspace = \"DIR\"", at.Path, reason, which)
+			return b.noWorkspace("%[3]s has no project folder, because %[1]s %[2]s. If it needs one, name it: mcp-jail grant %[3]s --workspace DIR", at.Path, reason, b.p.Server)
 		}
 	}
 	return Workspace{Dir: at.Path, Links: at.Links}, nil
