@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestLogTimes tests that the lines of the log have milliseconds. One line in a thousand has the
@@ -14,18 +16,18 @@ import (
 func TestLogTimes(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "log")
 	log, done, err := logger(file)
-	must(t, err)
+	testkit.Must(t, err)
 	for range 5 {
 		log.Info().Msg("x")
 		time.Sleep(3 * time.Millisecond)
 	}
 	done()
 	lines, err := os.ReadFile(file)
-	must(t, err)
+	testkit.Must(t, err)
 	whole := 0
 	for line := range bytes.Lines(lines) {
 		var entry struct{ Time time.Time }
-		must(t, json.Unmarshal(line, &entry))
+		testkit.Must(t, json.Unmarshal(line, &entry))
 		if entry.Time.Nanosecond() == 0 {
 			whole++
 		}
