@@ -3,7 +3,7 @@
 // again.
 //
 // A [Client] is data. [All] lists the clients. [ByName] finds one by the name that a person
-// types, [ByGreeting] by the name that it sends in clientInfo, and [ByFile] by the path of a
+// types, and [ByFile] by the path of a
 // file. A [Place] is a file of a client; [Place.Locate] tells where that file is on a given
 // [Host]. A [Table] is the part of the file that lists the servers.
 //

@@ -66,13 +66,3 @@ func near(word string) []string {
 	return found
 }
 
-// ByGreeting returns the client that calls itself so in clientInfo. Several clients can send
-// one name; the first of them in All is returned.
-func ByGreeting(name string) (Client, bool) {
-	for _, c := range all() {
-		if c.Greets(name) {
-			return c, true
-		}
-	}
-	return Client{}, false
-}

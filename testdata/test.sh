@@ -23,14 +23,12 @@ rooted="confine/integration
 confine/attacks
 confine TestPreparedOfAnotherUser
 clients/ownfile TestOtherUser
-cmd/internal/commands/doctorcmd TestOwners
 cmd/internal/commands/index TestForeignProgram
 cmd/internal/wrapping TestForeignState
 cmd/mcp-jail TestContainers|TestCommandArguments
 internal/private
 lifecycle/catalog TestOtherOwners
 packages/install TestFullDisk
-packages/installed TestForeignVersions
 packaging TestDevcontainer
 packages/store
 policy/config TestConfigurationOwners

@@ -31,7 +31,7 @@ func TestArchiveNames(t *testing.T) {
 			p.Entries = []registry.Entry{{Name: "package/link", Link: u.dir}, {Name: c.file, Body: "evil"}}
 			site.Publish(p)
 			if i := u.installer(); c.refused {
-				u.fails(i, "@scope/server", "names a file outside of its package", "Nothing was installed")
+				u.fails(i, "@scope/server", "names a file outside of its package", "was not installed")
 			} else {
 				u.installs(i, "@scope/server")
 				u.runs(i, "@scope/server", "1.0.0")

@@ -172,7 +172,7 @@ func TestInstallInterrupted(t *testing.T) {
 	}()
 	_, err := i.Install(ctx, line(t, "@scope/server"))
 	jailed(t, err)
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the next start continues") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "the next try goes on with it") {
 		t.Fatalf("%v", err)
 	}
 	site.Fail()

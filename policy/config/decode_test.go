@@ -295,11 +295,3 @@ func TestSecretHeader(t *testing.T) {
 		}
 	}
 }
-
-func codes(ws []policy.Warning) string {
-	var out []string
-	for _, w := range ws {
-		out = append(out, w.Code)
-	}
-	return strings.Join(out, " ")
-}

@@ -52,21 +52,6 @@ func Without(axes, others []policy.Axis) []policy.Axis {
 	return slices.DeleteFunc(slices.Clone(axes), func(a policy.Axis) bool { return slices.Contains(others, a) })
 }
 
-// Phrase returns what some words accept: "gaps on fs, limits", "what macOS cannot enforce", or both.
-func Phrase(words []policy.Axis) string {
-	var phrases []string
-	if axes, _ := OfSystems(words); len(axes) > 0 {
-		phrases = append(phrases, "gaps on "+Names(axes, ", "))
-	}
-	for word, system := range systems {
-		if slices.Contains(words, word) {
-			phrases = append(phrases, "what "+system+" cannot enforce")
-		}
-	}
-	slices.Sort(phrases) // "gaps" before "what"
-	return strings.Join(phrases, ", and ")
-}
-
 // OfSystems parts words into axes and words of operating systems.
 func OfSystems(words []policy.Axis) (axes, systems []policy.Axis) {
 	axes = slices.DeleteFunc(slices.Clone(words), policy.Axis.IsPlatform)

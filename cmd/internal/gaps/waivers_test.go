@@ -66,13 +66,6 @@ func TestWaiversOfSystems(t *testing.T) {
 	if drops := NotNeeded(axesOf("macos windows fs"), nil); Names(drops, " ") != "fs" {
 		t.Errorf("Linux takes out %q", drops)
 	}
-	for words, want := range map[string]string{
-		"fs net": "gaps on fs, net", "macos": "what macOS cannot enforce", "fs macos": "gaps on fs, and what macOS cannot enforce", "": "",
-	} {
-		if got := Phrase(axesOf(words)); got != want {
-			t.Errorf("%q: %q", words, got)
-		}
-	}
 }
 
 func axesOf(words string) (axes []policy.Axis) {

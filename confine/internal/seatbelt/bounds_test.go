@@ -15,9 +15,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// allOf allows everything that a question is about.
-var allOf = []seatbelttest.Rule{{Ops: []string{"file-read-data", "file-read-xattr", "process-exec*", "file-write-data", "file-write-create", "file-write-unlink"}}}
-
 // oddNames are names that could end a string, begin a list or a comment, or stand for other names.
 var oddNames = []string{`x"))(allow file-write*`, `x\"`, "*", "**", "?[a-z]", "#", `#"`, "x;y", "(x)", "'x", "$HOME", "~", "%s", "\u00e4\u00f6", "a\u0308", "\u202e", "\U0001f512", `\x41`, " ", "x)(deny"}
 

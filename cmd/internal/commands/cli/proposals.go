@@ -61,16 +61,6 @@ func AddNames(proposals, names []string) []string {
 	return proposals
 }
 
-// ProposeOne proposes the words for the first argument, and nothing for the others.
-func ProposeOne(words []string) cobra.CompletionFunc {
-	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return words, cobra.ShellCompDirectiveNoFileComp
-	}
-}
-
 // proposals returns what a shell may propose for the value of a flag: nil means files.
 func proposals(f cmdline.Flag) cobra.CompletionFunc {
 	words := func(words []string) cobra.CompletionFunc {
