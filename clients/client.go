@@ -38,18 +38,6 @@ const (
 	DirOpen    Dir = "workspace" // that of the project if one is open, else the home directory
 )
 
-// Greets reports whether a client that calls itself so in clientInfo is c.
-func (c Client) Greets(name string) bool {
-	name = plain(name)
-	for _, known := range c.Hello {
-		start, open := strings.CutSuffix(plain(known), "*")
-		if name == start || open && strings.HasPrefix(name, start) {
-			return true
-		}
-	}
-	return false
-}
-
 func plain(name string) string {
 	return strings.Map(func(r rune) rune {
 		if r == ' ' || r == '_' {

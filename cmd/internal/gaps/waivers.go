@@ -58,9 +58,6 @@ func OfSystems(words []policy.Axis) (axes, systems []policy.Axis) {
 	return axes, Without(words, axes)
 }
 
-// systems names the operating systems of words.
-var systems = map[policy.Axis]string{policy.WaiveMacOS: "macOS", policy.WaiveWindows: "Windows"}
-
 // Names returns axes as text, with a separator.
 func Names(axes []policy.Axis, separator string) string {
 	var names []string
