@@ -65,4 +65,3 @@ func near(word string) []string {
 	}
 	return found
 }
-
