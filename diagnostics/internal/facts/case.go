@@ -78,13 +78,8 @@ func (c *Case) Restricts(axis policy.Axis) bool {
 // Show returns a path as the configuration writes it, for a sentence.
 func (c *Case) Show(path string) string { return c.Name(c.Writer.Display(path)) }
 
-// Name returns a name for a sentence, without the values of secrets: in quotes unless it is plain and one word.
-func (c *Case) Name(s string) string {
-	if s = c.Evidence.Redactor.Redact(s); strings.Contains(s, " ") {
-		return show.Quote(s)
-	}
-	return show.Name(s)
-}
+// Name returns a name for a sentence, without the values of secrets.
+func (c *Case) Name(s string) string { return report.Word(c.Evidence.Redactor.Redact(s)) }
 
 // Who names the server in a sentence.
 func (c *Case) Who() string { return report.Who(c.Evidence.Server) }
