@@ -153,8 +153,8 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// TestLearnNoKeys: a server does not get the keys that it opens itself, the files that mcp-jail hides, or what this
-// machine runs, whatever it opens, lists or says. The control is a file beside them.
+// TestLearnNoKeys: learn grants a server no keys, no hidden files and no programs of this machine. The server opens them,
+// lists them, and names them in its errors. The control is a file in the same folder, which learn grants.
 func TestLearnNoKeys(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"proj/readme.txt": "hello"}

@@ -65,7 +65,7 @@ func openAll(paths []string) (string, error) {
 		}
 		texts = append(texts, string(text))
 	}
-	if strings.HasSuffix(paths[len(paths)-1], "!") { // it fails whatever it is given
+	if strings.HasSuffix(paths[len(paths)-1], "!") { // such a call always fails
 		first = errors.New(strings.Join(paths, ": permission denied, open "))
 	}
 	if first != nil && paths[len(paths)-1] == "?" { // it does not say what is missing

@@ -182,7 +182,7 @@ func entryName(e policy.Entry, home string) string {
 	return short
 }
 
-// originText says why an entry is there. Of a rule in a file it has the place alone: the path stands beside it.
+// originText says why an entry is there. For a rule in a file it returns only the place, because the path is in the column before.
 func originText(e policy.Entry) string {
 	switch e.Origin {
 	case policy.OriginBaseline:
@@ -206,7 +206,7 @@ func originText(e policy.Entry) string {
 	return e.Rule
 }
 
-// placeOf returns the place of a rule without its path, which stands beside it.
+// placeOf returns the file and line of a rule, without its path.
 func placeOf(rule string) string {
 	if rule == policy.DefaultSource {
 		return "the project folder"
