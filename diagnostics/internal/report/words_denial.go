@@ -29,11 +29,7 @@ func Blocked(d policy.Denial, target string) string {
 	case !known:
 		from = "this: " + show.Line(d.Operation) + " of"
 	}
-	text := "the jail blocked " + who + " from " + from
-	if target != "" {
-		text += " " + target
-	}
-	return text + Arguments(d)
+	return strings.TrimSpace("the jail blocked "+who+" from "+from+" "+target) + Arguments(d)
 }
 
 // Arguments returns the command line that was refused to a program, as a shell takes it.
