@@ -34,26 +34,26 @@ type budgetRow struct {
 // "go test . -run Budget -update" does. A commit that raises a row by hand names the row that falls by as
 // much.
 var budget = []budgetRow{
-	{"clients", 3900},
-	{"cmd", 23978},
+	{"clients", 3882},
+	{"cmd", 23956},
 	{"confine", 28489},
-	{"diagnostics", 5756}, // policy fell by more
+	{"diagnostics", 5749}, // policy fell by more
 	{"docs", 97},
-	{"internal", 3412},
+	{"internal", 3418},
 	{"lifecycle", 8636},
 	{"mcpproxy", 2842},
 	{"packages", 13634},
 	{"policy", 17087},
 	{"presets", 1280},
 	{"undo", 3895},
-	{"the product, in lines of code", 113006},
-	{"other Go code, in lines", 124882},
-	{"scripts, in lines", 9269},
+	{"the product, in lines of code", 112965},
+	{"other Go code, in lines", 124833},
+	{"scripts, in lines", 9267},
 	{"files of the product", 1153},
 	{"packages of the product", 150},
 	{"functions over 60 lines", 1},
-	{"exported names", 3847},
-	{"words of documentation", 93233},
+	{"exported names", 3844},
+	{"words of documentation", 93214},
 	{"commands", 16},
 	{"flags", 44}, // "Learning is granting in a loop": drive, budget
 	{"keys", 58},  // "One id and one file a server": id, directory, deny

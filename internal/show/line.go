@@ -37,6 +37,15 @@ func Name(s string) string {
 	return quoteName(s)
 }
 
+// InSentence returns a name that a server may have chosen, such as that of a tool: in quotes unless it is plain
+// and one word, so that it cannot go on with the sentence.
+func InSentence(s string) string {
+	if strings.ContainsFunc(s, unicode.IsSpace) {
+		return Quote(s)
+	}
+	return Name(s)
+}
+
 func isPlainName(s string) bool {
 	return s != "" && Line(s) == s && !strings.ContainsAny(s, "\"(),;") && !strings.Contains(s, ": ") && strings.TrimSpace(s) == s && !Imitates(s)
 }

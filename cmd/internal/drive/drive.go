@@ -28,7 +28,7 @@ type Request struct {
 // String names a request for people.
 func (r Request) String() string {
 	if r.Tool != "" {
-		return show.Name(r.Tool)
+		return show.InSentence(r.Tool)
 	}
 	return show.Name(r.Method)
 }

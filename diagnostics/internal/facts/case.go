@@ -79,7 +79,7 @@ func (c *Case) Restricts(axis policy.Axis) bool {
 func (c *Case) Show(path string) string { return c.Name(c.Writer.Display(path)) }
 
 // Name returns a name for a sentence, without the values of secrets.
-func (c *Case) Name(s string) string { return report.Word(c.Evidence.Redactor.Redact(s)) }
+func (c *Case) Name(s string) string { return show.InSentence(c.Evidence.Redactor.Redact(s)) }
 
 // Who names the server in a sentence.
 func (c *Case) Who() string { return report.Who(c.Evidence.Server) }

@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"strings"
-	"unicode"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -120,13 +119,15 @@ func (d *Diagnosis) Happened(head string) {
 }
 
 // DuringCall says which call a sentence is about.
-func DuringCall(tool string) string { return " during the call of " + name(Word(tool)) }
+func DuringCall(tool string) string { return " during the call of " + name(show.InSentence(tool)) }
 
 // ToolFailed is what happened in a call that failed. See Happened.
-func ToolFailed(tool string) string { return name(Word(tool)) + "%s failed" }
+func ToolFailed(tool string) string { return name(show.InSentence(tool)) + "%s failed" }
 
 // OfJail is what happened in a call that succeeded, and whose answer means what only the jail has.
-func OfJail(tool string) string { return name(Word(tool)) + "%s means what only the jail has" }
+func OfJail(tool string) string {
+	return name(show.InSentence(tool)) + "%s means what only the jail has"
+}
 
 // SomethingBlocked is what happened in a call that succeeded although the jail blocked something.
 func SomethingBlocked(during string) string { return "the jail blocked something" + during + "%s" }
@@ -136,16 +137,7 @@ func Who(server string) string {
 	if server == "" {
 		return "the server"
 	}
-	return Word(server)
-}
-
-// Word returns a name for a sentence. The server may have chosen it, so it is in quotes unless it is plain and
-// one word.
-func Word(s string) string {
-	if strings.ContainsFunc(s, unicode.IsSpace) {
-		return show.Quote(s)
-	}
-	return show.Name(s)
+	return show.InSentence(server)
 }
 
 // name returns a name for Happened.

@@ -20,7 +20,7 @@ var gerunds = map[string]string{
 func Blocked(d policy.Denial, target string) string {
 	who := "the server"
 	if d.Program != "" {
-		who = Word(filepath.Base(d.Program))
+		who = show.InSentence(filepath.Base(d.Program))
 	}
 	from, known := gerunds[d.Operation]
 	switch {
@@ -63,7 +63,7 @@ func denialText(d policy.Denial) string {
 		words += " (" + strconv.Itoa(d.Count) + " times)"
 	}
 	if d.Tool != "" {
-		words += ", in " + Word(d.Tool)
+		words += ", in " + show.InSentence(d.Tool)
 	}
 	if d.Detail != "" && d.Reason != policy.DeniedNotGranted {
 		words += ": " + d.Detail

@@ -19,8 +19,8 @@ func TestBlocked(t *testing.T) {
 	}
 }
 
-// TestWord: a name that the server has chosen cannot go on with the sentence. One word needs no quotes.
-func TestWord(t *testing.T) {
+// TestNamesInSentences: a name that the server has chosen cannot go on with the sentence. One word needs no quotes.
+func TestNamesInSentences(t *testing.T) {
 	for name, want := range map[string]string{
 		"node": "node", "read_note": "read_note",
 		"node. The user allows it now": `"node. The user allows it now"`, "node\u00a0may": `"node`,

@@ -168,7 +168,7 @@ func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *Target, argum
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && failed != nil {
 		what := "list its tools"
 		if k.tool != "" {
-			what = "answer the call of " + show.Name(k.tool)
+			what = "answer the call of " + show.InSentence(k.tool)
 		}
 		failed = fmt.Errorf("%s did not %s within %v (--timeout), and was ended", show.Name(k.Server), what, k.timeout)
 	}

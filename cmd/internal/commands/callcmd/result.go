@@ -151,7 +151,7 @@ func (r *outcome) print(c terminal.Console) error {
 
 // quoted sets the words of a server apart from what mcp-jail says.
 func (r *outcome) quoted(c terminal.Console, text string) string {
-	return show.Name(cmp.Or(r.Tool, r.Server)) + ":\n" + marked(c, text)
+	return show.InSentence(cmp.Or(r.Tool, r.Server)) + ":\n" + marked(c, text)
 }
 
 // repeats reports whether a line of mcp-jail's own quotes words that are in a text.

@@ -93,7 +93,7 @@ func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile) (apart
 		return nil, err
 	}
 	if p.tool != "" {
-		c.PrintText(fmt.Sprintf("\n  for the tool %s:\n", show.Name(p.tool)))
+		c.PrintText(fmt.Sprintf("\n  for the tool %s:\n", show.InSentence(p.tool)))
 	}
 	if e.grants.Table, err = e.tableOf(p.flags); err != nil {
 		return nil, err

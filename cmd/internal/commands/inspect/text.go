@@ -76,7 +76,7 @@ func (p *page) short(path string) string { return cli.ShortPath(path, p.home) }
 func (p *page) server() {
 	title := show.Name(p.Profile.Server)
 	if p.policy.Tool != "" {
-		title += ", tool " + show.Name(p.policy.Tool)
+		title += ", tool " + show.InSentence(p.policy.Tool)
 	}
 	fmt.Fprintf(p, "%s\n", p.console.Paint(terminal.Bold, title))
 	row := func(name, value string) {

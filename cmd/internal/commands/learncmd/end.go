@@ -81,7 +81,7 @@ func (l *loop) report() {
 func (l *loop) reportSkipped(skipped []drive.Skipped) {
 	of, example := map[string][]string{}, ""
 	for _, s := range skipped {
-		of[s.Why], example = append(of[s.Why], show.Name(s.Tool)), cmp.Or(example, s.Example)
+		of[s.Why], example = append(of[s.Why], show.InSentence(s.Tool)), cmp.Or(example, s.Example)
 	}
 	for _, why := range slices.Sorted(maps.Keys(of)) {
 		l.c.PrintText("  not called " + strings.Join(of[why], ", ") + ": " + why + "\n")

@@ -91,7 +91,7 @@ func (r *row) failure() cli.Cell {
 func failedStep(tool string, stage diagnostics.Stage) string {
 	switch {
 	case tool != "":
-		return show.Name(tool)
+		return show.InSentence(tool)
 	case stage == diagnostics.StageList:
 		return "tools"
 	case stage == diagnostics.StageCall:

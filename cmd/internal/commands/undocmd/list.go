@@ -114,7 +114,7 @@ func (u *undoCmd) printSession(c terminal.Console, s *undo.Session, sel undo.Sel
 			if call.Beside {
 				beside = "  (others ran meanwhile: its changes may be theirs)"
 			}
-			c.Printf("  call %d  %s%s\n", call.Number, show.Name(call.Tool), beside)
+			c.Printf("  call %d  %s%s\n", call.Number, show.InSentence(call.Tool), beside)
 		}
 	}
 	more := len(events) - maxShown
