@@ -55,7 +55,7 @@ func (e *unchangedError) Error() string {
 	case errors.Is(e.err, syscall.ENOSPC):
 		text += ": the disk is full.\nFree some space, then run:"
 	default:
-		return text + ": " + e.err.Error()
+		return text + ": " + strings.TrimPrefix(e.err.Error(), e.path+" is refused: ")
 	}
 	return text + "\n  mcp-jail " + e.command
 }
