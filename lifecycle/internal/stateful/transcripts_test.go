@@ -58,9 +58,11 @@ func transcript(t *testing.T, file string) {
 	_, stderr := p.Ended()
 	var saw, said strings.Builder
 	for line := range strings.Lines(stderr) {
-		if rest, ok := strings.CutPrefix(line, "saw: "); ok {
+		switch rest, isSeen := strings.CutPrefix(line, "saw: "); {
+		case isSeen:
 			saw.WriteString(rest)
-		} else {
+		case strings.HasPrefix(line, "mcp-jail:   The server said: "): // the line that was the last one at that moment
+		default:
 			said.WriteString(line)
 		}
 	}
