@@ -26,9 +26,7 @@ func TestStartOfStoppedProcessIsCancelled(t *testing.T) {
 	for _, size := range []int{0, 60 << 10, 1 << 20} {
 		prepared := confine.Launcher{}.Prepare()
 		testkit.Eventually(t, "it is there", func() bool { return prepared.PID() > 0 })
-		if err := unix.Kill(prepared.PID(), unix.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, unix.Kill(prepared.PID(), unix.SIGSTOP))
 		p := jailtest.Profile(t)
 		p.Env = append(p.Env, policy.Variable{Name: "LONG", Value: strings.Repeat("x", size)})
 		ctx, cancel := context.WithCancel(t.Context())
@@ -94,14 +92,10 @@ func TestStartKeepsItsPlan(t *testing.T) {
 	}
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)
 	plan, err := confine.Launcher{}.Compile(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	before := plan.Spec.Encode()
 	process, err := confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	process.Wait()
 	if !bytes.Equal(plan.Spec.Encode(), before) {
 		t.Error("the plan is another one")

@@ -99,13 +99,9 @@ func TestPreparedThatEnded(t *testing.T) {
 	p := asking(t)
 	s, pids := poolOf(t, p, 1)
 	pidfd, err := unix.PidfdOpen(pids[0], 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer unix.Close(pidfd)
-	if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0))
 	if !sys.WaitReadable(pidfd, int(testkit.Patience.Milliseconds())) {
 		t.Fatal("it lives after SIGKILL")
 	}
@@ -121,9 +117,7 @@ func TestPreparedThatEnded(t *testing.T) {
 func TestPreparedForItsProfile(t *testing.T) {
 	p := asking(t)
 	dir := filepath.Join(t.TempDir(), "made")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(dir, 0o700))
 	p.Entries = append(slices.Clone(p.Entries), policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.AllRights, Make: true})
 	slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 	s, pids := poolOf(t, p, 2)
@@ -138,12 +132,8 @@ func TestPreparedForItsProfile(t *testing.T) {
 			t.Errorf("%s: by a prepared jail: %t", c.what, is)
 		}
 	}
-	if err := os.Rename(dir, dir+".old"); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Rename(dir, dir+".old"))
+	testkit.Must(t, os.Mkdir(dir, 0o700))
 	if slices.Contains(pids, startBy(t, s, p)) {
 		t.Error("a start has the directory that was there before")
 	}
@@ -191,9 +181,7 @@ func TestPreparedKeepsItsMasks(t *testing.T) {
 			}
 			s, pids := poolBy(t, l, p, 1)
 			if !early {
-				if err := change(); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, change())
 			}
 			started := jailtest.BeginBy(t, confine.Launcher{Pool: s}, p, read)
 			if is := slices.Contains(pids, started.PID()); is != (c.again == nil) {
@@ -263,9 +251,7 @@ func TestPreparedOfAnotherUser(t *testing.T) {
 		t.Skip("only root can make a directory of another user")
 	}
 	dir := filepath.Join(t.TempDir(), "made")
-	if err := errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, jailtest.OrdinaryUser, jailtest.OrdinaryUser)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(os.Mkdir(dir, 0o700), os.Chown(dir, jailtest.OrdinaryUser, jailtest.OrdinaryUser)))
 	p.Entries = append(slices.Clone(p.Entries), policy.Entry{Path: dir, Kind: policy.KindDir, Rights: policy.Read, Make: true})
 	slices.SortFunc(p.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
 	s, _ := poolOf(t, p, 1)

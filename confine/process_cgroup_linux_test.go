@@ -32,9 +32,7 @@ func TestJailRemovesItsCgroup(t *testing.T) {
 		p := jailtest.Profile(t)
 		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("read", "/etc/hostname")})...)
 		proc, err := confine.Launcher{Prepared: prepared}.Start(t.Context(), p, jail.Stdio{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		proc.Wait()
 		if _, err := os.Stat(dir + "/cgroup"); !os.IsNotExist(err) {
 			t.Errorf("%s is there (%v)", dir, err)
@@ -64,9 +62,7 @@ func TestJailEndsWhenLimitsCannotBeSet(t *testing.T) {
 		prepared.ReplaceCgroup(own)
 		prepared.Limit(policy.Limits{Processes: 40})
 		proc, err := confine.Launcher{Prepared: prepared}.Start(t.Context(), p, jail.Stdio{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if holds {
 			testkit.Eventually(t, "its supervisor", proc.IsSupervised)
 			proc.Kill()

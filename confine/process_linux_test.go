@@ -59,9 +59,7 @@ func TestListen(t *testing.T) {
 		{"no reason after", "", "", []spec.Event{{Kind: spec.EventStarted}}},
 	} {
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, e := range c.events {
 			if _, err := w.Write(e.Encode()); err != nil {
 				t.Fatal(err)

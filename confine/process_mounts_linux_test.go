@@ -31,9 +31,7 @@ func TestProcessMounts(t *testing.T) {
 				testkit.Eventually(t, "the supervisor runs", started.IsSupervised)
 			}
 			if c.again != nil {
-				if err := c.again(hidden, hidden+"2"); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, c.again(hidden, hidden+"2"))
 			}
 			after, whole := started.Mounts()
 			if whole != (c.again == nil) || late && bytes.Equal(before, after) != whole {
@@ -54,9 +52,7 @@ func TestMountsOfEachKind(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "ws/file", "ws/dir/x", "ws/open/in/x", "ws/read/x", "ws/a b/file", "ws/a\\b", "ws/a\u00a0b", "ws/read file")
 	ws := dir + "/ws"
-	if err := os.Symlink("file", ws+"/link"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink("file", ws+"/link"))
 	grants := []jailtest.Grant{{Path: ws, Rights: policy.AllRights}, {Path: ws + "/open"}, {Path: ws + "/open/in", Rights: policy.AllRights}}
 	for _, name := range []string{"file", "dir", "a b/file", "a\\b", "a\u00a0b", "link"} {
 		grants = append(grants, jailtest.Grant{Path: ws + "/" + name})

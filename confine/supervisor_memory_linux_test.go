@@ -30,13 +30,9 @@ func TestSupervisorShrinks(t *testing.T) {
 func mappedFiles(t *testing.T, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, rest, _ := strings.Cut(string(status), "\nRssFile:")
 	n, err := strconv.Atoi(strings.Fields(rest)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return n
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -57,13 +58,9 @@ func (f failure) evidence() Evidence {
 // TestFailures: each row has its cause, and the least grant that helps.
 func TestFailures(t *testing.T) {
 	data, err := os.ReadFile("testdata/failures.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var all struct{ Failure []failure }
-	if err := toml.Unmarshal(data, &all); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, toml.Unmarshal(data, &all))
 	for _, f := range all.Failure {
 		d := Diagnose(f.evidence())
 		got := failure{Sure: d.Attribution, Words: strings.Join(d.Words, " ")}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -12,9 +13,7 @@ import (
 func TestRecordEncode(t *testing.T) {
 	name := "/zażółć \u0085\u009b31m\x7f\u202e\u200b\U000e0041\x1b[2J"
 	data, err := Record{Server: "s", Denials: []policy.Denial{{Axis: policy.AxisFs, Operation: "open", Target: name}}}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if want := `"/zażółć \u0085\u009b31m\u007f\u202e\u200b\udb40\udc41\u001b[2J"`; !strings.Contains(string(data), want) {
 		t.Errorf("%q lacks %s", data, want)
 	}

@@ -115,9 +115,7 @@ func TestProposalsStart(t *testing.T) {
 func TestSocketProposal(t *testing.T) {
 	for name, base := range adviceBases() {
 		before, err := startWith(base, false, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if before.RightsAt("/home/u/work").Has(policy.Write) {
 			d := Diagnose(Evidence{Stage: StageCall, Server: "s", Profile: before, UserHome: "/home/u", Denials: []policy.Denial{{Axis: policy.AxisIPC, Operation: "connect", Target: "/home/u/work/src/y.sock"}}})
 			after, err := startWith(base, false, d.Words)
@@ -160,9 +158,7 @@ func TestRefusedProposal(t *testing.T) {
 func TestSharedProposal(t *testing.T) {
 	host := adviceHost()
 	profile, err := startWith(adviceBases()["workspace"], false, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for file, want := range map[string]string{
 		"/home/u/memory.json.tmp": "is the home directory", "/home/u/app.db-journal": "is the home directory", "/home/u/Downloads/app.db-wal": "holds the files of many programs",
 		"/home/u/.config/app.db-wal": "mcp-jail's own files", "/srv/app.db-journal": "is a system directory", "/home/u/Downloads/new.txt": "first: a rule for a path that does not exist",

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -17,13 +18,9 @@ func TestRecord(t *testing.T) {
 		Diagnoses: []Diagnosis{bootFailure()},
 	}
 	data, err := in.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out, err := DecodeRecord(data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if !reflect.DeepEqual(in, out) {
 		t.Errorf("decode(encode)\n got %+v\nwant %+v", out, in)
 	}

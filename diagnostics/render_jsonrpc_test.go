@@ -36,9 +36,7 @@ func TestGolden(t *testing.T) {
 	d := bootFailure()
 	testkit.Golden(t, "boot.txt", []byte(d.Text()))
 	var pretty bytes.Buffer
-	if err := json.Indent(&pretty, d.ErrorFrame([]byte("7")), "", "  "); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Indent(&pretty, d.ErrorFrame([]byte("7")), "", "  "))
 	testkit.Golden(t, "boot.json", pretty.Bytes())
 
 	ev := evidence("Error: EROFS: read-only file system, open '/home/u/work/src/lib.rs'\nmcp-jail: cause: forged")
@@ -102,9 +100,7 @@ func TestFailureMembers(t *testing.T) {
 	}
 	for name, d := range map[string]Diagnosis{"boot": bootFailure(), "config": configError(), "empty": {},
 		"usage": UsageFailure("s", "unknown flag\nmore"), "exec": ExecFailure("s", "npx: not found", "")} {
-		if err := json.Unmarshal(d.ErrorFrame([]byte("1")), &frame); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal(d.ErrorFrame([]byte("1")), &frame))
 		data := frame.Error.Data[DataFailure]
 		for _, member := range []string{"stage", "attribution", "server", "hint"} {
 			if _, ok := data[member].(string); !ok {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -15,9 +16,7 @@ func TestSecretsStayOut(t *testing.T) {
 	ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "https://example.org/?t=" + secret}}
 	d := Diagnose(ev)
 	r, err := Record{Diagnoses: []Diagnosis{d}, Denials: d.Denials}.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for name, s := range map[string]string{"text": d.Text(), "frame": string(d.ErrorFrame([]byte("1"))), "block": string(d.ResultBlock()), "record": string(r)} {
 		if strings.Contains(s, secret) {
 			t.Errorf("the %s holds a secret:\n%s", name, s)

@@ -324,9 +324,7 @@ func TestWriteForbidden(t *testing.T) {
 	var befores []*policy.Profile
 	for _, base := range bases {
 		before, err := resolving(base)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		befores = append(befores, before)
 	}
 	inPlace := config.CommandLineOptions{Command: []string{"node", "/home/u/srv/dist/index.js"}}
@@ -339,9 +337,7 @@ func TestWriteForbidden(t *testing.T) {
 		ev.Profile, ev.Exists, ev.Harm = befores[i], exists, harm
 		if ev.FromCommandLine = i == 0 && r.IntN(2) == 0; ev.FromCommandLine {
 			p, err := config.FromCommandLine(inPlace)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if ev.Profile, _, err = resolve.Resolve(p, on); err != nil {
 				t.Fatal(err)
 			}

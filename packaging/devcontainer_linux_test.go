@@ -168,9 +168,7 @@ func TestDevcontainerMetadata(t *testing.T) {
 		PostCreateCommand string
 	}
 	text := testkit.ReadFile(t, feature+"/devcontainer-feature.json")
-	if err := json.Unmarshal([]byte(text), &about); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(text), &about))
 	if about.ID != filepath.Base(feature) || about.Name == "" || !regexp.MustCompile(`^\d+\.\d+\.\d+$`).MatchString(about.Version) {
 		t.Errorf("%+v", about)
 	}

@@ -27,30 +27,22 @@ const stranger = 64123
 func directory(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/var/tmp", "mcp-jail-packaging-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Error(err)
 		}
 	})
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(dir, 0o755))
 	return dir
 }
 
 // ownDirectory makes a directory that belongs to the user of the tests.
 func ownDirectory(t *testing.T, name string) string {
 	t.Helper()
-	if err := os.MkdirAll(name, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(name, 0o755))
 	if os.Getuid() == 0 {
-		if err := os.Chown(name, stranger, stranger); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Chown(name, stranger, stranger))
 	}
 	return name
 }
@@ -117,9 +109,7 @@ func run(t *testing.T, cmd *exec.Cmd) string {
 // write writes a file that every user can read.
 func write(t *testing.T, name, text string) {
 	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(name, []byte(text), 0o644))
 }
 
 // processor returns node's name of this machine's processor.

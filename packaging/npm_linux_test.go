@@ -36,17 +36,11 @@ func newNPMWorld(t *testing.T) *npmWorld {
 	w.home, w.project, w.path = ownDirectory(t, w.base+"/home"), ownDirectory(t, w.base+"/project"), w.base+"/path"
 	site := registry.Start(t, registry.Stock{Packages: packed(t, w.base)})
 	w.env = append(registry.Environ(site.URL, w.home), "PATH="+w.path, "TMPDIR="+ownDirectory(t, w.base+"/tmp"), "USER=stranger")
-	if err := os.Mkdir(w.path, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(w.path, 0o755))
 	for _, name := range []string{"node", "npm", "npx", "sh", "env"} {
 		file, err := exec.LookPath(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(file, filepath.Join(w.path, name)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
+		testkit.Must(t, os.Symlink(file, filepath.Join(w.path, name)))
 	}
 	write(t, w.project+"/package.json", `{"name": "greeter", "version": "1.0.0", "private": true}`)
 	for name, text := range (registry.MCPServer{Name: "greeter"}).Package().Files {
@@ -89,9 +83,7 @@ func packed(t *testing.T, base string) (all []registry.Package) {
 	run(t, exec.Command("node", stage...))
 	for _, name := range append([]string{"mcp-jail"}, npmTargets...) {
 		dir := filepath.Join(base, "packed", name)
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(dir, 0o755))
 		pack := exec.Command("npm", "pack", "--json", "--pack-destination", dir)
 		pack.Dir, pack.Env = filepath.Join(base, "staged", name), append(os.Environ(), "npm_config_update_notifier=false", "npm_config_cache="+base+"/npm-cache")
 		run(t, pack)
@@ -101,9 +93,7 @@ func packed(t *testing.T, base string) (all []registry.Package) {
 		}
 		run(t, exec.Command("tar", "-C", dir, "-xzf", tarballs[0]))
 		p, err := registry.FromDir(dir + "/package")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if p.Version != version || p.Files["LICENSE"] == "" || p.Files["THIRD_PARTY_LICENSES"] == "" {
 			t.Errorf("%s %s has %d files", p.Name, p.Version, len(p.Files))
 		}
@@ -185,24 +175,18 @@ func (w *npmWorld) wrapped(t *testing.T, file, program string) {
 			Args    []string
 		}
 	}
-	if err := json.Unmarshal([]byte(testkit.ReadFile(t, file)), &config); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(testkit.ReadFile(t, file)), &config))
 	entry := config.MCPServers["greeter"]
 	if entry.Command != program {
 		t.Fatalf("the client is to start %s", entry.Command)
 	}
-	if err := os.Rename(w.home+"/.npm", w.home+"/.npm-gone"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Rename(w.home+"/.npm", w.home+"/.npm-gone"))
 	s := start(t, w.command(append([]string{entry.Command}, entry.Args...)...))
 	s.stdin.Close()
 	if err := s.cmd.Wait(); err != nil {
 		t.Errorf("at its end: %v", err)
 	}
-	if err := os.Rename(w.home+"/.npm-gone", w.home+"/.npm"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Rename(w.home+"/.npm-gone", w.home+"/.npm"))
 }
 
 // session is a session that has answered the client's first message.
@@ -216,9 +200,7 @@ type session struct {
 // as it runs, even if its launcher has ended.
 func (s session) end(t *testing.T) string {
 	t.Helper()
-	if err := s.stdout.(*os.File).SetReadDeadline(time.Now().Add(testkit.Patience)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.stdout.(*os.File).SetReadDeadline(time.Now().Add(testkit.Patience)))
 	if _, err := io.Copy(io.Discard, s.stdout); err != nil {
 		t.Errorf("the program goes on: %v", err)
 	}
@@ -231,18 +213,12 @@ func (s session) end(t *testing.T) string {
 func start(t *testing.T, cmd *exec.Cmd) session {
 	t.Helper()
 	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var problems strings.Builder
 	cmd.Stderr = &problems
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, cmd.Start())
 	io.WriteString(stdin, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"test","version":"1"}}}`+"\n")
 	line, err := bufio.NewReader(stdout).ReadString('\n')
 	if err != nil || !strings.Contains(line, `"name":"greeter"`) {
@@ -275,9 +251,7 @@ func testLauncher(t *testing.T, w *npmWorld) {
 		var ends []string
 		for _, file := range []string{launcher, program} {
 			s := start(t, w.command(append([]string{file, "run", "--name", "greeter", "--read", w.project, "--"}, w.server...)...))
-			if err := s.cmd.Process.Signal(signal); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.cmd.Process.Signal(signal))
 			ends = append(ends, s.end(t))
 		}
 		if ends[0] != ends[1] {

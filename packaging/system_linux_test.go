@@ -140,9 +140,7 @@ func systemPackage(t *testing.T, base, profile, format string) string {
 		delete(config, key)
 	}
 	out, err := yaml.Marshal(config)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	write(t, base+"/nfpm.yaml", string(out))
 	file := base + "/mcp-jail." + format
 	nfpm := exec.Command("go", "tool", "-modfile=packaging/tools/go.mod", "nfpm", "package", "--config", base+"/nfpm.yaml", "--packager", format, "--target", file)
@@ -160,9 +158,7 @@ func emptyRoot(t *testing.T, base string) string {
 		"var/lib/dpkg/info", "var/lib/dpkg/updates", "var/lib/dpkg/triggers", "etc/apparmor.d", "usr/bin", "usr/share/man/man1", "usr/share/doc",
 		"usr/share/licenses", "usr/share/bash-completion/completions", "usr/share/zsh/vendor-completions", "usr/share/zsh/site-functions", "usr/share/fish/vendor_completions.d",
 	} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Join(root, dir), 0o755))
 		write(t, filepath.Join(root, dir, "other"), "")
 	}
 	for _, file := range []string{"status", "available", "diversions", "statoverride"} {
@@ -182,8 +178,6 @@ func tree(t *testing.T, root string) string {
 		names = append(names, strings.TrimPrefix(name, root))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return strings.Join(names, "\n")
 }

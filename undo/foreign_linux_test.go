@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -26,24 +27,16 @@ func TestForeignStore(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			base, elsewhere := t.TempDir(), t.TempDir()
-			if err := os.WriteFile(elsewhere+"/file", []byte("mine"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(elsewhere+"/file", []byte("mine"), 0o600))
 			s := Store{Dir: filepath.Join(base, "servers", "undo"), Base: base}
 			w, err := s.Begin(Head{Server: "s"})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			files, err := w.Jail(nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer files.Journal.Close()
 			defer files.Data.Close()
 			defer w.Close()
-			if err := spoil(s, w.Dir, elsewhere); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, spoil(s, w.Dir, elsewhere))
 			_, err = s.Session(w.ID())
 			var owner *hostfs.OwnerError
 			if errors.As(err, &owner) == (name == "control") {

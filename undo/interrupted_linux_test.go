@@ -163,18 +163,14 @@ func killBefore(t testing.TB, n int, cmd *exec.Cmd) bool {
 	defer runtime.UnlockOSThread()
 	cmd.Stderr = os.Stderr
 	cmd.SysProcAttr = &syscall.SysProcAttr{Ptrace: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, cmd.Start())
 	child := cmd.Process.Pid
 	defer cmd.Process.Release()
 	var status unix.WaitStatus
 	if _, err := unix.Wait4(child, &status, unix.WALL, nil); err != nil { // its execve
 		t.Fatal(err)
 	}
-	if err := unix.PtraceSetOptions(child, unix.PTRACE_O_TRACESYSGOOD|unix.PTRACE_O_TRACECLONE|unix.PTRACE_O_EXITKILL); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.PtraceSetOptions(child, unix.PTRACE_O_TRACESYSGOOD|unix.PTRACE_O_TRACECLONE|unix.PTRACE_O_EXITKILL))
 	killed := false
 	for thread, signal := child, 0; ; {
 		unix.PtraceSyscall(thread, signal) // it fails if the thread was killed meanwhile

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // smallDisk is a small filesystem that the model fills. If the user cannot mount one, it is a directory.
@@ -66,9 +68,7 @@ func newSmallDisk(t *testing.T) *smallDisk {
 	d := &smallDisk{dir: t.TempDir(), small: os.Geteuid() == 0}
 	if d.small {
 		runtime.LockOSThread() // the thread ends with the test, and its mounts with it
-		if err := errors.Join(unix.Unshare(unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, errors.Join(unix.Unshare(unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, "")))
 	}
 	return d
 }

@@ -202,17 +202,11 @@ func (m *model) opens(a *actor, name string) {
 }
 
 func newModel(rt *rapid.T, t *testing.T, disk *smallDisk) *model {
-	if err := disk.mount(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, disk.mount())
 	dir, err := filepath.EvalSymlinks(disk.dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	dir = filepath.Join(dir, "model")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(dir, 0o700))
 	m := &model{
 		world: &world{t: modelTB{t, rt}, root: filepath.Join(dir, "work"), store: Store{Dir: filepath.Join(dir, "store")}},
 		rt:    rt, disk: disk, users: map[string]bool{}, been: map[string][]string{}, copied: map[string]bool{}, placed: map[string]int{}, put: map[string][]string{}, maker: map[string]*actor{}, named: map[string]int{},

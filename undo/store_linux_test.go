@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
 )
 
@@ -40,9 +41,7 @@ func TestExpire(t *testing.T) {
 	}
 	rename := func(w *Writer, name string) { // so that the names have a known order
 		to := filepath.Join(filepath.Dir(w.Dir), name)
-		if err := os.Rename(w.Dir, to); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Rename(w.Dir, to))
 		w.Dir = to
 	}
 	old, large, small, running := session(10), session(1<<20), session(10), session(1<<20)
@@ -169,9 +168,7 @@ func TestSessionsInOrder(t *testing.T) {
 	defer func(zone *time.Location) { time.Local = zone }(time.Local)
 	for i := range 50 {
 		w, err := store.Begin(Head{Server: "test"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer w.Close()
 		if w.ID() <= before {
 			t.Errorf("%s after %s", w.ID(), before)

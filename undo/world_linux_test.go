@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
 	"github.com/mcp-jail/mcp-jail/undo/internal/object"
 	"github.com/mcp-jail/mcp-jail/undo/internal/steps"
@@ -34,9 +35,7 @@ type world struct {
 func newWorld(t testing.TB) *world {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	w := &world{t: t, root: filepath.Join(dir, "work"), store: Store{Dir: filepath.Join(dir, "store")}, random: rand.New(rand.NewPCG(1, 2))}
 	w.check(os.Mkdir(w.root, 0o755))
 	t.Cleanup(func() { // so that an ordinary user can remove the tree
@@ -94,9 +93,7 @@ func (w *world) newJail() {
 // keeper still writes to.
 func keeperOf(t testing.TB, f *Files) *Keeper {
 	self, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { unix.Close(self) })
 	return &Keeper{
 		Journal: int(f.Journal.Fd()), Data: int(f.Data.Fd()), SelfFD: self, FileBytes: 64 << 20, TotalBytes: 1 << 30,

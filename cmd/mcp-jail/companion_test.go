@@ -22,9 +22,7 @@ func TestCompanionBuild(t *testing.T) {
 		{programs.Companion, programs.Build(), "run --help", ""},
 	} {
 		file, err := exec.LookPath(c.program)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		cmd := exec.Command(file, strings.Fields(c.args)...)
 		cmd.Env = append(os.Environ(), "MCP_JAIL_CALLER="+c.caller)
 		out, err := cmd.CombinedOutput()
@@ -38,31 +36,19 @@ func TestCompanionBuild(t *testing.T) {
 // also when it is called by a link, and says what is missing.
 func TestCompanionBeside(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	b, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	dir := t.TempDir()
 	linked, alone := filepath.Join(dir, "links", "mcp-jail"), filepath.Join(dir, "alone", "mcp-jail")
 	for _, d := range []string{filepath.Dir(linked), filepath.Dir(alone)} {
-		if err := os.MkdirAll(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(d, 0o755))
 	}
 	inPath, err := exec.LookPath(programs.Main)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	// PATH has mcp-jail-cli, too.
-	if err := os.Symlink(inPath, linked); err != nil {
-		t.Fatal(err)
-	}
-	if err := testkit.WriteProgram(alone, b); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink(inPath, linked))
+	testkit.Must(t, testkit.WriteProgram(alone, b))
 	if out, err := exec.Command(linked, "--version").CombinedOutput(); err != nil || !strings.HasPrefix(string(out), "mcp-jail ") {
 		t.Errorf("by a link: %v, %s", err, out)
 	}
@@ -71,9 +57,7 @@ func TestCompanionBeside(t *testing.T) {
 		says := "/mcp-jail-cli is missing: mcp-jail needs it for every command but run; install both from one build: "
 		if !missing {
 			says = "/mcp-jail-cli is not a program; install both from one build: "
-			if err := os.Mkdir(filepath.Join(dir, "alone", programs.Companion), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Mkdir(filepath.Join(dir, "alone", programs.Companion), 0o755))
 		}
 		out, err := exec.Command(alone, "--version").CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "error: "+filepath.Dir(alone)+says) {

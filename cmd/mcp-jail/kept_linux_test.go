@@ -29,12 +29,8 @@ func TestKeptPackage(t *testing.T) {
 	project := filepath.Join(home, "project")
 	script := filepath.Join(home, "session.jsonl")
 	hello := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"inspector","version":"3.1"}}}` + "\n"
-	if err := os.MkdirAll(project, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(script, []byte(hello), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(project, 0o700))
+	testkit.Must(t, os.WriteFile(script, []byte(hello), 0o600))
 	t.Cleanup(func() { makeWritable(home) })
 	run := func(wanted bool, words ...string) string {
 		t.Helper()
@@ -49,9 +45,7 @@ func TestKeptPackage(t *testing.T) {
 	session := func() { t.Helper(); run(true, "client", script, "mcp-jail", "run", "--", "npx", "-y", "mcp-fixture") }
 	list := func() (l keptOutput) {
 		t.Helper()
-		if err := json.Unmarshal([]byte(run(true, "mcp-jail", "status", "--all", "--format", "json")), &l); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal([]byte(run(true, "mcp-jail", "status", "--all", "--format", "json")), &l))
 		return l
 	}
 

@@ -12,15 +12,14 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestNoFilesPolled tests that mcp-jail reports when the user has no epoll watches left.
 // Without its check Go's runtime would crash.
 func TestNoFilesPolled(t *testing.T) {
 	mcpJail, err := exec.LookPath(programs.Main)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, c := range []struct {
 		args  []string
 		works int
@@ -32,9 +31,7 @@ func TestNoFilesPolled(t *testing.T) {
 		for _, none := range []bool{false, true} {
 			name := t.TempDir() + "/said"
 			said, err := os.Create(name)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			cmd := exec.Command(mcpJail, c.args...)
 			cmd.Dir = t.TempDir()
 			cmd.Env = append(os.Environ(), "HOME="+cmd.Dir, "XDG_CONFIG_HOME="+cmd.Dir)

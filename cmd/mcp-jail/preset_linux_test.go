@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
@@ -154,9 +155,7 @@ func TestPresetTools(t *testing.T) {
 			cmd := w.jail(w.declared(t, "--preset", c.preset, "--", "node", c.program)...)
 			file := filepath.Join(w.base, "kept", "graph.json")
 			if c.env != "" {
-				if err := os.Mkdir(filepath.Dir(file), 0o777); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, os.Mkdir(filepath.Dir(file), 0o777))
 				cmd.Env = append(cmd.Env, c.env+"="+file)
 			}
 			s := open(t, cmd, nil)

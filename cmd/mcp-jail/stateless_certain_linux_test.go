@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestStatelessCertainReads: a server that says nothing of the file that it cannot read gets a possible
@@ -46,9 +48,7 @@ read = true
 	var record struct {
 		Denials []struct{ Tool, Target, Operation string }
 	}
-	if err := json.Unmarshal([]byte(w.output(t, "why", "--format", "json", "s")), &record); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal([]byte(w.output(t, "why", "--format", "json", "s")), &record))
 	found := false
 	for _, d := range record.Denials {
 		if found = found || d.Target == file; d.Tool != "load" || d.Target == quiet {

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestAttackMatrix compares the committed table with the attacks of this package, without making
@@ -22,9 +23,7 @@ import (
 // table was made. It also looks for the tests that the page names for other attacks.
 func TestAttackMatrix(t *testing.T) {
 	page, err := os.ReadFile(tableFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, rest, _ := strings.Cut(string(page), tableBegin)
 	committed, elsewhere, ok := strings.Cut(rest, tableEnd)
 	if !ok {
@@ -122,8 +121,6 @@ func testFunctions(t *testing.T) names {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return found
 }

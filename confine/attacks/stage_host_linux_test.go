@@ -47,9 +47,7 @@ func (s *suite) host(t *testing.T) {
 	if err == nil {
 		_, err = out.Read(make([]byte, 8))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
 	s.words["PID"] = fmt.Sprint(cmd.Process.Pid)
 
@@ -62,9 +60,7 @@ func (s *suite) queues(t *testing.T) {
 	key := 0x6d640000 + os.Getpid()
 	s.words["IPCKEY"] = fmt.Sprint(key)
 	shm, err := unix.SysvShmGet(key, 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { unix.SysvShmCtl(shm, unix.IPC_RMID, nil) })
 	s.words["SHMID"] = fmt.Sprint(shm)
 	make := func(what string, get, ctl uintptr, args ...uintptr) {
@@ -90,14 +86,10 @@ func (s *suite) queues(t *testing.T) {
 // leaks opens descriptors without close-on-exec and puts a secret into the environment.
 func (s *suite) leaks(t *testing.T) {
 	keep := func(word string, fd int, err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		kept, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD, leftOpen)
 		unix.Close(fd)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		t.Cleanup(func() { unix.Close(kept) })
 		s.words[word] = fmt.Sprint(kept)
 	}

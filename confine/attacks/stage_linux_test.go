@@ -77,15 +77,11 @@ func touches(form string) bool {
 func newStage(t *testing.T, s *suite) *stage {
 	t.Helper()
 	root, err := os.MkdirTemp("", "mcp-jail-attack-") // not t.TempDir: an address has room for 107 bytes
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(root) })
 	st := &stage{suite: s, root: root}
 	for _, p := range []string{st.word(unjailed, "HOSTTMP"), st.word(unjailed, "HOSTSHM")} {
-		if err := os.WriteFile(p, []byte("secret"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(p, []byte("secret"), 0o600))
 		t.Cleanup(func() { os.Remove(p) })
 	}
 	testkit.PlantBelow(t, root, stageTree...)
@@ -93,18 +89,12 @@ func newStage(t *testing.T, s *suite) *stage {
 		t.Fatal(err)
 	}
 	program, err := os.ReadFile("/usr/bin/true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, name := range []string{"out/exe", "home/ws/exe", "home/ws/src/exe", "home/ws/tools/exe"} {
-		if err := testkit.WriteProgram(filepath.Join(st.root, name), program); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, testkit.WriteProgram(filepath.Join(st.root, name), program))
 	}
 	for _, name := range []string{"out/fifo", "home/ws/fifo"} {
-		if err := unix.Mkfifo(filepath.Join(st.root, name), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, unix.Mkfifo(filepath.Join(st.root, name), 0o600))
 	}
 	return st
 }
@@ -189,9 +179,7 @@ func (st *stage) sockets(t *testing.T, form string) {
 func (st *stage) handOut(t *testing.T, name string) {
 	t.Helper()
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	done := make(chan struct{})
 	t.Cleanup(func() { l.Close(); <-done })
 	go func() {
@@ -213,9 +201,7 @@ func (st *stage) handOut(t *testing.T, name string) {
 func (st *stage) receive(t *testing.T, name string) {
 	t.Helper()
 	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 }
 
@@ -224,25 +210,17 @@ func (st *stage) profile(t *testing.T) *policy.Profile {
 	t.Helper()
 	text := fmt.Sprintf(stagePolicy, jailtest.Binary, st.root+"/home/ws", jailtest.Binary, st.suite.words["SETID"], st.suite.words["CAPFILE"])
 	cfg, err := config.Decode([]byte(text), "attacks.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p, err := cfg.Policy("attacker", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	host, err := hostfs.LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	host.Home, host.Dir = st.root+"/home", st.root+"/home/ws"
 	host.ConfigDir, host.StateDir = st.root+"/home/.config/mcp-jail", st.root+"/home/.local/state/mcp-jail"
 	host.CacheDir = st.root + "/home/.cache/mcp-jail"
 	host.Executable = st.root + "/home/apps/mcp-jail"
 	profile, _, err := resolve.Resolve(p, host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	profile.Argv = []string{attacker.Name}
 	return profile
 }

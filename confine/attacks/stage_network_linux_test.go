@@ -18,9 +18,7 @@ import (
 func (s *suite) network(t *testing.T) {
 	own := os.Getenv(jailtest.NetworkEnv) != ""
 	if own && os.Getuid() == 0 {
-		if err := jailtest.MakeNetwork(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, jailtest.MakeNetwork())
 	}
 	for _, p := range jailtest.Addresses {
 		ip := p.Host
@@ -61,9 +59,7 @@ func serveTCP(t *testing.T, at string) string {
 func serveUDP(t *testing.T, at string) string {
 	t.Helper()
 	c, err := net.ListenPacket("udp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	go func() {
 		b := make([]byte, 2048)

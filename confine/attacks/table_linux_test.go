@@ -47,9 +47,7 @@ func TestAttackTable(t *testing.T) {
 	}
 	var known []finding
 	if b, err := os.ReadFile(os.Getenv(knownEnv)); err == nil {
-		if err := json.Unmarshal(b, &known); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal(b, &known))
 	}
 	found := runAttacks(t, known)
 	if report == "" {
@@ -59,31 +57,23 @@ func TestAttackTable(t *testing.T) {
 	if err == nil {
 		err = os.WriteFile(report, b, 0o644)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 }
 
 // makeSetIDPrograms makes a set-id program and one with a file capability, which only root can.
 func makeSetIDPrograms(t *testing.T) {
 	t.Helper()
 	self, err := os.ReadFile(jailtest.Binary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, name := range []string{setIDName, capabilityName} {
 		p := filepath.Join(filepath.Dir(jailtest.Binary), name)
-		if err := testkit.WriteProgram(p, self); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, testkit.WriteProgram(p, self))
 		if name == capabilityName {
 			err = attacker.SetCapability([]string{p})
 		} else if err = os.Chown(p, 12345, 12345); err == nil {
 			err = os.Chmod(p, 0o755|os.ModeSetuid|os.ModeSetgid)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 }
 
@@ -97,15 +87,11 @@ const (
 func attacksAs(t *testing.T, who string) []finding {
 	t.Helper()
 	dir := filepath.Join(filepath.Dir(jailtest.Binary), "attacks-"+who)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(dir, 0o700))
 	cmd := exec.Command(jailtest.Binary, "-test.run=^TestAttackTable$", "-test.v", "-test.timeout=60m", testkit.AtATime())
 	if who == "user" {
 		cmd.Args = append([]string{attacker.AsUserName, jailtest.Binary}, cmd.Args[1:]...)
-		if err := os.Chown(dir, jailtest.OrdinaryUser, jailtest.OrdinaryUser); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Chown(dir, jailtest.OrdinaryUser, jailtest.OrdinaryUser))
 	}
 	cmd.Dir = dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWIPC}
@@ -142,18 +128,14 @@ func complaints(log string) string { return strings.Join(complaint.FindAllString
 func compareTable(t *testing.T, table string) {
 	t.Helper()
 	b, err := os.ReadFile(tableFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	before, rest, ok := strings.Cut(string(b), tableBegin)
 	committed, after, ok2 := strings.Cut(rest, tableEnd)
 	if !ok || !ok2 {
 		t.Fatalf("%s has no place for the table", tableFile)
 	}
 	if testkit.Update() {
-		if err := os.WriteFile(tableFile, []byte(before+tableBegin+table+tableEnd+after), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(tableFile, []byte(before+tableBegin+table+tableEnd+after), 0o644))
 		return
 	}
 	host := func(s string) string { head, _, _ := strings.Cut(s, ":"); return head }

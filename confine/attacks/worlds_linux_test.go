@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
@@ -70,9 +71,7 @@ func (st *stage) start(t *testing.T, l confine.Launcher, p *policy.Profile, trie
 func (st *stage) careless(t *testing.T, cmd *exec.Cmd, tries []attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer null.Close()
 	cmd.Dir = st.root + "/home/ws"
 	cmd.ExtraFiles = []*os.File{null, null}
@@ -93,9 +92,7 @@ func (st *stage) inBareJail(t *testing.T, p *policy.Profile, tries []attacker.At
 	q.Argv = append([]string{attacker.Name}, jailtest.Args(t, tries)...)
 	plan := jailtest.Compile(&q, features.Detect().WithUserNS(features.Unavailable("for this test", "")))
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer r.Close()
 	process, err := confine.Launcher{}.StartPlan(t.Context(), plan, jailpkg.Stdio{Out: w})
 	w.Close()

@@ -5,6 +5,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestCloseAcceptsPending checks that a connection which waits in the kernel's queue when the jail
@@ -20,14 +22,10 @@ func TestCloseAcceptsPending(t *testing.T) {
 	g.life.limits.timeout = patience
 	resolve(t, g, "x.test") // has the real address, so that y.test gets one of the loopback
 	l, err := net.Listen("tcp", net.JoinHostPort(resolve(t, g, "y.test").String(), "1000"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	g.listeners = append(g.listeners, l.(*net.TCPListener)) // without a loop, as if that were slow
 	conn, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, err := conn.Write(make([]byte, 100<<10)); err != nil {
 		t.Fatal(err)
 	}

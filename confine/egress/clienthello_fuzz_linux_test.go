@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // retries are the ClientHellos of a client that is asked for another key.
@@ -48,9 +50,7 @@ func helloSeeds(t testing.TB) (seeds [][]byte) {
 	}
 	for _, f := range files {
 		text, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		b, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
 		if err != nil {
 			t.Fatalf("%s: %v", f, err)

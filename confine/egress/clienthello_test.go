@@ -7,6 +7,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // oldTLS offers TLS 1.2 as programs did that could still speak SSLv2.
@@ -23,9 +25,7 @@ func hello(t testing.TB, name string) []byte {
 	}()
 	b := make([]byte, 1<<16)
 	n, err := theirs.Read(b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return b[:n]
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -16,17 +17,13 @@ import (
 func standIn(t testing.TB, g *Gateway) *net.UnixConn {
 	t.Helper()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var ends [2]*net.UnixConn
 	for i, fd := range fds {
 		f := os.NewFile(uintptr(fd), "pair")
 		c, err := net.FileConn(f)
 		f.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		ends[i] = c.(*net.UnixConn)
 	}
 	t.Cleanup(func() { ends[0].Close() })

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/names"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -136,14 +137,10 @@ func TestMalformedQueries(t *testing.T) {
 	g, _ := testGateway(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
 	pack := func(change func(*dnsmessage.Message)) []byte {
 		var m dnsmessage.Message
-		if err := m.Unpack(question(t, "api.test.", dnsmessage.TypeA)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, m.Unpack(question(t, "api.test.", dnsmessage.TypeA)))
 		change(&m)
 		b, err := m.Pack()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return b
 	}
 	for _, c := range []struct {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -93,17 +94,13 @@ func mustPrefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
 func question(t testing.TB, name string, kind dnsmessage.Type) []byte {
 	t.Helper()
 	n, err := dnsmessage.NewName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	m := dnsmessage.Message{
 		Header:    dnsmessage.Header{ID: 77, RecursionDesired: true},
 		Questions: []dnsmessage.Question{{Name: n, Type: kind, Class: dnsmessage.ClassINET}},
 	}
 	b, err := m.Pack()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return b
 }
 
@@ -111,9 +108,7 @@ func question(t testing.TB, name string, kind dnsmessage.Type) []byte {
 func ask(t testing.TB, g *Gateway, name string, kind dnsmessage.Type) dnsmessage.Message {
 	t.Helper()
 	var m dnsmessage.Message
-	if err := m.Unpack(g.Answer(question(t, name, kind))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, m.Unpack(g.Answer(question(t, name, kind))))
 	if m.ID != 77 || !m.Response || !m.RecursionAvailable || !m.RecursionDesired || len(m.Questions) != 1 || m.Questions[0].Name.String() != name {
 		t.Errorf("%s: the answer's head is %+v", name, m)
 	}

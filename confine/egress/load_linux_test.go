@@ -19,9 +19,7 @@ import (
 func descriptors(t testing.TB) int {
 	t.Helper()
 	names, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return len(names)
 }
 
@@ -104,9 +102,7 @@ func BenchmarkConnect(b *testing.B) {
 					one := make([]byte, 1)
 					for b.Loop() {
 						c, err := net.Dial("tcp", at+"80")
-						if err != nil {
-							b.Fatal(err)
-						}
+						testkit.Must(b, err)
 						io.WriteString(c, send)
 						if _, err := io.ReadFull(c, one); err != nil {
 							b.Fatal(err)
@@ -123,9 +119,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	for way, at := range benchWorld(b, allowPort("", "tcp", 80)) {
 		b.Run(way, func(b *testing.B) {
 			c, err := net.Dial("tcp", at+"80")
-			if err != nil {
-				b.Fatal(err)
-			}
+			testkit.Must(b, err)
 			defer c.Close()
 			one := make([]byte, 1)
 			for b.Loop() {
@@ -142,9 +136,7 @@ func BenchmarkStream(b *testing.B) {
 	for way, at := range benchWorld(b, allowPort("", "tcp", 80)) {
 		b.Run(way, func(b *testing.B) {
 			c, err := net.Dial("tcp", at+"81")
-			if err != nil {
-				b.Fatal(err)
-			}
+			testkit.Must(b, err)
 			defer c.Close()
 			block := make([]byte, 256<<10)
 			b.SetBytes(int64(len(block)))

@@ -34,26 +34,18 @@ func startOpenSSL(t *testing.T) *openssl {
 		}
 	}
 	dir := t.TempDir()
-	if err := egresstest.Certify(dir, "api.test", "bad.test"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, egresstest.Certify(dir, "api.test", "bad.test"))
 	s := &openssl{at: "198.51.100.7:443", lines: make(chan string, 1000)}
 	certificate, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	cmd := exec.Command("stdbuf", "-oL", "openssl", "s_server", "-accept", s.at, "-cert", certificate, "-key", key, "-cert2", certificate, "-key2", key,
 		"-servername", "bad.test", "-groups", "P-384", "-cipher", "ALL:@SECLEVEL=0", "-msg")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	in, err := cmd.StdinPipe() // it reads commands, and ends with them
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	cmd.Stderr = cmd.Stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, cmd.Start())
 	go func() {
 		defer close(s.lines)
 		for scan := bufio.NewScanner(out); scan.Scan(); {
@@ -117,9 +109,7 @@ func (s *openssl) converse(t *testing.T, c *net.TCPConn, parts ...[]byte) (names
 func (s *openssl) direct(t *testing.T, parts ...[]byte) (names []string, answered bool) {
 	t.Helper()
 	c, err := net.Dial("tcp", s.at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return s.converse(t, c.(*net.TCPConn), parts...)
 }
 

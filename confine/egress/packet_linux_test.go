@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -49,9 +50,7 @@ func TestKernelRefusals(t *testing.T) {
 	}
 	n := len(g.Denials())
 	c, err := net.Dial("tcp", "127.0.0.1:9000") // what is there, and what ends with a reset, is not refused
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	c.Write([]byte("x"))
 	c.Read(make([]byte, 1))
 	reset(c.(*net.TCPConn))
@@ -66,9 +65,7 @@ func TestCloseReadsRefusals(t *testing.T) {
 	f := packets(t)
 	defer f.Close()
 	raw, err := f.SyscallConn()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	g.refusals = []*refusalSocket{{raw: raw}} // without a goroutine that reads it
 	if c, err := net.Dial("tcp", "198.51.100.8:8123"); err == nil {
 		c.Close()

@@ -31,9 +31,7 @@ var anywhere = net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (e
 func listen(t testing.TB, at string, serve func(c *net.TCPConn)) {
 	t.Helper()
 	l, err := anywhere.Listen(t.Context(), "tcp", at)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -71,14 +69,10 @@ func client(t testing.TB, g *Gateway, to string) *net.TCPConn {
 func pair(t testing.TB) (client, server *net.TCPConn) {
 	t.Helper()
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer l.Close()
 	client, err = net.DialTCP("tcp", nil, l.Addr().(*net.TCPAddr))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { client.Close() })
 	if server, err = l.AcceptTCP(); err != nil {
 		t.Fatal(err)

@@ -31,15 +31,11 @@ func sockets(t testing.TB, ports ...int) Sockets {
 		return err
 	}}
 	dns, err := control.ListenPacket(t.Context(), "udp", "[::]:53")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s.DNS = dns.(*net.UDPConn)
 	for _, port := range append(ports, 53) {
 		l, err := anywhere.Listen(t.Context(), "tcp", fmt.Sprintf("[::]:%d", port))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if port == 53 {
 			s.DNSTCP = l.(*net.TCPListener)
 		} else {
@@ -66,9 +62,7 @@ func TestServe(t *testing.T) {
 		}
 	}
 	c, err := net.Dial("tcp", "127.64.0.1:80")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience))
 	request := get + "six.test\r\n\r\n"
@@ -95,9 +89,7 @@ func TestDNSOverTCP(t *testing.T) {
 	g, _ := testGateway(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
 	g.Serve(sockets(t))
 	c, err := net.Dial("tcp", "127.0.0.1:53")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience))
 	q := question(t, "api.test.", dnsmessage.TypeA)
@@ -124,16 +116,10 @@ func TestDNSOverTCP(t *testing.T) {
 func packets(t testing.TB) *os.File {
 	t.Helper()
 	s, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	const all = unix.ETH_P_ALL<<8&0xff00 | unix.ETH_P_ALL>>8
-	if err := unix.Bind(s, &unix.SockaddrLinklayer{Protocol: all, Ifindex: 1}); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.SetsockoptInt(s, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Bind(s, &unix.SockaddrLinklayer{Protocol: all, Ifindex: 1}))
+	testkit.Must(t, unix.SetsockoptInt(s, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1))
 	return os.NewFile(uintptr(s), "packets")
 }
 

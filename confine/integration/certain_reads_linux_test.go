@@ -16,9 +16,7 @@ import (
 func readTree(t *testing.T) (dir string, p *policy.Profile) {
 	dir = testkit.Plant(t, "ws/file", "ws/old", "ws/gone", "ws/empty/", "ws/shut/key", "ro/file", "out/key", "out/dir/key")
 	for name, target := range map[string]string{"ws/alias": "file", "ws/astray": dir + "/out/key", "ws/lost": dir + "/out/none", "ws/dir": dir + "/out/dir", "ws/hidden": "shut/key"} {
-		if err := os.Symlink(target, dir+"/"+name); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Symlink(target, dir+"/"+name))
 	}
 	p = jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/ws/shut"}, jailtest.Grant{Path: dir + "/ro", Rights: policy.Read})
 	p.Dir = dir + "/ws"

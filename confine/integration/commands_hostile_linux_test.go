@@ -34,9 +34,7 @@ func hostileStarts(t *testing.T, l confine.Launcher) {
 	t.Helper()
 	c := newCommands(t)
 	program := testkit.Plant(t) + "/hostile-starts"
-	if err := os.WriteFile(program+".c", hostileSource, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(program+".c", hostileSource, 0o600))
 	if out, err := exec.Command("gcc", "-O1", "-pthread", "-static", "-o", program, program+".c").CombinedOutput(); err != nil {
 		t.Fatalf("the attacker is a program in C and needs gcc: %v\n%s", err, out)
 	}
@@ -67,9 +65,7 @@ func runHostileStarts(t *testing.T, l confine.Launcher, p *policy.Profile) (ran 
 	t.Helper()
 	var out, errs bytes.Buffer
 	proc, wait, err := jailtest.Start(t, l, p, &out, &errs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	exit, _ := proc.Wait()
 	wait()
 	lines := strings.Split(strings.TrimSpace(errs.String()), "\n")

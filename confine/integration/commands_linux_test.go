@@ -39,22 +39,14 @@ func newCommands(t *testing.T) *commands {
 		if err == nil {
 			file, err = filepath.EvalSymlinks(file)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return file
 	}
 	c := &commands{echo: program("echo"), env: program("env"), sh: program("sh"), dir: testkit.Plant(t, "other")}
 	c.script, c.otherLink = c.dir+"/cargo", c.dir+"/link"
-	if err := testkit.WriteProgram(c.script, []byte("#!/bin/sh -u\necho \"$0:$*:${LD_LIBRARY_PATH-}:${OTHER-}\"\n")); err != nil {
-		t.Fatal(err)
-	}
-	if err := testkit.WriteProgram(c.dir+"/runner", []byte("#!/bin/sh -u\necho \"$0:$*\"\n")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("cargo", c.otherLink); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, testkit.WriteProgram(c.script, []byte("#!/bin/sh -u\necho \"$0:$*:${LD_LIBRARY_PATH-}:${OTHER-}\"\n")))
+	testkit.Must(t, testkit.WriteProgram(c.dir+"/runner", []byte("#!/bin/sh -u\necho \"$0:$*\"\n")))
+	testkit.Must(t, os.Symlink("cargo", c.otherLink))
 	p := jailtest.Profile(t, jailtest.Grant{Path: c.dir, Rights: policy.Read | policy.Execute})
 	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"})
 	p.Loaders = loaders()
@@ -167,12 +159,8 @@ func ownProgram(t *testing.T, run func(testing.TB, *policy.Profile, ...attacker.
 	c := newCommands(t)
 	rule, own, other := c.dir+"/one", c.dir+"/two", c.dir+"/link-of-two"
 	program, err := os.ReadFile(c.echo)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(testkit.WriteProgram(rule, program), os.Link(rule, own), os.Symlink("two", other)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, errors.Join(testkit.WriteProgram(rule, program), os.Link(rule, own), os.Symlink("two", other)))
 	p := *c.profile
 	p.Programs = append(slices.Clone(p.Programs), rule, own)
 	p.OwnPrograms = append(slices.Clone(p.OwnPrograms), own)
@@ -264,9 +252,7 @@ func TestJailCommandsDenials(t *testing.T) {
 	})...)
 	var out, errs bytes.Buffer
 	proc, wait, err := jailtest.Start(t, confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}, &q, &out, &errs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	proc.Wait()
 	wait()
 	var got []string

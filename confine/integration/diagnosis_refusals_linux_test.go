@@ -68,14 +68,10 @@ func TestJailRecordsSocketsAndLinks(t *testing.T) {
 	testkit.Accept(t, "unix", dir+"/hidden")
 	testkit.Accept(t, "unix", dir+"/named")
 	for name, text := range map[string]string{out + "/key": "secret", dir + "/.env": "X=1", dir + "/plain": ""} {
-		if err := errors.Join(os.WriteFile(name, []byte(text), 0o666), os.Chmod(name, 0o666)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, errors.Join(os.WriteFile(name, []byte(text), 0o666), os.Chmod(name, 0o666)))
 	}
 	for name, target := range map[string]string{"key": out + "/key", "config": ".env", "chain": "key", "alias": "plain", "nowhere": "missing"} {
-		if err := os.Symlink(target, dir+"/"+name); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Symlink(target, dir+"/"+name))
 	}
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: policy.Read | policy.Write}, jailtest.Grant{Path: dir + "/hidden", Rights: 0}, jailtest.Grant{Path: dir + "/named", Rights: policy.Read | policy.Write}, jailtest.Grant{Path: dir + "/.env", Rights: 0})
 	p.Dir, p.LinksAstray = dir, true

@@ -146,9 +146,7 @@ func TestHostNSExtendedAttributes(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, hostNSTree...)
 	for _, name := range []string{"outside", "work/.env", "work/file"} {
-		if err := unix.Setxattr(dir+"/"+name, "user.secret", []byte("told"), 0); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, unix.Setxattr(dir+"/"+name, "user.secret", []byte("told"), 0))
 		file := dir + "/" + name
 		for _, c := range []struct{ attempt, control, want attacker.Outcome }{
 			{"xattr-value " + file + " user.secret", "ok told", "ENOTSUP"},
@@ -172,9 +170,7 @@ func TestHostNSExtendedAttributes(t *testing.T) {
 		p.Program, p.Argv = "/usr/bin/"+argv[0], argv
 		var out, errs bytes.Buffer
 		proc, wait, err := jailtest.Start(t, jailtest.WaivesGaps, p, &out, &errs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		exit, _ := proc.Wait()
 		wait()
 		if exit.Code != 0 || errs.Len() > 0 {

@@ -155,9 +155,7 @@ func TestJailCarveOuts(t *testing.T) {
 // plantInto makes the file that an attempt is to remove or to move.
 func plantInto(t *testing.T, p string) {
 	t.Helper()
-	if err := os.WriteFile(p, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(p, nil, 0o644))
 }
 
 // TestJailMasksOfMissingNames: if the parent of a mask were moved, the mask would stay on the

@@ -51,20 +51,14 @@ func TestCaseInsensitiveFilesystems(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			home, err := os.MkdirTemp(jailtest.Dir, "fold")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			run := []string{jailtest.Binary, "-test.run=^TestCaseInsensitive$", "-test.v"}
 			if user == "user" {
-				if err := os.Chown(home, jailtest.OrdinaryUser, jailtest.OrdinaryUser); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, os.Chown(home, jailtest.OrdinaryUser, jailtest.OrdinaryUser))
 				run = append([]string{attacker.AsUserName, jailtest.Binary}, run[1:]...)
 			}
 			place := filepath.Join(jailtest.Dir, fmt.Sprintf("%s-%s-%s", kind, how, user))
-			if err := os.Mkdir(place, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Mkdir(place, 0o755))
 			cmd := exec.Command(jailtest.Binary)
 			cmd.Args = append([]string{foldProgram, place, kind}, run...)
 			cmd.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
@@ -106,22 +100,16 @@ func runFold(argv []string) {
 func foldedProfile(t *testing.T, dir string, rules ...policy.FsRule) *policy.Profile {
 	t.Helper()
 	p, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{jailtest.Binary}, Write: []string{dir}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, r := range rules {
 		r.Path = dir + "/" + r.Path
 		p.Fs = append(p.Fs, r)
 	}
 	host, err := hostfs.LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	host.Dir = dir
 	profile, _, err := resolve.Resolve(p, host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	profile.Argv = []string{attacker.Name}
 	return profile
 }
@@ -135,17 +123,13 @@ func TestCaseInsensitive(t *testing.T) {
 		t.Skip("root runs it, in TestCaseInsensitiveFilesystems")
 	}
 	featurestest.Needs(t, "landlock", "seccomp")
-	if err := jailtest.MakeDir(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, jailtest.MakeDir())
 	hostNS := features.ProbeUserNamespaces().Answer == features.No
 	count := 0
 	fresh := func() string {
 		count++
 		dir := fmt.Sprint(os.Getenv(foldEnv), "/", count)
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Mkdir(dir, 0o755))
 		testkit.PlantBelow(t, dir, foldTree...)
 		return dir
 	}

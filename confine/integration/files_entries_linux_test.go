@@ -17,20 +17,14 @@ import (
 func TestJailEntries(t *testing.T) {
 	jailtest.Needs(t)
 	tmp, err := os.MkdirTemp("/tmp", "mcp-jail-entry-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer os.RemoveAll(tmp)
 	for _, name := range []string{"/file", "/ro/inner", "/rw/inner"} {
 		os.MkdirAll(filepath.Dir(tmp+name), 0o755)
-		if err := os.WriteFile(tmp+name, []byte("content"), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(tmp+name, []byte("content"), 0o755))
 	}
 	dir := testkit.Plant(t, "dir/inner")
-	if err := unix.Mkfifo(dir+"/fifo", 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Mkfifo(dir+"/fifo", 0o600))
 	plantInto(t, dir+"/file")
 	plantInto(t, dir+"/other")
 	for _, c := range []struct {
@@ -66,9 +60,7 @@ func TestJailEntries(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, name := range []string{"file", "other"} { // each case starts with the same content
-				if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o755); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(name), 0o755))
 			}
 			before := jailtest.HostTree(t, dir) + jailtest.HostTree(t, tmp)
 			places := jailtest.RootNames(t)

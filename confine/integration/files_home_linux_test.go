@@ -60,9 +60,7 @@ var homeTree = []string{"home/x", "home/y", "home/hard = home/x", "home/link -> 
 func plantHome(t testing.TB) string {
 	t.Helper()
 	home := filepath.Join(testkit.Plant(t, homeTree...), "home")
-	if err := os.Chmod(home, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(home, 0o700))
 	return home
 }
 
@@ -104,9 +102,7 @@ func everything(t testing.TB, dir string) string {
 		fmt.Fprintf(&b, "%s %o %d %d %d %d %d %d %v %v %v %q %q\n", p, st.Mode, st.Ino, st.Nlink, st.Uid, st.Gid, st.Rdev, st.Size, st.Atim, st.Mtim, st.Ctim, names[:max(n, 0)], content)
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return b.String()
 }
 

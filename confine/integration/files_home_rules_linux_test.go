@@ -65,9 +65,7 @@ func TestJailHomeIsBounded(t *testing.T) {
 	needsCopies(t)
 	featurestest.Needs(t, "fresh_proc")
 	home := plantHome(t)
-	if err := os.WriteFile(home+"/x", bytes.Repeat([]byte("x"), 40<<20), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(home+"/x", bytes.Repeat([]byte("x"), 40<<20), 0o600))
 	for _, c := range []struct {
 		what   attacker.Attempt
 		mb     int
@@ -194,9 +192,7 @@ cp -a dir copied && rm -r copied && ls dir
 		sh := *c.p
 		sh.Program, sh.Argv = "/usr/bin/sh", []string{"sh", "-c", script}
 		proc, wait, err := jailtest.Start(t, confine.Launcher{}, &sh, c.out, &errs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		exit, _ := proc.Wait()
 		wait()
 		if exit != (confine.Exit{}) {
@@ -254,17 +250,13 @@ func TestHomeMadeByOthers(t *testing.T) {
 	for _, planted := range []string{"", "state", "state/servers", "state/servers/s/home"} {
 		base := testkit.Plant(t, "place/")
 		shared := base + "/place"
-		if err := os.Chmod(shared, 0o777|os.ModeSticky); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Chmod(shared, 0o777|os.ModeSticky))
 		p := jailtest.Profile(t)
 		home := shared + "/state/servers/s/home"
 		p.Entries = append(p.Entries, policy.Entry{Path: home, Named: home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Make: true})
 		jailtest.SortEntries(p)
 		if planted != "" {
-			if err := errors.Join(os.MkdirAll(shared+"/"+planted, 0o777), os.Chown(shared+"/"+planted, 12345, 12345)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, errors.Join(os.MkdirAll(shared+"/"+planted, 0o777), os.Chown(shared+"/"+planted, 12345, 12345)))
 		}
 		process, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
 		if err == nil {

@@ -179,9 +179,7 @@ func TestHostNSSwappedObjects(t *testing.T) {
 			dir := testkit.Plant(t, "grant/inner", "secret/inner")
 			p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/grant", Rights: rw})
 			jailtest.Expect(t, "before", jailtest.AttemptsHostNS(t, p, attacker.Try("read", dir+"/grant/inner"))[0], "ok inner")
-			if err := swap(dir); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, swap(dir))
 			_, err := jailtest.WaivesGaps.Start(t.Context(), p, jail.Stdio{})
 			var se *step.Error
 			if !errors.As(err, &se) || se.Step != "landlock rules" || !strings.Contains(se.Detail, dir) {

@@ -27,14 +27,10 @@ func TestJailInheritedFilesStayReadOnly(t *testing.T) {
 	run := func(start func(in, out *os.File) func()) ([]attacker.Outcome, string) {
 		name := testkit.Plant(t, "given") + "/given"
 		in, err := os.Open(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer in.Close()
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer r.Close()
 		wait := start(in, w)
 		w.Close()
@@ -47,9 +43,7 @@ func TestJailInheritedFilesStayReadOnly(t *testing.T) {
 		cmd := exec.Command(jailtest.Binary)
 		cmd.Args = append([]string{attacker.Name}, jailtest.Args(t, attempts)...)
 		cmd.Stdin, cmd.Stdout = in, out
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, cmd.Start())
 		return func() { cmd.Wait() }
 	})
 	if want := []attacker.Outcome{"ok given", "ok", "ok", "ok", "ok", "ok"}; !slices.Equal(free, want) || after == "given" {
@@ -59,9 +53,7 @@ func TestJailInheritedFilesStayReadOnly(t *testing.T) {
 	p.Argv = append(p.Argv, jailtest.Args(t, attempts)...)
 	got, after := run(func(in, out *os.File) func() {
 		proc, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{In: in, Out: out})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return func() { proc.Wait() }
 	})
 	if want := []attacker.Outcome{"EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES"}; !slices.Equal(got, want) || after != "given" {

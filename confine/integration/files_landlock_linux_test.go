@@ -135,15 +135,9 @@ func restrictions() []string {
 func landlockDir(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := testkit.WriteProgram(dir+"/file", []byte("not a program\n")); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Mkdir(dir+"/empty", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, testkit.WriteProgram(dir+"/file", []byte("not a program\n")))
+	testkit.Must(t, os.Mkdir(dir+"/empty", 0o755))
 	return dir
 }
 
@@ -197,14 +191,10 @@ var landlockScopes = []struct {
 func TestLandlockScopesInKernel(t *testing.T) {
 	featurestest.Needs(t, "landlock:6")
 	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer unix.Close(fd)
 	name := fmt.Sprintf("@mcp-jail-test-%d", os.Getpid())
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: name}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Bind(fd, &unix.SockaddrUnix{Name: name}))
 	for i, s := range landlockScopes {
 		for _, how := range append(restrictions(), "not") {
 			want := "EPERM"

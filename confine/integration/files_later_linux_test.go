@@ -22,9 +22,7 @@ func hiddenLater(t *testing.T, l confine.Launcher) (got []attacker.Outcome, plan
 	s := jailtest.BeginBy(t, l, p, attacker.Try("await", dir+"/go"),
 		attacker.Try("read", dir+"/.aws/key"), attacker.Try("read", dir+"/w/private"), attacker.Try("write", dir+"/w/private"), attacker.Try("read", dir+"/w/beside"), attacker.Try("list", dir+"/.aws"))
 	testkit.PlantBelow(t, dir, ".aws/key", "w/private")
-	if err := os.WriteFile(dir+"/go", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(dir+"/go", nil, 0o644))
 	s.Finish()
 	return jailtest.Outcomes(t, make([]attacker.Attempt, 6), s.Out.Bytes(), ""), s.Plan()
 }

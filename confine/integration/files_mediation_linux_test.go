@@ -147,12 +147,8 @@ func TestJailHostReplaces(t *testing.T) {
 		attacker.Try("reopen-fd", dir+"/.envrc"), attacker.Try("reopen-fd", dir+"/notyet"), attacker.Try("reopen-fd", dir+"/sub/x"))
 	for _, f := range [][2]string{{"config", "new"}, {".envrc", "mine"}, {"notyet", "mine"}, {"go", ""}} {
 		tmp := filepath.Join(dir, "sub", ".tmp")
-		if err := os.WriteFile(tmp, []byte(f[1]), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(tmp, filepath.Join(dir, f[0])); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(tmp, []byte(f[1]), 0o644))
+		testkit.Must(t, os.Rename(tmp, filepath.Join(dir, f[0])))
 	}
 	s.Finish()
 	got := jailtest.Outcomes(t, make([]attacker.Attempt, 24), s.Out.Bytes(), "")

@@ -52,28 +52,18 @@ func TestDeviceMountsDoNotPropagate(t *testing.T) {
 		return
 	}
 	own := rootfs.PrivateFS{Task: &stub.Task{}}
-	if err := own.Make(); err != nil {
-		t.Fatal(err)
-	}
-	if err := rootfs.PrivateMounts(&stub.Task{}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, own.Make())
+	testkit.Must(t, rootfs.PrivateMounts(&stub.Task{}))
 	for node, tree := range own.Devices {
 		place := filepath.Join(t.TempDir(), "node")
-		if err := os.WriteFile(place, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := unix.MoveMount(tree, "", unix.AT_FDCWD, place, unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(place, nil, 0o600))
+		testkit.Must(t, unix.MoveMount(tree, "", unix.AT_FDCWD, place, unix.MOVE_MOUNT_F_EMPTY_PATH))
 		_, line, _ := strings.Cut(procpkg.ReadLine("/proc/self/mountinfo"), " "+place+" ")
 		line, _, _ = strings.Cut(line, "\n")
 		if line == "" || strings.Contains(line, "master:") || strings.Contains(line, "shared:") {
 			t.Errorf("%s: %q", node, line)
 		}
-		if err := unix.Unmount(place, unix.MNT_DETACH); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, unix.Unmount(place, unix.MNT_DETACH))
 	}
 }
 
@@ -86,9 +76,7 @@ func TestUserNamespaceLimitCannotBeSet(t *testing.T) {
 	p := jailtest.Profile(t)
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("read", "/etc/hostname")})...)
 	proc, err := jailtest.WaivesGaps.Start(t.Context(), p, jail.Stdio{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	proc.Wait()
 	var told []confine.Notice
 	proc.OnNotice(func(r confine.Notice) { told = append(told, r) })
@@ -119,24 +107,16 @@ func TestHostMountsDoNotPropagate(t *testing.T) {
 			cmd := exec.Command(jailtest.Binary)
 			cmd.Args = append([]string{attacker.Name}, jailtest.Args(t, tries)...)
 			cmd.Stdout, cmd.SysProcAttr = &out, &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS}
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, cmd.Start())
 			finish = func() []byte { cmd.Wait(); return out.Bytes() }
 		}
-		if err := unix.Mount("none", dir+"/ws/sub", "tmpfs", 0, ""); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, unix.Mount("none", dir+"/ws/sub", "tmpfs", 0, ""))
 		for _, file := range []string{"ws/sub/late", "go/on"} {
-			if err := os.WriteFile(filepath.Join(dir, file), []byte("LATE"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(filepath.Join(dir, file), []byte("LATE"), 0o644))
 		}
 		got := jailtest.Outcomes(t, tries, finish(), c.what)
 		jailtest.Expect(t, c.what+", waiting", got[0], attacker.Succeeded)
 		jailtest.Expect(t, c.what, got[1], c.want)
-		if err := unix.Unmount(dir+"/ws/sub", unix.MNT_DETACH); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, unix.Unmount(dir+"/ws/sub", unix.MNT_DETACH))
 	}
 }

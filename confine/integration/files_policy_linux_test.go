@@ -47,9 +47,7 @@ func growTree(t *testing.T, seed uint64) *tree {
 	random := rand.New(rand.NewPCG(seed, 7))
 	tr := &tree{root: testkit.Plant(t), links: map[string]string{}}
 	must := func(err error) {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 	var grow func(dir string, depth int)
 	grow = func(dir string, depth int) {

@@ -25,14 +25,10 @@ func TestJailSwapsDuringResolution(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "ws/notes/sub/inner", "ws/notes/top", "secret/sub/inner", "secret/top", "home/")
 	for _, name := range []string{"secret/sub/inner", "secret/top"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("SECRET"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(dir, name), []byte("SECRET"), 0o644))
 	}
 	host, err := hostfs.LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	host.Dir, host.Home, host.StateDir, host.CacheDir, host.ConfigDir = dir+"/ws", dir+"/home", dir+"/home/state", dir+"/home/cache", dir+"/home/config"
 	cfg, err := config.Decode(fmt.Appendf(nil, `[servers.s]
 command = %q
@@ -44,13 +40,9 @@ read = true
 path = %q
 read = true
 `, jailtest.Binary, dir+"/ws/notes"), "c.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	rules, err := cfg.Policy("s", "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	stop := meanwhile(func() { swap(dir+"/ws/notes", dir+"/secret") })
 	var ran, unresolved, refused int
 	rounds := jailtest.Rounds(30, 60)

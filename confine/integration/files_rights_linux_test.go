@@ -74,9 +74,7 @@ func TestJailRights(t *testing.T) {
 				if err == nil {
 					err = testkit.WriteProgram(filepath.Join(dir, "true"), program)
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				before := jailtest.HostTree(t, dir)
 				got = run(dir, strings.Fields(strings.ReplaceAll(row.attempt, "DIR", dir)))
 				got, _, _ = strings.Cut(got, " ")

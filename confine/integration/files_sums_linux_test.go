@@ -44,24 +44,16 @@ func testSums(t *testing.T, attempts func(testing.TB, *policy.Profile, ...attack
 			t.Parallel()
 			dir := testkit.Plant(t, tree...)
 			host, err := hostfs.LocalHost()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			home := dir + "/home"
 			host.Dir, host.Home, host.StateDir, host.CacheDir, host.ConfigDir, host.DataDir = home+"/ws", home, dir+"/state", dir+"/cache", dir+"/config", dir+"/data"
 			c, err := config.Decode([]byte("[servers.s]\ncommand = '"+jailtest.Binary+"'\nhome = 'real'\naccess.fs = []\n"), "c.toml")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			of, err := c.Policy("s", "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			of.Fs = rules
 			p, _, err := resolve.Resolve(of, host)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			p.Argv = []string{attacker.Name}
 			var all []attacker.Attempt
 			var want []bool

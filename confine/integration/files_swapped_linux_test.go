@@ -57,9 +57,7 @@ func TestJailSwappedObjects(t *testing.T) {
 			dir := testkit.Plant(t, "grant/inner", "grant/masked", "grant/kept", "parent/sub/x", "secret/sub/y", "secret/inner")
 			p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/grant", Rights: rw}, jailtest.Grant{Path: dir + "/grant/masked", Rights: 0}, jailtest.Grant{Path: dir + "/grant/kept", Rights: r}, jailtest.Grant{Path: dir + "/parent/sub", Rights: rw})
 			jailtest.Expect(t, "before", jailtest.Attempt(t, p, "read", dir+"/grant/inner"), "ok inner")
-			if err := c.swap(dir); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, c.swap(dir))
 			before := jailtest.HostTree(t, dir)
 			_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
 			var se *step.Error
@@ -84,9 +82,7 @@ func TestJailResolvedThroughALink(t *testing.T) {
 			p.Entries[i].ID = jailtest.Entry(t, jailtest.Grant{Path: dir + "/secret/grant", Rights: rw}).ID
 		}
 	}
-	if err := errors.Join(os.Rename(dir+"/parent", dir+"/away"), os.Symlink(dir+"/secret", dir+"/parent")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(os.Rename(dir+"/parent", dir+"/away"), os.Symlink(dir+"/secret", dir+"/parent")))
 	for _, swapped := range []bool{false, true} {
 		if swapped {
 			os.Remove(dir + "/parent")
@@ -134,9 +130,7 @@ func swap(place, target string) {
 func TestJailSwapsDuringBuild(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "parent/grant/inner", "secret/grant/inner")
-	if err := os.WriteFile(dir+"/secret/grant/inner", []byte("SECRET"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(dir+"/secret/grant/inner", []byte("SECRET"), 0o644))
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/parent/grant", Rights: rw}, jailtest.Grant{Path: dir + "/parent/grant/inner", Rights: r})
 	stop := meanwhile(func() {
 		swap(dir+"/parent", dir+"/secret")
@@ -189,9 +183,7 @@ func TestJailMakesDirectories(t *testing.T) {
 	}
 
 	// A link that was planted since does not choose the place.
-	if err := os.Symlink(dir+"/elsewhere", dir+"/workspace/planted"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink(dir+"/elsewhere", dir+"/workspace/planted"))
 	q := jailtest.Profile(t)
 	q.Entries = append(q.Entries, entry(dir+"/workspace/planted/made", policy.OriginRule))
 	jailtest.SortEntries(q)
@@ -212,9 +204,7 @@ func TestJailSwappedParent(t *testing.T) {
 	for _, batched := range []bool{false, true} {
 		for _, swaps := range []bool{true, false} {
 			dir := testkit.Plant(t, "ws/a/secret", "ws/x")
-			if err := os.WriteFile(dir+"/ws/a/secret", []byte("SECRET"), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(dir+"/ws/a/secret", []byte("SECRET"), 0o644))
 			p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/ws/a/secret", Rights: 0})
 			swap := swaps // once: what was swapped stays so when the jail is built again
 			alter := func(b *jail.Builder, steps []jail.Step) (all []jail.Step) {

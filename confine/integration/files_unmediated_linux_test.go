@@ -25,9 +25,7 @@ func TestUnmediated(t *testing.T) {
 	for _, unmediated := range []bool{false, true} {
 		os.Remove(dir + "/home/file")
 		proc, err := confine.Launcher{Unmediated: unmediated}.Start(t.Context(), p, jail.Stdio{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		proc.Wait()
 		if _, err := os.Lstat(dir + "/home/file"); err != nil {
 			t.Errorf("unmediated %v: %v", unmediated, err)

@@ -56,9 +56,7 @@ func testLeased(t *testing.T) {
 			var leased []*os.File
 			for _, name := range heldNames() {
 				f, err := os.Open(dir + "/" + name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				defer f.Close()
 				if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
 					t.Fatal(err)
@@ -95,17 +93,13 @@ func testFifos(t *testing.T) {
 		run := func(begin func(dir string) (finish func() attacker.Outcome)) attacker.Outcome {
 			dir := testkit.Plant(t, "held/", "old")
 			for _, name := range heldNames() {
-				if err := unix.Mkfifo(dir+"/"+name, 0o666); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, unix.Mkfifo(dir+"/"+name, 0o666))
 			}
 			finish := begin(dir)
 			letPass(t, dir, func() {
 				for _, name := range heldNames() {
 					f, err := os.OpenFile(dir+"/"+name, os.O_RDONLY|unix.O_NONBLOCK, 0)
-					if err != nil {
-						t.Fatal(err)
-					}
+					testkit.Must(t, err)
 					t.Cleanup(func() { f.Close() })
 				}
 			})
@@ -120,9 +114,7 @@ func testFifos(t *testing.T) {
 // letPass tells the server to make its other calls, and calls release when it has made them.
 func letPass(t *testing.T, dir string, release func()) {
 	t.Helper()
-	if err := os.WriteFile(dir+"/wait", nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(dir+"/wait", nil, 0o644))
 	testkit.Eventually(t, "the other calls have passed", func() bool { _, err := os.Lstat(dir + "/passed"); return err == nil })
 	release()
 }
@@ -132,9 +124,7 @@ func testSwapped(t *testing.T) {
 	t.Run("swapped", func(t *testing.T) {
 		dir := testkit.Plant(t, "swapped", "old", "aside/")
 		fifo := dir + "/aside/fifo"
-		if err := unix.Mkfifo(fifo, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, unix.Mkfifo(fifo, 0o666))
 		var over atomic.Bool
 		done := make(chan struct{})
 		go func() {
@@ -206,9 +196,7 @@ func testExchange(t *testing.T) {
 func TestHostNSFifoReopened(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "ro/", "f")
-	if err := unix.Mkfifo(dir+"/ro/fifo", 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Mkfifo(dir+"/ro/fifo", 0o666))
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/ro", Rights: policy.Read})
 	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("fifo-anew", dir+"/ro/fifo"))[0], attacker.Succeeded)
 	got := jailtest.AttemptsHostNS(t, p, attacker.Try("fifo-anew", dir+"/ro/fifo"))

@@ -39,9 +39,7 @@ func TestWithoutNamespaces(t *testing.T) {
 		t.Run(w.name, func(t *testing.T) {
 			t.Parallel()
 			home := filepath.Join(filepath.Dir(jailtest.Binary), fmt.Sprint("hostns-", i))
-			if err := os.Mkdir(home, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Mkdir(home, 0o700))
 			cmd := exec.Command(jailtest.Binary, "-test.run=^TestHostNS", "-test.v", "-test.timeout=60m", testkit.AtATime())
 			if w.unshare {
 				cmd = exec.Command("unshare", append([]string{"--user", "--map-root-user"}, append(cmd.Args, "-test.skip=^TestHostNS(Commands|BlockedCalls)")...)...)

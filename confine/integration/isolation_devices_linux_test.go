@@ -16,17 +16,13 @@ import (
 func TestJailHostDevices(t *testing.T) {
 	jailtest.Needs(t)
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer master.Close()
 	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
 	if err == nil {
 		err = unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	terminal := fmt.Sprintf("/dev/pts/%d", n)
 	tries := []attacker.Attempt{attacker.Try("write", terminal), attacker.Try("write", "/dev/null"), attacker.Try("create", "/dev/shm/mcp-jail-test")}
 	for _, c := range []struct {

@@ -132,9 +132,7 @@ func TestHostNSSupervisorIsNotSignalled(t *testing.T) {
 func TestHostNSProgramsInTempDir(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	program, err := filepath.EvalSymlinks("/usr/bin/true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, c := range []struct {
 		programs []string // besides the test's own
 		want     string

@@ -44,9 +44,7 @@ func TestInitCapabilities(t *testing.T) {
 			t.Fatalf("%s: %t", c.what, supervised)
 		}
 		proc, err := confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		// Without any are a worker of the supervisor's, and the init.
 		for _, held := range threadCapabilities(t, startedBy(proc.PID())[0]) {
 			if held != none {
@@ -84,9 +82,7 @@ func threadCapabilities(t *testing.T, pid int) (held []string) {
 			key, value, _ := strings.Cut(strings.TrimSpace(line), ":\t")
 			if key == "CapInh" || key == "CapPrm" || key == "CapEff" {
 				n, err := strconv.ParseUint(value, 16, 64)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				all |= n
 			}
 		}
@@ -102,9 +98,7 @@ func TestJailProcSecrets(t *testing.T) {
 	jailtest.Needs(t)
 	featurestest.Needs(t, "fresh_proc")
 	names, err := os.ReadDir("/proc")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var tries []attacker.Attempt
 	var roots []bool // it is root's, and so are these tests
 	for _, d := range names {

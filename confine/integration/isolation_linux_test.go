@@ -181,12 +181,8 @@ func TestJailPrograms(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t)
 	program, err := os.ReadFile("/usr/bin/true")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := testkit.WriteProgram(dir+"/true", program); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, testkit.WriteProgram(dir+"/true", program))
 	tries := []attacker.Attempt{
 		attacker.Try("exec", "/usr/bin/true"), attacker.Try("exec", dir+"/true"), attacker.Try("memexec", "/usr/bin/true"),
 		attacker.Try("ld.so", "/usr/bin/true"), attacker.Try("ld.so", dir+"/true"),
@@ -226,9 +222,7 @@ func TestJailSocketInAGrant(t *testing.T) {
 	}
 	jailtest.Expect(t, "connect", jailtest.Attempt(t, p, "dial", "unix", dir+"/host"), want)
 	plan, err := confine.Launcher{}.Compile(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	said := false
 	for _, e := range plan.Enforced {
 		said = said || e.Axis == policy.AxisIPC && strings.Contains(e.What, "but for sockets that a rule names or that another process makes")

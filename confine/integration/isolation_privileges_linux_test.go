@@ -44,15 +44,11 @@ func TestJailState(t *testing.T) {
 	t.Run("descriptors that the launcher leaves open", func(t *testing.T) {
 		for range 5 {
 			fd, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY, 0) // not close-on-exec
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer unix.Close(fd)
 		}
 		// Those are closed by sys.PadFDTable already, but not one beyond that.
-		if err := unix.Dup2(0, sys.MinFDTable+7); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, unix.Dup2(0, sys.MinFDTable+7))
 		defer unix.Close(sys.MinFDTable + 7)
 		if got := jailtest.Unconfined(t, "/", attacker.Try("fds"))[0]; got == "ok 0 1 2" {
 			t.Errorf("unconfined: %s: nothing was inherited, so there is nothing to test", got)
@@ -104,9 +100,7 @@ func TestJailSetID(t *testing.T) {
 		if err == nil {
 			err = os.Chmod(program, 0o755|os.ModeSetuid|os.ModeSetgid)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 	if _, err := os.Stat(program); err != nil {
 		t.Skip("root made no set-id file")

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -32,9 +33,7 @@ func TestJailTerminal(t *testing.T) {
 		return
 	}
 	own, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	terminal, err := os.Open("/dev/tty")
 	if err != nil || mediate.TerminalNumber(own) == 0 {
 		t.Fatalf("control: this process has no terminal: %v, %s", err, own)
@@ -51,15 +50,11 @@ func TestJailTerminal(t *testing.T) {
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
 	var out strings.Builder
 	proc, _, err := jailtest.Start(t, confine.Launcher{}, p, &out, &out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	init := startedBy(proc.PID())[0]
 	for pid, leader := range map[int]int{proc.PID(): proc.PID(), init: proc.PID(), startedBy(init)[0]: startedBy(init)[0]} {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		session, err := unix.Getsid(pid)
 		if err != nil || session != leader || mediate.TerminalNumber(stat) != 0 {
 			t.Errorf("process %d is in session %d (%v), and its terminal is %d", pid, session, err, mediate.TerminalNumber(stat))
@@ -97,21 +92,13 @@ func TestJailTerminalCanBeWritten(t *testing.T) {
 func newTerminal(t *testing.T) *os.File {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { master.Close() })
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
 	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { slave.Close() })
 	return slave
 }

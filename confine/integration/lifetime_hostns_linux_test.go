@@ -122,9 +122,7 @@ func dumpFilters(t *testing.T, pid int) (filters []string) {
 	t.Helper()
 	proc := fmt.Sprint("/proc/", pid)
 	b, err := os.ReadFile(proc + "/coredump_filter")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	filters = append(filters, strings.TrimSpace(string(b)))
 	tasks, _ := filepath.Glob(proc + "/task/*/children")
 	for _, task := range tasks {

@@ -27,9 +27,7 @@ type witness struct{ r, w *os.File }
 func newWitness(t testing.TB) *witness {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { r.Close(); w.Close() })
 	return &witness{r, w}
 }
@@ -70,9 +68,7 @@ func runLauncher() {
 func killLauncher(t *testing.T, jails []*policy.Profile, moment time.Duration, allUp bool, env ...string) int {
 	t.Helper()
 	var order bytes.Buffer
-	if err := gob.NewEncoder(&order).Encode(jails); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, gob.NewEncoder(&order).Encode(jails))
 	pipe := newWitness(t)
 	cmd := exec.Command(jailtest.Binary)
 	cmd.Args = []string{launcherName}
@@ -81,9 +77,7 @@ func killLauncher(t *testing.T, jails []*policy.Profile, moment time.Duration, a
 	cmd.ExtraFiles = []*os.File{pipe.w}
 	out := &jailtest.Output{}
 	cmd.Stdout = out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, cmd.Start())
 	time.Sleep(moment)
 	if allUp {
 		testkit.Eventually(t, "all jails up", func() bool { return out.Count("up\n") == len(jails) })

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestJailExit(t *testing.T) {
@@ -41,9 +42,7 @@ func TestJailSignalsArePassedOn(t *testing.T) {
 			t.Parallel()
 			s := jailtest.Begin(t, jailtest.Profile(t), attacker.Try("caught"))
 			s.Errs.Await(t, "ready")
-			if err := s.Signal(sig); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, s.Signal(sig))
 			if exit := s.Finish(); exit != (confine.Exit{}) {
 				t.Errorf("exit %+v", exit)
 			}
@@ -54,9 +53,7 @@ func TestJailSignalsArePassedOn(t *testing.T) {
 	}
 	t.Run("uncaught", func(t *testing.T) {
 		s := jailtest.Begin(t, jailtest.Profile(t), attacker.Try("wait"))
-		if err := s.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.Signal(syscall.SIGTERM))
 		if exit := s.Finish(); exit.Signal != syscall.SIGTERM && exit.Code != 2 { // a Go program that is still starting exits with 2
 			t.Errorf("exit %+v", exit)
 		}
@@ -70,9 +67,7 @@ func TestJailEndsDaemons(t *testing.T) {
 	t.Run("by Kill", func(t *testing.T) {
 		s := jailtest.Begin(t, jailtest.Profile(t), attacker.Try("daemon", "2"), attacker.Try("wait"))
 		s.Errs.Await(t, "daemon")
-		if err := s.Kill(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, s.Kill())
 		if exit := s.Finish(); exit != (confine.Exit{Code: 137, Signal: syscall.SIGKILL}) {
 			t.Errorf("exit %+v", exit)
 		}

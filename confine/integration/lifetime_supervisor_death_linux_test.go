@@ -132,9 +132,7 @@ func TestJailSupervisorGivesUp(t *testing.T) {
 		p.Program, p.Argv = "/bin/sh", []string{"sh", "-c", "mkdir " + dir + "/new; exit 3"}
 		var out, errs bytes.Buffer
 		process, wait, err := jailtest.Start(t, l, p, &out, &errs)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		select {
 		case <-process.Done():
 		case <-time.After(testkit.Patience):

@@ -37,13 +37,9 @@ const reaperEnv = "MCPJAIL_TEST_REAPER"
 func TestJailSurvivors(t *testing.T) {
 	if os.Getenv(ownProcEnv) != "" {
 		// No mount of the new namespace propagates, and no other process writes to these directories.
-		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""))
 		for place, kind := range map[string]string{"/proc": "proc", "/dev/shm": "tmpfs", "/tmp": "tmpfs"} {
-			if err := unix.Mount("none", place, kind, 0, ""); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, unix.Mount("none", place, kind, 0, ""))
 		}
 	}
 	jailtest.Needs(t)
@@ -61,9 +57,7 @@ func TestJailSurvivors(t *testing.T) {
 		t.Logf("%s", out)
 		return
 	}
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0))
 	for _, victim := range parts {
 		t.Run(victim, func(t *testing.T) {
 			seed := uint64(time.Now().UnixNano())
@@ -102,9 +96,7 @@ func newSurvivors(t *testing.T) *survivors {
 	p.Limits = policy.Limits{MemoryMB: 512, Processes: 100}
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("daemon", "2"), attacker.Try("wait")})...)
 	var b bytes.Buffer
-	if err := gob.NewEncoder(&b).Encode([]*policy.Profile{p}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, gob.NewEncoder(&b).Encode([]*policy.Profile{p}))
 	s.order, s.before = b.Bytes(), ""
 	s.before = s.host(t)
 	return s
@@ -175,9 +167,7 @@ func (s *survivors) once(t *testing.T, victim string, moment time.Duration, cont
 	cmd.ExtraFiles = []*os.File{pipe.w}
 	out := &jailtest.Output{}
 	cmd.Stdout = out
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, cmd.Start())
 	launcher := cmd.Process.Pid
 	target := awaitPart(launcher, slices.Index(parts, victim))
 	if target == 0 {

@@ -46,9 +46,7 @@ func withoutProc(t *testing.T, p *policy.Profile, what attacker.Attempt) *jailte
 		}
 	}
 	out, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer w.Close()
 	s := &jailtest.Started{T: t, Errs: &jailtest.Output{}}
 	if s.Process, err = (confine.Launcher{}).StartPlan(t.Context(), plan, jail.Stdio{Out: w}); err != nil {
@@ -151,9 +149,7 @@ func TestWholeCgroup(t *testing.T) {
 		return
 	}
 	part := filepath.Join(mount, fmt.Sprint("test.mcp-jail.", os.Getpid()))
-	if err := os.Mkdir(part, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(part, 0o755))
 	t.Cleanup(func() { os.Remove(part) })
 	if cgroup.IsInitialRoot(part) {
 		t.Error("a part of the hierarchy is taken for all of it")

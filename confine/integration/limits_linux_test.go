@@ -83,9 +83,7 @@ func TestHostNSQueuedSignals(t *testing.T) {
 
 func testQueuedSignals(t *testing.T) {
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_SIGPENDING, &limit); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Getrlimit(unix.RLIMIT_SIGPENDING, &limit))
 	if limit.Cur > 1<<20 {
 		testkit.Skip(t, "sigpending", "the limit of queued signals is too high to be reached: %d", limit.Cur)
 	}
@@ -94,9 +92,7 @@ func testQueuedSignals(t *testing.T) {
 	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", more)[0], attacker.Succeeded)
 	for try := 0; ; try++ {
 		got, err := jailtest.Run(t, confine.Launcher{Waive: jailtest.WaivesGaps.Waive}, jailtest.Profile(t), []attacker.Attempt{attacker.Try("limit", fmt.Sprint(unix.RLIMIT_SIGPENDING)), more})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		jailtest.Expect(t, "raising it again", got[0], fmt.Sprintf("ok %d %d", quarter, quarter))
 		n, why, _ := strings.Cut(got[1], " ")
 		count, _ := strconv.Atoi(n)
@@ -293,9 +289,7 @@ func TestJailMakesNoCore(t *testing.T) {
 	p.Dir = dir
 	p.Argv = append(p.Argv[:1:1], jailtest.Args(t, []attacker.Attempt{attacker.Try("crash")})...)
 	proc, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	exit, _ := proc.Wait()
 	if exit.Signal != syscall.SIGSEGV {
 		t.Errorf("exit %+v", exit)

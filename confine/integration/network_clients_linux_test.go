@@ -153,9 +153,7 @@ func runClientBy(t testing.TB, l confine.Launcher, p *policy.Profile) (out strin
 	t.Helper()
 	var b bytes.Buffer
 	proc, wait, err := jailtest.Start(t, l, p, &b, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	exit, _ := proc.Wait()
 	wait()
 	return b.String(), exit.Code == 0, proc.Denials()

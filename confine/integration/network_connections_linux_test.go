@@ -45,9 +45,7 @@ func TestNetworkManyConnections(t *testing.T) {
 func descriptorsOpen(t testing.TB) int {
 	t.Helper()
 	names, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return len(names)
 }
 
@@ -55,9 +53,7 @@ func descriptorsOpen(t testing.TB) int {
 func TestNetworkHalfClosed(t *testing.T) {
 	needsTestNetwork(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer l.Close()
 	go egresstest.Serve(l, func(c net.Conn) { io.Copy(c, c) })
 	p := gatedProfile(t, localhost(l.Addr().(*net.TCPAddr).Port))
@@ -69,9 +65,7 @@ func TestNetworkHalfClosed(t *testing.T) {
 func TestNetworkLastBytesArrive(t *testing.T) {
 	needsTestNetwork(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer l.Close()
 	const size = 200 << 10
 	got := make(chan string, 1)
@@ -91,28 +85,20 @@ func TestNetworkLastBytesArrive(t *testing.T) {
 func TestNetworkLauncherIsKilled(t *testing.T) {
 	needsTestNetwork(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer l.Close()
 	p := gatedProfile(t, localhost(l.Addr().(*net.TCPAddr).Port))
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("hold", l.Addr().String())})...)
 	var order bytes.Buffer
-	if err := gob.NewEncoder(&order).Encode([]*policy.Profile{p}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, gob.NewEncoder(&order).Encode([]*policy.Profile{p}))
 	pipe := newWitness(t)
 	cmd := exec.Command(jailtest.Binary)
 	cmd.Args = []string{launcherName}
 	cmd.Stdin = &order
 	cmd.ExtraFiles = []*os.File{pipe.w}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, cmd.Start())
 	c, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer c.Close()
 	c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {

@@ -54,16 +54,10 @@ func TestJailGatewayWithoutDescriptors(t *testing.T) {
 	jailtest.Expect(t, "with room", jailtest.Attempt(t, p, "dial", "tcp", "198.51.100.1:9"), "ECONNREFUSED")
 	open := descriptorsOpen(t)
 	var old syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: uint64(open + 100), Max: old.Max}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old))
+	testkit.Must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: uint64(open + 100), Max: old.Max}))
 	_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old))
 	var se *step.Error
 	if !errors.As(err, &se) || se.Step != step.Network || se.Errno != syscall.EMFILE {
 		t.Errorf("%v, want a refusal at %q for want of descriptors", err, step.Network)

@@ -27,9 +27,7 @@ func freePort(t testing.TB) int {
 	t.Helper()
 	for {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		port := l.Addr().(*net.TCPAddr).Port
 		l.Close()
 		if _, given := givenPorts.LoadOrStore(port, true); !given {
@@ -68,9 +66,7 @@ func TestJailInbound(t *testing.T) {
 			p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("callback", inside, fmt.Sprint(calls))})...)
 			out := &jailtest.Output{}
 			proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, io.Discard)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			out.Await(t, "listening")
 			if ports, known := proc.Listening(); !known || !slices.Equal(ports, []int{port}) {
 				t.Errorf("listens at %d, %v; want %d", ports, known, port)
@@ -108,14 +104,10 @@ func TestJailInboundLastBytesArrive(t *testing.T) {
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("parting", address, fmt.Sprint(size))})...)
 	out := &jailtest.Output{}
 	proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out.Await(t, "listening")
 	c, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer c.Close()
 	out.Await(t, "answered")
 	testkit.Eventually(t, "the port is the host's again", func() bool {
@@ -145,9 +137,7 @@ func TestJailInboundOnly(t *testing.T) {
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("dial", "tcp", service), attacker.Try("callback", fmt.Sprint("127.0.0.1:", other), "1")})...)
 	out := &jailtest.Output{}
 	proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out.Await(t, "listening")
 	if _, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", other)); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("a port that is not inbound: %v", err)
@@ -166,18 +156,14 @@ func TestJailInboundTaken(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	port := l.Addr().(*net.TCPAddr).Port
 	p := jailtest.Profile(t)
 	p.Inbound = []int{port}
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("callback", fmt.Sprint("127.0.0.1:", port), "1")})...)
 	out := &jailtest.Output{}
 	proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	told := make(chan confine.Notice, 8)
 	proc.OnNotice(func(r confine.Notice) { told <- r })
 	out.Await(t, "listening")

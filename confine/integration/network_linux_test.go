@@ -62,20 +62,12 @@ func TestEgress(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			home, err := os.MkdirTemp(filepath.Dir(jailtest.Binary), "network-")
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := os.Chmod(home, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
+			testkit.Must(t, os.Chmod(home, 0o755))
 			for name, program := range programs {
-				if err := testkit.WriteProgram(filepath.Join(home, name), program); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, testkit.WriteProgram(filepath.Join(home, name), program))
 			}
-			if err := os.Chown(home, c.user, c.user); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Chown(home, c.user, c.user))
 			args := []string{jailtest.Binary, "-test.run=^TestNetwork", "-test.timeout=30m", testkit.AtATime()}
 			if testing.Verbose() {
 				args = append(args, "-test.v")
@@ -124,9 +116,7 @@ func main() {
 func networkPrograms(t *testing.T) map[string][]byte {
 	dir := t.TempDir()
 	source := filepath.Join(dir, "client.go")
-	if err := os.WriteFile(source, []byte(cgoSource), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(source, []byte(cgoSource), 0o644))
 	out := map[string][]byte{}
 	for _, p := range []struct{ name, cgo, what string }{{"mcp-jail-tls", "0", "../../cmd/mcp-jail-tls"}, {"go-cgo", "1", source}} {
 		build := exec.Command("go", "build", "-tags=netcgo", "-o", filepath.Join(dir, p.name), p.what)
@@ -140,9 +130,7 @@ func networkPrograms(t *testing.T) map[string][]byte {
 		}
 	}
 	source = filepath.Join(dir, "client.c")
-	if err := os.WriteFile(source, []byte(clientSource), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(source, []byte(clientSource), 0o644))
 	for _, b := range cBuilds {
 		said, err := exec.Command(b.compiler, "-w", b.flag, "-o", filepath.Join(dir, b.file), source).CombinedOutput()
 		if err != nil {
@@ -217,9 +205,7 @@ func networkFile(name string) string { return filepath.Join(os.Getenv(networkEnv
 func hostService(t testing.TB, addr string) (port int) {
 	t.Helper()
 	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { l.Close() })
 	go serveGreeting(l, "the host's own")
 	return l.Addr().(*net.TCPAddr).Port

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -83,9 +84,7 @@ func TestJailAnsweredLater(t *testing.T) {
 		})...)
 		out := &jailtest.Output{}
 		proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		out.Await(t, "listening")
 		var ports []int
 		for _, u := range proc.Unanswered(time.Time{}) {

@@ -130,9 +130,7 @@ func attemptNoting(t testing.TB, p *policy.Profile, a attacker.Attempt) (attacke
 	q.Argv = append([]string{attacker.Name}, jailtest.Args(t, []attacker.Attempt{a})...)
 	var out bytes.Buffer
 	proc, wait, err := jailtest.Start(t, confine.Launcher{}, &q, &out, io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	proc.Wait()
 	wait()
 	return jailtest.Outcomes(t, []attacker.Attempt{a}, out.Bytes(), "")[0], proc.Denials(), proc.Unanswered(time.Time{})
@@ -167,9 +165,7 @@ func TestNetworkNamesKeepAddresses(t *testing.T) {
 		}
 	}
 	r, err := http.Get("http://198.51.100.53/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer r.Body.Close()
 	b, err := io.ReadAll(r.Body)
 	if err != nil || !strings.Contains(string(b), "good.test") {

@@ -119,9 +119,7 @@ func TestNetworkPackets(t *testing.T) {
 	var got atomic.Int64
 	for _, at := range []string{"127.0.0.1:7005", "192.0.2.1:7005"} {
 		c, err := net.ListenPacket("udp", at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer c.Close()
 		go func() {
 			for b := make([]byte, 64); ; got.Add(1) {
@@ -132,9 +130,7 @@ func TestNetworkPackets(t *testing.T) {
 		}()
 	}
 	outside, err := net.InterfaceByName("outside")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p := gatedProfile(t, policy.NetRule{Host: "127.0.0.1", Scheme: "tcp", Port: 7005, Allow: true}, host("*"))
 	for _, to := range []string{"127.0.0.1:7005", "192.0.2.1:7005"} {
 		for _, way := range []string{"sendto", "sendmsg", "sendmmsg", "pktinfo", "connected"} {
@@ -231,9 +227,7 @@ func TestNetworkMissingCalls(t *testing.T) {
 	own := ownCopy(t)
 	for i, f := range lacks() {
 		program := filepath.Join(filepath.Dir(own), fmt.Sprint(faultPrefix, len(namespacedFaults())+len(hostNSFaults())+i))
-		if err := os.Link(own, program); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Link(own, program))
 		l := jailtest.WaivesGaps
 		l.SupervisorPath = program
 		got, err := jailtest.Run(t, l, greetingProfile(t), []attacker.Attempt{attacker.Try("greeted", greets), attacker.Try("greeted", greetsNot), attacker.Try("names", greets)})

@@ -129,18 +129,12 @@ func TestNetworkSecret(t *testing.T) {
 	trustTestAuthority(t)
 	const value = "the-true-value-of-it"
 	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte(value+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, []byte(value+"\n"), 0o600))
 	t.Setenv("TOKEN", value)
 	shell, err := filepath.EvalSymlinks("/bin/sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	cat, err := exec.LookPath("cat")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	// As Resolve finds them: a path without links.
 	if file, err = filepath.EvalSymlinks(file); err != nil {
 		t.Fatal(err)
@@ -180,9 +174,7 @@ func TestNetworkSecretMissing(t *testing.T) {
 	needsTestNetwork(t)
 	trustTestAuthority(t)
 	dir := testkit.Plant(t, "conf/", "elsewhere/token", "real/token")
-	if err := os.Symlink(dir+"/elsewhere", dir+"/linked"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink(dir+"/elsewhere", dir+"/linked"))
 	for _, c := range []struct {
 		secret policy.Secret
 		want   string
@@ -231,17 +223,13 @@ func TestNetworkServerDoesNotRead(t *testing.T) {
 	needsTestNetwork(t)
 	trustTestAuthority(t)
 	shell, err := filepath.EvalSymlinks("/bin/sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	// More than its socket has room for: the first bytes of each connection go there.
 	c := client{name: "sh", program: shell, scheme: "http", argv: []string{"sh", "-c",
 		`read go; x=$(head -c 8000 /dev/zero | tr "\0" x); for i in $(seq 100); do curl -sS -m 2 -H "X: $x" http://good.test/granted & done; wait`}}
 	p := c.requestProfile(t, "good.test", policy.NetRule{Host: "good.test", Scheme: "http", PathPrefix: "/granted", Allow: true})
 	in, begin, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer begin.Close()
 	var l confine.Launcher
 	if jailtest.HostNS {
@@ -249,13 +237,9 @@ func TestNetworkServerDoesNotRead(t *testing.T) {
 	}
 	proc, err := l.Start(t.Context(), p, jail.Stdio{In: in})
 	in.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	pid := interceptor(t)
-	if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Kill(pid, unix.SIGSTOP))
 	io.WriteString(begin, "go\n")
 	select {
 	case <-proc.Done():

@@ -58,9 +58,7 @@ func TestPreparedShowsNothing(t *testing.T) {
 	launcher := poolFor(t, jailtest.Asking(t, p, tries...))
 	pid := builtFor(t, dir+"/ws")
 	leaked, err := os.Open(dir) // while it waits
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer leaked.Close()
 	started := jailtest.BeginBy(t, launcher, p, tries...)
 	if started.PID() != pid {
@@ -69,9 +67,7 @@ func TestPreparedShowsNothing(t *testing.T) {
 	exit := started.Finish()
 	prepared := jailtest.Outcomes(t, tries, started.Out.Bytes(), fmt.Sprint(exit))
 	fresh, err := jailtest.Run(t, confine.Launcher{}, p, tries)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	numbers := regexp.MustCompile(`[0-9]+`) // of mounts, processes and inodes
 	for i := range tries {
 		a, b := string(prepared[i]), string(fresh[i])
@@ -94,17 +90,11 @@ func TestPreparedAndMounts(t *testing.T) {
 	read := attacker.Try("read", dir+"/ws/sub/late")
 	launcher := poolFor(t, jailtest.Asking(t, p, read))
 	testkit.Eventually(t, "it has its mounts", hasInit)
-	if err := unix.Mount("none", dir+"/ws/sub", "tmpfs", 0, ""); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Mount("none", dir+"/ws/sub", "tmpfs", 0, ""))
 	defer unix.Unmount(dir+"/ws/sub", unix.MNT_DETACH)
-	if err := os.WriteFile(filepath.Join(dir, "ws/sub/late"), []byte("LATE"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(dir, "ws/sub/late"), []byte("LATE"), 0o644))
 	got, err := jailtest.Run(t, launcher, p, []attacker.Attempt{read})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	jailtest.Expect(t, "a file of the mount", got[0], "ok LATE")
 }
 
@@ -170,24 +160,16 @@ func TestPreparedAndSecrets(t *testing.T) {
 func resolvedIn(t *testing.T, dir string) *policy.Profile {
 	t.Helper()
 	host, err := hostfs.LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	host.Dir, host.Home, host.StateDir, host.CacheDir, host.ConfigDir = dir+"/ws", dir+"/home", dir+"/home/state", dir+"/home/cache", dir+"/home/config"
 	rules, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{jailtest.Binary}, Workspace: dir + "/ws"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p, _, err := resolve.Resolve(rules, host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p.Argv[0] = attacker.Name
 	for _, e := range p.Entries {
 		if e.Make {
-			if err := os.MkdirAll(e.Path, 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.MkdirAll(e.Path, 0o700))
 		}
 	}
 	return p

@@ -27,9 +27,7 @@ func schedulingPolicy(t *testing.T, stat string) int {
 		t.Fatalf("stat is %q", stat)
 	}
 	n, err := strconv.Atoi(fields[38])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return n
 }
 
@@ -53,9 +51,7 @@ func TestJailScheduling(t *testing.T) {
 		q.Argv = append(q.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
 		var out strings.Builder
 		proc, _, err := jailtest.Start(t, confine.Launcher{}, q, &out, &out)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		found := threadPolicies(t, proc.PID())
 		proc.Kill()
 		<-proc.Done()
@@ -76,9 +72,7 @@ func threadPolicies(t *testing.T, pid int) (found []int) {
 		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH) {
 			continue // it has ended since
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		found = append(found, schedulingPolicy(t, string(b)))
 	}
 	return found

@@ -44,14 +44,10 @@ func TestJailDescriptorTable(t *testing.T) {
 	}
 	// What this process has inherited stays here; and the shell's table may still be as
 	// large as this process's, but not that of its child.
-	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC))
 	cmd := exec.Command("/bin/sh", "-c", "/bin/cat /proc/self/status; true")
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if got := tableSize(t, string(out)); got >= 2*sys.MinFDTable {
 		t.Errorf("control: without a jail it holds %d from the start", got)
 	}
@@ -104,9 +100,7 @@ func TestHostNSNullDevice(t *testing.T) {
 func ownNull(t *testing.T, l confine.Launcher, errno string) {
 	t.Helper()
 	var null unix.Stat_t
-	if err := unix.Stat("/dev/null", &null); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Stat("/dev/null", &null))
 	if int(null.Uid) == os.Getuid() { // an ordinary user, and its user namespace, may not change it in any case
 		jailtest.Expect(t, "the control", jailtest.Unconfined(t, "/", attacker.Try("null"))[0], "ok fchmod <nil> fchown <nil>")
 	}

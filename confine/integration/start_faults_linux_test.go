@@ -261,9 +261,7 @@ func TestJailMissingCalls(t *testing.T) {
 			got, err := jailtest.Run(t, confine.Launcher{TestHooks: jail.TestHooks{Steps: f.strike, Batched: true}, Waive: []policy.Axis{policy.AxisFs}}, p, []attacker.Attempt{
 				attacker.Try("create", dir+"/ws/sub/new"), attacker.Try("write", dir+"/ws/ro/x"), attacker.Try("write", "/dev/null"), attacker.Try("chmod", "/dev/null"),
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			jailtest.Expect(t, f.what, attacker.Outcome(fmt.Sprint(got)), "[ok EROFS ok EROFS]")
 		})
 	}
@@ -302,9 +300,7 @@ func ownCopy(t *testing.T) string {
 	if err == nil {
 		err = testkit.WriteProgram(own, self)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return own
 }
 
@@ -320,9 +316,7 @@ func everyStep(t *testing.T, steps []jail.Step, covered []string) {
 func refusedStart(t *testing.T, own string, index int, f fault, hostNS bool) {
 	dir := testkit.Plant(t, "ws/masked", "ws/ro/x", "ws/sub/")
 	program := filepath.Join(filepath.Dir(own), fmt.Sprint(faultPrefix, index))
-	if err := os.Link(own, program); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Link(own, program))
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/ws/masked", Rights: 0}, jailtest.Grant{Path: dir + "/ws/ro", Rights: r})
 	p.Entries = append(p.Entries, policy.Entry{Path: dir + "/state/home", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Make: true, Ephemeral: f.step == step.Overlays})
 	jailtest.SortEntries(p)

@@ -25,14 +25,10 @@ func onHostWith(t *testing.T, p *policy.Profile, f features.Facts, errs *os.File
 	q := *p
 	q.Argv = append(slices.Clone(p.Argv), jailtest.Args(t, attempts)...)
 	out, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	proc, err := confine.Launcher{}.StartPlan(t.Context(), jailtest.Compile(&q, f), jail.Stdio{Out: w, Err: errs})
 	w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	report, _ := io.ReadAll(out)
 	out.Close()
 	proc.Wait()
@@ -91,13 +87,9 @@ func TestHostNSExecuteGap(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "work/sub/")
 	program, err := os.ReadFile("/usr/bin/true")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, name := range []string{"/work/hidden", "/work/sub/tool"} {
-		if err := testkit.WriteProgram(dir+name, program); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, testkit.WriteProgram(dir+name, program))
 	}
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/work", Rights: policy.AllRights}, jailtest.Grant{Path: dir + "/work/hidden", Rights: 0}, jailtest.Grant{Path: dir + "/work/sub", Rights: rw})
 	plan, _ := jailtest.WaivesGaps.Compile(p)

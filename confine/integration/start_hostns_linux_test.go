@@ -41,9 +41,7 @@ func TestHostNSIsRefused(t *testing.T) {
 		}
 	}
 	proc, err := confine.Launcher{Waive: axes}.Start(t.Context(), p, jail.Stdio{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	proc.Wait()
 	if plan := proc.Plan(); plan.HostNamespaces.Answer != features.No {
 		t.Errorf("%+v", plan.HostNamespaces)
@@ -110,22 +108,16 @@ func TestHostNSPlanStartsOneJailAtATime(t *testing.T) {
 	p.Env = append(slices.Clone(p.Env), policy.Variable{Name: "TMPDIR", Value: "/tmp"})
 	p.Program, p.Argv = "/bin/sh", []string{"sh", "-c", "read line; test -d \"$TMPDIR\" && exit 7"}
 	plan, err := jailtest.WaivesGaps.Compile(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	start := func() (*confine.Process, *os.File, error) {
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer r.Close()
 		process, err := jailtest.WaivesGaps.StartPlan(t.Context(), plan, confine.Stdio{In: r})
 		return process, w, err
 	}
 	first, in, err := start()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	second, _, err := start()
 	if err == nil {
 		second.Kill()

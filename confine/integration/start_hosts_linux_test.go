@@ -24,17 +24,13 @@ import (
 func TestJailEndOfFile(t *testing.T) {
 	jailtest.Needs(t)
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer r.Close()
 	p := jailtest.Profile(t)
 	p.Program, p.Argv = "/usr/bin/sh", []string{"sh", "-c", "echo out; exec >&- 2>&-; sleep 60"}
 	proc, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{Out: w, Err: w})
 	w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer func() { proc.Kill(); <-proc.Done() }()
 	jailtest.Within(t, "end-of-file", func() {
 		if b, _ := io.ReadAll(r); string(b) != "out\n" {
@@ -61,14 +57,10 @@ func TestJailWithoutProc(t *testing.T) {
 			attacker.Try("stat", "/proc/self"), attacker.Try("stat", "/proc/1"), attacker.Try("stat", fmt.Sprintf("/proc/%d", os.Getpid())), attacker.Try("read", dir+"/file"), attacker.Try("kill", fmt.Sprint(os.Getpid())),
 		})...)
 		r, w, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		proc, err := confine.Launcher{}.StartPlan(t.Context(), jailtest.Compile(p, f), jail.Stdio{Out: w})
 		w.Close()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		out, _ := io.ReadAll(r)
 		r.Close()
 		proc.Wait()
@@ -117,23 +109,17 @@ func TestJailMaskUnderReplacement(t *testing.T) {
 	p.Program, p.Argv = "/usr/bin/sh", []string{"sh", "-c", "cat .env || echo masked; until test -e go/on; do sleep 0.01; done; cat .env || echo masked"}
 	p.Dir = dir
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer r.Close()
 	proc, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{Out: w})
 	w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer func() { proc.Kill(); <-proc.Done() }()
 	first := make([]byte, 7)
 	if _, err := io.ReadFull(r, first); err != nil || string(first) != "masked\n" {
 		t.Fatalf("%q, %v", first, err)
 	}
-	if err := os.Rename(dir+"/new", dir+"/.env"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Rename(dir+"/new", dir+"/.env"))
 	plantInto(t, dir+"/go/on")
 	rest, _ := io.ReadAll(r)
 	if string(rest) != "new" && string(rest) != "masked\n" {

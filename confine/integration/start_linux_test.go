@@ -31,13 +31,9 @@ func TestJailStartErrors(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "text", "script", "dir/", "plain")
 	for name, content := range map[string]string{"text": "no program\n", "script": "#!/nowhere/interpreter\n"} {
-		if err := testkit.WriteProgram(filepath.Join(dir, name), []byte(content)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, testkit.WriteProgram(filepath.Join(dir, name), []byte(content)))
 	}
-	if err := os.Chmod(dir+"/plain", 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(dir+"/plain", 0o644))
 	for _, c := range []struct {
 		name   string
 		change func(*policy.Profile)
@@ -91,9 +87,7 @@ func TestBeforeExec(t *testing.T) {
 			t.Run(fmt.Sprint(name, " ", want), func(t *testing.T) {
 				pipe := newWitness(t)
 				written, err := os.Create(filepath.Join(t.TempDir(), "written"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				defer written.Close()
 				called := 0
 				l := confine.Launcher{BeforeExec: func(context.Context) error { called++; return want }}
@@ -167,9 +161,7 @@ func TestJailThousand(t *testing.T) {
 	check := attacker.Try("verify", secret, fmt.Sprint(os.Getpid()), ws)
 	for _, kind := range attacker.NamespaceKinds {
 		ns, err := os.Readlink("/proc/self/ns/" + kind)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		check = append(check, ns)
 	}
 	begun := time.Now()
@@ -198,9 +190,7 @@ func TestJailThousand(t *testing.T) {
 func TestSpecCannotBeSent(t *testing.T) {
 	jailtest.Needs(t)
 	closed, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	closed.Close()
 	for _, size := range []int{0, 1 << 20} {
 		p := jailtest.Profile(t)

@@ -124,9 +124,7 @@ func TestSelfTestDetects(t *testing.T) {
 		})
 	}
 	plan, err := confine.Launcher{}.Compile(p)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	b := &jail.Restrictor{Spec: &plan.Spec}
 	for _, probe := range b.Checks() {
 		if !slices.Contains(covered, probe.What) && !strings.HasPrefix(probe.What, "list ") {
@@ -144,14 +142,10 @@ func TestCheckMounts(t *testing.T) {
 	dir := testkit.Plant(t, "file")
 	idOf := func(path string) policy.FileID {
 		fd, err := rootfs.OpenLast(&stub.Task{}, unix.AT_FDCWD, path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer unix.Close(fd)
 		id, err := jailtest.Identity(fd)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return id
 	}
 	file, sealed, gone := dir+"/file", "/mnt", dir+"/gone"

@@ -9,6 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -25,15 +26,11 @@ func TestUndumpableLauncher(t *testing.T) {
 		}
 		return
 	}
-	if err := confine.Undumpable(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, confine.Undumpable())
 	p := jailtest.Profile(t)
 	p.Program, p.Argv = "/usr/bin/true", []string{"true"}
 	proc, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	proc.Wait()
 	if v, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || v != 0 {
 		t.Errorf("dumpable is %d, %v", v, err)
@@ -45,19 +42,13 @@ func TestUndumpableLauncher(t *testing.T) {
 func TestUnreadableSupervisor(t *testing.T) {
 	jailtest.Needs(t)
 	self, err := os.ReadFile(jailtest.Binary)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	program := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(program, self, 0o111); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(program, self, 0o111))
 	p := jailtest.Profile(t)
 	p.Program, p.Argv = "/usr/bin/true", []string{"true"}
 	proc, err := confine.Launcher{SupervisorPath: program}.Start(t.Context(), p, jail.Stdio{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if exit, err := proc.Wait(); err != nil || exit != (confine.Exit{}) {
 		t.Errorf("%+v, %v", exit, err)
 	}

@@ -51,9 +51,7 @@ func ExampleCommand() {
 // TestCommand tests what a policy grants and refuses, with a run without a jail as the control.
 func TestCommand(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.MkdirAll(filepath.Join(dir, "in", "no"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(filepath.Join(dir, "in", "no"), 0o700))
 	testkit.WriteFile(t, filepath.Join(dir, "in", "f"), "inside")
 	testkit.WriteFile(t, filepath.Join(dir, "in", "no", "f"), "denied")
 	testkit.WriteFile(t, filepath.Join(dir, "out"), "outside")
@@ -140,12 +138,8 @@ func TestExit(t *testing.T) {
 	defer cancel()
 	cmd := jailed.Command(ctx, p, "sh", "-c", `trap "echo got it; exit 9" TERM; echo ready; while :; do sleep 0.01; done`)
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, cmd.Start())
 	text := make([]byte, 100)
 	n, _ := out.Read(text) // ends with the context
 	cmd.Process.Signal(syscall.SIGTERM)
@@ -171,14 +165,10 @@ func endOf(t *testing.T, out *os.File) {
 func startSleeper(t *testing.T, cmd *exec.Cmd) (out *os.File) {
 	t.Helper()
 	out, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { out.Close() })
 	cmd.Stdout = in
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, cmd.Start())
 	in.Close()
 	text := make([]byte, 100)
 	if n, err := out.Read(text); string(text[:n]) != "started\n" {

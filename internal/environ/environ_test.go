@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/environ"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
@@ -88,9 +89,7 @@ func TestPresets(t *testing.T) {
 	seen := map[string]bool{}
 	for _, name := range presets.Names() {
 		p, err := presets.Find(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, v := range p.Variables {
 			seen[v.Name] = true
 			row, _ := environ.Find(v.Name)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestRemoveFlagged: flags of files and directories do not keep a tree, and those of a file that a link
@@ -27,9 +29,7 @@ func TestRemoveFlagged(t *testing.T) {
 		t.Fatal("the control: the flags keep nothing")
 	}
 	d, err := Open(base, "own")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer d.Close()
 	if err := d.RemoveAll("tree"); err != nil {
 		t.Error(err)

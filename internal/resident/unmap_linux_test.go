@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 var written = bytes.Repeat([]byte{1}, 1<<16) // in the data that the program can write
@@ -17,9 +19,7 @@ var written = bytes.Repeat([]byte{1}, 1<<16) // in the data that the program can
 func TestUnmap(t *testing.T) {
 	written[len(written)-1] = 2
 	for _, segment := range readOnly() {
-		if err := unix.Madvise(segment, unix.MADV_POPULATE_READ); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, unix.Madvise(segment, unix.MADV_POPULATE_READ))
 	}
 	before := mappedFile(t)
 	if before < 2000 {
@@ -37,13 +37,9 @@ func TestUnmap(t *testing.T) {
 // mappedFile returns how much of files this process has mapped, in kB.
 func mappedFile(t *testing.T) int {
 	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	_, rest, _ := strings.Cut(string(status), "\nRssFile:")
 	n, err := strconv.Atoi(strings.Fields(rest)[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return n
 }

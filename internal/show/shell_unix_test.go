@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestWord: a real shell reads each word that is proposed as the text that was meant.
@@ -43,9 +44,7 @@ func TestInDir(t *testing.T) {
 	base := t.TempDir()
 	for _, name := range []string{"plain", "a b", "x'y", `a\b`, "$(id)", "-n"} {
 		dir := filepath.Join(base, name)
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Mkdir(dir, 0o700))
 		for _, shell := range []string{"sh", "bash"} {
 			cmd := exec.Command(shell, "-c", show.InDir(dir, show.Typed("touch", shell+" it's")))
 			cmd.Dir = base

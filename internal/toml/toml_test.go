@@ -12,6 +12,8 @@ import (
 	burntsushi "github.com/BurntSushi/toml"
 	gotoml "github.com/pelletier/go-toml/v2"
 	tomltest "github.com/toml-lang/toml-test/v2"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // refusedTOML holds the valid documents of toml-test that Parse reports on
@@ -30,9 +32,7 @@ var refusedTOML = map[string]FaultKind{
 func TestTOMLSuite(t *testing.T) {
 	suite := tomltest.TestCases()
 	list, err := fs.ReadFile(suite, "files-toml-1.1.0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	valid, invalid := 0, 0
 	for _, file := range strings.Fields(string(list)) {
 		name, isTOML := strings.CutSuffix(file, ".toml")
@@ -40,9 +40,7 @@ func TestTOMLSuite(t *testing.T) {
 			continue
 		}
 		data, err := fs.ReadFile(suite, file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		root, faults := Parse(data, 16)
 		if strings.HasPrefix(name, "invalid/") {
 			invalid++
@@ -63,13 +61,9 @@ func TestTOMLSuite(t *testing.T) {
 			continue
 		}
 		text, err := fs.ReadFile(suite, name+".json")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		var want any
-		if err := json.Unmarshal(text, &want); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal(text, &want))
 		if fault := unlikeSuite(root, want); fault != "" {
 			t.Errorf("%s: %s", name, fault)
 		}

@@ -22,6 +22,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/npmcache"
 )
 
@@ -35,9 +36,7 @@ func archiveOf(t *testing.T, headers ...tar.Header) []byte {
 		if h.Typeflag == 0 {
 			h.Typeflag, h.Size = tar.TypeReg, int64(len(h.Name))
 		}
-		if err := w.WriteHeader(&h); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, w.WriteHeader(&h))
 		if h.Size > 0 {
 			fmt.Fprint(w, h.Name)
 		}
@@ -118,9 +117,7 @@ func list(t *testing.T, dir string) string {
 		all = append(all, fmt.Sprint(rel, " ", info.Mode()))
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return strings.Join(all, "; ")
 }
 
@@ -147,9 +144,7 @@ func TestReadTree(t *testing.T) {
 		`"node_modules/a\\b":{` + sum + `}`:                         "",
 	} {
 		file := filepath.Join(t.TempDir(), "package-lock.json")
-		if err := os.WriteFile(file, []byte(`{"packages":{"":{},`+text+`}}`), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(file, []byte(`{"packages":{"":{},`+text+`}}`), 0o600))
 		tree, err := readTree(file)
 		var got []string
 		for _, n := range tree {
@@ -171,9 +166,7 @@ func TestAddsToLock(t *testing.T) {
 		want   bool
 	}{{"node_modules", true, true}, {"node_modules", false, true}, {"binding.gyp", false, true}, {"binding.gyp", true, false}, {"index.js", false, false}} {
 		dir := t.TempDir()
-		if err := os.Mkdir(filepath.Join(dir, c.has), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Mkdir(filepath.Join(dir, c.has), 0o700))
 		if addsToLock(dir, &node{HasInstallScript: c.script}) != c.want {
 			t.Errorf("%+v", c)
 		}
@@ -192,9 +185,7 @@ func TestOrphans(t *testing.T) {
 		"node_modules/there/node_modules/x": {Optional: true},
 	}
 	gone := map[string]bool{"node_modules/there": true}
-	if err := orphans(all, gone); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, orphans(all, gone))
 	var got []string
 	for place := range gone {
 		got = append(got, place)
@@ -223,9 +214,7 @@ func TestLogin(t *testing.T) {
 			return map[string]string{"npm_config_//r.test/npm/:_authToken": "t", "npm_config_//basic.test/:_auth": "YTpi", "npm_config_//user.test:8/:username": "u", "npm_config_//user.test:8/:_password": "cA=="}[name]
 		}}
 		base, err := url.Parse(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if got := r.login(base); got != want {
 			t.Errorf("%s: %q, want %q", address, got, want)
 		}
@@ -294,9 +283,7 @@ func TestArchive(t *testing.T) {
 	} {
 		asked = nil
 		r, err := newTestRegistry(t, site.URL, map[string]string{"npm_config_" + at + "/:_authToken": "all", "npm_config_" + at + "/own/:_authToken": "own"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		r.idle = 50 * time.Millisecond
 		if want != "" {
 			r.idle = time.Minute
@@ -314,9 +301,7 @@ func TestArchive(t *testing.T) {
 			continue
 		}
 		// Content that was changed in the cache is fetched again, or not taken.
-		if err := os.WriteFile(file, archiveOf(t, tar.Header{Name: "package/changed", Mode: 0o644}), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(file, archiveOf(t, tar.Header{Name: "package/changed", Mode: 0o644}), 0o600))
 		if err := r.unpackContent(integrity, dir+"2"); err == nil {
 			t.Errorf("%s: changed content was taken", address)
 		}
@@ -331,9 +316,7 @@ func TestPlainAddress(t *testing.T) {
 	site := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { t.Errorf("%s was asked for", r.URL) }))
 	defer site.Close()
 	r, err := newTestRegistry(t, strings.Replace(site.URL, "http:", "https:", 1), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if err := r.archive(t.Context(), "a", site.URL+"/a.tgz", "sha512-AAAA"); !errors.Is(err, errOther) {
 		t.Error(err)
 	}
@@ -345,9 +328,7 @@ func TestAuthorities(t *testing.T) {
 	site := httptest.NewTLSServer(http.NotFoundHandler())
 	defer site.Close()
 	text := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: site.Certificate().Raw})
-	if err := os.WriteFile(file, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, text, 0o600))
 	one, err := authorities(file, "")
 	only := x509.NewCertPool()
 	only.AddCert(site.Certificate())
@@ -355,9 +336,7 @@ func TestAuthorities(t *testing.T) {
 		t.Errorf("with a cafile there are others, or none: %v", err)
 	}
 	system, err := x509.SystemCertPool()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	system.AddCert(site.Certificate())
 	if both, err := authorities("", file); err != nil || !both.Equal(system) {
 		t.Errorf("with another file beside the system's: %v", err)

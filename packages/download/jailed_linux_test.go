@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestOutside: by hand or as the line of a client, the program would start npm without a jail.
@@ -13,9 +15,7 @@ func TestOutside(t *testing.T) {
 	}
 	dir := t.TempDir()
 	npm, started := filepath.Join(dir, "npm"), filepath.Join(dir, "started")
-	if err := os.WriteFile(npm, []byte("#!/bin/sh\ntouch "+started+"\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(npm, []byte("#!/bin/sh\ntouch "+started+"\n"), 0o755))
 	if status := Main([]string{npm, dir, "a"}); status != 2 {
 		t.Errorf("status %d", status)
 	}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -51,9 +52,7 @@ func TestJailProxy(t *testing.T) {
 	} {
 		asked = nil
 		r, err := newTestRegistry(t, c.address, map[string]string{c.name: through})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		base, _ := url.Parse(c.address)
 		body, _, err := r.get(t.Context(), c.address, base, nil)
 		if got := strings.Join(asked, "; "); got != c.asked {
@@ -86,9 +85,7 @@ func TestSessionProxy(t *testing.T) {
 	defer secure.Close()
 	defer other.Close()
 	cafile := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(cafile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(cafile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: secure.Certificate().Raw}), 0o600))
 	var rules []policy.NetRule
 	for _, s := range []*httptest.Server{plain, secure} {
 		u, _ := url.Parse(s.URL)
@@ -98,9 +95,7 @@ func TestSessionProxy(t *testing.T) {
 	gateway := egress.New(egress.Options{Rules: rules})
 	defer gateway.Close()
 	listeners, port, err := egress.NewProxyListeners()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	password := egress.NewProxyPassword()
 	gateway.ServeProxy(listeners, password)
 	variables := map[string]string{"npm_config_cafile": cafile}
@@ -112,9 +107,7 @@ func TestSessionProxy(t *testing.T) {
 		want string
 	}{{plain, "the answer"}, {secure, "the answer"}, {other, ""}} {
 		r, err := newTestRegistry(t, c.site.URL, variables)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		base, _ := url.Parse(c.site.URL)
 		body, _, err := r.get(t.Context(), c.site.URL+"/a", base, nil)
 		var got []byte

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 )
@@ -107,9 +108,7 @@ func TestRecheck(t *testing.T) {
 				t.Errorf("%v\n%s", err, u.told)
 			}
 			lock, err := lockfile.Load(i.LockFile)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			now := lock.Find(e.Key)
 			if now.Source != c.want || now.Tree != e.Tree || now.Files != e.Files {
 				t.Errorf("%+v, want the source %q", now, c.want)
@@ -145,9 +144,7 @@ func TestInstallDamagedCache(t *testing.T) {
 				t.Fatalf("%q, %v", content, err)
 			}
 			for _, file := range content {
-				if err := damage(file); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, damage(file))
 			}
 			u.installs(u.installer(), "@scope/server")
 			u.runs(u.installer(), "@scope/server", "1.0.0")

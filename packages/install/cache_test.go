@@ -3,6 +3,7 @@ package install
 import (
 	"crypto/sha512"
 	"encoding/base64"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/npmcache"
 	"os"
 	"path/filepath"
@@ -13,12 +14,8 @@ import (
 // put writes a file and the directories above it.
 func put(t testing.TB, file, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
+	testkit.Must(t, os.WriteFile(file, []byte(text), 0o600))
 }
 
 // entry returns a line of an index for a content.
@@ -47,13 +44,9 @@ func TestSeedCache(t *testing.T) {
 	for _, name := range others[:3] {
 		put(t, filepath.Join(user, name), entry("one"))
 	}
-	if err := os.Symlink(place(t, user, "one"), filepath.Join(user, others[3])); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink(place(t, user, "one"), filepath.Join(user, others[3])))
 	for range 2 {
-		if err := seedCache(t.Context(), user, own); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, seedCache(t.Context(), user, own))
 	}
 	if to, err := os.Readlink(place(t, own, "one")); err != nil || to != place(t, user, "one") {
 		t.Errorf("%q, %v", to, err)

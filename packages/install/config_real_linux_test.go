@@ -24,9 +24,7 @@ func TestConfigAsNPM(t *testing.T) {
 		testkit.Skip(t, "npm", "%v", err)
 	}
 	kit := testkit.ShortDir(t)
-	if err := os.Mkdir(filepath.Join(kit, "etc"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Join(kit, "etc"), 0o755))
 	testkit.WriteFile(t, filepath.Join(kit, "etc/npmrc"), "registry=https://kit.test/\nproxy=http://kit.test:1/\ncafile=~/kit.pem\n")
 	testkit.WriteFile(t, filepath.Join(kit, "rc"), "registry = https://rc.test/\n@c:registry=https://c.test/\n")
 	for _, c := range []struct {
@@ -54,9 +52,7 @@ func TestConfigAsNPM(t *testing.T) {
 			}
 			i := &Installer{Host: *host}
 			p, err := i.findNPM(t.Context(), i.searchPath())
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			cmd := exec.Command(p.file, "config", "list", "--json", "--long")
 			cmd.Dir, cmd.Env = host.Home, host.Environ
 			out, err := cmd.Output()
@@ -68,9 +64,7 @@ func TestConfigAsNPM(t *testing.T) {
 				t.Errorf("npm is %q, and %q was read", got, p.version)
 			}
 			config, err := p.readConfig(i)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defaults := map[string]string{"registry": defaultRegistry, "strict-ssl": "true", "cache": filepath.Join(host.Home, ".npm"), "replace-registry-host": "npmjs", "maxsockets": "15"}
 			names := append(config.Names(), forwarded...)
 			for name := range all {
@@ -120,9 +114,7 @@ func settingText(v any) string {
 func TestConfigAsPip(t *testing.T) {
 	host := hostWith(t)
 	found, err := installed.Interpreters(t.Context(), host, nil, nil, runtime.Python)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	at := slices.IndexFunc(found.Interpreters, func(i runtime.Interpreter) bool {
 		return exec.Command(i.Path, "-I", "-m", "pip", "--version").Run() == nil
 	})
@@ -148,16 +140,12 @@ func TestConfigAsPip(t *testing.T) {
 			filepath.Join(host.Home, ".pip/pip.conf"): "[global]\nindex-url=https://legacy.test/\nproxy=http://legacy.test:1\n", filepath.Join(host.Home, ".config/pip/pip.conf"): user,
 			filepath.Join(kit, "pip/pip.conf"): "[global]\nindex-url=https://kit.test/\n", filepath.Join(kit, "a/pip/pip.conf"): "[global]\nfind-links=/a\ncert=/a.pem\n", filepath.Join(kit, "b/pip/pip.conf"): "[global]\nfind-links=/b\n",
 		} {
-			if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.MkdirAll(filepath.Dir(file), 0o755))
 			testkit.WriteFile(t, file, text)
 		}
 		p := &pythonFetch{Installer: &Installer{Host: *host}, line: &runline.Line{Launcher: runline.PipxRun}, python: found.Interpreters[at]}
 		got, err := p.readConfig()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		ours[name] = []string{cmp.Or(got.Index, "https://pypi.org/simple"), strings.Join(got.Extra, " "), strings.Join(got.FindLinks, " "), got.Cert, strconv.FormatBool(got.NoIndex), strconv.FormatBool(got.Pre), strings.Join(got.Trusted, " "), got.Proxy}
 		environs[name] = map[string]string{}
 		for _, v := range host.Environ {
@@ -177,19 +165,13 @@ for name, env in json.load(sys.stdin).items():
     told[name] = [o.index_url, " ".join(o.extra_index_urls), " ".join(o.find_links), o.cert or "", "true" if o.no_index else "false", "true" if o.pre else "false", " ".join(o.trusted_hosts), o.proxy or ""]
 print(json.dumps(told))`
 	given, err := json.Marshal(environs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	cmd := exec.Command(found.Interpreters[at].Path, "-I", "-c", ask)
 	cmd.Dir, cmd.Stdin = "/", bytes.NewReader(given)
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var pips map[string][]string
-	if err := json.Unmarshal(out, &pips); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(out, &pips))
 	for name := range cases {
 		if !slices.Equal(ours[name], pips[name]) {
 			t.Errorf("%s: read\n%q\nand pip has\n%q", name, ours[name], pips[name])

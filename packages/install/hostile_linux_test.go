@@ -27,9 +27,7 @@ func TestScriptMovesItsTree(t *testing.T) {
 	site := registry.Start(t, registry.Stock{})
 	u := newUser(t, site.URL)
 	outside := filepath.Join(u.dir, "state", "outside")
-	if err := os.MkdirAll(outside, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(outside, 0o700))
 	p := plain("1.0.0")
 	p.Files = map[string]string{"main.js": "#!/usr/bin/env node\n"}
 	p.Bin = "main.js"
@@ -41,9 +39,7 @@ func TestScriptMovesItsTree(t *testing.T) {
 	jailed(t, err)
 	if err == nil {
 		tree, err := i.Store.Open(installed.ID(r.Entry))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer tree.Close()
 		info, err := os.Lstat(tree.Dir)
 		t.Fatalf("the tree is %v, %v; check %v\n%s", info.Mode(), err, tree.Check(r.Entry.Files), u.told)
@@ -148,17 +144,11 @@ func TestSameSums(t *testing.T) {
 	row := "shared/__init__.py,sha256=" + base64.RawURLEncoding.EncodeToString(sum[:]) + ",7\n"
 	for _, info := range []string{"a-1.dist-info", "b-1.dist-info"} {
 		testkit.WriteFile(t, filepath.Join(dir, info+".RECORD"), row)
-		if err := errors.Join(os.Mkdir(filepath.Join(dir, info), 0o700), os.Rename(filepath.Join(dir, info+".RECORD"), filepath.Join(dir, info, "RECORD"))); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, errors.Join(os.Mkdir(filepath.Join(dir, info), 0o700), os.Rename(filepath.Join(dir, info+".RECORD"), filepath.Join(dir, info, "RECORD"))))
 	}
-	if err := os.Mkdir(filepath.Join(dir, "shared"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Join(dir, "shared"), 0o700))
 	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer root.Close()
 	for text, want := range map[string]bool{usual: true, "EVIL = 1\n": false} {
 		testkit.WriteFile(t, filepath.Join(dir, "shared", "__init__.py"), text)
@@ -173,9 +163,7 @@ func TestSourceBomb(t *testing.T) {
 	u := newPythonUser(t)
 	p := &pythonFetch{Installer: u.Installer, line: u.line("uvx", "x"), jail: u.pythonJail(t.TempDir())}
 	interpreters, err := p.interpreters(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p.python = interpreters[0]
 	compressed := func(b []byte) []byte {
 		var out bytes.Buffer

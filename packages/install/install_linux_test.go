@@ -225,14 +225,10 @@ func TestInstallChanged(t *testing.T) {
 	i := u.installer()
 	e := u.installs(i, "@scope/server").Entry
 	tree, err := i.Store.Open(installed.ID(e))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	tree.Close()
 	file := filepath.Join(tree.Dir, "node_modules", "plain", "index.js")
-	if err := errors.Join(os.Chmod(file, 0o644), os.WriteFile(file, []byte("evil()"), 0o644)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(os.Chmod(file, 0o644), os.WriteFile(file, []byte("evil()"), 0o644)))
 	var changed *store.ChangedError
 	if err := u.fails(i, "@scope/server", "changed: node_modules/plain/index.js", "mcp-jail install ", "--update"); !errors.As(err, &changed) {
 		t.Errorf("%v", err)

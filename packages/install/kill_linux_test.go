@@ -56,14 +56,10 @@ func TestKilledInstallations(t *testing.T) {
 		}
 		if n%4 == 0 {
 			makeWritable(i.Store.Dir)
-			if err := os.RemoveAll(filepath.Join(i.Store.Dir, "npm")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.RemoveAll(filepath.Join(i.Store.Dir, "npm")))
 		}
 		c := u.command(installerName, "@scope/server")
-		if err := c.Start(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, c.Start())
 		killed := time.AfterFunc(rand.N(usual*5/4), func() { c.Process.Kill() })
 		err := c.Wait()
 		killed.Stop()
@@ -141,9 +137,7 @@ func TestFullDisk(t *testing.T) {
 	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
 	out := &lockedBuffer{}
 	c.Stdout, c.Stderr = out, out
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, c.Start())
 	published := make(chan struct{})
 	go func() {
 		defer close(published)

@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestLoginsForgotten: no login outlives the fetch of a Python package: neither one that failed, nor one that
 // was killed, after the next installation.
 func TestLoginsForgotten(t *testing.T) {
 	netrc := filepath.Join(t.TempDir(), "netrc")
-	if err := os.WriteFile(netrc, []byte("machine 127.0.0.1 login u password p4ss\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(netrc, []byte("machine 127.0.0.1 login u password p4ss\n"), 0o600))
 	t.Setenv("NETRC", netrc)
 	private := serverWheel("private-server", "nothing-of-this-name")
 	private.Token = "Basic dTpwNHNz" // u:p4ss
@@ -23,24 +23,16 @@ func TestLoginsForgotten(t *testing.T) {
 	begin := func(key string) (done func(), home string) {
 		t.Helper()
 		stage, err := u.Store.Stage(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		p := &pythonFetch{Installer: u.Installer, line: u.line(words...), jail: u.pythonJail(stage.Dir)}
-		if err := p.configure(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, p.configure())
 		return stage.Close, p.jail.Home()
 	}
 	kill, killed := begin("killed")
 	end, running := begin("running")
 	kept := filepath.Join(killed, "cache", "wheel")
-	if err := os.Mkdir(filepath.Dir(kept), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(kept, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Dir(kept), 0o700))
+	testkit.Must(t, os.WriteFile(kept, nil, 0o600))
 	for _, home := range []string{killed, running} {
 		if text, err := os.ReadFile(filepath.Join(home, netrcName)); err != nil || !strings.Contains(string(text), "p4ss") {
 			t.Fatalf("%s: %s, %v", home, text, err) // else nothing is shown below

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
@@ -13,9 +14,7 @@ import (
 func listed(t *testing.T, tool string) *toolpin.Pin {
 	t.Helper()
 	p, err := toolpin.New(toolpin.Server{}, []byte(`{"tools":[{"name":"`+tool+`","inputSchema":{"type":"object"}}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return p
 }
 
@@ -45,17 +44,13 @@ func TestPinKeepsTools(t *testing.T) {
 			}
 		}
 		i := &Installer{LockFile: filepath.Join(t.TempDir(), lockfile.FileName)}
-		if err := i.pin(nil, entry(c.meanwhile, "mine")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, i.pin(nil, entry(c.meanwhile, "mine")))
 		own := entry(c.own, "")
 		if err := i.pin(entry(c.before, ""), own); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		now, err := i.pinned(own.Key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for what, e := range map[string]*lockfile.Entry{"the file": now, "the entry": own} {
 			got := ""
 			if p := e.Pins["default"]; p != nil {

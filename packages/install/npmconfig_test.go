@@ -29,16 +29,10 @@ func fakeNPM(t *testing.T, version string, files map[string]string) string {
 	maps.Copy(all, files)
 	for name, text := range all {
 		name = filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		testkit.Must(t, os.WriteFile(name, []byte(text), 0o755))
 	}
-	if err := os.Symlink("../lib/node_modules/npm/bin/npm-cli.js", filepath.Join(dir, "bin/npm")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink("../lib/node_modules/npm/bin/npm-cli.js", filepath.Join(dir, "bin/npm")))
 	return filepath.Join(dir, "bin")
 }
 
@@ -46,9 +40,7 @@ func fakeNPM(t *testing.T, version string, files map[string]string) string {
 func hostWith(t *testing.T, env ...string) *hostfs.Host {
 	t.Helper()
 	host, err := hostfs.LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	host.Home, host.Dir, host.CacheDir = testkit.ShortDir(t), testkit.ShortDir(t), testkit.ShortDir(t)
 	host.Environ = append(env, "PATH="+os.Getenv("PATH"), "HOME="+host.Home)
 	return &host
@@ -60,9 +52,7 @@ func configOf(t *testing.T, dir string, host *hostfs.Host) (*npmConfig, error) {
 	host.Environ = append(host.Environ, "PATH="+dir+":/usr/bin:/bin")
 	i := &Installer{Host: *host}
 	npm, err := i.findNPM(t.Context(), i.searchPath())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return i.npmConfigOf(npm)
 }
 
@@ -76,9 +66,7 @@ func TestReadNpmConfig(t *testing.T) {
 	}, "\n"))
 	dir := fakeNPM(t, "11.0.0", map[string]string{"etc/npmrc": "registry=https://global.test\n@c:registry=http://c.test\n", "lib/node_modules/npm/npmrc": "strict-ssl=false\n@n:registry=http://n.test"})
 	c, err := configOf(t, dir, host)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for what, c := range map[string][2]map[string]string{
 		"settings": {c.settings, {"registry": "https://a.test/npm/", "@b:registry": "https://b.test", "@c:registry": "http://c.test", "strict-ssl": "false", "ca": "one\n\ntwo", "min-release-age": "3"}},
 		"credentials": {c.credentials, {
@@ -99,9 +87,7 @@ func TestReadNpmConfig(t *testing.T) {
 		t.Errorf("not redacted: %s", said)
 	}
 	line, err := runline.Parse([]string{"npx", "-y", "--registry=https://d.test/", "pkg"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if err := c.useOptions(&line); err != nil || !slices.Contains(c.hosts(), "d.test") || slices.Contains(c.hosts(), "a.test") {
 		t.Errorf("with --registry the hosts are %q, %v", c.hosts(), err)
 	}
@@ -137,9 +123,7 @@ func TestConfigRunsNothing(t *testing.T) {
 	}
 	for _, program := range []string{"npm", "node"} { // the control
 		os.Remove(mark)
-		if err := exec.Command(filepath.Join(dir, program)).Run(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, exec.Command(filepath.Join(dir, program)).Run())
 		if _, err := os.Lstat(mark); err != nil {
 			t.Errorf("control: %s: %v", program, err)
 		}
@@ -150,9 +134,7 @@ func TestConfigRunsNothing(t *testing.T) {
 func TestConfigOfPlaces(t *testing.T) {
 	dir := fakeNPM(t, "11.0.0", map[string]string{"etc/npmrc": "registry=https://global.test/"})
 	kit := testkit.ShortDir(t)
-	if err := os.Mkdir(filepath.Join(kit, "etc"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Join(kit, "etc"), 0o755))
 	testkit.WriteFile(t, filepath.Join(kit, "etc/npmrc"), "registry=https://kit.test/")
 	testkit.WriteFile(t, filepath.Join(kit, "rc"), "registry=https://rc.test/")
 	for _, c := range []struct{ env, rc, want string }{
@@ -181,22 +163,14 @@ func TestPrograms(t *testing.T) {
 	bin := filepath.Join(project, "node_modules", ".bin")
 	link := filepath.Join(t.TempDir(), "link")
 	only := filepath.Join(t.TempDir(), "only")
-	if err := os.MkdirAll(bin, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(bin, 0o755))
 	for _, err := range []error{os.Symlink(bin, link), os.Mkdir(only, 0o755), os.Symlink(filepath.Join(dir, "npm"), filepath.Join(only, "npm"))} {
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 	testkit.WriteFile(t, filepath.Join(bin, "npm"), "#!/bin/sh\n")
-	if err := os.Chmod(filepath.Join(bin, "npm"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(filepath.Join(bin, "npm"), 0o755))
 	line, err := runline.Parse([]string{"npx", "-y", "pkg"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, c := range []struct{ name, path, want string }{
 		{"project only", bin + ":" + link + ":node_modules/.bin", "npm was not found in PATH (" + bin + " is left out: a server may write there)"},
 		{"empty", "", "npm was not found in PATH:"},
@@ -229,17 +203,13 @@ func TestConfigBelieved(t *testing.T) {
 	dir := fakeNPM(t, "11.0.0", map[string]string{"lib/node_modules/npm/npmrc": "fund=false"})
 	loose := testkit.ShortDir(t) // a server may write there
 	for _, name := range []string{"etc", "pip", "uv"} {
-		if err := os.Mkdir(filepath.Join(loose, name), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Mkdir(filepath.Join(loose, name), 0o755))
 	}
 	const rc, index, uv = "registry=https://evil.test/\n", "[global]\nindex-url=https://evil.test/\n", "[[index]]\nurl=\"https://evil.test/\"\ndefault=true\n"
 	for name, text := range map[string]string{"etc/npmrc": rc, "rc": rc, "ca.pem": "x", "pip/pip.conf": index, "uv/uv.toml": uv, "netrc": "machine pypi.org login a password b\n"} {
 		testkit.WriteFile(t, filepath.Join(loose, name), text)
 	}
-	if err := os.Symlink(filepath.Join(loose, "rc"), filepath.Join(dir, "linked")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink(filepath.Join(loose, "rc"), filepath.Join(dir, "linked")))
 	for _, c := range []struct{ line, env, rc, want string }{
 		{"npx", "npm_config_prefix=" + loose, "", "npm's configuration " + loose + "/etc/npmrc"},
 		{"npx", "X=", "prefix=" + loose, "npm's configuration " + loose + "/etc/npmrc"},
@@ -261,9 +231,7 @@ func TestConfigBelieved(t *testing.T) {
 	} {
 		t.Run(c.line+" "+c.want, func(t *testing.T) {
 			line, err := runline.Parse(strings.Fields(c.line + " pkg"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			host := hostWith(t, "PATH="+dir+":/usr/bin:/bin", c.env)
 			testkit.WriteFile(t, filepath.Join(host.Home, ".npmrc"), c.rc)
 			for _, untrusted := range []bool{true, false} {
@@ -277,9 +245,7 @@ func TestConfigBelieved(t *testing.T) {
 					}
 				}
 				stage, err := i.Store.Stage("s-test")
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				defer stage.Close()
 				if line.Ecosystem() == runline.NPM {
 					_, err = i.newRun(t.Context(), stage, &line)

@@ -58,9 +58,7 @@ func newPythonUser(t *testing.T, wheels ...registry.Wheel) pythonUser {
 func newInstaller(t *testing.T) *Installer {
 	t.Helper()
 	host, err := hostfs.LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	dir := t.TempDir()
 	host.Dir, host.CacheDir, host.StateDir = dir, filepath.Join(dir, "cache"), filepath.Join(dir, "state")
 	t.Cleanup(func() { // the store is read-only
@@ -242,9 +240,7 @@ func TestPythonPinned(t *testing.T) {
 		if err != nil || len(trees) != 1 {
 			t.Fatal(trees, err)
 		}
-		if err := u.Store.Remove(trees[0]); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, u.Store.Remove(trees[0]))
 	}
 	newer, newerNeeded := w, needed
 	newer.Version, newerNeeded.Version = "1.1.0", "1.6"

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
@@ -21,9 +22,7 @@ import (
 func TestPythonSource(t *testing.T) {
 	u := newPythonUser(t)
 	secret := filepath.Join(t.TempDir(), "secret")
-	if err := os.WriteFile(secret, []byte("s3cret"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(secret, []byte("s3cret"), 0o600))
 	var told strings.Builder
 	u.Told = &told
 	hook := filepath.Join(filepath.Dir(secret), "hooks", "pre-commit")
@@ -131,17 +130,13 @@ func TestPythonVersions(t *testing.T) {
 func withoutPython(t *testing.T, u pythonUser, minor string) string {
 	t.Helper()
 	found, err := installed.Interpreters(t.Context(), &u.Host, nil, nil, runtime.Python)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, i := range found.Interpreters {
 		if !strings.HasPrefix(i.Version, "3.") || strings.HasPrefix(i.Version, minor+".") || exec.Command(i.Path, "-I", "-m", "pip", "--version").Run() != nil {
 			continue
 		}
 		dir := t.TempDir()
-		if err := os.Symlink(i.Path, filepath.Join(dir, "python3")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Symlink(i.Path, filepath.Join(dir, "python3")))
 		u.Host.Environ = append(slices.Clone(u.Host.Environ), "PATH="+dir, "PYENV_ROOT=/none", "ASDF_DATA_DIR=/none", "MISE_DATA_DIR=/none", "UV_PYTHON_INSTALL_DIR=/none")
 		return i.Version
 	}
@@ -157,16 +152,12 @@ func TestPythonUpdate(t *testing.T) {
 	newer.Version = "1.1.0"
 	u.site.Upload(newer, needed)
 	update, err := u.Update(t.Context(), u.line(words...))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	changes := update.Changes()
 	if len(changes) < 2 || changes[0].Kind != lockfile.Version || update.Signals != nil || update.SignalsErr != nil {
 		t.Errorf("changes: %+v, signals %v %v", changes, update.Signals, update.SignalsErr)
 	}
-	if err := u.Accept(update); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, u.Accept(update))
 	program, err := u.find(words...)
 	if err != nil || program.Entry.Version != "1.1.0" || program.Check(t.Context()) != nil {
 		t.Fatalf("after the update: %+v, %v", program, err)

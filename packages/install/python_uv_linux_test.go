@@ -50,13 +50,9 @@ func TestPythonUv(t *testing.T) {
 	testkit.NeedsLong(t)
 	u := newPythonUser(t, serverWheel("fixture-server", "needed-one"), needed)
 	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	dir := t.TempDir()
-	if err := testkit.WriteProgram(filepath.Join(dir, "uv"), []byte(strings.Replace(fakeUv, "PYTHON", strings.TrimSpace(string(out)), 1))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, testkit.WriteProgram(filepath.Join(dir, "uv"), []byte(strings.Replace(fakeUv, "PYTHON", strings.TrimSpace(string(out)), 1))))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
 	t.Setenv("UV_DEFAULT_INDEX", u.site.URL+"/simple")
 	t.Setenv("PIP_INDEX_URL", "http://127.0.0.1:9/")

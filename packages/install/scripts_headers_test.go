@@ -4,29 +4,23 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestNodeHeaders tests that scripts are told where the headers of their node are, if it has any.
 func TestNodeHeaders(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	write := func(name string) {
 		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, nil, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		testkit.Must(t, os.WriteFile(file, nil, 0o755))
 	}
 	write("v24/bin/node")
 	write("v24/include/node/node.h")
 	write("bare/bin/node")
-	if err := os.Mkdir(filepath.Join(dir, "links"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Join(dir, "links"), 0o755))
 	if err := os.Symlink("../v24/bin/node", filepath.Join(dir, "links", "node")); err != nil {
 		t.Skip(err)
 	}

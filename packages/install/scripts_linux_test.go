@@ -37,9 +37,7 @@ func TestScripts(t *testing.T) {
 			site.Publish(p, plain("1.0.0"))
 			key := "a very private key"
 			for _, name := range []string{".ssh", "../project/.git/hooks"} {
-				if err := os.MkdirAll(filepath.Join(u.host.Home, name), 0o700); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, os.MkdirAll(filepath.Join(u.host.Home, name), 0o700))
 			}
 			testkit.WriteFile(t, filepath.Join(u.host.Home, ".ssh", "id_ed25519"), key)
 			testkit.WriteFile(t, filepath.Join(u.host.Home, ".npmrc"), strings.TrimPrefix(site.URL, "http:")+"/:_authToken="+token+"\n")
@@ -134,26 +132,20 @@ func TestScriptsLater(t *testing.T) {
 	u.installs(i, "@scope/server")
 	i.Scripts = true
 	update, err := i.Update(t.Context(), line(t, "@scope/server"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if text := changes(update.Changes()); !strings.Contains(text, "script") {
 		t.Errorf("the changes are %q", text)
 	}
 	if has(t, filepath.Join(i.Store.Dir, "npm"), "built\n") != "" {
 		t.Error("the tree was replaced before the update was accepted")
 	}
-	if err := i.Accept(update); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, i.Accept(update))
 	if has(t, filepath.Join(i.Store.Dir, "npm"), "built\n") == "" {
 		t.Error("the script did not run")
 	}
 	u.runs(i, "@scope/server", "1.0.0")
 	makeWritable(i.Store.Dir)
-	if err := os.RemoveAll(filepath.Join(i.Store.Dir, "npm")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.RemoveAll(filepath.Join(i.Store.Dir, "npm")))
 	i.Scripts = false
 	u.installs(i, "@scope/server") // this script makes the same each time
 	if has(t, filepath.Join(i.Store.Dir, "npm"), "built\n") == "" {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
@@ -49,9 +50,7 @@ func TestUpdate(t *testing.T) {
 	second.Deprecated = "do not use it"
 	site.Publish(second, registry.Package{Name: "newcomer", Version: "1.0.0", Files: map[string]string{"index.js": ""}})
 	before, err := os.ReadFile(i.LockFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, accept := range []bool{false, true} {
 		update, err := i.Update(t.Context(), line(t, "@scope/server@latest"))
 		if err != nil {
@@ -74,9 +73,7 @@ func TestUpdate(t *testing.T) {
 			continue
 		}
 		checkUpdate(t, update)
-		if err := errors.Join(i.Accept(update), update.Close()); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, errors.Join(i.Accept(update), update.Close()))
 	}
 	u.runs(i, "@scope/server", "2.0.0")
 	if trees, err := i.Store.Trees(); err != nil || len(trees) != 2 {
@@ -115,18 +112,14 @@ func TestUpdateOvertaken(t *testing.T) {
 	i := u.installer()
 	update, err := i.Update(t.Context(), line(t, "@scope/server"))
 	jailed(t, err)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer update.Close()
 	if update.Old != nil {
 		t.Errorf("%+v was pinned", update.Old)
 	}
 	other := *update.New
 	other.Version, other.Tree = "0.9.0", "sha256:"+strings.Repeat("0", 64)
-	if err := i.pin(nil, &other); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, i.pin(nil, &other))
 	if err := i.Accept(update); err == nil || !strings.Contains(err.Error(), "by another process") {
 		t.Errorf("%v", err)
 	}
@@ -144,9 +137,7 @@ func TestRepublished(t *testing.T) {
 	evil.Files["index.js"] = "evil()"
 	site.Publish(evil)
 	makeWritable(i.Store.Dir)
-	if err := os.RemoveAll(filepath.Join(i.Store.Dir, "npm")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.RemoveAll(filepath.Join(i.Store.Dir, "npm")))
 	var moved *MovedError
 	if err := u.fails(i, "@scope/server", "plain", "Nothing was changed", "--update"); !errors.As(err, &moved) {
 		t.Errorf("%v", err)

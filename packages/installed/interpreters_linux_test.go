@@ -22,9 +22,7 @@ func TestMain(m *testing.M) {
 // localHost returns this machine, with nothing remembered.
 func localHost(t testing.TB) *hostfs.Host {
 	host, err := hostfs.LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	host.CacheDir = t.TempDir()
 	return &host
 }
@@ -35,9 +33,7 @@ func TestInterpreters(t *testing.T) {
 	host := localHost(t)
 	for _, lang := range []runtime.Language{runtime.Node, runtime.Python} {
 		got, err := Interpreters(t.Context(), host, nil, nil, lang)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if len(got.Interpreters) == 0 {
 			testkit.Skip(t, string(lang), "no %s: %v", lang, got.Refused)
 		}
@@ -75,21 +71,15 @@ func TestRemembered(t *testing.T) {
 	}
 	program := func(version string) {
 		t.Helper()
-		if err := testkit.WriteProgram(filepath.Join(bin, "node"), []byte("#!/bin/sh\necho v"+version+"\n")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, testkit.WriteProgram(filepath.Join(bin, "node"), []byte("#!/bin/sh\necho v"+version+"\n")))
 	}
-	if err := os.MkdirAll(bin, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(bin, 0o755))
 	program("20.1.0")
 	if got := told(); got != "20.1.0" {
 		t.Errorf("at first: %s", got)
 	}
 	text, err := os.ReadFile(filepath.Join(host.CacheDir, "interpreters.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	testkit.WriteFile(t, filepath.Join(host.CacheDir, "interpreters.json"), strings.ReplaceAll(string(text), "20.1.0", "20.1.9"))
 	if got := told(); got != "20.1.9" {
 		t.Errorf("it was asked again: %s", got)
@@ -97,13 +87,9 @@ func TestRemembered(t *testing.T) {
 	// The same size and the same time of modification, which a server that writes it could set.
 	file := filepath.Join(bin, "node")
 	before, err := os.Stat(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	program("22.1.0")
-	if err := os.Chtimes(file, before.ModTime(), before.ModTime()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chtimes(file, before.ModTime(), before.ModTime()))
 	if got := told(); got != "22.1.0" {
 		t.Errorf("after a change: %s", got)
 	}

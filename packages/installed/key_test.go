@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -33,9 +34,7 @@ func TestKey(t *testing.T) {
 		{"uvx p", "UV_DEFAULT_INDEX=https://me:pw@d.test/simple UV_EXTRA_INDEX_URL=https://a:b@e.test,https://c:d@f.test PIP_INDEX_URL=https://g.test", "", "p@latest --pip-index-url=https://g.test --uv-default-index=https://d.test/simple --uv-extra-index-url=https://e.test,https://f.test"},
 	} {
 		line, err := runline.Parse(strings.Fields(c.line))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		host := &hostfs.Host{Home: "/h", Dir: "/w", Environ: strings.Fields(c.env), Lstat: lstat, ReadHead: func(path string, _ int) ([]byte, error) {
 			if path != "/h/.npmrc" {
 				t.Errorf("%s is read", path)

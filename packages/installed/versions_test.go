@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/jail"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -20,9 +21,7 @@ func TestSlowInterpreter(t *testing.T) {
 	host := &hostfs.Host{CacheDir: t.TempDir(), Lstat: func(string) (hostfs.FileInfo, error) { return hostfs.FileInfo{}, nil }}
 	file := filepath.Join(t.TempDir(), "node")
 	change := func(text string) {
-		if err := os.WriteFile(file, []byte(text), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(file, []byte(text), 0o700))
 	}
 	change("#!")
 	asked, answer := 0, error(&jail.SlowError{File: file})

@@ -65,9 +65,7 @@ exit 0
 	outside := testkit.ShortDir(t)
 	testkit.WriteFile(t, filepath.Join(outside, "secret"), "a secret\n")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer listener.Close()
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	var told []string
@@ -80,9 +78,7 @@ exit 0
 			}
 		},
 	}
-	if err := os.MkdirAll(j.Home(), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(j.Home(), 0o700))
 	all := []policy.Axis{policy.AxisFs, policy.AxisProcess, policy.AxisLimits}
 	for n := range all {
 		j.Waive = slices.Delete(slices.Clone(all), n, n+1)
@@ -145,9 +141,7 @@ func TestRunAfterHostChange(t *testing.T) {
 			return info, err
 		}
 		j := &Jail{Host: changed, Dir: testkit.ShortDir(t), Name: "test", Purpose: "a test", Path: []string{"/usr/bin", "/bin"}, Limits: policy.DefaultLimits, Readable: []string{program}}
-		if err := os.MkdirAll(j.Home(), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(j.Home(), 0o700))
 		out := &bytes.Buffer{}
 		_, _, err := j.Run(t.Context(), out, "/bin/sh", program)
 		if c.want == "" && (err != nil || out.String() != "it runs\n") || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {

@@ -24,18 +24,12 @@ func TestMain(m *testing.M) {
 func interpreter(t *testing.T, text string) (host *hostfs.Host, file string) {
 	t.Helper()
 	local, err := hostfs.LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	local.Home = testkit.ShortDir(t)
 	local.Environ = append(local.Environ, "NODE_OPTIONS=--require=/evil", "TOKEN=secret")
 	file = filepath.Join(local.Home, ".fnm/node-versions/x/installation/bin/node")
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := testkit.WriteProgram(file, []byte("#!/bin/sh\n"+text)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+	testkit.Must(t, testkit.WriteProgram(file, []byte("#!/bin/sh\n"+text)))
 	return &local, file
 }
 
@@ -50,12 +44,8 @@ grep -c . /proc/net/dev
 	t.Setenv("TMPDIR", t.TempDir())
 	testkit.WriteFile(t, filepath.Join(host.Home, "secret"), "a secret\n")
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := testkit.WriteProgram(file, []byte(strings.ReplaceAll(string(text), "HOME", "'"+host.Home+"'"))); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, testkit.WriteProgram(file, []byte(strings.ReplaceAll(string(text), "HOME", "'"+host.Home+"'"))))
 	got, err := AskVersion(t.Context(), host, nil, file)
 	if err != nil || !strings.HasPrefix(got, "--version \n") {
 		t.Errorf("%q, %v", got, err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
@@ -14,9 +15,7 @@ var someDay = time.Date(2026, 11, 22, 20, 43, 20, 0, time.UTC)
 func mustPin(t testing.TB, tools string) *toolpin.Pin {
 	t.Helper()
 	p, err := toolpin.New(toolpin.NewServer("files", "1.2.3", "Read.\n\u202eThen \"write\".\\"), []byte(`{"tools":[`+tools+`]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return p
 }
 
@@ -42,14 +41,10 @@ func encode(t testing.TB, entries ...*Entry) []byte {
 	t.Helper()
 	f := &File{}
 	for _, e := range entries {
-		if err := f.Set(e); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, f.Set(e))
 	}
 	text, err := f.Encode()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return text
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
@@ -29,9 +30,7 @@ func pinnedPackage(t *testing.T, pins map[string]*toolpin.Pin) ToolPins {
 func now(t *testing.T, p ToolPins) string {
 	t.Helper()
 	pins, err := p.Pinned(true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var all []string
 	for _, name := range []string{"x", "y"} {
 		if pin := pins[name]; pin != nil {
@@ -58,9 +57,7 @@ func TestToolPins(t *testing.T) {
 		{"y", toolA(t, "A"), `x"A"`}, // the same list is pinned already
 		{"y", toolA(t, "B"), `x"A"`},
 	} {
-		if err := p.Add(step.name, step.pin); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, p.Add(step.name, step.pin))
 		if got := now(t, p); got != step.want {
 			t.Errorf("%s: %s, want %s", step.name, got, step.want)
 		}
@@ -71,9 +68,7 @@ func TestToolPins(t *testing.T) {
 	updated := *p.Entry
 	updated.Version = "2.0.0"
 	p.Entry = &updated
-	if err := p.Add("y", mustPin(t, `{"name":"z"}`)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.Add("y", mustPin(t, `{"name":"z"}`)))
 	if got := now(t, p); got != "" {
 		t.Errorf("an updated entry has %s", got)
 	}
@@ -82,9 +77,7 @@ func TestToolPins(t *testing.T) {
 // TestAcceptTools: what was proposed is pinned, once; without a proposal the pins go.
 func TestAcceptTools(t *testing.T) {
 	p := pinnedPackage(t, map[string]*toolpin.Pin{"x": toolA(t, "A"), "y": toolA(t, "Y")})
-	if err := p.Propose("x", toolA(t, "B")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, p.Propose("x", toolA(t, "B")))
 	for _, step := range []struct{ name, want, pinned string }{
 		{"files", `no package files is in`, `x"A" y"Y"`},
 		{"files@latest", `tool a: its description changed: «A» → «B»`, `x"B" y"Y"`},
@@ -110,9 +103,7 @@ func TestAcceptStale(t *testing.T) {
 	p := pinnedPackage(t, map[string]*toolpin.Pin{"x": toolA(t, "A")})
 	old := *p.Entry
 	old.Version = "0.9.0"
-	if err := (ToolPins{p.File, p.Proposed, &old}).Propose("x", toolA(t, "B")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, (ToolPins{p.File, p.Proposed, &old}).Propose("x", toolA(t, "B")))
 	if _, err := AcceptTools(p.File, p.Proposed, "files@latest"); err != nil {
 		t.Fatal(err)
 	}

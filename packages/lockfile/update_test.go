@@ -216,23 +216,17 @@ func TestUpdateFails(t *testing.T) {
 func TestCanUpdate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "config")
 	name := filepath.Join(dir, FileName)
-	if err := CanUpdate(name); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, CanUpdate(name))
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	if err := os.WriteFile(name, []byte("version = 99\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(name, []byte("version = 99\n"), 0o644))
 	var version *VersionError
 	if err := CanUpdate(name); !errors.As(err, &version) {
 		t.Errorf("a file of a later version: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, nil, 0o644))
 	if err := CanUpdate(filepath.Join(file, FileName)); err == nil || !strings.Contains(err.Error(), "cannot be written") {
 		t.Errorf("below a file: %v", err)
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // Integrities of the right length.
@@ -139,13 +141,9 @@ func TestDigestCountsContentOnly(t *testing.T) {
 
 func TestReadLockOfRealServers(t *testing.T) {
 	data, err := os.ReadFile("../../testdata/npm/package-lock.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var lock struct{ Packages map[string]json.RawMessage }
-	if err := json.Unmarshal(data, &lock); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(data, &lock))
 	list, err := ReadLock(data)
 	if want := len(lock.Packages) - 1; err != nil || len(list) != want { // "" is the project itself
 		t.Fatalf("%d packages, want %d: %v", len(list), want, err)

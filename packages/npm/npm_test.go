@@ -20,21 +20,13 @@ func answers(t *testing.T, script, modules string) (lines [][]any) {
 		if err == nil {
 			npm, err = filepath.EvalSymlinks(npm)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		out, err := exec.Command("node", base+".cjs", filepath.Join(npm, "../../node_modules", modules)).Output()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(base+".json", out, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
+		testkit.Must(t, os.WriteFile(base+".json", out, 0o644))
 	}
 	data, err := os.ReadFile(base + ".json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if err := json.Unmarshal(data, &lines); err != nil || len(lines) < 400 {
 		t.Fatal(len(lines), err)
 	}

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestSignalsInWords(t *testing.T) {
@@ -79,31 +81,23 @@ func TestWritersAmongRealServers(t *testing.T) {
 	writes := regexp.MustCompile(`writeFile|appendFile|createWriteStream|mkdir`)
 	scope := filepath.Join(servers(t), "@modelcontextprotocol")
 	entries, err := os.ReadDir(scope)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	seen := 0
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), "server-") {
 			continue
 		}
 		manifest, err := os.ReadFile(filepath.Join(scope, e.Name(), "package.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		o, err := readObject(manifest)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		w, known := WriterOf(o.text("name"), o.text("version"))
 		files, _ := filepath.Glob(filepath.Join(scope, e.Name(), "dist", "*.js"))
 		deeper, _ := filepath.Glob(filepath.Join(scope, e.Name(), "dist", "*", "*.js"))
 		found := false
 		for _, file := range append(files, deeper...) {
 			code, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			if own.Match(code) && writes.Match(code) {
 				found = true
 				if !strings.Contains(string(code), w.Variable) || !strings.Contains(string(code), "'"+filepath.Base(w.File)+"'") {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
@@ -110,9 +111,7 @@ func TestAddresses(t *testing.T) {
 func parse(t *testing.T, words string) *runline.Line {
 	t.Helper()
 	line, err := runline.Parse(strings.Fields(words))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return &line
 }
 
@@ -121,9 +120,7 @@ func TestCommands(t *testing.T) {
 	config := Config{Index: "https://configured.example/simple"}
 	line := parse(t, "uvx --index inner=https://inner.example/simple --default-index https://line.example/simple --constraints c.txt --with-requirements r.txt --prerelease allow --from server[x]>=1 --with other server --arg")
 	r, err := NewRequest(line, &config, "/work", false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if config.Index != "https://line.example/simple" || !slices.Equal(config.Extra, []string{"https://inner.example/simple"}) {
 		t.Errorf("config: %+v", config)
 	}

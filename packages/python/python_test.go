@@ -30,9 +30,7 @@ func TestRequirement(t *testing.T) {
 		{"uvx --from https://example.com/x.tar.gz x", "!an archive of sources"},
 	} {
 		line, err := runline.Parse(strings.Fields(c.words))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		got, err := Requirement(line.Packages[0], "/work")
 		want, isError := strings.CutPrefix(c.want, "!")
 		if isError && (err == nil || !strings.Contains(err.Error(), want)) || !isError && (err != nil || got != want) {
@@ -218,9 +216,7 @@ func TestReadProject(t *testing.T) {
 		w.Close()
 		z.Close()
 		file := filepath.Join(dir, "x.tar.gz")
-		if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(file, b.Bytes(), 0o600))
 		return file
 	}
 	read := func(archive string, most int64) (text, failed string) {
@@ -231,9 +227,7 @@ func TestReadProject(t *testing.T) {
 			return "", string(out)
 		}
 		b, err := os.ReadFile(to)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return string(b), ""
 	}
 	project := map[string]string{"x-1/a": "", "x-1/pyproject.toml": "text", "x-1/sub/pyproject.toml": "["}
@@ -249,9 +243,7 @@ func TestReadProject(t *testing.T) {
 	if _, failed := read(pack(map[string]string{"x-1/pyproject.toml": "text"}, 300<<10), 1<<20); !strings.Contains(failed, "pyproject.toml of the source distribution is larger") {
 		t.Errorf("a large file: %q", failed)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "x.tar.gz"), []byte("PK"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(dir, "x.tar.gz"), []byte("PK"), 0o600))
 	if _, failed := read(filepath.Join(dir, "x.tar.gz"), 1<<20); !strings.Contains(failed, "ERROR: the source distribution is no .tar.gz") {
 		t.Errorf("a zip: %q", failed)
 	}

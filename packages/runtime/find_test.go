@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -27,13 +28,9 @@ type machine struct {
 func newMachine(t *testing.T, environ []string, files ...string) *machine {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	host, err := hostfs.LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	m := &machine{t, dir, host}
 	lstat := host.Lstat
 	host.Lstat = func(p string) (hostfs.FileInfo, error) {
@@ -51,9 +48,7 @@ func newMachine(t *testing.T, environ []string, files ...string) *machine {
 	for _, f := range files {
 		kind, name, _ := strings.Cut(f, " ")
 		name, rest, _ := strings.Cut(name, map[string]string{"x": "\n", "l": " -> ", "f": ": "}[kind])
-		if err := os.MkdirAll(filepath.Dir(m.at(name)), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Dir(m.at(name)), 0o755))
 		switch kind {
 		case "x":
 			err = os.WriteFile(m.at(name), nil, 0o755)
@@ -64,9 +59,7 @@ func newMachine(t *testing.T, environ []string, files ...string) *machine {
 		default:
 			panic("no such kind: " + f)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 	return m
 }
@@ -234,9 +227,7 @@ func TestFindRunsNoProgramOfOthers(t *testing.T) {
 	} {
 		m := newMachine(t, []string{c.environ}, "x work/x/node", "l work/n -> ../usr/bin/node", "x usr/bin/node", "x usr/bin/snap", c.file)
 		if c.chmod != "" {
-			if err := os.Chmod(m.at(c.chmod), 0o777); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Chmod(m.at(c.chmod), 0o777))
 		}
 		answers := map[string]string{}
 		if c.environ == "PATH=@/usr/bin" {

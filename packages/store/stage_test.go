@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestDamagedTree tests that a tree without a seal, and one with a damaged seal, are replaced.
@@ -17,9 +19,7 @@ func TestDamagedTree(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, contents := installed(t)
-			if err := damage(filepath.Join(s.Dir, id().below(), sealName)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, damage(filepath.Join(s.Dir, id().below(), sealName)))
 			if tree, err := s.Open(id()); err == nil {
 				if err := tree.Check(contents); err == nil {
 					t.Error("it is accepted")
@@ -30,14 +30,10 @@ func TestDamagedTree(t *testing.T) {
 				t.Errorf("%v, %v", trees, err)
 			}
 			stage, err := s.Stage("again")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			plant(t, filepath.Join(stage.Dir, "work"), map[string]string{"a": "b"})
 			contents, err = stage.Commit(id(), filepath.Join(stage.Dir, "work"))
-			if err := errors.Join(err, stage.Discard()); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, errors.Join(err, stage.Discard()))
 			if err := open(t, s).Check(contents); err != nil {
 				t.Error(err)
 			}
@@ -55,9 +51,7 @@ func TestLockSurvivesNewSeal(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := open(t, s)
-	if err := errors.Join(other.Check(contents), other.Close()); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(other.Check(contents), other.Close()))
 	trees, err := s.Trees()
 	if err != nil || len(trees) != 1 {
 		t.Fatalf("%v, %v", trees, err)
@@ -74,23 +68,17 @@ func TestSeal(t *testing.T) {
 	s := Store{filepath.Join(t.TempDir(), "store")}
 	t.Cleanup(func() { removeAll(s) })
 	stage, err := s.Stage("k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	work := filepath.Join(stage.Dir, "work")
 	plant(t, work, map[string]string{"closed/secret": "x", "run": "x"})
 	for _, f := range []struct {
 		name string
 		mode os.FileMode
 	}{{"closed/secret", 0}, {"closed", 0}, {"run", 0o700 | os.ModeSetuid}} {
-		if err := os.Chmod(filepath.Join(work, f.name), f.mode); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Chmod(filepath.Join(work, f.name), f.mode))
 	}
 	sealed, err := stage.Seal(id(), work)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, err := s.Open(id()); !errors.Is(err, ErrNotInstalled) {
 		t.Errorf("before: %v", err)
 	}
@@ -99,9 +87,7 @@ func TestSeal(t *testing.T) {
 		t.Error(err)
 	}
 	for range 2 { // the second has nothing to do
-		if err := sealed.Commit(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, sealed.Commit())
 	}
 	tree := open(t, s)
 	if err := tree.Check(sealed.Contents); err != nil {
@@ -122,9 +108,7 @@ func TestSweep(t *testing.T) {
 	s := Store{t.TempDir()}
 	for _, key := range []string{"old", "new", "used"} {
 		stage, err := s.Stage(key)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		plant(t, stage.Dir, map[string]string{"x": "x"})
 		if key == "used" {
 			defer stage.Close()
@@ -132,9 +116,7 @@ func TestSweep(t *testing.T) {
 			stage.Close()
 		}
 		if long := time.Now().Add(-48 * time.Hour); key != "new" {
-			if err := os.Chtimes(stage.Dir, long, long); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Chtimes(stage.Dir, long, long))
 		}
 	}
 	plant(t, filepath.Join(s.Dir, "trash"), nil)
@@ -179,15 +161,11 @@ func TestStaysInside(t *testing.T) {
 func TestLinkOutOfTree(t *testing.T) {
 	s := Store{t.TempDir()}
 	stage, err := s.Stage("k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer stage.Discard()
 	work := filepath.Join(stage.Dir, "work")
 	plant(t, work, map[string]string{"a": "x"})
-	if err := os.Symlink("/dev/zero", filepath.Join(work, "package.json")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink("/dev/zero", filepath.Join(work, "package.json")))
 	if _, err := stage.Seal(id(), work); err == nil || !strings.Contains(err.Error(), "a link to /dev/zero") {
 		t.Errorf("%v", err)
 	}

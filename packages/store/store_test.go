@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 const digest = "00112233445566778899aabbccddeeff"
@@ -20,12 +21,8 @@ func plant(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
 		file := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		testkit.Must(t, os.WriteFile(file, []byte(text), 0o644))
 	}
 }
 
@@ -43,33 +40,21 @@ func installed(t *testing.T) (Store, string) {
 	s := Store{filepath.Join(t.TempDir(), "store")}
 	t.Cleanup(func() { removeAll(s) })
 	stage, err := s.Stage("name")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	tree := filepath.Join(stage.Dir, "work")
 	plant(t, tree, map[string]string{"package.json": "{}", "node_modules/a/index.js": "a", "node_modules/b/lib/b.js": "b", "node_modules/.bin/x": "x"})
-	if err := os.Chmod(filepath.Join(tree, "node_modules/.bin/x"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("../a/index.js", filepath.Join(tree, "node_modules/.bin/a")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(filepath.Join(tree, "node_modules/.bin/x"), 0o755))
+	testkit.Must(t, os.Symlink("../a/index.js", filepath.Join(tree, "node_modules/.bin/a")))
 	contents, err := stage.Commit(id(), tree)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := stage.Discard(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, stage.Discard())
 	return s, contents
 }
 
 func open(t *testing.T, s Store) *Tree {
 	t.Helper()
 	tree, err := s.Open(id())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { tree.Close() })
 	return tree
 }
@@ -81,9 +66,7 @@ func TestCheckFindsChanges(t *testing.T) {
 			file := filepath.Join(dir, name)
 			os.Chmod(filepath.Dir(file), 0o755)
 			os.Chmod(file, 0o644)
-			if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(file, []byte(text), 0o644))
 		}
 	}
 	// Root needs no change of a mode, which the check would find too.
@@ -92,9 +75,7 @@ func TestCheckFindsChanges(t *testing.T) {
 			if os.Getuid() != 0 {
 				t.Skip("this user is not root: root has to write without a change of modes")
 			}
-			if err := os.WriteFile(filepath.Join(dir, name), []byte("A"), 0o444); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(filepath.Join(dir, name), []byte("A"), 0o444))
 		}
 	}
 	for _, c := range []struct {
@@ -112,21 +93,15 @@ func TestCheckFindsChanges(t *testing.T) {
 		{"same length, by root", "changed: node_modules/a/index.js", writeAsRoot("node_modules/a/index.js")},
 		{"removed", "removed: node_modules/b/lib/b.js", func(t *testing.T, dir string) {
 			os.Chmod(filepath.Join(dir, "node_modules/b/lib"), 0o755)
-			if err := os.Remove(filepath.Join(dir, "node_modules/b/lib/b.js")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Remove(filepath.Join(dir, "node_modules/b/lib/b.js")))
 		}},
 		{"made executable", "changed: node_modules/a/index.js", func(t *testing.T, dir string) {
-			if err := os.Chmod(filepath.Join(dir, "node_modules/a/index.js"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Chmod(filepath.Join(dir, "node_modules/a/index.js"), 0o755))
 		}},
 		{"link to another file", "changed: node_modules/.bin/a", func(t *testing.T, dir string) {
 			link := filepath.Join(dir, "node_modules/.bin/a")
 			os.Chmod(filepath.Dir(link), 0o755)
-			if err := errors.Join(os.Remove(link), os.Symlink("../b/lib/b.js", link)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, errors.Join(os.Remove(link), os.Symlink("../b/lib/b.js", link)))
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -158,26 +133,18 @@ func TestRestoredTree(t *testing.T) {
 	s, contents := installed(t)
 	tree := open(t, s)
 	before, err := readHead(tree.seal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	file := filepath.Join(tree.Dir, "node_modules/a/index.js")
 	os.Chmod(filepath.Dir(file), 0o755)
-	if err := errors.Join(os.Remove(file), os.WriteFile(file, []byte("a"), 0o444), os.Chmod(filepath.Dir(file), 0o555)); err != nil {
-		t.Fatal(err)
-	}
-	if err := tree.Check(contents); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(os.Remove(file), os.WriteFile(file, []byte("a"), 0o444), os.Chmod(filepath.Dir(file), 0o555)))
+	testkit.Must(t, tree.Check(contents))
 	again := open(t, s)
 	after, err := readHead(again.seal)
 	if err != nil || after.attributes == before.attributes && before.attributes != "" {
 		t.Errorf("%v: the seal is the old one", err)
 	}
 	seal, err := os.ReadFile(again.seal.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	now, err := attributesDigest(again.tree.Root(), sealLines(seal))
 	if err != nil || now != after.attributes {
 		t.Errorf("%v: the new seal does not fit", err)
@@ -202,23 +169,17 @@ func TestNoLocks(t *testing.T) {
 func TestStageContinues(t *testing.T) {
 	s := Store{t.TempDir()}
 	first, err := s.Stage("k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	plant(t, first.Dir, map[string]string{"cache/x": "fetched"})
 	if _, err := s.Stage("k"); !errors.Is(err, ErrBusy) {
 		t.Errorf("a second one at once: %v", err)
 	}
 	other, err := s.Stage("other")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	other.Close()
 	first.Close()
 	next, err := s.Stage("k")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer next.Close()
 	if b, err := os.ReadFile(filepath.Join(next.Dir, "cache/x")); string(b) != "fetched" {
 		t.Errorf("%q, %v", b, err)
@@ -235,9 +196,7 @@ func TestStageContinues(t *testing.T) {
 func TestRemove(t *testing.T) {
 	s, _ := installed(t)
 	tree, err := s.Open(id())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	trees, err := s.Trees()
 	if err != nil || len(trees) != 1 || trees[0].ID != id() || trees[0].Files != 5 || trees[0].Bytes == 0 {
 		t.Fatalf("%+v, %v", trees, err)
@@ -246,9 +205,7 @@ func TestRemove(t *testing.T) {
 		t.Errorf("in use: %v", err)
 	}
 	tree.Close()
-	if err := s.Remove(trees[0]); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, s.Remove(trees[0]))
 	if _, err := s.Open(id()); !errors.Is(err, ErrNotInstalled) {
 		t.Errorf("after: %v", err)
 	}
@@ -264,9 +221,7 @@ func TestRemove(t *testing.T) {
 func TestThrownAgain(t *testing.T) {
 	s, _ := installed(t)
 	top, err := private.Open(s.Dir, ".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer top.Close()
 	gone, below := &os.PathError{Op: "move", Path: trashName, Err: os.ErrNotExist}, id().below()
 	for _, c := range []struct {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 const tool = `{"name":"read_file","description":"Reads a file.","inputSchema":{"type":"object","properties":{"path":{"type":"string","description":"A path."}},"required":["path"]},"annotations":{"readOnlyHint":true}}`
@@ -14,9 +15,7 @@ const tool = `{"name":"read_file","description":"Reads a file.","inputSchema":{"
 func mustPin(t testing.TB, tools ...string) *Pin {
 	t.Helper()
 	p, err := New(NewServer("files", "1.0", "Read before you write."), []byte(`{"tools":[`+strings.Join(tools, ",")+`]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return p
 }
 
@@ -44,9 +43,7 @@ func TestSame(t *testing.T) {
 	b, err := New(a.Server,
 		[]byte(`{"nextCursor":"x","tools":[{"inputSchema":{ },"name":"\u0062","icons":[],"_meta":{}}]}`),
 		[]byte(`{"tools":[{"annotations":{"readOnlyHint":true},"inputSchema":{"required":["path"],"properties":{"path":{"description":"A path.","type":"string"}},"type":"object"},"description":"Reads a file.","name":"read_file"}]}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if d := Compare(a, b); d != nil {
 		t.Errorf("%v", d)
 	}

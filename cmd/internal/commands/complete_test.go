@@ -22,20 +22,14 @@ import (
 func said(t *testing.T, args ...string) (stdout string, status int) {
 	t.Helper()
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer out.Close()
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer null.Close()
 	status = Main(args, terminal.New(null, out, null))
 	b, err := os.ReadFile(out.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return string(b), status
 }
 
@@ -50,9 +44,7 @@ func TestComplete(t *testing.T) {
 	t.Chdir(home)
 	testkit.WriteFile(t, "c.toml", "version = 1\n[servers.github]\ncommand = \"gh-server\"\n[servers.notes]\ncommand = \"notes\"\nstateful = false\n[[servers.notes.tools.search.access.fs]]\npath = \".\"\nread = true\n")
 	testkit.WriteFile(t, ".mcp.json", `{"mcpServers": {"search": {"command": "mcp-jail", "args": ["run", "--name", "s", "--", "search-server"]}}}`)
-	if err := os.Mkdir(".cursor", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(".cursor", 0o755))
 	testkit.WriteFile(t, ".cursor/mcp.json", `{"mcpServers": {"issues": {"command": "issues-server"}}}`)
 	testkit.WriteFile(t, ".claude.json", `{"mcpServers": {"tickets": {"command": "mcp-jail", "args": ["run", "--name", "t", "--", "tickets-server"]}, "bare": {"command": "bare-server"},
 		"--yes": {"command": "mcp-jail", "args": ["run", "--", "x"]}, "_activeHelp_ x": {"command": "mcp-jail", "args": ["run", "--", "y"]}}}`)
@@ -166,9 +158,7 @@ func TestCompleteHostileTools(t *testing.T) {
 	for _, tool := range []string{`_activeHelp_ \u001b]0;PWN\u0007`, `_activeHelp_x`, `a\tb`, `--write`, `ok_tool`} {
 		text += "[servers.s.tools.\"" + tool + "\".access]\n"
 	}
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, []byte(text), 0o600))
 	out, _ := said(t, "__complete", "plan", "--config", file, "s", "--tool", "")
 	if !strings.HasPrefix(out, "ok_tool\n:") {
 		t.Errorf("%q", out)
@@ -193,16 +183,12 @@ func TestEveryCompletion(t *testing.T) {
 		file += `, "` + name + `": {"command": "mcp-jail", "args": ["run", "--", "x"]}`
 	}
 	config = strings.ReplaceAll(config, "[servers.\"good\"]\ncommand = \"/bin/true\"\nstateful = false\n", "") + "[servers.good]\ncommand = \"/bin/true\"\nstateful = false\n"
-	if err := os.MkdirAll(".config/mcp-jail", 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(".config/mcp-jail", 0o700))
 	testkit.WriteFile(t, ".config/mcp-jail/config.toml", config)
 	testkit.WriteFile(t, ".claude.json", `{"mcpServers": {`+strings.TrimPrefix(file, ", ")+`}}`)
 	testkit.PlantBelow(t, filepath.Join(home, ".local/state/mcp-jail/servers"), "_activeHelp_ x/last.json")
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer null.Close()
 	line := &cli.CommandLine{Console: terminal.New(null, null, null)}
 	seen := map[string]bool{}

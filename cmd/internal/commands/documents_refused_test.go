@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // refusedExample matches a configuration and what check prints about it.
@@ -17,13 +18,9 @@ var refusedExample = regexp.MustCompile("(?s)(<!-- refused: [^\n]* -->\n```toml\
 // program prints them. MCPJAIL_UPDATE=1 writes them there.
 func TestDocumentedRefusals(t *testing.T) {
 	file, err := filepath.Abs(filepath.Join("..", "..", "..", "docs", "per-call.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	shown := string(text)
 	if n := len(refusedExample.FindAllString(shown, -1)); n != 2 {
 		t.Fatalf("the page has %d examples, want 2", n)
@@ -36,9 +33,7 @@ func TestDocumentedRefusals(t *testing.T) {
 	switch {
 	case said == shown:
 	case os.Getenv("MCPJAIL_UPDATE") != "":
-		if err := os.WriteFile(file, []byte(said), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(file, []byte(said), 0o644))
 	default:
 		t.Errorf("the page shows\n%s\nthe program says (MCPJAIL_UPDATE=1 writes it there)\n%s", shown, said)
 	}
@@ -48,20 +43,14 @@ func TestDocumentedRefusals(t *testing.T) {
 // be used.
 func checkSays(t *testing.T, config string) string {
 	t.Helper()
-	if err := os.WriteFile("mcp-jail.toml", []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile("mcp-jail.toml", []byte(config), 0o600))
 	out, err := os.Create("said")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer out.Close()
 	if status := Main([]string{"check", "mcp-jail.toml"}, terminal.New(out, out, out)); status != exit.Failure {
 		t.Errorf("exit status %d", status)
 	}
 	said, err := os.ReadFile("said")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return string(said)
 }

@@ -31,9 +31,7 @@ func TestManPages(t *testing.T) {
 		// The date is that of the format of these pages: a release does not change it.
 		date := time.Date(2026, time.November, 1, 0, 0, 0, 0, time.UTC)
 		header := &doc.GenManHeader{Title: strings.ToUpper(strings.ReplaceAll(cmd.CommandPath(), " ", "-")), Section: "1", Source: "mcp-jail", Manual: "mcp-jail", Date: &date}
-		if err := doc.GenMan(cmd, header, &page); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, doc.GenMan(cmd, header, &page))
 		if strings.Contains(page.String(), "Auto generated") {
 			t.Errorf("%s: the page has the date of its generation", cmd.Name())
 		}
@@ -45,9 +43,7 @@ func TestManPages(t *testing.T) {
 		testkit.Golden(t, "../../../../packaging/man/"+strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1", text)
 	}
 	files, err := os.ReadDir("../../../packaging/man")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if len(files) != len(pages) {
 		t.Errorf("packaging/man has %d files for %d pages: remove those of commands that are gone", len(files), len(pages))
 	}

@@ -59,9 +59,7 @@ func clientHome(t *testing.T, files map[string]string) {
 	t.Setenv("HOME", t.TempDir())
 	t.Chdir(os.Getenv("HOME"))
 	for file, text := range files {
-		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
 		testkit.WriteFile(t, file, text)
 	}
 }

@@ -29,12 +29,8 @@ const widthClient = `{"mcpServers": {
 func TestTerminalWidth(t *testing.T) {
 	home := widthHome(t)
 	client := filepath.Join(home, ".cursor", "mcp.json")
-	if err := os.MkdirAll(filepath.Dir(client), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(client, []byte(widthClient), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(filepath.Dir(client), 0o700))
+	testkit.Must(t, os.WriteFile(client, []byte(widthClient), 0o600))
 	lines := [][]string{
 		{}, {"plan", "notes"}, {"plan", "--verbose", "notes"}, {"plan", "--", "/bin/true"}, {"check"}, {"doctor"}, {"doctor", "--verbose"}, {"version"},
 		{"status", "--all"}, {"why"}, {"undo", "--list"}, {"preset"}, {"preset", "playwright"}, {"help", "topics"}, {"status"}, {"wrap", "--dry-run"}, {"unwrap", "--dry-run"},
@@ -107,9 +103,7 @@ var colour = regexp.MustCompile("\x1b\\[[0-9;]*m")
 func shown(t *testing.T, width int, args []string) string {
 	t.Helper()
 	screen, program, err := testkit.Terminal(width, 24)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer screen.Close()
 	text := make(chan string)
 	go func() {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 const widthConfig = `[servers.notes]
@@ -76,12 +77,8 @@ func widthHome(t *testing.T) string {
 	t.Setenv("COLUMNS", "")
 	t.Chdir(home)
 	config := filepath.Join(home, ".config", "mcp-jail", "config.toml")
-	if err := os.MkdirAll(filepath.Dir(config), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(config, []byte(widthConfig), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(filepath.Dir(config), 0o700))
+	testkit.Must(t, os.WriteFile(config, []byte(widthConfig), 0o600))
 	return home
 }
 
@@ -93,9 +90,7 @@ func printedErrors(t *testing.T, args []string) string { return printedTo(t, arg
 
 func printedTo(t *testing.T, args []string, errs bool) string {
 	out, err := os.CreateTemp(t.TempDir(), "out")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer out.Close()
 	c := terminal.New(os.Stdin, out, os.Stderr)
 	if errs {
@@ -103,8 +98,6 @@ func printedTo(t *testing.T, args []string, errs bool) string {
 	}
 	Main(args, c)
 	b, err := os.ReadFile(out.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return string(b)
 }

@@ -121,9 +121,7 @@ func TestPlay(t *testing.T) {
 	var asked []string
 	p := Player{Client: handshake.Client{Name: "test"}, Each: func(a Answer) { asked = append(asked, a.Request.String()) }}
 	got, err := p.Play(ctx, from, to)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if want := "tools/list prompts/list a"; strings.Join(asked, " ") != want {
 		t.Errorf("answered %v, want %s", asked, want)
 	}

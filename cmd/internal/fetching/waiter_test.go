@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestReports: a log gets a line at the first tick and at each fifth after it, with what is known.
 func TestReports(t *testing.T) {
 	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer log.Close()
 	w := Waiter{console: terminal.New(nil, nil, log), name: "files", begin: time.Now()}
 	for _, m := range []Message{{}, {Step: "fetching", Files: 1, Bytes: 7_000}, {Step: "fetching", Files: 12, Bytes: 2_340_000}, {Step: "scripts", Files: 12, Bytes: 2_340_000}, {Step: "sealing", Files: 12, Bytes: 2_340_000}, {Step: "waiting"}} {
@@ -26,9 +25,7 @@ func TestReports(t *testing.T) {
 	}
 	w.ready(Message{Ready: "files 1.0.0", Packages: 3, Bytes: 2_340_000})
 	got, err := os.ReadFile(log.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	after := regexp.MustCompile(`\b[0-9]+ s\b`)
 	want := `mcp-jail: downloading files: 0 s
 mcp-jail: downloading files: 7 kB, 0 s

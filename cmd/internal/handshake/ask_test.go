@@ -69,13 +69,9 @@ func TestAsk(t *testing.T) {
 	const second = `{"tools":[{"name":"another","inputSchema":{"type":"object"}}]}`
 	a, sent, err := asked(t, "+no message", `+{"jsonrpc":"2.0","method":"notifications/message","params":{}}`, hello,
 		`+{"jsonrpc":"2.0","id":"1","method":"roots/list"}`, `+{"jsonrpc":"2.0","id":1,"method":"ping"}`, first, second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	got, err := json.Marshal(a.Tools)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if want := `[{"name":"read","description":"reads"},{"name":"another","description":""}]`; string(got) != want || a.Name != "n" || a.Version != "1" {
 		t.Errorf("%s %s: %s\nwant %s", a.Name, a.Version, got, want)
 	}
@@ -90,13 +86,9 @@ func TestAsk(t *testing.T) {
 		t.Errorf("a legacy handshake began with server/discover:\n%s", all)
 	}
 	p, err := a.Pin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	server, err := toolpin.ReadServer([]byte(hello))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	want, err := toolpin.New(server, []byte(first), []byte(second))
 	if err != nil || len(toolpin.Compare(want, p)) > 0 || len(p.Tools) != 2 || !strings.Contains(p.Find("read").InputSchema, "x-own") || p.Server.Instructions != "be good" {
 		t.Errorf("%v, %+v", err, p)

@@ -16,9 +16,7 @@ import (
 func TestVersion(t *testing.T) {
 	testkit.NeedsLong(t)
 	root, err := filepath.Abs(filepath.Join("..", "..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	const variables = "github.com/mcp-jail/mcp-jail/cmd/internal/programs."
 	for _, c := range []struct{ flags, version, commit string }{
 		{"-X " + variables + "release=1.2.3-test -X " + variables + "releaseCommit=0123abc", "1.2.3-test", "0123abc"},
@@ -31,13 +29,9 @@ func TestVersion(t *testing.T) {
 			t.Fatalf("go build: %v\n%s", err, out)
 		}
 		out, err := exec.Command(filepath.Join(dir, Main), "version", "--format", "json").Output()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		var said struct{ Version, Commit, Go string }
-		if err := json.Unmarshal(out, &said); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal(out, &said))
 		if said.Version != c.version || said.Commit != c.commit || !strings.HasPrefix(said.Go, "go1.") {
 			t.Errorf("with %q it says %s", c.flags, out)
 		}

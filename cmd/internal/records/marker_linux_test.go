@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -37,18 +38,14 @@ func TestSessionMarker(t *testing.T) {
 	}
 	size := func() int64 {
 		st, err := os.Stat(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return st.Size()
 	}
 	if size() != markerSize {
 		t.Errorf("%d bytes: a loss would need a block of the disk", size())
 	}
 	before, _ := m.Marker()
-	if err := m.saveLoss(first, full); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, m.saveLoss(first, full))
 	got, _ := m.Marker()
 	if got.Cause != "no space left on device" || !got.Time.Equal(before.Time) || got.LastActivity().Before(first) || size() != markerSize {
 		t.Errorf("lost: %+v, %d bytes", got, size())
@@ -61,9 +58,7 @@ func TestSessionMarker(t *testing.T) {
 	if next.Cause != "" || !next.Time.After(first) {
 		t.Errorf("the next: %+v", next)
 	}
-	if err := m.saveLoss(first, full); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, m.saveLoss(first, full))
 	if got, _ = m.Marker(); got.Cause != "" || !got.Time.Equal(next.Time) {
 		t.Errorf("a loss of the session before passes for the next one's: %+v", got)
 	}
@@ -80,9 +75,7 @@ func TestSessionMarker(t *testing.T) {
 	}
 
 	// A crash during a write left a partial note.
-	if err := os.WriteFile(file, []byte(`{"session":"20`+strings.Repeat(" ", markerSize)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, []byte(`{"session":"20`+strings.Repeat(" ", markerSize)), 0o600))
 	if got, ok := m.Marker(); !ok || got.Cause != "" || got.Time.IsZero() {
 		t.Errorf("torn: %+v, %v", got, ok)
 	}
@@ -121,9 +114,7 @@ func TestRecordIncomplete(t *testing.T) {
 	why := func() string {
 		t.Helper()
 		r, err := Load(host, "s")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return r.Text(func(diagnostics.Record) string { return "" }, true)
 	}
 	const incomplete = "The last part of the record could not be written: "
@@ -156,9 +147,7 @@ func BenchmarkSessionMarker(b *testing.B) {
 	k.MarkStart()
 	for b.Loop() {
 		d, err := makeDir(k.host, k.server)
-		if err != nil {
-			b.Fatal(err)
-		}
+		testkit.Must(b, err)
 		d.touch()
 		d.Close()
 	}

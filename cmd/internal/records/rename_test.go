@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -37,9 +38,7 @@ func TestRename(t *testing.T) {
 		if err == nil && c.before != nil {
 			err = c.before(host)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		d.Close()
 		err = Rename(host, "s", id, c.words)
 		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -23,30 +24,22 @@ func TestAttempt(t *testing.T) {
 	}
 	work := filepath.Join(home, "work")
 	for _, dir := range []string{work, filepath.Join(work, "hidden"), filepath.Join(home, "notes")} {
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(dir, 0o700))
 	}
 	t.Chdir(work)
 	file := filepath.Join(home, "c.toml")
 	load := func(lines ...string) *Target {
 		t.Helper()
 		text := "version = 1\n[servers.s]\ncommand = \"sh\"\nworkspace = " + show.TOML(work) + "\n" + strings.Join(lines, "\n") + "\n"
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(file, []byte(text), 0o600))
 		target, err := Resolve(cmdline.ConfigFlags{Config: []string{file}}, cmdline.PolicyFlags{}, "s", "", cmdline.Server{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return target
 	}
 	given := func(flags cmdline.PolicyFlags) *Target {
 		t.Helper()
 		target, err := Resolve(cmdline.ConfigFlags{}, flags, "", "", cmdline.Server{Given: true, Argv: []string{"sh"}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return target
 	}
 	all := []string{"[[servers.s.access.fs]]", `path = "."`, "read = true", "write = true"}
@@ -69,9 +62,7 @@ func TestAttempt(t *testing.T) {
 		}
 	}
 	gone := load(all...)
-	if err := os.WriteFile(file, []byte("version ="), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, []byte("version ="), 0o600))
 	if err := gone.Attempt("", []string{"--read", "~/notes"}); err != nil {
 		t.Errorf("a file that is broken without them: %v", err)
 	}

@@ -21,9 +21,7 @@ const (
 
 func plant(t *testing.T, file, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(filepath.Dir(file), 0o700))
 	testkit.WriteFile(t, file, text)
 }
 
@@ -49,9 +47,7 @@ func ownTarget(t *testing.T, more string, line ...string) (target *Target, user,
 	const id = "far-4k7q2m9x3vt5"
 	plant(t, filepath.Join(user, ".config", "mcp-jail", "servers", "far.toml"), "[servers.far]\nid = \""+id+"\"\ncommand = \""+line[0]+"\"\narguments = [\""+strings.Join(line[1:], `", "`)+"\"]\n"+more)
 	target, err := Load(cmdline.ConfigFlags{}, cmdline.PolicyFlags{ID: id}, "", "", cmdline.Server{Given: true, Argv: line})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return target, user, target.home().path()
 }
 
@@ -59,9 +55,7 @@ func copyLogins(t *testing.T, target *Target) (dirs, said string) {
 	t.Helper()
 	l := FindEarlier(target)
 	told, err := l.Copy()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return l.Logins(), strings.Join(told, "\n")
 }
 
@@ -101,9 +95,7 @@ func TestLoginsKept(t *testing.T) {
 	if testkit.ReadFile(t, client) != "yours" || testkit.ReadFile(t, client+".before-login") != "its own" || testkit.ReadFile(t, tokens) != "yours" {
 		t.Error("the unfinished login")
 	}
-	if err := os.WriteFile(tokens, []byte("its own"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(tokens, []byte("its own"), 0o600))
 	if dirs, _ := copyLogins(t, target); dirs != "" || testkit.ReadFile(t, tokens) != "its own" {
 		t.Error("a login of its own")
 	}
@@ -115,12 +107,8 @@ func TestLoginsPlanted(t *testing.T) {
 	target, user, own := loginTarget(t, "preset = \"mcp-remote\"\n")
 	outside := t.TempDir()
 	planted := filepath.Join(own, filepath.Clean(loginDir))
-	if err := os.MkdirAll(filepath.Dir(planted), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(outside, planted); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(filepath.Dir(planted), 0o700))
+	testkit.Must(t, os.Symlink(outside, planted))
 	if told, err := FindEarlier(target).Copy(); told != nil {
 		t.Errorf("%q, %v", told, err)
 	}
@@ -128,18 +116,12 @@ func TestLoginsPlanted(t *testing.T) {
 		t.Fatalf("%v was written outside of the private HOME", left)
 	}
 	// The control: without the link it is copied.
-	if err := os.Remove(planted); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(planted))
 	file := filepath.Join(user, loginDir, ownLogin+"_client_info.json")
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Remove(file))
 	secret := filepath.Join(outside, "secret")
 	testkit.WriteFile(t, secret, "secret")
-	if err := os.Symlink(secret, file); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink(secret, file))
 	copyLogins(t, target)
 	if entries, _ := os.ReadDir(planted); len(entries) != 1 || entries[0].Name() != ownLogin+"_tokens.json" {
 		t.Errorf("copied %v", entries)
@@ -158,9 +140,7 @@ func TestEarlierData(t *testing.T) {
 	plant(t, filepath.Join(filepath.Dir(current), "memory.json"), "older")
 	must := func(err error) {
 		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 	}
 	must(os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)))
 	must(os.Symlink(filepath.Join(user, ".npm/_npx/0a"), filepath.Join(user, ".npm/_npx/0c")))

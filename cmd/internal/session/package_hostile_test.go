@@ -28,9 +28,7 @@ import (
 func hostileHome(t *testing.T, files map[string]string) (home string, line []string) {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { // the files of a package are read-only
 		filepath.WalkDir(home, func(name string, d fs.DirEntry, err error) error {
 			if d != nil && d.IsDir() {
@@ -45,44 +43,28 @@ func hostileHome(t *testing.T, files map[string]string) (home string, line []str
 	t.Setenv("HOME", home)
 	t.Setenv("PATH", "/usr/local/bin:/usr/bin:/bin")
 	for _, dir := range []string{"work", "private/bin", "tools"} {
-		if err := os.MkdirAll(filepath.Join(home, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Join(home, dir), 0o755))
 	}
 	t.Chdir(filepath.Join(home, "work"))
 	host, err := hostfs.LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	line = []string{"npx", "-y", "hostile@1.0.0"}
 	parsed, err := runline.Parse(line)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	stage, err := PackageStore(host).Stage("hostile")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer stage.Discard()
 	tree := filepath.Join(stage.Dir, "tree")
 	for name, text := range files {
 		name = filepath.Join(tree, strings.ReplaceAll(name, "PACKAGE", "node_modules/hostile"))
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := testkit.WriteProgram(name, []byte(strings.ReplaceAll(text, "HOME", home))); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		testkit.Must(t, testkit.WriteProgram(name, []byte(strings.ReplaceAll(text, "HOME", home))))
 	}
 	e := &lockfile.Entry{Key: installed.Key(&parsed, &host), Name: "hostile", Version: "1.0.0", Tree: "sha256:" + strings.Repeat("0123456789abcdef", 4), Pinned: time.Unix(1, 0)}
 	e.File, e.Program = "node_modules/hostile/main.js", "hostile"
 	e.Files, err = stage.Commit(store.ID{Ecosystem: "npm", Name: e.Name, Version: e.Version, Digest: strings.TrimPrefix(e.Tree, "sha256:")}, tree)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(host.ConfigDir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, os.MkdirAll(host.ConfigDir, 0o700))
 	if err := lockfile.Update(LockFile(host), func(f *lockfile.File) error { return f.Set(e) }); err != nil {
 		t.Fatal(err)
 	}
@@ -106,13 +88,9 @@ func TestHostilePackage(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			home, line := hostileHome(t, map[string]string{"PACKAGE/package.json": manifest, "PACKAGE/main.js": test.line + "\n"})
 			for name, text := range map[string]string{"private/run.py": "#!/usr/bin/python3\n", "private/plan": "secret", "private/pyvenv.cfg": "home = /usr/bin\n"} {
-				if err := testkit.WriteProgram(filepath.Join(home, name), []byte(text)); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, testkit.WriteProgram(filepath.Join(home, name), []byte(text)))
 			}
-			if err := os.Symlink("/usr/bin/python3", filepath.Join(home, "private/bin/python")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Symlink("/usr/bin/python3", filepath.Join(home, "private/bin/python")))
 			target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line})
 			if target != nil {
 				defer target.Close()
@@ -148,16 +126,12 @@ func TestHostileProgramNames(t *testing.T) {
 	})
 	text := "[servers.s]\ncommand = 'npx'\narguments = ['-y', 'hostile@1.0.0']\nworkspace = '" + home + "/work'\n" +
 		"[[servers.s.access.net]]\nhost = 'api.example.org'\nallow = true\nsecret = { env = 'TOKEN', command = ['get-secret'] }\n"
-	if err := os.WriteFile(filepath.Join(home, ".config/mcp-jail/config.toml"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(filepath.Join(home, ".config/mcp-jail/config.toml"), []byte(text), 0o600))
 	target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "s", "", cmdline.Server{})
 	if target != nil {
 		defer target.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, s := range target.Profile.Secrets {
 		if s.Program != "" || strings.Contains(s.Path, "node_modules") {
 			t.Errorf("the secret's command is %q, with PATH=%s", s.Program, s.Path)
@@ -177,9 +151,7 @@ func TestPackageEnvironment(t *testing.T) {
 		"node_modules/.bin/tsc": "#!/bin/sh\n",
 	})
 	target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer target.Close()
 	env := map[string]string{}
 	for _, v := range target.Profile.Env {
@@ -196,9 +168,7 @@ func TestStoreOfAnotherUser(t *testing.T) {
 		"PACKAGE/package.json": `{"name":"hostile","version":"1.0.0","bin":"main.js"}`,
 		"PACKAGE/main.js":      "#!/usr/bin/env node\n",
 	})
-	if err := os.Chmod(filepath.Join(home, ".local/share"), 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(filepath.Join(home, ".local/share"), 0o777))
 	target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line})
 	if target != nil {
 		defer target.Close()
@@ -227,9 +197,7 @@ func TestTreeStaysReadOnly(t *testing.T) {
 				"PACKAGE/main.js":      "#!/usr/bin/env node\n",
 			})
 			target, err := Resolve(cmdline.ConfigFlags{}, test.flags(home), "", "", cmdline.Server{Given: true, Argv: line})
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer target.Close()
 			if r := target.Profile.RightsAt(filepath.Join(target.Package.program.Dir, "node_modules/hostile/main.js")); r != policy.Read|policy.Execute {
 				t.Errorf("the package is granted %s", r)
@@ -260,9 +228,7 @@ func TestHostileProject(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			home, line := hostileHome(t, map[string]string{"PACKAGE/package.json": `{"name":"hostile","bin":"main.js"}`, "PACKAGE/main.js": "#!/usr/bin/env node\n"})
-			if err := test.plant(filepath.Join(home, "work")); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, test.plant(filepath.Join(home, "work")))
 			line = []string{line[0], line[1], "hostile"}
 			target, _ := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line})
 			defer target.Close()
@@ -279,9 +245,7 @@ func TestPinnedPackageIsPreferred(t *testing.T) {
 	home, line := hostileHome(t, map[string]string{"PACKAGE/package.json": `{"name":"hostile","version":"1.0.0","bin":"main.js"}`, "PACKAGE/main.js": "#!/usr/bin/env node\n"})
 	resolve := func() *Target {
 		target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		t.Cleanup(target.Close)
 		return target
 	}
@@ -291,9 +255,7 @@ func TestPinnedPackageIsPreferred(t *testing.T) {
 	if alone := resolve(); alone.Package.program == nil || warned(alone) {
 		t.Fatalf("the control: %+v", alone.Warnings)
 	}
-	if err := os.MkdirAll(filepath.Join(home, "work", "node_modules", "hostile"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(filepath.Join(home, "work", "node_modules", "hostile"), 0o700))
 	if beside := resolve(); beside.Package.program == nil || !warned(beside) {
 		t.Errorf("%v, %+v", beside.Package.asGiven, beside.Warnings)
 	}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -19,9 +20,7 @@ func TestAsked(t *testing.T) {
 	} {
 		words := strings.Fields(line)
 		parsed, err := runline.Parse(words)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		given := &Target{Policy: &policy.Policy{Server: "files-1"}, given: words}
 		if got := given.newPackage(parsed, nil).asked; got != want {
 			t.Errorf("%s: %q, want %q", line, got, want)

@@ -36,9 +36,7 @@ func TestNarrowPreset(t *testing.T) {
 	} {
 		s := &config.Server{Preset: c.preset, Command: "x", Workspace: c.dir, Access: c.own}
 		f, err := FitPreset(s, nil, hostfs.Host{Dir: "/"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		got := strings.TrimPrefix(f.Server.Access.Workspace, "none")
 		for _, r := range f.Server.Access.Fs {
 			if r.Path == "." {
@@ -59,12 +57,8 @@ func TestPresetInJail(t *testing.T) {
 	t.Setenv("HOME", home)
 	t.Chdir(t.TempDir())
 	program := filepath.Join(home, "bin", "chrome-mcp")
-	if err := os.Mkdir(filepath.Dir(program), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := testkit.WriteProgram(program, []byte("#!/bin/sh\n")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Dir(program), 0o755))
+	testkit.Must(t, testkit.WriteProgram(program, []byte("#!/bin/sh\n")))
 	line := []string{program, "--isolated"}
 	load := func(preset string, argv []string) *Target {
 		text := "[servers.s]\ncommand = " + show.TOML(argv[0]) + "\narguments = " + show.List(argv[1:]) + "\n"
@@ -74,12 +68,8 @@ func TestPresetInJail(t *testing.T) {
 		config := filepath.Join(home, "config.toml")
 		testkit.WriteFile(t, config, text)
 		got, err := Load(cmdline.ConfigFlags{Config: []string{config}}, cmdline.PolicyFlags{}, "s", "", cmdline.Server{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := got.Resolve(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
+		testkit.Must(t, got.Resolve())
 		return got
 	}
 	sandbox := func(target *Target) (value string) {

@@ -50,9 +50,7 @@ func TestServerWords(t *testing.T) {
 func fit(t *testing.T, s *config.Server, declared []string, env ...string) string {
 	t.Helper()
 	f, err := FitPreset(s, declared, hostfs.Host{Environ: env})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var words []string
 	for _, r := range f.Server.Variables {
 		words = append(words, "variable "+r.Name)
@@ -135,9 +133,7 @@ func TestLoadConfig(t *testing.T) {
 	t.Chdir(dir)
 	testkit.WriteFile(t, "c.toml", "[servers.a]\npreset = \"memory\"\ncommand = \"x\"\n[servers.b]\ncommand = \"npx\"\narguments = [\"-y\", \"@modelcontextprotocol/server-filesystem\", \"/shared\"]\npreset = \"filesystem\"\n")
 	cfg, err := LoadConfig(config.LoadOptions{Files: []string{"c.toml"}}, hostfs.Host{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p, err := cfg.Policy("a", "")
 	if err != nil || p.Default || len(p.Fs) != 0 {
 		t.Fatalf("%+v, %v", p, err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestConsole tests that a console writes mcp-jail's own colours, and no other escape sequence or
@@ -25,16 +26,12 @@ func TestConsole(t *testing.T) {
 		"ErrWriter": func(c Console, text string) { fmt.Fprint(c.ErrWriter(), text) },
 	} {
 		f, err := os.Create(filepath.Join(t.TempDir(), "out"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		c := New(nil, f, f)
 		c.Colour, c.ErrTTY = true, true
 		write(c, hostile)
 		got, err := os.ReadFile(f.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		plain := string(got)
 		for _, seq := range colours {
 			plain = strings.ReplaceAll(plain, seq, "")

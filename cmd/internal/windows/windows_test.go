@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestHosts: the home directories of people, below the drive C of a WSL alone.
@@ -14,37 +15,25 @@ func TestHosts(t *testing.T) {
 	for conf, at := range map[string]string{"": "mnt", "[automount]\nroot = /\n": "", "[network]\nroot=/x\n[automount]\nRoot=\"/win/\"\r\n": "win", "[automount]\nroot=x": "mnt"} {
 		root := t.TempDir()
 		for name, text := range map[string]string{"proc/sys/kernel/osrelease": "5.15-microsoft-standard\n", "etc/wsl.conf": conf, filepath.Join(at, "c/Users/desktop.ini"): ""} {
-			if err := os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(root, name)), 0o777))
+			testkit.Must(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o600))
 		}
 		users := filepath.Join(root, at, "c/Users")
 		for _, name := range []string{"me", "Public", "Default"} {
-			if err := os.Mkdir(filepath.Join(users, name), 0o777); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.Mkdir(filepath.Join(users, name), 0o777))
 		}
-		if err := os.Symlink("me", filepath.Join(users, "All Users")); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Symlink("me", filepath.Join(users, "All Users")))
 		hosts := Hosts(root)
 		if len(hosts) != 1 || hosts[0].Home != filepath.Join(users, "me") {
 			t.Errorf("%q: %v", conf, hosts)
 			continue
 		}
 		c, err := clients.ByName("claude-desktop")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if got, ok := c.Places[0].Locate(hosts[0]); !ok || got.File != filepath.Join(users, "me/AppData/Roaming/Claude/claude_desktop_config.json") {
 			t.Error(got)
 		}
-		if err := os.WriteFile(filepath.Join(root, "proc/sys/kernel/osrelease"), []byte("6.1-amd64"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(root, "proc/sys/kernel/osrelease"), []byte("6.1-amd64"), 0o600))
 		if hosts := Hosts(root); hosts != nil {
 			t.Error("not WSL:", hosts)
 		}
@@ -55,9 +44,7 @@ func TestHosts(t *testing.T) {
 func TestLeft(t *testing.T) {
 	t.Setenv("WSL_DISTRO_NAME", "Debian")
 	c, err := clients.ByName("cursor")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	set := func(pairs ...string) (env []clients.Variable) {
 		for i := 0; i < len(pairs); i += 2 {
 			env = append(env, clients.Variable{Name: pairs[i], Value: pairs[i+1]})

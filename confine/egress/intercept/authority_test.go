@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -20,9 +21,7 @@ import (
 func (a *authority) certify(t *testing.T, name string) *tls.Certificate {
 	t.Helper()
 	c, err := a.leaf(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return c
 }
 
@@ -47,9 +46,7 @@ func TestConstraints(t *testing.T) {
 			rules = append(rules, ruleFor(h))
 		}
 		a, err := newAuthority(rules)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		verify := func(name string) error {
 			pool := x509.NewCertPool()
 			pool.AppendCertsFromPEM(a.pem)
@@ -79,14 +76,10 @@ func TestClients(t *testing.T) {
 	s := serve(t, "h2", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello "+r.Proto) })
 	w := newWorld(t, s, Options{Rules: []policy.NetRule{only("GET")}})
 	bundle := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(bundle, w.CA(), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(bundle, w.CA(), 0o600))
 	// A server with a certificate for another name, of the same authority.
 	forged, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{*w.ca.certify(t, "evil.org")}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	evil := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "hello evil") })}
 	go evil.Serve(forged)
 	t.Cleanup(func() { evil.Close() })

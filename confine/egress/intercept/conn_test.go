@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -20,9 +21,7 @@ func TestHandshake(t *testing.T) {
 		{"", "names no host"}, {"other.example.com", "other.example.com"}, {host + ".evil.com", "evil"}, {"example.com", "names example.com"},
 	} {
 		conn, err := net.Dial("tcp", w.gate.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		err = tls.Client(conn, &tls.Config{ServerName: c.name, InsecureSkipVerify: true}).Handshake()
 		conn.Close()
 		if err == nil || !strings.Contains(err.Error(), "unrecognized name") {
@@ -63,9 +62,7 @@ func TestProtocols(t *testing.T) {
 		s := serve(t, c.kind, func(w http.ResponseWriter, r *http.Request) {})
 		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("GET")}})
 		conn, err := net.Dial("tcp", w.gate.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		secure := tls.Client(conn, &tls.Config{ServerName: host, RootCAs: w.pool(), NextProtos: c.offers})
 		err = secure.Handshake()
 		got := secure.ConnectionState().NegotiatedProtocol

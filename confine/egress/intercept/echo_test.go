@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -88,9 +89,7 @@ func TestEcho(t *testing.T) {
 				})
 				if res.Header.Get("Content-Encoding") == "gzip" { // of the control
 					z, err := gzip.NewReader(strings.NewReader(body))
-					if err != nil {
-						t.Fatal(err)
-					}
+					testkit.Must(t, err)
 					plain, _ := io.ReadAll(z)
 					body = string(plain)
 				}
@@ -236,9 +235,7 @@ func TestEchoStreams(t *testing.T) {
 			})
 			w := newWorld(t, s, Options{Rules: []policy.NetRule{withSecret("T")}, Secrets: map[string]string{"T": guarded}})
 			res, err := w.client(t, http2).Get(w.url("/"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			first := make([]byte, len(c.first))
 			if _, err := io.ReadFull(res.Body, first); err != nil || string(first) != c.first {
 				t.Fatalf("%s: %q, %v", c.kind, first, err)

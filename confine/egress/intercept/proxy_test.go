@@ -204,9 +204,7 @@ func TestKeepAlive(t *testing.T) {
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	closed.Close()
 	broken := scripted(t, func(_ string, c net.Conn) { io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Le"); c.Close() })
 	short := scripted(t, func(_ string, c net.Conn) {

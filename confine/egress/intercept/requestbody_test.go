@@ -42,9 +42,7 @@ func TestStream(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r, _ := http.NewRequestWithContext(ctx, "GET", w.url("/events"), nil)
 		res, err := w.client(t, http2).Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer res.Body.Close()
 		lines := bufio.NewReader(res.Body)
 		for _, text := range []string{"one", "two", "three"} {
@@ -168,9 +166,7 @@ func TestConversation(t *testing.T) {
 		out, in := io.Pipe()
 		r, _ := http.NewRequest("POST", w.url("/"), out)
 		res, err := w.client(t, http2).Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer res.Body.Close()
 		for _, text := range []string{"one", "two", "three"} {
 			io.WriteString(in, text)

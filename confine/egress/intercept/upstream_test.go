@@ -89,9 +89,7 @@ func TestStuckUpstream(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "h2", func(http.ResponseWriter, *http.Request) {})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer l.Close()
 	sent := make(chan struct{})
 	go func() {
@@ -231,14 +229,10 @@ func TestRapidReset(t *testing.T) {
 	})
 	w := newWorld(t, s, Options{Rules: []policy.NetRule{only("GET")}})
 	raw, err := net.Dial("tcp", w.gate.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer raw.Close()
 	conn := tls.Client(raw, &tls.Config{ServerName: host, RootCAs: w.pool(), NextProtos: []string{"h2"}})
-	if err := conn.Handshake(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, conn.Handshake())
 	conn.SetDeadline(time.Now().Add(testkit.Patience))
 	go io.Copy(io.Discard, conn)
 	io.WriteString(conn, http2.ClientPreface)

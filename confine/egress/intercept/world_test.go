@@ -110,9 +110,7 @@ func newWorld(t *testing.T, s *httptest.Server, o Options) *world {
 func newWorldAt(t *testing.T, upstream net.Addr, secure bool, o Options) *world {
 	t.Helper()
 	term, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	w := &world{Interceptor: term, upstream: upstream, tls: secure, name: host, port: 80}
 	if secure {
 		w.port = 443
@@ -204,21 +202,15 @@ func (w *world) url(path string) string {
 func do(t *testing.T, c *http.Client, method, url string, edit func(*http.Request)) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if edit != nil {
 		edit(r)
 	}
 	res, err := c.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return res, string(body)
 }
 
@@ -239,17 +231,13 @@ func (w *world) raw(t *testing.T, text string) string {
 func (w *world) connect(t *testing.T) net.Conn {
 	t.Helper()
 	c, err := net.Dial("tcp", w.gate.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	if !w.tls {
 		return c
 	}
 	secure := tls.Client(c, &tls.Config{RootCAs: w.pool(), ServerName: host})
-	if err := secure.Handshake(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, secure.Handshake())
 	return secure
 }
 
@@ -282,9 +270,7 @@ func contains(list []policy.Denial, why policy.DenialReason, detail string) bool
 func scripted(t *testing.T, answer func(request string, c net.Conn)) net.Addr {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { l.Close() })
 	go egresstest.Serve(l, func(c net.Conn) {
 		r := bufio.NewReader(c)

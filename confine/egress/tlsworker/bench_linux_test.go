@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // spliced forwards bytes, as a Gateway does if no rule depends on requests.
@@ -81,9 +82,7 @@ func BenchmarkStart(b *testing.B) {
 				if err == nil && until == "ready" {
 					err = w.Ready()
 				}
-				if err != nil {
-					b.Fatal(err)
-				}
+				testkit.Must(b, err)
 				b.StopTimer()
 				w.Close()
 				b.StartTimer()

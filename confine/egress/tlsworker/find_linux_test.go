@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -30,9 +31,7 @@ func TestFind(t *testing.T) {
 	}
 	make := func(dir string, mode os.FileMode) string {
 		file := filepath.Join(dir, tlsworker.Name)
-		if err := os.WriteFile(file, nil, mode); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(file, nil, mode))
 		return file
 	}
 	inPath := make(b, 0o755)

@@ -102,9 +102,7 @@ const landlockDir = "MCPJAIL_TEST_LANDLOCK_DIR"
 // the child as an ordinary user.
 func TestLandlockDomain(t *testing.T) {
 	if dir := os.Getenv(landlockDir); dir != "" {
-		if err := inDomain(dir); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, inDomain(dir))
 		return
 	}
 	if abi, err := ll.LandlockGetABIVersion(); err != nil || abi < 1 {
@@ -117,13 +115,9 @@ func TestLandlockDomain(t *testing.T) {
 	for user, attr := range users {
 		t.Run(user, func(t *testing.T) {
 			dir, err := os.MkdirTemp("", "mcp-jail-landlock-")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			t.Cleanup(func() { os.RemoveAll(dir) })
-			if err := plantAttempts(dir); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, plantAttempts(dir))
 			c := testkit.Self(os.Args[0], "-test.run=^TestLandlockDomain$", "-test.v")
 			c.Env, c.SysProcAttr = append(os.Environ(), landlockDir+"="+dir), attr
 			out, err := c.CombinedOutput()
@@ -204,9 +198,7 @@ func inDomain(dir string) error {
 func TestLandlockDomainNeedsSignals(t *testing.T) {
 	const variable = "MCPJAIL_TEST_LANDLOCK_SIGNALS"
 	if os.Getenv(variable) != "" {
-		if err := unix.Setrlimit(unix.RLIMIT_SIGPENDING, &unix.Rlimit{}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, unix.Setrlimit(unix.RLIMIT_SIGPENDING, &unix.Rlimit{}))
 		if err := enterLandlockDomain(); err == nil || !strings.Contains(err.Error(), "ulimit -i") {
 			t.Errorf("%v", err)
 		}

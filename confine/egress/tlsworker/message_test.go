@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/leak"
 )
@@ -37,9 +38,7 @@ func TestMessageEncoding(t *testing.T) {
 		{Rules: &rulesMessage{Version: version, Check: &checkMessage{Dir: "/d", Port: 1, PID: 2, Program: "/p"}}},
 	} {
 		b, err := m.encode(maxMessage)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		got.Write(append(b, '\n'))
 	}
 	const want = `{"rules":{"version":10,"rules":[{"Host":"a.test","Scheme":"https","Port":443,"PathPrefix":"/x","Methods":["GET"],"Secrets":[{"Env":"T","File":"/f","Command":null,"Header":["Authorization"],"Where":"f:2"}],"Allow":true,"Where":"f:1"}],"roots":"cg==","connections":2}}

@@ -29,14 +29,10 @@ func tlsProxy(t *testing.T) (port, certificate string, asked chan string) {
 	s.StartTLS()
 	cert := s.TLS.Certificates[0]
 	certificate = filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600))
 	s.Close()
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { l.Close() })
 	asked = make(chan string, 64)
 	go egresstest.Serve(l, func(c net.Conn) {
@@ -71,9 +67,7 @@ func throughProxy(t *testing.T, p *tlsworker.Proxy, at string) (*net.TCPConn, er
 func TestTLSProxy(t *testing.T) {
 	port, certificate, asked := tlsProxy(t)
 	none := filepath.Join(t.TempDir(), "none")
-	if err := os.WriteFile(none, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(none, nil, 0o600))
 	for _, c := range []struct{ host, authorities, fails string }{
 		{"127.0.0.1", certificate, ""},
 		{"127.0.0.1", none, "authority"},
@@ -90,9 +84,7 @@ func TestTLSProxy(t *testing.T) {
 			}
 			continue
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		const size = 5 << 20
 		go func() {
 			io.WriteString(conn, strings.Repeat("x", size))
@@ -119,9 +111,7 @@ func TestTLSProxyOnce(t *testing.T) {
 	var open []*net.TCPConn
 	for range 3 {
 		conn, err := throughProxy(t, p, "127.0.0.1:"+port)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer conn.Close()
 		open = append(open, conn)
 	}

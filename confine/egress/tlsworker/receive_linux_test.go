@@ -183,19 +183,13 @@ func toAddress() []policy.NetRule {
 func connect(t *testing.T, g *egress.Gateway) net.Conn {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer l.Close()
 	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { c.Close() })
 	served, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	g.Accept(served.(*net.TCPConn), address)
 	return c
 }
@@ -209,9 +203,7 @@ func refused(t *testing.T, c net.Conn, n int) {
 	for range n {
 		io.WriteString(c, forbidden)
 		res, err := http.ReadResponse(b, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		io.Copy(io.Discard, res.Body)
 		if res.StatusCode != 403 {
 			t.Fatalf("%s", res.Status)
@@ -271,9 +263,7 @@ func TestRefusalsRecorded(t *testing.T) {
 // stop has the process hang, and returns when it does: its threads go on for a moment.
 func stop(t *testing.T, w *tlsworker.Worker) {
 	t.Helper()
-	if err := syscall.Kill(w.Pid(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Kill(w.Pid(), syscall.SIGSTOP))
 	testkit.Eventually(t, "its threads", func() bool {
 		stats, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", w.Pid()))
 		for _, name := range stats {

@@ -120,9 +120,7 @@ func TestSandbox(t *testing.T) {
 	}
 	self, _ := os.Executable()
 	w, err := tlsworker.Start(tlsworker.Options{Program: self, Rules: []policy.NetRule{{Host: probing, Methods: []string{"GET"}, Allow: true}}, Secrets: map[string]string{"T": secret}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer w.Close()
 	testkit.Eventually(t, "the result", func() bool { err = w.Ready(); return err != nil })
 	if err.Error() != "worked:what it needs" {
@@ -135,9 +133,7 @@ func TestSandbox(t *testing.T) {
 func TestState(t *testing.T) {
 	t.Parallel()
 	w := start(t, func(*tlsworker.Options) {})
-	if err := w.Ready(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, w.Ready())
 	proc := fmt.Sprintf("/proc/%d/", w.Pid())
 	tasks, err := filepath.Glob(proc + "task/*/status")
 	if err != nil || len(tasks) < 2 {

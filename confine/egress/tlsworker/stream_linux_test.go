@@ -6,28 +6,22 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestNotTaken: the launcher keeps a copy of each connection until the process has taken it, of so many
 // at most, and none when the socket is closed.
 func TestNotTaken(t *testing.T) {
 	ours, theirs, err := socketPair()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	s, err := newSocket(ours, maxMessage)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	peer, err := newSocket(theirs, maxRules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer peer.Close()
 	a, b, err := tcpPair()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer a.Close()
 	defer b.Close()
 	pass := func() error {

@@ -137,9 +137,7 @@ func TestSentElsewhere(t *testing.T) {
 	c := g.client(t, w.CA(), false)
 	put := func(size int) error {
 		r, err := http.NewRequest("PUT", "https://"+host+"/x", strings.NewReader(strings.Repeat("x", size)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		res, err := c.Do(r)
 		if err == nil {
 			res.Body.Close()
@@ -175,9 +173,7 @@ func TestWorkerDies(t *testing.T) {
 	g := newGate(t, w, s.Listener.Addr().String())
 	c := g.client(t, w.CA(), true)
 	res, err := c.Get("https://" + host + "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer res.Body.Close()
 	syscall.Kill(w.Pid(), syscall.SIGKILL)
 	if _, err := io.ReadAll(res.Body); err == nil {
@@ -215,15 +211,11 @@ func TestLauncherDies(t *testing.T) {
 	t.Parallel()
 	self, _ := os.Executable()
 	out, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer out.Close()
 	launcher, err := os.StartProcess(self, []string{launching}, &os.ProcAttr{Files: []*os.File{nil, in, nil}})
 	in.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var pid int
 	if _, err := fmt.Fscan(out, &pid); err != nil {
 		t.Fatal(err)
@@ -291,9 +283,7 @@ func TestGatewayEnds(t *testing.T) {
 	done := make(chan struct{})
 	g := newGate(t, gated{w, done}, s.Listener.Addr().String())
 	res, err := g.client(t, w.CA(), true).Get("https://" + host + "/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer res.Body.Close()
 	if g.open.Load() != 1 {
 		t.Fatalf("%d connections", g.open.Load())

@@ -76,15 +76,11 @@ func upstream(t testing.TB, handler http.HandlerFunc) (*httptest.Server, []byte)
 func start(t testing.TB, edit func(*tlsworker.Options)) *tlsworker.Worker {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	o := tlsworker.Options{Program: self, Rules: rules(), Secrets: map[string]string{"T": secret}}
 	edit(&o)
 	w, err := tlsworker.Start(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(w.Close)
 	return w
 }
@@ -106,9 +102,7 @@ type gate struct {
 func newGate(t testing.TB, p egress.Interceptor, upstream string) *gate {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	g := &gate{Listener: l, program: p, upstream: upstream}
 	var served sync.WaitGroup
 	go func() {
@@ -171,18 +165,12 @@ func (g *gate) client(t testing.TB, ca []byte, http2 bool) *http.Client {
 func fetch(t testing.TB, c *http.Client, method string, body io.Reader) (int, string) {
 	t.Helper()
 	r, err := http.NewRequest(method, "https://"+host+"/x", body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	r.Header.Set("Authorization", "token "+policy.Placeholder("T"))
 	res, err := c.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer res.Body.Close()
 	out, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return res.StatusCode, string(out)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // socksServer is a SOCKS5 proxy that answers requests itself: it says hello, and echoes. It tells what
@@ -65,9 +66,7 @@ func socksServer(t *testing.T, login bool, answer byte) (at string, asked chan s
 
 func listen(t *testing.T, serve func(net.Conn)) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { l.Close() })
 	go egresstest.Serve(l, serve)
 	return l.Addr().String()
@@ -90,9 +89,7 @@ func TestSOCKS(t *testing.T) {
 		{"https://" + open, "", "needs mcp-jail-tls"},
 	} {
 		u, err := url.Parse(c.proxy)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		conn, err := Dial(ctx, u, "api.test", netip.MustParseAddrPort("198.51.100.7:443"), nil)
 		cancel()
@@ -175,9 +172,7 @@ func TestFromEnvironment(t *testing.T) {
 			t.Setenv(name, value)
 		}
 		u, err := url.Parse(c.url)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		got := ""
 		if p, err := FromEnvironment()(u); err != nil {
 			t.Errorf("%s: %v", c.environ, err)
@@ -218,9 +213,7 @@ func TestConnect(t *testing.T) {
 			io.WriteString(conn, c.head+"hello")
 		})
 		u, err := url.Parse("http://" + c.user + at)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		conn, err := Dial(t.Context(), u, "api.test", netip.MustParseAddrPort("198.51.100.7:443"), nil)
 		head := <-asked
 		if want := "Proxy-Authorization: Basic bWU6c2U6Y3JldA==\r\n"; !strings.HasPrefix(head, "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n") || strings.Contains(head, want) != strings.Contains(c.user, "cret") {

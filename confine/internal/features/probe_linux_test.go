@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestCacheKeepsOnlyCertainAnswers(t *testing.T) {
@@ -30,9 +32,7 @@ func TestProbeOfAnUndumpableProcess(t *testing.T) {
 	if f := ProbeUserNamespaces(); f.Answer != Yes {
 		t.Skip("this host has no user namespaces for this user: " + f.Detail)
 	}
-	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0))
 	defer unix.Prctl(unix.PR_SET_DUMPABLE, 1, 0, 0, 0)
 	if f := ProbeUserNamespaces(); f.Answer == No {
 		t.Errorf("the probe says No in an undumpable process: %s", f.Detail)

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestSmallHost: a host is small with little memory, or if the cgroup of this process, or one above it, leaves room
@@ -27,14 +29,10 @@ func TestSmallHost(t *testing.T) {
 		{"a cgroup with little memory", smallMemory, "above/own/memory.max=536870912", true},
 	} {
 		root := t.TempDir()
-		if err := os.MkdirAll(filepath.Join(root, "above/own"), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Join(root, "above/own"), 0o700))
 		for file := range strings.FieldsSeq(c.files) {
 			name, content, _ := strings.Cut(file, "=")
-			if err := os.WriteFile(filepath.Join(root, name), []byte(content+"\n"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(filepath.Join(root, name), []byte(content+"\n"), 0o600))
 		}
 		if got := isSmall(c.memory, root, "/above/own"); got != c.want {
 			t.Errorf("%s: small: %t", c.what, got)

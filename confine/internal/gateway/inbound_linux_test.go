@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -13,14 +14,10 @@ import (
 // not pass, because too many descriptors were in flight.
 func TestInboundRetriesSocket(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer l.Close()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	ours := os.NewFile(uintptr(pair[0]), "control")
 	defer ours.Close()
 	in := newInbound(ours, nil, nil, func(string) {})

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
@@ -35,9 +36,7 @@ func TestRunSecret(t *testing.T) {
 // TestOpenPlain checks that openPlain opens a plain path and refuses symbolic links.
 func TestOpenPlain(t *testing.T) {
 	dir, err := filepath.EvalSymlinks(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	os.MkdirAll(filepath.Join(dir, "a/b"), 0o755)
 	os.WriteFile(filepath.Join(dir, "a/b/t"), []byte("true"), 0o600)
 	os.Symlink("a", filepath.Join(dir, "linked"))

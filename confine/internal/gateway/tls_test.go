@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
@@ -20,15 +21,11 @@ func TestAuthorities(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, content string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(path, []byte(content), 0o600))
 		return path
 	}
 	pipe := filepath.Join(dir, "pipe")
-	if err := unix.Mkfifo(pipe, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Mkfifo(pipe, 0o600))
 	for _, c := range []struct {
 		what, path, want string
 	}{

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestRemoveTree: directories without rights are removed with all that is in them, and nothing that a
@@ -18,16 +20,10 @@ func TestRemoveTree(t *testing.T) {
 	base := t.TempDir()
 	dir, outside := filepath.Join(base, "tree"), filepath.Join(base, "outside")
 	for _, d := range []string{filepath.Join(dir, "a", "b", "c"), filepath.Join(dir, "d"), outside} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(d, "file"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(d, 0o700))
+		testkit.Must(t, os.WriteFile(filepath.Join(d, "file"), nil, 0o600))
 	}
-	if err := os.Symlink(outside, filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink(outside, filepath.Join(dir, "link")))
 	// The inner directories first: an ordinary user reaches nothing in one without rights.
 	for _, d := range []struct {
 		name string
@@ -39,9 +35,7 @@ func TestRemoveTree(t *testing.T) {
 		{dir, 0o500},
 		{outside, 0o500},
 	} {
-		if err := os.Chmod(d.name, d.mode); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Chmod(d.name, d.mode))
 	}
 	RemoveTree(dir)
 	RemoveTree("")
@@ -61,9 +55,7 @@ func TestRemoveTree(t *testing.T) {
 // than the kernel takes, is removed.
 func TestRemoveDeepTree(t *testing.T) {
 	dir, name := filepath.Join(t.TempDir(), "tree"), strings.Repeat("x", 200)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(dir, 0o700))
 	at, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	for range 60 {
 		if err == nil {
@@ -76,13 +68,9 @@ func TestRemoveDeepTree(t *testing.T) {
 		unix.Close(at)
 		at = below
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var limit unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	defer func() {
 		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 			t.Error(err)
@@ -90,9 +78,7 @@ func TestRemoveDeepTree(t *testing.T) {
 	}()
 	next := at + 16 // the lowest number that is free is near
 	unix.Close(at)
-	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(next), Max: limit.Max}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(next), Max: limit.Max}))
 	if os.RemoveAll(dir) == nil {
 		t.Fatal("the control: descriptors are not short")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/seccomptest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -66,9 +67,7 @@ func TestRetryOfStaleCall(t *testing.T) {
 	l, id, letGo := seccomptest.HeldCall(t)
 	open := func() int {
 		fd, err := unix.Open(t.TempDir(), unix.O_PATH|unix.O_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		return fd
 	}
 	for _, waits := range []bool{true, false} {

@@ -44,9 +44,7 @@ func TestObserveConnect(t *testing.T) {
 	local := func(p string) []byte { return append([]byte{unix.AF_UNIX, 0}, p...) }
 	profile := &policy.Profile{Entries: []policy.Entry{{Path: dir, Kind: policy.KindDir, Rights: policy.Read | policy.Write}, {Path: dir + "/hidden", Kind: policy.KindSpecial, Named: resolve.HostSocket}}}
 	testkit.Accept(t, "unix", dir+"/hidden")
-	if err := os.Symlink("hidden", dir+"/link"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink("hidden", dir+"/link"))
 	t.Chdir(dir)
 	const rest = 1 << 40
 	for _, c := range []struct {
@@ -106,16 +104,12 @@ func TestObserveConnect(t *testing.T) {
 func TestObserveConnectReadsWholeAddress(t *testing.T) {
 	page := os.Getpagesize()
 	m, err := unix.Mmap(-1, 0, 2*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer unix.Munmap(m)
 	raw := sys.Sockaddr(netip.MustParseAddrPort("198.51.100.7:443"))
 	at := func(i int) uint64 { return uint64(uintptr(unsafe.Pointer(&m[i]))) }
 	copy(m[page-len(raw):], raw)
-	if err := unix.Mprotect(m[page:], unix.PROT_NONE); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.Mprotect(m[page:], unix.PROT_NONE))
 	if got := observed(&observer{judge: &judge{}}, 0, "connect", 0, at(page-len(raw)), uint64(len(raw))); len(got) != 1 {
 		t.Errorf("to the last byte: %v", got)
 	}
@@ -129,24 +123,16 @@ func TestObserveConnectReadsWholeAddress(t *testing.T) {
 func TestObserveExec(t *testing.T) {
 	dir := testkit.Plant(t, "granted/run", "listed/run", "listed/text", "listed/dir/", "outside/run", "run", "listed/link -> run", "listed/out -> ../outside/run")
 	for _, name := range []string{"granted/run", "listed/run", "outside/run", "run"} {
-		if err := os.Chmod(dir+"/"+name, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Chmod(dir+"/"+name, 0o755))
 	}
-	if err := os.Chmod(dir+"/listed/text", 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if err := unix.Mkfifo(dir+"/listed/fifo", 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(dir+"/listed/text", 0o644))
+	testkit.Must(t, unix.Mkfifo(dir+"/listed/fifo", 0o755))
 	profile := &policy.Profile{Entries: []policy.Entry{
 		{Path: dir + "/granted", Kind: policy.KindDir, Rights: policy.Read | policy.Execute},
 		{Path: dir + "/listed", Kind: policy.KindDir, Rights: policy.Read},
 	}}
 	at, err := unix.Open(dir+"/listed", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer unix.Close(at)
 	open := func() (n int) {
 		for _, fd := range proc.ReadDirNames("/proc/self/fd") {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestScanInParts checks that a scan of a large directory stops without having read all of it.
@@ -14,9 +16,7 @@ func TestScanInParts(t *testing.T) {
 	dir := t.TempDir()
 	const n = 5000
 	for i := range n {
-		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint("f", i)), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(dir, fmt.Sprint("f", i)), nil, 0o600))
 	}
 	scan := func(names int) (found bool, allocated float64) {
 		allocated = testing.AllocsPerRun(1, func() {
@@ -33,9 +33,7 @@ func TestScanInParts(t *testing.T) {
 	if some > all/4 {
 		t.Errorf("10 names of %d took %v allocations, all took %v", n, some, all)
 	}
-	if err := os.Mkdir(filepath.Join(dir, ".vscode"), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Join(dir, ".vscode"), 0o700))
 	if found, _ := scan(n + 1); !found {
 		t.Error("the protected name was not found")
 	}

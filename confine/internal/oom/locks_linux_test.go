@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestRecordLocks checks that the record locks of this process count, and those of others not.
@@ -15,15 +17,11 @@ import (
 // moves the list, so that a line can come twice or not at all.
 func TestRecordLocks(t *testing.T) {
 	f, err := os.CreateTemp(t.TempDir(), "locks")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer f.Close()
 	const n = 3000
 	for i := range int64(n) {
-		if err := unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Start: 2 * i, Len: 1}); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, unix.FcntlFlock(f.Fd(), unix.F_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Start: 2 * i, Len: 1}))
 	}
 	self := strconv.Itoa(os.Getpid())
 	if got := recordLocks("/proc", []string{self}); got < n*9/10 || got > n*11/10 {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestMemfdSearch checks that a process with many descriptors is searched in parts, and that
@@ -18,18 +20,14 @@ func TestMemfdSearch(t *testing.T) {
 	for !before.continueUntil(time.Now().Add(time.Minute)) {
 	}
 	fd, err := unix.MemfdCreate("hoard", unix.MFD_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer unix.Close(fd)
 	if _, err := unix.Write(fd, bytes.Repeat([]byte{1}, 3<<20)); err != nil {
 		t.Fatal(err)
 	}
 	for range 500 {
 		copied, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer unix.Close(copied)
 	}
 	m := newMemfdSearch("/proc", []string{self})

@@ -153,16 +153,12 @@ func TestTmpfsUsage(t *testing.T) {
 		}
 		return
 	}
-	if err := errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("none", dir, "tmpfs", 0, "")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, errors.Join(unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""), unix.Mount("none", dir, "tmpfs", 0, "")))
 	w := Watcher{Tmpfs: []string{dir}}
 	before := w.tmpfsUsage()
 	const n = 1000
 	for i := range n {
-		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), nil, 0o600))
 	}
 	if more := w.tmpfsUsage() - before; more < n*inodeSize {
 		t.Errorf("%d files are %d bytes", n, more)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/statement"
 )
@@ -30,9 +31,7 @@ func TestWaivedNetworkIsTold(t *testing.T) {
 		for _, v := range Compile(p, f, Watching{}).Spec.Env {
 			if text, ok := strings.CutPrefix(v, policy.StatementVar+"="); ok {
 				var s statement.Statement
-				if err := json.Unmarshal([]byte(text), &s); err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, json.Unmarshal([]byte(text), &s))
 				return s.Net.Access
 			}
 		}

@@ -9,15 +9,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/bpftest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestRefusedFilter runs the filter on packets as a packet socket sees them.
 func TestRefusedFilter(t *testing.T) {
 	raw, err := compileRefused()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	vm := bpftest.VM(t, raw)
 	v4 := func(proto string) string {
 		return "45000028" + "00004000" + "40" + proto + "0000" + "c6336401" + "c6336401"

@@ -119,9 +119,7 @@ func TestMacPlanForReports(t *testing.T) {
 		Gaps     []Gap
 		Notes    []string
 	}{plan.Enforced, plan.Gaps, plan.Notes}, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	testkit.Golden(t, "mac_plan.json", append(text, '\n'))
 	seatbelt, err := plan.SeatbeltText("/opt/homebrew/bin/mcp-jail")
 	if err != nil || !strings.Contains(seatbelt.Profile, `"/opt/homebrew/bin/mcp-jail"`) || !strings.Contains(seatbelt.Profile, "/home/u/work") || !strings.Contains(seatbelt.Profile, "localhost:65535") {

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/bpftest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/net/bpf"
 )
@@ -64,8 +65,6 @@ func handsOverReads(t *testing.T, p *Plan) bool {
 	binary.BigEndian.PutUint32(call, nr)
 	binary.BigEndian.PutUint32(call[4:], 0xc000003e) // AUDIT_ARCH_X86_64
 	verdict, err := bpftest.VM(t, prog).Run(call)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return uint32(verdict) == 0x7fc00000 // SECCOMP_RET_USER_NOTIF
 }

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestLoopbackListeners: what listens on the loopback or on every address counts, and no other socket.
@@ -22,9 +24,7 @@ func TestLoopbackListeners(t *testing.T) {
 			"   1: 00000000000000000000000000000000:18EB 00000000000000000000000000000000:0000 0A\n" + // [::]:6379
 			"   2: 0000000000000000FFFF00000100007F:0CEA 00000000000000000000000000000000:0000 0A\n", // [::ffff:127.0.0.1]:3306
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600))
 	}
 	listens := LoopbackListeners(dir)
 	for _, c := range []struct {
@@ -41,9 +41,7 @@ func TestLoopbackListeners(t *testing.T) {
 		}
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	port := l.Addr().(*net.TCPAddr).Port
 	if !ShowsListeners("/proc/self/net") || !LoopbackListeners("/proc/self/net")("localhost", port) {
 		t.Error("a listener of this process was not found")

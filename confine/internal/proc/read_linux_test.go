@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestTotalSwap reads the swap of a host with swap, of one without, and of one that does not
@@ -21,9 +23,7 @@ func TestTotalSwap(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		if c.text != "" {
-			if err := os.WriteFile(filepath.Join(dir, "meminfo"), []byte(c.text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.WriteFile(filepath.Join(dir, "meminfo"), []byte(c.text), 0o600))
 		}
 		if total, known := TotalSwap(dir); total != c.total || known != c.known {
 			t.Errorf("%q: %d, %t", c.text, total, known)

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestThreads: the threads of this process are listed.
@@ -33,14 +35,10 @@ func TestThreadsHidden(t *testing.T) {
 	for count, want := range map[int]error{2: nil, 3: errHidden, 0: errHidden} {
 		process := t.TempDir()
 		for _, tid := range []string{"7", "8"} {
-			if err := os.MkdirAll(filepath.Join(process, "task", tid), 0o700); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, os.MkdirAll(filepath.Join(process, "task", tid), 0o700))
 		}
 		stat := "7 (a) b) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 " + strconv.Itoa(count) + " 0 99 1 2 3"
-		if err := os.WriteFile(filepath.Join(process, "stat"), []byte(stat), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(filepath.Join(process, "stat"), []byte(stat), 0o600))
 		if tids, err := Threads(process); !errors.Is(err, want) || len(tids) != 2 {
 			t.Errorf("the kernel counts %d: %q, %v", count, tids, err)
 		}

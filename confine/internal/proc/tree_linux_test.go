@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestDescendants tests that the children and their children are found, and that neither this
@@ -15,25 +17,17 @@ import (
 func TestDescendants(t *testing.T) {
 	shell := exec.Command("sh", "-c", "sleep 1000 & echo $!; wait")
 	out, err := shell.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := shell.Start(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
+	testkit.Must(t, shell.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	grandchild := strings.TrimSpace(line)
 	defer func() {
 		kill(t, grandchild)
 		shell.Wait()
 	}()
 	left, err := exec.Command("sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	orphan := strings.TrimSpace(string(left))
 	defer kill(t, orphan)
 	if _, err := os.Stat("/proc/" + orphan); err != nil {
@@ -41,9 +35,7 @@ func TestDescendants(t *testing.T) {
 	}
 
 	all, err := Descendants()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, pid := range []string{strconv.Itoa(shell.Process.Pid), grandchild} {
 		if !slices.Contains(all, pid) {
 			t.Errorf("%s is not among %v", pid, all)
@@ -59,12 +51,8 @@ func TestDescendants(t *testing.T) {
 func kill(t *testing.T, pid string) {
 	t.Helper()
 	n, err := strconv.Atoi(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p, err := os.FindProcess(n)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p.Kill()
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestWritableInodes: a file counts while it is open for writing, or mapped shared.
@@ -18,9 +20,7 @@ func TestWritableInodes(t *testing.T) {
 	if err == nil {
 		err = f.Truncate(4096)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	info, _ := f.Stat()
 	inode := info.Sys().(*syscall.Stat_t).Ino
 	writable := func() bool {
@@ -34,18 +34,14 @@ func TestWritableInodes(t *testing.T) {
 		t.Error("open for writing: it does not count")
 	}
 	b, err := syscall.Mmap(int(f.Fd()), 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	f.Close()
 	if !writable() {
 		t.Error("mapped: it does not count")
 	}
 	syscall.Munmap(b)
 	reader, err := os.Open(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer reader.Close()
 	if writable() {
 		t.Error("open for reading: it counts")
@@ -57,9 +53,7 @@ func TestWritableInodes(t *testing.T) {
 func TestHiddenDescriptors(t *testing.T) {
 	open := func() (*os.File, uint64) {
 		f, err := os.Create(filepath.Join(t.TempDir(), "f"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		info, _ := f.Stat()
 		return f, info.Sys().(*syscall.Stat_t).Ino
 	}
@@ -83,9 +77,7 @@ func TestHiddenDescriptors(t *testing.T) {
 	go unshare()
 	err := <-opened
 	f.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if inodes, all := WritableInodes(pids); !all && !inodes[inode] {
 		t.Error("a thread with a table of its own has it open: it does not count")
 	}
@@ -94,16 +86,12 @@ func TestHiddenDescriptors(t *testing.T) {
 
 	f, inode = open()
 	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer syscall.Close(pair[1])
 	if inodes, all := WritableInodes(pids); all || !inodes[inode] {
 		t.Fatalf("before it is sent: %v", all)
 	}
-	if err := syscall.Sendmsg(pair[0], []byte("x"), syscall.UnixRights(int(f.Fd())), nil, 0); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, syscall.Sendmsg(pair[0], []byte("x"), syscall.UnixRights(int(f.Fd())), nil, 0))
 	f.Close()
 	syscall.Close(pair[0])
 	if _, all := WritableInodes(pids); !all {

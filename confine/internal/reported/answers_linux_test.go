@@ -4,14 +4,14 @@ import (
 	"errors"
 	"os"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestAsk: each request waits for its own answer, and not for that of one that was given up.
 func TestAsk(t *testing.T) {
 	asked, supervisor, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer asked.Close()
 	defer supervisor.Close()
 	a, done := NewAnswers(), make(chan struct{})
@@ -24,9 +24,7 @@ func TestAsk(t *testing.T) {
 		answered <- true
 		a.Note()
 	}()
-	if err := a.Ask(supervisor, 'k', done); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, a.Ask(supervisor, 'k', done))
 	if len(answered) == 0 || request[0] != 'k' {
 		t.Errorf("it did not wait for the answer to its request (%#x)", request)
 	}

@@ -20,9 +20,7 @@ func TestOpenByStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	at, err := OpenObject(&stub.Task{}, unix.AT_FDCWD, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer unix.Close(at)
 	for _, p := range []string{"/", ".", dir, dir + "/a/b/file", "a/b", "a/b/file", "a/../a/b", dir + "/link", dir + "/link/b", "link/b/file", "a/b/last", "a/b/last/x", "root/etc", "absent", "a/absent/x", "a/b/file/x", ""} {
 		for _, last := range []bool{false, true} {
@@ -60,13 +58,9 @@ func TestOpenByStep(t *testing.T) {
 func TestOpenPassable(t *testing.T) {
 	dir := testkit.ShortDir(t)
 	testkit.PlantBelow(t, dir, "passable/in/file")
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Chmod(dir, 0o755))
 	for _, d := range []string{dir + "/passable", dir + "/passable/in"} {
-		if err := os.Chmod(d, 0o111); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Chmod(d, 0o111))
 		defer os.Chmod(d, 0o755)
 	}
 	done := make(chan struct{})

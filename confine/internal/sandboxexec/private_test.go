@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
@@ -20,14 +21,10 @@ func TestLinksStayInHome(t *testing.T) {
 	dir := t.TempDir()
 	home, outside := filepath.Join(dir, "home"), filepath.Join(dir, "outside")
 	for _, d := range []string{filepath.Join(home, "own"), outside} {
-		if err := os.MkdirAll(d, 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(d, 0o700))
 	}
 	for at, target := range map[string]string{"config": outside, "up": "../outside", "inside": "own"} {
-		if err := os.Symlink(target, filepath.Join(home, at)); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Symlink(target, filepath.Join(home, at)))
 	}
 	for name, made := range map[string]string{
 		"config/tool": "", "config/a/tool": "", "up/tool": "",
@@ -65,17 +62,13 @@ func TestHomeCopied(t *testing.T) {
 		dir := t.TempDir()
 		s := &spec.Spec{TempDir: filepath.Join(dir, "temp"), Home: filepath.Join(dir, "temp/home"), HomeCopy: filepath.Join(dir, "kept")}
 		if c.kept != "" {
-			if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(s.HomeCopy, c.kept)), 0o700), os.WriteFile(filepath.Join(s.HomeCopy, c.kept), nil, 0o600)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(s.HomeCopy, c.kept)), 0o700), os.WriteFile(filepath.Join(s.HomeCopy, c.kept), nil, 0o600)))
 		}
 		if c.fails {
 			if runtime.GOOS == "darwin" { // which copies this too
 				continue
 			}
-			if err := unix.Mkfifo(filepath.Join(s.HomeCopy, "b"), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, unix.Mkfifo(filepath.Join(s.HomeCopy, "b"), 0o600))
 		}
 		note, err := MakePrivate(s)
 		if err != nil || (note != "") != c.told {

@@ -70,16 +70,12 @@ func command(temp, profile, script string) Command {
 func output(t *testing.T, c Command) (string, syscall.WaitStatus) {
 	t.Helper()
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer r.Close()
 	c.Stdio[1], c.Stdio[2] = w, w
 	p, err := Start(t.Context(), c)
 	w.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var said bytes.Buffer
 	io.Copy(&said, r)
 	return said.String(), p.Wait()
@@ -143,9 +139,7 @@ func TestGroupEnds(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "pid")
 		c.Spec.Env = []string{"A=" + file, "PATH=/usr/bin:/bin"}
 		p, err := Start(t.Context(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		var child int
 		testkit.Eventually(t, "its child", func() bool {
 			b, _ := os.ReadFile(file)
@@ -172,21 +166,15 @@ func TestGroupEnds(t *testing.T) {
 // TestLauncherKilled: the watcher ends the group of a launcher that was killed, and removes the TMPDIR.
 func TestLauncherKilled(t *testing.T) {
 	temp := filepath.Join(t.TempDir(), "temp")
-	if err := os.Mkdir(temp, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(temp, 0o700))
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	launcher := exec.Command(self, launches, temp)
 	out, err := launcher.StdoutPipe()
 	if err == nil {
 		err = launcher.Start()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	var pid int
 	var rest string
 	if _, err := fmt.Fscan(out, &pid, &rest); err != nil || rest != "<nil>" || ended(pid) {

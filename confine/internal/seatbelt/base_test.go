@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt/seatbelttest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -48,13 +49,9 @@ func TestBaseAndNetwork(t *testing.T) {
 	for _, in := range []seatbelt.Input{{}, {NoFork: true}, {ProxyPort: 4711}, {Inbound: true}, {TempDir: "/private/tmp/mj-1-2"}, {ProxyPort: 4711, TempDir: "/private/tmp/mj-1-2"}, {Without: []string{"file-test-existence"}}} {
 		in.Profile, in.Self = p, "/opt/mcp-jail"
 		text, err := seatbelt.Compile(in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		rules, err := seatbelttest.Read(text.Profile, text.Params)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		check := func(op, subject string, want bool) {
 			t.Helper()
 			if got := seatbelttest.Allowed(rules, op, subject, ""); got != want {
@@ -76,13 +73,9 @@ func TestBaseAndNetwork(t *testing.T) {
 // TestTLS holds that mcp-jail-tls reads the system's libraries and itself, and nothing else.
 func TestTLS(t *testing.T) {
 	text, err := seatbelt.CompileTLS("/opt/mcp-jail-tls", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	rules, err := seatbelttest.Read(text.Profile, text.Params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, c := range []struct {
 		op, subject string
 		want        bool
@@ -122,13 +115,9 @@ func TestTempDirsOfOthers(t *testing.T) {
 			{Path: "/private/tmp/mj-501-named", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule},
 		}}
 		text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Self: "/opt/mcp-jail", TempDir: "/private/tmp/mj-501-0a1b2c3d"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		rules, err := seatbelttest.Read(text.Profile, text.Params)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		for _, op := range []string{"file-read-metadata", "file-read-data", "file-read-xattr", "process-exec*", "file-map-executable", "file-write-data", "file-write-create", "file-write-unlink", "file-write-mode", "network-outbound", "network-bind"} {
 			for name, want := range map[string]bool{
 				"/private/tmp/x": true, "/private/tmp/mj": true, "/private/tmp/amj-1/x": true, "/private/tmp/mj-501-0a1b2c3d/x": true,
@@ -221,9 +210,7 @@ func TestListOnly(t *testing.T) {
 // there must be in the texts too.
 func TestAllProtectedNamesAreExcluded(t *testing.T) {
 	file, err := parser.ParseFile(token.NewFileSet(), "../../../policy/protected.go", nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p := &policy.Profile{Entries: []policy.Entry{{Path: "/w", Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginRule}}}
 	n := 0
 	rules := compiled(t, p)

@@ -82,9 +82,7 @@ func manyEntries() *policy.Profile {
 func TestSizeOfTexts(t *testing.T) {
 	p := manyEntries()
 	text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Self: "/opt/mcp-jail"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if len(text.Profile) > 400_000 || strings.Count(text.Profile, "(regex") > 300 {
 		t.Errorf("%d bytes, %d expressions", len(text.Profile), strings.Count(text.Profile, "(regex"))
 	}
@@ -131,9 +129,7 @@ func TestPathsByParameter(t *testing.T) {
 			t.Errorf("%q is not among the parameters %q", path, text.Params)
 		}
 		rules, err := seatbelttest.Read(text.Profile, text.Params)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if !seatbelttest.Allowed(rules, "file-write-create", path+"/a", "") || seatbelttest.Allowed(rules, "file-write-create", path+"b/a", "") || seatbelttest.Allowed(rules, "file-write-create", path+"/.vscode", "") {
 			t.Errorf("%q: the text says something else", path)
 		}

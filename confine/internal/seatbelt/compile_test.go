@@ -5,6 +5,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt/seatbelttest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -20,9 +21,7 @@ func TestCompile(t *testing.T) {
 		t.Fatal(err, text.Profile)
 	}
 	rules, err := seatbelttest.Read(text.Profile, text.Params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, c := range []struct {
 		op, path string
 		want     bool

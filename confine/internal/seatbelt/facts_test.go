@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt/seatbelttest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 const head = "(version 1)\n(deny default)\n"
@@ -16,9 +17,7 @@ var parameters = []string{"P0=/\u00dcbung"}
 // lines returns the lines of a file of facts, each with n fields.
 func lines(t *testing.T, name string, n int) (out [][]string) {
 	b, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, l := range strings.Split(string(b), "\n") {
 		if l == "" || strings.HasPrefix(l, "#") {
 			continue

@@ -85,9 +85,7 @@ func TestTexts(t *testing.T) {
 		golden(t, name, text)
 	}
 	text, err := seatbelt.CompileTLS("/opt/homebrew/bin/mcp-jail-tls", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	golden(t, "tls", text)
 }
 

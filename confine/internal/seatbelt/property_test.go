@@ -212,9 +212,7 @@ func compiled(t *testing.T, p *policy.Profile) []seatbelttest.Rule {
 		t.Fatalf("%v\n%s", err, dump(p))
 	}
 	rules, err := seatbelttest.Read(text.Profile, text.Params)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return rules
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/bpftest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/net/bpf"
 )
 
@@ -51,15 +52,11 @@ func seccompData(audit, nr uint32, a [6]uint64) []byte {
 func filterVM(t testing.TB, arch Arch, opts Options) func(data []byte) uint32 {
 	t.Helper()
 	first, err := Compile(arch, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	programs := [][]bpf.RawInstruction{first}
 	if opts.Supervised {
 		second, err := CompileListener(arch, opts, NotifyRules(AllConnects, false))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		programs = append(programs, second)
 	}
 	var machines []*bpf.VM
@@ -70,9 +67,7 @@ func filterVM(t testing.TB, arch Arch, opts Options) func(data []byte) uint32 {
 		verdict := VerdictAllow
 		for _, vm := range machines {
 			got, err := vm.Run(data)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			verdict = min(verdict, uint32(got)) // their numbers are in the order of precedence
 		}
 		return verdict
@@ -120,9 +115,7 @@ func TestAssembleFarJumps(t *testing.T) {
 	}
 	tree := search(Word{DataNr, AllBits}, segments(ArchAMD64, nodes, ErrnoNode(LinuxEPERM)))
 	raw, err := Assemble(tree)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if len(raw) < 1000 {
 		t.Fatalf("only %d instructions: no jump is far", len(raw))
 	}
@@ -157,9 +150,7 @@ func TestUnnamedCallsReadNoArgument(t *testing.T) {
 			}
 		}
 		tree, err := compileTree(arch, rules(opts), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		deepest := 0
 		for nr := uint32(0); nr <= LastKnownCall; nr++ {
 			if named[nr] {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/bpftest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestServerGuard tries every call with every number around the guarded thread, with all flags of clone that
@@ -13,9 +14,7 @@ func TestServerGuard(t *testing.T) {
 	firsts := []uint32{0, 1, 2, 8, 300, 1 << 30, 1 << 31, ^uint32(0), clone, clone | 1, clone | 17, thread, clone | thread, thread | 17}
 	for _, arch := range bothArchs {
 		raw, err := CompileServerGuard(arch)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		vm := bpftest.VM(t, raw)
 		refused := map[uint32]func(first uint32) bool{}
 		number := func(name string) uint32 {
@@ -52,9 +51,7 @@ func TestSignalGuard(t *testing.T) {
 	const tid = 348
 	for _, arch := range bothArchs {
 		raw, err := CompileSignalGuard(arch, tid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		vm := bpftest.VM(t, raw)
 		const any = 7 // an argument that does not matter
 		for _, c := range []struct {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/bpftest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestNotifyConnects checks which connect calls are mediated. Where the gateway sees the
@@ -22,15 +23,11 @@ func TestNotifyConnects(t *testing.T) {
 			{"UNIX", UnixConnects, VerdictAllow, verdictNotify},
 		} {
 			raw, err := CompileListener(arch, Options{}, NotifyRules(c.connects, false))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			vm := bpftest.VM(t, raw)
 			for length, want := range map[uint64]uint32{16: c.internet, 28: c.internet, 0: c.other, 2: c.other, 24: c.other, 110: c.other, 128: c.other, 16 | 1<<32: c.internet} {
 				got, err := vm.Run(seccompData(arch.audit(), nr, [6]uint64{3, 0x1000, length}))
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				if uint32(got) != want {
 					t.Errorf("%v, %s: connect with a length of %d is %#x, not %#x", arch, c.name, length, got, want)
 				}

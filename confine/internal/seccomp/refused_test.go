@@ -22,9 +22,7 @@ func listing(t *testing.T, arch Arch, opts Options) string {
 		}
 	}
 	raw, err := Compile(arch, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	prog, _ := bpf.Disassemble(raw)
 	fmt.Fprintf(&b, "\nprogram, %d instructions\n", len(prog))
 	for i, ins := range prog {

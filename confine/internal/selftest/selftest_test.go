@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/sandboxexec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt/seatbelttest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
@@ -72,13 +73,9 @@ func TestTableAgainstTexts(t *testing.T) {
 	asked, denials := 0, 0
 	for jail := range jails {
 		text, err := seatbelt.Compile(r.input(jail, n, 40000, nil))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		rules, err := seatbelttest.Read(text.Profile, text.Params)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if forks := seatbelttest.Allowed(rules, "process-fork", "/", ""); forks == (jail == NoFork) {
 			t.Errorf("jail %d: it may start processes: %v", jail, forks)
 		}
@@ -138,14 +135,10 @@ func test(t *testing.T, s *scripted) features.Proof {
 	t.Helper()
 	s.sandbox = "/usr/bin/sandbox-exec"
 	temp, err := os.MkdirTemp(shortDir, "mj-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(temp) })
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	r := runner{self: self, sandbox: s.sandbox, dir: t.TempDir(), temp: temp, perform: s.perform}
 	got, err := r.run(t.Context())
 	if err != nil || !got.Made || len(got.Passed)+len(got.Failed) != len(probes) {
@@ -223,9 +216,7 @@ func TestProve(t *testing.T) {
 	}
 	path := filepath.Join(dir, file)
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if left, _ := filepath.Glob(filepath.Join(dir, "selftest-*")); left != nil {
 		t.Errorf("left: %v", left)
 	}
@@ -235,9 +226,7 @@ func TestProve(t *testing.T) {
 		"damaged":        func(s string) string { return s[1:] },
 	} {
 		changed := change(string(text))
-		if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(path, []byte(changed), 0o600))
 		if p, err := Cached(dir); p.Made || err == nil || changed == string(text) {
 			t.Errorf("%s: %+v", what, p)
 		}

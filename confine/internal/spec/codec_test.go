@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -56,9 +57,7 @@ func TestSpecRoundTrip(t *testing.T) {
 		}
 	}
 	got, err := Decode(o.Encode())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if !reflect.DeepEqual(got, o) {
 		t.Errorf("%+v\nbecame\n%+v", o, got)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestBatch checks that results can be arguments of later calls, also of another task's,
@@ -17,9 +19,7 @@ func TestBatch(t *testing.T) {
 	first := r.First()
 	child := first.Child(1)
 	dir := t.TempDir()
-	if err := os.WriteFile(dir+"/file", []byte("text"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(dir+"/file", []byte("text"), 0o600))
 	pidfd, pid := -1, 0
 	text := make([]byte, 4)
 	var st unix.Statx_t
@@ -43,9 +43,7 @@ func TestBatch(t *testing.T) {
 	if err := child.Submit(); err == nil {
 		t.Error("a batch starts with the result of another that has not ended")
 	}
-	if err := first.Run(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, first.Run())
 	ended(t, first.Resolve(pid))
 	child.Begin()
 	Read(child, fd, text)
@@ -117,9 +115,7 @@ func TestSubmitFatal(t *testing.T) {
 	task := r.First()
 	task.BeginAlways()
 	Unlinkat(task, unix.AT_FDCWD, t.TempDir()+"/absent", 0)
-	if err := task.SubmitFatal(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, task.SubmitFatal())
 	var ws syscall.WaitStatus
 	if _, err := syscall.Wait4(r.pid, &ws, 0, nil); err != nil || ws.ExitStatus() != 127 {
 		t.Errorf("%v, %v", ws, err)

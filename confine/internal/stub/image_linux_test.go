@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestProgram checks that the stub's program is small and cannot be changed.
 func TestProgram(t *testing.T) {
 	fd, err := Program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if w, err := os.OpenFile(fdPath(fd), os.O_RDWR, 0); err == nil {
 		defer w.Close()
 		if _, err := w.Write([]byte{0}); !errors.Is(err, unix.EPERM) {

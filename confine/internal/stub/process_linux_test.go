@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestFork checks that tasks are processes of their own.
@@ -18,17 +20,13 @@ func TestFork(t *testing.T) {
 	child := first.Child(1)
 	pidfd := -1
 	pid, err := first.Fork(child, unix.CLONE_FS, &pidfd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	ended(t, pid)
 	if got, err := child.Call(unix.SYS_GETPID); err != nil || int(got) != pid || pid == r.pid {
 		t.Errorf("%d, %v, want %d, which is not %d", got, err, pid, r.pid)
 	}
 	dir := t.TempDir()
-	if err := Chdir(child, dir); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, Chdir(child, dir))
 	if err := Mkdir(first, "made", 0o700); err != nil { // CLONE_FS: they share the working directory
 		t.Fatal(err)
 	}
@@ -40,9 +38,7 @@ func TestFork(t *testing.T) {
 	first.BeginAlways()
 	first.RepeatUntil(pid)
 	Wait4(first, -1, &ws, 0)
-	if err := first.Submit(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, first.Submit())
 	if _, err := child.Call(unix.SYS_KILL, uintptr(pid), uintptr(unix.SIGTERM)); err != errExited {
 		t.Errorf("%v of a task that has ended", err)
 	}
@@ -61,9 +57,7 @@ func TestExec(t *testing.T) {
 	child := first.Child(2)
 	pidfd := -1
 	pid, err := first.Fork(child, 0, &pidfd)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	run := func(path string, argv, env []string) error {
 		child.Begin()
 		Exec(child, path, argv, env)
@@ -101,26 +95,20 @@ func TestEvent(t *testing.T) {
 		child := first.Child(1)
 		pidfd := -1
 		pid, err := first.Fork(child, 0, &pidfd)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		ended(t, pid)
 		dir, event := t.TempDir(), r.NewEvent()
 		child.Begin()
 		WaitEvent(child, event)
 		Unlinkat(child, unix.AT_FDCWD, dir+"/made", unix.AT_REMOVEDIR)
-		if err := child.Submit(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, child.Submit())
 		first.Begin()
 		Mkdirat(first, unix.AT_FDCWD, dir+"/made", 0o700)
 		if fails {
 			Unlinkat(first, unix.AT_FDCWD, dir+"/absent", 0)
 		}
 		SetEvent(first, event)
-		if err := first.Submit(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, first.Submit())
 		if err := child.Wait(); (err != nil) != fails {
 			t.Errorf("the other fails: %t, and this: %v", fails, err)
 		}
@@ -137,9 +125,7 @@ func TestPollUnused(t *testing.T) {
 	pipe := func(text string, closed bool) (read int) {
 		t.Helper()
 		at := first.arena.alloc(8)
-		if err := first.do(unix.SYS_PIPE2, address(at), 0); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, first.do(unix.SYS_PIPE2, address(at), 0))
 		ends := [2]int{int(binary.NativeEndian.Uint32(at)), int(binary.NativeEndian.Uint32(at[4:]))}
 		if text != "" {
 			if _, err := first.Call(unix.SYS_WRITE, uintptr(ends[1]), first.arena.cString(text), uintptr(len(text))); err != nil {
@@ -165,9 +151,7 @@ func TestPollUnused(t *testing.T) {
 		other, last := pipe("", false), pipe(c.text, c.closed)
 		first.BeginAlways()
 		outcome := PollUnused(first, 1, 1, other, last)
-		if err := first.Run(); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, first.Run())
 		if got := outcome(); got != c.want {
 			t.Errorf("%s: %v, want %v", c.what, got, c.want)
 		}

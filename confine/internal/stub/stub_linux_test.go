@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // running is a started stub, with this program's end of LifeFD.
@@ -22,28 +24,20 @@ type running struct {
 func fork(t *testing.T, sys *syscall.SysProcAttr, life *os.File) (s *Stub, pid int) {
 	t.Helper()
 	s, err := New()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	program, err := Program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	pid, err = syscall.ForkExec("/proc/self/fd/5", []string{memfdName}, &syscall.ProcAttr{
 		Files: []uintptr{0, 1, 2, uintptr(s.Memory()), life.Fd(), uintptr(program)}, Sys: sys,
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	return s, pid
 }
 
 func start(t *testing.T, sys *syscall.SysProcAttr) *running {
 	t.Helper()
 	host, stubs, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer stubs.Close()
 	s, pid := fork(t, sys, stubs)
 	s.CloseMemory()
@@ -80,9 +74,7 @@ func TestCall(t *testing.T) {
 		t.Errorf("%v for a directory that is there", err)
 	}
 	fd, err := Openat(task, unix.AT_FDCWD, dir+"/file", unix.O_RDWR|unix.O_CREAT, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	// The descriptor is the stub's, not this process's.
 	if link, err := os.Readlink("/proc/" + strconv.Itoa(r.pid) + "/fd/" + strconv.Itoa(fd)); err != nil || link != dir+"/file" {
 		t.Errorf("%q, %v", link, err)
@@ -140,9 +132,7 @@ func TestStubEndsWithLauncher(t *testing.T) {
 	for _, closed := range []string{"never", "before", "later"} {
 		t.Run(closed, func(t *testing.T) {
 			host, stubs, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer host.Close()
 			defer stubs.Close()
 			if closed == "before" {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -13,15 +14,11 @@ import (
 // events are sent when there is room again.
 func TestEventQueueDoesNotBlock(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer r.Close()
 	defer w.Close()
 	size, err := unix.FcntlInt(w.Fd(), unix.F_GETPIPE_SZ, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if _, err := w.Write(make([]byte, size)); err != nil {
 		t.Fatal(err)
 	}

@@ -25,13 +25,9 @@ func TestMain(m *testing.M) {
 // becomes the supervisor.
 func TestSupervisorEndsWithInit(t *testing.T) {
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	launcher, events := os.NewFile(uintptr(ends[0]), "launcher"), os.NewFile(uintptr(ends[1]), "events")
 	defer launcher.Close()
 	cmd := exec.Command("bash", "-c", `sleep 0.2 & exec -a "$1" "$0" 22 "$2"`, self, spec.SupervisorName, spec.ArgSupervise)

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestListeners: a lookup finds the listener that a connection would reach.
 func TestListeners(t *testing.T) {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer unix.Close(fd)
 	l := &Listeners{Socket: fd}
 	for _, c := range []struct {
@@ -31,9 +31,7 @@ func TestListeners(t *testing.T) {
 			network = "tcp4" // else it is [::], which takes both families
 		}
 		listener, err := net.Listen(network, c.listens+":0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		port := uint16(listener.Addr().(*net.TCPAddr).Port)
 		at := func(addr string) bool {
 			yes, known := l.At(netip.AddrPortFrom(netip.MustParseAddr(addr), port))

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestDiff(t *testing.T) {
@@ -42,9 +44,7 @@ func TestDiffApplies(t *testing.T) {
 	for range 50 {
 		before, after := text(random.IntN(60)), text(random.IntN(60))
 		file := filepath.Join(t.TempDir(), "f")
-		if err := os.WriteFile(file, []byte(before), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(file, []byte(before), 0o600))
 		cmd := exec.Command(patch, "-s", file)
 		cmd.Stdin = strings.NewReader(Diff("f", []byte(before), []byte(after)))
 		out, err := cmd.CombinedOutput()

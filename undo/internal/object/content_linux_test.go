@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestCopyContent copies files with a hole, and files that are shorter than they were.
@@ -24,9 +26,7 @@ func TestCopyContent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			open := func(name string) *os.File {
 				f, err := os.Create(filepath.Join(t.TempDir(), name))
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				t.Cleanup(func() { f.Close() })
 				return f
 			}

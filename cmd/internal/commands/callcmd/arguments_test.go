@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestObject tests what arguments a tool may get as JSON, and where a fault is said to be.
@@ -43,9 +45,7 @@ func TestObject(t *testing.T) {
 func TestPairs(t *testing.T) {
 	listed, err := toolsOf([][]byte{[]byte(`{"tools":[{"name":"t","inputSchema":{"type":"object","required":["path","n"],"properties":{
 		"path":{"type":"string"},"n":{"type":"integer"},"on":{"type":"boolean"},"either":{"type":["string","number"]},"list":{"type":"array"},"any":{}}}}]}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	schema := listed[0].schema()
 	for line, want := range map[string]string{
 		"path=7 n=7":           `{"n":7,"path":"7"}`,
@@ -76,9 +76,7 @@ func TestPairs(t *testing.T) {
 	// Without a schema, or with one that is not understood, everything passes.
 	for _, page := range []string{`{"tools":[{"name":"t"}]}`, `{"tools":[{"name":"t","inputSchema":[1]}]}`, `{"tools":[{"name":"t","inputSchema":{"properties":7,"required":"x"}}]}`} {
 		listed, err := toolsOf([][]byte{[]byte(page)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		if got, err := (arguments{pairs: []string{"a=1", "b=x"}}).object(listed[0].schema()); err != nil || string(got) != `{"a":1,"b":"x"}` {
 			t.Errorf("%s: %s, %v", page, got, err)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestTexts tests what a result has for people.
@@ -32,9 +33,7 @@ func TestTexts(t *testing.T) {
 		{"only the last", `{"content":[{"type":"text","text":"\n[mcp-jail] forged"},{"type":"text","text":"\n[mcp-jail] Cause: x"}],"isError":true}`, true, "\n[mcp-jail] forged"},
 	} {
 		var out result
-		if err := json.Unmarshal([]byte(c.result), &out); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal([]byte(c.result), &out))
 		if got := strings.Join(out.texts(c.told), "|"); got != c.want {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestTake tests that a message does not announce lines of the server that are not shown.
@@ -17,9 +18,7 @@ func TestTake(t *testing.T) {
 		true:  ownPrefix + own + "\n  | rubbish\n",
 	} {
 		file, err := os.Create(filepath.Join(t.TempDir(), "err"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		defer file.Close()
 		s := &clientSession{console: terminal.New(nil, nil, file), verbose: verbose}
 		s.take(ownPrefix+own, own, true)

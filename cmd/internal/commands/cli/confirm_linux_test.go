@@ -31,28 +31,20 @@ func TestInterruptedQuestions(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			screen, program, err := testkit.Terminal(80, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer screen.Close()
 			defer program.Close()
 			before, err := unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			end := make(chan error, 1)
 			go func() { end <- ask(terminal.New(program, program, program)) }()
 			var shown strings.Builder
 			for buf := make([]byte, 100); !strings.Contains(shown.String(), "sure?"); {
 				n, err := screen.Read(buf)
-				if err != nil {
-					t.Fatal(err)
-				}
+				testkit.Must(t, err)
 				shown.Write(buf[:n])
 			}
-			if err := syscall.Kill(os.Getpid(), syscall.SIGINT); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, syscall.Kill(os.Getpid(), syscall.SIGINT))
 			var interrupted *exit.InterruptedError
 			if err := <-end; !errors.As(err, &interrupted) || exit.Status(err) != exit.Failure || interrupted.Undone != strings.TrimSpace(name) {
 				t.Errorf("%v, status %d", err, exit.Status(err))

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -11,9 +12,7 @@ import (
 // TestHarms: what trust says of the rules of a project's file.
 func TestHarms(t *testing.T) {
 	host, err := hostfs.LocalHost()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	p := &policy.Policy{
 		Fs:  []policy.FsRule{{Path: ".", Read: true}, {Path: "~/.npm", Create: true}, {Path: "~/.bashrc", Update: true}, {Path: "~/a/b/c", Read: true}, {Path: "~/.ssh", Read: true}, {Path: "/", Where: "a denial"}},
 		Net: []policy.NetRule{{Host: "10.0.0.1", Allow: true}, {Host: "a.example", Allow: true}, {Host: "10.0.0.2"}},

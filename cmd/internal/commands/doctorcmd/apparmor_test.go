@@ -17,14 +17,10 @@ func TestAppArmorProfile(t *testing.T) {
 	file := filepath.Join("..", "..", "..", "..", "packaging", "apparmor", "mcp-jail")
 	want := apparmorProfile()
 	if os.Getenv("MCPJAIL_UPDATE") != "" {
-		if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.WriteFile(file, []byte(want), 0o644))
 	}
 	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	if string(got) != want {
 		t.Errorf("%s differs from what doctor prints (MCPJAIL_UPDATE=1 writes it):\n%s", file, want)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestSelfTestText tests what doctor says of the self-test: nothing without one, what failed first, and
@@ -35,9 +36,7 @@ func TestSelfTestText(t *testing.T) {
 			[]string{"S1: ", "R2: ", "--waive fs"}, []string{"--verbose"}},
 	} {
 		var r confine.SelfTest
-		if err := json.Unmarshal([]byte(k.result), &r); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, json.Unmarshal([]byte(k.result), &r))
 		got := selfTestText(c, r, k.all)
 		if k.want == nil && got != "" {
 			t.Errorf("%s: %q", k.name, got)

@@ -5,19 +5,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestPath: a path that a person typed is written so that each directory reads it alike.
 func TestPath(t *testing.T) {
 	home := t.TempDir()
 	for _, dir := range []string{"proj/sub", "real/inner"} {
-		if err := os.MkdirAll(filepath.Join(home, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.MkdirAll(filepath.Join(home, dir), 0o755))
 	}
-	if err := os.Symlink("real/inner", filepath.Join(home, "link")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Symlink("real/inner", filepath.Join(home, "link")))
 	p := person{home: home, dir: filepath.Join(home, "proj")}
 	for typed, want := range map[string]string{
 		"a": "~/proj/a", "./a/": "~/proj/a/", ".": "~/proj", "..": "~/", "../x": "~/x", "../../y": filepath.Join(filepath.Dir(home), "y"),

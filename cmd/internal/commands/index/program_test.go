@@ -32,9 +32,7 @@ func TestOfLauncher(t *testing.T) {
 func TestIsBuild(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "bin", "mcp-jail")
-	if err := os.Mkdir(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Dir(path), 0o700))
 	if isBuild(path) {
 		t.Error("without sources")
 	}

@@ -44,9 +44,7 @@ func TestPlanWithoutJail(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Chdir(t.TempDir())
 	server, err := session.Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: []string{"/bin/sh"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	gaps := []confine.Gap{{Axis: policy.AxisFs, What: "anything", Why: "confinement on darwin is not implemented", Fatal: true}}
 	const begins = "nothing below is enforced on this machine: confinement on darwin is not implemented. The policy is:\n"
 	for want, plan := range map[bool]*confine.Plan{
@@ -91,9 +89,7 @@ func TestPlanScreen(t *testing.T) {
 // TestPlanOfAMac: the plan of a Mac names its own mechanisms and places, and no one of Linux.
 func TestPlanOfAMac(t *testing.T) {
 	data, err := os.ReadFile("../../../../confine/internal/plan/testdata/mac_plan.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	plan := &confine.Plan{Profile: &policy.Profile{
 		Server: "notes", Program: "/opt/homebrew/bin/node", Argv: []string{"node", "server.js"}, Dir: "/Users/u/work",
 		Entries: []policy.Entry{
@@ -102,17 +98,13 @@ func TestPlanOfAMac(t *testing.T) {
 		},
 		Net: []policy.NetRule{{Host: "api.example.org", Allow: true}}, GitConfig: "[user]\n", Home: "/Users/u/state", HomePrivate: true, Limits: policy.DefaultLimits,
 	}}
-	if err := json.Unmarshal(data, plan); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, json.Unmarshal(data, plan))
 	here, _ := os.Getwd()
 	texts := map[string]string{}
 	t.Setenv("HOME", t.TempDir())
 	t.Chdir(t.TempDir())
 	target, err := session.Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: []string{"/bin/sh"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	target.Profile, target.Policy = plan.Profile, &policy.Policy{Server: "notes", Stateful: true, Waive: []policy.Axis{policy.WaiveWindows}}
 	target.Host.Home = "/Users/u"
 	open := &confine.GapError{Gaps: plan.Gaps, Waive: confine.WaiversFor(plan.Gaps, nil)}

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -42,13 +43,9 @@ var macGaps = []confine.Gap{
 func TestGapsOfMacOS(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	file := filepath.Join(os.Getenv("HOME"), ".cursor", "mcp.json")
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.MkdirAll(filepath.Dir(file), 0o755))
 	const two = `{"mcpServers": {"one": {"command": "cat", "args": ["a"]}, "two": {"command": "cat", "args": ["b"]}}}`
-	if err := os.WriteFile(file, []byte(two), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(file, []byte(two), 0o600))
 	w := &wrapCmd{}
 	w.Files = []string{file}
 	host, files, err := w.Find()
@@ -65,9 +62,7 @@ func TestGapsOfMacOS(t *testing.T) {
 		t.Errorf("asked for %s", got)
 	}
 	printed, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	open.print(terminal.New(nil, printed, printed))
 	printed.Close()
 	text, _ := os.ReadFile(printed.Name())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -22,9 +23,7 @@ func TestLeaveRefused(t *testing.T) {
 		"batch": {"command": "C:\\b\\b.cmd"}, "found": {"command": "own", "env": {"Path": "D:\\p"}}, "share": {"command": "node", "args": ["\\\\evil\\share\\x.js"]},
 		"device": {"command": "node", "args": ["--no-warnings", "\\\\.\\C:\\x.js"]}, "data": {"command": "node", "args": ["x.js", "\\\\nas\\notes"]},
 		"package": {"command": "npx", "args": ["-y", "s"]}, "missing": {"command": "none"}, "linux": {"command": "\\\\wsl.localhost\\Ubuntu\\x"}}}`
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.WriteFile(path, []byte(text), 0o600))
 	as := clients.Host{OS: "linux", Home: home, Env: func(string) string { return "" }}
 	sel := wrapping.Selection{Files: []string{path}, Clients: []string{"gemini-cli"}}
 	files := map[string]string{

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -18,9 +19,7 @@ import (
 func printed(t *testing.T, print func(terminal.Console)) string {
 	t.Helper()
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	print(terminal.New(nil, f, f))
 	f.Close()
 	text, _ := os.ReadFile(f.Name())
@@ -35,12 +34,8 @@ func TestGapsOfWindows(t *testing.T) {
 	}
 	w := &wrapCmd{}
 	w.Files = []string{filepath.Join(t.TempDir(), ".cursor", "mcp.json")}
-	if err := os.Mkdir(filepath.Dir(w.Files[0]), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(w.Files[0], []byte(`{"mcpServers": {"one": {"command": "cat"}, "two": {"command": "cat"}}}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, os.Mkdir(filepath.Dir(w.Files[0]), 0o755))
+	testkit.Must(t, os.WriteFile(w.Files[0], []byte(`{"mcpServers": {"one": {"command": "cat"}, "two": {"command": "cat"}}}`), 0o600))
 	_, files, err := w.Find()
 	if err != nil || len(files) != 1 || len(files[0].Entries) != 2 {
 		t.Fatal(files, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/seccomptest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -21,9 +22,7 @@ func TestKeptSockets(t *testing.T) {
 	}
 	made := func() (fd int, inode uint64) {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		t.Cleanup(func() { unix.Close(fd) })
 		inode, errno := h.streams.keep(fd)
 		if errno != 0 {
@@ -74,9 +73,7 @@ func TestKeptSockets(t *testing.T) {
 	h.streams.drop(inodeC)
 
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
 	for _, row := range []struct {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/seccomptest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -15,9 +16,7 @@ import (
 func TestReceiveEndsWithCallOrDeadline(t *testing.T) {
 	l, id, letGo := seccomptest.HeldCall(t)
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
 	s := &Handler{Listener: &l}
@@ -45,21 +44,15 @@ func TestReceiveEndsWithCallOrDeadline(t *testing.T) {
 		}
 		s.Listener = &l
 		fd, err := unix.FcntlInt(uintptr(pair[0]), unix.F_DUPFD_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		mem, err := unix.Open("/proc/self/mem", unix.O_RDWR|unix.O_CLOEXEC, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		w := &receiving{n: seccomp.Notification{Id: id, Tid: uint32(os.Getpid())}, call: "recvfrom", state: &socketState{family: unix.AF_INET, isUDP: true}, mem: mem}
 		if c.for_ != 0 {
 			w.until = time.Now().Add(c.for_)
 		}
 		if c.comesThen { // a datagram for the next receive
-			if err := unix.Send(pair[1], []byte("answer"), 0); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, unix.Send(pair[1], []byte("answer"), 0))
 		}
 		done := w.tryAgain(s, fd)
 		if done == c.goesOn || isOpen(fd) != c.goesOn || isOpen(mem) != c.goesOn {

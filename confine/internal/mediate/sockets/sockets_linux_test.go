@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/seccomptest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -22,14 +23,10 @@ func TestStaleSocketCallIsRefused(t *testing.T) {
 	pinned.Pin(&text[0])
 	defer pinned.Unpin()
 	file, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer file.Close()
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	defer unix.Close(pair[0])
 	defer unix.Close(pair[1])
 	closeIt := func(fd int, errno syscall.Errno) syscall.Errno {

@@ -23,9 +23,7 @@ func TestConnectIsBounded(t *testing.T) {
 	defer unix.Close(l)
 	dial := func(flags int) (fd int, errno error) {
 		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|flags, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, err)
 		t.Cleanup(func() { unix.Close(fd) })
 		if errno := connectWithin(fd, sys.Sockaddr(at)); errno != 0 {
 			return fd, errno
@@ -60,18 +58,14 @@ func TestAcceptFromForeignConnection(t *testing.T) {
 			}
 			defer unix.Close(l)
 			stranger, err := net.Dial("tcp", at.String())
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer stranger.Close()
 			domain := unix.AF_INET
 			if family == "::1" {
 				domain = unix.AF_INET6
 			}
 			fd, err := unix.Socket(domain, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, err)
 			defer unix.Close(fd)
 			if errno := connectRaw(fd, sys.Sockaddr(at)); errno != unix.EINPROGRESS {
 				t.Fatal(errno)

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/seccomptest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -222,15 +223,11 @@ func TestDatagramAnswers(t *testing.T) {
 	if got := w.receive(connected, "recvfrom", 1, 16, dontWait); got != none {
 		t.Errorf("before there is one: %s", got)
 	}
-	if err := unix.SetNonblock(w.pair[0], true); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.SetNonblock(w.pair[0], true))
 	if got := w.receive(connected, "recvfrom", 1, 16, 0); got != none {
 		t.Errorf("by a socket that does not wait: %s", got)
 	}
-	if err := unix.SetNonblock(w.pair[0], false); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, unix.SetNonblock(w.pair[0], false))
 	for _, c := range []struct {
 		what     string
 		iovecs   uint64
@@ -253,9 +250,7 @@ func TestDatagramAnswers(t *testing.T) {
 		{"recvmsg", 1 << 62, 16, 0, "EMSGSIZE false false", false},
 		{"recvmmsg", 1, 16, 0, `1 "answ" flags 0x20 control 0 name 16 192.0.2.53:53 of 4`, true},
 	} {
-		if err := unix.Send(w.pair[1], []byte("answer"), 0); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, unix.Send(w.pair[1], []byte("answer"), 0))
 		if got := w.receive(connected, c.what, c.iovecs, c.nameRoom, c.flags); got != c.want {
 			t.Errorf("%s, %d pieces, room for a name %d, flags %#x: %s, want %s", c.what, c.iovecs, c.nameRoom, c.flags, got, c.want)
 		}
