@@ -43,6 +43,10 @@ type Jail struct {
 	// Through is a program of mcp-jail with its first arguments. It is started in place of the command,
 	// and gets the command's file and arguments. nil: the command itself is started.
 	Through []string
+	// Once has the kernel refuse every start of a program after that of the command, also of the same program.
+	Once bool
+	// MayStart are, without Once, the only programs that may be started beside the command itself. nil: any.
+	MayStart []string
 	// Patience is how long the program may take from its start. Then it is killed, and the error is
 	// [context.DeadlineExceeded]. Zero sets no bound.
 	Patience time.Duration
