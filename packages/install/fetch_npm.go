@@ -14,7 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/packages/download"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
@@ -145,7 +144,7 @@ func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *runlin
 	}
 	r.redactor = r.config.redactor()
 	r.jail = i.jail(stage.Dir, "installer", paths)
-	r.jail.Registries, r.jail.Launcher = r.config.registry, confine.Launcher{Unmediated: true}
+	r.jail.Registries, r.jail.Once = r.config.registry, true
 	r.work = filepath.Join(r.jail.Home(), "work")
 	if err := os.MkdirAll(r.cache(), 0o700); err != nil {
 		return nil, fmt.Errorf("the store of packages cannot be written: %w", err)
