@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
@@ -119,8 +118,7 @@ func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *runlin
 	}
 	r.redactor = r.config.redactor()
 	r.jail = i.jail(stage.Dir, "installer", paths)
-	r.jail.Once = true // npm starts nothing: with --ignore-scripts it needs nothing but its own node
-	r.jail.Registries, r.jail.Launcher = r.config.registry, confine.Launcher{Unmediated: true}
+	r.jail.Registries, r.jail.Once = r.config.registry, true // npm starts nothing but itself
 	r.work = filepath.Join(r.jail.Home(), "work")
 	if err := os.MkdirAll(r.cache(), 0o700); err != nil {
 		return nil, fmt.Errorf("the store of packages cannot be written: %w", err)
