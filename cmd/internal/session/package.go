@@ -23,7 +23,6 @@ type Package struct {
 	line    runline.Line
 	program *installed.Program // nil: the line runs as it is given
 	asGiven error              // why program is nil
-	data    *packageData       // the file that the package writes; nil if none is known
 	env     []string           // NAME=value that the program gets
 
 	given []string        // the line in words
