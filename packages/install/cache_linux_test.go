@@ -12,7 +12,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 )
 
 // TestInstallOffline tests that a registry that cannot be reached is told at once, with the reason
@@ -61,65 +60,6 @@ func TestInstallFullCache(t *testing.T) {
 			}
 			if want := map[string]int{"honest": 0, "forged": 1}[name]; archives != want || answers < 2 {
 				t.Errorf("npm asked for %d archives and %d answers, want %d archives and the metadata of each package", archives, answers, want)
-			}
-		})
-	}
-}
-
-// TestRecheck tests what becomes of an entry of which npm's cache may have decided what it is: the
-// registry is asked, and the entry says whether it gives the same. The installed files stay.
-func TestRecheck(t *testing.T) {
-	t.Parallel()
-	other := server("1.0.0")
-	other.Files = map[string]string{"other.js": "// other\n"}
-	maps.Copy(other.Files, server("1.0.0").Files)
-	later := plain("1.1.0")
-	later.Published = time.Now().Add(time.Hour)
-	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}})
-	u := newUser(t, site.URL)
-	i := u.installer()
-	e := u.installs(i, "@scope/server").Entry
-	if !e.Proven() {
-		t.Fatalf("the source of a new entry is %q", e.Source)
-	}
-	doubted := *e
-	doubted.Source = lockfile.FromCache
-	for _, c := range []struct {
-		name string
-		now  []registry.Package // what the registry has then; nil: it is gone, and for what follows, too
-		want lockfile.Source
-	}{
-		{"the same", []registry.Package{plain("1.0.0"), server("1.0.0")}, lockfile.FromRegistry},
-		{"a newer one too", []registry.Package{plain("1.0.0"), later, server("1.0.0")}, lockfile.FromRegistry},
-		{"something else", []registry.Package{plain("1.0.0"), other}, lockfile.Disputed},
-		{"no such version", []registry.Package{plain("1.0.0"), server("2.0.0")}, lockfile.Disputed},
-		{"no such package", []registry.Package{plain("1.0.0")}, lockfile.Disputed},
-		{"it is unreachable", nil, lockfile.FromCache},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if err := lockfile.Update(i.LockFile, func(f *lockfile.File) error { return f.Set(&doubted) }); err != nil {
-				t.Fatal(err)
-			}
-			site.Load(registry.Stock{Packages: c.now})
-			if c.now == nil {
-				site.Close()
-			}
-			if err := i.Recheck(t.Context(), line(t, "@scope/server")); (err != nil) != (c.now == nil) {
-				t.Errorf("%v\n%s", err, u.told)
-			}
-			lock, err := lockfile.Load(i.LockFile)
-			testkit.Must(t, err)
-			now := lock.Find(e.Key)
-			if now.Source != c.want || now.Tree != e.Tree || now.Files != e.Files {
-				t.Errorf("%+v, want the source %q", now, c.want)
-			}
-			u.runs(i, "@scope/server", "1.0.0")
-			if c.want != lockfile.FromRegistry {
-				return
-			}
-			site.Forget()
-			if err := i.Recheck(t.Context(), line(t, "@scope/server")); err != nil || len(site.Requests()) > 0 {
-				t.Errorf("it was asked again: %v, %v", err, site.Requests())
 			}
 		})
 	}

@@ -1,7 +1,9 @@
 package install
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,7 +12,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/packages/installed"
@@ -31,7 +32,7 @@ func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 	if err != nil && !errors.As(err, &unpinned) {
 		return nil, err
 	}
-	e := &lockfile.Entry{Key: installed.Key(r.line, &r.installer.Host), Pinned: r.began.UTC().Truncate(time.Second), Tree: npm.Digest(packages)}
+	e := &lockfile.Entry{Key: installed.Key(r.line, &r.installer.Host), Pinned: r.began.UTC().Truncate(time.Second), Tree: npm.Digest(packages), Lock: withoutUsers(lock, packages)}
 	f := &fetched{entry: e, run: r}
 	if err := describe(e, r.line, r.work, packages); err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 	} else {
 		f.skipped = names(with)
 	}
-	e.Packages = lockPackages(packages, scripts)
+	e.ScriptsRan = scripts && e.HasScripts()
 	w := &watch{installer: r.installer, step: Sealing}
 	stop := w.run()
 	defer stop()
@@ -78,7 +79,7 @@ func describe(e *lockfile.Entry, line *runline.Line, work string, packages []npm
 	if e.Engines, err = npm.Engines(manifest); err != nil {
 		e.Engines = "" // npm ignores what it cannot read
 	}
-	e.Name, e.Version, e.Integrity, e.Source = root, packages[at].Version, packages[at].Integrity, lockfile.FromRegistry
+	e.Name, e.Version, e.Integrity = root, packages[at].Version, packages[at].Integrity
 	e.Program, e.File = program.Name, path.Join("node_modules", root, program.Entry)
 	return nil
 }
@@ -103,33 +104,16 @@ func names(packages []npm.Package) (all []string) {
 	return all
 }
 
-func lockPackages(packages []npm.Package, scripts bool) (out []lockfile.Package) {
+// withoutUsers returns a lock file without the names and passwords in the addresses of packages: the user may
+// show it to others.
+func withoutUsers(lock []byte, packages []npm.Package) []byte {
 	for _, p := range packages {
-		l := lockfile.Package{Path: p.Path, Version: p.Version, Integrity: p.Integrity}
-		if !strings.HasSuffix(p.Path, "node_modules/"+p.Name) {
-			l.Name = p.Name
+		if u, err := url.Parse(p.Resolved); err == nil && u.User != nil {
+			with, _ := json.Marshal(p.Resolved)
+			u.User = nil
+			without, _ := json.Marshal(u.String())
+			lock = bytes.ReplaceAll(lock, with, without)
 		}
-		if p.Integrity == "" {
-			l.Resolved = withoutUser(p.Resolved)
-		}
-		if p.HasInstallScript {
-			l.Scripts = lockfile.ScriptsSkipped
-			if scripts {
-				l.Scripts = lockfile.ScriptsRun
-			}
-		}
-		out = append(out, l)
 	}
-	return out
-}
-
-// withoutUser returns an address without the name and password in it: the lock file is no place
-// for them.
-func withoutUser(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.User == nil {
-		return address
-	}
-	u.User = nil
-	return u.String()
+	return lock
 }

@@ -37,9 +37,9 @@ func TestFetchError(t *testing.T) {
 func TestMovedError(t *testing.T) {
 	pinned := &lockfile.Entry{Key: lockfile.Key{Ecosystem: lockfile.NPM, Spec: "pkg"}, Tree: "t", Files: "1"}
 	scripts := *pinned
-	scripts.Packages = []lockfile.Package{{Path: "node_modules/a", Scripts: lockfile.ScriptsRun, Integrity: "sha512-x"}}
+	scripts.ScriptsRan = true
 	loose := *pinned
-	loose.Files, loose.Packages = "2", []lockfile.Package{{Path: "node_modules/a"}}
+	loose.Files, loose.Lock = "2", []byte(`{"lockfileVersion":3,"packages":{"node_modules/a":{"version":"1.0.0"}}}`)
 	other := *pinned
 	other.Files = "2"
 	i := &Installer{LockFile: "file", Asked: "files"}
@@ -67,7 +67,8 @@ func TestAskedWords(t *testing.T) {
 func TestPinnedSpecs(t *testing.T) {
 	l, err := runline.Parse([]string{"npx", "-y", "-p", "@s/a@^1", "-p", "b@npm:@t/c", "-p", "github:me/d", "-p", "new", "x"})
 	testkit.Must(t, err)
-	pinned := &lockfile.Entry{Packages: []lockfile.Package{{Path: "node_modules/@s/a", Version: "1.2.3"}, {Path: "node_modules/b", Name: "@t/c", Version: "2.0.0"}, {Path: "node_modules/d", Version: "3.0.0"}}}
+	pinned := &lockfile.Entry{Key: lockfile.Key{Ecosystem: lockfile.NPM}, Lock: []byte(`{"lockfileVersion":3,"packages":{
+		"node_modules/@s/a":{"version":"1.2.3"},"node_modules/b":{"name":"@t/c","version":"2.0.0"},"node_modules/d":{"version":"3.0.0"}}}`)}
 	want := "@s/a@1.2.3 b@npm:@t/c@2.0.0 github:me/d new"
 	if got := strings.Join(pinnedSpecs(&l, pinned), " "); got != want {
 		t.Errorf("%s, want %s", got, want)

@@ -13,15 +13,16 @@ import (
 // pinnedSpecs returns the packages of a line in the versions that an entry pins. A package that
 // is no registry's stays as the line names it: its name alone would name another package.
 func pinnedSpecs(line *runline.Line, pinned *lockfile.Entry) (specs []string) {
+	list, _ := pinned.List()
 	for _, p := range line.Packages {
-		at := slices.IndexFunc(pinned.Packages, func(l lockfile.Package) bool { return l.Path == "node_modules/"+p.Name })
+		at := slices.IndexFunc(list, func(l lockfile.Part) bool { return l.Path == "node_modules/"+p.Name })
 		switch {
 		case at < 0 || p.Name == "":
 			specs = append(specs, p.Raw)
 		case p.Kind == runline.Registry:
-			specs = append(specs, p.Name+"@"+pinned.Packages[at].Version)
+			specs = append(specs, p.Name+"@"+list[at].Version)
 		case p.Kind == runline.Alias:
-			specs = append(specs, p.Name+"@npm:"+p.Target+"@"+pinned.Packages[at].Version)
+			specs = append(specs, p.Name+"@npm:"+p.Target+"@"+list[at].Version)
 		default:
 			specs = append(specs, p.Raw)
 		}
@@ -29,14 +30,10 @@ func pinnedSpecs(line *runline.Line, pinned *lockfile.Entry) (specs []string) {
 	return specs
 }
 
-func scriptsRan(e *lockfile.Entry) bool {
-	return slices.ContainsFunc(e.Packages, func(p lockfile.Package) bool { return p.Scripts == lockfile.ScriptsRun })
-}
-
 // withScriptsOf returns the installer for a line that was pinned before: if scripts ran then, the user has allowed
 // them, and they run again.
 func (i *Installer) withScriptsOf(before *lockfile.Entry) *Installer {
-	if before == nil || !scriptsRan(before) {
+	if before == nil || !before.ScriptsRan {
 		return i
 	}
 	with := *i
@@ -47,7 +44,7 @@ func (i *Installer) withScriptsOf(before *lockfile.Entry) *Installer {
 // addsScripts reports whether an installation is to run the scripts that were skipped when an
 // entry was pinned. The packages stay the same; their files do not.
 func (i *Installer) addsScripts(e *lockfile.Entry) bool {
-	return i.Scripts && slices.ContainsFunc(e.Packages, func(p lockfile.Package) bool { return p.Scripts == lockfile.ScriptsSkipped })
+	return i.Scripts && !e.ScriptsRan && e.HasScripts()
 }
 
 func (i *Installer) samePin(pinned, e *lockfile.Entry) error {
@@ -85,13 +82,14 @@ func (e *MovedError) Error() string {
 
 func (e *MovedError) why() string {
 	var loose []string
-	for _, p := range e.Found.Packages {
+	list, _ := e.Found.List()
+	for _, p := range list {
 		if p.Integrity == "" {
 			loose = append(loose, strings.TrimPrefix(p.Path, "node_modules/"))
 		}
 	}
 	switch {
-	case scriptsRan(e.Pinned):
+	case e.Pinned.ScriptsRan:
 		return "install scripts ran, and what they make may differ from run to run."
 	case loose != nil:
 		return "the registry gives no integrity for " + strings.Join(loose[:min(len(loose), maxChanges)], ", ") + ", so it can have been replaced."

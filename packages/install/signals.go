@@ -3,7 +3,6 @@ package install
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
@@ -26,8 +25,4 @@ func (r *npmRun) signals(ctx context.Context, old, e *lockfile.Entry) ([]npm.Sig
 		return nil, fmt.Errorf("the metadata of %s are not in npm's cache: %w", e.Name, err)
 	}
 	return npm.Signals(text, old.Version, e.Version)
-}
-
-func packageName(path string) string {
-	return path[strings.LastIndex("/"+path, "/node_modules/")+len("node_modules/"):]
 }
