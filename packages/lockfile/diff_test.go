@@ -27,7 +27,7 @@ func TestDiff(t *testing.T) {
 		"files":   {func(e *Entry) { e.Files = "" }, "integrity: the files of @a/files 1.2.3 have another digest: sha256:bb → (none)"},
 		"program": {func(e *Entry) { e.Program, e.Engines = "x", ">=22" }, "program: its program: files → x\nprogram: the versions that it runs on: >=18 → >=22"},
 		"packages": {func(e *Entry) {
-			e.Lock = npmLock(`"node_modules/@a/files":{"version":"1.2.4"},"node_modules/z":{"version":"1","hasInstallScript":true},"node_modules/zz":{"version":"1"}`)
+			e.Lock = npmLock(strings.ReplaceAll(`"node_modules/@a/files":{"version":"1.2.4",SUM},"node_modules/z":{"version":"1","hasInstallScript":true,SUM},"node_modules/zz":{"version":"1",SUM}`, "SUM", `"integrity":"`+someHash("A")+`"`))
 		}, "changed: changed: @a/files 1.2.3 → 1.2.4\nremoved: removed: c (as b) 2.0.0-rc.1+x\nremoved: removed: d (in b) 0.1.0\nadded: added: z 1, with install scripts\nadded: added: zz 1"},
 		"scripts ran":  {func(e *Entry) { e.ScriptsRan = false }, "script: its install scripts: they ran → they did not run"},
 		"no scripts":   {tree(`,"hasInstallScript":true`, ""), "script: c (as b) 2.0.0-rc.1+x: it has no install scripts any more"},

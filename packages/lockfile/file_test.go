@@ -33,7 +33,8 @@ func TestEncode(t *testing.T) {
             "name": "x"
           },
           "node_modules/@a/files": {
-            "version": "1.2.3"
+            "version": "1.2.3",
+            "integrity": "SUM"
           }
         }
       },
@@ -83,9 +84,9 @@ func TestEncode(t *testing.T) {
 	p := mustPin(t, `{"annotations":{"readOnlyHint":true},"name":"read_file","inputSchema":{"type":"object"},"description":"Reads <it>."}`)
 	e := anEntry(t, "@a/files@^1")
 	e.Note, e.File, e.Integrity, e.Engines, e.Tree, e.Files = `it"s ours`, "", "", "", "", ""
-	e.Lock, e.Pins = npmLock(`"node_modules/@a/files":{"version":"1.2.3"}`), map[string]*toolpin.Pin{"default": p}
+	e.Lock, e.Pins = npmLock(`"node_modules/@a/files":{"version":"1.2.3","integrity":"`+someHash("A")+`"}`), map[string]*toolpin.Pin{"default": p}
 	git := &Entry{Key: Key{PyPI, "git"}, Name: "git", Version: "1.0", Pinned: someDay.In(time.FixedZone("", 3600)).Add(300), Packages: []Package{{"git", "1.0", []string{"sha256:0"}}}}
-	filled := strings.NewReplacer("INSTRUCTIONS", p.Server.Hash, "HASH", p.Tools[0].Hash).Replace(want)
+	filled := strings.NewReplacer("SUM", someHash("A"), "INSTRUCTIONS", p.Server.Hash, "HASH", p.Tools[0].Hash).Replace(want)
 	if got := string(encode(t, git, e)); got != filled {
 		t.Errorf("%s", got)
 	}
