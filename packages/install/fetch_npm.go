@@ -112,11 +112,6 @@ func fetchable(line *runline.Line) error {
 	if line.Ecosystem() != runline.NPM {
 		return fmt.Errorf("%s: packages of %s cannot be installed yet", line.Packages[0], line.Ecosystem())
 	}
-	for _, p := range line.Packages {
-		if p.Kind != runline.Registry && p.Kind != runline.Alias {
-			return fmt.Errorf("%s is not a package of a registry (%s): the installation reaches registries only. Install it yourself, and start its program by its path", p, p.Kind)
-		}
-	}
 	return nil
 }
 
@@ -129,9 +124,6 @@ func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *runlin
 	}
 	r.npm = npm.argv
 	if r.config, err = i.npmConfigOf(npm); err != nil {
-		return nil, err
-	}
-	if err := r.config.useOptions(line); err != nil {
 		return nil, err
 	}
 	// A server that may write one of these files would choose what is installed.

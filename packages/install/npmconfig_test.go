@@ -86,11 +86,6 @@ func TestReadNpmConfig(t *testing.T) {
 	if said := c.redactor().Redact("npm error fromenv b-token"); strings.Contains(said, "fromenv") || strings.Contains(said, "b-token") {
 		t.Errorf("not redacted: %s", said)
 	}
-	line, err := runline.Parse([]string{"npx", "-y", "--registry=https://d.test/", "pkg"})
-	testkit.Must(t, err)
-	if err := c.useOptions(&line); err != nil || !slices.Contains(c.hosts(), "d.test") || slices.Contains(c.hosts(), "a.test") {
-		t.Errorf("with --registry the hosts are %q, %v", c.hosts(), err)
-	}
 }
 
 // TestReadNpmConfigRefused tests what is said of an npm that cannot be used.
@@ -219,13 +214,13 @@ func TestConfigBelieved(t *testing.T) {
 		{"npx", "X=", "cafile=" + loose + "/ca.pem", "the file of npm's settings " + loose + "/ca.pem"},
 		{"npx", "NODE_EXTRA_CA_CERTS=" + loose + "/ca.pem", "", "the file of npm's settings " + loose + "/ca.pem"},
 		{"npx", "X=", "//registry.npmjs.org/:certfile=" + loose + "/ca.pem", "the file of npm's settings " + loose + "/ca.pem"},
-		{"pipx run", "PIP_CONFIG_FILE=" + loose + "/pip/pip.conf", "", "pip's configuration " + loose + "/pip/pip.conf"},
-		{"pipx run", "XDG_CONFIG_DIRS=" + loose, "", "pip's configuration " + loose + "/pip/pip.conf"},
-		{"pipx run", "XDG_CONFIG_HOME=" + loose, "", "pip's configuration " + loose + "/pip/pip.conf"},
-		{"pipx run", "PIP_CERT=" + loose + "/ca.pem", "", "the path in the settings of pip or uv " + loose + "/ca.pem"},
-		{"pipx run", "PIP_FIND_LINKS=" + loose, "", "the path in the settings of pip or uv " + loose},
-		{"pipx run", "PIP_FIND_LINKS=file://" + loose, "", "the path in the settings of pip or uv " + loose},
-		{"pipx run", "NETRC=" + loose + "/netrc", "", "the file of logins " + loose + "/netrc"},
+		{"uvx", "PIP_CONFIG_FILE=" + loose + "/pip/pip.conf", "", "pip's configuration " + loose + "/pip/pip.conf"},
+		{"uvx", "XDG_CONFIG_DIRS=" + loose, "", "pip's configuration " + loose + "/pip/pip.conf"},
+		{"uvx", "XDG_CONFIG_HOME=" + loose, "", "pip's configuration " + loose + "/pip/pip.conf"},
+		{"uvx", "PIP_CERT=" + loose + "/ca.pem", "", "the path in the settings of pip or uv " + loose + "/ca.pem"},
+		{"uvx", "PIP_FIND_LINKS=" + loose, "", "the path in the settings of pip or uv " + loose},
+		{"uvx", "PIP_FIND_LINKS=file://" + loose, "", "the path in the settings of pip or uv " + loose},
+		{"uvx", "NETRC=" + loose + "/netrc", "", "the file of logins " + loose + "/netrc"},
 		{"uvx", "UV_CONFIG_FILE=" + loose + "/uv/uv.toml", "", "uv's configuration " + loose + "/uv/uv.toml"},
 		{"uvx", "XDG_CONFIG_HOME=" + loose, "", "uv's configuration " + loose + "/uv/uv.toml"},
 	} {

@@ -10,20 +10,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
-// pinnedSpecs returns the packages of a line in the versions that an entry pins. A package that
-// is no registry's stays as the line names it: its name alone would name another package.
+// pinnedSpecs returns the packages of a line in the versions that an entry pins.
 func pinnedSpecs(line *runline.Line, pinned *lockfile.Entry) (specs []string) {
 	for _, p := range line.Packages {
 		at := slices.IndexFunc(pinned.Packages, func(l lockfile.Package) bool { return l.Path == "node_modules/"+p.Name })
-		switch {
-		case at < 0 || p.Name == "":
+		if at < 0 {
 			specs = append(specs, p.Raw)
-		case p.Kind == runline.Registry:
+		} else {
 			specs = append(specs, p.Name+"@"+pinned.Packages[at].Version)
-		case p.Kind == runline.Alias:
-			specs = append(specs, p.Name+"@npm:"+p.Target+"@"+pinned.Packages[at].Version)
-		default:
-			specs = append(specs, p.Raw)
 		}
 	}
 	return specs

@@ -45,7 +45,7 @@ func (p *Package) notInstalled() string {
 
 // NeedsInstall reports whether run must install the package first.
 func (p *Package) NeedsInstall() bool {
-	return p != nil && errors.Is(p.asGiven, installed.ErrNotInstalled) && p.fetches()
+	return p != nil && errors.Is(p.asGiven, installed.ErrNotInstalled)
 }
 
 func (p *Package) installCommand() string {
@@ -74,9 +74,6 @@ func (p *Package) Text() string {
 		return fmt.Sprintf("%s %s, pinned %s in %s: %s runs it without %s", e.Name, e.Version, e.Pinned.Local().Format(time.DateOnly), LockFile(*p.host), p.program.Command, p.line.Launcher)
 	case p.NeedsInstall():
 		return p.notInstalled() + ": the first start fetches it, or mcp-jail install does"
-	}
-	if errors.Is(p.asGiven, installed.ErrNotInstalled) {
-		return p.notInstalled() + ", and run does not fetch it here: mcp-jail install does"
 	}
 	return p.asGiven.Error() // it says that the line runs as it is given
 }
@@ -133,11 +130,8 @@ func (p *Package) sourceWarning() string {
 		return ""
 	}
 	named := e.Name + " " + e.Version
-	switch {
-	case e.Source == lockfile.Disputed:
+	if e.Source == lockfile.Disputed {
 		return fmt.Sprintf("%s is kept as it was pinned, and the registry does not give the same: npm's cache may have decided, which a server may have written. To see it, and to accept what the registry has: mcp-jail install --update %s", named, p.asked)
-	case p.fetches():
-		return fmt.Sprintf("%s was pinned when npm's cache could still decide what it is, which a server may have written. It is kept, and compared with the registry in the background when the network is there", named)
 	}
-	return fmt.Sprintf("%s was pinned when npm's cache could still decide what it is, which a server may have written. It is kept. To compare it with the registry: mcp-jail install %s", named, p.asked)
+	return fmt.Sprintf("%s was pinned when npm's cache could still decide what it is, which a server may have written. It is kept, and compared with the registry in the background when the network is there", named)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/wrapper"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
@@ -25,12 +26,9 @@ import (
 func (t *Target) findPackage(ctx context.Context) error {
 	t.given = append([]string{t.Policy.Command}, t.Policy.Arguments...)
 	line, err := runline.Parse(t.given)
-	var elsewhere *runline.ElsewhereError
 	switch {
-	case errors.As(err, &elsewhere):
-		t.Warnings = append(t.Warnings, policy.Warning{Code: "elsewhere", Message: elsewhere.Error(), Where: t.Policy.Where})
-		return nil
 	case errors.Is(err, runline.ErrNotLauncher):
+		t.warnElsewhere()
 		return nil
 	case err != nil:
 		t.Package = t.newPackage(runline.Line{}, err)
@@ -48,7 +46,7 @@ func (t *Target) findPackage(ctx context.Context) error {
 		t.Package.asGiven = err
 		t.Warnings = append(t.Warnings, policy.Warning{Code: "shadow", Message: shadow.Error() + ". That has what is granted to this server, and its tools are not compared with pinned ones", Where: t.Policy.Where})
 		return nil
-	case errors.Is(err, installed.ErrNotInstalled), errors.Is(err, installed.ErrAsGiven):
+	case errors.Is(err, installed.ErrNotInstalled):
 		t.Package.asGiven = err
 		return nil
 	case errors.As(err, &gaps):
@@ -74,6 +72,19 @@ func (t *Target) findPackage(ctx context.Context) error {
 	}
 	t.Host.Environ = append(slices.Clone(t.Host.Environ), t.Package.env...)
 	return nil
+}
+
+// warnElsewhere warns of a command that has another process start the server: it is no child of mcp-jail.
+func (t *Target) warnElsewhere() {
+	program, where := wrapper.Elsewhere(t.given)
+	message := program + " starts the server " + where + ": it is not confined by mcp-jail, which confines " + program + " itself only"
+	switch where {
+	case "":
+		return
+	case wrapper.AsOther:
+		message = program + " starts the server as another user, which no program can do in a jail: the server will not start"
+	}
+	t.Warnings = append(t.Warnings, policy.Warning{Code: "elsewhere", Message: message, Where: t.Policy.Where})
 }
 
 // runAsGiven has a launcher's line run as it is, and warns that nothing of it is pinned.

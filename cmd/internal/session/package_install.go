@@ -101,7 +101,7 @@ func (p *Package) companion(program string, flags ...string) *exec.Cmd {
 // next start tries it again.
 func (p *Package) Recheck(reachOf func() (*policy.Reach, error)) {
 	e := p.Entry() // nil if p is
-	if e == nil || p.trial || e.Source != lockfile.FromCache || !p.fetches() {
+	if e == nil || p.trial || e.Source != lockfile.FromCache {
 		return
 	}
 	program, err := programs.Beside(programs.Companion)
@@ -122,10 +122,6 @@ func (p *Package) Recheck(reachOf func() (*policy.Reach, error)) {
 		json.NewEncoder(in).Encode(reach)
 		go cmd.Wait()
 	}
-}
-
-func (p *Package) fetches() bool {
-	return !p.line.NoInstall && !p.line.Offline
 }
 
 // AfterClient is how long an installation goes on at most after the client has left.
