@@ -23,7 +23,7 @@ type Launcher struct {
 const (
 	useNpx       = "Start the package with npx -y PACKAGE, which mcp-jail fetches once and pins"
 	useUvx       = "Start the package with uvx PACKAGE, which mcp-jail fetches once and pins"
-	compile      = "compiles what it runs, and downloads what that needs"
+	compile      = "compiles what it runs, and downloads what is missing for that"
 	environment  = "brings the project's environment up to date, and downloads what is missing there"
 	ofAnother    = "uses an environment outside of the project, which the jail does not have"
 	startItsOwn  = ", and start the program in the bin directory of that environment"
@@ -56,7 +56,7 @@ var launchers = []Launcher{
 		Instead: "Install it once: dotnet tool install --global TOOL, and start the program in ~/.dotnet/tools"},
 	{Name: "dotnet tool exec", Does: "downloads a tool from NuGet",
 		Instead: "Install it once: dotnet tool install --global TOOL, and start the program in ~/.dotnet/tools"},
-	{Name: "deno run", Local: true, fetches: ":", Does: "downloads what it runs and imports, unless the project has it",
+	{Name: "deno run", Local: true, fetches: ":", Does: "downloads what it runs and what that imports",
 		Instead: "Make one program of it once: deno compile -o ~/.local/bin/NAME, and start that; a package of npm starts with npx -y"},
 	{Name: "nix run", Does: "asks the Nix daemon to fetch or build what it runs",
 		Instead: "Build it once: nix build -o ~/.local/state/NAME, and start the program in ~/.local/state/NAME/bin"},
@@ -125,18 +125,17 @@ func startsWith(words []string, command string) bool {
 
 func isOption(word string) bool { return len(word) > 1 && word[0] == '-' }
 
+// Two of the places where programs have the server started.
 const (
-	inContainer = "in a container"
-	onAnother   = "on another machine"
-	// AsOther is where no program in a jail can start another one: as another user.
-	AsOther = "as another user"
+	InContainer = "in a container"
+	AsOther     = "as another user" // where no program in a jail can start another one
 )
 
 // carriers are programs that have another process start the server, and where. It is then no child of
 // mcp-jail, which confines the program alone.
 var carriers = map[string]string{
-	"docker": inContainer, "docker-compose": inContainer, "podman": inContainer, "nerdctl": inContainer, "kubectl": inContainer,
-	"ssh": onAnother, "wsl": "in another system of this machine", "sudo": AsOther, "su": AsOther, "doas": AsOther,
+	"docker": InContainer, "docker-compose": InContainer, "podman": InContainer, "nerdctl": InContainer, "kubectl": "in a cluster",
+	"ssh": "on another machine", "wsl": "in another system of this machine", "sudo": AsOther, "su": AsOther, "doas": AsOther,
 }
 
 // Elsewhere returns the program of a command line that has another process start the server, and where:

@@ -39,7 +39,7 @@ func Notes(argv []string, look hostfs.Host) (notes []string) {
 		return append(notes, Launchers(argv)...)
 	}
 	notes = notesOfMissing(argv[0], look)
-	if line, err := wrapper.Unwrap(argv); err == nil && len(line.Inner) > 0 && len(line.Inner) < len(argv) {
+	if line, err := wrapper.Unwrap(argv); err == nil && len(line.Own) > 0 && len(line.Inner) > 0 {
 		notes = append(notes, notesOfMissing(line.Inner[0], look)...)
 	}
 	return append(notes, Launchers(argv)...)
@@ -172,8 +172,10 @@ func Carried(argv []string) string {
 	switch where {
 	case "":
 		return ""
+	case wrapper.InContainer:
+		return "starts a container, which Docker or Podman runs and mcp-jail cannot confine"
 	case wrapper.AsOther:
 		return "starts its server as another user with " + program + ", which no program can do in a jail: take " + program + " out to wrap it"
 	}
-	return "starts its server " + where + " with " + program + ", and a jail here would hold " + program + " alone"
+	return "starts its server " + where + " with " + program + ", and a jail here would hold " + program + " alone: put mcp-jail run -- in front of the server's own command there"
 }

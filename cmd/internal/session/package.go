@@ -78,6 +78,15 @@ func (p *Package) Text() string {
 	return p.asGiven.Error() // it says that the line runs as it is given
 }
 
+// notPinned says why the line of a launcher runs as it is given, or "".
+func (p *Package) notPinned() string {
+	var unclear *runline.NotUnderstoodError
+	if p == nil || !errors.As(p.asGiven, &unclear) {
+		return ""
+	}
+	return unclear.Error()
+}
+
 // Entry returns the pinned package whose program is run, or nil if the command runs as it is given.
 func (p *Package) Entry() *lockfile.Entry {
 	if p == nil || p.program == nil {

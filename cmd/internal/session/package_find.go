@@ -34,7 +34,7 @@ func (t *Target) findPackage(ctx context.Context) error {
 		t.Package = t.newPackage(runline.Line{}, err)
 		return nil
 	case t.Host.OS == "windows":
-		runAsGiven(t, &line)
+		t.Package = t.newPackage(runline.Line{}, &runline.NotUnderstoodError{Launcher: string(line.Launcher), Why: "mcp-jail fetches no packages on Windows"})
 		return nil
 	}
 	t.Package = t.newPackage(line, nil)
@@ -85,13 +85,6 @@ func (t *Target) warnElsewhere() {
 		message = program + " starts the server as another user, which no program can do in a jail: the server will not start"
 	}
 	t.Warnings = append(t.Warnings, policy.Warning{Code: "elsewhere", Message: message, Where: t.Policy.Where})
-}
-
-// runAsGiven has a launcher's line run as it is, and warns that nothing of it is pinned.
-func runAsGiven(t *Target, line *runline.Line) {
-	err := fmt.Errorf("%s runs as it is given, and nothing of it is pinned: mcp-jail fetches no packages on Windows", line.Launcher)
-	t.Package = t.newPackage(runline.Line{}, err)
-	t.Warnings = append(t.Warnings, policy.Warning{Code: "not-pinned", Message: err.Error(), Where: t.Policy.Where})
 }
 
 func (t *Target) newPackage(line runline.Line, asGiven error) *Package {
