@@ -18,26 +18,21 @@ import (
 // from, the key says so: a project may have brought the client's entry that sets them, and what it
 // chose is not pinned for a line without them.
 func Key(line *runline.Line, host *hostfs.Host) lockfile.Key {
-	spec := strings.TrimPrefix(line.Wanted(host.Dir), string(line.Ecosystem())+": ")
-	for _, option := range registryOptions(line.Ecosystem(), host) {
-		if !strings.Contains(spec+" ", " "+option+" ") { // the line may say the same
-			spec += " " + option
-		}
-	}
-	return lockfile.Key{Ecosystem: lockfile.Ecosystem(line.Ecosystem()), Spec: spec}
+	words := append([]string{line.Wanted()}, chosen(line.Ecosystem(), host)...)
+	return lockfile.Key{Ecosystem: lockfile.Ecosystem(line.Ecosystem()), Spec: strings.Join(words, " ")}
 }
 
 // maxSettings bounds what is read of the user's .npmrc.
 const maxSettings = 64 << 10
 
-// registryOptions returns, as --NAME=VALUE, where the host's variables have the packages of an
+// chosen returns, as --NAME=VALUE, where the host's variables have the packages of an
 // ecosystem fetched from: variables of package environ, and those by which the user's own .npmrc
 // names a registry. The options have no user names and passwords.
-func registryOptions(ecosystem runline.Ecosystem, host *hostfs.Host) (options []string) {
+func chosen(ecosystem runline.Ecosystem, host *hostfs.Host) (options []string) {
 	add := func(name, value string) {
 		var places []string
 		for _, place := range strings.FieldsFunc(value, func(r rune) bool { return r == ',' || r <= ' ' }) {
-			places = append(places, runline.WithoutUser(place))
+			places = append(places, withoutUser(place))
 		}
 		if places != nil {
 			options = append(options, "--"+strings.ReplaceAll(strings.ToLower(name), "_", "-")+"="+strings.Join(places, ","))
@@ -82,4 +77,17 @@ func isUsual(s npm.Setting, host *hostfs.Host) bool {
 	}
 	_, err := host.Lstat(file)
 	return filepath.IsAbs(file) && errors.Is(err, fs.ErrNotExist)
+}
+
+// withoutUser returns an address without the user and the password in it.
+func withoutUser(address string) string {
+	scheme, rest, found := strings.Cut(address, "://")
+	if !found {
+		return address
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	return scheme + "://" + rest[strings.LastIndexByte(rest[:end], '@')+1:]
 }

@@ -24,7 +24,6 @@ func TestKey(t *testing.T) {
 		{"npx -y p", "npm_config_registry=", "", "p@latest"},
 		{"npx -y p", "npm_config_registry=https://me:pw@r.test/npm/", "", "p@latest --registry=https://r.test/npm/"},
 		{"npx -y p", "NPM_CONFIG_REGISTRY=https://r.test npm_config_@My_Org:registry=https://o.test", "", "p@latest --@my-org:registry=https://o.test --registry=https://r.test"},
-		{"npx -y --registry=https://r.test p", "npm_config_registry=https://r.test", "", "p@latest --registry=https://r.test"},
 		{"npx -y p", "WHERE=https://me:pw@w.test", "registry=${WHERE}/npm\nother=${WHERE}\n", "p@latest --registry=https://w.test/npm"},
 		{"npx -y p", "WHERE=https://w.test", "//r.test/:_authToken=${WHERE}\n", "p@latest"},
 		{"npx -y p", "npm_config_registry=https://${WHERE} WHERE=w.test", "", "p@latest --registry=https://w.test"},

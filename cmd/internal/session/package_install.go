@@ -95,9 +95,5 @@ func (p *Package) companion(program string) *exec.Cmd {
 	return cmd
 }
 
-func (p *Package) fetches() bool {
-	return !p.line.NoInstall && !p.line.Offline
-}
-
 // AfterClient is how long an installation goes on at most after the client has left.
 const AfterClient = 2 * time.Minute

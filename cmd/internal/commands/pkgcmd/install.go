@@ -244,7 +244,7 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 }
 
 // launchers names the programs whose lines package runline parses, for messages.
-const launchers = "npx, npm exec, bunx, pnpm dlx, yarn dlx, uvx and pipx run"
+const launchers = "npx, npm exec, uvx and uv tool run"
 
 func (i *installCmd) behindDashes() (wanted, error) {
 	if len(i.given.Argv) == 0 {
