@@ -2,8 +2,6 @@ package install
 
 import (
 	"cmp"
-	"errors"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/packages/python"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
-	"github.com/mcp-jail/mcp-jail/packages/store"
 )
 
 func (p *pythonFetch) configure() error {
@@ -152,31 +149,6 @@ func (p *pythonFetch) writeNetrc(home string) error {
 // netrcName is in the HOME of the installer, beside the other files that may hold a login: pip's log, and
 // lists of what is installed from where.
 const netrcName = "netrc"
-
-// forgetLogins removes the files in the HOME of a fetch. The directories stay: they hold what was fetched.
-func forgetLogins(i *Installer, stage *store.Stage) error {
-	home := i.pythonJail(stage.Dir).Home()
-	entries, err := os.ReadDir(home)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	errs := []error{err}
-	for _, e := range entries {
-		if !e.IsDir() {
-			errs = append(errs, stage.Remove(filepath.Join(home, e.Name())))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// forgetOldLogins does what a killed fetch of Python packages could not do: see forgetLogins.
-func forgetOldLogins(i *Installer) {
-	i.Store.Idle(0, func(stage *store.Stage) {
-		if _, err := os.Lstat(filepath.Join(i.pythonJail(stage.Dir).Home(), netrcName)); err == nil {
-			_ = forgetLogins(i, stage) // else the next installation does it
-		}
-	})
-}
 
 // grantFiles makes readable in the jail: the files that the configuration and the line name, and
 // for uv the interpreter.
