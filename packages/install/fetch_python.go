@@ -46,7 +46,7 @@ func (p *pythonFetch) site() string { return filepath.Join(p.work(), "site") }
 
 func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *lockfile.Entry) (f *fetched, err error) {
 	defer func() {
-		if left := forgetLogins(i, stage); left != nil && !isFull(err) { // of a full disk, all is removed
+		if left := forgetLogins(stage); left != nil && !isFull(err) { // of a full disk, all is removed
 			f, err = nil, errors.Join(err, fmt.Errorf("a login may be left below %s: %w", stage.Dir, left))
 		}
 	}()

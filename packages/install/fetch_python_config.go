@@ -2,8 +2,6 @@ package install
 
 import (
 	"cmp"
-	"errors"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -11,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/packages/python"
-	"github.com/mcp-jail/mcp-jail/packages/store"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
 func (p *pythonFetch) configure() error {
@@ -23,7 +21,9 @@ func (p *pythonFetch) configure() error {
 		return err
 	}
 	p.config = config
-	p.request = python.NewRequest(p.line, &p.config)
+	if p.request, err = python.NewRequest(p.line, &p.config, p.Host.Dir, p.uv != ""); err != nil {
+		return err
+	}
 	if p.config.Index == "" {
 		p.config.Index = python.DefaultIndex
 	}
@@ -48,21 +48,23 @@ func (p *pythonFetch) configure() error {
 	return nil
 }
 
-// readConfig returns the configuration of the installer. If pip installs, the
+// readConfig returns the configuration of the installer. If pip installs for a line of uvx, the
 // configuration of uv is used if it says where packages come from.
 func (p *pythonFetch) readConfig() (python.Config, error) {
 	getenv := func(name string) string { v, _ := p.Host.Getenv(name); return v }
-	var texts [][]byte
-	for _, name := range p.uvFiles(getenv) {
-		text, err := p.readBelieved("uv's configuration", name)
-		if err != nil {
-			return python.Config{}, err
+	if p.uv != "" || p.line.Launcher == runline.Uvx {
+		var files [][]byte
+		for _, name := range p.uvFiles(getenv) {
+			text, err := p.readBelieved("uv's configuration", name)
+			if err != nil {
+				return python.Config{}, err
+			}
+			files = append(files, []byte(text))
 		}
-		texts = append(texts, []byte(text))
-	}
-	config, configured, err := python.UvConfig(texts, getenv)
-	if err != nil || configured || p.uv != "" {
-		return config, err
+		config, configured, err := python.UvConfig(files, getenv)
+		if err != nil || configured || p.uv != "" {
+			return config, err
+		}
 	}
 	var files []string
 	for _, name := range p.pipFiles(getenv) {
@@ -147,31 +149,6 @@ func (p *pythonFetch) writeNetrc(home string) error {
 // netrcName is in the HOME of the installer, beside the other files that may hold a login: pip's log, and
 // lists of what is installed from where.
 const netrcName = "netrc"
-
-// forgetLogins removes the files in the HOME of a fetch. The directories stay: they hold what was fetched.
-func forgetLogins(i *Installer, stage *store.Stage) error {
-	home := i.pythonJail(stage.Dir).Home()
-	entries, err := os.ReadDir(home)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	errs := []error{err}
-	for _, e := range entries {
-		if !e.IsDir() {
-			errs = append(errs, stage.Remove(filepath.Join(home, e.Name())))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// forgetOldLogins does what a killed fetch of Python packages could not do: see forgetLogins.
-func forgetOldLogins(i *Installer) {
-	i.Store.Idle(0, func(stage *store.Stage) {
-		if _, err := os.Lstat(filepath.Join(i.pythonJail(stage.Dir).Home(), netrcName)); err == nil {
-			_ = forgetLogins(i, stage) // else the next installation does it
-		}
-	})
-}
 
 // grantFiles makes readable in the jail: the files that the configuration and the line name, and
 // for uv the interpreter.
