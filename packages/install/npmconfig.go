@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -31,9 +30,6 @@ type npmConfig struct {
 var forwarded = []string{"registry", "cafile", "ca", "strict-ssl", "min-release-age", "before", "replace-registry-host", "maxsockets"}
 
 func (i *Installer) npmConfigOf(npm *npmProgram) (*npmConfig, error) {
-	if err := npm.newEnough(); err != nil {
-		return nil, err
-	}
 	host := &i.Host
 	all, err := npm.readConfig(i)
 	if err != nil {
@@ -90,21 +86,6 @@ func (c *npmConfig) addRegistries() error {
 	}
 	slices.SortFunc(c.registry, func(a, b *url.URL) int { return strings.Compare(a.String(), b.String()) })
 	return nil
-}
-
-func (c *npmConfig) useOptions(line *runline.Line) error {
-	for _, o := range line.Options {
-		switch o.Name {
-		case "registry", "before", "min-release-age", "omit", "include", "tag", "cafile":
-			c.settings[o.Name] = o.Value
-		case "userconfig":
-			return fmt.Errorf("%s: the option --userconfig is not used by installations: write what it sets into your own .npmrc", line.Packages[0])
-		}
-		if o.Name == "cafile" && filepath.IsAbs(o.Value) {
-			c.files = append(c.files, o.Value)
-		}
-	}
-	return c.addRegistries()
 }
 
 // useProxy makes the proxy of npm's configuration that of this process, whose egress connects

@@ -56,7 +56,7 @@ func (i *Installer) update(ctx context.Context, stage *store.Stage, line *runlin
 	if err != nil {
 		return nil, err
 	}
-	f, err := i.withScriptsOf(old).fetch(ctx, stage, line, nil, true)
+	f, err := i.withScriptsOf(old).fetch(ctx, stage, line, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -142,7 +142,7 @@ func (i *Installer) Recheck(ctx context.Context, line *runline.Line) error {
 	}
 	checked := *pinned
 	checked.Source = lockfile.Disputed
-	f, err := i.withScriptsOf(pinned).fetch(ctx, stage, line, pinned, false)
+	f, err := i.withScriptsOf(pinned).fetch(ctx, stage, line, pinned)
 	var failed *FetchError
 	switch {
 	case errors.As(err, &failed) && (failed.Code == "ETARGET" || failed.Code == "E404"): // it has no such version

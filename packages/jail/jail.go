@@ -39,9 +39,6 @@ type Jail struct {
 	Waive []policy.Axis
 	// Waived gets the plan of each jail that has a gap; may be nil.
 	Waived func(*confine.Plan)
-	// Through is a program of mcp-jail with its first arguments. It is started in place of the command,
-	// and gets the command's file and arguments. nil: the command itself is started.
-	Through []string
 	// Once has the kernel refuse every start of a program after that of the command, also of the same program.
 	Once bool
 	// MayStart are, without Once, the only programs that may be started beside the command itself. nil: any.
@@ -179,9 +176,6 @@ func (j *Jail) profile(argv []string) (*policy.Profile, error) {
 	for _, path := range j.Readable {
 		p.Fs = append(p.Fs, policy.FsRule{Path: path, Read: true, Where: p.Where})
 	}
-	if j.Through != nil {
-		p.Fs = append(p.Fs, policy.FsRule{Path: j.Through[0], Read: true, Execute: true, Where: p.Where})
-	}
 	if j.MayStart != nil || j.Once && host.OS == "darwin" {
 		p.Commands = []policy.CommandRule{}
 		for _, file := range j.MayStart {
@@ -194,10 +188,6 @@ func (j *Jail) profile(argv []string) (*policy.Profile, error) {
 	profile, _, err := resolve.Resolve(p, host)
 	if err != nil {
 		return nil, fmt.Errorf("the jail of %s cannot be made: %w", j.Purpose, err)
-	}
-	if j.Through != nil {
-		profile.Argv = slices.Concat(j.Through, []string{profile.Program}, profile.Argv[1:])
-		profile.Program = j.Through[0]
 	}
 	return profile, nil
 }

@@ -1,6 +1,7 @@
 package lockfile
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -69,10 +70,10 @@ func (d *decoder) find(root *toml.Node, key Key) (found *Entry) {
 
 func (d *decoder) entry(key Key, n *toml.Node) *Entry {
 	e := &Entry{Key: key}
-	var pinned string
+	var pinned, lock string
 	fields := map[string]*string{
 		"note": &e.Note, "name": &e.Name, "version": &e.Version, "integrity": &e.Integrity, "source": (*string)(&e.Source), "program": &e.Program,
-		"file": &e.File, "engines": &e.Engines, "pinned": &pinned, "tree": &e.Tree, "files": &e.Files,
+		"file": &e.File, "engines": &e.Engines, "pinned": &pinned, "tree": &e.Tree, "files": &e.Files, "lock": &lock,
 	}
 	d.members(n, func(name string, v *toml.Node) {
 		switch name {
@@ -89,6 +90,9 @@ func (d *decoder) entry(key Key, n *toml.Node) *Entry {
 	slices.SortFunc(e.Packages, func(a, b Package) int { return strings.Compare(a.Path, b.Path) })
 	if d.err != nil {
 		return e
+	}
+	if lock != "" {
+		e.Lock = json.RawMessage(lock)
 	}
 	var err error
 	if e.Pinned, err = time.Parse(time.RFC3339, pinned); err != nil {

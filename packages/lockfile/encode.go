@@ -66,6 +66,7 @@ func (w *writer) entry(e *Entry) {
 	w.pair("pinned", e.Pinned.UTC().Format(time.RFC3339))
 	w.pair("tree", e.Tree)
 	w.pair("files", e.Files)
+	w.pair("lock", string(e.Lock))
 	if len(e.Packages) > 0 {
 		w.text("\n" + section + ".packages]\n")
 	}

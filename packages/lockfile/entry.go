@@ -1,6 +1,7 @@
 package lockfile
 
 import (
+	"encoding/json"
 	"fmt"
 	"path"
 	"strings"
@@ -47,8 +48,9 @@ type Entry struct {
 	File      string // the program's file, relative to the tree's root, with slashes
 	Engines   string // the range of interpreters that the package asks for
 	Pinned    time.Time
-	Tree      string // digest of the list of packages
-	Files     string // digest of the unpacked files
+	Tree      string          // digest of the list of packages
+	Files     string          // digest of the unpacked files
+	Lock      json.RawMessage // npm's own package-lock.json, whole
 	// Packages is sorted by Path, and no Path is in it twice.
 	Packages []Package
 	// Pins are the tool definitions. The caller chooses the names: servers list other tools

@@ -336,7 +336,7 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 		waive, err = cmdline.ParseWaivers("--waive", i.Waive)
 	}
 	if err == nil {
-		in := &install.Installer{Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Asked: session.AskedLine(waive, i.given.Argv, &line), Companion: companion(), Scripts: i.scripts, Untrusted: session.Untrusted(reach, host), Waive: waive}
+		in := &install.Installer{Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Asked: session.AskedLine(waive, i.given.Argv, &line), Scripts: i.scripts, Untrusted: session.Untrusted(reach, host), Waive: waive}
 		in.Waived = func(plan *confine.Plan) { say(fetching.Message{Waived: session.WaivedGaps(plan)}) }
 		in.Progress = func(p install.Progress) {
 			alone.progress(p)
