@@ -91,14 +91,9 @@ var ErrAsGiven = errors.New("the line is run as it is given")
 
 func fromRegistry(line *runline.Line) error {
 	for _, s := range line.Packages {
-		if line.Ecosystem() != runline.PyPI {
-			if s.Kind != runline.Registry && s.Kind != runline.Alias {
-				return fmt.Errorf("%s does not come from a registry (%s), so mcp-jail does not fetch it; %w", s, s.Kind, ErrAsGiven)
-			}
-			continue
-		}
-		if _, err := python.Requirement(s, "/"); err != nil {
-			return fmt.Errorf("%w; %w", err, ErrAsGiven)
+		alias := s.Kind == runline.Alias && line.Ecosystem() == runline.NPM
+		if s.Kind != runline.Registry && !alias {
+			return fmt.Errorf("%s does not come from a registry (%s), so mcp-jail does not fetch it; %w", s, s.Kind, ErrAsGiven)
 		}
 	}
 	return nil
