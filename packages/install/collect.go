@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/packages/installed"
@@ -42,7 +41,7 @@ func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 	} else {
 		f.skipped = names(with)
 	}
-	e.Packages = lockPackages(packages, scripts)
+	e.ScriptsRan = scripts && e.HasScripts()
 	// npm's own files are not sealed: a publisher can change later what they say of a package, such as its
 	// deprecation.
 	for _, name := range []string{r.manifest(), r.lockFile(), filepath.Join(r.work, "node_modules", ".package-lock.json")} {
@@ -76,7 +75,7 @@ func describe(e *lockfile.Entry, line *runline.Line, work string, packages []npm
 	if e.Engines, err = npm.Engines(manifest); err != nil {
 		e.Engines = "" // npm ignores what it cannot read
 	}
-	e.Name, e.Version, e.Integrity, e.Source = root, packages[at].Version, packages[at].Integrity, lockfile.FromRegistry
+	e.Name, e.Version, e.Integrity = root, packages[at].Version, packages[at].Integrity
 	e.Program, e.File = program.Name, path.Join("node_modules", root, program.Entry)
 	return nil
 }
@@ -99,21 +98,4 @@ func names(packages []npm.Package) (all []string) {
 		}
 	}
 	return all
-}
-
-func lockPackages(packages []npm.Package, scripts bool) (out []lockfile.Package) {
-	for _, p := range packages {
-		l := lockfile.Package{Path: p.Path, Version: p.Version, Integrity: p.Integrity}
-		if !strings.HasSuffix(p.Path, "node_modules/"+p.Name) {
-			l.Name = p.Name
-		}
-		if p.HasInstallScript {
-			l.Scripts = lockfile.ScriptsSkipped
-			if scripts {
-				l.Scripts = lockfile.ScriptsRun
-			}
-		}
-		out = append(out, l)
-	}
-	return out
 }

@@ -35,7 +35,7 @@ func TestFetchError(t *testing.T) {
 func TestMovedError(t *testing.T) {
 	pinned := &lockfile.Entry{Key: lockfile.Key{Ecosystem: lockfile.NPM, Spec: "pkg"}, Tree: "t", Files: "1"}
 	scripts := *pinned
-	scripts.Packages = []lockfile.Package{{Path: "node_modules/a", Scripts: lockfile.ScriptsRun, Integrity: "sha512-x"}}
+	scripts.ScriptsRan = true
 	other := *pinned
 	other.Files = "2"
 	i := &Installer{LockFile: "file", Asked: "files"}

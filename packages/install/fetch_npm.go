@@ -118,8 +118,7 @@ func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *runlin
 	}
 	r.redactor = r.config.redactor()
 	r.jail = i.jail(stage.Dir, "installer", paths)
-	r.jail.Once = true // npm starts nothing: with --ignore-scripts it needs nothing but its own node
-	r.jail.Registries = r.config.registry
+	r.jail.Registries, r.jail.Once = r.config.registry, true // npm starts nothing but itself
 	r.work = filepath.Join(r.jail.Home(), "work")
 	if err := os.MkdirAll(r.cache(), 0o700); err != nil {
 		return nil, fmt.Errorf("the store of packages cannot be written: %w", err)

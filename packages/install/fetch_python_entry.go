@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/packages/installed"
@@ -58,11 +57,8 @@ func (p *pythonFetch) entry(tree *pythonTree, packages []python.Package) (*lockf
 		Pinned: time.Now().UTC().Truncate(time.Second), Tree: python.Digest(packages),
 	}
 	for _, d := range packages {
-		l := lockfile.Package{Path: d.Name, Version: d.Version, Integrity: d.Integrity()}
-		if p.built[d.Name] != "" {
-			l.Scripts = lockfile.ScriptsRun
-		}
-		e.Packages = append(e.Packages, l)
+		e.Packages = append(e.Packages, lockfile.Package(d))
+		e.ScriptsRan = e.ScriptsRan || p.built[d.Name] != ""
 	}
 	return e, p.compare(e, packages, tree.bound)
 }
@@ -83,7 +79,7 @@ func (p *pythonFetch) compare(e *lockfile.Entry, packages []python.Package, boun
 }
 
 func (p *pythonFetch) wasBuilt() bool {
-	return slices.ContainsFunc(p.pinned.Packages, func(l lockfile.Package) bool { return l.Scripts == lockfile.ScriptsRun })
+	return p.pinned.ScriptsRan
 }
 
 func pinnedPackages(e *lockfile.Entry) (out []python.Package) {
@@ -91,7 +87,7 @@ func pinnedPackages(e *lockfile.Entry) (out []python.Package) {
 		return nil
 	}
 	for _, l := range e.Packages {
-		out = append(out, python.Package{Name: l.Path, Version: l.Version, Hashes: strings.Fields(l.Integrity)})
+		out = append(out, python.Package(l))
 	}
 	return out
 }

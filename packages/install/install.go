@@ -178,11 +178,7 @@ var notInKey = lazy.Regexp(`[^A-Za-z0-9._+@-]`)
 func stageKey(text string) string { return "s-" + notInKey().ReplaceAllString(text, "_") }
 
 func (i *Installer) pinned(key lockfile.Key) (*lockfile.Entry, error) {
-	file, err := lockfile.Load(i.LockFile)
-	if err != nil {
-		return nil, err
-	}
-	return file.Find(key), nil
+	return lockfile.Find(i.LockFile, key)
 }
 
 // pin writes e to the lock file, in place of the entry before. It keeps the note, and the tool

@@ -62,7 +62,9 @@ func TestInstall(t *testing.T) {
 	var steps []Step
 	i.Progress = func(p Progress) { mu.Lock(); defer mu.Unlock(); steps = append(steps, p.Step) }
 	r := u.installs(i, "@scope/server")
-	if e := r.Entry; !r.Fetched || e.Name != "@scope/server" || e.Version != "1.0.0" || len(e.Packages) != 2 || !strings.HasPrefix(e.Integrity, "sha512-") || r.Refused != nil {
+	list, err := r.Entry.List()
+	testkit.Must(t, err)
+	if e := r.Entry; !r.Fetched || e.Name != "@scope/server" || e.Version != "1.0.0" || len(list) != 2 || !strings.HasPrefix(e.Integrity, "sha512-") || r.Refused != nil {
 		t.Errorf("%+v %v", r.Entry, r.Refused)
 	}
 	if !slices.Contains(steps, Fetching) || !slices.Contains(steps, Sealing) {

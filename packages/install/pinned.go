@@ -2,20 +2,15 @@ package install
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 )
 
-func scriptsRan(e *lockfile.Entry) bool {
-	return slices.ContainsFunc(e.Packages, func(p lockfile.Package) bool { return p.Scripts == lockfile.ScriptsRun })
-}
-
 // withScriptsOf returns the installer for a line that was pinned before: if scripts ran then, the user has allowed
 // them, and they run again.
 func (i *Installer) withScriptsOf(before *lockfile.Entry) *Installer {
-	if before == nil || !scriptsRan(before) {
+	if before == nil || !before.ScriptsRan {
 		return i
 	}
 	with := *i
@@ -26,7 +21,7 @@ func (i *Installer) withScriptsOf(before *lockfile.Entry) *Installer {
 // addsScripts reports whether an installation is to run the scripts that were skipped when an
 // entry was pinned. The packages stay the same; their files do not.
 func (i *Installer) addsScripts(e *lockfile.Entry) bool {
-	return i.Scripts && slices.ContainsFunc(e.Packages, func(p lockfile.Package) bool { return p.Scripts == lockfile.ScriptsSkipped })
+	return i.Scripts && !e.ScriptsRan && e.HasScripts()
 }
 
 func (i *Installer) samePin(pinned, e *lockfile.Entry) error {
@@ -71,7 +66,7 @@ func (e *MovedError) Error() string {
 func (e *MovedError) Unwrap() error { return e.Err }
 
 func (e *MovedError) why() string {
-	if scriptsRan(e.Pinned) {
+	if e.Pinned.ScriptsRan {
 		return "install scripts ran, and what they make may differ from run to run."
 	}
 	return "the same archives were unpacked differently, for example by another version of npm."

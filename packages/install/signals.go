@@ -25,7 +25,3 @@ func (r *npmRun) signals(ctx context.Context, old, e *lockfile.Entry) ([]npm.Sig
 	}
 	return npm.Signals([]byte(view.String()), old.Version, e.Version)
 }
-
-func packageName(path string) string {
-	return path[strings.LastIndex("/"+path, "/node_modules/")+len("node_modules/"):]
-}

@@ -61,7 +61,11 @@ func Manifest(lock []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("package-lock.json: %w", err)
 	}
-	return json.Marshal(map[string]json.RawMessage{"dependencies": entries[""]["dependencies"]})
+	needed := entries[""].object("dependencies")
+	if needed == nil {
+		return nil, errors.New("package-lock.json: it does not say for which packages it was made")
+	}
+	return json.Marshal(map[string]object{"dependencies": needed})
 }
 
 // entriesOf returns what a package-lock.json says of each place.
@@ -76,9 +80,6 @@ func entriesOf(data []byte) (map[string]object, error) {
 	var entries map[string]object
 	if err := json.Unmarshal(lock["packages"], &entries); err != nil {
 		return nil, fmt.Errorf("its list of packages cannot be read: %w", err)
-	}
-	if entries[""].object("dependencies") == nil {
-		return nil, errors.New("it does not say for which packages it was made")
 	}
 	return entries, nil
 }

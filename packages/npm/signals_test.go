@@ -56,30 +56,6 @@ func more(members string) string {
 	return "," + members
 }
 
-func TestWriterOfVersion(t *testing.T) {
-	for _, c := range []struct{ version, file, variable string }{
-		{"0.6.2", "dist/memory.json", ""},
-		{"2025.8.4", "dist/memory.json", "MEMORY_FILE_PATH"},
-		{"2025.9.25", "dist/memory.json", "MEMORY_FILE_PATH"},
-		{"2025.11.25", "dist/memory.jsonl", "MEMORY_FILE_PATH"},
-		{"2026.8.31", "dist/memory.jsonl", "MEMORY_FILE_PATH"},
-		{"0.6.1", "", ""},
-	} {
-		w, ok := WriterOf("@modelcontextprotocol/server-memory", c.version)
-		if w.File != c.file || w.Variable != c.variable || ok != (c.file != "") {
-			t.Errorf("%s: %+v", c.version, w)
-		}
-	}
-	if w, ok := WriterOf("server-memory", "2026.8.31"); ok {
-		t.Error(w)
-	}
-	for _, w := range writers() {
-		if _, err := parseRange(w.Versions, false); err != nil {
-			t.Error(err)
-		}
-	}
-}
-
 // TestWritersAmongRealServers reads the installed servers: a file that names its own folder
 // and writes files is in the table, and the code of the table's version has its facts.
 func TestWritersAmongRealServers(t *testing.T) {
@@ -97,7 +73,7 @@ func TestWritersAmongRealServers(t *testing.T) {
 		testkit.Must(t, err)
 		o, err := readObject(manifest)
 		testkit.Must(t, err)
-		w, known := WriterOf(o.text("name"), o.text("version"))
+		variable, name := DataVariable(o.text("name"))
 		files, _ := filepath.Glob(filepath.Join(scope, e.Name(), "dist", "*.js"))
 		deeper, _ := filepath.Glob(filepath.Join(scope, e.Name(), "dist", "*", "*.js"))
 		found := false
@@ -106,26 +82,17 @@ func TestWritersAmongRealServers(t *testing.T) {
 			testkit.Must(t, err)
 			if own.Match(code) && writes.Match(code) {
 				found = true
-				if !strings.Contains(string(code), w.Variable) || !strings.Contains(string(code), "'"+filepath.Base(w.File)+"'") {
-					t.Errorf("%s does not have what the table says: %+v", file, w)
+				if !strings.Contains(string(code), variable) || !strings.Contains(string(code), "'"+name+"'") {
+					t.Errorf("%s does not have what the table says: %s, %s", file, variable, name)
 				}
 			}
 		}
-		if found != known {
-			t.Errorf("%s %s: writes in its own folder %v, in the table %v", o.text("name"), o.text("version"), found, known)
+		if found != (name != "") {
+			t.Errorf("%s %s: writes in its own folder %v, in the table %v", o.text("name"), o.text("version"), found, name != "")
 		}
 		seen++
 	}
 	if seen < 6 {
 		t.Errorf("only %d servers", seen)
-	}
-}
-
-// TestWriterOfLine: a line names a version, or may start any.
-func TestWriterOfLine(t *testing.T) {
-	for version, want := range map[string]string{"": "dist/memory.jsonl", "latest": "dist/memory.jsonl", "0.6.2": "", "2025.8.4": "dist/memory.json", "1.0.0": ""} {
-		if w, ok := WriterOfLine("@modelcontextprotocol/server-memory", version); w.File != want || ok != (want != "") {
-			t.Errorf("%q: %s, want %s", version, w.File, want)
-		}
 	}
 }

@@ -40,7 +40,6 @@ type installCmd struct {
 	acceptTools bool
 	yes         bool
 	forSession  bool
-	recheck     bool // with forSession: see install.Installer.Recheck
 	forWrap     bool
 }
 
@@ -70,9 +69,8 @@ asks.`
 	f.BoolVar(&i.yes, "yes", false, "Accept updates without asking")
 	f.BoolVar(&i.scripts, "install-scripts", false, "Run install scripts, in a jail without a network")
 	f.BoolVar(&i.forSession, "for-session", false, "")
-	f.BoolVar(&i.recheck, "recheck", false, "")
 	f.BoolVar(&i.forWrap, "for-wrap", false, "")
-	for _, name := range []string{"for-session", "recheck", "for-wrap"} { // mcp-jail run and wrap ask with them
+	for _, name := range []string{"for-session", "for-wrap"} { // mcp-jail run and wrap ask with them
 		f.MarkHidden(name)
 	}
 	one := cli.ProposeServers(line, &i.ConfigFlags)
@@ -342,12 +340,9 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 			alone.progress(p)
 			say(fetching.Message{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
 		}
-		if i.recheck {
-			return in.Recheck(ctx, &line)
-		}
 		var r *install.Result
 		if r, err = in.Install(ctx, &line); err == nil {
-			say(fetching.Message{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: len(r.Entry.Packages), Bytes: treeSize(host, r.Entry)})
+			say(fetching.Message{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: packageCount(r.Entry), Bytes: treeSize(host, r.Entry)})
 			return nil
 		}
 	}

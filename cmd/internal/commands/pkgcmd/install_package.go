@@ -77,6 +77,11 @@ func allowed(line *runline.Line) string {
 }
 
 // treeSize returns the bytes of an installed tree, 0 if it cannot be found.
+func packageCount(e *lockfile.Entry) int {
+	list, _ := e.List()
+	return len(list)
+}
+
 func treeSize(host hostfs.Host, e *lockfile.Entry) int64 {
 	trees, _ := session.PackageStore(host).Trees()
 	for _, t := range trees {
