@@ -78,9 +78,6 @@ func (p *pythonFetch) compare(e *lockfile.Entry, packages []python.Package, boun
 	return nil
 }
 
-func (p *pythonFetch) wasBuilt() bool {
-	return p.pinned.ScriptsRan
-}
 
 func pinnedPackages(e *lockfile.Entry) (out []python.Package) {
 	if e == nil {

@@ -28,7 +28,7 @@ func (p *pythonFetch) request() (r python.Request, err error) {
 	file := filepath.Join(p.jail.Home(), "pinned.txt")
 	switch {
 	case pinned == nil:
-	case p.otherPython() || p.wasBuilt(): // a wheel that is built here has another hash each time
+	case p.otherPython() || p.pinned.ScriptsRan: // a wheel that is built here has another hash each time
 		r.Versions, err = file, os.WriteFile(file, []byte(python.Versions(pinned)), 0o600)
 	default:
 		r.Pinned, err = file, os.WriteFile(file, []byte(python.Requirements(pinned)), 0o600)
