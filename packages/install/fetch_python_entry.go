@@ -78,7 +78,6 @@ func (p *pythonFetch) compare(e *lockfile.Entry, packages []python.Package, boun
 	return nil
 }
 
-
 func pinnedPackages(e *lockfile.Entry) (out []python.Package) {
 	if e == nil {
 		return nil
