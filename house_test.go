@@ -118,6 +118,7 @@ var mayImport = map[string][]string{
 	"packages/lockfile":  {module + "internal/show", module + "internal/private", module + "packages/toolpin", module + "internal/toml"},
 	"packages/python":    {module + "internal/lazy", module + "internal/winpath", module + "policy", module + "packages/runline", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
 	"packages/runtime":   {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/hostfs"},
+	"packages/sources":   {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2"},
 	"packages/store":     {module + "internal/private", "golang.org/x/sys/unix"},
 	"packages/jail":      {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine"},
 	"packages/installed": {module + "internal/winpath", module + "internal/environ", module + "internal/private", module + "policy", module + "policy/hostfs", module + "packages/jail", module + "packages/runline", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},

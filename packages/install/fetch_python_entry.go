@@ -6,7 +6,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/packages/installed"
@@ -60,11 +59,8 @@ func (p *pythonFetch) entry(tree *pythonTree, packages []python.Package) (*lockf
 	asked, _ := python.VersionRange(p.line.Python) // interpreters has read it
 	e.Engines = python.Range(append(tree.list(), python.Metadata{Python: asked}), tree.bound || filepath.IsAbs(p.line.Python), p.python.Version)
 	for _, d := range packages {
-		l := lockfile.Package{Path: d.Name, Version: d.Version, Integrity: d.Integrity()}
-		if p.built[d.Name] != "" {
-			l.Scripts = lockfile.ScriptsRun
-		}
-		e.Packages = append(e.Packages, l)
+		e.Packages = append(e.Packages, lockfile.Package(d))
+		e.ScriptsRan = e.ScriptsRan || p.built[d.Name] != ""
 	}
 	return e, p.compare(e, packages)
 }
@@ -105,7 +101,7 @@ func (p *pythonFetch) otherPython() bool {
 }
 
 func (p *pythonFetch) wasBuilt() bool {
-	return slices.ContainsFunc(p.pinned.Packages, func(l lockfile.Package) bool { return l.Scripts == lockfile.ScriptsRun })
+	return p.pinned.ScriptsRan
 }
 
 func pinnedPackages(e *lockfile.Entry) (out []python.Package) {
@@ -113,7 +109,7 @@ func pinnedPackages(e *lockfile.Entry) (out []python.Package) {
 		return nil
 	}
 	for _, l := range e.Packages {
-		out = append(out, python.Package{Name: l.Path, Version: l.Version, Hashes: strings.Fields(l.Integrity)})
+		out = append(out, python.Package(l))
 	}
 	return out
 }

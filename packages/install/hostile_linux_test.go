@@ -49,27 +49,6 @@ func TestScriptMovesItsTree(t *testing.T) {
 	}
 }
 
-// TestGitDependency: a package cannot have git run, whose repositories bring code along that runs
-// although scripts are off.
-func TestGitDependency(t *testing.T) {
-	t.Parallel()
-	site := registry.Start(t, registry.Stock{})
-	u := newUser(t, site.URL)
-	p := plain("1.0.0")
-	p.Dependencies = map[string]string{"other": "git+" + site.URL + "/other.git"}
-	site.Publish(p)
-	_, err := u.installer().Install(t.Context(), line(t, "plain"))
-	jailed(t, err)
-	if err == nil || !strings.Contains(err.Error(), "is a git repository") {
-		t.Errorf("%v\n%s", err, u.told)
-	}
-	for _, q := range site.Requests() {
-		if strings.Contains(q.Path, "other.git") {
-			t.Errorf("git has asked for %s", q.Path)
-		}
-	}
-}
-
 // TestBuildBlocksTheLog: what the build of a source distribution leaves in the place of pip's log
 // does not hold up the installation.
 func TestBuildBlocksTheLog(t *testing.T) {

@@ -30,9 +30,6 @@ type npmConfig struct {
 var forwarded = []string{"registry", "cafile", "ca", "strict-ssl", "min-release-age", "before", "replace-registry-host", "maxsockets"}
 
 func (i *Installer) npmConfigOf(npm *npmProgram) (*npmConfig, error) {
-	if err := npm.newEnough(); err != nil {
-		return nil, err
-	}
 	host := &i.Host
 	all, err := npm.readConfig(i)
 	if err != nil {

@@ -128,11 +128,7 @@ func ID(e *lockfile.Entry) store.ID {
 }
 
 func (f Finder) entry(line *runline.Line) (*lockfile.Entry, error) {
-	text, err := lockfile.Read(f.LockFile)
-	if err != nil {
-		return nil, err
-	}
-	entry, err := lockfile.Find(text, Key(line, f.Host), f.LockFile)
+	entry, err := lockfile.Find(f.LockFile, Key(line, f.Host))
 	switch {
 	case err != nil:
 		return nil, err

@@ -1,17 +1,11 @@
-// Package sources reads from where a user's npm, pip and uv take packages, and writes that for the
-// one that works in a jail.
-//
-//	s, err := sources.Reader{Host: host, Logins: true}.Read(sources.NPM)
-//	jail.Registries = s.Registries()
-//	variables, err := s.Write(jail.Home())
-//
-// What is read is a table (see table.go) of some ten keys a tool. All else that the files say is
-// left out, and named by Sources.NotUsed.
 package sources
 
 import (
-	"errors"
+	"cmp"
+	"maps"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -26,6 +20,16 @@ const (
 	Pip Tool = "pip"
 	Uv  Tool = "uv"
 )
+
+// defaultIndex is where a tool takes packages from if nothing else is configured.
+var defaultIndex = map[Tool]string{
+	NPM: "https://registry.npmjs.org/",
+	Pip: "https://pypi.org/simple",
+	Uv:  "https://pypi.org/simple",
+}
+
+// defaultFiles serves the files of the default index of Python.
+const defaultFiles = "https://files.pythonhosted.org/"
 
 // Reader reads what the user has configured: the user's and the system's files, and variables. No
 // file of the working directory counts.
@@ -45,35 +49,99 @@ type Sources struct {
 	Index  string            // the registry, or the index, without a login
 	Scopes map[string]string // of npm: from @scope to its registry
 	Extra  []string          // further indexes of pip and uv
+	// Configured reports whether the user has named Index or Extra.
+	Configured bool
 	// Certificates are files that the tool reads, to be made readable in the jail.
 	Certificates []string
 	// Proxy is the user's proxy for the jail's gateway, as variables: HTTPS_PROXY, HTTP_PROXY, NO_PROXY.
 	Proxy map[string]string
 	// NotUsed names what the files and variables say and is not used: "tokenHelper in ~/.npmrc".
 	NotUsed []string
+
+	values    map[meaning][]string // what is handed on as it is
+	variables map[string]string    // of authorities
+	npmLogins map[string]string    // from //host/path/:key to its value
+	logins    []hostLogin          // of pip and uv
+	chosen    []string
 }
 
-// Read reads the configuration of a tool.
-func (r Reader) Read(tool Tool) (*Sources, error) { return nil, errors.New("not yet") }
+// hostLogin is what a netrc says of a host. address is that of the registry whose configuration has
+// it, or "" if it holds for all of the host.
+type hostLogin struct{ address, host, user, password string }
+
+// As returns the sources for another tool: pip works for a line of uv's where there is no uv. What
+// that tool cannot be told is added to NotUsed.
+func (s *Sources) As(tool Tool) *Sources {
+	other := *s
+	other.Tool = tool
+	other.NotUsed = slices.Clone(s.NotUsed)
+	for _, row := range table {
+		known := slices.ContainsFunc(table, func(t setting) bool { return t.tool == tool && t.what == row.what })
+		if row.tool == s.Tool && row.written != "" && len(s.values[row.what]) > 0 && !known {
+			other.NotUsed = append(other.NotUsed, row.key+" of "+string(s.Tool))
+		}
+	}
+	return &other
+}
 
 // Registries returns the address of each registry once: the hosts that the jail may reach.
-func (s *Sources) Registries() []*url.URL { return nil }
-
-// RegistryOf returns the registry from which npm takes a package.
-func (s *Sources) RegistryOf(name string) string { return "" }
-
-// Write writes the configuration of the tool, with the logins, into files of home that nobody but the user
-// may read. It returns the variables that have the tool read them, and nothing else. No login is among them.
-func (s *Sources) Write(home string) (variables map[string]string, err error) {
-	return nil, errors.New("not yet")
+func (s *Sources) Registries() (all []*url.URL) {
+	addresses := append([]string{s.Index}, s.Extra...)
+	for _, name := range slices.Sorted(maps.Keys(s.Scopes)) {
+		addresses = append(addresses, s.Scopes[name])
+	}
+	if s.Tool != NPM && slices.Contains(addresses, defaultIndex[s.Tool]) {
+		addresses = append(addresses, defaultFiles)
+	}
+	for _, address := range addresses {
+		u, err := url.Parse(address)
+		if err != nil || slices.ContainsFunc(all, func(o *url.URL) bool { return o.Scheme == u.Scheme && o.Host == u.Host }) {
+			continue // Read has looked at each
+		}
+		all = append(all, u)
+	}
+	return all
 }
 
-// Files returns the files that Write writes: they are removed when the fetch has ended.
-func (s *Sources) Files(home string) []string { return nil }
-
-// Secrets returns the logins, so that they can be taken out of messages.
-func (s *Sources) Secrets() []policy.Variable { return nil }
+// RegistryOf returns the registry from which npm takes a package.
+func (s *Sources) RegistryOf(name string) string {
+	scope, _, _ := strings.Cut(name, "/")
+	return cmp.Or(s.Scopes[scope], s.Index)
+}
 
 // Chosen returns the registries that variables have chosen, in place of the files, as options in a
 // stable order: "--registry=https://…". They are part of the key of a pin: a client's entry may set them.
-func (s *Sources) Chosen() []string { return nil }
+func (s *Sources) Chosen() []string { return s.chosen }
+
+// Secrets returns the logins, so that they can be taken out of messages.
+func (s *Sources) Secrets() (all []policy.Variable) {
+	add := func(name, value string) {
+		if value != "" {
+			all = append(all, policy.Variable{Name: name, Value: value, Secret: true})
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.npmLogins)) {
+		value := s.npmLogins[key]
+		switch key[strings.LastIndexByte(key, ':')+1:] {
+		case "_authToken":
+			add("npm's "+key, value)
+		case "_auth":
+			add("npm's "+key, value)
+			_, password, _ := strings.Cut(decoded(value), ":")
+			add("npm's "+key, password)
+		case "_password":
+			add("npm's "+key, value)
+			add("npm's "+key, decoded(value))
+		}
+	}
+	for _, l := range s.logins {
+		add("the login of "+l.host, cmp.Or(l.password, l.user))
+	}
+	for _, name := range []string{"HTTPS_PROXY", "HTTP_PROXY"} {
+		if u, err := url.Parse(s.Proxy[name]); err == nil && u.User != nil {
+			password, _ := u.User.Password()
+			add("the password of the proxy", password)
+		}
+	}
+	return all
+}

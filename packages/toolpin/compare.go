@@ -2,11 +2,12 @@ package toolpin
 
 import (
 	"cmp"
-	"encoding/json"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 )
 
 // Kind says how two pins differ.
@@ -70,7 +71,7 @@ func Compare(old, p *Pin) []Difference {
 		case order > 0:
 			d := Difference{Tool: p.Tools[j].Name, Kind: Added, Times: p.Tools[j].Times}
 			if text := p.Tools[j].Description; text != "" {
-				d.Fields = []Field{{Path: "description", New: text}}
+				d.Fields = []Field{{Path: "description", New: string(text)}}
 			}
 			out = append(out, d)
 			j++
@@ -128,19 +129,22 @@ func compareTools(old, t *Tool) (d Difference, differ bool) {
 		return d, true
 	}
 	a, b := old.Definition, t.Definition
-	for _, f := range []Field{
+	for _, f := range []struct {
+		path       string
+		old, value JSON
+	}{
 		{"title", a.Title, b.Title}, {"description", a.Description, b.Description},
 		{"inputSchema", a.InputSchema, b.InputSchema}, {"outputSchema", a.OutputSchema, b.OutputSchema},
 		{"annotations", old.Annotations, t.Annotations},
 	} {
-		d.Fields = fieldsOf(d.Fields, f.Path, f.Old, f.New)
+		d.Fields = fieldsOf(d.Fields, f.path, f.old, f.value)
 	}
 	return d, true
 }
 
 // fieldsOf appends the places where two canonical JSON values differ. It goes down into objects,
 // and into arrays of equal length.
-func fieldsOf(out []Field, path, old, value string) []Field {
+func fieldsOf(out []Field, path string, old, value JSON) []Field {
 	if old == value || len(out) >= maxFields {
 		return out
 	}
@@ -153,28 +157,30 @@ func fieldsOf(out []Field, path, old, value string) []Field {
 		}
 		slices.Sort(names)
 		for _, name := range names {
-			out = fieldsOf(out, path+"."+name, string(a[name]), string(b[name]))
+			out = fieldsOf(out, path+"."+name, a[name], b[name])
 		}
 		return out
 	}
 	if a, b := array(old), array(value); len(a) > 0 && len(a) == len(b) {
 		for i := range a {
-			out = fieldsOf(out, path+"["+strconv.Itoa(i)+"]", string(a[i]), string(b[i]))
+			out = fieldsOf(out, path+"["+strconv.Itoa(i)+"]", a[i], b[i])
 		}
 		return out
 	}
-	return append(out, Field{path, old, value})
+	return append(out, Field{path, string(old), string(value)})
 }
 
-func object(text string) (members map[string]json.RawMessage) {
-	if len(text) > 0 && text[0] == '{' && json.Unmarshal([]byte(text), &members) == nil {
+// object returns the members of an object, or nil for other JSON.
+func object(j JSON) (members map[string]JSON) {
+	if strings.HasPrefix(string(j), "{") && json.Unmarshal([]byte(j), &members) == nil {
 		return members
 	}
 	return nil
 }
 
-func array(text string) (elements []json.RawMessage) {
-	if strings.HasPrefix(text, "[") && json.Unmarshal([]byte(text), &elements) == nil {
+// array returns the elements of an array, or nil for other JSON.
+func array(j JSON) (elements []JSON) {
+	if strings.HasPrefix(string(j), "[") && json.Unmarshal([]byte(j), &elements) == nil {
 		return elements
 	}
 	return nil

@@ -29,7 +29,7 @@ func Name(arguments []string, capabilities []byte) string {
 	// Equal capabilities have one name, however the client spells them.
 	canonical, err := Canonical(capabilities)
 	if err != nil {
-		canonical = string(capabilities)
+		canonical = JSON(capabilities)
 	}
 	if canonical != "" && canonical != "{}" && canonical != "null" {
 		if name != "" {

@@ -3,7 +3,6 @@ package toolpin
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 )
@@ -20,34 +19,41 @@ const (
 // A Pin is what a server said about its tools. Tools is sorted by name, and no name is in it
 // twice.
 type Pin struct {
-	Server Server
-	Tools  []Tool
+	Server Server `json:"server,omitzero"`
+	Tools  []Tool `json:"tools"`
 }
 
 // Server is what a server says about itself. Hash is that of the instructions, "" without
 // any; their text is "" if it is too long to be kept.
 type Server struct {
-	Name, Version, Instructions string
-	Hash                        string
+	Name         string `json:"name,omitzero"`
+	Version      string `json:"version,omitzero"`
+	Instructions string `json:"instructions,omitzero"`
+	Hash         string `json:"instructionsHash,omitzero"`
 }
 
 // A Tool is the pinned definition of one tool.
 type Tool struct {
-	Name string
+	Name string `json:"name"`
 	// Hash is "sha256:" and the hash, in hexadecimal digits, of the canonical definition.
-	Hash string
+	Hash string `json:"hash"`
 	Definition
-	// Annotations is canonical JSON, "" without annotations, and a hash in the form of Hash
-	// if it is longer than 4 KiB.
-	Annotations string
+	// Annotations is "" without annotations. Of annotations that are longer than 4 KiB, it is a string with
+	// their hash.
+	Annotations JSON `json:"annotations,omitzero"`
 	// Times is how often the name was listed, if more than once. The hash then covers all
 	// the definitions, and no definition is kept.
-	Times int
+	Times int `json:"times,omitzero"`
 }
 
-// A Definition holds the canonical JSON of the members of a tool that count, apart from its
-// name. A member that is absent is "". All are "" if the definition is not kept.
-type Definition struct{ Title, Description, InputSchema, OutputSchema string }
+// A Definition holds the members of a tool that count, apart from its name. A member that is absent
+// is "". All are "" if the definition is not kept.
+type Definition struct {
+	Title        JSON `json:"title,omitzero"`
+	Description  JSON `json:"description,omitzero"`
+	InputSchema  JSON `json:"inputSchema,omitzero"`
+	OutputSchema JSON `json:"outputSchema,omitzero"`
+}
 
 // NewServer returns the record of a server. Texts that cannot be kept are replaced by their
 // hash, or cut.
@@ -79,25 +85,18 @@ func (d Definition) IsZero() bool { return d == Definition{} }
 
 // canonical returns the JSON that is hashed. Its members are sorted by name.
 func (d Definition) canonical(name string) string {
-	var b strings.Builder
-	b.Grow(d.size() + len(name) + 80)
-	b.WriteByte('{')
-	for _, m := range [...]struct{ name, value string }{
+	var members []string
+	for _, m := range [...]struct {
+		name  string
+		value JSON
+	}{
 		{"description", d.Description}, {"inputSchema", d.InputSchema}, {"name", Quote(name)}, {"outputSchema", d.OutputSchema}, {"title", d.Title},
 	} {
-		if m.value == "" {
-			continue
+		if m.value != "" {
+			members = append(members, `"`+m.name+`":`+string(m.value))
 		}
-		if b.Len() > 1 {
-			b.WriteByte(',')
-		}
-		b.WriteByte('"')
-		b.WriteString(m.name)
-		b.WriteString(`":`)
-		b.WriteString(m.value)
 	}
-	b.WriteByte('}')
-	return b.String()
+	return "{" + strings.Join(members, ",") + "}"
 }
 
 // HasText reports whether the definition is kept, and is the one that was hashed. It is
@@ -124,7 +123,6 @@ func (p *Pin) Find(name string) *Tool {
 type InvalidError struct {
 	What   string // "tools/list, page 2", "the server's answer to initialize"
 	Tool   string // "" if it is not about one tool
-	Offset int    // in the JSON, in bytes
 	Reason string
 }
 
@@ -136,5 +134,5 @@ func (e *InvalidError) Error() string {
 	if e.Tool != "" {
 		where += ", tool " + named(e.Tool)
 	}
-	return fmt.Sprintf("%s, byte %d: %s", where, e.Offset, e.Reason)
+	return where + ": " + e.Reason
 }

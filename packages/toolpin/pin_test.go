@@ -71,7 +71,6 @@ func TestCompareWords(t *testing.T) {
 		"removed":          {[]string{tool}, nil, Removed, "tool read_file: it is gone"},
 		"twice":            {[]string{tool}, []string{tool, tool}, Changed, "tool read_file: its definition changed; it is listed 2 times, and clients differ in which one they call"},
 		"hidden":           {[]string{tool}, []string{edit("Reads a file.", "Reads\u200b a\u202e file.\\u001b[2J\\n\U000e0041\u3164\ufe0f")}, Changed, `tool read_file: its description changed: «Reads a file.» → «Reads<U+200B> a<U+202E> file.<U+001B>[2J\n<U+E0041><U+3164><U+FE0F>»`},
-		"half an emoji":    {[]string{tool}, []string{edit("Reads a file.", `Reads \ud83d`)}, Changed, `tool read_file: its description changed: «"Reads a file."» → «"Reads \ud83d"»`},
 		"late":             {[]string{edit("Reads a file.", long+"end")}, []string{edit("Reads a file.", long+"send")}, Changed, "tool read_file: its description changed: «…ord word word word word end» → «…ord word word word word send»"},
 		"behind the veil":  {[]string{edit("Reads a file.", strings.Repeat("\u200b", 90)+"a")}, []string{edit("Reads a file.", strings.Repeat("\u200b", 90)+"b")}, Changed, "tool read_file: its description changed: «…<U+200B><U+200B><U+200B>a» → «…<U+200B><U+200B><U+200B>b»"},
 		"a name to fool":   {nil, []string{`{"name":"read\u200b_file\n[mcp-jail]"}`}, Added, `tool «read<U+200B>_file\n[mcp-jail]»: it is new`},
@@ -134,7 +133,7 @@ func TestReadServer(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		`[]`: "not an object", `{"serverInfo":{"name":"a","name":"b"}}`: "twice", `{"Instructions":"x"}`: "by its case", `{}x`: "more text",
+		`[]`: "not an object", `{"serverInfo":{"name":"a","name":"b"}}`: "twice", `{"Instructions":"x"}`: "by its case", `{}x`: "invalid character 'x'",
 	} {
 		if _, err := ReadServer([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", in, err)
@@ -145,15 +144,15 @@ func TestReadServer(t *testing.T) {
 // TestNewRefuses: lists that programs read differently, and what is not a list of tools.
 func TestNewRefuses(t *testing.T) {
 	for in, want := range map[string]string{
-		`[]`: "not an object", `{}`: "has no tools", `{"tools":{}}`: "not an array", `{"tools":[1]}`: "not an object", `{"tools":[]}x`: "more text",
+		`[]`: "not an object", `{}`: "no array of tools", `{"tools":{}}`: "no array of tools", `{"tools":[1]}`: "a tool is not an object", `{"tools":[]}x`: "invalid character 'x'",
 		`{"tools":[],"tools":[]}`: "twice", `{"Tools":[],"tools":[]}`: "the member Tools differs from tools by its case",
-		`{"tools":[{"name":"a","Description":"x"}]}`:                    "tools/list, page 1, tool a, byte 36: the member Description",
+		`{"tools":[{"name":"a","Description":"x"}]}`:                    "tools/list, page 1, tool a: the member Description",
 		`{"tools":[{"name":"a","inputſchema":{}}]}`:                     "by its case",
 		`{"tools":[{"name":"a","name":"b"}]}`:                           "the member name is there twice",
 		`{"tools":[{"name":"a","inputSchema":{"x":{"y":1,"y":2}}}]}`:    "the member y",
 		`{"tools":[{"name":1}]}`:                                        "no name",
 		`{"tools":[{}]}`:                                                "no name",
-		`{"tools":[{"name":"\ud800"}]}`:                                 "no name",
+		`{"tools":[{"name":"\ud800"}]}`:                                 "surrogate",
 		`{"tools":[{"name":"` + strings.Repeat("n", maxName+1) + `"}]}`: "more than 1024 bytes",
 	} {
 		if _, err := New(Server{}, []byte(in)); err == nil || !strings.Contains(err.Error(), want) {

@@ -1,6 +1,7 @@
 package toolpin
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,12 +18,12 @@ func New(server Server, pages ...[]byte) (*Pin, error) {
 	p := &Pin{Server: server}
 	total := 0
 	for i, page := range pages {
+		what := fmt.Sprintf("tools/list, page %d", i+1)
 		if total += len(page); total > maxPages {
-			return nil, &InvalidError{What: pageName(i), Reason: fmt.Sprintf("the pages have more than %d bytes", maxPages)}
+			return nil, &InvalidError{What: what, Reason: fmt.Sprintf("the pages have more than %d bytes", maxPages)}
 		}
-		r := &reader{scanner: scanner{in: page, out: make([]byte, 0, min(len(page), 64<<10))}, pin: p}
-		if err := r.page(); err != nil {
-			return nil, r.explain(err, pageName(i))
+		if err := p.add(page); err != nil {
+			return nil, about(what, err)
 		}
 	}
 	p.Tools = merge(p.Tools)
@@ -30,109 +31,77 @@ func New(server Server, pages ...[]byte) (*Pin, error) {
 	return p, nil
 }
 
-func pageName(i int) string { return fmt.Sprintf("tools/list, page %d", i+1) }
-
-// A reader reads one page of tools.
-type reader struct {
-	scanner
-	pin  *Pin
-	tool string // the name of the tool that is read, once it is known
-}
-
-func (r *reader) explain(err error, what string) error {
+func about(what string, err error) error {
 	var invalid *InvalidError
 	if errors.As(err, &invalid) {
-		invalid.What, invalid.Tool = what, r.tool
+		invalid.What = what
 	}
 	return err
 }
 
-func (r *reader) page() error {
-	found := false
-	if r.peek() != '{' {
-		return r.fail("the result is not an object")
+// members returns the members of an object. It refuses a name that differs by its case from one of these
+// names, because some programs ignore the case.
+func (j JSON) members(of string, names ...string) (map[string]JSON, error) {
+	all := object(j)
+	if all == nil {
+		return nil, wrong("", "%s is not an object", of)
 	}
-	err := r.object(func(name []byte) error {
-		if err := r.checkCase(name, "tools"); err != nil {
-			return err
-		}
-		if string(name) != "tools" {
-			return r.value()
-		}
-		if found = true; r.peek() != '[' {
-			return r.fail("tools is not an array")
-		}
-		return r.array(r.definition)
-	})
-	if err == nil {
-		err = r.end()
-	}
-	if err == nil && !found {
-		err = r.fail("the result has no tools")
-	}
-	return err
-}
-
-// toolMembers are the members that a pin holds.
-var toolMembers = [...]string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
-
-func (r *reader) definition() error {
-	if r.peek() != '{' {
-		return r.fail("a tool is not an object")
-	}
-	var values [len(toolMembers)]string
-	start := len(r.out)
-	r.tool = ""
-	err := r.object(func(name []byte) error {
-		which := -1
-		for i, want := range toolMembers {
-			if string(name) == want {
-				which = i
-			} else if err := r.checkCase(name, want); err != nil {
-				return err
+	for name := range all {
+		for _, want := range names {
+			if name != want && strings.EqualFold(name, want) {
+				tool, _ := all["name"].text()
+				return nil, wrong(tool, "the member %s differs from %s by its case, and some programs read it as %s", show.Named(name, 60), want, want)
 			}
 		}
-		at := len(r.out)
-		if err := r.value(); err != nil {
-			return err
-		}
-		if which >= 0 {
-			values[which] = string(r.out[at:])
-		}
-		if which == 0 {
-			r.tool, _ = Unquote(values[0])
-		}
-		return nil
-	})
+	}
+	return all, nil
+}
+
+// add adds the tools of a page.
+func (p *Pin) add(page []byte) error {
+	text, err := Canonical(page)
 	if err != nil {
 		return err
 	}
-	// The page's canonical form is not needed, and pages have up to 16 MiB.
-	r.out = append(r.out[:start], "null"...)
-	switch name, ok := Unquote(values[0]); {
-	case !ok:
-		return r.fail("a tool has no name")
-	case len(name) > maxName:
-		return r.fail("the name of a tool has more than %d bytes", maxName)
-	case len(r.pin.Tools) >= maxTools:
-		return r.fail("there are more than %d tools", maxTools)
+	result, err := text.members("the result", "tools")
+	if err != nil {
+		return err
 	}
-	t := Tool{Name: r.tool, Definition: Definition{values[1], values[2], values[3], values[4]}, Annotations: values[5]}
-	if len(t.Annotations) > maxAnnotations {
-		t.Annotations = hash(t.Annotations)
+	tools := array(result["tools"])
+	if tools == nil {
+		return wrong("", "the result has no array of tools")
 	}
-	t.Hash = hash(t.canonical(t.Name))
-	r.pin.Tools = append(r.pin.Tools, t)
-	r.tool = ""
+	for _, definition := range tools {
+		t, err := newTool(definition)
+		if err != nil {
+			return err
+		}
+		p.Tools = append(p.Tools, t)
+	}
+	if len(p.Tools) > maxTools {
+		return wrong("", "there are more than %d tools", maxTools)
+	}
 	return nil
 }
 
-// checkCase refuses a name that some programs, which ignore case, take for want.
-func (r *reader) checkCase(name []byte, want string) error {
-	if sameButCase(name, want) {
-		return r.fail("the member %s differs from %s by its case, and some programs read it as %s", show.Named(string(name), 60), want, want)
+func newTool(definition JSON) (Tool, error) {
+	m, err := definition.members("a tool", "name", "title", "description", "inputSchema", "outputSchema", "annotations")
+	if err != nil {
+		return Tool{}, err
 	}
-	return nil
+	name, ok := m["name"].text()
+	switch {
+	case !ok:
+		return Tool{}, wrong("", "a tool has no name")
+	case len(name) > maxName:
+		return Tool{}, wrong("", "the name of a tool has more than %d bytes", maxName)
+	}
+	t := Tool{Name: name, Definition: Definition{m["title"], m["description"], m["inputSchema"], m["outputSchema"]}, Annotations: m["annotations"]}
+	if len(t.Annotations) > maxAnnotations {
+		t.Annotations = Quote(hash(string(t.Annotations)))
+	}
+	t.Hash = hash(t.canonical(t.Name))
+	return t, nil
 }
 
 func merge(tools []Tool) []Tool {
@@ -140,7 +109,7 @@ func merge(tools []Tool) []Tool {
 		if c := strings.Compare(a.Name, b.Name); c != 0 {
 			return c
 		}
-		return strings.Compare(a.Hash+a.Annotations, b.Hash+b.Annotations)
+		return cmp.Or(strings.Compare(a.Hash, b.Hash), cmp.Compare(a.Annotations, b.Annotations))
 	})
 	out := tools[:0]
 	for i := 0; i < len(tools); {
@@ -154,9 +123,9 @@ func merge(tools []Tool) []Tool {
 			var hashes, annotations strings.Builder
 			for _, same := range tools[i:end] {
 				hashes.WriteString(same.Hash)
-				annotations.WriteString(same.Annotations + "\n")
+				annotations.WriteString(string(same.Annotations) + "\n")
 			}
-			t = Tool{Name: t.Name, Hash: hash(hashes.String()), Annotations: hash(annotations.String()), Times: end - i}
+			t = Tool{Name: t.Name, Hash: hash(hashes.String()), Annotations: Quote(hash(annotations.String())), Times: end - i}
 		}
 		out = append(out, t)
 		i = end
@@ -181,50 +150,25 @@ func (p *Pin) bound() {
 // [*InvalidError].
 func ReadServer(result []byte) (Server, error) {
 	const what = "the server's description of itself"
-	r := &reader{scanner: scanner{in: result}}
 	if len(result) > maxPages {
 		return Server{}, &InvalidError{What: what, Reason: fmt.Sprintf("it has more than %d bytes", maxPages)}
 	}
-	var name, version, instructions string
-	text := func(into *string) error {
-		at := len(r.out)
-		err := r.value()
-		*into = string(r.out[at:])
-		if plain, ok := Unquote(*into); ok {
-			*into = plain
-		} else if *into == "null" {
-			*into = ""
-		}
-		return err
-	}
-	if r.peek() != '{' {
-		return Server{}, r.explain(r.fail("it is not an object"), what)
-	}
-	err := r.object(func(key []byte) error {
-		if err := errors.Join(r.checkCase(key, "serverInfo"), r.checkCase(key, "instructions")); err != nil {
-			return err
-		}
-		switch {
-		case string(key) == "instructions":
-			return text(&instructions)
-		case string(key) != "serverInfo" || r.peek() != '{':
-			return r.value()
-		}
-		return r.object(func(key []byte) error {
-			switch {
-			case string(key) == "name":
-				return text(&name)
-			case string(key) == "version":
-				return text(&version)
-			}
-			return r.value()
-		})
-	})
-	if err == nil {
-		err = r.end()
-	}
+	text, err := Canonical(result)
 	if err != nil {
-		return Server{}, r.explain(err, what)
+		return Server{}, about(what, err)
 	}
-	return NewServer(name, version, instructions), nil
+	own, err := text.members("it", "serverInfo", "instructions")
+	if err != nil {
+		return Server{}, about(what, err)
+	}
+	info := object(own["serverInfo"])
+	return NewServer(info["name"].plain(), info["version"].plain(), own["instructions"].plain()), nil
+}
+
+// plain returns the text of a string, and other JSON as it is; null is no text.
+func (j JSON) plain() string {
+	if text, ok := j.text(); ok || j == "null" {
+		return text
+	}
+	return string(j)
 }

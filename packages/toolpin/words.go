@@ -94,8 +94,8 @@ func named(name string) string {
 func (f Field) change(isJSON bool) string {
 	old, value := f.Old, f.New
 	if isJSON {
-		a, okA := Unquote(old)
-		b, okB := Unquote(value)
+		a, okA := JSON(old).text()
+		b, okB := JSON(value).text()
 		if (okA || old == "") && (okB || value == "") {
 			old, value = a, b // strings: shown without their escapes
 		}
@@ -111,7 +111,7 @@ func (f Field) change(isJSON bool) string {
 }
 
 func quoted(value string) string {
-	if text, ok := Unquote(value); ok {
+	if text, ok := JSON(value).text(); ok {
 		value = text
 	}
 	return "«" + show.Named(value, maxShownText) + "»"

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/wrapper"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -61,17 +62,24 @@ func (t *Target) findPackage(ctx context.Context) error {
 	if program.NotUsed != "" {
 		t.Warnings = append(t.Warnings, policy.Warning{Code: "interpreter-not-used", Message: program.NotUsed, Where: t.Policy.Where})
 	}
-	if w := t.Package.sourceWarning(); w != "" {
-		t.Warnings = append(t.Warnings, policy.Warning{Code: "package-source", Message: w, Where: t.Policy.Where})
-	}
 	// The variables that the line sets, and those of the package's data, are added to the host's.
 	// program.OwnEnv is not: mcp-jail takes the variables of the host for the user's.
 	t.Package.env = slices.Clone(program.Env)
 	if !t.Policy.HomeReal {
-		t.Package.env = append(t.Package.env, t.Package.dataVariables(t.home().path())...)
+		t.Package.env = append(t.Package.env, t.Package.dataVariable(t.home().path())...)
 	}
 	t.Host.Environ = append(slices.Clone(t.Host.Environ), t.Package.env...)
 	return nil
+}
+
+// dataVariable returns the variable that makes the program write its data into a private HOME, not into its own
+// package, which is read-only here and replaced by an update.
+func (p *Package) dataVariable(home string) []string {
+	name, file := npm.DataVariable(p.program.Entry.Name)
+	if value, _ := p.host.Getenv(name); name == "" || value != "" {
+		return nil // the user has chosen a place, and a rule may pass it on
+	}
+	return []string{name + "=" + filepath.Join(home, file)}
 }
 
 // warnElsewhere warns of a command that has another process start the server: it is no child of mcp-jail.
