@@ -31,7 +31,6 @@ type Package struct {
 	host  *hostfs.Host    // its lock file
 	rules policy.Packages // how the server's table has packages fetched and pinned
 	waive []policy.Axis
-	trial bool
 }
 
 func (p *Package) notInstalled() string {
