@@ -53,7 +53,10 @@ func (r Reader) Read(tool Tool) (*Sources, error) {
 	}
 	slices.Sort(in.chosen)
 	in.chosen = slices.Compact(in.chosen)
-	return in.Sources, in.err
+	if in.err != nil {
+		return nil, in.err
+	}
+	return in.Sources, nil
 }
 
 func (in *reading) variable(name string) string {
@@ -205,7 +208,6 @@ func (in *reading) address(what meaning, f fact, text string) string {
 		in.fail("%s is not the address of a registry: it has no host, or begins with neither https:// nor http://. Correct it", f.name)
 		return ""
 	}
-	clean = u.String()
 	if in.Logins && user+password != "" {
 		in.logins = append(in.logins, hostLogin{clean, u.Hostname(), user, password})
 	}

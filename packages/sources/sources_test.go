@@ -1,6 +1,8 @@
 package sources_test
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -130,7 +132,7 @@ var npmShapes = []shape{
 		`"registry"="https://a.test/"` + "\n" + `"//a.test/:_authToken"="t"` + "\nchosen: --registry=https://a.test/"},
 	{"a registry that is not set", rc("registry=${R}"), "", `error: registry in ~/.npmrc is no address: R is not filled in. Set that variable where mcp-jail starts, or write the address itself, as servers that are not your own need it`},
 	{"a backslash before a variable", rc("registry=https://a.test/", `//a.test/:_authToken=\${T}`, `@b:registry=https://b.test/\${T}`), "T=no",
-		`"registry"="https://a.test/"` + "\n" + `"@b:registry"="https://b.test/$%7BT%7D"` + "\n" + `"//a.test/:_authToken"="\\${T}"`},
+		`"registry"="https://a.test/"` + "\n" + `"@b:registry"="https://b.test/\\${T}"` + "\n" + `"//a.test/:_authToken"="\\${T}"`},
 	{"quotes", rc(`"registry" = "https://a.test/" `, `//a.test/:_authToken='t;"#'`), "", `"registry"="https://a.test/"` + "\n" + `"//a.test/:_authToken"="t;\"#"`},
 	{"comments", rc("; x", "# x", "  # registry=https://no.test/", "registry = https://a.test/ ; ours", `//a.test/:_authToken=t\;\#u#no`), "",
 		`"registry"="https://a.test/"` + "\n" + `"//a.test/:_authToken"="t;#u"`},
@@ -214,6 +216,97 @@ func TestRead(t *testing.T) {
 					t.Errorf("got\n%s\nwant\n%s", got, s.want)
 				}
 			})
+		}
+	}
+}
+
+// TestReadNotOwn tests what is left for a line that is not the user's own: registries, and no secret.
+func TestReadNotOwn(t *testing.T) {
+	for _, c := range []struct {
+		tool sources.Tool
+		shape
+	}{
+		{sources.NPM, shape{"logins", rc("registry=https://me:s3cret@a.test/", "//a.test/:_authToken=s3cret", "@b:registry=https://b.test/", "proxy=http://me:s3cret@p.test:1", "cafile=${T}"), "T=s3cret",
+			`"registry"="https://a.test/"` + "\n" + `"@b:registry"="https://b.test/"` + "\nproxy HTTPS_PROXY=http://p.test:1\nproxy HTTP_PROXY=http://p.test:1\nnot used: cafile in ~/.npmrc"}},
+		{sources.NPM, shape{"a variable in an address", rc("registry=https://a.test/${T}"), "T=s3cret", "error: registry in ~/.npmrc is no address: T is not filled in. Set that variable where mcp-jail starts, or write the address itself, as servers that are not your own need it"}},
+		{sources.Pip, shape{"logins", merged(conf("[global]\nindex-url=https://me:s3cret@a.test/s"), map[string]string{".netrc": "machine a.test login me password s3cret"}), "PIP_EXTRA_INDEX_URL=https://me:s3cret@b.test/s",
+			"PIP_EXTRA_INDEX_URL=https://b.test/s\nPIP_INDEX_URL=https://a.test/s\nchosen: --extra-index-url=https://b.test/s"}},
+		{sources.Uv, shape{"logins", uvToml("[[index]]\nname='a'\nurl='https://a.test/s'"), "UV_INDEX_A_PASSWORD=s3cret", "UV_INDEX=https://a.test/s"}},
+	} {
+		s, err := sources.Reader{Host: c.host(t)}.Read(c.tool)
+		if err == nil && len(s.Secrets()) > 0 {
+			t.Errorf("%s %s: %v", c.tool, c.name, s.Secrets())
+		}
+		if got := show(c.tool, sources.Reader{Host: c.host(t)}, t); got != c.want {
+			t.Errorf("%s %s: got\n%s\nwant\n%s", c.tool, c.name, got, c.want)
+		}
+	}
+}
+
+// TestReadFiles tests that each file that counts is asked for, and which files are as good as none.
+func TestReadFiles(t *testing.T) {
+	host := user(t, merged(rc("cafile=~/ca.pem", "prefix=~/p", "//registry.test/:certfile=HOME/no.pem", "//registry.test/:keyfile=HOME/no.pem"), map[string]string{"ca.pem": "x", "no.pem": "x", "p/etc/npmrc": "registry=https://a.test/"}))
+	testkit.Must(t, os.Rename(filepath.Join(host.Home, ".npmrc"), filepath.Join(host.Home, "rc")))
+	testkit.Must(t, os.Symlink("rc", filepath.Join(host.Home, ".npmrc")))
+	var asked []string
+	reader := sources.Reader{Host: host, Believe: func(file string) error { asked = append(asked, strings.TrimPrefix(file, host.Home)); return nil }}
+	s, err := reader.Read(sources.NPM)
+	testkit.Must(t, err)
+	if want := []string{"/.npmrc", "/p/etc/npmrc", "/ca.pem"}; !slices.Equal(asked, want) || s.RegistryOf("x") != "https://a.test/" {
+		t.Errorf("asked for %q, want %q; %+v", asked, want, s)
+	}
+	for _, refused := range asked {
+		reader.Believe = func(file string) error {
+			if strings.HasSuffix(file, refused) {
+				return os.ErrPermission
+			}
+			return nil
+		}
+		if s, err := reader.Read(sources.NPM); !errors.Is(err, os.ErrPermission) || s != nil {
+			t.Errorf("%s: %v, %v", refused, s, err)
+		}
+	}
+	reader.Believe = nil
+	for name, make := range map[string]func(file string) error{
+		"a directory": func(file string) error { return os.Mkdir(file, 0o755) },
+		"too large": func(file string) error {
+			return os.WriteFile(file, []byte("registry=https://a.test/\n"+strings.Repeat("#", 1<<20)), 0o644)
+		},
+	} {
+		file := filepath.Join(host.Home, ".npmrc")
+		testkit.Must(t, os.Remove(file))
+		testkit.Must(t, make(file))
+		if got := show(sources.NPM, reader, t); got != "" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// TestAs tests that uv's sources are written for pip, and what pip has no word for is named.
+func TestAs(t *testing.T) {
+	host := user(t, uvToml("index-url='https://me:pw@a.test/s'\nallow-insecure-host=['a.test']\nnative-tls=true"))
+	s, err := sources.Reader{Host: host, Logins: true}.Read(sources.Uv)
+	testkit.Must(t, err)
+	want := "PIP_INDEX_URL=https://a.test/s\nPIP_TRUSTED_HOST=a.test\nmachine a.test login me password pw\nnot used: native-tls of uv"
+	if got := printed(t, s.As(sources.Pip), host.Home); got != want || !s.Configured {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestRegistries tests which hosts may be reached: that of Python's files only beside its own index.
+func TestRegistries(t *testing.T) {
+	for want, c := range map[string]struct {
+		tool  sources.Tool
+		files map[string]string
+	}{
+		"https://pypi.org/simple https://files.pythonhosted.org/": {sources.Uv, nil},
+		"https://a.test/1 https://a.test:444/3":                   {sources.Pip, conf("[global]\nindex-url=https://a.test/1\nextra-index-url=https://a.test/2 https://a.test:444/3")},
+		"https://a.test/ https://b.test/ https://c.test/":         {sources.NPM, rc("registry=https://a.test/", "@b:registry=https://b.test/", "@c:registry=https://c.test/", "@d:registry=https://b.test/x/")},
+	} {
+		s, err := sources.Reader{Host: user(t, c.files)}.Read(c.tool)
+		testkit.Must(t, err)
+		if got := strings.Trim(fmt.Sprint(s.Registries()), "[]"); got != want {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }

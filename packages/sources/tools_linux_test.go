@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -17,6 +18,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/sources"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // secrets are a login that files have to quote, and one that a netrc of every Python can hold.
@@ -177,4 +179,54 @@ func fetch(t *testing.T, tool sources.Tool, reader sources.Reader) string {
 		}
 	}
 	return "the private package did not come"
+}
+
+// TestReadAsTools: npm and pip read what is written for them as they read the user's own configuration.
+func TestReadAsTools(t *testing.T) {
+	npmrc := rc("#registry=https://no.test/", "  ; @x:registry=https://no.test/", "registry=${A} # a remark", `@b:registry="https://b.test/#x"`, `@c:registry='https://c.test/'`, `"@d:registry" = https://d.test/x\;y\#z`,
+		`@e:registry=https://e.test/${E?}${NO?}`, `@f:registry=https://f.test/\${A}`, "=x", "@h:registry=", "@i:registry=https://no.test/", "@i:registry=https://i.test/${A?}",
+		"cafile=~/ca.pem", "ca[]=one", "ca[]=two", "ca=three", `ca[]="${x\${A}"`, "strict-ssl=false", "min-release-age = 3 ", "[section]", "registry=https://section.test/")
+	pipConf := conf("# x\n[global]\nindex_url = https://a.test/\ntimeout: 7\nextra-index-url = https://b.test/s\n  # no\n  https://c.test/s\nCERT=~/ca.pem\nretries = 3\n")
+	for tool, files := range map[sources.Tool]map[string]string{sources.NPM: npmrc, sources.Pip: pipConf} {
+		host := user(t, merged(files, map[string]string{"ca.pem": "x"}), "A=https://a.test/", "E=")
+		s, err := sources.Reader{Host: host, Logins: true}.Read(tool)
+		testkit.Must(t, err)
+		variables, err := s.Write(testkit.ShortDir(t))
+		testkit.Must(t, err)
+		want, got := settings(t, tool, host, nil), settings(t, tool, host, variables)
+		if want != got || !strings.Contains(want, "ca.pem") || !strings.Contains(want, "https://a.test/") {
+			t.Errorf("%s: from what is written it reads\n%s\nand from the user's file\n%s", tool, got, want)
+		}
+	}
+}
+
+// settings returns what a tool says that it reads: of npm a registry, an authority or an age, of pip all.
+func settings(t *testing.T, tool sources.Tool, host *hostfs.Host, variables map[string]string) string {
+	words := map[sources.Tool][]string{sources.NPM: {"npm", "config", "list", "--json"}, sources.Pip: {"python3", "-m", "pip", "config", "list"}}[tool]
+	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Dir, cmd.Env = host.Home, append(slices.Clone(host.Environ), "PATH="+os.Getenv("PATH"), "HOME="+host.Home, "XDG_CONFIG_DIRS="+host.Home)
+	for name, value := range variables {
+		cmd.Env = append(cmd.Env, name+"="+value)
+	}
+	out, err := cmd.Output()
+	testkit.Must(t, err)
+	var lines []string
+	for line := range strings.Lines(string(out)) {
+		line = strings.NewReplacer("global.", "", ":env:.", "", `\n`, " ", "~", host.Home, "=' ", "='").Replace(line)
+		if _, path, _ := strings.Cut(line, "config-file"); path == "" {
+			lines = append(lines, strings.Join(strings.Fields(line), " "))
+		}
+	}
+	if tool == sources.NPM {
+		var all map[string]any
+		testkit.Must(t, json.Unmarshal(out, &all))
+		lines = nil
+		for name, value := range all {
+			if name[0] == '@' && value != "" || slices.Contains([]string{"registry", "ca", "cafile", "strict-ssl", "min-release-age"}, name) {
+				lines = append(lines, fmt.Sprint(name, "=", value))
+			}
+		}
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }
