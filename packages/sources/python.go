@@ -55,7 +55,7 @@ func (in *reading) readPip() {
 // names, that of the Python, the user's, unless there is the first one, and the system's.
 func (in *reading) pipFiles() []string {
 	own := in.variable("PIP_CONFIG_FILE")
-	_, there := in.head(own, 1)
+	there := in.head(own, 1) != ""
 	in.elsewhere = there || strings.EqualFold(own, os.DevNull)
 	if in.elsewhere && !there {
 		return nil
