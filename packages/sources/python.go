@@ -107,7 +107,7 @@ func (in *reading) readPipFile(file string, sections map[string][]fact) {
 func (in *reading) readUv() {
 	variables := in.pythonVariables("UV_")
 	variables = slices.DeleteFunc(variables, func(f fact) bool { // the logins of indexes
-		return strings.HasPrefix(f.key, "index-") && rowOf(Uv, f.key) < 0
+		return matches("index-*-username", f.key) || matches("index-*-password", f.key)
 	})
 	for i, f := range variables {
 		variables[i].values = nil

@@ -75,6 +75,17 @@ var pipTrials = []trial{
 	{name: "files elsewhere", text: "[global]\nindex-url=http://__token__:SECRET@OWNHOST/simple\nextra-index-url=OTHER/simple", moved: true},
 }
 
+// commands start the tools.
+var commands = map[sources.Tool][]string{sources.NPM: {"npm"}, sources.Pip: {"python3", "-m", "pip"}}
+
+func needs(t *testing.T, tool sources.Tool) {
+	t.Helper()
+	words := append(slices.Clone(commands[tool]), "--version")
+	if out, err := exec.Command(words[0], words[1:]...).CombinedOutput(); err != nil {
+		testkit.Skip(t, words[0], "%v, %s", err, out)
+	}
+}
+
 // serve serves a stock at an address of loopback, below / and below /npm/.
 func serve(t *testing.T, ip string, stock registry.Stock) (url string, r *registry.Registry) {
 	l, err := net.Listen("tcp", ip+":0")
@@ -95,10 +106,7 @@ func serve(t *testing.T, ip string, stock registry.Stock) (url string, r *regist
 // comes, whose registry demands a login byte by byte, and no byte of the login reaches the other host.
 func TestNoLoginElsewhere(t *testing.T) {
 	for tool, trials := range map[sources.Tool][]trial{sources.NPM: npmTrials, sources.Pip: pipTrials} {
-		program := map[sources.Tool]string{sources.NPM: "npm", sources.Pip: "python3"}[tool]
-		if _, err := exec.LookPath(program); err != nil {
-			testkit.Skip(t, program, "%v", err)
-		}
+		needs(t, tool)
 		for _, c := range trials {
 			t.Run(string(tool)+" "+c.name, func(t *testing.T) { t.Parallel(); c.run(t, tool) })
 		}
@@ -158,10 +166,11 @@ func fetch(t *testing.T, tool sources.Tool, reader sources.Reader) string {
 	home := testkit.ShortDir(t)
 	variables, err := s.Write(home)
 	testkit.Must(t, err)
-	words := strings.Fields("npm install --ignore-scripts --no-audit --no-fund --fetch-retries=0 --no-update-notifier plain @open/y @priv/x")
+	options := "install --ignore-scripts --no-audit --no-fund --fetch-retries=0 --no-update-notifier plain @open/y @priv/x"
 	if tool == sources.Pip {
-		words = strings.Fields("python3 -m pip download --no-deps --disable-pip-version-check --no-input --no-cache-dir --retries 0 plain priv-x")
+		options = "download --no-deps --disable-pip-version-check --no-input --no-cache-dir --retries 0 plain priv-x"
 	}
+	words := append(slices.Clone(commands[tool]), strings.Fields(options)...)
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Dir, cmd.Env = home, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home}
 	for name, value := range variables {
@@ -188,6 +197,7 @@ func TestReadAsTools(t *testing.T) {
 		"cafile=~/ca.pem", "ca[]=one", "ca[]=two", "ca=three", `ca[]="${x\${A}"`, "strict-ssl=false", "min-release-age = 3 ", "[section]", "registry=https://section.test/")
 	pipConf := conf("# x\n[global]\nindex_url = https://a.test/\ntimeout: 7\nextra-index-url = https://b.test/s\n  # no\n  https://c.test/s\nCERT=~/ca.pem\nretries = 3\n")
 	for tool, files := range map[sources.Tool]map[string]string{sources.NPM: npmrc, sources.Pip: pipConf} {
+		needs(t, tool)
 		host := user(t, merged(files, map[string]string{"ca.pem": "x"}), "A=https://a.test/", "E=")
 		s, err := sources.Reader{Host: host, Logins: true}.Read(tool)
 		testkit.Must(t, err)
@@ -202,7 +212,7 @@ func TestReadAsTools(t *testing.T) {
 
 // settings returns what a tool says that it reads: of npm a registry, an authority or an age, of pip all.
 func settings(t *testing.T, tool sources.Tool, host *hostfs.Host, variables map[string]string) string {
-	words := map[sources.Tool][]string{sources.NPM: {"npm", "config", "list", "--json"}, sources.Pip: {"python3", "-m", "pip", "config", "list"}}[tool]
+	words := append(slices.Clone(commands[tool]), map[sources.Tool][]string{sources.NPM: {"config", "list", "--json"}, sources.Pip: {"config", "list"}}[tool]...)
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Dir, cmd.Env = host.Home, append(slices.Clone(host.Environ), "PATH="+os.Getenv("PATH"), "HOME="+host.Home, "XDG_CONFIG_DIRS="+host.Home)
 	for name, value := range variables {
