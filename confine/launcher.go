@@ -44,10 +44,11 @@ type Launcher struct {
 	// is silent.
 	Say func(string)
 
-	// Unmediated leaves the decisions about files to the kernel alone if the jail has
-	// namespaces. A program that makes many files is then faster, and refused calls are not
-	// recorded. Start refuses a profile whose rules need mediation.
-	Unmediated bool
+	// Once refuses each start of a program after that of the profile's own, also of the same program. If the
+	// jail has namespaces, the kernel alone decides about files: a program that makes many is then faster, and
+	// refused calls are not recorded. Start refuses a profile whose rules need mediation, and a host on which
+	// nothing can be refused so.
+	Once bool
 
 	// CertainReads has the jail record each open that only reads and that the policy refuses, as it
 	// records refused changes, and what stat, access, readlink and chdir do not find. Every such call
@@ -81,8 +82,7 @@ type Kept struct {
 	Bytes, JournalBytes int64
 }
 
-// Compile returns the plan that Start would carry out, but for Unmediated, which it does not
-// read. If a gap is waived neither by the profile nor by the launcher, the error is a *GapError,
+// Compile returns the plan that Start would carry out. If a gap is waived neither by the profile nor by the launcher, the error is a *GapError,
 // and the plan is returned too. The plan is nil if the host could not be probed for lack of
 // descriptors or memory, and if the profile has no program or a limit below 0. A limit of 0 stands
 // for its default (policy.DefaultLimits).
@@ -95,7 +95,7 @@ func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 }
 
 func (l Launcher) watching() planpkg.Watching {
-	return planpkg.Watching{Reads: l.CertainReads, Hosts: l.AskHost != nil}
+	return planpkg.Watching{Reads: l.CertainReads, Hosts: l.AskHost != nil, Once: l.Once}
 }
 
 func (l Launcher) compileOn(p *policy.Profile, f features.Facts) (*Plan, error) {
@@ -187,10 +187,6 @@ func (l Launcher) startOnce(ctx context.Context, p *policy.Profile, stdio Stdio)
 	prepared, host := l.claim(false), detect(p)
 	host.Proof = proved(ctx, host.Proof, l.Say)
 	host.HomeCopy = refused.KnownHomeCopy(p)
-	mediating := host.SeccompNotify
-	if l.Unmediated {
-		host.SeccompNotify = features.Unavailable("the caller wants none", "")
-	}
 	process, err := l.start(ctx, prepared, p, host, stdio)
 	if err != nil && refused.Copy(p, err) { // HOME lies where the kernel makes no overlay
 		host.HomeCopy = refused.KnownHomeCopy(p)
@@ -203,7 +199,6 @@ func (l Launcher) startOnce(ctx context.Context, p *policy.Profile, stdio Stdio)
 	if namespaces.Answer != features.No {
 		return nil, err
 	}
-	host.SeccompNotify = mediating
 	return l.start(ctx, l.claim(true), p, host.WithUserNS(namespaces), stdio)
 }
 
@@ -216,7 +211,7 @@ func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process
 	if err := refuseGaps(p); err != nil {
 		return nil, err
 	}
-	if w := l.watching(); p.Spec.WatchReads != w.Reads || p.AsksHosts != w.Hosts {
+	if w := l.watching(); p.Spec.WatchReads != w.Reads || p.AsksHosts != w.Hosts || p.Spec.Once != w.Once {
 		return nil, &step.Error{Step: step.Spec, Detail: "the plan was compiled by a launcher that watches otherwise"}
 	}
 	return whileShort(ctx, func() (*Process, error) { return l.claim(p.Spec.HostNS).start(ctx, p, stdio, l) })

@@ -211,8 +211,8 @@ func TestPreparedForItsLauncher(t *testing.T) {
 		"asks for hosts":  {confine.Launcher{AskHost: ask}, confine.Launcher{AskHost: ask}},
 		"keeps changes":   {start: confine.Launcher{Kept: &confine.Kept{}}},
 		"without gaps":    {of: confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}},
-		"mediated":        {of: confine.Launcher{Unmediated: true}},
-		"both unmediated": {confine.Launcher{Unmediated: true}, confine.Launcher{Unmediated: true}},
+		"starts others":   {of: confine.Launcher{Once: true}},
+		"both once":       {confine.Launcher{Once: true}, confine.Launcher{Once: true}},
 		"another program": {start: confine.Launcher{SupervisorPath: "/proc/self/exe"}},
 		"another umask":   {start: confine.Launcher{Umask: &umask}},
 	} {

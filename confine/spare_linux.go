@@ -102,6 +102,6 @@ func (j *spare) isGone() bool {
 
 // startsAs reports whether a start by l builds the same jail as one by other.
 func (l Launcher) startsAs(other Launcher) bool {
-	return l.TestHooks.Steps == nil && l.AskHost == nil && l.Kept == nil && l.UserHome == other.UserHome && l.watching() == other.watching() && !l.Unmediated && !other.Unmediated &&
+	return l.TestHooks.Steps == nil && l.AskHost == nil && l.Kept == nil && l.UserHome == other.UserHome && l.watching() == other.watching() && !l.Once && !other.Once &&
 		slices.Equal(l.Waive, other.Waive) && l.SupervisorPath == other.SupervisorPath && l.Umask == other.Umask
 }

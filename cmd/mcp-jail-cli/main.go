@@ -3,16 +3,6 @@
 // executes mcp-jail.
 package main
 
-import (
-	"os"
+import "github.com/mcp-jail/mcp-jail/cmd/internal/commands"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands"
-	"github.com/mcp-jail/mcp-jail/packages/download"
-)
-
-func main() {
-	if len(os.Args) > 1 && os.Args[1] == download.Word { // in the jail of an installation
-		os.Exit(download.Main(os.Args[2:]))
-	}
-	commands.Program()
-}
+func main() { commands.Program() }

@@ -24,7 +24,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/packages/download"
 )
 
 // runAsEnv makes the test binary run as the Go server, for tests that start it under its own
@@ -46,14 +45,14 @@ func TestMain(m *testing.M) {
 	testkit.Programs(extraPrograms).Dispatch()
 	// By the name of its file: mcp-jail executes it with its own argv[0].
 	if self, err := os.Executable(); err == nil && filepath.Base(self) == programs.Companion {
-		companionMain()
+		commands.Program()
 	}
 	if os.Getenv(runAsEnv) == "go-server" {
 		serve("go", "probe")
 		os.Exit(0)
 	}
 	parts := map[string]func(){
-		programs.Main: main, programs.Companion: companionMain, "client": clientMain, "tty": ttyMain, "without-ptrace": withoutPtraceMain, withoutNamespaces: withoutNamespacesMain,
+		programs.Main: main, programs.Companion: commands.Program, "client": clientMain, "tty": ttyMain, "without-ptrace": withoutPtraceMain, withoutNamespaces: withoutNamespacesMain,
 		"silent": silentMain, "crashing": crashingMain, "garbage": garbageMain, "glutton-child": gluttonChildMain, "newcomer": newcomerMain,
 	}
 	for name := range scripted {
@@ -77,14 +76,6 @@ func TestMain(m *testing.M) {
 	removeOnTerm(base)
 	os.Setenv("TMPDIR", base)
 	testscript.Main(cleaned{m, base}, parts)
-}
-
-// companionMain is mcp-jail-cli.
-func companionMain() {
-	if len(os.Args) > 1 && os.Args[1] == download.Word {
-		os.Exit(download.Main(os.Args[2:]))
-	}
-	commands.Program()
 }
 
 // heedSignals restores the default of the signals that the tests send, if the parent of the

@@ -77,7 +77,6 @@ func run(args []string, c terminal.Console) confine.Exit {
 	t.Package.PinTools(&session)
 	tellTyping(c, &session)
 	record.MarkStart()
-	t.Package.Recheck(t.Reach)
 	session.ClientNamed = record.ClientNamed
 	session.Sink, session.Lost = record.Save, record.LastError
 	if t.Policy.Stateful {

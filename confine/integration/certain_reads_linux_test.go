@@ -149,7 +149,7 @@ func TestHostNSCertainReads(t *testing.T) {
 func TestCertainReadsNeedMediation(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
-	_, err := confine.Launcher{Unmediated: true, CertainReads: true}.Start(t.Context(), jailtest.Profile(t), confine.Stdio{})
+	_, err := confine.Launcher{Once: true, CertainReads: true}.Start(t.Context(), jailtest.Profile(t), confine.Stdio{})
 	if err == nil || !strings.Contains(err.Error(), "record each refused read") {
 		t.Errorf("%v", err)
 	}

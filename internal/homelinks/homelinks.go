@@ -36,9 +36,8 @@ import (
 
 // Home is the private HOME of a server.
 type Home struct {
-	StateDir string   // of mcp-jail
-	Server   string   // the directory of the server, below StateDir. HOME is "home" in it
-	Stay     []string // directories of HOME that never give way
+	StateDir string // of mcp-jail
+	Server   string // the directory of the server, below StateDir. HOME is "home" in it
 }
 
 const (
@@ -96,7 +95,7 @@ func (h Home) Link(wanted []policy.HomeLink) (told []string, release func(), err
 		return nil, release, err
 	}
 	defer home.Close()
-	m := &maker{root: home.Root(), home: filepath.Join(h.StateDir, h.Server, "home"), stay: h.Stay, alone: alone, now: list{Links: map[string]string{}}}
+	m := &maker{root: home.Root(), home: filepath.Join(h.StateDir, h.Server, "home"), alone: alone, now: list{Links: map[string]string{}}}
 	text, err := lists.ReadFile(listFile, maxList)
 	if err == nil {
 		err = json.Unmarshal(text, &m.before)

@@ -273,22 +273,6 @@ func TestTwoSessions(t *testing.T) {
 	}
 }
 
-// TestStay tests that a directory of mcp-jail's own in a HOME stays one.
-func TestStay(t *testing.T) {
-	for _, made := range []bool{false, true} {
-		p := newPlace(t, "data/a", "data/b")
-		if made {
-			must(t, os.Mkdir(p.home+"/data", 0o700))
-		}
-		_, release, err := Home{p.state, "servers/s", []string{"data"}}.Link(p.want(t, "data"))
-		must(t, err)
-		release()
-		if got := p.tree(t); got != "data/a> data/b>" {
-			t.Errorf("made %v: %q", made, got)
-		}
-	}
-}
-
 // TestReplaced tests that the names of another directory than the granted one do not get into HOME.
 func TestReplaced(t *testing.T) {
 	p := newPlace(t, "d/x", "secret/names")

@@ -23,10 +23,9 @@ const (
 // maker works in one HOME.
 type maker struct {
 	root   *os.Root
-	home   string   // its path
-	stay   []string // directories that never give way
-	alone  bool     // no other session of the server runs
-	before list     // of earlier starts
+	home   string // its path
+	alone  bool   // no other session of the server runs
+	before list   // of earlier starts
 	now    list
 	told   []string
 	err    error // the first one
@@ -116,9 +115,6 @@ func (m *maker) place(w policy.HomeLink) {
 		info, err := dir.Lstat(name)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			if m.stays(w.Path) && dir.Mkdir(name, 0o700) == nil {
-				continue
-			}
 			if err = dir.Symlink(w.Target, name); errors.Is(err, fs.ErrExist) {
 				continue
 			}
@@ -208,14 +204,10 @@ func namesOf(w policy.HomeLink) (names []string, err error) {
 	return names, err
 }
 
-func (m *maker) stays(at string) bool {
-	return slices.ContainsFunc(m.stay, func(s string) bool { return policy.Within("/"+s, "/"+at) })
-}
-
 // givesWay removes a directory of the server if it holds no file. Links that were made for rules do
 // not count.
 func (m *maker) givesWay(dir *os.Root, name, at string) bool {
-	if !m.alone || m.stays(at) {
+	if !m.alone {
 		return false
 	}
 	left := maxTree

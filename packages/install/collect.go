@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/packages/installed"
@@ -22,26 +20,18 @@ import (
 // collect makes an entry for the tree that npm has installed, runs the scripts if scripts is true,
 // and seals the files.
 func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
-	lock, err := os.ReadFile(filepath.Join(r.work, "package-lock.json"))
+	lock, err := os.ReadFile(r.lockFile())
 	if err != nil {
 		return nil, fmt.Errorf("npm has left no lock file: %w", err)
 	}
 	packages, err := npm.ReadLock(lock)
-	var unpinned *npm.UnpinnedError
-	if err != nil && !errors.As(err, &unpinned) {
-		return nil, err
+	if err != nil {
+		return nil, fmt.Errorf("%s was not installed: %w", r.line.Packages[0], err)
 	}
-	e := &lockfile.Entry{Key: installed.Key(r.line, &r.installer.Host), Pinned: r.began.UTC().Truncate(time.Second), Tree: npm.Digest(packages)}
+	e := &lockfile.Entry{Key: installed.Key(r.line, &r.installer.Host), Pinned: r.began.UTC().Truncate(time.Second), Tree: npm.Digest(packages), Lock: lock}
 	f := &fetched{entry: e, run: r}
 	if err := describe(e, r.line, r.work, packages); err != nil {
 		return nil, err
-	}
-	// npm's lock files are not sealed: a publisher can change later what they say of a package,
-	// such as its deprecation.
-	for _, name := range []string{"package-lock.json", filepath.Join("node_modules", ".package-lock.json")} {
-		if err := os.Remove(filepath.Join(r.work, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
 	}
 	with := withScripts(packages, r.work)
 	if scripts && with != nil {
@@ -51,7 +41,14 @@ func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 	} else {
 		f.skipped = names(with)
 	}
-	e.Packages = lockPackages(packages, scripts)
+	e.ScriptsRan = scripts && e.HasScripts()
+	// npm's own files are not sealed: a publisher can change later what they say of a package, such as its
+	// deprecation.
+	for _, name := range []string{r.manifest(), r.lockFile(), filepath.Join(r.work, "node_modules", ".package-lock.json")} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+	}
 	w := &watch{installer: r.installer, step: Sealing}
 	stop := w.run()
 	defer stop()
@@ -78,7 +75,7 @@ func describe(e *lockfile.Entry, line *runline.Line, work string, packages []npm
 	if e.Engines, err = npm.Engines(manifest); err != nil {
 		e.Engines = "" // npm ignores what it cannot read
 	}
-	e.Name, e.Version, e.Integrity, e.Source = root, packages[at].Version, packages[at].Integrity, lockfile.FromRegistry
+	e.Name, e.Version, e.Integrity = root, packages[at].Version, packages[at].Integrity
 	e.Program, e.File = program.Name, path.Join("node_modules", root, program.Entry)
 	return nil
 }
@@ -101,35 +98,4 @@ func names(packages []npm.Package) (all []string) {
 		}
 	}
 	return all
-}
-
-func lockPackages(packages []npm.Package, scripts bool) (out []lockfile.Package) {
-	for _, p := range packages {
-		l := lockfile.Package{Path: p.Path, Version: p.Version, Integrity: p.Integrity}
-		if !strings.HasSuffix(p.Path, "node_modules/"+p.Name) {
-			l.Name = p.Name
-		}
-		if p.Integrity == "" {
-			l.Resolved = withoutUser(p.Resolved)
-		}
-		if p.HasInstallScript {
-			l.Scripts = lockfile.ScriptsSkipped
-			if scripts {
-				l.Scripts = lockfile.ScriptsRun
-			}
-		}
-		out = append(out, l)
-	}
-	return out
-}
-
-// withoutUser returns an address without the name and password in it: the lock file is no place
-// for them.
-func withoutUser(address string) string {
-	u, err := url.Parse(address)
-	if err != nil || u.User == nil {
-		return address
-	}
-	u.User = nil
-	return u.String()
 }

@@ -39,7 +39,7 @@ func (e *FetchError) Error() string {
 		return fmt.Sprintf("%s: the install script of %s failed with status %d. It runs without a network. %s\n%s", e.Package, e.Script, e.Status, e.attempts(), e.tail())
 	}
 	if address := e.foreign(); address != "" {
-		return fmt.Sprintf("%s: the registry (%s) sends npm to %s, which npm's configuration does not name as a registry. The installation was refused access to it. If packages come from there: npm config set @packages-from:registry %s. If the registry has them itself: npm config set replace-registry-host always", e.Package, strings.Join(e.Registry, ", "), address, address)
+		return fmt.Sprintf("%s: the registry (%s) sends npm to %s, which npm's configuration does not name as a registry. The installation was refused access to it. If packages come from there: npm config set @packages-from:registry %s", e.Package, strings.Join(e.Registry, ", "), address, address)
 	}
 	if text := known[e.Code]; text != "" {
 		return fmt.Sprintf(text, e.Package) + " (" + e.Code + e.more() + ")"
@@ -53,8 +53,6 @@ func (e *FetchError) Error() string {
 const (
 	unreachable = "%s was not downloaded, because the registry did not answer. What was downloaded is kept, and the next try goes on with it"
 	forbidden   = "the registry refused to give out %s. Log in with npm login, then try again. npm config get registry says which registry it is"
-	// The installer's npm has no git: a repository could bring a configuration along that runs
-	// code although scripts are off.
 	repository  = "%s, or a package that it needs, is a git repository, and mcp-jail downloads from registries only"
 	certificate = "%s was not downloaded, because npm does not trust the registry's certificate. If your organisation has its own authority: npm config set cafile FILE"
 )
@@ -64,12 +62,11 @@ var known = map[string]string{
 	"E404":       "the registry has no package %q, or none that it needs. Check the spelling. Do not try similar names at random: attackers publish under them",
 	"ETARGET":    "the registry has no such version of %s, or of a package that it needs",
 	"EINTEGRITY": "%s was not installed: a file from the registry is not the one that its metadata names",
-	outsideCode:  "%s was not installed: an archive names a file outside of its package, which only an attack does",
 	"E401":       forbidden, "E403": forbidden, "ENEEDAUTH": forbidden,
 	"ENOSPC":       "%s was not installed: the disk is full. What was installed before is as it was. Free some space, or name another place for packages in the variable XDG_DATA_HOME",
 	"EDQUOT":       "%s was not installed: your quota of the disk is used up. What was installed before is as it was. Free some space",
 	"EBADENGINE":   "%s does not run on this version of node",
-	"ENOTDIR":      repository, // npm cannot start the program of the setting git: see ownSettings
+	"EALLOWGIT":    repository,
 	"EBADPLATFORM": "%s, or a package that it needs, is not for this system",
 	"EAI_AGAIN":    unreachable, "ENOTFOUND": unreachable, "ECONNREFUSED": unreachable, "ECONNRESET": unreachable, "ETIMEDOUT": unreachable,
 	"ERR_SOCKET_TIMEOUT": unreachable, "ENETUNREACH": unreachable, "EHOSTUNREACH": unreachable, "EIDLETIMEOUT": unreachable, "ERR_SOCKET_CONNECTION_TIMEOUT": unreachable,

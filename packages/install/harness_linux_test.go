@@ -16,7 +16,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
-	"github.com/mcp-jail/mcp-jail/packages/download"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -28,9 +27,6 @@ const installerName = "mcp-jail-test-installer"
 
 func TestMain(m *testing.M) {
 	confine.RunSupervisor()
-	if len(os.Args) > 1 && os.Args[1] == download.Word {
-		os.Exit(download.Main(os.Args[2:]))
-	}
 	testkit.Programs{installerName: installerMain, fullDiskName: fullDiskMain, withoutNamespacesName: withoutNamespacesMain}.Dispatch()
 	os.Exit(m.Run())
 }
@@ -106,11 +102,7 @@ func makeWritable(dir string) {
 }
 
 func installerOf(host hostfs.Host) *Installer {
-	self, err := os.Executable()
-	if err != nil {
-		panic(err)
-	}
-	return &Installer{Companion: self, Store: store.Store{Dir: filepath.Join(host.DataDir, "packages")}, LockFile: filepath.Join(host.ConfigDir, lockfile.FileName), Host: host, Waive: waived()}
+	return &Installer{Own: true, Store: store.Store{Dir: filepath.Join(host.DataDir, "packages")}, LockFile: filepath.Join(host.ConfigDir, lockfile.FileName), Host: host, Waive: waived()}
 }
 
 // installer returns the user's installer. What npm prints is in u.told.

@@ -27,7 +27,7 @@ type Installer struct {
 	Host      hostfs.Host
 	Untrusted func(file string) string // why no npm, node or Python is run from a place outside of the working directory: see runtime.Finder
 	Asked     string                   // the words after "mcp-jail install" for this line, for advice: a server's name, or "-- npx -y …"; "" if that is not known
-	Companion string                   // mcp-jail-cli, which runs npm in the jail and fetches ahead of it: package download; "": npm does it all
+	Own       bool                     // the line is of the user's own: its packages are fetched with the user's logins
 	Scripts   bool                     // scripts of packages run, without a network: those that ran when a line was pinned do so in any case
 	Limits    Limits                   // the zero Limits are the usual ones
 	Waive     []policy.Axis            // of the server: see jail.Jail
@@ -90,7 +90,7 @@ func (i *Installer) Repair(ctx context.Context, line *runline.Line) (*Result, er
 }
 
 func (i *Installer) install(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *lockfile.Entry) (*Result, error) {
-	f, err := i.withScriptsOf(pinned).fetch(ctx, stage, line, pinned, false)
+	f, err := i.withScriptsOf(pinned).fetch(ctx, stage, line, pinned)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (i *Installer) stage(ctx context.Context, line *runline.Line) (*store.Stage
 		return nil, err
 	}
 	forgetOldLogins(i)
-	key := stageKey(line.Key(i.Host.Dir))
+	key := stageKey(line.Key())
 	for {
 		stage, err := i.Store.Stage(key)
 		if err != nil && !errors.Is(err, store.ErrBusy) {
@@ -178,11 +178,7 @@ var notInKey = lazy.Regexp(`[^A-Za-z0-9._+@-]`)
 func stageKey(text string) string { return "s-" + notInKey().ReplaceAllString(text, "_") }
 
 func (i *Installer) pinned(key lockfile.Key) (*lockfile.Entry, error) {
-	file, err := lockfile.Load(i.LockFile)
-	if err != nil {
-		return nil, err
-	}
-	return file.Find(key), nil
+	return lockfile.Find(i.LockFile, key)
 }
 
 // pin writes e to the lock file, in place of the entry before. It keeps the note, and the tool

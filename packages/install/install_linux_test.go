@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,6 +32,20 @@ func plain(version string) registry.Package {
 	return registry.Package{Name: "plain", Version: version, Files: map[string]string{"index.js": "module.exports = '" + version + "'\n"}}
 }
 
+// weak is a package of which the registry names the SHA-1 alone.
+func weak() registry.Package {
+	p := plain("1.0.0")
+	p.Dist = map[string]any{"integrity": nil}
+	return p
+}
+
+// fromGit is a package that needs one from git.
+func fromGit() registry.Package {
+	p := plain("1.0.0")
+	p.Dependencies = map[string]string{"other": "git+http://127.0.0.1:1/other.git"}
+	return p
+}
+
 const token = "npm_s3cr3tt0ken0123456789"
 
 // TestInstall installs from a registry that demands a token. The second installation
@@ -47,7 +62,9 @@ func TestInstall(t *testing.T) {
 	var steps []Step
 	i.Progress = func(p Progress) { mu.Lock(); defer mu.Unlock(); steps = append(steps, p.Step) }
 	r := u.installs(i, "@scope/server")
-	if e := r.Entry; !r.Fetched || e.Name != "@scope/server" || e.Version != "1.0.0" || len(e.Packages) != 2 || !strings.HasPrefix(e.Integrity, "sha512-") || r.Refused != nil {
+	list, err := r.Entry.List()
+	testkit.Must(t, err)
+	if e := r.Entry; !r.Fetched || e.Name != "@scope/server" || e.Version != "1.0.0" || len(list) != 2 || !strings.HasPrefix(e.Integrity, "sha512-") || r.Refused != nil {
 		t.Errorf("%+v %v", r.Entry, r.Refused)
 	}
 	if !slices.Contains(steps, Fetching) || !slices.Contains(steps, Sealing) {
@@ -94,6 +111,8 @@ func TestInstallRefused(t *testing.T) {
 		{"no token", "plain", registry.Stock{Packages: []registry.Package{plain("1.0.0")}, Token: "x"}, []string{"npm login", "E401"}},
 		{"other content", "plain", registry.Stock{Packages: []registry.Package{plain("1.0.0")}, Faults: []registry.Fault{{Path: "*.tgz", After: 40, Corrupt: true}}}, []string{"is not the one that its metadata names", "EINTEGRITY"}},
 		{"redirect", "plain", registry.Stock{Packages: []registry.Package{plain("1.0.0")}, Faults: []registry.Fault{{Path: "*.tgz", Redirect: other.URL}}}, []string{strings.TrimPrefix(other.URL, "http://"), "npm config set @packages-from:registry"}},
+		{"a weak sum", "plain", registry.Stock{Packages: []registry.Package{weak()}}, []string{"gives no SHA-512 of the archive of plain@1.0.0"}},
+		{"git", "plain", registry.Stock{Packages: []registry.Package{fromGit()}}, []string{"is a git repository", "EALLOWGIT"}},
 		{"no program", "plain", registry.Stock{Packages: []registry.Package{plain("1.0.0")}}, []string{"plain", "names no program"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -178,8 +197,14 @@ func TestInstallInterrupted(t *testing.T) {
 	site.Fail()
 	site.Forget()
 	u.installs(i, "@scope/server")
-	if asked := site.Requests(); len(asked) != 1 || !strings.Contains(asked[0].Path, "server-") {
-		t.Errorf("the next installation asked for %+v", asked)
+	var archives []string
+	for _, q := range site.Requests() {
+		if strings.HasSuffix(q.Path, ".tgz") {
+			archives = append(archives, path.Base(q.Path))
+		}
+	}
+	if len(archives) != 1 || archives[0] != "server-1.0.0.tgz" {
+		t.Errorf("the next installation asked for %q", archives)
 	}
 	u.runs(i, "@scope/server", "1.0.0")
 }

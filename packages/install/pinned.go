@@ -2,41 +2,15 @@ package install
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
-	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
-
-// pinnedSpecs returns the packages of a line in the versions that an entry pins. A package that
-// is no registry's stays as the line names it: its name alone would name another package.
-func pinnedSpecs(line *runline.Line, pinned *lockfile.Entry) (specs []string) {
-	for _, p := range line.Packages {
-		at := slices.IndexFunc(pinned.Packages, func(l lockfile.Package) bool { return l.Path == "node_modules/"+p.Name })
-		switch {
-		case at < 0 || p.Name == "":
-			specs = append(specs, p.Raw)
-		case p.Kind == runline.Registry:
-			specs = append(specs, p.Name+"@"+pinned.Packages[at].Version)
-		case p.Kind == runline.Alias:
-			specs = append(specs, p.Name+"@npm:"+p.Target+"@"+pinned.Packages[at].Version)
-		default:
-			specs = append(specs, p.Raw)
-		}
-	}
-	return specs
-}
-
-func scriptsRan(e *lockfile.Entry) bool {
-	return slices.ContainsFunc(e.Packages, func(p lockfile.Package) bool { return p.Scripts == lockfile.ScriptsRun })
-}
 
 // withScriptsOf returns the installer for a line that was pinned before: if scripts ran then, the user has allowed
 // them, and they run again.
 func (i *Installer) withScriptsOf(before *lockfile.Entry) *Installer {
-	if before == nil || !scriptsRan(before) {
+	if before == nil || !before.ScriptsRan {
 		return i
 	}
 	with := *i
@@ -47,7 +21,7 @@ func (i *Installer) withScriptsOf(before *lockfile.Entry) *Installer {
 // addsScripts reports whether an installation is to run the scripts that were skipped when an
 // entry was pinned. The packages stay the same; their files do not.
 func (i *Installer) addsScripts(e *lockfile.Entry) bool {
-	return i.Scripts && slices.ContainsFunc(e.Packages, func(p lockfile.Package) bool { return p.Scripts == lockfile.ScriptsSkipped })
+	return i.Scripts && !e.ScriptsRan && e.HasScripts()
 }
 
 func (i *Installer) samePin(pinned, e *lockfile.Entry) error {
@@ -57,11 +31,14 @@ func (i *Installer) samePin(pinned, e *lockfile.Entry) error {
 	return &MovedError{Pinned: pinned, Found: e, LockFile: i.LockFile, Asked: i.asked(pinned)}
 }
 
-// MovedError reports that the tree that was fetched is not the one that the lock file pins.
+// MovedError reports that the tree that was fetched is not the one that the lock file pins, or that the registry
+// does not give that one any more.
 type MovedError struct {
-	Pinned, Found *lockfile.Entry
-	LockFile      string
-	Asked         string // see Installer
+	Pinned   *lockfile.Entry
+	Found    *lockfile.Entry // nil if Err says why nothing was found
+	Err      error
+	LockFile string
+	Asked    string // see Installer
 }
 
 // maxChanges bounds the changes that an error names.
@@ -69,9 +46,12 @@ const maxChanges = 10
 
 func (e *MovedError) Error() string {
 	text := fmt.Sprintf("%s is pinned by %s, and the registry gives something else now:", e.Pinned.Key, e.LockFile)
-	if e.Pinned.Tree == e.Found.Tree {
+	switch {
+	case e.Found == nil:
+		text += " " + e.Err.Error()
+	case e.Pinned.Tree == e.Found.Tree:
 		text = fmt.Sprintf("%s is pinned by %s. Its packages are the same, and their files are not: %s", e.Pinned.Key, e.LockFile, e.why())
-	} else {
+	default:
 		for n, c := range lockfile.Diff(e.Pinned, e.Found) {
 			if n == maxChanges {
 				text += "\n  …"
@@ -83,18 +63,11 @@ func (e *MovedError) Error() string {
 	return text + "\nNothing was changed. To see and accept it: mcp-jail install --update " + e.Asked
 }
 
+func (e *MovedError) Unwrap() error { return e.Err }
+
 func (e *MovedError) why() string {
-	var loose []string
-	for _, p := range e.Found.Packages {
-		if p.Integrity == "" {
-			loose = append(loose, strings.TrimPrefix(p.Path, "node_modules/"))
-		}
-	}
-	switch {
-	case scriptsRan(e.Pinned):
+	if e.Pinned.ScriptsRan {
 		return "install scripts ran, and what they make may differ from run to run."
-	case loose != nil:
-		return "the registry gives no integrity for " + strings.Join(loose[:min(len(loose), maxChanges)], ", ") + ", so it can have been replaced."
 	}
 	return "the same archives were unpacked differently, for example by another version of npm."
 }

@@ -51,7 +51,9 @@ func newPythonUser(t *testing.T, wheels ...registry.Wheel) pythonUser {
 	for name, value := range map[string]string{"PIP_INDEX_URL": site.URL + "/simple", "PIP_FIND_LINKS": "", "PIP_EXTRA_INDEX_URL": "", "UV_INDEX_URL": "", "UV_DEFAULT_INDEX": "", "UV_INDEX": ""} {
 		t.Setenv(name, value)
 	}
-	return pythonUser{newInstaller(t), t, site}
+	u := pythonUser{newInstaller(t), t, site}
+	u.Own = true
+	return u
 }
 
 // newInstaller returns the installer of a user with empty directories.
@@ -65,6 +67,15 @@ func newInstaller(t *testing.T) *Installer {
 		exec.Command("chmod", "-R", "u+w", dir).Run()
 	})
 	return &Installer{Store: store.Store{Dir: filepath.Join(dir, "store")}, LockFile: filepath.Join(dir, "config", lockfile.FileName), Host: host, Waive: waived()}
+}
+
+// setenv returns the variables of an environment with some in place of those that are there.
+func setenv(environ []string, variables ...string) []string {
+	kept := slices.DeleteFunc(slices.Clone(environ), func(there string) bool {
+		name, _, _ := strings.Cut(there, "=")
+		return slices.ContainsFunc(variables, func(v string) bool { return strings.HasPrefix(v, name+"=") })
+	})
+	return append(kept, variables...)
 }
 
 func (u pythonUser) line(words ...string) *runline.Line {
@@ -170,8 +181,8 @@ func TestPythonInstall(t *testing.T) {
 	}
 	var names []string
 	for _, p := range r.Entry.Packages {
-		names = append(names, p.Path+" "+p.Version)
-		if !python.IsHash(p.Integrity) || p.Scripts != lockfile.NoScripts {
+		names = append(names, p.Name+" "+p.Version)
+		if !slices.ContainsFunc(p.Hashes, python.IsHash) || r.Entry.ScriptsRan {
 			t.Errorf("package: %+v", p)
 		}
 	}
@@ -285,7 +296,6 @@ func TestPythonLines(t *testing.T) {
 		{[]string{"uvx", "--from", "fixture-server<1", "fixture-server"}, "0.9.0", "fixture-server", 1},
 		{[]string{"uvx", "--from", "fixture-server[more]", "--with", "needed-one", "fixture-server"}, "1.0.0", "fixture-server", 2},
 		{[]string{"uvx", "--from", "other", "second"}, "1.0.0", "second", 1},
-		{[]string{"pipx", "run", "other"}, "1.0.0", "second", 1},
 		{[]string{"uv", "tool", "run", "--with", "other", "fixture-server@latest"}, "1.0.0", "fixture-server", 2},
 	}[pythonRows():] {
 		e := u.install(c.words...).Entry
@@ -298,11 +308,5 @@ func TestPythonLines(t *testing.T) {
 	}
 	if _, err := u.find("uvx", "other"); err == nil || !strings.Contains(err.Error(), "other has no program other; it has second. Name one: uvx --from other second") {
 		t.Errorf("uvx other: %v", err)
-	}
-	u.fails("is not in the index", "uvx", "nothing-of-this-name")
-	u.fails("install uv, or remove the option", "uvx", "--exclude-newer", "2026-01-01", "fixture-server")
-	u.fails("runs its code", "uvx", "--from", "git+https://example.com/x.git", "x")
-	if _, err := u.find("uvx", "--from", "git+https://example.com/x.git", "x"); !errors.Is(err, installed.ErrAsGiven) {
-		t.Errorf("from a git repository: %v", err)
 	}
 }

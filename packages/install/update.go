@@ -2,10 +2,8 @@ package install
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"path/filepath"
-	"slices"
 
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
@@ -56,7 +54,7 @@ func (i *Installer) update(ctx context.Context, stage *store.Stage, line *runlin
 	if err != nil {
 		return nil, err
 	}
-	f, err := i.withScriptsOf(old).fetch(ctx, stage, line, nil, true)
+	f, err := i.withScriptsOf(old).fetch(ctx, stage, line, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -74,13 +72,10 @@ func (i *Installer) update(ctx context.Context, stage *store.Stage, line *runlin
 }
 
 func entryScripts(e *lockfile.Entry) (all []string) {
-	for _, p := range e.Packages {
-		if p.Scripts != lockfile.NoScripts {
-			name := p.Name
-			if name == "" {
-				name = packageName(p.Path)
-			}
-			all = append(all, name+"@"+p.Version)
+	list, _ := e.List()
+	for _, p := range list {
+		if p.Scripts {
+			all = append(all, p.Name+"@"+p.Version)
 		}
 	}
 	return all
@@ -124,43 +119,4 @@ func (u *Update) Close() error {
 	}
 	u.stage.Close()
 	return nil
-}
-
-// Recheck asks the registry for the pinned packages of a line, if npm's cache may have decided what
-// is pinned, and notes in the lock file whether they are the same. It changes no installed file: a
-// server may run from them.
-func (i *Installer) Recheck(ctx context.Context, line *runline.Line) error {
-	key := installed.Key(line, &i.Host)
-	stage, err := i.stage(ctx, line)
-	if err != nil {
-		return err
-	}
-	defer stage.Close()
-	pinned, err := i.pinned(key)
-	if err != nil || pinned == nil || pinned.Proven() {
-		return err
-	}
-	checked := *pinned
-	checked.Source = lockfile.Disputed
-	f, err := i.withScriptsOf(pinned).fetch(ctx, stage, line, pinned, false)
-	var failed *FetchError
-	switch {
-	case errors.As(err, &failed) && (failed.Code == "ETARGET" || failed.Code == "E404"): // it has no such version
-	case err != nil:
-		return err
-	case sameArchives(pinned, f.entry):
-		checked.Source = lockfile.FromRegistry
-	}
-	if err := i.pin(pinned, &checked); err != nil {
-		return err
-	}
-	i.tidy(stage)
-	return nil
-}
-
-// sameArchives reports whether two entries have the same packages. Where an integrity names each
-// archive, their files may have been unpacked differently.
-func sameArchives(pinned, e *lockfile.Entry) bool {
-	named := !slices.ContainsFunc(e.Packages, func(p lockfile.Package) bool { return p.Integrity == "" })
-	return pinned.Tree == e.Tree && (named || pinned.Files == e.Files)
 }

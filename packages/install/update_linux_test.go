@@ -139,14 +139,10 @@ func TestRepublished(t *testing.T) {
 	makeWritable(i.Store.Dir)
 	testkit.Must(t, os.RemoveAll(filepath.Join(i.Store.Dir, "npm")))
 	var moved *MovedError
-	if err := u.fails(i, "@scope/server", "plain", "Nothing was changed", "--update"); !errors.As(err, &moved) {
+	if err := u.fails(i, "@scope/server", "is pinned by", "EINTEGRITY", "Nothing was changed", "--update"); !errors.As(err, &moved) {
 		t.Errorf("%v", err)
 	}
 	if _, err := i.Store.Open(installed.ID(e)); !errors.Is(err, store.ErrNotInstalled) {
 		t.Errorf("it is in the store: %v", err)
 	}
-	// Without an integrity in the metadata, the packages look the same.
-	evil.Dist = map[string]any{"integrity": nil, "shasum": nil}
-	site.Publish(evil)
-	u.fails(i, "@scope/server", "plain")
 }

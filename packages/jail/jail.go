@@ -36,13 +36,9 @@ type Jail struct {
 	Variables map[string]string
 	Limits    policy.Limits
 	// Waive are the axes whose gaps the user has accepted for the server that the program is for.
-	Waive    []policy.Axis
-	Launcher confine.Launcher
+	Waive []policy.Axis
 	// Waived gets the plan of each jail that has a gap; may be nil.
 	Waived func(*confine.Plan)
-	// Through is a program of mcp-jail with its first arguments. It is started in place of the command,
-	// and gets the command's file and arguments. nil: the command itself is started.
-	Through []string
 	// Once has the kernel refuse every start of a program after that of the command, also of the same program.
 	Once bool
 	// MayStart are, without Once, the only programs that may be started beside the command itself. nil: any.
@@ -135,7 +131,7 @@ func (j *Jail) launch(ctx context.Context, argv []string, stdio confine.Stdio) (
 	if err != nil {
 		return nil, err
 	}
-	process, err := j.Launcher.Start(ctx, profile, stdio)
+	process, err := (confine.Launcher{Once: j.Once}).Start(ctx, profile, stdio)
 	var failed *confine.StartError
 	for try := 1; try < maxStarts && errors.As(err, &failed) && failed.Step != confine.StepExec && ctx.Err() == nil; try++ {
 		time.Sleep(startPause)
@@ -144,7 +140,7 @@ func (j *Jail) launch(ctx context.Context, argv []string, stdio confine.Stdio) (
 			break // the host has not changed
 		}
 		profile = now
-		process, err = j.Launcher.Start(ctx, profile, stdio)
+		process, err = (confine.Launcher{Once: j.Once}).Start(ctx, profile, stdio)
 	}
 	var gaps *confine.GapError
 	if errors.As(err, &gaps) {
@@ -180,8 +176,11 @@ func (j *Jail) profile(argv []string) (*policy.Profile, error) {
 	for _, path := range j.Readable {
 		p.Fs = append(p.Fs, policy.FsRule{Path: path, Read: true, Where: p.Where})
 	}
-	if j.Through != nil {
-		p.Fs = append(p.Fs, policy.FsRule{Path: j.Through[0], Read: true, Execute: true, Where: p.Where})
+	if j.MayStart != nil || j.Once && host.OS == "darwin" {
+		p.Commands = []policy.CommandRule{}
+		for _, file := range j.MayStart {
+			p.Commands = append(p.Commands, policy.CommandRule{Name: file, Where: p.Where})
+		}
 	}
 	for _, u := range j.Registries {
 		p.Net = append(p.Net, registryRule(u))
@@ -189,10 +188,6 @@ func (j *Jail) profile(argv []string) (*policy.Profile, error) {
 	profile, _, err := resolve.Resolve(p, host)
 	if err != nil {
 		return nil, fmt.Errorf("the jail of %s cannot be made: %w", j.Purpose, err)
-	}
-	if j.Through != nil {
-		profile.Argv = slices.Concat(j.Through, []string{profile.Program}, profile.Argv[1:])
-		profile.Program = j.Through[0]
 	}
 	return profile, nil
 }

@@ -71,7 +71,7 @@ exit 0
 	var told []string
 	j := &Jail{
 		Host: *host, Dir: testkit.ShortDir(t), Name: "test", Purpose: "a test", Path: []string{"/usr/bin", "/bin"}, Watched: true,
-		Variables: map[string]string{"OUTSIDE": outside, "PORT": port}, Limits: policy.DefaultLimits, Launcher: confine.Launcher{Unmediated: true}, Readable: []string{file},
+		Variables: map[string]string{"OUTSIDE": outside, "PORT": port}, Limits: policy.DefaultLimits, Readable: []string{file},
 		Waived: func(p *confine.Plan) {
 			for _, g := range p.Gaps {
 				told = append(told, fmt.Sprint(g.Axis, g.Waived))

@@ -7,7 +7,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -38,7 +37,7 @@ func AskVersion(ctx context.Context, host *hostfs.Host, waive []policy.Axis, fil
 	j := &Jail{
 		Host: *host, Dir: dir, Name: "version", Purpose: "asking " + file + " for its version", Path: []string{"/usr/bin", "/bin"},
 		Limits: policy.Limits{MemoryMB: 1024, Processes: 64, OpenFiles: 256, FileSizeMB: 1, MessageMB: 1},
-		Waive:  waive, Patience: Patience, Launcher: confine.Launcher{Unmediated: true}, NoStderr: true,
+		Waive:  waive, Patience: Patience, NoStderr: true,
 	}
 	if err := os.MkdirAll(j.Home(), 0o700); err != nil {
 		return "", err

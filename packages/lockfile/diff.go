@@ -1,6 +1,7 @@
 package lockfile
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,10 +36,7 @@ const (
 // Diff returns the changes of an update, in this order: the package, its program, its tree, its
 // tools. Dates and notes do not count.
 func Diff(old, e *Entry) []Change {
-	d := &differ{root: e.root()}
-	if old.root() != d.root {
-		d.root = ""
-	}
+	d := &differ{}
 	name := show.Named(e.Name, 120)
 	switch {
 	case old.Name != e.Name:
@@ -55,30 +53,16 @@ func Diff(old, e *Entry) []Change {
 			d.add(Program, "%s: %s → %s", f.what, shown(f.old), shown(f.now))
 		}
 	}
-	d.packages(old.Packages, e.Packages)
+	if old.ScriptsRan != e.ScriptsRan {
+		d.add(Script, "its install scripts: %s → %s", ran(old.ScriptsRan), ran(e.ScriptsRan))
+	}
+	d.lists(old, e)
 	d.trees(old, e)
 	d.pins(old.Pins, e.Pins)
 	return d.changes
 }
 
-type differ struct {
-	changes []Change
-	root    string // the place of the package itself, of which Diff has told already
-}
-
-// root returns the place of the package itself, or "" if no package with its version is there.
-func (e *Entry) root() string {
-	place := e.Name
-	if e.Ecosystem == NPM {
-		place = "node_modules/" + e.Name
-	}
-	for _, p := range e.Packages {
-		if p.Path == place && p.Version == e.Version {
-			return place
-		}
-	}
-	return ""
-}
+type differ struct{ changes []Change }
 
 func (d *differ) add(kind ChangeKind, format string, args ...any) {
 	d.changes = append(d.changes, Change{Kind: kind, Text: fmt.Sprintf(format, args...)})
@@ -96,7 +80,13 @@ func (d *differ) trees(old, e *Entry) {
 	}
 }
 
-func (d *differ) packages(old, now []Package) {
+func (d *differ) lists(before, after *Entry) {
+	old, err := before.List()
+	now, err2 := after.List()
+	if err := cmp.Or(err, err2); err != nil {
+		d.add(Integrity, "the packages cannot be compared: %v", err)
+		return
+	}
 	i, j := 0, 0
 	for i < len(old) || j < len(now) {
 		switch {
@@ -104,59 +94,64 @@ func (d *differ) packages(old, now []Package) {
 			d.add(Removed, "removed: %s %s", old[i].describe(), shown(old[i].Version))
 			i++
 		case i == len(old) || old[i].Path > now[j].Path:
-			d.add(Added, "added: %s %s%s", now[j].describe(), shown(now[j].Version), now[j].Scripts.words(", with "))
+			with := ""
+			if now[j].Scripts {
+				with = ", with install scripts"
+			}
+			d.add(Added, "added: %s %s%s", now[j].describe(), shown(now[j].Version), with)
 			j++
 		default:
-			d.change(old[i], now[j])
+			isRoot := before.isRoot(old[i]) && after.isRoot(now[j])
+			d.part(old[i], now[j], isRoot)
 			i++
 			j++
 		}
 	}
 }
 
-func (d *differ) change(old, p Package) {
+// isRoot reports whether a part is the package itself, of which Diff has told already.
+func (e *Entry) isRoot(p Part) bool {
+	return p.Version == e.Version && (p.Path == e.Name || p.Path == folder+e.Name)
+}
+
+func (d *differ) part(old, p Part, isRoot bool) {
 	name := p.describe()
 	switch {
-	case p.Path == d.root:
+	case isRoot:
 	case old.Name != p.Name:
 		d.add(Changed, "changed: %s %s → %s %s", old.describe(), shown(old.Version), name, shown(p.Version))
 	case old.Version != p.Version:
 		d.add(Changed, "changed: %s %s → %s", name, shown(old.Version), shown(p.Version))
 	case old.Integrity != p.Integrity:
 		d.add(Integrity, "%s %s has another content, with the same version: %s → %s", name, shown(p.Version), shown(old.Integrity), shown(p.Integrity))
-	case old.Resolved != p.Resolved:
-		d.add(Integrity, "%s %s comes from another place: %s → %s", name, shown(p.Version), shown(old.Resolved), shown(p.Resolved))
 	}
-	if old.Scripts != p.Scripts {
-		d.add(Script, "%s %s: %s → %s", name, shown(p.Version), old.Scripts.words(""), p.Scripts.words(""))
+	switch {
+	case p.Scripts && !old.Scripts:
+		d.add(Script, "%s %s: it has install scripts now", name, shown(p.Version))
+	case old.Scripts && !p.Scripts:
+		d.add(Script, "%s %s: it has no install scripts any more", name, shown(p.Version))
 	}
 }
 
-// words describes the scripts. With a prefix, it says nothing of a package without any.
-func (s Scripts) words(prefix string) string {
-	switch s {
-	case ScriptsRun:
-		return prefix + "install scripts, which were run"
-	case ScriptsSkipped:
-		return prefix + "install scripts, which were not run"
+func ran(scripts bool) string {
+	if scripts {
+		return "they ran"
 	}
-	if prefix != "" {
-		return ""
-	}
-	return "no install scripts"
+	return "they did not run"
 }
 
-func (p Package) describe() string {
-	const folder = "node_modules/"
-	place := strings.TrimPrefix(p.Path, folder)
-	outer, name, nested := place, place, false
-	if i := strings.LastIndex(place, "/"+folder); i >= 0 {
-		outer, name, nested = place[:i], place[i+len("/"+folder):], true
+const folder = "node_modules/"
+
+// describe returns the name of a part, with the alias and the package around it.
+func (p Part) describe() string {
+	outer, name := "", strings.TrimPrefix(p.Path, folder)
+	if i := strings.LastIndex(name, "/"+folder); i >= 0 {
+		outer, name = name[:i], name[i+len("/"+folder):]
 	}
-	if p.Name != "" {
+	if p.Name != name {
 		name = p.Name + " (as " + name + ")"
 	}
-	if nested {
+	if outer != "" {
 		name += " (in " + strings.ReplaceAll(outer, "/"+folder, " > ") + ")"
 	}
 	return show.Named(name, 200)

@@ -1,33 +1,38 @@
 // Package lockfile reads and writes mcp-jail.lock. For each spec of a launcher's line, the file
 // names the exact package that mcp-jail installed, its whole tree and the definitions of its tools.
 //
-// The file is TOML. Each package has a section [ECOSYSTEM."SPEC"], in a stable order, and
-// each package of its tree has one line, so that a merge or a comparison of two versions
-// reads well. [Find] decodes one section. [Load] decodes all, [Update] changes the file, and
-// [Diff] tells in words what an update changes.
+// The file is JSON, with its packages in a stable order and indented, so that a merge or a comparison
+// of two versions reads well. [Find] reads one entry, [Load] reads all, [Update] changes the file, and [Diff]
+// tells in words what an update changes.
 //
-//	[npm."server-files@latest"]
-//	name = "server-files"
-//	version = "1.2.3"
-//	file = "node_modules/server-files/dist/index.js"
-//	…
-//	[npm."server-files@latest".packages]
-//	"node_modules/zod" = { version = "4.1.0", integrity = "sha512-…" }
-//
-//	[npm."server-files@latest".pins.default.tools.read_file]
-//	hash = "sha256:…"
-//	description = "Reads a file."
+//	{
+//	  "version": 1,
+//	  "packages": [
+//	    {
+//	      "ecosystem": "npm",
+//	      "spec": "server-files@latest",
+//	      "name": "server-files",
+//	      "version": "1.2.3",
+//	      "file": "node_modules/server-files/dist/index.js",
+//	      …
+//	      "lock": { npm's package-lock.json },
+//	      "pins": { "default": { "tools": [ { "name": "read_file", "definition": { … } } ] } }
+//	    }
+//	  ]
+//	}
 //
 // # What is kept
 //
-// The user's note = "…" in a section is kept. Comments, and an order or spelling of the
-// user's own, are lost at the next change. A key that this version does not know is an
-// error, so nothing is dropped. A format with more keys has another version number.
+// The user's "note" in a package is kept, and so is npm's package-lock.json as npm has written it, but
+// for its white space. The order of the user's own is lost at the next change. A member that this
+// version does not know is an error, so nothing is dropped. A format with more members has another
+// version number.
 //
 // # Limits
 //
-//   - [Find] does not check what the other sections say: [Load] reports a fault there.
-//   - A file has at most 8 MiB.
+//   - [Find] does not check what the other entries say, and [Load] not what npm's lock files in them
+//     say: [Entry.List] does.
+//   - A file has at most 32 MiB.
 //   - [Update] takes an advisory lock of the directory. Without such locks, it only compares the
 //     file shortly before it replaces it, and a change in between is lost.
 //   - On Windows, owners and modes are not checked.

@@ -1,18 +1,17 @@
 package lockfile
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
-	"path"
+	"io/fs"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
-
-// maxSize is the largest lock file that is read or written.
-const maxSize = 8 << 20
 
 // FileName is the name of the lock file, in the directory of the user's configuration.
 const FileName = "mcp-jail.lock"
@@ -29,8 +28,8 @@ const (
 // without the ecosystem: "@scope/pkg@latest", "pkg@^1". It may name several packages, and options,
 // separated by spaces.
 type Key struct {
-	Ecosystem Ecosystem
-	Spec      string
+	Ecosystem Ecosystem `json:"ecosystem"`
+	Spec      string    `json:"spec"`
 }
 
 func (k Key) String() string { return string(k.Ecosystem) + " " + show.Named(k.Spec, 120) }
@@ -38,113 +37,97 @@ func (k Key) String() string { return string(k.Ecosystem) + " " + show.Named(k.S
 // An Entry is what was installed for a key. Only Name, Version and Pinned are always there.
 type Entry struct {
 	Key
-	Note      string // the user's own
-	Name      string // of the package
-	Version   string // resolved
-	Integrity string // of the package, as its registry writes it
-	Source    Source
-	Program   string // the chosen program's name
-	File      string // the program's file, relative to the tree's root, with slashes
-	Engines   string // the range of interpreters that the package asks for
-	Pinned    time.Time
-	Tree      string // digest of the list of packages
-	Files     string // digest of the unpacked files
-	// Packages is sorted by Path, and no Path is in it twice.
-	Packages []Package
+	Note       string    `json:"note,omitzero"` // the user's own
+	Name       string    `json:"name"`          // of the package
+	Version    string    `json:"version"`       // resolved
+	Integrity  string    `json:"integrity,omitzero"`
+	Program    string    `json:"program,omitzero"` // the chosen program's name
+	File       string    `json:"file,omitzero"`    // the program's file, relative to the tree's root, with slashes
+	Engines    string    `json:"engines,omitzero"` // the range of interpreters that the package asks for
+	Pinned     time.Time `json:"pinned"`
+	Tree       string    `json:"tree,omitzero"`       // digest of the list of packages
+	Files      string    `json:"files,omitzero"`      // digest of the unpacked files
+	ScriptsRan bool      `json:"scriptsRan,omitzero"` // install scripts ran, or a source was built
+	// Lock is npm's package-lock.json of the tree, and Packages are those of a tree of PyPI.
+	Lock     json.RawMessage `json:"lock,omitzero"`
+	Packages []Package       `json:"packages,omitzero"`
 	// Pins are the tool definitions. The caller chooses the names: servers list other tools
 	// for other arguments and other capabilities of the client.
-	Pins map[string]*toolpin.Pin
+	Pins map[string]*toolpin.Pin `json:"pins,omitzero"`
 }
 
-// Source tells what decided about the integrities of an entry. Up to version 1 of the format, that
-// may have been npm's cache, which a server may have written.
-type Source string
-
-const (
-	FromCache    Source = ""         // npm's cache or the registry: an older mcp-jail has written the entry
-	FromRegistry Source = "registry" // the registry
-	Disputed     Source = "disputed" // the registry has something else now
-)
-
-// Proven reports whether the registry decided about the integrities of an entry. The caches of pip
-// and uv never counted.
-func (e *Entry) Proven() bool { return e.Ecosystem != NPM || e.Source == FromRegistry }
-
-// A Package is one package of a tree.
+// A Package is one package of a tree of PyPI. Hashes are those that its file may have: "sha256:HEX".
 type Package struct {
-	Path      string // npm: "node_modules/a/node_modules/b"; PyPI: the name
-	Name      string // "" if Path says it
-	Version   string
-	Integrity string // "sha512-…", "sha256:…"; "" where there is none, as for git
-	Resolved  string // where it came from, if not from a registry
-	Scripts   Scripts
+	Name    string   `json:"name"`
+	Version string   `json:"version"`
+	Hashes  []string `json:"hashes"`
 }
 
-// Scripts tells about the install scripts of a package.
-type Scripts string
+// A Part is one package of a tree.
+type Part struct {
+	Path      string // npm: "node_modules/a/node_modules/b"; PyPI: the name
+	Name      string
+	Version   string
+	Integrity string // "" where there is none, as for a package in the archive of another one
+	Scripts   bool   // it has install scripts
+}
 
-const (
-	NoScripts      Scripts = ""        // it has none
-	ScriptsRun     Scripts = "run"     // they were run
-	ScriptsSkipped Scripts = "skipped" // they were not run
-)
+// List returns the packages of an entry's tree, sorted by their paths.
+func (e *Entry) List() (list []Part, err error) {
+	if e.Ecosystem != NPM || e.Lock == nil {
+		for _, p := range e.Packages {
+			list = append(list, Part{Path: p.Name, Name: p.Name, Version: p.Version, Integrity: strings.Join(p.Hashes, " ")})
+		}
+		return list, nil
+	}
+	packages, err := npm.ReadLock(e.Lock)
+	if err != nil {
+		return nil, fmt.Errorf("the lock entry of %s: %w", e.Key, err)
+	}
+	for _, p := range packages {
+		list = append(list, Part{p.Path, p.Name, p.Version, p.Integrity, p.HasInstallScript})
+	}
+	return list, nil
+}
 
+// HasScripts reports whether packages of npm have install scripts. Each start asks it, and [Entry.List] would take
+// some milliseconds. npm writes the member for these packages alone.
+func (e *Entry) HasScripts() bool { return bytes.Contains(e.Lock, []byte(`"hasInstallScript"`)) }
+
+// check returns an error that begins with the key, unless an entry is one that the file may have.
 func (e *Entry) check() error {
 	fail := func(format string, args ...any) error {
-		return fmt.Errorf("the lock entry of %s: %s", e.Key, fmt.Sprintf(format, args...))
+		return fmt.Errorf("the entry of %s: %s", e.Key, fmt.Sprintf(format, args...))
 	}
 	switch {
 	case e.Ecosystem != NPM && e.Ecosystem != PyPI:
-		return fail("%q is neither npm nor pypi", string(e.Ecosystem))
+		return fail("%q is neither npm nor pypi", show.Named(string(e.Ecosystem), 40))
 	case e.Spec == "":
-		return fail("the spec is empty")
+		return fail("its spec is empty")
 	case e.Name == "" || e.Version == "":
 		return fail("it has no name or no version")
 	case e.Pinned.IsZero():
 		return fail("it has no date")
-	case e.Source != FromCache && e.Source != FromRegistry && e.Source != Disputed:
-		return fail("its source is %q", show.Named(string(e.Source), 40))
-	case e.File != "" && !isLocal(e.File):
+	case e.File != "" && (!fs.ValidPath(e.File) || e.File == "." || strings.ContainsAny(e.File, "\\:\x00")):
 		return fail("the file %s is not inside of the tree", show.Named(e.File, 120))
 	}
-	texts := []string{e.Spec, e.Note, e.Name, e.Version, e.Integrity, e.Program, e.File, e.Engines, e.Tree, e.Files}
 	for i, p := range e.Packages {
-		if p.Path == "" || p.Version == "" {
-			return fail("a package has no path or no version")
+		if p.Name == "" || p.Version == "" {
+			return fail("a package has no name or no version")
 		}
-		if !isLocal(p.Path) {
-			return fail("the package %s is not inside of the tree", show.Named(p.Path, 120))
+		if i > 0 && e.Packages[i-1].Name >= p.Name {
+			return fail("the package %s is not in order, or is there twice", show.Named(p.Name, 120))
 		}
-		if !p.Scripts.valid() {
-			return fail("the scripts of %s are %q", show.Named(p.Path, 120), string(p.Scripts))
-		}
-		if i > 0 && e.Packages[i-1].Path >= p.Path {
-			return fail("the package %s is not in order, or is there twice", show.Named(p.Path, 120))
-		}
-		texts = append(texts, p.Path, p.Name, p.Version, p.Integrity, p.Resolved)
 	}
 	for name, p := range e.Pins {
 		if p == nil {
-			return fail("the pin %s is nil", show.Named(name, 80))
+			return fail("the pin %s is empty", show.Named(name, 80))
 		}
-		texts = append(texts, name, p.Server.Name, p.Server.Version, p.Server.Instructions, p.Server.Hash)
 		for i, t := range p.Tools {
-			if t.Hash == "" || i > 0 && p.Tools[i-1].Name >= t.Name {
-				return fail("the pin %s has a tool without a hash, or its tools are not in order", show.Named(name, 80))
+			if t.Definition == "" || i > 0 && p.Tools[i-1].Name >= t.Name {
+				return fail("the pin %s has a tool without a definition, or its tools are not in order", show.Named(name, 80))
 			}
-			texts = append(texts, t.Name, t.Hash, t.Title, t.Description, t.InputSchema, t.OutputSchema, t.Annotations)
-		}
-	}
-	for _, text := range texts {
-		if !utf8.ValidString(text) || strings.Contains(text, "\x00") {
-			return fail("the text %s is not valid UTF-8, or contains a NUL", show.Named(text, 80))
 		}
 	}
 	return nil
-}
-
-func (s Scripts) valid() bool { return s == NoScripts || s == ScriptsRun || s == ScriptsSkipped }
-
-func isLocal(p string) bool {
-	return p == path.Clean(p) && p != "." && p != ".." && !strings.HasPrefix(p, "../") && !strings.HasPrefix(p, "/") && !strings.ContainsAny(p, "\\:\x00")
 }

@@ -35,13 +35,13 @@ func Example() {
 	if err := install("1.1.0"); err != nil {
 		fmt.Println(err)
 	}
-	text, err := lockfile.Read(name)
+	e, err := lockfile.Find(name, key)
 	if err != nil {
 		fmt.Println(err)
+		return
 	}
-	e, err := lockfile.Find(text, key, name)
-	fmt.Println(e.Version, err)
+	fmt.Println(e.Version)
 	// Output:
 	// server-files 1.0.0 → 1.1.0
-	// 1.1.0 <nil>
+	// 1.1.0
 }

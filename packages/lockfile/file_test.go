@@ -2,88 +2,116 @@ package lockfile
 
 import (
 	"bytes"
-	"errors"
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/toolpin"
-	"github.com/pelletier/go-toml/v2"
 )
 
 // TestEncode shows the format.
 func TestEncode(t *testing.T) {
-	const want = header + `
-[npm."@a/files@^1"]
-note = 'it"s ours'
-name = "@a/files"
-version = "1.2.3"
-source = "registry"
-program = "files"
-file = "node_modules/@a/files/index.js"
-pinned = "2026-11-22T20:43:20Z"
-
-[npm."@a/files@^1".packages]
-"node_modules/@a/files" = { version = "1.2.3", integrity = "sha512-AA==" }
-"node_modules/b" = { version = "2.0.0", integrity = "sha512-BB==", install_scripts = "skipped" }
-
-[npm."@a/files@^1".pins.default]
-server = "files"
-version = "1.2.3"
-instructions = "Read.\n\u202EThen \"write\".\\"
-instructions_hash = "INSTRUCTIONS"
-
-[npm."@a/files@^1".pins.default.tools.read_file]
-hash = "HASH"
-description = "Reads\u200B it."
-input_schema = '{"type":"object"}'
-annotations = '{"readOnlyHint":true}'
-
-[pypi."mcp-server-git==1.0"]
-name = "mcp-server-git"
-version = "1.0"
-pinned = "2026-11-22T20:43:20Z"
+	const want = `{
+  "version": 1,
+  "packages": [
+    {
+      "ecosystem": "npm",
+      "spec": "@a/files@^1",
+      "note": "it\"s ours",
+      "name": "@a/files",
+      "version": "1.2.3",
+      "program": "files",
+      "pinned": "2026-11-22T20:43:20Z",
+      "scriptsRan": true,
+      "lock": {
+        "lockfileVersion": 3,
+        "packages": {
+          "": {
+            "name": "x"
+          },
+          "node_modules/@a/files": {
+            "version": "1.2.3"
+          }
+        }
+      },
+      "pins": {
+        "default": {
+          "server": {
+            "name": "files",
+            "version": "1.2.3",
+            "instructions": "Read.\n` + "\u202e" + `Then \"write\".\\"
+          },
+          "tools": [
+            {
+              "name": "read_file",
+              "definition": {
+                "description": "Reads <it>.",
+                "inputSchema": {
+                  "type": "object"
+                },
+                "name": "read_file"
+              },
+              "annotations": {
+                "readOnlyHint": true
+              }
+            }
+          ]
+        }
+      }
+    },
+    {
+      "ecosystem": "pypi",
+      "spec": "git",
+      "name": "git",
+      "version": "1.0",
+      "pinned": "2026-11-22T20:43:20Z",
+      "packages": [
+        {
+          "name": "git",
+          "version": "1.0",
+          "hashes": [
+            "sha256:0"
+          ]
+        }
+      ]
+    }
+  ]
+}
 `
-	p := mustPin(t, `{"annotations":{"readOnlyHint":true},"name":"read_file","inputSchema":{"type":"object"},"description":"Reads\u200b it."}`)
+	p := mustPin(t, `{"annotations":{"readOnlyHint":true},"name":"read_file","inputSchema":{"type":"object"},"description":"Reads <it>."}`)
 	e := anEntry(t, "@a/files@^1")
-	e.Note, e.File, e.Integrity, e.Engines, e.Tree, e.Files = `it"s ours`, "node_modules/@a/files/index.js", "", "", "", ""
-	e.Packages = []Package{{Path: "node_modules/@a/files", Version: "1.2.3", Integrity: "sha512-AA=="}, {Path: "node_modules/b", Version: "2.0.0", Integrity: "sha512-BB==", Scripts: ScriptsSkipped}}
-	e.Pins = map[string]*toolpin.Pin{"default": p}
-	git := &Entry{Key: Key{PyPI, "mcp-server-git==1.0"}, Name: "mcp-server-git", Version: "1.0", Pinned: someDay.In(time.FixedZone("", 3600)).Add(300)}
-	filled := strings.NewReplacer("INSTRUCTIONS", p.Server.Hash, "HASH", p.Tools[0].Hash).Replace(want)
-	if got := string(encode(t, git, e)); got != filled {
+	e.Note, e.File, e.Integrity, e.Engines, e.Tree, e.Files = `it"s ours`, "", "", "", "", ""
+	e.Lock, e.Pins = npmLock(`"node_modules/@a/files":{"version":"1.2.3"}`), map[string]*toolpin.Pin{"default": p}
+	git := &Entry{Key: Key{PyPI, "git"}, Name: "git", Version: "1.0", Pinned: someDay.In(time.FixedZone("", 3600)).Add(300), Packages: []Package{{"git", "1.0", []string{"sha256:0"}}}}
+	if got := string(encode(t, git, e)); got != want {
 		t.Errorf("%s", got)
 	}
 }
 
-// TestRoundTrip: what Encode writes, Parse and Find read, and it is written the same again.
+// TestRoundTrip: what Encode writes is read, and it is written the same again.
 func TestRoundTrip(t *testing.T) {
-	a, b := anEntry(t, "@a/files"), anEntry(t, `odd "spec" \ 'ä' `+"\u202e\n\x01")
-	text := encode(t, a, b, &Entry{Key: Key{PyPI, "@a/files"}, Name: "n", Version: "1", Pinned: someDay})
-	f, err := Parse(text, "x")
+	a, b, c := anEntry(t, "@a/files"), anEntry(t, `odd "spec" \ 'ä' `+"\u202e\n\x01\x00"), aPython()
+	text := encode(t, b, c, a)
+	f, err := parse(text, "x")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
-	}
-	for _, want := range []*Entry{a, b} {
-		if got := f.Find(want.Key); !reflect.DeepEqual(got, want) {
-			t.Errorf("%+v\nwant %+v", got, want)
-		}
-		if got, err := Find(text, want.Key, "x"); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("Find: %+v, %v", got, err)
-		}
 	}
 	if again, err := f.Encode(); err != nil || !bytes.Equal(again, text) {
 		t.Errorf("%v\n%s\nwas\n%s", err, again, text)
 	}
-	for _, tool := range f.Find(a.Key).Pins["default"].Tools {
-		if !tool.HasText() && tool.Times == 0 {
-			t.Errorf("%s lost its text", tool.Name)
+	for _, want := range []*Entry{a, b, c} {
+		got := f.Find(want.Key)
+		if got.Lock != nil { // the file has it indented
+			var compact bytes.Buffer
+			testkit.Must(t, json.Compact(&compact, got.Lock))
+			got.Lock = compact.Bytes()
 		}
-	}
-	var v map[string]any
-	if err := toml.Unmarshal(text, &v); err != nil {
-		t.Errorf("another parser: %v", err)
+		if !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v\nwant %+v", got, want)
+		}
 	}
 	if f.Remove(Key{NPM, "no"}) || !f.Remove(a.Key) || f.Find(a.Key) != nil || len(f.Entries()) != 2 {
 		t.Error("Remove")
@@ -93,97 +121,50 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestFindNames: Find takes no other entry's name for the one it looks for.
-func TestFindNames(t *testing.T) {
-	keys, text := largeFile(t)
-	for _, key := range keys {
-		if e, err := Find(text, key, "x"); err != nil || e == nil || e.Key != key {
-			t.Fatalf("%s: %+v, %v", key, e, err)
-		}
+// TestRefuses: what is no lock file, and why.
+func TestRefuses(t *testing.T) {
+	const entry = `"ecosystem":"npm","spec":"a","name":"n","version":"1","pinned":"2026-11-22T20:43:20Z"`
+	const tool = `{"name":"t","definition":{}}`
+	file := func(members string) string { return "{\"version\":1,\n\"packages\":[{" + entry + members + "}]}" }
+	if _, err := parse([]byte(file(`,"pins":{"x":{"tools":[`+tool+`]}}`)), "f"); err != nil {
+		t.Errorf("control: %v", err)
 	}
-	for _, spec := range []string{"@scope/server-1", "@scope/server-1@lates", "no", "packages"} {
-		if e, err := Find(text, Key{NPM, spec}, "x"); err != nil || e != nil {
-			t.Errorf("%s: %+v, %v", spec, e, err)
-		}
-	}
-}
-
-// TestParseRefuses: each fault has its line.
-func TestParseRefuses(t *testing.T) {
-	const entry = "name = \"n\"\nversion = \"1\"\npinned = \"2026-11-22T20:43:20Z\"\n"
-	const good = "version = 1\n[npm.\"a\"]\n" + entry
-	var newer *VersionError
 	for text, want := range map[string]string{
-		"\n":                                    "f:1: there is no version = 2",
-		"version = \"1\"\n":                     "f:1: there is no version",
-		"version = 1\nx = 1\n":                  "f:2: the key x is not known",
-		"version = 1\n[cargo.\"a\"]\n":          "f:2: the key cargo is not known",
-		"version = 1\n[npm.\"a\"]\nname =\n":    "f:3: it is not valid TOML",
-		good + "colour = \"red\"\n":             "f:6: the key colour is not known to this mcp-jail",
-		good + "note = 1\n":                     "f:6: note is an integer, and has to be a string. Correct it, or put an older copy in its place",
-		good + "note = [1]\n":                   "f:6: note is another kind of value",
-		good + "name = \"n\"\n":                 "f:6: name is there twice, first in line 3",
-		good + "[npm.\"a\"]\n":                  "f:6: the section npm.a is there twice, first in line 2",
-		good + "[[npm.\"b\"]]\n":                "f:6: a lock file has no array of tables",
-		good + "packages = 1\n":                 "f:6: a table is expected here, and this is an integer",
-		good + "[npm.\"a\".packages]\nb = 1\n":  "f:7: a table is expected here",
-		good + "[npm.\"a\".packages]\nb = {}\n": "f:7: the package b has no version",
-		good + "[npm.\"a\".packages]\n\"../b\" = { version = \"1\" }\n":                       "the package ../b is not inside of the tree",
-		good + "[npm.\"a\".packages]\nb = { version = \"1\", install_scripts = \"maybe\" }\n": "f:7: the package b has no version, or install_scripts",
-		good + "[npm.\"a\".pins.x.tools.t]\ntitle = \"\"\n":                                   "f:6: the tool t has no hash",
-		good + "[npm.\"a\".pins.x.tools.t]\ntimes = 1\n":                                      "f:7: times has to be",
-		good + "[npm.\"a\".pins.x.tools.t]\ntitle = \"a\"\ntitle_json = \"1\"\n":              "f:8: title is there as text and as JSON",
-		good + "file = \"../x\"\n":                                                            "f:2: the lock entry of npm a: the file ../x is not inside",
-		good + "file = \"/x\"\n":                                                              "is not inside",
-		strings.Replace(good, "2026", "26", 1):                                                "f:2: pinned is",
-		strings.Replace(good, "name = \"n\"\n", "", 1):                                        "f:2: the lock entry of npm a: it has no name",
-		good + "<<<<<<< ours\n":                                                               "f:6: a merge left a conflict here",
-		good + "\x00":                                                                         "it is not text",
-		good + "\xff":                                                                         "it is not text",
-		good + "p = { a = { b = 1 } }\np.a.c = 1\n":                                           "f:7: p is a table in line 6, and cannot be extended",
-		good + "packages.b.version = \"1\"\n[npm.a.packages]\n":                               "f:7: the section npm.a.packages is there twice, first in line 6",
-		strings.Repeat("#", maxSize+1):                                                        "a lock file has at most",
+		"# a comment\nversion = 2\n[npm.\"a\"]": "f is no lock file of this version of mcp-jail: line 1 is no JSON: ",
+		`{`:                                     "line 1 is no JSON: unexpected EOF",
+		`[]`:                                    "the value of the text is not what is expected there",
+		`{}`:                                    "its version is 0",
+		`{"version":2,"packages":[]}`:           "its version is 2, and this one reads 1. Correct it, or move it away: packages are then fetched and pinned again",
+		`{"version":1,"packages":[null]}`:       "is neither npm nor pypi",
+		file("") + "x":                          "line 2 is no JSON",
+		file(`,"colour":"red"`):                 "the entry of npm a: it has the member colour, which is not known",
+		file(`,"Note":"x"`):                     "the member Note",
+		file(`,"note":1`):                       "the entry of npm a: the value of /note is not what is",
+		file(`,"name":"m"`):                     "line 2 has the member name for the second time",
+		file(`},{` + entry):                     "npm a is there twice",
+		file(`,"file":"../x"`):                  "the file ../x is not inside of the tree",
+		file(`,"file":"a\\b"`):                  `is not inside of the tree`,
+		file(`,"packages":[{"name":"p"}]`):      "a package has no name or no version",
+		file(`,"packages":[{"name":"p","version":"1"},{"name":"p","version":"1"}]`): "the package p is not in order, or is there twice",
+		file(`,"pins":{"x":null}`):                                        "the pin x is empty",
+		file(`,"pins":{"x":{"tools":[` + tool + `,` + tool + `]}}`):       "its tools are not in order",
+		file(`,"pins":{"x":{"tools":[{"name":"t"}]}}`):                    "a tool without a definition",
+		file(`,"pins":{"x":{"tools":[{"name":"t","definition":1e999}]}}`): "/pins/x/tools/0/definition is not what",
+		strings.Replace(file(""), `"npm"`, `"cargo"`, 1):                  `"cargo" is neither npm nor pypi`,
+		strings.Replace(file(""), `"spec":"a"`, `"spec":""`, 1):           "its spec is empty",
+		strings.Replace(file(""), `"version":"1"`, `"version":""`, 1):     "it has no name or no version",
+		strings.Replace(file(""), `"2026-`, `"26-`, 1):                    "/pinned is not what",
+		strings.Replace(file(""), `"n"`, "\"\xff\"", 1):                   "UTF-8",
 	} {
-		f, err := Parse([]byte(text), "f")
-		var syntax *SyntaxError
-		if !errors.As(err, &syntax) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.200q: %+v, %v; want %s", text, f, err, want)
-		}
-		if _, err := Find([]byte(text), Key{NPM, "a"}, "f"); err == nil && strings.Contains(want, "npm") {
-			t.Errorf("%.200q: Find took it", text)
+		if _, err := parse([]byte(text), "f"); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; want %s", text, err, want)
 		}
 	}
-	if _, err := Find([]byte(strings.Replace(good, "version = 1", "version = 3", 1)), Key{NPM, "a"}, "f"); !errors.As(err, &newer) {
-		t.Errorf("a newer file: %v", err)
-	}
-	for _, text := range []string{"version = 3\nneeds = \"mcp-jail 1.4\"\n[[new]]\nx = [1]\n", "version = 3\nneeds = \"mcp-jail 1.4\"\nx = <1>\n", strings.Replace(good, "version = 1", "version = 3\nneeds = \"mcp-jail 1.4\"", 1), "version = 3\nneeds = \"mcp-jail 1.4\"\n[npm.\"a\"]\nname = 1\n"} {
-		_, errA := Parse([]byte(text), "f")
-		_, errB := Find([]byte(text), Key{NPM, "a"}, "f")
-		if !errors.As(errA, &newer) || !errors.As(errB, &newer) || newer.Error() != "f has format version 3, and this mcp-jail reads version 2; install mcp-jail 1.4" {
-			t.Errorf("%v, %v", errA, errB)
-		}
-	}
-}
-
-// TestSetRefuses: what could not be read again is not written.
-func TestSetRefuses(t *testing.T) {
-	for want, edit := range map[string]func(*Entry){
-		"neither npm nor pypi": func(e *Entry) { e.Ecosystem = "cargo" },
-		"spec is empty":        func(e *Entry) { e.Spec = "" },
-		"no name":              func(e *Entry) { e.Version = "" },
-		"no date":              func(e *Entry) { e.Pinned = time.Time{} },
-		"not inside":           func(e *Entry) { e.File = "a/../../b" },
-		"b is not inside":      func(e *Entry) { e.Packages[0].Path = `C:\b` },
-		"not in order":         func(e *Entry) { e.Packages[1] = e.Packages[0] },
-		"UTF-8":                func(e *Entry) { e.Note = "\xff" },
-		"is nil":               func(e *Entry) { e.Pins["x"] = nil },
-		"without a hash":       func(e *Entry) { e.Pins["default"].Tools[0].Hash = "" },
-		`are "maybe"`:          func(e *Entry) { e.Packages[0].Scripts = "maybe" },
-	} {
+	for lock, want := range map[string]string{`{"lockfileVersion":1}`: "its lockfileVersion is", string(npmLock(`"node_modules/..":{}`)): "no place"} {
 		e := anEntry(t, "a")
-		edit(e)
-		if err := new(File).Set(e); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", want, err)
+		e.Lock = json.RawMessage(lock)
+		if err := (&File{}).Set(e); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", lock, err)
 		}
 	}
 }

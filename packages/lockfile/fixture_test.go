@@ -1,7 +1,7 @@
 package lockfile
 
 import (
-	"fmt"
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -19,21 +19,38 @@ func mustPin(t testing.TB, tools string) *toolpin.Pin {
 	return p
 }
 
-// anEntry has every kind of value.
+// someHash returns an integrity that has a letter in it.
+func someHash(letter string) string { return "sha512-" + strings.Repeat(letter, 86) + "==" }
+
+// npmLock returns npm's lock file of some packages.
+func npmLock(packages string) json.RawMessage {
+	return json.RawMessage(`{"lockfileVersion":3,"packages":{"":{"name":"x"},` + packages + `}}`)
+}
+
+// theTree are the packages of anEntry.
+var theTree = strings.NewReplacer("HASH-A", someHash("A"), "HASH-B", someHash("Q")).Replace(`"node_modules/@a/files":{"version":"1.2.3","integrity":"HASH-A"},` +
+	`"node_modules/b":{"name":"c","version":"2.0.0-rc.1+x","integrity":"HASH-B","hasInstallScript":true},` +
+	`"node_modules/b/node_modules/d":{"version":"0.1.0","integrity":"HASH-B"}`)
+
+// anEntry has every kind of value of an entry of npm.
 func anEntry(t testing.TB, spec string) *Entry {
 	return &Entry{
-		Key: Key{NPM, spec}, Note: "it's \"ours\"", Name: "@a/files", Version: "1.2.3", Integrity: "sha512-AAAA==", Source: FromRegistry, Program: "files",
-		File: "node_modules/@a/files/dist/index.js", Engines: ">=18", Pinned: someDay, Tree: "sha256:aa", Files: "sha256:bb",
-		Packages: []Package{
-			{Path: "node_modules/@a/files", Version: "1.2.3", Integrity: "sha512-AAAA=="},
-			{Path: "node_modules/b", Name: "c", Version: "2.0.0-rc.1+x", Resolved: "git+ssh://git@host/c.git#0123", Scripts: ScriptsSkipped},
-			{Path: "node_modules/b/node_modules/d", Version: "0.1.0", Integrity: "sha512-BBBB==", Scripts: ScriptsRun},
-		},
+		Key: Key{NPM, spec}, Note: "it's \"ours\"", Name: "@a/files", Version: "1.2.3", Integrity: someHash("A"), Program: "files",
+		File: "node_modules/@a/files/dist/index.js", Engines: ">=18", Pinned: someDay, Tree: "sha256:aa", Files: "sha256:bb", ScriptsRan: true,
+		Lock: npmLock(theTree),
 		Pins: map[string]*toolpin.Pin{
-			"default": mustPin(t, `{"name":"read_file","title":"Read","description":"Reads it's\u200b \"file\".\n","inputSchema":{"type":"object","default":"it's"},"annotations":{"readOnlyHint":true}},
-				{"name":"x.y ä","description":null,"title":"\ud83d","outputSchema":{"a":"\\"}},{"name":"empty","description":""},{"name":"twice"},{"name":"twice"}`),
-			"": {},
+			"default": mustPin(t, `{"name":"read_file","title":"Read","description":"Reads it's\u200b \"file\".\n","inputSchema":{"type":"object","default":"<it's>"},"annotations":{"readOnlyHint":true}},
+				{"name":"x.y ä","description":null,"title":"\u0000","outputSchema":{"a":"\\"}},{"name":"empty","description":""},{"name":"twice"},{"name":"twice"}`),
+			"": {Tools: []toolpin.Tool{}},
 		},
+	}
+}
+
+// aPython has every kind of value of an entry of PyPI.
+func aPython() *Entry {
+	return &Entry{
+		Key: Key{PyPI, "git"}, Name: "git", Version: "1.0", Integrity: "sha256:0 sha256:1", Pinned: someDay,
+		Packages: []Package{{"click", "8.1", []string{"sha256:2"}}, {"git", "1.0", []string{"sha256:0", "sha256:1"}}},
 	}
 }
 
@@ -46,24 +63,4 @@ func encode(t testing.TB, entries ...*Entry) []byte {
 	text, err := f.Encode()
 	testkit.Must(t, err)
 	return text
-}
-
-// largeFile returns the keys and the text of a file with 20 packages of 100 dependencies and
-// ten tools.
-func largeFile(t testing.TB) (keys []Key, text []byte) {
-	var entries []*Entry
-	for i := range 20 {
-		e := anEntry(t, fmt.Sprintf("@scope/server-%d@latest", i))
-		e.Packages = nil
-		for p := range 100 {
-			e.Packages = append(e.Packages, Package{Path: fmt.Sprintf("node_modules/package-%03d", p), Version: "1.2.3", Integrity: "sha512-" + strings.Repeat("Ab3/", 22) + "=="})
-		}
-		var tools []string
-		for i := range 10 {
-			tools = append(tools, fmt.Sprintf(`{"name":"tool_%d","description":"It does something with a file.","inputSchema":{"type":"object","properties":{"path":{"type":"string","description":"Where it is."}},"required":["path"]}}`, i))
-		}
-		e.Pins = map[string]*toolpin.Pin{"default": mustPin(t, strings.Join(tools, ","))}
-		entries, keys = append(entries, e), append(keys, e.Key)
-	}
-	return keys, encode(t, entries...)
 }

@@ -29,11 +29,7 @@ func (t ToolPins) Pinned(fresh bool) (map[string]*toolpin.Pin, error) {
 	if !fresh {
 		return t.Entry.Pins, nil
 	}
-	data, err := Read(t.File)
-	if err != nil {
-		return nil, err
-	}
-	e, err := Find(data, t.Entry.Key, t.File)
+	e, err := Find(t.File, t.Entry.Key)
 	if err != nil || !t.isSame(e) {
 		return nil, err
 	}

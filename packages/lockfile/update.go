@@ -52,7 +52,7 @@ func CanUpdate(name string) error {
 	defer d.Close()
 	data, err := read(d, base, name)
 	if err == nil {
-		_, err = Parse(data, name)
+		_, err = parse(data, name)
 	}
 	if err != nil {
 		return err
@@ -71,11 +71,11 @@ func updateOnce(d *private.Dir, base, name string, change func(*File) error) err
 	if err != nil {
 		return err
 	}
-	f, err := Parse(before, name)
+	f, err := parse(before, name)
 	if err != nil {
 		return err
 	}
-	if err := change(f); err != nil {
+	if err := change(f); err != nil || before == nil && len(f.entries) == 0 {
 		return err
 	}
 	after, err := f.Encode()

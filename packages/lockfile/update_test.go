@@ -52,7 +52,7 @@ func TestUpdate(t *testing.T) {
 	if f, err := Load(name); err != nil || len(f.Entries()) != 0 {
 		t.Fatalf("no file: %v, %v", f, err)
 	}
-	want := anEntry(t, "a")
+	want := aPython()
 	must(t, Update(name, func(f *File) error { return f.Set(want) }))
 	f, err := Load(name)
 	must(t, err)
@@ -79,9 +79,11 @@ func TestUpdate(t *testing.T) {
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 1+lockFiles {
 		t.Errorf("left behind: %v, %v", files, err)
 	}
-	must(t, os.WriteFile(name, []byte("version = 9\n"), 0o644))
-	if err := addEntry(name, "a"); err == nil || !strings.Contains(err.Error(), name+" has format version 9") {
-		t.Errorf("a newer file was replaced: %v", err)
+	for _, other := range []string{"version = 2\n[npm.\"a\"]\n", `{"version":9}`} {
+		must(t, os.WriteFile(name, []byte(other), 0o644))
+		if err := addEntry(name, "a"); err == nil || !strings.Contains(err.Error(), name+" is no lock file of this version") {
+			t.Errorf("%s: it was replaced: %v", other, err)
+		}
 	}
 }
 
@@ -180,7 +182,7 @@ func TestLoadRefuses(t *testing.T) {
 		must(t, os.Chown(name, 0, 0))
 	}
 	must(t, os.Truncate(name, maxSize+1))
-	try("too large", "at most 8388608")
+	try("too large", "at most 33554432")
 	must(t, os.Remove(name))
 	must(t, os.Mkdir(name, 0o700))
 	try("a directory", "not a regular file")
@@ -220,9 +222,9 @@ func TestCanUpdate(t *testing.T) {
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
-	testkit.Must(t, os.WriteFile(name, []byte("version = 99\n"), 0o644))
-	var version *VersionError
-	if err := CanUpdate(name); !errors.As(err, &version) {
+	testkit.Must(t, os.WriteFile(name, []byte(`{"version":99}`), 0o644))
+	var format *FormatError
+	if err := CanUpdate(name); !errors.As(err, &format) {
 		t.Errorf("a file of a later version: %v", err)
 	}
 	file := filepath.Join(t.TempDir(), "file")

@@ -2,8 +2,7 @@
 // a package runs and how it is started ([Program]), which versions of node it accepts
 // ([Engines], [EngineFits]), and which packages a lock file names ([ReadLock],
 // [Digest]). It also tells what registry metadata says against an update ([Signals]), and
-// which packages keep a user's data in their own folder ([WriterOf]).
-// [Settings] and [Config] read npm's configuration.
+// which variable moves what a package writes into its own folder ([DataVariable]).
 //
 // The package reads what its callers hand it, bytes or an fs.FS. It starts nothing, asks no
 // registry, and imports neither os nor syscall. The facts about npm are those of npm
@@ -15,7 +14,8 @@
 //     the same list and is read too; version 1 is refused.
 //   - A range is read strictly: "01.2.3" and "1.2.3beta" are errors. npm accepts these only
 //     in old dependency lists, and not in engines.
-//   - Programs for Windows (.exe, .cmd, .ps1) are refused with [ErrWindows].
+//   - Of bin, the forms of today count: one file, or files by their names. A list, directories.bin, and two
+//     spellings of one name are not read as npm reads them.
 //   - A bin that leads out of its package is an error; npm cuts the ".." off and goes on.
 //   - [Signals] knows the publisher, attestations and signatures by the form that the public
 //     registry gives them. A mirror may leave them out of all versions: then Signals returns no

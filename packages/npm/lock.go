@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -19,148 +18,75 @@ type Package struct {
 	Name    string // the package's own name, which an alias may differ from
 	Version string
 	// Integrity is the hash of its archive, in the form sha512-BASE64; "" for a package
-	// that lies in the archive of another one (Bundled), and for an entry without one.
-	Integrity string
-	Resolved  string // the address that it came from, if the lock file has it
-	Bundled   bool
-	// Optional packages may be missing where they do not fit the system.
-	Optional         bool
+	// that lies in the archive of another one.
+	Integrity        string
 	HasInstallScript bool
-	OS, CPU, Libc    []string // systems that it is for, as in package.json; nil for all
-	Deprecated       string   // the message of its publisher
-	License          string
 }
 
-// Why an entry of a lock file does not fix what is installed.
-var (
-	ErrGit         = errors.New("it comes from git, and nothing fixes its content")
-	ErrFile        = errors.New("it is a folder of this machine, and nothing fixes its content")
-	ErrLink        = errors.New("it is a link to a folder, and nothing fixes its content")
-	ErrNoIntegrity = errors.New("it has no integrity")
-	ErrWeak        = errors.New("its integrity is weaker than SHA-256")
-)
-
-// An Unpinned is a package whose content a lock file does not fix. Reason is one of the
-// errors above.
-type Unpinned struct {
-	Package
-	Reason error
-}
-
-// An UnpinnedError lists the packages whose content a lock file does not fix, by path.
-type UnpinnedError struct{ Packages []Unpinned }
-
-func (e *UnpinnedError) Error() string {
-	var out strings.Builder
-	out.WriteString("the lock file does not fix what is installed:")
-	for i, u := range e.Packages {
-		if i == 5 {
-			fmt.Fprintf(&out, " and %d more;", len(e.Packages)-i)
-			break
-		}
-		fmt.Fprintf(&out, " %s: %v;", u.Path, u.Reason)
-	}
-	return out.String() + " use a version from a registry"
-}
-
-// Unwrap returns the reasons.
-func (e *UnpinnedError) Unwrap() []error {
-	out := make([]error, len(e.Packages))
-	for i, u := range e.Packages {
-		out[i] = u.Reason
-	}
-	return out
-}
-
-// ReadLock returns the packages that a package-lock.json names, ordered by path, without the root.
-// If the lock file does not fix the content of all packages, the error is an [*UnpinnedError], and
-// the list is whole. With any other error, the list is empty.
+// ReadLock returns the packages that a package-lock.json names, ordered by path, without the root. The error
+// names a package whose content the lock file does not fix: each needs a strong hash, unless it lies in the
+// archive of one that has it.
 func ReadLock(data []byte) ([]Package, error) {
-	lock, err := readObject(data)
+	entries, err := entriesOf(data)
 	if err != nil {
 		return nil, fmt.Errorf("package-lock.json: %w", err)
 	}
-	var v int
-	if json.Unmarshal(lock["lockfileVersion"], &v) != nil || v != 2 && v != 3 {
-		return nil, fmt.Errorf("package-lock.json: its lockfileVersion is %q, and 3 (or 2) can be read; npm 7 or newer writes it", lock["lockfileVersion"])
-	}
-	var entries map[string]object
-	if err := json.Unmarshal(lock["packages"], &entries); err != nil {
-		return nil, fmt.Errorf("package-lock.json: its list of packages cannot be read: %w", err)
-	}
 	var list []Package
-	var unpinned []Unpinned
 	for place, entry := range entries {
 		if place == "" {
 			continue
 		}
-		p := newPackage(place, entry)
-		if strings.HasPrefix(place, "node_modules/") && !isPlace(place) {
+		if !isPlace(place) || entry.truth("link") {
 			return nil, fmt.Errorf("package-lock.json: %q is no place in a tree of packages", place)
 		}
-		reason := entry.pinned(&p)
-		// The archive around a bundled package has the integrity of both.
-		if errors.Is(reason, ErrNoIntegrity) && p.Bundled && insideArchive(place, entries) {
-			reason = nil
+		p := Package{
+			Path: place, Name: entry.text("name"), Version: entry.text("version"),
+			Integrity: strongest(entry.text("integrity")), HasInstallScript: entry.truth("hasInstallScript"),
 		}
-		if reason != nil {
-			unpinned = append(unpinned, Unpinned{p, reason})
+		if p.Name == "" {
+			p.Name = place[strings.LastIndex(place, "node_modules/")+len("node_modules/"):]
+		}
+		if p.Integrity == "" && !(entry.truth("inBundle") && insideArchive(place, entries)) {
+			return nil, fmt.Errorf("the registry gives no SHA-512 of the archive of %s@%s, so nothing fixes what is in it", p.Name, p.Version)
 		}
 		list = append(list, p)
 	}
 	slices.SortFunc(list, func(a, b Package) int { return strings.Compare(a.Path, b.Path) })
-	if unpinned != nil {
-		slices.SortFunc(unpinned, func(a, b Unpinned) int { return strings.Compare(a.Path, b.Path) })
-		return list, &UnpinnedError{unpinned}
-	}
 	return list, nil
 }
 
-func newPackage(place string, entry object) Package {
-	p := Package{
-		Path: place, Name: entry.text("name"), Version: entry.text("version"), Resolved: entry.text("resolved"),
-		Bundled: entry.truth("inBundle"), Optional: entry.truth("optional") || entry.truth("devOptional"),
-		HasInstallScript: entry.truth("hasInstallScript"),
-		OS:               entry.list("os"), CPU: entry.list("cpu"), Libc: entry.list("libc"),
-		Deprecated: entry.text("deprecated"), License: entry.text("license"),
+// Manifest returns the package.json for which a package-lock.json was made.
+func Manifest(lock []byte) ([]byte, error) {
+	entries, err := entriesOf(lock)
+	if err != nil {
+		return nil, fmt.Errorf("package-lock.json: %w", err)
 	}
-	if p.Name == "" {
-		p.Name = place
-		if i := strings.LastIndex(place, "node_modules/"); i >= 0 {
-			p.Name = place[i+len("node_modules/"):]
-		}
+	needed := entries[""].object("dependencies")
+	if needed == nil {
+		return nil, errors.New("package-lock.json: it does not say for which packages it was made")
 	}
-	if p.License == "" { // {"type": "MIT"}, as before 2015
-		p.License = entry.object("license").text("type")
-	}
-	return p
+	return json.Marshal(map[string]object{"dependencies": needed})
 }
 
-// pinned sets the integrity of a package, and returns why its content is not fixed, or nil.
-func (o object) pinned(p *Package) error {
-	switch {
-	case o.truth("link"):
-		return ErrLink
-	case !strings.HasPrefix(p.Path, "node_modules/"):
-		return ErrFile
+// entriesOf returns what a package-lock.json says of each place.
+func entriesOf(data []byte) (map[string]object, error) {
+	lock, err := readObject(data)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	if p.Integrity, err = strongest(o.text("integrity")); err == nil {
-		return nil
+	if v := string(lock["lockfileVersion"]); v != "2" && v != "3" {
+		return nil, fmt.Errorf("its lockfileVersion is %q, and 3 (or 2) can be read; npm 7 or newer writes it", v)
 	}
-	scheme, _, _ := strings.Cut(p.Resolved, ":")
-	switch {
-	case scheme == "git" || strings.HasPrefix(scheme, "git+"):
-		return ErrGit
-	case scheme == "file":
-		return ErrFile
+	var entries map[string]object
+	if err := json.Unmarshal(lock["packages"], &entries); err != nil {
+		return nil, fmt.Errorf("its list of packages cannot be read: %w", err)
 	}
-	return err
+	return entries, nil
 }
 
-// strongest returns the strongest hashes of an integrity, which may have several with
-// spaces between them. Where two are equally strong npm accepts either, so both remain.
-func strongest(integrity string) (string, error) {
+// strongest returns the strongest hashes of an integrity, which may have several with spaces between them, or "".
+// Where two are equally strong npm accepts either, so both remain.
+func strongest(integrity string) string {
 	sizes := map[string]int{"sha256": 32, "sha384": 48, "sha512": 64}
 	var best []string
 	size := 0
@@ -177,14 +103,8 @@ func strongest(integrity string) (string, error) {
 		}
 		best = append(best, hash)
 	}
-	switch {
-	case best != nil:
-		slices.Sort(best)
-		return strings.Join(slices.Compact(best), " "), nil
-	case strings.TrimSpace(integrity) == "":
-		return "", ErrNoIntegrity
-	}
-	return "", fmt.Errorf("%w: %q", ErrWeak, integrity)
+	slices.Sort(best)
+	return strings.Join(slices.Compact(best), " ")
 }
 
 // insideArchive reports whether a package around this place has an integrity, which then
@@ -196,7 +116,7 @@ func insideArchive(place string, entries map[string]object) bool {
 			return false
 		}
 		place = place[:i]
-		if _, err := strongest(entries[place].text("integrity")); err == nil {
+		if strongest(entries[place].text("integrity")) != "" {
 			return true
 		}
 	}
@@ -225,30 +145,12 @@ func isPlace(place string) bool {
 	return true
 }
 
-// Digest returns a hash of the list of a tree's packages: their places, names, versions and
-// integrities, the systems that they are for, and whether they are bundled or optional. The order
-// of the list does not count, nor do the addresses of the packages, nor the fields that publishers
-// can change afterwards (deprecation). The result has the form sha256:HEX.
-//
-// Two lists with one digest lead npm ci to the same files on one system. The digest says
-// nothing about files that were changed after the installation.
+// Digest returns a hash of the list of a tree's packages, in the form sha256:HEX: their places, names, versions
+// and integrities. What publishers can change afterwards, such as a deprecation, does not count.
 func Digest(packages []Package) string {
-	lines := make([]string, len(packages))
-	for i, p := range packages {
-		fields := []string{p.Path, p.Name, p.Version, p.Integrity, strconv.FormatBool(p.Bundled), strconv.FormatBool(p.Optional)}
-		for _, list := range [][]string{p.OS, p.CPU, p.Libc} {
-			quoted := make([]string, len(list))
-			for j, s := range list {
-				quoted[j] = strconv.Quote(s)
-			}
-			fields = append(fields, strings.Join(quoted, ","))
-		}
-		for j, f := range fields {
-			fields[j] = strconv.Quote(f)
-		}
-		lines[i] = strings.Join(fields, " ") + "\n"
+	sum := sha256.New()
+	for _, p := range packages {
+		fmt.Fprintf(sum, "%q %q %q %q\n", p.Path, p.Name, p.Version, p.Integrity)
 	}
-	slices.Sort(lines)
-	sum := sha256.Sum256([]byte("mcp-jail npm tree 1\n" + strings.Join(lines, "")))
-	return "sha256:" + hex.EncodeToString(sum[:])
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil))
 }

@@ -40,26 +40,18 @@ type Start struct {
 	Env []string
 }
 
-// ErrWindows is the error for a program that only Windows can start.
-var ErrWindows = errors.New("it is a program for Windows")
-
 // A ProgramError says why a package has no program that can be started.
 type ProgramError struct {
 	Package string   // name of the package, if package.json tells it
-	Wanted  string   // name of the program that was asked for, "" if none was
 	Entry   string   // file of the program, if there is one
 	Names   []string // all programs of the package, sorted
 	Reason  error
 }
 
 func (e *ProgramError) Error() string {
-	what := "the package"
-	if e.Package != "" {
-		what = "the package " + e.Package
-	}
-	text := what + " cannot be started: "
+	text := "the package " + e.Package + " cannot be started: "
 	if e.Entry != "" {
-		text = what + " cannot be started by its file " + e.Entry + ": "
+		text = "the package " + e.Package + " cannot be started by its file " + e.Entry + ": "
 	}
 	text += e.Reason.Error()
 	if len(e.Names) > 0 && e.Entry == "" {
@@ -94,189 +86,93 @@ func Program(pkg fs.FS, wanted string) (Start, error) {
 		return Start{}, fmt.Errorf("package.json: %w", err)
 	}
 	name := manifest.text("name")
-	bins, err := programs(pkg, manifest)
-	fault := &ProgramError{Package: name, Wanted: wanted, Reason: err}
-	if err != nil {
+	bins := programs(manifest)
+	fault := &ProgramError{Package: name, Names: slices.Sorted(maps.Keys(bins))}
+	if wanted, fault.Reason = choose(bins, path.Base(name), wanted); fault.Reason != nil {
 		return Start{}, fault
 	}
-	for _, b := range bins {
-		fault.Names = append(fault.Names, b.name)
+	fault.Entry = bins[wanted]
+	s, err := start(pkg, fault.Entry)
+	if err != nil {
+		fault.Reason = err
+		return Start{}, fault
 	}
-	slices.Sort(fault.Names)
-	b, err := choose(bins, path.Base(name), wanted)
-	if err == nil {
-		fault.Entry = b.file
-		var s Start
-		if s, err = start(pkg, b.file); err == nil {
-			s.Name = b.name
-			return s, nil
-		}
-	}
-	fault.Reason = err
-	return Start{}, fault
+	s.Name = wanted
+	return s, nil
 }
 
 // RootProgram returns the first of the packages that a tree was made for that has the wanted
-// program, and that program. asked are names of packages in the order of the command line, which
-// npm's own list does not keep. If wanted is "", the first package must have the program. If two of
+// program, and that program. If wanted is "", the first package must have the program. If two of
 // them have it, they write one path, node_modules/.bin/NAME, and the error names both.
 func RootProgram(tree fs.FS, asked []string, wanted string) (name string, s Start, err error) {
-	data, err := fs.ReadFile(tree, "package.json")
-	if err != nil {
-		return "", Start{}, err
-	}
-	manifest, err := readObject(data)
-	if err != nil {
-		return "", Start{}, err
-	}
-	names := slices.Sorted(maps.Keys(manifest.object("dependencies")))
-	if len(names) == 0 {
-		return "", Start{}, errors.New("npm has installed no package")
-	}
-	// npm sorts dependencies by name: put them back in the order of the command line.
-	place := func(name string) int {
-		if at := slices.Index(asked, name); at >= 0 {
-			return at
-		}
-		return len(asked)
-	}
-	slices.SortStableFunc(names, func(a, b string) int { return place(a) - place(b) })
 	if wanted == "" {
-		names = names[:1]
+		asked = asked[:min(1, len(asked))]
 	}
-	var found string
-	var none error
-	for _, name := range names {
-		var start Start
-		pkg, failed := fs.Sub(tree, path.Join("node_modules", name))
-		if failed == nil {
-			start, failed = Program(pkg, wanted)
+	none := errors.New("no package was asked for")
+	for n, pkg := range asked {
+		sub, err := fs.Sub(tree, path.Join("node_modules", pkg))
+		if err != nil {
+			return "", Start{}, err
 		}
+		start, err := Program(sub, wanted)
 		switch {
 		// The first failure is what the user hears if no package has the program.
-		case failed != nil && none == nil:
-			none = failed
-		case failed == nil && found != "":
-			return "", Start{}, fmt.Errorf("the packages %s and %s both write node_modules/.bin/%s, and only one of the two files could be there: mcp-jail does not install them together", found, name, wanted)
-		case failed == nil:
-			found, s = name, start
+		case err != nil && n == 0:
+			none = err
+		case err == nil && name != "":
+			return "", Start{}, fmt.Errorf("the packages %s and %s both write node_modules/.bin/%s, and only one of the two files could be there: mcp-jail does not install them together", name, pkg, wanted)
+		case err == nil:
+			name, s = pkg, start
 		}
 	}
-	if found == "" {
+	if name == "" {
 		return "", Start{}, none
 	}
-	return found, s, nil
+	return name, s, nil
 }
 
-// A bin is one entry of the field bin.
-type bin struct{ name, file string }
-
-// choose returns the program by the rule of npx. own is the name of the package without its scope.
-func choose(bins []bin, own, wanted string) (bin, error) {
-	if wanted != "" {
-		own = wanted
-	} else if len(bins) > 0 && !slices.ContainsFunc(bins, func(b bin) bool { return b.file != bins[0].file }) {
-		return bins[0], nil
-	}
-	for _, b := range bins {
-		if b.name == own {
-			return b, nil
-		}
-	}
-	switch {
+// choose returns the name of the program by the rule of npx. own is the name of the package without its scope.
+func choose(bins map[string]string, own, wanted string) (string, error) {
+	files := slices.Compact(slices.Sorted(maps.Values(bins)))
+	switch _, has := bins[wanted]; {
 	case len(bins) == 0:
-		return bin{}, ErrNoProgram
+		return "", ErrNoProgram
+	case wanted != "" && !has:
+		return "", fmt.Errorf("%w (%s)", ErrNotProgram, wanted)
 	case wanted != "":
-		return bin{}, fmt.Errorf("%w (%s)", ErrNotProgram, wanted)
+		return wanted, nil
+	case bins[own] != "":
+		return own, nil
+	case len(files) == 1:
+		return slices.Min(slices.Collect(maps.Keys(bins))), nil
 	}
-	return bin{}, ErrAmbiguous
+	return "", ErrAmbiguous
 }
 
-// programs returns the entries of bin as npm normalises them: a string is a program with the
-// name of the package, and a name is its last component. Without bin, all files in
-// directories.bin are programs.
-func programs(pkg fs.FS, manifest object) ([]bin, error) {
-	raw := manifest["bin"]
-	var named []member
-	var one string
-	var list []string
-	switch {
-	case !manifest.truth("bin"):
-		return directoryPrograms(pkg, manifest.object("directories").text("bin"))
-	case json.Unmarshal(raw, &one) == nil:
-		if manifest.text("name") != "" {
-			named = []member{{manifest.text("name"), raw}}
-		}
-	case json.Unmarshal(raw, &list) == nil:
-		for _, file := range list {
-			quoted, _ := json.Marshal(file) // a string has no error
-			named = append(named, member{file, quoted})
-		}
-	default:
-		named, _ = members(raw) // npm ignores a bin of another form
+// programs returns the files of bin by their names, as npm normalises them: a string is a program with the
+// name of the package, and a name is its last component.
+func programs(manifest object) map[string]string {
+	named := manifest.object("bin")
+	if manifest.text("bin") != "" {
+		named = object{manifest.text("name"): manifest["bin"]}
 	}
-	var bins []bin
-	for _, m := range named {
-		name := path.Base(path.Clean("/" + strings.NewReplacer(`\`, "/", ":", "/").Replace(m.name)))
-		var target string
-		if json.Unmarshal(m.value, &target) != nil || name == "/" {
-			continue
+	bins := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		var file string
+		base := path.Base(path.Clean("/" + strings.NewReplacer(`\`, "/", ":", "/").Replace(name)))
+		if json.Unmarshal(named[name], &file) == nil && file != "" && base != "/" {
+			bins[base] = path.Clean(strings.TrimLeft(strings.ReplaceAll(file, `\`, "/"), "/")) // npm reads "/x" as "x"
 		}
-		file, err := clean(target)
-		if err != nil {
-			return nil, fmt.Errorf("bin %q is %q: %w", m.name, target, err)
-		}
-		if file == "." {
-			continue
-		}
-		if i := slices.IndexFunc(bins, func(b bin) bool { return b.name == name }); i >= 0 {
-			bins[i].file = file
-			continue
-		}
-		bins = append(bins, bin{name, file})
 	}
-	return bins, nil
+	return bins
 }
 
-// clean returns a path of package.json relative to the package. Like npm, it reads "/x" as "x". npm
-// also cuts off a ".." that leads out of the package; for clean it is an error, because it has no
-// honest use.
-func clean(target string) (string, error) {
-	file := path.Clean(strings.TrimLeft(strings.ReplaceAll(target, `\`, "/"), "/"))
-	if !fs.ValidPath(file) || strings.ContainsRune(file, 0) {
-		return "", ErrOutside
-	}
-	return file, nil
-}
-
-func directoryPrograms(pkg fs.FS, dir string) ([]bin, error) {
-	if dir == "" {
-		return nil, nil
-	}
-	dir, err := clean(dir)
-	if err != nil {
-		return nil, fmt.Errorf("directories.bin: %w", err)
-	}
-	var bins []bin
-	err = fs.WalkDir(pkg, dir, func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil
-		case err != nil:
-			return err
-		case name != dir && strings.HasPrefix(d.Name(), "."):
-			if d.IsDir() {
-				return fs.SkipDir
-			}
-		case !d.IsDir():
-			bins = append(bins, bin{d.Name(), name})
-		}
-		return nil
-	})
-	return bins, err
-}
-
+// start says how a file of a package is started. npm cuts off a ".." that leads out of the package; here it is an
+// error, because it has no honest use.
 func start(pkg fs.FS, entry string) (Start, error) {
+	if !fs.ValidPath(entry) || strings.ContainsRune(entry, 0) {
+		return Start{}, ErrOutside
+	}
 	f, err := pkg.Open(entry)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Start{}, ErrMissingFile
@@ -288,7 +184,7 @@ func start(pkg fs.FS, entry string) (Start, error) {
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return Start{}, errors.Join(errors.New("it is not a regular file"), err)
 	}
-	head := make([]byte, 4096)
+	head := make([]byte, 1024)
 	n, err := io.ReadFull(f, head)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return Start{}, err
@@ -299,29 +195,17 @@ func start(pkg fs.FS, entry string) (Start, error) {
 }
 
 func startOf(entry string, head []byte) (Start, error) {
-	suffix := strings.ToLower(path.Ext(entry))
-	switch {
-	case bytes.HasPrefix(head, []byte("#!")):
-		line, _, whole := bytes.Cut(head[2:], []byte("\n"))
-		if !whole && len(line) > 1024 {
-			return Start{}, errors.New("its first line is too long")
-		}
+	if line, ok := bytes.CutPrefix(head, []byte("#!")); ok {
+		line, _, _ = bytes.Cut(line, []byte("\n"))
 		return shebang(strings.TrimSpace(string(line)))
-	case slices.Contains([]string{".js", ".mjs", ".cjs"}, suffix):
-		return Start{Kind: Node}, nil
-	case slices.Contains([]string{".cmd", ".bat", ".ps1", ".exe", ".com"}, suffix) || bytes.HasPrefix(head, []byte("MZ")):
-		return Start{}, ErrWindows
-	case isBinary(head):
-		return Start{Kind: Direct}, nil
 	}
-	return Start{}, errors.New("it is neither a script with a #! line, nor JavaScript, nor a binary program")
-}
-
-func isBinary(head []byte) bool {
 	for _, magic := range []string{"\x7fELF", "\xcf\xfa\xed\xfe", "\xce\xfa\xed\xfe", "\xca\xfe\xba\xbe"} {
 		if bytes.HasPrefix(head, []byte(magic)) {
-			return true
+			return Start{Kind: Direct}, nil
 		}
 	}
-	return false
+	if slices.Contains([]string{".js", ".mjs", ".cjs"}, strings.ToLower(path.Ext(entry))) {
+		return Start{Kind: Node}, nil
+	}
+	return Start{}, errors.New("it is neither a script with a #! line, nor JavaScript, nor a binary program of this system")
 }

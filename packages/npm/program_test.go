@@ -33,7 +33,6 @@ func TestProgramThatNpxChooses(t *testing.T) {
 		{"a string", `{"name":"p","bin":"a.js"}`, "", "p", "a.js", nil},
 		{"a string in a scope", `{"name":"@s/p","bin":"./a.js"}`, "", "p", "a.js", nil},
 		{"one entry with another name", `{"name":"p","bin":{"q":"a.js"}}`, "", "q", "a.js", nil},
-		{"two names of one file: the first", `{"name":"p","bin":{"z":"a.js","p":"./a.js"}}`, "", "z", "a.js", nil},
 		{"the one with the name of the package", `{"name":"@s/p","bin":{"q":"a.js","p":"b.js"}}`, "", "p", "b.js", nil},
 		{"several without that name", `{"name":"x","bin":{"q":"a.js","p":"b.js"}}`, "", "", "", ErrAmbiguous},
 		{"several, one is wanted", `{"name":"x","bin":{"q":"a.js","p":"b.js"}}`, "q", "q", "a.js", nil},
@@ -43,21 +42,13 @@ func TestProgramThatNpxChooses(t *testing.T) {
 		{"false", `{"name":"x","bin":false}`, "", "", "", ErrNoProgram},
 		{"a number", `{"name":"x","bin":7}`, "", "", "", ErrNoProgram},
 		{"in another case of letters", `{"name":"x","Bin":"a.js"}`, "", "", "", ErrNoProgram},
-		{"a list", `{"name":"x","bin":["./bin/../a.js"]}`, "", "a.js", "a.js", nil},
 		{"a name with a path", `{"name":"x","bin":{"../../q":"a.js"}}`, "", "q", "a.js", nil},
 		{"a name that is empty", `{"name":"x","bin":{"..":"a.js","y":"b.js"}}`, "", "y", "b.js", nil},
 		{"a target that is no string", `{"name":"x","bin":{"q":1,"y":"b.js"}}`, "", "y", "b.js", nil},
 		{"a target that is empty", `{"name":"x","bin":{"q":"","y":"b.js"}}`, "", "y", "b.js", nil},
-		{"one name twice: the last", `{"name":"x","bin":{"q":"a.js","q":"b.js"}}`, "", "q", "b.js", nil},
-		{"two spellings of one name: the last", `{"name":"x","bin":{"q":"a.js","./q":"b.js"}}`, "", "q", "b.js", nil},
 		{"backslashes and a root", `{"name":"x","bin":"\\bin\\..\\b.js"}`, "", "x", "b.js", nil},
 		{"out of the package", `{"name":"x","bin":"../b.js"}`, "", "", "", ErrOutside},
-		{"out of the package on a detour", `{"name":"x","bin":{"q":"a.js","y":"/c/../../b.js"}}`, "q", "", "", ErrOutside},
 		{"a file that is not there", `{"name":"x","bin":"dist/c.js"}`, "", "", "", ErrMissingFile},
-		{"a folder of programs", `{"name":"y","directories":{"bin":"./bin"}}`, "", "y", "bin/sub/y", nil},
-		{"a folder that is not there", `{"name":"y","directories":{"bin":"nothing"}}`, "", "", "", ErrNoProgram},
-		{"a folder outside", `{"name":"y","directories":{"bin":"../.."}}`, "", "", "", ErrOutside},
-		{"bin counts before a folder", `{"name":"y","bin":"a.js","directories":{"bin":"bin"}}`, "", "y", "a.js", nil},
 	} {
 		pkg := folder(c.manifest, a, b, "bin/x: #!/bin/sh\n", "bin/sub/y: #!/bin/sh\n", "bin/.hidden: 1")
 		got, err := Program(pkg, c.wanted)
@@ -71,8 +62,7 @@ func TestProgramErrorsInWords(t *testing.T) {
 	for _, c := range []struct{ manifest, wanted, want string }{
 		{`{"name":"@s/x","bin":{"q":"a.js","b":"b.js"}}`, "", "the package @s/x cannot be started: it has several programs and none with its own name; name one: npx --package=PACKAGE PROGRAM; its programs are b, q"},
 		{`{"name":"x","bin":"a.js"}`, "y", "the package x cannot be started: it has no program of that name (y); its programs are x"},
-		{`{"name":"x","bin":"a.cmd"}`, "", "the package x cannot be started by its file a.cmd: it is a program for Windows"},
-		{`{"bin":{"x":"../up"}}`, "", `the package cannot be started: bin "x" is "../up": the file lies outside the package`},
+		{`{"name":"x","bin":{"x":"../up"}}`, "", "the package x cannot be started by its file ../up: the file lies outside the package"},
 		{`[]`, "", "package.json: it is not a JSON object: json: cannot unmarshal array into Go value of type npm.object"},
 	} {
 		_, err := Program(folder(c.manifest, "a.cmd: @echo off"), c.wanted)
@@ -97,8 +87,12 @@ func TestStartByFirstBytes(t *testing.T) {
 		{"nodejs", "a", "#!/usr/bin/nodejs", node(), ""},
 		{"a carriage return", "a", "#!/usr/bin/env node\r\ncode", node(), ""},
 		{"flags by env -S", "a", "#!/usr/bin/env -S node --no-warnings --max-old-space-size=512\n", node("--no-warnings", "--max-old-space-size=512"), ""},
-		{"-S without a space, quotes", "a", "#!/usr/bin/env -Snode '--title=a b' \"\"\n", node("--title=a b", ""), ""},
-		{"the long form", "a", "#!/usr/bin/env --split-string=node -r x\n", node("-r", "x"), ""},
+		{"-S without a space", "a", "#!/usr/bin/env -Snode -r x\n", node("-r", "x"), ""},
+		{"no interpreter", "a", "#!\n", Start{}, `its #! line "#!" names no interpreter, an option of env, or a path below the working directory`},
+		{"env alone", "a", "#!/usr/bin/env\n", Start{}, `its #! line "#!/usr/bin/env" names no program, or has quotes, \, $ or #, which are not supported`},
+		{"another option of env", "a", "#!/usr/bin/env -i\n", Start{}, `its #! line "#!/usr/bin/env -i" names no interpreter, an option of env, or a path below the working directory`},
+		{"an escape", "a", "#!/usr/bin/env -S node ${X}\n", Start{}, `its #! line "#!/usr/bin/env -S node ${X}" names no program, or has quotes, \, $ or #, which are not supported`},
+		{"a relative interpreter", "a", "#!bin/x\n", Start{}, `its #! line "#!bin/x" names no interpreter, an option of env, or a path below the working directory`},
 		{"a variable", "a", "#!/usr/bin/env -S NODE_NO_WARNINGS=1 node\n", Start{Kind: Node, NodeArgs: []string{}, Env: []string{"NODE_NO_WARNINGS=1"}}, ""},
 		{"flags that only macOS splits", "a", "#!/usr/bin/env node --no-warnings\n", node("--no-warnings"), ""},
 		{"one flag by path", "a", "#!/usr/bin/node --no-warnings\n", node("--no-warnings"), ""},
@@ -110,16 +104,7 @@ func TestStartByFirstBytes(t *testing.T) {
 		{"ELF", "a", "\x7fELF\x02", Start{Kind: Direct}, ""},
 		{"Mach-O", "a", "\xcf\xfa\xed\xfe", Start{Kind: Direct}, ""},
 		{"a universal binary", "a", "\xca\xfe\xba\xbe", Start{Kind: Direct}, ""},
-		{"a program for Windows", "a", "MZ\x90", Start{}, ErrWindows.Error()},
-		{"a batch file", "a.CMD", "@node", Start{}, ErrWindows.Error()},
-		{"text", "a", "console.log()", Start{}, "it is neither a script with a #! line, nor JavaScript, nor a binary program"},
-		{"no interpreter", "a", "#!\n", Start{}, "its #! line names no interpreter"},
-		{"env alone", "a", "#!/usr/bin/env\n", Start{}, `its #! line "#!/usr/bin/env" names no program`},
-		{"another option of env", "a", "#!/usr/bin/env -i\n", Start{}, `its #! line "#!/usr/bin/env -i" uses the option -i of env, which is not supported`},
-		{"an escape", "a", "#!/usr/bin/env -S node ${X}\n", Start{}, `its #! line "#!/usr/bin/env -S node ${X}": the escapes \, $ and # of env -S are not supported`},
-		{"an open quote", "a", "#!/usr/bin/env -S node 'x\n", Start{}, `its #! line "#!/usr/bin/env -S node 'x": a quote is not closed`},
-		{"a relative interpreter", "a", "#!bin/x\n", Start{}, "its interpreter bin/x is relative to the working directory"},
-		{"a line without end", "a", "#!/" + strings.Repeat("x", 4094), Start{}, "its first line is too long"},
+		{"text", "a", "console.log()", Start{}, "it is neither a script with a #! line, nor JavaScript, nor a binary program of this system"},
 	} {
 		got, err := startOf(c.entry, []byte(c.head))
 		if got.NodeArgs != nil && len(got.NodeArgs) == 0 {
@@ -168,11 +153,10 @@ func FuzzProgram(f *testing.F) {
 }
 
 // TestRootProgram tests that the program of a line with several packages is found in whichever of
-// them has it. npm sorts the list in package.json by name.
+// them has it.
 func TestRootProgram(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	tree := fstest.MapFS{
-		"package.json":                    file(`{"dependencies":{"@s/a":"1","b":"1","plain":"1"}}`),
 		"node_modules/@s/a/package.json":  file(`{"name":"@s/a","bin":{"one":"x.js","both":"x.js"}}`),
 		"node_modules/@s/a/x.js":          file("#!/usr/bin/env node\n"),
 		"node_modules/b/package.json":     file(`{"name":"b","bin":{"two":"y.js","both":"y.js"}}`),

@@ -1,6 +1,8 @@
 package npm
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -45,19 +47,30 @@ func (s Signal) String() string {
 	return string(s.Kind)
 }
 
-// Signals compares two versions of a package in its registry metadata, a packument. The
-// short form of a packument has no publishers: then no change of publisher is seen. If the
-// registry does not have the old version, only the new one is judged. The error says that
-// the packument cannot be read or does not have the new version.
-func Signals(packument []byte, old, new string) ([]Signal, error) {
-	doc, err := readObject(packument)
-	if err != nil {
-		return nil, fmt.Errorf("the registry's metadata: %w", err)
+// SignalFields are what npm view is asked for.
+var SignalFields = []string{"version", "deprecated", "dist.attestations", "dist.signatures", "_npmUser.name", "_npmUser.trustedPublisher.id", "scripts", "gypfile"}
+
+// Signals compares two versions of a package. view is what npm view --json prints of the two, with
+// [SignalFields]. If the registry does not have the old version, only the new one is judged.
+func Signals(view []byte, old, new string) ([]Signal, error) {
+	if !bytes.HasPrefix(bytes.TrimSpace(view), []byte("[")) {
+		view = slices.Concat([]byte("["), view, []byte("]")) // npm prints one version without a list
 	}
-	versions := doc.object("versions")
-	was, is := versions.object(old), versions.object(new)
+	var versions []object
+	if err := json.Unmarshal(view, &versions); err != nil {
+		return nil, fmt.Errorf("npm view: %w", err)
+	}
+	var was, is object
+	for _, v := range versions {
+		switch v.text("version") {
+		case old:
+			was = v
+		case new:
+			is = v
+		}
+	}
 	if is == nil {
-		return nil, fmt.Errorf("the registry's metadata of %s do not have version %s", doc.text("name"), new)
+		return nil, fmt.Errorf("npm view does not tell of version %s", new)
 	}
 	var out []Signal
 	if is.truth("deprecated") {
@@ -66,15 +79,13 @@ func Signals(packument []byte, old, new string) ([]Signal, error) {
 	if was == nil {
 		return append(out, Signal{Kind: OldWithdrawn, Old: old}), nil
 	}
-	wasDist, isDist := was.object("dist"), is.object("dist")
-	if wasDist.truth("attestations") && !isDist.truth("attestations") {
+	if was.truth("dist.attestations") && !is.truth("dist.attestations") {
 		out = append(out, Signal{Kind: ProvenanceLost})
 	}
-	if wasDist.truth("signatures") && !isDist.truth("signatures") {
+	if was.truth("dist.signatures") && !is.truth("dist.signatures") {
 		out = append(out, Signal{Kind: SignaturesLost})
 	}
-	// Metadata in the short form name no publisher: that is no change.
-	if a, b := publisher(was), publisher(is); a != b && a != "" && b != "" {
+	if a, b := publisher(was), publisher(is); a != b && a != "" && b != "" { // some registries name none
 		out = append(out, Signal{Kind: PublisherChanged, Old: a, New: b})
 	}
 	if a, b := scripts(was), scripts(is); b != nil && a == nil {
@@ -86,9 +97,8 @@ func Signals(packument []byte, old, new string) ([]Signal, error) {
 // publisher returns the account that published a version, "" if the metadata do not say.
 // Releases of a CI system by OpenID Connect have that system in place of a person.
 func publisher(v object) string {
-	user := v.object("_npmUser")
-	name := user.text("name")
-	if by := user.object("trustedPublisher").text("id"); by != "" {
+	name := v.text("_npmUser.name")
+	if by := v.text("_npmUser.trustedPublisher.id"); by != "" {
 		return strings.TrimSpace(name + " (trusted publisher " + by + ")")
 	}
 	return name
@@ -103,9 +113,6 @@ func scripts(v object) []string {
 	}
 	if v.truth("gypfile") && !slices.Contains(names, "install") {
 		names = append(names, "node-gyp")
-	}
-	if names == nil && v.truth("hasInstallScript") { // all that the short form says
-		names = []string{"install scripts"}
 	}
 	return names
 }

@@ -12,24 +12,22 @@ import (
 )
 
 func TestSignalsInWords(t *testing.T) {
-	const signed = `"dist":{"attestations":{"url":"u"},"signatures":[{}]}`
+	const signed = `"dist.attestations":{"url":"u"},"dist.signatures":[{}]`
 	for _, c := range []struct{ name, old, new, want string }{
-		{"nothing", signed + `,"_npmUser":{"name":"ann"}`, signed + `,"_npmUser":{"name":"ann"}`, ""},
+		{"nothing", signed + `,"_npmUser.name":"ann"`, signed + `,"_npmUser.name":"ann"`, ""},
 		{"a deprecation", ``, `"deprecated":"use x"`, "the new version is deprecated: use x"},
 		{"both are deprecated", `"deprecated":"a"`, `"deprecated":"b"`, "the new version is deprecated: b"},
 		{"an empty deprecation, which lifts it", ``, `"deprecated":""`, ""},
-		{"provenance is lost", signed, `"dist":{"signatures":[{}]}`, "the old version has a provenance attestation, and the new one has none"},
-		{"provenance is new", `"dist":{"signatures":[{}]}`, signed, ""},
-		{"the signature is lost", `"dist":{"signatures":[{}]}`, `"dist":{}`, "the registry signed the old version, and not the new one"},
-		{"another publisher", `"_npmUser":{"name":"ann"}`, `"_npmUser":{"name":"bob"}`, "ann published the old version, and bob the new one"},
-		{"a person instead of a CI system", `"_npmUser":{"name":"GitHub Actions","trustedPublisher":{"id":"github"}}`, `"_npmUser":{"name":"bob"}`, "GitHub Actions (trusted publisher github) published the old version, and bob the new one"},
-		{"no publisher in the short form", `"_npmUser":{"name":"ann"}`, ``, ""},
+		{"provenance is lost", signed, `"dist.signatures":[{}]`, "the old version has a provenance attestation, and the new one has none"},
+		{"provenance is new", `"dist.signatures":[{}]`, signed, ""},
+		{"the signature is lost", `"dist.signatures":[{}]`, `"x":1`, "the registry signed the old version, and not the new one"},
+		{"another publisher", `"_npmUser.name":"ann"`, `"_npmUser.name":"bob"`, "ann published the old version, and bob the new one"},
+		{"a person instead of a CI system", `"_npmUser.name":"GitHub Actions","_npmUser.trustedPublisher.id":"github"`, `"_npmUser.name":"bob"`, "GitHub Actions (trusted publisher github) published the old version, and bob the new one"},
+		{"no publisher", `"_npmUser.name":"ann"`, ``, ""},
 		{"scripts", `"scripts":{"test":"x"}`, `"scripts":{"postinstall":"x","preinstall":"y"}`, "the new version runs scripts when it is installed: postinstall, preinstall"},
-		{"scripts in the short form", ``, `"hasInstallScript":true`, "the new version runs scripts when it is installed: install scripts"},
 		{"a build", ``, `"gypfile":true`, "the new version runs scripts when it is installed: node-gyp"},
-		{"scripts before", `"hasInstallScript":true`, `"hasInstallScript":true`, ""},
 	} {
-		got, err := Signals(fmt.Appendf(nil, `{"versions":{"1.0.0":{%s},"2.0.0":{%s}}}`, c.old, c.new), "1.0.0", "2.0.0")
+		got, err := Signals(fmt.Appendf(nil, `[{"version":"2.0.0"%s},{"version":"1.0.0"%s}]`, more(c.new), more(c.old)), "1.0.0", "2.0.0")
 		var words []string
 		for _, s := range got {
 			words = append(words, s.String())
@@ -38,11 +36,11 @@ func TestSignalsInWords(t *testing.T) {
 			t.Errorf("%s: %q, %v", c.name, words, err)
 		}
 	}
-	got, err := Signals([]byte(`{"versions":{"2.0.0":{"deprecated":true}}}`), "1.0.0", "2.0.0")
+	got, err := Signals([]byte(`{"version":"2.0.0","deprecated":true}`), "1.0.0", "2.0.0")
 	if len(got) != 2 || got[0].Kind != Deprecated || got[1].String() != "the registry no longer has the old version" || err != nil {
 		t.Error(got, err)
 	}
-	if _, err := Signals([]byte(`{"name":"p","versions":{}}`), "1.0.0", "2.0.0"); message(err) != "the registry's metadata of p do not have version 2.0.0" {
+	if _, err := Signals([]byte(`"1.0.0"`), "1.0.0", "2.0.0"); err == nil {
 		t.Error(err)
 	}
 	if _, err := Signals([]byte(`<html>`), "1.0.0", "2.0.0"); err == nil {
@@ -50,28 +48,12 @@ func TestSignalsInWords(t *testing.T) {
 	}
 }
 
-func TestWriterOfVersion(t *testing.T) {
-	for _, c := range []struct{ version, file, variable string }{
-		{"0.6.2", "dist/memory.json", ""},
-		{"2025.8.4", "dist/memory.json", "MEMORY_FILE_PATH"},
-		{"2025.9.25", "dist/memory.json", "MEMORY_FILE_PATH"},
-		{"2025.11.25", "dist/memory.jsonl", "MEMORY_FILE_PATH"},
-		{"2026.8.31", "dist/memory.jsonl", "MEMORY_FILE_PATH"},
-		{"0.6.1", "", ""},
-	} {
-		w, ok := WriterOf("@modelcontextprotocol/server-memory", c.version)
-		if w.File != c.file || w.Variable != c.variable || ok != (c.file != "") {
-			t.Errorf("%s: %+v", c.version, w)
-		}
+// more returns further members of an object.
+func more(members string) string {
+	if members == "" {
+		return ""
 	}
-	if w, ok := WriterOf("server-memory", "2026.8.31"); ok {
-		t.Error(w)
-	}
-	for _, w := range writers() {
-		if _, err := parseRange(w.Versions, false); err != nil {
-			t.Error(err)
-		}
-	}
+	return "," + members
 }
 
 // TestWritersAmongRealServers reads the installed servers: a file that names its own folder
@@ -91,7 +73,7 @@ func TestWritersAmongRealServers(t *testing.T) {
 		testkit.Must(t, err)
 		o, err := readObject(manifest)
 		testkit.Must(t, err)
-		w, known := WriterOf(o.text("name"), o.text("version"))
+		variable, name := DataVariable(o.text("name"))
 		files, _ := filepath.Glob(filepath.Join(scope, e.Name(), "dist", "*.js"))
 		deeper, _ := filepath.Glob(filepath.Join(scope, e.Name(), "dist", "*", "*.js"))
 		found := false
@@ -100,26 +82,17 @@ func TestWritersAmongRealServers(t *testing.T) {
 			testkit.Must(t, err)
 			if own.Match(code) && writes.Match(code) {
 				found = true
-				if !strings.Contains(string(code), w.Variable) || !strings.Contains(string(code), "'"+filepath.Base(w.File)+"'") {
-					t.Errorf("%s does not have what the table says: %+v", file, w)
+				if !strings.Contains(string(code), variable) || !strings.Contains(string(code), "'"+name+"'") {
+					t.Errorf("%s does not have what the table says: %s, %s", file, variable, name)
 				}
 			}
 		}
-		if found != known {
-			t.Errorf("%s %s: writes in its own folder %v, in the table %v", o.text("name"), o.text("version"), found, known)
+		if found != (name != "") {
+			t.Errorf("%s %s: writes in its own folder %v, in the table %v", o.text("name"), o.text("version"), found, name != "")
 		}
 		seen++
 	}
 	if seen < 6 {
 		t.Errorf("only %d servers", seen)
-	}
-}
-
-// TestWriterOfLine: a line names a version, or may start any.
-func TestWriterOfLine(t *testing.T) {
-	for version, want := range map[string]string{"": "dist/memory.jsonl", "latest": "dist/memory.jsonl", "0.6.2": "", "2025.8.4": "dist/memory.json", "1.0.0": ""} {
-		if w, ok := WriterOfLine("@modelcontextprotocol/server-memory", version); w.File != want || ok != (want != "") {
-			t.Errorf("%q: %s, want %s", version, w.File, want)
-		}
 	}
 }

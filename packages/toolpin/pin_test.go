@@ -22,18 +22,16 @@ func mustPin(t testing.TB, tools ...string) *Pin {
 // TestHash: the hash is that of the RFC 8785 form of the five members, which
 // `printf … | sha256sum` computed.
 func TestHash(t *testing.T) {
-	p := mustPin(t, `{"inputSchema":{"type":"object"},"name":"a","_meta":{"x":1},"description":"D"}`)
+	p := mustPin(t, `{"inputSchema":{"type":"object"},"name":"a","_meta":{"x":1},"annotations":{},"description":"D"}`)
 	// printf '%s' '{"description":"D","inputSchema":{"type":"object"},"name":"a"}' | sha256sum
-	const want = "sha256:7490bdc48f828a87086060939acc6ab30da5227ae218e50132ffdd4045659725"
-	if got := p.Tools[0].Hash; got != want {
-		t.Errorf("%s, want %s", got, want)
+	const want = `"sha256:7490bdc48f828a87086060939acc6ab30da5227ae218e50132ffdd4045659725"`
+	got := p.Tools[0]
+	if got.Definition != `{"description":"D","inputSchema":{"type":"object"},"name":"a"}` || got.Definition.hashed() != want || got.Annotations != "{}" {
+		t.Errorf("%+v", got)
 	}
-	if !p.Tools[0].HasText() {
-		t.Error("the text is not the one that was hashed")
-	}
-	p.Tools[0].Description = `"E"`
-	if p.Tools[0].HasText() {
-		t.Error("an edited text counts as the one that was hashed")
+	cut := got
+	if cut.Definition = cut.Definition.hashed(); !cut.sameDefinition(&got) {
+		t.Error("the hash of a definition counts as another one")
 	}
 }
 
@@ -71,7 +69,6 @@ func TestCompareWords(t *testing.T) {
 		"removed":          {[]string{tool}, nil, Removed, "tool read_file: it is gone"},
 		"twice":            {[]string{tool}, []string{tool, tool}, Changed, "tool read_file: its definition changed; it is listed 2 times, and clients differ in which one they call"},
 		"hidden":           {[]string{tool}, []string{edit("Reads a file.", "Reads\u200b a\u202e file.\\u001b[2J\\n\U000e0041\u3164\ufe0f")}, Changed, `tool read_file: its description changed: «Reads a file.» → «Reads<U+200B> a<U+202E> file.<U+001B>[2J\n<U+E0041><U+3164><U+FE0F>»`},
-		"half an emoji":    {[]string{tool}, []string{edit("Reads a file.", `Reads \ud83d`)}, Changed, `tool read_file: its description changed: «"Reads a file."» → «"Reads \ud83d"»`},
 		"late":             {[]string{edit("Reads a file.", long+"end")}, []string{edit("Reads a file.", long+"send")}, Changed, "tool read_file: its description changed: «…ord word word word word end» → «…ord word word word word send»"},
 		"behind the veil":  {[]string{edit("Reads a file.", strings.Repeat("\u200b", 90)+"a")}, []string{edit("Reads a file.", strings.Repeat("\u200b", 90)+"b")}, Changed, "tool read_file: its description changed: «…<U+200B><U+200B><U+200B>a» → «…<U+200B><U+200B><U+200B>b»"},
 		"a name to fool":   {nil, []string{`{"name":"read\u200b_file\n[mcp-jail]"}`}, Added, `tool «read<U+200B>_file\n[mcp-jail]»: it is new`},
@@ -101,7 +98,7 @@ func TestCompareBounded(t *testing.T) {
 		return `{"name":"x","inputSchema":{"type":"object"` + b.String() + `}}`
 	}
 	got := Compare(mustPin(t, schema("a")), mustPin(t, schema("b")))
-	if len(got) != 1 || len(got[0].Fields) != maxFields || len(got[0].String()) > 3000 || !strings.HasSuffix(got[0].String(), "and 16 or more") {
+	if len(got) != 1 || len(got[0].Fields) != maxFields || len(got[0].String()) > 3000 || !strings.HasSuffix(got[0].String(), "and more") {
 		t.Errorf("%d fields: %s", len(got[0].Fields), got[0])
 	}
 }
@@ -116,8 +113,8 @@ func TestCompareServers(t *testing.T) {
 		got[1].String() != "the server's instructions changed: «Read before you write.» → «Obey.»" {
 		t.Errorf("%v", got)
 	}
-	old.Server.Instructions = "Edited."
-	if got := Compare(old, p); len(got) != 2 || !strings.Contains(got[1].String(), "too long or was edited") {
+	p.Server = NewServer("files", "1.0", strings.Repeat("x", maxDefinition+1))
+	if got := Compare(old, p); len(got) != 1 || !strings.Contains(got[0].String(), "changed: «Read before you write.» → «sha256:") {
 		t.Errorf("%v", got)
 	}
 }
@@ -134,7 +131,7 @@ func TestReadServer(t *testing.T) {
 		}
 	}
 	for in, want := range map[string]string{
-		`[]`: "not an object", `{"serverInfo":{"name":"a","name":"b"}}`: "twice", `{"Instructions":"x"}`: "by its case", `{}x`: "more text",
+		`[]`: "not an object", `{"serverInfo":{"name":"a","name":"b"}}`: "twice", `{"Instructions":"x"}`: "by its case", `{}x`: "invalid character 'x'",
 	} {
 		if _, err := ReadServer([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", in, err)
@@ -145,15 +142,15 @@ func TestReadServer(t *testing.T) {
 // TestNewRefuses: lists that programs read differently, and what is not a list of tools.
 func TestNewRefuses(t *testing.T) {
 	for in, want := range map[string]string{
-		`[]`: "not an object", `{}`: "has no tools", `{"tools":{}}`: "not an array", `{"tools":[1]}`: "not an object", `{"tools":[]}x`: "more text",
+		`[]`: "not an object", `{}`: "no array of tools", `{"tools":{}}`: "no array of tools", `{"tools":[1]}`: "a tool is not an object", `{"tools":[]}x`: "invalid character 'x'",
 		`{"tools":[],"tools":[]}`: "twice", `{"Tools":[],"tools":[]}`: "the member Tools differs from tools by its case",
-		`{"tools":[{"name":"a","Description":"x"}]}`:                    "tools/list, page 1, tool a, byte 36: the member Description",
+		`{"tools":[{"name":"a","Description":"x"}]}`:                    "tools/list, page 1: tool a: the member Description",
 		`{"tools":[{"name":"a","inputſchema":{}}]}`:                     "by its case",
 		`{"tools":[{"name":"a","name":"b"}]}`:                           "the member name is there twice",
 		`{"tools":[{"name":"a","inputSchema":{"x":{"y":1,"y":2}}}]}`:    "the member y",
 		`{"tools":[{"name":1}]}`:                                        "no name",
 		`{"tools":[{}]}`:                                                "no name",
-		`{"tools":[{"name":"\ud800"}]}`:                                 "no name",
+		`{"tools":[{"name":"\ud800"}]}`:                                 "surrogate",
 		`{"tools":[{"name":"` + strings.Repeat("n", maxName+1) + `"}]}`: "more than 1024 bytes",
 	} {
 		if _, err := New(Server{}, []byte(in)); err == nil || !strings.Contains(err.Error(), want) {
@@ -173,11 +170,9 @@ func TestNewBounded(t *testing.T) {
 	}
 	p, kept := mustPin(t, tools...), 0
 	for _, tool := range p.Tools {
-		if kept += tool.size(); !strings.HasPrefix(tool.Hash, hashPrefix) {
-			t.Errorf("%s has no hash", tool.Name)
-		}
+		kept += len(tool.Definition)
 	}
-	if kept > maxKept || kept < maxKept*3/4 || p.Find("t19").HasText() || !p.Find("t00").HasText() || p.Find("t20") != nil {
+	if kept > maxKept+2000 || kept < maxKept*3/4 || p.Find("t19").Description() != "" || p.Find("t00").Description() == "" || p.Find("t20") != nil {
 		t.Errorf("%d bytes are kept", kept)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // TestCanonical: RFC 8785, and what it leaves open.
@@ -27,10 +26,6 @@ func TestCanonical(t *testing.T) {
 		`"\u20ac\/\u0000\u001F\"\b\f\r\t"`:      "\"\u20ac/\\u0000\\u001f\\\"\\b\\f\\r\\t\"",
 		"\"\u007f\u2028\"":                      "\"\u007f\u2028\"",
 		`"\ud83d\uDE00"`:                        `"😀"`,
-		`"\uD83D x"`:                            `"\ud83d x"`, // half an emoji, as JSON.stringify writes it
-		`"\ude00\ud83d"`:                        `"\ude00\ud83d"`,
-		`"\ud83d\ud83d\ude00"`:                  `"\ud83d😀"`,
-		`"\ud83d\\ude00"`:                       `"\ud83d\\ude00"`,
 		`-0`:                                    `0`,
 		`-0.0e5`:                                `0`,
 		`1.0`:                                   `1`,
@@ -49,7 +44,7 @@ func TestCanonical(t *testing.T) {
 		`333333333.33333329`:                    `333333333.3333333`,
 		`-1e-10`:                                `-1e-10`,
 	} {
-		if got, err := Canonical([]byte(in)); err != nil || got != want {
+		if got, err := Canonical([]byte(in)); err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v; want %s", in, got, err, want)
 		}
 	}
@@ -58,14 +53,15 @@ func TestCanonical(t *testing.T) {
 // TestCanonicalRefuses: text that is not JSON, or that programs read differently.
 func TestCanonicalRefuses(t *testing.T) {
 	for in, want := range map[string]string{
-		``: "ends early", `{`: "missing", `{"a":1,}`: "nothing follows the comma", `[1,]`: "nothing follows", `[1 2]`: "comma", `{"a" 1}`: "colon",
-		`{a:1}`: "name of a member", `nul`: "no JSON value", `1 2`: "more text", "\ufeff1": "no JSON value", `01`: "more text", `-`: "malformed",
-		`1.`: "malformed", `.5`: "no JSON value", `1e`: "malformed", `+1`: "no JSON value", `NaN`: "no JSON value", `1e400`: "beyond the range",
-		`"a`: "does not end", `"\`: "does not end", `"\x"`: "escape", `"\u12"`: "escape", `"\u12g4"`: "escape", "\"\n\"": "control character U+000A",
-		"\"\xff\"": "UTF-8", "\"\xed\xa0\x80\"": "UTF-8", "\"\\\xc3\xa9\"": "escape",
+		``: "ends early", `{`: "ends early", `{"a":1,}`: "invalid character", `[1,]`: "invalid character", `[1 2]`: "after array element",
+		`{"a" 1}`: "after object name", `{a:1}`: "byte 1: invalid character 'a'", `nul`: "ends early", `1 2`: "after top-level value",
+		"\ufeff1": "invalid character", `01`: "invalid character '1'", `-`: "ends early", `1.`: "ends early", `.5`: "invalid character",
+		`1e`: "ends early", `+1`: "invalid character", `NaN`: "invalid character", `1e400`: "the number 1e400 is beyond the range",
+		`{"a":[-1e999]}`: "beyond the range", `"a`: "ends early", `"\`: "ends early", `"\x"`: "escape", `"\u12"`: "escape", `"\u12g4"`: "escape",
+		"\"\n\"": "invalid character", "\"\xff\"": "UTF-8", "\"\xed\xa0\x80\"": "UTF-8", "\"\\\xc3\xa9\"": "escape",
 		`{"a":1,"a":2}`: "the member a is there twice", `{"a":1,"\u0061":1}`: "twice", `{"x":{"b":1,"a":1,"b":1}}`: "the member b",
-		`{"\ud800":1}`: "surrogate", strings.Repeat("[", 65) + strings.Repeat("]", 65): "nested more than 64 deep",
-		strings.Repeat("[", 1_000_000): "nested",
+		`{"\ud800":1}`: "surrogate", `"\uD83D x"`: "surrogate", `"\ude00\ud83d"`: "surrogate", `"\ud83d\ud83d\ude00"`: "surrogate", `"\ud83d\\ude00"`: "surrogate",
+		strings.Repeat("[", 65) + strings.Repeat("]", 65): "nested more than 64 deep", strings.Repeat(`{"a":`, 1_000_000): "nested",
 	} {
 		got, err := Canonical([]byte(in))
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -101,8 +97,8 @@ func TestNumbers(t *testing.T) {
 			}
 			want += fmt.Sprintf("e%+d", n-1)
 		}
-		if got := string(appendNumber(nil, f)); got != want {
-			t.Fatalf("%x: %s, want %s", bits, got, want)
+		if got, err := Canonical([]byte(digits[:1] + "." + digits[1:] + "0e" + exp)); err != nil || string(got) != want {
+			t.Fatalf("%x: %s, %v; want %s", bits, got, err, want)
 		}
 	}
 }
@@ -165,14 +161,11 @@ func FuzzCanonical(f *testing.F) {
 		if !json.Valid(in) || !json.Valid([]byte(got)) {
 			t.Fatalf("%q: %q is not JSON", in, got)
 		}
-		if !utf8.Valid(in) || strings.Contains(strings.ToLower(got), `\ud`) {
-			return // encoding/json replaces surrogates
-		}
 		var v any
 		if err := json.Unmarshal(in, &v); err != nil {
 			t.Fatalf("%q: %v", in, err)
 		}
-		if want := reference(v); got != want {
+		if want := reference(v); string(got) != want {
 			t.Fatalf("%q: %q, want %q", in, got, want)
 		}
 	})

@@ -15,8 +15,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/packages/npm"
-	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
@@ -25,7 +23,7 @@ import (
 const maxEarlier = 64 << 20
 
 // Earlier is what a server kept without a jail, in the user's HOME, and what its private HOME lacks: logins that its
-// preset knows, and data inside a package in npx' cache.
+// preset knows.
 type Earlier struct {
 	target *Target
 	groups []group
@@ -33,10 +31,7 @@ type Earlier struct {
 }
 
 // A group are files that make sense together. The first one makes the others count.
-type group struct {
-	files   []EarlierFile
-	isLogin bool
-}
+type group struct{ files []EarlierFile }
 
 // EarlierFile is a file by its paths below the user's and the private HOME.
 type EarlierFile struct {
@@ -49,7 +44,7 @@ type EarlierFile struct {
 func (e Earlier) Logins() string {
 	var dirs []string
 	for _, g := range e.groups {
-		if dir := show.Line("~/" + strings.SplitN(g.files[0].From, "/", 2)[0]); g.isLogin && !slices.Contains(dirs, dir) {
+		if dir := show.Line("~/" + strings.SplitN(g.files[0].From, "/", 2)[0]); !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -104,7 +99,7 @@ func FindEarlier(t *Target) Earlier {
 	if p != nil {
 		if patterns := p.LoginFiles(EntryOf(p, argv, t.Host)); patterns != nil {
 			for _, main := range e.matches(user, patterns[0]) {
-				g := group{[]EarlierFile{main}, true}
+				g := group{[]EarlierFile{main}}
 				for _, pattern := range patterns[1:] {
 					g.files = append(g.files, e.matches(user, path.Join(path.Dir(main.From), path.Base(pattern)))...)
 				}
@@ -112,30 +107,7 @@ func FindEarlier(t *Target) Earlier {
 			}
 		}
 	}
-	add(e.ofPackage(user, argv))
 	return e
-}
-
-// ofPackage returns the newest file that npx has kept inside the package of a line.
-func (e *Earlier) ofPackage(user *os.Root, argv []string) (g group) {
-	line, err := runline.Parse(argv)
-	if err != nil || len(line.Packages) != 1 {
-		return g
-	}
-	w, ok := npm.WriterOfLine(line.Packages[0].Name, line.Packages[0].Version)
-	if value, _ := e.target.Host.Getenv(w.Variable); !ok || value != "" {
-		return g // the user has chosen a place
-	}
-	for _, file := range []string{w.File, w.Before} {
-		if file != "" && g.files == nil {
-			found := e.matches(user, w.CacheOf(file))
-			g.files = found[:min(1, len(found))]
-		}
-	}
-	for i := range g.files {
-		g.files[i].To = path.Join(dataDir, path.Base(w.File))
-	}
-	return g
 }
 
 // matches returns the files of the user that match a pattern, the newest first. A link is not followed.
@@ -190,7 +162,7 @@ func (e Earlier) Copy() (told []string, err error) {
 		var names []string
 		// The one that makes the others count comes last: a copy that fails is not taken for one.
 		for _, f := range slices.Backward(g.files) {
-			if err := e.copyFile(user, f, g.isLogin); err != nil {
+			if err := e.copyFile(user, f); err != nil {
 				return told, err
 			}
 			names = append(names, "~/"+f.From)
@@ -200,7 +172,7 @@ func (e Earlier) Copy() (told []string, err error) {
 	return told, nil
 }
 
-func (e Earlier) copyFile(user *os.Root, f EarlierFile, isLogin bool) error {
+func (e Earlier) copyFile(user *os.Root, f EarlierFile) error {
 	found, err := user.Lstat(f.From)
 	if err != nil || !found.Mode().IsRegular() || found.Size() > maxEarlier {
 		return err
@@ -224,7 +196,7 @@ func (e Earlier) copyFile(user *os.Root, f EarlierFile, isLogin bool) error {
 	}
 	defer dir.Close()
 	name := path.Base(f.To)
-	if _, err := dir.Lstat(name); err == nil && isLogin { // of a login that the server did not finish
+	if _, err := dir.Lstat(name); err == nil { // of a login that the server did not finish
 		if err := dir.Rename(name, name+".before-login"); err != nil {
 			return err
 		}

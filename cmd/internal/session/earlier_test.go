@@ -1,12 +1,10 @@
 package session
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -125,51 +123,5 @@ func TestLoginsPlanted(t *testing.T) {
 	copyLogins(t, target)
 	if entries, _ := os.ReadDir(planted); len(entries) != 1 || entries[0].Name() != ownLogin+"_tokens.json" {
 		t.Errorf("copied %v", entries)
-	}
-}
-
-// TestEarlierData: the newest file that npx kept inside a package is copied to where the pinned package keeps it. A
-// link is named and not copied, and neither is what the server has already.
-func TestEarlierData(t *testing.T) {
-	const dist = ".npm/_npx/%s/node_modules/@modelcontextprotocol/server-memory/dist/"
-	target, user, own := ownTarget(t, "", "npx", "-y", "@modelcontextprotocol/server-memory")
-	t.Setenv("MEMORY_FILE_PATH", "")
-	old, current := filepath.Join(user, fmt.Sprintf(dist, "0a"), "memory.jsonl"), filepath.Join(user, fmt.Sprintf(dist, "0b"), "memory.jsonl")
-	plant(t, old, "old")
-	plant(t, current, "new")
-	plant(t, filepath.Join(filepath.Dir(current), "memory.json"), "older")
-	must := func(err error) {
-		t.Helper()
-		testkit.Must(t, err)
-	}
-	must(os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)))
-	must(os.Symlink(filepath.Join(user, ".npm/_npx/0a"), filepath.Join(user, ".npm/_npx/0c")))
-	e := FindEarlier(target)
-	if len(e.Files()) != 1 || e.Files()[0].Size != 3 || len(e.Left) != 1 || !strings.Contains(e.Left[0], "~/.npm/_npx/0c is a symbolic link") {
-		t.Fatalf("%+v, %q", e.Files(), e.Left)
-	}
-	kept := filepath.Join(own, "data/memory.jsonl")
-	if _, err := e.Copy(); err != nil || testkit.ReadFile(t, kept) != "new" {
-		t.Error(err)
-	}
-	must(os.WriteFile(kept, []byte("its own"), 0o600))
-	if _, err := e.Copy(); err == nil || testkit.ReadFile(t, kept) != "its own" { // it came meanwhile
-		t.Errorf("overwritten: %v", err)
-	}
-	if left, _ := os.ReadDir(filepath.Dir(kept)); len(left) != 1 {
-		t.Errorf("something half-made is left: %v", left)
-	}
-	if again := FindEarlier(target); len(again.Files()) != 0 {
-		t.Errorf("again: %+v", again.Files())
-	}
-	must(os.Remove(kept))
-	must(os.Remove(old))
-	must(os.Remove(current))
-	if files := FindEarlier(target).Files(); len(files) != 1 || !strings.HasSuffix(files[0].From, "0b/node_modules/@modelcontextprotocol/server-memory/dist/memory.json") || files[0].To != "data/memory.jsonl" {
-		t.Errorf("of an older version: %+v", files)
-	}
-	target.Host.Environ = append(target.Host.Environ, "MEMORY_FILE_PATH=/elsewhere")
-	if files := FindEarlier(target).Files(); len(files) != 0 {
-		t.Errorf("with a place of the user's: %+v", files)
 	}
 }

@@ -43,6 +43,16 @@ func (h *home) claim() error {
 	return &exit.HostError{Err: err}
 }
 
+// Prepare makes ready what a session of the target needs on disk: see ClaimHome and LinkHome. What LinkHome holds
+// is held until this process ends.
+func Prepare(t *Target, c terminal.Console) error {
+	err := t.ClaimHome()
+	if err == nil {
+		LinkHome(t, c)
+	}
+	return err
+}
+
 // LinkHome makes what the rules of the server and of its tools grant below the user's home appear in the
 // private HOME. Until release is called, no other start takes that away. A link that cannot be made
 // ends no start.
@@ -59,9 +69,6 @@ func LinkHome(t *Target, c terminal.Console) (release func()) {
 		}
 	}
 	h := homelinks.Home{StateDir: t.Host.StateDir, Server: filepath.Join(records.ServersDir, t.Policy.KeptName())}
-	if t.Package != nil && t.Package.data != nil {
-		h.Stay = []string{dataDir}
-	}
 	told, release, err := h.Link(wanted)
 	for _, line := range told {
 		c.Sayf("%s", show.Line(line))

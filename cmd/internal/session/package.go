@@ -23,7 +23,6 @@ type Package struct {
 	line    runline.Line
 	program *installed.Program // nil: the line runs as it is given
 	asGiven error              // why program is nil
-	data    *packageData       // the file that the package writes; nil if none is known
 	env     []string           // NAME=value that the program gets
 
 	given []string        // the line in words
@@ -45,7 +44,7 @@ func (p *Package) notInstalled() string {
 
 // NeedsInstall reports whether run must install the package first.
 func (p *Package) NeedsInstall() bool {
-	return p != nil && errors.Is(p.asGiven, installed.ErrNotInstalled) && p.fetches()
+	return p != nil && errors.Is(p.asGiven, installed.ErrNotInstalled)
 }
 
 func (p *Package) installCommand() string {
@@ -57,7 +56,7 @@ func (p *Package) installCommand() string {
 
 func (p *Package) scriptsCommand() string {
 	e := p.Entry()
-	if e == nil || !slices.ContainsFunc(e.Packages, func(part lockfile.Package) bool { return part.Scripts == lockfile.ScriptsSkipped }) {
+	if e == nil || e.ScriptsRan || !e.HasScripts() {
 		return ""
 	}
 	return "mcp-jail install --install-scripts " + p.asked
@@ -75,10 +74,16 @@ func (p *Package) Text() string {
 	case p.NeedsInstall():
 		return p.notInstalled() + ": the first start fetches it, or mcp-jail install does"
 	}
-	if errors.Is(p.asGiven, installed.ErrNotInstalled) {
-		return p.notInstalled() + ", and run does not fetch it here: mcp-jail install does"
-	}
 	return p.asGiven.Error() // it says that the line runs as it is given
+}
+
+// notPinned says why the line of a launcher runs as it is given, or "".
+func (p *Package) notPinned() string {
+	var unclear *runline.NotUnderstoodError
+	if p == nil || !errors.As(p.asGiven, &unclear) {
+		return ""
+	}
+	return unclear.Error()
 }
 
 // Entry returns the pinned package whose program is run, or nil if the command runs as it is given.
@@ -123,21 +128,4 @@ func (p *Package) use(in *policy.Policy) {
 	if in.Narrow != nil {
 		in.Narrow.Env = slices.Concat(in.Narrow.Env, own)
 	}
-}
-
-// sourceWarning returns a warning about a pinned package of which npm's cache may have decided what
-// it is, or "".
-func (p *Package) sourceWarning() string {
-	e := p.Entry()
-	if e == nil || e.Proven() {
-		return ""
-	}
-	named := e.Name + " " + e.Version
-	switch {
-	case e.Source == lockfile.Disputed:
-		return fmt.Sprintf("%s is kept as it was pinned, and the registry does not give the same: npm's cache may have decided, which a server may have written. To see it, and to accept what the registry has: mcp-jail install --update %s", named, p.asked)
-	case p.fetches():
-		return fmt.Sprintf("%s was pinned when npm's cache could still decide what it is, which a server may have written. It is kept, and compared with the registry in the background when the network is there", named)
-	}
-	return fmt.Sprintf("%s was pinned when npm's cache could still decide what it is, which a server may have written. It is kept. To compare it with the registry: mcp-jail install %s", named, p.asked)
 }

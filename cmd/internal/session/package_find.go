@@ -12,7 +12,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/wrapper"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -25,18 +27,15 @@ import (
 func (t *Target) findPackage(ctx context.Context) error {
 	t.given = append([]string{t.Policy.Command}, t.Policy.Arguments...)
 	line, err := runline.Parse(t.given)
-	var elsewhere *runline.ElsewhereError
 	switch {
-	case errors.As(err, &elsewhere):
-		t.Warnings = append(t.Warnings, policy.Warning{Code: "elsewhere", Message: elsewhere.Error(), Where: t.Policy.Where})
-		return nil
 	case errors.Is(err, runline.ErrNotLauncher):
+		t.warnElsewhere()
 		return nil
 	case err != nil:
 		t.Package = t.newPackage(runline.Line{}, err)
 		return nil
 	case t.Host.OS == "windows":
-		runAsGiven(t, &line)
+		t.Package = t.newPackage(runline.Line{}, &runline.NotUnderstoodError{Launcher: string(line.Launcher), Why: "mcp-jail fetches no packages on Windows"})
 		return nil
 	}
 	t.Package = t.newPackage(line, nil)
@@ -48,7 +47,7 @@ func (t *Target) findPackage(ctx context.Context) error {
 		t.Package.asGiven = err
 		t.Warnings = append(t.Warnings, policy.Warning{Code: "shadow", Message: shadow.Error() + ". That has what is granted to this server, and its tools are not compared with pinned ones", Where: t.Policy.Where})
 		return nil
-	case errors.Is(err, installed.ErrNotInstalled), errors.Is(err, installed.ErrAsGiven):
+	case errors.Is(err, installed.ErrNotInstalled):
 		t.Package.asGiven = err
 		return nil
 	case errors.As(err, &gaps):
@@ -63,24 +62,37 @@ func (t *Target) findPackage(ctx context.Context) error {
 	if program.NotUsed != "" {
 		t.Warnings = append(t.Warnings, policy.Warning{Code: "interpreter-not-used", Message: program.NotUsed, Where: t.Policy.Where})
 	}
-	if w := t.Package.sourceWarning(); w != "" {
-		t.Warnings = append(t.Warnings, policy.Warning{Code: "package-source", Message: w, Where: t.Policy.Where})
-	}
 	// The variables that the line sets, and those of the package's data, are added to the host's.
 	// program.OwnEnv is not: mcp-jail takes the variables of the host for the user's.
 	t.Package.env = slices.Clone(program.Env)
 	if !t.Policy.HomeReal {
-		t.Package.env = append(t.Package.env, t.Package.dataVariables(t.home().path())...)
+		t.Package.env = append(t.Package.env, t.Package.dataVariable(t.home().path())...)
 	}
 	t.Host.Environ = append(slices.Clone(t.Host.Environ), t.Package.env...)
 	return nil
 }
 
-// runAsGiven has a launcher's line run as it is, and warns that nothing of it is pinned.
-func runAsGiven(t *Target, line *runline.Line) {
-	err := fmt.Errorf("%s runs as it is given, and nothing of it is pinned: mcp-jail fetches no packages on Windows", line.Launcher)
-	t.Package = t.newPackage(runline.Line{}, err)
-	t.Warnings = append(t.Warnings, policy.Warning{Code: "not-pinned", Message: err.Error(), Where: t.Policy.Where})
+// dataVariable returns the variable that makes the program write its data into a private HOME, not into its own
+// package, which is read-only here and replaced by an update.
+func (p *Package) dataVariable(home string) []string {
+	name, file := npm.DataVariable(p.program.Entry.Name)
+	if value, _ := p.host.Getenv(name); name == "" || value != "" {
+		return nil // the user has chosen a place, and a rule may pass it on
+	}
+	return []string{name + "=" + filepath.Join(home, file)}
+}
+
+// warnElsewhere warns of a command that has another process start the server: it is no child of mcp-jail.
+func (t *Target) warnElsewhere() {
+	program, where := wrapper.Elsewhere(t.given)
+	message := program + " starts the server " + where + ": it is not confined by mcp-jail, which confines " + program + " itself only"
+	switch where {
+	case "":
+		return
+	case wrapper.AsOther:
+		message = program + " starts the server as another user, which no program can do in a jail: the server will not start"
+	}
+	t.Warnings = append(t.Warnings, policy.Warning{Code: "elsewhere", Message: message, Where: t.Policy.Where})
 }
 
 func (t *Target) newPackage(line runline.Line, asGiven error) *Package {

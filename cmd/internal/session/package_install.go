@@ -15,7 +15,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
@@ -86,46 +85,14 @@ func (p *Package) Install(c terminal.Console, reachOf func() (*policy.Reach, err
 	return w.Waived, err
 }
 
-func (p *Package) companion(program string, flags ...string) *exec.Cmd {
-	args := append([]string{"install", "--for-session"}, flags...)
+func (p *Package) companion(program string) *exec.Cmd {
+	args := []string{"install", "--for-session"}
 	for _, axis := range p.waive {
 		args = append(args, "--waive", string(axis))
 	}
 	cmd := exec.Command(program, append(append(args, "--"), p.given...)...)
 	cmd.Dir, cmd.SysProcAttr = p.dir, ownSession()
 	return cmd
-}
-
-// Recheck has the companion ask the registry for the pinned package, if npm's cache may
-// have decided what is pinned, and does not wait for it. Without a network nothing changes, and the
-// next start tries it again.
-func (p *Package) Recheck(reachOf func() (*policy.Reach, error)) {
-	e := p.Entry() // nil if p is
-	if e == nil || p.trial || e.Source != lockfile.FromCache || !p.fetches() {
-		return
-	}
-	program, err := programs.Beside(programs.Companion)
-	if err != nil {
-		return // the warning has the command
-	}
-	reach, err := reachOf()
-	if err != nil {
-		return
-	}
-	cmd := p.companion(program, "--recheck")
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return
-	}
-	defer in.Close()
-	if cmd.Start() == nil {
-		json.NewEncoder(in).Encode(reach)
-		go cmd.Wait()
-	}
-}
-
-func (p *Package) fetches() bool {
-	return !p.line.NoInstall && !p.line.Offline
 }
 
 // AfterClient is how long an installation goes on at most after the client has left.

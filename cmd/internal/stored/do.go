@@ -86,11 +86,7 @@ func (r *Removal) removePins() error {
 		return err
 	}
 	// Tools that wait to be accepted go with their pin.
-	proposed := session.ProposedTools(r.host)
-	if text, err := lockfile.Read(proposed); err != nil || text == nil {
-		return err
-	}
-	return lockfile.Update(proposed, func(f *lockfile.File) error {
+	return lockfile.Update(session.ProposedTools(r.host), func(f *lockfile.File) error {
 		for _, e := range r.Pins {
 			f.Remove(e.Key)
 		}

@@ -16,7 +16,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -66,7 +65,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 			g.Notes = append(g.Notes, note)
 		}
 		g.addShown(server, c, s, host, args, fromFile, dir)
-		g.noteEarlier(line, s, host)
+		g.noteEarlier(s, host)
 	}
 	g.noteHidden(s, args, dir, host)
 	if word := slices.IndexFunc(args, func(a string) bool { return a == "~" || strings.HasPrefix(a, "~/") }); word >= 0 && !c.Tilde {
@@ -168,26 +167,15 @@ func (g *Grant) noteHidden(s Entry, args []string, dir string, host clients.Host
 	}
 }
 
-// noteEarlier says that the server has kept something without a jail, where mcp-jail knows the place: wrap copies it.
-func (g *Grant) noteEarlier(line runline.Line, s Entry, host clients.Host) {
-	var patterns []string
-	if len(line.Packages) == 1 {
-		w, ok := npm.WriterOfLine(line.Packages[0].Name, line.Packages[0].Version)
-		if ok && s.values(s.by.client, host)[w.Variable] == "" { // else the user has chosen a place
-			patterns = []string{w.CacheOf(w.File), w.CacheOf(w.Before)}
-		}
+// noteEarlier says that the server has a login without a jail, where mcp-jail knows the place: wrap copies it.
+func (g *Grant) noteEarlier(s Entry, host clients.Host) {
+	p, ok := presets.ForLine(s.Argv())
+	if !ok {
+		return
 	}
-	ofPackage := len(patterns)
-	if p, ok := presets.ForLine(s.Argv()); ok {
-		patterns = append(patterns, p.LoginFiles(s.asPreset(p, host))...)
-	}
-	for i, pattern := range patterns {
+	for _, pattern := range p.LoginFiles(s.asPreset(p, host)) {
 		if found := hostfs.Glob(host.Home)("~/" + pattern); len(found) > 0 {
-			what := "the data that it has now is copied there"
-			if i >= ofPackage {
-				what = "its login is copied there"
-			}
-			g.Remarks = append(g.Remarks, what)
+			g.Remarks = append(g.Remarks, "its login is copied there")
 			return
 		}
 	}

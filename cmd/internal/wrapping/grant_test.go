@@ -56,7 +56,6 @@ func TestGrants(t *testing.T) {
 		"tilde":                    {"claude-code", `{"command": "mine", "args": ["~/docs"]}`, "", "the project folder", "~ is not replaced in arguments: the server gets ~/docs as it is written; a server that replaces it itself finds its private HOME; write '"},
 		"sensitive path":           {"claude-code", `{"command": "mine", "args": ["` + h.Home + `/.ssh/id_rsa", "` + h.Home + `/link"]}`, "", "the project folder", "id_rsa is not granted: it is a sensitive path (~/.ssh)"},
 		"sensitive, preset":        {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + h.Home + `/.ssh"]}`, "--preset filesystem", "", "/.ssh is not granted: it decides what a jail grants"},
-		"kept by npx":              {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}`, "--preset memory", "", "the data that it has now is copied there"},
 		"replaced value":           {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "${HOME}/docs/m.json"}}`, "--preset memory", "~/docs, MEMORY_FILE_PATH", ""},
 		"tilde, preset":            {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "~/docs/m.json"}}`, "--preset memory", "MEMORY_FILE_PATH", "MEMORY_FILE_PATH: \"~/docs/m.json\": ~ is not replaced in a variable"},
 		"preset":                   {"cursor", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + docs + `"]}`, "--preset filesystem", "~/docs", ""},
@@ -252,7 +251,7 @@ func TestMissingProgram(t *testing.T) {
 	const missing, oneWord = "the server cannot start, with a jail or without", "is a whole line in one word"
 	for entry, want := range map[string]string{
 		`{"command": "npx", "args": ["-y", "pkg"]}`:        "",
-		`{"command": "bunx", "args": ["pkg"]}`:             "",
+		`{"command": "bunx", "args": ["pkg"]}`:             missing,
 		`{"command": "cmd", "args": ["/c", "npx", "pkg"]}`: "",
 		`{"command": "uvx", "args": ["pkg"]}`:              "",
 		`{"command": "mine", "args": ["x"]}`:               missing,

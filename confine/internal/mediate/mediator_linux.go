@@ -72,6 +72,7 @@ type Mediator struct {
 	failed   func(step string, err error)
 	Reporter Reporter
 	watch    bool // see spec.Spec.WatchReads
+	once     bool // see spec.Spec.Once
 	names    nameLock
 	pool     workerPool
 	rules    ruleBudget
@@ -111,6 +112,7 @@ func New(o Options) *Mediator {
 		failed:   o.Failed,
 		Reporter: Reporter{Say: o.Send, Self: unix.Gettid()},
 		watch:    o.Spec.WatchReads,
+		once:     o.Spec.Once,
 		pool:     workerPool{started: 1, single: sharesFS()},
 		open:     make(chan struct{}),
 		received: make(chan struct{}),
@@ -223,6 +225,11 @@ func (m *Mediator) dispatch(n *seccomp.Notification) {
 	if m.onlyReads(r) {
 		m.observer.open(r)
 		m.Listener.Continue(n.Id)
+		return
+	}
+	if call.Op == seccomp.OpExec && m.Running && m.once {
+		m.observer.refusedStart(r)
+		m.Listener.Respond(n.Id, unix.EACCES)
 		return
 	}
 	if call.Op == seccomp.OpConnect || call.Op == seccomp.OpExec || call.Op == seccomp.OpUmask {

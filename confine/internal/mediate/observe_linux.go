@@ -53,6 +53,18 @@ func (o *observer) exec(r *Request) {
 	}
 }
 
+// refusedStart reports the start of a program that is refused, whichever it is. What is no program is not reported.
+func (o *observer) refusedStart(r *Request) {
+	defer r.close()
+	if o.args.read(r) != 0 {
+		return
+	}
+	full, mode, errno := o.resolve(r, r.bases[0], r.names[0])
+	if errno == 0 && mode&unix.S_IFMT == unix.S_IFREG {
+		o.judge.reporter.Report(r, policy.AxisProcess, "exec", full, false)
+	}
+}
+
 func (o *observer) connect(r *Request) {
 	b := make([]byte, min(r.arg(2), 128))
 	if len(b) < 2 {

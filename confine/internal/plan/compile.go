@@ -18,17 +18,19 @@ import (
 type Watching struct {
 	Reads bool // each open that only reads and that the policy refuses is recorded
 	Hosts bool // the user is asked about hosts that no rule is about
+	Once  bool // no program is started after the profile's own, and the kernel alone decides about files
 }
 
 // Compile turns a profile into a plan for one host. It lists the gaps; the launcher decides
-// whether they are accepted. If the calls of a server cannot be watched as asked, that is a gap.
+// whether they are accepted. If the calls of a server cannot be watched as asked, or later starts
+// cannot be refused, that is a gap.
 // Compile is pure: it asks nothing of the host itself.
 func Compile(p *policy.Profile, f features.Facts, watching Watching) *Plan {
 	own := p
 	if watching.Hosts {
 		own = withAskedPorts(p, f)
 	}
-	c := compiler{p: ownProfile(own, f), f: f, watch: watching.Reads, plan: &Plan{Profile: p, AsksHosts: watching.Hosts, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16)}}
+	c := compiler{p: ownProfile(own, f), f: f, watch: watching.Reads, once: watching.Once, plan: &Plan{Profile: p, AsksHosts: watching.Hosts, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16)}}
 	if watching.Hosts {
 		c.asked()
 	}
@@ -57,6 +59,7 @@ func Compile(p *policy.Profile, f features.Facts, watching Watching) *Plan {
 	if f.UserNamespaces.Answer == features.No {
 		compileHostNS(&c)
 		c.watched()
+		c.startsOnce()
 		return c.plan
 	}
 	compileNamespaces(&c)
@@ -87,6 +90,7 @@ func compileNamespaces(c *compiler) {
 	c.bypassedMounts()
 	c.processes(o)
 	c.watched()
+	c.startsOnce()
 	c.limits(o)
 	if c.traced {
 		c.ownEnv(o)
@@ -119,6 +123,7 @@ type compiler struct {
 	plan *Plan
 
 	watch         bool // refused reads are recorded
+	once          bool // see Watching.Once
 	mediated      bool
 	mediatesReads bool             // opens for reading are mediated too
 	traced        bool             // the starts of programs are traced
@@ -228,6 +233,9 @@ func (c *compiler) processes(o *spec.Spec) {
 		connects = seccomp.UnixConnects
 	}
 	calls := seccomp.NotifyRules(connects, c.p.LinksAstray || c.watch)
+	if c.once {
+		calls = seccomp.NotifyStarts()
+	}
 	if c.watch {
 		calls = append(calls, seccomp.NotifyLooks()...)
 	}
@@ -236,7 +244,7 @@ func (c *compiler) processes(o *spec.Spec) {
 	}
 	if !c.filters(o, calls, seccomp.Options{
 		Unix: true, Inet: true, RouteNetlink: true, OwnPIDs: true, Guarded: true, OwnIPC: true, Truncate: true, Attributes: !spec.BypassesMount(c.p.Folded),
-		Programs: c.p.Programs != nil, Supervised: c.mediated, Traced: c.traced, Devices: deviceTypes(c.p.Entries),
+		Programs: c.p.Programs != nil, Supervised: c.mediated || c.once && c.f.SeccompNotify.Answer == features.Yes, Traced: c.traced, Devices: deviceTypes(c.p.Entries),
 	}) {
 		return
 	}
@@ -258,7 +266,7 @@ func (c *compiler) filters(o *spec.Spec, calls []seccomp.Notify, options seccomp
 		return false
 	}
 	filter, err := seccomp.Compile(c.f.Machine, options)
-	if err == nil && c.mediated {
+	if err == nil && options.Supervised {
 		var second []bpf.RawInstruction
 		second, err = seccomp.CompileListener(c.f.Machine, options, calls)
 		o.ListenerFilter = seccomp.Records(second)

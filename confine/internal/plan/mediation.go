@@ -13,6 +13,8 @@ import (
 func (c *compiler) decideMediation(o *spec.Spec) {
 	c.canMediate = c.f.SeccompNotify
 	switch {
+	case c.once:
+		c.canMediate = features.Unavailable("only starts of programs are held in this jail", "")
 	case c.canMediate.Answer == features.Yes && !o.FreshProc:
 		c.canMediate = c.f.FreshProc
 	case c.canMediate.Answer == features.Yes && c.f.PtraceScope.Answer != features.Yes:
@@ -49,6 +51,25 @@ func (c *compiler) watched() {
 		c.addGap(Gap{
 			Axis: policy.AxisProcess, What: "to record each refused read", Fatal: true,
 			Why: "no supervisor sees its calls: " + c.canMediate.Detail, Fix: c.canMediate.Fix,
+		})
+	}
+}
+
+// startsOnce has the supervisor refuse each start of a program after the first, where it sees them.
+func (c *compiler) startsOnce() {
+	switch {
+	case !c.once:
+	case c.plan.CanWatch():
+		c.plan.Spec.Once = true
+		c.addEnforced(policy.AxisProcess, "the jail's supervisor, asked by seccomp", "no program is started after the first one")
+	default:
+		missing := c.f.SeccompNotify
+		if missing.Answer == features.Yes { // in the host's namespaces it needs more
+			missing = c.canMediate
+		}
+		c.addGap(Gap{
+			Axis: policy.AxisProcess, What: "no further program is started", Fatal: true,
+			Why: "no supervisor holds its calls: " + missing.Detail, Fix: missing.Fix,
 		})
 	}
 }

@@ -179,6 +179,9 @@ func NotifyLooks() (out []Notify) {
 	return out
 }
 
+// NotifyStarts returns the notifications for the calls that start a program.
+func NotifyStarts() []Notify { return []Notify{{Call: "execve"}, {Call: "execveat"}} }
+
 // NotifyRulesHostNS returns the notifications for a jail in the host's namespaces. They
 // include the attribute calls, and with reads every open.
 func NotifyRulesHostNS(reads bool) []Notify {

@@ -209,6 +209,7 @@ func (c *codec) fields(o *Spec) {
 		c.int(n)
 	}
 	c.bool(&o.WatchReads)
+	c.bool(&o.Once)
 	c.bool(&o.Keep.On)
 	c.bool(&o.Keep.PerCall)
 	c.int(&o.Keep.TotalMB)

@@ -38,6 +38,9 @@ type Spec struct {
 	// the supervisor then decides about reads.
 	WatchReads bool
 
+	// Once: each start of a program after the server's own is refused.
+	Once bool
+
 	// Keep tells the supervisor to keep the state before each change of the server, for package
 	// undo. The supervisor then gets two descriptors with the spec.
 	Keep Keep

@@ -40,7 +40,6 @@ type installCmd struct {
 	acceptTools bool
 	yes         bool
 	forSession  bool
-	recheck     bool // with forSession: see install.Installer.Recheck
 	forWrap     bool
 }
 
@@ -70,9 +69,8 @@ asks.`
 	f.BoolVar(&i.yes, "yes", false, "Accept updates without asking")
 	f.BoolVar(&i.scripts, "install-scripts", false, "Run install scripts, in a jail without a network")
 	f.BoolVar(&i.forSession, "for-session", false, "")
-	f.BoolVar(&i.recheck, "recheck", false, "")
 	f.BoolVar(&i.forWrap, "for-wrap", false, "")
-	for _, name := range []string{"for-session", "recheck", "for-wrap"} { // mcp-jail run and wrap ask with them
+	for _, name := range []string{"for-session", "for-wrap"} { // mcp-jail run and wrap ask with them
 		f.MarkHidden(name)
 	}
 	one := cli.ProposeServers(line, &i.ConfigFlags)
@@ -246,7 +244,7 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 }
 
 // launchers names the programs whose lines package runline parses, for messages.
-const launchers = "npx, npm exec, bunx, pnpm dlx, yarn dlx, uvx and pipx run"
+const launchers = "npx, npm exec, uvx and uv tool run"
 
 func (i *installCmd) behindDashes() (wanted, error) {
 	if len(i.given.Argv) == 0 {
@@ -336,18 +334,15 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 		waive, err = cmdline.ParseWaivers("--waive", i.Waive)
 	}
 	if err == nil {
-		in := &install.Installer{Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Asked: session.AskedLine(waive, i.given.Argv, &line), Companion: companion(), Scripts: i.scripts, Untrusted: session.Untrusted(reach, host), Waive: waive}
+		in := &install.Installer{Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Asked: session.AskedLine(waive, i.given.Argv, &line), Scripts: i.scripts, Untrusted: session.Untrusted(reach, host), Waive: waive}
 		in.Waived = func(plan *confine.Plan) { say(fetching.Message{Waived: session.WaivedGaps(plan)}) }
 		in.Progress = func(p install.Progress) {
 			alone.progress(p)
 			say(fetching.Message{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
 		}
-		if i.recheck {
-			return in.Recheck(ctx, &line)
-		}
 		var r *install.Result
 		if r, err = in.Install(ctx, &line); err == nil {
-			say(fetching.Message{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: len(r.Entry.Packages), Bytes: treeSize(host, r.Entry)})
+			say(fetching.Message{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: packageCount(r.Entry), Bytes: treeSize(host, r.Entry)})
 			return nil
 		}
 	}

@@ -125,7 +125,7 @@ func (i *installCmd) prepare(ctx context.Context, j *job) error {
 	}
 	j.result, err = j.installer.Install(ctx, &j.line)
 	var changed *install.ChangedError
-	if errors.As(err, &changed) || err == nil && !j.result.Entry.Proven() {
+	if errors.As(err, &changed) {
 		j.mended = true
 		j.result, err = j.installer.Repair(ctx, &j.line)
 	}

@@ -3,13 +3,11 @@ package pkgcmd
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -21,21 +19,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// companion returns this program, or "" if it is not where it should be: then npm fetches alone.
-func companion() string {
-	program, err := programs.Beside(programs.Companion)
-	if err == nil {
-		_, err = os.Stat(program)
-	}
-	if err != nil {
-		return ""
-	}
-	return program
-}
-
 func (i *installCmd) installer(host hostfs.Host, t *session.Target, w wanted, progress func(install.Progress)) *install.Installer {
 	return &install.Installer{
-		Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Untrusted: t.Untrusted, Asked: w.asked, Companion: companion(),
+		Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Untrusted: t.Untrusted, Asked: w.asked,
 		Scripts: i.scripts, Progress: progress, Waive: t.Policy.Waive,
 	}
 }
@@ -91,6 +77,11 @@ func allowed(line *runline.Line) string {
 }
 
 // treeSize returns the bytes of an installed tree, 0 if it cannot be found.
+func packageCount(e *lockfile.Entry) int {
+	list, _ := e.List()
+	return len(list)
+}
+
 func treeSize(host hostfs.Host, e *lockfile.Entry) int64 {
 	trees, _ := session.PackageStore(host).Trees()
 	for _, t := range trees {

@@ -98,13 +98,6 @@ func (p *installProgress) end() {
 	b.draw()
 }
 
-// prepare does PreparePackage for the server of a package, and prints what that says.
-func (p *installProgress) prepare(t *session.Target) (err error) {
-	c := p.board.console
-	p.board.quietly(func() { err = t.PreparePackage(c) })
-	return err
-}
-
 // draw draws the line, or removes it. The caller has locked mu.
 func (b *progressBoard) draw() {
 	if !b.console.Spins() || b.quiet {

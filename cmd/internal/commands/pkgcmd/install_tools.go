@@ -41,7 +41,7 @@ func (i *installCmd) pinTools(ctx context.Context, p *installProgress, w wanted)
 		if t.Package.Entry() == nil {
 			return toolsFound{remark: t.Package.Text()}
 		}
-		err = errors.Join(p.prepare(t), t.Package.Check(ctx))
+		err = errors.Join(t.ClaimHome(), t.Package.Check(ctx))
 	}
 	if err != nil {
 		return toolsFound{remark: "it was not started: " + err.Error()}
@@ -111,7 +111,7 @@ func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted
 		if t.Package.Entry() == nil {
 			return toolsFound{remark: t.Package.Text()}
 		}
-		err = errors.Join(p.prepare(t), t.Package.Check(ctx))
+		err = errors.Join(t.ClaimHome(), t.Package.Check(ctx))
 	}
 	if err != nil {
 		return toolsFound{remark: later + " (it was not started: " + err.Error() + ")"}

@@ -63,7 +63,7 @@ func (i *installCmd) installFor(ctx context.Context, flags []string, say func(fe
 	if err != nil {
 		return err
 	}
-	say(fetching.Message{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: len(r.Entry.Packages), Skipped: r.Skipped, Bytes: treeSize(host, r.Entry)})
+	say(fetching.Message{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: packageCount(r.Entry), Skipped: r.Skipped, Bytes: treeSize(host, r.Entry)})
 	return nil
 }
 

@@ -82,7 +82,7 @@ func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s w
 	}
 	w, _ := clients.ParseWrapped(started.Argv)
 	line, err := runline.Parse(w.Argv)
-	if err != nil || line.NoInstall || line.Offline {
+	if err != nil {
 		return nil, lockfile.Key{}
 	}
 	p := &Package{

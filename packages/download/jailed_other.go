@@ -1,5 +1,0 @@
-//go:build !linux && !darwin
-
-package download
-
-func jailed() bool { return false }

@@ -1,7 +1,0 @@
-//go:build !unix
-
-package download
-
-import "io/fs"
-
-func processUmask() fs.FileMode { return umask }
