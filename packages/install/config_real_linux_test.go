@@ -51,7 +51,7 @@ func TestConfigAsPip(t *testing.T) {
 			testkit.Must(t, os.MkdirAll(filepath.Dir(file), 0o755))
 			testkit.WriteFile(t, file, text)
 		}
-		p := &pythonFetch{Installer: &Installer{Host: *host}, line: &runline.Line{Launcher: runline.PipxRun}, python: found.Interpreters[at]}
+		p := &pythonFetch{Installer: &Installer{Host: *host}, line: &runline.Line{Launcher: runline.Uvx}, python: found.Interpreters[at]}
 		got, err := p.readConfig()
 		testkit.Must(t, err)
 		ours[name] = []string{cmp.Or(got.Index, "https://pypi.org/simple"), strings.Join(got.Extra, " "), strings.Join(got.FindLinks, " "), got.Cert, strconv.FormatBool(got.NoIndex), strconv.FormatBool(got.Pre), strings.Join(got.Trusted, " "), got.Proxy}

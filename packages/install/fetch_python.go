@@ -367,15 +367,4 @@ func (i *Installer) runs(ctx context.Context, e *lockfile.Entry) bool {
 	return !errors.As(err, &missing)
 }
 
-func (p *pythonFetch) root() string {
-	first := p.line.Packages[0]
-	if first.Name != "" {
-		return first.Name
-	}
-	location, _, _ := strings.Cut(first.Location, "#")
-	w, err := python.ParseWheel(location[strings.LastIndexAny(location, `/\`)+1:])
-	if err != nil {
-		return first.Raw
-	}
-	return w.Name
-}
+func (p *pythonFetch) root() string { return p.line.Packages[0].Name }

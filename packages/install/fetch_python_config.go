@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/packages/python"
-	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
 func (p *pythonFetch) configure() error {
@@ -21,9 +20,7 @@ func (p *pythonFetch) configure() error {
 		return err
 	}
 	p.config = config
-	if p.request, err = python.NewRequest(p.line, &p.config, p.Host.Dir, p.uv != ""); err != nil {
-		return err
-	}
+	p.request = python.NewRequest(p.line, &p.config)
 	if p.config.Index == "" {
 		p.config.Index = python.DefaultIndex
 	}
@@ -48,23 +45,21 @@ func (p *pythonFetch) configure() error {
 	return nil
 }
 
-// readConfig returns the configuration of the installer. If pip installs for a line of uvx, the
+// readConfig returns the configuration of the installer. If pip installs, the
 // configuration of uv is used if it says where packages come from.
 func (p *pythonFetch) readConfig() (python.Config, error) {
 	getenv := func(name string) string { v, _ := p.Host.Getenv(name); return v }
-	if p.uv != "" || p.line.Launcher == runline.Uvx {
-		var files [][]byte
-		for _, name := range p.uvFiles(getenv) {
-			text, err := p.readBelieved("uv's configuration", name)
-			if err != nil {
-				return python.Config{}, err
-			}
-			files = append(files, []byte(text))
+	var texts [][]byte
+	for _, name := range p.uvFiles(getenv) {
+		text, err := p.readBelieved("uv's configuration", name)
+		if err != nil {
+			return python.Config{}, err
 		}
-		config, configured, err := python.UvConfig(files, getenv)
-		if err != nil || configured || p.uv != "" {
-			return config, err
-		}
+		texts = append(texts, []byte(text))
+	}
+	config, configured, err := python.UvConfig(texts, getenv)
+	if err != nil || configured || p.uv != "" {
+		return config, err
 	}
 	var files []string
 	for _, name := range p.pipFiles(getenv) {

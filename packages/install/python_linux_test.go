@@ -285,7 +285,6 @@ func TestPythonLines(t *testing.T) {
 		{[]string{"uvx", "--from", "fixture-server<1", "fixture-server"}, "0.9.0", "fixture-server", 1},
 		{[]string{"uvx", "--from", "fixture-server[more]", "--with", "needed-one", "fixture-server"}, "1.0.0", "fixture-server", 2},
 		{[]string{"uvx", "--from", "other", "second"}, "1.0.0", "second", 1},
-		{[]string{"pipx", "run", "other"}, "1.0.0", "second", 1},
 		{[]string{"uv", "tool", "run", "--with", "other", "fixture-server@latest"}, "1.0.0", "fixture-server", 2},
 	}[pythonRows():] {
 		e := u.install(c.words...).Entry
@@ -300,9 +299,4 @@ func TestPythonLines(t *testing.T) {
 		t.Errorf("uvx other: %v", err)
 	}
 	u.fails("is not in the index", "uvx", "nothing-of-this-name")
-	u.fails("install uv, or remove the option", "uvx", "--exclude-newer", "2026-01-01", "fixture-server")
-	u.fails("runs its code", "uvx", "--from", "git+https://example.com/x.git", "x")
-	if _, err := u.find("uvx", "--from", "git+https://example.com/x.git", "x"); !errors.Is(err, installed.ErrAsGiven) {
-		t.Errorf("from a git repository: %v", err)
-	}
 }

@@ -14,8 +14,8 @@ import (
 // from, the key says so: a project may have brought the client's entry that sets them, and what it
 // chose is not pinned for a line without them.
 func Key(line *runline.Line, host *hostfs.Host) lockfile.Key {
-	words := []string{strings.TrimPrefix(line.Wanted(host.Dir), string(line.Ecosystem())+": ")}
-	return lockfile.Key{Ecosystem: lockfile.Ecosystem(line.Ecosystem()), Spec: strings.Join(append(words, chosen(line.Ecosystem(), host)...), " ")}
+	words := append([]string{line.Wanted()}, chosen(line.Ecosystem(), host)...)
+	return lockfile.Key{Ecosystem: lockfile.Ecosystem(line.Ecosystem()), Spec: strings.Join(words, " ")}
 }
 
 // chosen returns, as --NAME=VALUE, where the host's variables have the packages of an ecosystem fetched from.

@@ -2,8 +2,6 @@ package python
 
 import (
 	_ "embed" // download.py
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -18,81 +16,13 @@ type Request struct {
 	Extra        []string // further words for uv
 }
 
-// An OptionError says that an option of a line cannot be passed to an installer.
-type OptionError struct {
-	Launcher runline.Launcher
-	Option   runline.Option
-	With     string // the installer
-}
-
-func (e *OptionError) Error() string {
-	hint := "remove the option"
-	if e.With == "pip" {
-		hint = "install uv, or remove the option"
-	}
-	return fmt.Sprintf("%s --%s cannot be carried out by %s, which fetches the package: %s", e.Launcher, e.Option.Name, e.With, hint)
-}
-
-// NewRequest returns what a line asks for, and changes config by what the line says about
-// indexes. Relative paths are below dir. uv tells whether uv is the installer.
-func NewRequest(line *runline.Line, config *Config, dir string, uv bool) (r Request, err error) {
+// NewRequest returns what a line asks for.
+func NewRequest(line *runline.Line, config *Config) (r Request) {
 	for _, s := range line.Packages {
-		text, err := Requirement(s, dir)
-		if err != nil {
-			return r, err
-		}
-		r.Requirements = append(r.Requirements, text)
-	}
-	for _, f := range line.Requirements {
-		r.Files = append(r.Files, below(dir, f))
+		r.Requirements = append(r.Requirements, Requirement(s))
 	}
 	r.Pre = config.Pre
-	for _, o := range line.Options {
-		if slices.Contains([]string{"find-links", "constraints"}, o.Name) {
-			o.Value = below(dir, o.Value)
-		}
-		if !r.add(o, config, uv) {
-			with := "pip"
-			if uv {
-				with = "uv in a jail"
-			}
-			return r, &OptionError{line.Launcher, o, with}
-		}
-	}
-	return r, nil
-}
-
-// add adds what an option says. Its path, if it has one, is absolute.
-func (r *Request) add(o runline.Option, config *Config, uv bool) bool {
-	switch o.Name {
-	case "default-index":
-		config.Index = o.Value
-	case "index":
-		if _, address, ok := strings.Cut(o.Value, "="); ok && !strings.HasPrefix(o.Value, "http") {
-			o.Value = address
-		}
-		config.Extra = append([]string{o.Value}, config.Extra...)
-	case "find-links":
-		config.FindLinks = append(config.FindLinks, o.Value)
-	case "no-index":
-		config.NoIndex = true
-	case "allow-insecure-host":
-		config.Trusted = append(config.Trusted, o.Value)
-	case "prerelease":
-		r.Pre = r.Pre || o.Value == "allow"
-		return uv || slices.Contains([]string{"allow", "if-necessary", "if-necessary-or-explicit"}, o.Value)
-	case "constraints":
-		r.Constraints = append(r.Constraints, o.Value)
-	case "no-build", "no-build-package", "refresh", "refresh-package", "reinstall", "reinstall-package", "upgrade", "upgrade-package",
-		"no-sources", "no-config", "managed-python", "no-managed-python", "no-python-downloads", "python-preference":
-		// These change nothing here: the tree is new, and of wheels only.
-	case "index-strategy", "resolution", "exclude-newer", "fork-strategy":
-		r.Extra = append(r.Extra, "--"+o.Name, o.Value)
-		return uv
-	default:
-		return false
-	}
-	return true
+	return r
 }
 
 //go:embed download.py

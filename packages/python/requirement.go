@@ -1,8 +1,6 @@
 package python
 
 import (
-	"fmt"
-	"path"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -10,50 +8,16 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
-// Requirement returns a package of a launcher's line as pip and uv take it (PEP 508). A
-// relative path is below dir. The error says that the package comes from a place from
-// which nothing can be fetched without running its code.
-func Requirement(s runline.Spec, dir string) (string, error) {
-	switch s.Kind {
-	case runline.Registry:
-		text := s.Name
-		if len(s.Extras) > 0 {
-			text += "[" + strings.Join(s.Extras, ",") + "]"
-		}
-		switch {
-		case s.Version != "":
-			text += "==" + s.Version
-		case s.Range != "":
-			text += s.Range
-		}
-		return text, nil
-	case runline.File:
-		if !strings.HasSuffix(s.Location, ".whl") {
-			break
-		}
-		return below(dir, s.Location), nil
-	case runline.URL:
-		if location, _, _ := strings.Cut(s.Location, "#"); strings.HasSuffix(location, ".whl") {
-			return s.Location, nil
-		}
+// Requirement returns a package of a launcher's line as pip and uv take it (PEP 508).
+func Requirement(s runline.Spec) string {
+	text := s.Name
+	if len(s.Extras) > 0 {
+		text += "[" + strings.Join(s.Extras, ",") + "]"
 	}
-	return "", &SourceError{Spec: s}
-}
-
-// below returns a file that a line names as an installer takes it. A relative one is below dir.
-func below(dir, file string) string {
-	if path.IsAbs(file) || strings.Contains(file, "://") {
-		return file
+	if s.Version != "" {
+		return text + "==" + s.Version
 	}
-	return path.Join(dir, file)
-}
-
-// A SourceError says that a package is no wheel, so that installing it runs its code.
-type SourceError struct{ Spec runline.Spec }
-
-func (e *SourceError) Error() string {
-	from := map[runline.Kind]string{runline.Git: "a git repository", runline.Directory: "a directory", runline.File: "an archive of sources", runline.URL: "an archive of sources"}[e.Spec.Kind]
-	return fmt.Sprintf("%s is %s: mcp-jail installs Python packages from an index, or from a wheel, because to install this one runs its code", e.Spec, from)
+	return text + s.Range
 }
 
 var separators = lazy.Regexp(`[-_.]+`)

@@ -36,8 +36,8 @@ var entryLines = map[string]string{
 
 // fetched are the lines for which mcp-jail finds, fetches or pins a package outside of the jail, or
 // could.
-var fetched = []string{"a package of npm", "one by another launcher", "one behind env", "one behind a shell", "one behind cmd", "npx by its script", "npx by a shown reference", "a launcher, perhaps", "a word of env, perhaps",
-	"a script of node, asked", "a text for a shell", "not taken apart", "a package of Python"}
+var fetched = []string{"a package of npm", "one by another launcher", "one behind env", "one behind a shell", "one behind cmd", "npx by a shown reference", "a launcher, perhaps", "a word of env, perhaps",
+	"a text for a shell", "not taken apart", "a package of Python"}
 
 // variables says for each assignment in which entries wrap accepts it. "never": in none. "project":
 // not in one of a project. "free": in all. "launcher": in one of a project only if mcp-jail fetches
