@@ -1,8 +1,6 @@
 package install
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +20,7 @@ type pythonTree struct {
 	metadata map[string]python.Metadata     // by the packages' names
 	programs map[string][]python.EntryPoint // by the packages' names
 	others   []string                       // programs in bin/ that are no entry points
-	bound    bool                           // the tree runs on one minor version of Python only
+	bound    []string                       // the packages whose wheels are for one minor version of Python
 	system   string                         // as in runtime.GOOS
 }
 
@@ -66,18 +64,17 @@ func (t *pythonTree) addPackage(site *os.Root, dir string) error {
 	}
 	m := python.ReadMetadata(text)
 	t.metadata[m.Name] = m
-	t.bound = t.bound || m.Bound()
 	if text, err = readSmall(site, filepath.Join(dir, "WHEEL")); err != nil {
 		return err
 	}
-	// The tags say whether the wheel has machine code or suits one version of Python only.
-	t.bound = t.bound || python.BoundTags(text)
+	if python.BoundTags(text) {
+		t.bound = append(t.bound, m.Name)
+	}
 	text, err = readSmall(site, filepath.Join(dir, "entry_points.txt"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	programs, pipx := python.EntryPoints(text)
-	t.programs[m.Name] = append(programs, pipx...)
+	t.programs[m.Name] = python.EntryPoints(text)
 	for _, name := range python.InstallerFiles() {
 		if err := site.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -133,7 +130,7 @@ func (t *pythonTree) writePrograms(root *os.Root) error {
 	for _, name := range slices.Sorted(maps.Keys(t.programs)) {
 		for _, e := range t.programs[name] {
 			if written[spelled(t.system, e.Name)] {
-				continue // pipx.run repeats it, or two packages have it: the first by name
+				continue // two packages have it: the first by name
 			}
 			written[spelled(t.system, e.Name)] = true
 			if err := writeProgram(root, "bin/"+e.Name, []byte(e.Starter())); err != nil {
@@ -167,62 +164,35 @@ func writeProgram(root *os.Root, name string, text []byte) error {
 	return errors.Join(root.WriteFile(name, text, 0o755), root.Chmod(name, 0o755))
 }
 
-func (t *pythonTree) list() (out []python.Metadata) {
+// versions returns the versions of Python on which the tree runs: those that all packages accept, and
+// that the line asks for. installed is the one for which it was unpacked.
+func (t *pythonTree) versions(line *runline.Line, installed string) string {
+	asked, _ := python.VersionRange(line.Python) // interpreters has read it
+	all, bound := []python.Metadata{{Python: asked}}, t.bound != nil
 	for _, name := range slices.Sorted(maps.Keys(t.metadata)) {
-		out = append(out, t.metadata[name])
+		m := t.metadata[name]
+		all, bound = append(all, m), bound || m.Bound()
 	}
-	return out
+	return python.Range(all, bound, installed)
 }
 
 // program returns the name of the program that a line runs. root is the package that the line
 // names first.
 func (t *pythonTree) program(line *runline.Line, root string) (string, error) {
-	var own, all []string
+	own, there := []string{}, slices.Contains(t.others, line.Program)
 	for name, programs := range t.programs {
 		for _, e := range programs {
-			all = append(all, e.Name)
-			if name == root && !slices.Contains(own, e.Name) {
+			there = there || e.Name == line.Program
+			if name == root {
 				own = append(own, e.Name)
 			}
 		}
 	}
+	if there {
+		return line.Program, nil
+	}
 	slices.Sort(own)
-	want := line.Program
-	if want == "" { // pipx takes the program of the package's name, or else the only one
-		want = root
-		at := slices.IndexFunc(own, func(name string) bool { return python.Normal(name) == root })
-		if at >= 0 {
-			return own[at], nil
-		}
-		if len(own) == 1 {
-			return own[0], nil
-		}
-	}
-	if slices.Contains(all, want) || slices.Contains(t.others, want) {
-		return want, nil
-	}
-	return "", &python.ProgramError{Package: root, Program: want, Names: own}
-}
-
-// hashOf returns the SHA-256 of a regular file as pip writes it.
-func hashOf(name string) (string, error) {
-	info, err := os.Lstat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a regular file")
-	}
-	if err != nil {
-		return "", fmt.Errorf("the file %s: %w", name, err)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+	return "", &python.ProgramError{Package: root, Program: line.Program, Names: slices.Compact(own)}
 }
 
 func indent(text string) string {

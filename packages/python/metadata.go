@@ -1,7 +1,6 @@
 package python
 
 import (
-	"cmp"
 	"encoding/csv"
 	"fmt"
 	"io"
@@ -81,7 +80,9 @@ func Range(packages []Metadata, bound bool, installed string) string {
 	}
 	slices.Sort(clauses)
 	if len(low) > 0 {
-		clauses = slices.Insert(clauses, 0, ">="+slices.MaxFunc(low, compareReleases))
+		clauses = slices.Insert(clauses, 0, ">="+slices.MaxFunc(low, func(a, b string) int {
+			return slices.Compare(release(a), release(b))
+		}))
 	}
 	if major, rest, ok := strings.Cut(installed, "."); ok && bound {
 		minor, _, _ := strings.Cut(rest, ".")
@@ -90,22 +91,12 @@ func Range(packages []Metadata, bound bool, installed string) string {
 	return strings.Join(clauses, ",")
 }
 
-func compareReleases(a, b string) int {
-	as, bs := strings.Split(a, "."), strings.Split(b, ".")
-	for i := range max(len(as), len(bs)) {
-		if c := cmp.Compare(number(as, i), number(bs, i)); c != 0 {
-			return c
-		}
+func release(version string) (numbers []int) {
+	for part := range strings.SplitSeq(version, ".") {
+		n, _ := strconv.Atoi(part) // clause has only digits; a number too large is 0
+		numbers = append(numbers, n)
 	}
-	return 0
-}
-
-func number(parts []string, i int) int {
-	if i >= len(parts) {
-		return 0
-	}
-	n, _ := strconv.Atoi(parts[i]) // clause has only digits; a number too large is 0
-	return n
+	return numbers
 }
 
 // PortableRecord returns a RECORD without the files that an installer makes for its machine: the
