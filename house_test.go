@@ -72,7 +72,7 @@ var mayImport = map[string][]string{
 	"diagnostics/internal/limits":   {module + "diagnostics/internal/words", module + "diagnostics/internal/report", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "internal/show", module + "policy"},
 	"diagnostics/internal/paths":    {module + "diagnostics/internal/programs", module + "diagnostics/internal/words", module + "diagnostics/internal/report", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/names", module + "internal/lazy", module + "internal/show", module + "policy"}, // and neither os nor syscall: see pure
 	"diagnostics/internal/network":  {module + "diagnostics/internal/words", module + "diagnostics/internal/report", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/limits", module + "internal/show", module + "policy"},                                                                    // the same
-	"diagnostics/internal/starts":   {module + "internal/launcher", module + "diagnostics/internal/words", module + "diagnostics/internal/report", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/names", module + "diagnostics/internal/paths", module + "internal/lazy", module + "internal/show", module + "policy"},
+	"diagnostics/internal/starts":   {module + "internal/wrapper", module + "diagnostics/internal/words", module + "diagnostics/internal/report", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/names", module + "diagnostics/internal/paths", module + "internal/lazy", module + "internal/show", module + "policy"},
 
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
 	"confine/egress/tlsworker":  {module + "confine/internal/sandboxexec", module + "confine/internal/seatbelt", module + "confine/internal/selftest", module + "internal/environ", module + "policy", module + "policy/leak", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
@@ -87,7 +87,6 @@ var mayImport = map[string][]string{
 	"lifecycle/catalog":         {module + "internal/private", module + "policy"},
 	"internal/show":             {}, // and neither os nor syscall: see pure
 	"internal/wrapper":          {}, // the same
-	"internal/launcher":         {}, // the same
 
 	"internal/toml":     {"github.com/pelletier/go-toml/v2/unstable"}, // the same
 	"internal/testkit":  {"golang.org/x/sys/unix"},                    // for tests: no other line has it
@@ -111,7 +110,7 @@ var mayImport = map[string][]string{
 
 	"docs/explain": {}, // the pages; only mcp-jail-cli has them
 
-	"packages/runline":   {module + "internal/show", module + "internal/wrapper"}, // and neither os nor syscall: see pure
+	"packages/runline":   {module + "internal/lazy", module + "internal/show", module + "internal/wrapper"}, // and neither os nor syscall: see pure
 	"packages/npm":       {module + "internal/lazy"},                              // the same
 	"packages/toolpin":   {module + "internal/show"},                              // the same
 	"policy/statement":   {module + "policy"},                                     // the same
@@ -143,11 +142,11 @@ var mayImport = map[string][]string{
 	"cmd/internal/records":   {module + "internal/homelinks", module + "internal/show", module + "internal/private", module + "diagnostics", module + "policy", module + "policy/hostfs", "golang.org/x/sys/unix"},
 	"cmd/internal/keeping":   {module + "cmd/internal/records", module + "cmd/internal/terminal", module + "lifecycle", module + "confine", module + "internal/show", module + "policy", module + "policy/hostfs", module + "undo"},
 	"cmd/internal/fetching":  {module + "cmd/internal/exit", module + "cmd/internal/terminal", module + "confine", module + "internal/show", "golang.org/x/sys/unix"},
-	"cmd/internal/session":   {module + "cmd/internal/identity", module + "cmd/internal/fetching", module + "cmd/internal/keeping", module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "cmd/internal/updates", module + "confine", module + "diagnostics", module + "internal/homelinks", module + "internal/lazy", module + "internal/private", module + "internal/show", module + "lifecycle", module + "lifecycle/catalog", module + "packages/installed", module + "packages/lockfile", module + "packages/npm", module + "packages/runline", module + "packages/store", module + "packages/toolpin", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets", "golang.org/x/sys/unix"},
+	"cmd/internal/session":   {module + "cmd/internal/identity", module + "cmd/internal/fetching", module + "cmd/internal/keeping", module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "cmd/internal/updates", module + "confine", module + "diagnostics", module + "internal/homelinks", module + "internal/lazy", module + "internal/private", module + "internal/show", module + "internal/wrapper", module + "lifecycle", module + "lifecycle/catalog", module + "packages/installed", module + "packages/lockfile", module + "packages/npm", module + "packages/runline", module + "packages/store", module + "packages/toolpin", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets", "golang.org/x/sys/unix"},
 	"cmd/internal/stored":    {module + "cmd/internal/identity", module + "cmd/internal/records", module + "cmd/internal/session", module + "diagnostics", module + "internal/private", module + "packages/installed", module + "packages/runline", module + "packages/lockfile", module + "packages/store", module + "policy", module + "policy/config", module + "policy/hostfs", module + "internal/show"},
 	"cmd/internal/drive":     {module + "cmd/internal/handshake", module + "internal/lazy", module + "internal/show"},
 	"cmd/internal/handshake": {module + "cmd/internal/programs", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/toolpin", "github.com/mark3labs/mcp-go/mcp"},
-	"cmd/internal/lines":     {module + "presets", module + "internal/launcher", module + "internal/show", module + "cmd/internal/shown", module + "packages/install", module + "packages/installed", module + "packages/runline", module + "policy/hostfs", module + "policy/resolve"},
+	"cmd/internal/lines":     {module + "presets", module + "internal/wrapper", module + "internal/show", module + "cmd/internal/shown", module + "packages/install", module + "packages/installed", module + "packages/runline", module + "policy/hostfs", module + "policy/resolve"},
 	"cmd/internal/updates":   {module + "internal/private", module + "internal/show", module + "policy/hostfs"},
 	"cmd/internal/dotenv":    {module + "clients", module + "internal/environ", module + "policy"},
 	"cmd/internal/windows":   {module + "internal/winpath", module + "clients", module + "internal/lazy", module + "internal/show", module + "packages/runline"},
@@ -216,7 +215,7 @@ var forTests = []string{
 }
 
 // pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{"policy/internal/urlpath", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "internal/winpath", "confine/egress/http1", "confine/egress/packet", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "policy/statement", "clients", "clients/edit", "clients/plugins", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "internal/wrapper", "internal/launcher",
+var pure = []string{"policy/internal/urlpath", "policy/config/internal/reader", "policy/resolve/internal/shellwords", "internal/winpath", "confine/egress/http1", "confine/egress/packet", "internal/diff", "internal/environ", "internal/show", "internal/toml", "policy/leak", "policy/statement", "clients", "clients/edit", "clients/plugins", "policy", "packages/runline", "packages/npm", "packages/toolpin", "packages/python", "presets", "internal/wrapper",
 	"diagnostics/internal/words", "diagnostics/internal/redact", "diagnostics/internal/report", "diagnostics/internal/grants", "diagnostics/internal/names", "diagnostics/internal/paths", "diagnostics/internal/network"}
 
 // freeTrees are no part of the product, which imports nothing of them. They may import anything.

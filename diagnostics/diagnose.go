@@ -58,9 +58,6 @@ func diagnose(ev Evidence) Diagnosis {
 		return endedByJail(d, ev.Exit.Why)
 	}
 	lines := failingLines(c)
-	if f, ok := starts.Compiling(c); ok {
-		return concluded(d, f, PageTimeout)
-	}
 	if f, ok := starts.MissingPackage(c, lines); ok {
 		return concluded(d, f, PagePackageMissing)
 	}

@@ -35,39 +35,6 @@ func TestMissingPackage(t *testing.T) {
 	}
 }
 
-// TestBuriedLauncher: a launcher that another program starts is not understood, and no registry is
-// proposed for it.
-func TestBuriedLauncher(t *testing.T) {
-	const offline = "npm error request to https://registry.npmjs.org/x failed: cache mode is 'only-if-cached' but no cached response is available."
-	for line, want := range map[string]string{
-		"env -C /home/u/work npx -y x": "begins with npx,",
-		"/usr/bin/env -S npx -y x":     "begins with npx,",
-		"timeout 100 npx -y x":         "begins with npx,",
-		"nice -n 5 /usr/bin/npx x":     "begins with npx,",
-		"sh -x -c|exec npx -y x --y":   "begins with npx,",
-		"env -S|npx -y x":              "begins with npx,",
-		"op run -- pnpm dlx x":         "begins with pnpm dlx,",
-		"node server.js npx x":         "",
-		"timeout 100 node x.js":        "",
-		"timeout 9 npm run start":      "",
-	} {
-		ev := evidence(offline)
-		ev.Stage, ev.Profile.Net = StageStartup, nil
-		ev.Profile.Argv = nil
-		for i, part := range strings.Split(line, "|") {
-			if i == 0 {
-				ev.Profile.Argv = strings.Fields(part)
-			} else {
-				ev.Profile.Argv = append(ev.Profile.Argv, part)
-			}
-		}
-		d := Diagnose(ev)
-		if want != "" && (!strings.Contains(advised(d), want) || d.Explain != PagePackageMissing || len(d.Words) > 0) || want == "" && d.Explain == PagePackageMissing {
-			t.Errorf("%s: %s", line, d.Text())
-		}
-	}
-}
-
 // TestSkippedScripts tests the advice to run the install scripts of a package.
 func TestSkippedScripts(t *testing.T) {
 	const sqlite = "Error: Could not locate the bindings file. Tried:\n → /s/node_modules/sqlite3/build/node_sqlite3.node"
@@ -89,30 +56,6 @@ func TestSkippedScripts(t *testing.T) {
 	}
 }
 
-// TestCompilingLauncher: a launcher whose compiler takes too long lacks time, and not a network.
-func TestCompilingLauncher(t *testing.T) {
-	for _, c := range []struct {
-		line   string
-		denied []policy.Denial
-		want   Page
-	}{
-		{"go run ./cmd/x", nil, PageTimeout},
-		{"cargo run", nil, PageTimeout},
-		{"dotnet run --project /srv/x", nil, PageTimeout},
-		{"timeout 90 go run .", nil, PageTimeout},
-		// Controls: the modules are missing, and a launcher that only downloads.
-		{"go run ./cmd/x", []policy.Denial{{Axis: policy.AxisNet, Operation: "resolve", Program: "/usr/local/go/bin/go", Count: 1}}, PagePackageMissing},
-		{"deno run jsr:@a/b", nil, PagePackageMissing},
-	} {
-		ev := evidence("")
-		ev.Stage, ev.Exit, ev.Timeout, ev.Profile.Net = StageStartup, nil, time.Minute, nil
-		ev.Profile.Argv, ev.Denials = strings.Fields(c.line), c.denied
-		if d := Diagnose(ev); d.Explain != c.want || (c.want == PageTimeout) == strings.Contains(told(d), "network") {
-			t.Errorf("%s: %s", c.line, d.Text())
-		}
-	}
-}
-
 // TestPlanCommand checks that the command in the advice can be typed.
 func TestPlanCommand(t *testing.T) {
 	ev := evidence("operation not permitted")
@@ -126,8 +69,8 @@ func TestPlanCommand(t *testing.T) {
 }
 
 // TestForeignLauncher: the diagnosis of a launcher whose packages mcp-jail does not fetch says what to start
-// instead. It proposes no registry, also where the launcher's text names one, and where the policy
-// grants the server's own host.
+// instead. It proposes no registry, also where the policy grants the server's own host, if it is the
+// launcher that was refused.
 func TestForeignLauncher(t *testing.T) {
 	api := []policy.NetRule{{Host: "api.example.com", Scheme: "https", Allow: true}}
 	for _, c := range []struct {
@@ -135,30 +78,24 @@ func TestForeignLauncher(t *testing.T) {
 		net                 []policy.NetRule
 		want                string
 	}{
-		{"go run example.test/x@v1", `dial tcp: lookup proxy.golang.org: no such host`, "", nil, "go install example.test/x@v1"},
-		{"go run example.test/x@v1", `Get "https://proxy.golang.org/example.test/x": dial tcp: connection refused`, "proxy.golang.org:443", api, "go install example.test/x@v1"},
-		{"timeout 30 go run example.test/x@v1", `lookup proxy.golang.org: no such host`, "proxy.golang.org", nil, "go install example.test/x@v1"},
-		{"deno run -A jsr:@a/b", `error: JSR package manifest for '@a/b' failed to load. dns error: failed to lookup address information`, "jsr.io:443", api, "deno compile"},
-		{"uv run server", `error: Failed to fetch: https://pypi.org/simple/x/ dns error`, "pypi.org:443", api, "uv sync"},
-		{"poetry run server", `All attempts to connect to pypi.org failed.`, "pypi.org:443", api, "poetry install"},
-		{"dnx Some.Server", `Unable to load the service index for source https://api.nuget.org/v3/index.json. Name or service not known`, "api.nuget.org:443", api, "dotnet tool install"},
-		{"nix run nixpkgs#x", `warning: unable to download 'https://cache.nixos.org/nix-cache-info': Could not resolve hostname`, "", nil, "nix build"},
-		{"op run -- npx -y x", `getaddrinfo ENOTFOUND registry.npmjs.org`, "registry.npmjs.org:443", api, "begins with npx"},
-		{"deno run -A https://h.test/a/s.ts", `error: Import 'https://h.test/a/s.ts' failed. dns error`, "h.test:443", api, "deno compile"},
-		{"go run ./cmd/x", `dial tcp: lookup git.h.test: no such host`, "net /usr/local/go/bin/go git.h.test", api, "go build"},
-		{"uv run server", `error: Failed to fetch: https://index.h.test/simple/x/ dns error`, "net /home/u/.local/bin/uv index.h.test:443", api, "uv sync"},
-		{"dnx Some.Server", `Name or service not known`, "net /usr/share/dotnet/dotnet feed.h.test:443", api, "dotnet tool install"},
-		{"nix run nixpkgs#x", `error: cannot connect to socket at '/nix/var/nix/daemon-socket/socket': Permission denied`, "fs /usr/bin/nix /nix/var/nix/daemon-socket/socket", nil, "nix build"},
-		{"nix run nixpkgs#x", `error: creating directory '/nix': Read-only file system`, "fs /usr/bin/nix /nix", nil, "nix build"},
+		{"go run example.test/x@v1", `dial tcp: lookup proxy.golang.org: no such host`, "", nil, "go install"},
+		{"timeout 30 go run ./cmd/x", `lookup git.h.test: no such host`, "net /usr/local/go/bin/go git.h.test", api, "go build"},
+		{"deno run -A jsr:@a/b", `error: JSR package manifest for '@a/b' failed to load. dns error: failed to lookup address information`, "", nil, "deno compile"},
+		{"uv --directory /srv run server", `error: Failed to fetch: https://index.h.test/simple/x/ dns error`, "net /home/u/.local/bin/uv index.h.test:443", api, "uv sync"},
 		{"poetry run server", `ModuleNotFoundError: No module named 'mcp'`, "", api, "poetry install"},
+		{"dnx Some.Server", `Name or service not known`, "", nil, "dotnet tool install"},
+		{"nix run nixpkgs#x", `error: creating directory '/nix': Read-only file system`, "fs /usr/bin/nix /nix", nil, "nix build"},
+		{"npx --foo x", `getaddrinfo ENOTFOUND r.test`, "", nil, "npx -y PACKAGE"},
+		{"env -C /d bunx x", `getaddrinfo ENOTFOUND r.test`, "", nil, "npx -y PACKAGE"},
+		{"pipx run x", `getaddrinfo ENOTFOUND r.test`, "", nil, "uvx PACKAGE"},
 		// Controls: the server's own host, and a program that only reads such a word.
 		{"go run example.test/x@v1", `dial tcp: lookup api.other.com: no such host`, "api.other.com:443", api, ""},
 		{"go run ./cmd/x", `dial tcp: lookup api.other.com: no such host`, "net /tmp/go-build1/b001/exe/x api.other.com", api, ""},
 		{"deno run -A server.ts", `error: dns error`, "net /home/u/.deno/bin/deno api.other.com:443", api, ""},
-		{"deno run -A https://h.test/a/s.ts", `error: dns error`, "net /home/u/.deno/bin/deno api.other.com:443", api, ""},
 		{"go run ./cmd/x", `open /nix/store/x: permission denied`, "fs /tmp/go-build1/b001/exe/x /nix/store/x", nil, ""},
 		{"python server.py", `ModuleNotFoundError: No module named 'mcp'`, "", nil, ""},
 		{"node server.js go run x@v1", `getaddrinfo ENOTFOUND proxy.golang.org`, "proxy.golang.org:443", nil, ""},
+		{"timeout 9 npm run start", `getaddrinfo ENOTFOUND r.test`, "", nil, ""},
 	} {
 		ev := evidence(c.said)
 		ev.Stage, ev.Profile.Argv, ev.Profile.Net = StageStartup, strings.Fields(c.line), c.net

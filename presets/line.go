@@ -13,11 +13,7 @@ import (
 func ForLine(argv []string) (*Preset, bool) {
 	line, err := runline.Parse(argv)
 	if err == nil {
-		name, ok := nameOf(line)
-		if !ok {
-			return nil, false
-		}
-		return ForPackage(Ecosystem(line.Ecosystem()), name)
+		return ForPackage(Ecosystem(line.Ecosystem()), line.Packages[0].Name)
 	}
 	if len(argv) == 0 {
 		return nil, false
@@ -28,7 +24,7 @@ func ForLine(argv []string) (*Preset, bool) {
 // Lists returns an error if a preset is not for the package or program that a command line names.
 func (p *Preset) Lists(argv []string) error {
 	if line, err := runline.Parse(argv); err == nil {
-		if name, ok := nameOf(line); ok && p.isFor(Ecosystem(line.Ecosystem()), name) {
+		if p.isFor(Ecosystem(line.Ecosystem()), line.Packages[0].Name) {
 			return nil
 		}
 		return fmt.Errorf("it is for %s, and the line runs %s", p.packages(), line.Packages[0])
@@ -54,16 +50,6 @@ func (p *Preset) packages() string {
 		}
 	}
 	return strings.Join(names, ", ")
-}
-
-func nameOf(line runline.Line) (name string, ok bool) {
-	switch first := line.Packages[0]; first.Kind {
-	case runline.Registry:
-		return first.Name, true
-	case runline.Alias:
-		return first.Target, true
-	}
-	return "", false
 }
 
 func baseName(word string) string { return path.Base(strings.ReplaceAll(word, `\`, "/")) }

@@ -81,7 +81,7 @@ func (r *relay) awaitAnswer(b *bufio.Reader) error {
 }
 
 func (r *relay) relayBuffered(b *bufio.Reader) error {
-	if _, err := io.CopyN(writerOnly{r}, b, int64(b.Buffered())); err != nil {
+	if _, err := io.CopyN(writerOnly{r.upstream}, b, int64(b.Buffered())); err != nil {
 		return err
 	}
 	return r.relayRest()

@@ -29,7 +29,6 @@ type nameServer struct {
 	fakeIPs  *names.Pool
 	newNames *rate.Limiter // names below wildcards that are asked for the first time
 	denials  *denialLog
-	sent     *byteCount
 	life     *lifetime
 	asks     bool // each name that no rule is about has an address, and is not looked up
 }
@@ -148,8 +147,7 @@ func (n *nameServer) usesProxy(host string, ports []int) bool {
 	return false
 }
 
-// limitNewName bounds names below a wildcard in length and rate: see maxBelowWildcard. Their
-// characters count as bytes that are sent.
+// limitNewName bounds names below a wildcard in length and rate: see maxBelowWildcard.
 func (n *nameServer) limitNewName(host string) error {
 	below := len(host)
 	for _, r := range n.dialer.rules.all() {
@@ -166,9 +164,6 @@ func (n *nameServer) limitNewName(host string) error {
 	}
 	if !n.newNames.Allow() {
 		return &refusal{policy.DeniedLimit, fmt.Sprintf("more than %d new names a second below wildcards", time.Second/newNameInterval)}
-	}
-	if !n.sent.add(int64(below)) {
-		return errOutSpent
 	}
 	return nil
 }

@@ -204,29 +204,6 @@ func TestNamesBelowWildcard(t *testing.T) {
 	}
 }
 
-// TestBytesOutNames: what names below a wildcard carry out counts as sent.
-func TestBytesOutNames(t *testing.T) {
-	for _, c := range []struct {
-		most int64
-		want dnsmessage.RCode
-	}{{100, dnsmessage.RCodeRefused}, {120, dnsmessage.RCodeNameError}, {0, dnsmessage.RCodeNameError}} {
-		up := &fakeResolver{names: map[string][]string{"api.test": {"198.51.100.7"}}}
-		g := testGatewayWith(t, Options{Rules: []rule{allow("*.wild.test"), allow("api.test")}, Upstream: up, Limits: Limits{OutBytes: c.most}})
-		last := ""
-		for _, letter := range []string{"a", "b", "c"} {
-			last = strings.Repeat(letter, 40) + ".wild.test"
-			ask(t, g, last+".", dnsmessage.TypeA)
-		}
-		resolve(t, g, "api.test") // carries nothing
-		if got := ask(t, g, last+".", dnsmessage.TypeA).RCode; got != c.want || (up.count(last) == 0) != (c.want == dnsmessage.RCodeRefused) {
-			t.Errorf("of %d bytes: %v, asked %d times; denied %+v", c.most, got, up.count(last), g.Denials())
-		}
-		if c.want == dnsmessage.RCodeRefused && onlyDenial(t, g).Reason != policy.DeniedLimit {
-			t.Errorf("%+v", g.Denials())
-		}
-	}
-}
-
 func TestNamesOfProxy(t *testing.T) {
 	proxy, _ := url.Parse("http://192.0.2.1:3128")
 	up := &fakeResolver{names: map[string][]string{"inside.test": {"10.99.0.5"}}}

@@ -55,9 +55,8 @@ type Resolver interface {
 
 // Limits bound the network use of one jail.
 type Limits struct {
-	Connections int   // open at once; 0 means 256. Further connections wait
-	OutBytes    int64 // sent to hosts in the life of the Gateway; 0 means no limit
-	Names       int   // with an address at once; 0 means 4096
+	Connections int // open at once; 0 means 256. Further connections wait
+	Names       int // with an address at once; 0 means 4096
 }
 
 const (
@@ -92,12 +91,6 @@ type Target struct {
 	Port int
 	TLS  bool
 	Addr netip.AddrPort // the address that the program connected to
-	// ReportSent counts bytes before they go upstream. It returns false once the session has
-	// used up its limit; the Interceptor must then end the connection. While a connection
-	// is open, an Interceptor may hold back reports of less than ReportStep bytes. If
-	// ReportStep is 0, it may hold back everything.
-	ReportSent func(n int64) bool
-	ReportStep int64
 	// Deny records a refusal of the connection.
 	Deny func(why policy.DenialReason, detail string)
 	// Tell reports a secret in a request that is sent on. It may be nil.
@@ -123,7 +116,6 @@ type Gateway struct {
 	asking         asking.Asker
 	failures       failureLog
 	front          atomic.Pointer[front.Front]
-	sent           byteCount
 	life           lifetime
 
 	mu        sync.Mutex
@@ -153,7 +145,6 @@ func New(o Options) *Gateway {
 	g := &Gateway{
 		o:              o,
 		rules:          ruleSet{isLocal: o.IsLocal},
-		sent:           byteCount{limit: o.Limits.OutBytes, connections: o.Limits.Connections},
 		slots:          make(chan struct{}, o.Limits.Connections),
 		querySlots:     make(chan struct{}, maxQueries),
 		seqpacketSlots: make(chan struct{}, maxSeqpacket),
@@ -165,7 +156,7 @@ func New(o Options) *Gateway {
 	g.lookups = lookupCache{upstream: o.Upstream, life: &g.life, results: map[string]*lookupResult{}}
 	g.dialer = dialer{rules: &g.rules, lookups: &g.lookups, failures: &g.failures, proxy: o.Proxy, startTLS: o.StartTLS}
 	g.names = nameServer{
-		dialer: &g.dialer, fakeIPs: names.NewPool(o.Rules, o.Limits.Names), denials: &g.denials, sent: &g.sent, life: &g.life,
+		dialer: &g.dialer, fakeIPs: names.NewPool(o.Rules, o.Limits.Names), denials: &g.denials, life: &g.life,
 		asks:     o.Ask != nil,
 		newNames: rate.NewLimiter(rate.Every(newNameInterval), newNameBurst),
 	}

@@ -50,15 +50,3 @@ func TestLifetimeEnds(t *testing.T) {
 		}
 	})
 }
-
-// TestByteCount checks what a session with a limit may send, and one without.
-func TestByteCount(t *testing.T) {
-	b := byteCount{limit: 10, connections: 2}
-	if !b.add(9) || b.isSpent() || !b.add(1) || !b.isSpent() || b.add(1) {
-		t.Error("a limit of 10 bytes does not end after the tenth")
-	}
-	var free byteCount
-	if !free.add(1<<40) || free.isSpent() || free.reportStep() != 0 {
-		t.Error("there is a limit where none is set")
-	}
-}

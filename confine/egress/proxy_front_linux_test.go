@@ -322,10 +322,9 @@ func TestProxyHalfClose(t *testing.T) {
 // TestProxyLimits: the limits of the session hold for the proxy, and a client without the password takes
 // none of its places.
 func TestProxyLimits(t *testing.T) {
-	var got seen
-	listen(t, "198.51.100.7:1000", func(c *net.TCPConn) { io.Copy(&got, c) })
+	listen(t, "198.51.100.7:1000", func(c *net.TCPConn) { io.Copy(io.Discard, c) })
 	g := testGatewayWith(t, Options{
-		Rules: []rule{allowPort("x.test", "tcp", 1000), allow("*.wild.test")}, Limits: Limits{Connections: 1, OutBytes: 100},
+		Rules: []rule{allowPort("x.test", "tcp", 1000), allow("*.wild.test")}, Limits: Limits{Connections: 1},
 		Upstream: &fakeResolver{names: map[string][]string{"x.test": {"198.51.100.7"}}},
 	})
 	port := serveProxy(t, g)
@@ -345,11 +344,7 @@ func TestProxyLimits(t *testing.T) {
 	if line, err := bufio.NewReader(second).ReadString('\n'); !strings.Contains(line, " 200 ") || err != nil {
 		t.Errorf("%q, %v", line, err)
 	}
-	second.Write(make([]byte, 101))
-	wasReset(t, second)
-	if n := len(got.String()); n > 100 {
-		t.Errorf("%d bytes left, of 100", n)
-	}
+	second.Close()
 	long := strings.Repeat("a", 60) + "." + strings.Repeat("b", 60) + ".wild.test"
 	if _, _, status = connectTo(t, port, long+":443"); !strings.Contains(status, " 403 mcp-jail: "+long+":443 is refused: a limit was reached") {
 		t.Errorf("%q", status)

@@ -19,8 +19,6 @@ const (
 	lastAnswerTimeout = 100 * time.Millisecond // for an answer that upstream sent before it failed
 )
 
-var errOutSpent = &refusal{policy.DeniedLimit, "the session has sent all the bytes that net_out_mb allows"}
-
 func (g *Gateway) serveConn(c *net.TCPConn, to netip.AddrPort) {
 	defer c.Close()
 	stop := context.AfterFunc(g.life.ctx, func() { reset(c) })
@@ -177,7 +175,7 @@ func (r *relay) relayUp() error {
 	case r.hello > 0:
 		return r.relayHello()
 	}
-	if _, err := r.Write(r.head); err != nil {
+	if _, err := r.upstream.Write(r.head); err != nil {
 		return err
 	}
 	return r.relayRest()
@@ -252,29 +250,14 @@ func (r *relay) intercept() error {
 		return nil
 	}
 	defer context.AfterFunc(r.g.life.jailCtx, func() { reset(r.client) })()
-	if r.g.sent.isSpent() { // an Interceptor only reports afterwards
-		return errOutSpent
-	}
 	t.Serve(r.client, r.head, Target{
 		Name: r.d.host, Port: int(r.d.to.Port()), TLS: r.protocol == protoTLS, Addr: r.d.to, Done: r.g.life.jailCtx.Done(),
-		ReportStep: r.g.sent.reportStep(),
-		ReportSent: func(n int64) bool {
-			ok := r.g.sent.add(n)
-			if !ok {
-				r.g.denials.denyIfRefused(r.d, errOutSpent)
-			}
-			return ok
-		},
 		Deny: func(why policy.DenialReason, detail string) { r.g.denials.deny(r.d, why, detail) },
 		Tell: r.g.o.Tell,
 	}, func(ctx context.Context) (*net.TCPConn, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(r.g.life.jailCtx, cancel)()
-		if r.g.sent.isSpent() {
-			r.g.denials.denyIfRefused(r.d, errOutSpent)
-			return nil, errOutSpent
-		}
 		c, err := r.g.dialer.dial(ctx, r.d)
 		r.g.denials.denyIfRefused(r.d, err)
 		return c, err
@@ -292,22 +275,6 @@ func (r *relay) relayRest() error {
 }
 
 func (r *relay) copyUp(src io.Reader) error {
-	var err error
-	if r.g.o.Limits.OutBytes == 0 {
-		_, err = r.upstream.ReadFrom(src) // splice
-	} else {
-		_, err = io.Copy(r, src)
-	}
+	_, err := r.upstream.ReadFrom(src) // splice
 	return err
-}
-
-// Write counts bytes and sends them upstream.
-func (r *relay) Write(b []byte) (int, error) {
-	if len(b) == 0 {
-		return 0, nil
-	}
-	if !r.g.sent.add(int64(len(b))) {
-		return 0, errOutSpent
-	}
-	return r.upstream.Write(b)
 }

@@ -27,15 +27,15 @@ func (r *relay) relayRequests() error {
 		if why, detail := r.g.rules.checkNames(r.d, protoHTTP, req.Hosts); why != "" {
 			return &refusal{why, detail}
 		}
-		if _, err := r.Write(head); err != nil {
+		if _, err := r.upstream.Write(head); err != nil {
 			return err
 		}
 		b.Discard(len(head))
 		switch {
 		case req.Chunked:
-			err = copyChunks(r, b)
+			err = copyChunks(r.upstream, b)
 		case req.Length > 0:
-			_, err = io.CopyN(writerOnly{r}, b, req.Length)
+			_, err = io.CopyN(writerOnly{r.upstream}, b, req.Length)
 		case req.WebSocket && !first:
 			return &refusal{policy.DeniedAmbiguous, "an upgrade to WebSocket has to be the first request of its connection"}
 		case req.WebSocket:

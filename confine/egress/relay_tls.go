@@ -13,7 +13,7 @@ import (
 // second ClientHello (RFC 8446 4.1.4), and OpenSSL then goes by the name in that one. A client may
 // send it before it is asked. So nothing follows the first one before the server has answered.
 func (r *relay) relayHello() error {
-	if _, err := r.Write(r.head[:r.hello]); err != nil {
+	if _, err := r.upstream.Write(r.head[:r.hello]); err != nil {
 		return err
 	}
 	b := bufio.NewReaderSize(io.MultiReader(bytes.NewReader(r.head[r.hello:]), r.client), maxHead)
@@ -41,7 +41,7 @@ func (r *relay) relaySecondHello(b *bufio.Reader) error {
 			}
 		}
 		// What was checked is sent, and nothing after it.
-		if _, err := r.Write(held[:n]); err != nil {
+		if _, err := r.upstream.Write(held[:n]); err != nil {
 			return err
 		}
 		b.Discard(n)

@@ -1,7 +1,11 @@
-// Package wrapper reads the command lines of programs that set something up and then become, or wait
-// for, another program: env, timeout, nice, ionice, nohup, stdbuf, taskset and time. It knows their
-// options as coreutils and util-linux have them, and guesses none: an abbreviated option, or one that
-// changes how the words after it are read, is not understood.
+// Package wrapper knows the programs that stand in front of a server in its command line.
+//
+//   - Wrappers set something up and then become, or wait for, another program: env, timeout, nice,
+//     ionice, nohup, stdbuf, taskset and time, and shells that run one simple command. Their options
+//     are those of coreutils and util-linux, and none is guessed: an abbreviated option, or one that
+//     changes how the words after it are read, is not understood.
+//   - Launchers fetch, build or look up what the server needs. A table has them.
+//   - A few programs, such as docker and ssh, have another process start the server.
 package wrapper
 
 import "strings"
@@ -12,11 +16,10 @@ type Line struct {
 	Inner []string // the command line that it starts; empty if it starts none
 
 	// What env does.
-	Dir     string   // the directory that it starts the command in; "" is its own
-	Set     []string // the variables that it sets, as NAME=value, in order
-	Unset   []string // the variables that it removes
-	Cleared bool     // it removes all others
-	Plain   bool     // it does nothing but to set variables
+	Dir   string   // the directory that it starts the command in; "" is its own
+	Set   []string // the variables that it sets, as NAME=value, in order
+	Unset []string // the variables that it removes
+	Plain bool     // it does nothing but to set variables
 }
 
 // An Error says which word of a wrapper's line is not understood.
@@ -149,7 +152,6 @@ func (l *Line) env(words []string, split int) error {
 			l.Own = append(l.Own, word)
 			return l.assignments(words[1:])
 		case word == "-": // as -i, and no option follows
-			l.Cleared = true
 			return l.assignments(words[1:])
 		case len(word) < 2 || word[0] != '-':
 			return l.assignments(words)
@@ -162,9 +164,12 @@ func (l *Line) env(words []string, split int) error {
 			if split++; split > maxSplit {
 				return &Error{word, "there are too many of it"}
 			}
-			inner, err := splitString(text)
+			// env and a shell read a text without a backslash in the same way, if neither expands it.
+			inner, _, err := splitCommand(text)
 			if err != nil {
 				return err
+			} else if strings.Contains(text, `\`) {
+				return &Error{text, `env gives \ a meaning in it`}
 			}
 			rest = append(inner, rest...)
 		}
@@ -206,14 +211,10 @@ func (l *Line) envOption(words []string) (text string, rest []string, isSplit bo
 				value, has = word[i+1:], i+1 < len(word)
 				break
 			}
-			l.Cleared = l.Cleared || letter == 'i'
 		}
 	}
 	switch letter {
-	case 'i':
-		l.Cleared = true
-		return "", rest, false, nil
-	case 'v': // what it prints goes to stderr
+	case 'i', 'v': // what -v prints goes to stderr
 		return "", rest, false, nil
 	case 'u', 'C', 'S':
 	default:
@@ -237,44 +238,4 @@ func (l *Line) envOption(words []string) (text string, rest []string, isSplit bo
 		l.Own = append(l.Own, "-C", value)
 	}
 	return value, rest, letter == 'S', nil
-}
-
-// splitString returns the words of the text of env -S. A text with an expansion, an escape or a
-// comment is not understood.
-func splitString(text string) (words []string, err error) {
-	var word strings.Builder
-	in := false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\\' || c == '$':
-			return nil, &Error{text, "env gives " + string(c) + " a meaning in it"}
-		case strings.IndexByte(" \t\n\v\f\r", c) >= 0:
-			if in {
-				words = append(words, word.String())
-			}
-			word.Reset()
-			in = false
-		case c == '#' && !in:
-			return nil, &Error{text, "env takes what begins with # for a comment"}
-		case c == '\'' || c == '"':
-			n := strings.IndexByte(text[i+1:], c)
-			if n < 0 {
-				return nil, &Error{text, "a quote is not closed"}
-			}
-			quoted := text[i+1 : i+1+n]
-			if strings.ContainsAny(quoted, `\$`) {
-				return nil, &Error{text, `env gives \ and $ a meaning in it`}
-			}
-			word.WriteString(quoted)
-			in = true
-			i += n + 1
-		default:
-			word.WriteByte(c)
-			in = true
-		}
-	}
-	if in {
-		words = append(words, word.String())
-	}
-	return words, nil
 }

@@ -50,16 +50,16 @@ func TestParse(t *testing.T) {
 
 		"env|x|A=1":                      "plain x|A=1",
 		"env|A=1|B=|x|C=3":               "plain set A=1 set B= x|C=3",
-		"env|-|A=1|x":                    "plain cleared set A=1 x",
-		"env|-|-C|/d|x":                  "plain cleared -C|/d|x",
-		"env|-i|x":                       "plain cleared x",
-		"env|-iv|x":                      "plain cleared x",
-		"env|--ignore-environment|x":     "plain cleared x",
+		"env|-|A=1|x":                    "plain set A=1 x",
+		"env|-|-C|/d|x":                  "plain -C|/d|x",
+		"env|-i|x":                       "plain x",
+		"env|-iv|x":                      "plain x",
+		"env|--ignore-environment|x":     "plain x",
 		"env|-u|A|-uB|--unset=C|x":       "unset A unset B unset C x",
 		"env|-C|/d|x":                    "in /d x",
 		"env|-C/d|x":                     "in /d x",
 		"env|--chdir=/d|x":               "in /d x",
-		"env|-iC/d|x":                    "cleared in /d x",
+		"env|-iC/d|x":                    "in /d x",
 		"env|--|A=1|-x":                  "plain set A=1 -x",
 		"env|-S|x -a 'b c'|d":            "plain x|-a|b c|d",
 		"env|-Sx":                        "plain x",
@@ -69,12 +69,12 @@ func TestParse(t *testing.T) {
 		"env|-S||x":                      "plain x",
 		"env|-S|\"\"|x":                  "plain |x",
 		"env":                            "plain ",
-		"env|-S|x $HOME":                 "error x $HOME",
+		"env|-S|x $HOME":                 "error $",
 		"env|-S|x \\_y":                  "error x \\_y",
-		"env|-S|\"$A\"":                  "error \"$A\"",
-		"env|-S|x #y":                    "error x #y",
+		"env|-S|\"$A\"":                  "error $",
+		"env|-S|x #y":                    "error #",
 		"env|-S|x#y":                     "plain x#y",
-		"env|-S|'x":                      "error 'x",
+		"env|-S|'x":                      "error '",
 		"env|-S":                         "error -S",
 		"env|-C":                         "error -C",
 		"env|-C||x":                      "error -C",
@@ -86,7 +86,7 @@ func TestParse(t *testing.T) {
 		"env|-S|-S|-S|-S|-S|x":           "error -S",
 		"env|-SA=1|-SB=2|x":              "plain set A=1 set -SB=2 x",
 		"env|-S-i|-S-i|-S-i|-S-i|-S-i|x": "error -S-i",
-		"env|-S-i|-S-i|-S-i|-S-i|x":      "plain cleared x",
+		"env|-S-i|-S-i|-S-i|-S-i|x":      "plain x",
 	} {
 		argv := strings.Split(line, "|")
 		l, err := Parse(path.Base(argv[0]), argv)
@@ -103,9 +103,6 @@ func TestParse(t *testing.T) {
 func described(l Line) (text string) {
 	if l.Plain {
 		text += "plain "
-	}
-	if l.Cleared {
-		text += "cleared "
 	}
 	for _, name := range l.Unset {
 		text += "unset " + name + " "

@@ -102,7 +102,7 @@ func makeWritable(dir string) {
 }
 
 func installerOf(host hostfs.Host) *Installer {
-	return &Installer{Store: store.Store{Dir: filepath.Join(host.DataDir, "packages")}, LockFile: filepath.Join(host.ConfigDir, lockfile.FileName), Host: host, Waive: waived()}
+	return &Installer{Own: true, Store: store.Store{Dir: filepath.Join(host.DataDir, "packages")}, LockFile: filepath.Join(host.ConfigDir, lockfile.FileName), Host: host, Waive: waived()}
 }
 
 // installer returns the user's installer. What npm prints is in u.told.

@@ -155,7 +155,7 @@ func (i *Installer) stage(ctx context.Context, line *runline.Line) (*store.Stage
 		return nil, err
 	}
 	forgetOldLogins(i)
-	key := stageKey(line.Key(i.Host.Dir))
+	key := stageKey(line.Key())
 	for {
 		stage, err := i.Store.Stage(key)
 		if err != nil && !errors.Is(err, store.ErrBusy) {

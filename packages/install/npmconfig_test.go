@@ -90,21 +90,26 @@ func TestPrograms(t *testing.T) {
 func TestConfigBelieved(t *testing.T) {
 	dir := fakeNPM(t, "11.0.0", map[string]string{"lib/node_modules/npm/npmrc": "fund=false"})
 	loose := testkit.ShortDir(t) // a server may write there
-	testkit.Must(t, os.Mkdir(filepath.Join(loose, "etc"), 0o755))
-	const rc = "registry=https://evil.test/\n"
-	for name, text := range map[string]string{"etc/npmrc": rc, "rc": rc, "ca.pem": "x"} {
+	for _, name := range []string{"etc", "pip", "uv"} {
+		testkit.Must(t, os.Mkdir(filepath.Join(loose, name), 0o755))
+	}
+	const rc, index, uv = "registry=https://evil.test/\n", "[global]\nindex-url=https://evil.test/\n", "[[index]]\nurl=\"https://evil.test/\"\ndefault=true\n"
+	for name, text := range map[string]string{"etc/npmrc": rc, "rc": rc, "ca.pem": "x", "pip/pip.conf": index, "uv/uv.toml": uv, "netrc": "machine pypi.org login a password b\n"} {
 		testkit.WriteFile(t, filepath.Join(loose, name), text)
 	}
 	testkit.Must(t, os.Symlink(filepath.Join(loose, "rc"), filepath.Join(dir, "linked")))
 	for _, c := range []struct{ line, env, rc, want string }{
 		{"npx", "npm_config_prefix=" + loose, "", "npm's configuration " + loose + "/etc/npmrc"},
-		{"npx", "X=", "prefix=" + loose, "npm's configuration " + loose + "/etc/npmrc"},
-		{"npx", "NPM_CONFIG_USERCONFIG=" + loose + "/rc", "", "npm's configuration " + loose + "/rc"},
-		{"npx", "NPM_CONFIG_USERCONFIG=" + dir + "/linked", "", "npm's configuration " + dir + "/linked"},
-		{"npx", "npm_config_globalconfig=" + loose + "/rc", "", "npm's configuration " + loose + "/rc"},
-		{"npx", "X=", "cafile=" + loose + "/ca.pem", "the file of npm's settings " + loose + "/ca.pem"},
-		{"npx", "NODE_EXTRA_CA_CERTS=" + loose + "/ca.pem", "", "the file of npm's settings " + loose + "/ca.pem"},
-		{"npx", "X=", "//registry.npmjs.org/:certfile=" + loose + "/ca.pem", "the file of npm's settings " + loose + "/ca.pem"},
+		{"npx", "NODE_EXTRA_CA_CERTS=" + loose + "/ca.pem", "", "npm's configuration " + loose + "/ca.pem"},
+		{"uvx", "PIP_CONFIG_FILE=" + loose + "/pip/pip.conf", "", "pip's configuration " + loose + "/pip/pip.conf"},
+		{"uvx", "XDG_CONFIG_DIRS=" + loose, "", "pip's configuration " + loose + "/pip/pip.conf"},
+		{"uvx", "XDG_CONFIG_HOME=" + loose, "", "pip's configuration " + loose + "/pip/pip.conf"},
+		{"uvx", "PIP_CERT=" + loose + "/ca.pem", "", "the path in the settings of pip or uv " + loose + "/ca.pem"},
+		{"uvx", "PIP_FIND_LINKS=" + loose, "", "the path in the settings of pip or uv " + loose},
+		{"uvx", "PIP_FIND_LINKS=file://" + loose, "", "the path in the settings of pip or uv " + loose},
+		{"uvx", "NETRC=" + loose + "/netrc", "", "the file of logins " + loose + "/netrc"},
+		{"uvx", "UV_CONFIG_FILE=" + loose + "/uv/uv.toml", "", "uv's configuration " + loose + "/uv/uv.toml"},
+		{"uvx", "XDG_CONFIG_HOME=" + loose, "", "uv's configuration " + loose + "/uv/uv.toml"},
 	} {
 		t.Run(c.line+" "+c.want, func(t *testing.T) {
 			line, err := runline.Parse(strings.Fields(c.line + " pkg"))
@@ -124,7 +129,12 @@ func TestConfigBelieved(t *testing.T) {
 				stage, err := i.Store.Stage("s-test")
 				testkit.Must(t, err)
 				defer stage.Close()
-				_, err = i.newRun(t.Context(), stage, &line)
+				if line.Ecosystem() == runline.NPM {
+					_, err = i.newRun(t.Context(), stage, &line)
+				} else {
+					p := &pythonFetch{Installer: i, line: &line, jail: i.pythonJail(stage.Dir)}
+					err = p.configure()
+				}
 				switch {
 				case !untrusted && err != nil:
 					t.Errorf("control: %v", err)

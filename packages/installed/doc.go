@@ -8,8 +8,8 @@
 //
 // The program is the one that the lock file pins, from the store. Nothing is fetched, and no
 // launcher runs: ErrNotInstalled says that package install has work to do. A ShadowError says
-// that the launcher would run something else than a package of a registry; the line then runs
-// as it is given. A pinned package runs all the same, and Program.Shadow names what the launcher
+// that npx would run a file of the project instead, in node_modules/.bin; the line then runs as it is
+// given, unless it is of the user's own configuration. A pinned package runs all the same, and Program.Shadow names what the launcher
 // would have run: a project could otherwise put its own program in the place of the pinned one.
 //
 // Find begins the comparison of the installed files with the lock file and does not wait for
@@ -18,8 +18,5 @@
 // # Limits
 //
 //   - A program that npm or uv has installed globally is no shadow, although npx and uvx would run
-//     it. Only files of the project around the working directory are shadows.
-//   - Lines with several packages, and lines of Python with wheels from addresses or files, are
-//     pinned like others, by the files that their installation made. A line with another source,
-//     such as a git repository, runs as it is given: see ErrAsGiven.
+//     it. Neither is a package in node_modules of which no file in node_modules/.bin has the name.
 package installed

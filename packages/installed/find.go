@@ -4,14 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
-	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -25,6 +21,9 @@ type Finder struct {
 	Host      *hostfs.Host
 	Untrusted func(file string) string // why a file is not chosen as interpreter: see runtime.Finder
 	Waive     []policy.Axis            // of the server: see jail.Jail
+	// Own says that the line is of the user's own configuration: no file of the working directory is a
+	// shadow then.
+	Own bool
 }
 
 // Program is what runs in place of a launcher.
@@ -71,14 +70,10 @@ func (e *GoneError) Is(target error) bool { return target == ErrNotInstalled }
 // Find returns the program of a line. The caller closes it.
 func (f Finder) Find(ctx context.Context, line *runline.Line) (*Program, error) {
 	shadow := f.shadow(line)
-	err := fromRegistry(line)
-	var entry *lockfile.Entry
-	if err == nil {
-		entry, err = f.entry(line)
-	}
+	entry, err := f.entry(line)
 	switch {
 	// A pinned package wins over a shadow. Only if nothing is pinned, the shadow decides.
-	case shadow != "" && (errors.Is(err, ErrNotInstalled) || errors.Is(err, ErrAsGiven)):
+	case shadow != "" && errors.Is(err, ErrNotInstalled):
 		return nil, &ShadowError{line.Launcher, shadow}
 	case err != nil:
 		return nil, err
@@ -106,9 +101,6 @@ func (f Finder) Find(ctx context.Context, line *runline.Line) (*Program, error) 
 	for _, a := range line.Env {
 		p.Env = append(p.Env, a.Name+"="+a.Value)
 	}
-	if line.NodeOptions != "" {
-		p.Env = append(p.Env, "NODE_OPTIONS="+line.NodeOptions)
-	}
 	return p, nil
 }
 
@@ -117,20 +109,8 @@ func FinderFor(host *hostfs.Host) Finder {
 	return Finder{Store: store.Store{Dir: filepath.Join(host.DataDir, "packages")}, LockFile: filepath.Join(host.ConfigDir, lockfile.FileName), Host: host}
 }
 
-// Instead returns the file that the launcher of a line would run in place of its package, or "". If
-// the package is installed, that runs.
-func (f Finder) Instead(line *runline.Line) string {
-	if shadow := f.shadow(line); shadow != "" && !f.Has(line) {
-		return shadow
-	}
-	return ""
-}
-
 // Has reports whether the package of a line is pinned and installed.
 func (f Finder) Has(line *runline.Line) bool {
-	if fromRegistry(line) != nil {
-		return false
-	}
 	entry, err := f.entry(line)
 	if err != nil {
 		return false
@@ -176,95 +156,20 @@ func (p *Program) Close() error {
 	return p.tree.Close()
 }
 
+// shadow returns the file of the working directory, or of one above it, that npx would run in place of the
+// package, or "". What npm has installed globally is none: see the package comment.
 func (f Finder) shadow(line *runline.Line) string {
-	host := *f.Host
-	host.Dir = line.In(host.Dir)
-	f.Host = &host
-	for _, s := range line.Shadows() {
-		for _, path := range f.places(s) {
-			if _, err := f.Host.Lstat(path); err == nil {
-				return path
-			}
-		}
+	name := line.Local()
+	if f.Own || name == "" {
+		return ""
 	}
-	return ""
-}
-
-// places returns the paths at which a shadow may lie. It leaves out global installations: see the
-// package comment.
-func (f Finder) places(s runline.Shadow) (paths []string) {
-	switch s.Place {
-	case runline.AtPath:
-		return []string{filepath.Join(f.Host.Dir, s.Name)}
-	case runline.LocalProgram:
-		for dir := f.Host.Dir; ; dir = filepath.Dir(dir) {
-			paths = append(paths, filepath.Join(dir, "node_modules", ".bin", s.Name))
-			if dir == filepath.Dir(dir) {
-				return paths
-			}
-		}
-	case runline.LocalPackage:
-		if root := f.projectRoot(); root != "" {
-			return []string{filepath.Join(root, "node_modules", s.Name)}
-		}
-	case runline.Manifest:
-		if root := f.projectRoot(); root != "" && f.manifestHas(filepath.Join(root, "package.json"), s.Name) {
-			return []string{filepath.Join(root, "package.json")}
-		}
-	}
-	return nil
-}
-
-func (f Finder) projectRoot() string {
-	for dir := f.Host.Dir; ; dir = filepath.Dir(dir) {
-		for _, name := range []string{"package.json", "node_modules"} {
-			if _, err := f.Host.Lstat(filepath.Join(dir, name)); err == nil {
-				return dir
-			}
+	for dir := line.In(f.Host.Dir); ; dir = filepath.Dir(dir) {
+		file := filepath.Join(dir, "node_modules", ".bin", name)
+		if _, err := f.Host.Lstat(file); err == nil {
+			return file
 		}
 		if dir == filepath.Dir(dir) {
 			return ""
 		}
 	}
-}
-
-// manifestHas reports whether a package.json names a program. A file that cannot be read counts
-// as one that does.
-func (f Finder) manifestHas(file, name string) bool {
-	dir := filepath.Dir(file)
-	if _, err := f.Host.Lstat(file); err != nil {
-		return false
-	}
-	start, err := npm.Program(projectFS(dir), name)
-	var none *npm.ProgramError
-	if errors.As(err, &none) {
-		return slices.Contains(none.Names, name)
-	}
-	return err != nil || start.Name == name
-}
-
-// projectFS has the files of a project, which a server may have written: it opens only regular
-// files, of up to maxProjectFile bytes.
-type projectFS string
-
-const maxProjectFile = 4 << 20
-
-// Open implements fs.FS.
-func (dir projectFS) Open(name string) (fs.File, error) {
-	if !fs.ValidPath(name) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrInvalid}
-	}
-	f, err := os.OpenFile(filepath.Join(string(dir), filepath.FromSlash(name)), os.O_RDONLY|hostfs.OpenFlags, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := f.Stat()
-	if err == nil && !info.IsDir() && (!info.Mode().IsRegular() || info.Size() > maxProjectFile) {
-		err = fmt.Errorf("%s is no regular file of up to %d bytes", f.Name(), maxProjectFile)
-	}
-	if err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
 }

@@ -85,20 +85,6 @@ func (f Finder) trusts(named string, p *Program) bool {
 	return why == ""
 }
 
-// ErrAsGiven says that a line asks for something that is not installed from a registry, such as
-// a git repository. The launcher must do it.
-var ErrAsGiven = errors.New("the line is run as it is given")
-
-func fromRegistry(line *runline.Line) error {
-	for _, s := range line.Packages {
-		alias := s.Kind == runline.Alias && line.Ecosystem() == runline.NPM
-		if s.Kind != runline.Registry && !alias {
-			return fmt.Errorf("%s does not come from a registry (%s), so mcp-jail does not fetch it; %w", s, s.Kind, ErrAsGiven)
-		}
-	}
-	return nil
-}
-
 // pythonFor returns the path of the Python for a range of versions, without links: a tree
 // does not take part in a virtual environment that PATH leads into.
 func (f Finder) pythonFor(ctx context.Context, versions *versions, p *Program, rng string) (string, error) {

@@ -13,6 +13,7 @@ func ExampleParse() {
 		{"sh", "-c", "exec uvx --from 'mcp-server-git>=1,<2' mcp-server-git -r /repo"},
 		{"node", "/srv/weather.js"},
 		{"npx", "--prefix", "/srv", "server"},
+		{"bunx", "server"},
 	} {
 		line, err := runline.Parse(argv)
 		switch {
@@ -21,12 +22,13 @@ func ExampleParse() {
 		case err != nil:
 			fmt.Println(err)
 		default:
-			fmt.Println(line.Display(), line.Packages[0].Name, line.Packages[0].Want(), line.Args)
+			fmt.Println(line.Packages[0].Name, line.Packages[0].Want(), line.Args)
 		}
 	}
 	// Output:
-	// server-memory @modelcontextprotocol/server-memory latest [--debug]
-	// mcp-server-git mcp-server-git >=1,<2 [-r /repo]
+	// @modelcontextprotocol/server-memory latest [--debug]
+	// mcp-server-git >=1,<2 [-r /repo]
 	// runs as it is
-	// mcp-jail does not take this npx line apart: "--prefix": it changes where npm looks for an installed program first. The line runs as it is given
+	// this npx line runs as it is given, and its package is not pinned, because of "--prefix": mcp-jail does not know what this option changes
+	// this bunx line runs as it is given, and its package is not pinned, because mcp-jail fetches packages for npx and uvx lines only. Start the package with npx -y PACKAGE, which mcp-jail fetches once and pins
 }

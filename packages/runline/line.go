@@ -1,18 +1,22 @@
 package runline
 
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"path"
+	"slices"
+	"strings"
+)
+
 // Launcher is the command that fetches and runs a package.
 type Launcher string
 
-// The launchers. `npm x` is NpmExec, `bun x` is Bunx, `pnpx` is PnpmDlx, `uv tool run` is
-// Uvx.
+// The launchers.
 const (
-	Npx     Launcher = "npx"
-	NpmExec Launcher = "npm exec"
-	Bunx    Launcher = "bunx"
-	PnpmDlx Launcher = "pnpm dlx"
-	YarnDlx Launcher = "yarn dlx"
-	Uvx     Launcher = "uvx"
-	PipxRun Launcher = "pipx run"
+	Npx       Launcher = "npx"
+	NpmExec   Launcher = "npm exec" // npm x, too
+	Uvx       Launcher = "uvx"
+	UvToolRun Launcher = "uv tool run"
 )
 
 // Ecosystem is the kind of registry that packages come from.
@@ -26,7 +30,7 @@ const (
 
 // Ecosystem returns where the launcher's packages come from.
 func (l Launcher) Ecosystem() Ecosystem {
-	if l == Uvx || l == PipxRun {
+	if l == Uvx || l == UvToolRun {
 		return PyPI
 	}
 	return NPM
@@ -35,88 +39,81 @@ func (l Launcher) Ecosystem() Ecosystem {
 // Line is what a launcher's command line asks for.
 type Line struct {
 	Launcher Launcher
-	// Packages are installed together. There is at least one. The package of --from, or the one
-	// that the word for the program names, is the first; the others are in the order of the line.
-	// The first provides the program if Program is "".
+	// Packages are installed together. There is at least one. The package of --from, or the one that the
+	// word for the program names, is the first; the others are in the order of the line. The first
+	// provides the program if Program is "".
 	Packages []Spec
-	// Program is the name of the program among those of Packages. It is "" if the launcher
-	// chooses the program of the first package by its own rule. If no package has a program
-	// of that name, the launcher would look for it in PATH.
+	// Program is the name of the program among those of Packages. It is "" if npm chooses the program of
+	// the first package by its own rule.
 	Program string
-	// Args are the program's arguments.
-	Args []string
-	// Call is the shell command of npx --call, of which Program and Args are the words. The
-	// shell has nothing to expand in it.
-	Call string
-	// Env are the variables that the line itself sets, in order. The program gets them, and
-	// PATH among them changes where its interpreter is found.
-	Env []Assignment
-	// Outer are the words of programs that stay in front of the package's program, such as
-	// timeout 30 and env -C DIR.
+	Args    []string // the program's arguments
+	Python  string   // the version of --python, such as "3.12"; "" is any
+
+	// Env are the variables that the line itself sets, in order. The program gets them.
+	Env   []Assignment
+	Unset []string // the variables that env -u removes
+	// Outer are the words of programs that stay in front of the package's program, such as timeout 30.
 	Outer []string
-	// Dir is the directory of env -C, in which the launcher and the program start. A relative one
-	// begins at the working directory. "" is the working directory.
+	// Dir is the directory of env -C, in which the program starts. A relative one begins at the working
+	// directory. "" is the working directory.
 	Dir string
-	// Unset are the variables of env -u.
-	Unset []string
-	// Options are what else decides how packages are fetched, in the order of the line and
-	// with the long name of the option: {"registry", "https://..."}.
-	Options []Option
-	// Python is the interpreter that a Python launcher was asked for: "3.12", a name or a
-	// path.
-	Python string
-	// Requirements are the files of uvx --with-requirements.
-	Requirements []string
-	// NodeOptions is npm's --node-options: the program gets it as NODE_OPTIONS.
-	NodeOptions string
 
-	NoInstall bool // the line forbids fetching: npx --no-install
-	Offline   bool // the line forbids the network: --offline
-	Isolated  bool // uvx --isolated: an installed tool is not used instead
-	BunAsNode bool // bunx --bun: bun runs the program, whatever its first line says
-	Login     bool // a login shell runs the line: its profile may set further variables
-
-	// named reports that the packages were named by an option of their own, so that the
-	// first word names only a program.
-	named bool
-	// typed is the word that named the package, when no option did.
-	typed string
+	named bool // an option names the packages, so that the first word names only a program
 }
+
+// Assignment is a variable that a line sets.
+type Assignment struct{ Name, Value string }
 
 // Ecosystem returns where the packages come from.
 func (l *Line) Ecosystem() Ecosystem { return l.Launcher.Ecosystem() }
 
 // In returns the directory in which the line starts the program, if it is itself started in dir.
 func (l *Line) In(dir string) string {
-	if l.Dir == "" {
+	switch {
+	case l.Dir == "":
 		return dir
+	case path.IsAbs(l.Dir):
+		return l.Dir
 	}
-	return join(dir, l.Dir)
+	return path.Join(dir, l.Dir)
 }
 
-// Moving reports whether any package may be another version tomorrow, so that only a lock
-// file keeps it.
-func (l *Line) Moving() bool {
+// Names returns the names of the packages in the order of the line.
+func (l *Line) Names() (names []string) {
 	for _, p := range l.Packages {
-		if !p.Exact() {
-			return true
-		}
+		names = append(names, p.Name)
 	}
-	return len(l.Requirements) > 0
+	return names
 }
 
-// Option returns the last value of an option, and whether the line has it.
-func (l *Line) Option(name string) (value string, ok bool) {
-	for _, o := range l.Options {
-		if o.Name == name {
-			value, ok = o.Value, true
-		}
+// Wanted returns, as readable text, the packages that the line asks for, with their versions, ranges or
+// tags. Two lines with the same text can share one pinned installation.
+func (l *Line) Wanted() string {
+	var parts []string
+	for _, p := range l.Packages {
+		parts = append(parts, p.identity()+"@"+p.Want())
 	}
-	return value, ok
+	slices.Sort(parts)
+	parts = slices.Compact(parts)
+	if l.Python != "" {
+		parts = append(parts, "--python="+l.Python)
+	}
+	return strings.Join(parts, " ")
 }
 
-// Assignment is a variable that a line sets.
-type Assignment struct{ Name, Value string }
+// Key returns a name for what the line fetches, which is also one for a file: lines that ask for the same
+// packages have the same.
+func (l *Line) Key() string {
+	sum := sha256.Sum256([]byte(string(l.Ecosystem()) + ": " + l.Wanted()))
+	name := path.Base(l.Packages[0].Name)
+	return name[:min(len(name), 40)] + "-" + hex.EncodeToString(sum[:8])
+}
 
-// Option is an option about fetching. The value of a switch is "true" or "false".
-type Option struct{ Name, Value string }
+// Local returns the name of the file in node_modules/.bin that npx and npm exec run in place of the
+// package, if the working directory or one above it has that. It is "" if no file can be in the way.
+func (l *Line) Local() string {
+	if l.named || l.Ecosystem() != NPM {
+		return ""
+	}
+	return l.Packages[0].Raw
+}

@@ -2,220 +2,13 @@ package runline
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/wrapper"
 )
-
-// Parse returns what the command line argv asks for. Its error matches ErrNotLauncher, or
-// is a *NotUnderstoodError.
-func Parse(argv []string) (Line, error) {
-	if len(argv) == 0 {
-		return Line{}, ErrNotLauncher
-	}
-	name := programName(argv[0])
-	if isWrapper(name) && relative(argv[0]) {
-		return Line{}, ErrNotLauncher
-	}
-	line, err := Line{}, ErrNotLauncher
-	if Starts(argv[0]) {
-		line, err = parse(name, argv)
-	}
-	if err != nil {
-		if away := elsewhere(argv, 0); away != nil {
-			return Line{}, away
-		}
-	}
-	return line, err
-}
-
-// Starts reports whether a program can be a launcher, or start one, by the words after it.
-func Starts(program string) bool {
-	switch programName(program) {
-	case "npx", "npx-cli.js", "npm", "npm-cli.js", "bunx", "bun", "pnpx", "pnpm", "yarn", "yarnpkg", "uvx", "uv", "pipx",
-		"node", "nodejs":
-		return true
-	}
-	return isWrapper(programName(program))
-}
-
-func parse(name string, argv []string) (Line, error) {
-	p := parser{words: argv[1:]}
-	if err := p.command(name, argv[0]); err != nil {
-		return Line{}, err
-	}
-	return p.line, nil
-}
-
-// parser takes one line apart. If the line begins with a wrapper, the words that the wrapper runs
-// replace words.
-type parser struct {
-	words []string
-	line  Line
-	user  string // the launcher as a user calls it, for messages
-	depth int    // the wrappers around these words
-}
-
-// maxWrappers is how many wrappers may be around a launcher's line.
-const maxWrappers = 4
-
-// launcher takes apart a line whose program is name, written as word. It returns ErrNotLauncher if
-// the line is not one of a launcher.
-func (p *parser) launcher(name, word string) error {
-	user := p.find(name)
-	if user == "" {
-		return ErrNotLauncher
-	}
-	p.user = user
-	if relative(word) {
-		return p.bad(word, "a relative path names a program of this directory, which need not be "+user)
-	}
-	for _, w := range p.words {
-		if strings.ContainsRune(w, 0) {
-			return p.bad(w, "a word contains a NUL")
-		}
-	}
-	if err := p.start(); err != nil {
-		return err
-	}
-	for _, a := range p.line.Env {
-		if err := p.variable(a); err != nil {
-			return err
-		}
-	}
-	for _, name := range p.line.Unset {
-		if _, ok := variableOption(p.line.Launcher, name); ok {
-			return p.bad(name, "without this variable "+p.user+" may do something else")
-		}
-	}
-	return p.check()
-}
-
-// relative reports whether a word is the path of a program of the working directory, which need not
-// be what it is called.
-func relative(word string) bool { return strings.ContainsAny(word, `/\`) && !absolute(word) }
-
-func (p *parser) start() error {
-	switch p.user {
-	case "npx":
-		return p.npx()
-	case "npm exec":
-		return p.npmExec()
-	case "bunx":
-		return p.bunx()
-	case "bun x":
-		return p.bunX()
-	case "pnpx":
-		return p.pnpmDlx()
-	case "pnpm dlx":
-		return p.pnpm()
-	case "yarn dlx":
-		return p.yarn()
-	case "uvx":
-		return p.uvx()
-	case "uv tool run":
-		return p.uv()
-	}
-	return p.pipx()
-}
-
-// find returns the launcher that the program name is with the words after it, as a user calls it,
-// or "". After node, it removes the word that names the launcher's script.
-func (p *parser) find(name string) string {
-	if name == "node" || name == "nodejs" {
-		if len(p.words) == 0 || p.words[0] == "" || !absolute(p.words[0]) {
-			return ""
-		}
-		name = programName(p.words[0])
-		if name != "npx-cli.js" && name != "npm-cli.js" {
-			return ""
-		}
-		p.words = p.words[1:]
-	}
-	switch {
-	case name == "npx" || name == "npx-cli.js":
-		return "npx"
-	case (name == "npm" || name == "npm-cli.js") && (p.has("exec") || p.has("x")):
-		return "npm exec"
-	case name == "bunx", name == "pnpx", name == "uvx":
-		return name
-	case name == "bun" && p.has("x"):
-		return "bun x"
-	case name == "pnpm" && p.has("dlx"):
-		return "pnpm dlx"
-	case (name == "yarn" || name == "yarnpkg") && p.has("dlx"):
-		return "yarn dlx"
-	case name == "uv" && p.has("tool") && p.has("run"):
-		return "uv tool run"
-	case name == "pipx" && p.has("run"):
-		return "pipx run"
-	}
-	return ""
-}
-
-func (p *parser) has(word string) bool {
-	for _, w := range p.words {
-		if w == word {
-			return true
-		}
-		if w == "--" {
-			return false
-		}
-	}
-	return false
-}
-
-func (p *parser) check() error {
-	if len(p.line.Packages) == 0 {
-		return p.bad("", NoPackage)
-	}
-	if p.line.Dir == "" {
-		return nil
-	}
-	for _, s := range p.line.Packages {
-		if s.Kind == File || s.Kind == Directory {
-			return p.bad(s.Raw, "env -C changes the directory that this path begins in")
-		}
-	}
-	if len(p.line.Requirements) > 0 {
-		return p.bad("", "env -C changes the directory that the files of requirements are in")
-	}
-	return nil
-}
-
-func (p *parser) bad(word, why string) error {
-	return &NotUnderstoodError{Launcher: p.user, Word: word, Why: why}
-}
-
-func programName(word string) string {
-	name := word
-	if i := strings.LastIndexByte(name, '/'); i >= 0 {
-		name = name[i+1:]
-	}
-	n := len(name)
-	if n > 4 && name[n-4] == '.' || windowsPath(word) {
-		if i := strings.LastIndexByte(name, '\\'); i >= 0 {
-			name = name[i+1:]
-		}
-		for _, suffix := range [...]string{".exe", ".cmd", ".ps1", ".bat"} {
-			if n := len(name) - len(suffix); n > 0 && strings.EqualFold(name[n:], suffix) {
-				return strings.ToLower(name[:n])
-			}
-		}
-	}
-	return name
-}
-
-func windowsPath(word string) bool {
-	if len(word) < 3 {
-		return false
-	}
-	letter := word[0] | 0x20
-	return letter >= 'a' && letter <= 'z' && word[1] == ':' && (word[2] == '\\' || word[2] == '/') || strings.HasPrefix(word, `\\`)
-}
-
-func absolute(word string) bool { return word[0] == '/' || windowsPath(word) }
 
 // ErrNotLauncher says that a command starts a program directly, without fetching a package.
 var ErrNotLauncher = errors.New("the command is not a package launcher")
@@ -223,8 +16,8 @@ var ErrNotLauncher = errors.New("the command is not a package launcher")
 // NoPackage is the Why of a NotUnderstoodError for a line that names no package.
 const NoPackage = "it names no package"
 
-// NotUnderstoodError says that a command is a launcher, and that its line may mean something
-// that this package cannot express.
+// NotUnderstoodError says that a command is the line of a launcher, and which word of it is not one of the
+// plain forms.
 type NotUnderstoodError struct {
 	Launcher string // as a user calls it: "npx", "uv tool run"; also "sh", "env", "cmd"
 	Word     string // the word that is not understood; "" if a word is missing
@@ -232,9 +25,273 @@ type NotUnderstoodError struct {
 }
 
 func (e *NotUnderstoodError) Error() string {
-	text := "mcp-jail does not take this " + e.Launcher + " line apart: "
+	text := "this " + e.Launcher + " line runs as it is given, and its package is not pinned, because "
 	if e.Word != "" {
-		text += strconv.Quote(show.Abbreviate(e.Word)) + ": "
+		text += "of " + strconv.Quote(show.Abbreviate(e.Word)) + ": "
 	}
-	return text + e.Why + ". The line runs as it is given"
+	return text + e.Why
+}
+
+// Parse returns what the command line argv asks for. Its error matches ErrNotLauncher, or is a
+// *NotUnderstoodError.
+func Parse(argv []string) (Line, error) {
+	if len(argv) == 0 {
+		return Line{}, ErrNotLauncher
+	}
+	inside, err := wrapper.Unwrap(argv)
+	if err != nil {
+		return Line{}, notUnwrapped(inside.Inner, err)
+	}
+	launcher, ok := wrapper.LauncherOf(inside.Inner)
+	if !ok || !launcher.Package {
+		return Line{}, ErrNotLauncher
+	}
+	p := parser{name: launcher.Name, line: Line{Outer: inside.Own, Dir: inside.Dir, Unset: inside.Unset}}
+	for _, set := range inside.Set {
+		name, value, _ := strings.Cut(set, "=")
+		p.line.Env = append(p.line.Env, Assignment{name, value})
+	}
+	if err := p.parse(launcher, inside.Inner[1:]); err != nil {
+		return Line{}, err
+	}
+	return p.line, nil
+}
+
+// notUnwrapped returns the error for the line of a wrapper that is not understood.
+func notUnwrapped(argv []string, err error) error {
+	var unknown *wrapper.Error
+	if !errors.As(err, &unknown) || !mentionsLauncher(argv) {
+		return ErrNotLauncher
+	}
+	return &NotUnderstoodError{wrapper.ProgramName(argv[0]), unknown.Word, unknown.Why}
+}
+
+// mentionsLauncher reports whether a command line that is not understood starts a launcher of packages
+// somewhere. Without one, nobody needs to know what it does.
+func mentionsLauncher(argv []string) bool {
+	var words []string
+	for _, w := range argv {
+		words = append(words, strings.FieldsFunc(w, func(r rune) bool { return strings.ContainsRune(" \t\n\r;&|(){}'\"`$=<>", r) })...)
+	}
+	for i := range words {
+		if l, ok := wrapper.LauncherOf(words[i:]); ok && l.Package {
+			return true
+		}
+	}
+	return false
+}
+
+// Starts reports whether a program can be a launcher, or start one, by the words after it.
+func Starts(program string) bool {
+	return wrapper.Wraps(program) || slices.Contains([]string{"npx", "npm", "uvx", "uv"}, wrapper.ProgramName(program))
+}
+
+// A parser takes the words after a launcher apart.
+type parser struct {
+	name    string // the launcher as a user calls it, for messages
+	line    Line
+	options map[string]use
+}
+
+// use is what an option does to the line.
+type use uint8
+
+const (
+	unknown  use = iota
+	ignored      // without an effect on what runs
+	pkg          // one more package
+	from         // the package that provides the program
+	with         // a package beside it
+	toPython     // the version of Python
+)
+
+var (
+	npxOptions     = map[string]use{"-y": ignored, "--yes": ignored, "-q": ignored, "--quiet": ignored, "--package": pkg, "-p": pkg}
+	npmExecOptions = map[string]use{"-y": ignored, "--yes": ignored, "-q": ignored, "--quiet": ignored, "--package": pkg}
+	uvxOptions     = map[string]use{"-q": ignored, "--quiet": ignored, "--from": from, "--with": with, "-w": with, "--python": toPython, "-p": toPython}
+)
+
+func (p *parser) parse(launcher wrapper.Launcher, words []string) (err error) {
+	_, command, _ := strings.Cut(launcher.Name, " ")
+	for part := range strings.FieldsSeq(command) {
+		if words[0] != part {
+			return p.bad(words[0], "it stands before "+command+", where mcp-jail does not know what it changes")
+		}
+		words = words[1:]
+	}
+	switch launcher.Name {
+	case "npx":
+		p.line.Launcher, p.options = Npx, npxOptions
+		words, err = p.npx(words)
+	case "npm exec", "npm x":
+		p.line.Launcher, p.options = NpmExec, npmExecOptions
+		words, err = p.npmExec(words)
+	case "uvx", "uv tool run":
+		p.line.Launcher, p.options = Launcher(launcher.Name), uvxOptions
+		words, err = p.leading(words)
+	default:
+		return p.bad("", "mcp-jail fetches packages for npx and uvx lines only. "+launcher.Instead)
+	}
+	if err == nil {
+		err = p.variables()
+	}
+	if err == nil {
+		err = p.program(words)
+	}
+	return err
+}
+
+// leading reads the options before the first other word.
+func (p *parser) leading(words []string) (rest []string, err error) {
+	for len(words) > 0 && words[0] != "--" && strings.HasPrefix(words[0], "-") {
+		n, err := p.option(words)
+		if err != nil {
+			return nil, err
+		}
+		words = words[n:]
+	}
+	return words, nil
+}
+
+// npx passes everything after the first word that is no option on to the program.
+func (p *parser) npx(words []string) (rest []string, err error) {
+	rest, err = p.leading(words)
+	if len(rest) > 0 && rest[0] == "--" {
+		rest = rest[1:]
+	}
+	return rest, err
+}
+
+// npmExec reads options everywhere up to "--", as npm does.
+func (p *parser) npmExec(words []string) (rest []string, err error) {
+	for {
+		if words, err = p.leading(words); err != nil || len(words) == 0 {
+			return rest, err
+		}
+		if words[0] == "--" {
+			return append(rest, words[1:]...), nil
+		}
+		rest, words = append(rest, words[0]), words[1:]
+	}
+}
+
+// option reads the option with which words begin, and returns how many words it has.
+func (p *parser) option(words []string) (n int, err error) {
+	word, next := words[0], ""
+	if len(words) > 1 {
+		next = words[1]
+	}
+	name, value, joined := strings.Cut(word, "=")
+	switch use := p.options[name]; {
+	case use == unknown, use == ignored && joined:
+		return 0, p.bad(word, "mcp-jail does not know what this option changes")
+	case use == ignored && p.line.Launcher == NpmExec && (next == "true" || next == "false" || next == "null"):
+		return 0, p.bad(next, "npm takes it for the value of "+word)
+	case use == ignored:
+		return 1, nil
+	case joined:
+		return 1, p.apply(use, word, value)
+	case next == "" || next[0] == '-':
+		return 0, p.bad(word, "the value is missing, or begins with a hyphen")
+	default:
+		return 2, p.apply(use, word, next)
+	}
+}
+
+// apply puts the value of an option into the line. word is what the user wrote.
+func (p *parser) apply(u use, word, value string) error {
+	l := &p.line
+	if u == toPython {
+		if l.Python != "" || !pythonVersion().MatchString(value) {
+			return p.bad(value, "only one version of Python is understood, such as 3.12")
+		}
+		l.Python = value
+		return nil
+	}
+	spec, err := p.spec(value)
+	switch {
+	case err != nil:
+		return err
+	case u == from && l.named:
+		return p.bad(word, "it is given twice")
+	case u == from:
+		l.Packages = append([]Spec{spec}, l.Packages...) // --with may come before --from
+	default:
+		l.Packages = append(l.Packages, spec)
+	}
+	l.named = l.named || u != with
+	return nil
+}
+
+// spec reads a package.
+func (p *parser) spec(word string) (s Spec, err error) {
+	ok := false
+	if p.line.Ecosystem() == NPM {
+		s, ok = parseNPM(word)
+	} else if isInterpreter(word) {
+		return s, p.bad(word, "uvx takes it for an interpreter or a slip, not for a package")
+	} else {
+		s, ok = parsePython(word)
+	}
+	if !ok {
+		return s, p.bad(word, "only a package of the registry is fetched, as NAME or NAME@VERSION")
+	}
+	return s, nil
+}
+
+// isInterpreter reports whether uvx takes a word for a Python, or for the command of uv.
+func isInterpreter(word string) bool {
+	name, _, _ := strings.Cut(strings.ToLower(word), "@")
+	return name == "run" || slices.Contains([]string{"python", "pythonw", "cpython", "pypy", "graalpy", "pyodide"}, strings.TrimRight(name, "0123456789."))
+}
+
+// program reads the word that names the program, and its arguments.
+func (p *parser) program(words []string) error {
+	l := &p.line
+	switch {
+	case len(words) == 0:
+		return p.bad("", NoPackage)
+	case slices.ContainsFunc(words, func(w string) bool { return strings.ContainsRune(w, 0) }):
+		return p.bad("", "a word has a NUL in it")
+	}
+	word := words[0]
+	l.Args = words[1:len(words):len(words)]
+	if l.named {
+		if !programName().MatchString(word) {
+			return p.bad(word, "it is not the name of a program")
+		}
+		l.Program = word
+		return nil
+	}
+	spec, err := p.spec(word)
+	if err != nil {
+		return err
+	}
+	l.Packages = append([]Spec{spec}, l.Packages...)
+	if l.Ecosystem() == PyPI {
+		l.Program = word[:len(pythonSpec().FindStringSubmatch(word)[1])] // exactly as it was typed
+	}
+	return nil
+}
+
+// variables refuses a line that sets or removes a variable which the launcher reads.
+func (p *parser) variables() error {
+	prefix := "uv_"
+	if p.line.Ecosystem() == NPM {
+		prefix = "npm_config_"
+	}
+	names := slices.Clone(p.line.Unset)
+	for _, a := range p.line.Env {
+		names = append(names, a.Name)
+	}
+	for _, name := range names {
+		if strings.HasPrefix(strings.ToLower(name), prefix) {
+			return p.bad(name, p.name+" reads this variable")
+		}
+	}
+	return nil
+}
+
+func (p *parser) bad(word, why string) error {
+	return &NotUnderstoodError{Launcher: p.name, Word: word, Why: why}
 }

@@ -1,70 +1,34 @@
 package runline
 
-import "strings"
+import (
+	"slices"
+	"strings"
 
-// Kind is where a package comes from.
-type Kind string
-
-// The kinds. An Alias installs a package of the registry under another name.
-const (
-	Registry  Kind = "registry"
-	Alias     Kind = "alias"
-	Git       Kind = "git"
-	URL       Kind = "url"
-	File      Kind = "file"
-	Directory Kind = "directory"
+	"github.com/mcp-jail/mcp-jail/internal/lazy"
 )
 
-// Spec is one package that a line names.
+// Spec is one package of a registry that a line names.
 type Spec struct {
 	Raw  string // as it was written
-	Kind Kind
-	// Name is the package's name. It is "" for a kind other than Registry and Alias, unless
-	// the line gives one. Names of PyPI are normalised (PEP 503).
-	Name string
-	// Target is the package that an Alias installs.
-	Target string
+	Name string // of PyPI as PEP 503 normalises it
 
-	// For a package of a registry, at most one of Version, Range and Tag is set. If none is set,
-	// the spec asks for the newest version, as the launcher sees it. A Git spec may have a Range,
-	// which chooses among the tags of its repository.
+	// At most one of these is set. If none is, the spec asks for the newest version, as the launcher sees it.
 	Version string // one exact version
 	Range   string // bounds: "^1.2", ">=1,<2"
 	Tag     string // "latest", "next"
 
-	Extras []string // of PyPI: the extras in brackets
-
-	// Location is the repository, URL or path of the other kinds, without Ref.
-	Location string
-	Ref      string // the commit, branch or tag of a Git spec
+	Extras []string // of PyPI: the extras in brackets, sorted
 }
 
 // String returns the spec as it was written.
 func (s Spec) String() string { return s.Raw }
 
-// Exact reports whether the spec names one version that the registry cannot replace, or one
-// commit.
-func (s Spec) Exact() bool {
-	switch s.Kind {
-	case Registry, Alias:
-		return s.Version != ""
-	case Git:
-		return len(s.Ref) == 40 && strings.Trim(s.Ref, "0123456789abcdef") == ""
-	}
-	return false
-}
+// Exact reports whether the spec names one version, which the registry cannot replace.
+func (s Spec) Exact() bool { return s.Version != "" }
 
-// Moving reports whether the spec may stand for something else tomorrow.
-func (s Spec) Moving() bool { return !s.Exact() }
-
-// Relative reports whether what the spec means depends on the working directory.
-func (s Spec) Relative() bool {
-	return (s.Kind == File || s.Kind == Directory) && s.Location[0] != '/' && s.Location[0] != '~' && !windowsPath(s.Location)
-}
-
-// Want returns the version, range, tag or commit that is asked for, and "latest" if none is.
+// Want returns the version, range or tag that is asked for, and "latest" if none is.
 func (s Spec) Want() string {
-	for _, v := range [...]string{s.Version, s.Range, s.Tag, s.Ref} {
+	for _, v := range [...]string{s.Version, s.Range, s.Tag} {
 		if v != "" {
 			return v
 		}
@@ -73,51 +37,98 @@ func (s Spec) Want() string {
 }
 
 func (s Spec) identity() string {
-	switch {
-	case s.Kind == Alias:
-		return s.Name + "=" + s.Target
-	case s.Kind == Registry && len(s.Extras) > 0:
+	if len(s.Extras) > 0 {
 		return s.Name + "[" + strings.Join(s.Extras, ",") + "]"
-	case s.Kind == Registry:
-		return s.Name
 	}
-	return string(s.Kind) + ":" + s.Location
+	return s.Name
 }
 
-func (s Spec) baseName() string {
-	name := s.Name
-	if name == "" {
-		name = strings.TrimRight(s.Location, "/")
-		for _, suffix := range [...]string{".git", ".tgz", ".tar.gz", ".tar", ".whl", ".zip"} {
-			name = strings.TrimSuffix(name, suffix)
+// The grammar of npm: what has a ":" or a "/" elsewhere, begins with a "." or ends like an archive can be an
+// address or a file.
+var (
+	npmSpec    = lazy.Regexp(`^((?:@[\w.~-]+/)?[A-Za-z0-9][\w.~-]*)(?:@([^.:/\\][^:/\\]*))?$`)
+	npmVersion = lazy.Regexp(`^[=v]?(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)$`)
+	npmRange   = lazy.Regexp(`^(?:[xX]|v?[\d^~<>=*][\w.*+^~<>=| -]*)$`)
+	npmTag     = lazy.Regexp(`^[A-Za-z][\w.-]*$`)
+	archive    = lazy.Regexp(`(?i)\.(?:tgz|tar|tar\.gz)$`)
+)
+
+// maxName is the length of the longest name of a package that npm takes.
+const maxName = 214
+
+func parseNPM(raw string) (s Spec, ok bool) {
+	m := npmSpec().FindStringSubmatch(raw)
+	if m == nil || len(m[1]) > maxName || archive().MatchString(m[1]) || archive().MatchString(m[2]) {
+		return s, false
+	}
+	s = Spec{Raw: raw, Name: m[1]}
+	switch version := npmVersion().FindStringSubmatch(m[2]); {
+	case m[2] == "":
+		return s, raw == m[1]
+	case version != nil:
+		s.Version = version[1]
+	case npmRange().MatchString(m[2]):
+		s.Range = m[2]
+	case npmTag().MatchString(m[2]):
+		s.Tag = m[2]
+	default:
+		return s, false
+	}
+	return s, true
+}
+
+// The grammar of PyPI (PEP 440 and PEP 508), with the @VERSION of uvx. A program is a file name.
+var (
+	pythonSpec    = lazy.Regexp(`^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?:\[([A-Za-z0-9._,-]+)\])?(?:@(latest|[vV]?\d[\w.!+-]*)| *([<>=!~].*))?$`)
+	pythonBound   = lazy.Regexp(`^ *(===?|[~!<>]=|[<>]) *([vV]?\d[\w.!+-]*(?:\.\*)?) *$`)
+	pythonVersion = lazy.Regexp(`^\d+(?:\.\d+){0,2}$`)
+	programName   = lazy.Regexp(`^[A-Za-z0-9_][\w.-]*$`)
+)
+
+func parsePython(raw string) (s Spec, ok bool) {
+	m := pythonSpec().FindStringSubmatch(raw)
+	if m == nil {
+		return s, false
+	}
+	s = Spec{Raw: raw, Name: pythonName(m[1])}
+	if m[2] != "" {
+		for extra := range strings.SplitSeq(m[2], ",") {
+			s.Extras = append(s.Extras, pythonName(extra))
 		}
+		slices.Sort(s.Extras)
+		s.Extras = slices.Compact(s.Extras)
 	}
-	return name[strings.LastIndexAny(name, `/\:`)+1:]
+	switch {
+	case m[3] == "latest":
+		s.Tag = m[3]
+	case m[3] != "":
+		s.Version = m[3]
+	case m[4] != "":
+		return s.bounded(m[4])
+	}
+	return s, !slices.Contains(s.Extras, "")
 }
 
-// parseSpec takes a package apart as the launcher does. why says why it cannot, or is "".
-func parseSpec(l Launcher, raw string) (s Spec, why string) {
-	switch {
-	case raw == "":
-		return s, "the package is an empty word"
-	case raw[0] == '-':
-		return s, "the package begins with a hyphen"
-	case strings.IndexFunc(raw, func(r rune) bool { return r < ' ' || r == 0x7f }) >= 0:
-		return s, "the package contains a control character"
+// bounded returns a spec with bounds for its version, separated by commas.
+func (s Spec) bounded(text string) (Spec, bool) {
+	var bounds []string
+	for bound := range strings.SplitSeq(text, ",") {
+		m := pythonBound().FindStringSubmatch(bound)
+		if m == nil {
+			return s, false
+		}
+		bounds = append(bounds, m[1]+m[2])
 	}
-	if l.Ecosystem() == PyPI {
-		return pythonSpec(l, raw)
+	version, exact := strings.CutPrefix(bounds[0], "==")
+	if len(bounds) == 1 && exact && !strings.HasSuffix(version, "*") {
+		s.Version = strings.TrimPrefix(version, "=")
+		return s, true
 	}
-	s, why = npmSpec(raw)
-	if why != "" || l == Npx || l == NpmExec {
-		return s, why
-	}
-	// The other launchers agree with npm on these only.
-	if s.Kind != Registry && !(s.Kind == Git && (l == Bunx || l == PnpmDlx) && strings.HasPrefix(raw, "github:")) {
-		return s, "only npm's reading of this is known, and " + string(l) + " has its own"
-	}
-	if l == Bunx && (s.Name == "tsc" || s.Name == "typescript" || s.Name == "claude") {
-		return s, "bun takes this for the name of another package or program"
-	}
-	return s, ""
+	s.Range = strings.Join(bounds, ",")
+	return s, true
+}
+
+// pythonName returns a name as PEP 503 normalises it.
+func pythonName(name string) string {
+	return strings.Join(strings.FieldsFunc(strings.ToLower(name), func(r rune) bool { return r == '-' || r == '_' || r == '.' }), "-")
 }

@@ -7,12 +7,11 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
-	"github.com/mcp-jail/mcp-jail/internal/launcher"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/wrapper"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -40,10 +39,8 @@ func Notes(argv []string, look hostfs.Host) (notes []string) {
 		return append(notes, Launchers(argv)...)
 	}
 	notes = notesOfMissing(argv[0], look)
-	if inner, passed := runline.Behind(argv); len(passed) > 0 && len(inner) > 0 {
-		if _, err := runline.Parse(inner); err != nil {
-			notes = append(notes, notesOfMissing(inner[0], look)...)
-		}
+	if line, err := wrapper.Unwrap(argv); err == nil && len(line.Own) > 0 && len(line.Inner) > 0 {
+		notes = append(notes, notesOfMissing(line.Inner[0], look)...)
 	}
 	return append(notes, Launchers(argv)...)
 }
@@ -58,79 +55,61 @@ func notesOfMissing(program string, look hostfs.Host) []string {
 // Launchers returns what follows from programs in a command line that start the server's: those that
 // fetch what they run, or have its secrets from elsewhere, and whose place mcp-jail cannot take.
 func Launchers(argv []string) (notes []string) {
+	notes = Fetched(argv)
+	l, ok := launcherOf(argv)
+	switch {
+	case !ok || l.Package:
+		return notes
+	case l.Secret != nil:
+		return append(notes, noteOfSecrets(l))
+	case l.Local:
+		return []string{l.Name + " " + l.Does + ": the jail has no network for that. If the server does not start, " + strings.ToLower(l.Instead[:1]) + l.Instead[1:]}
+	}
+	return []string{notes[0] + ". " + l.Instead}
+}
+
+// launcherOf returns the launcher that a command line starts, if it is none of which mcp-jail takes the place.
+func launcherOf(argv []string) (l wrapper.Launcher, ok bool) {
 	if _, err := runline.Parse(argv); err == nil {
-		return Fetched(argv)
+		return l, false
 	}
-	for _, command := range runline.Commands(shown.Words(argv)) {
-		for _, note := range launchersOf(command) {
-			if !slices.Contains(notes, note) {
-				notes = append(notes, note)
-			}
-		}
-	}
-	return notes
+	line, _ := wrapper.Unwrap(argv)
+	return wrapper.LauncherOf(line.Inner)
 }
 
 // Fetched returns, in a sentence each, which programs in a command line fetch what they run at each
 // start, and so fail in a jail without a network. [Launchers] says what to do.
 func Fetched(argv []string) (notes []string) {
-	if outer, err := runline.Parse(argv); err == nil {
-		for i := range outer.Args {
-			if inner, err := runline.Parse(outer.Args[i:]); err == nil {
-				return []string{notFetched(outer.Packages[0].Name, inner)}
-			}
-		}
+	outer, err := runline.Parse(argv)
+	l, isLauncher := launcherOf(argv)
+	var unclear *runline.NotUnderstoodError
+	switch {
+	case err == nil:
+		return fetchedBy(outer.Packages[0].Name, outer.Args)
+	case errors.As(err, &unclear):
+		return []string{unclear.Error() + "; the jail has no network for it"}
+	case !isLauncher || l.Local:
 		return nil
+	case l.Secret != nil:
+		return fetchedBy(l.Name, argv[1:])
 	}
-	for _, command := range runline.Commands(shown.Words(argv)) {
-		line, passed := runline.Behind(command)
-		if as, err := runline.Parse(line); err == nil && len(passed) > 0 {
-			notes = append(notes, notFetched(passed[len(passed)-1].Program, as))
-		}
-		if l, ok := launcher.Of(line); ok && !l.Local {
-			notes = append(notes, l.Name+" "+l.Does+" at each start, and the jail has no network for it")
-		}
-	}
-	return notes
+	return []string{l.Name + " " + l.Does + " at each start, and the jail has no network for it"}
 }
 
-func notFetched(by string, line runline.Line) string {
-	return by + " starts " + string(line.Launcher) + ", so mcp-jail neither fetches nor pins " + line.Packages[0].Name + ", and the jail has no network for it"
-}
-
-func launchersOf(argv []string) (notes []string) {
-	line, passed := runline.Behind(argv)
-	if len(passed) > 0 && len(line) > 0 {
-		last := passed[len(passed)-1].Program
-		if as, err := runline.Parse(line); err == nil {
-			notes = append(notes, notFetched(last, as)+". Without "+last+" in front, mcp-jail fetches and pins it once: "+show.Spelled(line))
-		}
-		for _, p := range passed {
-			if p.Secrets {
-				notes = append(notes, noteOfSecrets(p.Program))
-			}
+// fetchedBy says that a program starts the line of a launcher, which is among its words.
+func fetchedBy(program string, words []string) []string {
+	for i := range words {
+		if line, err := runline.Parse(words[i:]); err == nil {
+			return []string{program + " starts " + string(line.Launcher) + ", so mcp-jail neither fetches nor pins " + line.Packages[0].Name +
+				", and the jail has no network for it. Without " + program + " in front, mcp-jail does: " + show.Spelled(words[i:])}
 		}
 	}
-	if l, ok := launcher.Of(line); ok {
-		notes = append(notes, noteOfLauncher(l))
-	}
-	return notes
+	return nil
 }
 
-func noteOfSecrets(program string) string {
-	note := program + " runs in the jail, too, without its login, its files and its hosts: it will fail if it needs one of them. "
-	if words := launcher.SecretCommand(program); words != nil {
-		return note + "mcp-jail can ask for a secret outside of the jail, and send it to its host alone. In the rule of that host: secret = { env = \"NAME\", command = " + show.List(words) + " } (mcp-jail help secret)"
-	}
-	return note + "Write the variables into the entry, or grant it the file that has them"
-}
-
-// noteOfLauncher says what a launcher does that mcp-jail cannot do in its place.
-func noteOfLauncher(l launcher.Launcher) string {
-	if l.Local {
-		return l.Name + " " + l.Does + ": the jail has no network for that. If the server does not start, " + strings.ToLower(l.Instead[:1]) + l.Instead[1:]
-	}
-	return l.Name + " " + l.Does + " at each start. mcp-jail cannot do that in its place, and the jail has no network for it. " + l.Instead
+func noteOfSecrets(l wrapper.Launcher) string {
+	return l.Name + " runs in the jail, too, without its login, its files and its hosts: it will fail if it needs one of them. " +
+		"mcp-jail can ask for a secret outside of the jail, and send it to its host alone. In the rule of that host: secret = { env = \"NAME\", command = " + show.List(l.Secret) + " } (mcp-jail help secret)"
 }
 
 // missing returns why a start does not find a program, or "". It says nothing of a relative path:
@@ -189,14 +168,14 @@ func isProgram(word string, look hostfs.Host) bool {
 // Carried returns why no jail holds the server that a command line starts, or "". It completes the
 // sentence "it …".
 func Carried(argv []string) string {
-	var away *runline.ElsewhereError
-	switch _, err := runline.Parse(argv); {
-	case !errors.As(err, &away):
+	program, where := wrapper.Elsewhere(argv)
+	switch where {
+	case "":
 		return ""
-	case away.Where == runline.AsOther:
-		return "starts its server as another user with " + away.Said() + ", which no program can do in a jail: take " + away.Program + " out to wrap it"
-	case slices.Contains([]string{"docker", "podman", "nerdctl", "docker-compose", "podman-compose"}, away.Program):
+	case wrapper.InContainer:
 		return "starts a container, which Docker or Podman runs and mcp-jail cannot confine"
+	case wrapper.AsOther:
+		return "starts its server as another user with " + program + ", which no program can do in a jail: take " + program + " out to wrap it"
 	}
-	return "starts its server " + string(away.Where) + " with " + away.Said() + ", and a jail here would hold " + away.Program + " alone: put mcp-jail run -- in front of the server's own command there"
+	return "starts its server " + where + " with " + program + ", and a jail here would hold " + program + " alone: put mcp-jail run -- in front of the server's own command there"
 }

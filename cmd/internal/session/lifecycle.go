@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -86,7 +87,7 @@ func (f *Followed) keep(p *policy.Profile, launcher confine.Launcher, start func
 	return started, nil
 }
 
-// warningLines returns the warnings of a start. A grant in a server's file of what does not exist is none: grant has said so, and the
+// warningLines returns the warnings of a start; the first one also says that a line is not pinned. A grant in a server's file of what does not exist is none: grant has said so, and the
 // path may come and go. A denial of what does not exist stays one.
 func warningLines(t *Target) (texts []string) {
 	servers := filepath.Join(t.Host.ConfigDir, config.ServersDir)
@@ -95,6 +96,9 @@ func warningLines(t *Target) (texts []string) {
 			continue
 		}
 		texts = append(texts, "warning: "+w)
+	}
+	if why := t.Package.notPinned(); why != "" && records.ReadAbout(t.Host, t.Policy.KeptName()).Command == nil {
+		texts = append(texts, "warning: "+show.Line(why))
 	}
 	return texts
 }

@@ -32,6 +32,7 @@ type Package struct {
 	rules policy.Packages // how the server's table has packages fetched and pinned
 	waive []policy.Axis
 	trial bool
+	own   bool // the line is of the user's own
 }
 
 func (p *Package) notInstalled() string {
@@ -44,7 +45,7 @@ func (p *Package) notInstalled() string {
 
 // NeedsInstall reports whether run must install the package first.
 func (p *Package) NeedsInstall() bool {
-	return p != nil && errors.Is(p.asGiven, installed.ErrNotInstalled) && p.fetches()
+	return p != nil && errors.Is(p.asGiven, installed.ErrNotInstalled)
 }
 
 func (p *Package) installCommand() string {
@@ -74,10 +75,16 @@ func (p *Package) Text() string {
 	case p.NeedsInstall():
 		return p.notInstalled() + ": the first start fetches it, or mcp-jail install does"
 	}
-	if errors.Is(p.asGiven, installed.ErrNotInstalled) {
-		return p.notInstalled() + ", and run does not fetch it here: mcp-jail install does"
-	}
 	return p.asGiven.Error() // it says that the line runs as it is given
+}
+
+// notPinned says why the line of a launcher runs as it is given, or "".
+func (p *Package) notPinned() string {
+	var unclear *runline.NotUnderstoodError
+	if p == nil || !errors.As(p.asGiven, &unclear) {
+		return ""
+	}
+	return unclear.Error()
 }
 
 // Entry returns the pinned package whose program is run, or nil if the command runs as it is given.

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/wrapper"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -26,18 +27,15 @@ import (
 func (t *Target) findPackage(ctx context.Context) error {
 	t.given = append([]string{t.Policy.Command}, t.Policy.Arguments...)
 	line, err := runline.Parse(t.given)
-	var elsewhere *runline.ElsewhereError
 	switch {
-	case errors.As(err, &elsewhere):
-		t.Warnings = append(t.Warnings, policy.Warning{Code: "elsewhere", Message: elsewhere.Error(), Where: t.Policy.Where})
-		return nil
 	case errors.Is(err, runline.ErrNotLauncher):
+		t.warnElsewhere()
 		return nil
 	case err != nil:
 		t.Package = t.newPackage(runline.Line{}, err)
 		return nil
 	case t.Host.OS == "windows":
-		runAsGiven(t, &line)
+		t.Package = t.newPackage(runline.Line{}, &runline.NotUnderstoodError{Launcher: string(line.Launcher), Why: "mcp-jail fetches no packages on Windows"})
 		return nil
 	}
 	t.Package = t.newPackage(line, nil)
@@ -49,7 +47,7 @@ func (t *Target) findPackage(ctx context.Context) error {
 		t.Package.asGiven = err
 		t.Warnings = append(t.Warnings, policy.Warning{Code: "shadow", Message: shadow.Error() + ". That has what is granted to this server, and its tools are not compared with pinned ones", Where: t.Policy.Where})
 		return nil
-	case errors.Is(err, installed.ErrNotInstalled), errors.Is(err, installed.ErrAsGiven):
+	case errors.Is(err, installed.ErrNotInstalled):
 		t.Package.asGiven = err
 		return nil
 	case errors.As(err, &gaps):
@@ -84,15 +82,21 @@ func (p *Package) dataVariable(home string) []string {
 	return []string{name + "=" + filepath.Join(home, file)}
 }
 
-// runAsGiven has a launcher's line run as it is, and warns that nothing of it is pinned.
-func runAsGiven(t *Target, line *runline.Line) {
-	err := fmt.Errorf("%s runs as it is given, and nothing of it is pinned: mcp-jail fetches no packages on Windows", line.Launcher)
-	t.Package = t.newPackage(runline.Line{}, err)
-	t.Warnings = append(t.Warnings, policy.Warning{Code: "not-pinned", Message: err.Error(), Where: t.Policy.Where})
+// warnElsewhere warns of a command that has another process start the server: it is no child of mcp-jail.
+func (t *Target) warnElsewhere() {
+	program, where := wrapper.Elsewhere(t.given)
+	message := program + " starts the server " + where + ": it is not confined by mcp-jail, which confines " + program + " itself only"
+	switch where {
+	case "":
+		return
+	case wrapper.AsOther:
+		message = program + " starts the server as another user, which no program can do in a jail: the server will not start"
+	}
+	t.Warnings = append(t.Warnings, policy.Warning{Code: "elsewhere", Message: message, Where: t.Policy.Where})
 }
 
 func (t *Target) newPackage(line runline.Line, asGiven error) *Package {
-	return &Package{line: line, asGiven: asGiven, given: t.given, asked: t.asked(&line), dir: t.workspaceDir(), host: &t.Host, rules: t.Policy.Packages, waive: t.Policy.Waive, trial: t.trial != nil}
+	return &Package{line: line, asGiven: asGiven, given: t.given, asked: t.asked(&line), dir: t.workspaceDir(), host: &t.Host, rules: t.Policy.Packages, waive: t.Policy.Waive, trial: t.trial != nil, own: t.IsOwn()}
 }
 
 func (t *Target) packageFinder() installed.Finder {

@@ -3,13 +3,11 @@
 package session
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -209,36 +207,6 @@ func TestTreeStaysReadOnly(t *testing.T) {
 	}
 }
 
-// TestHostileProject checks that no file in the place of a package.json or a program of the
-// workspace holds up a start, and that mcp-jail warns of a package in the workspace.
-func TestHostileProject(t *testing.T) {
-	for _, test := range []struct {
-		name  string
-		plant func(work string) error
-	}{
-		{"a fifo", func(work string) error { return syscall.Mkfifo(filepath.Join(work, "package.json"), 0o600) }},
-		{"a large file", func(work string) error {
-			name := filepath.Join(work, "package.json")
-			return errors.Join(os.WriteFile(name, nil, 0o600), os.Truncate(name, 1<<40))
-		}},
-		{"a fifo as the program", func(work string) error {
-			return errors.Join(os.WriteFile(filepath.Join(work, "package.json"), []byte(`{"name":"hostile","bin":"x"}`), 0o600), syscall.Mkfifo(filepath.Join(work, "x"), 0o600))
-		}},
-		{"a package", func(work string) error { return os.MkdirAll(filepath.Join(work, "node_modules", "hostile"), 0o700) }},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			home, line := hostileHome(t, map[string]string{"PACKAGE/package.json": `{"name":"hostile","bin":"main.js"}`, "PACKAGE/main.js": "#!/usr/bin/env node\n"})
-			testkit.Must(t, test.plant(filepath.Join(home, "work")))
-			line = []string{line[0], line[1], "hostile"}
-			target, _ := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", cmdline.Server{Given: true, Argv: line})
-			defer target.Close()
-			if !slices.ContainsFunc(target.Warnings, func(w policy.Warning) bool { return w.Code == "shadow" }) {
-				t.Errorf("%+v", target.Warnings)
-			}
-		})
-	}
-}
-
 // TestPinnedPackageIsPreferred checks that a project cannot put a program of its own in the place
 // of a package that is pinned.
 func TestPinnedPackageIsPreferred(t *testing.T) {
@@ -255,7 +223,9 @@ func TestPinnedPackageIsPreferred(t *testing.T) {
 	if alone := resolve(); alone.Package.program == nil || warned(alone) {
 		t.Fatalf("the control: %+v", alone.Warnings)
 	}
-	testkit.Must(t, os.MkdirAll(filepath.Join(home, "work", "node_modules", "hostile"), 0o700))
+	bin := filepath.Join(home, "work/node_modules/.bin")
+	testkit.Must(t, os.MkdirAll(bin, 0o700))
+	testkit.WriteFile(t, filepath.Join(bin, line[2]), "")
 	if beside := resolve(); beside.Package.program == nil || !warned(beside) {
 		t.Errorf("%v, %+v", beside.Package.asGiven, beside.Warnings)
 	}

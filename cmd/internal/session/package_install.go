@@ -87,16 +87,15 @@ func (p *Package) Install(c terminal.Console, reachOf func() (*policy.Reach, err
 
 func (p *Package) companion(program string) *exec.Cmd {
 	args := []string{"install", "--for-session"}
+	if p.own {
+		args = append(args, "--own")
+	}
 	for _, axis := range p.waive {
 		args = append(args, "--waive", string(axis))
 	}
 	cmd := exec.Command(program, append(append(args, "--"), p.given...)...)
 	cmd.Dir, cmd.SysProcAttr = p.dir, ownSession()
 	return cmd
-}
-
-func (p *Package) fetches() bool {
-	return !p.line.NoInstall && !p.line.Offline
 }
 
 // AfterClient is how long an installation goes on at most after the client has left.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/wrapper"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -327,26 +328,29 @@ func fittingPreset(t *Target) func() (name string, hosts []string) {
 	})
 }
 
+// startsAnother reports whether a command line is of a program that starts the server, or has it started.
+func startsAnother(argv []string) bool {
+	_, isLauncher := wrapper.LauncherOf(argv)
+	_, where := wrapper.Elsewhere(argv)
+	return isLauncher || where != "" || wrapper.Is(wrapper.ProgramName(argv[0]))
+}
+
 // ServerWords returns the words of a command line that the server itself gets, and the variables
 // that the line sets. The words are those after the package of a launcher, after the script of
 // an interpreter, or after the program. If this is not certain, it returns none, because a
 // preset makes rules of the words.
 func ServerWords(argv []string) (words []string, set []runline.Assignment) {
 	line, err := runline.Parse(argv)
-	var elsewhere *runline.ElsewhereError
 	switch {
 	case err == nil:
 		return line.Args, line.Env
-	case errors.As(err, &elsewhere), !errors.Is(err, runline.ErrNotLauncher), len(argv) == 0:
+	case !errors.Is(err, runline.ErrNotLauncher), len(argv) == 0, startsAnother(argv):
 		return nil, nil
 	}
 	program := path.Base(argv[0])
 	lang := policy.InterpreterFamily(program)
 	switch {
 	case lang == "" && !policy.IsShell(program):
-		if _, others := runline.Behind(argv); len(others) > 0 {
-			return nil, nil
-		}
 		return argv[1:], nil
 	}
 	script := policy.ScriptArgument(lang, argv[1:])

@@ -251,7 +251,7 @@ func TestMissingProgram(t *testing.T) {
 	const missing, oneWord = "the server cannot start, with a jail or without", "is a whole line in one word"
 	for entry, want := range map[string]string{
 		`{"command": "npx", "args": ["-y", "pkg"]}`:        "",
-		`{"command": "bunx", "args": ["pkg"]}`:             "",
+		`{"command": "bunx", "args": ["pkg"]}`:             missing,
 		`{"command": "cmd", "args": ["/c", "npx", "pkg"]}`: "",
 		`{"command": "uvx", "args": ["pkg"]}`:              "",
 		`{"command": "mine", "args": ["x"]}`:               missing,

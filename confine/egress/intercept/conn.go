@@ -4,17 +4,15 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/leak"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
-
-	"github.com/mcp-jail/mcp-jail/confine/egress"
-	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/leak"
 )
 
 // jailConn is one connection of the jail together with its upstream connections.
@@ -26,10 +24,9 @@ type jailConn struct {
 	dial     func(context.Context) (*net.TCPConn, error)
 	// conditional means that the rules tell the requests of this connection apart.
 	conditional bool
-	wide        bool         // see wideConns
-	requests    int64        // what its open requests cost: see budget
-	mask        *leak.Mask   // of what its responses must not show; nil: nothing
-	sent        atomic.Int64 // bytes sent upstream and not yet reported
+	wide        bool       // see wideConns
+	requests    int64      // what its open requests cost: see budget
+	mask        *leak.Mask // of what its responses must not show; nil: nothing
 
 	once   sync.Once
 	closed chan struct{} // closed when the connection has ended
@@ -91,7 +88,6 @@ func (c *jailConn) Close() error {
 		for u := range open {
 			u.Conn.Close()
 		}
-		c.flushSent()
 		close(c.closed)
 	})
 	return nil

@@ -8,7 +8,7 @@ import (
 	"net/http"
 )
 
-// upstream is one connection to the host of a jailConn. It counts the bytes that are sent.
+// upstream is one connection to the host of a jailConn.
 type upstream struct {
 	net.Conn
 	jail *jailConn
@@ -58,27 +58,10 @@ func (c *jailConn) dialTLS(ctx context.Context, offers []string) (*tls.Conn, err
 	return conn, nil
 }
 
-// Write counts before it sends, so that nothing above the limit is sent.
-func (u *upstream) Write(p []byte) (int, error) {
-	if n, step := u.jail.sent.Add(int64(len(p))), u.jail.target.ReportStep; step > 0 && n >= step && !u.jail.flushSent() {
-		u.jail.Close()
-		return 0, errConnClosed
-	}
-	return u.Conn.Write(p)
-}
-
-// flushSent reports the bytes sent since the last report. It returns false if the session has
-// used up its limit.
-func (c *jailConn) flushSent() bool {
-	n := c.sent.Swap(0)
-	return n == 0 || c.target.ReportSent == nil || c.target.ReportSent(n)
-}
-
 func (u *upstream) Close() error {
 	u.jail.mu.Lock()
 	delete(u.jail.upstreams, u)
 	u.jail.mu.Unlock()
-	u.jail.flushSent()
 	return u.Conn.Close()
 }
 

@@ -2,7 +2,6 @@ package intercept
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/binary"
@@ -11,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,65 +20,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
-
-// TestSentLimit checks that a connection ends once the session has sent its limit.
-func TestSentLimit(t *testing.T) {
-	t.Parallel()
-	s := serve(t, "https", func(w http.ResponseWriter, r *http.Request) { io.Copy(io.Discard, r.Body) })
-	w := newWorld(t, s, Options{Rules: []policy.NetRule{only("PUT")}})
-	w.most.Store(1 << 20)
-	w.step = 64 << 10
-	r, _ := http.NewRequest("PUT", w.url("/"), bytes.NewReader(make([]byte, 10<<20)))
-	if res, err := w.client(t, false).Do(r); err == nil {
-		t.Errorf("an answer: %v", res.Status)
-	}
-	if n := w.sent.Load(); n > 1<<20+128<<10 {
-		t.Errorf("%d bytes were sent", n)
-	}
-	w.most.Store(0)
-	r, _ = http.NewRequest("PUT", w.url("/"), bytes.NewReader(make([]byte, 10<<20)))
-	if res, err := w.client(t, false).Do(r); err != nil || res.StatusCode != 200 {
-		t.Errorf("control: %v", err)
-	}
-}
-
-// TestSentLimitShared: many connections together send no more than the limit and what each
-// may keep to itself.
-func TestSentLimitShared(t *testing.T) {
-	t.Parallel()
-	const limit, connections, size, step = 1 << 20, 60, 240 << 10, 512
-	for _, kind := range []string{"http", "https", "h2"} {
-		var received atomic.Int64
-		s := serve(t, kind, func(w http.ResponseWriter, r *http.Request) {
-			n, _ := io.Copy(io.Discard, r.Body)
-			received.Add(n)
-		})
-		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("POST")}})
-		w.most.Store(limit)
-		w.step = step
-		post := func(c *http.Client) error { // which keeps its connection to the end
-			res, err := c.Post(w.url("/"), "text/plain", bytes.NewReader(make([]byte, size)))
-			if err == nil {
-				res.Body.Close()
-			}
-			return err
-		}
-		if err := post(w.client(t, kind == "h2")); err != nil {
-			t.Errorf("control, %s: %v", kind, err)
-		}
-		var all sync.WaitGroup
-		for range connections - 1 {
-			c := w.client(t, kind == "h2")
-			all.Go(func() { post(c) })
-		}
-		all.Wait()
-		w.Close()
-		s.Close() // so that all has been received
-		if n := received.Load(); n > limit+connections*step {
-			t.Errorf("%s: %d bytes arrived", kind, n)
-		}
-	}
-}
 
 // TestStuckUpstream: an upstream that breaks the rules of HTTP/2 may have its
 // connection stuck, as Go's client is by a window that overflows. That of the jail ends

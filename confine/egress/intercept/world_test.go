@@ -38,9 +38,6 @@ type world struct {
 	name     string // of the target
 	port     int
 	dials    atomic.Int32
-	sent     atomic.Int64
-	most     atomic.Int64 // that may be sent; 0: any
-	step     int64
 
 	mu      sync.Mutex
 	denials []policy.Denial
@@ -140,8 +137,7 @@ func (w *world) accept(c *net.TCPConn) {
 	head := make([]byte, 5)
 	n, _ := io.ReadFull(c, head) // a Gateway has already read this
 	w.Serve(c, head[:n], egress.Target{
-		Name: w.name, Port: w.port, TLS: w.tls, ReportStep: w.step,
-		ReportSent: func(n int64) bool { most := w.most.Load(); return w.sent.Add(n) <= most || most == 0 },
+		Name: w.name, Port: w.port, TLS: w.tls,
 		Deny: func(why policy.DenialReason, detail string) {
 			w.mu.Lock()
 			defer w.mu.Unlock()

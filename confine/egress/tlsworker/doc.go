@@ -21,7 +21,7 @@
 //	  serve, with the jail's connection ─>
 //	    <─────────────────────────── dial   for that connection
 //	  upstream, with a connection ──────>
-//	    <────── denied, leak, sent, done
+//	    <────── denied, leak, done
 //	  end, of a connection ────────────>
 //
 // The process never dials. The launcher dials the address that it has checked. The process

@@ -29,7 +29,7 @@ func Run(newHandler func(rules []policy.NetRule, roots []byte) (Handler, error))
 	if err != nil {
 		return fmt.Errorf("mcp-jail starts mcp-jail-tls; it cannot be started by hand: %w", err)
 	}
-	s := &server{socket: socket, conns: map[uint64]chan struct{}{}, dials: map[uint64]chan dialResult{}, counts: map[uint64]chan bool{}}
+	s := &server{socket: socket, conns: map[uint64]chan struct{}{}, dials: map[uint64]chan dialResult{}}
 	err = s.run(newHandler)
 	if err != nil && !errors.Is(err, io.EOF) {
 		socket.send(message{Failed: err.Error()}, nil)
@@ -42,11 +42,10 @@ type server struct {
 	socket  *socket
 	handler Handler
 
-	mu     sync.Mutex
-	conns  map[uint64]chan struct{}   // by ID; closed when the connection must end
-	dials  map[uint64]chan dialResult // by number; receive the results
-	counts map[uint64]chan bool       // the same
-	last   uint64                     // the last number of a dial or a count
+	mu    sync.Mutex
+	conns map[uint64]chan struct{}   // by ID; closed when the connection must end
+	dials map[uint64]chan dialResult // by number; receive the results
+	last  uint64                     // the last number of a dial or a count
 }
 
 type dialResult struct {
@@ -125,13 +124,6 @@ func (s *server) receiveLoop() error {
 				d.err = errors.New(m.Upstream.Error)
 			}
 			s.completeDial(m.Upstream.Dial, d)
-		case m.Counted != nil:
-			s.mu.Lock()
-			if answer := s.counts[m.Counted.Number]; answer != nil {
-				delete(s.counts, m.Counted.Number)
-				answer <- m.Counted.OK
-			}
-			s.mu.Unlock()
 		case m.End != 0:
 			s.mu.Lock()
 			if end := s.conns[m.End]; end != nil {
@@ -147,11 +139,9 @@ func (s *server) receiveLoop() error {
 
 func (s *server) serve(m serveMessage, c *net.TCPConn, end <-chan struct{}) {
 	s.handler.Serve(c, m.Head, egress.Target{
-		Name: m.Name, Port: m.Port, TLS: m.TLS, Addr: m.Addr, ReportStep: m.ReportStep,
-		// The launcher counts for all connections, and for those that this process does not serve.
-		ReportSent: func(n int64) bool { return m.ReportStep == 0 || s.count(m.ID, n, end) },
-		Connected:  func() { s.socket.send(message{Connected: m.ID}, nil) },
-		Done:       end,
+		Name: m.Name, Port: m.Port, TLS: m.TLS, Addr: m.Addr,
+		Connected: func() { s.socket.send(message{Connected: m.ID}, nil) },
+		Done:      end,
 		// Deny returns when the message is in the launcher's queue; only then is the jail
 		// answered. Deny may block, but the launcher always reads.
 		Deny: func(why policy.DenialReason, detail string) {
@@ -165,24 +155,6 @@ func (s *server) serve(m serveMessage, c *net.TCPConn, end <-chan struct{}) {
 	delete(s.conns, m.ID)
 	s.mu.Unlock()
 	s.socket.send(message{Done: m.ID}, nil)
-}
-
-func (s *server) count(id uint64, n int64, end <-chan struct{}) bool {
-	answer := make(chan bool, 1)
-	s.mu.Lock()
-	s.last++
-	number := s.last
-	s.counts[number] = answer
-	s.mu.Unlock()
-	if s.socket.send(message{Sent: &sentMessage{id, number, n}}, nil) != nil {
-		return false
-	}
-	select {
-	case ok := <-answer:
-		return ok
-	case <-end:
-		return false // the answer comes nevertheless
-	}
 }
 
 func (s *server) dial(ctx context.Context, id uint64) (*net.TCPConn, error) {

@@ -12,7 +12,7 @@ import (
 
 // version is the version of the protocol. Programs of different versions refuse to work together.
 // It changes with the encoding of any message, which TestMessageEncoding compares.
-const version = 10
+const version = 11
 
 // maxMessage bounds a packet. The kernel's limit for a socket is a little higher.
 const maxMessage = 160 << 10
@@ -28,8 +28,7 @@ type message struct {
 	Leaks    *leaksMessage     `json:"leaks,omitempty"`    // nil: nothing is looked for
 	Serve    *serveMessage     `json:"serve,omitempty"`    // with a descriptor
 	Upstream *upstreamMessage  `json:"upstream,omitempty"` // with a descriptor or an error
-	Counted  *countedMessage   `json:"counted,omitempty"`
-	End      uint64            `json:"end,omitempty"` // a connection that must end
+	End      uint64            `json:"end,omitempty"`      // a connection that must end
 
 	// From mcp-jail-tls to the launcher:
 	Hello  *helloMessage  `json:"hello,omitempty"`
@@ -39,10 +38,9 @@ type message struct {
 	Denied *deniedMessage `json:"denied,omitempty"`
 	Leak   *leakMessage   `json:"leak,omitempty"`
 
-	Connected uint64       `json:"connected,omitempty"` // a connection to a proxy, whose TLS holds
-	Sent      *sentMessage `json:"sent,omitempty"`
-	Done      uint64       `json:"done,omitempty"`
-	Took      bool         `json:"took,omitempty"` // the connection of the last message
+	Connected uint64 `json:"connected,omitempty"` // a connection to a proxy, whose TLS holds
+	Done      uint64 `json:"done,omitempty"`
+	Took      bool   `json:"took,omitempty"` // the connection of the last message
 }
 
 // rulesMessage is the first message of the launcher.
@@ -72,13 +70,12 @@ type helloMessage struct {
 
 // serveMessage passes a connection of the jail. Later messages refer to it by ID.
 type serveMessage struct {
-	ID         uint64         `json:"id"`
-	Head       []byte         `json:"head"`
-	Name       string         `json:"name"`
-	Port       int            `json:"port"`
-	TLS        bool           `json:"tls"`
-	Addr       netip.AddrPort `json:"addr"`
-	ReportStep int64          `json:"step,omitempty"`
+	ID   uint64         `json:"id"`
+	Head []byte         `json:"head"`
+	Name string         `json:"name"`
+	Port int            `json:"port"`
+	TLS  bool           `json:"tls"`
+	Addr netip.AddrPort `json:"addr"`
 }
 
 // dialMessage asks for an upstream connection for the jail's connection ID.
@@ -133,19 +130,6 @@ type leakMessage struct {
 	Place egress.Place `json:"place"`
 	Name  string       `json:"name"`
 	Form  leak.Form    `json:"form"`
-}
-
-// sentMessage asks whether bytes may be sent on the jail's connection ID.
-type sentMessage struct {
-	ID     uint64 `json:"id"`
-	Number uint64 `json:"number"` // of this request
-	Bytes  int64  `json:"bytes"`
-}
-
-// countedMessage answers a sentMessage.
-type countedMessage struct {
-	Number uint64 `json:"number"`
-	OK     bool   `json:"ok"`
 }
 
 func (m message) encode(most int) ([]byte, error) {

@@ -170,10 +170,6 @@ func (w *Worker) handle(m message) {
 		if c := w.conn(m.Connected); c != nil && c.target.Connected != nil {
 			c.target.Connected()
 		}
-	case m.Sent != nil:
-		c := w.conn(m.Sent.ID)
-		ok := c != nil && (c.target.ReportSent == nil || c.target.ReportSent(max(0, m.Sent.Bytes)))
-		w.reply(func() { w.send(message{Counted: &countedMessage{m.Sent.Number, ok}}, nil) })
 	case m.Took:
 		w.socket.release()
 	case m.Done != 0:

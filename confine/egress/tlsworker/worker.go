@@ -240,7 +240,7 @@ func (w *Worker) Serve(conn *net.TCPConn, head []byte, t egress.Target, dial fun
 		delete(w.conns, id)
 		w.mu.Unlock()
 	}()
-	if w.send(message{Serve: &serveMessage{id, head, t.Name, t.Port, t.TLS, t.Addr, t.ReportStep}}, conn) != nil {
+	if w.send(message{Serve: &serveMessage{id, head, t.Name, t.Port, t.TLS, t.Addr}}, conn) != nil {
 		conn.SetLinger(0)
 		return
 	}

@@ -90,9 +90,6 @@ type gate struct {
 	net.Listener
 	program  egress.Interceptor
 	upstream string
-	sent     atomic.Int64
-	most     int64
-	step     int64
 	open     atomic.Int32
 
 	mu      sync.Mutex
@@ -124,8 +121,7 @@ func (g *gate) serve(c *net.TCPConn) {
 	head := make([]byte, 100)
 	n, _ := c.Read(head)
 	g.program.Serve(c, head[:n], egress.Target{
-		Name: host, Port: 443, TLS: true, ReportStep: g.step,
-		ReportSent: func(n int64) bool { return g.sent.Add(n) <= g.most || g.most == 0 },
+		Name: host, Port: 443, TLS: true,
 		Deny: func(why policy.DenialReason, detail string) {
 			g.mu.Lock()
 			defer g.mu.Unlock()

@@ -142,7 +142,7 @@ func (i *installCmd) typed(argv []string) (wanted, error) {
 		return wanted{}, exit.UsageErrorf("%s fetches no package, so there is nothing to install. What does: %s", argv[0], launchers)
 	}
 	if err != nil {
-		return wanted{}, exit.UsageErrorf("%s, and nothing is installed for it", err)
+		return wanted{}, exit.UsageErrorf("%s. Nothing is installed for it", err)
 	}
 	load := func() (*session.Target, error) {
 		return session.Load(cmdline.ConfigFlags{Waive: i.Waive}, i.flags, "", "", cmdline.Server{Given: true, Argv: argv})

@@ -1,6 +1,7 @@
 package statuscmd
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -221,7 +222,7 @@ func (r *row) setVersion(x *index.Index, of *index.Server) {
 	} else if of.Kept != nil && len(of.Kept.Pins) > 0 {
 		r.Version = of.Kept.Pins[0].Version
 	}
-	if _, err := runline.Parse(argv); err == nil {
+	if _, err := runline.Parse(argv); !errors.Is(err, runline.ErrNotLauncher) {
 		r.own = "not pinned"
 	}
 }

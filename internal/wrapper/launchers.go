@@ -1,0 +1,150 @@
+package wrapper
+
+import (
+	"slices"
+	"strings"
+)
+
+// A Launcher is a program that fetches, builds or looks up what the server needs, and then starts the
+// server.
+type Launcher struct {
+	Name    string // as a user calls it, with its command: "go run"
+	Package bool   // it fetches a package from a registry; the others compile, or have a project or secrets
+	Does    string // what it does at each start, after its name
+	Instead string // what to do once, in the imperative
+	Local   bool   // it runs what the project has, and fetches only what that needs
+	// Secret is the command that prints one secret of a program which gives the server its secrets, with
+	// words to replace in capitals.
+	Secret []string
+
+	fetches string // of a local one: it fetches at each start if a word has this in it
+}
+
+const (
+	useNpx       = "Start the package with npx -y PACKAGE, which mcp-jail fetches once and pins"
+	useUvx       = "Start the package with uvx PACKAGE, which mcp-jail fetches once and pins"
+	compile      = "compiles what it runs, and downloads what is missing for that"
+	environment  = "brings the project's environment up to date, and downloads what is missing there"
+	ofAnother    = "uses an environment outside of the project, which the jail does not have"
+	startItsOwn  = ", and start the program in the bin directory of that environment"
+	fetchPackage = "downloads its package"
+)
+
+// launchers are the programs of docs/packages.md, "What mcp-jail does not fetch", after the four that it
+// replaces.
+var launchers = []Launcher{
+	{Name: "npx", Package: true, Does: fetchPackage, Instead: useNpx},
+	{Name: "npm exec", Package: true, Does: fetchPackage, Instead: useNpx},
+	{Name: "npm x", Package: true, Does: fetchPackage, Instead: useNpx},
+	{Name: "uvx", Package: true, Does: fetchPackage, Instead: useUvx},
+	{Name: "uv tool run", Package: true, Does: fetchPackage, Instead: useUvx},
+
+	{Name: "bunx", Package: true, Does: fetchPackage, Instead: useNpx},
+	{Name: "bun x", Package: true, Does: fetchPackage, Instead: useNpx},
+	{Name: "pnpx", Package: true, Does: fetchPackage, Instead: useNpx},
+	{Name: "pnpm dlx", Package: true, Does: fetchPackage, Instead: useNpx},
+	{Name: "yarn dlx", Package: true, Does: fetchPackage, Instead: useNpx},
+	{Name: "pipx run", Package: true, Does: fetchPackage, Instead: useUvx},
+
+	{Name: "go run", Local: true, fetches: "@", Does: compile,
+		Instead: "Compile it once: go install MODULE@VERSION or go build, and start the program by its path"},
+	{Name: "cargo run", Local: true, Does: compile,
+		Instead: "Compile it once: cargo build --release, and start the program in target/release"},
+	{Name: "dotnet run", Local: true, Does: compile,
+		Instead: "Publish it once: dotnet publish -o DIRECTORY, and start the program in DIRECTORY"},
+	{Name: "dnx", Does: "downloads a tool from NuGet",
+		Instead: "Install it once: dotnet tool install --global TOOL, and start the program in ~/.dotnet/tools"},
+	{Name: "dotnet tool exec", Does: "downloads a tool from NuGet",
+		Instead: "Install it once: dotnet tool install --global TOOL, and start the program in ~/.dotnet/tools"},
+	{Name: "deno run", Local: true, fetches: ":", Does: "downloads what it runs and what that imports",
+		Instead: "Make one program of it once: deno compile -o ~/.local/bin/NAME, and start that; a package of npm starts with npx -y"},
+	{Name: "nix run", Does: "asks the Nix daemon to fetch or build what it runs",
+		Instead: "Build it once: nix build -o ~/.local/state/NAME, and start the program in ~/.local/state/NAME/bin"},
+	{Name: "uv run", Local: true, fetches: "--with", Does: environment,
+		Instead: "Make the environment once: uv sync, and start .venv/bin/PROGRAM of the project"},
+	{Name: "pdm run", Local: true, Does: environment,
+		Instead: "Make the environment once: pdm install, and start .venv/bin/PROGRAM of the project"},
+	{Name: "pixi run", Local: true, Does: environment,
+		Instead: "Make the environment once: pixi install, and start .pixi/envs/default/bin/PROGRAM of the project"},
+	{Name: "poetry run", Local: true, Does: ofAnother,
+		Instead: "Make the environment once: poetry install, ask for it: poetry env info --path" + startItsOwn},
+	{Name: "pipenv run", Local: true, Does: ofAnother,
+		Instead: "Make the environment once: pipenv install, ask for it: pipenv --venv" + startItsOwn},
+
+	{Name: "op run", Secret: []string{"op", "read", "op://VAULT/ITEM/FIELD"}},
+	{Name: "doppler run", Secret: []string{"doppler", "secrets", "get", "NAME", "--plain"}},
+	{Name: "infisical run", Secret: []string{"infisical", "secrets", "get", "NAME", "--plain", "--silent"}},
+	{Name: "aws-vault exec", Secret: []string{"aws-vault", "exec", "PROFILE", "--", "printenv", "NAME"}},
+	{Name: "direnv exec", Secret: []string{"direnv", "exec", "DIRECTORY", "printenv", "NAME"}},
+	{Name: "dotenvx run", Secret: []string{"dotenvx", "get", "NAME"}},
+	{Name: "sops exec-env", Secret: []string{"sops", "decrypt", "--extract", `["NAME"]`, "FILE"}},
+}
+
+// LauncherOf returns the launcher with which a command line begins.
+func LauncherOf(argv []string) (l Launcher, ok bool) {
+	if len(argv) == 0 {
+		return l, false
+	}
+	name := ProgramName(argv[0])
+	for _, l := range launchers {
+		program, command, _ := strings.Cut(l.Name, " ")
+		if program != name || !hasCommand(argv[1:], command) {
+			continue
+		}
+		if l.fetches != "" && slices.ContainsFunc(argv[1:], func(w string) bool { return strings.Contains(w, l.fetches) }) {
+			l.Local = false
+		}
+		return l, true
+	}
+	return l, false
+}
+
+// hasCommand reports whether words begin with the words of a command. Options may be before it, each with a
+// value in the next word.
+func hasCommand(words []string, command string) bool {
+	for i := range words {
+		if startsWith(words[i:], command) {
+			return true
+		}
+		if !isOption(words[i]) && (i == 0 || !isOption(words[i-1])) {
+			return false
+		}
+	}
+	return command == ""
+}
+
+func startsWith(words []string, command string) bool {
+	for part := range strings.FieldsSeq(command) {
+		if len(words) == 0 || words[0] != part {
+			return false
+		}
+		words = words[1:]
+	}
+	return true
+}
+
+func isOption(word string) bool { return len(word) > 1 && word[0] == '-' }
+
+// Two of the places where programs have the server started.
+const (
+	InContainer = "in a container"
+	AsOther     = "as another user" // where no program in a jail can start another one
+)
+
+// carriers are programs that have another process start the server, and where. It is then no child of
+// mcp-jail, which confines the program alone.
+var carriers = map[string]string{
+	"docker": InContainer, "docker-compose": InContainer, "podman": InContainer, "nerdctl": InContainer, "kubectl": "in a cluster",
+	"ssh": "on another machine", "wsl": "in another system of this machine", "sudo": AsOther, "su": AsOther, "doas": AsOther,
+}
+
+// Elsewhere returns the program of a command line that has another process start the server, and where:
+// "in a container". where is "" for every other line.
+func Elsewhere(argv []string) (program, where string) {
+	line, _ := Unwrap(argv)
+	if len(line.Inner) == 0 {
+		return "", ""
+	}
+	program = ProgramName(line.Inner[0])
+	return program, carriers[program]
+}
