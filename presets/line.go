@@ -1,6 +1,7 @@
 package presets
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -28,6 +29,8 @@ func (p *Preset) Lists(argv []string) error {
 			return nil
 		}
 		return fmt.Errorf("it is for %s, and the line runs %s", p.packages(), line.Packages[0])
+	} else if !errors.Is(err, runline.ErrNotLauncher) {
+		return fmt.Errorf("it is for %s, and %w", p.packages(), err)
 	}
 	if len(argv) > 0 && p.isFor(Command, strings.TrimSuffix(baseName(argv[0]), ".exe")) {
 		return nil

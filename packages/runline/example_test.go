@@ -29,6 +29,6 @@ func ExampleParse() {
 	// @modelcontextprotocol/server-memory latest [--debug]
 	// mcp-server-git >=1,<2 [-r /repo]
 	// runs as it is
-	// this npx line runs as it is given, and its package is not pinned, because of "--prefix": mcp-jail does not know what this option changes
+	// this npx line runs as it is given, and its package is not pinned, because of "--prefix": of its options mcp-jail understands only --package, --quiet, --yes, -p, -q, -y
 	// this bunx line runs as it is given, and its package is not pinned, because mcp-jail fetches packages for npx and uvx lines only. Start the package with npx -y PACKAGE, which mcp-jail fetches once and pins
 }

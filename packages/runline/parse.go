@@ -2,6 +2,7 @@ package runline
 
 import (
 	"errors"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,7 +185,8 @@ func (p *parser) option(words []string) (n int, err error) {
 	name, value, joined := strings.Cut(word, "=")
 	switch use := p.options[name]; {
 	case use == unknown, use == ignored && joined:
-		return 0, p.bad(word, "mcp-jail does not know what this option changes")
+		known := strings.Join(slices.Sorted(maps.Keys(p.options)), ", ")
+		return 0, p.bad(word, "of its options mcp-jail understands only "+known)
 	case use == ignored && p.line.Launcher == NpmExec && (next == "true" || next == "false" || next == "null"):
 		return 0, p.bad(next, "npm takes it for the value of "+word)
 	case use == ignored:

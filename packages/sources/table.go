@@ -20,6 +20,7 @@ const (
 	insecure meaning = "hosts whose certificates are not checked"
 	systemCA meaning = "whether the system's authorities count"
 	proxy    meaning = "a proxy"
+	noProxy  meaning = "hosts without a proxy"
 	minAge   meaning = "the age of a version"
 	before   meaning = "the date of a version"
 	timeout  meaning = "a timeout"
@@ -54,7 +55,7 @@ var table = []setting{
 	{NPM, "strict-ssl", tls, "strict-ssl"},
 	{NPM, "https-proxy", proxy, ""},
 	{NPM, "proxy", proxy, ""},
-	{NPM, "noproxy", proxy, ""},
+	{NPM, "noproxy", noProxy, ""},
 	{NPM, "min-release-age", minAge, "min-release-age"},
 	{NPM, "before", before, "before"},
 	{NPM, "userconfig", place, ""},
@@ -97,13 +98,9 @@ var authorityVariables = map[Tool][]string{
 	Uv:  {"SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "PIP_CERT"}, // pip may do its work: see As
 }
 
-// settingOf returns the row of a key.
-func settingOf(tool Tool, key string) (row setting, ok bool) {
-	at := slices.IndexFunc(table, func(s setting) bool { return s.tool == tool && matches(s.key, key) })
-	if at < 0 {
-		return setting{}, false
-	}
-	return table[at], true
+// rowOf returns the number of the row of a key, or -1.
+func rowOf(tool Tool, key string) int {
+	return slices.IndexFunc(table, func(s setting) bool { return s.tool == tool && matches(s.key, key) })
 }
 
 func isNoise(tool Tool, key string) bool {

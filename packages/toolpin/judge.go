@@ -110,7 +110,7 @@ func JudgeServer(pins map[string]*Pin, name string, s Server) Verdict {
 		return Verdict{}
 	}
 	for _, p := range pins {
-		if p.Server == (Server{}) || p.Server.Hash == s.Hash {
+		if p.Server == (Server{}) || p.Server.Instructions == s.Instructions {
 			return Verdict{}
 		}
 	}
@@ -160,7 +160,7 @@ func contradicts(pins map[string]*Pin, p *Pin, part bool) bool {
 		for _, old := range pins {
 			if o := old.Find(t.Name); o != nil {
 				known = true
-				same = same || o.Hash == t.Hash && o.Times == t.Times && o.Annotations == t.Annotations || part && o.Times > 1
+				same = same || o.sameDefinition(t) && o.Annotations == t.Annotations || part && o.Times > 1
 			}
 		}
 		if known && !same {

@@ -33,9 +33,6 @@ func (d Difference) String() string {
 	case Removed:
 		return tool + "it is gone"
 	case Instructions:
-		if len(d.Fields) == 0 {
-			return "the server's instructions changed; the text of one of them is too long or was edited"
-		}
 		return "the server's instructions " + d.Fields[0].change(false)
 	case Identity:
 		var parts []string
@@ -54,7 +51,7 @@ func (d Difference) String() string {
 	var parts []string
 	for i, f := range d.Fields {
 		if i == shownFields {
-			parts = append(parts, fmt.Sprintf("and %s more", atLeast(len(d.Fields)-i, len(d.Fields))))
+			parts = append(parts, "and more")
 			break
 		}
 		parts = append(parts, "its "+named(f.Path)+" "+f.change(true))
@@ -67,13 +64,6 @@ func unkept(d Difference) string {
 		return ""
 	}
 	return "; the pin has only the hash of one of the two texts"
-}
-
-func atLeast(n, fields int) string {
-	if fields == maxFields {
-		return fmt.Sprintf("%d or", n)
-	}
-	return fmt.Sprint(n)
 }
 
 // named returns a name for a sentence of this package. A name that could be taken for words of the

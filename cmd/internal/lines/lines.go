@@ -87,7 +87,7 @@ func Fetched(argv []string) (notes []string) {
 	case err == nil:
 		return fetchedBy(outer.Packages[0].Name, outer.Args)
 	case errors.As(err, &unclear):
-		return []string{unclear.Error() + "; the jail has no network for it"}
+		return []string{"the jail has no network to fetch what it starts: " + unclear.Error()}
 	case !isLauncher || l.Local:
 		return nil
 	case l.Secret != nil:

@@ -10,8 +10,8 @@ func TestFetched(t *testing.T) {
 	for line, want := range map[string]string{
 		"go|run|example.test/x@v1":                "go run compiles what it runs, and downloads what is missing for that at each start, and the jail has no network for it",
 		"sh|-c|exec deno run jsr:@a":              "deno run downloads what it runs and what that imports at each start",
-		"npx|--registry=http://e|x":               "this npx line runs as it is given, and its package is not pinned, because of",
-		"timeout|9|bunx|x":                        "this bunx line runs as it is given, and its package is not pinned, because",
+		"npx|--registry=http://e|x":               "the jail has no network to fetch what it starts: this npx line runs as it is given, and its package is not pinned, because of",
+		"timeout|9|bunx|x":                        "the jail has no network to fetch what it starts: this bunx line runs as it is given, and its package is not pinned, because",
 		"npx|-y|dotenv-cli|-e|.env|--|npx|-y|x@1": "dotenv-cli starts npx, so mcp-jail neither fetches nor pins x, and",
 		"npx|mcp-proxy|uvx|x":                     "mcp-proxy starts uvx, so",
 		"npx|-y|x|--run|npx":                      "",

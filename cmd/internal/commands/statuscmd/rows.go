@@ -222,7 +222,7 @@ func (r *row) setVersion(x *index.Index, of *index.Server) {
 	} else if of.Kept != nil && len(of.Kept.Pins) > 0 {
 		r.Version = of.Kept.Pins[0].Version
 	}
-	if _, err := runline.Parse(argv); !errors.Is(err, runline.ErrNotLauncher) {
+	if _, err := runline.Parse(argv); !errors.Is(err, runline.ErrNotLauncher) || lines.Fetched(argv) != nil {
 		r.own = "not pinned"
 	}
 }

@@ -85,63 +85,28 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// TestConfigBelieved tests that nothing is installed by a configuration that a server may write,
-// wherever it lies.
+// TestConfigBelieved tests that nothing is installed by a configuration that a server may write, wherever it lies.
 func TestConfigBelieved(t *testing.T) {
-	dir := fakeNPM(t, "11.0.0", map[string]string{"lib/node_modules/npm/npmrc": "fund=false"})
-	loose := testkit.ShortDir(t) // a server may write there
-	for _, name := range []string{"etc", "pip", "uv"} {
-		testkit.Must(t, os.Mkdir(filepath.Join(loose, name), 0o755))
-	}
-	const rc, index, uv = "registry=https://evil.test/\n", "[global]\nindex-url=https://evil.test/\n", "[[index]]\nurl=\"https://evil.test/\"\ndefault=true\n"
-	for name, text := range map[string]string{"etc/npmrc": rc, "rc": rc, "ca.pem": "x", "pip/pip.conf": index, "uv/uv.toml": uv, "netrc": "machine pypi.org login a password b\n"} {
-		testkit.WriteFile(t, filepath.Join(loose, name), text)
-	}
-	testkit.Must(t, os.Symlink(filepath.Join(loose, "rc"), filepath.Join(dir, "linked")))
-	for _, c := range []struct{ line, env, rc, want string }{
-		{"npx", "npm_config_prefix=" + loose, "", "npm's configuration " + loose + "/etc/npmrc"},
-		{"npx", "NODE_EXTRA_CA_CERTS=" + loose + "/ca.pem", "", "npm's configuration " + loose + "/ca.pem"},
-		{"uvx", "PIP_CONFIG_FILE=" + loose + "/pip/pip.conf", "", "pip's configuration " + loose + "/pip/pip.conf"},
-		{"uvx", "XDG_CONFIG_DIRS=" + loose, "", "pip's configuration " + loose + "/pip/pip.conf"},
-		{"uvx", "XDG_CONFIG_HOME=" + loose, "", "pip's configuration " + loose + "/pip/pip.conf"},
-		{"uvx", "PIP_CERT=" + loose + "/ca.pem", "", "the path in the settings of pip or uv " + loose + "/ca.pem"},
-		{"uvx", "PIP_FIND_LINKS=" + loose, "", "the path in the settings of pip or uv " + loose},
-		{"uvx", "PIP_FIND_LINKS=file://" + loose, "", "the path in the settings of pip or uv " + loose},
-		{"uvx", "NETRC=" + loose + "/netrc", "", "the file of logins " + loose + "/netrc"},
-		{"uvx", "UV_CONFIG_FILE=" + loose + "/uv/uv.toml", "", "uv's configuration " + loose + "/uv/uv.toml"},
-		{"uvx", "XDG_CONFIG_HOME=" + loose, "", "uv's configuration " + loose + "/uv/uv.toml"},
-	} {
-		t.Run(c.line+" "+c.want, func(t *testing.T) {
-			line, err := runline.Parse(strings.Fields(c.line + " pkg"))
-			testkit.Must(t, err)
-			host := hostWith(t, "PATH="+dir+":/usr/bin:/bin", c.env)
-			testkit.WriteFile(t, filepath.Join(host.Home, ".npmrc"), c.rc)
-			for _, untrusted := range []bool{true, false} {
-				i := &Installer{Host: *host, Store: store.Store{Dir: filepath.Join(testkit.ShortDir(t), "store")}}
-				if untrusted {
-					i.Untrusted = func(file string) string {
-						if real, err := filepath.EvalSymlinks(file); err == nil && policy.Within(real, loose) {
-							return `the server "a" may write there`
-						}
-						return ""
-					}
+	dir, loose := fakeNPM(t, "11.0.0", nil), testkit.ShortDir(t)
+	testkit.Must(t, os.Mkdir(filepath.Join(loose, "etc"), 0o755))
+	testkit.WriteFile(t, filepath.Join(loose, "etc/npmrc"), "registry=https://evil.test/\n")
+	testkit.WriteFile(t, filepath.Join(loose, "ca.pem"), "x")
+	line, err := runline.Parse([]string{"npx", "-y", "pkg"})
+	testkit.Must(t, err)
+	for env, file := range map[string]string{"npm_config_prefix=" + loose: "etc/npmrc", "NODE_EXTRA_CA_CERTS=" + loose + "/ca.pem": "ca.pem"} {
+		for _, untrusted := range []bool{true, false} {
+			i := &Installer{Host: *hostWith(t, "PATH="+dir+":/usr/bin:/bin", env)}
+			i.Untrusted = func(file string) string {
+				if untrusted && policy.Within(file, loose) {
+					return `the server "a" may write there`
 				}
-				stage, err := i.Store.Stage("s-test")
-				testkit.Must(t, err)
-				defer stage.Close()
-				if line.Ecosystem() == runline.NPM {
-					_, err = i.newRun(t.Context(), stage, &line)
-				} else {
-					p := &pythonFetch{Installer: i, line: &line, jail: i.pythonJail(stage.Dir)}
-					err = p.configure()
-				}
-				switch {
-				case !untrusted && err != nil:
-					t.Errorf("control: %v", err)
-				case untrusted && (err == nil || !strings.Contains(err.Error(), c.want+` is not used: the server "a" may write there`)):
-					t.Errorf("%v, want %q", err, c.want)
-				}
+				return ""
 			}
-		})
+			_, err := i.newRun(t.Context(), &store.Stage{Dir: t.TempDir()}, &line)
+			want := "npm's configuration " + filepath.Join(loose, file) + ` is not used: the server "a" may write there`
+			if untrusted && (err == nil || !strings.Contains(err.Error(), want)) || !untrusted && err != nil {
+				t.Errorf("untrusted %v: %v, want %q", untrusted, err, want)
+			}
+		}
 	}
 }
