@@ -23,7 +23,7 @@ func TestLauncherOf(t *testing.T) {
 		"go test run":                       "",
 		"deno run -A server.ts":             "deno run*",
 		"deno run -A jsr:@a/b":              "deno run",
-		"dotnet tool exec X":                "dotnet tool exec",
+		"dnx X":                             "dnx",
 		"dotnet server.dll run":             "",
 		"op run -- x":                       "op run",
 		"./npx x":                           "",
