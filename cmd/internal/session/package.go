@@ -47,13 +47,6 @@ func (p *Package) NeedsInstall() bool {
 	return p != nil && errors.Is(p.asGiven, installed.ErrNotInstalled)
 }
 
-func (p *Package) installCommand() string {
-	if p == nil || !errors.Is(p.asGiven, installed.ErrNotInstalled) {
-		return ""
-	}
-	return "mcp-jail install " + p.asked
-}
-
 func (p *Package) scriptsCommand() string {
 	e := p.Entry()
 	if e == nil || e.ScriptsRan || !e.HasScripts() {
