@@ -65,42 +65,6 @@ func TestWorker(t *testing.T) {
 	}
 }
 
-// TestLimitShared checks that the limit holds for all connections together, even before the
-// launcher answers.
-func TestLimitShared(t *testing.T) {
-	t.Parallel()
-	const limit, connections, size, step = 1 << 20, 60, 240 << 10, 512
-	var received atomic.Int64
-	s, root := upstream(t, func(w http.ResponseWriter, r *http.Request) {
-		n, _ := io.Copy(io.Discard, r.Body)
-		received.Add(n)
-	})
-	w := start(t, func(o *tlsworker.Options) { o.Roots = root })
-	g := newGate(t, w, s.Listener.Addr().String())
-	g.most, g.step = limit, step
-	put := func(c *http.Client) error {
-		r, _ := http.NewRequest("PUT", "https://"+host+"/x", strings.NewReader(strings.Repeat("x", size)))
-		res, err := c.Do(r)
-		if err == nil {
-			res.Body.Close()
-		}
-		return err
-	}
-	if err := put(g.client(t, w.CA(), false)); err != nil {
-		t.Errorf("control: %v", err)
-	}
-	var all sync.WaitGroup
-	for range connections - 1 {
-		c := g.client(t, w.CA(), false)
-		all.Go(func() { put(c) })
-	}
-	all.Wait()
-	s.Close() // so that all has been received
-	if n := received.Load(); n > limit+connections*step {
-		t.Errorf("%d bytes arrived", n)
-	}
-}
-
 // TestSentReported checks that sent bytes are reported while connections are open, in steps of
 // ReportStep.
 func TestSentReported(t *testing.T) {
