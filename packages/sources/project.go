@@ -27,7 +27,8 @@ func OfProject(host *hostfs.Host, npm bool) *Own {
 			text, _ := host.ReadHead(file, maxProjectFile)             // most projects have no such file
 			for line := range strings.Lines(string(text)) {
 				if namesRegistry(line, keys) {
-					return &Own{filepath.Join(dir, name), strings.TrimSpace(line), homeOf(host, name)}
+					clean, _, _ := withoutLogin(strings.TrimSpace(line))
+					return &Own{filepath.Join(dir, name), clean, homeOf(host, name)}
 				}
 			}
 		}
