@@ -36,7 +36,6 @@ var wholeEnvironment = map[string]string{
 	"packages/install/npmprogram.go":           "variables that begin with npm_config_",
 	"packages/download/registry.go":            "those of the jail of an installation, in which it runs",
 	"packages/download/npm.go":                 "npm in the same jail",
-	"packages/install/fetch_python_config.go":  "variables that begin with PIP_",
 	"packages/sources/npm.go":                  "variables that begin with npm_config_",
 	"packages/sources/python.go":               "variables that begin with PIP_ or UV_",
 	"packages/jail/jail.go":                    "the variables of a small jail are added, and its policy has these by name",
@@ -51,6 +50,7 @@ var wholeEnvironment = map[string]string{
 // variableByName are the files that read a variable whose name is not written there, or hand on a
 // function that does, with the reason. The collector takes all names in these files for read.
 var variableByName = map[string]string{
+	"packages/install/logins.go":                        "the proxy of a configuration, for the egress",
 	"cmd/internal/commands/callcmd/inputs.go":           "the variable that has the value of --input",
 	"cmd/internal/commands/callcmd/session.go":          "what an entry sets, before learn starts the server",
 	"cmd/internal/commands/grantcmd/grant.go":           "the name that the user typed",
@@ -76,9 +76,7 @@ var variableByName = map[string]string{
 	"packages/sources/npm.go":                           "what npm's files name",
 	"packages/sources/read.go":                          "the variables of its table",
 	"packages/installed/key.go":                         "what the user's .npmrc names",
-	"packages/install/fetch_python_config.go":           "what package python names",
 	"packages/npm/settings.go":                          "what npm's files name",
-	"packages/python/config.go":                         "indexes",
 	"confine/internal/gateway/secrets.go":               "the variable of a secret, which the user's configuration names",
 	"clients/place.go":                                  "files of clients, which the other files of that package name",
 	"cmd/internal/session/package_data.go":              "the variable of a package's data, for its jail",
@@ -96,10 +94,8 @@ var variableByName = map[string]string{
 // launcher starts its server and no preset grants it anything (environ.Direct), with the reason why
 // they act on no such server.
 var forPackages = map[string]string{
-	"packages/install/fetch_python_config.go":           "it fetches packages",
 	"packages/install/npmconfig.go":                     "the same",
 	"packages/download/registry.go":                     "the same, in the jail of an installation",
-	"packages/python/config.go":                         "the same",
 	"packages/runtime/shim.go":                          "it finds interpreters for packages",
 	"policy/resolve/internal/command/versionmanager.go": "which of the installed versions runs in the jail; a file of the project says it, too",
 	"policy/resolve/environ.go":                         "what the server gets in its jail",

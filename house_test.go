@@ -111,20 +111,20 @@ var mayImport = map[string][]string{
 	"docs/explain": {}, // the pages; only mcp-jail-cli has them
 
 	"packages/runline":   {module + "internal/lazy", module + "internal/show", module + "internal/wrapper"}, // and neither os nor syscall: see pure
-	"packages/npm":       {module + "internal/lazy"},                              // the same
-	"policy/statement":   {module + "policy"},                                     // the same
-	"policy/leak":        {module + "policy"},                                     // and neither os nor syscall: see pure
+	"packages/npm":       {module + "internal/lazy"},                                                        // the same
+	"policy/statement":   {module + "policy"},                                                               // the same
+	"policy/leak":        {module + "policy"},                                                               // and neither os nor syscall: see pure
 	"packages/toolpin":   {module + "internal/show", "github.com/go-json-experiment/json", "github.com/go-json-experiment/json/jsontext"},
 	"packages/lockfile":  {module + "internal/show", module + "internal/private", module + "packages/npm", module + "packages/toolpin", "github.com/go-json-experiment/json", "github.com/go-json-experiment/json/jsontext"},
-	"packages/python":    {module + "internal/lazy", module + "internal/winpath", module + "policy", module + "packages/runline", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
+	"packages/python":    {module + "internal/lazy", module + "internal/winpath", module + "packages/runline"}, // and neither os nor syscall: see pure
 	"packages/runtime":   {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/hostfs"},
 	"packages/sources":   {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2"},
 	"packages/store":     {module + "internal/private", "golang.org/x/sys/unix"},
 	"packages/jail":      {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine"},
-	"packages/installed": {module + "internal/winpath", module + "internal/environ", module + "internal/private", module + "policy", module + "policy/hostfs", module + "packages/jail", module + "packages/runline", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
+	"packages/installed": {module + "internal/winpath", module + "internal/environ", module + "internal/private", module + "policy", module + "policy/hostfs", module + "packages/jail", module + "packages/runline", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/sources", module + "packages/store"},
 	"packages/npmcache":  {},
 	"packages/download":  {"golang.org/x/sys/unix", module + "packages/npm", module + "packages/npmcache"}, // it runs in the jail
-	"packages/install":   {module + "internal/lazy", module + "internal/winpath", module + "internal/environ", module + "internal/show", module + "policy", module + "policy/hostfs", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/jail", module + "packages/runline", module + "packages/lockfile", module + "packages/download", module + "packages/npmcache", module + "packages/npm", module + "packages/toolpin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
+	"packages/install":   {module + "internal/lazy", module + "internal/winpath", module + "internal/environ", module + "internal/show", module + "policy", module + "policy/hostfs", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/jail", module + "packages/runline", module + "packages/lockfile", module + "packages/download", module + "packages/npmcache", module + "packages/npm", module + "packages/toolpin", module + "packages/python", module + "packages/runtime", module + "packages/sources", module + "packages/store"},
 
 	"clients/edit":    {module + "internal/diff", module + "internal/lazy", module + "internal/show", module + "internal/toml", "github.com/BurntSushi/toml", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 	"clients/ownfile": {module + "internal/winpath"},

@@ -69,7 +69,7 @@ var openFiles = map[string]string{
 	"undo/internal/journal/session_linux.go": ofChanges, "undo/internal/keeper": ofChanges, "undo/internal/object": ofChanges, "undo/internal/steps": ofChanges,
 
 	"packages/install/collect.go": ofInstaller, "packages/install/fetch_npm.go": ofInstaller, "packages/install/fetch_python.go": ofInstaller,
-	"packages/install/fetch_python_config.go": ofInstaller, "packages/install/fetch_python_source.go": ofInstaller, "packages/install/fetch_python_tree.go": ofInstaller,
+	"packages/install/fetch_python_pip.go": ofInstaller, "packages/install/fetch_python_paths.go": ofInstaller, "packages/install/logins.go": ofInstaller, "packages/install/fetch_python_source.go": ofInstaller, "packages/install/fetch_python_tree.go": ofInstaller,
 	"packages/install/progress.go": ofInstaller, "packages/sources/write.go": ofInstaller, "packages/install/scripts.go": ofInstaller, "packages/npmcache/cache.go": ofInstaller, "packages/download": inInstaller,
 	"packages/installed/node.go": ofPackage, "packages/installed/python.go": ofPackage,
 
