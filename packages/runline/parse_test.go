@@ -101,7 +101,7 @@ func TestNotUnderstood(t *testing.T) {
 		// What is no package of the registry.
 		{"npx|a@npm:b@1", "a@npm:b@1"}, {"npx|u/r", "u/r"}, {"npx|github:u/r", "github:u/r"}, {"npx|git+https://h/r", "git+https://h/r"}, {"npx|https://h/a.tgz", "https://h/a.tgz"},
 		{"npx|./d", "./d"}, {"npx|/d", "/d"}, {"npx|~/d", "~/d"}, {"npx|a.tgz", "a.tgz"}, {"npx|a@file:x", "a@file:x"}, {"npx|a@./x", "a@./x"}, {"npx|a@x.TAR.gz", "a@x.TAR.gz"}, {"npx|a@", "a@"},
-		{"npx|a@.", "a@."}, {"npx|_a", "_a"}, {"npx|@s", "@s"}, {"npx|@s/.a", "@s/.a"}, {`npx|a\b`, `a\b`}, {"npx|a@1\n", "a@1\n"}, {"npx|a@u@h.org:p", "a@u@h.org:p"}, {"npx|é", "é"}, {"npx|a b", "a b"},
+		{"npx|a@.", "a@."}, {"npx|a@1/x", "a@1/x"}, {"npx|a@>=1:x", "a@>=1:x"}, {"npx|_a", "_a"}, {"npx|@s", "@s"}, {"npx|@s/.a", "@s/.a"}, {`npx|a\b`, `a\b`}, {"npx|a@1\n", "a@1\n"}, {"npx|a@u@h.org:p", "a@u@h.org:p"}, {"npx|é", "é"}, {"npx|a b", "a b"},
 		{"uvx|git+https://h/r", "git+https://h/r"}, {"uvx|a @ https://h/a.whl", "a @ https://h/a.whl"}, {"uvx|./a", "./a"}, {"uvx|a@new", "a@new"}, {"uvx|a@1/2", "a@1/2"}, {"uvx|a;x", "a;x"},
 		{"uvx|--with|a,b|c", "a,b"}, {"uvx|--from|a>=1,|c", "a>=1,"}, {"uvx|a[", "a["}, {"uvx|a[.]", "a[.]"}, {"uvx|python3.12", "python3.12"}, {"uvx|--from|pypy@3|x", "pypy@3"}, {"uvx|run|x", "run"},
 		// What is no program.

@@ -43,10 +43,10 @@ func (s Spec) identity() string {
 	return s.Name
 }
 
-// The grammar of npm: what has a ":" or a "/" elsewhere, begins with a "." or ends like an archive can be an
+// The grammar of npm: what has a ":" or another "/", begins with a "." or ends like an archive can be an
 // address or a file.
 var (
-	npmSpec    = lazy.Regexp(`^((?:@[\w.~-]+/)?[A-Za-z0-9][\w.~-]*)(?:@([^.:/\\][^:/\\]*))?$`)
+	npmSpec    = lazy.Regexp(`^((?:@[\w.~-]+/)?[A-Za-z0-9][\w.~-]*)(?:@(.+))?$`)
 	npmVersion = lazy.Regexp(`^[=v]?(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)$`)
 	npmRange   = lazy.Regexp(`^(?:[xX]|v?[\d^~<>=*][\w.*+^~<>=| -]*)$`)
 	npmTag     = lazy.Regexp(`^[A-Za-z][\w.-]*$`)
