@@ -112,10 +112,10 @@ var mayImport = map[string][]string{
 
 	"packages/runline":   {module + "internal/lazy", module + "internal/show", module + "internal/wrapper"}, // and neither os nor syscall: see pure
 	"packages/npm":       {module + "internal/lazy"},                              // the same
-	"packages/toolpin":   {module + "internal/show"},                              // the same
 	"policy/statement":   {module + "policy"},                                     // the same
 	"policy/leak":        {module + "policy"},                                     // and neither os nor syscall: see pure
-	"packages/lockfile":  {module + "internal/show", module + "internal/private", module + "packages/toolpin", module + "internal/toml"},
+	"packages/toolpin":   {module + "internal/show", "github.com/go-json-experiment/json", "github.com/go-json-experiment/json/jsontext"},
+	"packages/lockfile":  {module + "internal/show", module + "internal/private", module + "packages/npm", module + "packages/toolpin", "github.com/go-json-experiment/json", "github.com/go-json-experiment/json/jsontext"},
 	"packages/python":    {module + "internal/lazy", module + "internal/winpath", module + "policy", module + "packages/runline", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
 	"packages/runtime":   {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/hostfs"},
 	"packages/sources":   {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2"},

@@ -70,7 +70,7 @@ var openFiles = map[string]string{
 
 	"packages/install/collect.go": ofInstaller, "packages/install/fetch_npm.go": ofInstaller, "packages/install/fetch_python.go": ofInstaller,
 	"packages/install/fetch_python_config.go": ofInstaller, "packages/install/fetch_python_source.go": ofInstaller, "packages/install/fetch_python_tree.go": ofInstaller,
-	"packages/install/progress.go": ofInstaller, "packages/install/scripts.go": ofInstaller, "packages/npmcache/cache.go": ofInstaller, "packages/download": inInstaller,
+	"packages/install/progress.go": ofInstaller, "packages/sources/write.go": ofInstaller, "packages/install/scripts.go": ofInstaller, "packages/npmcache/cache.go": ofInstaller, "packages/download": inInstaller,
 	"packages/installed/node.go": ofPackage, "packages/installed/python.go": ofPackage,
 
 	"mcpproxy/spill.go": inTemp, "mcpproxy/tempfile_linux.go": inTemp, "packages/jail/version.go": inTemp,

@@ -251,7 +251,7 @@ func TestPinsUnreadable(t *testing.T) {
 			sessiontest.Tools(`{"name":"a","name":"b"}`):                                "tools/list, page 1",
 			sessiontest.Tools(sessiontest.ToolA + `,{"name":"a","description":"HUGE"}`): "he list of tools is larger than 4 MiB",
 			sessiontest.Tools(`{"name":"a","inputSchema":{"maximum":1e999}}`):           "beyond the range",
-			`{"tools":7}`: "tools is not an array",
+			`{"tools":7}`: "has no array of tools",
 		} {
 			for _, enforce := range []bool{true, false} {
 				p := beginMenu(t, kind, sessiontest.PinnedAs(t, sessiontest.ToolA), enforce)

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/packages/sources"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 )
 
@@ -35,7 +36,7 @@ type npmRun struct {
 	line      *runline.Line
 	stage     *store.Stage
 	npm       []string // what starts it
-	config    *npmConfig
+	from      *sources.Sources
 	jail      *fetchJail
 	redactor  *diagnostics.Redactor
 	work      string // the project in which npm works
@@ -104,27 +105,40 @@ func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *runlin
 		return nil, err
 	}
 	r.npm = program.argv()
-	if r.config, err = i.npmConfigOf(program); err != nil {
-		return nil, err
-	}
 	// A server that may write one of these files would choose what is installed.
-	for _, file := range r.config.files {
-		if err := i.believe("the file of npm's settings", file); err != nil {
-			return nil, err
-		}
-	}
-	if err := r.config.useProxy(); err != nil {
+	believe := func(file string) error { return i.believe("npm's configuration", file) }
+	r.from, err = sources.Reader{Host: &i.Host, Logins: i.Own, Believe: believe, Prefix: program.prefix}.Read(sources.NPM)
+	if err != nil {
 		return nil, err
 	}
-	r.redactor = r.config.redactor()
+	if err := i.useSources(r.from); err != nil {
+		return nil, err
+	}
+	r.redactor = diagnostics.NewRedactor(r.from.Secrets())
 	r.jail = i.jail(stage.Dir, "installer", paths)
-	r.jail.Registries, r.jail.Once = r.config.registry, true // npm starts nothing but itself
+	r.jail.Registries, r.jail.Once = r.from.Registries(), true // npm starts nothing but itself
+	r.jail.Readable = r.from.Certificates
 	r.work = filepath.Join(r.jail.Home(), "work")
 	if err := os.MkdirAll(r.cache(), 0o700); err != nil {
 		return nil, fmt.Errorf("the store of packages cannot be written: %w", err)
 	}
-	r.jail.setNPM(r.config, filepath.Dir(r.cache()))
+	for name, value := range ownSettings(filepath.Dir(r.cache())) {
+		r.jail.set(name, value)
+	}
 	return r, nil
+}
+
+// withLogins does something for which npm needs the user's configuration. The file with it is there meanwhile.
+func (r *npmRun) withLogins(do func() error) error {
+	variables, err := r.from.Write(r.jail.Home())
+	if err == nil {
+		maps.Copy(r.jail.Variables, variables)
+		err = do()
+	}
+	if left := forgetLogins(r.stage); left != nil && !isFull(err) { // of a full disk, all is removed
+		err = errors.Join(err, left)
+	}
+	return err
 }
 
 // cache returns the cache of the npm in the jail, which has what an interrupted installation has fetched.
@@ -132,7 +146,7 @@ func (r *npmRun) cache() string { return filepath.Join(r.jail.Home(), "fetched",
 
 // fetch lets npm resolve, fetch and unpack the packages of the line or, if pinned has a lock file of npm, fetch
 // and unpack exactly those that it names.
-func (r *npmRun) fetch(ctx context.Context, pinned *lockfile.Entry) ([]Refusal, error) {
+func (r *npmRun) fetch(ctx context.Context, pinned *lockfile.Entry) (refused []Refusal, err error) {
 	// Of an interrupted installation only the archives count, which npm finds by their hashes. The index has what
 	// the registry said at that time.
 	for _, dir := range []string{r.work, filepath.Join(r.stage.Dir, "servers", scriptsName), filepath.Join(r.cache(), "tmp"), filepath.Join(r.cache(), "index-v5")} {
@@ -148,7 +162,6 @@ func (r *npmRun) fetch(ctx context.Context, pinned *lockfile.Entry) ([]Refusal, 
 		command = append(command, p.Raw)
 	}
 	if pinned != nil && pinned.Lock != nil {
-		var err error
 		if manifest, err = npm.Manifest(pinned.Lock); err == nil {
 			err = os.WriteFile(r.lockFile(), pinned.Lock, 0o600)
 		}
@@ -156,12 +169,17 @@ func (r *npmRun) fetch(ctx context.Context, pinned *lockfile.Entry) ([]Refusal, 
 			return nil, err
 		}
 		command = []string{"ci", "--prefix", r.work}
+		r.jail.set("before", "null") // the age of the versions was looked at when they were pinned
 	}
 	if err := os.WriteFile(r.manifest(), manifest, 0o600); err != nil {
 		return nil, err
 	}
 	w := &watch{installer: r.installer, step: Fetching, work: r.work, cache: r.cache(), pkg: r.line.Packages[0].String()}
-	return r.runNPM(ctx, r.jail, w, "", command...)
+	err = r.withLogins(func() error {
+		refused, err = r.runNPM(ctx, r.jail, w, "", command...)
+		return err
+	})
+	return refused, err
 }
 
 func (r *npmRun) manifest() string { return filepath.Join(r.work, "package.json") }
@@ -196,7 +214,7 @@ func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script stri
 	if err != nil || exit.Code == 0 {
 		return refused, err
 	}
-	failed := &FetchError{Package: w.pkg, Script: script, Status: exit.Code, Output: tail.Lines(tail.LineCount()), Refused: refused, Registry: r.config.hosts()}
+	failed := &FetchError{Package: w.pkg, Script: script, Status: exit.Code, Output: tail.Lines(tail.LineCount()), Refused: refused, Registry: r.hosts()}
 	failed.Code = codeOf(failed.Output)
 	if failed.Code == "EFBIG" || exit.Code == sigXFSZ {
 		return refused, &TooLargeError{Package: w.pkg, File: true, MB: j.Limits.FileSizeMB}
@@ -229,26 +247,9 @@ func ownSettings(cache string) map[string]string {
 	}
 }
 
-// setNPM sets the variables that configure the npm that fetches. Unlike set, it keeps the names of
-// credentials as they are.
-func (j *fetchJail) setNPM(config *npmConfig, cache string) {
-	settings := maps.Clone(config.settings)
-	maps.Copy(settings, ownSettings(cache))
-	for name, value := range settings {
-		j.set(name, value)
-	}
-	for name, value := range config.credentials {
-		j.Variables["npm_config_"+name] = value
-	}
-	for name, value := range config.certificates {
-		j.Variables[name] = value
-	}
-	j.Readable = append(j.Readable, config.files...)
-}
-
-func (c *npmConfig) hosts() (hosts []string) {
-	for _, u := range c.registry {
+func (r *npmRun) hosts() (hosts []string) {
+	for _, u := range r.from.Registries() {
 		hosts = append(hosts, u.Host)
 	}
-	return slices.Compact(hosts)
+	return hosts
 }

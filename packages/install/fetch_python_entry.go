@@ -3,15 +3,12 @@ package install
 import (
 	"context"
 	"fmt"
-	"path"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/python"
-	"github.com/mcp-jail/mcp-jail/packages/runtime"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 )
 
@@ -20,7 +17,8 @@ func (p *pythonFetch) collect(ctx context.Context, stage *store.Stage, packages 
 	if err != nil {
 		return nil, err
 	}
-	if err := p.run(ctx, false, Sealing, "", append([]string{p.python.Path}, python.CompileAll(p.site())...)...); err != nil && ctx.Err() != nil {
+	compile := append([]string{p.python.Path}, python.CompileAll(p.site())...)
+	if err := p.offline(ctx, Sealing, compile...); err != nil && ctx.Err() != nil {
 		return nil, err // otherwise some file is no Python of this version, which only matters if it is loaded
 	}
 	for i := range packages {
@@ -46,62 +44,37 @@ func (p *pythonFetch) entry(tree *pythonTree, packages []python.Package) (*lockf
 	root := p.root()
 	at := slices.IndexFunc(packages, func(d python.Package) bool { return d.Name == root })
 	if at < 0 {
-		return nil, fmt.Errorf("%s has not installed %s", p.installer(), root)
+		return nil, fmt.Errorf("%s was asked for %s, and has not installed it", p.installer(), root)
 	}
-	program, err := tree.program(p.line, root)
+	file, err := tree.program(p.work(), p.line, root)
 	if err != nil {
 		return nil, err
 	}
 	e := &lockfile.Entry{
 		Key: installed.Key(p.line, &p.Host), Name: root, Version: packages[at].Version, Integrity: packages[at].Integrity(),
-		Program: program, File: path.Join("bin", program), Pinned: time.Now().UTC().Truncate(time.Second), Tree: python.Digest(packages),
+		Program: p.line.Program, File: file, Engines: tree.versions(p.line, p.python.Version),
+		Pinned: time.Now().UTC().Truncate(time.Second), Tree: python.Digest(packages),
 	}
-	asked, _ := python.VersionRange(p.line.Python) // interpreters has read it
-	e.Engines = python.Range(append(tree.list(), python.Metadata{Python: asked}), tree.bound || filepath.IsAbs(p.line.Python), p.python.Version)
 	for _, d := range packages {
 		e.Packages = append(e.Packages, lockfile.Package(d))
 		e.ScriptsRan = e.ScriptsRan || p.built[d.Name] != ""
 	}
-	return e, p.compare(e, packages)
+	return e, p.compare(e, packages, tree.bound)
 }
 
 // compare returns a *MovedError if the fetched packages are not the pinned ones. If they are, e
-// takes over the pinned tree, packages and integrity. For another version of Python, compare looks
-// only at packages that are in both lists, and a wheel for one version of Python may be another
-// file; e then keeps its own tree, packages and integrity.
-func (p *pythonFetch) compare(e *lockfile.Entry, packages []python.Package) error {
+// takes over the pinned tree, packages and integrity, but for another version of Python.
+func (p *pythonFetch) compare(e *lockfile.Entry, packages []python.Package, bound []string) error {
 	if p.pinned == nil {
 		return nil
 	}
-	pinned, other := pinnedPackages(p.pinned), p.otherPython()
-	mayDiffer := func(name string) bool {
-		return other && slices.Contains(p.bound, name)
-	}
-	if other {
-		pinned, packages = python.Common(pinned, packages)
-	}
-	if !python.Same(pinned, packages, mayDiffer) {
+	if !python.Same(pinnedPackages(p.pinned), packages, p.otherPython(), bound) {
 		return &MovedError{Pinned: p.pinned, Found: e, LockFile: p.LockFile, Asked: p.asked(p.pinned)}
 	}
-	if !other {
+	if !p.otherPython() {
 		e.Tree, e.Packages, e.Integrity = p.pinned.Tree, p.pinned.Packages, p.pinned.Integrity
 	}
 	return nil
-}
-
-// otherPython reports whether the pinned tree does not run on the version of Python that installs
-// now, because this machine has no Python for it any more. Then packages with machine code are
-// other files.
-func (p *pythonFetch) otherPython() bool {
-	if p.pinned == nil {
-		return false
-	}
-	ok, err := runtime.PythonFits(p.pinned.Engines, p.python.Version)
-	return err == nil && !ok
-}
-
-func (p *pythonFetch) wasBuilt() bool {
-	return p.pinned.ScriptsRan
 }
 
 func pinnedPackages(e *lockfile.Entry) (out []python.Package) {

@@ -2,8 +2,7 @@ package install
 
 import (
 	"fmt"
-	"net"
-	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,77 +13,114 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// PythonError reports that pip or uv failed.
+// PythonError reports that pip or uv failed, or that an index refused access.
 type PythonError struct {
 	What      string // the package that the line names first
 	Installer string // pip or uv
 	Python    string // the version for which it was to install
+	Own       bool   // it had the user's logins
 	Status    int
 	Output    string
-	log       string // pip's own
+	Refused   []Refusal // what the jail refused meanwhile
+	log       string    // pip's own
 }
-
-var (
-	noDistribution = lazy.Regexp(`No matching distribution found for ([^\n;]+)`)
-	// The address of a file in the output of pip's log, sdist.py and uv.
-	fileLink = lazy.Regexp("(?:Found link |Downloading |Failed to (?:fetch|download):? `?)(https?://[^\\s/\"'<>#`]+)")
-)
 
 // Each expression finds the words that pip and uv use for one reason.
 var (
-	noConnection  = lazy.Regexp(`NewConnectionError|Failed to establish|NameResolutionError|name resolution|ConnectTimeout|ReadTimeout|Read timed out|Network is unreachable|Connection refused|Connection reset|Connection aborted|ProtocolError|error sending request|dns error|Remote end closed`)
-	indexHost     = lazy.Regexp(`host='([^'\s]{1,253})'|for url \(https?://(?:[^/@)\s]*@)?([^/)\s]{1,253})`)
-	noAccess      = lazy.Regexp(`\b(401|403)\b[^\n]*(Unauthorized|Forbidden|Client Error)|status code 40[13]`)
-	wrongHash     = lazy.Regexp(`DO NOT MATCH THE HASHES|Hash mismatch`)
-	wrongPython   = lazy.Regexp(`require[sd]? a different [Pp]ython|Requires-Python|does not satisfy Python`)
-	diskFull      = lazy.Regexp(`No space left on device|Disk quota exceeded`)
-	sourceOnly    = lazy.Regexp(`No sources permitted for |has no usable wheels|building from source is disabled`)
-	startsProgram = lazy.Regexp(`no program is started while packages are fetched`) // download.py
-	noPip         = lazy.Regexp(`No module named pip`)
-	conflict      = lazy.Regexp(`ResolutionImpossible|No solution found`)
-	noSuchProject = lazy.Regexp(`404 Client Error|was not found in the package registry`)
+	noConnection = lazy.Regexp(`NewConnectionError|Failed to establish|NameResolutionError|name resolution|ConnectTimeout|ReadTimeout|Read timed out|` +
+		`Network is unreachable|Connection refused|Connection reset|Connection aborted|ProtocolError|error sending request|dns error|Remote end closed`)
+	indexHost = lazy.Regexp(`host='([^'\s]{1,253})'|for url:? \(?https?://(?:[^/@)\s]*@)?([^/)\s]{1,253})`)
+	// refusedPage finds what pip writes to its log only: it goes on to the next index.
+	refusedPage    = lazy.Regexp(`Could not fetch URL \S+: 40[13] Client Error`)
+	noAccess       = lazy.Regexp(`\b(40[13])\b[^\n]*(?:Unauthorized|Forbidden|Client Error)|status code (40[13])`)
+	noDistribution = lazy.Regexp(`No matching distribution found for ([^\n;]+)`)
+	wrongHash      = lazy.Regexp(`DO NOT MATCH THE HASHES|Hash mismatch`)
+	wrongPython    = lazy.Regexp(`require[sd]? a different [Pp]ython|Requires-Python|does not satisfy Python`)
+	diskFull       = lazy.Regexp(`No space left on device|Disk quota exceeded`)
+	sourceOnly     = lazy.Regexp(`No sources permitted for |has no usable wheels|building from source is disabled`)
+	startsProgram  = lazy.Regexp(`PermissionError: [^\n]*Operation not permitted: '[^\n]*/python|while executing command`)
+	noPip          = lazy.Regexp(`No module named pip`)
+	conflict       = lazy.Regexp(`ResolutionImpossible|No solution found`)
+	noSuchProject  = lazy.Regexp(`404 Client Error|was not found in the package registry`)
 )
 
 func (e *PythonError) Error() string {
-	all := e.Output + e.log
 	what := e.What
 	if m := e.missing(); m != "" && python.RequirementName(m) != python.RequirementName(what) {
 		what += ", which needs " + m + ","
 	}
+	said := func(reason func() *regexp.Regexp) bool { return reason().MatchString(e.Output + e.log) }
+	foreign := e.foreign()
 	switch {
-	case noPip().MatchString(all):
-		return fmt.Sprintf("%s: Python %s has no pip, and uv was not found in PATH: packages of Python are fetched by one of them. Install uv, or pip for this Python (python3-pip)", what, e.Python)
-	case startsProgram().MatchString(all):
-		return what + ": it, or a package that it needs, is an archive of sources at an address. Only wheels are taken from addresses, because to look into sources runs their code"
-	case diskFull().MatchString(all):
-		return what + ": the disk is full. What was installed before is as it was, and what was fetched now is removed again. Free some space, or name another place for packages in the variable XDG_DATA_HOME"
-	case wrongHash().MatchString(all):
-		return what + ": a file from the index is not the one that the index or the lock file names (SHA-256). Nothing was installed"
-	case noAccess().MatchString(all):
-		return what + ": the index refuses access: check the address and the credentials of the index in the configuration of " + e.Installer
-	case noConnection().MatchString(all):
-		index := "the index"
-		if m := indexHost().FindStringSubmatch(all); m != nil {
-			index += " " + show.Name(m[1]+m[2])
-		}
-		return what + ": " + index + " cannot be reached (" + noConnection().FindString(all) + "). Try again when it can be reached"
+	case said(noPip):
+		return fmt.Sprintf("%s: Python %s has no pip, and there is no uv in PATH. One of them fetches packages of Python: install uv or python3-pip", what, e.Python)
+	case said(diskFull):
+		return what + ": the disk is full. What was installed before is as it was, and what was fetched now is removed. " +
+			"Free some space, or name another place for packages in the variable XDG_DATA_HOME"
+	case said(wrongHash):
+		return what + ": a file is not the one that the index or the lock file names (SHA-256). Nothing was installed"
+	case said(noAccess):
+		return what + ": " + e.index(noAccess) + " refuses access. Nothing was installed. " + e.login()
+	case said(startsProgram):
+		return what + ": it, or a package that it needs, is an archive of sources at an address. To look into that runs its code"
+	case foreign != "" && said(noConnection):
+		return fmt.Sprintf("%[1]s: the index names %[2]s for its files. That is no index of your configuration, so access was refused. "+
+			"If packages come from there: pip config set global.extra-index-url https://%[2]s/simple", what, foreign)
+	case said(noConnection):
+		why := noConnection().FindString(e.Output + e.log)
+		return what + ": " + e.index(noConnection) + " cannot be reached (" + why + "). Try again when it can be reached"
 	case e.needsPython():
 		return fmt.Sprintf("%s has no version for Python %s: install a newer Python\n%s", what, e.Python, indent(tail(e.Output)))
+	case e.needsSource() && e.Installer == "uv":
+		return what + " has no wheel for this machine, only a source distribution, and with uv none is built: ask for a version that has one"
 	case e.needsSource():
-		if e.Installer == "uv" {
-			return what + " has no wheel for this machine, only a source distribution. With uv, mcp-jail takes wheels only: ask for a version that has one"
-		}
-		return what + " has no wheel for this machine, only a source distribution. To build it runs its code: mcp-jail install --install-scripts allows that, without a network"
-	case noSuchProject().MatchString(all) || noDistribution().MatchString(all) && !conflict().MatchString(all):
+		return what + " has no wheel for this machine, only a source distribution. " +
+			"To build it runs its code: mcp-jail install --install-scripts allows that, without a network"
+	case said(noSuchProject) || said(noDistribution) && !conflict().MatchString(e.Output):
 		return what + " is not in the index, or not in this version: check the spelling of the package"
 	}
 	return fmt.Sprintf("%s: %s ended with status %d\n%s", what, e.Installer, e.Status, indent(tail(e.Output)))
+}
+
+// login says what to do about an index that refuses access.
+func (e *PythonError) login() string {
+	if !e.Own {
+		return "The line is a project's, so your logins were not used"
+	}
+	return "Check its address and its login in the configuration of " + e.Installer + ", or in ~/.netrc"
+}
+
+// index names the index of the line in which an installer gives a reason.
+func (e *PythonError) index(reason func() *regexp.Regexp) string {
+	for line := range strings.Lines(e.Output + "\n" + e.log) {
+		if m := indexHost().FindStringSubmatch(line); m != nil && reason().MatchString(line) {
+			return "the index " + show.Name(m[1]+m[2])
+		}
+	}
+	return "the index"
+}
+
+// foreign returns the host and port that the jail has refused to the installer, or "": an index names
+// it for its files.
+func (e *PythonError) foreign() string {
+	at := slices.IndexFunc(e.Refused, func(r Refusal) bool {
+		return r.Axis == policy.AxisNet && r.Target != "" && r.Reason == policy.DeniedNotGranted
+	})
+	if at < 0 {
+		return ""
+	}
+	return show.Name(strings.TrimSuffix(e.Refused[at].Target, ":443"))
 }
 
 func (e *PythonError) needsPython() bool {
 	return !e.needsSource() && (noDistribution().MatchString(e.Output) || e.Installer == "uv") && wrongPython().MatchString(e.Output+e.log)
 }
 
+func (e *PythonError) needsSource() bool {
+	return (e.Installer == "uv" || e.missing() != "") && sourceOnly().MatchString(e.Output+e.log)
+}
+
+// missing returns the requirement for which pip has found nothing, or "".
 func (e *PythonError) missing() string {
 	m := noDistribution().FindStringSubmatch(e.Output)
 	if m == nil {
@@ -92,52 +128,6 @@ func (e *PythonError) missing() string {
 	}
 	text, _, _ := strings.Cut(m[1], " (from ")
 	return strings.TrimSpace(text)
-}
-
-func (e *PythonError) needsSource() bool {
-	if e.Installer == "pip" && e.missing() == "" {
-		return false
-	}
-	return sourceOnly().MatchString(e.Output + e.log)
-}
-
-// fileHosts returns the hosts that the installer could not reach, that are not granted yet, and
-// that a page of the index names for its files. Only the installer itself has run in the jail. A
-// host that is an IP address or has no dot, such as a machine of the user's own network, is
-// returned only if it is the host of an address that is granted already.
-func (e *PythonError) fileHosts(granted []*url.URL) (out []*url.URL) {
-	if !noConnection().MatchString(e.Output + e.log) {
-		return nil
-	}
-	for _, m := range fileLink().FindAllStringSubmatch(e.Output+e.log, -1) {
-		u, err := url.Parse(m[1])
-		same := func(g *url.URL) bool { return g.Scheme == u.Scheme && g.Host == u.Host }
-		if err != nil || u.Hostname() == "" || slices.ContainsFunc(granted, same) || slices.ContainsFunc(out, same) {
-			continue
-		}
-		isAddress := net.ParseIP(u.Hostname()) != nil || !strings.Contains(u.Hostname(), ".")
-		if isAddress && !slices.ContainsFunc(granted, func(g *url.URL) bool { return g.Hostname() == u.Hostname() }) {
-			continue
-		}
-		out = append(out, &url.URL{Scheme: u.Scheme, Host: u.Host})
-	}
-	return out
-}
-
-func (p *pythonFetch) forget(hosts []*url.URL) {
-	p.refused = slices.DeleteFunc(p.refused, func(d Refusal) bool {
-		return d.Axis == policy.AxisNet && slices.ContainsFunc(hosts, func(u *url.URL) bool {
-			host, port, err := net.SplitHostPort(d.Target)
-			return d.Target == u.Hostname() || err == nil && port == portOf(u) && (host == u.Hostname() || host == "localhost")
-		})
-	})
-}
-
-func portOf(u *url.URL) string {
-	if port := u.Port(); port != "" {
-		return port
-	}
-	return map[string]string{"http": "80", "https": "443"}[u.Scheme]
 }
 
 func tail(text string) string {

@@ -4,11 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/packages/python"
 )
@@ -35,7 +32,16 @@ func (p *pythonFetch) fromSource(ctx context.Context, failed error) ([]python.Pa
 			requirement = name + "==" + d.Version
 		}
 	}
-	source, needs, err := p.downloadSource(ctx, requirement)
+	at := filepath.Join(p.jail.Home(), fmt.Sprintf("source-%d", len(p.built)))
+	archive, needs := filepath.Join(at, "archive"), filepath.Join(at, "needs")
+	if err := errors.Join(os.RemoveAll(at), os.MkdirAll(archive, 0o700), os.MkdirAll(needs, 0o700)); err != nil {
+		return nil, err
+	}
+	words := python.SourceDownload(requirement, archive, needs)
+	if err := p.online(ctx, append([]string{p.python.Path}, words...)...); err != nil {
+		return nil, err
+	}
+	source, err := onlyFile(archive)
 	if err != nil {
 		return nil, err
 	}
@@ -45,136 +51,50 @@ func (p *pythonFetch) fromSource(ctx context.Context, failed error) ([]python.Pa
 	return p.withPip(ctx)
 }
 
-func (p *pythonFetch) downloadSource(ctx context.Context, requirement string) (source, needs string, err error) {
-	at := filepath.Join(p.jail.Home(), fmt.Sprintf("source-%d", len(p.built)))
-	to, needs := filepath.Join(at, "archive"), filepath.Join(at, "needs")
-	if err := errors.Join(os.RemoveAll(at), os.MkdirAll(to, 0o700), os.MkdirAll(needs, 0o700)); err != nil {
-		return "", "", err
-	}
-	words := python.SourceDownload(requirement, to, p.request.Pre)
-	if err := p.online(ctx, append([]string{p.python.Path}, words...)...); err != nil {
-		return "", "", err
-	}
-	if source, err = onlyFile(to); err != nil {
-		return "", "", err
-	}
-	requires, err := p.buildRequires(ctx, source)
-	if err != nil {
-		return "", "", fmt.Errorf("%s: %w", filepath.Base(source), err)
-	}
-	if len(requires) > 0 {
-		err = p.online(ctx, append([]string{p.python.Path}, python.BuildDownload(requires, needs)...)...)
-	}
-	return source, needs, err
-}
-
-// Bounds for reading a source distribution. Its publisher chooses how much it is when unpacked.
-const (
-	maxSource    = 1 << 30 // bytes
-	sourceMemory = 512     // megabytes
-	sourceTime   = time.Minute
-)
-
-// buildRequires returns what the build of a source distribution needs. The archive is read in a jail
-// without a network, which cannot write it.
-func (p *pythonFetch) buildRequires(ctx context.Context, source string) ([]string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, sourceTime, fmt.Errorf("reading the source distribution took more than %v", sourceTime))
-	defer cancel()
-	fetch := p.jail
-	defer func() { p.jail = fetch }()
-	p.jail = p.pythonJail(filepath.Join(fetch.Dir, "read"))
-	p.jail.Readable = []string{source}
-	p.jail.Limits.MemoryMB, p.jail.Limits.FileSizeMB = sourceMemory, 1
-	if err := errors.Join(os.RemoveAll(p.jail.Dir), os.MkdirAll(p.jail.Home(), 0o700)); err != nil {
-		return nil, err
-	}
-	to := filepath.Join(p.jail.Home(), "pyproject.toml")
-	if err := p.run(ctx, false, Fetching, "", append([]string{p.python.Path}, python.ReadProject(source, to, maxSource)...)...); err != nil {
-		return nil, err
-	}
-	root, err := os.OpenRoot(p.jail.Home())
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	text, err := readSmall(root, filepath.Base(to))
-	if err != nil {
-		return nil, err
-	}
-	return python.BuildRequires([]byte(text))
-}
-
 // build builds a wheel in a jail without a network, and notes the hash of its sources.
 func (p *pythonFetch) build(ctx context.Context, name, source, needs string) error {
 	hash, err := hashOf(source)
 	if err != nil {
 		return err
 	}
-	fetch := p.jail
-	defer func() { p.jail = fetch }()
-	p.jail = p.pythonJail(filepath.Join(fetch.Dir, "build", name))
-	p.jail.Name, p.jail.Readable = scriptsName, []string{source, needs}
-	wheel := filepath.Join(p.jail.Home(), "wheel")
-	if err := errors.Join(os.RemoveAll(p.jail.Dir), os.MkdirAll(wheel, 0o700)); err != nil {
+	jail := p.pythonJail(filepath.Join(p.jail.Dir, "build", name))
+	jail.Name, jail.Readable, jail.Watched = scriptsName, []string{source, needs}, true
+	jail.Variables = python.PipVariables(jail.Home())
+	wheel := filepath.Join(jail.Home(), "wheel")
+	if err := errors.Join(os.RemoveAll(jail.Dir), os.MkdirAll(wheel, 0o700)); err != nil {
 		return err
 	}
-	p.jail.Variables = python.Config{Index: p.config.Index}.PipVariables(p.jail.Home())
-	delete(p.jail.Variables, "PIP_INDEX_URL") // it may have credentials
-	if err := p.run(ctx, false, Scripts, name, append([]string{p.python.Path}, python.Build(source, needs, wheel)...)...); err != nil {
+	if err := p.run(ctx, *jail, Scripts, name, append([]string{p.python.Path}, python.Build(source, needs, wheel)...)...); err != nil {
 		return err
 	}
 	file, err := onlyFile(wheel)
 	if err != nil {
 		return err
 	}
-	if w, err := python.ParseWheel(filepath.Base(file)); err != nil || w.Name != name {
+	if made, _, err := python.ParseWheel(filepath.Base(file)); err != nil || made != name {
 		return fmt.Errorf("the build of %s has made %s", filepath.Base(source), filepath.Base(file))
 	}
 	if p.built == nil {
 		p.built = map[string]string{}
-		p.local = []string{filepath.Join(fetch.Home(), "built")}
-		if err := os.RemoveAll(p.local[0]); err != nil {
+		if err := errors.Join(os.RemoveAll(p.local()), os.MkdirAll(p.local(), 0o700)); err != nil {
 			return err
 		}
 	}
 	p.built[name] = hash
-	return errors.Join(os.MkdirAll(p.local[0], 0o700), copyWheel(file, filepath.Join(p.local[0], filepath.Base(file))))
+	return os.Rename(file, filepath.Join(p.local(), filepath.Base(file))) // nothing runs in that jail any more
 }
 
-// copyWheel copies a wheel that a build has made. A link out of its directory is not followed.
-func copyWheel(from, to string) error {
-	root, err := os.OpenRoot(filepath.Dir(from))
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	in, err := root.Open(filepath.Base(from))
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
-}
-
+// onlyFile returns the one file in a directory, which a build may have written.
 func onlyFile(dir string) (string, error) {
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() { // a build may have put a link there
 		return "", errors.Join(fmt.Errorf("%s is no directory", dir), err)
 	}
 	entries, err := os.ReadDir(dir)
+	if err == nil && (len(entries) != 1 || !entries[0].Type().IsRegular()) {
+		err = fmt.Errorf("one file was expected in %s, and there is something else: %d entries", dir, len(entries))
+	}
 	if err != nil {
 		return "", err
-	}
-	if len(entries) != 1 || !entries[0].Type().IsRegular() {
-		var names []string
-		for _, e := range entries {
-			names = append(names, e.Name())
-		}
-		return "", fmt.Errorf("one file was expected, and there are %d: %s", len(entries), strings.Join(names, ", "))
 	}
 	return filepath.Join(dir, entries[0].Name()), nil
 }

@@ -1,14 +1,13 @@
 package install
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,8 +20,7 @@ import (
 type pythonTree struct {
 	metadata map[string]python.Metadata     // by the packages' names
 	programs map[string][]python.EntryPoint // by the packages' names
-	others   []string                       // programs in bin/ that are no entry points
-	bound    bool                           // the tree runs on one minor version of Python only
+	bound    []string                       // the packages whose wheels are for one minor version of Python
 	system   string                         // as in runtime.GOOS
 }
 
@@ -66,18 +64,17 @@ func (t *pythonTree) addPackage(site *os.Root, dir string) error {
 	}
 	m := python.ReadMetadata(text)
 	t.metadata[m.Name] = m
-	t.bound = t.bound || m.Bound()
 	if text, err = readSmall(site, filepath.Join(dir, "WHEEL")); err != nil {
 		return err
 	}
-	// The tags say whether the wheel has machine code or suits one version of Python only.
-	t.bound = t.bound || python.BoundTags(text)
+	if python.BoundTags(text) {
+		t.bound = append(t.bound, m.Name)
+	}
 	text, err = readSmall(site, filepath.Join(dir, "entry_points.txt"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	programs, pipx := python.EntryPoints(text)
-	t.programs[m.Name] = append(programs, pipx...)
+	t.programs[m.Name] = python.EntryPoints(text)
 	for _, name := range python.InstallerFiles() {
 		if err := site.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -85,10 +82,19 @@ func (t *pythonTree) addPackage(site *os.Root, dir string) error {
 	}
 	// RECORD lists what was removed just now, and paths of this machine.
 	record := filepath.Join(dir, "RECORD")
-	if text, err = readSmall(site, record); err != nil {
+	files, err := readRecord(site, record)
+	if err != nil {
 		return err
 	}
-	return site.WriteFile(record, []byte(python.PortableRecord(text)), 0o644)
+	return site.WriteFile(record, []byte(python.PortableRecord(files)), 0o644)
+}
+
+func readRecord(site *os.Root, name string) ([]python.Recorded, error) {
+	text, err := readSmall(site, name)
+	if err != nil {
+		return nil, err
+	}
+	return python.ReadRecord(text)
 }
 
 func readSmall(root *os.Root, name string) (string, error) {
@@ -124,7 +130,6 @@ func (t *pythonTree) writePrograms(root *os.Root) error {
 		return err
 	}
 	for _, e := range there {
-		t.others = append(t.others, e.Name())
 		if err := makePortable(root, "bin/"+e.Name()); err != nil {
 			return err
 		}
@@ -133,7 +138,7 @@ func (t *pythonTree) writePrograms(root *os.Root) error {
 	for _, name := range slices.Sorted(maps.Keys(t.programs)) {
 		for _, e := range t.programs[name] {
 			if written[spelled(t.system, e.Name)] {
-				continue // pipx.run repeats it, or two packages have it: the first by name
+				continue // two packages have it: the first by name
 			}
 			written[spelled(t.system, e.Name)] = true
 			if err := writeProgram(root, "bin/"+e.Name, []byte(e.Starter())); err != nil {
@@ -167,62 +172,31 @@ func writeProgram(root *os.Root, name string, text []byte) error {
 	return errors.Join(root.WriteFile(name, text, 0o755), root.Chmod(name, 0o755))
 }
 
-func (t *pythonTree) list() (out []python.Metadata) {
+// versions returns the versions of Python on which the tree runs: those that all packages accept, and
+// that the line asks for. installed is the one for which it was unpacked.
+func (t *pythonTree) versions(line *runline.Line, installed string) string {
+	asked, _ := python.VersionRange(line.Python) // interpreters has read it
+	all, bound := []python.Metadata{{Python: asked}}, t.bound != nil
 	for _, name := range slices.Sorted(maps.Keys(t.metadata)) {
-		out = append(out, t.metadata[name])
+		m := t.metadata[name]
+		all, bound = append(all, m), bound || m.Bound()
 	}
-	return out
+	return python.Range(all, bound, installed)
 }
 
-// program returns the name of the program that a line runs. root is the package that the line
-// names first.
-func (t *pythonTree) program(line *runline.Line, root string) (string, error) {
-	var own, all []string
-	for name, programs := range t.programs {
-		for _, e := range programs {
-			all = append(all, e.Name)
-			if name == root && !slices.Contains(own, e.Name) {
-				own = append(own, e.Name)
-			}
-		}
+// program returns the file of the program that a line runs, below work. root is the package that the
+// line names first.
+func (t *pythonTree) program(work string, line *runline.Line, root string) (string, error) {
+	file := path.Join("bin", line.Program)
+	if _, err := os.Lstat(filepath.Join(work, file)); err == nil && line.Program == path.Base(file) {
+		return file, nil
 	}
-	slices.Sort(own)
-	want := line.Program
-	if want == "" { // pipx takes the program of the package's name, or else the only one
-		want = root
-		at := slices.IndexFunc(own, func(name string) bool { return python.Normal(name) == root })
-		if at >= 0 {
-			return own[at], nil
-		}
-		if len(own) == 1 {
-			return own[0], nil
-		}
+	failed := &python.ProgramError{Package: root, Program: line.Program}
+	for _, e := range t.programs[root] {
+		failed.Names = append(failed.Names, e.Name)
 	}
-	if slices.Contains(all, want) || slices.Contains(t.others, want) {
-		return want, nil
-	}
-	return "", &python.ProgramError{Package: root, Program: want, Names: own}
-}
-
-// hashOf returns the SHA-256 of a regular file as pip writes it.
-func hashOf(name string) (string, error) {
-	info, err := os.Lstat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		err = errors.New("it is not a regular file")
-	}
-	if err != nil {
-		return "", fmt.Errorf("the file %s: %w", name, err)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+	slices.Sort(failed.Names)
+	return "", failed
 }
 
 func indent(text string) string {

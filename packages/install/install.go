@@ -27,6 +27,7 @@ type Installer struct {
 	Host      hostfs.Host
 	Untrusted func(file string) string // why no npm, node or Python is run from a place outside of the working directory: see runtime.Finder
 	Asked     string                   // the words after "mcp-jail install" for this line, for advice: a server's name, or "-- npx -y …"; "" if that is not known
+	Own       bool                     // the line is of the user's own: its packages are fetched with the user's logins
 	Scripts   bool                     // scripts of packages run, without a network: those that ran when a line was pinned do so in any case
 	Limits    Limits                   // the zero Limits are the usual ones
 	Waive     []policy.Axis            // of the server: see jail.Jail

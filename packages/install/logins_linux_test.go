@@ -34,13 +34,13 @@ func TestLoginsForgotten(t *testing.T) {
 	testkit.Must(t, os.Mkdir(filepath.Dir(kept), 0o700))
 	testkit.Must(t, os.WriteFile(kept, nil, 0o600))
 	for _, home := range []string{killed, running} {
-		if text, err := os.ReadFile(filepath.Join(home, netrcName)); err != nil || !strings.Contains(string(text), "p4ss") {
+		if text, err := os.ReadFile(filepath.Join(home, "netrc")); err != nil || !strings.Contains(string(text), "p4ss") {
 			t.Fatalf("%s: %s, %v", home, text, err) // else nothing is shown below
 		}
 	}
 	kill()
 	u.fails("nothing-of-this-name", words...) // the index gives what private-server needs for the login alone
-	if _, err := os.Stat(filepath.Join(running, netrcName)); err != nil {
+	if _, err := os.Stat(filepath.Join(running, "netrc")); err != nil {
 		t.Errorf("an installation that runs has lost its login: %v", err)
 	}
 	if _, err := os.Stat(kept); err != nil {

@@ -13,16 +13,14 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/runtime"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 const (
-	oldestNPM       = 7 // the first major version whose lock file names the whole tree
-	defaultRegistry = "https://registry.npmjs.org/"
-	maxText         = 1 << 20 // bytes that are read of a configuration file
+	oldestNPM = 7       // the first major version whose lock file names the whole tree
+	maxText   = 1 << 20 // bytes that are read of a configuration file
 )
 
 // An npmProgram is the npm of PATH, and the node that runs it.
@@ -93,36 +91,6 @@ func (i *Installer) CanFetch(line *runline.Line) error {
 		return err
 	}
 	return i.lookForPython()
-}
-
-// readConfig reads npm's configuration as this npm does when it runs in HOME, except that no
-// .npmrc of a project counts, and neither do the variables PREFIX and DESTDIR, which say for npm
-// where its global file is.
-func (p *npmProgram) readConfig(i *Installer) (npm.Config, error) {
-	host := &i.Host
-	var faults []error
-	read := func(file string) []npm.Setting {
-		if file == "" {
-			return nil
-		}
-		text, err := i.readBelieved("npm's configuration", file)
-		faults = append(faults, err)
-		return npm.Settings(text, host.Getenv)
-	}
-	var builtin []npm.Setting
-	if p.dir != "" {
-		builtin = read(filepath.Join(p.dir, "npmrc"))
-	}
-	config := npm.Config{npm.VariableSettings(host.Environ, host.Getenv), builtin}
-	path := func(name, otherwise string) string {
-		if file := config.Path(name, host.Home, host.Home); file != "" {
-			return file
-		}
-		return otherwise
-	}
-	config = slices.Insert(config, 1, read(path("userconfig", filepath.Join(host.Home, ".npmrc"))))
-	config = slices.Insert(config, 2, read(path("globalconfig", filepath.Join(path("prefix", p.prefix), "etc/npmrc"))))
-	return config, errors.Join(faults...)
 }
 
 // readText returns a regular file, or "" if it cannot be read: most users have no such file.

@@ -59,40 +59,91 @@ func TestPythonSource(t *testing.T) {
 	}
 }
 
-// TestPythonFileHost: an index may name another host for its files.
+// TestPythonFileHost: an index that names another host for its files does not have the jail reach it. A
+// further index of the user's on that host does.
 func TestPythonFileHost(t *testing.T) {
 	stock := registry.Stock{Wheels: []registry.Wheel{serverWheel("fixture-server")}}
 	files := registry.Start(t, stock)
 	u := newPythonUser(t)
 	stock.Base = files.URL
 	u.site.Load(stock)
-	if r := u.install("uvx", "fixture-server"); len(r.Refused) > 0 {
-		t.Errorf("refused: %+v", r.Refused)
+	host := strings.Replace(files.URL, "http://127.0.0.1", "localhost", 1)
+	err := u.fails("pip config set global.extra-index-url", "uvx", "fixture-server")
+	if got := files.Requests(); len(got) > 0 || !strings.Contains(err.Error(), "the index names "+host+" for its files") {
+		t.Errorf("the other host was asked for %+v: %v", got, err)
 	}
-	if got := files.Requests(); len(got) == 0 || !strings.HasSuffix(got[len(got)-1].Path, ".whl") {
-		t.Errorf("the other host was asked for %+v", got)
+	u.Host.Environ = setenv(u.Host.Environ, "PIP_EXTRA_INDEX_URL="+files.URL+"/simple")
+	u.install("uvx", "fixture-server")
+}
+
+// TestPythonFailures: what the user reads when a package is not installed. Nothing of it stays, and the
+// next start goes on.
+func TestPythonFailures(t *testing.T) {
+	private, lies, future := serverWheel("private"), serverWheel("lies"), serverWheel("future")
+	private.Token, lies.Digest, future.RequiresPython = "t0ken", strings.Repeat("0", 64), ">=9"
+	inner := registry.Start(t, registry.Stock{Wheels: []registry.Wheel{private}})
+	u := newPythonUser(t, private, lies, future, serverWheel("fixture-server"))
+	other := registry.Start(t, registry.Stock{Wheels: []registry.Wheel{serverWheel("private")}})
+	withLogin := "PIP_INDEX_URL=" + strings.Replace(u.site.URL, "://", "://__token__:t0ken@", 1) + "/simple"
+	index := strings.TrimPrefix(inner.URL, "http://")
+	const nowhere = "PIP_INDEX_URL=http://127.0.0.1:9/simple"
+	for _, c := range []struct {
+		name, pkg string
+		env       []string
+		foreign   bool   // the line is not the user's own
+		want      string // of the error; "" if it is installed
+	}{
+		{"a wrong name", "nothing-of-this-name", nil, false, "nothing-of-this-name is not in the index"},
+		{"a wrong version", "fixture-server@7", nil, false, "is not in the index, or not in this version"},
+		{"another file", "lies", nil, false, "is not the one that the index or the lock file names"},
+		{"another Python", "future", nil, false, "has no version for Python"},
+		{"no login", "private", nil, false, "refuses access. Nothing was installed. Check its address and its login in the configuration of pip"},
+		{"no login, and the name in the next index", "private", []string{"PIP_INDEX_URL=" + inner.URL + "/simple", "PIP_EXTRA_INDEX_URL=" + other.URL + "/simple"}, false, "the index " + index + " refuses access"},
+		{"another's line", "private", []string{withLogin}, true, "your logins were not used"},
+		{"no network", "fixture-server", []string{nowhere}, false, "the index 127.0.0.1"},
+		{"a login, and a keyring", "private", []string{withLogin, "PIP_KEYRING_PROVIDER=subprocess"}, false, ""},
+		{"control", "fixture-server", nil, false, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var told strings.Builder
+			i := *u.Installer
+			i.Host.Environ, i.Own, i.Told = setenv(i.Host.Environ, c.env...), !c.foreign, &told
+			_, err := i.Install(t.Context(), u.line("uvx", c.pkg))
+			switch text, _ := os.ReadFile(i.LockFile); {
+			case c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
+				t.Errorf("%v; want %q\n%s", err, c.want, told.String())
+			case strings.Contains(string(text), `"`+c.pkg+`"`) != (c.want == "") || strings.Contains(string(text)+told.String(), "t0ken"):
+				t.Errorf("the lock file:\n%s\n%s", text, told.String())
+			case strings.Contains(strings.Join(c.env, " "), "KEYRING") != strings.Contains(told.String(), "PIP_KEYRING_PROVIDER"):
+				t.Errorf("what is not used: %s", told.String())
+			}
+		})
 	}
 }
 
-// TestPythonIndexFailures: what the user reads when the index does not give the package.
-func TestPythonIndexFailures(t *testing.T) {
-	private := serverWheel("private")
-	private.Token = "t0ken"
-	lies := serverWheel("lies")
-	lies.Digest = strings.Repeat("0", 64)
-	future := serverWheel("future")
-	future.RequiresPython = ">=9"
-	u := newPythonUser(t, private, lies, future)
-	u.fails("is not the one that the index", "uvx", "lies")
-	u.fails("has no version for Python", "uvx", "future")
-	u.fails("refuses access", "uvx", "private")
-	u.Host.Environ = append(u.Host.Environ, "PIP_INDEX_URL="+strings.Replace(u.site.URL, "://", "://__token__:t0ken@", 1)+"/simple")
-	u.install("uvx", "private")
-	if text, err := os.ReadFile(u.LockFile); err != nil || strings.Contains(string(text), "t0ken") {
-		t.Errorf("the lock file: %v\n%s", err, text)
+// TestPythonBelieved: nothing is installed by a configuration that a server may write.
+func TestPythonBelieved(t *testing.T) {
+	u := newPythonUser(t, serverWheel("fixture-server"))
+	loose := testkit.ShortDir(t)
+	for name, text := range map[string]string{
+		"pip.conf": "[global]\ntimeout = 9\n", "uv.toml": "native-tls = true\n",
+		"netrc": "machine 127.0.0.1 login a password b\n", "ca.pem": "x",
+	} {
+		testkit.WriteFile(t, filepath.Join(loose, name), text)
 	}
-	u.Host.Environ = append(u.Host.Environ, "PIP_INDEX_URL=http://127.0.0.1:9/simple")
-	u.fails("cannot be reached", "uvx", "fixture-server")
+	u.Untrusted = func(file string) string {
+		if policy.Within(file, loose) {
+			return `the server "a" may write there`
+		}
+		return ""
+	}
+	environ := u.Host.Environ
+	for name, file := range map[string]string{"PIP_CONFIG_FILE": "pip.conf", "NETRC": "netrc", "UV_CONFIG_FILE": "uv.toml", "PIP_CERT": "ca.pem"} {
+		u.Host.Environ = setenv(environ, name+"="+filepath.Join(loose, file))
+		u.fails(filepath.Join(loose, file)+` is not used: the server "a" may write there`, "uvx", "fixture-server")
+	}
+	u.Host.Environ = environ
+	u.install("uvx", "fixture-server")
 }
 
 // TestPythonVersions: a tree that depends on the version of Python is installed anew when that

@@ -12,16 +12,19 @@ import (
 
 // signals returns what the registry's metadata say against a new version.
 func (r *npmRun) signals(ctx context.Context, old, e *lockfile.Entry) ([]npm.Signal, error) {
-	j := *r.jail
-	j.NoStderr = true
 	var view strings.Builder
 	words := append([]string{"view", "--json", "--", e.Name + "@" + old.Version + " || " + e.Version}, npm.SignalFields...)
-	exit, _, err := j.Run(ctx, &view, slices.Concat(r.npm, words)...)
+	err := r.withLogins(func() error {
+		j := *r.jail
+		j.NoStderr = true
+		exit, _, err := j.Run(ctx, &view, slices.Concat(r.npm, words)...)
+		if err == nil && exit.Code != 0 {
+			err = fmt.Errorf("npm view %s ended with status %d", e.Name, exit.Code)
+		}
+		return err
+	})
 	if err != nil {
 		return nil, err
-	}
-	if exit.Code != 0 {
-		return nil, fmt.Errorf("npm view %s ended with status %d", e.Name, exit.Code)
 	}
 	return npm.Signals([]byte(view.String()), old.Version, e.Version)
 }

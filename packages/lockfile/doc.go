@@ -16,7 +16,7 @@
 //	      "file": "node_modules/server-files/dist/index.js",
 //	      …
 //	      "lock": { npm's package-lock.json },
-//	      "pins": { "default": { "tools": [ { "name": "read_file", "hash": "sha256:…", … } ] } }
+//	      "pins": { "default": { "tools": [ { "name": "read_file", "definition": { … } } ] } }
 //	    }
 //	  ]
 //	}

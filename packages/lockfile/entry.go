@@ -124,8 +124,8 @@ func (e *Entry) check() error {
 			return fail("the pin %s is empty", show.Named(name, 80))
 		}
 		for i, t := range p.Tools {
-			if t.Hash == "" || i > 0 && p.Tools[i-1].Name >= t.Name {
-				return fail("the pin %s has a tool without a hash, or its tools are not in order", show.Named(name, 80))
+			if t.Definition == "" || i > 0 && p.Tools[i-1].Name >= t.Name {
+				return fail("the pin %s has a tool without a definition, or its tools are not in order", show.Named(name, 80))
 			}
 		}
 	}

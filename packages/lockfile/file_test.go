@@ -6,96 +6,18 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
-
-// TestEncode shows the format.
-func TestEncode(t *testing.T) {
-	const want = `{
-  "version": 1,
-  "packages": [
-    {
-      "ecosystem": "npm",
-      "spec": "@a/files@^1",
-      "note": "it\"s ours",
-      "name": "@a/files",
-      "version": "1.2.3",
-      "program": "files",
-      "pinned": "2026-11-22T20:43:20Z",
-      "scriptsRan": true,
-      "lock": {
-        "lockfileVersion": 3,
-        "packages": {
-          "": {
-            "name": "x"
-          },
-          "node_modules/@a/files": {
-            "version": "1.2.3",
-            "integrity": "SUM"
-          }
-        }
-      },
-      "pins": {
-        "default": {
-          "server": {
-            "name": "files",
-            "version": "1.2.3",
-            "instructions": "Read.\n` + "\u202e" + `Then \"write\".\\",
-            "instructionsHash": "INSTRUCTIONS"
-          },
-          "tools": [
-            {
-              "name": "read_file",
-              "hash": "HASH",
-              "description": "Reads <it>.",
-              "inputSchema": {
-                "type": "object"
-              },
-              "annotations": {
-                "readOnlyHint": true
-              }
-            }
-          ]
-        }
-      }
-    },
-    {
-      "ecosystem": "pypi",
-      "spec": "git",
-      "name": "git",
-      "version": "1.0",
-      "pinned": "2026-11-22T20:43:20Z",
-      "packages": [
-        {
-          "name": "git",
-          "version": "1.0",
-          "hashes": [
-            "sha256:0"
-          ]
-        }
-      ]
-    }
-  ]
-}
-`
-	p := mustPin(t, `{"annotations":{"readOnlyHint":true},"name":"read_file","inputSchema":{"type":"object"},"description":"Reads <it>."}`)
-	e := anEntry(t, "@a/files@^1")
-	e.Note, e.File, e.Integrity, e.Engines, e.Tree, e.Files = `it"s ours`, "", "", "", "", ""
-	e.Lock, e.Pins = npmLock(`"node_modules/@a/files":{"version":"1.2.3","integrity":"`+someHash("A")+`"}`), map[string]*toolpin.Pin{"default": p}
-	git := &Entry{Key: Key{PyPI, "git"}, Name: "git", Version: "1.0", Pinned: someDay.In(time.FixedZone("", 3600)).Add(300), Packages: []Package{{"git", "1.0", []string{"sha256:0"}}}}
-	filled := strings.NewReplacer("SUM", someHash("A"), "INSTRUCTIONS", p.Server.Hash, "HASH", p.Tools[0].Hash).Replace(want)
-	if got := string(encode(t, git, e)); got != filled {
-		t.Errorf("%s", got)
-	}
-}
 
 // TestRoundTrip: what Encode writes is read, and it is written the same again.
 func TestRoundTrip(t *testing.T) {
 	a, b, c := anEntry(t, "@a/files"), anEntry(t, `odd "spec" \ 'ä' `+"\u202e\n\x01\x00"), aPython()
 	text := encode(t, b, c, a)
+	const begin = "{\n  \"version\": 1,\n  \"packages\": [\n    {\n      \"ecosystem\": \"npm\",\n      \"spec\": \"@a/files\",\n"
+	if !bytes.HasPrefix(text, []byte(begin)) {
+		t.Errorf("%s", text)
+	}
 	f, err := parse(text, "x")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -114,11 +36,6 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("%+v\nwant %+v", got, want)
 		}
 	}
-	for _, tool := range f.Find(a.Key).Pins["default"].Tools {
-		if !tool.HasText() && tool.Times == 0 {
-			t.Errorf("%s lost its text", tool.Name)
-		}
-	}
 	if f.Remove(Key{NPM, "no"}) || !f.Remove(a.Key) || f.Find(a.Key) != nil || len(f.Entries()) != 2 {
 		t.Error("Remove")
 	}
@@ -130,7 +47,7 @@ func TestRoundTrip(t *testing.T) {
 // TestRefuses: what is no lock file, and why.
 func TestRefuses(t *testing.T) {
 	const entry = `"ecosystem":"npm","spec":"a","name":"n","version":"1","pinned":"2026-11-22T20:43:20Z"`
-	const tool = `{"name":"t","hash":"h"}`
+	const tool = `{"name":"t","definition":{}}`
 	file := func(members string) string { return "{\"version\":1,\n\"packages\":[{" + entry + members + "}]}" }
 	if _, err := parse([]byte(file(`,"pins":{"x":{"tools":[`+tool+`]}}`)), "f"); err != nil {
 		t.Errorf("control: %v", err)
@@ -140,7 +57,7 @@ func TestRefuses(t *testing.T) {
 		`{`:                                     "line 1 is no JSON: unexpected EOF",
 		`[]`:                                    "the value of the text is not what is expected there",
 		`{}`:                                    "its version is 0",
-		`{"version":2,"packages":[]}`:           "its version is 2, and this one reads 1. Correct it, or move it away: packages are then fetched and pinned again",
+		`{"version":2,"packages":[]}`:           "its version is 2, and this mcp-jail reads 1. Correct it, or move it away: packages are then fetched and pinned again",
 		`{"version":1,"packages":[null]}`:       "is neither npm nor pypi",
 		file("") + "x":                          "line 2 is no JSON",
 		file(`,"colour":"red"`):                 "the entry of npm a: it has the member colour, which is not known",
@@ -152,15 +69,15 @@ func TestRefuses(t *testing.T) {
 		file(`,"file":"a\\b"`):                  `is not inside of the tree`,
 		file(`,"packages":[{"name":"p"}]`):      "a package has no name or no version",
 		file(`,"packages":[{"name":"p","version":"1"},{"name":"p","version":"1"}]`): "the package p is not in order, or is there twice",
-		file(`,"pins":{"x":null}`):                                         "the pin x is empty",
-		file(`,"pins":{"x":{"tools":[` + tool + `,` + tool + `]}}`):        "its tools are not in order",
-		file(`,"pins":{"x":{"tools":[{"name":"t"}]}}`):                     "a tool without a hash",
-		file(`,"pins":{"x":{"tools":[{"name":"t","description":1e999}]}}`): "/pins/x/tools/0/description is not what",
-		strings.Replace(file(""), `"npm"`, `"cargo"`, 1):                   `"cargo" is neither npm nor pypi`,
-		strings.Replace(file(""), `"spec":"a"`, `"spec":""`, 1):            "its spec is empty",
-		strings.Replace(file(""), `"version":"1"`, `"version":""`, 1):      "it has no name or no version",
-		strings.Replace(file(""), `"2026-`, `"26-`, 1):                     "/pinned is not what",
-		strings.Replace(file(""), `"n"`, "\"\xff\"", 1):                    "UTF-8",
+		file(`,"pins":{"x":null}`):                                        "the pin x is empty",
+		file(`,"pins":{"x":{"tools":[` + tool + `,` + tool + `]}}`):       "its tools are not in order",
+		file(`,"pins":{"x":{"tools":[{"name":"t"}]}}`):                    "a tool without a definition",
+		file(`,"pins":{"x":{"tools":[{"name":"t","definition":1e999}]}}`): "/pins/x/tools/0/definition is not what",
+		strings.Replace(file(""), `"npm"`, `"cargo"`, 1):                  `"cargo" is neither npm nor pypi`,
+		strings.Replace(file(""), `"spec":"a"`, `"spec":""`, 1):           "its spec is empty",
+		strings.Replace(file(""), `"version":"1"`, `"version":""`, 1):     "it has no name or no version",
+		strings.Replace(file(""), `"2026-`, `"26-`, 1):                    "/pinned is not what",
+		strings.Replace(file(""), `"n"`, "\"\xff\"", 1):                   "UTF-8",
 	} {
 		if _, err := parse([]byte(text), "f"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %s", text, err, want)

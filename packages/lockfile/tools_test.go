@@ -34,7 +34,7 @@ func now(t *testing.T, p ToolPins) string {
 	var all []string
 	for _, name := range []string{"x", "y"} {
 		if pin := pins[name]; pin != nil {
-			all = append(all, name+string(pin.Tools[0].Description))
+			all = append(all, name+string(pin.Tools[0].Description()))
 		}
 	}
 	return strings.Join(all, " ")

@@ -1,8 +1,8 @@
 // Package python decides from texts how packages of a Python index are fetched, listed and
-// started. It knows what a launcher's package is called by pip and uv (Requirement), what
-// the file name of a wheel says (ParseWheel), which programs a package has (EntryPoints) and
-// the file that starts one (Starter), on which versions of Python a tree runs (Range), and
-// what the user's configuration of pip and uv says about indexes (PipConfig, UvConfig).
+// started. It knows what a launcher's package is called by pip and uv (Requirement), the words that
+// have them fetch it (Request), what is fetched (Package), which programs a package has
+// (EntryPoints) and the file that starts one (Starter), and on which versions of Python a tree runs
+// (Range).
 //
 // The package reads what its callers hand it. It starts nothing, asks no index, and imports
 // neither os nor syscall.
@@ -23,5 +23,4 @@
 //   - sys.prefix is that of the interpreter. A package that looks for its data files below
 //     sys.prefix, which are in site/ here, does not find them.
 //   - The starters need Python 3.
-//   - Credentials in a keyring are not read.
 package python

@@ -2,7 +2,6 @@ package python
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
@@ -17,18 +16,14 @@ var (
 	identifier = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 )
 
-// EntryPoints returns the programs in an entry_points.txt: its console_scripts and gui_scripts, and
-// those that only pipx runs (pipx.run). Like pip, it leaves out a line that has another form.
-func EntryPoints(text string) (programs, pipx []EntryPoint) {
+// EntryPoints returns the programs in an entry_points.txt: its console_scripts and gui_scripts. Like
+// pip, it leaves out a line that has another form.
+func EntryPoints(text string) (programs []EntryPoint) {
 	section := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' || line[0] == ';' {
-			continue
-		}
-		if line[0] == '[' {
+		if strings.HasPrefix(line, "[") {
 			section = strings.TrimSpace(strings.Trim(line, "[]"))
-			continue
 		}
 		name, value, _ := strings.Cut(line, "=")
 		name = strings.TrimSpace(name)
@@ -36,14 +31,11 @@ func EntryPoints(text string) (programs, pipx []EntryPoint) {
 		if m == nil || !scriptName().MatchString(name) || !identifier().MatchString(m[1]) || !identifier().MatchString(m[2]) {
 			continue
 		}
-		switch e := (EntryPoint{name, m[1], m[2]}); section {
-		case "console_scripts", "gui_scripts":
-			programs = append(programs, e)
-		case "pipx.run":
-			pipx = append(pipx, e)
+		if section == "console_scripts" || section == "gui_scripts" {
+			programs = append(programs, EntryPoint{name, m[1], m[2]})
 		}
 	}
-	return programs, pipx
+	return programs
 }
 
 // ChildrenFile is the file of a tree that a Python program loads if a program of the tree has
@@ -122,10 +114,6 @@ func (e *ProgramError) Error() string {
 	if len(e.Names) == 0 {
 		return fmt.Sprintf("%s has no program %s, and no other: it is a library", e.Package, e.Program)
 	}
-	names := slices.Clone(e.Names)
-	more := ""
-	if len(names) > 8 {
-		names, more = names[:8], ", …"
-	}
-	return fmt.Sprintf("%s has no program %s; it has %s%s. Name one: uvx --from %s %s", e.Package, e.Program, strings.Join(names, ", "), more, e.Package, e.Names[0])
+	return fmt.Sprintf("%s has no program %s; it has %s. Name one: uvx --from %s %s",
+		e.Package, e.Program, strings.Join(e.Names[:min(len(e.Names), 8)], ", "), e.Package, e.Names[0])
 }

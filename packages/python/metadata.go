@@ -1,10 +1,8 @@
 package python
 
 import (
-	"cmp"
 	"encoding/csv"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strconv"
@@ -81,7 +79,9 @@ func Range(packages []Metadata, bound bool, installed string) string {
 	}
 	slices.Sort(clauses)
 	if len(low) > 0 {
-		clauses = slices.Insert(clauses, 0, ">="+slices.MaxFunc(low, compareReleases))
+		clauses = slices.Insert(clauses, 0, ">="+slices.MaxFunc(low, func(a, b string) int {
+			return slices.Compare(release(a), release(b))
+		}))
 	}
 	if major, rest, ok := strings.Cut(installed, "."); ok && bound {
 		minor, _, _ := strings.Cut(rest, ".")
@@ -90,62 +90,54 @@ func Range(packages []Metadata, bound bool, installed string) string {
 	return strings.Join(clauses, ",")
 }
 
-func compareReleases(a, b string) int {
-	as, bs := strings.Split(a, "."), strings.Split(b, ".")
-	for i := range max(len(as), len(bs)) {
-		if c := cmp.Compare(number(as, i), number(bs, i)); c != 0 {
-			return c
-		}
+func release(version string) (numbers []int) {
+	for part := range strings.SplitSeq(version, ".") {
+		n, _ := strconv.Atoi(part) // clause has only digits; a number too large is 0
+		numbers = append(numbers, n)
 	}
-	return 0
-}
-
-func number(parts []string, i int) int {
-	if i >= len(parts) {
-		return 0
-	}
-	n, _ := strconv.Atoi(parts[i]) // clause has only digits; a number too large is 0
-	return n
-}
-
-// PortableRecord returns a RECORD without the files that an installer makes for its machine: the
-// programs, the compiled files, and its own notes.
-func PortableRecord(text string) string {
-	var out strings.Builder
-	for line := range strings.Lines(text) {
-		file := strings.Trim(strings.SplitN(line, ",", 2)[0], `"`)
-		base := file[strings.LastIndex(file, "/")+1:]
-		if strings.HasPrefix(file, "../") || strings.HasPrefix(file, "bin/") || strings.HasSuffix(file, ".pyc") || strings.Contains(file, ".dist-info/") && slices.Contains(InstallerFiles(), base) {
-			continue
-		}
-		out.WriteString(line)
-	}
-	return out.String()
+	return numbers
 }
 
 // A Recorded file is a line of a RECORD: a file that a package has written, and its SHA-256 as the
 // RECORD has it, "" if it has none. The path is that below the tree's site.
-type Recorded struct{ Path, Sum string }
+type Recorded struct {
+	Path, Sum string
+	line      []string
+}
 
 // ReadRecord returns the lines of a RECORD ("Recording installed projects").
 func ReadRecord(text string) (files []Recorded, err error) {
 	lines := csv.NewReader(strings.NewReader(text))
-	lines.FieldsPerRecord, lines.ReuseRecord = -1, true
-	for {
-		fields, err := lines.Read()
-		if err == io.EOF {
-			return files, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("RECORD cannot be read: %w", err)
-		}
+	lines.FieldsPerRecord = -1
+	all, err := lines.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("RECORD cannot be read: %w", err)
+	}
+	for _, line := range all {
 		// Programs and data lie above the directory that pip thinks of: ../../bin/NAME.
-		r := Recorded{Path: strings.TrimPrefix(path.Clean("/"+fields[0]), "/")}
-		if len(fields) > 1 {
-			r.Sum, _ = strings.CutPrefix(fields[1], "sha256=")
+		r := Recorded{Path: strings.TrimPrefix(path.Clean("/"+line[0]), "/"), line: line}
+		if len(line) > 1 {
+			r.Sum, _ = strings.CutPrefix(line[1], "sha256=")
 		}
 		files = append(files, r)
 	}
+	return files, nil
+}
+
+// PortableRecord returns a RECORD without the files that an installer makes for its machine: the
+// programs, the compiled files, and its own notes.
+func PortableRecord(files []Recorded) string {
+	var out strings.Builder
+	lines := csv.NewWriter(&out)
+	for _, r := range files {
+		dir, base := path.Split(r.Path)
+		notes := strings.HasSuffix(dir, ".dist-info/") && slices.Contains(InstallerFiles(), base)
+		if !notes && dir != "bin/" && !strings.HasPrefix(r.line[0], "../") && path.Ext(base) != ".pyc" {
+			lines.Write(r.line) // a Builder takes it
+		}
+	}
+	lines.Flush()
+	return out.String()
 }
 
 // InstallerFiles returns the names of the files in a dist-info that say how the package was

@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,16 +16,16 @@ import (
 )
 
 func TestRequirement(t *testing.T) {
-	for _, c := range []struct{ words, want string }{
-		{"uvx Mcp_Server.time", "mcp-server-time"},
-		{"uvx server@1.2.3", "server==1.2.3"},
-		{"uvx server@latest", "server"},
-		{"uvx --from server[b,a]>=1,<2 x", "server[a,b]>=1,<2"},
+	for words, want := range map[string]string{
+		"uvx Mcp_Server.time":            "mcp-server-time",
+		"uvx server@1.2.3":               "server==1.2.3",
+		"uvx server@latest":              "server",
+		"uvx --from server[b,a]>=1,<2 x": "server[a,b]>=1,<2",
 	} {
-		line, err := runline.Parse(strings.Fields(c.words))
+		line, err := runline.Parse(strings.Fields(words))
 		testkit.Must(t, err)
-		if got := Requirement(line.Packages[0]); got != c.want {
-			t.Errorf("%s: %q; want %q", c.words, got, c.want)
+		if got := Requirement(line.Packages[0]); got != want {
+			t.Errorf("%s: %q; want %q", words, got, want)
 		}
 	}
 }
@@ -45,25 +44,26 @@ func TestVersionRange(t *testing.T) {
 
 func TestParseWheel(t *testing.T) {
 	for file, want := range map[string]string{
-		"Needed_One-1.5-py3-none-any.whl":                         "needed-one 1.5 free",
-		"six-1.16.0-py2.py3-none-any.whl":                         "six 1.16.0 free",
-		"pydantic_core-2.1-cp312-cp312-manylinux_2_17_x86_64.whl": "pydantic-core 2.1 bound",
-		"cryptography-43.0-cp37-abi3-manylinux_2_28_x86_64.whl":   "cryptography 43.0 free",
-		"x-1-2build-cp311-none-any.whl":                           "x 1 bound",
-		"ruff-0.5-py3-none-manylinux_2_17_x86_64.whl":             "ruff 0.5 free",
-		"x-1.tar.gz":              "!",
-		"../x-1-py3-none-any.whl": "!",
-		"x-1-py3-none.whl":        "!",
-		"a-b-c-d-e-f-g.whl":       "!",
+		"Needed_One-1.5-py3-none-any.whl":                         "needed-one 1.5",
+		"pydantic_core-2.1-cp312-cp312-manylinux_2_17_x86_64.whl": "pydantic-core 2.1",
+		"x-1-2build-cp311-none-any.whl":                           "x 1",
+		"x-1.tar.gz":                                              "!",
+		"../x-1-py3-none-any.whl":                                 "!",
+		"x-1-py3-none.whl":                                        "!",
+		"a-b-c-d-e-f-g.whl":                                       "!",
 	} {
-		w, err := ParseWheel(file)
-		got := w.Name + " " + w.Version + map[bool]string{true: " bound", false: " free"}[w.Bound()]
-		if (err != nil) != (want == "!") || err == nil && got != want {
+		name, version, err := ParseWheel(file)
+		if got := name + " " + version; (err != nil) != (want == "!") || err == nil && got != want {
 			t.Errorf("%s: %q, %v; want %q", file, got, err, want)
 		}
 	}
-	if !BoundTags("Wheel-Version: 1.0\nTag: cp311-cp311-linux_x86_64\n") || BoundTags("Tag: cp311-cp311-linux\nTag: py3-none-any\n") || BoundTags("") {
-		t.Error("the tags of an installed package")
+	for tags, want := range map[string]bool{
+		"cp311-cp311-linux_x86_64": true, "cp311-none-any": true, "": false, "cp37-abi3-manylinux_2_28_x86_64": false,
+		"py2.py3-none-any": false, "py3-none-manylinux_2_17_x86_64": false, "cp311-cp311-linux\nTag: py3-none-any": false,
+	} {
+		if got := BoundTags("Wheel-Version: 1.0\nTag: " + tags + "\n"); got != want {
+			t.Errorf("%q: %v", tags, got)
+		}
 	}
 }
 
@@ -90,34 +90,34 @@ func TestRequirements(t *testing.T) {
 
 func TestSame(t *testing.T) {
 	pinned := []Package{{"a", "1", []string{hash("0"), hash("1")}}, {"b", "2", []string{hash("2")}}}
-	never := func(string) bool { return false }
 	for _, c := range []struct {
-		name string
-		now  []Package
-		may  func(string) bool
-		want bool
+		name        string
+		now         []Package
+		otherPython bool
+		bound       []string
+		want        bool
 	}{
-		{"one of several files", []Package{{"b", "2", []string{hash("2")}}, {"a", "1", []string{hash("1")}}}, never, true},
-		{"another file", []Package{{"a", "1", []string{hash("3")}}, pinned[1]}, never, false},
-		{"another file of a bound wheel", []Package{{"a", "1", []string{hash("3")}}, pinned[1]}, func(n string) bool { return n == "a" }, true},
-		{"another version", []Package{{"a", "2", []string{hash("0")}}, pinned[1]}, never, false},
-		{"one more", append(slices.Clone(pinned), Package{"c", "1", nil}), never, false},
-		{"one less", pinned[:1], never, false},
+		{"one of several files", []Package{{"b", "2", []string{hash("2")}}, {"a", "1", []string{hash("1")}}}, false, nil, true},
+		{"another file", []Package{{"a", "1", []string{hash("3")}}, pinned[1]}, false, []string{"a"}, false},
+		{"another file for another Python", []Package{{"a", "1", []string{hash("3")}}, pinned[1]}, true, []string{"a"}, true},
+		{"another file for any Python", []Package{{"a", "1", []string{hash("3")}}, pinned[1]}, true, []string{"b"}, false},
+		{"another version", []Package{{"a", "2", []string{hash("0")}}, pinned[1]}, true, []string{"a"}, false},
+		{"one more", append(slices.Clone(pinned), Package{"c", "1", nil}), false, nil, false},
+		{"one less", pinned[:1], false, nil, false},
+		{"another one", []Package{pinned[0], {"c", "2", []string{hash("2")}}}, false, nil, false},
+		{"others for another Python", []Package{pinned[0], {"c", "1", nil}}, true, nil, true},
 	} {
-		if got := Same(pinned, c.now, c.may); got != c.want {
+		if got := Same(pinned, c.now, c.otherPython, c.bound); got != c.want {
 			t.Errorf("%s: %v", c.name, got)
 		}
-	}
-	if a, b := Common(pinned, []Package{{Name: "b"}, {Name: "c"}}); len(a) != 1 || len(b) != 1 || a[0].Name != "b" || b[0].Name != "b" {
-		t.Errorf("common: %v %v", a, b)
 	}
 }
 
 func TestEntryPoints(t *testing.T) {
-	programs, pipx := EntryPoints("[console_scripts]\n# comment\nserver = pkg.cli:main\nobj=pkg:App.run [extra]\nbad = pkg\n../x = pkg:main\nevil = os;import sys:main\n[gui_scripts]\ngui = g:main\n[pipx.run]\np = pkg:run\n[other]\nx = y:z\n")
+	programs := EntryPoints("[console_scripts]\n# comment\nserver = pkg.cli:main\nobj=pkg:App.run [extra]\nbad = pkg\n../x = pkg:main\nevil = os;import sys:main\n[gui_scripts]\ngui = g:main\n[other]\nx = y:z\n")
 	want := []EntryPoint{{"server", "pkg.cli", "main"}, {"obj", "pkg", "App.run"}, {"gui", "g", "main"}}
-	if !slices.Equal(programs, want) || !slices.Equal(pipx, []EntryPoint{{"p", "pkg", "run"}}) {
-		t.Errorf("%v %v", programs, pipx)
+	if !slices.Equal(programs, want) {
+		t.Errorf("%v", programs)
 	}
 	text := want[1].Starter()
 	if !strings.Contains(text, "    from pkg import App\n    sys.exit(App.run())\n") || !IsStarter([]byte(text)) || strings.Contains(text, "%!") {
@@ -138,7 +138,8 @@ func TestPortable(t *testing.T) {
 		}
 	}
 	record := "pkg/__init__.py,sha256=x,1\n../../bin/server,sha256=y,2\nbin/server,,\npkg/__pycache__/a.cpython-311.pyc,,\npkg-1.dist-info/INSTALLER,sha256=z,4\npkg-1.dist-info/RECORD,,\n"
-	if got := PortableRecord(record); got != "pkg/__init__.py,sha256=x,1\npkg-1.dist-info/RECORD,,\n" {
+	files, err := ReadRecord(record)
+	if got := PortableRecord(files); err != nil || got != "pkg/__init__.py,sha256=x,1\npkg-1.dist-info/RECORD,,\n" {
 		t.Errorf("record: %q", got)
 	}
 }
@@ -165,78 +166,69 @@ func TestRange(t *testing.T) {
 	}
 }
 
-func TestNetrc(t *testing.T) {
-	got := Netrc("# comment\nmachine a.example login me password s3 # word\nmachine b.example\n  login you\n  password \"two words\"\nmachine c.example login x password y\ndefault login z password z\n", []string{"a.example", "b.example"})
-	if got != "machine a.example login me password s3\n" {
-		t.Errorf("%q", got)
+// TestSourceNeeds runs the part of sdist.py that reads a source distribution.
+func TestSourceNeeds(t *testing.T) {
+	if err := exec.Command("python3", "-m", "pip", "--version").Run(); err != nil {
+		testkit.Skip(t, "python3", "with pip: %v", err)
 	}
-}
-
-func TestBuildRequires(t *testing.T) {
-	for text, want := range map[string]string{
-		"[build-system]\nrequires = [\"hatchling\"]\n":      "hatchling",
-		"[build-system]\nrequires = [\"setuptools>=61\"]\n": "setuptools>=61 wheel",
-		"[build-system]\nrequires = []\n":                   "",
-		"[project]\nname = \"x\"\n":                         "setuptools>=40.8.0 wheel",
-		"":                                                  "setuptools>=40.8.0 wheel",
-	} {
-		got, err := BuildRequires([]byte(text))
-		if err != nil || strings.Join(got, " ") != want {
-			t.Errorf("%q: %q, %v", text, got, err)
-		}
-	}
-	if _, err := BuildRequires([]byte("[")); err == nil {
-		t.Error("a broken file is read")
-	}
-}
-
-// TestReadProject runs the script, which needs nothing but Python's own library.
-func TestReadProject(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		testkit.Skip(t, "python3", "%v", err)
-	}
-	dir := t.TempDir()
-	pack := func(files map[string]string, zeros int) string {
+	pack := func(project string, zeros int) []byte {
 		var b bytes.Buffer
 		z := gzip.NewWriter(&b)
 		w := tar.NewWriter(z)
-		for _, name := range slices.Sorted(maps.Keys(files)) {
-			w.WriteHeader(&tar.Header{Name: name, Size: int64(len(files[name]) + zeros), Mode: 0o644, Typeflag: tar.TypeReg})
-			w.Write([]byte(files[name]))
-			w.Write(make([]byte, zeros))
+		for _, f := range []struct{ name, text string }{{"x-1/a", string(make([]byte, zeros))}, {"x-1/sub/pyproject.toml", "["}, {"x-1/pyproject.toml", project}} {
+			w.WriteHeader(&tar.Header{Name: f.name, Size: int64(len(f.text)), Mode: 0o644, Typeflag: tar.TypeReg})
+			w.Write([]byte(f.text))
 		}
 		w.Close()
 		z.Close()
-		file := filepath.Join(dir, "x.tar.gz")
-		testkit.Must(t, os.WriteFile(file, b.Bytes(), 0o600))
-		return file
+		return b.Bytes()
 	}
-	read := func(archive string, most int64) (text, failed string) {
-		to := filepath.Join(dir, "text")
-		os.Remove(to)
-		out, err := exec.Command("python3", ReadProject(archive, to, most)...).CombinedOutput()
-		if err != nil {
-			return "", string(out)
+	build := func(requires string) []byte { return pack("[build-system]\nrequires = "+requires+"\n", 0) }
+	for _, c := range []struct {
+		name    string
+		archive []byte
+		want    string
+	}{
+		{"its own", build(`["hatchling>=1 ; python_version > '3'"]`), `['hatchling>=1; python_version > "3"']`},
+		{"of setuptools", build(`["setuptools>=61"]`), "['setuptools>=61', 'wheel']"},
+		{"nothing", build("[]"), "[]"},
+		{"what is usual", pack("[project]\nname = 'x'\n", 0), "['setuptools>=40.8.0', 'wheel']"},
+		{"a word for pip", build(`["--index-url=http://x"]`), "can be read"},
+		{"no TOML", pack("[", 0), "whose pyproject.toml can be read"},
+		{"a large archive", pack("", 100<<10), "larger than it may be"},
+		{"a large file", pack(strings.Repeat(" ", 300<<10), 0), "pyproject.toml of the source distribution is larger"},
+		{"a zip", []byte("PK"), "ERROR: the source distribution is no .tar.gz"},
+	} {
+		file := filepath.Join(t.TempDir(), "x.tar.gz")
+		testkit.Must(t, os.WriteFile(file, c.archive, 0o600))
+		program := strings.Replace(sdist, "MAX_BYTES = 1 << 30", "MAX_BYTES = 50 << 10", 1)
+		if c.name == "a large file" {
+			program = sdist
 		}
-		b, err := os.ReadFile(to)
-		testkit.Must(t, err)
-		return string(b), ""
+		program = strings.Replace(program, "main(*sys.argv[1:])", "print(needs(sys.argv[1]))", 1)
+		out, err := exec.Command("python3", "-I", "-c", program, file).CombinedOutput()
+		if !strings.Contains(string(out), c.want) || (err == nil) != (c.want[0] == '[') {
+			t.Errorf("%s: %v, %s", c.name, err, out)
+		}
 	}
-	project := map[string]string{"x-1/a": "", "x-1/pyproject.toml": "text", "x-1/sub/pyproject.toml": "["}
-	if text, failed := read(pack(project, 0), 1<<20); text != "text" || failed != "" {
-		t.Errorf("%q %s", text, failed)
-	}
-	if text, failed := read(pack(map[string]string{"x-1/sub/pyproject.toml": "["}, 0), 1<<20); text != "" || failed != "" {
-		t.Errorf("without one: %q %s", text, failed)
-	}
-	if _, failed := read(pack(map[string]string{"x-1/a": "", "x-1/pyproject.toml": "text"}, 100<<10), 50<<10); !strings.Contains(failed, "larger than it may be") {
-		t.Errorf("a large archive: %q", failed)
-	}
-	if _, failed := read(pack(map[string]string{"x-1/pyproject.toml": "text"}, 300<<10), 1<<20); !strings.Contains(failed, "pyproject.toml of the source distribution is larger") {
-		t.Errorf("a large file: %q", failed)
-	}
-	testkit.Must(t, os.WriteFile(filepath.Join(dir, "x.tar.gz"), []byte("PK"), 0o600))
-	if _, failed := read(filepath.Join(dir, "x.tar.gz"), 1<<20); !strings.Contains(failed, "ERROR: the source distribution is no .tar.gz") {
-		t.Errorf("a zip: %q", failed)
+}
+
+// TestCommands: the command lines of uv and pip, which take wheels only.
+func TestCommands(t *testing.T) {
+	r := Request{Requirements: []string{"server[x]>=1", "other"}, Versions: "V", Local: "B"}
+	for _, c := range []struct {
+		name string
+		got  []string
+		want string
+	}{
+		{"pip download", r.PipDownload("W"), "-I -m pip download --dest W --only-binary :all: --find-links B --constraint V -- server[x]>=1 other"},
+		{"pip download, pinned", Request{Pinned: "F"}.PipDownload("W"), "-I -m pip download --dest W --only-binary :all: --no-deps --require-hashes --requirement F"},
+		{"pip install", PipInstall("S", []string{"a.whl"}), "-I -m pip install --no-index --no-deps --no-compile --no-warn-script-location --target S -- a.whl"},
+		{"uv pip compile", r.UvCompile("P", "IN", "OUT"), "pip compile --python P --no-build --no-python-downloads --generate-hashes --no-header --no-annotate --output-file OUT --constraints V IN"},
+		{"uv pip install", UvInstall("P", "S", "OUT"), "pip install --python P --no-build --no-python-downloads --target S --require-hashes --no-deps --link-mode copy --no-compile-bytecode --requirement OUT"},
+	} {
+		if got := strings.Join(c.got, " "); got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
+		}
 	}
 }

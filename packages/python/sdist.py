@@ -1,13 +1,18 @@
-"""Downloads the newest source distribution that satisfies a requirement, and runs nothing of it.
+"""Downloads the newest source distribution that satisfies a requirement, and the wheels that its
+build needs. It runs nothing of it.
 
-Arguments: the requirement, the directory for the file, and "pre" if prereleases count. The
-indexes and the certificates are those of pip's variables. pip itself cannot be asked: it runs the code of a source distribution
-to learn its name. The libraries are those that pip carries.
+Arguments: the requirement, the directory for the file, and that for the wheels. The indexes and the
+certificates are those of pip's variables, the logins those of NETRC. pip itself cannot be asked for the file: it runs the
+code of a source distribution to learn its name. The libraries are those that pip carries.
 """
+import gzip
 import hashlib
 import html.parser
 import os
+import posixpath
+import runpy
 import sys
+import tarfile
 import urllib.parse
 
 from pip._vendor import requests
@@ -15,7 +20,16 @@ from pip._vendor.packaging.requirements import Requirement
 from pip._vendor.packaging.specifiers import SpecifierSet
 from pip._vendor.packaging.utils import canonicalize_name, parse_sdist_filename
 
+try:
+    import tomllib
+except ImportError:  # before Python 3.11
+    from pip._vendor import tomli as tomllib
+
 JSON = "application/vnd.pypi.simple.v1+json"
+MAX_BYTES = 1 << 30  # of an archive when it is unpacked
+MAX_MEMBERS = 200_000
+MAX_TEXT = 256 * 1024  # of pyproject.toml
+USUAL = ["setuptools>=40.8.0", "wheel"]  # PEP 518
 
 
 class Links(html.parser.HTMLParser):
@@ -50,7 +64,7 @@ def files(session, page):
     return found
 
 
-def candidates(session, wanted, pre, indexes):
+def candidates(session, wanted, indexes):
     python = "%d.%d.%d" % sys.version_info[:3]
     for index in indexes:
         for f in files(session, index.rstrip("/") + "/" + canonicalize_name(wanted.name) + "/"):
@@ -60,32 +74,79 @@ def candidates(session, wanted, pre, indexes):
             except ValueError:
                 continue
             exact = any(s.operator in ("==", "===") for s in wanted.specifier)
-            if name == canonicalize_name(wanted.name) and fits and wanted.specifier.contains(version, prereleases=pre or None) and (exact or not f.get("yanked")):
-                yield version, f, index
+            if name == canonicalize_name(wanted.name) and fits and wanted.specifier.contains(version) and (exact or not f.get("yanked")):
+                yield version, f
 
 
-def main(requirement, to, pre):
+def download(requirement, to):
     indexes = [os.environ["PIP_INDEX_URL"]] + os.environ.get("PIP_EXTRA_INDEX_URL", "").split()
     session = requests.Session()
     session.verify = os.environ.get("PIP_CERT") or True
     wanted = Requirement(requirement)
-    found = sorted(candidates(session, wanted, pre == "pre", indexes), key=lambda c: c[0])
+    found = sorted(candidates(session, wanted, indexes), key=lambda c: c[0])
     if not found:
         sys.exit("ERROR: No matching distribution found for " + requirement)
-    _, f, index = found[-1]
-    auth, at, source = None, urllib.parse.urlsplit(f["url"]), urllib.parse.urlsplit(index)
-    if source.username and (at.hostname, at.port) == (source.hostname, source.port):
-        auth = (urllib.parse.unquote(source.username), urllib.parse.unquote(source.password or ""))
+    f = found[-1][1]
     digest = hashlib.sha256()
-    name = os.path.basename(f["filename"])
+    file = os.path.join(to, os.path.basename(f["filename"]))
     print("Downloading", f["url"])
-    with session.get(f["url"], auth=auth, stream=True, timeout=15) as answer, open(os.path.join(to, name), "wb") as out:
+    with session.get(f["url"], stream=True, timeout=15) as answer, open(file, "wb") as out:
         answer.raise_for_status()
         for part in answer.iter_content(1 << 16):
             digest.update(part)
             out.write(part)
     if f.get("hashes", {}).get("sha256", digest.hexdigest()) != digest.hexdigest():
-        sys.exit("ERROR: DO NOT MATCH THE HASHES: " + name)
+        sys.exit("ERROR: DO NOT MATCH THE HASHES: " + os.path.basename(file))
+    return file
 
 
-main(*sys.argv[1:])
+class Bounded:
+    def __init__(self, source):
+        self.source, self.left = source, MAX_BYTES
+
+    def read(self, size=-1):
+        data = self.source.read(min(size, 1 << 20) if size >= 0 else 1 << 20)
+        self.left -= len(data)
+        if self.left < 0:
+            sys.exit("ERROR: the source distribution is larger than it may be")
+        return data
+
+
+def project(archive):
+    """Returns the text of pyproject.toml, "" if there is none."""
+    with gzip.open(archive) as unzipped, tarfile.open(fileobj=Bounded(unzipped), mode="r|") as members:
+        for n, member in enumerate(members):
+            if n > MAX_MEMBERS:
+                sys.exit("ERROR: the source distribution has too many files")
+            parts = posixpath.normpath(member.name).split("/")
+            if len(parts) == 2 and parts[1] == "pyproject.toml" and member.isreg():
+                if member.size > MAX_TEXT:
+                    sys.exit("ERROR: pyproject.toml of the source distribution is larger than it may be")
+                return members.extractfile(member).read().decode()
+            members.members.clear()
+    return ""
+
+
+def needs(archive):
+    """Returns what the build of a source distribution needs: its own words, or what is usual."""
+    try:
+        system = tomllib.loads(project(archive)).get("build-system")
+        if system is None:
+            return USUAL
+        requires = [str(Requirement(r)) for r in system.get("requires", [])]
+    except (OSError, EOFError, tarfile.TarError, ValueError, TypeError, AttributeError) as e:
+        sys.exit("ERROR: the source distribution is no .tar.gz whose pyproject.toml can be read: %s" % e)
+    if any(r.startswith("setuptools") for r in requires):
+        requires.append("wheel")  # some versions of setuptools ask for it later
+    return requires
+
+
+def main(requirement, to, wheels):
+    requires = needs(download(requirement, to))
+    if requires:
+        sys.argv = ["pip", "download", "--dest", wheels, "--only-binary", ":all:", "--"] + requires
+        runpy.run_module("pip", run_name="__main__", alter_sys=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -9,36 +9,35 @@ import (
 	"strings"
 )
 
-// A Wheel holds the parts of the name of a wheel's file.
-type Wheel struct {
-	File    string
-	Name    string // normalised
-	Version string
-	Python  []string // py3, cp312
-	ABI     []string // none, abi3, cp312
-}
-
-// ParseWheel reads the name of a wheel's file ("Binary distribution format").
-func ParseWheel(file string) (Wheel, error) {
+// ParseWheel reads the name of a wheel's file ("Binary distribution format"). It returns the name of
+// the package, normalised, and its version.
+func ParseWheel(file string) (name, version string, err error) {
 	parts := strings.Split(strings.TrimSuffix(file, ".whl"), "-")
-	if !strings.HasSuffix(file, ".whl") || len(parts) != 5 && len(parts) != 6 || slices.Contains(parts, "") || strings.ContainsAny(file, "/\\\n") {
-		return Wheel{}, fmt.Errorf("%q is not the name of a wheel", file)
+	usual := len(parts) == 5 || len(parts) == 6
+	if !strings.HasSuffix(file, ".whl") || !usual || slices.Contains(parts, "") || strings.ContainsAny(file, "/\\\n") {
+		return "", "", fmt.Errorf("%q is not the name of a wheel", file)
 	}
-	tags := parts[len(parts)-3:]
-	return Wheel{File: file, Name: Normal(parts[0]), Version: parts[1], Python: strings.Split(tags[0], "."), ABI: strings.Split(tags[1], ".")}, nil
+	return Normal(parts[0]), parts[1], nil
 }
 
-// Bound reports whether the wheel is for one minor version of Python only.
-func (w Wheel) Bound() bool {
-	for _, abi := range w.ABI {
-		if abi == "abi3" {
-			return false
+// BoundTags reports from the file WHEEL of an installed package whether it is for one minor version
+// of Python only: all its tags are like cp311-cp311-linux_x86_64.
+func BoundTags(text string) bool {
+	tagged := false
+	for line := range strings.Lines(text) {
+		tag, ok := strings.CutPrefix(strings.TrimSpace(line), "Tag:")
+		parts := strings.SplitN(strings.TrimSpace(tag), "-", 3)
+		if !ok || len(parts) < 3 {
+			continue
 		}
-		if abi == "none" && slices.ContainsFunc(w.Python, func(p string) bool { return p == "py3" || p == "py2" }) {
+		tagged = true
+		pythons, abis := strings.Split(parts[0], "."), strings.Split(parts[1], ".")
+		anyPython := slices.Contains(pythons, "py3") || slices.Contains(pythons, "py2")
+		if slices.Contains(abis, "abi3") || slices.Contains(abis, "none") && anyPython {
 			return false
 		}
 	}
-	return true
+	return tagged
 }
 
 // A Package is one package of a tree.
@@ -64,45 +63,49 @@ func Digest(packages []Package) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// Versions returns a file of constraints that allows these versions of the packages and no others.
+func Versions(packages []Package) string {
+	text := ""
+	for _, p := range packages {
+		text += p.Name + "==" + p.Version + "\n"
+	}
+	return text
+}
+
 // Requirements returns a requirements file that allows these packages and no other files.
 func Requirements(packages []Package) string {
-	var out strings.Builder
+	text := ""
 	for _, p := range packages {
-		out.WriteString(p.Name + "==" + p.Version)
+		text += p.Name + "==" + p.Version
 		for _, h := range p.Hashes {
-			out.WriteString(" --hash=" + h)
+			text += " --hash=" + h
 		}
-		out.WriteString("\n")
+		text += "\n"
 	}
-	return out.String()
+	return text
 }
 
 // ReadRequirements reads what uv pip compile --generate-hashes writes: lines that a
 // backslash continues, each with a package, its version and its hashes.
 func ReadRequirements(text string) (packages []Package, err error) {
-	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\\\n", " ")
+	text = strings.ReplaceAll(text, "\\\n", " ")
 	for line := range strings.Lines(text) {
-		// uv adds "# via NAME" after a requirement.
-		line, _, _ = strings.Cut(line, " #")
+		line, _, _ = strings.Cut(line, " #") // uv adds "# via NAME"
 		words := strings.Fields(line)
 		if len(words) == 0 || strings.HasPrefix(words[0], "#") {
 			continue
 		}
-		name, version, ok := strings.Cut(words[0], "==")
+		name, version, _ := strings.Cut(words[0], "==")
 		p := Package{Name: Normal(name), Version: version}
-		words = words[1:]
-		if len(words) > 0 && words[0] == ";" || strings.HasSuffix(version, ";") {
-			return nil, fmt.Errorf("the requirement %q has a condition", strings.TrimSpace(line))
-		}
-		for _, w := range words {
+		for _, w := range words[1:] {
 			hash, isHash := strings.CutPrefix(w, "--hash=")
 			if !isHash || !IsHash(hash) {
 				return nil, fmt.Errorf("the requirement %s has the word %q, which is not a hash", name, w)
 			}
 			p.Hashes = append(p.Hashes, hash)
 		}
-		if !ok || name == "" || version == "" || len(p.Hashes) == 0 {
-			return nil, fmt.Errorf("the requirement %q has no version or no hash", strings.TrimSpace(line))
+		if name == "" || version == "" || strings.HasSuffix(version, ";") || len(p.Hashes) == 0 {
+			return nil, fmt.Errorf("the requirement %q has no version or no hash, or a condition", strings.TrimSpace(line))
 		}
 		slices.Sort(p.Hashes)
 		packages = append(packages, p)
@@ -118,51 +121,25 @@ func IsHash(text string) bool {
 	return ok && err == nil && len(b) == sha256.Size
 }
 
-// Same reports whether packages that were fetched again are the pinned ones: the same names
-// and versions, and of each a file that the pin allows. A package for which mayDiffer reports true
-// may have another file, such as a wheel for another version of Python.
-func Same(pinned, now []Package, mayDiffer func(name string) bool) bool {
-	if len(pinned) != len(now) {
+// Same reports whether packages that were fetched again are the pinned ones: the same names and
+// versions, and of each a file that the pin allows. For another version of Python only packages that
+// are in both lists count, and those of bound may have other files.
+func Same(pinned, now []Package, otherPython bool, bound []string) bool {
+	if !otherPython && len(pinned) != len(now) {
 		return false
 	}
 	for _, p := range pinned {
-		i := slices.IndexFunc(now, func(n Package) bool { return n.Name == p.Name && n.Version == p.Version })
-		if i < 0 {
+		at := slices.IndexFunc(now, func(n Package) bool { return n.Name == p.Name })
+		if at < 0 && otherPython {
+			continue
+		}
+		if at < 0 || now[at].Version != p.Version {
 			return false
 		}
-		known := slices.ContainsFunc(now[i].Hashes, func(h string) bool { return slices.Contains(p.Hashes, h) })
-		if !known && !mayDiffer(p.Name) {
+		known := slices.ContainsFunc(now[at].Hashes, func(h string) bool { return slices.Contains(p.Hashes, h) })
+		if !known && !(otherPython && slices.Contains(bound, p.Name)) {
 			return false
 		}
 	}
 	return true
-}
-
-// Common returns the packages of each list whose names are in both.
-func Common(a, b []Package) (inA, inB []Package) {
-	in := func(list, other []Package) (out []Package) {
-		for _, p := range list {
-			if slices.ContainsFunc(other, func(o Package) bool { return o.Name == p.Name }) {
-				out = append(out, p)
-			}
-		}
-		return out
-	}
-	return in(a, b), in(b, a)
-}
-
-// BoundTags reports the same as Wheel.Bound from the file WHEEL of an installed package.
-func BoundTags(text string) bool {
-	tagged, free := false, false
-	for line := range strings.Lines(text) {
-		tag, ok := strings.CutPrefix(strings.TrimSpace(line), "Tag:")
-		if !ok {
-			continue
-		}
-		parts := strings.SplitN(strings.TrimSpace(tag), "-", 3)
-		if tagged = true; len(parts) == 3 {
-			free = free || !Wheel{Python: strings.Split(parts[0], "."), ABI: strings.Split(parts[1], ".")}.Bound()
-		}
-	}
-	return tagged && !free
 }

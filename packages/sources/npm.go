@@ -10,39 +10,36 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // readNPM reads npm's variables, the user's file and the global one.
 func (in *reading) readNPM() {
-	variables := in.npmVariables()
-	in.add(variables)
-	said := func(key string) (file string, ok bool) {
-		for _, f := range in.said {
-			if f.key == key && f.lacks == "" {
-				return in.home(f.values[0]), true
-			}
-		}
-		return "", false
-	}
+	in.npmVariables()
 	usual := filepath.Join(in.Host.Home, ".npmrc")
-	user, named := said("userconfig")
+	user, _ := in.place("userconfig")
 	user = filepath.Clean(cmp.Or(user, usual))
-	in.elsewhere = named && user != usual
-	in.add(in.npmFile(user, in.elsewhere))
-
-	prefix, named := said("prefix")
-	global := filepath.Join(cmp.Or(prefix, in.Prefix), "etc", "npmrc")
-	if file, ok := said("globalconfig"); ok {
-		global, named = file, true
-	}
-	byVariable := named && slices.ContainsFunc(variables, func(f fact) bool { return f.key == "prefix" || f.key == "globalconfig" })
-	in.add(in.npmFile(global, byVariable))
+	in.elsewhere = user != usual
+	in.npmFile(user, in.elsewhere)
+	prefix, moved := in.place("prefix")
+	global, named := in.place("globalconfig")
+	in.npmFile(cmp.Or(global, filepath.Join(cmp.Or(prefix, in.Prefix), "etc/npmrc")), moved || named)
 }
 
-// npmVariables returns what the variables npm_config_* say that the table has. Others are of no
+// place returns the path that a setting names, and whether a variable is that setting.
+func (in *reading) place(key string) (file string, chosen bool) {
+	at := slices.IndexFunc(in.said, func(f fact) bool { return f.key == key })
+	if at < 0 || in.said[at].lacks != "" {
+		return "", false
+	}
+	return in.inHome(in.said[at].values[0]), in.said[at].chosen
+}
+
+// npmVariables adds what the variables npm_config_* say that the table has. Others are of no
 // interest: npm sets some twenty for all that it starts.
-func (in *reading) npmVariables() (facts []fact) {
+func (in *reading) npmVariables() {
 	const prefix = "npm_config_"
+	var facts []fact
 	for _, v := range in.Host.Environ {
 		name, value, _ := strings.Cut(v, "=")
 		if len(name) <= len(prefix) || !strings.EqualFold(name[:len(prefix)], prefix) || value == "" {
@@ -52,39 +49,46 @@ func (in *reading) npmVariables() (facts []fact) {
 		if !strings.HasPrefix(key, "//") { // such a key belongs to a registry
 			key = strings.ToLower(key[:1] + strings.ReplaceAll(key[1:], "_", "-"))
 		}
-		if _, known := settingOf(NPM, key); !known {
+		if rowOf(NPM, key) < 0 {
 			continue
 		}
-		f := fact{key: key, from: name, chosen: true}
+		f := fact{key: key, name: show.Line(name), chosen: true}
 		for one := range strings.SplitSeq(value, "\n\n") { // npm's mark between the values of a list
-			f.values = append(f.values, strings.TrimSpace(one))
+			f.values = append(f.values, in.filled(&f, strings.TrimSpace(one)))
 		}
 		facts = slices.DeleteFunc(facts, func(o fact) bool { return o.key == key })
-		facts = append(facts, in.filled(f))
+		facts = append(facts, f)
 	}
-	return facts
+	in.add(facts)
 }
 
-// npmFile returns what an npmrc says. Lines below a [section] are none of npm's settings.
-func (in *reading) npmFile(file string, chosen bool) (facts []fact) {
+// npmFile adds what an npmrc says. Lines below a [section] are none of npm's settings.
+func (in *reading) npmFile(file string, chosen bool) {
+	var facts []fact
 	lists := map[string]bool{}
 	for line := range strings.FieldsFuncSeq(in.text(file), func(r rune) bool { return r == '\n' || r == '\r' }) {
-		switch start := strings.TrimSpace(line); {
-		case start == "" || start[0] == ';' || start[0] == '#' || start[0] == '=':
+		start := strings.TrimSpace(line)
+		if start == "" || strings.ContainsRune(";#=", rune(start[0])) {
 			continue
-		case line[0] == '[' && strings.HasSuffix(start, "]"):
-			return facts
+		}
+		if line[0] == '[' && strings.HasSuffix(start, "]") {
+			break
 		}
 		name, value, ok := strings.Cut(line, "=")
 		if !ok {
 			value = "true"
 		}
 		key, isList := strings.CutSuffix(unquoted(name), "[]")
-		f := in.filled(fact{key: key, values: []string{strings.TrimSpace(unquoted(value))}, from: in.short(file), named: true, chosen: chosen})
+		if !ok && rowOf(NPM, key) < 0 { // a key without a value, or a piece of something that is not to be told
+			continue
+		}
+		f := fact{chosen: chosen}
+		f.key = in.filled(&f, key)
+		f.name = show.Line(f.key) + " in " + in.short(file)
+		f.values = []string{in.filled(&f, strings.TrimSpace(unquoted(value)))}
 		lists[f.key] = lists[f.key] || isList
 		at := slices.IndexFunc(facts, func(o fact) bool { return o.key == f.key })
 		switch {
-		case at < 0 && f.values[0] == "": // an empty value does not count
 		case at < 0:
 			facts = append(facts, f)
 		case lists[f.key]:
@@ -93,7 +97,7 @@ func (in *reading) npmFile(file string, chosen bool) (facts []fact) {
 			facts[at] = f
 		}
 	}
-	return facts
+	in.add(facts)
 }
 
 // unquoted returns a key or a value of an npmrc without the quotation marks around it, or without
@@ -127,61 +131,50 @@ func unquoted(text string) string {
 // mark follows its name. An odd number of backslashes makes it a text.
 var reference = lazy.Regexp(`(\\*)\$\{([^${}?]+)(\?)?\}`)
 
-// filled returns a fact with the variables in its key and its values. Without logins, none is filled in.
-func (in *reading) filled(f fact) fact {
-	fill := func(text string) string {
-		return reference().ReplaceAllStringFunc(text, func(found string) string {
-			m := reference().FindStringSubmatch(found)
-			if n := len(m[1]); n%2 == 1 {
-				return found[(n+1)/2:]
-			}
-			value, set := in.Host.Getenv(m[2])
-			f.chosen = true
-			if !in.Logins || !set && m[3] == "" {
-				f.lacks = m[2]
-				return found
-			}
-			return m[1][len(m[1])/2:] + value
-		})
-	}
-	f.key = fill(f.key)
-	values := make([]string, len(f.values))
-	for i, value := range f.values {
-		values[i] = fill(value)
-	}
-	f.values = values
-	return f
+// filled returns a text of a fact with the variables in it. Without logins, none is filled in.
+func (in *reading) filled(f *fact, text string) string {
+	return reference().ReplaceAllStringFunc(text, func(found string) string {
+		m := reference().FindStringSubmatch(found)
+		slashes, name := m[1], m[2]
+		if len(slashes)%2 == 1 {
+			return found[(len(slashes)+1)/2:]
+		}
+		value, set := in.Host.Getenv(name)
+		f.chosen = true
+		if !in.Logins || !set && m[3] == "" {
+			f.lacks = name
+			return found
+		}
+		return slashes[:len(slashes)/2] + value
+	})
 }
 
 // npmText returns a text as npm reads it from an npmrc, in which nothing is left to be filled in.
-func npmText(text string) (string, error) {
+func npmText(text string) string {
 	text = reference().ReplaceAllStringFunc(text, func(found string) string {
-		slashes := len(found) - len(strings.TrimLeft(found, `\`))
-		return strings.Repeat(`\`, slashes+1) + found
+		slashes, _, _ := strings.Cut(found, "$")
+		return slashes + `\` + found
 	})
-	quoted, err := json.Marshal(text)
-	return string(quoted), err
+	quoted, _ := json.Marshal(text) // no text is refused
+	return string(quoted)
 }
 
 // keepUsedLogins keeps, of all logins, those that npm sends to the registries that are used.
 func (in *reading) keepUsedLogins() {
 	all := in.npmLogins
 	in.npmLogins = map[string]string{}
-	addresses := []string{in.Index}
-	for _, address := range in.Scopes {
-		addresses = append(addresses, address)
-	}
-	for _, address := range addresses {
+	for _, address := range in.addresses() {
 		u, err := url.Parse(address)
 		if err != nil {
 			continue
 		}
 		key := loginKey(u, all)
-		if key == "" {
-			in.loginOfAddress(u, address)
-			continue
+		if at := slices.IndexFunc(in.logins, func(l hostLogin) bool { return l.address == address }); key == "" && at >= 0 {
+			l := in.logins[at]
+			key = nerfed(u)
+			all[key+":_auth"] = base64.StdEncoding.EncodeToString([]byte(l.user + ":" + l.password))
 		}
-		for _, name := range []string{"_authToken", "_auth", "username", "_password", "certfile", "keyfile"} {
+		for _, name := range loginNames {
 			value := all[key+":"+name]
 			if value != "" && (!strings.HasSuffix(name, "file") || in.certificate(value)) {
 				in.npmLogins[key+":"+name] = value
@@ -190,11 +183,13 @@ func (in *reading) keepUsedLogins() {
 	}
 }
 
+// loginNames are the ends of the keys of a registry's login. A name needs a password, and a certificate its key.
+var loginNames = []string{"_authToken", "_auth", "username", "_password", "certfile", "keyfile"}
+
 // loginKey returns the longest beginning of a registry's address for which there is a login, as npm
 // looks for it: //host:port/path/, //host:port/path, //host:port/ and so on. "" if there is none.
 func loginKey(u *url.URL, all map[string]string) string {
-	key := nerfed(u)
-	for len(key) > len("//") {
+	for key := nerfed(u); len(key) > len("//"); {
 		has := func(name string) bool { return all[key+":"+name] != "" }
 		if has("_authToken") || has("_auth") || has("username") && has("_password") || has("certfile") && has("keyfile") {
 			return key
@@ -210,25 +205,6 @@ func loginKey(u *url.URL, all map[string]string) string {
 
 // nerfed returns the address of a registry as the keys of its logins begin.
 func nerfed(u *url.URL) string {
-	host := strings.ToLower(u.Host)
-	host = strings.TrimSuffix(host, map[string]string{"http": ":80", "https": ":443"}[u.Scheme])
-	return "//" + host + strings.TrimSuffix(u.EscapedPath(), "/") + "/"
-}
-
-// loginOfAddress makes the login in the address of a registry one by its key.
-func (in *reading) loginOfAddress(u *url.URL, address string) {
-	for _, l := range in.logins {
-		if l.address == address {
-			in.npmLogins[nerfed(u)+":_auth"] = base64.StdEncoding.EncodeToString([]byte(l.user + ":" + l.password))
-			return
-		}
-	}
-}
-
-func decoded(text string) string {
-	plain, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return ""
-	}
-	return string(plain)
+	usual := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
+	return "//" + strings.TrimSuffix(strings.ToLower(u.Host), usual) + strings.TrimSuffix(u.EscapedPath(), "/") + "/"
 }

@@ -2,15 +2,12 @@ package sources
 
 import (
 	"fmt"
-	"io"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // maxText is how many bytes a configuration file may have.
@@ -20,19 +17,9 @@ const maxText = 1 << 20
 type fact struct {
 	key    string
 	values []string // several for a list
-	from   string   // "~/.npmrc", or the name of the variable, in which case named is false
-	named  bool     // key is worth a word beside from
+	name   string   // for messages: "registry in ~/.npmrc", or a variable
 	chosen bool     // a variable has chosen it, or the file that says it
-	source int      // facts of one source have one number
 	lacks  string   // the variable without which it cannot be filled in; "" if there is none
-}
-
-// String names the fact for a message.
-func (f fact) String() string {
-	if f.named {
-		return show.Line(f.key + " in " + f.from)
-	}
-	return show.Line(f.from)
 }
 
 // reading is a Reader at work.
@@ -40,11 +27,9 @@ type reading struct {
 	Reader
 	*Sources
 	said      []fact // what counts more comes first
-	sources   int
-	elsewhere bool // a variable has chosen the files
-	err       error
-	indexed   bool // Index has been read
-	ages      int  // the source of the age of a version
+	elsewhere bool   // a variable has chosen the user's file
+	indexed   bool   // Index has been read
+	err       error  // the first one
 }
 
 // Read reads the configuration of a tool.
@@ -53,204 +38,174 @@ func (r Reader) Read(tool Tool) (*Sources, error) {
 		Tool: tool, Index: defaultIndex[tool], Scopes: map[string]string{}, Proxy: map[string]string{},
 		values: map[meaning][]string{}, variables: map[string]string{}, npmLogins: map[string]string{},
 	}}
-	switch tool {
-	case NPM:
-		in.readNPM()
-	case Pip:
-		in.readPip()
-	case Uv:
-		in.readUv()
-	}
+	map[Tool]func(){NPM: in.readNPM, Pip: in.readPip, Uv: in.readUv}[tool]()
 	for _, name := range authorityVariables[tool] {
-		if file, ok := r.variable(name); ok && in.certificate(file) {
+		if file := in.variable(name); in.certificate(file) {
 			in.variables[name] = file
 		}
 	}
 	in.takeAll()
 	if tool == NPM {
 		in.keepUsedLogins()
-	} else {
-		in.readLogins()
-	}
-	if in.err != nil {
-		return nil, in.err
+	} else if in.Logins {
+		in.checkHosts()
+		in.readNetrc()
 	}
 	slices.Sort(in.chosen)
 	in.chosen = slices.Compact(in.chosen)
+	if in.err != nil {
+		return nil, in.err
+	}
 	return in.Sources, nil
 }
 
-func (r Reader) variable(name string) (value string, ok bool) {
-	value, ok = r.Host.Getenv(name)
-	return value, ok && value != ""
+func (in *reading) variable(name string) string {
+	value, _ := in.Host.Getenv(name)
+	return value
 }
 
-// fail keeps the first error.
-func (in *reading) fail(err error) {
+func (in *reading) fail(format string, a ...any) {
 	if in.err == nil {
-		in.err = err
+		in.err = fmt.Errorf(format, a...)
 	}
 }
 
-// add adds what a source says, after all that counts more.
+// add adds what a source says, after all that counts more. In one source, the order of the table counts.
 func (in *reading) add(facts []fact) {
-	in.sources++
-	for _, f := range facts {
-		f.source = in.sources
-		in.said = append(in.said, f)
-	}
+	slices.SortStableFunc(facts, func(a, b fact) int { return rowOf(in.Tool, a.key) - rowOf(in.Tool, b.key) })
+	in.said = append(in.said, facts...)
 }
 
-// text returns a file that is to be believed, or "" if there is none: most users have no such file.
+// text returns a file with settings, or "" if there is none.
 func (in *reading) text(file string) string {
-	if !filepath.IsAbs(file) {
+	text := in.head(file, maxText+1)
+	if len(text) > maxText {
 		return ""
 	}
-	f, err := os.OpenFile(file, os.O_RDONLY|hostfs.OpenFlags, 0)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	text, err := io.ReadAll(io.LimitReader(f, maxText+1))
-	if err != nil || len(text) > maxText || len(text) == 0 {
-		return ""
-	}
-	in.believe(file)
-	return string(text)
+	return text
 }
 
-func (in *reading) believe(file string) {
+// head returns the beginning of a regular file, to which links may lead, if that is to be believed. ""
+// stands for a file that is not there: most users have none.
+func (in *reading) head(file string, n int) string {
+	real, err := filepath.EvalSymlinks(file)
+	if !filepath.IsAbs(file) || err != nil {
+		return ""
+	}
+	text, err := in.Host.ReadHead(real, n)
+	if err != nil || len(text) == 0 {
+		return ""
+	}
 	if in.Believe != nil {
 		if err := in.Believe(file); err != nil {
-			in.fail(err)
+			in.fail("%w", err)
 		}
 	}
+	return string(text)
 }
 
 // certificate adds a file that the tool reads. It reports whether there is one.
 func (in *reading) certificate(file string) bool {
-	if info, err := os.Stat(file); !filepath.IsAbs(file) || err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	in.believe(file)
-	if !slices.Contains(in.Certificates, file) {
+	found := in.head(file, 1) != ""
+	if found && !slices.Contains(in.Certificates, file) {
 		in.Certificates = append(in.Certificates, file)
 	}
-	return true
+	return found
 }
 
 // takeAll takes the facts. Of a key with several, the first one counts.
 func (in *reading) takeAll() {
 	seen := map[string]bool{}
 	for _, f := range in.said {
-		row, known := settingOf(in.Tool, f.key)
-		joined := in.Tool == Uv && row.what == extra // uv asks the indexes of all its files
-		if known && seen[f.key] && !joined {
+		text := strings.Join(f.values, " ")
+		var what meaning
+		if row := rowOf(in.Tool, f.key); row >= 0 {
+			what = table[row].what
+		}
+		joined := in.Tool == Uv && what == extra // uv asks the indexes of all its files
+		if seen[f.key] && !joined || text == "" {
 			continue
 		}
-		seen[f.key] = true
-		switch text := strings.Join(f.values, " "); {
-		case !known:
-			if !isNoise(in.Tool, f.key) {
-				in.leave(f)
-			}
-		case text == "null", row.what == place, row.what == login && !in.Logins:
-		case f.lacks != "" && (row.what == index || row.what == scope):
-			in.fail(f.unfilled(in.Logins))
-		case f.lacks != "", strings.ContainsAny(text, "\r\n\x00") && row.what != ca:
+		seen[f.key] = what != ""
+		switch {
+		case text == "null", what == place, what == login && !in.Logins, what == "" && isNoise(in.Tool, f.key):
+		case f.lacks != "" && (what == index || what == scope):
+			in.fail("%s is no address: %s is not filled in. Set that variable where mcp-jail starts, or write the address itself, as servers that are not your own need it", f.name, show.Line(f.lacks))
+		case what == "", f.lacks != "", strings.ContainsAny(text, "\r\n\x00") && what != ca:
 			in.leave(f)
 		default:
-			in.take(row.what, f, text)
+			in.take(what, f, text)
 		}
 	}
-	if in.elsewhere { // also if they name none
-		in.choose(index, "", in.Index)
+	if in.elsewhere { // also if that file names no registry
+		in.choose(index, "registry", in.Index)
 	}
 }
 
 // leave names a fact that is not used, unless it is one of the system's defaults.
 func (in *reading) leave(f fact) {
-	name := f.String()
 	if f.lacks != "" && in.Logins {
-		name += show.Line(" (" + f.lacks + " is not set)")
+		f.name += show.Line(" (" + f.lacks + " is not set)")
 	}
-	if !strings.HasPrefix(f.from, "/usr/") && !slices.Contains(in.NotUsed, name) {
-		in.NotUsed = append(in.NotUsed, name)
+	if !strings.Contains(f.name, " in /usr/") {
+		in.NotUsed = append(in.NotUsed, f.name)
 	}
-}
-
-func (f fact) unfilled(logins bool) error {
-	if logins {
-		return fmt.Errorf("%s is no address: the variable %s is not set. Set it where mcp-jail starts, or write the address itself", f, show.Line(f.lacks))
-	}
-	return fmt.Errorf("%s is no address: ${%s} is filled in for servers of your own configuration only. Write the address itself", f, show.Line(f.lacks))
 }
 
 func (in *reading) take(what meaning, f fact, text string) {
 	switch what {
 	case index:
 		if !in.indexed {
-			in.Index, in.indexed = in.address(index, f, text), true
+			in.Index, in.indexed, in.Configured = in.address(what, f, text), true, true
 		}
-		in.Configured = true
 	case scope:
-		in.Scopes[strings.TrimSuffix(f.key, ":registry")] = in.address(scope, f, text)
+		in.Scopes[strings.TrimSuffix(f.key, ":registry")] = in.address(what, f, text)
 	case extra:
 		for _, one := range strings.Fields(text) {
-			in.Extra = append(in.Extra, in.address(extra, f, one))
+			in.Extra, in.Configured = append(in.Extra, in.address(what, f, one)), true
 		}
-		in.Configured = in.Configured || len(in.Extra) > 0
 	case login:
 		in.npmLogins[f.key] = text
 	case cafile, identity:
-		if file := in.home(text); in.certificate(file) {
+		if file := in.inHome(text); in.certificate(file) {
 			in.values[what] = []string{file}
 		} else {
 			in.leave(f)
 		}
+	case noProxy:
+		in.Proxy["NO_PROXY"] = strings.Join(f.values, ",")
 	case proxy:
-		in.takeProxy(f, text)
-	case minAge, before:
-		if in.ages == 0 || in.ages == f.source { // a stronger source's wins over the other one of a weaker source
-			in.ages, in.values[what] = f.source, f.values
-		}
+		in.takeProxy(text)
 	default:
 		in.values[what] = append(in.values[what], f.values...)
 	}
 }
 
-// home returns a path with the home directory for a "~" at its start.
-func (in *reading) home(file string) string {
+// inHome returns a path with the home directory for a "~" at its start. short does the reverse.
+func (in *reading) inHome(file string) string {
 	if below, ok := strings.CutPrefix(file, "~/"); ok {
 		return filepath.Join(in.Host.Home, below)
 	}
 	return file
 }
 
-// short returns a path as the user writes it.
 func (in *reading) short(file string) string {
 	if below, ok := strings.CutPrefix(file, in.Host.Home+string(filepath.Separator)); ok {
-		return "~/" + below
+		file = "~/" + below
 	}
-	return file
+	return show.Line(file)
 }
 
 // address returns the address of a registry without a login, which it keeps.
 func (in *reading) address(what meaning, f fact, text string) string {
-	u, err := url.Parse(text)
+	clean, user, password := withoutLogin(text)
+	u, err := url.Parse(clean)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
-		in.fail(fmt.Errorf("%s is not the address of a registry: it has no host, or begins with neither https:// nor http://. Correct it%s", f, in.correction(f)))
+		in.fail("%s is not the address of a registry: it has no host, or begins with neither https:// nor http://. Correct it", f.name)
 		return ""
 	}
-	user := u.User
-	u.User, u.Fragment = nil, ""
-	clean := u.String()
-	if user != nil && in.Logins {
-		password, _ := user.Password()
-		in.logins = append(in.logins, hostLogin{clean, u.Hostname(), user.Username(), password})
+	if in.Logins && user+password != "" {
+		in.logins = append(in.logins, hostLogin{clean, u.Hostname(), user, password})
 	}
 	if f.chosen {
 		in.choose(what, f.key, clean)
@@ -258,49 +213,46 @@ func (in *reading) address(what meaning, f fact, text string) string {
 	return clean
 }
 
-// correction is what the user can type.
-func (in *reading) correction(f fact) string {
-	switch {
-	case !f.named:
-		return ", or unset it"
-	case in.Tool == NPM:
-		return ", for example with: npm config set " + show.Line(f.key) + " URL"
-	}
-	return " there"
-}
-
 // choose notes that a variable has chosen a registry.
 func (in *reading) choose(what meaning, key, address string) {
-	switch {
-	case what == index && in.Tool == NPM:
-		key = "registry"
-	case what == index:
-		key = "index-url"
-	case what == extra:
-		key = "extra-index-url"
+	if in.Tool != NPM { // one name for pip's keys and uv's
+		key = map[meaning]string{index: "index-url", extra: "extra-index-url"}[what]
 	}
 	in.chosen = append(in.chosen, "--"+key+"="+address)
 }
 
-// takeProxy takes a proxy of all registries, or the hosts that are reached without one.
-func (in *reading) takeProxy(f fact, text string) {
-	if f.key == "noproxy" {
-		in.Proxy["NO_PROXY"] = strings.Join(f.values, ",")
-		return
-	}
-	if text == "false" || in.Proxy["HTTPS_PROXY"] != "" && f.key != "https-proxy" {
+// takeProxy takes the first proxy for all registries.
+func (in *reading) takeProxy(text string) {
+	if text == "false" || in.Proxy["HTTPS_PROXY"] != "" {
 		return
 	}
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
 	}
-	u, err := url.Parse(text)
-	if err != nil || u.Hostname() == "" {
-		in.fail(fmt.Errorf("%s is not the address of a proxy. Correct it%s", f, in.correction(f)))
-		return
-	}
 	if !in.Logins {
-		u.User = nil
+		text, _, _ = withoutLogin(text)
 	}
-	in.Proxy["HTTPS_PROXY"], in.Proxy["HTTP_PROXY"] = u.String(), u.String()
+	in.Proxy["HTTPS_PROXY"], in.Proxy["HTTP_PROXY"] = text, text
+}
+
+// withoutLogin takes the login out of an address, in which it may be quoted, or not as it should be.
+func withoutLogin(address string) (clean, user, password string) {
+	scheme, rest, _ := strings.Cut(address, "://")
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	at := strings.LastIndexByte(rest[:end], '@')
+	if at < 0 {
+		return address, "", ""
+	}
+	user, password, _ = strings.Cut(rest[:at], ":")
+	return scheme + "://" + rest[at+1:], unescaped(user), unescaped(password)
+}
+
+func unescaped(text string) string {
+	if plain, err := url.PathUnescape(text); err == nil {
+		return plain
+	}
+	return text
 }

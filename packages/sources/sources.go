@@ -21,14 +21,10 @@ const (
 	Uv  Tool = "uv"
 )
 
-// defaultIndex is where a tool takes packages from if nothing else is configured.
-var defaultIndex = map[Tool]string{
-	NPM: "https://registry.npmjs.org/",
-	Pip: "https://pypi.org/simple",
-	Uv:  "https://pypi.org/simple",
-}
+// defaultIndex is where a tool takes packages from if nothing else is configured. defaultFiles
+// serves the files of Python's.
+var defaultIndex = map[Tool]string{NPM: "https://registry.npmjs.org/", Pip: "https://pypi.org/simple", Uv: "https://pypi.org/simple"}
 
-// defaultFiles serves the files of the default index of Python.
 const defaultFiles = "https://files.pythonhosted.org/"
 
 // Reader reads what the user has configured: the user's and the system's files, and variables. No
@@ -61,44 +57,43 @@ type Sources struct {
 	values    map[meaning][]string // what is handed on as it is
 	variables map[string]string    // of authorities
 	npmLogins map[string]string    // from //host/path/:key to its value
-	logins    []hostLogin          // of pip and uv
+	logins    []hostLogin          // in addresses, and those of a netrc
 	chosen    []string
 }
 
-// hostLogin is what a netrc says of a host. address is that of the registry whose configuration has
-// it, or "" if it holds for all of the host.
+// hostLogin is a login of a registry, or of a host if a netrc has it: then address is "".
 type hostLogin struct{ address, host, user, password string }
 
 // As returns the sources for another tool: pip works for a line of uv's where there is no uv. What
 // that tool cannot be told is added to NotUsed.
 func (s *Sources) As(tool Tool) *Sources {
 	other := *s
-	other.Tool = tool
-	other.NotUsed = slices.Clone(s.NotUsed)
+	other.Tool, other.NotUsed = tool, slices.Clone(s.NotUsed)
 	for _, row := range table {
 		known := slices.ContainsFunc(table, func(t setting) bool { return t.tool == tool && t.what == row.what })
-		if row.tool == s.Tool && row.written != "" && len(s.values[row.what]) > 0 && !known {
+		if row.tool == s.Tool && len(s.values[row.what]) > 0 && !known {
 			other.NotUsed = append(other.NotUsed, row.key+" of "+string(s.Tool))
 		}
 	}
 	return &other
 }
 
+// addresses returns those of all registries.
+func (s *Sources) addresses() []string {
+	return append(append([]string{s.Index}, s.Extra...), slices.Sorted(maps.Values(s.Scopes))...)
+}
+
 // Registries returns the address of each registry once: the hosts that the jail may reach.
 func (s *Sources) Registries() (all []*url.URL) {
-	addresses := append([]string{s.Index}, s.Extra...)
-	for _, name := range slices.Sorted(maps.Keys(s.Scopes)) {
-		addresses = append(addresses, s.Scopes[name])
-	}
+	addresses := s.addresses()
 	if s.Tool != NPM && slices.Contains(addresses, defaultIndex[s.Tool]) {
 		addresses = append(addresses, defaultFiles)
 	}
 	for _, address := range addresses {
-		u, err := url.Parse(address)
-		if err != nil || slices.ContainsFunc(all, func(o *url.URL) bool { return o.Scheme == u.Scheme && o.Host == u.Host }) {
-			continue // Read has looked at each
+		u, err := url.Parse(address) // Read has looked at each
+		if err == nil && !slices.ContainsFunc(all, func(o *url.URL) bool { return o.Scheme == u.Scheme && o.Host == u.Host }) {
+			all = append(all, u)
 		}
-		all = append(all, u)
 	}
 	return all
 }
@@ -115,33 +110,17 @@ func (s *Sources) Chosen() []string { return s.chosen }
 
 // Secrets returns the logins, so that they can be taken out of messages.
 func (s *Sources) Secrets() (all []policy.Variable) {
-	add := func(name, value string) {
-		if value != "" {
-			all = append(all, policy.Variable{Name: name, Value: value, Secret: true})
-		}
-	}
+	add := func(name, value string) { all = append(all, policy.Variable{Name: name, Value: value, Secret: true}) }
 	for _, key := range slices.Sorted(maps.Keys(s.npmLogins)) {
-		value := s.npmLogins[key]
-		switch key[strings.LastIndexByte(key, ':')+1:] {
-		case "_authToken":
-			add("npm's "+key, value)
-		case "_auth":
-			add("npm's "+key, value)
-			_, password, _ := strings.Cut(decoded(value), ":")
-			add("npm's "+key, password)
-		case "_password":
-			add("npm's "+key, value)
-			add("npm's "+key, decoded(value))
+		if _, name, _ := strings.Cut(key, ":_"); name != "" {
+			add("npm's "+key, s.npmLogins[key])
 		}
 	}
 	for _, l := range s.logins {
 		add("the login of "+l.host, cmp.Or(l.password, l.user))
 	}
-	for _, name := range []string{"HTTPS_PROXY", "HTTP_PROXY"} {
-		if u, err := url.Parse(s.Proxy[name]); err == nil && u.User != nil {
-			password, _ := u.User.Password()
-			add("the password of the proxy", password)
-		}
+	if _, user, password := withoutLogin(s.Proxy["HTTPS_PROXY"]); user != "" {
+		add("the login of the proxy", cmp.Or(password, user))
 	}
 	return all
 }

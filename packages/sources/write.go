@@ -23,49 +23,35 @@ func (s *Sources) Files(home string) []string {
 func (s *Sources) Write(home string) (variables map[string]string, err error) {
 	variables = map[string]string{}
 	maps.Copy(variables, s.variables)
-	file, text := s.Files(home)[0], ""
+	file := s.Files(home)[0]
+	var text strings.Builder
 	switch s.Tool {
 	case NPM:
 		variables["npm_config_userconfig"] = file
 		variables["npm_config_globalconfig"] = filepath.Join(home, "no-npmrc")
-		text, err = s.npmrc()
 	case Pip:
-		variables["PIP_CONFIG_FILE"] = os.DevNull // no other file counts either
+		variables["PIP_CONFIG_FILE"], variables["NETRC"] = os.DevNull, file // no other file counts either
 	case Uv:
-		variables["UV_NO_CONFIG"] = "1"
+		variables["UV_NO_CONFIG"], variables["NETRC"] = "1", file
 	}
-	if s.Tool != NPM {
-		variables["NETRC"] = file
-		for _, p := range s.pairs() {
+	for _, p := range s.pairs() {
+		if s.Tool != NPM {
 			variables[p.name] = strings.Join(p.values, " ")
+			continue
 		}
-		for _, l := range s.logins {
-			text += netrcLine(l)
+		for _, value := range p.values {
+			text.WriteString(npmText(p.name) + "=" + npmText(value) + "\n")
 		}
 	}
-	if err == nil {
-		err = writeFresh(file, text)
+	for _, l := range s.logins {
+		if s.Tool != NPM {
+			text.WriteString(netrcLine(l))
+		}
 	}
-	if err != nil {
+	if err := writeFresh(file, text.String()); err != nil {
 		return nil, err
 	}
 	return variables, nil
-}
-
-func (s *Sources) npmrc() (string, error) {
-	var out strings.Builder
-	for _, p := range s.pairs() {
-		name, err := npmText(p.name)
-		for _, value := range p.values {
-			text, wrong := npmText(value)
-			err = errors.Join(err, wrong)
-			out.WriteString(name + "=" + text + "\n")
-		}
-		if err != nil {
-			return "", err
-		}
-	}
-	return out.String(), nil
 }
 
 // pair is a setting as it is written.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 
@@ -48,38 +47,37 @@ func checkBounds(text []byte) error {
 	d := jsontext.NewDecoder(bytes.NewBuffer(text))
 	for {
 		token, err := d.ReadToken()
-		switch {
-		case err == io.EOF:
+		if err == io.EOF {
 			return nil
-		case err != nil:
+		}
+		if err != nil {
 			return invalid(err)
-		case d.StackDepth() > maxDepth:
-			return wrong("", "the JSON is nested more than %d deep", maxDepth)
-		case token.Kind() != '0':
-		default:
-			if f, err := strconv.ParseFloat(token.String(), 64); err != nil || math.IsInf(f, 0) {
-				return wrong("", "the number %s is beyond the range of a double", show.Named(token.String(), 40))
-			}
+		}
+		if d.StackDepth() > maxDepth {
+			return fmt.Errorf("the JSON is nested more than %d deep", maxDepth)
+		}
+		if token.Kind() != '0' {
+			continue
+		}
+		if _, err := strconv.ParseFloat(token.String(), 64); err != nil {
+			return fmt.Errorf("the number %s is beyond the range of a double", show.Named(token.String(), 40))
 		}
 	}
 }
 
+// invalid says in words what is wrong with a text.
 func invalid(err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return wrong("", "the JSON text ends early")
+		return errors.New("the JSON text ends early")
 	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
 		name := show.Named(syntax.JSONPointer.LastToken(), 60)
-		return wrong("", "the member %s is there twice, and programs differ in which one they read", name)
+		return fmt.Errorf("the member %s is there twice, and programs differ in which one they read", name)
 	case errors.As(err, &syntax):
-		return wrong("", "byte %d: %s", syntax.ByteOffset, show.Named(syntax.Err.Error(), 200))
+		return fmt.Errorf("byte %d: %s", syntax.ByteOffset, show.Named(syntax.Err.Error(), 200))
 	}
-	return wrong("", "%s", show.Named(err.Error(), 200))
-}
-
-func wrong(tool, format string, args ...any) error {
-	return &InvalidError{Tool: tool, Reason: fmt.Sprintf(format, args...)}
+	return err
 }
 
 // Quote returns a text as a JSON string. Bytes that are no UTF-8 become U+FFFD.

@@ -1,13 +1,13 @@
 package toolpin
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Kind says how two pins differ.
@@ -26,8 +26,8 @@ const (
 type Difference struct {
 	Tool string // "" for Instructions and Identity
 	Kind Kind
-	// Fields are the places where the definitions differ, at most 20. For Added it has only the
-	// description. It is empty if one of the two texts is not kept, or was edited.
+	// Fields are the places where the definitions differ, at most 5. For Added it has only the
+	// description. It is empty if one of the two texts is not kept.
 	Fields []Field
 	// Times is how often a changed or added tool is listed, if more than once.
 	Times int
@@ -40,7 +40,7 @@ type Field struct {
 	Old, New string
 }
 
-const maxFields = 20
+const maxFields = 5 // one more than is shown
 
 // Mild reports whether a model reads the same definitions as before, or fewer of them: the
 // annotations, the server's name or version changed, or a tool is gone.
@@ -52,35 +52,34 @@ func (d Difference) Mild() bool {
 // The order of tools and of members does not matter.
 func Compare(old, p *Pin) []Difference {
 	out := compareServers(old.Server, p.Server)
-	i, j := 0, 0
-	for i < len(old.Tools) || j < len(p.Tools) {
-		order := 0
+	var names []string
+	for _, t := range slices.Concat(old.Tools, p.Tools) {
+		names = append(names, t.Name)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		o, t := old.Find(name), p.Find(name)
 		switch {
-		case i == len(old.Tools):
-			order = 1
-		case j == len(p.Tools):
-			order = -1
-		default:
-			order = cmp.Compare(old.Tools[i].Name, p.Tools[j].Name)
-		}
-		switch {
-		// Both lists are sorted by name: this name is in the old one only.
-		case order < 0:
-			out = append(out, Difference{Tool: old.Tools[i].Name, Kind: Removed})
-			i++
-		case order > 0:
-			d := Difference{Tool: p.Tools[j].Name, Kind: Added, Times: p.Tools[j].Times}
-			if text := p.Tools[j].Description; text != "" {
+		case t == nil:
+			out = append(out, Difference{Tool: name, Kind: Removed})
+		case o == nil:
+			d := Difference{Tool: name, Kind: Added, Times: t.Times}
+			if text := t.Description(); text != "" {
 				d.Fields = []Field{{Path: "description", New: string(text)}}
 			}
 			out = append(out, d)
-			j++
-		default:
-			if d, ok := compareTools(&old.Tools[i], &p.Tools[j]); ok {
-				out = append(out, d)
+		case !o.sameDefinition(t):
+			d := Difference{Tool: name, Kind: Changed, Times: t.Times}
+			if object(o.Definition) != nil && object(t.Definition) != nil {
+				d.Fields = fieldsOf(fieldsOf(nil, "", o.Definition, t.Definition), "annotations", o.Annotations, t.Annotations)
 			}
-			i++
-			j++
+			out = append(out, d)
+		case o.Annotations != t.Annotations:
+			d := Difference{Tool: name, Kind: Annotations}
+			if o.Times <= 1 {
+				d.Fields = fieldsOf(nil, "annotations", o.Annotations, t.Annotations)
+			}
+			out = append(out, d)
 		}
 	}
 	return out
@@ -97,49 +96,10 @@ func compareServers(old, s Server) (out []Difference) {
 	if fields != nil {
 		out = append(out, Difference{Kind: Identity, Fields: fields})
 	}
-	if old.Hash != s.Hash {
-		d := Difference{Kind: Instructions}
-		if old.hasText() && s.hasText() {
-			d.Fields = []Field{{"instructions", old.Instructions, s.Instructions}}
-		}
-		out = append(out, d)
+	if old.Instructions != s.Instructions {
+		out = append(out, Difference{Kind: Instructions, Fields: []Field{{"instructions", old.Instructions, s.Instructions}}})
 	}
 	return out
-}
-
-// hasText reports whether the instructions are kept, and are those that were hashed. It is true
-// also for a server without instructions.
-func (s Server) hasText() bool {
-	return s.Hash == "" && s.Instructions == "" || hash(s.Instructions) == s.Hash
-}
-
-func compareTools(old, t *Tool) (d Difference, differ bool) {
-	if old.Hash == t.Hash && old.Times == t.Times {
-		if old.Annotations == t.Annotations {
-			return d, false
-		}
-		d = Difference{Tool: t.Name, Kind: Annotations}
-		if old.Times <= 1 {
-			d.Fields = fieldsOf(nil, "annotations", old.Annotations, t.Annotations)
-		}
-		return d, true
-	}
-	d = Difference{Tool: t.Name, Kind: Changed, Times: t.Times}
-	if !old.HasText() || !t.HasText() {
-		return d, true
-	}
-	a, b := old.Definition, t.Definition
-	for _, f := range []struct {
-		path       string
-		old, value JSON
-	}{
-		{"title", a.Title, b.Title}, {"description", a.Description, b.Description},
-		{"inputSchema", a.InputSchema, b.InputSchema}, {"outputSchema", a.OutputSchema, b.OutputSchema},
-		{"annotations", old.Annotations, t.Annotations},
-	} {
-		d.Fields = fieldsOf(d.Fields, f.path, f.old, f.value)
-	}
-	return d, true
 }
 
 // fieldsOf appends the places where two canonical JSON values differ. It goes down into objects,
@@ -149,15 +109,10 @@ func fieldsOf(out []Field, path string, old, value JSON) []Field {
 		return out
 	}
 	if a, b := object(old), object(value); a != nil && b != nil {
-		names := slices.Sorted(maps.Keys(a))
-		for name := range b {
-			if _, ok := a[name]; !ok {
-				names = append(names, name)
-			}
-		}
-		slices.Sort(names)
-		for _, name := range names {
-			out = fieldsOf(out, path+"."+name, a[name], b[name])
+		both := maps.Clone(a)
+		maps.Copy(both, b)
+		for _, name := range slices.Sorted(maps.Keys(both)) {
+			out = fieldsOf(out, strings.TrimPrefix(path+"."+name, "."), a[name], b[name])
 		}
 		return out
 	}
@@ -171,17 +126,27 @@ func fieldsOf(out []Field, path string, old, value JSON) []Field {
 }
 
 // object returns the members of an object, or nil for other JSON.
-func object(j JSON) (members map[string]JSON) {
-	if strings.HasPrefix(string(j), "{") && json.Unmarshal([]byte(j), &members) == nil {
-		return members
+func object(j JSON) map[string]JSON {
+	var values map[string]jsontext.Value
+	if !strings.HasPrefix(string(j), "{") || json.Unmarshal([]byte(j), &values) != nil {
+		return nil
 	}
-	return nil
+	members := make(map[string]JSON, len(values))
+	for name, v := range values {
+		members[name] = JSON(v)
+	}
+	return members
 }
 
 // array returns the elements of an array, or nil for other JSON.
-func array(j JSON) (elements []JSON) {
-	if strings.HasPrefix(string(j), "[") && json.Unmarshal([]byte(j), &elements) == nil {
-		return elements
+func array(j JSON) []JSON {
+	var values []jsontext.Value
+	if !strings.HasPrefix(string(j), "[") || json.Unmarshal([]byte(j), &values) != nil {
+		return nil
 	}
-	return nil
+	elements := make([]JSON, len(values))
+	for i, v := range values {
+		elements[i] = JSON(v)
+	}
+	return elements
 }

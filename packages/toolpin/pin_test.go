@@ -22,18 +22,16 @@ func mustPin(t testing.TB, tools ...string) *Pin {
 // TestHash: the hash is that of the RFC 8785 form of the five members, which
 // `printf … | sha256sum` computed.
 func TestHash(t *testing.T) {
-	p := mustPin(t, `{"inputSchema":{"type":"object"},"name":"a","_meta":{"x":1},"description":"D"}`)
+	p := mustPin(t, `{"inputSchema":{"type":"object"},"name":"a","_meta":{"x":1},"annotations":{},"description":"D"}`)
 	// printf '%s' '{"description":"D","inputSchema":{"type":"object"},"name":"a"}' | sha256sum
-	const want = "sha256:7490bdc48f828a87086060939acc6ab30da5227ae218e50132ffdd4045659725"
-	if got := p.Tools[0].Hash; got != want {
-		t.Errorf("%s, want %s", got, want)
+	const want = `"sha256:7490bdc48f828a87086060939acc6ab30da5227ae218e50132ffdd4045659725"`
+	got := p.Tools[0]
+	if got.Definition != `{"description":"D","inputSchema":{"type":"object"},"name":"a"}` || got.Definition.hashed() != want || got.Annotations != "{}" {
+		t.Errorf("%+v", got)
 	}
-	if !p.Tools[0].HasText() {
-		t.Error("the text is not the one that was hashed")
-	}
-	p.Tools[0].Description = `"E"`
-	if p.Tools[0].HasText() {
-		t.Error("an edited text counts as the one that was hashed")
+	cut := got
+	if cut.Definition = cut.Definition.hashed(); !cut.sameDefinition(&got) {
+		t.Error("the hash of a definition counts as another one")
 	}
 }
 
@@ -100,7 +98,7 @@ func TestCompareBounded(t *testing.T) {
 		return `{"name":"x","inputSchema":{"type":"object"` + b.String() + `}}`
 	}
 	got := Compare(mustPin(t, schema("a")), mustPin(t, schema("b")))
-	if len(got) != 1 || len(got[0].Fields) != maxFields || len(got[0].String()) > 3000 || !strings.HasSuffix(got[0].String(), "and 16 or more") {
+	if len(got) != 1 || len(got[0].Fields) != maxFields || len(got[0].String()) > 3000 || !strings.HasSuffix(got[0].String(), "and more") {
 		t.Errorf("%d fields: %s", len(got[0].Fields), got[0])
 	}
 }
@@ -115,8 +113,8 @@ func TestCompareServers(t *testing.T) {
 		got[1].String() != "the server's instructions changed: «Read before you write.» → «Obey.»" {
 		t.Errorf("%v", got)
 	}
-	old.Server.Instructions = "Edited."
-	if got := Compare(old, p); len(got) != 2 || !strings.Contains(got[1].String(), "too long or was edited") {
+	p.Server = NewServer("files", "1.0", strings.Repeat("x", maxDefinition+1))
+	if got := Compare(old, p); len(got) != 1 || !strings.Contains(got[0].String(), "changed: «Read before you write.» → «sha256:") {
 		t.Errorf("%v", got)
 	}
 }
@@ -146,7 +144,7 @@ func TestNewRefuses(t *testing.T) {
 	for in, want := range map[string]string{
 		`[]`: "not an object", `{}`: "no array of tools", `{"tools":{}}`: "no array of tools", `{"tools":[1]}`: "a tool is not an object", `{"tools":[]}x`: "invalid character 'x'",
 		`{"tools":[],"tools":[]}`: "twice", `{"Tools":[],"tools":[]}`: "the member Tools differs from tools by its case",
-		`{"tools":[{"name":"a","Description":"x"}]}`:                    "tools/list, page 1, tool a: the member Description",
+		`{"tools":[{"name":"a","Description":"x"}]}`:                    "tools/list, page 1: tool a: the member Description",
 		`{"tools":[{"name":"a","inputſchema":{}}]}`:                     "by its case",
 		`{"tools":[{"name":"a","name":"b"}]}`:                           "the member name is there twice",
 		`{"tools":[{"name":"a","inputSchema":{"x":{"y":1,"y":2}}}]}`:    "the member y",
@@ -172,11 +170,9 @@ func TestNewBounded(t *testing.T) {
 	}
 	p, kept := mustPin(t, tools...), 0
 	for _, tool := range p.Tools {
-		if kept += tool.size(); !strings.HasPrefix(tool.Hash, hashPrefix) {
-			t.Errorf("%s has no hash", tool.Name)
-		}
+		kept += len(tool.Definition)
 	}
-	if kept > maxKept || kept < maxKept*3/4 || p.Find("t19").HasText() || !p.Find("t00").HasText() || p.Find("t20") != nil {
+	if kept > maxKept+2000 || kept < maxKept*3/4 || p.Find("t19").Description() != "" || p.Find("t00").Description() == "" || p.Find("t20") != nil {
 		t.Errorf("%d bytes are kept", kept)
 	}
 }

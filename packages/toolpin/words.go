@@ -33,9 +33,6 @@ func (d Difference) String() string {
 	case Removed:
 		return tool + "it is gone"
 	case Instructions:
-		if len(d.Fields) == 0 {
-			return "the server's instructions changed; the text of one of them is too long or was edited"
-		}
 		return "the server's instructions " + d.Fields[0].change(false)
 	case Identity:
 		var parts []string
@@ -45,35 +42,24 @@ func (d Difference) String() string {
 		return strings.Join(parts, "; ")
 	}
 	if len(d.Fields) == 0 {
-		what := "its definition"
-		if d.Kind == Annotations {
-			what = "the annotations of one of its definitions"
+		what := "its definition changed"
+		switch {
+		case d.Kind == Annotations:
+			what = "the annotations of one of its definitions changed"
+		case d.Times <= 1:
+			what += "; the pin has only the hash of one of the two texts"
 		}
-		return tool + what + " changed" + unkept(d) + times
+		return tool + what + times
 	}
 	var parts []string
 	for i, f := range d.Fields {
 		if i == shownFields {
-			parts = append(parts, fmt.Sprintf("and %s more", atLeast(len(d.Fields)-i, len(d.Fields))))
+			parts = append(parts, "and more")
 			break
 		}
 		parts = append(parts, "its "+named(f.Path)+" "+f.change(true))
 	}
 	return tool + strings.Join(parts, "; ") + times
-}
-
-func unkept(d Difference) string {
-	if d.Times > 1 || d.Kind == Annotations {
-		return ""
-	}
-	return "; the pin has only the hash of one of the two texts"
-}
-
-func atLeast(n, fields int) string {
-	if fields == maxFields {
-		return fmt.Sprintf("%d or", n)
-	}
-	return fmt.Sprint(n)
 }
 
 // named returns a name for a sentence of this package. A name that could be taken for words of the

@@ -90,7 +90,7 @@ func TestAsk(t *testing.T) {
 	server, err := toolpin.ReadServer([]byte(hello))
 	testkit.Must(t, err)
 	want, err := toolpin.New(server, []byte(first), []byte(second))
-	if err != nil || len(toolpin.Compare(want, p)) > 0 || len(p.Tools) != 2 || !strings.Contains(string(p.Find("read").InputSchema), "x-own") || p.Server.Instructions != "be good" {
+	if err != nil || len(toolpin.Compare(want, p)) > 0 || len(p.Tools) != 2 || !strings.Contains(string(p.Find("read").Definition), "x-own") || p.Server.Instructions != "be good" {
 		t.Errorf("%v, %+v", err, p)
 	}
 }

@@ -31,7 +31,7 @@ type Package struct {
 	host  *hostfs.Host    // its lock file
 	rules policy.Packages // how the server's table has packages fetched and pinned
 	waive []policy.Axis
-	trial bool
+	own   bool // the line is of the user's own
 }
 
 func (p *Package) notInstalled() string {

@@ -87,6 +87,9 @@ func (p *Package) Install(c terminal.Console, reachOf func() (*policy.Reach, err
 
 func (p *Package) companion(program string) *exec.Cmd {
 	args := []string{"install", "--for-session"}
+	if p.own {
+		args = append(args, "--own")
+	}
 	for _, axis := range p.waive {
 		args = append(args, "--waive", string(axis))
 	}

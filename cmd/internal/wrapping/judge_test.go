@@ -66,7 +66,6 @@ var judgedEntries = map[string]judged{
 	"no HOME":                {`"command": "OURS", "args": ["run", "a"], "env": {"HOME": null}`, acts + "HOME", acts + "HOME"},
 	"code":                   {`"command": "OURS", "args": ["run", "--", "x"], "env": {"LD_PRELOAD": "/e"}`, acts + "LD_PRELOAD", acts + "LD_PRELOAD"},
 	"registry":               {`"command": "OURS", "args": ["run", "--", "npx", "x"], "env": {"npm_config_registry": "http://e"}`, acts + "npm_config_registry", "yes"},
-	"registry of .npmrc":     {`"command": "OURS", "args": ["run", "--", "npx", "x"], "env": {"OUR_REGISTRY": "http://e"}`, acts + "OUR_REGISTRY", "yes"},
 	"managers":               {`"command": "OURS", "args": ["run", "--", "npx", "x"], "env": {"FNM_DIR": "/e"}`, acts + "FNM_DIR", "yes"},
 	"a secret's command":     {`"command": "OURS", "args": ["run", "a"], "env": {"GNUPGHOME": "/e"}`, acts + "GNUPGHOME for a server of your configuration", "yes"},
 	"its host":               {`"command": "OURS", "args": ["run", "a"], "env": {"GRAFANA_URL": "http://e"}`, acts + "GRAFANA_URL for a server of your configuration", "yes"},
@@ -132,7 +131,6 @@ func TestJudge(t *testing.T) {
 		must(t, os.Mkdir(dir, 0o700))
 		must(t, os.Symlink(ours, filepath.Join(dir, "mcp-jail")))
 	}
-	write(t, filepath.Join(h.Home, ".npmrc"), "registry=${OUR_REGISTRY}\n")
 	for name, text := range map[string]string{"good.env": "TOKEN=x\n", "bad.env": "FNM_DIR=x\n", "worse.env": "LD_AUDIT=x\n"} {
 		write(t, filepath.Join(h.Project, name), text)
 	}

@@ -4,16 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/internal/environ"
-	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -71,11 +68,6 @@ func (j judge) variables(e Entry, line clients.Wrapped) clients.Reason {
 // jail. The error says that the entry may set further variables.
 func (j judge) steering(e Entry, may environ.Setter) (names []string, err error) {
 	fromFile, _, err := e.fileNames(e.by.client, j.file.within(j.host))
-	var named []string
-	// npm replaces ${NAME} in the user's .npmrc: a project that sets NAME chooses a registry.
-	if may == environ.Project {
-		named = npm.References(userSettings(j.host.Home))
-	}
 	set := e.Names
 	for _, v := range e.Env {
 		if !j.isUnchanged(v) {
@@ -83,8 +75,7 @@ func (j judge) steering(e Entry, may environ.Setter) (names []string, err error)
 		}
 	}
 	for _, name := range slices.Concat(set, fromFile) {
-		chooses := slices.ContainsFunc(named, func(n string) bool { return n == name || j.host.OS == "windows" && strings.EqualFold(n, name) })
-		if (!environ.MaySet(name, may) || chooses) && !slices.Contains(names, name) {
+		if !environ.MaySet(name, may) && !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -135,16 +126,6 @@ func listed(names []string) string {
 		return strings.Join(names[:most], ", ") + fmt.Sprintf(" and %d more", more)
 	}
 	return strings.Join(names, ", ")
-}
-
-// userSettings returns the text of the user's own .npmrc, or "". npm replaces the variables that it
-// names, so they can choose a registry.
-func userSettings(home string) string {
-	file, err := ownfile.Read(filepath.Join(home, ".npmrc"))
-	if err != nil {
-		return ""
-	}
-	return string(file.Data)
 }
 
 // UseEnv sets the variables in the environment of this process that the client sets for the server of an entry. restore

@@ -47,7 +47,7 @@ var variables = map[string]string{
 	"PATH=REPO/bin": "project", "HTTPS_PROXY=http://e": "project", "https_proxy=http://e": "project", "NVM_DIR=REPO/e": "project", "FNM_DIR=e": "project", "N_PREFIX=e": "project", "MISE_DATA_DIR=e": "project",
 	"SSL_CERT_FILE=e": "project", "GODEBUG=e": "project", "TMPDIR=/e": "project", "npm_config_cache=e": "project", "GOPATH=/e": "project", "PYENV_ROOT=/e": "project", "PATH=${env:PATH}:e": "project", "UV_PYTHON_INSTALL_DIR=/e": "project",
 	"npm_config_registry=http://e": "launcher", "NPM_CONFIG_USERCONFIG=e": "launcher", "PREFIX=e": "launcher", "DESTDIR=e": "launcher", "UV_INDEX_URL=http://e": "launcher", "PIP_INDEX_URL=http://e": "launcher",
-	"NODE_EXTRA_CA_CERTS=e": "launcher", "OUR_REGISTRY=http://e": "launcher", "VIRTUAL_ENV=.venv": "launcher", "GIT_SSH_COMMAND=e": "launcher", "PYENV_VERSION=3": "launcher", "YARN_E=e": "launcher", "PYTHON_E=e": "launcher",
+	"NODE_EXTRA_CA_CERTS=e": "launcher", "VIRTUAL_ENV=.venv": "launcher", "GIT_SSH_COMMAND=e": "launcher", "PYENV_VERSION=3": "launcher", "YARN_E=e": "launcher", "PYTHON_E=e": "launcher",
 	"NODE_ENV=production": "free", "PYTHONPATH=src": "free", "NODE_OPTIONS=--require ./e.js": "free", "NODE_OPTIONS=--max-old-space-size=4096": "free", "NODE_TLS_REJECT_UNAUTHORIZED=0": "free", "PYTHONUNBUFFERED=1": "free",
 	"NPM_CONFIG_LOGLEVEL=error": "free", "API_KEY=k": "free", "DEBUG=1": "free", "PATH=${env:PATH}": "free", "HOME=${env:HOME}": "free", "LD_LIBRARY_PATH=${env:LD_LIBRARY_PATH}": "free", "HOME=HOME_DIR": "free",
 }
@@ -69,7 +69,6 @@ func TestVariablesByLine(t *testing.T) {
 	write(t, ours.Path, "")
 	must(t, os.Chmod(ours.Path, 0o755))
 	t.Setenv("PATH", filepath.Dir(ours.Path)+":"+os.Getenv("PATH"))
-	write(t, filepath.Join(h.Home, ".npmrc"), "registry=${OUR_REGISTRY}\n")
 	fill := strings.NewReplacer("REPO", h.Project, "HOME_DIR", h.Home)
 	files := map[string]string{"project": filepath.Join(h.Project, ".vscode/mcp.json"), "user": filepath.Join(h.Home, ".config/Code/User/mcp.json")}
 	kinds := map[string]string{}

@@ -41,6 +41,7 @@ type installCmd struct {
 	yes         bool
 	forSession  bool
 	forWrap     bool
+	own         bool // the line of forSession is of the user's own
 }
 
 func Install(line *cli.CommandLine) *cobra.Command {
@@ -70,7 +71,8 @@ asks.`
 	f.BoolVar(&i.scripts, "install-scripts", false, "Run install scripts, in a jail without a network")
 	f.BoolVar(&i.forSession, "for-session", false, "")
 	f.BoolVar(&i.forWrap, "for-wrap", false, "")
-	for _, name := range []string{"for-session", "for-wrap"} { // mcp-jail run and wrap ask with them
+	f.BoolVar(&i.own, "own", false, "")
+	for _, name := range []string{"for-session", "for-wrap", "own"} { // mcp-jail run and wrap ask with them
 		f.MarkHidden(name)
 	}
 	one := cli.ProposeServers(line, &i.ConfigFlags)
@@ -183,6 +185,7 @@ func withName(name string, err error) string {
 type wanted struct {
 	name  string // of the server, or of the package
 	asked string // the arguments of mcp-jail install for it
+	own   bool   // the user has typed the line
 	line  runline.Line
 	load  func() (*session.Target, error) // the server, not resolved
 }
@@ -250,7 +253,9 @@ func (i *installCmd) behindDashes() (wanted, error) {
 	if len(i.given.Argv) == 0 {
 		return wanted{}, exit.UsageErrorf("there is no command after --. Type for example\n  mcp-jail install -- npx -y PACKAGE")
 	}
-	return i.typed(i.given.Argv)
+	w, err := i.typed(i.given.Argv)
+	w.own = true
+	return w, err
 }
 
 func (i *installCmd) configured(name string) (wanted, error) {
@@ -334,7 +339,7 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 		waive, err = cmdline.ParseWaivers("--waive", i.Waive)
 	}
 	if err == nil {
-		in := &install.Installer{Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Asked: session.AskedLine(waive, i.given.Argv, &line), Scripts: i.scripts, Untrusted: session.Untrusted(reach, host), Waive: waive}
+		in := &install.Installer{Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Asked: session.AskedLine(waive, i.given.Argv, &line), Own: i.own, Scripts: i.scripts, Untrusted: session.Untrusted(reach, host), Waive: waive}
 		in.Waived = func(plan *confine.Plan) { say(fetching.Message{Waived: session.WaivedGaps(plan)}) }
 		in.Progress = func(p install.Progress) {
 			alone.progress(p)

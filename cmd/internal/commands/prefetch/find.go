@@ -69,6 +69,9 @@ func Missing(host hostfs.Host, clientsHost clients.Host, changes []*wrapping.Cha
 
 // packageOf returns the package of a server, or nil if none is fetched for it.
 func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s wrapping.ServerChange) (*Package, lockfile.Key) {
+	if f.IsProject() { // others may have written its lines: they are fetched when the user starts them, without logins
+		return nil, lockfile.Key{}
+	}
 	argv := s.Argv()
 	if s.Left == "" {
 		argv = append([]string{programs.Main}, s.Try()...)
