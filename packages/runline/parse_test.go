@@ -27,7 +27,7 @@ func shown(l Line) string {
 	}
 	text := strings.Join(parts, " + ")
 	for _, more := range []struct{ name, value string }{
-		{"program", l.Program}, {"python", l.Python}, {"in", l.Dir}, {"unset", strings.Join(l.Unset, " ")}, {"behind", strings.Join(l.Outer, " ")},
+		{"program", l.Program}, {"python", l.Python}, {"in", l.Dir}, {"behind", strings.Join(l.Outer, " ")},
 	} {
 		if more.value != "" {
 			text += ", " + more.name + " " + more.value
@@ -66,7 +66,7 @@ func TestParse(t *testing.T) {
 		{"uv|tool|run|pkg[x]@latest|--python|3", `pkg[x] tag latest, program pkg, ["--python" "3"]`},
 		// Wrappers.
 		{"timeout|-k|5|30|nice|-n5|npx|pkg|a", `pkg, behind timeout -k 5 30 nice -n5, ["a"]`},
-		{"env|-u|X|-C|d|A=b|npx|pkg", `pkg, in d, unset X, behind env -u X -C d A=b, A=b`},
+		{"env|-u|X|-C|d|A=b|npx|pkg", `pkg, in d, behind env -u X -C d A=b, A=b`},
 		{"env|-C|/d|env|--chdir|e|npx|pkg", `pkg, in /d/e, behind env -C /d env -C e`},
 		{"env|-i|A=b|B=x=y|npx|pkg", `pkg, A=b, B=x=y`},
 		{`bash|-lc|A='b c' exec npx -y pkg "x y" z\ w`, `pkg, A=b c, ["x y" "z w"]`},

@@ -23,9 +23,6 @@ type Spec struct {
 // String returns the spec as it was written.
 func (s Spec) String() string { return s.Raw }
 
-// Exact reports whether the spec names one version, which the registry cannot replace.
-func (s Spec) Exact() bool { return s.Version != "" }
-
 // Want returns the version, range or tag that is asked for, and "latest" if none is.
 func (s Spec) Want() string {
 	for _, v := range [...]string{s.Version, s.Range, s.Tag} {
