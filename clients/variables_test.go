@@ -34,28 +34,6 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// FuzzReferences tests that references are parts of the text, in its order, and do not overlap.
-func FuzzReferences(f *testing.F) {
-	for _, text := range []string{"${A}", "$A", "${A:-$B}", "{env:A}", "$(a $(b))", "${{ secrets.A }}", "${input:a}${", "$ü"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		for _, c := range All() {
-			if len(c.References(text)) > 0 && !show.Expands(text) {
-				t.Fatalf("%s would replace a part of %q, and show.Expands does not know it", c.Name, text)
-			}
-			rest := text
-			for _, r := range c.References(text) {
-				_, after, found := strings.Cut(rest, r.Text)
-				if r.Text == "" || !found || r.Kind == "" || !strings.Contains(r.Text, r.Name) || !strings.Contains(r.Text, r.Default) {
-					t.Fatalf("%s: %q: %+v", c.Name, text, r)
-				}
-				rest = after
-			}
-		}
-	})
-}
-
 // TestExpands: what some client replaces, show.Expands knows, so that no line is proposed with it.
 func TestExpands(t *testing.T) {
 	for _, c := range All() {

@@ -20,8 +20,6 @@ func TestQuietCall(t *testing.T) {
 	}
 }
 
-// TestDenialsComeBeforeText lists denials beside texts that name something else.
-
 // TestAnalyzeBeforeRedacting checks that a secret in the middle of a path neither changes
 // the analyzed path nor is shown.
 func TestAnalyzeBeforeRedacting(t *testing.T) {

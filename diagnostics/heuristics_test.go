@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestMissingPackage tests the advice to install the package of a launcher: it comes before
-// the host that the launcher names, and only where the launcher lacks its package.
+// TestMissingPackage tests the advice to start a package otherwise: it comes before the host that the launcher
+// names, and only where the launcher lacks its package.
 func TestMissingPackage(t *testing.T) {
 	const offline = "npm error request to https://registry.npmjs.org/x failed: cache mode is 'only-if-cached' but no cached response is available."
 	for _, c := range []struct {
@@ -19,17 +19,17 @@ func TestMissingPackage(t *testing.T) {
 	}{
 		{"offline", func(ev *Evidence) {}, true},
 		{"silent", func(ev *Evidence) { ev.Text, ev.Timeout = "", time.Minute }, true},
-		{"installed", func(ev *Evidence) { ev.Install = "" }, false},
+		{"installed", func(ev *Evidence) { ev.Profile.Argv = []string{"node", "/x/index.js"} }, false},
 		{"in a call", func(ev *Evidence) { ev.Stage = StageCall }, false},
 		{"answers already", func(ev *Evidence) { ev.Started = true }, false},
 		{"another failure", func(ev *Evidence) { ev.Text = "SyntaxError: Unexpected token" }, false},
 		{"with a network", func(ev *Evidence) { ev.Profile.Net = []policy.NetRule{{Host: "*", Allow: true}} }, false},
 	} {
 		ev := evidence(offline)
-		ev.Stage, ev.Install, ev.Profile.Argv, ev.Profile.Net = StageStartup, "mcp-jail install x", []string{"npx", "x"}, nil
+		ev.Stage, ev.Profile.Argv, ev.Profile.Net = StageStartup, []string{"npx", "--foo", "x"}, nil
 		c.change(&ev)
 		d := Diagnose(ev)
-		if got := strings.Contains(advised(d), "mcp-jail install x"); got != c.wanted || got && (d.Attribution != Likely || len(d.Words) > 0) {
+		if got := strings.Contains(advised(d), "npx -y PACKAGE"); got != c.wanted || got && (d.Attribution != Likely || len(d.Words) > 0) {
 			t.Errorf("%s: %s", c.name, d.Text())
 		}
 	}

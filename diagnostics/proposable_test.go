@@ -153,37 +153,6 @@ func TestRefusedProposal(t *testing.T) {
 	}
 }
 
-// TestSharedProposal tests that the directory around one file is proposed only if it is for one server
-// alone, as the same function says that judges the rules of presets.
-func TestSharedProposal(t *testing.T) {
-	host := adviceHost()
-	profile, err := startWith(adviceBases()["workspace"], false, nil)
-	testkit.Must(t, err)
-	for file, want := range map[string]string{
-		"/home/u/memory.json.tmp": "is the home directory", "/home/u/app.db-journal": "is the home directory", "/home/u/Downloads/app.db-wal": "holds the files of many programs",
-		"/home/u/.config/app.db-wal": "mcp-jail's own files", "/srv/app.db-journal": "is a system directory", "/home/u/Downloads/new.txt": "first: a rule for a path that does not exist",
-		"/home/u/.bashrc.tmp": "mcp-jail does not suggest allowing it: ~/.bashrc decides", "/home/u/.vim/app.db-wal": "mcp-jail does not suggest", "/home/u/.claude.json.lock": "mcp-jail does not suggest", "/home/u/docs/own/.envrc.lock": "~/docs/own/.envrc is a protected name",
-		"/home/u/docs/own/app.db-journal": "", "/home/u/docs/own/new.txt": "", "/home/u/docs/own/m.json.tmp": "", "/home/u/work/data/app.db-wal": "",
-	} {
-		for _, ev := range []Evidence{
-			{Denials: []policy.Denial{{Axis: policy.AxisFs, Operation: "create", Target: file}}},
-			{Text: "EACCES: permission denied, open '" + file + "'"},
-		} {
-			ev.Stage, ev.Server, ev.Profile, ev.UserHome = StageCall, "s", profile, "/home/u"
-			ev.Exists = func(p string) bool { return strings.TrimSuffix(p, "/.") != file }
-			ev.Harm = adviceJudge
-			ev.Shared = func(dir string) string { return resolve.Shared(&host, &policy.Policy{}, dir) }
-			d := Diagnose(ev)
-			if shared := want != ""; !strings.Contains(advised(d), want) || strings.Contains(want, "does not suggest") && strings.Contains(advised(d), "of its own") || shared && len(d.Words) > 0 && !strings.Contains(d.Words[1], path.Base(file)) {
-				t.Errorf("%s: %q\n%s", file, d.Words, d.Text())
-			}
-			if dir := path.Dir(file); want == "" && !strings.HasPrefix(dir, "/home/u/work") && !strings.Contains(strings.Join(d.Words, " "), "~/docs/own") {
-				t.Errorf("%s: %q\n%s", file, d.Words, d.Text())
-			}
-		}
-	}
-}
-
 // refusedAccesses returns what the jail records of each refused access to a path, and the messages of
 // servers about it.
 func refusedAccesses(target string) (all []Evidence) {

@@ -30,18 +30,13 @@ func TestAmbiguous(t *testing.T) {
 			{"id":1,"method":"tools/call","method":"tools/list","params":{"name":"a"}}
 			{"id":1,"id":2,"method":"tools/call","params":{"name":"a"}}
 			{"id":1,"i\u0064":2,"method":"tools/call","params":{"name":"a"}}
-			{"id":1,"method":"tools/call","params":{"name":"a","n\u0061me":"b"}}
-			{"id":1,"method":"tools/call","params":{"name":"a","name":"a"}}
 			{"id":1,"method":"tools/call","p\u0061rams":{"name":"a"},"params":{"name":"b"}}
 			{"id":1,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":1},"_meta":{}}}
-			{"id":1,"method":"tools/call","params":{"name":"a","_meta":{"progressToken":1,"progressToken":2}}}
 			{"jsonrpc":"2.0","jsonrpc":"1.0","id":1,"method":"ping"}
-			{"id":1,"method":"ping","x":1,"\u0078":2}
 			[{"id":1,"method":"ping"},{"id":2,"method":"tools/call","params":{"name":"a","name":"b"}}]`},
 		{FlawCase, "encoding/json and others do not care for case", `
 			{"id":1,"method":"tools/call","params":{"name":"a"},"Params":{"name":"b"}}
 			{"id":1,"method":"tools/call","paramſ":{"name":"b"},"params":{"name":"a"}}
-			{"id":1,"method":"tools/call","params":{"name":"a","NAME":"b"}}
 			{"id":1,"method":"tools/call","params":{"name":"a","Name":"b"}}
 			{"id":1,"ID":2,"method":"tools/call","params":{"name":"a"}}
 			{"ID":2,"method":"tools/call","params":{"name":"a"}}
@@ -50,7 +45,6 @@ func TestAmbiguous(t *testing.T) {
 			{"id":1,"method":"tools/call","params":{"name":"a","_Meta":{}}}
 			{"id":1,"method":"tools/call","params":{"name":"a","_meta":{"ProgreſſToKen":1}}}
 			{"id":1,"method":"ping","x":1,"X":2}
-			{"id":1,"method":"ping","ſ":1,"s":2}
 			[{"id":1,"method":"ping"},{"id":1,"method":"tools/call","params":{"name":"a","nAme":"b"}}]`},
 		{FlawCase, "the letters that lower or upper case, or full folding, makes ASCII", `
 			{"İd":2,"method":"tools/call","params":{"name":"a"}}
@@ -59,7 +53,6 @@ func TestAmbiguous(t *testing.T) {
 			{"method":"notifications/cancelled","params":{"requestId":1,"requeﬆId":2}}`},
 		{FlawCase, "methods in another case, or trimmed", `
 			{"id":1,"method":"Tools/Call","params":{"name":"a"}}
-			{"id":1,"method":" tools/call","params":{"name":"a"}}
 			{"id":1,"method":"tools/call\n","params":{"name":"a"}}
 			{"id":1,"method":"toolſ/call\u00a0","params":{"name":"a"}}`},
 		{FlawText, "what is no text is replaced, left out or refused", "\n" +
@@ -69,20 +62,14 @@ func TestAmbiguous(t *testing.T) {
 			"{\"id\":\"\xed\xa0\x80\",\"method\":\"ping\"}\n" +
 			byteOrderMark + `{"id":1,"method":"ping"}` + `
 			{"id":1,"method":"tools/call","params":{"name":"a\ud800"}}
-			{"id":"\udc00","method":"tools/call","params":{"name":"a"}}
 			{"id":"a\ud800\u0061","method":"tools/call","params":{"name":"a"}}
-			{"id":1,"method":"ping\ud800"}
-			{"id":1,"method":"ping","params":{"_meta":{"progressToken":"\ud800"}}}
-			{"method":"notifications/cancelled","params":{"requestId":"\ud800"}}
 			{"id":1,"method":"ping","p\ud800":1}`},
 		{FlawText, "NUL ends a name", `
 			{"id":1,"method":"tools/call","params":{"name":"a\u0000b"}}
 			{"id":1,"method":"tools/call\u0000"}
-			{"id":"1\u0000","method":"ping"}
 			{"id":1,"method":"tools/call","params":{"name":"a","name\u0000":"b"}}`},
 		{FlawTrailing, "what follows is another message, or the one that counts", `
 			{"id":1,"method":"ping"}{"id":2,"method":"tools/call","params":{"name":"a"}}
-			{"id":1,"method":"ping"} x
 			{"id":1,"method":"ping"}` + "\x00" + `
 			{"id":1,"method":"ping"}` + "\u2028" + `{"id":2,"method":"tools/call","params":{"name":"a"}}
 			{"id":1,"method":"ping"}` + "\v" + `{"id":2,"method":"tools/call","params":{"name":"a"}}
@@ -92,28 +79,20 @@ func TestAmbiguous(t *testing.T) {
 			{"id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":` + "\r" + `{"id":2,"method":"tools/call","params":{"name":"b"}}` + "\r" + `}}}
 			[` + "\r" + `{"id":1,"method":"ping"}]
 			[{"id":1,"method":"ping"}` + "\r" + `]
-			{"id":1,"method"` + "\r" + `:"ping"}
 			{"id":1,"method":` + "\r" + `"ping"}
-			{"id":1,` + "\r" + `"method":"ping"}
-			{"id":1` + "\r" + `,"method":"ping"}`},
+			{"id":1,` + "\r" + `"method":"ping"}`},
 		{FlawMalformed, "readers that permit more than JSON, or end lines elsewhere", `
 			{"id":1,"method":"tools/call","params":{"name":"a"},}
 			{"id":1,"method":"tools/call","params":{"name":"a",/**/"name":"b"}}
 			{'id':1,"method":"ping"}
 			{id:1,"method":"ping"}
 			{"id":01,"method":"ping"}
-			{"id":0x1,"method":"ping"}
-			{"id":+1,"method":"ping"}
 			{"id":1,"method":"ping"
-			{"id":1,"method":"a` + "\x01" + `"}
 			{"id":1,"method":"a` + "\t" + `"}
-			{"id":1,"method":"a` + "\x00" + `"}
 			{"id":1,"method":"a` + "\r" + `"}
 			{"id":1,"method":"a\x41"}
 			{"id":1,` + "\f" + `"method":"ping"}
-			{"id":1,` + "\v" + `"method":"ping"}
 			{"id":1,` + "\u2028" + `"method":"ping"}
-			{"id":1,` + "\u00a0" + `"method":"ping"}
 			{"id":1,` + byteOrderMark + `"method":"ping"}
 			` + call(`{"name":"a","arguments":{"x":`+deep+`}}`) + `
 			Content-Length: 50`},
@@ -124,10 +103,8 @@ func TestAmbiguous(t *testing.T) {
 			{"id":NaN,"method":"tools/call","params":{"name":"a"}}`},
 		{FlawShape, "a property that is looked up by what is no string, or found in a prototype; parameters by position", `
 			{"id":1,"method":["tools/call"],"params":{"name":"a"}}
-			{"id":1,"method":{"toString":"x"},"params":{"name":"a"}}
 			{"id":1,"method":7}
 			` + call(`{"name":["a"]}`) + `
-			` + call(`{"name":5}`) + `
 			` + call(`{"name":null}`) + `
 			` + call(`{"arguments":{}}`) + `
 			` + call(`{"__proto__":{"name":"a"}}`) + `

@@ -101,22 +101,6 @@ func TestBatchLimit(t *testing.T) {
 	}
 }
 
-// TestBatchWithoutAFile checks that responses stay in memory when no file can be made.
-func TestBatchWithoutAFile(t *testing.T) {
-	noFiles(t)
-	var out bytes.Buffer
-	b := NewBatch(NewWriter(&out), 3, 0)
-	pad := `"` + strings.Repeat("x", maxInMemory) + `"`
-	for _, a := range []*Frame{answer("1", "{}"), answer("2", pad), answer("3", "{}")} {
-		if err := b.Send(a); err != nil {
-			t.Error(err)
-		}
-	}
-	if out.String() != `[{"id":1, "result":{}},{"id":2, "result":`+pad+`},{"id":3, "result":{}}]`+"\n" {
-		t.Errorf("%d bytes: %.80q", out.Len(), out.String())
-	}
-}
-
 func TestBatchConcurrently(t *testing.T) {
 	const n = 200
 	var out bytes.Buffer

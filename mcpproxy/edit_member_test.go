@@ -96,54 +96,6 @@ func TestCutBlanks(t *testing.T) {
 	}
 }
 
-func FuzzSplice(f *testing.F) {
-	for _, s := range []string{
-		`{"id":1,"result":{}}`, `{"result":{"_meta":{},"content":[]}}`, `{"result":{"content":[1],"_meta":{"a":{}}},"id":"x"}`, `[{"result":{}},{"result":{"_meta":{}}}]`, `{"result":{"isError":true , "content" : [ ] } }`,
-	} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		data, _, _ = bytes.Cut(data, []byte("\n"))
-		fr, err := NewReader(bytes.NewReader(data), 0).Next()
-		if err != nil || !fr.Flaws.IsStrict() || fr.firstByte != '{' {
-			return
-		}
-		e := &fr.Messages[0]
-		var want map[string]any
-		testkit.Must(t, json.Unmarshal(data, &want))
-		result, _ := want["result"].(map[string]any)
-		content, isArray := result["content"].([]any)
-		if fr.AddElement(&e.Content, []byte(`{"added":true}`)) != isArray {
-			t.Fatalf("%q: content at %+v", data, e.Content)
-		}
-		if isArray {
-			result["content"] = append(content, map[string]any{"added": true})
-		}
-		meta, has := result["_meta"]
-		object, isObject := meta.(map[string]any)
-		if _, taken := object["added"]; taken {
-			return
-		}
-		if fr.AddMeta(&e.Result, &e.ResultMeta, "added", []byte("1")) != (result != nil && (!has || isObject)) {
-			t.Fatalf("%q: result at %+v, _meta at %+v", data, e.Result, e.ResultMeta)
-		}
-		if result != nil && !has {
-			result["_meta"] = map[string]any{"added": 1.0}
-		} else if isObject {
-			object["added"] = 1.0
-		}
-		var out bytes.Buffer
-		testkit.Must(t, NewWriter(&out).Send(fr))
-		var got map[string]any
-		if err := json.Unmarshal(out.Bytes(), &got); err != nil {
-			t.Fatalf("%q became %q: %v", data, out.Bytes(), err)
-		}
-		if !reflect.DeepEqual(got, want) {
-			t.Fatalf("%q became %q", data, out.Bytes())
-		}
-	})
-}
-
 // TestCutReserved checks that reserved members are found and cut out wherever some reader
 // would see them, and nowhere else.
 func TestCutReserved(t *testing.T) {

@@ -102,8 +102,7 @@ func TestReaderLimit(t *testing.T) {
 	}
 }
 
-// TestReaderMemory checks that an oversized line is not held in memory. Package lifecycle
-// tests 1 GiB.
+// TestReaderMemory checks that an oversized line is not held in memory.
 func TestReaderMemory(t *testing.T) {
 	if testing.Short() {
 		t.Skip("reads 256 MiB")

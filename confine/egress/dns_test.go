@@ -246,28 +246,3 @@ func TestNewNamesPerSecond(t *testing.T) {
 		}
 	})
 }
-
-func FuzzAnswer(f *testing.F) {
-	f.Add(question(f, "api.test.", dnsmessage.TypeA))
-	f.Add(question(f, "7.100.51.198.in-addr.arpa.", dnsmessage.TypePTR))
-	f.Add(question(f, "x.wild.test.", dnsmessage.TypeAAAA))
-	g, up := testGateway(f, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"), allow("*.wild.test"))
-	f.Fuzz(func(t *testing.T, query []byte) {
-		answer := g.Answer(query)
-		if answer == nil {
-			return
-		}
-		var m dnsmessage.Message
-		if err := m.Unpack(answer); err != nil {
-			t.Fatalf("%x: %v", answer, err)
-		}
-		if !m.Response || query[0] != answer[0] || query[1] != answer[1] || len(m.Questions) > 1 || len(answer) > names.AnswerSize {
-			t.Errorf("%x: %+v", query, m)
-		}
-		for host := range up.asked {
-			if host != "api.test" && len(host) > maxBelowWildcard+len(".wild.test") {
-				t.Errorf("%q was asked for", host)
-			}
-		}
-	})
-}

@@ -112,18 +112,14 @@ func TestProxyClients(t *testing.T) {
 		port          string
 	}{
 		{"curl", "curl", []string{"curl", "-sS", "https://HOST/hello"}, "hello from the host", "response 403", "443"},
-		{"curl, http", "curl", []string{"curl", "-sS", "--fail-with-body", "http://HOST/hello"}, "hello from the host", "mcp-jail: evil.test:80 is not granted; to grant it: --net evil.test", "80"},
 		{"curl, SOCKS", "curl", []string{"sh", "-c", "exec curl -sS --proxy \"socks5h${HTTPS_PROXY#http}\" https://HOST/hello"}, "hello from the host", "evil.test", "443"},
 		{"curl, POST", "curl", []string{"curl", "-sS", "--fail-with-body", "-H", "Expect: 100-continue", "-d", strings.Repeat("x", 100000), "http://HOST/hello"}, "hello from the host", "--net evil.test", "80"},
 		{"git", "git", []string{"git", "clone", "https://HOST/repo.git", "from-HOST"}, "Cloning into", "403", "443"},
 		{"npm", "npm", []string{"npm", "install", "plain", "--registry=https://HOST/"}, "added 1 package", "403", "443"},
-		{"npm, http", "npm", []string{"npm", "install", "plain", "--registry=http://HOST/"}, "added 1 package", "403", "80"},
 		{"pip", "python3", []string{"python3", "-m", "pip", "download", "--no-deps", "--index-url=https://HOST/simple", "plain"}, "Successfully downloaded", "403 mcp-jail: evil.test:443 is not granted; to grant it: --net evil.test", "443"},
 		{"Python, urllib", "python3", python("import urllib.request; print(urllib.request.urlopen('https://HOST/hello').read())"), "hello from the host", "403 mcp-jail: evil.test:443 is not granted; to grant it: --net evil.test", "443"},
-		{"Python, urllib, http", "python3", python("import urllib.request; print(urllib.request.urlopen('http://HOST/hello').read())"), "hello from the host", "403: mcp-jail: evil.test:80 is not granted; to grant it: --net evil.test", "80"},
 		{"Python, requests", "python3", python("try: import requests\nexcept ImportError: from pip._vendor import requests\nr = requests.get('https://HOST/hello'); r.raise_for_status(); print(r.text)"), "hello from the host", "403 mcp-jail: evil.test:443 is not granted; to grant it: --net evil.test", "443"},
 		{"Go", "go", []string{goClient, "https://HOST/hello"}, "hello from the host", "mcp-jail: evil.test:443 is not granted; to grant it: --net evil.test", "443"},
-		{"Go, http", "go", []string{goClient, "http://HOST/hello"}, "hello from the host", "mcp-jail: evil.test:80 is not granted; to grant it: --net evil.test", "80"},
 		{"Java", "java", []string{"java", "-XX:-UsePerfData", "JAVA", "http://HOST/hello"}, "hello from the host", "403", "80"},
 		{"node", "node", []string{"NODE", "-e", "fetch('https://HOST/hello').then(async r => console.log(r.status, await r.text())).catch(e => { console.error(e, e.cause); process.exit(1) })"}, "200 hello from the host", "403", "443"},
 	} {

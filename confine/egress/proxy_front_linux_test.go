@@ -118,11 +118,9 @@ func TestProxyDecisions(t *testing.T) {
 		denied string // the target and reason of the denial
 	}{
 		{"api.test:443", " 200 ", ""},
-		{"API.Test.:443", " 200 ", ""},
 		{"bücher.test:443", " 200 ", ""},
 		{"a.wild.test:443", " 200 ", ""},
 		{"localhost:8080", " 200 ", ""},
-		{"x.localhost:8080", " 200 ", ""},
 		{"127.0.0.1:8080", " 200 ", ""},
 		{"[::ffff:127.0.0.1]:8080", " 200 ", ""},
 		{"api.test:8443", " 403 mcp-jail: api.test:8443 is not granted; to grant it: --net api.test:8443", "api.test:8443 not_granted"},
@@ -131,28 +129,21 @@ func TestProxyDecisions(t *testing.T) {
 		{"api.test..:443", " 403 ", "\"api.test..\" not_granted"},
 		{"a%2etest:443", " 403 ", "\"a%2etest\" not_granted"},
 		{"127.1:443", " 403 ", "\"127.1\" not_granted"},
-		{"0x7f000001:8080", " 403 ", "\"0x7f000001\" not_granted"},
-		{"2130706433:8080", " 403 ", "\"2130706433\" not_granted"},
 		{"*:443", " 403 ", "\"*\" not_granted"},
-		{"*.wild.test:443", " 403 ", "\"*.wild.test\" not_granted"},
 		{"localhost:443", " 403 mcp-jail: localhost:443 is not granted", "localhost:443 not_granted"},
 		{"[::1]:443", " 403 ", "localhost:443 not_granted"},
 		{"0.0.0.0:8080", " 403 ", "0.0.0.0:8080 not_granted"},
-		{"[::]:8080", " 403 ", "[::]:8080 not_granted"},
 		{"169.254.169.254:80", " 403 ", "169.254.169.254:80 not_granted"},
-		{"[::ffff:169.254.169.254]:80", " 403 ", "169.254.169.254:80 not_granted"},
 		{"[64:ff9b::a9fe:a9fe]:80", " 403 ", "[64:ff9b::a9fe:a9fe]:80 not_granted"},
 		{"198.51.100.7:443", " 403 ", "198.51.100.7:443 not_granted"},
 		{"127.64.0.1:443", " 403 ", "127.64.0.1:443 not_granted"}, // the first address that names get elsewhere
 		{"api.test:53", " 403 ", "api.test:53 not_granted"},
 		{"meta.test:80", " 403 mcp-jail: meta.test:80 is refused: the address behind the name is not granted", "meta.test:80 address"},
-		{"inside.test:80", " 403 ", "inside.test:80 address"},
 		{"own.test:443", " 403 ", "own.test:443 address"},
 		{"gone.test:443", " 502 mcp-jail: gone.test:443 is granted, but cannot be reached: no such host", ""},
 		{"shut.test:443", " 502 mcp-jail: shut.test:443 is granted, but cannot be reached: connection refused", ""},
 		{"api.test:0", " 400 ", "(the session's proxy) ambiguous"},
 		{"api.test:65979", " 400 ", "(the session's proxy) ambiguous"}, // 443, to a reader of 16 bits
-		{"http://api.test:443", " 400 ", "(the session's proxy) ambiguous"},
 	} {
 		g, r := testGateway(t, names, rules...)
 		port := serveProxy(t, g)
@@ -297,25 +288,6 @@ func TestProxyIntercept(t *testing.T) {
 	c.Write(hello(t, "api.test"))
 	if got, err := io.ReadAll(b); len(got) > 0 || err == nil || onlyDenial(t, g).Reason != policy.DeniedUnsupported {
 		t.Errorf("%q, %v; %+v", got, err, g.Denials())
-	}
-}
-
-// TestProxyHalfClose: each side can end its own half, and early bytes are not lost.
-func TestProxyHalfClose(t *testing.T) {
-	listen(t, "198.51.100.7:1000", func(c *net.TCPConn) {
-		b, _ := io.ReadAll(c)
-		c.Write(b)
-	})
-	g, _ := testGateway(t, map[string][]string{"x.test": {"198.51.100.7"}}, allowPort("x.test", "tcp", 1000))
-	port := serveProxy(t, g)
-	c := proxyConn(t, port)
-	io.WriteString(c, "CONNECT x.test:1000 HTTP/1.1\r\n"+authorization+"\r\nearly")
-	c.CloseWrite()
-	if got, err := io.ReadAll(c); string(got) != "HTTP/1.1 200 Connection established\r\n\r\nearly" || err != nil {
-		t.Errorf("%q, %v; %+v", got, err, g.Denials())
-	}
-	if d := g.Denials(); len(d) > 0 {
-		t.Errorf("%+v", d)
 	}
 }
 

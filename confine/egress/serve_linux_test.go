@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -121,35 +120,6 @@ func packets(t testing.TB) *os.File {
 	testkit.Must(t, unix.Bind(s, &unix.SockaddrLinklayer{Protocol: all, Ifindex: 1}))
 	testkit.Must(t, unix.SetsockoptInt(s, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1))
 	return os.NewFile(uintptr(s), "packets")
-}
-
-func TestConnectionsWait(t *testing.T) {
-	listen(t, "198.51.100.7:1000", echo("hello"))
-	g := testGatewayWith(t, Options{Rules: []rule{allowPort("x.test", "tcp", 1000)}, Upstream: &fakeResolver{names: map[string][]string{"x.test": {"198.51.100.7"}}}, Limits: Limits{Connections: 2}})
-	to := resolve(t, g, "x.test").String() + ":1000"
-	hello := make([]byte, 5)
-	var open []*net.TCPConn
-	for range 2 {
-		c := client(t, g, to)
-		if _, err := io.ReadFull(c, hello); err != nil {
-			t.Fatal(err)
-		}
-		open = append(open, c)
-	}
-	third := client(t, g, to)
-	testkit.Eventually(t, "the denial", func() bool { return len(g.Denials()) > 0 })
-	if d := onlyDenial(t, g); d.Reason != policy.DeniedLimit || !strings.HasPrefix(d.Target, "x.test:") {
-		t.Errorf("%+v", d)
-	}
-	third.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
-	if _, err := third.Read(hello); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("one too many: %v", err)
-	}
-	open[0].Close()
-	third.SetReadDeadline(time.Now().Add(patience))
-	if _, err := io.ReadFull(third, hello); err != nil {
-		t.Errorf("once there is room: %v", err)
-	}
 }
 
 // TestWaitingBounded checks the number of connections of Accept that wait. Each takes a

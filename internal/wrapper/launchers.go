@@ -24,9 +24,6 @@ const (
 	useNpx       = "Start the package with npx -y PACKAGE, which mcp-jail fetches once and pins"
 	useUvx       = "Start the package with uvx PACKAGE, which mcp-jail fetches once and pins"
 	compile      = "compiles what it runs, and downloads what is missing for that"
-	environment  = "brings the project's environment up to date, and downloads what is missing there"
-	ofAnother    = "uses an environment outside of the project, which the jail does not have"
-	startItsOwn  = ", and start the program in the bin directory of that environment"
 	fetchPackage = "downloads its package"
 )
 
@@ -50,33 +47,21 @@ var launchers = []Launcher{
 		Instead: "Compile it once: go install MODULE@VERSION or go build, and start the program by its path"},
 	{Name: "cargo run", Local: true, Does: compile,
 		Instead: "Compile it once: cargo build --release, and start the program in target/release"},
-	{Name: "dotnet run", Local: true, Does: compile,
-		Instead: "Publish it once: dotnet publish -o DIRECTORY, and start the program in DIRECTORY"},
 	{Name: "dnx", Does: "downloads a tool from NuGet",
-		Instead: "Install it once: dotnet tool install --global TOOL, and start the program in ~/.dotnet/tools"},
-	{Name: "dotnet tool exec", Does: "downloads a tool from NuGet",
 		Instead: "Install it once: dotnet tool install --global TOOL, and start the program in ~/.dotnet/tools"},
 	{Name: "deno run", Local: true, fetches: ":", Does: "downloads what it runs and what that imports",
 		Instead: "Make one program of it once: deno compile -o ~/.local/bin/NAME, and start that; a package of npm starts with npx -y"},
 	{Name: "nix run", Does: "asks the Nix daemon to fetch or build what it runs",
 		Instead: "Build it once: nix build -o ~/.local/state/NAME, and start the program in ~/.local/state/NAME/bin"},
-	{Name: "uv run", Local: true, fetches: "--with", Does: environment,
+	{Name: "uv run", Local: true, fetches: "--with", Does: "brings the project's environment up to date, and downloads what is missing there",
 		Instead: "Make the environment once: uv sync, and start .venv/bin/PROGRAM of the project"},
-	{Name: "pdm run", Local: true, Does: environment,
-		Instead: "Make the environment once: pdm install, and start .venv/bin/PROGRAM of the project"},
-	{Name: "pixi run", Local: true, Does: environment,
-		Instead: "Make the environment once: pixi install, and start .pixi/envs/default/bin/PROGRAM of the project"},
-	{Name: "poetry run", Local: true, Does: ofAnother,
-		Instead: "Make the environment once: poetry install, ask for it: poetry env info --path" + startItsOwn},
-	{Name: "pipenv run", Local: true, Does: ofAnother,
-		Instead: "Make the environment once: pipenv install, ask for it: pipenv --venv" + startItsOwn},
+	{Name: "poetry run", Local: true, Does: "uses an environment outside of the project, which the jail does not have",
+		Instead: "Make the environment once: poetry install, and start the program below the directory that poetry env info --path prints"},
 
 	{Name: "op run", Secret: []string{"op", "read", "op://VAULT/ITEM/FIELD"}},
 	{Name: "doppler run", Secret: []string{"doppler", "secrets", "get", "NAME", "--plain"}},
 	{Name: "infisical run", Secret: []string{"infisical", "secrets", "get", "NAME", "--plain", "--silent"}},
 	{Name: "aws-vault exec", Secret: []string{"aws-vault", "exec", "PROFILE", "--", "printenv", "NAME"}},
-	{Name: "direnv exec", Secret: []string{"direnv", "exec", "DIRECTORY", "printenv", "NAME"}},
-	{Name: "dotenvx run", Secret: []string{"dotenvx", "get", "NAME"}},
 	{Name: "sops exec-env", Secret: []string{"sops", "decrypt", "--extract", `["NAME"]`, "FILE"}},
 }
 
@@ -141,10 +126,8 @@ var carriers = map[string]string{
 // Elsewhere returns the program of a command line that has another process start the server, and where:
 // "in a container". where is "" for every other line.
 func Elsewhere(argv []string) (program, where string) {
-	line, _ := Unwrap(argv)
-	if len(line.Inner) == 0 {
-		return "", ""
+	if line, _ := Unwrap(argv); len(line.Inner) > 0 {
+		program = ProgramName(line.Inner[0])
 	}
-	program = ProgramName(line.Inner[0])
 	return program, carriers[program]
 }

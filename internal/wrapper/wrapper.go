@@ -60,11 +60,12 @@ var tables = map[string]table{
 }
 
 // Parse takes apart the line of a wrapper: name is the name of the program argv[0]. It returns an
-// [*Error] if a word is not understood. Inner is a part of argv, except after env -S.
+// [*Error] if a word is not understood. Inner is a part of argv.
 func Parse(name string, argv []string) (Line, error) {
 	l := Line{Own: argv[:1:1]}
 	if name == "env" {
-		return l, l.env(argv[1:], 0)
+		err := l.env(argv[1:])
+		return l, err
 	}
 	t, words := tables[name], argv[1:]
 	for len(words) > 0 && len(words[0]) > 1 && words[0][0] == '-' {
@@ -140,42 +141,23 @@ func isCPUs(word string) bool {
 	return word != "" && strings.Trim(word, "0123456789abcdefABCDEFx,-:") == ""
 }
 
-// maxSplit bounds how many strings of env -S are nested.
-const maxSplit = 4
-
-func (l *Line) env(words []string, split int) error {
+func (l *Line) env(words []string) error {
 	l.Plain = true
-	for len(words) > 0 {
-		word := words[0]
-		switch {
-		case word == "--":
+	for len(words) > 0 && len(words[0]) > 0 && words[0][0] == '-' {
+		switch word := words[0]; word {
+		case "--":
 			l.Own = append(l.Own, word)
 			return l.assignments(words[1:])
-		case word == "-": // as -i, and no option follows
+		case "-": // as -i, and no option follows
 			return l.assignments(words[1:])
-		case len(word) < 2 || word[0] != '-':
-			return l.assignments(words)
 		}
-		text, rest, isSplit, err := l.envOption(words)
+		rest, err := l.envOption(words)
 		if err != nil {
 			return err
 		}
-		if isSplit {
-			if split++; split > maxSplit {
-				return &Error{word, "there are too many of it"}
-			}
-			// env and a shell read a text without a backslash in the same way, if neither expands it.
-			inner, _, err := splitCommand(text)
-			if err != nil {
-				return err
-			} else if strings.Contains(text, `\`) {
-				return &Error{text, `env gives \ a meaning in it`}
-			}
-			rest = append(inner, rest...)
-		}
 		words = rest
 	}
-	return nil
+	return l.assignments(words)
 }
 
 func (l *Line) assignments(words []string) error {
@@ -194,48 +176,40 @@ func (l *Line) assignments(words []string) error {
 	return nil
 }
 
-// envOption takes an option of env. If it is -S, text is what it splits.
-func (l *Line) envOption(words []string) (text string, rest []string, isSplit bool, err error) {
+// envOption takes an option of env, which may be several letters such as -iC. -i and -v change nothing here:
+// what a jail sets stays, and what -v prints goes to stderr.
+func (l *Line) envOption(words []string) (rest []string, err error) {
 	word, rest := words[0], words[1:]
+	unknown := &Error{word, "this option is not known here"}
 	letter, value, has := byte(0), "", false
-	if long, ok := strings.CutPrefix(word, "--"); ok {
-		name, v, valued := strings.Cut(long, "=")
-		letter = map[string]byte{"ignore-environment": 'i', "debug": 'v', "unset": 'u', "chdir": 'C', "split-string": 'S'}[name]
-		value, has = v, valued
-		if letter == 0 || valued && (letter == 'i' || letter == 'v') {
-			return "", nil, false, &Error{word, "this option is not known here"}
-		}
+	if name, isLong := strings.CutPrefix(word, "--"); isLong {
+		name, value, has = strings.Cut(name, "=")
+		letter = map[string]byte{"ignore-environment": 'i', "debug": 'v', "unset": 'u', "chdir": 'C'}[name]
 	} else {
-		for i := 1; i < len(word); i++ { // -iS text, -vS text
-			if letter = word[i]; letter != 'i' && letter != 'v' {
-				value, has = word[i+1:], i+1 < len(word)
-				break
-			}
+		letters := strings.TrimLeft(word[1:], "iv")
+		if letters == "" {
+			return rest, nil
 		}
+		letter, value, has = letters[0], letters[1:], len(letters) > 1
 	}
-	switch letter {
-	case 'i', 'v': // what -v prints goes to stderr
-		return "", rest, false, nil
-	case 'u', 'C', 'S':
-	default:
-		return "", nil, false, &Error{word, "this option is not known here"}
-	}
-	if !has {
-		if len(rest) == 0 {
-			return "", nil, false, &Error{word, "its value is missing"}
-		}
+	switch {
+	case (letter == 'i' || letter == 'v') && !has:
+		return rest, nil
+	case letter != 'u' && letter != 'C':
+		return nil, unknown
+	case !has && len(rest) == 0:
+		return nil, &Error{word, "its value is missing"}
+	case !has:
 		value, rest = rest[0], rest[1:]
 	}
-	switch letter {
-	case 'u':
-		l.Unset, l.Plain = append(l.Unset, value), false
-		l.Own = append(l.Own, "-u", value)
-	case 'C':
-		if value == "" {
-			return "", nil, false, &Error{word, "it names no directory"}
-		}
-		l.Dir, l.Plain = value, false
-		l.Own = append(l.Own, "-C", value)
+	if letter == 'C' && value == "" {
+		return nil, &Error{word, "it names no directory"}
 	}
-	return value, rest, letter == 'S', nil
+	if l.Plain = false; letter == 'u' {
+		l.Unset = append(l.Unset, value)
+	} else {
+		l.Dir = value
+	}
+	l.Own = append(l.Own, "-"+string(letter), value)
+	return rest, nil
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/runtime"
 	"github.com/mcp-jail/mcp-jail/packages/sources"
 	"github.com/mcp-jail/mcp-jail/packages/store"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // A pythonFetch installs packages of a Python index.
@@ -276,7 +275,10 @@ func (p *pythonFetch) run(ctx context.Context, jail fetchJail, step Step, script
 		return &TooLargeError{Package: failed.What, File: true, MB: jail.Limits.FileSizeMB}
 	}
 	failed.Status, failed.Output = exit.Code, strings.Join(tail.Lines(tail.LineCount()), "\n")
-	failed.log = readLog(jail.Home(), pipLog) // uv and compileall write none
+	if script == "" { // else the log could be the work of the script
+		text, _ := p.Host.ReadHead(log, maxLog) // uv and compileall write none
+		failed.log = string(text)
+	}
 	if err != nil || exit.Code == 0 && !refusedPage().MatchString(failed.log) {
 		return err
 	}
@@ -288,23 +290,3 @@ const (
 	pipLog = "pip.log"
 	maxLog = 16 << 20
 )
-
-// readLog returns the text of a log, or "" if it cannot be read. A package's code may have written
-// the directory: readLog refuses a FIFO, and a link out of the directory.
-func readLog(dir, name string) string {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return ""
-	}
-	defer root.Close()
-	f, err := root.OpenFile(name, os.O_RDONLY|hostfs.OpenFlags, 0)
-	if err != nil {
-		return ""
-	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	text, _ := io.ReadAll(io.LimitReader(f, maxLog)) // as far as it can be read
-	return string(text)
-}

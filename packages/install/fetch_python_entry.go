@@ -3,7 +3,6 @@ package install
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"time"
 
@@ -47,13 +46,13 @@ func (p *pythonFetch) entry(tree *pythonTree, packages []python.Package) (*lockf
 	if at < 0 {
 		return nil, fmt.Errorf("%s was asked for %s, and has not installed it", p.installer(), root)
 	}
-	program, err := tree.program(p.line, root)
+	file, err := tree.program(p.work(), p.line, root)
 	if err != nil {
 		return nil, err
 	}
 	e := &lockfile.Entry{
 		Key: installed.Key(p.line, &p.Host), Name: root, Version: packages[at].Version, Integrity: packages[at].Integrity(),
-		Program: program, File: path.Join("bin", program), Engines: tree.versions(p.line, p.python.Version),
+		Program: p.line.Program, File: file, Engines: tree.versions(p.line, p.python.Version),
 		Pinned: time.Now().UTC().Truncate(time.Second), Tree: python.Digest(packages),
 	}
 	for _, d := range packages {

@@ -53,25 +53,29 @@ func (e *PythonError) Error() string {
 	foreign := e.foreign()
 	switch {
 	case said(noPip):
-		return fmt.Sprintf("%s: Python %s has no pip, and uv was not found in PATH: packages of Python are fetched by one of them. Install uv, or pip for this Python (python3-pip)", what, e.Python)
+		return fmt.Sprintf("%s: Python %s has no pip, and there is no uv in PATH. One of them fetches packages of Python: install uv or python3-pip", what, e.Python)
 	case said(diskFull):
-		return what + ": the disk is full. What was installed before is as it was, and what was fetched now is removed again. Free some space, or name another place for packages in the variable XDG_DATA_HOME"
+		return what + ": the disk is full. What was installed before is as it was, and what was fetched now is removed. " +
+			"Free some space, or name another place for packages in the variable XDG_DATA_HOME"
 	case said(wrongHash):
-		return what + ": a file from the index is not the one that the index or the lock file names (SHA-256). Nothing was installed"
+		return what + ": a file is not the one that the index or the lock file names (SHA-256). Nothing was installed"
 	case said(noAccess):
 		return what + ": " + e.index(noAccess) + " refuses access. Nothing was installed. " + e.login()
 	case said(startsProgram):
-		return what + ": it, or a package that it needs, is an archive of sources at an address. Only wheels are taken from addresses, because to look into sources runs their code"
+		return what + ": it, or a package that it needs, is an archive of sources at an address. To look into that runs its code"
 	case foreign != "" && said(noConnection):
-		return fmt.Sprintf("%[1]s: the index names %[2]s for its files, which is no index of your configuration, and the installation was refused access to it. If packages come from there: pip config set global.extra-index-url https://%[2]s/simple", what, foreign)
+		return fmt.Sprintf("%[1]s: the index names %[2]s for its files. That is no index of your configuration, so access was refused. "+
+			"If packages come from there: pip config set global.extra-index-url https://%[2]s/simple", what, foreign)
 	case said(noConnection):
-		return what + ": " + e.index(noConnection) + " cannot be reached (" + noConnection().FindString(e.Output+e.log) + "). Try again when it can be reached"
+		why := noConnection().FindString(e.Output + e.log)
+		return what + ": " + e.index(noConnection) + " cannot be reached (" + why + "). Try again when it can be reached"
 	case e.needsPython():
 		return fmt.Sprintf("%s has no version for Python %s: install a newer Python\n%s", what, e.Python, indent(tail(e.Output)))
 	case e.needsSource() && e.Installer == "uv":
-		return what + " has no wheel for this machine, only a source distribution. With uv, mcp-jail takes wheels only: ask for a version that has one"
+		return what + " has no wheel for this machine, only a source distribution, and with uv none is built: ask for a version that has one"
 	case e.needsSource():
-		return what + " has no wheel for this machine, only a source distribution. To build it runs its code: mcp-jail install --install-scripts allows that, without a network"
+		return what + " has no wheel for this machine, only a source distribution. " +
+			"To build it runs its code: mcp-jail install --install-scripts allows that, without a network"
 	case said(noSuchProject) || said(noDistribution) && !conflict().MatchString(e.Output):
 		return what + " is not in the index, or not in this version: check the spelling of the package"
 	}
@@ -81,7 +85,7 @@ func (e *PythonError) Error() string {
 // login says what to do about an index that refuses access.
 func (e *PythonError) login() string {
 	if !e.Own {
-		return "The line is not your own, so your logins were not used: wrap it into a file of your own if it may have them"
+		return "The line is a project's, so your logins were not used"
 	}
 	return "Check its address and its login in the configuration of " + e.Installer + ", or in ~/.netrc"
 }

@@ -3,6 +3,7 @@ package install
 import (
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -12,29 +13,22 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/python"
 )
 
-// A SamePathError says that two packages of a tree have written one file, so that a part of one
-// would run as the other.
-type SamePathError struct {
-	Path     string // below site-packages
-	Packages [2]string
+// samePath says that two packages of a tree have written one file, so that a part of one would run as
+// the other. The packages are named by their dist-info.
+func samePath(path, a, b string) error {
+	a, b = strings.TrimSuffix(a, ".dist-info"), strings.TrimSuffix(b, ".dist-info")
+	return fmt.Errorf("the packages %s and %s both write %s, and only one of the two files could be there: "+
+		"mcp-jail does not install them together", a, b, path)
 }
 
-func (e *SamePathError) Error() string {
-	return fmt.Sprintf("the packages %s and %s both write %s, and only one of the two files could be there: mcp-jail does not install them together", e.Packages[0], e.Packages[1], e.Path)
-}
-
-// checkPaths returns a *SamePathError if two packages have written one file, or one has written into
+// checkPaths returns an error if two packages have written one file, or one has written into
 // the dist-info of another. infos are the directories dist-info in site. A file that both packages
 // have in the same form, such as the __init__.py of a common namespace, is no such file.
 func checkPaths(system string, site *os.Root, infos []string) error {
 	first := map[string]python.Recorded{}
 	owner := map[string]string{}
 	for _, dir := range infos {
-		text, err := readSmall(site, filepath.Join(dir, "RECORD"))
-		if err != nil {
-			return fmt.Errorf("%s: %w", dir, err)
-		}
-		files, err := python.ReadRecord(text)
+		files, err := readRecord(site, filepath.Join(dir, "RECORD"))
 		if err != nil {
 			return fmt.Errorf("%s: %w", dir, err)
 		}
@@ -63,27 +57,24 @@ func spelled(system, name string) string {
 	return name
 }
 
-func samePath(path, a, b string) error {
-	return &SamePathError{path, [2]string{strings.TrimSuffix(a, ".dist-info"), strings.TrimSuffix(b, ".dist-info")}}
-}
-
 // isSameFile reports whether two packages recorded the same content for a file, and the file has it. The
 // packages themselves have written the sums.
 func isSameFile(site *os.Root, a, b python.Recorded) bool {
-	if a.Sum == "" || a.Sum != b.Sum {
-		return false
+	sum, err := sumOf(filepath.Join(site.Name(), filepath.FromSlash(a.Path)))
+	return err == nil && a.Sum == b.Sum && a.Sum == base64.RawURLEncoding.EncodeToString(sum)
+}
+
+// sumOf returns the SHA-256 of a regular file.
+func sumOf(name string) ([]byte, error) {
+	if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%s is not a regular file", name), err)
 	}
-	f, err := site.Open(filepath.FromSlash(a.Path))
+	f, err := os.Open(name)
 	if err != nil {
-		return false
+		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return false
-	}
 	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return false
-	}
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)) == a.Sum
+	_, err = io.Copy(h, f)
+	return h.Sum(nil), err
 }

@@ -2,11 +2,9 @@ package install
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,21 +79,10 @@ func (p *pythonFetch) readWheels(dir string) (packages []python.Package, files [
 	return packages, files, nil
 }
 
-// hashOf returns the SHA-256 of a regular file as pip writes it.
+// hashOf returns the SHA-256 of a file as pip writes it.
 func hashOf(name string) (string, error) {
-	if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() {
-		return "", errors.Join(fmt.Errorf("%s is not a regular file", name), err)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return "sha256:" + hex.EncodeToString(h.Sum(nil)), nil
+	sum, err := sumOf(name)
+	return "sha256:" + hex.EncodeToString(sum), err
 }
 
 // withUv lets uv resolve, and then install exactly the files whose hashes it has written, or those that

@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/packages/python"
 )
@@ -83,43 +81,20 @@ func (p *pythonFetch) build(ctx context.Context, name, source, needs string) err
 		}
 	}
 	p.built[name] = hash
-	return copyWheel(file, filepath.Join(p.local(), filepath.Base(file)))
+	return os.Rename(file, filepath.Join(p.local(), filepath.Base(file))) // nothing runs in that jail any more
 }
 
-// copyWheel copies a wheel that a build has made. A link out of its directory is not followed.
-func copyWheel(from, to string) error {
-	root, err := os.OpenRoot(filepath.Dir(from))
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	in, err := root.Open(filepath.Base(from))
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Close())
-}
-
+// onlyFile returns the one file in a directory, which a build may have written.
 func onlyFile(dir string) (string, error) {
 	if info, err := os.Lstat(dir); err != nil || !info.IsDir() { // a build may have put a link there
 		return "", errors.Join(fmt.Errorf("%s is no directory", dir), err)
 	}
 	entries, err := os.ReadDir(dir)
+	if err == nil && (len(entries) != 1 || !entries[0].Type().IsRegular()) {
+		err = fmt.Errorf("one file was expected in %s, and there is something else: %d entries", dir, len(entries))
+	}
 	if err != nil {
 		return "", err
-	}
-	if len(entries) != 1 || !entries[0].Type().IsRegular() {
-		var names []string
-		for _, e := range entries {
-			names = append(names, e.Name())
-		}
-		return "", fmt.Errorf("one file was expected, and there are %d: %s", len(entries), strings.Join(names, ", "))
 	}
 	return filepath.Join(dir, entries[0].Name()), nil
 }

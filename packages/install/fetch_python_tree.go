@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -19,7 +20,6 @@ import (
 type pythonTree struct {
 	metadata map[string]python.Metadata     // by the packages' names
 	programs map[string][]python.EntryPoint // by the packages' names
-	others   []string                       // programs in bin/ that are no entry points
 	bound    []string                       // the packages whose wheels are for one minor version of Python
 	system   string                         // as in runtime.GOOS
 }
@@ -82,10 +82,19 @@ func (t *pythonTree) addPackage(site *os.Root, dir string) error {
 	}
 	// RECORD lists what was removed just now, and paths of this machine.
 	record := filepath.Join(dir, "RECORD")
-	if text, err = readSmall(site, record); err != nil {
+	files, err := readRecord(site, record)
+	if err != nil {
 		return err
 	}
-	return site.WriteFile(record, []byte(python.PortableRecord(text)), 0o644)
+	return site.WriteFile(record, []byte(python.PortableRecord(files)), 0o644)
+}
+
+func readRecord(site *os.Root, name string) ([]python.Recorded, error) {
+	text, err := readSmall(site, name)
+	if err != nil {
+		return nil, err
+	}
+	return python.ReadRecord(text)
 }
 
 func readSmall(root *os.Root, name string) (string, error) {
@@ -121,7 +130,6 @@ func (t *pythonTree) writePrograms(root *os.Root) error {
 		return err
 	}
 	for _, e := range there {
-		t.others = append(t.others, e.Name())
 		if err := makePortable(root, "bin/"+e.Name()); err != nil {
 			return err
 		}
@@ -176,23 +184,19 @@ func (t *pythonTree) versions(line *runline.Line, installed string) string {
 	return python.Range(all, bound, installed)
 }
 
-// program returns the name of the program that a line runs. root is the package that the line
-// names first.
-func (t *pythonTree) program(line *runline.Line, root string) (string, error) {
-	own, there := []string{}, slices.Contains(t.others, line.Program)
-	for name, programs := range t.programs {
-		for _, e := range programs {
-			there = there || e.Name == line.Program
-			if name == root {
-				own = append(own, e.Name)
-			}
-		}
+// program returns the file of the program that a line runs, below work. root is the package that the
+// line names first.
+func (t *pythonTree) program(work string, line *runline.Line, root string) (string, error) {
+	file := path.Join("bin", line.Program)
+	if _, err := os.Lstat(filepath.Join(work, file)); err == nil && line.Program == path.Base(file) {
+		return file, nil
 	}
-	if there {
-		return line.Program, nil
+	failed := &python.ProgramError{Package: root, Program: line.Program}
+	for _, e := range t.programs[root] {
+		failed.Names = append(failed.Names, e.Name)
 	}
-	slices.Sort(own)
-	return "", &python.ProgramError{Package: root, Program: line.Program, Names: slices.Compact(own)}
+	slices.Sort(failed.Names)
+	return "", failed
 }
 
 func indent(text string) string {

@@ -112,9 +112,12 @@ func (u *user) installer() *Installer {
 	return i
 }
 
-// line takes npx -y SPEC apart.
+// line takes npx -y SPEC apart, or a line of uvx.
 func line(t fataler, words ...string) *runline.Line {
-	l, err := runline.Parse(append([]string{"npx", "-y"}, words...))
+	if words[0] != "uvx" {
+		words = append([]string{"npx", "-y"}, words...)
+	}
+	l, err := runline.Parse(words)
 	if err != nil {
 		t.Fatal(err)
 	}

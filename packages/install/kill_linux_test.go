@@ -6,7 +6,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,14 +28,14 @@ func (program) Fatal(args ...any) { fmt.Fprintln(os.Stderr, args...); os.Exit(1)
 func installerMain() {
 	ctx, cancel := contextOf()
 	defer cancel()
-	if _, err := installerOf(hostOf(program{}, os.Args[1], os.Environ())).Install(ctx, line(program{}, os.Args[2])); err != nil {
+	if _, err := installerOf(hostOf(program{}, os.Args[1], os.Environ())).Install(ctx, line(program{}, os.Args[2:]...)); err != nil {
 		program{}.Fatal(err)
 	}
 }
 
 // command returns an installation as a process of its own.
-func (u *user) command(name, spec string) *exec.Cmd {
-	c := testkit.Self(name, u.dir, spec)
+func (u *user) command(name string, words ...string) *exec.Cmd {
+	c := testkit.Self(name, append([]string{u.dir}, words...)...)
 	c.Env = append(u.host.Environ, "TMPDIR="+os.TempDir())
 	return c
 }
@@ -89,7 +91,7 @@ func fullDiskMain() {
 	}
 	ctx, cancel := contextOf()
 	defer cancel()
-	l := line(p, os.Args[2])
+	l := line(p, os.Args[2:]...)
 	if _, err := i.Install(ctx, l); err != nil {
 		p.Fatal(err)
 	}
@@ -122,34 +124,96 @@ func fullDiskMain() {
 	fmt.Println("runs", about["version"], err)
 }
 
+// TestInterrupted: a fetch that is killed leaves nothing half-made, and the next start goes on. Of two
+// starts at once one fetches, and the other waits.
+func TestInterrupted(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		words []string
+		file  string // that is fetched
+	}{{[]string{"@scope/server"}, "*.tgz"}, {[]string{"uvx", "fixture-server"}, "*.whl"}} {
+		site := registry.Start(t, registry.Stock{
+			Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}, Wheels: []registry.Wheel{serverWheel("fixture-server")},
+			Faults: []registry.Fault{{Path: c.file, After: 1, Stall: true}},
+		})
+		u := newUser(t, site.URL)
+		i := u.installer()
+		killed := u.command(installerName, c.words...)
+		testkit.Must(t, killed.Start())
+		testkit.Eventually(t, "the file is fetched", func() bool {
+			return slices.ContainsFunc(site.Requests(), func(q registry.Request) bool { return q.Stalled })
+		})
+		testkit.Must(t, killed.Process.Kill())
+		killed.Wait()
+		if about, err := starts(i.Store, i.LockFile, i.Host, line(t, c.words...)); !errors.Is(err, installed.ErrNotInstalled) {
+			t.Errorf("%q: after the kill: %v, %v", c.words, about, err)
+		}
+		site.Fail()
+		site.Forget()
+		var both [2]*exec.Cmd
+		for n := range both {
+			both[n] = u.command(installerName, c.words...)
+			both[n].Stderr = u.told
+			testkit.Must(t, both[n].Start())
+		}
+		for _, process := range both {
+			if err := process.Wait(); err != nil {
+				t.Errorf("%q: %v\n%s", c.words, err, u.told)
+			}
+		}
+		asked := map[string]int{}
+		for _, q := range site.Requests() {
+			if ok, _ := path.Match(c.file, path.Base(q.Path)); ok {
+				asked[q.Path]++
+			}
+		}
+		if about, err := starts(i.Store, i.LockFile, i.Host, line(t, c.words...)); err != nil || about["version"] != "1.0.0" {
+			t.Errorf("%q: %v, %v", c.words, about, err)
+		}
+		for file, times := range asked {
+			if times > 1 {
+				t.Errorf("%q: %s was fetched %d times", c.words, file, times)
+			}
+		}
+		if len(asked) == 0 {
+			t.Errorf("%q: nothing was fetched", c.words) // else nothing is shown above
+		}
+	}
+}
+
 // TestFullDisk tests that a full disk leaves the old version working.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
 		testkit.Skip(t, "root", "it mounts a small disk")
 	}
-	big := server("2.0.0")
+	big, bigWheel := server("2.0.0"), registry.MCPServer{Name: "fixture-server", Version: "2.0.0"}.Wheel()
 	big.Files["big.txt"] = strings.Repeat("0123456789abcdef", 2<<20/16)
-	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0"), big}})
-	u := newUser(t, site.URL)
-	site.Load(registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}})
-	c := u.command(fullDiskName, "@scope/server")
-	c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
-	out := &lockedBuffer{}
-	c.Stdout, c.Stderr = out, out
-	testkit.Must(t, c.Start())
-	published := make(chan struct{})
-	go func() {
-		defer close(published)
-		testkit.Eventually(t, "the first version is fetched", func() bool {
-			_, err := os.Lstat(filepath.Join(u.host.ConfigDir, "mcp-jail.lock"))
-			return err == nil
-		})
-		site.Publish(big)
-	}()
-	err := c.Wait()
-	<-published
-	if text := out.String(); err != nil || !strings.Contains(text, "the disk is full") || !strings.Contains(text, "runs 1.0.0") || !strings.Contains(text, "runs 2.0.0") {
-		t.Errorf("%v\n%s", err, text)
+	bigWheel.Files["big.txt"] = big.Files["big.txt"]
+	for _, words := range [][]string{{"@scope/server"}, {"uvx", "fixture-server"}} {
+		stock := registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}, Wheels: []registry.Wheel{serverWheel("fixture-server")}}
+		site := registry.Start(t, stock)
+		u := newUser(t, site.URL)
+		c := u.command(fullDiskName, words...)
+		c.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNS}
+		out := &lockedBuffer{}
+		c.Stdout, c.Stderr = out, out
+		testkit.Must(t, c.Start())
+		published := make(chan struct{})
+		go func() {
+			defer close(published)
+			testkit.Eventually(t, "the first version is fetched", func() bool {
+				_, err := os.Lstat(filepath.Join(u.host.ConfigDir, "mcp-jail.lock"))
+				return err == nil
+			})
+			site.Publish(big)
+			site.Upload(bigWheel)
+		}()
+		err := c.Wait()
+		<-published
+		text := out.String()
+		if err != nil || !strings.Contains(text, "the disk is full") || !strings.Contains(text, "runs 1.0.0") || !strings.Contains(text, "runs 2.0.0") {
+			t.Errorf("%q: %v\n%s", words, err, text)
+		}
 	}
 }

@@ -95,7 +95,7 @@ func TestPythonFailures(t *testing.T) {
 	}{
 		{"a wrong name", "nothing-of-this-name", nil, false, "nothing-of-this-name is not in the index"},
 		{"a wrong version", "fixture-server@7", nil, false, "is not in the index, or not in this version"},
-		{"another file", "lies", nil, false, "is not the one that the index"},
+		{"another file", "lies", nil, false, "is not the one that the index or the lock file names"},
 		{"another Python", "future", nil, false, "has no version for Python"},
 		{"no login", "private", nil, false, "refuses access. Nothing was installed. Check its address and its login in the configuration of pip"},
 		{"no login, and the name in the next index", "private", []string{"PIP_INDEX_URL=" + inner.URL + "/simple", "PIP_EXTRA_INDEX_URL=" + other.URL + "/simple"}, false, "the index " + index + " refuses access"},

@@ -72,7 +72,7 @@ func split(data []byte, name string) ([]item, error) {
 		return nil, &FormatError{name, reason(data, err)}
 	}
 	if d.Version != formatVersion {
-		return nil, &FormatError{name, fmt.Sprintf("its version is %d, and this one reads %d", d.Version, formatVersion)}
+		return nil, &FormatError{name, fmt.Sprintf("its version is %d, and this mcp-jail reads %d", d.Version, formatVersion)}
 	}
 	known := map[Key]bool{}
 	for _, i := range d.Packages {

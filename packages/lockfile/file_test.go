@@ -6,95 +6,18 @@ import (
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
-
-// TestEncode shows the format.
-func TestEncode(t *testing.T) {
-	const want = `{
-  "version": 1,
-  "packages": [
-    {
-      "ecosystem": "npm",
-      "spec": "@a/files@^1",
-      "note": "it\"s ours",
-      "name": "@a/files",
-      "version": "1.2.3",
-      "program": "files",
-      "pinned": "2026-11-22T20:43:20Z",
-      "scriptsRan": true,
-      "lock": {
-        "lockfileVersion": 3,
-        "packages": {
-          "": {
-            "name": "x"
-          },
-          "node_modules/@a/files": {
-            "version": "1.2.3"
-          }
-        }
-      },
-      "pins": {
-        "default": {
-          "server": {
-            "name": "files",
-            "version": "1.2.3",
-            "instructions": "Read.\n` + "\u202e" + `Then \"write\".\\"
-          },
-          "tools": [
-            {
-              "name": "read_file",
-              "definition": {
-                "description": "Reads <it>.",
-                "inputSchema": {
-                  "type": "object"
-                },
-                "name": "read_file"
-              },
-              "annotations": {
-                "readOnlyHint": true
-              }
-            }
-          ]
-        }
-      }
-    },
-    {
-      "ecosystem": "pypi",
-      "spec": "git",
-      "name": "git",
-      "version": "1.0",
-      "pinned": "2026-11-22T20:43:20Z",
-      "packages": [
-        {
-          "name": "git",
-          "version": "1.0",
-          "hashes": [
-            "sha256:0"
-          ]
-        }
-      ]
-    }
-  ]
-}
-`
-	p := mustPin(t, `{"annotations":{"readOnlyHint":true},"name":"read_file","inputSchema":{"type":"object"},"description":"Reads <it>."}`)
-	e := anEntry(t, "@a/files@^1")
-	e.Note, e.File, e.Integrity, e.Engines, e.Tree, e.Files = `it"s ours`, "", "", "", "", ""
-	e.Lock, e.Pins = npmLock(`"node_modules/@a/files":{"version":"1.2.3"}`), map[string]*toolpin.Pin{"default": p}
-	git := &Entry{Key: Key{PyPI, "git"}, Name: "git", Version: "1.0", Pinned: someDay.In(time.FixedZone("", 3600)).Add(300), Packages: []Package{{"git", "1.0", []string{"sha256:0"}}}}
-	if got := string(encode(t, git, e)); got != want {
-		t.Errorf("%s", got)
-	}
-}
 
 // TestRoundTrip: what Encode writes is read, and it is written the same again.
 func TestRoundTrip(t *testing.T) {
 	a, b, c := anEntry(t, "@a/files"), anEntry(t, `odd "spec" \ 'ä' `+"\u202e\n\x01\x00"), aPython()
 	text := encode(t, b, c, a)
+	const begin = "{\n  \"version\": 1,\n  \"packages\": [\n    {\n      \"ecosystem\": \"npm\",\n      \"spec\": \"@a/files\",\n"
+	if !bytes.HasPrefix(text, []byte(begin)) {
+		t.Errorf("%s", text)
+	}
 	f, err := parse(text, "x")
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -134,7 +57,7 @@ func TestRefuses(t *testing.T) {
 		`{`:                                     "line 1 is no JSON: unexpected EOF",
 		`[]`:                                    "the value of the text is not what is expected there",
 		`{}`:                                    "its version is 0",
-		`{"version":2,"packages":[]}`:           "its version is 2, and this one reads 1. Correct it, or move it away: packages are then fetched and pinned again",
+		`{"version":2,"packages":[]}`:           "its version is 2, and this mcp-jail reads 1. Correct it, or move it away: packages are then fetched and pinned again",
 		`{"version":1,"packages":[null]}`:       "is neither npm nor pypi",
 		file("") + "x":                          "line 2 is no JSON",
 		file(`,"colour":"red"`):                 "the entry of npm a: it has the member colour, which is not known",

@@ -25,7 +25,7 @@ func Update(name string, change func(*File) error) error {
 		return err
 	}
 	defer d.Close()
-	unlock, err := lock(d, lockWait)
+	unlock, err := lock(d)
 	if errors.Is(err, private.ErrLocked) {
 		return fmt.Errorf("%s was not changed: another process has held the lock of its directory for %s; end that process, or try again", name, lockWait)
 	}
@@ -97,8 +97,8 @@ func updateOnce(d *private.Dir, base, name string, change func(*File) error) err
 }
 
 // lock takes the lock of a directory. It waits for a process that has it.
-func lock(d *private.Dir, wait time.Duration) (unlock func(), err error) {
-	for end := time.Now().Add(wait); ; time.Sleep(5 * time.Millisecond) {
+func lock(d *private.Dir) (unlock func(), err error) {
+	for end := time.Now().Add(lockWait); ; time.Sleep(5 * time.Millisecond) {
 		unlock, err := d.Lock(private.Exclusive)
 		switch {
 		case err == nil:

@@ -11,9 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -49,8 +47,13 @@ var lockFiles = map[bool]int{true: 1}[runtime.GOOS == "windows"]
 func TestUpdate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "mcp-jail")
 	name := filepath.Join(dir, FileName)
+	must(t, CanUpdate(name))
+	must(t, Update(name, func(f *File) error { return nil }))
 	if f, err := Load(name); err != nil || len(f.Entries()) != 0 {
 		t.Fatalf("no file: %v, %v", f, err)
+	}
+	if _, err := os.Stat(name); err == nil {
+		t.Error("an empty file was written")
 	}
 	want := aPython()
 	must(t, Update(name, func(f *File) error { return f.Set(want) }))
@@ -65,12 +68,21 @@ func TestUpdate(t *testing.T) {
 		t.Errorf("mode %v", first.Mode())
 	}
 	must(t, Update(name, func(f *File) error { return nil }))
+	err = Update(name, func(f *File) error {
+		return f.Set(&Entry{Key: Key{NPM, "big"}, Name: "big", Version: "1", Pinned: someDay, Note: strings.Repeat("x", maxSize)})
+	})
+	if err == nil || !strings.Contains(err.Error(), "mcp-jail status --remove") {
+		t.Errorf("too large: %v", err)
+	}
 	sorry := errors.New("sorry")
 	if err := Update(name, func(f *File) error { f.Remove(want.Key); return sorry }); err != sorry {
 		t.Errorf("%v", err)
 	}
 	if again, err := os.Stat(name); err != nil || !os.SameFile(first, again) {
 		t.Error("the file was written though nothing changed")
+	}
+	if err := CanUpdate(filepath.Join(name, FileName)); err == nil || !strings.Contains(err.Error(), "cannot be written") {
+		t.Errorf("below a file: %v", err)
 	}
 	must(t, Update(name, func(f *File) error { f.Remove(want.Key); return nil }))
 	if f, err := Load(name); err != nil || len(f.Entries()) != 0 {
@@ -81,8 +93,10 @@ func TestUpdate(t *testing.T) {
 	}
 	for _, other := range []string{"version = 2\n[npm.\"a\"]\n", `{"version":9}`} {
 		must(t, os.WriteFile(name, []byte(other), 0o644))
-		if err := addEntry(name, "a"); err == nil || !strings.Contains(err.Error(), name+" is no lock file of this version") {
-			t.Errorf("%s: it was replaced: %v", other, err)
+		for what, err := range map[string]error{"Update": addEntry(name, "a"), "CanUpdate": CanUpdate(name)} {
+			if err == nil || !strings.Contains(err.Error(), name+" is no lock file of this version") {
+				t.Errorf("%s: %s: %v", other, what, err)
+			}
 		}
 	}
 }
@@ -138,22 +152,6 @@ func TestUpdateWithoutLock(t *testing.T) {
 	}
 }
 
-// TestLock: a lock that is held is waited for, and not for ever.
-func TestLock(t *testing.T) {
-	d, err := private.Make(t.TempDir(), ".")
-	must(t, err)
-	defer d.Close()
-	unlock, err := lock(d, 0)
-	must(t, err)
-	if _, err := lock(d, 20*time.Millisecond); !errors.Is(err, private.ErrLocked) {
-		t.Errorf("held: %v", err)
-	}
-	unlock()
-	unlock, err = lock(d, 0)
-	must(t, err)
-	unlock()
-}
-
 // TestLoadRefuses: files of others, and what is not a file.
 func TestLoadRefuses(t *testing.T) {
 	if runtime.GOOS == "windows" {
@@ -190,46 +188,5 @@ func TestLoadRefuses(t *testing.T) {
 	must(t, os.Symlink("absent/lock", name))
 	if err := addEntry(name, "b"); err == nil || !strings.Contains(err.Error(), "symbolic link (to absent/lock)") {
 		t.Errorf("%v", err)
-	}
-}
-
-// TestUpdateFails: a file that cannot be written leaves the old one.
-func TestUpdateFails(t *testing.T) {
-	dir := t.TempDir()
-	name := filepath.Join(dir, FileName)
-	must(t, addEntry(name, "a"))
-	err := Update(name, func(f *File) error {
-		big := anEntry(t, "big")
-		big.Note = strings.Repeat("x", maxSize)
-		return f.Set(big)
-	})
-	if err == nil || !strings.Contains(err.Error(), "mcp-jail status --remove") {
-		t.Errorf("%v", err)
-	}
-	if f, err := Load(name); err != nil || len(f.Entries()) != 1 {
-		t.Errorf("%v, %v", f, err)
-	}
-	if files, _ := os.ReadDir(dir); len(files) != 1+lockFiles {
-		t.Errorf("left behind: %v", files)
-	}
-}
-
-// TestCanUpdate tests that a lock file which cannot be changed is known before.
-func TestCanUpdate(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "config")
-	name := filepath.Join(dir, FileName)
-	testkit.Must(t, CanUpdate(name))
-	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
-	testkit.Must(t, os.WriteFile(name, []byte(`{"version":99}`), 0o644))
-	var format *FormatError
-	if err := CanUpdate(name); !errors.As(err, &format) {
-		t.Errorf("a file of a later version: %v", err)
-	}
-	file := filepath.Join(t.TempDir(), "file")
-	testkit.Must(t, os.WriteFile(file, nil, 0o644))
-	if err := CanUpdate(filepath.Join(file, FileName)); err == nil || !strings.Contains(err.Error(), "cannot be written") {
-		t.Errorf("below a file: %v", err)
 	}
 }

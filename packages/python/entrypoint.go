@@ -2,7 +2,6 @@ package python
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
@@ -115,10 +114,6 @@ func (e *ProgramError) Error() string {
 	if len(e.Names) == 0 {
 		return fmt.Sprintf("%s has no program %s, and no other: it is a library", e.Package, e.Program)
 	}
-	names := slices.Clone(e.Names)
-	more := ""
-	if len(names) > 8 {
-		names, more = names[:8], ", …"
-	}
-	return fmt.Sprintf("%s has no program %s; it has %s%s. Name one: uvx --from %s %s", e.Package, e.Program, strings.Join(names, ", "), more, e.Package, e.Names[0])
+	return fmt.Sprintf("%s has no program %s; it has %s. Name one: uvx --from %s %s",
+		e.Package, e.Program, strings.Join(e.Names[:min(len(e.Names), 8)], ", "), e.Package, e.Names[0])
 }

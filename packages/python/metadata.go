@@ -3,7 +3,6 @@ package python
 import (
 	"encoding/csv"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strconv"
@@ -99,44 +98,46 @@ func release(version string) (numbers []int) {
 	return numbers
 }
 
-// PortableRecord returns a RECORD without the files that an installer makes for its machine: the
-// programs, the compiled files, and its own notes.
-func PortableRecord(text string) string {
-	var out strings.Builder
-	for line := range strings.Lines(text) {
-		file := strings.Trim(strings.SplitN(line, ",", 2)[0], `"`)
-		base := file[strings.LastIndex(file, "/")+1:]
-		if strings.HasPrefix(file, "../") || strings.HasPrefix(file, "bin/") || strings.HasSuffix(file, ".pyc") || strings.Contains(file, ".dist-info/") && slices.Contains(InstallerFiles(), base) {
-			continue
-		}
-		out.WriteString(line)
-	}
-	return out.String()
-}
-
 // A Recorded file is a line of a RECORD: a file that a package has written, and its SHA-256 as the
 // RECORD has it, "" if it has none. The path is that below the tree's site.
-type Recorded struct{ Path, Sum string }
+type Recorded struct {
+	Path, Sum string
+	line      []string
+}
 
 // ReadRecord returns the lines of a RECORD ("Recording installed projects").
 func ReadRecord(text string) (files []Recorded, err error) {
 	lines := csv.NewReader(strings.NewReader(text))
-	lines.FieldsPerRecord, lines.ReuseRecord = -1, true
-	for {
-		fields, err := lines.Read()
-		if err == io.EOF {
-			return files, nil
-		}
-		if err != nil {
-			return nil, fmt.Errorf("RECORD cannot be read: %w", err)
-		}
+	lines.FieldsPerRecord = -1
+	all, err := lines.ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("RECORD cannot be read: %w", err)
+	}
+	for _, line := range all {
 		// Programs and data lie above the directory that pip thinks of: ../../bin/NAME.
-		r := Recorded{Path: strings.TrimPrefix(path.Clean("/"+fields[0]), "/")}
-		if len(fields) > 1 {
-			r.Sum, _ = strings.CutPrefix(fields[1], "sha256=")
+		r := Recorded{Path: strings.TrimPrefix(path.Clean("/"+line[0]), "/"), line: line}
+		if len(line) > 1 {
+			r.Sum, _ = strings.CutPrefix(line[1], "sha256=")
 		}
 		files = append(files, r)
 	}
+	return files, nil
+}
+
+// PortableRecord returns a RECORD without the files that an installer makes for its machine: the
+// programs, the compiled files, and its own notes.
+func PortableRecord(files []Recorded) string {
+	var out strings.Builder
+	lines := csv.NewWriter(&out)
+	for _, r := range files {
+		dir, base := path.Split(r.Path)
+		notes := strings.HasSuffix(dir, ".dist-info/") && slices.Contains(InstallerFiles(), base)
+		if !notes && dir != "bin/" && !strings.HasPrefix(r.line[0], "../") && path.Ext(base) != ".pyc" {
+			lines.Write(r.line) // a Builder takes it
+		}
+	}
+	lines.Flush()
+	return out.String()
 }
 
 // InstallerFiles returns the names of the files in a dist-info that say how the package was

@@ -138,7 +138,8 @@ func TestPortable(t *testing.T) {
 		}
 	}
 	record := "pkg/__init__.py,sha256=x,1\n../../bin/server,sha256=y,2\nbin/server,,\npkg/__pycache__/a.cpython-311.pyc,,\npkg-1.dist-info/INSTALLER,sha256=z,4\npkg-1.dist-info/RECORD,,\n"
-	if got := PortableRecord(record); got != "pkg/__init__.py,sha256=x,1\npkg-1.dist-info/RECORD,,\n" {
+	files, err := ReadRecord(record)
+	if got := PortableRecord(files); err != nil || got != "pkg/__init__.py,sha256=x,1\npkg-1.dist-info/RECORD,,\n" {
 		t.Errorf("record: %q", got)
 	}
 }

@@ -24,11 +24,15 @@
 //   - No file of the working directory counts, and no path that is relative to it. Neither do the
 //     variables PREFIX and DESTDIR, nor the npmrc in npm's own package.
 //   - A netrc holds for a host, whatever its port. If two indexes share the name of a host, and not
-//     port, scheme and login, a login in one of their addresses is an error.
-//   - Before 3.11, Python reads no quotes in a netrc: there a password with a space, a backslash or
+//     port, scheme and login, a login in one of their addresses is an error. A login of the user's
+//     own netrc is sent to both, as the user's pip sends it.
+//   - Of the user's netrc, a login with a quote or a backslash is not used, nor is one for all hosts.
+//     Before 3.11, Python reads no quotes in a netrc: there a password with a space, a backslash or
 //     a quote at its beginning, and an empty one, do not work.
 //   - npm's logins for a part of a registry (//host/npm/one-package/) are not used, and neither are
 //     those of a host that only tarballs come from.
+//   - min-release-age and before are both written if two sources have one each: npm then takes before.
 //   - Settings that are not used may still be those that a registry needs. They are named, and the
 //     registry's answer says the rest.
+//   - What uv is told has not been seen by uv: it was not there where the tests ran.
 package sources

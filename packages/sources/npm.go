@@ -78,8 +78,11 @@ func (in *reading) npmFile(file string, chosen bool) {
 		if !ok {
 			value = "true"
 		}
-		f := fact{chosen: chosen}
 		key, isList := strings.CutSuffix(unquoted(name), "[]")
+		if !ok && rowOf(NPM, key) < 0 { // a key without a value, or a piece of something that is not to be told
+			continue
+		}
+		f := fact{chosen: chosen}
 		f.key = in.filled(&f, key)
 		f.name = show.Line(f.key) + " in " + in.short(file)
 		f.values = []string{in.filled(&f, strings.TrimSpace(unquoted(value)))}

@@ -55,7 +55,7 @@ func (in *reading) readPip() {
 // names, that of the Python, the user's, unless there is the first one, and the system's.
 func (in *reading) pipFiles() []string {
 	own := in.variable("PIP_CONFIG_FILE")
-	_, there := in.head(own, 1)
+	there := in.head(own, 1) != ""
 	in.elsewhere = there || strings.EqualFold(own, os.DevNull)
 	if in.elsewhere && !there {
 		return nil
@@ -107,7 +107,7 @@ func (in *reading) readPipFile(file string, sections map[string][]fact) {
 func (in *reading) readUv() {
 	variables := in.pythonVariables("UV_")
 	variables = slices.DeleteFunc(variables, func(f fact) bool { // the logins of indexes
-		return strings.HasPrefix(f.key, "index-") && rowOf(Uv, f.key) < 0
+		return matches("index-*-username", f.key) || matches("index-*-password", f.key)
 	})
 	for i, f := range variables {
 		variables[i].values = nil

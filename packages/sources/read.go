@@ -53,7 +53,10 @@ func (r Reader) Read(tool Tool) (*Sources, error) {
 	}
 	slices.Sort(in.chosen)
 	in.chosen = slices.Compact(in.chosen)
-	return in.Sources, in.err
+	if in.err != nil {
+		return nil, in.err
+	}
+	return in.Sources, nil
 }
 
 func (in *reading) variable(name string) string {
@@ -73,45 +76,41 @@ func (in *reading) add(facts []fact) {
 	in.said = append(in.said, facts...)
 }
 
-// text returns a file that is to be believed, or "" if there is none: most users have no such file.
+// text returns a file with settings, or "" if there is none.
 func (in *reading) text(file string) string {
-	text, ok := in.head(file, maxText+1)
-	if !ok || len(text) > maxText || len(text) == 0 {
+	text := in.head(file, maxText+1)
+	if len(text) > maxText {
 		return ""
 	}
-	in.believe(file)
-	return string(text)
+	return text
 }
 
-// head returns the beginning of a regular file, to which links may lead.
-func (in *reading) head(file string, n int) (text []byte, ok bool) {
+// head returns the beginning of a regular file, to which links may lead, if that is to be believed. ""
+// stands for a file that is not there: most users have none.
+func (in *reading) head(file string, n int) string {
 	real, err := filepath.EvalSymlinks(file)
 	if !filepath.IsAbs(file) || err != nil {
-		return nil, false
+		return ""
 	}
-	text, err = in.Host.ReadHead(real, n)
-	return text, err == nil
-}
-
-func (in *reading) believe(file string) {
-	if in.Believe == nil {
-		return
+	text, err := in.Host.ReadHead(real, n)
+	if err != nil || len(text) == 0 {
+		return ""
 	}
-	if err := in.Believe(file); err != nil {
-		in.fail("%w", err)
+	if in.Believe != nil {
+		if err := in.Believe(file); err != nil {
+			in.fail("%w", err)
+		}
 	}
+	return string(text)
 }
 
 // certificate adds a file that the tool reads. It reports whether there is one.
 func (in *reading) certificate(file string) bool {
-	if _, ok := in.head(file, 1); !ok {
-		return false
-	}
-	in.believe(file)
-	if !slices.Contains(in.Certificates, file) {
+	found := in.head(file, 1) != ""
+	if found && !slices.Contains(in.Certificates, file) {
 		in.Certificates = append(in.Certificates, file)
 	}
-	return true
+	return found
 }
 
 // takeAll takes the facts. Of a key with several, the first one counts.
@@ -139,7 +138,7 @@ func (in *reading) takeAll() {
 		}
 	}
 	if in.elsewhere { // also if that file names no registry
-		in.choose(index, "", in.Index)
+		in.choose(index, "registry", in.Index)
 	}
 }
 
@@ -176,7 +175,7 @@ func (in *reading) take(what meaning, f fact, text string) {
 	case noProxy:
 		in.Proxy["NO_PROXY"] = strings.Join(f.values, ",")
 	case proxy:
-		in.takeProxy(f, text)
+		in.takeProxy(text)
 	default:
 		in.values[what] = append(in.values[what], f.values...)
 	}
@@ -205,7 +204,6 @@ func (in *reading) address(what meaning, f fact, text string) string {
 		in.fail("%s is not the address of a registry: it has no host, or begins with neither https:// nor http://. Correct it", f.name)
 		return ""
 	}
-	clean = u.String()
 	if in.Logins && user+password != "" {
 		in.logins = append(in.logins, hostLogin{clean, u.Hostname(), user, password})
 	}
@@ -217,31 +215,22 @@ func (in *reading) address(what meaning, f fact, text string) string {
 
 // choose notes that a variable has chosen a registry.
 func (in *reading) choose(what meaning, key, address string) {
-	switch {
-	case what == index && in.Tool == NPM:
-		key = "registry"
-	case what == index:
-		key = "index-url"
-	case what == extra:
-		key = "extra-index-url"
+	if in.Tool != NPM { // one name for pip's keys and uv's
+		key = map[meaning]string{index: "index-url", extra: "extra-index-url"}[what]
 	}
 	in.chosen = append(in.chosen, "--"+key+"="+address)
 }
 
 // takeProxy takes the first proxy for all registries.
-func (in *reading) takeProxy(f fact, text string) {
+func (in *reading) takeProxy(text string) {
 	if text == "false" || in.Proxy["HTTPS_PROXY"] != "" {
 		return
 	}
 	if !strings.Contains(text, "://") {
 		text = "http://" + text
 	}
-	clean, _, _ := withoutLogin(text)
-	if u, err := url.Parse(clean); err != nil || u.Hostname() == "" {
-		in.fail("%s is not the address of a proxy. Correct it", f.name)
-	}
 	if !in.Logins {
-		text = clean
+		text, _, _ = withoutLogin(text)
 	}
 	in.Proxy["HTTPS_PROXY"], in.Proxy["HTTP_PROXY"] = text, text
 }

@@ -1,6 +1,8 @@
 package sources_test
 
 import (
+	"errors"
+	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -130,7 +132,7 @@ var npmShapes = []shape{
 		`"registry"="https://a.test/"` + "\n" + `"//a.test/:_authToken"="t"` + "\nchosen: --registry=https://a.test/"},
 	{"a registry that is not set", rc("registry=${R}"), "", `error: registry in ~/.npmrc is no address: R is not filled in. Set that variable where mcp-jail starts, or write the address itself, as servers that are not your own need it`},
 	{"a backslash before a variable", rc("registry=https://a.test/", `//a.test/:_authToken=\${T}`, `@b:registry=https://b.test/\${T}`), "T=no",
-		`"registry"="https://a.test/"` + "\n" + `"@b:registry"="https://b.test/$%7BT%7D"` + "\n" + `"//a.test/:_authToken"="\\${T}"`},
+		`"registry"="https://a.test/"` + "\n" + `"@b:registry"="https://b.test/\\${T}"` + "\n" + `"//a.test/:_authToken"="\\${T}"`},
 	{"quotes", rc(`"registry" = "https://a.test/" `, `//a.test/:_authToken='t;"#'`), "", `"registry"="https://a.test/"` + "\n" + `"//a.test/:_authToken"="t;\"#"`},
 	{"comments", rc("; x", "# x", "  # registry=https://no.test/", "registry = https://a.test/ ; ours", `//a.test/:_authToken=t\;\#u#no`), "",
 		`"registry"="https://a.test/"` + "\n" + `"//a.test/:_authToken"="t;#u"`},
@@ -143,16 +145,16 @@ var npmShapes = []shape{
 		`"registry"="https://c.test/"` + "\n" + `"//c.test/:_auth"="bWU6cHc="` + "\nchosen: --registry=https://c.test/"},
 	{"variables in any case", nil, "NPM_CONFIG_@S:REGISTRY=https://s.test/\nnpm_config_//s.test/:_authToken=t\nnpm_config_min_release_age=3\nnpm_config_cache=/x\nNPM_CONFIG_CA=one\n\ntwo",
 		`"@s:registry"="https://s.test/"` + "\n" + `"//s.test/:_authToken"="t"` + "\n" + `"ca[]"="one"` + "\n" + `"min-release-age"="3"` + "\nchosen: --@s:registry=https://s.test/"},
-	{"authorities", merged(rc("cafile=~/ca.pem", "ca[]=one", `ca[]="t\nwo"`, "strict-ssl=false"), map[string]string{"ca.pem": "x", "extra.pem": "x"}), "NODE_EXTRA_CA_CERTS=HOME/extra.pem\nSSL_CERT_FILE=HOME/none.pem",
-		"NODE_EXTRA_CA_CERTS=HOME/extra.pem\n" + `"cafile"="HOME/ca.pem"` + "\n" + `"ca[]"="one"` + "\n" + `"ca[]"="t\nwo"` + "\n" + `"strict-ssl"="false"` + "\nreads HOME/extra.pem\nreads HOME/ca.pem"},
+	{"authorities", merged(rc("cafile=~/ca.pem", "ca[]=one", `ca[]="t\nwo"`, "strict-ssl=false", "replace-registry-host=always"), map[string]string{"ca.pem": "x", "extra.pem": "x"}), "NODE_EXTRA_CA_CERTS=HOME/extra.pem\nSSL_CERT_FILE=HOME/none.pem",
+		"NODE_EXTRA_CA_CERTS=HOME/extra.pem\n" + `"cafile"="HOME/ca.pem"` + "\n" + `"ca[]"="one"` + "\n" + `"ca[]"="t\nwo"` + "\n" + `"strict-ssl"="false"` + "\n" + `"replace-registry-host"="always"` + "\nreads HOME/extra.pem\nreads HOME/ca.pem"},
 	{"authorities that are not there", rc("cafile=ca.pem"), "", "not used: cafile in ~/.npmrc"},
 	{"a certificate of the client", merged(rc("registry=https://a.test/", "//a.test/:certfile=HOME/c.pem", "//a.test/:keyfile=HOME/k.pem", "//b.test/:certfile=HOME/c2.pem", "//b.test/:keyfile=HOME/c2.pem"), map[string]string{"c.pem": "x", "k.pem": "x", "c2.pem": "x"}), "",
 		`"registry"="https://a.test/"` + "\n" + `"//a.test/:certfile"="HOME/c.pem"` + "\n" + `"//a.test/:keyfile"="HOME/k.pem"` + "\nreads HOME/c.pem\nreads HOME/k.pem"},
 	{"a proxy", rc("proxy=http://p.test:1", "https-proxy=http://me:pw@q.test:2", "noproxy[]=a", "noproxy[]=b"), "", "proxy HTTPS_PROXY=http://me:pw@q.test:2\nproxy HTTP_PROXY=http://me:pw@q.test:2\nproxy NO_PROXY=a,b"},
 	{"no proxy", rc("proxy=null", "https-proxy=false"), "", ""},
 	{"ages", rc("min-release-age=9"), "npm_config_min_release_age=3", `"min-release-age"="3"`},
-	{"not used", rc("tokenHelper=/bin/helper", "//a.test/:tokenHelper=/bin/helper", "_authToken=x", "replace-registry-host=never", "init-author-name=x", "save-exact=true", "//a.test/:email=x", "always-auth=true"), "npm_config_foo=x",
-		"not used: tokenHelper in ~/.npmrc\nnot used: //a.test/:tokenHelper in ~/.npmrc\nnot used: _authToken in ~/.npmrc\nnot used: replace-registry-host in ~/.npmrc"},
+	{"not used", rc("tokenHelper=/bin/helper", "//a.test/:tokenHelper=/bin/helper", "_authToken=x", "MIIBpiece", "init-author-name=x", "save-exact=true", "//a.test/:email=x", "always-auth=true"), "npm_config_foo=x",
+		"not used: tokenHelper in ~/.npmrc\nnot used: //a.test/:tokenHelper in ~/.npmrc\nnot used: _authToken in ~/.npmrc"},
 	{"the file that a variable names", map[string]string{"mine": "registry=https://a.test/", ".npmrc": "registry=https://no.test/"}, "npm_config_userconfig=~/mine", `"registry"="https://a.test/"` + "\nchosen: --registry=https://a.test/"},
 	{"the usual file, named", rc("registry=https://a.test/"), "npm_config_userconfig=HOME/.npmrc", `"registry"="https://a.test/"`},
 	{"the global file", map[string]string{".npmrc": "prefix=~/p", "p/etc/npmrc": "registry=https://a.test/"}, "", `"registry"="https://a.test/"`},
@@ -199,7 +201,7 @@ var uvShapes = []shape{
 	{"nothing", nil, "", ""},
 	{"tables", uvToml("[[index]]\nname='b-b'\nurl='https://b.test/s'\n[[index]]\nurl='https://u:p@a.test/s'\ndefault=true\n[[index]]\nname='x'\nurl='https://no.test/s'\nexplicit=true\n"), "UV_INDEX_B_B_USERNAME=me\nUV_INDEX_B_B_PASSWORD=p@w", "UV_DEFAULT_INDEX=https://a.test/s\nUV_INDEX=https://b.test/s\nmachine a.test login u password p\nmachine b.test login me password p@w"},
 	{"the older keys", uvToml("index-url = 'https://a.test/s'\nextra-index-url = ['https://b.test/s', 'https://c.test/s']\nallow-insecure-host = ['a.test']\nnative-tls = true"), "", "UV_DEFAULT_INDEX=https://a.test/s\nUV_INDEX=https://b.test/s https://c.test/s\nUV_INSECURE_HOST=a.test\nUV_NATIVE_TLS=true"},
-	{"variables", uvToml("[[index]]\nurl='https://b.test/s'\n"), "UV_INDEX_URL=https://no.test/s\nUV_DEFAULT_INDEX=https://a.test/s\nUV_INDEX=mine=https://c.test/s https://d.test/s\nUV_INDEX_MINE_PASSWORD=pw\nUV_KEYRING_PROVIDER=x", "UV_DEFAULT_INDEX=https://a.test/s\nUV_INDEX=https://c.test/s https://d.test/s https://b.test/s\nmachine c.test login \"\" password pw\nnot used: UV_KEYRING_PROVIDER\nchosen: --extra-index-url=https://c.test/s\nchosen: --extra-index-url=https://d.test/s\nchosen: --index-url=https://a.test/s"},
+	{"variables", uvToml("[[index]]\nurl='https://b.test/s'\n"), "UV_INDEX_URL=https://no.test/s\nUV_DEFAULT_INDEX=https://a.test/s\nUV_INDEX=mine=https://c.test/s https://d.test/s\nUV_INDEX_MINE_PASSWORD=pw\nUV_KEYRING_PROVIDER=x\nUV_INDEX_STRATEGY=unsafe-best-match", "UV_DEFAULT_INDEX=https://a.test/s\nUV_INDEX=https://c.test/s https://d.test/s https://b.test/s\nmachine c.test login \"\" password pw\nnot used: UV_KEYRING_PROVIDER\nnot used: UV_INDEX_STRATEGY\nchosen: --extra-index-url=https://c.test/s\nchosen: --extra-index-url=https://d.test/s\nchosen: --index-url=https://a.test/s"},
 	{"not used", uvToml("find-links=['/x']\nkeyring-provider='subprocess'\nexclude-newer='2026-01-01'\ncache-dir='/x'\n[pip]\nno-index=true\n"), "", "not used: exclude-newer in ~/.config/uv/uv.toml\nnot used: find-links in ~/.config/uv/uv.toml\nnot used: keyring-provider in ~/.config/uv/uv.toml"},
 	{"no TOML", uvToml("index-url = "), "", "error: ~/.config/uv/uv.toml is not used: toml: expected value, not end of input. Correct it"},
 	{"no files", uvToml("index-url = 'https://no.test/'"), "UV_NO_CONFIG=1", "chosen: --index-url=https://pypi.org/simple"},
@@ -214,6 +216,97 @@ func TestRead(t *testing.T) {
 					t.Errorf("got\n%s\nwant\n%s", got, s.want)
 				}
 			})
+		}
+	}
+}
+
+// TestReadNotOwn tests what is left for a line that is not the user's own: registries, and no secret.
+func TestReadNotOwn(t *testing.T) {
+	for _, c := range []struct {
+		tool sources.Tool
+		shape
+	}{
+		{sources.NPM, shape{"logins", rc("registry=https://me:s3cret@a.test/", "//a.test/:_authToken=s3cret", "@b:registry=https://b.test/", "proxy=http://me:s3cret@p.test:1", "cafile=${T}"), "T=s3cret",
+			`"registry"="https://a.test/"` + "\n" + `"@b:registry"="https://b.test/"` + "\nproxy HTTPS_PROXY=http://p.test:1\nproxy HTTP_PROXY=http://p.test:1\nnot used: cafile in ~/.npmrc"}},
+		{sources.NPM, shape{"a variable in an address", rc("registry=https://a.test/${T}"), "T=s3cret", "error: registry in ~/.npmrc is no address: T is not filled in. Set that variable where mcp-jail starts, or write the address itself, as servers that are not your own need it"}},
+		{sources.Pip, shape{"logins", merged(conf("[global]\nindex-url=https://me:s3cret@a.test/s"), map[string]string{".netrc": "machine a.test login me password s3cret"}), "PIP_EXTRA_INDEX_URL=https://me:s3cret@b.test/s",
+			"PIP_EXTRA_INDEX_URL=https://b.test/s\nPIP_INDEX_URL=https://a.test/s\nchosen: --extra-index-url=https://b.test/s"}},
+		{sources.Uv, shape{"logins", uvToml("[[index]]\nname='a'\nurl='https://a.test/s'"), "UV_INDEX_A_PASSWORD=s3cret", "UV_INDEX=https://a.test/s"}},
+	} {
+		s, err := sources.Reader{Host: c.host(t)}.Read(c.tool)
+		if err == nil && len(s.Secrets()) > 0 {
+			t.Errorf("%s %s: %v", c.tool, c.name, s.Secrets())
+		}
+		if got := show(c.tool, sources.Reader{Host: c.host(t)}, t); got != c.want {
+			t.Errorf("%s %s: got\n%s\nwant\n%s", c.tool, c.name, got, c.want)
+		}
+	}
+}
+
+// TestReadFiles tests that each file that counts is asked for, and which files are as good as none.
+func TestReadFiles(t *testing.T) {
+	host := user(t, merged(rc("cafile=~/ca.pem", "prefix=~/p", "//registry.test/:certfile=HOME/no.pem", "//registry.test/:keyfile=HOME/no.pem"), map[string]string{"ca.pem": "x", "no.pem": "x", "p/etc/npmrc": "registry=https://a.test/"}))
+	testkit.Must(t, os.Rename(filepath.Join(host.Home, ".npmrc"), filepath.Join(host.Home, "rc")))
+	testkit.Must(t, os.Symlink("rc", filepath.Join(host.Home, ".npmrc")))
+	var asked []string
+	reader := sources.Reader{Host: host, Believe: func(file string) error { asked = append(asked, strings.TrimPrefix(file, host.Home)); return nil }}
+	s, err := reader.Read(sources.NPM)
+	testkit.Must(t, err)
+	if want := []string{"/.npmrc", "/p/etc/npmrc", "/ca.pem"}; !slices.Equal(asked, want) || s.RegistryOf("x") != "https://a.test/" {
+		t.Errorf("asked for %q, want %q; %+v", asked, want, s)
+	}
+	for _, refused := range asked {
+		reader.Believe = func(file string) error {
+			if strings.HasSuffix(file, refused) {
+				return os.ErrPermission
+			}
+			return nil
+		}
+		if s, err := reader.Read(sources.NPM); !errors.Is(err, os.ErrPermission) || s != nil {
+			t.Errorf("%s: %v, %v", refused, s, err)
+		}
+	}
+	reader.Believe = nil
+	for name, make := range map[string]func(file string) error{
+		"a directory": func(file string) error { return os.Mkdir(file, 0o755) },
+		"too large": func(file string) error {
+			return os.WriteFile(file, []byte("registry=https://a.test/\n"+strings.Repeat("#", 1<<20)), 0o644)
+		},
+	} {
+		file := filepath.Join(host.Home, ".npmrc")
+		testkit.Must(t, os.Remove(file))
+		testkit.Must(t, make(file))
+		if got := show(sources.NPM, reader, t); got != "" {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+// TestAs tests that uv's sources are written for pip, and what pip has no word for is named.
+func TestAs(t *testing.T) {
+	host := user(t, uvToml("index-url='https://me:pw@a.test/s'\nallow-insecure-host=['a.test']\nnative-tls=true"))
+	s, err := sources.Reader{Host: host, Logins: true}.Read(sources.Uv)
+	testkit.Must(t, err)
+	want := "PIP_INDEX_URL=https://a.test/s\nPIP_TRUSTED_HOST=a.test\nmachine a.test login me password pw\nnot used: native-tls of uv"
+	if got := printed(t, s.As(sources.Pip), host.Home); got != want || !s.Configured {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestRegistries tests which hosts may be reached: that of Python's files only beside its own index.
+func TestRegistries(t *testing.T) {
+	for want, c := range map[string]struct {
+		tool  sources.Tool
+		files map[string]string
+	}{
+		"https://pypi.org/simple https://files.pythonhosted.org/": {sources.Uv, nil},
+		"https://a.test/1 https://a.test:444/3":                   {sources.Pip, conf("[global]\nindex-url=https://a.test/1\nextra-index-url=https://a.test/2 https://a.test:444/3")},
+		"https://a.test/ https://b.test/ https://c.test/":         {sources.NPM, rc("registry=https://a.test/", "@b:registry=https://b.test/", "@c:registry=https://c.test/", "@d:registry=https://b.test/x/")},
+	} {
+		s, err := sources.Reader{Host: user(t, c.files)}.Read(c.tool)
+		testkit.Must(t, err)
+		if got := strings.Trim(fmt.Sprint(s.Registries()), "[]"); got != want {
+			t.Errorf("got %s, want %s", got, want)
 		}
 	}
 }

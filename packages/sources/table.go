@@ -17,6 +17,7 @@ const (
 	ca       meaning = "authorities"
 	identity meaning = "a client's certificate"
 	tls      meaning = "whether certificates are checked"
+	tarballs meaning = "whether files come from the registry too"
 	insecure meaning = "hosts whose certificates are not checked"
 	systemCA meaning = "whether the system's authorities count"
 	proxy    meaning = "a proxy"
@@ -53,6 +54,7 @@ var table = []setting{
 	{NPM, "cafile", cafile, "cafile"},
 	{NPM, "ca", ca, "ca[]"},
 	{NPM, "strict-ssl", tls, "strict-ssl"},
+	{NPM, "replace-registry-host", tarballs, "replace-registry-host"},
 	{NPM, "https-proxy", proxy, ""},
 	{NPM, "proxy", proxy, ""},
 	{NPM, "noproxy", noProxy, ""},
@@ -84,11 +86,12 @@ var table = []setting{
 }
 
 // noise has the keys that decide neither where packages come from nor how one logs in there: what a
-// tool prints and asks, where it keeps its own files, and what it writes into a project. No word is lost on them.
+// tool prints and asks, how long it waits, where it keeps its own files, and what it writes into a
+// project. No word is lost on them.
 var noise = map[Tool]string{
-	NPM: "email //*:email always-auth //*:always-auth audit* cache color fund init* loglevel logs-* progress save* update-notifier yes",
+	NPM: "email //*:email always-auth //*:always-auth audit* cache color fetch-* fund init* loglevel logs-* maxsockets progress save* update-notifier yes",
 	Pip: "break-system-packages cache-dir disable-pip-version-check log no-cache-dir no-color no-input progress-bar quiet require-virtualenv root-user-action user verbose",
-	Uv:  "cache-dir color no-cache no-progress pip preview python-downloads python-preference required-version tool-* python-install-dir",
+	Uv:  "cache-dir color compile-bytecode link-mode no-cache no-progress pip preview project* python python-downloads python-preference required-version system-python tool-*",
 }
 
 // authorityVariables name files of authorities for all programs of a kind. They are handed on.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"strconv"
 	"strings"
 
@@ -48,22 +47,25 @@ func checkBounds(text []byte) error {
 	d := jsontext.NewDecoder(bytes.NewBuffer(text))
 	for {
 		token, err := d.ReadToken()
-		switch {
-		case err == io.EOF:
+		if err == io.EOF {
 			return nil
-		case err != nil:
+		}
+		if err != nil {
 			return invalid(err)
-		case d.StackDepth() > maxDepth:
+		}
+		if d.StackDepth() > maxDepth {
 			return fmt.Errorf("the JSON is nested more than %d deep", maxDepth)
-		case token.Kind() != '0':
-		default:
-			if f, err := strconv.ParseFloat(token.String(), 64); err != nil || math.IsInf(f, 0) {
-				return fmt.Errorf("the number %s is beyond the range of a double", show.Named(token.String(), 40))
-			}
+		}
+		if token.Kind() != '0' {
+			continue
+		}
+		if _, err := strconv.ParseFloat(token.String(), 64); err != nil {
+			return fmt.Errorf("the number %s is beyond the range of a double", show.Named(token.String(), 40))
 		}
 	}
 }
 
+// invalid says in words what is wrong with a text.
 func invalid(err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {

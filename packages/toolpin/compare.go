@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // Kind says how two pins differ.
@@ -125,17 +126,27 @@ func fieldsOf(out []Field, path string, old, value JSON) []Field {
 }
 
 // object returns the members of an object, or nil for other JSON.
-func object(j JSON) (members map[string]JSON) {
-	if strings.HasPrefix(string(j), "{") && json.Unmarshal([]byte(j), &members) == nil {
-		return members
+func object(j JSON) map[string]JSON {
+	var values map[string]jsontext.Value
+	if !strings.HasPrefix(string(j), "{") || json.Unmarshal([]byte(j), &values) != nil {
+		return nil
 	}
-	return nil
+	members := make(map[string]JSON, len(values))
+	for name, v := range values {
+		members[name] = JSON(v)
+	}
+	return members
 }
 
 // array returns the elements of an array, or nil for other JSON.
-func array(j JSON) (elements []JSON) {
-	if strings.HasPrefix(string(j), "[") && json.Unmarshal([]byte(j), &elements) == nil {
-		return elements
+func array(j JSON) []JSON {
+	var values []jsontext.Value
+	if !strings.HasPrefix(string(j), "[") || json.Unmarshal([]byte(j), &values) != nil {
+		return nil
 	}
-	return nil
+	elements := make([]JSON, len(values))
+	for i, v := range values {
+		elements[i] = JSON(v)
+	}
+	return elements
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // maxVariants is the number of a server's pins from which on Judge calls no other list new. A
@@ -17,14 +18,14 @@ const maxVariants = 32
 // these capabilities: "default" without any. The name tells nothing about the arguments,
 // which may be secret, to a reader who does not know them. capabilities is JSON, or nil.
 func Name(arguments []string, capabilities []byte) string {
-	name := ""
+	var parts []string
 	if len(arguments) > 0 {
 		var all []byte
 		for _, a := range arguments {
 			all = append(strconv.AppendInt(all, int64(len(a)), 10), ' ')
 			all = append(all, a...)
 		}
-		name = "args-" + shortHash(all)
+		parts = append(parts, "args-"+shortHash(all))
 	}
 	// Equal capabilities have one name, however the client spells them.
 	canonical, err := Canonical(capabilities)
@@ -32,15 +33,12 @@ func Name(arguments []string, capabilities []byte) string {
 		canonical = JSON(capabilities)
 	}
 	if canonical != "" && canonical != "{}" && canonical != "null" {
-		if name != "" {
-			name += "-"
-		}
-		name += "client-" + shortHash([]byte(canonical))
+		parts = append(parts, "client-"+shortHash([]byte(canonical)))
 	}
-	if name == "" {
+	if parts == nil {
 		return "default"
 	}
-	return name
+	return strings.Join(parts, "-")
 }
 
 func shortHash(data []byte) string {
@@ -90,12 +88,12 @@ func Closest(pins map[string]*Pin, name string, p *Pin) []Difference {
 }
 
 func closestTo(pins map[string]*Pin, name string, p *Pin, part bool) (closest []Difference) {
-	for i, n := range inOrder(pins, name) {
+	for _, n := range slices.Sorted(maps.Keys(pins)) {
 		d := differences(pins[n], p, part)
 		if len(d) == 0 {
 			return nil
 		}
-		if i == 0 || weight(d) < weight(closest) {
+		if closest == nil || weight(d) < weight(closest) || weight(d) == weight(closest) && n == name {
 			closest = d
 		}
 	}
@@ -117,14 +115,6 @@ func JudgeServer(pins map[string]*Pin, name string, s Server) Verdict {
 	old := own.Server
 	old.Name, old.Version = s.Name, s.Version
 	return Verdict{Differences: compareServers(old, s)}
-}
-
-func inOrder(pins map[string]*Pin, first string) []string {
-	names := slices.Sorted(maps.Keys(pins))
-	if i := slices.Index(names, first); i > 0 {
-		names = slices.Insert(slices.Delete(names, i, i+1), 0, first)
-	}
-	return names
 }
 
 // weight orders differences: one that is not mild counts more than any mild ones.

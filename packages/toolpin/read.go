@@ -33,21 +33,20 @@ func New(server Server, pages ...[]byte) (*Pin, error) {
 	return p, nil
 }
 
-// members returns the members of an object. It refuses a name that differs by its case from one of these
-// names, because some programs ignore the case.
-func members(j JSON, of string, names ...string) (map[string]JSON, error) {
-	all := object(j)
-	if all == nil {
-		return nil, fmt.Errorf("%s is not an object", of)
+// check refuses what is no object, and a member whose name differs by its case from one of these names,
+// because some programs ignore the case.
+func check(members map[string]JSON, of string, names ...string) error {
+	if members == nil {
+		return fmt.Errorf("%s is not an object", of)
 	}
-	for name := range all {
+	for name := range members {
 		for _, want := range names {
 			if name != want && strings.EqualFold(name, want) {
-				return nil, fmt.Errorf("%s: the member %s differs from %s by its case, and some programs read it as %s", of, show.Named(name, 60), want, want)
+				return fmt.Errorf("%s: the member %s differs from %s by its case, and some programs read it as %s", of, show.Named(name, 60), want, want)
 			}
 		}
 	}
-	return all, nil
+	return nil
 }
 
 // add adds the tools of a page.
@@ -56,8 +55,8 @@ func (p *Pin) add(page []byte) error {
 	if err != nil {
 		return err
 	}
-	result, err := members(text, "the result", "tools")
-	if err != nil {
+	result := object(text)
+	if err := check(result, "the result", "tools"); err != nil {
 		return err
 	}
 	tools := array(result["tools"])
@@ -81,18 +80,19 @@ func (p *Pin) add(page []byte) error {
 var toolMembers = []string{"name", "title", "description", "inputSchema", "outputSchema", "annotations"}
 
 func newTool(listed JSON) (Tool, error) {
-	name, ok := object(listed)["name"].text()
+	all := object(listed)
+	name, ok := all["name"].text()
 	of := "a tool"
 	if ok {
 		of = "tool " + named(name)
 	}
-	all, err := members(listed, of, toolMembers...)
-	switch {
-	case err != nil:
+	if err := check(all, of, toolMembers...); err != nil {
 		return Tool{}, err
-	case !ok:
+	}
+	if !ok {
 		return Tool{}, errors.New("a tool has no name")
-	case len(name) > maxName:
+	}
+	if len(name) > maxName {
 		return Tool{}, fmt.Errorf("the name of a tool has more than %d bytes", maxName)
 	}
 	annotations := all["annotations"]
@@ -150,8 +150,8 @@ func ReadServer(result []byte) (Server, error) {
 	if err != nil {
 		return Server{}, fmt.Errorf("%s: %w", what, err)
 	}
-	own, err := members(text, what, "serverInfo", "instructions")
-	if err != nil {
+	own := object(text)
+	if err := check(own, what, "serverInfo", "instructions"); err != nil {
 		return Server{}, err
 	}
 	info := object(own["serverInfo"])

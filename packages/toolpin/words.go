@@ -42,11 +42,14 @@ func (d Difference) String() string {
 		return strings.Join(parts, "; ")
 	}
 	if len(d.Fields) == 0 {
-		what := "its definition"
-		if d.Kind == Annotations {
-			what = "the annotations of one of its definitions"
+		what := "its definition changed"
+		switch {
+		case d.Kind == Annotations:
+			what = "the annotations of one of its definitions changed"
+		case d.Times <= 1:
+			what += "; the pin has only the hash of one of the two texts"
 		}
-		return tool + what + " changed" + unkept(d) + times
+		return tool + what + times
 	}
 	var parts []string
 	for i, f := range d.Fields {
@@ -57,13 +60,6 @@ func (d Difference) String() string {
 		parts = append(parts, "its "+named(f.Path)+" "+f.change(true))
 	}
 	return tool + strings.Join(parts, "; ") + times
-}
-
-func unkept(d Difference) string {
-	if d.Times > 1 || d.Kind == Annotations {
-		return ""
-	}
-	return "; the pin has only the hash of one of the two texts"
 }
 
 // named returns a name for a sentence of this package. A name that could be taken for words of the

@@ -133,11 +133,7 @@ func TestDecodeProblems(t *testing.T) {
 		{"unknown top", "server = 1", `f:1: server is not a known key; did you mean servers?`},
 		{"nothing near", s + "zzzzzzzz = 1", `f:3: servers.s.zzzzzzzz is not a known key; known here: access, arguments`},
 		{"wrong type", s + "arguments = \"-y\"", `f:3: servers.s.arguments must be an array, not a string`},
-		{"wrong element", s + "arguments = [1]", `f:3: servers.s.arguments must be a string, not an integer`},
-		{"wrong element line", s + "arguments = [\n\"a\",\n2]", `f:5: servers.s.arguments must be a string`},
 		{"bool", s + "stateful = \"yes\"", `f:3: servers.s.stateful must be true or false, not a string`},
-		{"float", s + "warm = 1.5", `f:3: servers.s.warm must be an integer, not a number with a fraction`},
-		{"date", s + "warm = 2020-01-01", `f:3: servers.s.warm must be an integer, not a date or time`},
 		{"huge", s + "warm = 99999999999999999999", `f:3: servers.s.warm: the number 99999999999999999999 is out of range`},
 		{"range", s + "startup_timeout_secs = -1", `f:3: servers.s.startup_timeout_secs must be between 0 and`},
 		{"table twice", s + "[servers.s]\n", `f:3: [servers.s] is defined twice, first in line 1`},
@@ -148,29 +144,23 @@ func TestDecodeProblems(t *testing.T) {
 		{"NUL", s + "#\x00", `f:3: contains a NUL byte`},
 		{"escaped NUL", s + `workspace = "\u0000"`, `f:3: servers.s.workspace: contains a NUL`},
 		{"syntax", s + "x = ", `f:3: is not valid TOML`},
-		{"deep", s + "x = " + strings.Repeat("[", 5000) + strings.Repeat("]", 5000), `nested more than 16 deep`},
 		{"deeper", s + "x = " + strings.Repeat("[", 300000), `f:3: is not valid TOML`},
 		{"deep key", strings.Repeat("a.", 5000) + "a = 1", `f:1: the key has more than 16 parts`},
 		{"too big", strings.Repeat("#", 1<<20+1), `f: is 1048577 bytes`},
 		{"version", "version = 2", `f:1: version 2 is not known`},
 		{"server name", "[servers.\"a/b\"]\ncommand = \"x\"", `f:1: servers."a/b": the server name "a/b" is refused`},
-		{"hidden server", "[servers.\".x\"]\ncommand = \"x\"", `the server name ".x" is refused`},
 		{"no command", "[servers.s]\nwarm = 1", `f:1: servers.s.command: [servers.s] has no command`},
 		{"home", s + "home = \"rael\"", `f:3: servers.s.home must be "private" or "real", not "rael"`},
 		{"waive", s + "waive = [\"all\"]", `f:3: servers.s.waive must be "fs" or "net" or "ipc"`},
 		{"no path", s + "[[servers.s.access.fs]]\nread = true", `f:3: servers.s.access.fs.path: servers.s.access.fs has no path`},
 		{"no right", s + "[[servers.s.access.fs]]\npath = \"private\"", `f:3: path = "private" says nothing. A rule grants rights or takes them away: to hide this path, write deny = true; otherwise remove the rule.`},
-		{"no right to write", s + "access.fs = [\n{ path = \"private\", read = false, deny = false }]", `f:4: path = "private" says nothing`},
 		{"empty path", s + "[[servers.s.access.fs]]\npath = \"\"", `f:4: servers.s.access.fs.path: the path is empty`},
-		{"other home", s + "[[servers.s.access.fs]]\npath = \"~bob/x\"", `only ~/ is understood`},
 		{"glob", s + "[[servers.s.access.fs]]\npath = \"src/**\"", `there are no globs`},
-		{"inbound without port", s + "[[servers.s.access.inbound]]", `f:3: servers.s.access.inbound.port: servers.s.access.inbound has no port`},
 		{"inbound port", s + "[[servers.s.access.inbound]]\nport = 65536", `f:4: servers.s.access.inbound.port must be between 1 and 65535, not 65536`},
 		{"method", net + "methods = [\"get\"]", `f:3: servers.s.access.net: methods: "get" is not a method: write it as HTTP does, as "GET"`},
 		{"connect", net + "methods = [\"CONNECT\"]", `methods: CONNECT opens a tunnel`},
 		{"no method", net + "methods = []", `f:6: servers.s.access.net.methods is empty: leave it out for any method`},
 		{"methods of tcp", net + "scheme = \"tcp\"\nport = 1\nmethods = [\"GET\"]", `scheme = "tcp" has no methods`},
-		{"secret in env", s + "[[servers.s.access.env]]\nname = \"a\"\nsecret = true", `f:5: servers.s.access.env.secret is not a known key`},
 		{"host", s + "[[servers.s.access.net]]\nhost = \"u@h\"", `f:4: servers.s.access.net.host: "u@h" contains user info`},
 		{"tcp port", s + "[[servers.s.access.net]]\nhost = \"h\"\nallow = true\nscheme = \"tcp\"", `f:3: servers.s.access.net: scheme = "tcp" needs a port`},
 		{"prefix", s + "[[servers.s.access.net]]\nhost = \"h\"\nallow = true\npath_prefix = \"a\"", `must begin with "/"`},
@@ -180,11 +170,7 @@ func TestDecodeProblems(t *testing.T) {
 		{"tail", s + "[servers.s.access.commands.git]\nargs = [[\"**\", \"x\"]]", `"**" is only allowed as the last word`},
 		{"no arguments", s + "[servers.s.access.commands.git]\nargs = []", `args = [[]] for a program without arguments`},
 		{"mixed arguments", s + "[servers.s.access.commands.git]\nargs = [\"a\", [\"b\"]]", `mixes words and lists`},
-		{"arguments in a second table", s + "[[servers.s.access.commands.git]]\n[[servers.s.access.commands.git]]\nargs = [[\"**\", \"x\"]]", `f:5: servers.s.access.commands.git.args: "**" is only`},
-		{"no tables", s + "access.commands.git = []", `servers.s.access.commands.git is an empty list`},
-		{"variables of a program", s + "[servers.s.access.commands.git]\nenvs = [\"A*B\"]", `the only wildcard is one trailing "*"`},
 		{"strategy", s + "arguments = { strategy = \"merge\", value = [] }", `strategy must be "append" or "prepend" or "replace" or "dedup", not "merge"`},
-		{"strategy key", s + "arguments = { strategy = \"append\", vaule = [] }", `did you mean value?`},
 		{"conflict of kinds", s + "tools = 3", `f:3: servers.s.tools must be a table, not an integer`},
 	}
 	for _, tt := range tests {
@@ -252,21 +238,6 @@ func TestWriteAlias(t *testing.T) {
 		if got := c.Servers["s"].Access.Fs[0].Rights(); got != want {
 			t.Errorf("%q grants %s, want %s", toml, got, want)
 		}
-	}
-}
-
-// TestAccessReplacesDefault checks that an access table, even an empty one, replaces the
-// whole default policy. Variables and limits do not replace it.
-func TestAccessReplacesDefault(t *testing.T) {
-	c, err := Decode([]byte("[servers.a]\ncommand = \"x\"\nvariables = [\"V\"]\n[servers.b]\ncommand = \"x\"\n[servers.b.access]\n"), "f")
-	testkit.Must(t, err)
-	a, _ := c.Policy("a", "")
-	if !a.Default || len(a.Fs) != 1 || a.Net == nil || len(a.Net) != 0 || len(a.Env) != 1 {
-		t.Errorf("default policy: %+v", a)
-	}
-	b, _ := c.Policy("b", "")
-	if b.Default || len(b.Fs) != 0 || b.Net == nil {
-		t.Errorf("empty access: %+v", b)
 	}
 }
 

@@ -1,12 +1,8 @@
 package config
 
 import (
-	"errors"
 	"reflect"
-	"strings"
 	"testing"
-
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // forget removes Files, Defaults, and the places of tables, rules and settings, which an encoding
@@ -84,29 +80,4 @@ func TestRoundTrip(t *testing.T) {
 	} {
 		checkRoundTrip(t, []byte(toml))
 	}
-}
-
-func FuzzDecode(f *testing.F) {
-	f.Add([]byte(everyKey))
-	f.Add([]byte("[servers.s]\ncommand='x'\n[[servers.s.access.net]]\nhost='a'\nallow=true\nmethods=['GET']\nsecret=[{env='A',file='/a'},{env='B',command=['b']}]\n[[servers.s.access.inbound]]\nport=1\n"))
-	f.Add([]byte("a.b=1\n[a]\n[[a.c]]\nx={y=[1,{z=2}]}\n"))
-	f.Add([]byte("servers={s={access={fs=[{path='.'}],net={strategy='replace',value=[]}}}}"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		_, err := Decode(data, "f")
-		if err != nil {
-			var ps policy.Problems
-			if !errors.As(err, &ps) || len(ps) == 0 {
-				t.Fatalf("not Problems: %v", err)
-			}
-			for _, p := range ps {
-				if p.Message == "" || p.File == "" {
-					t.Fatalf("an empty problem: %+v", p)
-				}
-				if strings.Contains(p.Message, "cannot be parsed") {
-					t.Fatalf("the parser panicked: %v", p)
-				}
-			}
-		}
-		checkRoundTrip(t, data)
-	})
 }

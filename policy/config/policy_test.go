@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestToolWarm checks that a tool's own number of warm workers goes before the server's,
@@ -73,53 +72,3 @@ func decoded(t *testing.T, text string) *Config {
 }
 
 const api = "[servers.s]\ncommand = \"server\"\n[[servers.s.access.net]]\nhost = \"api.example\"\nallow = true\nsecret = "
-
-// TestSensitivePathsAlone checks that an access table with sensitive paths only adds to
-// the default policy. Any other list in it, even an empty one, replaces the default
-// policy.
-func TestSensitivePathsAlone(t *testing.T) {
-	const sensitive = "[servers.s.access]\nsensitive_paths = [\"~/proj/keys\"]\n"
-	for _, tt := range []struct {
-		name, layers string
-		preset       bool
-	}{
-		{"alone", sensitive, true},
-		{"an empty list", "[servers.s.access]\nsensitive_paths = []\n", true},
-		{"an empty table", "[servers.s.access]\n", false},
-		{"with a rule", sensitive + "[[servers.s.access.fs]]\npath = \"src\"\nread = true\n", false},
-		{"with an empty list", sensitive + "fs = []\n", false},
-		{"with an empty list in another layer", sensitive + "---[servers.s.access]\nfs = []\n", false},
-		{"with programs", sensitive + "[servers.s.access.commands]\n", false},
-		{"twice", sensitive + "---[servers.s.access]\nsensitive_paths = [\"~/x\"]\n", true},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			merged := &Config{}
-			for i, text := range strings.Split(tt.layers, "---") {
-				if i == 0 {
-					text = "[servers.s]\ncommand = \"node\"\n" + text
-				}
-				c, ps := decodeLayer([]byte(text), "c.toml")
-				if ps != nil {
-					t.Fatal(ps)
-				}
-				merged.overlay(c)
-			}
-			p, err := merged.Policy("s", "")
-			testkit.Must(t, err)
-			if p.Default != tt.preset || (len(p.Fs) == 1 && p.Fs[0].Where == policy.DefaultSource) != tt.preset {
-				t.Errorf("default %t, rules %v", p.Default, p.Fs)
-			}
-			if strings.HasPrefix(tt.layers, sensitive) && (len(p.Sensitive) == 0 || p.Sensitive[0] != "~/proj/keys") {
-				t.Errorf("sensitive paths %q", p.Sensitive)
-			}
-		})
-	}
-	for name, text := range map[string]string{
-		"of a tool of a stateful server": "[servers.s]\ncommand = \"node\"\n[servers.s.tools.t.access]\nsensitive_paths = [\"x\"]\n",
-		"of a stateless server":          "[servers.s]\ncommand = \"node\"\nstateful = false\n[servers.s.access]\nsensitive_paths = [\"x\"]\n",
-	} {
-		if _, err := Decode([]byte(text), "c.toml"); err == nil || !strings.Contains(err.Error(), "cannot be enforced") {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}

@@ -103,32 +103,3 @@ func TestIsRun(t *testing.T) {
 		}
 	}
 }
-
-// FuzzParseRun tests that no command line makes the parser fail in another way than by an
-// error, and that it keeps every word.
-func FuzzParseRun(f *testing.F) {
-	for _, seed := range []string{"", "x", "--read\x00a", "--read=a\x00--", "-", "--", "---x", "--=\x00x", "--read\x00--write"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, line string) {
-		args := append([]string{"run"}, strings.Split(line, "\x00")...)
-		got, err := ParseRun(args)
-		if (got == nil) == (err == nil) {
-			t.Fatalf("%q: %v, %v", args, got, err)
-		}
-		if err != nil {
-			return
-		}
-		length := len(got.Server)
-		for _, flag := range got.Flags() {
-			if flag.Many != nil {
-				length += len(strings.Join(*flag.Many, ""))
-			} else {
-				length += len(*flag.One)
-			}
-		}
-		if length > len(line) {
-			t.Errorf("%q: %+v has more than was given", args, got)
-		}
-	})
-}

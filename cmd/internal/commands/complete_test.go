@@ -147,24 +147,6 @@ func TestFlagsComplete(t *testing.T) {
 	}
 }
 
-// TestCompleteHostileTools: a cloned repository's names of tools and servers reach the script of a
-// shell only if it does not act on them.
-func TestCompleteHostileTools(t *testing.T) {
-	dir := t.TempDir()
-	t.Setenv("HOME", dir)
-	t.Setenv("XDG_CONFIG_HOME", "")
-	file := filepath.Join(dir, "mcp-jail.toml")
-	text := "version = 1\n[servers.s]\ncommand = \"/bin/true\"\nstateful = false\n"
-	for _, tool := range []string{`_activeHelp_ \u001b]0;PWN\u0007`, `_activeHelp_x`, `a\tb`, `--write`, `ok_tool`} {
-		text += "[servers.s.tools.\"" + tool + "\".access]\n"
-	}
-	testkit.Must(t, os.WriteFile(file, []byte(text), 0o600))
-	out, _ := said(t, "__complete", "plan", "--config", file, "s", "--tool", "")
-	if !strings.HasPrefix(out, "ok_tool\n:") {
-		t.Errorf("%q", out)
-	}
-}
-
 // TestEveryCompletion tests that a shell gets only candidates from each function for completion.
 // Names that a repository, a client's file or the environment chooses are hostile here.
 func TestEveryCompletion(t *testing.T) {

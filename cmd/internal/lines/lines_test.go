@@ -42,7 +42,7 @@ func TestLaunchers(t *testing.T) {
 		"bunx|x":                                   "npx -y PACKAGE, which mcp-jail fetches once and pins",
 		"op|run|--|npx|-y|x":                       `Without op run in front, mcp-jail does: npx -y x; secret = { env = "NAME", command = ["op", "read", "op://VAULT/ITEM/FIELD"] }`,
 		"env|A=b|op|run|--env-file=.env|--|node|s": `"op", "read"`,
-		"direnv|exec|.|npx|x":                      `mcp-jail does: npx x; "direnv", "exec"`,
+		"sops|exec-env|s.yaml|npx -y x":            `"sops", "decrypt"`,
 		"node|server.js|go|run":                    "",
 		"timeout|30|node|server.js":                "",
 		"sh|-c|node server.js --via 'go run x'":    "",

@@ -140,15 +140,3 @@ func TestRecordIncomplete(t *testing.T) {
 		t.Errorf("%v, %s", k.LastError(), why())
 	}
 }
-
-// BenchmarkSessionMarker measures what marking a session adds to a start.
-func BenchmarkSessionMarker(b *testing.B) {
-	k := New(hostfs.Host{StateDir: b.TempDir()}, "s")
-	k.MarkStart()
-	for b.Loop() {
-		d, err := makeDir(k.host, k.server)
-		testkit.Must(b, err)
-		d.touch()
-		d.Close()
-	}
-}

@@ -28,7 +28,6 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Out:             out,
 		Err:             errs,
 		FromCommandLine: t.Policy.FromCommandLine,
-		Install:         t.Package.installCommand(),
 		InstallScripts:  t.Package.scriptsCommand(),
 		UserHome:        t.Host.Home,
 		Logins:          func() string { return FindEarlier(t).Logins() },

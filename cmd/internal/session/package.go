@@ -31,7 +31,6 @@ type Package struct {
 	host  *hostfs.Host    // its lock file
 	rules policy.Packages // how the server's table has packages fetched and pinned
 	waive []policy.Axis
-	trial bool
 	own   bool // the line is of the user's own
 }
 
@@ -46,13 +45,6 @@ func (p *Package) notInstalled() string {
 // NeedsInstall reports whether run must install the package first.
 func (p *Package) NeedsInstall() bool {
 	return p != nil && errors.Is(p.asGiven, installed.ErrNotInstalled)
-}
-
-func (p *Package) installCommand() string {
-	if p == nil || !errors.Is(p.asGiven, installed.ErrNotInstalled) {
-		return ""
-	}
-	return "mcp-jail install " + p.asked
 }
 
 func (p *Package) scriptsCommand() string {

@@ -24,18 +24,10 @@ func TestDecideByRules(t *testing.T) {
 		text         string
 	}{
 		{"path", []policy.NetRule{under("/repos")}, "GET", "/repos/a?x=1", 200, "", ""},
-		{"path itself", []policy.NetRule{under("/repos")}, "GET", "/repos", 200, "", ""},
 		{"other path", []policy.NetRule{under("/repos")}, "GET", "/user", 403, policy.DeniedRequest, `mcp-jail.toml:7 (host = "api.example.com", path_prefix = "/repos"`},
 		{"segment", []policy.NetRule{under("/repos")}, "GET", "/reposition", 403, policy.DeniedRequest, "no rule allows it"},
 		{"dots", []policy.NetRule{under("/repos")}, "GET", "/repos/../user", 403, policy.DeniedAmbiguous, "dot segments"},
-		{"escaped dots", []policy.NetRule{under("/repos")}, "GET", "/repos/%2e%2e/user", 403, policy.DeniedAmbiguous, "dot segments"},
-		{"escaped slash", []policy.NetRule{under("/repos")}, "GET", "/repos%2f..%2fuser", 403, policy.DeniedAmbiguous, "escaped separators"},
-		{"dots of broken UTF-8", []policy.NetRule{under("/repos")}, "GET", "/repos/%c0%ae%c0%ae/user", 403, policy.DeniedAmbiguous, "broken UTF-8"},
-		{"dots with a tab", []policy.NetRule{under("/repos")}, "GET", "/repos/.%09./user", 403, policy.DeniedAmbiguous, "control characters"},
-		{"dots with a space", []policy.NetRule{under("/repos")}, "GET", "/repos/..%20/user", 403, policy.DeniedAmbiguous, "what some take for them"},
 		{"a name with dots and spaces", []policy.NetRule{under("/repos")}, "GET", "/repos/a..b%20%C3%A9/..a", 200, "", ""},
-		{"empty segment", []policy.NetRule{under("/repos")}, "GET", "/repos//user", 403, policy.DeniedAmbiguous, "empty segments"},
-		{"two slashes first", []policy.NetRule{under("/repos")}, "GET", "//repos/a", 403, policy.DeniedAmbiguous, "empty segments"},
 		{"escaped slash, no path rule", []policy.NetRule{only("GET")}, "GET", "/@scope%2fname", 200, "", ""},
 		{"denied path", []policy.NetRule{withSecret("T"), deny("/admin")}, "GET", "/admin/x", 403, policy.DeniedRequest, "the rule at mcp-jail.toml:9 denies it"},
 		{"beside a denied path", []policy.NetRule{withSecret("T"), deny("/admin")}, "GET", "/administration", 200, "", ""},

@@ -22,10 +22,6 @@ type Evidence struct {
 	Profile *policy.Profile
 	// FromCommandLine means that the server was given as `run -- COMMAND`.
 	FromCommandLine bool
-	// Install is the command that installs the package that the server's program, a launcher such as
-	// npx, would fetch. "" means that the program is no launcher, or that mcp-jail cannot install the
-	// package.
-	Install string
 	// InstallScripts is the command that runs the install scripts of the server's package, which
 	// were skipped when it was installed. "" means that there are none, or that they ran.
 	InstallScripts string

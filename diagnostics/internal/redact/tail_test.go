@@ -101,15 +101,6 @@ func TestTailConcurrent(t *testing.T) {
 	}
 }
 
-func BenchmarkTail(b *testing.B) {
-	line := []byte(strings.Repeat("an ordinary line of a server's log, s3cr3 and so on ", 2) + "\n")
-	tail := NewTail(tokenRedactor())
-	b.SetBytes(int64(len(line)))
-	for b.Loop() {
-		tail.Write(line)
-	}
-}
-
 // TestTailSince tells the lines that were written since a time from earlier ones.
 func TestTailSince(t *testing.T) {
 	for name, r := range map[string]*Redactor{"no values": nil, "a value": tokenRedactor()} {

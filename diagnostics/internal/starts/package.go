@@ -2,7 +2,6 @@ package starts
 
 import (
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -14,28 +13,21 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// MissingPackage recognises that a package is not installed, or that a launcher runs as it is given, and has
-// no network to fetch what it starts. No rule for a host is proposed: it would hold in each session, where
-// one installation is enough.
+// MissingPackage recognises that the line of a launcher runs as it is given, and has no network to fetch what
+// it starts. No rule for a host is proposed: it would hold in each session, where one installation is enough.
 func MissingPackage(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
-	if c.Evidence.Stage != report.StageStartup || c.Evidence.Started || len(c.Profile.Argv) == 0 {
+	if c.Evidence.Stage != report.StageStartup || c.Evidence.Started {
 		return f, false
 	}
 	line, _ := wrapper.Unwrap(c.Profile.Argv)
-	l, isLauncher := wrapper.LauncherOf(line.Inner)
-	switch {
-	case c.Evidence.Install == "" && l.Does == "", !lacksNetwork(c, l, lines):
+	l, _ := wrapper.LauncherOf(line.Inner)
+	if l.Does == "" || !lacksNetwork(c, l, lines) {
 		return f, false
-	case c.Evidence.Install != "":
-		return facts.Finding{
-			Note: "the package that " + filepath.Base(c.Profile.Argv[0]) + " starts is not installed, and no host is allowed from which it could come",
-			Fix:  "install it once, in a terminal: " + c.Evidence.Install,
-		}, true
 	}
 	return facts.Finding{
 		Note: l.Name + " " + l.Does + ", and the policy grants no network for that",
 		Fix:  strings.ToLower(l.Instead[:1]) + l.Instead[1:],
-	}, isLauncher
+	}, true
 }
 
 // lacksNetwork reports whether a launcher tried the network and was refused, or still waits for it. Where the

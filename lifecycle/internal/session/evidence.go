@@ -31,7 +31,6 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 		System:          runtime.GOOS,
 		Profile:         s.Profile,
 		FromCommandLine: s.Client.Config.FromCommandLine,
-		Install:         s.Client.Config.Install,
 		InstallScripts:  s.Client.Config.InstallScripts,
 		Preset:          s.Client.Config.Preset,
 		Stateless:       s.Stateless,

@@ -48,7 +48,6 @@ type Session struct {
 
 	// Evidence that only the caller has: see diagnostics.Evidence.
 	FromCommandLine bool
-	Install         string
 	InstallScripts  string
 	Preset          func() (name string, hosts []string)
 	Unset           []string

@@ -178,19 +178,6 @@ var servers = map[string]func(){
 			return true
 		})
 	},
-	// torrent answers with one line of 1 GiB.
-	"torrent": func() {
-		serve(func(m message) bool {
-			os.Stdout.WriteString(`{"jsonrpc":"2.0","result":{"text":"`)
-			chunk := strings.Repeat("t", 1<<16)
-			for range 1 << 14 {
-				os.Stdout.WriteString(chunk)
-			}
-			fmt.Printf(`"},"id":%s}`+"\n", m.ID)
-			return true
-		})
-		os.Exit(0)
-	},
 	// grumbling goes without a directory that it was to have.
 	"grumbling": func() {
 		fmt.Fprintln(os.Stderr, "Warning: Cannot access directory /home/me/docs, skipping")

@@ -3,18 +3,13 @@
 package stateful
 
 import (
-	"bufio"
 	"fmt"
 	"io"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -98,39 +93,4 @@ func TestOversizedMessages(t *testing.T) {
 		t.Errorf("got %v", got)
 	}
 	p.Close()
-}
-
-// TestMemory: a line of 1 GiB becomes an error for its id, and the session stays small.
-func TestMemory(t *testing.T) {
-	t.Parallel()
-	if testing.Short() || sessiontest.RaceEnabled {
-		t.Skip("moves 1 GiB")
-	}
-	cmd := exec.Command(os.Args[0])
-	status := filepath.Join(t.TempDir(), "status")
-	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER=session", "MCP_JAIL_TEST_INNER=torrent", "MCP_JAIL_TEST_STATUS="+status)
-	in, err := cmd.StdinPipe() // stays open: after its end the server would have 5 s
-	testkit.Must(t, err)
-	out, err := cmd.StdoutPipe()
-	testkit.Must(t, err)
-	testkit.Must(t, cmd.Start())
-	io.WriteString(in, sessiontest.Initialize+"\n")
-	answer, _ := bufio.NewReader(out).ReadString('\n')
-	sessiontest.IsFailure(t, answer, "0 -32603 call")
-	in.Close()
-	if err := cmd.Wait(); err != nil {
-		t.Error(err)
-	}
-	// rusage would include the peak of the test itself, from before the exec.
-	b, err := os.ReadFile(status)
-	_, peak, ok := strings.Cut(string(b), "VmHWM:")
-	if err != nil || !ok {
-		testkit.Skip(t, "VmHWM", "/proc/self/status does not have it: %v", err)
-	}
-	var kB int
-	if _, err := fmt.Sscan(peak, &kB); err != nil || kB > 40<<10 {
-		t.Errorf("%d kB, %v", kB, err)
-	} else {
-		t.Logf("%d kB", kB)
-	}
 }

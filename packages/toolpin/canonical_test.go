@@ -1,15 +1,8 @@
 package toolpin
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
-	"math"
-	"slices"
-	"strconv"
 	"strings"
 	"testing"
-	"unicode/utf16"
 )
 
 // TestCanonical: RFC 8785, and what it leaves open.
@@ -71,102 +64,4 @@ func TestCanonicalRefuses(t *testing.T) {
 	if _, err := Canonical([]byte(strings.Repeat("[", 64) + strings.Repeat("]", 64))); err != nil {
 		t.Error(err)
 	}
-}
-
-// TestNumbers compares with the numbers that ECMAScript prints, by the rules of its
-// Number::toString.
-func TestNumbers(t *testing.T) {
-	for bits := uint64(1); bits < 0x7ff0_0000_0000_0000; bits += 0x0001_2345_6789_abcd * 7 {
-		f := math.Float64frombits(bits)
-		digits, exp, _ := strings.Cut(strconv.FormatFloat(f, 'e', -1, 64), "e")
-		digits = strings.Replace(digits, ".", "", 1)
-		n, _ := strconv.Atoi(exp)
-		n++
-		k := len(digits)
-		var want string
-		switch {
-		case k <= n && n <= 21:
-			want = digits + strings.Repeat("0", n-k)
-		case 0 < n && n <= 21:
-			want = digits[:n] + "." + digits[n:]
-		case -6 < n && n <= 0:
-			want = "0." + strings.Repeat("0", -n) + digits
-		default:
-			if want = digits[:1]; k > 1 {
-				want += "." + digits[1:]
-			}
-			want += fmt.Sprintf("e%+d", n-1)
-		}
-		if got, err := Canonical([]byte(digits[:1] + "." + digits[1:] + "0e" + exp)); err != nil || string(got) != want {
-			t.Fatalf("%x: %s, %v; want %s", bits, got, err, want)
-		}
-	}
-}
-
-// reference is a second, slow way to the canonical form. ok is false for what it does not
-// handle.
-func reference(v any) string {
-	switch v := v.(type) {
-	case map[string]any:
-		names := make([]string, 0, len(v))
-		for name := range v {
-			names = append(names, name)
-		}
-		slices.SortFunc(names, func(a, b string) int { return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b))) })
-		for i, name := range names {
-			names[i] = referenceText(name) + ":" + reference(v[name])
-		}
-		return "{" + strings.Join(names, ",") + "}"
-	case []any:
-		parts := make([]string, len(v))
-		for i := range v {
-			parts[i] = reference(v[i])
-		}
-		return "[" + strings.Join(parts, ",") + "]"
-	case string:
-		return referenceText(v)
-	case float64:
-		out, _ := json.Marshal(v)
-		if string(out) == "-0" {
-			return "0"
-		}
-		return string(out)
-	}
-	out, _ := json.Marshal(v)
-	return string(out)
-}
-
-func referenceText(s string) string {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(s)
-	return strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029", `\\`, `\\`).Replace(strings.TrimSuffix(b.String(), "\n"))
-}
-
-// FuzzCanonical: the canonical form is a fixed point, and what encoding/json reads in it is
-// what it reads in the text.
-func FuzzCanonical(f *testing.F) {
-	for _, s := range []string{`{"b":[1,-0,1e21,"\ud83d\ude00"],"a":{"\u2028":null}}`, `{"a":1,"a":2}`, `"\ud800"`, `[1.5e-7,18446744073709551615]`, "{\"\uffee\":1,\"😀\":2}", `"\\u2028"`} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, in []byte) {
-		got, err := Canonical(in)
-		if err != nil {
-			return
-		}
-		if again, err := Canonical([]byte(got)); err != nil || again != got {
-			t.Fatalf("%q: then %q, %v", got, again, err)
-		}
-		if !json.Valid(in) || !json.Valid([]byte(got)) {
-			t.Fatalf("%q: %q is not JSON", in, got)
-		}
-		var v any
-		if err := json.Unmarshal(in, &v); err != nil {
-			t.Fatalf("%q: %v", in, err)
-		}
-		if want := reference(v); string(got) != want {
-			t.Fatalf("%q: %q, want %q", in, got, want)
-		}
-	})
 }
