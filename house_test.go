@@ -111,9 +111,9 @@ var mayImport = map[string][]string{
 	"docs/explain": {}, // the pages; only mcp-jail-cli has them
 
 	"packages/runline":   {module + "internal/lazy", module + "internal/show", module + "internal/wrapper"}, // and neither os nor syscall: see pure
-	"packages/npm":       {module + "internal/lazy"},                              // the same
-	"policy/statement":   {module + "policy"},                                     // the same
-	"policy/leak":        {module + "policy"},                                     // and neither os nor syscall: see pure
+	"packages/npm":       {module + "internal/lazy"},                                                        // the same
+	"policy/statement":   {module + "policy"},                                                               // the same
+	"policy/leak":        {module + "policy"},                                                               // and neither os nor syscall: see pure
 	"packages/toolpin":   {module + "internal/show", "github.com/go-json-experiment/json", "github.com/go-json-experiment/json/jsontext"},
 	"packages/lockfile":  {module + "internal/show", module + "internal/private", module + "packages/npm", module + "packages/toolpin", "github.com/go-json-experiment/json", "github.com/go-json-experiment/json/jsontext"},
 	"packages/python":    {module + "internal/lazy", module + "internal/winpath", module + "policy", module + "packages/runline", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
@@ -121,10 +121,8 @@ var mayImport = map[string][]string{
 	"packages/sources":   {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2"},
 	"packages/store":     {module + "internal/private", "golang.org/x/sys/unix"},
 	"packages/jail":      {module + "policy", module + "policy/hostfs", module + "policy/resolve", module + "confine"},
-	"packages/installed": {module + "internal/winpath", module + "internal/environ", module + "internal/private", module + "policy", module + "policy/hostfs", module + "packages/jail", module + "packages/runline", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store"},
-	"packages/npmcache":  {},
-	"packages/download":  {"golang.org/x/sys/unix", module + "packages/npm", module + "packages/npmcache"}, // it runs in the jail
-	"packages/install":   {module + "internal/lazy", module + "internal/winpath", module + "internal/environ", module + "internal/show", module + "policy", module + "policy/hostfs", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/jail", module + "packages/runline", module + "packages/lockfile", module + "packages/download", module + "packages/npmcache", module + "packages/npm", module + "packages/toolpin", module + "packages/python", module + "packages/runtime", module + "packages/store"},
+	"packages/installed": {module + "internal/winpath", module + "internal/environ", module + "internal/private", module + "policy", module + "policy/hostfs", module + "packages/jail", module + "packages/runline", module + "packages/lockfile", module + "packages/npm", module + "packages/python", module + "packages/runtime", module + "packages/store", module + "packages/sources"},
+	"packages/install":   {module + "internal/lazy", module + "internal/winpath", module + "internal/environ", module + "internal/show", module + "policy", module + "policy/hostfs", module + "confine", module + "diagnostics", module + "packages/installed", module + "packages/jail", module + "packages/runline", module + "packages/lockfile", module + "packages/npm", module + "packages/toolpin", module + "packages/python", module + "packages/runtime", module + "packages/store", module + "packages/sources"},
 
 	"clients/edit":    {module + "internal/diff", module + "internal/lazy", module + "internal/show", module + "internal/toml", "github.com/BurntSushi/toml", "github.com/tailscale/hujson", "go.yaml.in/yaml/v3"}, // and neither os nor syscall: see pure
 	"clients/ownfile": {module + "internal/winpath"},
@@ -132,7 +130,7 @@ var mayImport = map[string][]string{
 	"presets":         {module + "internal/environ", module + "internal/winpath", module + "internal/show", module + "packages/runline", module + "policy", module + "policy/config", "github.com/pelletier/go-toml/v2"},
 
 	"cmd/mcp-jail":           {module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/programs", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "confine", module + "internal/resident", module + "internal/show", module + "lifecycle", module + "policy/hostfs", "github.com/rs/zerolog"},
-	"cmd/mcp-jail-cli":       {module + "cmd/internal/commands", module + "packages/download"},
+	"cmd/mcp-jail-cli":       {module + "cmd/internal/commands"},
 	"cmd/internal/programs":  {"golang.org/x/sys/windows"}, // how the two above find each other
 	"cmd/internal/terminal":  {module + "internal/lazy", module + "internal/show", "github.com/mattn/go-isatty", "golang.org/x/sys/unix", "golang.org/x/term"},
 	"cmd/internal/exit":      {module + "cmd/internal/terminal", module + "internal/show", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve"},

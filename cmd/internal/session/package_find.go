@@ -96,7 +96,7 @@ func (t *Target) warnElsewhere() {
 }
 
 func (t *Target) newPackage(line runline.Line, asGiven error) *Package {
-	return &Package{line: line, asGiven: asGiven, given: t.given, asked: t.asked(&line), dir: t.workspaceDir(), host: &t.Host, rules: t.Policy.Packages, waive: t.Policy.Waive, own: t.IsOwn()}
+	return &Package{line: line, asGiven: asGiven, given: t.given, asked: t.asked(&line), dir: t.workspaceDir(), host: &t.Host, rules: t.Policy.Packages, waive: t.Policy.Waive, own: IsOwn(t)}
 }
 
 func (t *Target) packageFinder() installed.Finder {
