@@ -23,10 +23,12 @@ func OfProject(host *hostfs.Host, npm bool) *Own {
 	}
 	for dir := host.Dir; dir != host.Home; dir = filepath.Dir(dir) {
 		for _, name := range names {
-			text, _ := host.ReadHead(filepath.Join(dir, name), maxProjectFile) // most projects have no such file
+			file, _ := filepath.EvalSymlinks(filepath.Join(dir, name)) // npm follows a link, too
+			text, _ := host.ReadHead(file, maxProjectFile)             // most projects have no such file
 			for line := range strings.Lines(string(text)) {
 				if namesRegistry(line, keys) {
-					return &Own{filepath.Join(dir, name), strings.TrimSpace(line), homeOf(host, name)}
+					clean, _, _ := withoutLogin(strings.TrimSpace(line))
+					return &Own{filepath.Join(dir, name), clean, homeOf(host, name)}
 				}
 			}
 		}

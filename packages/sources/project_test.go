@@ -21,7 +21,7 @@ func TestOfProject(t *testing.T) {
 		{"p/.npmrc", "@acme:registry=https://r.test\n", true, "@acme:registry=https://r.test"},
 		{"p/.npmrc", "//r.test/:_authToken=${T}\nsave-exact=true\n", true, ""},
 		{"p/.npmrc", "registry=https://r.test/\n", false, ""},
-		{"p/sub/.npmrc", "registry=https://r.test/\n", true, "registry=https://r.test/"},
+		{"p/sub/.npmrc", "registry=https://me:pw@r.test/\n", true, "registry=https://r.test/"},
 		{".npmrc", "registry=https://r.test/\n", true, ""},
 		{"p/pip.conf", "[global]\nextra_index_url = https://r.test\n", false, "extra_index_url = https://r.test"},
 		{"p/pip.conf", "[global]\nindex-url = https://r.test\n", true, ""},

@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/packages/sources"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -34,8 +35,9 @@ func (t *Target) findPackage(ctx context.Context) error {
 	case err != nil:
 		t.Package = t.newPackage(runline.Line{}, err)
 		return nil
-	case t.Host.OS == "windows":
-		t.Package = t.newPackage(runline.Line{}, &runline.NotUnderstoodError{Launcher: string(line.Launcher), Why: "mcp-jail fetches no packages on Windows"})
+	}
+	if why := t.runsAsGiven(&line); why != "" {
+		t.Package = t.newPackage(runline.Line{}, &runline.NotUnderstoodError{Launcher: string(line.Launcher), Why: why})
 		return nil
 	}
 	t.Package = t.newPackage(line, nil)
@@ -95,6 +97,23 @@ func (t *Target) warnElsewhere() {
 	t.Warnings = append(t.Warnings, policy.Warning{Code: "elsewhere", Message: message, Where: t.Policy.Where})
 }
 
+// runsAsGiven returns why a plain line runs as it is given, or "". A project's line may mean a package of the
+// project's own registry, and no other one of that name may run in its place.
+func (t *Target) runsAsGiven(line *runline.Line) string {
+	if t.Host.OS == "windows" {
+		return "mcp-jail fetches no packages on Windows"
+	}
+	if t.IsOwn() {
+		return ""
+	}
+	host := t.Host
+	host.Dir = launcherDir(t)
+	if own := sources.OfProject(&host, line.Ecosystem() == runline.NPM); own != nil {
+		return fmt.Sprintf("%s names a registry of its own: %s. To have it fetched and pinned, write that line into %s", own.File, show.InSentence(own.Line), own.Home)
+	}
+	return ""
+}
+
 func (t *Target) newPackage(line runline.Line, asGiven error) *Package {
 	return &Package{line: line, asGiven: asGiven, given: t.given, asked: t.asked(&line), dir: t.workspaceDir(), host: &t.Host, rules: t.Policy.Packages, waive: t.Policy.Waive, own: IsOwn(t)}
 }
@@ -103,7 +122,7 @@ func (t *Target) packageFinder() installed.Finder {
 	host := t.Host
 	host.Dir = launcherDir(t) // the launcher would look for programs of the project there
 	f := installed.FinderFor(&host)
-	f.Untrusted, f.Waive = t.writers().whyUntrusted, t.Policy.Waive
+	f.Untrusted, f.Waive, f.Own = t.writers().whyUntrusted, t.Policy.Waive, t.IsOwn()
 	if t.trial != nil {
 		f.Store, f.LockFile = t.trial.Store, t.trial.LockFile
 	}
