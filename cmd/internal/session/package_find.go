@@ -103,7 +103,7 @@ func (t *Target) runsAsGiven(line *runline.Line) string {
 	if t.Host.OS == "windows" {
 		return "mcp-jail fetches no packages on Windows"
 	}
-	if t.IsOwn() {
+	if IsOwn(t) {
 		return ""
 	}
 	host := t.Host
@@ -122,7 +122,7 @@ func (t *Target) packageFinder() installed.Finder {
 	host := t.Host
 	host.Dir = launcherDir(t) // the launcher would look for programs of the project there
 	f := installed.FinderFor(&host)
-	f.Untrusted, f.Waive, f.Own = t.writers().whyUntrusted, t.Policy.Waive, t.IsOwn()
+	f.Untrusted, f.Waive, f.Own = t.writers().whyUntrusted, t.Policy.Waive, IsOwn(t)
 	if t.trial != nil {
 		f.Store, f.LockFile = t.trial.Store, t.trial.LockFile
 	}
