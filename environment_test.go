@@ -33,13 +33,9 @@ var wholeEnvironment = map[string]string{
 	"cmd/internal/commands/prefetch/find.go":   "mcp-jail-cli, as the session that a client starts would start it",
 	"cmd/internal/session/package_find.go":     "the variables that a launcher's line sets for its server are added",
 	"cmd/internal/wrapping/program.go":         "the variables that an entry sets are added, for what a start finds",
-	"packages/install/npmprogram.go":           "variables that begin with npm_config_",
-	"packages/download/registry.go":            "those of the jail of an installation, in which it runs",
-	"packages/download/npm.go":                 "npm in the same jail",
 	"packages/sources/npm.go":                  "variables that begin with npm_config_",
 	"packages/sources/python.go":               "variables that begin with PIP_ or UV_",
 	"packages/jail/jail.go":                    "the variables of a small jail are added, and its policy has these by name",
-	"packages/installed/key.go":                "environ.Build",
 	"confine/internal/gateway/secrets.go":      "environ.Build, and what the command names",
 	"confine/egress/tlsworker/worker.go":       "environ.Build",
 	"confine/egress/tlsworker/find.go":         "environ.Build",
@@ -69,18 +65,14 @@ var variableByName = map[string]string{
 	"policy/resolve/internal/places/deciding.go":        "places that variables move",
 	"policy/resolve/internal/command/versionmanager.go": "the version that a version manager starts",
 	"packages/runtime/shim.go":                          "the same; ASDF_…_VERSION and MISE_…_VERSION are in the table as patterns",
-	"packages/install/npmconfig.go":                     "proxies and authorities",
-	"packages/install/npmprogram.go":                    "what npm's files name",
-	"packages/download/main.go":                         "those of the jail of an installation, in which it runs",
-	"packages/download/registry.go":                     "the same",
 	"packages/sources/npm.go":                           "what npm's files name",
+	"packages/install/logins.go":                        "proxies, whose names package sources lists",
+	"cmd/internal/session/package_find.go":              "the variable of a package's data, for its jail",
 	"packages/sources/read.go":                          "the variables of its table",
-	"packages/installed/key.go":                         "what the user's .npmrc names",
-	"packages/npm/settings.go":                          "what npm's files name",
+	"packages/sources/python.go":                        "the same",
+	"presets/entry.go":                                  "the function variable, which is about an entry",
 	"confine/internal/gateway/secrets.go":               "the variable of a secret, which the user's configuration names",
 	"clients/place.go":                                  "files of clients, which the other files of that package name",
-	"cmd/internal/session/package_data.go":              "the variable of a package's data, for its jail",
-	"cmd/internal/session/earlier.go":                   "the variable of a package's data, which says where it was",
 	"cmd/internal/session/preset.go":                    "what a preset names, for its server",
 	"cmd/internal/wrapping/grant.go":                    "what a preset names, for its server",
 	"cmd/internal/commands/index/selection.go":          "the function for package clients",
@@ -94,9 +86,9 @@ var variableByName = map[string]string{
 // launcher starts its server and no preset grants it anything (environ.Direct), with the reason why
 // they act on no such server.
 var forPackages = map[string]string{
-	"packages/install/npmconfig.go":                     "the same",
-	"packages/download/registry.go":                     "the same, in the jail of an installation",
 	"packages/runtime/shim.go":                          "it finds interpreters for packages",
+	"packages/sources/netrc.go":                         "it fetches packages",
+	"packages/sources/python.go":                        "the same",
 	"policy/resolve/internal/command/versionmanager.go": "which of the installed versions runs in the jail; a file of the project says it, too",
 	"policy/resolve/environ.go":                         "what the server gets in its jail",
 }
@@ -104,7 +96,7 @@ var forPackages = map[string]string{
 // readers are functions that read a variable which their argument names. implied are functions that
 // read variables without an argument.
 var (
-	readers = []string{"Getenv", "getenv", "LookupEnv", "UserEnv", "Env", "Setenv", "Unsetenv"}
+	readers = []string{"Getenv", "getenv", "LookupEnv", "UserEnv", "Env", "Setenv", "Unsetenv", "variable"}
 	implied = map[string][]string{
 		"FromEnvironment": {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "REQUEST_METHOD"}, "ProxyFromEnvironment": {"HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "REQUEST_METHOD"},
 		"UserHomeDir": {"HOME", "USERPROFILE"}, "UserConfigDir": {"XDG_CONFIG_HOME", "APPDATA"}, "UserCacheDir": {"XDG_CACHE_HOME", "LOCALAPPDATA"},
@@ -302,7 +294,7 @@ func TestEnvironmentFaults(t *testing.T) {
 		`var names = []string{"NEWTHING"}`:                    "lacks NEWTHING",
 		`var _ = httpproxy.FromEnvironment()`:                 "",
 	} {
-		if _, got := environmentReads(t, "packages/install/npmconfig.go", "package install\n"+src); !strings.Contains(strings.Join(got, "; "), want) {
+		if _, got := environmentReads(t, "packages/sources/read.go", "package install\n"+src); !strings.Contains(strings.Join(got, "; "), want) {
 			t.Errorf("%s: %q, want %q", src, got, want)
 		}
 	}

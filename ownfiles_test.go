@@ -52,8 +52,8 @@ var openFiles = map[string]string{
 	"policy/config/load.go":          ofUser,
 	"cmd/internal/commands/learncmd": ofUser, "cmd/internal/windows": ofUser, "cmd/internal/wrapping/existing.go": ofUser, "cmd/internal/commands/grantcmd/show.go": ofUser, "cmd/internal/updates": ofUser, "cmd/mcp-jail/log.go": ofUser,
 	"cmd/internal/commands/doctorcmd/servers.go": ofUser, "cmd/internal/commands/index/program.go": ofUser,
-	"packages/install/cache.go": ofUser, "packages/install/npmprogram.go": ofUser, "packages/installed/find.go": ofUser,
-	"cmd/internal/session/package_data.go": ofHome, "cmd/internal/session/earlier.go": ofHome,
+	"packages/install/npmprogram.go":  ofUser,
+	"cmd/internal/session/earlier.go": ofHome,
 
 	"cmd/internal/handshake/trial.go": ofSystem, "policy/hostfs/ancestor_linux.go": ofSystem, "policy/hostfs/owner_unix.go": ofSystem, "policy/hostfs/userns_linux.go": ofSystem,
 	"policy/hostfs/dirstate_linux.go": ofUser, "policy/hostfs/glob.go": ofUser, "policy/hostfs/readdir_linux.go": ofUser, "policy/hostfs/readdir_other.go": ofUser, "policy/hostfs/samename_linux.go": ofUser,
@@ -69,8 +69,8 @@ var openFiles = map[string]string{
 	"undo/internal/journal/session_linux.go": ofChanges, "undo/internal/keeper": ofChanges, "undo/internal/object": ofChanges, "undo/internal/steps": ofChanges,
 
 	"packages/install/collect.go": ofInstaller, "packages/install/fetch_npm.go": ofInstaller, "packages/install/fetch_python.go": ofInstaller,
-	"packages/install/fetch_python_pip.go": ofInstaller, "packages/install/fetch_python_paths.go": ofInstaller, "packages/install/logins.go": ofInstaller, "packages/install/fetch_python_source.go": ofInstaller, "packages/install/fetch_python_tree.go": ofInstaller,
-	"packages/install/progress.go": ofInstaller, "packages/sources/write.go": ofInstaller, "packages/install/scripts.go": ofInstaller, "packages/npmcache/cache.go": ofInstaller, "packages/download": inInstaller,
+	"packages/install/fetch_python_source.go": ofInstaller, "packages/install/fetch_python_tree.go": ofInstaller, "packages/install/fetch_python_pip.go": ofInstaller, "packages/install/fetch_python_paths.go": ofInstaller,
+	"packages/install/progress.go": ofInstaller, "packages/install/logins.go": ofInstaller, "packages/sources/write.go": ofInstaller, "packages/install/scripts.go": ofInstaller,
 	"packages/installed/node.go": ofPackage, "packages/installed/python.go": ofPackage,
 
 	"mcpproxy/spill.go": inTemp, "mcpproxy/tempfile_linux.go": inTemp, "packages/jail/version.go": inTemp,

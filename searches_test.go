@@ -28,7 +28,6 @@ var searches = map[string]string{
 	"lifecycle/internal/stateless/run.go":  "the environment of the processes that list tools",
 	"cmd/internal/session/about.go":        "no text of a server: the command line of the user",
 	"packages/install/fetch_npm.go":        "npm's credentials, of npm's own output; none of that of scripts",
-	"packages/install/npmconfig.go":        "the same",
 	"packages/install/fetch_python.go":     "pip's and uv's credentials, of their own output; none of that of scripts",
 }
 

@@ -30,8 +30,6 @@ var starts = map[string]struct{ why, environment string }{
 	"confine/egress/tlsworker/worker.go":        {"mcp-jail-tls, from the directory of mcp-jail", "environ.Build"},
 	"confine/egress/tlsworker/check_darwin.go":  {"/usr/bin/true, which the system must refuse", "nothing"},
 	"confine/internal/gateway/secrets.go":       {"the command of a secret, which the user has configured", "environ.Build, and what the command names"},
-	"packages/download/npm.go":                  {"npm, in the jail of an installation", "everything that the jail has"},
-	"packages/download/tree.go":                 {"node, in the same", "the same"},
 	"confine/jailed/command.go":                 {"the running program, again", "everything: a program that uses mcp-jail's packages starts itself"},
 	"confine/process_cgroup_linux.go":           {"the running program, as the supervisor of a jail", "what fork_linux.go says: mcp-jail starts itself"},
 	"confine/internal/sandboxexec/start.go":     {"sandbox-exec, which executes the running program in the jail, and that as the watcher", "nothing, and GOMAXPROCS"},

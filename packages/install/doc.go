@@ -7,23 +7,21 @@
 //	err = i.Accept(u)               // after the user has agreed
 //	r, err = i.Repair(ctx, &line)   // the pinned one again
 //
-// npm itself resolves, fetches and unpacks. It runs in a jail that reaches the registries of
-// the user's npm configuration and no other host, with a HOME of its own, without a workspace,
-// and without the user's variables. The credentials of those registries are the only secrets
-// there.
+// npm itself resolves, fetches and unpacks, in one run of node with npm's own program: the kernel refuses
+// every further start of a program. It runs in a jail that reaches the registries of the user's
+// configuration (package sources) and no other host, with a HOME of its own, without a workspace,
+// and without the user's variables. If Installer.Own is set, the logins of those registries are in one
+// file there, which is removed when the fetch ends.
+//
+// npm's own lock file, whole, becomes Entry.Lock. A pinned line is installed from it by npm ci.
 //
 // Scripts of packages run only if Installer.Scripts is set, or if they ran when the line was
 // pinned: each package's in a jail of its own without a network, without credentials and without npm's cache. The Result lists the
 // attempts that the jail refused, with the package that made them.
 //
-// An installation works in a stage of package store. If it is interrupted, the next one goes on
-// with the files that this one has fetched. Nothing outside of the stage changes before the tree is
-// complete, and before it is known that it is the pinned one.
-//
-// The user's own cache of npm may save the download of an archive, and decides nothing: a server
-// may have written it. The jail sees its content, read-only, and no index. npm asks the registry
-// for the metadata of each package, and takes an archive from the cache only by the integrity in
-// them. The caches of pip and uv are not used.
+// An installation works in a stage of package store. If it is interrupted, or the registry does not answer, the
+// next one goes on with the archives that this one has fetched. Nothing outside of the stage changes before the
+// tree is complete, and before it is known that it is the pinned one.
 //
 // Packages of a Python index are resolved and fetched by uv if the user has it, and otherwise by
 // the pip of the user's Python. The jail reaches the indexes of the user's configuration. Wheels are
@@ -34,9 +32,7 @@
 //
 // # Limits
 //
-//   - npm 7 or newer. Its configuration and pip's are read from their files and variables, as these
-//     programs read them in HOME. For npm, the variables PREFIX and DESTDIR do not count: they would
-//     name another global file. If a server may write one of the files, nothing is installed.
+//   - npm 7 or newer.
 //   - A jail with namespaces does not record refused reads: a script that looks for keys finds none,
 //     and is not named for it.
 //   - The egress of the jail uses the proxy of npm's configuration, which becomes a variable of
@@ -45,10 +41,6 @@
 //     ask one after the other.
 //   - On a system with musl, pip starts the loader to learn its version, and fails.
 //   - Packages from git are not fetched: the jail reaches registries only.
-//   - Metadata that an interrupted installation has fetched may be old. The next one then takes the
-//     version that was the newest at that time; an update always asks the registry.
 //   - Without a network nothing is installed, also if the user's cache has everything.
-//   - For a package that is pinned, npm takes only versions that were published before the pin. If
-//     a registry does not tell when they were published, npm takes the newest ones, and the
-//     installation is refused if they differ from the pinned ones.
+//   - A registry has to name a SHA-256 or stronger sum of each archive of npm.
 package install

@@ -20,6 +20,7 @@ type FetchError struct {
 	Code     string   // npm's name of the error, such as E404; "" if it gave none
 	Refused  []Refusal
 	Registry []string // the hosts that the installation reaches
+	Asked    string   // the words after "mcp-jail install" that fetch it with the user's logins; "" if they were used
 }
 
 // npmCode finds npm's name of an error.
@@ -41,8 +42,12 @@ func (e *FetchError) Error() string {
 	if address := e.foreign(); address != "" {
 		return fmt.Sprintf("%s: the registry (%s) sends npm to %s, which npm's configuration does not name as a registry. The installation was refused access to it. If packages come from there: npm config set @packages-from:registry %s", e.Package, strings.Join(e.Registry, ", "), address, address)
 	}
-	if text := known[e.Code]; text != "" {
-		return fmt.Sprintf(text, e.Package) + " (" + e.Code + e.more() + ")"
+	if meaning := known[e.Code]; meaning != "" {
+		text := fmt.Sprintf(meaning, e.Package)
+		if meaning == forbidden {
+			text += ". Asked were: " + strings.Join(e.Registry, ", ")
+		}
+		return text + " (" + e.Code + e.more() + ")" + e.withoutLogin()
 	}
 	if e.Code == "" {
 		return fmt.Sprintf("%s: npm ended with status %d\n%s", e.Package, e.Status, e.tail())
@@ -50,9 +55,17 @@ func (e *FetchError) Error() string {
 	return fmt.Sprintf("%s: npm failed with %s\n%s", e.Package, e.Code, e.tail())
 }
 
+// withoutLogin says, of an answer that a login may change, that none was used.
+func (e *FetchError) withoutLogin() string {
+	if e.Asked == "" || known[e.Code] != forbidden && e.Code != "E404" {
+		return ""
+	}
+	return ". No login of yours was used, because the line is not one of your own configuration. To fetch it with them: mcp-jail install " + e.Asked
+}
+
 const (
 	unreachable = "%s was not downloaded, because the registry did not answer. What was downloaded is kept, and the next try goes on with it"
-	forbidden   = "the registry refused to give out %s. Log in with npm login, then try again. npm config get registry says which registry it is"
+	forbidden   = "the registry refused to give out %s, or a package that it needs. Log in there with npm login --registry URL, then try again"
 	repository  = "%s, or a package that it needs, is a git repository, and mcp-jail downloads from registries only"
 	certificate = "%s was not downloaded, because npm does not trust the registry's certificate. If your organisation has its own authority: npm config set cafile FILE"
 )

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -84,6 +85,9 @@ func (i *Installer) fetchNPM(ctx context.Context, stage *store.Stage, line *runl
 	}
 	refused, err := r.fetch(ctx, pinned)
 	var failed *FetchError
+	if errors.As(err, &failed) && !i.Own {
+		failed.Asked = i.asked(&lockfile.Entry{Key: installed.Key(line, &i.Host)})
+	}
 	if pinned != nil && errors.As(err, &failed) && slices.Contains([]string{"EINTEGRITY", "ETARGET", "E404"}, failed.Code) {
 		err = &MovedError{Pinned: pinned, Err: err, LockFile: i.LockFile, Asked: i.asked(pinned)}
 	}

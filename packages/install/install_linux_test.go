@@ -131,6 +131,16 @@ func TestInstallRefused(t *testing.T) {
 	}
 }
 
+// TestInstallOffline: a registry that cannot be reached is told, and the next try succeeds.
+func TestInstallOffline(t *testing.T) {
+	t.Parallel()
+	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}})
+	u := newUser(t, "http://registry.invalid")
+	u.fails(u.installer(), "@scope/server", "the registry did not answer", "the next try goes on with it")
+	u.host.Environ = registry.Environ(site.URL, u.host.Home)
+	u.installs(u.installer(), "@scope/server")
+}
+
 // TestInstallTooLarge tests both limits with small ones, and the usual limit with a file of 2 GB
 // in the long form.
 func TestInstallTooLarge(t *testing.T) {

@@ -2,6 +2,7 @@ package install
 
 import (
 	"encoding/pem"
+	"fmt"
 	"io"
 	"log"
 	"net/http/httptest"
@@ -21,6 +22,14 @@ func TestInstallScopes(t *testing.T) {
 	own := registry.Start(t, registry.Stock{Packages: []registry.Package{server("1.0.0"), plain("9.0.0")}, Token: token})
 	u := newUser(t, usual.URL)
 	testkit.WriteFile(t, filepath.Join(u.host.Home, ".npmrc"), "@scope:registry="+own.URL+"/\n"+strings.TrimPrefix(own.URL, "http:")+"/:_authToken="+token+"\n")
+	others := u.installer() // a line of a project
+	others.Own = false
+	u.fails(others, "@scope/server", "E401", strings.TrimPrefix(own.URL, "http://"), "No login of yours was used", "mcp-jail install -- npx -y")
+	for _, q := range own.Requests() {
+		if strings.Contains(fmt.Sprint(q), token) {
+			t.Errorf("a line of a project sent the token: %+v", q)
+		}
+	}
 	u.installs(u.installer(), "@scope/server")
 	u.runs(u.installer(), "@scope/server", "1.0.0")
 	for _, q := range usual.Requests() {

@@ -3,34 +3,24 @@ package npm
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// inRange reports whether a version is in a range by the rules of node-semver: "||",
-// "1.2 - 2.3", "1.x", "~1.2", "^1.2.3", and comparators. A prerelease satisfies a range
-// only if a comparator of it names a prerelease of the same three numbers. The error says
-// that one of the two cannot be read; npm then treats the version as not in the range.
-func inRange(rng, text string) (bool, error) { return satisfies(rng, text, false) }
-
-// EngineFits is inRange as npm applies it to engines: prereleases count as versions like
-// any other, so that 24.0.0-nightly fits ">=22".
-func EngineFits(rng, text string) (bool, error) { return satisfies(rng, text, true) }
-
-func satisfies(rng, text string, prereleases bool) (bool, error) {
+// EngineFits reports whether a version is in a range of engines by the rules of node-semver: "||",
+// "1.2 - 2.3", "1.x", "~1.2", "^1.2.3", and comparators. Prereleases count as versions like any other, so
+// that 24.0.0-nightly fits ">=22". The error says that one of the two cannot be read; npm then treats the
+// version as not in the range.
+func EngineFits(rng, text string) (bool, error) {
 	v, err := parseVersion(text)
 	if err != nil {
 		return false, err
 	}
-	sets, err := parseRange(rng, prereleases)
+	sets, err := parseRange(rng)
 	if err != nil {
 		return false, err
 	}
-	for _, set := range sets {
-		if has(set, v, prereleases) {
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.ContainsFunc(sets, func(set []comparator) bool { return has(set, v) }), nil
 }
 
 // A comparator is one bound: an operator of "<", "<=", ">", ">=" or "=", and a version.
@@ -39,27 +29,23 @@ type comparator struct {
 	version
 }
 
-func has(set []comparator, v version, prereleases bool) bool {
-	allowed := prereleases || len(v.pre) == 0
+func has(set []comparator, v version) bool {
 	for _, c := range set {
 		d := v.compare(c.version)
 		switch {
 		case c.op == "<" && d >= 0, c.op == "<=" && d > 0, c.op == ">" && d <= 0, c.op == ">=" && d < 0, c.op == "=" && d != 0:
 			return false
 		}
-		// A prerelease counts only beside a comparator with a prerelease of the same three numbers.
-		allowed = allowed || len(c.pre) > 0 && c.major == v.major && c.minor == v.minor && c.patch == v.patch
 	}
-	return allowed
+	return true
 }
 
 // parseRange returns the sets of a range, of which one must hold. An empty set holds for
-// every version. If prereleases is true, the lower bounds of versions with open parts and of hyphen
-// ranges begin with the first prerelease.
-func parseRange(text string, prereleases bool) ([][]comparator, error) {
+// every version. The bounds of versions with open parts and of hyphen ranges begin with the first prerelease.
+func parseRange(text string) ([][]comparator, error) {
 	var sets [][]comparator
 	for part := range strings.SplitSeq(text, "||") {
-		set, err := parseSet(stripBuild(strings.Join(strings.Fields(part), " ")), prereleases)
+		set, err := parseSet(stripBuild(strings.Join(strings.Fields(part), " ")))
 		if err != nil {
 			return nil, fmt.Errorf("the range %q cannot be read: %w", text, err)
 		}
@@ -87,9 +73,9 @@ func stripBuild(s string) string {
 	}
 }
 
-func parseSet(text string, prereleases bool) ([]comparator, error) {
+func parseSet(text string) ([]comparator, error) {
 	if from, to, ok := strings.Cut(text, " - "); ok {
-		return hyphenRange(from, to, prereleases)
+		return hyphenRange(from, to)
 	}
 	words := strings.Fields(text)
 	var set []comparator
@@ -103,7 +89,7 @@ func parseSet(text string, prereleases bool) ([]comparator, error) {
 			}
 			op, rest = cutOperator(op + words[i])
 		}
-		c, err := desugar(op, rest, prereleases)
+		c, err := desugar(op, rest)
 		if err != nil {
 			return nil, err
 		}
@@ -121,16 +107,16 @@ func cutOperator(word string) (op, rest string) {
 	return "", word
 }
 
-func desugar(op, text string, prereleases bool) ([]comparator, error) {
+func desugar(op, text string) ([]comparator, error) {
 	p, err := parsePartial(text)
 	if err != nil {
 		return nil, err
 	}
 	switch op {
 	case "~", "~>":
-		return between(p, p.upper(1), prereleases), nil
+		return between(p, p.upper(1)), nil
 	case "^":
-		return between(p, p.upper(p.caret()), prereleases), nil
+		return between(p, p.upper(p.caret())), nil
 	}
 	if p.late {
 		return nil, fmt.Errorf("%q has a number after an x", text)
@@ -144,38 +130,38 @@ func desugar(op, text string, prereleases bool) ([]comparator, error) {
 		}
 		return []comparator{{op, p.version}}, nil
 	}
-	return xRange(op, p, prereleases), nil
+	return xRange(op, p), nil
 }
 
-func xRange(op string, p partial, prereleases bool) []comparator {
+func xRange(op string, p partial) []comparator {
 	switch {
 	case p.x == 0 && (op == ">" || op == "<"):
 		return []comparator{{"<", version{pre: []string{"0"}}}} // none
 	case p.x == 0:
 		return nil
 	case op == ">": // >1.2 is >=1.3.0
-		return []comparator{{">=", first(p.upper(p.x-1), prereleases)}}
+		return []comparator{{">=", first(p.upper(p.x - 1))}}
 	case op == "<=": // <=1.2 is <1.3.0-0
-		return []comparator{{"<", first(p.upper(p.x-1), true)}}
+		return []comparator{{"<", first(p.upper(p.x - 1))}}
 	case op == ">=":
-		return []comparator{{">=", first(p.floor(), prereleases)}}
+		return []comparator{{">=", first(p.floor())}}
 	case op == "<":
-		return []comparator{{"<", first(p.floor(), true)}}
+		return []comparator{{"<", first(p.floor())}}
 	}
-	return between(p, p.upper(p.x-1), prereleases)
+	return between(p, p.upper(p.x-1))
 }
 
 // between returns the bounds from p to upper, which is not included. If even the first number of p
 // is open, it returns no bounds: all versions fit.
-func between(p partial, upper version, prereleases bool) []comparator {
+func between(p partial, upper version) []comparator {
 	if p.x == 0 {
 		return nil
 	}
 	lower := p.version
 	if p.x < 3 {
-		lower = first(p.floor(), prereleases)
+		lower = first(p.floor())
 	}
-	return []comparator{{">=", lower}, {"<", first(upper, true)}}
+	return []comparator{{">=", lower}, {"<", first(upper)}}
 }
 
 func (p partial) floor() version {
@@ -212,17 +198,15 @@ func (p partial) caret() int {
 	return 2
 }
 
-// first returns the version itself or, if prereleases count, its first prerelease.
-func first(v version, prereleases bool) version {
-	if prereleases {
-		v.pre = []string{"0"}
-	}
+// first returns the first prerelease of a version.
+func first(v version) version {
+	v.pre = []string{"0"}
 	return v
 }
 
 // hyphenRange returns the bounds of "from - to". If parts of to are open, all versions that begin
 // with its written parts are included.
-func hyphenRange(from, to string, prereleases bool) ([]comparator, error) {
+func hyphenRange(from, to string) ([]comparator, error) {
 	f, err := parsePartial(from)
 	if err != nil {
 		return nil, err
@@ -240,18 +224,18 @@ func hyphenRange(from, to string, prereleases bool) ([]comparator, error) {
 	switch {
 	case f.x == 0:
 	case f.x < 3:
-		set = append(set, comparator{">=", first(f.floor(), prereleases)})
+		set = append(set, comparator{">=", first(f.floor())})
 	case len(f.pre) > 0:
 		set = append(set, comparator{">=", f.version})
 	default:
-		set = append(set, comparator{">=", first(f.version, prereleases)})
+		set = append(set, comparator{">=", first(f.version)})
 	}
 	switch {
 	case t.x == 0:
 	case t.x < 3:
-		set = append(set, comparator{"<", first(t.upper(t.x-1), true)})
-	case len(t.pre) == 0 && prereleases:
-		set = append(set, comparator{"<", first(t.upper(2), true)})
+		set = append(set, comparator{"<", first(t.upper(t.x - 1))})
+	case len(t.pre) == 0:
+		set = append(set, comparator{"<", first(t.upper(2))})
 	default:
 		set = append(set, comparator{"<=", t.version})
 	}
@@ -271,7 +255,7 @@ func Engines(packageJSON []byte) (string, error) {
 	if node == "" && engines.truth("node") {
 		return "", fmt.Errorf("package.json: engines.node is %s, not a range such as \">=20\"", bytes.TrimSpace(engines["node"]))
 	}
-	if _, err := parseRange(node, true); err != nil {
+	if _, err := parseRange(node); err != nil {
 		return "", fmt.Errorf("package.json: engines.node: %w", err)
 	}
 	return node, nil

@@ -82,9 +82,9 @@ func LinkHome(t *Target, c terminal.Console) (release func()) {
 // isByHand reports whether the server is neither in a table nor has an id: anybody may have written its line.
 func isByHand(t *Target) bool { return t.Config == nil }
 
-// IsOwn reports whether the line is of the user's own: of a server with an id, or of a table of the user's
+// IsOwn reports whether the line of a server is of the user's own: of a server with an id, or of a table of the user's
 // configuration.
-func (t *Target) IsOwn() bool { return t.Policy.ID != "" || t.Config != nil && t.Policy.Project == "" }
+func IsOwn(t *Target) bool { return t.Policy.ID != "" || t.Config != nil && t.Policy.Project == "" }
 
 // ClaimHome makes the directory of the server, and holds it until this process ends.
 func (t *Target) ClaimHome() error { return t.home().claim() }

@@ -103,7 +103,7 @@ func (t *Target) runsAsGiven(line *runline.Line) string {
 	if t.Host.OS == "windows" {
 		return "mcp-jail fetches no packages on Windows"
 	}
-	if t.IsOwn() {
+	if IsOwn(t) {
 		return ""
 	}
 	host := t.Host
@@ -115,14 +115,14 @@ func (t *Target) runsAsGiven(line *runline.Line) string {
 }
 
 func (t *Target) newPackage(line runline.Line, asGiven error) *Package {
-	return &Package{line: line, asGiven: asGiven, given: t.given, asked: t.asked(&line), dir: t.workspaceDir(), host: &t.Host, rules: t.Policy.Packages, waive: t.Policy.Waive, own: t.IsOwn()}
+	return &Package{line: line, asGiven: asGiven, given: t.given, asked: t.asked(&line), dir: t.workspaceDir(), host: &t.Host, rules: t.Policy.Packages, waive: t.Policy.Waive, own: IsOwn(t)}
 }
 
 func (t *Target) packageFinder() installed.Finder {
 	host := t.Host
 	host.Dir = launcherDir(t) // the launcher would look for programs of the project there
 	f := installed.FinderFor(&host)
-	f.Untrusted, f.Waive, f.Own = t.writers().whyUntrusted, t.Policy.Waive, t.IsOwn()
+	f.Untrusted, f.Waive, f.Own = t.writers().whyUntrusted, t.Policy.Waive, IsOwn(t)
 	if t.trial != nil {
 		f.Store, f.LockFile = t.trial.Store, t.trial.LockFile
 	}

@@ -22,7 +22,7 @@ import (
 func (i *installCmd) installer(host hostfs.Host, t *session.Target, w wanted, progress func(install.Progress)) *install.Installer {
 	return &install.Installer{
 		Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Untrusted: t.Untrusted, Asked: w.asked,
-		Own: w.own || t.IsOwn(), Scripts: i.scripts, Progress: progress, Waive: t.Policy.Waive,
+		Own: w.own || session.IsOwn(t), Scripts: i.scripts, Progress: progress, Waive: t.Policy.Waive,
 	}
 }
 
