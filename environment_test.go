@@ -66,7 +66,6 @@ var variableByName = map[string]string{
 	"policy/resolve/internal/command/versionmanager.go": "the version that a version manager starts",
 	"packages/runtime/shim.go":                          "the same; ASDF_…_VERSION and MISE_…_VERSION are in the table as patterns",
 	"packages/sources/npm.go":                           "what npm's files name",
-	"packages/install/logins.go":                        "proxies, whose names package sources lists",
 	"cmd/internal/session/package_find.go":              "the variable of a package's data, for its jail",
 	"packages/sources/read.go":                          "the variables of its table",
 	"packages/sources/python.go":                        "the same",
