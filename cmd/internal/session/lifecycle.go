@@ -86,8 +86,9 @@ func (f *Followed) keep(p *policy.Profile, launcher confine.Launcher, start func
 	return started, nil
 }
 
-// warningLines returns the warnings of a start; the first one also says that a line is not pinned. A grant in a server's file of what does not exist is none: grant has said so, and the
-// path may come and go. A denial of what does not exist stays one.
+// warningLines returns the warnings of a start; the first one also says that a line is not pinned. A grant in a
+// server's file of what does not exist is none: grant has said so, and the path may come and go. A denial of what
+// does not exist stays one.
 func warningLines(t *Target) (texts []string) {
 	servers := filepath.Join(t.Host.ConfigDir, config.ServersDir)
 	for i, w := range t.WarningTexts() {

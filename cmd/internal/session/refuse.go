@@ -87,7 +87,11 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		d.Fix, d.Explain = "", diagnostics.PagePackageInstall
 		return d
 	case errors.As(err, &missing):
-		return execFailure(server, missing, t != nil && t.Policy != nil && t.Policy.FromCommandLine)
+		d := execFailure(server, missing, t != nil && t.Policy != nil && t.Policy.FromCommandLine)
+		if t != nil && t.Package.notPinned() != "" { // else the launcher itself would not be needed
+			d.Detail = append(d.Detail, show.Line(t.Package.notPinned()))
+		}
+		return d
 	case errors.As(err, &host):
 		d := diagnostics.JailFailure(server, err.Error(), nil)
 		d.Fix = "" // the default fix is about missing kernel features

@@ -227,22 +227,13 @@ func (m *Mediator) dispatch(n *seccomp.Notification) {
 		m.Listener.Continue(n.Id)
 		return
 	}
-	if call.Op == seccomp.OpExec && m.Running && m.once {
-		m.observer.refusedStart(r)
-		m.Listener.Respond(n.Id, unix.EACCES)
+	if call.Op == seccomp.OpExec {
+		m.start(r)
 		return
 	}
-	if call.Op == seccomp.OpConnect || call.Op == seccomp.OpExec || call.Op == seccomp.OpUmask {
-		// The kernel decides. A refusal is reported before the server learns of it. The
-		// first exec is the start of the server: the launcher reports its failure.
-		if m.Running || call.Op != seccomp.OpExec {
-			m.observer.call(r)
-		}
-		if call.Op == seccomp.OpExec && m.Running && m.starts != nil {
-			m.starts.Begin(n)
-			return
-		}
-		m.Running = m.Running || call.Op == seccomp.OpExec
+	if call.Op == seccomp.OpConnect || call.Op == seccomp.OpUmask {
+		// The kernel decides. A refusal is reported before the server learns of it.
+		m.observer.call(r)
 		m.Listener.Continue(n.Id)
 		return
 	}
@@ -252,6 +243,27 @@ func (m *Mediator) dispatch(n *seccomp.Notification) {
 		return
 	}
 	m.pass(r)
+}
+
+// start lets the kernel decide about the start of a program, unless only the first one is allowed, or command
+// rules are about each. A refusal is reported before the server learns of it. The first start is that of the
+// server: the launcher reports its failure.
+func (m *Mediator) start(r *Request) {
+	switch {
+	case !m.Running:
+		m.Running = true
+	case m.once:
+		m.observer.refusedStart(r)
+		m.Listener.Respond(r.N.Id, unix.EACCES)
+		return
+	default:
+		m.observer.call(r)
+		if m.starts != nil {
+			m.starts.Begin(&r.N)
+			return
+		}
+	}
+	m.Listener.Continue(r.N.Id)
 }
 
 // pass hands a request to a worker. It never blocks: the receiver goes on to the next call, which
