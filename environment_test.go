@@ -46,6 +46,7 @@ var wholeEnvironment = map[string]string{
 // variableByName are the files that read a variable whose name is not written there, or hand on a
 // function that does, with the reason. The collector takes all names in these files for read.
 var variableByName = map[string]string{
+	"packages/install/logins.go":                        "the proxy of a configuration, for the egress",
 	"cmd/internal/commands/callcmd/inputs.go":           "the variable that has the value of --input",
 	"cmd/internal/commands/callcmd/session.go":          "what an entry sets, before learn starts the server",
 	"cmd/internal/commands/grantcmd/grant.go":           "the name that the user typed",
@@ -65,7 +66,6 @@ var variableByName = map[string]string{
 	"policy/resolve/internal/command/versionmanager.go": "the version that a version manager starts",
 	"packages/runtime/shim.go":                          "the same; ASDF_…_VERSION and MISE_…_VERSION are in the table as patterns",
 	"packages/sources/npm.go":                           "what npm's files name",
-	"packages/install/logins.go":                        "proxies, whose names package sources lists",
 	"cmd/internal/session/package_find.go":              "the variable of a package's data, for its jail",
 	"packages/sources/read.go":                          "the variables of its table",
 	"packages/sources/python.go":                        "the same",

@@ -116,7 +116,7 @@ var mayImport = map[string][]string{
 	"policy/leak":        {module + "policy"},                                                               // and neither os nor syscall: see pure
 	"packages/toolpin":   {module + "internal/show", "github.com/go-json-experiment/json", "github.com/go-json-experiment/json/jsontext"},
 	"packages/lockfile":  {module + "internal/show", module + "internal/private", module + "packages/npm", module + "packages/toolpin", "github.com/go-json-experiment/json", "github.com/go-json-experiment/json/jsontext"},
-	"packages/python":    {module + "internal/lazy", module + "internal/winpath", module + "policy", module + "packages/runline", "github.com/pelletier/go-toml/v2"}, // and neither os nor syscall: see pure
+	"packages/python":    {module + "internal/lazy", module + "internal/winpath", module + "packages/runline"}, // and neither os nor syscall: see pure
 	"packages/runtime":   {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/hostfs"},
 	"packages/sources":   {module + "internal/lazy", module + "internal/show", module + "policy", module + "policy/hostfs", "github.com/pelletier/go-toml/v2"},
 	"packages/store":     {module + "internal/private", "golang.org/x/sys/unix"},

@@ -24,12 +24,11 @@
 // tree is complete, and before it is known that it is the pinned one.
 //
 // Packages of a Python index are resolved and fetched by uv if the user has it, and otherwise by
-// the pip of the user's Python. The jail reaches the indexes of the user's configuration, and the
-// hosts that their pages name for files. Wheels are installed, which runs none of their code. pip
-// builds a source distribution only if scripts may run, in a jail of its own without a network.
-// On Windows nothing is fetched.
-// With uv, none is built. The modules are compiled when they are installed, because a server
-// cannot write beside them.
+// the pip of the user's Python. The jail reaches the indexes of the user's configuration. Wheels are
+// installed, which runs none of their code: the kernel starts nothing after pip, and after uv only the
+// Python that it asks about itself. pip builds a source distribution only if scripts may run, in a jail
+// of its own without a network. With uv, none is built. The modules are compiled when they are
+// installed, because a server cannot write beside them. On Windows nothing is fetched.
 //
 // # Limits
 //
@@ -38,9 +37,9 @@
 //     and is not named for it.
 //   - The egress of the jail uses the proxy of npm's configuration, which becomes a variable of
 //     this process. A proxy that needs another form than a URL is not used.
-//   - A proxy or a keyring in the configuration of pip or uv is not used. uv is tested with a
-//     stand-in only. With pip, all indexes count alike, also those that uv would ask one after
-//     the other.
+//   - uv is tested with a stand-in only. With pip, all indexes count alike, also those that uv would
+//     ask one after the other.
+//   - On a system with musl, pip starts the loader to learn its version, and fails.
 //   - Packages from git are not fetched: the jail reaches registries only.
 //   - Without a network nothing is installed, also if the user's cache has everything.
 //   - A registry has to name a SHA-256 or stronger sum of each archive of npm.

@@ -68,50 +68,44 @@ func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *r
 	}()
 	p := &pythonFetch{Installer: i, line: line, pinned: pinned, jail: i.pythonJail(stage.Dir)}
 	p.uv = p.lookPath(p.jail.Path, "uv")
-	interpreters, err := p.interpreters(ctx)
+	chosen, newest, err := p.interpreters(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for n, python := range interpreters {
-		p.python = python
-		f, err := p.fetch(ctx, stage)
-		var failed *PythonError
-		if errors.As(err, &failed) && failed.needsPython() && n+1 < len(interpreters) {
-			continue // the package wants another Python, and there is one
-		}
-		return f, err
+	p.python = chosen
+	f, err = p.fetch(ctx, stage)
+	var failed *PythonError
+	if errors.As(err, &failed) && failed.needsPython() && newest.Path != chosen.Path {
+		p.python = newest
+		f, err = p.fetch(ctx, stage)
 	}
-	return nil, errors.New("no Python was tried") // interpreters returns one or an error
+	return f, err
 }
 
-// interpreters returns the Pythons to try: the one that the start would choose, and the newest. For
-// a pinned package whose Python is there, it is that one.
-func (p *pythonFetch) interpreters(ctx context.Context) ([]runtime.Interpreter, error) {
+// interpreters returns the Python that the start would choose, and the newest one, which is tried if the
+// package wants another. For a pinned package whose Python is there, it is both times that one.
+func (p *pythonFetch) interpreters(ctx context.Context) (chosen, newest runtime.Interpreter, err error) {
 	found, err := p.findPython(ctx)
 	if err != nil {
-		return nil, err
+		return chosen, newest, err
 	}
 	rng, ok := python.VersionRange(p.line.Python)
 	if !ok {
-		return nil, fmt.Errorf("--python %s is not a version of CPython: name one, such as 3.12", p.line.Python)
+		return chosen, newest, fmt.Errorf("--python %s is not a version of CPython: name one, such as 3.12", p.line.Python)
 	}
 	if p.pinned != nil && p.pinned.Engines != "" {
-		if chosen, err := found.Choose(p.pinned.Engines, runtime.PythonFits); err == nil {
-			return []runtime.Interpreter{chosen}, nil
+		if same, err := found.Choose(p.pinned.Engines, runtime.PythonFits); err == nil {
+			return same, same, nil
 		}
 	}
-	chosen, err := found.Choose(rng, runtime.PythonFits)
-	if err != nil {
-		return nil, err
+	if chosen, err = found.Choose(rng, runtime.PythonFits); err != nil {
+		return chosen, newest, err
 	}
 	for i := range found.Interpreters {
 		found.Interpreters[i].Default = false // so that the newest is chosen
 	}
-	newest, err := found.Choose(rng, runtime.PythonFits)
-	if err != nil || newest.Path == chosen.Path {
-		return []runtime.Interpreter{chosen}, nil
-	}
-	return []runtime.Interpreter{chosen, newest}, nil
+	newest, err = found.Choose(rng, runtime.PythonFits)
+	return chosen, newest, err
 }
 
 // otherPython reports whether the pinned tree does not run on the version of Python that installs

@@ -38,7 +38,7 @@ var (
 	wrongPython    = lazy.Regexp(`require[sd]? a different [Pp]ython|Requires-Python|does not satisfy Python`)
 	diskFull       = lazy.Regexp(`No space left on device|Disk quota exceeded`)
 	sourceOnly     = lazy.Regexp(`No sources permitted for |has no usable wheels|building from source is disabled`)
-	startsProgram  = lazy.Regexp(`PermissionError: [^\n]*Operation not permitted: '[^\n]*/python|while executing command`)
+	startsProgram  = lazy.Regexp(`Error [^\n]* while executing command`)
 	noPip          = lazy.Regexp(`No module named pip`)
 	conflict       = lazy.Regexp(`ResolutionImpossible|No solution found`)
 	noSuchProject  = lazy.Regexp(`404 Client Error|was not found in the package registry`)

@@ -15,6 +15,8 @@ func TestPythonErrorReasons(t *testing.T) {
 		{"pip", "ERROR: No matching distribution found for nothing", "is not in the index"},
 		{"pip", "No sources permitted for thing\nERROR: No matching distribution found for thing", "install --install-scripts allows that"},
 		{"uv", "thing has no usable wheels and building from source is disabled", "ask for a version that has one"},
+		{"pip", "Error [Errno 13] Permission denied: '/usr/bin/python3' while executing command x", "an archive of sources at an address"},
+		{"uv", "HTTP status client error (403 Forbidden) for url (https://me:secret@pypi.example/simple/thing/)", "the index pypi.example refuses access"},
 		{"pip", "anything else", "pip ended with status 1"},
 	} {
 		err := &PythonError{What: "thing", Installer: c.installer, Status: 1, Output: c.output}

@@ -124,9 +124,9 @@ func fullDiskMain() {
 	fmt.Println("runs", about["version"], err)
 }
 
-// TestInterrupted: a fetch that is killed leaves nothing half-made, and the next start goes on. Of two
+// TestKilledFetch: a fetch that is killed leaves nothing half-made, and the next start goes on. Of two
 // starts at once one fetches, and the other waits.
-func TestInterrupted(t *testing.T) {
+func TestKilledFetch(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		words []string

@@ -24,7 +24,9 @@ func TestKey(t *testing.T) {
 	} {
 		line, err := runline.Parse(strings.Fields(c.line))
 		testkit.Must(t, err)
-		host := &hostfs.Host{Home: t.TempDir(), Dir: "/w", Environ: strings.Fields(c.env)}
+		local, err := hostfs.LocalHost()
+		testkit.Must(t, err)
+		host := &hostfs.Host{Home: t.TempDir(), Dir: "/w", Environ: strings.Fields(c.env), ReadHead: local.ReadHead}
 		testkit.WriteFile(t, filepath.Join(host.Home, ".npmrc"), c.npmrc)
 		if got := Key(&line, host).Spec; got != c.want {
 			t.Errorf("%s with %s: %q, want %q", c.line, c.env, got, c.want)

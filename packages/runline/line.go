@@ -50,8 +50,7 @@ type Line struct {
 	Python  string   // the version of --python, such as "3.12"; "" is any
 
 	// Env are the variables that the line itself sets, in order. The program gets them.
-	Env   []Assignment
-	Unset []string // the variables that env -u removes
+	Env []Assignment
 	// Outer are the words of programs that stay in front of the package's program, such as timeout 30.
 	Outer []string
 	// Dir is the directory of env -C, in which the program starts. A relative one begins at the working

@@ -14,9 +14,6 @@ import (
 // ErrNotLauncher says that a command starts a program directly, without fetching a package.
 var ErrNotLauncher = errors.New("the command is not a package launcher")
 
-// NoPackage is the Why of a NotUnderstoodError for a line that names no package.
-const NoPackage = "it names no package"
-
 // NotUnderstoodError says that a command is the line of a launcher, and which word of it is not one of the
 // plain forms.
 type NotUnderstoodError struct {
@@ -47,10 +44,11 @@ func Parse(argv []string) (Line, error) {
 	if !ok || !launcher.Package {
 		return Line{}, ErrNotLauncher
 	}
-	p := parser{name: launcher.Name, line: Line{Outer: inside.Own, Dir: inside.Dir, Unset: inside.Unset}}
+	p := parser{name: launcher.Name, line: Line{Outer: inside.Own, Dir: inside.Dir}, variables: inside.Unset}
 	for _, set := range inside.Set {
 		name, value, _ := strings.Cut(set, "=")
 		p.line.Env = append(p.line.Env, Assignment{name, value})
+		p.variables = append(p.variables, name)
 	}
 	if err := p.parse(launcher, inside.Inner[1:]); err != nil {
 		return Line{}, err
@@ -89,9 +87,10 @@ func Starts(program string) bool {
 
 // A parser takes the words after a launcher apart.
 type parser struct {
-	name    string // the launcher as a user calls it, for messages
-	line    Line
-	options map[string]use
+	name      string // the launcher as a user calls it, for messages
+	line      Line
+	options   map[string]use
+	variables []string // that the line sets or removes
 }
 
 // use is what an option does to the line.
@@ -134,7 +133,7 @@ func (p *parser) parse(launcher wrapper.Launcher, words []string) (err error) {
 		return p.bad("", "mcp-jail fetches packages for npx and uvx lines only. "+launcher.Instead)
 	}
 	if err == nil {
-		err = p.variables()
+		err = p.checkVariables()
 	}
 	if err == nil {
 		err = p.program(words)
@@ -252,7 +251,7 @@ func (p *parser) program(words []string) error {
 	l := &p.line
 	switch {
 	case len(words) == 0:
-		return p.bad("", NoPackage)
+		return p.bad("", "it names no package")
 	case slices.ContainsFunc(words, func(w string) bool { return strings.ContainsRune(w, 0) }):
 		return p.bad("", "a word has a NUL in it")
 	}
@@ -276,17 +275,13 @@ func (p *parser) program(words []string) error {
 	return nil
 }
 
-// variables refuses a line that sets or removes a variable which the launcher reads.
-func (p *parser) variables() error {
+// checkVariables refuses a line that sets or removes a variable which the launcher reads.
+func (p *parser) checkVariables() error {
 	prefix := "uv_"
 	if p.line.Ecosystem() == NPM {
 		prefix = "npm_config_"
 	}
-	names := slices.Clone(p.line.Unset)
-	for _, a := range p.line.Env {
-		names = append(names, a.Name)
-	}
-	for _, name := range names {
+	for _, name := range p.variables {
 		if strings.HasPrefix(strings.ToLower(name), prefix) {
 			return p.bad(name, p.name+" reads this variable")
 		}

@@ -27,7 +27,7 @@ func shown(l Line) string {
 	}
 	text := strings.Join(parts, " + ")
 	for _, more := range []struct{ name, value string }{
-		{"program", l.Program}, {"python", l.Python}, {"in", l.Dir}, {"unset", strings.Join(l.Unset, " ")}, {"behind", strings.Join(l.Outer, " ")},
+		{"program", l.Program}, {"python", l.Python}, {"in", l.Dir}, {"behind", strings.Join(l.Outer, " ")},
 	} {
 		if more.value != "" {
 			text += ", " + more.name + " " + more.value
@@ -66,7 +66,7 @@ func TestParse(t *testing.T) {
 		{"uv|tool|run|pkg[x]@latest|--python|3", `pkg[x] tag latest, program pkg, ["--python" "3"]`},
 		// Wrappers.
 		{"timeout|-k|5|30|nice|-n5|npx|pkg|a", `pkg, behind timeout -k 5 30 nice -n5, ["a"]`},
-		{"env|-u|X|-C|d|A=b|npx|pkg", `pkg, in d, unset X, behind env -u X -C d A=b, A=b`},
+		{"env|-u|X|-C|d|A=b|npx|pkg", `pkg, in d, behind env -u X -C d A=b, A=b`},
 		{"env|-C|/d|env|--chdir|e|npx|pkg", `pkg, in /d/e, behind env -C /d env -C e`},
 		{"env|-i|A=b|B=x=y|npx|pkg", `pkg, A=b, B=x=y`},
 		{`bash|-lc|A='b c' exec npx -y pkg "x y" z\ w`, `pkg, A=b c, ["x y" "z w"]`},
@@ -101,7 +101,7 @@ func TestNotUnderstood(t *testing.T) {
 		// What is no package of the registry.
 		{"npx|a@npm:b@1", "a@npm:b@1"}, {"npx|u/r", "u/r"}, {"npx|github:u/r", "github:u/r"}, {"npx|git+https://h/r", "git+https://h/r"}, {"npx|https://h/a.tgz", "https://h/a.tgz"},
 		{"npx|./d", "./d"}, {"npx|/d", "/d"}, {"npx|~/d", "~/d"}, {"npx|a.tgz", "a.tgz"}, {"npx|a@file:x", "a@file:x"}, {"npx|a@./x", "a@./x"}, {"npx|a@x.TAR.gz", "a@x.TAR.gz"}, {"npx|a@", "a@"},
-		{"npx|a@.", "a@."}, {"npx|_a", "_a"}, {"npx|@s", "@s"}, {"npx|@s/.a", "@s/.a"}, {`npx|a\b`, `a\b`}, {"npx|a@1\n", "a@1\n"}, {"npx|a@u@h.org:p", "a@u@h.org:p"}, {"npx|é", "é"}, {"npx|a b", "a b"},
+		{"npx|a@.", "a@."}, {"npx|a@1/x", "a@1/x"}, {"npx|a@>=1:x", "a@>=1:x"}, {"npx|_a", "_a"}, {"npx|@s", "@s"}, {"npx|@s/.a", "@s/.a"}, {`npx|a\b`, `a\b`}, {"npx|a@1\n", "a@1\n"}, {"npx|a@u@h.org:p", "a@u@h.org:p"}, {"npx|é", "é"}, {"npx|a b", "a b"},
 		{"uvx|git+https://h/r", "git+https://h/r"}, {"uvx|a @ https://h/a.whl", "a @ https://h/a.whl"}, {"uvx|./a", "./a"}, {"uvx|a@new", "a@new"}, {"uvx|a@1/2", "a@1/2"}, {"uvx|a;x", "a;x"},
 		{"uvx|--with|a,b|c", "a,b"}, {"uvx|--from|a>=1,|c", "a>=1,"}, {"uvx|a[", "a["}, {"uvx|a[.]", "a[.]"}, {"uvx|python3.12", "python3.12"}, {"uvx|--from|pypy@3|x", "pypy@3"}, {"uvx|run|x", "run"},
 		// What is no program.

@@ -23,9 +23,6 @@ type Spec struct {
 // String returns the spec as it was written.
 func (s Spec) String() string { return s.Raw }
 
-// Exact reports whether the spec names one version, which the registry cannot replace.
-func (s Spec) Exact() bool { return s.Version != "" }
-
 // Want returns the version, range or tag that is asked for, and "latest" if none is.
 func (s Spec) Want() string {
 	for _, v := range [...]string{s.Version, s.Range, s.Tag} {
@@ -43,10 +40,10 @@ func (s Spec) identity() string {
 	return s.Name
 }
 
-// The grammar of npm: what has a ":" or a "/" elsewhere, begins with a "." or ends like an archive can be an
+// The grammar of npm: what has a ":" or another "/", begins with a "." or ends like an archive can be an
 // address or a file.
 var (
-	npmSpec    = lazy.Regexp(`^((?:@[\w.~-]+/)?[A-Za-z0-9][\w.~-]*)(?:@([^.:/\\][^:/\\]*))?$`)
+	npmSpec    = lazy.Regexp(`^((?:@[\w.~-]+/)?[A-Za-z0-9][\w.~-]*)(?:@(.+))?$`)
 	npmVersion = lazy.Regexp(`^[=v]?(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)$`)
 	npmRange   = lazy.Regexp(`^(?:[xX]|v?[\d^~<>=*][\w.*+^~<>=| -]*)$`)
 	npmTag     = lazy.Regexp(`^[A-Za-z][\w.-]*$`)

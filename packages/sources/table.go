@@ -89,8 +89,8 @@ var table = []setting{
 // tool prints and asks, how long it waits, where it keeps its own files, and what it writes into a
 // project. No word is lost on them.
 var noise = map[Tool]string{
-	NPM: "email //*:email always-auth //*:always-auth audit* cache color fetch-* fund init* loglevel logs-* maxsockets progress save* update-notifier yes",
-	Pip: "break-system-packages cache-dir disable-pip-version-check log no-cache-dir no-color no-input progress-bar quiet require-virtualenv root-user-action user verbose",
+	NPM: "email //*:email always-auth //*:always-auth audit* cache color fetch-* fund init* loglevel logs-* maxsockets nodedir omit-lockfile-* progress save* update-notifier yes",
+	Pip: "break-system-packages cache-dir default-timeout disable-pip-version-check log no-cache-dir no-color no-input progress-bar quiet require-virtualenv root-user-action user verbose",
 	Uv:  "cache-dir color compile-bytecode link-mode no-cache no-progress pip preview project* python python-downloads python-preference required-version system-python tool-*",
 }
 

@@ -36,7 +36,7 @@ func (t *Target) findPackage(ctx context.Context) error {
 		t.Package = t.newPackage(runline.Line{}, err)
 		return nil
 	}
-	if why := t.runsAsGiven(&line); why != "" {
+	if why := runsAsGiven(t, &line); why != "" {
 		t.Package = t.newPackage(runline.Line{}, &runline.NotUnderstoodError{Launcher: string(line.Launcher), Why: why})
 		return nil
 	}
@@ -99,7 +99,7 @@ func (t *Target) warnElsewhere() {
 
 // runsAsGiven returns why a plain line runs as it is given, or "". A project's line may mean a package of the
 // project's own registry, and no other one of that name may run in its place.
-func (t *Target) runsAsGiven(line *runline.Line) string {
+func runsAsGiven(t *Target, line *runline.Line) string {
 	if t.Host.OS == "windows" {
 		return "mcp-jail fetches no packages on Windows"
 	}
