@@ -20,6 +20,9 @@ const (
 	maxWords   = 30 // of a sentence
 )
 
+// unchecked are documents that other programs write.
+var unchecked = map[string]bool{"conformance/RESULTS.md": true}
+
 // TestDocuments holds every document to the rules of CONTRIBUTING.md: links and pictures lead
 // somewhere, lines and sentences are short.
 func TestDocuments(t *testing.T) {
@@ -28,6 +31,9 @@ func TestDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, d := range docs {
+		if unchecked[d.Name] {
+			continue
+		}
 		for _, fault := range documentFaults(d, os.ReadFile) {
 			t.Errorf("%s:%s", d.Name, fault)
 		}

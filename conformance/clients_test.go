@@ -123,12 +123,13 @@ func played(t *testing.T, s *site, c client, sv server, how side, actions []map[
 	return v
 }
 
-// paired reports whether a client meets a server. One client meets the odd server, which does everything that servers do. In make test-long every
+// paired reports whether a client meets a server. All meet with -update, since RESULTS.md has
+// every pair. One client meets the odd server, which does everything that servers do. In make test-long every
 // client meets the odd server. The other servers meet two clients of different libraries and eras,
 // and one that cannot speak with an older server tries.
 func paired(c client, sv server) bool {
 	switch {
-	case longForms() && sv.name == "odd":
+	case *update || longForms() && sv.name == "odd":
 		return true
 	case !longForms():
 		return sv.name == "odd" && c.name == "ts2 auto"
@@ -164,7 +165,7 @@ func TestClients(t *testing.T) {
 				if lost := closed.FindString(errorsIn(want)); lost != "" {
 					t.Errorf("the session with the bare server broke off: %s", lost)
 				}
-				got := lessAdditions(report(t, s, c, sv, jailed))
+				got, additions := lessAdditions(report(t, s, c, sv, jailed))
 				faults := differences("", want, got)
 				// Some clients choose the protocol by how soon the first answer comes. Only if two
 				// sessions without a jail agree, a difference is the jail's.
@@ -180,9 +181,10 @@ func TestClients(t *testing.T) {
 						break
 					}
 					want = bare
-					got = lessAdditions(report(t, s, c, sv, jailed))
+					got, additions = lessAdditions(report(t, s, c, sv, jailed))
 					faults = differences("", want, got)
 				}
+				results.add(t, "clients", c.name+" → "+sv.name, tally{sessions: 1, answers: answers(want), additions: additions})
 				if alone {
 					departed.stateless(t, s, c, sv, want)
 				}
@@ -217,31 +219,52 @@ func errorsIn(report any) string {
 	return string(b)
 }
 
+// answers counts the answers, requests and notifications in a report.
+func answers(report any) (n int) {
+	r, _ := report.(map[string]any)
+	list, _ := r["answers"].([]any)
+	n = len(list)
+	for _, name := range []string{"asked", "heard"} {
+		methods, _ := r[name].(map[string]any)
+		for _, list := range methods {
+			all, _ := list.([]any)
+			n += len(all)
+		}
+	}
+	return n
+}
+
 // lessAdditions removes from results with isError the block that docs/diagnoses.md, "Answers
-// to tool calls", promises.
-func lessAdditions(v any) any {
+// to tool calls", promises, and counts the blocks.
+func lessAdditions(v any) (out any, n int) {
 	switch v := v.(type) {
 	case []any:
 		for i := range v {
-			v[i] = lessAdditions(v[i])
+			var more int
+			v[i], more = lessAdditions(v[i])
+			n += more
 		}
 	case map[string]any:
 		for name := range v {
-			v[name] = lessAdditions(v[name])
+			var more int
+			v[name], more = lessAdditions(v[name])
+			n += more
 		}
 		meta, _ := v["_meta"].(map[string]any)
 		_, denied := meta["dev.mcp-jail/denials"]
 		content, _ := v["content"].([]any)
 		if v["isError"] != true || denied || len(content) == 0 {
-			return v
+			return v, n
 		}
 		last, _ := content[len(content)-1].(map[string]any)
 		words, _ := last["text"].(string)
-		if strings.HasPrefix(words, "\n[mcp-jail]") {
-			v["content"] = content[:len(content)-1]
+		if !strings.HasPrefix(words, "\n[mcp-jail]") {
+			return v, n
 		}
+		v["content"] = content[:len(content)-1]
+		n++
 	}
-	return v
+	return v, n
 }
 
 // differences lists the paths at which two values differ.

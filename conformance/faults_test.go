@@ -3,7 +3,7 @@
 package conformance
 
 import (
-	"cmp"
+	"bytes"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,6 +33,20 @@ func TestComparisonsFail(t *testing.T) {
 			return nil
 		}
 	}
+	inspector := func(how side) func(*testing.T) []string {
+		return func(t *testing.T) []string {
+			want, got := inspect(t, s, odd, plain, []string{"tools/list"}), inspect(t, s, odd, how, []string{"tools/list"})
+			if bytes.Equal(want.stdout, got.stdout) {
+				return nil
+			}
+			return []string{difference(want.stdout, got.stdout)}
+		}
+	}
+	official := func(how side) func(*testing.T) []string {
+		return func(t *testing.T) []string {
+			return compareVerdicts(verdicts(t, s, suites[0], goSDK, plain), verdicts(t, s, suites[0], goSDK, how))
+		}
+	}
 	for _, c := range []struct {
 		name    string
 		compare func(*testing.T) []string
@@ -45,6 +59,10 @@ func TestComparisonsFail(t *testing.T) {
 		{"client, in order", library("mcpgo legacy", odd, lossy("none")), ""},
 		{"client, without notifications", library("mcpgo legacy", goSDK, lossy("drop")), ".heard.notifications/message"},
 		{"client, question marks", library("ts1", odd, lossy("latin")), "? ??"},
+		{"inspector, in order", inspector(lossy("none")), ""},
+		{"inspector, question marks", inspector(lossy("latin")), "?n?code"},
+		{"suite, in order", official(lossy("none")), ""},
+		{"suite, without notifications", official(lossy("drop")), "tools-call-with-progress"},
 	} {
 		if !strings.HasPrefix(c.name, "transcript") && !longForms() {
 			continue // it starts node, or a client that plays a long session
@@ -73,9 +91,12 @@ func TestAdditions(t *testing.T) {
 		{`{"result":{"content":[{}` + block + block + `],"isError":true},"id":1}`, ""},
 		{`{"result":{"content":[{}` + block + `],"isError":true,"_meta":{"dev.mcp-jail/denials":[{}]}},"id":1}`, ""},
 	} {
-		want := cmp.Or(c.want, c.in)
-		if got := string(withoutAdditions([]byte(c.in))); got != want {
-			t.Errorf("%s: got %s, want %s", c.in, got, want)
+		want, frames := c.want, 1
+		if want == "" {
+			want, frames = c.in, 0
+		}
+		if got, n := withoutAdditions([]byte(c.in)); string(got) != want || n != frames {
+			t.Errorf("%s: got %s and %d, want %s", c.in, got, n, want)
 		}
 	}
 }

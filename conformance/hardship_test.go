@@ -3,9 +3,17 @@
 package conformance
 
 import (
+	"bufio"
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -59,10 +67,173 @@ func TestHardship(t *testing.T) {
 			t.Parallel()
 			direct := replayOn(t, s, c.direct, odd, plain)
 			through := replayOn(t, s, c.through, odd, jailed)
-			got := withoutAdditions(through.stdout)
+			got, additions := withoutAdditions(through.stdout)
 			for _, fault := range compareReplays(direct, &replay{got, through.status}) {
 				t.Error(fault)
 			}
+			results.add(t, "transcripts", name, tally{sessions: 1, lines: bytes.Count(direct.stdout, []byte("\n")), bytes: len(direct.stdout), additions: additions})
 		})
 	}
+}
+
+// TestStalledReader has a client stop reading for a while: what the server must say
+// waits with the server, not in the proxy, and comes whole.
+func TestStalledReader(t *testing.T) {
+	s := here(t)
+	t.Parallel()
+	odd := serverNamed(t, "odd")
+	tr := flood(200_000)
+	want := replayOn(t, s, tr, odd, plain)
+
+	cmd := s.command(jailed(s, odd)...)
+	in, err := cmd.StdinPipe()
+	must(t, err)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	defer cmd.Process.Kill()
+	for _, st := range tr.steps {
+		_, err := in.Write(st.send)
+		must(t, err)
+	}
+	time.Sleep(3 * time.Second)
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+	must(t, err)
+	peak := regexp.MustCompile(`VmHWM:\s+(\d+) kB`).FindSubmatch(status)
+	if peak == nil {
+		t.Fatalf("no peak in %s", status)
+	}
+	if kb, _ := strconv.Atoi(string(peak[1])); kb > 40<<10 {
+		t.Errorf("the proxy took %d kB while nobody read", kb)
+	}
+	var got []byte
+	lines := bufio.NewReader(out)
+	for answered := false; !answered; {
+		line, err := lines.ReadBytes('\n')
+		must(t, err)
+		got = append(got, line...)
+		answered = bytes.HasPrefix(line, []byte(`{"id":1,`))
+	}
+	in.Close()
+	rest, err := io.ReadAll(lines)
+	must(t, err)
+	got = append(got, rest...)
+	cmd.Wait()
+	if !bytes.Equal(want.stdout, got) {
+		t.Error(difference(want.stdout, got))
+	}
+}
+
+// TestDeathInsideAFrame ends a server in the middle of a message. The client gets an error
+// for the request, and only whole messages.
+func TestDeathInsideAFrame(t *testing.T) {
+	s := here(t)
+	t.Parallel()
+	half := server{"half", "shell", func(*site) []string {
+		return []string{"sh", "-c", `read a; echo '{"jsonrpc":"2.0","id":"i","result":{}}'; read b; printf '{"jsonrpc":"2.0","id":1,"resu'; exit 9`}
+	}}
+	tr := &transcript{name: "half", steps: []step{
+		{send: []byte(handshake), answers: []string{`"i"`}},
+		{send: []byte(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}` + "\n"), answers: []string{"1"}},
+	}}
+	r := replayOn(t, s, tr, half, jailed)
+	if r.status != 9 {
+		t.Errorf("exit status %d, want the server's 9", r.status)
+	}
+	lines := strings.Split(strings.TrimSuffix(string(r.stdout), "\n"), "\n")
+	for _, line := range lines {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("no message: %q", line)
+		}
+	}
+	if len(lines) != 2 || !strings.Contains(lines[1], `"code":-31003`) || !strings.Contains(lines[1], `"id":1`) {
+		t.Errorf("stdout is %q", r.stdout)
+	}
+}
+
+// TestStdoutClosedWhileStderrFloods expects the exit status of a server that closes stdout
+// and writes more to stderr than the client reads.
+func TestStdoutClosedWhileStderrFloods(t *testing.T) {
+	s := here(t)
+	t.Parallel()
+	flooding := server{"flooding", "Python", func(*site) []string {
+		return []string{"python3", "-c", "import sys,os\nsys.stdin.readline()\nprint('{\"jsonrpc\":\"2.0\",\"id\":\"i\",\"result\":{}}',flush=True)\nos.close(1)\nfor i in range(100000): sys.stderr.write('a line of many, number %d\\n' % i)\nsys.stderr.flush()\nos._exit(5)"}
+	}}
+	cmd := s.command(jailed(s, flooding)...)
+	unread, theirs, err := os.Pipe()
+	must(t, err)
+	defer unread.Close()
+	defer theirs.Close()
+	cmd.Stderr = theirs
+	r, err := (&transcript{steps: []step{{send: []byte(handshake), answers: []string{`"i"`}}}}).play(cmd)
+	must(t, err)
+	if r.status != 5 || !bytes.HasPrefix(r.stdout, []byte(`{"jsonrpc":"2.0","id":"i","result":{}}`)) {
+		t.Errorf("exit status %d, want 5; stdout %q", r.status, r.stdout)
+	}
+}
+
+// TestKilled kills the proxy at many moments. The kernel must end all processes of
+// the jail.
+func TestKilled(t *testing.T) {
+	s := here(t)
+	t.Parallel()
+	dir := filepath.Join(s.base, "killed")
+	must(t, os.Mkdir(dir, 0o755))
+	code, err := os.ReadFile("servers/odd.py")
+	must(t, err)
+	file := filepath.Join(dir, "odd.py")
+	must(t, os.WriteFile(file, code, 0o644))
+	victim := server{"killed", "Python", func(*site) []string {
+		// A child in another session, which no signal to a process group reaches.
+		return []string{"sh", "-c", "setsid sh -c 'while :; do sleep 1; done' " + file + " & exec python3 " + file}
+	}}
+	begin := func() *exec.Cmd {
+		cmd := s.command(jailed(s, victim)...)
+		in, err := cmd.StdinPipe()
+		must(t, err)
+		must(t, cmd.Start())
+		io.WriteString(in, handshake)
+		return cmd
+	}
+	end := func(cmd *exec.Cmd) {
+		must(t, cmd.Process.Kill())
+		cmd.Wait()
+	}
+	// The moments spread over the time that a start takes here, and a third more.
+	start, cmd := time.Now(), begin()
+	for len(processesWith(file)) < 3 {
+		if time.Since(start) > patience {
+			t.Fatalf("never more than %d processes", len(processesWith(file)))
+		}
+		time.Sleep(time.Millisecond)
+	}
+	whole := time.Since(start)
+	end(cmd)
+	moments := 20
+	if longForms() {
+		moments = 100
+	}
+	for i := range moments {
+		cmd := begin()
+		time.Sleep(whole * 4 / 3 * time.Duration(i) / time.Duration(moments))
+		end(cmd)
+	}
+	var left []string
+	for last := time.Now().Add(patience); time.Now().Before(last); time.Sleep(100 * time.Millisecond) {
+		if left = processesWith(file); len(left) == 0 {
+			return
+		}
+	}
+	t.Errorf("left behind: %q", left)
+}
+
+// processesWith lists the processes with a word in their command line.
+func processesWith(word string) (found []string) {
+	all, _ := filepath.Glob("/proc/[0-9]*")
+	for _, dir := range all {
+		if argv, _ := os.ReadFile(filepath.Join(dir, "cmdline")); bytes.Contains(argv, []byte(word)) {
+			found = append(found, filepath.Base(dir)+" "+string(bytes.ReplaceAll(argv, []byte{0}, []byte(" "))))
+		}
+	}
+	return found
 }

@@ -67,7 +67,7 @@ func stateless(warm int) side {
 func (s *site) configure() error {
 	for _, warm := range []int{0, 1} {
 		var b strings.Builder
-		for _, sv := range servers {
+		for _, sv := range append(servers, long...) {
 			argv := sv.argv(s)
 			arguments := make([]string, 0, len(argv))
 			for _, a := range argv[1:] {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,6 +20,8 @@ import (
 	"time"
 )
 
+var update = flag.Bool("update", false, "rewrite RESULTS.md")
+
 // patience bounds every wait. No test measures time by it.
 const patience = 5 * time.Minute
 
@@ -28,7 +31,7 @@ type site struct {
 
 	env     []string // of every client, bare server and mcp-jail
 	jail    string   // mcp-jail
-	node    string   // at least 22, for the clients
+	node    string   // at least 22, for the clients and the suite
 	modules string   // node_modules of npm/
 	servers string   // node_modules of testdata/npm
 }
@@ -42,7 +45,14 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	flag.Parse()
 	status := m.Run()
+	if *update && status == 0 {
+		if err := results.write(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			status = 1
+		}
+	}
 	if scratch != "" {
 		os.RemoveAll(scratch)
 	}
@@ -81,8 +91,17 @@ func lacks(t *testing.T, feature, why string) {
 	t.Skipf("needs %s: %s", feature, why)
 }
 
-// longForms reports whether the comparisons of make test-long are made.
-func longForms() bool { return os.Getenv("MCPJAIL_LONG") == "1" }
+// longForms reports whether the comparisons of make test-long are made. RESULTS.md counts
+// everything.
+func longForms() bool { return os.Getenv("MCPJAIL_LONG") == "1" || *update }
+
+// needsLong skips a test that only make test-long runs.
+func needsLong(t *testing.T) {
+	t.Helper()
+	if !longForms() {
+		t.Skip("make test-long runs it (MCPJAIL_LONG=1)")
+	}
+}
 
 // noJail is the error of a host that cannot build a jail.
 type noJail struct{ doctor string }
@@ -131,7 +150,7 @@ func (s *site) compile() error {
 	for dir, packages := range map[string][]string{
 		"..": around,
 		".": {
-			"./clients/gosdk", "./clients/mcpgo", "./lossy",
+			"./clients/gosdk", "./clients/mcpgo", "./bridge", "./lossy",
 			"github.com/mark3labs/mcp-go/examples/everything",
 			"github.com/modelcontextprotocol/go-sdk/conformance/everything-server",
 		},

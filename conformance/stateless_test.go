@@ -3,12 +3,16 @@
 package conformance
 
 import (
+	"bufio"
+	"encoding/json"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // A departure is a place where a server with a process for every call differs from the bare
@@ -72,7 +76,7 @@ func (all *departing) stateless(t *testing.T, s *site, c client, sv server, want
 	}
 	before := byNames(want, actions)
 	for _, warm := range waysOf(c, sv) {
-		got := lessAdditions(played(t, s, c, sv, stateless(warm), spoken))
+		got, additions := lessAdditions(played(t, s, c, sv, stateless(warm), spoken))
 		departs := map[departure]bool{}
 		for _, fault := range differences("", before, byNames(got, spoken)) {
 			i := slices.IndexFunc(departures, func(d departure) bool {
@@ -94,6 +98,7 @@ func (all *departing) stateless(t *testing.T, s *site, c client, sv server, want
 		all.mu.Lock()
 		maps.Copy(all.seen, departs)
 		all.mu.Unlock()
+		results.add(t, "stateless", fmt.Sprintf("%s → %s", c.name, sv.name), tally{sessions: 1, answers: len(before) - 3, additions: additions, departures: len(departs)})
 	}
 	all.mu.Lock()
 	all.sessions++
@@ -101,17 +106,22 @@ func (all *departing) stateless(t *testing.T, s *site, c client, sv server, want
 }
 
 // playsStateless reports whether a client also meets a server that has a process for every call.
-// One client does, and in make test-long each library meets the odd server in this way.
+// One client does, and in make test-long each library meets the odd server in this way; -update
+// plays all.
 func playsStateless(c client, sv server) bool {
-	if !longForms() {
+	switch {
+	case *update:
+		return true
+	case !longForms():
 		return c.name == "ts2 auto"
 	}
 	return sv.name != "odd" || slices.Contains([]string{"ts2 auto", "mcpgo legacy", "gosdk"}, c.name)
 }
 
-// waysOf returns the numbers of warm workers to try. One client tries both with the fast servers; the
-// other sessions alternate. Two clients, one of each era, have the servers that take a third of a second
-// to start: the process of a call does not know its client.
+// waysOf returns the numbers of warm workers to try. With -update, three clients try
+// both with the fast servers, else one does; the other sessions alternate. Two clients, one of each
+// era, have the servers that take a third of a second to start: the process of a call does not know
+// its client.
 func waysOf(c client, sv server) []int {
 	if sv.made == "TypeScript SDK 1.x" {
 		switch c.name {
@@ -122,8 +132,13 @@ func waysOf(c client, sv server) []int {
 		}
 		return nil
 	}
-	if c.name == "gosdk" {
+	switch c.name {
+	case "gosdk":
 		return []int{0, 1}
+	case "ts2 auto", "mcpgo legacy":
+		if *update {
+			return []int{0, 1}
+		}
 	}
 	of := slices.IndexFunc(clients, func(other client) bool { return other.name == c.name })
 	with := slices.IndexFunc(servers, func(other server) bool { return other.name == sv.name })
@@ -184,4 +199,97 @@ func nameOf(action map[string]any) string {
 		}
 	}
 	return name
+}
+
+// long are servers with a tool that takes a minute. Their command lines are unique.
+var long = []server{
+	{"long-everything", "TypeScript SDK 1.x", func(s *site) []string {
+		return []string{"node", filepath.Join(s.servers, "@modelcontextprotocol/server-everything/dist/index.js"), "stdio", filepath.Join(s.base, "long-everything")}
+	}},
+	{"long-mcp-go", "mcp-go", func(s *site) []string {
+		return []string{filepath.Join(s.bin, "everything"), filepath.Join(s.base, "long-mcp-go")}
+	}},
+}
+
+// TestStatelessCancelled cancels eight calls that run at once, each in its process. The
+// processes end, also if the server ignores the cancellation. No call is answered, and the
+// session goes on.
+func TestStatelessCancelled(t *testing.T) {
+	needsLong(t)
+	s := here(t)
+	for i, tool := range []string{"trigger-long-running-operation", "longRunningOperation"} {
+		sv := long[i]
+		t.Run(sv.name, func(t *testing.T) {
+			t.Parallel()
+			cmd := s.command(stateless(0)(s, sv)...)
+			in, err := cmd.StdinPipe()
+			must(t, err)
+			out, err := cmd.StdoutPipe()
+			must(t, err)
+			must(t, cmd.Start())
+			kill := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+			defer kill.Stop()
+			send := func(format string, arguments ...any) {
+				_, err := fmt.Fprintf(in, format+"\n", arguments...)
+				must(t, err)
+			}
+			lines := bufio.NewScanner(out)
+			lines.Buffer(nil, 1<<20)
+			next := func() (m struct {
+				ID     any
+				Method string
+				Params struct{ ProgressToken any }
+			}) {
+				if !lines.Scan() {
+					t.Fatalf("the session is over: %v", lines.Err())
+				}
+				must(t, json.Unmarshal(lines.Bytes(), &m))
+				return m
+			}
+			send("%s", strings.TrimSpace(handshake))
+			for next().ID != "i" {
+			}
+			send(`{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+			before := len(processesWith(filepath.Join(s.base, sv.name)))
+			const many = 8
+			for n := range many {
+				send(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":%q,"arguments":{"duration":60,"steps":600},"_meta":{"progressToken":%d}}}`, n, tool, n)
+			}
+			for working := map[any]bool{}; len(working) < many; {
+				m := next()
+				if m.ID != nil && m.Method == "" {
+					t.Fatalf("a call is answered: %s", lines.Bytes())
+				}
+				if m.Method == "notifications/progress" {
+					working[m.Params.ProgressToken] = true
+				}
+			}
+			if n := len(processesWith(filepath.Join(s.base, sv.name))); n < before+many {
+				t.Errorf("%d processes work on %d calls", n-before, many)
+			}
+			for n := range many {
+				send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, n)
+			}
+			for tries := 0; len(processesWith(filepath.Join(s.base, sv.name))) > before; tries++ {
+				if tries == 600 {
+					t.Fatalf("still there: %q", processesWith(filepath.Join(s.base, sv.name)))
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			send(`{"jsonrpc":"2.0","id":"e","method":"tools/call","params":{"name":"echo","arguments":{"message":"still here"}}}`)
+			for m := next(); m.ID != "e"; m = next() {
+				if m.ID != nil && m.Method == "" {
+					t.Errorf("a cancelled call is answered: %s", lines.Bytes())
+				}
+			}
+			if !strings.Contains(lines.Text(), "still here") {
+				t.Errorf("got %s", lines.Bytes())
+			}
+			in.Close()
+			must(t, cmd.Wait())
+			if left := processesWith(filepath.Join(s.base, sv.name)); len(left) > 0 {
+				t.Errorf("left behind: %q", left)
+			}
+		})
+	}
 }

@@ -325,10 +325,11 @@ func TestTranscripts(t *testing.T) {
 					t.Fatalf("two runs without a jail differ: this transcript shows nothing about the jail\n%s", difference(direct.stdout, again.stdout))
 				}
 				through := replayOn(t, s, tr, sv, jailed)
-				got := withoutAdditions(through.stdout)
+				got, additions := withoutAdditions(through.stdout)
 				for _, fault := range compareReplays(direct, &replay{got, through.status}) {
 					t.Error(fault)
 				}
+				results.add(t, "transcripts", sv.name, tally{sessions: 1, lines: bytes.Count(direct.stdout, []byte("\n")), bytes: len(direct.stdout), additions: additions})
 			})
 		}
 	}
@@ -359,13 +360,15 @@ func difference(want, got []byte) string {
 // for a failed result if the jail refused nothing.
 var addedBlock = regexp.MustCompile(`,\{"type":"text","text":"\\n\[mcp-jail\](?:[^"\\]|\\.)*"\}`)
 
-// withoutAdditions removes the promised addition from messages.
-func withoutAdditions(stdout []byte) (stripped []byte) {
+// withoutAdditions removes the promised addition from messages, and counts the messages
+// that had it.
+func withoutAdditions(stdout []byte) (stripped []byte, frames int) {
 	for line := range bytes.Lines(stdout) {
 		if bytes.Contains(line, []byte(`"isError"`)) && !bytes.Contains(line, []byte(`"dev.mcp-jail/denials"`)) && len(addedBlock.FindAll(line, -1)) == 1 {
 			line = addedBlock.ReplaceAll(line, nil)
+			frames++
 		}
 		stripped = append(stripped, line...)
 	}
-	return stripped
+	return stripped, frames
 }

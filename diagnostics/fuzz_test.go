@@ -1,11 +1,8 @@
 package diagnostics
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -58,41 +55,4 @@ func check(t *testing.T, d Diagnosis) {
 	if err := granting(&config.Server{Name: "github", Command: "x"}, "", d.Words); err != nil {
 		t.Fatalf("%q: %v", d.Words, err)
 	}
-}
-
-func FuzzErrorFrame(f *testing.F) {
-	f.Add([]byte("1"), "server", "what", "line")
-	f.Add([]byte(`"\ud800"`), "\xff", "a\nb\u2028", "\x1b[0m")
-	f.Fuzz(func(t *testing.T, id []byte, server, text, line string) {
-		ev := Evidence{Stage: StageStartup, Server: server, Text: text, Stderr: []string{line}, Denials: []policy.Denial{{Target: line, Program: text}}}
-		for _, d := range []Diagnosis{Diagnose(ev), ConfigFailure(server, text), JailFailure(server, text, []string{line})} {
-			for _, frame := range [][]byte{d.ResultBlock(), d.ResultMeta()} {
-				if len(frame) == 0 && len(d.Denials) == 0 {
-					continue
-				}
-				if !json.Valid(frame) || !utf8.Valid(frame) || bytes.ContainsAny(frame, "\n") {
-					t.Fatalf("%q", frame)
-				}
-			}
-			frame := d.ErrorFrame(id)
-			if frame == nil {
-				continue
-			}
-			if !json.Valid(frame) || !utf8.Valid(frame) || bytes.Count(frame, []byte("\n")) != 1 {
-				t.Fatalf("%q", frame)
-			}
-			var m struct {
-				ID    json.RawMessage
-				Error struct {
-					Data map[string]struct{ Attribution Attribution }
-				}
-			}
-			if err := json.Unmarshal(frame, &m); err != nil || m.Error.Data[DataFailure].Attribution == "" {
-				t.Fatalf("%v: %s", err, frame)
-			}
-			if utf8.Valid(id) && !bytes.Equal(m.ID, bytes.TrimSpace(id)) {
-				t.Fatalf("id %q became %q", id, m.ID)
-			}
-		}
-	})
 }

@@ -33,8 +33,7 @@ func TestLinesOfOthers(t *testing.T) {
 		words = strings.NewReplacer("EVIL", evil.URL, "HOME", w.home).Replace(words)
 		s := start(t, w.jail(append([]string{"--"}, strings.Fields(words)...)...))
 		answer := s.call("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "t", "version": "1"}})
-		s.in.Close()
-		s.cmd.Wait()
+		s.close()
 		return string(answer.Result) + string(answer.Error) + s.stderr.String()
 	}
 	for _, words := range []string{

@@ -71,13 +71,15 @@ func TestProtected(t *testing.T) {
 		f /home/u/proj/.git/modules/lib/away/HEAD
 		f /home/u/proj/.git/modules/lib/away/config
 		f /home/u/proj/.git/worktrees/far/commondir ../..\n
+		f /home/u/proj/.git/worktrees/far/gitdir /home/u/far/.git
+		f /home/u/proj/.git/worktrees/far/config.worktree
 		f /home/u/proj/.git/worktrees/far/HEAD
 		f /home/u/proj/hg/.hg/hgrc
 		f /home/u/proj/hg/.hg/dirstate
 		d /home/u/proj/hg2/.hg`)
 	p, _ := mustResolve(t, h, aServer)
 	for _, path := range []string{".git/config", ".git/hooks/pre-commit", ".vscode/tasks.json", "a/b/.envrc", ".github/workflows/x", "shared/mcp.json", "sub/.git/config", "mod/.git", ".git/modules/mod/config", ".git/modules/mod/hooks/x",
-		".git/config.worktree", ".git/modules/lib/away/config", ".git/worktrees/far/commondir", "hg/.hg/hgrc"} {
+		".git/config.worktree", ".git/modules/lib/away/config", ".git/worktrees/far/commondir", ".git/worktrees/far/gitdir", ".git/worktrees/far/config.worktree", "hg/.hg/hgrc"} {
 		path = "/home/u/proj/" + path
 		if !p.Allows(policy.OpRead, path) || p.Allows(policy.OpWrite, path) || p.Allows(policy.OpTruncate, path) {
 			t.Errorf("%s: %s", path, p.RightsAt(path))
@@ -235,20 +237,5 @@ func TestStartupFiles(t *testing.T) {
 				t.Errorf("%s", s)
 			}
 		}
-	}
-}
-
-// TestWorktreeFilesAreReadOnly checks that the files that locate a worktree's repository
-// and settings are read-only in a writable grant of the repository.
-func TestWorktreeFilesAreReadOnly(t *testing.T) {
-	const dir = "/home/u/proj/.git/worktrees/w/"
-	p, _ := mustResolve(t, newFake(aSystem, "f "+dir+"commondir ../..\nf "+dir+"gitdir /home/u/w/.git\nf "+dir+"config.worktree\nf "+dir+"HEAD"), aServer)
-	for _, name := range []string{"commondir", "gitdir", "config.worktree"} {
-		if e, _ := p.Find(dir + name); e.Path != dir+name || e.Rights != policy.Read || e.Origin != policy.OriginProtected {
-			t.Errorf("%s: %+v", name, e)
-		}
-	}
-	if got := p.RightsAt(dir + "HEAD"); !got.Has(policy.Write) {
-		t.Errorf("control: HEAD: %s", got)
 	}
 }

@@ -184,16 +184,6 @@ func tomlOf(t *testing.T, entry string) (text string) {
 	return text
 }
 
-// TestDiffHidesValues: the diff does not show the values of variables.
-func TestDiffHidesValues(t *testing.T) {
-	h := newHost(t)
-	write(t, filepath.Join(h.Home, ".claude.json"), `{"mcpServers": {"a": {"command": "x", "env": {"TOKEN": "ghp_\u0073ecret", "KEY": "sec\"ret"}}}}`)
-	diff := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Diff()
-	if strings.Contains(diff, "ecret") || strings.Contains(diff, `sec`) || !strings.Contains(diff, `"--id"`) {
-		t.Error(diff)
-	}
-}
-
 // TestWrapSensitive tests that an entry gets no file of a secret of the user's configuration, no
 // sensitive path of the user's defaults, and nothing of mcp-jail's own, by links either.
 func TestWrapSensitive(t *testing.T) {

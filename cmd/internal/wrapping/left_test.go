@@ -40,26 +40,6 @@ func TestVariablesFromFile(t *testing.T) {
 	}
 }
 
-// TestStatusAsWrap tests that status does not count an entry that wrap leaves because of what it has, as
-// one that wrap could change.
-func TestStatusAsWrap(t *testing.T) {
-	h := newHost(t)
-	memory := `"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "` + h.Home
-	for entry, left := range map[string]string{
-		`"command": "x"`: "", memory + `/own/m.json"}`: "", `"command": "docker", "args": ["run", "x"]`: "starts a container, which Docker or Podman runs", `"url": "http://x"`: "reached by a URL",
-		`"command": "x", "env": {"PATH": "/y", "LD_AUDIT": "y"}`: "sets LD_AUDIT", `"command": "x", "disabled": true`: "", `"command": "x", "command": "y"`: "twice",
-	} {
-		file := filepath.Join(h.Home, ".cursor/mcp.json")
-		write(t, file, `{"mcpServers": {"s": {`+entry+`}}}`)
-		f := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{file}})
-		p := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
-		v := f.Judge(f.Entries[0], Program{Path: program}, h)
-		if (p.Left == "") != (v.Why == "") || !strings.Contains(p.Left, left) || (p.Left == "") != (left == "") {
-			t.Errorf("%s: left %q, judged %q; want %q", entry, p.Left, v.Why, left)
-		}
-	}
-}
-
 // TestCarried: an entry whose line has the server started elsewhere is left, with a reason that names
 // what does so. Status says the same of it, also where a person has put mcp-jail in front of it. The
 // control is a line that only has such a word.

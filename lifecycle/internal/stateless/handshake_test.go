@@ -194,37 +194,6 @@ func TestSlowNote(t *testing.T) {
 	}
 }
 
-// TestSometimesDies: a server that dies in every third handshake fails every third call
-// and no other.
-func TestSometimesDies(t *testing.T) {
-	t.Parallel()
-	f := sessiontest.NewShop()
-	f.Options = func(tool string, n int) string {
-		if tool == "echo" && n%3 == 2 {
-			return "die-boot"
-		}
-		return ""
-	}
-	p := beginStateless(t, f, nil)
-	p.Greet()
-	var ids []string
-	for i := range 12 {
-		ids = append(ids, string(rune('a'+i)))
-		p.Send(sessiontest.CallOf(`"`+ids[i]+`"`, "echo", "{}"))
-	}
-	failed := 0
-	for _, id := range ids {
-		if a := p.Answer(`"` + id + `"`); a.Error != nil {
-			failed++
-			sessiontest.Has(t, a.Line, `"stage":"boot"`, `"tool":"echo"`, "cannot start today")
-		}
-	}
-	if failed != 4 {
-		t.Errorf("%d calls have failed", failed)
-	}
-	p.Nothing()
-}
-
 // TestFailureIsShared: requests that wait for a start share its failure, and do not start
 // another worker each.
 func TestFailureIsShared(t *testing.T) {

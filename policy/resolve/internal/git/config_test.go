@@ -81,15 +81,3 @@ func asGit(t *testing.T, text string, got []string) {
 		t.Errorf("%q: git reads %s, and here it is %s (%v)", text, w, g, err)
 	}
 }
-
-func FuzzGitConfig(f *testing.F) {
-	f.Add([]byte("[a \"b\"]\n\tk = \"v\\n\" # c\n"))
-	f.Fuzz(func(t *testing.T, data []byte) {
-		settings, _ := parseConfig(data)
-		for _, s := range settings {
-			if s.key == "" || len(s.value) > len(data)+4 {
-				t.Errorf("%+v", s)
-			}
-		}
-	})
-}
