@@ -34,7 +34,6 @@ const (
 	ofJail      = "what the jail is made of, and what the server names in it"
 	ofChanges   = "the places that a server has changed, and puts back"
 	ofInstaller = "what an installer left in a stage, which package store has opened and locked"
-	inInstaller = "the files of the jail of an installation, in which it runs"
 	ofPackage   = "the files of a tree that package store has opened, which are compared with their seal"
 	inHome      = "a server's HOME, through an os.Root, and the names in a directory that a rule grants"
 	inTemp      = "a temporary file that has a name for a moment, or a directory that is removed"
