@@ -228,18 +228,7 @@ func TestNpxInstalled(t *testing.T) {
 	need(t, "npm")
 	t.Parallel()
 	w := newWorld(t)
-	config := filepath.Join(w.base, "c.toml")
-	must(t, os.WriteFile(config, []byte(`version = 1
-[servers.thinking]
-command = "npx"
-arguments = ["mcp-server-sequential-thinking"]
-workspace = "`+os.Getenv("MCPJAIL_SERVERS")+`"
-[[servers.thinking.access.fs]]
-path = "."
-read = true
-execute = true
-`), 0o644))
-	s := open(t, w.jail("--config", config, "thinking"), nil)
+	s := open(t, w.jail("--workspace", os.Getenv("MCPJAIL_SERVERS"), "--read", ".", "--execute", ".", "--", "npx", "mcp-server-sequential-thinking"), nil)
 	if tools := s.tools(); len(tools) != 1 {
 		t.Errorf("tools: %q", tools)
 	}
@@ -266,7 +255,7 @@ func TestNpxAbsent(t *testing.T) {
 	}
 	must(t, json.Unmarshal(m.Error, &failure))
 	d := failure.Data["dev.mcp-jail/failure"]
-	if failure.Code != -31002 || d.Stage != "boot" || d.Attribution != "likely" || !strings.Contains(d.Hint, "no host is allowed") || !strings.Contains(d.Hint, "mcp-jail install --config ") {
+	if failure.Code != -31002 || d.Stage != "boot" || d.Attribution != "likely" || !strings.Contains(d.Hint, "grants no network") || !strings.Contains(d.Hint, "npx -y PACKAGE") {
 		t.Errorf("%s", m.Error)
 	}
 	if status := s.close(); status == 0 {

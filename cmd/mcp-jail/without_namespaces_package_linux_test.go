@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -22,10 +23,13 @@ func TestWithoutNamespacesNothingRuns(t *testing.T) {
 	w, _ := newShop(t, fixture.Stock{Packages: []fixture.Package{fixture.MCPServer{Name: "server"}.Package()}})
 	t.Parallel()
 	bin, mark := filepath.Join(w.home, "own", "bin"), filepath.Join(w.home, "ran")
-	must(t, os.MkdirAll(bin, 0o755))
-	for _, name := range []string{"npm", "node", "python3"} {
-		must(t, testkit.WriteProgram(filepath.Join(bin, name), []byte("#!/bin/sh\necho "+name+" >>'"+mark+"'\necho v20.1.0\n")))
+	const cli = "lib/node_modules/npm/bin/npm-cli.js"
+	w.plant(t, w.home, map[string]string{"own/lib/node_modules/npm/package.json": `{"name": "npm", "version": "11.0.0"}`})
+	must(t, errors.Join(os.MkdirAll(bin, 0o755), os.MkdirAll(filepath.Join(w.home, "own", filepath.Dir(cli)), 0o755)))
+	for _, name := range []string{cli, "bin/node", "bin/python3"} {
+		must(t, testkit.WriteProgram(filepath.Join(w.home, "own", name), []byte("#!/bin/sh\necho "+name+" >>'"+mark+"'\necho v20.1.0\n")))
 	}
+	must(t, os.Symlink("../"+cli, filepath.Join(bin, "npm")))
 	w.env = append(slices.Clip(w.env), "PATH="+bin+":/usr/bin:/bin")
 	whole := strings.Join(waiveNamespaces, " ")
 	for _, c := range []struct {
