@@ -11,7 +11,7 @@ import (
 )
 
 // coldRounds is the most rounds of a first start, each of which fetches a package.
-const coldRounds = 5
+const coldRounds = 9
 
 // measureNpx times `npx -y PACKAGE` up to the answer to initialize, and counts what it sends to
 // the registry: bare, and as mcp-jail takes it apart. The packages come through a registry in
