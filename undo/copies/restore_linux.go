@@ -1,0 +1,354 @@
+package undo
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// errChanged is the error of a step whose path was changed between the comparison and the step.
+var errChanged = errors.New("it was changed a moment ago")
+
+// errNoDir is the error of a path whose directory has not come back.
+var errNoDir = errors.New("its directory is not there, or is a symbolic link now, which undo does not follow")
+
+// work carries out the steps of an undo, which is a session of its own.
+type work struct {
+	*Restorer
+	keeper *Keeper
+	data   *os.File // of the session that is undone
+	failed map[string]error
+}
+
+// Run carries out the steps. First it keeps all that it will replace, so that the undo can be undone;
+// what cannot be kept stays. It returns what became of each step, and the name of the undo's session.
+func (r *Restorer) Run() (out []Outcome, id string, err error) {
+	w, err := r.session.store.Begin(Head{Server: r.session.Head.Server, Roots: r.session.Head.Roots, Undoes: r.session.ID})
+	if err != nil {
+		return nil, "", err
+	}
+	defer w.Close()
+	journal, data, err := w.Files(nil)
+	if err != nil {
+		return nil, "", err
+	}
+	defer journal.Close()
+	defer data.Close()
+	self, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, "", err
+	}
+	defer unix.Close(self)
+	const noLimit = 1 << 50
+	do := &work{Restorer: r, failed: map[string]error{}}
+	do.keeper = &Keeper{Journal: int(journal.Fd()), Data: int(data.Fd()), SelfFD: self, FileBytes: noLimit, TotalBytes: noLimit}
+	if do.data, err = r.session.data(); err == nil {
+		defer do.data.Close()
+	}
+	do.keeper.start()
+	do.all()
+	done := false
+	for _, s := range r.Steps {
+		if s.Action != Refuse {
+			out = append(out, Outcome{s.Path, do.failed[s.Path]})
+			done = done || do.failed[s.Path] == nil
+		}
+	}
+	if done {
+		id = w.ID()
+	}
+	return out, id, nil
+}
+
+// all carries out the steps in an order in which each finds its place: removals from the deepest path
+// up make room, then directories and files come from the top down, then directories get their modes and
+// times, which changed with what is in them.
+func (w *work) all() {
+	var down []*Step
+	for _, s := range w.Steps {
+		if s.Action != Refuse {
+			down = append(down, &s)
+		}
+	}
+	up := slices.Clone(down)
+	slices.Reverse(up)
+	w.each(down, w.keepNow)
+	w.each(up, func(s *Step, dir int, name string) error {
+		if s.want.Kind == None || s.now.Kind != None && (s.now.Kind == Dir) != (s.want.Kind == Dir) {
+			return w.remove(s, dir, name)
+		}
+		return nil
+	})
+	w.each(down, w.put)
+	w.each(up, func(s *Step, dir int, name string) error {
+		if s.want.Kind != Dir {
+			return nil
+		}
+		err := w.setDir(s, dir, name)
+		w.keeper.note([]string{s.Path})
+		return err
+	})
+}
+
+// each calls f for the steps that have not failed, with the open directory of their path: -1 if that is
+// missing and may come back.
+func (w *work) each(steps []*Step, f func(s *Step, dir int, name string) error) {
+	for _, s := range steps {
+		if w.failed[s.Path] != nil {
+			continue
+		}
+		dir, name, err := openParent(w.session.Head.Roots, s.Path)
+		if isMissing(err) && s.now.Kind == None {
+			dir, err = -1, nil
+		}
+		if err == nil {
+			err = f(s, dir, name)
+			unix.Close(dir)
+		}
+		if err != nil {
+			w.failed[s.Path] = err
+		}
+	}
+}
+
+// keepNow keeps what a step replaces.
+func (w *work) keepNow(s *Step, dir int, name string) error {
+	if dir < 0 {
+		return asError(w.keeper.keep(-1, s.Path, &State{Kind: None}))
+	}
+	now, errno := w.keeper.name(dir, name, s.Path)
+	switch {
+	case errno != 0:
+		return fmt.Errorf("what is there now cannot be kept: %w", errno)
+	case !s.isStill(&now):
+		return errChanged
+	case now.Kind == File && !now.Kept:
+		return errors.New("what is there now cannot be kept: " + now.Lost)
+	}
+	return nil
+}
+
+func asError(errno syscall.Errno) error {
+	if errno == 0 {
+		return nil
+	}
+	return errno
+}
+
+// isStill reports whether a path has what it had when it was compared. Of a file with several names, each
+// of which may have been put back meanwhile, only the inode counts.
+func (s *Step) isStill(now *State) bool {
+	same := s.now.Kind == now.Kind && s.now.ID == now.ID
+	return same && (now.Kind != File || s.now.Nlink > 1 || s.now.Size == now.Size && s.now.Mtime == now.Mtime)
+}
+
+// check looks at a path right before it is changed.
+func (w *work) check(s *Step, dir int, name string) error {
+	now, err := look(dir, name)
+	if err == nil && !s.isStill(&now) {
+		err = errChanged
+	}
+	moment()
+	return err
+}
+
+func (w *work) remove(s *Step, dir int, name string) error {
+	if err := w.check(s, dir, name); err != nil {
+		return err
+	}
+	flags := 0
+	if s.now.Kind == Dir {
+		flags = unix.AT_REMOVEDIR
+	}
+	err := unix.Unlinkat(dir, name, flags)
+	if err == unix.ENOTEMPTY {
+		return errors.New("it stays, because there is something in it that the server did not make or that stays")
+	}
+	if err == nil {
+		s.now = State{Kind: None}
+		w.keeper.note([]string{s.Path})
+	}
+	return err
+}
+
+// put has what was at a path stand there again. A directory gets its mode later.
+func (w *work) put(s *Step, dir int, name string) (err error) {
+	if s.want.Kind == None {
+		return nil
+	}
+	if dir < 0 {
+		return errNoDir
+	}
+	switch {
+	case s.want.Kind == Dir && s.now.Kind == Dir && s.now.Mode&0o700 == 0o700:
+		return nil
+	case s.want.Kind == Dir && s.now.Kind == Dir:
+		return w.onObject(dir, name, func(at string, _ int) error { return unix.Fchmodat(w.keeper.SelfFD, at, s.now.Mode|0o700, 0) })
+	case s.want.Kind == Dir:
+		moment()
+		return unix.Mkdirat(dir, name, 0o700)
+	case s.inPlace():
+		err = w.rewrite(s, dir, name)
+	default:
+		err = w.replace(s, dir, name)
+	}
+	w.keeper.note([]string{s.Path})
+	return err
+}
+
+// onObject calls f with the name, below /proc/self/fd, and the descriptor of what is at a name.
+func (w *work) onObject(dir int, name string, f func(at string, fd int) error) error {
+	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return f(strconv.Itoa(fd), fd)
+}
+
+// rewrite gives the file that was at a path, and is there still, its content back.
+func (w *work) rewrite(s *Step, dir int, name string) error {
+	return w.onObject(dir, name, func(at string, object int) error {
+		if err := w.check(s, object, ""); err != nil {
+			return err
+		}
+		if !bytes.Equal(s.now.Sum, s.want.Sum) {
+			if err := w.verify(&s.want); err != nil {
+				return err
+			}
+			fd, err := unix.Openat(w.keeper.SelfFD, at, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+			if err == unix.EACCES && unix.Fchmodat(w.keeper.SelfFD, at, s.now.Mode|0o200, 0) == nil {
+				fd, err = unix.Openat(w.keeper.SelfFD, at, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+			}
+			if err != nil {
+				return err
+			}
+			defer unix.Close(fd)
+			if err := w.copyOut(fd, &s.want); err != nil {
+				return err
+			}
+		}
+		return w.attributes(at, object, &s.want, true)
+	})
+}
+
+// replace makes what was at a path beside it, and gives it the name. The undo's journal has the other
+// name first, so that one that a kill leaves is known.
+func (w *work) replace(s *Step, dir int, name string) error {
+	temp := tempPrefix + strings.ToLower(rand.Text()[:12])
+	path := filepath.Join(filepath.Dir(s.Path), temp)
+	if errno := w.keeper.keep(-1, path, &State{Kind: None}); errno != 0 {
+		return errno
+	}
+	flags := uint(0)
+	if s.now.Kind == None { // what another program makes there meanwhile stays
+		flags = unix.RENAME_NOREPLACE
+	}
+	err := w.make(s, dir, temp)
+	if err == nil {
+		err = w.check(s, dir, name)
+	}
+	if err == nil {
+		err = unix.Renameat2(dir, temp, dir, name, flags)
+	}
+	if err != nil {
+		unix.Unlinkat(dir, temp, 0)
+	}
+	moment()
+	w.keeper.note([]string{path})
+	return err
+}
+
+const tempPrefix = ".mcp-jail-undo-"
+
+func (w *work) make(s *Step, dir int, temp string) error {
+	moment()
+	if s.want.Kind == Link {
+		return unix.Symlinkat(string(s.want.Target), dir, temp)
+	}
+	if err := w.verify(&s.want); err != nil {
+		return err
+	}
+	fd, err := unix.Openat(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if err := w.copyOut(fd, &s.want); err != nil {
+		return err
+	}
+	return w.attributes(strconv.Itoa(fd), fd, &s.want, false)
+}
+
+// verify reads a content that was kept, and compares its digest: the store may be damaged.
+func (w *work) verify(want *State) error {
+	if w.data == nil {
+		return errors.New("what was kept of it is missing")
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, io.NewSectionReader(w.data, want.Data, want.Size))
+	if err == nil && (n != want.Size || !bytes.Equal(h.Sum(nil), want.Sum)) {
+		err = errors.New("what was kept of it is damaged")
+	}
+	return err
+}
+
+func (w *work) copyOut(fd int, want *State) error {
+	moment()
+	to := io.NewOffsetWriter(fileWriter(fd), 0)
+	half := want.Size / 2
+	if _, err := io.Copy(to, io.NewSectionReader(w.data, want.Data, half)); err != nil {
+		return err
+	}
+	moment()
+	if _, err := io.Copy(to, io.NewSectionReader(w.data, want.Data+half, want.Size-half)); err != nil {
+		return err
+	}
+	return unix.Ftruncate(fd, want.Size)
+}
+
+// attributes gives an object the owner, the mode and the times of a state. at is its name below
+// /proc/self/fd. What is made again gets no access list, not even that of its directory: a server may have
+// chosen that.
+func (w *work) attributes(at string, fd int, want *State, still bool) error {
+	if unix.Fchownat(fd, "", int(want.UID), int(want.GID), unix.AT_EMPTY_PATH) != nil {
+		unix.Fchownat(fd, "", -1, int(want.GID), unix.AT_EMPTY_PATH) // as far as the user may
+	}
+	path := "/proc/self/fd/" + at
+	if !still || !want.ACL {
+		unix.Removexattr(path, "system.posix_acl_access")
+		unix.Removexattr(path, "system.posix_acl_default")
+	}
+	if err := unix.Fchmodat(w.keeper.SelfFD, at, want.modeToMake(still), 0); err != nil {
+		return err
+	}
+	moment()
+	return unix.UtimesNanoAt(w.keeper.SelfFD, at, []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(want.Mtime)}, 0)
+}
+
+func (w *work) setDir(s *Step, dir int, name string) error {
+	if dir < 0 {
+		return errNoDir
+	}
+	return w.onObject(dir, name, func(at string, fd int) error {
+		now, err := look(fd, "")
+		if err == nil && now.Kind != Dir {
+			err = errChanged
+		}
+		if err != nil {
+			return err
+		}
+		return w.attributes(at, fd, &s.want, s.want.ID == s.now.ID)
+	})
+}
