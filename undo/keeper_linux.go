@@ -1,6 +1,421 @@
 package undo
 
-import "github.com/mcp-jail/mcp-jail/undo/internal/keeper"
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
 
-// Keeper records what is at paths before they change.
-type Keeper = keeper.Keeper
+	"golang.org/x/sys/unix"
+)
+
+// Keeper keeps what is at paths before they change. Its methods may be called by several threads. The
+// two files are those of the session: other processes append to them, too.
+type Keeper struct {
+	Journal, Data int   // descriptors of the two files, the journal with O_APPEND
+	SelfFD        int   // /proc/self/fd
+	FileBytes     int64 // of a file; a larger one changes without a copy
+	TotalBytes    int64 // of the session
+	PerCall       bool  // a path is kept once in each call, and not once in the session
+	// Open returns a function that reports whether the server has an inode open for writing. If that
+	// cannot be told, it reports true. nil: it has none.
+	Open func() func(inode uint64) bool
+	// Outside runs a function on a thread that may read more than the caller's. It may be nil.
+	Outside func(func())
+	// Tell is called with what could not be kept, at most maxTold times. It may be nil.
+	Tell func(text string)
+
+	mu      sync.Mutex
+	told    int
+	marks   map[string]*mark
+	names   map[uint64][]string  // the paths that had an inode
+	touched map[string]bool      // since the begin of the call, or the end of the one before
+	copies  map[[32]byte]content // by digest
+}
+
+// mark is what is known of a path that was kept.
+type mark struct {
+	noted bool
+	last  State // valid if noted: what stood there at the end of a call
+}
+
+type content struct{ at, size int64 }
+
+const (
+	maxTold  = 3
+	minClone = 64 << 10 // from this size on, sharing the blocks with the file is tried
+	block    = 4096
+)
+
+// maxJournal is how long a journal may get: its reader has it in memory.
+func maxJournal(total int64) int64 { return min(64<<20, total/8) }
+
+func (k *Keeper) start() {
+	if k.marks == nil {
+		k.marks, k.names, k.touched, k.copies = map[string]*mark{}, map[uint64][]string{}, map[string]bool{}, map[[32]byte]content{}
+	}
+}
+
+func (k *Keeper) reader() reader { return reader{k.SelfFD, k.Outside} }
+
+// Name keeps what is at a name in dir, and at the other known names of that file, before the name is
+// made, removed, replaced, or its object changed. path is the path of the name. With an error, nothing
+// may be changed: there is no room to keep it, or it cannot be looked at.
+func (k *Keeper) Name(dir int, name, path string) syscall.Errno {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.start()
+	_, errno := k.name(dir, name, path)
+	return errno
+}
+
+func (k *Keeper) name(dir int, name, path string) (State, syscall.Errno) {
+	object, err := k.reader().object(dir, name)
+	if err != nil {
+		return State{}, errnoOf(err)
+	}
+	if object < 0 {
+		return State{Kind: None}, k.keep(-1, path, &State{Kind: None})
+	}
+	defer unix.Close(object)
+	return k.object(object, path)
+}
+
+// Object is Name for an object that is held by an O_PATH descriptor.
+func (k *Keeper) Object(fd int, path string) syscall.Errno {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.start()
+	_, errno := k.object(fd, path)
+	return errno
+}
+
+func (k *Keeper) object(fd int, path string) (State, syscall.Errno) {
+	st, err := look(fd, "")
+	if err != nil {
+		return st, errnoOf(err)
+	}
+	if errno := k.keep(fd, path, &st); errno != 0 || st.Nlink < 2 || st.Kind == Dir {
+		return st, errno
+	}
+	for _, other := range slices.Clone(k.names[st.ID.Ino]) {
+		if other != path && !k.touched[other] {
+			if errno := k.byPath(other); errno != 0 {
+				return st, errno
+			}
+		}
+	}
+	return st, 0
+}
+
+// byPath keeps what is at a path that was kept before.
+func (k *Keeper) byPath(path string) syscall.Errno {
+	dir, name, err := openParent(nil, path)
+	if err != nil {
+		if isMissing(err) {
+			return 0
+		}
+		return errnoOf(err)
+	}
+	defer unix.Close(dir)
+	_, errno := k.name(dir, name, path)
+	return errno
+}
+
+// Made says that an object, which is open, has been made at a path or has moved there.
+func (k *Keeper) Made(fd int, path string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.start()
+	if st, err := look(fd, ""); err == nil {
+		k.addName(&st, path)
+	}
+}
+
+func (k *Keeper) addName(st *State, path string) {
+	if names := k.names[st.ID.Ino]; st.Kind == File && !slices.Contains(names, path) {
+		k.names[st.ID.Ino] = append(names, path)
+	}
+}
+
+// keep records a state, unless the path was touched before in this call. In a session, a path that
+// stands as it was noted at the end of a call has a copy already.
+func (k *Keeper) keep(object int, path string, st *State) syscall.Errno {
+	k.addName(st, path)
+	if k.touched[path] {
+		return 0
+	}
+	m := k.marks[path]
+	r := record{Path: []byte(path), Was: st}
+	unlock, err := k.lock()
+	if err != nil {
+		return errnoOf(err)
+	}
+	defer unlock()
+	if m != nil && m.noted && !k.PerCall && m.last.Kind == st.Kind && (st.Kind == None || m.last.sameObject(st)) {
+		r.Was, r.Again = nil, true
+	} else if errno := k.content(object, st); errno != 0 {
+		return k.refuse(path, errno)
+	}
+	if err := appendTo(k.Journal, maxJournal(k.TotalBytes)/2, r.line()); err != nil {
+		return k.refuse(path, errnoOf(err))
+	}
+	moment()
+	if m == nil {
+		k.marks[path] = &mark{}
+	} else {
+		m.noted = false
+	}
+	k.touched[path] = true
+	return 0
+}
+
+func (k *Keeper) refuse(path string, errno syscall.Errno) syscall.Errno {
+	if isRoom(errno) {
+		k.tell(strconv.Quote(path) + " was not changed: what is there cannot be kept, because there is no room (undo_total_mb, limits.file_size_mb, or the disk)")
+		return unix.ENOSPC
+	}
+	return errno
+}
+
+func isRoom(err error) bool {
+	return err == unix.ENOSPC || err == unix.EDQUOT || err == unix.EFBIG
+}
+
+func (k *Keeper) tell(text string) {
+	if k.told++; k.told <= maxTold && k.Tell != nil {
+		k.Tell(text)
+	}
+}
+
+// content adds to a state what only an open object shows: its content, which it copies, and whether it
+// has an access list.
+func (k *Keeper) content(object int, st *State) syscall.Errno {
+	if st.Kind != File && st.Kind != Dir {
+		return 0
+	}
+	from, err := k.reader().open(object, st)
+	if err != nil {
+		st.ACL, st.Lost = true, "it could not be read: "+err.Error()
+		return 0
+	}
+	defer unix.Close(from)
+	st.ACL = hasACL(from)
+	switch {
+	case st.Kind == Dir:
+		return 0
+	case st.Size > k.FileBytes:
+		st.Lost = fmt.Sprintf("it had more than %d MB, and was changed without a copy", k.FileBytes>>20)
+		return 0
+	}
+	return k.copy(from, st)
+}
+
+// copy appends the content of an open file to the data file. The same content is kept once.
+func (k *Keeper) copy(from int, st *State) syscall.Errno {
+	var journal, data unix.Stat_t
+	if err := cmpErr(unix.Fstat(k.Journal, &journal), unix.Fstat(k.Data, &data)); err != nil {
+		return errnoOf(err)
+	}
+	at := data.Size
+	if st.Size >= minClone {
+		at = (at + block - 1) / block * block
+	}
+	if journal.Size+at+st.Size > k.TotalBytes-maxJournal(k.TotalBytes)/2 {
+		return unix.ENOSPC
+	}
+	sum, size, err := copyContent(k.Data, at, from, st.Size)
+	if err != nil {
+		unix.Ftruncate(k.Data, data.Size)
+		if isRoom(err) {
+			return unix.ENOSPC
+		}
+		st.Lost = "it could not be copied: " + err.Error()
+		return 0
+	}
+	moment()
+	if known, ok := k.copies[sum]; ok && known.size == size {
+		unix.Ftruncate(k.Data, data.Size)
+		at = known.at
+	}
+	k.copies[sum] = content{at, size}
+	st.Kept, st.Data, st.Size, st.Sum = true, at, size, sum[:]
+	return 0
+}
+
+// copyContent copies a file to a place in the data file, and returns the digest of what is there then.
+func copyContent(data int, at int64, from int, size int64) (sum [32]byte, n int64, err error) {
+	source := fileReader(from)
+	h := sha256.New()
+	var to io.Writer = io.MultiWriter(h, io.NewOffsetWriter(fileWriter(data), at))
+	if size >= minClone {
+		clone := unix.FileCloneRange{Src_fd: int64(from), Dest_offset: uint64(at), Src_length: uint64(size / block * block)}
+		if unix.IoctlFileCloneRange(data, &clone) == nil {
+			done := int64(clone.Src_length)
+			if _, err = io.Copy(h, io.NewSectionReader(fileReader(data), at, done)); err != nil {
+				return sum, 0, err
+			}
+			tail := io.MultiWriter(h, io.NewOffsetWriter(fileWriter(data), at+done))
+			n, err = io.Copy(tail, io.NewSectionReader(source, done, size-done))
+			return [32]byte(h.Sum(nil)), done + n, err
+		}
+	}
+	n, err = io.Copy(to, io.NewSectionReader(source, 0, size))
+	return [32]byte(h.Sum(nil)), n, err
+}
+
+// fileWriter writes to a descriptor, which it leaves open.
+type fileWriter int
+
+func (fd fileWriter) WriteAt(b []byte, at int64) (n int, err error) {
+	for n < len(b) {
+		m, err := unix.Pwrite(int(fd), b[n:], at+int64(n))
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return n, err
+		case m == 0:
+			return n, unix.EIO
+		default:
+			n += m
+		}
+	}
+	return n, nil
+}
+
+// CallBegins says that a call has begun, and no other one runs. What the server has open for writing is
+// kept: no supervisor sees what is written there.
+func (k *Keeper) CallBegins() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.start()
+	clear(k.touched)
+	for _, path := range k.open() {
+		if errno := k.byPath(path); errno != 0 {
+			k.tell(strconv.Quote(path) + ": the server has it open, and it could not be kept anew: " + errno.Error())
+		}
+	}
+}
+
+// CallEnds notes what stands at the paths that were touched in the call or are open for writing.
+func (k *Keeper) CallEnds() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.start()
+	for _, path := range k.open() {
+		k.touched[path] = true
+	}
+	k.note(slices.Sorted(maps.Keys(k.touched)))
+	clear(k.touched)
+}
+
+// open returns the kept paths of files that the server has open for writing.
+func (k *Keeper) open() (paths []string) {
+	if k.Open == nil || len(k.names) == 0 {
+		return nil
+	}
+	isOpen := k.Open()
+	for inode, names := range k.names {
+		if isOpen(inode) {
+			paths = append(paths, names...)
+		}
+	}
+	slices.Sort(paths)
+	return slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return k.marks[p] == nil })
+}
+
+// note records what stands at paths.
+func (k *Keeper) note(paths []string) {
+	var lines []byte
+	var noted []*mark
+	flush := func() {
+		unlock, err := k.lock()
+		if err == nil {
+			err = appendTo(k.Journal, maxJournal(k.TotalBytes), lines)
+			unlock()
+		}
+		for _, m := range noted {
+			m.noted = err == nil
+		}
+		if err != nil {
+			k.tell("what the server left could not be noted: " + err.Error())
+		}
+		moment()
+		lines, noted = nil, nil
+	}
+	for _, path := range paths {
+		st, err := k.reader().at(nil, path, k.FileBytes)
+		if err != nil || k.marks[path] == nil {
+			continue // it is not known
+		}
+		k.addName(&st, path)
+		k.marks[path].last = st
+		noted = append(noted, k.marks[path])
+		r := record{Path: []byte(path), Now: &st}
+		if lines = append(lines, r.line()...); len(lines) > 64<<10 {
+			flush()
+		}
+	}
+	if len(lines) > 0 {
+		flush()
+	}
+}
+
+// lock keeps the other processes of the session from appending.
+func (k *Keeper) lock() (unlock func(), err error) { return lockFile(k.Journal) }
+
+func lockFile(fd int) (unlock func(), err error) {
+	for {
+		if err = unix.Flock(fd, unix.LOCK_EX); err != unix.EINTR {
+			return func() { unix.Flock(fd, unix.LOCK_UN) }, err
+		}
+	}
+}
+
+// appendTo appends lines to a journal, which may get most bytes long. All of them are written, or none.
+// After a process that was killed in a write, the lines begin with a newline.
+func appendTo(journal int, most int64, lines []byte) error {
+	var st unix.Stat_t
+	if err := unix.Fstat(journal, &st); err != nil {
+		return err
+	}
+	if st.Size+int64(len(lines)) > most {
+		return unix.ENOSPC
+	}
+	var last [1]byte
+	if n, _ := unix.Pread(journal, last[:], st.Size-1); n == 1 && last[0] != '\n' {
+		lines = append([]byte{'\n'}, lines...)
+	}
+	n, err := unix.Write(journal, lines)
+	if err == nil && n == len(lines) {
+		return nil
+	}
+	unix.Ftruncate(journal, st.Size)
+	if err == nil {
+		err = unix.ENOSPC
+	}
+	return err
+}
+
+func errnoOf(err error) syscall.Errno {
+	if errno, ok := err.(syscall.Errno); ok {
+		return errno
+	}
+	return unix.EIO
+}
+
+func cmpErr(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moment is called between two steps that a kill can part. Tests set it.
+var moment = func() {}
