@@ -74,7 +74,7 @@ type Launcher struct {
 }
 
 // Kept are the journal, opened to append, and the data file of package undo. They must stay open
-// until Start has returned.
+// until the program has ended: the supervisor may get them late.
 type Kept struct {
 	Journal, Data *os.File
 }

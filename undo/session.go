@@ -55,12 +55,12 @@ type called struct {
 // Selection is a part of a session.
 type Selection struct {
 	Call  int      // 0 is all of them
-	Paths []string // with what is below them; nil is all
+	Paths []string // with what is below them; none is all
 	Take  []string // are put back although others have changed them
 }
 
 func (sel *Selection) has(path string) bool {
-	return sel.Paths == nil || slices.ContainsFunc(sel.Paths, func(p string) bool { return within(path, p) })
+	return len(sel.Paths) == 0 || slices.ContainsFunc(sel.Paths, func(p string) bool { return within(path, p) })
 }
 
 // Change is what the selected calls did to a path.

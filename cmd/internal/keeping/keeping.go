@@ -78,8 +78,6 @@ func (k *Session) Start(p *policy.Profile, launcher confine.Launcher, start func
 	if err != nil {
 		return nil, err
 	}
-	defer files.Journal.Close() // the supervisor has them
-	defer files.Data.Close()
 	launcher.Kept = files
 	process, err := start(launcher)
 	if err == nil {
@@ -88,15 +86,22 @@ func (k *Session) Start(p *policy.Profile, launcher confine.Launcher, start func
 		}
 	}
 	if err != nil {
+		closeFiles(files)
 		return nil, err
 	}
-	return &keptProcess{Process: process, keeping: k, numbered: !k.Stateful || p.Undo.Mode == policy.UndoCall}, nil
+	return &keptProcess{Process: process, keeping: k, files: files, numbered: !k.Stateful || p.Undo.Mode == policy.UndoCall}, nil
+}
+
+func closeFiles(files *confine.Kept) {
+	files.Journal.Close()
+	files.Data.Close()
 }
 
 // keptProcess is a process whose changes are kept.
 type keptProcess struct {
 	*confine.Process
 	keeping  *Session
+	files    *confine.Kept
 	numbered bool // its changes can be told apart by the call
 
 	mu   sync.Mutex
@@ -106,6 +111,7 @@ type keptProcess struct {
 // Wait waits for the end of the process. If it has ended in its only call, what it has left is noted.
 func (p *keptProcess) Wait() (confine.Exit, error) {
 	exit, err := p.Process.Wait()
+	closeFiles(p.files)
 	if number := p.end(); number != 0 && !p.keeping.Stateful {
 		p.keeping.noteCall(number)
 	}
