@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -294,8 +293,9 @@ func dayAndTime(now, t time.Time) string {
 // path with a protected name now. Without such a path the policy is not asked.
 func (u *undoCmd) forbidden(key string) func(path string) string {
 	resolve := sync.OnceValue(func() *policy.Profile { return u.profile(key) })
+	everywhere := policy.Profile{Entries: []policy.Entry{{Path: "/", Rights: policy.AllRights, Origin: policy.OriginRule}}}
 	return func(path string) string {
-		if !slices.ContainsFunc(strings.Split(path, "/"), policy.ProtectedName) {
+		if !everywhere.Protects(policy.OpCreate, path) {
 			return ""
 		}
 		if p := resolve(); p == nil || p.Mediate(policy.OpCreate, path) != policy.Granted {
