@@ -73,10 +73,11 @@ func (r *Restorer) step(c *Change, undone *left) Step {
 	switch {
 	case err != nil:
 		return s.refuse("it cannot be looked at: " + err.Error())
-	case s.want.restored(&now) && s.Others:
+	case !s.want.restored(&now):
+	case s.Others:
 		s.Foreign = true
 		return s.refuse("others have changed it between two calls, and it is as they left it")
-	case s.want.restored(&now):
+	case s.want.sameTime(&now) || !r.isAsLeft(c, &now, undone):
 		return Step{}
 	}
 	s.now = now

@@ -134,7 +134,7 @@ type Event struct {
 // Events returns what happened, sorted by path.
 func (s *Session) Events(sel Selection) (out []Event) {
 	for _, c := range s.Changes(sel) {
-		if c.Known && c.Others == nil && c.Before.restored(&c.After) {
+		if c.Known && c.Others == nil && c.Before.restored(&c.After) && c.Before.sameTime(&c.After) {
 			continue
 		}
 		after := c.After

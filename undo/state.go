@@ -65,14 +65,16 @@ func (s *State) sameContent(o *State) bool {
 	return s.Size == o.Size && bytes.Equal(s.Sum, o.Sum)
 }
 
-// restored reports whether now is all that undo makes of s.
+// restored reports whether now has all that undo makes of s but for the time.
 func (s *State) restored(now *State) bool {
 	want := *s
 	if now.Mode == s.modeToMake(false) || now.Mode == s.modeToMake(true) {
 		want.Mode = now.Mode
 	}
-	return want.sameContent(now) && (s.Kind != File || s.Mtime == now.Mtime)
+	return want.sameContent(now)
 }
+
+func (s *State) sameTime(now *State) bool { return s.Kind != File || s.Mtime == now.Mtime }
 
 // modeToMake is the mode that undo sets. No file gets a set-id bit: a server may have written it. What
 // is made again without its access list gets no more than the rights of its owner, since the group's
