@@ -131,9 +131,10 @@ func TestKilledUndo(t *testing.T) {
 	kills := 0
 	for n := 1; ; n++ {
 		w := killWorld(t)
-		before := w.tree(true)
+		w.timeless = true // the time is set last
+		before := w.tree(false)
 		id := w.killed()
-		after := w.tree(true)
+		after := w.tree(false)
 		w.plain("own=user")
 		if !w.runKilled(id, n) {
 			break
@@ -142,19 +143,19 @@ func TestKilledUndo(t *testing.T) {
 		undo := w.sessions()[0]
 		if n%2 == 0 && undo != id { // the undo is undone
 			w.takeAll(undo)
-			after["own"] = w.tree(true)["own"]
+			after["own"] = w.tree(false)["own"]
 			w.wants(fmt.Sprintf("an undo killed at moment %d, undone", n), after)
 		}
 		w.takeAll(id)
-		if left := slices.DeleteFunc(keys(w.tree(true)), func(p string) bool { return !strings.HasPrefix(p, tempPrefix) }); len(left) > 1 {
+		if left := slices.DeleteFunc(keys(w.tree(false)), func(p string) bool { return !strings.HasPrefix(p, tempPrefix) }); len(left) > 1 {
 			t.Errorf("moment %d: left %v", n, left)
 		}
-		for _, p := range keys(w.tree(true)) {
+		for _, p := range keys(w.tree(false)) {
 			if strings.HasPrefix(filepath.Base(p), tempPrefix) {
 				w.must(os.Remove(w.at(p))) // it is in the journal of the undo
 			}
 		}
-		before["own"] = w.tree(true)["own"]
+		before["own"] = w.tree(false)["own"]
 		w.wants(fmt.Sprintf("killed at moment %d", n), before)
 	}
 	if kills < 25 {

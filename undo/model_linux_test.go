@@ -10,10 +10,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // modelNames are the paths of the model: some are files, directories and links at the beginning.
 var modelNames = []string{"a", "b", "c", "d", "d/a", "d/e", "d/e/b", "f", "f/x", "f/y", "l", "m", "m/n"}
+
+// seeds returns how many random sessions are tried: more in make test-long.
+func seeds(n uint64) uint64 {
+	if testkit.Long() {
+		return 20 * n
+	}
+	return n
+}
 
 func modelWorld(t *testing.T) *world {
 	return newWorld(t, "a=1", "b=2", "d/a=3", "d/e/b=4", "d/e/c=5", "f/", "l->d", "m/n=6", "m/o=7")
@@ -74,7 +84,7 @@ func (w *world) session(r *rand.Rand, perCall bool, user func(n int)) string {
 
 // TestModel: a random session is undone, the undo is undone, and the session is undone again.
 func TestModel(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range seeds(150) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r, w := rand.New(rand.NewPCG(seed, 1)), modelWorld(t)
 			before := w.tree(true)
@@ -96,7 +106,7 @@ func TestModel(t *testing.T) {
 
 // TestModelCalls: the calls of a session are undone from the last to the first.
 func TestModelCalls(t *testing.T) {
-	for seed := range uint64(100) {
+	for seed := range seeds(60) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r, w := rand.New(rand.NewPCG(seed, 2)), modelWorld(t)
 			states := []map[string]string{w.tree(true)}
@@ -123,7 +133,7 @@ func TestModelCalls(t *testing.T) {
 // TestModelSessions: two sessions are undone in either order; in the wrong one, a second run finishes. What
 // stays in between is named.
 func TestModelSessions(t *testing.T) {
-	for seed := range uint64(150) {
+	for seed := range seeds(100) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r, w := rand.New(rand.NewPCG(seed, 3)), modelWorld(t)
 			w.noLinks = true // the second session knows no other name of a file
@@ -154,7 +164,7 @@ func TestModelSessions(t *testing.T) {
 // TestModelUser: the user edits files between calls and after the session. No undo takes away what the user
 // has written there last, and all that the user has not touched comes back.
 func TestModelUser(t *testing.T) {
-	for seed := range uint64(300) {
+	for seed := range seeds(200) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			r, w := rand.New(rand.NewPCG(seed, 4)), modelWorld(t)
 			before := w.tree(true)

@@ -17,15 +17,16 @@ import (
 
 // world is a workspace whose server's changes go through a Keeper, as the supervisor has it.
 type world struct {
-	t       *testing.T
-	ws      string
-	store   Store
-	w       *Writer
-	k       *Keeper
-	files   []*os.File
-	call    int
-	noLinks bool
-	open    map[string]*os.File // what the server has open for writing
+	t        *testing.T
+	ws       string
+	store    Store
+	w        *Writer
+	k        *Keeper
+	files    []*os.File
+	call     int
+	noLinks  bool
+	timeless bool
+	open     map[string]*os.File // what the server has open for writing
 }
 
 func newWorld(t *testing.T, files ...string) *world {
@@ -292,7 +293,7 @@ func (w *world) clean(what, id string) string {
 
 func (w *world) wants(what string, want map[string]string) {
 	w.t.Helper()
-	got := w.tree(true)
+	got := w.tree(!w.timeless)
 	var diff []string
 	for _, p := range slices.Compact(slices.Sorted(slices.Values(append(keys(got), keys(want)...)))) {
 		if got[p] != want[p] {
