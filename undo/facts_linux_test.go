@@ -248,6 +248,28 @@ func TestOpenOverCalls(t *testing.T) {
 	}
 }
 
+// TestWrongOrder: what an undo of an earlier call has put back is not replaced by the state between the calls.
+func TestWrongOrder(t *testing.T) {
+	w := newWorld(t, "a=user's")
+	w.begin(true)
+	w.calls(func() { w.write("a=call 1") })
+	w.calls(func() { w.write("a=call 2") })
+	id := w.end()
+	if stay, _ := w.undo(id, 1); !strings.Contains(stay["a"], "by a later call") {
+		t.Errorf("stay: %v", stay)
+	}
+	if stay, _ := w.undo(id, 1, "a"); len(stay) > 0 {
+		t.Errorf("stay: %v", stay)
+	}
+	if stay, _ := w.undo(id, 2); stay["a"] == "" {
+		t.Error("call 2 was undone after call 1")
+	}
+	w.clean("undo", id)
+	if b, _ := os.ReadFile(w.at("a")); string(b) != "user's" {
+		t.Errorf("%q", b)
+	}
+}
+
 // TestUnreadable: a file that its owner may not read is kept all the same.
 func TestUnreadable(t *testing.T) {
 	w := newWorld(t, "a=1")

@@ -58,7 +58,11 @@ func (w *world) step(r *rand.Rand, n int) {
 	case kind == 5 && !w.noLinks && err == nil && fi.Mode().IsRegular() && there != nil && w.free(to):
 		w.link(name, to)
 	case kind == 6 && err == nil && fi.Mode()&fs.ModeSymlink == 0:
-		w.chmod(name, []fs.FileMode{0o600, 0o644, 0o700, 0o755}[r.IntN(4)]|fi.Mode()&fs.ModeDir>>23&0o100)
+		mode := []fs.FileMode{0o600, 0o644, 0o700, 0o755}[r.IntN(4)]
+		if fi.IsDir() { // whose names can be seen
+			mode |= 0o700
+		}
+		w.chmod(name, mode)
 	case kind == 7 && err != nil:
 		w.write(name + "->a")
 	case kind == 8 && (err != nil || fi.Mode().IsRegular()):
