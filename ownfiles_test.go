@@ -65,7 +65,7 @@ var openFiles = map[string]string{
 	"confine/internal/dirs/dirs.go": ofJail, "confine/internal/sandboxexec": ofJail,
 	"confine/internal/proc": ofSystem, "confine/internal/stub": ofJail, "confine/internal/supervisor": ofJail,
 
-	"undo/restore_linux.go": ofChanges, "undo/look_linux.go": ofChanges, "undo/keeper_linux.go": ofChanges, "undo/store_linux.go": ofChanges,
+	"undo/restore_linux.go": ofChanges, "undo/look_linux.go": ofChanges, "undo/store_linux.go": ofChanges,
 
 	"packages/install/collect.go": ofInstaller, "packages/install/fetch_npm.go": ofInstaller, "packages/install/fetch_python.go": ofInstaller,
 	"packages/install/fetch_python_config.go": ofInstaller, "packages/install/fetch_python_source.go": ofInstaller, "packages/install/fetch_python_tree.go": ofInstaller,
