@@ -357,7 +357,7 @@ func BenchmarkKeep(b *testing.B) {
 	testkit.Must(b, os.WriteFile(filepath.Join(dir, "f"), make([]byte, 4096), 0o600))
 	at, err := os.Open(dir)
 	testkit.Must(b, err)
-	k := &Keeper{Journal: int(journal.Fd()), Data: int(data.Fd()), SelfFD: int(self.Fd()), FileBytes: 1 << 20, TotalBytes: 1 << 40}
+	k := &Keeper{Journal: journal, Data: data, SelfFD: int(self.Fd()), FileBytes: 1 << 20, TotalBytes: 1 << 40}
 	for b.Loop() {
 		clear(k.touched)
 		k.Name(int(at.Fd()), "f", filepath.Join(dir, "f"))

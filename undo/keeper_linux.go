@@ -2,9 +2,11 @@ package undo
 
 import (
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -16,7 +18,7 @@ import (
 // Keeper keeps what is at paths before they change. Its methods may be called by several threads. The
 // two files are those of the session: other processes append to them, too.
 type Keeper struct {
-	Journal, Data int   // descriptors of the two files, the journal with O_APPEND
+	Journal, Data *os.File
 	SelfFD        int   // /proc/self/fd
 	FileBytes     int64 // of a file; a larger one changes without a copy
 	TotalBytes    int64 // of the session
@@ -183,7 +185,7 @@ func (k *Keeper) refuse(path string, errno syscall.Errno) syscall.Errno {
 }
 
 func isRoom(err error) bool {
-	return err == unix.ENOSPC || err == unix.EDQUOT || err == unix.EFBIG
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
 }
 
 func (k *Keeper) tell(text string) {
@@ -203,7 +205,7 @@ func (k *Keeper) content(object int, st *State) syscall.Errno {
 		st.ACL, st.Lost = true, "it could not be read: "+err.Error()
 		return 0
 	}
-	defer unix.Close(from)
+	defer from.Close()
 	st.ACL = hasACL(from)
 	switch {
 	case st.Kind == Dir:
@@ -216,21 +218,22 @@ func (k *Keeper) content(object int, st *State) syscall.Errno {
 }
 
 // copy appends the content of an open file to the data file. The same content is kept once.
-func (k *Keeper) copy(from int, st *State) syscall.Errno {
-	var journal, data unix.Stat_t
-	if err := cmpErr(unix.Fstat(k.Journal, &journal), unix.Fstat(k.Data, &data)); err != nil {
+func (k *Keeper) copy(from *os.File, st *State) syscall.Errno {
+	end, err := sizeOf(k.Data)
+	journal, err2 := sizeOf(k.Journal)
+	if err = errors.Join(err, err2); err != nil {
 		return errnoOf(err)
 	}
-	at := data.Size
+	at := end
 	if st.Size >= minClone {
 		at = (at + block - 1) / block * block
 	}
-	if journal.Size+at+st.Size > k.TotalBytes-maxJournal(k.TotalBytes)/2 {
+	if journal+at+st.Size > k.TotalBytes-maxJournal(k.TotalBytes)/2 {
 		return unix.ENOSPC
 	}
 	sum, size, err := copyContent(k.Data, at, from, st.Size)
 	if err != nil {
-		unix.Ftruncate(k.Data, data.Size)
+		k.Data.Truncate(end)
 		if isRoom(err) {
 			return unix.ENOSPC
 		}
@@ -239,7 +242,7 @@ func (k *Keeper) copy(from int, st *State) syscall.Errno {
 	}
 	moment()
 	if known, ok := k.copies[sum]; ok && known.size == size {
-		unix.Ftruncate(k.Data, data.Size)
+		k.Data.Truncate(end)
 		at = known.at
 	}
 	k.copies[sum] = content{at, size}
@@ -248,43 +251,15 @@ func (k *Keeper) copy(from int, st *State) syscall.Errno {
 }
 
 // copyContent copies a file to a place in the data file, and returns the digest of what is there then.
-func copyContent(data int, at int64, from int, size int64) (sum [32]byte, n int64, err error) {
-	source := fileReader(from)
+func copyContent(data *os.File, at int64, from *os.File, size int64) (sum [32]byte, n int64, err error) {
 	h := sha256.New()
-	var to io.Writer = io.MultiWriter(h, io.NewOffsetWriter(fileWriter(data), at))
-	if size >= minClone {
-		clone := unix.FileCloneRange{Src_fd: int64(from), Dest_offset: uint64(at), Src_length: uint64(size / block * block)}
-		if unix.IoctlFileCloneRange(data, &clone) == nil {
-			done := int64(clone.Src_length)
-			if _, err = io.Copy(h, io.NewSectionReader(fileReader(data), at, done)); err != nil {
-				return sum, 0, err
-			}
-			tail := io.MultiWriter(h, io.NewOffsetWriter(fileWriter(data), at+done))
-			n, err = io.Copy(tail, io.NewSectionReader(source, done, size-done))
-			return [32]byte(h.Sum(nil)), done + n, err
-		}
+	clone := unix.FileCloneRange{Src_fd: int64(from.Fd()), Dest_offset: uint64(at)} // a length of 0 is the whole file
+	if size >= minClone && unix.IoctlFileCloneRange(int(data.Fd()), &clone) == nil {
+		n, err = io.Copy(h, io.NewSectionReader(data, at, 1<<50))
+	} else {
+		n, err = io.Copy(io.MultiWriter(h, io.NewOffsetWriter(data, at)), io.LimitReader(from, size))
 	}
-	n, err = io.Copy(to, io.NewSectionReader(source, 0, size))
 	return [32]byte(h.Sum(nil)), n, err
-}
-
-// fileWriter writes to a descriptor, which it leaves open.
-type fileWriter int
-
-func (fd fileWriter) WriteAt(b []byte, at int64) (n int, err error) {
-	for n < len(b) {
-		m, err := unix.Pwrite(int(fd), b[n:], at+int64(n))
-		switch {
-		case err == unix.EINTR:
-		case err != nil:
-			return n, err
-		case m == 0:
-			return n, unix.EIO
-		default:
-			n += m
-		}
-	}
-	return n, nil
 }
 
 // CallBegins says that a call has begun, and no other one runs. What the server has open for writing is
@@ -368,7 +343,8 @@ func (k *Keeper) note(paths []string) {
 // lock keeps the other processes of the session from appending.
 func (k *Keeper) lock() (unlock func(), err error) { return lockFile(k.Journal) }
 
-func lockFile(fd int) (unlock func(), err error) {
+func lockFile(f *os.File) (unlock func(), err error) {
+	fd := int(f.Fd())
 	for {
 		if err = unix.Flock(fd, unix.LOCK_EX); err != unix.EINTR {
 			return func() { unix.Flock(fd, unix.LOCK_UN) }, err
@@ -376,45 +352,32 @@ func lockFile(fd int) (unlock func(), err error) {
 	}
 }
 
+func sizeOf(f *os.File) (int64, error) { return f.Seek(0, io.SeekEnd) }
+
 // appendTo appends lines to a journal, which may get most bytes long. All of them are written, or none.
 // After a process that was killed in a write, the lines begin with a newline.
-func appendTo(journal int, most int64, lines []byte) error {
-	var st unix.Stat_t
-	if err := unix.Fstat(journal, &st); err != nil {
+func appendTo(journal *os.File, most int64, lines []byte) error {
+	size, err := sizeOf(journal)
+	if err != nil {
 		return err
 	}
-	if st.Size+int64(len(lines)) > most {
+	if size+int64(len(lines)) > most {
 		return unix.ENOSPC
 	}
 	var last [1]byte
-	if n, _ := unix.Pread(journal, last[:], st.Size-1); n == 1 && last[0] != '\n' {
+	if n, _ := journal.ReadAt(last[:], size-1); n == 1 && last[0] != '\n' {
 		lines = append([]byte{'\n'}, lines...)
 	}
-	n, err := unix.Write(journal, lines)
-	if err == nil && n == len(lines) {
-		return nil
-	}
-	unix.Ftruncate(journal, st.Size)
-	if err == nil {
-		err = unix.ENOSPC
+	if _, err = journal.Write(lines); err != nil {
+		journal.Truncate(size)
 	}
 	return err
 }
 
 func errnoOf(err error) syscall.Errno {
-	if errno, ok := err.(syscall.Errno); ok {
-		return errno
-	}
-	return unix.EIO
-}
-
-func cmpErr(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	errno := unix.EIO
+	errors.As(err, &errno)
+	return errno
 }
 
 // moment is called between two steps that a kill can part. Tests set it.

@@ -101,9 +101,11 @@ func (r reader) object(dir int, name string) (fd int, err error) {
 // open opens an object, that is held by an O_PATH descriptor, for reading. If its mode denies its owner
 // that, it has the right for the moment. A file with set-id bits stays as it is: a server that writes
 // it meanwhile takes them away, and they must not come back.
-func (r reader) open(object int, st *State) (fd int, err error) {
+func (r reader) open(object int, st *State) (*os.File, error) {
 	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
 	name := strconv.Itoa(object)
+	var fd int
+	var err error
 	try := func() {
 		if fd, err = unix.Openat(r.self, name, flags|unix.O_NOATIME, 0); err == unix.EPERM { // another user's
 			fd, err = unix.Openat(r.self, name, flags, 0)
@@ -120,12 +122,15 @@ func (r reader) open(object int, st *State) (fd int, err error) {
 			st.Ctime = 0
 		}
 	}
-	return fd, err
+	if err != nil {
+		return nil, err
+	}
+	return os.NewFile(uintptr(fd), name), nil
 }
 
 // hasACL reports whether an open object has an access list.
-func hasACL(fd int) bool {
-	n, err := unix.Fgetxattr(fd, "system.posix_acl_access", nil)
+func hasACL(f *os.File) bool {
+	n, err := unix.Fgetxattr(int(f.Fd()), "system.posix_acl_access", nil)
 	return err == nil && n > 0
 }
 
@@ -140,13 +145,13 @@ func (r reader) state(dir int, name string, most int64) (State, error) {
 	if err != nil || st.Kind != File || st.Size > most {
 		return st, err
 	}
-	fd, err := r.open(object, &st)
+	f, err := r.open(object, &st)
 	if err != nil {
 		return look(object, "") // its stamp must do
 	}
-	defer unix.Close(fd)
+	defer f.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, io.NewSectionReader(fileReader(fd), 0, most)); err != nil {
+	if _, err := io.Copy(h, io.LimitReader(f, most)); err != nil {
 		return st, err
 	}
 	if st, err = look(object, ""); err == nil {
@@ -166,23 +171,4 @@ func (r reader) at(roots []string, path string, most int64) (State, error) {
 	}
 	defer unix.Close(dir)
 	return r.state(dir, name, most)
-}
-
-// fileReader reads from a descriptor, which it leaves open.
-type fileReader int
-
-func (fd fileReader) ReadAt(b []byte, at int64) (n int, err error) {
-	for n < len(b) {
-		m, err := unix.Pread(int(fd), b[n:], at+int64(n))
-		switch {
-		case err == unix.EINTR:
-			continue
-		case err != nil:
-			return n, os.NewSyscallError("read", err)
-		case m == 0:
-			return n, io.EOF
-		}
-		n += m
-	}
-	return n, nil
 }

@@ -52,7 +52,7 @@ func (r *Restorer) Run() (out []Outcome, id string, err error) {
 	defer unix.Close(self)
 	const noLimit = 1 << 50
 	do := &work{Restorer: r, failed: map[string]error{}}
-	do.keeper = &Keeper{Journal: int(journal.Fd()), Data: int(data.Fd()), SelfFD: self, FileBytes: noLimit, TotalBytes: noLimit}
+	do.keeper = &Keeper{Journal: journal, Data: data, SelfFD: self, FileBytes: noLimit, TotalBytes: noLimit}
 	if do.data, err = r.session.data(); err == nil {
 		defer do.data.Close()
 	}
@@ -227,15 +227,16 @@ func (w *work) rewrite(s *Step, dir int, name string) error {
 			if err := w.verify(&s.want); err != nil {
 				return err
 			}
-			fd, err := unix.Openat(w.keeper.SelfFD, at, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-			if err == unix.EACCES && unix.Fchmodat(w.keeper.SelfFD, at, s.now.Mode|0o200, 0) == nil {
-				fd, err = unix.Openat(w.keeper.SelfFD, at, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+			if s.now.Mode&0o200 == 0 {
+				_ = unix.Fchmodat(w.keeper.SelfFD, at, s.now.Mode|0o200, 0)
 			}
+			fd, err := unix.Openat(w.keeper.SelfFD, at, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 			if err != nil {
 				return err
 			}
-			defer unix.Close(fd)
-			if err := w.copyOut(fd, &s.want); err != nil {
+			to := os.NewFile(uintptr(fd), at)
+			defer to.Close()
+			if err := w.copyOut(to, &s.want); err != nil {
 				return err
 			}
 		}
@@ -284,8 +285,9 @@ func (w *work) make(s *Step, dir int, temp string) error {
 	if err != nil {
 		return err
 	}
-	defer unix.Close(fd)
-	if err := w.copyOut(fd, &s.want); err != nil {
+	to := os.NewFile(uintptr(fd), temp)
+	defer to.Close()
+	if err := w.copyOut(to, &s.want); err != nil {
 		return err
 	}
 	return w.attributes(strconv.Itoa(fd), fd, &s.want, false)
@@ -304,18 +306,14 @@ func (w *work) verify(want *State) error {
 	return err
 }
 
-func (w *work) copyOut(fd int, want *State) error {
-	moment()
-	to := io.NewOffsetWriter(fileWriter(fd), 0)
-	half := want.Size / 2
-	if _, err := io.Copy(to, io.NewSectionReader(w.data, want.Data, half)); err != nil {
-		return err
+func (w *work) copyOut(to *os.File, want *State) error {
+	for at, end := int64(0), (want.Size+1)/2; at < want.Size; at, end = end, want.Size { // a kill can come between
+		moment()
+		if _, err := io.Copy(to, io.NewSectionReader(w.data, want.Data+at, end-at)); err != nil {
+			return err
+		}
 	}
-	moment()
-	if _, err := io.Copy(to, io.NewSectionReader(w.data, want.Data+half, want.Size-half)); err != nil {
-		return err
-	}
-	return unix.Ftruncate(fd, want.Size)
+	return to.Truncate(want.Size)
 }
 
 // attributes gives an object the owner, the mode and the times of a state. at is its name below

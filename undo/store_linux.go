@@ -3,6 +3,7 @@ package undo
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -71,12 +72,12 @@ func (w *Writer) open(name string) (*os.File, error) {
 }
 
 func (w *Writer) append(r *record) error {
-	unlock, err := lockFile(int(w.journal.Fd()))
+	unlock, err := lockFile(w.journal)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	return appendTo(int(w.journal.Fd()), 1<<40, r.line())
+	return appendTo(w.journal, 1<<40, r.line())
 }
 
 // ID returns the name of the session.
@@ -323,7 +324,7 @@ func (s *Session) shown(st *State) ([]byte, error) {
 	case !st.Kept:
 		return nil, errors.New(st.Lost)
 	case st.Size > maxDiff:
-		return nil, errors.New("it is too large to be shown")
+		return nil, errLarge
 	}
 	data, err := s.data()
 	if err != nil {
@@ -331,17 +332,20 @@ func (s *Session) shown(st *State) ([]byte, error) {
 	}
 	defer data.Close()
 	b := make([]byte, st.Size)
-	_, err = fileReader(data.Fd()).ReadAt(b, st.Data)
+	_, err = data.ReadAt(b, st.Data)
 	return b, err
 }
 
+// shownNow returns what a difference shows of what is at a path now.
 func (s *Session) shownNow(path string) ([]byte, error) {
 	st, err := s.now(path)
-	if err != nil || st.Kind != File {
-		return s.shownLink(&st), err
-	}
-	if st.Size > maxDiff {
-		return nil, errors.New("it is too large to be shown")
+	switch {
+	case err != nil || st.Kind == None || st.Kind == Dir || st.Kind == Other:
+		return nil, err
+	case st.Kind == Link:
+		return s.shown(&st)
+	case st.Size > maxDiff:
+		return nil, errLarge
 	}
 	dir, name, err := openParent(s.Head.Roots, path)
 	if err != nil {
@@ -352,18 +356,12 @@ func (s *Session) shownNow(path string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer unix.Close(fd)
-	b := make([]byte, maxDiff)
-	n, _ := fileReader(fd).ReadAt(b, 0)
-	return b[:n], nil
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, maxDiff))
 }
 
-func (s *Session) shownLink(st *State) []byte {
-	if st.Kind != Link {
-		return nil
-	}
-	return fmt.Appendf(nil, "symbolic link to %s", st.Target)
-}
+var errLarge = errors.New("it is too large to be shown")
 
 // NoteCall notes what stands at the paths that a call has touched and nobody has noted: its process
 // has ended before it answered.

@@ -84,7 +84,7 @@ func (w *world) jail(perCall bool) {
 	w.must(err)
 	w.files = []*os.File{journal, data, self}
 	w.k = &Keeper{
-		Journal: int(journal.Fd()), Data: int(data.Fd()), SelfFD: int(self.Fd()), PerCall: perCall, FileBytes: 1 << 20, TotalBytes: 1 << 30,
+		Journal: journal, Data: data, SelfFD: int(self.Fd()), PerCall: perCall, FileBytes: 1 << 20, TotalBytes: 1 << 30,
 		Open: func() func(uint64) bool {
 			inodes := map[uint64]bool{}
 			for _, f := range w.open {

@@ -1,6 +1,7 @@
 package mediate
 
 import (
+	"os"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
@@ -29,7 +30,7 @@ func newJournal(o Options, j *judge, selfFD int) journal {
 		return k
 	}
 	k.keeper = &undo.Keeper{
-		Journal: o.Kept[0], Data: o.Kept[1], SelfFD: selfFD, PerCall: keep.PerCall,
+		Journal: os.NewFile(uintptr(o.Kept[0]), "journal"), Data: os.NewFile(uintptr(o.Kept[1]), "data"), SelfFD: selfFD, PerCall: keep.PerCall,
 		FileBytes: policy.UndoFileMB << 20, TotalBytes: int64(keep.TotalMB) << 20,
 		Outside: sys.OnUnrestrictedThread,
 		Open:    k.openInodes,
