@@ -21,6 +21,7 @@ type Writer struct{ Dir string }
 
 func (*Writer) Files([]string) (_, _ *os.File, _ error) { return nil, nil, errLinux }
 func (*Writer) BeginCall(Call) error                    { return errLinux }
+func (*Writer) NoteCall(int)                            {}
 func (*Writer) Close()                                  {}
 func (*Writer) ID() string                              { return "" }
 

@@ -204,15 +204,20 @@ func TestUndoSaysWhatIsUnknown(t *testing.T) {
 }
 
 // TestUndoTellsWhatGoes: stderr names a session that is removed to make room, and the last one
-// stays.
+// stays. What there is no room for is not changed.
 func TestUndoTellsWhatGoes(t *testing.T) {
 	t.Parallel()
 	w, config := execWorld(t, "undo = \"session\"\nundo_total_mb = 1\n")
+	must(t, os.WriteFile(filepath.Join(w.work, "big"), make([]byte, 2<<20), 0o644))
 	for i := range 2 {
 		must(t, os.WriteFile(filepath.Join(w.work, "b"), []byte(strings.Repeat("0123456789abcde\n", 40<<10)), 0o644))
 		s := open(t, w.jail("--config", config, "agent"), nil)
+		s.mustFail("No space left", "sh", "-c", "echo server > big")
 		s.mustRun("sh", "-c", "echo server > b")
 		s.close()
+		if !strings.Contains(s.stderr.String(), "undo_total_mb") {
+			t.Errorf("session %d: %s", i+1, s.stderr.String())
+		}
 		w.noneLeft(t)
 		if told := strings.Contains(s.stderr.String(), "was removed"); told != (i > 0) {
 			t.Errorf("session %d: %s", i+1, s.stderr.String())
