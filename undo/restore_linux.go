@@ -320,8 +320,10 @@ func (w *work) copyOut(to *os.File, want *State) error {
 // /proc/self/fd. What is made again gets no access list, not even that of its directory: a server may have
 // chosen that.
 func (w *work) attributes(at string, fd int, want *State, still bool) error {
-	if unix.Fchownat(fd, "", int(want.UID), int(want.GID), unix.AT_EMPTY_PATH) != nil {
-		unix.Fchownat(fd, "", -1, int(want.GID), unix.AT_EMPTY_PATH) // as far as the user may
+	for _, own := range [][2]uint32{{want.UID, ^uint32(0)}, {^uint32(0), want.GID}} { // as far as the user may, and the jail saw
+		if own[0] != noOwner && own[1] != noOwner {
+			_ = unix.Fchownat(fd, "", int(int32(own[0])), int(int32(own[1])), unix.AT_EMPTY_PATH)
+		}
 	}
 	path := "/proc/self/fd/" + at
 	if !still || !want.ACL {

@@ -82,16 +82,16 @@ func (s *Session) Changes(sel Selection) []*Change {
 		path := string(r.Path)
 		c := at[path]
 		switch {
-		case !sel.has(path):
+		case !sel.has(path), c == nil && r.Was == nil: // what was there first is missing in a damaged journal
 		case sel.Call != 0 && r.call != sel.Call:
 			if c != nil && r.Now == nil {
 				c.Later = true
 			}
-		case r.Now != nil && c != nil:
+		case r.Now != nil:
 			c.After, c.Known, last[path] = *r.Now, true, r.call
 		case r.Was != nil || r.Again:
 			if c == nil {
-				c = &Change{Path: path, Before: *cmp.Or(r.Was, &State{Kind: None})}
+				c = &Change{Path: path, Before: *r.Was}
 				at[path] = c
 			} else if r.Was != nil && (r.call == 0 || r.call != last[path]) && !(c.Known && c.After.sameContent(r.Was)) {
 				c.Others = r.Was

@@ -55,7 +55,7 @@ func (s *State) sameContent(o *State) bool {
 		return true
 	case s.Kind == Link:
 		return bytes.Equal(s.Target, o.Target)
-	case s.Mode != o.Mode || s.UID != o.UID || s.GID != o.GID:
+	case s.Mode != o.Mode || !sameOwner(s.UID, o.UID) || !sameOwner(s.GID, o.GID):
 		return false
 	case s.Kind == Dir:
 		return true
@@ -64,6 +64,11 @@ func (s *State) sameContent(o *State) bool {
 	}
 	return s.Size == o.Size && bytes.Equal(s.Sum, o.Sum)
 }
+
+// noOwner stands in a jail for all owners and groups but the user's own.
+const noOwner = 65534
+
+func sameOwner(a, b uint32) bool { return a == b || a == noOwner || b == noOwner }
 
 // restored reports whether now has all that undo makes of s but for the time.
 func (s *State) restored(now *State) bool {

@@ -1,6 +1,7 @@
 package mediate
 
 import (
+	"io"
 	"os"
 	"syscall"
 
@@ -129,20 +130,10 @@ func hasEntries(at *pathRef) bool {
 	if err != nil {
 		return err != unix.ENOTDIR && err != unix.ELOOP && err != unix.ENOENT
 	}
-	defer unix.Close(fd)
-	var b [4096]byte
-	for {
-		n, err := unix.ReadDirent(fd, b[:])
-		if err != nil {
-			return true
-		}
-		if n == 0 {
-			return false
-		}
-		if _, names, _ := unix.ParseDirent(b[:n], -1, nil); names > 0 {
-			return true
-		}
-	}
+	dir := os.NewFile(uintptr(fd), at.name)
+	defer dir.Close()
+	_, err = dir.Readdirnames(1)
+	return err != io.EOF
 }
 
 // link keeps a file that gets another name, and the absence of that name. The file may then change by
