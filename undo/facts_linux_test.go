@@ -141,10 +141,10 @@ func TestRoom(t *testing.T) {
 		w.k.TotalBytes, w.k.Tell = total, func(text string) { said = append(said, text) }
 		w.calls(func() {
 			for i := range 10 {
-				if errno := w.keep(fmt.Sprint(10*jail + i)); errno == unix.ENOSPC {
+				if err := w.keep(fmt.Sprint(10*jail + i)); err == unix.ENOSPC {
 					refused++
 				} else {
-					w.must(errnoErr(errno))
+					w.must(err)
 					w.must(os.Remove(w.at(fmt.Sprint(10*jail + i))))
 				}
 			}
@@ -173,14 +173,14 @@ func TestJournalFull(t *testing.T) {
 	w := newWorld(t)
 	w.begin(false)
 	w.k.TotalBytes = 1 << 20
-	var errno unix.Errno
+	var err error
 	w.calls(func() {
-		for i := 0; i < 10000 && errno == 0; i++ {
-			errno = w.keep(fmt.Sprint("new", i))
+		for i := 0; i < 10000 && err == nil; i++ {
+			err = w.keep(fmt.Sprint("new", i))
 		}
 	})
-	if errno != unix.ENOSPC {
-		t.Errorf("errno %v", errno)
+	if err != unix.ENOSPC {
+		t.Errorf("error %v", err)
 	}
 	if fi, err := os.Stat(filepath.Join(w.w.Dir, journalName)); err != nil || fi.Size() > maxJournal(1<<20) {
 		t.Errorf("%v %v", fi.Size(), err)

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -56,10 +55,13 @@ const (
 // maxJournal is how long a journal may get: its reader has it in memory.
 func maxJournal(total int64) int64 { return min(64<<20, total/8) }
 
-func (k *Keeper) start() {
+// enter takes the lock, and returns what lets it go.
+func (k *Keeper) enter() (leave func()) {
+	k.mu.Lock()
 	if k.marks == nil {
 		k.marks, k.names, k.touched, k.copies = map[string]*mark{}, map[uint64][]string{}, map[string]bool{}, map[[32]byte]content{}
 	}
+	return k.mu.Unlock
 }
 
 func (k *Keeper) reader() reader { return reader{k.SelfFD, k.Outside} }
@@ -67,18 +69,16 @@ func (k *Keeper) reader() reader { return reader{k.SelfFD, k.Outside} }
 // Name keeps what is at a name in dir, and at the other known names of that file, before the name is
 // made, removed, replaced, or its object changed. path is the path of the name. With an error, nothing
 // may be changed: there is no room to keep it, or it cannot be looked at.
-func (k *Keeper) Name(dir int, name, path string) syscall.Errno {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.start()
-	_, errno := k.name(dir, name, path)
-	return errno
+func (k *Keeper) Name(dir int, name, path string) error {
+	defer k.enter()()
+	_, err := k.name(dir, name, path)
+	return err
 }
 
-func (k *Keeper) name(dir int, name, path string) (State, syscall.Errno) {
+func (k *Keeper) name(dir int, name, path string) (State, error) {
 	object, err := k.reader().object(dir, name)
 	if err != nil {
-		return State{}, errnoOf(err)
+		return State{}, err
 	}
 	if object < 0 {
 		return State{Kind: None}, k.keep(-1, path, &State{Kind: None})
@@ -88,51 +88,43 @@ func (k *Keeper) name(dir int, name, path string) (State, syscall.Errno) {
 }
 
 // Object is Name for an object that is held by an O_PATH descriptor.
-func (k *Keeper) Object(fd int, path string) syscall.Errno {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.start()
-	_, errno := k.object(fd, path)
-	return errno
+func (k *Keeper) Object(fd int, path string) error {
+	defer k.enter()()
+	_, err := k.object(fd, path)
+	return err
 }
 
-func (k *Keeper) object(fd int, path string) (State, syscall.Errno) {
+func (k *Keeper) object(fd int, path string) (State, error) {
 	st, err := look(fd, "")
-	if err != nil {
-		return st, errnoOf(err)
+	if err == nil {
+		err = k.keep(fd, path, &st)
 	}
-	if errno := k.keep(fd, path, &st); errno != 0 || st.Nlink < 2 || st.Kind == Dir {
-		return st, errno
-	}
-	for _, other := range slices.Clone(k.names[st.ID.Ino]) {
-		if other != path && !k.touched[other] {
-			if errno := k.byPath(other); errno != 0 {
-				return st, errno
+	if st.Kind == File && st.Nlink > 1 {
+		for _, other := range slices.Clone(k.names[st.ID.Ino]) {
+			if err == nil && other != path && !k.touched[other] {
+				err = k.byPath(other)
 			}
 		}
 	}
-	return st, 0
+	return st, err
 }
 
 // byPath keeps what is at a path that was kept before.
-func (k *Keeper) byPath(path string) syscall.Errno {
+func (k *Keeper) byPath(path string) error {
 	dir, name, err := openParent(nil, path)
-	if err != nil {
-		if isMissing(err) {
-			return 0
-		}
-		return errnoOf(err)
+	switch {
+	case isMissing(err):
+		return nil
+	case err == nil:
+		defer unix.Close(dir)
+		_, err = k.name(dir, name, path)
 	}
-	defer unix.Close(dir)
-	_, errno := k.name(dir, name, path)
-	return errno
+	return err
 }
 
 // Made says that an object, which is open, has been made at a path or has moved there.
 func (k *Keeper) Made(fd int, path string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.start()
+	defer k.enter()()
 	if st, err := look(fd, ""); err == nil {
 		k.addName(&st, path)
 	}
@@ -146,25 +138,32 @@ func (k *Keeper) addName(st *State, path string) {
 
 // keep records a state, unless the path was touched before in this call. In a session, a path that
 // stands as it was noted at the end of a call has a copy already.
-func (k *Keeper) keep(object int, path string, st *State) syscall.Errno {
+func (k *Keeper) keep(object int, path string, st *State) error {
 	k.addName(st, path)
 	if k.touched[path] {
-		return 0
+		return nil
 	}
 	m := k.marks[path]
 	r := record{Path: []byte(path), Was: st}
-	unlock, err := k.lock()
+	unlock, err := lockFile(k.Journal)
 	if err != nil {
-		return errnoOf(err)
+		return err
 	}
 	defer unlock()
 	if m != nil && m.noted && !k.PerCall && m.last.Kind == st.Kind && (st.Kind == None || m.last.sameObject(st)) {
 		r.Was, r.Again = nil, true
-	} else if errno := k.content(object, st); errno != 0 {
-		return k.refuse(path, errno)
+	} else {
+		err = k.content(object, st)
 	}
-	if err := appendTo(k.Journal, maxJournal(k.TotalBytes)/2, r.line()); err != nil {
-		return k.refuse(path, errnoOf(err))
+	if err == nil {
+		err = appendTo(k.Journal, maxJournal(k.TotalBytes)/2, r.line())
+	}
+	if isRoom(err) {
+		k.tell(strconv.Quote(path) + " was not changed: what is there cannot be kept, because there is no room (undo_total_mb, limits.file_size_mb, or the disk)")
+		err = unix.ENOSPC
+	}
+	if err != nil {
+		return err
 	}
 	moment()
 	if m == nil {
@@ -173,15 +172,7 @@ func (k *Keeper) keep(object int, path string, st *State) syscall.Errno {
 		m.noted = false
 	}
 	k.touched[path] = true
-	return 0
-}
-
-func (k *Keeper) refuse(path string, errno syscall.Errno) syscall.Errno {
-	if isRoom(errno) {
-		k.tell(strconv.Quote(path) + " was not changed: what is there cannot be kept, because there is no room (undo_total_mb, limits.file_size_mb, or the disk)")
-		return unix.ENOSPC
-	}
-	return errno
+	return nil
 }
 
 func isRoom(err error) bool {
@@ -196,33 +187,33 @@ func (k *Keeper) tell(text string) {
 
 // content adds to a state what only an open object shows: its content, which it copies, and whether it
 // has an access list.
-func (k *Keeper) content(object int, st *State) syscall.Errno {
+func (k *Keeper) content(object int, st *State) error {
 	if st.Kind != File && st.Kind != Dir {
-		return 0
+		return nil
 	}
 	from, err := k.reader().open(object, st)
 	if err != nil {
 		st.ACL, st.Lost = true, "it could not be read: "+err.Error()
-		return 0
+		return nil
 	}
 	defer from.Close()
 	st.ACL = hasACL(from)
 	switch {
 	case st.Kind == Dir:
-		return 0
+		return nil
 	case st.Size > k.FileBytes:
 		st.Lost = fmt.Sprintf("it had more than %d MB, and was changed without a copy", k.FileBytes>>20)
-		return 0
+		return nil
 	}
 	return k.copy(from, st)
 }
 
 // copy appends the content of an open file to the data file. The same content is kept once.
-func (k *Keeper) copy(from *os.File, st *State) syscall.Errno {
+func (k *Keeper) copy(from *os.File, st *State) error {
 	end, err := sizeOf(k.Data)
 	journal, err2 := sizeOf(k.Journal)
 	if err = errors.Join(err, err2); err != nil {
-		return errnoOf(err)
+		return err
 	}
 	at := end
 	if st.Size >= minClone {
@@ -235,10 +226,10 @@ func (k *Keeper) copy(from *os.File, st *State) syscall.Errno {
 	if err != nil {
 		k.Data.Truncate(end)
 		if isRoom(err) {
-			return unix.ENOSPC
+			return err
 		}
 		st.Lost = "it could not be copied: " + err.Error()
-		return 0
+		return nil
 	}
 	moment()
 	if known, ok := k.copies[sum]; ok && known.size == size {
@@ -247,7 +238,7 @@ func (k *Keeper) copy(from *os.File, st *State) syscall.Errno {
 	}
 	k.copies[sum] = content{at, size}
 	st.Kept, st.Data, st.Size, st.Sum = true, at, size, sum[:]
-	return 0
+	return nil
 }
 
 // copyContent copies a file to a place in the data file, and returns the digest of what is there then.
@@ -265,22 +256,18 @@ func copyContent(data *os.File, at int64, from *os.File, size int64) (sum [32]by
 // CallBegins says that a call has begun, and no other one runs. What the server has open for writing is
 // kept: no supervisor sees what is written there.
 func (k *Keeper) CallBegins() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.start()
+	defer k.enter()()
 	clear(k.touched)
 	for _, path := range k.open() {
-		if errno := k.byPath(path); errno != 0 {
-			k.tell(strconv.Quote(path) + ": the server has it open, and it could not be kept anew: " + errno.Error())
+		if err := k.byPath(path); err != nil {
+			k.tell(strconv.Quote(path) + ": the server has it open, and it could not be kept anew: " + err.Error())
 		}
 	}
 }
 
 // CallEnds notes what stands at the paths that were touched in the call or are open for writing.
 func (k *Keeper) CallEnds() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.start()
+	defer k.enter()()
 	for _, path := range k.open() {
 		k.touched[path] = true
 	}
@@ -308,7 +295,7 @@ func (k *Keeper) note(paths []string) {
 	var lines []byte
 	var noted []*mark
 	flush := func() {
-		unlock, err := k.lock()
+		unlock, err := lockFile(k.Journal)
 		if err == nil {
 			err = appendTo(k.Journal, maxJournal(k.TotalBytes), lines)
 			unlock()
@@ -340,9 +327,7 @@ func (k *Keeper) note(paths []string) {
 	}
 }
 
-// lock keeps the other processes of the session from appending.
-func (k *Keeper) lock() (unlock func(), err error) { return lockFile(k.Journal) }
-
+// lockFile keeps the other processes of the session from appending.
 func lockFile(f *os.File) (unlock func(), err error) {
 	fd := int(f.Fd())
 	for {
@@ -372,12 +357,6 @@ func appendTo(journal *os.File, most int64, lines []byte) error {
 		journal.Truncate(size)
 	}
 	return err
-}
-
-func errnoOf(err error) syscall.Errno {
-	errno := unix.EIO
-	errors.As(err, &errno)
-	return errno
 }
 
 // moment is called between two steps that a kill can part. Tests set it.

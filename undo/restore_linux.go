@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -56,7 +55,7 @@ func (r *Restorer) Run() (out []Outcome, id string, err error) {
 	if do.data, err = r.session.data(); err == nil {
 		defer do.data.Close()
 	}
-	do.keeper.start()
+	defer do.keeper.enter()()
 	do.all()
 	done := false
 	for _, s := range r.Steps {
@@ -125,25 +124,18 @@ func (w *work) each(steps []*Step, f func(s *Step, dir int, name string) error) 
 // keepNow keeps what a step replaces.
 func (w *work) keepNow(s *Step, dir int, name string) error {
 	if dir < 0 {
-		return asError(w.keeper.keep(-1, s.Path, &State{Kind: None}))
+		return w.keeper.keep(-1, s.Path, &State{Kind: None})
 	}
-	now, errno := w.keeper.name(dir, name, s.Path)
+	now, err := w.keeper.name(dir, name, s.Path)
 	switch {
-	case errno != 0:
-		return fmt.Errorf("what is there now cannot be kept: %w", errno)
+	case err != nil:
+		return fmt.Errorf("what is there now cannot be kept: %w", err)
 	case !s.isStill(&now):
 		return errChanged
 	case now.Kind == File && !now.Kept:
 		return errors.New("what is there now cannot be kept: " + now.Lost)
 	}
 	return nil
-}
-
-func asError(errno syscall.Errno) error {
-	if errno == 0 {
-		return nil
-	}
-	return errno
 }
 
 // isStill reports whether a path has what it had when it was compared. Of a file with several names, each
@@ -249,8 +241,8 @@ func (w *work) rewrite(s *Step, dir int, name string) error {
 func (w *work) replace(s *Step, dir int, name string) error {
 	temp := tempPrefix + strings.ToLower(rand.Text()[:12])
 	path := filepath.Join(filepath.Dir(s.Path), temp)
-	if errno := w.keeper.keep(-1, path, &State{Kind: None}); errno != 0 {
-		return errno
+	if err := w.keeper.keep(-1, path, &State{Kind: None}); err != nil {
+		return err
 	}
 	flags := uint(0)
 	if s.now.Kind == None { // what another program makes there meanwhile stays

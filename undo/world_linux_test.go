@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -131,7 +129,7 @@ func (w *world) leave() {
 	}
 }
 
-func (w *world) keep(name string) unix.Errno {
+func (w *world) keep(name string) error {
 	dir, err := os.Open(filepath.Dir(w.at(name)))
 	w.must(err)
 	defer dir.Close()
@@ -147,7 +145,7 @@ func (w *world) write(f string) {
 			w.write(dir + "/")
 		}
 	}
-	if w.keep(name) == 0 {
+	if w.keep(name) == nil {
 		w.plain(f)
 	}
 }
@@ -156,7 +154,7 @@ func (w *world) write(f string) {
 func (w *world) hold(name, text string) {
 	f := w.open[name]
 	if f == nil {
-		w.must(errnoErr(w.keep(name)))
+		w.must(w.keep(name))
 		var err error
 		f, err = os.OpenFile(w.at(name), os.O_RDWR|os.O_CREATE, 0o644)
 		w.must(err)
@@ -168,13 +166,6 @@ func (w *world) hold(name, text string) {
 	w.must(f.Truncate(int64(len(text))))
 }
 
-func errnoErr(errno unix.Errno) error {
-	if errno == 0 {
-		return nil
-	}
-	return errno
-}
-
 // remove removes a tree as rm -r does.
 func (w *world) remove(name string) {
 	entries, _ := os.ReadDir(w.at(name))
@@ -184,7 +175,7 @@ func (w *world) remove(name string) {
 	for _, e := range entries {
 		w.remove(name + "/" + e.Name())
 	}
-	if w.keep(name) == 0 {
+	if w.keep(name) == nil {
 		_ = os.Remove(w.at(name))
 	}
 }
@@ -193,7 +184,7 @@ func (w *world) remove(name string) {
 func (w *world) move(from, to string) {
 	entries, err := os.ReadDir(w.at(from))
 	if fi, e := os.Lstat(w.at(from)); err != nil || e != nil || !fi.IsDir() || len(entries) == 0 {
-		if w.keep(from) == 0 && w.keep(to) == 0 && os.Rename(w.at(from), w.at(to)) == nil {
+		if w.keep(from) == nil && w.keep(to) == nil && os.Rename(w.at(from), w.at(to)) == nil {
 			if f, err := os.Open(w.at(to)); err == nil {
 				w.k.Made(int(f.Fd()), w.at(to))
 				f.Close()
@@ -209,13 +200,13 @@ func (w *world) move(from, to string) {
 }
 
 func (w *world) link(from, to string) {
-	if w.keep(from) == 0 && w.keep(to) == 0 {
+	if w.keep(from) == nil && w.keep(to) == nil {
 		_ = os.Link(w.at(from), w.at(to))
 	}
 }
 
 func (w *world) chmod(name string, mode fs.FileMode) {
-	if w.keep(name) == 0 {
+	if w.keep(name) == nil {
 		_ = os.Chmod(w.at(name), mode)
 	}
 }

@@ -82,14 +82,14 @@ func (k *journal) object(fd int, full string) syscall.Errno {
 	if !k.keeps(full) {
 		return 0
 	}
-	return k.keeper.Object(fd, full)
+	return step.ErrnoOrEIO(k.keeper.Object(fd, full))
 }
 
 func (k *journal) name(at *pathRef, full string) syscall.Errno {
 	if at.special() || !k.keeps(full) {
 		return 0
 	}
-	return k.keeper.Name(at.dir, at.name, full)
+	return step.ErrnoOrEIO(k.keeper.Name(at.dir, at.name, full))
 }
 
 // made says that an open object has the name full now, or is about to get it.
@@ -147,7 +147,7 @@ func (k *journal) link(source int, to *pathRef, full string) syscall.Errno {
 		errno = k.object(source, src)
 	}
 	if errno != 0 {
-		return step.ErrnoOrEIO(errno)
+		return errno
 	}
 	if errno := k.name(to, full); errno != 0 {
 		return errno
