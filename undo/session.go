@@ -150,9 +150,6 @@ func (s *Session) Events(sel Selection) (out []Event) {
 		case after.Kind == None:
 			e.Operation = Removed
 		}
-		if c.Known && c.Before.Kind == File && after.Kind == File && c.Before.Lost != "" && c.Before.sameContent(&after) {
-			continue
-		}
 		out = append(out, e)
 	}
 	return out
