@@ -120,6 +120,7 @@ func TestKilledSession(t *testing.T) {
 		w.takeAll(ids[0])
 		w.wants(fmt.Sprintf("killed at moment %d", n), before)
 	}
+	t.Logf("%d moments", kills)
 	if kills < 25 {
 		t.Errorf("only %d moments", kills)
 	}
@@ -158,6 +159,7 @@ func TestKilledUndo(t *testing.T) {
 		before["own"] = w.tree(false)["own"]
 		w.wants(fmt.Sprintf("killed at moment %d", n), before)
 	}
+	t.Logf("%d moments", kills)
 	if kills < 25 {
 		t.Errorf("only %d moments", kills)
 	}
