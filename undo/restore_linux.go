@@ -168,8 +168,9 @@ func (w *work) remove(s *Step, dir int, name string) error {
 		return errors.New("it stays, because there is something in it that the server did not make or that stays")
 	}
 	if err == nil {
-		s.now = State{Kind: None}
-		w.keeper.note([]string{s.Path})
+		if s.now = (State{Kind: None}); s.want.Kind == None { // else it is not done yet
+			w.keeper.note([]string{s.Path})
+		}
 	}
 	return err
 }
