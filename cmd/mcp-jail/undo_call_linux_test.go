@@ -113,8 +113,8 @@ func TestUndoDuringSession(t *testing.T) {
 func undoDuringSession(t *testing.T, w *world, config string) {
 	s := open(t, w.jail("--config", config, "agent"), nil)
 	s.mustRun("sh", "-c", "echo server >> a; echo server >> b; rm c")
-	// A process that keeps a file open is still at work on it.
-	s.mustRun("sh", "-c", "(exec 3>>d/x; echo more >&3; until [ -e enough ]; do sleep 0.1; done) >/dev/null 2>&1 &")
+	// A process keeps a file open over the end of the call, in which it has written it.
+	s.mustRun("sh", "-c", "(exec 3>>d/x; echo more >&3; until [ -e enough ]; do sleep 0.1; done) >/dev/null 2>&1 & until grep -q more d/x; do sleep 0.01; done")
 	must(t, os.WriteFile(filepath.Join(w.work, "b"), []byte("user's\n"), 0o644))
 	out, err := w.mcpJail("undo", "agent", "--yes").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "/b: it was changed after the server's last change") {
@@ -241,7 +241,7 @@ func TestUndoOpenOverCalls(t *testing.T) {
 	s := open(t, w.jail("--config", config, "agent"), nil)
 	s.tools()
 	// A process that keeps a open, and writes there what it reads from a FIFO of its own.
-	s.mustRun("sh", "-c", `mkfifo "$HOME/f"; (exec 3>>a 4<>"$HOME/f"; while read -r line <&4; do echo "$line" >&3; echo >"$HOME/$line"; done) >/dev/null 2>&1 & true`)
+	s.mustRun("sh", "-c", `mkfifo "$HOME/f"; (exec 3>>a 4<>"$HOME/f"; echo >"$HOME/ready"; while read -r line <&4; do echo "$line" >&3; echo >"$HOME/$line"; done) >/dev/null 2>&1 & until [ -e "$HOME/ready" ]; do sleep 0.01; done`)
 	write := func(text string) {
 		s.mustRun("sh", "-c", fmt.Sprintf(`echo %s >"$HOME/f"; until [ -e "$HOME/%[1]s" ]; do sleep 0.01; done; echo %[1]s >> b`, text))
 	}
