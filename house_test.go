@@ -101,12 +101,7 @@ var mayImport = map[string][]string{
 
 	"clients": {module + "policy", module + "policy/config"}, // and neither os nor syscall: see pure
 
-	"undo":                  {module + "undo/internal/journal", module + "undo/internal/keeper", module + "undo/internal/object", module + "undo/internal/origin", module + "undo/internal/steps", "golang.org/x/sys/unix"},
-	"undo/internal/steps":   {module + "undo/internal/journal", module + "undo/internal/object", module + "undo/internal/origin", "golang.org/x/sys/unix"},
-	"undo/internal/origin":  {module + "undo/internal/journal", module + "undo/internal/object"},
-	"undo/internal/keeper":  {module + "undo/internal/journal", module + "undo/internal/object", "golang.org/x/sys/unix"},
-	"undo/internal/journal": {module + "internal/diff", module + "internal/show", module + "internal/private", module + "undo/internal/object", "golang.org/x/sys/unix"},
-	"undo/internal/object":  {"golang.org/x/sys/unix"},
+	"undo": {module + "internal/diff", module + "internal/show", module + "internal/private", "golang.org/x/sys/unix"},
 
 	"docs/explain": {}, // the pages; only mcp-jail-cli has them
 
@@ -166,7 +161,7 @@ var mayImport = map[string][]string{
 	"cmd/internal/commands/inspect":   {module + "cmd/internal/identity", module + "cmd/internal/lines", module + "cmd/internal/shown", module + "clients", module + "cmd/internal/cmdline", module + "cmd/internal/commands/cli", module + "cmd/internal/commands/index", module + "cmd/internal/exit", module + "cmd/internal/handshake", module + "cmd/internal/stored", module + "cmd/internal/records", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "cmd/internal/wrapping", module + "confine", module + "diagnostics", module + "internal/show", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/leak", module + "policy/resolve", "github.com/spf13/cobra"},
 	"cmd/internal/commands/doctorcmd": {module + "cmd/internal/commands/cli", module + "cmd/internal/commands/index", module + "cmd/internal/exit", module + "cmd/internal/programs", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "confine", module + "confine/egress/tlsworker", module + "internal/private", module + "internal/show", module + "policy", module + "policy/hostfs", "github.com/spf13/cobra", "golang.org/x/sys/unix"},
 	"cmd/internal/commands/statuscmd": {module + "clients", module + "cmd/internal/cmdline", module + "cmd/internal/commands/cli", module + "cmd/internal/commands/index", module + "cmd/internal/exit", module + "cmd/internal/gaps", module + "cmd/internal/identity", module + "cmd/internal/lines", module + "cmd/internal/records", module + "cmd/internal/session", module + "cmd/internal/shown", module + "cmd/internal/stored", module + "cmd/internal/terminal", module + "cmd/internal/wrapping", module + "confine", module + "diagnostics", module + "internal/private", module + "internal/show", module + "packages/runline", module + "policy", module + "policy/config", module + "policy/hostfs", module + "presets", "github.com/spf13/cobra"},
-	"cmd/internal/commands/undocmd":   {module + "cmd/internal/commands/cli", module + "cmd/internal/commands/index", module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/keeping", module + "cmd/internal/session", module + "cmd/internal/stored", module + "cmd/internal/terminal", module + "diagnostics", module + "internal/show", module + "policy/hostfs", module + "undo", "github.com/spf13/cobra"},
+	"cmd/internal/commands/undocmd":   {module + "cmd/internal/commands/cli", module + "cmd/internal/commands/index", module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/keeping", module + "cmd/internal/session", module + "cmd/internal/stored", module + "cmd/internal/terminal", module + "diagnostics", module + "internal/show", module + "policy", module + "policy/hostfs", module + "undo", "github.com/spf13/cobra"},
 	"cmd/internal/commands/configcmd": {module + "cmd/internal/cmdline", module + "cmd/internal/commands/cli", module + "cmd/internal/commands/inspect", module + "cmd/internal/exit", module + "cmd/internal/session", module + "cmd/internal/shown", module + "cmd/internal/terminal", module + "internal/show", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets", "github.com/spf13/cobra"},
 }
 

@@ -64,8 +64,7 @@ var openFiles = map[string]string{
 	"confine/internal/dirs/dirs.go": ofJail, "confine/internal/sandboxexec": ofJail,
 	"confine/internal/proc": ofSystem, "confine/internal/stub": ofJail, "confine/internal/supervisor": ofJail,
 
-	"undo/moveback_linux.go": ofChanges, "undo/restore_linux.go": ofChanges, "undo/write_linux.go": ofChanges,
-	"undo/internal/journal/session_linux.go": ofChanges, "undo/internal/keeper": ofChanges, "undo/internal/object": ofChanges, "undo/internal/steps": ofChanges,
+	"undo/restore_linux.go": ofChanges, "undo/look_linux.go": ofChanges, "undo/store_linux.go": ofChanges,
 
 	"packages/install/collect.go": ofInstaller, "packages/install/fetch_npm.go": ofInstaller, "packages/install/fetch_python.go": ofInstaller,
 	"packages/install/fetch_python_source.go": ofInstaller, "packages/install/fetch_python_tree.go": ofInstaller, "packages/install/fetch_python_pip.go": ofInstaller, "packages/install/fetch_python_paths.go": ofInstaller,
@@ -143,7 +142,7 @@ func TestOpensOf(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]string{
-		"undo/restore_linux.go": "undo/restore_linux.go", "undo/internal/journal/store_linux.go": "", "confine/internal/proc/new.go": "confine/internal/proc", "confine/internal/new/x.go": "",
+		"undo/restore_linux.go": "undo/restore_linux.go", "undo/session.go": "", "confine/internal/proc/new.go": "confine/internal/proc", "confine/internal/new/x.go": "",
 	} {
 		if got := mayOpen(name); got != want {
 			t.Errorf("%s: %q, want %q", name, got, want)

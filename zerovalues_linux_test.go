@@ -83,7 +83,7 @@ var zeroValues = map[string]zeroValue{
 		panics(t, func() { new(diagnostics.Redactor).Redact("a text that is not redacted") })
 	}},
 	// undo
-	"undo.Restorer": {new(undo.Restorer), func(t *testing.T) { panics(t, func() { new(undo.Restorer).Run(undo.Store{}) }) }},
+	"undo.Restorer": {new(undo.Restorer), func(t *testing.T) { panics(t, func() { new(undo.Restorer).Run() }) }},
 	"undo.Store":    {new(undo.Store), zeroStore},
 	// clients
 	"clients.Host":         {new(clients.Host), func(t *testing.T) { _, _, found := clients.ByFile("", clients.Host{}); is(t, !found) }},

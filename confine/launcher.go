@@ -74,12 +74,9 @@ type Launcher struct {
 }
 
 // Kept are the journal, opened to append, and the data file of package undo. They must stay open
-// until Start has returned.
+// until the program has ended: the supervisor may get them late.
 type Kept struct {
 	Journal, Data *os.File
-	// Bytes is how much this start may keep, if that is less than the profile allows. 0 means as
-	// much as the profile allows. JournalBytes is how long the journal may become.
-	Bytes, JournalBytes int64
 }
 
 // Compile returns the plan that Start would carry out. If a gap is waived neither by the profile nor by the launcher, the error is a *GapError,

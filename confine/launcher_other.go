@@ -29,8 +29,8 @@ func (*Process) PID() int { return 0 }
 
 func (*Process) Signal(os.Signal) error { return os.ErrProcessDone }
 
-// KeepOpen does nothing here.
-func (*Process) KeepOpen() error { return nil }
+// KeepCall does nothing here.
+func (*Process) KeepCall(bool) error { return nil }
 
 func (*Process) Kill() error { return os.ErrProcessDone }
 

@@ -87,5 +87,5 @@ func (*Process) Unanswered(time.Time) []policy.Unanswered { return nil }
 // Listening knows nothing: the server has no network of its own.
 func (*Process) Listening() (ports []int, known bool) { return nil, false }
 
-// KeepOpen does nothing: no file is kept here before the server changes it.
-func (*Process) KeepOpen() error { return nil }
+// KeepCall does nothing: no file is kept here before the server changes it.
+func (*Process) KeepCall(bool) error { return nil }

@@ -43,7 +43,7 @@ type Process struct {
 	hostNS      hostNamespaces
 	done        chan struct{}
 	wholeMounts []byte            // see Mounts: the last list that had all
-	keeping     *reported.Answers // of KeepOpen
+	keeping     *reported.Answers // of KeepCall
 	askHost     func(ctx context.Context, host string, port int) bool
 	userHome    string // see Launcher.UserHome
 	closeDone   sync.Once
@@ -155,10 +155,16 @@ func isRefusal(p *Process, m spec.Event) bool {
 // HostFailures returns the granted hosts that this machine could not reach, the latest last.
 func (p *Process) HostFailures() []policy.HostFailure { return p.network.HostFailures() }
 
-// KeepOpen has the supervisor keep the files again that the program has open for writing, and waits
-// for it. The caller has written the beginning of the call to the journal of Launcher.Kept. The error is
-// os.ErrDeadlineExceeded if the supervisor takes too long.
-func (p *Process) KeepOpen() error { return p.keeping.Ask(p.control, spec.RequestKeep, p.done) }
+// KeepCall tells the supervisor that a call begins or, if ends is set, that none runs any more, and waits
+// until it has kept what the program has open for writing, or noted what the program has left. The
+// error is os.ErrDeadlineExceeded if the supervisor takes too long.
+func (p *Process) KeepCall(ends bool) error {
+	request := byte(spec.RequestBegin)
+	if ends {
+		request = spec.RequestEnd
+	}
+	return p.keeping.Ask(p.control, request, p.done)
+}
 
 // openNetwork opens the network of the jail, and calls goOn.
 func (p *Process) openNetwork(goOn func()) error {

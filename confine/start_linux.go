@@ -33,14 +33,7 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 		return nil, err
 	}
 	sp := plan.Spec
-	// Without files to keep changes in, none are kept. Kept.Bytes can lower what the profile allows.
-	kept := l.Kept
-	if sp.Keep.On = sp.Keep.On && kept != nil; sp.Keep.On {
-		if kept.Bytes > 0 {
-			sp.Keep.TotalMB = min(sp.Keep.TotalMB, int((kept.Bytes+1<<20-1)>>20))
-		}
-		sp.Keep.JournalKB = int(kept.JournalBytes >> 10)
-	}
+	sp.Keep.On = sp.Keep.On && l.Kept != nil // without files to keep changes in, none are kept
 	if sp.HostNS {
 		if err := checkUnusedTempDir(sp.TempDir); err != nil {
 			p.cancel()
@@ -60,7 +53,7 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 	}
 	p.process.interceptor = interceptor
 	p.process.plan, p.process.askHost, p.process.userHome = plan, l.AskHost, l.UserHome
-	if err = p.await(ctx, startRequest{plan: plan, spec: sp, stdio: stdio, kept: kept}, l); err == nil {
+	if err = p.await(ctx, startRequest{plan: plan, spec: sp, stdio: stdio, kept: l.Kept}, l); err == nil {
 		return p.process, nil
 	}
 	if interceptor != nil {

@@ -1,6 +1,363 @@
 package undo
 
-import "github.com/mcp-jail/mcp-jail/undo/internal/keeper"
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
 
-// Keeper records what is at paths before they change.
-type Keeper = keeper.Keeper
+	"golang.org/x/sys/unix"
+)
+
+// Keeper keeps what is at paths before they change. Its methods may be called by several threads. The
+// two files are those of the session: other processes append to them, too.
+type Keeper struct {
+	Journal, Data *os.File
+	SelfFD        int   // /proc/self/fd
+	FileBytes     int64 // of a file; a larger one changes without a copy
+	TotalBytes    int64 // of the session
+	PerCall       bool  // a path is kept once in each call, and not once in the session
+	// Open returns a function that reports whether the server has an inode open for writing. If that
+	// cannot be told, it reports true. nil: it has none.
+	Open func() func(inode uint64) bool
+	// Outside runs a function on a thread that may read more than the caller's. It may be nil.
+	Outside func(func())
+	// Tell is called with what could not be kept, at most maxTold times. It may be nil.
+	Tell func(text string)
+
+	mu      sync.Mutex
+	told    int
+	marks   map[string]*mark
+	names   map[uint64][]string  // the paths that had an inode
+	touched map[string]bool      // since the begin of the call, or the end of the one before
+	copies  map[[32]byte]content // by digest
+}
+
+// mark is what is known of a path that was kept.
+type mark struct {
+	noted bool
+	last  State // valid if noted: what stood there at the end of a call
+}
+
+type content struct{ at, size int64 }
+
+const (
+	maxTold  = 3
+	minClone = 64 << 10 // from this size on, sharing the blocks with the file is tried
+	block    = 4096
+)
+
+// maxJournal is how long a journal may get: its reader has it in memory.
+func maxJournal(total int64) int64 { return min(64<<20, total/8) }
+
+// enter takes the lock, and returns what lets it go.
+func (k *Keeper) enter() (leave func()) {
+	k.mu.Lock()
+	if k.marks == nil {
+		k.marks, k.names, k.touched, k.copies = map[string]*mark{}, map[uint64][]string{}, map[string]bool{}, map[[32]byte]content{}
+	}
+	return k.mu.Unlock
+}
+
+func (k *Keeper) reader() reader { return reader{k.SelfFD, k.Outside} }
+
+// Name keeps what is at a name in dir, and at the other known names of that file, before the name is
+// made, removed, replaced, or its object changed. path is the path of the name. With an error, nothing
+// may be changed: there is no room to keep it, or it cannot be looked at.
+func (k *Keeper) Name(dir int, name, path string) error {
+	defer k.enter()()
+	_, err := k.name(dir, name, path)
+	return err
+}
+
+func (k *Keeper) name(dir int, name, path string) (State, error) {
+	object, err := k.reader().object(dir, name)
+	if err != nil {
+		return State{}, err
+	}
+	if object < 0 {
+		return State{Kind: None}, k.keep(-1, path, &State{Kind: None})
+	}
+	defer unix.Close(object)
+	return k.object(object, path)
+}
+
+// Object is Name for an object that is held by an O_PATH descriptor.
+func (k *Keeper) Object(fd int, path string) error {
+	defer k.enter()()
+	_, err := k.object(fd, path)
+	return err
+}
+
+func (k *Keeper) object(fd int, path string) (State, error) {
+	st, err := look(fd, "")
+	if err == nil {
+		err = k.keep(fd, path, &st)
+	}
+	if st.Kind == File && st.Nlink > 1 {
+		for _, other := range slices.Clone(k.names[st.ID.Ino]) {
+			if err == nil && other != path && !k.touched[other] {
+				err = k.byPath(other)
+			}
+		}
+	}
+	return st, err
+}
+
+// byPath keeps what is at a path that was kept before.
+func (k *Keeper) byPath(path string) error {
+	dir, name, err := openParent(nil, path)
+	switch {
+	case isMissing(err):
+		return nil
+	case err == nil:
+		defer unix.Close(dir)
+		_, err = k.name(dir, name, path)
+	}
+	return err
+}
+
+// Made says that an object, which is open, has been made at a path or has moved there.
+func (k *Keeper) Made(fd int, path string) {
+	defer k.enter()()
+	if st, err := look(fd, ""); err == nil {
+		k.addName(&st, path)
+	}
+}
+
+func (k *Keeper) addName(st *State, path string) {
+	if names := k.names[st.ID.Ino]; st.Kind == File && !slices.Contains(names, path) {
+		k.names[st.ID.Ino] = append(names, path)
+	}
+}
+
+// keep records a state, unless the path was touched before in this call. In a session, a path that
+// stands as it was noted at the end of a call has a copy already.
+func (k *Keeper) keep(object int, path string, st *State) error {
+	k.addName(st, path)
+	if k.touched[path] {
+		return nil
+	}
+	m := k.marks[path]
+	r := record{Path: []byte(path), Was: st}
+	unlock, err := lockFile(k.Journal)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if m != nil && m.noted && !k.PerCall && m.last.Kind == st.Kind && (st.Kind == None || m.last.sameObject(st)) {
+		r.Was, r.Again = nil, true
+	} else {
+		err = k.content(object, st)
+	}
+	if err == nil {
+		err = appendTo(k.Journal, maxJournal(k.TotalBytes)/2, r.line())
+	}
+	if isRoom(err) {
+		k.tell(strconv.Quote(path) + " was not changed: what is there cannot be kept, because there is no room (undo_total_mb, limits.file_size_mb, or the disk)")
+		err = unix.ENOSPC
+	}
+	if err != nil {
+		return err
+	}
+	moment()
+	if m == nil {
+		k.marks[path] = &mark{}
+	} else {
+		m.noted = false
+	}
+	k.touched[path] = true
+	return nil
+}
+
+func isRoom(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
+}
+
+func (k *Keeper) tell(text string) {
+	if k.told++; k.told <= maxTold && k.Tell != nil {
+		k.Tell(text)
+	}
+}
+
+// content adds to a state what only an open object shows: its content, which it copies, and whether it
+// has an access list.
+func (k *Keeper) content(object int, st *State) error {
+	if st.Kind != File && st.Kind != Dir {
+		return nil
+	}
+	from, err := k.reader().open(object, st)
+	if err != nil {
+		st.ACL, st.Lost = true, "it could not be read: "+err.Error()
+		return nil
+	}
+	defer from.Close()
+	st.ACL = hasACL(from)
+	switch {
+	case st.Kind == Dir:
+		return nil
+	case st.Size > k.FileBytes:
+		st.Lost = fmt.Sprintf("it had more than %d MB, and was changed without a copy", k.FileBytes>>20)
+		return nil
+	}
+	return k.copy(from, st)
+}
+
+// copy appends the content of an open file to the data file. The same content is kept once.
+func (k *Keeper) copy(from *os.File, st *State) error {
+	end, err := sizeOf(k.Data)
+	journal, err2 := sizeOf(k.Journal)
+	if err = errors.Join(err, err2); err != nil {
+		return err
+	}
+	at := end
+	if st.Size >= minClone {
+		at = (at + block - 1) / block * block
+	}
+	if journal+at+st.Size > k.TotalBytes-maxJournal(k.TotalBytes)/2 {
+		return unix.ENOSPC
+	}
+	sum, size, err := copyContent(k.Data, at, from, st.Size)
+	if err != nil {
+		k.Data.Truncate(end)
+		if isRoom(err) {
+			return err
+		}
+		st.Lost = "it could not be copied: " + err.Error()
+		return nil
+	}
+	moment()
+	if known, ok := k.copies[sum]; ok && known.size == size {
+		k.Data.Truncate(end)
+		at = known.at
+	}
+	k.copies[sum] = content{at, size}
+	st.Kept, st.Data, st.Size, st.Sum = true, at, size, sum[:]
+	return nil
+}
+
+// copyContent copies a file to a place in the data file, and returns the digest of what is there then.
+func copyContent(data *os.File, at int64, from *os.File, size int64) (sum [32]byte, n int64, err error) {
+	h := sha256.New()
+	clone := unix.FileCloneRange{Src_fd: int64(from.Fd()), Dest_offset: uint64(at)} // a length of 0 is the whole file
+	if size >= minClone && unix.IoctlFileCloneRange(int(data.Fd()), &clone) == nil {
+		n, err = io.Copy(h, io.NewSectionReader(data, at, 1<<50))
+	} else {
+		n, err = io.Copy(io.MultiWriter(h, io.NewOffsetWriter(data, at)), io.LimitReader(from, size))
+	}
+	return [32]byte(h.Sum(nil)), n, err
+}
+
+// CallBegins says that a call has begun, and no other one runs. What the server has open for writing is
+// kept: no supervisor sees what is written there.
+func (k *Keeper) CallBegins() {
+	defer k.enter()()
+	clear(k.touched)
+	for _, path := range k.open() {
+		if err := k.byPath(path); err != nil {
+			k.tell(strconv.Quote(path) + ": the server has it open, and it could not be kept anew: " + err.Error())
+		}
+	}
+}
+
+// CallEnds notes what stands at the paths that were touched in the call or are open for writing.
+func (k *Keeper) CallEnds() {
+	defer k.enter()()
+	for _, path := range k.open() {
+		k.touched[path] = true
+	}
+	k.note(slices.Sorted(maps.Keys(k.touched)))
+	clear(k.touched)
+}
+
+// open returns the kept paths of files that the server has open for writing.
+func (k *Keeper) open() (paths []string) {
+	if k.Open == nil || len(k.names) == 0 {
+		return nil
+	}
+	isOpen := k.Open()
+	for inode, names := range k.names {
+		if isOpen(inode) {
+			paths = append(paths, names...)
+		}
+	}
+	slices.Sort(paths)
+	return slices.DeleteFunc(slices.Compact(paths), func(p string) bool { return k.marks[p] == nil })
+}
+
+// note records what stands at paths.
+func (k *Keeper) note(paths []string) {
+	var lines []byte
+	var noted []*mark
+	flush := func() {
+		unlock, err := lockFile(k.Journal)
+		if err == nil {
+			err = appendTo(k.Journal, maxJournal(k.TotalBytes), lines)
+			unlock()
+		}
+		for _, m := range noted {
+			m.noted = err == nil
+		}
+		if err != nil {
+			k.tell("what the server left could not be noted: " + err.Error())
+		}
+		moment()
+		lines, noted = nil, nil
+	}
+	for _, path := range paths {
+		st, err := k.reader().at(nil, path, k.FileBytes)
+		if err != nil || k.marks[path] == nil {
+			continue // it is not known
+		}
+		k.addName(&st, path)
+		k.marks[path].last = st
+		noted = append(noted, k.marks[path])
+		r := record{Path: []byte(path), Now: &st}
+		if lines = append(lines, r.line()...); len(lines) > 64<<10 {
+			flush()
+		}
+	}
+	if len(lines) > 0 {
+		flush()
+	}
+}
+
+// lockFile keeps the other processes of the session from appending.
+func lockFile(f *os.File) (unlock func(), err error) {
+	fd := int(f.Fd())
+	for {
+		if err = unix.Flock(fd, unix.LOCK_EX); err != unix.EINTR {
+			return func() { unix.Flock(fd, unix.LOCK_UN) }, err
+		}
+	}
+}
+
+func sizeOf(f *os.File) (int64, error) { return f.Seek(0, io.SeekEnd) }
+
+// appendTo appends lines to a journal, which may get most bytes long. All of them are written, or none.
+// After a process that was killed in a write, the lines begin with a newline.
+func appendTo(journal *os.File, most int64, lines []byte) error {
+	size, err := sizeOf(journal)
+	if err != nil {
+		return err
+	}
+	if size+int64(len(lines)) > most {
+		return unix.ENOSPC
+	}
+	var last [1]byte
+	if n, _ := journal.ReadAt(last[:], size-1); n == 1 && last[0] != '\n' {
+		lines = append([]byte{'\n'}, lines...)
+	}
+	if _, err = journal.Write(lines); err != nil {
+		journal.Truncate(size)
+	}
+	return err
+}
+
+// moment is called between two steps that a kill can part. Tests set it.
+var moment = func() {}

@@ -1,248 +1,232 @@
 package undo
 
 import (
-	"flag"
 	"fmt"
+	"io/fs"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestModel lets servers and their user change a workspace, and undoes sessions and calls in any
-// order. After each undo it asks the model whether the user still has what was the user's, and
-// whether only what a server made is gone. It drives the Keeper as the jail's supervisor does.
-//
-// The seed is fixed. Others are tried by -args -rapid.seed=N, and more by -rapid.checks=N.
+// modelNames are the paths of the model: some are files, directories and links at the beginning.
+var modelNames = []string{"a", "b", "c", "d", "d/a", "d/e", "d/e/b", "f", "f/x", "f/y", "l", "m", "m/n"}
+
+// seeds returns how many random sessions are tried: more in make test-long.
+func seeds(n uint64) uint64 {
+	if testkit.Long() {
+		return 20 * n
+	}
+	return n
+}
+
+func modelWorld(t *testing.T) *world {
+	return newWorld(t, "a=1", "b=2", "d/a=3", "d/e/b=4", "d/e/c=5", "f/", "l->d", "m/n=6", "m/o=7")
+}
+
+// free reports whether something may be made at a name: its directory is one, and no link is in the way.
+func (w *world) free(name string) bool {
+	for dir := filepath.Dir(name); ; dir = filepath.Dir(dir) {
+		if fi, err := os.Lstat(w.at(dir)); err != nil || !fi.IsDir() {
+			return false
+		}
+		if dir == "." {
+			return true
+		}
+	}
+}
+
+// step has the server do something random.
+func (w *world) step(r *rand.Rand, n int) {
+	name, to := modelNames[r.IntN(len(modelNames))], modelNames[r.IntN(len(modelNames))]
+	fi, err := os.Lstat(w.at(name))
+	_, there := os.Lstat(w.at(to))
+	apart := !strings.HasPrefix(to+"/", name+"/") && !strings.HasPrefix(name+"/", to+"/")
+	switch kind := r.IntN(9); {
+	case !w.free(name):
+	case kind <= 1 && (err != nil || fi.Mode().IsRegular()):
+		w.write(fmt.Sprintf("%s=server %d", name, n))
+	case kind == 2 && err == nil:
+		w.remove(name)
+	case kind <= 4 && err == nil && apart && w.free(to) && there != nil:
+		w.move(name, to)
+	case kind == 5 && !w.noLinks && err == nil && fi.Mode().IsRegular() && there != nil && w.free(to):
+		w.link(name, to)
+	case kind == 6 && err == nil && fi.Mode()&fs.ModeSymlink == 0:
+		mode := []fs.FileMode{0o600, 0o644, 0o700, 0o755}[r.IntN(4)]
+		if fi.IsDir() { // whose names can be seen
+			mode |= 0o700
+		}
+		w.chmod(name, mode)
+	case kind == 7 && err != nil:
+		w.write(name + "->a")
+	case kind == 8 && (err != nil || fi.Mode().IsRegular()):
+		w.hold(name, fmt.Sprintf("held %d", n))
+	}
+}
+
+// session runs a random session. user is called between its calls.
+func (w *world) session(r *rand.Rand, perCall bool, user func(n int)) string {
+	w.begin(perCall)
+	for i := range 2 + r.IntN(4) {
+		if user != nil && r.IntN(2) == 0 {
+			user(i)
+		}
+		w.calls(func() {
+			for j := range 1 + r.IntN(6) {
+				w.step(r, 10*i+j)
+			}
+		})
+	}
+	return w.end()
+}
+
+// TestModel: a random session is undone, the undo is undone, and the session is undone again.
 func TestModel(t *testing.T) {
-	const steps = 40
-	checks := testkit.Rounds(10, 190) // four faults put in on purpose are found in the first 6; in the end more than 10,000 steps
-	given := map[string]bool{}
-	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
-	for name, value := range map[string]any{"rapid.steps": steps, "rapid.checks": checks, "rapid.seed": 10, "rapid.nofailfile": true} {
-		if f := flag.Lookup(name); !given[name] {
-			f.Value.Set(fmt.Sprint(value))
-			defer f.Value.Set(f.DefValue)
-		}
-	}
-	least := checks
-	if given["rapid.steps"] || given["rapid.checks"] || given["rapid.seed"] { // few checks can be of undos of which not all is judged
-		least = flag.Lookup("rapid.checks").Value.(flag.Getter).Get().(int) / 10
-	}
-	disk := newSmallDisk(t)
-	taken, judged := 0, 0
-	rapid.Check(t, func(rt *rapid.T) {
-		m := newModel(rt, t, disk)
-		defer m.close()
-		rt.Repeat(m.steps())
-		taken += m.step
-		judged += m.judged
-	})
-	if t.Logf("%d steps, %d undos judged in full", taken, judged); judged < least {
-		t.Errorf("only %d undos were judged in full, and not %d", judged, least)
+	for seed := range seeds(150) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r, w := rand.New(rand.NewPCG(seed, 1)), modelWorld(t)
+			before := w.tree(true)
+			id := w.session(r, seed%2 == 0, nil)
+			after := w.tree(true)
+			if maps.Equal(before, after) {
+				return
+			}
+			undo := w.clean("undo", id)
+			w.wants("undone", before)
+			again := w.clean("undo of the undo", undo)
+			w.wants("the undo undone", after)
+			w.clean("undo again", id)
+			w.wants("undone again", before)
+			w.clean("that undo undone is undone", again)
+		})
 	}
 }
 
-// modelTB lets the functions of a world fail a check of rapid.
-type modelTB struct {
-	testing.TB
-	rt *rapid.T
-}
-
-func (tb modelTB) Helper()                        { tb.rt.Helper() }
-func (tb modelTB) Errorf(format string, a ...any) { tb.rt.Errorf(format, a...) }
-func (tb modelTB) Fatalf(format string, a ...any) { tb.rt.Fatalf(format, a...) }
-func (tb modelTB) Error(a ...any)                 { tb.rt.Error(a...) }
-func (tb modelTB) Fatal(a ...any)                 { tb.rt.Fatal(a...) }
-func (tb modelTB) Cleanup(f func())               { tb.rt.Cleanup(f) }
-
-// span is a session or one of its calls, as the model knows it. An undo is a session, too.
-type span struct {
-	of            *actor
-	call          int // 0: the whole session
-	began, ended  int // steps; ended is 0 while it runs
-	before, after workspace
-	mixed         bool            // others changed something meanwhile
-	lost          bool            // something was not kept
-	paths         map[string]int  // when it touched a path first
-	inodes        map[uint64]int  // when it touched an object first
-	exposed       map[string]bool // paths of the user's that it touched once more, and texts that count as its own
-	touched       map[string]bool // texts of the user's that it touched once more
-	opened        map[string]bool // texts that it could write, or replaced
-	again, left   []*span         // of an undo: what was in effect before and after it
-	weak          bool            // its undo need not be complete
-}
-
-// actor is a session with its jail, or an undo.
-type actor struct {
-	name   string
-	id     string
-	writer *Writer
-	files  *Files
-	keeper *Keeper
-	sweep  func()              // that the keeper wants to be called; nil: none
-	held   map[string]*os.File // files that the server keeps open
-	spans  []*span             // the session, and then its calls
-	undoes *span
-}
-
-// model is the reference. It knows what each text in the workspace is, and whose each name is.
-type model struct {
-	*world
-	rt      *rapid.T
-	disk    *smallDisk
-	alone   bool // the user does nothing
-	full    bool // the disk is
-	step    int
-	next    int
-	tree    workspace
-	actors  []*actor
-	live    []*actor
-	users   map[string]bool     // texts of the user's
-	been    map[string][]string // where each text has been
-	copied  map[string]bool     // those that a server has copied
-	placed  map[string]int      // when a text came to where it is, by the user or an undo
-	put     map[string][]string // where they put it
-	maker   map[string]*actor   // who gave a path its name last; nil: the user
-	named   map[string]int      // when
-	stack   []*span             // what is in effect, in the order in which it began
-	weak    int                 // what began until then need not be undone completely
-	judged  int                 // undos of what touched a path, of which everything was judged
-	history []string
-}
-
-// disturb says that nothing that has begun so far need be undone completely.
-func (m *model) disturb() {
-	m.weak, m.stack = m.step, nil
-	m.step++
-}
-
-// became takes over what an actor has done. Without an actor it was the user.
-func (m *model) became(a *actor, byUndo bool) {
-	now := m.scan()
-	if a == nil || byUndo {
-		m.hidden(now)
-	}
-	for p, o := range now {
-		if was, ok := m.tree[p]; !ok || was.inode != o.inode {
-			m.maker[p], m.named[p] = a, m.step
-		}
-		m.been[o.text] = append(m.been[o.text], p)
-		if was, ok := m.tree[p]; (a == nil || byUndo) && (!ok || was.text != o.text) {
-			m.placed[o.text] = m.step
-			m.put[o.text] = append(slices.DeleteFunc(m.put[o.text], func(p string) bool { return now[p].text != o.text }), p)
-		}
-	}
-	m.tree = now
-	for _, l := range m.live {
-		for _, sp := range l.spans {
-			sp.mixed = sp.mixed || sp.ended == 0 && l != a
-		}
+// TestModelCalls: the calls of a session are undone from the last to the first.
+func TestModelCalls(t *testing.T) {
+	for seed := range seeds(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r, w := rand.New(rand.NewPCG(seed, 2)), modelWorld(t)
+			states := []map[string]string{w.tree(true)}
+			w.begin(true)
+			for i := range 4 {
+				w.calls(func() {
+					for j := range 1 + r.IntN(5) {
+						w.step(r, 10*i+j)
+					}
+				})
+				states = append(states, w.tree(true))
+			}
+			id := w.end()
+			for call := 4; call > 0; call-- {
+				if stay, _ := w.undo(id, call); len(stay) > 0 {
+					t.Fatalf("call %d: %v", call, stay)
+				}
+				w.wants(fmt.Sprintf("call %d undone", call), states[call-1])
+			}
+		})
 	}
 }
 
-// hidden notes what others change at paths that a server may still write by a descriptor: it counts
-// as the server's.
-func (m *model) hidden(now workspace) {
-	for _, a := range m.live {
-		pending := map[uint64]bool{}
-		for _, full := range a.keeper.Pending() {
-			p, _ := filepath.Rel(m.root, full)
-			pending[now[p].inode], pending[m.tree[p].inode] = true, true
-		}
-		for p, o := range now {
-			if was := m.tree[p]; (pending[o.inode] || pending[was.inode]) && was != o {
-				for _, sp := range a.spans {
-					sp.exposed[p], sp.exposed[o.text] = true, true
+// TestModelSessions: two sessions are undone in either order; in the wrong one, a second run finishes. What
+// stays in between is named.
+func TestModelSessions(t *testing.T) {
+	for seed := range seeds(100) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r, w := rand.New(rand.NewPCG(seed, 3)), modelWorld(t)
+			w.noLinks = true // the second session knows no other name of a file
+			before := w.tree(true)
+			first := w.session(r, false, nil)
+			between := w.tree(true)
+			second := w.session(r, false, nil)
+			if seed%2 == 0 {
+				w.clean("the second", second)
+				w.wants("the second undone", between)
+				w.clean("the first", first)
+				w.wants("both undone", before)
+				return
+			}
+			end := w.tree(true)
+			_, undo := w.undo(first, 0)
+			if undo != "" {
+				w.undo(undo, 0)
+			}
+			w.wants("the first undone and done again", end)
+			w.clean("the second", second)
+			w.clean("the first", first)
+			w.wants("both undone", before)
+		})
+	}
+}
+
+// TestModelUser: the user edits files between calls and after the session. No undo takes away what the user
+// has written there last, and all that the user has not touched comes back.
+func TestModelUser(t *testing.T) {
+	for seed := range seeds(200) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			r, w := rand.New(rand.NewPCG(seed, 4)), modelWorld(t)
+			before := w.tree(true)
+			edited := map[string]string{} // what the user wrote last, by path
+			user := func(n int) {
+				name := []string{"a", "b", "d/a", "d/e/b", "f/x", "m/n", "own"}[r.IntN(7)]
+				fi, err := os.Lstat(w.at(name))
+				if !w.free(name) || err == nil && !fi.Mode().IsRegular() {
+					return
+				}
+				_ = os.Remove(w.at(name)) // the user's file is one of its own, not another name of one
+				edited[name] = fmt.Sprint("user's ", n)
+				w.plain(name + "=" + edited[name])
+			}
+			id := w.session(r, seed%3 == 0, user)
+			for i := range r.IntN(3) {
+				user(100 + i)
+			}
+			for _, name := range []string{"a", "b", "m/n"} { // the user's other names of files
+				if b, err := os.ReadFile(w.at(name)); err == nil && r.IntN(2) == 0 && w.free(name) && os.Link(w.at(name), w.at("z"+filepath.Base(name))) == nil {
+					edited["z"+filepath.Base(name)] = string(b)
 				}
 			}
-		}
+			stay, undo := w.undo(id, 0)
+			w.checkUser(edited, before, stay)
+			if undo != "" {
+				w.undo(undo, 0)
+				stay, _ = w.undo(id, 0)
+				w.checkUser(edited, before, stay)
+			}
+		})
 	}
 }
 
-// touches says that a server is about to touch paths.
-func (m *model) touches(a *actor, paths ...string) { m.touch(a, true, paths...) }
-
-// touch says that a server is about to touch objects. Not by their paths, if it has them open.
-func (m *model) touch(a *actor, byPath bool, paths ...string) {
-	for _, sp := range a.spans {
-		if sp.ended != 0 {
+func (w *world) checkUser(edited, before map[string]string, stay map[string]string) {
+	w.t.Helper()
+	now := w.tree(true)
+	for name, text := range edited {
+		if got, _ := os.ReadFile(w.at(name)); string(got) != text && !strings.Contains(stay[name], "names, and all") {
+			w.t.Fatalf("%s has %q and not %q of the user; stay: %v", name, got, text, stay)
+		}
+	}
+	for name, text := range before {
+		if _, ok := edited[name]; ok || stay[name] != "" || isAround(name, edited) || now[name] == text {
 			continue
 		}
-		for _, p := range paths {
-			o, stands := m.tree[p]
-			at, known := sp.paths[p]
-			if stands && known && at < m.named[p] {
-				sp.exposed[p] = true
-			}
-			if in, ok := sp.inodes[o.inode]; stands && (known && at < m.placed[o.text] || ok && in < m.placed[o.text]) {
-				sp.touched[o.text] = true
-			}
-			if !known && byPath {
-				sp.paths[p] = m.step
-			}
-			if _, ok := sp.inodes[o.inode]; stands && !ok {
-				sp.inodes[o.inode] = m.step
-			}
+		if !slices.ContainsFunc(slices.Collect(maps.Keys(stay)), func(s string) bool { return strings.HasPrefix(name, s+"/") }) {
+			w.t.Fatalf("%s: got %q, want %q, and it is not said; stay: %v", name, now[name], text, stay)
 		}
 	}
 }
 
-// opens says that a server opens a file for writing, or takes a name from it.
-func (m *model) opens(a *actor, name string) {
-	for _, sp := range a.spans {
-		if sp.ended == 0 {
-			sp.opened[m.tree[name].text] = true
+// isAround reports whether a path is a directory around one of those, which keeps it where it is.
+func isAround(name string, edited map[string]string) bool {
+	for e := range edited {
+		if strings.HasPrefix(e, name+"/") {
+			return true
 		}
 	}
-}
-
-func newModel(rt *rapid.T, t *testing.T, disk *smallDisk) *model {
-	testkit.Must(t, disk.mount())
-	dir, err := filepath.EvalSymlinks(disk.dir)
-	testkit.Must(t, err)
-	dir = filepath.Join(dir, "model")
-	testkit.Must(t, os.Mkdir(dir, 0o700))
-	m := &model{
-		world: &world{t: modelTB{t, rt}, root: filepath.Join(dir, "work"), store: Store{Dir: filepath.Join(dir, "store")}},
-		rt:    rt, disk: disk, users: map[string]bool{}, been: map[string][]string{}, copied: map[string]bool{}, placed: map[string]int{}, put: map[string][]string{}, maker: map[string]*actor{}, named: map[string]int{},
-	}
-	m.alone = rapid.IntRange(0, 2).Draw(rt, "alone") == 0
-	for _, name := range []string{"", "d", "d/d", "e"} {
-		m.check(os.Mkdir(m.at(name), 0o755))
-	}
-	for _, name := range []string{"a", "b", "d/a", "d/b", "d/d/a", "e/a"} {
-		m.check(os.WriteFile(m.at(name), []byte(m.text(nil)), 0o644))
-	}
-	m.check(os.Link(m.at("d/b"), m.at("e/b")))
-	m.check(os.Symlink(m.text(nil), m.at("l")))
-	m.check(os.Symlink("d", m.at("e/l")))
-	m.tree = m.scan()
-	m.disk.tick()
-	return m
-}
-
-func (m *model) close() {
-	for _, a := range m.live {
-		a.files.Finish()
-		a.writer.Close()
-	}
-	m.disk.leave(-1)
-	os.RemoveAll(filepath.Dir(m.root))
-	m.disk.unmount()
-}
-
-// text returns a new text. Without an actor it is the user's.
-func (m *model) text(a *actor) string {
-	m.next++
-	text := fmt.Sprintf("s%05d", m.next)
-	if a == nil {
-		text = "u" + text[1:]
-		m.users[text] = true
-	}
-	return text
+	return false
 }

@@ -1,390 +1,347 @@
 package undo
 
 import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
-	"math"
+	"io"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
-	"github.com/mcp-jail/mcp-jail/undo/internal/object"
-	"github.com/mcp-jail/mcp-jail/undo/internal/origin"
-	"github.com/mcp-jail/mcp-jail/undo/internal/steps"
 	"golang.org/x/sys/unix"
 )
 
-// Restorer puts back what was at paths before a session, or a call of it.
-type Restorer struct {
-	Session *Session
-	Steps   []Step
-	review  *steps.Review
-	origin  *origin.Finder
-	work    map[string]*work // by path
-	own     map[ID]bool      // inodes whose attributes this undo has changed
-	keeper  *Keeper
-}
+// errChanged is the error of a step whose path was changed between the comparison and the step.
+var errChanged = errors.New("it was changed a moment ago")
 
-// work is a step that is being carried out.
+// errNoDir is the error of a path whose directory has not come back.
+var errNoDir = errors.New("its directory is not there, or is a symbolic link now, which undo does not follow")
+
+// work carries out the steps of an undo, which is a session of its own.
 type work struct {
-	*Step
-	kept   State // what was there when that had been kept
-	unread ID    // the file that was there, if keep gave its owner the right to read it
-	temp   string
-	linked bool // its temporary file is a link to the object that moves back
+	*Restorer
+	keeper *Keeper
+	data   *os.File // of the session that is undone
+	failed map[string]error
 }
 
-// NewRestorer decides how to undo a selection of what a session did. It changes nothing.
-func NewRestorer(s *Session, sel Selection) (*Restorer, error) {
-	review := steps.NewReview(s, sel)
-	return &Restorer{Session: s, Steps: review.Steps, review: review, origin: review.Origin, own: map[ID]bool{}}, nil
-}
-
-// Do carries out the steps. keeper keeps what they replace. Do can be interrupted at any moment,
-// and repeated with a new Restorer.
-//
-// The order lets each step find what it needs. First come the rights to change directories, and
-// missing directories, so that there is a place for files. A file that moves back, and has the name
-// of such a directory, gets a temporary one. Then come links to objects that move back, beside their
-// old names, so that none of them is lost when another takes its name. Then come files, and then
-// removals, from the deepest path up. At the end come files that take the place of a directory, and
-// attributes, from the deepest path up.
-func (r *Restorer) Do(keeper *Keeper) []Outcome {
-	r.keeper = keeper
-	r.review.Steps, r.work = r.Steps, map[string]*work{}
-	all := make([]*work, 0, len(r.Steps))
-	for i := range r.Steps {
-		if s := (&work{Step: &r.Steps[i]}); s.Action != Refuse {
-			all = append(all, s)
-			r.work[s.Path] = s
-		}
-	}
-	isDir := func(s *State) bool { return s.Kind == Dir }
-	r.each(all, func(s *work) bool { return isDir(&s.Now) && s.Now.Mode&0o300 != 0o300 }, r.unlockDir)
-	r.each(all, func(s *work) bool { return s.Action == Remake }, r.makeDir)
-	r.each(all, r.isPutBack, r.prepare)
-	r.clearAside()
-	r.each(all, func(s *work) bool { return s.PutsFile() && !isDir(&s.Now) }, r.putFile)
-	deepest := slices.Clone(all)
-	slices.Reverse(deepest)
-	r.each(deepest, func(s *work) bool { return s.Action == Remove }, r.remove)
-	r.each(all, func(s *work) bool { return s.PutsFile() && isDir(&s.Now) }, r.putFile)
-	r.each(deepest, func(s *work) bool { return s.Action == Attributes || s.Action == Remake }, r.attributes)
-	r.leaveNoTemps(all)
-	var out []Outcome
-	for _, s := range all {
-		o := Outcome{Step: *s.Step}
-		if s.Failed != "" {
-			o.Err = errors.New(s.Failed)
-		}
-		out = append(out, o)
-	}
-	return out
-}
-
-func (r *Restorer) each(steps []*work, concerns func(*work) bool, do func(*work, *object.Place) error) {
-	for _, s := range steps {
-		if !concerns(s) || s.Failed != "" {
-			continue
-		}
-		p, err := r.review.OpenPlace(s.Path)
-		if err == nil {
-			if err = do(s, p); err != nil {
-				s.takeRight(p)
-			}
-			p.Close()
-		}
-		if err != nil {
-			s.Failed = object.PathError(err)
-		}
-	}
-}
-
-// keep keeps what is at a place before it is replaced. It returns an error if that cannot be
-// kept, or is not what the review saw.
-func (r *Restorer) keep(s *work, p *object.Place) error {
-	now, err := object.Look(p.Dir, p.Name)
-	if err != nil {
-		return err
-	}
-	// It was changed since the decision.
-	if !r.isAsSeen(s, &now) {
-		return object.ErrChanged
-	}
-	if err := r.review.NotMovedBack(&now, s.Path); err != nil {
-		return err
-	}
-	r.keeper.TakeLost()
-	if now.Kind == File && now.Mode&0o400 == 0 { // its owner may give himself the right to read it
-		r.keeper.Name(p.Dir, p.Name, s.Path, false)
-		s.unread = now.ID
-		p.OnObject(func(name string, _ State) error {
-			return unix.Fchmodat(unix.AT_FDCWD, name, now.Mode&^object.SetID|0o400, 0)
-		})
-	}
-	r.keeper.Name(p.Dir, p.Name, s.Path, true)
-	if lost := r.keeper.TakeLost(); lost != "" {
-		return fmt.Errorf("what stands there cannot be kept, so it is left: %s", lost)
-	}
-	s.kept, err = object.Look(p.Dir, p.Name)
-	if err != nil || !s.kept.SameButMode(&now) { // changed while it was copied
-		return object.ErrChanged
-	}
-	r.own[now.ID] = true // also under its other names: it is about to lose this one
-	return nil
-}
-
-// takeRight takes the right to read from a file to which keep gave it, and which stays.
-func (s *work) takeRight(p *object.Place) {
-	if s.unread == (ID{}) {
-		return
-	}
-	p.OnObject(func(name string, now State) error {
-		if now.ID != s.unread {
-			return nil
-		}
-		return unix.Fchmodat(unix.AT_FDCWD, name, now.Mode&^(object.SetID|0o400), 0)
-	})
-}
-
-// isAsSeen reports whether the object at the path of a step is what the review saw there, but for what
-// this undo has done to it.
-func (r *Restorer) isAsSeen(s *work, now *State) bool {
-	return now.SameObject(&s.Now) || now.ID == s.Now.ID && now.Kind == s.Now.Kind && r.own[now.ID]
-}
-
-func (r *Restorer) unlockDir(s *work, p *object.Place) error {
-	if err := r.keep(s, p); err != nil {
-		return err
-	}
-	return p.OnObject(func(name string, _ State) error {
-		err := unix.Fchmodat(unix.AT_FDCWD, name, s.Now.Mode|0o700, 0)
-		if err == nil {
-			s.Now.Mode |= 0o700
-		}
-		return err
-	})
-}
-
-// makeDir makes a directory again. Its mode follows when its contents are there.
-func (r *Restorer) makeDir(s *work, p *object.Place) error {
-	if err := r.keep(s, p); err != nil {
-		return err
-	}
-	var err error
-	switch {
-	case s.Now.Kind != None && len(r.review.Moved[r.origin.FileOf(s.Now.ID)]) > 0:
-		err = r.setAside(s, p)
-	case s.Now.Kind != None:
-		err = unix.Unlinkat(p.Dir, p.Name, 0)
-	}
-	if err != nil {
-		return err
-	}
-	if err := unix.Mkdirat(p.Dir, p.Name, 0o700); err != nil {
-		r.takeBack(s, p)
-		return err
-	}
-	return p.OnObject(func(name string, now State) (err error) {
-		if now.Kind == Dir && now.Mode&0o700 != 0o700 { // by the access list of the directory around it
-			object.DropAccessLists(name)
-			err = unix.Fchmodat(unix.AT_FDCWD, name, 0o700, 0)
-		}
-		if err == nil {
-			r.keeper.StandsFor(now, s.Path, s.Want.ID)
-			s.Now, err = object.Look(p.Dir, p.Name)
-		}
-		return err
-	})
-}
-
-func (r *Restorer) putFile(s *work, p *object.Place) error {
-	if err := r.keep(s, p); err != nil {
-		return err
-	}
-	if s.linked {
-		p.Temp = s.temp
-	} else {
-		r.vacate(s, p)
-		if err := r.fill(s, p); err != nil {
-			if !errors.Is(err, unix.EEXIST) { // else the file with that name is another program's
-				p.Clear()
-			}
-			return err
-		}
-	}
-	r.keeper.Live()
-	if err := s.replace(p); err != nil {
-		if !s.linked {
-			p.Clear()
-		}
-		return err
-	}
-	// rename(2) does nothing if both names are of one file.
-	if temp, err := object.Look(p.Dir, p.Temp); err == nil && temp.Nlink > 1 {
-		p.Clear() // two names of one file: the rename did nothing
-	}
-	// The next name of this file becomes a link to it.
-	if s.Want.Kind == File && s.Want.Nlink > 1 {
-		r.review.Made[s.Want.ID] = s.Path
-	}
-	if s.linked && s.Want.Kind != Link {
-		return r.setAttributes(s, p)
-	}
-	return nil
-}
-
-// fill makes the temporary file: a symbolic link, a hard link to a file that has the content
-// already, or a new file.
-func (r *Restorer) fill(s *work, p *object.Place) error {
-	if s.Want.Kind == Link {
-		if err := unix.Symlinkat(s.Want.Target, p.Dir, p.Temp); err != nil {
-			return err
-		}
-		unix.Fchownat(p.Dir, p.Temp, int(s.Want.UID), int(s.Want.GID), unix.AT_SYMLINK_NOFOLLOW)
-		if err := unix.UtimesNanoAt(p.Dir, p.Temp, timesOf(&s.Want), unix.AT_SYMLINK_NOFOLLOW); err != nil {
-			return err
-		}
-		now, err := object.Look(p.Dir, p.Temp)
-		if err == nil {
-			r.keeper.StandsFor(now, s.Path, s.Want.ID)
-		}
-		return err
-	}
-	if other := r.sameFile(s); other != "" {
-		from, err := object.OpenPlace(other)
-		if err != nil {
-			return err
-		}
-		defer from.Close()
-		r.keeper.Name(from.Dir, from.Name, other, false) // a new name changes the time of the inode
-		return from.OnObject(func(name string, now State) error {
-			r.own[now.ID] = true
-			return unix.Linkat(unix.AT_FDCWD, name, p.Dir, p.Temp, unix.AT_SYMLINK_FOLLOW)
-		})
-	}
-	return r.writeFile(s, p)
-}
-
-// sameFile returns another path at which the wanted file already is, or "". Only files with
-// several names have one.
-func (r *Restorer) sameFile(s *work) string {
-	if s.Want.Nlink < 2 {
-		return ""
-	}
-	if other, ok := r.review.Made[s.Want.ID]; ok && other != s.Path {
-		return other
-	}
-	for _, name := range r.review.Scan[s.Want.ID] {
-		now, err := object.LookPath(name)
-		if name != s.Path && err == nil && r.origin.Is(now.ID, s.Want.ID) && r.review.Matches(&s.Want, &now, name) {
-			return name
-		}
-	}
-	return ""
-}
-
-func (r *Restorer) remove(s *work, p *object.Place) error {
-	r.vacate(s, p)
-	if s.Now.Kind == Dir {
-		now, err := object.Look(p.Dir, p.Name)
-		if err != nil || now.ID != s.Now.ID {
-			return object.ErrChanged
-		}
-		if err := r.review.NotMovedBack(&now, s.Path); err != nil {
-			return err
-		}
-		r.keeper.Name(p.Dir, p.Name, s.Path, false)
-		if err := unix.Unlinkat(p.Dir, p.Name, unix.AT_REMOVEDIR); err == unix.ENOTEMPTY {
-			return errors.New("it stays, because there is something in it that the server did not make or that was changed since")
-		} else {
-			return err
-		}
-	}
-	if err := r.keep(s, p); err != nil {
-		return err
-	}
-	return unix.Unlinkat(p.Dir, p.Name, 0)
-}
-
-func (r *Restorer) attributes(s *work, p *object.Place) error {
-	if s.Action == Attributes {
-		now, err := object.Look(p.Dir, p.Name)
-		if err != nil || !r.isAsSeen(s, &now) {
-			return object.ErrChanged
-		}
-		r.keeper.Name(p.Dir, p.Name, s.Path, false)
-	}
-	return r.setAttributes(s, p)
-}
-
-func (r *Restorer) setAttributes(s *work, p *object.Place) error {
-	expected := func(id ID) bool { return id == s.Now.ID }
-	if s.linked {
-		expected = func(id ID) bool { return r.origin.Is(id, s.Want.ID) }
-	}
-	return p.OnObject(func(name string, now State) error {
-		if !expected(now.ID) || now.Kind != s.Want.Kind {
-			return object.ErrChanged // a server that still runs has put something else there
-		}
-		r.own[now.ID] = true
-		if !r.origin.Is(now.ID, s.Want.ID) {
-			object.DropAccessLists(name)
-			if now.Kind == File {
-				r.keeper.StandsFor(now, s.Path, s.Want.ID)
-			}
-		}
-		// The owner comes before the mode: chown(2) takes set-id bits away.
-		if now.UID != s.Want.UID || now.GID != s.Want.GID {
-			if err := unix.Fchownat(unix.AT_FDCWD, name, int(s.Want.UID), int(s.Want.GID), 0); err != nil {
-				return fmt.Errorf("its owner cannot be put back: %w", err)
-			}
-		}
-		if err := giveMode(name, s.Want.ModeFor(name), now); err != nil {
-			return err
-		}
-		return unix.UtimesNanoAt(unix.AT_FDCWD, name, timesOf(&s.Want), 0)
-	})
-}
-
-// giveMode gives an object a mode, if it has another one. It sets set-id bits of directories only: a
-// server may have written the content of a file a moment ago.
-func giveMode(name string, mode uint32, now State) error {
-	if now.Kind != Dir {
-		if mode == now.Mode {
-			return nil
-		}
-		mode &^= object.SetID
-	}
-	return unix.Fchmodat(unix.AT_FDCWD, name, mode, 0)
-}
-
-func timesOf(s *State) []unix.Timespec {
-	return []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(s.Mtime)}
-}
-
-// Run carries out the steps. It keeps what they replace in a session of its own in the store, so
-// the undo can be undone. It returns the name of that session, or "" if nothing was changed.
-func (r *Restorer) Run(store Store) (out []Outcome, session string, err error) {
-	if err := r.origin.WriteSettled(); err != nil {
-		return nil, "", err
-	}
-	writer, err := store.Begin(Head{Server: r.Session.Head.Server, Undoes: r.Session.ID})
+// Run carries out the steps. First it keeps all that it will replace, so that the undo can be undone;
+// what cannot be kept stays. It returns what became of each step, and the name of the undo's session.
+func (r *Restorer) Run() (out []Outcome, id string, err error) {
+	w, err := r.session.store.Begin(Head{Server: r.session.Head.Server, Roots: r.session.Head.Roots, Undoes: r.session.ID})
 	if err != nil {
 		return nil, "", err
 	}
-	defer writer.Close()
-	files, err := writer.Jail(r.Session.Head.Roots)
+	defer w.Close()
+	journal, data, err := w.Files(nil)
 	if err != nil {
 		return nil, "", err
 	}
+	defer journal.Close()
+	defer data.Close()
 	self, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		files.Finish()
 		return nil, "", err
 	}
 	defer unix.Close(self)
-	out = r.Do(&Keeper{Journal: int(files.Journal.Fd()), Data: int(files.Data.Fd()), SelfFD: self, FileBytes: math.MaxInt64 / 4, TotalBytes: math.MaxInt64 / 2})
-	if files.Finish() {
-		session = writer.ID()
+	const noLimit = 1 << 50
+	do := &work{Restorer: r, failed: map[string]error{}}
+	do.keeper = &Keeper{Journal: journal, Data: data, SelfFD: self, FileBytes: noLimit, TotalBytes: noLimit}
+	if do.data, err = r.session.data(); err == nil {
+		defer do.data.Close()
 	}
-	return out, session, nil
+	defer do.keeper.enter()()
+	do.all()
+	done := false
+	for _, s := range r.Steps {
+		if s.Action != Refuse {
+			out = append(out, Outcome{s.Path, do.failed[s.Path]})
+			done = done || do.failed[s.Path] == nil
+		}
+	}
+	if done {
+		id = w.ID()
+	}
+	return out, id, nil
+}
+
+// all carries out the steps in an order in which each finds its place: removals from the deepest path
+// up make room, then directories and files come from the top down, then directories get their modes and
+// times, which changed with what is in them.
+func (w *work) all() {
+	var down []*Step
+	for _, s := range w.Steps {
+		if s.Action != Refuse {
+			down = append(down, &s)
+		}
+	}
+	up := slices.Clone(down)
+	slices.Reverse(up)
+	w.each(down, w.keepNow)
+	w.each(up, func(s *Step, dir int, name string) error {
+		if s.want.Kind == None || s.now.Kind != None && (s.now.Kind == Dir) != (s.want.Kind == Dir) {
+			return w.remove(s, dir, name)
+		}
+		return nil
+	})
+	w.each(down, w.put)
+	w.each(up, func(s *Step, dir int, name string) error {
+		if s.want.Kind != Dir {
+			return nil
+		}
+		err := w.setDir(s, dir, name)
+		w.keeper.note([]string{s.Path})
+		return err
+	})
+}
+
+// each calls f for the steps that have not failed, with the open directory of their path: -1 if that is
+// missing and may come back.
+func (w *work) each(steps []*Step, f func(s *Step, dir int, name string) error) {
+	for _, s := range steps {
+		if w.failed[s.Path] != nil {
+			continue
+		}
+		dir, name, err := openParent(w.session.Head.Roots, s.Path)
+		if isMissing(err) && s.now.Kind == None {
+			dir, err = -1, nil
+		}
+		if err == nil {
+			err = f(s, dir, name)
+			unix.Close(dir)
+		}
+		if err != nil {
+			w.failed[s.Path] = err
+		}
+	}
+}
+
+// keepNow keeps what a step replaces.
+func (w *work) keepNow(s *Step, dir int, name string) error {
+	if dir < 0 {
+		return w.keeper.keep(-1, s.Path, &State{Kind: None})
+	}
+	now, err := w.keeper.name(dir, name, s.Path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("what is there now cannot be kept: %w", err)
+	case !s.isStill(&now):
+		return errChanged
+	case now.Kind == File && !now.Kept:
+		return errors.New("what is there now cannot be kept: " + now.Lost)
+	}
+	return nil
+}
+
+// isStill reports whether a path has what it had when it was compared. Of a file with several names, each
+// of which may have been put back meanwhile, only the inode counts.
+func (s *Step) isStill(now *State) bool {
+	same := s.now.Kind == now.Kind && s.now.ID == now.ID
+	return same && (now.Kind != File || s.now.Nlink > 1 || s.now.Size == now.Size && s.now.Mtime == now.Mtime)
+}
+
+// check looks at a path right before it is changed.
+func (w *work) check(s *Step, dir int, name string) error {
+	now, err := look(dir, name)
+	if err == nil && !s.isStill(&now) {
+		err = errChanged
+	}
+	moment()
+	return err
+}
+
+func (w *work) remove(s *Step, dir int, name string) error {
+	if err := w.check(s, dir, name); err != nil {
+		return err
+	}
+	flags := 0
+	if s.now.Kind == Dir {
+		flags = unix.AT_REMOVEDIR
+	}
+	err := unix.Unlinkat(dir, name, flags)
+	if err == unix.ENOTEMPTY {
+		return errors.New("it stays, because there is something in it that the server did not make or that stays")
+	}
+	if err == nil {
+		if s.now = (State{Kind: None}); s.want.Kind == None { // else it is not done yet
+			w.keeper.note([]string{s.Path})
+		}
+	}
+	return err
+}
+
+// put has what was at a path stand there again. A directory gets its mode later.
+func (w *work) put(s *Step, dir int, name string) (err error) {
+	if s.want.Kind == None {
+		return nil
+	}
+	if dir < 0 {
+		return errNoDir
+	}
+	switch {
+	case s.want.Kind == Dir && s.now.Kind == Dir && s.now.Mode&0o700 == 0o700:
+		return nil
+	case s.want.Kind == Dir && s.now.Kind == Dir:
+		return w.onObject(dir, name, func(at string, _ int) error { return unix.Fchmodat(w.keeper.SelfFD, at, s.now.Mode|0o700, 0) })
+	case s.want.Kind == Dir:
+		moment()
+		return unix.Mkdirat(dir, name, 0o700)
+	case s.inPlace():
+		err = w.rewrite(s, dir, name)
+	default:
+		err = w.replace(s, dir, name)
+	}
+	w.keeper.note([]string{s.Path})
+	return err
+}
+
+// onObject calls f with the name, below /proc/self/fd, and the descriptor of what is at a name.
+func (w *work) onObject(dir int, name string, f func(at string, fd int) error) error {
+	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return f(strconv.Itoa(fd), fd)
+}
+
+// rewrite gives the file that was at a path, and is there still, its content back.
+func (w *work) rewrite(s *Step, dir int, name string) error {
+	return w.onObject(dir, name, func(at string, object int) error {
+		if err := w.check(s, object, ""); err != nil {
+			return err
+		}
+		if !bytes.Equal(s.now.Sum, s.want.Sum) {
+			if err := w.verify(&s.want); err != nil {
+				return err
+			}
+			if s.now.Mode&0o200 == 0 {
+				_ = unix.Fchmodat(w.keeper.SelfFD, at, s.now.Mode|0o200, 0)
+			}
+			fd, err := unix.Openat(w.keeper.SelfFD, at, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+			if err != nil {
+				return err
+			}
+			to := os.NewFile(uintptr(fd), at)
+			defer to.Close()
+			if err := w.copyOut(to, &s.want); err != nil {
+				return err
+			}
+		}
+		return w.attributes(at, object, &s.want, true)
+	})
+}
+
+// replace makes what was at a path beside it, and gives it the name. The undo's journal has the other
+// name first, so that one that a kill leaves is known.
+func (w *work) replace(s *Step, dir int, name string) error {
+	temp := tempPrefix + strings.ToLower(rand.Text()[:12])
+	path := filepath.Join(filepath.Dir(s.Path), temp)
+	if err := w.keeper.keep(-1, path, &State{Kind: None}); err != nil {
+		return err
+	}
+	flags := uint(0)
+	if s.now.Kind == None { // what another program makes there meanwhile stays
+		flags = unix.RENAME_NOREPLACE
+	}
+	err := w.make(s, dir, temp)
+	if err == nil {
+		err = w.check(s, dir, name)
+	}
+	if err == nil {
+		err = unix.Renameat2(dir, temp, dir, name, flags)
+	}
+	if err != nil {
+		unix.Unlinkat(dir, temp, 0)
+	}
+	moment()
+	w.keeper.note([]string{path})
+	return err
+}
+
+const tempPrefix = ".mcp-jail-undo-"
+
+func (w *work) make(s *Step, dir int, temp string) error {
+	moment()
+	if s.want.Kind == Link {
+		return unix.Symlinkat(string(s.want.Target), dir, temp)
+	}
+	if err := w.verify(&s.want); err != nil {
+		return err
+	}
+	fd, err := unix.Openat(dir, temp, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
+	if err != nil {
+		return err
+	}
+	to := os.NewFile(uintptr(fd), temp)
+	defer to.Close()
+	if err := w.copyOut(to, &s.want); err != nil {
+		return err
+	}
+	return w.attributes(strconv.Itoa(fd), fd, &s.want, false)
+}
+
+// verify reads a content that was kept, and compares its digest: the store may be damaged.
+func (w *work) verify(want *State) error {
+	if w.data == nil {
+		return errors.New("what was kept of it is missing")
+	}
+	h := sha256.New()
+	n, err := io.Copy(h, io.NewSectionReader(w.data, want.Data, want.Size))
+	if err == nil && (n != want.Size || !bytes.Equal(h.Sum(nil), want.Sum)) {
+		err = errors.New("what was kept of it is damaged")
+	}
+	return err
+}
+
+func (w *work) copyOut(to *os.File, want *State) error {
+	for at, end := int64(0), (want.Size+1)/2; at < want.Size; at, end = end, want.Size { // a kill can come between
+		moment()
+		if _, err := io.Copy(to, io.NewSectionReader(w.data, want.Data+at, end-at)); err != nil {
+			return err
+		}
+	}
+	return to.Truncate(want.Size)
+}
+
+// attributes gives an object the owner, the mode and the times of a state. at is its name below
+// /proc/self/fd. What is made again gets no access list, not even that of its directory: a server may have
+// chosen that.
+func (w *work) attributes(at string, fd int, want *State, still bool) error {
+	for _, own := range [][2]uint32{{want.UID, ^uint32(0)}, {^uint32(0), want.GID}} { // as far as the user may, and the jail saw
+		if own[0] != noOwner && own[1] != noOwner {
+			_ = unix.Fchownat(fd, "", int(int32(own[0])), int(int32(own[1])), unix.AT_EMPTY_PATH)
+		}
+	}
+	path := "/proc/self/fd/" + at
+	if !still || !want.ACL {
+		unix.Removexattr(path, "system.posix_acl_access")
+		unix.Removexattr(path, "system.posix_acl_default")
+	}
+	if err := unix.Fchmodat(w.keeper.SelfFD, at, want.modeToMake(still), 0); err != nil {
+		return err
+	}
+	moment()
+	return unix.UtimesNanoAt(w.keeper.SelfFD, at, []unix.Timespec{{Nsec: unix.UTIME_OMIT}, unix.NsecToTimespec(want.Mtime)}, 0)
+}
+
+func (w *work) setDir(s *Step, dir int, name string) error {
+	if dir < 0 {
+		return errNoDir
+	}
+	return w.onObject(dir, name, func(at string, fd int) error {
+		now, err := look(fd, "")
+		if err == nil && now.Kind != Dir {
+			err = errChanged
+		}
+		if err != nil {
+			return err
+		}
+		return w.attributes(at, fd, &s.want, s.want.ID == s.now.ID)
+	})
 }

@@ -1,367 +1,304 @@
 package undo
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/undo/internal/journal"
-	"github.com/mcp-jail/mcp-jail/undo/internal/object"
-	"github.com/mcp-jail/mcp-jail/undo/internal/steps"
-	"golang.org/x/sys/unix"
 )
 
-// world is a directory that a server changes as the jail's supervisor lets it.
+// world is a workspace whose server's changes go through a Keeper, as the supervisor has it.
 type world struct {
-	t      testing.TB
-	root   string
-	store  Store
-	writer *Writer
-	files  *Files
-	keeper *Keeper
-	random *rand.Rand
+	t        *testing.T
+	ws       string
+	store    Store
+	w        *Writer
+	k        *Keeper
+	files    []*os.File
+	call     int
+	noLinks  bool
+	timeless bool
+	open     map[string]*os.File // what the server has open for writing
 }
 
-func newWorld(t testing.TB) *world {
+func newWorld(t *testing.T, files ...string) *world {
 	t.Helper()
-	dir, err := filepath.EvalSymlinks(t.TempDir())
+	base, err := filepath.EvalSymlinks(t.TempDir())
 	testkit.Must(t, err)
-	w := &world{t: t, root: filepath.Join(dir, "work"), store: Store{Dir: filepath.Join(dir, "store")}, random: rand.New(rand.NewPCG(1, 2))}
-	w.check(os.Mkdir(w.root, 0o755))
-	t.Cleanup(func() { // so that an ordinary user can remove the tree
-		filepath.WalkDir(w.root, func(path string, d fs.DirEntry, _ error) error {
-			if d != nil && d.IsDir() {
-				os.Chmod(path, 0o700)
-			}
-			return nil
-		})
-	})
+	w := &world{t: t, ws: filepath.Join(base, "ws"), store: Store{Dir: filepath.Join(base, "undo")}, open: map[string]*os.File{}}
+	testkit.Must(t, os.Mkdir(w.ws, 0o755))
+	for _, f := range files {
+		w.plain(f)
+	}
 	return w
 }
 
-// filled returns a world with files: see fill.
-func filled(t testing.TB) *world {
-	t.Helper()
-	w := newWorld(t)
-	w.fill()
-	return w
-}
-
-// begun returns a world with files in which a session has begun.
-func begun(t testing.TB) *world {
-	t.Helper()
-	w := filled(t)
-	w.begin()
-	return w
-}
-
-func (w *world) check(err error) {
+func (w *world) must(err error) {
+	w.t.Helper()
 	if err != nil {
-		w.t.Helper()
 		w.t.Fatal(err)
 	}
 }
 
-// begin starts a session with one jail.
-func (w *world) begin() {
+func (w *world) at(name string) string { return filepath.Join(w.ws, name) }
+
+// plain makes "a=text", "d/" or "a->b" as the user does.
+func (w *world) plain(f string) {
 	w.t.Helper()
-	var err error
-	w.writer, err = w.store.Begin(Head{Server: "test"})
-	w.check(err)
-	w.newJail()
+	name, text, _ := strings.Cut(f, "=")
+	name, target, link := strings.Cut(name, "->")
+	w.must(os.MkdirAll(filepath.Dir(w.at(name)), 0o755))
+	switch {
+	case strings.HasSuffix(name, "/"):
+		w.must(os.MkdirAll(w.at(name), 0o755))
+	case link:
+		_ = os.Remove(w.at(name))
+		w.must(os.Symlink(target, w.at(name)))
+	default:
+		w.must(os.WriteFile(w.at(name), []byte(text), 0o644))
+	}
 }
 
-func (w *world) newJail() {
-	var err error
-	w.files, err = w.writer.Jail([]string{w.root})
-	w.check(err)
-	w.keeper = keeperOf(w.t, w.files)
+// begin begins a session; perCall is undo = "call".
+func (w *world) begin(perCall bool) {
+	w.t.Helper()
+	writer, err := w.store.Begin(Head{Server: "s"})
+	w.must(err)
+	w.w, w.call = writer, 0
+	w.jail(perCall)
 }
 
-// keeperOf returns the keeper that writes into the files. It refers to them
-// as long as it is used. Without that, the garbage collector may close a file whose descriptor the
-// keeper still writes to.
-func keeperOf(t testing.TB, f *Files) *Keeper {
-	self, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	testkit.Must(t, err)
-	t.Cleanup(func() { unix.Close(self) })
-	return &Keeper{
-		Journal: int(f.Journal.Fd()), Data: int(f.Data.Fd()), SelfFD: self, FileBytes: 64 << 20, TotalBytes: 1 << 30,
-		Tell: func(text string) {
-			t.Errorf("not kept: %s", text)
-			runtime.KeepAlive(f)
+func (w *world) jail(perCall bool) {
+	w.t.Helper()
+	journal, data, err := w.w.Files([]string{w.ws})
+	w.must(err)
+	self, err := os.Open("/proc/self/fd")
+	w.must(err)
+	w.files = []*os.File{journal, data, self}
+	w.k = &Keeper{
+		Journal: journal, Data: data, SelfFD: int(self.Fd()), PerCall: perCall, FileBytes: 1 << 20, TotalBytes: 1 << 30,
+		Open: func() func(uint64) bool {
+			inodes := map[uint64]bool{}
+			for _, f := range w.open {
+				st, err := look(int(f.Fd()), "")
+				w.must(err)
+				inodes[st.ID.Ino] = true
+			}
+			return func(inode uint64) bool { return inodes[inode] }
 		},
 	}
 }
 
-// end ends the session properly.
-func (w *world) end() {
-	w.files.Finish()
-	w.writer.Close()
-}
-
-func (w *world) at(name string) string { return filepath.Join(w.root, name) }
-
-// temp returns the temporary name that the undo of the last session uses beside a name.
-func (w *world) temp(name string) string {
+// calls has the server do something in a call.
+func (w *world) calls(do ...func()) {
 	w.t.Helper()
-	r := Restorer{Session: w.session()}
-	return filepath.Join(filepath.Dir(name), steps.TempName(r.Session, filepath.Base(name)))
-}
-
-func (w *world) parent(name string) (dir int, base string) {
-	p, err := object.OpenPlace(w.at(name))
-	w.check(err)
-	return p.Dir, p.Name
-}
-
-func (w *world) name(name string, content bool) {
-	dir, base := w.parent(name)
-	defer unix.Close(dir)
-	w.keeper.Name(dir, base, w.at(name), content)
-}
-
-// write writes to a file as open(2) with O_CREAT does.
-func (w *world) write(name, text string, flags int) {
-	defer w.keeper.Begin()()
-	fd, err := unix.Open(w.at(name), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	if err == nil {
-		w.keeper.Content(fd, w.at(name))
-		unix.Close(fd)
-	} else {
-		w.name(name, false)
+	w.call++
+	if w.k.PerCall {
+		w.must(w.w.BeginCall(Call{Number: w.call, Tool: "tool"}))
 	}
-	f, err := os.OpenFile(w.at(name), flags|os.O_CREATE|os.O_WRONLY, 0o644)
-	w.check(err)
-	if info, err := f.Stat(); err == nil && info.Size() == 0 {
-		w.keeper.Made(int(f.Fd()), w.at(name))
+	w.k.CallBegins()
+	for _, f := range do {
+		f()
 	}
-	_, err = f.WriteString(text)
-	w.check(err)
-	w.check(f.Close())
+	w.k.CallEnds()
+	if w.k.PerCall {
+		w.must(w.w.BeginCall(Call{}))
+	}
 }
 
+func (w *world) end() string {
+	w.leave()
+	w.w.Close()
+	return w.w.ID()
+}
+
+// leave closes what the server has open.
+func (w *world) leave() {
+	for _, f := range w.files {
+		f.Close()
+	}
+	for name, f := range w.open {
+		f.Close()
+		delete(w.open, name)
+	}
+}
+
+func (w *world) keep(name string) error {
+	dir, err := os.Open(filepath.Dir(w.at(name)))
+	w.must(err)
+	defer dir.Close()
+	return w.k.Name(int(dir.Fd()), filepath.Base(name), w.at(name))
+}
+
+// write makes or changes a file, a directory or a link as the server.
+func (w *world) write(f string) {
+	name, _, _ := strings.Cut(strings.ReplaceAll(f, "->", "="), "=")
+	name = strings.TrimSuffix(name, "/")
+	if dir := filepath.Dir(name); dir != "." {
+		if _, err := os.Lstat(w.at(dir)); err != nil {
+			w.write(dir + "/")
+		}
+	}
+	if w.keep(name) == nil {
+		w.plain(f)
+	}
+}
+
+// hold writes a file and keeps it open; with what is open it only writes.
+func (w *world) hold(name, text string) {
+	f := w.open[name]
+	if f == nil {
+		w.must(w.keep(name))
+		var err error
+		f, err = os.OpenFile(w.at(name), os.O_RDWR|os.O_CREATE, 0o644)
+		w.must(err)
+		w.k.Made(int(f.Fd()), w.at(name))
+		w.open[name] = f
+	}
+	_, err := f.WriteAt([]byte(text), 0)
+	w.must(err)
+	w.must(f.Truncate(int64(len(text))))
+}
+
+// remove removes a tree as rm -r does.
 func (w *world) remove(name string) {
-	defer w.keeper.Begin()()
-	w.name(name, true)
-	w.check(os.Remove(w.at(name)))
+	entries, _ := os.ReadDir(w.at(name))
+	if fi, err := os.Lstat(w.at(name)); err != nil || !fi.IsDir() {
+		entries = nil
+	}
+	for _, e := range entries {
+		w.remove(name + "/" + e.Name())
+	}
+	if w.keep(name) == nil {
+		_ = os.Remove(w.at(name))
+	}
 }
 
-func (w *world) rmdir(name string) {
-	defer w.keeper.Begin()()
-	w.name(name, false)
-	w.check(os.Remove(w.at(name)))
-}
-
-func (w *world) mkdir(name string) {
-	defer w.keeper.Begin()()
-	w.name(name, false)
-	w.check(os.Mkdir(w.at(name), 0o755))
-}
-
-func (w *world) symlink(target, name string) {
-	defer w.keeper.Begin()()
-	w.name(name, false)
-	w.check(os.Symlink(target, w.at(name)))
+// move renames as mv does: a directory that is not empty is copied.
+func (w *world) move(from, to string) {
+	entries, err := os.ReadDir(w.at(from))
+	if fi, e := os.Lstat(w.at(from)); err != nil || e != nil || !fi.IsDir() || len(entries) == 0 {
+		if w.keep(from) == nil && w.keep(to) == nil && os.Rename(w.at(from), w.at(to)) == nil {
+			if f, err := os.Open(w.at(to)); err == nil {
+				w.k.Made(int(f.Fd()), w.at(to))
+				f.Close()
+			}
+		}
+		return
+	}
+	w.write(to + "/")
+	for _, e := range entries {
+		w.move(from+"/"+e.Name(), to+"/"+e.Name())
+	}
+	w.remove(from)
 }
 
 func (w *world) link(from, to string) {
-	defer w.keeper.Begin()()
-	w.name(from, false)
-	w.name(to, false)
-	w.check(os.Link(w.at(from), w.at(to)))
+	if w.keep(from) == nil && w.keep(to) == nil {
+		_ = os.Link(w.at(from), w.at(to))
+	}
 }
 
-func (w *world) chmod(name string, mode uint32) {
-	defer w.keeper.Begin()()
-	fd, err := unix.Open(w.at(name), unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-	w.check(err)
-	defer unix.Close(fd)
-	w.keeper.Attributes(fd, w.at(name))
-	w.check(os.Chmod(w.at(name), fs.FileMode(mode)))
+func (w *world) chmod(name string, mode fs.FileMode) {
+	if w.keep(name) == nil {
+		_ = os.Chmod(w.at(name), mode)
+	}
 }
 
-func (w *world) rename(from, to string, flags uint) error {
-	defer w.keeper.Begin()()
-	fd, fb := w.parent(from)
-	defer unix.Close(fd)
-	td, tb := w.parent(to)
-	defer unix.Close(td)
-	w.keeper.Rename(fd, fb, w.at(from), td, tb, w.at(to), flags&unix.RENAME_EXCHANGE != 0)
-	return unix.Renameat2(fd, fb, td, tb, flags)
-}
-
-// tree returns a line for each object below the root: its mode, its content or target, its time,
-// and which names are hard links of one another.
-func (w *world) tree() string {
-	var out strings.Builder
-	first := map[uint64]string{}
-	w.check(filepath.WalkDir(w.root, func(path string, d fs.DirEntry, err error) error {
-		w.check(err)
-		info, err := d.Info()
-		w.check(err)
-		rel, _ := filepath.Rel(w.root, path)
-		fmt.Fprintf(&out, "%s %v", rel, info.Mode())
-		st := info.Sys().(*syscall.Stat_t)
+// tree returns what is in the workspace: kind, mode, and content or target; with times those of files.
+func (w *world) tree(times bool) map[string]string {
+	all := map[string]string{}
+	w.must(filepath.WalkDir(w.ws, func(p string, d fs.DirEntry, err error) error {
+		if p == w.ws || err != nil {
+			return err
+		}
+		fi, err := d.Info()
+		w.must(err)
+		text := fi.Mode().String()
 		switch {
-		case info.Mode()&fs.ModeSymlink != 0:
-			target, _ := os.Readlink(path)
-			out.WriteString(" -> " + target)
-		case info.Mode().IsRegular():
-			text := w.read(path, info.Mode())
-			fmt.Fprintf(&out, " %d:%d %d %q", st.Uid, st.Gid, info.ModTime().UnixNano(), text)
-			if st.Nlink > 1 {
-				if first[st.Ino] == "" {
-					first[st.Ino] = rel
-				}
-				fmt.Fprintf(&out, " = %s", first[st.Ino])
+		case fi.Mode()&fs.ModeSymlink != 0:
+			target, _ := os.Readlink(p)
+			text = "-> " + target
+		case fi.Mode().IsRegular():
+			b, err := os.ReadFile(p)
+			w.must(err)
+			if text += " " + string(b); times {
+				text += fmt.Sprint(" ", fi.ModTime().UnixNano())
 			}
 		}
-		out.WriteString("\n")
+		all[strings.TrimPrefix(p, w.ws+"/")] = text
 		return nil
 	}))
-	return out.String()
+	return all
 }
 
-// read returns the content of a file that its owner may not read for now.
-func (w *world) read(path string, mode fs.FileMode) []byte {
-	text, err := os.ReadFile(path)
-	if os.IsPermission(err) {
-		w.check(os.Chmod(path, mode|0o400))
-		text, err = os.ReadFile(path)
-		w.check(os.Chmod(path, mode))
-	}
-	w.check(err)
-	return text
-}
-
-// fill makes a tree of files, directories and links.
-func (w *world) fill() {
-	for d := range 4 {
-		dir := fmt.Sprintf("d%d", d)
-		w.check(os.MkdirAll(w.at(dir+"/sub"), 0o755))
-		for f := range 4 {
-			name := w.at(fmt.Sprintf("%s/f%d", dir, f))
-			w.check(os.WriteFile(name, fmt.Appendf(nil, "file %d of %s", f, dir), 0o644))
-			old := time.Unix(1e9+int64(d*10+f), 5000)
-			w.check(os.Chtimes(name, old, old))
-		}
-		w.check(os.Symlink("f0", w.at(dir+"/link")))
-		w.check(os.WriteFile(w.at(dir+"/sub/deep"), []byte("deep "+dir), 0o600))
-		w.check(os.Link(w.at(dir+"/f1"), w.at(dir+"/sub/hard")))
-	}
-}
-
-// session returns the last session that is no undo.
-func (w *world) session() *Session {
+// undo undoes a session, or a call of it, and returns the paths that stay with the reasons, and the
+// session of the undo. take names paths.
+func (w *world) undo(id string, call int, take ...string) (stay map[string]string, undo string) {
 	w.t.Helper()
-	all, err := w.store.Sessions()
-	w.check(err)
-	for _, s := range all {
-		if s.Head.Undoes == "" {
-			return s
-		}
+	s, err := w.store.Session(id)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "" // it has changed nothing
 	}
-	w.t.Fatal("there is no session")
-	return nil
-}
-
-// undo undoes a session, with a session of its own.
-func (w *world) undo(s *Session, call int, paths ...string) (*Restorer, []Outcome, string) {
-	w.t.Helper()
-	r, err := NewRestorer(s, Selection{Call: call, Paths: paths})
-	w.check(err)
-	writer, err := w.store.Begin(Head{Server: "test", Undoes: s.ID})
-	w.check(err)
-	files, err := writer.Jail(s.Head.Roots)
-	w.check(err)
-	out := r.Do(keeperOf(w.t, files))
-	files.Finish()
-	writer.Close()
-	return r, out, writer.Dir
-}
-
-// run undoes the last session as the command does, with the keeper of a process.
-func (w *world) run(sel Selection) *Restorer {
-	w.t.Helper()
-	r, err := NewRestorer(w.session(), sel)
-	w.check(err)
-	_, _, err = r.Run(w.store)
-	w.check(err)
-	return r
-}
-
-func (w *world) mustUndo(s *Session, call int, paths ...string) string {
-	w.t.Helper()
-	r, out, dir := w.undo(s, call, paths...)
-	for _, s := range Refused(r.Steps) {
-		w.t.Errorf("refused: %s: %s", s.Path, s.Why)
+	w.must(err)
+	for i := range take {
+		take[i] = w.at(take[i])
 	}
+	r, err := NewRestorer(s, Selection{Call: call, Take: take}, nil)
+	w.must(err)
+	stay = map[string]string{}
+	for _, step := range Refused(r.Steps) {
+		stay[strings.TrimPrefix(step.Path, w.ws+"/")] = step.Why
+	}
+	out, undo, err := r.Run()
+	w.must(err)
 	for _, o := range out {
 		if o.Err != nil {
-			w.t.Errorf("%s %s: %s", o.Action, o.Path, o.Err)
+			stay[strings.TrimPrefix(o.Path, w.ws+"/")] = o.Err.Error()
 		}
 	}
-	return dir
+	return stay, undo
 }
 
-func (w *world) same(what, want string) {
+// clean undoes all of a session and wants no path to stay. Files with several names are named.
+func (w *world) clean(what, id string) string {
 	w.t.Helper()
-	if got := w.tree(); got != want {
-		w.t.Errorf("%s: the tree is\n%s\nand should be\n%s", what, diffLines(want, got), "the same")
-	}
-}
-
-// diffLines returns the lines that differ.
-func diffLines(a, b string) string {
-	var out []string
-	in := func(text, line string) bool { return strings.Contains("\n"+text, "\n"+line+"\n") }
-	for _, l := range strings.Split(a, "\n") {
-		if !in(b, l) {
-			out = append(out, "- "+l)
+	stay, undo := w.undo(id, 0)
+	for name, why := range stay {
+		if strings.Contains(why, "names, and all") {
+			delete(stay, name)
+			w.undo(id, 0, name)
 		}
 	}
-	for _, l := range strings.Split(b, "\n") {
-		if !in(a, l) {
-			out = append(out, "+ "+l)
+	if len(stay) > 0 {
+		w.t.Fatalf("%s: stay: %v", what, stay)
+	}
+	return undo
+}
+
+func (w *world) wants(what string, want map[string]string) {
+	w.t.Helper()
+	got := w.tree(!w.timeless)
+	var diff []string
+	for _, p := range slices.Compact(slices.Sorted(slices.Values(append(keys(got), keys(want)...)))) {
+		if got[p] != want[p] {
+			diff = append(diff, fmt.Sprintf("%s: got %q, want %q", p, got[p], want[p]))
 		}
 	}
-	return strings.Join(out, "\n")
-}
-
-// readSession reads the session in a directory.
-func readSession(dir string) (*Session, error) {
-	return Store{Dir: filepath.Dir(dir)}.Session(filepath.Base(dir))
-}
-
-// file returns the path of one of the two files of a jail.
-func (w *world) file(s *Session, jail int, suffix string) string {
-	dir := filepath.Join(w.store.Dir, s.ID)
-	entries, err := os.ReadDir(dir)
-	w.check(err)
-	var numbers []int
-	for _, e := range entries {
-		if name, is := strings.CutSuffix(e.Name(), journal.JournalSuffix); is {
-			n, err := strconv.Atoi(name)
-			w.check(err)
-			numbers = append(numbers, n)
-		}
+	if len(diff) > 0 {
+		w.t.Fatalf("%s:\n%s", what, strings.Join(diff, "\n"))
 	}
-	slices.Sort(numbers)
-	return filepath.Join(dir, strconv.Itoa(numbers[jail])+suffix)
 }
 
-// nameOf returns the part of the names that the files of a jail have in common.
-func nameOf(f *Files) string {
-	return strings.TrimSuffix(filepath.Base(f.Journal.Name()), journal.JournalSuffix)
+func keys(m map[string]string) (out []string) {
+	for k := range m {
+		out = append(out, k)
+	}
+	return out
 }

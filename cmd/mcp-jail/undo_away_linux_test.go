@@ -11,7 +11,8 @@ import (
 )
 
 // TestUndoMovedAway: undo puts back files that the server moves or links to a place whose changes
-// are not kept, and changes or removes there.
+// are not kept, and changes or removes there. A directory
+// that is not empty cannot be renamed, so mv copies it.
 func TestUndoMovedAway(t *testing.T) {
 	t.Parallel()
 	for name, keys := range map[string]string{"namespaces": "", "without namespaces": "waive = [\"fs\", \"process\", \"limits\"]\n"} {
@@ -24,6 +25,8 @@ func TestUndoMovedAway(t *testing.T) {
 				w.around = withoutUserns
 			}
 			s := open(t, w.jail("--config", config, "agent"), nil)
+			s.mustFail("EXDEV", "node", "-e", "require('fs').renameSync('d', 'moved')")
+			s.mustRun("sh", "-c", "mkdir e; mv e f; rmdir f; mv d moved; mv moved d")
 			s.mustRun("sh", "-c", "mv a $HOME/p; echo server > $HOME/p; rm $HOME/p")
 			s.mustRun("sh", "-c", "ln b $HOME/q; echo server > $HOME/q; true")
 			s.mustRun("sh", "-c", "mv d $HOME/d; echo server > $HOME/d/x; rm -r $HOME/d")

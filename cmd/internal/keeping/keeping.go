@@ -36,43 +36,31 @@ type Session struct {
 	Stateful bool // one process serves all calls
 	Console  terminal.Console
 
-	mu     sync.Mutex
-	undo   policy.Undo  // of the last jail
-	writer *undo.Writer // nil before the first jail
-	files  []*undo.Files
-	calls  int
+	mu      sync.Mutex
+	undo    policy.Undo  // of the last jail
+	writer  *undo.Writer // nil before the first jail
+	number  int          // of the last call
+	running int          // calls
 }
 
-func (k *Session) jail(p *policy.Profile) (*undo.Files, error) {
+// files returns the files for another process.
+func (k *Session) files(p *policy.Profile) (*confine.Kept, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.undo = p.Undo
+	at := k.Store.Dir
+	var err error
 	if k.writer == nil {
-		var err error
 		k.writer, err = k.Store.Begin(undo.Head{Server: k.Server})
-		if err != nil {
-			return nil, fmt.Errorf("undo = %q: what server %q changes cannot be kept in %s: %w", k.undo.Mode, k.Name, k.Store.Dir, err)
+	}
+	if err == nil {
+		at = k.writer.Dir
+		kept := &confine.Kept{}
+		if kept.Journal, kept.Data, err = k.writer.Files(writableRoots(p)); err == nil {
+			return kept, nil
 		}
 	}
-	files, err := k.writer.Jail(writableRoots(p))
-	if err != nil {
-		return nil, fmt.Errorf("undo = %q: what server %q changes cannot be kept in %s: %w", k.undo.Mode, k.Name, k.writer.Dir, err)
-	}
-	// Of the jails that have ended, nothing is left to do.
-	k.files = append(slices.DeleteFunc(k.files, (*undo.Files).Finished), files)
-	return files, nil
-}
-
-// room returns how many bytes another process of the session may keep, in all and in its journal:
-// the part of the totals that the others have left. Processes that run at the same time do not
-// see how much each of them takes later.
-func (k *Session) room() (all, journal int64) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.writer == nil {
-		return 1, 1
-	}
-	return k.writer.Room(int64(k.undo.TotalMB) << 20)
+	return nil, fmt.Errorf("undo = %q: what server %q changes cannot be kept in %s: %w", k.undo.Mode, k.Name, at, err)
 }
 
 func writableRoots(p *policy.Profile) (roots []string) {
@@ -86,12 +74,11 @@ func writableRoots(p *policy.Profile) (roots []string) {
 
 // Start starts a process by start, and keeps what it changes.
 func (k *Session) Start(p *policy.Profile, launcher confine.Launcher, start func(confine.Launcher) (*confine.Process, error)) (lifecycle.Process, error) {
-	files, err := k.jail(p)
+	files, err := k.files(p)
 	if err != nil {
 		return nil, err
 	}
-	launcher.Kept = &confine.Kept{Journal: files.Journal, Data: files.Data}
-	launcher.Kept.Bytes, launcher.Kept.JournalBytes = k.room()
+	launcher.Kept = files
 	process, err := start(launcher)
 	if err == nil {
 		if err = confine.Undumpable(); err != nil {
@@ -99,42 +86,109 @@ func (k *Session) Start(p *policy.Profile, launcher confine.Launcher, start func
 		}
 	}
 	if err != nil {
-		files.Finish()
+		closeFiles(files)
 		return nil, err
 	}
-	return &keptProcess{Process: process, keeping: k, files: files, mode: p.Undo.Mode}, nil
+	return &keptProcess{Process: process, keeping: k, files: files, numbered: !k.Stateful || p.Undo.Mode == policy.UndoCall}, nil
+}
+
+func closeFiles(files *confine.Kept) {
+	files.Journal.Close()
+	files.Data.Close()
 }
 
 // keptProcess is a process whose changes are kept.
 type keptProcess struct {
 	*confine.Process
-	keeping *Session
-	files   *undo.Files
-	mode    string // see policy.Undo
+	keeping  *Session
+	files    *confine.Kept
+	numbered bool // its changes can be told apart by the call
+
+	mu   sync.Mutex
+	call int // the number of the call that runs; 0: none, or one without a number
 }
 
-// Wait waits for the end of the process, and then finishes its files.
+// Wait waits for the end of the process. If it has ended in its only call, what it has left is noted.
 func (p *keptProcess) Wait() (confine.Exit, error) {
 	exit, err := p.Process.Wait()
-	p.files.Finish()
+	closeFiles(p.files)
+	if number := p.end(); number != 0 && !p.keeping.Stateful {
+		p.keeping.noteCall(number)
+	}
 	return exit, err
 }
 
 // CallBegins implements lifecycle.CallObserver: the changes of the process from here on belong to
-// a call.
+// a call. Calls that run at the same time, of one process or of several, have one number.
 func (p *keptProcess) CallBegins(tool string, beside bool) {
-	if p.keeping.Stateful && p.mode != policy.UndoCall {
-		return // it is not known then which change belongs to which call
+	if p.numbered {
+		p.mu.Lock()
+		p.call = p.keeping.begin(tool, p.call == 0)
+		p.mu.Unlock()
 	}
-	p.keeping.mu.Lock()
-	p.keeping.calls++
-	n := p.keeping.calls
-	p.keeping.mu.Unlock()
-	if p.files.BeginCall(undo.Call{Number: n, Tool: tool, Beside: beside}) != nil || p.mode != policy.UndoCall {
-		return
+	if !beside {
+		p.tell(false)
 	}
-	if err := p.KeepOpen(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		p.keeping.Console.Sayf("undo: what call %d of server %q writes to files that it has open may count as an earlier call's: they could not be kept in time (%s)", n, p.keeping.Name, err)
+}
+
+// CallEnds implements lifecycle.CallObserver.
+func (p *keptProcess) CallEnds() {
+	p.tell(true)
+	p.end()
+}
+
+func (p *keptProcess) tell(ends bool) {
+	if err := p.KeepCall(ends); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.keeping.Console.Sayf("undo: what server %q changes in this call could not be noted in time, so mcp-jail undo will ask about it (%s)", p.keeping.Name, err)
+	}
+}
+
+// end says that no call of the process runs, and returns the number of the one that did.
+func (p *keptProcess) end() (number int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if number, p.call = p.call, 0; number != 0 {
+		p.keeping.end()
+	}
+	return number
+}
+
+// begin returns the number of a call that begins. first says that its process has no other one.
+func (k *Session) begin(tool string, first bool) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.writer == nil {
+		return 0
+	}
+	if k.running == 0 {
+		k.number++
+	}
+	if first {
+		k.running++
+	}
+	k.write(undo.Call{Number: k.number, Tool: tool})
+	return k.number
+}
+
+func (k *Session) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.running--; k.running == 0 && k.writer != nil {
+		k.write(undo.Call{})
+	}
+}
+
+func (k *Session) write(c undo.Call) {
+	if err := k.writer.BeginCall(c); err != nil {
+		k.Console.Sayf("undo: the journal of server %q cannot be written: %s", k.Name, err)
+	}
+}
+
+func (k *Session) noteCall(number int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.writer != nil {
+		k.writer.NoteCall(number)
 	}
 }
 
@@ -149,9 +203,6 @@ func (k *Session) Close() {
 func (k *Session) close() bool {
 	if k.writer == nil {
 		return false
-	}
-	for _, f := range k.files {
-		f.Finish()
 	}
 	k.writer.Close()
 	k.writer = nil

@@ -82,7 +82,9 @@ func (m *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
 		m.judge.reporter.Refused(r, policy.OpWrite.String(), full)
 		return unix.EACCES
 	}
-	m.journal.attributes(object, full)
+	if errno := m.journal.object(object, full); errno != 0 {
+		return errno
+	}
 	return r.changeAttributes(object, st.Mode&unix.S_IFMT == unix.S_IFLNK)
 }
 

@@ -1,20 +1,23 @@
 package mediate
 
 import (
+	"io"
+	"os"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/undo"
 	"golang.org/x/sys/unix"
 )
 
-// journal has the Keeper of package undo record the object at a path before a call changes it. Its
-// methods do nothing if no changes are kept. Their callers hold Mediator.names, and have judged the
-// call. If the call then fails, it has changed nothing, and the record describes the object that
-// is still there.
+// journal has the Keeper of package undo copy what is at a path before a call changes it. Its methods do
+// nothing if no changes are kept. Their callers hold Mediator.names, have judged the call, and return an
+// errno of these methods: what cannot be kept must not be changed. If the call then fails, it has changed
+// nothing, and the record describes what is still there.
 type journal struct {
 	keeper *undo.Keeper // nil if no changes are kept
 	judge  *judge
@@ -28,8 +31,8 @@ func newJournal(o Options, j *judge, selfFD int) journal {
 		return k
 	}
 	k.keeper = &undo.Keeper{
-		Journal: o.Kept[0], Data: o.Kept[1], SelfFD: selfFD, PerCall: keep.PerCall,
-		FileBytes: policy.UndoFileMB << 20, TotalBytes: int64(keep.TotalMB) << 20, JournalBytes: int64(keep.JournalKB) << 10,
+		Journal: os.NewFile(uintptr(o.Kept[0]), "journal"), Data: os.NewFile(uintptr(o.Kept[1]), "data"), SelfFD: selfFD, PerCall: keep.PerCall,
+		FileBytes: policy.UndoFileMB << 20, TotalBytes: int64(keep.TotalMB) << 20,
 		Outside: sys.OnUnrestrictedThread,
 		Open:    k.openInodes,
 		Tell: func(text string) {
@@ -39,9 +42,13 @@ func newJournal(o Options, j *judge, selfFD int) journal {
 	return k
 }
 
-// CallBegins keeps the files again that the server has open for writing: a call has begun.
-func (m *Mediator) CallBegins() {
-	if m.journal.keeper != nil {
+// Call says that a call of the server begins or, if ends is set, that none runs any more.
+func (m *Mediator) Call(ends bool) {
+	switch {
+	case m.journal.keeper == nil:
+	case ends:
+		m.journal.keeper.CallEnds()
+	default:
 		m.journal.keeper.CallBegins()
 	}
 }
@@ -71,48 +78,80 @@ func (k *journal) keeps(full string) bool {
 	return ok && e.Origin != policy.OriginHome && e.Origin != policy.OriginBaseline && !e.Ephemeral
 }
 
-func (k *journal) content(o *object) {
-	if o.kind == unix.S_IFREG && k.keeps(o.full) {
-		k.keeper.Content(o.fd, o.full)
-	}
-}
-
-func (k *journal) name(at *pathRef, full string, removed bool) {
-	if !at.special() && k.keeps(full) {
-		k.keeper.Name(at.dir, at.name, full, removed)
-	}
-}
-
-func (k *journal) made(fd int, full string, errno syscall.Errno) {
-	switch {
-	case !k.keeps(full):
-	case errno == 0:
-		k.keeper.Made(fd, full)
-	case errno == unix.EEXIST:
-		k.keeper.NotMade(full)
-	}
-}
-
-func (k *journal) rename(from *pathRef, src string, to *pathRef, dst string, flags uint) {
-	if (k.keeps(src) || k.keeps(dst)) && exists(from) {
-		k.keeper.Rename(from.dir, from.name, src, to.dir, to.name, dst, flags&unix.RENAME_EXCHANGE != 0)
-	}
-}
-
-// link keeps the attributes of a file that gets another name, and the absence of that name.
-// The file may then change by the new name.
-func (k *journal) link(source int, to *pathRef, full string) {
+func (k *journal) object(fd int, full string) syscall.Errno {
 	if !k.keeps(full) {
-		return
+		return 0
 	}
-	if src, errno := k.judge.pathOfFD(source); errno == 0 && k.keeps(src) {
-		k.keeper.Attributes(source, src)
-	}
-	k.keeper.Name(to.dir, to.name, full, false)
+	return step.ErrnoOrEIO(k.keeper.Object(fd, full))
 }
 
-func (k *journal) attributes(object int, full string) {
-	if k.keeps(full) {
-		k.keeper.Attributes(object, full)
+func (k *journal) name(at *pathRef, full string) syscall.Errno {
+	if at.special() || !k.keeps(full) {
+		return 0
 	}
+	return step.ErrnoOrEIO(k.keeper.Name(at.dir, at.name, full))
+}
+
+// made says that an open object has the name full now, or is about to get it.
+func (k *journal) made(fd int, full string) {
+	if k.keeps(full) {
+		k.keeper.Made(fd, full)
+	}
+}
+
+// rename keeps what is at both names. The paths below a directory that is not empty would change
+// without a call that names them, so its rename fails as between two mounts, and programs copy.
+func (k *journal) rename(from *pathRef, src string, to *pathRef, dst string, flags uint) syscall.Errno {
+	if !k.keeps(src) && !k.keeps(dst) || !exists(from) {
+		return 0
+	}
+	if hasEntries(from) || flags&unix.RENAME_EXCHANGE != 0 && hasEntries(to) {
+		return unix.EXDEV
+	}
+	for _, way := range []struct {
+		at       *pathRef
+		own, new string
+	}{{from, src, dst}, {to, dst, src}} {
+		if errno := k.name(way.at, way.own); errno != 0 {
+			return errno
+		}
+		if fd, err := unix.Openat(way.at.dir, way.at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0); err == nil {
+			k.made(fd, way.new)
+			unix.Close(fd)
+		}
+	}
+	return 0
+}
+
+// hasEntries reports whether something is in the directory at a reference. If that cannot be told, it
+// reports true.
+func hasEntries(at *pathRef) bool {
+	fd, err := unix.Openat(at.dir, at.name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err != unix.ENOTDIR && err != unix.ELOOP && err != unix.ENOENT
+	}
+	dir := os.NewFile(uintptr(fd), at.name)
+	defer dir.Close()
+	_, err = dir.Readdirnames(1)
+	return err != io.EOF
+}
+
+// link keeps a file that gets another name, and the absence of that name. The file may then change by
+// the new name.
+func (k *journal) link(source int, to *pathRef, full string) syscall.Errno {
+	if !k.keeps(full) {
+		return 0
+	}
+	src, errno := k.judge.pathOfFD(source)
+	if errno == 0 {
+		errno = k.object(source, src)
+	}
+	if errno != 0 {
+		return errno
+	}
+	if errno := k.name(to, full); errno != 0 {
+		return errno
+	}
+	k.made(source, full)
+	return 0
 }

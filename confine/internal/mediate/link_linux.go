@@ -34,7 +34,9 @@ func (m *Mediator) link(r *Request, w *resolver, from, to *pathRef) syscall.Errn
 	if errno := m.checkLink(r, source, full); errno != 0 {
 		return errno
 	}
-	m.journal.link(source, to, full)
+	if errno := m.journal.link(source, to, full); errno != 0 {
+		return errno
+	}
 	// The link is made from the open file that was judged, not from its name.
 	name := proc.FDFile(source)
 	errno = step.ErrnoOrEIO(unix.Linkat(proc.DirFD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW))

@@ -28,9 +28,8 @@
 // act, and rename holds it for writing. Mediator.names is taken before Reporter.mu. workerPool.mu
 // is held with no other lock.
 //
-// Where Spec.Keep is on, a worker has the Keeper of package undo record the object at a path
-// before the worker changes it (journal_linux.go), with the names locked. The Keeper's sweeps run on
-// other threads.
+// Where Spec.Keep is on, a worker has the Keeper of package undo copy what is at a path before the
+// worker changes it (journal_linux.go), with the names locked.
 //
 // Limits: MaxWorkers calls run at once and maxHeld wait; one more gets EAGAIN. Another jail
 // can move a directory between the verdict and the call. The mediator then checks the result

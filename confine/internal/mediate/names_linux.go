@@ -25,9 +25,6 @@ func (m *Mediator) perform(r *Request) (answered bool) {
 	if m.hostNS && w.private {
 		defer unix.Chdir("/") // a working directory would keep the host from unmounting its filesystem
 	}
-	if m.journal.keeper != nil {
-		defer m.journal.keeper.Begin()()
-	}
 	if r.continues {
 		m.watchRead(r, w)
 		m.Listener.Continue(r.N.Id)
@@ -106,7 +103,9 @@ func (m *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
-	m.journal.name(&at, full, op == policy.OpRemove)
+	if errno := m.journal.name(&at, full); errno != 0 {
+		return errno
+	}
 	errno = applyChange(r, &at)
 	if errno == 0 && r.Op != seccomp.OpRemove {
 		errno = m.judge.undoIfMoved(r, op, &at, full)

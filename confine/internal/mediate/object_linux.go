@@ -121,8 +121,10 @@ func (m *Mediator) judgeOpen(r *Request, o *object, flags int) syscall.Errno {
 		m.judge.reporter.Refused(r, o.op.String(), o.full)
 		return unix.EACCES
 	}
-	m.journal.content(o)
-	return 0
+	if o.kind != unix.S_IFREG {
+		return 0
+	}
+	return m.journal.object(o.fd, o.full)
 }
 
 func isTmpfile(flags int) bool { return flags&unix.O_TMPFILE == unix.O_TMPFILE }
@@ -157,9 +159,6 @@ func (m *Mediator) reopen(r *Request, o *object, flags int) (int, syscall.Errno)
 	}
 	if err != nil {
 		return -1, m.judge.recordRefusal(r, o.op, o.full, step.ErrnoOrEIO(err))
-	}
-	if isTmpfile(flags) {
-		m.journal.made(fd, o.full, 0)
 	}
 	return fd, 0
 }

@@ -85,12 +85,14 @@ func (m *Mediator) createFile(r *Request, at *pathRef, flags int) (int, syscall.
 	if errno != 0 {
 		return -1, errno
 	}
-	m.journal.name(at, full, false)
+	if errno := m.journal.name(at, full); errno != 0 {
+		return -1, errno
+	}
 	unix.Umask(r.umask)
 	fd, err := unix.Openat(at.dir, at.name, flags|unix.O_EXCL|unix.O_CLOEXEC, uint32(r.arg(r.Mode))) // O_EXCL follows no symlink
 	errno = step.ErrnoOrEIO(err)
-	m.journal.made(fd, full, errno)
 	if errno == 0 {
+		m.journal.made(fd, full)
 		if errno = m.judge.undoIfMoved(r, policy.OpCreate, at, full); errno != 0 {
 			unix.Close(fd)
 			fd = -1

@@ -51,7 +51,9 @@ func (m *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 			return unix.EXDEV // undoRename cannot undo an exchange
 		}
 	}
-	m.journal.rename(from, src, to, dst, flags)
+	if errno := m.journal.rename(from, src, to, dst, flags); errno != 0 {
+		return errno
+	}
 	errno = step.ErrnoOrEIO(unix.Renameat2(from.dir, from.name+from.tail, to.dir, to.name+to.tail, flags))
 	if errno == 0 && flags&unix.RENAME_EXCHANGE == 0 {
 		errno = m.undoRename(r, from, to, src)

@@ -98,7 +98,7 @@ func (c *compiler) keep(o *spec.Spec) {
 		total = min(total, limit)
 	}
 	o.Keep = spec.Keep{On: true, PerCall: u.Mode == policy.UndoCall, TotalMB: total}
-	c.addEnforced(policy.AxisFs, "the jail's supervisor", "files of up to %d MB are kept before the server changes them (mcp-jail undo)", policy.UndoFileMB)
+	c.addEnforced(policy.AxisFs, "the jail's supervisor", "files of up to %d MB are kept before the server changes them (mcp-jail undo). So it cannot rename a directory that is not empty: programs such as mv copy it then", policy.UndoFileMB)
 }
 
 func (c *compiler) unmediated(missing features.Feature) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// answerTimeout is how long Ask waits, so that a filesystem that hangs stops no relay.
-const answerTimeout = 5 * time.Second
+// answerTimeout is how long Ask waits, so that a filesystem that hangs does not stop a relay for good.
+const answerTimeout = 30 * time.Second
 
 // Answers counts the requests of one kind to a supervisor, and its answers.
 type Answers struct {

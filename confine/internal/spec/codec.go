@@ -213,7 +213,6 @@ func (c *codec) fields(o *Spec) {
 	c.bool(&o.Keep.On)
 	c.bool(&o.Keep.PerCall)
 	c.int(&o.Keep.TotalMB)
-	c.int(&o.Keep.JournalKB)
 	c.bool(&o.SampleMemory)
 	c.bool(&o.PidMax)
 	c.int(&o.Inotify.Instances)

@@ -41,7 +41,7 @@ func sampleSpec() *Spec {
 		WorkerRules: landlock.Ruleset{FS: 1, Net: 2, Scoped: 3, Rules: []landlock.Rule{{Path: "/w", Access: 3}}},
 		WatchReads:  true,
 		Once:        true,
-		Keep:        Keep{true, true, 2048, 5},
+		Keep:        Keep{true, true, 2048},
 		Limits:      sampleLimits, SampleMemory: true, PidMax: true,
 		Inotify: Inotify{32, 16384}, Shared: 5 << 20, MustFail: []string{"/", "/home"}, Program: "/bin/cat", Argv: []string{"cat", "a b", "\xff\n"},
 		Env: []string{"A=1", "B="}, Dir: "/w", HostNS: true, TempDir: "/tmp/x", Home: "/home/x", HomeCopy: "/home/y",

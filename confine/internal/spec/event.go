@@ -15,7 +15,7 @@ const (
 	EventRefused    = 'R' // a call was refused: Step (axis), Detail (operation), Target, Arguments, Num (how often), Pid, Program
 	EventAbsent     = 'A' // as EventRefused; the jail has no such name, and perhaps the host has none either
 	EventUnanswered = 'U' // a connection to the jail's loopback: Target (address), Num (port), Detail (NowAnswered or "")
-	EventKept       = 'K' // what RequestKeep asks for is done
+	EventKept       = 'K' // what RequestBegin or RequestEnd asks for is done
 	EventExit       = 'X' // the program ended: Num (exit code), Pid (signal), Detail (ExitedAlone or "")
 )
 

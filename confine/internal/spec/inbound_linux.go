@@ -15,5 +15,6 @@ const (
 // Bytes on the socket to the supervisor. Every other one is a signal for the program.
 const (
 	RequestSocket = 0xff // for one more inbound socket
-	RequestKeep   = 0xfe // to keep what the server has open: a call has begun
+	RequestBegin  = 0xfe // to keep what the server has open for undo: a call begins
+	RequestEnd    = 0xfd // to note what the server has left: no call runs any more
 )

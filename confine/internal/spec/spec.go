@@ -67,10 +67,9 @@ type Spec struct {
 
 // Keep says whether the supervisor keeps the state before the server's changes, and how much of it.
 type Keep struct {
-	On        bool
-	PerCall   bool // the state is kept anew for each call
-	TotalMB   int
-	JournalKB int // 0: as the total allows
+	On      bool
+	PerCall bool // the state is kept anew for each call
+	TotalMB int
 }
 
 // HostRoot reports whether the jail's root is the host's, because "/" is granted.

@@ -14,7 +14,7 @@
 // A jail with namespaces ends with its supervisor (supervisor_death_linux.go of package confine),
 // and every supervisor ends with its launcher (passSignals). The launcher talks to the supervisor
 // over two descriptors. With namespaces, spec.SpecFD carries one byte for each signal,
-// spec.RequestSocket or spec.RequestKeep, and spec.EventsFD is a socket that carries
+// spec.RequestSocket, spec.RequestBegin or spec.RequestEnd, and spec.EventsFD is a socket that carries
 // the spec, and events back. In the host's namespaces, spec.SpecFD carries the spec and then the signals, and spec.EventsFD is
 // a pipe for events. Package confine calls Main. No other package of the product calls this one.
 //
@@ -120,17 +120,17 @@ func (s *Process) passSignals() {
 			s.shutDown()
 		case sig[0] == spec.RequestSocket:
 			jail.PassInbound()
-		case sig[0] == spec.RequestKeep:
-			go s.keepOpen() // a filesystem may hang
+		case sig[0] == spec.RequestBegin || sig[0] == spec.RequestEnd:
+			go s.call(sig[0] == spec.RequestEnd) // a filesystem may hang
 		default:
 			s.signal(syscall.Signal(sig[0]))
 		}
 	}
 }
 
-func (s *Process) keepOpen() {
+func (s *Process) call(ends bool) {
 	if s.mediator != nil {
-		s.mediator.CallBegins()
+		s.mediator.Call(ends)
 	}
 	s.Send(spec.Event{Kind: spec.EventKept})
 }

@@ -37,9 +37,10 @@ type Process interface {
 
 // CallObserver is a Process that must know which call it serves. CallBegins is called before the
 // process gets a tools/call. beside says that the process has other calls, which are neither
-// answered nor cancelled.
+// answered nor cancelled. CallEnds is called before the client gets the answer to the last of them.
 type CallObserver interface {
 	CallBegins(tool string, beside bool)
+	CallEnds()
 }
 
 // LauncherFunc is a function that implements Launcher.

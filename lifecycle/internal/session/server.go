@@ -105,6 +105,13 @@ func (s *Server) CallBegins(tool string, beside func() bool) {
 	}
 }
 
+// CallEnds tells the process that it has answered, and has no other call.
+func (s *Server) CallEnds() {
+	if o, ok := s.Processes.now().(CallObserver); ok {
+		o.CallEnds()
+	}
+}
+
 func (s *Server) onNotice(r confine.Notice) {
 	if r.Leak != nil {
 		s.Client.Leaks.inRequest(*r.Leak, s.Profile.Tool)

@@ -59,6 +59,9 @@ func (s *statefulSession) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelo
 	}
 	switch {
 	case method == "tools/call":
+		if !s.othersRun(c.ID) {
+			s.server.CallEnds()
+		}
 		s.server.AnnotateResult(f, e, c)
 	case method == "logging/setLevel":
 		s.onLevelSet(e, c)

@@ -19,6 +19,7 @@ type observer struct {
 }
 
 func (o *observer) CallBegins(_ string, beside bool) { o.beside <- beside }
+func (o *observer) CallEnds()                        {}
 
 // TestCallObserver: a call runs beside others until they are answered or cancelled.
 func TestCallObserver(t *testing.T) {

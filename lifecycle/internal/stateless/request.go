@@ -69,6 +69,9 @@ func (dp *dispatcher) forwardResponse(rq *clientRequest, f *mcpproxy.Frame) {
 		return
 	}
 	defer dp.closeRequest(rq)
+	if w := dp.table.workerOf(rq); w != nil && w.tool != "" {
+		w.server.CallEnds()
+	}
 	if rq.batch == nil {
 		dp.session.sendToClient(f)
 		return

@@ -125,7 +125,7 @@ func undoNote(p *policy.Policy) []string {
 	if !p.Undo.On() {
 		return nil
 	}
-	return []string{"Before it changes one of your files, mcp-jail stores that file. To restore your files:\n" + show.Typed("mcp-jail undo", p.Server)}
+	return []string{"Before it changes one of your files, mcp-jail stores that file. So the server cannot rename a directory that is not empty: programs such as mv copy it. To restore your files:\n" + show.Typed("mcp-jail undo", p.Server)}
 }
 
 // remarkTexts returns what is probably not meant in a policy.

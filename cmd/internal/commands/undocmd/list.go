@@ -40,7 +40,10 @@ func (u *undoCmd) sessions(c terminal.Console) (all []*undo.Session, err error) 
 	}
 	for _, name := range names {
 		store := keeping.Store(u.index.Host, name)
-		sessions, err := store.Sessions()
+		sessions, old, err := store.Sessions()
+		for _, dir := range old {
+			c.Errorf("%s is of another version of mcp-jail, and is not read. Remove it when you do not need it any more", show.Name(dir))
+		}
 		// What another user may have written is a reason to stop. Other errors hide one journal.
 		var owner *hostfs.OwnerError
 		if errors.As(err, &owner) {
@@ -77,7 +80,7 @@ func (u *undoCmd) printList(c terminal.Console, sessions []*undo.Session, undone
 	for _, s := range sessions {
 		sel := undo.Selection{Call: u.call, Paths: u.paths}
 		events := s.Events(sel)
-		if len(events)+len(s.Gaps) == 0 {
+		if len(events) == 0 && !s.Damaged {
 			continue
 		}
 		if shown++; shown > 1 {
@@ -110,11 +113,7 @@ func (u *undoCmd) printSession(c terminal.Console, s *undo.Session, sel undo.Sel
 	c.Printf("%s  %s (session %s%s)\n", name, dayAndTime(time.Now(), s.Started), s.ID, state)
 	for _, call := range s.Calls {
 		if u.call == 0 || u.call == call.Number {
-			beside := ""
-			if call.Beside {
-				beside = "  (others ran meanwhile: its changes may be theirs)"
-			}
-			c.Printf("  call %d  %s%s\n", call.Number, show.InSentence(call.Tool), beside)
+			c.Printf("  call %d  %s\n", call.Number, show.InSentence(call.Tool))
 		}
 	}
 	more := len(events) - maxShown
@@ -124,10 +123,10 @@ func (u *undoCmd) printSession(c terminal.Console, s *undo.Session, sel undo.Sel
 	for _, e := range events[:len(events)-max(0, more)] {
 		c.Printf("  %-8s %s\n", e.Operation, show.Line(terminal.ShortHome(eventText(e), u.index.Host.Home)))
 		if u.diff {
-			c.Printf("%s", show.Lines(s.Diff(sel, e)))
+			c.Printf("%s", show.Lines(s.Diff(e)))
 		}
 	}
-	printGaps(c, s.Gaps)
+	printDamage(c, s)
 	if more > 0 {
 		c.Printf("  and %d more. To see all:\n    %s\n", more, u.line("--list --session "+s.ID, s.Head.Server))
 	}
@@ -135,14 +134,14 @@ func (u *undoCmd) printSession(c terminal.Console, s *undo.Session, sel undo.Sel
 
 func eventText(e undo.Event) string {
 	text := e.Path
-	if e.To != "" {
-		text += " -> " + e.To
-	}
 	if len(e.Calls) > 0 {
 		text += "  (call " + strings.Trim(strings.ReplaceAll(fmt.Sprint(e.Calls), " ", ", "), "[]") + ")"
 	}
 	if e.Others {
 		text += "  (changed by others meanwhile)"
+	}
+	if e.Unknown {
+		text += "  (what the server left is not known)"
 	}
 	if e.Lost != "" {
 		text += ": cannot be restored: " + e.Lost
@@ -150,23 +149,9 @@ func eventText(e undo.Event) string {
 	return text
 }
 
-// maxGaps bounds the gaps of a session that are shown.
-const maxGaps = 5
-
-func printGaps(c terminal.Console, gaps []undo.Gap) {
-	if len(gaps) == 0 {
-		return
-	}
-	c.Printf("%s\n", c.Paint(terminal.Yellow, "Not everything is known of this session (more: mcp-jail help "+string(diagnostics.PageUndo)+"):"))
-	for _, gap := range gaps[:min(len(gaps), maxGaps)] {
-		text := gap.Why
-		if gap.Path != "" {
-			text = gap.Path + ": " + text
-		}
-		c.Printf("  %s\n", show.Line(text))
-	}
-	if more := len(gaps) - maxGaps; more > 0 {
-		c.Printf("  and %d more\n", more)
+func printDamage(c terminal.Console, s *undo.Session) {
+	if s.Damaged {
+		c.Printf("%s\n", c.Paint(terminal.Yellow, "Not everything is known of this session: its journal is damaged (more: mcp-jail help "+string(diagnostics.PageUndo)+")"))
 	}
 }
 

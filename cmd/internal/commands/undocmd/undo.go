@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,10 +18,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/keeping"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/undo"
 )
 
@@ -49,8 +50,8 @@ func Undo(line *cli.CommandLine) *cobra.Command {
 Without it, undo takes the session that began last, of any server. With PATHs it
 restores only these, and what is below them.
 
-undo shows what it will do, and asks. It skips a file that was changed after the
-server's last change, and says so. Name that PATH to restore it all the same.
+undo shows what it will do, and asks. It skips a file that does not stand as the
+server left it, and says so. Name that PATH to restore it all the same.
 With --yes such a file is always skipped.
 
 What undo replaces is stored as a session too, so you can undo the undo. The exit
@@ -110,7 +111,7 @@ func (u *undoCmd) run(c terminal.Console) (err error) {
 		return nil
 	}
 	last := slices.IndexFunc(chosen, func(s *undo.Session) bool {
-		return u.session != "" || s.Head.Undoes == "" && !(s.Empty() && len(s.Gaps) == 0)
+		return u.session != "" || s.Head.Undoes == "" && !(s.Empty() && !s.Damaged)
 	})
 	if last < 0 {
 		c.PrintText(nothingStored + "\n")
@@ -161,17 +162,17 @@ func (u *undoCmd) restore(c terminal.Console, s *undo.Session) error {
 	if !u.yes { // a person is asked about these
 		sel.Take = u.paths
 	}
-	r, err := undo.NewRestorer(s, sel)
+	r, err := undo.NewRestorer(s, sel, u.forbidden(s.Head.Server))
 	if err != nil {
 		return err
 	}
 	c.PrintText(terminal.ShortHome(u.text(s, r.Steps), u.index.Host.Home))
-	printGaps(c, s.Gaps)
+	printDamage(c, s)
 	todo := len(r.Steps) - len(undo.Refused(r.Steps))
 	switch {
 	case todo == 0 && len(r.Steps) > 0:
 		return errors.New("nothing was restored: every path that differs was skipped, for the reason above")
-	case todo == 0 && len(s.Gaps) > 0:
+	case todo == 0 && s.Damaged:
 		return errUnknown
 	case todo == 0:
 		c.Printf("Everything is as it was before. There is nothing to restore.\n")
@@ -182,7 +183,7 @@ func (u *undoCmd) restore(c terminal.Console, s *undo.Session) error {
 			return err
 		}
 	}
-	out, stored, err := r.Run(keeping.Store(u.index.Host, s.Head.Server))
+	out, stored, err := r.Run()
 	if err != nil {
 		return err
 	}
@@ -196,8 +197,7 @@ func (u *undoCmd) text(s *undo.Session, steps []undo.Step) string {
 	}
 	name, restored := show.Name(u.index.NameOf(s.Head.Server)), len(steps)
 	text := fmt.Sprintf("%s changed %s %s. ", name, cli.Plural(len(steps), "file"), dayAndTime(time.Now(), s.Started))
-	text += group("Your earlier version comes back:", steps, undo.Restore, undo.Remake, undo.MoveBack)
-	text += group("The mode, the owner and the time come back:", steps, undo.Attributes)
+	text += group("Your earlier version comes back:", steps, undo.Restore)
 	text += group(name+" made this, and it is removed:", steps, undo.Remove)
 	text += group("This is skipped:", steps, undo.Refuse)
 	for _, step := range steps {
@@ -205,11 +205,11 @@ func (u *undoCmd) text(s *undo.Session, steps []undo.Step) string {
 		case step.Action == undo.Refuse:
 			restored--
 		case step.Foreign:
-			text += show.Name(step.Path) + " was changed after " + name + ", and is replaced because you named it.\n"
+			text += show.Name(step.Path) + " is replaced because you named it.\n"
 		}
 	}
 	if i := slices.IndexFunc(steps, func(s undo.Step) bool { return s.Action == undo.Refuse && s.Foreign }); i >= 0 {
-		text += "To restore a file that was changed after " + name + ", name it:\n  " + show.Typed("mcp-jail undo", u.index.NameOf(s.Head.Server), steps[i].Path) + "\n"
+		text += "To restore such a file all the same, name it:\n  " + show.Typed("mcp-jail undo", u.index.NameOf(s.Head.Server), steps[i].Path) + "\n"
 	}
 	if restored > 0 {
 		text += "What is there now is stored, so you can undo this too.\n"
@@ -217,10 +217,10 @@ func (u *undoCmd) text(s *undo.Session, steps []undo.Step) string {
 	return text
 }
 
-func group(title string, steps []undo.Step, actions ...undo.Action) string {
+func group(title string, steps []undo.Step, action undo.Action) string {
 	rows := ""
 	for _, step := range steps {
-		if slices.Contains(actions, step.Action) {
+		if step.Action == action {
 			rows += "  " + show.Line(stepText(step)) + "\n"
 		}
 	}
@@ -232,11 +232,8 @@ func group(title string, steps []undo.Step, actions ...undo.Action) string {
 
 func stepText(step undo.Step) string {
 	text := show.Name(step.Path)
-	if step.From != "" {
-		text += ", which is " + show.Name(step.From) + " now"
-	}
-	if step.Others {
-		text += " (changed by others meanwhile; the first version comes back)"
+	if step.Others && step.Action != undo.Refuse {
+		text += " (changed by others meanwhile; their version comes back, and the first one if you name it)"
 	}
 	if why := step.Why + step.Partly; why != "" {
 		text += ": " + why
@@ -263,8 +260,10 @@ func (u *undoCmd) report(c terminal.Console, s *undo.Session, steps []undo.Step,
 	switch {
 	case skipped > 0:
 		return fmt.Errorf("%s not restored, for the reasons above", cli.Plural(skipped, "file"))
-	case len(s.Gaps) > 0:
+	case s.Damaged:
 		return errUnknown
+	case slices.ContainsFunc(steps, func(s undo.Step) bool { return s.Others }):
+		return errors.New("a file that others had changed meanwhile has their version")
 	case slices.ContainsFunc(steps, func(s undo.Step) bool { return s.Partly != "" }):
 		return errors.New("set-user-ID and set-group-ID bits were not restored, for the reason above")
 	}
@@ -288,4 +287,39 @@ func dayAndTime(now, t time.Time) string {
 		return "yesterday at " + t.Format("15:04")
 	}
 	return "on " + t.Format("2 January 2006 at 15:04")
+}
+
+// forbidden returns a function that says why the policy of the server with a key does not let the server make or change a
+// path with a protected name now. Without such a path the policy is not asked.
+func (u *undoCmd) forbidden(key string) func(path string) string {
+	resolve := sync.OnceValue(func() *policy.Profile { return u.profile(key) })
+	everywhere := policy.Profile{Entries: []policy.Entry{{Path: "/", Rights: policy.AllRights, Origin: policy.OriginRule}}}
+	return func(path string) string {
+		if !everywhere.Protects(policy.OpCreate, path) {
+			return ""
+		}
+		if p := resolve(); p == nil || p.Mediate(policy.OpCreate, path) != policy.Granted {
+			return "the server's policy protects this name now"
+		}
+		return ""
+	}
+}
+
+// profile returns what the policy of a server is now; nil if it has none that can be told.
+func (u *undoCmd) profile(key string) *policy.Profile {
+	s := u.index.WithKey(key)
+	if s == nil {
+		return nil
+	}
+	var t *session.Target
+	var err error
+	if s.Table != nil {
+		t, err = session.Load(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, s.Table.Name, "", cmdline.Server{})
+	} else if e := s.EntryByName(); e != nil {
+		t, err = e.Load(nil)
+	}
+	if err == nil && t != nil && t.Resolve() == nil {
+		return t.Profile
+	}
+	return nil
 }

@@ -1,0 +1,169 @@
+package undo
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// killedAt has this process killed at the nth moment.
+func killedAt(n int) {
+	seen := 0
+	moment = func() {
+		if seen++; seen == n {
+			unix.Kill(unix.Getpid(), unix.SIGKILL)
+			select {}
+		}
+	}
+}
+
+// TestKillHelper is the process that is killed: a session, or the undo of one.
+func TestKillHelper(t *testing.T) {
+	base, what, ok := strings.Cut(os.Getenv("UNDO_KILL"), "|")
+	if !ok {
+		return
+	}
+	what, at, _ := strings.Cut(what, "|")
+	n, _ := strconv.Atoi(at)
+	w := &world{t: t, ws: filepath.Join(base, "ws"), store: Store{Dir: filepath.Join(base, "undo")}, open: map[string]*os.File{}}
+	if killedAt(n); what == "session" {
+		w.killed()
+		return
+	}
+	w.undo(what, 0)
+}
+
+func killWorld(t *testing.T) *world {
+	return newWorld(t, "a=1", "b="+strings.Repeat("b", 100<<10), "d/a=3", "d/e/b=4", "l->a", "g=gone", "m=mode")
+}
+
+// killed is the session of the kills.
+func (w *world) killed() string {
+	w.begin(true)
+	w.calls(func() { w.write("a=server"); w.move("d", "e"); w.remove("g") })
+	w.calls(func() { w.write("b=server"); w.hold("a", "held"); w.chmod("m", 0o600) })
+	w.calls(func() { w.write("l->b"); w.write("n/new=server"); w.hold("a", "held again") })
+	w.calls(func() { w.move("e", "d"); w.link("m", "m2"); w.write("m=by the link"); w.remove("n") })
+	w.calls(func() { w.move("b", "d/b"); w.write("b/x=a directory now"); w.chmod("d", 0o700) })
+	return w.end()
+}
+
+// runKilled runs a part in a process of its own, which is killed at the nth moment. It reports whether it was.
+func (w *world) runKilled(what string, n int) bool {
+	w.t.Helper()
+	cmd := exec.Command(os.Args[0], "-test.run=^TestKillHelper$")
+	cmd.Env = append(os.Environ(), fmt.Sprintf("UNDO_KILL=%s|%s|%d", filepath.Dir(w.ws), what, n))
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() != -1 {
+		w.t.Fatalf("%v: %s", err, out)
+	}
+	return err != nil
+}
+
+// takeAll undoes a session and names each path that stays, until none does.
+func (w *world) takeAll(id string) {
+	w.t.Helper()
+	for range 4 {
+		stay, _ := w.undo(id, 0)
+		if len(stay) == 0 {
+			return
+		}
+		for path, why := range stay {
+			said := func(part string) bool { return strings.Contains(why, part) }
+			if !slices.ContainsFunc([]string{"killed", "interrupted", "others", "something in it", "its directory is not there"}, said) {
+				w.t.Fatalf("%s stays: %s", path, why)
+			}
+		}
+		w.undo(id, 0, slices.Collect(maps.Keys(stay))...)
+	}
+	stay, _ := w.undo(id, 0)
+	w.t.Fatalf("stay: %v", stay)
+}
+
+func (w *world) sessions() (ids []string) {
+	all, _, err := w.store.Sessions()
+	w.must(err)
+	for _, s := range all {
+		ids = append(ids, s.ID)
+	}
+	return ids
+}
+
+// TestKilledSession: a session is killed at each of its moments. Nothing is taken for a change of the
+// user's that is none: what is not known is said to be so, path by path, and comes back when it is named.
+func TestKilledSession(t *testing.T) {
+	kills := 0
+	for n := 1; ; n++ {
+		w := killWorld(t)
+		before := w.tree(true)
+		if !w.runKilled("session", n) {
+			break
+		}
+		kills++
+		ids := w.sessions()
+		if len(ids) == 0 {
+			continue
+		}
+		stay, _ := w.undo(ids[0], 0)
+		for path, why := range stay {
+			if strings.Contains(why, "after the server's last change") {
+				t.Fatalf("moment %d: %s is taken for a change of others: %s", n, path, why)
+			}
+		}
+		w.takeAll(ids[0])
+		w.wants(fmt.Sprintf("killed at moment %d", n), before)
+	}
+	t.Logf("%d moments", kills)
+	if kills < 50 {
+		t.Errorf("only %d moments", kills)
+	}
+}
+
+// TestKilledUndo: an undo is killed at each of its moments. The next one finishes it, and the user's own file
+// stays in each.
+func TestKilledUndo(t *testing.T) {
+	kills := 0
+	for n := 1; ; n++ {
+		w := killWorld(t)
+		w.timeless = true // the time is set last
+		before := w.tree(false)
+		id := w.killed()
+		after := w.tree(false)
+		w.plain("own=user")
+		if !w.runKilled(id, n) {
+			break
+		}
+		kills++
+		undo := w.sessions()[0]
+		if n%2 == 0 && undo != id { // the undo is undone
+			w.takeAll(undo)
+			after["own"] = w.tree(false)["own"]
+			w.wants(fmt.Sprintf("an undo killed at moment %d, undone", n), after)
+		}
+		w.takeAll(id)
+		if left := slices.DeleteFunc(keys(w.tree(false)), func(p string) bool { return !strings.HasPrefix(p, tempPrefix) }); len(left) > 1 {
+			t.Errorf("moment %d: left %v", n, left)
+		}
+		for _, p := range keys(w.tree(false)) {
+			if strings.HasPrefix(filepath.Base(p), tempPrefix) {
+				w.must(os.Remove(w.at(p))) // it is in the journal of the undo
+			}
+		}
+		before["own"] = w.tree(false)["own"]
+		w.wants(fmt.Sprintf("killed at moment %d", n), before)
+	}
+	t.Logf("%d moments", kills)
+	if kills < 50 {
+		t.Errorf("only %d moments", kills)
+	}
+}

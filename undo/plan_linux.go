@@ -1,0 +1,195 @@
+package undo
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+)
+
+// Restorer puts back what a selection of a session changed.
+type Restorer struct {
+	Steps   []Step
+	session *Session
+	sel     Selection
+	// forbidden says why the policy of now does not let the server make or change a path, or "". What
+	// undo puts back may be the server's work.
+	forbidden func(path string) string
+	undos     []*Session // of the store
+}
+
+// NewRestorer compares what was there before, what the session left, and what is there now.
+func NewRestorer(s *Session, sel Selection, forbidden func(path string) string) (*Restorer, error) {
+	r := &Restorer{session: s, sel: sel, forbidden: forbidden}
+	all, _, _ := s.store.Sessions() // one that cannot be read proves nothing
+	for _, other := range all {
+		if other.Head.Undoes != "" {
+			r.undos = append(r.undos, other)
+		}
+	}
+	left := r.leftByUndos()
+	for _, c := range s.Changes(sel) {
+		if step := r.step(c, left[c.Path]); step.Action != "" {
+			r.Steps = append(r.Steps, step)
+		}
+	}
+	r.checkNames()
+	return r, nil
+}
+
+// left is what undos have left at a path.
+type left struct {
+	ids  map[ID]bool // objects that they have put there
+	last *State      // what an undo of this session has left there last
+}
+
+func (r *Restorer) leftByUndos() map[string]*left {
+	out := map[string]*left{}
+	chain := map[string]bool{r.session.ID: true}
+	for _, undo := range slices.Backward(r.undos) { // the oldest first
+		chain[undo.ID] = chain[undo.Head.Undoes]
+		for _, c := range undo.Changes(Selection{}) {
+			if !c.Known {
+				continue
+			}
+			if out[c.Path] == nil {
+				out[c.Path] = &left{ids: map[ID]bool{}}
+			}
+			if out[c.Path].ids[c.After.ID] = true; chain[undo.ID] {
+				out[c.Path].last = &c.After
+			}
+		}
+	}
+	return out
+}
+
+// step decides about a path. The Action of a path that is as it was before is "".
+func (r *Restorer) step(c *Change, undone *left) Step {
+	named := slices.Contains(r.sel.Take, c.Path)
+	s := Step{Path: c.Path, Action: Restore, want: c.Before}
+	if c.Others != nil && !named && !c.Before.sameContent(c.Others) {
+		s.want, s.Others = *c.Others, true
+	}
+	now, err := r.session.now(c.Path)
+	switch {
+	case err != nil:
+		return s.refuse("it cannot be looked at: " + err.Error())
+	case !s.want.restored(&now):
+	case s.Others:
+		s.Foreign = true
+		return s.refuse("others have changed it between two calls, and it is as they left it")
+	case s.want.sameTime(&now) || !r.isAsLeft(c, &now, undone):
+		return Step{}
+	}
+	s.now = now
+	if s.Foreign = !r.isAsLeft(c, &now, undone); s.Foreign && !named {
+		return s.refuse(r.whyForeign(c))
+	}
+	if s.want.Kind == None {
+		s.Action = Remove
+	}
+	if why := r.cannotMake(&s); why != "" {
+		s.Foreign = false
+		return s.refuse(why)
+	}
+	if s.want.Kind == File && s.want.Mode&setID != 0 {
+		s.Partly = "its set-user-ID and set-group-ID bits stay off"
+	}
+	return s
+}
+
+func (s Step) refuse(why string) Step {
+	s.Action, s.Why = Refuse, why
+	return s
+}
+
+// isAsLeft reports whether a path stands as it was noted last, and nobody else has changed it.
+func (r *Restorer) isAsLeft(c *Change, now *State, undone *left) bool {
+	if r.session.Damaged {
+		return false
+	}
+	isOurs := func(noted *State) bool {
+		return noted.sameContent(now) && (noted.Kind == None || noted.Kind == Other || noted.ID == now.ID || undone != nil && undone.ids[now.ID])
+	}
+	if c.Known && isOurs(&c.After) {
+		return true
+	}
+	return r.sel.Call == 0 && undone != nil && undone.last != nil && isOurs(undone.last)
+}
+
+func (r *Restorer) whyForeign(c *Change) string {
+	for _, undo := range r.undos {
+		for _, u := range undo.Changes(Selection{Paths: []string{c.Path}}) {
+			if undo.Head.Undoes == r.session.ID && u.Path == c.Path && !u.Known {
+				return "an undo was interrupted there, so it may be half of what was there before"
+			}
+		}
+	}
+	switch {
+	case r.session.Damaged:
+		return "what is stored of this session is damaged, so it is not known what the server left"
+	case !c.Known && r.session.Running:
+		return "a call is at work on it, or the server changed it outside of calls"
+	case !c.Known && !r.session.Ended:
+		return "mcp-jail was killed before it was known what the server left"
+	case !c.Known:
+		return "the server changed it outside of calls, or in one that was not answered, so it is not known what it left"
+	case c.Later:
+		return "it was changed by a later call"
+	}
+	return "it was changed after the server's last change"
+}
+
+// cannotMake says why undo does not make what is to stand at a path.
+func (r *Restorer) cannotMake(s *Step) string {
+	if r.forbidden != nil {
+		if why := r.forbidden(s.Path); why != "" && s.want.Kind != None {
+			return why
+		}
+	}
+	switch want := &s.want; {
+	case want.Kind == Other:
+		return "it was a FIFO, a socket or a device, which undo does not make"
+	case want.Kind == File && !want.Kept:
+		return want.Lost
+	case want.Kind == Link && r.leadsOut(s.Path, string(want.Target)):
+		return "it was a symbolic link out of what the server may write, to " + string(want.Target) + ", which undo does not make"
+	}
+	return ""
+}
+
+func (r *Restorer) leadsOut(path, target string) bool {
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(path), target)
+	}
+	return !slices.ContainsFunc(r.session.Head.Roots, func(root string) bool { return within(filepath.Clean(target), root) })
+}
+
+// checkNames refuses steps that would change more than their path: a file with names that are not put
+// back, and the only place of a file of which there is no copy.
+func (r *Restorer) checkNames() {
+	names, uncopied := map[ID]uint64{}, map[ID]string{}
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		if s.Action != Refuse {
+			names[s.now.ID]++
+		}
+		if s.want.Kind == File && !s.want.Kept {
+			uncopied[s.want.ID] = s.Path
+		}
+	}
+	for i := range r.Steps {
+		s := &r.Steps[i]
+		if from := uncopied[s.now.ID]; from != "" && s.Action != Refuse && s.now.Kind == File {
+			*s = s.refuse("it is what was " + from + ", of which there is no copy: move it back yourself")
+		}
+		if s.inPlace() && s.Action == Restore && s.now.Nlink > names[s.now.ID] && !slices.Contains(r.sel.Take, s.Path) {
+			s.Foreign = true
+			*s = s.refuse(fmt.Sprintf("the file has %d names, and all of them would change", s.now.Nlink))
+		}
+	}
+}
+
+// inPlace reports whether the file that was at the path is still there, and gets its content back.
+func (s *Step) inPlace() bool {
+	return s.want.Kind == File && s.now.Kind == File && s.want.ID == s.now.ID
+}

@@ -1,0 +1,96 @@
+package undo
+
+import "bytes"
+
+// Kind is what is at a path. That of a State that is not known is "".
+type Kind string
+
+const (
+	None  Kind = "none"
+	File  Kind = "file"
+	Dir   Kind = "dir"
+	Link  Kind = "link"  // a symbolic link
+	Other Kind = "other" // a FIFO, a socket, a device
+)
+
+// ID identifies an object beyond its names. Birth is 0 where the filesystem does not record it.
+type ID struct {
+	Dev, Ino uint64
+	Birth    int64
+}
+
+// State is what was at a path at a moment. Times are in nanoseconds since 1970.
+type State struct {
+	Kind         Kind
+	Mode         uint32 `json:",omitempty"` // permission bits, with set-id bits
+	UID, GID     uint32 `json:",omitempty"`
+	Size         int64  `json:",omitempty"`
+	Mtime, Ctime int64  `json:",omitempty"`
+	ID           ID     `json:",omitzero"`
+	Nlink        uint64 `json:",omitempty"`
+	Target       []byte `json:",omitempty"` // of a Link
+	ACL          bool   `json:",omitempty"` // it has an access list
+	Sum          []byte `json:",omitempty"` // of the content of a File, if it was read
+	Kept         bool   `json:",omitempty"` // the content lies at Data in the data file
+	Data         int64  `json:",omitempty"`
+	Lost         string `json:",omitempty"` // why the content was not kept
+}
+
+// setID are the bits of a mode that let a program run with the rights of its file's owner or group.
+const setID = 0o6000
+
+// sameObject reports whether two states are of one object with one stamp: nobody can set the time of
+// change of an inode.
+func (s *State) sameObject(o *State) bool {
+	return s.Kind == o.Kind && s.ID == o.ID && s.Ctime == o.Ctime && s.Size == o.Size && s.Mtime == o.Mtime
+}
+
+// sameContent reports whether two states have the same to show: content, target, mode and owner. Times
+// do not count: programs change them without meaning to.
+func (s *State) sameContent(o *State) bool {
+	switch {
+	case s.Kind != o.Kind:
+		return false
+	case s.Kind == None, s.Kind == Other:
+		return true
+	case s.Kind == Link:
+		return bytes.Equal(s.Target, o.Target)
+	case s.Mode != o.Mode || !sameOwner(s.UID, o.UID) || !sameOwner(s.GID, o.GID):
+		return false
+	case s.Kind == Dir:
+		return true
+	case s.Sum == nil || o.Sum == nil:
+		return s.sameObject(o)
+	}
+	return s.Size == o.Size && bytes.Equal(s.Sum, o.Sum)
+}
+
+// noOwner stands in a jail for all owners and groups but the user's own.
+const noOwner = 65534
+
+func sameOwner(a, b uint32) bool { return a == b || a == noOwner || b == noOwner }
+
+// restored reports whether now has all that undo makes of s but for the time.
+func (s *State) restored(now *State) bool {
+	want := *s
+	if now.Mode == s.modeToMake(false) || now.Mode == s.modeToMake(true) {
+		want.Mode = now.Mode
+	}
+	return want.sameContent(now)
+}
+
+func (s *State) sameTime(now *State) bool { return s.Kind != File || s.Mtime == now.Mtime }
+
+// modeToMake is the mode that undo sets. No file gets a set-id bit: a server may have written it. What
+// is made again without its access list gets no more than the rights of its owner, since the group's
+// bits were the mask of the list.
+func (s *State) modeToMake(sameInode bool) uint32 {
+	mode := s.Mode
+	if s.Kind == File {
+		mode &^= setID
+	}
+	if s.ACL && !sameInode {
+		mode &^= 0o077
+	}
+	return mode
+}
