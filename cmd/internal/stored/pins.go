@@ -140,10 +140,11 @@ func (a *All) PinOf(argv []string) *lockfile.Entry {
 // HasPackage reports whether the package of a key is pinned for a line of the user's own, and in the store.
 func HasPackage(host hostfs.Host, key lockfile.Key) bool {
 	lock, err := lockfile.Load(session.LockFile(host))
-	if err != nil || !lock.Find(key).CountsFor(true) {
+	if err != nil {
 		return false
 	}
-	return inStore(lock.Find(key), host)
+	e := lock.Find(key)
+	return e.CountsFor(true) && inStore(e, host)
 }
 
 func inStore(e *lockfile.Entry, host hostfs.Host) bool {
