@@ -45,6 +45,9 @@ func (e *FetchError) Error() string {
 	if meaning := known[e.Code]; meaning != "" {
 		text := fmt.Sprintf(meaning, e.Package)
 		if meaning == forbidden {
+			if e.Asked == "" {
+				text += ". Log in there with npm login --registry URL, then try again"
+			}
 			text += ". Asked were: " + strings.Join(e.Registry, ", ")
 		}
 		return text + " (" + e.Code + e.more() + ")" + e.withoutLogin()
@@ -65,7 +68,7 @@ func (e *FetchError) withoutLogin() string {
 
 const (
 	unreachable = "%s was not downloaded, because the registry did not answer. What was downloaded is kept, and the next try goes on with it"
-	forbidden   = "the registry refused to give out %s, or a package that it needs. Log in there with npm login --registry URL, then try again"
+	forbidden   = "the registry refused to give out %s, or a package that it needs"
 	repository  = "%s, or a package that it needs, is a git repository, and mcp-jail downloads from registries only"
 	certificate = "%s was not downloaded, because npm does not trust the registry's certificate. If your organisation has its own authority: npm config set cafile FILE"
 )

@@ -17,6 +17,7 @@ func TestFetchError(t *testing.T) {
 	}{
 		{FetchError{Output: []string{"npm error code ENOTFOUND"}}, "the registry did not answer"},
 		{FetchError{Output: []string{"npm ERR! code E403"}}, "npm login"},
+		{FetchError{Output: []string{"npm error code E401"}, Asked: "x", Registry: []string{"r.test"}}, "that it needs. Asked were: r.test (E401). No login of yours was used"},
 		{FetchError{Output: []string{"npm error code SELF_SIGNED_CERT_IN_CHAIN"}}, "npm config set cafile FILE"},
 		{FetchError{Output: []string{"npm error code ENOTFOUND", "npm error network request to https://cdn.test/x.tgz failed"}, Refused: refused, Registry: []string{"r.test"}}, "npm config set @packages-from:registry https://cdn.test/"},
 		{FetchError{Output: []string{"npm error code ENOTFOUND"}, Refused: refused, Registry: []string{"r.test"}}, "sends npm to https://cdn.test/"},

@@ -59,10 +59,17 @@ func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *runline
 	return f, err
 }
 
-// isWrong reports whether npm failed for another reason than a registry that does not answer.
+// isWrong reports whether npm, pip or uv failed for another reason than a registry that does not answer.
 func isWrong(err error) bool {
-	var failed *FetchError
-	return errors.As(err, &failed) && known[failed.Code] != unreachable
+	var ofNPM *FetchError
+	var ofPython *PythonError
+	switch {
+	case errors.As(err, &ofNPM):
+		return known[ofNPM.Code] != unreachable
+	case errors.As(err, &ofPython):
+		return !noConnection().MatchString(ofPython.Output + ofPython.log)
+	}
+	return false
 }
 
 // isFull reports whether an installation failed because the disk is full, or the user's quota used up.

@@ -96,11 +96,13 @@ func (i *Installer) install(ctx context.Context, stage *store.Stage, line *runli
 	}
 	r := &Result{Entry: f.entry, Before: pinned, Fetched: true, Refused: f.refused, Skipped: f.skipped}
 	if pinned != nil {
-		if err := i.samePin(pinned, f.entry); err != nil && line.Ecosystem() == runline.NPM { // fetchPython has compared the packages
+		compared := line.Ecosystem() == runline.PyPI && (i.Own || pinned.Project) // the packages, by fetchPython
+		if err := i.samePin(pinned, f.entry); err != nil && !compared {
 			return r, err
 		}
 		f.entry.Pins, f.entry.Pinned = pinned.Pins, pinned.Pinned
 	}
+	f.entry.Project = !i.Own && (pinned == nil || pinned.Project)
 	if err := f.sealed.Commit(); err != nil {
 		return r, inStore(f.entry, err)
 	}
@@ -156,6 +158,9 @@ func (i *Installer) stage(ctx context.Context, line *runline.Line) (*store.Stage
 	}
 	forgetOldLogins(i)
 	key := stageKey(line.Key())
+	if !i.Own {
+		key += "-project" // what its tool has left, such as a cache, does not count for the user's own line
+	}
 	for {
 		stage, err := i.Store.Stage(key)
 		if err != nil && !errors.Is(err, store.ErrBusy) {
@@ -177,8 +182,13 @@ var notInKey = lazy.Regexp(`[^A-Za-z0-9._+@-]`)
 
 func stageKey(text string) string { return "s-" + notInKey().ReplaceAllString(text, "_") }
 
+// pinned returns the entry of a key, or nil if there is none that counts for the line.
 func (i *Installer) pinned(key lockfile.Key) (*lockfile.Entry, error) {
-	return lockfile.Find(i.LockFile, key)
+	e, err := lockfile.Find(i.LockFile, key)
+	if err != nil || !e.CountsFor(i.Own) {
+		return nil, err
+	}
+	return e, nil
 }
 
 // pin writes e to the lock file, in place of the entry before. It keeps the note, and the tool
@@ -186,6 +196,9 @@ func (i *Installer) pinned(key lockfile.Key) (*lockfile.Entry, error) {
 func (i *Installer) pin(before, e *lockfile.Entry) error {
 	return lockfile.Update(i.LockFile, func(f *lockfile.File) error {
 		now := f.Find(e.Key)
+		if before == nil && !now.CountsFor(i.Own) {
+			now = nil // it is replaced
+		}
 		if (now == nil) != (before == nil) || now != nil && (now.Tree != before.Tree || now.Files != before.Files) {
 			return fmt.Errorf("%s was pinned by another process meanwhile: nothing was changed. Try again", e.Key)
 		}

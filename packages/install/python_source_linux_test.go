@@ -117,6 +117,9 @@ func TestPythonFailures(t *testing.T) {
 			case strings.Contains(strings.Join(c.env, " "), "KEYRING") != strings.Contains(told.String(), "PIP_KEYRING_PROVIDER"):
 				t.Errorf("what is not used: %s", told.String())
 			}
+			if left, _ := filepath.Glob(filepath.Join(i.Store.Dir, "staging", "s-"+strings.Split(c.pkg, "@")[0]+"-*")); c.name != "no network" && left != nil {
+				t.Errorf("%q is left", left)
+			}
 		})
 	}
 }

@@ -132,7 +132,7 @@ func (f Finder) entry(line *runline.Line) (*lockfile.Entry, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case entry == nil:
+	case !entry.CountsFor(f.Own):
 		return nil, fmt.Errorf("%s is not in %s: %w", line.Packages[0], f.LockFile, ErrNotInstalled)
 	}
 	return entry, nil

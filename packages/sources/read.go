@@ -128,7 +128,7 @@ func (in *reading) takeAll() {
 		}
 		seen[f.key] = what != ""
 		switch {
-		case text == "null", what == place, what == login && !in.Logins, what == "" && isNoise(in.Tool, f.key):
+		case text == "null", what == place, (what == login || what == identity) && !in.Logins, what == "" && isNoise(in.Tool, f.key):
 		case f.lacks != "" && (what == index || what == scope):
 			in.fail("%s is no address: %s is not filled in. Set that variable where mcp-jail starts, or write the address itself, as servers that are not your own need it", f.name, show.Line(f.lacks))
 		case what == "", f.lacks != "", strings.ContainsAny(text, "\r\n\x00") && what != ca:

@@ -231,6 +231,8 @@ func TestReadNotOwn(t *testing.T) {
 		{sources.NPM, shape{"a variable in an address", rc("registry=https://a.test/${T}"), "T=s3cret", "error: registry in ~/.npmrc is no address: T is not filled in. Set that variable where mcp-jail starts, or write the address itself, as servers that are not your own need it"}},
 		{sources.Pip, shape{"logins", merged(conf("[global]\nindex-url=https://me:s3cret@a.test/s"), map[string]string{".netrc": "machine a.test login me password s3cret"}), "PIP_EXTRA_INDEX_URL=https://me:s3cret@b.test/s",
 			"PIP_EXTRA_INDEX_URL=https://b.test/s\nPIP_INDEX_URL=https://a.test/s\nchosen: --extra-index-url=https://b.test/s"}},
+		{sources.Pip, shape{"a certificate of the client", merged(conf("[global]\nclient-cert=~/c.pem"), map[string]string{"c.pem": "s3cret"}), "PIP_INDEX_URL=https://a.test/s",
+			"PIP_INDEX_URL=https://a.test/s\nchosen: --index-url=https://a.test/s"}},
 		{sources.Uv, shape{"logins", uvToml("[[index]]\nname='a'\nurl='https://a.test/s'"), "UV_INDEX_A_PASSWORD=s3cret", "UV_INDEX=https://a.test/s"}},
 	} {
 		s, err := sources.Reader{Host: c.host(t)}.Read(c.tool)

@@ -83,8 +83,10 @@ func LinkHome(t *Target, c terminal.Console) (release func()) {
 func isByHand(t *Target) bool { return t.Config == nil }
 
 // IsOwn reports whether the line of a server is of the user's own: of a server with an id, or of a table of the user's
-// configuration.
-func IsOwn(t *Target) bool { return t.Policy.ID != "" || t.Config != nil && t.Policy.Project == "" }
+// configuration. A project's entry may name a file of the project with --config.
+func IsOwn(t *Target) bool {
+	return t.Policy.ID != "" || t.Config != nil && t.Policy.Project == "" && len(t.Host.Configs) == 0
+}
 
 // ClaimHome makes the directory of the server, and holds it until this process ends.
 func (t *Target) ClaimHome() error { return t.home().claim() }

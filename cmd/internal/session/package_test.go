@@ -32,10 +32,13 @@ func TestAsked(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 	configured := &Target{Config: &config.Config{}, Policy: &policy.Policy{Server: "files"}}
-	if got := configured.Asked(); got != "files" {
-		t.Error(got)
+	if got := configured.Asked(); got != "files" || !IsOwn(configured) {
+		t.Error(got, IsOwn(configured))
 	}
 	configured.Host.Configs = []string{"/a b/c.toml"}
+	if IsOwn(configured) {
+		t.Error("the line of a file that --config names is of the user's own")
+	}
 	if got, want := configured.Asked(), "--config '/a b/c.toml' files"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -137,10 +137,14 @@ func (a *All) PinOf(argv []string) *lockfile.Entry {
 	return a.lock.Find(key)
 }
 
-// HasPackage reports whether the package of a key is pinned and in the store.
+// HasPackage reports whether the package of a key is pinned for a line of the user's own, and in the store.
 func HasPackage(host hostfs.Host, key lockfile.Key) bool {
 	lock, err := lockfile.Load(session.LockFile(host))
-	return err == nil && inStore(lock.Find(key), host)
+	if err != nil {
+		return false
+	}
+	e := lock.Find(key)
+	return e.CountsFor(true) && inStore(e, host)
 }
 
 func inStore(e *lockfile.Entry, host hostfs.Host) bool {

@@ -185,7 +185,7 @@ func withName(name string, err error) string {
 type wanted struct {
 	name  string // of the server, or of the package
 	asked string // the arguments of mcp-jail install for it
-	own   bool   // the user has typed the line
+	own   bool   // the user has typed the line, or the file that has it
 	line  runline.Line
 	load  func() (*session.Target, error) // the server, not resolved
 }
@@ -273,7 +273,7 @@ func (i *installCmd) configured(name string) (wanted, error) {
 	if err != nil {
 		return wanted{}, fmt.Errorf("server %s: %w", name, err)
 	}
-	return wanted{name: name, asked: t.Asked(), line: line, load: load}, nil
+	return wanted{name: name, asked: t.Asked(), own: len(i.Config) > 0, line: line, load: load}, nil
 }
 
 // noPackageError reports that no launcher starts a server.
