@@ -35,25 +35,25 @@ type budgetRow struct {
 // much.
 var budget = []budgetRow{
 	{"clients", 3882},
-	{"cmd", 23816}, // undo fell by more
-	{"confine", 28457}, // the same
+	{"cmd", 23816},        // undo fell by more
+	{"confine", 28457},    // the same
 	{"diagnostics", 5662}, // policy fell by more
 	{"docs", 97},
 	{"internal", 3418},
 	{"lifecycle", 8646}, // the same
 	{"mcpproxy", 2842},
-	{"packages", 8566},
+	{"packages", 8608},
 	{"policy", 17087},
 	{"presets", 1270},
 	{"undo", 1590},
-	{"the product, in lines of code", 105356},
-	{"other Go code, in lines", 115504},
+	{"the product, in lines of code", 105375},
+	{"other Go code, in lines", 115505},
 	{"scripts, in lines", 9248},
 	{"files of the product", 1096},
 	{"packages of the product", 143},
 	{"functions over 60 lines", 1},
-	{"exported names", 3603},
-	{"words of documentation", 92049},
+	{"exported names", 3604},
+	{"words of documentation", 92146},
 	{"commands", 16},
 	{"flags", 44}, // "Learning is granting in a loop": drive, budget
 	{"keys", 58},  // "One id and one file a server": id, directory, deny

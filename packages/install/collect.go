@@ -28,7 +28,7 @@ func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s was not installed: %w", r.line.Packages[0], err)
 	}
-	e := &lockfile.Entry{Key: installed.Key(r.line, &r.installer.Host), Pinned: r.began.UTC().Truncate(time.Second), Tree: npm.Digest(packages), Lock: lock}
+	e := &lockfile.Entry{Key: r.installer.key(r.line), Pinned: r.began.UTC().Truncate(time.Second), Tree: npm.Digest(packages), Lock: lock}
 	f := &fetched{entry: e, run: r}
 	if err := describe(e, r.line, r.work, packages); err != nil {
 		return nil, err

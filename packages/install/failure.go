@@ -40,7 +40,7 @@ func (e *FetchError) Error() string {
 		return fmt.Sprintf("%s: the install script of %s failed with status %d. It runs without a network. %s\n%s", e.Package, e.Script, e.Status, e.attempts(), e.tail())
 	}
 	if address := e.foreign(); address != "" {
-		return fmt.Sprintf("%s: the registry (%s) sends npm to %s, which npm's configuration does not name as a registry. The installation was refused access to it. If packages come from there: npm config set @packages-from:registry %s", e.Package, strings.Join(e.Registry, ", "), address, address)
+		return fmt.Sprintf("%s: the registry (%s) sends npm to %s, which npm's configuration does not name as a registry. The installation was refused access to it. If packages come from there, name it as the registry of some scope: npm config set @packages-from:registry %s", e.Package, strings.Join(e.Registry, ", "), address, address)
 	}
 	if meaning := known[e.Code]; meaning != "" {
 		text := fmt.Sprintf(meaning, e.Package)

@@ -26,8 +26,8 @@ import (
 // uv resolves and fetches if the user has it, otherwise pip. Both take wheels only: a wheel runs
 // nothing when it is installed. The jail of the download reaches the indexes, and has their logins.
 // In it the kernel refuses to start a program after pip, and after uv any but the Python that is
-// named here: the code of a package has nothing to run in. pip unpacks the wheels in a jail without
-// a network. With pip, fromSource may build a wheel first.
+// named here, and uv is told to build nothing. So no code of a package runs there. pip unpacks the wheels
+// in a jail without a network. With pip, fromSource may build a wheel first.
 type pythonFetch struct {
 	*Installer
 	line    *runline.Line

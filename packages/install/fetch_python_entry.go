@@ -51,7 +51,7 @@ func (p *pythonFetch) entry(tree *pythonTree, packages []python.Package) (*lockf
 		return nil, err
 	}
 	e := &lockfile.Entry{
-		Key: installed.Key(p.line, &p.Host), Name: root, Version: packages[at].Version, Integrity: packages[at].Integrity(),
+		Key: p.key(p.line), Name: root, Version: packages[at].Version, Integrity: packages[at].Integrity(),
 		Program: p.line.Program, File: file, Engines: tree.versions(p.line, p.python.Version),
 		Pinned: time.Now().UTC().Truncate(time.Second), Tree: python.Digest(packages),
 	}

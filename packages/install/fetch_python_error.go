@@ -65,7 +65,7 @@ func (e *PythonError) Error() string {
 		return what + ": it, or a package that it needs, is an archive of sources at an address. To look into that runs its code"
 	case foreign != "" && said(noConnection):
 		return fmt.Sprintf("%[1]s: the index names %[2]s for its files. That is no index of your configuration, so access was refused. "+
-			"If packages come from there: pip config set global.extra-index-url https://%[2]s/simple", what, foreign)
+			"If packages come from there, name the index on that host in your pip.conf, as extra-index-url", what, foreign)
 	case said(noConnection):
 		why := noConnection().FindString(e.Output + e.log)
 		return what + ": " + e.index(noConnection) + " cannot be reached (" + why + "). Try again when it can be reached"

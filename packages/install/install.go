@@ -2,6 +2,8 @@ package install
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -54,8 +56,7 @@ var errOnWindows = errors.New("mcp-jail fetches no packages on Windows: there a 
 // files are not the pinned ones. The error is a *MovedError if the fetched tree is not the pinned
 // one; for npm, the Result then tells what was refused on the way.
 func (i *Installer) Install(ctx context.Context, line *runline.Line) (*Result, error) {
-	key := installed.Key(line, &i.Host)
-	if r, err := i.ready(ctx, key); r != nil || err != nil {
+	if r, err := i.ready(ctx, line); r != nil || err != nil {
 		return r, err
 	}
 	stage, err := i.stage(ctx, line)
@@ -63,10 +64,10 @@ func (i *Installer) Install(ctx context.Context, line *runline.Line) (*Result, e
 		return nil, err
 	}
 	defer stage.Close()
-	if r, err := i.ready(ctx, key); r != nil || err != nil { // another process was faster
+	if r, err := i.ready(ctx, line); r != nil || err != nil { // another process was faster
 		return r, err
 	}
-	pinned, err := i.pinned(key)
+	pinned, err := i.pinned(line)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +83,7 @@ func (i *Installer) Repair(ctx context.Context, line *runline.Line) (*Result, er
 		return nil, err
 	}
 	defer stage.Close()
-	pinned, err := i.pinned(installed.Key(line, &i.Host))
+	pinned, err := i.pinned(line)
 	if err != nil {
 		return nil, err
 	}
@@ -96,13 +97,12 @@ func (i *Installer) install(ctx context.Context, stage *store.Stage, line *runli
 	}
 	r := &Result{Entry: f.entry, Before: pinned, Fetched: true, Refused: f.refused, Skipped: f.skipped}
 	if pinned != nil {
-		compared := line.Ecosystem() == runline.PyPI && (i.Own || pinned.Project) // the packages, by fetchPython
+		compared := line.Ecosystem() == runline.PyPI && pinned.Key == i.key(line) // the packages, by fetchPython
 		if err := i.samePin(pinned, f.entry); err != nil && !compared {
 			return r, err
 		}
-		f.entry.Pins, f.entry.Pinned = pinned.Pins, pinned.Pinned
+		f.entry.Key, f.entry.Pins, f.entry.Pinned = pinned.Key, pinned.Pins, pinned.Pinned
 	}
-	f.entry.Project = !i.Own && (pinned == nil || pinned.Project)
 	if err := f.sealed.Commit(); err != nil {
 		return r, inStore(f.entry, err)
 	}
@@ -123,10 +123,10 @@ func (i *Installer) tidy(stage *store.Stage) {
 	i.Store.Sweep(keepStages)
 }
 
-// ready returns the package of a key if it is installed, and nil if it must be installed or
+// ready returns the package of a line if it is installed, and nil if it must be installed or
 // installed again.
-func (i *Installer) ready(ctx context.Context, key lockfile.Key) (*Result, error) {
-	pinned, err := i.pinned(key)
+func (i *Installer) ready(ctx context.Context, line *runline.Line) (*Result, error) {
+	pinned, err := i.pinned(line)
 	if pinned == nil || err != nil {
 		return nil, err
 	}
@@ -158,8 +158,9 @@ func (i *Installer) stage(ctx context.Context, line *runline.Line) (*store.Stage
 	}
 	forgetOldLogins(i)
 	key := stageKey(line.Key())
-	if !i.Own {
-		key += "-project" // what its tool has left, such as a cache, does not count for the user's own line
+	if !i.Own { // what a tool has left, such as a cache, counts for no other project, and not for the user's own line
+		sum := sha256.Sum256([]byte(i.key(line).Spec))
+		key += "-" + hex.EncodeToString(sum[:8])
 	}
 	for {
 		stage, err := i.Store.Stage(key)
@@ -182,13 +183,15 @@ var notInKey = lazy.Regexp(`[^A-Za-z0-9._+@-]`)
 
 func stageKey(text string) string { return "s-" + notInKey().ReplaceAllString(text, "_") }
 
-// pinned returns the entry of a key, or nil if there is none that counts for the line.
-func (i *Installer) pinned(key lockfile.Key) (*lockfile.Entry, error) {
-	e, err := lockfile.Find(i.LockFile, key)
-	if err != nil || !e.CountsFor(i.Own) {
-		return nil, err
-	}
-	return e, nil
+// pinned returns the entry that counts for a line, or nil.
+func (i *Installer) pinned(line *runline.Line) (*lockfile.Entry, error) {
+	return installed.Pinned(i.LockFile, installed.Keys(line, &i.Host, i.Own))
+}
+
+// key returns the key of what is fetched for a line.
+func (i *Installer) key(line *runline.Line) lockfile.Key {
+	keys := installed.Keys(line, &i.Host, i.Own)
+	return keys[len(keys)-1]
 }
 
 // pin writes e to the lock file, in place of the entry before. It keeps the note, and the tool
@@ -196,9 +199,6 @@ func (i *Installer) pinned(key lockfile.Key) (*lockfile.Entry, error) {
 func (i *Installer) pin(before, e *lockfile.Entry) error {
 	return lockfile.Update(i.LockFile, func(f *lockfile.File) error {
 		now := f.Find(e.Key)
-		if before == nil && !now.CountsFor(i.Own) {
-			now = nil // it is replaced
-		}
 		if (now == nil) != (before == nil) || now != nil && (now.Tree != before.Tree || now.Files != before.Files) {
 			return fmt.Errorf("%s was pinned by another process meanwhile: nothing was changed. Try again", e.Key)
 		}

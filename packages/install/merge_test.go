@@ -49,7 +49,7 @@ func TestPinKeepsTools(t *testing.T) {
 		if err := i.pin(entry(c.before, ""), own); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		now, err := i.pinned(own.Key)
+		now, err := lockfile.Find(i.LockFile, own.Key)
 		testkit.Must(t, err)
 		for what, e := range map[string]*lockfile.Entry{"the file": now, "the entry": own} {
 			got := ""

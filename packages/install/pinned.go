@@ -2,6 +2,7 @@ package install
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
@@ -86,11 +87,12 @@ func (e *ChangedError) Error() string {
 func (e *ChangedError) Unwrap() error { return e.Err }
 
 func (i *Installer) asked(e *lockfile.Entry) string {
+	spec, _, _ := strings.Cut(e.Spec, " --") // after it, the key says where the package comes from
 	switch {
 	case i.Asked != "":
 		return i.Asked
 	case e.Ecosystem == lockfile.PyPI:
-		return "-- uvx " + show.Spelled([]string{e.Spec})
+		return "-- uvx " + show.Spelled([]string{spec})
 	}
-	return "-- npx -y " + show.Spelled([]string{e.Spec})
+	return "-- npx -y " + show.Spelled([]string{spec})
 }

@@ -68,7 +68,7 @@ func TestPythonFileHost(t *testing.T) {
 	stock.Base = files.URL
 	u.site.Load(stock)
 	host := strings.Replace(files.URL, "http://127.0.0.1", "localhost", 1)
-	err := u.fails("pip config set global.extra-index-url", "uvx", "fixture-server")
+	err := u.fails("as extra-index-url", "uvx", "fixture-server")
 	if got := files.Requests(); len(got) > 0 || !strings.Contains(err.Error(), "the index names "+host+" for its files") {
 		t.Errorf("the other host was asked for %+v: %v", got, err)
 	}

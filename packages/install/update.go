@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path/filepath"
 
-	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
@@ -50,7 +49,7 @@ func (i *Installer) Update(ctx context.Context, line *runline.Line) (*Update, er
 }
 
 func (i *Installer) update(ctx context.Context, stage *store.Stage, line *runline.Line) (*Update, error) {
-	old, err := i.pinned(installed.Key(line, &i.Host))
+	old, err := i.pinned(line)
 	if err != nil {
 		return nil, err
 	}

@@ -128,11 +128,11 @@ func ID(e *lockfile.Entry) store.ID {
 }
 
 func (f Finder) entry(line *runline.Line) (*lockfile.Entry, error) {
-	entry, err := lockfile.Find(f.LockFile, Key(line, f.Host))
+	entry, err := Pinned(f.LockFile, Keys(line, f.Host, f.Own))
 	switch {
 	case err != nil:
 		return nil, err
-	case !entry.CountsFor(f.Own):
+	case entry == nil:
 		return nil, fmt.Errorf("%s is not in %s: %w", line.Packages[0], f.LockFile, ErrNotInstalled)
 	}
 	return entry, nil

@@ -1,6 +1,7 @@
 package installed
 
 import (
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -16,6 +17,34 @@ import (
 func Key(line *runline.Line, host *hostfs.Host) lockfile.Key {
 	words := append([]string{line.Wanted()}, chosen(line.Ecosystem(), host)...)
 	return lockfile.Key{Ecosystem: lockfile.Ecosystem(line.Ecosystem()), Spec: strings.Join(words, " ")}
+}
+
+// Keys returns the keys under which the lock file may have the package of a line, the first one before the next:
+// that of the user's own lines and, for a line that is not the user's own, that of its directory. What is fetched for
+// a line has the last one: whoever wrote the line may have chosen more than its words, and that holds for no other
+// project, and for no line of the user's.
+func Keys(line *runline.Line, host *hostfs.Host, own bool) []lockfile.Key {
+	keys := []lockfile.Key{Key(line, host)}
+	if own {
+		return keys
+	}
+	dir := host.Dir
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	project := keys[0]
+	project.Spec += " --project=" + dir
+	return append(keys, project)
+}
+
+// Pinned returns the entry of the first of some keys that the lock file has, or nil.
+func Pinned(lockFile string, keys []lockfile.Key) (*lockfile.Entry, error) {
+	for _, key := range keys {
+		if e, err := lockfile.Find(lockFile, key); e != nil || err != nil {
+			return e, err
+		}
+	}
+	return nil, nil
 }
 
 // chosen returns, as --NAME=VALUE, where the host's variables have the packages of an ecosystem fetched from.

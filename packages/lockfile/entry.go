@@ -48,9 +48,6 @@ type Entry struct {
 	Tree       string    `json:"tree,omitzero"`       // digest of the list of packages
 	Files      string    `json:"files,omitzero"`      // digest of the unpacked files
 	ScriptsRan bool      `json:"scriptsRan,omitzero"` // install scripts ran, or a source was built
-	// Project says that it was fetched for a line that is not the user's own: the variables of that line's entry may
-	// have chosen npm, a proxy, authorities or a date. A line of the user's own takes it for not pinned.
-	Project bool `json:"project,omitzero"`
 	// Lock is npm's package-lock.json of the tree, and Packages are those of a tree of PyPI.
 	Lock     json.RawMessage `json:"lock,omitzero"`
 	Packages []Package       `json:"packages,omitzero"`
@@ -96,9 +93,6 @@ func (e *Entry) List() (list []Part, err error) {
 // HasScripts reports whether packages of npm have install scripts. Each start asks it, and [Entry.List] would take
 // some milliseconds. npm writes the member for these packages alone.
 func (e *Entry) HasScripts() bool { return bytes.Contains(e.Lock, []byte(`"hasInstallScript"`)) }
-
-// CountsFor reports whether an entry, which may be nil, is a pin for a line: own says that it is the user's.
-func (e *Entry) CountsFor(own bool) bool { return e != nil && !(own && e.Project) }
 
 // check returns an error that begins with the key, unless an entry is one that the file may have.
 func (e *Entry) check() error {

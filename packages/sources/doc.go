@@ -29,6 +29,8 @@
 //   - Of the user's netrc, a login with a quote or a backslash is not used, nor is one for all hosts.
 //     Before 3.11, Python reads no quotes in a netrc: there a password with a space, a backslash or
 //     a quote at its beginning, and an empty one, do not work.
+//   - Two registries of npm's on one host, with other ports, get one login if the first sends npm to the other:
+//     npm itself would do that, too.
 //   - npm's logins for a part of a registry (//host/npm/one-package/) are not used, and neither are
 //     those of a host that only tarballs come from.
 //   - min-release-age and before are both written if two sources have one each: npm then takes before.

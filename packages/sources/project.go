@@ -15,7 +15,7 @@ type Own struct {
 }
 
 // OfProject returns the first such line of a project, or nil. The project is the working directory, and the
-// directories above it that are inside of the home directory.
+// directories above it, up to the home directory.
 func OfProject(host *hostfs.Host, npm bool) *Own {
 	names, keys := []string{"pip.conf", "uv.toml", "pyproject.toml"}, []string{"index-url", "index", "find-links"}
 	if npm {
@@ -32,7 +32,7 @@ func OfProject(host *hostfs.Host, npm bool) *Own {
 				}
 			}
 		}
-		if dir == filepath.Dir(dir) || !hostfs.Within(host.OS, dir, host.Home) {
+		if dir == filepath.Dir(dir) {
 			break
 		}
 	}

@@ -144,7 +144,7 @@ func HasPackage(host hostfs.Host, key lockfile.Key) bool {
 		return false
 	}
 	e := lock.Find(key)
-	return e.CountsFor(true) && inStore(e, host)
+	return inStore(e, host)
 }
 
 func inStore(e *lockfile.Entry, host hostfs.Host) bool {
