@@ -58,14 +58,6 @@ func (i *Installer) believe(what, file string) error {
 	return nil
 }
 
-func (i *Installer) readBelieved(what, file string) (string, error) {
-	text := readText(file)
-	if text == "" {
-		return "", nil
-	}
-	return text, i.believe(what, file)
-}
-
 // ignoredPaths returns a remark for an error that names the first directory of PATH that was left
 // out, and why, or "".
 func (i *Installer) ignoredPaths() string {

@@ -98,12 +98,6 @@ func (s *Sources) Registries() (all []*url.URL) {
 	return all
 }
 
-// RegistryOf returns the registry from which npm takes a package.
-func (s *Sources) RegistryOf(name string) string {
-	scope, _, _ := strings.Cut(name, "/")
-	return cmp.Or(s.Scopes[scope], s.Index)
-}
-
 // Chosen returns the registries that variables have chosen, in place of the files, as options in a
 // stable order: "--registry=https://…". They are part of the key of a pin: a client's entry may set them.
 func (s *Sources) Chosen() []string { return s.chosen }

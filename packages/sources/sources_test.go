@@ -254,7 +254,7 @@ func TestReadFiles(t *testing.T) {
 	reader := sources.Reader{Host: host, Believe: func(file string) error { asked = append(asked, strings.TrimPrefix(file, host.Home)); return nil }}
 	s, err := reader.Read(sources.NPM)
 	testkit.Must(t, err)
-	if want := []string{"/.npmrc", "/p/etc/npmrc", "/ca.pem"}; !slices.Equal(asked, want) || s.RegistryOf("x") != "https://a.test/" {
+	if want := []string{"/.npmrc", "/p/etc/npmrc", "/ca.pem"}; !slices.Equal(asked, want) || s.Index != "https://a.test/" {
 		t.Errorf("asked for %q, want %q; %+v", asked, want, s)
 	}
 	for _, refused := range asked {

@@ -3,7 +3,6 @@ package commands
 import (
 	"os"
 	"path/filepath"
-	"regexp"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -22,9 +21,6 @@ allow = false
 path_prefix = "/v1/some/path/of/an/api/that/is/long"
 methods = ["GET", "POST", "PUT", "DELETE", "OPTIONS", "HEAD"]
 `
-
-// command matches a command to copy, which no line breaks.
-var command = regexp.MustCompile("`[^`]+`[,;.]?")
 
 // widthHome makes a HOME with a configuration and goes there.
 func widthHome(t *testing.T) string {
