@@ -72,7 +72,7 @@ func TestStays(t *testing.T) {
 
 // TestRights: undo makes nothing that gives more rights than there were, or than the owner alone has.
 func TestRights(t *testing.T) {
-	w := newWorld(t, "suid=1", "list=2", "still=3", "d/")
+	w := newWorld(t, "suid=1", "list=2", "still=3", "bare=4", "d/")
 	w.must(unix.Chmod(w.at("suid"), 0o4755))
 	list := []byte{2, 0, 0, 0}
 	for _, e := range [][3]uint32{{1, 6, 1 << 31}, {2, 6, 1}, {4, 0, 1 << 31}, {16, 6, 1 << 31}, {32, 0, 1 << 31}} {
@@ -84,15 +84,19 @@ func TestRights(t *testing.T) {
 		}
 		list = binary.LittleEndian.AppendUint32(list, id)
 	}
-	for _, name := range []string{"list", "still"} {
+	for _, name := range []string{"list", "still", "bare"} {
 		if err := unix.Setxattr(w.at(name), "system.posix_acl_access", list, 0); err != nil {
 			t.Skipf("no access lists here: %v", err)
 		}
 	}
+	w.must(unix.Setxattr(w.at("d"), "system.posix_acl_default", list, 0))
 	w.begin(false)
-	w.calls(func() { w.remove("suid"); w.remove("list"); w.write("still=server") })
+	w.calls(func() { w.remove("suid"); w.remove("list"); w.write("still=server"); w.chmod("d", 0o700) }, func() {
+		w.write("bare=server")
+		w.must(unix.Removexattr(w.at("bare"), "system.posix_acl_access"))
+	})
 	w.clean("undo", w.end())
-	for name, want := range map[string]os.FileMode{"suid": 0o755, "list": 0o600, "still": 0o660} {
+	for name, want := range map[string]os.FileMode{"suid": 0o755, "list": 0o600, "still": 0o660, "bare": 0o600, "d": os.ModeDir | 0o755} {
 		if fi, err := os.Lstat(w.at(name)); err != nil || fi.Mode() != want {
 			t.Errorf("%s: %v %v, want %v", name, fi.Mode(), err, want)
 		}
@@ -100,6 +104,9 @@ func TestRights(t *testing.T) {
 	got := make([]byte, 100)
 	if n, err := unix.Getxattr(w.at("still"), "system.posix_acl_access", got); err != nil || !bytes.Equal(got[:n], list) {
 		t.Errorf("the list of a file that is still there: %v %v", got[:max(n, 0)], err)
+	}
+	if n, err := unix.Getxattr(w.at("d"), "system.posix_acl_default", got); err != nil || !bytes.Equal(got[:n], list) {
+		t.Errorf("the default list of a directory that is still there: %v %v", got[:max(n, 0)], err)
 	}
 }
 
@@ -362,4 +369,41 @@ func BenchmarkKeep(b *testing.B) {
 		clear(k.touched)
 		k.Name(int(at.Fd()), "f", filepath.Join(dir, "f"))
 	}
+}
+
+// TestManyNames: a file with more names than a process may have descriptors is kept at all of them.
+func TestManyNames(t *testing.T) {
+	w := newWorld(t, "a=1")
+	w.begin(false)
+	w.calls(func() {
+		for i := range 200 {
+			w.link("a", fmt.Sprint("l", i))
+		}
+	})
+	var limit unix.Rlimit
+	w.must(unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	w.must(unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 100, Max: limit.Max}))
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
+	w.calls(func() { w.must(w.keep("a")) })
+	w.end()
+}
+
+// TestReusedInode: a path whose file is gone is no name of the next file with that inode number.
+func TestReusedInode(t *testing.T) {
+	w := newWorld(t)
+	w.begin(false)
+	w.calls(func() {
+		for i := range 200 {
+			w.hold(fmt.Sprint("tmp", i), "x")
+			w.open[fmt.Sprint("tmp", i)].Close()
+			delete(w.open, fmt.Sprint("tmp", i))
+			w.remove(fmt.Sprint("tmp", i))
+		}
+	})
+	for inode, names := range w.k.names {
+		if len(names) > 0 {
+			t.Errorf("inode %d has %d names", inode, len(names))
+		}
+	}
+	w.end()
 }

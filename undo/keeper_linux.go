@@ -33,9 +33,9 @@ type Keeper struct {
 	mu      sync.Mutex
 	told    int
 	marks   map[string]*mark
-	names   map[uint64][]string  // the paths that had an inode
-	touched map[string]bool      // since the begin of the call, or the end of the one before
-	copies  map[[32]byte]content // by digest
+	names   map[uint64]map[string]bool // the paths that had an inode in this call, or have it
+	touched map[string]bool            // since the begin of the call, or the end of the one before
+	copies  map[[32]byte]content       // by digest
 }
 
 // mark is what is known of a path that was kept.
@@ -59,7 +59,8 @@ func maxJournal(total int64) int64 { return min(64<<20, total/8) }
 func (k *Keeper) enter() (leave func()) {
 	k.mu.Lock()
 	if k.marks == nil {
-		k.marks, k.names, k.touched, k.copies = map[string]*mark{}, map[uint64][]string{}, map[string]bool{}, map[[32]byte]content{}
+		k.marks, k.names = map[string]*mark{}, map[uint64]map[string]bool{}
+		k.touched, k.copies = map[string]bool{}, map[[32]byte]content{}
 	}
 	return k.mu.Unlock
 }
@@ -71,8 +72,15 @@ func (k *Keeper) reader() reader { return reader{k.SelfFD, k.Outside} }
 // may be changed: there is no room to keep it, or it cannot be looked at.
 func (k *Keeper) Name(dir int, name, path string) error {
 	defer k.enter()()
-	_, err := k.name(dir, name, path)
-	return err
+	st, err := k.name(dir, name, path)
+	return k.withOthers(&st, path, err)
+}
+
+// Object is Name for an object that is held by an O_PATH descriptor.
+func (k *Keeper) Object(fd int, path string) error {
+	defer k.enter()()
+	st, err := k.object(fd, path)
+	return k.withOthers(&st, path, err)
 }
 
 func (k *Keeper) name(dir int, name, path string) (State, error) {
@@ -87,26 +95,24 @@ func (k *Keeper) name(dir int, name, path string) (State, error) {
 	return k.object(object, path)
 }
 
-// Object is Name for an object that is held by an O_PATH descriptor.
-func (k *Keeper) Object(fd int, path string) error {
-	defer k.enter()()
-	_, err := k.object(fd, path)
-	return err
-}
-
 func (k *Keeper) object(fd int, path string) (State, error) {
 	st, err := look(fd, "")
 	if err == nil {
 		err = k.keep(fd, path, &st)
 	}
+	return st, err
+}
+
+// withOthers keeps a file, that was kept at a path, at the other known paths too.
+func (k *Keeper) withOthers(st *State, path string, err error) error {
 	if st.Kind == File && st.Nlink > 1 {
-		for _, other := range slices.Clone(k.names[st.ID.Ino]) {
+		for other := range k.names[st.ID.Ino] {
 			if err == nil && other != path && !k.touched[other] {
 				err = k.byPath(other)
 			}
 		}
 	}
-	return st, err
+	return err
 }
 
 // byPath keeps what is at a path that was kept before.
@@ -131,8 +137,25 @@ func (k *Keeper) Made(fd int, path string) {
 }
 
 func (k *Keeper) addName(st *State, path string) {
-	if names := k.names[st.ID.Ino]; st.Kind == File && !slices.Contains(names, path) {
-		k.names[st.ID.Ino] = append(names, path)
+	if st.Kind != File {
+		return
+	}
+	if k.names[st.ID.Ino] == nil {
+		k.names[st.ID.Ino] = map[string]bool{}
+	}
+	k.names[st.ID.Ino][path] = true
+}
+
+// dropNames drops the paths of inodes that have others now: the next file may get the number of one that is gone.
+func (k *Keeper) dropNames() {
+	for inode, names := range k.names {
+		maps.DeleteFunc(names, func(path string, _ bool) bool {
+			m := k.marks[path]
+			return m != nil && m.noted && (m.last.Kind != File || m.last.ID.Ino != inode)
+		})
+		if len(names) == 0 {
+			delete(k.names, inode)
+		}
 	}
 }
 
@@ -244,9 +267,10 @@ func (k *Keeper) copy(from *os.File, st *State) error {
 // copyContent copies a file to a place in the data file, and returns the digest of what is there then.
 func copyContent(data *os.File, at int64, from *os.File, size int64) (sum [32]byte, n int64, err error) {
 	h := sha256.New()
-	clone := unix.FileCloneRange{Src_fd: int64(from.Fd()), Dest_offset: uint64(at)} // a length of 0 is the whole file
+	// The length is given, because the server may make the file longer meanwhile.
+	clone := unix.FileCloneRange{Src_fd: int64(from.Fd()), Src_length: uint64(size), Dest_offset: uint64(at)}
 	if size >= minClone && unix.IoctlFileCloneRange(int(data.Fd()), &clone) == nil {
-		n, err = io.Copy(h, io.NewSectionReader(data, at, 1<<50))
+		n, err = io.Copy(h, io.NewSectionReader(data, at, size))
 	} else {
 		n, err = io.Copy(io.MultiWriter(h, io.NewOffsetWriter(data, at)), io.LimitReader(from, size))
 	}
@@ -271,8 +295,11 @@ func (k *Keeper) CallEnds() {
 	for _, path := range k.open() {
 		k.touched[path] = true
 	}
-	k.note(slices.Sorted(maps.Keys(k.touched)))
-	clear(k.touched)
+	if len(k.touched) > 0 {
+		k.note(slices.Sorted(maps.Keys(k.touched)))
+		k.dropNames()
+		clear(k.touched)
+	}
 }
 
 // open returns the kept paths of files that the server has open for writing.
@@ -283,7 +310,7 @@ func (k *Keeper) open() (paths []string) {
 	isOpen := k.Open()
 	for inode, names := range k.names {
 		if isOpen(inode) {
-			paths = append(paths, names...)
+			paths = slices.AppendSeq(paths, maps.Keys(names))
 		}
 	}
 	slices.Sort(paths)

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -128,10 +129,15 @@ func (r reader) open(object int, st *State) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
+// lists are the access lists that an object may have; only directories have a default one.
+var lists = []string{"system.posix_acl_access", "system.posix_acl_default"}
+
 // hasACL reports whether an open object has an access list.
 func hasACL(f *os.File) bool {
-	n, err := unix.Fgetxattr(int(f.Fd()), "system.posix_acl_access", nil)
-	return err == nil && n > 0
+	return slices.ContainsFunc(lists, func(list string) bool {
+		n, err := unix.Fgetxattr(int(f.Fd()), list, nil)
+		return err == nil && n > 0
+	})
 }
 
 // state returns what is at a name, with the digest of a file of at most most bytes.

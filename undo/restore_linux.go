@@ -135,6 +135,7 @@ func (w *work) keepNow(s *Step, dir int, name string) error {
 	case now.Kind == File && !now.Kept:
 		return errors.New("what is there now cannot be kept: " + now.Lost)
 	}
+	s.now.ACL = now.ACL
 	return nil
 }
 
@@ -221,7 +222,7 @@ func (w *work) rewrite(s *Step, dir int, name string) error {
 				return err
 			}
 			if s.now.Mode&0o200 == 0 {
-				_ = unix.Fchmodat(w.keeper.SelfFD, at, s.now.Mode|0o200, 0)
+				_ = unix.Fchmodat(w.keeper.SelfFD, at, s.now.Mode&^setID|0o200, 0)
 			}
 			fd, err := unix.Openat(w.keeper.SelfFD, at, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 			if err != nil {
@@ -233,7 +234,7 @@ func (w *work) rewrite(s *Step, dir int, name string) error {
 				return err
 			}
 		}
-		return w.attributes(at, object, &s.want, true)
+		return w.attributes(at, object, &s.want, s.now.ACL)
 	})
 }
 
@@ -310,20 +311,21 @@ func (w *work) copyOut(to *os.File, want *State) error {
 }
 
 // attributes gives an object the owner, the mode and the times of a state. at is its name below
-// /proc/self/fd. What is made again gets no access list, not even that of its directory: a server may have
-// chosen that.
-func (w *work) attributes(at string, fd int, want *State, still bool) error {
+// /proc/self/fd, and listed says that it is what was there before, and has an access list still. What is made
+// again gets none, not even that of its directory: a server may have chosen that.
+func (w *work) attributes(at string, fd int, want *State, listed bool) error {
 	for _, own := range [][2]uint32{{want.UID, ^uint32(0)}, {^uint32(0), want.GID}} { // as far as the user may, and the jail saw
 		if own[0] != noOwner && own[1] != noOwner {
 			_ = unix.Fchownat(fd, "", int(int32(own[0])), int(int32(own[1])), unix.AT_EMPTY_PATH)
 		}
 	}
 	path := "/proc/self/fd/" + at
-	if !still || !want.ACL {
-		unix.Removexattr(path, "system.posix_acl_access")
-		unix.Removexattr(path, "system.posix_acl_default")
+	if listed = listed && want.ACL; !listed {
+		for _, list := range lists {
+			unix.Removexattr(path, list)
+		}
 	}
-	if err := unix.Fchmodat(w.keeper.SelfFD, at, want.modeToMake(still), 0); err != nil {
+	if err := unix.Fchmodat(w.keeper.SelfFD, at, want.modeToMake(listed), 0); err != nil {
 		return err
 	}
 	moment()
@@ -342,6 +344,6 @@ func (w *work) setDir(s *Step, dir int, name string) error {
 		if err != nil {
 			return err
 		}
-		return w.attributes(at, fd, &s.want, s.want.ID == s.now.ID)
+		return w.attributes(at, fd, &s.want, s.want.ID == s.now.ID && s.now.ACL)
 	})
 }
