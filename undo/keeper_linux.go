@@ -117,7 +117,7 @@ func (k *Keeper) withOthers(st *State, path string, err error) error {
 
 // byPath keeps what is at a path that was kept before.
 func (k *Keeper) byPath(path string) error {
-	dir, name, err := openParent(nil, path)
+	dir, name, err := openParent(path)
 	switch {
 	case isMissing(err):
 		return nil
@@ -337,7 +337,7 @@ func (k *Keeper) note(paths []string) {
 		lines, noted = nil, nil
 	}
 	for _, path := range paths {
-		st, err := k.reader().at(nil, path, k.FileBytes)
+		st, err := k.reader().at(path, k.FileBytes)
 		if err != nil || k.marks[path] == nil {
 			continue // it is not known
 		}

@@ -18,7 +18,7 @@ type Restorer struct {
 }
 
 // NewRestorer compares what was there before, what the session left, and what is there now.
-func NewRestorer(s *Session, sel Selection, forbidden func(path string) string) (*Restorer, error) {
+func NewRestorer(s *Session, sel Selection, forbidden func(path string) string) *Restorer {
 	r := &Restorer{session: s, sel: sel, forbidden: forbidden}
 	all, _, _ := s.store.Sessions() // one that cannot be read proves nothing
 	for _, other := range all {
@@ -33,7 +33,7 @@ func NewRestorer(s *Session, sel Selection, forbidden func(path string) string) 
 		}
 	}
 	r.checkNames()
-	return r, nil
+	return r
 }
 
 // left is what undos have left at a path.

@@ -27,47 +27,38 @@ type work struct {
 	*Restorer
 	keeper *Keeper
 	data   *os.File // of the session that is undone
-	failed map[string]error
 }
 
 // Run carries out the steps. First it keeps all that it will replace, so that the undo can be undone;
-// what cannot be kept stays. It returns what became of each step, and the name of the undo's session.
-func (r *Restorer) Run() (out []Outcome, id string, err error) {
+// what cannot be kept stays. It returns the name of the undo's session, if a path was put back.
+func (r *Restorer) Run() (id string, err error) {
 	w, err := r.session.store.Begin(Head{Server: r.session.Head.Server, Roots: r.session.Head.Roots, Undoes: r.session.ID})
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	defer w.Close()
 	journal, data, err := w.Files(nil)
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	defer journal.Close()
 	defer data.Close()
-	self, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	self, err := selfFD()
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
-	defer unix.Close(self)
 	const noLimit = 1 << 50
-	do := &work{Restorer: r, failed: map[string]error{}}
+	do := &work{Restorer: r}
 	do.keeper = &Keeper{Journal: journal, Data: data, SelfFD: self, FileBytes: noLimit, TotalBytes: noLimit}
 	if do.data, err = r.session.data(); err == nil {
 		defer do.data.Close()
 	}
 	defer do.keeper.enter()()
 	do.all()
-	done := false
-	for _, s := range r.Steps {
-		if s.Action != Refuse {
-			out = append(out, Outcome{s.Path, do.failed[s.Path]})
-			done = done || do.failed[s.Path] == nil
-		}
-	}
-	if done {
+	if slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Action != Refuse && s.Err == nil }) {
 		id = w.ID()
 	}
-	return out, id, nil
+	return id, nil
 }
 
 // all carries out the steps in an order in which each finds its place: removals from the deepest path
@@ -75,9 +66,9 @@ func (r *Restorer) Run() (out []Outcome, id string, err error) {
 // times, which changed with what is in them.
 func (w *work) all() {
 	var down []*Step
-	for _, s := range w.Steps {
-		if s.Action != Refuse {
-			down = append(down, &s)
+	for i := range w.Steps {
+		if w.Steps[i].Action != Refuse {
+			down = append(down, &w.Steps[i])
 		}
 	}
 	up := slices.Clone(down)
@@ -104,10 +95,10 @@ func (w *work) all() {
 // missing and may come back.
 func (w *work) each(steps []*Step, f func(s *Step, dir int, name string) error) {
 	for _, s := range steps {
-		if w.failed[s.Path] != nil {
+		if s.Err != nil {
 			continue
 		}
-		dir, name, err := openParent(w.session.Head.Roots, s.Path)
+		dir, name, err := openParent(s.Path)
 		if isMissing(err) && s.now.Kind == None {
 			dir, err = -1, nil
 		}
@@ -115,9 +106,7 @@ func (w *work) each(steps []*Step, f func(s *Step, dir int, name string) error) 
 			err = f(s, dir, name)
 			unix.Close(dir)
 		}
-		if err != nil {
-			w.failed[s.Path] = err
-		}
+		s.Err = err
 	}
 }
 

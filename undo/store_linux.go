@@ -294,12 +294,11 @@ func usage(dir *private.Dir) (size int64, last time.Time, files int) {
 
 // now returns what is at a path, with its content's digest.
 func (s *Session) now(path string) (State, error) {
-	self, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	self, err := selfFD()
 	if err != nil {
 		return State{}, err
 	}
-	defer unix.Close(self)
-	return reader{self: self}.at(s.Head.Roots, path, maxFile)
+	return reader{self: self}.at(path, maxFile)
 }
 
 // maxFile bounds the files that undo reads to compare them.
@@ -347,7 +346,7 @@ func (s *Session) shownNow(path string) ([]byte, error) {
 	case st.Size > maxDiff:
 		return nil, errLarge
 	}
-	dir, name, err := openParent(s.Head.Roots, path)
+	dir, name, err := openParent(path)
 	if err != nil {
 		return nil, err
 	}
