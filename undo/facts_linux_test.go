@@ -332,7 +332,7 @@ func TestList(t *testing.T) {
 	w.must(err)
 	var got []string
 	for _, e := range s.Events(Selection{}) {
-		got = append(got, fmt.Sprint(e.Operation, " ", filepath.Base(e.Path), e.Calls, " lost ", e.Lost != "", " others ", e.Others))
+		got = append(got, fmt.Sprint(e.Operation, " ", filepath.Base(e.Path), e.Calls, " lost ", e.Before.Lost != "", " others ", e.Others != nil))
 	}
 	if want := "changed a[1] lost false others false; removed b[2] lost false others false; changed large[1] lost true others false; made new[1] lost false others false; changed o[1 2] lost false others true"; strings.Join(got, "; ") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "; "), want)
@@ -405,4 +405,17 @@ func TestReusedInode(t *testing.T) {
 		}
 	}
 	w.end()
+}
+
+// TestOutOfGrant: what lies out of what the server could write stays, whoever has changed it.
+func TestOutOfGrant(t *testing.T) {
+	w := newWorld(t, "../out=1")
+	w.begin(false)
+	w.calls(func() { w.write("../out=2") })
+	id := w.end()
+	for _, take := range [][]string{nil, {"../out"}} {
+		if stay, _ := w.undo(id, 0, take...); !strings.Contains(stay[w.at("../out")], "out of what the server could write") {
+			t.Errorf("stay: %v", stay)
+		}
+	}
 }

@@ -147,6 +147,8 @@ func (r *Restorer) cannotMake(s *Step) string {
 		}
 	}
 	switch want := &s.want; {
+	case !r.granted(s.Path):
+		return "it is out of what the server could write"
 	case want.Kind == Other:
 		return "it was a FIFO, a socket or a device, which undo does not make"
 	case want.Kind == File && !want.Kept:
@@ -161,7 +163,12 @@ func (r *Restorer) leadsOut(path, target string) bool {
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(filepath.Dir(path), target)
 	}
-	return !slices.ContainsFunc(r.session.Head.Roots, func(root string) bool { return within(filepath.Clean(target), root) })
+	return !r.granted(filepath.Clean(target))
+}
+
+// granted reports whether the server could write at a path.
+func (r *Restorer) granted(path string) bool {
+	return slices.ContainsFunc(r.session.Head.Roots, func(root string) bool { return within(path, root) })
 }
 
 // checkNames refuses steps that would change more than their path: a file with names that are not put

@@ -337,20 +337,23 @@ func (s *Session) shown(st *State) ([]byte, error) {
 
 // shownNow returns what a difference shows of what is at a path now.
 func (s *Session) shownNow(path string) ([]byte, error) {
-	st, err := s.now(path)
-	switch {
-	case err != nil || st.Kind == None || st.Kind == Dir || st.Kind == Other:
-		return nil, err
-	case st.Kind == Link:
-		return s.shown(&st)
-	case st.Size > maxDiff:
-		return nil, errLarge
-	}
 	dir, name, err := openParent(path)
+	if isMissing(err) {
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(dir)
+	st, err := look(dir, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case st.Kind != File:
+		return s.shown(&st)
+	case st.Size > maxDiff:
+		return nil, errLarge
+	}
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err

@@ -155,7 +155,7 @@ func (u *undoCmd) choose(all []*undo.Session) ([]*undo.Session, error) {
 func (u *undoCmd) restore(c terminal.Console, s *undo.Session) error {
 	sel := undo.Selection{Call: u.call, Paths: u.paths}
 	for _, path := range u.paths {
-		if one := (undo.Selection{Call: u.call, Paths: []string{path}}); !s.Touches(one) {
+		if one := (undo.Selection{Call: u.call, Paths: []string{path}}); len(s.Changes(one)) == 0 {
 			return fmt.Errorf("nothing was restored: session %s changed nothing at %s. To see what it changed:\n  %s", s.ID, show.Quote(path), u.line("--list --session "+s.ID, s.Head.Server))
 		}
 	}
