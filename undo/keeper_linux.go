@@ -179,7 +179,7 @@ func (k *Keeper) keep(object int, path string, st *State) error {
 		err = k.content(object, st)
 	}
 	if err == nil {
-		err = appendTo(k.Journal, maxJournal(k.TotalBytes)/2, r.line())
+		err = addLocked(k.Journal, maxJournal(k.TotalBytes)/2, &r)
 	}
 	if isRoom(err) {
 		k.tell(strconv.Quote(path) + " was not changed: what is there cannot be kept, because there is no room (undo_total_mb, limits.file_size_mb, or the disk)")
@@ -319,38 +319,19 @@ func (k *Keeper) open() (paths []string) {
 
 // note records what stands at paths.
 func (k *Keeper) note(paths []string) {
-	var lines []byte
-	var noted []*mark
-	flush := func() {
-		unlock, err := lockFile(k.Journal)
-		if err == nil {
-			err = appendTo(k.Journal, maxJournal(k.TotalBytes), lines)
-			unlock()
-		}
-		for _, m := range noted {
-			m.noted = err == nil
-		}
-		if err != nil {
-			k.tell("what the server left could not be noted: " + err.Error())
-		}
-		moment()
-		lines, noted = nil, nil
-	}
 	for _, path := range paths {
+		m := k.marks[path]
 		st, err := k.reader().at(path, k.FileBytes)
-		if err != nil || k.marks[path] == nil {
+		if err != nil || m == nil {
 			continue // it is not known
 		}
 		k.addName(&st, path)
-		k.marks[path].last = st
-		noted = append(noted, k.marks[path])
-		r := record{Path: []byte(path), Now: &st}
-		if lines = append(lines, r.line()...); len(lines) > 64<<10 {
-			flush()
+		if err := add(k.Journal, maxJournal(k.TotalBytes), &record{Path: []byte(path), Now: &st}); err != nil {
+			k.tell("what the server left could not be noted: " + err.Error())
+			continue
 		}
-	}
-	if len(lines) > 0 {
-		flush()
+		m.last, m.noted = st, true
+		moment()
 	}
 }
 
@@ -366,21 +347,32 @@ func lockFile(f *os.File) (unlock func(), err error) {
 
 func sizeOf(f *os.File) (int64, error) { return f.Seek(0, io.SeekEnd) }
 
-// appendTo appends lines to a journal, which may get most bytes long. All of them are written, or none.
-// After a process that was killed in a write, the lines begin with a newline.
-func appendTo(journal *os.File, most int64, lines []byte) error {
+// add appends a record to a journal, which may get most bytes long.
+func add(journal *os.File, most int64, r *record) error {
+	unlock, err := lockFile(journal)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return addLocked(journal, most, r)
+}
+
+// addLocked is add for a journal that is locked. The whole line is written, or nothing. After a process that
+// was killed in a write, a newline comes first.
+func addLocked(journal *os.File, most int64, r *record) error {
+	line := r.line()
 	size, err := sizeOf(journal)
 	if err != nil {
 		return err
 	}
-	if size+int64(len(lines)) > most {
+	if size+int64(len(line)) > most {
 		return unix.ENOSPC
 	}
 	var last [1]byte
 	if n, _ := journal.ReadAt(last[:], size-1); n == 1 && last[0] != '\n' {
-		lines = append([]byte{'\n'}, lines...)
+		line = append([]byte{'\n'}, line...)
 	}
-	if _, err = journal.Write(lines); err != nil {
+	if _, err = journal.Write(line); err != nil {
 		journal.Truncate(size)
 	}
 	return err

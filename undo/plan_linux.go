@@ -39,7 +39,7 @@ type left struct {
 func (r *Restorer) leftByUndos() map[string]*left {
 	out := map[string]*left{}
 	chain := map[string]bool{r.session.ID: true}
-	all, _, _ := r.session.store.Sessions() // one that cannot be read proves nothing
+	all, _, _ := r.session.store.Sessions()     // one that cannot be read proves nothing
 	for _, undo := range slices.Backward(all) { // the oldest first
 		if undo.Head.Undoes == "" {
 			continue

@@ -71,14 +71,7 @@ func (w *Writer) open(name string) (*os.File, error) {
 	return w.dir.OpenFile(name, flags, 0o600)
 }
 
-func (w *Writer) append(r *record) error {
-	unlock, err := lockFile(w.journal)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return appendTo(w.journal, 1<<40, r.line())
-}
+func (w *Writer) append(r *record) error { return add(w.journal, 1<<40, r) }
 
 // ID returns the name of the session.
 func (w *Writer) ID() string { return filepath.Base(w.Dir) }
