@@ -136,10 +136,8 @@ func (r *Restorer) whyForeign(c *Change, undone *left) string {
 
 // cannotMake says why undo does not make what is to stand at a path.
 func (r *Restorer) cannotMake(s *Step) string {
-	if r.forbidden != nil {
-		if why := r.forbidden(s.Path); why != "" && s.want.Kind != None {
-			return why
-		}
+	if why := r.forbidden(s.Path); why != "" && s.want.Kind != None {
+		return why
 	}
 	switch want := &s.want; {
 	case !r.granted(s.Path):

@@ -269,9 +269,6 @@ func (s Store) Expire(age time.Duration, total int64) (gone []string) {
 
 func usage(dir *private.Dir) (size int64, last time.Time, files int) {
 	entries, _ := dir.Names()
-	if info, err := dir.Lstat("."); err == nil {
-		last = info.ModTime()
-	}
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil {

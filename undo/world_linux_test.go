@@ -250,7 +250,7 @@ func (w *world) undo(id string, call int, take ...string) (stay map[string]strin
 	for i := range take {
 		take[i] = w.at(take[i])
 	}
-	r := NewRestorer(s, Selection{Call: call, Take: take}, nil)
+	r := NewRestorer(s, Selection{Call: call, Take: take}, func(string) string { return "" })
 	stay = map[string]string{}
 	undo, err = r.Run()
 	w.must(err)
