@@ -350,26 +350,6 @@ func TestDiffQuotes(t *testing.T) {
 	}
 }
 
-func BenchmarkKeep(b *testing.B) {
-	dir := b.TempDir()
-	store := Store{Dir: filepath.Join(dir, "undo")}
-	writer, err := store.Begin(Head{})
-	testkit.Must(b, err)
-	defer writer.Close()
-	journal, data, err := writer.Files([]string{dir})
-	testkit.Must(b, err)
-	self, err := os.Open("/proc/self/fd")
-	testkit.Must(b, err)
-	testkit.Must(b, os.WriteFile(filepath.Join(dir, "f"), make([]byte, 4096), 0o600))
-	at, err := os.Open(dir)
-	testkit.Must(b, err)
-	k := &Keeper{Journal: journal, Data: data, SelfFD: int(self.Fd()), FileBytes: 1 << 20, TotalBytes: 1 << 40}
-	for b.Loop() {
-		clear(k.touched)
-		k.Name(int(at.Fd()), "f", filepath.Join(dir, "f"))
-	}
-}
-
 // TestManyNames: a file with more names than a process may have descriptors is kept at all of them.
 func TestManyNames(t *testing.T) {
 	w := newWorld(t, "a=1")
@@ -392,17 +372,11 @@ func TestReusedInode(t *testing.T) {
 	w := newWorld(t)
 	w.begin(false)
 	w.calls(func() {
-		for i := range 200 {
-			w.hold(fmt.Sprint("tmp", i), "x")
-			w.open[fmt.Sprint("tmp", i)].Close()
-			delete(w.open, fmt.Sprint("tmp", i))
-			w.remove(fmt.Sprint("tmp", i))
-		}
+		w.hold("tmp", "x")
+		w.remove("tmp")
 	})
-	for inode, names := range w.k.names {
-		if len(names) > 0 {
-			t.Errorf("inode %d has %d names", inode, len(names))
-		}
+	if len(w.k.names) > 0 {
+		t.Errorf("names: %v", w.k.names)
 	}
 	w.end()
 }
