@@ -53,7 +53,7 @@ var budget = []budgetRow{
 	{"packages of the product", 143},
 	{"functions over 60 lines", 1},
 	{"exported names", 3604},
-	{"words of documentation", 92146},
+	{"words of documentation", 92154},
 	{"commands", 16},
 	{"flags", 44}, // "Learning is granting in a loop": drive, budget
 	{"keys", 58},  // "One id and one file a server": id, directory, deny

@@ -190,8 +190,7 @@ func (i *Installer) pinned(line *runline.Line) (*lockfile.Entry, error) {
 
 // key returns the key of what is fetched for a line.
 func (i *Installer) key(line *runline.Line) lockfile.Key {
-	keys := installed.Keys(line, &i.Host, i.Own)
-	return keys[len(keys)-1]
+	return installed.Keys(line, &i.Host, i.Own)[0]
 }
 
 // pin writes e to the lock file, in place of the entry before. It keeps the note, and the tool

@@ -53,6 +53,9 @@ func (i *Installer) update(ctx context.Context, stage *store.Stage, line *runlin
 	if err != nil {
 		return nil, err
 	}
+	if old != nil && old.Key != i.key(line) {
+		old = nil // a project's line leaves the user's own pin as it is
+	}
 	f, err := i.withScriptsOf(old).fetch(ctx, stage, line, nil)
 	if err != nil {
 		return nil, err

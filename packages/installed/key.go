@@ -20,8 +20,8 @@ func Key(line *runline.Line, host *hostfs.Host) lockfile.Key {
 }
 
 // Keys returns the keys under which the lock file may have the package of a line, the first one before the next:
-// that of the user's own lines and, for a line that is not the user's own, that of its directory. What is fetched for
-// a line has the last one: whoever wrote the line may have chosen more than its words, and that holds for no other
+// for a line that is not the user's own that of its directory, and that of the user's own lines. What is fetched for
+// a line has the first one: whoever wrote the line may have chosen more than its words, and that holds for no other
 // project, and for no line of the user's.
 func Keys(line *runline.Line, host *hostfs.Host, own bool) []lockfile.Key {
 	keys := []lockfile.Key{Key(line, host)}
@@ -34,7 +34,7 @@ func Keys(line *runline.Line, host *hostfs.Host, own bool) []lockfile.Key {
 	}
 	project := keys[0]
 	project.Spec += " --project=" + dir
-	return append(keys, project)
+	return append([]lockfile.Key{project}, keys...)
 }
 
 // Pinned returns the entry of the first of some keys that the lock file has, or nil.

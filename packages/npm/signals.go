@@ -48,7 +48,7 @@ func (s Signal) String() string {
 }
 
 // SignalFields are what npm view is asked for.
-var SignalFields = []string{"version", "deprecated", "dist.attestations", "dist.signatures", "_npmUser.name", "_npmUser.trustedPublisher.id", "scripts", "gypfile"}
+var SignalFields = []string{"name", "version", "deprecated", "dist.attestations", "dist.signatures", "_npmUser.name", "_npmUser.trustedPublisher.id", "scripts", "gypfile"}
 
 // Signals compares two versions of a package. view is what npm view --json prints of the two, with
 // [SignalFields]. If the registry does not have the old version, only the new one is judged.

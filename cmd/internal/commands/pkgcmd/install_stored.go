@@ -104,7 +104,9 @@ func (i *installCmd) pinned(host hostfs.Host, others []wanted) (more []wanted, e
 func (i *installCmd) kept(host hostfs.Host, argv []string) (wanted, error) {
 	own := *i
 	own.Waive = slices.Concat(i.Waive, entryWaivers(host, argv))
-	return own.typed(argv)
+	w, err := own.typed(argv)
+	w.own = true // the lock file has it for the user's own lines
+	return w, err
 }
 
 // entryWaivers returns what an entry with the package of a line waives: the longest list of those of
