@@ -73,7 +73,7 @@ func (r *Restorer) step(c *Change, undone *left) Step {
 	switch {
 	case err != nil:
 		return s.refuse("it cannot be looked at: " + err.Error())
-	case !named && c.Others == nil && c.Known && c.Before.restored(&c.After):
+	case !named && c.Others == nil && c.Known && c.Before.restored(&c.After) && c.Before.sameTime(&c.After):
 		return Step{} // it was held open, or changed and put back
 	case !s.want.restored(&now):
 	case s.Others:
