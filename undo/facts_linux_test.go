@@ -72,7 +72,7 @@ func TestStays(t *testing.T) {
 
 // TestRights: undo makes nothing that gives more rights than there were, or than the owner alone has.
 func TestRights(t *testing.T) {
-	w := newWorld(t, "suid=1", "list=2", "still=3", "d/")
+	w := newWorld(t, "suid=1", "list=2", "still=3", "bare=4", "d/")
 	w.must(unix.Chmod(w.at("suid"), 0o4755))
 	list := []byte{2, 0, 0, 0}
 	for _, e := range [][3]uint32{{1, 6, 1 << 31}, {2, 6, 1}, {4, 0, 1 << 31}, {16, 6, 1 << 31}, {32, 0, 1 << 31}} {
@@ -84,15 +84,19 @@ func TestRights(t *testing.T) {
 		}
 		list = binary.LittleEndian.AppendUint32(list, id)
 	}
-	for _, name := range []string{"list", "still"} {
+	for _, name := range []string{"list", "still", "bare"} {
 		if err := unix.Setxattr(w.at(name), "system.posix_acl_access", list, 0); err != nil {
 			t.Skipf("no access lists here: %v", err)
 		}
 	}
+	w.must(unix.Setxattr(w.at("d"), "system.posix_acl_default", list, 0))
 	w.begin(false)
-	w.calls(func() { w.remove("suid"); w.remove("list"); w.write("still=server") })
+	w.calls(func() { w.remove("suid"); w.remove("list"); w.write("still=server"); w.chmod("d", 0o700) }, func() {
+		w.write("bare=server")
+		w.must(unix.Removexattr(w.at("bare"), "system.posix_acl_access"))
+	})
 	w.clean("undo", w.end())
-	for name, want := range map[string]os.FileMode{"suid": 0o755, "list": 0o600, "still": 0o660} {
+	for name, want := range map[string]os.FileMode{"suid": 0o755, "list": 0o600, "still": 0o660, "bare": 0o600, "d": os.ModeDir | 0o755} {
 		if fi, err := os.Lstat(w.at(name)); err != nil || fi.Mode() != want {
 			t.Errorf("%s: %v %v, want %v", name, fi.Mode(), err, want)
 		}
@@ -100,6 +104,9 @@ func TestRights(t *testing.T) {
 	got := make([]byte, 100)
 	if n, err := unix.Getxattr(w.at("still"), "system.posix_acl_access", got); err != nil || !bytes.Equal(got[:n], list) {
 		t.Errorf("the list of a file that is still there: %v %v", got[:max(n, 0)], err)
+	}
+	if n, err := unix.Getxattr(w.at("d"), "system.posix_acl_default", got); err != nil || !bytes.Equal(got[:n], list) {
+		t.Errorf("the default list of a directory that is still there: %v %v", got[:max(n, 0)], err)
 	}
 }
 
@@ -219,8 +226,7 @@ func TestForbidden(t *testing.T) {
 	w.calls(func() { w.remove("a"); w.write("b=server") })
 	s, err := w.store.Session(w.end())
 	w.must(err)
-	r, err := NewRestorer(s, Selection{}, func(path string) string { return "the policy says no to " + filepath.Base(path) })
-	w.must(err)
+	r := NewRestorer(s, Selection{}, func(path string) string { return "the policy says no to " + filepath.Base(path) })
 	if left := Refused(r.Steps); len(r.Steps) != 2 || len(left) != 1 || left[0].Why != "the policy says no to a" {
 		t.Errorf("%+v", r.Steps)
 	}
@@ -326,7 +332,7 @@ func TestList(t *testing.T) {
 	w.must(err)
 	var got []string
 	for _, e := range s.Events(Selection{}) {
-		got = append(got, fmt.Sprint(e.Operation, " ", filepath.Base(e.Path), e.Calls, " lost ", e.Lost != "", " others ", e.Others))
+		got = append(got, fmt.Sprint(e.Operation, " ", filepath.Base(e.Path), e.Calls, " lost ", e.Before.Lost != "", " others ", e.Others != nil))
 	}
 	if want := "changed a[1] lost false others false; removed b[2] lost false others false; changed large[1] lost true others false; made new[1] lost false others false; changed o[1 2] lost false others true"; strings.Join(got, "; ") != want {
 		t.Errorf("got  %s\nwant %s", strings.Join(got, "; "), want)
@@ -344,22 +350,46 @@ func TestDiffQuotes(t *testing.T) {
 	}
 }
 
-func BenchmarkKeep(b *testing.B) {
-	dir := b.TempDir()
-	store := Store{Dir: filepath.Join(dir, "undo")}
-	writer, err := store.Begin(Head{})
-	testkit.Must(b, err)
-	defer writer.Close()
-	journal, data, err := writer.Files([]string{dir})
-	testkit.Must(b, err)
-	self, err := os.Open("/proc/self/fd")
-	testkit.Must(b, err)
-	testkit.Must(b, os.WriteFile(filepath.Join(dir, "f"), make([]byte, 4096), 0o600))
-	at, err := os.Open(dir)
-	testkit.Must(b, err)
-	k := &Keeper{Journal: journal, Data: data, SelfFD: int(self.Fd()), FileBytes: 1 << 20, TotalBytes: 1 << 40}
-	for b.Loop() {
-		clear(k.touched)
-		k.Name(int(at.Fd()), "f", filepath.Join(dir, "f"))
+// TestManyNames: a file with more names than a process may have descriptors is kept at all of them.
+func TestManyNames(t *testing.T) {
+	w := newWorld(t, "a=1")
+	w.begin(false)
+	w.calls(func() {
+		for i := range 200 {
+			w.link("a", fmt.Sprint("l", i))
+		}
+	})
+	var limit unix.Rlimit
+	w.must(unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	w.must(unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 100, Max: limit.Max}))
+	defer unix.Setrlimit(unix.RLIMIT_NOFILE, &limit)
+	w.calls(func() { w.must(w.keep("a")) })
+	w.end()
+}
+
+// TestReusedInode: a path whose file is gone is no name of the next file with that inode number.
+func TestReusedInode(t *testing.T) {
+	w := newWorld(t)
+	w.begin(false)
+	w.calls(func() {
+		w.hold("tmp", "x")
+		w.remove("tmp")
+	})
+	if len(w.k.names) > 0 {
+		t.Errorf("names: %v", w.k.names)
+	}
+	w.end()
+}
+
+// TestOutOfGrant: what lies out of what the server could write stays, whoever has changed it.
+func TestOutOfGrant(t *testing.T) {
+	w := newWorld(t, "../out=1")
+	w.begin(false)
+	w.calls(func() { w.write("../out=2") })
+	id := w.end()
+	for _, take := range [][]string{nil, {"../out"}} {
+		if stay, _ := w.undo(id, 0, take...); !strings.Contains(stay[w.at("../out")], "out of what the server could write") {
+			t.Errorf("stay: %v", stay)
+		}
 	}
 }

@@ -33,9 +33,9 @@ type Keeper struct {
 	mu      sync.Mutex
 	told    int
 	marks   map[string]*mark
-	names   map[uint64][]string  // the paths that had an inode
-	touched map[string]bool      // since the begin of the call, or the end of the one before
-	copies  map[[32]byte]content // by digest
+	names   map[uint64]map[string]bool // the paths that had an inode in this call, or have it
+	touched map[string]bool            // since the begin of the call, or the end of the one before
+	copies  map[[32]byte]content       // by digest
 }
 
 // mark is what is known of a path that was kept.
@@ -59,7 +59,8 @@ func maxJournal(total int64) int64 { return min(64<<20, total/8) }
 func (k *Keeper) enter() (leave func()) {
 	k.mu.Lock()
 	if k.marks == nil {
-		k.marks, k.names, k.touched, k.copies = map[string]*mark{}, map[uint64][]string{}, map[string]bool{}, map[[32]byte]content{}
+		k.marks, k.names = map[string]*mark{}, map[uint64]map[string]bool{}
+		k.touched, k.copies = map[string]bool{}, map[[32]byte]content{}
 	}
 	return k.mu.Unlock
 }
@@ -71,8 +72,15 @@ func (k *Keeper) reader() reader { return reader{k.SelfFD, k.Outside} }
 // may be changed: there is no room to keep it, or it cannot be looked at.
 func (k *Keeper) Name(dir int, name, path string) error {
 	defer k.enter()()
-	_, err := k.name(dir, name, path)
-	return err
+	st, err := k.name(dir, name, path)
+	return k.withOthers(&st, path, err)
+}
+
+// Object is Name for an object that is held by an O_PATH descriptor.
+func (k *Keeper) Object(fd int, path string) error {
+	defer k.enter()()
+	st, err := k.object(fd, path)
+	return k.withOthers(&st, path, err)
 }
 
 func (k *Keeper) name(dir int, name, path string) (State, error) {
@@ -87,31 +95,29 @@ func (k *Keeper) name(dir int, name, path string) (State, error) {
 	return k.object(object, path)
 }
 
-// Object is Name for an object that is held by an O_PATH descriptor.
-func (k *Keeper) Object(fd int, path string) error {
-	defer k.enter()()
-	_, err := k.object(fd, path)
-	return err
-}
-
 func (k *Keeper) object(fd int, path string) (State, error) {
 	st, err := look(fd, "")
 	if err == nil {
 		err = k.keep(fd, path, &st)
 	}
+	return st, err
+}
+
+// withOthers keeps a file, that was kept at a path, at the other known paths too.
+func (k *Keeper) withOthers(st *State, path string, err error) error {
 	if st.Kind == File && st.Nlink > 1 {
-		for _, other := range slices.Clone(k.names[st.ID.Ino]) {
+		for other := range k.names[st.ID.Ino] {
 			if err == nil && other != path && !k.touched[other] {
 				err = k.byPath(other)
 			}
 		}
 	}
-	return st, err
+	return err
 }
 
 // byPath keeps what is at a path that was kept before.
 func (k *Keeper) byPath(path string) error {
-	dir, name, err := openParent(nil, path)
+	dir, name, err := openParent(path)
 	switch {
 	case isMissing(err):
 		return nil
@@ -131,8 +137,25 @@ func (k *Keeper) Made(fd int, path string) {
 }
 
 func (k *Keeper) addName(st *State, path string) {
-	if names := k.names[st.ID.Ino]; st.Kind == File && !slices.Contains(names, path) {
-		k.names[st.ID.Ino] = append(names, path)
+	if st.Kind != File {
+		return
+	}
+	if k.names[st.ID.Ino] == nil {
+		k.names[st.ID.Ino] = map[string]bool{}
+	}
+	k.names[st.ID.Ino][path] = true
+}
+
+// dropNames drops the paths of inodes that have others now: the next file may get the number of one that is gone.
+func (k *Keeper) dropNames() {
+	for inode, names := range k.names {
+		maps.DeleteFunc(names, func(path string, _ bool) bool {
+			m := k.marks[path]
+			return m != nil && m.noted && (m.last.Kind != File || m.last.ID.Ino != inode)
+		})
+		if len(names) == 0 {
+			delete(k.names, inode)
+		}
 	}
 }
 
@@ -156,7 +179,7 @@ func (k *Keeper) keep(object int, path string, st *State) error {
 		err = k.content(object, st)
 	}
 	if err == nil {
-		err = appendTo(k.Journal, maxJournal(k.TotalBytes)/2, r.line())
+		err = addLocked(k.Journal, maxJournal(k.TotalBytes)/2, &r)
 	}
 	if isRoom(err) {
 		k.tell(strconv.Quote(path) + " was not changed: what is there cannot be kept, because there is no room (undo_total_mb, limits.file_size_mb, or the disk)")
@@ -244,9 +267,10 @@ func (k *Keeper) copy(from *os.File, st *State) error {
 // copyContent copies a file to a place in the data file, and returns the digest of what is there then.
 func copyContent(data *os.File, at int64, from *os.File, size int64) (sum [32]byte, n int64, err error) {
 	h := sha256.New()
-	clone := unix.FileCloneRange{Src_fd: int64(from.Fd()), Dest_offset: uint64(at)} // a length of 0 is the whole file
+	// The length is given, because the server may make the file longer meanwhile.
+	clone := unix.FileCloneRange{Src_fd: int64(from.Fd()), Src_length: uint64(size), Dest_offset: uint64(at)}
 	if size >= minClone && unix.IoctlFileCloneRange(int(data.Fd()), &clone) == nil {
-		n, err = io.Copy(h, io.NewSectionReader(data, at, 1<<50))
+		n, err = io.Copy(h, io.NewSectionReader(data, at, size))
 	} else {
 		n, err = io.Copy(io.MultiWriter(h, io.NewOffsetWriter(data, at)), io.LimitReader(from, size))
 	}
@@ -271,8 +295,11 @@ func (k *Keeper) CallEnds() {
 	for _, path := range k.open() {
 		k.touched[path] = true
 	}
-	k.note(slices.Sorted(maps.Keys(k.touched)))
-	clear(k.touched)
+	if len(k.touched) > 0 {
+		k.note(slices.Sorted(maps.Keys(k.touched)))
+		k.dropNames()
+		clear(k.touched)
+	}
 }
 
 // open returns the kept paths of files that the server has open for writing.
@@ -283,7 +310,7 @@ func (k *Keeper) open() (paths []string) {
 	isOpen := k.Open()
 	for inode, names := range k.names {
 		if isOpen(inode) {
-			paths = append(paths, names...)
+			paths = slices.AppendSeq(paths, maps.Keys(names))
 		}
 	}
 	slices.Sort(paths)
@@ -292,38 +319,19 @@ func (k *Keeper) open() (paths []string) {
 
 // note records what stands at paths.
 func (k *Keeper) note(paths []string) {
-	var lines []byte
-	var noted []*mark
-	flush := func() {
-		unlock, err := lockFile(k.Journal)
-		if err == nil {
-			err = appendTo(k.Journal, maxJournal(k.TotalBytes), lines)
-			unlock()
-		}
-		for _, m := range noted {
-			m.noted = err == nil
-		}
-		if err != nil {
-			k.tell("what the server left could not be noted: " + err.Error())
-		}
-		moment()
-		lines, noted = nil, nil
-	}
 	for _, path := range paths {
-		st, err := k.reader().at(nil, path, k.FileBytes)
-		if err != nil || k.marks[path] == nil {
+		m := k.marks[path]
+		st, err := k.reader().at(path, k.FileBytes)
+		if err != nil || m == nil {
 			continue // it is not known
 		}
 		k.addName(&st, path)
-		k.marks[path].last = st
-		noted = append(noted, k.marks[path])
-		r := record{Path: []byte(path), Now: &st}
-		if lines = append(lines, r.line()...); len(lines) > 64<<10 {
-			flush()
+		if err := add(k.Journal, maxJournal(k.TotalBytes), &record{Path: []byte(path), Now: &st}); err != nil {
+			k.tell("what the server left could not be noted: " + err.Error())
+			continue
 		}
-	}
-	if len(lines) > 0 {
-		flush()
+		m.last, m.noted = st, true
+		moment()
 	}
 }
 
@@ -339,21 +347,32 @@ func lockFile(f *os.File) (unlock func(), err error) {
 
 func sizeOf(f *os.File) (int64, error) { return f.Seek(0, io.SeekEnd) }
 
-// appendTo appends lines to a journal, which may get most bytes long. All of them are written, or none.
-// After a process that was killed in a write, the lines begin with a newline.
-func appendTo(journal *os.File, most int64, lines []byte) error {
+// add appends a record to a journal, which may get most bytes long.
+func add(journal *os.File, most int64, r *record) error {
+	unlock, err := lockFile(journal)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return addLocked(journal, most, r)
+}
+
+// addLocked is add for a journal that is locked. The whole line is written, or nothing. After a process that
+// was killed in a write, a newline comes first.
+func addLocked(journal *os.File, most int64, r *record) error {
+	line := r.line()
 	size, err := sizeOf(journal)
 	if err != nil {
 		return err
 	}
-	if size+int64(len(lines)) > most {
+	if size+int64(len(line)) > most {
 		return unix.ENOSPC
 	}
 	var last [1]byte
 	if n, _ := journal.ReadAt(last[:], size-1); n == 1 && last[0] != '\n' {
-		lines = append([]byte{'\n'}, lines...)
+		line = append([]byte{'\n'}, line...)
 	}
-	if _, err = journal.Write(lines); err != nil {
+	if _, err = journal.Write(line); err != nil {
 		journal.Truncate(size)
 	}
 	return err

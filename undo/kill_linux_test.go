@@ -80,7 +80,7 @@ func (w *world) takeAll(id string) {
 		}
 		for path, why := range stay {
 			said := func(part string) bool { return strings.Contains(why, part) }
-			if !slices.ContainsFunc([]string{"killed", "interrupted", "others", "something in it", "its directory is not there"}, said) {
+			if !slices.ContainsFunc([]string{"killed", "interrupted", "others", "names, and all", "something in it", "its directory is not there"}, said) {
 				w.t.Fatalf("%s stays: %s", path, why)
 			}
 		}

@@ -5,8 +5,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
-	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -58,28 +59,17 @@ func kindOf(mode uint32) Kind {
 	return Other
 }
 
-// openParent opens the directory of a path, beneath the root that has the path and through no symbolic
-// link: the paths of a journal have none, so one that is there was made since.
-func openParent(roots []string, path string) (dir int, name string, err error) {
+// openParent opens the directory of a path, through no symbolic link: the paths of a journal have none, so
+// one that is there was made since. Without links and "..", it is beneath each root that has the path.
+func openParent(path string) (dir int, name string, err error) {
 	parent, name := filepath.Split(path)
-	root := "/"
-	for _, r := range roots {
-		if within(parent, r) && len(r) > len(root) {
-			root = r
-		}
-	}
-	if name == "" || name == "." || name == ".." || !filepath.IsAbs(path) {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path || name == "" {
 		return -1, "", unix.EINVAL
 	}
-	const flags = unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
-	const noLinks = unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS
-	top, err := unix.Openat2(unix.AT_FDCWD, root, &unix.OpenHow{Flags: flags, Resolve: noLinks})
-	if err != nil {
-		return -1, "", err
-	}
-	defer unix.Close(top)
-	below := "./" + strings.TrimPrefix(strings.TrimPrefix(parent, root), "/")
-	dir, err = unix.Openat2(top, below, &unix.OpenHow{Flags: flags, Resolve: noLinks | unix.RESOLVE_BENEATH})
+	dir, err = unix.Openat2(unix.AT_FDCWD, parent, &unix.OpenHow{
+		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
 	return dir, name, err
 }
 
@@ -128,10 +118,15 @@ func (r reader) open(object int, st *State) (*os.File, error) {
 	return os.NewFile(uintptr(fd), name), nil
 }
 
+// lists are the access lists that an object may have; only directories have a default one.
+var lists = []string{"system.posix_acl_access", "system.posix_acl_default"}
+
 // hasACL reports whether an open object has an access list.
 func hasACL(f *os.File) bool {
-	n, err := unix.Fgetxattr(int(f.Fd()), "system.posix_acl_access", nil)
-	return err == nil && n > 0
+	return slices.ContainsFunc(lists, func(list string) bool {
+		n, err := unix.Fgetxattr(int(f.Fd()), list, nil)
+		return err == nil && n > 0
+	})
 }
 
 // state returns what is at a name, with the digest of a file of at most most bytes.
@@ -161,8 +156,8 @@ func (r reader) state(dir int, name string, most int64) (State, error) {
 }
 
 // at is state for a path.
-func (r reader) at(roots []string, path string, most int64) (State, error) {
-	dir, name, err := openParent(roots, path)
+func (r reader) at(path string, most int64) (State, error) {
+	dir, name, err := openParent(path)
 	if isMissing(err) {
 		return State{Kind: None}, nil
 	}
@@ -172,3 +167,8 @@ func (r reader) at(roots []string, path string, most int64) (State, error) {
 	defer unix.Close(dir)
 	return r.state(dir, name, most)
 }
+
+// selfFD opens /proc/self/fd once, for a process that is not jailed.
+var selfFD = sync.OnceValues(func() (int, error) {
+	return unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+})

@@ -14,48 +14,48 @@ type Restorer struct {
 	// forbidden says why the policy of now does not let the server make or change a path, or "". What
 	// undo puts back may be the server's work.
 	forbidden func(path string) string
-	undos     []*Session // of the store
 }
 
 // NewRestorer compares what was there before, what the session left, and what is there now.
-func NewRestorer(s *Session, sel Selection, forbidden func(path string) string) (*Restorer, error) {
+func NewRestorer(s *Session, sel Selection, forbidden func(path string) string) *Restorer {
 	r := &Restorer{session: s, sel: sel, forbidden: forbidden}
-	all, _, _ := s.store.Sessions() // one that cannot be read proves nothing
-	for _, other := range all {
-		if other.Head.Undoes != "" {
-			r.undos = append(r.undos, other)
-		}
-	}
-	left := r.leftByUndos()
+	byUndos := r.leftByUndos()
 	for _, c := range s.Changes(sel) {
-		if step := r.step(c, left[c.Path]); step.Action != "" {
+		if step := r.step(c, byUndos[c.Path]); step.Action != "" {
 			r.Steps = append(r.Steps, step)
 		}
 	}
 	r.checkNames()
-	return r, nil
+	return r
 }
 
 // left is what undos have left at a path.
 type left struct {
-	ids  map[ID]bool // objects that they have put there
-	last *State      // what an undo of this session has left there last
+	ids         map[ID]bool // objects that they have put there
+	last        *State      // what an undo of this session has left there last
+	interrupted bool        // an undo of this session
 }
 
 func (r *Restorer) leftByUndos() map[string]*left {
 	out := map[string]*left{}
 	chain := map[string]bool{r.session.ID: true}
-	for _, undo := range slices.Backward(r.undos) { // the oldest first
+	all, _, _ := r.session.store.Sessions()     // one that cannot be read proves nothing
+	for _, undo := range slices.Backward(all) { // the oldest first
+		if undo.Head.Undoes == "" {
+			continue
+		}
 		chain[undo.ID] = chain[undo.Head.Undoes]
 		for _, c := range undo.Changes(Selection{}) {
-			if !c.Known {
-				continue
-			}
 			if out[c.Path] == nil {
 				out[c.Path] = &left{ids: map[ID]bool{}}
 			}
-			if out[c.Path].ids[c.After.ID] = true; chain[undo.ID] {
-				out[c.Path].last = &c.After
+			at := out[c.Path]
+			if !c.Known {
+				at.interrupted = at.interrupted || undo.Head.Undoes == r.session.ID
+				continue
+			}
+			if at.ids[c.After.ID] = true; chain[undo.ID] {
+				at.last = &c.After
 			}
 		}
 	}
@@ -73,7 +73,7 @@ func (r *Restorer) step(c *Change, undone *left) Step {
 	switch {
 	case err != nil:
 		return s.refuse("it cannot be looked at: " + err.Error())
-	case !named && c.Others == nil && c.Known && c.Before.restored(&c.After):
+	case !named && c.Others == nil && c.Known && c.Before.restored(&c.After) && c.Before.sameTime(&c.After):
 		return Step{} // it was held open, or changed and put back
 	case !s.want.restored(&now):
 	case s.Others:
@@ -84,7 +84,7 @@ func (r *Restorer) step(c *Change, undone *left) Step {
 	}
 	s.now = now
 	if s.Foreign = !r.isAsLeft(c, &now, undone); s.Foreign && !named {
-		return s.refuse(r.whyForeign(c))
+		return s.refuse(r.whyForeign(c, undone))
 	}
 	if s.want.Kind == None {
 		s.Action = Remove
@@ -118,15 +118,10 @@ func (r *Restorer) isAsLeft(c *Change, now *State, undone *left) bool {
 	return r.sel.Call == 0 && undone != nil && undone.last != nil && isOurs(undone.last)
 }
 
-func (r *Restorer) whyForeign(c *Change) string {
-	for _, undo := range r.undos {
-		for _, u := range undo.Changes(Selection{Paths: []string{c.Path}}) {
-			if undo.Head.Undoes == r.session.ID && u.Path == c.Path && !u.Known {
-				return "an undo was interrupted there, so it may be half of what was there before"
-			}
-		}
-	}
+func (r *Restorer) whyForeign(c *Change, undone *left) string {
 	switch {
+	case undone != nil && undone.interrupted:
+		return "an undo was interrupted there, so it may be half of what was there before"
 	case r.session.Damaged:
 		return "what is stored of this session is damaged, so it is not known what the server left"
 	case !c.Known && r.session.Running:
@@ -143,12 +138,12 @@ func (r *Restorer) whyForeign(c *Change) string {
 
 // cannotMake says why undo does not make what is to stand at a path.
 func (r *Restorer) cannotMake(s *Step) string {
-	if r.forbidden != nil {
-		if why := r.forbidden(s.Path); why != "" && s.want.Kind != None {
-			return why
-		}
+	if why := r.forbidden(s.Path); why != "" && s.want.Kind != None {
+		return why
 	}
 	switch want := &s.want; {
+	case !r.granted(s.Path):
+		return "it is out of what the server could write"
 	case want.Kind == Other:
 		return "it was a FIFO, a socket or a device, which undo does not make"
 	case want.Kind == File && !want.Kept:
@@ -163,7 +158,12 @@ func (r *Restorer) leadsOut(path, target string) bool {
 	if !filepath.IsAbs(target) {
 		target = filepath.Join(filepath.Dir(path), target)
 	}
-	return !slices.ContainsFunc(r.session.Head.Roots, func(root string) bool { return within(filepath.Clean(target), root) })
+	return !r.granted(filepath.Clean(target))
+}
+
+// granted reports whether the server could write at a path.
+func (r *Restorer) granted(path string) bool {
+	return slices.ContainsFunc(r.session.Head.Roots, func(root string) bool { return within(path, root) })
 }
 
 // checkNames refuses steps that would change more than their path: a file with names that are not put

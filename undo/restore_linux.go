@@ -27,47 +27,38 @@ type work struct {
 	*Restorer
 	keeper *Keeper
 	data   *os.File // of the session that is undone
-	failed map[string]error
 }
 
 // Run carries out the steps. First it keeps all that it will replace, so that the undo can be undone;
-// what cannot be kept stays. It returns what became of each step, and the name of the undo's session.
-func (r *Restorer) Run() (out []Outcome, id string, err error) {
+// what cannot be kept stays. It returns the name of the undo's session, if a path was put back.
+func (r *Restorer) Run() (id string, err error) {
 	w, err := r.session.store.Begin(Head{Server: r.session.Head.Server, Roots: r.session.Head.Roots, Undoes: r.session.ID})
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	defer w.Close()
 	journal, data, err := w.Files(nil)
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
 	defer journal.Close()
 	defer data.Close()
-	self, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	self, err := selfFD()
 	if err != nil {
-		return nil, "", err
+		return "", err
 	}
-	defer unix.Close(self)
 	const noLimit = 1 << 50
-	do := &work{Restorer: r, failed: map[string]error{}}
+	do := &work{Restorer: r}
 	do.keeper = &Keeper{Journal: journal, Data: data, SelfFD: self, FileBytes: noLimit, TotalBytes: noLimit}
 	if do.data, err = r.session.data(); err == nil {
 		defer do.data.Close()
 	}
 	defer do.keeper.enter()()
 	do.all()
-	done := false
-	for _, s := range r.Steps {
-		if s.Action != Refuse {
-			out = append(out, Outcome{s.Path, do.failed[s.Path]})
-			done = done || do.failed[s.Path] == nil
-		}
-	}
-	if done {
+	if slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Action != Refuse && s.Err == nil }) {
 		id = w.ID()
 	}
-	return out, id, nil
+	return id, nil
 }
 
 // all carries out the steps in an order in which each finds its place: removals from the deepest path
@@ -75,9 +66,9 @@ func (r *Restorer) Run() (out []Outcome, id string, err error) {
 // times, which changed with what is in them.
 func (w *work) all() {
 	var down []*Step
-	for _, s := range w.Steps {
-		if s.Action != Refuse {
-			down = append(down, &s)
+	for i := range w.Steps {
+		if w.Steps[i].Action != Refuse {
+			down = append(down, &w.Steps[i])
 		}
 	}
 	up := slices.Clone(down)
@@ -104,10 +95,10 @@ func (w *work) all() {
 // missing and may come back.
 func (w *work) each(steps []*Step, f func(s *Step, dir int, name string) error) {
 	for _, s := range steps {
-		if w.failed[s.Path] != nil {
+		if s.Err != nil {
 			continue
 		}
-		dir, name, err := openParent(w.session.Head.Roots, s.Path)
+		dir, name, err := openParent(s.Path)
 		if isMissing(err) && s.now.Kind == None {
 			dir, err = -1, nil
 		}
@@ -115,9 +106,7 @@ func (w *work) each(steps []*Step, f func(s *Step, dir int, name string) error) 
 			err = f(s, dir, name)
 			unix.Close(dir)
 		}
-		if err != nil {
-			w.failed[s.Path] = err
-		}
+		s.Err = err
 	}
 }
 
@@ -135,6 +124,7 @@ func (w *work) keepNow(s *Step, dir int, name string) error {
 	case now.Kind == File && !now.Kept:
 		return errors.New("what is there now cannot be kept: " + now.Lost)
 	}
+	s.now.ACL = now.ACL
 	return nil
 }
 
@@ -221,7 +211,7 @@ func (w *work) rewrite(s *Step, dir int, name string) error {
 				return err
 			}
 			if s.now.Mode&0o200 == 0 {
-				_ = unix.Fchmodat(w.keeper.SelfFD, at, s.now.Mode|0o200, 0)
+				_ = unix.Fchmodat(w.keeper.SelfFD, at, s.now.Mode&^setID|0o200, 0)
 			}
 			fd, err := unix.Openat(w.keeper.SelfFD, at, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 			if err != nil {
@@ -233,7 +223,7 @@ func (w *work) rewrite(s *Step, dir int, name string) error {
 				return err
 			}
 		}
-		return w.attributes(at, object, &s.want, true)
+		return w.attributes(at, object, &s.want, s.now.ACL)
 	})
 }
 
@@ -300,30 +290,30 @@ func (w *work) verify(want *State) error {
 }
 
 func (w *work) copyOut(to *os.File, want *State) error {
-	for at, end := int64(0), (want.Size+1)/2; at < want.Size; at, end = end, want.Size { // a kill can come between
-		moment()
-		if _, err := io.Copy(to, io.NewSectionReader(w.data, want.Data+at, end-at)); err != nil {
-			return err
-		}
+	moment()
+	if _, err := io.Copy(to, io.NewSectionReader(w.data, want.Data, want.Size)); err != nil {
+		return err
 	}
+	moment()
 	return to.Truncate(want.Size)
 }
 
 // attributes gives an object the owner, the mode and the times of a state. at is its name below
-// /proc/self/fd. What is made again gets no access list, not even that of its directory: a server may have
-// chosen that.
-func (w *work) attributes(at string, fd int, want *State, still bool) error {
+// /proc/self/fd, and listed says that it is what was there before, and has an access list still. What is made
+// again gets none, not even that of its directory: a server may have chosen that.
+func (w *work) attributes(at string, fd int, want *State, listed bool) error {
 	for _, own := range [][2]uint32{{want.UID, ^uint32(0)}, {^uint32(0), want.GID}} { // as far as the user may, and the jail saw
 		if own[0] != noOwner && own[1] != noOwner {
 			_ = unix.Fchownat(fd, "", int(int32(own[0])), int(int32(own[1])), unix.AT_EMPTY_PATH)
 		}
 	}
 	path := "/proc/self/fd/" + at
-	if !still || !want.ACL {
-		unix.Removexattr(path, "system.posix_acl_access")
-		unix.Removexattr(path, "system.posix_acl_default")
+	if listed = listed && want.ACL; !listed {
+		for _, list := range lists {
+			unix.Removexattr(path, list)
+		}
 	}
-	if err := unix.Fchmodat(w.keeper.SelfFD, at, want.modeToMake(still), 0); err != nil {
+	if err := unix.Fchmodat(w.keeper.SelfFD, at, want.modeToMake(listed), 0); err != nil {
 		return err
 	}
 	moment()
@@ -342,6 +332,6 @@ func (w *work) setDir(s *Step, dir int, name string) error {
 		if err != nil {
 			return err
 		}
-		return w.attributes(at, fd, &s.want, s.want.ID == s.now.ID)
+		return w.attributes(at, fd, &s.want, s.want.ID == s.now.ID && s.now.ACL)
 	})
 }

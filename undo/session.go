@@ -108,9 +108,6 @@ func (s *Session) Changes(sel Selection) []*Change {
 // Empty reports whether the session has changed nothing so far.
 func (s *Session) Empty() bool { return len(s.records) == 0 }
 
-// Touches reports whether the session changed something in a selection.
-func (s *Session) Touches(sel Selection) bool { return len(s.Changes(sel)) > 0 }
-
 // Operation is what happened to a path, in a word.
 type Operation string
 
@@ -122,13 +119,8 @@ const (
 
 // Event is a change as people see it.
 type Event struct {
+	*Change
 	Operation Operation
-	Path      string
-	Lost      string // why it cannot be undone
-	Others    bool   // others changed it between two calls
-	Unknown   bool   // what the server left is not known
-	Calls     []int
-	before    State
 }
 
 // Events returns what happened, sorted by path.
@@ -141,7 +133,7 @@ func (s *Session) Events(sel Selection) (out []Event) {
 		if !c.Known {
 			after, _ = s.now(c.Path)
 		}
-		e := Event{Operation: Changed, Path: c.Path, Others: c.Others != nil, Unknown: !c.Known, Calls: c.Calls, Lost: c.Before.Lost, before: c.Before}
+		e := Event{c, Changed}
 		switch {
 		case c.Before.Kind == None && after.Kind == None:
 			continue
@@ -160,7 +152,7 @@ const maxDiff = 1 << 20
 
 // Diff returns how what is at a path now differs from what was there before.
 func (s *Session) Diff(e Event) string {
-	before, err := s.shown(&e.before)
+	before, err := s.shown(&e.Before)
 	if err != nil {
 		return "(" + err.Error() + ")\n"
 	}

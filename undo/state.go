@@ -73,7 +73,7 @@ func sameOwner(a, b uint32) bool { return a == b || a == noOwner || b == noOwner
 // restored reports whether now has all that undo makes of s but for the time.
 func (s *State) restored(now *State) bool {
 	want := *s
-	if now.Mode == s.modeToMake(false) || now.Mode == s.modeToMake(true) {
+	if now.Mode == s.modeToMake(s.ID == now.ID) {
 		want.Mode = now.Mode
 	}
 	return want.sameContent(now)
@@ -83,13 +83,13 @@ func (s *State) sameTime(now *State) bool { return s.Kind != File || s.Mtime == 
 
 // modeToMake is the mode that undo sets. No file gets a set-id bit: a server may have written it. What
 // is made again without its access list gets no more than the rights of its owner, since the group's
-// bits were the mask of the list.
-func (s *State) modeToMake(sameInode bool) uint32 {
+// bits were the mask of the list. listed says that it has the list still.
+func (s *State) modeToMake(listed bool) uint32 {
 	mode := s.Mode
 	if s.Kind == File {
 		mode &^= setID
 	}
-	if s.ACL && !sameInode {
+	if s.ACL && !listed {
 		mode &^= 0o077
 	}
 	return mode

@@ -17,14 +17,9 @@ type Step struct {
 	Foreign bool   // others have changed the path: it is put back only if the user names it
 	Others  bool   // it gets what others had left there between two calls
 	Partly  string // what does not come back
+	Err     error  // why Run left the path as it was, although it was to change
 	want    State
 	now     State
-}
-
-// Outcome is what became of a step. Err is why its path stays as it is.
-type Outcome struct {
-	Path string
-	Err  error
 }
 
 // Refused returns the steps that leave their path as it is.

@@ -71,14 +71,7 @@ func (w *Writer) open(name string) (*os.File, error) {
 	return w.dir.OpenFile(name, flags, 0o600)
 }
 
-func (w *Writer) append(r *record) error {
-	unlock, err := lockFile(w.journal)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return appendTo(w.journal, 1<<40, r.line())
-}
+func (w *Writer) append(r *record) error { return add(w.journal, 1<<40, r) }
 
 // ID returns the name of the session.
 func (w *Writer) ID() string { return filepath.Base(w.Dir) }
@@ -276,9 +269,6 @@ func (s Store) Expire(age time.Duration, total int64) (gone []string) {
 
 func usage(dir *private.Dir) (size int64, last time.Time, files int) {
 	entries, _ := dir.Names()
-	if info, err := dir.Lstat("."); err == nil {
-		last = info.ModTime()
-	}
 	for _, e := range entries {
 		info, err := e.Info()
 		if err != nil {
@@ -294,12 +284,11 @@ func usage(dir *private.Dir) (size int64, last time.Time, files int) {
 
 // now returns what is at a path, with its content's digest.
 func (s *Session) now(path string) (State, error) {
-	self, err := unix.Open("/proc/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	self, err := selfFD()
 	if err != nil {
 		return State{}, err
 	}
-	defer unix.Close(self)
-	return reader{self: self}.at(s.Head.Roots, path, maxFile)
+	return reader{self: self}.at(path, maxFile)
 }
 
 // maxFile bounds the files that undo reads to compare them.
@@ -338,20 +327,23 @@ func (s *Session) shown(st *State) ([]byte, error) {
 
 // shownNow returns what a difference shows of what is at a path now.
 func (s *Session) shownNow(path string) ([]byte, error) {
-	st, err := s.now(path)
-	switch {
-	case err != nil || st.Kind == None || st.Kind == Dir || st.Kind == Other:
-		return nil, err
-	case st.Kind == Link:
-		return s.shown(&st)
-	case st.Size > maxDiff:
-		return nil, errLarge
+	dir, name, err := openParent(path)
+	if isMissing(err) {
+		return nil, nil
 	}
-	dir, name, err := openParent(s.Head.Roots, path)
 	if err != nil {
 		return nil, err
 	}
 	defer unix.Close(dir)
+	st, err := look(dir, name)
+	switch {
+	case err != nil:
+		return nil, err
+	case st.Kind != File:
+		return s.shown(&st)
+	case st.Size > maxDiff:
+		return nil, errLarge
+	}
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, err

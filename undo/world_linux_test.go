@@ -250,17 +250,16 @@ func (w *world) undo(id string, call int, take ...string) (stay map[string]strin
 	for i := range take {
 		take[i] = w.at(take[i])
 	}
-	r, err := NewRestorer(s, Selection{Call: call, Take: take}, nil)
-	w.must(err)
+	r := NewRestorer(s, Selection{Call: call, Take: take}, func(string) string { return "" })
 	stay = map[string]string{}
-	for _, step := range Refused(r.Steps) {
-		stay[strings.TrimPrefix(step.Path, w.ws+"/")] = step.Why
-	}
-	out, undo, err := r.Run()
+	undo, err = r.Run()
 	w.must(err)
-	for _, o := range out {
-		if o.Err != nil {
-			stay[strings.TrimPrefix(o.Path, w.ws+"/")] = o.Err.Error()
+	for _, step := range r.Steps {
+		switch path := strings.TrimPrefix(step.Path, w.ws+"/"); {
+		case step.Action == Refuse:
+			stay[path] = step.Why
+		case step.Err != nil:
+			stay[path] = step.Err.Error()
 		}
 	}
 	return stay, undo

@@ -137,14 +137,14 @@ func eventText(e undo.Event) string {
 	if len(e.Calls) > 0 {
 		text += "  (call " + strings.Trim(strings.ReplaceAll(fmt.Sprint(e.Calls), " ", ", "), "[]") + ")"
 	}
-	if e.Others {
+	if e.Others != nil {
 		text += "  (changed by others meanwhile)"
 	}
-	if e.Unknown {
+	if !e.Known {
 		text += "  (what the server left is not known)"
 	}
-	if e.Lost != "" {
-		text += ": cannot be restored: " + e.Lost
+	if e.Before.Lost != "" {
+		text += ": cannot be restored: " + e.Before.Lost
 	}
 	return text
 }

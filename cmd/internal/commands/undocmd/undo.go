@@ -155,17 +155,14 @@ func (u *undoCmd) choose(all []*undo.Session) ([]*undo.Session, error) {
 func (u *undoCmd) restore(c terminal.Console, s *undo.Session) error {
 	sel := undo.Selection{Call: u.call, Paths: u.paths}
 	for _, path := range u.paths {
-		if one := (undo.Selection{Call: u.call, Paths: []string{path}}); !s.Touches(one) {
+		if one := (undo.Selection{Call: u.call, Paths: []string{path}}); len(s.Changes(one)) == 0 {
 			return fmt.Errorf("nothing was restored: session %s changed nothing at %s. To see what it changed:\n  %s", s.ID, show.Quote(path), u.line("--list --session "+s.ID, s.Head.Server))
 		}
 	}
 	if !u.yes { // a person is asked about these
 		sel.Take = u.paths
 	}
-	r, err := undo.NewRestorer(s, sel, u.forbidden(s.Head.Server))
-	if err != nil {
-		return err
-	}
+	r := undo.NewRestorer(s, sel, u.forbidden(s.Head.Server))
 	c.PrintText(terminal.ShortHome(u.text(s, r.Steps), u.index.Host.Home))
 	printDamage(c, s)
 	todo := len(r.Steps) - len(undo.Refused(r.Steps))
@@ -183,11 +180,11 @@ func (u *undoCmd) restore(c terminal.Console, s *undo.Session) error {
 			return err
 		}
 	}
-	out, stored, err := r.Run()
+	stored, err := r.Run()
 	if err != nil {
 		return err
 	}
-	return u.report(c, s, r.Steps, out, stored)
+	return u.report(c, s, r.Steps, stored)
 }
 
 // text says what the server did and what comes back. Steps that are refused are in it, with their reasons.
@@ -242,21 +239,21 @@ func stepText(step undo.Step) string {
 }
 
 // report says what was restored, and how to take that back.
-func (u *undoCmd) report(c terminal.Console, s *undo.Session, steps []undo.Step, out []undo.Outcome, stored string) error {
+func (u *undoCmd) report(c terminal.Console, s *undo.Session, steps []undo.Step, stored string) error {
 	failed := 0
-	for _, o := range out {
-		if o.Err != nil {
+	for _, step := range steps {
+		if step.Err != nil {
 			failed++
-			c.Errorf("%s was not restored: %s", show.Name(o.Path), show.Line(o.Err.Error()))
+			c.Errorf("%s was not restored: %s", show.Name(step.Path), show.Line(step.Err.Error()))
 		}
 	}
-	if failed < len(out) {
-		c.Printf("Restored %s.\n", cli.Plural(len(out)-failed, "file"))
+	skipped := len(undo.Refused(steps)) + failed
+	if skipped < len(steps) {
+		c.Printf("Restored %s.\n", cli.Plural(len(steps)-skipped, "file"))
 	}
 	if stored != "" {
 		c.Printf("To undo this:\n  %s\n", u.line("--session "+stored, s.Head.Server))
 	}
-	skipped := len(undo.Refused(steps)) + failed
 	switch {
 	case skipped > 0:
 		return fmt.Errorf("%s not restored, for the reasons above", cli.Plural(skipped, "file"))
