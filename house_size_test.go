@@ -35,24 +35,24 @@ type budgetRow struct {
 // much.
 var budget = []budgetRow{
 	{"clients", 3882},
-	{"cmd", 23816},        // undo fell by more
+	{"cmd", 23814},        // undo fell by more
 	{"confine", 28457},    // the same
 	{"diagnostics", 5662}, // policy fell by more
 	{"docs", 97},
 	{"internal", 3418},
 	{"lifecycle", 8646}, // the same
 	{"mcpproxy", 2842},
-	{"packages", 8608},
+	{"packages", 8599},
 	{"policy", 17087},
 	{"presets", 1270},
-	{"undo", 1590},
-	{"the product, in lines of code", 105375},
-	{"other Go code, in lines", 115505},
+	{"undo", 1568},
+	{"the product, in lines of code", 105342},
+	{"other Go code, in lines", 115520},
 	{"scripts, in lines", 9248},
 	{"files of the product", 1096},
 	{"packages of the product", 143},
 	{"functions over 60 lines", 1},
-	{"exported names", 3604},
+	{"exported names", 3601},
 	{"words of documentation", 92154},
 	{"commands", 16},
 	{"flags", 44}, // "Learning is granting in a loop": drive, budget

@@ -41,20 +41,22 @@ func removeStore(t *testing.T, w *world) {
 // realPackages returns the packages of testdata/npm as they are installed.
 func realPackages(t *testing.T) (all []fixture.Package) {
 	t.Helper()
-	for modules := filepath.Join(os.Getenv("MCPJAIL_SERVERS"), "node_modules"); ; modules = filepath.Join(modules, "*", "node_modules") {
-		plain, err := filepath.Glob(filepath.Join(modules, "*", "package.json"))
-		must(t, err)
-		scoped, err := filepath.Glob(filepath.Join(modules, "@*", "*", "package.json"))
-		must(t, err)
-		if plain == nil && scoped == nil {
-			return all
+	must(t, filepath.WalkDir(filepath.Join(os.Getenv("MCPJAIL_SERVERS"), "node_modules"), func(dir string, d fs.DirEntry, err error) error {
+		if err != nil || d.Name() != "node_modules" {
+			return err
 		}
+		plain, _ := filepath.Glob(filepath.Join(dir, "*", "package.json")) // the patterns are well-formed
+		scoped, _ := filepath.Glob(filepath.Join(dir, "@*", "*", "package.json"))
 		for _, file := range append(plain, scoped...) {
 			p, err := fixture.FromDir(filepath.Dir(file))
-			must(t, err)
+			if err != nil {
+				return err
+			}
 			all = append(all, p)
 		}
-	}
+		return nil
+	}))
+	return all
 }
 
 // TestMemoryInstalled follows the graph of the memory server, which npx keeps inside the package: here it is in the
