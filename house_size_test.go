@@ -35,7 +35,7 @@ type budgetRow struct {
 // much.
 var budget = []budgetRow{
 	{"clients", 3882},
-	{"cmd", 23814},        // undo fell by more
+	{"cmd", 23816},        // undo fell by more
 	{"confine", 28457},    // the same
 	{"diagnostics", 5662}, // policy fell by more
 	{"docs", 97},
@@ -46,9 +46,9 @@ var budget = []budgetRow{
 	{"policy", 17087},
 	{"presets", 1270},
 	{"undo", 1568},
-	{"the product, in lines of code", 105342},
+	{"the product, in lines of code", 105344},
 	{"other Go code, in lines", 115554},
-	{"scripts, in lines", 9248},
+	{"scripts, in lines", 9251},
 	{"files of the product", 1096},
 	{"packages of the product", 143},
 	{"functions over 60 lines", 1},

@@ -381,7 +381,7 @@ func TestReusedInode(t *testing.T) {
 	w.end()
 }
 
-// TestOutOfGrant: what lies out of what the server could write stays, whoever has changed it.
+// TestOutOfGrant: undo changes no path that the server could not write.
 func TestOutOfGrant(t *testing.T) {
 	w := newWorld(t, "../out=1")
 	w.begin(false)

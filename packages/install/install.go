@@ -34,6 +34,7 @@ type Installer struct {
 	Limits    Limits                   // the zero Limits are the usual ones
 	Waive     []policy.Axis            // of the server: see jail.Jail
 	Waived    func(*confine.Plan)      // called with the plan of each jail that has gaps; may be nil
+	NotUsed   func(line string)        // called with what of the user's configuration is not used, by name; may be nil
 	Told      io.Writer                // what npm and the scripts print, without secrets; may be nil
 	Progress  func(Progress)           // called a few times a second, in another goroutine; may be nil
 }

@@ -47,8 +47,8 @@ func forgetOldLogins(i *Installer) {
 // useSources names what the user's configuration says and is not used, and makes its proxy that of this
 // process, whose egress connects for the jail. A variable that is set already wins.
 func (i *Installer) useSources(from *sources.Sources) error {
-	if len(from.NotUsed) > 0 {
-		fmt.Fprintf(i.told(), "mcp-jail: not used of the configuration of %s: %s\n", from.Tool, strings.Join(from.NotUsed, ", "))
+	if len(from.NotUsed) > 0 && i.NotUsed != nil {
+		i.NotUsed("not used of the configuration of " + string(from.Tool) + ": " + strings.Join(from.NotUsed, ", "))
 	}
 	for name, value := range from.Proxy {
 		if os.Getenv(name) != "" || os.Getenv(strings.ToLower(name)) != "" {

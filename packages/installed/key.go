@@ -19,10 +19,10 @@ func Key(line *runline.Line, host *hostfs.Host) lockfile.Key {
 	return lockfile.Key{Ecosystem: lockfile.Ecosystem(line.Ecosystem()), Spec: strings.Join(words, " ")}
 }
 
-// Keys returns the keys under which the lock file may have the package of a line, the first one before the next:
-// for a line that is not the user's own that of its directory, and that of the user's own lines. What is fetched for
-// a line has the first one: whoever wrote the line may have chosen more than its words, and that holds for no other
-// project, and for no line of the user's.
+// Keys returns the keys under which the lock file may have the package of a line. The first one counts more, and
+// is that of what is fetched for the line. A line of the user's own has one key. Another line has two: that of its
+// directory, and that of the user's own lines. A project's entry may choose npm or a proxy by variables. So what is
+// fetched for it is a pin of that directory alone.
 func Keys(line *runline.Line, host *hostfs.Host, own bool) []lockfile.Key {
 	keys := []lockfile.Key{Key(line, host)}
 	if own {

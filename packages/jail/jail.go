@@ -40,6 +40,7 @@ type Jail struct {
 	// Waived gets the plan of each jail that has a gap; may be nil.
 	Waived func(*confine.Plan)
 	// Once has the kernel refuse every start of a program after that of the command, also of the same program.
+	// On macOS the command's own program may be started again.
 	Once bool
 	// MayStart are, without Once, the only programs that may be started beside the command itself. nil: any.
 	MayStart []string

@@ -97,7 +97,7 @@ func (i item) entry(name string) (*Entry, error) {
 	return e, nil
 }
 
-// reason says in words why a text is not the JSON that it has to be.
+// reason says in words why a text is no lock file.
 func reason(data []byte, err error) string {
 	var value *json.SemanticError
 	var syntax *jsontext.SyntacticError

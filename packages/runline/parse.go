@@ -66,7 +66,7 @@ func notUnwrapped(argv []string, err error) error {
 }
 
 // mentionsLauncher reports whether a command line that is not understood starts a launcher of packages
-// somewhere. Without one, nobody needs to know what it does.
+// somewhere. If it does not, it is no launcher's line.
 func mentionsLauncher(argv []string) bool {
 	var words []string
 	for _, w := range argv {

@@ -23,8 +23,8 @@
 //
 //   - No file of the working directory counts, and no path that is relative to it. Neither do the
 //     variables PREFIX and DESTDIR, nor the npmrc in npm's own package.
-//   - A netrc holds for a host, whatever its port. If two indexes share the name of a host, and not
-//     port, scheme and login, a login in one of their addresses is an error. A login of the user's
+//   - A netrc holds for a host, whatever its port. Two indexes of one host with other ports,
+//     schemes or logins are an error if an address has a login. A login of the user's
 //     own netrc is sent to both, as the user's pip sends it.
 //   - Of the user's netrc, a login with a quote or a backslash is not used, nor is one for all hosts.
 //     Before 3.11, Python reads no quotes in a netrc: there a password with a space, a backslash or

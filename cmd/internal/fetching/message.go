@@ -19,7 +19,7 @@ type Message struct {
 	Skipped  []string `json:"skipped,omitempty"`  // with Ready: the packages whose scripts did not run
 	Error    string   `json:"error,omitempty"`
 
-	Waived []string          `json:"waived,omitempty"` // lines about gaps of the jail that fetches
+	Waived []string          `json:"waived,omitempty"` // lines about gaps of the jail that fetches, and about what it does not use
 	Gaps   *confine.GapError `json:"gaps,omitempty"`   // with Error: those that are not waived
 }
 

@@ -341,6 +341,7 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 	if err == nil {
 		in := &install.Installer{Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Asked: session.AskedLine(waive, i.given.Argv, &line), Own: i.own, Scripts: i.scripts, Untrusted: session.Untrusted(reach, host), Waive: waive}
 		in.Waived = func(plan *confine.Plan) { say(fetching.Message{Waived: session.WaivedGaps(plan)}) }
+		in.NotUsed = func(line string) { say(fetching.Message{Waived: []string{line}}) }
 		in.Progress = func(p install.Progress) {
 			alone.progress(p)
 			say(fetching.Message{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})

@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -113,7 +114,8 @@ func (i *installCmd) prepare(ctx context.Context, j *job) error {
 		return err
 	}
 	j.installer = i.installer(j.host, t, j.wanted, j.progress.show)
-	j.installer.Waived = func(plan *confine.Plan) { j.progress.board.warn(plan) }
+	j.installer.Waived = func(plan *confine.Plan) { j.progress.board.warn(session.WaivedGaps(plan)) }
+	j.installer.NotUsed = func(line string) { j.progress.board.warn([]string{line}) }
 	if i.update {
 		if j.update, err = j.installer.Update(ctx, &j.line); err != nil {
 			return err

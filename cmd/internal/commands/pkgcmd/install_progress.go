@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 )
@@ -155,11 +153,11 @@ func (b *progressBoard) quietly(print func()) {
 	b.draw()
 }
 
-// warn says which gaps of a jail the user has waived, each once.
-func (b *progressBoard) warn(plan *confine.Plan) {
+// warn says lines about the jail of an installation, each once.
+func (b *progressBoard) warn(lines []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for _, line := range session.WaivedGaps(plan) {
+	for _, line := range lines {
 		if !slices.Contains(b.waived, line) {
 			b.waived = append(b.waived, line)
 			b.say(show.Line(line))
