@@ -86,7 +86,6 @@ func TestPythonFailures(t *testing.T) {
 	other := registry.Start(t, registry.Stock{Wheels: []registry.Wheel{serverWheel("private")}})
 	withLogin := "PIP_INDEX_URL=" + strings.Replace(u.site.URL, "://", "://__token__:t0ken@", 1) + "/simple"
 	index := strings.TrimPrefix(inner.URL, "http://")
-	const nowhere = "PIP_INDEX_URL=http://127.0.0.1:9/simple"
 	for _, c := range []struct {
 		name, pkg string
 		env       []string
@@ -100,22 +99,23 @@ func TestPythonFailures(t *testing.T) {
 		{"no login", "private", nil, false, "refuses access. Nothing was installed. Check its address and its login in the configuration of pip"},
 		{"no login, and the name in the next index", "private", []string{"PIP_INDEX_URL=" + inner.URL + "/simple", "PIP_EXTRA_INDEX_URL=" + other.URL + "/simple"}, false, "the index " + index + " refuses access"},
 		{"another's line", "private", []string{withLogin}, true, "your logins were not used"},
-		{"no network", "fixture-server", []string{nowhere}, false, "the index 127.0.0.1"},
+		{"no network", "fixture-server", []string{"PIP_INDEX_URL=http://127.0.0.1:9/simple"}, false, "the index 127.0.0.1"},
 		{"a login, and a keyring", "private", []string{withLogin, "PIP_KEYRING_PROVIDER=subprocess"}, false, ""},
 		{"control", "fixture-server", nil, false, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var told strings.Builder
+			var told, notUsed strings.Builder
 			i := *u.Installer
 			i.Host.Environ, i.Own, i.Told = setenv(i.Host.Environ, c.env...), !c.foreign, &told
+			i.NotUsed = func(line string) { notUsed.WriteString(line) }
 			_, err := i.Install(t.Context(), u.line("uvx", c.pkg))
 			switch text, _ := os.ReadFile(i.LockFile); {
 			case c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)):
 				t.Errorf("%v; want %q\n%s", err, c.want, told.String())
 			case strings.Contains(string(text), `"`+c.pkg+`"`) != (c.want == "") || strings.Contains(string(text)+told.String(), "t0ken"):
 				t.Errorf("the lock file:\n%s\n%s", text, told.String())
-			case strings.Contains(strings.Join(c.env, " "), "KEYRING") != strings.Contains(told.String(), "PIP_KEYRING_PROVIDER"):
-				t.Errorf("what is not used: %s", told.String())
+			case strings.Contains(strings.Join(c.env, " "), "KEYRING") != strings.Contains(notUsed.String(), "PIP_KEYRING_PROVIDER"):
+				t.Errorf("what is not used: %q", notUsed.String())
 			}
 			if left, _ := filepath.Glob(filepath.Join(i.Store.Dir, "staging", "s-"+strings.Split(c.pkg, "@")[0]+"-*")); c.name != "no network" && left != nil {
 				t.Errorf("%q is left", left)
