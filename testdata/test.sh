@@ -61,8 +61,7 @@ if [ "$(head -c 2 "$(command -v python3)")" = '#!' ]; then
 fi
 
 if [ "$size" = all ]; then
-	say "lint"
-	bash testdata/lint.sh
+	say "lint" && bash testdata/lint.sh
 fi
 
 say "real servers and clients from npm"
@@ -129,9 +128,9 @@ if env --default-signal true 2>/dev/null; then
 	defaults=(env --default-signal)
 fi
 
+for dir in . conformance packaging/tools; do (cd "$dir" && go mod download); done # the ordinary user adds none
 # as runs a command in a directory as the ordinary user, or as the caller if that is not root.
-sources=$root
-as=("${defaults[@]}")
+sources=$root as=("${defaults[@]}")
 if [ "$(id -u)" = 0 ]; then
 	user=mcpjail$$ sources=$work/src
 	useradd --groups users --create-home --home-dir "$work/home" --shell /bin/sh "$user" # undo has a case for a second group
