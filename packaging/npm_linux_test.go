@@ -127,7 +127,7 @@ func TestNPM(t *testing.T) {
 
 // testNPX wraps a server with npx alone.
 func testNPX(t *testing.T, w *npmWorld) {
-	if said := w.npx(t, "version"); !strings.HasPrefix(said, "mcp-jail "+version+"\ncommit   0123456789\ngo       go1.") {
+	if said := w.npx(t, "--version"); !strings.HasPrefix(said, "mcp-jail "+version+"\ncommit   0123456789\ngo       go1.") {
 		t.Errorf("version: %s", said)
 	}
 	if other, _ := filepath.Glob(w.home + "/.npm/_npx/*/node_modules/@mcp-jail/*"); len(other) != 1 || filepath.Base(other[0]) != "linux-"+processor() {

@@ -43,6 +43,7 @@ func TestFormula(t *testing.T) {
 		}
 	}
 	if _, err := exec.LookPath("ruby"); err != nil {
+		testkit.NeedsLong(t) // which installs it
 		testkit.Skip(t, "ruby", "%v", err)
 	}
 	write(t, dir+"/mcp-jail.rb", formula)

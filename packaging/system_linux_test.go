@@ -54,7 +54,7 @@ func TestSystemPackages(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
-	if said := run(t, asUser(exec.Command(root+"/usr/bin/mcp-jail", "version"))); !strings.HasPrefix(said, "mcp-jail "+version+"\n") {
+	if said := run(t, asUser(exec.Command(root+"/usr/bin/mcp-jail", "--version"))); !strings.HasPrefix(said, "mcp-jail "+version+"\n") {
 		t.Errorf("version: %s", said)
 	}
 	if said := dpkg("--status", "mcp-jail"); !strings.Contains(said, "Status: install ok installed\n") || !strings.Contains(said, "\nDescription: Starts MCP servers in a jail") {
@@ -82,7 +82,7 @@ func testRPM(t *testing.T, root, file string) {
 		t.Errorf("the rpm has %s", said)
 	}
 	rpm("--verify", "mcp-jail")
-	if said := run(t, asUser(exec.Command(root+"/usr/bin/mcp-jail", "version"))); !strings.HasPrefix(said, "mcp-jail "+version+"\n") {
+	if said := run(t, asUser(exec.Command(root+"/usr/bin/mcp-jail", "--version"))); !strings.HasPrefix(said, "mcp-jail "+version+"\n") {
 		t.Errorf("version: %s", said)
 	}
 	rpm("--erase", "--noscripts", "mcp-jail")

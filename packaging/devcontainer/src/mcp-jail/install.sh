@@ -97,5 +97,5 @@ mkdir -p /usr/local/share/doc/mcp-jail
 for text in LICENSE THIRD_PARTY_LICENSES; do
 	if [ -e "$source/$text" ]; then cp "$source/$text" /usr/local/share/doc/mcp-jail/; fi
 done
-"$to/mcp-jail" version || fail "the program does not run here." "It is for Linux on another processor: this one is $(uname -m)."
+"$to/mcp-jail" --version || fail "the program does not run here." "It is for Linux on another processor: this one is $(uname -m)."
 echo "$name: installed in $to. Put the servers of a client into jails as ${_REMOTE_USER:-your user}: mcp-jail wrap"
