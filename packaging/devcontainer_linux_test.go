@@ -60,7 +60,7 @@ func standIns(t *testing.T, base string) string {
 	dir := base + "/programs"
 	testkit.Must(t, os.Mkdir(dir, 0o755))
 	for _, name := range []string{"mcp-jail", "mcp-jail-cli", "mcp-jail-tls"} {
-		testkit.Must(t, testkit.WriteProgram(filepath.Join(dir, name), []byte("#!/bin/sh\necho mcp-jail "+version+"\n")))
+		testkit.Must(t, testkit.WriteProgram(filepath.Join(dir, name), []byte("#!/bin/sh\ntest \"$*\" = --version && echo mcp-jail "+version+"\n")))
 	}
 	return dir
 }
