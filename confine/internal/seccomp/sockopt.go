@@ -16,9 +16,8 @@ const (
 	solIPv6    = 41
 	solNetlink = 270
 
-	SoType     = 3
-	SoProtocol = 38
-	SoDomain   = 39
+	ipRecvErr   = 11
+	ipv6RecvErr = 25
 )
 
 // socketOptions are what runtimes, browsers, and clients of databases and SSH set. The supervisor has
