@@ -83,35 +83,3 @@ func TestJailState(t *testing.T) {
 		}
 	})
 }
-
-// TestJailSetID: a set-id file in a granted directory gives no other user.
-func TestJailSetID(t *testing.T) {
-	jailtest.Needs(t)
-	const other = 12345 // neither root nor the ordinary user of these tests
-	program := filepath.Join(filepath.Dir(jailtest.Binary), "set-id")
-	if os.Getuid() == 0 {
-		b, err := os.ReadFile(jailtest.Binary)
-		if err == nil {
-			err = testkit.WriteProgram(program, b)
-		}
-		if err == nil {
-			err = os.Chown(program, other, other)
-		}
-		if err == nil {
-			err = os.Chmod(program, 0o755|os.ModeSetuid|os.ModeSetgid)
-		}
-		testkit.Must(t, err)
-	}
-	if _, err := os.Stat(program); err != nil {
-		t.Skip("root made no set-id file")
-	}
-	uid, gid := os.Getuid(), os.Getgid()
-	run := []attacker.Attempt{{"exec-probe", program, `[["ids"]]`}}
-	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", run...)[0], fmt.Sprintf(`ok ["ok %d %d %d"]`, uid, other, other))
-	jailtest.Expect(t, "in the jail", jailtest.Attempts(t, jailtest.Profile(t, jailtest.Grant{Path: program, Rights: rx}), run...)[0], fmt.Sprintf(`ok ["ok %d %d %d"]`, uid, uid, gid))
-	// Nor can one be made.
-	dir := testkit.Plant(t, "file")
-	got := jailtest.Attempts(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("chmod-id", dir+"/file"))
-	jailtest.Expect(t, "chmod u+s", got[0], "EPERM")
-	jailtest.Expect(t, "chmod u+s unconfined", jailtest.Unconfined(t, "/", attacker.Try("chmod-id", dir+"/file"))[0], "ok")
-}
