@@ -130,9 +130,8 @@ func attemptTmpfile(a []string) error {
 
 // verbsOnModes are attempts on modes, owners, times and attributes.
 var verbsOnModes = map[string]func(args []string) (string, error){
-	"chmod":    silent(func(a []string) error { return unix.Chmod(a[0], 0o755) }),
-	"chmod-id": silent(func(a []string) error { return unix.Chmod(a[0], 0o4755) }),
-	"touch":    silent(func(a []string) error { return unix.UtimesNanoAt(unix.AT_FDCWD, a[0], nil, 0) }),
+	"chmod": silent(func(a []string) error { return unix.Chmod(a[0], 0o755) }),
+	"touch": silent(func(a []string) error { return unix.UtimesNanoAt(unix.AT_FDCWD, a[0], nil, 0) }),
 	"utimes": silent(func(a []string) error {
 		return unix.UtimesNanoAt(unix.AT_FDCWD, a[0], []unix.Timespec{{}, {}}, 0)
 	}),
@@ -159,8 +158,11 @@ var verbsOnModes = map[string]func(args []string) (string, error){
 	}),
 }
 
-func onFD(name string, f func(fd int) error) error {
-	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+func onFD(name string, f func(fd int) error) error { return onOpened(name, unix.O_RDONLY, f) }
+
+// onOpened opens a file for as long as f runs.
+func onOpened(name string, flags int, f func(fd int) error) error {
+	fd, err := unix.Open(name, flags|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}

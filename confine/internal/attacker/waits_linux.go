@@ -127,10 +127,7 @@ func rawTruncate(name string) error {
 }
 
 func attemptFifoAnew(a []string) error {
-	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return Closing(unix.Open(fmt.Sprint("/proc/self/fd/", fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0))
+	return onOpened(a[0], unix.O_RDONLY|unix.O_NONBLOCK, func(fd int) error {
+		return Closing(unix.Open(fmt.Sprint("/proc/self/fd/", fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0))
+	})
 }
