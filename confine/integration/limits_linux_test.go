@@ -223,15 +223,6 @@ func rootNeedsPidMax(t *testing.T) {
 	}
 }
 
-// TestServerCannotSlowItsSupervisor: the supervisor's threads belong to the same user as the
-// server. The server cannot lower their priority.
-func TestServerCannotSlowItsSupervisor(t *testing.T) {
-	jailtest.Needs(t)
-	featurestest.Needs(t, "fresh_proc")
-	rootNeedsPidMax(t)
-	jailtest.Expect(t, "every way", jailtest.Attempt(t, limited(t, policy.DefaultLimits), "slow-init"), "ok")
-}
-
 // TestServerGuard: the server cannot share its table of descriptors with another process, where record locks
 // would stay that the sampler does not find. With the second flag the kernel starts none in either case.
 func TestServerGuard(t *testing.T) {
