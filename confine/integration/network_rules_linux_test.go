@@ -126,10 +126,8 @@ func attemptIn(t testing.TB, p *policy.Profile, a attacker.Attempt) (attacker.Ou
 // attemptNoting is attemptIn with the ports of the loopback at which no program listened.
 func attemptNoting(t testing.TB, p *policy.Profile, a attacker.Attempt) (attacker.Outcome, []policy.Denial, []policy.Unanswered) {
 	t.Helper()
-	q := *p
-	q.Argv = append([]string{attacker.Name}, jailtest.Args(t, []attacker.Attempt{a})...)
 	var out bytes.Buffer
-	proc, wait, err := jailtest.Start(t, confine.Launcher{}, &q, &out, io.Discard)
+	proc, wait, err := jailtest.Start(t, confine.Launcher{}, jailtest.Asking(t, p, a), &out, io.Discard)
 	testkit.Must(t, err)
 	proc.Wait()
 	wait()

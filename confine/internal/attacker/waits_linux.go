@@ -114,7 +114,7 @@ func attemptRaceExchange(a []string) (string, error) {
 	}, func() { made = made || exchanged[a[1]](name) == nil }, func() bool { return made })
 }
 
-// rawTruncate makes truncate like raw. Its name is the first argument.
+// rawTruncate makes truncate as rawOpen does. Its name is the first argument.
 func rawTruncate(name string) error {
 	p, err := unix.BytePtrFromString(name)
 	if err != nil {
