@@ -45,6 +45,7 @@ var verbsOnFiles = map[string]func(args []string) (string, error){
 	"append":        opening(unix.O_WRONLY | unix.O_APPEND),
 	"rewrite":       opening(unix.O_WRONLY | unix.O_TRUNC),
 	"empty":         opening(3 | unix.O_TRUNC), // neither to read nor to write
+	"trunc":         opening(unix.O_RDONLY | unix.O_TRUNC),
 	"open-truncate": opening(unix.O_RDONLY | unix.O_TRUNC),
 	"truncate": silent(func(a []string) error {
 		return unix.Truncate(a[0], 4) // fewer, and an execution of it has the kernel look for a module
@@ -136,6 +137,9 @@ var verbsOnModes = map[string]func(args []string) (string, error){
 		return unix.UtimesNanoAt(unix.AT_FDCWD, a[0], []unix.Timespec{{}, {}}, 0)
 	}),
 	"chmod-fd": silent(func(a []string) error { return onFD(a[0], func(fd int) error { return unix.Fchmod(fd, 0o700) }) }),
+	"futimes": silent(func(a []string) error {
+		return onFD(a[0], func(fd int) error { return unix.Futimes(fd, []unix.Timeval{{}, {}}) })
+	}),
 	"utimes-fd": silent(func(a []string) error {
 		return onFD(a[0], func(fd int) error { return unix.Futimes(fd, []unix.Timeval{{}, {}}) })
 	}),
