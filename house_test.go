@@ -180,7 +180,7 @@ var inside = map[string][]string{
 	"confine/internal/features":        {"internal/cgroup", "internal/landlock", "internal/proc", "internal/seatbelt", "internal/seccomp", "internal/spec", "internal/step", "internal/sys"},
 	"confine/internal/supervisor":      {"internal/jail", "internal/mediate", "internal/oom", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/stub", "internal/sys"},
 	"confine/internal/mediate":         {"internal/mediate/sockets", "internal/mediate/starts", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/stub", "internal/sys"},
-	"confine/internal/mediate/sockets": {"egress", "internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/sys"},
+	"confine/internal/mediate/sockets": {"internal/proc", "internal/seccomp", "internal/spec", "internal/step", "internal/sys"},
 	"confine/internal/mediate/starts":  {"internal/proc", "internal/seccomp"},
 	"confine/internal/jail":            {"internal/landlock", "internal/proc", "internal/rootfs", "internal/seccomp", "internal/spec", "internal/step", "internal/stub", "internal/sys"},
 	"confine/internal/rootfs":          {"internal/spec", "internal/step", "internal/stub"},

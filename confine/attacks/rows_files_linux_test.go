@@ -26,13 +26,13 @@ func fileAttacks() []attackGroup {
 				"create OUT/new", "mkdir OUT/new", "mkfile OUT/new", "symlink OUT/new", "mkfifo OUT/new", "mksock OUT/new", "tmpfile OUT/new", "link WS/a OUT/new",
 				"call mkdirat -100 @OUT/new 0755", "call creat @OUT/new 0644", "call mknodat -100 @OUT/new 0100644 0", "call symlinkat @x -100 @OUT/new", "call linkat -100 @WS/a -100 @OUT/new 0",
 			}},
-			{what: "change content", forms: []string{"write OUT/secret", "append OUT/secret", "rewrite OUT/secret", "truncate OUT/secret", "trunc OUT/secret", "reopen OUT/secret", "call truncate @OUT/secret 0"}},
+			{what: "change content", forms: []string{"write OUT/secret", "append OUT/secret", "rewrite OUT/secret", "truncate OUT/secret", "open-truncate OUT/secret", "reopen OUT/secret", "call truncate @OUT/secret 0"}},
 			{what: "remove or move", forms: []string{
 				"unlink OUT/secret", "rmdir OUT/empty", "rename OUT/secret OUT/away", "rename OUT/secret WS/stolen", "rename WS/a OUT/secret", "exchange WS/a OUT/secret", "rename OUT WS/stolen",
 				"call unlinkat -100 @OUT/secret 0", "call renameat -100 @OUT/secret -100 @WS/x", "call renameat2 -100 @OUT/secret -100 @WS/a 2",
 			}},
 			{what: "change mode, owner, times, attributes", forms: []string{
-				"chmod OUT/secret", "fchmod OUT/secret 384", "chown-own OUT/secret", "utimes OUT/secret", "futimes OUT/secret", "setxattr OUT/secret user.x", "flags OUT/secret",
+				"chmod OUT/secret", "chmod-fd OUT/secret", "lchown OUT/secret", "utimes OUT/secret", "utimes-fd OUT/secret", "setxattr OUT/secret user.x", "set-flags OUT/secret",
 				"call chmod @OUT/secret 0600", "call fchmodat -100 @OUT/secret 0600", "call fchmodat2 -100 @OUT/secret 0600 0", "call utimensat -100 @OUT/secret 0 0",
 			}},
 			{what: "watch what happens to them", forms: []string{"watch OUT", "watch OUT/secret", "dnotify OUT", "fanotify OUT"}},
@@ -58,7 +58,7 @@ func fileAttacks() []attackGroup {
 			}},
 			{what: "move, replace, remove, chmod them", forms: []string{
 				"rename HOME/.ssh HOME/ssh", "rename HOME/.netrc HOME/netrc", "create-renamed HOME/x HOME/.netrc", "unlink HOME/.netrc", "exchange HOME/note HOME/.netrc", "chmod HOME/.netrc", "chmod HOME/.ssh",
-				"swap-dir HOME/.ssh", "create HOME/.ssh/authorized_keys", "mkdir HOME/.ssh/new", "utimes HOME/.netrc", "setxattr HOME/.netrc user.x", "chown-own HOME/.netrc", "flags HOME/.netrc",
+				"swap-dir HOME/.ssh", "create HOME/.ssh/authorized_keys", "mkdir HOME/.ssh/new", "utimes HOME/.netrc", "setxattr HOME/.netrc user.x", "lchown HOME/.netrc", "set-flags HOME/.netrc",
 				"call rename @HOME/.ssh @HOME/ssh", "call renameat2 -100 @HOME/note -100 @HOME/.netrc 2",
 			}},
 			{what: "a .env at any depth: read, move, replace, link", forms: []string{
@@ -70,12 +70,12 @@ func fileAttacks() []attackGroup {
 				"exchange WS/src/generated/hidden WS/empty", "chmod WS/src/generated/hidden",
 			}},
 			{what: "write to a part that is read-only", forms: []string{
-				"write WS/src/code", "append WS/src/code", "rewrite WS/src/code", "truncate WS/src/code", "trunc WS/src/code", "reopen WS/src/code", "create WS/src/new", "mkdir WS/src/new", "symlink WS/src/new", "mkfifo WS/src/new",
+				"write WS/src/code", "append WS/src/code", "rewrite WS/src/code", "truncate WS/src/code", "open-truncate WS/src/code", "reopen WS/src/code", "create WS/src/new", "mkdir WS/src/new", "symlink WS/src/new", "mkfifo WS/src/new",
 				"tmpfile WS/src/new", "link WS/a WS/src/new", "unlink WS/src/code", "rename WS/src/code WS/code", "rename WS/src/code WS/src/c", "create-renamed WS/x WS/src/code", "exchange WS/a WS/src/code", "read-linked WS/src/code WS/l",
 				"call open @WS/src/code 1", "call openat -100 @WS/src/code 2", "call truncate @WS/src/code 0", "call unlinkat -100 @WS/src/code 0", "call creat @WS/src/code 0644",
 			}},
 			{what: "its mode, owner, times, attributes", forms: []string{
-				"chmod WS/src/code", "fchmod WS/src/code 384", "chmod WS/src", "chown-own WS/src/code", "utimes WS/src/code", "futimes WS/src/code", "setxattr WS/src/code user.x", "flags WS/src/code",
+				"chmod WS/src/code", "chmod-fd WS/src/code", "chmod WS/src", "lchown WS/src/code", "utimes WS/src/code", "utimes-fd WS/src/code", "setxattr WS/src/code user.x", "set-flags WS/src/code",
 				"call chmod @WS/src/code 0600", "call fchmodat -100 @WS/src/code 0600", "call fchmodat2 -100 @WS/src/code 0600 0", "call utimensat -100 @WS/src/code 0 0",
 			}},
 			{what: "move the parent of such a part away and make it anew", forms: []string{

@@ -1,7 +1,6 @@
 package egress
 
 import (
-	"errors"
 	"net"
 	"net/netip"
 	"os"
@@ -10,11 +9,10 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// standIn is a program's side of what AnswerOn serves.
-func standIn(t testing.TB, g *Gateway) *net.UnixConn {
+// standIn is a program's side of what ServeSeqpacket serves, if it does.
+func standIn(t testing.TB, g *Gateway) (c *net.UnixConn, served bool) {
 	t.Helper()
 	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
 	testkit.Must(t, err)
@@ -28,8 +26,7 @@ func standIn(t testing.TB, g *Gateway) *net.UnixConn {
 	}
 	t.Cleanup(func() { ends[0].Close() })
 	ends[0].SetDeadline(time.Now().Add(patience))
-	g.ServeSeqpacket(ends[1])
-	return ends[0]
+	return ends[0], g.ServeSeqpacket(ends[1])
 }
 
 // localQuestion asks for an address of "localhost", which needs no upstream.
@@ -38,7 +35,7 @@ var localQuestion = []byte("\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x09
 func TestServeSeqpacket(t *testing.T) {
 	g := New(Options{})
 	defer g.Close()
-	c := standIn(t, g)
+	c, _ := standIn(t, g)
 	ask := func() {
 		t.Helper()
 		b := make([]byte, 512)
@@ -50,27 +47,7 @@ func TestServeSeqpacket(t *testing.T) {
 	ask()
 	c.Write([]byte("no question")) // is not answered
 	ask()
-	c.Write(ConnectedMessage(netip.MustParseAddrPort("[2001:db8::1]:443")))
-	c.Write(ConnectedMessage(netip.MustParseAddrPort("198.51.100.53:53"))) // it has changed its mind
-	ask()
 	if d := g.Denials(); len(d) != 0 {
-		t.Errorf("refused %+v", d)
-	}
-}
-
-// TestServeSeqpacketOtherPort: what is sent to another port than DNS is recorded, and
-// the program's next call fails.
-func TestServeSeqpacketOtherPort(t *testing.T) {
-	g := New(Options{Rules: []policy.NetRule{{Host: "example.org", Allow: true}}})
-	defer g.Close()
-	c := standIn(t, g)
-	c.Write(ConnectedMessage(netip.MustParseAddrPort("198.51.100.7:443")))
-	c.Write(localQuestion) // even that
-	if n, err := c.Read(make([]byte, 512)); !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("%d bytes, %v", n, err)
-	}
-	d := g.Denials()
-	if len(d) != 1 || d[0].Operation != "send" || d[0].Target != "198.51.100.7:443" || d[0].Reason != policy.DeniedNotGranted {
 		t.Errorf("refused %+v", d)
 	}
 }
@@ -80,11 +57,12 @@ func TestServeSeqpacketLimit(t *testing.T) {
 	g := New(Options{})
 	defer g.Close()
 	for range maxSeqpacket {
-		standIn(t, g)
+		if _, served := standIn(t, g); !served {
+			t.Fatal("one of those that are allowed is not served")
+		}
 	}
-	c := standIn(t, g)
-	if n, err := c.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("%d bytes, %v, want the end", n, err)
+	if _, served := standIn(t, g); served {
+		t.Error("one more is served")
 	}
 }
 

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -244,19 +243,13 @@ func threadStarts(t *testing.T, run func(testing.TB, *policy.Profile, ...attacke
 func TestJailCommandsDenials(t *testing.T) {
 	jailtest.Needs(t)
 	c := newCommands(t)
-	q := *c.profile
-	q.Argv = append(slices.Clone(q.Argv), jailtest.Args(t, []attacker.Attempt{
+	s := jailtest.BeginBy(t, confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}, c.profile,
 		attacker.Try("start-program", c.echo, "/", "", "echo", "push", "a b", ""), attacker.Try("start-program", c.sh, "/", "", "sh", "-c", "x"),
 		attacker.Try("start-program", c.script, "/", "", "cargo", "run"),
-		attacker.Try("start-program", c.echo, "/", "", "/any/echo", "good"), attacker.Try("start-program", c.echo, "/", "", "", "good"),
-	})...)
-	var out, errs bytes.Buffer
-	proc, wait, err := jailtest.Start(t, confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}, &q, &out, &errs)
-	testkit.Must(t, err)
-	proc.Wait()
-	wait()
+		attacker.Try("start-program", c.echo, "/", "", "/any/echo", "good"), attacker.Try("start-program", c.echo, "/", "", "", "good"))
+	s.Finish()
 	var got []string
-	for _, d := range proc.Denials() {
+	for _, d := range s.Denials() {
 		if d.Axis != policy.AxisProcess || d.Reason != policy.DeniedArguments || d.Program != jailtest.Binary {
 			t.Errorf("%+v", d)
 		}
@@ -264,7 +257,7 @@ func TestJailCommandsDenials(t *testing.T) {
 	}
 	want := []string{c.echo + ` ["echo" "push" "a b" ""] `, c.sh + ` ["sh" "-c" "x"] `, c.script + ` ["cargo" "run"] `, c.echo + ` ["/any/echo" "good"] `, c.echo + ` ["" "good"] `}
 	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q; %s%s", got, want, out.String(), errs.String())
+		t.Errorf("%q, want %q; %s%s", got, want, s.Out, s.Errs)
 	}
 }
 

@@ -72,13 +72,3 @@ func TestJailDeviceCommands(t *testing.T) {
 		}
 	}
 }
-
-func TestJailDevices(t *testing.T) {
-	jailtest.Needs(t)
-	if got := jailtest.Unconfined(t, "/", deviceAttempts...); fmt.Sprint(got) != "[ok ok]" {
-		t.Errorf("unconfined: %v", got)
-	}
-	if got := jailtest.Attempts(t, jailtest.Profile(t), deviceAttempts...); fmt.Sprint(got) != "[ok EROFS]" {
-		t.Errorf("in the jail: %v", got)
-	}
-}

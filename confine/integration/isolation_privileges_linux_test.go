@@ -3,14 +3,11 @@ package integration
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
@@ -41,20 +38,6 @@ func TestJailState(t *testing.T) {
 			jailtest.Expect(t, fmt.Sprint("answer ", i), got[i], want[i])
 		}
 	})
-	t.Run("descriptors that the launcher leaves open", func(t *testing.T) {
-		for range 5 {
-			fd, err := unix.Open("/", unix.O_RDONLY|unix.O_DIRECTORY, 0) // not close-on-exec
-			testkit.Must(t, err)
-			defer unix.Close(fd)
-		}
-		// Those are closed by sys.PadFDTable already, but not one beyond that.
-		testkit.Must(t, unix.Dup2(0, sys.MinFDTable+7))
-		defer unix.Close(sys.MinFDTable + 7)
-		if got := jailtest.Unconfined(t, "/", attacker.Try("fds"))[0]; got == "ok 0 1 2" {
-			t.Errorf("unconfined: %s: nothing was inherited, so there is nothing to test", got)
-		}
-		jailtest.Expect(t, "in the jail", jailtest.Attempt(t, p, "fds"), "ok 0 1 2")
-	})
 	t.Run("the host's root is not below this one", func(t *testing.T) {
 		mounts := jailtest.Attempt(t, p, "read", "/proc/self/mountinfo")
 		roots := 0
@@ -67,51 +50,4 @@ func TestJailState(t *testing.T) {
 			t.Errorf("%d mounts at /:\n%s", roots, mounts)
 		}
 	})
-	t.Run("umask and working directory", func(t *testing.T) {
-		dir := testkit.Plant(t, "deep/er/")
-		old := unix.Umask(0o077)
-		defer unix.Umask(old)
-		q := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw})
-		q.Dir = filepath.Join(dir, "deep/er")
-		got := jailtest.Attempts(t, q, attacker.Try("umask"), attacker.Try("cwd"), attacker.Try("create", "here"), attacker.Try("create", "/tmp/there"), attacker.Try("read", "/etc/hosts"))
-		want := []attacker.Outcome{"ok 077", "ok " + q.Dir, "ok", "ok"}
-		for i := range want {
-			jailtest.Expect(t, fmt.Sprint("answer ", i), got[i], want[i])
-		}
-		if !strings.HasPrefix(got[4], "ok") {
-			t.Errorf("/etc/hosts: %s", got[4])
-		}
-	})
-}
-
-// TestJailSetID: a set-id file in a granted directory gives no other user.
-func TestJailSetID(t *testing.T) {
-	jailtest.Needs(t)
-	const other = 12345 // neither root nor the ordinary user of these tests
-	program := filepath.Join(filepath.Dir(jailtest.Binary), "set-id")
-	if os.Getuid() == 0 {
-		b, err := os.ReadFile(jailtest.Binary)
-		if err == nil {
-			err = testkit.WriteProgram(program, b)
-		}
-		if err == nil {
-			err = os.Chown(program, other, other)
-		}
-		if err == nil {
-			err = os.Chmod(program, 0o755|os.ModeSetuid|os.ModeSetgid)
-		}
-		testkit.Must(t, err)
-	}
-	if _, err := os.Stat(program); err != nil {
-		t.Skip("root made no set-id file")
-	}
-	uid, gid := os.Getuid(), os.Getgid()
-	run := []attacker.Attempt{{"exec-probe", program, `[["ids"]]`}}
-	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", run...)[0], fmt.Sprintf(`ok ["ok %d %d %d"]`, uid, other, other))
-	jailtest.Expect(t, "in the jail", jailtest.Attempts(t, jailtest.Profile(t, jailtest.Grant{Path: program, Rights: rx}), run...)[0], fmt.Sprintf(`ok ["ok %d %d %d"]`, uid, uid, gid))
-	// Nor can one be made.
-	dir := testkit.Plant(t, "file")
-	got := jailtest.Attempts(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("chmod-id", dir+"/file"))
-	jailtest.Expect(t, "chmod u+s", got[0], "EPERM")
-	jailtest.Expect(t, "chmod u+s unconfined", jailtest.Unconfined(t, "/", attacker.Try("chmod-id", dir+"/file"))[0], "ok")
 }

@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
@@ -47,10 +46,7 @@ func TestJailTerminal(t *testing.T) {
 	if got := jailtest.Attempt(t, p, "open", "/dev/tty"); strings.HasPrefix(got, "ok") {
 		t.Errorf("the server opens the terminal: %s", got)
 	}
-	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
-	var out strings.Builder
-	proc, _, err := jailtest.Start(t, confine.Launcher{}, p, &out, &out)
-	testkit.Must(t, err)
+	proc := jailtest.Begin(t, p, attacker.Try("wait"))
 	init := startedBy(proc.PID())[0]
 	for pid, leader := range map[int]int{proc.PID(): proc.PID(), init: proc.PID(), startedBy(init)[0]: startedBy(init)[0]} {
 		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -17,35 +16,13 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
-// TestHostNSEndsDaemons: a process that has left the session and ignores signals ends with the
-// jail, however the jail ends.
+// TestHostNSEndsDaemons is TestJailEndsDaemons without namespaces, where the supervisor itself must end
+// all processes, also those that are made meanwhile.
 func TestHostNSEndsDaemons(t *testing.T) {
 	jailtest.NeedsHostNS(t)
-	for name, end := range map[string]func(s *jailtest.Started){
-		"by Kill":          func(s *jailtest.Started) { s.Kill() },
-		"by Signal":        func(s *jailtest.Started) { s.Signal(syscall.SIGKILL) },
-		"with its program": func(s *jailtest.Started) { s.Signal(syscall.SIGTERM) },
-		"after being stopped": func(s *jailtest.Started) {
-			unix.Kill(s.PID(), unix.SIGSTOP)
-			s.Kill()
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t), attacker.Try("daemon", "3"), attacker.Try("daemon", "1"), attacker.Try("caught"))
-			testkit.Eventually(t, "both daemons run", func() bool {
-				s.Errs.Mu.Lock()
-				defer s.Errs.Mu.Unlock()
-				return strings.Count(s.Errs.Text, "daemon") == 2
-			})
-			end(s)
-			s.Finish()
-			gone(s)
-		})
-	}
+	endsDaemons(t, jailtest.WaivesGaps, gone)
 	t.Run("a fork bomb", func(t *testing.T) {
 		p := jailtest.Profile(t)
 		p.Limits = policy.Limits{Processes: 300}

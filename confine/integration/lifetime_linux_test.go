@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"golang.org/x/sys/unix"
 )
 
 func TestJailExit(t *testing.T) {
@@ -60,30 +62,45 @@ func TestJailSignalsArePassedOn(t *testing.T) {
 	})
 }
 
-// TestJailEndsDaemons: a process that has left the session and ignores signals ends with the
-// jail, whether the jail is killed or its program ends.
+// TestJailEndsDaemons: a process that has left the session and ignores signals ends with the jail,
+// however the jail ends.
 func TestJailEndsDaemons(t *testing.T) {
 	jailtest.Needs(t)
-	t.Run("by Kill", func(t *testing.T) {
-		s := jailtest.Begin(t, jailtest.Profile(t), attacker.Try("daemon", "2"), attacker.Try("wait"))
-		s.Errs.Await(t, "daemon")
-		testkit.Must(t, s.Kill())
-		if exit := s.Finish(); exit != (confine.Exit{Code: 137, Signal: syscall.SIGKILL}) {
-			t.Errorf("exit %+v", exit)
-		}
-	})
-	t.Run("when the program is done", func(t *testing.T) {
-		s := jailtest.Begin(t, jailtest.Profile(t), attacker.Try("daemon", "2"), attacker.Try("caught"))
-		s.Errs.Await(t, "daemon")
-		s.Signal(syscall.SIGTERM)
-		if exit := s.Finish(); exit != (confine.Exit{}) {
-			t.Errorf("exit %+v", exit)
-		}
-	})
-	t.Run("SIGKILL by Signal", func(t *testing.T) {
-		s := jailtest.Begin(t, jailtest.Profile(t), attacker.Try("daemon", "1"), attacker.Try("wait"))
-		s.Errs.Await(t, "daemon")
-		s.Signal(syscall.SIGKILL)
-		s.Finish()
-	})
+	endsDaemons(t, confine.Launcher{}, func(*jailtest.Started) {})
+}
+
+// endsDaemons ends jails with two daemons, of which nothing may be left.
+func endsDaemons(t *testing.T, l confine.Launcher, gone func(*jailtest.Started)) {
+	killed := confine.Exit{Code: 137, Signal: syscall.SIGKILL}
+	for name, c := range map[string]struct {
+		end  func(s *jailtest.Started)
+		want confine.Exit // without a reason, since it is the launcher that ends the jail
+	}{
+		"by Kill":          {func(s *jailtest.Started) { s.Kill() }, killed},
+		"by Signal":        {func(s *jailtest.Started) { s.Signal(syscall.SIGKILL) }, killed},
+		"with its program": {func(s *jailtest.Started) { s.Signal(syscall.SIGTERM) }, confine.Exit{}},
+		"after being stopped": {func(s *jailtest.Started) {
+			unix.Kill(s.PID(), unix.SIGSTOP)
+			s.Kill()
+		}, killed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := jailtest.BeginBy(t, l, jailtest.Profile(t), attacker.Try("daemon", "3"), attacker.Try("daemon", "1"), attacker.Try("caught"))
+			testkit.Eventually(t, "both daemons run", func() bool {
+				s.Errs.Mu.Lock()
+				defer s.Errs.Mu.Unlock()
+				return strings.Count(s.Errs.Text, "daemon") == 2
+			})
+			c.end(s)
+			exit := s.Finish()
+			if name == "by Signal" {
+				exit.Why = "" // another process could have sent it
+			}
+			if exit != c.want {
+				t.Errorf("exit %+v, want %+v", exit, c.want)
+			}
+			gone(s)
+		})
+	}
 }

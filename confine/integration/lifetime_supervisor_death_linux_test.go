@@ -62,22 +62,6 @@ func TestJailSupervisorKilled(t *testing.T) {
 	}
 }
 
-// TestHostNSInitKilledOrToldToEnd is TestJailSupervisorKilled without namespaces.
-func TestHostNSInitKilledOrToldToEnd(t *testing.T) {
-	jailtest.NeedsHostNS(t)
-	for _, told := range []bool{false, true} {
-		s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t), attacker.Try("wait"))
-		if told {
-			s.Kill()
-		} else {
-			unix.Kill(s.PID(), unix.SIGKILL)
-		}
-		if exit := s.Finish(); exit.Signal != unix.SIGKILL || told != (exit.Why == "") {
-			t.Errorf("told %t: %+v", told, exit)
-		}
-	}
-}
-
 // TestJailSupervisorCannotPoll: a server that uses up the user's epoll watches keeps the
 // supervisor from starting. The jail ends and says why: at its end, or, if the supervisor gives up
 // before Start has returned, as the error of Start.

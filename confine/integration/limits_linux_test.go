@@ -12,7 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
@@ -26,46 +25,6 @@ func limited(t testing.TB, l policy.Limits, grants ...jailtest.Grant) *policy.Pr
 	p := jailtest.Profile(t, grants...)
 	p.Limits = l
 	return p
-}
-
-func TestJailOpenFiles(t *testing.T) {
-	jailtest.Needs(t)
-	got := jailtest.Attempt(t, limited(t, policy.Limits{OpenFiles: 40}), "openfiles")
-	n, why, _ := strings.Cut(strings.TrimPrefix(got, "ok "), " ")
-	if count, _ := strconv.Atoi(n); why != "EMFILE" || count < 20 || count > 40 {
-		t.Errorf("%s of a limit of 40", got)
-	}
-	p := limited(t, policy.Limits{OpenFiles: 40})
-	jailtest.Expect(t, "raising it again", jailtest.Attempt(t, p, "limit", fmt.Sprint(unix.RLIMIT_NOFILE)), "ok 40 40")
-}
-
-// TestJailInotify: the kernel counts inotify instances per user, so the jail has a limit of its
-// own.
-func TestJailInotify(t *testing.T) {
-	jailtest.Needs(t)
-	featurestest.Needs(t, "fresh_proc")
-	most := features.Detect().Inotify
-	if most.Instances < 8 {
-		t.Fatalf("%+v", most)
-	}
-	allowed := most.Instances / 4
-	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("inotify", fmt.Sprint(allowed+1)))[0], "ok")
-	got := jailtest.Attempts(t, jailtest.Profile(t), attacker.Try("inotify", fmt.Sprint(allowed)))
-	jailtest.Expect(t, "a quarter", got[0], "ok")
-	got = jailtest.Attempts(t, jailtest.Profile(t), attacker.Try("inotify", fmt.Sprint(allowed+1)))
-	jailtest.Expect(t, "more than a quarter", got[0], "EMFILE")
-	jailtest.Expect(t, "watches", jailtest.Attempt(t, jailtest.Profile(t), "read", "/proc/sys/user/max_inotify_watches"), fmt.Sprintf("ok %d\n", most.Watches/4))
-}
-
-// TestJailTerminals: the kernel bounds the terminals of all instances of devpts, so the jail has
-// a limit of its own.
-func TestJailTerminals(t *testing.T) {
-	jailtest.Needs(t)
-	const most = 128 // terminals of one jail
-	few, more := attacker.Try("terminals", fmt.Sprint(most)), attacker.Try("terminals", fmt.Sprint(most+1))
-	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", more)[0], "ok")
-	jailtest.Expect(t, "as many as there are", jailtest.Attempts(t, jailtest.Profile(t), few)[0], "ok")
-	jailtest.Expect(t, "more", jailtest.Attempts(t, jailtest.Profile(t), more)[0], fmt.Sprint(most, " ENOSPC"))
 }
 
 // TestJailQueuedSignals: the kernel counts queued signals and timers per user, so the jail has a
@@ -262,15 +221,6 @@ func rootNeedsPidMax(t *testing.T) {
 	if os.Getuid() == 0 {
 		featurestest.Needs(t, "pid_max", "fresh_proc")
 	}
-}
-
-// TestServerCannotSlowItsSupervisor: the supervisor's threads belong to the same user as the
-// server. The server cannot lower their priority.
-func TestServerCannotSlowItsSupervisor(t *testing.T) {
-	jailtest.Needs(t)
-	featurestest.Needs(t, "fresh_proc")
-	rootNeedsPidMax(t)
-	jailtest.Expect(t, "every way", jailtest.Attempt(t, limited(t, policy.DefaultLimits), "slow-init"), "ok")
 }
 
 // TestServerGuard: the server cannot share its table of descriptors with another process, where record locks

@@ -44,7 +44,7 @@ func resources() []resource {
 		{what: "processes and threads", with: "`processes`, by the kernel", without: "`processes`: a PID namespace, or RLIMIT_NPROC", limits: policy.Limits{Processes: 40}, try: attacker.Try("fork-wait", "400"), got: "EAGAIN"},
 		{what: "descriptors of a process", with: "`open_files` (RLIMIT_NOFILE)", limits: policy.Limits{OpenFiles: 40}, try: attacker.Try("openfiles"), got: "EMFILE"},
 		{what: "instances of inotify", with: "a quarter of the user's, by the user namespace", try: attacker.Try("inotify", fmt.Sprint(mostInotify()+1)), got: "EMFILE"},
-		{what: "terminals", with: "128 (`devpts`)", try: attacker.Try("terminals", "129"), got: "ENOSPC"},
+		{what: "terminals", with: "128 (`devpts`)", try: attacker.Try("terminals", "129"), got: "128 ENOSPC"},
 		{what: "filters of sockets", with: "refused (ENOPROTOOPT)", try: attacker.Try("socket-option", fmt.Sprint(unix.SOL_SOCKET), fmt.Sprint(unix.SO_ATTACH_FILTER)), got: "ENOPROTOOPT"},
 		{what: "the queue of a TCP socket", with: "1 MB, where the jail has a network and a /proc of its own", try: attacker.Try("queue-tcp", fmt.Sprint(3<<20)), got: "EAGAIN"},
 		{what: "pages that a message keeps", with: "refused (`MSG_ZEROCOPY`: EOPNOTSUPP)", try: attacker.Try("send", fmt.Sprint(unix.MSG_ZEROCOPY)), got: "ENOTSUP"},
@@ -95,6 +95,7 @@ func TestResourceTable(t *testing.T) {
 func TestJailResources(t *testing.T) {
 	jailtest.Needs(t)
 	featurestest.Needs(t, "fresh_proc")
+	jailtest.Expect(t, "watches of inotify", jailtest.Attempt(t, jailtest.Profile(t), "read", "/proc/sys/user/max_inotify_watches"), fmt.Sprintf("ok %d\n", features.Detect().Inotify.Watches/4))
 	held := !cgroup.Locate().None()
 	for _, r := range resources() {
 		t.Run(r.what, func(t *testing.T) {

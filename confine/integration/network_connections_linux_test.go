@@ -112,32 +112,3 @@ func TestNetworkLauncherIsKilled(t *testing.T) {
 	}
 	pipe.gone(t)
 }
-
-// TestNetworkSupervisorThreads: the supervisor has all its threads from the start, and a server
-// that makes it wait causes no further one. RLIMIT_NPROC may refuse a new thread, which ends the
-// Go runtime.
-func TestNetworkSupervisorThreads(t *testing.T) {
-	needsTestNetwork(t)
-	s := jailtest.BeginBy(t, networkLauncher(), gatedProfile(t, host("good.test")), attacker.Try("slow-memory", "40"))
-	threads := func() int {
-		names, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.PID()))
-		return len(names)
-	}
-	s.Errs.Await(t, "ready")
-	testkit.Eventually(t, "the supervisor", func() bool { return threads() >= 8 })
-	before, most := threads(), 0
-	for {
-		select {
-		case <-s.Done():
-			s.Finish()
-			if before == 0 || most > before {
-				t.Errorf("%d threads of the supervisor, then %d", before, most)
-			}
-			jailtest.Expect(t, "datagrams", jailtest.Outcomes(t, []attacker.Attempt{attacker.Try("slow-memory", "40")}, s.Out.Bytes(), "")[0], "ok")
-			return
-		default:
-			most = max(most, threads())
-			time.Sleep(time.Millisecond)
-		}
-	}
-}

@@ -63,12 +63,9 @@ func TestJailInbound(t *testing.T) {
 			p := jailtest.Profile(t)
 			p.Inbound = []int{port}
 			inside := fmt.Sprintf("%s:%d", listens, port)
-			p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("callback", inside, fmt.Sprint(calls))})...)
-			out := &jailtest.Output{}
-			proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, io.Discard)
-			testkit.Must(t, err)
-			out.Await(t, "listening")
-			if ports, known := proc.Listening(); !known || !slices.Equal(ports, []int{port}) {
+			s := jailtest.Begin(t, p, attacker.Try("callback", inside, fmt.Sprint(calls)))
+			s.Out.Await(t, "listening")
+			if ports, known := s.Listening(); !known || !slices.Equal(ports, []int{port}) {
 				t.Errorf("listens at %d, %v; want %d", ports, known, port)
 			}
 			for i := range calls {
@@ -78,11 +75,10 @@ func TestJailInbound(t *testing.T) {
 					t.Fatalf("call %d: %q, %v", i, got, err)
 				}
 			}
-			if exit, _ := proc.Wait(); exit != (confine.Exit{}) {
+			if exit := s.Finish(); exit != (confine.Exit{}) {
 				t.Errorf("%+v", exit)
 			}
-			wait()
-			if ports, known := proc.Listening(); known {
+			if ports, known := s.Listening(); known {
 				t.Errorf("after its end it listens at %d", ports)
 			}
 			if _, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port)); !errors.Is(err, syscall.ECONNREFUSED) {
@@ -101,15 +97,12 @@ func TestJailInboundLastBytesArrive(t *testing.T) {
 	p := jailtest.Profile(t)
 	p.Inbound = []int{port}
 	address := fmt.Sprint("127.0.0.1:", port)
-	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("parting", address, fmt.Sprint(size))})...)
-	out := &jailtest.Output{}
-	proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, io.Discard)
-	testkit.Must(t, err)
-	out.Await(t, "listening")
+	s := jailtest.Begin(t, p, attacker.Try("parting", address, fmt.Sprint(size)))
+	s.Out.Await(t, "listening")
 	c, err := net.Dial("tcp", address)
 	testkit.Must(t, err)
 	defer c.Close()
-	out.Await(t, "answered")
+	s.Out.Await(t, "answered")
 	testkit.Eventually(t, "the port is the host's again", func() bool {
 		other, err := net.Dial("tcp", address)
 		if err == nil {
@@ -120,10 +113,9 @@ func TestJailInboundLastBytesArrive(t *testing.T) {
 	if n, err := io.Copy(io.Discard, c); n != size || err != nil {
 		t.Errorf("%d of %d bytes, and then %v", n, size, err)
 	}
-	if exit, _ := proc.Wait(); exit != (confine.Exit{}) {
+	if exit := s.Finish(); exit != (confine.Exit{}) {
 		t.Errorf("%+v", exit)
 	}
-	wait()
 }
 
 // TestJailInboundOnly: no other port of the host leads into the jail, and an inbound port leads
@@ -134,20 +126,16 @@ func TestJailInboundOnly(t *testing.T) {
 	p := jailtest.Profile(t)
 	p.Inbound = []int{port}
 	service := testkit.Accept(t, "tcp", "127.0.0.1:0")
-	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("dial", "tcp", service), attacker.Try("callback", fmt.Sprint("127.0.0.1:", other), "1")})...)
-	out := &jailtest.Output{}
-	proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, io.Discard)
-	testkit.Must(t, err)
-	out.Await(t, "listening")
+	s := jailtest.Begin(t, p, attacker.Try("dial", "tcp", service), attacker.Try("callback", fmt.Sprint("127.0.0.1:", other), "1"))
+	s.Out.Await(t, "listening")
 	if _, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", other)); !errors.Is(err, syscall.ECONNREFUSED) {
 		t.Errorf("a port that is not inbound: %v", err)
 	}
 	if got, err := call(fmt.Sprint("127.0.0.1:", port), "word"); err == nil {
 		t.Errorf("an inbound port where the server does not listen: %q", got)
 	}
-	proc.Kill()
-	<-proc.Done()
-	wait()
+	s.Kill()
+	s.Finish()
 }
 
 // TestJailInboundTaken: a port that another process has does not prevent the start. It leads to
@@ -160,13 +148,10 @@ func TestJailInboundTaken(t *testing.T) {
 	port := l.Addr().(*net.TCPAddr).Port
 	p := jailtest.Profile(t)
 	p.Inbound = []int{port}
-	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("callback", fmt.Sprint("127.0.0.1:", port), "1")})...)
-	out := &jailtest.Output{}
-	proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, io.Discard)
-	testkit.Must(t, err)
+	s := jailtest.Begin(t, p, attacker.Try("callback", fmt.Sprint("127.0.0.1:", port), "1"))
 	told := make(chan confine.Notice, 8)
-	proc.OnNotice(func(r confine.Notice) { told <- r })
-	out.Await(t, "listening")
+	s.OnNotice(func(r confine.Notice) { told <- r })
+	s.Out.Await(t, "listening")
 	if r := <-told; !r.Warning || !strings.Contains(r.Text, fmt.Sprint("inbound port ", port, " leads nowhere yet")) {
 		t.Errorf("%+v", r)
 	}
@@ -175,6 +160,5 @@ func TestJailInboundTaken(t *testing.T) {
 		got, err := call(fmt.Sprint("127.0.0.1:", port), "word")
 		return err == nil && got == "heard word"
 	})
-	proc.Wait()
-	wait()
+	s.Finish()
 }

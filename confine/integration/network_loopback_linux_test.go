@@ -7,10 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -79,22 +77,16 @@ func TestJailAnsweredLater(t *testing.T) {
 		p := jailtest.Profile(t)
 		p.Net, p.Inbound = rules, []int{inbound}
 		dial := func(port int) attacker.Attempt { return attacker.Try("dial", "tcp", fmt.Sprint("127.0.0.1:", port)) }
-		p.Argv = append(p.Argv[:1:1], jailtest.Args(t, []attacker.Attempt{
-			dial(port), dial(inbound), dial(never), attacker.Try("callback", fmt.Sprint("127.0.0.1:", port), "1"),
-		})...)
-		out := &jailtest.Output{}
-		proc, wait, err := jailtest.Start(t, confine.Launcher{}, p, out, out)
-		testkit.Must(t, err)
-		out.Await(t, "listening")
+		s := jailtest.Begin(t, p, dial(port), dial(inbound), dial(never), attacker.Try("callback", fmt.Sprint("127.0.0.1:", port), "1"))
+		s.Out.Await(t, "listening")
 		var ports []int
-		for _, u := range proc.Unanswered(time.Time{}) {
+		for _, u := range s.Unanswered(time.Time{}) {
 			ports = append(ports, u.Port)
 		}
 		if !slices.Equal(ports, []int{never}) {
 			t.Errorf("with %d rules: unanswered %v, want %d alone (later answered %d, inbound %d)", len(rules), ports, never, port, inbound)
 		}
-		proc.Kill()
-		proc.Wait()
-		wait()
+		s.Kill()
+		s.Finish()
 	}
 }

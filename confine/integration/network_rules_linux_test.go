@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestNetworkRules: there is a row for each kind of rule and each way to ask for what it does
-// not grant. Outside of a jail each attempt succeeds.
+// TestNetworkRules: there is a row for each way to ask for what a rule grants or does not. Outside of a
+// jail each attempt succeeds. Packages egress and policy test how rules match.
 func TestNetworkRules(t *testing.T) {
 	needsTestNetwork(t)
 	local := hostService(t, "127.0.0.1:0")
@@ -37,45 +37,26 @@ func TestNetworkRules(t *testing.T) {
 		denial  string // OPERATION TARGET, "" for none
 	}{
 		// Names.
-		{[]policy.NetRule{host("good.test")}, "get http://GOOD.Test/", "this is", ""},
-		{[]policy.NetRule{host("good.test")}, "get http://good.test./", "this is", ""},
-		{[]policy.NetRule{host("alias.test")}, "get https://alias.test/", "this is alias.test", ""},
 		{[]policy.NetRule{host("both.test")}, "get https://both.test/", "this is both.test", ""},
 		{[]policy.NetRule{host("six.test")}, "get https://six.test/", "this is six.test at [2001:db8::12]", ""},
 		{[]policy.NetRule{host("*.wild.test")}, "get https://a.wild.test/", "this is a.wild.test", ""},
-		{[]policy.NetRule{host("*.wild.test")}, "looked-up b.c.wild.test", unknown, ""}, // nor on the host
-		{[]policy.NetRule{host("xn--bcher-kva.test")}, "get https://bücher.test/", "this is xn--bcher-kva.test", ""},
 		{[]policy.NetRule{host("good.test")}, "get http://other.test/", unknown, "resolve other.test"},
-		{[]policy.NetRule{host("good.test")}, "get http://good.test.other.test/", unknown, "resolve good.test.other.test"},
-		{[]policy.NetRule{host("good.test")}, "get http://evilgood.test/", unknown, "resolve evilgood.test"},
-		{[]policy.NetRule{host("*.wild.test")}, "get http://wild.test/", unknown, "resolve wild.test"},
 		{[]policy.NetRule{host("*.test"), {Host: "other.test"}}, "get http://other.test/", unknown, "resolve other.test"},
 		{[]policy.NetRule{host("*.test"), {Host: "other.test"}}, "get http://good.test/", "this is good.test", ""},
-		{[]policy.NetRule{host("*")}, "get https://other.test/", "this is other.test", ""},
 		// Ports and schemes.
 		{[]policy.NetRule{tcp("good.test", 7000)}, "greeted good.test:7000", "hello from 198.51.100.10", ""},
 		{[]policy.NetRule{host("good.test")}, "greeted good.test:7000", refused, "connect good.test:7000"},
-		{[]policy.NetRule{tcp("*.test", 7000)}, "greeted good.test:7000", "hello from 198.51.100.10", ""},
-		{[]policy.NetRule{tcp("*.test", 7000), {Host: "good.test"}}, "greeted good.test:7000", unknown, "resolve good.test"},
-		{[]policy.NetRule{tcp("*", 7000), {Host: "198.51.100.10"}}, "greeted 198.51.100.10:7000", "", "connect 198.51.100.10:7000"},
 		{[]policy.NetRule{{Host: "good.test", Scheme: "https", Allow: true}}, "get http://good.test/", refused, "connect good.test:80"},
 		{[]policy.NetRule{host("closed.test")}, "greeted closed.test:80", "ECONNRESET", ""}, // refused by the host itself, after it was accepted here
 		// Addresses behind names.
 		{[]policy.NetRule{host("private.test")}, "get http://private.test/", unknown, "resolve private.test"},
-		{[]policy.NetRule{host("metadata.test")}, "get http://metadata.test/", unknown, "resolve metadata.test"},
 		{[]policy.NetRule{tcp("loopback.test", local)}, fmt.Sprint("greeted loopback.test:", local), unknown, "resolve loopback.test"},
-		{[]policy.NetRule{host("nat64.test")}, "get http://nat64.test/", unknown, "resolve nat64.test"},
-		{[]policy.NetRule{host("mapped.test")}, "looked-up mapped.test", unknown, "resolve mapped.test"},
-		{[]policy.NetRule{host("mixed.test")}, "get http://mixed.test/", "at 198.51.100.15:80", ""},
-		{[]policy.NetRule{host("private.test"), host("10.9.9.9")}, "get http://private.test/", "this is private.test", ""},
 		// Addresses by themselves.
 		{[]policy.NetRule{host("198.51.100.10")}, "get http://198.51.100.10/", "this is 198.51.100.10", ""},
 		{[]policy.NetRule{host("2001:db8::12")}, "get http://[2001:db8::12]/", "at [2001:db8::12]", ""},
 		{[]policy.NetRule{host("good.test")}, "get http://198.51.100.20/", "", "connect 198.51.100.20:80"},
 		{[]policy.NetRule{host("good.test")}, "get http://[2001:db8::11]/", "", "connect [2001:db8::11]:80"},
-		{[]policy.NetRule{host("*")}, "get http://198.51.100.20/", "this is 198.51.100.20", ""},
 		{[]policy.NetRule{host("*")}, "get http://10.9.9.9/", "", "connect 10.9.9.9:80"},
-		{[]policy.NetRule{host("*")}, "get http://169.254.169.254/", "", "connect 169.254.169.254:80"},
 		{unused, "greeted 198.51.100.10:7000", refused, "connect 198.51.100.10:7000"},
 		{unused, "greeted [2001:db8::11]:7000", refused, "connect [2001:db8::11]:7000"},
 		// The host itself.
@@ -83,7 +64,6 @@ func TestNetworkRules(t *testing.T) {
 		{[]policy.NetRule{tcp("localhost", local)}, fmt.Sprint("greeted localhost:", local), "the host's own", ""},
 		{unused, "greeted " + service, refused, itself},
 		{[]policy.NetRule{tcp("*", local)}, "greeted " + service, "", itself},
-		{[]policy.NetRule{tcp("192.0.2.2", local)}, "greeted " + service, "", itself},
 		// A granted address, another name.
 		{[]policy.NetRule{host("good.test")}, "asked good.test:80 good.test", "this is good.test", ""},
 		{[]policy.NetRule{host("good.test")}, "asked good.test:80 twin.test", "", "connect good.test:80"},
@@ -126,10 +106,8 @@ func attemptIn(t testing.TB, p *policy.Profile, a attacker.Attempt) (attacker.Ou
 // attemptNoting is attemptIn with the ports of the loopback at which no program listened.
 func attemptNoting(t testing.TB, p *policy.Profile, a attacker.Attempt) (attacker.Outcome, []policy.Denial, []policy.Unanswered) {
 	t.Helper()
-	q := *p
-	q.Argv = append([]string{attacker.Name}, jailtest.Args(t, []attacker.Attempt{a})...)
 	var out bytes.Buffer
-	proc, wait, err := jailtest.Start(t, confine.Launcher{}, &q, &out, io.Discard)
+	proc, wait, err := jailtest.Start(t, confine.Launcher{}, jailtest.Asking(t, p, a), &out, io.Discard)
 	testkit.Must(t, err)
 	proc.Wait()
 	wait()
@@ -142,8 +120,8 @@ func TestNetworkControls(t *testing.T) {
 	needsTestNetwork(t)
 	service := fmt.Sprint("127.0.0.1:", hostService(t, "127.0.0.1:0"))
 	for _, a := range []string{
-		"get http://other.test/", "greeted good.test:7000", "get http://private.test/", "get http://metadata.test/", "get http://nat64.test/",
-		"get http://198.51.100.20/", "get http://[2001:db8::11]/", "get http://10.9.9.9/", "get http://169.254.169.254/", "greeted " + service, "asked good.test:80 twin.test",
+		"get http://other.test/", "greeted good.test:7000", "get http://private.test/",
+		"get http://198.51.100.20/", "get http://[2001:db8::11]/", "get http://10.9.9.9/", "greeted " + service, "asked good.test:80 twin.test",
 	} {
 		if got := jailtest.Unconfined(t, "/", attacker.Attempt(strings.Fields(a)))[0]; !strings.HasPrefix(got, attacker.Succeeded) {
 			t.Errorf("%s: %s", a, got)
@@ -194,27 +172,15 @@ func TestNetworkIsolation(t *testing.T) {
 		{"taken 198.51.100.10:7000", "EADDRINUSE", "EACCES"},
 		{"taken [::]:7000", "EADDRINUSE", "EACCES"},
 		{"taken 198.51.100.10:80", "EACCES", ""},
-		{"echo-udp 198.51.100.10:443", "ECONNREFUSED", "ECONNRESET"},
-		{"echo-udp 198.51.100.10:7000", "ECONNREFUSED", "ECONNRESET"},
-		{"echo-udp [2001:db8::11]:443", "ECONNREFUSED", "ECONNRESET"},
-		{"quic 198.51.100.10:443", "ECONNREFUSED", "ECONNRESET"},
-		{"mptcp 198.51.100.10:7000", "EPROTONOSUPPORT", ""},
-		{"sctp 198.51.100.10:7000", "EAFNOSUPPORT", ""},
-		{"udplite 198.51.100.10:7000", "EAFNOSUPPORT", ""},
-		{"ping 198.51.100.10:7000", "EAFNOSUPPORT", ""},
-		{"raw-ip 198.51.100.10:7000", "EAFNOSUPPORT", ""},
-		{"fast-open 198.51.100.20:7000 sendto", "ENOTSUP", ""},
+		{"echo-udp 198.51.100.10:443", "ECONNREFUSED", "no answer"},
+		{"echo-udp 198.51.100.10:7000", "ECONNREFUSED", "no answer"},
+		{"echo-udp [2001:db8::11]:443", "ECONNREFUSED", "no answer"},
 		{"unix " + abstract, "ECONNREFUSED", "EAFNOSUPPORT"},
 		{"unix /run/dbus/system_bus_socket", "ENOENT", "EAFNOSUPPORT"},
 		{"unix /run/systemd/resolve/io.systemd.Resolve", "ENOENT", "EAFNOSUPPORT"},
 		{"unix /run/nscd/socket", "ENOENT", "EAFNOSUPPORT"},
 		{"short-names", "ok", ""},
 		{"send-descriptor 198.51.100.53:53", "ok", keptDescriptors()},
-		{"raise-lo", "EPERM", ""},
-		{fmt.Sprint("unshare ", unix.CLONE_NEWNET), "EPERM", ""},
-		{fmt.Sprint("socket ", unix.AF_PACKET, " ", unix.SOCK_RAW, " 0"), "EAFNOSUPPORT", ""},
-		{fmt.Sprint("socket ", unix.AF_NETLINK, " ", unix.SOCK_RAW, " ", unix.NETLINK_SOCK_DIAG), "EAFNOSUPPORT", ""}, // SOCK_DESTROY
-		{fmt.Sprint("socket ", unix.AF_NETLINK, " ", unix.SOCK_RAW, " ", unix.NETLINK_NETFILTER), "EAFNOSUPPORT", ""},
 		{"interfaces", "nothing", "EAFNOSUPPORT"},
 		{"loopback", "ok", "EACCES"},
 	} {

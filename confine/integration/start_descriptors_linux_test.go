@@ -57,8 +57,8 @@ func TestJailDescriptorTable(t *testing.T) {
 func TestJailFewFiles(t *testing.T) {
 	jailtest.Needs(t)
 	for _, limit := range []string{"64", "256", "270"} {
-		out, err := exec.Command("/bin/sh", "-c", "ulimit -n "+limit+` && exec "$0" -test.run '^TestJailOpenFiles$' -test.v`, jailtest.Binary).CombinedOutput()
-		if err != nil || !strings.Contains(string(out), "--- PASS: TestJailOpenFiles") {
+		out, err := exec.Command("/bin/sh", "-c", "ulimit -n "+limit+` && exec "$0" -test.run '^TestJailExit$' -test.v`, jailtest.Binary).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "--- PASS: TestJailExit") {
 			t.Errorf("ulimit -n %s: %v\n%s", limit, err, out)
 		}
 	}

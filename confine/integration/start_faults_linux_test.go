@@ -154,8 +154,6 @@ func lacks() []fault {
 		{what: "open_tree_attr, before 6.15", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.ENOSYS},
 		{what: "open_tree_attr, refused by a filter", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.EPERM},
 		{what: "packet sockets", call: unix.SYS_SOCKET, when: []uint32{unix.AF_PACKET}, errno: unix.EAFNOSUPPORT},
-		{what: "pidfds of threads, before 6.9", call: unix.SYS_PIDFD_OPEN, arg: 1, when: []uint32{unix.O_EXCL /* PIDFD_THREAD */}, errno: unix.EINVAL},
-		{what: "pidfd_getfd, refused by a filter", call: unix.SYS_PIDFD_GETFD, errno: unix.EPERM},
 		{what: "IPv6", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET6}, errno: unix.EAFNOSUPPORT},
 	}
 }

@@ -26,7 +26,6 @@ const (
 // children are the attempts by name. They run with the arguments that the
 // parent gave and return the outcome.
 var children = map[string]func(args []string) string{
-	"seccomp":  seccompChild,
 	"tsync":    tsyncChild,
 	"landlock": landlockChild,
 }
@@ -46,16 +45,6 @@ func TestChild(t *testing.T) {
 
 // user is the user that a child runs as. nil is the user of the test.
 type user = *syscall.Credential
-
-var nobody = &syscall.Credential{Uid: 65534, Gid: 65534, NoSetGroups: false}
-
-// testUsers returns root and an ordinary user, or the user of the test if that is not root.
-func testUsers() map[string]user {
-	if os.Geteuid() != 0 {
-		return map[string]user{"self": nil}
-	}
-	return map[string]user{"root": nil, "nobody": nobody}
-}
 
 func inChild(t testing.TB, as user, args ...string) string {
 	t.Helper()

@@ -1,9 +1,7 @@
 package integration
 
 import (
-	"os"
 	"runtime"
-	"strconv"
 	"syscall"
 	"testing"
 
@@ -14,31 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// seccompChild makes the call of one row and returns its errno as a number.
-func seccompChild(args []string) string {
-	index, _ := strconv.Atoi(args[0])
-	row := seccompRows()[index]
-	if args[1] == "filtered" {
-		if err := filterSelf(row.strict, unix.SECCOMP_FILTER_FLAG_TSYNC); err != nil {
-			return err.Error()
-		}
-	}
-	if row.raw != nil {
-		return strconv.Itoa(int(row.raw()))
-	}
+// filterSelf filters the calls of this process, as in a jail with namespaces.
+func filterSelf(flags uintptr) error {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	nr, _ := seccomp.CallNumber(arch, row.call)
-	return strconv.Itoa(int(attacker.RawCall(uintptr(nr), row.args...)))
-}
-
-// filterSelf filters the calls of this process, as in a jail with namespaces or as strictly as there is.
-func filterSelf(strict bool, flags uintptr) error {
-	options := seccomp.Options{Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true}
-	if strict {
-		options = seccomp.Options{}
-	}
-	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	prog, err := seccomp.Compile(arch, options)
+	prog, err := seccomp.Compile(arch, seccomp.Options{Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true})
 	if err != nil {
 		return err
 	}
@@ -49,72 +26,24 @@ func filterSelf(strict bool, flags uintptr) error {
 	return err
 }
 
-func TestSeccompInKernel(t *testing.T) {
-	featurestest.Needs(t, "seccomp", "seccomp_tsync")
-	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	for i, row := range seccompRows() {
-		if _, ok := seccomp.CallNumber(arch, row.call); !ok && row.raw == nil {
-			continue // this machine has only the *at form
-		}
-		t.Run(row.name, func(t *testing.T) {
-			t.Parallel()
-			shows := false
-			for who, as := range testUsers() {
-				control := inChild(t, as, "seccomp", strconv.Itoa(i), "control")
-				filtered := inChild(t, as, "seccomp", strconv.Itoa(i), "filtered")
-				want := strconv.Itoa(int(row.want))
-				if row.want == 0 {
-					want, shows = control, true
-				}
-				if filtered != want {
-					t.Errorf("%s as %s: %s under the filter, want %s (%s without)", row.call, who, errnoText(filtered), errnoText(want), errnoText(control))
-				}
-				shows = shows || control != want
-			}
-			if shows {
-				return
-			}
-			switch row.want {
-			case unix.ENOSYS, unix.EAFNOSUPPORT, unix.EPROTONOSUPPORT:
-				t.Logf("this kernel has nothing behind %s", row.name)
-			default:
-				if os.Geteuid() == 0 {
-					t.Error("the call gives the same without the filter: this row shows nothing")
-				}
-			}
-		})
-	}
-}
-
-func errnoText(s string) string {
-	n, err := strconv.Atoi(s)
-	if err != nil {
-		return s
-	}
-	if n == 0 {
-		return "success"
-	}
-	return unix.ErrnoName(syscall.Errno(n))
-}
-
 // tsyncChild reports the outcome for a thread that started before the filter was installed.
 func tsyncChild(args []string) string {
 	attempt, outcome := make(chan bool), make(chan syscall.Errno)
 	go func() {
 		runtime.LockOSThread()
 		<-attempt
-		outcome <- attacker.RawCall(unix.SYS_SETNS, badFD, 0)
+		outcome <- attacker.RawCall(unix.SYS_SETNS, ^uintptr(0), 0)
 	}()
 	flags := uintptr(0)
 	if args[0] == "all" {
 		flags = unix.SECCOMP_FILTER_FLAG_TSYNC
 	}
 	runtime.Gosched()
-	if err := filterSelf(false, flags); err != nil {
+	if err := filterSelf(flags); err != nil {
 		return err.Error()
 	}
 	attempt <- true
-	return errnoText(strconv.Itoa(int(<-outcome)))
+	return attacker.ErrnoName(<-outcome)
 }
 
 func TestSeccompReachesEveryThread(t *testing.T) {

@@ -11,23 +11,22 @@ import (
 )
 
 // ExecWithoutNamespaces executes a program in place of this process, with a seccomp filter that
-// refuses user namespaces, as in a container, and the system calls that are given. It returns only
-// with an error.
-func ExecWithoutNamespaces(argv []string, refused ...uint32) error {
+// refuses user namespaces, as in a container. It returns only with an error.
+func ExecWithoutNamespaces(argv []string) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		return err
 	}
-	if err := refuseNamespaces(refused); err != nil {
+	if err := refuseNamespaces(); err != nil {
 		return err
 	}
 	return syscall.Exec(path, argv, os.Environ())
 }
 
 // refuseNamespaces installs the filter on the calling thread and on what it starts.
-func refuseNamespaces(calls []uint32) error {
+func refuseNamespaces() error {
 	const (
 		load, jump, bits, ret = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, unix.BPF_JMP | unix.BPF_JSET | unix.BPF_K, unix.BPF_RET | unix.BPF_K
 
@@ -35,11 +34,8 @@ func refuseNamespaces(calls []uint32) error {
 
 		allow, eperm, enosys = unix.SECCOMP_RET_ALLOW, unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM), unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)
 	)
-	filter := []unix.SockFilter{{Code: load, K: number}}
-	for _, call := range calls {
-		filter = append(filter, unix.SockFilter{Code: jump, K: call, Jf: 1}, unix.SockFilter{Code: ret, K: eperm})
-	}
-	filter = append(filter, []unix.SockFilter{
+	filter := []unix.SockFilter{
+		{Code: load, K: number},
 		{Code: jump, K: unix.SYS_CLONE3, Jf: 1},
 		{Code: ret, K: enosys}, // its flags are in memory; callers fall back on clone
 		{Code: jump, K: unix.SYS_CLONE, Jt: 1},
@@ -48,7 +44,7 @@ func refuseNamespaces(calls []uint32) error {
 		{Code: bits, K: unix.CLONE_NEWUSER, Jf: 1},
 		{Code: ret, K: eperm},
 		{Code: ret, K: allow},
-	}...)
+	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return err
 	}

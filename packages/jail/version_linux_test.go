@@ -16,7 +16,7 @@ import (
 
 func TestMain(m *testing.M) {
 	confine.RunSupervisor()
-	testkit.Programs{withoutNamespaces: func() { withoutNamespacesMain() }, withoutSockets: withoutSocketsMain}.Dispatch()
+	testkit.Programs{withoutNamespaces: withoutNamespacesMain}.Dispatch()
 	os.Exit(m.Run())
 }
 

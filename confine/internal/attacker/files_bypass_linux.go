@@ -40,17 +40,12 @@ func fileVerbs() map[string]func([]string) (string, error) {
 		"read-uring":   attemptReadUring,
 		// Changing.
 		"give-away":      silent(func(a []string) error { return unix.Lchown(a[0], Number(a[1]), Number(a[1])) }),
-		"chown-own":      silent(func(a []string) error { return unix.Lchown(a[0], os.Getuid(), os.Getgid()) }),
 		"setxattr":       silent(func(a []string) error { return unix.Lsetxattr(a[0], a[1], []byte("x"), 0) }),
 		"setcap":         silent(SetCapability),
-		"flags":          silent(attemptFlags),
-		"trunc":          silent(func(a []string) error { return Closing(unix.Open(a[0], unix.O_RDONLY|unix.O_TRUNC|unix.O_CLOEXEC, 0)) }),
 		"reopen":         silent(attemptReopen),
 		"rewrite-opened": silent(attemptRewriteOpened),
 		"locked":         silent(attemptLocked),
 		"write-mapped":   silent(attemptWriteMapped),
-		"fchmod":         silent(attemptFchmod),
-		"futimes":        silent(attemptFutimes),
 		"whiteout": silent(func(a []string) error {
 			return unix.Renameat2(unix.AT_FDCWD, a[0], unix.AT_FDCWD, a[1], unix.RENAME_WHITEOUT)
 		}),
@@ -72,21 +67,15 @@ func fileVerbs() map[string]func([]string) (string, error) {
 }
 
 func attemptReopen(a []string) error {
-	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return Closing(unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDWR|unix.O_CLOEXEC, 0))
+	return onFD(a[0], func(fd int) error {
+		return Closing(unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDWR|unix.O_CLOEXEC, 0))
+	})
 }
 
 func attemptRewriteOpened(a []string) error {
-	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return os.WriteFile(fmt.Sprintf("/proc/self/fd/%d", fd), []byte("other"), 0)
+	return onFD(a[0], func(fd int) error {
+		return os.WriteFile(fmt.Sprintf("/proc/self/fd/%d", fd), []byte("other"), 0)
+	})
 }
 
 // attemptLocked locks a file, by a second open file too: that one fails while the first holds the lock.
@@ -105,37 +94,14 @@ func attemptLocked(a []string) (err error) {
 }
 
 func attemptWriteMapped(a []string) error {
-	fd, err := unix.Open(a[0], unix.O_RDWR|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	b, err := unix.Mmap(fd, 0, 1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return err
-	}
-	b[0]++
-	return unix.Munmap(b)
-}
-
-// attemptFchmod sets the mode a[1] by a descriptor that only reads.
-func attemptFchmod(a []string) error {
-	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return unix.Fchmod(fd, uint32(Number(a[1])))
-}
-
-// attemptFutimes sets the times of a file by a descriptor that only reads.
-func attemptFutimes(a []string) error {
-	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return unix.Futimes(fd, []unix.Timeval{{}, {}})
+	return onOpened(a[0], unix.O_RDWR, func(fd int) error {
+		b, err := unix.Mmap(fd, 0, 1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		if err != nil {
+			return err
+		}
+		b[0]++
+		return unix.Munmap(b)
+	})
 }
 
 func attemptSwapDir(a []string) error {
@@ -185,12 +151,9 @@ func attemptCreateLinked(a []string) error {
 
 // attemptCreateWithin makes a file relative to the descriptor of a directory.
 func attemptCreateWithin(a []string) error {
-	fd, err := unix.Open(a[0], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return Closing(unix.Openat(fd, a[1], unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o644))
+	return onOpened(a[0], unix.O_PATH|unix.O_DIRECTORY, func(fd int) error {
+		return Closing(unix.Openat(fd, a[1], unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o644))
+	})
 }
 
 // SetCapability writes a file capability. A user who runs the file on the host gets it.
@@ -200,29 +163,12 @@ func SetCapability(a []string) error {
 	return unix.Setxattr(a[0], "security.capability", data, 0)
 }
 
-func attemptFlags(a []string) error {
-	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	const nodump = 0x40
-	flags, err := unix.IoctlGetInt(fd, unix.FS_IOC_GETFLAGS)
-	if err != nil {
-		return err
-	}
-	return unix.IoctlSetPointerInt(fd, unix.FS_IOC_SETFLAGS, flags|nodump)
-}
-
 func attemptExecAt(a []string) error {
-	fd, err := unix.Open(a[0], unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	argv, _ := syscall.SlicePtrFromStrings([]string{a[0]})
-	empty, _ := unix.BytePtrFromString("")
-	return inFork(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(empty)), uintptr(unsafe.Pointer(&argv[0])), 0, unix.AT_EMPTY_PATH)
+	return onOpened(a[0], unix.O_PATH, func(fd int) error {
+		argv, _ := syscall.SlicePtrFromStrings([]string{a[0]})
+		empty, _ := unix.BytePtrFromString("")
+		return inFork(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(empty)), uintptr(unsafe.Pointer(&argv[0])), 0, unix.AT_EMPTY_PATH)
+	})
 }
 
 // inFork makes a call in a child with one thread. The Go runtime does not work in the child, so
@@ -281,8 +227,7 @@ func attemptSetIDFile(a []string) error {
 	case "chmod":
 		return unix.Chmod(p, 0o6755)
 	case "fchmod":
-		_, err := fileVerbs()["fchmod"]([]string{p, fmt.Sprint(0o6755)})
-		return err
+		return onFD(p, func(fd int) error { return unix.Fchmod(fd, 0o6755) })
 	case "fchmodat2":
 		return unix.Fchmodat(unix.AT_FDCWD, p, 0o6755, unix.AT_SYMLINK_NOFOLLOW)
 	case "open":

@@ -45,6 +45,7 @@ var verbsOnFiles = map[string]func(args []string) (string, error){
 	"append":        opening(unix.O_WRONLY | unix.O_APPEND),
 	"rewrite":       opening(unix.O_WRONLY | unix.O_TRUNC),
 	"empty":         opening(3 | unix.O_TRUNC), // neither to read nor to write
+	"trunc":         opening(unix.O_RDONLY | unix.O_TRUNC),
 	"open-truncate": opening(unix.O_RDONLY | unix.O_TRUNC),
 	"truncate": silent(func(a []string) error {
 		return unix.Truncate(a[0], 4) // fewer, and an execution of it has the kernel look for a module
@@ -130,13 +131,15 @@ func attemptTmpfile(a []string) error {
 
 // verbsOnModes are attempts on modes, owners, times and attributes.
 var verbsOnModes = map[string]func(args []string) (string, error){
-	"chmod":    silent(func(a []string) error { return unix.Chmod(a[0], 0o755) }),
-	"chmod-id": silent(func(a []string) error { return unix.Chmod(a[0], 0o4755) }),
-	"touch":    silent(func(a []string) error { return unix.UtimesNanoAt(unix.AT_FDCWD, a[0], nil, 0) }),
+	"chmod": silent(func(a []string) error { return unix.Chmod(a[0], 0o755) }),
+	"touch": silent(func(a []string) error { return unix.UtimesNanoAt(unix.AT_FDCWD, a[0], nil, 0) }),
 	"utimes": silent(func(a []string) error {
 		return unix.UtimesNanoAt(unix.AT_FDCWD, a[0], []unix.Timespec{{}, {}}, 0)
 	}),
 	"chmod-fd": silent(func(a []string) error { return onFD(a[0], func(fd int) error { return unix.Fchmod(fd, 0o700) }) }),
+	"futimes": silent(func(a []string) error {
+		return onFD(a[0], func(fd int) error { return unix.Futimes(fd, []unix.Timeval{{}, {}}) })
+	}),
 	"utimes-fd": silent(func(a []string) error {
 		return onFD(a[0], func(fd int) error { return unix.Futimes(fd, []unix.Timeval{{}, {}}) })
 	}),
@@ -159,8 +162,11 @@ var verbsOnModes = map[string]func(args []string) (string, error){
 	}),
 }
 
-func onFD(name string, f func(fd int) error) error {
-	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+func onFD(name string, f func(fd int) error) error { return onOpened(name, unix.O_RDONLY, f) }
+
+// onOpened opens a file for as long as f runs.
+func onOpened(name string, flags int, f func(fd int) error) error {
+	fd, err := unix.Open(name, flags|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}

@@ -26,13 +26,10 @@ func attemptWatch(a []string) error {
 }
 
 func attemptDnotify(a []string) error {
-	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
+	return onFD(a[0], func(fd int) error {
+		_, err := unix.FcntlInt(uintptr(fd), unix.F_NOTIFY, dnModify|dnMultishot)
 		return err
-	}
-	defer unix.Close(fd)
-	_, err = unix.FcntlInt(uintptr(fd), unix.F_NOTIFY, dnModify|dnMultishot)
-	return err
+	})
 }
 
 func attemptReadDotdot(a []string) (string, error) {

@@ -56,7 +56,6 @@ var verbsOfLimits = map[string]func(args []string) (string, error){
 	"allocate-pages": silent(attemptAllocatePageTables),
 	"fill-both":      silent(attemptFillBoth),
 	"full":           silent(func(a []string) error { return fillOwn(a[0], Number(a[1])) }),
-	"slow-init":      attemptSlowInit,
 	"swarm":          attemptSwarm,
 	"glutton":        attemptGlutton,
 }
@@ -300,42 +299,4 @@ func writeMB(fd, n int) error {
 		}
 	}
 	return nil
-}
-
-// attemptSlowInit tries every way to lower the priority of the supervisor's threads, and answers
-// with the IDs under which it found them.
-func attemptSlowInit([]string) (string, error) {
-	names, err := os.ReadDir("/proc/1/task")
-	if err != nil || len(names) < 1 {
-		return "", errors.Join(err, unix.ENOENT)
-	}
-	var done []string
-	for _, name := range names {
-		tid, _ := strconv.Atoi(name.Name())
-		param := int32(0)
-		attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_IDLE}
-		one := unix.CPUSet{}
-		one.Set(0)
-		_, _, scheduler := unix.RawSyscall(unix.SYS_SCHED_SETSCHEDULER, uintptr(tid), unix.SCHED_IDLE, uintptr(unsafe.Pointer(&param)))
-		_, _, params := unix.RawSyscall(unix.SYS_SCHED_SETPARAM, uintptr(tid), uintptr(unsafe.Pointer(&param)), 0)
-		for what, err := range map[string]error{
-			"scheduler": scheduler, "param": params, "attr": unix.SchedSetAttr(tid, &attr, 0),
-			"affinity": unix.SchedSetaffinity(tid, &one), "priority": unix.Setpriority(unix.PRIO_PROCESS, tid, 19),
-		} {
-			if err != unix.EPERM {
-				done = append(done, fmt.Sprintf("%s of %d: %v", what, tid, err))
-			}
-		}
-	}
-	// The control: what a program does to itself, by number and without one.
-	for _, tid := range []int{0, unix.Gettid()} {
-		attr, err := unix.SchedGetAttr(tid, 0)
-		if err == nil {
-			err = unix.SchedSetAttr(tid, attr, 0)
-		}
-		if err != nil {
-			done = append(done, fmt.Sprintf("own thread %d: %v", tid, err))
-		}
-	}
-	return strings.Join(done, ", "), nil
 }

@@ -108,7 +108,6 @@ var CallVerbs = map[string]func(args []string) (string, error){
 	"calls":              attemptCalls,
 	"changes-attributes": attemptAttributes,
 	"creates":            attemptCreates,
-	"timed":              attemptTimed,
 }
 
 func attemptAwait(a []string) error {

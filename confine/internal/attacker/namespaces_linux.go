@@ -35,7 +35,6 @@ var verbsOnKernel = map[string]func(args []string) (string, error){
 	"setns":   silent(func(a []string) error { return onFD(a[0], func(fd int) error { return unix.Setns(fd, 0) }) }),
 	"mount":   silent(func(a []string) error { return unix.Mount("none", a[0], "tmpfs", 0, "") }),
 	"umount":  silent(func(a []string) error { return unix.Unmount(a[0], unix.MNT_DETACH) }),
-	"pivot":   silent(func(a []string) error { return unix.PivotRoot(a[0], a[0]) }),
 	"chroot":  silent(func(a []string) error { return unix.Chroot(a[0]) }),
 	"fsopen":  silent(func(a []string) error { return Closing(unix.Fsopen(a[0], unix.FSOPEN_CLOEXEC)) }),
 	"socket": silent(func(a []string) error {

@@ -7,14 +7,10 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
-	"unsafe"
-
-	"golang.org/x/sys/unix"
 )
 
 func streamVerbs() map[string]func([]string) (string, error) {
@@ -56,7 +52,6 @@ func streamVerbs() map[string]func([]string) (string, error) {
 			_, err = c.Write(make([]byte, Number(a[1])))
 			return err
 		}),
-		"slow-memory": silent(attemptSlowMemory),
 		"halves": func(a []string) (string, error) { // sends, shuts its side, then reads
 			c, err := net.Dial("tcp", a[0])
 			if err != nil {
@@ -75,64 +70,6 @@ func streamVerbs() map[string]func([]string) (string, error) {
 			return "", err
 		},
 	}
-}
-
-// attemptSlowMemory receives many datagrams at a time into memory that is locked most of the
-// time.
-func attemptSlowMemory(a []string) error {
-	memory, err := unix.Mmap(-1, 0, 4<<30, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
-	if err != nil {
-		return err
-	}
-	// The time of mprotect(2) is that of page table entries, so the same pages can be everywhere.
-	const part = 64 << 20
-	pages, err := unix.MemfdCreate("slow-memory", unix.MFD_CLOEXEC)
-	if err != nil {
-		return err
-	}
-	if err := unix.Ftruncate(pages, part); err != nil {
-		return err
-	}
-	for at := 0; at < len(memory); at += part {
-		if _, err := unix.MmapPtr(pages, 0, unsafe.Pointer(&memory[at]), part, unix.PROT_READ, unix.MAP_SHARED|unix.MAP_FIXED); err != nil {
-			return err
-		}
-	}
-	if err := unix.Madvise(memory, unix.MADV_POPULATE_READ); err != nil {
-		return err
-	}
-	received := make(chan error)
-	var fds []int
-	for range Number(a[0]) {
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		fds = append(fds, fd)
-		go func() {
-			_, _, err := unix.Recvfrom(fd, make([]byte, 512), 0)
-			received <- err
-		}()
-	}
-	fmt.Fprintln(os.Stderr, "ready")
-	time.Sleep(200 * time.Millisecond)
-	go func() {
-		for protection := unix.PROT_NONE; ; protection ^= unix.PROT_READ {
-			unix.Mprotect(memory, protection)
-		}
-	}()
-	query := []byte("\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x04good\x04test\x00\x00\x01\x00\x01")
-	for _, fd := range fds {
-		if err := unix.Sendto(fd, query, 0, &unix.SockaddrInet4{Port: 53, Addr: [4]byte{198, 51, 100, 53}}); err != nil {
-			return err
-		}
-	}
-	for range fds {
-		if err := <-received; err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func egressVerbs() map[string]func([]string) (string, error) {

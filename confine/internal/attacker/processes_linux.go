@@ -268,11 +268,8 @@ func attemptShmAny(a []string) (string, error) {
 }
 
 func attemptTerminalOf(a []string) error {
-	fd, err := unix.Open(a[0], unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	c := byte('x')
-	return RawErr(unix.SYS_IOCTL, uintptr(fd), unix.TIOCSTI, uintptr(unsafe.Pointer(&c)))
+	return onOpened(a[0], unix.O_RDWR|unix.O_NOCTTY, func(fd int) error {
+		c := byte('x')
+		return RawErr(unix.SYS_IOCTL, uintptr(fd), unix.TIOCSTI, uintptr(unsafe.Pointer(&c)))
+	})
 }

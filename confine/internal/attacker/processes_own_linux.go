@@ -16,17 +16,8 @@ import (
 var verbsOnOthers = map[string]func(args []string) (string, error){
 	"signal-init": silent(signalInit),
 	"kill":        silent(func(a []string) error { return unix.Kill(Number(a[0]), 0) }),
-	"priority": silent(func(a []string) error {
-		now, err := unix.Getpriority(unix.PRIO_PROCESS, Number(a[0])) // 20 less the nice value
-		if err != nil {
-			return err
-		}
-		return unix.Setpriority(unix.PRIO_PROCESS, Number(a[0]), 20-now)
-	}),
-	"affinity": silent(attemptAffinity),
-	"rlimit":   silent(func(a []string) error { return unix.Prlimit(Number(a[0]), unix.RLIMIT_CORE, nil, &unix.Rlimit{}) }),
-	"ptrace":   silent(attemptPtrace),
-	"readmem":  silent(attemptReadMemory),
+	"ptrace":      silent(attemptPtrace),
+	"readmem":     silent(attemptReadMemory),
 	"dial": silent(func(a []string) error {
 		c, err := net.Dial(a[0], a[1])
 		if err == nil {

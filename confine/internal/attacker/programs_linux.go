@@ -116,14 +116,11 @@ func notBusy(f func() error) (err error) {
 }
 
 func attemptMapExec(a []string) error {
-	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
+	return onFD(a[0], func(fd int) error {
+		b, err := unix.Mmap(fd, 0, 1, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
+		if err == nil {
+			unix.Munmap(b)
+		}
 		return err
-	}
-	defer unix.Close(fd)
-	b, err := unix.Mmap(fd, 0, 1, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
-	if err == nil {
-		unix.Munmap(b)
-	}
-	return err
+	})
 }

@@ -114,7 +114,7 @@ func attemptRaceExchange(a []string) (string, error) {
 	}, func() { made = made || exchanged[a[1]](name) == nil }, func() bool { return made })
 }
 
-// rawTruncate makes truncate like raw. Its name is the first argument.
+// rawTruncate makes truncate as rawOpen does. Its name is the first argument.
 func rawTruncate(name string) error {
 	p, err := unix.BytePtrFromString(name)
 	if err != nil {
@@ -127,10 +127,7 @@ func rawTruncate(name string) error {
 }
 
 func attemptFifoAnew(a []string) error {
-	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	return Closing(unix.Open(fmt.Sprint("/proc/self/fd/", fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0))
+	return onOpened(a[0], unix.O_RDONLY|unix.O_NONBLOCK, func(fd int) error {
+		return Closing(unix.Open(fmt.Sprint("/proc/self/fd/", fd), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0))
+	})
 }

@@ -53,45 +53,45 @@ func (b *broker) serve() {
 		if err != nil || len(fds) > 1 {
 			return // the supervisor never sends this, so all further requests are refused
 		}
-		switch {
-		case len(fds) == 1:
-			b.accept(request, os.NewFile(uintptr(fds[0]), "socket of the jail"))
-		case request.Kind == spec.RequestConnect || request.Kind == spec.RequestRefused:
-			unix.Write(fd, []byte{b.decide(request)})
+		answer := byte(spec.AnswerNo)
+		if len(fds) == 1 && b.accept(request, os.NewFile(uintptr(fds[0]), "socket of the jail")) || len(fds) == 0 && b.decide(request) {
+			answer = spec.AnswerYes
+		}
+		unix.Write(fd, []byte{answer})
+	}
+}
+
+// decide reports whether a connection is allowed. It records a refusal before the server can notice it.
+func (b *broker) decide(request spec.BrokerRequest) bool {
+	network := "udp"
+	if request.Kind == spec.RequestConnect {
+		network = "tcp"
+		if b.gateway.Allowed(network, request.To) {
+			return true
 		}
 	}
+	b.gateway.Refuse(network, request.To)
+	return false
 }
 
-// decide returns the answer to a request. It records a refusal before the server can notice it.
-func (b *broker) decide(request spec.BrokerRequest) byte {
-	switch {
-	case request.Kind == spec.RequestRefused:
-		b.gateway.Refuse("udp", request.To)
-	case b.gateway.Allowed("tcp", request.To):
-		return spec.AnswerYes
-	default:
-		b.gateway.Refuse("tcp", request.To)
-	}
-	return spec.AnswerNo
-}
-
-func (b *broker) accept(request spec.BrokerRequest, f *os.File) {
+// accept reports whether the gateway takes a socket over.
+func (b *broker) accept(request spec.BrokerRequest, f *os.File) bool {
 	defer f.Close()
 	c, err := net.FileConn(f)
 	if err != nil {
-		return
+		return false
 	}
 	switch conn := c.(type) {
 	case *net.TCPConn:
 		if request.Kind == spec.PassTCP {
 			b.gateway.Accept(conn, request.To)
-			return
+			return true
 		}
 	case *net.UnixConn:
 		if request.Kind == spec.PassUDP {
-			b.gateway.ServeSeqpacket(conn)
-			return
+			return b.gateway.ServeSeqpacket(conn)
 		}
 	}
 	c.Close()
+	return false
 }

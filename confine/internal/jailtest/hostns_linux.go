@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"syscall"
 	"testing"
 
@@ -14,27 +13,23 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
-	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
 
 // ForbidEnv makes the test binary forbid user namespaces to itself before it runs a test.
-// "filter" does it by a seccomp filter, as containers do. "filter and pidfd_getfd" refuses that call
-// too, as most do. "limit" sets
-// user.max_user_namespaces to 0 in the current user namespace. "few" sets it to 1 and takes the
-// one. The launcher cannot tell such a process from a host that forbids them.
+// "filter" does it by a seccomp filter, as containers do. "limit" sets user.max_user_namespaces to 0
+// in the current user namespace. "few" sets it to 1 and takes the one. The launcher cannot tell such
+// a process from a host that forbids them.
 const ForbidEnv = "MCPJAIL_TEST_FORBID"
 
 func runForbid(how string) {
-	runtime.LockOSThread()
+	os.Unsetenv(ForbidEnv)
 	err := errors.New(ForbidEnv + " has no such way")
 	switch how {
 	case "filter":
-		err = forbidByFilter()
-	case "filter and pidfd_getfd":
-		err = forbidByFilter("pidfd_getfd")
+		err = testkit.ExecWithoutNamespaces(append([]string{"/proc/self/exe"}, os.Args[1:]...))
 	case "few":
 		holder := exec.Command("/usr/bin/sleep", "30")
 		holder.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, Pdeathsig: syscall.SIGKILL}
@@ -44,38 +39,11 @@ func runForbid(how string) {
 	case "limit":
 		err = os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0)
 	}
-	os.Unsetenv(ForbidEnv)
 	if err == nil {
 		err = syscall.Exec("/proc/self/exe", os.Args, os.Environ())
 	}
 	fmt.Fprintln(os.Stderr, how, err)
 	os.Exit(1)
-}
-
-// forbidByFilter refuses clone and unshare with CLONE_NEWUSER to this thread and its
-// descendants, and some calls altogether.
-func forbidByFilter(calls ...string) error {
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
-	}
-	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	node := seccomp.AllowNode
-	for _, call := range []string{"clone", "unshare"} {
-		nr, _ := seccomp.CallNumber(arch, call)
-		node = seccomp.WhenEqual(seccomp.Word{Off: seccomp.DataNr, Mask: seccomp.AllBits}, nr, seccomp.WhenAny(seccomp.Low(0), unix.CLONE_NEWUSER, seccomp.ErrnoNode(seccomp.LinuxEPERM), seccomp.AllowNode), node)
-	}
-	clone3, _ := seccomp.CallNumber(arch, "clone3")
-	node = seccomp.WhenEqual(seccomp.Word{Off: seccomp.DataNr, Mask: seccomp.AllBits}, clone3, seccomp.ErrnoNode(seccomp.LinuxENOSYS), node)
-	for _, call := range calls {
-		nr, _ := seccomp.CallNumber(arch, call)
-		node = seccomp.WhenEqual(seccomp.Word{Off: seccomp.DataNr, Mask: seccomp.AllBits}, nr, seccomp.ErrnoNode(seccomp.LinuxEPERM), node)
-	}
-	prog, err := seccomp.Assemble(node)
-	if err != nil {
-		return err
-	}
-	_, err = seccomp.Install(&stub.Task{}, seccomp.Records(prog), 0)
-	return err
 }
 
 // NeedsHostNS skips a test if this host allows user namespaces.

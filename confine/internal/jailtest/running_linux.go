@@ -1,7 +1,6 @@
 package jailtest
 
 import (
-	"bytes"
 	"strings"
 	"sync"
 	"testing"
@@ -19,7 +18,7 @@ type Started struct {
 	*confine.Process
 	T    *testing.T
 	Errs *Output
-	Out  *bytes.Buffer
+	Out  *Output
 	Ends func()
 }
 
@@ -32,7 +31,7 @@ func Begin(t *testing.T, p *policy.Profile, attempts ...attacker.Attempt) *Start
 // BeginBy is Begin with a launcher.
 func BeginBy(t *testing.T, l confine.Launcher, p *policy.Profile, attempts ...attacker.Attempt) *Started {
 	t.Helper()
-	s := &Started{T: t, Errs: &Output{}, Out: &bytes.Buffer{}}
+	s := &Started{T: t, Errs: &Output{}, Out: &Output{}}
 	var err error
 	if s.Process, s.Ends, err = Start(t, l, Asking(t, p, attempts...), s.Out, s.Errs); err != nil {
 		t.Fatal(err)
@@ -78,11 +77,17 @@ func (l *Output) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Count returns how often text is in the output.
-func (l *Output) Count(text string) int {
+func (l *Output) String() string {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
-	return strings.Count(l.Text, text)
+	return l.Text
+}
+
+func (l *Output) Bytes() []byte { return []byte(l.String()) }
+
+// Count returns how often text is in the output.
+func (l *Output) Count(text string) int {
+	return strings.Count(l.String(), text)
 }
 
 // Await waits until text is in the output.

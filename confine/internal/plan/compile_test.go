@@ -103,7 +103,7 @@ func TestPlanGolden(t *testing.T) {
 			refuseNamespaces(f)
 			f.TLSProgram = features.Available("/usr/bin/mcp-jail-tls")
 		}},
-		{"hostns_network_without_getfd", func(p *policy.Profile, f *features.Facts) {
+		{"hostns_network_unsupervised", func(p *policy.Profile, f *features.Facts) {
 			refuseNamespaces(f)
 			p.Net, f.Sockets = []policy.NetRule{{Host: "api.example.org", Allow: true}}, features.Unavailable("a filter refuses it", "allow it")
 		}},

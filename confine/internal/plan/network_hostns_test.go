@@ -46,7 +46,7 @@ func TestWaivedNetworkIsTold(t *testing.T) {
 	}
 	alone := func(f *features.Facts) { // there are neither namespaces nor a supervisor that could make sockets
 		refuseNamespaces(f)
-		f.Sockets = features.Feature{Answer: features.No, Detail: "no pidfd_getfd"}
+		f.Sockets = features.Feature{Answer: features.No, Detail: "no binding to lo"}
 	}
 	if got := told(func(p *policy.Profile, f *features.Facts) { waived(p, f); alone(f) }); got != "all" {
 		t.Errorf("with neither: %s", got)

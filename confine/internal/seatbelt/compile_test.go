@@ -3,44 +3,9 @@ package seatbelt_test
 import (
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt/seatbelttest"
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
-
-func TestCompile(t *testing.T) {
-	p := &policy.Profile{Entries: []policy.Entry{
-		{Path: "/Users/me/.hidden", Kind: policy.KindDir, Origin: policy.OriginSensitive},
-		{Path: "/Users/me/work", Kind: policy.KindDir, Origin: policy.OriginRule, Rights: policy.AllRights},
-		{Path: "/Users/me/work/.env", Kind: policy.KindFile, Origin: policy.OriginSensitive},
-		{Path: "/usr", Kind: policy.KindDir, Origin: policy.OriginBaseline, Rights: policy.Read | policy.Execute},
-	}}
-	text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Self: "/opt/mcp-jail", TempDir: "/private/tmp/mj-501-aa", ProxyPort: 4711, Inbound: true})
-	if err != nil {
-		t.Fatal(err, text.Profile)
-	}
-	rules, err := seatbelttest.Read(text.Profile, text.Params)
-	testkit.Must(t, err)
-	for _, c := range []struct {
-		op, path string
-		want     bool
-	}{
-		{"file-read-data", "/Users/me/work/a", true},
-		{"file-read-data", "/Users/me/work/.env", false},
-		{"file-write-create", "/Users/me/work/a", true},
-		{"file-write-create", "/Users/me/work/.vscode", false},
-		{"network-outbound", "localhost:4711", true},
-		{"network-outbound", "localhost:4712", false},
-		{"network-outbound", "/Users/me/work/s", true},
-		{"process-exec*", "/opt/mcp-jail", true},
-	} {
-		if got := seatbelttest.Allowed(rules, c.op, c.path, ""); got != c.want {
-			t.Errorf("%s %s: %v, want %v", c.op, c.path, got, c.want)
-		}
-	}
-	t.Log(len(text.Profile))
-}
 
 // TestNoDirectoryMovesIntoGit: git takes a directory below .git/modules for that of a submodule, also
 // where the name of one has slashes. A server could fill it elsewhere, and move it there.

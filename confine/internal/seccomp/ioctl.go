@@ -5,8 +5,6 @@ package seccomp
 // btrfs. Neither Landlock nor a mount decides about these, so every command that is not listed
 // gets ENOTTY, as from a kernel that lacks it, and programs fall back. A command for which the
 // kernel asks for a privilege gets EPERM, because the caller then looks for the right reason.
-//
-// TestIoctlsAgainstXSys holds the lists against golang.org/x/sys/unix.
 
 // fileCommands act on an open file of any kind, or read and clone content that the server
 // can read and write anyway.

@@ -4,8 +4,6 @@ package seccomp
 // PR_FUTEX_HASH takes 1 GiB of kernel memory for a process, which no limit of the jail counts.
 // So an option that is not listed gets EINVAL, as from an older kernel, and programs do without.
 // PR_SET_MM, which rewrites the command line that /proc shows, gets EPERM.
-//
-// TestPrctlsAgainstXSys holds the list against golang.org/x/sys/unix.
 
 // processOptions are what runtimes, their libraries, and sandboxes within the jail ask for.
 var processOptions = []uint32{

@@ -38,9 +38,6 @@ func supervisorRules(opts Options) []rule {
 		// The server may add filters on top of this one, as Chromium does, but no listener.
 		{"seccomp", WhenEqual(Low(0), seccompSetModeFilter, WhenAny(Low(1), seccompFilterListeners, eperm, AllowNode), AllowNode)},
 	}
-	if opts.Sockets {
-		rules = append(rules, rule{"pidfd_getfd", eperm})
-	}
 	if opts.Traced {
 		rules = append(rules, rule{"ptrace", eperm}, rule{"process_vm_writev", eperm})
 	}
@@ -101,12 +98,9 @@ func sharedTable() *Node {
 
 func (s *ruleSet) otherProcesses(opts Options) {
 	eperm := ErrnoNode(LinuxEPERM)
-	s.add(eperm, "process_madvise", "kcmp") // kcmp compares kernel addresses
+	s.add(eperm, "process_madvise", "kcmp", "pidfd_getfd") // kcmp compares kernel addresses
 	if !opts.Traced {
 		s.add(eperm, "ptrace", "process_vm_writev")
-	}
-	if !opts.Sockets {
-		s.add(eperm, "pidfd_getfd")
 	}
 }
 

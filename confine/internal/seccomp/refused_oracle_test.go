@@ -249,20 +249,17 @@ func ioctlOracle(o Options, c uint32) uint32 {
 
 // socketsOracle returns the wanted verdict where the supervisor makes the sockets.
 func socketsOracle(name string, a [6]uint64) (verdict uint32, decided bool) {
-	const ask, refused = 0x7fc00000, 0x50000 | 13
+	const ask, refused, noEffect = 0x7fc00000, 0x50000 | 13, 0x50000
 	level, option := uint32(a[1]), uint32(a[2])
-	in := func(of ...uint32) bool { return slices.Contains(of, option) }
 	switch name {
 	case "listen":
 		return refused, true
-	case "socket", "connect", "bind", "getsockname", "getpeername", "sendmsg", "sendmmsg", "recvmsg", "recvmmsg":
+	case "socket", "connect", "bind", "getsockname", "recvmsg":
 		return ask, true
 	case "sendto", "recvfrom":
 		return ask, a[4] != 0
-	case "getsockopt":
-		return ask, level == 1 && in(3, 38, 39) // SO_TYPE, SO_PROTOCOL, SO_DOMAIN
 	case "setsockopt":
-		return ask, level == 0 || level == 41
+		return noEffect, level == 0 && option == 11 || level == 41 && option == 25 // IP_RECVERR, IPV6_RECVERR
 	}
 	return 0, false
 }

@@ -39,33 +39,29 @@ func socketpairRule(opts Options) *Node {
 
 // Without a network namespace, a server with granted hosts may hold TCP sockets, but it
 // may not use one by itself. The supervisor makes, names and connects them (package
-// mediate/sockets). In place of a UDP socket the server holds a socket of another kind,
-// so calls that send and receive are harmless. They are mediated so that the program gets
-// the answers that a real UDP socket would give.
-
-// ownOptions are the options that getsockopt asks the supervisor for.
-var ownOptions = []uint32{SoType, SoProtocol, SoDomain}
+// mediate/sockets). In place of a UDP socket the server holds a UNIX socket, so calls that
+// send and receive are harmless. Those that resolvers make are mediated, so that they find
+// the address of the DNS server.
 
 func socketRules() []rule {
 	ask := &Node{Verdict: verdictNotify}
+	noEffect := ErrnoNode(0) // the call returns 0
 	given := WhenAny(Low(4), AllBits, ask, WhenAny(high(4), AllBits, ask, AllowNode))
 	rules := []rule{
 		{"listen", ErrnoNode(linuxEACCES)},
 		{"sendto", given}, {"recvfrom", given}, // mediated if they pass an address
-		{"setsockopt", WhenOneOf(Low(1), []uint32{solIP, solIPv6}, ask, AllowNode)}, // what setsockoptRule lets pass
-		{"getsockopt", WhenEqual(Low(1), solSocket, WhenOneOf(Low(2), ownOptions, ask, AllowNode), AllowNode)},
+		// glibc asks no DNS server by a socket that refuses these options.
+		{"setsockopt", WhenEqual(Low(1), solIP, WhenEqual(Low(2), ipRecvErr, noEffect, AllowNode),
+			WhenEqual(Low(1), solIPv6, WhenEqual(Low(2), ipv6RecvErr, noEffect, AllowNode), AllowNode))},
 	}
-	for _, call := range []string{"socket", "connect", "bind", "getsockname", "getpeername", "sendmsg", "sendmmsg", "recvmsg", "recvmmsg"} {
+	for _, call := range []string{"socket", "connect", "bind", "getsockname", "recvmsg"} {
 		rules = append(rules, rule{call, ask})
 	}
 	return rules
 }
 
 // socketCalls are the calls that socketRules passes to the supervisor.
-var socketCalls = []string{
-	"socket", "connect", "bind", "getsockname", "getpeername", "setsockopt", "getsockopt",
-	"sendto", "sendmsg", "sendmmsg", "recvfrom", "recvmsg", "recvmmsg",
-}
+var socketCalls = []string{"socket", "connect", "bind", "getsockname", "sendto", "recvfrom", "recvmsg"}
 
 // SocketCallsByNumber returns the names of socketCalls by their numbers on arch.
 func SocketCallsByNumber(arch Arch) map[uint32]string {

@@ -5,8 +5,6 @@ package seccomp
 // (net.core.bpf_jit_limit), SO_ZEROCOPY keeps 2 MiB for each byte that waits to be sent, and flow
 // labels of IPv6 are counted for the whole host. So an option that is not listed gets ENOPROTOOPT,
 // as from an older kernel, and programs do without.
-//
-// TestSocketOptionsAgainstXSys holds the lists against golang.org/x/sys/unix.
 
 const (
 	solIP      = 0
@@ -16,9 +14,8 @@ const (
 	solIPv6    = 41
 	solNetlink = 270
 
-	SoType     = 3
-	SoProtocol = 38
-	SoDomain   = 39
+	ipRecvErr   = 11
+	ipv6RecvErr = 25
 )
 
 // socketOptions are what runtimes, browsers, and clients of databases and SSH set. The supervisor has

@@ -4,15 +4,15 @@ import (
 	"net/netip"
 )
 
-// The kinds of a BrokerRequest. The launcher answers the first two with one byte.
+// The kinds of a BrokerRequest. The launcher answers each with one byte.
 const (
 	RequestConnect = 'c' // asks whether a connection is allowed; the launcher records a refusal
-	RequestRefused = 'r' // asks the launcher to record a refused packet; it answers afterwards
+	RequestRefused = 'r' // asks the launcher to record a refused packet
 	PassTCP        = 'a' // passes the other end of a TCP connection, as a descriptor
 	PassUDP        = 'd' // passes the other end of a socket that the server uses as UDP
 )
 
-// The answers to RequestConnect and RequestRefused.
+// The answers to a BrokerRequest.
 const (
 	AnswerNo  = 0
 	AnswerYes = 1

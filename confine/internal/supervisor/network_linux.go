@@ -41,7 +41,7 @@ func checkSockets(sp *spec.Spec) error {
 		return step.On("make a TCP socket that is not bound to lo", step.ErrNotEnforced)
 	}
 	if _, err := unix.Getsockname(fd); err != nil {
-		return step.On("name a TCP socket", err) // the mediator answers this on a duplicate of the socket
+		return step.On("name a TCP socket", err) // which the mediator lets pass, if it may see which socket that is
 	}
 	if err := unix.Listen(fd, 1); !errors.Is(err, unix.EACCES) {
 		return step.On("listen", step.ErrNotEnforced)

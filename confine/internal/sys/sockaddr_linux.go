@@ -18,19 +18,6 @@ func BindToLoopback(fd int) error {
 	return unix.SetsockoptInt(fd, unix.SOL_SOCKET, SoBindToIfindex, LoopbackIndex)
 }
 
-// GetsDescriptors reports whether this process may duplicate descriptors of its children (pidfd_getfd). The
-// filters of many containers refuse that.
-func GetsDescriptors() bool {
-	self, err := unix.PidfdOpen(unix.Getpid(), 0)
-	if err != nil {
-		return false
-	}
-	defer unix.Close(self)
-	fd, err := unix.PidfdGetfd(self, self, 0)
-	unix.Close(fd)
-	return err == nil
-}
-
 // Sockaddr returns an address as struct sockaddr_in or sockaddr_in6.
 func Sockaddr(to netip.AddrPort) []byte {
 	var b []byte

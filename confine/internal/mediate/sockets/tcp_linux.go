@@ -1,11 +1,12 @@
 package sockets
 
 import (
-	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
+	"runtime"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
@@ -14,40 +15,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// connect connects a duplicate of a TCP socket to a listener of the mediator, if the gateway
-// permits the address. The kernel handles O_NONBLOCK and the errno of a second connect.
-func (s *Handler) connect(n *seccomp.Notification, fd int, o object) outcome {
-	raw, errno := s.address(n, n.Args[1], n.Args[2])
-	if errno != 0 {
-		return failed(errno)
-	}
-	if family := binary.NativeEndian.Uint16(raw); family == unix.AF_UNSPEC {
-		s.known.forget(o.id)
-		return failed(connectRaw(fd, make([]byte, unix.SizeofSockaddrInet4)))
-	} else if int(family) != o.family {
-		return failed(unix.EAFNOSUPPORT)
-	}
-	to, ok := sys.ParseSockaddr(raw)
-	if !ok || o.family == unix.AF_INET && len(raw) < unix.SizeofSockaddrInet4 {
-		return failed(unix.EINVAL)
+// connect connects a TCP socket to a listener of the mediator, if the gateway permits the address.
+func (s *Handler) connect(n *seccomp.Notification, o *socket) syscall.Errno {
+	_, to, errno := s.address(n, o, n.Args[1], n.Args[2])
+	if errno != 0 || !to.IsValid() { // AF_UNSPEC disconnects, and it is not connected
+		return errno
 	}
 	mapped := o.family == unix.AF_INET6 && to.Addr().Is4()
 	if to.Addr().IsUnspecified() { // which means loopback in connect(2)
-		to = netip.AddrPortFrom(loopbackOf(to.Addr()), to.Port())
+		to = netip.AddrPortFrom(loopbackOf(to.Addr().Is4()), to.Port())
 	}
 	if !s.broker.request(spec.RequestConnect, to) {
-		return failed(unix.ECONNREFUSED)
+		return unix.ECONNREFUSED
 	}
-	errno = s.join(fd, to, mapped)
-	if errno == 0 || errno == unix.EINPROGRESS {
-		s.known.put(o.id, &socketState{family: o.family, peer: raw, pending: errno != 0})
-		s.streams.drop(o.id)
+	if errno := s.join(o.fd, to, mapped); errno != 0 {
+		return errno
 	}
-	return failed(errno)
+	s.drop(o.inode)
+	return 0
 }
 
-func loopbackOf(a netip.Addr) netip.Addr {
-	if a.Is4() {
+func loopbackOf(is4 bool) netip.Addr {
+	if is4 {
 		return netip.AddrFrom4([4]byte{127, 0, 0, 1})
 	}
 	return netip.IPv6Loopback()
@@ -58,6 +47,8 @@ const (
 	joinAttempts = 4
 )
 
+// join connects fd, and passes the other end of the connection to the launcher. A socket that does
+// not wait is connected then too: a connection over lo is made at once.
 func (s *Handler) join(fd int, to netip.AddrPort, mapped bool) syscall.Errno {
 	l, at, errno := openListener(to.Addr())
 	if errno != 0 {
@@ -68,22 +59,18 @@ func (s *Handler) join(fd int, to netip.AddrPort, mapped bool) syscall.Errno {
 	if mapped {
 		name = sys.Sockaddr(netip.AddrPortFrom(netip.AddrFrom16(at.Addr().As16()), at.Port()))
 	}
-	errno = connectWithin(fd, name)
-	if errno != 0 && errno != unix.EINPROGRESS {
-		return errno // EISCONN, EALREADY
+	if errno := connectWithin(fd, name); errno != 0 && errno != unix.EINPROGRESS {
+		return errno
 	}
-	other, mine := acceptFrom(l, at, fd)
-	switch {
-	case !mine:
-		return errno // of an earlier connection, still in progress
-	case other < 0:
+	other := acceptFrom(l, at, fd)
+	if other < 0 {
 		return unix.ETIMEDOUT
 	}
 	defer unix.Close(other)
-	if err := s.broker.pass(spec.PassTCP, to, other); err != nil {
+	if !s.broker.request(spec.PassTCP, to, other) {
 		return unix.ECONNREFUSED // the connection ends with its other end
 	}
-	return errno
+	return 0
 }
 
 // connectWithin connects and waits for at most joinTimeout. The server could attach a filter to
@@ -134,29 +121,33 @@ func openListener(family netip.Addr) (fd int, at netip.AddrPort, errno syscall.E
 	return -1, at, step.ErrnoOrEIO(err)
 }
 
-// acceptFrom accepts fd's connection to the listener l at the address at. mine is false where
-// fd is connected to another address. It closes connections of other processes, which it knows
-// by their two addresses: no two connections of a network have the same pair.
-func acceptFrom(l int, at netip.AddrPort, fd int) (other int, mine bool) {
+// acceptFrom accepts fd's connection to the listener l at the address at, or returns -1. It closes
+// connections of other processes, which it knows by their two addresses: no two connections of a
+// network have the same pair.
+func acceptFrom(l int, at netip.AddrPort, fd int) (other int) {
 	for end := time.Now().Add(joinTimeout); ; {
-		if peer, ok := sys.AddrPortOf(unix.Getpeername(fd)); ok && peer != at {
-			return -1, false
-		}
 		other, sa, err := unix.Accept4(l, unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK)
 		if err == nil {
 			from, _ := sys.AddrPortOf(sa, nil)
 			peer, connected := sys.AddrPortOf(unix.Getpeername(fd))
 			if local, ok := sys.AddrPortOf(unix.Getsockname(fd)); ok && connected && peer == at && local == from {
-				return other, true
+				return other
 			}
 			unix.Close(other)
 		}
 		left := time.Until(end)
 		if left <= 0 {
-			return -1, true
+			return -1
 		}
 		if err == unix.EAGAIN {
 			unix.Poll([]unix.PollFd{{Fd: int32(l), Events: unix.POLLIN}}, int(left.Milliseconds())+1)
 		}
 	}
+}
+
+// connectRaw calls connect(2) once. It does not retry after EINTR.
+func connectRaw(fd int, raw []byte) syscall.Errno {
+	_, _, errno := unix.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&raw[0])), uintptr(len(raw)))
+	runtime.KeepAlive(raw)
+	return errno
 }

@@ -3,9 +3,7 @@ package sockets
 import (
 	"encoding/binary"
 	"net/netip"
-	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
@@ -13,16 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A server's UDP socket is one end of a pair of UNIX sockets (SOCK_SEQPACKET). The launcher has
-// the other end: every message of the server arrives there, and DNS answers come back. The
-// kernel ignores the addresses of messages on such a socket (unix(7)), so a message cannot
-// reach another destination, and a send can continue in the kernel.
+// A server's UDP socket is one end of a pair of UNIX sockets (SOCK_SEQPACKET). The launcher has the
+// other end, and answers each message as a DNS query. The kernel ignores the addresses of messages
+// on such a socket (unix(7)), so a message cannot reach another destination, and calls that send
+// and receive continue in the kernel.
 //
-// The handler only makes the socket look like UDP: socket names, the sender of an answer, and
-// errors for other destinations. It observes the calls that only send, and performs those that
-// ask for the sender.
-
-func asksDNS(to netip.AddrPort) bool { return to.Port() == spec.GatewayPort }
+// The handler does what the resolvers of C libraries, of Go and of c-ares need: connect and bind
+// succeed, getsockname names an Internet address, and an answer seems to come from the server that
+// was asked. For that it writes the address into the caller's buffer before the kernel receives. The
+// kernel leaves the buffer alone, and says that the address has no bytes, which these resolvers do
+// not look at.
 
 // soPassRights is SO_PASSRIGHTS.
 const soPassRights = 83
@@ -44,174 +42,88 @@ func (s *Handler) makeDatagrams(n *seccomp.Notification, family, flags int) outc
 	// Refuse descriptors from the server: with SO_LINGER set, their close would block the
 	// launcher. Before Linux 6.16 the kernel lacks the option, and the launcher closes them.
 	unix.SetsockoptInt(pair[1], unix.SOL_SOCKET, soPassRights, 0)
-	id, errno := s.register(pair[0])
-	if errno != 0 {
-		return failed(errno)
-	}
-	if err := s.broker.pass(spec.PassUDP, netip.AddrPort{}, pair[1]); err != nil {
-		s.datagrams.drop(id)
+	if !s.broker.request(spec.PassUDP, netip.AddrPort{}, pair[1]) {
 		return failed(unix.ENOBUFS)
 	}
-	s.known.put(id, &socketState{family: family, isUDP: true, number: uint16(32768 + id%28000)})
+	if err := s.add(pair[0], &socket{family: family, fd: -1}); err != nil {
+		return failed(step.ErrnoOrEIO(err))
+	}
 	s.Listener.AddFD(n.Id, pair[0], flags&unix.SOCK_CLOEXEC != 0)
 	return outcome{done: true}
 }
 
-func (s *Handler) datagram(n *seccomp.Notification, call string, fd int, o *socketState) outcome {
+// datagram answers a call on a UDP socket.
+func (s *Handler) datagram(n *seccomp.Notification, call string, o *socket) outcome {
 	switch call {
-	case "connect":
-		return s.connectDatagrams(n, fd, o)
-	case "bind":
-		at, errno := s.bind(n)
+	case "connect": // to any address, as programs do to learn their own one
+		raw, to, errno := s.address(n, o, n.Args[1], n.Args[2])
 		if errno != 0 {
 			return failed(errno)
 		}
-		o.local = sys.Sockaddr(netip.AddrPortFrom(o.unmap(at.Addr()), o.number))
-		return outcome{}
-	case "getsockname":
-		return s.giveName(n, n.Args[1], n.Args[2], o.name())
-	case "getpeername":
-		if o.peer == nil {
-			return failed(unix.ENOTCONN)
+		o.peer = nil
+		if to.IsValid() {
+			o.peer = raw
 		}
-		return s.giveName(n, n.Args[1], n.Args[2], o.peer)
-	case "setsockopt":
-		return outcome{} // no option has an effect on the messages
-	case "getsockopt":
-		return s.describe(n, o)
+		return outcome{}
 	case "sendto":
-		return s.sends(n, o, n.Args[4], n.Args[5])
-	case "sendmsg":
-		return s.sendsMessage(n, o, n.Args[1])
-	case "sendmmsg":
-		count := min(uint64(uint32(n.Args[2])), maxMessages)
-		for i := range count {
-			if reply := s.sendsMessage(n, o, n.Args[1]+i*sizeofMmsghdr); !reply.proceed {
-				return reply
-			}
+		return s.sendTo(n, o)
+	case "getsockname":
+		return s.nameDatagrams(n, o)
+	case "recvfrom":
+		if o.peer == nil {
+			return letProceed
 		}
-		return letProceed
+		var room [4]byte
+		if errno := s.read(n, n.Args[5], room[:]); errno != 0 {
+			return failed(errno)
+		}
+		return s.giveSender(n, o, n.Args[4], binary.NativeEndian.Uint32(room[:]))
+	case "recvmsg":
+		var header [12]byte // of struct msghdr: the address of a buffer, and its size
+		if o.peer == nil {
+			return letProceed
+		}
+		if errno := s.read(n, n.Args[1], header[:]); errno != 0 {
+			return failed(errno)
+		}
+		return s.giveSender(n, o, binary.NativeEndian.Uint64(header[:]), binary.NativeEndian.Uint32(header[8:]))
 	}
-	if fd < 0 {
-		return letProceed // it is not kept any more: the receiver does not get the sender's address
-	}
-	return s.receives(n, call, fd, o)
-}
-
-// register returns what identifies a socket.
-func (s *Handler) register(fd int) (id uint64, errno syscall.Errno) {
-	if s.keeps {
-		return s.datagrams.keep(fd)
-	}
-	id, err := unix.GetsockoptUint64(fd, unix.SOL_SOCKET, unix.SO_COOKIE)
-	return id, step.ErrnoOrEIO(err)
-}
-
-func (o *socketState) unmap(a netip.Addr) netip.Addr {
-	if o.family == unix.AF_INET6 {
-		return netip.AddrFrom16(a.As16())
-	}
-	return a
-}
-
-// name returns the answer to getsockname: like the kernel, a specific address after connect
-// and no port before the first use.
-func (o *socketState) name() []byte {
-	if o.local != nil {
-		return o.local
-	}
-	any, own := netip.IPv4Unspecified(), netip.AddrFrom4([4]byte{127, 0, 0, 1})
-	if o.family == unix.AF_INET6 {
-		any, own = netip.IPv6Unspecified(), netip.IPv6Loopback()
-	}
-	switch {
-	case o.peer != nil:
-		return sys.Sockaddr(netip.AddrPortFrom(own, o.number))
-	case o.last != nil:
-		return sys.Sockaddr(netip.AddrPortFrom(any, o.number))
-	}
-	return sys.Sockaddr(netip.AddrPortFrom(any, 0))
-}
-
-// connectDatagrams connects a UDP socket to any address, as programs do to learn their own
-// address. It tells the launcher of an address that is not a DNS server's. The launcher then
-// closes the socket pair at the first message, which the server sees as an error.
-func (s *Handler) connectDatagrams(n *seccomp.Notification, fd int, o *socketState) outcome {
-	raw, errno := s.address(n, n.Args[1], n.Args[2])
-	if errno != 0 {
-		return failed(errno)
-	}
-	if binary.NativeEndian.Uint16(raw) == unix.AF_UNSPEC {
-		o.setPeer(nil, nil)
-		return outcome{}
-	}
-	to, errno := o.destination(raw)
-	if errno != 0 {
-		return failed(errno)
-	}
-	if told := !asksDNS(to); told || o.reported {
-		unix.Sendto(fd, egress.ConnectedMessage(to), unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, nil)
-		o.reported = told
-	}
-	o.setPeer(raw, nil)
-	return outcome{}
-}
-
-func (o *socketState) destination(raw []byte) (to netip.AddrPort, errno syscall.Errno) {
-	to, ok := sys.ParseSockaddr(raw)
-	switch {
-	case len(raw) >= 2 && int(binary.NativeEndian.Uint16(raw)) != o.family:
-		return to, unix.EAFNOSUPPORT
-	case !ok:
-		return to, unix.EINVAL
-	}
-	return to, 0
-}
-
-// sends decides about a message to an address, or without one (at is 0).
-func (s *Handler) sends(n *seccomp.Notification, o *socketState, at, size uint64) outcome {
-	if at == 0 || size == 0 {
-		return letProceed
-	}
-	raw, errno := s.address(n, at, size)
-	if errno != 0 {
-		return failed(errno)
-	}
-	to, errno := o.destination(raw)
-	switch {
-	case errno != 0:
-		return failed(errno)
-	case !asksDNS(to):
-		s.broker.request(spec.RequestRefused, to)
-		return failed(unix.EPERM)
-	}
-	o.setPeer(o.peer, raw)
 	return letProceed
 }
 
-// Offsets and sizes of struct msghdr and struct mmsghdr on 64-bit machines.
-const (
-	msgNameLen    = 8
-	msgIov        = 16
-	msgIovLen     = 24
-	msgControlLen = 40
-	msgFlags      = 48
-	sizeofMsghdr  = 56
-	sizeofMmsghdr = 64
-	sizeofIovec   = 16
-
-	maxMessages = 1024 // UIO_MAXIOV, for messages and for iovecs
-)
-
-func (s *Handler) sendsMessage(n *seccomp.Notification, o *socketState, at uint64) outcome {
-	var h [sizeofMsghdr]byte
-	if errno := s.read(n, at, h[:]); errno != 0 {
+// sendTo refuses a message to another port than that of DNS.
+func (s *Handler) sendTo(n *seccomp.Notification, o *socket) outcome {
+	raw, to, errno := s.address(n, o, n.Args[4], n.Args[5])
+	switch {
+	case errno != 0:
 		return failed(errno)
+	case to.Port() != spec.GatewayPort:
+		s.broker.request(spec.RequestRefused, to)
+		return failed(unix.EPERM)
 	}
-	return s.sends(n, o, binary.NativeEndian.Uint64(h[:]), uint64(binary.NativeEndian.Uint32(h[msgNameLen:])))
+	o.peer = raw
+	return letProceed
 }
 
-func (s *Handler) describe(n *seccomp.Notification, o *socketState) outcome {
-	value := map[uint64]int{seccomp.SoType: unix.SOCK_DGRAM, seccomp.SoProtocol: unix.IPPROTO_UDP, seccomp.SoDomain: o.family}[uint64(uint32(n.Args[2]))]
-	return s.giveName(n, n.Args[3], n.Args[4], binary.NativeEndian.AppendUint32(nil, uint32(value)))
+func (s *Handler) giveSender(n *seccomp.Notification, o *socket, at uint64, size uint32) outcome {
+	if errno := s.giveName(n, at, size, o.peer); errno != 0 {
+		return failed(errno)
+	}
+	return letProceed
+}
+
+// nameDatagrams answers getsockname: c-ares gives a socket up that has no Internet address, and
+// glibc ends the program.
+func (s *Handler) nameDatagrams(n *seccomp.Notification, o *socket) outcome {
+	const port = 32768 // any
+	name := sys.Sockaddr(netip.AddrPortFrom(loopbackOf(o.family == unix.AF_INET), port))
+	var room [4]byte
+	errno := s.read(n, n.Args[2], room[:])
+	if errno == 0 {
+		errno = s.giveName(n, n.Args[1], binary.NativeEndian.Uint32(room[:]), name)
+	}
+	if errno == 0 {
+		errno = s.write(n, n.Args[2], binary.NativeEndian.AppendUint32(nil, uint32(len(name))))
+	}
+	return failed(errno)
 }

@@ -15,12 +15,11 @@ const (
 	List                   // (…)
 )
 
-// An Expr is an expression of a text, from its byte Start to before its byte End.
+// An Expr is an expression of a text.
 type Expr struct {
-	Kind       Kind
-	Text       string // of all but a List
-	List       []Expr
-	Start, End int
+	Kind Kind
+	Text string // of all but a List
+	List []Expr
 }
 
 // Head returns the symbol that begins a list, or "".
@@ -108,7 +107,7 @@ func (p *parser) space() {
 }
 
 func (p *parser) expr(depth int) (e Expr, err error) {
-	e.Start = p.at
+	start := p.at
 	switch c := p.text[p.at]; {
 	case c == '(':
 		p.at++
@@ -117,7 +116,7 @@ func (p *parser) expr(depth int) (e Expr, err error) {
 			return e, err
 		}
 		if p.at == len(p.text) {
-			return e, fmt.Errorf("byte %d: the bracket is not closed", e.Start)
+			return e, fmt.Errorf("byte %d: the bracket is not closed", start)
 		}
 		p.at++
 	case c == '"':
@@ -136,7 +135,6 @@ func (p *parser) expr(depth int) (e Expr, err error) {
 		}
 		p.at = n
 	}
-	e.End = p.at
 	return e, err
 }
 
@@ -149,16 +147,4 @@ func (p *parser) quoted(n int) (string, error) {
 	}
 	p.at += n + end + 1
 	return rest[:end], nil
-}
-
-// operations returns the symbols after the allow or deny of a rule.
-func operations(rule Expr) []Expr {
-	if head := rule.Head(); head != "allow" && head != "deny" {
-		return nil
-	}
-	n := 1
-	for n < len(rule.List) && rule.List[n].Kind == Symbol {
-		n++
-	}
-	return rule.List[1:n]
 }

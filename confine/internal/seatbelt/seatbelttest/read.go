@@ -150,8 +150,9 @@ func simple(e Expr, arg string) (filter, error) {
 	case "subpath":
 		return func(s, _ string) bool { return s == arg || strings.HasPrefix(s, strings.TrimSuffix(arg, "/")+"/") }, nil
 	case "regex":
-		if strings.Contains(arg, "(?") {
-			return nil, fmt.Errorf("not known: %s", e)
+		inner, whole := strings.CutPrefix(strings.TrimSuffix(arg, "$"), "^")
+		if !whole || !strings.HasPrefix(inner, "/") || !strings.HasSuffix(arg, "$") || !isSimpleExpression(inner) {
+			return nil, fmt.Errorf("no expression about a whole path that every system reads alike: %s", e)
 		}
 		re, err := expression(arg)
 		return func(s, _ string) bool { return strings.HasPrefix(s, "/") && re.MatchString(s) }, err
@@ -218,4 +219,46 @@ func expression(s string) (*regexp.Regexp, error) {
 	}
 	expressions[s] = re
 	return re, nil
+}
+
+// isSimpleExpression reports whether an expression has only what each dialect of regular expressions
+// reads the same way: no escape, no count, no anchor inside, no class by name, and a repetition behind
+// what can be repeated.
+func isSimpleExpression(re string) bool {
+	open, repeatable := 0, false
+	for i := 0; i < len(re); i++ {
+		switch c := re[i]; c {
+		case '(':
+			open, repeatable = open+1, false
+			continue
+		case '|':
+			repeatable = false
+			continue
+		case ')':
+			open--
+		case '*', '+', '?':
+			if !repeatable {
+				return false
+			}
+			repeatable = false
+			continue
+		case '[':
+			n := strings.IndexByte(re[i:], ']')
+			if n < 2 || re[i:i+n] == "[^" {
+				return false
+			}
+			for _, c := range []byte(re[i+1 : i+n]) {
+				if c == '[' || c == '\\' || c == ':' {
+					return false
+				}
+			}
+			i += n
+		case ']', '{', '}', '^', '$', '\\':
+			return false
+		}
+		if repeatable = true; open < 0 {
+			return false
+		}
+	}
+	return open == 0
 }
