@@ -82,7 +82,7 @@ func TestLimits(t *testing.T) {
 func TestPieces(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	for _, tt := range writtenForms {
-		searcher, mask := New([]Secret{{"S", tt.value}, {"OTHER", "another-Value-42"}}, true), NewMask([]string{tt.value})
+		searcher, mask := New([]Secret{{"S", tt.value}, {"OTHER", "another-Value-42"}}, false), NewMask([]string{tt.value})
 		for range 50 {
 			before, after := strings.Repeat("x ", random.IntN(60)), strings.Repeat(" y", random.IntN(60))
 			stream, hidden := searcher.Stream(), mask.streamOrNil()
