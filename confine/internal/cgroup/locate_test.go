@@ -90,7 +90,7 @@ func TestDBusReply(t *testing.T) {
 		"REJECTED EXTERNAL\r\n": "refuses the connection",
 		ok:                      "EOF",
 		ok + "B" + refusal[1:]:  errDBus.Error(),
-		ok + reply(dbusError, 0, 8, "\xff\x00\x00\x00no!\x00"): errDBus.Error(),
+		ok + reply(dbusError, 0, 4, "\xff\x00\x00\x00"): errDBus.Error(),
 		"": "EOF",
 	} {
 		err := dbusReply(bytes.NewReader([]byte(said)))
