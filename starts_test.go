@@ -31,7 +31,7 @@ var starts = map[string]struct{ why, environment string }{
 	"confine/egress/tlsworker/check_darwin.go":  {"/usr/bin/true, which the system must refuse", "nothing"},
 	"confine/internal/gateway/secrets.go":       {"the command of a secret, which the user has configured", "environ.Build, and what the command names"},
 	"confine/jailed/command.go":                 {"the running program, again", "everything: a program that uses mcp-jail's packages starts itself"},
-	"confine/process_cgroup_linux.go":           {"the running program, as the supervisor of a jail", "what fork_linux.go says: mcp-jail starts itself"},
+	"confine/fork_linux.go":                     {"the running program, as the supervisor of a jail", "nothing, or GOMAXPROCS and GOGC: mcp-jail starts itself"},
 	"confine/internal/sandboxexec/start.go":     {"sandbox-exec, which executes the running program in the jail, and that as the watcher", "nothing, and GOMAXPROCS"},
 	"confine/internal/sandboxexec/inside.go":    {"the program of a jail, from inside", "the server's, in its jail"},
 	"confine/internal/features/userns_linux.go": {"no program: the path does not exist", "nothing, and no program: the kernel is probed"},

@@ -20,13 +20,8 @@ func StartOther(ctx context.Context, p *Plan, stdio Stdio) (*Process, error) {
 // PID returns the process ID of the supervisor process, or 0 while there is none.
 func (p *Prepared) PID() int { return p.process.PID() }
 
-// ReplaceCgroup removes the cgroup of the jail and lets it have this one.
-func (p *Prepared) ReplaceCgroup(g *cgroup.Cgroup) {
-	if p.cgroup != nil {
-		p.cgroup.Remove()
-	}
-	p.cgroup = g
-}
+// ReplaceCgroup lets the jail have a cgroup.
+func (p *Prepared) ReplaceCgroup(g *cgroup.Cgroup) { p.cgroup = g }
 
 // Limit makes the limits those that the cgroup must enforce once the supervisor runs.
 func (p *Prepared) Limit(limits policy.Limits) {

@@ -98,7 +98,7 @@ func (p *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (p
 	defer unix.Close(theirs)
 	// The stub finds each at its number: the memory is 3, the others are spec.ControlFD to StubExeFD.
 	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(made.Memory()), uintptr(control), uintptr(program), uintptr(theirs), uintptr(supervisor))...)
-	pid, err = p.forkIntoCgroup("/proc/self/fd/"+strconv.Itoa(spec.ProgramFD), []string{spec.InitName}, attr)
+	pid, err = syscall.ForkExec("/proc/self/fd/"+strconv.Itoa(spec.ProgramFD), []string{spec.InitName}, attr)
 	if err != nil {
 		made.Free()
 		events.Close()
@@ -117,7 +117,7 @@ func (p *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) 
 	defer unix.Close(pipe[1])
 	attr.Files = sys.PadFDTable(append(attr.Files, uintptr(control), uintptr(pipe[1]))...)
 	attr.Env = []string{"GOMAXPROCS=" + strconv.Itoa(spec.MaxProcs), "GOGC=off"} // see startProgram in package supervisor
-	if pid, err = p.forkIntoCgroup(path, []string{spec.SupervisorName, p.umaskText()}, attr); err != nil {
+	if pid, err = syscall.ForkExec(path, []string{spec.SupervisorName, p.umaskText()}, attr); err != nil {
 		events.Close()
 		return 0, nil, &steppkg.Error{Step: "init", Errno: steppkg.Errno(err)}
 	}

@@ -34,7 +34,7 @@ type PreparedPool struct {
 // where waiting processes would cost too much, or save nothing: on small hosts, and where a
 // service manager must make the cgroup of a jail before its second process.
 func (l Launcher) NewPool() *PreparedPool {
-	if features.IsSmallHost() || cgroup.Locate().Manager != "" {
+	if features.IsSmallHost() || !cgroup.Locate().None() {
 		return nil
 	}
 	return l.newPool()

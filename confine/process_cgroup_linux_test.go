@@ -1,7 +1,6 @@
 package confine_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,30 +15,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestJailRemovesItsCgroup: the end of the jail removes its cgroup, also if the plan does not
-// count on one.
-func TestJailRemovesItsCgroup(t *testing.T) {
-	jailtest.Needs(t)
-	if place := cgroup.Locate(); !place.None() {
-		t.Logf("every plan here counts on one (%+v): see TestJailCgroup", place)
-		return
-	}
-	for range 5 {
-		prepared := confine.Launcher{}.Prepare()
-		testkit.Eventually(t, "it is there", func() bool { return prepared.PID() > 0 })
-		dir := testkit.Plant(t, "cgroup/")
-		prepared.ReplaceCgroup(&cgroup.Cgroup{Dir: dir + "/cgroup", Fd: -1, Ours: true}) // which no process is in
-		p := jailtest.Profile(t)
-		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("read", "/etc/hostname")})...)
-		proc, err := confine.Launcher{Prepared: prepared}.Start(t.Context(), p, jail.Stdio{})
-		testkit.Must(t, err)
-		proc.Wait()
-		if _, err := os.Stat(dir + "/cgroup"); !os.IsNotExist(err) {
-			t.Errorf("%s is there (%v)", dir, err)
-		}
-	}
-}
-
 // TestJailEndsWhenLimitsCannotBeSet: the limits of a cgroup are loosened until the supervisor
 // runs. If they cannot be set again, the jail ends and says why.
 func TestJailEndsWhenLimitsCannotBeSet(t *testing.T) {
@@ -48,14 +23,9 @@ func TestJailEndsWhenLimitsCannotBeSet(t *testing.T) {
 		dir := testkit.Plant(t, "cgroup/pids.max")
 		prepared := confine.Launcher{}.Prepare()
 		testkit.Eventually(t, "it is there", func() bool { return prepared.PID() > 0 })
-		if !cgroup.Locate().None() {
-			prepared.Close()
-			t.Log("the jail's own is held to its limits: see TestJailCgroup")
-			return
-		}
 		p := jailtest.Profile(t)
 		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
-		own := &cgroup.Cgroup{Dir: dir + "/cgroup", Fd: -1}
+		own := &cgroup.Cgroup{Dir: dir + "/cgroup"}
 		if !holds {
 			own.Dir += "/none"
 		}

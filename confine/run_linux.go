@@ -18,7 +18,7 @@ func (p *Prepared) runNamespaced(events *os.File) (used bool, err error) {
 	defer events.Close()
 	process := p.process
 	b := p.newBuilder()
-	scoped := p.pending != nil && p.pending.plan.Cgroup.Manager != ""
+	scoped := p.pending != nil
 	if scoped {
 		if err := p.limitCgroup(p.pending.plan); err != nil {
 			return true, err
@@ -36,10 +36,8 @@ func (p *Prepared) runNamespaced(events *os.File) (used bool, err error) {
 	if todo.spec.HostNS { // a plan for the other kind of jail must not be carried out here
 		return true, jail.WrapStep(step.Spec, spec.ErrSpec)
 	}
-	if !scoped {
-		if err := p.limitCgroupLate(todo.plan); err != nil {
-			return true, err
-		}
+	if !scoped && !todo.plan.Cgroup.None() {
+		return true, errNotInCgroup
 	}
 	process.inCgroup = p.cgroup != nil // before the first event of the jail
 	defer p.watchCgroup()()

@@ -101,7 +101,7 @@ func TestJailResources(t *testing.T) {
 		t.Run(r.what, func(t *testing.T) {
 			t.Parallel()
 			if r.limits.Processes > 0 {
-				needsProcessLimit(t)
+				rootNeedsPidMax(t)
 			}
 			want := r.got
 			if held && r.held != "" {

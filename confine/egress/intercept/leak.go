@@ -17,7 +17,7 @@ import (
 // leaks finds secrets that are not meant for the host of the request.
 type leaks struct {
 	egress.Leaks
-	finder *leak.Finder
+	finder *leak.Searcher
 
 	mu   sync.Mutex
 	told map[egress.Leak]bool

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/statement"
@@ -45,7 +44,6 @@ var verbsOnSelf = map[string]func(args []string) (string, error){
 	"name-thread":       attemptNameThread,
 	"name-by-heir":      attemptNameByHeir,
 	"name-among-ending": attemptNameAmongEnding,
-	"whole-cgroup":      func(a []string) (string, error) { return strconv.FormatBool(cgroup.IsInitialRoot(a[0])), nil },
 }
 
 func attemptWriteTerminal() error {

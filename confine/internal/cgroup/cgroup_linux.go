@@ -1,7 +1,6 @@
 package cgroup
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
@@ -18,67 +16,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Locate returns where jails of this process can have their cgroups. It looks once. Each start
-// waits for it, because the stub enters its cgroup before the policy is known. So it stops as
-// soon as the result is certain.
+// Locate returns where jails of this process can have their cgroups. It looks once.
 var Locate = sync.OnceValue(func() Location {
-	cgroups := proc.ReadLine("/proc/self/cgroup")
-	own, _ := Path(cgroups)
-	f := facts{Own: own, Older: isVersion1(cgroups), UID: os.Getuid(), Delegated: delegated}
-	if f.Own == "" || f.Older {
-		return locate(f)
-	}
-	if IsInitialRoot(usualCgroup) {
-		f.Mount, f.Top = usualCgroup, "/"
-	} else {
-		f.Mount, f.Top = Mount(proc.ReadLine("/proc/self/mountinfo"))
-	}
-	f.Booted = unix.Access("/run/systemd/system", unix.F_OK) == nil
-	if f.Booted && f.Mount != "" {
-		f.Manager, f.Root = managerHere(f.Mount, f.UID)
-	}
-	return locate(f)
+	own, _ := Path(proc.ReadLine("/proc/self/cgroup"))
+	return locate(facts{Own: own, UID: os.Getuid(), Manager: managerHere(os.Getuid()), Has: hasControllers})
 })
 
-// usualCgroup is where distributions mount v2.
-const usualCgroup = "/sys/fs/cgroup"
-
-// initialNamespace is the cgroup namespace that the kernel starts with (linux/nsfs.h,
-// CGROUP_NS_INIT_INO).
-const initialNamespace = "cgroup:[4026531835]"
-
-// IsInitialRoot reports whether the whole v2 hierarchy is mounted at dir and this process is in
-// the initial cgroup namespace. Then Locate need not read the list of all mounts, which is slow.
-func IsInitialRoot(dir string) bool {
-	var fs unix.Statfs_t
-	if unix.Statfs(dir, &fs) != nil || fs.Type != unix.CGROUP2_SUPER_MAGIC {
-		return false
-	}
-	if unix.Access(dir+"/cgroup.type", unix.F_OK) != unix.ENOENT { // every cgroup but the root has this file
-		return false
-	}
-	namespace, err := os.Readlink("/proc/self/ns/cgroup")
-	return err == nil && namespace == initialNamespace
-}
-
-// delegated reports whether this process may make cgroups in dir that have both controllers.
-// Moving a process into one of them takes the right to write cgroup.procs of their common
-// ancestor (cgroups(7)).
-func delegated(dir string) bool {
-	return unix.Access(dir, unix.W_OK) == nil && unix.Access(filepath.Join(dir, "cgroup.procs"), unix.W_OK) == nil &&
-		hasControllers(filepath.Join(dir, "cgroup.subtree_control"))
-}
-
-func hasControllers(file string) bool {
-	words := " " + proc.ReadLine(file) + " "
+func hasControllers(dir string) bool {
+	words := " " + proc.ReadLine(filepath.Join(dir, "cgroup.controllers")) + " "
 	return strings.Contains(words, " memory ") && strings.Contains(words, " pids ")
 }
 
-// Cgroup is the cgroup of one jail.
+// Cgroup is the cgroup of one jail, a scope of systemd.
 type Cgroup struct {
-	Dir  string
-	Fd   int  // of Dir, for the fork; -1 if systemd made the cgroup
-	Ours bool // the launcher made it and removes it; false: systemd does
+	Dir string
 
 	events [2]*os.File // memory.events, pids.events
 	seen   [2]int64    // the counts that NewEvents has reported
@@ -87,47 +38,10 @@ type Cgroup struct {
 // events are the counters that the kernel increases when a limit is exceeded.
 var events = [2]struct{ file, key string }{{"memory.events", "oom_kill"}, {"pids.events", "max"}}
 
-// Name begins the name of each cgroup. The PID of its launcher follows, so that Sweep can tell
-// whether the launcher still runs.
+// Name begins the name of each scope. The PID of its launcher follows.
 const Name = "mcp-jail."
 
 var count atomic.Int64
-
-// New makes an empty cgroup below parent.
-func New(parent string) (*Cgroup, error) {
-	dir := filepath.Join(parent, fmt.Sprintf("%s%d.%d", Name, os.Getpid(), count.Add(1)))
-	if err := unix.Mkdir(dir, 0o755); err != nil {
-		return nil, err
-	}
-	fd, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		unix.Rmdir(dir)
-		return nil, err
-	}
-	return &Cgroup{Dir: dir, Fd: fd, Ours: true}, nil
-}
-
-// Limit sets the limits and reads them back. The jail gets no swap, so that memory_mb is all it
-// may use.
-func (g *Cgroup) Limit(l limits) error {
-	for _, f := range g.limits(l) {
-		err := g.set(f)
-		if errors.Is(err, os.ErrNotExist) && f.name == fileSwapMax {
-			if swap, known := proc.TotalSwap("/proc"); known && swap == 0 {
-				continue // there is nothing to limit
-			}
-			err = errors.New("the host has swap, and this kernel does not limit it: boot with swapaccount=1, or turn swap off")
-		}
-		if err != nil {
-			return step.On(f.name, err)
-		}
-	}
-	return g.verify(l)
-}
-
-func (g *Cgroup) set(v setting) error {
-	return os.WriteFile(filepath.Join(g.Dir, v.name), []byte(v.value), 0)
-}
 
 const (
 	fileMemoryMax = "memory.max"
@@ -176,7 +90,7 @@ func (g *Cgroup) Tighten(l policy.Limits) (exceeded bool, err error) {
 	if tight.tasks == 0 {
 		return false, nil
 	}
-	if err := g.set(setting{filePidsMax, strconv.Itoa(tight.tasks)}); err != nil {
+	if err := os.WriteFile(filepath.Join(g.Dir, filePidsMax), []byte(strconv.Itoa(tight.tasks)), 0); err != nil {
 		return false, err
 	}
 	tasks, _ := strconv.Atoi(proc.ReadLine(filepath.Join(g.Dir, "pids.current")))
@@ -185,7 +99,11 @@ func (g *Cgroup) Tighten(l policy.Limits) (exceeded bool, err error) {
 
 func (g *Cgroup) verify(l limits) error {
 	for _, f := range g.limits(l) {
-		if got := proc.ReadLine(filepath.Join(g.Dir, f.name)); got != f.value && !(f.name == fileSwapMax && got == "") {
+		got := proc.ReadLine(filepath.Join(g.Dir, f.name))
+		if swap, known := proc.TotalSwap("/proc"); f.name == fileSwapMax && got == "" && known && swap == 0 {
+			continue // there is nothing to limit
+		}
+		if got != f.value {
 			return step.On(filepath.Join(g.Dir, f.name), fmt.Errorf("it is %q and not %s", got, f.value))
 		}
 	}
@@ -196,15 +114,6 @@ func (g *Cgroup) verify(l limits) error {
 func (g *Cgroup) Contains(pid int) bool {
 	own, ok := Path(proc.ReadLine("/proc/" + strconv.Itoa(pid) + "/cgroup"))
 	return ok && filepath.Base(own) == filepath.Base(g.Dir)
-}
-
-// Adopt moves a process into the cgroup, with all of its threads.
-func (g *Cgroup) Adopt(pid int) error {
-	return os.WriteFile(filepath.Join(g.Dir, "cgroup.procs"), []byte(strconv.Itoa(pid)), 0)
-}
-
-func (g *Cgroup) kill() error {
-	return os.WriteFile(filepath.Join(g.Dir, "cgroup.kill"), []byte("1"), 0) // Linux 5.14
 }
 
 // NewEvents reports whether, since the previous call, the kernel ended a process for want of
@@ -256,40 +165,10 @@ func (g *Cgroup) Watch(stop <-chan struct{}, changed func()) {
 	<-ended
 }
 
-// Remove ends all processes of the cgroup and removes it. It retries for a second, because a
-// process that has just died stays in the cgroup for a moment.
-func (g *Cgroup) Remove() {
-	if g.Fd >= 0 {
-		unix.Close(g.Fd)
-		g.Fd = -1
-	}
+// End ends all processes of the cgroup. systemd removes the empty scope.
+func (g *Cgroup) End() {
 	for _, f := range g.events {
 		f.Close()
 	}
-	if !g.Ours {
-		g.kill() // systemd removes the empty scope
-		return
-	}
-	for wait := 100 * time.Microsecond; wait < time.Second; wait *= 2 {
-		if err := unix.Rmdir(g.Dir); err == nil || errors.Is(err, unix.ENOENT) {
-			return
-		}
-		g.kill()
-		time.Sleep(wait)
-	}
-}
-
-// Sweep removes the cgroups of launchers that were killed. They are empty once the jail has
-// ended, which it does when its launcher ends.
-func Sweep(parent string) {
-	for _, name := range proc.ReadDirNames(parent) {
-		rest, ok := strings.CutPrefix(name, Name)
-		if !ok {
-			continue
-		}
-		owner, _, _ := strings.Cut(rest, ".")
-		if pid, err := strconv.Atoi(owner); err == nil && errors.Is(unix.Kill(pid, 0), unix.ESRCH) {
-			unix.Rmdir(filepath.Join(parent, name))
-		}
-	}
+	os.WriteFile(filepath.Join(g.Dir, "cgroup.kill"), []byte("1"), 0) // Linux 5.14
 }

@@ -1,11 +1,13 @@
 package cgroup
 
 import (
+	"bufio"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"io"
 	"strconv"
+	"strings"
 )
 
 // This file has the part of D-Bus that a request to systemd needs (D-Bus specification,
@@ -120,49 +122,36 @@ func dbusAuth(uid int) []byte {
 
 var errDBus = errors.New("the reply is not D-Bus")
 
-func dbusReply(r io.Reader) error {
-	for line := []byte(nil); ; { // the reply to AUTH: OK and an identifier
-		var b [1]byte
-		if _, err := io.ReadFull(r, b[:]); err != nil {
-			return err
-		}
-		if line = append(line, b[0]); len(line) > 1<<10 {
-			return errDBus
-		}
-		if b[0] == '\n' {
-			if string(line[:2]) != "OK" {
-				return errors.New("systemd refuses the connection: " + strconv.Quote(string(line)))
-			}
-			break
-		}
+// dbusReply reads the reply to AUTH, and then messages up to the reply to the call.
+func dbusReply(from io.Reader) error {
+	r := bufio.NewReader(from)
+	line, err := r.ReadString('\n')
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(line, "OK") {
+		return errors.New("systemd refuses the connection: " + strconv.Quote(line))
 	}
 	for {
 		var head [16]byte
 		if _, err := io.ReadFull(r, head[:]); err != nil {
 			return err
 		}
-		if head[0] != 'l' {
-			return errDBus
-		}
 		body, fields := binary.LittleEndian.Uint32(head[4:]), binary.LittleEndian.Uint32(head[12:])
 		fields = (fields + 7) &^ 7
-		if fields > 1<<16 || body > 1<<16 {
+		if head[0] != 'l' || fields > 1<<16 || body > 1<<16 {
 			return errDBus
 		}
 		rest := make([]byte, fields+body)
 		if _, err := io.ReadFull(r, rest); err != nil {
 			return err
 		}
-		switch head[1] {
-		case dbusReturn:
+		switch said := rest[fields:]; {
+		case head[1] == dbusReturn:
 			return nil
-		case dbusError:
-			said := rest[fields:] // by convention the first value is a text
-			if len(said) > 4 {
-				if n := binary.LittleEndian.Uint32(said); int(n) <= len(said)-4 {
-					return errors.New(string(said[4 : 4+n]))
-				}
-			}
+		case head[1] == dbusError && len(said) > 4: // by convention it has a text, after its length
+			return errors.New(strings.TrimRight(string(said[4:]), "\x00"))
+		case head[1] == dbusError:
 			return errDBus
 		}
 	}

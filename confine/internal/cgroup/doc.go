@@ -1,14 +1,13 @@
-// Package cgroup gives each jail a cgroup (v2) of its own, with the controllers memory and pids.
+// Package cgroup has the user's systemd give a jail a cgroup (v2) of its own, with the controllers
+// memory and pids.
 //
-// [Locate] finds where this process may have one: in a directory that is delegated to it, or by
-// way of the user's systemd. [New] makes a cgroup in a directory, [MakeScope] asks systemd for a
-// scope. [Cgroup.Limit] sets the limits and reads them back, [Cgroup.Watch] and
-// [Cgroup.NewEvents] tell what the kernel refused or ended, and [Cgroup.Remove] ends and removes
-// the cgroup. [Sweep] removes the cgroups of launchers that were killed.
+// [Locate] tells whether this process may ask. [MakeScope] asks for a scope with the limits, and
+// reads them back. [Cgroup.Watch] and [Cgroup.NewEvents] tell what the kernel refused or ended, and
+// [Cgroup.End] ends what is left in it. systemd removes an empty scope.
 //
 // # Limits
 //
-// The package enables no controllers and moves no process other than the jail's. It does not use
-// cgroup v1, nor the system's own manager. Where no cgroup can be had, package oom samples
-// memory.
+// On a machine with systemd, all cgroups belong to it: an ordinary user gets one in this way only.
+// The package does not use cgroup v1, nor the system's own manager. Where no cgroup can be had,
+// package oom samples memory.
 package cgroup

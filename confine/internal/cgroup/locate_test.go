@@ -3,7 +3,7 @@ package cgroup
 import (
 	"bytes"
 	"encoding/hex"
-	"slices"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -11,39 +11,36 @@ import (
 // TestLocate checks where a jail's cgroup goes, for each kind of host.
 func TestLocate(t *testing.T) {
 	const (
-		mount   = "/sys/fs/cgroup"
 		session = "/user.slice/user-1000.slice/user@1000.service/app.slice/term.scope"
 		socket  = "/run/user/1000/systemd/private"
-		root    = mount + "/user.slice/user-1000.slice/user@1000.service"
+		root    = "/sys/fs/cgroup/user.slice/user-1000.slice/user@1000.service"
 	)
+	has := func(dir string) bool { return dir == root }
 	for _, c := range []struct {
-		name      string
+		name, why string // why "": there is a place
 		facts     facts
-		delegated []string
-		want      Location // without Why and Fix
-		why       string
 	}{
-		{"no v2", facts{}, nil, Location{}, "no cgroup v2"},
-		{"v1 has the controllers", facts{Own: "/", Older: true, Mount: mount, Top: "/"}, []string{mount}, Location{}, "cgroup v1"},
-		{"not mounted", facts{Own: "/"}, nil, Location{}, "not mounted"},
-		{"a cgroup outside of the namespace", facts{Own: "/../x", Mount: mount, Top: "/"}, []string{mount}, Location{}, "not visible"},
-		{"a part of the hierarchy that is not ours", facts{Own: "/a", Mount: mount, Top: "/b"}, []string{mount}, Location{}, "not visible"},
-		{"the root, without controllers", facts{Own: "/", Mount: mount, Top: "/"}, nil, Location{}, "no cgroup around"},
-		{"the root", facts{Own: "/", Mount: mount, Top: "/"}, []string{mount}, Location{Parent: mount}, ""},
-		{"a leaf of a container", facts{Own: "/init", Mount: mount, Top: "/"}, []string{mount}, Location{Parent: mount}, ""},
-		{"a container's view", facts{Own: "/docker/1/init", Mount: mount, Top: "/docker/1"}, []string{mount}, Location{Parent: mount}, ""},
-		{"the nearest", facts{Own: "/a/b/c", Mount: mount, Top: "/"}, []string{mount, mount + "/a"}, Location{Parent: mount + "/a"}, ""},
-		{"systemd: the cgroups around belong to it", facts{Own: session, Mount: mount, Top: "/", Booted: true}, []string{mount, mount + "/user.slice/user-1000.slice/user@1000.service/app.slice"}, Location{}, "no systemd manager"},
-		{"systemd: its user manager", facts{Own: session, Mount: mount, Top: "/", Booted: true, Manager: socket, Root: root}, nil, Location{Manager: socket, Root: root}, ""},
-		{"systemd: a session that is not the manager's", facts{Own: "/user.slice/user-1000.slice/session-3.scope", Mount: mount, Top: "/", Booted: true, Manager: socket, Root: root}, nil, Location{}, "no systemd manager"},
-		{"systemd: a cgroup that was delegated and divided", facts{Own: session, Mount: mount, Top: "/", Booted: true, Manager: socket, Root: root}, []string{mount + session}, Location{Parent: mount + session}, ""},
+		{"no v2", "no cgroup v2", facts{UID: 1000, Manager: socket, Has: has}},
+		{"its user manager", "", facts{Own: session, UID: 1000, Manager: socket, Has: has}},
+		{"root", "root has no", facts{Own: session, Manager: socket, Has: has}},
+		{"no manager", "no systemd manager", facts{Own: session, UID: 1000, Has: has}},
+		{"another user's manager", "no systemd manager", facts{Own: session, UID: 1001, Manager: socket, Has: has}},
+		{"a session that is not the manager's", "no systemd manager", facts{Own: "/user.slice/user-1000.slice/session-3.scope", UID: 1000, Manager: socket, Has: has}},
+		{"a container", "no systemd manager", facts{Own: "/", UID: 1000, Manager: socket, Has: has}},
+		{"a cgroup outside of the namespace", "no systemd manager", facts{Own: "/../x", UID: 1000, Manager: socket, Has: has}},
+		{"without controllers", "no systemd manager", facts{Own: session, UID: 1000, Manager: socket, Has: func(string) bool { return false }}},
 	} {
-		c.facts.Delegated = func(dir string) bool { return slices.Contains(c.delegated, dir) }
 		got := locate(c.facts)
-		why, fix := got.Why, got.Fix
-		got.Why, got.Fix = "", ""
-		if got != c.want || (why == "") != (c.why == "") || !strings.Contains(why, c.why) || (why == "") != (fix == "") {
-			t.Errorf("%s: %+v, because %q, fix %q", c.name, got, why, fix)
+		if c.why == "" && got != (Location{Manager: socket, Root: root}) || got.None() != (c.why != "") || !strings.Contains(got.Why, c.why) || (got.Why == "") != (got.Fix == "") {
+			t.Errorf("%s: %+v", c.name, got)
+		}
+	}
+}
+
+func TestPath(t *testing.T) {
+	for content, want := range map[string]string{"5:cpu:/x\n0::/user.slice/a.scope\n": "/user.slice/a.scope true", "5:cpu:/x\n": " false"} {
+		if p, ok := Path(content); fmt.Sprint(p, " ", ok) != want {
+			t.Errorf("%q: %s, %v", content, p, ok)
 		}
 	}
 }
@@ -93,7 +90,7 @@ func TestDBusReply(t *testing.T) {
 		"REJECTED EXTERNAL\r\n": "refuses the connection",
 		ok:                      "EOF",
 		ok + "B" + refusal[1:]:  errDBus.Error(),
-		ok + reply(dbusError, 0, 8, "\xff\x00\x00\x00no!\x00"): errDBus.Error(),
+		ok + reply(dbusError, 0, 4, "\xff\x00\x00\x00"): errDBus.Error(),
 		"": "EOF",
 	} {
 		err := dbusReply(bytes.NewReader([]byte(said)))

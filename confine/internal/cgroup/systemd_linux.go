@@ -13,23 +13,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// managerHere returns the private socket of the user's systemd and the cgroup of that manager.
-// The private socket is one hop shorter than the message bus. The user root gets none: it uses a
-// delegated cgroup, or package oom.
-func managerHere(mount string, uid int) (socket, root string) {
-	if uid == 0 {
-		return "", ""
-	}
+// managerHere returns the private socket of the user's systemd, which is one hop shorter than the
+// message bus, or "".
+func managerHere(uid int) string {
 	runtime := os.Getenv("XDG_RUNTIME_DIR")
 	if runtime == "" {
 		runtime = "/run/user/" + strconv.Itoa(uid)
 	}
-	socket = filepath.Join(runtime, "systemd/private")
-	root = filepath.Join(mount, fmt.Sprintf("user.slice/user-%d.slice/user@%d.service", uid, uid))
-	if unix.Access(socket, unix.W_OK) != nil || !hasControllers(filepath.Join(root, "cgroup.controllers")) {
-		return "", ""
+	socket := filepath.Join(runtime, "systemd/private")
+	if unix.Access(socket, unix.W_OK) != nil {
+		return ""
 	}
-	return socket, root
+	return socket
 }
 
 // systemdPatience bounds a request to systemd, which usually takes a few milliseconds.
@@ -43,21 +38,15 @@ func MakeScope(place Location, pid int, l limits) (*Cgroup, error) {
 	if err := startScope(place.Manager, name, pid, l, deadline); err != nil {
 		return nil, step.On("systemd: "+name, err)
 	}
-	g := &Cgroup{Dir: name, Fd: -1}
+	g := &Cgroup{Dir: name}
 	for !g.Contains(pid) {
 		if time.Now().After(deadline) {
 			return nil, step.On("systemd: "+name, unix.ETIMEDOUT)
 		}
 		time.Sleep(200 * time.Microsecond)
 	}
-	// Ask the kernel for the cgroup of the scope.
-	mount, top := Mount(proc.ReadLine("/proc/self/mountinfo"))
 	own, _ := Path(proc.ReadLine("/proc/" + strconv.Itoa(pid) + "/cgroup"))
-	rel, err := filepath.Rel(top, own)
-	if err != nil {
-		return nil, step.On(own, err)
-	}
-	g.Dir = filepath.Join(mount, rel)
+	g.Dir = filepath.Join(hierarchy, own)
 	return g, g.verify(l)
 }
 

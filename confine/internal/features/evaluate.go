@@ -70,7 +70,7 @@ type Features struct {
 	PtraceScope    Feature `json:"ptrace_scope"`       // a supervisor may read the arguments of its jail's processes
 	PidMax         Feature `json:"pid_max"`            // each PID namespace has its own pid_max
 	Sockets        Feature `json:"supervised_sockets"` // a supervisor may act on its server's sockets
-	Cgroup         Feature `json:"cgroup"`             // cgroup v2 delegated to this process
+	Cgroup         Feature `json:"cgroup"`             // the user's systemd gives jails cgroups (v2)
 	Overlay        Feature `json:"overlay"`            // a call can have a copy of HOME
 
 	// The fields of macOS, where the features above are unknown. See Report for their JSON.
@@ -295,13 +295,10 @@ func tracesOwn(scope string) Feature {
 }
 
 func cgroupFeature(p cgroup.Location) Feature {
-	switch {
-	case p.Parent != "":
-		return Available("below " + p.Parent)
-	case p.Manager != "":
-		return Available("a scope of systemd, by way of " + p.Manager)
+	if p.None() {
+		return Unavailable(p.Why, p.Fix)
 	}
-	return Unavailable(p.Why, p.Fix)
+	return Available("a scope of systemd, by way of " + p.Manager)
 }
 
 // Facts are the facts about the kernel, the host and this process that compiling a plan needs. A

@@ -10,6 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
+var scope = cgroup.Location{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}
+
 // TestCgroupIsNotForItsServer: where a rule lets the server write to the cgroups,
 // they limit nothing.
 func TestCgroupIsNotForItsServer(t *testing.T) {
@@ -22,15 +24,15 @@ func TestCgroupIsNotForItsServer(t *testing.T) {
 		p     *policy.Profile
 		want  bool
 	}{
-		{cgroup.Location{Parent: "/sys/fs/cgroup"}, at("/home/u", rw), false},
-		{cgroup.Location{Parent: "/sys/fs/cgroup"}, at("/sys/fs/cgroup", policy.Read), false},
-		{cgroup.Location{Parent: "/sys/fs/cgroup"}, at("/sys/fs/cgroup", rw), true},
-		{cgroup.Location{Parent: "/sys/fs/cgroup"}, at("/", rw), true},
-		{cgroup.Location{Parent: "/sys/fs/cgroup"}, at("/sys/fs/cgroup/a", policy.Update), true},
-		{cgroup.Location{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/sys", policy.Update), true},
-		{cgroup.Location{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/run", rw), true},
-		{cgroup.Location{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/run", policy.Read), true}, // which is enough to connect
-		{cgroup.Location{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}, at("/sys", policy.Read), false},
+		{scope, at("/home/u", rw), false},
+		{scope, at("/sys/fs/cgroup", policy.Read), false},
+		{scope, at("/sys/fs/cgroup", rw), true},
+		{scope, at("/", rw), true},
+		{scope, at("/sys/fs/cgroup/u/a", policy.Update), true},
+		{scope, at("/sys", policy.Update), true},
+		{scope, at("/run", rw), true},
+		{scope, at("/run", policy.Read), true}, // which is enough to connect
+		{scope, at("/sys", policy.Read), false},
 	} {
 		f := features.Facts{Supported: true, UID: 1000, Cgroup: c.place}
 		plan := Compile(c.p, f, Watching{})
@@ -45,23 +47,30 @@ func TestCgroupIsNotForItsServer(t *testing.T) {
 
 // TestScopeIsAskedForWhereItMatters: it takes time.
 func TestScopeIsAskedForWhereItMatters(t *testing.T) {
-	scope := cgroup.Location{Manager: "/run/s", Root: "/sys/fs/cgroup/u"}
+	preset := policy.DefaultLimits
 	for _, c := range []struct {
-		place  cgroup.Location
-		limits policy.Limits
-		proc   features.Answer
-		want   bool
+		limits           policy.Limits
+		namespaces, proc bool
+		want             bool
 	}{
-		{scope, policy.DefaultLimits, features.Yes, false},
-		{scope, policy.DefaultLimits, features.No, true},
-		{scope, policy.Limits{MemoryMB: 100, Processes: policy.DefaultLimits.Processes}, features.Yes, true},
-		{scope, policy.Limits{MemoryMB: policy.DefaultLimits.MemoryMB, Processes: 10}, features.Yes, true},
-		{cgroup.Location{Parent: "/sys/fs/cgroup"}, policy.DefaultLimits, features.Yes, true},
+		{preset, true, true, false},
+		{preset, true, false, true}, // the memory cannot be sampled
+		{preset, false, true, true}, // nothing else holds processes
+		{policy.Limits{MemoryMB: 100, Processes: preset.Processes}, true, true, true},
+		{policy.Limits{MemoryMB: preset.MemoryMB, Processes: 10}, true, true, true},
 	} {
-		f := features.Facts{Supported: true, UID: 1000, Cgroup: c.place}
-		f.UserNamespaces, f.FreshProc = features.Available(""), features.Feature{Answer: c.proc}
-		if plan := Compile(&policy.Profile{Limits: c.limits}, f, Watching{}); plan.Cgroup.None() == c.want {
-			t.Errorf("%+v: %+v", c, plan.Cgroup)
+		f := features.Facts{Supported: true, UID: 1000, Cgroup: scope, ReadsProc: c.proc}
+		f.UserNamespaces, f.FreshProc = features.Unavailable("", ""), features.Unavailable("", "")
+		if c.namespaces {
+			f.UserNamespaces = features.Available("")
+		}
+		if c.proc {
+			f.FreshProc = features.Available("")
+		}
+		plan := Compile(&policy.Profile{Limits: c.limits}, f, Watching{})
+		gap := slices.ContainsFunc(plan.Gaps, func(g Gap) bool { return strings.HasPrefix(g.What, "processes") })
+		if plan.Cgroup.None() == c.want || gap {
+			t.Errorf("%+v: %+v, gap %v", c, plan.Cgroup, gap)
 		}
 	}
 }

@@ -17,7 +17,7 @@ func (c *compiler) limits(o *spec.Spec) {
 	// A server that could write there could lift its own limits.
 	case place.Writable(c.p):
 		c.plan.Notes = append(c.plan.Notes, "the profile lets the server write to cgroups, so none holds its limits")
-	case place.Manager == "" || wantsScope(c, o):
+	case wantsScope(c, o):
 		c.plan.Cgroup = place
 	}
 	c.memory(o, l.MemoryMB)
@@ -51,7 +51,7 @@ func (c *compiler) fileAndMessageLimits() {
 func wantsScope(c *compiler, o *spec.Spec) bool {
 	l, preset := c.p.Limits, policy.DefaultLimits
 	sampled, _, _ := canSampleMemory(c, o)
-	return l.MemoryMB != preset.MemoryMB || l.Processes != preset.Processes || !sampled
+	return l.MemoryMB != preset.MemoryMB || l.Processes != preset.Processes || !sampled || o.HostNS && l.Processes > 0
 }
 
 func canSampleMemory(c *compiler, o *spec.Spec) (ok bool, why, fix string) {

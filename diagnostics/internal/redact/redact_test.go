@@ -5,14 +5,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net/url"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
-
-const apiKey = "ghp_0123456789abcdefghijklmnop"
 
 func redactorOf(values ...string) *Redactor {
 	var env []policy.Variable
@@ -22,46 +19,7 @@ func redactorOf(values ...string) *Redactor {
 	return NewRedactor(env)
 }
 
-// TestRedactHex covers a value in hex as languages and dumps print it.
-func TestRedactHex(t *testing.T) {
-	r := redactorOf(apiKey)
-	for _, in := range []string{
-		hex.EncodeToString([]byte(apiKey)), fmt.Sprintf("%X", apiKey), fmt.Sprintf("% x", apiKey), fmt.Sprintf("% X", apiKey),
-		strings.ReplaceAll(fmt.Sprintf("% x", apiKey), " ", ":"), strings.ReplaceAll(fmt.Sprintf("% X", apiKey), " ", ":"), strings.ReplaceAll(fmt.Sprintf("% x", apiKey), " ", `\x`),
-	} {
-		if got := r.Redact("key=" + in + "."); got != "key=[redacted V0]." && got != `key=\x[redacted V0].` {
-			t.Errorf("%s\n stays %s", in, got)
-		}
-	}
-	other := hex.EncodeToString([]byte("another text of such a length"))
-	if got := r.Redact(other); got != other {
-		t.Errorf("%s became %s", other, got)
-	}
-}
-
-// TestRedactDumps covers what real programs print for a value that they get alone.
-func TestRedactDumps(t *testing.T) {
-	r := redactorOf(apiKey)
-	for _, argv := range [][]string{{"xxd"}, {"xxd", "-p"}, {"xxd", "-u"}, {"hexdump", "-C"}, {"od", "-An", "-tx1"}, {"od", "-Ax", "-tx1z"}} {
-		cmd := exec.Command(argv[0], argv[1:]...)
-		if cmd.Err != nil {
-			continue
-		}
-		cmd.Stdin = strings.NewReader(apiKey)
-		out, err := cmd.Output()
-		if err != nil {
-			t.Fatalf("%q: %v", argv, err)
-		}
-		got := r.Redact(string(out))
-		// Each row is one, in hex and in text.
-		for _, part := range []string{"ghp_0123", "456789ab", "cdefghij", fmt.Sprintf("%x", "ghp_"), fmt.Sprintf("%X", "ghp_"), "67 68 70 5f", "6768 705f", fmt.Sprintf("% x", "cdefgh")} {
-			if strings.Contains(got, part) {
-				t.Errorf("%q: %q stays in\n%s", argv, part, got)
-			}
-		}
-	}
-}
-
+// TestRedact tests what of a text is replaced. TestForms of package leak has the forms.
 func TestRedact(t *testing.T) {
 	r := tokenRedactor()
 	for in, want := range map[string]string{
@@ -76,6 +34,7 @@ func TestRedact(t *testing.T) {
 		"postgres://u:hunter2222@db/y":                   "postgres://u:[redacted DATABASE_URL]@db/y",
 		"MIIEvQIBADANBgkqhkiG9w0BAQEF\nAASCBKcwggSjAgEA": "[redacted KEY]\nAASCBKcwggSjAgEA",
 		"s3cr3t/+ token":                                 "s3cr3t/+ token",
+		hex.EncodeToString([]byte(token)):                "[redacted TOKEN]",
 	} {
 		if got := r.Redact(in); got != want {
 			t.Errorf("Redact(%q)\n got %q\nwant %q", in, got, want)

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 const (
@@ -14,17 +12,14 @@ const (
 	lineBytes = 4 << 10  // bytes after which a line is cut
 )
 
-// Tail keeps the end of a server's stderr: the last 64 KiB in lines of at most 4 KiB,
-// redacted, and beside them the same lines unredacted. It is an io.Writer that never fails
-// and is safe for concurrent use. The zero Tail redacts nothing.
+// Tail keeps the end of a server's stderr: the last 64 KiB in lines of at most 4 KiB. It is an
+// io.Writer that never fails and is safe for concurrent use. The zero Tail redacts nothing.
 //
 // Apart from that, lines are kept as the server wrote them. Diagnose sanitizes them.
 type Tail struct {
-	mu      sync.Mutex
-	redact  *Redactor
-	pending []byte // end of the input that may be the beginning of a secret
-	shown   ring
-	raw     ring // unused while the Redactor has no values
+	mu     sync.Mutex
+	redact *Redactor
+	text   ring
 }
 
 // ring is the end of a text, in lines.
@@ -44,15 +39,7 @@ func NewTail(r *Redactor) *Tail { return &Tail{redact: r} }
 func (t *Tail) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.redact.isActive() {
-		t.shown.write(p)
-		return len(p), nil
-	}
-	t.raw.write(p)
-	// A secret may be split over two writes, so its possible first part is held back.
-	out, rest := t.redact.scan(nil, append(t.pending, p...), false)
-	t.pending = append([]byte(nil), rest...)
-	t.shown.write(out)
+	t.text.write(p)
 	return len(p), nil
 }
 
@@ -105,57 +92,64 @@ func (t *ring) push(line string, now time.Time) {
 func (t *Tail) LineCount() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.shown.lineCount
+	return t.text.lineCount
 }
 
-// Lines returns the last n lines, oldest first, with an unfinished last one, or all lines
-// when n is negative.
+// Lines returns the last n lines without secret values, oldest first, with an unfinished last one,
+// or all lines when n is negative.
 func (t *Tail) Lines(n int) []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	more := ""
-	if len(t.pending) > 0 {
-		more = t.redact.partial(t.pending)
+	lines, unfinished := t.last(n)
+	return t.shown(lines, unfinished)
+}
+
+func (t *Tail) shown(lines []string, unfinished bool) []string {
+	out := make([]string, len(lines))
+	for i, line := range lines {
+		if len(line) == lineBytes || unfinished && i == len(lines)-1 {
+			out[i] = t.redact.unfinished(line) // the rest is cut off, or not there yet
+		} else {
+			out[i] = t.redact.Redact(line)
+		}
 	}
-	return t.shown.last(n, more)
+	return out
 }
 
 // RawLines returns the same lines unredacted: see Evidence.RawStderr.
 func (t *Tail) RawLines(n int) []string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.redact.isActive() {
-		return t.shown.last(n, "")
-	}
-	return t.raw.last(n, "")
+	lines, _ := t.last(n)
+	return lines
 }
 
 // Since returns the lines that were written since a time, after at most n earlier ones, as Lines and
 // RawLines do. earlier is how many of them were written before. A zero time is before all lines.
 func (t *Tail) Since(since time.Time, n int) (shown, raw []string, earlier int) {
 	t.mu.Lock()
-	newer := len(t.shown.lines) - t.shown.before(since)
-	if len(t.shown.line)+len(t.pending) > 0 {
+	newer := len(t.text.lines) - t.text.before(since)
+	if len(t.text.line) > 0 {
 		newer++
 	}
 	t.mu.Unlock()
-	shown, raw = t.Lines(newer+n), t.RawLines(newer+n)
-	return shown, raw, max(0, len(shown)-newer)
+	raw, unfinished := t.last(newer + n)
+	return t.shown(raw, unfinished), raw, max(0, len(raw)-newer)
+}
+
+// last returns the last n lines, or all when n is negative, and whether the last one is unfinished.
+func (t *Tail) last(n int) (lines []string, unfinished bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := slices.Clone(t.text.lines)
+	unfinished = len(t.text.line) > 0
+	if unfinished {
+		all = append(all, string(t.text.line))
+	}
+	if n >= 0 && len(all) > n {
+		all = all[len(all)-n:]
+	}
+	return all, unfinished
 }
 
 // before returns the number of lines that ended before a time.
 func (t *ring) before(since time.Time) int {
 	at, _ := slices.BinarySearchFunc(t.times, since, time.Time.Compare)
 	return at
-}
-
-func (t *ring) last(n int, more string) []string {
-	all := append([]string(nil), t.lines...)
-	if last := string(t.line) + more; last != "" {
-		all = append(all, show.Cut(last, lineBytes))
-	}
-	if n >= 0 && len(all) > n {
-		all = all[len(all)-n:]
-	}
-	return all
 }

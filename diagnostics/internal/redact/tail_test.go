@@ -62,8 +62,8 @@ func TestTailBounds(t *testing.T) {
 	if got := tail.Lines(-1); len(got) != 1 || len(got[0]) != lineBytes {
 		t.Fatalf("%d lines, the first of %d bytes", len(got), len(got[0]))
 	}
-	if len(tail.shown.line) > lineBytes {
-		t.Errorf("%d bytes of a line are kept", len(tail.shown.line))
+	if len(tail.text.line) > lineBytes {
+		t.Errorf("%d bytes of a line are kept", len(tail.text.line))
 	}
 	tail.Write([]byte("\nnext\n"))
 	if got := tail.Lines(-1); len(got) != 2 || len(got[0]) != lineBytes || got[1] != "next" {

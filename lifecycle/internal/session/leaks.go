@@ -17,8 +17,8 @@ import (
 // nothing.
 type LeakCheck struct {
 	*leakTeller
-	held   []policy.Variable // the secrets among the variables of its processes
-	finder func() *leak.Finder
+	held     []policy.Variable // the secrets among the variables of its processes
+	searcher func() *leak.Searcher
 }
 
 // leakTeller tells the leaks of a session.
@@ -51,7 +51,7 @@ func (l *LeakCheck) For(p *policy.Profile) *LeakCheck {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// Each call may have a profile of its own, and a finder takes megabytes for a long key.
+	// Each call may have a profile of its own, and a searcher takes megabytes for a long key.
 	held := slices.DeleteFunc(slices.Clone(p.Env), func(v policy.Variable) bool { return !v.Secret })
 	for _, known := range l.checks {
 		if slices.Equal(known.held, held) {
@@ -61,8 +61,8 @@ func (l *LeakCheck) For(p *policy.Profile) *LeakCheck {
 	if len(l.checks) >= maxChecks {
 		l.checks = nil
 	}
-	// The first message makes the finder, so that no start waits for it.
-	check := &LeakCheck{leakTeller: l.leakTeller, held: held, finder: sync.OnceValue(func() *leak.Finder {
+	// The first message makes the searcher, so that no start waits for it.
+	check := &LeakCheck{leakTeller: l.leakTeller, held: held, searcher: sync.OnceValue(func() *leak.Searcher {
 		secrets, _ := leak.Sought(held)
 		return leak.New(secrets, l.tokens)
 	})}
@@ -70,24 +70,24 @@ func (l *LeakCheck) For(p *policy.Profile) *LeakCheck {
 	return check
 }
 
-// Current returns the finder, or nil if there is nothing to look for.
-func (l *LeakCheck) Current() *leak.Finder {
+// Current returns the searcher, or nil if there is nothing to look for.
+func (l *LeakCheck) Current() *leak.Searcher {
 	if l == nil {
 		return nil
 	}
-	return l.finder()
+	return l.searcher()
 }
 
 func (l *LeakCheck) look(f *mcpproxy.Frame) []leak.Found {
-	finder := l.Current()
-	if finder == nil {
+	searcher := l.Current()
+	if searcher == nil {
 		return nil
 	}
 	if line := f.Bytes(); line != nil {
-		return finder.Find(line)
+		return searcher.Find(line)
 	}
 	// The frame is in a file: a secret may cross the border of two pieces, which Stream remembers.
-	pieces := leakWriter{stream: finder.Stream()}
+	pieces := leakWriter{stream: searcher.Stream()}
 	f.CopyTo(&pieces) // if it fails, sending the frame does as well
 	return pieces.found
 }

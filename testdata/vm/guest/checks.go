@@ -31,7 +31,12 @@ var checks = []check{
 	}},
 	{"attacks/root", "default", func(k *runningKernel) (string, error) { return k.tests(root, "/vm/attacks", ".") }},
 	{"attacks/user", "default", func(k *runningKernel) (string, error) { return k.tests(user, "/vm/attacks", ".") }},
-	{"scripts/root", "default", func(k *runningKernel) (string, error) { return k.tests(root, "/vm/cmd", "^TestScripts$") }},
+	{"scripts/root", "default", func(k *runningKernel) (string, error) {
+		if !k.holdsAll(root) {
+			return "", errNotHere("root's processes have no limit here")
+		}
+		return k.tests(root, "/vm/cmd", "^TestScripts$")
+	}},
 	{"scripts/user", "default", func(k *runningKernel) (string, error) { return k.tests(user, "/vm/cmd", "^TestScripts$") }},
 	{"cgroup/user", "default", (*runningKernel).cgroupOfUser},
 	{"namespaces/limit", "default", (*runningKernel).withoutNamespaces},
@@ -43,8 +48,8 @@ func (k *runningKernel) holds() bool { return k.landlock > 0 }
 
 // holdsAll reports whether this kernel can enforce the default policy with nothing waived.
 // That includes the limit of root's processes: before Linux 6.14 a PID namespace has no
-// pid_max, and a cgroup enforces the limit.
-func (k *runningKernel) holdsAll(account) bool { return k.holds() }
+// pid_max.
+func (k *runningKernel) holdsAll(u account) bool { return k.holds() && (u != root || k.atLeast(6, 14)) }
 
 // doctor compares what mcp-jail doctor says with what is known of this version.
 func (k *runningKernel) doctor(u account) (string, error) {
@@ -78,7 +83,9 @@ func (k *runningKernel) doctor(u account) (string, error) {
 	}
 	words, status, err := u.run("", "mcp-jail", "doctor")
 	help := "Linux 5.13"
-	if !k.holds() && k.atLeast(5, 13) {
+	if k.holds() {
+		help = "ordinary user"
+	} else if k.atLeast(5, 13) {
 		help = "lsm="
 	}
 	if err != nil || status != 3 || !strings.Contains(words, help) {
