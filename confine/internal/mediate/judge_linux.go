@@ -12,8 +12,7 @@ import (
 // judge decides by the profile, and reports what it refuses. It does not change after New.
 type judge struct {
 	profile  *policy.Profile
-	objects  map[inode]string // see canonicalPath
-	unmasked bool             // no mount enforces a narrower rule inside a grant
+	hostNS   bool // there are no mounts, which would enforce a narrower rule inside a grant
 	reporter *Reporter
 }
 
@@ -23,7 +22,7 @@ func (j *judge) decideName(r *Request, op policy.Op, at *pathRef) (full string, 
 	if at.special() {
 		return "", 0
 	}
-	if full, errno = j.pathAt(at); errno != 0 {
+	if full, errno = at.full(); errno != 0 {
 		return "", errno
 	}
 	verdict := j.decide(op, full, r.Op == seccomp.OpSymlink)
@@ -81,7 +80,7 @@ func (j *judge) recordRefusalAt(r *Request, op policy.Op, at *pathRef, errno sys
 	if errno == 0 {
 		return 0
 	}
-	if full, e := j.recordedAt(at); e == 0 {
+	if full, e := at.recorded(); e == 0 {
 		return j.recordRefusal(r, op, full, errno)
 	}
 	return errno
@@ -98,10 +97,10 @@ func (j *judge) recordMissing(r *Request, name int, errno syscall.Errno) syscall
 	return errno
 }
 
-// mayRead decides about reading where j.unmasked is set. There Landlock grants reading below
+// mayRead decides about reading in the host's namespaces. There Landlock grants reading below
 // a granted directory, and no mount hides an entry that takes the right away.
 func (j *judge) mayRead(r *Request, full string, flags int) syscall.Errno {
-	if !j.unmasked || flags&seccomp.OAccMode == unix.O_WRONLY || j.profile.Mediate(policy.OpRead, full) == policy.Granted {
+	if !j.hostNS || flags&seccomp.OAccMode == unix.O_WRONLY || j.profile.Mediate(policy.OpRead, full) == policy.Granted {
 		return 0
 	}
 	j.reporter.Refused(r, policy.OpRead.String(), full)
@@ -112,14 +111,14 @@ func (j *judge) mayRead(r *Request, full string, flags int) syscall.Errno {
 // would have more rights. Landlock refuses such a move too, but does not know of the entries that
 // take rights away inside a grant.
 func (j *judge) checkMove(from, to *pathRef) syscall.Errno {
-	if !j.unmasked || from.special() || to.special() {
+	if !j.hostNS || from.special() || to.special() {
 		return 0
 	}
-	src, errno := j.pathAt(from)
+	src, errno := from.full()
 	if errno != 0 {
 		return errno
 	}
-	dst, errno := j.pathAt(to)
+	dst, errno := to.full()
 	if errno == 0 && j.profile.WidensRights(src, dst) {
 		errno = unix.EXDEV
 	}
@@ -129,7 +128,7 @@ func (j *judge) checkMove(from, to *pathRef) syscall.Errno {
 // undoIfMoved removes a new name when another jail moved its directory after the verdict to
 // a path where the name must not exist.
 func (j *judge) undoIfMoved(r *Request, op policy.Op, at *pathRef, judged string) syscall.Errno {
-	full, errno := j.pathAt(at)
+	full, errno := at.full()
 	if errno == 0 && (full == judged || j.decide(op, full, isLink(at)) == policy.Granted) {
 		return 0
 	}

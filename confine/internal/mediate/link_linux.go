@@ -63,7 +63,7 @@ func (w *resolver) openSource(from *pathRef, follow bool) (int, syscall.Errno) {
 // since the start has no mount, so no mount refuses the link. checkLink decides about the open
 // file, so a change of the source name has no effect.
 func (m *Mediator) checkLink(r *Request, source int, dst string) syscall.Errno {
-	src, errno := m.judge.pathOfFD(source)
+	src, errno := pathOf(source)
 	if errno != 0 {
 		return errno
 	}
@@ -76,7 +76,7 @@ func (m *Mediator) checkLink(r *Request, source int, dst string) syscall.Errno {
 		m.judge.reporter.Refused(r, policy.OpWrite.String(), src)
 		return unix.EXDEV
 	}
-	if m.journal.keeps(src) != m.journal.keeps(dst) || m.judge.unmasked && m.judge.profile.WidensRights(src, dst) {
+	if m.journal.keeps(src) != m.journal.keeps(dst) || m.judge.hostNS && m.judge.profile.WidensRights(src, dst) {
 		return unix.EXDEV
 	}
 	return 0

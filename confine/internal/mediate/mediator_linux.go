@@ -20,8 +20,7 @@
 // namespaces it also keeps CAP_SYS_PTRACE in the jail's user namespace. It changes no file.
 // Workers hold no capability and are under a ruleset with the server's rules. So the kernel
 // decides about their calls as it would about the server's. With mounts, a mistake here can let a
-// name come into being that should not exist, and nothing else. Without mounts, and where a mount
-// can be bypassed, the mediator alone holds the entries that take rights away inside a grant,
+// name come into being that should not exist, and nothing else. Without mounts the mediator alone holds the entries that take rights away inside a grant,
 // and the rules about modes, owners and times.
 //
 // Locks: every operation on names holds Mediator.names for reading from its verdict to its
@@ -114,10 +113,7 @@ func New(o Options) *Mediator {
 		open:     make(chan struct{}),
 		received: make(chan struct{}),
 	}
-	v.judge = judge{
-		profile: profile, objects: foldedObjects(profile.Folded), reporter: &v.Reporter,
-		unmasked: o.Spec.HostNS || spec.BypassesMount(profile.Folded),
-	}
+	v.judge = judge{profile: profile, hostNS: o.Spec.HostNS, reporter: &v.Reporter}
 	v.args = reader{listener: &v.Listener, umask: o.Umask}
 	v.observer = observer{judge: &v.judge, args: &v.args, network: o.Spec.Network.Open, own: loopback{say: v.Reporter.tell, listeners: sys.Listeners{Socket: spec.DiagFD}}}
 	if o.Spec.Network.Brokered {

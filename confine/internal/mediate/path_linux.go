@@ -9,7 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
 
@@ -257,66 +256,12 @@ func isProcfs(fd int) bool {
 	return unix.Fstatfs(fd, &fs) == nil && fs.Type == procMagic
 }
 
-// inode identifies an object as stat(2) reports it.
-type inode struct{ dev, ino uint64 }
-
-func foldedObjects(names []policy.FoldedName) map[inode]string {
-	m := make(map[inode]string, len(names))
-	for _, f := range names {
-		if f.ID.Ino != 0 {
-			m[inode{f.ID.Dev, f.ID.Ino}] = f.Path
-		}
-	}
-	return m
-}
-
-// canonicalPath returns a path in the spelling of the profile, whichever spelling the caller
-// used. It takes the spelling of the object itself, else of its nearest ancestor that the
-// profile names. fd is the object, or -1 to look it up.
-func (j *judge) canonicalPath(full string, fd int) string {
-	if len(j.profile.Folded) == 0 {
-		return full
-	}
-	for p := full; p != path.Dir(p); p = path.Dir(p) {
-		var st unix.Stat_t
-		var err error
-		if fd >= 0 {
-			err = unix.Fstat(fd, &st)
-			fd = -1
-		} else {
-			err = unix.Lstat(p, &st)
-		}
-		if known, ok := j.objects[inode{st.Dev, st.Ino}]; ok && err == nil {
-			return known + full[len(p):]
-		}
-	}
-	return j.profile.CanonicalSpelling(full)
-}
-
-// pathAt returns the full path of a reference in the spelling of the profile.
-func (j *judge) pathAt(at *pathRef) (string, syscall.Errno) {
+// recordedAt is full for a record. The directory of a mask is removed, and still at its path.
+func (at *pathRef) recorded() (string, syscall.Errno) {
 	full, errno := at.full()
-	if errno != 0 {
-		return "", errno
-	}
-	return j.canonicalPath(full, -1), 0
-}
-
-// recordedAt is pathAt for a record. The directory of a mask is removed, and still at its path.
-func (j *judge) recordedAt(at *pathRef) (string, syscall.Errno) {
-	full, errno := j.pathAt(at)
 	var st unix.Stat_t
 	if dir, removed := strings.CutSuffix(path.Dir(full), " (deleted)"); errno == 0 && removed && unix.Fstat(at.dir, &st) == nil && st.Nlink == 0 {
 		return path.Join(dir, at.name), 0
 	}
 	return full, errno
-}
-
-// pathOfFD returns the path of an open object in the spelling of the profile.
-func (j *judge) pathOfFD(fd int) (string, syscall.Errno) {
-	full, errno := pathOf(fd)
-	if errno != 0 {
-		return "", errno
-	}
-	return j.canonicalPath(full, fd), 0
 }

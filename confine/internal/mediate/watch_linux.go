@@ -54,7 +54,7 @@ func (m *Mediator) watchCached(r *Request) bool {
 	if unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE, &st) != nil {
 		return false
 	}
-	full, errno := m.judge.pathOfFD(fd)
+	full, errno := pathOf(fd)
 	if errno != 0 || !path.IsAbs(full) || strings.HasSuffix(full, " (deleted)") {
 		return false
 	}
@@ -119,7 +119,7 @@ func (m *Mediator) target(r *Request, w *resolver) (full string, mode uint32, er
 		var st unix.Stat_t
 		err := unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW)
 		if err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK {
-			full, errno = m.judge.recordedAt(&at)
+			full, errno = at.recorded()
 			if errno == 0 && err != nil {
 				errno = err.(syscall.Errno)
 			}
@@ -145,7 +145,7 @@ func (m *Mediator) targetOfFD(fd int) (full string, mode uint32, errno syscall.E
 	if unix.Fstat(fd, &st) != nil {
 		return "", 0, 0
 	}
-	full, errno = m.judge.pathOfFD(fd)
+	full, errno = pathOf(fd)
 	if !path.IsAbs(full) { // a pipe or a socket
 		return "", 0, 0
 	}

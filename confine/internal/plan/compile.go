@@ -87,7 +87,7 @@ func compileNamespaces(c *compiler) {
 	c.filesystem(o)
 	c.mediation(o)
 	c.keep(o)
-	c.bypassedMounts()
+	c.otherSpellings()
 	c.processes(o)
 	c.watched()
 	c.startsOnce()
@@ -239,11 +239,11 @@ func (c *compiler) processes(o *spec.Spec) {
 	if c.watch {
 		calls = append(calls, seccomp.NotifyLooks()...)
 	}
-	if spec.BypassesMount(c.p.Folded) || o.Keep.On {
+	if o.Keep.On {
 		calls = append(calls, seccomp.NotifyAttributes()...)
 	}
 	if !c.filters(o, calls, seccomp.Options{
-		Unix: true, Inet: true, RouteNetlink: true, OwnPIDs: true, Guarded: true, OwnIPC: true, Truncate: true, Attributes: !spec.BypassesMount(c.p.Folded),
+		Unix: true, Inet: true, RouteNetlink: true, OwnPIDs: true, Guarded: true, OwnIPC: true, Truncate: true, Attributes: true,
 		Programs: c.p.Programs != nil, Supervised: c.mediated || c.once && c.f.SeccompNotify.Answer == features.Yes, Traced: c.traced, Devices: deviceTypes(c.p.Entries),
 	}) {
 		return

@@ -36,7 +36,6 @@ func sampleSpec() *Spec {
 				Name: "git", Args: [][]string{{"log", "**"}, {}}, Envs: []string{"FOO"}, OnlyEnvs: true,
 				Starts: []policy.Start{{File: "/bin/sh", Name: "sh", Paths: []string{"/bin/sh"}, Lead: []string{"-e"}, Script: "/bin/git"}},
 			}, {Name: "ls", Envs: []string{}, Starts: []policy.Start{}}},
-			Folded: []policy.FoldedName{{Path: "/w/.env", ID: policy.FileID{Dev: 1, Ino: 2, Birth: 3}, OtherSpelling: "/w/.Env", BypassesMount: true}},
 		},
 		WorkerRules: landlock.Ruleset{FS: 1, Net: 2, Scoped: 3, Rules: []landlock.Rule{{Path: "/w", Access: 3}}},
 		WatchReads:  true,
