@@ -24,6 +24,14 @@ const (
 //
 // path must be canonical except for its last component, which is not followed.
 func (p *Profile) Mediate(op Op, path string) Verdict {
+	switch op {
+	case OpAttributes:
+		return p.mediateAttributes(path)
+	case OpSymlink:
+		if op = OpCreate; p.ProtectsFromLink(path) {
+			return Forbidden
+		}
+	}
 	_, covered := p.Find(path)
 	switch {
 	case !covered || p.Allows(op, path):
@@ -154,10 +162,9 @@ func ProtectedName(name string) bool {
 	return protected
 }
 
-// MediateAttributes decides whether a server may change the mode, owner, times or
-// attributes of the object at a canonical path. It may where it may write. Unlike Mediate,
-// it refuses paths that no entry covers.
-func (p *Profile) MediateAttributes(path string) Verdict {
+// mediateAttributes decides about OpAttributes. A server may change attributes where it may write, and
+// not at paths that no entry covers.
+func (p *Profile) mediateAttributes(path string) Verdict {
 	e, ok := p.Find(path)
 	// The path is checked as if it were the directory of a name to write. A directory that
 	// only contains protected names, such as .git, may change.

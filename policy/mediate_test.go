@@ -70,7 +70,7 @@ func TestMediateAttributes(t *testing.T) {
 		"/w/ro": Forbidden, "/w/ro/x": Forbidden, "/w/repo/.git/hooks/x": Forbidden, "/elsewhere": Forbidden, "/": Forbidden,
 		"/w/.envrc": Forbidden, "/w/a/.vscode/tasks.json": Forbidden, "/w/other/.git/hooks/x": Forbidden, "/w/later": Forbidden, "/w/later/x": Forbidden,
 	} {
-		if got := p.MediateAttributes(path); got != want {
+		if got := p.Mediate(OpAttributes, path); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)
 		}
 	}

@@ -188,24 +188,3 @@ func TestHostNSSwappedObjects(t *testing.T) {
 		})
 	}
 }
-
-// TestHostNSMediatorLeavesDirectories: the supervisor does not stay in a directory in which it
-// changed something. The host could not unmount it then.
-func TestHostNSMediatorLeavesDirectories(t *testing.T) {
-	jailtest.NeedsHostNS(t)
-	dir := testkit.Plant(t, "place/")
-	s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("mkdir", dir+"/place/new"), attacker.Try("wait"))
-	testkit.Eventually(t, "the directory that is made", func() bool { _, err := os.Lstat(dir + "/place/new"); return err == nil })
-	testkit.Eventually(t, "no thread of the supervisor in it", func() bool {
-		stand, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/cwd", s.PID()))
-		if err != nil || len(stand) == 0 {
-			t.Fatal(stand, err)
-		}
-		return !slices.ContainsFunc(stand, func(link string) bool {
-			at, err := os.Readlink(link)
-			return err == nil && policy.Within(at, dir)
-		})
-	})
-	s.Kill()
-	s.Finish()
-}

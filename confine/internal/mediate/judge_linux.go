@@ -1,7 +1,6 @@
 package mediate
 
 import (
-	"path"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
@@ -25,24 +24,16 @@ func (j *judge) decideName(r *Request, op policy.Op, at *pathRef) (full string, 
 	if full, errno = at.full(); errno != 0 {
 		return "", errno
 	}
-	verdict := j.decide(op, full, r.Op == seccomp.OpSymlink)
+	verdict := j.profile.Mediate(op, full)
 	switch {
 	case verdict == policy.Granted:
 		return full, 0
-	case (op == policy.OpCreate || op == policy.OpMkdir) && exists(at):
+	case op != policy.OpRemove && exists(at):
 		return full, unix.EEXIST
 	case op == policy.OpRemove && !exists(at):
 		return full, unix.ENOENT
 	}
 	return full, j.verdict(r, op.String(), full, at, verdict)
-}
-
-// decide returns the verdict about a name. link is set if it is to be a symbolic link.
-func (j *judge) decide(op policy.Op, full string, link bool) policy.Verdict {
-	if link && op == policy.OpCreate && j.profile.ProtectsFromLink(full) {
-		return policy.Forbidden
-	}
-	return j.profile.Mediate(op, full)
 }
 
 // verdict returns the errno for a verdict, and reports a refusal. The errno is the one that a
@@ -69,6 +60,9 @@ func readOnly(fd int) bool {
 
 // recordRefusal reports a refusal of the kernel that the profile explains, and returns errno.
 func (j *judge) recordRefusal(r *Request, op policy.Op, full string, errno syscall.Errno) syscall.Errno {
+	if op == policy.OpSymlink {
+		op = policy.OpCreate
+	}
 	if (errno == unix.EACCES || errno == unix.EPERM || errno == unix.EROFS) && !j.profile.Allows(op, full) {
 		j.reporter.Refused(r, op.String(), full)
 	}
@@ -86,15 +80,26 @@ func (j *judge) recordRefusalAt(r *Request, op policy.Op, at *pathRef, errno sys
 	return errno
 }
 
-// recordMissing reports a name whose directory does not exist in the jail, and returns errno.
+// recordLost reports the path that a name leads to if the jail does not have it, and returns errno.
 // The launcher then looks whether it exists on the host, and so was not granted.
-func (j *judge) recordMissing(r *Request, name int, errno syscall.Errno) syscall.Errno {
-	if errno == unix.ENOENT && r.names[name][0] == '/' {
-		if _, covered := j.profile.Find(path.Clean(r.names[name])); !covered {
-			j.reporter.reportAbsent(r, name)
-		}
+func (j *judge) recordLost(r *Request, operation string, base int, name string, errno syscall.Errno) syscall.Errno {
+	if errno != unix.ENOENT {
+		return errno
+	}
+	full := lost(base, name, errno)
+	if _, covered := j.profile.Find(full); full != "" && !covered {
+		j.reporter.Report(r, policy.AxisFs, operation, full, true)
 	}
 	return errno
+}
+
+// recordMissing is recordLost for one of the names of a call.
+func (j *judge) recordMissing(r *Request, name int, errno syscall.Errno) syscall.Errno {
+	operation := operationName(r.Op)
+	if r.Op == seccomp.OpLink && name == 0 {
+		operation = policy.OpRead.String() // the file that gets one more name
+	}
+	return j.recordLost(r, operation, r.bases[name], r.names[name], errno)
 }
 
 // mayRead decides about reading in the host's namespaces. There Landlock grants reading below
@@ -129,7 +134,7 @@ func (j *judge) checkMove(from, to *pathRef) syscall.Errno {
 // a path where the name must not exist.
 func (j *judge) undoIfMoved(r *Request, op policy.Op, at *pathRef, judged string) syscall.Errno {
 	full, errno := at.full()
-	if errno == 0 && (full == judged || j.decide(op, full, isLink(at)) == policy.Granted) {
+	if errno == 0 && (full == judged || j.profile.Mediate(op, full) == policy.Granted) {
 		return 0
 	}
 	flags := 0
@@ -139,25 +144,6 @@ func (j *judge) undoIfMoved(r *Request, op policy.Op, at *pathRef, judged string
 	unix.Unlinkat(at.dir, at.name, flags)
 	j.reporter.Refused(r, op.String(), full)
 	return unix.EACCES
-}
-
-// recordLostLink reports the target of the link at a reference when the jail does not have
-// it, and returns errno.
-func (j *judge) recordLostLink(r *Request, op policy.Op, at *pathRef, errno syscall.Errno) syscall.Errno {
-	var b [unix.PathMax]byte
-	n, err := unix.Readlinkat(at.dir, at.name, b[:])
-	dir, e := pathOf(at.dir)
-	if errno != unix.ENOENT || err != nil || e != 0 {
-		return errno
-	}
-	target := string(b[:n])
-	if !path.IsAbs(target) {
-		target = path.Join(dir, target)
-	}
-	if _, covered := j.profile.Find(path.Clean(target)); !covered {
-		j.reporter.Report(r, policy.AxisFs, op.String(), path.Clean(target), true)
-	}
-	return errno
 }
 
 func exists(at *pathRef) bool {

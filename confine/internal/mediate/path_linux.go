@@ -15,11 +15,10 @@ import (
 // pathRef is an open parent directory and a name in it: the result of a path walk before the
 // last component is looked up (nd->path and nd->last in the kernel).
 type pathRef struct {
-	dir     int    // O_PATH; closed by close
-	name    string // one component, "." or ".."
-	tail    string // the trailing slashes
-	inProc  bool   // dir is on a proc(5)
-	private bool   // the resolving thread has its own working directory
+	dir    int    // O_PATH; closed by close
+	name   string // one component, "." or ".."
+	tail   string // the trailing slashes
+	inProc bool   // dir is on a proc(5)
 }
 
 func (p *pathRef) close() {
@@ -45,18 +44,9 @@ func (p *pathRef) full() (string, syscall.Errno) {
 	return dir + "/" + p.name, 0
 }
 
-// path returns the path of the directory. A worker uses fchdir and getcwd, which are faster
-// than a readlink of /proc/self/fd.
-func (p *pathRef) path() (string, syscall.Errno) {
-	if p.private && unix.Fchdir(p.dir) == nil {
-		var b [unix.PathMax]byte
-		if n, err := unix.Getcwd(b[:]); err == nil && n > 1 && b[0] == '/' {
-			return string(b[:n-1]), 0
-		}
-	}
-	return pathOf(p.dir) // works for a removed directory and for one that may not be entered
-}
+func (p *pathRef) path() (string, syscall.Errno) { return pathOf(p.dir) }
 
+// pathOf returns the path of an open object, also of a directory that is removed or may not be entered.
 func pathOf(fd int) (string, syscall.Errno) {
 	var b [unix.PathMax]byte
 	n, err := unix.Readlinkat(proc.DirFD, proc.FDFile(fd), b[:])
@@ -71,9 +61,8 @@ const (
 // resolver resolves names as the kernel would for one thread of the jail. In /proc, "self"
 // means the process of that thread, not the supervisor.
 type resolver struct {
-	tid     int
-	private bool // see pathRef
-	links   int  // symlinks followed so far
+	tid   int
+	links int // symlinks followed so far
 	// open opens the target of a magic link: a descriptor or a directory of the calling
 	// process. Only a thread outside every Landlock domain may do that.
 	open func(dir int, name string) (int, syscall.Errno)
@@ -91,11 +80,11 @@ func (w *resolver) resolve(base int, name string) (pathRef, syscall.Errno) {
 	tail := name[len(trimmed):]
 	if trimmed == "" {
 		dir, inProc, errno := w.directory(base, "/")
-		return pathRef{dir, ".", "", inProc, w.private}, errno
+		return pathRef{dir, ".", "", inProc}, errno
 	}
 	i := strings.LastIndexByte(trimmed, '/')
 	dir, inProc, errno := w.directory(base, name[:i+1])
-	return pathRef{dir, trimmed[i+1:], tail, inProc, w.private}, errno
+	return pathRef{dir, trimmed[i+1:], tail, inProc}, errno
 }
 
 // directory opens a directory, and reports whether it is on a proc(5). One openat2 does it

@@ -311,6 +311,8 @@ type Plan struct {
 	Notes    []string // other differences that the server sees
 	// AsksHosts: the user is asked about hosts that no rule is about.
 	AsksHosts bool
+	// WatchesReads: each refused open that only reads is on record.
+	WatchesReads bool
 	// HostNamespaces has the answer No, and the reason, if this jail has host namespaces.
 	HostNamespaces features.Feature
 

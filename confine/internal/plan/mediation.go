@@ -46,7 +46,7 @@ func (c *compiler) watched() {
 	switch {
 	case !c.watch:
 	case c.mediated:
-		c.plan.Spec.WatchReads = true
+		c.plan.WatchesReads = true
 	default:
 		c.addGap(Gap{
 			Axis: policy.AxisProcess, What: "to record each refused read", Fatal: true,

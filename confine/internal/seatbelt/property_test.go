@@ -245,7 +245,7 @@ func (a *answers) ask(t *testing.T, p *policy.Profile, rules []seatbelttest.Rule
 			t.Errorf("wider: a directory with contents at %q\n%s", name, dump(p))
 		}
 	}
-	a.compare(t, p, "attributes", name, p.MediateAttributes(name) == policy.Granted && !(isTemp(name) && !isTemp(e.Path)), seatbelttest.Allowed(rules, "file-write-mode", name, ""),
+	a.compare(t, p, "attributes", name, p.Mediate(policy.OpAttributes, name) == policy.Granted && !(isTemp(name) && !isTemp(e.Path)), seatbelttest.Allowed(rules, "file-write-mode", name, ""),
 		func() string { return explanation(p, policy.OpWrite, name+"/.") })
 	for _, e := range p.Entries {
 		for pin := e.Path; pin != "/" && p.IgnoresCase(pin); pin = path.Dir(pin) {

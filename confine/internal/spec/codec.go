@@ -201,7 +201,6 @@ func (c *codec) fields(o *Spec) {
 	for _, n := range []*int{&o.Limits.MemoryMB, &o.Limits.Processes, &o.Limits.OpenFiles, &o.Limits.FileSizeMB, &o.Limits.MessageMB} {
 		c.int(n)
 	}
-	c.bool(&o.WatchReads)
 	c.bool(&o.Once)
 	c.bool(&o.Keep.On)
 	c.bool(&o.Keep.PerCall)

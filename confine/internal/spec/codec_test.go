@@ -38,7 +38,6 @@ func sampleSpec() *Spec {
 			}, {Name: "ls", Envs: []string{}, Starts: []policy.Start{}}},
 		},
 		WorkerRules: landlock.Ruleset{FS: 1, Net: 2, Scoped: 3, Rules: []landlock.Rule{{Path: "/w", Access: 3}}},
-		WatchReads:  true,
 		Once:        true,
 		Keep:        Keep{true, true, 2048},
 		Limits:      sampleLimits, SampleMemory: true, PidMax: true,

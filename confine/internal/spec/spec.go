@@ -34,10 +34,6 @@ type Spec struct {
 	Profile     policy.Profile
 	WorkerRules landlock.Ruleset // of the supervisor's workers, if it differs from Landlock
 
-	// WatchReads: each open that only reads and that the jail refuses is reported, too. With host namespaces
-	// the supervisor then decides about reads.
-	WatchReads bool
-
 	// Once: each start of a program after the server's own is refused.
 	Once bool
 
