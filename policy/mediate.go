@@ -16,6 +16,7 @@ type Verdict uint8
 const (
 	Forbidden Verdict = iota // a right is missing, or the name is one that must not change
 	Pinned                   // the name carries an entry, or leads to one: it stays where it is
+	Crossing                 // the object would have more rights under its new name: refused as between two mounts
 	Granted                  // as far as the profile is concerned
 )
 
@@ -82,11 +83,31 @@ func (p *Profile) ProtectsFromLink(path string) bool {
 	return ok && e.Origin != OriginHome && p.InGitInternals(path)
 }
 
+// MediateLink decides about a second name dst for the file src, by OpCreate or OpSymlink as its kind is.
+// mounts reports that mounts hold what entries take away inside a grant. No mount lies on a file that the host
+// has made or replaced since the start.
+func (p *Profile) MediateLink(op Op, src, dst string, mounts bool) Verdict {
+	if v := p.Mediate(op, dst); v != Granted {
+		return v
+	}
+	if p.Mediate(OpWrite, src) != Granted && p.Mediate(OpWrite, dst) == Granted || !mounts && p.widensRights(src, dst) {
+		return Crossing
+	}
+	return Granted
+}
+
 // MediateRename decides a rename from src, which exists, to dst. holds describes the object
 // that is moved: holds("") reports whether it is a directory, holds("@") whether it is a symbolic
 // link, holds(name) whether it contains that name, and holds("**") whether it contains a
-// protected name at any depth.
-func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) Verdict {
+// protected name at any depth. mounts is as in MediateLink.
+func (p *Profile) MediateRename(src, dst string, holds func(name string) bool, mounts bool) Verdict {
+	if v := p.mediateRename(src, dst, holds); v != Granted || mounts || !p.widensRights(src, dst) {
+		return v
+	}
+	return Crossing
+}
+
+func (p *Profile) mediateRename(src, dst string, holds func(name string) bool) Verdict {
 	// A rename is a removal here and a creation there.
 	if v := p.Mediate(OpRemove, src); v != Granted {
 		return v
@@ -174,5 +195,6 @@ func (p *Profile) mediateAttributes(path string) Verdict {
 	return Granted
 }
 
-// WidensRights reports whether a file would have more rights at dst than at src.
-func (p *Profile) WidensRights(src, dst string) bool { return p.RightsAt(dst)&^p.RightsAt(src) != 0 }
+// widensRights reports whether a file would have more rights at dst than at src. Landlock refuses such a move,
+// but does not know of the entries that take rights away inside a grant.
+func (p *Profile) widensRights(src, dst string) bool { return p.RightsAt(dst)&^p.RightsAt(src) != 0 }
