@@ -23,34 +23,25 @@ const (
 // Mediate decides an operation that a server tries on a path. Unlike Allows, it grants
 // operations on paths that no entry covers: those exist only in the jail, or not at all.
 //
-// path must be canonical except for its last component, which is not followed.
-func (p *Profile) Mediate(op Op, path string) Verdict {
+// name must be a canonical path except for its last component, which is not followed.
+func (p *Profile) Mediate(op Op, name string) Verdict {
 	switch op {
 	case OpAttributes:
-		return p.mediateAttributes(path)
+		return p.mediateAttributes(name)
 	case OpSymlink:
-		if op = OpCreate; p.ProtectsFromLink(path) {
+		if op = OpCreate; p.ProtectsFromLink(name) {
 			return Forbidden
 		}
 	}
-	_, covered := p.Find(path)
+	_, covered := p.Find(name)
+	around := p.RightsAt(path.Dir(name))
 	switch {
-	case !covered || p.Allows(op, path):
+	case !covered || p.Allows(op, name):
 		return Granted
-	case (op == OpCreate || op == OpMkdir || op == OpRemove) && p.containsEntry(path) && p.rightsFor(op, path):
+	case (op == OpCreate || op == OpMkdir) && around.Has(Create) && p.containsEntry(name), op == OpRemove && around.Has(Delete) && p.containsEntry(name):
 		return Pinned
 	}
 	return Forbidden
-}
-
-// rightsFor reports whether the directory of a name has the right to create it, or to
-// remove it if op is OpRemove.
-func (p *Profile) rightsFor(op Op, name string) bool {
-	want := Create
-	if op == OpRemove {
-		want = Delete
-	}
-	return p.RightsAt(path.Dir(name)).Has(want)
 }
 
 // Protects reports whether a path inside a writable grant is, or lies below, a name that
