@@ -1,11 +1,9 @@
 package policy
 
 import (
-	"cmp"
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // Some rules cannot be enforced by mounts and Landlock. Mediation enforces them by name, one
@@ -18,47 +16,49 @@ type Verdict uint8
 const (
 	Forbidden Verdict = iota // a right is missing, or the name is one that must not change
 	Pinned                   // the name carries an entry, or leads to one: it stays where it is
+	Crossing                 // the object would have more rights under its new name: refused as between two mounts
 	Granted                  // as far as the profile is concerned
 )
 
 // Mediate decides an operation that a server tries on a path. Unlike Allows, it grants
 // operations on paths that no entry covers: those exist only in the jail, or not at all.
 //
-// path must be canonical except for its last component, which is not followed.
-func (p *Profile) Mediate(op Op, path string) Verdict {
-	_, covered := p.Find(path)
+// name must be a canonical path except for its last component, which is not followed.
+func (p *Profile) Mediate(op Op, name string) Verdict {
+	switch op {
+	case OpAttributes:
+		return p.mediateAttributes(name)
+	case OpSymlink:
+		if op = OpCreate; p.ProtectsFromLink(name) {
+			return Forbidden
+		}
+	}
+	_, covered := p.Find(name)
+	around := p.RightsAt(path.Dir(name))
 	switch {
-	case !covered || p.Allows(op, path):
+	case !covered || p.Allows(op, name):
 		return Granted
-	case (op == OpCreate || op == OpMkdir || op == OpRemove) && p.containsEntry(path) && p.rightsFor(op, path):
+	case (op == OpCreate || op == OpMkdir) && around.Has(Create) && p.containsEntry(name), op == OpRemove && around.Has(Delete) && p.containsEntry(name):
 		return Pinned
 	}
 	return Forbidden
 }
 
-// rightsFor reports whether the directory of a name has the right to create it, or to
-// remove it if op is OpRemove.
-func (p *Profile) rightsFor(op Op, name string) bool {
-	want := Create
-	if op == OpRemove {
-		want = Delete
-	}
-	return p.RightsAt(path.Dir(name)).Has(want)
-}
-
 // Protects reports whether a path inside a writable grant is, or lies below, a name that
 // must not be created or changed: a name in Unprotected, or a protected name in any
-// directory.
+// directory, in any spelling that a filesystem without case takes for it.
 func (p *Profile) Protects(op Op, path string) bool {
 	switch op {
 	case OpWrite, OpTruncate, OpCreate, OpMkdir, OpRemove:
 	default:
 		return false
 	}
+	folded := foldCase(path)
 	for _, u := range p.Unprotected {
+		u = foldCase(u)
 		// If a directory on the way to such a name is missing, only a directory may be
 		// made in its place. A symbolic link there could lead to a directory that has the name.
-		if Within(path, u) || op == OpCreate && Within(u, path) {
+		if Within(folded, u) || op == OpCreate && Within(u, folded) {
 			return true
 		}
 	}
@@ -74,11 +74,31 @@ func (p *Profile) ProtectsFromLink(path string) bool {
 	return ok && e.Origin != OriginHome && p.InGitInternals(path)
 }
 
+// MediateLink decides about a second name dst for the file src, by OpCreate or OpSymlink as its kind is.
+// mounts reports that mounts hold what entries take away inside a grant. No mount lies on a file that the host
+// has made or replaced since the start.
+func (p *Profile) MediateLink(op Op, src, dst string, mounts bool) Verdict {
+	if v := p.Mediate(op, dst); v != Granted {
+		return v
+	}
+	if p.Mediate(OpWrite, src) != Granted && p.Mediate(OpWrite, dst) == Granted || !mounts && p.widensRights(src, dst) {
+		return Crossing
+	}
+	return Granted
+}
+
 // MediateRename decides a rename from src, which exists, to dst. holds describes the object
 // that is moved: holds("") reports whether it is a directory, holds("@") whether it is a symbolic
 // link, holds(name) whether it contains that name, and holds("**") whether it contains a
-// protected name at any depth.
-func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) Verdict {
+// protected name at any depth. mounts is as in MediateLink.
+func (p *Profile) MediateRename(src, dst string, holds func(name string) bool, mounts bool) Verdict {
+	if v := p.mediateRename(src, dst, holds); v != Granted || mounts || !p.widensRights(src, dst) {
+		return v
+	}
+	return Crossing
+}
+
+func (p *Profile) mediateRename(src, dst string, holds func(name string) bool) Verdict {
 	// A rename is a removal here and a creation there.
 	if v := p.Mediate(OpRemove, src); v != Granted {
 		return v
@@ -91,7 +111,7 @@ func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) V
 		return v
 	}
 	for _, u := range p.Unprotected {
-		if Within(u, dst) || Within(u, src) {
+		if u = foldCase(u); Within(u, foldCase(dst)) || Within(u, foldCase(src)) {
 			return Forbidden // would bring the name into being, or let another take its place
 		}
 	}
@@ -154,40 +174,9 @@ func ProtectedName(name string) bool {
 	return protected
 }
 
-// foldCase returns a path as case-insensitive filesystems compare it. They also split
-// ligatures and drop invisible characters (Linux: fs/unicode, for ext4 and f2fs). vfat,
-// exfat and SMB ignore dots and spaces at the end of a name.
-func foldCase(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
-		s = strings.Map(func(r rune) rune {
-			if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
-				return -1
-			}
-			return unicode.ToLower(r)
-		}, s)
-		s = strings.NewReplacer("\u017f", "s", "\ufb00", "ff", "\ufb01", "fi", "\ufb02", "fl", "\ufb03", "ffi", "\ufb04", "ffl", "\ufb05", "st", "\ufb06", "st").Replace(s)
-	}
-	s = strings.ToLower(s)
-	if !strings.Contains(s, "./") && !strings.Contains(s, " /") && strings.TrimRight(s, ". ") == s {
-		return s
-	}
-	names := strings.Split(s, "/")
-	for i, name := range names {
-		names[i] = cmp.Or(strings.TrimRight(name, ". "), name)
-	}
-	return strings.Join(names, "/")
-}
-
-// HidesLater reports whether a path is, or lies below, one that did not exist at the start and
-// would be hidden.
-func (p *Profile) HidesLater(path string) bool {
-	return slices.ContainsFunc(p.HiddenLater, func(hidden string) bool { return Within(path, hidden) })
-}
-
-// MediateAttributes decides whether a server may change the mode, owner, times or
-// attributes of the object at a canonical path. It may where it may write. Unlike Mediate,
-// it refuses paths that no entry covers.
-func (p *Profile) MediateAttributes(path string) Verdict {
+// mediateAttributes decides about OpAttributes. A server may change attributes where it may write, and
+// not at paths that no entry covers.
+func (p *Profile) mediateAttributes(path string) Verdict {
 	e, ok := p.Find(path)
 	// The path is checked as if it were the directory of a name to write. A directory that
 	// only contains protected names, such as .git, may change.
@@ -197,5 +186,6 @@ func (p *Profile) MediateAttributes(path string) Verdict {
 	return Granted
 }
 
-// WidensRights reports whether a file would have more rights at dst than at src.
-func (p *Profile) WidensRights(src, dst string) bool { return p.RightsAt(dst)&^p.RightsAt(src) != 0 }
+// widensRights reports whether a file would have more rights at dst than at src. Landlock refuses such a move,
+// but does not know of the entries that take rights away inside a grant.
+func (p *Profile) widensRights(src, dst string) bool { return p.RightsAt(dst)&^p.RightsAt(src) != 0 }

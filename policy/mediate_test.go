@@ -45,6 +45,7 @@ func TestMediate(t *testing.T) {
 		{OpMkdir, "/w/node_modules/p/.vscode", Granted}, {OpMkdir, "/w/node_modules", Granted}, {OpMkdir, "/w/node_modulesx/.vscode", Forbidden},
 		{OpCreate, "/home/.private/.envrc", Granted}, {OpMkdir, "/home/.private/r/.git", Granted},
 		{OpCreate, "/w/later", Forbidden}, {OpWrite, "/w/later/x", Forbidden}, {OpCreate, "/w/later2", Granted}, {OpMkdir, "/w/conf", Granted}, {OpCreate, "/w/conf/app/key", Forbidden},
+		{OpCreate, "/w/LATER", Forbidden}, {OpWrite, "/W/Later./x", Granted}, {OpWrite, "/w/Later./x", Forbidden}, {OpCreate, "/w/CONF", Forbidden}, {OpRemove, "/w/Conf/App/key", Forbidden},
 		{OpCreate, "/w/conf", Forbidden}, {OpCreate, "/w/conf/app", Forbidden}, {OpCreate, "/w/conf/other", Granted}, // a symlink to the directory with the rest
 		{OpMkdir, "/w/r/.git/modules", Forbidden}, {OpMkdir, "/w/r/.git/modules/sub", Forbidden}, {OpCreate, "/w/r/.git/modules/sub/HEAD", Granted},
 		{OpMkdir, "/w/r/.git/modules/a/sub/hooks", Forbidden}, {OpWrite, "/w/r/.git/modules/sub/config", Forbidden}, {OpCreate, "/w/r/.git/modules/sub/refs/heads/config", Granted},
@@ -69,7 +70,7 @@ func TestMediateAttributes(t *testing.T) {
 		"/w/ro": Forbidden, "/w/ro/x": Forbidden, "/w/repo/.git/hooks/x": Forbidden, "/elsewhere": Forbidden, "/": Forbidden,
 		"/w/.envrc": Forbidden, "/w/a/.vscode/tasks.json": Forbidden, "/w/other/.git/hooks/x": Forbidden, "/w/later": Forbidden, "/w/later/x": Forbidden,
 	} {
-		if got := p.MediateAttributes(path); got != want {
+		if got := p.Mediate(OpAttributes, path); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)
 		}
 	}
@@ -111,7 +112,7 @@ func TestMediateRename(t *testing.T) {
 			}
 			return slices.Contains(has, name)
 		}
-		if got := p.MediateRename(tt.src, tt.dst, holds); got != tt.want {
+		if got := p.MediateRename(tt.src, tt.dst, holds, true); got != tt.want {
 			t.Errorf("%s to %s (%s): %d, want %d", tt.src, tt.dst, tt.holds, got, tt.want)
 		}
 	}
@@ -158,6 +159,28 @@ func TestPackaged(t *testing.T) {
 	} {
 		if got := p.Protects(OpMkdir, name); got != guarded {
 			t.Errorf("%s is guarded: %v", name, got)
+		}
+	}
+}
+
+// TestMediateLink: a second name gives a file no more rights. Where there are mounts, these hold all but writing.
+func TestMediateLink(t *testing.T) {
+	p := mediated()
+	p.Entries = append(p.Entries, Entry{Path: "/w/secret", Kind: KindFile, Origin: OriginSensitive}, Entry{Path: "/w/shown", Kind: KindDir, Rights: Write, Origin: OriginRule})
+	for _, c := range []struct {
+		op              Op
+		src, dst        string
+		mounts, without Verdict
+	}{
+		{OpCreate, "/w/a", "/w/b", Granted, Granted},
+		{OpCreate, "/w/.envrc", "/w/b", Crossing, Crossing},
+		{OpCreate, "/w/ro/x", "/w/b", Crossing, Crossing},
+		{OpCreate, "/w/shown/x", "/w/b", Granted, Crossing},
+		{OpCreate, "/w/a", "/w/.envrc", Forbidden, Forbidden},
+		{OpSymlink, "/w/a", "/w/r/.git/modules/x", Forbidden, Forbidden},
+	} {
+		if with, without := p.MediateLink(c.op, c.src, c.dst, true), p.MediateLink(c.op, c.src, c.dst, false); with != c.mounts || without != c.without {
+			t.Errorf("%s to %s: %d and %d, want %d and %d", c.src, c.dst, with, without, c.mounts, c.without)
 		}
 	}
 }

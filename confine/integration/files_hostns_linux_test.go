@@ -1,56 +1,17 @@
 package integration
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
-
-// TestHostNSRights: Landlock alone enforces the five rights, each of which is missing once.
-func TestHostNSRights(t *testing.T) {
-	jailtest.NeedsHostNS(t)
-	tries := map[policy.Rights][]attacker.Attempt{
-		policy.Read:    {attacker.Try("read", "file"), attacker.Try("list", ".")},
-		policy.Create:  {attacker.Try("mkfile", "new"), attacker.Try("mkdir", "new"), attacker.Try("symlink", "new"), attacker.Try("mkfifo", "new")},
-		policy.Update:  {attacker.Try("write", "file"), attacker.Try("rewrite", "file"), attacker.Try("truncate", "file")},
-		policy.Delete:  {attacker.Try("unlink", "file"), attacker.Try("rmdir", "empty")},
-		policy.Execute: {attacker.Try("execs", "file")},
-	}
-	for right, list := range tries {
-		for _, a := range list {
-			t.Run(fmt.Sprint(right, " ", a), func(t *testing.T) {
-				t.Parallel()
-				for _, rights := range []policy.Rights{policy.AllRights, policy.AllRights &^ right} {
-					dir := testkit.Plant(t, "file", "empty/")
-					p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rights | policy.Execute})
-					if right == policy.Execute {
-						p = jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rights})
-					}
-					b := slices.Clone(a)
-					b[1] = filepath.Join(dir, a[1])
-					want := "EACCES"
-					if rights == policy.AllRights {
-						want = "ok"
-					}
-					got, _, _ := strings.Cut(jailtest.AttemptsHostNS(t, p, b)[0], " ")
-					jailtest.Expect(t, rights.String(), got, want)
-				}
-			})
-		}
-	}
-}
 
 // TestHostNSCreateWithoutUpdate: with create and without update a program can make a file and
 // fill it, but not write to it later. TMPDIR gives no such right.
@@ -95,41 +56,22 @@ func TestHostNSTrees(t *testing.T) {
 // took from it. For Landlock the wider entry is around both.
 func TestHostNSRightsOfMovedFiles(t *testing.T) {
 	jailtest.NeedsHostNS(t)
-	for _, c := range []struct {
-		attempt string
-		want    attacker.Outcome
-	}{
-		{"rename drop/file x", "EXDEV"},
-		{"link drop/file x", "EXDEV"},
-		{"exchange drop/file file", "EXDEV"},
-		{"exchange file drop/file", "EXDEV"},
-		{"read drop/file", "EACCES"},
-		{"rename drop/file drop/x", "ok"},
-		{"link drop/file drop/x", "ok"},
-		{"exchange drop/file drop/other", "ok"},
-		{"rename file drop/x", "ok"}, // it loses one
-		{"rename file sub/x", "ok"},
-		{"exchange file sub/file", "ok"},
-	} {
-		t.Run(c.attempt, func(t *testing.T) {
-			t.Parallel()
-			in := func(dir string) attacker.Attempt {
-				a := attacker.Attempt(strings.Fields(c.attempt))
-				for i := range a[1:] {
-					a[i+1] = filepath.Join(dir, a[i+1])
-				}
-				return a
-			}
-			tree := []string{"file", "sub/file", "drop/file", "drop/other"}
-			free := testkit.Plant(t, tree...)
-			got, _, _ := strings.Cut(jailtest.Unconfined(t, "/", in(free))[0], " ")
-			jailtest.Expect(t, "unconfined", got, "ok")
-			dir := testkit.Plant(t, tree...)
-			p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/drop", Rights: policy.Write})
-			got, _, _ = strings.Cut(jailtest.AttemptsHostNS(t, p, in(dir))[0], " ")
-			jailtest.Expect(t, "in the jail", got, c.want)
-		})
+	profile := func(dir string) *policy.Profile {
+		return jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/drop", Rights: policy.Write})
 	}
+	(fileTable{[]string{"file", "sub/file", "drop/file", "drop/other"}, profile, jailtest.AttemptsHostNS}).check(t, []fileRow{
+		{"rename DIR/drop/file DIR/x", "EXDEV", false},
+		{"link DIR/drop/file DIR/x", "EXDEV", false},
+		{"exchange DIR/drop/file DIR/file", "EXDEV", false},
+		{"exchange DIR/file DIR/drop/file", "EXDEV", false},
+		{"read DIR/drop/file", "EACCES", false},
+		{"rename DIR/drop/file DIR/drop/x", "ok", false},
+		{"link DIR/drop/file DIR/drop/x", "ok", false},
+		{"exchange DIR/drop/file DIR/drop/other", "ok", false},
+		{"rename DIR/file DIR/drop/x", "ok", false}, // it loses one
+		{"rename DIR/file DIR/sub/x", "ok", false},
+		{"exchange DIR/file DIR/sub/file", "ok", false},
+	})
 }
 
 // TestHostNSAttributeResults: the supervisor changes modes, owners and times for the server with
@@ -160,52 +102,4 @@ func TestHostNSAttributeResults(t *testing.T) {
 	plantInto(t, other)
 	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("chmod", other))[0], "ok")
 	jailtest.Expect(t, "in the jail", jailtest.AttemptsHostNS(t, jailtest.Profile(t, jailtest.Grant{Path: in, Rights: rw}), attacker.Try("chmod", other))[0], "EACCES")
-}
-
-// TestHostNSSwappedObjects: the jail grants the objects that were resolved, or it does not
-// start.
-func TestHostNSSwappedObjects(t *testing.T) {
-	jailtest.NeedsHostNS(t)
-	for name, swap := range map[string]func(dir string) error{
-		"a symlink for the directory": func(dir string) error {
-			return errors.Join(os.Rename(dir+"/grant", dir+"/old"), os.Symlink(dir+"/secret", dir+"/grant"))
-		},
-		"another directory": func(dir string) error {
-			return errors.Join(os.Rename(dir+"/grant", dir+"/old"), os.Mkdir(dir+"/grant", 0o755))
-		},
-		"nothing": func(dir string) error { return os.Rename(dir+"/grant", dir+"/old") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := testkit.Plant(t, "grant/inner", "secret/inner")
-			p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/grant", Rights: rw})
-			jailtest.Expect(t, "before", jailtest.AttemptsHostNS(t, p, attacker.Try("read", dir+"/grant/inner"))[0], "ok inner")
-			testkit.Must(t, swap(dir))
-			_, err := jailtest.WaivesGaps.Start(t.Context(), p, jail.Stdio{})
-			var se *step.Error
-			if !errors.As(err, &se) || se.Step != "landlock rules" || !strings.Contains(se.Detail, dir) {
-				t.Errorf("%#v, want a StartError that names the path", err)
-			}
-		})
-	}
-}
-
-// TestHostNSMediatorLeavesDirectories: the supervisor does not stay in a directory in which it
-// changed something. The host could not unmount it then.
-func TestHostNSMediatorLeavesDirectories(t *testing.T) {
-	jailtest.NeedsHostNS(t)
-	dir := testkit.Plant(t, "place/")
-	s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("mkdir", dir+"/place/new"), attacker.Try("wait"))
-	testkit.Eventually(t, "the directory that is made", func() bool { _, err := os.Lstat(dir + "/place/new"); return err == nil })
-	testkit.Eventually(t, "no thread of the supervisor in it", func() bool {
-		stand, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/cwd", s.PID()))
-		if err != nil || len(stand) == 0 {
-			t.Fatal(stand, err)
-		}
-		return !slices.ContainsFunc(stand, func(link string) bool {
-			at, err := os.Readlink(link)
-			return err == nil && policy.Within(at, dir)
-		})
-	})
-	s.Kill()
-	s.Finish()
 }

@@ -26,8 +26,7 @@ const (
 // children are the attempts by name. They run with the arguments that the
 // parent gave and return the outcome.
 var children = map[string]func(args []string) string{
-	"tsync":    tsyncChild,
-	"landlock": landlockChild,
+	"tsync": tsyncChild,
 }
 
 // TestChild: a copy of the test binary runs its attempt here. It is not a test of its own.

@@ -30,16 +30,14 @@ func sampleSpec() *Spec {
 		Seccomp:  []byte{0x20, 0, 0, 0, 4, 0, 0, 0}, ListenerFilter: []byte{6, 0, 0, 0, 0, 0, 0, 0},
 		Profile: policy.Profile{
 			Entries:     []policy.Entry{{Ephemeral: true, Path: "/w", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginHome}},
-			Unprotected: []string{"/w/.envrc"}, GitDirs: []string{"/w/.git"}, HiddenLater: []string{"/w/.npmrc"}, Programs: []string{"/bin/cat"},
+			Unprotected: []string{"/w/.envrc"}, GitDirs: []string{"/w/.git"}, Programs: []string{"/bin/cat"},
 			CommandArgs: []string{"git"}, OwnPrograms: []string{"/bin/sh"},
 			Commands: []policy.Command{{
 				Name: "git", Args: [][]string{{"log", "**"}, {}}, Envs: []string{"FOO"}, OnlyEnvs: true,
 				Starts: []policy.Start{{File: "/bin/sh", Name: "sh", Paths: []string{"/bin/sh"}, Lead: []string{"-e"}, Script: "/bin/git"}},
 			}, {Name: "ls", Envs: []string{}, Starts: []policy.Start{}}},
-			Folded: []policy.FoldedName{{Path: "/w/.env", ID: policy.FileID{Dev: 1, Ino: 2, Birth: 3}, OtherSpelling: "/w/.Env", BypassesMount: true}},
 		},
 		WorkerRules: landlock.Ruleset{FS: 1, Net: 2, Scoped: 3, Rules: []landlock.Rule{{Path: "/w", Access: 3}}},
-		WatchReads:  true,
 		Once:        true,
 		Keep:        Keep{true, true, 2048},
 		Limits:      sampleLimits, SampleMemory: true, PidMax: true,
