@@ -5,10 +5,8 @@ package lifecycle
 import (
 	"errors"
 	"strings"
-	"sync/atomic"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
@@ -35,25 +33,6 @@ func TestSlowRecord(t *testing.T) {
 	p.Close()
 	if n := len(records); n == 0 || records[n-1] != 3 {
 		t.Errorf("records of %v diagnoses", records)
-	}
-}
-
-// TestShownLater: a record says which hidden path the host has made during a session in which the
-// server can read it, and no other.
-func TestShownLater(t *testing.T) {
-	t.Parallel()
-	var made atomic.Bool
-	var last []string
-	p := begin(t, &sessiontest.Fake{Server: "failing", Plan: &confine.Plan{ShownLater: []string{"/w/private", "/w/absent"}}}, func(s *session.Session) {
-		s.Exists = func(path string) bool { return path == "/w/private" && made.Load() }
-		s.Sink = func(r diagnostics.Record) { last = r.Warnings }
-	})
-	p.Send(sessiontest.CallLine)
-	p.Line()
-	made.Store(true)
-	p.Close()
-	if len(last) != 1 || !strings.Contains(last[0], "/w/private was made after the start of this server") {
-		t.Errorf("the record warns: %q", last)
 	}
 }
 

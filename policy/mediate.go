@@ -178,12 +178,6 @@ func foldCase(s string) string {
 	return strings.Join(names, "/")
 }
 
-// HidesLater reports whether a path is, or lies below, one that did not exist at the start and
-// would be hidden.
-func (p *Profile) HidesLater(path string) bool {
-	return slices.ContainsFunc(p.HiddenLater, func(hidden string) bool { return Within(path, hidden) })
-}
-
 // MediateAttributes decides whether a server may change the mode, owner, times or
 // attributes of the object at a canonical path. It may where it may write. Unlike Mediate,
 // it refuses paths that no entry covers.

@@ -22,7 +22,6 @@ func Meet(a, b *Profile) (*Profile, error) {
 	out.ListOnly = both(a.ListOnly, b.ListOnly)
 	out.GitDirs = either(a.GitDirs, b.GitDirs)
 	out.Unprotected = slices.DeleteFunc(either(a.Unprotected, b.Unprotected), func(p string) bool { return (out.RightsAt(path.Dir(p))|out.RightsAt(p))&Write == 0 })
-	out.HiddenLater = slices.DeleteFunc(either(a.HiddenLater, b.HiddenLater), func(p string) bool { return (out.RightsAt(path.Dir(p))|out.RightsAt(p))&Read == 0 })
 	out.Folded = slices.Clone(a.Folded)
 	for _, f := range b.Folded {
 		if !slices.Contains(out.Folded, f) {

@@ -46,10 +46,6 @@ type Profile struct {
 	// narrower rules whose path does not exist yet, and protected names that are
 	// symbolic links, which must not be replaced. Sorted.
 	Unprotected []string
-	// HiddenLater are paths that do not exist and would be hidden below a grant that reads: those of
-	// rules without the right to read, and sensitive paths. If the host makes one, it stays hidden
-	// where the supervisor decides about reads, and elsewhere from the next start on. Sorted.
-	HiddenLater []string
 	// GitDirs are the git directories that have another name than .git: where a .git that is a file
 	// or a link leads, and grants that are one. Sorted. Their parts are protected like those of .git.
 	GitDirs []string

@@ -152,32 +152,9 @@ func TestStrayScripts(t *testing.T) {
 	}
 }
 
-// TestHiddenLater tests which paths are hidden if the host makes them after the start.
-func TestHiddenLater(t *testing.T) {
-	h := newFake(aSystem, `
-		f /home/u/proj/there/f
-		d /home/u/.ssh`)
-	for _, c := range []struct {
-		rules       []string
-		has, hasNot string
-	}{
-		{[]string{".:rw", "private:", "there:", "read:r"}, "/home/u/proj/private", "/home/u/proj/there /home/u/proj/read /home/u/.aws"},
-		{[]string{".:r", "private:"}, "/home/u/proj/private", "/home/u/.aws"},
-		{[]string{"~:r"}, "/home/u/.aws /home/u/.netrc", "/home/u/.ssh /home/u/.bashrc"},
-		{[]string{".:cud", "private:"}, "", "/home/u/proj/private"}, // nothing can be read there anyway
-	} {
-		p, _ := mustResolve(t, h, fsRules(c.rules...))
-		for _, name := range strings.Fields(c.has) {
-			if !p.HidesLater(name) || !p.HidesLater(name+"/x") {
-				t.Errorf("%v: %s is not hidden later: %v", c.rules, name, p.HiddenLater)
-			}
-		}
-		for _, name := range strings.Fields(c.hasNot) {
-			if p.HidesLater(name) {
-				t.Errorf("%v: %s is hidden later", c.rules, name)
-			}
-		}
-	}
+// TestMissingDenied: what the host makes at the path of a denial stays as it is, also if it was missing at the start.
+func TestMissingDenied(t *testing.T) {
+	h := newFake(aSystem, "f /home/u/proj/there/f")
 	for _, rights := range []string{"u", "d"} { // what the host makes there stays as it is
 		p, _ := mustResolve(t, h, fsRules(".:r"+rights, "private:"))
 		if !slices.Contains(p.Unprotected, "/home/u/proj/private") {

@@ -74,7 +74,6 @@ type Mediator struct {
 	once     bool // see spec.Spec.Once
 	names    nameLock
 	pool     workerPool
-	rules    ruleBudget
 	Running  bool // the server's own exec was seen, so that later ones are observed
 }
 
@@ -105,7 +104,6 @@ func New(o Options) *Mediator {
 	v := &Mediator{
 		ruleset:  o.WorkerRuleset,
 		hostNS:   o.Spec.HostNS,
-		rules:    ruleBudget{jail: len(o.Spec.Landlock.Rules) + 1},
 		calls:    seccomp.MediatedByNumber(arch),
 		end:      o.End,
 		failed:   o.Failed,
@@ -207,14 +205,6 @@ func (m *Mediator) dispatch(n *seccomp.Notification) {
 		// O_PATH opens no object, so a name that changes meanwhile does no harm. An O_PATH
 		// descriptor cannot be handed over.
 		m.Listener.Continue(n.Id)
-		return
-	}
-	if call.Op == seccomp.OpRule || call.Op == seccomp.OpRestrict {
-		if m.rules.allow(call.Op, time.Now()) {
-			m.Listener.Continue(n.Id)
-		} else {
-			m.Listener.Respond(n.Id, unix.ENOMEM)
-		}
 		return
 	}
 	if call.Op == seccomp.OpLook || m.onlyReads(r) && m.watch {

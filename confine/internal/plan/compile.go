@@ -30,7 +30,7 @@ func Compile(p *policy.Profile, f features.Facts, watching Watching) *Plan {
 	if watching.Hosts {
 		own = withAskedPorts(p, f)
 	}
-	c := compiler{p: ownProfile(own, f), f: f, watch: watching.Reads, once: watching.Once, plan: &Plan{Profile: p, AsksHosts: watching.Hosts, ShownLater: p.HiddenLater, Enforced: make([]Enforcement, 0, 16)}}
+	c := compiler{p: ownProfile(own, f), f: f, watch: watching.Reads, once: watching.Once, plan: &Plan{Profile: p, AsksHosts: watching.Hosts, Enforced: make([]Enforcement, 0, 16)}}
 	if watching.Hosts {
 		c.asked()
 	}
@@ -311,8 +311,6 @@ type Plan struct {
 	Notes    []string // other differences that the server sees
 	// AsksHosts: the user is asked about hosts that no rule is about.
 	AsksHosts bool
-	// ShownLater are those of Profile.HiddenLater that this jail shows if the host makes them.
-	ShownLater []string
 	// HostNamespaces has the answer No, and the reason, if this jail has host namespaces.
 	HostNamespaces features.Feature
 

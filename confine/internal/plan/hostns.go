@@ -148,8 +148,7 @@ func hostNSMediation(c *compiler, o *spec.Spec) {
 	c.decideTracing()
 	c.commands(o)
 	o.Profile.Unprotected, o.Profile.Folded, o.Profile.Programs = c.p.Unprotected, c.p.Folded, c.p.Programs
-	o.Profile.GitDirs, o.Profile.HiddenLater = c.p.GitDirs, c.p.HiddenLater
-	c.plan.ShownLater = nil // the supervisor decides about reads
+	o.Profile.GitDirs = c.p.GitDirs
 	c.addEnforced(policy.AxisFs, "the jail's supervisor, asked by seccomp",
 		"narrower rules and protected names hold inside of wider grants; modes, owners and times change where the server may write")
 }
@@ -222,7 +221,7 @@ func hostNSFiles(c *compiler, o *spec.Spec) {
 	if c.mediated {
 		o.Profile.Entries = mediatedEntries(c.p.Entries, builtinEntriesHostNS(f, o))
 		o.WorkerRules = workerRuleset(input)
-		c.mediatesReads = c.watch || grantsProc(c.p) || len(c.p.HiddenLater) > 0 || slices.ContainsFunc(compiled.Carved, func(k landlock.Carve) bool { return k.Taken.Has(policy.Read) })
+		c.mediatesReads = c.watch || grantsProc(c.p) || slices.ContainsFunc(compiled.Carved, func(k landlock.Carve) bool { return k.Taken.Has(policy.Read) })
 	}
 	for _, p := range compiled.Unreadable {
 		c.plan.Notes = append(c.plan.Notes, p+": execute without read starts nothing, since the kernel reads a program to start it")

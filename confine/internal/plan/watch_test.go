@@ -22,7 +22,7 @@ func TestPlanWatch(t *testing.T) {
 	for name, change := range map[string]func(*features.Facts){"namespaces": func(*features.Facts) {}, "host namespaces": refuseNamespaces} {
 		p, f := plantest.Profile(), plantest.Kernel()
 		change(&f)
-		p.HiddenLater = nil // without namespaces, such a path and hidden entries have reads decided anyway
+		// Without namespaces, hidden entries have reads decided anyway.
 		p.Entries = slices.DeleteFunc(p.Entries, func(e policy.Entry) bool { return e.Rights == 0 })
 		off := Compile(p, f, Watching{})
 		on := Compile(p, f, Watching{Reads: true})

@@ -25,7 +25,7 @@ func TestOddPathsChangeNoOtherLine(t *testing.T) {
 	asked := 0
 	for range testkit.Rounds(100, 1000) {
 		p := g.profile()
-		p.Unprotected, p.HiddenLater, p.GitDirs, p.Folded, p.ListOnly, p.Programs = nil, nil, nil, nil, nil, nil
+		p.Unprotected, p.GitDirs, p.Folded, p.ListOnly, p.Programs = nil, nil, nil, nil, nil
 		odd, plain := oddNames[g.IntN(len(oddNames))], words[g.IntN(5)]
 		rename := func(s string) string {
 			parts := strings.Split(s, "/")
@@ -100,7 +100,6 @@ func TestPathsThatNoTextCanName(t *testing.T) {
 		for name, p := range map[string]*policy.Profile{
 			"entry":       {Entries: []policy.Entry{{Path: c.path, Kind: policy.KindDir, Rights: policy.Read}}},
 			"unprotected": {Unprotected: []string{c.path}},
-			"hidden":      {HiddenLater: []string{c.path}},
 			"git dir":     {GitDirs: []string{c.path}},
 			"link":        {Links: []policy.Link{{Path: c.path, Target: "/x"}}},
 			"program":     {Programs: []string{c.path}},

@@ -66,7 +66,7 @@ func checkPaths(p *policy.Profile, self string) error {
 	for _, l := range p.Links {
 		list = append(list, l.Path)
 	}
-	for _, paths := range [][]string{p.ListOnly, p.HiddenLater, p.GitDirs, p.Programs} {
+	for _, paths := range [][]string{p.ListOnly, p.GitDirs, p.Programs} {
 		list = append(list, paths...)
 	}
 	for _, name := range list {

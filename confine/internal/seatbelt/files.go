@@ -1,7 +1,6 @@
 package seatbelt
 
 import (
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -123,20 +122,10 @@ func (f *files) trees(l *layers, why string, of, grants func(i int) bool, less f
 	}
 }
 
-// readable returns the rules of a right about which entries alone decide, less the names that would be
-// hidden if they existed.
+// readable returns the rules of a right about which entries alone decide.
 func (f *files) readable(ops []string, why string, has func(policy.Rights) bool) []Rule {
 	l := &layers{ops: ops}
 	f.trees(l, why, func(int) bool { return true }, func(i int) bool { return has(f.entries[i].Rights) }, nil)
-	hidden := map[string][]string{}
-	for _, h := range f.p.HiddenLater {
-		if i := slices.IndexFunc(f.entries, func(e policy.Entry) bool { return policy.Within(h, e.Path) }); i >= 0 {
-			hidden[f.entries[i].Path] = append(hidden[f.entries[i].Path], h)
-		}
-	}
-	for _, dir := range slices.Sorted(maps.Keys(hidden)) {
-		l.deny("but not", f.below(dir, hidden[dir], true)...)
-	}
 	return l.rules
 }
 
@@ -163,11 +152,11 @@ func (f *files) ways() (out []Filter) {
 	return out
 }
 
-// listOnly returns the directories that the server may list, where no entry decides, nothing is
-// hidden, and no other server has its TMPDIR.
+// listOnly returns the directories that the server may list, where no entry decides and no
+// other server has its TMPDIR.
 func (f *files) listOnly() (out []Filter) {
 	for _, dir := range f.p.ListOnly {
-		if f.owner(dir) < 0 && !f.p.HidesLater(dir) && !isTemp(dir) {
+		if f.owner(dir) < 0 && !isTemp(dir) {
 			out = append(out, Literal(dir))
 		}
 	}
@@ -177,7 +166,7 @@ func (f *files) listOnly() (out []Filter) {
 // programs returns the filters of the files that may be started if a profile lists them.
 func (f *files) programs() (out []Filter) {
 	for _, p := range f.p.Programs {
-		if f.p.RightsAt(p).Has(policy.Execute) && !f.p.HidesLater(p) {
+		if f.p.RightsAt(p).Has(policy.Execute) {
 			out = append(out, Literal(p))
 		}
 	}

@@ -34,7 +34,6 @@ func workspace(dir string) *policy.Profile {
 	}
 	p.Unprotected = append(p.Unprotected, dir+"/secrets/token")
 	slices.Sort(p.Unprotected)
-	p.HiddenLater = []string{dir + "/.env.local"}
 	return p
 }
 

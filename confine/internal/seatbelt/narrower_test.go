@@ -27,10 +27,6 @@ func explanation(p *policy.Profile, op policy.Op, name string) string {
 		return "another spelling of a name that must not come into being"
 	case creates && slices.ContainsFunc(p.Folded, func(f policy.FoldedName) bool { return pinned(p, f.Path, folded) }):
 		return "another spelling of an entry, or of the way to one"
-	case (op == policy.OpRead || op == policy.OpExec) && slices.ContainsFunc(p.HiddenLater, func(h string) bool { return policy.Within(folded, fold(h)) }):
-		return "another spelling of a hidden name"
-	case op == policy.OpExec && p.HidesLater(name):
-		return "a name that would be hidden"
 	case creates && p.ProtectsFromLink(name) && e.Path == name:
 		return "a file that could be replaced by a link"
 	case inPackageBelowName(folded):

@@ -101,12 +101,9 @@ func (g generator) finish(p *policy.Profile) {
 		if !missing || inFile(name) {
 			continue
 		}
-		switch g.IntN(4) {
-		case 0, 1:
+		if g.IntN(4) > 0 {
 			p.Unprotected = append(p.Unprotected, name)
-		case 2:
-			p.HiddenLater = append(p.HiddenLater, name)
-		case 3:
+		} else {
 			p.GitDirs = append(p.GitDirs, name)
 		}
 	}
@@ -196,7 +193,6 @@ func TestRareProfiles(t *testing.T) {
 		return policy.Entry{Path: path, Kind: policy.KindDir, Rights: rights, Origin: policy.OriginRule}
 	}
 	for name, p := range map[string]*policy.Profile{
-		"/w/sub/later":     {Entries: []policy.Entry{entry("/w", policy.AllRights), entry("/w/sub", policy.Read)}, HiddenLater: []string{"/w/sub/later"}},
 		"/w/g/worktrees/a": {Entries: []policy.Entry{entry("/w", policy.AllRights), entry("/w/g/worktrees", policy.AllRights)}, GitDirs: []string{"/w/g"}},
 	} {
 		a := answers{narrower: map[string]int{}}
@@ -225,8 +221,8 @@ type answers struct {
 func (a *answers) ask(t *testing.T, p *policy.Profile, rules []seatbelttest.Rule, name string) {
 	e, covered := p.Find(name)
 	for _, q := range questions {
-		want := wants(t, p, q.op, name) && !(q.op == policy.OpRead && p.HidesLater(name))
-		want = want || q.as == "file-read-data" && slices.Contains(p.ListOnly, name) && !covered && !p.HidesLater(name)
+		want := wants(t, p, q.op, name)
+		want = want || q.as == "file-read-data" && slices.Contains(p.ListOnly, name) && !covered
 		want = want && !(isTemp(name) && !isTemp(e.Path))
 		a.compare(t, p, q.op.String()+" ("+q.as+")", name, want,
 			seatbelttest.Allowed(rules, q.as, name, ""), func() string { return explanation(p, q.op, name) })
@@ -297,7 +293,7 @@ func dump(p *policy.Profile) string {
 	for _, e := range p.Entries {
 		b.WriteString("  " + e.Path + " " + e.Kind.String() + " " + e.Rights.String() + " " + e.Origin.String() + "\n")
 	}
-	b.WriteString("  unprotected: " + strings.Join(p.Unprotected, " ") + "\n  hidden later: " + strings.Join(p.HiddenLater, " ") + "\n  git dirs: " + strings.Join(p.GitDirs, " ") + "\n  programs: " + strings.Join(p.Programs, " ") + "\n  folded:")
+	b.WriteString("  unprotected: " + strings.Join(p.Unprotected, " ") + "\n  git dirs: " + strings.Join(p.GitDirs, " ") + "\n  programs: " + strings.Join(p.Programs, " ") + "\n  folded:")
 	for _, f := range p.Folded {
 		b.WriteString(" " + f.Path)
 	}

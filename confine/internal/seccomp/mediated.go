@@ -11,8 +11,7 @@ import "slices"
 //   - Observed calls: connect, exec, umask and, with mounts, opens that only read. The
 //     supervisor lets the kernel decide them and records those that the kernel will refuse.
 //     To continue such a call grants nothing. From umask the supervisor learns that the
-//     server has changed its file mode mask. It counts the calls of
-//     landlock_add_rule and landlock_restrict_self.
+//     server has changed its file mode mask.
 
 // An Op is the operation of a mediated call.
 type Op uint8
@@ -32,8 +31,6 @@ const (
 	OpOwner
 	OpTimes
 	OpUmask
-	OpRule
-	OpRestrict
 	OpLook
 )
 
@@ -98,8 +95,6 @@ func MediatedCalls() []MediatedCall {
 		one("execve", OpExec, AtCwd, 0, NoArg, NoArg), one("execveat", OpExec, 0, 1, 4, NoArg),
 		one("connect", OpConnect, NoArg, 1, NoArg, NoArg),
 		one("umask", OpUmask, NoArg, NoArg, NoArg, NoArg),
-		one("landlock_add_rule", OpRule, NoArg, NoArg, NoArg, NoArg),
-		one("landlock_restrict_self", OpRestrict, NoArg, NoArg, NoArg, NoArg),
 	}
 }
 

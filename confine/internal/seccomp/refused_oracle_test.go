@@ -179,7 +179,7 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 	case "openat":
 		return bits(a[2])
 	case "creat", "truncate", "mkdir", "mkdirat", "mknod", "mknodat", "symlink", "symlinkat", "link", "linkat", "rename",
-		"renameat", "renameat2", "unlink", "unlinkat", "rmdir", "execve", "execveat", "connect", "umask", "landlock_add_rule", "landlock_restrict_self":
+		"renameat", "renameat2", "unlink", "unlinkat", "rmdir", "execve", "execveat", "connect", "umask":
 		return 0x7fc00000
 	}
 	return ok

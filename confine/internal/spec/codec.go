@@ -136,7 +136,6 @@ func (c *codec) profile(p *policy.Profile) {
 	})
 	list(c, &p.Unprotected, c.str)
 	list(c, &p.GitDirs, c.str)
-	list(c, &p.HiddenLater, c.str)
 	list(c, &p.Folded, func(f *policy.FoldedName) {
 		c.str(&f.Path)
 		c.id(&f.ID)

@@ -29,7 +29,7 @@ type Spec struct {
 	ListenerFilter []byte
 	// Profile is the part of the profile by which the supervisor decides: Entries (with Path,
 	// Kind, Rights and Origin, and with the private directories), Unprotected, GitDirs,
-	// HiddenLater, Folded and Programs. CommandArgs, Commands and OwnPrograms are set if each start of a program is
+	// Folded and Programs. CommandArgs, Commands and OwnPrograms are set if each start of a program is
 	// traced. Its other fields are empty.
 	Profile     policy.Profile
 	WorkerRules landlock.Ruleset // of the supervisor's workers, if it differs from Landlock

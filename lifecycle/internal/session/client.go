@@ -40,7 +40,6 @@ type Client struct {
 
 	RecordMu      sync.Mutex
 	Record        diagnostics.Record
-	shownLater    []string               // see noteShown
 	saidLines     map[string]bool        // see SayOnce
 	waived        []string               // Config.Waived, until a start has said its own
 	allDenials    func() []policy.Denial // of the whole session, for the record

@@ -6,9 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
@@ -89,7 +87,6 @@ func (c *Client) saveRecords() {
 		case <-c.unsavedRecord:
 			c.writeRecord(false)
 		case <-look.C:
-			c.noteShown()
 			// The jail tells of no refusal by itself.
 			c.lookRefused()
 			if n := c.countRefused(); n > saved {
@@ -97,44 +94,10 @@ func (c *Client) saveRecords() {
 				c.writeRecord(false)
 			}
 		case <-c.Finished:
-			c.noteShown()
 			c.noteChanges()
 			c.writeRecord(true)
 			return
 		}
-	}
-}
-
-// watchHidden has noteShown look for the paths of a plan that the server can read if the host makes
-// them.
-func (c *Client) watchHidden(plan *confine.Plan) {
-	if plan == nil || c.Config.Exists == nil {
-		return
-	}
-	c.RecordMu.Lock()
-	defer c.RecordMu.Unlock()
-	for _, hidden := range plan.ShownLater {
-		if !slices.Contains(c.shownLater, hidden) {
-			c.shownLater = append(c.shownLater, hidden)
-		}
-	}
-}
-
-func (c *Client) noteShown() {
-	c.RecordMu.Lock()
-	var made []string
-	c.shownLater = slices.DeleteFunc(c.shownLater, func(hidden string) bool {
-		if !c.Config.Exists(hidden) {
-			return false
-		}
-		made = append(made, hidden)
-		return true
-	})
-	// Before warn, which takes it.
-	c.RecordMu.Unlock()
-	for _, hidden := range made {
-		c.Warn("warning: " + show.Line(hidden) + " was made after the start of this server, which can read it until it is started again: a rule without rights, or the list of sensitive paths, hides only what exists at the start")
-		c.recordChanged()
 	}
 }
 

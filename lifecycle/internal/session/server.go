@@ -127,7 +127,6 @@ func (s *Server) onNotice(r confine.Notice) {
 // WarnWaived says on stderr which gaps of the plan the user has waived. It does so at each
 // start.
 func (s *Server) WarnWaived(plan *confine.Plan) {
-	s.Client.watchHidden(plan)
 	lines := WaivedWarnings(plan)
 	s.Client.RecordMu.Lock()
 	before := s.Client.waived
@@ -234,7 +233,6 @@ func (h *processHistory) Denials() []policy.Denial {
 // WarnWaivedOnce says which gaps of a plan the user has waived. It says each line once in a
 // session.
 func (c *Client) WarnWaivedOnce(plan *confine.Plan) {
-	c.watchHidden(plan)
 	for _, line := range WaivedWarnings(plan) {
 		c.RecordMu.Lock()
 		c.noteWaived(line)

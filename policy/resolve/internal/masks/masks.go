@@ -50,7 +50,6 @@ type Masks struct {
 	Stops       map[string]*Stop // by their canonical paths
 	Git         *git.Protector
 	Unprotected map[string]bool // Profile.Unprotected
-	HiddenLater []string        // Profile.HiddenLater
 	LinksAstray bool            // Profile.LinksAstray
 }
 

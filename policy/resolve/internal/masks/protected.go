@@ -75,8 +75,7 @@ func (b *Masks) protectPath(abs, named string) {
 }
 
 // DenyCreate keeps a missing path inside holder from being created, and from being changed if the
-// host makes it: it lists the path as unprotected. If it must not be read either, DenyCreate lists
-// it as hidden later. If a directory below the path is created before the start, the path exists by
+// host makes it: it lists the path as unprotected. If a directory below the path is created before the start, the path exists by
 // then and becomes an entry.
 func (b *Masks) DenyCreate(e, holder policy.Entry) {
 	// mcp-jail itself will make a directory below, so the path will exist: it gets an entry.
@@ -92,9 +91,6 @@ func (b *Masks) DenyCreate(e, holder policy.Entry) {
 	}
 	if holder.Rights&policy.Write != 0 {
 		b.Unprotected[e.Path] = true
-	}
-	if holder.Rights.Has(policy.Read) && !e.Rights.Has(policy.Read) {
-		b.HiddenLater = append(b.HiddenLater, e.Path)
 	}
 }
 
