@@ -45,20 +45,20 @@ const maxDepth = 3
 // packages are left out: the links in them lead to one another.
 func (b *Masks) followEntries(d places.DecidingPath, depth int, listed map[string]bool) {
 	at, err := b.paths.Resolve(d.Abs)
-	if err != nil || !at.Exists() || !at.Info.Mode.IsDir() || listed[at.Path] || d.Risk == places.PackagesRisk || d.Risk == places.ManagersRisk {
+	if err != nil || !at.Exists() || !at.Info.Mode.IsDir() || listed[at.Path] || d.Kind == places.Packages || d.Kind == places.Managers {
 		return
 	}
 	listed[at.Path] = true
-	if d.Risk == places.PathRisk || d.Risk == places.ProgramsRisk {
+	if d.Kind == places.InPath || d.Kind == places.Programs {
 		b.protectParts(at.Path, d.Named)
 	}
 	entries, _ := b.paths.List(at.Path) // what cannot be listed here, the server cannot list either
 	for _, e := range entries {
-		next := places.DecidingPath{Abs: path.Join(at.Path, e.Name), Named: path.Join(d.Named, e.Name), Risk: d.Risk, OfEnvironment: d.OfEnvironment}
+		next := places.DecidingPath{Abs: path.Join(at.Path, e.Name), Named: path.Join(d.Named, e.Name), Kind: d.Kind, OfEnvironment: d.OfEnvironment}
 		switch {
 		case e.Type&(fs.ModeSymlink|fs.ModeIrregular) != 0:
 			b.followEntry(next, depth, listed)
-		case e.Type.IsDir() && depth > 1 && d.Risk != places.PathRisk:
+		case e.Type.IsDir() && depth > 1 && d.Kind != places.InPath:
 			b.followEntries(next, depth-1, listed)
 		}
 	}
@@ -72,7 +72,7 @@ func (b *Masks) followEntry(d places.DecidingPath, depth int, listed map[string]
 	switch {
 	case !at.Exists() || !at.Info.Mode.IsDir():
 		b.protectProgram(d.Abs, d.Named)
-	case d.Risk != places.PathRisk && d.Risk != places.ProgramsRisk && !b.places.IsAroundWork(at.Path):
+	case d.Kind != places.InPath && d.Kind != places.Programs && !b.places.IsAroundWork(at.Path):
 		b.protectPath(d.Abs, d.Named)
 		if depth > 1 {
 			b.followEntries(d, depth-1, listed)
@@ -137,22 +137,23 @@ func (b *Masks) WarnDeciding() {
 		written := show.TOML(n.Rule.Path)
 		if d, ok := b.places.DecidingAround(n.Canonical); ok {
 			b.warn("deciding-granted", n.Rule.Where, "path = %s lets the server write %s: %s, outside of the jail. Grant a directory of its own instead, unless you trust this server with that", written, d.Named, d.Risk)
-		} else if caches := b.cachesBelow(n.Canonical); caches != nil {
-			b.warn("deciding-kept", n.Rule.Where, "path = %s does not let the server write %s: %s, outside of the jail. Only a rule that names it grants it", written, strings.Join(caches, ", "), places.PackagesRisk)
+		} else if caches, risk := b.cachesBelow(n.Canonical); caches != nil {
+			b.warn("deciding-kept", n.Rule.Where, "path = %s does not let the server write %s: %s, outside of the jail. Only a rule that names it grants it", written, strings.Join(caches, ", "), risk)
 		} else if name := b.places.ProtectedAround(n.Canonical); name != "" && n.Rule.Preset {
 			b.warn("protected-granted", n.Rule.Where, "path = %s lets the server write %s, which programs run or trust outside of the jail: a rule that names it grants it. Take it out of the command line, unless you trust this server with that", written, b.places.Abbreviate(name))
 		}
 	}
 }
 
-func (b *Masks) cachesBelow(dir string) (names []string) {
+// cachesBelow returns the stores and caches of packages in a directory that does not hold the home directory.
+func (b *Masks) cachesBelow(dir string) (names []string, risk string) {
 	if policy.Within(b.paths.Canonical(b.h.Home), dir) {
-		return nil
+		return nil, ""
 	}
 	for _, d := range b.places.Deciding {
-		if d.Risk == places.PackagesRisk && policy.Within(b.paths.Canonical(d.Abs), dir) && b.paths.Exists(d.Abs) {
-			names = append(names, d.Named)
+		if d.Kind == places.Packages && policy.Within(b.paths.Canonical(d.Abs), dir) && b.paths.Exists(d.Abs) {
+			names, risk = append(names, d.Named), d.Risk
 		}
 	}
-	return names
+	return names, risk
 }

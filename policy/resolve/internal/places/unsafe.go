@@ -32,7 +32,7 @@ func (b *Places) judgeUnsafe(dir string) string {
 	case within(b.h, home, dir):
 		return "holds the home directory"
 	}
-	for _, own := range append(b.OwnDirs(), UsualDirs(b.h)...) {
+	for _, own := range b.allOwnDirs() {
 		if own = b.paths.Canonical(own); within(b.h, own, dir) || b.liesIn(dir, own) {
 			return fmt.Sprintf("holds, or is inside of, mcp-jail's own files (%s)", AsWritten(b.h, own))
 		}
@@ -55,7 +55,7 @@ func (b *Places) judgeUnsafe(dir string) string {
 	}
 	for _, d := range b.decidingWork {
 		// A program is found in a directory of PATH itself. Directories in it are the user's work.
-		if at := b.paths.Canonical(d.Abs); b.liesIn(dir, at) && (d.Risk != PathRisk || !b.liesIn(path.Dir(dir), at)) {
+		if at := b.paths.Canonical(d.Abs); b.liesIn(dir, at) && (d.Kind != InPath || !b.liesIn(path.Dir(dir), at)) {
 			return in(at, d.Named, d.Risk)
 		}
 	}

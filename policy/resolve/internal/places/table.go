@@ -1,0 +1,67 @@
+package places
+
+import (
+	_ "embed"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+//go:embed builtin.txt
+var builtin string
+
+// The kinds of builtin.txt, and of variables, that decide what runs outside of the jail.
+const (
+	deciding = "deciding"
+	clients  = "clients"
+	Programs = "programs" // started by name
+	Packages = "packages" // stores and caches
+	Managers = "managers" // directories of version managers
+	InPath   = "path"     // directories of PATH
+)
+
+// A group has the rows below one heading of builtin.txt.
+type group struct {
+	kind, why string
+	systems   []string // none: all
+	rows      []string
+}
+
+var groups = sync.OnceValue(func() (all []group) {
+	for line := range strings.SplitSeq(builtin, "\n") {
+		if head, ok := strings.CutPrefix(line, "== "); ok {
+			head, why, _ := strings.Cut(head, ": ")
+			kind, systems, _ := strings.Cut(head, " on ")
+			all = append(all, group{kind: kind, why: why, systems: strings.Fields(systems)})
+		} else if line != "" && line[0] != '#' {
+			last := &all[len(all)-1]
+			last.rows = append(last.rows, line)
+		}
+	}
+	return all
+})
+
+// groupsOf returns the groups of some kinds on a system, as in runtime.GOOS.
+func groupsOf(os string, kinds ...string) (of []group) {
+	for _, g := range groups() {
+		if slices.Contains(kinds, g.kind) && (len(g.systems) == 0 || slices.Contains(g.systems, os)) {
+			of = append(of, g)
+		}
+	}
+	return of
+}
+
+// rows returns the rows of a kind on a system.
+func rows(kind, os string) (all []string) {
+	for _, g := range groupsOf(os, kind) {
+		all = append(all, g.rows...)
+	}
+	return all
+}
+
+// isIn reports whether a path is one of the rows of a kind, or lies in one.
+func isIn(kind, os, p string) bool {
+	return slices.ContainsFunc(rows(kind, os), func(row string) bool { return policy.Within(p, row) })
+}
