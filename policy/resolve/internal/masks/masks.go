@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/entries"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/git"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
@@ -48,7 +47,7 @@ type Masks struct {
 	names    func(n entries.Target, denial string, written []string) bool
 
 	Stops       map[string]*Stop // by their canonical paths
-	Git         *git.Protector
+	Git         *Git
 	Unprotected map[string]bool // Profile.Unprotected
 	LinksAstray bool            // Profile.LinksAstray
 }
@@ -56,9 +55,7 @@ type Masks struct {
 // New returns masks that are not applied yet.
 func New(g Given) *Masks {
 	m := &Masks{p: g.Policy, h: g.Host, paths: g.Paths, places: g.Places, entries: g.Entries, targets: g.Targets, searched: g.Searched, warn: g.Warn, names: g.Names, Stops: map[string]*Stop{}, Unprotected: map[string]bool{}}
-	m.Git = git.New(g.Host, g.Paths, git.Calls{Protect: m.protectPath, List: m.list, Writes: g.Entries.GrantsWrite, Warn: func(code, format string, args ...any) {
-		g.Warn(code, g.Policy.Where, format, args...)
-	}})
+	m.Git = &Git{Masks: m, settings: map[string][]setting{}, done: map[[2]string]bool{}}
 	return m
 }
 

@@ -11,7 +11,7 @@ import (
 
 func (b *Masks) protectFixed() {
 	b.protectDeciding()
-	b.Git.ProtectUserConfigured()
+	b.Git.protectNamed(nil, tree{})
 	for _, own := range append(b.places.OwnDirs(), b.places.TrustedFiles()...) {
 		b.protectPath(own, own)
 	}
@@ -101,22 +101,7 @@ func (b *Masks) protectName(dir, name string, typ fs.FileMode) {
 		b.protectPath(abs, name)
 		return
 	}
-	switch {
-	case typ.IsDir():
-		for _, n := range below {
-			// Packages often contain a .github, but workflows only run from the root
-			// of a repository. So missing parts of .github are protected in the roots
-			// of grants only: see scan.
-			if name == ".github" && !b.paths.Exists(path.Join(abs, n)) {
-				continue
-			}
-			b.protectPath(path.Join(abs, n), path.Join(name, n))
-		}
-		if name == ".git" {
-			b.Git.ProtectInternals(abs)
-			b.Git.ProtectConfigured(abs, dir)
-		}
-	case typ&fs.ModeSymlink != 0:
+	if typ&fs.ModeSymlink != 0 {
 		at, err := b.paths.Resolve(abs)
 		if err != nil {
 			return
@@ -127,16 +112,22 @@ func (b *Masks) protectName(dir, name string, typ fs.FileMode) {
 			delete(b.entries, at.Path)
 		}
 		delete(b.Stops, at.Path)
-		if name == ".git" {
-			b.Git.ProtectDir(at.Path, "")
-			b.Git.ProtectConfigured(at.Path, dir)
-			return
-		}
-		for _, n := range below {
-			b.protectPath(path.Join(at.Path, n), path.Join(name, n))
-		}
+		abs = at.Path
+	}
+	switch {
+	case name == ".git" && (typ.IsDir() || typ&fs.ModeSymlink != 0):
+		b.Git.repository(abs, dir)
 	case name == ".git":
 		b.protectPath(abs, name)
-		b.Git.ProtectLinkFile(abs)
+		b.Git.protectLinkFile(abs)
+	case typ.IsDir() || typ&fs.ModeSymlink != 0:
+		for _, n := range below {
+			// Packages often contain a .github, but workflows only run from the root
+			// of a repository. So missing parts of .github are protected in the roots
+			// of grants only: see scan.
+			if name != ".github" || typ&fs.ModeSymlink != 0 || b.paths.Exists(path.Join(abs, n)) {
+				b.protectPath(path.Join(abs, n), path.Join(name, n))
+			}
+		}
 	}
 }

@@ -109,9 +109,8 @@ func (b *Masks) namesAround() {
 			}
 			if below, _ := policy.ProtectedParts(path.Base(dir)); below != nil {
 				b.protectName(path.Dir(dir), path.Base(dir), fs.ModeDir)
-			} else if b.Git.IsDir(dir) {
-				b.Git.ProtectDir(dir, "")
-				b.Git.ProtectConfigured(dir, "")
+			} else if b.Git.isDir(dir) {
+				b.Git.repository(dir, "")
 			}
 			if dir == e.Path {
 				continue // the scan has found what it holds
@@ -121,9 +120,9 @@ func (b *Masks) namesAround() {
 			switch {
 			case err != nil || !at.Exists():
 			case at.Info.Mode.IsDir():
-				b.Git.ProtectConfigured(at.Path, dir)
+				b.Git.repository(at.Path, dir)
 			default:
-				b.Git.ProtectLinkFile(git)
+				b.Git.protectLinkFile(git)
 			}
 		}
 	}

@@ -53,6 +53,9 @@ func groupsOf(os string, kinds ...string) (of []group) {
 	return of
 }
 
+// Rows returns the rows of a kind that is not of one system.
+func Rows(kind string) []string { return rows(kind, "") }
+
 // rows returns the rows of a kind on a system.
 func rows(kind, os string) (all []string) {
 	for _, g := range groupsOf(os, kind) {
