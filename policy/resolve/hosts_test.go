@@ -351,17 +351,17 @@ func (h *hostPlayer) fact(about string) string {
 		return fmt.Sprintf("%q", p.GitConfig)
 	case "lists":
 		return strings.Join(p.ListOnly, " ")
-	case "links", "rules":
+	case "links":
 		var all []string
 		for _, l := range p.Links {
 			all = append(all, l.Path+" -> "+l.Target)
 		}
-		if about == "rules" {
-			all = nil
-			for _, e := range p.Entries {
-				if e.Origin == policy.OriginRule {
-					all = append(all, e.Path)
-				}
+		return strings.Join(all, ", ")
+	case "rules", "protected": // the entries of these
+		var all []string
+		for _, e := range p.Entries {
+			if e.Origin == map[string]policy.Origin{"rules": policy.OriginRule, "protected": policy.OriginProtected}[about] {
+				all = append(all, e.Path)
 			}
 		}
 		return strings.Join(all, ", ")
