@@ -124,7 +124,7 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 	out.GitConfig = b.gitConfig(out)
 	b.denyMissing() // now every entry is there that could cover a missing path
 	b.warnUseless()
-	b.masks.WarnDeciding()
+	b.masks.WarnNamed()
 	out.Entries = b.sums.changing().Sorted()
 	if err := policy.FindConflict(out.Entries); err != nil {
 		return nil, b.warnings.list, err

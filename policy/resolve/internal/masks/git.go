@@ -53,19 +53,19 @@ func (g *Git) Dirs(out *policy.Profile) (dirs []string) {
 
 // isDir reports whether git would take a directory for a git directory.
 func (g *Git) isDir(dir string) bool {
-	has := func(name string) bool { return g.paths.Exists(path.Join(dir, name)) }
+	has := func(name string) bool { return g.Paths.Exists(path.Join(dir, name)) }
 	return has("HEAD") && (has("objects") && has("refs") || has("commondir"))
 }
 
 // repository protects a git directory with any name, the parts of its submodules and worktrees, and what its
 // configurations name. top is its working tree, or "" if it is bare or has core.worktree, which goes before top.
 func (g *Git) repository(git, top string) {
-	g.repositories = append(g.repositories, g.paths.Canonical(git))
+	g.repositories = append(g.repositories, g.Paths.Canonical(git))
 	for _, n := range policy.GitParts {
 		g.protectPath(path.Join(git, n), ".git/"+n)
 	}
 	g.internals(git)
-	if !g.entries.GrantsWrite() {
+	if !g.Entries.GrantsWrite() {
 		return
 	}
 	configs := []string{path.Join(git, "config"), path.Join(git, "config.worktree")}
@@ -104,10 +104,10 @@ func (g *Git) internals(git string) {
 		todo = todo[:len(todo)-1]
 		for _, name := range g.list(dir) { // the name of a submodule may have slashes
 			sub := path.Join(dir, name)
-			if at, err := g.paths.Resolve(sub); err != nil || at.Path != sub || !at.Info.Mode.IsDir() {
+			if at, err := g.Paths.Resolve(sub); err != nil || at.Path != sub || !at.Info.Mode.IsDir() {
 				continue
 			}
-			if g.paths.Exists(path.Join(sub, "HEAD")) {
+			if g.Paths.Exists(path.Join(sub, "HEAD")) {
 				g.repository(sub, "")
 			} else {
 				todo = append(todo, sub) // only a part of a submodule's name so far
@@ -136,7 +136,7 @@ func (g *Git) protectLinkFile(file string) {
 
 // readLink returns the path after a key in the first line of one of git's files, or "".
 func (g *Git) readLink(file, key, base string) string {
-	line, _, _ := strings.Cut(g.paths.ReadStart(file), "\n")
+	line, _, _ := strings.Cut(g.Paths.ReadStart(file), "\n")
 	target, ok := strings.CutPrefix(strings.TrimSuffix(line, "\r"), key)
 	if target = strings.TrimSpace(target); !ok || target == "" || strings.ContainsRune(target, 0) {
 		return ""
@@ -149,17 +149,17 @@ func (g *Git) readLink(file, key, base string) string {
 
 // userConfigs returns the configurations of the user and the system. The first one wins.
 func (g *Git) userConfigs() []string {
-	user, _ := g.h.UserEnv("XDG_CONFIG_HOME")
+	user, _ := g.Host.UserEnv("XDG_CONFIG_HOME")
 	if !strings.HasPrefix(user, "/") {
-		user = path.Join(g.h.Home, ".config")
+		user = path.Join(g.Host.Home, ".config")
 	}
-	return []string{path.Join(g.h.Home, ".gitconfig"), path.Join(user, "git/config"), "/etc/gitconfig"}
+	return []string{path.Join(g.Host.Home, ".gitconfig"), path.Join(user, "git/config"), "/etc/gitconfig"}
 }
 
 // protectNamed protects what some configurations name for a tree, and those of the user and the system. Without
 // a tree, these are absolute paths, which git uses in repositories that no rule grants.
 func (g *Git) protectNamed(configs []string, tree tree) {
-	if !g.entries.GrantsWrite() {
+	if !g.Entries.GrantsWrite() {
 		return
 	}
 	for _, cfg := range append(configs, g.userConfigs()...) {
@@ -188,7 +188,7 @@ func (g *Git) protectFromConfig(cfg string, tree tree, depth int) {
 			g.protectRemote(s, tree)
 		case isCommand(s):
 			// Each word may be a program, or a script that the program reads.
-			words := append(shellwords.Split(s.value, g.h.Home, false), shellwords.Split(s.value, g.h.Home, true)...)
+			words := append(shellwords.Split(s.value, g.Host.Home, false), shellwords.Split(s.value, g.Host.Home, true)...)
 			for _, word := range append(words, shellwords.Word{Text: s.value}) {
 				g.protectWord(word, tree, named)
 			}
@@ -217,7 +217,7 @@ func (g *Git) protectSetting(s setting, tree tree, named string) {
 		if p == "" {
 			continue
 		}
-		if at, err := g.paths.Resolve(p); err == nil && base != "" && s.key == "hookspath" && policy.Within(g.paths.Canonical(base), at.Path) {
+		if at, err := g.Paths.Resolve(p); err == nil && base != "" && s.key == "hookspath" && policy.Within(g.Paths.Canonical(base), at.Path) {
 			for _, hook := range places.Rows("git hook") {
 				g.protectPath(path.Join(at.Path, hook), named)
 			}
@@ -235,7 +235,7 @@ func (g *Git) protectRemote(s setting, tree tree) {
 	}
 	p := g.expandPath(value, tree.top)
 	for _, dir := range []string{p, p + ".git"} { // p/.git is found by its name
-		if p != "" && g.paths.Exists(path.Join(dir, "HEAD")) {
+		if p != "" && g.Paths.Exists(path.Join(dir, "HEAD")) {
 			g.repository(dir, "")
 		}
 	}
@@ -254,7 +254,7 @@ func (g *Git) protectWord(w shellwords.Word, tree tree, named string) {
 		files = []string{path.Join(tree.top, text), path.Join(tree.git, text)}
 	}
 	for _, p := range files {
-		at, err := g.paths.Resolve(p)
+		at, err := g.Paths.Resolve(p)
 		if p == "" || err != nil {
 			continue
 		}
@@ -272,7 +272,7 @@ func (g *Git) expandPath(p, base string) string {
 	case p == "" || strings.HasPrefix(p, "%(prefix)") || strings.ContainsRune(p, 0):
 		return ""
 	case p == "~" || strings.HasPrefix(p, "~/"):
-		return path.Join(g.h.Home, p[1:])
+		return path.Join(g.Host.Home, p[1:])
 	case p[0] == '/':
 		return path.Clean(p)
 	case p[0] == '~' || base == "":
@@ -288,11 +288,11 @@ func (g *Git) settingsOf(cfg string) []setting {
 		return known
 	}
 	g.settings[cfg] = nil
-	at, err := g.paths.Resolve(cfg)
+	at, err := g.Paths.Resolve(cfg)
 	if err != nil || !at.Exists() || !at.Info.Mode.IsRegular() {
 		return nil
 	}
-	text, err := g.h.ReadHead(at.Path, MaxGitConfig+1)
+	text, err := g.Host.ReadHead(at.Path, MaxGitConfig+1)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -305,7 +305,7 @@ func (g *Git) settingsOf(cfg string) []setting {
 		settings, err = parseGitConfig(text)
 	}
 	if err != nil {
-		g.warn("git-config", g.p.Where, "%s cannot be read (%v), not even by git: the settings after that line do not protect the files that they name", cfg, err)
+		g.Warn("git-config", g.Policy.Where, "%s cannot be read (%v), not even by git: the settings after that line do not protect the files that they name", cfg, err)
 	}
 	g.settings[cfg] = settings
 	return settings

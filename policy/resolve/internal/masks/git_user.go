@@ -78,7 +78,7 @@ func (g *Git) addSafe(dirs []string, value string) []string {
 		return nil
 	}
 	if rest, ok := strings.CutPrefix(value, "~/"); ok {
-		value = path.Join(g.h.Home, rest)
+		value = path.Join(g.Host.Home, rest)
 	}
 	if value = plain(value, maxPath); value == "" || value != "*" && !strings.HasPrefix(value, "/") || len(dirs) == maxSafeDirectories {
 		return dirs

@@ -36,15 +36,7 @@ type Stop struct {
 
 // Masks are those of one profile.
 type Masks struct {
-	p        *policy.Policy
-	h        *hostfs.Host
-	paths    *hostfs.LinkResolver
-	places   *places.Places
-	entries  entries.Set
-	targets  []entries.Target
-	searched map[string]bool
-	warn     func(code, where, format string, args ...any)
-	names    func(n entries.Target, denial string, written []string) bool
+	Given
 
 	Stops       map[string]*Stop // by their canonical paths
 	Git         *Git
@@ -54,7 +46,7 @@ type Masks struct {
 
 // New returns masks that are not applied yet.
 func New(g Given) *Masks {
-	m := &Masks{p: g.Policy, h: g.Host, paths: g.Paths, places: g.Places, entries: g.Entries, targets: g.Targets, searched: g.Searched, warn: g.Warn, names: g.Names, Stops: map[string]*Stop{}, Unprotected: map[string]bool{}}
+	m := &Masks{Given: g, Stops: map[string]*Stop{}, Unprotected: map[string]bool{}}
 	m.Git = &Git{Masks: m, settings: map[string][]setting{}, done: map[[2]string]bool{}}
 	return m
 }
@@ -62,9 +54,9 @@ func New(g Given) *Masks {
 // stopNames finds the denials around the rules themselves. A link may have led a rule there, and then no
 // search begins above it.
 func (b *Masks) stopNames() {
-	patterns, granted := b.places.Patterns(), policy.Profile{Entries: b.entries.Sorted()}
-	for _, n := range b.targets {
-		if b.entries[n.Canonical].Kind == policy.KindSpecial && b.paths.Lstat(n.Canonical).Info.Mode&fs.ModeSocket != 0 {
+	patterns, granted := b.Places.Patterns(), policy.Profile{Entries: b.Entries.Sorted()}
+	for _, n := range b.Targets {
+		if b.Entries[n.Canonical].Kind == policy.KindSpecial && b.Paths.Lstat(n.Canonical).Info.Mode&fs.ModeSocket != 0 {
 			b.stop(n.Canonical, n.Canonical, HostSocket, policy.AllRights)
 		}
 		for p := n.Canonical; p != path.Dir(p); p = path.Dir(p) {
@@ -82,7 +74,7 @@ func (b *Masks) stopNames() {
 
 // leadsInto reports whether a rule grants something to write at a path or in it.
 func (b *Masks) leadsInto(p string) bool {
-	return slices.ContainsFunc(b.targets, func(n entries.Target) bool { return n.Rule.Rights()&policy.Write != 0 && policy.Within(n.Canonical, p) })
+	return slices.ContainsFunc(b.Targets, func(n entries.Target) bool { return n.Rule.Rights()&policy.Write != 0 && policy.Within(n.Canonical, p) })
 }
 
 func (b *Masks) stop(at, abs, written string, takes policy.Rights) *Stop {

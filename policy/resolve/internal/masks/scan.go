@@ -46,10 +46,10 @@ type match struct {
 // symbolic links, .git/objects, or another entry, which is a root of its own if it has rights.
 // It hides directories that cannot be read.
 func (b *Masks) scan() {
-	w := &scanner{host: b.h, patterns: b.places.Patterns(), stop: b.entries, slots: make(chan struct{}, min(max(runtime.GOMAXPROCS(0), 2), 8)-1)}
-	for _, e := range b.entries.Sorted() {
-		ofProgram := e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.entries.InsideRule(e.Path)
-		if e.Kind == policy.KindDir && e.Rights != 0 && !e.Make && e.Origin != policy.OriginHome && !isPseudo(e.Path) && (!ofProgram || b.searched[e.Path]) {
+	w := &scanner{host: b.Host, patterns: b.Places.Patterns(), stop: b.Entries, slots: make(chan struct{}, min(max(runtime.GOMAXPROCS(0), 2), 8)-1)}
+	for _, e := range b.Entries.Sorted() {
+		ofProgram := e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.Entries.InsideRule(e.Path)
+		if e.Kind == policy.KindDir && e.Rights != 0 && !e.Make && e.Origin != policy.OriginHome && !isPseudo(e.Path) && (!ofProgram || b.Searched[e.Path]) {
 			w.search(e.Path, ofProgram)
 		}
 	}
@@ -70,13 +70,13 @@ func (b *Masks) scan() {
 	}
 	b.findLinksAstray(hits)
 	// Which matches are in a package depends on the entries as they are by now.
-	granted := policy.Profile{Entries: b.entries.Sorted()}
+	granted := policy.Profile{Entries: b.Entries.Sorted()}
 	for _, h := range hits {
 		if h.pattern == "" && !granted.InPackage(path.Join(h.dir, h.name)) {
 			b.protectName(h.dir, h.name, h.typ)
 		}
 	}
-	for _, e := range b.entries.Sorted() {
+	for _, e := range b.Entries.Sorted() {
 		if e.Kind != policy.KindDir || !e.Rights.Has(policy.Create) || e.Origin == policy.OriginHome {
 			continue
 		}
@@ -91,7 +91,7 @@ func (b *Masks) scan() {
 // that name, and what the repository's configuration names.
 func (b *Masks) namesAround() {
 	seen := map[string]bool{}
-	for _, e := range b.entries.Sorted() {
+	for _, e := range b.Entries.Sorted() {
 		if e.Origin != policy.OriginRule || e.Rights&policy.Write == 0 {
 			continue
 		}
@@ -109,7 +109,7 @@ func (b *Masks) namesAround() {
 				continue // the scan has found what it holds
 			}
 			git := path.Join(dir, ".git")
-			at, err := b.paths.Resolve(git)
+			at, err := b.Paths.Resolve(git)
 			switch {
 			case err != nil || !at.Exists():
 			case at.Info.Mode.IsDir():
@@ -126,15 +126,15 @@ func isPseudo(p string) bool { return p == "/proc" || p == "/sys" || p == "/dev"
 
 func (b *Masks) hideMatch(h match) {
 	abs := path.Join(h.dir, h.name)
-	b.paths.Saw(abs)
-	at, err := b.paths.Resolve(abs)
+	b.Paths.Saw(abs)
+	at, err := b.Paths.Resolve(abs)
 	if err == nil && at.Unsearchable != "" {
 		b.HideUnreadable(at.Unsearchable)
 	}
 	if err != nil || !at.Exists() {
 		return
 	}
-	e, ok := b.entries.Find(at.Path)
+	e, ok := b.Entries.Find(at.Path)
 	if !ok || e.Rights == 0 || e.Origin == policy.OriginHome {
 		return // it is out of reach
 	}
@@ -152,12 +152,12 @@ func (b *Masks) hideMatch(h match) {
 	case HostSocket:
 		rule = "a socket of the host"
 	case hostFifo, hostDevice:
-		if e.Rights.Has(policy.Update) || !b.entries.RightsAround(e.Path).Has(policy.Update) {
+		if e.Rights.Has(policy.Update) || !b.Entries.RightsAround(e.Path).Has(policy.Update) {
 			return
 		}
 		rule = "a " + strings.TrimPrefix(h.pattern, "**/") + " where only a mount takes writing away"
 	}
-	b.entries[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Origin: policy.OriginSensitive, Named: h.pattern, Rule: rule, ID: at.Info.ID}
+	b.Entries[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Origin: policy.OriginSensitive, Named: h.pattern, Rule: rule, ID: at.Info.ID}
 	b.hideLinks(at.Links, h.pattern)
 }
 
