@@ -49,33 +49,29 @@ func (b *Masks) followEntries(d places.DecidingPath, depth int, listed map[strin
 		return
 	}
 	listed[at.Path] = true
-	if d.Kind == places.InPath || d.Kind == places.Programs {
+	byName := d.Kind == places.InPath || d.Kind == places.Programs // programs are started from there
+	if byName {
 		b.protectParts(at.Path, d.Named)
 	}
 	entries, _ := b.Paths.List(at.Path) // what cannot be listed here, the server cannot list either
 	for _, e := range entries {
-		next := places.DecidingPath{Abs: path.Join(at.Path, e.Name), Named: path.Join(d.Named, e.Name), Kind: d.Kind, OfEnvironment: d.OfEnvironment}
-		switch {
-		case e.Type&(fs.ModeSymlink|fs.ModeIrregular) != 0:
-			b.followEntry(next, depth, listed)
-		case e.Type.IsDir() && depth > 1 && d.Kind != places.InPath:
-			b.followEntries(next, depth-1, listed)
+		next := places.DecidingPath{Abs: path.Join(at.Path, e.Name), Named: path.Join(d.Named, e.Name), Kind: d.Kind}
+		further := depth > 1 && d.Kind != places.InPath
+		if e.Type&(fs.ModeSymlink|fs.ModeIrregular) == 0 {
+			if e.Type.IsDir() && further {
+				b.followEntries(next, depth-1, listed)
+			}
+			continue
 		}
-	}
-}
-
-func (b *Masks) followEntry(d places.DecidingPath, depth int, listed map[string]bool) {
-	at, err := b.Paths.Resolve(d.Abs)
-	if err != nil || len(at.Links) == 0 {
-		return
-	}
-	switch {
-	case !at.Exists() || !at.Info.Mode.IsDir():
-		b.protectProgram(d.Abs, d.Named)
-	case d.Kind != places.InPath && d.Kind != places.Programs && !b.Places.IsAroundWork(at.Path):
-		b.protectPath(d.Abs, d.Named)
-		if depth > 1 {
-			b.followEntries(d, depth-1, listed)
+		switch to, err := b.Paths.Resolve(next.Abs); {
+		case err != nil || len(to.Links) == 0:
+		case !to.Exists() || !to.Info.Mode.IsDir():
+			b.protectProgram(next.Abs, next.Named)
+		case !byName && !b.Places.IsAroundWork(to.Path):
+			b.protectPath(next.Abs, next.Named)
+			if further {
+				b.followEntries(next, depth-1, listed)
+			}
 		}
 	}
 }
@@ -86,10 +82,9 @@ func (b *Masks) protectProgram(file, named string) {
 		return
 	}
 	b.protectPath(file, named)
-	if !at.Exists() || at.Info.Mode.IsDir() {
-		return
+	if at.Exists() && !at.Info.Mode.IsDir() {
+		b.protectParts(path.Dir(at.Path), named)
 	}
-	b.protectParts(path.Dir(at.Path), named)
 }
 
 // protectParts protects a directory of programs, and those from which the programs take their
