@@ -76,18 +76,8 @@ func TestInbound(t *testing.T) {
 	for i := range 65 {
 		many += rule(3000 + i)
 	}
-	out := "[[servers.s.access.net]]\nhost = \"localhost\"\nport = 3334\n"
-	for rules, want := range map[string]string{
-		rule(3334) + out + "allow = true\n": "f:3: inbound: port 3334 leads to localhost as well (f:5)",
-		rule(443) + "[[servers.s.access.net]]\nhost = \"a\"\nscheme = \"https\"\nallow = true\n": "port 443 leads to a as well",
-		rule(3334) + out + "allow = false\n":                                                     "",
-		rule(53) + out + "allow = true\n":                                                        "port 53 is where names are looked up as well (f:5)",
-		rule(53) + out + "allow = false\n":                                                       "",
-		many:                                                                                     "inbound: 65 ports; more than 64 are refused",
-	} {
-		if _, err := policyOf(rules); want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v, want %s", rules, err, want)
-		}
+	if _, err := policyOf(many); err == nil || !strings.Contains(err.Error(), "inbound: 65 ports; more than 64 are refused") {
+		t.Error(err)
 	}
 	for _, port := range []int{0, -1, 65536} {
 		p.Inbound = []policy.InboundRule{{Port: port, Where: "here"}}

@@ -18,23 +18,6 @@ func toolRule(tool, rule string) string {
 	return "[[servers.s.tools." + tool + ".access.fs]]\n" + strings.ReplaceAll(rule, ", ", "\n") + "\n"
 }
 
-// TestSecretBeside checks that no process of a server has the value of a secret of another
-// tool, unless a rule names the variable.
-func TestSecretBeside(t *testing.T) {
-	const env = "[[servers.s.tools.b.access.env]]\nname = \"%\"\nread = true\n"
-	for _, tt := range []struct{ name, secret, rule, value, warnings string }{
-		{"by a prefix", `{ env = "GH_TOKEN" }`, "GH_*", "(unset)", ""},
-		{"by its name", `{ env = "GH_TOKEN" }`, "GH_TOKEN", "ghp_x", "secret-beside"},
-		{"from elsewhere", `{ env = "GH_TOKEN", command = ["op"] }`, "GH_*", "ghp_x", ""},
-		{"another one", `{ env = "OTHER" }`, "GH_*", "ghp_x", ""},
-	} {
-		p, ws, err := resolveTool(t, newFake(aSystem), twoTools+useSecret+tt.secret+"\n"+strings.Replace(env, "%", tt.rule, 1), "b")
-		if err != nil || value(p, "GH_TOKEN") != tt.value || codes(ws) != tt.warnings {
-			t.Errorf("%s: %q, %v, %v", tt.name, value(p, "GH_TOKEN"), ws, err)
-		}
-	}
-}
-
 // TestReachOfNothing checks that a relative rule that grants nothing where a server is started gives
 // it no hold on anything there.
 func TestReachOfNothing(t *testing.T) {
