@@ -208,7 +208,7 @@ func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process
 	if err := refuseGaps(p); err != nil {
 		return nil, err
 	}
-	if w := l.watching(); p.Spec.WatchReads != w.Reads || p.AsksHosts != w.Hosts || p.Spec.Once != w.Once {
+	if w := l.watching(); p.WatchesReads != w.Reads || p.AsksHosts != w.Hosts || p.Spec.Once != w.Once {
 		return nil, &step.Error{Step: step.Spec, Detail: "the plan was compiled by a launcher that watches otherwise"}
 	}
 	return whileShort(ctx, func() (*Process, error) { return l.claim(p.Spec.HostNS).start(ctx, p, stdio, l) })

@@ -19,9 +19,11 @@ const (
 	OpCreate                 // make a file, link, fifo or socket
 	OpMkdir                  // make a directory
 	OpRemove                 // remove a file or an empty directory
+	OpSymlink                // make a symbolic link: for Mediate only, as the next
+	OpAttributes             // change the mode, owner, times or attributes of what exists
 )
 
-var opNames = [...]string{OpRead: "read", OpList: "list", OpExec: "execute", OpWrite: "write", OpTruncate: "truncate", OpCreate: "create", OpMkdir: "mkdir", OpRemove: "remove"}
+var opNames = [...]string{OpRead: "read", OpList: "list", OpExec: "execute", OpWrite: "write", OpTruncate: "truncate", OpCreate: "create", OpMkdir: "mkdir", OpRemove: "remove", OpSymlink: "create", OpAttributes: "write"}
 
 // String is the word that messages use.
 func (o Op) String() string {

@@ -1,50 +1,51 @@
 package policy
 
 import (
+	"cmp"
+	"path"
+	"slices"
 	"strings"
+	"unicode"
 )
 
-// A FoldedName is a name that its filesystem also finds under other spellings: the name of
-// an entry, a name that must not come into being, or a directory on the way to one.
-// Filesystems that ignore case are vfat, ext4 with casefold, and the disks of Windows and
-// macOS; most of them ignore more than case. Compare the object by its ID, and compare
-// spellings only where no object exists.
-type FoldedName struct {
-	Path string
-	ID   FileID // zero if the path does not exist
-	// BypassesMount reports that another spelling is another name to the kernel: it does
-	// not lead to the mount on Path.
-	BypassesMount bool
-	// OtherSpelling is one of the other spellings, or "" if none is known.
-	OtherSpelling string
+// IgnoresCase reports whether the entry of a path may be passed by under another spelling: see IgnoreCase.
+func (p *Profile) IgnoresCase(name string) bool {
+	return slices.ContainsFunc(p.IgnoreCase, func(dir string) bool { return Within(path.Dir(name), dir) })
 }
 
-// CanonicalSpelling returns a canonical path with the spellings that the profile knows. If
-// an object exists, compare its ID first.
-func (p *Profile) CanonicalSpelling(name string) string {
-	best := ""
-	rest := ""
-	for _, f := range p.Folded {
-		n := len(f.Path) - len(strings.ReplaceAll(f.Path, "/", ""))
-		head, tail := cutComponents(name, n)
-		if len(f.Path) > len(best) && foldCase(head) == foldCase(f.Path) {
-			best, rest = f.Path, tail
-		}
+// foldCase returns a path as case-insensitive filesystems compare it. They also split
+// ligatures and drop invisible characters (Linux: fs/unicode, for ext4 and f2fs). vfat,
+// exfat and SMB ignore dots and spaces at the end of a name.
+func foldCase(s string) string {
+	if isFolded(s) {
+		return s
 	}
-	if best == "" {
-		return name
-	}
-	return best + rest
-}
-
-// cutComponents splits a path after its first n components. If it has fewer, head is "".
-func cutComponents(name string, n int) (head, tail string) {
-	for i := 1; i <= len(name); i++ {
-		if i == len(name) || name[i] == '/' {
-			if n--; n == 0 {
-				return name[:i], name[i:]
+	if strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
+		s = strings.Map(func(r rune) rune {
+			if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+				return -1
 			}
+			return unicode.ToLower(r)
+		}, s)
+		s = strings.NewReplacer("\u017f", "s", "\ufb00", "ff", "\ufb01", "fi", "\ufb02", "fl", "\ufb03", "ffi", "\ufb04", "ffl", "\ufb05", "st", "\ufb06", "st").Replace(s)
+	}
+	s = strings.ToLower(s)
+	if !strings.Contains(s, "./") && !strings.Contains(s, " /") && strings.TrimRight(s, ". ") == s {
+		return s
+	}
+	names := strings.Split(s, "/")
+	for i, name := range names {
+		names[i] = cmp.Or(strings.TrimRight(name, ". "), name)
+	}
+	return strings.Join(names, "/")
+}
+
+// isFolded reports whether foldCase leaves a path as it is. It does so with most paths.
+func isFolded(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c > unicode.MaxASCII || 'A' <= c && c <= 'Z' || (c == '.' || c == ' ') && (i+1 == len(s) || s[i+1] == '/') {
+			return false
 		}
 	}
-	return "", ""
+	return true
 }

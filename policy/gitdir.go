@@ -18,7 +18,7 @@ func (p *Profile) hasProtectedPart(file string, op Op) bool {
 	names := strings.Split(foldCase(file), "/")
 	rule := ""
 	for i := range names {
-		n := p.protectedPart(given[:i+1], names[i:], op)
+		n := p.protectedPart(strings.Join(names[:i+1], "/"), names[i:], op)
 		if n == 0 {
 			continue
 		}
@@ -35,11 +35,11 @@ func (p *Profile) hasProtectedPart(file string, op Op) bool {
 }
 
 // protectedPart returns how many of names belong to the protected name that begins with the
-// first, or 0. at is the path up to that name. An operation on a name below it counts as one on it.
-func (p *Profile) protectedPart(at, names []string, op Op) int {
+// first, or 0. at is the path up to that name, as foldCase returns it. An operation on a name below it counts as one on it.
+func (p *Profile) protectedPart(at string, names []string, op Op) int {
 	name := names[0]
 	below, protected := ProtectedParts(name)
-	if len(p.GitDirs) > 0 && slices.Contains(p.GitDirs, strings.Join(at, "/")) {
+	if slices.ContainsFunc(p.GitDirs, func(dir string) bool { return foldCase(dir) == at }) {
 		name, below, protected = ".git", GitParts, true
 	}
 	switch {
@@ -116,10 +116,12 @@ func (p *Profile) InGitInternals(file string) bool {
 		return true
 	}
 	return slices.ContainsFunc(p.GitDirs, func(dir string) bool {
-		return Within(file, dir) && (strings.HasPrefix(foldCase(file[len(dir):])+"/", "/modules/") || strings.HasPrefix(foldCase(file[len(dir):])+"/", "/worktrees/"))
+		dir = foldCase(dir)
+		return strings.HasPrefix(folded, dir+"/modules/") || strings.HasPrefix(folded, dir+"/worktrees/")
 	})
 }
 
 func (p *Profile) inGitDir(file string) bool {
-	return strings.Contains(foldCase(file)+"/", "/.git/") || slices.ContainsFunc(p.GitDirs, func(dir string) bool { return Within(file, dir) })
+	folded := foldCase(file)
+	return strings.Contains(folded+"/", "/.git/") || slices.ContainsFunc(p.GitDirs, func(dir string) bool { return Within(folded, foldCase(dir)) })
 }

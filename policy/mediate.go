@@ -1,11 +1,9 @@
 package policy
 
 import (
-	"cmp"
 	"path"
 	"slices"
 	"strings"
-	"unicode"
 )
 
 // Some rules cannot be enforced by mounts and Landlock. Mediation enforces them by name, one
@@ -26,6 +24,14 @@ const (
 //
 // path must be canonical except for its last component, which is not followed.
 func (p *Profile) Mediate(op Op, path string) Verdict {
+	switch op {
+	case OpAttributes:
+		return p.mediateAttributes(path)
+	case OpSymlink:
+		if op = OpCreate; p.ProtectsFromLink(path) {
+			return Forbidden
+		}
+	}
 	_, covered := p.Find(path)
 	switch {
 	case !covered || p.Allows(op, path):
@@ -48,17 +54,19 @@ func (p *Profile) rightsFor(op Op, name string) bool {
 
 // Protects reports whether a path inside a writable grant is, or lies below, a name that
 // must not be created or changed: a name in Unprotected, or a protected name in any
-// directory.
+// directory, in any spelling that a filesystem without case takes for it.
 func (p *Profile) Protects(op Op, path string) bool {
 	switch op {
 	case OpWrite, OpTruncate, OpCreate, OpMkdir, OpRemove:
 	default:
 		return false
 	}
+	folded := foldCase(path)
 	for _, u := range p.Unprotected {
+		u = foldCase(u)
 		// If a directory on the way to such a name is missing, only a directory may be
 		// made in its place. A symbolic link there could lead to a directory that has the name.
-		if Within(path, u) || op == OpCreate && Within(u, path) {
+		if Within(folded, u) || op == OpCreate && Within(u, folded) {
 			return true
 		}
 	}
@@ -91,7 +99,7 @@ func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) V
 		return v
 	}
 	for _, u := range p.Unprotected {
-		if Within(u, dst) || Within(u, src) {
+		if u = foldCase(u); Within(u, foldCase(dst)) || Within(u, foldCase(src)) {
 			return Forbidden // would bring the name into being, or let another take its place
 		}
 	}
@@ -154,34 +162,9 @@ func ProtectedName(name string) bool {
 	return protected
 }
 
-// foldCase returns a path as case-insensitive filesystems compare it. They also split
-// ligatures and drop invisible characters (Linux: fs/unicode, for ext4 and f2fs). vfat,
-// exfat and SMB ignore dots and spaces at the end of a name.
-func foldCase(s string) string {
-	if strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
-		s = strings.Map(func(r rune) rune {
-			if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
-				return -1
-			}
-			return unicode.ToLower(r)
-		}, s)
-		s = strings.NewReplacer("\u017f", "s", "\ufb00", "ff", "\ufb01", "fi", "\ufb02", "fl", "\ufb03", "ffi", "\ufb04", "ffl", "\ufb05", "st", "\ufb06", "st").Replace(s)
-	}
-	s = strings.ToLower(s)
-	if !strings.Contains(s, "./") && !strings.Contains(s, " /") && strings.TrimRight(s, ". ") == s {
-		return s
-	}
-	names := strings.Split(s, "/")
-	for i, name := range names {
-		names[i] = cmp.Or(strings.TrimRight(name, ". "), name)
-	}
-	return strings.Join(names, "/")
-}
-
-// MediateAttributes decides whether a server may change the mode, owner, times or
-// attributes of the object at a canonical path. It may where it may write. Unlike Mediate,
-// it refuses paths that no entry covers.
-func (p *Profile) MediateAttributes(path string) Verdict {
+// mediateAttributes decides about OpAttributes. A server may change attributes where it may write, and
+// not at paths that no entry covers.
+func (p *Profile) mediateAttributes(path string) Verdict {
 	e, ok := p.Find(path)
 	// The path is checked as if it were the directory of a name to write. A directory that
 	// only contains protected names, such as .git, may change.

@@ -45,6 +45,7 @@ func TestMediate(t *testing.T) {
 		{OpMkdir, "/w/node_modules/p/.vscode", Granted}, {OpMkdir, "/w/node_modules", Granted}, {OpMkdir, "/w/node_modulesx/.vscode", Forbidden},
 		{OpCreate, "/home/.private/.envrc", Granted}, {OpMkdir, "/home/.private/r/.git", Granted},
 		{OpCreate, "/w/later", Forbidden}, {OpWrite, "/w/later/x", Forbidden}, {OpCreate, "/w/later2", Granted}, {OpMkdir, "/w/conf", Granted}, {OpCreate, "/w/conf/app/key", Forbidden},
+		{OpCreate, "/w/LATER", Forbidden}, {OpWrite, "/W/Later./x", Granted}, {OpWrite, "/w/Later./x", Forbidden}, {OpCreate, "/w/CONF", Forbidden}, {OpRemove, "/w/Conf/App/key", Forbidden},
 		{OpCreate, "/w/conf", Forbidden}, {OpCreate, "/w/conf/app", Forbidden}, {OpCreate, "/w/conf/other", Granted}, // a symlink to the directory with the rest
 		{OpMkdir, "/w/r/.git/modules", Forbidden}, {OpMkdir, "/w/r/.git/modules/sub", Forbidden}, {OpCreate, "/w/r/.git/modules/sub/HEAD", Granted},
 		{OpMkdir, "/w/r/.git/modules/a/sub/hooks", Forbidden}, {OpWrite, "/w/r/.git/modules/sub/config", Forbidden}, {OpCreate, "/w/r/.git/modules/sub/refs/heads/config", Granted},
@@ -69,7 +70,7 @@ func TestMediateAttributes(t *testing.T) {
 		"/w/ro": Forbidden, "/w/ro/x": Forbidden, "/w/repo/.git/hooks/x": Forbidden, "/elsewhere": Forbidden, "/": Forbidden,
 		"/w/.envrc": Forbidden, "/w/a/.vscode/tasks.json": Forbidden, "/w/other/.git/hooks/x": Forbidden, "/w/later": Forbidden, "/w/later/x": Forbidden,
 	} {
-		if got := p.MediateAttributes(path); got != want {
+		if got := p.Mediate(OpAttributes, path); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)
 		}
 	}

@@ -22,13 +22,7 @@ func Meet(a, b *Profile) (*Profile, error) {
 	out.ListOnly = both(a.ListOnly, b.ListOnly)
 	out.GitDirs = either(a.GitDirs, b.GitDirs)
 	out.Unprotected = slices.DeleteFunc(either(a.Unprotected, b.Unprotected), func(p string) bool { return (out.RightsAt(path.Dir(p))|out.RightsAt(p))&Write == 0 })
-	out.Folded = slices.Clone(a.Folded)
-	for _, f := range b.Folded {
-		if !slices.Contains(out.Folded, f) {
-			out.Folded = append(out.Folded, f)
-		}
-	}
-	slices.SortFunc(out.Folded, func(x, y FoldedName) int { return strings.Compare(x.Path, y.Path) })
+	out.IgnoreCase = either(a.IgnoreCase, b.IgnoreCase)
 	out.LinksAstray = a.LinksAstray || b.LinksAstray
 	out.Default = a.Default && b.Default
 	if a.Dir != b.Dir && out.RightsAt(a.Dir) == 0 {

@@ -49,9 +49,9 @@ type Profile struct {
 	// GitDirs are the git directories that have another name than .git: where a .git that is a file
 	// or a link leads, and grants that are one. Sorted. Their parts are protected like those of .git.
 	GitDirs []string
-	// Folded are names, of entries and in Unprotected, that their filesystem finds under
-	// other spellings as well. Sorted.
-	Folded []FoldedName
+	// IgnoreCase are directories with entries that take rights away, in which a filesystem finds each name
+	// under other spellings, too. Sorted.
+	IgnoreCase []string
 
 	// GitConfig is the text of the system's configuration of git in the jail, with settings of the
 	// user. It is "" for none.

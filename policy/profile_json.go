@@ -61,7 +61,7 @@ type profileJSON struct {
 	Unprotected []string       `json:"unprotected_names"`
 	GitDirs     []string       `json:"git_dirs,omitempty"`
 	GitConfig   string         `json:"git_config,omitempty"`
-	Folded      []string       `json:"folded_names,omitempty"`
+	IgnoreCase  []string       `json:"ignore_case,omitempty"`
 	Programs    []string       `json:"programs"` // null: any
 	Loaders     []string       `json:"loaders,omitempty"`
 	CommandArgs []string       `json:"command_args,omitempty"`
@@ -143,7 +143,7 @@ func (p *Profile) document() profileJSON {
 		Server: p.Server, Tool: p.Tool, Program: p.Program, Argv: list(p.Argv), Dir: p.Dir, Workspace: p.Workspace,
 		Home: p.Home, HomePrivate: p.HomePrivate, Default: p.Default,
 		Entries: []entryJSON{}, Links: []linkJSON{}, Net: p.netDocument(), Secrets: p.secretsDocument(), Commands: p.commandsDocument(), Env: []variableJSON{},
-		Unprotected: list(p.Unprotected), ListOnly: p.ListOnly, GitDirs: p.GitDirs, GitConfig: p.GitConfig, Programs: p.Programs, Loaders: p.Loaders, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
+		Unprotected: list(p.Unprotected), ListOnly: p.ListOnly, GitDirs: p.GitDirs, GitConfig: p.GitConfig, IgnoreCase: p.IgnoreCase, Programs: p.Programs, Loaders: p.Loaders, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
 		Inbound: p.Inbound, Optional: p.OptionalInbound, Limits: p.Limits, Waive: list(p.Waive),
 		Startup: p.Startup.Seconds(), Call: p.Call.Seconds(), Roots: p.Roots, Patterns: p.LeakPatterns,
 	}
@@ -159,13 +159,6 @@ func (p *Profile) document() profileJSON {
 			j.Named = e.Named
 		}
 		out.Entries = append(out.Entries, j)
-	}
-	for _, f := range p.Folded {
-		name := f.Path
-		if f.BypassesMount && f.OtherSpelling != "" {
-			name += " (" + f.OtherSpelling + ")"
-		}
-		out.Folded = append(out.Folded, name)
 	}
 	p.addLinks(&out)
 	for _, v := range p.Env {

@@ -95,7 +95,7 @@ func TestJailRecordsSocketsAndLinks(t *testing.T) {
 		{attacker.Try("read", "key"), "ENOENT", "fs read " + out + "/key"},
 		{attacker.Try("read", "chain"), "ENOENT", "fs read " + out + "/key"},
 		{attacker.Try("read", dir+"/config"), "EACCES", "fs read " + dir + "/.env"},
-		{attacker.Try("read", out+"/key"), "ENOENT", ""},
+		{attacker.Try("read", out+"/key"), "ENOENT", "fs read " + out + "/key"},
 	} {
 		got, denials := attemptIn(t, p, c.try)
 		told := ""

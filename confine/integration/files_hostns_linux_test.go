@@ -95,41 +95,22 @@ func TestHostNSTrees(t *testing.T) {
 // took from it. For Landlock the wider entry is around both.
 func TestHostNSRightsOfMovedFiles(t *testing.T) {
 	jailtest.NeedsHostNS(t)
-	for _, c := range []struct {
-		attempt string
-		want    attacker.Outcome
-	}{
-		{"rename drop/file x", "EXDEV"},
-		{"link drop/file x", "EXDEV"},
-		{"exchange drop/file file", "EXDEV"},
-		{"exchange file drop/file", "EXDEV"},
-		{"read drop/file", "EACCES"},
-		{"rename drop/file drop/x", "ok"},
-		{"link drop/file drop/x", "ok"},
-		{"exchange drop/file drop/other", "ok"},
-		{"rename file drop/x", "ok"}, // it loses one
-		{"rename file sub/x", "ok"},
-		{"exchange file sub/file", "ok"},
-	} {
-		t.Run(c.attempt, func(t *testing.T) {
-			t.Parallel()
-			in := func(dir string) attacker.Attempt {
-				a := attacker.Attempt(strings.Fields(c.attempt))
-				for i := range a[1:] {
-					a[i+1] = filepath.Join(dir, a[i+1])
-				}
-				return a
-			}
-			tree := []string{"file", "sub/file", "drop/file", "drop/other"}
-			free := testkit.Plant(t, tree...)
-			got, _, _ := strings.Cut(jailtest.Unconfined(t, "/", in(free))[0], " ")
-			jailtest.Expect(t, "unconfined", got, "ok")
-			dir := testkit.Plant(t, tree...)
-			p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/drop", Rights: policy.Write})
-			got, _, _ = strings.Cut(jailtest.AttemptsHostNS(t, p, in(dir))[0], " ")
-			jailtest.Expect(t, "in the jail", got, c.want)
-		})
+	profile := func(dir string) *policy.Profile {
+		return jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/drop", Rights: policy.Write})
 	}
+	(fileTable{[]string{"file", "sub/file", "drop/file", "drop/other"}, profile, jailtest.AttemptsHostNS}).check(t, []fileRow{
+		{"rename DIR/drop/file DIR/x", "EXDEV", false},
+		{"link DIR/drop/file DIR/x", "EXDEV", false},
+		{"exchange DIR/drop/file DIR/file", "EXDEV", false},
+		{"exchange DIR/file DIR/drop/file", "EXDEV", false},
+		{"read DIR/drop/file", "EACCES", false},
+		{"rename DIR/drop/file DIR/drop/x", "ok", false},
+		{"link DIR/drop/file DIR/drop/x", "ok", false},
+		{"exchange DIR/drop/file DIR/drop/other", "ok", false},
+		{"rename DIR/file DIR/drop/x", "ok", false}, // it loses one
+		{"rename DIR/file DIR/sub/x", "ok", false},
+		{"exchange DIR/file DIR/sub/file", "ok", false},
+	})
 }
 
 // TestHostNSAttributeResults: the supervisor changes modes, owners and times for the server with
@@ -187,25 +168,4 @@ func TestHostNSSwappedObjects(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestHostNSMediatorLeavesDirectories: the supervisor does not stay in a directory in which it
-// changed something. The host could not unmount it then.
-func TestHostNSMediatorLeavesDirectories(t *testing.T) {
-	jailtest.NeedsHostNS(t)
-	dir := testkit.Plant(t, "place/")
-	s := jailtest.BeginBy(t, jailtest.WaivesGaps, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), attacker.Try("mkdir", dir+"/place/new"), attacker.Try("wait"))
-	testkit.Eventually(t, "the directory that is made", func() bool { _, err := os.Lstat(dir + "/place/new"); return err == nil })
-	testkit.Eventually(t, "no thread of the supervisor in it", func() bool {
-		stand, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/cwd", s.PID()))
-		if err != nil || len(stand) == 0 {
-			t.Fatal(stand, err)
-		}
-		return !slices.ContainsFunc(stand, func(link string) bool {
-			at, err := os.Readlink(link)
-			return err == nil && policy.Within(at, dir)
-		})
-	})
-	s.Kill()
-	s.Finish()
 }

@@ -10,7 +10,6 @@ func TestMain(m *testing.M) {
 	installFault()
 	jailtest.Main(m, map[string]func(args []string){
 		launcherName: func([]string) { runLauncher() },
-		foldProgram:  runFold,
 		networkName:  runNetwork,
 		internetName: func(args []string) { runInternet(args[0]) },
 	})

@@ -26,9 +26,8 @@ const (
 // children are the attempts by name. They run with the arguments that the
 // parent gave and return the outcome.
 var children = map[string]func(args []string) string{
-	"seccomp":  seccompChild,
-	"tsync":    tsyncChild,
-	"landlock": landlockChild,
+	"seccomp": seccompChild,
+	"tsync":   tsyncChild,
 }
 
 // TestChild: a copy of the test binary runs its attempt here. It is not a test of its own.

@@ -27,10 +27,6 @@ type Host struct {
 	DirState func(path string, certain bool) (s DirState, ok bool)
 	// ReadHead returns the first n bytes of a regular file, fewer if it is shorter.
 	ReadHead func(path string, n int) ([]byte, error)
-	// SameName reports whether the kernel treats two spellings of one object as one name,
-	// so that a mount on the first is found under the second. If SameName is nil, it does
-	// not.
-	SameName func(a, b string) bool
 
 	// Ancestors returns the files of the programs that this process descends from, such as its MCP
 	// client. A nil function returns none.

@@ -32,7 +32,6 @@ func LocalHostOf(home string, places []string) (Host, error) {
 		ReadDir:  readDir,
 		DirState: dirState,
 		ReadHead: readHead,
-		SameName: sameName,
 		OS:       runtime.GOOS,
 		Environ:  os.Environ(),
 

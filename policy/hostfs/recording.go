@@ -14,7 +14,7 @@ import (
 
 // A Recording remembers the questions that a resolution asked its host about files, with a
 // digest of every answer. As long as asking again gives the same answers, Resolve would return
-// the same profile. The functions SameName, OwnGroup and Unmapped are not recorded: their
+// the same profile. The functions OwnGroup and Unmapped are not recorded: their
 // answers are taken to stay the same.
 type Recording struct {
 	host Host

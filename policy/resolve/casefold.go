@@ -1,59 +1,33 @@
 package resolve
 
 import (
-	"maps"
 	"path"
 	"slices"
-
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// caseFolding finds out which names can be reached under another spelling.
+// caseFolding finds out which directories ignore case.
 type caseFolding struct {
 	*facts
 
-	caseInsensitive map[string]bool // directories: see isCaseInsensitive
+	caseInsensitive map[string]bool // see isCaseInsensitive
 }
 
-func (b *caseFolding) foldedNames(unprotected []string) []policy.FoldedName {
-	found := map[string]policy.FoldedName{}
-	add := func(name string) {
-		var way []string
-		for p := name; p != path.Dir(p); p = path.Dir(p) {
-			if _, inside := b.entries.Find(path.Dir(p)); !inside {
-				break
-			}
-			way = append(way, p)
-		}
-		if !slices.ContainsFunc(way, b.isCaseInsensitive) {
-			return
-		}
-		for _, p := range way {
-			f := policy.FoldedName{Path: p}
-			if s := b.paths.Lstat(p); s.Err == nil {
-				f.ID = s.Info.ID
-				other := path.Join(path.Dir(p), otherCase(path.Base(p)))
-				f.BypassesMount = b.h.SameName == nil || other == p || !b.h.SameName(p, other)
-				if other != p {
-					f.OtherSpelling = other
-				}
-			}
-			found[p] = f
-		}
-	}
+// directories returns Profile.IgnoreCase.
+func (b *caseFolding) directories() (out []string) {
 	for _, e := range b.entries.Sorted() {
-		if around, ok := b.entries.Find(path.Dir(e.Path)); ok && e.Path != "/" && around.Rights&^e.Rights != 0 {
-			add(e.Path)
+		around, ok := b.entries.Find(path.Dir(e.Path))
+		if !ok || e.Path == "/" || around.Rights&^e.Rights == 0 {
+			continue
+		}
+		for p := e.Path; ok && p != "/"; p = path.Dir(p) {
+			if b.isCaseInsensitive(p) {
+				out = append(out, path.Dir(p))
+			}
+			_, ok = b.entries.Find(path.Dir(path.Dir(p)))
 		}
 	}
-	for _, u := range unprotected {
-		add(u)
-	}
-	var out []policy.FoldedName
-	for _, p := range slices.Sorted(maps.Keys(found)) {
-		out = append(out, found[p])
-	}
-	return out
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // isCaseInsensitive asks, once for each directory, whether it finds a name under another

@@ -130,7 +130,7 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 		return nil, b.warnings.list, err
 	}
 	out.Unprotected, out.GitDirs = b.unprotectedNames(), b.masks.Git.Dirs(out)
-	out.Folded, out.LinksAstray = (&caseFolding{b.facts, map[string]bool{}}).foldedNames(out.Unprotected), b.masks.LinksAstray
+	out.IgnoreCase, out.LinksAstray = (&caseFolding{b.facts, map[string]bool{}}).directories(), b.masks.LinksAstray
 	if out.Dir, err = b.workingDirectory(out); err != nil {
 		return nil, b.warnings.list, err
 	}

@@ -69,15 +69,12 @@ func (m *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
 	if err := unix.Fstat(object, &st); err != nil {
 		return step.ErrnoOrEIO(err)
 	}
-	full, errno := m.judge.pathOfFD(object)
+	full, errno := pathOf(object)
 	if errno != 0 {
 		return errno
 	}
 	// Where mounts hold the rules, the filter hands the calls over only for m.journal.
-	granted := !m.judge.unmasked || m.judge.profile.MediateAttributes(full) == policy.Granted && !(m.hostNS && device(&st))
-	if _, covered := m.judge.profile.Find(full); !m.hostNS && !covered {
-		granted = true // made by the jail, and outside the policy: the kernel decides
-	}
+	granted := !m.judge.hostNS || m.judge.profile.Mediate(policy.OpAttributes, full) == policy.Granted && !device(&st)
 	if !granted && !isUnnamed(full, &st) {
 		m.judge.reporter.Refused(r, policy.OpWrite.String(), full)
 		return unix.EACCES

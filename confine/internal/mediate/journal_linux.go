@@ -142,7 +142,7 @@ func (k *journal) link(source int, to *pathRef, full string) syscall.Errno {
 	if !k.keeps(full) {
 		return 0
 	}
-	src, errno := k.judge.pathOfFD(source)
+	src, errno := pathOf(source)
 	if errno == 0 {
 		errno = k.object(source, src)
 	}

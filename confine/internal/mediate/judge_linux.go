@@ -1,7 +1,6 @@
 package mediate
 
 import (
-	"path"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
@@ -12,8 +11,7 @@ import (
 // judge decides by the profile, and reports what it refuses. It does not change after New.
 type judge struct {
 	profile  *policy.Profile
-	objects  map[inode]string // see canonicalPath
-	unmasked bool             // no mount enforces a narrower rule inside a grant
+	hostNS   bool // there are no mounts, which would enforce a narrower rule inside a grant
 	reporter *Reporter
 }
 
@@ -23,27 +21,19 @@ func (j *judge) decideName(r *Request, op policy.Op, at *pathRef) (full string, 
 	if at.special() {
 		return "", 0
 	}
-	if full, errno = j.pathAt(at); errno != 0 {
+	if full, errno = at.full(); errno != 0 {
 		return "", errno
 	}
-	verdict := j.decide(op, full, r.Op == seccomp.OpSymlink)
+	verdict := j.profile.Mediate(op, full)
 	switch {
 	case verdict == policy.Granted:
 		return full, 0
-	case (op == policy.OpCreate || op == policy.OpMkdir) && exists(at):
+	case op != policy.OpRemove && exists(at):
 		return full, unix.EEXIST
 	case op == policy.OpRemove && !exists(at):
 		return full, unix.ENOENT
 	}
 	return full, j.verdict(r, op.String(), full, at, verdict)
-}
-
-// decide returns the verdict about a name. link is set if it is to be a symbolic link.
-func (j *judge) decide(op policy.Op, full string, link bool) policy.Verdict {
-	if link && op == policy.OpCreate && j.profile.ProtectsFromLink(full) {
-		return policy.Forbidden
-	}
-	return j.profile.Mediate(op, full)
 }
 
 // verdict returns the errno for a verdict, and reports a refusal. The errno is the one that a
@@ -70,6 +60,9 @@ func readOnly(fd int) bool {
 
 // recordRefusal reports a refusal of the kernel that the profile explains, and returns errno.
 func (j *judge) recordRefusal(r *Request, op policy.Op, full string, errno syscall.Errno) syscall.Errno {
+	if op == policy.OpSymlink {
+		op = policy.OpCreate
+	}
 	if (errno == unix.EACCES || errno == unix.EPERM || errno == unix.EROFS) && !j.profile.Allows(op, full) {
 		j.reporter.Refused(r, op.String(), full)
 	}
@@ -81,27 +74,38 @@ func (j *judge) recordRefusalAt(r *Request, op policy.Op, at *pathRef, errno sys
 	if errno == 0 {
 		return 0
 	}
-	if full, e := j.recordedAt(at); e == 0 {
+	if full, e := at.recorded(); e == 0 {
 		return j.recordRefusal(r, op, full, errno)
 	}
 	return errno
 }
 
-// recordMissing reports a name whose directory does not exist in the jail, and returns errno.
+// recordLost reports the path that a name leads to if the jail does not have it, and returns errno.
 // The launcher then looks whether it exists on the host, and so was not granted.
-func (j *judge) recordMissing(r *Request, name int, errno syscall.Errno) syscall.Errno {
-	if errno == unix.ENOENT && r.names[name][0] == '/' {
-		if _, covered := j.profile.Find(path.Clean(r.names[name])); !covered {
-			j.reporter.reportAbsent(r, name)
-		}
+func (j *judge) recordLost(r *Request, operation string, base int, name string, errno syscall.Errno) syscall.Errno {
+	if errno != unix.ENOENT {
+		return errno
+	}
+	full := lost(base, name, errno)
+	if _, covered := j.profile.Find(full); full != "" && !covered {
+		j.reporter.Report(r, policy.AxisFs, operation, full, true)
 	}
 	return errno
 }
 
-// mayRead decides about reading where j.unmasked is set. There Landlock grants reading below
+// recordMissing is recordLost for one of the names of a call.
+func (j *judge) recordMissing(r *Request, name int, errno syscall.Errno) syscall.Errno {
+	operation := operationName(r.Op)
+	if r.Op == seccomp.OpLink && name == 0 {
+		operation = policy.OpRead.String() // the file that gets one more name
+	}
+	return j.recordLost(r, operation, r.bases[name], r.names[name], errno)
+}
+
+// mayRead decides about reading in the host's namespaces. There Landlock grants reading below
 // a granted directory, and no mount hides an entry that takes the right away.
 func (j *judge) mayRead(r *Request, full string, flags int) syscall.Errno {
-	if !j.unmasked || flags&seccomp.OAccMode == unix.O_WRONLY || j.profile.Mediate(policy.OpRead, full) == policy.Granted {
+	if !j.hostNS || flags&seccomp.OAccMode == unix.O_WRONLY || j.profile.Mediate(policy.OpRead, full) == policy.Granted {
 		return 0
 	}
 	j.reporter.Refused(r, policy.OpRead.String(), full)
@@ -112,14 +116,14 @@ func (j *judge) mayRead(r *Request, full string, flags int) syscall.Errno {
 // would have more rights. Landlock refuses such a move too, but does not know of the entries that
 // take rights away inside a grant.
 func (j *judge) checkMove(from, to *pathRef) syscall.Errno {
-	if !j.unmasked || from.special() || to.special() {
+	if !j.hostNS || from.special() || to.special() {
 		return 0
 	}
-	src, errno := j.pathAt(from)
+	src, errno := from.full()
 	if errno != 0 {
 		return errno
 	}
-	dst, errno := j.pathAt(to)
+	dst, errno := to.full()
 	if errno == 0 && j.profile.WidensRights(src, dst) {
 		errno = unix.EXDEV
 	}
@@ -129,8 +133,8 @@ func (j *judge) checkMove(from, to *pathRef) syscall.Errno {
 // undoIfMoved removes a new name when another jail moved its directory after the verdict to
 // a path where the name must not exist.
 func (j *judge) undoIfMoved(r *Request, op policy.Op, at *pathRef, judged string) syscall.Errno {
-	full, errno := j.pathAt(at)
-	if errno == 0 && (full == judged || j.decide(op, full, isLink(at)) == policy.Granted) {
+	full, errno := at.full()
+	if errno == 0 && (full == judged || j.profile.Mediate(op, full) == policy.Granted) {
 		return 0
 	}
 	flags := 0
@@ -140,25 +144,6 @@ func (j *judge) undoIfMoved(r *Request, op policy.Op, at *pathRef, judged string
 	unix.Unlinkat(at.dir, at.name, flags)
 	j.reporter.Refused(r, op.String(), full)
 	return unix.EACCES
-}
-
-// recordLostLink reports the target of the link at a reference when the jail does not have
-// it, and returns errno.
-func (j *judge) recordLostLink(r *Request, op policy.Op, at *pathRef, errno syscall.Errno) syscall.Errno {
-	var b [unix.PathMax]byte
-	n, err := unix.Readlinkat(at.dir, at.name, b[:])
-	dir, e := pathOf(at.dir)
-	if errno != unix.ENOENT || err != nil || e != 0 {
-		return errno
-	}
-	target := string(b[:n])
-	if !path.IsAbs(target) {
-		target = path.Join(dir, target)
-	}
-	if _, covered := j.profile.Find(path.Clean(target)); !covered {
-		j.reporter.Report(r, policy.AxisFs, op.String(), path.Clean(target), true)
-	}
-	return errno
 }
 
 func exists(at *pathRef) bool {

@@ -27,7 +27,12 @@ func (m *Mediator) link(r *Request, w *resolver, from, to *pathRef) syscall.Errn
 	case !sameMount(source, to.dir):
 		return unix.EXDEV
 	}
-	full, errno := m.judge.decideName(r, policy.OpCreate, to)
+	op := policy.OpCreate
+	var st unix.Stat_t
+	if unix.Fstat(source, &st) != nil || st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		op = policy.OpSymlink
+	}
+	full, errno := m.judge.decideName(r, op, to)
 	if errno != 0 {
 		return errno
 	}
@@ -41,7 +46,7 @@ func (m *Mediator) link(r *Request, w *resolver, from, to *pathRef) syscall.Errn
 	name := proc.FDFile(source)
 	errno = step.ErrnoOrEIO(unix.Linkat(proc.DirFD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW))
 	if errno == 0 {
-		errno = m.judge.undoIfMoved(r, policy.OpCreate, to, full)
+		errno = m.judge.undoIfMoved(r, op, to, full)
 	}
 	return m.judge.recordRefusalAt(r, policy.OpCreate, to, errno)
 }
@@ -63,20 +68,15 @@ func (w *resolver) openSource(from *pathRef, follow bool) (int, syscall.Errno) {
 // since the start has no mount, so no mount refuses the link. checkLink decides about the open
 // file, so a change of the source name has no effect.
 func (m *Mediator) checkLink(r *Request, source int, dst string) syscall.Errno {
-	src, errno := m.judge.pathOfFD(source)
+	src, errno := pathOf(source)
 	if errno != 0 {
 		return errno
-	}
-	var st unix.Stat_t
-	if m.judge.profile.ProtectsFromLink(dst) && (unix.Fstat(source, &st) != nil || st.Mode&unix.S_IFMT == unix.S_IFLNK) {
-		m.judge.reporter.Refused(r, policy.OpCreate.String(), dst)
-		return unix.EACCES
 	}
 	if m.judge.profile.Mediate(policy.OpWrite, src) != policy.Granted && m.judge.profile.Mediate(policy.OpWrite, dst) == policy.Granted {
 		m.judge.reporter.Refused(r, policy.OpWrite.String(), src)
 		return unix.EXDEV
 	}
-	if m.journal.keeps(src) != m.journal.keeps(dst) || m.judge.unmasked && m.judge.profile.WidensRights(src, dst) {
+	if m.journal.keeps(src) != m.journal.keeps(dst) || m.judge.hostNS && m.judge.profile.WidensRights(src, dst) {
 		return unix.EXDEV
 	}
 	return 0

@@ -20,8 +20,7 @@
 // namespaces it also keeps CAP_SYS_PTRACE in the jail's user namespace. It changes no file.
 // Workers hold no capability and are under a ruleset with the server's rules. So the kernel
 // decides about their calls as it would about the server's. With mounts, a mistake here can let a
-// name come into being that should not exist, and nothing else. Without mounts, and where a mount
-// can be bypassed, the mediator alone holds the entries that take rights away inside a grant,
+// name come into being that should not exist, and nothing else. Without mounts the mediator alone holds the entries that take rights away inside a grant,
 // and the rules about modes, owners and times.
 //
 // Locks: every operation on names holds Mediator.names for reading from its verdict to its
@@ -58,9 +57,8 @@ type Mediator struct {
 	open     chan struct{} // closed when Listener is set
 	received chan struct{} // closed when the receiver has it
 	calls    map[uint32]seccomp.MediatedCall
-	ruleset  int  // Landlock ruleset of the workers
-	selfFD   int  // /proc/self/fd, held open because a lookup for each call is slow
-	hostNS   bool // the jail has no mounts of its own
+	ruleset  int // Landlock ruleset of the workers
+	selfFD   int // /proc/self/fd, held open because a lookup for each call is slow
 	judge    judge
 	args     reader
 	observer observer
@@ -70,7 +68,6 @@ type Mediator struct {
 	end      func()           // ends the jail
 	failed   func(step string, err error)
 	Reporter Reporter
-	watch    bool // see spec.Spec.WatchReads
 	once     bool // see spec.Spec.Once
 	names    nameLock
 	pool     workerPool
@@ -103,21 +100,16 @@ func New(o Options) *Mediator {
 	profile := &o.Spec.Profile
 	v := &Mediator{
 		ruleset:  o.WorkerRuleset,
-		hostNS:   o.Spec.HostNS,
 		calls:    seccomp.MediatedByNumber(arch),
 		end:      o.End,
 		failed:   o.Failed,
 		Reporter: Reporter{Say: o.Send, Self: unix.Gettid()},
-		watch:    o.Spec.WatchReads,
 		once:     o.Spec.Once,
 		pool:     workerPool{started: 1, single: sharesFS()},
 		open:     make(chan struct{}),
 		received: make(chan struct{}),
 	}
-	v.judge = judge{
-		profile: profile, objects: foldedObjects(profile.Folded), reporter: &v.Reporter,
-		unmasked: o.Spec.HostNS || spec.BypassesMount(profile.Folded),
-	}
+	v.judge = judge{profile: profile, hostNS: o.Spec.HostNS, reporter: &v.Reporter}
 	v.args = reader{listener: &v.Listener, umask: o.Umask}
 	v.observer = observer{judge: &v.judge, args: &v.args, network: o.Spec.Network.Open, own: loopback{say: v.Reporter.tell, listeners: sys.Listeners{Socket: spec.DiagFD}}}
 	if o.Spec.Network.Brokered {
@@ -201,28 +193,25 @@ func (m *Mediator) dispatch(n *seccomp.Notification) {
 		return
 	}
 	r := &Request{MediatedCall: call, N: *n, bases: [2]int{-1, -1}}
-	if call.Op == seccomp.OpOpen && r.openFlags()&unix.O_PATH != 0 {
+	switch {
+	case call.Op == seccomp.OpOpen && r.openFlags()&unix.O_PATH != 0:
 		// O_PATH opens no object, so a name that changes meanwhile does no harm. An O_PATH
 		// descriptor cannot be handed over.
 		m.Listener.Continue(n.Id)
 		return
-	}
-	if call.Op == seccomp.OpLook || m.onlyReads(r) && m.watch {
+	case m.onlyReads(r):
 		m.passRead(r)
 		return
-	}
-	if m.onlyReads(r) {
-		m.observer.open(r)
-		m.Listener.Continue(n.Id)
-		return
-	}
-	if call.Op == seccomp.OpExec {
+	case call.Op == seccomp.OpExec:
 		m.start(r)
 		return
-	}
-	if call.Op == seccomp.OpConnect || call.Op == seccomp.OpUmask {
+	case call.Op == seccomp.OpConnect:
 		// The kernel decides. A refusal is reported before the server learns of it.
-		m.observer.call(r)
+		m.observer.connect(r)
+		m.Listener.Continue(n.Id)
+		return
+	case call.Op == seccomp.OpUmask:
+		m.args.umask = spec.UnknownUmask
 		m.Listener.Continue(n.Id)
 		return
 	}
@@ -242,11 +231,11 @@ func (m *Mediator) start(r *Request) {
 	case !m.Running:
 		m.Running = true
 	case m.once:
-		m.observer.refusedStart(r)
+		m.observer.exec(r, true)
 		m.Listener.Respond(r.N.Id, unix.EACCES)
 		return
 	default:
-		m.observer.call(r)
+		m.observer.exec(r, false)
 		if m.starts != nil {
 			m.starts.Begin(&r.N)
 			return

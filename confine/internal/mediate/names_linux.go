@@ -21,10 +21,7 @@ type nameLock struct{ sync.RWMutex }
 // perform decides a call, performs it and answers it. It returns false, without an answer,
 // when the call must be retried later.
 func (m *Mediator) perform(r *Request) (answered bool) {
-	w := &resolver{tid: int(r.N.Tid), private: !m.pool.single, open: openOutside, process: func() int { return m.processOf(r) }}
-	if m.hostNS && w.private {
-		defer unix.Chdir("/") // a working directory would keep the host from unmounting its filesystem
-	}
+	w := &resolver{tid: int(r.N.Tid), open: openOutside, process: func() int { return m.processOf(r) }}
 	if r.continues {
 		m.watchRead(r, w)
 		m.Listener.Continue(r.N.Id)
@@ -96,6 +93,8 @@ func (m *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
 	switch r.Op {
 	case seccomp.OpMkdir:
 		op = policy.OpMkdir
+	case seccomp.OpSymlink:
+		op = policy.OpSymlink
 	case seccomp.OpRemove:
 		op = policy.OpRemove
 	}

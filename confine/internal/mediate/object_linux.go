@@ -39,7 +39,6 @@ func (m *Mediator) inspect(r *Request, at *pathRef, flags int) (*object, syscall
 	}
 	if errno == 0 && o.kind != unix.S_IFLNK {
 		if o.full, errno = at.full(); errno == 0 {
-			o.full = m.judge.canonicalPath(o.full, fd)
 			errno = m.judgeOpen(r, o, flags)
 		}
 	}
@@ -91,7 +90,7 @@ func (m *Mediator) openFound(r *Request, fd, flags int) (int, syscall.Errno) {
 		return -1, errno
 	}
 	m.names.RLock()
-	if o.full, errno = m.judge.pathOfFD(fd); errno == 0 {
+	if o.full, errno = pathOf(fd); errno == 0 {
 		errno = m.judgeOpen(r, o, flags)
 	}
 	m.names.RUnlock()

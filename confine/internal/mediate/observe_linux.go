@@ -4,19 +4,17 @@ import (
 	"bytes"
 	"encoding/binary"
 	"path"
-	"strings"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
-	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
 
-// observer reports refusals of the kernel. It decides nothing. The receiver alone uses it.
+// observer reports refusals of the kernel. It decides nothing: the arguments of a call that continues can
+// change until the kernel reads them. The receiver alone uses it.
 type observer struct {
 	judge   *judge
 	args    *reader
@@ -24,43 +22,18 @@ type observer struct {
 	own     loopback
 }
 
-// call looks at an exec, a connect or a umask, which continues in the kernel. It reports
-// an exec or a connect that the policy does not allow, and notes that the umask is unknown from
-// now on. It decides nothing: the arguments can change until the kernel reads them.
-func (o *observer) call(r *Request) {
-	switch r.Op {
-	case seccomp.OpExec:
-		o.exec(r)
-	case seccomp.OpUmask:
-		o.args.umask = spec.UnknownUmask
-	case seccomp.OpConnect:
-		o.connect(r)
-	}
-}
-
-func (o *observer) exec(r *Request) {
+// exec reports the start of a program that the policy does not allow, or of any if it is refused. What is no
+// program is not reported.
+func (o *observer) exec(r *Request, refused bool) {
 	defer r.close()
 	if o.args.read(r) != 0 {
 		return
 	}
-	full, mode, errno := o.resolve(r, r.bases[0], r.names[0])
-	if errno != 0 || mode&unix.S_IFMT != unix.S_IFREG || mode&0o111 == 0 {
-		return // not a program
-	}
-	if _, covered := o.judge.profile.Find(full); covered && !o.judge.profile.Allows(policy.OpExec, full) {
-		o.judge.reporter.Report(r, policy.AxisProcess, "exec", full, false)
-		return
-	}
-}
-
-// refusedStart reports the start of a program that is refused, whichever it is. What is no program is not reported.
-func (o *observer) refusedStart(r *Request) {
-	defer r.close()
-	if o.args.read(r) != 0 {
-		return
-	}
-	full, mode, errno := o.resolve(r, r.bases[0], r.names[0])
-	if errno == 0 && mode&unix.S_IFMT == unix.S_IFREG {
+	full, mode, errno := outsideResolver(r).target(r.bases[0], r.names[0], true)
+	_, covered := o.judge.profile.Find(full)
+	switch {
+	case errno != 0 || mode&unix.S_IFMT != unix.S_IFREG:
+	case refused || mode&0o111 != 0 && covered && !o.judge.profile.Allows(policy.OpExec, full):
 		o.judge.reporter.Report(r, policy.AxisProcess, "exec", full, false)
 	}
 }
@@ -113,11 +86,8 @@ func (o *observer) socket(r *Request, name string) {
 		o.judge.reporter.Report(r, policy.AxisIPC, "connect", path.Clean(name), true)
 		return
 	}
-	full, _, errno := o.resolve(r, base, name)
-	e, covered := o.judge.profile.Find(full)
-	switch {
-	case errno != 0:
-	case covered && e.Rights == 0:
+	full, mode, errno := outsideResolver(r).target(base, name, true)
+	if e, covered := o.judge.profile.Find(full); errno == 0 && mode != 0 && covered && e.Rights == 0 {
 		o.judge.reporter.Report(r, policy.AxisIPC, "connect", full, false)
 	}
 }
@@ -125,73 +95,6 @@ func (o *observer) socket(r *Request, name string) {
 // outsideResolver returns a resolver for the caller of a request. The receiver's thread uses it.
 func outsideResolver(r *Request) *resolver {
 	return &resolver{tid: int(r.N.Tid), open: openOutside, process: func() int { tgid, _, _ := proc.ThreadStatus(int(r.N.Tid)); return tgid }}
-}
-
-func (o *observer) resolve(r *Request, base int, name string) (full string, mode uint32, errno syscall.Errno) {
-	w := outsideResolver(r)
-	at, errno := w.resolve(base, name)
-	defer at.close()
-	if errno != 0 {
-		return "", 0, errno
-	}
-	fd, errno := w.object(&at)
-	if errno != 0 {
-		return "", 0, errno
-	}
-	defer unix.Close(fd)
-	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return "", 0, step.ErrnoOrEIO(err)
-	}
-	full, errno = pathOf(fd)
-	return strings.TrimSuffix(full, " (deleted)"), st.Mode, errno // the object may be unlinked
-}
-
-// onlyReads reports whether a request is an open that only reads, in a jail with mounts.
-// The kernel decides such an open. The filter hands reads over only if a link in a grant
-// leads to a sensitive path (policy.Profile.LinksAstray) or the launcher asks for it (Spec.WatchReads),
-// because mediation slows opens down.
-func (m *Mediator) onlyReads(r *Request) bool {
-	return !m.hostNS && r.Op == seccomp.OpOpen && r.openFlags()&seccomp.WritesOrCreates == 0
-}
-
-// open reports the open of a symlink that leads to a hidden path or out of the jail.
-// It decides nothing, because the name can change until the kernel resolves it.
-func (o *observer) open(r *Request) {
-	defer r.close()
-	if o.args.read(r) != 0 || strings.HasPrefix(r.names[0], "/proc/") {
-		return
-	}
-	w := outsideResolver(r)
-	at, errno := w.resolve(r.bases[0], r.names[0])
-	defer at.close()
-	if errno != 0 || !isLink(&at) || r.openFlags()&unix.O_NOFOLLOW != 0 {
-		return
-	}
-	for range maxSymlinks {
-		fd, errno := w.advance(&at)
-		switch {
-		case errno != 0:
-			o.judge.recordLostLink(r, policy.OpRead, &at, errno)
-			return
-		case fd >= 0: // a magic link
-			unix.Close(fd)
-			return
-		case isLink(&at):
-			continue
-		}
-		full, errno := at.full()
-		if errno != 0 {
-			return
-		}
-		switch e, covered := o.judge.profile.Find(full); {
-		case covered && e.Rights == 0:
-			o.judge.reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, false)
-		case !covered && !exists(&at):
-			o.judge.reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, true)
-		}
-		return
-	}
 }
 
 func isLink(at *pathRef) bool {

@@ -69,7 +69,7 @@ func (m *Mediator) openRef(r *Request, w *resolver, at *pathRef, flags int) (int
 		o.close()
 		fd, errno := w.advance(at)
 		if errno != 0 {
-			return -1, m.judge.recordLostLink(r, policy.OpWrite, at, errno)
+			return -1, m.judge.recordLost(r, policy.OpWrite.String(), at.dir, linkText(at), errno)
 		}
 		if fd >= 0 { // the target of a magic link
 			return m.openFound(r, fd, flags)

@@ -9,18 +9,16 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
 
 // pathRef is an open parent directory and a name in it: the result of a path walk before the
 // last component is looked up (nd->path and nd->last in the kernel).
 type pathRef struct {
-	dir     int    // O_PATH; closed by close
-	name    string // one component, "." or ".."
-	tail    string // the trailing slashes
-	inProc  bool   // dir is on a proc(5)
-	private bool   // the resolving thread has its own working directory
+	dir    int    // O_PATH; closed by close
+	name   string // one component, "." or ".."
+	tail   string // the trailing slashes
+	inProc bool   // dir is on a proc(5)
 }
 
 func (p *pathRef) close() {
@@ -46,18 +44,9 @@ func (p *pathRef) full() (string, syscall.Errno) {
 	return dir + "/" + p.name, 0
 }
 
-// path returns the path of the directory. A worker uses fchdir and getcwd, which are faster
-// than a readlink of /proc/self/fd.
-func (p *pathRef) path() (string, syscall.Errno) {
-	if p.private && unix.Fchdir(p.dir) == nil {
-		var b [unix.PathMax]byte
-		if n, err := unix.Getcwd(b[:]); err == nil && n > 1 && b[0] == '/' {
-			return string(b[:n-1]), 0
-		}
-	}
-	return pathOf(p.dir) // works for a removed directory and for one that may not be entered
-}
+func (p *pathRef) path() (string, syscall.Errno) { return pathOf(p.dir) }
 
+// pathOf returns the path of an open object, also of a directory that is removed or may not be entered.
 func pathOf(fd int) (string, syscall.Errno) {
 	var b [unix.PathMax]byte
 	n, err := unix.Readlinkat(proc.DirFD, proc.FDFile(fd), b[:])
@@ -72,9 +61,8 @@ const (
 // resolver resolves names as the kernel would for one thread of the jail. In /proc, "self"
 // means the process of that thread, not the supervisor.
 type resolver struct {
-	tid     int
-	private bool // see pathRef
-	links   int  // symlinks followed so far
+	tid   int
+	links int // symlinks followed so far
 	// open opens the target of a magic link: a descriptor or a directory of the calling
 	// process. Only a thread outside every Landlock domain may do that.
 	open func(dir int, name string) (int, syscall.Errno)
@@ -92,11 +80,11 @@ func (w *resolver) resolve(base int, name string) (pathRef, syscall.Errno) {
 	tail := name[len(trimmed):]
 	if trimmed == "" {
 		dir, inProc, errno := w.directory(base, "/")
-		return pathRef{dir, ".", "", inProc, w.private}, errno
+		return pathRef{dir, ".", "", inProc}, errno
 	}
 	i := strings.LastIndexByte(trimmed, '/')
 	dir, inProc, errno := w.directory(base, name[:i+1])
-	return pathRef{dir, trimmed[i+1:], tail, inProc, w.private}, errno
+	return pathRef{dir, trimmed[i+1:], tail, inProc}, errno
 }
 
 // directory opens a directory, and reports whether it is on a proc(5). One openat2 does it
@@ -257,66 +245,12 @@ func isProcfs(fd int) bool {
 	return unix.Fstatfs(fd, &fs) == nil && fs.Type == procMagic
 }
 
-// inode identifies an object as stat(2) reports it.
-type inode struct{ dev, ino uint64 }
-
-func foldedObjects(names []policy.FoldedName) map[inode]string {
-	m := make(map[inode]string, len(names))
-	for _, f := range names {
-		if f.ID.Ino != 0 {
-			m[inode{f.ID.Dev, f.ID.Ino}] = f.Path
-		}
-	}
-	return m
-}
-
-// canonicalPath returns a path in the spelling of the profile, whichever spelling the caller
-// used. It takes the spelling of the object itself, else of its nearest ancestor that the
-// profile names. fd is the object, or -1 to look it up.
-func (j *judge) canonicalPath(full string, fd int) string {
-	if len(j.profile.Folded) == 0 {
-		return full
-	}
-	for p := full; p != path.Dir(p); p = path.Dir(p) {
-		var st unix.Stat_t
-		var err error
-		if fd >= 0 {
-			err = unix.Fstat(fd, &st)
-			fd = -1
-		} else {
-			err = unix.Lstat(p, &st)
-		}
-		if known, ok := j.objects[inode{st.Dev, st.Ino}]; ok && err == nil {
-			return known + full[len(p):]
-		}
-	}
-	return j.profile.CanonicalSpelling(full)
-}
-
-// pathAt returns the full path of a reference in the spelling of the profile.
-func (j *judge) pathAt(at *pathRef) (string, syscall.Errno) {
+// recordedAt is full for a record. The directory of a mask is removed, and still at its path.
+func (at *pathRef) recorded() (string, syscall.Errno) {
 	full, errno := at.full()
-	if errno != 0 {
-		return "", errno
-	}
-	return j.canonicalPath(full, -1), 0
-}
-
-// recordedAt is pathAt for a record. The directory of a mask is removed, and still at its path.
-func (j *judge) recordedAt(at *pathRef) (string, syscall.Errno) {
-	full, errno := j.pathAt(at)
 	var st unix.Stat_t
 	if dir, removed := strings.CutSuffix(path.Dir(full), " (deleted)"); errno == 0 && removed && unix.Fstat(at.dir, &st) == nil && st.Nlink == 0 {
 		return path.Join(dir, at.name), 0
 	}
 	return full, errno
-}
-
-// pathOfFD returns the path of an open object in the spelling of the profile.
-func (j *judge) pathOfFD(fd int) (string, syscall.Errno) {
-	full, errno := pathOf(fd)
-	if errno != 0 {
-		return "", errno
-	}
-	return j.canonicalPath(full, fd), 0
 }

@@ -19,11 +19,11 @@ func (m *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 	if from.special() || to.special() {
 		return step.ErrnoOrEIO(unix.Renameat2(from.dir, from.name, to.dir, to.name, flags))
 	}
-	src, errno := m.judge.pathAt(from)
+	src, errno := from.full()
 	if errno != 0 {
 		return errno
 	}
-	dst, errno := m.judge.pathAt(to)
+	dst, errno := to.full()
 	if errno != 0 {
 		return errno
 	}
@@ -69,7 +69,7 @@ func (m *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 // into it or moved its new parent directory to a path that forbids it. If the old name is in
 // use again, the object gets a new name beside it.
 func (m *Mediator) undoRename(r *Request, from, to *pathRef, src string) syscall.Errno {
-	dst, errno := m.judge.pathAt(to)
+	dst, errno := to.full()
 	if errno == 0 && to.holds("") && !m.judge.profile.EntersProtected(src, dst) {
 		return 0
 	}

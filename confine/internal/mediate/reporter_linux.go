@@ -38,14 +38,6 @@ func (r *Reporter) Refused(req *Request, operation, target string) {
 	r.Report(req, policy.AxisFs, operation, target, false)
 }
 
-func (r *Reporter) reportAbsent(req *Request, name int) {
-	operation := operationName(req.Op)
-	if req.Op == seccomp.OpLink && name == 0 {
-		operation = policy.OpRead.String() // the file that gets one more name
-	}
-	r.Report(req, policy.AxisFs, operation, req.names[name], true)
-}
-
 func operationName(op seccomp.Op) string {
 	switch op {
 	case seccomp.OpMkdir:

@@ -3,6 +3,7 @@ package mediate
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
@@ -53,37 +54,26 @@ type reader struct {
 // again, so later changes have no effect (TOCTOU).
 func (a *reader) read(r *Request) (errno syscall.Errno) {
 	for i, p := range [2]struct{ dir, path int }{{r.Dir, r.Path}, {r.Dir2, r.Path2}} {
-		// The call names no path: its object is a descriptor of the caller.
-		if i == 0 && r.onDescriptor() {
-			if r.bases[0], errno = openBase(int(r.N.Tid), r.Dir, r.arg(r.Dir)); errno != 0 {
+		byDescriptor := i == 0 && r.onDescriptor() // the call names no path
+		if p.path == seccomp.NoArg && !byDescriptor {
+			continue
+		}
+		if !byDescriptor {
+			if r.names[i], errno = readString(int(r.N.Tid), r.arg(p.path)); errno != 0 {
 				return errno
 			}
-			continue
-		}
-		if p.path == seccomp.NoArg {
-			continue
-		}
-		if r.names[i], errno = readString(int(r.N.Tid), r.arg(p.path)); errno != 0 {
-			return errno
-		}
-		if r.names[i] == "" && !r.emptyPath() {
-			return unix.ENOENT
-		}
-		// AT_EMPTY_PATH: the object is the descriptor itself.
-		if r.names[i] == "" {
-			if r.bases[i], errno = openBase(int(r.N.Tid), p.dir, r.arg(p.dir)); errno != 0 {
-				return errno
+			if r.names[i] == "" && !r.emptyPath() {
+				return unix.ENOENT
 			}
-			continue
 		}
-		if r.names[i][0] == '/' {
+		if strings.HasPrefix(r.names[i], "/") {
 			continue
 		}
 		if r.bases[i], errno = openBase(int(r.N.Tid), p.dir, r.arg(p.dir)); errno != 0 {
 			return errno
 		}
 	}
-	if r.text != "" || r.Op == seccomp.OpSymlink {
+	if r.Op == seccomp.OpSymlink {
 		if r.text, errno = readString(int(r.N.Tid), r.arg(r.MediatedCall.Text)); errno != 0 {
 			return errno
 		}

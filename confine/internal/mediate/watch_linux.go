@@ -10,19 +10,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// This file records the refused opens of a server that only read, and what stat, access, readlink, chdir
-// and their like do not find, if the launcher asked for that (Spec.WatchReads). It decides nothing: a call
-// that continues in the kernel can have other arguments by then.
+// This file records refused opens that only read, and what stat, access, readlink, chdir and their like do not
+// find, where the filter hands these calls over: if the launcher asks for it (Launcher.CertainReads), and opens
+// also where a link in a grant leads to a sensitive path (Profile.LinksAstray). It decides nothing: a call that
+// continues in the kernel can have other arguments by then.
 //
-// These calls are not seen: statfs and its like, which open nothing; opens with O_PATH, until the descriptor is opened once more by its link in /proc; and what
-// the kernel itself opens for an exec (the interpreter of a script, the dynamic loader). A descriptor
-// that came by a socket or from the start is no open. openat2 and io_uring do not exist in a jail, and
-// open_by_handle_at is refused.
+// These calls are not seen: statfs and its like, which open nothing; opens with O_PATH, until the descriptor is
+// opened once more by its link in /proc; and what the kernel itself opens for an exec (the interpreter of a
+// script, the dynamic loader). A descriptor that came by a socket or from the start is no open. openat2 and
+// io_uring do not exist in a jail, and open_by_handle_at is refused.
 
-// passRead looks at an open that only reads, and lets it continue. If that could wait for a
-// filesystem, a worker does it: one that hangs holds up a worker then, and not the receiver.
+// onlyReads reports whether a request opens nothing for writing and the kernel decides it.
+func (m *Mediator) onlyReads(r *Request) bool {
+	return r.Op == seccomp.OpLook || !m.judge.hostNS && r.Op == seccomp.OpOpen && r.openFlags()&seccomp.WritesOrCreates == 0
+}
+
+// passRead has a worker look at a call that only reads, and then lets it continue. A filesystem that hangs
+// holds up that worker, and not the receiver.
 func (m *Mediator) passRead(r *Request) {
-	if m.args.read(r) != 0 || m.watchCached(r) { // the kernel finds the same fault
+	if m.args.read(r) != 0 { // the kernel finds the same fault
 		r.close()
 		m.Listener.Continue(r.N.Id)
 		return
@@ -31,63 +37,18 @@ func (m *Mediator) passRead(r *Request) {
 	m.pass(r)
 }
 
-// resolveCached is RESOLVE_CACHED of openat2(2), since Linux 5.12.
-const resolveCached = 0x20
-
-// watchCached looks at an open that only reads, of a name that the kernel finds without asking a
-// filesystem. It returns false if a worker must look: the name is nowhere, or leads through a link
-// of /proc, or is not in the kernel's cache.
-func (m *Mediator) watchCached(r *Request) bool {
-	base := r.bases[0]
-	if base < 0 {
-		base = unix.AT_FDCWD // the name is absolute
-	}
-	fd, err := unix.Openat2(base, r.names[0], &unix.OpenHow{
-		Flags:   uint64(unix.O_PATH | unix.O_CLOEXEC | r.openFlags()&unix.O_NOFOLLOW),
-		Resolve: unix.RESOLVE_NO_MAGICLINKS | resolveCached,
-	})
-	if err != nil {
-		return false
-	}
-	defer unix.Close(fd)
-	var st unix.Statx_t
-	if unix.Statx(fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, unix.STATX_TYPE, &st) != nil {
-		return false
-	}
-	full, errno := m.judge.pathOfFD(fd)
-	if errno != 0 || !path.IsAbs(full) || strings.HasSuffix(full, " (deleted)") {
-		return false
-	}
-	if mode := uint32(st.Mode); mode&unix.S_IFMT != unix.S_IFLNK { // with O_NOFOLLOW, the open of a link fails
-		m.watchFound(r, full, mode, 0)
-	}
-	return true
-}
-
-// watchRead looks at an open that only reads, as a worker.
+// watchRead looks at a call that only reads, as a worker.
 func (m *Mediator) watchRead(r *Request, w *resolver) {
-	full, mode, errno := m.target(r, w)
-	m.watchFound(r, full, mode, errno)
-}
-
-// watchFound reports an open of a path that target found.
-func (m *Mediator) watchFound(r *Request, full string, mode uint32, errno syscall.Errno) {
+	full, mode, errno := w.target(r.bases[0], r.names[0], r.openFlags()&unix.O_NOFOLLOW == 0)
+	e, covered := m.judge.profile.Find(full)
+	inHome := covered && e.Origin == policy.OriginHome // what is missing there, the user's own may have
 	switch {
 	case full == "" || isOwn(full), r.Op == seccomp.OpLook && errno != unix.ENOENT: // a look at what is there succeeds
-		return
-	case errno == unix.ENOENT && m.inOwnHome(full): // the user's may have it
+	case errno == unix.ENOENT && (inHome || !m.judge.profile.Allows(policy.OpRead, full)):
 		m.Reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, true)
-	case m.judge.profile.Allows(policy.OpRead, full):
-	case errno == unix.ENOENT:
-		m.Reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, true)
-	default:
+	case !m.judge.profile.Allows(policy.OpRead, full):
 		m.Reporter.Report(r, policy.AxisFs, readOp(mode), full, false)
 	}
-}
-
-func (m *Mediator) inOwnHome(full string) bool {
-	e, covered := m.judge.profile.Find(full)
-	return covered && e.Origin == policy.OriginHome
 }
 
 // isOwn reports whether a path is in one of the places that no policy grants.
@@ -102,15 +63,15 @@ func readOp(mode uint32) string {
 	return policy.OpRead.String()
 }
 
-// target returns the path to which an open that only reads leads, and the mode of what is there.
+// target returns the path to which a name leads, and the mode of what is there.
 // The errno is ENOENT if the jail has nothing at the path, and EACCES if it does not let the
-// supervisor look. full is "" if the open fails under every policy, or leads into another
-// process.
-func (m *Mediator) target(r *Request, w *resolver) (full string, mode uint32, errno syscall.Errno) {
-	at, errno := w.resolve(r.bases[0], r.names[0])
+// supervisor look. full is "" if an open fails under every policy, or leads into another
+// process. The link at the end is followed if follow is set.
+func (w *resolver) target(base int, name string, follow bool) (full string, mode uint32, errno syscall.Errno) {
+	at, errno := w.resolve(base, name)
 	defer at.close()
 	if errno != 0 {
-		return lost(r.bases[0], r.names[0], errno), 0, errno
+		return lost(base, name, errno), 0, errno
 	}
 	for range maxSymlinks {
 		if w.inOtherProcess(&at) {
@@ -119,19 +80,19 @@ func (m *Mediator) target(r *Request, w *resolver) (full string, mode uint32, er
 		var st unix.Stat_t
 		err := unix.Fstatat(at.dir, at.name, &st, unix.AT_SYMLINK_NOFOLLOW)
 		if err != nil || st.Mode&unix.S_IFMT != unix.S_IFLNK {
-			full, errno = m.judge.recordedAt(&at)
+			full, errno = at.recorded()
 			if errno == 0 && err != nil {
 				errno = err.(syscall.Errno)
 			}
 			return onlyLost(full, errno), st.Mode, errno
 		}
-		if r.openFlags()&unix.O_NOFOLLOW != 0 && at.tail == "" {
+		if !follow && at.tail == "" {
 			return "", 0, 0
 		}
 		fd, errno := w.advance(&at)
 		switch {
 		case fd >= 0: // a magic link
-			return m.targetOfFD(fd)
+			return targetOfFD(fd)
 		case errno != 0:
 			return lost(at.dir, linkText(&at), errno), 0, errno
 		}
@@ -139,13 +100,13 @@ func (m *Mediator) target(r *Request, w *resolver) (full string, mode uint32, er
 	return "", 0, 0
 }
 
-func (m *Mediator) targetOfFD(fd int) (full string, mode uint32, errno syscall.Errno) {
+func targetOfFD(fd int) (full string, mode uint32, errno syscall.Errno) {
 	defer unix.Close(fd)
 	var st unix.Stat_t
 	if unix.Fstat(fd, &st) != nil {
 		return "", 0, 0
 	}
-	full, errno = m.judge.pathOfFD(fd)
+	full, errno = pathOf(fd)
 	if !path.IsAbs(full) { // a pipe or a socket
 		return "", 0, 0
 	}

@@ -87,7 +87,7 @@ func compileNamespaces(c *compiler) {
 	c.filesystem(o)
 	c.mediation(o)
 	c.keep(o)
-	c.bypassedMounts()
+	c.otherSpellings()
 	c.processes(o)
 	c.watched()
 	c.startsOnce()
@@ -239,11 +239,11 @@ func (c *compiler) processes(o *spec.Spec) {
 	if c.watch {
 		calls = append(calls, seccomp.NotifyLooks()...)
 	}
-	if spec.BypassesMount(c.p.Folded) || o.Keep.On {
+	if o.Keep.On {
 		calls = append(calls, seccomp.NotifyAttributes()...)
 	}
 	if !c.filters(o, calls, seccomp.Options{
-		Unix: true, Inet: true, RouteNetlink: true, OwnPIDs: true, Guarded: true, OwnIPC: true, Truncate: true, Attributes: !spec.BypassesMount(c.p.Folded),
+		Unix: true, Inet: true, RouteNetlink: true, OwnPIDs: true, Guarded: true, OwnIPC: true, Truncate: true, Attributes: true,
 		Programs: c.p.Programs != nil, Supervised: c.mediated || c.once && c.f.SeccompNotify.Answer == features.Yes, Traced: c.traced, Devices: deviceTypes(c.p.Entries),
 	}) {
 		return
@@ -311,6 +311,8 @@ type Plan struct {
 	Notes    []string // other differences that the server sees
 	// AsksHosts: the user is asked about hosts that no rule is about.
 	AsksHosts bool
+	// WatchesReads: each refused open that only reads is on record.
+	WatchesReads bool
 	// HostNamespaces has the answer No, and the reason, if this jail has host namespaces.
 	HostNamespaces features.Feature
 

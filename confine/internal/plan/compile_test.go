@@ -43,7 +43,7 @@ func planText(p *Plan) string {
 	}
 	v := reflect.ValueOf(o)
 	for i := range v.NumField() {
-		if name := v.Type().Field(i).Name; (name != "HomeCopy" || o.HomeCopy != "") && (name != "WatchReads" || o.WatchReads) && name != "Mounts" && name != "Landlock" && name != "Seccomp" && name != "Hooks" && name != "Profile" {
+		if name := v.Type().Field(i).Name; (name != "HomeCopy" || o.HomeCopy != "") && name != "Mounts" && name != "Landlock" && name != "Seccomp" && name != "Hooks" && name != "Profile" {
 			fmt.Fprintf(&b, "spec %s: %+v\n", name, v.Field(i))
 		}
 	}

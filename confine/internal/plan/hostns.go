@@ -147,8 +147,7 @@ func hostNSMediation(c *compiler, o *spec.Spec) {
 	c.mediated = true
 	c.decideTracing()
 	c.commands(o)
-	o.Profile.Unprotected, o.Profile.Folded, o.Profile.Programs = c.p.Unprotected, c.p.Folded, c.p.Programs
-	o.Profile.GitDirs = c.p.GitDirs
+	o.Profile.Unprotected, o.Profile.GitDirs, o.Profile.Programs = c.p.Unprotected, c.p.GitDirs, c.p.Programs
 	c.addEnforced(policy.AxisFs, "the jail's supervisor, asked by seccomp",
 		"narrower rules and protected names hold inside of wider grants; modes, owners and times change where the server may write")
 }
@@ -265,29 +264,22 @@ func hostNSCarveOuts(c *compiler, carved []landlock.Carve) {
 			}
 		}
 	}
-	gap := func(what, why string, paths []string) {
-		if paths != nil {
-			c.addGap(Gap{Axis: policy.AxisFs, What: what + strings.Join(shorten(paths, maxGapPaths), ", "), Why: why, Fix: FixNamespaces, Paths: paths})
-		}
-	}
-	gap("not executable inside a wider grant: ", whyExecutable, executable)
+	c.addPathsGap("not executable inside a wider grant: ", whyExecutable, FixNamespaces, executable)
 	if grantsProc(c.p) {
-		gap("the host's ", why+": the supervisor refuses the files of other processes there, and no others", []string{"/proc"})
+		c.addPathsGap("the host's ", why+": the supervisor refuses the files of other processes there, and no others", FixNamespaces, []string{"/proc"})
 	}
 	if c.mediated {
+		c.otherSpellings()
 		return
 	}
-	gap("hidden inside a wider grant: ", why+": the server can read them", hidden)
-	gap("less than around them: ", why, narrower)
+	c.addPathsGap("hidden inside a wider grant: ", why+": the server can read them", FixNamespaces, hidden)
+	c.addPathsGap("less than around them: ", why, FixNamespaces, narrower)
 	c.addGap(Gap{
 		Axis: policy.AxisFs, What: "modes, owners, times and attributes of files that may not be written",
 		Why: "Landlock does not restrict such changes: the server can make them to every file that you own",
 		Fix: FixNamespaces,
 	})
 }
-
-// maxGapPaths is how many paths Gap.What names. Gap.Paths has all of them.
-const maxGapPaths = 12
 
 func hostNSProcesses(c *compiler, o *spec.Spec) {
 	// From ABI 9 on Landlock decides about sockets by their path, from 6 on about

@@ -31,7 +31,7 @@ func (c *compiler) mediation(o *spec.Spec) {
 	if c.mediated {
 		o.Profile = policy.Profile{
 			Entries:     mediatedEntries(c.p.Entries, builtinEntries(o)),
-			Unprotected: c.p.Unprotected, GitDirs: c.p.GitDirs, Folded: c.p.Folded, Programs: c.p.Programs,
+			Unprotected: c.p.Unprotected, GitDirs: c.p.GitDirs, Programs: c.p.Programs,
 		}
 		c.commands(o)
 		o.WorkerRules = workerRuleset(c.landlock(o))
@@ -46,7 +46,7 @@ func (c *compiler) watched() {
 	switch {
 	case !c.watch:
 	case c.mediated:
-		c.plan.Spec.WatchReads = true
+		c.plan.WatchesReads = true
 	default:
 		c.addGap(Gap{
 			Axis: policy.AxisProcess, What: "to record each refused read", Fatal: true,

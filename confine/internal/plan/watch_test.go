@@ -26,19 +26,19 @@ func TestPlanWatch(t *testing.T) {
 		p.Entries = slices.DeleteFunc(p.Entries, func(e policy.Entry) bool { return e.Rights == 0 })
 		off := Compile(p, f, Watching{})
 		on := Compile(p, f, Watching{Reads: true})
-		if off.Spec.WatchReads || !on.Spec.WatchReads || !off.CanWatch() || !on.CanWatch() {
-			t.Errorf("%s: %v and %v", name, off.Spec.WatchReads, on.Spec.WatchReads)
+		if off.WatchesReads || !on.WatchesReads || !off.CanWatch() || !on.CanWatch() {
+			t.Errorf("%s: %v and %v", name, off.WatchesReads, on.WatchesReads)
 		}
 		if handsOverReads(t, off) || !handsOverReads(t, on) {
 			t.Errorf("%s: the filter hands reads over: %v, watched: %v", name, handsOverReads(t, off), handsOverReads(t, on))
 		}
-		on.Spec.WatchReads, on.Spec.ListenerFilter = false, off.Spec.ListenerFilter
+		on.WatchesReads, on.Spec.ListenerFilter = false, off.Spec.ListenerFilter
 		if planText(on) != planText(off) {
 			t.Errorf("%s: the plan differs in more than the filter:\n%s", name, planText(on))
 		}
 		without := f
 		without.SeccompNotify = features.Unavailable("left out", "")
-		if plan := Compile(p, without, Watching{Reads: true}); !slices.ContainsFunc(plan.Gaps, isWatch) || plan.CanWatch() || plan.Spec.WatchReads {
+		if plan := Compile(p, without, Watching{Reads: true}); !slices.ContainsFunc(plan.Gaps, isWatch) || plan.CanWatch() || plan.WatchesReads {
 			t.Errorf("%s, without a supervisor: %+v", name, plan.Gaps)
 		}
 		if slices.ContainsFunc(Compile(p, without, Watching{}).Gaps, isWatch) {

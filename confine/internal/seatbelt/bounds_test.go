@@ -25,7 +25,7 @@ func TestOddPathsChangeNoOtherLine(t *testing.T) {
 	asked := 0
 	for range testkit.Rounds(100, 1000) {
 		p := g.profile()
-		p.Unprotected, p.GitDirs, p.Folded, p.ListOnly, p.Programs = nil, nil, nil, nil, nil
+		p.Unprotected, p.GitDirs, p.IgnoreCase, p.ListOnly, p.Programs = nil, nil, nil, nil, nil
 		odd, plain := oddNames[g.IntN(len(oddNames))], words[g.IntN(5)]
 		rename := func(s string) string {
 			parts := strings.Split(s, "/")

@@ -42,7 +42,7 @@ func newFiles(p *policy.Profile) *files {
 	for i, e := range f.entries {
 		f.pinned[i] = minimal[e.Path]
 		f.at[e.Path] = i
-		f.changes[i] = p.MediateAttributes(e.Path) == policy.Granted
+		f.changes[i] = p.Mediate(policy.OpAttributes, e.Path) == policy.Granted
 	}
 	for i, e := range f.entries {
 		if f.parent[i] = -1; e.Path != "/" {

@@ -53,7 +53,7 @@ func TestTexts(t *testing.T) {
 	programs := small()
 	programs.Programs = []string{"/usr/bin/git", "/usr/bin/true", "/Users/me/not-granted"}
 	folded := workspace("/Users/me/work")
-	folded.Folded = []policy.FoldedName{{Path: "/Users/me/work/.env"}, {Path: "/Users/me/work/.git"}, {Path: "/Users/me/work/.git/hooks"}}
+	folded.IgnoreCase = []string{"/Users/me/work"}
 	bun := small()
 	bun.ListOnly = []string{"/Users", "/Users/me"}
 	allTemp := small()

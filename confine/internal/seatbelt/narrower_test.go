@@ -25,7 +25,7 @@ func explanation(p *policy.Profile, op policy.Op, name string) string {
 		return "a directory that could be moved there with contents"
 	case slices.ContainsFunc(p.Unprotected, func(u string) bool { return policy.Within(folded, fold(u)) }):
 		return "another spelling of a name that must not come into being"
-	case creates && slices.ContainsFunc(p.Folded, func(f policy.FoldedName) bool { return pinned(p, f.Path, folded) }):
+	case creates && slices.ContainsFunc(p.IgnoreCase, func(dir string) bool { return pinned(p, dir, folded) }):
 		return "another spelling of an entry, or of the way to one"
 	case creates && p.ProtectsFromLink(name) && e.Path == name:
 		return "a file that could be replaced by a link"

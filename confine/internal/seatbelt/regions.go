@@ -63,7 +63,7 @@ func (f *files) pins(k kind, grants func(i int) bool) (out []Filter) {
 			if n, isEntry := f.at[p]; inGrant || isEntry && grants(n) {
 				out = append(out, Literal(p))
 			}
-			if inGrant && k.makes() && f.isFolded(p) {
+			if inGrant && k.makes() && f.p.IgnoresCase(p) {
 				folded[around] = append(folded[around], p)
 			}
 		}
@@ -72,11 +72,6 @@ func (f *files) pins(k kind, grants func(i int) bool) (out []Filter) {
 		out = append(out, f.below(f.entries[i].Path, names, false)...)
 	}
 	return out
-}
-
-// isFolded reports whether a disk finds a path under other spellings as well.
-func (f *files) isFolded(p string) bool {
-	return slices.ContainsFunc(f.p.Folded, func(n policy.FoldedName) bool { return policy.Within(p, n.Path) })
 }
 
 // unprotected returns the filters of the names in an entry that must not come into being, but for those that

@@ -136,12 +136,6 @@ func (c *codec) profile(p *policy.Profile) {
 	})
 	list(c, &p.Unprotected, c.str)
 	list(c, &p.GitDirs, c.str)
-	list(c, &p.Folded, func(f *policy.FoldedName) {
-		c.str(&f.Path)
-		c.id(&f.ID)
-		c.str(&f.OtherSpelling)
-		c.bool(&f.BypassesMount)
-	})
 	anyProgram := p.Programs == nil // an empty list grants none
 	list(c, &p.Programs, c.str)
 	if c.bool(&anyProgram); anyProgram {
@@ -207,7 +201,6 @@ func (c *codec) fields(o *Spec) {
 	for _, n := range []*int{&o.Limits.MemoryMB, &o.Limits.Processes, &o.Limits.OpenFiles, &o.Limits.FileSizeMB, &o.Limits.MessageMB} {
 		c.int(n)
 	}
-	c.bool(&o.WatchReads)
 	c.bool(&o.Once)
 	c.bool(&o.Keep.On)
 	c.bool(&o.Keep.PerCall)

@@ -1,8 +1,6 @@
 package spec
 
 import (
-	"slices"
-
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -60,9 +58,3 @@ var PrivateDirs = []string{"/tmp", "/dev/shm"}
 // DeviceNodes are the device nodes that the jail binds from the host. A user namespace
 // cannot create device nodes.
 var DeviceNodes = []string{"null", "zero", "full", "random", "urandom", "tty"}
-
-// BypassesMount reports whether one of the names has another spelling by which the server
-// could reach the object without its mount.
-func BypassesMount(names []policy.FoldedName) bool {
-	return slices.ContainsFunc(names, func(f policy.FoldedName) bool { return f.BypassesMount })
-}

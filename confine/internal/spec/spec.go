@@ -28,15 +28,11 @@ type Spec struct {
 	// user notification (seccomp_unotify(2)). Empty: no call is mediated.
 	ListenerFilter []byte
 	// Profile is the part of the profile by which the supervisor decides: Entries (with Path,
-	// Kind, Rights and Origin, and with the private directories), Unprotected, GitDirs,
-	// Folded and Programs. CommandArgs, Commands and OwnPrograms are set if each start of a program is
+	// Kind, Rights and Origin, and with the private directories), Unprotected, GitDirs
+	// and Programs. CommandArgs, Commands and OwnPrograms are set if each start of a program is
 	// traced. Its other fields are empty.
 	Profile     policy.Profile
 	WorkerRules landlock.Ruleset // of the supervisor's workers, if it differs from Landlock
-
-	// WatchReads: each open that only reads and that the jail refuses is reported, too. With host namespaces
-	// the supervisor then decides about reads.
-	WatchReads bool
 
 	// Once: each start of a program after the server's own is refused.
 	Once bool
