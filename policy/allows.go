@@ -11,16 +11,16 @@ import (
 type Op uint8
 
 const (
-	OpRead     Op = iota + 1 // open a file for reading
-	OpList                   // list a directory
-	OpExec                   // start a file
-	OpWrite                  // open a file that exists for writing
-	OpTruncate               // cut a file that exists
-	OpCreate                 // make a file, link, fifo or socket
-	OpMkdir                  // make a directory
-	OpRemove                 // remove a file or an empty directory
-	OpSymlink                // make a symbolic link: for Mediate only, as the next
-	OpAttributes             // change the mode, owner, times or attributes of what exists
+	OpRead       Op = iota + 1 // open a file for reading
+	OpList                     // list a directory
+	OpExec                     // start a file
+	OpWrite                    // open a file that exists for writing
+	OpTruncate                 // cut a file that exists
+	OpCreate                   // make a file, link, fifo or socket
+	OpMkdir                    // make a directory
+	OpRemove                   // remove a file or an empty directory
+	OpSymlink                  // make a symbolic link: for Mediate only, as the next
+	OpAttributes               // change the mode, owner, times or attributes of what exists
 )
 
 var opNames = [...]string{OpRead: "read", OpList: "list", OpExec: "execute", OpWrite: "write", OpTruncate: "truncate", OpCreate: "create", OpMkdir: "mkdir", OpRemove: "remove", OpSymlink: "create", OpAttributes: "write"}
