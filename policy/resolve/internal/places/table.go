@@ -29,15 +29,19 @@ type group struct {
 	rows      []string
 }
 
-var groups = sync.OnceValue(func() (all []group) {
-	for line := range strings.SplitSeq(builtin, "\n") {
+// groups are those of builtin.txt. A start waits for it, so their rows stay in the one list of its lines.
+var groups = sync.OnceValue(func() []group {
+	lines := strings.Split(builtin, "\n")
+	all, kept := make([]group, 0, 48), lines[:0]
+	from := 0
+	for _, line := range lines {
 		if head, ok := strings.CutPrefix(line, "== "); ok {
 			head, why, _ := strings.Cut(head, ": ")
 			kind, systems, _ := strings.Cut(head, " on ")
-			all = append(all, group{kind: kind, why: why, systems: strings.Fields(systems)})
+			all, from = append(all, group{kind: kind, why: why, systems: strings.Fields(systems)}), len(kept)
 		} else if line != "" && line[0] != '#' {
-			last := &all[len(all)-1]
-			last.rows = append(last.rows, line)
+			kept = append(kept, line)
+			all[len(all)-1].rows = kept[from:len(kept):len(kept)]
 		}
 	}
 	return all
@@ -59,7 +63,11 @@ func Rows(kind string) []string { return rows(kind, "") }
 // rows returns the rows of a kind on a system.
 func rows(kind, os string) (all []string) {
 	for _, g := range groupsOf(os, kind) {
-		all = append(all, g.rows...)
+		if all == nil {
+			all = g.rows
+		} else {
+			all = append(all, g.rows...)
+		}
 	}
 	return all
 }
