@@ -3,25 +3,30 @@ package policy
 import (
 	"slices"
 	"strings"
+	"sync"
 )
+
+// protectedNames are protected as a whole, in any directory.
+var protectedNames = strings.Fields(`
+	.gitmodules .mcp.json .mcp-jail.toml .envrc .vscode .cursor .claude .codex .gemini .idea .husky .zed .jp .jp.toml .windsurf
+	.qwen .roo .kilocode .kilo kilo.json kilo.jsonc .opencode opencode.json opencode.jsonc .crush .crush.json crush.json .crushrc crushrc
+	.warp .amazonq .kiro .junie .continue`)
+
+// protectedParts has the names in a directory of a name that are protected, nil for all of it.
+var protectedParts = sync.OnceValue(func() map[string][]string {
+	parts := map[string][]string{".git": GitParts, ".hg": {"hgrc", "hgrc-not-shared", "sharedpath"}, ".github": {"workflows", "mcp.json"}}
+	for _, name := range protectedNames {
+		parts[name] = nil
+	}
+	return parts
+})
 
 // ProtectedParts reports whether a name is protected (docs/protected.md "Protected names"): the
 // user's programs run or trust its content outside the jail, so a writable grant does not
 // extend to it. below are the protected names in the directory; nil means all of it.
 func ProtectedParts(name string) (below []string, protected bool) {
-	switch name {
-	case ".git":
-		return GitParts, true
-	case ".hg":
-		return []string{"hgrc", "hgrc-not-shared", "sharedpath"}, true
-	case ".github":
-		return []string{"workflows", "mcp.json"}, true
-	case ".qwen", ".roo", ".kilocode", ".kilo", "kilo.json", "kilo.jsonc", ".opencode", "opencode.json", "opencode.jsonc", ".crush", ".crush.json", "crush.json", ".crushrc", "crushrc", ".warp", ".amazonq", ".kiro", ".junie", ".continue":
-		return nil, true // of further MCP clients
-	case ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude", ".codex", ".gemini", ".idea", ".husky", ".zed", ".jp", ".jp.toml", ".windsurf":
-		return nil, true
-	}
-	return nil, false
+	below, protected = protectedParts()[name]
+	return below, protected
 }
 
 // GitParts are the names in a git directory that decide which programs git starts.
@@ -34,13 +39,9 @@ var GitParts = []string{"hooks", "config", "config.worktree", "commondir", "remo
 var WorktreeParts = []string{"commondir", "gitdir", "config.worktree"}
 
 // ProtectedPaths returns, as relative paths, the names that are protected in the root of each
-// grant with create even if they do not exist. They are a subset of the names of ProtectedParts.
+// grant with create even if they do not exist.
 func ProtectedPaths() []string {
-	return []string{
-		".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".gitmodules", ".mcp.json", ".mcp-jail.toml", ".envrc", ".vscode", ".cursor", ".claude",
-		".codex", ".gemini", ".idea", ".husky", ".zed", ".jp", ".jp.toml", ".windsurf", ".github/workflows", ".github/mcp.json",
-		".qwen", ".roo", ".kilocode", ".kilo", "kilo.json", "kilo.jsonc", ".opencode", "opencode.json", "opencode.jsonc", ".crush", ".crush.json", "crush.json", ".crushrc", "crushrc", ".warp", ".amazonq", ".kiro", ".junie", ".continue",
-	}
+	return append([]string{".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", ".github/workflows", ".github/mcp.json"}, protectedNames...)
 }
 
 // HasProtectedName reports whether path is or lies below a protected name, in any

@@ -29,7 +29,7 @@ const elf = "\x7fELF\x02\x01\x01\x00"
 // newFake builds a host from lines: "d PATH", "f PATH [text]" (mode 0644), "x PATH [text]"
 // (mode 0755; an ELF file without text), "l PATH TARGET", "p PATH" (a fifo), "s PATH" (a
 // socket), "c PATH" and "b PATH" (a character and a block device), "0 PATH" (a directory that cannot
-// be read).
+// be read), "t PATH" (a setuid program).
 func newFake(lines ...string) fakeHost {
 	h := fakeHost{"/": {mode: fs.ModeDir | 0o755}}
 	for _, block := range lines {
@@ -73,6 +73,8 @@ func (h fakeHost) add(line string) {
 		h[name] = fakeFile{mode: fs.ModeDevice | fs.ModeCharDevice | 0o666}
 	case "b":
 		h[name] = fakeFile{mode: fs.ModeDevice | 0o666}
+	case "t":
+		h[name] = fakeFile{mode: fs.ModeSetuid | 0o755}
 	case "0":
 		h[name] = fakeFile{mode: fs.ModeDir, denied: true}
 	default:

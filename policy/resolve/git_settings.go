@@ -5,7 +5,7 @@ import (
 	"path"
 
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/git"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/masks"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
@@ -27,7 +27,7 @@ func (b *resolver) gitConfig(out *policy.Profile) string {
 	}
 	for _, dir := range writable {
 		attributes := path.Join(path.Dir(dir), ".gitattributes")
-		text, err := b.h.ReadHead(attributes, git.MaxConfig)
+		text, err := b.h.ReadHead(attributes, masks.MaxGitConfig)
 		for _, name := range filters {
 			if err == nil && bytes.Contains(text, []byte("filter="+name)) {
 				b.warnings.warn("git-config", "", "git in the jail does not have the filter %q of your configuration: it refuses to write the files that %s names for it", name, attributes)

@@ -12,7 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/entries"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/git"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/masks"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
@@ -24,7 +23,7 @@ type (
 	// WorkspaceError reports a workspace that was named and cannot be used.
 	WorkspaceError = places.WorkspaceError
 	// GitConfigError reports a git configuration that is too large to find out what git runs.
-	GitConfigError = git.ConfigError
+	GitConfigError = masks.GitConfigError
 )
 
 // RuleError reports a rule that cannot be resolved on this host.
@@ -125,7 +124,7 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 	out.GitConfig = b.gitConfig(out)
 	b.denyMissing() // now every entry is there that could cover a missing path
 	b.warnUseless()
-	b.masks.WarnDeciding()
+	b.masks.WarnNamed()
 	out.Entries = b.sums.changing().Sorted()
 	if err := policy.FindConflict(out.Entries); err != nil {
 		return nil, b.warnings.list, err

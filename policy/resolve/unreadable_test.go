@@ -11,41 +11,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
 )
 
-// TestUnreadableDirectories checks that a directory that the scan cannot read is hidden. A
-// server could remove the right to read it before a start, so that the scan finds nothing,
-// and restore it afterwards.
-func TestUnreadableDirectories(t *testing.T) {
-	owner := func(h *hostfs.Host) { h.UID = 0 } // the owner of the fake's files
-	for _, tt := range []struct {
-		name, files, toml, path string
-		owner                   bool
-		want                    policy.Rights
-	}{
-		{"a name to hide", "f /home/u/proj/sub/.env\n0 /home/u/proj/sub", aServer, "/home/u/proj/sub/.env", true, 0},
-		{"at the root", "f /home/u/proj/.env\n0 /home/u/proj", aServer, "/home/u/proj/.env", true, 0},
-		{"a repository", "f /home/u/proj/.git/hooks/x\n0 /home/u/proj/.git", aServer, "/home/u/proj/.git/hooks/x", true, 0},
-		{"a repository below", "f /home/u/proj/sub/.git/hooks/x\n0 /home/u/proj/sub", aServer, "/home/u/proj/sub/.git/hooks/x", true, 0},
-		{"a sensitive path", "f /home/u/.config/gh/hosts.yml\n0 /home/u/.config", fsRules("~:rw"), "/home/u/.config/gh/hosts.yml", true, 0},
-		{"a pattern", "f /home/u/.config/google-chrome-x/Cookies\n0 /home/u/.config", fsRules("~:r"), "/home/u/.config/google-chrome-x/Cookies", true, 0},
-		{"a rule", "f /home/u/proj/sub/keys/k\n0 /home/u/proj/sub", fsRules(".:rw", "sub/keys:"), "/home/u/proj/sub/keys/k", true, 0},
-		{"what is granted beside it", "f /home/u/proj/x\n0 /home/u/proj/sub", aServer, "/home/u/proj/x", true, policy.Read | policy.Write},
-		{"another user's", "f /home/u/proj/sub/.env\n0 /home/u/proj/sub", aServer, "/home/u/proj/sub", false, policy.Read | policy.Write},
-	} {
-		edit := func(*hostfs.Host) {}
-		if tt.owner {
-			edit = owner
-		}
-		p, ws := mustResolve(t, newFake(aSystem, tt.files), tt.toml, edit)
-		if got := p.RightsAt(tt.path); got != tt.want {
-			t.Errorf("%s: %s: %s, want %s", tt.name, tt.path, got, tt.want)
-		}
-		if told := strings.Contains(codes(ws), "unreadable"); told != tt.owner {
-			t.Errorf("%s: warnings %v", tt.name, ws)
-		}
-		checkProfile(t, p)
-	}
-}
-
 // TestConfigDirectory checks that ~/.config is listed first, so that Resolve need not ask
 // for each absent name in it. It asks if the directory can be listed but not searched, or
 // is reached through a link.

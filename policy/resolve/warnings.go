@@ -126,8 +126,7 @@ func CheckFiles(p *policy.Policy, host hostfs.Host) (placed []PlacedRule, warnin
 		placed = append(placed, PlacedRule{n.Rule, places.AsWritten(&host, n.Canonical)})
 	}
 	b.masks.HideSensitive()
-	b.masks.WarnOwn()
-	b.masks.WarnDeciding()
+	b.masks.WarnNamed()
 	return placed, b.warnings.list, nil
 }
 

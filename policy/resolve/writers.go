@@ -99,7 +99,7 @@ func (b *writers) workspaceOf(p *policy.Policy) string {
 
 func (b *writers) writerOf(path string, rights policy.Rights) (policy.Writer, bool) {
 	w, ok := b.reach.Writer(path, rights)
-	if ok && b.reach.Protected == nil {
+	if ok && b.reach.Protected == nil && b.facts != nil {
 		b.collectProtected()
 		w, ok = b.reach.Writer(path, rights)
 	}
@@ -156,19 +156,20 @@ func (b *writers) writableLink(links []policy.Link) (policy.Link, policy.Writer,
 
 // whyChangeable returns why the file of a path could be another one at the next start: a server
 // may replace a link on the way, write the file, or move a directory above it. It returns "" if no
-// server may.
-func (b *writers) whyChangeable(at hostfs.ResolvedPath) string {
+// server may. Where stops says so, nothing is moved from above.
+func (b *writers) whyChangeable(at hostfs.ResolvedPath, stops ...string) string {
 	if l, w, ok := b.writableLink(at.Links); ok {
 		return fmt.Sprintf("%s may replace the symbolic link %s (%s)", w.Name, l.Path, w.Rule)
 	}
-	for p := at.Path; ; p = path.Dir(p) {
+	for p := range hostfs.Upward(at.Path) {
 		if w, ok := b.writerOf(p, policy.Write); ok {
 			return fmt.Sprintf("%s may write to %s (%s)", w.Name, p, w.Rule)
 		}
-		if p == path.Dir(p) {
-			return ""
+		if slices.Contains(stops, p) {
+			break
 		}
 	}
+	return ""
 }
 
 func (b *writers) isChangeable(p string) bool {
@@ -198,15 +199,5 @@ func WhyChangeable(reach *policy.Reach, paths *hostfs.LinkResolver, file string)
 	if err != nil {
 		return "its path cannot be followed: " + err.Error()
 	}
-	if l, w, ok := (&writers{reach: reach}).writableLink(at.Links); ok {
-		return fmt.Sprintf("%s may replace the symbolic link %s (%s)", w.Name, l.Path, w.Rule)
-	}
-	for p := at.Path; ; p = path.Dir(p) {
-		if w, ok := reach.Writer(p, policy.Write); ok {
-			return fmt.Sprintf("%s may write to %s (%s)", w.Name, p, w.Rule)
-		}
-		if p == path.Dir(p) || slices.Contains(reach.Protected, p) {
-			return ""
-		}
-	}
+	return (&writers{reach: reach}).whyChangeable(at, reach.Protected...)
 }

@@ -13,27 +13,27 @@ import (
 )
 
 func (b *Masks) protectDeciding() {
-	for _, d := range b.places.Deciding {
+	for _, d := range b.Places.Deciding {
 		b.protectPath(d.Abs, d.Named)
 	}
-	if !b.entries.GrantsWrite() {
+	if !b.Entries.GrantsWrite() {
 		return
 	}
-	depth, home := 1, b.paths.Canonical(b.h.Home)
-	if e, ok := b.entries.Find(home); ok && e.Rights&policy.Write != 0 {
+	depth, home := 1, b.Paths.Canonical(b.Host.Home)
+	if e, ok := b.Entries.Find(home); ok && e.Rights&policy.Write != 0 {
 		depth = maxDepth // all of HOME is searched at this start anyway: see scan
 	}
 	listed := map[string]bool{}
-	for _, d := range b.places.Deciding {
+	for _, d := range b.Places.Deciding {
 		b.followEntries(d, depth, listed)
 	}
-	if b.h.Ancestors != nil {
-		for _, file := range b.h.Ancestors() {
-			b.protectProgram(file, b.places.Abbreviate(file))
+	if b.Host.Ancestors != nil {
+		for _, file := range b.Host.Ancestors() {
+			b.protectProgram(file, b.Places.Abbreviate(file))
 		}
 	}
-	if b.h.Executable != "" {
-		b.protectProgram(b.h.Executable, b.h.Executable)
+	if b.Host.Executable != "" {
+		b.protectProgram(b.Host.Executable, b.Host.Executable)
 	}
 }
 
@@ -44,52 +44,47 @@ const maxDepth = 3
 // followEntries protects what the symbolic links in a directory lead to. Stores and caches of
 // packages are left out: the links in them lead to one another.
 func (b *Masks) followEntries(d places.DecidingPath, depth int, listed map[string]bool) {
-	at, err := b.paths.Resolve(d.Abs)
-	if err != nil || !at.Exists() || !at.Info.Mode.IsDir() || listed[at.Path] || d.Risk == places.PackagesRisk || d.Risk == places.ManagersRisk {
+	at, err := b.Paths.Resolve(d.Abs)
+	if err != nil || !at.Exists() || !at.Info.Mode.IsDir() || listed[at.Path] || d.Kind == places.Packages || d.Kind == places.Managers {
 		return
 	}
 	listed[at.Path] = true
-	if d.Risk == places.PathRisk || d.Risk == places.ProgramsRisk {
+	byName := d.Kind == places.InPath || d.Kind == places.Programs // programs are started from there
+	if byName {
 		b.protectParts(at.Path, d.Named)
 	}
-	entries, _ := b.paths.List(at.Path) // what cannot be listed here, the server cannot list either
+	entries, _ := b.Paths.List(at.Path) // what cannot be listed here, the server cannot list either
 	for _, e := range entries {
-		next := places.DecidingPath{Abs: path.Join(at.Path, e.Name), Named: path.Join(d.Named, e.Name), Risk: d.Risk, OfEnvironment: d.OfEnvironment}
-		switch {
-		case e.Type&(fs.ModeSymlink|fs.ModeIrregular) != 0:
-			b.followEntry(next, depth, listed)
-		case e.Type.IsDir() && depth > 1 && d.Risk != places.PathRisk:
-			b.followEntries(next, depth-1, listed)
+		next := places.DecidingPath{Abs: path.Join(at.Path, e.Name), Named: path.Join(d.Named, e.Name), Kind: d.Kind}
+		further := depth > 1 && d.Kind != places.InPath
+		if e.Type&(fs.ModeSymlink|fs.ModeIrregular) == 0 {
+			if e.Type.IsDir() && further {
+				b.followEntries(next, depth-1, listed)
+			}
+			continue
 		}
-	}
-}
-
-func (b *Masks) followEntry(d places.DecidingPath, depth int, listed map[string]bool) {
-	at, err := b.paths.Resolve(d.Abs)
-	if err != nil || len(at.Links) == 0 {
-		return
-	}
-	switch {
-	case !at.Exists() || !at.Info.Mode.IsDir():
-		b.protectProgram(d.Abs, d.Named)
-	case d.Risk != places.PathRisk && d.Risk != places.ProgramsRisk && !b.places.IsAroundWork(at.Path):
-		b.protectPath(d.Abs, d.Named)
-		if depth > 1 {
-			b.followEntries(d, depth-1, listed)
+		switch to, err := b.Paths.Resolve(next.Abs); {
+		case err != nil || len(to.Links) == 0:
+		case !to.Exists() || !to.Info.Mode.IsDir():
+			b.protectProgram(next.Abs, next.Named)
+		case !byName && !b.Places.IsAroundWork(to.Path):
+			b.protectPath(next.Abs, next.Named)
+			if further {
+				b.followEntries(next, depth-1, listed)
+			}
 		}
 	}
 }
 
 func (b *Masks) protectProgram(file, named string) {
-	at, err := b.paths.Resolve(file)
+	at, err := b.Paths.Resolve(file)
 	if err != nil {
 		return
 	}
 	b.protectPath(file, named)
-	if !at.Exists() || at.Info.Mode.IsDir() {
-		return
+	if at.Exists() && !at.Info.Mode.IsDir() {
+		b.protectParts(path.Dir(at.Path), named)
 	}
-	b.protectParts(path.Dir(at.Path), named)
 }
 
 // protectParts protects a directory of programs, and those from which the programs take their
@@ -101,7 +96,7 @@ func (b *Masks) protectParts(dir, named string) {
 	prefix, base := hostfs.Split(dir)
 	if before, _, ok := strings.Cut(dir+"/", "/node_modules/"); ok {
 		dirs = append(dirs, before+"/node_modules")
-	} else if (base == "bin" || base == "sbin") && !b.places.IsAroundWork(prefix) && !b.paths.Exists(path.Join(prefix, ".git")) {
+	} else if (base == "bin" || base == "sbin") && !b.Places.IsAroundWork(prefix) && !b.Paths.Exists(path.Join(prefix, ".git")) {
 		if !b.isShared(prefix) {
 			dirs = append(dirs, prefix)
 		} else {
@@ -111,7 +106,7 @@ func (b *Masks) protectParts(dir, named string) {
 		}
 	}
 	for _, dir := range dirs {
-		if !b.places.IsAroundWork(dir) {
+		if !b.Places.IsAroundWork(dir) {
 			b.protectPath(dir, named)
 		}
 	}
@@ -120,39 +115,48 @@ func (b *Masks) protectParts(dir, named string) {
 // isShared reports whether a directory with a bin holds more than the programs and their parts: data
 // of other programs, or the source of the user's own.
 func (b *Masks) isShared(prefix string) bool {
-	gopath, _ := b.h.UserEnv("GOPATH")
+	gopath, _ := b.Host.UserEnv("GOPATH")
 	within := func(dir string) bool {
-		return strings.HasPrefix(dir, "/") && policy.Within(b.paths.Canonical(dir), prefix)
+		return strings.HasPrefix(dir, "/") && policy.Within(b.Paths.Canonical(dir), prefix)
 	}
-	return slices.ContainsFunc([]string{b.h.ConfigDir, b.h.StateDir, b.h.CacheDir, b.h.DataDir, path.Join(b.h.Home, ".local"), path.Join(b.h.Home, "go"), gopath}, within)
+	return slices.ContainsFunc([]string{b.Host.ConfigDir, b.Host.StateDir, b.Host.CacheDir, b.Host.DataDir, path.Join(b.Host.Home, ".local"), path.Join(b.Host.Home, "go"), gopath}, within)
 }
 
-// WarnDeciding warns of rules that name a path that decides, which grants it, and of rules for a
-// directory around caches of packages, which does not.
-func (b *Masks) WarnDeciding() {
-	for _, n := range b.targets {
-		if n.Rule.Rights()&policy.Write == 0 || n.Rule.Workspace {
+// WarnNamed warns of rules that name what is mcp-jail's own or decides outside of the jail, and so grant it, and of
+// rules for a directory around caches of packages, which do not grant these.
+func (b *Masks) WarnNamed() {
+	for _, n := range b.Targets {
+		if n.Rule.Rights()&policy.Write == 0 {
 			continue
 		}
 		written := show.TOML(n.Rule.Path)
-		if d, ok := b.places.DecidingAround(n.Canonical); ok {
-			b.warn("deciding-granted", n.Rule.Where, "path = %s lets the server write %s: %s, outside of the jail. Grant a directory of its own instead, unless you trust this server with that", written, d.Named, d.Risk)
-		} else if caches := b.cachesBelow(n.Canonical); caches != nil {
-			b.warn("deciding-kept", n.Rule.Where, "path = %s does not let the server write %s: %s, outside of the jail. Only a rule that names it grants it", written, strings.Join(caches, ", "), places.PackagesRisk)
-		} else if name := b.places.ProtectedAround(n.Canonical); name != "" && n.Rule.Preset {
-			b.warn("protected-granted", n.Rule.Where, "path = %s lets the server write %s, which programs run or trust outside of the jail: a rule that names it grants it. Take it out of the command line, unless you trust this server with that", written, b.places.Abbreviate(name))
+		for _, own := range append(b.Places.OwnDirs(), b.Places.TrustedFiles()...) {
+			if policy.Within(n.Canonical, b.Paths.Canonical(own)) {
+				b.Warn("own-granted", n.Rule.Where, "path = %s is mcp-jail's own (%s): the server can decide there what mcp-jail grants, to itself and to all other servers", written, own)
+			}
+		}
+		if n.Rule.Workspace {
+			continue
+		}
+		if d, ok := b.Places.DecidingAround(n.Canonical); ok {
+			b.Warn("deciding-granted", n.Rule.Where, "path = %s lets the server write %s: %s, outside of the jail. Grant a directory of its own instead, unless you trust this server with that", written, d.Named, d.Risk)
+		} else if caches, risk := b.cachesBelow(n.Canonical); caches != nil {
+			b.Warn("deciding-kept", n.Rule.Where, "path = %s does not let the server write %s: %s, outside of the jail. Only a rule that names it grants it", written, strings.Join(caches, ", "), risk)
+		} else if name := b.Places.ProtectedAround(n.Canonical); name != "" && n.Rule.Preset {
+			b.Warn("protected-granted", n.Rule.Where, "path = %s lets the server write %s, which programs run or trust outside of the jail: a rule that names it grants it. Take it out of the command line, unless you trust this server with that", written, b.Places.Abbreviate(name))
 		}
 	}
 }
 
-func (b *Masks) cachesBelow(dir string) (names []string) {
-	if policy.Within(b.paths.Canonical(b.h.Home), dir) {
-		return nil
+// cachesBelow returns the stores and caches of packages in a directory that does not hold the home directory.
+func (b *Masks) cachesBelow(dir string) (names []string, risk string) {
+	if policy.Within(b.Paths.Canonical(b.Host.Home), dir) {
+		return nil, ""
 	}
-	for _, d := range b.places.Deciding {
-		if d.Risk == places.PackagesRisk && policy.Within(b.paths.Canonical(d.Abs), dir) && b.paths.Exists(d.Abs) {
-			names = append(names, d.Named)
+	for _, d := range b.Places.Deciding {
+		if d.Kind == places.Packages && policy.Within(b.Paths.Canonical(d.Abs), dir) && b.Paths.Exists(d.Abs) {
+			names, risk = append(names, d.Named), d.Risk
 		}
 	}
-	return names
+	return names, risk
 }

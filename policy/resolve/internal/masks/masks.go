@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/entries"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/git"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
@@ -37,37 +36,27 @@ type Stop struct {
 
 // Masks are those of one profile.
 type Masks struct {
-	p        *policy.Policy
-	h        *hostfs.Host
-	paths    *hostfs.LinkResolver
-	places   *places.Places
-	entries  entries.Set
-	targets  []entries.Target
-	searched map[string]bool
-	warn     func(code, where, format string, args ...any)
-	names    func(n entries.Target, denial string, written []string) bool
+	Given
 
 	Stops       map[string]*Stop // by their canonical paths
-	Git         *git.Protector
+	Git         *Git
 	Unprotected map[string]bool // Profile.Unprotected
 	LinksAstray bool            // Profile.LinksAstray
 }
 
 // New returns masks that are not applied yet.
 func New(g Given) *Masks {
-	m := &Masks{p: g.Policy, h: g.Host, paths: g.Paths, places: g.Places, entries: g.Entries, targets: g.Targets, searched: g.Searched, warn: g.Warn, names: g.Names, Stops: map[string]*Stop{}, Unprotected: map[string]bool{}}
-	m.Git = git.New(g.Host, g.Paths, git.Calls{Protect: m.protectPath, List: m.list, Writes: g.Entries.GrantsWrite, Warn: func(code, format string, args ...any) {
-		g.Warn(code, g.Policy.Where, format, args...)
-	}})
+	m := &Masks{Given: g, Stops: map[string]*Stop{}, Unprotected: map[string]bool{}}
+	m.Git = &Git{Masks: m, settings: map[string][]setting{}, done: map[[2]string]bool{}}
 	return m
 }
 
 // stopNames finds the denials around the rules themselves. A link may have led a rule there, and then no
 // search begins above it.
 func (b *Masks) stopNames() {
-	patterns, granted := b.places.Patterns(), policy.Profile{Entries: b.entries.Sorted()}
-	for _, n := range b.targets {
-		if b.entries[n.Canonical].Kind == policy.KindSpecial && b.paths.Lstat(n.Canonical).Info.Mode&fs.ModeSocket != 0 {
+	patterns, granted := b.Places.Patterns(), policy.Profile{Entries: b.Entries.Sorted()}
+	for _, n := range b.Targets {
+		if b.Entries[n.Canonical].Kind == policy.KindSpecial && b.Paths.Lstat(n.Canonical).Info.Mode&fs.ModeSocket != 0 {
 			b.stop(n.Canonical, n.Canonical, HostSocket, policy.AllRights)
 		}
 		for p := n.Canonical; p != path.Dir(p); p = path.Dir(p) {
@@ -85,7 +74,7 @@ func (b *Masks) stopNames() {
 
 // leadsInto reports whether a rule grants something to write at a path or in it.
 func (b *Masks) leadsInto(p string) bool {
-	return slices.ContainsFunc(b.targets, func(n entries.Target) bool { return n.Rule.Rights()&policy.Write != 0 && policy.Within(n.Canonical, p) })
+	return slices.ContainsFunc(b.Targets, func(n entries.Target) bool { return n.Rule.Rights()&policy.Write != 0 && policy.Within(n.Canonical, p) })
 }
 
 func (b *Masks) stop(at, abs, written string, takes policy.Rights) *Stop {

@@ -4,92 +4,72 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 func (b *Masks) protectFixed() {
 	b.protectDeciding()
-	b.Git.ProtectUserConfigured()
-	for _, own := range append(b.places.OwnDirs(), b.places.TrustedFiles()...) {
+	b.Git.protectNamed(nil, tree{})
+	for _, own := range append(b.Places.OwnDirs(), b.Places.TrustedFiles()...) {
 		b.protectPath(own, own)
-	}
-	b.WarnOwn()
-}
-
-// WarnOwn warns of rules that let the server write to files or directories of mcp-jail itself. A rule
-// that names one grants it, as with every protected name.
-func (b *Masks) WarnOwn() {
-	for _, own := range append(b.places.OwnDirs(), b.places.TrustedFiles()...) {
-		for _, n := range b.targets {
-			if n.Rule.Rights()&policy.Write != 0 && policy.Within(n.Canonical, b.paths.Canonical(own)) {
-				b.warn("own-granted", n.Rule.Where, "path = %s is mcp-jail's own (%s): the server can decide there what mcp-jail grants, to itself and to all other servers", show.TOML(n.Rule.Path), own)
-			}
-		}
 	}
 }
 
 // protectPath takes the write rights from one path inside a writable grant, unless a rule
 // names it. A path that does not exist must not be created.
 func (b *Masks) protectPath(abs, named string) {
-	if e, ok := b.entries.Find(abs); !ok || e.Rights&policy.Write == 0 {
-		// The name itself cannot be written, but its link target perhaps can.
-		if at, err := b.paths.Resolve(abs); err != nil || at.Path == abs && !b.leadsInto(abs) {
-			return
-		}
-	}
-	at, err := b.paths.Resolve(abs)
+	at, err := b.Paths.Resolve(abs)
 	if err != nil {
 		return
 	}
 	for _, l := range at.Links {
 		// A link cannot be mounted over: replacing it must be refused by name.
-		if e, ok := b.entries.Find(l.Path); ok && e.Rights.Has(policy.Create) && e.Origin != policy.OriginHome {
+		if e, ok := b.Entries.Find(l.Path); ok && e.Rights.Has(policy.Create) && e.Origin != policy.OriginHome {
 			b.Unprotected[l.Path] = true
 		}
 	}
-	e, ok := b.entries.Find(at.Path)
+	e, ok := b.Entries.Find(at.Path)
 	if b.leadsInto(at.Path) || ok && e.Rights&policy.Write != 0 {
 		b.stop(at.Path, abs, named, policy.Write)
 	}
 	if !ok || e.Rights&policy.Write == 0 || e.Origin == policy.OriginHome {
 		return
 	}
-	if e.Path == at.Path && (e.Origin == policy.OriginRule || e.Origin == policy.OriginProtected) {
-		return // a rule for exactly this path, or done already
+	if e.Path != at.Path || e.Origin != policy.OriginRule && e.Origin != policy.OriginProtected { // a rule for exactly this path, or done already
+		b.put(at, e, policy.Entry{Rights: e.Rights &^ policy.Write, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named})
 	}
-	if at.Unsearchable != "" {
+}
+
+// put gives the rights of an entry to a path inside another entry, which has more of them.
+func (b *Masks) put(at hostfs.ResolvedPath, around, e policy.Entry) {
+	e.Path = at.Path
+	switch {
+	case at.Unsearchable != "":
 		b.HideUnreadable(at.Unsearchable)
-		return
+	case !at.Exists():
+		b.DenyCreate(e, around)
+	default:
+		if e.Kind, e.ID = hostfs.KindOf(at.Info.Mode), at.Info.ID; e.Kind == policy.KindSpecial {
+			e.Rights = 0 // a mount does not make it read-only. A sandbox around this one covers such names with /dev/null.
+		}
+		b.Entries[at.Path] = e
 	}
-	if !at.Exists() {
-		b.DenyCreate(policy.Entry{Path: at.Path, Rights: e.Rights &^ policy.Write, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named}, e)
-		return
-	}
-	kind, rights := hostfs.KindOf(at.Info.Mode), e.Rights&^policy.Write
-	if kind == policy.KindSpecial {
-		rights = 0 // a mount does not make it read-only. A sandbox around this one covers such names with /dev/null.
-	}
-	b.entries[at.Path] = policy.Entry{Path: at.Path, Kind: kind, Rights: rights, Origin: policy.OriginProtected, Named: named, Rule: "protected: " + named, ID: at.Info.ID}
 }
 
 // DenyCreate keeps a missing path inside holder from being created, and from being changed if the
-// host makes it: it lists the path as unprotected. If a directory below the path is created before the start, the path exists by
-// then and becomes an entry.
+// host makes it: it lists the path as unprotected. If a directory below the path is created before the start,
+// the path exists by then and becomes an entry.
 func (b *Masks) DenyCreate(e, holder policy.Entry) {
 	// mcp-jail itself will make a directory below, so the path will exist: it gets an entry.
-	for _, made := range b.entries {
+	for _, made := range b.Entries {
 		if made.Make && made.Path != e.Path && policy.Within(made.Path, e.Path) {
 			e.Kind, e.Make = policy.KindDir, true
-			b.entries[e.Path] = e
+			b.Entries[e.Path] = e
 			return
 		}
 	}
-	if holder.Origin == policy.OriginHome {
-		return
-	}
-	if holder.Rights&policy.Write != 0 {
+	if holder.Origin != policy.OriginHome && holder.Rights&policy.Write != 0 {
 		b.Unprotected[e.Path] = true
 	}
 }
@@ -101,42 +81,33 @@ func (b *Masks) protectName(dir, name string, typ fs.FileMode) {
 		b.protectPath(abs, name)
 		return
 	}
-	switch {
-	case typ.IsDir():
-		for _, n := range below {
-			// Packages often contain a .github, but workflows only run from the root
-			// of a repository. So missing parts of .github are protected in the roots
-			// of grants only: see scan.
-			if name == ".github" && !b.paths.Exists(path.Join(abs, n)) {
-				continue
-			}
-			b.protectPath(path.Join(abs, n), path.Join(name, n))
-		}
-		if name == ".git" {
-			b.Git.ProtectInternals(abs)
-			b.Git.ProtectConfigured(abs, dir)
-		}
-	case typ&fs.ModeSymlink != 0:
-		at, err := b.paths.Resolve(abs)
+	if typ&fs.ModeSymlink != 0 {
+		at, err := b.Paths.Resolve(abs)
 		if err != nil {
 			return
 		}
 		// The link is protected. Of its target, the parts are protected, not the whole.
 		b.protectPath(abs, name)
-		if e, ok := b.entries[at.Path]; ok && e.Origin == policy.OriginProtected {
-			delete(b.entries, at.Path)
+		if e, ok := b.Entries[at.Path]; ok && e.Origin == policy.OriginProtected {
+			delete(b.Entries, at.Path)
 		}
 		delete(b.Stops, at.Path)
-		if name == ".git" {
-			b.Git.ProtectDir(at.Path, "")
-			b.Git.ProtectConfigured(at.Path, dir)
-			return
-		}
-		for _, n := range below {
-			b.protectPath(path.Join(at.Path, n), path.Join(name, n))
-		}
+		abs = at.Path
+	}
+	switch {
+	case name == ".git" && (typ.IsDir() || typ&fs.ModeSymlink != 0):
+		b.Git.repository(abs, dir)
 	case name == ".git":
 		b.protectPath(abs, name)
-		b.Git.ProtectLinkFile(abs)
+		b.Git.protectLinkFile(abs)
+	case typ.IsDir() || typ&fs.ModeSymlink != 0:
+		for _, n := range below {
+			// Packages often contain a .github, but workflows only run from the root
+			// of a repository. So missing parts of .github are protected in the roots
+			// of grants only: see scan.
+			if name != ".github" || typ&fs.ModeSymlink != 0 || b.Paths.Exists(path.Join(abs, n)) {
+				b.protectPath(path.Join(abs, n), path.Join(name, n))
+			}
+		}
 	}
 }

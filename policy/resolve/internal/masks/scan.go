@@ -46,22 +46,15 @@ type match struct {
 // symbolic links, .git/objects, or another entry, which is a root of its own if it has rights.
 // It hides directories that cannot be read.
 func (b *Masks) scan() {
-	w := &scanner{host: b.h, patterns: b.places.Patterns(), stop: b.entries}
-	for _, e := range b.entries.Sorted() {
-		if e.Kind != policy.KindDir || e.Rights == 0 || e.Make || e.Origin == policy.OriginHome {
-			continue
+	w := &scanner{host: b.Host, patterns: b.Places.Patterns(), stop: b.Entries, slots: make(chan struct{}, min(max(runtime.GOMAXPROCS(0), 2), 8)-1)}
+	for _, e := range b.Entries.Sorted() {
+		ofProgram := e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.Entries.InsideRule(e.Path)
+		if e.Kind == policy.KindDir && e.Rights != 0 && !e.Make && e.Origin != policy.OriginHome && !isPseudo(e.Path) && (!ofProgram || b.Searched[e.Path]) {
+			w.search(e.Path, ofProgram)
 		}
-		if e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.searched[e.Path] && !b.entries.InsideRule(e.Path) {
-			continue
-		}
-		if isPseudo(e.Path) {
-			continue
-		}
-		// A package is searched without its dependencies.
-		pkg := e.Origin == policy.OriginBaseline && e.Rights&policy.Write == 0 && !b.entries.InsideRule(e.Path)
-		w.push(task{dir: e.Path, pkg: pkg})
 	}
-	hits := w.run()
+	w.running.Wait()
+	hits := w.matches
 	slices.SortFunc(hits, func(a, b match) int {
 		return cmp.Or(strings.Compare(a.dir, b.dir), strings.Compare(a.name, b.name))
 	})
@@ -77,13 +70,13 @@ func (b *Masks) scan() {
 	}
 	b.findLinksAstray(hits)
 	// Which matches are in a package depends on the entries as they are by now.
-	granted := policy.Profile{Entries: b.entries.Sorted()}
+	granted := policy.Profile{Entries: b.Entries.Sorted()}
 	for _, h := range hits {
 		if h.pattern == "" && !granted.InPackage(path.Join(h.dir, h.name)) {
 			b.protectName(h.dir, h.name, h.typ)
 		}
 	}
-	for _, e := range b.entries.Sorted() {
+	for _, e := range b.Entries.Sorted() {
 		if e.Kind != policy.KindDir || !e.Rights.Has(policy.Create) || e.Origin == policy.OriginHome {
 			continue
 		}
@@ -98,7 +91,7 @@ func (b *Masks) scan() {
 // that name, and what the repository's configuration names.
 func (b *Masks) namesAround() {
 	seen := map[string]bool{}
-	for _, e := range b.entries.Sorted() {
+	for _, e := range b.Entries.Sorted() {
 		if e.Origin != policy.OriginRule || e.Rights&policy.Write == 0 {
 			continue
 		}
@@ -109,21 +102,20 @@ func (b *Masks) namesAround() {
 			}
 			if below, _ := policy.ProtectedParts(path.Base(dir)); below != nil {
 				b.protectName(path.Dir(dir), path.Base(dir), fs.ModeDir)
-			} else if b.Git.IsDir(dir) {
-				b.Git.ProtectDir(dir, "")
-				b.Git.ProtectConfigured(dir, "")
+			} else if b.Git.isDir(dir) {
+				b.Git.repository(dir, "")
 			}
 			if dir == e.Path {
 				continue // the scan has found what it holds
 			}
 			git := path.Join(dir, ".git")
-			at, err := b.paths.Resolve(git)
+			at, err := b.Paths.Resolve(git)
 			switch {
 			case err != nil || !at.Exists():
 			case at.Info.Mode.IsDir():
-				b.Git.ProtectConfigured(at.Path, dir)
+				b.Git.repository(at.Path, dir)
 			default:
-				b.Git.ProtectLinkFile(git)
+				b.Git.protectLinkFile(git)
 			}
 		}
 	}
@@ -134,15 +126,15 @@ func isPseudo(p string) bool { return p == "/proc" || p == "/sys" || p == "/dev"
 
 func (b *Masks) hideMatch(h match) {
 	abs := path.Join(h.dir, h.name)
-	b.paths.Saw(abs)
-	at, err := b.paths.Resolve(abs)
+	b.Paths.Saw(abs)
+	at, err := b.Paths.Resolve(abs)
 	if err == nil && at.Unsearchable != "" {
 		b.HideUnreadable(at.Unsearchable)
 	}
 	if err != nil || !at.Exists() {
 		return
 	}
-	e, ok := b.entries.Find(at.Path)
+	e, ok := b.Entries.Find(at.Path)
 	if !ok || e.Rights == 0 || e.Origin == policy.OriginHome {
 		return // it is out of reach
 	}
@@ -160,164 +152,91 @@ func (b *Masks) hideMatch(h match) {
 	case HostSocket:
 		rule = "a socket of the host"
 	case hostFifo, hostDevice:
-		if e.Rights.Has(policy.Update) || !b.entries.RightsAround(e.Path).Has(policy.Update) {
+		if e.Rights.Has(policy.Update) || !b.Entries.RightsAround(e.Path).Has(policy.Update) {
 			return
 		}
 		rule = "a " + strings.TrimPrefix(h.pattern, "**/") + " where only a mount takes writing away"
 	}
-	b.entries[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Origin: policy.OriginSensitive, Named: h.pattern, Rule: rule, ID: at.Info.ID}
+	b.Entries[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Origin: policy.OriginSensitive, Named: h.pattern, Rule: rule, ID: at.Info.ID}
 	b.hideLinks(at.Links, h.pattern)
 }
 
-type task struct {
-	dir string
-	pkg bool
-}
-
-// A scanner reads directories with a few workers. Its queue is a stack, so that it stays
-// short.
+// A scanner searches directories with a few goroutines.
 type scanner struct {
 	host     *hostfs.Host
 	patterns []places.Pattern
 	stop     map[string]policy.Entry // read only while it runs
+	slots    chan struct{}           // one for each goroutine beside the first
+	running  sync.WaitGroup
 
 	mu      sync.Mutex
-	more    sync.Cond
-	tasks   []task
-	helped  bool // workers in other goroutines have been started
-	running int
 	matches []match
 	unread  []string // directories that could not be read to their end
 }
 
-func (w *scanner) push(j task) { w.tasks = append(w.tasks, j) }
-
-func (w *scanner) run() []match {
-	w.more.L = &w.mu
-	w.work()
-	// Helpers may still be on their way out: there is nothing left for them.
-	return w.matches
-}
-
-// minQueue is the number of tasks from which a second worker is worth its start.
-const minQueue = 4
-
-func (w *scanner) addWorkers() {
-	w.helped = true
-	for range min(max(runtime.GOMAXPROCS(0), 2), 8) - 1 {
-		go w.work()
-	}
-}
-
-func (w *scanner) work() {
-	var found []task
+// search looks at a directory and at those below it. A package is searched without its dependencies.
+func (w *scanner) search(dir string, pkg bool) {
+	entries, err := w.host.ReadDir(dir)
 	var hits []match
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for {
-		for len(w.tasks) == 0 && w.running > 0 {
-			w.more.Wait()
-		}
-		if len(w.tasks) == 0 {
-			return
-		}
-		if len(w.tasks) > minQueue && !w.helped {
-			w.addWorkers()
-		}
-		j := w.tasks[len(w.tasks)-1]
-		w.tasks = w.tasks[:len(w.tasks)-1]
-		w.running++
-		w.mu.Unlock()
-
-		found, hits = w.list(j, found[:0], hits[:0])
-
-		w.mu.Lock()
-		w.running--
-		w.tasks = append(w.tasks, found...)
-		w.matches = append(w.matches, hits...)
-		if w.helped && (len(found) > 0 || w.running == 0) {
-			w.more.Broadcast()
-		}
-	}
-}
-
-// list looks at one directory. It appends the directories to search next to found, and the
-// matches to hits.
-func (w *scanner) list(j task, found []task, hits []match) ([]task, []match) {
-	entries, err := w.host.ReadDir(j.dir)
-	if err != nil {
-		w.addUnread(j.dir)
-	}
+	var below []string
 	for _, e := range entries {
 		typ := e.Type
 		if typ&fs.ModeIrregular != 0 { // a filesystem that does not say
-			info, err := w.host.Lstat(path.Join(j.dir, e.Name))
-			if err != nil {
-				w.addUnread(j.dir)
+			info, errType := w.host.Lstat(path.Join(dir, e.Name))
+			if err = cmp.Or(err, errType); errType != nil {
 				continue
 			}
 			typ = info.Mode.Type()
 		}
-		if p, ok := w.matchingPattern(j.dir, e.Name); ok {
-			hits = append(hits, match{j.dir, e.Name, typ, p})
+		hit := func(pattern string) { hits = append(hits, match{dir, e.Name, typ, pattern}) }
+		if p, ok := w.matchingPattern(dir, e.Name); ok {
+			hit(p)
 			continue // masked: nothing below it is reachable
 		}
-		if e.Name[0] == '.' {
-			if _, protected := policy.ProtectedParts(e.Name); protected {
-				hits = append(hits, match{j.dir, e.Name, typ, ""})
-			}
+		if _, protected := policy.ProtectedParts(e.Name); protected {
+			hit("")
 		}
 		switch {
-		case typ&fs.ModeSymlink != 0 && !j.pkg && path.Base(j.dir) != ".bin": // npm's packages have links there
-			hits = append(hits, match{j.dir, e.Name, typ, linkPattern})
+		case typ&fs.ModeSymlink != 0 && !pkg && path.Base(dir) != ".bin": // npm's packages have links there
+			hit(linkPattern)
 		case typ&fs.ModeSocket != 0:
-			hits = append(hits, match{j.dir, e.Name, typ, HostSocket})
+			hit(HostSocket)
 		case typ&fs.ModeNamedPipe != 0:
-			hits = append(hits, match{j.dir, e.Name, typ, hostFifo})
+			hit(hostFifo)
 		case typ&fs.ModeDevice != 0:
-			hits = append(hits, match{j.dir, e.Name, typ, hostDevice})
-		case typ.IsDir():
-			if child, ok := w.descend(j, e.Name); ok {
-				found = append(found, child)
-			}
+			hit(hostDevice)
+		case typ.IsDir() && !(pkg && e.Name == "node_modules") && !(e.Name == "objects" && path.Base(dir) == ".git"): // hundreds of directories whose names are digests
+			below = append(below, path.Join(dir, e.Name))
 		}
 	}
-	return found, hits
+	w.mu.Lock()
+	w.matches = append(w.matches, hits...)
+	if err != nil {
+		w.unread = append(w.unread, dir)
+	}
+	w.mu.Unlock()
+	for _, dir := range below {
+		if _, other := w.stop[dir]; other || isPseudo(dir) {
+			continue
+		}
+		select {
+		case w.slots <- struct{}{}:
+			w.running.Go(func() {
+				w.search(dir, pkg)
+				<-w.slots
+			})
+		default:
+			w.search(dir, pkg)
+		}
+	}
 }
 
 func (w *scanner) matchingPattern(dir, name string) (text string, ok bool) {
 	for i := range w.patterns {
 		p := &w.patterns[i]
-		if p.Builtin && name[0] != '.' {
-			continue
-		}
-		if p.Matches(dir, name) {
+		if !(p.Builtin && name[0] != '.') && p.Matches(dir, name) {
 			return p.Text, true
 		}
 	}
 	return "", false
-}
-
-// descend returns the task for a subdirectory, if it is to be searched.
-func (w *scanner) descend(j task, name string) (child task, ok bool) {
-	if j.pkg && name == "node_modules" {
-		return task{}, false
-	}
-	if name == "objects" && path.Base(j.dir) == ".git" {
-		return task{}, false // hundreds of directories whose names are digests
-	}
-	dir := j.dir + "/" + name
-	if j.dir == "/" {
-		dir = "/" + name
-	}
-	if _, other := w.stop[dir]; other || isPseudo(dir) {
-		return task{}, false
-	}
-	return task{dir, j.pkg}, true
-}
-
-func (w *scanner) addUnread(dir string) {
-	w.mu.Lock()
-	w.unread = append(w.unread, dir)
-	w.mu.Unlock()
 }

@@ -6,7 +6,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
@@ -20,25 +19,25 @@ func (b *Masks) Apply() {
 
 // HideSensitive takes every right from sensitive paths that no rule names.
 func (b *Masks) HideSensitive() {
-	for _, s := range b.places.ListSensitive() {
+	for _, s := range b.Places.ListSensitive() {
 		b.hidePattern(s)
-		if at, err := b.paths.Resolve(s.Abs); err == nil && s.Secret {
+		if at, err := b.Paths.Resolve(s.Abs); err == nil && s.Secret {
 			b.hideLinks(at.Links, s.Written) // also where they lead out of every grant
 		}
 	}
 	// The policies of servers; their HOMEs, and the records of their sessions. The variables of this process may not be those of the
 	// user's shell, so the usual places are hidden as well.
-	for _, dir := range append([]string{b.h.ConfigDir, b.h.StateDir}, places.UsualDirs(b.h)...) {
-		if strings.HasPrefix(dir, "/") && dir != b.h.CacheDir && dir != b.h.DataDir {
+	for _, dir := range append([]string{b.Host.ConfigDir, b.Host.StateDir}, places.UsualDirs(b.Host)...) {
+		if strings.HasPrefix(dir, "/") && dir != b.Host.CacheDir && dir != b.Host.DataDir {
 			b.hideSensitivePath(dir, path.Clean(dir))
 		}
 	}
-	for _, dir := range []string{b.h.CacheDir, b.h.DataDir} {
+	for _, dir := range []string{b.Host.CacheDir, b.Host.DataDir} {
 		if strings.HasPrefix(dir, "/") {
 			b.hideOwn(path.Clean(dir))
 		}
 	}
-	for _, p := range b.h.PseudoMounts { // of a container or chroot: root commands the kernel by writing there
+	for _, p := range b.Host.PseudoMounts { // of a container or chroot: root commands the kernel by writing there
 		b.hideSensitivePath(p, p)
 	}
 	b.warnNamedSensitive()
@@ -64,19 +63,19 @@ func (b *Masks) hidePattern(s places.SensitivePath) {
 // start, because another session may create it inside the grant while this one runs.
 func (b *Masks) hideOwn(dir string) {
 	b.hideSensitivePath(dir, dir)
-	at, err := b.paths.Resolve(dir)
+	at, err := b.Paths.Resolve(dir)
 	if err != nil || at.Exists() || at.Reason != "" {
 		return
 	}
-	if e, ok := b.entries.Find(at.Path); ok && e.Rights != 0 && e.Origin != policy.OriginHome && e.Path != at.Path {
+	if e, ok := b.Entries.Find(at.Path); ok && e.Rights != 0 && e.Origin != policy.OriginHome && e.Path != at.Path {
 		delete(b.Unprotected, at.Path)
-		b.entries[at.Path] = policy.Entry{Path: at.Path, Kind: policy.KindDir, Origin: policy.OriginSensitive, Named: dir, Rule: "sensitive: " + dir, Make: true}
+		b.Entries[at.Path] = policy.Entry{Path: at.Path, Kind: policy.KindDir, Origin: policy.OriginSensitive, Named: dir, Rule: "sensitive: " + dir, Make: true}
 	}
 }
 
 // list returns the names in a directory, sorted. It hides one that cannot be read.
 func (b *Masks) list(dir string) (names []string) {
-	at, err := b.paths.Resolve(dir)
+	at, err := b.Paths.Resolve(dir)
 	if err != nil {
 		return nil
 	}
@@ -86,7 +85,7 @@ func (b *Masks) list(dir string) (names []string) {
 	if !at.Exists() {
 		return nil
 	}
-	if names, err = b.paths.Names(at.Path); err != nil && at.Info.Mode.IsDir() {
+	if names, err = b.Paths.Names(at.Path); err != nil && at.Info.Mode.IsDir() {
 		b.HideUnreadable(at.Path)
 	}
 	return names
@@ -95,67 +94,59 @@ func (b *Masks) list(dir string) (names []string) {
 // hideSensitivePath masks one path in every grant, unless a rule with rights names it or a
 // path below it (docs/protected.md "Sensitive paths").
 func (b *Masks) hideSensitivePath(written, abs string) {
-	at, err := b.paths.Resolve(abs)
+	at, err := b.Paths.Resolve(abs)
 	if err != nil {
 		return
 	}
 	s := b.stop(at.Path, abs, written, policy.AllRights)
-	for _, n := range b.targets {
+	for _, n := range b.Targets {
 		if n.Rule.Rights() == 0 || !policy.Within(n.Canonical, at.Path) {
 			continue
 		}
-		if b.names(n, at.Path, s.Abs) {
-			b.warn("sensitive-granted", n.Rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", show.TOML(n.Rule.Path), written, rightsText(n.Rule.Rights()), n.Canonical)
+		if b.Names(n, at.Path, s.Abs) {
+			b.Warn("sensitive-granted", n.Rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", show.TOML(n.Rule.Path), written, rightsText(n.Rule.Rights()), n.Canonical)
 			continue
 		}
 		// The rule names another path, from which a symbolic link leads here, or mcp-jail made it.
 		b.WarnMasked(n.Rule, written)
-		b.entries.Empty(n.Canonical, written)
+		b.Entries.Empty(n.Canonical, written)
 	}
-	e, ok := b.entries.Find(at.Path)
-	if !ok || e.Rights == 0 || e.Origin == policy.OriginHome || e.Path == at.Path {
-		return
+	e, ok := b.Entries.Find(at.Path)
+	if ok && e.Rights != 0 && e.Origin != policy.OriginHome && e.Path != at.Path {
+		b.put(at, e, policy.Entry{Origin: policy.OriginSensitive, Named: written, Rule: "sensitive: " + written}) // ~/.ssh/authorized_keys must not come into being
+		if at.Exists() {
+			b.hideLinks(at.Links, written)
+		}
 	}
-	if at.Unsearchable != "" {
-		b.HideUnreadable(at.Unsearchable)
-		return
-	}
-	if !at.Exists() {
-		// ~/.ssh/authorized_keys must not come into being.
-		b.DenyCreate(policy.Entry{Path: at.Path, Origin: policy.OriginSensitive, Named: written, Rule: "sensitive: " + written}, e)
-		return
-	}
-	b.entries[at.Path] = policy.Entry{Path: at.Path, Kind: hostfs.KindOf(at.Info.Mode), Origin: policy.OriginSensitive, Named: written, Rule: "sensitive: " + written, ID: at.Info.ID}
-	b.hideLinks(at.Links, written)
 }
 
 // WarnMasked warns of a rule that leads to a sensitive path and does not name it.
 func (b *Masks) WarnMasked(r policy.FsRule, written string) {
-	b.warn("sensitive-masked", r.Where, "path = %s leads to the sensitive path %s, which only a rule that names it grants: it stays hidden", show.TOML(r.Path), written)
+	b.Warn("sensitive-masked", r.Where, "path = %s leads to the sensitive path %s, which only a rule that names it grants: it stays hidden", show.TOML(r.Path), written)
 }
 
 // hideLinks also masks the symbolic links that lead to a hidden path, if the server could
 // remove them. Without a link, the next start would not find the path.
 func (b *Masks) hideLinks(links []policy.Link, named string) {
 	for _, l := range links {
-		e, ok := b.entries.Find(path.Dir(l.Path))
+		e, ok := b.Entries.Find(path.Dir(l.Path))
 		if !ok || e.Rights&(policy.Create|policy.Delete) == 0 || e.Origin == policy.OriginHome {
 			continue
 		}
-		info := b.paths.Lstat(l.Path).Info
-		b.entries[l.Path] = policy.Entry{Path: l.Path, Kind: policy.KindSpecial, Origin: policy.OriginSensitive, Named: named, Rule: "sensitive: " + named, ID: info.ID}
+		info := b.Paths.Lstat(l.Path).Info
+		b.Entries[l.Path] = policy.Entry{Path: l.Path, Kind: policy.KindSpecial, Origin: policy.OriginSensitive, Named: named, Rule: "sensitive: " + named, ID: info.ID}
 	}
 }
 
 func (b *Masks) warnNamedSensitive() {
-	patterns := b.places.Patterns()
-	for _, n := range b.targets {
-		if n.Rule.Rights() == 0 || b.entries[n.Canonical].Origin != policy.OriginRule {
+	patterns := b.Places.Patterns()
+	for _, n := range b.Targets {
+		if n.Rule.Rights() == 0 || b.Entries[n.Canonical].Origin != policy.OriginRule {
 			continue
 		}
 		for _, p := range patterns {
 			if p.Matches(path.Dir(n.Canonical), path.Base(n.Canonical)) {
-				b.warn("sensitive-granted", n.Rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", show.TOML(n.Rule.Path), p.Text, rightsText(n.Rule.Rights()), n.Canonical)
+				b.Warn("sensitive-granted", n.Rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", show.TOML(n.Rule.Path), p.Text, rightsText(n.Rule.Rights()), n.Canonical)
 				break
 			}
 		}
@@ -185,11 +176,11 @@ func (b *Masks) findLinksAstray(hits []match) {
 		if followed++; b.LinksAstray || followed > maxFollowed {
 			return
 		}
-		at, err := b.paths.Resolve(path.Join(h.dir, h.name))
+		at, err := b.Paths.Resolve(path.Join(h.dir, h.name))
 		if err != nil || !at.Exists() {
 			continue
 		}
-		e, covered := b.entries.Find(at.Path)
-		b.LinksAstray = (!covered || e.Rights == 0) && (e.Origin == policy.OriginSensitive || b.places.SensitiveAround(at.Path) != "")
+		e, covered := b.Entries.Find(at.Path)
+		b.LinksAstray = (!covered || e.Rights == 0) && (e.Origin == policy.OriginSensitive || b.Places.SensitiveAround(at.Path) != "")
 	}
 }

@@ -12,38 +12,32 @@ import (
 
 // DecidingPath is a path on this host whose content decides what runs outside of the jail.
 type DecidingPath struct {
+	Kind             string
 	Abs, Named, Risk string
-	// ofEnvironment reports that a variable names the path. A process with other variables does
+	// OfEnvironment reports that a variable names the path. A process with other variables does
 	// not protect it.
 	OfEnvironment bool
 }
 
-const (
-	ManagersRisk = "version managers, and mcp-jail, take interpreters from there"
-	PathRisk     = "it is in PATH: shells, MCP clients and mcp-jail start programs from there"
-	startedRisk  = "the MCP client, or what started it, is this program"
-)
+// A move is a variable that is set, and the part of the home directory that it moves to a directory.
+type move struct{ variable, below, prefix, to string }
 
-// A move is a variable, or the directory that it names, to which a part of the home directory moves: to a name in it after a
-// slash. What is protected or hidden in its usual place is so there as well.
-type move struct{ prefix, to string }
-
-var moved = []move{
-	{"~/.config/", "XDG_CONFIG_HOME"}, {"~/.local/share/", "XDG_DATA_HOME"}, {"~/.cache/", "XDG_CACHE_HOME"}, {"~/.local/state/", "XDG_STATE_HOME"},
-	{"~/", "ZDOTDIR"}, {"~/.npm", "npm_config_cache"}, {"~/.npm", "NPM_CONFIG_CACHE"}, {"~/.cache/pip", "PIP_CACHE_DIR"}, {"~/.cache/uv", "UV_CACHE_DIR"},
-	{"~/.cargo/", "CARGO_HOME"}, {"~/.rustup", "RUSTUP_HOME"}, {"~/go/", "GOPATH"}, {"~/go/bin", "GOBIN"}, {"~/.bun", "BUN_INSTALL"}, {"~/.deno", "DENO_INSTALL"}, {"~/.local/share/pnpm", "PNPM_HOME"},
-	{"~/.virtualenvs", "WORKON_HOME"}, {"~/.codex/", "CODEX_HOME"}, {"~/.qwen/", "QWEN_HOME"}, {"~/.copilot/", "COPILOT_HOME"},
-	{"~/.claude/", "CLAUDE_CONFIG_DIR"}, {"~/.gemini/", "GEMINI_CLI_HOME/.gemini"}, {"~/.config/goose/", "GOOSE_PATH_ROOT/config"}, {"~/.config/jp/", "JP_GLOBAL_CONFIG_DIR"},
-	{"~/.config/crush", "CRUSH_GLOBAL_CONFIG"}, {"~/.local/share/crush/", "CRUSH_GLOBAL_DATA"}, {"~/.config/kilo", "KILO_CONFIG_DIR"}, {"~/.config/opencode", "OPENCODE_CONFIG_DIR"},
+// allMoves returns the moves of builtin.txt. The variable names the directory, or one around it.
+func allMoves() (all []move) {
+	for _, row := range rows("moved", "") {
+		to, prefix, _ := strings.Cut(row, " ")
+		variable, below, _ := strings.Cut(to, "/")
+		all = append(all, move{variable, below, prefix, ""})
+	}
+	return all
 }
 
 // PlaceVariables returns the names of the variables that decide which files are the user's, on a system as
 // in runtime.GOOS. See hostfs.Host.Places.
 func PlaceVariables(os string) []string {
 	names := []string{"PATH", "FPATH"}
-	for _, m := range moved {
-		name, _, _ := strings.Cut(m.to, "/")
-		names = append(names, name)
+	for _, m := range allMoves() {
+		names = append(names, m.variable)
 	}
 	for _, m := range (&hostfs.Host{OS: os}).VersionManagers() {
 		names = append(names, m.Variable)
@@ -52,18 +46,18 @@ func PlaceVariables(os string) []string {
 	return slices.Compact(names)
 }
 
-// moves returns the moves whose variables are set, with the directories that these name.
+// moves returns the moves whose variables are set.
 func (b *Places) moves() (set []move) {
-	for _, m := range moved {
-		name, below, _ := strings.Cut(m.to, "/")
-		if dir, _ := b.h.UserEnv(name); strings.HasPrefix(dir, "/") {
-			set = append(set, move{m.prefix, path.Join(dir, below)})
+	for _, m := range allMoves() {
+		if dir, _ := b.h.UserEnv(m.variable); strings.HasPrefix(dir, "/") {
+			m.to = path.Join(dir, m.below)
+			set = append(set, m)
 		}
 	}
 	return set
 }
 
-// movedTo returns where else a path lies, after moves with directories.
+// movedTo returns where else a path lies.
 func movedTo(written string, moves []move) (all []string) {
 	for _, m := range moves {
 		rest, ok := strings.CutPrefix(written, m.prefix)
@@ -74,38 +68,35 @@ func movedTo(written string, moves []move) (all []string) {
 	return all
 }
 
-// roomForDeciding is more than a host usually has. Pages that a start touches for the first time are
-// dear, and a list that grows touches three times as many.
-const roomForDeciding = 768
-
 func (b *Places) collectDeciding() {
-	b.Deciding = make([]DecidingPath, 0, roomForDeciding)
+	b.Deciding = make([]DecidingPath, 0, 768) // more than a host usually has
 	moves := b.moves()
-	for _, g := range append(DecidingFiles(b.h.OS), DecidingGroup{"MCP clients start the servers that it names", ClientFiles(b.h.OS)}) {
-		for _, s := range g.Paths {
+	for _, g := range groupsOf(b.h.OS, deciding, Programs, Packages, clients) {
+		for _, s := range g.rows {
 			abs, _ := b.Expand(s, "/")
-			b.Deciding = append(b.Deciding, DecidingPath{abs, s, g.Risk, false})
+			b.Deciding = append(b.Deciding, DecidingPath{g.kind, abs, s, g.why, false})
 			for _, at := range movedTo(s, moves) { // protected in both places
-				b.addDeciding(at, g.Risk)
+				b.addDeciding(at, g.kind, g.why)
 			}
 		}
 	}
+	const managers = "version managers, and mcp-jail, take interpreters from there"
 	bare := hostfs.Host{Home: b.h.Home, OS: b.h.OS}
 	for _, dir := range bare.ManagerRoots() {
-		b.Deciding = append(b.Deciding, DecidingPath{dir, b.Abbreviate(dir), ManagersRisk, false})
+		b.Deciding = append(b.Deciding, DecidingPath{Managers, dir, b.Abbreviate(dir), managers, false})
 	}
 	for _, dir := range b.h.ManagerRoots() {
-		b.addDeciding(dir, ManagersRisk)
+		b.addDeciding(dir, Managers, managers)
 	}
 	for _, dir := range b.userPath() {
-		b.addDeciding(dir, PathRisk)
+		b.addDeciding(dir, InPath, "it is in PATH: shells, MCP clients and mcp-jail start programs from there")
 	}
 }
 
 // addDeciding adds a path that a variable names. One around the workspace is not protected inside
 // grants, and see WhyUnsafe.
-func (b *Places) addDeciding(abs, risk string) {
-	d := DecidingPath{abs, b.Abbreviate(abs), risk, true}
+func (b *Places) addDeciding(abs, kind, risk string) {
+	d := DecidingPath{kind, abs, b.Abbreviate(abs), risk, true}
 	if b.IsAroundWork(abs) {
 		b.decidingWork = append(b.decidingWork, d)
 	} else {

@@ -9,18 +9,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// keyNames are the names of files that hold keys and passwords, wherever they lie.
-var keyNames = []string{
-	"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.ppk", "*.kdbx", "*.gpg", "*.age",
-	"credentials*", "secrets*", ".npmrc", ".pypirc", ".netrc", ".htpasswd", "*.tfstate", "*service-account*.json",
-}
-
-// raising are programs whose task is to run others with more rights.
-var raising = []string{"sudo", "sudoedit", "doas", "su", "pkexec", "run0", "runuser", "systemd-run", "machinectl"}
-
-// ofOthers are directories of the kernel, of devices and of other users.
-var ofOthers = []string{"/proc", "/sys", "/dev", "/run", "/boot", "/root", "/home", "/Users"}
-
 // HarmOf judges a grant of rights at a path.
 func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights) policy.Harm {
 	slashed := h.Slashed()
@@ -50,7 +38,7 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 		return policy.Harm{Never: "it is a protected name: programs outside of the jail run or trust what is written there"}
 	case changes && system && !policy.Within(at, "/dev"):
 		return policy.Harm{Never: "it belongs to the system"}
-	case rights.Has(policy.Execute) && !mode.IsDir() && (mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 || slices.Contains(raising, path.Base(at))):
+	case rights.Has(policy.Execute) && !mode.IsDir() && (mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 || slices.Contains(rows("raising", ""), path.Base(at))):
 		return policy.Harm{Never: "it is a program that runs with the rights of another user"}
 	}
 	place = b.sensitive(name)
@@ -65,14 +53,14 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 		return policy.Harm{Ask: "it is a protected name: programs outside of the jail run or trust what is written there"}
 	case changes && system:
 		return policy.Harm{Ask: "it belongs to the system"}
-	case !within(b.h, at, home) && slices.ContainsFunc(ofOthers, func(dir string) bool { return policy.Within(at, dir) }):
+	case !within(b.h, at, home) && isIn("of others", "", at):
 		return policy.Harm{Ask: "it belongs to the system, or to another user", Inside: true}
 	case b.isShared(at) || around == "/" && system:
 		return policy.Harm{Ask: "it holds the files of many programs", Inside: true}
 	}
 	if changes {
 		for _, d := range b.Deciding {
-			if real := b.paths.Canonical(d.Abs); b.holds(at, real) || b.holds(real, at) {
+			if b.touches(at, d.Abs) {
 				return policy.Harm{Ask: "it gives a hold on " + AsWritten(h, d.Named) + ": " + d.Risk + ", outside of the jail"}
 			}
 		}
@@ -91,7 +79,7 @@ func isSystemPart(os, at string) bool {
 // HasKeyName reports whether a path has one of the names that files with keys and passwords have.
 func HasKeyName(at string) bool {
 	name := path.Base(at)
-	for _, pattern := range keyNames {
+	for _, pattern := range rows("key name", "") {
 		if MatchName(pattern, name) && path.Ext(name) != ".pub" {
 			return true
 		}

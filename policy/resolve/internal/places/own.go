@@ -39,6 +39,9 @@ func (b *Places) TrustedFiles() []string {
 	return files
 }
 
+// allOwnDirs returns OwnDirs, and UsualDirs.
+func (b *Places) allOwnDirs() []string { return append(b.OwnDirs(), UsualDirs(b.h)...) }
+
 // UsualDirs returns where mcp-jail's directories for its configuration, state, cache and data are without
 // variables. The variables of this process may not be those of the user's shell.
 func UsualDirs(h *hostfs.Host) []string {
@@ -50,67 +53,6 @@ func UsualDirs(h *hostfs.Host) []string {
 		}
 	}
 	return slices.DeleteFunc(dirs, func(dir string) bool { return !strings.HasPrefix(dir, "/") })
-}
-
-// IsSystemPlace reports whether a directory of a system, as in runtime.GOOS, belongs to it and not to a
-// user's work. Some trees belong to the system as a whole, others contain both.
-func IsSystemPlace(os, dir string) bool {
-	if os == "windows" {
-		return isPlaceOfWindows(dir)
-	}
-	for _, tree := range [...]string{"/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/boot", "/dev", "/proc", "/sys", "/etc", "/run", "/System", "/Library", "/Applications", "/private/etc", "/private/var/db", "/private/var/root", "/cores", "/opt/homebrew", "/nix"} {
-		if policy.Within(dir, tree) {
-			return true
-		}
-	}
-	if policy.Within(dir, "/usr") && !(policy.Within(dir, "/usr/src") && dir != "/usr/src") && !(policy.Within(dir, "/usr/local/src") && dir != "/usr/local/src") {
-		return true
-	}
-	return slices.Contains([]string{
-		"/var", "/var/lib", "/var/log", "/var/cache", "/var/spool", "/var/tmp", "/var/run", "/var/mail", "/var/backups", "/var/www", "/opt", "/srv", "/home", "/root", "/mnt", "/media", "/tmp", "/snap", "/lost+found", "/Users", "/Users/Shared", "/Volumes", "/opt/local", "/private", "/private/var", "/private/var/folders", "/private/var/tmp", "/private/tmp",
-	}, dir)
-}
-
-// SystemDirs returns the directories of every program's baseline (docs/policy.md "Runtime
-// baseline"): those that hold programs.
-func SystemDirs(os string) []string {
-	if os == "darwin" {
-		programs, _ := macDirs()
-		return programs
-	}
-	return []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"}
-}
-
-// SystemFiles returns the other paths of the baseline: the files of /etc that the C library, TLS and
-// the common runtimes read. data reports that nothing in them is started.
-//
-// hosts and resolv.conf are not among those of Linux: names are the task of the network axis, so
-// confinement writes its own. machine-id and shadow are not needed. Each existing file costs one mount
-// in every start, so files for login shells and administrators' tools are left out.
-func SystemFiles(os string) (paths []string, data bool) {
-	if os == "darwin" {
-		_, files := macDirs()
-		return files, true
-	}
-	return []string{
-		"/etc/ld.so.cache", "/etc/ld.so.preload", "/etc/ld-musl-x86_64.path", "/etc/ld-musl-aarch64.path",
-		"/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/passwd", "/etc/group",
-		"/etc/services", "/etc/protocols", "/etc/localtime", "/etc/timezone", "/etc/os-release",
-		"/etc/ssl", "/etc/ca-certificates", "/etc/pki", "/etc/crypto-policies",
-		"/etc/alternatives", "/etc/mime.types", "/etc/fonts", "/etc/locale.alias",
-		"/etc/java", "/etc/perl", "/etc/python3", "/etc/python", "/etc/php", "/etc/R", "/etc/chromium", "/etc/chromium.d",
-	}, false
-}
-
-// IsSystemPath reports whether a canonical path is in one of the system directories of Linux, also on
-// macOS.
-func IsSystemPath(p string) bool {
-	for _, d := range SystemDirs("linux") {
-		if policy.Within(p, d) {
-			return true
-		}
-	}
-	return false
 }
 
 // Guarded returns what a grant of an absolute path would give a server a hold on, or "": mcp-jail's
@@ -127,7 +69,7 @@ func Guarded(h *hostfs.Host, p string, write bool) string {
 func guarded(b *Places, p string, write bool) string {
 	abs, _ := b.Expand(p, "/")
 	at := b.paths.Canonical(abs)
-	dirs := append(b.OwnDirs(), UsualDirs(b.h)...)
+	dirs := b.allOwnDirs()
 	if write {
 		dirs = append(dirs, b.TrustedFiles()...)
 		dirs = append(dirs, path.Join(b.h.Home, ".ssh"), path.Join(b.h.Home, ".gnupg")) // keys that let others in, and what they start
@@ -135,13 +77,15 @@ func guarded(b *Places, p string, write bool) string {
 			b.collectDeciding()
 		}
 		for _, d := range b.Deciding {
-			if d.Risk != PackagesRisk { // a server may have a reason to write it: see warnDeciding
+			if d.Kind != Packages { // a server may have a reason to write it: see WarnDeciding
 				dirs = append(dirs, d.Abs)
 			}
 		}
 	}
-	if place := around(b, at, dirs); place != "" {
-		return place
+	for _, dir := range dirs {
+		if b.touches(at, dir) {
+			return dir
+		}
 	}
 	for _, file := range b.TrustedFiles() {
 		if b.holds(at, b.paths.Canonical(file)) {
@@ -151,14 +95,10 @@ func guarded(b *Places, p string, write bool) string {
 	return ""
 }
 
-// around returns the first of some places that a canonical path is, lies in, or contains.
-func around(b *Places, at string, places []string) string {
-	for _, place := range places {
-		if real := b.paths.Canonical(place); b.holds(at, real) || b.holds(real, at) {
-			return place
-		}
-	}
-	return ""
+// touches reports whether a canonical path is a place, lies in it, or contains it.
+func (b *Places) touches(at, place string) bool {
+	real := b.paths.Canonical(place)
+	return b.holds(at, real) || b.holds(real, at)
 }
 
 func (b *Places) holds(p, dir string) bool {

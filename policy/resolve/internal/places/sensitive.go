@@ -1,72 +1,15 @@
 package places
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
-
-// sensitivePaths is the list of docs/protected.md "Sensitive paths". No rule shortens it.
-// "~/x" is a path of the user, the last component may end with "*", and "**/x" is a name at
-// any depth of a grant.
-var sensitivePaths = []string{
-	"~/.ssh", "~/.gnupg", "~/.gpg", "~/.aws", "~/.azure", "~/.config/gcloud", "~/.kube", "~/.docker/config.json",
-	"~/.netrc", "~/.npmrc", "~/.config/npm/npmrc", "~/.pypirc", "~/.git-credentials", "~/.config/git/credentials", "~/.config/gh", "~/.config/op",
-	"~/.password-store", "~/.local/share/keyrings", "~/.terraform.d", "~/.cargo/credentials*",
-	// Shell histories, and those of the programs that take secrets on a line.
-	"~/.bash_history", "~/.zsh_history", "~/.zhistory", "~/.histfile", "~/.sh_history", "~/.ksh_history", "~/.history", "~/.zsh_sessions", "~/.bash_sessions",
-	"~/.local/share/fish/fish_history", "~/.config/fish/fish_history", "~/.local/share/powershell/PSReadLine", "~/.config/nushell/history*",
-	"~/.python_history", "~/.node_repl_history", "~/.psql_history", "~/.mysql_history", "~/.sqlite_history", "~/.rediscli_history", "~/.irb_history",
-	// Browser profiles: cookies, saved passwords.
-	"~/.mozilla", "~/.librewolf", "~/.waterfox", "~/.zen", "~/.thunderbird",
-	"~/.config/google-chrome*", "~/.config/chromium", "~/.config/BraveSoftware", "~/.config/microsoft-edge*", "~/.config/vivaldi*", "~/.config/opera*",
-	"~/snap/firefox", "~/snap/chromium", "~/.var/app/org.mozilla.firefox", "~/.var/app/com.google.Chrome", "~/.var/app/org.chromium.Chromium", "~/.var/app/com.brave.Browser",
-	// Private keys beside the certificates of the baseline.
-	"/etc/ssl/private", "/etc/pki/tls/private",
-	"/run/WSL", // the sockets by which WSL starts programs of Windows
-	"**/.env", "**/.env.*",
-}
-
-// dotSensitive are what further programs keep in files of the home directory. On macOS many of them do the
-// same, and macSensitive has what lies elsewhere there.
-var dotSensitive = []string{
-	// Keys, tokens and passwords.
-	"~/.pgpass", "~/.my.cnf", "~/.mylogin.cnf", "~/.s3cfg", "~/.boto", "~/.vault-token", "~/.gem/credentials", "~/.subversion/auth", "~/.databrickscfg", "~/.oci", "~/.fly", "~/.kaggle", "~/.m2/settings-security.xml", "~/.composer/auth.json", "~/.config/composer/auth.json",
-	"~/.cache/huggingface/token", "~/.cache/huggingface/stored_tokens", "~/.config/containers/auth.json", "~/.config/helm/registry", "~/.config/rclone", "~/.config/hub", "~/.config/glab-cli", "~/.config/github-copilot", "~/.config/sops", "~/.config/age", "~/.config/doctl", "~/.config/stripe", "~/.config/ngrok", "~/.config/netlify", "~/.config/configstore", "~/.config/filezilla", "~/.config/pypoetry/auth.toml",
-	"~/.cloudflared", "~/.wrangler", "~/.config/.wrangler", "~/.supabase", "~/.railway", "~/.pulumi/credentials.json", "~/.databricks", "~/.snowflake", "~/.snowsql", "~/.huggingface/token", "~/.sentryclirc", "~/.circleci", "~/.ngrok2", "~/.ollama/id_ed25519", "~/.expo/state.json",
-	"~/.local/share/kwalletd", "~/.local/share/com.vercel.cli", "~/.config/1Password", "~/.config/Bitwarden*", "~/.config/KeePassXC", "~/.electrum", "~/.bitcoin", "~/.ethereum", "~/.config/solana", "~/.Xauthority", "~/.ICEauthority",
-	// The user's own files in which clients look for servers (clients.All, that is a test): they have the tokens and ids of other servers.
-	"~/.claude.json", "~/.claude/.claude.json", "~/.claude/.config.json", "~/.config/Claude", "~/.codex/config.toml", "~/.gemini/settings.json", "~/.qwen/settings.json", "~/.copilot/mcp-config.json", "~/.cursor/mcp.json", "~/.codeium/mcp_config.json", "~/.codeium/windsurf/mcp_config.json",
-	"~/.cache/lm-studio/mcp.json", "~/.lmstudio/mcp.json", "~/.cline/data/settings", "~/.continue/config.yaml", "~/.continue/agents", "~/.continue/assistants", "~/.continue/mcpServers", "~/.junie/mcp", "~/.kiro/agents", "~/.kiro/settings/mcp.json", "~/.warp/.mcp.json",
-	"~/.kilo/*.json*", "~/.kilo/mcp", "~/.kilocode/*.json*", "~/.kilocode/mcp", "~/.opencode/opencode.json*", "~/.config/kilo", "~/.config/opencode", "~/.config/crush", "~/.config/goose/config.yaml", "~/.config/jp/config.toml", "~/.config/zed/settings.json",
-	"~/.config/Code/User/mcp.json", "~/.config/Code/User/profiles", "~/.config/Code - Insiders/User/mcp.json", "~/.config/Code - Insiders/User/profiles", "~/.config/VSCodium/User/mcp.json", "~/.config/VSCodium/User/profiles", "~/.vscode-server/data/User/mcp.json", "~/.var/app/com.visualstudio.code/config/Code/User/mcp.json",
-	// Logins of assistants and editors.
-	"~/.claude/.credentials.json", "~/.codex/auth.json", "~/.gemini/oauth_creds.json", "~/.qwen/oauth_creds.json", "~/.local/share/opencode/auth.json",
-	// Logins of assistants at servers, and those that mcp-remote keeps for all of its servers.
-	"~/.mcp-auth", "~/.codex/.credentials.json", "~/.gemini/mcp-oauth-tokens*", "~/.qwen/mcp-oauth-tokens*", "~/.copilot/config.json", "~/.copilot/mcp-oauth-config", "~/.local/share/opencode/mcp-auth.json", "~/.config/goose/secrets.yaml", "~/.local/share/crush/crush.json", "~/.local/share/amazon-q", "~/.local/share/kiro-cli",
-	"~/.config/Code/User/globalStorage", "~/.config/Code - Insiders/User/globalStorage", "~/.config/VSCodium/User/globalStorage", "~/.config/Cursor/User/globalStorage", "~/.config/Windsurf/User/globalStorage",
-	// Messengers and mail.
-	"~/.config/Signal", "~/.config/Slack", "~/.config/discord*", "~/.config/Element", "~/.config/Microsoft", "~/.local/share/TelegramDesktop", "~/.purple", "~/.config/evolution", "~/.local/share/evolution", "~/.config/geary", "~/.msmtprc", "~/.mbsyncrc", "~/.fetchmailrc",
-	// What editors and pagers remember of the files that they showed.
-	"~/.viminfo", "~/.lesshst", "~/.local/state/nvim/shada",
-}
-
-func builtinSensitive(os string) []string {
-	all := append(slices.Clone(sensitivePaths), dotSensitive...)
-	switch os {
-	case "darwin":
-		all = append(all, macSensitive...)
-	case "windows":
-		all = slices.DeleteFunc(all, func(s string) bool { return strings.HasPrefix(s, "/") })
-	}
-	return all
-}
-
-// sampleEnv are the .env names that are meant to be published.
-var sampleEnv = []string{".env.example", ".env.sample", ".env.template"}
 
 // Pattern is a sensitive path of the form **/x/y, split.
 type Pattern struct {
@@ -82,7 +25,7 @@ func (p Pattern) Matches(dir, name string) bool {
 	if !MatchName(p.Parts[n-1], name) || p.dir != "" && p.dir != dir {
 		return false
 	}
-	if p.Builtin && slices.Contains(sampleEnv, name) {
+	if p.Builtin && slices.Contains(rows("sample", ""), name) {
 		return false
 	}
 	for i := n - 2; i >= 0; i-- {
@@ -104,7 +47,7 @@ func MatchName(pattern, name string) bool {
 
 // Patterns returns the sensitive paths that match at any depth.
 func (b *Places) Patterns() (out []Pattern) {
-	for i, list := range [][]string{builtinSensitive(b.h.OS), b.p.Sensitive} {
+	for i, list := range [][]string{rows("sensitive", b.h.OS), b.p.Sensitive} {
 		for _, s := range list {
 			if rest, ok := strings.CutPrefix(s, "**/"); ok {
 				out = append(out, Pattern{Text: s, Parts: strings.Split(Folded(b.h, rest), "/"), Builtin: i == 0})
@@ -130,49 +73,42 @@ func (s SensitivePath) Pattern() (dir, base string, ok bool) {
 
 func (b *Places) listBuiltin() {
 	moves := b.moves()
-	for _, s := range builtinSensitive(b.h.OS) {
-		if !strings.HasPrefix(s, "**/") {
-			abs, _ := b.Expand(s, "/")
-			b.Builtin = append(b.Builtin, SensitivePath{Written: s, Abs: abs})
-			for _, at := range movedTo(s, moves) {
-				b.Builtin = append(b.Builtin, SensitivePath{Written: b.Abbreviate(at), Abs: at})
-			}
-			b.SensitiveDirs = append(b.SensitiveDirs, strings.TrimSuffix(abs, "*"))
+	add := func(written, abs string) { b.Builtin = append(b.Builtin, SensitivePath{Written: written, Abs: abs}) }
+	for _, s := range rows("sensitive", b.h.OS) {
+		if strings.HasPrefix(s, "**/") {
+			continue
+		}
+		abs, _ := b.Expand(s, "/")
+		add(s, abs)
+		b.SensitiveDirs = append(b.SensitiveDirs, strings.TrimSuffix(abs, "*"))
+		for _, at := range movedTo(s, moves) {
+			add(b.Abbreviate(at), at)
 		}
 	}
 	for _, home := range b.windowsHomes() {
-		for _, s := range sensitiveOfWindows {
+		for _, s := range rows("home of windows", "") {
 			abs := path.Join(home, s)
-			b.Builtin = append(b.Builtin, SensitivePath{Written: b.Abbreviate(abs), Abs: abs})
+			add(b.Abbreviate(abs), abs)
 		}
 	}
 }
 
-// usersOfWindows is where WSL shows the home directories of Windows, and sensitiveOfWindows are the
-// sensitive paths in each.
-const usersOfWindows = "/mnt/c/Users"
-
-var sensitiveOfWindows = []string{
-	".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker/config.json", ".netrc", "_netrc", ".npmrc", ".pypirc", ".git-credentials", ".config/gh", ".config/gcloud", ".terraform.d",
-	"AppData/Roaming/gcloud", "AppData/Roaming/GitHub CLI", "AppData/Roaming/gnupg", "AppData/Roaming/Microsoft/Credentials", "AppData/Local/Microsoft/Credentials", "AppData/Roaming/Microsoft/Protect", "AppData/Roaming/Microsoft/Vault", "AppData/Local/Microsoft/Vault",
-	"AppData/Roaming/Mozilla", "AppData/Roaming/Thunderbird", "AppData/Local/Google/Chrome/User Data", "AppData/Local/Microsoft/Edge/User Data", "AppData/Local/BraveSoftware", "AppData/Local/Vivaldi", "AppData/Roaming/Opera Software",
-}
-
-// windowsHomes returns the home directories of Windows, if a rule leads to them: to ask for each path
+// windowsHomes returns the home directories of Windows, in WSL if a rule leads to them: to ask for each path
 // there is slow.
 func (b *Places) windowsHomes() (homes []string) {
+	const users = "/mnt/c/Users"
 	if b.h.OS == "windows" {
 		return []string{b.h.Home}
 	}
 	if b.h.OS != "linux" || !slices.ContainsFunc(b.p.Fs, func(r policy.FsRule) bool {
 		abs, _ := b.Expand(r.Path, b.WorkspaceOrDir())
-		return policy.Within(abs, usersOfWindows) || policy.Within(usersOfWindows, abs)
-	}) || !b.paths.Exists(usersOfWindows) {
+		return policy.Within(abs, users) || policy.Within(users, abs)
+	}) || !b.paths.Exists(users) {
 		return nil
 	}
-	names, _ := b.paths.Names(usersOfWindows)
+	names, _ := b.paths.Names(users)
 	for _, name := range names {
-		homes = append(homes, path.Join(usersOfWindows, name))
+		homes = append(homes, path.Join(users, name))
 	}
 	return homes
 }
@@ -192,4 +128,138 @@ func (b *Places) ListSensitive() []SensitivePath {
 		all = append(all, SensitivePath{Written: s, Abs: abs, Secret: true})
 	}
 	return all
+}
+
+// Sensitive returns the sensitive path that a path is, leads to or lies in, as it is written; "" if
+// there is none. It is the one answer to that question: of a start, of advice, and of
+// the review of a client's entry. The policy has the user's paths and the files of secrets. Beside
+// what a start hides, Sensitive knows mcp-jail's own directories, what only root reads, and the keys
+// of other users. It does not know the short names of Windows (SSH~1): only the drive can say what each
+// stands for. Rules, and words that wrap would make rules, may not have them: see [winpath.Clean].
+func Sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
+	h = h.Slashed()
+	if !strings.HasPrefix(h.Dir, "/") || !strings.HasPrefix(h.Home, "/") {
+		return "" // no server starts there: see ErrPlatform
+	}
+	return AsWritten(h, newAdviser(h, p).sensitive(name))
+}
+
+// AsWritten returns a place of a host with the form that the host's own paths have.
+func AsWritten(h *hostfs.Host, place string) string {
+	if native, ok := winpath.FromSlashed(place); ok && h.OS == "windows" {
+		return native
+	}
+	return place
+}
+
+func (b *Places) sensitive(name string) string {
+	abs, _ := b.Expand(name, b.h.Dir)
+	at := b.paths.Canonical(abs)
+	if s := b.SensitiveAround(at); s != "" {
+		return s
+	}
+	for _, dir := range b.allOwnDirs() {
+		if b.liesIn(at, b.paths.Canonical(dir)) {
+			return b.Abbreviate(dir)
+		}
+	}
+	for p := range hostfs.Upward(abs) { // a link may have the name
+		if s := b.sensitiveByName(p); s != "" {
+			return s
+		}
+	}
+	return cmp.Or(sensitiveElsewhere(Folded(b.h, at)), sensitiveElsewhere(Folded(b.h, abs)))
+}
+
+func newAdviser(h *hostfs.Host, p *policy.Policy) *Places {
+	b := New(p, h, hostfs.NewLinkResolver(h))
+	b.Collect()
+	return b
+}
+
+// SensitiveAround returns the sensitive path that a canonical path is or lies in, as it is written, or
+// "". Like [Guarded], it compares objects, and names without regard to case.
+func (b *Places) SensitiveAround(p string) string {
+	for p := range hostfs.Upward(p) {
+		if s := b.sensitiveByName(p); s != "" {
+			return s
+		}
+		if at := b.paths.Lstat(p); at.Err == nil {
+			if s, ok := b.named.objects[at.Info.ID]; ok {
+				return s
+			}
+		}
+	}
+	return ""
+}
+
+func (b *Places) sensitiveByName(p string) string {
+	if b.named == nil {
+		b.collectPlaces()
+	}
+	if s, ok := b.named.names[strings.ToLower(p)]; ok {
+		return s
+	}
+	dir, name := hostfs.Split(Folded(b.h, p))
+	for _, pattern := range b.named.patterns {
+		if pattern.Matches(dir, name) {
+			return pattern.Text
+		}
+	}
+	return ""
+}
+
+// namedPlaces are the sensitive paths by what they lead to, and the patterns of names.
+type namedPlaces struct {
+	names    map[string]string // canonical, in small letters, to the written path
+	objects  map[policy.FileID]string
+	patterns []Pattern
+}
+
+func (b *Places) collectPlaces() {
+	b.named = &namedPlaces{map[string]string{}, map[policy.FileID]string{}, b.Patterns()}
+	for _, s := range b.ListSensitive() {
+		dir, base, ok := s.Pattern()
+		if !ok {
+			b.addPlace(s.Written, s.Abs)
+			continue
+		}
+		dir = b.paths.Canonical(dir)
+		base = Folded(b.h, base)
+		b.named.patterns = append(b.named.patterns, Pattern{Text: s.Written, dir: Folded(b.h, dir), Parts: []string{base}})
+		names, _ := b.paths.Names(dir)
+		for _, name := range names { // some are links
+			if MatchName(base, Folded(b.h, name)) {
+				b.addPlace(s.Written, path.Join(dir, name))
+			}
+		}
+	}
+}
+
+// addPlace adds a place, unless it is the home directory or lies around it: that holds everything.
+func (b *Places) addPlace(written, abs string) {
+	at := b.paths.Canonical(abs)
+	if within(b.h, b.paths.Canonical(b.h.Home), at) {
+		return
+	}
+	b.named.names[strings.ToLower(at)] = written
+	if to := b.paths.Lstat(at); to.Err == nil && to.Info.ID != (policy.FileID{}) {
+		b.named.objects[to.Info.ID] = written
+	}
+}
+
+// sensitiveElsewhere returns the part of a path that is a secret of root, or a directory of keys as
+// each user, or a copy of a home directory, has one; "" if none is.
+func sensitiveElsewhere(p string) string {
+	for _, place := range rows("of root", "") {
+		if policy.Within(p, place) {
+			return place
+		}
+	}
+	for name := range strings.SplitSeq(p, "/") {
+		if slices.Contains(rows("of any user", ""), name) {
+			return "**/" + name
+		}
+	}
+	return ""
 }

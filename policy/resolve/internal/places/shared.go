@@ -10,23 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// sharedDirs returns the directories of a home in which many programs, or all of the user's work, have
-// their files. The names of the user's own are in user-dirs.dirs, too.
-func sharedDirs(os string) []string {
-	if os == "windows" {
-		return []string{
-			".config", ".local", ".local/share", ".local/state", ".cache", "AppData", "AppData/Roaming", "AppData/Local", "AppData/LocalLow", "AppData/Local/Programs", "AppData/Local/Packages", "AppData/Local/Temp",
-			"Desktop", "Documents", "Downloads", "Music", "Pictures", "Videos", "Favorites", "Links", "Contacts", "Saved Games", "Searches",
-			"OneDrive", "OneDrive/Desktop", "OneDrive/Documents", "OneDrive/Pictures",
-		}
-	}
-	return []string{
-		".config", ".local", ".local/share", ".local/state", ".local/lib", ".cache", ".var", ".var/app", "snap",
-		"Desktop", "Documents", "Downloads", "Music", "Pictures", "Videos", "Movies", "Public", "Templates",
-		"Library", "Library/Application Support", "Library/Caches", "Library/Containers", "Library/Preferences",
-	}
-}
-
 // Shared returns why a directory is not for one server alone, or "". Its path is absolute, and
 // symbolic links are followed. Nothing grants such a directory for the sake of one file in it.
 func Shared(h *hostfs.Host, p *policy.Policy, dir string) string {
@@ -70,7 +53,7 @@ func (b *Places) WhyShared(dir string) string {
 // isShared reports whether a directory of the user's home has the files of many programs.
 func (b *Places) isShared(dir string) bool {
 	home := b.paths.Canonical(b.h.Home)
-	return slices.ContainsFunc(append(b.userDirs(), sharedDirs(b.h.OS)...), func(name string) bool {
+	return slices.ContainsFunc(append(b.userDirs(), rows("shared", b.h.OS)...), func(name string) bool {
 		return Folded(b.h, dir) == Folded(b.h, b.paths.Canonical(path.Join(home, name)))
 	})
 }

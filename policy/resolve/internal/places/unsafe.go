@@ -32,7 +32,7 @@ func (b *Places) judgeUnsafe(dir string) string {
 	case within(b.h, home, dir):
 		return "holds the home directory"
 	}
-	for _, own := range append(b.OwnDirs(), UsualDirs(b.h)...) {
+	for _, own := range b.allOwnDirs() {
 		if own = b.paths.Canonical(own); within(b.h, own, dir) || b.liesIn(dir, own) {
 			return fmt.Sprintf("holds, or is inside of, mcp-jail's own files (%s)", AsWritten(b.h, own))
 		}
@@ -43,26 +43,23 @@ func (b *Places) judgeUnsafe(dir string) string {
 	if s := b.SensitiveAround(dir); s != "" {
 		return fmt.Sprintf("is a sensitive path (%s)", s)
 	}
-	in := func(place, named, risk string) string {
-		is := "is in"
-		if !b.liesIn(path.Dir(dir), place) {
-			is = "is"
-		}
-		return fmt.Sprintf("%s %s (%s, outside of the jail)", is, named, risk)
-	}
-	if d, ok := b.DecidingAround(dir); ok {
-		return in(b.paths.Canonical(d.Abs), d.Named, d.Risk)
-	}
-	for _, d := range b.decidingWork {
+	d, ok := b.DecidingAround(dir)
+	for _, of := range b.decidingWork {
 		// A program is found in a directory of PATH itself. Directories in it are the user's work.
-		if at := b.paths.Canonical(d.Abs); b.liesIn(dir, at) && (d.Risk != PathRisk || !b.liesIn(path.Dir(dir), at)) {
-			return in(at, d.Named, d.Risk)
+		if at := b.paths.Canonical(of.Abs); !ok && b.liesIn(dir, at) && (of.Kind != InPath || !b.liesIn(path.Dir(dir), at)) {
+			d, ok = of, true
 		}
 	}
-	if name := b.ProtectedAround(dir); name != "" {
-		return in(name, b.Abbreviate(name), "programs run or trust what is there")
+	if name := b.ProtectedAround(dir); !ok && name != "" {
+		d, ok = DecidingPath{Abs: name, Named: b.Abbreviate(name), Risk: "programs run or trust what is there"}, true
 	}
-	return ""
+	switch {
+	case !ok:
+		return ""
+	case b.liesIn(path.Dir(dir), b.paths.Canonical(d.Abs)):
+		return fmt.Sprintf("is in %s (%s, outside of the jail)", d.Named, d.Risk)
+	}
+	return fmt.Sprintf("is %s (%s, outside of the jail)", d.Named, d.Risk)
 }
 
 // IsWiderThanMeant reports whether a relative flag, or a relative rule of a preset, would grant the

@@ -1,10 +1,11 @@
-package git
+package masks
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -38,11 +39,11 @@ func TestUserSettings(t *testing.T) {
 		t.Setenv("XDG_STATE_HOME", home+"/state")
 		host, err := hostfs.LocalHostOf(home, nil)
 		testkit.Must(t, err)
-		b := New(&host, hostfs.NewLinkResolver(&host), Calls{Warn: func(string, string, ...any) {}})
+		b := New(Given{Policy: &policy.Policy{}, Host: &host, Paths: hostfs.NewLinkResolver(&host), Warn: func(string, string, string, ...any) {}}).Git
 		b.settings["/etc/gitconfig"] = nil // not that of this host
 		text, _, _ := b.UserSettings(func(file string) bool { return strings.HasSuffix(file, "/own") })
 		// As git itself reads it.
-		settings, err := parseConfig([]byte(text))
+		settings, err := parseGitConfig([]byte(text))
 		var said []string
 		for _, s := range settings {
 			said = append(said, s.name()+"="+s.value)

@@ -1,4 +1,4 @@
-package git
+package masks
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func TestParseConfig(t *testing.T) {
 		// Texts that git refuses.
 		"[a]\nk v\n": "!", "[a\n]\nk=v\n": "!", "[a b]\nk=v\n": "!", "[a \"b]\nk=v\n": "!", "[a]\nk=\"v\n": "!", "[a]\nk=\\x\n": "!", "[a]\n1k=v\n": "!", "[a]\nk=v\n]": "a.k=v|!", "[a \"b\" c]\nk=v": "!",
 	} {
-		settings, err := parseConfig([]byte(text))
+		settings, err := parseGitConfig([]byte(text))
 		var got []string
 		for _, s := range settings {
 			got = append(got, s.name()+"="+s.value)

@@ -1,4 +1,4 @@
-package git
+package masks
 
 import (
 	"cmp"
@@ -8,33 +8,29 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-)
 
-// kept are the settings that git in a jail gets of the user and the system, in lower case: they change
-// what it writes, and start no program.
-var kept = strings.Fields(`user.name user.email author.name author.email committer.name committer.email
-	core.autocrlf core.eol core.safecrlf core.whitespace core.commentchar apply.whitespace commit.cleanup i18n.commitencoding
-	init.defaultbranch merge.conflictstyle merge.ff pull.ff pull.rebase push.default`)
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
+)
 
 // UserSettings returns the text of a configuration with what git in a jail gets of those of the user and the
 // system, as git reads them, but without their includes. A value that git would not use as it is counts as
 // missing. readable makes sure that the server can read a file. A filter, whose commands git does not get, is
 // required, so that git ends what it could only do without it. signs reports whether the user has git sign
 // commits.
-func (b *Protector) UserSettings(readable func(file string) bool) (text string, filters []string, signs bool) {
-	configs := b.userConfigs()
+func (g *Git) UserSettings(readable func(file string) bool) (text string, filters []string, signs bool) {
+	kept, configs := places.Rows("git kept"), g.userConfigs()
 	own := path.Dir(configs[1]) // whose files git reads unless a setting names others
 	files := map[string]string{"excludesfile": own + "/ignore", "attributesfile": own + "/attributes"}
 	values, safe := map[string]string{}, []string(nil)
 	for _, cfg := range slices.Backward(configs) { // the later one wins
-		for _, s := range b.settingsOf(cfg) {
+		for _, s := range g.settingsOf(cfg) {
 			switch name := s.name(); {
 			case slices.Contains(kept, name):
 				values[name] = plain(s.value, maxValue)
 			case s.section == "core" && s.sub == "" && files[s.key] != "":
-				files[s.key] = cmp.Or(plain(b.expandPath(s.value, ""), maxPath), "/")
+				files[s.key] = cmp.Or(plain(g.expandPath(s.value, ""), maxPath), "/")
 			case name == "safe.directory":
-				safe = b.addSafe(safe, s.value)
+				safe = g.addSafe(safe, s.value)
 			case name == "commit.gpgsign":
 				signs = slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(s.value))
 			case s.section == "filter" && isCommand(s) && plain(s.sub, maxValue) == s.sub && !slices.Contains(filters, s.sub):
@@ -75,21 +71,14 @@ const (
 	maxSafeDirectories = 64
 )
 
-// Repositories returns the git directories that were found in and around grants, canonical.
-func (b *Protector) Repositories() []string { return b.repositories }
-
-func (b *Protector) found(dir string) {
-	b.repositories = append(b.repositories, b.paths.Canonical(dir))
-}
-
 // addSafe adds a value of safe.directory. The empty one drops those before it, and "~" is the home
 // directory of the user.
-func (b *Protector) addSafe(dirs []string, value string) []string {
+func (g *Git) addSafe(dirs []string, value string) []string {
 	if value == "" {
 		return nil
 	}
 	if rest, ok := strings.CutPrefix(value, "~/"); ok {
-		value = path.Join(b.h.Home, rest)
+		value = path.Join(g.Host.Home, rest)
 	}
 	if value = plain(value, maxPath); value == "" || value != "*" && !strings.HasPrefix(value, "/") || len(dirs) == maxSafeDirectories {
 		return dirs

@@ -1,0 +1,446 @@
+package resolve
+
+import (
+	"cmp"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/policytest"
+)
+
+// TestProfilesOfHosts plays testdata/hosts/*.txt: hosts, policies, and what comes of them. Below a line that begins with a word
+// of the following, those that begin with two spaces belong to it:
+//
+//	host linux|mac        a new host; lines of newFake with its files
+//	host windows          the same, where "l PATH TARGET" and "e DIR NAME" stand for links and the names in directories,
+//	                      and all other paths for directories
+//	with KEY VALUE...     a change of that host; none
+//	file LINE             one file more, or another text of it
+//	server WORD...        its line; none: "server", on a Mac /usr/bin/true
+//	toml                  more of its table
+//	tool NAME             its process of a tool; none
+//	of SERVER             a process of another server of the configuration
+//	rules PATH:RIGHTS...  a policy in the form of fsRules, without any the default policy, and paths
+//	flags --read PATH...  the same of a command line
+//	preset PATH...        the same of a preset that reads and writes there
+//	sensitive, guarded, shared, harm RIGHTS, host-harm, start
+//	                      a question about each path; start: does a server that starts there get it as its workspace?
+//
+// An answer follows " = ". For a path below a policy, it is what a server may do there: r(ead), w(rite), c(reate),
+// m(kdir), d(elete), e(xecute), move it a(way) and put another file o(ver) it.
+func TestProfilesOfHosts(t *testing.T) {
+	files, err := filepath.Glob("testdata/hosts/*.txt")
+	testkit.Must(t, err)
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			h := &hostPlayer{t: t}
+			var out strings.Builder
+			for line := range strings.Lines(testkit.ReadFile(t, file)) {
+				if !strings.HasPrefix(line, "  = ") {
+					out.WriteString(h.play(strings.TrimSuffix(line, "\n")))
+				}
+			}
+			testkit.Golden(t, strings.TrimPrefix(file, "testdata/"), out.String())
+		})
+	}
+}
+
+type hostPlayer struct {
+	t          *testing.T
+	verb, rest string // the line in force
+	files      fakeHost
+	edits      []func(*hostfs.Host)
+	toml, tool string
+	of         string
+	policy     *policy.Policy  // in force
+	profile    *policy.Profile // of it, nil after an error
+	host       hostfs.Host
+}
+
+// play returns a line with its answers.
+func (h *hostPlayer) play(line string) string {
+	asked, _, _ := strings.Cut(line, " = ")
+	below, isBelow := strings.CutPrefix(asked, "  ")
+	switch {
+	case line == "" || line[0] == '#' || h.verb == "toml" && isBelow:
+		if isBelow {
+			h.toml += strings.TrimPrefix(line, "  ") + "\n"
+		}
+		return line + "\n"
+	case h.verb == "host" && isBelow && h.rest == "windows":
+		kind, rest, _ := strings.Cut(below, " ")
+		name, text, _ := strings.Cut(rest, " ")
+		h.files[name] = fakeFile{mode: map[string]fs.FileMode{"l": fs.ModeIrregular, "e": fs.ModeDir}[kind] | 0o777, text: text} // as Go tells a junction
+		return line + "\n"
+	case h.verb == "host" && isBelow:
+		h.files.add(strings.TrimSpace(line))
+		return line + "\n"
+	case isBelow:
+		return asked + " = " + cmp.Or(h.answer(below), "-") + "\n"
+	}
+	h.verb, h.rest, _ = strings.Cut(line, " ")
+	return line + "\n" + h.begin(strings.Fields(h.rest))
+}
+
+// windows returns a host of Windows. No other machine may be looked at.
+func (h fakeHost) windows(t *testing.T) hostfs.Host {
+	return hostfs.Host{
+		OS: "windows", Home: `C:\Users\u`, Dir: `C:\Users\u\work`, ConfigDir: `D:\conf\mcp-jail`,
+		Lstat: func(p string) (hostfs.FileInfo, error) {
+			if strings.Contains(p, "/") || len(p) < 3 || p[1:3] != `:\` {
+				t.Errorf("%s is looked at", p)
+			}
+			return hostfs.FileInfo{Mode: cmp.Or(h[p].mode, fs.ModeDir|0o777)}, nil
+		},
+		Readlink: func(p string) (string, error) {
+			if h[p].mode.IsDir() || h[p].text == "" {
+				return "", fs.ErrNotExist
+			}
+			return h[p].text, nil
+		},
+		ReadDir: func(p string) ([]hostfs.DirEntry, error) {
+			if h[p].mode.IsDir() {
+				return []hostfs.DirEntry{{Name: h[p].text}}, nil
+			}
+			return nil, fs.ErrNotExist
+		},
+		ReadHead: func(string, int) ([]byte, error) { return nil, fs.ErrNotExist },
+	}
+}
+
+// begin takes a line that begins with a verb, and returns the answers to it alone.
+func (h *hostPlayer) begin(words []string) string {
+	switch h.verb {
+	case "host":
+		*h = hostPlayer{t: h.t, verb: h.verb, rest: h.rest, files: newFake(aSystem), toml: aServer, of: "s"}
+		if h.rest == "mac" {
+			h.files, h.toml = newFake(aMac), "[servers.s]\ncommand = \"/usr/bin/true\"\n"
+			h.edits = append(h.edits, func(at *hostfs.Host) { *at = h.files.mac() })
+		}
+		if h.rest == "windows" {
+			h.files = fakeHost{}
+			h.edits = append(h.edits, func(at *hostfs.Host) { *at = h.files.windows(h.t) })
+		}
+	case "server":
+		for i := range words {
+			words[i] = show.TOML(words[i])
+		}
+		h.toml = "[servers.s]\ncommand = " + words[0] + "\narguments = [" + strings.Join(words[1:], ", ") + "]\n"
+	case "file":
+		h.files.add(h.rest)
+	case "with":
+		h.with(words)
+	case "tool":
+		h.tool = h.rest
+	case "of":
+		h.of = h.rest
+	case "rules":
+		text := h.toml
+		if len(words) > 0 {
+			text += fsTables(words...)
+		}
+		c, err := config.Decode([]byte(text), "c.toml")
+		if err != nil {
+			return h.said(nil, err)
+		}
+		return h.resolve(c.Policy(h.of, h.tool))
+	case "flags":
+		o := config.CommandLineOptions{Command: []string{"/usr/bin/server"}, Name: "s", Dir: "/home/u/proj"}
+		for i := 0; i+1 < len(words); i += 2 {
+			list := map[string]*[]string{"--read": &o.Read, "--write": &o.Write, "--execute": &o.Execute, "--deny": &o.Deny, "--net": &o.Net}[words[i]]
+			*list = append(*list, words[i+1])
+		}
+		return h.resolve(config.FromCommandLine(o))
+	case "preset":
+		p := &policy.Policy{Server: "s", Command: "server", Limits: policy.DefaultLimits}
+		for _, at := range words {
+			p.Fs = append(p.Fs, policy.FsRule{Path: at, Read: true, Update: true, Where: "preset x:1", Preset: true})
+		}
+		return h.resolve(p, nil)
+	}
+	return ""
+}
+
+// with changes the host.
+func (h *hostPlayer) with(words []string) {
+	if len(words) == 0 {
+		h.edits = nil
+		return
+	}
+	value := strings.Join(words[1:], " ")
+	number := func(i int) (n int) {
+		if len(words) > i {
+			n, _ = strconv.Atoi(words[i])
+		}
+		return n
+	}
+	h.edits = append(h.edits, func(at *hostfs.Host) {
+		lstat := at.Lstat
+		switch words[0] {
+		case "nothing-there":
+			at.Lstat = func(string) (hostfs.FileInfo, error) { return hostfs.FileInfo{}, fs.ErrNotExist }
+			at.ReadDir = func(string) ([]hostfs.DirEntry, error) { return nil, fs.ErrNotExist }
+		case "dir":
+			at.Dir = value
+		case "home":
+			at.Home = value
+		case "state":
+			at.StateDir = value
+		case "data":
+			at.DataDir = value
+		case "exe":
+			at.Executable = value
+		case "uid":
+			at.UID = number(1)
+		case "env":
+			at.Environ = append(at.Environ, value)
+		case "places":
+			at.Places = append(at.Places, value)
+		case "config":
+			at.Configs = append(at.Configs, value)
+		case "pseudo":
+			at.PseudoMounts = append(at.PseudoMounts, value)
+		case "ancestor":
+			at.Ancestors = func() []string { return []string{value} }
+		case "unmapped":
+			at.SelfUnmapped = true
+		case "mount": // PATH PATH: the second is seen at the first, too
+			at.Lstat = func(p string) (hostfs.FileInfo, error) {
+				info, err := lstat(p)
+				if rest, ok := strings.CutPrefix(p, words[1]); ok && err == nil {
+					if of, found := lstat(words[2] + rest); found == nil {
+						info.ID = of.ID
+					}
+				}
+				return info, err
+			}
+		case "owner": // PATH UID GID MODE
+			at.OwnGroup = func(gid int) bool { return gid == 1000 }
+			at.Unmapped = func(uid int) bool { return uid == 65534 }
+			at.Lstat = func(p string) (hostfs.FileInfo, error) {
+				info, err := lstat(p)
+				if p == words[1] && err == nil {
+					info.UID, info.GID = number(2), number(3)
+					if len(words) > 4 {
+						mode, _ := strconv.ParseUint(words[4], 8, 32)
+						info.Mode = info.Mode.Type() | fs.FileMode(mode&0o777)
+						if mode&0o1000 != 0 {
+							info.Mode |= fs.ModeSticky
+						}
+					}
+				}
+				return info, err
+			}
+		default:
+			h.t.Fatalf("with %s is not known", words[0])
+		}
+	})
+}
+
+func (h *hostPlayer) make() hostfs.Host {
+	at := h.files.host()
+	for _, e := range h.edits {
+		e(&at)
+	}
+	return at
+}
+
+func (h *hostPlayer) resolve(p *policy.Policy, err error) string {
+	if h.profile = nil; err != nil {
+		return h.said(nil, err)
+	}
+	h.host, h.policy = h.make(), p
+	out, ws, err := Resolve(p, h.host)
+	if err == nil {
+		checkProfile(h.t, out)
+		h.profile = out
+	}
+	_, early, errEarly := CheckFiles(p, h.host)
+	for _, w := range early {
+		if err == nil && !slices.Contains(ws, w) {
+			h.t.Errorf("%s %s: CheckFiles alone warns: %s", h.verb, h.rest, w)
+		}
+	}
+	if errEarly != nil && fmt.Sprint(err) != errEarly.Error() {
+		h.t.Errorf("%s %s: %v, and CheckFiles says %v", h.verb, h.rest, err, errEarly)
+	}
+	return h.said(ws, err)
+}
+
+func (h *hostPlayer) said(ws []policy.Warning, err error) (text string) {
+	for _, w := range ws {
+		text += "  = " + w.Code + ": " + w.String() + "\n"
+	}
+	if err != nil {
+		text += "  = error: " + strings.ReplaceAll(err.Error(), "\n", "\n  = ") + "\n"
+	}
+	return text
+}
+
+// answer answers a line below the verb.
+func (h *hostPlayer) answer(about string) string {
+	at := h.make()
+	secret := func(file string) []policy.NetRule {
+		return []policy.NetRule{{Secrets: []policy.Secret{{Env: "T", File: file}}}}
+	}
+	none := &policy.Policy{
+		Server: "s", Sensitive: []string{"~/vault", "keys/*.pem", "**/*.kdbx", `D:\Vault`, "~/Keys/*.key", "**/Secret.txt", `own\dir`},
+		Net: secret("~/.config/gitlab-token"), Others: []*policy.Policy{{Net: secret("~/other-token")}}, Kept: []string{"~/kept-token", `E:\token`},
+	}
+	switch h.verb {
+	case "sensitive":
+		return Sensitive(&at, none, about)
+	case "guarded":
+		if read, write := Guarded(&at, about, false), Guarded(&at, about, true); read != write {
+			return strings.TrimPrefix(read+"; ", "; ") + "with write " + write
+		}
+		return Guarded(&at, about, false)
+	case "shared":
+		return Shared(&at, &policy.Policy{}, about)
+	case "harm":
+		rights := policy.Read
+		switch h.rest {
+		case "w":
+			rights |= policy.Write
+		case "x":
+			rights = policy.Execute
+		}
+		harm := HarmOf(&at, &policy.Policy{}, about, rights)
+		if harm.Never != "" {
+			return "never: " + harm.Never
+		}
+		return harm.Ask
+	case "host-harm":
+		return HarmOfHost(&at, policy.NetRule{Host: about, Allow: true}).Ask
+	case "start":
+		return h.startsIn(about)
+	}
+	if h.profile == nil {
+		return "no profile"
+	}
+	return h.fact(about)
+}
+
+// startsIn tells whether the default policy and a preset grant a directory, as the working directory and as the
+// workspace, and a rule of the user for "." in it.
+func (h *hostPlayer) startsIn(dir string) string {
+	said := map[string]bool{}
+	var first string
+	for _, c := range []struct{ cwd, workspace, where string }{{dir, "", ""}, {dir, "", "preset x:1"}, {dir, "", "c.toml:3"}, {"/work", dir, ""}} {
+		at := h.make()
+		at.Dir = c.cwd
+		p := &policy.Policy{Server: "s", Command: "server", Workspace: c.workspace, Default: c.where == "", Limits: policy.DefaultLimits, Sensitive: []string{"~/vault", "**/moved/vault"}}
+		p.Fs = []policy.FsRule{policy.WorkspaceRule("write", policy.DefaultSource)}
+		if c.where != "" {
+			p.Fs = []policy.FsRule{{Path: ".", Read: true, Update: true, Where: c.where, Preset: strings.HasPrefix(c.where, "preset")}}
+		}
+		if h.rest == "mac" {
+			p.Command = "/usr/bin/true"
+		}
+		out, ws, err := Resolve(p, at)
+		text := fmt.Sprint(err)
+		if err == nil {
+			real, _ := hostfs.NewLinkResolver(&at).Resolve(dir)
+			e, ok := out.Find(real.Path)
+			text = fmt.Sprint(ok && e.Origin == policy.OriginRule && e.Rights != 0)
+			for _, w := range ws {
+				_, why, _ := strings.Cut(strings.ReplaceAll(w.Message, real.Path+", which ", "because "+real.Path+" "), "because "+real.Path+" ")
+				why, _, _ = strings.Cut(why, ": it allows nothing")
+				why, _, _ = strings.Cut(why, ". If it needs")
+				text += " " + w.Code + ": " + why
+			}
+		}
+		if first == "" {
+			first = text
+		}
+		said[text] = true
+	}
+	if len(said) > 1 {
+		return strings.Join(slices.Sorted(maps.Keys(said)), " | ")
+	}
+	return first
+}
+
+// fact tells something of the profile in force.
+func (h *hostPlayer) fact(about string) string {
+	p := h.profile
+	switch about {
+	case "program":
+		return p.Program
+	case "workspace":
+		return p.Workspace
+	case "dir":
+		return p.Dir
+	case "astray":
+		return fmt.Sprint(p.LinksAstray)
+	case "unprotected":
+		return strings.Join(p.Unprotected, " ")
+	case "git":
+		return fmt.Sprintf("%q", p.GitConfig)
+	case "lists":
+		return strings.Join(p.ListOnly, " ")
+	case "links":
+		var all []string
+		for _, l := range p.Links {
+			all = append(all, l.Path+" -> "+l.Target)
+		}
+		return strings.Join(all, ", ")
+	case "rules", "protected": // the entries of these
+		var all []string
+		for _, e := range p.Entries {
+			if e.Origin == map[string]policy.Origin{"rules": policy.OriginRule, "protected": policy.OriginProtected}[about] {
+				all = append(all, e.Path)
+			}
+		}
+		return strings.Join(all, ", ")
+	}
+	if file, ok := strings.CutPrefix(about, "change "); ok {
+		return WhyChangeable(ReachOf(h.policy, h.host), hostfs.NewLinkResolver(&h.host), file)
+	}
+	if file, ok := strings.CutPrefix(about, "writer "); ok {
+		w, _ := p.Writer(file, policy.Write)
+		return strings.TrimSpace(w.Name + " " + w.Rule)
+	}
+	if name, ok := strings.CutPrefix(about, "env "); ok {
+		for _, v := range p.Env {
+			if v.Name == name {
+				return v.Value
+			}
+		}
+		return "unset"
+	}
+	return h.may(about)
+}
+
+func (h *hostPlayer) may(file string) string {
+	p := h.profile
+	if rest, ok := strings.CutPrefix(file, "~"); ok {
+		file = h.host.Home + rest
+	}
+	if !path.IsAbs(file) {
+		file = path.Join(h.host.Dir, file)
+	}
+	beside := path.Join(path.Dir(file), "another-name")
+	can := []byte("--------")
+	for i, allowed := range []bool{
+		p.Allows(policy.OpRead, file), p.Allows(policy.OpWrite, file), p.Allows(policy.OpCreate, file), p.Allows(policy.OpMkdir, file), p.Allows(policy.OpRemove, file), p.Allows(policy.OpExec, file),
+		policytest.AllowsRename(p, file, beside), policytest.AllowsReplace(p, beside, file),
+	} {
+		if allowed {
+			can[i] = "rwcmdeao"[i]
+		}
+	}
+	return string(can)
+}

@@ -1,0 +1,38 @@
+package places
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// TestTable: each row of builtin.txt has the form of its kind and is there once, and none of those that decide lies in
+// another.
+func TestTable(t *testing.T) {
+	kinds := map[string]bool{}
+	for _, g := range groups() {
+		kinds[g.kind] = true
+		for i, row := range g.rows {
+			ofHome := strings.HasPrefix(row, "~/") || strings.HasPrefix(row, "**/") && g.kind == "sensitive"
+			absolute := row[0] == '/' && (len(g.systems) > 0 || g.kind == "of root" || g.kind == "of others")
+			name := slices.Contains([]string{"home of windows", "sample", "of any user", "moved", "key name", "raising", "prefix programs", "prefix data", "shared", "git command", "git path", "git hook", "git kept"}, g.kind)
+			if !ofHome && !absolute && !name || strings.TrimSpace(row) != row || slices.Contains(g.rows[i+1:], row) {
+				t.Errorf("%s: %q", g.kind, row)
+			}
+		}
+	}
+	if len(kinds) != 25 {
+		t.Errorf("%d kinds: %v", len(kinds), kinds)
+	}
+	var all []string
+	for _, g := range groupsOf("linux", deciding, Programs, Packages) {
+		all = append(all, g.rows...)
+	}
+	for i, p := range all {
+		if j := slices.IndexFunc(all, func(o string) bool { return policy.Within(p, o) }); j != i {
+			t.Errorf("%s lies in %s", p, all[j])
+		}
+	}
+}
