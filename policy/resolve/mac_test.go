@@ -101,49 +101,6 @@ func TestMacRefusedRules(t *testing.T) {
 	}
 }
 
-// TestMacDeveloperTools tests that a stand-in of macOS is never the program of a server: with Apple's
-// tools it stands for them, without them it is an error, or a program after it in PATH counts.
-func TestMacDeveloperTools(t *testing.T) {
-	const python = "[servers.s]\ncommand = \"python3\"\narguments = [\"-c\", \"1\"]\n"
-	clt := "x /Library/Developer/CommandLineTools/usr/bin/python3\nx /Library/Developer/CommandLineTools/usr/bin/git"
-	selected := clt + "\nl /private/var/db/xcode_select_link /Library/Developer/CommandLineTools"
-	xcode := "x /Users/u/Xcode.app/Contents/Developer/usr/bin/python3\nl /private/var/db/xcode_select_link /Users/u/Xcode.app/Contents/Developer"
-	for _, c := range []struct{ name, files, toml, program string }{
-		{"no tools", "", python, ""},
-		{"no tools, by path", "", strings.Replace(python, `"python3"`, `"/usr/bin/python3"`, 1), ""},
-		{"no tools, Homebrew", "x /opt/homebrew/bin/python3", python, "/opt/homebrew/bin/python3"},
-		{"tools", clt, python, "/Library/Developer/CommandLineTools/usr/bin/python3"},
-		{"selected tools", selected, strings.Replace(python, `"python3"`, `"/usr/bin/python3"`, 1), "/Library/Developer/CommandLineTools/usr/bin/python3"},
-		{"Xcode", xcode, python, "/Users/u/Xcode.app/Contents/Developer/usr/bin/python3"},
-		{"a script without tools", "x /Users/u/proj/run #!/usr/bin/env python3\\n", "[servers.s]\ncommand = \"./run\"\n", ""},
-		{"a script of the stand-in", "x /Users/u/proj/run #!/usr/bin/python3\\n", "[servers.s]\ncommand = \"./run\"\n", ""},
-		{"a script with tools", clt + "\nx /Users/u/proj/run #!/usr/bin/env python3\\n", "[servers.s]\ncommand = \"./run\"\n", "/Users/u/proj/run"},
-	} {
-		p, _, err := onMac(t, newFake(aMac, c.files), c.toml)
-		if c.program == "" {
-			if err == nil || !strings.Contains(err.Error(), "xcode-select --install") {
-				t.Errorf("%s: %v", c.name, err)
-			}
-			continue
-		}
-		if err != nil || p.Program != c.program {
-			t.Errorf("%s: %v", c.name, err)
-			continue
-		}
-		if path, _ := variable(p, "PATH"); !strings.Contains(":"+path+":", ":/usr/bin:") {
-			t.Errorf("%s: PATH = %s", c.name, path)
-		}
-		hold(t, p, map[string]policy.Rights{"/usr/bin/python3": rx, c.program: rx | p.RightsAt(c.program)})
-	}
-	p, _ := mustOnMac(t, newFake(aMac, xcode), python)
-	hold(t, p, map[string]policy.Rights{"/Users/u/Xcode.app/Contents/Info.plist": rx, "/Users/u": 0})
-	if !slices.Contains(p.Links, policy.Link{Path: "/private/var/db/xcode_select_link", Target: "/Users/u/Xcode.app/Contents/Developer"}) {
-		t.Errorf("the link to the tools is not there: %v", p.Links)
-	}
-	p, _ = mustOnMac(t, newFake(aMac, "d /Users/u/tools/usr/bin\nl /private/var/db/xcode_select_link /Users/u/tools"), "[servers.s]\ncommand = \"/usr/bin/true\"\n")
-	hold(t, p, map[string]policy.Rights{"/Users/u/tools": 0}) // no bundle
-}
-
 func variable(p *policy.Profile, name string) (value string, ok bool) {
 	for _, v := range p.Env {
 		if v.Name == name {
@@ -170,41 +127,6 @@ func TestMacEnvironment(t *testing.T) {
 	_, ws := mustOnMac(t, newFake(aMac), "[servers.s]\ncommand = \"/usr/bin/true\"\n[[servers.s.access.env]]\nname = \"DYLD_INSERT_LIBRARIES\"\nread = true\n")
 	if !strings.Contains(codes(ws), "dangerous-variable") {
 		t.Errorf("DYLD_INSERT_LIBRARIES: %v", ws)
-	}
-}
-
-// TestMacVersionManagers tests that a program of a version manager gets its version, and not the rest of
-// the manager or the home directory.
-func TestMacVersionManagers(t *testing.T) {
-	for dir, program := range map[string]string{
-		"/Users/u/.nvm/versions/node/v24.1.0": "bin/node", "/Users/u/.local/share/fnm/node-versions/v24.1.0/installation": "bin/node",
-		"/Users/u/Library/Application Support/fnm/node-versions/v24.1.0/installation": "bin/node", "/Users/u/.volta/tools/image/node/24.1.0": "bin/node",
-		"/Users/u/.local/share/mise/installs/node/24.1.0": "bin/node", "/Users/u/.asdf/installs/nodejs/24.1.0": "bin/node", "/Users/u/.pyenv/versions/3.13.1": "bin/python3.13",
-		"/Users/u/.local/share/uv/python/cpython-3.13.1-macos-aarch64-none": "bin/python3.13", "/Users/u/.rustup/toolchains/stable-aarch64-apple-darwin": "bin/node", "/opt/homebrew": "",
-	} {
-		file := dir + "/" + program
-		if program == "" {
-			continue
-		}
-		p, _ := mustOnMac(t, newFake(aMac, "x "+strings.ReplaceAll(file, " ", "%20"), "f "+strings.ReplaceAll(dir, " ", "%20")+"/lib/x.js"), "[servers.s]\ncommand = \""+file+"\"\n")
-		hold(t, p, map[string]policy.Rights{file: rx, dir + "/lib/x.js": rx, dir[:strings.LastIndexByte(dir, '/')]: 0, "/Users/u": 0})
-	}
-}
-
-// TestMacHomebrew tests that a client with a window finds the programs of Homebrew, and that a server
-// which they start reaches none of the data of services, in neither of its prefixes.
-func TestMacHomebrew(t *testing.T) {
-	for _, prefix := range []string{"/opt/homebrew", "/usr/local", "/Users/u/homebrew"} {
-		h := newFake(aMac, strings.ReplaceAll(aHomebrew, "/opt/homebrew", prefix))
-		command := "node"
-		if strings.HasPrefix(prefix, "/Users") {
-			command = prefix + "/bin/node"
-		}
-		p, _ := mustOnMac(t, h, "[servers.s]\ncommand = \""+command+"\"\n")
-		if want := prefix + "/Cellar/node/24.1.0/bin/node"; p.Program != want {
-			t.Errorf("%s: the program is %s", prefix, p.Program)
-		}
-		hold(t, p, map[string]policy.Rights{prefix + "/lib/libuv.dylib": rx, prefix + "/opt/node": rx, prefix + "/etc/openssl@3/cert.pem": policy.Read, prefix + "/etc/my.cnf": 0, prefix + "/var": 0, prefix: 0})
 	}
 }
 
