@@ -1,7 +1,6 @@
 package resolve
 
 import (
-	"bytes"
 	"fmt"
 	"iter"
 	"os"
@@ -86,15 +85,9 @@ func (k *commandChecker) findProgram(word string, dirs []string) (string, error)
 }
 
 func (k *commandChecker) checkInterpreter(program string, depth int) error {
-	head, err := k.h.ReadHead(program, 4096)
-	line, script := bytes.CutPrefix(head, []byte("#!"))
-	if err != nil || !script || depth > command.MaxChain {
+	words := strings.Fields(k.commands.Shebang(program))
+	if len(words) == 0 || depth > command.MaxChain {
 		return nil // if something is wrong with it, the kernel refuses to start it
-	}
-	line, _, _ = bytes.Cut(line, []byte("\n"))
-	words := strings.Fields(string(line))
-	if len(words) == 0 {
-		return nil
 	}
 	for _, word := range words[1:] {
 		if err := k.checkArgument(word, depth+1); err != nil {
