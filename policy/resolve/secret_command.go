@@ -2,7 +2,6 @@ package resolve
 
 import (
 	"fmt"
-	"iter"
 	"os"
 	"path"
 	"slices"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/shellwords"
 )
 
 // The command of a secret runs outside every jail with all rights of the user, and its output
@@ -116,12 +114,18 @@ func (k *commandChecker) checkInterpreter(program string, depth int) error {
 // checkArgument refuses an argument that contains a path, or the name of a program, that
 // leads to a file which a server could write. The command may run, read or send it.
 func (k *commandChecker) checkArgument(arg string, depth int) error {
-	for _, p := range k.secrets.pathsIn(arg) {
+	words := k.secrets.pathsIn(arg)
+	for _, p := range words {
 		if err := k.checkPath(p); err != nil {
 			return err
 		}
 	}
-	for _, word := range append(k.secrets.pathsIn(arg), k.secrets.namesIn(arg)...) {
+	for _, part := range k.secrets.partsOf(arg) {
+		if !strings.Contains(part, "/") {
+			words = append(words, part)
+		}
+	}
+	for _, word := range words {
 		program, err := k.findProgram(word, k.safePath)
 		if err == nil && program != "" {
 			err = k.checkInterpreter(program, depth)
@@ -162,7 +166,7 @@ func (k *commandChecker) checkPath(p string) error {
 // pathsIn returns the parts of a word that a program could take for a path. The command
 // runs in "/", so relative paths begin there.
 func (b *secrets) pathsIn(word string) (paths []string) {
-	for part := range b.partsOf(word) {
+	for _, part := range b.partsOf(word) {
 		i := strings.Index(part, "/")
 		if i < 0 {
 			continue
@@ -176,18 +180,9 @@ func (b *secrets) pathsIn(word string) (paths []string) {
 	return paths
 }
 
-func (b *secrets) namesIn(word string) (names []string) {
-	for part := range b.partsOf(word) {
-		if !strings.Contains(part, "/") && !slices.Contains(names, part) {
-			names = append(names, part)
-		}
-	}
-	return names
-}
-
-// partsOf splits a word as a list, as the value of an option, and as a shell's command
-// line, with its variables expanded.
-func (b *secrets) partsOf(word string) iter.Seq[string] {
+// partsOf splits a word as a list, as the value of an option, and as a shell's command line. Its variables
+// are expanded, and quotes count as what they are and as nothing.
+func (b *secrets) partsOf(word string) (parts []string) {
 	word = os.Expand(word, func(name string) string {
 		switch value, set := b.h.Getenv(name); {
 		case name == "HOME":
@@ -199,20 +194,14 @@ func (b *secrets) partsOf(word string) iter.Seq[string] {
 		}
 		return "${" + name + "}"
 	})
-	return func(yield func(string) bool) {
+	for _, w := range [...]string{word, strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(word)} {
 		for _, separators := range [...]string{"", "\"'`=", "\"'`= \t\r\n:;,|&()<>{}@"} {
-			for part := range strings.FieldsFuncSeq(word, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
-				if !yield(part) {
-					return
-				}
-			}
-		}
-		for _, apart := range [...]bool{false, true} {
-			for _, w := range shellwords.Split(word, b.h.Home, apart) {
-				if !yield(w.Text) {
-					return
+			for part := range strings.FieldsFuncSeq(w, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+				if !slices.Contains(parts, part) {
+					parts = append(parts, part)
 				}
 			}
 		}
 	}
+	return parts
 }
