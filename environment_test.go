@@ -25,7 +25,7 @@ var wholeEnvironment = map[string]string{
 	"policy/config/internal/trust/trust.go":    "mcp-jail's own directories: hostfs.StandardDirs",
 	"policy/hostfs/host.go":                    "Host.Getenv itself",
 	"policy/hostfs/slashed.go":                 "the same environment with slashes in its paths: what is read of it is read by name",
-	"policy/resolve/internal/coarse/coarse.go": "the server's environment, of which the policy decides; names have no case on Windows",
+	"policy/resolve/coarse.go":                 "the server's environment, of which the policy decides; names have no case on Windows",
 	"cmd/internal/commands/wrapcmd/refused.go": "the PATH with which a client would start a program of Windows",
 	"cmd/internal/programs/programs.go":        "mcp-jail becomes mcp-jail-cli",
 	"cmd/internal/commands/cli/proposals.go":   "names of variables for a shell to propose",
