@@ -10,8 +10,8 @@ import (
 func TestEnvProgram(t *testing.T) {
 	for line, want := range map[string]string{
 		"node": "node", "-i A=b node x": "node", "-S node --x": "node", "-Snode x": "node", "-iS node": "node", "-vSA=b node": "node",
-		"-u /home/u/x node": "node", "-iu /home/u/x node": "node", "-iuX node": "node", "-C /home/u node": "node", "-a /home/u/x node": "node",
-		"--unset /home/u/x node": "node", "--argv0 /home/u/x node": "node", "--chdir=/x node": "node", "-- node": "node", "-i": "", "": "",
+		"-u /home/u/x node": "node", "-iu /home/u/x node": "node", "-iuX node": "node", "-C /home/u node": "node", "-a /home/u/x node": "",
+		"--unset /home/u/x node": "node", "--chdir=/x node": "node", "-- node": "node", "-i": "", "": "",
 		"--split-string=-u x node": "node", "- node": "node",
 	} {
 		if got := EnvProgram(strings.Fields(line)); got != want {

@@ -62,8 +62,6 @@ func (c *Resolver) resolveProgram(command, found string, args []string, depth in
 	switch {
 	case script:
 		return at.Path, c.resolveInterpreter(command, at.Path, line, depth)
-	case len(head) == 0:
-		return failed("is an empty file", "")
 	case c.H.OS == "linux" && !bytes.HasPrefix(head, []byte("\x7fELF")) && isText(head):
 		// A shell would interpret such a file itself; execve returns ENOEXEC. A binfmt_misc
 		// handler could start a file that is not text; whether one does is not known here.
@@ -170,14 +168,7 @@ func (c *Resolver) resolveArguments(name, found string, args []string, depth int
 // resolveWrapped collects what the program needs that env, timeout or the like starts.
 func (c *Resolver) resolveWrapped(name string, args []string, depth int) {
 	w, err := wrapper.Parse(name, append([]string{name}, args...))
-	inner := w.Inner
-	if err != nil {
-		inner = nil
-		if i := slices.Index(args, EnvProgram(args)); name == "env" && i >= 0 {
-			inner = args[i:]
-		}
-	}
-	if len(inner) == 0 {
+	if err != nil || len(w.Inner) == 0 {
 		return
 	}
 	if w.Dir != "" {
@@ -188,8 +179,8 @@ func (c *Resolver) resolveWrapped(name string, args []string, depth int) {
 			c.WorkDir = path.Join(c.WorkDir, w.Dir)
 		}
 	}
-	if file, err := c.Locate(inner[0]); err == nil {
-		_, _ = c.resolveProgram(inner[0], file, inner[1:], depth+1, false) // the wrapper reports a missing program
+	if file, err := c.Locate(w.Inner[0]); err == nil {
+		_, _ = c.resolveProgram(w.Inner[0], file, w.Inner[1:], depth+1, false) // the wrapper reports a missing program
 	}
 }
 

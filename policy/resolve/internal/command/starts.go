@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/wrapper"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -65,31 +66,21 @@ func (c *Resolver) argvPaths(name, file string) (paths []string) {
 	return slices.Compact(paths)
 }
 
-// EnvProgram returns the program that env(1) starts. It skips options and assignments.
+// EnvProgram returns the program that env(1) starts, or "" if its options are not known.
 func EnvProgram(words []string) string {
-	for i := 0; i < len(words); i++ {
-		w := words[i]
-		switch {
-		case w == "--":
-		case w == "--unset" || w == "--chdir" || w == "--argv0":
-			i++
-		case strings.HasPrefix(w, "--split-string="):
-			return EnvProgram(append([]string{strings.TrimPrefix(w, "--split-string=")}, words[i+1:]...))
-		case strings.HasPrefix(w, "--"), strings.Contains(w, "=") && w[0] != '-':
-		case strings.HasPrefix(w, "-"):
-			at := strings.IndexAny(w[1:], "uCaS") + 1 // the first of the options together that takes a value
-			switch rest := w[at+1:]; {
-			case at == 0:
-			case w[at] == 'S' && rest != "":
-				return EnvProgram(append([]string{rest}, words[i+1:]...))
-			case w[at] != 'S' && rest == "":
-				i++
+	if len(words) > 0 {
+		for _, option := range [...]string{"-S", "-iS", "-vS", "--split-string="} {
+			if rest, ok := strings.CutPrefix(words[0], option); ok {
+				words = append(strings.Fields(rest), words[1:]...)
+				break
 			}
-		default:
-			return w
 		}
 	}
-	return ""
+	line, err := wrapper.Parse("env", append([]string{"env"}, words...))
+	if err != nil || len(line.Inner) == 0 {
+		return ""
+	}
+	return line.Inner[0]
 }
 
 // Loader returns PT_INTERP of a little-endian 64-bit ELF file from its first bytes.
