@@ -1,7 +1,10 @@
 package resolve
 
 import (
+	"cmp"
 	"fmt"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -13,25 +16,35 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// systems are the hosts on which the cases of testdata/started.txt stand.
+// systems are the hosts on which the cases of testdata/started stand.
 var systems = map[string]string{"debian": aSystem, "nixos": aNixOS, "mac": aMac, "brew": aMac + aHomebrew}
 
-// A started is a case of testdata/started.txt while it is read.
+// A started is a case of testdata/started while it is read.
 type started struct {
-	system, dir string
-	files, env  []string
-	tree        string   // the installed package
-	line        string   // what is started
-	rules       []string // the rest of its table; without any, nothing is granted
-	asked       []string // the paths whose rights are shown
+	system, dir, home string
+	files, env        []string
+	tree              string   // the installed package
+	only              []string // the facts that are shown
+	line              string   // what is started
+	rules             []string // the rest of its table; without any, nothing is granted
+	asked             []string // the paths whose rights are shown
 }
 
 // TestStarted has command lines on hosts, and what a start of each brings into its jail: the lines with >,
 // which -update writes. Of the other lines, "== NAME" begins a host, "on SYSTEM" says which it is, "d", "f",
 // "x" and the like make files there (see newFake), "NAME=VALUE" sets a variable, "in DIR" is the working
-// directory, "tree DIR" an installed package. "$ LINE" starts a command line. "+ TOML" after it makes it one
-// of a configuration, and "? PATH" shows the rights there.
+// directory, "home DIR" that of the user, "tree DIR" an installed package, "only FACTS" says what is shown.
+// "$ LINE" starts a command line. "+ TOML" after it makes it one of a configuration, and "? PATH" shows the
+// rights there.
 func TestStarted(t *testing.T) {
+	files, err := filepath.Glob("testdata/started/*.txt")
+	testkit.Must(t, err)
+	for _, file := range files {
+		t.Run(path.Base(file), func(t *testing.T) { playStarts(t, strings.TrimPrefix(file, "testdata/")) })
+	}
+}
+
+func playStarts(t *testing.T, file string) {
 	var out strings.Builder
 	var c started
 	end := func() {
@@ -40,7 +53,7 @@ func TestStarted(t *testing.T) {
 		}
 		c.line, c.rules, c.asked = "", nil, nil
 	}
-	for line := range strings.Lines(testkit.ReadFile(t, "testdata/started.txt")) {
+	for line := range strings.Lines(testkit.ReadFile(t, "testdata/"+file)) {
 		line = strings.TrimSuffix(line, "\n")
 		word, rest, _ := strings.Cut(line, " ")
 		switch word {
@@ -55,11 +68,15 @@ func TestStarted(t *testing.T) {
 		}
 		switch {
 		case word == "==":
-			c = started{system: "debian"}
+			c = started{system: "debian", only: strings.Fields("warning error program called brings parts links PATH programs start rights")}
 		case word == "on":
 			c.system = rest
 		case word == "in":
 			c.dir = rest
+		case word == "home":
+			c.home = rest
+		case word == "only":
+			c.only = strings.Fields(rest + " rights error")
 		case word == "tree":
 			c.tree = rest
 		case word == "$":
@@ -72,7 +89,7 @@ func TestStarted(t *testing.T) {
 		out.WriteString(line + "\n")
 	}
 	end()
-	testkit.Golden(t, "started.txt", out.String())
+	testkit.Golden(t, file, out.String())
 }
 
 func (c started) host() hostfs.Host {
@@ -81,9 +98,8 @@ func (c started) host() hostfs.Host {
 	if c.system == "mac" || c.system == "brew" {
 		h = files.mac()
 	}
-	if c.dir != "" {
-		h.Dir = c.dir
-	}
+	h.Dir = cmp.Or(c.dir, h.Dir)
+	h.Home = cmp.Or(c.home, h.Home)
 	h.Environ = append(h.Environ, c.env...)
 	return h
 }
@@ -112,11 +128,12 @@ func (c started) policy(t *testing.T) *policy.Policy {
 func (c started) start(t *testing.T) string {
 	var b strings.Builder
 	say := func(what string, values ...any) {
-		if text := strings.Trim(fmt.Sprint(values...), "[]"); text != "" {
+		if text := strings.Trim(fmt.Sprint(values...), "[]"); text != "" && slices.Contains(c.only, what) {
 			fmt.Fprintf(&b, "> %s %s\n", what, text)
 		}
 	}
-	p, warnings, err := Resolve(c.policy(t), c.host())
+	of := c.policy(t)
+	p, warnings, err := Resolve(of, c.host())
 	for _, w := range warnings {
 		say("warning", w)
 	}
@@ -143,9 +160,23 @@ func (c started) start(t *testing.T) string {
 		}
 	}
 	say("links", links)
-	if c.env != nil {
-		path, _ := variable(p, "PATH")
-		say("PATH", path)
+	for _, v := range p.Env {
+		switch {
+		case v.Name == "PATH" && c.env != nil:
+			say("PATH", v.Value)
+		case v.Rule != minimalEnvironment && v.Name != policy.StatementVar:
+			say("env", v.Name+"="+v.Value)
+		}
+	}
+	say("withheld", p.Withheld)
+	if alone := HomeLinks(of, c.host()); fmt.Sprint(alone) != fmt.Sprint(p.HomeLinks) {
+		t.Errorf("%s: without the rest of the profile %v, want %v", c.line, alone, p.HomeLinks)
+	}
+	for _, l := range p.HomeLinks {
+		say("home", l.Path+map[bool]string{true: "/"}[l.Dir]+" is "+l.Target)
+	}
+	for _, s := range p.Secrets {
+		say("secret", s.Env+": "+s.Program+" with PATH="+s.Path+", without "+strings.Join(s.Unset, " "))
 	}
 	say("programs", p.Programs)
 	for _, command := range p.Commands {
