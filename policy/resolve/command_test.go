@@ -58,53 +58,6 @@ func TestFromCommandLineElsewhere(t *testing.T) {
 	}
 }
 
-// TestOffline checks that every server gets the variables for a registry that it cannot reach,
-// unless a rule passes others.
-func TestOffline(t *testing.T) {
-	h := newFake(aSystem)
-	told := func(o config.CommandLineOptions, environ ...string) (out string) {
-		p, err := config.FromCommandLine(o)
-		testkit.Must(t, err)
-		host := h.host()
-		host.Environ = append(host.Environ, environ...)
-		profile, _, err := Resolve(p, host)
-		testkit.Must(t, err)
-		for _, v := range profile.Env {
-			if strings.HasPrefix(v.Rule, "mcp-jail: no ") {
-				out += v.Name + "=" + v.Value + " "
-			}
-		}
-		return out
-	}
-	npx := func(net ...string) config.CommandLineOptions {
-		return config.CommandLineOptions{Command: []string{"npx", "x"}, Net: net, Env: []string{"npm_config_fetch_retries"}}
-	}
-	const (
-		offline = "PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_RETRIES=0 UV_OFFLINE=1 YARN_ENABLE_NETWORK=0 npm_config_offline=true pnpm_config_offline=true "
-		slow    = "npm_config_fetch_retries=0 npm_config_prefer_offline=true "
-	)
-	for _, tt := range []struct {
-		options config.CommandLineOptions
-		environ string
-		want    string
-	}{
-		{npx(), "", offline},
-		{npx("api.example.org"), "", slow},
-		{npx("registry.npmjs.org"), "", ""},
-		{npx("*"), "", ""},
-		{npx("*.npmjs.org:443"), "", ""},
-		{npx("registry.npmjs.org:80"), "", slow},
-		{npx("api.example.org"), "npm_config_fetch_retries=5", "npm_config_prefer_offline=true "},
-		{config.CommandLineOptions{Command: []string{"server"}}, "", offline}, // it may call a package manager
-		{config.CommandLineOptions{Command: []string{"server"}, Net: []string{"api.example.org"}}, "", slow},
-		{config.CommandLineOptions{Command: []string{"server"}, Env: []string{"UV_OFFLINE"}}, "UV_OFFLINE=0", strings.Replace(offline, "UV_OFFLINE=1 ", "", 1)},
-	} {
-		if got := told(tt.options, tt.environ); got != tt.want {
-			t.Errorf("%v with %q: %q, want %q", tt.options.Net, tt.environ, got, tt.want)
-		}
-	}
-}
-
 // elfWith builds the head of an ELF file that names a loader.
 func elfWith(loader string) []byte {
 	b := make([]byte, 64+56)

@@ -194,8 +194,9 @@ func (b *secrets) partsOf(word string) (parts []string) {
 		}
 		return "${" + name + "}"
 	})
-	for _, w := range [...]string{word, strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(word)} {
-		for _, separators := range [...]string{"", "\"'`=", "\"'`= \t\r\n:;,|&()<>{}@"} {
+	bare := strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(word)
+	for _, separators := range [...]string{"\"'`= \t\r\n:;,|&()<>{}@", "\"'`=", ""} {
+		for _, w := range [...]string{word, bare} {
 			for part := range strings.FieldsFuncSeq(w, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
 				if !slices.Contains(parts, part) {
 					parts = append(parts, part)

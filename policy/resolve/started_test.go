@@ -17,7 +17,7 @@ import (
 )
 
 // systems are the hosts on which the cases of testdata/started stand.
-var systems = map[string]string{"debian": aSystem, "nixos": aNixOS, "mac": aMac, "brew": aMac + aHomebrew}
+var systems = map[string]string{"none": "", "debian": aSystem, "mac": aMac, "brew": aMac + aHomebrew}
 
 // A started is a case of testdata/started while it is read.
 type started struct {
@@ -31,9 +31,10 @@ type started struct {
 }
 
 // TestStarted has command lines on hosts, and what a start of each brings into its jail: the lines with >,
-// which -update writes. Of the other lines, "== NAME" begins a host, "on SYSTEM" says which it is, "d", "f",
+// which -update writes. Of the other lines, "== NAME" begins a host, "on SYSTEM" says which it is (none: only what follows), "d", "f",
 // "x" and the like make files there (see newFake), "NAME=VALUE" sets a variable, "in DIR" is the working
-// directory, "home DIR" that of the user, "tree DIR" an installed package, "only FACTS" says what is shown.
+// directory, "home DIR" that of the user, "tree DIR" an installed package, "only FACTS" says what is shown, with $NAME for a
+// variable. CERT stands for a certificate.
 // "$ LINE" starts a command line. "+ TOML" after it makes it one of a configuration, and "? PATH" shows the
 // rights there.
 func TestStarted(t *testing.T) {
@@ -84,7 +85,7 @@ func playStarts(t *testing.T, file string) {
 		case strings.Contains(word, "="):
 			c.env = append(c.env, line)
 		case len(word) == 1 && strings.Contains("dfxlpscb0", word):
-			c.files = append(c.files, line)
+			c.files = append(c.files, strings.ReplaceAll(line, "CERT", aCertificate))
 		}
 		out.WriteString(line + "\n")
 	}
@@ -161,14 +162,13 @@ func (c started) start(t *testing.T) string {
 	}
 	say("links", links)
 	for _, v := range p.Env {
-		switch {
-		case v.Name == "PATH" && c.env != nil:
+		say("$"+v.Name, v.Value+map[bool]string{true: " (secret)"}[v.Secret])
+		if v.Name == "PATH" && c.env != nil {
 			say("PATH", v.Value)
-		case v.Rule != minimalEnvironment && v.Name != policy.StatementVar:
-			say("env", v.Name+"="+v.Value)
 		}
 	}
 	say("withheld", p.Withheld)
+	say("workspace", p.Workspace)
 	if alone := HomeLinks(of, c.host()); fmt.Sprint(alone) != fmt.Sprint(p.HomeLinks) {
 		t.Errorf("%s: without the rest of the profile %v, want %v", c.line, alone, p.HomeLinks)
 	}
