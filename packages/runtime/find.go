@@ -37,11 +37,7 @@ func (f Finder) Find(ctx context.Context, lang Language) (Found, error) {
 		if m.Language != string(lang) {
 			continue
 		}
-		versions := hostfs.NewestFirst(s.list(m.Versions))
-		if len(versions) > 0 {
-			s.found.managers = append(s.found.managers, m.Name)
-		}
-		for _, v := range versions {
+		for _, v := range hostfs.NewestFirst(s.list(m.Versions)) {
 			s.add(ctx, place{file: path.Join(m.Versions, v, m.Program), source: m.Name})
 		}
 	}
@@ -62,23 +58,18 @@ func (s *search) fromHomebrew(lang Language) (out []place) {
 		formula = "python"
 	}
 	for _, prefix := range [...]string{"/opt/homebrew", "/usr/local"} {
-		if s.paths.IsProgram(path.Join(prefix, "bin/brew")) && !slices.Contains(s.found.managers, homebrew) {
-			s.found.managers = append(s.found.managers, homebrew)
-		}
 		for _, name := range hostfs.NewestFirst(s.list(path.Join(prefix, "opt"))) {
 			if name != formula && !strings.HasPrefix(name, formula+"@") {
 				continue
 			}
 			bin := path.Join(prefix, "opt", name, "bin")
 			for _, program := range s.names(lang, bin) {
-				out = append(out, place{file: path.Join(bin, program), source: homebrew})
+				out = append(out, place{file: path.Join(bin, program), source: "Homebrew"})
 			}
 		}
 	}
 	return out
 }
-
-const homebrew = "Homebrew"
 
 // A search is one run of Find.
 type search struct {
@@ -239,15 +230,4 @@ func IsInterpreter(lang Language, name string) bool {
 func (s *search) list(dir string) []string {
 	names, _ := s.paths.Names(s.paths.Canonical(dir)) // none of one that cannot be read
 	return names
-}
-
-// advice returns how a version manager gets a version, or "".
-func advice(name string, lang Language, version string) string {
-	command := map[string]string{
-		"nvm": "nvm install VERSION", "fnm": "fnm install VERSION", "volta": "volta install node@VERSION", "n": "n VERSION",
-		"mise": "mise use -g LANG@VERSION", "pyenv": "pyenv install VERSION", "uv": "uv python install VERSION",
-		"asdf": "asdf install PLUGIN latest:VERSION", homebrew: "brew install LANG@VERSION",
-	}[name]
-	plugin := map[Language]string{Node: "nodejs", Python: "python"}[lang]
-	return strings.NewReplacer("LANG", string(lang), "PLUGIN", plugin, "VERSION", version).Replace(command)
 }
