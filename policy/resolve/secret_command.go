@@ -19,10 +19,9 @@ import (
 // A commandChecker examines the command of one secret.
 type commandChecker struct {
 	*secrets
-	commands   *command.Resolver
-	secret     *policy.Secret
-	searchPath []string // the directories of PATH
-	safePath   []string // those of searchPath that no server could change: the command's own PATH
+	commands *command.Resolver
+	secret   *policy.Secret
+	safePath []string // the directories of PATH that no server could change: the command's own PATH
 }
 
 // programSettings are the sensitive paths that programs which print secrets read by
@@ -40,15 +39,9 @@ func (b *secrets) resolveSecretCommand(s *policy.Secret) error {
 	dirs := command.SearchPath(b.h)
 	// The command finds other programs in PATH: it gets only directories that no server can change.
 	safe := slices.DeleteFunc(slices.Clone(dirs), b.writers.isChangeable)
-	k := &commandChecker{b, &command.Resolver{Paths: b.paths, H: b.h}, s, dirs, safe}
-	program, err := k.findProgram(s.Command[0], dirs)
+	k := &commandChecker{b, &command.Resolver{Paths: b.paths, H: b.h}, s, safe}
+	program, err := k.checkProgram(s.Command[0], dirs, 0)
 	if err != nil || program == "" {
-		return err
-	}
-	if err := k.checkInterpreter(program, 0); err != nil {
-		return err
-	}
-	if err := k.checkSettings(s.Command[0]); err != nil {
 		return err
 	}
 	for _, arg := range s.Command[1:] {
@@ -66,7 +59,9 @@ func (b *secrets) resolveSecretCommand(s *policy.Secret) error {
 	return nil
 }
 
-func (k *commandChecker) findProgram(word string, dirs []string) (string, error) {
+// checkProgram returns the file of the program that a word names, or "". It refuses one that a server could
+// write, or whose settings or #! line lead to what a server could write.
+func (k *commandChecker) checkProgram(word string, dirs []string, depth int) (string, error) {
 	if strings.Contains(word, "/") {
 		if err := k.checkPath(word); err != nil { // it may come to be before it is started
 			return "", err
@@ -75,9 +70,17 @@ func (k *commandChecker) findProgram(word string, dirs []string) (string, error)
 	}
 	for _, dir := range dirs {
 		p, _ := k.places.Expand(word, dir)
-		if at, err := k.paths.Resolve(p); err == nil && k.commands.Executable(p) == "" {
-			return at.Path, k.checkPath(p)
+		at, err := k.paths.Resolve(p)
+		if err != nil || k.commands.Executable(p) != "" {
+			continue
 		}
+		if err = k.checkPath(p); err == nil {
+			err = k.checkSettings(p)
+		}
+		if err == nil {
+			err = k.checkInterpreter(at.Path, depth+1)
+		}
+		return at.Path, err
 	}
 	return "", nil
 }
@@ -87,24 +90,11 @@ func (k *commandChecker) checkInterpreter(program string, depth int) error {
 	if len(words) == 0 || depth > command.MaxChain {
 		return nil // if something is wrong with it, the kernel refuses to start it
 	}
-	for _, word := range words[1:] {
-		if err := k.checkArgument(word, depth+1); err != nil {
-			return err
-		}
+	if _, err := k.checkProgram(words[0], nil, depth); err != nil {
+		return err
 	}
-	next := words[:1]
-	if path.Base(words[0]) == "env" {
-		next = append(next, command.EnvProgram(words[1:]))
-	}
-	for _, word := range next {
-		if word == "" {
-			continue
-		}
-		found, err := k.findProgram(word, k.searchPath)
-		if err == nil && found != "" {
-			err = k.checkInterpreter(found, depth+1)
-		}
-		if err != nil {
+	for _, word := range words[1:] { // of env, one is the interpreter, which it finds in the safe PATH
+		if err := k.checkArgument(word, depth); err != nil {
 			return err
 		}
 	}
@@ -114,26 +104,14 @@ func (k *commandChecker) checkInterpreter(program string, depth int) error {
 // checkArgument refuses an argument that contains a path, or the name of a program, that
 // leads to a file which a server could write. The command may run, read or send it.
 func (k *commandChecker) checkArgument(arg string, depth int) error {
-	words := k.secrets.pathsIn(arg)
-	for _, p := range words {
-		if err := k.checkPath(p); err != nil {
-			return err
-		}
-	}
-	for _, part := range k.secrets.partsOf(arg) {
+	words := k.pathsIn(arg)
+	for _, part := range k.partsOf(arg) {
 		if !strings.Contains(part, "/") {
 			words = append(words, part)
 		}
 	}
 	for _, word := range words {
-		program, err := k.findProgram(word, k.safePath)
-		if err == nil && program != "" {
-			err = k.checkInterpreter(program, depth)
-		}
-		if err == nil && program != "" {
-			err = k.checkSettings(word)
-		}
-		if err != nil {
+		if _, err := k.checkProgram(word, k.safePath, depth); err != nil {
 			return err
 		}
 	}

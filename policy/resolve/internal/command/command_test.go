@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestEnvProgram checks that EnvProgram finds the program that env(1) starts. It must not
+// TestEnvProgram checks that envProgram finds the program that env(1) starts. It must not
 // take the value of an option for it, because the program gets a grant.
 func TestEnvProgram(t *testing.T) {
 	for line, want := range map[string]string{
@@ -14,7 +14,7 @@ func TestEnvProgram(t *testing.T) {
 		"--unset /home/u/x node": "node", "--chdir=/x node": "node", "-- node": "node", "-i": "", "": "",
 		"--split-string=-u x node": "node", "- node": "node",
 	} {
-		if got := EnvProgram(strings.Fields(line)); got != want {
+		if got := envProgram(strings.Fields(line)); got != want {
 			t.Errorf("env %s: %q, want %q", line, got, want)
 		}
 	}

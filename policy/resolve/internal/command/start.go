@@ -129,7 +129,7 @@ func (c *Resolver) resolveInterpreter(command, script, line string, depth int) e
 		if _, err := c.resolveProgram(command, found, nil, depth+1, chosen); err != nil {
 			return err
 		}
-		if name = EnvProgram(words[1:]); name == "" {
+		if name = envProgram(words[1:]); name == "" {
 			return nil
 		}
 		chosen = chosen && strings.Contains(name, "/") // PATH is the user's

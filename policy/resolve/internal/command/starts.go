@@ -39,7 +39,7 @@ func (c *Resolver) Starts(r policy.CommandRule, file string) (all []policy.Start
 	}
 	add(interpreter, lead)
 	words := strings.Fields(rest)
-	if i := slices.Index(words, EnvProgram(words)); i >= 0 && path.Base(interpreter) == "env" {
+	if i := slices.Index(words, envProgram(words)); i >= 0 && path.Base(interpreter) == "env" {
 		add(words[i], words[i+1:])
 	}
 	return all
@@ -66,8 +66,8 @@ func (c *Resolver) argvPaths(name, file string) (paths []string) {
 	return slices.Compact(paths)
 }
 
-// EnvProgram returns the program that env(1) starts, or "" if its options are not known.
-func EnvProgram(words []string) string {
+// envProgram returns the program that env(1) starts, or "" if its options are not known.
+func envProgram(words []string) string {
 	if len(words) > 0 {
 		for _, option := range [...]string{"-S", "-iS", "-vS", "--split-string="} {
 			if rest, ok := strings.CutPrefix(words[0], option); ok {
