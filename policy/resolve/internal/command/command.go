@@ -207,7 +207,7 @@ func (c *Resolver) AddDependency(p, rule string, search bool) {
 // that many programs share; it is or contains the home directory, a directory of mcp-jail or a sensitive
 // path; or it lies inside a sensitive path.
 func (c *Resolver) isGuarded(dir string) bool {
-	shared, _ := wordsFor("shared", c.H.OS)
+	shared, _ := policy.ProgramWords("shared", c.H.OS)
 	return dir == "/" || slices.Contains(shared, dir) || c.H.OS == "darwin" && path.Dir(dir) == "/Volumes" ||
 		slices.ContainsFunc(c.NeverWiden, func(g string) bool { return policy.Within(g, dir) }) ||
 		slices.ContainsFunc(c.SensitiveDirs, func(g string) bool { return policy.Within(g, dir) || policy.Within(dir, g) })

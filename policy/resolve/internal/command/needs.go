@@ -147,9 +147,9 @@ func (c *Resolver) addPackage(interpreter, file string) {
 		return
 	}
 	lang := policy.InterpreterFamily(interpreter)
-	manifests, known := wordsFor("package", lang)
+	manifests, known := policy.ProgramWords("package", lang)
 	if !known {
-		manifests, _ = wordsFor("package", "*")
+		manifests, _ = policy.ProgramWords("package", "*")
 	}
 	javascript := slices.Equal(manifests, []string{"package.json"})
 	if outer, _, ok := strings.Cut(file, "/node_modules/"); ok && javascript {

@@ -149,7 +149,7 @@ func (c *Resolver) resolveInterpreter(command, script, line string, depth int) e
 // resolveArguments looks for what the arguments of a program name: the script of an interpreter, the
 // program that a wrapper such as timeout starts, the project of a launcher.
 func (c *Resolver) resolveArguments(name, found string, args []string, depth int) {
-	options, launcher := wordsFor("project", name)
+	options, launcher := policy.ProgramWords("project", name)
 	// A shim or link may hide the real name: /opt/x/bin/python -> /usr/bin/pypy.
 	lang := policy.InterpreterFamily(name)
 	if lang == "" {
