@@ -25,7 +25,7 @@ var wholeEnvironment = map[string]string{
 	"policy/config/internal/trust/trust.go":    "mcp-jail's own directories: hostfs.StandardDirs",
 	"policy/hostfs/host.go":                    "Host.Getenv itself",
 	"policy/hostfs/slashed.go":                 "the same environment with slashes in its paths: what is read of it is read by name",
-	"policy/resolve/internal/coarse/coarse.go": "the server's environment, of which the policy decides; names have no case on Windows",
+	"policy/resolve/coarse.go":                 "the server's environment, of which the policy decides; names have no case on Windows",
 	"cmd/internal/commands/wrapcmd/refused.go": "the PATH with which a client would start a program of Windows",
 	"cmd/internal/programs/programs.go":        "mcp-jail becomes mcp-jail-cli",
 	"cmd/internal/commands/cli/proposals.go":   "names of variables for a shell to propose",
@@ -63,8 +63,7 @@ var variableByName = map[string]string{
 	"policy/hostfs/local.go":                            "USER, LOGNAME and the XDG variables",
 	"policy/hostfs/manager.go":                          "places of version managers",
 	"policy/resolve/internal/places/deciding.go":        "places that variables move",
-	"policy/resolve/internal/command/versionmanager.go": "the version that a version manager starts",
-	"packages/runtime/shim.go":                          "the same; ASDF_…_VERSION and MISE_…_VERSION are in the table as patterns",
+	"policy/hostfs/shim.go":                             "the version that a version manager starts",
 	"packages/sources/npm.go":                           "what npm's files name",
 	"cmd/internal/session/package_find.go":              "the variable of a package's data, for its jail",
 	"packages/sources/read.go":                          "the variables of its table",
@@ -85,11 +84,10 @@ var variableByName = map[string]string{
 // launcher starts its server and no preset grants it anything (environ.Direct), with the reason why
 // they act on no such server.
 var forPackages = map[string]string{
-	"packages/runtime/shim.go":                          "it finds interpreters for packages",
-	"packages/sources/netrc.go":                         "it fetches packages",
-	"packages/sources/python.go":                        "the same",
-	"policy/resolve/internal/command/versionmanager.go": "which of the installed versions runs in the jail; a file of the project says it, too",
-	"policy/resolve/environ.go":                         "what the server gets in its jail",
+	"packages/sources/netrc.go":  "it fetches packages",
+	"packages/sources/python.go": "the same",
+	"policy/hostfs/shim.go":      "which of the installed versions runs in the jail; a file of the project says it, too",
+	"policy/resolve/environ.go":  "what the server gets in its jail",
 }
 
 // readers are functions that read a variable which their argument names. implied are functions that

@@ -30,7 +30,7 @@ var mayImport = map[string][]string{
 	"policy/config":           {module + "internal/winpath", module + "internal/show", module + "internal/private", module + "policy", module + "policy/hostfs", module + "internal/toml", module + "policy/config/internal/reader", module + "policy/config/internal/stamp", module + "policy/config/internal/trust"},
 	"policy/schema":           {module + "policy", module + "policy/config"},
 	"policy/hostfs":           {module + "internal/show", module + "internal/winpath", module + "policy", "golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/text/unicode/norm"},
-	"policy/resolve":          {module + "internal/lazy", module + "internal/winpath", module + "internal/show", module + "policy", module + "policy/statement", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/entries", module + "policy/resolve/internal/masks", module + "policy/resolve/internal/places", module + "policy/resolve/internal/shellwords", module + "policy/resolve/internal/coarse"},
+	"policy/resolve":          {module + "internal/lazy", module + "internal/winpath", module + "internal/show", module + "policy", module + "policy/statement", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/entries", module + "policy/resolve/internal/masks", module + "policy/resolve/internal/places"},
 
 	"policy/config/internal/reader":      {module + "internal/show", module + "internal/toml", module + "policy"}, // the same
 	"policy/config/internal/stamp":       {module + "policy/hostfs"},
@@ -41,7 +41,6 @@ var mayImport = map[string][]string{
 	"policy/resolve/internal/places":     {module + "internal/winpath", module + "policy", module + "policy/hostfs"},
 	"policy/resolve/internal/shellwords": {},
 	"internal/winpath":                   {},
-	"policy/resolve/internal/coarse":     {module + "policy", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/places", module + "internal/winpath"},
 
 	"mcpproxy":       {"golang.org/x/sys/cpu"},
 	"diagnostics":    {module + "diagnostics/internal/programs", module + "diagnostics/internal/words", module + "diagnostics/internal/report", module + "diagnostics/internal/redact", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/paths", module + "diagnostics/internal/network", module + "diagnostics/internal/names", module + "diagnostics/internal/limits", module + "diagnostics/internal/starts", module + "internal/show", module + "policy"},

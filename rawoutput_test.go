@@ -18,11 +18,10 @@ var rawOutput = map[string]string{
 	"cmd/mcp-jail/log.go":                      "compares a file with standard output, and does not write",
 	"cmd/mcp-jail-tls/main.go":                 "the error of a worker, which has no console",
 	"cmd/internal/commands/root.go":            "makes the console",
-	"cmd/internal/programs/execute_other.go":   "hands its streams to the other program",
 	"cmd/internal/fetching/waiter.go":          "MCP",
 	"cmd/internal/session/refuse.go":           "MCP",
 	"cmd/internal/session/lifecycle.go":        "MCP",
-	"cmd/internal/programs/execute_windows.go": "the same",
+	"cmd/internal/programs/execute_windows.go": "hands its streams to the other program",
 }
 
 // rawOutputs returns what in a file of cmd writes to a standard stream by another way than the

@@ -21,7 +21,6 @@ var starts = map[string]struct{ why, environment string }{
 	"internal/testkit/testkit.go":               {"the same", ""},
 	"internal/testkit/namespaces_linux.go":      {"the same", ""},
 	"cmd/internal/programs/execute_unix.go":     {"mcp-jail-cli, from the directory of mcp-jail", "everything: mcp-jail becomes mcp-jail-cli"},
-	"cmd/internal/programs/execute_other.go":    {"the same", "the same"},
 	"cmd/internal/programs/execute_windows.go":  {"the same", "the same"},
 	"cmd/internal/session/package_install.go":   {"the same, which fetches a package", "everything: mcp-jail starts mcp-jail-cli"},
 	"cmd/internal/session/takeover.go":          {"the same, which looks into the files of clients", "everything: mcp-jail starts mcp-jail-cli"},

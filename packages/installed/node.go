@@ -28,7 +28,11 @@ func (f Finder) node(ctx context.Context, p *Program, line *runline.Line) error 
 	p.Bin = filepath.Join(p.Dir, "node_modules", ".bin")
 	switch start.Kind {
 	case npm.Node:
-		p.Command, err = f.interpreter(ctx, p, runtime.Node, p.Entry.Engines, npm.EngineFits)
+		var chosen runtime.Interpreter
+		chosen, err = f.interpreter(ctx, p, runtime.Node, npm.EngineFits)
+		if p.Command = chosen.Path; chosen.Default {
+			p.Command = string(runtime.Node)
+		}
 		p.Arguments = append(append(p.Arguments, start.NodeArgs...), file)
 	case npm.Direct:
 		p.Command = file
@@ -54,41 +58,28 @@ func userInterpreter(name string) string {
 	return filepath.Base(name)
 }
 
-// interpreter returns the interpreter for a range of versions: its plain name if the one that PATH
-// gives fits or rng is "", and otherwise its path. One that a server may write never fits.
-func (f Finder) interpreter(ctx context.Context, p *Program, lang runtime.Language, rng string, fits func(rng, version string) (bool, error)) (string, error) {
+// interpreter returns the interpreter that fits the package, without links. One that a server may write never
+// fits. The usual case asks none: it is PATH's own, with a remembered version, and for a package that takes
+// any version of node without one.
+func (f Finder) interpreter(ctx context.Context, p *Program, lang runtime.Language, fits func(rng, version string) (bool, error)) (runtime.Interpreter, error) {
 	versions := openVersions(f.Host, f.Waive)
 	defer versions.save()
-	return f.interpreterOf(ctx, versions, p, lang, rng, fits)
-}
-
-func (f Finder) interpreterOf(ctx context.Context, versions *versions, p *Program, lang runtime.Language, rng string, fits func(rng, version string) (bool, error)) (string, error) {
-	// The usual case, without asking any interpreter: PATH's own, with a remembered version.
-	if _, version, ok := f.ofPath(versions, p, lang); ok {
-		if rng == "" {
-			return string(lang), nil
+	rng := p.Entry.Engines
+	named, file, version := versions.locate(lang)
+	if named != "" && f.Untrusted != nil {
+		if why := f.Untrusted(named); why != "" {
+			p.NotUsed = named + " is not used: " + why
 		}
-		if ok, err := fits(rng, version); version != "" && ok && err == nil {
-			return string(lang), nil
+	}
+	if p.NotUsed == "" {
+		fitting, err := fits(rng, version)
+		if lang == runtime.Node && rng == "" || version != "" && err == nil && fitting {
+			return runtime.Interpreter{Language: lang, Path: file, Version: version, Default: true}, nil
 		}
 	}
 	found, err := versions.find(ctx, f.Untrusted, lang)
 	if err != nil {
-		return "", err
+		return runtime.Interpreter{}, err
 	}
-	chosen, err := found.Choose(rng, fits)
-	if err != nil {
-		return "", err
-	}
-	if chosen.Default {
-		return string(lang), nil
-	}
-	return chosen.Path, nil
-}
-
-// ofPath returns the interpreter that PATH gives, without links, and its remembered version. ok reports
-// that no server may write it. Otherwise it sets p.NotUsed.
-func (f Finder) ofPath(versions *versions, p *Program, lang runtime.Language) (file, version string, ok bool) {
-	named, file, version := versions.locate(lang)
-	return file, version, f.trusts(named, p)
+	return found.Choose(rng, fits)
 }

@@ -18,12 +18,6 @@ import (
 // another program of the tree directly. The starter finds its packages by itself; package
 // python has the layout of the tree.
 func (f Finder) python(ctx context.Context, p *Program, line *runline.Line) error {
-	versions := openVersions(f.Host, f.Waive)
-	defer versions.save()
-	return f.pythonOf(ctx, versions, p, line)
-}
-
-func (f Finder) pythonOf(ctx context.Context, versions *versions, p *Program, line *runline.Line) (err error) {
 	name := line.Program
 	if name == "" {
 		name = p.Entry.Program
@@ -41,7 +35,13 @@ func (f Finder) pythonOf(ctx context.Context, versions *versions, p *Program, li
 	}
 	// -s and -B: neither the user's own packages, nor files written beside the modules.
 	p.Arguments = append([]string{"-s", "-B", file}, line.Args...)
-	p.Command, err = f.pythonFor(ctx, versions, p, p.Entry.Engines)
+	// Its path, without links: a tree does not take part in a virtual environment that PATH leads into.
+	chosen, err := f.interpreter(ctx, p, runtime.Python, runtime.PythonFits)
+	var missing *runtime.MissingError
+	if errors.As(err, &missing) { // the one that it was installed for is gone
+		err = fmt.Errorf("%w: %w", err, ErrNotInstalled)
+	}
+	p.Command = chosen.Path
 	return err
 }
 
@@ -70,37 +70,4 @@ func readHead(name string) ([]byte, error) {
 		err = nil
 	}
 	return head[:n], err
-}
-
-// trusts reports whether no server may write the interpreter that PATH gives. Otherwise it sets
-// p.NotUsed.
-func (f Finder) trusts(named string, p *Program) bool {
-	if named == "" || f.Untrusted == nil {
-		return true
-	}
-	why := f.Untrusted(named)
-	if why != "" {
-		p.NotUsed = named + " is not used: " + why
-	}
-	return why == ""
-}
-
-// pythonFor returns the path of the Python for a range of versions, without links: a tree
-// does not take part in a virtual environment that PATH leads into.
-func (f Finder) pythonFor(ctx context.Context, versions *versions, p *Program, rng string) (string, error) {
-	if file, version, trusted := f.ofPath(versions, p, runtime.Python); trusted && version != "" {
-		if ok, err := runtime.PythonFits(rng, version); ok && err == nil {
-			return file, nil
-		}
-	}
-	found, err := versions.find(ctx, f.Untrusted, runtime.Python)
-	if err != nil {
-		return "", err
-	}
-	chosen, err := found.Choose(rng, runtime.PythonFits)
-	var missing *runtime.MissingError
-	if errors.As(err, &missing) { // the one that it was installed for is gone
-		err = fmt.Errorf("%w: %w", err, ErrNotInstalled)
-	}
-	return chosen.Path, err
 }

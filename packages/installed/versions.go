@@ -3,7 +3,6 @@ package installed
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -25,22 +24,13 @@ type versions struct {
 	changed bool
 	waive   []policy.Axis // see jail.Jail
 	run     func(ctx context.Context, host *hostfs.Host, waive []policy.Axis, file string) (string, error)
-	stamp   func(file string) string // what distinguishes a file from one that replaces it
 	spent   time.Duration            // on asking interpreters
 }
 
 // version is the version of an interpreter, and the stamp that its file had when it told it.
 type version struct {
-	Version string    `json:"version"`
-	Stamp   string    `json:"stamp"`
-	Slow    time.Time `json:"slow,omitzero"` // when it did not tell its version in time; zero if it did
-}
-
-// isSlow reports whether an interpreter is not asked again yet. A machine may have been busy, so
-// that lasts an hour.
-func (v version) isSlow() bool {
-	ago := time.Since(v.Slow)
-	return !v.Slow.IsZero() && ago >= 0 && ago < time.Hour
+	Version string `json:"version"`
+	Stamp   string `json:"stamp"`
 }
 
 const (
@@ -53,7 +43,6 @@ const (
 // user has control, counts as empty.
 func openVersions(host *hostfs.Host, waive []policy.Axis) *versions {
 	v := &versions{host: host, waive: waive, known: map[string]version{}, run: jail.AskVersion}
-	v.stamp = v.stampOf
 	if host.CacheDir == "" {
 		return v
 	}
@@ -82,9 +71,9 @@ func (v *versions) save() {
 	}
 }
 
-// stampOf returns what distinguishes a file from one that replaces it, and from itself with another
+// stamp returns what distinguishes a file from one that replaces it, and from itself with another
 // content: no program can set the time of change.
-func (v *versions) stampOf(file string) string {
+func (v *versions) stamp(file string) string {
 	info, err := os.Stat(file)
 	if err != nil {
 		return ""
@@ -120,49 +109,30 @@ func (v *versions) remembered(file string) string {
 	return ""
 }
 
-// ask returns the version of an interpreter: the remembered one, else the one that its header
-// files give, else the one that it tells in a jail.
+// ask returns the version of an interpreter: the remembered one, else the one that it tells in a jail, unless
+// others have taken too long before it.
 func (v *versions) ask(ctx context.Context, file string) (string, error) {
-	stamp := v.stamp(file)
-	known, ok := v.known[file]
-	switch remembered := ok && stamp != "" && known.Stamp == stamp; {
-	case remembered && known.Version != "":
-		return known.Version, nil
-	case remembered && known.isSlow():
-		return "", fmt.Errorf("%w, and it is asked again an hour after that", &jail.SlowError{File: file})
+	if known := v.remembered(file); known != "" {
+		return known, nil
 	}
-	text, err := runtime.HeaderVersion(v.host, file), error(nil)
-	if text == "" {
-		text, err = v.tell(ctx, file)
+	if v.spent >= maxSpent {
+		return "", fmt.Errorf("%s was not asked, because those before it took too long: remove them, or start again", file)
 	}
-	told, slow := runtime.VersionIn(text), (*jail.SlowError)(nil)
-	switch {
-	case errors.As(err, &slow) && stamp != "":
-		v.known[file], v.changed = version{Stamp: stamp, Slow: time.Now()}, true
-		return "", err
-	case err != nil:
-		return "", err
-	case told == "":
-		return text, nil // the search says what is wrong with it
-	case stamp != "":
-		v.known[file], v.changed = version{Version: told, Stamp: stamp}, true
+	stamp, began := v.stamp(file), time.Now()
+	text, err := v.run(ctx, v.host, v.waive, file)
+	v.spent += min(time.Since(began), jail.Patience) // the rest was the making of the first jail
+	told := runtime.VersionIn(text)
+	if err != nil || told == "" {
+		return text, err // the search says what is wrong with an answer
+	}
+	if stamp != "" {
+		v.known[file], v.changed = version{told, stamp}, true
 	}
 	return told, nil
 }
 
-// tell asks an interpreter in a jail, unless others have taken too long before it.
-func (v *versions) tell(ctx context.Context, file string) (string, error) {
-	if v.spent >= maxSpent {
-		return "", fmt.Errorf("%s was not asked, because those before it took too long: remove them, or start again", file)
-	}
-	began := time.Now()
-	defer func() { v.spent += min(time.Since(began), jail.Patience) }() // the rest was the making of the first jail
-	return v.run(ctx, v.host, v.waive, file)
-}
-
 // Interpreters returns the interpreters of this machine for a language, but for the untrusted. None
-// runs outside of a jail: see [runtime.HeaderVersion] and
-// [jail.AskVersion]. What one has told is remembered. waive has the axes of [jail.Jail].
+// runs outside of a jail: see [jail.AskVersion]. What one has told is remembered. waive has the axes of [jail.Jail].
 func Interpreters(ctx context.Context, host *hostfs.Host, waive []policy.Axis, untrusted func(file string) string, lang runtime.Language) (runtime.Found, error) {
 	versions := openVersions(host, waive)
 	defer versions.save()

@@ -18,16 +18,9 @@ const (
 	maxVersion = 256 // bytes of its answer
 )
 
-// SlowError reports an interpreter that did not tell its version in time.
-type SlowError struct{ File string }
-
-func (e *SlowError) Error() string {
-	return fmt.Sprintf("%s --version: it did not end within %v", e.File, Patience)
-}
-
 // AskVersion runs an interpreter with --version in a jail without a network, and returns the
 // beginning of its answer. The interpreter reads its installation, and writes only a directory
-// that is removed afterwards. The error is a [*SlowError] if it does not end in time.
+// that is removed afterwards.
 func AskVersion(ctx context.Context, host *hostfs.Host, waive []policy.Axis, file string) (string, error) {
 	dir, err := os.MkdirTemp("", "mcp-jail-version-")
 	if err != nil {
@@ -49,7 +42,7 @@ func AskVersion(ctx context.Context, host *hostfs.Host, waive []policy.Axis, fil
 	case ctx.Err() != nil:
 		return "", ctx.Err()
 	case errors.Is(err, context.DeadlineExceeded):
-		return "", &SlowError{file}
+		return "", fmt.Errorf("%s --version: it did not end within %v", file, Patience)
 	case err != nil:
 		return "", err
 	case exit.Code != 0:

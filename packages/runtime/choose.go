@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -10,14 +9,11 @@ import (
 type MissingError struct {
 	Range string // the versions that the package asks for; "" for any
 	Found Found
-	// Version is a version to install, such as 24 or 3.13; "" if none of the usual ones fits.
-	Version string
 }
 
 func (e *MissingError) Error() string {
-	name := map[Language]string{Node: "Node.js", Python: "Python"}[e.Found.Language]
 	var out strings.Builder
-	out.WriteString(strings.TrimSpace("the package needs " + name + " " + e.Range))
+	out.WriteString(strings.TrimSpace("the package needs " + map[Language]string{Node: "Node.js", Python: "Python"}[e.Found.Language] + " " + e.Range))
 	if len(e.Found.Interpreters) == 0 {
 		out.WriteString(", and there is none in PATH or of a version manager")
 	} else {
@@ -32,7 +28,7 @@ func (e *MissingError) Error() string {
 	for _, r := range e.Found.Refused {
 		fmt.Fprintf(&out, "; %s is not used: %s", r.Path, strings.TrimPrefix(r.Reason, r.Path+" is refused: "))
 	}
-	return out.String() + "; " + e.get(name)
+	return out.String() + "; install a version that fits"
 }
 
 // Unwrap returns why interpreters did not tell their version.
@@ -45,36 +41,17 @@ func (e *MissingError) Unwrap() (all []error) {
 	return all
 }
 
-func (e *MissingError) get(name string) string {
-	if e.Version == "" {
-		return "install a version that fits"
-	}
-	for _, m := range e.Found.managers {
-		if command := advice(m, e.Found.Language, e.Version); command != "" {
-			return "to get one: " + command
-		}
-	}
-	site := "https://nodejs.org"
-	if e.Found.Language == Python {
-		site = "https://www.python.org, or: uv python install " + e.Version
-	}
-	return fmt.Sprintf("install %s %s with the package manager of your system, or from %s", name, e.Version, site)
-}
-
 // Choose returns the interpreter for a range: the one that PATH gives if it fits, otherwise
 // the newest that fits. fits reports whether a version is in the range; its error says why the
 // range cannot be read. Choose does not call fits for an empty range, which every version fits. The
 // error is a [*MissingError], or the error of fits.
 func (f Found) Choose(rng string, fits func(rng, version string) (bool, error)) (Interpreter, error) {
-	in := func(version string) (bool, error) {
-		if strings.TrimSpace(rng) == "" {
-			return true, nil
-		}
-		return fits(rng, version)
-	}
 	best := -1
 	for i, candidate := range f.Interpreters {
-		ok, err := in(candidate.Version)
+		ok, err := strings.TrimSpace(rng) == "", error(nil)
+		if !ok {
+			ok, err = fits(rng, candidate.Version)
+		}
 		if err != nil {
 			return Interpreter{}, err
 		}
@@ -88,34 +65,5 @@ func (f Found) Choose(rng string, fits func(rng, version string) (bool, error)) 
 	if best >= 0 {
 		return f.Interpreters[best], nil
 	}
-	missing := &MissingError{Range: rng, Found: f}
-	for _, version := range usual(f.Language) {
-		ok, err := in(version + ".0")
-		if err != nil {
-			return Interpreter{}, err
-		}
-		if !ok {
-			ok, _ = in(version + ".99") // a later release of the line
-		}
-		if ok {
-			missing.Version = strings.TrimSuffix(version, ".99")
-			break
-		}
-	}
-	return Interpreter{}, missing
-}
-
-// usual returns versions to suggest, the best first: at first lines with long-term support
-// in late 2026, then newer and older ones. For node, ".99" stands for a late release.
-func usual(lang Language) (out []string) {
-	if lang == Python {
-		for _, minor := range []int{13, 12, 14, 11, 15, 10, 9, 8} {
-			out = append(out, "3."+strconv.Itoa(minor))
-		}
-		return out
-	}
-	for _, major := range []int{24, 22, 26, 28, 30, 20, 18, 16, 14, 12} {
-		out = append(out, strconv.Itoa(major)+".99")
-	}
-	return out
+	return Interpreter{}, &MissingError{Range: rng, Found: f}
 }

@@ -6,9 +6,8 @@
 // # Which interpreters are used
 //
 // The package runs no program. If the path of an interpreter in the directory of a version manager
-// names its version, Find reads it from there. Otherwise it asks Finder.Version, which may use
-// [HeaderVersion]. An interpreter must meet these conditions, and is no candidate at all if it
-// does not:
+// names its version, Find reads it from there. Otherwise it asks Finder.Version. An interpreter must meet
+// these conditions, and is no candidate at all if it does not:
 //
 //   - Its path is absolute. Relative entries of PATH do not count.
 //   - Only the user or root could have put it there: every directory and link on the way,
@@ -22,8 +21,6 @@
 // # Limits
 //
 //   - It is for Linux and macOS. On Windows no packages are fetched.
-//   - A shim is resolved by variables, .tool-versions, .python-version, .node-version, the
-//     managers' global files, and volta's pin in a package.json. mise.toml is not read: then
-//     the versions of mise are candidates, and none is the one of PATH.
+//   - mise.toml is not read: a shim of mise counts as .tool-versions says, or as the newest version.
 //   - Virtual environments count as the interpreter that they are made from.
 package runtime

@@ -2,7 +2,6 @@ package runtime
 
 import (
 	"context"
-	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -38,11 +37,7 @@ func (f Finder) Find(ctx context.Context, lang Language) (Found, error) {
 		if m.Language != string(lang) {
 			continue
 		}
-		versions := newestFirst(s.list(m.Versions))
-		if len(versions) > 0 {
-			s.found.managers = append(s.found.managers, m.Name)
-		}
-		for _, v := range versions {
+		for _, v := range hostfs.NewestFirst(s.list(m.Versions)) {
 			s.add(ctx, place{file: path.Join(m.Versions, v, m.Program), source: m.Name})
 		}
 	}
@@ -63,23 +58,18 @@ func (s *search) fromHomebrew(lang Language) (out []place) {
 		formula = "python"
 	}
 	for _, prefix := range [...]string{"/opt/homebrew", "/usr/local"} {
-		if s.isProgram(path.Join(prefix, "bin/brew")) && !slices.Contains(s.found.managers, homebrew) {
-			s.found.managers = append(s.found.managers, homebrew)
-		}
-		for _, name := range newestFirst(s.list(path.Join(prefix, "opt"))) {
+		for _, name := range hostfs.NewestFirst(s.list(path.Join(prefix, "opt"))) {
 			if name != formula && !strings.HasPrefix(name, formula+"@") {
 				continue
 			}
 			bin := path.Join(prefix, "opt", name, "bin")
 			for _, program := range s.names(lang, bin) {
-				out = append(out, place{file: path.Join(bin, program), source: homebrew})
+				out = append(out, place{file: path.Join(bin, program), source: "Homebrew"})
 			}
 		}
 	}
 	return out
 }
-
-const homebrew = "Homebrew"
 
 // A search is one run of Find.
 type search struct {
@@ -119,7 +109,7 @@ func (s *search) fromPath(lang Language) (out []place) {
 		before := len(out)
 		for _, name := range s.names(lang, dir) {
 			file := path.Join(dir, name)
-			if !s.isProgram(file) {
+			if !s.paths.IsProgram(file) {
 				continue
 			}
 			p := place{file: file, source: "PATH", isDefault: len(out) == 0}
@@ -129,8 +119,8 @@ func (s *search) fromPath(lang Language) (out []place) {
 					continue
 				}
 			}
-			if manager := s.shimOf(file); manager != "" {
-				p.file = s.unshim(manager, file, dirs[i+1:])
+			if program, shim := s.paths.Unshim(file, s.Host.Dir, dirs[i+1:]); shim {
+				p.file = program
 			}
 			if p.file == "" && len(out) > before {
 				continue // one refusal for all shims of a directory
@@ -157,12 +147,7 @@ func (s *search) names(lang Language, dir string) []string {
 			others = append(others, name)
 		}
 	}
-	return append(names, newestFirst(others)...)
-}
-
-func (s *search) isProgram(file string) bool {
-	at, err := s.paths.Resolve(file)
-	return err == nil && at.Exists() && at.Info.Mode.IsRegular() && at.Info.Mode&0o111 != 0
+	return append(names, hostfs.NewestFirst(others)...)
 }
 
 func (s *search) refuse(file, source, reason string, err error) {
@@ -170,7 +155,7 @@ func (s *search) refuse(file, source, reason string, err error) {
 }
 
 func (s *search) add(ctx context.Context, p place) {
-	if !s.isProgram(p.file) || ctx.Err() != nil {
+	if !s.paths.IsProgram(p.file) || ctx.Err() != nil {
 		return
 	}
 	at, _ := s.paths.Resolve(p.file) // isProgram has resolved it
@@ -242,61 +227,7 @@ func IsInterpreter(lang Language, name string) bool {
 	return false
 }
 
-// list returns the names in a directory, without hidden ones. It returns none for a directory that
-// cannot be read.
-func (s *search) list(dir string) (names []string) {
-	at, err := s.paths.Resolve(dir)
-	if err != nil || !at.Exists() || !at.Info.Mode.IsDir() {
-		return nil
-	}
-	entries, _ := s.Host.ReadDir(at.Path)
-	for _, e := range entries {
-		if !strings.HasPrefix(e.Name, ".") {
-			names = append(names, e.Name)
-		}
-	}
+func (s *search) list(dir string) []string {
+	names, _ := s.paths.Names(s.paths.Canonical(dir)) // none of one that cannot be read
 	return names
-}
-
-func (s *search) read(file string) string {
-	at, err := s.paths.Resolve(file)
-	if err != nil || !at.Exists() || at.Info.Mode.Type() != fs.FileMode(0) {
-		return ""
-	}
-	head, _ := s.Host.ReadHead(at.Path, 64<<10)
-	return string(head)
-}
-
-func newestFirst(names []string) []string {
-	slices.SortFunc(names, func(a, b string) int {
-		if c := compareVersions(bareVersion(b), bareVersion(a)); c != 0 {
-			return c
-		}
-		return strings.Compare(a, b)
-	})
-	return names
-}
-
-func advice(name string, lang Language, version string) string {
-	switch {
-	case name == "nvm", name == "fnm":
-		return name + " install " + version
-	case name == "volta":
-		return "volta install node@" + version
-	case name == "n":
-		return "n " + version
-	case name == "mise":
-		return "mise use -g " + string(lang) + "@" + version
-	case name == "pyenv":
-		return "pyenv install " + version
-	case name == "uv":
-		return "uv python install " + version
-	case name == "asdf" && lang == Node:
-		return "asdf install nodejs latest:" + version
-	case name == homebrew:
-		return "brew install " + string(lang) + "@" + version
-	case name == "asdf":
-		return "asdf install python latest:" + version
-	}
-	return ""
 }

@@ -37,7 +37,6 @@ type Found struct {
 	Language     Language
 	Interpreters []Interpreter // in the order of the search, PATH first
 	Refused      []Refusal
-	managers     []string // version managers that are there
 }
 
 // numbers returns the first three numbers of a version, with 0 for those that are missing.

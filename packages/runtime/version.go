@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/lazy"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // versionOfPath returns the version in the path of an interpreter, or "". Only directories of
@@ -62,51 +61,4 @@ var isVersion = lazy.Regexp(`^[0-9]{1,6}\.[0-9]{1,6}\.[0-9]{1,6}([-+.]?[0-9A-Za-
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	return strings.TrimSpace(line)
-}
-
-var (
-	nodeVersion   = lazy.Regexp(`(?m)^#define NODE_(MAJOR|MINOR|PATCH)_VERSION (\d+)\s*$`)
-	nodeRelease   = lazy.Regexp(`(?m)^#define NODE_VERSION_IS_RELEASE 1\s*$`)
-	pythonVersion = lazy.Regexp(`(?m)^#define PY_VERSION\s+"([^"]*)"`)
-)
-
-// HeaderVersion returns the version of an interpreter without links as the header files of its
-// installation give it, or "" if it has none: include/node/node_version.h beside the directory of
-// node, include/python3.11/patchlevel.h beside that of python3.11. For an interpreter of another
-// name it is not sure whose the headers are.
-func HeaderVersion(h *hostfs.Host, file string) string {
-	dir, name := path.Split(file)
-	if path.Base(dir) != "bin" {
-		return ""
-	}
-	include := path.Join(path.Dir(path.Clean(dir)), "include")
-	if name == "node" {
-		text := header(h, path.Join(include, "node/node_version.h"))
-		numbers := nodeVersion().FindAllStringSubmatch(text, -1)
-		if len(numbers) != 3 || !nodeRelease().MatchString(text) {
-			return ""
-		}
-		return VersionIn(numbers[0][2] + "." + numbers[1][2] + "." + numbers[2][2])
-	}
-	if !strings.HasPrefix(name, "python3.") {
-		return ""
-	}
-	return pythonIn(header(h, path.Join(include, name, "patchlevel.h")))
-}
-
-// pythonIn returns the version in the text of a patchlevel.h, or "".
-func pythonIn(text string) string {
-	if found := pythonVersion().FindStringSubmatch(text); found != nil {
-		return VersionIn(found[1])
-	}
-	return ""
-}
-
-func header(h *hostfs.Host, file string) string {
-	at, err := hostfs.NewLinkResolver(h).Resolve(file)
-	if err != nil || !at.Exists() || !at.Info.Mode.IsRegular() {
-		return ""
-	}
-	text, _ := h.ReadHead(at.Path, 64<<10)
-	return string(text)
 }

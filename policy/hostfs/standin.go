@@ -32,7 +32,7 @@ func (f *LinkResolver) StandIn(program string) (real string, ok bool) {
 	for _, dir := range developerDirs {
 		for _, below := range [...]string{"usr/bin", "Toolchains/XcodeDefault.xctoolchain/usr/bin"} {
 			bin := f.Canonical(path.Join(dir, below))
-			if at, err := f.Resolve(path.Join(bin, name)); err == nil && at.Exists() && at.Info.Mode.IsRegular() && at.Info.Mode&0o111 != 0 {
+			if f.IsProgram(path.Join(bin, name)) {
 				return path.Join(bin, name), true
 			}
 		}

@@ -82,7 +82,6 @@ func (b *facts) developerTools() (tools []command.Dependency, links []policy.Lin
 }
 
 func (b *resolver) addBaseline(c *command.Resolver) {
-	defer b.warnModuleLinks(c.Modules) // once the entries are there
 	needs := b.dependencies(c.Dependencies)
 	type resolved struct {
 		path string

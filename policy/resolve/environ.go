@@ -2,11 +2,9 @@ package resolve
 
 import (
 	"maps"
-	"net/url"
 	"path"
 	"slices"
 	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -191,6 +189,7 @@ func (env environment) goOffline(net []policy.NetRule) {
 			}
 		}
 	}
+	_, registry := policy.MatchNet(net, npmRegistry, "https", 443, "", "")
 	switch {
 	case !slices.ContainsFunc(net, func(r policy.NetRule) bool { return r.Allow }):
 		set("mcp-jail: no network",
@@ -200,24 +199,11 @@ func (env environment) goOffline(net []policy.NetRule) {
 			[2]string{"UV_OFFLINE", "1"},
 			[2]string{"PIP_RETRIES", "0"}, // PIP_NO_INDEX would forbid indexes in files, too
 			[2]string{"PIP_DISABLE_PIP_VERSION_CHECK", "1"})
-	case !env.mayReachRegistry(net):
+	case !registry && !policy.AnyNeedsInterception(net, npmRegistry, "https", 443):
 		set("mcp-jail: no registry",
 			[2]string{"npm_config_prefer_offline", "true"},
 			[2]string{"npm_config_fetch_retries", "0"})
 	}
 }
 
-func (env environment) mayReachRegistry(net []policy.NetRule) bool {
-	registry := &url.URL{Scheme: "https", Host: "registry.npmjs.org"}
-	for _, name := range [...]string{"NPM_CONFIG_REGISTRY", "npm_config_registry"} {
-		if u, err := url.Parse(env[name].Value); err == nil && u.Host != "" {
-			registry = u
-		}
-	}
-	port, err := strconv.Atoi(registry.Port())
-	if err != nil {
-		port = map[string]int{"http": 80, "https": 443}[registry.Scheme]
-	}
-	_, any := policy.MatchNet(net, registry.Hostname(), registry.Scheme, port, "", "")
-	return any || policy.AnyNeedsInterception(net, registry.Hostname(), registry.Scheme, port)
-}
+const npmRegistry = "registry.npmjs.org"

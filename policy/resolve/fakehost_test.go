@@ -52,7 +52,7 @@ func (h fakeHost) add(line string) {
 			h[dir] = fakeFile{mode: fs.ModeDir | 0o755}
 		}
 	}
-	text = strings.ReplaceAll(text, `\n`, "\n")
+	text = strings.NewReplacer(`\n`, "\n", `\r`, "\r").Replace(text)
 	switch kind {
 	case "d":
 		h[name] = fakeFile{mode: fs.ModeDir | 0o755}

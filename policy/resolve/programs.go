@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/coarse"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
 )
 
@@ -53,7 +52,7 @@ func programFinder(host *hostfs.Host) *command.Resolver {
 // interpreter, is not there, or nil. It looks for the program where a start does: in PATH, then in the system's directories.
 func CheckProgram(host hostfs.Host, name string, args ...string) error {
 	if host.OS == "windows" {
-		return coarse.CheckProgram(append([]string{name}, args...), &host)
+		return windows{&host}.program(&policy.Policy{Command: name, Arguments: args}, &policy.Profile{Dir: host.Dir})
 	}
 	_, err := programFinder(&host).Start(name, nil)
 	return err

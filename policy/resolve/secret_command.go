@@ -1,9 +1,7 @@
 package resolve
 
 import (
-	"bytes"
 	"fmt"
-	"iter"
 	"os"
 	"path"
 	"slices"
@@ -11,7 +9,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/shellwords"
 )
 
 // The command of a secret runs outside every jail with all rights of the user, and its output
@@ -22,10 +19,9 @@ import (
 // A commandChecker examines the command of one secret.
 type commandChecker struct {
 	*secrets
-	commands   *command.Resolver
-	secret     *policy.Secret
-	searchPath []string // the directories of PATH
-	safePath   []string // those of searchPath that no server could change: the command's own PATH
+	commands *command.Resolver
+	secret   *policy.Secret
+	safePath []string // the directories of PATH that no server could change: the command's own PATH
 }
 
 // programSettings are the sensitive paths that programs which print secrets read by
@@ -43,15 +39,9 @@ func (b *secrets) resolveSecretCommand(s *policy.Secret) error {
 	dirs := command.SearchPath(b.h)
 	// The command finds other programs in PATH: it gets only directories that no server can change.
 	safe := slices.DeleteFunc(slices.Clone(dirs), b.writers.isChangeable)
-	k := &commandChecker{b, &command.Resolver{Paths: b.paths, H: b.h}, s, dirs, safe}
-	program, err := k.findProgram(s.Command[0], dirs)
+	k := &commandChecker{b, &command.Resolver{Paths: b.paths, H: b.h}, s, safe}
+	program, err := k.checkProgram(s.Command[0], dirs, 0)
 	if err != nil || program == "" {
-		return err
-	}
-	if err := k.checkInterpreter(program, 0); err != nil {
-		return err
-	}
-	if err := k.checkSettings(s.Command[0]); err != nil {
 		return err
 	}
 	for _, arg := range s.Command[1:] {
@@ -69,7 +59,9 @@ func (b *secrets) resolveSecretCommand(s *policy.Secret) error {
 	return nil
 }
 
-func (k *commandChecker) findProgram(word string, dirs []string) (string, error) {
+// checkProgram returns the file of the program that a word names, or "". It refuses one that a server could
+// write, or whose settings or #! line lead to what a server could write.
+func (k *commandChecker) checkProgram(word string, dirs []string, depth int) (string, error) {
 	if strings.Contains(word, "/") {
 		if err := k.checkPath(word); err != nil { // it may come to be before it is started
 			return "", err
@@ -78,42 +70,31 @@ func (k *commandChecker) findProgram(word string, dirs []string) (string, error)
 	}
 	for _, dir := range dirs {
 		p, _ := k.places.Expand(word, dir)
-		if at, err := k.paths.Resolve(p); err == nil && k.commands.Executable(p) == "" {
-			return at.Path, k.checkPath(p)
+		at, err := k.paths.Resolve(p)
+		if err != nil || k.commands.Executable(p) != "" {
+			continue
 		}
+		if err = k.checkPath(p); err == nil {
+			err = k.checkSettings(p)
+		}
+		if err == nil {
+			err = k.checkInterpreter(at.Path, depth+1)
+		}
+		return at.Path, err
 	}
 	return "", nil
 }
 
 func (k *commandChecker) checkInterpreter(program string, depth int) error {
-	head, err := k.h.ReadHead(program, 4096)
-	line, script := bytes.CutPrefix(head, []byte("#!"))
-	if err != nil || !script || depth > command.MaxChain {
+	words := strings.Fields(k.commands.Shebang(program))
+	if len(words) == 0 || depth > command.MaxChain {
 		return nil // if something is wrong with it, the kernel refuses to start it
 	}
-	line, _, _ = bytes.Cut(line, []byte("\n"))
-	words := strings.Fields(string(line))
-	if len(words) == 0 {
-		return nil
+	if _, err := k.checkProgram(words[0], nil, depth); err != nil {
+		return err
 	}
-	for _, word := range words[1:] {
-		if err := k.checkArgument(word, depth+1); err != nil {
-			return err
-		}
-	}
-	next := words[:1]
-	if path.Base(words[0]) == "env" {
-		next = append(next, command.EnvProgram(words[1:]))
-	}
-	for _, word := range next {
-		if word == "" {
-			continue
-		}
-		found, err := k.findProgram(word, k.searchPath)
-		if err == nil && found != "" {
-			err = k.checkInterpreter(found, depth+1)
-		}
-		if err != nil {
+	for _, word := range words[1:] { // of env, one is the interpreter, which it finds in the safe PATH
+		if err := k.checkArgument(word, depth); err != nil {
 			return err
 		}
 	}
@@ -123,20 +104,14 @@ func (k *commandChecker) checkInterpreter(program string, depth int) error {
 // checkArgument refuses an argument that contains a path, or the name of a program, that
 // leads to a file which a server could write. The command may run, read or send it.
 func (k *commandChecker) checkArgument(arg string, depth int) error {
-	for _, p := range k.secrets.pathsIn(arg) {
-		if err := k.checkPath(p); err != nil {
-			return err
+	words := k.pathsIn(arg)
+	for _, part := range k.partsOf(arg) {
+		if !strings.Contains(part, "/") {
+			words = append(words, part)
 		}
 	}
-	for _, word := range append(k.secrets.pathsIn(arg), k.secrets.namesIn(arg)...) {
-		program, err := k.findProgram(word, k.safePath)
-		if err == nil && program != "" {
-			err = k.checkInterpreter(program, depth)
-		}
-		if err == nil && program != "" {
-			err = k.checkSettings(word)
-		}
-		if err != nil {
+	for _, word := range words {
+		if _, err := k.checkProgram(word, k.safePath, depth); err != nil {
 			return err
 		}
 	}
@@ -169,7 +144,7 @@ func (k *commandChecker) checkPath(p string) error {
 // pathsIn returns the parts of a word that a program could take for a path. The command
 // runs in "/", so relative paths begin there.
 func (b *secrets) pathsIn(word string) (paths []string) {
-	for part := range b.partsOf(word) {
+	for _, part := range b.partsOf(word) {
 		i := strings.Index(part, "/")
 		if i < 0 {
 			continue
@@ -183,18 +158,9 @@ func (b *secrets) pathsIn(word string) (paths []string) {
 	return paths
 }
 
-func (b *secrets) namesIn(word string) (names []string) {
-	for part := range b.partsOf(word) {
-		if !strings.Contains(part, "/") && !slices.Contains(names, part) {
-			names = append(names, part)
-		}
-	}
-	return names
-}
-
-// partsOf splits a word as a list, as the value of an option, and as a shell's command
-// line, with its variables expanded.
-func (b *secrets) partsOf(word string) iter.Seq[string] {
+// partsOf splits a word as a list, as the value of an option, and as a shell's command line. Its variables
+// are expanded, and quotes count as what they are and as nothing.
+func (b *secrets) partsOf(word string) (parts []string) {
 	word = os.Expand(word, func(name string) string {
 		switch value, set := b.h.Getenv(name); {
 		case name == "HOME":
@@ -206,20 +172,15 @@ func (b *secrets) partsOf(word string) iter.Seq[string] {
 		}
 		return "${" + name + "}"
 	})
-	return func(yield func(string) bool) {
-		for _, separators := range [...]string{"", "\"'`=", "\"'`= \t\r\n:;,|&()<>{}@"} {
-			for part := range strings.FieldsFuncSeq(word, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
-				if !yield(part) {
-					return
-				}
-			}
-		}
-		for _, apart := range [...]bool{false, true} {
-			for _, w := range shellwords.Split(word, b.h.Home, apart) {
-				if !yield(w.Text) {
-					return
+	bare := strings.NewReplacer(`"`, "", "'", "", `\`, "").Replace(word)
+	for _, separators := range [...]string{"\"'`= \t\r\n:;,|&()<>{}@", "\"'`=", ""} {
+		for _, w := range [...]string{word, bare} {
+			for part := range strings.FieldsFuncSeq(w, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+				if !slices.Contains(parts, part) {
+					parts = append(parts, part)
 				}
 			}
 		}
 	}
+	return parts
 }

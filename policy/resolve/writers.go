@@ -10,7 +10,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/coarse"
 )
 
 // writers know which policy may write where.
@@ -182,7 +181,7 @@ func (b *writers) isChangeable(p string) bool {
 // [WhyChangeable].
 func ReachOf(p *policy.Policy, host hostfs.Host) *policy.Reach {
 	if host.OS == "windows" {
-		return coarse.Reach(p)
+		return coarseReach(p)
 	}
 	b := newResolver(p, &host)
 	b.collectGuarded()

@@ -130,7 +130,7 @@ func TestSharedDirectory(t *testing.T) {
 		if got != want || (p.Left != "") != (want == left) || (len(change.Changed()) == 0) != (want == left) {
 			t.Errorf("%s: %s, want %s; left %q, notes %q", entry, got, want, p.Left, p.Notes)
 		}
-		if want == left && (!strings.Contains(p.Left, "mkdir ~/mcp-") || string(change.After) != string(change.File.own.Data)) {
+		if want == left && (!strings.Contains(p.Left, "such as ~/mcp-") || string(change.After) != string(change.File.own.Data)) {
 			t.Errorf("%s: %s\n%s", entry, p.Left, change.After)
 		}
 	}

@@ -1,4 +1,3 @@
-// Package command finds the program of a command line as execvp and env do, and what it needs to
-// start: interpreters, the installation of a runtime behind the shims of version managers, and the
-// package of a script.
+// Package command finds what the command of a server needs to start: its program, the interpreters in
+// front of it, the installation of each, and the package of a script.
 package command

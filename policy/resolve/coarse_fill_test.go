@@ -1,4 +1,4 @@
-package coarse
+package resolve
 
 import (
 	"errors"
@@ -10,12 +10,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
-// windows returns a host with some files.
-func windows(files map[string]string) *hostfs.Host {
+// onWindows returns a host with some files.
+func onWindows(files map[string]string) *hostfs.Host {
 	return &hostfs.Host{
 		OS: "windows", Home: `C:\Users\u`, Dir: `C:\work`, StateDir: `C:\Users\u\.local\state\mcp-jail`,
 		Environ: []string{`Path=C:\b;relative;;C:\b\;"C:\node";\\m\s`, `=C:=C:\work`, `SystemRoot=C:\Windows`, `Temp=C:\t`, `APPDATA=C:\Users\u\AppData\Roaming`, `UserProfile=C:\Users\u`, "Notes_Token=geheim", "Node_Options=--require=x", "NUMBER_OF_pets=2", "AWS_KEY=x", "LANG=de"},
@@ -31,7 +29,7 @@ func windows(files map[string]string) *hostfs.Host {
 func fill(t *testing.T, p *policy.Policy, files map[string]string) (*policy.Profile, error) {
 	t.Helper()
 	out := &policy.Profile{HomePrivate: !p.HomeReal}
-	return out, Fill(p, windows(files), out)
+	return out, windows{onWindows(files)}.fill(p, out)
 }
 
 func TestFill(t *testing.T) {
@@ -51,28 +49,28 @@ func TestFill(t *testing.T) {
 			t.Errorf("stateful %t: %+v, %v", stateful, out.Entries, err)
 		}
 	}
-	var ce *command.Error
+	var ce *CommandError
 	for name, want := range map[string]string{"bad": "batch file", "none": "not found", `C:\none`: "no such program", `C:\b\srv.exe:s`: "stream"} {
 		if _, err := fill(t, &policy.Policy{Command: name}, files); !errors.As(err, &ce) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	var we *places.WorkspaceError
+	var we *WorkspaceError
 	if _, err := fill(t, &policy.Policy{Command: "srv", Workspace: `\\m\s`}, files); !errors.As(err, &we) {
 		t.Error(err)
 	}
 }
 
-// TestCheckProgram: what does not start, and whether it is there. ~ is the home directory.
-func TestCheckProgram(t *testing.T) {
-	h := windows(map[string]string{`C:\b\srv.exe`: "", `C:\Users\u\x\own.exe`: "", `C:\b\batch.cmd`: "echo off", `C:\b\old.bat`: "", `C:\node\node.exe`: "", `C:\b\Node.EXE`: ""})
+// TestProgramsOfWindows: what does not start, and whether it is there. ~ is the home directory.
+func TestProgramsOfWindows(t *testing.T) {
+	h := onWindows(map[string]string{`C:\b\srv.exe`: "", `C:\Users\u\x\own.exe`: "", `C:\b\batch.cmd`: "echo off", `C:\b\old.bat`: "", `C:\node\node.exe`: "", `C:\b\Node.EXE`: ""})
 	for name, want := range map[string]struct{ starts, refused bool }{
 		"srv": {true, false}, `C:\b\srv`: {true, false}, `~\x\own.exe`: {true, false}, "~/x/own": {true, false},
 		"none": {false, false}, `~\none.exe`: {false, false},
 		"batch": {false, true}, `C:\b\old.bat`: {false, true}, `\\host\share\srv.exe`: {false, true}, `C:\b\srv.exe:x`: {false, true},
 	} {
-		err := CheckProgram([]string{name}, h)
-		var e *command.Error
+		err := CheckProgram(*h, name)
+		var e *CommandError
 		if (err == nil) != want.starts || err != nil && (!errors.As(err, &e) || e.Refused != want.refused) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -82,16 +80,16 @@ func TestCheckProgram(t *testing.T) {
 		`node C:\x\a.js`: true, `node x\a.js`: true, `node \x\a.js`: true, `node C:\PROGRA~1\a.js`: true, `node -e \\host\x`: true, `node a.js \\host\share`: true, `srv \\host\share\a.js`: true,
 		`node \\host\share\a.js`: false, `C:\b\Node.EXE //host/share/a.js`: false, `node --no-warnings \\?\C:\x\a.js`: false, `node \\.\C:\x\a.js`: false, `node \??\C:\x\a.js`: false, `node C:\x\a.js:s`: false, `node C:\x\nul`: false,
 	} {
-		var e *command.Error
-		if err := CheckProgram(strings.Fields(line), h); (err == nil) != starts || err != nil && (!errors.As(err, &e) || !e.Refused) {
+		var e *CommandError
+		if err := CheckProgram(*h, strings.Fields(line)[0], strings.Fields(line)[1:]...); (err == nil) != starts || err != nil && (!errors.As(err, &e) || !e.Refused) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
 }
 
-// TestEnvironment: a server gets the minimal variables, those of its rules, and directories of its own;
+// TestEnvironmentOfWindows: a server gets the minimal variables, those of its rules, and directories of its own;
 // names have no case.
-func TestEnvironment(t *testing.T) {
+func TestEnvironmentOfWindows(t *testing.T) {
 	files := map[string]string{`C:\b\srv.exe`: ""}
 	text := func(p *policy.Policy) (env, withheld string) {
 		out, err := fill(t, p, files)
@@ -123,11 +121,11 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-func TestCheckRule(t *testing.T) {
+func TestRulesOfWindows(t *testing.T) {
 	for p, refused := range map[string]bool{"src": false, "~/notes": false, `C:\x`: false, `\\m\s`: true, `C:\x:s`: true, "a:s": true, `C:\NUL`: true,
 		"/etc/ssl": false, "..": false, ".": false, "~/a b/.c": false, `a\b`: false, "//m/s": true, `/\m\s`: true, `\x`: true, `\\?\C:\x`: true, `\\.\pipe\x`: true, `\??\C:\x`: true, "src/NUL": true, "con.txt": true, `a\COM1`: true, "~/aux": true,
 		"a./b": true, "a ": true, "PROGRA~1/x": true, "~/DOCUME~1": true, "C:x": true, "a*": true, `%USERPROFILE%\x`: true, "%TEMP%": true, "100%": false, "%a/b%": false, "/a/LPT¹": true, "x::$DATA": true} {
-		if err := CheckRule(policy.FsRule{Path: p}); (err != nil) != refused {
+		if err := checkCoarseRule(policy.FsRule{Path: p}); (err != nil) != refused {
 			t.Errorf("%s: %v", p, err)
 		}
 	}
