@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/toml"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 )
@@ -292,8 +293,13 @@ func (s *Server) limitFlag(text string) policy.Problems {
 		return policy.Problems{{Message: "write KEY=NUMBER, as in memory_mb=8192"}}
 	}
 	in, root := reader.New([]byte(text), "")
-	d := &decoder{in}
-	in.Table(root, "", d.places(&Server{places: map[string]string{}}, "", append(s.Limits.settings(), s.startup())))
+	var startup []key
+	for _, k := range s.Settings.keys() {
+		if k.Name == "startup_timeout_secs" {
+			startup = append(startup, k)
+		}
+	}
+	in.Read(root, "", value{Kind: toml.Table, Keys: append(s.Settings.limits().Value.Keys, startup...)})
 	return in.Problems
 }
 

@@ -39,8 +39,9 @@ preset = "p"
 `)
 	c, err := Load(o)
 	must(t, err)
-	limit := 50
-	c.LayBelow("fitted", &Server{Name: "p", Limits: LimitsTable{Processes: &limit}})
+	below := &Server{Name: "p"}
+	below.Settings.set(policy.Setting{Key: "limits.processes", Value: "50"})
+	c.LayBelow("fitted", below)
 	text := func(server, tool string) string {
 		t.Helper()
 		p, err := c.Policy(server, tool)
@@ -92,7 +93,7 @@ func testkitFile(t *testing.T, text string) string {
 // TestDefaultsGrantNothing checks that [defaults] is refused if it has a key that would grant
 // something to every server, or if it is in a project's file.
 func TestDefaultsGrantNothing(t *testing.T) {
-	for _, line := range []string{"access.fs = []", `command = "x"`, `arguments = []`, `variables = ["A"]`, `workspace = "/"`, `home = "real"`, `preset = "github"`, `waive = ["net"]`, "stateful = false", "tools.a.warm = 1"} {
+	for _, line := range []string{"access.fs = []", `command = "x"`, `arguments = []`, `variables = ["A"]`, `workspace = "/"`, `home = "real"`, `preset = "github"`, "stateful = false", "tools.a.warm = 1"} {
 		_, err := Decode([]byte("[defaults]\n"+line+"\n"), "c.toml")
 		if err == nil || !strings.Contains(err.Error(), "would hold for every server") {
 			t.Errorf("%s: %v", line, err)
@@ -230,7 +231,7 @@ func TestDefaultsWaive(t *testing.T) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	for line, want := range map[string]string{
-		`["all"]`: `must be "macos" or "windows"`, `["fs"]`: "would hold for every server", `["macos", "net"]`: "would hold for every server", `"macos"`: "must be an array",
+		`["all"]`: `must be "macos" or "windows"`, `["macos", "net"]`: `must be "macos" or "windows", not "net"`, `"macos"`: "must be an array",
 	} {
 		if _, err := Decode([]byte("[defaults]\nwaive = "+line+"\n"), "c.toml"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", line, err, want)

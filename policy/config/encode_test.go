@@ -13,7 +13,7 @@ func forget(c *Config) *Config {
 		if a == nil {
 			return
 		}
-		a.Where, a.sensitiveAt = "", nil
+		a.Where, a.workspaceAt, a.sensitiveAt = "", "", nil
 		for i := range a.Fs {
 			a.Fs[i].Where = ""
 		}
@@ -36,7 +36,11 @@ func forget(c *Config) *Config {
 		}
 	}
 	for _, s := range c.Servers {
-		s.Where, s.PresetWhere, s.places = "", "", nil
+		s.Where, s.PresetWhere = "", ""
+		for key, set := range s.Settings {
+			set.Where = ""
+			s.Settings[key] = set
+		}
 		for i := range s.Variables {
 			s.Variables[i].Where = ""
 		}

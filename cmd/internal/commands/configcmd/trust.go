@@ -173,12 +173,12 @@ type change struct {
 func (s change) text(c terminal.Console, said []string, host hostfs.Host) string {
 	name := show.Name(s.Server)
 	switch {
-	case s.Starts == nil && s.Changes == nil:
+	case s.Starts == nil && s.Takes == nil:
 		return "This file takes nothing away from your own server " + name + ".\n"
 	case s.Starts == nil:
 		lines := "This file takes away from your own server " + name + ":\n"
-		for _, ch := range s.Changes {
-			lines += "  " + show.Line(policy.Abbreviate(ch.Text)) + "\n"
+		for _, text := range s.Takes {
+			lines += "  " + show.Line(policy.Abbreviate(text)) + "\n"
 		}
 		return lines
 	}
@@ -188,12 +188,7 @@ func (s change) text(c terminal.Console, said []string, host hostfs.Host) string
 		r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool { return slices.Contains(said, w) })
 		return title + r.Text(c, false)
 	}
-	// What it would get where it can start, rule by rule.
-	lines := title + name + "\n  arguments       " + shown.Line(s.Starts) + "\n  It does not start now: " + show.Lines(err.Error()) + "\n"
-	for _, ch := range s.Changes {
-		lines += "  " + show.Line(policy.Abbreviate(ch.Text)) + "\n"
-	}
-	return lines
+	return title + name + "\n  arguments       " + shown.Line(s.Starts) + "\n  It does not start now: " + show.Lines(err.Error()) + "\n"
 }
 
 // fileWarnings returns the warnings about the paths of a server that it does not have without the
