@@ -293,13 +293,13 @@ func (s *Server) limitFlag(text string) policy.Problems {
 		return policy.Problems{{Message: "write KEY=NUMBER, as in memory_mb=8192"}}
 	}
 	in, root := reader.New([]byte(text), "")
-	var startup []key
-	for _, k := range s.Settings.keys() {
-		if k.Name == "startup_timeout_secs" {
-			startup = append(startup, k)
-		}
+	var given Settings
+	startup := slices.DeleteFunc(given.keys(), func(k key) bool { return k.Name != "startup_timeout_secs" })
+	in.Read(root, "", value{Kind: toml.Table, Keys: append(given.limits().Value.Keys, startup...)})
+	for _, set := range given {
+		set.Where = ""
+		s.Settings.set(set)
 	}
-	in.Read(root, "", value{Kind: toml.Table, Keys: append(s.Settings.limits().Value.Keys, startup...)})
 	return in.Problems
 }
 
