@@ -3,7 +3,6 @@ package config
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"net"
 	"slices"
 	"strconv"
@@ -88,16 +87,18 @@ func taken(p *policy.Policy) (texts []string) {
 		}
 		texts = append(texts, what)
 	}
-	allBut("all files", fsTexts(p.Fs), fsTexts(n.Fs))
-	allBut("all hosts", netTexts(withoutSecrets(p.Net)), netTexts(n.Net))
-	allBut("all ports", inboundTexts(p.Inbound), inboundTexts(n.Inbound))
-	allBut("all variables", envTexts(p.Env), envTexts(n.Env))
+	grants := func(axis policy.Policy) []string { out, _ := ruleTexts(&axis); return out }
+	allBut("all files", grants(policy.Policy{Fs: p.Fs}), grants(policy.Policy{Fs: n.Fs}))
+	allBut("all hosts", grants(policy.Policy{Net: withoutSecrets(p.Net)}), grants(policy.Policy{Net: n.Net}))
+	allBut("all ports", grants(policy.Policy{Inbound: p.Inbound}), grants(policy.Policy{Inbound: n.Inbound}))
+	allBut("all variables", grants(policy.Policy{Env: p.Env}), grants(policy.Policy{Env: n.Env}))
 	if n.Commands != nil {
 		own := []string{"its own"}
 		allBut("all programs", append(own, commandTexts(p.Commands)...), append(own, commandTexts(n.Commands)...))
 	}
-	had := refusalTexts(p)
-	return append(texts, slices.DeleteFunc(refusalTexts(n), func(text string) bool { return slices.Contains(had, text) })...)
+	_, had := ruleTexts(p)
+	_, has := ruleTexts(n)
+	return append(texts, slices.DeleteFunc(has, func(text string) bool { return slices.Contains(had, text) })...)
 }
 
 func toolLabel(s *Server, tool string) string {
@@ -134,11 +135,13 @@ func ComparePolicies(before, after *policy.Policy) (all []Change) {
 			all = append(all, Change{text, f.loosens})
 		}
 	}
+	hadGrants, hadRefusals := ruleTexts(before)
+	grants, refusals := ruleTexts(after)
 	return slices.Concat(all,
-		listChanges(grantTexts(before), grantTexts(after), true, "", "no longer: "),
-		listChanges(refusalTexts(before), refusalTexts(after), false, "refuses ", "no longer refuses "),
+		listChanges(hadGrants, grants, true, "", "no longer: "),
+		listChanges(hadRefusals, refusals, false, "refuses ", "no longer refuses "),
 		compareCommands(before, after),
-		listChanges(waivedTexts(before), waivedTexts(after), true, "", "no longer: "),
+		listChanges(axisTexts(before.Waive), axisTexts(after.Waive), true, "waived ", "no longer: waived "),
 		compareSettings(before, after))
 }
 
@@ -175,89 +178,77 @@ func compareCommands(before, after *policy.Policy) []Change {
 }
 
 func compareSettings(before, after *policy.Policy) (all []Change) {
-	values := func(p *policy.Policy) map[string]string {
-		out := map[string]string{}
+	value := func(p *policy.Policy, key string) string {
 		for _, s := range p.Settings {
-			if s.Key != "env" && s.Key != "sensitive_paths" { // their rules are compared
-				out[s.Key] = s.Value
+			if s.Key == key {
+				return s.Value
 			}
 		}
-		return out
+		return ""
 	}
-	had, has := values(before), values(after)
-	keys := maps.Clone(had)
-	maps.Copy(keys, has)
-	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if had[key] == has[key] {
+	for _, set := range settings {
+		had, has := value(before, set.Name), value(after, set.Name)
+		if had == has {
 			continue
 		}
-		text := key + " = " + cmp.Or(has[key], "the default")
-		if had[key] != "" {
-			text += " (was " + had[key] + ")"
+		text := set.Name + " = " + cmp.Or(has, "the default")
+		if had != "" {
+			text += " (was " + had + ")"
 		}
-		set := settingOf(key)
-		all = append(all, Change{text, set == nil || set.loosens(had[key], has[key])})
+		all = append(all, Change{text, set.loosens(had, has)})
 	}
 	return all
 }
 
-// grantTexts describes what a policy grants, with the files that mcp-jail reads and the programs that it runs outside
-// of every jail for secrets.
-func grantTexts(p *policy.Policy) []string {
-	out := slices.Concat(envTexts(p.Env), fsTexts(p.Fs), netTexts(p.Net), inboundTexts(p.Inbound))
+// ruleTexts describes what the rules of a policy grant, with what mcp-jail reads and runs outside of every jail for
+// secrets, and what they refuse.
+func ruleTexts(p *policy.Policy) (grants, refusals []string) {
+	grant := func(format string, args ...any) { grants = append(grants, fmt.Sprintf(format, args...)) }
+	refuse := func(text string) { refusals = append(refusals, text) }
+	for _, r := range p.Env {
+		if r.Read {
+			grant("variable %s", r.Name)
+		} else {
+			refuse("the variable " + r.Name)
+		}
+	}
+	for _, r := range p.Fs {
+		switch {
+		case r.Where == policy.DefaultSource:
+			grant("the default policy: the workspace (read write)")
+		case r.Deny == policy.Write:
+			refuse("writing " + placeText(r.Path))
+		case r.Deny != 0:
+			refuse(placeText(r.Path))
+		case r.Rights() != 0:
+			grants = append(grants, rightsText(placeText(r.Path), r.Rights()))
+		}
+	}
 	for _, r := range p.Net {
+		switch names := r.SecretNames(); {
+		case !r.Allow:
+			refuse(hostText(r))
+		case len(names) > 0:
+			grant("%s (with the secret %s)", hostText(r), strings.Join(names, ", "))
+		default:
+			grants = append(grants, hostText(r))
+		}
 		for _, s := range r.Secrets {
 			switch {
 			case s.File != "":
-				out = append(out, fmt.Sprintf("%s gets the content of a file, as the secret %s: %s", r.Host, s.Env, s.File))
+				grant("%s gets the content of a file, as the secret %s: %s", r.Host, s.Env, s.File)
 			case s.Command != nil:
-				out = append(out, fmt.Sprintf("runs outside of the jail, for the secret %s: %s", s.Env, strings.Join(s.Command, " ")))
+				grant("runs outside of the jail, for the secret %s: %s", s.Env, strings.Join(s.Command, " "))
 			}
 		}
 	}
-	return out
-}
-
-func fsTexts(rules []policy.FsRule) (out []string) {
-	for _, r := range rules {
-		switch {
-		case r.Where == policy.DefaultSource:
-			out = append(out, "the default policy: the workspace (read write)")
-		case r.Rights() != 0:
-			out = append(out, rightsText(placeText(r.Path), r.Rights()))
-		}
+	for _, r := range p.Inbound {
+		grant("inbound port %d", r.Port)
 	}
-	return out
-}
-
-func netTexts(rules []policy.NetRule) (out []string) {
-	for _, r := range rules {
-		if !r.Allow {
-			continue
-		}
-		host := hostText(r)
-		if names := r.SecretNames(); len(names) > 0 {
-			host += " (with the secret " + strings.Join(names, ", ") + ")"
-		}
-		out = append(out, host)
+	for _, s := range p.Sensitive {
+		refuse("the sensitive path " + s)
 	}
-	return out
-}
-
-func inboundTexts(rules []policy.InboundRule) (out []string) {
-	for _, r := range rules {
-		out = append(out, fmt.Sprintf("inbound port %d", r.Port))
-	}
-	return out
-}
-
-func envTexts(rules []policy.EnvRule) (out []string) {
-	for _, r := range rules {
-		if r.Read {
-			out = append(out, "variable "+r.Name)
-		}
-	}
-	return out
+	return grants, refusals
 }
 
 func commandTexts(rules []policy.CommandRule) (out []string) {
@@ -270,38 +261,6 @@ func commandTexts(rules []policy.CommandRule) (out []string) {
 			text += ", which gets the variables " + show.List(r.Envs)
 		}
 		out = append(out, text)
-	}
-	return out
-}
-
-func waivedTexts(p *policy.Policy) (out []string) {
-	for _, axis := range p.Waive {
-		out = append(out, "waived "+string(axis))
-	}
-	return out
-}
-
-func refusalTexts(p *policy.Policy) (out []string) {
-	for _, r := range p.Fs {
-		switch r.Deny {
-		case policy.AllRights:
-			out = append(out, placeText(r.Path))
-		case policy.Write:
-			out = append(out, "writing "+placeText(r.Path))
-		}
-	}
-	for _, r := range p.Net {
-		if !r.Allow {
-			out = append(out, hostText(r))
-		}
-	}
-	for _, r := range p.Env {
-		if !r.Read {
-			out = append(out, "the variable "+r.Name)
-		}
-	}
-	for _, s := range p.Sensitive {
-		out = append(out, "the sensitive path "+s)
 	}
 	return out
 }

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -141,20 +140,6 @@ func TestDeny(t *testing.T) {
 	}
 }
 
-// TestDeclareNarrow checks that the declaration of a flag inside one that writes denies writing.
-func TestDeclareNarrow(t *testing.T) {
-	o := CommandLineOptions{Command: []string{"node"}, Dir: "/p", Write: []string{"/p", "src/gen"}, Read: []string{"src"}, Execute: []string{"tools"}}
-	c, err := Decode([]byte(strings.Join(declaration(o), "\n")), "c.toml")
-	testkit.Must(t, err)
-	var got []string
-	for _, r := range c.Servers[c.ServerNames()[0]].Access.Fs {
-		got = append(got, strings.Join(r.TOMLFields(), " "))
-	}
-	if want := `path = "/p" read = true write = true|path = "src" deny = "write"|path = "tools" read = true execute = true|path = "tools" deny = "write"`; len(got) != 4 || !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(strings.Split(want, "|")))) {
-		t.Errorf("%q", got)
-	}
-}
-
 // TestInbound checks that --inbound alone adds a port to the default policy, that its declaration in
 // a file has the same policy, and that a port is checked as one in a file is.
 func TestInbound(t *testing.T) {
@@ -199,7 +184,7 @@ func TestInbound(t *testing.T) {
 
 // declaration returns the lines of a configuration that declare a server of the command line.
 func declaration(o CommandLineOptions) []string {
-	s, err := o.declared()
+	s, err := o.Declared()
 	if err != nil {
 		return nil
 	}

@@ -232,15 +232,9 @@ func TestReadConfigFile(t *testing.T) {
 		return
 	}
 	testkit.Must(t, os.Chown(own, 12345, 12345))
-	refused(link, "symbolic link to "+own+", which belongs to another user")
-	if _, err := ReadConfigFile(own); err != nil {
-		t.Errorf("another user's file by its own name: %v", err)
+	for _, name := range []string{own, link} {
+		if _, err := ReadConfigFile(name); err != nil {
+			t.Errorf("another user's file: %v", err)
+		}
 	}
-	os.Chown(own, 0, 0)
-	sub := filepath.Join(dir, "sub")
-	os.Mkdir(sub, 0o755)
-	testkit.WriteFile(t, filepath.Join(sub, "x.toml"), "")
-	os.Chown(sub, 12345, 12345)
-	os.Symlink("sub/x.toml", filepath.Join(dir, "into.toml"))
-	refused(filepath.Join(dir, "into.toml"), "symbolic link into "+sub+", which belongs to another user")
 }

@@ -174,10 +174,10 @@ func TestCommandLinePreset(t *testing.T) {
 		}
 		text := strings.Join(declaration(o), "\n")
 		d, err := Decode([]byte(text), "c.toml")
-		if err != nil || !strings.Contains(text, "preset = \"p\"") || strings.Contains(text, "api.test") {
+		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		d.LayBelow(want.Server, o.Below)
+		d.LayBelow(want.Server, &Server{}) // what the preset gives is written
 		got, err := d.Policy(want.Server, "")
 		if err != nil || !slices.Equal(sorted(granted(got)), sorted(c.want)) || got.Default != c.byDefault || got.Limits != want.Limits || got.Startup != want.Startup {
 			t.Errorf("%v\n got %+v\nwant %+v\n%s", err, got, want, text)

@@ -57,7 +57,7 @@ func (g Grants) split() (a Access, variables []policy.EnvRule) {
 	}
 	a.Env = slices.Clone(a.Env)
 	for _, v := range g.Table.Variables {
-		if v.Where = ""; g.Tool != "" || strings.HasSuffix(v.Name, "*") {
+		if v.Where = ""; g.Tool != "" {
 			a.Env = append(a.Env, v)
 		} else {
 			variables = append(variables, v)
