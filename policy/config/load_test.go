@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -166,21 +165,6 @@ func TestSystemFile(t *testing.T) {
 		if got := systemFile(system); got != want {
 			t.Errorf("%s: %q, want %q", system, got, want)
 		}
-	}
-	o, _ := layersIn(t)
-	o.System = ""
-	layers, err := o.layers()
-	must(t, err)
-	all := []string{o.User, filepath.Join(o.Workspace, ProjectFile)}
-	if own := systemFile(runtime.GOOS); own != "" {
-		all = append([]string{own}, all...)
-	}
-	var got []string
-	for _, l := range layers {
-		got = append(got, l.path)
-	}
-	if !slices.Equal(got, all) {
-		t.Errorf("the layers are %q, want %q", got, all)
 	}
 }
 
