@@ -22,7 +22,7 @@ type Change struct {
 type ServerChange struct {
 	Server string
 	Starts []string // the command line of a server that the file declares; nil for one of the user's own
-	Takes  []string // what it takes away from one of the user's own
+	Texts  []string // what such a server gets, and what is taken away from one of the user's own
 }
 
 // Changes returns what a project's file declares, and what it takes away. after is the configuration with
@@ -32,38 +32,44 @@ func Changes(before, after *Config) (all []ServerChange, err error) {
 	for _, name := range after.ServerNames() {
 		s := after.Servers[name]
 		c := ServerChange{Server: name}
-		switch {
-		case before == nil || s.Project != "":
-			c.Starts = append([]string{s.Command}, s.Arguments...)
-		case after.narrowing[name] == nil:
+		own := before == nil || s.Project != ""
+		if !own && after.narrowing[name] == nil {
 			continue
-		default:
-			if c.Takes, err = after.takes(before, name); err != nil {
-				return nil, err
+		}
+		if own {
+			c.Starts = append([]string{s.Command}, s.Arguments...)
+		}
+		c.Texts, err = after.processTexts(s, func(p *policy.Policy) []string {
+			if own {
+				grants, _ := ruleTexts(p)
+				return grants
 			}
+			texts := taken(p)
+			for _, ch := range ComparePolicies(before.process(before.Servers[name], p.Tool), p) {
+				texts = append(texts, ch.Text)
+			}
+			return texts
+		})
+		if err != nil {
+			return nil, err
 		}
 		all = append(all, c)
 	}
 	return all, nil
 }
 
-// takes returns what a project's table takes away from a server of the user, and from each of its processes.
-func (c *Config) takes(before *Config, name string) (texts []string, err error) {
-	s := c.Servers[name]
+// processTexts returns the texts for each process of a server, once.
+func (c *Config) processTexts(s *Server, of func(p *policy.Policy) []string) (texts []string, err error) {
 	tools := []string{""}
 	if !s.IsStateful() {
-		tools = append(append(tools, AnyTool), c.ToolsWithTable(name)...)
+		tools = append(append(tools, AnyTool), c.ToolsWithTable(s.Name)...)
 	}
 	for _, tool := range tools {
-		p, err := c.Policy(name, tool)
+		p, err := c.Policy(s.Name, tool)
 		if err != nil {
 			return nil, err
 		}
-		taken := taken(p)
-		for _, ch := range ComparePolicies(before.process(before.Servers[name], tool), p) {
-			taken = append(taken, ch.Text)
-		}
-		for _, text := range taken {
+		for _, text := range of(p) {
 			if text = toolLabel(s, tool) + text; !slices.Contains(texts, text) {
 				texts = append(texts, text)
 			}

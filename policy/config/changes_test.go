@@ -51,9 +51,9 @@ arguments = ["x"]
 	got, err := Changes(before, after)
 	testkit.Must(t, err)
 	want := []ServerChange{
-		{Server: "calls", Takes: []string{"tool t: all files"}},
-		{Server: "own", Starts: []string{"/bin/sh", "x"}},
-		{Server: "s", Takes: []string{"all files but pub (read write)", "all hosts but h.example", "all programs but its own, perl", "gone", `undo = "session"`}},
+		{Server: "calls", Texts: []string{"tool t: all files"}},
+		{Server: "own", Starts: []string{"/bin/sh", "x"}, Texts: []string{"the default policy: the workspace (read write)"}},
+		{Server: "s", Texts: []string{"all files but pub (read write)", "all hosts but h.example", "all programs but its own, perl", "gone", `undo = "session"`}},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)

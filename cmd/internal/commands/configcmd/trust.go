@@ -173,14 +173,10 @@ type change struct {
 func (s change) text(c terminal.Console, said []string, host hostfs.Host) string {
 	name := show.Name(s.Server)
 	switch {
-	case s.Starts == nil && s.Takes == nil:
+	case s.Starts == nil && s.Texts == nil:
 		return "This file takes nothing away from your own server " + name + ".\n"
 	case s.Starts == nil:
-		lines := "This file takes away from your own server " + name + ":\n"
-		for _, text := range s.Takes {
-			lines += "  " + show.Line(policy.Abbreviate(text)) + "\n"
-		}
-		return lines
+		return "This file takes away from your own server " + name + ":\n" + s.texts()
 	}
 	title := "This file declares the server " + name + ". It may use this:\n\n"
 	r, err := inspect.ReportOf(session.Configured(host, s.cfg, s.Server, nil))
@@ -188,7 +184,15 @@ func (s change) text(c terminal.Console, said []string, host hostfs.Host) string
 		r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool { return slices.Contains(said, w) })
 		return title + r.Text(c, false)
 	}
-	return title + name + "\n  arguments       " + shown.Line(s.Starts) + "\n  It does not start now: " + show.Lines(err.Error()) + "\n"
+	// What it would get where it can start, rule by rule.
+	return title + name + "\n  arguments       " + shown.Line(s.Starts) + "\n  It does not start now: " + show.Lines(err.Error()) + "\n" + s.texts()
+}
+
+func (s change) texts() (lines string) {
+	for _, text := range s.Texts {
+		lines += "  " + show.Line(policy.Abbreviate(text)) + "\n"
+	}
+	return lines
 }
 
 // fileWarnings returns the warnings about the paths of a server that it does not have without the
