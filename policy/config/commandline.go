@@ -86,9 +86,11 @@ func (o CommandLineOptions) Declared() (*Server, error) {
 	if c := s.Command; strings.Contains(c, "/") && !path.IsAbs(c) && !strings.HasPrefix(c, "~/") && o.Dir != "" {
 		s.Command = path.Join(o.Dir, c) // in a file it belongs to the workspace
 	}
-	replaces := o.Below != nil && o.Below.Access.replacesDefault()
-	if s.Access != nil && s.Access.keepsDefault && !replaces {
+	if replaces := o.Below != nil && o.Below.Access.replacesDefault(); s.Access != nil && s.Access.keepsDefault && !replaces {
 		s.Access.Workspace = "write" // a table in a file may replace the default policy
+	}
+	if s.Access != nil {
+		s.Access.Fs = o.denyNarrow(s.Access.Fs)
 	}
 	if o.Below == nil {
 		return s, nil
@@ -96,6 +98,39 @@ func (o CommandLineOptions) Declared() (*Server, error) {
 	c := Config{Servers: map[string]*Server{s.Name: s}}
 	c.LayBelow(s.Name, o.Below)
 	return c.Servers[s.Name], nil
+}
+
+// denyNarrow returns the rules of flags as a file says them. A flag that does not write, inside one that
+// writes, is a denial of writing there. Nothing inside it writes.
+func (o CommandLineOptions) denyNarrow(rules []policy.FsRule) (out []policy.FsRule) {
+	at := func(p string) string {
+		if strings.HasPrefix(p, "/") || strings.HasPrefix(p, "~") {
+			return path.Clean(p)
+		}
+		return path.Join(cmp.Or(o.Workspace, o.Dir), p)
+	}
+	var narrow []string
+	for _, r := range rules {
+		inside := func(w policy.FsRule) bool {
+			return w.Update && at(w.Path) != at(r.Path) && policy.Within(at(r.Path), at(w.Path))
+		}
+		if r.Rights() != 0 && !r.Update && slices.ContainsFunc(rules, inside) {
+			narrow = append(narrow, at(r.Path))
+		}
+	}
+	for _, r := range rules {
+		switch is := slices.ContainsFunc(narrow, func(n string) bool { return policy.Within(at(r.Path), n) }); {
+		case !is || r.Deny != 0:
+			out = append(out, r)
+			continue
+		case r.Execute || policy.HasProtectedName(at(r.Path)) || strings.HasPrefix(path.Base(r.Path), ".env"): // what is named there counts
+			out = append(out, policy.FsRule{Path: r.Path, Read: true, Execute: r.Execute})
+		}
+		if slices.Contains(narrow, at(r.Path)) {
+			out = append(out, policy.FsRule{Path: r.Path, Deny: policy.Write})
+		}
+	}
+	return out
 }
 
 func (o CommandLineOptions) server() (*Server, error) {
