@@ -171,7 +171,7 @@ func (o CommandLineOptions) checkWords(bad *flagProblems) {
 	}
 	for _, a := range o.Waive {
 		if !slices.Contains(policy.Waivers(), a) {
-			bad.add("--waive", string(a), "must be one of %s", strings.Join(waivers(), ", "))
+			bad.add("--waive", string(a), "must be one of %s", strings.Join(axisTexts(policy.Waivers()), ", "))
 		}
 	}
 }

@@ -3,9 +3,7 @@ package config
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 
@@ -107,13 +105,6 @@ func settingsOf(with, own *Server, d *Defaults) (out []policy.Setting) {
 	return out
 }
 
-func axisTexts(axes []policy.Axis) (names []string) {
-	for _, a := range axes {
-		names = append(names, string(a))
-	}
-	return names
-}
-
 // Digest returns an identifier of the defaults; "" if there are none. See [Digest].
 func (d *Defaults) Digest() string {
 	if d == nil {
@@ -143,26 +134,12 @@ func LoadDefaults(o LoadOptions) (*Defaults, error) {
 	if err != nil {
 		return nil, err
 	}
-	merged := &Config{Servers: map[string]*Server{}}
-	var problems policy.Problems
-	for _, l := range layers {
-		if l.project {
-			continue
-		}
-		data, err := o.read(l)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			problems = append(problems, unreadable(l, err)...)
-			continue
-		case !bytes.Contains(data, []byte("defaults")) && !bytes.Contains(data, []byte("secret")) && !bytes.ContainsRune(data, '\\'): // an escape may be in a key
-			continue
-		}
-		c, ps := decodeLayer(data, l.path)
-		if problems = append(problems, ps...); len(ps) == 0 {
-			merged.overlay(c)
-		}
+	layers = slices.DeleteFunc(layers, func(l layer) bool { return l.project })
+	merged, problems, err := o.merge(layers, func(data []byte) bool {
+		return !bytes.Contains(data, []byte("defaults")) && !bytes.Contains(data, []byte("secret")) && !bytes.ContainsRune(data, '\\') // an escape may be in a key
+	})
+	if err != nil {
+		return nil, err
 	}
 	if kept := merged.secretFiles(); len(kept) > 0 {
 		if merged.Defaults == nil {

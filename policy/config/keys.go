@@ -33,17 +33,12 @@ func (c *Config) newServer(name string) value {
 }
 
 func (d *Defaults) keys() []key {
-	var platforms []string
-	for _, a := range policy.Waivers() {
-		if a.IsPlatform() {
-			platforms = append(platforms, string(a))
-		}
-	}
+	platforms := slices.DeleteFunc(policy.Waivers(), func(a policy.Axis) bool { return !a.IsPlatform() })
 	return slices.Concat(d.Settings.keys(), []key{
 		d.Settings.limits(),
 		row("env", list(&d.Env, envRule), "Rules for environment variables, before those of each server."),
 		row("sensitive_paths", sensitivePaths(&d.SensitivePaths, &d.sensitiveAt), "More paths that are hidden inside wider grants of every server. They join the built-in list."),
-		row("waive", axes(&d.Waive, platforms), "Start every server even if this operating system cannot enforce what it never can. Every start warns of it."),
+		row("waive", axes(&d.Waive, platforms...), "Start every server even if this operating system cannot enforce what it never can. Every start warns of it."),
 	})
 }
 
@@ -64,7 +59,7 @@ func (s *Server) keys() []key {
 		row("home", choice(&s.Home, "private", "real"), "private: the server gets its own HOME, with links to what rules grant below yours. "+
 			"real: HOME names yours, and rules say what can be reached there.", "private"),
 	}, s.Settings.keys(), []key{
-		row("waive", joined(&s.Merge, "waive", axes(&s.Waive, waivers())), "Start even if these axes cannot be enforced, or what an operating system never can. Every start warns of it."),
+		row("waive", joined(&s.Merge, "waive", axes(&s.Waive, policy.Waivers()...)), "Start even if these axes cannot be enforced, or what an operating system never can. Every start warns of it."),
 		row("access", accessTable(access, &s.Access), "What the server may touch. Without this table, the default policy grants the workspace."),
 		s.Settings.limits(),
 		row("tools", value{Kind: toml.Table, Names: s.newTool, Keep: func(*node, string) { s.Tools = map[string]*Tool{} }},
@@ -150,12 +145,19 @@ func variables(to *[]policy.EnvRule) value {
 	return v
 }
 
-func axes(to *[]policy.Axis, among []string) value {
+func axes(to *[]policy.Axis, among ...policy.Axis) value {
 	v := list(to, func(a *policy.Axis) value {
-		return value{Kind: toml.String, Words: among, Keep: func(n *node, _ string) { *a = policy.Axis(n.Text) }}
+		return value{Kind: toml.String, Words: axisTexts(among), Keep: func(n *node, _ string) { *a = policy.Axis(n.Text) }}
 	})
 	v.Write = func() string { return listText(*to, func(a policy.Axis) string { return string(a) }) }
 	return v
+}
+
+func axisTexts(axes []policy.Axis) (names []string) {
+	for _, a := range axes {
+		names = append(names, string(a))
+	}
+	return names
 }
 
 // listText writes a list that is not nil.
@@ -183,11 +185,4 @@ func sensitivePaths(to *[]string, at *map[string]string) value {
 			}}
 		},
 	}
-}
-
-func waivers() (names []string) {
-	for _, a := range policy.Waivers() {
-		names = append(names, string(a))
-	}
-	return names
 }

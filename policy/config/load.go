@@ -54,25 +54,42 @@ func Load(o LoadOptions) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	merged, problems, err := o.merge(layers, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(problems) == 0 {
+		problems = merged.validate()
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	return merged, nil
+}
+
+// merge reads and merges layers, but for those whose content can be left out.
+func (o *LoadOptions) merge(layers []layer, leaveOut func(data []byte) bool) (*Config, policy.Problems, error) {
 	merged := &Config{Servers: map[string]*Server{}}
 	var problems policy.Problems
 	for _, l := range layers {
 		if l.project {
-			if err := merged.addFiles(o); err != nil {
-				return nil, err
+			if err := merged.addFiles(*o); err != nil {
+				return nil, nil, err
 			}
 		}
 		data, err := o.read(l)
-		if errors.Is(err, fs.ErrNotExist) && !l.explicit {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !l.explicit:
 			continue
-		}
-		if err != nil {
+		case err != nil:
 			problems = append(problems, unreadable(l, err)...)
+			continue
+		case leaveOut != nil && leaveOut(data):
 			continue
 		}
 		// The bytes that were hashed are the bytes that are decoded.
 		if err := o.checkTrust(l, data); err != nil {
-			return nil, errors.Join(err, problems.Err())
+			return nil, nil, errors.Join(err, problems.Err())
 		}
 		c, ps := l.decode(data)
 		problems = append(problems, ps...)
@@ -83,13 +100,7 @@ func Load(o LoadOptions) (*Config, error) {
 			merged.overlay(c)
 		}
 	}
-	if len(problems) == 0 {
-		problems = merged.validate()
-	}
-	if err := problems.Err(); err != nil {
-		return nil, err
-	}
-	return merged, nil
+	return merged, problems, nil
 }
 
 func (o *LoadOptions) checkTrust(l layer, data []byte) error {
