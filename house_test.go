@@ -28,7 +28,6 @@ var mayImport = map[string][]string{
 
 	"policy/internal/urlpath": {"golang.org/x/text/unicode/norm"}, // the same
 	"policy/config":           {module + "internal/winpath", module + "internal/show", module + "internal/private", module + "policy", module + "policy/hostfs", module + "internal/toml", module + "policy/config/internal/reader", module + "policy/config/internal/stamp", module + "policy/config/internal/trust"},
-	"policy/schema":           {module + "policy", module + "policy/config"},
 	"policy/hostfs":           {module + "internal/show", module + "internal/winpath", module + "policy", "golang.org/x/sys/unix", "golang.org/x/sys/windows", "golang.org/x/text/unicode/norm"},
 	"policy/resolve":          {module + "internal/lazy", module + "internal/winpath", module + "internal/show", module + "policy", module + "policy/statement", module + "policy/hostfs", module + "policy/resolve/internal/command", module + "policy/resolve/internal/entries", module + "policy/resolve/internal/masks", module + "policy/resolve/internal/places"},
 

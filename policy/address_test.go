@@ -86,6 +86,7 @@ func TestAddressRules(t *testing.T) {
 		{"granted for a path", []NetRule{rule("10.0.0.1", 80, under)}, "10.0.0.1", 80, true},
 		{"refused for a path", []NetRule{rule("10.0.0.1", 80), rule("10.0.0.1", 80, under, deny)}, "10.0.0.1", 80, true},
 		{"a public address that is refused", []NetRule{rule("*", 0), rule("93.184.215.14", 443, deny)}, "93.184.215.14", 443, false},
+		{"refused on every port", []NetRule{rule("93.184.216.34", 0, deny), rule("*", 8080)}, "93.184.216.34", 8080, false},
 		{"refused for a path, public", []NetRule{rule("93.184.215.14", 443, under, deny)}, "93.184.215.14", 443, true},
 	} {
 		if reason, ok := CheckAddress(tt.rules, netip.MustParseAddr(tt.addr), tt.port, false); ok != tt.want || ok != (reason == "") {

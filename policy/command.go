@@ -18,12 +18,11 @@ const (
 
 // A Command is a command rule resolved against one host.
 type Command struct {
-	Name     string     // as the rule has it
-	Where    string     // the rule's place
-	Args     [][]string // lists, one of which the arguments must match; nil: any arguments
-	Envs     []string   // names, and prefixes with a "*" at their end
-	OnlyEnvs bool       // the program gets the minimal set and Envs, and no other variable
-	Starts   []Start    // the forms in which the kernel starts it
+	Name   string     // as the rule has it
+	Where  string     // the rule's place
+	Args   [][]string // lists, one of which the arguments must match; nil: any arguments
+	Envs   []string   // the variables besides the minimal set: names, and prefixes with a "*" at their end; nil: all
+	Starts []Start    // the forms in which the kernel starts it
 }
 
 // A Start is a form in which the kernel starts a program: a binary, or a binary that is told to
@@ -162,7 +161,7 @@ func (m *CommandMatch) Keeps(variable string, granted func(string) bool) bool {
 	name, _, _ := strings.Cut(variable, "=")
 	return len(m.Commands) == 0 || slices.ContainsFunc(m.Commands, func(c *Command) bool {
 		switch {
-		case c.OnlyEnvs:
+		case c.Envs != nil:
 			return IsMinimalVariable(name) || matchesName(c.Envs, name)
 		case c.Args != nil && IsDangerousVariable(name):
 			return granted(variable)

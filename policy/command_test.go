@@ -56,7 +56,7 @@ func TestMatchStart(t *testing.T) {
 		Commands: []Command{
 			{Name: "/usr/bin/git", Args: [][]string{{"push", "origin"}}, Starts: git},
 			{Name: "cargo", Args: [][]string{{"check"}}, Starts: cargo},
-			{Name: "git", Args: [][]string{{"status", "**"}}, Envs: []string{"A"}, OnlyEnvs: true, Starts: git},
+			{Name: "git", Args: [][]string{{"status", "**"}}, Envs: []string{"A"}, Starts: git},
 			{Name: "make", Args: [][]string{{"all"}}, Starts: []Start{{File: "/usr/bin/make", Name: "make"}}},
 			{Name: "ls", Starts: []Start{{File: "/bin/busybox"}}},
 			{Name: "wc", Args: [][]string{{"-l"}}, Starts: []Start{{File: "/bin/wcbox", Name: "wc"}}},
@@ -155,7 +155,7 @@ func TestMatchStartOfScriptAndInterpreter(t *testing.T) {
 
 func TestCommandMatchKeeps(t *testing.T) {
 	granted := func(variable string) bool { return variable == "NODE_OPTIONS=--a" || variable == "TOKEN=t" }
-	only := &Command{Args: [][]string{{}}, Envs: []string{"FOO", "GIT_*"}, OnlyEnvs: true}
+	only := &Command{Args: [][]string{{}}, Envs: []string{"FOO", "GIT_*"}}
 	args := &Command{Args: [][]string{{}}}
 	plain := &Command{}
 	all := []string{"PATH", "LC_ALL", "FOO", "FOOT", "TOKEN", "GIT_TRACE", "GIT_EXEC_PATH=/x", "LD_PRELOAD", "NODE_OPTIONS=--a", "NODE_OPTIONS=--b", "NODE_OPTIONS"}

@@ -108,7 +108,7 @@ func hasStart(forms []Command, s Start) bool {
 // and returns the command that allows what both commands, with one start each, allow.
 func (c Command) and(o Command) (both Command, some bool) {
 	rule, some := CommandRule{Args: c.Args, Envs: c.Envs}.and(CommandRule{Args: o.Args, Envs: o.Envs})
-	return Command{Name: c.Name, Where: c.Where, Args: rule.Args, Envs: rule.Envs, OnlyEnvs: c.OnlyEnvs || o.OnlyEnvs, Starts: c.Starts}, some && reflect.DeepEqual(c.Starts, o.Starts)
+	return Command{Name: c.Name, Where: c.Where, Args: rule.Args, Envs: rule.Envs, Starts: c.Starts}, some && reflect.DeepEqual(c.Starts, o.Starts)
 }
 
 // and returns the rule that allows what both rules allow; some is false if that is nothing.

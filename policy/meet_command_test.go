@@ -14,7 +14,7 @@ func TestMeetCommands(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		word := rapid.SampledFrom([]string{"log", "status", "-x"})
 		profile := func() *Profile {
-			c := Command{Name: "git", Starts: []Start{{File: git}}, Args: [][]string{}, Envs: []string{rapid.SampledFrom([]string{"GIT_*", "GIT_TRACE", "*", "HOME"}).Draw(rt, "env")}, OnlyEnvs: true}
+			c := Command{Name: "git", Starts: []Start{{File: git}}, Args: [][]string{}, Envs: []string{rapid.SampledFrom([]string{"GIT_*", "GIT_TRACE", "*", "HOME"}).Draw(rt, "env")}}
 			for range rapid.IntRange(0, 3).Draw(rt, "lists") {
 				list := rapid.SliceOfN(rapid.OneOf(word, rapid.Just(AnyArgument)), 0, 2).Draw(rt, "list")
 				if rapid.Bool().Draw(rt, "rest") {

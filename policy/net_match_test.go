@@ -2,8 +2,7 @@ package policy
 
 import (
 	"math/rand"
-	"net/netip"
-	"slices"
+	"strings"
 	"testing"
 )
 
@@ -19,6 +18,7 @@ func TestMatchNet(t *testing.T) {
 	scheme := func(s string) func(*NetRule) { return func(r *NetRule) { r.Scheme = s } }
 	port := func(p int) func(*NetRule) { return func(r *NetRule) { r.Port = p } }
 	prefix := func(p string) func(*NetRule) { return func(r *NetRule) { r.PathPrefix = p } }
+	method := func(words ...string) func(*NetRule) { return func(r *NetRule) { r.Methods = words } }
 	type q struct {
 		host, scheme string
 		port         int
@@ -27,7 +27,7 @@ func TestMatchNet(t *testing.T) {
 	tests := []struct {
 		name  string
 		rules []NetRule
-		q     q
+		q     q // a method may stand before its path
 		want  bool
 	}{
 		{"empty is no network", nil, q{"a.b", "https", 443, "/"}, false},
@@ -63,41 +63,36 @@ func TestMatchNet(t *testing.T) {
 		{"empty segment", []NetRule{rule("a", prefix("/api"))}, q{"a", "https", 443, "//api"}, false},
 		{"path not visible, allow", []NetRule{rule("a", prefix("/api"))}, q{"a", "https", 443, ""}, false},
 		{"path not visible, deny", []NetRule{rule("a"), rule("a", prefix("/admin"), deny)}, q{"a", "https", 443, ""}, false},
+		{"a method that is listed", []NetRule{rule("a", method("GET", "HEAD"))}, q{"a", "https", 443, "GET /"}, true},
+		{"not listed", []NetRule{rule("a", method("GET", "HEAD"))}, q{"a", "https", 443, "POST /"}, false},
+		{"its case counts", []NetRule{rule("a", method("GET", "HEAD"))}, q{"a", "https", 443, "get /"}, false},
+		{"method not visible, allow", []NetRule{rule("a", method("GET"))}, q{"a", "https", 443, " "}, false},
+		{"a method refused", []NetRule{rule("a"), rule("a", method("DELETE"), deny)}, q{"a", "https", 443, "DELETE /"}, false},
+		{"in any case", []NetRule{rule("a"), rule("a", method("DELETE"), deny)}, q{"a", "https", 443, "Delete /"}, false},
+		{"other methods pass", []NetRule{rule("a"), rule("a", method("DELETE"), deny)}, q{"a", "https", 443, "GET /"}, true},
+		{"method not visible, deny", []NetRule{rule("a"), rule("a", method("DELETE"), deny)}, q{"a", "https", 443, " "}, false},
+		{"a prefix of no segment is no condition", []NetRule{rule("a", prefix("/"))}, q{"a", "https", 443, " "}, true},
+		// A rule that refuses a host and names no port covers every port and scheme.
+		{"control: another port", []NetRule{rule("*", port(8080))}, q{"a.b", "http", 8080, "/"}, true},
+		{"refused on every port", []NetRule{rule("*", port(8080)), rule("a.b", deny)}, q{"a.b", "http", 8080, "/"}, false},
+		{"also as tcp", []NetRule{rule("*.b", port(5432), scheme("tcp")), rule("a.b", deny)}, q{"a.b", "tcp", 5432, ""}, false},
+		{"by a wildcard", []NetRule{rule("*", port(8080)), rule("*.b", deny)}, q{"a.b", "http", 8080, "/"}, false},
+		{"another host refused", []NetRule{rule("*", port(8080)), rule("c.b", deny)}, q{"a.b", "http", 8080, "/"}, true},
+		{"another port refused", []NetRule{rule("*", port(8080)), rule("a.b", port(80), deny)}, q{"a.b", "http", 8080, "/"}, true},
+		{"a scheme refused on every port", []NetRule{rule("*", port(8080)), rule("a.b", scheme("http"), deny)}, q{"a.b", "http", 8080, "/"}, false},
+		{"another scheme refused", []NetRule{rule("*", port(8080)), rule("a.b", scheme("http"), deny)}, q{"a.b", "https", 8080, "/"}, true},
+		{"a path refused on every port", []NetRule{rule("*", port(8080)), rule("a.b", prefix("/x"), deny)}, q{"a.b", "http", 8080, "/x/y"}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, got := MatchNet(tt.rules, tt.q.host, tt.q.scheme, tt.q.port, tt.q.path, "GET"); got != tt.want {
+			method, path, has := strings.Cut(tt.q.path, " ")
+			if !has {
+				method, path = "GET", tt.q.path
+			}
+			if _, got := MatchNet(tt.rules, tt.q.host, tt.q.scheme, tt.q.port, path, method); got != tt.want {
 				t.Errorf("%+v on %+v: %v", tt.rules, tt.q, got)
 			}
 		})
-	}
-	if !AnyNeedsInterception([]NetRule{rule("a", prefix("/x"), deny), rule("a")}, "a", "https", 443) || AnyNeedsInterception([]NetRule{rule("a"), rule("b", prefix("/x"))}, "a", "https", 443) {
-		t.Error("NeedsTerminating")
-	}
-}
-
-func TestMatchMethods(t *testing.T) {
-	read := NetRule{Host: "a", Methods: []string{"GET", "HEAD"}, Allow: true}
-	all := NetRule{Host: "a", Allow: true}
-	noDelete := NetRule{Host: "a", Methods: []string{"DELETE"}}
-	for _, tt := range []struct {
-		name         string
-		rules        []NetRule
-		path, method string
-		want         bool
-	}{
-		{"listed", []NetRule{read}, "/", "GET", true},
-		{"not listed", []NetRule{read}, "/", "POST", false},
-		{"case counts", []NetRule{read}, "/", "get", false},
-		{"not visible, allowed", []NetRule{read}, "", "", false},
-		{"refused", []NetRule{noDelete, all}, "/", "DELETE", false},
-		{"others pass", []NetRule{noDelete, all}, "/", "GET", true},
-		{"not visible, refused", []NetRule{noDelete, all}, "", "", false},
-		{"a prefix of no segment is no condition", []NetRule{{Host: "a", PathPrefix: "/", Allow: true}}, "", "", true},
-	} {
-		if _, got := MatchNet(tt.rules, "a", "https", 443, tt.path, tt.method); got != tt.want {
-			t.Errorf("%s: %v", tt.name, got)
-		}
 	}
 }
 
@@ -128,6 +123,7 @@ func TestAnyNeedsInterception(t *testing.T) {
 		{"refused with and without", []NetRule{{Host: "a.b", PathPrefix: "/x"}}, "https", 443, false},
 		{"a host that is refused", nil, "https", 443, false},
 		{"no host", []NetRule{path}, "https", 443, true},
+		{"a path that is refused on every port", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", PathPrefix: "/x"}}, "http", 8080, true},
 	} {
 		if got := AnyNeedsInterception(tt.rules, "A.b.", tt.scheme, tt.port); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)
@@ -177,49 +173,5 @@ func TestUnseenRequests(t *testing.T) {
 	}
 	if unseen < 1000 {
 		t.Errorf("only %d sets of rules tell anything", unseen)
-	}
-}
-
-// TestRefusalsOfEveryPort checks that a rule that refuses a host and names no port covers
-// every port and scheme, even if wider rules allow some.
-func TestRefusalsOfEveryPort(t *testing.T) {
-	wide := []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "*.b", Port: 5432, Scheme: "tcp", Allow: true}, {Host: "*", Port: 5432, Allow: true}, {Host: "*", Allow: true}}
-	for _, port := range []int{80, 443, 8080, 5432} {
-		for _, scheme := range []string{"", "http", "https", "tcp"} {
-			if _, ok := MatchNet(wide, "a.b", scheme, port, "/", "GET"); !ok {
-				t.Errorf("control: %s %d is refused", scheme, port)
-			}
-			if rule, ok := MatchNet(append(slices.Clone(wide), NetRule{Host: "a.b"}), "a.b", scheme, port, "/", "GET"); ok {
-				t.Errorf("%s %d is allowed by %+v", scheme, port, rule)
-			}
-		}
-	}
-	for _, tt := range []struct {
-		name         string
-		rules        []NetRule
-		scheme, path string
-		want         bool
-	}{
-		{"a wildcard that refuses", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "*.b"}}, "http", "/", false},
-		{"another host", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "c.b"}}, "http", "/", true},
-		{"the port that is refused is another", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", Port: 80}}, "http", "/", true},
-		{"a scheme on every port", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", Scheme: "http"}}, "http", "/", false},
-		{"another scheme", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", Scheme: "http"}}, "https", "/", true},
-		{"a path on every port", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", PathPrefix: "/x"}}, "http", "/x/y", false},
-		{"another path", []NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", PathPrefix: "/x"}}, "http", "/y", true},
-		{"a rule that allows has its ports only", []NetRule{{Host: "a.b", Allow: true}}, "http", "/", false},
-	} {
-		if _, got := MatchNet(tt.rules, "a.b", tt.scheme, 8080, tt.path, "GET"); got != tt.want {
-			t.Errorf("%s: %v", tt.name, got)
-		}
-	}
-	if !AnyNeedsInterception([]NetRule{{Host: "*", Port: 8080, Allow: true}, {Host: "a.b", PathPrefix: "/x"}}, "a.b", "http", 8080) {
-		t.Error("what a path refuses on every port has to be seen on every port")
-	}
-	refused := []NetRule{{Host: "93.184.216.34"}, {Host: "*", Port: 8080, Allow: true}}
-	for addr, want := range map[string]bool{"93.184.216.34": false, "93.184.216.35": true} {
-		if reason, ok := CheckAddress(refused, netip.MustParseAddr(addr), 8080, false); ok != want {
-			t.Errorf("%s on port 8080: %v, %s", addr, ok, reason)
-		}
 	}
 }

@@ -120,8 +120,8 @@ const (
 // Undo says whether mcp-jail keeps the former state of the user's files that a server changes,
 // so that the changes can be undone.
 type Undo struct {
-	Mode    string // UndoSession or UndoCall; "" keeps nothing
-	TotalMB int    // MiB that are kept for all sessions of a server together
+	Mode    string `json:"mode"`     // UndoSession or UndoCall; "" keeps nothing
+	TotalMB int    `json:"total_mb"` // MiB that are kept for all sessions of a server together
 }
 
 // The values of undo.

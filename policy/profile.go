@@ -120,6 +120,19 @@ const (
 	KindSpecial      // device, fifo or socket
 )
 
+var kindNames = [...]string{KindDir: "directory", KindFile: "file", KindSpecial: "special"}
+
+// String names the kind.
+func (k Kind) String() string {
+	if k == 0 || int(k) >= len(kindNames) {
+		return "unknown"
+	}
+	return kindNames[k]
+}
+
+// MarshalText names the kind in JSON.
+func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
 // Origin says why an entry is there.
 type Origin uint8
 
@@ -131,31 +144,44 @@ const (
 	OriginProtected                   // read-only inside a writable grant
 )
 
+var originNames = [...]string{OriginBaseline: "baseline", OriginRule: "rule", OriginHome: "home", OriginSensitive: "sensitive", OriginProtected: "protected"}
+
+// String names the origin.
+func (o Origin) String() string {
+	if o == 0 || int(o) >= len(originNames) {
+		return "unknown"
+	}
+	return originNames[o]
+}
+
+// MarshalText names the origin in JSON.
+func (o Origin) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
 // Entry is one path with the rights that hold there and below, up to the next
 // longer entry.
 type Entry struct {
-	Path   string // absolute, canonical; only an entry that hides may be a symbolic link itself
-	Kind   Kind
-	Rights Rights
-	Origin Origin
+	Path   string `json:"path"` // absolute, canonical; only an entry that hides may be a symbolic link itself
+	Kind   Kind   `json:"kind"`
+	Rights Rights `json:"rights"`
+	Origin Origin `json:"origin"`
 	// Added are those of Rights that the rule does not give: the rule names a path that the
 	// program needs as well.
-	Added Rights
+	Added Rights `json:"-"`
 	// Named is the path as the configuration wrote it ("~/notes"), or Path.
-	Named string
+	Named string `json:"named,omitempty"`
 	// Rule locates what put the entry there, for messages:
 	// `mcp-jail.toml:14: path = "src"`, `--write .`, `the runtime baseline`.
-	Rule string
+	Rule string `json:"rule"`
 	// ID pins the object: confinement refuses to start when another object is
 	// found at Path. Zero when Make is set.
-	ID FileID
+	ID FileID `json:"-"`
 	// Make asks for the directory to be created before the start (a rule with a
 	// trailing slash, the private HOME).
-	Make bool
+	Make bool `json:"make,omitempty"`
 	// Ephemeral, of the private HOME alone: the server sees a copy of the directory, which is its own
 	// and gone when it ends. It never writes to Path itself. Where no copy can be made, it sees an empty
 	// directory.
-	Ephemeral bool
+	Ephemeral bool `json:"ephemeral,omitempty"`
 }
 
 // FileID identifies an object of the host beyond its name. Birth is in
@@ -166,14 +192,17 @@ type FileID struct {
 }
 
 // Link is a symbolic link to recreate: readlink(Path) == Target.
-type Link struct{ Path, Target string }
+type Link struct {
+	Path   string `json:"path"`
+	Target string `json:"target"`
+}
 
 // HomeLink is a symbolic link in the private HOME.
 type HomeLink struct {
-	Path   string // relative to the private HOME, and to the user's home
-	Target string // canonical
-	Dir    bool   // Target is a directory whose names the server may read
-	ID     FileID // of Target; zero if the start makes it
+	Path   string `json:"path"`   // relative to the private HOME, and to the user's home
+	Target string `json:"target"` // canonical
+	Dir    bool   `json:"-"`      // Target is a directory whose names the server may read
+	ID     FileID `json:"-"`      // of Target; zero if the start makes it
 }
 
 const (
@@ -191,9 +220,10 @@ const (
 
 // Variable is one entry of the server's environment.
 type Variable struct {
-	Name, Value string
-	Secret      bool   // granted by the user by name: redact its value in output
-	Rule        string // what granted it, for messages
+	Name   string `json:"name"`
+	Value  string `json:"value,omitempty"`
+	Secret bool   `json:"secret,omitempty"` // granted by the user by name: redact its value in output
+	Rule   string `json:"rule"`             // what granted it, for messages
 }
 
 // Find returns the entry that decides about a path, which must be absolute and

@@ -1,7 +1,9 @@
 package policy
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -205,6 +207,22 @@ func (r Rights) Names() []string {
 		}
 	}
 	return out
+}
+
+// MarshalJSON returns the names of the rights.
+func (r Rights) MarshalJSON() ([]byte, error) { return json.Marshal(r.Names()) }
+
+// UnmarshalJSON reads the names of rights.
+func (r *Rights) UnmarshalJSON(text []byte) error {
+	var names []string
+	err := json.Unmarshal(text, &names)
+	*r = 0
+	for _, n := range RightNames {
+		if slices.Contains(names, n.Name) {
+			*r |= n.Right
+		}
+	}
+	return err
 }
 
 // Has reports whether r contains every right of want.

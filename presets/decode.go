@@ -156,8 +156,8 @@ func decodeSecond(name string, part []byte, line int, file string) (*config.Serv
 	var ps policy.Problems
 	for key, set := range map[string]bool{
 		"arguments": s.Arguments != nil, "workspace": s.Workspace != "", "waive": s.Waive != nil,
-		"stateful": s.Stateful != nil, "tools": s.Tools != nil, "pin_tools": s.PinTools != "",
-		"leaks": s.Leaks != "", "leak_patterns": s.LeakPatterns != nil,
+		"stateful": s.Stateful != nil, "tools": s.Tools != nil, "pin_tools": s.Settings["pin_tools"].Value != "",
+		"leaks": s.Settings["leaks"].Value != "", "leak_patterns": s.Settings["leak_patterns"].Value != "",
 	} {
 		if set {
 			ps = append(ps, policy.Problem{File: file, Line: line, Key: "servers." + name + "." + key, Message: key + " belongs to the user and not to a preset"})

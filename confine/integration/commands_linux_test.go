@@ -57,7 +57,7 @@ func newCommands(t *testing.T) *commands {
 		{Name: "runner", Args: [][]string{{"run"}}, Starts: []policy.Start{{File: c.sh, Name: "sh", Paths: []string{"/bin/sh"}, Lead: []string{"-u"}, Script: c.dir + "/runner"}}},
 		{Name: "echo", Args: [][]string{{"good"}, {"log", "--oneline", "*"}}, Starts: []policy.Start{{File: c.echo, Name: "echo", Paths: []string{c.echo}}}},
 		{Name: "echo", Args: [][]string{{"status", "**"}}, Starts: []policy.Start{{File: c.echo, Name: "echo", Paths: []string{c.echo}}}},
-		{Name: "env", Args: [][]string{{}}, Envs: []string{"GOOD"}, OnlyEnvs: true, Starts: []policy.Start{{File: c.env, Name: "env"}}},
+		{Name: "env", Args: [][]string{{}}, Envs: []string{"GOOD"}, Starts: []policy.Start{{File: c.env, Name: "env"}}},
 	}
 	c.profile = p
 	return c

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/toml"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 )
@@ -78,16 +79,6 @@ func (o CommandLineOptions) Table() (*Server, error) {
 // Declared returns the table of a file that declares the same server, with the same name and policy. It
 // has what its preset gives.
 func (o CommandLineOptions) Declared() (*Server, error) {
-	s, err := o.declared()
-	if err != nil || o.Below == nil {
-		return s, err
-	}
-	c := Config{Servers: map[string]*Server{s.Name: s}}
-	c.LayBelow(s.Name, o.Below)
-	return c.Servers[s.Name], nil
-}
-
-func (o CommandLineOptions) declared() (*Server, error) {
 	s, err := o.server()
 	if err != nil {
 		return nil, err
@@ -95,21 +86,18 @@ func (o CommandLineOptions) declared() (*Server, error) {
 	if c := s.Command; strings.Contains(c, "/") && !path.IsAbs(c) && !strings.HasPrefix(c, "~/") && o.Dir != "" {
 		s.Command = path.Join(o.Dir, c) // in a file it belongs to the workspace
 	}
-	isPrefix := func(r policy.EnvRule) bool { return strings.HasSuffix(r.Name, "*") }
-	replaces := o.Below != nil && o.Below.Access.replacesDefault()
-	if s.Access == nil && !replaces && slices.ContainsFunc(s.Variables, isPrefix) {
-		s.Access = &Access{keepsDefault: true}
-	}
-	if s.Access != nil && s.Access.keepsDefault && !replaces {
+	if replaces := o.Below != nil && o.Below.Access.replacesDefault(); s.Access != nil && s.Access.keepsDefault && !replaces {
 		s.Access.Workspace = "write" // a table in a file may replace the default policy
-	}
-	if s.Access != nil || replaces {
-		s.movePrefixes()
 	}
 	if s.Access != nil {
 		s.Access.Fs = o.denyNarrow(s.Access.Fs)
 	}
-	return s, nil
+	if o.Below == nil {
+		return s, nil
+	}
+	c := Config{Servers: map[string]*Server{s.Name: s}}
+	c.LayBelow(s.Name, o.Below)
+	return c.Servers[s.Name], nil
 }
 
 // denyNarrow returns the rules of flags as a file says them. A flag that does not write, inside one that
@@ -122,13 +110,11 @@ func (o CommandLineOptions) denyNarrow(rules []policy.FsRule) (out []policy.FsRu
 		return path.Join(cmp.Or(o.Workspace, o.Dir), p)
 	}
 	var narrow []string
-	writesAround := func(r policy.FsRule) bool {
-		return slices.ContainsFunc(rules, func(w policy.FsRule) bool {
-			return w.Update && at(w.Path) != at(r.Path) && policy.Within(at(r.Path), at(w.Path))
-		})
-	}
 	for _, r := range rules {
-		if r.Rights() != 0 && !r.Update && writesAround(r) {
+		inside := func(w policy.FsRule) bool {
+			return w.Update && at(w.Path) != at(r.Path) && policy.Within(at(r.Path), at(w.Path))
+		}
+		if r.Rights() != 0 && !r.Update && slices.ContainsFunc(rules, inside) {
 			narrow = append(narrow, at(r.Path))
 		}
 	}
@@ -147,37 +133,22 @@ func (o CommandLineOptions) denyNarrow(rules []policy.FsRule) (out []policy.FsRu
 	return out
 }
 
-// movePrefixes moves variables that end with "*" to the access table: a file may have them only
-// there.
-func (s *Server) movePrefixes() {
-	isPrefix := func(r policy.EnvRule) bool { return strings.HasSuffix(r.Name, "*") }
-	for _, r := range s.Variables {
-		if isPrefix(r) {
-			if s.Access == nil {
-				s.Access = &Access{}
-			}
-			s.Access.Env = append(s.Access.Env, r)
-		}
-	}
-	s.Variables = slices.DeleteFunc(s.Variables, isPrefix)
-}
-
 func (o CommandLineOptions) server() (*Server, error) {
 	if len(o.Command) == 0 || o.Command[0] == "" {
 		return nil, policy.Problems{{Message: "there is no command: mcp-jail run [options] -- COMMAND [ARG...]"}}
 	}
 	var bad flagProblems
 	s := &Server{Name: cmp.Or(o.Name, "server"), Command: o.Command[0], Arguments: slices.Clone(o.Command[1:]), Workspace: o.Workspace, Home: o.Home, Waive: o.Waive, Preset: o.Preset, Where: "the command line"}
-	o.checkProgram(&bad)
-	o.checkWaived(&bad)
-	s.Variables = o.envRules(&bad)
+	o.checkWords(&bad)
+	var env []policy.EnvRule // names that end with "*": a file may have them only in an access table
+	s.Variables, env = o.envRules(&bad)
 	for _, l := range o.Limit {
 		for _, p := range s.limitFlag(l) {
 			bad.add("--limit", l, "%s", p.Message)
 		}
 	}
-	if fs, net, inbound := o.fsRules(&bad), o.netRules(&bad), o.inboundRules(&bad); len(fs)+len(net)+len(inbound) > 0 {
-		s.Access = &Access{Fs: fs, Net: net, Inbound: inbound, Where: s.Where, keepsDefault: len(fs)+len(net) == len(o.Deny)}
+	if fs, net, inbound := o.fsRules(&bad), o.netRules(&bad), o.inboundRules(&bad); len(fs)+len(net)+len(inbound)+len(env) > 0 {
+		s.Access = &Access{Fs: fs, Net: net, Inbound: inbound, Env: env, Where: s.Where, keepsDefault: len(fs)+len(net) == len(o.Deny)}
 	}
 	if err := bad.Err(); err != nil {
 		return nil, err
@@ -188,12 +159,9 @@ func (o CommandLineOptions) server() (*Server, error) {
 // flagProblems are the problems of flags.
 type flagProblems struct{ policy.Problems }
 
-func (o CommandLineOptions) checkProgram(bad *flagProblems) {
-	for _, arg := range o.Command {
-		if strings.ContainsRune(arg, 0) {
-			bad.Problems = append(bad.Problems, policy.Problem{File: "COMMAND", Message: "the command contains a NUL"})
-			break
-		}
+func (o CommandLineOptions) checkWords(bad *flagProblems) {
+	if slices.ContainsFunc(o.Command, func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
+		bad.Problems = append(bad.Problems, policy.Problem{File: "COMMAND", Message: "the command contains a NUL"})
 	}
 	if o.Name != "" && !policy.ValidServerName(o.Name) {
 		bad.add("--name", o.Name, "a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'")
@@ -201,24 +169,25 @@ func (o CommandLineOptions) checkProgram(bad *flagProblems) {
 	if o.Home != "" && o.Home != "private" && o.Home != "real" {
 		bad.add("--home", o.Home, `must be "private" or "real"`)
 	}
-}
-
-func (o CommandLineOptions) checkWaived(bad *flagProblems) {
 	for _, a := range o.Waive {
 		if !slices.Contains(policy.Waivers(), a) {
-			bad.add("--waive", string(a), "must be one of %s", strings.Join(waivers(), ", "))
+			bad.add("--waive", string(a), "must be one of %s", strings.Join(axisTexts(policy.Waivers()), ", "))
 		}
 	}
 }
 
-func (o CommandLineOptions) envRules(bad *flagProblems) (rules []policy.EnvRule) {
+func (o CommandLineOptions) envRules(bad *flagProblems) (exact, prefixes []policy.EnvRule) {
 	for _, v := range o.Env {
 		if err := policy.CheckEnvName(v); err != nil {
 			bad.add("--env", v, "%s", err)
 		}
-		rules = append(rules, policy.EnvRule{Name: v, Read: true, Where: "--env " + v})
+		to := &exact
+		if strings.HasSuffix(v, "*") {
+			to = &prefixes
+		}
+		*to = append(*to, policy.EnvRule{Name: v, Read: true, Where: "--env " + v})
 	}
-	return rules
+	return exact, prefixes
 }
 
 // fsRules returns the rules of --read, --write, --execute and --deny. A path that is given to
@@ -292,8 +261,13 @@ func (s *Server) limitFlag(text string) policy.Problems {
 		return policy.Problems{{Message: "write KEY=NUMBER, as in memory_mb=8192"}}
 	}
 	in, root := reader.New([]byte(text), "")
-	d := &decoder{in}
-	in.Table(root, "", d.places(&Server{places: map[string]string{}}, "", append(s.Limits.settings(), s.startup())))
+	var given Settings
+	startup := slices.DeleteFunc(given.keys(), func(k key) bool { return k.Name != "startup_timeout_secs" })
+	in.Read(root, "", value{Kind: toml.Table, Keys: append(given.limits().Value.Keys, startup...)})
+	for _, set := range given {
+		set.Where = ""
+		s.Settings.set(set)
+	}
 	return in.Problems
 }
 

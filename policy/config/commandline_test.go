@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
-	"slices"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -11,198 +11,92 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestDeclare checks that Declared has a configuration with the same policy as the
-// flags.
-func TestDeclare(t *testing.T) {
-	for _, o := range []CommandLineOptions{
-		{Command: []string{"node", "s.js", "--a b"}},
-		{Command: []string{"/usr/bin/node"}, Env: []string{"A"}, Home: "real", Name: "n", Limit: []string{"memory_mb=8192"}, Waive: []policy.Axis{policy.AxisIPC}},
-		{Command: []string{"node"}, Read: []string{"a"}, Env: []string{"A_*"}},
-		{Command: []string{"node"}, Write: []string{"."}, Deny: []string{"secret"}},
-		{Command: []string{"node"}, Net: []string{"h.test"}, Inbound: []string{"19880", "3334"}},
-		{Command: []string{"node"}, Read: []string{"a", "b"}, Write: []string{"out", "b"}, Execute: []string{"./run", "b"}, Net: []string{"h.test:8443", "[::1]:80"}},
-	} {
-		o.Dir = "/home/u/proj"
-		want, err := FromCommandLine(o)
-		testkit.Must(t, err)
-		text := strings.Join(declaration(o), "\n")
-		c, err := Decode([]byte("version = 1\n"+text), "c.toml")
-		if err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-		got, err := c.Policy(want.Server, "")
-		testkit.Must(t, err)
-		for _, p := range []*policy.Policy{got, want} {
-			p.Where, p.FromCommandLine, p.Settings = "", false, nil
-			for i := range p.Fs {
-				p.Fs[i].Where = ""
-			}
-			for i := range p.Net {
-				p.Net[i].Where = ""
-			}
-			for i := range p.Env {
-				p.Env[i].Where = ""
-			}
-			for i := range p.Inbound {
-				p.Inbound[i].Where = ""
-			}
-		}
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("\n got %+v\nwant %+v\n%s", got, want, text)
-		}
-	}
-	if got := declaration(CommandLineOptions{Command: []string{"./serve"}, Dir: "/d"}); !strings.Contains(strings.Join(got, "\n"), `command = "/d/serve"`) {
-		t.Errorf("a relative command is not made absolute: %q", got)
-	}
-}
-
-// TestFlags checks that --execute grants reading too, that a path has the rights of all of
-// its flags, and that --limit is read like the limits table.
+// TestFlags tests what flags say as a file, which has the same policy, and which of them leave the default policy in force.
 func TestFlags(t *testing.T) {
-	p, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Read: []string{"a", "b"}, Write: []string{"b", "c"}, Execute: []string{"c", "d", "a"}, Limit: []string{"processes=9", "memory_mb=1"}})
-	testkit.Must(t, err)
-	want := map[string]policy.Rights{"a": policy.Read | policy.Execute, "b": policy.Read | policy.Write, "c": policy.AllRights, "d": policy.Read | policy.Execute}
-	for _, r := range p.Fs {
-		if r.Rights() != want[r.Path] {
-			t.Errorf("%s: %s, want %s", r.Path, r.Rights(), want[r.Path])
+	read := func(path string) string { return fmt.Sprintf("fs path = %q read = true ", path) }
+	for _, c := range []struct {
+		o         CommandLineOptions
+		want      string
+		byDefault bool
+	}{
+		{CommandLineOptions{Command: []string{"npx", "-y", "@scope/server-x@1.2"}}, `command = "npx" arguments = ["-y", "@scope/server-x@1.2"]`, true},
+		{CommandLineOptions{Command: []string{"./serve"}}, `command = "/home/u/proj/serve"`, true},
+		{CommandLineOptions{Env: []string{"A"}, Home: "real", Workspace: "w", Limit: []string{"memory_mb=8", "startup_timeout_secs=9"}, Waive: []policy.Axis{"macos", policy.AxisIPC}},
+			`command = "x" workspace = "w" variables = ["A"] home = "real" startup_timeout_secs = 9 waive = ["macos", "ipc"] limits memory_mb = 8`, true},
+		{CommandLineOptions{Env: []string{"A_*"}}, `command = "x" access workspace = "write" env name = "A_*" read = true`, true},
+		{CommandLineOptions{Read: []string{"a"}, Env: []string{"A", "A_*"}}, `command = "x" variables = ["A"] access ` + read("a") + `env name = "A_*" read = true`, false},
+		{CommandLineOptions{Deny: []string{"secret"}}, `command = "x" access workspace = "write" fs path = "secret" deny = true`, true},
+		{CommandLineOptions{Write: []string{"."}, Deny: []string{"secret"}}, `command = "x" access ` + read(".") + `write = true fs path = "secret" deny = true`, false},
+		{CommandLineOptions{Inbound: []string{"19880"}, Deny: []string{"secret"}}, `command = "x" access workspace = "write" fs path = "secret" deny = true inbound port = 19880`, true},
+		{CommandLineOptions{Net: []string{"A.b:8080", "[::1]:80", "::1"}, Inbound: []string{"3334"}},
+			`command = "x" access net host = "a.b" port = 8080 allow = true net host = "::1" port = 80 allow = true net host = "::1" allow = true inbound port = 3334`, false},
+		{CommandLineOptions{Read: []string{"a", "b"}, Write: []string{"b", "c"}, Execute: []string{"c", "d", "a"}}, // a path has the rights of all its flags
+			`command = "x" access ` + read("b") + "write = true " + read("c") + "write = true execute = true " + read("d") + "execute = true " + read("a") + "execute = true", false},
+		{CommandLineOptions{Write: []string{"/home/u/proj", "src/gen"}, Read: []string{"src"}, Execute: []string{"tools"}}, // a flag inside one that writes takes away
+			`command = "x" access fs path = "src" deny = "write" ` + read("/home/u/proj") + "write = true " + read("tools") + `execute = true fs path = "tools" deny = "write"`, false},
+	} {
+		if c.o.Dir = "/home/u/proj"; c.o.Command == nil {
+			c.o.Command = []string{"x"}
 		}
-		delete(want, r.Path)
-	}
-	if len(want) > 0 || p.Default || p.Limits.Processes != 9 || p.Limits.MemoryMB != 1 || p.Limits.OpenFiles != policy.DefaultLimits.OpenFiles {
-		t.Errorf("left %v, limits %+v", want, p.Limits)
-	}
-	for _, limit := range []string{"memory_mb", "memory_mb=", "memory_mb=-1", "memory_mb=0", "memry_mb=1", "=1", "memory_mb=1\nprocesses=2", "memory_mb=99999999999999999999", "open_files=1", "a.b=1"} {
-		if _, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Limit: []string{limit}}); err == nil || !strings.HasPrefix(err.Error(), "--limit ") {
-			t.Errorf("--limit %q: %v", limit, err)
+		want, err := FromCommandLine(c.o)
+		testkit.Must(t, err)
+		declared, err := c.o.Declared()
+		testkit.Must(t, err)
+		text := (&Config{Servers: map[string]*Server{"server": declared}}).Encode()
+		short := regexp.MustCompile(`\[+servers\.server\.?(access\.)?(\w*)\]+|arguments = \[\]`).ReplaceAllString(string(text), "$2")
+		if short = strings.Join(strings.Fields(short), " "); short != c.want {
+			t.Errorf("got  %s\nwant %s", short, c.want)
 		}
-	}
-	if p, _ := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Limit: []string{"processes=9"}}); !p.Default {
-		t.Error("a limit replaces the default policy")
+		got, err := decoded(t, string(text)).Policy("server", "")
+		testkit.Must(t, err)
+		if want.Default != c.byDefault || !want.FromCommandLine || want.Server != "server" || !want.Stateful {
+			t.Errorf("%s: %+v", c.want, want)
+		}
+		asFile := c.byDefault || strings.Contains(c.want, "deny") // which say the same in another way
+		if got.Command = want.Command; fmt.Sprint(ComparePolicies(want, got)) != "[]" && !asFile || got.Limits != want.Limits || !reflect.DeepEqual(got.InboundPorts(), want.InboundPorts()) {
+			t.Errorf("%s: the file differs: %v", c.want, ComparePolicies(want, got))
+		}
+		for _, set := range want.Settings {
+			if set.Where != "" {
+				t.Errorf("the flag of %s is at %s", set.Key, set.Where)
+			}
+		}
 	}
 }
 
-func TestFromCommandLine(t *testing.T) {
-	p, err := FromCommandLine(CommandLineOptions{Command: []string{"npx", "-y", "@scope/server-x@1.2"}, Env: []string{"A"}})
-	if err != nil || !p.Default || len(p.Fs) != 1 || len(p.Env) != 1 || p.Server != "server" || !p.Stateful {
-		t.Errorf("default: %+v, %v", p, err)
-	}
-	p, err = FromCommandLine(CommandLineOptions{Command: []string{"x"}, Read: []string{"src"}, Write: []string{"out"}, Net: []string{"A.b:8080", "[::1]:80", "::1", "10.0.0.1"}, Name: "n", Home: "real", Waive: []policy.Axis{policy.AxisNet}})
-	if err != nil || p.Default || p.Server != "n" || !p.HomeReal || len(p.Waive) != 1 {
-		t.Fatalf("%+v, %v", p, err)
-	}
-	if p.Fs[0].Rights() != policy.Read || p.Fs[1].Rights() != policy.Read|policy.Write || p.Fs[1].Where != "--write out" {
-		t.Errorf("fs %+v", p.Fs)
-	}
-	if p.Net[0].Host != "a.b" || p.Net[0].Port != 8080 || p.Net[1].Host != "::1" || p.Net[1].Port != 80 || p.Net[2].Host != "::1" || p.Net[2].Port != 0 {
-		t.Errorf("net %+v", p.Net)
-	}
-	if p, _ = FromCommandLine(CommandLineOptions{Command: []string{"x"}, Net: []string{"a"}}); p.Default || len(p.Fs) != 0 {
-		t.Errorf("--net replaces the default: %+v", p)
-	}
-	if p, err = FromCommandLine(CommandLineOptions{Command: []string{"x"}, Waive: []policy.Axis{"macos", "fs"}}); err != nil || fmt.Sprint(p.Waive) != "[fs macos]" {
-		t.Errorf("--waive macos: %v, %v", p, err)
-	}
+// TestFlagProblems tests what is said of flags that are wrong.
+func TestFlagProblems(t *testing.T) {
 	for want, o := range map[string]CommandLineOptions{
-		"there is no command":                       {},
-		"--net a:b: \"a:b\": the port":              {Command: []string{"x"}, Net: []string{"a:b"}},
-		"--net a:99999":                             {Command: []string{"x"}, Net: []string{"a:99999"}},
-		"--name ../x: a name consists":              {Command: []string{"x"}, Name: "../x"},
-		"--home foo: must be":                       {Command: []string{"x"}, Home: "foo"},
-		"--env A=B: a value is given after the nam": {Command: []string{"x"}, Env: []string{"A=B"}},
-		"--waive all: must be one of fs, net":       {Command: []string{"x"}, Waive: []policy.Axis{"all"}},
-		"--read : the path is empty":                {Command: []string{"x"}, Read: []string{""}},
-		"--write ~x: \"~x\": only ~/ is understood": {Command: []string{"x"}, Write: []string{"~x"}},
+		"there is no command":                       {Command: []string{""}},
 		"COMMAND: the command contains a NUL":       {Command: []string{"x", "\x00"}},
+		"--net a:b: \"a:b\": the port":              {Net: []string{"a:b"}},
+		"--net a:99999":                             {Net: []string{"a:99999"}},
+		"--name ../x: a name consists":              {Name: "../x"},
+		"--home foo: must be":                       {Home: "foo"},
+		"--env A=B: a value is given after the nam": {Env: []string{"A=B"}},
+		"--waive all: must be one of fs, net":       {Waive: []policy.Axis{"all"}},
+		"--read : the path is empty":                {Read: []string{""}},
+		"--write ~x: \"~x\": only ~/ is understood": {Write: []string{"~x"}},
+		"--deny a: --read a grants the same path":   {Read: []string{"a"}, Deny: []string{"a"}},
+		"--deny a: it is given twice":               {Deny: []string{"a", "a"}},
+		"--deny \x00: the path contains a NUL":      {Deny: []string{"\x00"}},
+		"--inbound 8443: inbound: port 8443 leads to a.test as well (--net a.test:8443): the server cannot listen on it": {Net: []string{"a.test:8443"}, Inbound: []string{"8443"}},
 	} {
+		if o.Command == nil {
+			o.Command = []string{"x"}
+		}
 		if _, err := FromCommandLine(o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %s", o, err, want)
 		}
 	}
-}
-
-// TestDeny checks that --deny alone takes away from the default policy, and stays in the
-// declaration.
-func TestDeny(t *testing.T) {
-	o := CommandLineOptions{Command: []string{"node"}, Deny: []string{"secret"}, Dir: "/p"}
-	p, err := FromCommandLine(o)
-	if err != nil || !p.Default || len(p.Fs) != 2 || p.Fs[1].Path != "secret" || p.Fs[1].Rights() != 0 {
-		t.Errorf("%+v, %v", p, err)
-	}
-	c, err := Decode([]byte(strings.Join(declaration(o), "\n")), "c.toml")
-	testkit.Must(t, err)
-	if p, err = c.Policy(p.Server, ""); err != nil || len(p.Fs) != 2 || p.Fs[0].Path != "." || p.Fs[0].Rights() == 0 || p.Fs[1].Rights() != 0 {
-		t.Errorf("declared: %+v, %v", p, err)
-	}
-	for _, o := range []CommandLineOptions{{Read: []string{"a"}, Deny: []string{"a"}}, {Deny: []string{"a", "a"}}, {Deny: []string{"\x00"}}} {
-		o.Command = []string{"node"}
-		if _, err := FromCommandLine(o); err == nil || !strings.Contains(err.Error(), "--deny") {
-			t.Errorf("%q: %v", o.Deny, err)
-		}
-	}
-}
-
-// TestDeclareNarrow checks that the declaration of a flag inside one that writes denies writing.
-func TestDeclareNarrow(t *testing.T) {
-	o := CommandLineOptions{Command: []string{"node"}, Dir: "/p", Write: []string{"/p", "src/gen"}, Read: []string{"src"}, Execute: []string{"tools"}}
-	c, err := Decode([]byte(strings.Join(declaration(o), "\n")), "c.toml")
-	testkit.Must(t, err)
-	var got []string
-	for _, r := range c.Servers[c.ServerNames()[0]].Access.Fs {
-		got = append(got, strings.Join(r.TOMLFields(), " "))
-	}
-	if want := `path = "/p" read = true write = true|path = "src" deny = "write"|path = "tools" read = true execute = true|path = "tools" deny = "write"`; len(got) != 4 || !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(strings.Split(want, "|")))) {
-		t.Errorf("%q", got)
-	}
-}
-
-// TestInbound checks that --inbound alone adds a port to the default policy, that its declaration in
-// a file has the same policy, and that a port is checked as one in a file is.
-func TestInbound(t *testing.T) {
-	given := func(o CommandLineOptions) (*policy.Policy, *policy.Policy) {
-		t.Helper()
-		o.Command, o.Dir = []string{"node"}, "/p"
-		p, err := FromCommandLine(o)
-		testkit.Must(t, err)
-		c, err := Decode([]byte(strings.Join(declaration(o), "\n")), "c.toml")
-		testkit.Must(t, err)
-		declared, err := c.Policy(p.Server, "")
-		testkit.Must(t, err)
-		return p, declared
-	}
-	p, declared := given(CommandLineOptions{Inbound: []string{"19880"}})
-	if !p.Default || !reflect.DeepEqual(p.InboundPorts(), []int{19880}) || len(p.Fs) != 1 || p.Fs[0].Rights() != policy.Read|policy.Write {
-		t.Errorf("alone: %+v", p)
-	}
-	if !reflect.DeepEqual(declared.InboundPorts(), []int{19880}) || len(declared.Fs) != 1 || declared.Fs[0].Path != "." || declared.Fs[0].Rights() != policy.Read|policy.Write {
-		t.Errorf("alone, declared: %+v", declared)
-	}
-	p, declared = given(CommandLineOptions{Inbound: []string{"19880"}, Deny: []string{"secret"}})
-	for _, p := range []*policy.Policy{p, declared} {
-		if len(p.InboundPorts()) != 1 || len(p.Fs) != 2 || p.Fs[0].Rights() == 0 || p.Fs[1].Rights() != 0 {
-			t.Errorf("with --deny: %+v", p)
-		}
-	}
-	if p, declared = given(CommandLineOptions{Inbound: []string{"19880"}, Net: []string{"a.test"}}); p.Default || len(p.Fs)+len(declared.Fs) != 0 {
-		t.Errorf("with --net: %+v, declared %+v", p, declared)
-	}
 	for _, bad := range []string{"0", "-1", "65536", "x", "", "80 ", "0x50", "+80", "080", "3334/tcp"} {
-		_, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Inbound: []string{bad}})
-		if err == nil || !strings.HasPrefix(err.Error(), "--inbound "+bad) {
+		if _, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Inbound: []string{bad}}); err == nil || !strings.HasPrefix(err.Error(), "--inbound "+bad) {
 			t.Errorf("--inbound %q: %v", bad, err)
 		}
 	}
-	_, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Net: []string{"a.test:8443"}, Inbound: []string{"8443"}})
-	if err == nil || err.Error() != "--inbound 8443: inbound: port 8443 leads to a.test as well (--net a.test:8443): the server cannot listen on it" {
-		t.Errorf("a port that leads out as well: %v", err)
+	for _, bad := range []string{"memory_mb", "memory_mb=", "memory_mb=-1", "memory_mb=0", "memry_mb=1", "=1", "memory_mb=1\nprocesses=2", "memory_mb=99999999999999999999", "open_files=1", "a.b=1", "leaks=1"} {
+		if _, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Limit: []string{bad}}); err == nil || !strings.HasPrefix(err.Error(), "--limit ") {
+			t.Errorf("--limit %q: %v", bad, err)
+		}
 	}
-}
-
-// declaration returns the lines of a configuration that declare a server of the command line.
-func declaration(o CommandLineOptions) []string {
-	s, err := o.declared()
-	if err != nil {
-		return nil
-	}
-	c := Config{Servers: map[string]*Server{s.Name: s}}
-	return strings.Split(strings.TrimSpace(string(c.Encode())), "\n")
 }

@@ -25,45 +25,35 @@ type Config struct {
 
 // Server is one [servers.NAME] table. Pointers are nil where the key is absent.
 type Server struct {
-	Name               string
-	ID                 string // of a server with a file of its own: see ServerFile
-	Directory          string // where such a server starts, "" for what its start decides
-	Preset             string // the name of the table that is laid below this one: see Config.LayBelow
-	Command            string
-	Arguments          []string
-	Workspace          string
-	Stateful           *bool
-	Variables          []policy.EnvRule // all with Read; exact in a file, prefixes too on the command line
-	Home               string           // "", "private" or "real"
-	StartupTimeoutSecs *int
-	CallTimeoutSecs    *int
-	Roots              string // "", "off", "narrow" or "advertise"
-	PinTools           string // "", "off", "warn" or "enforce"
-	Undo               string // "", "off", "session" or "call"
-	UndoTotalMB        *int
-	Leaks              string // "", "off", "warn" or "block"
-	LeakPatterns       *bool
-	Waive              []policy.Axis
-	Warm               *int
-	Access             *Access
-	Limits             LimitsTable
-	Tools              map[string]*Tool
+	Name      string
+	ID        string // of a server with a file of its own: see ServerFile
+	Directory string // where such a server starts, "" for what its start decides
+	Preset    string // the name of the table that is laid below this one: see Config.LayBelow
+	Command   string
+	Arguments []string
+	Workspace string
+	Stateful  *bool
+	Variables []policy.EnvRule // all with Read; exact in a file, prefixes too on the command line
+	Home      string           // "", "private" or "real"
+	Settings  Settings
+	Waive     []policy.Axis
+	Access    *Access
+	Tools     map[string]*Tool
 	// Merge says how a list joins the lists of earlier layers. The keys are
 	// "arguments", "variables" and "waive".
 	Merge map[string]Strategy
 	Where string
 	// Project is the project's file if it names the program of the server. The server is
 	// then not the user's server of that name. Otherwise it is "". Load sets it.
-	Project       string
-	PresetWhere   string   // the place of the key preset
-	droppedGrants []string // see Config.DroppedGrants
+	Project     string
+	PresetWhere string // the place of the key preset
+	replaces    string // where the user's own server of that name is
 	// layers are the tables that were merged into this one, first layer first. There are none
 	// in a table that was only decoded.
 	layers   []*Server
-	places   map[string]string // where each setting was written, by its key
-	hasBelow bool              // LayBelow has laid a preset below the table
-	own      *Server           // the table as the files have it, if it was changed since; see Config.Digest
-	warnings []policy.Warning  // of LayBelow
+	hasBelow bool             // LayBelow has laid a preset below the table
+	own      *Server          // the table as the files have it, if it was changed since; see Config.Digest
+	warnings []policy.Warning // of LayBelow
 }
 
 // Tool is one [servers.NAME.tools.TOOL] table.
@@ -134,11 +124,6 @@ func (a *Access) saysDefault() bool {
 	return a.workspace() == "write" && a.Fs == nil && a.Net == nil && a.Inbound == nil && a.Env == nil && a.Commands == nil && a.SensitivePaths == nil
 }
 
-// LimitsTable is one limits table; nil means not mentioned.
-type LimitsTable struct {
-	MemoryMB, Processes, OpenFiles, FileSizeMB, MessageMB *int
-}
-
 // Strategy says how a list of a later layer joins the earlier one.
 type Strategy string
 
@@ -180,7 +165,7 @@ func (c *Config) overlay(later *Config) {
 func (s *Server) overlay(l *Server) {
 	// LayBelow needs the tables as they were before they were merged.
 	s.layers = append(s.layers, l)
-	s.overlaySettings(l)
+	s.Settings = l.Settings.over(s.Settings)
 	if l.Preset != "" {
 		s.Preset, s.PresetWhere = l.Preset, l.PresetWhere
 	}
@@ -218,14 +203,6 @@ func (s *Server) overlay(l *Server) {
 			t.Access.overlay(lt.Access)
 		}
 	}
-}
-
-func (s *Server) overlaySettings(l *Server) {
-	if s.places == nil {
-		s.places = map[string]string{}
-	}
-	maps.Copy(s.places, l.places)
-	overlaySettings(s.allSettings(), l.allSettings())
 }
 
 // newAccess returns a table to merge others into. It grants nothing and declares nothing.

@@ -35,7 +35,7 @@ func TestLayers(t *testing.T) {
 	for _, r := range s.Variables {
 		got = append(got, "var:"+r.Name)
 	}
-	got = append(got, fmt.Sprint(*s.Limits.Processes, *s.Limits.MemoryMB))
+	got = append(got, fmt.Sprint(s.Settings.number("limits.processes"), s.Settings.number("limits.memory_mb")))
 	got = append(got, s.Command, s.Workspace)
 	got = append(append(got, s.Arguments...), s.Access.SensitivePaths...)
 	if want := "fs:b fs:a fs:d net:b net:d in:1 in:2 var:A var:B 2 1 b w 2 ~/a ~/b"; strings.Join(got, " ") != want {

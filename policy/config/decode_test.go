@@ -153,7 +153,7 @@ func TestDecodeProblems(t *testing.T) {
 		{"home", s + "home = \"rael\"", `f:3: servers.s.home must be "private" or "real", not "rael"`},
 		{"waive", s + "waive = [\"all\"]", `f:3: servers.s.waive must be "fs" or "net" or "ipc"`},
 		{"no path", s + "[[servers.s.access.fs]]\nread = true", `f:3: servers.s.access.fs.path: servers.s.access.fs has no path`},
-		{"no right", s + "[[servers.s.access.fs]]\npath = \"private\"", `f:3: path = "private" says nothing. A rule grants rights or takes them away: to hide this path, write deny = true; otherwise remove the rule.`},
+		{"no right", s + "[[servers.s.access.fs]]\npath = \"private\"", `f:3: servers.s.access.fs: path = "private" says nothing. A rule grants rights or takes them away: to hide this path, write deny = true; otherwise remove the rule.`},
 		{"empty path", s + "[[servers.s.access.fs]]\npath = \"\"", `f:4: servers.s.access.fs.path: the path is empty`},
 		{"glob", s + "[[servers.s.access.fs]]\npath = \"src/**\"", `there are no globs`},
 		{"inbound port", s + "[[servers.s.access.inbound]]\nport = 65536", `f:4: servers.s.access.inbound.port must be between 1 and 65535, not 65536`},
@@ -169,7 +169,7 @@ func TestDecodeProblems(t *testing.T) {
 		{"sensitive", s + "[servers.s.access]\nsensitive_paths = [\"**\", \"~/[\"]", `f:4: servers.s.access.sensitive_paths`},
 		{"tail", s + "[servers.s.access.commands.git]\nargs = [[\"**\", \"x\"]]", `"**" is only allowed as the last word`},
 		{"no arguments", s + "[servers.s.access.commands.git]\nargs = []", `args = [[]] for a program without arguments`},
-		{"mixed arguments", s + "[servers.s.access.commands.git]\nargs = [\"a\", [\"b\"]]", `mixes words and lists`},
+		{"mixed arguments", s + "[servers.s.access.commands.git]\nargs = [\"a\", [\"b\"]]", `f:4: servers.s.access.commands.git.args must be a string, not an array`},
 		{"strategy", s + "arguments = { strategy = \"merge\", value = [] }", `strategy must be "append" or "prepend" or "replace" or "dedup", not "merge"`},
 		{"conflict of kinds", s + "tools = 3", `f:3: servers.s.tools must be a table, not an integer`},
 	}

@@ -3,9 +3,7 @@ package config
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 
@@ -23,12 +21,12 @@ type Defaults struct {
 	Kept           []string          // see LoadDefaults and policy.Policy.Kept
 	Waive          []policy.Axis     // words of operating systems
 	Where          string
-	settings       Server // has settings only
+	Settings       Settings
 }
 
 func (d *Defaults) overlay(l *Defaults) {
 	d.Where = l.Where
-	d.settings.overlaySettings(&l.settings)
+	d.Settings = l.Settings.over(d.Settings)
 	d.Env = append(d.Env, l.Env...)
 	if d.sensitiveAt == nil {
 		d.sensitiveAt = map[string]string{}
@@ -42,14 +40,13 @@ func (d *Defaults) below(s *Server) *Server {
 	if d == nil {
 		return s
 	}
-	out, own := *s, &Server{}
-	out.places = nil // the map is that of s
-	own.overlaySettings(&d.settings)
-	own.overlaySettings(s)
+	out := *s
+	lower := d.Settings
 	if s.IsStateful() { // it has no effect on a stateful server
-		own.Warm = s.Warm
+		lower = maps.Clone(lower)
+		delete(lower, "warm")
 	}
-	out.overlaySettings(own)
+	out.Settings = s.Settings.over(lower)
 	return &out
 }
 
@@ -59,27 +56,16 @@ func (d *Defaults) refusals() *Defaults {
 	if d == nil {
 		return nil
 	}
-	out := &Defaults{SensitivePaths: d.SensitivePaths, Kept: d.Kept, Where: d.Where, settings: d.settings}
+	out := &Defaults{SensitivePaths: d.SensitivePaths, Kept: d.Kept, Where: d.Where}
 	for _, r := range d.Env {
 		if !r.Read {
 			out.Env = append(out.Env, r)
 		}
 	}
-	s := &out.settings
-	if s.PinTools != policy.PinEnforce {
-		s.PinTools = ""
-	}
-	if s.Leaks != policy.LeaksBlock {
-		s.Leaks = ""
-	}
-	if s.LeakPatterns != nil && !*s.LeakPatterns {
-		s.LeakPatterns = nil
-	}
-	for _, l := range s.Limits.settings() {
-		if l.exceedsDefault() {
-			l.clear()
-		}
-	}
+	out.Settings, _ = d.Settings.without(func(s policy.Setting) bool {
+		set := settingOf(s.Key)
+		return set.stricter != unordered && s.Key != "undo_total_mb" && set.loosens("", s.Value)
+	})
 	return out
 }
 
@@ -97,13 +83,10 @@ func (d *Defaults) apply(p *policy.Policy) {
 // settingsOf returns the settings of with, which is the server own with the defaults d below it,
 // and the rules of d.
 func settingsOf(with, own *Server, d *Defaults) (out []policy.Setting) {
-	values := with.settingTexts()
-	mine := own.settingTexts()
-	for _, key := range slices.Sorted(maps.Keys(values)) {
-		set := policy.Setting{Key: key, Value: values[key], Where: own.places[key]}
-		if _, has := mine[key]; !has && d != nil {
-			set.Where, set.Default = d.settings.places[key], true
-		}
+	for _, key := range slices.Sorted(maps.Keys(with.Settings)) {
+		set := with.Settings[key]
+		_, has := own.Settings[key]
+		set.Default = !has && d != nil
 		out = append(out, set)
 	}
 	if d == nil {
@@ -122,19 +105,12 @@ func settingsOf(with, own *Server, d *Defaults) (out []policy.Setting) {
 	return out
 }
 
-func axisTexts(axes []policy.Axis) (names []string) {
-	for _, a := range axes {
-		names = append(names, string(a))
-	}
-	return names
-}
-
 // Digest returns an identifier of the defaults; "" if there are none. See [Digest].
 func (d *Defaults) Digest() string {
 	if d == nil {
 		return ""
 	}
-	of := []any{d.Env, d.SensitivePaths, d.Kept, d.settings.settingTexts()}
+	of := []any{d.Env, d.SensitivePaths, d.Kept, d.Settings}
 	if len(d.Waive) > 0 {
 		of = append(of, d.Waive)
 	}
@@ -158,26 +134,12 @@ func LoadDefaults(o LoadOptions) (*Defaults, error) {
 	if err != nil {
 		return nil, err
 	}
-	merged := &Config{Servers: map[string]*Server{}}
-	var problems policy.Problems
-	for _, l := range layers {
-		if l.project {
-			continue
-		}
-		data, err := o.read(l)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			problems = append(problems, unreadable(l, err)...)
-			continue
-		case !bytes.Contains(data, []byte("defaults")) && !bytes.Contains(data, []byte("secret")) && !bytes.ContainsRune(data, '\\'): // an escape may be in a key
-			continue
-		}
-		c, ps := decodeLayer(data, l.path)
-		if problems = append(problems, ps...); len(ps) == 0 {
-			merged.overlay(c)
-		}
+	layers = slices.DeleteFunc(layers, func(l layer) bool { return l.project })
+	merged, problems, err := o.merge(layers, func(data []byte) bool {
+		return !bytes.Contains(data, []byte("defaults")) && !bytes.Contains(data, []byte("secret")) && !bytes.ContainsRune(data, '\\') // an escape may be in a key
+	})
+	if err != nil {
+		return nil, err
 	}
 	if kept := merged.secretFiles(); len(kept) > 0 {
 		if merged.Defaults == nil {

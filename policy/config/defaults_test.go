@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -39,8 +38,9 @@ preset = "p"
 `)
 	c, err := Load(o)
 	must(t, err)
-	limit := 50
-	c.LayBelow("fitted", &Server{Name: "p", Limits: LimitsTable{Processes: &limit}})
+	below := &Server{Name: "p"}
+	below.Settings.set(policy.Setting{Key: "limits.processes", Value: "50"})
+	c.LayBelow("fitted", below)
 	text := func(server, tool string) string {
 		t.Helper()
 		p, err := c.Policy(server, tool)
@@ -92,15 +92,17 @@ func testkitFile(t *testing.T, text string) string {
 // TestDefaultsGrantNothing checks that [defaults] is refused if it has a key that would grant
 // something to every server, or if it is in a project's file.
 func TestDefaultsGrantNothing(t *testing.T) {
-	for _, line := range []string{"access.fs = []", `command = "x"`, `arguments = []`, `variables = ["A"]`, `workspace = "/"`, `home = "real"`, `preset = "github"`, `waive = ["net"]`, "stateful = false", "tools.a.warm = 1"} {
-		_, err := Decode([]byte("[defaults]\n"+line+"\n"), "c.toml")
-		if err == nil || !strings.Contains(err.Error(), "would hold for every server") {
+	const forAll = "would hold for every server"
+	for line, want := range map[string]string{
+		"access.fs = []": forAll, `command = "x"`: forAll, `arguments = []`: forAll, `variables = ["A"]`: forAll, `workspace = "/"`: forAll, `home = "real"`: forAll,
+		`preset = "github"`: forAll, "stateful = false": forAll, "tools.a.warm = 1": forAll, `waive = ["macos", "net"]`: `must be "macos" or "windows", not "net"`,
+	} {
+		if _, err := Decode([]byte("[defaults]\n"+line+"\n"), "c.toml"); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}
-	o, project := layersIn(t)
+	o, _ := layersIn(t)
 	o.Project = []byte("[defaults]\npin_tools = \"off\"\n")
-	testkit.WriteFile(t, project, string(o.Project))
 	if _, err := Load(o); err == nil || !strings.Contains(err.Error(), "would hold for all of your servers") {
 		t.Errorf("of a project: %v", err)
 	}
@@ -109,34 +111,41 @@ func TestDefaultsGrantNothing(t *testing.T) {
 // TestDefaultsOfProject checks that a program that a project's file names does not get the grants
 // of the user's defaults, and that their refusals hold for it.
 func TestDefaultsOfProject(t *testing.T) {
-	o, project := layersIn(t)
+	o, _ := layersIn(t)
 	o.User = testkitFile(t, `[defaults]
 pin_tools = "enforce"
 leaks = "off"
 call_timeout_secs = 7
+undo_total_mb = 5
 limits.memory_mb = 9999
 limits.processes = 9
 sensitive_paths = ["~/mail"]
+waive = ["macos"]
 env = [{ name = "TEAM", read = true }, { name = "OTHER", read = false }]
 [servers.mine]
 command = "x"
+undo = "call"
+waive = ["net"]
 `)
-	o.Project = testkit.WriteFile(t, project, "[servers.theirs]\ncommand = \"x\"\n")
+	o.Project = []byte("[servers.theirs]\ncommand = \"x\"\nundo = \"call\"\n")
 	c, err := Load(o)
 	must(t, err)
 	for server, want := range map[string]string{
-		"mine":   `[TEAM OTHER] 9999 9 enforce off 7s [~/mail]`,
-		"theirs": `[OTHER] 4096 9 enforce warn 7s [~/mail]`,
+		"mine":   `[{TEAM true} {OTHER false}] 9999 9 enforce off 7s [~/mail] [macos net] 5`,
+		"theirs": `[{OTHER false}] 4096 9 enforce warn 7s [~/mail] [] 5`,
 	} {
 		p, err := c.Policy(server, "")
 		must(t, err)
-		var env []string
-		for _, r := range p.Env {
-			env = append(env, r.Name)
+		for i := range p.Env {
+			p.Env[i].Where = ""
 		}
-		if got := fmt.Sprintln(env, p.Limits.MemoryMB, p.Limits.Processes, p.Packages.PinTools, p.Leaks, p.Call, p.Sensitive); got != want+"\n" {
+		got := fmt.Sprintln(p.Env, p.Limits.MemoryMB, p.Limits.Processes, p.Packages.PinTools, p.Leaks, p.Call, p.Sensitive, p.Waive, p.Undo.TotalMB)
+		if got = strings.ReplaceAll(strings.TrimSpace(got), " }", "}"); got != want {
 			t.Errorf("%s: %s, want %s", server, got, want)
 		}
+	}
+	if d, err := LoadDefaults(o); err != nil || d.Digest() == (&Defaults{Where: d.Where}).Digest() {
+		t.Errorf("%+v, %v", d, err)
 	}
 }
 
@@ -203,37 +212,5 @@ tools.warm.warm = 3
 	}
 	if _, err := Decode([]byte("[servers.s]\ncommand = \"x\"\ntools.\"*\".access.fs = []\n"), "c.toml"); err == nil || !strings.Contains(err.Error(), "cannot be enforced") {
 		t.Errorf("stateful: %v", err)
-	}
-}
-
-// TestDefaultsWaive: the table for all servers accepts what an operating system cannot enforce, for each
-// server of the user and no axis. A project's program does not get it.
-func TestDefaultsWaive(t *testing.T) {
-	o, project := layersIn(t)
-	o.User = testkitFile(t, "[defaults]\nwaive = [\"macos\"]\n[servers.own]\ncommand = \"a\"\nwaive = [\"net\"]\n")
-	o.Project = []byte("[servers.theirs]\ncommand = \"b\"\n")
-	testkit.WriteFile(t, project, string(o.Project))
-	c, err := Load(o)
-	testkit.Must(t, err)
-	for server, want := range map[string]string{"own": "[macos net]", "theirs": "[]"} {
-		p, err := c.Policy(server, "")
-		if err != nil || fmt.Sprint(p.Waive) != want {
-			t.Errorf("%s waives %v, want %s (%v)", server, p.Waive, want, err)
-		}
-		shown := slices.ContainsFunc(p.Settings, func(s policy.Setting) bool { return s.Key == "waive" && s.Default && s.Value == `["macos"]` })
-		if shown != (server == "own") {
-			t.Errorf("%s: the settings are %v", server, p.Settings)
-		}
-	}
-	d, err := LoadDefaults(o)
-	if err != nil || fmt.Sprint(d.Waive) != "[macos]" || d.Digest() == (&Defaults{Where: d.Where}).Digest() {
-		t.Errorf("%+v, %v", d, err)
-	}
-	for line, want := range map[string]string{
-		`["all"]`: `must be "macos" or "windows"`, `["fs"]`: "would hold for every server", `["macos", "net"]`: "would hold for every server", `"macos"`: "must be an array",
-	} {
-		if _, err := Decode([]byte("[defaults]\nwaive = "+line+"\n"), "c.toml"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", line, err, want)
-		}
 	}
 }

@@ -9,9 +9,10 @@
 // file counts only if the user trusted exactly this content (see [TrustStore]). It declares
 // servers of its own (project.go), and takes away from those of the user (narrow.go).
 //
-// [Describe] returns the shape of a file, for the schema that package schema writes. The decoder
-// itself notes the shape, with the functions that read a file. So a key that is added to a table
-// of the decoder is in the schema too.
+// Each key has one row, in keys.go, keys_rules.go or settings.go, with its type, bounds, default and text. The
+// decoder, the encoder, the layers and the schema for editors (docs/mcp-jail.schema.json, which a test writes) range
+// over the rows. The decoder refuses more than the schema: keys that contradict each other, texts that a regular
+// expression cannot tell, a server without a command.
 //
 // A server may name a preset. This package does not know what the preset says: before its
 // caller asks for a policy, it lays the table of the preset below the server's own
@@ -21,8 +22,7 @@
 //
 //   - A configuration file has at most 1 MiB and 16 levels of nesting.
 //   - A file that another user owns or may write is refused, unless it is a project's file,
-//     whose content is trusted. A symbolic link into a directory of another user is refused for
-//     every file. On Windows, owners are not checked.
+//     whose content is trusted. On Windows, owners are not checked.
 //   - The package reads its own files and looks up their owners. It does not look at the
 //     paths, programs or variables that a policy names: package policy/resolve does.
 //

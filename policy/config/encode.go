@@ -37,57 +37,38 @@ func (e *encoder) header(format string, key string) {
 	e.line(format, key)
 }
 
-func (e *encoder) limits(key string, l LimitsTable) {
-	if l == (LimitsTable{}) {
-		return
-	}
-	e.header("[%s]", key)
-	e.settings(l.settings())
-}
-
-func (e *encoder) settings(all []setting) {
-	for _, s := range all {
-		if text := s.text(); text != "" {
-			e.line("%s = %s", s.key, text)
+// values writes those of some keys that are one value.
+func (e *encoder) values(keys []key) {
+	for _, k := range keys {
+		if k.Value.Write == nil {
+			continue
+		}
+		if text := k.Value.Write(); text != "" {
+			e.line("%s = %s", k.Name, text)
 		}
 	}
 }
 
 func (e *encoder) server(s *Server) {
-	key := "servers." + show.Key(s.Name)
-	e.header("[%s]", key)
-	e.text("id", s.ID)
-	e.text("preset", s.Preset)
-	e.text("command", s.Command)
-	if s.Arguments != nil {
-		e.list("arguments", show.List(s.Arguments), s.Merge["arguments"])
-	}
-	e.text("directory", s.Directory)
-	e.text("workspace", s.Workspace)
-	e.flag("stateful", s.Stateful)
-	if s.Variables != nil {
-		names := []string{}
-		for _, v := range s.Variables {
-			names = append(names, v.Name)
-		}
-		e.list("variables", show.List(names), s.Merge["variables"])
-	}
-	e.text("home", s.Home)
-	e.settings(s.settings())
-	if s.Waive != nil {
-		e.list("waive", show.List(axisTexts(s.Waive)), s.Merge["waive"])
-	}
+	at := "servers." + show.Key(s.Name)
+	e.header("[%s]", at)
+	e.values(s.keys())
 	if s.Access != nil {
-		e.access(key+".access", s.Access)
+		e.access(at+".access", s.Access)
 	}
-	e.limits(key+".limits", s.Limits)
+	if s.Settings.HasLimits() {
+		e.header("[%s]", at+".limits")
+		e.values(s.Settings.limits().Value.Keys)
+	}
 	if s.Tools != nil && len(s.Tools) == 0 {
-		e.header("[%s]", key+".tools")
+		e.header("[%s]", at+".tools")
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
-		tool := key + ".tools." + show.Key(name)
+		tool := at + ".tools." + show.Key(name)
 		e.header("[%s]", tool)
-		e.number("warm", s.Tools[name].Warm)
+		if warm := s.Tools[name].Warm; warm != nil {
+			e.line("warm = %d", *warm)
+		}
 		if a := s.Tools[name].Access; a != nil {
 			e.access(tool+".access", a)
 		}
@@ -96,12 +77,9 @@ func (e *encoder) server(s *Server) {
 
 // access writes rules as [[tables]], as the documentation does. A list that is empty or has
 // a strategy is written inside the access table.
-func (e *encoder) access(key string, a *Access) {
-	e.header("[%s]", key)
-	e.text("workspace", a.Workspace)
-	if a.SensitivePaths != nil {
-		e.line("sensitive_paths = %s", show.List(a.SensitivePaths))
-	}
+func (e *encoder) access(at string, a *Access) {
+	e.header("[%s]", at)
+	e.values(a.keys())
 	lists := []struct {
 		name  string
 		rules [][]string
@@ -121,19 +99,19 @@ func (e *encoder) access(key string, a *Access) {
 		for i, fields := range l.rules {
 			tables[i] = "{ " + strings.Join(fields, ", ") + " }"
 		}
-		e.list(l.name, "["+strings.Join(tables, ", ")+"]", a.Merge[l.name])
+		e.line("%s = %s", l.name, joinedText("["+strings.Join(tables, ", ")+"]", a.Merge[l.name]))
 	}
 	for _, l := range lists {
 		if inline(l.name, len(l.rules)) {
 			continue
 		}
 		for _, fields := range l.rules {
-			e.header("[[%s]]", key+"."+l.name)
+			e.header("[[%s]]", at+"."+l.name)
 			e.line("%s", strings.Join(fields, "\n"))
 		}
 	}
 	if a.Commands != nil && len(a.Commands) == 0 {
-		e.header("[%s]", key+".commands")
+		e.header("[%s]", at+".commands")
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Commands)) {
 		header := "[%s]"
@@ -141,7 +119,7 @@ func (e *encoder) access(key string, a *Access) {
 			header = "[[%s]]"
 		}
 		for _, r := range a.Commands[name] {
-			e.header(header, key+".commands."+show.Key(name))
+			e.header(header, at+".commands."+show.Key(name))
 			for _, line := range r.TOMLFields() {
 				e.line("%s", line)
 			}
@@ -155,29 +133,4 @@ func pairs[T any](rules []T, fields func(T) []string) [][]string {
 		out[i] = fields(r)
 	}
 	return out
-}
-
-func (e *encoder) text(key, value string) {
-	if value != "" {
-		e.line("%s = %s", key, show.TOML(value))
-	}
-}
-
-func (e *encoder) flag(name string, b *bool) {
-	if b != nil {
-		e.line(name+" = %t", *b)
-	}
-}
-
-func (e *encoder) number(key string, value *int) {
-	if value != nil {
-		e.line("%s = %d", key, *value)
-	}
-}
-
-func (e *encoder) list(key, value string, s Strategy) {
-	if s != "" {
-		value = fmt.Sprintf("{ strategy = %q, value = %s }", string(s), value)
-	}
-	e.line("%s = %s", key, value)
 }

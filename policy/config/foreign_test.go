@@ -12,11 +12,11 @@ import (
 func TestForeignKeys(t *testing.T) {
 	const server = "version = 1\n[servers.memory]\ncommand = \"node\"\n"
 	for _, tt := range []struct{ name, file, want string }{
-		{"a client's table", "[mcpServers.memory]\ncommand = \"npx\"\nargs = [\"-y\", \"x\"]\n", "c.toml:1: mcpServers is not a known key; write [servers.memory] with command, arguments and variables"},
+		{"a client's table", "[mcpServers.memory]\ncommand = \"npx\"\nargs = [\"-y\", \"x\"]\n", "c.toml:1: mcpServers is not a known key; write [servers.NAME] with command, arguments and variables"},
 		{"JSON", "\n{ \"mcpServers\": { \"memory\": {} } }", "c.toml:1: is JSON, like a client's configuration, but must be TOML: write [servers.NAME]"},
 		{"a server's key at the top", "leaks = \"off\"\n", "c.toml:1: leaks is not a known key; write it below [servers.NAME], for each server"},
 		{"env", server + "env = { A = \"1\" }\n", `servers.memory.env is not a known key; write variables = ["NAME"]`},
-		{"providers", "[providers.mcp.github]\ntype = \"stdio\"\n", "providers.mcp declares servers: write [servers.github] with"},
+		{"providers", "[providers.mcp.github]\ntype = \"stdio\"\n", "write [servers.NAME] with command"},
 		{"mounts", "[[mounts]]\nsource = \"/x\"\n", "[[servers.NAME.access.fs]] with path"},
 		{"a misspelling still", server + "argumnets = []\n", "did you mean arguments?"},
 		{"$HOME", server + "[[servers.memory.access.fs]]\npath = \"$HOME/notes\"\nread = true\n", `"$HOME/notes": variables are not expanded; write ~/ for the home directory`},

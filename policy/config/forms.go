@@ -10,66 +10,50 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/trust"
 )
 
-func serverForm() form {
-	return form{Pattern: `^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$`, Check: func(name string) error {
-		if policy.ValidServerName(name) {
-			return nil
-		}
-		return fmt.Errorf("the server name %q is refused: a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'", policy.Abbreviate(name))
-	}}
+type form = reader.Form
+
+func looks(pattern string, check func(string) error) form {
+	return form{Pattern: pattern, Check: check}
 }
 
-// idForm is that of an id, and of the key of a server without one.
-func idForm() form {
-	return form{Pattern: serverForm().Pattern, Check: func(id string) error {
-		if policy.ValidServerName(id) {
-			return nil
-		}
-		return fmt.Errorf("the id %q is refused: mcp-jail wrap makes ids, of small letters, digits and '-'", policy.Abbreviate(id))
-	}}
-}
-
-// directoryForm is that of where a server starts: policy.StartInWorkspace or a path that does not depend on
-// where its client starts it.
-func directoryForm() form {
-	return form{Pattern: `^(workspace|~|(~/|/)[^\r\n]*)$`, Check: func(dir string) error {
-		if dir == policy.StartInWorkspace {
-			return nil
-		}
-		if dir != "~" && !strings.HasPrefix(dir, "~/") && !strings.HasPrefix(dir, "/") {
-			return fmt.Errorf("the directory %q is refused: write a path from / or ~/, or \"workspace\"", policy.Abbreviate(dir))
-		}
-		return policy.CheckPath(dir)
-	}}
-}
-
-func commandForm() form {
-	return form{Pattern: `^[^*\n]+$`, Check: func(name string) error {
-		if name == "" || strings.ContainsAny(name, "*\x00\n") {
-			return fmt.Errorf("the command name %q is refused", policy.Abbreviate(name))
-		}
-		return nil
-	}}
-}
-
-func pathForm() form {
-	return form{Pattern: `^(~|~/[^\r\n]*|[^~\r\n][^\r\n]*)$`, Check: policy.CheckPath}
-}
-
-func sensitiveForm() form {
-	return form{Pattern: `^(~/[^\r\n]*|[^~\r\n][^\r\n]*)$`, Check: policy.CheckSensitivePath}
-}
-
-func hostForm() form {
-	return form{Pattern: `^(\*|(\*\.)?[^*@%/\\?#\x00-\x20\x7f]+)$`, Check: func(host string) error {
+var (
+	serverForm = looks(`^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$`, named(policy.ValidServerName,
+		"the server name %q is refused: a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'"))
+	// idForm is that of an id, and of the key of a server without one.
+	idForm = looks(serverForm.Pattern, named(policy.ValidServerName, "the id %q is refused: mcp-jail wrap makes ids, of small letters, digits and '-'"))
+	// directoryForm is that of where a server starts: policy.StartInWorkspace or a path that does not depend on
+	// where its client starts it.
+	directoryForm = looks(`^(workspace|~|(~/|/)[^\r\n]*)$`, checkDirectory)
+	commandForm   = looks(`^[^*\n]+$`, named(func(name string) bool { return name != "" && !strings.ContainsAny(name, "*\x00\n") }, "the command name %q is refused"))
+	pathForm      = looks(`^(~|~/[^\r\n]*|[^~\r\n][^\r\n]*)$`, policy.CheckPath)
+	sensitiveForm = looks(`^(~/[^\r\n]*|[^~\r\n][^\r\n]*)$`, policy.CheckSensitivePath)
+	hostForm      = looks(`^(\*|(\*\.)?[^*@%/\\?#\x00-\x20\x7f]+)$`, func(host string) error {
 		_, err := policy.NormalizeHost(host)
 		return err
-	}}
+	})
+	variableForm = looks(`^[^=*\r\n]+$`, policy.CheckVariable)
+	prefixForm   = looks(`^([^=*\r\n]+\*?|\*)$`, policy.CheckEnvName)
+)
+
+// named checks a name. refusal has a place for it.
+func named(valid func(string) bool, refusal string) func(string) error {
+	return func(name string) error {
+		if valid(name) {
+			return nil
+		}
+		return fmt.Errorf(refusal, policy.Abbreviate(name))
+	}
 }
 
-func variableForm() form { return form{Pattern: `^[^=*\r\n]+$`, Check: policy.CheckVariable} }
-
-func prefixForm() form { return form{Pattern: `^([^=*\r\n]+\*?|\*)$`, Check: policy.CheckEnvName} }
+func checkDirectory(dir string) error {
+	if dir == policy.StartInWorkspace {
+		return nil
+	}
+	if dir != "~" && !strings.HasPrefix(dir, "~/") && !strings.HasPrefix(dir, "/") {
+		return fmt.Errorf("the directory %q is refused: write a path from / or ~/, or \"workspace\"", policy.Abbreviate(dir))
+	}
+	return policy.CheckPath(dir)
+}
 
 // These patterns are for parts of a net rule. policy.CheckNetRule checks the parts, with the
 // whole rule.
@@ -82,8 +66,6 @@ const (
 )
 
 type (
-	// A Shape is what the decoder accepts at one place of a file.
-	Shape = reader.Shape
 	// A Stamp tells whether the files of a configuration have changed since it was taken.
 	Stamp = stamp.Stamp
 	// TrustStore remembers which project files the user accepted, by path and SHA-256.

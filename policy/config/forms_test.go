@@ -22,7 +22,7 @@ func TestForms(t *testing.T) {
 		return func(r *policy.NetRule, _ string) { r.Secrets = []policy.Secret{s} }
 	}
 	forms := map[string]form{
-		"server": serverForm(), "command": commandForm(), "path": pathForm(), "sensitive": sensitiveForm(), "host": hostForm(), "variable": variableForm(), "prefix": prefixForm(),
+		"server": serverForm, "command": commandForm, "path": pathForm, "sensitive": sensitiveForm, "host": hostForm, "variable": variableForm, "prefix": prefixForm,
 		"method":        {Pattern: methodPattern, Check: rule(func(r *policy.NetRule, text string) { r.Methods = []string{text} })},
 		"path prefix":   {Pattern: prefixPattern, Check: rule(func(r *policy.NetRule, text string) { r.PathPrefix = text })},
 		"secret's env":  {Pattern: variablePattern, Check: rule(func(r *policy.NetRule, text string) { secret(policy.Secret{Env: text})(r, text) })},

@@ -54,25 +54,42 @@ func Load(o LoadOptions) (*Config, error) {
 	if err != nil {
 		return nil, err
 	}
+	merged, problems, err := o.merge(layers, nil)
+	if err != nil {
+		return nil, err
+	}
+	if len(problems) == 0 {
+		problems = merged.validate()
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	return merged, nil
+}
+
+// merge reads and merges layers, but for those whose content can be left out.
+func (o *LoadOptions) merge(layers []layer, leaveOut func(data []byte) bool) (*Config, policy.Problems, error) {
 	merged := &Config{Servers: map[string]*Server{}}
 	var problems policy.Problems
 	for _, l := range layers {
 		if l.project {
-			if err := merged.addFiles(o); err != nil {
-				return nil, err
+			if err := merged.addFiles(*o); err != nil {
+				return nil, nil, err
 			}
 		}
 		data, err := o.read(l)
-		if errors.Is(err, fs.ErrNotExist) && !l.explicit {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && !l.explicit:
 			continue
-		}
-		if err != nil {
+		case err != nil:
 			problems = append(problems, unreadable(l, err)...)
+			continue
+		case leaveOut != nil && leaveOut(data):
 			continue
 		}
 		// The bytes that were hashed are the bytes that are decoded.
 		if err := o.checkTrust(l, data); err != nil {
-			return nil, errors.Join(err, problems.Err())
+			return nil, nil, errors.Join(err, problems.Err())
 		}
 		c, ps := l.decode(data)
 		problems = append(problems, ps...)
@@ -83,13 +100,7 @@ func Load(o LoadOptions) (*Config, error) {
 			merged.overlay(c)
 		}
 	}
-	if len(problems) == 0 {
-		problems = merged.validate()
-	}
-	if err := problems.Err(); err != nil {
-		return nil, err
-	}
-	return merged, nil
+	return merged, problems, nil
 }
 
 func (o *LoadOptions) checkTrust(l layer, data []byte) error {
@@ -200,68 +211,30 @@ func tooLarge(size int64) string {
 }
 
 // ReadConfigFile reads a configuration file of a project once. The file may belong to another user:
-// the user trusts its content. It refuses a file over 1 MiB, one that is
-// not a regular file, and a symbolic link to a place that the user does not own
+// the user trusts its content. It refuses a file over 1 MiB, and one that is not a regular file
 // (docs/reference.md "Configuration").
 func ReadConfigFile(name string) ([]byte, error) {
-	refuse := func(format string, args ...any) error {
-		return policy.Problems{{File: name, Message: fmt.Sprintf(format, args...)}}
+	refuse := func(reason string) error {
+		return policy.Problems{{File: name, Message: "is refused: " + reason}}
 	}
-	const odd = "is refused: it is not a regular file"
 	// Opening a device can do something already: a project's file may be a link to one.
-	info, err := os.Stat(name)
-	if err == nil && !info.Mode().IsRegular() {
-		return nil, refuse(odd)
+	if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() {
+		return nil, refuse(private.ErrIrregular.Error())
 	}
 	f, err := os.OpenFile(name, os.O_RDONLY|hostfs.OpenFlags, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err != nil {
+	switch info, err := f.Stat(); {
+	case err != nil:
 		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, refuse(private.ErrIrregular.Error())
+	case info.Size() > reader.MaxFileSize:
+		return nil, refuse(tooLarge(info.Size()))
 	}
-	if !info.Mode().IsRegular() {
-		return nil, refuse(odd)
-	}
-	if info.Size() > reader.MaxFileSize {
-		return nil, refuse("is refused: %s", tooLarge(info.Size()))
-	}
-	if err := checkLink(name, info); err != nil {
-		return nil, refuse("is refused: %s", err)
-	}
-	data, err := io.ReadAll(io.LimitReader(f, reader.MaxFileSize+1))
-	if err != nil {
-		return nil, err
-	}
-	return data, nil // a file that grew meanwhile is refused by the decoder
-}
-
-// checkLink checks the owner of the file that a symbolic link leads to. opened is the open
-// file, so its owner is certain even if the name changes.
-func checkLink(name string, opened os.FileInfo) error {
-	abs, err := filepath.Abs(name)
-	if err != nil {
-		return err
-	}
-	real, err := filepath.EvalSymlinks(abs)
-	if err != nil {
-		return err
-	}
-	if real == abs {
-		return nil
-	}
-	if !hostfs.OwnedByUser(real, opened) {
-		return fmt.Errorf("it is a symbolic link to %s, which belongs to another user", real)
-	}
-	dir, err := os.Stat(filepath.Dir(real))
-	if err != nil {
-		return err
-	}
-	if !hostfs.OwnedByUser(filepath.Dir(real), dir) {
-		return fmt.Errorf("it is a symbolic link into %s, which belongs to another user", filepath.Dir(real))
-	}
-	return nil
+	return io.ReadAll(io.LimitReader(f, reader.MaxFileSize+1)) // a file that grew meanwhile is refused by the decoder
 }
 
 func cause(err error) string {

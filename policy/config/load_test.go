@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -167,21 +166,6 @@ func TestSystemFile(t *testing.T) {
 			t.Errorf("%s: %q, want %q", system, got, want)
 		}
 	}
-	o, _ := layersIn(t)
-	o.System = ""
-	layers, err := o.layers()
-	must(t, err)
-	all := []string{o.User, filepath.Join(o.Workspace, ProjectFile)}
-	if own := systemFile(runtime.GOOS); own != "" {
-		all = append([]string{own}, all...)
-	}
-	var got []string
-	for _, l := range layers {
-		got = append(got, l.path)
-	}
-	if !slices.Equal(got, all) {
-		t.Errorf("the layers are %q, want %q", got, all)
-	}
 }
 
 // canGive reports whether these tests can make files of another user. Root can, except in
@@ -232,15 +216,9 @@ func TestReadConfigFile(t *testing.T) {
 		return
 	}
 	testkit.Must(t, os.Chown(own, 12345, 12345))
-	refused(link, "symbolic link to "+own+", which belongs to another user")
-	if _, err := ReadConfigFile(own); err != nil {
-		t.Errorf("another user's file by its own name: %v", err)
+	for _, name := range []string{own, link} {
+		if _, err := ReadConfigFile(name); err != nil {
+			t.Errorf("another user's file: %v", err)
+		}
 	}
-	os.Chown(own, 0, 0)
-	sub := filepath.Join(dir, "sub")
-	os.Mkdir(sub, 0o755)
-	testkit.WriteFile(t, filepath.Join(sub, "x.toml"), "")
-	os.Chown(sub, 12345, 12345)
-	os.Symlink("sub/x.toml", filepath.Join(dir, "into.toml"))
-	refused(filepath.Join(dir, "into.toml"), "symbolic link into "+sub+", which belongs to another user")
 }

@@ -15,14 +15,17 @@ import (
 // narrowed returns the server with those settings of the project's table that are stricter than its own, or than
 // those of d. ws name what else of the table has no effect.
 func (s *Server) narrowed(n *Server, d *Defaults) (out *Server, ws []policy.Warning) {
-	mine := d.below(s).settingTexts()
-	stricter, dropped := n.withoutSettings(func(key, value string) bool {
-		return slices.Contains(neutralSettings, key) || loosens(key, mine[key], value)
+	mine := d.below(s).Settings
+	stricter, dropped := n.Settings.without(func(v policy.Setting) bool {
+		set := settingOf(v.Key)
+		return set.stricter == neutral || set.loosens(mine[v.Key].Value, v.Value)
 	})
 	copied := *s
 	out = &copied
-	out.places = maps.Clone(s.places)
-	out.overlaySettings(stricter)
+	out.Settings = stricter.over(s.Settings)
+	for i, v := range dropped {
+		dropped[i].Key = v.Key + " = " + v.Value
+	}
 	for _, u := range slices.Concat(dropped, n.unchangeable()) {
 		ws = append(ws, policy.Warning{Code: "no-effect", Message: fmt.Sprintf("%s has no effect: server %q is your own, and a project's file only takes away from what it may do", u.Key, s.Name), Where: u.Where})
 	}
@@ -32,29 +35,18 @@ func (s *Server) narrowed(n *Server, d *Defaults) (out *Server, ws []policy.Warn
 // held returns the server of a project without the settings that are weaker than those of d, or that let leaks or
 // changed tools pass unseen.
 func (s *Server) held(d *Defaults) (out *Server, ws []policy.Warning) {
-	mine := d.below(&Server{}).settingTexts()
-	out, dropped := s.withoutSettings(func(key, value string) bool {
-		return loosens(key, mine[key], value) && (mine[key] != "" || key == "leaks" || key == "pin_tools")
-	})
-	for _, u := range dropped {
-		ws = append(ws, policy.Warning{Code: "no-effect", Message: fmt.Sprintf("%s has no effect: a project's file cannot weaken it", u.Key), Where: u.Where})
-	}
-	return out, ws
-}
-
-// withoutSettings returns a copy of the table without some of its settings.
-func (s *Server) withoutSettings(drop func(key, value string) bool) (out *Server, dropped []policy.Setting) {
+	mine := d.below(&Server{}).Settings
 	copied := *s
 	out = &copied
-	out.places = maps.Clone(s.places)
-	for _, set := range out.allSettings() {
-		if text := set.text(); text != "" && drop(set.key, text) {
-			dropped = append(dropped, policy.Setting{Key: set.key + " = " + text, Where: s.places[set.key]})
-			set.clear()
-			delete(out.places, set.key)
-		}
+	var dropped []policy.Setting
+	out.Settings, dropped = s.Settings.without(func(v policy.Setting) bool {
+		lower, has := mine[v.Key]
+		return (has || v.Key == "leaks" || v.Key == "pin_tools") && settingOf(v.Key).loosens(lower.Value, v.Value)
+	})
+	for _, v := range dropped {
+		ws = append(ws, policy.Warning{Code: "no-effect", Message: fmt.Sprintf("%s = %s has no effect: a project's file cannot weaken it", v.Key, v.Value), Where: v.Where})
 	}
-	return out, dropped
+	return out, ws
 }
 
 // unchangeable returns the keys of a project's table that say nothing about what a server may do less.
@@ -64,12 +56,9 @@ func (s *Server) unchangeable() (keys []policy.Setting) {
 			keys = append(keys, policy.Setting{Key: key, Where: where})
 		}
 	}
-	add("arguments", s.Where, s.Arguments != nil)
-	add("workspace", s.Where, s.Workspace != "")
-	add("stateful", s.Where, s.Stateful != nil)
-	add("preset", s.PresetWhere, s.Preset != "")
-	add("home", s.Where, s.Home != "")
-	add("waive", s.Where, s.Waive != nil)
+	for _, k := range s.keys() {
+		add(k.Name, s.Where, k.Value.Write != nil && k.Value.Write() != "" && k.Name != "variables" && settingOf(k.Name) == nil)
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 		t := s.Tools[name]
 		add("tools."+show.Key(name)+".warm", t.Where, t.Warm != nil)

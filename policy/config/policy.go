@@ -223,49 +223,39 @@ func (s *Server) tool(name string) *Tool {
 
 // policy returns the server's policy without the access rules.
 func (s *Server) policy() *policy.Policy {
-	number := func(p *int, preset int) int {
-		if p == nil {
-			return preset
-		}
-		return *p
-	}
+	set := s.Settings
 	p := &policy.Policy{
-		Server:    s.Name,
-		Command:   s.Command,
-		Arguments: slices.Clone(s.Arguments),
-		Workspace: s.Workspace,
-		ID:        s.ID,
-		Key:       s.ID,
-		StartIn:   s.Directory,
-		Stateful:  s.IsStateful(),
-		Warm:      number(s.Warm, 0),
-		Startup:   time.Duration(number(s.StartupTimeoutSecs, int(policy.DefaultStartup/time.Second))) * time.Second,
-		Call:      time.Duration(number(s.CallTimeoutSecs, 0)) * time.Second,
-		Roots:     s.Roots,
-		HomeReal:  s.Home == "real",
-		Packages: policy.Packages{
-			PinTools: cmp.Or(s.PinTools, policy.PinWarn),
-		},
-		Leaks:        cmp.Or(s.Leaks, policy.LeaksWarn),
-		LeakPatterns: s.LeakPatterns != nil && *s.LeakPatterns,
+		Server:       s.Name,
+		Command:      s.Command,
+		Arguments:    slices.Clone(s.Arguments),
+		Workspace:    s.Workspace,
+		ID:           s.ID,
+		Key:          s.ID,
+		StartIn:      s.Directory,
+		Stateful:     s.IsStateful(),
+		Warm:         set.number("warm"),
+		Startup:      time.Duration(set.number("startup_timeout_secs")) * time.Second,
+		Call:         time.Duration(set.number("call_timeout_secs")) * time.Second,
+		Roots:        set.word("roots"),
+		HomeReal:     s.Home == "real",
+		Packages:     policy.Packages{PinTools: set.word("pin_tools")},
+		Leaks:        set.word("leaks"),
+		LeakPatterns: set.text("leak_patterns") == "true",
 		Project:      s.Project,
 		Net:          []policy.NetRule{},
 		Env:          slices.Clone(s.Variables),
 		Limits: policy.Limits{
-			MemoryMB:   number(s.Limits.MemoryMB, policy.DefaultLimits.MemoryMB),
-			Processes:  number(s.Limits.Processes, policy.DefaultLimits.Processes),
-			OpenFiles:  number(s.Limits.OpenFiles, policy.DefaultLimits.OpenFiles),
-			FileSizeMB: number(s.Limits.FileSizeMB, policy.DefaultLimits.FileSizeMB),
-			MessageMB:  number(s.Limits.MessageMB, policy.DefaultLimits.MessageMB),
+			MemoryMB:   set.number("limits.memory_mb"),
+			Processes:  set.number("limits.processes"),
+			OpenFiles:  set.number("limits.open_files"),
+			FileSizeMB: set.number("limits.file_size_mb"),
+			MessageMB:  set.number("limits.message_mb"),
 		},
 		Waive: policy.SortAxes(s.Waive),
 		Where: s.Where,
 	}
-	if p.Roots == "" {
-		p.Roots = "off"
-	}
-	if s.Undo == policy.UndoSession || s.Undo == policy.UndoCall {
-		p.Undo = policy.Undo{Mode: s.Undo, TotalMB: number(s.UndoTotalMB, policy.DefaultUndoTotalMB)}
+	if mode := set.word("undo"); mode != policy.UndoOff {
+		p.Undo = policy.Undo{Mode: mode, TotalMB: set.number("undo_total_mb")}
 	}
 	return p
 }
@@ -277,7 +267,7 @@ func (s *Server) unusedKeys() (ws []policy.Warning) {
 	add := func(key, where string) {
 		ws = append(ws, policy.Warning{Code: "no-effect", Message: fmt.Sprintf("%s has no effect: server %q is stateful, so one process serves all calls", key, s.Name), Where: where})
 	}
-	if s.Warm != nil && *s.Warm > 0 {
+	if s.Settings.number("warm") > 0 {
 		add("warm", s.Where)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {

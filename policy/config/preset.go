@@ -32,7 +32,7 @@ func (c *Config) LayBelow(name string, below *Server, ws ...policy.Warning) {
 		t.below = own.Tools[tool] == nil
 	}
 	s.Preset, s.PresetWhere, s.Where = own.Preset, own.PresetWhere, own.Where
-	s.Project, s.droppedGrants, s.hasBelow, s.warnings = own.Project, own.droppedGrants, true, ws
+	s.Project, s.replaces, s.hasBelow, s.warnings = own.Project, own.replaces, true, ws
 	s.own = own
 	c.Servers[name] = s
 }
@@ -48,16 +48,15 @@ func (c *Config) checkPresets() error {
 	return nil
 }
 
-// Warnings returns the warnings about the layers of a server: DroppedGrants, what of a project's file has
-// no effect, and those of its preset, which LayBelow got.
+// Warnings returns the warnings about the layers of a server: what a project's server does not have, what of a
+// project's file has no effect, and those of its preset, which LayBelow got.
 func (c *Config) Warnings(server string) []policy.Warning {
-	ws := c.DroppedGrants(server)
 	s := c.Servers[server]
 	if s == nil {
-		return ws
+		return nil
 	}
 	_, _, without := c.inForce(s)
-	return slices.Concat(ws, without, s.warnings)
+	return slices.Concat(s.droppedGrants(), without, s.warnings)
 }
 
 // PresetProblem returns an error about the preset that a server names, with its place.

@@ -95,7 +95,7 @@ func TestProjectsOwn(t *testing.T) {
 		if p.Limits.MemoryMB != 2000 || p.Leaks != policy.LeaksWarn || p.Packages.PinTools != policy.PinWarn {
 			t.Errorf("%s: %+v %s %s", project, p.Limits, p.Leaks, p.Packages.PinTools)
 		}
-		if w := c.DroppedGrants("s"); len(w) != 1 || !strings.HasSuffix(w[0].Where, ProjectFile+":1") {
+		if w := c.Servers["s"].droppedGrants(); len(w) != 1 || !strings.HasSuffix(w[0].Where, ProjectFile+":1") || !strings.Contains(w[0].Message, "grants to that name (") || !strings.Contains(w[0].Message, "user.toml:4)") {
 			t.Errorf("%s: warnings %v", project, w)
 		}
 	}
@@ -138,30 +138,6 @@ func TestProjectsOwnDenied(t *testing.T) {
 	}
 }
 
-// TestDroppedGrants checks the warning. It is one line that names every dropped grant and no
-// value.
-func TestDroppedGrants(t *testing.T) {
-	c, _ := mergedWith(t, usersServer, "[servers.s]\ncommand = '/bin/sh'\n")
-	want := `server "s" runs what this project says, so it does not have what your own configuration grants to that name: ` +
-		`workspace /home/u/notes, home = "real", variable TOK, variable GH_*, ~/notes (read), api.github.com (with the secret KEY), ` +
-		`inbound port 3334, memory_mb = 9000, waived process, its arguments; ` +
-		`grant it in this file and trust it again, or give the project's server another name`
-	if w := c.DroppedGrants("s"); len(w) != 1 || w[0].Message != want {
-		t.Errorf("%v\nwant %s", w, want)
-	}
-	many := "[servers.s]\ncommand = 'x'\nvariables = ['" + strings.Join(strings.Split("ABCDEFGHIJKLMN", ""), "', '") + "']\n"
-	c, _ = mergedWith(t, many, "[servers.s]\ncommand = '/bin/sh'\n")
-	if w := c.DroppedGrants("s"); len(w) != 1 || !strings.Contains(w[0].Message, "variable L, and 2 more;") {
-		t.Errorf("%v", w)
-	}
-	// There is no warning if nothing was granted or if the names differ.
-	for _, users := range []string{"[servers.s]\ncommand = 'x'\n", "[servers.other]\ncommand = 'x'\nvariables = ['A']\n"} {
-		if c, _ = mergedWith(t, users, "[servers.s]\ncommand = '/bin/sh'\n"); len(c.DroppedGrants("s")) != 0 {
-			t.Errorf("%s: %v", users, c.DroppedGrants("s"))
-		}
-	}
-}
-
 // TestProjectNarrows checks which axes a project's file mentions for a server of the user, and what of it has no effect.
 func TestProjectNarrows(t *testing.T) {
 	const all = "~/notes api.github.com GH_* TOK 3334"
@@ -179,7 +155,7 @@ func TestProjectNarrows(t *testing.T) {
 		"access.inbound = []":                                                 {"~/notes api.github.com GH_* TOK", ""},
 		"limits.memory_mb = 100\nleaks = 'block'":                             {"", ""},
 		"limits.memory_mb = 9001\nleaks = 'off'\ncall_timeout_secs = 9":       {"", "call_timeout_secs = 9, leaks = \"off\", limits.memory_mb = 9001"},
-		"workspace = 'evil'\nstateful = true\npreset = 'p'\nhome = 'private'": {"", "workspace, stateful, preset, home"},
+		"workspace = 'evil'\nstateful = true\npreset = 'p'\nhome = 'private'": {"", "preset, workspace, stateful, home"},
 		"arguments = ['./x']\nwaive = ['fs']\nroots = 'narrow'":               {"", "roots = \"narrow\", arguments, waive"},
 	} {
 		c, p := mergedWith(t, usersServer, "[servers.s]\n"+project+"\n")

@@ -152,12 +152,6 @@ func (f *ServerFile) Encode() []byte {
 	return slices.Concat([]byte("# Written by mcp-jail, which keeps no comments here. `mcp-jail grant` changes it; you may, too.\n"), c.Encode())
 }
 
-// Check returns why a start could not read the file as it would be written, or nil.
-func (f *ServerFile) Check() error {
-	_, err := decodeServerFile(f.Encode(), f.Path)
-	return err
-}
-
 // Words returns the command line of the server.
 func (f *ServerFile) Words() []string {
 	if f.Server.Command == "" {

@@ -3,6 +3,7 @@ package config
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -44,14 +45,9 @@ func (g Grants) AddTo(s *Server) (narrower []policy.FsRule, err error) {
 			s.Variables = without(s.Variables, a.Env)
 		}
 	}
-	overlaySettings(s.Limits.settings(), g.Table.Limits.settings())
-	s.overlaySingle(g.Table)
+	s.Settings = g.Table.Settings.over(s.Settings)
+	s.Home, s.Workspace = cmp.Or(g.Table.Home, s.Home), cmp.Or(g.Table.Workspace, s.Workspace)
 	return narrower, nil
-}
-
-func (s *Server) overlaySingle(l *Server) {
-	s.Home, s.Workspace = cmp.Or(l.Home, s.Home), cmp.Or(l.Workspace, s.Workspace)
-	s.StartupTimeoutSecs = cmp.Or(l.StartupTimeoutSecs, s.StartupTimeoutSecs)
 }
 
 // split returns the rules for the process, and the variables of the whole server.
@@ -61,7 +57,7 @@ func (g Grants) split() (a Access, variables []policy.EnvRule) {
 	}
 	a.Env = slices.Clone(a.Env)
 	for _, v := range g.Table.Variables {
-		if v.Where = ""; g.Tool != "" || strings.HasSuffix(v.Name, "*") {
+		if v.Where = ""; g.Tool != "" {
 			a.Env = append(a.Env, v)
 		} else {
 			variables = append(variables, v)
@@ -214,15 +210,12 @@ func takeFrom[T any](rules, gone []T, same func(a, b T) bool, text func(T) strin
 
 // takeSettings takes settings away that have the values of l.
 func (s *Server) takeSettings(l *Server) error {
-	have := s.Limits.settings()
-	for i, w := range l.Limits.settings() {
-		if w.text() == "" {
-			continue
+	s.Settings = maps.Clone(s.Settings)
+	for key, gone := range l.Settings {
+		if s.Settings[key].Value != gone.Value {
+			return &NotThereError{strings.TrimPrefix(key, limitsTable) + " = " + gone.Value}
 		}
-		if have[i].text() != w.text() {
-			return &NotThereError{w.key + " = " + w.text()}
-		}
-		have[i].clear()
+		delete(s.Settings, key)
 	}
 	for key, texts := range map[string][2]*string{"home": {&s.Home, &l.Home}, "workspace": {&s.Workspace, &l.Workspace}} {
 		if have, want := texts[0], texts[1]; *want != "" && *have != *want {
@@ -230,12 +223,6 @@ func (s *Server) takeSettings(l *Server) error {
 		} else if *want != "" {
 			*have = ""
 		}
-	}
-	if l.StartupTimeoutSecs != nil {
-		if s.StartupTimeoutSecs == nil || *s.StartupTimeoutSecs != *l.StartupTimeoutSecs {
-			return &NotThereError{fmt.Sprint("startup_timeout_secs = ", *l.StartupTimeoutSecs)}
-		}
-		s.StartupTimeoutSecs = nil
 	}
 	return nil
 }

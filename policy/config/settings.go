@@ -1,23 +1,38 @@
 package config
 
 import (
-	"reflect"
+	"fmt"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/toml"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 )
 
-// A setting is a key that a server's table and [defaults] share, with its place in one table. It grants no file,
-// host, program or variable.
+// Settings are the values that a table has for the keys which a server's table and [defaults] share, by key. They
+// grant no file, host, program or variable.
+type Settings map[string]policy.Setting
+
+// A setting is such a key. That of a limit begins with limitsTable.
 type setting struct {
-	key       string
-	value     any      // *string, **int or **bool
-	words     []string // of a text
-	low, high int      // of a number
-	preset    int      // of a limit; 0: none
+	reader.Key
+	stricter order
 }
+
+// An order says which values of a setting are stricter. A project's file may only make a setting stricter.
+type order int
+
+const (
+	unordered order = iota // any other value may be weaker
+	neutral                // none is weaker
+	more                   // a later word, a larger number, or true
+	less                   // a smaller number
+)
+
+const limitsTable = "limits."
 
 const (
 	maxSeconds = 7 * 24 * 3600
@@ -25,107 +40,158 @@ const (
 	maxWarm    = 8 // workers of one tool: a session keeps no more for all of its tools
 )
 
-// settings returns the settings of a table, without limits, in the order in which a file has them.
-func (s *Server) settings() []setting {
-	return []setting{
-		s.startup(),
-		{key: "call_timeout_secs", value: &s.CallTimeoutSecs, high: maxSeconds},
-		{key: "roots", value: &s.Roots, words: []string{"off", "narrow", "advertise"}},
-		{key: "pin_tools", value: &s.PinTools, words: []string{"off", "warn", "enforce"}},
-		{key: "undo", value: &s.Undo, words: []string{policy.UndoOff, policy.UndoSession, policy.UndoCall}},
-		{key: "undo_total_mb", value: &s.UndoTotalMB, low: 1, high: 1 << 24},
-		{key: "leaks", value: &s.Leaks, words: []string{policy.LeaksOff, policy.LeaksWarn, policy.LeaksBlock}},
-		{key: "leak_patterns", value: &s.LeakPatterns},
-		{key: "warm", value: &s.Warm, high: maxWarm},
+// settings are in the order in which a file has them.
+var settings = []setting{
+	{row("startup_timeout_secs", bounds(0, maxSeconds), "How many seconds the first answer of the server may take. 0 waits for ever.", 60), neutral},
+	{row("call_timeout_secs", bounds(0, maxSeconds), "How many seconds one call of a tool may take. 0 is no limit.", 0), neutral},
+	{row("roots", words("off", "narrow", "advertise"), "What becomes of the client's roots. off passes them on. narrow leaves those that the server may read. "+
+		"advertise also answers for a client that has none, and puts the policy into messages to the server.", "off"), unordered},
+	{row("pin_tools", words(policy.PinOff, policy.PinWarn, policy.PinEnforce), "What happens when the tools of a server are not the pinned ones: "+
+		"off does nothing, warn tells you, enforce gives the client an error.", policy.PinWarn), more},
+	{row("undo", words(policy.UndoOff, policy.UndoSession, policy.UndoCall), "Keep what stands in your files before the server changes it: for the whole session, or for each call.", policy.UndoOff), more},
+	{row("undo_total_mb", bounds(1, 1<<24), "MiB that undo keeps for a session, and for all sessions of the server together.", policy.DefaultUndoTotalMB), more},
+	{row("leaks", words(policy.LeaksOff, policy.LeaksWarn, policy.LeaksBlock), "What happens when the server sends a secret to the client: "+
+		"off does nothing, warn tells you, block sends an error in its place.", policy.LeaksWarn), more},
+	{row("leak_patterns", reader.Value{Kind: toml.Bool}, "Look for well-known kinds of tokens too, not only for the secrets that the server was granted.", false), more},
+	{row("warm", bounds(0, maxWarm), "How many spare processes are kept ready for each tool, of a server with stateful = false.", 0), neutral},
+	{row("limits.memory_mb", bounds(1, 1<<24), "MiB of memory for all processes together, /tmp included.", policy.DefaultLimits.MemoryMB), less},
+	{row("limits.processes", bounds(1, maxCount), "Processes and threads.", policy.DefaultLimits.Processes), less},
+	{row("limits.open_files", bounds(32, maxCount), "Open files of one process.", policy.DefaultLimits.OpenFiles), less}, // the start itself takes some 20
+	{row("limits.file_size_mb", bounds(1, 1<<24), "MiB of one file that the server writes.", policy.DefaultLimits.FileSizeMB), less},
+	{row("limits.message_mb", bounds(1, 2047), "MiB of one MCP message.", policy.DefaultLimits.MessageMB), less},
+}
+
+func settingOf(key string) *setting {
+	at := slices.IndexFunc(settings, func(s setting) bool { return s.Name == key })
+	if at < 0 {
+		return nil
 	}
+	return &settings[at]
 }
 
-func (s *Server) startup() setting {
-	return setting{key: "startup_timeout_secs", value: &s.StartupTimeoutSecs, high: maxSeconds}
-}
-
-// settings returns the limits of a table.
-func (t *LimitsTable) settings() []setting {
-	preset := policy.DefaultLimits
-	return []setting{
-		{key: "memory_mb", value: &t.MemoryMB, low: 1, high: 1 << 24, preset: preset.MemoryMB},
-		{key: "processes", value: &t.Processes, low: 1, high: maxCount, preset: preset.Processes},
-		{key: "open_files", value: &t.OpenFiles, low: 32, high: maxCount, preset: preset.OpenFiles}, // the start itself takes some 20
-		{key: "file_size_mb", value: &t.FileSizeMB, low: 1, high: 1 << 24, preset: preset.FileSizeMB},
-		{key: "message_mb", value: &t.MessageMB, low: 1, high: 2047, preset: preset.MessageMB},
-	}
-}
-
-// allSettings returns the settings and the limits of a table.
-func (s *Server) allSettings() []setting {
-	all := s.settings()
-	for _, l := range s.Limits.settings() {
-		l.key = "limits." + l.key
-		all = append(all, l)
-	}
-	return all
-}
-
-// read decodes the setting.
-func (s setting) read(in *reader.Reader, n *toml.Node, key string) {
-	switch v := s.value.(type) {
-	case *string:
-		*v = in.Choice(n, key, s.words...)
-	case **int:
-		*v = in.Pointer(n, key, int64(s.low), int64(s.high))
-	case **bool:
-		*v = in.FlagPointer(n, key)
-	}
-}
-
-// text returns the value as TOML writes it; "" if the table has none.
-func (s setting) text() string {
-	switch v := s.value.(type) {
-	case *string:
-		if *v != "" {
-			return strconv.Quote(*v)
-		}
-	case **int:
-		if *v != nil {
-			return strconv.Itoa(**v)
-		}
-	case **bool:
-		if *v != nil {
-			return strconv.FormatBool(**v)
+// LimitNames returns the keys of the table limits.
+func LimitNames() (names []string) {
+	for _, s := range settings {
+		if name, ok := strings.CutPrefix(s.Name, limitsTable); ok {
+			names = append(names, name)
 		}
 	}
-	return ""
+	return names
 }
 
-// overlaySettings gives settings the values that another table has.
-func overlaySettings(to, from []setting) {
-	for i, s := range from {
-		if s.text() != "" {
-			reflect.ValueOf(to[i].value).Elem().Set(reflect.ValueOf(s.value).Elem())
+// keys returns the settings of a table, but for the limits, as keys that are kept in it.
+func (s *Settings) keys() []reader.Key { return s.keysIn("") }
+
+// limits returns the key with the table of limits.
+func (s *Settings) limits() reader.Key {
+	return row("limits", reader.Value{Kind: toml.Table, Keys: s.keysIn(limitsTable)}, "What the server may use. See the keys of the table.")
+}
+
+// HasLimits reports whether the table has a limit.
+func (s Settings) HasLimits() bool {
+	return slices.ContainsFunc(slices.Collect(maps.Keys(s)), func(key string) bool { return strings.HasPrefix(key, limitsTable) })
+}
+
+func (s *Settings) keysIn(table string) (keys []reader.Key) {
+	for _, set := range settings {
+		if strings.HasPrefix(set.Name, limitsTable) != (table == limitsTable) {
+			continue
 		}
+		k, name := set.Key, set.Name
+		k.Name = strings.TrimPrefix(name, table)
+		k.Value.Keep = func(n *node, where string) { s.set(policy.Setting{Key: name, Value: written(n), Where: where}) }
+		k.Value.Write = func() string { return (*s)[name].Value }
+		keys = append(keys, k)
 	}
+	return keys
 }
 
-// clear makes the setting one that is not written.
-func (s setting) clear() { reflect.ValueOf(s.value).Elem().SetZero() }
-
-// number returns the value of a number, or 0.
-func (s setting) number() int {
-	if v, ok := s.value.(**int); ok && *v != nil {
-		return **v
+func (s *Settings) set(value policy.Setting) {
+	if *s == nil {
+		*s = Settings{}
 	}
-	return 0
+	(*s)[value.Key] = value
 }
 
-func (s setting) exceedsDefault() bool { return s.preset != 0 && s.number() > s.preset }
-
-// settingTexts returns the settings that a table has, as TOML writes their values.
-func (s *Server) settingTexts() map[string]string {
-	out := map[string]string{}
-	for _, set := range s.allSettings() {
-		if text := set.text(); text != "" {
-			out[set.key] = text
-		}
+// written returns a setting as TOML writes it.
+func written(n *node) string {
+	switch n.Kind {
+	case toml.Integer:
+		return strconv.FormatInt(n.Int, 10)
+	case toml.Bool:
+		return strconv.FormatBool(n.Bool)
 	}
+	return strconv.Quote(n.Text)
+}
+
+// over returns the settings of a table on top of those of a lower one.
+func (s Settings) over(lower Settings) Settings {
+	out := maps.Clone(lower)
+	if out == nil {
+		out = Settings{}
+	}
+	maps.Copy(out, s)
 	return out
+}
+
+// without returns the settings but those that drop names.
+func (s Settings) without(drop func(policy.Setting) bool) (kept Settings, dropped []policy.Setting) {
+	kept = Settings{}
+	for _, set := range settings {
+		switch value, has := s[set.Name]; {
+		case has && drop(value):
+			dropped = append(dropped, value)
+		case has:
+			kept[set.Name] = value
+		}
+	}
+	return kept, dropped
+}
+
+// text returns a value as TOML writes it: that of the table, or what holds without one.
+func (s Settings) text(key string) string {
+	if set, has := s[key]; has {
+		return set.Value
+	}
+	return settingOf(key).presetText()
+}
+
+func (s Settings) word(key string) string { return strings.Trim(s.text(key), `"`) }
+
+func (s Settings) number(key string) int {
+	n, _ := strconv.Atoi(s.text(key)) // the reader has checked it
+	return n
+}
+
+func (s setting) presetText() string {
+	if word, ok := s.Preset.(string); ok {
+		return strconv.Quote(word)
+	}
+	return fmt.Sprint(s.Preset)
+}
+
+// loosens reports whether a value is weaker than another one, or may be. "" is one that is not written.
+func (s setting) loosens(before, after string) bool {
+	switch s.stricter {
+	case neutral:
+		return false
+	case more:
+		return s.rank(after) < s.rank(before)
+	case less:
+		return s.rank(after) > s.rank(before)
+	}
+	return true
+}
+
+func (s setting) rank(text string) int {
+	if text == "" {
+		text = s.presetText()
+	}
+	switch n, err := strconv.Atoi(text); {
+	case err == nil:
+		return n
+	case text == "true":
+		return 1
+	}
+	return slices.Index(s.Value.Words, strings.Trim(text, `"`))
 }

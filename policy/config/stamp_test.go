@@ -23,29 +23,30 @@ func TestStamp(t *testing.T) {
 			testkit.WriteFile(t, file, "12345")
 			must(t, os.Chtimes(file, info.ModTime(), info.ModTime()))
 		},
-		"replaced":            func(t *testing.T, file string) { replaceFile(t, file, "abcde") },
+		"replaced": func(t *testing.T, file string) {
+			info, err := os.Stat(file)
+			must(t, err)
+			testkit.WriteFile(t, file+".new", "abcde")
+			must(t, os.Chtimes(file+".new", info.ModTime(), info.ModTime()))
+			must(t, os.Rename(file+".new", file))
+		},
 		"removed":             func(t *testing.T, file string) { must(t, os.Remove(file)) },
 		"a directory instead": func(t *testing.T, file string) { must(t, os.Remove(file)); must(t, os.Mkdir(file, 0o700)) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			for _, which := range []string{"user", "project"} {
-				o, file := layersIn(t)
-				if which == "user" {
-					file = o.User
-				}
-				testkit.WriteFile(t, file, "abcde")
-				time.Sleep(2 * stamp.Precision)
-				s := o.Stamp()
-				if path, _, changed := s.Changed(); changed {
-					t.Fatalf("the control: %s has changed", path)
-				}
-				if change != nil {
-					change(t, file)
-				}
-				path, _, changed := s.Changed()
-				if changed != (change != nil) || changed && path != file {
-					t.Errorf("%v %q, want %q", changed, path, file)
-				}
+			o, file := layersIn(t)
+			testkit.WriteFile(t, file, "abcde")
+			time.Sleep(2 * stamp.Precision)
+			s := o.Stamp()
+			if path, _, changed := s.Changed(); changed {
+				t.Fatalf("the control: %s has changed", path)
+			}
+			if change != nil {
+				change(t, file)
+			}
+			path, _, changed := s.Changed()
+			if changed != (change != nil) || changed && path != file {
+				t.Errorf("%v %q, want %q", changed, path, file)
 			}
 		})
 	}
@@ -63,15 +64,6 @@ func TestStamp(t *testing.T) {
 			t.Error("a stamp that may be too old is trusted")
 		}
 	})
-}
-
-func replaceFile(t *testing.T, file, text string) {
-	t.Helper()
-	info, err := os.Stat(file)
-	must(t, err)
-	testkit.WriteFile(t, file+".new", text)
-	must(t, os.Chtimes(file+".new", info.ModTime(), info.ModTime()))
-	must(t, os.Rename(file+".new", file))
 }
 
 // TestDigest tests that the digest of a server depends on its table and on the defaults, and not

@@ -76,7 +76,7 @@ func (b *resolver) listPrograms(c *command.Resolver, out *policy.Profile) {
 			b.warnings.warn("missing-command", r.Where, "the command rule %q allows nothing: %s", r.Name, err)
 			continue
 		}
-		command := policy.Command{Name: r.Name, Where: r.Where, Args: r.Args, Envs: r.Envs, OnlyEnvs: r.Envs != nil, Starts: c.Starts(r, file)}
+		command := policy.Command{Name: r.Name, Where: r.Where, Args: r.Args, Envs: r.Envs, Starts: c.Starts(r, file)}
 		if command.Starts == nil {
 			b.warnings.warn("command-interpreter", r.Where, "the command rule %q allows nothing beside rules with args or envs: the interpreter of %s is a script itself, so that its arguments cannot be told from those of the interpreter", r.Name, file)
 		}
@@ -98,7 +98,7 @@ func (b *resolver) warnWritable(out *policy.Profile) {
 	for _, command := range out.Commands {
 		for _, s := range command.Starts {
 			file := cmp.Or(s.Script, s.File)
-			if e, ok := b.entries.Find(file); ok && e.Rights&policy.Write != 0 && (command.Args != nil || command.OnlyEnvs) {
+			if e, ok := b.entries.Find(file); ok && e.Rights&policy.Write != 0 && (command.Args != nil || command.Envs != nil) {
 				b.warnings.warn("writable-command", command.Where, "the server may write %s, so the args and envs of the command rule %q hold only until it does", file, command.Name)
 				break
 			}

@@ -95,7 +95,7 @@ func TestProfileJSON(t *testing.T) {
 		t.Errorf("%s, %v", text, err)
 	}
 	q, _ := mustResolve(t, newFake(aSystem), aServer+"variables = [\"GH_TOKEN\"]\n", func(h *hostfs.Host) { h.Environ = append(h.Environ, "GH_TOKEN=other") })
-	if p.Key() != q.Key() || p.Equal(q) {
+	if p.Key() != q.Key() || p.SameJail(q) {
 		t.Error("a secret's value is in Key, or not in Equal")
 	}
 	r, _ := mustResolve(t, newFake(aSystem), aServer)

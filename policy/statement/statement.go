@@ -49,7 +49,7 @@ type Fs struct {
 type Command struct {
 	Name string     `json:"name"`           // as in the rule, or a path
 	Args [][]string `json:"args,omitempty"` // "*" is any argument, "**" any number of them; none: any
-	Envs *[]string  `json:"envs,omitempty"` // of the granted variables; none: all
+	Envs []string   `json:"envs,omitzero"`  // of the granted variables; none: all
 }
 
 // Net describes the reachable part of the network. Access is "none", "hosts"
@@ -143,12 +143,7 @@ func (s *Statement) addNames(p *policy.Profile, fits func(any) bool) {
 		}
 	}
 	for _, c := range p.Commands {
-		command := Command{Name: c.Name, Args: c.Args}
-		if c.OnlyEnvs {
-			envs := list(c.Envs)
-			command.Envs = &envs
-		}
-		add(command)
+		add(Command{Name: c.Name, Args: c.Args, Envs: c.Envs})
 	}
 	if p.Commands != nil {
 		return // Programs has their interpreters too, which need rules of their own

@@ -15,7 +15,7 @@ func TestStatementNames(t *testing.T) {
 		Env: []policy.Variable{{Name: "HOME", Value: "/home/u"}, {Name: policy.StatementVar, Value: "{}", Rule: policy.OwnVariable + "this"}, {Name: "TOKEN", Value: "s3cret", Secret: true}},
 	}
 	s := New(p)
-	if got := fmt.Sprint(s.Commands, s.Variables); got != "[{/usr/bin/git [] <nil>}] [TOKEN]" {
+	if got := fmt.Sprint(s.Commands, s.Variables); got != "[{/usr/bin/git [] []}] [TOKEN]" {
 		t.Error(got)
 	}
 	if text := string(New(p).Encode()); strings.Contains(text, "s3cret") {
@@ -30,7 +30,7 @@ func TestStatementNames(t *testing.T) {
 			t.Errorf("%s: %s", programs, text)
 		}
 	}
-	p.Commands = []policy.Command{{Name: "git", Args: [][]string{{"status", "**"}}, OnlyEnvs: true}}
+	p.Commands = []policy.Command{{Name: "git", Args: [][]string{{"status", "**"}}, Envs: []string{}}}
 	if text, want := string(New(p).Encode()), `"commands":[{"name":"git","args":[["status","**"]],"envs":[]}]`; !strings.Contains(text, want) {
 		t.Errorf("%s, want %s", text, want)
 	}

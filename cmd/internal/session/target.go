@@ -192,9 +192,6 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 		if t.commandLine.Added, err = t.source.options.AddedTo(); err != nil {
 			return nil, err
 		}
-		if flags.Name != "" {
-			t.Warnings = config.UnusedServer(t.source.options, flags.Name)
-		}
 		if err = t.layPreset(flags.Preset); err == nil {
 			t.Policy, err = config.FromCommandLine(t.commandLine)
 		}

@@ -320,7 +320,7 @@ func (j judge) planned(s, plain Entry, words []string, line clients.Wrapped, id 
 	table, err := j.table(plain, words, p)
 	if err == nil {
 		p.Own, p.Writes = ids.choose(plain, table, id)
-		err = p.Own.Check()
+		_, err = p.Own.Checked()
 	}
 	switch {
 	case err != nil:

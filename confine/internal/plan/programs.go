@@ -35,7 +35,7 @@ func (c *compiler) ownEnv(o *spec.Spec) {
 	}
 	o.Profile.Commands = slices.Clone(o.Profile.Commands)
 	for i := range o.Profile.Commands {
-		if r := &o.Profile.Commands[i]; r.OnlyEnvs {
+		if r := &o.Profile.Commands[i]; r.Envs != nil {
 			r.Envs = append(slices.Clone(r.Envs), own...)
 		}
 	}

@@ -153,8 +153,11 @@ func (c *codec) command(r *policy.Command) {
 	if c.bool(&anyArgs); anyArgs {
 		r.Args = nil
 	}
+	anyEnvs := r.Envs == nil
 	list(c, &r.Envs, c.str)
-	c.bool(&r.OnlyEnvs)
+	if c.bool(&anyEnvs); anyEnvs {
+		r.Envs = nil
+	}
 	list(c, &r.Starts, func(s *policy.Start) {
 		c.str(&s.File)
 		c.str(&s.Name)

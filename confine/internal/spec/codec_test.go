@@ -33,9 +33,9 @@ func sampleSpec() *Spec {
 			Unprotected: []string{"/w/.envrc"}, GitDirs: []string{"/w/.git"}, Programs: []string{"/bin/cat"},
 			CommandArgs: []string{"git"}, OwnPrograms: []string{"/bin/sh"},
 			Commands: []policy.Command{{
-				Name: "git", Args: [][]string{{"log", "**"}, {}}, Envs: []string{"FOO"}, OnlyEnvs: true,
+				Name: "git", Args: [][]string{{"log", "**"}, {}}, Envs: []string{"FOO"},
 				Starts: []policy.Start{{File: "/bin/sh", Name: "sh", Paths: []string{"/bin/sh"}, Lead: []string{"-e"}, Script: "/bin/git"}},
-			}, {Name: "ls", Envs: []string{}, Starts: []policy.Start{}}},
+			}, {Name: "ls", Envs: []string{}, Starts: []policy.Start{}}, {Name: "id", Starts: []policy.Start{}}},
 		},
 		WorkerRules: landlock.Ruleset{FS: 1, Net: 2, Scoped: 3, Rules: []landlock.Rule{{Path: "/w", Access: 3}}},
 		Once:        true,

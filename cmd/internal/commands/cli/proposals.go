@@ -131,8 +131,7 @@ func ProposePresetsFor(*cobra.Command, []string, string) (names []string, _ cobr
 }
 
 func limitNames() (names []string) {
-	limits := config.Describe().Keys["servers"].Names.Keys["limits"]
-	for name := range limits.Keys {
+	for _, name := range config.LimitNames() {
 		names = append(names, name+"=")
 	}
 	slices.Sort(names)

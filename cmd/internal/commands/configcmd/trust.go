@@ -173,14 +173,10 @@ type change struct {
 func (s change) text(c terminal.Console, said []string, host hostfs.Host) string {
 	name := show.Name(s.Server)
 	switch {
-	case s.Starts == nil && s.Changes == nil:
+	case s.Starts == nil && s.Texts == nil:
 		return "This file takes nothing away from your own server " + name + ".\n"
 	case s.Starts == nil:
-		lines := "This file takes away from your own server " + name + ":\n"
-		for _, ch := range s.Changes {
-			lines += "  " + show.Line(policy.Abbreviate(ch.Text)) + "\n"
-		}
-		return lines
+		return "This file takes away from your own server " + name + ":\n" + s.texts()
 	}
 	title := "This file declares the server " + name + ". It may use this:\n\n"
 	r, err := inspect.ReportOf(session.Configured(host, s.cfg, s.Server, nil))
@@ -189,9 +185,12 @@ func (s change) text(c terminal.Console, said []string, host hostfs.Host) string
 		return title + r.Text(c, false)
 	}
 	// What it would get where it can start, rule by rule.
-	lines := title + name + "\n  arguments       " + shown.Line(s.Starts) + "\n  It does not start now: " + show.Lines(err.Error()) + "\n"
-	for _, ch := range s.Changes {
-		lines += "  " + show.Line(policy.Abbreviate(ch.Text)) + "\n"
+	return title + name + "\n  arguments       " + shown.Line(s.Starts) + "\n  It does not start now: " + show.Lines(err.Error()) + "\n" + s.texts()
+}
+
+func (s change) texts() (lines string) {
+	for _, text := range s.Texts {
+		lines += "  " + show.Line(policy.Abbreviate(text)) + "\n"
 	}
 	return lines
 }

@@ -233,7 +233,7 @@ func (e *Edit) compare(before, after *checked) []config.Change {
 // which it has a part.
 func (e *Edit) apart(changes []config.Change) (more []string) {
 	a := e.grants.Table.Access
-	takesLess := e.grants.Table.Limits != (config.LimitsTable{}) || a != nil && slices.ContainsFunc(a.Fs, func(r policy.FsRule) bool { return r.Deny != 0 })
+	takesLess := e.grants.Table.Settings.HasLimits() || a != nil && slices.ContainsFunc(a.Fs, func(r policy.FsRule) bool { return r.Deny != 0 })
 	for _, ch := range changes {
 		if e.remove && takesLess && ch.Loosens {
 			more = append(more, "it gets back what a rule took away: "+ch.Text)

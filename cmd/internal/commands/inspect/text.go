@@ -349,7 +349,7 @@ func commandText(c policy.Command) string {
 		}
 	}
 	text := ruleWords([]string{c.Name}) + "  " + strings.Join(args, ", or ")
-	if c.OnlyEnvs {
+	if c.Envs != nil {
 		text += ", with no variables but those of every server"
 		if len(c.Envs) > 0 {
 			text += " and " + strings.Join(c.Envs, ", ")

@@ -1,3 +1,4 @@
+// Package stamp tells whether a configuration has changed: its files since a time, or its content.
 package stamp
 
 import (
@@ -95,7 +96,7 @@ func withoutPlaces(value any) any {
 		for name, member := range v {
 			_, text := member.(string)
 			switch {
-			case text && (name == "Where" || name == "PresetWhere"):
+			case text && (name == "Where" || name == "where" || name == "PresetWhere"):
 				delete(v, name)
 			default:
 				v[name] = withoutPlaces(member)

@@ -1,3 +1,4 @@
+// Package trust keeps which project files the user accepted, by path and content.
 package trust
 
 import (
@@ -144,12 +145,13 @@ func (s TrustStore) read() (map[string]string, error) {
 	}
 	// The table [trusted] has one line for each file: "PATH" = "SHA-256 in hexadecimal".
 	in, root := reader.New(data, store)
-	in.Table(root, "", reader.Fields{
-		"version": func(n *toml.Node, key string) { in.Integer(n, key, 1, 1) },
-		"trusted": func(n *toml.Node, key string) {
-			in.Each(n, key, reader.Form{}, func(name string, n *toml.Node, key string) { accepted[name] = in.Text(n, key) })
-		},
-	})
+	sum := func(file string) reader.Value {
+		return reader.Value{Kind: toml.String, Keep: func(n *toml.Node, _ string) { accepted[file] = n.Text }}
+	}
+	in.Read(root, "", reader.Value{Kind: toml.Table, Keys: []reader.Key{
+		{Name: "version", Value: reader.Value{Kind: toml.Integer, Low: 1, High: 1}},
+		{Name: "trusted", Value: reader.Value{Kind: toml.Table, Names: sum}},
+	}})
 	return accepted, in.Problems.Err()
 }
 

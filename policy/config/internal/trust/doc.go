@@ -1,2 +1,0 @@
-// Package trust keeps which project files the user accepted, by path and content.
-package trust
