@@ -105,11 +105,7 @@ func (l Launcher) compileOn(p *policy.Profile, f features.Facts) (*Plan, error) 
 		// which could be waived: the next probe may succeed.
 		return nil, &step.Error{Step: "look around", Errno: syscall.EAGAIN, Detail: f.FreshProc.Detail}
 	}
-	var plans *planpkg.Cache
-	if l.Pool != nil {
-		plans = &l.Pool.plans
-	}
-	plan := plans.Compile(p, f, l.watching())
+	plan := planpkg.Compile(p, f, l.watching())
 	plan.Waive(slices.Concat(p.Waive, l.Waive))
 	return plan, refuseGaps(plan)
 }

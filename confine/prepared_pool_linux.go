@@ -7,7 +7,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
-	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
@@ -22,7 +21,6 @@ type PreparedPool struct {
 	launcher Launcher
 	mounts   int // a descriptor of /proc/self/mountinfo, which only mountsChanged polls: a poll resets it
 	ends     sync.WaitGroup
-	plans    planpkg.Cache
 
 	mu     sync.Mutex
 	ready  []*spare
@@ -46,7 +44,7 @@ func (l Launcher) newPool() *PreparedPool {
 		return nil
 	}
 	s := &PreparedPool{launcher: l, mounts: mounts}
-	s.launcher.Prepared, s.launcher.Pool = nil, s // for its plans
+	s.launcher.Prepared, s.launcher.Pool = nil, nil
 	return s
 }
 
