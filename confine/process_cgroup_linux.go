@@ -14,7 +14,7 @@ import (
 
 // forkIntoCgroup forks the supervisor process into a cgroup of its own if the launcher can make
 // one. So no process of the jail was ever outside that cgroup. To move a process later is slow.
-func (p *Prepared) forkIntoCgroup(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
+func (p *starter) forkIntoCgroup(path string, argv []string, attr *syscall.ProcAttr) (pid int, err error) {
 	parent := cgroup.Locate().Parent
 	if parent == "" {
 		return syscall.ForkExec(path, argv, attr)
@@ -44,14 +44,14 @@ func (p *Prepared) forkIntoCgroup(path string, argv []string, attr *syscall.Proc
 
 // limitCgroup enforces the limits of a plan before the supervisor gets the spec. A plan that
 // counts on a cgroup is not carried out without one.
-func (p *Prepared) limitCgroup(plan *planpkg.Plan) (err error) {
+func (p *starter) limitCgroup(plan *planpkg.Plan) (err error) {
 	defer func() {
 		if err != nil {
 			err = &step.Error{Step: "cgroup", Detail: err.Error()}
 		}
 	}()
 	process, place := p.process, plan.Cgroup
-	limits := cgroup.LimitsOf(plan.Spec.Limits, p.kind == kindHostNS)
+	limits := cgroup.LimitsOf(plan.Spec.Limits, p.hostNamespaces)
 	switch {
 	case place.Manager != "":
 		if p.cgroup, err = cgroup.MakeScope(place, process.pid, limits); err != nil {
@@ -77,7 +77,7 @@ func (p *Prepared) limitCgroup(plan *planpkg.Plan) (err error) {
 
 // limitCgroupLate is limitCgroup for a jail that has more than one process already. A service
 // manager cannot move all of them into a scope, so then the jail is built again.
-func (p *Prepared) limitCgroupLate(plan *planpkg.Plan) error {
+func (p *starter) limitCgroupLate(plan *planpkg.Plan) error {
 	if plan.Cgroup.Manager != "" {
 		return errNotInCgroup
 	}
@@ -100,7 +100,7 @@ func (p *Process) superviseCgroup() {
 	}
 }
 
-func (p *Prepared) watchCgroup() (stop func()) {
+func (p *starter) watchCgroup() (stop func()) {
 	if p.process.cgroup == nil {
 		return func() {}
 	}
@@ -132,7 +132,7 @@ func (p *Process) lookIntoCgroup() {
 
 // leaveCgroup removes the jail's cgroup after the jail has ended. It also removes the cgroups
 // that killed launchers have left behind.
-func (p *Prepared) leaveCgroup() {
+func (p *starter) leaveCgroup() {
 	p.process.mu.Lock()
 	p.process.lookIntoCgroup()
 	p.process.cgroup = nil
