@@ -14,17 +14,30 @@ import (
 
 // StartOther is Launcher.StartPlan with a supervisor process of the kind that the plan is not for.
 func StartOther(ctx context.Context, p *Plan, stdio Stdio) (*Process, error) {
-	return Launcher{}.claim(!p.Spec.HostNS).start(ctx, p, stdio, Launcher{})
+	return Launcher{}.spawn(!p.Spec.HostNS).start(ctx, p, stdio, Launcher{})
 }
 
+// Spawn starts a supervisor process for the method Start of what it returns.
+func Spawn() *Starter { return &Starter{Launcher{}.spawn(false)} }
+
+type Starter struct{ *starter }
+
+// Start is Launcher.Start by this supervisor process.
+func (p *Starter) Start(ctx context.Context, profile *policy.Profile, stdio Stdio) (*Process, error) {
+	return Launcher{}.start(ctx, p.starter, profile, detect(profile), stdio)
+}
+
+// Close ends the supervisor process, if it was not used.
+func (p *Starter) Close() { p.cancel() }
+
 // PID returns the process ID of the supervisor process, or 0 while there is none.
-func (p *Prepared) PID() int { return p.process.PID() }
+func (p *starter) PID() int { return p.process.PID() }
 
 // ReplaceCgroup lets the jail have a cgroup.
-func (p *Prepared) ReplaceCgroup(g *cgroup.Cgroup) { p.cgroup = g }
+func (p *starter) ReplaceCgroup(g *cgroup.Cgroup) { p.cgroup = g }
 
 // Limit makes the limits those that the cgroup must enforce once the supervisor runs.
-func (p *Prepared) Limit(limits policy.Limits) {
+func (p *starter) Limit(limits policy.Limits) {
 	p.process.mu.Lock()
 	defer p.process.mu.Unlock()
 	p.process.cgroup, p.process.limits = p.cgroup, limits
@@ -49,14 +62,7 @@ func NewPool(l Launcher) *PreparedPool {
 func (s *PreparedPool) IsBuilt() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !slices.ContainsFunc(s.ready, func(j *spare) bool { return !isClosed(j.over) || j.plan == nil || j.failed })
-}
-
-// IsOver reports whether each jail is built, or is not built ahead.
-func (s *PreparedPool) IsOver() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return !slices.ContainsFunc(s.ready, func(j *spare) bool { return !isClosed(j.over) })
+	return !slices.ContainsFunc(s.ready, func(j *spare) bool { return !isClosed(j.over) || j.failed })
 }
 
 // PIDs returns the process IDs of the supervisor processes, or 0 for one that is being started.

@@ -16,7 +16,7 @@ import (
 // fork starts the supervisor process. It returns this side's end of the socket (with host
 // namespaces: the pipe) for its events. The socket for signals, and for the spec of a jail with
 // host namespaces, stays in the Process.
-func (p *Prepared) fork(path string) (events *os.File, err error) {
+func (p *starter) fork(path string) (events *os.File, err error) {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err), Detail: os.DevNull}
@@ -31,7 +31,7 @@ func (p *Prepared) fork(path string) (events *os.File, err error) {
 	attr := &syscall.ProcAttr{Files: []uintptr{uintptr(null), uintptr(null), uintptr(null)}, Sys: p.attributes()}
 	attr.Sys.PidFD = &pidfd
 	var pid int
-	if p.kind == kindHostNS {
+	if p.hostNamespaces {
 		pid, events, err = p.forkHostNS(path, attr, theirs)
 	} else {
 		pid, events, err = p.forkStub(path, attr, theirs)
@@ -64,7 +64,7 @@ func connected() (ours *os.File, theirs int, err error) {
 
 // forkStub starts the stub that builds a jail with namespaces. The stub later executes the program
 // at path as the jail's supervisor.
-func (p *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (pid int, events *os.File, err error) {
+func (p *starter) forkStub(path string, attr *syscall.ProcAttr, control int) (pid int, events *os.File, err error) {
 	failed := func(step, detail string, err error) (int, *os.File, error) {
 		return 0, nil, &steppkg.Error{Step: step, Errno: steppkg.Errno(err), Detail: detail}
 	}
@@ -108,7 +108,7 @@ func (p *Prepared) forkStub(path string, attr *syscall.ProcAttr, control int) (p
 	return pid, events, nil
 }
 
-func (p *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) (pid int, events *os.File, err error) {
+func (p *starter) forkHostNS(path string, attr *syscall.ProcAttr, control int) (pid int, events *os.File, err error) {
 	var pipe [2]int // not os.Pipe: the supervisor would have to set up a poller for its end
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
 		return 0, nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err)}
@@ -131,8 +131,8 @@ func (p *Prepared) forkHostNS(path string, attr *syscall.ProcAttr, control int) 
 // Package syscall adds these flags only without CLONE_NEWUSER, so they are set here. After a fork
 // that copies, each page that the launcher writes to interrupts the other processors that run its
 // threads.
-func (p *Prepared) attributes() *syscall.SysProcAttr {
-	if p.kind == kindHostNS {
+func (p *starter) attributes() *syscall.SysProcAttr {
+	if p.hostNamespaces {
 		return &syscall.SysProcAttr{Setsid: true}
 	}
 	return &syscall.SysProcAttr{
@@ -143,7 +143,7 @@ func (p *Prepared) attributes() *syscall.SysProcAttr {
 	}
 }
 
-func (p *Prepared) umaskText() string {
+func (p *starter) umaskText() string {
 	if p.umask == nil {
 		return ""
 	}

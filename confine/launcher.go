@@ -24,10 +24,8 @@ type Launcher struct {
 	// SupervisorPath is the program to execute as the supervisor of a jail. It must call
 	// RunSupervisor first thing in main. "" is the running program.
 	SupervisorPath string
-	// Prepared is a supervisor process that Prepare started ahead. The first Start uses it;
-	// a later one takes one of Pool, or starts its own. nil is none.
-	Prepared *Prepared
-	Pool     *PreparedPool
+	// Pool has jails that were built ahead. nil is none.
+	Pool *PreparedPool
 	// Umask is the program's file mode creation mask; nil is that of the calling program.
 	// Directories that Start makes (the private HOME) get the mask of the calling program,
 	// because a mask that takes rights from the owner would make them unusable.
@@ -105,11 +103,7 @@ func (l Launcher) compileOn(p *policy.Profile, f features.Facts) (*Plan, error) 
 		// which could be waived: the next probe may succeed.
 		return nil, &step.Error{Step: "look around", Errno: syscall.EAGAIN, Detail: f.FreshProc.Detail}
 	}
-	var plans *planpkg.Cache
-	if l.Pool != nil {
-		plans = &l.Pool.plans
-	}
-	plan := plans.Compile(p, f, l.watching())
+	plan := planpkg.Compile(p, f, l.watching())
 	plan.Waive(slices.Concat(p.Waive, l.Waive))
 	return plan, refuseGaps(plan)
 }
@@ -181,13 +175,13 @@ func (l Launcher) startOnce(ctx context.Context, p *policy.Profile, stdio Stdio)
 	// A start finds out by itself whether there are namespaces and overlays, which costs
 	// nothing where there are. So a plan is compiled once for each kind of jail that is tried.
 	// The supervisor process starts first, while the host is asked and the plan compiled.
-	prepared, host := l.claim(false), detect(p)
+	starter, host := l.spawn(false), detect(p)
 	host.Proof = proved(ctx, host.Proof, l.Say)
 	host.HomeCopy = refused.KnownHomeCopy(p)
-	process, err := l.start(ctx, prepared, p, host, stdio)
+	process, err := l.start(ctx, starter, p, host, stdio)
 	if err != nil && refused.Copy(p, err) { // HOME lies where the kernel makes no overlay
 		host.HomeCopy = refused.KnownHomeCopy(p)
-		process, err = l.start(ctx, l.claim(false), p, host, stdio)
+		process, err = l.start(ctx, l.spawn(false), p, host, stdio)
 	}
 	if err == nil {
 		return process, nil
@@ -196,7 +190,7 @@ func (l Launcher) startOnce(ctx context.Context, p *policy.Profile, stdio Stdio)
 	if namespaces.Answer != features.No {
 		return nil, err
 	}
-	return l.start(ctx, l.claim(true), p, host.WithUserNS(namespaces), stdio)
+	return l.start(ctx, l.spawn(true), p, host.WithUserNS(namespaces), stdio)
 }
 
 // StartPlan is Start with a plan that Compile returned. It builds the kind of jail that the plan
@@ -211,19 +205,19 @@ func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process
 	if w := l.watching(); p.WatchesReads != w.Reads || p.AsksHosts != w.Hosts || p.Spec.Once != w.Once {
 		return nil, &step.Error{Step: step.Spec, Detail: "the plan was compiled by a launcher that watches otherwise"}
 	}
-	return whileShort(ctx, func() (*Process, error) { return l.claim(p.Spec.HostNS).start(ctx, p, stdio, l) })
+	return whileShort(ctx, func() (*Process, error) { return l.spawn(p.Spec.HostNS).start(ctx, p, stdio, l) })
 }
 
-// start compiles the plan for one kind of jail and carries it out with prepared, a supervisor
+// start compiles the plan for one kind of jail and carries it out by s, which has a supervisor
 // process of that kind. It ends that process if the profile cannot be compiled, or if the plan
 // has a gap that is not waived.
-func (l Launcher) start(ctx context.Context, prepared *Prepared, p *policy.Profile, host features.Facts, stdio Stdio) (*Process, error) {
+func (l Launcher) start(ctx context.Context, s *starter, p *policy.Profile, host features.Facts, stdio Stdio) (*Process, error) {
 	plan, err := l.compileOn(p, host)
 	if err != nil {
-		prepared.cancel()
+		s.cancel()
 		return nil, err
 	}
-	return prepared.start(ctx, plan, stdio, l)
+	return s.start(ctx, plan, stdio, l)
 }
 
 // late returns the error of a start that was not ready before the deadline of ctx.

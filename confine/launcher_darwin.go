@@ -24,7 +24,7 @@ func RunSupervisor() {
 }
 
 // start carries out a plan.
-func (*Prepared) start(ctx context.Context, plan *Plan, stdio Stdio, l Launcher) (*Process, error) {
+func (*starter) start(ctx context.Context, plan *Plan, stdio Stdio, l Launcher) (*Process, error) {
 	made, err := dirs.Make(plan.Profile)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,7 @@ func RunSupervisor() {}
 // Process is a program in its jail; there are none here.
 type Process struct{}
 
-func (*Prepared) start(context.Context, *Plan, Stdio, Launcher) (*Process, error) {
+func (*starter) start(context.Context, *Plan, Stdio, Launcher) (*Process, error) {
 	return nil, &step.Error{Step: "namespaces", Detail: "no backend for " + runtime.GOOS}
 }
 

@@ -18,7 +18,7 @@ func (e Exit) Die() { os.Exit(e.Code) }
 func RunSupervisor() {}
 
 // start carries out a plan. The process runs once it is in its job.
-func (*Prepared) start(ctx context.Context, plan *Plan, stdio Stdio, l Launcher) (*Process, error) {
+func (*starter) start(ctx context.Context, plan *Plan, stdio Stdio, l Launcher) (*Process, error) {
 	if l.BeforeExec != nil && ctx.Err() == nil {
 		if err := l.BeforeExec(ctx); err != nil && ctx.Err() == nil {
 			return nil, err

@@ -21,7 +21,7 @@ func (l Launcher) probeOverlay(dir string) features.Feature {
 		return features.Feature{}
 	}
 	return refused.AskCopy(dir, func() error {
-		s := l.spawn(kindNamespaced)
+		s := l.spawn(false)
 		s.process.plan = &plan.Plan{Profile: &policy.Profile{}}
 		sp := spec.Spec{Mounts: []spec.Mount{{Kind: spec.MountOverlay, Path: dir, IsDir: true}}}
 		s.send(startRequest{plan: s.process.plan, spec: sp})

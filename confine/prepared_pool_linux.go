@@ -6,14 +6,14 @@ import (
 	"sync"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
+	"github.com/mcp-jail/mcp-jail/confine/internal/dirs"
 	"github.com/mcp-jail/mcp-jail/confine/internal/features"
-	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/refused"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
 
-// PreparedPool has jails for later starts. Each is built for a profile, if that can be done ahead, and waits
-// for the files of the server. Otherwise it is a supervisor process in new namespaces that waits for a plan.
+// PreparedPool has jails for later starts. Each is built for a profile, and waits for the files of the server.
 // A start takes its jail for good, so none was ever part of another start, and no server has run in it.
 //
 // A jail has the mounts that the host had when it was started. When they change, all jails are dropped.
@@ -22,11 +22,10 @@ type PreparedPool struct {
 	launcher Launcher
 	mounts   int // a descriptor of /proc/self/mountinfo, which only mountsChanged polls: a poll resets it
 	ends     sync.WaitGroup
-	plans    planpkg.Cache
 
 	mu     sync.Mutex
 	ready  []*spare
-	failed *policy.Profile // the last one for which no jail could be built
+	failed *policy.Profile // the last one for which no jail could be built ahead
 	closed bool            // no process is started any more
 }
 
@@ -46,7 +45,7 @@ func (l Launcher) newPool() *PreparedPool {
 		return nil
 	}
 	s := &PreparedPool{launcher: l, mounts: mounts}
-	s.launcher.Prepared, s.launcher.Pool = nil, s // for its plans
+	s.launcher.Pool = nil
 	return s
 }
 
@@ -80,19 +79,32 @@ func (s *PreparedPool) Keep(profiles []*policy.Profile) {
 		if s.closed {
 			break
 		}
-		s.ready = append(s.ready, s.prepare(p))
+		if j := s.prepare(p); j != nil {
+			s.ready = append(s.ready, j)
+		}
 	}
 }
 
+// prepare begins to build a jail for a profile. It returns nil if none can be built ahead.
 func (s *PreparedPool) prepare(p *policy.Profile) *spare {
-	j := &spare{Prepared: s.launcher.spawn(kindNamespaced), profile: p, over: make(chan struct{})}
 	if s.failed != nil && s.failed.SameJail(p) {
-		close(j.over)
-		return j
+		return nil
 	}
+	made, all := dirs.Made(p)
+	if !all {
+		return nil
+	}
+	host := detect(p)
+	host.HomeCopy = refused.KnownHomeCopy(p)
+	plan, err := s.launcher.compileOn(p, host)
+	if err != nil || !canBuildAhead(plan) {
+		s.failed = p
+		return nil
+	}
+	j := &spare{starter: s.launcher.spawn(false), profile: p, plan: plan, made: made, over: make(chan struct{})}
 	go func() {
 		defer close(j.over)
-		j.build(s.launcher)
+		j.build()
 	}()
 	return j
 }
@@ -116,27 +128,13 @@ func (s *PreparedPool) close() {
 	s.ready, s.closed, s.mounts = nil, true, -1
 }
 
-func (s *PreparedPool) end(j *spare) { s.ends.Go(j.end) }
+func (s *PreparedPool) end(j *spare) { s.ends.Go(j.abandon) }
 
-// take returns a process that waits for a plan and that the caller has claimed, or nil.
-func (s *PreparedPool) take() *Prepared {
-	j := s.takeSpare(func(j *spare) bool { return isClosed(j.over) && j.plan == nil })
-	if j == nil {
-		return nil
-	}
-	return j.claim(kindNamespaced)
-}
-
-// takeBuilt returns a jail that was built for a profile, or is being built, and that the caller has claimed,
-// or nil.
+// takeBuilt returns a jail that was built for a profile or, if there is none, one that is being built, or nil.
 func (s *PreparedPool) takeBuilt(p *policy.Profile) *spare {
-	fits := func(j *spare) bool { return j.profile.SameJail(p) && !(isClosed(j.over) && j.plan == nil) }
-	j := s.takeSpare(func(j *spare) bool { return isClosed(j.over) && fits(j) })
+	j := s.takeSpare(func(j *spare) bool { return isClosed(j.over) && j.profile.SameJail(p) })
 	if j == nil {
-		j = s.takeSpare(fits)
-	}
-	if j == nil || j.claim(kindNamespaced) == nil {
-		return nil
+		j = s.takeSpare(func(j *spare) bool { return j.profile.SameJail(p) })
 	}
 	return j
 }
@@ -187,8 +185,7 @@ func (s *PreparedPool) mountsChanged() bool {
 	return n != 0 || err != nil
 }
 
-// startBuilt starts the program in a jail of the pool that was built for this profile. It returns nil if there
-// is none, or if it could not be used: then nothing of the program has run, or the context has ended.
+// startBuilt starts the program in a jail of the pool. It returns nil if there is none for the profile, or if it could not be used: then nothing of the program has run, or the context has ended.
 func (l Launcher) startBuilt(ctx context.Context, p *policy.Profile, stdio Stdio) *Process {
 	if l.Pool == nil || !l.startsAs(l.Pool.launcher) {
 		return nil

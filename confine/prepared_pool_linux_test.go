@@ -236,9 +236,8 @@ func TestPreparedOnlyWithoutFiles(t *testing.T) {
 		s := confine.NewPool(confine.Launcher{})
 		t.Cleanup(s.Close)
 		s.Keep([]*policy.Profile{&p})
-		testkit.Eventually(t, what+": it waits", s.IsOver)
-		if s.IsBuilt() {
-			t.Errorf("%s: the jail is built", what)
+		if len(s.PIDs()) > 0 {
+			t.Errorf("%s: a jail is built", what)
 		}
 	}
 }

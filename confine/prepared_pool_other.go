@@ -5,12 +5,11 @@ package confine
 import (
 	"context"
 
-	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // PreparedPool has jails that are built ahead for later starts. There are none here.
-type PreparedPool struct{ plans planpkg.Cache }
+type PreparedPool struct{}
 
 // NewPool returns nil here.
 func (l Launcher) NewPool() *PreparedPool { return nil }

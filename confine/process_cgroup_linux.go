@@ -11,7 +11,7 @@ import (
 
 // limitCgroup has the limits of a plan enforced before the supervisor gets the spec. A plan that
 // counts on a cgroup is not carried out without one.
-func (p *Prepared) limitCgroup(plan *planpkg.Plan) (err error) {
+func (p *starter) limitCgroup(plan *planpkg.Plan) (err error) {
 	if plan.Cgroup.None() {
 		return nil
 	}
@@ -21,7 +21,7 @@ func (p *Prepared) limitCgroup(plan *planpkg.Plan) (err error) {
 		}
 	}()
 	process := p.process
-	limits := cgroup.LimitsOf(plan.Spec.Limits, p.kind == kindHostNS)
+	limits := cgroup.LimitsOf(plan.Spec.Limits, p.hostNamespaces)
 	if p.cgroup, err = cgroup.MakeScope(plan.Cgroup, process.pid, limits); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func (p *Process) superviseCgroup() {
 	}
 }
 
-func (p *Prepared) watchCgroup() (stop func()) {
+func (p *starter) watchCgroup() (stop func()) {
 	if p.process.cgroup == nil {
 		return func() {}
 	}
@@ -78,7 +78,7 @@ func (p *Process) lookIntoCgroup() {
 }
 
 // leaveCgroup ends what is left of the jail in its cgroup.
-func (p *Prepared) leaveCgroup() {
+func (p *starter) leaveCgroup() {
 	p.process.mu.Lock()
 	p.process.lookIntoCgroup()
 	p.process.cgroup = nil

@@ -21,7 +21,7 @@ func TestJailEndsWhenLimitsCannotBeSet(t *testing.T) {
 	jailtest.Needs(t)
 	for _, holds := range []bool{true, false} {
 		dir := testkit.Plant(t, "cgroup/pids.max")
-		prepared := confine.Launcher{}.Prepare()
+		prepared := confine.Spawn()
 		testkit.Eventually(t, "it is there", func() bool { return prepared.PID() > 0 })
 		p := jailtest.Profile(t)
 		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
@@ -31,7 +31,7 @@ func TestJailEndsWhenLimitsCannotBeSet(t *testing.T) {
 		}
 		prepared.ReplaceCgroup(own)
 		prepared.Limit(policy.Limits{Processes: 40})
-		proc, err := confine.Launcher{Prepared: prepared}.Start(t.Context(), p, jail.Stdio{})
+		proc, err := prepared.Start(t.Context(), p, jail.Stdio{})
 		testkit.Must(t, err)
 		if holds {
 			testkit.Eventually(t, "its supervisor", proc.IsSupervised)

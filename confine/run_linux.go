@@ -14,7 +14,7 @@ import (
 
 // runNamespaced builds a jail with namespaces, starts the server and waits for its end. used is
 // false if the jail was cancelled.
-func (p *Prepared) runNamespaced(events *os.File) (used bool, err error) {
+func (p *starter) runNamespaced(events *os.File) (used bool, err error) {
 	defer events.Close()
 	process := p.process
 	b := p.newBuilder()
@@ -67,7 +67,7 @@ func (p *Prepared) runNamespaced(events *os.File) (used bool, err error) {
 
 // build builds the jail. If it is built ahead, build waits for the request that starts the server, and returns
 // that, or nil if the jail was cancelled.
-func (p *Prepared) build(b *jail.Builder, todo *startRequest) (*startRequest, error) {
+func (p *starter) build(b *jail.Builder, todo *startRequest) (*startRequest, error) {
 	b.Ahead = todo.ahead
 	if err := b.Build(); err != nil || !todo.ahead {
 		return todo, err
@@ -80,7 +80,7 @@ func (p *Prepared) build(b *jail.Builder, todo *startRequest) (*startRequest, er
 	return server, b.TakeStdio(server.stdio)
 }
 
-func (p *Prepared) readEvents(events *os.File) (*reported.Reader, error) {
+func (p *starter) readEvents(events *os.File) (*reported.Reader, error) {
 	reader, err := reported.NewReader(events, p.process.handleEvent)
 	if err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func (p *Process) awaitEnd(b *jail.Builder, events *reported.Reader) {
 	}
 }
 
-func (p *Prepared) tryOverlays(b *jail.Builder) (used bool, err error) {
+func (p *starter) tryOverlays(b *jail.Builder) (used bool, err error) {
 	err = b.Settle()
 	if err == nil {
 		err = b.Run(b.MountSteps()[:2])
@@ -117,7 +117,7 @@ func (p *Prepared) tryOverlays(b *jail.Builder) (used bool, err error) {
 	return err != nil, err
 }
 
-func (p *Prepared) newBuilder() *jail.Builder {
+func (p *starter) newBuilder() *jail.Builder {
 	b := &jail.Builder{Control: p.process.control, Serve: func() error { return p.process.openNetwork(func() {}) }, TestHooks: p.testHooks, Stub: p.stub, Listener: -1, Outer: p.stub.First()}
 	b.Restrictor = jail.Restrictor{
 		Init: b.Outer.Child(1), Server: b.Outer.Child(2), Send: p.process.handleEvent, End: func() { p.process.Kill() }, Umask: spec.UnknownUmask,

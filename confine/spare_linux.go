@@ -7,39 +7,28 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/dirs"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/refused"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// spare is a jail of a PreparedPool.
+// spare is a jail of a PreparedPool. Who takes it out of the pool has it alone.
 type spare struct {
-	*Prepared
+	*starter
 	profile *policy.Profile
-	over    chan struct{} // closed when build has returned; then the fields below do not change
-	plan    *planpkg.Plan // nil: the process waits for a plan
+	plan    *planpkg.Plan
 	made    []dirs.State  // as the directories were before
+	over    chan struct{} // closed when build has returned; then the fields below do not change
 	mounts  []byte        // of the jail, as built: see Process.Mounts
 	whole   bool          // mounts has all that the plan mounts
 	failed  bool          // no jail could be built
 }
 
-// build builds the jail up to the execution of the server, if a jail of this profile can be built ahead.
-func (j *spare) build(l Launcher) {
-	made, all := dirs.Made(j.profile)
-	if !all {
-		return
-	}
-	host := detect(j.profile)
-	host.HomeCopy = refused.KnownHomeCopy(j.profile)
-	plan, err := l.compileOn(j.profile, host)
-	if err != nil || !canBuildAhead(plan) {
-		return
-	}
-	sp := plan.Spec
+// build builds the jail up to the execution of the server.
+func (j *spare) build() {
+	sp := j.plan.Spec
 	sp.Keep.On = false
-	j.process.plan, j.plan, j.made = plan, plan, made
-	j.send(startRequest{plan: plan, spec: sp, ahead: true})
+	j.process.plan = j.plan
+	j.send(startRequest{plan: j.plan, spec: sp, ahead: true})
 	j.failed = <-j.started != nil
 	j.mounts, j.whole = j.process.Mounts()
 }
@@ -58,7 +47,7 @@ func (j *spare) start(ctx context.Context, p *policy.Profile, stdio Stdio, l Lau
 	case <-ctx.Done():
 	}
 	made, _ := dirs.Made(p)
-	if ctx.Err() != nil || j.failed || j.plan == nil || !slices.Equal(made, j.made) {
+	if ctx.Err() != nil || j.failed || !slices.Equal(made, j.made) {
 		j.abandon()
 		return nil
 	}
@@ -77,13 +66,7 @@ func (j *spare) start(ctx context.Context, p *policy.Profile, stdio Stdio, l Lau
 	return j.process
 }
 
-// end ends a jail that no start has claimed.
-func (j *spare) end() {
-	if j.claim(kindNamespaced) != nil {
-		j.abandon()
-	}
-}
-
+// abandon ends a jail in which no server was started.
 func (j *spare) abandon() {
 	if !isClosed(j.over) {
 		j.process.Kill()

@@ -26,7 +26,7 @@ func checkUnusedTempDir(dir string) error {
 
 // start sends the plan to the goroutine that builds the jail (run), and waits until the program
 // was executed or a step failed.
-func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio, l Launcher) (*Process, error) {
+func (p *starter) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdio, l Launcher) (*Process, error) {
 	made, err := dirs.Make(plan.Profile)
 	if err != nil {
 		p.cancel()
@@ -65,7 +65,7 @@ func (p *Prepared) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Std
 
 // await sends the request and waits until the server was executed. If it was not, the jail has ended when await
 // returns, so no process can be in a directory that was made for it.
-func (p *Prepared) await(ctx context.Context, request startRequest, l Launcher) (err error) {
+func (p *starter) await(ctx context.Context, request startRequest, l Launcher) (err error) {
 	if l.BeforeExec != nil {
 		request.beforeExec = func() error { return l.BeforeExec(ctx) }
 	}

@@ -1,6 +1,7 @@
 package private
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/rand"
 	"errors"
@@ -66,11 +67,13 @@ func (d *Dir) ReadFile(name string, limit int64) ([]byte, error) {
 	if info.Size() > limit {
 		return nil, &LargeError{d.at(name), info.Size(), limit}
 	}
-	data, err := io.ReadAll(io.LimitReader(f, limit+1))
-	if err == nil && int64(len(data)) > limit { // it grew meanwhile
-		err = &LargeError{d.at(name), int64(len(data)), limit}
+	var data bytes.Buffer
+	data.Grow(int(info.Size()) + bytes.MinRead) // so two reads suffice
+	_, err = data.ReadFrom(io.LimitReader(f, limit+1))
+	if err == nil && int64(data.Len()) > limit { // it grew meanwhile
+		err = &LargeError{d.at(name), int64(data.Len()), limit}
 	}
-	return data, err
+	return data.Bytes(), err
 }
 
 // OpenFile opens a regular file, as os.OpenFile does. It opens no file for writing that has another

@@ -261,10 +261,9 @@ func (o LoadOptions) Stamp() Stamp {
 	}
 	if len(o.Files) == 0 {
 		dir := filepath.Join(filepath.Dir(o.User), ServersDir)
-		eachServerFile(filepath.Dir(o.User), func(_ *private.Dir, name string) error {
-			s.Add(filepath.Join(dir, name))
-			return nil
-		})
+		for _, file := range o.relevantFiles(filepath.Dir(o.User)) {
+			s.Add(file)
+		}
 		s.Add(dir) // a file that is not there yet
 	}
 	return s

@@ -1,16 +1,14 @@
 package config
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 )
 
 // A server without an id has its policy in the table of a configuration or in the flags of its line. Its file has
@@ -80,17 +78,20 @@ func (c *Config) addFiles(o LoadOptions) error {
 		take(o.Candidate)
 	}
 	configDir := filepath.Dir(o.User) // layers has completed it
-	return eachServerFile(configDir, func(d *private.Dir, name string) error {
-		f, err := readServerFile(d, configDir, name)
-		switch {
-		case err == nil && (o.Candidate == nil || o.Candidate.Path != f.Path):
+	return eachServerText(configDir, func(name, text string) error {
+		path := filepath.Join(configDir, ServersDir, name)
+		f, err := decodeServerFile([]byte(text), path)
+		if err == nil && f.Server.Command != "" {
 			take(f)
-		case err != nil:
-			data, _ := d.ReadFile(name, reader.MaxFileSize)
-			for _, server := range c.ServerNames() {
-				if bytes.Contains(data, []byte("id = "+show.TOML(server)+"\n")) {
-					broken(server, err)
-				}
+			return nil
+		}
+		// It may add to a table.
+		if f, err = readCurrent(configDir, name, text); err == nil && (o.Candidate == nil || o.Candidate.Path != path) {
+			take(f)
+		}
+		for _, server := range c.ServerNames() {
+			if err != nil && strings.Contains(text, "id = "+show.TOML(server)+"\n") {
+				broken(server, err)
 			}
 		}
 		return nil

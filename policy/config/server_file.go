@@ -14,7 +14,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 )
 
 // ServersDir is the directory with the files of servers, in that of the configuration.
@@ -54,15 +53,12 @@ func ServerFiles(configDir string) (files []*ServerFile, broken []error) {
 
 // FindServerFile returns the file that has an id. Two files with one id are an error.
 func FindServerFile(configDir, id string) (found *ServerFile, err error) {
-	err = eachServerFile(configDir, func(d *private.Dir, name string) error {
-		data, err := d.ReadFile(name, reader.MaxFileSize)
-		if err == nil && !bytes.Contains(data, []byte(id)) {
+	err = eachServerText(configDir, func(name, text string) error {
+		if !strings.Contains(text, id) {
 			return nil
 		}
-		f, err := readServerFile(d, configDir, name)
+		f, err := readCurrent(configDir, name, text)
 		switch {
-		case err != nil && data == nil: // its id is not known
-			return nil
 		case err != nil:
 			return err
 		case f.Server.ID != id:
@@ -106,15 +102,12 @@ func eachServerFile(configDir string, do func(d *private.Dir, name string) error
 	return nil
 }
 
-// readServerFile reads the file of a name. It is refused as mcp-jail's own files are: a link, and a file
-// that others own or may write.
 func readServerFile(d *private.Dir, configDir, name string) (*ServerFile, error) {
-	path := filepath.Join(configDir, ServersDir, name)
-	data, err := d.ReadFile(name, reader.MaxFileSize)
+	data, err := readOwn(d, configDir, name)
 	if err != nil {
-		return nil, policy.Problems{{File: path, Message: "is refused: " + cause(err)}}
+		return nil, err
 	}
-	return decodeServerFile(data, path)
+	return decodeServerFile(data, filepath.Join(configDir, ServersDir, name))
 }
 
 func decodeServerFile(data []byte, path string) (*ServerFile, error) {
@@ -214,22 +207,13 @@ func lockServers(d *private.Dir) (unlock func(), err error) {
 	return nil, err
 }
 
-// ServerPolicies returns the policies of all servers with files but the one with an id: what any server may
-// write is not trusted, whether it has run or not. broken has an error for each file that cannot be used.
-func ServerPolicies(configDir, id string) (all []*policy.Policy, broken []error) {
-	files, broken := ServerFiles(configDir)
-	for _, f := range files {
-		if f.Server.ID != id {
-			c := Config{Servers: map[string]*Server{f.Server.Name: f.Server}}
-			all = append(all, c.others(f.Server.Name, "\x00")...) // of no tool: each process counts
-		}
-	}
-	return all, broken
-}
-
 // loadServer is Load for the file of a server.
 func loadServer(o LoadOptions) (*Config, error) {
 	f, err := o.serverFile()
+	if errors.As(err, new(*UnknownIDError)) { // an id may have been written into a file
+		dropIndex(filepath.Dir(o.User))
+		f, err = o.serverFile()
+	}
 	if err != nil {
 		return nil, err
 	}

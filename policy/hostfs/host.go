@@ -21,10 +21,6 @@ type Host struct {
 	// itself records and without looking at the files; it may return the entries that it
 	// could read together with an error.
 	ReadDir func(path string) ([]DirEntry, error)
-	// DirState returns what the kernel changes with each name that is made, removed or replaced in a
-	// directory. It does not follow a symbolic link. certain asks whether each later change will show
-	// in the state; ok is false if not. With a nil function it is never certain.
-	DirState func(path string, certain bool) (s DirState, ok bool)
 	// ReadHead returns the first n bytes of a regular file, fewer if it is shorter.
 	ReadHead func(path string, n int) ([]byte, error)
 
@@ -71,20 +67,6 @@ type FileInfo struct {
 	ID       policy.FileID
 	Links    uint64 // names that the file has
 	UID, GID int    // owner and group
-}
-
-// DirState is the state of a directory: see Host.DirState. It has the directory's own attributes, which no one
-// changes without the time of change.
-type DirState struct {
-	ID       policy.FileID
-	Modified int64 // nanoseconds since 1970
-	Changed  int64
-	Mode     fs.FileMode
-	UID, GID int
-}
-
-func (s *DirState) info() FileInfo {
-	return FileInfo{Mode: s.Mode, ID: s.ID, UID: s.UID, GID: s.GID}
 }
 
 // DirEntry is one name in a directory. Type is fs.FileMode.Type();

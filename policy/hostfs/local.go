@@ -30,7 +30,6 @@ func LocalHostOf(home string, places []string) (Host, error) {
 		Lstat:    lstat,
 		Readlink: os.Readlink,
 		ReadDir:  readDir,
-		DirState: dirState,
 		ReadHead: readHead,
 		OS:       runtime.GOOS,
 		Environ:  os.Environ(),

@@ -11,4 +11,4 @@ func isOwnGroup(int) bool { return true }
 
 func accountName(int) string { return "" }
 
-const OpenFlags, dirFlags = 0, 0
+const OpenFlags, dirFlags, noFollow = 0, 0, 0

@@ -35,7 +35,8 @@ func infoOf(fi os.FileInfo) FileInfo {
 // this process; dirFlags open directories and nothing else.
 const (
 	OpenFlags = syscall.O_NONBLOCK | syscall.O_NOCTTY | syscall.O_CLOEXEC
-	dirFlags  = OpenFlags | syscall.O_DIRECTORY | syscall.O_NOFOLLOW
+	noFollow  = syscall.O_NOFOLLOW
+	dirFlags  = OpenFlags | syscall.O_DIRECTORY | noFollow
 )
 
 // isOwnGroup reports whether a group is this process's, and the user is its only member. Many

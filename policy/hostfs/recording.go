@@ -5,10 +5,8 @@ import (
 	"errors"
 	"hash/maphash"
 	"io/fs"
-	"path"
-	"slices"
+	"strconv"
 	"sync"
-	"sync/atomic"
 	"syscall"
 )
 
@@ -21,9 +19,7 @@ type Recording struct {
 
 	mu        sync.Mutex
 	questions []question
-	trimmed   bool
-	dirs      []recordedDir
-	dirAt     map[string]int // path: index in dirs, or -1 if the state of the directory is not certain
+	asked     map[asked]bool
 
 	looking, next *look // of Unchanged; nil: there is none
 }
@@ -39,23 +35,12 @@ type question struct {
 	ask    func(*Host, string) uint64
 	path   string
 	answer uint64
-	dir    int // index in dirs: as long as the state of this directory is the same, so is the answer. Or -1
-	kind   kind
 }
 
-// kind is what a question asks, as far as equal questions are looked for.
-type kind int
-
-const (
-	kindOther kind = iota
-	kindLstat
-	kindReadlink
-	kindReadDir
-)
-
-type recordedDir struct {
-	path  string
-	state DirState
+// asked is a question and its answer. Many are asked more than once.
+type asked struct {
+	what, path string
+	answer     uint64
 }
 
 // answers is the seed of the digests. It is random, so no process can prepare two answers
@@ -65,131 +50,43 @@ var answers = maphash.MakeSeed()
 // Record returns a host that answers as h does and records every call of Lstat, Readlink,
 // ReadDir and ReadHead, and on macOS the spellings of names. Only one recording host of a Recording may be in use.
 func (r *Recording) Record(h Host) Host {
-	r.host, r.questions, r.trimmed, r.dirs, r.dirAt = h, nil, false, nil, map[string]int{}
+	r.host, r.questions, r.asked = h, nil, map[asked]bool{}
 	through := h
 	through.recording = r
 	through.Lstat = func(path string) (FileInfo, error) {
 		info, err := h.Lstat(path)
-		if err == nil || !errors.Is(err, fs.ErrNotExist) {
-			r.addIn(-1, kindLstat, askLstat, path, digestInfo(info, err))
-			return info, err
-		}
-		dir, known := r.enter(parent(path))
-		if !known { // its state may be younger than the answer
-			info, err = h.Lstat(path)
-		}
-		if err == nil {
-			dir = -1
-		}
-		r.addIn(dir, kindLstat, askLstat, path, digestInfo(info, err))
+		r.add("lstat", askLstat, path, digestInfo(info, err))
 		return info, err
 	}
 	through.Readlink = func(path string) (string, error) {
-		// While the directory is the same, the name is that of the same link, and no link gets another target.
-		dir, _ := r.enter(parent(path))
 		target, err := h.Readlink(path)
-		if err != nil {
-			dir = -1
-		}
-		r.addIn(dir, kindReadlink, askReadlink, path, digestBytes([]byte(target), err))
+		r.add("readlink", askReadlink, path, digestBytes([]byte(target), err))
 		return target, err
 	}
 	through.ReadDir = func(path string) ([]DirEntry, error) {
-		dir, _ := r.enter(path)
 		entries, err := h.ReadDir(path)
-		if err != nil {
-			dir = -1
-		}
-		r.addIn(dir, kindReadDir, askReadDir, path, digestEntries(entries, err))
+		r.add("list", askReadDir, path, digestEntries(entries, err))
 		return entries, err
 	}
 	through.ReadHead = func(path string, n int) ([]byte, error) {
 		head, err := h.ReadHead(path, n)
-		r.add(askReadHead(n), path, digestBytes(head, err))
+		r.add("read "+strconv.Itoa(n), askReadHead(n), path, digestBytes(head, err))
 		return head, err
 	}
 	return through
 }
 
-func (r *Recording) add(what func(*Host, string) uint64, path string, answer uint64) {
-	r.addIn(-1, kindOther, what, path, answer)
-}
-
-func (r *Recording) addIn(dir int, k kind, what func(*Host, string) uint64, path string, answer uint64) {
-	r.mu.Lock()
-	r.questions = append(r.questions, question{what, path, answer, dir, k})
-	r.mu.Unlock()
-}
-
-// trim leaves out, once, what need not be asked for again: a question that was asked before with the same answer,
-// and a directory's attributes if its state has them.
-func (r *Recording) trim() {
+func (r *Recording) add(what string, ask func(*Host, string) uint64, path string, answer uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.trimmed {
-		return
-	}
-	r.trimmed = true
-	type same struct {
-		kind   kind
-		path   string
-		answer uint64
-	}
-	seen := map[same]bool{}
-	r.questions = slices.DeleteFunc(r.questions, func(q question) bool {
-		key := same{q.kind, q.path, q.answer}
-		again := q.kind != kindOther && seen[key]
-		seen[key] = true
-		return again
-	})
-	for i := range r.questions {
-		q := &r.questions[i]
-		at, known := r.dirAt[q.path]
-		// The attributes were asked for at another time than the state, and may be others.
-		if q.kind == kindLstat && known && at >= 0 && q.answer == digestInfo(r.dirs[at].state.info(), nil) {
-			q.dir = at
-		}
+	if key := (asked{what, path, answer}); !r.asked[key] {
+		r.asked[key] = true
+		r.questions = append(r.questions, question{ask, path, answer})
 	}
 }
 
-// enter returns the index of a directory in dirs, or -1 if its state is not certain. known says that the
-// state was recorded before.
-func (r *Recording) enter(path string) (at int, known bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if at, known = r.dirAt[path]; known {
-		return at, true
-	}
-	at = -1
-	if r.host.DirState != nil {
-		if state, ok := r.host.DirState(path, true); ok {
-			at, r.dirs = len(r.dirs), append(r.dirs, recordedDir{path, state})
-		}
-	}
-	r.dirAt[path] = at
-	return at, false
-}
-
-func parent(name string) string { return path.Dir(name) }
-
-// open returns the questions that must be asked again: those that no directory answers.
-func (r *Recording) open() []question {
-	same := make([]bool, len(r.dirs))
-	for i, d := range r.dirs {
-		now, ok := r.host.DirState(d.path, false)
-		same[i] = ok && now == d.state
-	}
-	open := make([]question, 0, len(r.questions))
-	for _, q := range r.questions {
-		if q.dir < 0 || !same[q.dir] {
-			open = append(open, q)
-		}
-	}
-	return open
-}
-
-// Unchanged asks the host all questions again whose answers may be other ones. It returns false at the
-// first different answer, and if no question was asked.
+// Unchanged asks the host all questions again. It returns false at the first different answer, and if no question was
+// asked.
 //
 // Callers that come while the host is being asked share the answer of asking once more. So each gets an answer
 // from after its call.
@@ -220,34 +117,12 @@ func (r *Recording) Unchanged() bool {
 }
 
 func (r *Recording) lookAgain() bool {
-	r.trim()
-	asked := r.open()
-	const parts, few = 4, 256 // less than few questions are not worth other goroutines
-	if len(asked) < few {
-		return len(r.questions) > 0 && r.unchanged(asked, new(atomic.Bool))
-	}
-	// The questions are independent, so parts of them are asked at the same time.
-	var other atomic.Bool
-	var all sync.WaitGroup
-	for i := range parts {
-		part := asked[i*len(asked)/parts : (i+1)*len(asked)/parts]
-		all.Go(func() {
-			if !r.unchanged(part, &other) {
-				other.Store(true)
-			}
-		})
-	}
-	all.Wait()
-	return !other.Load()
-}
-
-func (r *Recording) unchanged(asked []question, other *atomic.Bool) bool {
-	for _, q := range asked {
-		if q.ask(&r.host, q.path) != q.answer || other.Load() {
+	for _, q := range r.questions {
+		if q.ask(&r.host, q.path) != q.answer {
 			return false
 		}
 	}
-	return true
+	return len(r.questions) > 0
 }
 
 func askLstat(h *Host, path string) uint64 { return digestInfo(h.Lstat(path)) }

@@ -48,7 +48,7 @@ func (h *Host) Slashed() *Host {
 			*p = winpath.Slashed(*p)
 		}
 	}
-	s.Configs, s.DirState = slices.Clone(h.Configs), nil
+	s.Configs = slices.Clone(h.Configs)
 	for i, p := range s.Configs {
 		s.Configs[i] = winpath.Slashed(p)
 	}

@@ -36,7 +36,7 @@ func (f *LinkResolver) spelled(dir, name string, info FileInfo) string {
 	}
 	listed := listedName(h, entries, dir, name, info)
 	if f.host.recording != nil {
-		f.host.recording.add(askSpelling(name, info), dir, digestBytes([]byte(listed), nil))
+		f.host.recording.add("spelling of "+name, askSpelling(name, info), dir, digestBytes([]byte(listed), nil))
 	}
 	return listed
 }

@@ -1,86 +1,47 @@
 package records
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// mergedName returns the name of the merged note about a server. It is no hash, as in writesName.
-// Notes of a configured server are merged by themselves: see Writes.
-func mergedName(server string, configured bool) string {
-	if configured {
-		return server + ".merged-configured.json"
-	}
-	return server + ".merged.json"
-}
-
-func mergeOld(d *private.Dir, server string) error {
-	old, err := oldNotes(d, server)
-	if len(old) == 0 || err != nil {
-		return err
-	}
-	unlock, err := d.Lock(private.Exclusive)
-	if err != nil {
-		return nil // another start merges, or no lock can be had here: the notes stay, and all count
-	}
-	defer unlock()
-	for _, name := range old {
-		n, err := readNote(d, name)
-		if err != nil {
-			return err
-		}
-		into := mergedName(server, n.Configured)
-		merged, err := readNote(d, into)
-		if err != nil {
-			return err
-		}
-		rules := map[string]policy.WriteGrant{}
-		for _, w := range append(merged.Writes, n.Writes...) {
-			addWritten(rules, w.Rules)
-		}
-		if rules = coverPaths(rules, maxMerged); len(rules) > 0 {
-			text, err := json.Marshal(note{n.Configured, []policy.WriterRules{{Name: fmt.Sprintf("an earlier start of the server %q", server), Rules: rules}}})
-			if err == nil {
-				err = d.Replace(into, text, private.How{})
-			}
-			if err != nil {
-				return err
-			}
-		}
-		if err := d.Remove(name); err != nil {
-			return err
+// mergeOld makes one note of all notes of a server but the newest maxPlaces. Those of a configured server are
+// merged by themselves: see Writes.
+func mergeOld(notes []note, server string) []note {
+	count := 0
+	for _, n := range notes {
+		if n.Server == server && n.Key != "" {
+			count++
 		}
 	}
-	return nil
-}
-
-// oldNotes returns the names of a server's notes except the newest maxPlaces, and except merged
-// ones.
-func oldNotes(d *private.Dir, server string) ([]string, error) {
-	entries, err := d.Names()
-	if err != nil {
-		return nil, err
-	}
-	written := map[string]int64{}
-	var notes []string
-	for _, e := range entries {
-		if of, ok := serverOfNote(e.Name()); !ok || of != server || e.Name() == mergedName(server, false) || e.Name() == mergedName(server, true) {
-			continue
+	merged := map[bool]map[string]policy.WriteGrant{}
+	kept := slices.DeleteFunc(notes, func(n note) bool {
+		if n.Server != server || n.Key != "" && count <= maxPlaces {
+			return false
 		}
-		if info, err := d.Lstat(e.Name()); err == nil {
-			notes, written[e.Name()] = append(notes, e.Name()), info.ModTime().UnixNano()
+		if n.Key != "" {
+			count--
+		}
+		if merged[n.Configured] == nil {
+			merged[n.Configured] = map[string]policy.WriteGrant{}
+		}
+		for _, w := range n.Writes {
+			addWritten(merged[n.Configured], w.Rules)
+		}
+		return true
+	})
+	for _, configured := range []bool{false, true} {
+		if rules := coverPaths(merged[configured], maxMerged); len(rules) > 0 {
+			name := fmt.Sprintf("an earlier start of the server %q", server)
+			kept = append(kept, note{Server: server, Configured: configured, Writes: []policy.WriterRules{{Name: name, Rules: rules}}})
 		}
 	}
-	slices.SortFunc(notes, func(a, b string) int { return cmp.Compare(written[a], written[b]) })
-	return notes[:max(0, len(notes)-maxPlaces)], nil
+	return kept
 }
 
 // addWritten adds the paths that rules let a server write, and leaves out exceptions in them: the

@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -137,11 +138,15 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 
 // MakeOwn makes the directories of mcp-jail's own: a jail around them hides only what is there when it is built.
 func MakeOwn() {
-	host, err := hostfs.LocalHost()
+	home, err := hostfs.HomeDir()
 	if err != nil {
 		return // the start says why
 	}
-	for _, dir := range []string{host.CacheDir, host.DataDir} {
+	_, _, cache, data := hostfs.StandardDirs(&hostfs.Host{OS: runtime.GOOS, Home: home, Environ: os.Environ()})
+	for _, dir := range []string{cache, data} {
+		if _, err := os.Lstat(dir); err == nil {
+			continue // nearly always; who controls it is looked at by those who use it
+		}
 		if made, err := private.Make(dir, "."); err == nil { // else what needs it says why
 			made.Close()
 		}

@@ -6,7 +6,6 @@ import (
 	"os"
 	"runtime"
 	"strconv"
-	"sync"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
@@ -35,31 +34,21 @@ var setupCapabilities = []uintptr{
 	unix.CAP_SYS_PTRACE,   // the supervisor's, which reads arguments
 }
 
-// Prepared is the supervisor process of a jail that is not built yet, and the launcher's state
-// for building that jail. The process waits for a plan. With namespaces it is the stub's outer
-// process, which is in the new namespaces already and executes the supervisor later. If it is
-// started ahead, it starts while the caller resolves the profile.
-type Prepared struct {
-	process   *Process
-	kind      string     // kindNamespaced or kindHostNS
-	umask     *int       // the program's; nil: that of this process
-	stub      *stub.Stub // nil without namespaces
-	testHooks jail.TestHooks
-	gone      chan struct{} // closed when no goroutine waits for the stub any more
-	requests  chan startRequest
-	pending   *startRequest // the received request; nil before
-	mounts    int           // a descriptor of the jail's mount namespace, or -1
-	started   chan error
-	cgroup    *cgroup.Cgroup // nil if there is none
-	mu        sync.Mutex
-	taken     bool
+// A starter has the supervisor process of one jail, and the launcher's state for building that jail. With namespaces
+// the process is the stub's outer process, which is in the new namespaces already and executes the supervisor later.
+type starter struct {
+	process        *Process
+	hostNamespaces bool       // the process is the supervisor itself: see RunSupervisor. Else it is a stub in new namespaces
+	umask          *int       // the program's; nil: that of this process
+	stub           *stub.Stub // nil without namespaces
+	testHooks      jail.TestHooks
+	gone           chan struct{} // closed when no goroutine waits for the stub any more
+	requests       chan startRequest
+	pending        *startRequest // the received request; nil before
+	mounts         int           // a descriptor of the jail's mount namespace, or -1
+	started        chan error
+	cgroup         *cgroup.Cgroup // nil if there is none
 }
-
-// The kinds of supervisor processes.
-const (
-	kindNamespaced = "namespaced"      // in new namespaces: a stub
-	kindHostNS     = "host-namespaces" // in the host's namespaces: the supervisor itself, see RunSupervisor
-)
 
 // startRequest is a plan for the goroutine of run, with the three descriptors of the server.
 type startRequest struct {
@@ -85,58 +74,19 @@ func (r *startRequest) allowExec() error {
 	return nil
 }
 
-func (p *Prepared) send(i startRequest) { p.requests <- i }
+func (p *starter) send(i startRequest) { p.requests <- i }
 
-// Prepare starts a supervisor process ahead of the Start that will use it: see
-// Launcher.Prepared. It returns no error; Start reports what went wrong.
-func (l Launcher) Prepare() *Prepared { return l.spawn(kindNamespaced) }
-
-func (l Launcher) claim(hostNS bool) *Prepared {
-	kind := kindNamespaced
-	if hostNS {
-		kind = kindHostNS
-	}
-	if s := l.Prepared.claim(kind); s != nil {
-		return s
-	}
-	if !hostNS {
-		if s := l.Pool.take(); s != nil {
-			return s
-		}
-	}
-	return l.spawn(kind)
-}
-
-// Close ends a supervisor process that no Start has used. It may be called at any time, also on
-// nil.
-func (p *Prepared) Close() {
-	if taken := p.claim(kindNamespaced); taken != nil {
-		taken.cancel()
-	}
-}
-
-func (p *Prepared) cancel() {
+// cancel ends a supervisor process to which no request was sent.
+func (p *starter) cancel() {
 	close(p.requests)
 	<-p.process.done
 }
 
-func (p *Prepared) claim(kind string) *Prepared {
-	if p == nil || p.kind != kind {
-		return nil
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.taken {
-		return nil
-	}
-	p.taken = true
-	return p
-}
-
-func (l Launcher) spawn(kind string) *Prepared {
-	s := &Prepared{
-		process: &Process{pidfd: -1, done: make(chan struct{}), keeping: reported.NewAnswers()},
-		kind:    kind, requests: make(chan startRequest, 1), started: make(chan error, 1),
+// spawn starts a supervisor process. It returns no error: the start that uses the process says what went wrong.
+func (l Launcher) spawn(hostNamespaces bool) *starter {
+	s := &starter{
+		process:        &Process{pidfd: -1, done: make(chan struct{}), keeping: reported.NewAnswers()},
+		hostNamespaces: hostNamespaces, requests: make(chan startRequest, 1), started: make(chan error, 1),
 	}
 	s.umask, s.testHooks, s.mounts = l.Umask, l.TestHooks, -1
 	path := l.SupervisorPath
@@ -154,7 +104,7 @@ func (l Launcher) spawn(kind string) *Prepared {
 //
 // If a jail with namespaces cannot be built in batches of calls, run builds it again stepwise.
 // Stepwise it can do without a call that an older kernel lacks, and a failure names its step.
-func (p *Prepared) run(path string) {
+func (p *starter) run(path string) {
 	process := p.process
 	defer func() {
 		process.markDone()
@@ -186,7 +136,7 @@ func (p *Prepared) run(path string) {
 var errNotInCgroup = errors.New("the jail's processes are in no cgroup of their own")
 
 // runOnce starts one supervisor process, builds and runs the jail, and waits for its end.
-func (p *Prepared) runOnce(path string, stepwise bool) error {
+func (p *starter) runOnce(path string, stepwise bool) error {
 	process := p.process
 	events, err := p.fork(path)
 	if err != nil {
@@ -198,7 +148,7 @@ func (p *Prepared) runOnce(path string, stepwise bool) error {
 	unix.Close(p.mounts)
 	p.mounts, _ = unix.Open("/proc/"+strconv.Itoa(process.pid)+"/ns/mnt", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	life := p.runNamespaced
-	if p.kind == kindHostNS {
+	if p.hostNamespaces {
 		life = p.runHostNS
 	} else if stepwise {
 		p.stub.SetStepwise()
@@ -231,11 +181,11 @@ func (p *Prepared) runOnce(path string, stepwise bool) error {
 	return err
 }
 
-func (p *Prepared) killJail() {
+func (p *starter) killJail() {
 	process := p.process
 	process.mu.Lock()
 	defer process.mu.Unlock()
-	if process.hostNS.used && p.kind == kindHostNS {
+	if process.hostNS.used && p.hostNamespaces {
 		process.hostNS.end(process)
 		return
 	}
@@ -272,7 +222,7 @@ func (r *startRequest) keptRights() []byte {
 
 // awaitRequest waits for the request of a start. It returns false if the jail was cancelled. If
 // the jail is built again, it returns the same request.
-func (p *Prepared) awaitRequest() (*startRequest, bool) {
+func (p *starter) awaitRequest() (*startRequest, bool) {
 	if p.pending == nil {
 		todo, used := <-p.requests
 		if !used {
@@ -285,7 +235,7 @@ func (p *Prepared) awaitRequest() (*startRequest, bool) {
 
 // awaitServer waits for the request that starts the server in a jail that was built ahead. It returns false if
 // the jail was cancelled.
-func (p *Prepared) awaitServer() (*startRequest, bool) {
+func (p *starter) awaitServer() (*startRequest, bool) {
 	todo, used := <-p.requests
 	if !used {
 		return nil, false
@@ -297,7 +247,7 @@ func (p *Prepared) awaitServer() (*startRequest, bool) {
 
 // runHostNS sends the spec to a supervisor in the host's namespaces and handles its events
 // until it ends.
-func (p *Prepared) runHostNS(events *os.File) (used bool, err error) {
+func (p *starter) runHostNS(events *os.File) (used bool, err error) {
 	process := p.process
 	defer events.Close()
 	todo, used := p.awaitRequest()
@@ -324,7 +274,7 @@ func (p *Prepared) runHostNS(events *os.File) (used bool, err error) {
 	return true, err
 }
 
-func (p *Prepared) freeStub() {
+func (p *starter) freeStub() {
 	if p.stub == nil {
 		return
 	}
@@ -333,7 +283,7 @@ func (p *Prepared) freeStub() {
 	p.stub = nil
 }
 
-func (p *Prepared) watchExit(pidfd int) {
+func (p *starter) watchExit(pidfd int) {
 	defer close(p.gone)
 	own, err := unix.FcntlInt(uintptr(pidfd), unix.F_DUPFD_CLOEXEC, 0)
 	if err == nil {

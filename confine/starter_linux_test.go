@@ -24,7 +24,7 @@ import (
 func TestStartOfStoppedProcessIsCancelled(t *testing.T) {
 	jailtest.Needs(t)
 	for _, size := range []int{0, 60 << 10, 1 << 20} {
-		prepared := confine.Launcher{}.Prepare()
+		prepared := confine.Spawn()
 		testkit.Eventually(t, "it is there", func() bool { return prepared.PID() > 0 })
 		testkit.Must(t, unix.Kill(prepared.PID(), unix.SIGSTOP))
 		p := jailtest.Profile(t)
@@ -32,7 +32,7 @@ func TestStartOfStoppedProcessIsCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)
 		go func() {
-			_, err := confine.Launcher{Prepared: prepared}.Start(ctx, p, jail.Stdio{})
+			_, err := prepared.Start(ctx, p, jail.Stdio{})
 			failed <- err
 		}()
 		time.Sleep(50 * time.Millisecond) // in the midst of it

@@ -1,5 +1,3 @@
-//go:build !linux
-
 package hostfs
 
 import (
@@ -25,7 +23,7 @@ func readDir(path string) ([]DirEntry, error) {
 
 // readStart fills buf from the beginning of a file, as far as the file goes.
 func readStart(path string, buf []byte) (n int, err error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|OpenFlags, 0)
+	f, err := os.OpenFile(path, os.O_RDONLY|OpenFlags|noFollow, 0)
 	if err != nil {
 		return 0, err
 	}
