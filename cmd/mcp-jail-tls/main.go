@@ -11,13 +11,19 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/intercept"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 func main() {
 	log.SetOutput(io.Discard) // the messages of net/http contain bytes that peers sent
-	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Handler, error) {
-		return intercept.New(intercept.Options{Rules: rules, MoreRoots: roots, MoreRootsOnly: tlsworker.GivenRootsOnly})
+	err := tlsworker.Run(func(s tlsworker.Setup) (tlsworker.Handler, error) {
+		i, err := intercept.New(intercept.Options{Rules: s.Rules, Secrets: s.Secrets, Roots: s.Roots})
+		if err != nil {
+			return nil, err
+		}
+		if !s.Leaks.IsZero() {
+			i.SetLeaks(s.Leaks)
+		}
+		return i, nil
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mcp-jail-tls:", err)

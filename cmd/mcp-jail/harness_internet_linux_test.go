@@ -26,7 +26,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/container"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // This file has an imitation of the Internet with one host, which has two names. It is a network
@@ -49,8 +48,15 @@ var extraPrograms = map[string]func(){internetName: internetMain, hostName: inte
 // tlsMain is mcp-jail-tls.
 func tlsMain() {
 	log.SetOutput(io.Discard)
-	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Handler, error) {
-		return intercept.New(intercept.Options{Rules: rules, MoreRoots: roots})
+	err := tlsworker.Run(func(s tlsworker.Setup) (tlsworker.Handler, error) {
+		i, err := intercept.New(intercept.Options{Rules: s.Rules, Secrets: s.Secrets, Roots: s.Roots})
+		if err != nil {
+			return nil, err
+		}
+		if !s.Leaks.IsZero() {
+			i.SetLeaks(s.Leaks)
+		}
+		return i, nil
 	})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mcp-jail-tls:", err)

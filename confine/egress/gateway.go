@@ -80,9 +80,13 @@ type Interceptor interface {
 	// Serve takes over conn and returns when the connection has ended. head was already
 	// read from conn. dial connects to the checked upstream; Serve may call it repeatedly.
 	Serve(conn *net.TCPConn, head []byte, t Target, dial func(context.Context) (*net.TCPConn, error))
-	// FlushDenials returns once Target.Deny was called for every refusal that a program can
-	// know of by now. It may be called at any time.
-	FlushDenials()
+}
+
+// Conn is a connection like one of TCP: each direction ends for itself.
+type Conn interface {
+	net.Conn
+	CloseWrite() error
+	SetLinger(seconds int) error // 0: Close resets the connection
 }
 
 // Target is the destination of a connection that an Interceptor serves.
@@ -91,7 +95,7 @@ type Target struct {
 	Port int
 	TLS  bool
 	Addr netip.AddrPort // the address that the program connected to
-	// Deny records a refusal of the connection.
+	// Deny records a refusal of the connection. It is called before the program is answered.
 	Deny func(why policy.DenialReason, detail string)
 	// Tell reports a secret in a request that is sent on. It may be nil.
 	Tell func(Leak)

@@ -4,28 +4,27 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"github.com/mcp-jail/mcp-jail/confine/egress"
-	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/leak"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/leak"
 )
 
 // jailConn is one connection of the jail together with its upstream connections.
 type jailConn struct {
-	net.Conn // the jail's side
-	t        *Interceptor
-	head     []byte // already read from the jail's side
-	target   egress.Target
-	dial     func(context.Context) (*net.TCPConn, error)
+	egress.Conn // the jail's side
+	t           *Interceptor
+	head        []byte // already read from the jail's side
+	target      egress.Target
+	dial        func(context.Context) (egress.Conn, error)
 	// conditional means that the rules tell the requests of this connection apart.
 	conditional bool
-	wide        bool       // see wideConns
-	requests    int64      // what its open requests cost: see budget
 	mask        *leak.Mask // of what its responses must not show; nil: nothing
 
 	once   sync.Once
@@ -50,8 +49,6 @@ func jailConnOf(c net.Conn) *jailConn {
 	switch c := c.(type) {
 	case *jailConn:
 		return c
-	case *headerRecorder:
-		return c.jail
 	case *tls.Conn:
 		return jailConnOf(c.NetConn())
 	}
@@ -74,9 +71,6 @@ func (c *jailConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// CloseWrite lets net/http end the connection without losing the last response.
-func (c *jailConn) CloseWrite() error { return c.Conn.(*net.TCPConn).CloseWrite() }
-
 // Close ends both sides.
 func (c *jailConn) Close() error {
 	c.once.Do(func() {
@@ -96,15 +90,13 @@ func (c *jailConn) Close() error {
 // reset ends both sides, the jail's side with RST, after a failure that an HTTP response
 // cannot express.
 func (c *jailConn) reset() {
-	if c, ok := c.Conn.(*net.TCPConn); ok {
-		c.SetLinger(0)
-	}
+	c.SetLinger(0)
 	c.Close()
 }
 
 func (c *jailConn) handshake() error {
 	if !c.target.TLS {
-		return c.t.http1[c.wide].deliver(&headerRecorder{Conn: c, jail: c})
+		return c.t.http1.deliver(c)
 	}
 	ctx, cancel := context.WithTimeout(c.t.ctx, helloTime)
 	defer cancel()
@@ -113,9 +105,9 @@ func (c *jailConn) handshake() error {
 		return err
 	}
 	if conn.ConnectionState().NegotiatedProtocol == "h2" {
-		return c.t.http2[c.wide].deliver(conn)
+		return c.t.http2.deliver(conn)
 	}
-	return c.t.http1[c.wide].deliver(&headerRecorder{Conn: conn, jail: c})
+	return c.t.http1.deliver(conn)
 }
 
 // configureTLS chooses the certificate and protocol that the jail sees. It decides by the

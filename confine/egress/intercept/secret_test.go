@@ -15,7 +15,7 @@ func TestSecretValues(t *testing.T) {
 		"ghp_x": true, "with space": true, "ünï": true,
 		"": false, "a\nb": false, "a\r\nX-Evil: 1": false, "a\x00b": false, "a\tb": false, "a\x7f": false, " a": false, "a\n": false,
 	} {
-		term, err := New(Options{Rules: []policy.NetRule{withSecret("T")}, Secrets: map[string]string{"T": value}})
+		term, err := New(Options{Rules: []policy.NetRule{withSecret("T")}, Secrets: map[string]string{"T": value}, Roots: anAuthority()})
 		if (err == nil) != good {
 			t.Errorf("%q: %v", value, err)
 		}

@@ -67,13 +67,13 @@ func (u *upstream) Close() error {
 
 // newTransport returns a transport that connects to the upstream of the jailConn in the
 // context. It keeps no idle connections; the jailConn does.
-func newTransport(wide bool) *http.Transport {
+func newTransport() *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	protocols.SetHTTP2(true)
 	return &http.Transport{
 		Protocols: protocols,
-		HTTP2:     http2Config(wide),
+		HTTP2:     http2Config(),
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return ctx.Value(jailConnKey{}).(*jailConn).dialUpstream(ctx)
 		},
@@ -116,7 +116,7 @@ func (c *jailConn) clientConn(ctx context.Context) (*http.ClientConn, error) {
 		return c.client, nil
 	}
 	host := net.JoinHostPort(c.target.Name, "0") // only for error messages
-	client, err := c.t.transports[c.wide].NewClientConn(context.WithValue(ctx, jailConnKey{}, c), c.scheme(), host)
+	client, err := c.t.transport.NewClientConn(context.WithValue(ctx, jailConnKey{}, c), c.scheme(), host)
 	if err != nil {
 		return nil, err
 	}

@@ -5,19 +5,14 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"sync"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
-	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // spliced forwards bytes, as a Gateway does if no rule depends on requests.
 type spliced struct{}
-
-func (spliced) FlushDenials() {}
 
 func (spliced) Serve(c *net.TCPConn, head []byte, _ egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
 	defer c.Close()
@@ -39,7 +34,7 @@ func (spliced) Serve(c *net.TCPConn, head []byte, _ egress.Target, dial func(con
 // a connection of its own each.
 func BenchmarkRequest(b *testing.B) {
 	s, root := upstream(b, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok") })
-	w := start(b, func(o *tlsworker.Options) { o.Roots = root })
+	w, _ := start(b, root)
 	for _, way := range []struct {
 		name string
 		via  egress.Interceptor
@@ -66,27 +61,5 @@ func BenchmarkRequest(b *testing.B) {
 				}
 			})
 		}
-	}
-}
-
-// BenchmarkStart is the process, until there is its authority and until it serves.
-func BenchmarkStart(b *testing.B) {
-	program := os.Getenv("MCPJAIL_TLS") // a build of cmd/mcp-jail-tls
-	if program == "" {
-		program, _ = os.Executable()
-	}
-	for _, until := range []string{"authority", "ready"} {
-		b.Run(until, func(b *testing.B) {
-			for b.Loop() {
-				w, err := tlsworker.Start(tlsworker.Options{Program: program, Rules: rules()})
-				if err == nil && until == "ready" {
-					err = w.Ready()
-				}
-				testkit.Must(b, err)
-				b.StopTimer()
-				w.Close()
-				b.StartTimer()
-			}
-		})
 	}
 }

@@ -1,5 +1,3 @@
-//go:build linux || darwin
-
 package tlsworker
 
 import (
@@ -17,7 +15,7 @@ import (
 // A Proxy carries the connections to an https:// proxy, by one process of mcp-jail-tls. The process starts with
 // the first of them, and again if it has ended.
 type Proxy struct {
-	Find        func() (program string, err error)
+	Start       func(context.Context) (*Worker, error)
 	Connections int // at once; 0 means policy.MaxConnections
 
 	mu     sync.Mutex
@@ -27,21 +25,17 @@ type Proxy struct {
 }
 
 // reserve returns the process for one more connection.
-func (p *Proxy) reserve() (*Worker, error) {
+func (p *Proxy) reserve(ctx context.Context) (w *Worker, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.open >= cmp.Or(p.Connections, policy.MaxConnections) {
 		return nil, errors.New("too many connections to it are open")
 	}
 	if p.worker == nil || p.worker.ctx.Err() != nil {
-		program, err := p.Find()
-		if err != nil {
-			return nil, err
-		}
 		if p.worker != nil {
 			p.worker.Close()
 		}
-		if p.worker, err = Start(Options{Program: program, Connections: p.Connections}); err != nil {
+		if p.worker, err = p.Start(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -52,7 +46,7 @@ func (p *Proxy) reserve() (*Worker, error) {
 // StartTLS has the process shake hands with a proxy on conn, and returns a connection that carries what is inside
 // the TLS. It closes conn.
 func (p *Proxy) StartTLS(ctx context.Context, conn *net.TCPConn, serverName string) (*net.TCPConn, error) {
-	w, err := p.reserve()
+	w, err := p.reserve(ctx)
 	if err != nil {
 		conn.Close()
 		return nil, err
