@@ -231,7 +231,7 @@ func TestNetworkProcessKilled(t *testing.T) {
 	testkit.Must(t, err)
 	c := client{name: "sh", program: shell, scheme: "http", argv: []string{"sh", "-c",
 		`curl -sS http://good.test/echo >&2 || exit 1; echo served
-		(echo begun; sleep 300) | curl -sSN -T - http://good.test/echo && echo first; curl -sS http://good.test/echo && echo second
+		curl -sSN http://good.test/echo/endless && echo first; curl -sS http://good.test/echo && echo second
 		curl -sS http://other.test/ && echo goes on`}}
 	p := c.requestProfile(t, "good.test", policy.NetRule{Host: "good.test", Scheme: "http", PathPrefix: "/echo", Allow: true}, host("other.test"))
 	out, in, err := os.Pipe()
