@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
@@ -21,10 +22,7 @@ func (l Launcher) runTLS(served *policy.Profile) gateway.Runner {
 	return func(ctx context.Context, program string, in, out *os.File) (tlsworker.Process, error) {
 		p := &policy.Profile{
 			Server: tlsworker.Name, Program: program, Argv: []string{tlsworker.Name}, Dir: "/",
-			Entries: []policy.Entry{{
-				Path: program, Named: program, Kind: policy.KindFile, Rights: policy.Read | policy.Execute,
-				Origin: policy.OriginBaseline, Rule: "its own program",
-			}},
+			Entries: tlsEntries(program),
 			// With GOMAXPROCS set, Go's runtime looks for no file of a cgroup.
 			Env: []policy.Variable{{Name: "GOMAXPROCS", Value: fmt.Sprint(min(runtime.NumCPU(), 4))}, {Name: "GOTRACEBACK", Value: "none"}},
 		}
@@ -35,6 +33,24 @@ func (l Launcher) runTLS(served *policy.Profile) gateway.Runner {
 		}
 		return tlsProcess{process}, nil
 	}
+}
+
+// librariesOfMac are what dyld reads before any program of macOS begins.
+var librariesOfMac = []string{"/System/Cryptexes", "/System/Library", "/System/Volumes/Preboot/Cryptexes", "/private/var/db/dyld", "/usr/lib"}
+
+func tlsEntries(program string) []policy.Entry {
+	entries := []policy.Entry{{Path: program, Kind: policy.KindFile}}
+	if runtime.GOOS == "darwin" {
+		for _, dir := range librariesOfMac {
+			entries = append(entries, policy.Entry{Path: dir, Kind: policy.KindDir})
+		}
+	}
+	for i := range entries {
+		e := &entries[i]
+		e.Named, e.Rights, e.Origin, e.Rule = e.Path, policy.Read|policy.Execute, policy.OriginBaseline, "the program"
+	}
+	slices.SortFunc(entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
+	return entries
 }
 
 type tlsProcess struct{ *Process }

@@ -48,16 +48,7 @@ var extraPrograms = map[string]func(){internetName: internetMain, hostName: inte
 // tlsMain is mcp-jail-tls.
 func tlsMain() {
 	log.SetOutput(io.Discard)
-	err := tlsworker.Run(func(s tlsworker.Setup) (tlsworker.Handler, error) {
-		i, err := intercept.New(intercept.Options{Rules: s.Rules, Secrets: s.Secrets, Roots: s.Roots})
-		if err != nil {
-			return nil, err
-		}
-		if !s.Leaks.IsZero() {
-			i.SetLeaks(s.Leaks)
-		}
-		return i, nil
-	})
+	err := tlsworker.Run(func(s tlsworker.Setup) (tlsworker.Handler, error) { return intercept.New(intercept.Options(s)) })
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mcp-jail-tls:", err)
 		os.Exit(1)

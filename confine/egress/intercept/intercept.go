@@ -41,7 +41,8 @@ type Options struct {
 	// Secrets are values by the variable that holds their placeholder. The placeholder of a
 	// secret without a value is not replaced.
 	Secrets map[string]string
-	Roots   []byte // the authorities (PEM) that verify the certificates of upstreams
+	Leaks   egress.Leaks // the secrets to find in requests
+	Roots   []byte       // the authorities (PEM) that verify the certificates of upstreams
 }
 
 // Interceptor serves the connections of one jail.
@@ -78,6 +79,9 @@ func New(o Options) (*Interceptor, error) {
 	}
 	if i.secrets, err = checkSecrets(o.Secrets); err != nil {
 		return nil, err
+	}
+	if !o.Leaks.IsZero() {
+		i.SetLeaks(o.Leaks)
 	}
 	i.ctx, i.cancel = context.WithCancel(context.Background())
 	i.proxy, i.transport = i.newProxy(), newTransport()

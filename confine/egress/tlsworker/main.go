@@ -82,11 +82,14 @@ func (s *server) handle(m message) error {
 	return nil
 }
 
-func (s *server) setUp(m *setupMessage) (err error) {
+func (s *server) setUp(m *setupMessage) error {
 	if m.Version != version {
 		return fmt.Errorf("mcp-jail-tls has version %d of the protocol and mcp-jail another: install both from one build", version)
 	}
-	s.handler, err = s.newHandler(m.setup())
+	h, err := s.newHandler(m.setup())
+	if err == nil {
+		s.handler = h
+	}
 	return err
 }
 

@@ -39,13 +39,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	log.SetOutput(io.Discard)
-	err := tlsworker.Run(func(s tlsworker.Setup) (tlsworker.Handler, error) {
-		i, err := intercept.New(intercept.Options{Rules: s.Rules, Secrets: s.Secrets, Roots: s.Roots})
-		if err != nil {
-			return nil, err
-		}
-		return i, nil
-	})
+	err := tlsworker.Run(func(s tlsworker.Setup) (tlsworker.Handler, error) { return intercept.New(intercept.Options(s)) })
 	if err != nil {
 		os.Exit(1)
 	}
