@@ -27,7 +27,7 @@ func (i *Interceptor) carry(conn egress.Conn, proxy egress.Target, dial func(con
 	var c *tls.Conn
 	if err == nil {
 		defer raw.Close()
-		c = tls.Client(raw, &tls.Config{ServerName: proxy.Name, RootCAs: i.roots, NextProtos: []string{"http/1.1"}})
+		c = tls.Client(raw, &tls.Config{ServerName: proxy.Name, RootCAs: i.roots(), NextProtos: []string{"http/1.1"}})
 		err = c.HandshakeContext(ctx)
 	}
 	if err != nil {

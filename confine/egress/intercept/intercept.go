@@ -50,7 +50,7 @@ type Interceptor struct {
 	rules   []policy.NetRule
 	secrets secrets
 	leaks   leaks
-	roots   *x509.CertPool
+	roots   func() *x509.CertPool
 	ca      *authority
 	// sessions holds TLS sessions with upstreams, for resumption.
 	sessions tls.ClientSessionCache
@@ -73,16 +73,19 @@ func New(o Options) (*Interceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &Interceptor{rules: o.Rules, roots: x509.NewCertPool(), ca: ca, sessions: tls.NewLRUClientSessionCache(64), conns: map[*jailConn]struct{}{}}
-	if !i.roots.AppendCertsFromPEM(o.Roots) {
-		return nil, errors.New("the authorities of the host contain no certificate")
-	}
+	i := &Interceptor{rules: o.Rules, ca: ca, sessions: tls.NewLRUClientSessionCache(64), conns: map[*jailConn]struct{}{}}
 	if i.secrets, err = checkSecrets(o.Secrets); err != nil {
 		return nil, err
 	}
 	if !o.Leaks.IsZero() {
 		i.SetLeaks(o.Leaks)
 	}
+	i.roots = sync.OnceValue(func() *x509.CertPool {
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(o.Roots)
+		return pool
+	})
+	i.work.Go(func() { i.roots() }) // they take longer than all else, and the first connection needs them
 	i.ctx, i.cancel = context.WithCancel(context.Background())
 	i.proxy, i.transport = i.newProxy(), newTransport()
 	// There are two servers because the TLS handshake has already chosen the protocol.

@@ -48,7 +48,7 @@ func (c *jailConn) dialTLS(ctx context.Context, offers []string) (*tls.Conn, err
 		return nil, err
 	}
 	conn := tls.Client(raw, &tls.Config{
-		ServerName: c.target.Name, RootCAs: c.t.roots, NextProtos: offers, MinVersion: tls.VersionTLS12,
+		ServerName: c.target.Name, RootCAs: c.t.roots(), NextProtos: offers, MinVersion: tls.VersionTLS12,
 		ClientSessionCache: c.t.sessions,
 	})
 	if err := conn.HandshakeContext(ctx); err != nil {

@@ -147,7 +147,6 @@ func TestStartFails(t *testing.T) {
 		why   string
 	}{
 		{"/proc/self/exe", tlsworker.Setup{Rules: rules(), Roots: root, Secrets: map[string]string{"T": "bad\r\n" + secret}}, "the secret T contains a line break"},
-		{"/proc/self/exe", tlsworker.Setup{Rules: rules()}, "contain no certificate"},
 		{"/proc/self/exe", tlsworker.Setup{Roots: root, Rules: []policy.NetRule{{Host: "*", Methods: []string{"GET"}, Allow: true}}}, "every host"},
 		{"/bin/true", tlsworker.Setup{Rules: rules(), Roots: root}, "has ended (exit status 0)"},
 		{"/bin/cat", tlsworker.Setup{Rules: rules(), Roots: root}, "it broke the protocol"},
