@@ -35,14 +35,13 @@ type jailConn struct {
 	untrusted error
 	protocol  string
 
-	connecting sync.Mutex // held while client is replaced
+	connecting sync.Mutex
+	client     *http.ClientConn // of the upstream; connecting is held while it is replaced
 
 	mu        sync.Mutex
 	upstreams map[*upstream]struct{} // the open ones
 	firstTLS  *tls.Conn              // the first TLS connection, until the first request takes it
-	client    *http.ClientConn
 	dials     int
-	idle      bool // between two requests
 }
 
 func jailConnOf(c net.Conn) *jailConn {
@@ -96,7 +95,7 @@ func (c *jailConn) reset() {
 
 func (c *jailConn) handshake() error {
 	if !c.target.TLS {
-		return c.t.http1.deliver(c)
+		return c.t.accepted.deliver(c)
 	}
 	ctx, cancel := context.WithTimeout(c.t.ctx, helloTime)
 	defer cancel()
@@ -104,10 +103,7 @@ func (c *jailConn) handshake() error {
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return err
 	}
-	if conn.ConnectionState().NegotiatedProtocol == "h2" {
-		return c.t.http2.deliver(conn)
-	}
-	return c.t.http1.deliver(conn)
+	return c.t.accepted.deliver(conn)
 }
 
 // configureTLS chooses the certificate and protocol that the jail sees. It decides by the
@@ -173,16 +169,6 @@ func (c *jailConn) isTargetName(name string) bool {
 func (c *jailConn) deny(why policy.DenialReason, detail string) {
 	if c.target.Deny != nil {
 		c.target.Deny(why, detail)
-	}
-}
-
-func onStateChange(conn net.Conn, state http.ConnState) {
-	c := jailConnOf(conn)
-	c.mu.Lock()
-	c.idle = state == http.StateIdle
-	c.mu.Unlock()
-	if state == http.StateIdle {
-		go c.closeIdle() // the server does not wait for an upstream
 	}
 }
 

@@ -55,9 +55,9 @@ type Interceptor struct {
 	// sessions holds TLS sessions with upstreams, for resumption.
 	sessions tls.ClientSessionCache
 
-	proxy        *httputil.ReverseProxy
-	transport    *http.Transport
-	http1, http2 connListener // for connections that speak HTTP/1 and HTTP/2
+	proxy     *httputil.ReverseProxy
+	transport *http.Transport
+	accepted  connListener
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -88,33 +88,34 @@ func New(o Options) (*Interceptor, error) {
 	i.work.Go(func() { i.roots() }) // they take longer than all else, and the first connection needs them
 	i.ctx, i.cancel = context.WithCancel(context.Background())
 	i.proxy, i.transport = i.newProxy(), newTransport()
-	// There are two servers because the TLS handshake has already chosen the protocol.
-	i.http1, i.http2 = newConnListener(i.ctx), newConnListener(i.ctx)
-	for queue, set := range map[connListener]func(*http.Protocols, bool){i.http1: (*http.Protocols).SetHTTP1, i.http2: (*http.Protocols).SetHTTP2} {
-		protocols := new(http.Protocols)
-		set(protocols, true)
-		i.work.Go(func() { i.server(protocols).Serve(queue) })
-	}
+	i.accepted = connListener{make(chan net.Conn), i.ctx.Done()}
+	i.work.Go(func() { i.server().Serve(i.accepted) })
 	return i, nil
 }
 
-func (i *Interceptor) server(protocols *http.Protocols) *http.Server {
+func (i *Interceptor) server() *http.Server {
 	return &http.Server{
 		Handler:           i,
-		Protocols:         protocols,
+		Protocols:         bothProtocols(),
 		BaseContext:       func(net.Listener) context.Context { return i.ctx },
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          log.New(io.Discard, "", 0), // it would contain what peers sent
 		HTTP2:             http2Config(),
-		ConnState:         onStateChange,
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, jailConnKey{}, jailConnOf(c))
 		},
 		// OPTIONS * goes to the upstream like any other request.
 		DisableGeneralOptionsHandler: true,
 	}
+}
+
+func bothProtocols() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	p.SetHTTP2(true)
+	return p
 }
 
 func http2Config() *http.HTTP2Config {
@@ -188,10 +189,6 @@ func (i *Interceptor) Close() {
 type connListener struct {
 	conns chan net.Conn
 	done  <-chan struct{}
-}
-
-func newConnListener(ctx context.Context) connListener {
-	return connListener{make(chan net.Conn), ctx.Done()}
 }
 
 func (q connListener) Accept() (net.Conn, error) {

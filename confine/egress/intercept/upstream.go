@@ -68,11 +68,8 @@ func (u *upstream) Close() error {
 // newTransport returns a transport that connects to the upstream of the jailConn in the
 // context. It keeps no idle connections; the jailConn does.
 func newTransport() *http.Transport {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	protocols.SetHTTP2(true)
 	return &http.Transport{
-		Protocols: protocols,
+		Protocols: bothProtocols(),
 		HTTP2:     http2Config(),
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return ctx.Value(jailConnKey{}).(*jailConn).dialUpstream(ctx)
@@ -120,25 +117,6 @@ func (c *jailConn) clientConn(ctx context.Context) (*http.ClientConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
 	c.client = client
-	c.mu.Unlock()
-	client.SetStateHook(func(*http.ClientConn) { c.closeIdle() })
 	return client, nil
-}
-
-func (c *jailConn) closeIdle() {
-	idle := func() *http.ClientConn {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if !c.idle {
-			return nil
-		}
-		return c.client
-	}
-	// c.mu is not held here, because an upstream can block Go's client forever.
-	client := idle()
-	if client != nil && client.Err() != nil && idle() == client {
-		c.Close()
-	}
 }
