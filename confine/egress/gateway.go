@@ -79,15 +79,11 @@ type Sockets struct {
 type Interceptor interface {
 	// Serve takes over conn and returns when the connection has ended. head was already
 	// read from conn. dial connects to the checked upstream; Serve may call it repeatedly.
-	Serve(conn *net.TCPConn, head []byte, t Target, dial func(context.Context) (*net.TCPConn, error))
+	Serve(conn Conn, head []byte, t Target, dial func(context.Context) (Conn, error))
 }
 
-// Conn is a connection like one of TCP: each direction ends for itself.
-type Conn interface {
-	net.Conn
-	CloseWrite() error
-	SetLinger(seconds int) error // 0: Close resets the connection
-}
+// Conn is a connection of the jail or to a host.
+type Conn = upstream.Conn
 
 // Target is the destination of a connection that an Interceptor serves.
 type Target struct {

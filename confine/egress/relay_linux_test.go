@@ -199,7 +199,7 @@ type fakeInterceptor struct {
 	got    string
 }
 
-func (x *fakeInterceptor) Serve(c *net.TCPConn, head []byte, t Target, dial func(context.Context) (*net.TCPConn, error)) {
+func (x *fakeInterceptor) Serve(c Conn, head []byte, t Target, dial func(context.Context) (Conn, error)) {
 	x.target, x.got = t, string(head)
 	up, err := dial(context.Background())
 	if err != nil {

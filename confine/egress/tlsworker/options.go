@@ -37,7 +37,6 @@ type Setup struct {
 // Handler is the work of the process.
 type Handler interface {
 	CA() []byte // the certificate of its authority, in PEM
-	// Serve serves a connection as egress.Interceptor does.
-	Serve(conn egress.Conn, head []byte, t egress.Target, dial func(context.Context) (egress.Conn, error))
+	egress.Interceptor
 	Close()
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net"
 	"os"
 	"slices"
 	"sync"
@@ -52,7 +51,7 @@ var _ egress.Interceptor = (*Worker)(nil)
 // served is a connection that the process serves.
 type served struct {
 	target egress.Target
-	dial   func(context.Context) (*net.TCPConn, error)
+	dial   func(context.Context) (egress.Conn, error)
 	ctx    context.Context // ends with the connection
 }
 
@@ -212,42 +211,55 @@ func (w *Worker) Close() {
 }
 
 // Serve passes a connection to the process. It implements egress.Interceptor.
-func (w *Worker) Serve(tcp *net.TCPConn, head []byte, t egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
-	defer tcp.Close()
-	ctx, cancel := context.WithCancel(w.ctx)
-	defer cancel()
-	s := &served{t, dial, ctx}
-	w.mu.Lock()
-	w.last++
-	id := 2*w.last - 1
-	w.conns[id] = s
-	w.mu.Unlock()
-	defer func() {
-		w.mu.Lock()
-		delete(w.conns, id)
-		w.mu.Unlock()
-	}()
-	c, err := w.mux.open(id)
-	if w.ctx.Err() != nil || err != nil {
-		tcp.SetLinger(0)
-		s.deny(cmp.Or(context.Cause(w.ctx), err))
+func (w *Worker) Serve(conn egress.Conn, head []byte, t egress.Target, dial func(context.Context) (egress.Conn, error)) {
+	c, err := w.begin(head, t, dial)
+	if err != nil {
+		conn.SetLinger(0)
+		conn.Close()
+		(&served{target: t}).deny(err)
 		return
 	}
 	go func() {
 		select {
 		case <-t.Done: // the Gateway does not wait
-			tcp.SetLinger(0)
-			tcp.Close()
+			conn.SetLinger(0)
+			conn.Close()
 		case <-c.done:
 		}
 	}()
+	relay(conn, c)
+}
+
+// begin has the process serve a connection, until one side closes it.
+func (w *Worker) begin(head []byte, t egress.Target, dial func(context.Context) (egress.Conn, error)) (*conn, error) {
+	ctx, cancel := context.WithCancel(w.ctx)
+	w.mu.Lock()
+	w.last++
+	id := 2*w.last - 1
+	w.conns[id] = &served{t, dial, ctx}
+	w.mu.Unlock()
+	end := func() {
+		cancel()
+		w.mu.Lock()
+		delete(w.conns, id)
+		w.mu.Unlock()
+	}
+	c, err := w.mux.open(id)
+	if err != nil {
+		end()
+		return nil, cmp.Or(context.Cause(w.ctx), err)
+	}
+	go func() {
+		<-c.done
+		end()
+	}()
 	w.mux.sendMessage(message{Serve: &serveMessage{id, head, t.Name, t.Port, t.TLS, t.Addr}})
-	relay(tcp, c)
+	return c, nil
 }
 
 // relay carries the bytes of a connection to and from the process, and the way in which each side ends. It closes
 // both.
-func relay(tcp *net.TCPConn, c *conn) {
+func relay(tcp egress.Conn, c *conn) {
 	up := make(chan struct{})
 	go func() {
 		defer close(up)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -170,7 +169,7 @@ type gated struct {
 	done chan struct{}
 }
 
-func (g gated) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
+func (g gated) Serve(c egress.Conn, head []byte, t egress.Target, dial func(context.Context) (egress.Conn, error)) {
 	t.Done = g.done
 	g.Interceptor.Serve(c, head, t, dial)
 }

@@ -136,7 +136,7 @@ func (g *gate) serve(c *net.TCPConn) {
 			defer g.mu.Unlock()
 			g.denials = append(g.denials, policy.Denial{Reason: why, Detail: detail})
 		},
-	}, func(ctx context.Context) (*net.TCPConn, error) {
+	}, func(ctx context.Context) (egress.Conn, error) {
 		c, err := new(net.Dialer).DialContext(ctx, "tcp", g.upstream)
 		if err != nil {
 			return nil, err
