@@ -37,8 +37,6 @@ var wholeEnvironment = map[string]string{
 	"packages/sources/python.go":               "variables that begin with PIP_ or UV_",
 	"packages/jail/jail.go":                    "the variables of a small jail are added, and its policy has these by name",
 	"confine/internal/gateway/secrets.go":      "environ.Build, and what the command names",
-	"confine/egress/tlsworker/worker.go":       "environ.Build",
-	"confine/egress/tlsworker/find.go":         "environ.Build",
 	"policy/resolve/environ.go":                "the variables of a server, by its rules",
 	"policy/resolve/secret_command.go":         "variables that a secret's command does not get",
 }

@@ -72,8 +72,8 @@ var mayImport = map[string][]string{
 	"diagnostics/internal/starts":   {module + "internal/wrapper", module + "diagnostics/internal/words", module + "diagnostics/internal/report", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/names", module + "diagnostics/internal/paths", module + "internal/lazy", module + "internal/show", module + "policy"},
 
 	"confine/egress/egresstest": {"golang.org/x/net/dns/dnsmessage", "golang.org/x/sys/unix"}, // for tests: no other line has it
-	"confine/egress/tlsworker":  {module + "confine/internal/sandboxexec", module + "confine/internal/seatbelt", module + "confine/internal/selftest", module + "internal/environ", module + "policy", module + "policy/leak", module + "policy/hostfs", module + "confine/egress", "github.com/landlock-lsm/go-landlock/landlock", landlockCalls, "golang.org/x/sys/unix", "golang.org/x/net/bpf"},
-	"cmd/mcp-jail-tls":          {module + "policy", module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
+	"confine/egress/tlsworker":  {module + "policy", module + "policy/leak", module + "policy/hostfs", module + "confine/egress", "golang.org/x/sys/unix"},
+	"cmd/mcp-jail-tls":          {module + "confine/egress/tlsworker", module + "confine/egress/intercept"},
 	"confine/egress/upstream":   {"golang.org/x/net/http/httpproxy", "golang.org/x/net/proxy"},
 	"confine/egress/asking":     {},
 	"confine/egress/names":      {module + "policy", "golang.org/x/net/dns/dnsmessage"},
@@ -165,7 +165,7 @@ var mayImport = map[string][]string{
 // inside lists what the packages of confine may import of one another. The order is that
 // of the layers: a package imports only packages that are below it.
 var inside = map[string][]string{
-	"confine": {"egress", "internal/sandboxexec", "internal/seatbelt", "internal/selftest", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/dirs", "internal/features", "internal/proc", "internal/refused", "internal/reported", "internal/rootfs", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys", "internal/winjail"},
+	"confine": {"egress", "egress/tlsworker", "internal/sandboxexec", "internal/seatbelt", "internal/selftest", "internal/cgroup", "internal/gateway", "internal/jail", "internal/plan", "internal/dirs", "internal/features", "internal/proc", "internal/refused", "internal/reported", "internal/rootfs", "internal/spec", "internal/step", "internal/stub", "internal/supervisor", "internal/sys", "internal/winjail"},
 
 	"confine/internal/sandboxexec":     {"internal/jail", "internal/seatbelt", "internal/spec", "internal/step"},
 	"confine/internal/selftest":        {"internal/features", "internal/sandboxexec", "internal/seatbelt"},

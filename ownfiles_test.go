@@ -57,7 +57,7 @@ var openFiles = map[string]string{
 	"cmd/internal/handshake/trial.go": ofSystem, "policy/hostfs/ancestor_linux.go": ofSystem, "policy/hostfs/owner_unix.go": ofSystem, "policy/hostfs/pseudofs_linux.go": ofSystem, "policy/hostfs/userns_linux.go": ofSystem,
 	"policy/hostfs/glob.go": ofUser, "policy/hostfs/readdir.go": ofUser,
 
-	"confine/fork_linux.go": ofJail, "confine/starter_linux.go": ofJail, "confine/prepared_pool_linux.go": ofJail, "confine/start_linux.go": ofJail, "confine/launcher_windows.go": ofJail, "confine/egress/tlsworker": ofJail,
+	"confine/fork_linux.go": ofJail, "confine/starter_linux.go": ofJail, "confine/prepared_pool_linux.go": ofJail, "confine/start_linux.go": ofJail, "confine/launcher_windows.go": ofJail,
 	"confine/internal/selftest": "files of the self-test, in directories that it makes",
 	"confine/internal/cgroup":   ofJail, "confine/internal/gateway": ofJail, "confine/internal/jail": ofJail, "confine/internal/mediate": ofJail,
 	"confine/internal/mediate/sockets": ofJail, "confine/internal/mediate/starts": ofJail, "confine/internal/oom": ofSystem, "confine/internal/features": ofSystem,

@@ -26,8 +26,6 @@ var starts = map[string]struct{ why, environment string }{
 	"cmd/internal/session/takeover.go":          {"the same, which looks into the files of clients", "everything: mcp-jail starts mcp-jail-cli"},
 	"cmd/internal/commands/prefetch/fetch.go":   {"mcp-jail-cli, from its own directory, which fetches a package", "everything, as a client of the user has it, and what the entry sets"},
 	"cmd/internal/commands/callcmd/session.go":  {"mcp-jail run, from the directory of mcp-jail-cli", "everything, as a client of the user has it, and what the entry sets"},
-	"confine/egress/tlsworker/worker.go":        {"mcp-jail-tls, from the directory of mcp-jail", "environ.Build"},
-	"confine/egress/tlsworker/check_darwin.go":  {"/usr/bin/true, which the system must refuse", "nothing"},
 	"confine/internal/gateway/secrets.go":       {"the command of a secret, which the user has configured", "environ.Build, and what the command names"},
 	"confine/jailed/command.go":                 {"the running program, again", "everything: a program that uses mcp-jail's packages starts itself"},
 	"confine/fork_linux.go":                     {"the running program, as the supervisor of a jail", "nothing, or GOMAXPROCS and GOGC: mcp-jail starts itself"},

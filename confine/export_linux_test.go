@@ -46,6 +46,9 @@ func (p *starter) Limit(limits policy.Limits) {
 // IsSupervised reports whether the supervisor runs.
 func (p *Process) IsSupervised() bool { return p.isSupervised() }
 
+// RunTLS is Launcher.runTLS.
+var RunTLS = Launcher.runTLS
+
 // StartsAs is Launcher.startsAs.
 func StartsAs(l, other Launcher) bool { return l.startsAs(other) }
 

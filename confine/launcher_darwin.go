@@ -50,7 +50,7 @@ func (p *Process) launch(ctx context.Context, l Launcher, stdio Stdio) (err erro
 	if plan.Seatbelt == nil {
 		return &step.Error{Step: step.Spec, Detail: "the plan is for another system"}
 	}
-	if p.interceptor, err = gateway.StartTLS(ctx, plan, &plan.Spec); err != nil {
+	if p.interceptor, err = gateway.StartTLS(ctx, plan, &plan.Spec, l.runTLS(plan.Profile), p.tellOfTLS); err != nil {
 		return err
 	}
 	input := *plan.Seatbelt
@@ -60,7 +60,7 @@ func (p *Process) launch(ctx context.Context, l Launcher, stdio Stdio) (err erro
 	if policy.Write&plan.Profile.RightsAt(input.Self) != 0 {
 		return &step.Error{Step: step.Spec, Detail: "the policy lets the server change mcp-jail's own program " + input.Self}
 	}
-	if input.ProxyPort, err = p.openNetwork(&plan.Spec); err != nil {
+	if input.ProxyPort, err = p.openNetwork(&plan.Spec, l.runTLS(plan.Profile)); err != nil {
 		return err
 	}
 	text, err := seatbelt.Compile(input)

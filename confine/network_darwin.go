@@ -15,7 +15,7 @@ import (
 // openNetwork opens the session's proxy if hosts are granted, and gives the server the variables
 // that lead there. A variable that a rule of the policy sets keeps its value. openNetwork returns the
 // port, or 0.
-func (p *Process) openNetwork(sp *spec.Spec) (port int, err error) {
+func (p *Process) openNetwork(sp *spec.Spec, run gateway.Runner) (port int, err error) {
 	profile := p.plan.Profile
 	if !slices.ContainsFunc(profile.Net, func(r policy.NetRule) bool { return r.Allow }) {
 		return 0, nil
@@ -24,13 +24,7 @@ func (p *Process) openNetwork(sp *spec.Spec) (port int, err error) {
 	if err != nil {
 		return 0, &step.Error{Step: step.Network, Errno: step.Errno(err), Detail: "the session's own proxy: " + err.Error()}
 	}
-	g, err := gateway.New(profile, p.interceptor, egress.Options{Tell: func(l egress.Leak) { p.notify(Notice{Leak: &l}) }})
-	if err != nil {
-		for _, l := range listeners {
-			l.Close()
-		}
-		return 0, err
-	}
+	g := gateway.New(profile, p.interceptor, run, egress.Options{Tell: func(l egress.Leak) { p.notify(Notice{Leak: &l}) }})
 	password := proxyPassword()
 	g.ServeProxy(listeners, password)
 	p.gateway = g

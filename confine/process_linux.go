@@ -51,6 +51,7 @@ type Process struct {
 
 	network     gateway.Network
 	interceptor *gateway.Interceptor // nil if no rule concerns requests
+	runTLS      gateway.Runner
 
 	cgroup *cgroup.Cgroup // nil once the jail has ended
 	limits policy.Limits  // those that the cgroup enforces
@@ -169,7 +170,7 @@ func (p *Process) KeepCall(ends bool) error {
 // openNetwork opens the network of the jail, and calls goOn.
 func (p *Process) openNetwork(goOn func()) error {
 	o := gateway.Options{
-		Plan: p.plan, Control: p.control, Interceptor: p.interceptor, Ask: p.askHost,
+		Plan: p.plan, Control: p.control, Interceptor: p.interceptor, Run: p.runTLS, Ask: p.askHost,
 		Leak: func(l egress.Leak) { p.notify(Notice{Leak: &l}) },
 		Warn: func(warning string) { p.notify(Notice{Text: warning, Warning: true}) },
 	}

@@ -45,13 +45,14 @@ func (p *starter) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdi
 		p.process.mu.Unlock()
 	}
 	// It adds the certificate of its authority to sp, which is a copy: the plan stays as it is.
-	interceptor, err := gateway.StartTLS(ctx, plan, &sp)
+	interceptor, err := gateway.StartTLS(ctx, plan, &sp, l.runTLS(plan.Profile), p.process.tellOfTLS)
 	if err != nil {
 		p.cancel()
 		dirs.Remove(made)
 		return nil, err
 	}
 	p.process.interceptor = interceptor
+	p.process.runTLS = l.runTLS(plan.Profile)
 	p.process.plan, p.process.askHost, p.process.userHome = plan, l.AskHost, l.UserHome
 	if err = p.await(ctx, startRequest{plan: plan, spec: sp, stdio: stdio, kept: l.Kept}, l); err == nil {
 		return p.process, nil

@@ -11,14 +11,11 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/intercept"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 func main() {
 	log.SetOutput(io.Discard) // the messages of net/http contain bytes that peers sent
-	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Handler, error) {
-		return intercept.New(intercept.Options{Rules: rules, MoreRoots: roots, MoreRootsOnly: tlsworker.GivenRootsOnly})
-	})
+	err := tlsworker.Run(func(s tlsworker.Setup) (tlsworker.Handler, error) { return intercept.New(intercept.Options(s)) })
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mcp-jail-tls:", err)
 		os.Exit(1)

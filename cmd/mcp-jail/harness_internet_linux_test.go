@@ -26,7 +26,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/container"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // This file has an imitation of the Internet with one host, which has two names. It is a network
@@ -49,9 +48,7 @@ var extraPrograms = map[string]func(){internetName: internetMain, hostName: inte
 // tlsMain is mcp-jail-tls.
 func tlsMain() {
 	log.SetOutput(io.Discard)
-	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Handler, error) {
-		return intercept.New(intercept.Options{Rules: rules, MoreRoots: roots})
-	})
+	err := tlsworker.Run(func(s tlsworker.Setup) (tlsworker.Handler, error) { return intercept.New(intercept.Options(s)) })
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "mcp-jail-tls:", err)
 		os.Exit(1)

@@ -130,9 +130,6 @@ func (s *denialLog) denyIfRefused(d *destination, err error) bool {
 // program can know of.
 func (g *Gateway) Denials() []policy.Denial {
 	g.readRefusals()
-	if t := g.o.Interceptor; t != nil {
-		t.FlushDenials()
-	}
 	var more []policy.Denial
 	if f := g.front.Load(); f != nil {
 		more = f.Unasked()

@@ -40,7 +40,7 @@ type dialer struct {
 	startTLS upstream.TLSFunc
 }
 
-func (v *dialer) dial(ctx context.Context, d *destination) (c *net.TCPConn, err error) {
+func (v *dialer) dial(ctx context.Context, d *destination) (c Conn, err error) {
 	done := v.failures.begin(d.host, int(d.to.Port()))
 	defer func() { done(err) }()
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net"
 	"os"
 	"time"
 )
@@ -26,7 +25,7 @@ var defaultDrainLimits = drainLimits{timeout: time.Second, idle: 50 * time.Milli
 var errNotDrained = errors.New("the jail has ended and its connection still sends")
 
 // dial connects upstream. When the jail ends, it gives up if the client has sent nothing.
-func (r *relay) dial() (*net.TCPConn, error) {
+func (r *relay) dial() (Conn, error) {
 	ctx, cancel := context.WithCancel(r.g.life.ctx)
 	defer cancel()
 	defer context.AfterFunc(r.g.life.jailCtx, func() {

@@ -79,11 +79,11 @@ type Sockets struct {
 type Interceptor interface {
 	// Serve takes over conn and returns when the connection has ended. head was already
 	// read from conn. dial connects to the checked upstream; Serve may call it repeatedly.
-	Serve(conn *net.TCPConn, head []byte, t Target, dial func(context.Context) (*net.TCPConn, error))
-	// FlushDenials returns once Target.Deny was called for every refusal that a program can
-	// know of by now. It may be called at any time.
-	FlushDenials()
+	Serve(conn Conn, head []byte, t Target, dial func(context.Context) (Conn, error))
 }
+
+// Conn is a connection of the jail or to a host.
+type Conn = upstream.Conn
 
 // Target is the destination of a connection that an Interceptor serves.
 type Target struct {
@@ -91,7 +91,7 @@ type Target struct {
 	Port int
 	TLS  bool
 	Addr netip.AddrPort // the address that the program connected to
-	// Deny records a refusal of the connection.
+	// Deny records a refusal of the connection. It is called before the program is answered.
 	Deny func(why policy.DenialReason, detail string)
 	// Tell reports a secret in a request that is sent on. It may be nil.
 	Tell func(Leak)

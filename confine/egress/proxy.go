@@ -44,7 +44,7 @@ func resolvesNames(proxy *url.URL) bool { return proxy != nil && !upstream.ByAdd
 
 // dialProxy connects through a proxy. A proxy that is asked for an address gets the checked ones, one
 // after the other.
-func (v *dialer) dialProxy(ctx context.Context, proxy *url.URL, d *destination, addrs []netip.AddrPort) (c *net.TCPConn, err error) {
+func (v *dialer) dialProxy(ctx context.Context, proxy *url.URL, d *destination, addrs []netip.AddrPort) (c Conn, err error) {
 	if !upstream.ByAddress(proxy) {
 		addrs = []netip.AddrPort{d.to}
 	}

@@ -73,21 +73,22 @@ func (r *relay) answer(err error) bool {
 	return true
 }
 
-func reset(c *net.TCPConn) {
+func reset(c Conn) {
 	c.SetLinger(0)
 	c.Close()
 }
 
 // relay is one connection.
 type relay struct {
-	g                *Gateway
-	d                *destination
-	client, upstream *net.TCPConn
-	protocol         protocol
-	head             []byte      // read from the client and not yet sent upstream
-	hello            int         // length of the ClientHello in head; 0 if its name does not matter
-	single           bool        // head begins with a request that the proxy was asked for: the only one
-	tell             func(error) // answers a client of the proxy; nil if there is none, or it was answered
+	g        *Gateway
+	d        *destination
+	client   *net.TCPConn
+	upstream Conn
+	protocol protocol
+	head     []byte      // read from the client and not yet sent upstream
+	hello    int         // length of the ClientHello in head; 0 if its name does not matter
+	single   bool        // head begins with a request that the proxy was asked for: the only one
+	tell     func(error) // answers a client of the proxy; nil if there is none, or it was answered
 
 	first     answer        // how upstream's response begins
 	responded chan struct{} // closed when first is set
@@ -254,7 +255,7 @@ func (r *relay) intercept() error {
 		Name: r.d.host, Port: int(r.d.to.Port()), TLS: r.protocol == protoTLS, Addr: r.d.to, Done: r.g.life.jailCtx.Done(),
 		Deny: func(why policy.DenialReason, detail string) { r.g.denials.deny(r.d, why, detail) },
 		Tell: r.g.o.Tell,
-	}, func(ctx context.Context) (*net.TCPConn, error) {
+	}, func(ctx context.Context) (Conn, error) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(r.g.life.jailCtx, cancel)()
@@ -275,6 +276,6 @@ func (r *relay) relayRest() error {
 }
 
 func (r *relay) copyUp(src io.Reader) error {
-	_, err := r.upstream.ReadFrom(src) // splice
+	_, err := io.Copy(r.upstream, src) // splice
 	return err
 }

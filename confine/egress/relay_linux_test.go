@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -194,25 +193,13 @@ func TestConnectionEnds(t *testing.T) {
 }
 
 // fakeInterceptor keeps the target and head of a connection and echoes the head from upstream. It
-// reports a refusal in FlushDenials only.
+// reports a refusal.
 type fakeInterceptor struct {
 	target Target
 	got    string
-
-	mu     sync.Mutex
-	untold []func()
 }
 
-func (x *fakeInterceptor) FlushDenials() {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, tell := range x.untold {
-		tell()
-	}
-	x.untold = nil
-}
-
-func (x *fakeInterceptor) Serve(c *net.TCPConn, head []byte, t Target, dial func(context.Context) (*net.TCPConn, error)) {
+func (x *fakeInterceptor) Serve(c Conn, head []byte, t Target, dial func(context.Context) (Conn, error)) {
 	x.target, x.got = t, string(head)
 	up, err := dial(context.Background())
 	if err != nil {
@@ -221,10 +208,8 @@ func (x *fakeInterceptor) Serve(c *net.TCPConn, head []byte, t Target, dial func
 	defer up.Close()
 	up.Write(head)
 	up.CloseWrite()
+	t.Deny(policy.DeniedRequest, "GET /")
 	io.Copy(c, up)
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	x.untold = append(x.untold, func() { t.Deny(policy.DeniedRequest, "GET /") })
 }
 
 func TestIntercept(t *testing.T) {

@@ -52,6 +52,11 @@ func serveInternet(dir string) error {
 		fmt.Fprintf(w, "%s was told %s\n", r.Host, r.Header.Get("Authorization"))
 	})
 	web.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) { io.Copy(w, r.Body) })
+	web.HandleFunc("/echo/endless", func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintln(w, "begun")
+		http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	})
 	web.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://other.test/", http.StatusFound)
 	})

@@ -1,13 +1,16 @@
 package integration
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -209,12 +212,66 @@ func interceptor(t *testing.T) int {
 
 // tlsProcesses returns the process IDs of each mcp-jail-tls that this process has started.
 func tlsProcesses() (found []int) {
-	for _, pid := range proc.Children(os.Getpid()) {
-		if proc.ReadLine(fmt.Sprintf("/proc/%d/comm", pid)) == tlsworker.Name {
+	pids, _ := proc.Descendants()
+	for _, text := range pids {
+		if proc.ReadLine("/proc/"+text+"/comm") == tlsworker.Name {
+			pid, _ := strconv.Atoi(text)
 			found = append(found, pid)
 		}
 	}
 	return found
+}
+
+// TestNetworkProcessKilled: if mcp-jail-tls is killed in the middle of a request, the session says so and goes on.
+// That request fails, and so does each later one, with the reason on record.
+func TestNetworkProcessKilled(t *testing.T) {
+	needsTestNetwork(t)
+	trustTestAuthority(t)
+	shell, err := filepath.EvalSymlinks("/bin/sh")
+	testkit.Must(t, err)
+	c := client{name: "sh", program: shell, scheme: "http", argv: []string{"sh", "-c",
+		`curl -sS http://good.test/echo >&2 || exit 1; echo served
+		curl -sSN http://good.test/echo/endless && echo first; curl -sS http://good.test/echo && echo second
+		curl -sS http://other.test/ && echo goes on`}}
+	p := c.requestProfile(t, "good.test", policy.NetRule{Host: "good.test", Scheme: "http", PathPrefix: "/echo", Allow: true}, host("other.test"))
+	out, in, err := os.Pipe()
+	testkit.Must(t, err)
+	defer out.Close()
+	jailed, err := networkLauncher().Start(t.Context(), p, jail.Stdio{Out: in})
+	in.Close()
+	testkit.Must(t, err)
+	var notices []confine.Notice
+	var mu sync.Mutex
+	jailed.OnNotice(func(n confine.Notice) {
+		mu.Lock()
+		defer mu.Unlock()
+		notices = append(notices, n)
+	})
+	lines := bufio.NewScanner(out)
+	for _, want := range []string{"served", "begun"} {
+		if lines.Scan(); lines.Text() != want {
+			t.Fatalf("%q, want %q", lines.Text(), want)
+		}
+	}
+	testkit.Must(t, unix.Kill(interceptor(t), unix.SIGKILL))
+	var rest []string
+	for lines.Scan() {
+		rest = append(rest, lines.Text())
+	}
+	if text := strings.Join(rest, " "); !strings.HasPrefix(text, "this is other.test") || !strings.HasSuffix(text, "goes on") {
+		t.Errorf("afterwards: %q", text)
+	}
+	jailed.Wait()
+	if !slices.ContainsFunc(jailed.Denials(), func(d policy.Denial) bool {
+		return d.Target == "good.test:80" && d.Reason == policy.DeniedUnsupported && d.Count == 2 && strings.Contains(d.Detail, "mcp-jail-tls has ended")
+	}) {
+		t.Errorf("on record: %+v", jailed.Denials())
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(notices) != 1 || !notices[0].Warning || !strings.Contains(notices[0].Text, "mcp-jail-tls has ended (signal: killed)") {
+		t.Errorf("said: %+v", notices)
+	}
 }
 
 // TestNetworkServerDoesNotRead: a session ends even if the process that ends TLS has stopped

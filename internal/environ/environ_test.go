@@ -53,7 +53,6 @@ func TestBuild(t *testing.T) {
 	}{
 		{environ.Secret, nil, "HOME=/h SSL_CERT_FILE=c"},
 		{environ.Secret, []string{"SSL_CERT_FILE=s", "PATH=/p"}, "HOME=/h SSL_CERT_FILE=s PATH=/p"},
-		{environ.TLS, []string{"GOMAXPROCS=1"}, "SSL_CERT_FILE=c GOMAXPROCS=1"},
 	} {
 		if got := strings.Join(environ.Build(c.reader, all, c.set...), " "); got != c.want {
 			t.Errorf("%s: %s, want %s", c.reader, got, c.want)

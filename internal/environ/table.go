@@ -6,7 +6,6 @@ type Reader string
 // Readers.
 const (
 	Jail    Reader = "mcp-jail"                              // mcp-jail and mcp-jail-cli, with Go's runtime
-	TLS     Reader = "mcp-jail-tls"                          // which gets its environment by Build
 	Loader  Reader = "the loader, a shell or an interpreter" // what starts a program, and may load code into it
 	Secret  Reader = "a secret's command"                    // see policy.Secret
 	Lock    Reader = "the lock file's keys"                  // a package is pinned for the registry that they choose
@@ -68,7 +67,7 @@ func Rows() []Row {
 		{names("SANDBOX_RUNTIME", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED", "SNAP_NAME", "KUBERNETES_SERVICE_HOST"), readers(Jail), Project, "the name of the sandbox around mcp-jail, in messages alone"},
 		{names("LANG", "LANGUAGE", "LC_*", "TZ"), readers(Secret), Project, "language and time"},
 		{names("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD"), readers(Jail, Secret), User, "the way to [granted hosts](policy.md#network-rules) and registries"},
-		{names("SSL_CERT_FILE", "SSL_CERT_DIR"), readers(Jail, TLS, Secret, Servers), User, "authorities of `mcp-jail-tls`, unless a server could write them, of registries, and of [granted hosts](policy.md#network-rules)"},
+		{names("SSL_CERT_FILE", "SSL_CERT_DIR"), readers(Jail, Secret, Servers), User, "authorities of `mcp-jail-tls`, unless a server could write them, of registries, and of [granted hosts](policy.md#network-rules)"},
 		{names("GODEBUG", "GOTRACEBACK", "GOGC", "GOMEMLIMIT", "GOMAXPROCS", "GORACE", "GOCOVERDIR", "ZONEINFO", "LOCALDOMAIN", "RES_OPTIONS"), readers(Jail), User, "Go's runtime"},
 		{names("MCP_JAIL_*", "MCPJAIL_*"), readers(Jail), Nobody, "mcp-jail's programs among themselves, and its tests"},
 		{names("LD_*", "DYLD_*", "GCONV_PATH", "BASH_ENV", "ENV"), readers(Loader), Nobody, "code that is loaded before a program begins. No command gets them"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
-	"net"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
@@ -13,7 +12,7 @@ import (
 
 // carry connects what is in conn with a proxy, which is reached by TLS. It observes one request when the handshake
 // is done. An Interceptor without rules does this with every connection.
-func (i *Interceptor) carry(conn *net.TCPConn, proxy egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
+func (i *Interceptor) carry(conn egress.Conn, proxy egress.Target, dial func(context.Context) (egress.Conn, error)) {
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(i.ctx, helloTime)
 	defer cancel()
@@ -28,7 +27,7 @@ func (i *Interceptor) carry(conn *net.TCPConn, proxy egress.Target, dial func(co
 	var c *tls.Conn
 	if err == nil {
 		defer raw.Close()
-		c = tls.Client(raw, &tls.Config{ServerName: proxy.Name, RootCAs: i.roots, NextProtos: []string{"http/1.1"}})
+		c = tls.Client(raw, &tls.Config{ServerName: proxy.Name, RootCAs: i.roots(), NextProtos: []string{"http/1.1"}})
 		err = c.HandshakeContext(ctx)
 	}
 	if err != nil {

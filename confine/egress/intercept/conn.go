@@ -4,28 +4,27 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"github.com/mcp-jail/mcp-jail/confine/egress"
-	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/leak"
 	"net"
 	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/leak"
 )
 
 // jailConn is one connection of the jail together with its upstream connections.
 type jailConn struct {
-	net.Conn // the jail's side
-	t        *Interceptor
-	head     []byte // already read from the jail's side
-	target   egress.Target
-	dial     func(context.Context) (*net.TCPConn, error)
+	egress.Conn // the jail's side
+	t           *Interceptor
+	head        []byte // already read from the jail's side
+	target      egress.Target
+	dial        func(context.Context) (egress.Conn, error)
 	// conditional means that the rules tell the requests of this connection apart.
 	conditional bool
-	wide        bool       // see wideConns
-	requests    int64      // what its open requests cost: see budget
 	mask        *leak.Mask // of what its responses must not show; nil: nothing
 
 	once   sync.Once
@@ -36,22 +35,19 @@ type jailConn struct {
 	untrusted error
 	protocol  string
 
-	connecting sync.Mutex // held while client is replaced
+	connecting sync.Mutex
+	client     *http.ClientConn // of the upstream; connecting is held while it is replaced
 
 	mu        sync.Mutex
 	upstreams map[*upstream]struct{} // the open ones
 	firstTLS  *tls.Conn              // the first TLS connection, until the first request takes it
-	client    *http.ClientConn
 	dials     int
-	idle      bool // between two requests
 }
 
 func jailConnOf(c net.Conn) *jailConn {
 	switch c := c.(type) {
 	case *jailConn:
 		return c
-	case *headerRecorder:
-		return c.jail
 	case *tls.Conn:
 		return jailConnOf(c.NetConn())
 	}
@@ -74,9 +70,6 @@ func (c *jailConn) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// CloseWrite lets net/http end the connection without losing the last response.
-func (c *jailConn) CloseWrite() error { return c.Conn.(*net.TCPConn).CloseWrite() }
-
 // Close ends both sides.
 func (c *jailConn) Close() error {
 	c.once.Do(func() {
@@ -96,15 +89,13 @@ func (c *jailConn) Close() error {
 // reset ends both sides, the jail's side with RST, after a failure that an HTTP response
 // cannot express.
 func (c *jailConn) reset() {
-	if c, ok := c.Conn.(*net.TCPConn); ok {
-		c.SetLinger(0)
-	}
+	c.SetLinger(0)
 	c.Close()
 }
 
 func (c *jailConn) handshake() error {
 	if !c.target.TLS {
-		return c.t.http1[c.wide].deliver(&headerRecorder{Conn: c, jail: c})
+		return c.t.accepted.deliver(c)
 	}
 	ctx, cancel := context.WithTimeout(c.t.ctx, helloTime)
 	defer cancel()
@@ -112,10 +103,7 @@ func (c *jailConn) handshake() error {
 	if err := conn.HandshakeContext(ctx); err != nil {
 		return err
 	}
-	if conn.ConnectionState().NegotiatedProtocol == "h2" {
-		return c.t.http2[c.wide].deliver(conn)
-	}
-	return c.t.http1[c.wide].deliver(&headerRecorder{Conn: conn, jail: c})
+	return c.t.accepted.deliver(conn)
 }
 
 // configureTLS chooses the certificate and protocol that the jail sees. It decides by the
@@ -181,16 +169,6 @@ func (c *jailConn) isTargetName(name string) bool {
 func (c *jailConn) deny(why policy.DenialReason, detail string) {
 	if c.target.Deny != nil {
 		c.target.Deny(why, detail)
-	}
-}
-
-func onStateChange(conn net.Conn, state http.ConnState) {
-	c := jailConnOf(conn)
-	c.mu.Lock()
-	c.idle = state == http.StateIdle
-	c.mu.Unlock()
-	if state == http.StateIdle {
-		go c.closeIdle() // the server does not wait for an upstream
 	}
 }
 

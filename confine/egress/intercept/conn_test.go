@@ -90,7 +90,7 @@ func TestUntrusted(t *testing.T) {
 			edit func(w *world)
 			text string
 		}{
-			{"another authority", func(w *world) { w.roots = w.pool() }, "unknown authority"},
+			{"another authority", func(w *world) { w.roots = w.pool }, "unknown authority"},
 			{"another name", func(w *world) { w.name = "api.other.org" }, "not api.other.org"},
 		} {
 			w := newWorld(t, s, Options{Rules: []policy.NetRule{only("GET"), {Host: "api.other.org", Methods: []string{"GET"}, Allow: true}}})

@@ -70,11 +70,6 @@ func checkFields(r *http.Request) *refusal {
 }
 
 func (c *jailConn) checkForm(r *http.Request) *refusal {
-	if w, one := r.Context().Value(recorderKey{}).(*headerRecorder); one {
-		if why := ambiguity(w.takeHeader(r), r.Method+" "+r.RequestURI+" "+r.Proto); why != "" {
-			return forbidden(policy.DeniedAmbiguous, "%s", why)
-		}
-	}
 	upgrade := r.Header.Values("Upgrade")
 	switch {
 	case r.Method == http.MethodConnect:

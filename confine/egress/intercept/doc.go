@@ -8,7 +8,7 @@
 // For TLS, the jail is shown a certificate of an authority that was made for this session.
 // The authority's key never leaves the process. Its certificate is limited to the hosts in
 // question by critical name constraints. The certificate of the upstream is verified with the
-// roots of [Options]. Both sides speak the protocol that the upstream chose from the client's
+// authorities of [Options]. Both sides speak the protocol that the upstream chose from the client's
 // offer: HTTP/1.1 or HTTP/2.
 //
 // # Refused
@@ -19,9 +19,11 @@
 // request that two servers could read in two ways also gets 403:
 //
 //   - an absolute URI as target, CONNECT, or an upgrade to anything but WebSocket
-//   - both Transfer-Encoding and Content-Length, or a field that some servers read as one of them
-//     (see [egress.CheckField]), in the trailers too
-//   - header lines with an unusual end, folded lines, an empty line before the request
+//   - a field that some servers read as Transfer-Encoding or Content-Length (see
+//     [egress.CheckField]), in the trailers too
+//
+// net/http reads the requests of HTTP/1 and refuses what it cannot read. What it reads is written anew, so what the
+// host gets has one meaning.
 //
 // If the rules for the host mention paths or methods, these get 403 as well:
 //

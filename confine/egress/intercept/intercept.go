@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"log"
 	"net"
@@ -27,6 +26,7 @@ const (
 	maxHeader      = 64 << 10              // bytes in the header of a request
 	maxAnswer      = 1 << 20               // bytes in the header of a response
 	maxStreams     = 100                   // at once in an HTTP/2 connection
+	maxUnread      = 1 << 20               // bytes of HTTP/2 that a connection or stream takes before they are read
 	maxDials       = 100                   // upstream connections for one connection of the jail
 	bodyTime       = 50 * time.Millisecond // for the rest of a body after its response
 	continueTime   = time.Second           // before a body is sent without 100 Continue
@@ -41,11 +41,8 @@ type Options struct {
 	// Secrets are values by the variable that holds their placeholder. The placeholder of a
 	// secret without a value is not replaced.
 	Secrets map[string]string
-	// Roots verify the certificates of upstreams. If nil, the host's roots and those in
-	// MoreRoots (PEM) do. With MoreRootsOnly those of the host are not looked for.
-	Roots         *x509.CertPool
-	MoreRoots     []byte
-	MoreRootsOnly bool
+	Leaks   egress.Leaks // the secrets to find in requests
+	Roots   []byte       // the authorities (PEM) that verify the certificates of upstreams
 }
 
 // Interceptor serves the connections of one jail.
@@ -53,17 +50,14 @@ type Interceptor struct {
 	rules   []policy.NetRule
 	secrets secrets
 	leaks   leaks
-	roots   *x509.CertPool
+	roots   func() *x509.CertPool
 	ca      *authority
 	// sessions holds TLS sessions with upstreams, for resumption.
 	sessions tls.ClientSessionCache
 
-	proxy  *httputil.ReverseProxy
-	memory budget
-
-	// The two ways to carry a connection, by whether it is wide: see wideConns.
-	transports   map[bool]*http.Transport
-	http1, http2 map[bool]connListener // for connections that speak HTTP/1 and HTTP/2
+	proxy     *httputil.ReverseProxy
+	transport *http.Transport
+	accepted  connListener
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -72,8 +66,6 @@ type Interceptor struct {
 	conns  map[*jailConn]struct{}
 }
 
-var _ egress.Interceptor = (*Interceptor)(nil)
-
 // New creates the session's authority and starts serving. If a secret cannot be part of a
 // header field, the error names its variable.
 func New(o Options) (*Interceptor, error) {
@@ -81,54 +73,37 @@ func New(o Options) (*Interceptor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if (o.MoreRoots != nil || o.MoreRootsOnly) && o.Roots == nil {
-		if o.MoreRootsOnly {
-			o.Roots = x509.NewCertPool()
-		} else if o.Roots, err = x509.SystemCertPool(); err != nil {
-			return nil, err
-		}
-		if !o.Roots.AppendCertsFromPEM(o.MoreRoots) {
-			return nil, errors.New("the additional authorities contain no certificate")
-		}
-	}
-	i := &Interceptor{rules: o.Rules, roots: o.Roots, ca: ca, sessions: tls.NewLRUClientSessionCache(64), conns: map[*jailConn]struct{}{}}
-	if err := i.SetSecrets(o.Secrets); err != nil {
+	i := &Interceptor{rules: o.Rules, ca: ca, sessions: tls.NewLRUClientSessionCache(64), conns: map[*jailConn]struct{}{}}
+	if i.secrets, err = checkSecrets(o.Secrets); err != nil {
 		return nil, err
 	}
-	i.ctx, i.cancel = context.WithCancel(context.Background())
-	i.proxy = i.newProxy()
-	i.transports, i.http1, i.http2 = map[bool]*http.Transport{}, map[bool]connListener{}, map[bool]connListener{}
-	for _, wide := range []bool{true, false} {
-		// There are two servers because the TLS handshake has already chosen the protocol.
-		i.transports[wide], i.http1[wide], i.http2[wide] = newTransport(wide), newConnListener(i.ctx), newConnListener(i.ctx)
-		for _, s := range []struct {
-			queue connListener
-			set   func(*http.Protocols, bool)
-		}{{i.http1[wide], (*http.Protocols).SetHTTP1}, {i.http2[wide], (*http.Protocols).SetHTTP2}} {
-			server := i.server(s.set, wide)
-			i.work.Go(func() { server.Serve(s.queue) })
-		}
+	if !o.Leaks.IsZero() {
+		i.SetLeaks(o.Leaks)
 	}
+	i.roots = sync.OnceValue(func() *x509.CertPool {
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(o.Roots)
+		return pool
+	})
+	i.work.Go(func() { i.roots() }) // they take longer than all else, and the first connection needs them
+	i.ctx, i.cancel = context.WithCancel(context.Background())
+	i.proxy, i.transport = i.newProxy(), newTransport()
+	i.accepted = connListener{make(chan net.Conn), i.ctx.Done()}
+	i.work.Go(func() { i.server().Serve(i.accepted) })
 	return i, nil
 }
 
-func (i *Interceptor) server(set func(*http.Protocols, bool), wide bool) *http.Server {
-	protocols := new(http.Protocols)
-	set(protocols, true)
+func (i *Interceptor) server() *http.Server {
 	return &http.Server{
 		Handler:           i,
-		Protocols:         protocols,
+		Protocols:         bothProtocols(),
 		BaseContext:       func(net.Listener) context.Context { return i.ctx },
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       idleTime,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          log.New(io.Discard, "", 0), // it would contain what peers sent
-		HTTP2:             http2Config(wide),
-		ConnState:         onStateChange,
+		HTTP2:             http2Config(),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			if w, one := c.(*headerRecorder); one {
-				ctx = context.WithValue(ctx, recorderKey{}, w)
-			}
 			return context.WithValue(ctx, jailConnKey{}, jailConnOf(c))
 		},
 		// OPTIONS * goes to the upstream like any other request.
@@ -136,37 +111,22 @@ func (i *Interceptor) server(set func(*http.Protocols, bool), wide bool) *http.S
 	}
 }
 
-func http2Config(wide bool) *http.HTTP2Config {
-	c := &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: narrowConn, MaxReceiveBufferPerStream: narrowStream}
-	if wide {
-		c.MaxReceiveBufferPerConnection, c.MaxReceiveBufferPerStream = wideConn, wideStream
-	}
-	return c
+func bothProtocols() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP1(true)
+	p.SetHTTP2(true)
+	return p
 }
 
-// SetSecrets replaces the secrets. It fails as New does. It must be called before Serve.
-func (i *Interceptor) SetSecrets(values map[string]string) (err error) {
-	i.secrets, err = checkSecrets(values)
-	return err
-}
-
-// Prepare loads the host's roots into crypto/x509, so that no file needs to be opened later.
-func (i *Interceptor) Prepare() error {
-	if i.roots != nil {
-		return nil
-	}
-	if _, err := x509.SystemCertPool(); err != nil {
-		return fmt.Errorf("the host's certificate authorities: %w", err)
-	}
-	return nil
+func http2Config() *http.HTTP2Config {
+	return &http.HTTP2Config{MaxConcurrentStreams: maxStreams, MaxReceiveBufferPerConnection: maxUnread, MaxReceiveBufferPerStream: maxUnread}
 }
 
 // CA returns the certificate of the session's authority in PEM.
 func (i *Interceptor) CA() []byte { return i.ca.pem }
 
-// Serve takes over a connection of the jail. It implements egress.Interceptor.
-func (i *Interceptor) Serve(conn *net.TCPConn, head []byte, target egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
-	conn.SetDeadline(time.Time{}) // the deadline was for reading head
+// Serve takes over a connection of the jail, as egress.Interceptor does.
+func (i *Interceptor) Serve(conn egress.Conn, head []byte, target egress.Target, dial func(context.Context) (egress.Conn, error)) {
 	if len(i.rules) == 0 {
 		i.carry(conn, target, dial)
 		return
@@ -194,22 +154,12 @@ func (i *Interceptor) Serve(conn *net.TCPConn, head []byte, target egress.Target
 	<-c.closed
 }
 
-// FlushDenials does nothing, since each refusal is recorded before it is answered.
-func (i *Interceptor) FlushDenials() {}
-
 func (i *Interceptor) add(c *jailConn) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.conns == nil {
 		return false
 	}
-	open := 0
-	for o := range i.conns {
-		if o.wide {
-			open++
-		}
-	}
-	c.wide = open < wideConns
 	i.conns[c] = struct{}{}
 	i.work.Add(1)
 	return true
@@ -239,10 +189,6 @@ func (i *Interceptor) Close() {
 type connListener struct {
 	conns chan net.Conn
 	done  <-chan struct{}
-}
-
-func newConnListener(ctx context.Context) connListener {
-	return connListener{make(chan net.Conn), ctx.Done()}
 }
 
 func (q connListener) Accept() (net.Conn, error) {

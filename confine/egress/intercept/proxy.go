@@ -22,23 +22,15 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/leak"
 )
 
-// Keys of values in the context of a request: its jailConn, its headerRecorder (HTTP/1 only)
-// and its requestState.
+// Keys of values in the context of a request: its jailConn and its requestState.
 type (
 	jailConnKey struct{}
-	recorderKey struct{}
 	stateKey    struct{}
 )
 
 // ServeHTTP decides about one request of the jail and forwards or refuses it.
 func (i *Interceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(jailConnKey{}).(*jailConn)
-	cost := costOf(r)
-	if !i.memory.take(c, cost) {
-		c.refuseCost(w, r)
-		return
-	}
-	defer i.memory.give(c, cost)
 	rule, no := c.decide(r)
 	if no == nil && c.untrusted != nil {
 		no = &refusal{http.StatusBadGateway, "", "the certificate of the host cannot be verified: " + c.untrusted.Error()}
@@ -61,7 +53,7 @@ func (i *Interceptor) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	// The response may begin before the body has ended.
 	http.NewResponseController(w).EnableFullDuplex()
-	out := &responseWriter{ResponseWriter: w, major: r.ProtoMajor, last: c.isLastRequest(r), body: &p.body, mask: c.mask}
+	out := &responseWriter{ResponseWriter: w, major: r.ProtoMajor, body: &p.body, mask: c.mask}
 	defer p.body.stop(http.NewResponseController(w))
 	i.proxy.ServeHTTP(out, r.WithContext(context.WithValue(r.Context(), stateKey{}, p)))
 	out.finish()
@@ -145,10 +137,6 @@ func (u *requestBody) read(p []byte) (int, error) {
 
 func (u *requestBody) end() { u.once.Do(func() { close(u.done) }) }
 
-func (c *jailConn) isLastRequest(r *http.Request) bool {
-	return r.ProtoMajor == 1 && (r.ContentLength < 0 || r.Header.Get("Upgrade") != "" || r.Method == http.MethodConnect)
-}
-
 // refuse answers instead of the host and records the refusal, without the query string,
 // which may be confidential.
 func (c *jailConn) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
@@ -162,7 +150,7 @@ func (c *jailConn) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if c.isLastRequest(r) || r.ContentLength != 0 || no.why == policy.DeniedAmbiguous || no.why == policy.DeniedWrongName {
+	if r.ContentLength != 0 || no.why == policy.DeniedAmbiguous || no.why == policy.DeniedWrongName {
 		w.Header().Set("Connection", "close")
 	}
 	w.WriteHeader(no.status)
@@ -264,7 +252,6 @@ func abort(w http.ResponseWriter, r *http.Request, err error) {
 type responseWriter struct {
 	http.ResponseWriter
 	major  int // major version of HTTP
-	last   bool
 	body   *requestBody
 	mask   *leak.Mask       // nil: nothing is to be hidden
 	stream *leak.MaskStream // of the body, once it has begun
@@ -279,7 +266,7 @@ func (a *responseWriter) WriteHeader(status int) {
 				h[name] = nil
 			}
 		}
-		if a.last || a.cutShort() {
+		if a.cutShort() {
 			h.Set("Connection", "close")
 		}
 	}

@@ -48,7 +48,7 @@ func (c *jailConn) dialTLS(ctx context.Context, offers []string) (*tls.Conn, err
 		return nil, err
 	}
 	conn := tls.Client(raw, &tls.Config{
-		ServerName: c.target.Name, RootCAs: c.t.roots, NextProtos: offers, MinVersion: tls.VersionTLS12,
+		ServerName: c.target.Name, RootCAs: c.t.roots(), NextProtos: offers, MinVersion: tls.VersionTLS12,
 		ClientSessionCache: c.t.sessions,
 	})
 	if err := conn.HandshakeContext(ctx); err != nil {
@@ -67,13 +67,10 @@ func (u *upstream) Close() error {
 
 // newTransport returns a transport that connects to the upstream of the jailConn in the
 // context. It keeps no idle connections; the jailConn does.
-func newTransport(wide bool) *http.Transport {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true)
-	protocols.SetHTTP2(true)
+func newTransport() *http.Transport {
 	return &http.Transport{
-		Protocols: protocols,
-		HTTP2:     http2Config(wide),
+		Protocols: bothProtocols(),
+		HTTP2:     http2Config(),
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return ctx.Value(jailConnKey{}).(*jailConn).dialUpstream(ctx)
 		},
@@ -116,29 +113,10 @@ func (c *jailConn) clientConn(ctx context.Context) (*http.ClientConn, error) {
 		return c.client, nil
 	}
 	host := net.JoinHostPort(c.target.Name, "0") // only for error messages
-	client, err := c.t.transports[c.wide].NewClientConn(context.WithValue(ctx, jailConnKey{}, c), c.scheme(), host)
+	client, err := c.t.transport.NewClientConn(context.WithValue(ctx, jailConnKey{}, c), c.scheme(), host)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
 	c.client = client
-	c.mu.Unlock()
-	client.SetStateHook(func(*http.ClientConn) { c.closeIdle() })
 	return client, nil
-}
-
-func (c *jailConn) closeIdle() {
-	idle := func() *http.ClientConn {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if !c.idle {
-			return nil
-		}
-		return c.client
-	}
-	// c.mu is not held here, because an upstream can block Go's client forever.
-	client := idle()
-	if client != nil && client.Err() != nil && idle() == client {
-		c.Close()
-	}
 }

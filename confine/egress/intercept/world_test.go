@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
 	"io"
 	"log"
 	"net"
@@ -44,14 +45,22 @@ type world struct {
 	leaked  []egress.Leak
 }
 
-// authorityOf is what verifies an upstream.
-func authorityOf(s *httptest.Server) *x509.CertPool {
-	pool := x509.NewCertPool()
-	if c := s.Certificate(); c != nil {
-		pool.AddCert(c)
+// authorityOf is what verifies an upstream with or without TLS.
+func authorityOf(s *httptest.Server) []byte {
+	if s.Certificate() == nil {
+		return anAuthority()
 	}
-	return pool
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
+
+// anAuthority is one that has signed nothing.
+var anAuthority = sync.OnceValue(func() []byte {
+	a, err := newAuthority(nil)
+	if err != nil {
+		panic(err)
+	}
+	return a.pem
+})
 
 // serve starts an upstream of Go's, with or without TLS and HTTP/2.
 func serve(t *testing.T, kind string, handler http.HandlerFunc) *httptest.Server {
@@ -106,6 +115,9 @@ func newWorld(t *testing.T, s *httptest.Server, o Options) *world {
 
 func newWorldAt(t *testing.T, upstream net.Addr, secure bool, o Options) *world {
 	t.Helper()
+	if o.Roots == nil {
+		o.Roots = anAuthority()
+	}
 	term, err := New(o)
 	testkit.Must(t, err)
 	w := &world{Interceptor: term, upstream: upstream, tls: secure, name: host, port: 80}
@@ -148,7 +160,7 @@ func (w *world) accept(c *net.TCPConn) {
 			defer w.mu.Unlock()
 			w.leaked = append(w.leaked, l)
 		},
-	}, func(ctx context.Context) (*net.TCPConn, error) {
+	}, func(ctx context.Context) (egress.Conn, error) {
 		w.dials.Add(1)
 		c, err := new(net.Dialer).DialContext(ctx, "tcp", w.upstream.String())
 		if err != nil {
@@ -219,7 +231,7 @@ func (w *world) raw(t *testing.T, text string) string {
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
 	}
-	c.SetReadDeadline(time.Now().Add(testkit.Patience))
+	c.SetReadDeadline(time.Now().Add(20 * time.Second)) // the end of the connection is part of what is asked for
 	out, _ := io.ReadAll(c)
 	return string(out)
 }

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -15,13 +13,13 @@ import (
 // ErrMissing means that the program is not installed.
 var ErrMissing = errors.New("mcp-jail-tls is missing")
 
-// WriterFunc returns a policy that may write to a path, like policy.Profile.Writer.
-type WriterFunc func(path string, rights policy.Rights) (policy.Writer, bool)
+// writerFunc returns a policy that may write to a path, like policy.Profile.Writer.
+type writerFunc func(path string, rights policy.Rights) (policy.Writer, bool)
 
 // Find returns the path of the program. It looks beside self, the path of mcp-jail, and then in
 // the directories of path, a value of PATH. The program runs outside the jail and holds secrets,
 // so a file that a server could write or replace is an error.
-func Find(self, path string, writer WriterFunc) (string, error) {
+func Find(self, path string, writer writerFunc) (string, error) {
 	dirs := []string{}
 	if self != "" {
 		dirs = append(dirs, filepath.Dir(self))
@@ -52,7 +50,7 @@ func Find(self, path string, writer WriterFunc) (string, error) {
 // threat describes how a server could put another file in place of found. It returns "" if
 // none can. With fileOnly it looks at the file, and not at its directories, which the caller
 // knows to be protected.
-func (writer WriterFunc) threat(found string, links []policy.Link, fileOnly bool) string {
+func (writer writerFunc) threat(found string, links []policy.Link, fileOnly bool) string {
 	for _, l := range links {
 		if w, ok := writer(filepath.Dir(l.Path), policy.Create|policy.Delete); ok {
 			return fmt.Sprintf("%s may replace the symbolic link %s (%s)", w.Name, l.Path, w.Rule)
@@ -68,12 +66,10 @@ func (writer WriterFunc) threat(found string, links []policy.Link, fileOnly bool
 	}
 }
 
-// CheckRoots returns an error if a server could write or replace a file that a variable of the
-// process names: the host's roots, for crypto/x509. Such a server could choose the certificates that
-// the process trusts.
-func CheckRoots(writer WriterFunc) error {
-	for _, pair := range environ.Build(environ.TLS, os.Environ()) {
-		name, value, _ := strings.Cut(pair, "=")
+// CheckRoots returns an error if a server could write or replace a file of the host's authorities that a
+// variable names. Such a server could choose the certificates that the process trusts.
+func CheckRoots(writer writerFunc) error {
+	for name, value := range map[string]string{"SSL_CERT_FILE": os.Getenv("SSL_CERT_FILE"), "SSL_CERT_DIR": os.Getenv("SSL_CERT_DIR")} {
 		for _, file := range filepath.SplitList(value) {
 			if !filepath.IsAbs(file) {
 				continue

@@ -19,7 +19,7 @@ func TestFind(t *testing.T) {
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
 	os.Mkdir(a, 0o755)
 	os.Mkdir(b, 0o755)
-	only := func(paths ...string) tlsworker.WriterFunc {
+	only := func(paths ...string) func(string, policy.Rights) (policy.Writer, bool) {
 		return func(p string, _ policy.Rights) (policy.Writer, bool) {
 			return policy.Writer{Name: `the tool "x"`, Rule: "c.toml:1"}, slices.Contains(paths, p)
 		}

@@ -1,6 +1,9 @@
 package tlsworker
 
 import (
+	"context"
+	"os"
+
 	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -8,25 +11,32 @@ import (
 // Name is the file name of the program.
 const Name = "mcp-jail-tls"
 
-// Options configure the process.
+// Options configure a Worker.
 type Options struct {
-	Program string // its path, as returned by Find
-	Rules   []policy.NetRule
-	// Secrets are values by variable. The process receives them after it has entered its
-	// sandbox.
-	Secrets map[string]string
-	Leaks   egress.Leaks // the secrets to find in requests; the process receives them with Secrets
-	// Roots are certificates (PEM) that verify upstreams, in addition to the host's roots.
-	Roots       []byte
-	Connections int // at once; 0 means policy.MaxConnections
+	Setup
+	// Run starts the program in its jail, with these two files as its standard input and output.
+	Run         func(ctx context.Context, in, out *os.File) (Process, error)
+	Connections int         // at once; 0 means policy.MaxConnections
+	Ended       func(error) // is called when the process ends before Close. Optional
 }
 
-// Handler is the work of the process. Its methods are called in this order.
+// Process is a running program.
+type Process interface {
+	Kill() error
+	Wait() (how string) // returns when it has ended
+}
+
+// Setup is what the process gets to know.
+type Setup struct {
+	Rules   []policy.NetRule
+	Secrets map[string]string // values by variable
+	Leaks   egress.Leaks      // the secrets to find in requests
+	Roots   []byte            // the authorities (PEM) that verify upstreams
+}
+
+// Handler is the work of the process.
 type Handler interface {
-	CA() []byte     // the certificate of its authority, in PEM
-	Prepare() error // reads the files that it needs; later it cannot open any
-	SetSecrets(secrets map[string]string) error
-	SetLeaks(egress.Leaks)
+	CA() []byte // the certificate of its authority, in PEM
 	egress.Interceptor
 	Close()
 }

@@ -1,5 +1,3 @@
-//go:build linux || darwin
-
 package tlsworker
 
 import (
@@ -7,259 +5,354 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
+	"io"
+	"maps"
 	"os"
-	"runtime"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
-	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/leak"
 )
 
-// startTimeout bounds the start of the process. Normally it takes some milliseconds.
-const startTimeout = 20 * time.Second
+const (
+	startTimeout = 20 * time.Second // for the start of the process, which normally takes some milliseconds
+	exitTimeout  = time.Second      // for its end, when its input has ended
+	sendTimeout  = 10 * time.Second // in which the process must read a frame
+)
+
+// dialsPerConn bounds the upstream connections. A connection may briefly have several, while one
+// replaces another.
+const dialsPerConn = 4
 
 // Worker is a running mcp-jail-tls, as the launcher sees it. It implements egress.Interceptor.
 type Worker struct {
-	socket  *socket
+	mux     *mux
+	process Process
 	ca      []byte
-	ready   chan struct{}   // closed when the process can serve connections
+	hello   chan message
+	ended   func(error)
 	ctx     context.Context // ends with the process
 	cancel  context.CancelCauseFunc
 	work    sync.WaitGroup
-	process *os.Process
-	exited  chan struct{}
-	state   *os.ProcessState // set when it has exited
+	slots   chan struct{} // one element for each upstream connection
 
-	// receiving is locked from the read of a message until that message is handled. No code that
-	// runs under this lock waits for the process.
-	receiving  sync.Mutex
-	failure    error                  // the error that the process reported at its end
-	replies    chan struct{}          // one element for each answer in progress
-	killReason atomic.Pointer[string] // why the launcher killed the process
-
-	mu    sync.Mutex
-	conns map[uint64]*workerConn
-	last  uint64
+	mu     sync.Mutex
+	conns  map[uint32]*served
+	last   uint32
+	killed error // why the launcher killed the process
+	closed bool
 }
 
 var _ egress.Interceptor = (*Worker)(nil)
 
-// workerConn is a connection that the process serves.
-type workerConn struct {
+// served is a connection that the process serves.
+type served struct {
 	target egress.Target
-	dial   func(context.Context) (*net.TCPConn, error)
+	dial   func(context.Context) (egress.Conn, error)
 	ctx    context.Context // ends with the connection
-	cancel context.CancelFunc
 }
 
-// Start starts the program and returns when it has created its authority. The process then
-// becomes ready while the caller goes on: see Ready. If Start fails, no process is left.
-func Start(o Options) (*Worker, error) {
-	secrets := map[string][]byte{}
+// Start starts the program and returns when it serves. If Start fails, no process is left.
+func Start(ctx context.Context, o Options) (*Worker, error) {
 	for name, value := range o.Secrets {
 		if err := policy.CheckSecretValue(name, value); err != nil {
 			return nil, err
 		}
-		secrets[name] = []byte(value)
 	}
 	connections := cmp.Or(max(0, o.Connections), policy.MaxConnections)
 	w := &Worker{
-		ready: make(chan struct{}), exited: make(chan struct{}), conns: map[uint64]*workerConn{},
-		replies: make(chan struct{}, repliesPerConn*connections+extraReplies),
+		hello: make(chan message, 1), ended: o.Ended, conns: map[uint32]*served{},
+		slots: make(chan struct{}, dialsPerConn*connections),
 	}
 	w.ctx, w.cancel = context.WithCancelCause(context.Background())
-	if err := w.spawn(o); err != nil {
-		return nil, fmt.Errorf("starting %s: %w", o.Program, err)
+	if err := w.spawn(ctx, o); err != nil {
+		return nil, err
 	}
-	if err := w.sendRules(o); err != nil {
+	w.mux.sendMessage(message{Setup: newSetupMessage(o.Setup)}) // if it fails, the process has ended
+	if err := w.awaitHello(ctx); err != nil {
 		w.Close()
-		return nil, fmt.Errorf("%s: %w", o.Program, err)
+		return nil, err
 	}
-	w.work.Go(func() { w.receiveLoop(message{Secrets: secrets, Leaks: newLeaksMessage(o.Leaks)}) })
 	return w, nil
 }
 
-// spawn starts the process on a thread that lives as long as the process, because Linux
-// kills the process when that thread ends (PR_SET_PDEATHSIG).
-func (w *Worker) spawn(o Options) error {
-	ours, theirs, err := socketPair()
+func (w *Worker) spawn(ctx context.Context, o Options) error {
+	theirIn, in, err := os.Pipe()
 	if err != nil {
 		return err
 	}
-	defer theirs.Close()
-	if w.socket, err = newSocket(ours, maxMessage); err != nil {
+	defer theirIn.Close()
+	out, theirOut, err := os.Pipe()
+	if err != nil {
+		in.Close()
 		return err
 	}
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		var err error
-		w.process, err = w.startProcess(o.Program, theirs)
-		started <- err
-		if err != nil {
-			return
+	defer theirOut.Close()
+	if w.process, err = o.Run(ctx, theirIn, theirOut); err != nil {
+		in.Close()
+		out.Close()
+		return err
+	}
+	w.mux = newMux(func(b []byte) error {
+		in.SetWriteDeadline(time.Now().Add(sendTimeout))
+		_, err := in.Write(b)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			w.kill(fmt.Errorf("it read nothing for %v", sendTimeout))
 		}
-		w.state, _ = w.process.Wait()
-		close(w.exited)
-	}()
-	if err := <-started; err != nil {
-		w.socket.Close()
 		return err
-	}
+	})
+	w.work.Go(func() { w.serve(in, out) })
 	return nil
 }
 
-func (w *Worker) startProcess(program string, theirs *os.File) (*os.Process, error) {
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	if err != nil {
-		return nil, err
+func (w *Worker) awaitHello(ctx context.Context) error {
+	var err error
+	select {
+	case m := <-w.hello:
+		return w.accept(m)
+	case <-w.ctx.Done():
+		err = context.Cause(w.ctx)
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-time.After(startTimeout):
+		err = fmt.Errorf("it did not answer in %v", startTimeout)
 	}
-	defer null.Close()
-	path, argv, err := command(program)
-	if err != nil {
-		return nil, err
-	}
-	// Its stderr is discarded, because a crash report could contain parts of a request.
-	return os.StartProcess(path, argv, &os.ProcAttr{
-		Dir: "/", Env: environment(), Files: []*os.File{null, null, null, theirs}, Sys: endsWithLauncher(),
-	})
-}
-
-// environment returns the whole environment of the process. With GOMAXPROCS set, Go's runtime
-// does not read the cgroup's limits, which the sandbox would forbid.
-func environment() []string {
-	return environ.Build(environ.TLS, os.Environ(), fmt.Sprintf("GOMAXPROCS=%d", min(runtime.NumCPU(), 4)), "GOTRACEBACK=none")
-}
-
-func (w *Worker) sendRules(o Options) error {
-	rules := &rulesMessage{Version: version, Rules: o.Rules, Roots: o.Roots, Connections: o.Connections}
-	check, err := newCheck()
-	if err != nil {
+	select {
+	case m := <-w.hello: // it has ended after this message
+		return w.accept(m)
+	default:
 		return err
 	}
-	defer check.Close()
-	if rules.Roots, err = hostRoots(o.Roots); err != nil {
-		return err
-	}
-	rules.Check = check.message
-	if err := w.send(message{Rules: rules}, check.theirs); err != nil {
-		return w.startError(err)
-	}
-	w.socket.SetReadDeadline(time.Now().Add(startTimeout))
-	m, err := w.receiveOne()
+}
+
+func (w *Worker) accept(m message) error {
 	switch {
-	case err != nil:
-		return w.startError(fmt.Errorf("it did not answer: %w", err))
-	case m.Failed != "":
+	case m.Hello == nil:
 		return errors.New(m.Failed)
-	case m.Hello == nil || m.Hello.Version != version:
+	case m.Hello.Version != version:
 		return errors.New("it has another version: install mcp-jail and mcp-jail-tls from one build")
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.ca = m.Hello.CA
 	return nil
 }
 
-// receiveOne waits for a message other than that a connection was taken.
-func (w *Worker) receiveOne() (message, error) {
-	for {
-		m, c, err := w.socket.receive()
-		if c != nil {
-			c.SetLinger(0)
-			c.Close()
-		}
-		if err != nil || !m.Took {
-			return m, err
-		}
-		w.socket.release()
+// serve handles what the process sends until it ends.
+func (w *Worker) serve(in, out *os.File) {
+	err := w.mux.receive(out, w.handle)
+	if !errors.Is(err, io.EOF) {
+		w.kill(fmt.Errorf("it broke the protocol: %w", err))
+	}
+	in.Close() // this makes the process end
+	out.Close()
+	timeout := time.AfterFunc(exitTimeout, func() { w.process.Kill() })
+	how := w.process.Wait()
+	timeout.Stop()
+	w.mu.Lock()
+	why, unexpected := w.killed, !w.closed && w.ca != nil
+	w.mu.Unlock()
+	err = fmt.Errorf("mcp-jail-tls has ended (%s); start the server again", how)
+	if why != nil {
+		err = fmt.Errorf("mcp-jail-tls was killed because %w; start the server again", why)
+	}
+	w.cancel(err)
+	if unexpected {
+		w.tellOfEnd(err)
+	}
+	w.mux.end()
+}
+
+// tellOfEnd records the unexpected end of the process for each connection, before these end.
+func (w *Worker) tellOfEnd(why error) {
+	w.mu.Lock()
+	conns := slices.Collect(maps.Values(w.conns))
+	w.mu.Unlock()
+	for _, c := range conns {
+		c.deny(why)
+	}
+	if w.ended != nil {
+		w.ended(why)
+	}
+}
+
+func (c *served) deny(why error) {
+	if c.target.Deny != nil {
+		c.target.Deny(policy.DeniedUnsupported, why.Error())
 	}
 }
 
 // CA returns the certificate, in PEM, of the authority that signs what the jail is shown.
 func (w *Worker) CA() []byte { return w.ca }
 
-// Pid returns the process's number.
-func (w *Worker) Pid() int { return w.process.Pid }
-
-// Ready waits until the process can serve connections. It returns an error if it never will.
-func (w *Worker) Ready() error {
-	select {
-	case <-w.ready:
-	case <-w.ctx.Done():
-	}
-	return context.Cause(w.ctx)
-}
-
-// sendTimeout bounds the time in which the process must read a message. Its socket has room
-// for some hundred messages.
-const sendTimeout = 10 * time.Second
-
-// send sends a message. It kills a process that does not read, or does not take its connections.
-func (w *Worker) send(m message, c *net.TCPConn) error {
-	deaf := time.AfterFunc(sendTimeout, func() { w.killFor(fmt.Sprintf("it read nothing for %v", sendTimeout)) })
-	defer deaf.Stop()
-	err := w.socket.send(m, c)
-	if errors.Is(err, errNotTaken) {
-		w.killFor(err.Error())
-	}
-	return err
-}
-
-func (w *Worker) killFor(what string) {
-	w.killReason.CompareAndSwap(nil, &what)
-	w.Kill()
-}
-
-// Kill kills the process. Messages that it has sent are still received.
-func (w *Worker) Kill() { w.process.Kill() }
-
-// Serve passes a connection to the process. It implements egress.Interceptor.
-func (w *Worker) Serve(conn *net.TCPConn, head []byte, t egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
-	defer conn.Close()
-	if err := w.Ready(); err != nil {
-		conn.SetLinger(0)
-		if t.Deny != nil {
-			t.Deny(policy.DeniedUnsupported, err.Error())
-		}
-		return
-	}
-	c := &workerConn{target: t, dial: dial}
-	c.ctx, c.cancel = context.WithCancel(w.ctx)
-	defer c.cancel()
+// Kill begins to end the process and its connections.
+func (w *Worker) Kill() {
 	w.mu.Lock()
-	w.last++
-	id := w.last
-	w.conns[id] = c
+	w.closed = true
 	w.mu.Unlock()
-	defer func() {
-		w.mu.Lock()
-		delete(w.conns, id)
-		w.mu.Unlock()
-	}()
-	if w.send(message{Serve: &serveMessage{id, head, t.Name, t.Port, t.TLS, t.Addr}}, conn) != nil {
-		conn.SetLinger(0)
-		return
-	}
-	conn.Close() // the process has its own descriptor
-	select {
-	case <-c.ctx.Done():
-	case <-t.Done: // the Gateway does not wait
-		w.send(message{End: id}, nil)
-		w.FlushDenials() // while the connection of each refusal is known
-	}
+	w.cancel(errors.New("the session is over"))
+	w.process.Kill()
+}
+
+func (w *Worker) kill(why error) {
+	w.mu.Lock()
+	w.killed = cmp.Or(w.killed, why)
+	w.mu.Unlock()
+	w.process.Kill()
 }
 
 // Close ends the process and its connections, and waits for it.
 func (w *Worker) Close() {
-	w.receiving.Lock() // no work begins after this
-	w.cancel(errors.New("the session is over"))
-	w.receiving.Unlock()
-	w.socket.Close()
-	w.process.Kill()
-	<-w.exited
+	w.Kill()
 	w.work.Wait()
+}
+
+// Serve passes a connection to the process. It implements egress.Interceptor.
+func (w *Worker) Serve(conn egress.Conn, head []byte, t egress.Target, dial func(context.Context) (egress.Conn, error)) {
+	c, err := w.begin(head, t, dial)
+	if err != nil {
+		conn.SetLinger(0)
+		conn.Close()
+		(&served{target: t}).deny(err)
+		return
+	}
+	go func() {
+		select {
+		case <-t.Done: // the Gateway does not wait
+			conn.SetLinger(0)
+			conn.Close()
+		case <-c.done:
+		}
+	}()
+	relay(conn, c)
+}
+
+// begin has the process serve a connection, until one side closes it.
+func (w *Worker) begin(head []byte, t egress.Target, dial func(context.Context) (egress.Conn, error)) (*conn, error) {
+	ctx, cancel := context.WithCancel(w.ctx)
+	w.mu.Lock()
+	w.last++
+	id := 2*w.last - 1
+	w.conns[id] = &served{t, dial, ctx}
+	w.mu.Unlock()
+	end := func() {
+		cancel()
+		w.mu.Lock()
+		delete(w.conns, id)
+		w.mu.Unlock()
+	}
+	c, err := w.mux.open(id)
+	if err != nil {
+		end()
+		return nil, cmp.Or(context.Cause(w.ctx), err)
+	}
+	go func() {
+		<-c.done
+		end()
+	}()
+	w.mux.sendMessage(message{Serve: &serveMessage{id, head, t.Name, t.Port, t.TLS, t.Addr}})
+	return c, nil
+}
+
+// relay carries the bytes of a connection to and from the process, and the way in which each side ends. It closes
+// both.
+func relay(tcp egress.Conn, c *conn) {
+	up := make(chan struct{})
+	go func() {
+		defer close(up)
+		if _, err := io.Copy(c, tcp); err != nil {
+			c.SetLinger(0)
+			c.Close()
+			return
+		}
+		c.CloseWrite()
+	}()
+	if _, err := io.Copy(tcp, c); err != nil {
+		tcp.SetLinger(0)
+		c.SetLinger(0)
+	} else {
+		tcp.CloseWrite()
+		select {
+		case <-up:
+		case <-c.done:
+		}
+	}
+	tcp.Close()
+	c.Close()
+	<-up
+}
+
+// handle handles a message of the process. It may be in the hands of the jail or of an upstream, so each value
+// is checked.
+func (w *Worker) handle(m message) error {
+	switch {
+	case m.Hello != nil || m.Failed != "":
+		select {
+		case w.hello <- m:
+		default:
+			return errors.New("it said hello twice")
+		}
+	case m.Dial != nil:
+		select {
+		case w.slots <- struct{}{}:
+		default:
+			return errors.New("it has more connections than the jail needs")
+		}
+		w.work.Go(func() {
+			defer func() { <-w.slots }()
+			w.dial(m.Dial.ID, w.conn(m.Dial.For))
+		})
+	case m.Denied != nil:
+		if c := w.conn(m.Denied.For); c != nil && c.target.Deny != nil {
+			why := m.Denied.Why
+			if !why.IsValid() {
+				why = policy.DeniedRequest
+			}
+			c.target.Deny(why, clip(m.Denied.Detail))
+		}
+		w.mux.sendMessage(message{Answer: &answerMessage{ID: m.Denied.ID}})
+	case m.Leak != nil:
+		if c := w.conn(m.Leak.For); c != nil && c.target.Tell != nil && m.Leak.Place.IsValid() && m.Leak.Form.IsValid() {
+			c.target.Tell(egress.Leak{Host: c.target.Name, Place: m.Leak.Place, Found: leak.Found{Name: clip(m.Leak.Name), Form: m.Leak.Form}})
+		}
+		w.mux.sendMessage(message{Answer: &answerMessage{ID: m.Leak.ID}})
+	case m.Connected != 0:
+		if c := w.conn(m.Connected); c != nil && c.target.Connected != nil {
+			c.target.Connected()
+		}
+	default:
+		return errors.New("an unknown message")
+	}
+	return nil
+}
+
+func (w *Worker) conn(id uint32) *served {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.conns[id]
+}
+
+// dial connects to the upstream of a connection, nil if it has ended, and serves that as the connection id.
+func (w *Worker) dial(id uint32, s *served) {
+	if s == nil {
+		w.mux.sendMessage(message{Answer: &answerMessage{id, "the connection has ended"}})
+		return
+	}
+	upstream, err := s.dial(s.ctx)
+	if err != nil {
+		w.mux.sendMessage(message{Answer: &answerMessage{id, cmp.Or(clip(err.Error()), "it failed")}})
+		return
+	}
+	defer context.AfterFunc(s.ctx, func() { upstream.Close() })()
+	c, err := w.mux.open(id)
+	if err != nil || id%2 != 0 {
+		upstream.Close()
+		w.kill(fmt.Errorf("it asked for a connection with the number %d", id))
+		return
+	}
+	w.mux.sendMessage(message{Answer: &answerMessage{ID: id}})
+	relay(upstream, c)
 }

@@ -2,15 +2,12 @@ package tlsworker_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
@@ -27,7 +24,7 @@ func TestWorker(t *testing.T) {
 		n, _ := io.Copy(io.Discard, r.Body)
 		fmt.Fprintf(w, "%s %d %t %s", r.Proto, n, r.Header.Get("Authorization") == "token "+secret, secret)
 	})
-	w := start(t, func(o *tlsworker.Options) { o.Roots = root })
+	w, _ := start(t, root)
 	g := newGate(t, w, s.Listener.Addr().String())
 	for _, http2 := range []bool{false, true} {
 		c := g.client(t, w.CA(), http2)
@@ -74,13 +71,13 @@ func TestWorkerDies(t *testing.T) {
 		case <-r.Context().Done():
 		}
 	})
-	w := start(t, func(o *tlsworker.Options) { o.Roots = root })
+	w, p := start(t, root)
 	g := newGate(t, w, s.Listener.Addr().String())
 	c := g.client(t, w.CA(), true)
 	res, err := c.Get("https://" + host + "/")
 	testkit.Must(t, err)
 	defer res.Body.Close()
-	syscall.Kill(w.Pid(), syscall.SIGKILL)
+	p.Kill()
 	if _, err := io.ReadAll(res.Body); err == nil {
 		t.Error("the answer ended as if it were whole")
 	}
@@ -98,27 +95,29 @@ func TestWorkerDies(t *testing.T) {
 const launching = "launching"
 
 func launch() {
-	self, _ := os.Executable()
-	w, err := tlsworker.Start(tlsworker.Options{Program: self, Rules: rules(), Secrets: map[string]string{"T": secret}})
-	if err == nil {
-		err = w.Ready()
-	}
+	var p tlsworker.Process
+	_, err := tlsworker.Start(context.Background(), tlsworker.Options{Setup: tlsworker.Setup{Rules: rules(), Roots: []byte(os.Args[1])},
+		Run: func(ctx context.Context, in, out *os.File) (_ tlsworker.Process, err error) {
+			p, err = run(ctx, in, out)
+			return p, err
+		}})
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
 	}
-	fmt.Println(w.Pid())
+	fmt.Println(p.(program).Process.Pid)
 	select {}
 }
 
 // TestLauncherDies checks that the process ends with the launcher.
 func TestLauncherDies(t *testing.T) {
 	t.Parallel()
+	_, root := upstream(t, nil)
 	self, _ := os.Executable()
 	out, in, err := os.Pipe()
 	testkit.Must(t, err)
 	defer out.Close()
-	launcher, err := os.StartProcess(self, []string{launching}, &os.ProcAttr{Files: []*os.File{nil, in, nil}})
+	launcher, err := os.StartProcess(self, []string{launching, string(root)}, &os.ProcAttr{Files: []*os.File{nil, in, nil}})
 	in.Close()
 	testkit.Must(t, err)
 	var pid int
@@ -137,28 +136,30 @@ func TestLauncherDies(t *testing.T) {
 	testkit.Eventually(t, "the end of the process", func() bool { return !alive() })
 }
 
-// TestStartFails checks the errors of Start. None contains a secret.
+// TestStartFails checks the errors of Start. None contains a secret, and no process is left.
 func TestStartFails(t *testing.T) {
 	t.Parallel()
-	self, _ := os.Executable()
-	o := tlsworker.Options{Program: self, Rules: rules(), Secrets: map[string]string{"T": "bad\r\n" + secret}}
-	if w, err := tlsworker.Start(o); err == nil || !strings.Contains(err.Error(), "the secret T contains a line break") || strings.Contains(err.Error(), secret) {
-		t.Errorf("%v", err)
-		w.Close()
-	}
-	o = tlsworker.Options{Program: "/bin/true", Rules: rules()}
-	if w, err := tlsworker.Start(o); err == nil {
-		w.Close()
-		t.Error("/bin/true was taken for the program")
-	}
-	o = tlsworker.Options{Program: self + "-missing", Rules: rules()}
-	if _, err := tlsworker.Start(o); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%v", err)
-	}
-	o = tlsworker.Options{Program: self, Rules: []policy.NetRule{{Host: "*", Methods: []string{"GET"}, Allow: true}}}
-	if w, err := tlsworker.Start(o); err == nil || !strings.Contains(err.Error(), "every host") {
-		t.Errorf("%v", err)
-		w.Close()
+	_, root := upstream(t, nil)
+	for _, c := range []struct {
+		path  string
+		setup tlsworker.Setup
+		why   string
+	}{
+		{"/proc/self/exe", tlsworker.Setup{Rules: rules(), Roots: root, Secrets: map[string]string{"T": "bad\r\n" + secret}}, "the secret T contains a line break"},
+		{"/proc/self/exe", tlsworker.Setup{Roots: root, Rules: []policy.NetRule{{Host: "*", Methods: []string{"GET"}, Allow: true}}}, "every host"},
+		{"/bin/true", tlsworker.Setup{Rules: rules(), Roots: root}, "has ended (exit status 0)"},
+		{"/bin/cat", tlsworker.Setup{Rules: rules(), Roots: root}, "it broke the protocol"},
+		{"/missing", tlsworker.Setup{Rules: rules(), Roots: root}, "no such file"},
+	} {
+		w, err := tlsworker.Start(t.Context(), tlsworker.Options{Setup: c.setup, Run: func(_ context.Context, in, out *os.File) (tlsworker.Process, error) {
+			return runProgram(c.path, in, out)
+		}})
+		if err == nil || !strings.Contains(err.Error(), c.why) || strings.Contains(err.Error(), secret) {
+			t.Errorf("%s: %v, want %q", c.path, err, c.why)
+		}
+		if w != nil {
+			w.Close()
+		}
 	}
 }
 
@@ -168,7 +169,7 @@ type gated struct {
 	done chan struct{}
 }
 
-func (g gated) Serve(c *net.TCPConn, head []byte, t egress.Target, dial func(context.Context) (*net.TCPConn, error)) {
+func (g gated) Serve(c egress.Conn, head []byte, t egress.Target, dial func(context.Context) (egress.Conn, error)) {
 	t.Done = g.done
 	g.Interceptor.Serve(c, head, t, dial)
 }
@@ -184,7 +185,7 @@ func TestGatewayEnds(t *testing.T) {
 		http.NewResponseController(w).Flush()
 		<-wait
 	})
-	w := start(t, func(o *tlsworker.Options) { o.Roots = root })
+	w, _ := start(t, root)
 	done := make(chan struct{})
 	g := newGate(t, gated{w, done}, s.Listener.Addr().String())
 	res, err := g.client(t, w.CA(), true).Get("https://" + host + "/")

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -38,25 +39,31 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	log.SetOutput(io.Discard)
-	err := tlsworker.Run(func(rules []policy.NetRule, roots []byte) (tlsworker.Handler, error) {
-		t, err := intercept.New(intercept.Options{Rules: rules, MoreRoots: roots, MoreRootsOnly: tlsworker.GivenRootsOnly})
-		switch {
-		case len(rules) == 0: // for a proxy
-		case err == nil && rules[0].Host == probing:
-			return prober{t}, nil
-		case err == nil && rules[0].Host == flooding:
-			return flooder{t}, nil
-		case err == nil && rules[0].Host == asking:
-			return asker{t}, nil
-		case err == nil && rules[0].Host == lingering:
-			return lingerer{t}, nil
-		}
-		return t, err
-	})
+	err := tlsworker.Run(func(s tlsworker.Setup) (tlsworker.Handler, error) { return intercept.New(intercept.Options(s)) })
 	if err != nil {
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+// program is a process without a jail.
+type program struct{ *exec.Cmd }
+
+// run starts this test as the program.
+func run(_ context.Context, in, out *os.File) (tlsworker.Process, error) {
+	return runProgram("/proc/self/exe", in, out)
+}
+
+func runProgram(path string, in, out *os.File) (tlsworker.Process, error) {
+	c := &exec.Cmd{Path: path, Args: []string{tlsworker.Name}, Stdin: in, Stdout: out}
+	return program{c}, c.Start()
+}
+
+func (p program) Kill() error { return p.Process.Kill() }
+
+func (p program) Wait() string {
+	p.Cmd.Wait()
+	return p.ProcessState.String()
 }
 
 func rules() []policy.NetRule {
@@ -73,16 +80,18 @@ func upstream(t testing.TB, handler http.HandlerFunc) (*httptest.Server, []byte)
 	return s, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 }
 
-func start(t testing.TB, edit func(*tlsworker.Options)) *tlsworker.Worker {
+// start starts the program with an authority that verifies upstreams.
+func start(t testing.TB, root []byte) (*tlsworker.Worker, program) {
 	t.Helper()
-	self, err := os.Executable()
-	testkit.Must(t, err)
-	o := tlsworker.Options{Program: self, Rules: rules(), Secrets: map[string]string{"T": secret}}
-	edit(&o)
-	w, err := tlsworker.Start(o)
+	var p tlsworker.Process
+	w, err := tlsworker.Start(t.Context(), tlsworker.Options{Setup: tlsworker.Setup{Rules: rules(), Secrets: map[string]string{"T": secret}, Roots: root},
+		Run: func(ctx context.Context, in, out *os.File) (_ tlsworker.Process, err error) {
+			p, err = run(ctx, in, out)
+			return p, err
+		}})
 	testkit.Must(t, err)
 	t.Cleanup(w.Close)
-	return w
+	return w, p.(program)
 }
 
 // gate accepts connections in place of an egress.Gateway.
@@ -127,7 +136,7 @@ func (g *gate) serve(c *net.TCPConn) {
 			defer g.mu.Unlock()
 			g.denials = append(g.denials, policy.Denial{Reason: why, Detail: detail})
 		},
-	}, func(ctx context.Context) (*net.TCPConn, error) {
+	}, func(ctx context.Context) (egress.Conn, error) {
 		c, err := new(net.Dialer).DialContext(ctx, "tcp", g.upstream)
 		if err != nil {
 			return nil, err

@@ -26,9 +26,16 @@ import (
 // maxHead bounds the head of a proxy's response to CONNECT.
 const maxHead = 16 << 10
 
+// Conn is a connection like one of TCP: each direction ends for itself.
+type Conn interface {
+	net.Conn
+	CloseWrite() error
+	SetLinger(seconds int) error // 0: Close resets the connection
+}
+
 // A TLSFunc carries out the TLS handshake of a client on a connection, which it closes if that fails.
 // The result carries the bytes inside the TLS.
-type TLSFunc func(ctx context.Context, conn *net.TCPConn, serverName string) (*net.TCPConn, error)
+type TLSFunc func(ctx context.Context, conn Conn, serverName string) (Conn, error)
 
 // IsSOCKS reports whether a proxy carries every protocol.
 func IsSOCKS(proxy *url.URL) bool { return proxy.Scheme == "socks5" || proxy.Scheme == "socks5h" }
@@ -71,7 +78,7 @@ func FromEnvironment() func(*url.URL) (*url.URL, error) {
 
 // Dial connects to a host through a proxy. addr is what ByAddress is about. The address of the proxy
 // itself needs no check, because the host's user chose it.
-func Dial(ctx context.Context, proxy *url.URL, host string, addr netip.AddrPort, startTLS TLSFunc) (*net.TCPConn, error) {
+func Dial(ctx context.Context, proxy *url.URL, host string, addr netip.AddrPort, startTLS TLSFunc) (Conn, error) {
 	if err := Supported(proxy); err != nil {
 		return nil, err
 	}
@@ -110,7 +117,7 @@ func Dial(ctx context.Context, proxy *url.URL, host string, addr netip.AddrPort,
 
 var usualPorts = map[string]string{"http": "80", "https": "443", "socks5": "1080", "socks5h": "1080"}
 
-func dialProxy(ctx context.Context, proxy *url.URL) (*net.TCPConn, error) {
+func dialProxy(ctx context.Context, proxy *url.URL) (Conn, error) {
 	port := proxy.Port()
 	if port == "" {
 		port = usualPorts[proxy.Scheme]
@@ -123,17 +130,17 @@ func dialProxy(ctx context.Context, proxy *url.URL) (*net.TCPConn, error) {
 }
 
 // connected is a proxy.Dialer that returns a connection that is there already.
-type connected struct{ *net.TCPConn }
+type connected struct{ Conn }
 
-func (c connected) Dial(string, string) (net.Conn, error) { return c.TCPConn, nil }
+func (c connected) Dial(string, string) (net.Conn, error) { return c.Conn, nil }
 
 func (c connected) DialContext(context.Context, string, string) (net.Conn, error) {
-	return c.TCPConn, nil
+	return c.Conn, nil
 }
 
 // askSOCKS asks a SOCKS proxy (RFC 1928, RFC 1929) for a connection. It reads no byte that comes
 // after the answer.
-func askSOCKS(ctx context.Context, c *net.TCPConn, at *url.URL, target string) error {
+func askSOCKS(ctx context.Context, c Conn, at *url.URL, target string) error {
 	var auth *proxy.Auth
 	if at.User != nil {
 		password, _ := at.User.Password()
@@ -151,7 +158,7 @@ func askSOCKS(ctx context.Context, c *net.TCPConn, at *url.URL, target string) e
 	return err
 }
 
-func sendConnect(c *net.TCPConn, user *url.Userinfo, target string) error {
+func sendConnect(c Conn, user *url.Userinfo, target string) error {
 	ask := "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n"
 	if user != nil {
 		password, _ := user.Password()

@@ -31,6 +31,7 @@ type Options struct {
 	Plan        *planpkg.Plan
 	Control     *os.File     // the socket over which the jail passes its sockets
 	Interceptor *Interceptor // nil if no rule concerns requests
+	Run         Runner       // for a proxy that is reached by TLS
 	Ask         func(ctx context.Context, host string, port int) bool
 	Leak        func(egress.Leak)
 	Warn        func(string)
@@ -60,10 +61,7 @@ func (n *Network) Open(o Options, goOn func()) error {
 	profile := o.Plan.Profile
 	n.profile = profile
 	if network.Open || network.Brokered {
-		if n.gateway, err = New(profile, o.Interceptor, egress.Options{Tell: o.Leak, Ask: o.Ask}); err != nil {
-			got.close()
-			return err
-		}
+		n.gateway = New(profile, o.Interceptor, o.Run, egress.Options{Tell: o.Leak, Ask: o.Ask})
 	}
 	if network.Open {
 		// The last close of a packet socket is slow, and would hold up the end of the jail.

@@ -4,8 +4,10 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -79,9 +81,58 @@ func Close(network *egress.Gateway, interceptor *Interceptor) {
 	}
 }
 
+// A Runner starts mcp-jail-tls in a jail of its own, with two files as its standard input and output.
+type Runner func(ctx context.Context, program string, in, out *os.File) (tlsworker.Process, error)
+
+// startWorker starts mcp-jail-tls, and has it trust the host's authorities.
+func startWorker(ctx context.Context, run Runner, program string, o tlsworker.Options) (w *tlsworker.Worker, err error) {
+	if o.Roots, err = hostRoots(); err != nil {
+		return nil, err
+	}
+	o.Run = func(ctx context.Context, in, out *os.File) (tlsworker.Process, error) {
+		return run(ctx, program, in, out)
+	}
+	if w, err = tlsworker.Start(ctx, o); err != nil {
+		return nil, fmt.Errorf("%s: %w", program, err)
+	}
+	return w, nil
+}
+
+// hostRoots returns the certificates of the authorities that the host trusts, in PEM. What a user of macOS adds to
+// a keychain is not among them.
+func hostRoots() ([]byte, error) {
+	files, dirs := planpkg.SystemBundles, filepath.SplitList(os.Getenv("SSL_CERT_DIR"))
+	if named := os.Getenv("SSL_CERT_FILE"); named != "" {
+		files = []string{named}
+	}
+	var all bytes.Buffer
+	var failed error
+	for _, name := range files {
+		b, err := readSmall(name, maxBundle)
+		if certificates(&all, string(b)); err == nil {
+			break
+		}
+		failed = cmp.Or(failed, err)
+	}
+	if all.Len() == 0 && dirs == nil {
+		dirs = []string{"/etc/ssl/certs", "/etc/pki/tls/certs"}
+	}
+	for _, dir := range dirs {
+		entries, _ := os.ReadDir(dir)
+		for _, e := range entries {
+			b, _ := readSmall(filepath.Join(dir, e.Name()), maxBundle)
+			certificates(&all, string(b))
+		}
+	}
+	if all.Len() == 0 {
+		return nil, fmt.Errorf("no certificate authority of the host can be read: %w", cmp.Or(failed, os.ErrNotExist))
+	}
+	return all.Bytes(), nil
+}
+
 // StartTLS starts mcp-jail-tls if the plan needs it, and adds its certificate authority to the
-// jail's files. It returns nil if the plan does not need it.
-func StartTLS(ctx context.Context, plan *planpkg.Plan, s *spec.Spec) (*Interceptor, error) {
+// jail's files. It returns nil if the plan does not need it. ended is called if the process ends before the jail.
+func StartTLS(ctx context.Context, plan *planpkg.Plan, s *spec.Spec, run Runner, ended func(error)) (*Interceptor, error) {
 	t, p := plan.TLS, plan.Profile
 	if t.Program == "" {
 		return nil, nil
@@ -93,7 +144,7 @@ func StartTLS(ctx context.Context, plan *planpkg.Plan, s *spec.Spec) (*Intercept
 	if err != nil {
 		return refused(err)
 	}
-	program, err := tlsworker.Start(tlsworker.Options{Program: t.Program, Rules: p.Net, Secrets: secrets, Leaks: leaksOf(p)})
+	program, err := startWorker(ctx, run, t.Program, tlsworker.Options{Setup: tlsworker.Setup{Rules: p.Net, Secrets: secrets, Leaks: leaksOf(p)}, Ended: ended})
 	if err != nil {
 		return refused(err)
 	}

@@ -1,7 +1,6 @@
 package seatbelt
 
 import (
-	"path"
 	"slices"
 	"strings"
 
@@ -123,26 +122,6 @@ func self(program string) []Rule {
 	return []Rule{
 		{Ops: opsMetadata, Filters: own, Why: "mcp-jail, which executes the server"},
 		{Ops: opsRead, Filters: own}, {Ops: opsExecute, Filters: own}, {Ops: opsMap, Filters: own},
-	}
-}
-
-// libraries returns the rules for what dyld reads before any program of macOS starts: the system's
-// libraries and the cache of them. The base lets a program map them, which takes opening them first.
-// They are the same on every Mac, and the policy grants them to each server. Whether dyld needs them
-// where it finds its cache in memory is not yet known from a Mac; without them it may end the program.
-func libraries() []Rule {
-	var trees, ways []Filter
-	for _, dir := range []string{"/usr/lib", "/System/Library", "/System/Cryptexes", "/System/Volumes/Preboot/Cryptexes", "/private/var/db/dyld"} {
-		trees = append(trees, Subpath(dir))
-		for d := path.Dir(dir); d != path.Dir(d); d = path.Dir(d) {
-			if !slices.Contains(ways, Filter(Literal(d))) {
-				ways = append(ways, Literal(d))
-			}
-		}
-	}
-	return []Rule{
-		{Ops: opsMetadata, Filters: append(ways, trees...), Why: "the libraries of the system"},
-		{Ops: opsRead, Filters: trees},
 	}
 }
 

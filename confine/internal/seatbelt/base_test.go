@@ -70,30 +70,6 @@ func TestBaseAndNetwork(t *testing.T) {
 	}
 }
 
-// TestTLS holds that mcp-jail-tls reads the system's libraries and itself, and nothing else.
-func TestTLS(t *testing.T) {
-	text, err := seatbelt.CompileTLS("/opt/mcp-jail-tls", nil)
-	testkit.Must(t, err)
-	rules, err := seatbelttest.Read(text.Profile, text.Params)
-	testkit.Must(t, err)
-	for _, c := range []struct {
-		op, subject string
-		want        bool
-	}{
-		{"file-read-data", "/opt/mcp-jail-tls", true}, {"file-read-data", "/usr/lib/dyld", true}, {"file-read-data", "/System/Library/dyld/x", true},
-		{"file-read-data", "/System/Cryptexes/OS/System/Library/dyld/x", true}, {"file-read-data", "/System/Volumes/Preboot/Cryptexes/OS/x", true}, {"file-read-data", "/private/var/db/dyld/x", true},
-		{"file-read-metadata", "/System/Volumes/Preboot", true}, {"file-map-executable", "/usr/lib/libSystem.B.dylib", true},
-		{"file-read-data", "/usr/local/lib/x", false}, {"file-read-data", "/System/Volumes/Preboot/x", false}, {"file-read-data", "/System/Volumes/Data/Users/me/x", false},
-		{"file-read-data", "/private/var/db/x", false}, {"file-read-data", "/private/etc/passwd", false}, {"file-read-data", "/Users/me/x", false}, {"file-read-data", "/private/tmp/x", false},
-		{"file-write-data", "/usr/lib/x", false}, {"file-write-create", "/private/tmp/x", false}, {"process-exec*", "/usr/bin/true", false}, {"process-exec*", "/usr/lib/dyld", false}, {"process-fork", "self", false},
-		{"network-outbound", "localhost:80", false}, {"network-outbound", "/private/tmp/s", false}, {"system-socket", "AF_INET SOCK_STREAM", false}, {"system-socket", "AF_UNIX SOCK_STREAM", false},
-	} {
-		if got := seatbelttest.Allowed(rules, c.op, c.subject, ""); got != c.want {
-			t.Errorf("%s %s: %v", c.op, c.subject, got)
-		}
-	}
-}
-
 // TestOptionalOperations holds that each of them can be left out, and that a text names it otherwise.
 func TestOptionalOperations(t *testing.T) {
 	for _, op := range seatbelt.Optional {

@@ -31,15 +31,6 @@ func Compile(in Input) (Text, error) {
 	return write(rest+network(in), append(f.all(), append(sockets, self(in.Self)...)...), in.Without)
 }
 
-// CompileTLS returns the text for mcp-jail-tls: the base, its own program and the libraries of the
-// system. It opens no other file, starts nothing, and uses the sockets that it has inherited.
-func CompileTLS(program string, without []string) (Text, error) {
-	if why := unfit(program); why != "" {
-		return Text{}, &PathError{program, why}
-	}
-	return write("", append(self(program), libraries()...), without)
-}
-
 // Optional are the operations that a text names only where the system knows them.
 var Optional = []string{"file-test-existence", "mach-task-name", "system-fsctl", "system-info", "system-mac-syscall"}
 

@@ -83,9 +83,6 @@ func TestTexts(t *testing.T) {
 		}
 		golden(t, name, text)
 	}
-	text, err := seatbelt.CompileTLS("/opt/homebrew/bin/mcp-jail-tls", nil)
-	testkit.Must(t, err)
-	golden(t, "tls", text)
 }
 
 func golden(t *testing.T, name string, text seatbelt.Text) {
