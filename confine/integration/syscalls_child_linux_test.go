@@ -26,7 +26,6 @@ const (
 // children are the attempts by name. They run with the arguments that the
 // parent gave and return the outcome.
 var children = map[string]func(args []string) string{
-	"tsync":    tsyncChild,
 	"landlock": landlockChild,
 }
 
