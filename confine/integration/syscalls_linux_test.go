@@ -1,7 +1,10 @@
 package integration
 
 import (
+	"os"
+	"os/exec"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -9,49 +12,51 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
-// filterSelf filters the calls of this process, as in a jail with namespaces.
-func filterSelf(flags uintptr) error {
-	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	prog, err := seccomp.Compile(arch, seccomp.Options{Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true})
-	if err != nil {
-		return err
+// filterEnv is set in a copy of the test binary that filters its own calls. It says how.
+const filterEnv = "MCPJAIL_TEST_FILTER"
+
+// TestSeccompReachesEveryThread: the filter holds for threads that started before it was installed. The
+// attack matrix tries the calls that it refuses, in the jail and under the filter alone.
+func TestSeccompReachesEveryThread(t *testing.T) {
+	featurestest.Needs(t, "seccomp", "seccomp_tsync")
+	if how := os.Getenv(filterEnv); how != "" {
+		os.Stdout.WriteString("outcome " + filteredThread(t, how) + "\n")
+		os.Exit(0)
 	}
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
+	for how, want := range map[string]string{"one": "EBADF", "all": "EPERM"} { // without TSYNC: the control
+		cmd := exec.Command("/proc/self/exe", "-test.run=^TestSeccompReachesEveryThread$")
+		cmd.Env = append(os.Environ(), filterEnv+"="+how)
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "outcome "+want+"\n") {
+			t.Errorf("the filter of %s: %v, %s, want %s", how, err, out, want)
+		}
 	}
-	_, err = seccomp.Install(&stub.Task{}, seccomp.Records(prog), flags)
-	return err
 }
 
-// tsyncChild reports the outcome for a thread that started before the filter was installed.
-func tsyncChild(args []string) string {
+// filteredThread returns what a call comes to in a thread that started before the filter was installed.
+func filteredThread(t *testing.T, how string) string {
 	attempt, outcome := make(chan bool), make(chan syscall.Errno)
 	go func() {
 		runtime.LockOSThread()
+		attempt <- true
 		<-attempt
 		outcome <- attacker.RawCall(unix.SYS_SETNS, ^uintptr(0), 0)
 	}()
+	runtime.LockOSThread()
+	<-attempt
 	flags := uintptr(0)
-	if args[0] == "all" {
+	if how == "all" {
 		flags = unix.SECCOMP_FILTER_FLAG_TSYNC
 	}
-	runtime.Gosched()
-	if err := filterSelf(flags); err != nil {
-		return err.Error()
-	}
+	arch, _ := seccomp.ArchOf(runtime.GOARCH)
+	prog, err := seccomp.Compile(arch, seccomp.Options{Unix: true, Inet: true, OwnPIDs: true, OwnIPC: true, Truncate: true, Attributes: true})
+	testkit.Must(t, err)
+	testkit.Must(t, unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+	_, err = seccomp.Install(&stub.Task{}, seccomp.Records(prog), flags)
+	testkit.Must(t, err)
 	attempt <- true
 	return attacker.ErrnoName(<-outcome)
-}
-
-func TestSeccompReachesEveryThread(t *testing.T) {
-	featurestest.Needs(t, "seccomp", "seccomp_tsync")
-	if got := inChild(t, nil, "tsync", "one"); got != "EBADF" {
-		t.Errorf("without TSYNC another thread gets %s, want EBADF: this test shows nothing", got)
-	}
-	if got := inChild(t, nil, "tsync", "all"); got != "EPERM" {
-		t.Errorf("with TSYNC another thread gets %s, want EPERM", got)
-	}
 }
