@@ -87,12 +87,12 @@ func digitsBefore(phase int) int { return (phase*8 + 5) / 6 }
 // backslashes.
 func jsonTexts(value string) (all []string) {
 	ofGo, _ := json.Marshal(value)
+	hexed := strings.NewReplacer(`\"`, `\u0022`, "'", `\u0027`, "&", `\u0026`, "<", `\u003c`, ">", `\u003e`) // PHP with JSON_HEX
+	more := strings.NewReplacer("+", `\u002b`, "`", `\u0060`)                                                // and .NET
 	// The second is JavaScript's, the third Python's.
 	for _, text := range []string{string(ofGo), strconv.Quote(value), strconv.QuoteToASCII(value)} {
 		text = text[1 : len(text)-1]
 		slashes := strings.ReplaceAll(text, "/", `\/`) // PHP
-		hexed := strings.NewReplacer(`\"`, `\u0022`, "'", `\u0027`, "&", `\u0026`, "<", `\u003c`, ">", `\u003e`)
-		more := strings.NewReplacer("+", `\u002b`, "`", `\u0060`) // .NET
 		for _, text := range []string{text, slashes, hexed.Replace(text), hexed.Replace(slashes), more.Replace(hexed.Replace(text))} {
 			all = append(all, text, recased(text, `\u`, 4, strings.ToUpper))
 		}
