@@ -13,11 +13,9 @@ import (
 // Form is how a secret was written.
 type Form string
 
-// Forms. Others than Plain are of values that are escaped or encoded.
+// Forms.
 const (
-	Plain    Form = "as it is"
-	inJSON   Form = "as a JSON string has it"
-	inURL    Form = "as a URL has it"
+	Plain    Form = "as it is" // also with the escapes of JSON and of URLs
 	inBase64 Form = "in base64"
 	inHex    Form = "in hexadecimal digits"
 	Token    Form = "by its form" // a well-known kind of token: see kinds
@@ -25,7 +23,7 @@ const (
 
 // IsValid reports whether f is one of the forms above.
 func (f Form) IsValid() bool {
-	return f == Plain || f == inJSON || f == inURL || f == inBase64 || f == inHex || f == Token
+	return f == Plain || f == inBase64 || f == inHex || f == Token
 }
 
 // written is a value in one of its forms.
@@ -51,11 +49,8 @@ func formsOf(value string) (all []written) {
 			add(w)
 		}
 	}
-	for _, text := range jsonTexts(value) {
-		add(written{text: text, form: inJSON})
-	}
-	for _, text := range urlTexts(value) {
-		add(written{text: text, form: inURL})
+	for _, text := range append(jsonTexts(value), urlTexts(value)...) {
+		add(written{text: text, form: Plain})
 	}
 	return all
 }
