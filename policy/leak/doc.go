@@ -13,8 +13,8 @@
 // # Time
 //
 // A text may be written by who does not know the secrets, and who sees how long a search takes. So a
-// search takes one step of a table for each byte, whatever it has found so far (automaton). Only
-// where a whole end of a form is found is the rest compared, in a time that depends on its length.
+// search takes one step of a table for each byte, whatever it has found so far (automaton). Where the
+// last 32 bytes of a form are found, the whole form is compared.
 //
 // # Streams
 //

@@ -13,11 +13,9 @@ import (
 // Form is how a secret was written.
 type Form string
 
-// Forms. Others than Plain are of values that are escaped or encoded.
+// Forms.
 const (
-	Plain    Form = "as it is"
-	inJSON   Form = "as a JSON string has it"
-	inURL    Form = "as a URL has it"
+	Plain    Form = "as it is" // also with the escapes of JSON and of URLs
 	inBase64 Form = "in base64"
 	inHex    Form = "in hexadecimal digits"
 	Token    Form = "by its form" // a well-known kind of token: see kinds
@@ -25,7 +23,7 @@ const (
 
 // IsValid reports whether f is one of the forms above.
 func (f Form) IsValid() bool {
-	return f == Plain || f == inJSON || f == inURL || f == inBase64 || f == inHex || f == Token
+	return f == Plain || f == inBase64 || f == inHex || f == Token
 }
 
 // written is a value in one of its forms.
@@ -51,11 +49,8 @@ func formsOf(value string) (all []written) {
 			add(w)
 		}
 	}
-	for _, text := range jsonTexts(value) {
-		add(written{text: text, form: inJSON})
-	}
-	for _, text := range urlTexts(value) {
-		add(written{text: text, form: inURL})
+	for _, text := range append(jsonTexts(value), urlTexts(value)...) {
+		add(written{text: text, form: Plain})
 	}
 	return all
 }
@@ -87,12 +82,12 @@ func digitsBefore(phase int) int { return (phase*8 + 5) / 6 }
 // backslashes.
 func jsonTexts(value string) (all []string) {
 	ofGo, _ := json.Marshal(value)
+	hexed := strings.NewReplacer(`\"`, `\u0022`, "'", `\u0027`, "&", `\u0026`, "<", `\u003c`, ">", `\u003e`) // PHP with JSON_HEX
+	more := strings.NewReplacer("+", `\u002b`, "`", `\u0060`)                                                // and .NET
 	// The second is JavaScript's, the third Python's.
 	for _, text := range []string{string(ofGo), strconv.Quote(value), strconv.QuoteToASCII(value)} {
 		text = text[1 : len(text)-1]
 		slashes := strings.ReplaceAll(text, "/", `\/`) // PHP
-		hexed := strings.NewReplacer(`\"`, `\u0022`, "'", `\u0027`, "&", `\u0026`, "<", `\u003c`, ">", `\u003e`)
-		more := strings.NewReplacer("+", `\u002b`, "`", `\u0060`) // .NET
 		for _, text := range []string{text, slashes, hexed.Replace(text), hexed.Replace(slashes), more.Replace(hexed.Replace(text))} {
 			all = append(all, text, recased(text, `\u`, 4, strings.ToUpper))
 		}

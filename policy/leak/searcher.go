@@ -1,7 +1,7 @@
 package leak
 
 import (
-	"crypto/subtle"
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -32,9 +32,9 @@ type pattern struct {
 	begin string // of a kind: its beginning as it is
 }
 
-// tail is how many bytes of a form the automaton has. The rest is compared where they are found, in
-// a time that does not depend on it. So the automaton stays small, and who does not know the end of
-// a form learns nothing from the time.
+// tail is how many bytes of the end of a form the automaton has, so that it stays small. Where they
+// are found the whole form is compared, in a time that depends on its length. So the time tells
+// nothing to who does not know these bytes.
 const tail = 32
 
 // New returns a searcher of secrets, and of well-known kinds of tokens if tokens is set. It returns
@@ -77,10 +77,19 @@ func (s *Searcher) each(text []byte, from int, found func(p *pattern, begin, end
 			if tokens.find(p, text, begin, end) {
 				found(p, begin, end)
 			}
-		case subtle.ConstantTimeCompare(text[begin:end], []byte(p.text)) == 1:
+		case isSame(text[begin:end], p.text):
 			found(p, begin, end)
 		}
 	})
+}
+
+// isSame compares two texts of one length, and looks at each byte of them.
+func isSame(a []byte, b string) bool {
+	different := byte(0)
+	for i := range a {
+		different |= a[i] ^ b[i]
+	}
+	return different == 0
 }
 
 // Find returns the secrets in a text, each once, in the form that was found first.
@@ -145,12 +154,7 @@ func (s *Searcher) Replace(text string, by func(name string, length int) string)
 	}
 	var places []place
 	s.each([]byte(text), 0, func(p *pattern, begin, end int) { places = append(places, place{begin, end, p.name}) })
-	slices.SortStableFunc(places, func(a, b place) int {
-		if a.begin != b.begin {
-			return a.begin - b.begin
-		}
-		return b.end - a.end
-	})
+	slices.SortStableFunc(places, func(a, b place) int { return cmp.Or(a.begin-b.begin, b.end-a.end) })
 	var out strings.Builder
 	done := 0
 	for i := 0; i < len(places); {

@@ -11,6 +11,9 @@ import (
 // ones occur by chance.
 const shortest = 8
 
+// longestPart is how many bytes of a value are looked for at most, from its end.
+const longestPart = 4 << 10
+
 // Unsought is a secret variable whose value is not looked for in what the server sends.
 type Unsought struct{ Name, Why string }
 
@@ -31,7 +34,7 @@ func Sought(env []policy.Variable) (secrets []Secret, others []Unsought) {
 		}
 		for _, part := range Parts(v.Value) {
 			if len(part) >= shortest && !isWords(part) {
-				secrets = append(secrets, Secret{Name: v.Name, Value: part})
+				secrets = append(secrets, Secret{Name: v.Name, Value: part[max(0, len(part)-longestPart):]})
 			}
 		}
 	}

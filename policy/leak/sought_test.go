@@ -29,6 +29,7 @@ func TestSought(t *testing.T) {
 		{"SESSION", "9f86d081884c7d659a2feaa0c55ad015", "9f86d081884c7d659a2feaa0c55ad015"},
 		{"AWS_REGION", "eu-central-1a-and-so-on", "-looks like a secret"},
 		{"WHATEVER", "aB3dE5gH7jK9mN1p", "aB3dE5gH7jK9mN1p"},
+		{"LONG_KEY", strings.Repeat("aB3dE5gH", 1000), strings.Repeat("aB3dE5gH", 512)},
 		{"DEPLOY_KEY", pem, strings.TrimSpace(pem) + "|" + key},
 		{"MY_KEY", policy.Placeholder("MY_KEY"), ""},
 	} {

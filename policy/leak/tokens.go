@@ -155,30 +155,19 @@ func isRandom(secret []byte) bool {
 // variety returns how many different bytes a text has, and of how many kinds: small letters, capitals,
 // digits and others.
 func variety(text string) (different, kinds int) {
-	var seen [256]bool
-	var kind [4]bool
+	seen, kind := map[byte]bool{}, map[byte]bool{}
 	for _, c := range []byte(text) {
 		seen[c] = true
 		switch {
-		case c >= 'a' && c <= 'z':
-			kind[0] = true
-		case c >= 'A' && c <= 'Z':
-			kind[1] = true
 		case c >= '0' && c <= '9':
-			kind[2] = true
+			kind['0'] = true
+		case isLetterOrDigit(c):
+			kind[c&0x20] = true // small letters have this bit
 		default:
-			kind[3] = true
+			kind['.'] = true
 		}
 	}
-	count := func(set []bool) (n int) {
-		for _, is := range set {
-			if is {
-				n++
-			}
-		}
-		return n
-	}
-	return count(seen[:]), count(kind[:])
+	return len(seen), len(kind)
 }
 
 func isLetterOrDigit(c byte) bool {

@@ -110,8 +110,8 @@ func (g *Cgroup) verify(l limits) error {
 	return nil
 }
 
-// Contains reports whether a process is in the cgroup.
-func (g *Cgroup) Contains(pid int) bool {
+// contains reports whether a process is in the cgroup.
+func (g *Cgroup) contains(pid int) bool {
 	own, ok := Path(proc.ReadLine("/proc/" + strconv.Itoa(pid) + "/cgroup"))
 	return ok && filepath.Base(own) == filepath.Base(g.Dir)
 }

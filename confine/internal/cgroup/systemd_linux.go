@@ -39,7 +39,7 @@ func MakeScope(place Location, pid int, l limits) (*Cgroup, error) {
 		return nil, step.On("systemd: "+name, err)
 	}
 	g := &Cgroup{Dir: name}
-	for !g.Contains(pid) {
+	for !g.contains(pid) {
 		if time.Now().After(deadline) {
 			return nil, step.On("systemd: "+name, unix.ETIMEDOUT)
 		}
