@@ -86,7 +86,7 @@ func (c *commands) rows() (attempts []attacker.Attempt, want []attacker.Outcome)
 	add("ok status", c.echo, "", "echo", "status")
 	add("ok status a b", c.echo, "", "echo", "status", "a", "b")
 	add("ok GOOD=1", c.env, "GOOD=1", "env")
-	large := strings.Repeat("x", 60<<10) // the stack is read in several steps
+	large := strings.Repeat("x", 20<<10) // the stack is read in several steps
 	add("ok GOOD=1", c.env, "EVIL="+large+" GOOD=1", "env")
 	add("killed", c.echo, "", "echo", "log", "--oneline", large, large)
 	add("ok GOOD=1 PATH=/x LC_ALL=C", c.env, "EVIL=1 GOOD=1 PATH=/x GOODER=2 LD_LIBRARY_PATH=/y LC_ALL=C EVIL=3", "env")
