@@ -74,6 +74,9 @@ func testRights(t *testing.T, in func(testing.TB, *policy.Profile, ...attacker.A
 		{"execs DIR/file", r | x},
 		{"exec DIR/true", r | x},
 	} {
+		if !mounts && strings.HasPrefix(row.attempt, "mksock ") {
+			continue // the filter lets it make no socket
+		}
 		t.Run(row.attempt, func(t *testing.T) {
 			t.Parallel()
 			// once makes the attempt on a fresh tree.

@@ -47,67 +47,66 @@ func heldNames() []string {
 	return names
 }
 
-// testLeased: the host holds leases on files that the server opens for writing.
-func testLeased(t *testing.T) {
-	t.Run("leases", func(t *testing.T) {
-		signal.Ignore(unix.SIGIO) // what the kernel asks for them back by
-		run := func(begin func(dir string) (finish func() attacker.Outcome)) attacker.Outcome {
-			dir := testkit.Plant(t, append(heldNames(), "old")...)
-			var leased []*os.File
-			for _, name := range heldNames() {
-				f, err := os.Open(dir + "/" + name)
-				testkit.Must(t, err)
-				defer f.Close()
-				if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
-					t.Fatal(err)
-				}
-				leased = append(leased, f)
-			}
-			finish := begin(dir)
-			testkit.Eventually(t, "every lease is asked back", func() bool {
-				for _, f := range leased {
-					if kind, err := unix.FcntlInt(f.Fd(), unix.F_GETLEASE, 0); err != nil || kind != unix.F_UNLCK {
-						return false
-					}
-				}
-				return true
-			})
-			letPass(t, dir, func() {
-				for _, f := range leased {
-					if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK); err != nil {
-						t.Errorf("the lease was taken meanwhile: %v", err)
-					}
-				}
-			})
+// testBlocked: calls wait for something of the host's, which block makes. waits reports that all of them do.
+func testBlocked(t *testing.T, name string, block func(t *testing.T, dir string) (waits func() bool, release func())) {
+	t.Run(name, func(t *testing.T) {
+		run := func(begin func(*testing.T, string, attacker.Attempt) func() attacker.Outcome) attacker.Outcome {
+			dir := testkit.Plant(t, "held/", "old")
+			waits, release := block(t, dir)
+			finish := begin(t, dir, attacker.Try("blocked-opens", dir))
+			testkit.Eventually(t, "all of them wait", waits)
+			letPass(t, dir, release)
 			return finish()
 		}
 		want := fmt.Sprint("ok ", blocked)
-		jailtest.Expect(t, "unconfined", run(func(dir string) func() attacker.Outcome { return inBackground(t, attacker.Try("blocked-opens", dir)) }), want)
-		jailtest.Expect(t, "in the jail", run(func(dir string) func() attacker.Outcome { return jailBegun(t, dir, attacker.Try("blocked-opens", dir)) }), want)
+		jailtest.Expect(t, "unconfined", run(inBackground), want)
+		jailtest.Expect(t, "in the jail", run(jailBegun), want)
+	})
+}
+
+// testLeased: the host holds leases on files that the server opens for writing.
+func testLeased(t *testing.T) {
+	signal.Ignore(unix.SIGIO) // what the kernel asks for them back by
+	testBlocked(t, "leases", func(t *testing.T, dir string) (func() bool, func()) {
+		var leased []*os.File
+		for _, name := range heldNames() {
+			f, err := os.OpenFile(dir+"/"+name, os.O_RDONLY|os.O_CREATE, 0o666)
+			testkit.Must(t, err)
+			t.Cleanup(func() { f.Close() })
+			if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
+				t.Fatal(err)
+			}
+			leased = append(leased, f)
+		}
+		askedBack := func() bool {
+			return !slices.ContainsFunc(leased, func(f *os.File) bool {
+				kind, err := unix.FcntlInt(f.Fd(), unix.F_GETLEASE, 0)
+				return err != nil || kind != unix.F_UNLCK
+			})
+		}
+		return askedBack, func() {
+			for _, f := range leased {
+				if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_UNLCK); err != nil {
+					t.Errorf("the lease was taken meanwhile: %v", err)
+				}
+			}
+		}
 	})
 }
 
 // testFifos: the server opens fifos for writing, and no process opens them for reading.
 func testFifos(t *testing.T) {
-	t.Run("fifos", func(t *testing.T) {
-		run := func(begin func(dir string) (finish func() attacker.Outcome)) attacker.Outcome {
-			dir := testkit.Plant(t, "held/", "old")
-			for _, name := range heldNames() {
-				testkit.Must(t, unix.Mkfifo(dir+"/"+name, 0o666))
-			}
-			finish := begin(dir)
-			letPass(t, dir, func() {
-				for _, name := range heldNames() {
-					f, err := os.OpenFile(dir+"/"+name, os.O_RDONLY|unix.O_NONBLOCK, 0)
-					testkit.Must(t, err)
-					t.Cleanup(func() { f.Close() })
-				}
-			})
-			return finish()
+	testBlocked(t, "fifos", func(t *testing.T, dir string) (func() bool, func()) {
+		for _, name := range heldNames() {
+			testkit.Must(t, unix.Mkfifo(dir+"/"+name, 0o666))
 		}
-		want := fmt.Sprint("ok ", blocked)
-		jailtest.Expect(t, "unconfined", run(func(dir string) func() attacker.Outcome { return inBackground(t, attacker.Try("blocked-opens", dir)) }), want)
-		jailtest.Expect(t, "in the jail", run(func(dir string) func() attacker.Outcome { return jailBegun(t, dir, attacker.Try("blocked-opens", dir)) }), want)
+		return func() bool { return true }, func() {
+			for _, name := range heldNames() {
+				f, err := os.OpenFile(dir+"/"+name, os.O_RDONLY|unix.O_NONBLOCK, 0)
+				testkit.Must(t, err)
+				t.Cleanup(func() { f.Close() })
+			}
+		}
 	})
 }
 
@@ -155,7 +154,7 @@ func jailBegun(t *testing.T, dir string, a attacker.Attempt) (finish func() atta
 	}
 }
 
-func inBackground(t *testing.T, a attacker.Attempt) (finish func() attacker.Outcome) {
+func inBackground(t *testing.T, _ string, a attacker.Attempt) (finish func() attacker.Outcome) {
 	t.Helper()
 	got := make(chan attacker.Outcome, 1)
 	go func() { got <- jailtest.Unconfined(t, "/", a)[0] }()

@@ -52,13 +52,7 @@ func (m *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
 		if errno != 0 {
 			return m.judge.recordMissing(r, 0, errno)
 		}
-		if r.noFollow() && at.tail == "" {
-			fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-			object, errno = fd, step.ErrnoOrEIO(err)
-		} else {
-			object, errno = w.object(&at)
-		}
-		if errno != 0 {
+		if object, errno = w.openObject(&at, !r.noFollow() || at.tail != ""); errno != 0 {
 			return errno
 		}
 		defer unix.Close(object)

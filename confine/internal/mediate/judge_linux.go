@@ -37,22 +37,21 @@ func (j *judge) decideName(r *Request, op policy.Op, at *pathRef) (full string, 
 }
 
 // verdict returns the errno for a verdict, and reports a refusal. The errno is the one that a
-// mount would give: EROFS below a read-only mount, EBUSY for a mount point, else EACCES.
+// mount would give: EROFS below a read-only mount, EBUSY for a mount point, EXDEV between two mounts, else EACCES.
 func (j *judge) verdict(r *Request, operation, full string, at *pathRef, verdict policy.Verdict) syscall.Errno {
+	errno := unix.EACCES
 	switch {
 	case verdict == policy.Granted:
 		return 0
 	case verdict == policy.Crossing:
 		return unix.EXDEV
 	case readOnly(at.dir):
-		j.reporter.Refused(r, operation, full)
-		return unix.EROFS
+		errno = unix.EROFS
 	case verdict == policy.Pinned:
-		j.reporter.Refused(r, operation, full)
-		return unix.EBUSY
+		errno = unix.EBUSY
 	}
 	j.reporter.Refused(r, operation, full)
-	return unix.EACCES
+	return errno
 }
 
 func readOnly(fd int) bool {
@@ -95,10 +94,28 @@ func (j *judge) recordLost(r *Request, operation string, base int, name string, 
 	return errno
 }
 
+// opOf returns the operation of a call that changes something at a name.
+func opOf(op seccomp.Op) policy.Op {
+	switch op {
+	case seccomp.OpMkdir:
+		return policy.OpMkdir
+	case seccomp.OpSymlink:
+		return policy.OpSymlink
+	case seccomp.OpRemove:
+		return policy.OpRemove
+	case seccomp.OpTruncate:
+		return policy.OpTruncate
+	}
+	return policy.OpCreate
+}
+
 // recordMissing is recordLost for one of the names of a call.
 func (j *judge) recordMissing(r *Request, name int, errno syscall.Errno) syscall.Errno {
-	operation := operationName(r.Op)
-	if r.Op == seccomp.OpLink && name == 0 {
+	operation := opOf(r.Op).String()
+	switch {
+	case r.Op == seccomp.OpRename:
+		operation = "rename"
+	case r.Op == seccomp.OpLink && name == 0:
 		operation = policy.OpRead.String() // the file that gets one more name
 	}
 	return j.recordLost(r, operation, r.bases[name], r.names[name], errno)

@@ -14,7 +14,7 @@ func (m *Mediator) link(r *Request, w *resolver, from, to *pathRef) syscall.Errn
 	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
 		return unix.EINVAL
 	}
-	source, errno := w.openSource(from, flags&unix.AT_SYMLINK_FOLLOW != 0)
+	source, errno := w.openObject(from, flags&unix.AT_SYMLINK_FOLLOW != 0)
 	if errno != 0 {
 		return errno
 	}
@@ -62,7 +62,7 @@ func (m *Mediator) link(r *Request, w *resolver, from, to *pathRef) syscall.Errn
 	return m.judge.recordRefusalAt(r, policy.OpCreate, to, errno)
 }
 
-func (w *resolver) openSource(from *pathRef, follow bool) (int, syscall.Errno) {
+func (w *resolver) openObject(from *pathRef, follow bool) (int, syscall.Errno) {
 	if follow {
 		return w.object(from)
 	}

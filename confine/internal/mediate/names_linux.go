@@ -8,7 +8,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
 
@@ -89,15 +88,7 @@ func (m *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
 	// From the verdict to the act no rename of this jail may move the directory.
 	m.names.RLock()
 	defer m.names.RUnlock()
-	op := policy.OpCreate
-	switch r.Op {
-	case seccomp.OpMkdir:
-		op = policy.OpMkdir
-	case seccomp.OpSymlink:
-		op = policy.OpSymlink
-	case seccomp.OpRemove:
-		op = policy.OpRemove
-	}
+	op := opOf(r.Op)
 	full, errno := m.judge.decideName(r, op, &at)
 	if errno != 0 {
 		return errno

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
-	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -36,20 +35,6 @@ func (r *Reporter) tell(m spec.Event) {
 // Refused reports the refusal of an operation on a path.
 func (r *Reporter) Refused(req *Request, operation, target string) {
 	r.Report(req, policy.AxisFs, operation, target, false)
-}
-
-func operationName(op seccomp.Op) string {
-	switch op {
-	case seccomp.OpMkdir:
-		return policy.OpMkdir.String()
-	case seccomp.OpRemove:
-		return policy.OpRemove.String()
-	case seccomp.OpRename:
-		return "rename"
-	case seccomp.OpTruncate:
-		return policy.OpTruncate.String()
-	}
-	return policy.OpCreate.String()
 }
 
 // Report reports a refusal. absent marks a target that the jail does not have. Report leaves out

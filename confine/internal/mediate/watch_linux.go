@@ -43,17 +43,12 @@ func (m *Mediator) watchRead(r *Request, w *resolver) {
 	e, covered := m.judge.profile.Find(full)
 	inHome := covered && e.Origin == policy.OriginHome // what is missing there, the user's own may have
 	switch {
-	case full == "" || isOwn(full), r.Op == seccomp.OpLook && errno != unix.ENOENT: // a look at what is there succeeds
+	case full == "", r.Op == seccomp.OpLook && errno != unix.ENOENT: // a look at what is there succeeds
 	case errno == unix.ENOENT && (inHome || !m.judge.profile.Allows(policy.OpRead, full)):
 		m.Reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, true)
 	case !m.judge.profile.Allows(policy.OpRead, full):
 		m.Reporter.Report(r, policy.AxisFs, readOp(mode), full, false)
 	}
-}
-
-// isOwn reports whether a path is in one of the places that no policy grants.
-func isOwn(full string) bool {
-	return policy.Within(full, "/proc") || policy.Within(full, "/dev") || policy.Within(full, "/sys")
 }
 
 func readOp(mode uint32) string {
