@@ -94,7 +94,7 @@ func (b *Places) collectDeciding() {
 }
 
 // addDeciding adds a path that a variable names. One around the workspace is not protected inside
-// grants, and see WhyUnsafe.
+// grants, and see whyUnsafe.
 func (b *Places) addDeciding(abs, kind, risk string) {
 	d := DecidingPath{kind, abs, b.Abbreviate(abs), risk, true}
 	if b.IsAroundWork(abs) {

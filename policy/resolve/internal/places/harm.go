@@ -65,7 +65,7 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 			}
 		}
 	}
-	if around == home && at != b.paths.Canonical(b.WorkspaceOrDir()) && (mode.IsDir() || !b.paths.Exists(at)) {
+	if around == home && at != b.paths.Canonical(b.workspaceOrDir()) && (mode.IsDir() || !b.paths.Exists(at)) {
 		return policy.Harm{Ask: "it lies directly in your home directory, where it may hold the files of other programs", Inside: true}
 	}
 	return policy.Harm{}

@@ -16,7 +16,7 @@ type Places struct {
 	Deciding      []DecidingPath // what decides outside of the jail
 	decidingWork  []DecidingPath // those around the workspace: see addDeciding
 
-	unsafe map[string]string // the answers of WhyUnsafe
+	unsafe map[string]string // the answers of whyUnsafe
 	named  *namedPlaces      // nil before SensitiveAround is asked
 }
 

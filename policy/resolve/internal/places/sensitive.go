@@ -50,7 +50,7 @@ func (b *Places) Patterns() (out []Pattern) {
 	for i, list := range [][]string{rows("sensitive", b.h.OS), b.p.Sensitive} {
 		for _, s := range list {
 			if rest, ok := strings.CutPrefix(s, "**/"); ok {
-				out = append(out, Pattern{Text: s, Parts: strings.Split(Folded(b.h, rest), "/"), Builtin: i == 0})
+				out = append(out, Pattern{Text: s, Parts: strings.Split(folded(b.h, rest), "/"), Builtin: i == 0})
 			}
 		}
 	}
@@ -101,7 +101,7 @@ func (b *Places) windowsHomes() (homes []string) {
 		return []string{b.h.Home}
 	}
 	if b.h.OS != "linux" || !slices.ContainsFunc(b.p.Fs, func(r policy.FsRule) bool {
-		abs, _ := b.Expand(r.Path, b.WorkspaceOrDir())
+		abs, _ := b.Expand(r.Path, b.workspaceOrDir())
 		return policy.Within(abs, users) || policy.Within(users, abs)
 	}) || !b.paths.Exists(users) {
 		return nil
@@ -119,7 +119,7 @@ func (b *Places) ListSensitive() []SensitivePath {
 	all := slices.Clone(b.Builtin)
 	for _, s := range b.p.Sensitive {
 		if !strings.HasPrefix(s, "**/") {
-			abs, _ := b.Expand(s, b.paths.Canonical(b.WorkspaceOrDir()))
+			abs, _ := b.Expand(s, b.paths.Canonical(b.workspaceOrDir()))
 			all = append(all, SensitivePath{Written: s, Abs: abs})
 		}
 	}
@@ -168,7 +168,7 @@ func (b *Places) sensitive(name string) string {
 			return s
 		}
 	}
-	return cmp.Or(sensitiveElsewhere(Folded(b.h, at)), sensitiveElsewhere(Folded(b.h, abs)))
+	return cmp.Or(sensitiveElsewhere(folded(b.h, at)), sensitiveElsewhere(folded(b.h, abs)))
 }
 
 func newAdviser(h *hostfs.Host, p *policy.Policy) *Places {
@@ -200,7 +200,7 @@ func (b *Places) sensitiveByName(p string) string {
 	if s, ok := b.named.names[strings.ToLower(p)]; ok {
 		return s
 	}
-	dir, name := hostfs.Split(Folded(b.h, p))
+	dir, name := hostfs.Split(folded(b.h, p))
 	for _, pattern := range b.named.patterns {
 		if pattern.Matches(dir, name) {
 			return pattern.Text
@@ -225,11 +225,11 @@ func (b *Places) collectPlaces() {
 			continue
 		}
 		dir = b.paths.Canonical(dir)
-		base = Folded(b.h, base)
-		b.named.patterns = append(b.named.patterns, Pattern{Text: s.Written, dir: Folded(b.h, dir), Parts: []string{base}})
+		base = folded(b.h, base)
+		b.named.patterns = append(b.named.patterns, Pattern{Text: s.Written, dir: folded(b.h, dir), Parts: []string{base}})
 		names, _ := b.paths.Names(dir)
 		for _, name := range names { // some are links
-			if MatchName(base, Folded(b.h, name)) {
+			if MatchName(base, folded(b.h, name)) {
 				b.addPlace(s.Written, path.Join(dir, name))
 			}
 		}
