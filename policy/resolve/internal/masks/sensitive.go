@@ -45,7 +45,7 @@ func (b *Masks) HideSensitive() {
 }
 
 // hidePattern calls hideSensitivePath for each name that matches the last component.
-func (b *Masks) hidePattern(s places.SensitivePath) {
+func (b *Masks) hidePattern(s places.Place) {
 	dir, base, ok := s.Pattern()
 	if !ok {
 		b.hideSensitivePath(s.Written, s.Abs)

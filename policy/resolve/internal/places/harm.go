@@ -61,7 +61,7 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 	if changes {
 		for _, d := range b.Deciding {
 			if b.touches(at, d.Abs) {
-				return policy.Harm{Ask: "it gives a hold on " + AsWritten(h, d.Named) + ": " + d.Risk + ", outside of the jail"}
+				return policy.Harm{Ask: "it gives a hold on " + AsWritten(h, d.Written) + ": " + d.Why + ", outside of the jail"}
 			}
 		}
 	}

@@ -47,7 +47,7 @@ func MatchName(pattern, name string) bool {
 
 // Patterns returns the sensitive paths that match at any depth.
 func (b *Places) Patterns() (out []Pattern) {
-	for i, list := range [][]string{rows("sensitive", b.h.OS), b.p.Sensitive} {
+	for i, list := range [][]string{rows(sensitive, b.h.OS), b.p.Sensitive} {
 		for _, s := range list {
 			if rest, ok := strings.CutPrefix(s, "**/"); ok {
 				out = append(out, Pattern{Text: s, Parts: strings.Split(folded(b.h, rest), "/"), Builtin: i == 0})
@@ -55,42 +55,6 @@ func (b *Places) Patterns() (out []Pattern) {
 		}
 	}
 	return out
-}
-
-// A SensitivePath is a sensitive path on this host. The last component of abs may be a pattern,
-// unless it is the file of a secret.
-type SensitivePath struct {
-	Written, Abs string
-	Secret       bool
-}
-
-// Pattern returns the directory and the last component of a sensitive path whose last component is a
-// pattern. ok is false for any other.
-func (s SensitivePath) Pattern() (dir, base string, ok bool) {
-	dir, base = hostfs.Split(s.Abs)
-	return dir, base, !s.Secret && strings.ContainsAny(base, "*?[")
-}
-
-func (b *Places) listBuiltin() {
-	moves := b.moves()
-	add := func(written, abs string) { b.Builtin = append(b.Builtin, SensitivePath{Written: written, Abs: abs}) }
-	for _, s := range rows("sensitive", b.h.OS) {
-		if strings.HasPrefix(s, "**/") {
-			continue
-		}
-		abs, _ := b.Expand(s, "/")
-		add(s, abs)
-		b.SensitiveDirs = append(b.SensitiveDirs, strings.TrimSuffix(abs, "*"))
-		for _, at := range movedTo(s, moves) {
-			add(b.Abbreviate(at), at)
-		}
-	}
-	for _, home := range b.windowsHomes() {
-		for _, s := range rows("home of windows", "") {
-			abs := path.Join(home, s)
-			add(b.Abbreviate(abs), abs)
-		}
-	}
 }
 
 // windowsHomes returns the home directories of Windows, in WSL if a rule leads to them: to ask for each path
@@ -115,17 +79,17 @@ func (b *Places) windowsHomes() (homes []string) {
 
 // ListSensitive returns the sensitive paths that have a fixed place: those that are built in, those
 // of the user, and the files of secrets.
-func (b *Places) ListSensitive() []SensitivePath {
+func (b *Places) ListSensitive() []Place {
 	all := slices.Clone(b.Builtin)
 	for _, s := range b.p.Sensitive {
 		if !strings.HasPrefix(s, "**/") {
 			abs, _ := b.Expand(s, b.paths.Canonical(b.workspaceOrDir()))
-			all = append(all, SensitivePath{Written: s, Abs: abs})
+			all = append(all, Place{Kind: sensitive, Written: s, Abs: abs})
 		}
 	}
 	for _, s := range b.p.SecretFiles() {
 		abs, _ := b.Expand(s, "/")
-		all = append(all, SensitivePath{Written: s, Abs: abs, Secret: true})
+		all = append(all, Place{Kind: sensitive, Written: s, Abs: abs, Secret: true})
 	}
 	return all
 }

@@ -32,7 +32,7 @@ func (b *Places) WhyShared(dir string) string {
 	for _, d := range b.Deciding {
 		// A variable such as PATH may name a directory of the user's own work.
 		if !d.OfEnvironment && within(b.h, b.paths.Canonical(d.Abs), dir) {
-			return fmt.Sprintf("holds %s: %s, outside of the jail", d.Named, d.Risk)
+			return fmt.Sprintf("holds %s: %s, outside of the jail", d.Written, d.Why)
 		}
 	}
 	switch work := b.paths.Canonical(b.workspaceOrDir()); {

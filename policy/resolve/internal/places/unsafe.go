@@ -51,15 +51,15 @@ func (b *Places) judgeUnsafe(dir string) string {
 		}
 	}
 	if name := b.ProtectedAround(dir); !ok && name != "" {
-		d, ok = DecidingPath{Abs: name, Named: b.Abbreviate(name), Risk: "programs run or trust what is there"}, true
+		d, ok = Place{Abs: name, Written: b.Abbreviate(name), Why: "programs run or trust what is there"}, true
 	}
 	switch {
 	case !ok:
 		return ""
 	case b.liesIn(path.Dir(dir), b.paths.Canonical(d.Abs)):
-		return fmt.Sprintf("is in %s (%s, outside of the jail)", d.Named, d.Risk)
+		return fmt.Sprintf("is in %s (%s, outside of the jail)", d.Written, d.Why)
 	}
-	return fmt.Sprintf("is %s (%s, outside of the jail)", d.Named, d.Risk)
+	return fmt.Sprintf("is %s (%s, outside of the jail)", d.Written, d.Why)
 }
 
 // IsWiderThanMeant reports whether a relative flag, or a relative rule of a preset, would grant the
