@@ -55,7 +55,7 @@ var openFiles = map[string]string{
 	"cmd/internal/session/earlier.go": ofHome,
 
 	"cmd/internal/handshake/trial.go": ofSystem, "policy/hostfs/ancestor_linux.go": ofSystem, "policy/hostfs/owner_unix.go": ofSystem, "policy/hostfs/userns_linux.go": ofSystem,
-	"policy/hostfs/dirstate_linux.go": ofUser, "policy/hostfs/glob.go": ofUser, "policy/hostfs/readdir_linux.go": ofUser, "policy/hostfs/readdir_other.go": ofUser, "policy/hostfs/samename_linux.go": ofUser,
+	"policy/hostfs/dirstate_linux.go": ofUser, "policy/hostfs/glob.go": ofUser, "policy/hostfs/readdir_linux.go": ofUser, "policy/hostfs/readdir_other.go": ofUser,
 
 	"confine/fork_linux.go": ofJail, "confine/prepared_linux.go": ofJail, "confine/prepared_pool_linux.go": ofJail, "confine/start_linux.go": ofJail, "confine/launcher_windows.go": ofJail, "cmd/internal/programs/execute_windows.go": ofSystem, "confine/egress/tlsworker": ofJail,
 	"confine/internal/selftest": "files of the self-test, in directories that it makes",

@@ -79,7 +79,7 @@ func TestJudgementIsOfThePath(t *testing.T) {
 		if both.containsEntry(file) || both.containsEntry(src) || wide.containsEntry(file) {
 			continue
 		}
-		if got, want := both.MediateRename(src, file, holds), wide.MediateRename(src, file, holds); got != want {
+		if got, want := both.MediateRename(src, file, holds, true), wide.MediateRename(src, file, holds, true); got != want {
 			t.Fatalf("a rename to %s by %s and %s: %d, by %s alone: %d", file, outer, inner, got, outer, want)
 		}
 		renames++
@@ -130,7 +130,7 @@ func TestWorkspaceInNodeModules(t *testing.T) {
 		p := grantOf(dir)
 		for held, want := range map[string]Verdict{"**": Forbidden, "other": Granted} {
 			holds := func(name string) bool { return name == "" || name == held }
-			if got := p.MediateRename(dir+"/node_modules/a", dir+"/b", holds); got != want {
+			if got := p.MediateRename(dir+"/node_modules/a", dir+"/b", holds, true); got != want {
 				t.Errorf("in %s, %s: %d", dir, held, got)
 			}
 		}
@@ -149,10 +149,10 @@ func TestProtectsFromLink(t *testing.T) {
 		"/w/.git/worktrees": true, "/w/.git/modules/a/b": true, "/w/.GIT/worktrees/v": true, "/w/bare/worktrees": true, "/w/bare/modules/m/x": true,
 		"/w/.git/x": false, "/w/worktrees": false, "/w/bare/x/modules": false, "/home/r/.git/worktrees": false, "/elsewhere/.git/worktrees": false,
 	} {
-		if p.ProtectsFromLink(file) != want || (p.MediateRename("/w/l", file, isLink) != Granted) != want {
+		if p.ProtectsFromLink(file) != want || (p.MediateRename("/w/l", file, isLink, true) != Granted) != want {
 			t.Errorf("%s: want %v", file, want)
 		}
-		if strings.HasSuffix(file, "/b") && p.MediateRename("/w/l", file, func(string) bool { return false }) != Granted {
+		if strings.HasSuffix(file, "/b") && p.MediateRename("/w/l", file, func(string) bool { return false }, true) != Granted {
 			t.Errorf("control: a file to %s", file)
 		}
 	}

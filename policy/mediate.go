@@ -16,40 +16,32 @@ type Verdict uint8
 const (
 	Forbidden Verdict = iota // a right is missing, or the name is one that must not change
 	Pinned                   // the name carries an entry, or leads to one: it stays where it is
+	Crossing                 // the object would have more rights under its new name: refused as between two mounts
 	Granted                  // as far as the profile is concerned
 )
 
 // Mediate decides an operation that a server tries on a path. Unlike Allows, it grants
 // operations on paths that no entry covers: those exist only in the jail, or not at all.
 //
-// path must be canonical except for its last component, which is not followed.
-func (p *Profile) Mediate(op Op, path string) Verdict {
+// name must be a canonical path except for its last component, which is not followed.
+func (p *Profile) Mediate(op Op, name string) Verdict {
 	switch op {
 	case OpAttributes:
-		return p.mediateAttributes(path)
+		return p.mediateAttributes(name)
 	case OpSymlink:
-		if op = OpCreate; p.ProtectsFromLink(path) {
+		if op = OpCreate; p.ProtectsFromLink(name) {
 			return Forbidden
 		}
 	}
-	_, covered := p.Find(path)
+	_, covered := p.Find(name)
+	around := p.RightsAt(path.Dir(name))
 	switch {
-	case !covered || p.Allows(op, path):
+	case !covered || p.Allows(op, name):
 		return Granted
-	case (op == OpCreate || op == OpMkdir || op == OpRemove) && p.containsEntry(path) && p.rightsFor(op, path):
+	case (op == OpCreate || op == OpMkdir) && around.Has(Create) && p.containsEntry(name), op == OpRemove && around.Has(Delete) && p.containsEntry(name):
 		return Pinned
 	}
 	return Forbidden
-}
-
-// rightsFor reports whether the directory of a name has the right to create it, or to
-// remove it if op is OpRemove.
-func (p *Profile) rightsFor(op Op, name string) bool {
-	want := Create
-	if op == OpRemove {
-		want = Delete
-	}
-	return p.RightsAt(path.Dir(name)).Has(want)
 }
 
 // Protects reports whether a path inside a writable grant is, or lies below, a name that
@@ -82,11 +74,31 @@ func (p *Profile) ProtectsFromLink(path string) bool {
 	return ok && e.Origin != OriginHome && p.InGitInternals(path)
 }
 
+// MediateLink decides about a second name dst for the file src, by OpCreate or OpSymlink as its kind is.
+// mounts reports that mounts hold what entries take away inside a grant. No mount lies on a file that the host
+// has made or replaced since the start.
+func (p *Profile) MediateLink(op Op, src, dst string, mounts bool) Verdict {
+	if v := p.Mediate(op, dst); v != Granted {
+		return v
+	}
+	if p.Mediate(OpWrite, src) != Granted && p.Mediate(OpWrite, dst) == Granted || !mounts && p.widensRights(src, dst) {
+		return Crossing
+	}
+	return Granted
+}
+
 // MediateRename decides a rename from src, which exists, to dst. holds describes the object
 // that is moved: holds("") reports whether it is a directory, holds("@") whether it is a symbolic
 // link, holds(name) whether it contains that name, and holds("**") whether it contains a
-// protected name at any depth.
-func (p *Profile) MediateRename(src, dst string, holds func(name string) bool) Verdict {
+// protected name at any depth. mounts is as in MediateLink.
+func (p *Profile) MediateRename(src, dst string, holds func(name string) bool, mounts bool) Verdict {
+	if v := p.mediateRename(src, dst, holds); v != Granted || mounts || !p.widensRights(src, dst) {
+		return v
+	}
+	return Crossing
+}
+
+func (p *Profile) mediateRename(src, dst string, holds func(name string) bool) Verdict {
 	// A rename is a removal here and a creation there.
 	if v := p.Mediate(OpRemove, src); v != Granted {
 		return v
@@ -174,5 +186,6 @@ func (p *Profile) mediateAttributes(path string) Verdict {
 	return Granted
 }
 
-// WidensRights reports whether a file would have more rights at dst than at src.
-func (p *Profile) WidensRights(src, dst string) bool { return p.RightsAt(dst)&^p.RightsAt(src) != 0 }
+// widensRights reports whether a file would have more rights at dst than at src. Landlock refuses such a move,
+// but does not know of the entries that take rights away inside a grant.
+func (p *Profile) widensRights(src, dst string) bool { return p.RightsAt(dst)&^p.RightsAt(src) != 0 }

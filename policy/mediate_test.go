@@ -112,7 +112,7 @@ func TestMediateRename(t *testing.T) {
 			}
 			return slices.Contains(has, name)
 		}
-		if got := p.MediateRename(tt.src, tt.dst, holds); got != tt.want {
+		if got := p.MediateRename(tt.src, tt.dst, holds, true); got != tt.want {
 			t.Errorf("%s to %s (%s): %d, want %d", tt.src, tt.dst, tt.holds, got, tt.want)
 		}
 	}
@@ -159,6 +159,28 @@ func TestPackaged(t *testing.T) {
 	} {
 		if got := p.Protects(OpMkdir, name); got != guarded {
 			t.Errorf("%s is guarded: %v", name, got)
+		}
+	}
+}
+
+// TestMediateLink: a second name gives a file no more rights. Where there are mounts, these hold all but writing.
+func TestMediateLink(t *testing.T) {
+	p := mediated()
+	p.Entries = append(p.Entries, Entry{Path: "/w/secret", Kind: KindFile, Origin: OriginSensitive}, Entry{Path: "/w/shown", Kind: KindDir, Rights: Write, Origin: OriginRule})
+	for _, c := range []struct {
+		op              Op
+		src, dst        string
+		mounts, without Verdict
+	}{
+		{OpCreate, "/w/a", "/w/b", Granted, Granted},
+		{OpCreate, "/w/.envrc", "/w/b", Crossing, Crossing},
+		{OpCreate, "/w/ro/x", "/w/b", Crossing, Crossing},
+		{OpCreate, "/w/shown/x", "/w/b", Granted, Crossing},
+		{OpCreate, "/w/a", "/w/.envrc", Forbidden, Forbidden},
+		{OpSymlink, "/w/a", "/w/r/.git/modules/x", Forbidden, Forbidden},
+	} {
+		if with, without := p.MediateLink(c.op, c.src, c.dst, true), p.MediateLink(c.op, c.src, c.dst, false); with != c.mounts || without != c.without {
+			t.Errorf("%s to %s: %d and %d, want %d and %d", c.src, c.dst, with, without, c.mounts, c.without)
 		}
 	}
 }

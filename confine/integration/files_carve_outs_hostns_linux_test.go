@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 	"testing"
@@ -134,19 +133,6 @@ func TestHostNSExtendedAttributes(t *testing.T) {
 			}
 			jailtest.Expect(t, "unconfined: "+c.attempt, control, c.control)
 			jailtest.Expect(t, c.attempt, jailtest.AttemptsHostNS(t, hostNSProfile(t, dir), a)[0], c.want)
-		}
-	}
-	// ls and cp ask for attributes, and do without.
-	for _, argv := range [][]string{{"ls", "-l", dir + "/work"}, {"cp", "-a", dir + "/work/file", dir + "/work/copy"}} {
-		p := hostNSProfile(t, dir)
-		p.Program, p.Argv = "/usr/bin/"+argv[0], argv
-		var out, errs bytes.Buffer
-		proc, wait, err := jailtest.Start(t, jailtest.WaivesGaps, p, &out, &errs)
-		testkit.Must(t, err)
-		exit, _ := proc.Wait()
-		wait()
-		if exit.Code != 0 || errs.Len() > 0 {
-			t.Errorf("%q: %+v, %s", argv, exit, errs.String())
 		}
 	}
 }

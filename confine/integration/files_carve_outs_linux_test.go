@@ -1,12 +1,10 @@
 package integration
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -143,24 +141,15 @@ func plantInto(t *testing.T, p string) {
 // second carve-out needs a pin around the first.
 func TestJailMasksOfMissingNames(t *testing.T) {
 	jailtest.Needs(t)
-	dir := testkit.Plant(t, "pkg/.env", "pkg/keys/code")
-	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/pkg/.env", Rights: 0}, jailtest.Grant{Path: dir + "/pkg/keys/code", Rights: r})
-	for i := range p.Entries {
-		if p.Entries[i].Rights == 0 {
-			p.Entries[i].Named = "**/.env"
-		}
+	profile := func(dir string) *policy.Profile {
+		return jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/pkg/.env", Rights: 0}, jailtest.Grant{Path: dir + "/pkg/keys/code", Rights: r})
 	}
-	got := jailtest.Attempts(t, p,
-		attacker.Try("read", dir+"/pkg/.env"),
-		attacker.Try("rename", dir+"/pkg", dir+"/moved"),
-		attacker.Try("rename", dir+"/pkg/.env", dir+"/pkg/env"),
-		attacker.Try("unlink", dir+"/pkg/.env"),
-		attacker.Try("read", dir+"/pkg/.env"),
-	)
-	want := []attacker.Outcome{"EACCES", "EBUSY", "EBUSY", "EBUSY", "EACCES"}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("%v, want %v", got, want)
-	}
+	(fileTable{[]string{"pkg/.env", "pkg/keys/code"}, profile, jailtest.Attempts}).check(t, []fileRow{
+		{"read DIR/pkg/.env", "EACCES", false},
+		{"rename DIR/pkg DIR/moved", "EBUSY", false},
+		{"rename DIR/pkg/.env DIR/pkg/env", "EBUSY", false},
+		{"unlink DIR/pkg/.env", "EBUSY", false},
+	})
 }
 
 // TestJailMasksOnLinks: a symlink itself is hidden. It can be neither followed nor removed nor

@@ -1,56 +1,17 @@
 package integration
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
-
-// TestHostNSRights: Landlock alone enforces the five rights, each of which is missing once.
-func TestHostNSRights(t *testing.T) {
-	jailtest.NeedsHostNS(t)
-	tries := map[policy.Rights][]attacker.Attempt{
-		policy.Read:    {attacker.Try("read", "file"), attacker.Try("list", ".")},
-		policy.Create:  {attacker.Try("mkfile", "new"), attacker.Try("mkdir", "new"), attacker.Try("symlink", "new"), attacker.Try("mkfifo", "new")},
-		policy.Update:  {attacker.Try("write", "file"), attacker.Try("rewrite", "file"), attacker.Try("truncate", "file")},
-		policy.Delete:  {attacker.Try("unlink", "file"), attacker.Try("rmdir", "empty")},
-		policy.Execute: {attacker.Try("execs", "file")},
-	}
-	for right, list := range tries {
-		for _, a := range list {
-			t.Run(fmt.Sprint(right, " ", a), func(t *testing.T) {
-				t.Parallel()
-				for _, rights := range []policy.Rights{policy.AllRights, policy.AllRights &^ right} {
-					dir := testkit.Plant(t, "file", "empty/")
-					p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rights | policy.Execute})
-					if right == policy.Execute {
-						p = jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rights})
-					}
-					b := slices.Clone(a)
-					b[1] = filepath.Join(dir, a[1])
-					want := "EACCES"
-					if rights == policy.AllRights {
-						want = "ok"
-					}
-					got, _, _ := strings.Cut(jailtest.AttemptsHostNS(t, p, b)[0], " ")
-					jailtest.Expect(t, rights.String(), got, want)
-				}
-			})
-		}
-	}
-}
 
 // TestHostNSCreateWithoutUpdate: with create and without update a program can make a file and
 // fill it, but not write to it later. TMPDIR gives no such right.
@@ -141,31 +102,4 @@ func TestHostNSAttributeResults(t *testing.T) {
 	plantInto(t, other)
 	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("chmod", other))[0], "ok")
 	jailtest.Expect(t, "in the jail", jailtest.AttemptsHostNS(t, jailtest.Profile(t, jailtest.Grant{Path: in, Rights: rw}), attacker.Try("chmod", other))[0], "EACCES")
-}
-
-// TestHostNSSwappedObjects: the jail grants the objects that were resolved, or it does not
-// start.
-func TestHostNSSwappedObjects(t *testing.T) {
-	jailtest.NeedsHostNS(t)
-	for name, swap := range map[string]func(dir string) error{
-		"a symlink for the directory": func(dir string) error {
-			return errors.Join(os.Rename(dir+"/grant", dir+"/old"), os.Symlink(dir+"/secret", dir+"/grant"))
-		},
-		"another directory": func(dir string) error {
-			return errors.Join(os.Rename(dir+"/grant", dir+"/old"), os.Mkdir(dir+"/grant", 0o755))
-		},
-		"nothing": func(dir string) error { return os.Rename(dir+"/grant", dir+"/old") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := testkit.Plant(t, "grant/inner", "secret/inner")
-			p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/grant", Rights: rw})
-			jailtest.Expect(t, "before", jailtest.AttemptsHostNS(t, p, attacker.Try("read", dir+"/grant/inner"))[0], "ok inner")
-			testkit.Must(t, swap(dir))
-			_, err := jailtest.WaivesGaps.Start(t.Context(), p, jail.Stdio{})
-			var se *step.Error
-			if !errors.As(err, &se) || se.Step != "landlock rules" || !strings.Contains(se.Detail, dir) {
-				t.Errorf("%#v, want a StartError that names the path", err)
-			}
-		})
-	}
 }

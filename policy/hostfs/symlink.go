@@ -81,16 +81,22 @@ func (f *LinkResolver) ReadAhead(dir string) {
 // first name that contains a letter, and asks for it with the case of its first letter changed.
 func (f *LinkResolver) isCaseInsensitive(dir string, entries []DirEntry) bool {
 	for _, e := range entries {
-		for i, c := range []byte(e.Name) {
-			if c|0x20 < 'a' || c|0x20 > 'z' {
-				continue
-			}
-			other := e.Name[:i] + string(c^0x20) + e.Name[i+1:]
+		if other := OtherCase(e.Name); other != e.Name {
 			_, err := f.host.Lstat(path.Join(dir, other))
 			return !errors.Is(err, fs.ErrNotExist) && !contains(entries, other)
 		}
 	}
 	return false
+}
+
+// OtherCase returns a name with the case of its first letter changed.
+func OtherCase(name string) string {
+	for i, c := range []byte(name) {
+		if c|0x20 >= 'a' && c|0x20 <= 'z' {
+			return name[:i] + string(c^0x20) + name[i+1:]
+		}
+	}
+	return name
 }
 
 func contains(entries []DirEntry, name string) bool {

@@ -3,6 +3,8 @@ package resolve
 import (
 	"path"
 	"slices"
+
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // caseFolding finds out which directories ignore case.
@@ -39,7 +41,7 @@ func (b *caseFolding) isCaseInsensitive(name string) bool {
 	}
 	folds := false
 	if name = b.existingName(name); name != "" {
-		folds = b.places.IsSame(path.Join(dir, otherCase(path.Base(name))), name)
+		folds = b.places.IsSame(path.Join(dir, hostfs.OtherCase(path.Base(name))), name)
 	} else if dir != "/" {
 		folds = b.isCaseInsensitive(dir)
 	}
@@ -50,25 +52,15 @@ func (b *caseFolding) isCaseInsensitive(name string) bool {
 // existingName returns an existing path in the directory of name whose base has a letter: name
 // itself if it is such a path. It returns "" if there is none.
 func (b *caseFolding) existingName(name string) string {
-	if otherCase(path.Base(name)) != path.Base(name) && b.paths.Lstat(name).Err == nil {
+	if hostfs.OtherCase(path.Base(name)) != path.Base(name) && b.paths.Lstat(name).Err == nil {
 		return name
 	}
 	dir := path.Dir(name)
 	names, _ := b.paths.Names(dir)
 	for _, other := range names {
-		if otherCase(other) != other {
+		if hostfs.OtherCase(other) != other {
 			return path.Join(dir, other)
 		}
 	}
 	return ""
-}
-
-// otherCase returns a name with the case of its first letter changed.
-func otherCase(name string) string {
-	for i, c := range []byte(name) {
-		if c|0x20 >= 'a' && c|0x20 <= 'z' {
-			return name[:i] + string(c^0x20) + name[i+1:]
-		}
-	}
-	return name
 }

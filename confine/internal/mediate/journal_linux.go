@@ -138,15 +138,11 @@ func hasEntries(at *pathRef) bool {
 
 // link keeps a file that gets another name, and the absence of that name. The file may then change by
 // the new name.
-func (k *journal) link(source int, to *pathRef, full string) syscall.Errno {
+func (k *journal) link(source int, to *pathRef, src, full string) syscall.Errno {
 	if !k.keeps(full) {
 		return 0
 	}
-	src, errno := pathOf(source)
-	if errno == 0 {
-		errno = k.object(source, src)
-	}
-	if errno != 0 {
+	if errno := k.object(source, src); errno != 0 {
 		return errno
 	}
 	if errno := k.name(to, full); errno != 0 {

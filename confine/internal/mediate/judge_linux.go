@@ -42,6 +42,8 @@ func (j *judge) verdict(r *Request, operation, full string, at *pathRef, verdict
 	switch {
 	case verdict == policy.Granted:
 		return 0
+	case verdict == policy.Crossing:
+		return unix.EXDEV
 	case readOnly(at.dir):
 		j.reporter.Refused(r, operation, full)
 		return unix.EROFS
@@ -110,24 +112,6 @@ func (j *judge) mayRead(r *Request, full string, flags int) syscall.Errno {
 	}
 	j.reporter.Refused(r, policy.OpRead.String(), full)
 	return unix.EACCES
-}
-
-// checkMove returns EXDEV, as at the boundary of a mount, for a move to a path where the file
-// would have more rights. Landlock refuses such a move too, but does not know of the entries that
-// take rights away inside a grant.
-func (j *judge) checkMove(from, to *pathRef) syscall.Errno {
-	if !j.hostNS || from.special() || to.special() {
-		return 0
-	}
-	src, errno := from.full()
-	if errno != 0 {
-		return errno
-	}
-	dst, errno := to.full()
-	if errno == 0 && j.profile.WidensRights(src, dst) {
-		errno = unix.EXDEV
-	}
-	return errno
 }
 
 // undoIfMoved removes a new name when another jail moved its directory after the verdict to

@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"syscall"
 	"testing"
-	"testing/synctest"
 	"unsafe"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
@@ -85,26 +84,4 @@ func TestRetryOfStaleCall(t *testing.T) {
 		}
 		r.close()
 	}
-}
-
-// TestServeWaitsForReceiver checks that Serve returns only when the receiver has the listener.
-func TestServeWaitsForReceiver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		m := &Mediator{open: make(chan struct{}), received: make(chan struct{})}
-		served := false
-		go func() {
-			m.Serve(7)
-			served = true
-		}()
-		synctest.Wait()
-		if served {
-			t.Error("it did not wait")
-		}
-		<-m.open
-		close(m.received)
-		synctest.Wait()
-		if !served || m.Listener != 7 {
-			t.Errorf("served: %v, listener %d", served, m.Listener)
-		}
-	})
 }

@@ -30,21 +30,12 @@ func (m *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 	if !sameMount(from.dir, to.dir) || m.journal.keeps(src) != m.journal.keeps(dst) {
 		return unix.EXDEV // before any other error, as in the kernel
 	}
-	if exists(from) {
-		if errno := m.judge.verdict(r, "rename", dst, from, m.judge.profile.MediateRename(src, dst, from.holds)); errno != 0 {
-			return errno
-		}
-		if flags&unix.RENAME_EXCHANGE != 0 && exists(to) {
-			if errno := m.judge.verdict(r, "rename", src, to, m.judge.profile.MediateRename(dst, src, to.holds)); errno != 0 {
-				return errno
-			}
-		}
-	}
-	if errno := m.judge.checkMove(from, to); errno != 0 {
+	exchange := flags&unix.RENAME_EXCHANGE != 0
+	if errno := m.judge.mayRename(r, from, src, dst); errno != 0 {
 		return errno
 	}
-	if flags&unix.RENAME_EXCHANGE != 0 {
-		if errno := m.judge.checkMove(to, from); errno != 0 {
+	if exchange {
+		if errno := m.judge.mayRename(r, to, dst, src); errno != 0 {
 			return errno
 		}
 		if m.judge.profile.EntersProtected(src, dst) || m.judge.profile.EntersProtected(dst, src) {
@@ -55,7 +46,7 @@ func (m *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 		return errno
 	}
 	errno = step.ErrnoOrEIO(unix.Renameat2(from.dir, from.name+from.tail, to.dir, to.name+to.tail, flags))
-	if errno == 0 && flags&unix.RENAME_EXCHANGE == 0 {
+	if errno == 0 && !exchange {
 		errno = m.undoRename(r, from, to, src)
 	}
 	needs := policy.OpCreate
@@ -63,6 +54,14 @@ func (m *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 		needs = policy.OpRemove
 	}
 	return m.judge.recordRefusalAt(r, needs, to, errno)
+}
+
+// mayRename decides whether the object at a reference may get the path dst.
+func (j *judge) mayRename(r *Request, from *pathRef, src, dst string) syscall.Errno {
+	if !exists(from) {
+		return 0
+	}
+	return j.verdict(r, "rename", dst, from, j.profile.MediateRename(src, dst, from.holds, !j.hostNS))
 }
 
 // undoRename moves an object back when another jail, during the rename, put a protected name
@@ -73,7 +72,7 @@ func (m *Mediator) undoRename(r *Request, from, to *pathRef, src string) syscall
 	if errno == 0 && to.holds("") && !m.judge.profile.EntersProtected(src, dst) {
 		return 0
 	}
-	if errno == 0 && m.judge.profile.MediateRename(src, dst, to.holds) == policy.Granted {
+	if errno == 0 && m.judge.profile.MediateRename(src, dst, to.holds, !m.judge.hostNS) == policy.Granted {
 		return 0
 	}
 	name := from.name

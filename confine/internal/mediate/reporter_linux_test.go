@@ -50,23 +50,6 @@ func TestRefusalsLeaveOutOtherErrors(t *testing.T) {
 	}
 }
 
-// TestRefusalsAreAnnounced: the last refusal that is reported at once says that more may follow.
-func TestRefusalsAreAnnounced(t *testing.T) {
-	var told []spec.Event
-	l := &Reporter{Say: func(m spec.Event) { told = append(told, m) }, timerSet: true} // so that nothing comes later
-	for range spec.MaxAgain + 10 {
-		l.Refused(&Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, "write", "/a")
-	}
-	for i, m := range told {
-		if last := i == spec.MaxAgain+1; m.Held != last || m.Pid == 0 || m.Program == "" {
-			t.Errorf("%d: %+v", i, m)
-		}
-	}
-	if len(told) != spec.MaxAgain+2 {
-		t.Errorf("%d are told", len(told))
-	}
-}
-
 // TestTerminalNumber: a program's name may look like the rest of the line.
 func TestTerminalNumber(t *testing.T) {
 	for stat, want := range map[string]int{

@@ -16,28 +16,6 @@ func missing(target string) spec.Refusal {
 	return spec.Refusal{Axis: policy.AxisFs, Operation: "create", Target: target, Absent: true}
 }
 
-// TestWindowAbsents checks that missing names, however many, take no slot of a refusal.
-func TestWindowAbsents(t *testing.T) {
-	var p window
-	named := 0
-	for i := range 10 * spec.MaxRefusals {
-		if as, tell, _ := p.count(missing(fmt.Sprint("/nowhere/", i))); tell && as.Target != policy.DenialOthers {
-			named++
-		}
-	}
-	if named != spec.MaxAbsents {
-		t.Errorf("%d missing names were reported, want %d", named, spec.MaxAbsents)
-	}
-	for i := range spec.MaxRefusals {
-		if s := write(fmt.Sprint("/a/", i)); !tells(&p, s, s, false) {
-			t.Fatalf("%s has no slot", s.Target)
-		}
-	}
-	if !tells(&p, write("/late"), write(policy.DenialOthers), true) {
-		t.Error("a refusal beyond the limit does not count as one of the others")
-	}
-}
-
 // TestWindowRepeats checks that the first repeats of a refusal are reported at once, that the
 // last of these announces more, and that flush counts the rest.
 func TestWindowRepeats(t *testing.T) {

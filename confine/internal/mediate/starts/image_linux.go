@@ -29,13 +29,11 @@ var errImage = errors.New("the stack of a new program cannot be read")
 // word is the size of a pointer. Programs of other sizes cannot run under the jail's filter.
 const word = 8
 
-// Sizes of reads and of the longest string, in bytes. The kernel limits arguments and environment
-// to 6 MiB, their vectors included, and one string to 128 KiB (execve(2), "Limits on size of
-// arguments and environment").
+// Sizes of reads, in bytes. The kernel limits arguments and environment to 6 MiB, their vectors included
+// (execve(2), "Limits on size of arguments and environment").
 const (
 	firstRead = 16 << 10
 	lastRead  = 8 << 20
-	maxString = 128 << 10
 )
 
 func readImage(pid int) (*image, error) {
@@ -45,7 +43,7 @@ func readImage(pid int) (*image, error) {
 		return nil, err
 	}
 	im.sp = binary.NativeEndian.Uint64(im.regs[stackPointer:])
-	for size := firstRead; size <= lastRead; {
+	for size := firstRead; size <= lastRead; size *= 2 {
 		from := len(im.data)
 		im.data = append(im.data, make([]byte, size-from)...)
 		n, err := readMemory(pid, im.sp+uint64(from), im.data[from:])
@@ -59,27 +57,8 @@ func readImage(pid int) (*image, error) {
 		if from+n < size {
 			break // there is no more
 		}
-		if size = im.needed(); size <= len(im.data) {
-			break
-		}
 	}
 	return nil, errImage
-}
-
-// needed returns how many bytes must be read when data is not enough: twice as many while the
-// vectors are not complete, and then up to the end of the last string, which may have maxString
-// bytes.
-func (im *image) needed() int {
-	if im.pointers == 0 {
-		return 2 * len(im.data)
-	}
-	last := uint64(0)
-	for _, at := range [][]uint64{im.argvAt, im.envAt} {
-		for _, addr := range at {
-			last = max(last, addr-im.sp)
-		}
-	}
-	return int(min(last, lastRead)) + maxString
 }
 
 func (im *image) parse() bool {

@@ -3,7 +3,6 @@ package starts
 import (
 	"encoding/binary"
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -56,40 +55,6 @@ func TestParseImage(t *testing.T) {
 		if (&image{sp: sp, data: other}).parse() {
 			t.Errorf("%q: another count of arguments is accepted", c.argv)
 		}
-	}
-}
-
-// TestNeeded: a large stack is read about as far as its strings go.
-func TestNeeded(t *testing.T) {
-	const sp = 0x7ffe0000
-	var many []string
-	for range 30000 {
-		many = append(many, "V=x")
-	}
-	long := strings.Repeat("x", 127<<10)
-	for _, env := range [][]string{{"A=1"}, many, {long, long, long, long, long}} {
-		data := stackOf(sp, []string{"x"}, env)
-		all := append(slices.Clone(data), make([]byte, lastRead+maxString)...)
-		im := &image{sp: sp}
-		size := firstRead
-		for im.data = all[:size]; !im.parse(); im.data = all[:size] {
-			if size = im.needed(); size <= len(im.data) || size > lastRead {
-				t.Fatalf("%d after %d bytes, of %d", size, len(im.data), len(data))
-			}
-		}
-		if !slices.Equal(im.env, env) || size > max(firstRead, 2*len(data)) {
-			t.Errorf("%d variables: %d bytes were read for %d", len(im.env), size, len(data))
-		}
-	}
-	// A string that is nowhere ends the reading.
-	data := append(stackOf(sp, []string{"x"}, nil), make([]byte, lastRead)...)
-	binary.NativeEndian.PutUint64(data[word:], sp-1)
-	im := &image{sp: sp, data: data[:firstRead]}
-	if im.parse() {
-		t.Fatal("parsed")
-	}
-	if im.data = data[:lastRead]; im.needed() <= lastRead {
-		t.Errorf("%d", im.needed())
 	}
 }
 
