@@ -35,7 +35,7 @@ func TestCheckFiles(t *testing.T) {
 		{"", "sub ~/tools", "", "/home/u/tools"},
 		{"", "/home/u/repo/.vscode", "protected-granted", "/home/u/repo/.vscode"},
 		{"", "~/.npm", "deciding-granted", "/home/u/.npm"},
-		{"", "~/.local/state/mcp-jail", "sensitive-granted sensitive-granted own-granted", "/home/u/.local/state/mcp-jail"},
+		{"", "~/.local/state/mcp-jail", "sensitive-granted own-granted", "/home/u/.local/state/mcp-jail"},
 		{"", "~/gone", "missing-path", ""},
 	} {
 		h.Dir = c.dir

@@ -62,6 +62,7 @@ type hostPlayer struct {
 	verb, rest string // the line in force
 	files      fakeHost
 	edits      []func(*hostfs.Host)
+	base       string // the table of the server without a line of its own
 	toml, tool string
 	of         string
 	policy     *policy.Policy  // in force
@@ -124,16 +125,20 @@ func (h fakeHost) windows(t *testing.T) hostfs.Host {
 func (h *hostPlayer) begin(words []string) string {
 	switch h.verb {
 	case "host":
-		*h = hostPlayer{t: h.t, verb: h.verb, rest: h.rest, files: newFake(aSystem), toml: aServer, of: "s"}
+		*h = hostPlayer{t: h.t, verb: h.verb, rest: h.rest, files: newFake(aSystem), base: aServer, of: "s"}
 		if h.rest == "mac" {
-			h.files, h.toml = newFake(aMac), "[servers.s]\ncommand = \"/usr/bin/true\"\n"
+			h.files, h.base = newFake(aMac), "[servers.s]\ncommand = \"/usr/bin/true\"\n"
 			h.edits = append(h.edits, func(at *hostfs.Host) { *at = h.files.mac() })
 		}
 		if h.rest == "windows" {
 			h.files = fakeHost{}
 			h.edits = append(h.edits, func(at *hostfs.Host) { *at = h.files.windows(h.t) })
 		}
+		h.toml = h.base
 	case "server":
+		if h.toml = h.base; len(words) == 0 {
+			break
+		}
 		for i := range words {
 			words[i] = show.TOML(words[i])
 		}

@@ -89,23 +89,12 @@ func isApart(p, entry string) bool {
 	case "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/gitconfig":
 		return true
 	}
-	for _, own := range [...]string{"/tmp", "/dev", "/dev/shm", "/proc"} {
-		if policy.Within(p, own) && !policy.Within(entry, own) {
-			return true
-		}
-	}
-	return false
+	return isIn(p, entry, "/tmp", "/dev", "/dev/shm", "/proc")
 }
 
-// hiddenByTmpfs reports whether a path, which entry covers, is hidden because /tmp or /dev/shm is
-// private to the jail. Only entries inside these are visible there.
-func hiddenByTmpfs(p, entry string) bool {
-	for _, own := range [...]string{"/tmp", "/dev/shm"} {
-		if p != own && policy.Within(p, own) && !policy.Within(entry, own) {
-			return true
-		}
-	}
-	return false
+// isIn reports whether a path is one of some places, or lies in one, and the entry that covers it does not.
+func isIn(p, entry string, places ...string) bool {
+	return slices.ContainsFunc(places, func(own string) bool { return policy.Within(p, own) && !policy.Within(entry, own) })
 }
 
 // workingDirectory returns where the server starts: what its file says, or the workspace if the server can be
@@ -144,7 +133,7 @@ func startDirectory(b *resolver, out *policy.Profile) string {
 
 func canStartIn(out *policy.Profile, dir string) bool {
 	if e, ok := out.Find(dir); ok {
-		return e.Rights != 0 && !hiddenByTmpfs(dir, e.Path)
+		return e.Rights != 0 && (dir == "/tmp" || dir == "/dev/shm" || !isIn(dir, e.Path, "/tmp", "/dev/shm")) // which are private to the jail
 	}
 	// A directory on the way to an entry.
 	return slices.ContainsFunc(out.Entries, func(e policy.Entry) bool {

@@ -14,7 +14,7 @@ import (
 
 func (b *Masks) protectDeciding() {
 	for _, d := range b.Places.Deciding {
-		b.protectPath(d.Abs, d.Named)
+		b.protectPath(d.Abs, d.Written)
 	}
 	if !b.Entries.GrantsWrite() {
 		return
@@ -43,7 +43,7 @@ const maxDepth = 3
 
 // followEntries protects what the symbolic links in a directory lead to. Stores and caches of
 // packages are left out: the links in them lead to one another.
-func (b *Masks) followEntries(d places.DecidingPath, depth int, listed map[string]bool) {
+func (b *Masks) followEntries(d places.Place, depth int, listed map[string]bool) {
 	at, err := b.Paths.Resolve(d.Abs)
 	if err != nil || !at.Exists() || !at.Info.Mode.IsDir() || listed[at.Path] || d.Kind == places.Packages || d.Kind == places.Managers {
 		return
@@ -51,11 +51,11 @@ func (b *Masks) followEntries(d places.DecidingPath, depth int, listed map[strin
 	listed[at.Path] = true
 	byName := d.Kind == places.InPath || d.Kind == places.Programs // programs are started from there
 	if byName {
-		b.protectParts(at.Path, d.Named)
+		b.protectParts(at.Path, d.Written)
 	}
 	entries, _ := b.Paths.List(at.Path) // what cannot be listed here, the server cannot list either
 	for _, e := range entries {
-		next := places.DecidingPath{Abs: path.Join(at.Path, e.Name), Named: path.Join(d.Named, e.Name), Kind: d.Kind}
+		next := places.Place{Abs: path.Join(at.Path, e.Name), Written: path.Join(d.Written, e.Name), Kind: d.Kind}
 		further := depth > 1 && d.Kind != places.InPath
 		if e.Type&(fs.ModeSymlink|fs.ModeIrregular) == 0 {
 			if e.Type.IsDir() && further {
@@ -66,9 +66,9 @@ func (b *Masks) followEntries(d places.DecidingPath, depth int, listed map[strin
 		switch to, err := b.Paths.Resolve(next.Abs); {
 		case err != nil || len(to.Links) == 0:
 		case !to.Exists() || !to.Info.Mode.IsDir():
-			b.protectProgram(next.Abs, next.Named)
+			b.protectProgram(next.Abs, next.Written)
 		case !byName && !b.Places.IsAroundWork(to.Path):
-			b.protectPath(next.Abs, next.Named)
+			b.protectPath(next.Abs, next.Written)
 			if further {
 				b.followEntries(next, depth-1, listed)
 			}
@@ -139,7 +139,7 @@ func (b *Masks) WarnNamed() {
 			continue
 		}
 		if d, ok := b.Places.DecidingAround(n.Canonical); ok {
-			b.Warn("deciding-granted", n.Rule.Where, "path = %s lets the server write %s: %s, outside of the jail. Grant a directory of its own instead, unless you trust this server with that", written, d.Named, d.Risk)
+			b.Warn("deciding-granted", n.Rule.Where, "path = %s lets the server write %s: %s, outside of the jail. Grant a directory of its own instead, unless you trust this server with that", written, d.Written, d.Why)
 		} else if caches, risk := b.cachesBelow(n.Canonical); caches != nil {
 			b.Warn("deciding-kept", n.Rule.Where, "path = %s does not let the server write %s: %s, outside of the jail. Only a rule that names it grants it", written, strings.Join(caches, ", "), risk)
 		} else if name := b.Places.ProtectedAround(n.Canonical); name != "" && n.Rule.Preset {
@@ -155,7 +155,7 @@ func (b *Masks) cachesBelow(dir string) (names []string, risk string) {
 	}
 	for _, d := range b.Places.Deciding {
 		if d.Kind == places.Packages && policy.Within(b.Paths.Canonical(d.Abs), dir) && b.Paths.Exists(d.Abs) {
-			names, risk = append(names, d.Named), d.Risk
+			names, risk = append(names, d.Written), d.Why
 		}
 	}
 	return names, risk

@@ -77,7 +77,7 @@ func (b *Masks) leadsInto(p string) bool {
 	return slices.ContainsFunc(b.Targets, func(n entries.Target) bool { return n.Rule.Rights()&policy.Write != 0 && policy.Within(n.Canonical, p) })
 }
 
-func (b *Masks) stop(at, abs, written string, takes policy.Rights) *Stop {
+func (b *Masks) stop(at, abs, written string, takes policy.Rights) {
 	s := b.Stops[at]
 	if s == nil {
 		s = &Stop{}
@@ -87,5 +87,4 @@ func (b *Masks) stop(at, abs, written string, takes policy.Rights) *Stop {
 		s.Written = written
 	}
 	s.Abs = append(s.Abs, abs)
-	return s
 }

@@ -6,12 +6,12 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
 // Apply takes away what is sensitive or protected.
 func (b *Masks) Apply() {
-	b.stopNames()
 	b.HideSensitive()
 	b.protectFixed()
 	b.scan()
@@ -19,6 +19,7 @@ func (b *Masks) Apply() {
 
 // HideSensitive takes every right from sensitive paths that no rule names.
 func (b *Masks) HideSensitive() {
+	b.stopNames()
 	for _, s := range b.Places.ListSensitive() {
 		b.hidePattern(s)
 		if at, err := b.Paths.Resolve(s.Abs); err == nil && s.Secret {
@@ -40,11 +41,11 @@ func (b *Masks) HideSensitive() {
 	for _, p := range b.Host.PseudoMounts { // of a container or chroot: root commands the kernel by writing there
 		b.hideSensitivePath(p, p)
 	}
-	b.warnNamedSensitive()
+	b.judgeTargets()
 }
 
 // hidePattern calls hideSensitivePath for each name that matches the last component.
-func (b *Masks) hidePattern(s places.SensitivePath) {
+func (b *Masks) hidePattern(s places.Place) {
 	dir, base, ok := s.Pattern()
 	if !ok {
 		b.hideSensitivePath(s.Written, s.Abs)
@@ -98,19 +99,7 @@ func (b *Masks) hideSensitivePath(written, abs string) {
 	if err != nil {
 		return
 	}
-	s := b.stop(at.Path, abs, written, policy.AllRights)
-	for _, n := range b.Targets {
-		if n.Rule.Rights() == 0 || !policy.Within(n.Canonical, at.Path) {
-			continue
-		}
-		if b.Names(n, at.Path, s.Abs) {
-			b.Warn("sensitive-granted", n.Rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", show.TOML(n.Rule.Path), written, rightsText(n.Rule.Rights()), n.Canonical)
-			continue
-		}
-		// The rule names another path, from which a symbolic link leads here, or mcp-jail made it.
-		b.WarnMasked(n.Rule, written)
-		b.Entries.Empty(n.Canonical, written)
-	}
+	b.stop(at.Path, abs, written, policy.AllRights)
 	e, ok := b.Entries.Find(at.Path)
 	if ok && e.Rights != 0 && e.Origin != policy.OriginHome && e.Path != at.Path {
 		b.put(at, e, policy.Entry{Origin: policy.OriginSensitive, Named: written, Rule: "sensitive: " + written}) // ~/.ssh/authorized_keys must not come into being
@@ -138,16 +127,22 @@ func (b *Masks) hideLinks(links []policy.Link, named string) {
 	}
 }
 
-func (b *Masks) warnNamedSensitive() {
-	patterns := b.Places.Patterns()
+// judgeTargets warns of rules that name a sensitive path, which grants it, and takes the rights of those that name
+// another path, from which a symbolic link leads there, or that mcp-jail made.
+func (b *Masks) judgeTargets() {
 	for _, n := range b.Targets {
-		if n.Rule.Rights() == 0 || b.Entries[n.Canonical].Origin != policy.OriginRule {
+		if n.Rule.Rights() == 0 {
 			continue
 		}
-		for _, p := range patterns {
-			if p.Matches(path.Dir(n.Canonical), path.Base(n.Canonical)) {
-				b.Warn("sensitive-granted", n.Rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", show.TOML(n.Rule.Path), p.Text, rightsText(n.Rule.Rights()), n.Canonical)
-				break
+		for p := range hostfs.Upward(n.Canonical) {
+			s := b.Stops[p]
+			switch {
+			case s == nil || s.Takes != policy.AllRights || s.Written == HostSocket:
+			case b.Names(n, p, s.Abs):
+				b.Warn("sensitive-granted", n.Rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", show.TOML(n.Rule.Path), s.Written, rightsText(n.Rule.Rights()), n.Canonical)
+			default:
+				b.WarnMasked(n.Rule, s.Written)
+				b.Entries.Empty(n.Canonical, s.Written)
 			}
 		}
 	}

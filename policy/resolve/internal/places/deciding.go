@@ -10,15 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// DecidingPath is a path on this host whose content decides what runs outside of the jail.
-type DecidingPath struct {
-	Kind             string
-	Abs, Named, Risk string
-	// OfEnvironment reports that a variable names the path. A process with other variables does
-	// not protect it.
-	OfEnvironment bool
-}
-
 // A move is a variable that is set, and the part of the home directory that it moves to a directory.
 type move struct{ variable, below, prefix, to string }
 
@@ -68,42 +59,6 @@ func movedTo(written string, moves []move) (all []string) {
 	return all
 }
 
-func (b *Places) collectDeciding() {
-	b.Deciding = make([]DecidingPath, 0, 768) // more than a host usually has
-	moves := b.moves()
-	for _, g := range groupsOf(b.h.OS, deciding, Programs, Packages, clients) {
-		for _, s := range g.rows {
-			abs, _ := b.Expand(s, "/")
-			b.Deciding = append(b.Deciding, DecidingPath{g.kind, abs, s, g.why, false})
-			for _, at := range movedTo(s, moves) { // protected in both places
-				b.addDeciding(at, g.kind, g.why)
-			}
-		}
-	}
-	const managers = "version managers, and mcp-jail, take interpreters from there"
-	bare := hostfs.Host{Home: b.h.Home, OS: b.h.OS}
-	for _, dir := range bare.ManagerRoots() {
-		b.Deciding = append(b.Deciding, DecidingPath{Managers, dir, b.Abbreviate(dir), managers, false})
-	}
-	for _, dir := range b.h.ManagerRoots() {
-		b.addDeciding(dir, Managers, managers)
-	}
-	for _, dir := range b.userPath() {
-		b.addDeciding(dir, InPath, "it is in PATH: shells, MCP clients and mcp-jail start programs from there")
-	}
-}
-
-// addDeciding adds a path that a variable names. One around the workspace is not protected inside
-// grants, and see WhyUnsafe.
-func (b *Places) addDeciding(abs, kind, risk string) {
-	d := DecidingPath{kind, abs, b.Abbreviate(abs), risk, true}
-	if b.IsAroundWork(abs) {
-		b.decidingWork = append(b.decidingWork, d)
-	} else {
-		b.Deciding = append(b.Deciding, d)
-	}
-}
-
 // userPath returns the directories of PATH, and of zsh's FPATH, that do not belong to the system. It
 // leaves out those of a node_modules, which `npm run` adds for a project: a server that works there
 // installs packages. Nothing is chosen from them: see Guard.
@@ -135,13 +90,13 @@ func (b *Places) isSystemPath(dir string) bool {
 }
 
 // DecidingAround returns the path that decides which a canonical path is, or lies in.
-func (b *Places) DecidingAround(p string) (DecidingPath, bool) {
+func (b *Places) DecidingAround(p string) (Place, bool) {
 	for _, d := range b.Deciding {
 		if at := b.paths.Canonical(d.Abs); b.liesIn(p, at) && !policy.IsClientsCopy(strings.TrimPrefix(p, at)) {
 			return d, true
 		}
 	}
-	return DecidingPath{}, false
+	return Place{}, false
 }
 
 // ProtectedAround returns the protected name that a canonical path is, or lies in, or "".

@@ -61,11 +61,11 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 	if changes {
 		for _, d := range b.Deciding {
 			if b.touches(at, d.Abs) {
-				return policy.Harm{Ask: "it gives a hold on " + AsWritten(h, d.Named) + ": " + d.Risk + ", outside of the jail"}
+				return policy.Harm{Ask: "it gives a hold on " + AsWritten(h, d.Written) + ": " + d.Why + ", outside of the jail"}
 			}
 		}
 	}
-	if around == home && at != b.paths.Canonical(b.WorkspaceOrDir()) && (mode.IsDir() || !b.paths.Exists(at)) {
+	if around == home && at != b.paths.Canonical(b.workspaceOrDir()) && (mode.IsDir() || !b.paths.Exists(at)) {
 		return policy.Harm{Ask: "it lies directly in your home directory, where it may hold the files of other programs", Inside: true}
 	}
 	return policy.Harm{}

@@ -61,7 +61,7 @@ func (b *lookup) Abbreviate(abs string) string {
 	return AsWritten(b.h, abs)
 }
 
-func (b *lookup) WorkspaceOrDir() string {
+func (b *lookup) workspaceOrDir() string {
 	abs, _ := b.Expand(cmp.Or(b.p.Workspace, "."), b.h.Dir)
 	return abs
 }
@@ -87,11 +87,11 @@ func (b *lookup) liesIn(p, place string) bool {
 
 // within is [policy.Within] by the rules of a host's names.
 func within(h *hostfs.Host, p, dir string) bool {
-	return policy.Within(Folded(h, p), Folded(h, dir))
+	return policy.Within(folded(h, p), folded(h, dir))
 }
 
-// Folded returns a path or a name as it is compared: on Windows, names have no case.
-func Folded(h *hostfs.Host, p string) string {
+// folded returns a path or a name as it is compared: on Windows, names have no case.
+func folded(h *hostfs.Host, p string) string {
 	if h.OS == "windows" {
 		return strings.ToLower(p)
 	}
@@ -114,5 +114,5 @@ func (b *lookup) isBelow(p, dir string) bool {
 
 // IsAroundWork reports whether a directory is or contains the home directory or the workspace.
 func (b *lookup) IsAroundWork(dir string) bool {
-	return within(b.h, b.paths.Canonical(b.h.Home), dir) || within(b.h, b.paths.Canonical(b.WorkspaceOrDir()), dir)
+	return within(b.h, b.paths.Canonical(b.h.Home), dir) || within(b.h, b.paths.Canonical(b.workspaceOrDir()), dir)
 }

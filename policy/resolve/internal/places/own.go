@@ -62,8 +62,7 @@ func UsualDirs(h *hostfs.Host) []string {
 // that no link, mount or other spelling hides a place.
 func Guarded(h *hostfs.Host, p string, write bool) string {
 	h = h.Slashed()
-	b := New(&policy.Policy{}, h, hostfs.NewLinkResolver(h))
-	return AsWritten(h, guarded(b, p, write))
+	return AsWritten(h, guarded(newAdviser(h, &policy.Policy{}), p, write))
 }
 
 func guarded(b *Places, p string, write bool) string {
@@ -73,9 +72,6 @@ func guarded(b *Places, p string, write bool) string {
 	if write {
 		dirs = append(dirs, b.TrustedFiles()...)
 		dirs = append(dirs, path.Join(b.h.Home, ".ssh"), path.Join(b.h.Home, ".gnupg")) // keys that let others in, and what they start
-		if b.Deciding == nil {
-			b.collectDeciding()
-		}
 		for _, d := range b.Deciding {
 			if d.Kind != Packages { // a server may have a reason to write it: see WarnDeciding
 				dirs = append(dirs, d.Abs)

@@ -47,50 +47,14 @@ func MatchName(pattern, name string) bool {
 
 // Patterns returns the sensitive paths that match at any depth.
 func (b *Places) Patterns() (out []Pattern) {
-	for i, list := range [][]string{rows("sensitive", b.h.OS), b.p.Sensitive} {
+	for i, list := range [][]string{rows(sensitive, b.h.OS), b.p.Sensitive} {
 		for _, s := range list {
 			if rest, ok := strings.CutPrefix(s, "**/"); ok {
-				out = append(out, Pattern{Text: s, Parts: strings.Split(Folded(b.h, rest), "/"), Builtin: i == 0})
+				out = append(out, Pattern{Text: s, Parts: strings.Split(folded(b.h, rest), "/"), Builtin: i == 0})
 			}
 		}
 	}
 	return out
-}
-
-// A SensitivePath is a sensitive path on this host. The last component of abs may be a pattern,
-// unless it is the file of a secret.
-type SensitivePath struct {
-	Written, Abs string
-	Secret       bool
-}
-
-// Pattern returns the directory and the last component of a sensitive path whose last component is a
-// pattern. ok is false for any other.
-func (s SensitivePath) Pattern() (dir, base string, ok bool) {
-	dir, base = hostfs.Split(s.Abs)
-	return dir, base, !s.Secret && strings.ContainsAny(base, "*?[")
-}
-
-func (b *Places) listBuiltin() {
-	moves := b.moves()
-	add := func(written, abs string) { b.Builtin = append(b.Builtin, SensitivePath{Written: written, Abs: abs}) }
-	for _, s := range rows("sensitive", b.h.OS) {
-		if strings.HasPrefix(s, "**/") {
-			continue
-		}
-		abs, _ := b.Expand(s, "/")
-		add(s, abs)
-		b.SensitiveDirs = append(b.SensitiveDirs, strings.TrimSuffix(abs, "*"))
-		for _, at := range movedTo(s, moves) {
-			add(b.Abbreviate(at), at)
-		}
-	}
-	for _, home := range b.windowsHomes() {
-		for _, s := range rows("home of windows", "") {
-			abs := path.Join(home, s)
-			add(b.Abbreviate(abs), abs)
-		}
-	}
 }
 
 // windowsHomes returns the home directories of Windows, in WSL if a rule leads to them: to ask for each path
@@ -101,7 +65,7 @@ func (b *Places) windowsHomes() (homes []string) {
 		return []string{b.h.Home}
 	}
 	if b.h.OS != "linux" || !slices.ContainsFunc(b.p.Fs, func(r policy.FsRule) bool {
-		abs, _ := b.Expand(r.Path, b.WorkspaceOrDir())
+		abs, _ := b.Expand(r.Path, b.workspaceOrDir())
 		return policy.Within(abs, users) || policy.Within(users, abs)
 	}) || !b.paths.Exists(users) {
 		return nil
@@ -115,17 +79,17 @@ func (b *Places) windowsHomes() (homes []string) {
 
 // ListSensitive returns the sensitive paths that have a fixed place: those that are built in, those
 // of the user, and the files of secrets.
-func (b *Places) ListSensitive() []SensitivePath {
+func (b *Places) ListSensitive() []Place {
 	all := slices.Clone(b.Builtin)
 	for _, s := range b.p.Sensitive {
 		if !strings.HasPrefix(s, "**/") {
-			abs, _ := b.Expand(s, b.paths.Canonical(b.WorkspaceOrDir()))
-			all = append(all, SensitivePath{Written: s, Abs: abs})
+			abs, _ := b.Expand(s, b.paths.Canonical(b.workspaceOrDir()))
+			all = append(all, Place{Kind: sensitive, Written: s, Abs: abs})
 		}
 	}
 	for _, s := range b.p.SecretFiles() {
 		abs, _ := b.Expand(s, "/")
-		all = append(all, SensitivePath{Written: s, Abs: abs, Secret: true})
+		all = append(all, Place{Kind: sensitive, Written: s, Abs: abs, Secret: true})
 	}
 	return all
 }
@@ -168,7 +132,7 @@ func (b *Places) sensitive(name string) string {
 			return s
 		}
 	}
-	return cmp.Or(sensitiveElsewhere(Folded(b.h, at)), sensitiveElsewhere(Folded(b.h, abs)))
+	return cmp.Or(sensitiveElsewhere(folded(b.h, at)), sensitiveElsewhere(folded(b.h, abs)))
 }
 
 func newAdviser(h *hostfs.Host, p *policy.Policy) *Places {
@@ -200,7 +164,7 @@ func (b *Places) sensitiveByName(p string) string {
 	if s, ok := b.named.names[strings.ToLower(p)]; ok {
 		return s
 	}
-	dir, name := hostfs.Split(Folded(b.h, p))
+	dir, name := hostfs.Split(folded(b.h, p))
 	for _, pattern := range b.named.patterns {
 		if pattern.Matches(dir, name) {
 			return pattern.Text
@@ -225,11 +189,11 @@ func (b *Places) collectPlaces() {
 			continue
 		}
 		dir = b.paths.Canonical(dir)
-		base = Folded(b.h, base)
-		b.named.patterns = append(b.named.patterns, Pattern{Text: s.Written, dir: Folded(b.h, dir), Parts: []string{base}})
+		base = folded(b.h, base)
+		b.named.patterns = append(b.named.patterns, Pattern{Text: s.Written, dir: folded(b.h, dir), Parts: []string{base}})
 		names, _ := b.paths.Names(dir)
 		for _, name := range names { // some are links
-			if MatchName(base, Folded(b.h, name)) {
+			if MatchName(base, folded(b.h, name)) {
 				b.addPlace(s.Written, path.Join(dir, name))
 			}
 		}

@@ -21,7 +21,7 @@ func Shared(h *hostfs.Host, p *policy.Policy, dir string) string {
 
 // WhyShared is Shared for a canonical path.
 func (b *Places) WhyShared(dir string) string {
-	if reason := b.WhyUnsafe(dir); reason != "" {
+	if reason := b.whyUnsafe(dir); reason != "" {
 		return reason
 	}
 	for _, s := range b.Builtin { // those of the user stay hidden in a grant
@@ -32,11 +32,11 @@ func (b *Places) WhyShared(dir string) string {
 	for _, d := range b.Deciding {
 		// A variable such as PATH may name a directory of the user's own work.
 		if !d.OfEnvironment && within(b.h, b.paths.Canonical(d.Abs), dir) {
-			return fmt.Sprintf("holds %s: %s, outside of the jail", d.Named, d.Risk)
+			return fmt.Sprintf("holds %s: %s, outside of the jail", d.Written, d.Why)
 		}
 	}
-	switch work := b.paths.Canonical(b.WorkspaceOrDir()); {
-	case Folded(b.h, dir) == Folded(b.h, work): // the default policy grants it, too
+	switch work := b.paths.Canonical(b.workspaceOrDir()); {
+	case folded(b.h, dir) == folded(b.h, work): // the default policy grants it, too
 		return b.paths.Others(dir)
 	case within(b.h, work, dir):
 		return "holds the workspace"
@@ -54,7 +54,7 @@ func (b *Places) WhyShared(dir string) string {
 func (b *Places) isShared(dir string) bool {
 	home := b.paths.Canonical(b.h.Home)
 	return slices.ContainsFunc(append(b.userDirs(), rows("shared", b.h.OS)...), func(name string) bool {
-		return Folded(b.h, dir) == Folded(b.h, b.paths.Canonical(path.Join(home, name)))
+		return folded(b.h, dir) == folded(b.h, b.paths.Canonical(path.Join(home, name)))
 	})
 }
 

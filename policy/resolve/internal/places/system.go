@@ -10,9 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// CommandLineTools is where macOS installs Apple's developer tools without Xcode.
-const CommandLineTools = "/Library/Developer/CommandLineTools"
-
 // IsSystemPlace reports whether a directory of a system, as in runtime.GOOS, belongs to it and not to a
 // user's work. Some trees belong to the system as a whole, others contain both.
 func IsSystemPlace(os, dir string) bool {

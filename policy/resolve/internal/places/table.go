@@ -12,14 +12,15 @@ import (
 //go:embed builtin.txt
 var builtin string
 
-// The kinds of builtin.txt, and of variables, that decide what runs outside of the jail.
+// The kinds of places. All but the first decide what runs outside of the jail.
 const (
-	deciding = "deciding"
-	clients  = "clients"
-	Programs = "programs" // started by name
-	Packages = "packages" // stores and caches
-	Managers = "managers" // directories of version managers
-	InPath   = "path"     // directories of PATH
+	sensitive = "sensitive"
+	deciding  = "deciding"
+	clients   = "clients"
+	Programs  = "programs" // started by name
+	Packages  = "packages" // stores and caches
+	Managers  = "managers" // directories of version managers
+	InPath    = "path"     // directories of PATH
 )
 
 // A group has the rows below one heading of builtin.txt.

@@ -7,10 +7,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// WhyUnsafe returns why the default policy and presets do not grant a canonical path that the user
+// whyUnsafe returns why the default policy and presets do not grant a canonical path that the user
 // did not name, or "". A project chooses the directory that its servers start in, so that directory is
 // judged as a grant. What lies in the path is not asked for: it stays protected inside the grant.
-func (b *Places) WhyUnsafe(dir string) string {
+func (b *Places) whyUnsafe(dir string) string {
 	why, known := b.unsafe[dir]
 	if !known {
 		if b.unsafe == nil {
@@ -27,7 +27,7 @@ func (b *Places) judgeUnsafe(dir string) string {
 	switch {
 	case dir == "/":
 		return "is the root of the filesystem"
-	case Folded(b.h, dir) == Folded(b.h, home):
+	case folded(b.h, dir) == folded(b.h, home):
 		return "is the home directory"
 	case within(b.h, home, dir):
 		return "holds the home directory"
@@ -51,15 +51,15 @@ func (b *Places) judgeUnsafe(dir string) string {
 		}
 	}
 	if name := b.ProtectedAround(dir); !ok && name != "" {
-		d, ok = DecidingPath{Abs: name, Named: b.Abbreviate(name), Risk: "programs run or trust what is there"}, true
+		d, ok = Place{Abs: name, Written: b.Abbreviate(name), Why: "programs run or trust what is there"}, true
 	}
 	switch {
 	case !ok:
 		return ""
 	case b.liesIn(path.Dir(dir), b.paths.Canonical(d.Abs)):
-		return fmt.Sprintf("is in %s (%s, outside of the jail)", d.Named, d.Risk)
+		return fmt.Sprintf("is in %s (%s, outside of the jail)", d.Written, d.Why)
 	}
-	return fmt.Sprintf("is %s (%s, outside of the jail)", d.Named, d.Risk)
+	return fmt.Sprintf("is %s (%s, outside of the jail)", d.Written, d.Why)
 }
 
 // IsWiderThanMeant reports whether a relative flag, or a relative rule of a preset, would grant the
@@ -75,5 +75,5 @@ func (b *Places) WhyNotRelative(r policy.FsRule, dir string) string {
 	if r.Rights() == 0 || r.Beside != "" || !r.Preset && path.Clean(r.Path) != "." {
 		return ""
 	}
-	return b.WhyUnsafe(dir)
+	return b.whyUnsafe(dir)
 }

@@ -48,7 +48,7 @@ func (b *Places) FindWorkspace() (Workspace, error) {
 		return fail("is not a directory" + which)
 	}
 	if b.p.Default {
-		if reason := b.WhyUnsafe(at.Path); reason != "" {
+		if reason := b.whyUnsafe(at.Path); reason != "" {
 			return b.noWorkspace("%[3]s has no project folder, because %[1]s %[2]s. If it needs one, name it: mcp-jail grant %[3]s --workspace DIR", at.Path, reason, b.p.Server)
 		}
 	}
