@@ -2,53 +2,36 @@ package runtime
 
 import (
 	"context"
-	"hash/fnv"
-	"io/fs"
-	"path"
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // mac returns a host of macOS with these programs, which belong to the user and the group of
-// administrators; "l PATH TARGET" is a link. A client with a window started mcp-jail.
-func mac(lines ...string) *hostfs.Host {
-	modes, targets := map[string]fs.FileMode{"/": fs.ModeDir | 0o755}, map[string]string{}
+// administrators; "PATH -> TARGET" is a link. A client with a window started mcp-jail.
+func mac(t *testing.T, lines ...string) *hostfs.Host {
+	var files []string
 	for _, line := range lines {
-		file, target, isLink := strings.Cut(line, " -> ")
-		if file == "" {
-			continue
+		kind := "x "
+		if strings.Contains(line, " -> ") {
+			kind = "l "
 		}
-		for dir := path.Dir(file); dir != "/"; dir = path.Dir(dir) {
-			modes[dir] = fs.ModeDir | 0o775
-		}
-		if modes[file] = 0o755; isLink {
-			modes[file], targets[file] = fs.ModeSymlink|0o755, target
+		if line != "" {
+			files = append(files, kind+line[1:])
 		}
 	}
-	stat := func(p string) (hostfs.FileInfo, error) {
-		mode, ok := modes[p]
-		if !ok {
-			return hostfs.FileInfo{}, &fs.PathError{Op: "lstat", Path: p, Err: fs.ErrNotExist}
+	h := newMachine(t, []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin"}, files...).host
+	h.OS, h.UID, h.Home, h.Dir = "darwin", 501, "/Users/u", "/"
+	lstat := h.Lstat
+	h.Lstat = func(p string) (hostfs.FileInfo, error) {
+		info, err := lstat(p)
+		if info.UID, info.GID = 501, 80; info.Mode.IsDir() && p != "/" {
+			info.Mode |= 0o020
 		}
-		sum := fnv.New32()
-		sum.Write([]byte(p))
-		return hostfs.FileInfo{Mode: mode, UID: 501, GID: 80, ID: policy.FileID{Ino: uint64(sum.Sum32())}}, nil
+		return info, err
 	}
-	return &hostfs.Host{OS: "darwin", UID: 501, Home: "/Users/u", Dir: "/", Environ: []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin"}, Lstat: stat,
-		Readlink: func(p string) (string, error) { return targets[p], nil },
-		ReadDir: func(p string) (out []hostfs.DirEntry, err error) {
-			for file, mode := range modes {
-				if file != "/" && path.Dir(file) == p {
-					out = append(out, hostfs.DirEntry{Name: path.Base(file), Type: mode.Type()})
-				}
-			}
-			return out, nil
-		},
-		ReadHead: func(string, int) ([]byte, error) { return nil, fs.ErrNotExist },
-	}
+	return &h
 }
 
 // TestMac tests what is found for a client with a window, and that a stand-in of macOS is never asked
@@ -77,7 +60,7 @@ func TestMac(t *testing.T) {
 			}
 			return "3.12.1", nil
 		}
-		found, err := Finder{Host: mac(strings.Split(c.files, "|")...), Version: asked}.Find(t.Context(), c.lang)
+		found, err := Finder{Host: mac(t, strings.Split(c.files, "|")...), Version: asked}.Find(t.Context(), c.lang)
 		got, refused := "", ""
 		for _, i := range found.Interpreters {
 			if i.Default {

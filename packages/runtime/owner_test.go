@@ -19,6 +19,8 @@ func TestOwners(t *testing.T) {
 		isUnmapped     bool // the host knows which owners are not mapped
 		want           bool
 	}{
+		{"root", "linux", "/opt/n/bin/node", 0, 0, in(0), false, true},
+		{"the user", "linux", "/opt/n/bin/node", 501, 501, in(501), false, true},
 		{"administrators of a Mac", "darwin", "/opt/homebrew/bin/node", 501, 80, nil, false, true},
 		{"another group of a Mac", "darwin", "/opt/homebrew/bin/node", 501, 20, nil, false, false},
 		{"another group of a Mac that has own ones", "darwin", "/opt/homebrew/bin/node", 501, 20, in(501), false, false},
@@ -31,7 +33,7 @@ func TestOwners(t *testing.T) {
 		{"a mapped owner", "linux", "/usr/bin/node", 502, 80, in(80), true, false},
 		{"no user namespace", "linux", "/usr/bin/node", unmapped, 80, in(80), false, false},
 	} {
-		h := mac(c.file)
+		h := mac(t, c.file)
 		h.OS, h.OwnGroup, h.Environ = c.os, c.ownGroup, []string{"PATH=/opt/homebrew/bin:/opt/n/bin:/srv/bin:/usr/bin"}
 		lstat := h.Lstat
 		h.Lstat = func(p string) (hostfs.FileInfo, error) {

@@ -89,14 +89,7 @@ func (s *shim) installs(file string) string {
 		plugins = all
 	}
 	for _, plugin := range plugins {
-		for _, version := range s.toolVersions(plugin) {
-			if p := s.installed("installs/"+plugin, version); p != "" {
-				return p
-			}
-		}
-	}
-	for _, plugin := range plugins {
-		for _, version := range append(listed[plugin], "latest", "") {
+		for _, version := range append(append(s.toolVersions(plugin), listed[plugin]...), "latest", "") {
 			if p := s.installed("installs/"+plugin, version); p != "" {
 				return p
 			}

@@ -69,7 +69,7 @@ func TestProgramsOfWindows(t *testing.T) {
 		"none": {false, false}, `~\none.exe`: {false, false},
 		"batch": {false, true}, `C:\b\old.bat`: {false, true}, `\\host\share\srv.exe`: {false, true}, `C:\b\srv.exe:x`: {false, true},
 	} {
-		err := CheckProgram(*h, name)
+		_, err := FindProgram(*h, name)
 		var e *CommandError
 		if (err == nil) != want.starts || err != nil && (!errors.As(err, &e) || e.Refused != want.refused) {
 			t.Errorf("%s: %v", name, err)
@@ -81,7 +81,7 @@ func TestProgramsOfWindows(t *testing.T) {
 		`node \\host\share\a.js`: false, `C:\b\Node.EXE //host/share/a.js`: false, `node --no-warnings \\?\C:\x\a.js`: false, `node \\.\C:\x\a.js`: false, `node \??\C:\x\a.js`: false, `node C:\x\a.js:s`: false, `node C:\x\nul`: false,
 	} {
 		var e *CommandError
-		if err := CheckProgram(*h, strings.Fields(line)[0], strings.Fields(line)[1:]...); (err == nil) != starts || err != nil && (!errors.As(err, &e) || !e.Refused) {
+		if _, err := FindProgram(*h, strings.Fields(line)...); (err == nil) != starts || err != nil && (!errors.As(err, &e) || !e.Refused) {
 			t.Errorf("%s: %v", line, err)
 		}
 	}

@@ -54,18 +54,6 @@ read = true
 		f /home/u/doc.txt`,
 		toml: aServer + `home = "real"
 ` + fsTables("~:rw", "~/.ssh/known_hosts:r", "~/.aws:r")},
-	{name: "pyenv", files: `
-		x /home/u/.pyenv/shims/python3 #!/usr/bin/env bash\nexec pyenv
-		d /home/u/.pyenv/versions/3.10.2/bin
-		x /home/u/.pyenv/versions/3.11.7/bin/python3.11
-		l /home/u/.pyenv/versions/3.11.7/bin/python3 python3.11
-		f /home/u/.pyenv/version 3.11\n
-		f /srv/app/server.py
-		f /srv/app/.env`,
-		toml: "[servers.s]\ncommand = \"python3\"\narguments = [\"-u\", \"/srv/app/server.py\"]\n",
-		edit: func(h *hostfs.Host) { h.Environ = append(h.Environ, "PATH=/home/u/.pyenv/shims:/usr/bin:/bin") }},
-	{name: "commands", files: "x /usr/bin/git\nx /usr/bin/script.sh #!/bin/bash -e\\n",
-		toml: "[servers.s]\ncommand = \"npx\"\n[servers.s.access.commands]\ngit = { args = [[\"log\", \"**\"]] }\n\"script.sh\" = {}\nabsent = {}\n"},
 	{name: "tool", files: "d /home/u/proj/notes", tool: "search",
 		toml: "[servers.s]\ncommand = \"server\"\nstateful = false\n[[servers.s.tools.search.access.fs]]\npath = \"notes\"\nread = true\n"},
 }

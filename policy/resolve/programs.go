@@ -2,7 +2,6 @@ package resolve
 
 import (
 	"cmp"
-	"os/exec"
 	"slices"
 	"sort"
 	"strings"
@@ -30,32 +29,16 @@ func (b *resolver) commandResolver(out *policy.Profile) *command.Resolver {
 	return &command.Resolver{MayWrite: writes, Paths: b.paths, H: b.h, Dir: dir, WorkDir: work, Workspace: out.Workspace, Tree: b.p.Packages.Tree, SearchPath: dirs, NeverWiden: b.neverWiden, SensitiveDirs: b.places.SensitiveDirs, Shimmed: map[string]string{}}
 }
 
-// FindProgram returns the real path of the program that a start runs for a command, or "".
-func FindProgram(host hostfs.Host, name string) string {
+// FindProgram returns the real path of the program that a start runs for a command line, or the *[CommandError]
+// with which the start ends if it, or its interpreter, is not there.
+func FindProgram(host hostfs.Host, argv ...string) (string, error) {
 	if host.OS == "windows" {
-		path, _ := exec.LookPath(name)
-		return path
+		out := &policy.Profile{Dir: host.Dir}
+		err := windows{&host}.program(&policy.Policy{Command: argv[0], Arguments: argv[1:]}, out)
+		return out.Program, err
 	}
-	c := programFinder(&host)
-	path, err := c.Locate(name)
-	if err != nil {
-		return ""
-	}
-	return c.Paths.Canonical(path)
-}
-
-func programFinder(host *hostfs.Host) *command.Resolver {
-	return &command.Resolver{Paths: hostfs.NewLinkResolver(host), H: host, Dir: host.Dir, WorkDir: host.Dir, SearchPath: command.SearchPath(host), Shimmed: map[string]string{}}
-}
-
-// CheckProgram returns the *[CommandError] with which a start ends if the program of a command, or its
-// interpreter, is not there, or nil. It looks for the program where a start does: in PATH, then in the system's directories.
-func CheckProgram(host hostfs.Host, name string, args ...string) error {
-	if host.OS == "windows" {
-		return windows{&host}.program(&policy.Policy{Command: name, Arguments: args}, &policy.Profile{Dir: host.Dir})
-	}
-	_, err := programFinder(&host).Start(name, nil)
-	return err
+	c := &command.Resolver{Paths: hostfs.NewLinkResolver(&host), H: &host, Dir: host.Dir, WorkDir: host.Dir, SearchPath: command.SearchPath(&host), Shimmed: map[string]string{}}
+	return c.Start(argv[0], nil)
 }
 
 func (b *resolver) listPrograms(c *command.Resolver, out *policy.Profile) {

@@ -69,7 +69,7 @@ func playStarts(t *testing.T, file string) {
 		}
 		switch {
 		case word == "==":
-			c = started{system: "debian", only: strings.Fields("warning error program called brings parts links PATH programs start rights")}
+			c = started{system: "debian", only: strings.Fields("warning error program called brings parts links PATH programs own start rights")}
 		case word == "on":
 			c.system = rest
 		case word == "in":
@@ -179,6 +179,7 @@ func (c started) start(t *testing.T) string {
 		say("secret", s.Env+": "+s.Program+" with PATH="+s.Path+", without "+strings.Join(s.Unset, " "))
 	}
 	say("programs", p.Programs)
+	say("own", p.OwnPrograms)
 	for _, command := range p.Commands {
 		for _, s := range command.Starts {
 			say("start", fmt.Sprintf("%s: %s as %q %v, after %q, of %q", command.Name, s.File, s.Name, s.Paths, s.Lead, s.Script))

@@ -118,7 +118,7 @@ func missing(program string, look hostfs.Host) string {
 	if !filepath.IsAbs(program) && (strings.ContainsRune(program, '/') || !hasPath(look)) {
 		return ""
 	}
-	err := resolve.CheckProgram(look, program)
+	_, err := resolve.FindProgram(look, program)
 	var bad *resolve.CommandError
 	if errors.As(err, &bad) {
 		return bad.Reason

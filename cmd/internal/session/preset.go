@@ -232,7 +232,8 @@ func checkPreset(t *Target, profile *policy.Profile) error {
 	}
 	var shadow *installed.ShadowError
 	err = p.Lists(t.given)
-	switch program := resolve.FindProgram(t.Host, t.given[0]); {
+	program, _ := resolve.FindProgram(t.Host, t.given[0]) // the start reports the error
+	switch {
 	case err != nil:
 	case t.Package != nil && errors.As(t.Package.asGiven, &shadow):
 		err = fmt.Errorf("%w. To run the package itself: mcp-jail install %s", shadow, t.Asked())

@@ -214,7 +214,7 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 func KeyOf(host hostfs.Host, words []string) string {
 	s := identity.Start{Words: words, Dir: host.Dir}
 	if len(words) > 0 {
-		s.Program = resolve.FindProgram(host, words[0])
+		s.Program, _ = resolve.FindProgram(host, words[0]) // the start reports the error
 	}
 	if real, err := filepath.EvalSymlinks(host.Dir); err == nil {
 		s.Dir = real

@@ -32,7 +32,7 @@ func leaveRefused(files []*wrapping.File, sel wrapping.Selection, host hostfs.Ho
 				}
 			}
 			var refused *resolve.CommandError
-			if errors.As(resolve.CheckProgram(look, argv[0], argv[1:]...), &refused) && refused.Refused {
+			if _, err := resolve.FindProgram(look, argv...); errors.As(err, &refused) && refused.Refused {
 				f.Leave(e.Key(), clients.Reason("would not start in a jail: "+refused.Error()))
 			}
 		}

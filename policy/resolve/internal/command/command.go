@@ -55,9 +55,9 @@ func SearchPath(h *hostfs.Host) []string {
 	return dirs
 }
 
-// Locate finds the file of a command as execvp does, and resolves shims of version
+// locate finds the file of a command as execvp does, and resolves shims of version
 // managers. The returned path is not canonical.
-func (c *Resolver) Locate(command string) (string, error) {
+func (c *Resolver) locate(command string) (string, error) {
 	switch {
 	case command == "":
 		return "", &Error{Command: `""`, Reason: "the command is empty"}
@@ -113,7 +113,7 @@ func (c *Resolver) locatePath(command string) (string, error) {
 		err.Hint = "that is " + p
 	}
 	if first, _, several := strings.Cut(command, " "); several && reason == notFound {
-		if _, missing := c.Locate(first); missing == nil {
+		if _, missing := c.locate(first); missing == nil {
 			err.Hint, err.Fix = wholeLine, standApart
 		}
 	}

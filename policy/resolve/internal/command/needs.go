@@ -151,7 +151,7 @@ func (c *Resolver) addPackage(interpreter, file string) {
 	if !known {
 		manifests, _ = policy.ProgramWords("package", "*")
 	}
-	javascript := slices.Equal(manifests, []string{"package.json"})
+	_, javascript := policy.ProgramWords("modules", lang)
 	if outer, _, ok := strings.Cut(file, "/node_modules/"); ok && javascript {
 		c.AddDependency(outer+"/node_modules", "the packages around "+path.Base(file), false)
 		return

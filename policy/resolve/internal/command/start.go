@@ -18,7 +18,7 @@ const MaxChain = 5
 
 // Start resolves a command with its arguments and returns the canonical file.
 func (c *Resolver) Start(command string, args []string) (string, error) {
-	found, err := c.Locate(command)
+	found, err := c.locate(command)
 	if err != nil {
 		return "", err
 	}
@@ -94,9 +94,9 @@ func isText(head []byte) bool {
 
 // addLoader adds the loader of a program. The server may have written the file that names it.
 func (c *Resolver) addLoader(file string, head []byte) {
-	loader := Loader(head)
-	l, err := c.Paths.Resolve(loader)
-	if loader == "" || err != nil || c.Executable(l.Path) != "" || !places.IsSystemPath(l.Path) && c.isServerWritable(file) {
+	name := loader(head)
+	l, err := c.Paths.Resolve(name)
+	if name == "" || err != nil || c.Executable(l.Path) != "" || !places.IsSystemPath(l.Path) && c.isServerWritable(file) {
 		return
 	}
 	c.Files = append(c.Files, l.Path)
@@ -133,7 +133,7 @@ func (c *Resolver) resolveInterpreter(command, script, line string, depth int) e
 			return nil
 		}
 		chosen = chosen && strings.Contains(name, "/") // PATH is the user's
-		if found, err = c.Locate(name); err != nil {
+		if found, err = c.locate(name); err != nil {
 			if ce, ok := err.(*Error); ok {
 				ce.Command = command
 				ce.Reason = fmt.Sprintf("the interpreter %q of its #! line %s", name, ce.Reason)
@@ -179,7 +179,7 @@ func (c *Resolver) resolveWrapped(name string, args []string, depth int) {
 			c.WorkDir = path.Join(c.WorkDir, w.Dir)
 		}
 	}
-	if file, err := c.Locate(w.Inner[0]); err == nil {
+	if file, err := c.locate(w.Inner[0]); err == nil {
 		_, _ = c.resolveProgram(w.Inner[0], file, w.Inner[1:], depth+1, false) // the wrapper reports a missing program
 	}
 }

@@ -22,7 +22,7 @@ func (c *Resolver) Starts(r policy.CommandRule, file string) (all []policy.Start
 		return []policy.Start{s}
 	}
 	add := func(name string, lead []string) {
-		found, err := c.Locate(name)
+		found, err := c.locate(name)
 		if err != nil {
 			return
 		}
@@ -83,10 +83,10 @@ func envProgram(words []string) string {
 	return line.Inner[0]
 }
 
-// Loader returns PT_INTERP of a little-endian 64-bit ELF file from its first bytes.
+// loader returns PT_INTERP of a little-endian 64-bit ELF file from its first bytes.
 // The kernel opens the loader for execution too, so a list of programs without it starts
 // nothing.
-func Loader(head []byte) string {
+func loader(head []byte) string {
 	if len(head) < 64 || string(head[:6]) != "\x7fELF\x02\x01" {
 		return ""
 	}
