@@ -153,7 +153,7 @@ func TestDecodeProblems(t *testing.T) {
 		{"home", s + "home = \"rael\"", `f:3: servers.s.home must be "private" or "real", not "rael"`},
 		{"waive", s + "waive = [\"all\"]", `f:3: servers.s.waive must be "fs" or "net" or "ipc"`},
 		{"no path", s + "[[servers.s.access.fs]]\nread = true", `f:3: servers.s.access.fs.path: servers.s.access.fs has no path`},
-		{"no right", s + "[[servers.s.access.fs]]\npath = \"private\"", `f:3: servers.s.access.fs: path = "private" says nothing. A rule grants rights or takes them away: to hide this path, write deny = true; otherwise remove the rule.`},
+		{"no right", s + "[[servers.s.access.fs]]\npath = \"private\"", `f:3: servers.s.access.fs: path = "private" says nothing. A rule grants rights or takes them away: to hide this path, write deny = true; otherwise remove the rule`},
 		{"deny and a right", s + "[[servers.s.access.fs]]\npath = \"a\"\nread = true\ndeny = true", `path = "a" has deny and other keys: a rule grants rights or takes them away`},
 		{"empty path", s + "[[servers.s.access.fs]]\npath = \"\"", `f:4: servers.s.access.fs.path: the path is empty`},
 		{"glob", s + "[[servers.s.access.fs]]\npath = \"src/**\"", `there are no globs`},
