@@ -32,18 +32,20 @@ func meetCommands(out, a, b *Profile) error {
 			out.OwnPrograms = append(out.OwnPrograms, file)
 		}
 	}
-	for _, x := range formsIn(a) {
-		theirs := formsOf(b, x.Starts[0].File)
-		switch {
-		case len(theirs) == 0 && !startsFreely(b, x.Starts[0].File):
-			x.Args = [][]string{} // no arguments are allowed
+	for _, side := range [][2]*Profile{{a, b}, {b, a}} {
+		for _, x := range formsIn(side[0]) {
+			file := x.Starts[0].File
+			if len(formsOf(side[1], file)) > 0 {
+				continue
+			}
+			if !startsFreely(side[1], file) {
+				x.Args = [][]string{} // no arguments are allowed
+			}
 			out.Commands = append(out.Commands, x)
-			continue
-		case len(theirs) == 0:
-			out.Commands = append(out.Commands, x)
-			continue
 		}
-		none := true
+	}
+	for _, x := range formsIn(a) {
+		theirs, none := formsOf(b, x.Starts[0].File), true
 		for _, y := range theirs {
 			if len(startsOf(formsOf(a, x.Starts[0].File))) != len(startsOf(theirs)) || !hasStart(theirs, x.Starts[0]) {
 				return &ConflictError{Reason: fmt.Sprintf("%s: commands.%s and %s: commands.%s are about two forms of %s, and no rule allows what both allow: name the program in one way", x.Where, show.Key(x.Name), y.Where, show.Key(y.Name), x.Starts[0].File)}
@@ -52,19 +54,10 @@ func meetCommands(out, a, b *Profile) error {
 				none, out.Commands = false, append(out.Commands, both)
 			}
 		}
-		if none {
+		if none && len(theirs) > 0 {
 			x.Args = [][]string{}
 			out.Commands = append(out.Commands, x)
 		}
-	}
-	for _, y := range formsIn(b) {
-		if len(formsOf(a, y.Starts[0].File)) > 0 {
-			continue
-		}
-		if !startsFreely(a, y.Starts[0].File) {
-			y.Args = [][]string{}
-		}
-		out.Commands = append(out.Commands, y)
 	}
 	return nil
 }

@@ -97,20 +97,6 @@ func (r CommandRule) TOMLFields() (out []string) {
 	return out
 }
 
-// TOML returns the rule as the lines of a configuration file. A diagnosis shows them as the
-// lines to add.
-func (r FsRule) TOML(table string) []string { return tomlTable(table, "fs", r.TOMLFields()) }
-
-// TOML returns the rule as the lines of a configuration file.
-func (r NetRule) TOML(table string) []string { return tomlTable(table, "net", r.TOMLFields()) }
-
-// TOML returns the rule as the lines of a configuration file.
-func (r EnvRule) TOML(table string) []string { return tomlTable(table, "env", r.TOMLFields()) }
-
-func tomlTable(table, axis string, fields []string) []string {
-	return append([]string{"[[" + table + "." + axis + "]]"}, fields...)
-}
-
 // JoinKey returns a dotted key as TOML writes it.
 func JoinKey(parts []string) string {
 	out := make([]string, len(parts))

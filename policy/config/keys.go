@@ -72,7 +72,7 @@ func workspaceOf(s *Server) value {
 	v.Form = form{Check: func(dir string) error {
 		switch dir {
 		case "write", "read", "none":
-			return fmt.Errorf("workspace = %[1]q names a directory. What the server may do there is access.workspace = %[1]q; a directory of that name is \"./%[1]s\".", dir)
+			return fmt.Errorf("workspace = %[1]q names a directory. What the server may do there is access.workspace = %[1]q; a directory of that name is \"./%[1]s\"", dir)
 		}
 		return nil
 	}}

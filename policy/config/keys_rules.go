@@ -46,7 +46,7 @@ func fsRule(r *policy.FsRule) value {
 		case r.Deny != 0 && len(n.Keys) > 2:
 			return fmt.Errorf("path = %s has deny and other keys: a rule grants rights or takes them away. Write a second rule for the path", show.TOML(r.Path))
 		case r.Deny == 0 && r.Rights() == 0:
-			return fmt.Errorf("path = %s says nothing. A rule grants rights or takes them away: to hide this path, write deny = true; otherwise remove the rule.", show.TOML(r.Path))
+			return fmt.Errorf("path = %s says nothing. A rule grants rights or takes them away: to hide this path, write deny = true; otherwise remove the rule", show.TOML(r.Path))
 		}
 		return nil
 	}

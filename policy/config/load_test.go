@@ -118,14 +118,6 @@ func TestLayersOnDisk(t *testing.T) {
 			t.Errorf("the message lacks %q:\n%v", want, err)
 		}
 	}
-	was, err := os.ReadFile(o.User)
-	testkit.Must(t, err)
-	testkit.WriteFile(t, o.User, "versoin = 1\n")
-	var problems policy.Problems
-	if _, err = Load(o); !errors.As(err, &untrusted) || !errors.As(err, &problems) || len(problems) != 1 || problems[0].File != o.User {
-		t.Fatalf("an untrusted project file beside a mistake of the user's: %v", err)
-	}
-	testkit.WriteFile(t, o.User, string(was))
 	store := TrustStore{Path: o.Trust}
 	testkit.Must(t, store.Trust(project, data))
 	if c, err = Load(o); err != nil || c.Servers["s"].Command != "project" {
@@ -141,20 +133,12 @@ func TestLayersOnDisk(t *testing.T) {
 		t.Fatalf("--config: %+v, %v", c, err)
 	}
 	o.Files = nil
-	testkit.Must(t, store.Untrust(project))
-	if err := store.Untrust(project); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("untrusting twice: %v", err)
-	}
-	if err := store.Check(project, data); !errors.As(err, &untrusted) || untrusted.Changed {
-		t.Errorf("after untrust: %v", err)
-	}
-	// The error has all problems of all files, in the order of the layers.
-	os.Remove(project)
+	// The error has all problems of all files, in the order of the layers, also beside a file that is not trusted.
 	testkit.WriteFile(t, o.System, "x = 1\n")
 	testkit.WriteFile(t, o.User, "y = 1\nz = 2\n")
 	_, err = Load(o)
 	var ps policy.Problems
-	if !errors.As(err, &ps) || len(ps) != 3 || ps[0].File != o.System || ps[2].Line != 2 {
+	if !errors.As(err, &untrusted) || !errors.As(err, &ps) || len(ps) != 3 || ps[0].File != o.System || ps[2].Line != 2 {
 		t.Errorf("problems of two files: %v", err)
 	}
 }

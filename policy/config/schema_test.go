@@ -186,3 +186,25 @@ func TestPresets(t *testing.T) {
 		}
 	}
 }
+
+// TestReference tests that docs/reference.md has the type and the default of each setting.
+func TestReference(t *testing.T) {
+	page := testkit.ReadFile(t, "../../docs/reference.md")
+	for _, set := range settings {
+		kind, preset := "bool", "`"+set.presetText()+"`"
+		switch {
+		case strings.HasPrefix(set.Name, limitsTable):
+			continue // docs/policy.md
+		case set.Value.Words != nil:
+			kind = "`\"" + strings.Join(set.Value.Words, "\"`, `\"") + "\"`"
+		case set.Value.Kind == toml.Integer:
+			kind, preset = fmt.Sprintf("%d – %d", set.Value.Low, set.Value.High), set.presetText()
+			if strings.HasSuffix(set.Name, "_secs") {
+				kind = "seconds, " + kind
+			}
+		}
+		if row := fmt.Sprintf("| `%s` | %s | %s | ", set.Name, kind, preset); !strings.Contains(page, row) {
+			t.Errorf("docs/reference.md has no row %s", row)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -69,6 +70,10 @@ func TestTrustStore(t *testing.T) {
 		if err := store.Check(odd, []byte("x")); err != nil {
 			t.Errorf("given back: %v", err)
 		}
+	}
+	testkit.Must(t, store.Untrust(odd))
+	if err := store.Untrust(odd); !errors.Is(err, fs.ErrNotExist) || store.Check(odd, []byte("x")) == nil {
+		t.Errorf("untrusting twice: %v", err)
 	}
 	testkit.WriteFile(t, store.Path, "[trusted]\nx = 1\nbroken")
 	if err := store.Check(odd, []byte("x")); err == nil || !strings.Contains(err.Error(), "trust.toml:3") {

@@ -139,12 +139,4 @@ func (c *jailConn) allowedText() string {
 	return "no rule allows it; this host has " + strings.Join(list, "; ")
 }
 
-func ruleText(r policy.NetRule) string {
-	var out []string
-	for _, line := range r.TOML("access")[1:] {
-		if line != "" {
-			out = append(out, line)
-		}
-	}
-	return strings.Join(out, ", ")
-}
+func ruleText(r policy.NetRule) string { return strings.Join(r.TOMLFields(), ", ") }

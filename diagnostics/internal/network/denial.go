@@ -151,7 +151,7 @@ func analyzeRequestDenial(c *facts.Case, d policy.Denial, host string, port int,
 			continue
 		}
 		where := r.Where
-		for _, line := range r.TOML("")[1:] {
+		for _, line := range r.TOMLFields() {
 			if key, _, _ := strings.Cut(line, " ="); key == "path_prefix" || key == "methods" {
 				where += ", " + line
 			}
