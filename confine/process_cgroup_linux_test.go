@@ -25,13 +25,13 @@ func TestJailRemovesItsCgroup(t *testing.T) {
 		return
 	}
 	for range 5 {
-		prepared := confine.Spawn()
-		testkit.Eventually(t, "it is there", func() bool { return prepared.PID() > 0 })
+		prepared := confine.Launcher{}.Prepare()
+		testkit.Eventually(t, "it is there", func() bool { return prepared.Waiting().PID() > 0 })
 		dir := testkit.Plant(t, "cgroup/")
-		prepared.ReplaceCgroup(&cgroup.Cgroup{Dir: dir + "/cgroup", Fd: -1, Ours: true}) // which no process is in
+		prepared.Waiting().ReplaceCgroup(&cgroup.Cgroup{Dir: dir + "/cgroup", Fd: -1, Ours: true}) // which no process is in
 		p := jailtest.Profile(t)
 		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("read", "/etc/hostname")})...)
-		proc, err := prepared.Start(t.Context(), p, jail.Stdio{})
+		proc, err := confine.Launcher{Prepared: prepared}.Start(t.Context(), p, jail.Stdio{})
 		testkit.Must(t, err)
 		proc.Wait()
 		if _, err := os.Stat(dir + "/cgroup"); !os.IsNotExist(err) {
@@ -46,8 +46,8 @@ func TestJailEndsWhenLimitsCannotBeSet(t *testing.T) {
 	jailtest.Needs(t)
 	for _, holds := range []bool{true, false} {
 		dir := testkit.Plant(t, "cgroup/pids.max")
-		prepared := confine.Spawn()
-		testkit.Eventually(t, "it is there", func() bool { return prepared.PID() > 0 })
+		prepared := confine.Launcher{}.Prepare()
+		testkit.Eventually(t, "it is there", func() bool { return prepared.Waiting().PID() > 0 })
 		if !cgroup.Locate().None() {
 			prepared.Close()
 			t.Log("the jail's own is held to its limits: see TestJailCgroup")
@@ -59,9 +59,9 @@ func TestJailEndsWhenLimitsCannotBeSet(t *testing.T) {
 		if !holds {
 			own.Dir += "/none"
 		}
-		prepared.ReplaceCgroup(own)
-		prepared.Limit(policy.Limits{Processes: 40})
-		proc, err := prepared.Start(t.Context(), p, jail.Stdio{})
+		prepared.Waiting().ReplaceCgroup(own)
+		prepared.Waiting().Limit(policy.Limits{Processes: 40})
+		proc, err := confine.Launcher{Prepared: prepared}.Start(t.Context(), p, jail.Stdio{})
 		testkit.Must(t, err)
 		if holds {
 			testkit.Eventually(t, "its supervisor", proc.IsSupervised)
