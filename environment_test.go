@@ -22,7 +22,6 @@ import (
 // wholeEnvironment are the files that read every variable, with the reason.
 var wholeEnvironment = map[string]string{
 	"policy/hostfs/local.go":                   "Host.Environ: what is read of it is read by name",
-	"policy/config/internal/trust/trust.go":    "mcp-jail's own directories: hostfs.StandardDirs",
 	"policy/hostfs/host.go":                    "Host.Getenv itself",
 	"policy/hostfs/slashed.go":                 "the same environment with slashes in its paths: what is read of it is read by name",
 	"policy/resolve/coarse.go":                 "the server's environment, of which the policy decides; names have no case on Windows",

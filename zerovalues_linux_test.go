@@ -58,6 +58,7 @@ var zeroValues = map[string]zeroValue{
 	"confine.GapError":     {value: new(confine.GapError)},
 	"confine.Launcher":     {new(confine.Launcher), zeroProfile},
 	"confine.Plan":         {new(confine.Plan), func(t *testing.T) { failsStart(t, &confine.Plan{}) }},
+	"confine.Prepared":     {new(confine.Prepared), func(t *testing.T) { new(confine.Prepared).Close() }},
 	"confine.PreparedPool": {(*confine.PreparedPool)(nil), func(t *testing.T) { var none *confine.PreparedPool; none.Keep([]*policy.Profile{nil}); none.Close() }},
 	"confine.Process":      {new(confine.Process), func(t *testing.T) { is(t, new(confine.Process).Kill() != nil && new(confine.Process).PID() == 0) }},
 	"confine.StartError":   {value: new(confine.StartError)},

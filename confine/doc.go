@@ -27,7 +27,8 @@
 // it forks the init, makes the network, and executes the supervisor in the end. The init is PID 1
 // of the jail: it makes the root and the rulesets, gives up every capability, forks the server,
 // and stays to reap. The server enforces Landlock and the filter, runs the self-test, and
-// executes the program.
+// executes the program. [Launcher.Prepare] starts the outer process and the init ahead, while the
+// caller still resolves the profile.
 //
 // The supervisor decides the mediated calls that make, change or remove names or open files for
 // writing. It also passes signals on and samples the memory. It is the running binary, executed

@@ -17,18 +17,8 @@ func StartOther(ctx context.Context, p *Plan, stdio Stdio) (*Process, error) {
 	return Launcher{}.spawn(!p.Spec.HostNS).start(ctx, p, stdio, Launcher{})
 }
 
-// Spawn starts a supervisor process for the method Start of what it returns.
-func Spawn() *Starter { return &Starter{Launcher{}.spawn(false)} }
-
-type Starter struct{ *starter }
-
-// Start is Launcher.Start by this supervisor process.
-func (p *Starter) Start(ctx context.Context, profile *policy.Profile, stdio Stdio) (*Process, error) {
-	return Launcher{}.start(ctx, p.starter, profile, detect(profile), stdio)
-}
-
-// Close ends the supervisor process, if it was not used.
-func (p *Starter) Close() { p.cancel() }
+// Waiting returns what a prepared process has before a start uses it.
+func (p *Prepared) Waiting() *starter { return p.starter.Load() }
 
 // PID returns the process ID of the supervisor process, or 0 while there is none.
 func (p *starter) PID() int { return p.process.PID() }

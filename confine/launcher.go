@@ -24,6 +24,8 @@ type Launcher struct {
 	// SupervisorPath is the program to execute as the supervisor of a jail. It must call
 	// RunSupervisor first thing in main. "" is the running program.
 	SupervisorPath string
+	// Prepared is a supervisor process that was started ahead, for the first Start. nil is none.
+	Prepared *Prepared
 	// Pool has jails that were built ahead. nil is none.
 	Pool *PreparedPool
 	// Umask is the program's file mode creation mask; nil is that of the calling program.
@@ -175,7 +177,7 @@ func (l Launcher) startOnce(ctx context.Context, p *policy.Profile, stdio Stdio)
 	// A start finds out by itself whether there are namespaces and overlays, which costs
 	// nothing where there are. So a plan is compiled once for each kind of jail that is tried.
 	// The supervisor process starts first, while the host is asked and the plan compiled.
-	starter, host := l.spawn(false), detect(p)
+	starter, host := l.spawnNamespaced(), detect(p)
 	host.Proof = proved(ctx, host.Proof, l.Say)
 	host.HomeCopy = refused.KnownHomeCopy(p)
 	process, err := l.start(ctx, starter, p, host, stdio)

@@ -45,7 +45,7 @@ func (l Launcher) newPool() *PreparedPool {
 		return nil
 	}
 	s := &PreparedPool{launcher: l, mounts: mounts}
-	s.launcher.Pool = nil
+	s.launcher.Prepared, s.launcher.Pool = nil, nil
 	return s
 }
 

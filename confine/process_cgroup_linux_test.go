@@ -21,17 +21,17 @@ func TestJailEndsWhenLimitsCannotBeSet(t *testing.T) {
 	jailtest.Needs(t)
 	for _, holds := range []bool{true, false} {
 		dir := testkit.Plant(t, "cgroup/pids.max")
-		prepared := confine.Spawn()
-		testkit.Eventually(t, "it is there", func() bool { return prepared.PID() > 0 })
+		prepared := confine.Launcher{}.Prepare()
+		testkit.Eventually(t, "it is there", func() bool { return prepared.Waiting().PID() > 0 })
 		p := jailtest.Profile(t)
 		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
 		own := &cgroup.Cgroup{Dir: dir + "/cgroup"}
 		if !holds {
 			own.Dir += "/none"
 		}
-		prepared.ReplaceCgroup(own)
-		prepared.Limit(policy.Limits{Processes: 40})
-		proc, err := prepared.Start(t.Context(), p, jail.Stdio{})
+		prepared.Waiting().ReplaceCgroup(own)
+		prepared.Waiting().Limit(policy.Limits{Processes: 40})
+		proc, err := confine.Launcher{Prepared: prepared}.Start(t.Context(), p, jail.Stdio{})
 		testkit.Must(t, err)
 		if holds {
 			testkit.Eventually(t, "its supervisor", proc.IsSupervised)

@@ -24,15 +24,16 @@ import (
 func TestStartOfStoppedProcessIsCancelled(t *testing.T) {
 	jailtest.Needs(t)
 	for _, size := range []int{0, 60 << 10, 1 << 20} {
-		prepared := confine.Spawn()
-		testkit.Eventually(t, "it is there", func() bool { return prepared.PID() > 0 })
-		testkit.Must(t, unix.Kill(prepared.PID(), unix.SIGSTOP))
+		prepared := confine.Launcher{}.Prepare()
+		testkit.Eventually(t, "it is there", func() bool { return prepared.Waiting().PID() > 0 })
+		pid := prepared.Waiting().PID()
+		testkit.Must(t, unix.Kill(pid, unix.SIGSTOP))
 		p := jailtest.Profile(t)
 		p.Env = append(p.Env, policy.Variable{Name: "LONG", Value: strings.Repeat("x", size)})
 		ctx, cancel := context.WithCancel(t.Context())
 		failed := make(chan error, 1)
 		go func() {
-			_, err := prepared.Start(ctx, p, jail.Stdio{})
+			_, err := confine.Launcher{Prepared: prepared}.Start(ctx, p, jail.Stdio{})
 			failed <- err
 		}()
 		time.Sleep(50 * time.Millisecond) // in the midst of it
@@ -44,7 +45,7 @@ func TestStartOfStoppedProcessIsCancelled(t *testing.T) {
 			}
 		case <-time.After(testkit.Patience):
 			t.Errorf("%d bytes: the start cannot be cancelled", size)
-			unix.Kill(prepared.PID(), unix.SIGKILL)
+			unix.Kill(pid, unix.SIGKILL)
 			<-failed
 		}
 	}

@@ -21,16 +21,18 @@ import (
 // that: see mcpproxy.Memory.
 const softMemory = 64 << 20
 
-func boundMemory() (stop func()) {
+func boundMemory() {
 	debug.SetMemoryLimit(softMemory)
-	return resident.Shrink()
+	resident.Shrink()
 }
 
 // run serves one client session. Its arguments begin with "run". The result says how this process
 // must end.
 func run(args []string, c terminal.Console) confine.Exit {
-	defer boundMemory()()
+	boundMemory()
 	launcher := confine.Launcher{Umask: c.Umask, Say: func(line string) { c.Sayf("%s", line) }}
+	launcher.Prepared = launcher.Prepare() // starts while the command line and the policy are read
+	defer launcher.Prepared.Close()
 	args, server := cmdline.Split(args)
 	flags, err := cmdline.ParseRun(args)
 	if err != nil {

@@ -51,6 +51,8 @@ func run(text string, command []string) (confine.Exit, error) {
 		return confine.Exit{}, err
 	}
 	launcher := confine.Launcher{}
+	launcher.Prepared = launcher.Prepare() // starts while the policy is resolved
+	defer launcher.Prepared.Close()
 	host, err := hostfs.LocalHostOf(call.Home, call.Places)
 	if err != nil {
 		return confine.Exit{}, err

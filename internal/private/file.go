@@ -67,8 +67,7 @@ func (d *Dir) ReadFile(name string, limit int64) ([]byte, error) {
 	if info.Size() > limit {
 		return nil, &LargeError{d.at(name), info.Size(), limit}
 	}
-	var data bytes.Buffer
-	data.Grow(int(info.Size()) + bytes.MinRead) // so two reads suffice
+	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead)) // so two reads suffice
 	_, err = data.ReadFrom(io.LimitReader(f, limit+1))
 	if err == nil && int64(data.Len()) > limit { // it grew meanwhile
 		err = &LargeError{d.at(name), int64(data.Len()), limit}

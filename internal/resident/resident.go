@@ -13,16 +13,9 @@ import "time"
 var after = [...]time.Duration{2 * time.Second, 10 * time.Second, 100 * time.Second}
 
 // Shrink unmaps the pages of the program's file some times in the life of this process. The next
-// use of a page maps it again, which takes a microsecond as long as the page cache has it. stop
-// ends that.
-func Shrink() (stop func()) {
-	timers := make([]*time.Timer, len(after))
-	for i, d := range after {
-		timers[i] = time.AfterFunc(d, unmap)
-	}
-	return func() {
-		for _, t := range timers {
-			t.Stop()
-		}
+// use of a page maps it again, which takes a microsecond as long as the page cache has it.
+func Shrink() {
+	for _, d := range after {
+		time.AfterFunc(d, unmap)
 	}
 }

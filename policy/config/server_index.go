@@ -84,7 +84,12 @@ func (x serverIndex) write(configDir string) {
 	}
 }
 
-func dropIndex(configDir string) { _ = os.Remove(filepath.Join(configDir, indexName)) }
+func dropIndex(configDir string) {
+	if d, err := private.Open(configDir, "."); err == nil {
+		defer d.Close()
+		_ = d.Remove(indexName)
+	}
+}
 
 // eachServerText calls do for each file in the order of their names.
 func eachServerText(configDir string, do func(name, text string) error) error {

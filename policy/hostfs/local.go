@@ -79,6 +79,15 @@ func userName(h *Host) string {
 	return ""
 }
 
+// UserDirs is StandardDirs for the user of this process.
+func UserDirs() (cfg, state, cache, data string, err error) {
+	h := Host{Environ: os.Environ()}
+	if h.Home, err = HomeDir(); err == nil {
+		cfg, state, cache, data = StandardDirs(&h)
+	}
+	return cfg, state, cache, data, err
+}
+
 // StandardDirs returns mcp-jail's configuration, state, cache and data directories. A relative
 // XDG variable is ignored, as the XDG Base Directory specification demands.
 func StandardDirs(h *Host) (cfg, state, cache, data string) {

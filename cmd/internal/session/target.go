@@ -27,7 +27,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
@@ -138,11 +137,10 @@ func Load(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool stri
 
 // MakeOwn makes the directories of mcp-jail's own: a jail around them hides only what is there when it is built.
 func MakeOwn() {
-	home, err := hostfs.HomeDir()
+	_, _, cache, data, err := hostfs.UserDirs()
 	if err != nil {
 		return // the start says why
 	}
-	_, _, cache, data := hostfs.StandardDirs(&hostfs.Host{OS: runtime.GOOS, Home: home, Environ: os.Environ()})
 	for _, dir := range []string{cache, data} {
 		if _, err := os.Lstat(dir); err == nil {
 			continue // nearly always; who controls it is looked at by those who use it

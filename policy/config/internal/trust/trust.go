@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -187,10 +186,6 @@ func (s TrustStore) change(file string, edit func(accepted map[string]string, na
 
 // UserDirs returns mcp-jail's configuration and state directories of this user.
 func UserDirs() (config, state string, err error) {
-	h := hostfs.Host{Environ: os.Environ()}
-	if h.Home, err = hostfs.HomeDir(); err != nil {
-		return "", "", err
-	}
-	config, state, _, _ = hostfs.StandardDirs(&h)
-	return config, state, nil
+	config, state, _, _, err = hostfs.UserDirs()
+	return config, state, err
 }
