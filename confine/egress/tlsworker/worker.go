@@ -62,10 +62,9 @@ func Start(ctx context.Context, o Options) (*Worker, error) {
 			return nil, err
 		}
 	}
-	connections := cmp.Or(max(0, o.Connections), policy.MaxConnections)
 	w := &Worker{
 		hello: make(chan message, 1), ended: o.Ended, conns: map[uint32]*served{},
-		slots: make(chan struct{}, dialsPerConn*connections),
+		slots: make(chan struct{}, dialsPerConn*policy.MaxConnections),
 	}
 	w.ctx, w.cancel = context.WithCancelCause(context.Background())
 	if err := w.spawn(ctx, o); err != nil {
