@@ -57,6 +57,9 @@ func findTLS(p *policy.Profile) (program string, err error) {
 	if program, err = tlsworker.Find(self, os.Getenv("PATH"), p.Writer); err == nil {
 		err = tlsworker.CheckRoots(p.Writer)
 	}
+	if err == nil && !isSelfContained(program) {
+		err = fmt.Errorf("%s needs libraries, which its jail has not: build it with CGO_ENABLED=0", program)
+	}
 	return program, err
 }
 
