@@ -35,7 +35,7 @@ func Run(newHandler func(Setup) (Handler, error)) error {
 	return err
 }
 
-// errSetup is the error of a process that has told the launcher why it does not serve.
+// errSetup is the error of a process that tells why it does not serve.
 var errSetup = errors.New("it cannot serve")
 
 type server struct {

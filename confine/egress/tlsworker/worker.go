@@ -115,16 +115,11 @@ func (w *Worker) spawn(ctx context.Context, o Options) error {
 	return nil
 }
 
-// failure is why the process does not serve.
-type failure string
-
-func (f failure) Error() string { return string(f) }
-
 // serve handles what the process sends until it ends.
 func (w *Worker) serve(in, out *os.File) {
 	err := w.mux.receive(out, w.handle)
-	var failed failure
-	if !errors.As(err, &failed) && err != io.EOF {
+	failed := errors.Is(err, errSetup)
+	if !failed && err != io.EOF {
 		w.kill(fmt.Errorf("it broke the protocol: %w", err))
 	}
 	in.Close() // this makes the process end
@@ -136,8 +131,7 @@ func (w *Worker) serve(in, out *os.File) {
 	why, unexpected := w.killed, !w.closed && w.ca != nil
 	w.mu.Unlock()
 	switch {
-	case failed != "":
-		err = failed
+	case failed:
 	case why != nil:
 		err = fmt.Errorf("mcp-jail-tls was killed because %w; start the server again", why)
 	default:
@@ -274,7 +268,7 @@ func relay(tcp egress.Conn, c *conn) {
 func (w *Worker) handle(m message) error {
 	switch {
 	case m.Failed != "":
-		return failure(clip(m.Failed))
+		return fmt.Errorf("%w: %s", errSetup, clip(m.Failed))
 	case m.Hello != nil:
 		return w.begun(*m.Hello)
 	case m.Dial != nil:
@@ -318,7 +312,7 @@ func (w *Worker) begun(m helloMessage) error {
 	case w.ca != nil:
 		return errors.New("it said hello twice")
 	case m.Version != version || len(m.CA) == 0:
-		return failure("it has another version: install mcp-jail and mcp-jail-tls from one build")
+		return fmt.Errorf("%w: it has another version: install mcp-jail and mcp-jail-tls from one build", errSetup)
 	}
 	w.ca = m.CA
 	close(w.ready)
