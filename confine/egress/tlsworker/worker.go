@@ -103,7 +103,7 @@ func (w *Worker) spawn(ctx context.Context, o Options) error {
 		out.Close()
 		return err
 	}
-	w.mux = newMux(func(b []byte) error {
+	w.mux = newMux(maxMessage, func(b []byte) error {
 		in.SetWriteDeadline(time.Now().Add(sendTimeout))
 		_, err := in.Write(b)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
