@@ -16,7 +16,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
@@ -194,7 +193,7 @@ func TestNetworkSecretMissing(t *testing.T) {
 		p.Net = []policy.NetRule{{Host: "good.test", Scheme: "https", Secrets: []policy.Secret{s}, Allow: true}}
 		p.Secrets = []policy.Secret{s}
 		_, _, err := jailtest.Start(t, confine.Launcher{}, p, io.Discard, io.Discard)
-		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(fmt.Sprint(err), gateway.StepTLS) {
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(fmt.Sprint(err), "requests") {
 			t.Errorf("%+v: %v, want %q", s, err, c.want)
 		}
 	}

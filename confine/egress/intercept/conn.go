@@ -41,7 +41,6 @@ type jailConn struct {
 	mu        sync.Mutex
 	upstreams map[*upstream]struct{} // the open ones
 	firstTLS  *tls.Conn              // the first TLS connection, until the first request takes it
-	dials     int
 }
 
 func jailConnOf(c net.Conn) *jailConn {

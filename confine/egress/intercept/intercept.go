@@ -27,7 +27,6 @@ const (
 	maxAnswer      = 1 << 20               // bytes in the header of a response
 	maxStreams     = 100                   // at once in an HTTP/2 connection
 	maxUnread      = 1 << 20               // bytes of HTTP/2 that a connection or stream takes before they are read
-	maxDials       = 100                   // upstream connections for one connection of the jail
 	bodyTime       = 50 * time.Millisecond // for the rest of a body after its response
 	continueTime   = time.Second           // before a body is sent without 100 Continue
 	leafLife       = 30 * 24 * time.Hour

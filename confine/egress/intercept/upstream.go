@@ -14,19 +14,9 @@ type upstream struct {
 	jail *jailConn
 }
 
-var (
-	errConnClosed   = errors.New("the connection has ended")
-	errTooManyDials = errors.New("too many connections to the upstream, which ends each")
-)
+var errConnClosed = errors.New("the connection has ended")
 
 func (c *jailConn) dialUpstream(ctx context.Context) (*upstream, error) {
-	c.mu.Lock()
-	c.dials++
-	tooMany := c.dials > maxDials
-	c.mu.Unlock()
-	if tooMany {
-		return nil, errTooManyDials
-	}
 	conn, err := c.dial(ctx)
 	if err != nil {
 		return nil, err

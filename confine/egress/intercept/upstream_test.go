@@ -5,17 +5,12 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/binary"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"golang.org/x/net/http2"
-	"golang.org/x/net/http2/hpack"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -149,56 +144,4 @@ func TestEndless(t *testing.T) {
 		defer w.Interceptor.mu.Unlock()
 		return len(w.conns) == 0
 	})
-}
-
-// TestRapidReset: streams that are begun and reset by the thousand end the
-// connection, or cost no more than those that are open; others are served.
-func TestRapidReset(t *testing.T) {
-	t.Parallel()
-	var open, most atomic.Int32
-	s := serve(t, "h2", func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/good" {
-			return
-		}
-		n := open.Add(1)
-		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-		}
-		defer open.Add(-1)
-		<-r.Context().Done()
-	})
-	w := newWorld(t, s, Options{Rules: []policy.NetRule{only("GET")}})
-	raw, err := net.Dial("tcp", w.gate.Addr().String())
-	testkit.Must(t, err)
-	defer raw.Close()
-	conn := tls.Client(raw, &tls.Config{ServerName: host, RootCAs: w.pool(), NextProtos: []string{"h2"}})
-	testkit.Must(t, conn.Handshake())
-	conn.SetDeadline(time.Now().Add(testkit.Patience))
-	go io.Copy(io.Discard, conn)
-	io.WriteString(conn, http2.ClientPreface)
-	framer := http2.NewFramer(conn, nil)
-	framer.WriteSettings()
-	var block strings.Builder
-	enc := hpack.NewEncoder(&block)
-	sent := 0
-	for id := uint32(1); id < 40000; id += 2 {
-		block.Reset()
-		for _, f := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", host}, {":path", fmt.Sprint("/", id)}} {
-			enc.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]})
-		}
-		err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: []byte(block.String()), EndStream: true, EndHeaders: true})
-		if err == nil {
-			err = framer.WriteRSTStream(id, http2.ErrCodeCancel)
-		}
-		if err != nil {
-			break // the connection was ended
-		}
-		sent++
-	}
-	if most.Load() > maxStreams {
-		t.Errorf("%d requests at once at the upstream", most.Load())
-	}
-	if res, _ := do(t, w.client(t, true), "GET", w.url("/good"), nil); res.StatusCode != 200 {
-		t.Errorf("another connection: %s", res.Status)
-	}
-	t.Logf("%d streams were sent, at most %d open at the upstream", sent, most.Load())
 }

@@ -219,6 +219,11 @@ func (c *conn) setDeadline(d *deadline, at time.Time) error {
 		d.timer.Stop()
 	}
 	*d = deadline{at: at}
+	select {
+	case <-c.done: // nothing waits any more
+		return nil
+	default:
+	}
 	if !at.IsZero() {
 		d.timer = time.AfterFunc(time.Until(at), func() {
 			c.mu.Lock()

@@ -20,7 +20,7 @@ func Run(newHandler func(Setup) (Handler, error)) error {
 		return err
 	}
 	s := &server{newHandler: newHandler, asked: map[uint32]chan error{}}
-	s.mux = newMux(func(b []byte) error { _, err := os.Stdout.Write(b); return err })
+	s.mux = newMux(maxSetup, func(b []byte) error { _, err := os.Stdout.Write(b); return err })
 	err := s.mux.receive(os.Stdin, s.handle)
 	s.mux.end()
 	if s.handler != nil {
@@ -35,7 +35,7 @@ func Run(newHandler func(Setup) (Handler, error)) error {
 	return err
 }
 
-// errSetup is the error of a process that has told the launcher why it does not serve.
+// errSetup is the error of a process that tells why it does not serve.
 var errSetup = errors.New("it cannot serve")
 
 type server struct {

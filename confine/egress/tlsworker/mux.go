@@ -23,7 +23,8 @@ const (
 const (
 	frameHeader = 9
 	maxData     = 32 << 10
-	maxMessage  = 32 << 20 // the first one has the host's authorities
+	maxSetup    = 32 << 20 // the first message, which has the host's authorities
+	maxMessage  = 64 << 10 // a message of the process
 	window      = 64 << 10 // bytes of a connection that are sent before the other side has read them
 )
 
@@ -31,12 +32,15 @@ const (
 // is read, so no connection holds up another.
 type mux struct {
 	write   func([]byte) error
+	most    uint32 // bytes of a message that it receives
 	sending sync.Mutex
 	mu      sync.Mutex
 	conns   map[uint32]*conn // nil when the stream has ended
 }
 
-func newMux(write func([]byte) error) *mux { return &mux{write: write, conns: map[uint32]*conn{}} }
+func newMux(most uint32, write func([]byte) error) *mux {
+	return &mux{write: write, most: most, conns: map[uint32]*conn{}}
+}
 
 func (m *mux) send(kind byte, id uint32, payload []byte) error {
 	frame := make([]byte, frameHeader, frameHeader+len(payload))
@@ -65,7 +69,7 @@ func (m *mux) receive(in io.Reader, handle func(message) error) error {
 			return err
 		}
 		kind, id, n := head[0], binary.BigEndian.Uint32(head[1:]), binary.BigEndian.Uint32(head[5:])
-		if n > maxData && (kind != frameMessage || n > maxMessage) {
+		if n > maxData && (kind != frameMessage || n > m.most) {
 			return fmt.Errorf("a frame of %d bytes", n)
 		}
 		payload := make([]byte, n)

@@ -21,7 +21,7 @@ func muxes(t *testing.T) (a, b *mux) {
 	write := func(w io.Writer) func([]byte) error {
 		return func(p []byte) error { _, err := w.Write(p); return err }
 	}
-	a, b = newMux(write(two)), newMux(write(four))
+	a, b = newMux(maxMessage, write(two)), newMux(maxMessage, write(four))
 	nothing := func(message) error { return nil }
 	go func() { b.receive(one, nothing); b.end() }()
 	go func() { a.receive(three, nothing); a.end() }()
@@ -115,12 +115,12 @@ func TestReceiveRefuses(t *testing.T) {
 		{"too much credit", "credit", frame(frameCredit, 1, []byte{0, 0, 0, 1})},
 		{"half a credit", "credit", frame(frameCredit, 1, []byte{0})},
 		{"a long frame", "a frame of", frame(frameData, 1, make([]byte, maxData+1))},
-		{"an endless message", "a frame of", []byte{frameMessage, 0, 0, 0, 0, 255, 255, 255, 255}},
+		{"an endless message", "a frame of", frame(frameMessage, 0, make([]byte, maxMessage+1))},
 		{"a message that is none", "invalid", frame(frameMessage, 0, []byte("x"))},
 		{"another kind", "kind 99", frame(99, 1, nil)},
 		{"half a frame", "unexpected EOF", full[:20]},
 	} {
-		m := newMux(func([]byte) error { return nil })
+		m := newMux(maxMessage, func([]byte) error { return nil })
 		_, err := m.open(1)
 		testkit.Must(t, err)
 		if err := m.receive(bytes.NewReader(c.stream), func(message) error { return nil }); err == nil || !strings.Contains(err.Error(), c.why) {

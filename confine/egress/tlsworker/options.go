@@ -15,9 +15,8 @@ const Name = "mcp-jail-tls"
 type Options struct {
 	Setup
 	// Run starts the program in its jail, with these two files as its standard input and output.
-	Run         func(ctx context.Context, in, out *os.File) (Process, error)
-	Connections int         // at once; 0 means policy.MaxConnections
-	Ended       func(error) // is called when the process ends before Close. Optional
+	Run   func(ctx context.Context, in, out *os.File) (Process, error)
+	Ended func(error) // is called when the process ends before Close. Optional
 }
 
 // Process is a running program.

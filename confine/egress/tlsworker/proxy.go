@@ -13,38 +13,31 @@ import (
 // A Proxy carries the connections to an https:// proxy, by one process of mcp-jail-tls. The process starts with
 // the first of them, and again if it has ended.
 type Proxy struct {
-	Start       func(context.Context) (*Worker, error)
-	Connections int // at once; 0 means policy.MaxConnections
+	Start func(context.Context) (*Worker, error)
 
 	mu     sync.Mutex
 	worker *Worker
-	open   int
 	work   sync.WaitGroup
 }
 
-// reserve returns the process for one more connection.
-func (p *Proxy) reserve(ctx context.Context) (w *Worker, err error) {
+// running returns the process.
+func (p *Proxy) running(ctx context.Context) (w *Worker, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.open >= cmp.Or(p.Connections, policy.MaxConnections) {
-		return nil, errors.New("too many connections to it are open")
+	if p.worker != nil && p.worker.ctx.Err() == nil {
+		return p.worker, nil
 	}
-	if p.worker == nil || p.worker.ctx.Err() != nil {
-		if p.worker != nil {
-			p.worker.Close()
-		}
-		if p.worker, err = p.Start(ctx); err != nil {
-			return nil, err
-		}
+	if p.worker != nil {
+		p.worker.Close()
 	}
-	p.open++
-	return p.worker, nil
+	p.worker, err = p.Start(ctx)
+	return p.worker, err
 }
 
 // StartTLS has the process shake hands with a proxy on conn, and returns a connection that carries what is inside
 // the TLS. It closes conn.
 func (p *Proxy) StartTLS(ctx context.Context, proxy egress.Conn, serverName string) (egress.Conn, error) {
-	w, err := p.reserve(ctx)
+	w, err := p.running(ctx)
 	if err != nil {
 		proxy.Close()
 		return nil, err
@@ -66,9 +59,6 @@ func (p *Proxy) StartTLS(ctx context.Context, proxy egress.Conn, serverName stri
 			<-c.done
 		}
 		proxy.Close()
-		p.mu.Lock()
-		p.open--
-		p.mu.Unlock()
 	})
 	if err != nil {
 		return nil, err

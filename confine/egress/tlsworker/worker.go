@@ -32,7 +32,7 @@ type Worker struct {
 	mux     *mux
 	process Process
 	ca      []byte
-	hello   chan message
+	ready   chan struct{} // closed when the process serves
 	ended   func(error)
 	ctx     context.Context // ends with the process
 	cancel  context.CancelCauseFunc
@@ -62,21 +62,28 @@ func Start(ctx context.Context, o Options) (*Worker, error) {
 			return nil, err
 		}
 	}
-	connections := cmp.Or(max(0, o.Connections), policy.MaxConnections)
 	w := &Worker{
-		hello: make(chan message, 1), ended: o.Ended, conns: map[uint32]*served{},
-		slots: make(chan struct{}, dialsPerConn*connections),
+		ready: make(chan struct{}), ended: o.Ended, conns: map[uint32]*served{},
+		slots: make(chan struct{}, dialsPerConn*policy.MaxConnections),
 	}
 	w.ctx, w.cancel = context.WithCancelCause(context.Background())
 	if err := w.spawn(ctx, o); err != nil {
 		return nil, err
 	}
 	w.mux.sendMessage(message{Setup: newSetupMessage(o.Setup)}) // if it fails, the process has ended
-	if err := w.awaitHello(ctx); err != nil {
-		w.Close()
-		return nil, err
+	var err error
+	select {
+	case <-w.ready:
+		return w, nil
+	case <-w.ctx.Done():
+		err = context.Cause(w.ctx)
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	case <-time.After(startTimeout):
+		err = fmt.Errorf("it did not answer in %v", startTimeout)
 	}
-	return w, nil
+	w.Close()
+	return nil, err
 }
 
 func (w *Worker) spawn(ctx context.Context, o Options) error {
@@ -96,7 +103,7 @@ func (w *Worker) spawn(ctx context.Context, o Options) error {
 		out.Close()
 		return err
 	}
-	w.mux = newMux(func(b []byte) error {
+	w.mux = newMux(maxMessage, func(b []byte) error {
 		in.SetWriteDeadline(time.Now().Add(sendTimeout))
 		_, err := in.Write(b)
 		if errors.Is(err, os.ErrDeadlineExceeded) {
@@ -108,43 +115,11 @@ func (w *Worker) spawn(ctx context.Context, o Options) error {
 	return nil
 }
 
-func (w *Worker) awaitHello(ctx context.Context) error {
-	var err error
-	select {
-	case m := <-w.hello:
-		return w.accept(m)
-	case <-w.ctx.Done():
-		err = context.Cause(w.ctx)
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	case <-time.After(startTimeout):
-		err = fmt.Errorf("it did not answer in %v", startTimeout)
-	}
-	select {
-	case m := <-w.hello: // it has ended after this message
-		return w.accept(m)
-	default:
-		return err
-	}
-}
-
-func (w *Worker) accept(m message) error {
-	switch {
-	case m.Hello == nil:
-		return errors.New(m.Failed)
-	case m.Hello.Version != version:
-		return errors.New("it has another version: install mcp-jail and mcp-jail-tls from one build")
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ca = m.Hello.CA
-	return nil
-}
-
 // serve handles what the process sends until it ends.
 func (w *Worker) serve(in, out *os.File) {
 	err := w.mux.receive(out, w.handle)
-	if !errors.Is(err, io.EOF) {
+	failed := errors.Is(err, errSetup)
+	if !failed && err != io.EOF {
 		w.kill(fmt.Errorf("it broke the protocol: %w", err))
 	}
 	in.Close() // this makes the process end
@@ -155,9 +130,12 @@ func (w *Worker) serve(in, out *os.File) {
 	w.mu.Lock()
 	why, unexpected := w.killed, !w.closed && w.ca != nil
 	w.mu.Unlock()
-	err = fmt.Errorf("mcp-jail-tls has ended (%s); start the server again", how)
-	if why != nil {
+	switch {
+	case failed:
+	case why != nil:
 		err = fmt.Errorf("mcp-jail-tls was killed because %w; start the server again", why)
+	default:
+		err = fmt.Errorf("mcp-jail-tls has ended (%s); start the server again", how)
 	}
 	w.cancel(err)
 	if unexpected {
@@ -289,12 +267,10 @@ func relay(tcp egress.Conn, c *conn) {
 // is checked.
 func (w *Worker) handle(m message) error {
 	switch {
-	case m.Hello != nil || m.Failed != "":
-		select {
-		case w.hello <- m:
-		default:
-			return errors.New("it said hello twice")
-		}
+	case m.Failed != "":
+		return fmt.Errorf("%w: %s", errSetup, clip(m.Failed))
+	case m.Hello != nil:
+		return w.begun(*m.Hello)
 	case m.Dial != nil:
 		select {
 		case w.slots <- struct{}{}:
@@ -326,6 +302,20 @@ func (w *Worker) handle(m message) error {
 	default:
 		return errors.New("an unknown message")
 	}
+	return nil
+}
+
+func (w *Worker) begun(m helloMessage) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.ca != nil:
+		return errors.New("it said hello twice")
+	case m.Version != version || len(m.CA) == 0:
+		return fmt.Errorf("%w: it has another version: install mcp-jail and mcp-jail-tls from one build", errSetup)
+	}
+	w.ca = m.CA
+	close(w.ready)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
@@ -134,6 +135,22 @@ func TestLauncherDies(t *testing.T) {
 	launcher.Kill()
 	launcher.Wait()
 	testkit.Eventually(t, "the end of the process", func() bool { return !alive() })
+}
+
+// TestNotInspectable: the kernel gives the memory and the environment of the process to no other program of the user.
+func TestNotInspectable(t *testing.T) {
+	t.Parallel()
+	_, root := upstream(t, nil)
+	_, p := start(t, root)
+	for _, name := range []string{"mem", "environ"} {
+		info, err := os.Stat(fmt.Sprintf("/proc/%d/%s", p.Process.Pid, name))
+		if err != nil || info.Sys().(*syscall.Stat_t).Uid != 0 {
+			t.Errorf("%s: %+v, %v", name, info, err)
+		}
+	}
+	if info, err := os.Stat("/proc/self/mem"); err != nil || info.Sys().(*syscall.Stat_t).Uid != uint32(os.Getuid()) {
+		t.Errorf("control: %v", err)
+	}
 }
 
 // TestStartFails checks the errors of Start. None contains a secret, and no process is left.

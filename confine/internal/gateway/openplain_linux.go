@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"golang.org/x/sys/unix"
 )
 
@@ -33,3 +34,6 @@ func openPlain(name string) (*os.File, error) {
 	}
 	return os.NewFile(uintptr(file), name), nil
 }
+
+// isSelfContained reports whether a program starts where there are no libraries.
+func isSelfContained(program string) bool { return features.IsStatic(program) == nil }

@@ -26,8 +26,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// StepTLS is the step of a start that starts mcp-jail-tls.
-const StepTLS = "requests"
+// stepTLS is the step of a start that starts mcp-jail-tls.
+const stepTLS = "requests"
 
 // receiveTimeout is how long mcp-jail-tls may take to notice that the jail has ended.
 const receiveTimeout = 200 * time.Millisecond
@@ -56,6 +56,9 @@ func findTLS(p *policy.Profile) (program string, err error) {
 	self, _ := os.Executable()
 	if program, err = tlsworker.Find(self, os.Getenv("PATH"), p.Writer); err == nil {
 		err = tlsworker.CheckRoots(p.Writer)
+	}
+	if err == nil && !isSelfContained(program) {
+		err = fmt.Errorf("%s needs libraries, which its jail has not: build it with CGO_ENABLED=0", program)
 	}
 	return program, err
 }
@@ -138,7 +141,7 @@ func StartTLS(ctx context.Context, plan *planpkg.Plan, s *spec.Spec, run Runner,
 		return nil, nil
 	}
 	refused := func(err error) (*Interceptor, error) {
-		return nil, &step.Error{Step: StepTLS, Errno: step.Errno(err), Detail: err.Error()}
+		return nil, &step.Error{Step: stepTLS, Errno: step.Errno(err), Detail: err.Error()}
 	}
 	secrets, err := readSecrets(ctx, p)
 	if err != nil {
