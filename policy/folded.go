@@ -40,6 +40,13 @@ func foldCase(s string) string {
 	return strings.Join(names, "/")
 }
 
+// FoldUnprotected brings the names in Unprotected into the form in which they are compared, which then is fast.
+func (p *Profile) FoldUnprotected() {
+	for i, name := range p.Unprotected {
+		p.Unprotected[i] = foldCase(name)
+	}
+}
+
 // isFolded reports whether foldCase leaves a path as it is. It does so with most paths.
 func isFolded(s string) bool {
 	for i := range len(s) {

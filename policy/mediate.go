@@ -26,8 +26,13 @@ const (
 // name must be a canonical path except for its last component, which is not followed.
 func (p *Profile) Mediate(op Op, name string) Verdict {
 	switch op {
-	case OpAttributes:
-		return p.mediateAttributes(name)
+	case OpAttributes: // may change where the server may write, and not at paths that no entry covers
+		// The path is checked as if it were the directory of a name to write. A directory that
+		// only contains protected names, such as .git, may change.
+		if e, ok := p.Find(name); !ok || e.Rights&Write == 0 || p.Protects(OpWrite, strings.TrimSuffix(name, "/")+"/.") {
+			return Forbidden
+		}
+		return Granted
 	case OpSymlink:
 		if op = OpCreate; p.ProtectsFromLink(name) {
 			return Forbidden
@@ -172,18 +177,6 @@ func (p *Profile) InPackage(file string) bool {
 func ProtectedName(name string) bool {
 	_, protected := ProtectedParts(foldCase(name))
 	return protected
-}
-
-// mediateAttributes decides about OpAttributes. A server may change attributes where it may write, and
-// not at paths that no entry covers.
-func (p *Profile) mediateAttributes(path string) Verdict {
-	e, ok := p.Find(path)
-	// The path is checked as if it were the directory of a name to write. A directory that
-	// only contains protected names, such as .git, may change.
-	if !ok || e.Rights&Write == 0 || p.Protects(OpWrite, strings.TrimSuffix(path, "/")+"/.") {
-		return Forbidden
-	}
-	return Granted
 }
 
 // widensRights reports whether a file would have more rights at dst than at src. Landlock refuses such a move,

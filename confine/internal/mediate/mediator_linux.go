@@ -98,6 +98,7 @@ type Options struct {
 func New(o Options) *Mediator {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
 	profile := &o.Spec.Profile
+	profile.FoldUnprotected()
 	v := &Mediator{
 		ruleset:  o.WorkerRuleset,
 		calls:    seccomp.MediatedByNumber(arch),
