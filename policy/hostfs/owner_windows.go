@@ -2,7 +2,6 @@ package hostfs
 
 import (
 	"fmt"
-	"os"
 
 	"golang.org/x/sys/windows"
 )
@@ -31,6 +30,3 @@ func checkAccount(path string) error {
 	}
 	return ofAccount(path, name)
 }
-
-// OwnedByUser reports whether a file belongs to the user, to administrators or to the system.
-func OwnedByUser(path string, _ os.FileInfo) bool { return checkAccount(path) == nil }
