@@ -6,7 +6,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/masks"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
 // gitConfig returns the configuration with the settings of the user: "" where HOME leads to the user's
@@ -46,7 +45,7 @@ func (b *resolver) readsGitFile(file string) bool {
 	}
 	e, covered := b.entries.Find(at.Path)
 	if !e.Rights.Has(policy.Read) {
-		if covered && e.Path != "/" || places.Sensitive(b.h, b.p, at.Path) != "" || b.writers.whyChangeable(at) != "" {
+		if covered && e.Path != "/" || b.places.Sensitive(at.Path) != "" || b.writers.whyChangeable(at) != "" {
 			return false
 		}
 		b.entries[at.Path] = policy.Entry{Path: at.Path, Kind: policy.KindFile, Rights: policy.Read, Origin: policy.OriginBaseline, Named: file, Rule: "your configuration of git", ID: at.Info.ID}

@@ -6,77 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
-
-// scenarios are hosts and configurations whose whole profiles testdata/*.golden holds, as
-// plan would show them.
-var scenarios = []struct {
-	name, files, toml, tool string
-	edit                    func(*hostfs.Host)
-}{
-	{name: "default", files: `
-		d /home/u/proj/.git/hooks
-		f /home/u/proj/.git/config
-		f /home/u/proj/.env SECRET=1
-		f /home/u/proj/.env.example
-		f /home/u/proj/sub/.env.local
-		f /home/u/proj/sub/.mcp.json
-		d /home/u/proj/.vscode
-		f /home/u/proj/main.go`,
-		toml: "[servers.s]\ncommand = \"server\"\n"},
-	{name: "npx", toml: "[servers.s]\ncommand = \"npx\"\narguments = [\"-y\", \"pkg\"]\nvariables = [\"GH_TOKEN\", \"MISSING\"]\n"},
-	{name: "desktop", toml: "[servers.s]\ncommand = \"server\"\n", edit: func(h *hostfs.Host) { h.Dir = "/" }},
-	{name: "nested", files: `
-		d /home/u/proj/src/generated
-		f /home/u/proj/.env
-		d /data/notes
-		l /home/u/notes /data/notes`,
-		toml: aServer + fsTables(".:rw", "src:-w", "src/generated:x", ".env:", "~/notes:r", "out/:rw", "missing:r") + `[[servers.s.access.net]]
-host = "API.github.com."
-scheme = "https"
-allow = true
-[[servers.s.access.env]]
-name = "GH_*"
-read = true
-`},
-	{name: "home", files: `
-		d /home/u/.ssh
-		f /home/u/.aws/credentials
-		f /home/u/.cargo/credentials.toml
-		f /home/u/.claude.json
-		d /home/u/.config/mcp-jail
-		f /home/u/.bash_history
-		d /home/u/.mozilla/firefox
-		d /home/u/.config/google-chrome-beta
-		f /home/u/doc.txt`,
-		toml: aServer + `home = "real"
-` + fsTables("~:rw", "~/.ssh/known_hosts:r", "~/.aws:r")},
-	{name: "tool", files: "d /home/u/proj/notes", tool: "search",
-		toml: "[servers.s]\ncommand = \"server\"\nstateful = false\n[[servers.s.tools.search.access.fs]]\npath = \"notes\"\nread = true\n"},
-}
-
-func TestGolden(t *testing.T) {
-	for _, s := range scenarios {
-		t.Run(s.name, func(t *testing.T) {
-			edit := s.edit
-			if edit == nil {
-				edit = func(*hostfs.Host) {}
-			}
-			p, ws, err := resolveTool(t, newFake(aSystem, s.files), s.toml, s.tool, edit)
-			testkit.Must(t, err)
-			var b strings.Builder
-			for _, w := range ws {
-				b.WriteString("warning " + w.Code + ": " + w.String() + "\n")
-			}
-			b.WriteString(printProfile(p))
-			testkit.Golden(t, s.name+".golden", b.String())
-			checkProfile(t, p)
-		})
-	}
-}
 
 // printProfile writes one fact a line, so that changes of a golden file can be reviewed.
 func printProfile(p *policy.Profile) string {

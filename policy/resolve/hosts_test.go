@@ -267,7 +267,23 @@ func (h *hostPlayer) resolve(p *policy.Policy, err error) string {
 		return h.said(nil, err)
 	}
 	h.host, h.policy = h.make(), p
-	out, ws, err := Resolve(p, h.host)
+	var asked map[string]int
+	of := h.host
+	if asked = map[string]int{}; h.verb == "rules" && len(h.edits) == 0 {
+		of.Lstat = func(name string) (hostfs.FileInfo, error) {
+			asked[name]++
+			return h.host.Lstat(name)
+		}
+	}
+	out, ws, err := Resolve(p, of)
+	if len(asked) > 160+len(h.files) {
+		h.t.Errorf("%s %s: %d questions", h.verb, h.rest, len(asked))
+	}
+	for name, times := range asked {
+		if _, exists := h.files[path.Dir(name)]; times > 1 || !exists {
+			h.t.Errorf("%s %s: %s is asked for %d times, its directory exists: %t", h.verb, h.rest, name, times, exists)
+		}
+	}
 	if err == nil {
 		checkProfile(h.t, out)
 		h.profile = out
@@ -396,6 +412,8 @@ func (h *hostPlayer) fact(about string) string {
 		return fmt.Sprintf("%q", p.GitConfig)
 	case "lists":
 		return strings.Join(p.ListOnly, " ")
+	case "profile":
+		return strings.TrimSuffix(strings.ReplaceAll("\n"+printProfile(p), "\n", "\n  = "), "\n  = ")
 	case "links":
 		var all []string
 		for _, l := range p.Links {

@@ -41,7 +41,7 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 	case rights.Has(policy.Execute) && !mode.IsDir() && (mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 || slices.Contains(rows("raising", ""), path.Base(at))):
 		return policy.Harm{Never: "it is a program that runs with the rights of another user"}
 	}
-	place = b.sensitive(name)
+	place = b.Sensitive(name)
 	switch {
 	case place != "":
 		return policy.Harm{Ask: "it is a sensitive path (" + AsWritten(h, place) + ")", Secret: true}

@@ -105,7 +105,7 @@ func Sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
 	if !strings.HasPrefix(h.Dir, "/") || !strings.HasPrefix(h.Home, "/") {
 		return "" // no server starts there: see ErrPlatform
 	}
-	return AsWritten(h, newAdviser(h, p).sensitive(name))
+	return AsWritten(h, newAdviser(h, p).Sensitive(name))
 }
 
 // AsWritten returns a place of a host with the form that the host's own paths have.
@@ -116,7 +116,8 @@ func AsWritten(h *hostfs.Host, place string) string {
 	return place
 }
 
-func (b *Places) sensitive(name string) string {
+// Sensitive is the function Sensitive for places that are collected.
+func (b *Places) Sensitive(name string) string {
 	abs, _ := b.Expand(name, b.h.Dir)
 	at := b.paths.Canonical(abs)
 	if s := b.SensitiveAround(at); s != "" {
