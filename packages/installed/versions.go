@@ -24,7 +24,7 @@ type versions struct {
 	changed bool
 	waive   []policy.Axis // see jail.Jail
 	run     func(ctx context.Context, host *hostfs.Host, waive []policy.Axis, file string) (string, error)
-	spent   time.Duration            // on asking interpreters
+	spent   time.Duration // on asking interpreters
 }
 
 // version is the version of an interpreter, and the stamp that its file had when it told it.
