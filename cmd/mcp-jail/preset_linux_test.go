@@ -74,42 +74,6 @@ func TestPresetStateless(t *testing.T) {
 	}
 }
 
-// connect is a program that connects to a host.
-var connect = []string{"node", "-e", `require("net").connect(443, "api.github.com", () => { console.log("reached"); process.exit(0) }).on("error", (e) => { console.error(String(e)); process.exit(1) })`}
-
-// TestPresetAdvice tests that a host that the preset does not have is refused, and that the advice
-// works as it is printed.
-func TestPresetAdvice(t *testing.T) {
-	need(t, "node")
-	t.Parallel()
-	w, _, _, _ := newGithub(t)
-	exec := w.fixture(t, "exec.mjs")
-	refused := func(s *clientSession) {
-		t.Helper()
-		if out, ok := s.run(connect...); ok || !strings.Contains(out, `may not reach api.github.com`) {
-			t.Errorf("not refused: %s", out)
-		}
-		s.close()
-	}
-	reached := func(s *clientSession) {
-		t.Helper()
-		if out, ok := s.run(connect...); !ok || !strings.Contains(out, "reached") {
-			t.Errorf("%q: %s", s.cmd.Args, out)
-		}
-		s.close()
-	}
-	config := filepath.Join(w.base, "c.toml")
-	text := fmt.Sprintf("[servers.table]\npreset = \"figma\"\ncommand = \"node\"\narguments = [%q]\n", exec)
-	must(t, os.WriteFile(config, []byte(text), 0o644))
-	refused(open(t, w.jail("--config", config, "table"), nil))
-	grant := lastGrant(t, w, "table")
-	must(t, os.WriteFile(config, []byte(text+grant), 0o644))
-	reached(open(t, w.jail("--config", config, "table"), nil))
-	if plan := w.output(t, "plan", "--config", config, "table"); !strings.Contains(plan, "allow api.figma.com https port 443 GET") || !strings.Contains(plan, "allow api.github.com") || strings.Contains(plan, "read write  "+w.work) {
-		t.Errorf("with\n%s\n%s", grant, plan)
-	}
-}
-
 // TestPresetArguments tests that the directories among a server's arguments are granted, also
 // those of a script, and no others.
 func TestPresetArguments(t *testing.T) {

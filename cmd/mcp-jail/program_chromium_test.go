@@ -40,7 +40,7 @@ func browserRecipe(t *testing.T, w *world) recipe {
 func TestChromium(t *testing.T) {
 	need(t, "npm", "chromium")
 	t.Parallel()
-	checkMinimal(t, browserRecipe, func(t *testing.T, w *world, s *clientSession) toolResult {
+	checkRecipe(t, browserRecipe, func(t *testing.T, w *world, s *clientSession) toolResult {
 		r := s.tool("browser_navigate", map[string]any{"url": "file://" + w.work + "/page.html"})
 		if !r.IsError && !strings.Contains(r.texts(), "Page Title: Jailed") {
 			t.Errorf("the page: %s", r.texts())

@@ -207,12 +207,12 @@ func TestPythonWheel(t *testing.T) {
 		wheel(t, w.work)
 		return readRecipe(t, "wheels", `command = "python-server"`, fmt.Sprintf("command = %q\narguments = [%q]", python, w.fixture(t, "exec.py")))
 	}
-	checkMinimal(t, wheels, useRun("python", "-c", `
+	checkRecipe(t, wheels, useRun("python", "-c", `
 import os, sys
 os.execvp("sh", ["sh", "-ec", """
 	"$0" -m venv --without-pip .venv
 	"$0" -m pip --python .venv/bin/python install -q --no-index --disable-pip-version-check fixture-1.0-py3-none-any.whl
 	.venv/bin/python -c "import fixture; fixture.main()"
 	.venv/bin/fixture-tool
-""", sys.executable])`), ".venv/")
+""", sys.executable])`))
 }
