@@ -22,7 +22,7 @@ import (
 var executed = []string{
 	"/usr/bin/node", "/usr/bin/git", "/usr/bin/new", "/usr/local/bin/mcp-jail", "/usr/lib/x.so", "/etc/passwd", "/etc/cron.d/x", "/etc/new", "/opt/tools/bin/rg", "/opt/tools/bin/new",
 	"/home/u/.bashrc", "/home/u/.profile", "/home/u/.gitconfig", "/home/u/.config/autostart/x.desktop", "/home/u/.config/autostart/new", "/home/u/.config/systemd/user/x.service", "/home/u/.local/bin/x", "/home/u/bin/x", "/home/u/bin/new",
-	"/home/u/.ssh/id_rsa", "/home/u/.ssh/authorized_keys", "/home/u/.claude.json", "/home/u/.config/mcp-jail/config.toml", "/var/spool/cron/u", "/home/u/srv/dist/index.js",
+	"/home/u/.ssh/id_rsa", "/home/u/.ssh/authorized_keys", "/home/u/.claude.json", "/home/u/.config/mcp-jail/config.toml", "/home/u/.local/state/mcp-jail/trust.toml", "/home/u/.local/state/mcp-jail/records/other/1.json", "/home/u/.cache/mcp-jail/catalog/x", "/var/spool/cron/u", "/home/u/srv/dist/index.js",
 	"/home/u/work/.git/hooks/pre-commit", "/home/u/work/.git/hooks/new", "/home/u/work/.git/config", "/home/u/work/.vscode/tasks.json", "/home/u/work/.vscode/new", "/home/u/work/.envrc", "/home/u/work/.mcp.json", "/home/u/other/.git/hooks/x",
 }
 

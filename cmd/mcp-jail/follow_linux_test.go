@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -35,6 +36,9 @@ type followed struct{ proposals, acts, silent atomic.Int64 }
 
 const mostRounds = 3
 
+// adviceServer is the name of the server.
+const adviceServer = "it"
+
 // voices are the languages and programs in whose words act.py tells of a failure.
 var voices = []string{"node", "python", "go", "java", "libc"}
 
@@ -52,6 +56,16 @@ func (f form) session(t *testing.T, w *world, more *pasted) *clientSession {
 	file := filepath.Join(w.base, more.file+".toml")
 	must(t, os.WriteFile(file, []byte(more.applied(t, w, f.whole(w, argv))), 0o644))
 	return start(t, w.jail("--config", file, adviceServer))
+}
+
+// words splits a command line as a shell does.
+func (w *world) words(t *testing.T, line string) []string {
+	t.Helper()
+	cmd := exec.Command("/bin/sh", "-c", `printf '%s\n' `+line)
+	cmd.Env = w.env
+	out, err := cmd.Output()
+	must(t, err)
+	return strings.Fields(string(out))
 }
 
 func (w *world) fill(text string) string { return strings.ReplaceAll(text, "$W", w.base) }

@@ -15,7 +15,7 @@ import (
 
 // The files harness_*_test.go have what the end-to-end tests share. Those tests are:
 //
-//   - advice_*: a program fails because of the jail, and the advice mends it
+//   - follow: a server fails because of the jail, and what is proposed mends it
 //   - no_advice: a program fails for another reason, and the jail says nothing
 //   - client_*: real MCP clients from testdata/clients, whose servers are wrapped
 //   - server_*: sessions with real MCP servers from testdata/npm
@@ -27,7 +27,6 @@ import (
 //   - preset_*: real servers under their presets
 //   - leaks_*: secrets in requests of a server
 //   - undo_*: changes of a server that are undone
-//   - kept: packages that are kept
 //   - documents_*, explain_*: the examples in docs
 //   - without_namespaces: jails on hosts that refuse user namespaces
 //   - scripts in testdata/script: the command line

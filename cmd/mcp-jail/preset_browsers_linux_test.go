@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -73,31 +72,6 @@ func TestPresetBrowsers(t *testing.T) {
 	}
 }
 
-// TestPresetBelowTmp starts a server whose preset grants a part of writing, in a directory of /tmp.
-func TestPresetBelowTmp(t *testing.T) {
-	need(t, "npm", "chromium")
-	t.Parallel()
-	w := newWorld(t)
-	work, err := os.MkdirTemp("/tmp", "mcp-jail-real-")
-	must(t, err)
-	t.Cleanup(func() { os.RemoveAll(work) })
-	w.work = work
-	w.plant(t, work, map[string]string{"page.html": "<title>Jailed</title>"})
-	c := browserServers["playwright"]
-	c.args = append(slices.Clip(c.args), "--allow-unrestricted-file-access")
-	s := c.start(t, w)
-	c.opens(t, s, "file://"+work+"/page.html", "Jailed")
-	if r := s.tool(c.shoot, map[string]any{"filename": "page.png"}); !r.IsError || !strings.Contains(r.texts(), "--write .") {
-		t.Errorf("a picture beside the page: %s", r.raw)
-	}
-	s.close()
-	s = c.start(t, w, "--write", ".")
-	if r := s.tool(c.shoot, map[string]any{"filename": "page.png"}); r.IsError {
-		t.Errorf("a picture beside the page, granted: %s", r.raw)
-	}
-	s.close()
-}
-
 func testPresetBrowser(t *testing.T, c browserServer, layout string) {
 	w := newWorld(t)
 	n := newHosts(t, w, "none", []string{"shop.example.com", "other.example.com"})
@@ -154,19 +128,11 @@ func (c browserServer) opens(t *testing.T, s *clientSession, url, title string) 
 	}
 }
 
-// proposed matches a rule that a text proposes in lines for a file.
-var proposed = regexp.MustCompile(`(?m)^\[\[[a-z.]*access\.([a-z]+)\]\]\n(?:host|path|name) = "([^"]+)"`)
-
-// refuses tests that a page does not open, and that one rule alone is proposed, for its host.
+// refuses tests that a page does not open, and that its host is named.
 func (c browserServer) refuses(t *testing.T, s *clientSession, url, host string) {
 	t.Helper()
-	r := s.tool(c.open, map[string]any{"url": url})
-	var rules []string
-	for _, m := range proposed.FindAllStringSubmatch(r.texts(), -1) {
-		rules = append(rules, m[1]+" "+m[2])
-	}
-	if !strings.Contains(r.texts(), "net::ERR_") || !slices.Equal(rules, []string{"net " + host}) {
-		t.Errorf("%s: %q is proposed, want %q: %s", url, rules, host, r.raw)
+	if r := s.tool(c.open, map[string]any{"url": url}); !strings.Contains(r.texts(), "net::ERR_") || !strings.Contains(r.texts(), "may not reach "+host) {
+		t.Errorf("%s: %s", url, r.raw)
 	}
 }
 

@@ -19,32 +19,6 @@ func githubTable(keys string) string {
 	return fmt.Sprintf("[servers.github]\npreset = \"github-archived\"\ncommand = \"node\"\narguments = [%q]\n%s", server(github), keys)
 }
 
-// TestPresetGithub tests that a real server works with its preset alone, and that the host gets the token, which the server does not hold.
-func TestPresetGithub(t *testing.T) {
-	need(t, "npm")
-	t.Parallel()
-	w, net, token, _ := newGithub(t)
-	used := func(t *testing.T, _ *world, s *clientSession) toolResult {
-		if n := countInJail(t, w, token); n != 0 {
-			t.Errorf("the token is in the memory of the jail, %d times", n)
-		}
-		return commits(s)
-	}
-	got := w.attempt(t, "github", githubTable(""), used)
-	if got.IsError || !strings.Contains(got.texts(), "a commit") {
-		t.Errorf("%s", got.raw)
-	}
-	line := "GET /repos/a/b/commits Bearer " + token + "\n"
-	if told := net.requests(t); told != line {
-		t.Errorf("the host was told %q", told)
-	}
-	// The user's own rule takes something away.
-	got = w.attempt(t, "github", githubTable("[[servers.github.access.net]]\nhost = \"api.github.com\"\nscheme = \"https\"\nallow = false\n"), used)
-	if why := w.why(t, "github"); !got.IsError || !strings.Contains(why.Cause, "api.github.com") {
-		t.Errorf("with a rule that refuses: %s\n%+v", got.raw, why)
-	}
-}
-
 // TestPresetStateless tests that in a process for each call the tools that only read have the
 // preset's hosts, and another one has them if the user has declared it.
 func TestPresetStateless(t *testing.T) {
@@ -71,67 +45,6 @@ func TestPresetStateless(t *testing.T) {
 	w.attempt(t, "github", table+"[servers.github.tools.create_issue]\n", issue)
 	if told := strings.TrimPrefix(net.requests(t), before); told != "POST /repos/a/b/issues Bearer "+token+"\n" {
 		t.Errorf("declared: the host was told %q", told)
-	}
-}
-
-// connect is a program that connects to a host.
-var connect = []string{"node", "-e", `require("net").connect(443, "api.github.com", () => { console.log("reached"); process.exit(0) }).on("error", (e) => { console.error(String(e)); process.exit(1) })`}
-
-// TestPresetAdvice tests that a host that the preset does not have is refused, and that the advice
-// works as it is printed.
-func TestPresetAdvice(t *testing.T) {
-	need(t, "node")
-	t.Parallel()
-	w, _, _, _ := newGithub(t)
-	exec := w.fixture(t, "exec.mjs")
-	refused := func(s *clientSession) {
-		t.Helper()
-		if out, ok := s.run(connect...); ok || !strings.Contains(out, `may not reach api.github.com`) {
-			t.Errorf("not refused: %s", out)
-		}
-		s.close()
-	}
-	reached := func(s *clientSession) {
-		t.Helper()
-		if out, ok := s.run(connect...); !ok || !strings.Contains(out, "reached") {
-			t.Errorf("%q: %s", s.cmd.Args, out)
-		}
-		s.close()
-	}
-	config := filepath.Join(w.base, "c.toml")
-	text := fmt.Sprintf("[servers.table]\npreset = \"figma\"\ncommand = \"node\"\narguments = [%q]\n", exec)
-	must(t, os.WriteFile(config, []byte(text), 0o644))
-	refused(open(t, w.jail("--config", config, "table"), nil))
-	grant := lastGrant(t, w, "table")
-	must(t, os.WriteFile(config, []byte(text+grant), 0o644))
-	reached(open(t, w.jail("--config", config, "table"), nil))
-	if plan := w.output(t, "plan", "--config", config, "table"); !strings.Contains(plan, "allow api.figma.com https port 443 GET") || !strings.Contains(plan, "allow api.github.com") || strings.Contains(plan, "read write  "+w.work) {
-		t.Errorf("with\n%s\n%s", grant, plan)
-	}
-}
-
-// TestPresetArguments tests that the directories among a server's arguments are granted, also
-// those of a script, and no others.
-func TestPresetArguments(t *testing.T) {
-	need(t, "npm")
-	t.Parallel()
-	w := newWorld(t)
-	w.plant(t, w.base, map[string]string{"docs/a.txt": "in the docs", "other/b.txt": "elsewhere"})
-	docs, other := filepath.Join(w.base, "docs"), filepath.Join(w.base, "other", "b.txt")
-	s := open(t, w.jail(w.declared(t, "--preset", "filesystem", "--name", "files", "--", "node", server(oldFilesystem), docs)...), nil)
-	if got := s.tool("read_file", map[string]any{"path": filepath.Join(docs, "a.txt")}); got.IsError || !strings.Contains(got.texts(), "in the docs") {
-		t.Errorf("%s", got.raw)
-	}
-	if got := s.tool("write_file", map[string]any{"path": filepath.Join(docs, "c.txt"), "content": "x"}); got.IsError {
-		t.Errorf("%s", got.raw)
-	}
-	if got := s.tool("read_file", map[string]any{"path": other}); !got.IsError {
-		t.Errorf("another directory: %s", got.raw)
-	}
-	s.close()
-	plan := w.output(t, append([]string{"plan"}, w.declared(t, "--preset", "filesystem", "--name", "files", "--read", other, "--", "node", server(oldFilesystem), docs)...)...)
-	if !strings.Contains(plan, "preset filesystem: an argument") || !strings.Contains(plan, other+"  ") || strings.Contains(plan, "write  "+server(oldFilesystem)) {
-		t.Error(plan)
 	}
 }
 

@@ -15,10 +15,7 @@ func TestCommands(t *testing.T) {
 	need(t, "node", "git")
 	t.Parallel()
 	listed := func(t *testing.T, w *world) recipe { return nodeServer(t, w, "listed") }
-	use := useRun("sh", "-c", "git --version")
-	if checkMinimal(t, listed, use); !testkit.Long() {
-		checkRemovals(t, listed, use) // the short run tests one recipe
-	}
+	checkRecipe(t, listed, useRun("sh", "-c", "git --version"))
 }
 
 // TestCommandsWrapped tests a list of commands with a wrapper script that starts a
@@ -30,7 +27,7 @@ func TestCommandsWrapped(t *testing.T) {
 	if _, err := os.Stat(wrapped); err != nil {
 		testkit.Skip(t, "chromium", "the recipe names Debian's: %v", err)
 	}
-	checkMinimal(t, func(t *testing.T, w *world) recipe {
+	checkRecipe(t, func(t *testing.T, w *world) recipe {
 		r := readRecipe(t, "wrapped", `"npx"`, `"node"`, `"-y", "`+playwright+`"`, `"`+module(playwright, "cli.js")+`"`)
 		return r
 	}, func(t *testing.T, w *world, s *clientSession) toolResult {

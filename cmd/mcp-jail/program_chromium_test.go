@@ -3,12 +3,8 @@
 package main
 
 import (
-	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -40,7 +36,7 @@ func browserRecipe(t *testing.T, w *world) recipe {
 func TestChromium(t *testing.T) {
 	need(t, "npm", "chromium")
 	t.Parallel()
-	checkMinimal(t, browserRecipe, func(t *testing.T, w *world, s *clientSession) toolResult {
+	checkRecipe(t, browserRecipe, func(t *testing.T, w *world, s *clientSession) toolResult {
 		r := s.tool("browser_navigate", map[string]any{"url": "file://" + w.work + "/page.html"})
 		if !r.IsError && !strings.Contains(r.texts(), "Page Title: Jailed") {
 			t.Errorf("the page: %s", r.texts())
@@ -59,51 +55,4 @@ func TestChromium(t *testing.T) {
 		}
 		return r
 	})
-}
-
-// TestChromiumNetwork tests that the browser reaches a server in its own jail by loopback
-// and none outside, and that the browser's own sandbox cannot be used.
-func TestChromiumNetwork(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	need(t, "npm", "chromium")
-	w.plant(t, w.base, map[string]string{"server/page.mjs": `
-import { createServer } from "node:http";
-createServer((q, r) => r.writeHead(200, { "Content-Type": "text/html" }).end("<title>Inside</title>")).listen(8080, "127.0.0.1").unref();
-`})
-	host := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<title>Host</title>") }))
-	defer host.Close()
-	visit := func(s *clientSession, url string) toolResult {
-		return s.tool("browser_navigate", map[string]any{"url": url})
-	}
-
-	argv := []string{"node", "--import", filepath.Join(w.base, "server", "page.mjs"), module(playwright, "cli.js"), "--headless", "--isolated", "--executable-path", chromium()}
-	bare := append(slices.Clip(argv), "--no-sandbox")
-	control := w.plain(bare...)
-	control.Env = append(slices.Clip(w.env), "TMPDIR="+w.home) // the browser leaves a directory in it
-	plain := open(t, control, nil)
-	if r := visit(plain, host.URL); r.IsError || !strings.Contains(r.texts(), "Title: Host") {
-		t.Errorf("outside of a jail: %s", r.texts())
-	}
-	plain.close()
-
-	jail := func(argv []string) *clientSession {
-		return open(t, w.jail(append([]string{"--read", filepath.Join(w.base, "server"), "--"}, argv...)...), nil)
-	}
-	s := jail(bare)
-	if r := visit(s, "http://127.0.0.1:8080/"); r.IsError || !strings.Contains(r.texts(), "Title: Inside") {
-		t.Errorf("the jail's own server: %s", r.texts())
-	}
-	if r := visit(s, host.URL); !r.IsError || !strings.Contains(r.texts(), "ERR_CONNECTION_REFUSED") {
-		t.Errorf("the host's server: %s", r.raw)
-	}
-	if status := s.close(); status != 0 {
-		t.Errorf("exit status %d", status)
-	}
-
-	s = jail(argv)
-	if r := visit(s, "data:text/html,x"); !r.IsError || !strings.Contains(r.texts(), "start the browser with --no-sandbox") {
-		t.Errorf("with a sandbox of its own: %s", r.raw)
-	}
-	s.close()
 }

@@ -99,7 +99,7 @@ func TestGitWorktree(t *testing.T) {
 		git("worktree", "add", "-q", w.work, "-b", "feature")
 		return nodeServer(t, w, "worktree", "/home/me/feature", w.work, "/home/me/project", project)
 	}
-	checkMinimal(t, worktree, useRun("sh", "-ec", `
+	checkRecipe(t, worktree, useRun("sh", "-ec", `
 		git status --short
 		echo more >>a.txt
 		echo b >b.txt
@@ -149,7 +149,7 @@ func TestGitHooks(t *testing.T) {
 		must(t, testkit.WriteProgram(filepath.Join(w.work, ".git", "hooks", "pre-commit"), []byte(hook)))
 		return nodeServer(t, w, "hooks")
 	}
-	checkMinimal(t, hooks, useRun("sh", "-c", `
+	checkRecipe(t, hooks, useRun("sh", "-c", `
 		out=$(git commit --allow-empty -m next 2>&1) && case $out in *"the hook ran"*) exit 0 ;; esac
 		echo "$out"
 		exit 1
@@ -223,12 +223,12 @@ func TestGitConfig(t *testing.T) {
 		repository(t, w, w.work)
 		return nodeServer(t, w, "settings")
 	}
-	checkMinimal(t, settings, useRun("sh", "-ec", `
+	checkRecipe(t, settings, useRun("sh", "-ec", `
 		git config user.name Somebody
 		git remote add origin /nowhere
 		git config --unset user.email
 		test "$(git config user.name)" = Somebody
-	`), ".")
+	`))
 	// The diagnosis never proposes write access to files that the host's git obeys.
 	w := newWorld(t)
 	r := settings(t, w)

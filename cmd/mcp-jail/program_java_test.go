@@ -46,7 +46,7 @@ func TestJava(t *testing.T) {
 		w.plant(t, w.base, map[string]string{"server/package.json": "{}", "server/Main.java": javaProgram, "work/in.txt": "read"})
 		return nodeServer(t, w, "java")
 	}
-	checkMinimal(t, java, func(t *testing.T, w *world, s *clientSession) toolResult {
+	checkRecipe(t, java, func(t *testing.T, w *world, s *clientSession) toolResult {
 		main := filepath.Join(w.base, "server", "Main.java")
 		r := s.tool("run", map[string]any{"argv": []string{"java", main, filepath.Join(w.work, "in.txt")}})
 		if !r.IsError && strings.TrimSpace(r.texts()) != "text true read" {

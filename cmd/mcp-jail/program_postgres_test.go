@@ -103,7 +103,7 @@ func TestPostgres(t *testing.T) {
 		}
 	})
 	t.Run("server", func(t *testing.T) {
-		checkMinimal(t, database, func(t *testing.T, w *world, s *clientSession) toolResult {
+		checkRecipe(t, database, func(t *testing.T, w *world, s *clientSession) toolResult {
 			r := s.tool("query", map[string]any{"sql": "select 6*7 as answer"})
 			if !r.IsError && !strings.Contains(r.texts(), `"answer": 42`) {
 				t.Errorf("%s", r.texts())
@@ -113,7 +113,7 @@ func TestPostgres(t *testing.T) {
 	})
 	t.Run("psql", func(t *testing.T) {
 		testkit.NeedsLong(t)
-		checkMinimal(t, func(t *testing.T, w *world) recipe {
+		checkRecipe(t, func(t *testing.T, w *world) recipe {
 			r := database(t, w)
 			r.head = "[servers.database]\ncommand = \"node\"\narguments = [\"" + w.fixture(t, "exec.mjs") + "\"]\n"
 			return r

@@ -3,9 +3,9 @@
 package main
 
 import (
-	"archive/zip"
-	"bytes"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	fixture "github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 )
 
 // pythons returns the interpreters to test: the first python3 in PATH, which may be a
@@ -149,8 +150,8 @@ print(r.stdout or r.stderr)`)); got != "True" {
 	}
 }
 
-// wheel makes a Python package with a program and a shared library, as a file for pip.
-func wheel(t *testing.T, dir string) string {
+// wheel writes a Python package with a program and a shared library, as a file for pip.
+func wheel(t *testing.T, dir string) {
 	t.Helper()
 	native, err := filepath.Glob("/usr/lib/*/libm.so.6")
 	must(t, err)
@@ -159,31 +160,20 @@ func wheel(t *testing.T, dir string) string {
 	if len(native) == 0 {
 		t.Fatal("no libm.so.6")
 	}
-	const info = "fixture-1.0.dist-info/"
-	var record strings.Builder
-	files := map[string]string{
-		"fixture/__init__.py":     "import ctypes, os\ndef main():\n    lib = ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'native.so'))\n    lib.cos.restype = ctypes.c_double\n    print('cos', lib.cos(ctypes.c_double(0)))\n",
-		"fixture/native.so":       testkit.ReadFile(t, native[0]),
-		info + "METADATA":         "Metadata-Version: 2.1\nName: fixture\nVersion: 1.0\n",
-		info + "WHEEL":            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
-		info + "entry_points.txt": "[console_scripts]\nfixture-tool = fixture:main\n",
-	}
-	for name := range files {
-		fmt.Fprintf(&record, "%s,,\n", name)
-	}
-	files[info+"RECORD"] = record.String() + info + "RECORD,,\n"
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
-	for name, content := range files {
-		f, err := z.Create(name)
-		must(t, err)
-		_, err = f.Write([]byte(content))
-		must(t, err)
-	}
-	must(t, z.Close())
-	file := filepath.Join(dir, "fixture-1.0-py3-none-any.whl")
-	must(t, os.WriteFile(file, b.Bytes(), 0o644))
-	return file
+	site := fixture.Start(t, fixture.Stock{Wheels: []fixture.Wheel{{
+		Name: "fixture", Version: "1.0", Scripts: map[string]string{"fixture-tool": "fixture:main"},
+		Files: map[string]string{
+			"fixture/__init__.py": "import ctypes, os\ndef main():\n    lib = ctypes.CDLL(os.path.join(os.path.dirname(__file__), 'native.so'))\n    lib.cos.restype = ctypes.c_double\n    print('cos', lib.cos(ctypes.c_double(0)))\n",
+			"fixture/native.so":   testkit.ReadFile(t, native[0]),
+		},
+	}}})
+	const name = "fixture-1.0-py3-none-any.whl"
+	r, err := http.Get(site.URL + "/files/" + name)
+	must(t, err)
+	defer r.Body.Close()
+	b, err := io.ReadAll(r.Body)
+	must(t, err)
+	must(t, os.WriteFile(filepath.Join(dir, name), b, 0o644))
 }
 
 // withPip returns an interpreter that has pip.
@@ -207,12 +197,12 @@ func TestPythonWheel(t *testing.T) {
 		wheel(t, w.work)
 		return readRecipe(t, "wheels", `command = "python-server"`, fmt.Sprintf("command = %q\narguments = [%q]", python, w.fixture(t, "exec.py")))
 	}
-	checkMinimal(t, wheels, useRun("python", "-c", `
+	checkRecipe(t, wheels, useRun("python", "-c", `
 import os, sys
 os.execvp("sh", ["sh", "-ec", """
 	"$0" -m venv --without-pip .venv
 	"$0" -m pip --python .venv/bin/python install -q --no-index --disable-pip-version-check fixture-1.0-py3-none-any.whl
 	.venv/bin/python -c "import fixture; fixture.main()"
 	.venv/bin/fixture-tool
-""", sys.executable])`), ".venv/")
+""", sys.executable])`))
 }

@@ -16,7 +16,7 @@ func TestSQLite(t *testing.T) {
 		w.plant(t, w.work, map[string]string{"data/": ""})
 		return nodeServer(t, w, "sqlite")
 	}
-	checkMinimal(t, database, func(t *testing.T, w *world, s *clientSession) toolResult {
+	checkRecipe(t, database, func(t *testing.T, w *world, s *clientSession) toolResult {
 		return useRun("sqlite3", "-bail", filepath.Join(w.work, "data", "app.db"), `
 		pragma journal_mode = wal;
 		create table if not exists t (x);

@@ -9,13 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // nodeSession opens a session with the exec server in node, under the default policy.
@@ -115,117 +113,22 @@ func useRun(argv ...string) use {
 	}
 }
 
-// checkMinimal tests that a program works with its recipe and, with MCPJAIL_LONG=1, that the
-// recipe is minimal: see checkRemovals.
-func checkMinimal(t *testing.T, recipe func(*testing.T, *world) recipe, use use, targets ...string) {
+// checkRecipe tests that a program works with its recipe, and not without the last rule of that.
+func checkRecipe(t *testing.T, recipe func(*testing.T, *world) recipe, use use) {
 	t.Helper()
-	t.Run("all", func(t *testing.T) {
-		t.Parallel()
-		w := newWorld(t)
-		r := recipe(t, w)
-		if got := w.attempt(t, r.name, r.config(r.access...), use); got.IsError {
-			t.Fatalf("it does not work: %s", got.raw)
-		}
-	})
-	if testkit.Long() {
-		checkRemovals(t, recipe, use, targets...)
-	}
-}
-
-// checkRemovals tests that a program does not work without any rule of its recipe, or any
-// right of a rule. The diagnosis then names what was removed, and the lines that it
-// proposes make the program work again. With targets it tests only the rules for these.
-func checkRemovals(t *testing.T, recipe func(*testing.T, *world) recipe, use use, targets ...string) {
-	t.Helper()
-	w := newWorld(t)
-	for i, rule := range recipe(t, w).access {
-		for n, way := range weakerRules(rule) {
-			if len(targets) > 0 && !slices.Contains(targets, way.target) {
-				continue
+	for name, with := range map[string]bool{"recipe": true, "without its last rule": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			r := recipe(t, w)
+			if !with {
+				r.access = r.access[:len(r.access)-1]
 			}
-			name := strings.ReplaceAll("without "+way.target+" "+way.right, w.base, "")
-			t.Run(strings.TrimSpace(name), func(t *testing.T) {
-				t.Parallel()
-				checkRepair(t, recipe, i, n, use)
-			})
-		}
-	}
-}
-
-// weakerRule is a rule without one of its rights.
-type weakerRule struct {
-	target string // of the rule
-	right  string // what it lacks; "" when it is gone as a whole
-	rule   string
-}
-
-// weakerRules returns every way to take a right from a rule, or to remove the rule.
-func weakerRules(rule string) []weakerRule {
-	target := ruleTargets(rule)[0]
-	ways := []weakerRule{{target: target}}
-	rights := regexp.MustCompile(`(?m)^\w+ = true\n`).FindAllString(rule, -1)
-	for _, right := range rights {
-		if len(rights) > 1 {
-			ways = append(ways, weakerRule{target, strings.TrimSuffix(right, " = true\n"), strings.Replace(rule, right, "", 1)})
-		}
-	}
-	return ways
-}
-
-// checkRepair tests that a program fails without a part of rule i of its recipe, and
-// pastes proposals until it works. One removal may take several proposals, since programs
-// fail at one thing at a time. Each attempt has a new world, since a failed one may have
-// left files.
-func checkRepair(t *testing.T, recipe func(*testing.T, *world) recipe, i, n int, use use) {
-	t.Helper()
-	const here = "/WORLD/"
-	var added []string
-	for round := range 4 {
-		w := newWorld(t)
-		r := recipe(t, w)
-		way := weakerRules(r.access[i])[n]
-		rules := append(append(r.access[:i:i], way.rule), r.access[i+1:]...)
-		for _, grant := range added {
-			rules = append(rules, strings.ReplaceAll(grant, here, w.base+"/"))
-		}
-		got := w.attempt(t, r.name, r.config(rules...), use)
-		if !got.IsError {
-			if round == 0 {
-				t.Error("it works all the same")
+			if got := w.attempt(t, r.name, r.config(r.access...), use); got.IsError == with {
+				t.Errorf("%s", got.raw)
 			}
-			return
-		}
-		t.Logf("%s%s", got.raw, got.texts())
-		if refused := string(got.raw); way.right != "" && strings.Contains(refused, `"stage":"exec"`) {
-			// It was not started: no jail can hold the rule as it is now.
-			if !strings.Contains(refused, way.target) || !strings.Contains(refused, "mcp-jail grant ") {
-				t.Error("which does not say so")
-			}
-			return
-		}
-		if strings.Contains(got.texts(), "Only a rule that the user writes allows it") && strings.Contains(r.access[i], ".commands.") {
-			return // no flag of mcp-jail grant says it
-		}
-		grant := lastGrant(t, w, r.name)
-		t.Logf("proposed:\n%s", grant)
-		for _, name := range ruleTargets(grant) {
-			if !policy.Within(w.inWork(name), w.inWork(way.target)) {
-				t.Errorf("%s was taken away, and %s is proposed", way.target, name)
-			}
-		}
-		added = append(added, strings.ReplaceAll(grant, w.base+"/", here))
+		})
 	}
-	t.Errorf("the proposed lines do not help: %s", strings.Join(added, "\n"))
-}
-
-var grantee = regexp.MustCompile(`(?m)(?:path|name|host) = "(.*)"$|commands\.(.*)\]`)
-
-// ruleTargets returns the paths, variables, hosts and programs that rules name.
-func ruleTargets(rules string) (names []string) {
-	for _, m := range grantee.FindAllStringSubmatch(rules, -1) {
-		names = append(names, strings.Trim(m[1]+m[2], `"`))
-	}
-	return names
 }
 
 // inWork returns the absolute path of a path in a rule.

@@ -30,7 +30,7 @@ fs.watch(dir, { recursive: true }, (what, name) => {
 func TestWatch(t *testing.T) {
 	need(t, "node")
 	t.Parallel()
-	checkMinimal(t, func(t *testing.T, w *world) recipe {
+	checkRecipe(t, func(t *testing.T, w *world) recipe {
 		w.plant(t, w.work, map[string]string{"sub/": ""})
 		return nodeServer(t, w, "watch")
 	}, func(t *testing.T, w *world, s *clientSession) toolResult {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -43,18 +42,5 @@ func TestUndoMovedAway(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestUndoOfNothing: nothing is stored of a server that has changed nothing.
-func TestUndoOfNothing(t *testing.T) {
-	t.Parallel()
-	w, config := execWorld(t, "undo = \"session\"\n")
-	open(t, w.jail("--config", config, "agent"), nil).close()
-	if dirs, err := os.ReadDir(filepath.Join(w.home, ".local", "state", "mcp-jail", "servers", "agent", "undo")); err != nil || len(dirs) > 0 {
-		t.Errorf("the store has %v %v", dirs, err)
-	}
-	if out, err := w.mcpJail("undo", "--list", "agent").CombinedOutput(); err == nil || !strings.Contains(string(out), "no stored changes") {
-		t.Errorf("%v %s", err, out)
 	}
 }

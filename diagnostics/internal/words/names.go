@@ -312,7 +312,7 @@ func isFile(name, port string) bool {
 	if _, err := netip.ParseAddr(name); err == nil || name == "localhost" {
 		return false
 	}
-	return slices.Contains(fileEndings, ending) && !(port == "443" || port == "80") || strings.HasPrefix(name, "errors.") || strings.Contains(name, "_") && ending == "error"
+	return slices.Contains(fileEndings, ending) && !(port == "443" || port == "80") || strings.HasPrefix(name, "errors.") || strings.HasSuffix(ending, "error")
 }
 
 func schemeOf(s string) string {
