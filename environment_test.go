@@ -256,7 +256,7 @@ func TestEnvironment(t *testing.T) {
 			}
 		}
 	}
-	if len(all) < 70 || !all["FNM_DIR"] || !all["GOPATH"] || !all["RBENV_VERSION"] || !all["XDG_CONFIG_HOME"] || !all["XDG_CONFIG_DIRS"] {
+	if len(all) < 60 || !all["FNM_DIR"] || !all["GOPATH"] || !all["RBENV_VERSION"] || !all["XDG_CONFIG_HOME"] || !all["XDG_CONFIG_DIRS"] {
 		t.Errorf("control: only %d variables were found: %v", len(all), all)
 	}
 }

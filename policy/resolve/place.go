@@ -87,7 +87,7 @@ func (b *facts) warnMissing(r policy.FsRule, at hostfs.ResolvedPath) {
 	tail := "it grants nothing"
 	switch {
 	case r.Deny != 0 && at.Unsearchable == "":
-		tail = "there is nothing to take away, and the server can make nothing there. If the host makes it, only a jail without namespaces hides it before the next start"
+		tail = "there is nothing to take away, and the server can make nothing there. If the host makes it, that counts from the next start on"
 	case strings.ContainsAny(r.Path, "*?["):
 		tail += "; a path is literal, there are no globs"
 	}
