@@ -110,22 +110,6 @@ func TestLinkOutOfGranted(t *testing.T) {
 	}
 }
 
-// TestModuleOutside covers node's message for a script that the jail hides. A script that
-// the host does not have either leads to no line.
-func TestModuleOutside(t *testing.T) {
-	for path, flags := range map[string]string{
-		"/srv/models/m.bin": "--read /srv/models/m.bin",
-		"/srv/none.js":      "",
-	} {
-		ev := evidence("")
-		ev.Stage, ev.Text, ev.Exit, ev.FromCommandLine = StageStartup, "", &Exit{Code: 1}, true
-		ev.Stderr = []string{"Error: Cannot find module '" + path + "'", "    at Module._resolveFilename (node:internal/modules/cjs/loader:1207:15)", "Node.js v20.20.2"}
-		if d := Diagnose(ev); strings.Join(d.Words, " ") != flags {
-			t.Errorf("%s: %q: %s; %s", path, d.Words, d.Cause, d.Fix)
-		}
-	}
-}
-
 // TestShellProgramOutside covers a shell that did not find a file. If the file is
 // executable, the first proposed line grants execute. For another file it grants read.
 func TestShellProgramOutside(t *testing.T) {

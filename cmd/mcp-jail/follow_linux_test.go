@@ -137,16 +137,6 @@ func (a act) in(t *testing.T, w *world, s *clientSession, voice, name string) to
 	return s.tool("act", map[string]any{"act": a.do, "args": args, "voice": voice})
 }
 
-// first greets a server. It reports whether that started.
-func first(s *clientSession) error {
-	m := s.call("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "1"}})
-	if m.Error != nil {
-		return fmt.Errorf("%s", m.Error)
-	}
-	s.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
-	return nil
-}
-
 // trial is an act in a jail of one form.
 type trial struct {
 	act
@@ -167,8 +157,8 @@ func (c trial) follow(t *testing.T, w *world, told toolResult, count *followed) 
 	// Each session does one act, so that its record has one failure.
 	for round := range mostRounds + 1 {
 		s := c.form.session(t, w, more)
-		if err := first(s); err != nil {
-			fail("with what is proposed, the server does not start: " + err.Error())
+		if failure := s.greet(); failure != nil {
+			fail("with what is proposed, the server does not start: " + string(failure))
 			return
 		}
 		got := c.act.in(t, w, s, c.voice, c.name)
@@ -259,8 +249,8 @@ func (f form) follow(t *testing.T, turn int, count *followed) {
 	w.env = append(w.env, "NOTES_DIR=notes")
 	trials := f.trials(t, w, turn)
 	s := f.session(t, w, &pasted{file: "first"})
-	if err := first(s); err != nil {
-		t.Fatalf("the control does not start: %v", err)
+	if failure := s.greet(); failure != nil {
+		t.Fatalf("the control does not start: %s", failure)
 	}
 	told := make([]toolResult, len(trials))
 	for i, c := range trials {

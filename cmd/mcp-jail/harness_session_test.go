@@ -213,6 +213,16 @@ func (s *clientSession) initialize(capabilities map[string]any) json.RawMessage 
 	return r
 }
 
+// greet does the handshake. It returns the error of a server that does not start.
+func (s *clientSession) greet() (failure json.RawMessage) {
+	s.t.Helper()
+	m := s.call("initialize", map[string]any{"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "1"}})
+	if m.Error == nil {
+		s.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	}
+	return m.Error
+}
+
 // toolResult is the part of a tool result that tests look at.
 type toolResult struct {
 	raw     json.RawMessage

@@ -94,12 +94,8 @@ func (w *world) attempt(t *testing.T, server, config string, use use) toolResult
 	file := filepath.Join(w.base, "c.toml")
 	must(t, os.WriteFile(file, []byte(config), 0o644))
 	s := start(t, w.jail("--config", file, server))
-	m := s.call("initialize", map[string]any{
-		"protocolVersion": "2025-11-25", "capabilities": map[string]any{}, "clientInfo": map[string]any{"name": "test", "version": "1"},
-	})
-	r := toolResult{raw: m.Error, IsError: true}
-	if m.Error == nil {
-		s.send(map[string]any{"jsonrpc": "2.0", "method": "notifications/initialized"})
+	r := toolResult{IsError: true}
+	if r.raw = s.greet(); r.raw == nil {
 		r = use(t, w, s)
 	}
 	s.close()

@@ -15,6 +15,8 @@ func TestIsNew(t *testing.T) {
 	words, paths := fs, fs
 	words.What, paths.Paths = "b", []string{"/b"}
 	other := errors.New("a mistake")
+	// A running mcp-jail finds the same gap for a limit that cannot be held with each number.
+	four, eight, memory := confine.Gap{Axis: policy.AxisLimits, What: "processes = 4"}, confine.Gap{Axis: policy.AxisLimits, What: "processes = 8"}, confine.Gap{Axis: policy.AxisLimits, What: "memory_mb = 4"}
 	// As an ordinary user's running mcp-jail sees any policy: it cannot ask for namespaces again.
 	bare := func(all ...confine.Gap) error {
 		return &confine.GapError{Gaps: all, HostNamespaces: confine.Feature{Answer: confine.No}}
@@ -35,6 +37,8 @@ func TestIsNew(t *testing.T) {
 		"one gap more":                       {gaps(fs, net), gaps(fs), true},
 		"a gap of another axis":              {gaps(net), gaps(fs), true},
 		"a gap with other words":             {gaps(words), gaps(fs), true},
+		"a raised limit":                     {gaps(eight), gaps(four), false},
+		"another limit":                      {gaps(memory), gaps(four), true},
 		"a port that cannot lead in":         {bare(fs, net), bare(fs), false},
 		"a gap of files without namespaces":  {bare(fs, paths), bare(fs), true},
 		"a gap with other paths":             {gaps(paths), gaps(fs), true},

@@ -1,17 +1,14 @@
 package session
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestAttempt tests that grants with which a server would not start are found, for a server of a file and for one
@@ -65,33 +62,5 @@ func TestAttempt(t *testing.T) {
 	testkit.Must(t, os.WriteFile(file, []byte("version ="), 0o600))
 	if err := gone.Attempt("", []string{"--read", "~/notes"}); err != nil {
 		t.Errorf("a file that is broken without them: %v", err)
-	}
-}
-
-// TestRaisedLimitIsNoNewGap: for a limit that cannot be held, a running mcp-jail finds the same gap with
-// each number. So a line that raises the limit makes no new gap.
-func TestRaisedLimitIsNoNewGap(t *testing.T) {
-	gaps := func(axis policy.Axis, what ...string) error {
-		err := &confine.GapError{}
-		for _, w := range what {
-			err.Gaps = append(err.Gaps, confine.Gap{Axis: axis, What: w})
-		}
-		return err
-	}
-	before := gaps(policy.AxisLimits, "processes = 4", "space in TMPDIR")
-	for _, tt := range []struct {
-		name string
-		err  error
-		want bool
-	}{
-		{"the same", before, false},
-		{"a raised limit", gaps(policy.AxisLimits, "processes = 8", "space in TMPDIR"), false},
-		{"another limit", gaps(policy.AxisLimits, "memory_mb = 4"), true},
-		{"another axis", gaps(policy.AxisFs, "processes = 4"), true},
-		{"another error", errors.New("processes = 8"), true},
-	} {
-		if got := isNew(tt.err, before); got != tt.want {
-			t.Errorf("%s: %v", tt.name, got)
-		}
 	}
 }
