@@ -55,6 +55,7 @@ type Scanner struct {
 	valueEnd int64 // end of the outermost container, once it is read
 
 	depth     int
+	deep      bool                    // it ended at maxDepth
 	object    [maxDepth/64 + 1]uint64 // one bit for each level: object or array
 	scopes    [maxScopes]scope        // by depth
 	openSpans [maxScopes]*Span        // by depth: the span whose End closeContainer sets
@@ -103,7 +104,7 @@ const (
 func (s *Scanner) Reset() {
 	s.state, s.off, s.flaws, s.firstByte, s.depth = sValue, 0, 0, 0, 0
 	s.nextKey, s.valueSpan, s.capturing, s.partialLen = keyUnknown, nil, false, 0
-	s.foldedKey, s.shadowDepth, s.bomBytes = false, 0, 0
+	s.foldedKey, s.shadowDepth, s.bomBytes, s.deep = false, 0, 0, false
 	s.msgs, s.fields, s.skipped, s.unread = s.msgs[:0], s.fields[:0], 0, false
 	if cap(s.text) > keepTextCap {
 		s.text = nil
