@@ -79,8 +79,6 @@ type Scanner struct {
 
 	bomBytes int // bytes of a byte order mark seen at the start
 
-	marked marked
-
 	partialRune [4]byte // an incomplete character at the end of the last part
 	partialLen  int
 
@@ -127,7 +125,6 @@ func (s *Scanner) feed(b []byte, ascii int) {
 	}
 	mark := 0   // where the captured token starts in b
 	quote := -1 // see skipText
-	s.marked.from, s.marked.to = 0, 0
 	st := s.state
 	i := 0
 loop:
@@ -135,15 +132,9 @@ loop:
 		c := b[i]
 		switch st {
 		case sString:
-			found := false
-			if hasBlocks {
-				i, found = s.skipMarked(b, i)
-			}
-			if !found {
-				long := false
-				if i, long = s.skipWords(b, i, ascii); long {
-					i, quote = s.skipText(b, i, quote, ascii)
-				}
+			long := false
+			if i, long = s.skipWords(b, i, ascii); long {
+				i, quote = s.skipText(b, i, quote, ascii)
 			}
 			if i >= len(b) {
 				break loop
