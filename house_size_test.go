@@ -42,20 +42,20 @@ var budget = []budgetRow{
 	{"docs", 97},
 	{"internal", 3413},
 	{"lifecycle", 8610}, // the same
-	{"mcpproxy", 2842},
+	{"mcpproxy", 2754},
 	{"packages", 8263},
 	{"policy", 14829},
 	{"presets", 1270},
 	{"undo", 1568},
-	{"the product, in lines of code", 100539},
+	{"the product, in lines of code", 100453},
 	{"the trusted part, in lines", 41420}, // of the packages that SECURITY.md names
-	{"other Go code, in lines", 102981},
+	{"other Go code, in lines", 102972},
 	{"scripts, in lines", 9169},
-	{"files of the product", 1070},
+	{"files of the product", 1067},
 	{"packages of the product", 141},
 	{"functions over 60 lines", 1},
 	{"exported names", 3537},
-	{"words of documentation", 91919},
+	{"words of documentation", 91903},
 	{"commands", 16},
 	{"flags", 44}, // "Learning is granting in a loop": drive, budget
 	{"keys", 58},  // "One id and one file a server": id, directory, deny

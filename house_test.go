@@ -41,7 +41,7 @@ var mayImport = map[string][]string{
 	"policy/resolve/internal/shellwords": {},
 	"internal/winpath":                   {},
 
-	"mcpproxy":       {"golang.org/x/sys/cpu"},
+	"mcpproxy":       {},
 	"diagnostics":    {module + "diagnostics/internal/programs", module + "diagnostics/internal/words", module + "diagnostics/internal/report", module + "diagnostics/internal/redact", module + "diagnostics/internal/grants", module + "diagnostics/internal/facts", module + "diagnostics/internal/paths", module + "diagnostics/internal/network", module + "diagnostics/internal/names", module + "diagnostics/internal/limits", module + "diagnostics/internal/starts", module + "internal/show", module + "policy"},
 	"confine/jailed": {module + "confine", module + "internal/homelinks", module + "internal/show", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", "golang.org/x/sys/unix"},
 	"confine/egress": {module + "confine/egress/front", module + "confine/egress/http1", module + "confine/egress/asking", module + "confine/egress/names", "confine/egress/packet", module + "confine/egress/packet", module + "confine/egress/upstream", module + "policy", module + "policy/leak", "golang.org/x/net/dns/dnsmessage", "golang.org/x/time/rate"},

@@ -67,7 +67,7 @@
 //     its buffer, may see a message inside another.
 //   - NaN, the infinities and a byte order mark are not JSON. Some peers accept
 //     them, so such frames pass, with a flaw.
-//   - Containers nested deeper than 10000 are malformed, as for encoding/json.
+//   - A message with containers nested deeper than 10000 is not passed on ([ErrTooDeep]).
 //   - Reserved members are found in result._meta, error.data, params._meta and
 //     params.capabilities.experimental, also where those names are duplicate or
 //     written in another case. They are not found deeper, nor in the text of a

@@ -14,8 +14,8 @@ type Frame struct {
 	Size     int64 // bytes, line end included
 
 	// Oversized means that the frame is dropped: it exceeds the limit, or Err is set. Err says why
-	// the bytes could not be kept or must not be forwarded, as for ErrSeveralLines and
-	// ErrContentLength. Such a frame must not be sent.
+	// the bytes could not be kept or must not be forwarded, as for ErrTooDeep and
+	// ErrSeveralLines. Such a frame must not be sent.
 	Oversized bool
 	Err       error
 

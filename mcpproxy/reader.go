@@ -101,6 +101,9 @@ func (r *Reader) finish() *Frame {
 		}
 	}
 	r.start = to
+	if r.scan.deep && !f.Oversized && anyRecognised(f.Messages) {
+		f.Oversized, f.Err = true, ErrTooDeep
+	}
 	r.headers.note(f)
 	return f
 }
@@ -202,6 +205,10 @@ func (h *Hooks) Receive(server *Reader, message func(*Frame) error) error {
 		}
 	}
 }
+
+// ErrTooDeep is the Err of a message whose values lie in more values than the scanner follows. Its id is
+// known if it comes before them, as SDKs write it.
+var ErrTooDeep = fmt.Errorf("its values are nested more than %d deep", maxDepth)
 
 // ErrTooManyReserved is the Err of a frame that has a message with MaxReserved reserved members or
 // more. No server has a reason to write such a frame.

@@ -55,6 +55,7 @@ type Scanner struct {
 	valueEnd int64 // end of the outermost container, once it is read
 
 	depth     int
+	deep      bool                    // it ended at maxDepth
 	object    [maxDepth/64 + 1]uint64 // one bit for each level: object or array
 	scopes    [maxScopes]scope        // by depth
 	openSpans [maxScopes]*Span        // by depth: the span whose End closeContainer sets
@@ -77,8 +78,6 @@ type Scanner struct {
 	tokenStart  int    // start of the current token in text
 
 	bomBytes int // bytes of a byte order mark seen at the start
-
-	marked marked
 
 	partialRune [4]byte // an incomplete character at the end of the last part
 	partialLen  int
@@ -103,7 +102,7 @@ const (
 func (s *Scanner) Reset() {
 	s.state, s.off, s.flaws, s.firstByte, s.depth = sValue, 0, 0, 0, 0
 	s.nextKey, s.valueSpan, s.capturing, s.partialLen = keyUnknown, nil, false, 0
-	s.foldedKey, s.shadowDepth, s.bomBytes = false, 0, 0
+	s.foldedKey, s.shadowDepth, s.bomBytes, s.deep = false, 0, 0, false
 	s.msgs, s.fields, s.skipped, s.unread = s.msgs[:0], s.fields[:0], 0, false
 	if cap(s.text) > keepTextCap {
 		s.text = nil
@@ -126,7 +125,6 @@ func (s *Scanner) feed(b []byte, ascii int) {
 	}
 	mark := 0   // where the captured token starts in b
 	quote := -1 // see skipText
-	s.marked.from, s.marked.to = 0, 0
 	st := s.state
 	i := 0
 loop:
@@ -134,15 +132,9 @@ loop:
 		c := b[i]
 		switch st {
 		case sString:
-			found := false
-			if hasBlocks {
-				i, found = s.skipMarked(b, i)
-			}
-			if !found {
-				long := false
-				if i, long = s.skipWords(b, i, ascii); long {
-					i, quote = s.skipText(b, i, quote, ascii)
-				}
+			long := false
+			if i, long = s.skipWords(b, i, ascii); long {
+				i, quote = s.skipText(b, i, quote, ascii)
 			}
 			if i >= len(b) {
 				break loop

@@ -106,6 +106,8 @@ func (s *Scanner) openContainer(c byte, at int64) state {
 	span := s.valueSpan
 	s.valueSpan = nil
 	if s.depth == maxDepth {
+		s.deep = true
+		s.closeMessage(at)
 		return sBad
 	}
 	s.depth++

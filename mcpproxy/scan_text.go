@@ -134,9 +134,6 @@ func below20(x uint64) uint64 { return (x - ones*0x20) &^ x }
 // textPrefix returns the length of the longest prefix that is ASCII without control characters.
 func textPrefix(b []byte) int {
 	i := 0
-	if hasBlocks {
-		i = textBlocks(b)
-	}
 	for ; i+64 <= len(b); i += 64 {
 		p := (*[64]byte)(b[i:])
 		m := odd(p[:]) | odd(p[8:]) | odd(p[16:]) | odd(p[24:]) | odd(p[32:]) | odd(p[40:]) | odd(p[48:]) | odd(p[56:])

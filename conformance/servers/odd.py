@@ -37,9 +37,7 @@ def reply(id, result, render=compact):
 
 
 def fault(id, code, message, data=None):
-    error = {"code": code, "message": message}
-    if data is not None:
-        error["data"] = data
+    error = {"code": code, "message": message, **({} if data is None else {"data": data})}
     return '{"jsonrpc":"2.0","id":%s,"error":%s}' % (id, compact(error))
 
 
@@ -60,6 +58,8 @@ def tool(name, describe, **properties):
     }
 
 
+ICONS = [{"src": "data:image/png;base64,iVBORw0KGgo=", "mimeType": "image/png", "sizes": ["48x48"], "theme": "dark"}]
+TASK = {"taskId": "täsk/1", "createdAt": "2026-07-28T00:00:00Z", "lastUpdatedAt": "2026-07-28T00:00:00Z", "ttlMs": None, "pollIntervalMs": 5}
 STRING, NUMBER = {"type": "string"}, {"type": "number"}
 TOOLS = [
     tool("echo", "Says it again – ünïcode, \U0001f642, \u2028", text=STRING),
@@ -73,11 +73,11 @@ TOOLS = [
     tool("log", "Logs", lines=NUMBER),
     tool("change", "Says that the lists have changed"),
     tool("split", "Answers one byte at a time", text=STRING),
+    tool("later", "Becomes a task") | {"icons": ICONS, "execution": {"taskSupport": "optional"}},
+    tool("trace", "Answers with the _meta of the request"),
     tool("exit", "Answers and exits", status=NUMBER, end=STRING),
 ]
-for one in TOOLS:
-    if one["name"] == "exit":
-        one["annotations"] = {"destructiveHint": True}
+TOOLS[-1]["annotations"] = {"destructiveHint": True}
 
 INPUT = {
     "sampling": ("sampling/createMessage", {"messages": [{"role": "user", "content": {"type": "text", "text": "wörds?"}}], "maxTokens": 10}),
@@ -86,6 +86,8 @@ INPUT = {
         {"mode": "form", "message": "Which?", "requestedSchema": {"type": "object", "properties": {"which": {"type": "string", "enum": ["a", "b"]}}}},
     ),
     "roots": ("roots/list", {}),
+    "url": ("elicitation/create", {"mode": "url", "elicitationId": "e-1", "url": "https://example.org/ü?a=b&c", "message": "Sign in"}),
+    "tools": ("sampling/createMessage", {"messages": [{"role": "user", "content": [{"type": "tool_result", "toolUseId": "t 1", "content": []}]}], "maxTokens": 10, "tools": [{"name": "x", "inputSchema": {"type": "object"}}], "toolChoice": {"mode": "required"}}),
 }
 
 ODD = {
@@ -127,10 +129,7 @@ def token(raw):
     class Number(str):
         pass
 
-    def pick(pairs):
-        return dict(pairs)
-
-    value = json.loads(raw.decode("utf-8", "replace"), parse_int=Number, parse_float=Number, object_pairs_hook=pick).get("id")
+    value = json.loads(raw.decode("utf-8", "replace"), parse_int=Number, parse_float=Number).get("id")
     return str(value) if isinstance(value, Number) else json.dumps(value)
 
 
@@ -143,8 +142,7 @@ def handle(m, id):
         return notified(method, params)
     if modern and params["_meta"][META + "protocolVersion"] != MODERN:
         return fault(id, -32022, "Unsupported protocol version", {"supported": [MODERN], "requested": params["_meta"][META + "protocolVersion"]})
-    answer = request(method, params, id, modern)
-    return answer
+    return request(method, params, id, modern)
 
 
 def done(id, result, modern, render=compact):
@@ -160,6 +158,7 @@ CAPABILITIES = {
     "completions": {},
     "logging": {},
     "experimental": {"example.org/odd": {"x": 1}},
+    "extensions": {META + "tasks": {}},
 }
 
 
@@ -207,6 +206,9 @@ def request(method, params, id, modern):
         notify("notifications/subscriptions/acknowledged", {"notifications": params.get("notifications"), **mark})
         notify("notifications/tools/list_changed", mark)
         return None
+    if method.startswith("tasks/") and modern:
+        notify("notifications/tasks", {**TASK, "status": "working", "_meta": params["_meta"]})
+        return done(id, {} if method != "tasks/get" else {**TASK, "status": "input_required", "inputRequests": {"the one": {"method": INPUT["url"][0], "params": INPUT["url"][1]}}}, modern)
     if method == "tools/call":
         return call(params, id, modern)
     return fault(id, -32601, "Method not found", {"method": method})
@@ -251,6 +253,10 @@ def call(params, id, modern):
         for kind in ("tools", "resources", "prompts"):
             notify("notifications/%s/list_changed" % kind, {})
         return done(id, text("changed"), modern)
+    if name == "later":
+        return reply(id, {"resultType": "task", **TASK, "status": "working"})
+    if name == "trace":
+        return done(id, text("traced", structuredContent=params["_meta"]), modern)
     if name == "split":
         for byte in (done(id, text(arguments.get("text")), modern) + "\n").encode():
             out.write(bytes([byte]))

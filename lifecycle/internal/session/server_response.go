@@ -220,6 +220,8 @@ func (s *Server) TooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 	} else if errors.Is(f.Err, mcpproxy.ErrTooManyNames) {
 		d.What = fmt.Sprintf("server %q: %s was not passed on, since mcp-jail has to look for its own names in all of it: %v", s.Profile.Server, whose, f.Err)
 		d.Fix = "let the server send it in smaller messages"
+	} else if errors.Is(f.Err, mcpproxy.ErrTooDeep) {
+		d.What = fmt.Sprintf("server %q: %s was not passed on: %v", s.Profile.Server, whose, f.Err)
 	} else if errors.Is(f.Err, mcpproxy.ErrTooManyReserved) {
 		d.What = fmt.Sprintf("server %q: %s was not passed on, since mcp-jail cannot cut its own names out of it: %v", s.Profile.Server, whose, f.Err)
 	} else if f.Err != nil {

@@ -56,6 +56,13 @@ var servers = map[string]func(){
 			return true
 		})
 	},
+	// deep answers with 12,000 lists in one another.
+	"deep": func() {
+		serve(func(m message) bool {
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":%s%s}`+"\n", m.ID, strings.Repeat("[", 12000), strings.Repeat("]", 12000))
+			return true
+		})
+	},
 	// framed writes each answer with its length before it, and no line end after it.
 	"framed": func() {
 		serve(func(m message) bool {

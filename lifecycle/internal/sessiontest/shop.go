@@ -298,6 +298,8 @@ func (s *shopkeeper) call(m shopMessage) {
 		say(`{"jsonrpc":"2.0","id":%s.0e0,"result":{"content":[]}}`, m.ID)
 	case "indented":
 		say("{\n\"jsonrpc\":\"2.0\",\n\"id\":%s,\n\"result\":{}\n}", m.ID)
+	case "deep":
+		answerWith(m.ID, strings.Repeat("[", 12000)+strings.Repeat("]", 12000))
 	case "framed":
 		answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
 		fmt.Printf("Content-Length: %d\r\n\r\n%s", len(answer), answer)

@@ -21,6 +21,7 @@ func TestNotOnOneLine(t *testing.T) {
 	t.Parallel()
 	for server, want := range map[string]string{
 		"indented": "writes one message over several lines; MCP's stdio needs one line each",
+		"deep":     "an answer was not passed on: its values are nested more than 10000 deep",
 		"framed":   "frames its messages with Content-Length, as LSP does",
 		"banner":   `its answer is after other text on one line of stdout, "Welcome!"`,
 	} {

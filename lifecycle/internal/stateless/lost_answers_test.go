@@ -23,6 +23,7 @@ func TestLostAnswers(t *testing.T) {
 		{"other-ends", "99", "it answered with the id 99, and the request has the id 3"},
 		{"mixed", "{}", `its answer is after other text on one line of stdout, \"Welcome to the shop.\"`},
 		{"indented", "{}", "writes one message over several lines"},
+		{"deep", "{}", "an answer was not passed on: its values are nested more than 10000 deep"},
 		{"framed", "{}", "frames its messages with Content-Length"},
 
 		{"number", "{}", ""},
