@@ -50,11 +50,11 @@ var budget = []budgetRow{
 	{"the product, in lines of code", 100453},
 	{"the trusted part, in lines", 41420}, // of the packages that SECURITY.md names
 	{"other Go code, in lines", 102972},
-	{"scripts, in lines", 9169},
+	{"scripts, in lines", 9175},
 	{"files of the product", 1067},
 	{"packages of the product", 141},
 	{"functions over 60 lines", 1},
-	{"exported names", 3537},
+	{"exported names", 3538},
 	{"words of documentation", 91903},
 	{"commands", 16},
 	{"flags", 44}, // "Learning is granting in a loop": drive, budget
