@@ -41,7 +41,7 @@ var budget = []budgetRow{
 	{"diagnostics", 5513}, // policy fell by more
 	{"docs", 97},
 	{"internal", 3413},
-	{"lifecycle", 8610}, // the same
+	{"lifecycle", 8612}, // the same
 	{"mcpproxy", 2754},
 	{"packages", 8263},
 	{"policy", 14829},
