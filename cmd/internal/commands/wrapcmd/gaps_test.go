@@ -23,7 +23,7 @@ func TestClosing(t *testing.T) {
 		confine.FixNamespaces: "",
 		"mount /proc":         "mount /proc",
 		`remove these keys, or accept the whole network for this server with waive = ["net"] (--waive net)`: "remove these keys",
-		`use Linux 5.7, or remove the net rules, or accept it with waive = ["net"] (--waive net)`:       "use Linux 5.7, or remove the net rules",
+		`use Linux 5.7, or remove the net rules, or accept it with waive = ["net"] (--waive net)`:           "use Linux 5.7, or remove the net rules",
 	} {
 		if got := closing(confine.Gap{Fix: fix}); got != want {
 			t.Errorf("%q: %q", fix, got)
