@@ -103,12 +103,6 @@ func Flag(flag, path string) string {
 	return flag + " " + Line(quotePath(path))
 }
 
-// FlagOK is Flag for a line that is proposed. ok is false if the path has characters that do not show.
-func FlagOK(flag, path string) (line string, ok bool) {
-	word, ok := Path(path)
-	return flag + " " + word, ok
-}
-
 // Path is [Word] for a path whose "~/" at the start mcp-jail and the shell both replace.
 func Path(path string) (word string, ok bool) {
 	if onWindows {

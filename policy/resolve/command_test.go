@@ -8,22 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
-
-// resolveCommand resolves a command line under a policy that grants nothing. The profile
-// has the grants for the command only.
-func resolveCommand(t *testing.T, h fakeHost, line string, edit ...func(*hostfs.Host)) (*policy.Profile, error) {
-	t.Helper()
-	p, err := config.FromCommandLine(config.CommandLineOptions{Command: strings.Fields(line), Net: []string{"x.example"}})
-	testkit.Must(t, err)
-	host := h.host()
-	for _, e := range edit {
-		e(&host)
-	}
-	out, _, err := Resolve(p, host)
-	return out, err
-}
 
 func brought(p *policy.Profile) string {
 	var out []string
@@ -33,10 +18,6 @@ func brought(p *policy.Profile) string {
 		}
 	}
 	return strings.Join(out, " ")
-}
-
-func withPath(dirs string) func(*hostfs.Host) {
-	return func(h *hostfs.Host) { h.Environ = append(h.Environ, "PATH="+dirs) }
 }
 
 // TestFromCommandLineElsewhere checks that the command of a server given on the command line is

@@ -1,22 +1,11 @@
 package resolve
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
-
-// twoTools is a stateless server. The tool "b" and the listing process attack the tool
-// "a".
-const twoTools = "[servers.s]\ncommand = \"server\"\nstateful = false\n"
-
-const useSecret = "[[servers.s.tools.a.access.net]]\nhost = \"api.example\"\nallow = true\nsecret = "
-
-func toolRule(tool, rule string) string {
-	return "[[servers.s.tools." + tool + ".access.fs]]\n" + strings.ReplaceAll(rule, ", ", "\n") + "\n"
-}
 
 // TestReachOfNothing checks that a relative rule that grants nothing where a server is started gives
 // it no hold on anything there.
