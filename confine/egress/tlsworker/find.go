@@ -71,10 +71,14 @@ func (writer writerFunc) threat(found string, links []policy.Link, fileOnly bool
 func CheckRoots(writer writerFunc) error {
 	for name, value := range map[string]string{"SSL_CERT_FILE": os.Getenv("SSL_CERT_FILE"), "SSL_CERT_DIR": os.Getenv("SSL_CERT_DIR")} {
 		for _, file := range filepath.SplitList(value) {
-			if !filepath.IsAbs(file) {
+			if file == "" {
 				continue
 			}
-			found, links, _ := hostfs.ResolveLinks(file)
+			at, err := filepath.Abs(file)
+			if err != nil {
+				return err
+			}
+			found, links, _ := hostfs.ResolveLinks(at)
 			if why := writer.threat(found, links, false); why != "" {
 				return fmt.Errorf("the variable %s names %s, and %s, so it could choose the trusted certificates: keep them where no server may write", name, file, why)
 			}

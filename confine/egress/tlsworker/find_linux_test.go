@@ -81,10 +81,11 @@ func TestFind(t *testing.T) {
 // choose.
 func TestCheckRoots(t *testing.T) {
 	dir := t.TempDir()
+	t.Chdir(dir)
 	reach := func(p string, _ policy.Rights) (policy.Writer, bool) {
 		return policy.Writer{Name: "the server"}, p == dir
 	}
-	for variable, refused := range map[string]bool{"SSL_CERT_FILE=" + dir + "/ca.pem": true, "SSL_CERT_DIR=/etc/ssl/certs:" + dir: true, "SSL_CERT_FILE=/etc/ssl/ca.pem": false, "SSL_CERT_FILE=": false} {
+	for variable, refused := range map[string]bool{"SSL_CERT_FILE=" + dir + "/ca.pem": true, "SSL_CERT_DIR=/etc/ssl/certs:" + dir: true, "SSL_CERT_FILE=/etc/ssl/ca.pem": false, "SSL_CERT_FILE=": false, "SSL_CERT_FILE=ca.pem": true} {
 		t.Setenv("SSL_CERT_FILE", "")
 		t.Setenv("SSL_CERT_DIR", "")
 		name, value, _ := strings.Cut(variable, "=")

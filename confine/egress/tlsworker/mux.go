@@ -23,9 +23,9 @@ const (
 const (
 	frameHeader = 9
 	maxData     = 32 << 10
-	maxSetup    = 32 << 20 // the first message, which has the host's authorities
-	maxMessage  = 64 << 10 // a message of the process
-	window      = 64 << 10 // bytes of a connection that are sent before the other side has read them
+	maxSetup    = 32 << 20  // the first message, which has the host's authorities
+	maxMessage  = 160 << 10 // a message of the process: its certificate names each host
+	window      = 64 << 10  // bytes of a connection that are sent before the other side has read them
 )
 
 // A mux carries messages and connections over one stream. Any goroutine may send. What arrives is kept until it

@@ -180,6 +180,19 @@ func TestStartFails(t *testing.T) {
 	}
 }
 
+// TestManyHosts: the authority's certificate names each host.
+func TestManyHosts(t *testing.T) {
+	t.Parallel()
+	_, root := upstream(t, nil)
+	var rules []policy.NetRule
+	for i := range 2000 {
+		rules = append(rules, policy.NetRule{Host: fmt.Sprintf("host-number-%d.example.com", i), Methods: []string{"GET"}, Allow: true})
+	}
+	w, err := tlsworker.Start(t.Context(), tlsworker.Options{Setup: tlsworker.Setup{Rules: rules, Roots: root}, Run: run})
+	testkit.Must(t, err)
+	w.Close()
+}
+
 // gated is an Interceptor whose Gateway ends when done is closed.
 type gated struct {
 	egress.Interceptor

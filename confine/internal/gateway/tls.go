@@ -101,6 +101,9 @@ func startWorker(ctx context.Context, run Runner, program string, o tlsworker.Op
 	return w, nil
 }
 
+// systemDirs are where systems keep each authority in a file of its own.
+var systemDirs = []string{"/etc/ssl/certs", "/etc/pki/tls/certs"}
+
 // hostRoots returns the certificates of the authorities that the host trusts, in PEM. What a user of macOS adds to
 // a keychain is not among them.
 func hostRoots() ([]byte, error) {
@@ -117,8 +120,8 @@ func hostRoots() ([]byte, error) {
 		}
 		failed = cmp.Or(failed, err)
 	}
-	if all.Len() == 0 && dirs == nil {
-		dirs = []string{"/etc/ssl/certs", "/etc/pki/tls/certs"}
+	if all.Len() == 0 && len(dirs) == 0 {
+		dirs = systemDirs
 	}
 	for _, dir := range dirs {
 		entries, _ := os.ReadDir(dir)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
@@ -43,6 +44,32 @@ func TestAuthorities(t *testing.T) {
 		p := &policy.Profile{Env: []policy.Variable{{Name: "SSL_CERT_FILE", Value: c.path}}}
 		if got := authorities(p, []byte("OWN"), nil, policy.AuthorityVariables); got != c.want+"OWN" {
 			t.Errorf("%s: %q", c.what, got)
+		}
+	}
+}
+
+// TestHostRoots: the authorities are those of the file or the directories that a variable names, and else those of
+// the system, which may have a directory only.
+func TestHostRoots(t *testing.T) {
+	cert := func(text string) string {
+		return "-----BEGIN CERTIFICATE-----\n" + text + "\n-----END CERTIFICATE-----\n"
+	}
+	dir, system := t.TempDir(), t.TempDir()
+	testkit.Must(t, os.WriteFile(dir+"/mine", []byte(cert("mine")), 0o600), os.WriteFile(system+"/theirs", []byte(cert("theirs")), 0o600))
+	bundles, dirs := planpkg.SystemBundles, systemDirs
+	defer func() { planpkg.SystemBundles, systemDirs = bundles, dirs }()
+	planpkg.SystemBundles, systemDirs = []string{dir + "/none"}, []string{system}
+	for _, c := range []struct{ file, dirs, want string }{
+		{"", "", cert("theirs")},
+		{dir + "/mine", "", cert("mine")},
+		{dir + "/none", "", cert("theirs")},
+		{"", dir, cert("mine")},
+		{"", dir + "/none", ""},
+	} {
+		t.Setenv("SSL_CERT_FILE", c.file)
+		t.Setenv("SSL_CERT_DIR", c.dirs)
+		if got, err := hostRoots(); string(got) != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%+v: %q, %v", c, got, err)
 		}
 	}
 }
