@@ -4,10 +4,11 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
+	"unicode/utf16"
 )
 
 // Form is how a secret was written.
@@ -84,15 +85,32 @@ func jsonTexts(value string) (all []string) {
 	ofGo, _ := json.Marshal(value)
 	hexed := strings.NewReplacer(`\"`, `\u0022`, "'", `\u0027`, "&", `\u0026`, "<", `\u003c`, ">", `\u003e`) // PHP with JSON_HEX
 	more := strings.NewReplacer("+", `\u002b`, "`", `\u0060`)                                                // and .NET
-	// The second is JavaScript's, the third Python's.
-	for _, text := range []string{string(ofGo), strconv.Quote(value), strconv.QuoteToASCII(value)} {
-		text = text[1 : len(text)-1]
+	for _, text := range []string{string(ofGo[1 : len(ofGo)-1]), jsonText(value, false), jsonText(value, true)} {
 		slashes := strings.ReplaceAll(text, "/", `\/`) // PHP
 		for _, text := range []string{text, slashes, hexed.Replace(text), hexed.Replace(slashes), more.Replace(hexed.Replace(text))} {
 			all = append(all, text, recased(text, `\u`, 4, strings.ToUpper))
 		}
 	}
 	return all
+}
+
+// jsonText returns a value as JavaScript writes it in a string of JSON, or in ASCII as Python does.
+func jsonText(value string, ascii bool) string {
+	var out strings.Builder
+	for _, r := range value {
+		short := strings.IndexRune("\"\\\b\f\n\r\t", r)
+		switch {
+		case short >= 0:
+			out.WriteString(`\` + `"\bfnrt`[short:short+1])
+		case r < ' ' || ascii && r > '~':
+			for _, unit := range utf16.AppendRune(nil, r) {
+				fmt.Fprintf(&out, `\u%04x`, unit)
+			}
+		default:
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
 }
 
 // recased returns a text with the digits after each mark in the other case.

@@ -29,6 +29,8 @@ var writtenForms = []struct {
 	{"PHP", punctuated, `aB3+dE6\/gH9=kL2&mN5\"oP8'qR1<sT4!u~V7(x)*@:z`, Plain},
 	{"PHP with JSON_HEX", punctuated, `aB3+dE6\/gH9=kL2\u0026mN5\u0022oP8\u0027qR1\u003CsT4!u~V7(x)*@:z`, Plain},
 	{"Python", "passwört über", `passw\u00f6rt \u00fcber`, Plain},
+	{"Python", "passwört 😀 \x7f Zq81", `passw\u00f6rt \ud83d\ude00 \u007f Zq81`, Plain},
+	{"JavaScript", "a \"\x1b\u2028\x7f Zq81", "a \\\"\\u001b\u2028\x7f Zq81", Plain},
 	{"encodeURIComponent", punctuated, `aB3%2BdE6%2FgH9%3DkL2%26mN5%22oP8'qR1%3CsT4!u~V7(x)*%40%3Az`, Plain},
 	{"encodeURI", punctuated, `aB3+dE6/gH9=kL2&mN5%22oP8'qR1%3CsT4!u~V7(x)*@:z`, Plain},
 	{"quote of Python", punctuated, `aB3%2BdE6/gH9%3DkL2%26mN5%22oP8%27qR1%3CsT4%21u~V7%28x%29%2A%40%3Az`, Plain},

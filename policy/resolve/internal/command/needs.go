@@ -168,9 +168,11 @@ func (c *Resolver) addPackage(interpreter, file string) {
 // A directory that holds repositories, and is none, is a place for projects: a manifest that was left there
 // makes no package of all of them.
 func (c *Resolver) addManifest(file string, manifests []string, javascript bool) bool {
+	passed := c.isServerWritable(file) // a place where a server may write
 	for dir := path.Dir(file); dir != path.Dir(dir) && !c.isGuarded(dir); dir = path.Dir(dir) {
 		has := func(name string) bool { return c.Paths.Exists(path.Join(dir, name)) }
-		outside := c.isServerWritable(file) && !c.isServerWritable(dir)
+		outside := passed && !c.isServerWritable(dir)
+		passed = passed || c.isServerWritable(dir)
 		switch marked := slices.ContainsFunc(manifests, has); {
 		case marked && outside && javascript:
 			// The server could remove the package.json of its workspace, so that the
