@@ -154,6 +154,7 @@ func TestProjectNarrows(t *testing.T) {
 		"access.net = { strategy = 'replace', value = [] }\nvariables = { strategy = 'replace', value = ['TOK'] }": {"~/notes TOK 3334", "variables.strategy, access.net.strategy"},
 		"access.inbound = []":                                                 {"~/notes api.github.com GH_* TOK", ""},
 		"limits.memory_mb = 100\nleaks = 'block'":                             {"", ""},
+		"undo = 'call'\nundo_total_mb = 2047":                                 {"", "undo_total_mb = 2047"},
 		"limits.memory_mb = 9001\nleaks = 'off'\ncall_timeout_secs = 9":       {"", "call_timeout_secs = 9, leaks = \"off\", limits.memory_mb = 9001"},
 		"workspace = 'evil'\nstateful = true\npreset = 'p'\nhome = 'private'": {"", "preset, workspace, stateful, home"},
 		"arguments = ['./x']\nwaive = ['fs']\nroots = 'narrow'":               {"", "roots = \"narrow\", arguments, waive"},
