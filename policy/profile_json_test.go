@@ -43,3 +43,14 @@ func TestKeyCoversProfile(t *testing.T) {
 		}
 	}
 }
+
+// TestRightsAreKnown: what a newer version wrote is not read as fewer rights.
+func TestRightsAreKnown(t *testing.T) {
+	var r Rights
+	if err := json.Unmarshal([]byte(`["read","execute"]`), &r); err != nil || r != Read|Execute {
+		t.Errorf("control: %s, %v", r, err)
+	}
+	if err := json.Unmarshal([]byte(`["read","rename"]`), &r); err == nil {
+		t.Errorf("an unknown right: %s", r)
+	}
+}

@@ -3,7 +3,6 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -217,9 +216,15 @@ func (r *Rights) UnmarshalJSON(text []byte) error {
 	var names []string
 	err := json.Unmarshal(text, &names)
 	*r = 0
-	for _, n := range RightNames {
-		if slices.Contains(names, n.Name) {
-			*r |= n.Right
+	for _, name := range names {
+		before := *r
+		for _, n := range RightNames {
+			if n.Name == name {
+				*r |= n.Right
+			}
+		}
+		if *r == before {
+			return fmt.Errorf("%q is no right of its own", name)
 		}
 	}
 	return err

@@ -42,7 +42,7 @@ func Sought(env []policy.Variable) (secrets []Secret, others []Unsought) {
 }
 
 // Parts returns a value without the white space around it, and what of it is a secret alone: the
-// password of a URL, and each longer line.
+// password of a URL, and each longer line at its end.
 func Parts(value string) []string {
 	value = strings.TrimSpace(value)
 	parts := []string{value}
@@ -52,7 +52,8 @@ func Parts(value string) []string {
 	if !strings.ContainsAny(value, "\r\n") {
 		return parts
 	}
-	for line := range strings.FieldsFuncSeq(value, func(r rune) bool { return r == '\n' || r == '\r' }) {
+	last := value[max(0, len(value)-longestPart):]
+	for line := range strings.FieldsFuncSeq(last, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		// The frame of a PEM block is no secret, and short lines are too common.
 		if line = strings.TrimSpace(line); len(line) >= 16 && !strings.HasPrefix(line, "-----") {
 			parts = append(parts, line)

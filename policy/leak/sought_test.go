@@ -30,6 +30,7 @@ func TestSought(t *testing.T) {
 		{"AWS_REGION", "eu-central-1a-and-so-on", "-looks like a secret"},
 		{"WHATEVER", "aB3dE5gH7jK9mN1p", "aB3dE5gH7jK9mN1p"},
 		{"LONG_KEY", strings.Repeat("aB3dE5gH", 1000), strings.Repeat("aB3dE5gH", 512)},
+		{"LONG_KEYS", "q7Zr-41bc-9Xw2-8uTa\n" + strings.Repeat("aB3dE5gH", 512), strings.Repeat("aB3dE5gH", 512) + "|" + strings.Repeat("aB3dE5gH", 512)},
 		{"DEPLOY_KEY", pem, strings.TrimSpace(pem) + "|" + key},
 		{"MY_KEY", policy.Placeholder("MY_KEY"), ""},
 	} {
