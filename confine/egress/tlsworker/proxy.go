@@ -54,15 +54,14 @@ func (p *Proxy) StartTLS(ctx context.Context, proxy egress.Conn, serverName stri
 		Connected: func() { report(nil) },
 		Deny:      func(_ policy.DenialReason, why string) { report(errors.New("TLS with it fails: " + why)) },
 	}, func(context.Context) (egress.Conn, error) { return proxy, nil })
-	p.work.Go(func() {
-		if err == nil {
-			<-c.done
-		}
-		proxy.Close()
-	})
 	if err != nil {
+		proxy.Close()
 		return nil, err
 	}
+	p.work.Go(func() {
+		<-c.done
+		proxy.Close()
+	})
 	select {
 	case err = <-result:
 	case <-ctx.Done():
