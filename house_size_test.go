@@ -37,25 +37,25 @@ type budgetRow struct {
 var budget = []budgetRow{
 	{"clients", 3882},
 	{"cmd", 23661},        // undo fell by more
-	{"confine", 26591},    // the same
+	{"confine", 26598},    // the same
 	{"diagnostics", 5513}, // policy fell by more
 	{"docs", 97},
 	{"internal", 3413},
 	{"lifecycle", 8612}, // the same
 	{"mcpproxy", 2754},
 	{"packages", 8263},
-	{"policy", 14829},
+	{"policy", 14854},
 	{"presets", 1270},
 	{"undo", 1568},
-	{"the product, in lines of code", 100453},
-	{"the trusted part, in lines", 41420}, // of the packages that SECURITY.md names
-	{"other Go code, in lines", 102972},
+	{"the product, in lines of code", 100481},
+	{"the trusted part, in lines", 41452}, // of the packages that SECURITY.md names
+	{"other Go code, in lines", 103003},
 	{"scripts, in lines", 9175},
 	{"files of the product", 1067},
 	{"packages of the product", 141},
 	{"functions over 60 lines", 1},
 	{"exported names", 3538},
-	{"words of documentation", 91903},
+	{"words of documentation", 91909},
 	{"commands", 16},
 	{"flags", 44}, // "Learning is granting in a loop": drive, budget
 	{"keys", 58},  // "One id and one file a server": id, directory, deny

@@ -337,3 +337,23 @@ func TestSupervisorIsAsked(t *testing.T) {
 	out := jailtest.Unconfined(t, "/", attacker.Try("unanswered", dir))[0]
 	jailtest.Expect(t, "with the listener closed", out, "ENOSYS")
 }
+
+// TestJailAttributesWithoutCase: where names ignore case, no mount lies on another spelling of a protected name,
+// and the supervisor refuses to change its mode and times. The tree here has the other spelling as a file of its own.
+func TestJailAttributesWithoutCase(t *testing.T) {
+	t.Parallel()
+	jailtest.Needs(t)
+	tree := []string{"repo/.git/HEAD", "repo/.GIT/HOOKS/pre-commit", ".VSCODE/tasks.json", "sub/b", "node_modules/p/.VSCODE/x"}
+	profile := func(dir string) *policy.Profile {
+		p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw})
+		p.IgnoreCase = []string{dir}
+		return p
+	}
+	(fileTable{tree, profile, jailtest.Attempts}).check(t, []fileRow{
+		{"chmod DIR/repo/.GIT/HOOKS/pre-commit", "EACCES", false},
+		{"chmod-fd DIR/repo/.GIT/HOOKS/pre-commit", "EACCES", false},
+		{"utimes DIR/.VSCODE/tasks.json", "EACCES", false},
+		{"chmod DIR/sub/b", "ok", false},
+		{"utimes DIR/node_modules/p/.VSCODE/x", "ok", false},
+	})
+}

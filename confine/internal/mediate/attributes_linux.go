@@ -67,8 +67,12 @@ func (m *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
 	if errno != 0 {
 		return errno
 	}
-	// Where mounts hold the rules, the filter hands the calls over only for m.journal.
-	granted := !m.judge.hostNS || m.judge.profile.Mediate(policy.OpAttributes, full) == policy.Granted && !device(&st)
+	// Where mounts hold the rules, the filter hands the calls over for m.journal, and for other spellings of
+	// protected names.
+	granted := !m.judge.profile.Protects(policy.OpWrite, full+"/.")
+	if m.judge.hostNS {
+		granted = m.judge.profile.Mediate(policy.OpAttributes, full) == policy.Granted && !device(&st)
+	}
 	if !granted && !isUnnamed(full, &st) {
 		m.judge.reporter.Refused(r, policy.OpWrite.String(), full)
 		return unix.EACCES

@@ -239,7 +239,7 @@ func (c *compiler) processes(o *spec.Spec) {
 	if c.watch {
 		calls = append(calls, seccomp.NotifyLooks()...)
 	}
-	if o.Keep.On {
+	if o.Keep.On || len(c.p.IgnoreCase) > 0 {
 		calls = append(calls, seccomp.NotifyAttributes()...)
 	}
 	if !c.filters(o, calls, seccomp.Options{
