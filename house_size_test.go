@@ -49,7 +49,7 @@ var budget = []budgetRow{
 	{"undo", 1568},
 	{"the product, in lines of code", 100481},
 	{"the trusted part, in lines", 41452}, // of the packages that SECURITY.md names
-	{"other Go code, in lines", 103003},
+	{"other Go code, in lines", 103010},
 	{"scripts, in lines", 9175},
 	{"files of the product", 1067},
 	{"packages of the product", 141},
