@@ -89,7 +89,7 @@ func changeNotes(host hostfs.Host, change func([]note) []note) error {
 	if err != nil {
 		return err
 	}
-	return d.Replace(writesFile, text, private.How{})
+	return d.Replace(writesFile, text, private.How{Sync: true})
 }
 
 // Writes returns where servers may write, as their last starts noted. It leaves out the note of the
