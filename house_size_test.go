@@ -37,7 +37,7 @@ type budgetRow struct {
 var budget = []budgetRow{
 	{"clients", 3882},
 	{"cmd", 23661},        // undo fell by more
-	{"confine", 26598},    // the same
+	{"confine", 26606},    // the same
 	{"diagnostics", 5513}, // policy fell by more
 	{"docs", 97},
 	{"internal", 3413},
@@ -47,9 +47,9 @@ var budget = []budgetRow{
 	{"policy", 14854},
 	{"presets", 1270},
 	{"undo", 1568},
-	{"the product, in lines of code", 100481},
-	{"the trusted part, in lines", 41452}, // of the packages that SECURITY.md names
-	{"other Go code, in lines", 103010},
+	{"the product, in lines of code", 100489},
+	{"the trusted part, in lines", 41460}, // of the packages that SECURITY.md names
+	{"other Go code, in lines", 103014},
 	{"scripts, in lines", 9175},
 	{"files of the product", 1067},
 	{"packages of the product", 141},

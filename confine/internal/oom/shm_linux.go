@@ -16,18 +16,20 @@ import (
 // unmappedShm counts the memory of memfds and SysV segments. The count of a process lacks a memfd
 // that was only written to, and a SysV segment that is not attached. Mapped pages are in both
 // counts (see usage.with). To find memfds unmappedShm must look at every open file of the jail.
-// It does so only while the host's shared memory as a whole has grown.
+// It does so while the host's shared memory as a whole has grown, and once a second: what other programs give
+// back meanwhile can hide what the jail takes.
 type unmappedShm struct {
-	floor int64 // the least that the host had
-	known bool  // floor is set
-	last  int64 // the result of the latest complete search
+	floor int64     // the least that the host had
+	known bool      // floor is set
+	last  int64     // the result of the latest complete search
+	asked time.Time // when grew reported true, or was first called
 	next  time.Time
 
 	search *memfdSearch // an incomplete one, or nil
 }
 
 // grew reports whether the host's shared memory is more than some bytes above the least value
-// that grew has seen. before is its value before the jail, or 0.
+// that grew has seen, or that a second has passed since it reported true. before is the value before the jail, or 0.
 func (u *unmappedShm) grew(proc string, before, some int64) bool {
 	now, err := procpkg.SharedMemory(proc)
 	if err != nil {
@@ -39,7 +41,14 @@ func (u *unmappedShm) grew(proc string, before, some int64) bool {
 	if !u.known || now < u.floor {
 		u.floor, u.known = now, true
 	}
-	return now-u.floor > some
+	if u.asked.IsZero() {
+		u.asked = time.Now()
+	}
+	if now-u.floor <= some && time.Since(u.asked) < time.Second {
+		return false
+	}
+	u.asked = time.Now()
+	return true
 }
 
 // count returns the bytes of the jail's memfds and SysV segments. One call searches for
