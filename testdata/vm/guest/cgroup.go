@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
-	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -54,16 +54,17 @@ func (k *runningKernel) cgroupOfUser() (string, error) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	words, err := run("/home/user", "mcp-jail", "doctor")
-	if err != nil || !strings.Contains(words, socket) {
-		return "", fmt.Errorf("doctor: %v\n%s", err, words)
-	}
 	out, err := run("/vm/integration", "./tests", "-test.v", "-test.run=^TestJail(Cgroup.*|Memory|Processes|ReportsLimits)$")
 	if err != nil {
 		return "", fmt.Errorf("%v\n%s", err, failures([]byte(out)))
 	}
-	return fmt.Sprintf("%d passed", len(verdictLine.FindAllString(out, -1))), nil
+	if madeScopes.Load() == 0 {
+		return "", errors.New("no jail asked for a scope")
+	}
+	return fmt.Sprintf("%d passed, in %d scopes", len(verdictLine.FindAllString(out, -1)), madeScopes.Load()), nil
 }
+
+var madeScopes atomic.Int32
 
 // scopes answers requests for scopes.
 func scopes(listener net.Listener) {
@@ -97,6 +98,7 @@ func makeScope(call []byte) error {
 		}
 		os.Chown(name, int(user), int(user))
 	}
+	madeScopes.Add(1)
 	go func() {
 		for os.Remove(dir) != nil {
 			time.Sleep(20 * time.Millisecond)
