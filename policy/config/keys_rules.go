@@ -34,7 +34,7 @@ func fsRule(r *policy.FsRule) value {
 		row("deny", deny, "Take rights away, whatever other rules say. true hides the path. \"write\" keeps it from being changed. No other key but path is beside it."),
 	})
 	v.Check = func(n *node) error {
-		// docs/policy.md "Filesystem rules": what `write` stands in for.
+		// docs/policy.md "Filesystem rules": the rights that `write` means.
 		either := func(b *bool) bool {
 			if b != nil {
 				return *b

@@ -8,8 +8,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestServerIndex: whatever happens to the files, the index gives what reading them gives: to the server whose file
-// it is always, and about the others once their files have other names or were started.
+// TestServerIndex: a server's start always gets the text of its own file. About other servers it gets what their
+// files say once one was made, replaced or removed, or the other server was started.
 func TestServerIndex(t *testing.T) {
 	before := settled
 	settled = 0

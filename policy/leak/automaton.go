@@ -1,7 +1,7 @@
 package leak
 
 // automaton finds many patterns in one pass (Aho and Corasick). Its table has an entry for each
-// state and each class of bytes. So a byte of a text takes one step, whatever was found before it.
+// state and each class of bytes. So each byte of a text takes one step.
 type automaton struct {
 	class [256]uint16 // 0: bytes that no pattern has
 	// next has the state after a state and a class of bytes, at the sum of both: a state is the place

@@ -12,9 +12,9 @@
 //
 // # Time
 //
-// A text may be written by who does not know the secrets, and who sees how long a search takes. So a
-// search takes one step of a table for each byte, whatever it has found so far (automaton). Where the
-// last 32 bytes of a form are found, the whole form is compared.
+// A server that does not know a secret may write the text, and see how long the search takes. So the
+// searcher takes one step of a table for each byte, also after a part of a secret (automaton). Where it
+// finds the last 32 bytes of a form, it compares the whole form.
 //
 // # Streams
 //

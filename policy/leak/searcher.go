@@ -32,9 +32,9 @@ type pattern struct {
 	begin string // of a kind: its beginning as it is
 }
 
-// tail is how many bytes of the end of a form the automaton has, so that it stays small. Where they
-// are found the whole form is compared, in a time that depends on its length. So the time tells
-// nothing to who does not know these bytes.
+// tail is how many bytes of the end of a form the automaton has, so that it stays small. Where it finds
+// them, the searcher compares the whole form, in a time that depends on the form's length. So a server
+// that does not know these bytes learns nothing from the time.
 const tail = 32
 
 // New returns a searcher of secrets, and of well-known kinds of tokens if tokens is set. It returns

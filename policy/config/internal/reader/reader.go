@@ -22,7 +22,7 @@ type Key struct {
 	Needs  string // what is wrong with a table that lacks the key; "" if it may be left out
 }
 
-// A Value is what may stand at one place of a file, and where it is kept.
+// A Value describes one place of a file: the kinds of values that it may have, and the variable that keeps them.
 type Value struct {
 	Kind  toml.Kind
 	Words []string                // the strings that are accepted; nil for any
@@ -39,7 +39,7 @@ type Value struct {
 
 	Keep  func(n *node, where string) // keeps the value if it is right, and a table or an array before its parts
 	Check func(n *node) error         // of a table or an array whose parts are right
-	Write func() string               // what is kept, as TOML; "" for nothing
+	Write func() string               // returns the kept value as TOML; "" if there is none
 }
 
 // A Form is what a text must look like. Its pattern is for schemas, which have nothing but
