@@ -71,8 +71,6 @@ var zeroValues = map[string]zeroValue{
 	"lifecycle.Stateless":      {new(lifecycle.Stateless), zeroSession},
 	"lifecycle.Tool":           {new(lifecycle.Tool), zeroSession},
 	// mcpproxy
-	"mcpproxy.Budget": {new(mcpproxy.Budget), func(t *testing.T) { is(t, !new(mcpproxy.Budget).Share(0).Take(1)) }},
-	"mcpproxy.Share":  {new(mcpproxy.Share), func(t *testing.T) { panics(t, func() { new(mcpproxy.Share).Take(1) }) }},
 	"mcpproxy.Reader": {new(mcpproxy.Reader), func(t *testing.T) { panics(t, func() { new(mcpproxy.Reader).Next() }) }},
 	"mcpproxy.Writer": {new(mcpproxy.Writer), func(t *testing.T) {
 		panics(t, func() { new(mcpproxy.Writer).Inject([]byte("{}")) })

@@ -32,7 +32,7 @@ func TestUnansweredPort(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			at := time.Now().Add(c.at)
 			p := begin(t, &sessiontest.Fake{Server: "wordless", Unanswered: []policy.Unanswered{{Host: "localhost", Port: 11434, Time: at, Last: at}}}, func(s *session.Session) {
-				s.Listens = func(host string, port int) bool { return host == "localhost" && port == c.listens }
+				s.Known.Listens = func(host string, port int) bool { return host == "localhost" && port == c.listens }
 			})
 			p.Send(c.call)
 			got := p.Line()

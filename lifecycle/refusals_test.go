@@ -20,7 +20,7 @@ func beginRefusing(t *testing.T, kind string, change func(*session.Session)) *se
 	both := func(s *session.Session) {
 		s.Profile.Entries = []policy.Entry{{Path: "/usr", Rights: policy.Read | policy.Execute}}
 		s.Profile.Env = []policy.Variable{{Name: "MY_TOKEN", Value: leaked, Secret: true}}
-		s.Exists = func(string) bool { return true }
+		s.Known.Exists = func(string) bool { return true }
 		if change != nil {
 			change(s)
 		}
@@ -132,7 +132,7 @@ func TestRefusedSilently(t *testing.T) {
 	t.Parallel()
 	fake := &sessiontest.Fake{Server: "scribe"}
 	p := begin(t, fake, func(s *session.Session) {
-		s.Exists = func(string) bool { return true }
+		s.Known.Exists = func(string) bool { return true }
 		s.Profile.Env = []policy.Variable{{Name: "MY_TOKEN", Value: leaked, Secret: true}}
 	})
 	p.Greet()

@@ -3,6 +3,7 @@
 package lifecycle
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestJailRemarks: warnings of the jail go to stderr and the record, other remarks to the
@@ -48,5 +50,29 @@ func saysOnce(t *testing.T, f *sessiontest.Fake, what string, times int) {
 	_, stderr, _ := p.Close()
 	if recorded := strings.Join(record.Warnings, "\n"); strings.Count(stderr, what) != times || strings.Count("mcp-jail: "+recorded+"\n", what) != times {
 		t.Errorf("%q; in the record: %q", stderr, recorded)
+	}
+}
+
+// TestWaivedGaps: what the user has waived is told once in a session and is on record, also if the
+// server is started again. A line that was told before the session is on record alone.
+func TestWaivedGaps(t *testing.T) {
+	t.Parallel()
+	plan := &confine.Plan{Gaps: []confine.Gap{
+		{Axis: policy.AxisNet, What: "hosts", Why: "no namespaces", Waived: true},
+		{Axis: policy.AxisFs, What: "names", Why: "an old kernel", Waived: true},
+		{Axis: policy.AxisFs, What: "modes", Why: "not waived"},
+	}}
+	lines := session.WaivedWarnings(plan)
+	p := begin(t, &sessiontest.Fake{Server: "dies", Plan: plan}, func(s *session.Session) { s.Waived = lines[1:] })
+	p.Send(`{"jsonrpc":"2.0","id":0,"method":"server/discover"}`)
+	p.Line()
+	p.Send(sessiontest.Initialize)
+	p.Line()
+	_, stderr, _ := p.Close()
+	if strings.Count(stderr, "not enforced (waived): net: hosts: no namespaces") != 1 || strings.Contains(stderr, "fs: ") {
+		t.Errorf("stderr %q", stderr)
+	}
+	if recorded := p.Record.Waived; len(recorded) != 2 || !slices.Contains(recorded, lines[0]) || p.Fake.Starts != 2 {
+		t.Errorf("%d starts, recorded %q", p.Fake.Starts, recorded)
 	}
 }

@@ -10,7 +10,7 @@ import (
 // Call is a request that waits for its response.
 type Call struct {
 	ID     []byte // the raw token, as the response must carry it
-	Method []byte
+	Method []byte // its first MaxTool bytes
 	Tool   []byte // the first MaxTool bytes of params.name of a tools/call
 	Start  time.Time
 	Batch  uint64 // requests of one batch have the same number; 0 outside one
@@ -32,36 +32,35 @@ type Pending struct {
 	slots    []slot
 	free     int32 // first unused slot, chained by next; 0 for none
 	count    int
-	memory   *Share
 }
 
-// MaxTool is the number of bytes of a tool's name that are kept. MCP asks for 128 at most.
-const MaxTool = 256
-
+// Bounds of a table. At worst it takes MaxOpen × (2×MaxID + 2×MaxTool + 256) bytes, which is 11 MiB.
 const (
-	slotBytes     = 256 // approximate memory of a request without its texts
-	keepTextBytes = 128 // largest buffer that an unused slot keeps for each text
+	MaxOpen = 4096 // requests, as many as a batch may have
+	MaxID   = 1024 // bytes of an id
+	MaxTool = 256  // bytes of a method, and of a tool's name, that are kept. MCP asks for 128 at most
 )
+
+const keepTextBytes = 128 // largest buffer that an unused slot keeps for each text
 
 type slot struct {
 	call Call
 	key  []byte // the comparable form of the id: see appendKey
 	next int32  // index of the next slot plus 1
-	cost int64  // that memory has counted; 0 for an unused slot
+	used bool
 }
 
-// NewPending returns an empty table, whose requests count in memory.
-func NewPending(memory *Share) *Pending {
-	return &Pending{seed: maphash.MakeSeed(), hashMask: ^uint64(0), heads: map[uint64]int32{}, memory: memory}
+// NewPending returns an empty table.
+func NewPending() *Pending {
+	return &Pending{seed: maphash.MakeSeed(), hashMask: ^uint64(0), heads: map[uint64]int32{}}
 }
 
 // Add records the request of an envelope that is Trackable. It returns false and records
-// nothing when the table is full.
+// nothing when the table is full, or the id too long.
 func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	cost := int64(slotBytes + 2*len(e.ID) + len(e.Method) + min(len(e.Name), MaxTool))
-	if !p.memory.Take(cost) {
+	if p.count == MaxOpen || len(e.ID) > MaxID {
 		return false
 	}
 	if p.free == 0 {
@@ -71,11 +70,11 @@ func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) bool {
 	at := p.free
 	s := &p.slots[at-1]
 	p.free = s.next
-	s.cost = cost
+	s.used = true
 	s.key = appendKey(s.key[:0], e.ID)
 	c := &s.call
 	c.ID = append(c.ID[:0], e.ID...)
-	c.Method = append(c.Method[:0], e.Method...)
+	c.Method = append(c.Method[:0], e.Method[:min(len(e.Method), MaxTool)]...)
 	c.Tool = c.Tool[:0]
 	if string(e.Method) == methodToolsCall {
 		c.Tool = append(c.Tool, e.Name[:min(len(e.Name), MaxTool)]...)
@@ -136,13 +135,12 @@ func (p *Pending) take(id []byte, c *Call, match func(*Call) bool) bool {
 
 func (p *Pending) release(at int32) {
 	s := &p.slots[at-1]
-	p.memory.Give(s.cost)
 	for _, b := range []*[]byte{&s.key, &s.call.ID, &s.call.Method, &s.call.Tool} {
 		if cap(*b) > keepTextBytes {
 			*b = nil
 		}
 	}
-	s.cost = 0
+	s.used = false
 	s.next = p.free
 	p.free = at
 	p.count--
@@ -156,7 +154,7 @@ func (p *Pending) Answer(match func(*Call) bool) []Call {
 	var out []Call
 	for i := range p.slots {
 		s := &p.slots[i]
-		if s.cost > 0 && !s.call.Answered && match(&s.call) {
+		if s.used && !s.call.Answered && match(&s.call) {
 			s.call.Answered = true
 			out = append(out, Call{})
 			copyCall(&out[len(out)-1], &s.call)
@@ -171,7 +169,7 @@ func (p *Pending) Each(look func(c *Call)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := range p.slots {
-		if s := &p.slots[i]; s.cost > 0 && !s.call.Answered {
+		if s := &p.slots[i]; s.used && !s.call.Answered {
 			look(&s.call)
 		}
 	}

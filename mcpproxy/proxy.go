@@ -15,7 +15,6 @@ var ErrClientGone = errors.New("the client no longer reads")
 type Proxy struct {
 	Client *Conn
 	Hooks  Hooks
-	Memory *Budget // of what the session keeps, by both and by our callers
 
 	Requests       *Pending // of the client
 	ServerRequests *Pending // of the server; ids of the two directions are unrelated
@@ -25,8 +24,7 @@ type Proxy struct {
 
 // NewProxy returns a Proxy for a client.
 func NewProxy(client *Conn, hooks Hooks) *Proxy {
-	m := NewBudget(Memory)
-	return &Proxy{Client: client, Hooks: hooks, Memory: m, Requests: NewPending(m.Share(Memory / 8)), ServerRequests: NewPending(m.Share(0))}
+	return &Proxy{Client: client, Hooks: hooks, Requests: NewPending(), ServerRequests: NewPending()}
 }
 
 // RunClient forwards the client's frames to up until the client ends, which is not an error. Lines
@@ -260,8 +258,8 @@ type Hooks struct {
 	// ServerRequest is called for every request of the server. When it returns true, the
 	// request is not forwarded and the hook is responsible for the response.
 	ServerRequest func(e *Envelope) bool
-	// TooManyPending is called for every request that is not forwarded because there is no memory
-	// for more requests that wait for responses.
+	// TooManyPending is called for every request that is not forwarded because its table is full or
+	// its id longer than MaxID.
 	TooManyPending func(from Side, e *Envelope)
 	// Oversized is called for every frame that is dropped because it is Oversized: see Frame.
 	// Requests in it were not added to a table, and responses in it were not removed from theirs.

@@ -193,29 +193,42 @@ func TestProxyServerRequest(t *testing.T) {
 	}
 }
 
-// TestProxyTooManyPending checks that a server cannot fill our memory with requests that
-// the client does not respond to.
+// TestProxyTooManyPending: requests of either side for which the table has no room, or whose id is too
+// long, are told of and not forwarded. Answers make room.
 func TestProxyTooManyPending(t *testing.T) {
-	var in bytes.Buffer
-	const n, size = Memory / 100_000, 100_000
-	for i := range n {
-		fmt.Fprintf(&in, `{"id":"%d%s","method":"m"}`+"\n", i, strings.Repeat("x", size))
-	}
-	refused := 0
-	var out bytes.Buffer
-	p := NewProxy(NewConn(strings.NewReader(""), &out, 0), Hooks{TooManyPending: func(Side, *Envelope) { refused++ }})
-	testkit.Must(t, p.RunServer(NewConn(&in, io.Discard, 0)))
-	passed := bytes.Count(out.Bytes(), []byte{'\n'})
-	if p.Memory.used > Memory/2 || p.ServerRequests.Len() != passed || passed == 0 || passed+refused != n {
-		t.Errorf("%d bytes are held for %d requests; %d passed, %d were refused", p.Memory.used, p.ServerRequests.Len(), passed, refused)
-	}
-	var c Call
-	for p.ServerRequests.Len() > 0 {
-		for _, open := range p.ServerRequests.Answer(func(*Call) bool { return true }) {
-			p.ServerRequests.Take(open.ID, &c)
+	for _, from := range []Side{FromClient, FromServer} {
+		var asks, answers, toClient bytes.Buffer
+		var toServer sink
+		fmt.Fprintf(&asks, `{"id":"%s","method":"m"}`+"\n", strings.Repeat("x", MaxID-1)) // with its quotes too long
+		for i := range MaxOpen + 100 {
+			fmt.Fprintf(&asks, `{"id":%d,"method":"m"}`+"\n", i)
+			fmt.Fprintf(&answers, `{"id":%d,"result":{}}`+"\n", i)
 		}
-	}
-	if p.Memory.used != 0 {
-		t.Errorf("%d bytes are held for nothing", p.Memory.used)
+		asks.WriteString(`[{"id":"a","method":"m"},{"id":"b","method":"m"},{"method":"n"}]` + "\n")
+		refused := 0
+		hooks := Hooks{TooManyPending: func(side Side, e *Envelope) {
+			if side == from && string(e.Method) == "m" {
+				refused++
+			}
+		}}
+		clientSays, serverSays := &asks, &answers
+		if from == FromServer {
+			clientSays, serverSays = &answers, &asks
+		}
+		p := NewProxy(NewConn(clientSays, &toClient, 0), hooks)
+		runClient := func() { testkit.Must(t, p.RunClient(&toServer)) }
+		runServer := func() { testkit.Must(t, p.RunServer(NewConn(serverSays, io.Discard, 0))) }
+		table, sent, run, runOther := p.Requests, &toServer.Buffer, runClient, runServer
+		if from == FromServer {
+			table, sent, run, runOther = p.ServerRequests, &toClient, runServer, runClient
+		}
+		run()
+		if n := strings.Count(sent.String(), `"id"`); refused != 103 || n != MaxOpen || table.Len() != n || !strings.HasSuffix(sent.String(), `[{"method":"n"}]`+"\n") {
+			t.Errorf("side %d: %d were refused, %d sent, %d are open", from, refused, n, table.Len())
+		}
+		runOther()
+		if table.Len() != 0 {
+			t.Errorf("side %d: %d requests are left", from, table.Len())
+		}
 	}
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// softMemory is the memory above which Go collects more often. What a session holds is bounded below
-// that: see mcpproxy.Memory.
+// softMemory is the memory above which Go collects more often. What a session usually holds is far below
+// that.
 const softMemory = 64 << 20
 
 func boundMemory() {
@@ -115,7 +115,7 @@ func prepareFlags(flags *cmdline.RunFlags) {
 func tellTyping(c terminal.Console, s *lifecycle.Session) {
 	if c.InputIsTerminal() {
 		call := "mcp-jail call SERVER"
-		if !s.FromCommandLine {
+		if !s.Known.FromCommandLine {
 			call = show.Typed("mcp-jail call", s.Profile.Server)
 		}
 		c.Sayf("waiting for an MCP client on standard input; Ctrl-C ends it. `%s` calls a tool by hand", call)

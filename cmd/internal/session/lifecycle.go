@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
@@ -21,22 +22,23 @@ import (
 // Session returns the lifecycle session that begins with a target.
 func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecycle.Session {
 	t := f.Target()
-	in, out, errs := c.Raw()
 	s := lifecycle.Session{
-		Profile:         t.Profile,
-		In:              in,
-		Out:             out,
-		Err:             errs,
-		FromCommandLine: t.Policy.FromCommandLine,
-		InstallScripts:  t.Package.scriptsCommand(),
-		UserHome:        t.Host.Home,
-		Logins:          func() string { return FindEarlier(t).Logins() },
-		SearchPath:      os.Getenv("PATH"),
-		Variable:        variable,
-		Exists:          pathExists, May: mayUse, Listens: confine.HostListens(),
-		Canonical: resolveLinks,
-		Try: func(tool string, words []string) error {
-			return f.Target().Attempt(tool, words)
+		Profile: t.Profile,
+		Known: diagnostics.Evidence{
+			FromCommandLine: t.Policy.FromCommandLine,
+			InstallScripts:  t.Package.scriptsCommand(),
+			Preset:          fittingPreset(t),
+			Unset:           t.Policy.Unset(t.Profile),
+			StartDir:        t.Host.Dir,
+			UserHome:        t.Host.Home,
+			SearchPath:      os.Getenv("PATH"),
+			Logins:          func() string { return FindEarlier(t).Logins() },
+			Variable:        variable,
+			Exists:          pathExists,
+			May:             mayUse,
+			Listens:         confine.HostListens(),
+			Canonical:       resolveLinks,
+			Try:             func(tool string, words []string) error { return f.Target().Attempt(tool, words) },
 		},
 		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
 			return f.start(ctx, launcher, p, func(l confine.Launcher, p *policy.Profile) (*confine.Process, error) { return l.Start(ctx, p, stdio) })
@@ -47,8 +49,9 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 	if c.ErrIsTerminal() { // a client's log is easier to search with whole lines
 		s.Fold = c.FoldMessages
 	}
-	s.Harm, s.HarmOfHost, s.Shared = judges(t)
-	s.Changed, s.Unset, s.Preset, s.StartDir = f.keeping.Changes, t.Policy.Unset(t.Profile), fittingPreset(t), t.Host.Dir
+	s.Known.Harm, s.Known.HarmOfHost, s.Known.Shared = judges(t)
+	s.In, s.Out, s.Err = c.Raw()
+	s.Changed = f.keeping.Changes
 	return s
 }
 

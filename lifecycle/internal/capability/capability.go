@@ -52,7 +52,7 @@ func StripRequest(f *mcpproxy.Frame) *mcpproxy.Frame {
 	if len(stripped) == len(params) {
 		return f
 	}
-	line := splice(f.Bytes(), e.Params.Start, e.Params.End, stripped)
+	line := session.Splice(f.Bytes(), e.Params.Start, e.Params.End, stripped)
 	f.Close()
 	return mcpproxy.Parse(line)
 }
@@ -63,7 +63,7 @@ func StripTools(result []byte) []byte {
 	if !mayHold(result, "taskSupport") {
 		return result
 	}
-	return change(result, "tools", func(list []byte) []byte {
+	return session.ReplaceMember(result, "tools", func(list []byte) []byte {
 		var tools []json.RawMessage
 		if json.Unmarshal(list, &tools) != nil {
 			return list
@@ -73,7 +73,7 @@ func StripTools(result []byte) []byte {
 			if i > 0 {
 				out = append(out, ',')
 			}
-			out = append(out, change(tool, "execution", func(execution []byte) []byte {
+			out = append(out, session.ReplaceMember(tool, "execution", func(execution []byte) []byte {
 				if taskSupport(execution) == "forbidden" { // it says what holds here
 					return execution
 				}
@@ -128,7 +128,7 @@ func mayHold(message []byte, text string) bool {
 // member, it returns the object itself.
 func remove(object []byte, path ...string) []byte {
 	if len(path) > 1 {
-		return change(object, path[0], func(value []byte) []byte { return remove(value, path[1:]...) })
+		return session.ReplaceMember(object, path[0], func(value []byte) []byte { return remove(value, path[1:]...) })
 	}
 	before, from, to := int64(1), int64(-1), int64(-1) // after the brace, or the member before
 	session.EachMember(object, func(name string, at int64, value []byte) {
@@ -147,22 +147,5 @@ func remove(object []byte, path ...string) []byte {
 			to = int64(len(object)-len(rest)) + 1
 		}
 	}
-	return remove(splice(object, from, to, nil), path[0])
-}
-
-// change returns an object with the value of one member changed. All other bytes stay.
-func change(object []byte, member string, how func(value []byte) []byte) []byte {
-	out, added := object, int64(0)
-	session.EachMember(object, func(name string, at int64, value []byte) {
-		if name == member {
-			changed := how(value)
-			out = splice(out, at+added, at+added+int64(len(value)), changed)
-			added += int64(len(changed) - len(value))
-		}
-	})
-	return out
-}
-
-func splice(text []byte, from, to int64, value []byte) []byte {
-	return append(append(append(make([]byte, 0, len(text)+len(value)), text[:from]...), value...), text[to:]...)
+	return remove(session.Splice(object, from, to, nil), path[0])
 }

@@ -10,22 +10,28 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
+// What may wait behind the frame that is being sent. One frame may wait in any case, so a queue holds
+// 8 MiB in memory at worst, and for each frame about 1 KiB.
+const (
+	maxFrames = 512
+	maxBytes  = 4 << 20
+)
+
 // Queue holds the frames for a worker, so that the senders do not wait while the worker reads
-// one of them. What it holds counts in the memory of the session. One frame may wait in any case.
+// one of them.
 type Queue struct {
 	Written *streams.CountingWriter // the worker's stdin
-	memory  *mcpproxy.Share
 	mu      sync.Mutex
 	changed sync.Cond
 	frames  []queuedFrame
-	busy    bool // a frame is queued or being sent
+	bytes   int64 // of frames
+	busy    bool  // a frame is queued or being sent
 	closed  bool
 }
 
 // queuedFrame is a frame in a Queue.
 type queuedFrame struct {
 	frame    *mcpproxy.Frame
-	cost     int64
 	delivery *Delivery // nil if the sender does not ask
 }
 
@@ -38,8 +44,8 @@ func (d *Delivery) Offset() (at int64, ok bool) {
 	return n - 1, n > 0
 }
 
-func (q *Queue) Init(written *streams.CountingWriter, memory *mcpproxy.Share) {
-	q.changed.L, q.Written, q.memory = &q.mu, written, memory
+func (q *Queue) Init(written *streams.CountingWriter) {
+	q.changed.L, q.Written = &q.mu, written
 }
 
 // Enqueue queues a frame, which belongs to the queue from then on. It waits for room until
@@ -77,18 +83,16 @@ func (q *Queue) TryEnqueue(f *mcpproxy.Frame) bool {
 // append queues a frame, or closes it if the queue is closed. It returns false, and does neither, if
 // there is no room. The caller holds mu.
 func (q *Queue) append(f *mcpproxy.Frame, at *Delivery) bool {
-	cost := f.Cost()
 	switch {
 	case q.closed:
 		f.Close()
 		return true
-	case !q.busy:
-		q.memory.Add(cost)
-	case !q.memory.Take(cost):
+	case len(q.frames) > 0 && (len(q.frames) == maxFrames || q.bytes+f.Size > maxBytes):
 		return false
 	}
 	q.busy = true
-	q.frames = append(q.frames, queuedFrame{f, cost, at})
+	q.bytes += f.Size
+	q.frames = append(q.frames, queuedFrame{f, at})
 	q.changed.Broadcast()
 	return true
 }
@@ -119,6 +123,8 @@ func (q *Queue) WriteTo(to *mcpproxy.Conn) {
 		next := q.frames[0]
 		q.frames[0] = queuedFrame{}
 		q.frames = q.frames[1:]
+		q.bytes -= next.frame.Size
+		q.changed.Broadcast()
 		q.mu.Unlock()
 		if next.delivery != nil {
 			// Before Send: if the worker dies during it, this tells whether it has read any of the frame.
@@ -127,9 +133,7 @@ func (q *Queue) WriteTo(to *mcpproxy.Conn) {
 		to.Send(next.frame) // an error means that the worker is about to end
 		to.EndLine()
 		q.mu.Lock()
-		q.memory.Give(next.cost)
 		q.busy = len(q.frames) > 0
-		q.changed.Broadcast()
 		q.mu.Unlock()
 		next.frame.Close()
 	}

@@ -10,68 +10,60 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// TestSendQueue: TryEnqueue does not wait, and Enqueue waits until there is room or the
-// queue is closed.
-func TestSendQueue(t *testing.T) {
-	t.Parallel()
-	o := queueOf(mcpproxy.NewBudget(1 << 20))
-	o.Enqueue(t.Context(), frameOf(1<<20), nil) // alone, it may be larger
-	if o.TryEnqueue(frameOf(1)) {
-		t.Error("there is room for more")
-	}
-	small, n := queueOf(mcpproxy.NewBudget(1<<20)), 0
-	for small.TryEnqueue(frameOf(1)) {
-		n++
-	}
-	if most := 1 << 19 / int(frameOf(1).Cost()); n != most {
-		t.Errorf("%d small frames wait, want %d", n, most)
-	}
-	done := make(chan struct{})
-	go func() {
-		o.Enqueue(t.Context(), frameOf(1), nil)
-		close(done)
-	}()
-	select {
-	case <-done:
-		t.Error("put did not wait")
-	case <-time.After(20 * time.Millisecond):
-	}
-	o.Close()
-	<-done
-	if len(o.frames) != 1 || !o.TryEnqueue(frameOf(1)) {
-		t.Error("something is queued after the end")
-	}
-}
-
-func queueOf(b *mcpproxy.Budget) *Queue {
-	o := new(Queue)
-	o.Init(&streams.CountingWriter{}, b.Share(0))
-	return o
+func newQueue() *Queue {
+	q := new(Queue)
+	q.Init(&streams.CountingWriter{})
+	return q
 }
 
 func frameOf(n int) *mcpproxy.Frame {
 	return mcpproxy.Parse([]byte(`{"method":"` + strings.Repeat("m", n) + `"}`))
 }
 
-// TestEnqueueCancelled: Enqueue returns when its context is done.
-func TestEnqueueCancelled(t *testing.T) {
+// TestBounds: one frame of any size waits, and further ones while they are few and small.
+func TestBounds(t *testing.T) {
 	t.Parallel()
-	o := queueOf(mcpproxy.NewBudget(1 << 20))
-	ctx, cancel := context.WithCancel(t.Context())
-	o.Enqueue(ctx, frameOf(1<<20), nil)
-	done := make(chan struct{})
-	go func() {
-		o.Enqueue(ctx, frameOf(1<<20), nil)
-		close(done)
-	}()
-	select {
-	case <-done:
-		t.Fatal("there was room")
-	case <-time.After(50 * time.Millisecond):
+	for size, most := range map[int]int{1: maxFrames, maxBytes / 4: 3, 2 * maxBytes: 1} {
+		q, n := newQueue(), 0
+		for q.TryEnqueue(frameOf(size)) {
+			n++
+		}
+		if n != most {
+			t.Errorf("%d frames of %d bytes wait, want %d", n, size, most)
+		}
 	}
-	cancel()
-	<-done
-	if len(o.frames) != 1 {
-		t.Errorf("%d frames", len(o.frames))
+}
+
+// TestEnqueue: Enqueue waits until there is room, the queue is closed or its context is done.
+func TestEnqueue(t *testing.T) {
+	t.Parallel()
+	for name, wake := range map[string]func(q *Queue, cancel func()){
+		"room":   func(q *Queue, _ func()) { go q.WriteTo(mcpproxy.NewConn(nil, q.Written, 0)) },
+		"closed": func(q *Queue, _ func()) { q.Close() },
+		"done":   func(_ *Queue, cancel func()) { cancel() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := newQueue()
+			q.Written.Dst = new(strings.Builder)
+			ctx, cancel := context.WithCancel(t.Context())
+			q.Enqueue(ctx, frameOf(2*maxBytes), nil)
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				q.Enqueue(ctx, frameOf(1), nil)
+			}()
+			select {
+			case <-done:
+				t.Fatal("there was room")
+			case <-time.After(20 * time.Millisecond):
+			}
+			wake(q, cancel)
+			<-done
+			q.Close()
+			q.TryEnqueue(frameOf(1))
+			if len(q.frames) > 1 {
+				t.Errorf("%d frames are queued after the end", len(q.frames))
+			}
+		})
 	}
 }

@@ -29,7 +29,7 @@ type Client struct {
 	Leaks   *LeakCheck             // nil: nothing is looked for
 	Logs    clientLogs
 
-	introduction introduction
+	Introduction introduction
 
 	Requested  Event         // the client has sent a request
 	Gone       Event         // the client no longer reads its stdout
@@ -38,21 +38,10 @@ type Client struct {
 	deadline   time.Time // when we must exit after a signal; zero: no signal came
 	Shutdown   Event     // deadline is set
 
-	RecordMu      sync.Mutex
-	Record        diagnostics.Record
-	saidLines     map[string]bool        // see SayOnce
-	waived        []string               // Config.Waived, until a start has said its own
-	allDenials    func() []policy.Denial // of the whole session, for the record
-	countRefused  func() int             // of the different refusals among them
-	servers       func() []*Server       // whose processes run
-	usual         usualHosts
-	told          told
-	unsavedRecord chan struct{} // record has changed
-	Finished      chan struct{}
-	Saved         chan struct{}   // closed when saveRecords has returned
-	digested      *policy.Profile // used by saveRecords alone
-	digest        string          // of digested
-	warnedLost    bool            // used by saveRecords alone
+	Record record
+	said   saidLines
+	usual  usualHosts
+	told   told
 }
 
 // NewClient returns the client side of a session and starts saving its record. denied
@@ -60,25 +49,27 @@ type Client struct {
 // whose processes run.
 func NewClient(s Session, hooks mcpproxy.Hooks, denied func() []policy.Denial, refused func() int, servers func() []*Server) *Client {
 	s = s.withDefaults()
-	c := &Client{Config: s, Times: s.times, Log: s.Log, Started: time.Now(), allDenials: denied, countRefused: refused, servers: servers, saidLines: map[string]bool{}}
-	c.usual.earlier = s.Earlier
+	c := &Client{Config: s, Times: s.times, Log: s.Log, Started: time.Now()}
+	c.Introduction.named, c.usual.earlier, c.said.said = s.ClientNamed, s.Earlier, map[string]bool{}
 	c.told.log, c.told.queue = refusals.NewLog(), refusals.NewQueue()
-	c.unsavedRecord, c.Finished, c.Saved = make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
 	c.Requested.Done, c.Gone.Done, c.Shutdown.Done = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	c.Stderr = streams.NewStderr(c.Config.Err, c.Config.Fold)
 	c.written.Dst, c.written.Large = streams.Blocking{File: c.Config.Out}, func() { streams.Enlarge(c.Config.Out, streams.ClientPipe) }
 	c.Proxy = mcpproxy.NewProxy(mcpproxy.NewConn(streams.Blocking{File: c.Config.In}, &c.written, c.Limit()), hooks)
-	c.Record = diagnostics.Record{
-		Version: diagnostics.RecordVersion, Time: c.Started, Server: c.Config.Profile.Server, Tool: c.Config.Profile.Tool,
-		Warnings: c.Config.Warnings, Waived: c.Config.Waived,
+	c.Record = record{
+		client: c, denials: denied, refused: refused, servers: servers,
+		changed: make(chan struct{}, 1), Finished: make(chan struct{}), Saved: make(chan struct{}),
+		Record: diagnostics.Record{
+			Version: diagnostics.RecordVersion, Time: c.Started, Server: c.Config.Profile.Server, Tool: c.Config.Profile.Tool,
+			Warnings: c.Config.Warnings, Waived: c.Config.Waived,
+		},
 	}
-	c.waived = c.Config.Waived
-	for _, line := range c.waived {
-		c.saidLines[cutLine(line)] = true
+	for _, line := range c.Config.Waived {
+		c.said.first(cutLine(line))
 	}
 	c.Tools, c.Leaks = newToolCheck(c), newLeakCheck(c)
 	c.Tasks.Go(func() { c.told.queue.Run(c.Proxy.Client.Inject) })
-	go c.saveRecords()
+	go c.Record.run()
 	for _, line := range c.Config.Warnings {
 		c.Stderr.SayLine(line)
 	}
@@ -195,35 +186,8 @@ func (c *Client) Finish(ctx context.Context, ends <-chan os.Signal, last func())
 			return func() { c.Config.In.SetReadDeadline(time.Time{}) }
 		})
 	}
-	// The session may have ended before the first answer.
-	c.introduce()
 	last()
-	close(c.Finished)
-	<-c.Saved
+	close(c.Record.Finished)
+	<-c.Record.Saved
 	c.Stderr.Close(c.Remaining(500*time.Millisecond), c.Remaining(c.Times.DrainTotal))
-}
-
-// WatchIgnored calls ignored when the server has ignored a server/discover for Times.Discover after
-// it has read it: a program that is being loaded reads nothing, and so ignores nothing. It returns
-// then, and when the answer is no longer awaited, and when quit is closed. isRead is not asked about a
-// stdin that we have closed: such a server is about to end, and its pipe no longer says what it has read.
-func (c *Client) WatchIgnored(stdin *os.File, awaited, isRead func() bool, quit <-chan struct{}, ignored func()) {
-	limit := c.Times.Discover
-	ticker := time.NewTicker(max(limit/40, time.Millisecond))
-	defer ticker.Stop()
-	var read time.Time
-	for awaited() {
-		select {
-		case now := <-ticker.C:
-			switch {
-			case !read.IsZero() && now.Sub(read) >= limit:
-				ignored()
-				return
-			case read.IsZero() && isRead() && streams.Descriptor(stdin) >= 0:
-				read = now
-			}
-		case <-quit:
-			return
-		}
-	}
 }

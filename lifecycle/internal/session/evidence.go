@@ -25,37 +25,12 @@ const (
 // or nil. since is when the failing work began; earlier denials are left out,
 // and so are earlier lines but for the latest.
 func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.Time) diagnostics.Evidence {
-	ev := diagnostics.Evidence{
-		Stage:           stage,
-		Server:          s.Profile.Server,
-		System:          runtime.GOOS,
-		Profile:         s.Profile,
-		FromCommandLine: s.Client.Config.FromCommandLine,
-		InstallScripts:  s.Client.Config.InstallScripts,
-		Preset:          s.Client.Config.Preset,
-		Stateless:       s.Stateless,
-		Denials:         s.denials(since),
-		HostFailures:    s.Processes.hostFailures(since),
-		Unanswered:      s.unanswered(time.Time{}, since),
-		Redactor:        s.Redact,
-		Unset:           s.Unset,
-		StartDir:        s.Client.Config.StartDir,
-		UserHome:        s.Client.Config.UserHome,
-		SearchPath:      s.Client.Config.SearchPath,
-		Variable:        s.Client.Config.Variable,
-		Exists:          s.Client.Config.Exists,
-		Listens:         s.Client.Config.Listens,
-		May:             s.Client.Config.May,
-		Canonical:       s.Client.Config.Canonical,
-		Harm:            s.Client.Config.Harm,
-		HarmOfHost:      s.Client.Config.HarmOfHost,
-		Shared:          s.Client.Config.Shared,
-		Try:             s.Client.Config.Try,
-		Logins:          s.Client.Config.Logins,
-		Listening:       s.Processes.listening,
-	}
+	ev := s.Client.Config.Known
+	ev.Stage, ev.System, ev.Server, ev.Profile, ev.Unset, ev.Redactor = stage, runtime.GOOS, s.Profile.Server, s.Profile, s.Unset, s.Redact
+	ev.Stateless, ev.Denials, ev.HostFailures = s.Stateless, s.denials(since), s.Processes.hostFailures(since)
+	ev.Unanswered, ev.Listening = s.unanswered(time.Time{}, since), s.Processes.listening
 	ev.Stderr, ev.RawStderr, ev.Earlier = s.Tail.Since(since, earlierLines)
-	if given := s.clientRoots.Load(); given != nil {
+	if given := s.Roots.ofClient.Load(); given != nil {
 		ev.Roots = *given
 	}
 	if c != nil {
@@ -196,6 +171,6 @@ func (s *Server) Announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 func (s *Server) recordDiagnosis(d diagnostics.Diagnosis) {
 	if !s.Quiet.Load() {
 		s.seen.Tell(d.Denials)
-		s.Client.recordDiagnosis(d)
+		s.Client.Record.addDiagnosis(d)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -51,24 +52,22 @@ func EachMember(object []byte, visit func(name string, at int64, value []byte)) 
 	}
 }
 
-// ReplaceMember returns an object with the value of one member changed. Without that
-// member it returns the object itself.
-func ReplaceMember(object []byte, member string, change func([]byte) []byte) []byte {
-	out, found := []byte{'{'}, false
-	EachMember(object, func(name string, _ int64, value []byte) {
+// ReplaceMember returns an object with the value of one member changed. All other bytes stay.
+func ReplaceMember(object []byte, member string, change func(value []byte) []byte) []byte {
+	out, added := object, int64(0)
+	EachMember(object, func(name string, at int64, value []byte) {
 		if name == member {
-			found = true
-			value = change(value)
+			changed := change(value)
+			out = Splice(out, at+added, at+added+int64(len(value)), changed)
+			added += int64(len(changed) - len(value))
 		}
-		if len(out) > 1 {
-			out = append(out, ',')
-		}
-		out = append(append(append(out, JSONString(name)...), ':'), value...)
 	})
-	if !found {
-		return object
-	}
-	return append(out, '}')
+	return out
+}
+
+// Splice returns a text with the bytes from one offset to another replaced.
+func Splice(text []byte, from, to int64, value []byte) []byte {
+	return slices.Concat(text[:from], value, text[to:])
 }
 
 // FilterMembers returns an object with those members that keep selects, each with its own

@@ -124,7 +124,7 @@ func (l *LeakCheck) CheckValue(value []byte, tool string) *diagnostics.Diagnosis
 }
 
 func (l *LeakCheck) found(found []leak.Found, place, tool string) *diagnostics.Diagnosis {
-	about := diagnostics.Leak{Server: l.client.Config.Profile.Server, Tool: tool, Place: place, Found: found, Declared: !l.client.Config.FromCommandLine, Blocked: l.block}
+	about := diagnostics.Leak{Server: l.client.Config.Profile.Server, Tool: tool, Place: place, Found: found, Declared: !l.client.Config.Known.FromCommandLine, Blocked: l.block}
 	if l.block {
 		d := about.Diagnosis()
 		return &d
@@ -149,8 +149,7 @@ func (l *LeakCheck) tell(about diagnostics.Leak) {
 		return
 	}
 	line := about.Warning()
-	l.client.Warn(line)
-	l.client.recordChanged()
+	l.client.warnNow(line)
 	l.client.notify(false, line)
 }
 
@@ -158,7 +157,7 @@ func (l *LeakCheck) inRequest(about confine.Leak, tool string) {
 	if l != nil {
 		l.tell(diagnostics.Leak{
 			Server: l.client.Config.Profile.Server, Tool: tool, Place: string(about.Place) + " of a request to " + about.Host,
-			Found: []leak.Found{about.Found}, Declared: !l.client.Config.FromCommandLine,
+			Found: []leak.Found{about.Found}, Declared: !l.client.Config.Known.FromCommandLine,
 		})
 	}
 }
@@ -166,7 +165,7 @@ func (l *LeakCheck) inRequest(about confine.Leak, tool string) {
 // Dropped tells of the secrets in a message that was dropped and that no open request waits for.
 func (l *LeakCheck) Dropped(f *mcpproxy.Frame, tool string) {
 	if found := l.look(f); found != nil {
-		l.tell(diagnostics.Leak{Server: l.client.Config.Profile.Server, Tool: tool, Place: placeOf(f), Found: found, Declared: !l.client.Config.FromCommandLine, Blocked: true})
+		l.tell(diagnostics.Leak{Server: l.client.Config.Profile.Server, Tool: tool, Place: placeOf(f), Found: found, Declared: !l.client.Config.Known.FromCommandLine, Blocked: true})
 	}
 }
 

@@ -12,10 +12,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// lostAnswers keeps why the answers to some open requests did not arrive as such. The server
+// LostAnswers keeps why the answers to some open requests did not arrive as such. The server
 // believes that it has answered, so nothing else may come. A later answer is better all the same: a
 // log can have the words of an answer, too.
-type lostAnswers struct {
+type LostAnswers struct {
+	server *Server
 	frames atomic.Int64 // that the process has written, messages or not
 
 	mu      sync.Mutex
@@ -27,16 +28,13 @@ type lostAnswers struct {
 const maxLost = 64 // requests
 
 // Heard counts what the process writes. While it writes, it may still answer.
-func (s *Server) Heard() { s.lost.frames.Add(1) }
+func (l *LostAnswers) Heard() { l.frames.Add(1) }
 
-// NoteLostAnswer notes why the answer to an open request did not arrive as such.
-func (s *Server) NoteLostAnswer(id []byte, why string) { s.LoseAnswer(id, why, nil) }
-
-// LoseAnswer is NoteLostAnswer for an answer that no client can take. It has answer called when the
-// process has been silent for a second: the request may be answered by then. Only a task of the
-// session may call LoseAnswer.
-func (s *Server) LoseAnswer(id []byte, why string, answer func()) {
-	l, key := &s.lost, mcpproxy.IDKey(id)
+// Note notes why the answer to an open request did not arrive as such. If no client can take the answer,
+// it has answer called when the process has been silent for a second: the request may be answered by
+// then. answer is nil if the client has got the answer all the same. Only a task of the session may call Note.
+func (l *LostAnswers) Note(id []byte, why string, answer func()) {
+	s, key := l.server, mcpproxy.IDKey(id)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.why == nil || len(l.why) == maxLost {
@@ -49,7 +47,7 @@ func (s *Server) LoseAnswer(id []byte, why string, answer func()) {
 	if proc := s.Processes.now(); !l.watched && proc != nil {
 		l.watched = true
 		s.Client.Tasks.Go(func() {
-			silent := s.waitForSilence(proc)
+			silent := l.waitForSilence(proc)
 			l.mu.Lock()
 			answers := l.answers
 			l.answers, l.watched = nil, false
@@ -64,32 +62,31 @@ func (s *Server) LoseAnswer(id []byte, why string, answer func()) {
 }
 
 // waitForSilence returns false if the process ends first, which answers its requests.
-func (s *Server) waitForSilence(proc Process) bool {
-	for before := int64(-1); before != s.lost.frames.Load(); {
-		before = s.lost.frames.Load()
+func (l *LostAnswers) waitForSilence(proc Process) bool {
+	for before := int64(-1); before != l.frames.Load(); {
+		before = l.frames.Load()
 		select {
 		case <-proc.Done():
 			return false
-		case <-s.Client.Shutdown.Done:
+		case <-l.server.Client.Shutdown.Done:
 			return false
-		case <-time.After(s.Client.Times.Silence):
+		case <-time.After(l.server.Client.Times.Silence):
 		}
 	}
 	return true
 }
 
-// LostAnswer returns the diagnosis of an open request whose answer was lost. ok is false for
-// others.
-func (s *Server) LostAnswer(id []byte, tool string) (d diagnostics.Diagnosis, ok bool) {
-	s.lost.mu.Lock()
-	defer s.lost.mu.Unlock()
-	why, ok := s.lost.why[mcpproxy.IDKey(id)]
-	return Refusal(-32603, diagnostics.PageStdout, s.Profile.Server, tool, why, "have the server answer on one line, with the id of the request as it came, and print other text to stderr"), ok
+// Diagnosis returns the diagnosis of an open request whose answer was lost. ok is false for others.
+func (l *LostAnswers) Diagnosis(id []byte, tool string) (d diagnostics.Diagnosis, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	why, ok := l.why[mcpproxy.IDKey(id)]
+	return Refusal(-32603, diagnostics.PageStdout, l.server.Profile.Server, tool, why, "have the server answer on one line, with the id of the request as it came, and print other text to stderr"), ok
 }
 
-// DiagnoseCall is LostAnswer, or else Diagnose.
+// DiagnoseCall is Lost.Diagnosis, or else Diagnose.
 func (s *Server) DiagnoseCall(c *mcpproxy.Call, ev diagnostics.Evidence) diagnostics.Diagnosis {
-	if lost, ok := s.LostAnswer(c.ID, string(c.Tool)); ok {
+	if lost, ok := s.Lost.Diagnosis(c.ID, string(c.Tool)); ok {
 		return s.Announce(lost)
 	}
 	d := s.Diagnose(ev)
@@ -114,13 +111,13 @@ func MeantID(e *mcpproxy.Envelope, open [][]byte, alone bool) []byte {
 }
 
 // MixedLine says that an answer is after other text on its line.
-func (s *Server) MixedLine(f, ending *mcpproxy.Frame) string {
+func MixedLine(redact *diagnostics.Redactor, f, ending *mcpproxy.Frame) string {
 	line := f.Bytes()
 	before := strings.TrimSpace(string(line[:max(0, strings.Index(string(line), string(ending.Bytes())))]))
 	if len(before) > 60 {
 		before = strings.ToValidUTF8(before[:60], "") + "…"
 	}
-	return fmt.Sprintf("its answer is after other text on one line of stdout, %s, so that no client can read it", show.Quote(s.Redact.Redact(before)))
+	return fmt.Sprintf("its answer is after other text on one line of stdout, %s, so that no client can read it", show.Quote(redact.Redact(before)))
 }
 
 // OtherID says that an answer has another id than the request.

@@ -271,9 +271,8 @@ func (c *ToolCheck) tell(asked ListRequest, lines []string, accept string, refus
 	}
 	warnings := about.Diagnosis().Warnings()
 	for _, line := range warnings {
-		c.client.Warn(line)
+		c.client.warnNow(line)
 	}
-	c.client.recordChanged()
 	c.client.notify(asked.Logs, warnings...)
 	return nil
 }
@@ -287,8 +286,7 @@ func (c *ToolCheck) save(what string, write func() error) {
 		case <-c.client.Shutdown.Done:
 		}
 		if err := write(); err != nil {
-			c.client.Warn(fmt.Sprintf("warning: the tools of server %q could not be %s: %v", c.client.Config.Profile.Server, what, err))
-			c.client.recordChanged()
+			c.client.warnNow(fmt.Sprintf("warning: the tools of server %q could not be %s: %v", c.client.Config.Profile.Server, what, err))
 		}
 	})
 }

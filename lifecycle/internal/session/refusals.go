@@ -14,13 +14,6 @@ type told struct {
 	queue *refusals.Queue // of the goroutine that looks for refusals
 }
 
-// lookRefused looks for refusals that no diagnosis is about.
-func (c *Client) lookRefused() {
-	for _, s := range c.servers() {
-		s.lookRefused()
-	}
-}
-
 // EndMessages ends the task that sends log messages for goroutines that must not wait for the client.
 func (c *Client) EndMessages() { c.told.queue.End() }
 

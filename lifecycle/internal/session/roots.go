@@ -2,14 +2,18 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/statement"
+	"github.com/rs/zerolog"
 )
 
 // The modes of roots. RootsOff is the default, because some servers replace the
@@ -20,22 +24,40 @@ const (
 	RootsAdvertise = "advertise"
 )
 
+// Roots has what messages tell a server about its policy and its directories.
+type Roots struct {
+	profile   *policy.Profile
+	mode      string
+	statement []byte                   // of the policy; nil unless mode is RootsAdvertise
+	canonical func(path string) string // see Session.Known
+	log       zerolog.Logger
+	ofClient  atomic.Pointer[[]string] // the directories that the client has named as its roots
+	declared  atomic.Bool              // we have declared the capability in the client's name
+}
+
+func (r *Roots) init(c *Client, p *policy.Profile) {
+	r.profile, r.mode, r.canonical, r.log = p, cmp.Or(p.Roots, RootsOff), c.Config.Known.Canonical, c.Log
+	if r.mode == RootsAdvertise {
+		r.statement = statement.New(p).Encode()
+	}
+}
+
 // OnClientResponse narrows and remembers the roots in an answer of the client, before the server
 // gets the answer.
-func (s *Server) OnClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+func (r *Roots) OnClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	if string(c.Method) != "roots/list" || !e.Result.Present() || !f.Flaws.IsStrict() {
 		return
 	}
-	if s.RootsMode != RootsOff {
-		s.narrowResult(f, e.Result)
+	if r.mode != RootsOff {
+		r.narrowResult(f, e.Result)
 	}
-	s.rememberRoots(f)
+	r.remember(f)
 }
 
 // maxRoots bounds how many of the client's roots are remembered.
 const maxRoots = 100
 
-func (s *Server) rememberRoots(f *mcpproxy.Frame) {
+func (r *Roots) remember(f *mcpproxy.Frame) {
 	line, whole := f.AppendTo(nil)
 	if !whole || len(line) > maxText {
 		return
@@ -53,38 +75,37 @@ func (s *Server) rememberRoots(f *mcpproxy.Frame) {
 			dirs = append(dirs, dir)
 		}
 	}
-	s.clientRoots.Store(&dirs)
+	r.ofClient.Store(&dirs)
 }
 
-// AnswerRootsList answers a roots/list of the server from the policy, if we have declared
-// the capability in the client's name: the party that declares it must answer
-// (2025-11-25, "Roots, Capabilities").
-func (s *Server) AnswerRootsList(e *mcpproxy.Envelope, server *mcpproxy.Conn) bool {
-	if string(e.Method) != "roots/list" || !e.Trackable() || !s.declaredRoots.Load() {
-		return false
+// Answer returns the answer to a roots/list of the server from the policy, if we have declared the
+// capability in the client's name: the party that declares it must answer (2025-11-25, "Roots,
+// Capabilities"). Otherwise it returns nil.
+func (r *Roots) Answer(e *mcpproxy.Envelope) []byte {
+	if string(e.Method) != "roots/list" || !e.Trackable() || !r.declared.Load() {
+		return nil
 	}
-	s.SendAsync(server, mcpproxy.NewResponse(e.ID, "result", JSONObject("roots", rootList(grantedRoots(s.Profile, "/")))))
-	return true
+	return mcpproxy.NewResponse(e.ID, "result", JSONObject("roots", rootList(grantedRoots(r.profile, "/"))))
 }
 
 // narrowInputs narrows the roots among the answers that a retried request carries
 // (2026-07-28, "Multi round-trip requests"). They are a map from names to results; the
 // result with a member roots answers a roots/list.
-func (s *Server) narrowInputs(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+func (r *Roots) narrowInputs(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	EachMember(f.Slice(e.Inputs), func(_ string, at int64, value []byte) {
 		if len(value) > 0 && value[0] == '{' {
 			start := e.Inputs.Start + at
-			s.narrowResult(f, mcpproxy.Span{Start: start, End: start + int64(len(value)), Kind: '{'})
+			r.narrowResult(f, mcpproxy.Span{Start: start, End: start + int64(len(value)), Kind: '{'})
 		}
 	})
 }
 
-func (s *Server) narrowResult(f *mcpproxy.Frame, result mcpproxy.Span) {
+func (r *Roots) narrowResult(f *mcpproxy.Frame, result mcpproxy.Span) {
 	EachMember(f.Slice(result), func(name string, at int64, value []byte) {
 		if name != "roots" {
 			return
 		}
-		if list, changed := s.narrow(value); changed {
+		if list, changed := r.narrow(value); changed {
 			start := result.Start + at
 			f.Replace(mcpproxy.Span{Start: start, End: start + int64(len(value)), Kind: '['}, list)
 		}
@@ -93,7 +114,7 @@ func (s *Server) narrowResult(f *mcpproxy.Frame, result mcpproxy.Span) {
 
 // narrow returns the roots of list that the server may read. It replaces a root that is
 // wider than the policy by the granted directories inside it.
-func (s *Server) narrow(list []byte) (narrowed []byte, changed bool) {
+func (r *Roots) narrow(list []byte) (narrowed []byte, changed bool) {
 	var all []json.RawMessage
 	if json.Unmarshal(list, &all) != nil {
 		return nil, false
@@ -106,16 +127,16 @@ func (s *Server) narrow(list []byte) (narrowed []byte, changed bool) {
 			changed = true
 			continue
 		}
-		if s.Client.Config.Canonical != nil {
-			dir = s.Client.Config.Canonical(dir)
+		if r.canonical != nil {
+			dir = r.canonical(dir)
 		}
-		if s.Profile.RightsAt(dir).Has(policy.Read) {
+		if r.profile.RightsAt(dir).Has(policy.Read) {
 			kept = append(kept, raw)
 			continue
 		}
 		changed = true
 		// Wider than the policy: the granted directories in it take its place.
-		inside = append(inside, grantedRoots(s.Profile, dir)...)
+		inside = append(inside, grantedRoots(r.profile, dir)...)
 	}
 	// Not twice, if the client has named one of them itself.
 	for _, root := range inside {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,9 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/refusals"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
-	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/statement"
 )
 
 // Server is the state of one server process, or of processes of which one replaces the
@@ -31,19 +28,16 @@ type Server struct {
 	Tail      *diagnostics.Tail
 	Leaks     atomic.Pointer[LeakCheck] // of what the current process holds; nil: nothing is looked for
 
-	FirstCallMark  atomic.Int64             // lines of stderr before the first call: see Tail.LineCount
-	FirstCall      onceTime                 // when the first call was sent
-	LoginSaid      chan struct{}            // gets a value when stderr may say that the server waits for a login
-	Quiet          atomic.Bool              // no request waits for the process: its failures are not announced
-	Unset          []string                 // variables that are granted and not set
-	Statement      []byte                   // what messages tell the server about its policy; nil: nothing
-	RootsMode      string                   // RootsOff, RootsNarrow or RootsAdvertise
-	clientRoots    atomic.Pointer[[]string] // the directories that the client has named as its roots
-	declaredRoots  atomic.Bool              // we have declared the capability in the client's name
-	Answers        *mcpproxy.Share          // of what SendAsync has not written yet
-	lastNonMessage time.Time                // used by the goroutine that reads the server
-	lost           lostAnswers
-	seen           refusals.Seen
+	FirstCallMark atomic.Int64  // lines of stderr before the first call: see Tail.LineCount
+	FirstCall     onceTime      // when the first call was sent
+	LoginSaid     chan struct{} // gets a value when stderr may say that the server waits for a login
+	Quiet         atomic.Bool   // no request waits for the process: its failures are not announced
+	Unset         []string      // variables that are granted and not set
+	Roots         Roots
+	unsent        atomic.Int64 // messages that SendAsync has not written yet
+	Stray         strayLines
+	Lost          LostAnswers
+	seen          refusals.Seen
 
 	// Stateless: other processes run beside it (diagnostics.Evidence). CertainReads: its jail records
 	// refused reads (package certain).
@@ -51,13 +45,9 @@ type Server struct {
 }
 
 func (s *Server) Init(c *Client, p *policy.Profile) {
-	s.Client, s.Profile, s.Unset, s.Answers = c, p, c.Config.Unset, c.Proxy.Memory.Share(ShareFloor)
-	if s.RootsMode = p.Roots; s.RootsMode == "" {
-		s.RootsMode = RootsOff
-	}
-	if s.RootsMode == RootsAdvertise {
-		s.Statement = statement.New(p).Encode()
-	}
+	s.Client, s.Profile, s.Unset = c, p, c.Config.Known.Unset
+	s.Roots.init(c, p)
+	s.Lost.server, s.Stray.server = s, s
 	s.Leaks.Store(c.Leaks.For(p))
 	s.LoginSaid = make(chan struct{}, 1)
 	s.Redact = diagnostics.NewRedactor(slices.Concat(p.Env, confine.SessionSecrets()))
@@ -96,20 +86,7 @@ func (s *Server) Adopt(proc Process) {
 	s.Leaks.Store(s.Client.Leaks.For(s.Profile))
 	s.Processes.Set(proc)
 	proc.OnNotice(s.onNotice)
-}
-
-// CallBegins tells the process that it is about to get a tools/call.
-func (s *Server) CallBegins(tool string, beside func() bool) {
-	if o, ok := s.Processes.now().(CallObserver); ok {
-		o.CallBegins(tool, beside())
-	}
-}
-
-// CallEnds tells the process that it has answered, and has no other call.
-func (s *Server) CallEnds() {
-	if o, ok := s.Processes.now().(CallObserver); ok {
-		o.CallEnds()
-	}
+	s.Client.warnWaived(proc.Plan())
 }
 
 func (s *Server) onNotice(r confine.Notice) {
@@ -118,53 +95,9 @@ func (s *Server) onNotice(r confine.Notice) {
 		return
 	}
 	if r.Warning {
-		s.Client.Warn("warning: " + r.Text)
-		s.Client.recordChanged()
+		s.Client.warnNow("warning: " + r.Text)
 	}
 	s.Client.Log.Info().Str("server", s.Profile.Server).Msg(r.Text)
-}
-
-// WarnWaived says on stderr which gaps of the plan the user has waived. It does so at each
-// start.
-func (s *Server) WarnWaived(plan *confine.Plan) {
-	lines := WaivedWarnings(plan)
-	s.Client.RecordMu.Lock()
-	before := s.Client.waived
-	s.Client.Record.Waived = before
-	for _, line := range lines {
-		s.Client.noteWaived(line)
-	}
-	s.Client.waived = nil // the next start says all lines
-	s.Client.RecordMu.Unlock()
-	for _, line := range lines {
-		if !slices.Contains(before, line) {
-			s.Client.Stderr.SayLine(line)
-		}
-		s.Client.Log.Warn().Str("server", s.Profile.Server).Msg(strings.TrimPrefix(line, "warning: "))
-	}
-}
-
-// WaivedWarnings returns a line for each gap of a plan that the user has waived.
-func WaivedWarnings(plan *confine.Plan) (lines []string) {
-	if plan == nil {
-		return nil
-	}
-	if plan.HostNamespaces.Answer == confine.No {
-		lines = append(lines, "warning: this server runs without namespaces, held by Landlock and seccomp alone: "+plan.HostNamespaces.Detail+diagnostics.PageUserns.Reference())
-	}
-	var platform []string
-	for _, g := range plan.Gaps {
-		switch {
-		case g.Waived && g.Platform != "":
-			platform = append(platform, string(g.Axis)+": "+g.What)
-		case g.Waived:
-			lines = append(lines, fmt.Sprintf("warning: not enforced (waived): %s: %s: %s%s", g.Axis, g.What, g.Why, diagnostics.PageGap.Reference()))
-		}
-	}
-	if platform != nil { // in one line: they are the same at each start of every server
-		lines = append(lines, "warning: not enforced on this system (waived): "+strings.Join(platform, "; ")+diagnostics.PageGap.Reference())
-	}
-	return lines
 }
 
 // PumpStderr copies the server's stderr to ours while shows returns true. It always keeps
@@ -230,19 +163,52 @@ func (h *processHistory) Denials() []policy.Denial {
 	return append(h.pastDenials[:len(h.pastDenials):len(h.pastDenials)], h.Current.Denials()...)
 }
 
-// WarnWaivedOnce says which gaps of a plan the user has waived. It says each line once in a
-// session.
-func (c *Client) WarnWaivedOnce(plan *confine.Plan) {
-	for _, line := range WaivedWarnings(plan) {
-		c.RecordMu.Lock()
-		c.noteWaived(line)
-		c.RecordMu.Unlock()
-		c.SayOnce(line)
+// CallBegins tells the process that it is about to get a tools/call.
+func (h *processHistory) CallBegins(tool string, beside func() bool) {
+	if o, ok := h.now().(CallObserver); ok {
+		o.CallBegins(tool, beside())
 	}
 }
 
-func (c *Client) noteWaived(line string) {
-	if !slices.Contains(c.Record.Waived, line) {
-		c.Record.Waived = append(c.Record.Waived[:len(c.Record.Waived):len(c.Record.Waived)], line)
+// CallEnds tells the process that it has answered, and has no other call.
+func (h *processHistory) CallEnds() {
+	if o, ok := h.now().(CallObserver); ok {
+		o.CallEnds()
 	}
+}
+
+// Listener is a Process that knows at which TCP ports programs of its jail listen. known is false
+// where that cannot be found out.
+type Listener interface {
+	Listening() (ports []int, known bool)
+}
+
+// listening returns the ports at which programs of the current jail listen. If that has ended, they
+// are those of the last time that it was asked.
+func (h *processHistory) listening() (ports []int, known bool) {
+	proc := h.now()
+	if l, ok := proc.(Listener); ok && !IsClosed(proc.Done()) {
+		ports, known = l.Listening()
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if known {
+		h.listened = ports
+	}
+	return h.listened, h.listened != nil
+}
+
+// loginWords is a writer for the server's stderr. It sends on said when a text may be of a server that
+// waits for a login.
+type loginWords struct{ said chan<- struct{} }
+
+// Write implements io.Writer.
+func (w loginWords) Write(b []byte) (int, error) {
+	if diagnostics.MayAwait(b) {
+		select {
+		case w.said <- struct{}{}:
+		default:
+		}
+	}
+	return len(b), nil
 }

@@ -47,10 +47,6 @@ func FailureText(f *mcpproxy.Frame, e *mcpproxy.Envelope) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxText)], "\ufffd")
 }
 
-// burst is how long a server must write only messages before the next line that is not a message
-// is announced again.
-const burst = 5 * time.Second
-
 // StripReserved removes members with our reserved names from a message of the server.
 func StripReserved(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	f.Cut(e.Reserved, &e.ResultMeta, &e.ErrorData, &e.ParamsMeta)
@@ -234,29 +230,68 @@ func (s *Server) TooLargeDiagnosis(from mcpproxy.Side, f *mcpproxy.Frame) diagno
 	return d
 }
 
-// SayDropped says that a frame was dropped for which nothing waits. A server whose messages are not
-// lines writes all of them so.
-func (c *Client) SayDropped(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
-	line := d.What + "; it was dropped"
-	if d.Cause != "" {
-		line += ": " + d.Cause
-	}
-	if errors.Is(f.Err, mcpproxy.ErrSeveralLines) || errors.Is(f.Err, mcpproxy.ErrContentLength) {
-		c.SayOnce(line)
+// Bounds of what SendAsync has not written yet. At worst that is maxUnsent × (maxUnsentLine + 8 KiB for
+// a goroutine), which is 5 MiB for a process.
+const (
+	maxUnsent     = 128
+	maxUnsentLine = 32 << 10
+)
+
+// SendAsync sends a server one of our messages without waiting. The server may not read before we
+// have read its output, and the timeouts of other calls must not wait for a server that hangs. A
+// message is dropped if it is too long or too many wait. Only a task of the session may call SendAsync.
+func (s *Server) SendAsync(server *mcpproxy.Conn, line []byte) {
+	if server == nil || len(line) > maxUnsentLine {
 		return
 	}
-	c.Stderr.SayLine(line)
+	if s.unsent.Add(1) > maxUnsent {
+		s.unsent.Add(-1)
+		return
+	}
+	s.Client.Tasks.Go(func() {
+		defer s.unsent.Add(-1)
+		server.Inject(line)
+	})
 }
 
-// ShowNonMessage writes a line of the server's stdout that is not an MCP message to stderr. The
-// diagnosis gets the line too: it often says why nothing else follows.
-func (s *Server) ShowNonMessage(f *mcpproxy.Frame) {
-	now := time.Now()
-	if now.Sub(s.lastNonMessage) > burst && !f.Blank() {
+// Refusal is the diagnosis of a message that mcp-jail refuses. what follows the name of the server.
+func Refusal(code diagnostics.Code, page diagnostics.Page, server, tool, what, fix string) diagnostics.Diagnosis {
+	return diagnostics.Diagnosis{
+		Code: code, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: server, Tool: tool,
+		Explain: page, What: fmt.Sprintf("server %q: %s", server, what), Fix: fix,
+	}
+}
+
+// TooManyRequests is the answer to a request for which there is no memory.
+func TooManyRequests(server, tool string, id []byte) diagnostics.Diagnosis {
+	if len(id) > mcpproxy.MaxID {
+		return Refusal(-32603, diagnostics.PageMessage, server, tool,
+			fmt.Sprintf("the id of the request is longer than %d bytes", mcpproxy.MaxID), "have the client use shorter ids")
+	}
+	return Refusal(-32603, diagnostics.PageMessage, server, tool,
+		"too many requests wait for an answer already, and mcp-jail keeps no more of them", "have the client wait for answers before it sends more")
+}
+
+// burst is how long a server must write only messages before the next line that is not a message
+// is announced again.
+const burst = 5 * time.Second
+
+// strayLines are the lines of a server's stdout that are not MCP messages. The goroutine that reads the
+// server uses them.
+type strayLines struct {
+	server *Server
+	last   time.Time
+}
+
+// Show writes such a line to stderr. The diagnosis gets the line too: it often says why nothing else
+// follows.
+func (l *strayLines) Show(f *mcpproxy.Frame) {
+	s, now := l.server, time.Now()
+	if now.Sub(l.last) > burst && !f.Blank() {
 		s.Client.Stderr.SayLine(fmt.Sprintf("server %q writes lines to its stdout that are not MCP messages; they are shown here instead%s:", s.Profile.Server, diagnostics.PageStdout.Reference()))
 	}
 	if !f.Blank() {
-		s.lastNonMessage = now
+		l.last = now
 	}
 	line := f.Bytes()
 	if line == nil {
@@ -267,31 +302,4 @@ func (s *Server) ShowNonMessage(f *mcpproxy.Frame) {
 	shown := diagnostics.NewStderrFilter(s.Client.Stderr, s.Redact)
 	shown.Write(line)
 	shown.Flush()
-}
-
-// DeclinedDiscover returns the error that answers server/discover in a server's name.
-func DeclinedDiscover(server, why string) []byte {
-	text := fmt.Sprintf("mcp-jail: server %q %s; mcp-jail takes it for a server that does not know this method", server, why)
-	return mcpproxy.ErrorValue(-32601, text, fmt.Appendf(nil, `{"dev.mcp-jail/discover-guard":{"server":%s,"method":"server/discover"}}`, JSONString(server)))
-}
-
-// ShareFloor is the memory that each process of the server can always use for its answers, and as
-// much again for its requests.
-const ShareFloor = mcpproxy.Memory / 128
-
-// sendCost is the memory of a goroutine that waits to send.
-const sendCost = 8 << 10
-
-// SendAsync sends a server one of our messages without waiting. The server may not read before we
-// have read its output, and the timeouts of other calls must not wait for a server that hangs. A
-// message for which there is no memory is dropped. Only a task of the session may call SendAsync.
-func (s *Server) SendAsync(server *mcpproxy.Conn, line []byte) {
-	cost := int64(len(line) + sendCost)
-	if server == nil || !s.Answers.Take(cost) {
-		return
-	}
-	s.Client.Tasks.Go(func() {
-		defer s.Answers.Give(cost)
-		server.Inject(line)
-	})
 }

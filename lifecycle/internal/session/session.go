@@ -42,32 +42,13 @@ type Session struct {
 	Earlier func() (diagnostics.Record, bool)
 
 	// ClientNamed gets the name and the version of the client: the clientInfo of its initialize, or
-	// of its first modern request. It is called at most once, on its own goroutine after the
-	// server's first answer, or at the end. The client chooses both texts. It may be nil.
+	// of its first modern request. It is called at most once, within a second, by the goroutine of Sink. The client chooses both texts. It may be nil.
 	ClientNamed func(name, version string)
 
-	// Evidence that only the caller has: see diagnostics.Evidence.
-	FromCommandLine bool
-	InstallScripts  string
-	Preset          func() (name string, hosts []string)
-	Unset           []string
-	StartDir        string
-	UserHome        string
-	Logins          func() string
-	SearchPath      string
-	Exists          func(path string) bool
-	May             func(path string, rights policy.Rights) bool
-	Variable        func(name string) string
-	Listens         func(host string, port int) bool
-	Harm            func(path string, rights policy.Rights) policy.Harm
-	HarmOfHost      func(r policy.NetRule) policy.Harm
-	Shared          func(dir string) string
-	Try             func(tool string, words []string) error
-
-	// Canonical resolves the symbolic links of a path: of roots, which clients may name
-	// by other paths than the profile, and of paths in evidence. nil leaves paths as
-	// they are.
-	Canonical func(path string) string
+	// Known is the part of all evidence that only the caller has: what it knows of the server's line, of
+	// its variables, and of this machine. Its Canonical also resolves the symbolic links of roots, which
+	// clients may name by other paths than the profile.
+	Known diagnostics.Evidence
 
 	// Pins keeps the definitions of the server's tools. The definitions that the server sends are
 	// compared with them. With EnforcePins the client does not see definitions that are not pinned.

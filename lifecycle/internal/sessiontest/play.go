@@ -35,11 +35,11 @@ func MainOf(m *testing.M, own func()) {
 		if name == "session" {
 			own()
 		}
-		if s, ok := scribes[name]; ok {
-			s.main()
+		if own := servers[name]; own != nil {
+			own()
+			return
 		}
-		servers[name]()
-		return
+		play(name)
 	}
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGUSR2) // starts the goroutine that package signal keeps
 	flag.Set("test.parallel", "8")                          // most of these tests only wait; the command line overrides it

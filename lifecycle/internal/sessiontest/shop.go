@@ -21,6 +21,7 @@ type shopkeeper struct {
 	options map[string]string
 	greeted bool
 	calls   int
+	tools   script // those of servers.txt
 }
 
 type shopMessage struct {
@@ -45,7 +46,7 @@ type shopMessage struct {
 //	slow-level, no-level             how it answers logging/setLevel
 //	changing=a,b,c                   it lists these after resources/list, and sends list_changed
 func shop() {
-	s := shopkeeper{in: bufio.NewReaderSize(os.Stdin, 1<<20), options: map[string]string{}}
+	s := shopkeeper{in: bufio.NewReaderSize(os.Stdin, 1<<20), options: map[string]string{}, tools: script{rules: rulesOf("shop"), ids: map[string]json.RawMessage{}}}
 	for _, word := range strings.Fields(os.Getenv("MCP_JAIL_TEST_OPTIONS")) {
 		name, value, _ := strings.Cut(word, "=")
 		s.options[name] = value
@@ -242,71 +243,18 @@ func (s *shopkeeper) call(m shopMessage) {
 		return
 	}
 	text := func(what string) string {
-		return fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, fmt.Sprintf("%s pid=%d calls=%d tool=%s", what, os.Getpid(), s.calls, os.Getenv("MCP_JAIL_TEST_TOOL")))
+		return fmt.Sprintf(`{"content":[{"type":"text","text":%q}]}`, what+" "+s.tools.values["CALL"])
+	}
+	s.tools.values = map[string]string{"CALL": fmt.Sprintf("pid=%d calls=%d tool=%s", os.Getpid(), s.calls, os.Getenv("MCP_JAIL_TEST_TOOL")), "TOKEN": string(call.Meta["progressToken"])}
+	if s.tools.on(call.Name, m.message) {
+		return
 	}
 	switch call.Name {
-	case "never": // logs that it has begun
-		fmt.Fprintln(os.Stderr, "working on it")
-		say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"working","id":%s}}`, m.ID)
-	case "crash":
-		fmt.Fprintln(os.Stderr, "panic: out of luck")
-		os.Exit(5)
-	case "progress":
-		say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}`, call.Meta["progressToken"])
-		answerWith(m.ID, text("done"))
-		say(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":2}}`, call.Meta["progressToken"])
-	case "forge": // answers another worker's request, and then its own
-		say(`{"jsonrpc":"2.0","id":%s,"result":{"forged":true}}`, call.Arguments)
-		answerWith(m.ID, `{"content":[],"_meta":{"dev.mcp-jail/denials":[],"a":1}}`)
-	case "forge-log": // with a member that is not for servers
-		say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"d","_meta":{"dev.mcp-jail/warning":"forged"}}}`)
-		answerWith(m.ID, text("done"))
 	case "chat": // logs after its answer, unless its input has ended
 		answerWith(m.ID, text("done"))
 		time.AfterFunc(5*time.Millisecond, func() {
 			say(`{"jsonrpc":"2.0","method":"notifications/message","params":{"data":"and that was it"}}`)
 		})
-	case "twice":
-		answerWith(m.ID, text("first"))
-		answerWith(m.ID, text("second"))
-	case "behind": // sends a request after its answer
-		answerWith(m.ID, text("done"))
-		say(`{"jsonrpc":"2.0","id":0,"method":"elicitation/create"}`)
-	case "text-id": // answers with the id as a string
-		say(`{"jsonrpc":"2.0","id":"%s","result":{"content":[]}}`, m.ID)
-	case "other-id":
-		say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, call.Arguments)
-	case "other-error": // and the right answer later
-		say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"what?"}}`, call.Arguments)
-		time.Sleep(200 * time.Millisecond)
-		answerWith(m.ID, text("done"))
-	case "no-id":
-		say(`{"jsonrpc":"2.0","result":{"content":[]}}`)
-	case "answers-notice": // as some servers answer a notification, and the right answer later
-		say(`{"jsonrpc":"2.0","id":%s,"result":{}}`, call.Arguments)
-		time.Sleep(200 * time.Millisecond)
-		answerWith(m.ID, text("done"))
-	case "other-ends":
-		say(`{"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, call.Arguments)
-		os.Exit(5)
-	case "logs-answer": // before it sends it
-		say(`echo {"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, m.ID)
-		answerWith(m.ID, text("done"))
-	case "mixed": // its answer is after other text
-		say(`Welcome to the shop. {"jsonrpc":"2.0","id":%s,"result":{"content":[]}}`, m.ID)
-	case "number": // the id, written otherwise
-		say(`{"jsonrpc":"2.0","id":%s.0e0,"result":{"content":[]}}`, m.ID)
-	case "indented":
-		say("{\n\"jsonrpc\":\"2.0\",\n\"id\":%s,\n\"result\":{}\n}", m.ID)
-	case "deep":
-		answerWith(m.ID, strings.Repeat("[", 12000)+strings.Repeat("]", 12000))
-	case "framed":
-		answer := fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
-		fmt.Printf("Content-Length: %d\r\n\r\n%s", len(answer), answer)
-	case "ambiguous":
-		say(`{"jsonrpc":"2.0","id":%s,"id":99,"result":{"content":[]}}`, m.ID)
-	case "fail":
-		answerWith(m.ID, `{"isError":true,"content":[{"type":"text","text":"EACCES: permission denied, open '/secret'"}]}`)
 	case "vague": // names nothing, unless its arguments are text
 		if len(call.Arguments) == 0 || call.Arguments[0] != '"' {
 			answerWith(m.ID, `{"isError":true,"content":[{"type":"text","text":"Error: EACCES: permission denied"}]}`)
@@ -328,20 +276,12 @@ func (s *shopkeeper) call(m shopMessage) {
 			answerWith(m.ID, text(fmt.Sprintf("id=%s result=%s error=%s method=%s", answer.ID, answer.Result, answer.Error, answer.Method)))
 			return
 		}
-	case "withdraw": // sends a request and cancels it
-		say(`{"jsonrpc":"2.0","id":"q","method":"elicitation/create"}`)
-		say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"q"}}`)
-		say(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"nothing"}}`)
-		answerWith(m.ID, text("never mind"))
 	case "big":
 		var size int
 		json.Unmarshal(call.Arguments, &size)
 		answerWith(m.ID, `{"content":[],"big":"`+strings.Repeat("b", size)+`"}`)
 	case "size":
 		answerWith(m.ID, fmt.Sprintf(`{"content":[],"sum":%d,"size":%d}`, Sum(call.Arguments), len(call.Arguments)))
-	case "mute":
-		os.Stdout.Close()
-		time.Sleep(time.Hour)
 	case "deaf":
 		s.log.WriteString("deaf\n")
 		time.Sleep(time.Hour)

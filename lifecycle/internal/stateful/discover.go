@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -177,9 +176,9 @@ func isResponse(f *mcpproxy.Frame) bool {
 func (s *statefulSession) answerDiscover(why string, dead bool) {
 	guard := &s.upstream.guard
 	if dead {
-		s.client.Proxy.ServerRequests.Answer(session.AnyCall)
+		s.client.Proxy.ServerRequests.Answer(anyCall)
 	}
-	for _, c := range s.client.ClaimRequests(guard.isDiscover) {
+	for _, c := range s.calls.claim(guard.isDiscover) {
 		s.client.Log.Info().Str("server", s.server.Profile.Server).Str("why", why).Msg("answered server/discover in the server's name")
 		frame := mcpproxy.NewResponse(c.ID, "error", session.DeclinedDiscover(s.server.Profile.Server, why))
 		if dead {
@@ -195,7 +194,7 @@ func (s *statefulSession) shouldRestart(how endCause) bool {
 	// A server that has read nothing failed at its start, and no request is the reason. If the client has
 	// left, a request other than the discover must be open.
 	return !how.signalled && !how.untouched && how.startupTimeout == nil && !s.answered.IsSet() && !s.client.Gone.IsSet() &&
-		(!how.byClient || s.openRequests() > 0 && !s.onlyDiscoverOpen()) && s.upstream.guard.diedOnDiscover()
+		(!how.byClient || s.calls.count() > 0 && !s.onlyDiscoverOpen()) && s.upstream.guard.diedOnDiscover()
 }
 
 func (s *statefulSession) waitForMore(ctx context.Context, ends <-chan os.Signal) bool {
@@ -224,22 +223,7 @@ func (s *statefulSession) waitForMore(ctx context.Context, ends <-chan os.Signal
 }
 
 func (s *statefulSession) onlyDiscoverOpen() bool {
-	return s.upstream.guard.awaitsAnswer() && s.openRequests() == 1
-}
-
-func (s *statefulSession) openRequests() (n int) {
-	s.client.Proxy.Requests.Each(func(*mcpproxy.Call) { n++ })
-	return n
-}
-
-// oldestRequest returns a copy of the request that has waited for longest, or nil.
-func (s *statefulSession) oldestRequest() (oldest *mcpproxy.Call) {
-	s.client.Proxy.Requests.Each(func(c *mcpproxy.Call) {
-		if oldest == nil || c.Start.Before(oldest.Start) {
-			oldest = &mcpproxy.Call{Method: slices.Clone(c.Method), Tool: slices.Clone(c.Tool), Start: c.Start}
-		}
-	})
-	return oldest
+	return s.upstream.guard.awaitsAnswer() && s.calls.count() == 1
 }
 
 // watchDiscover closes its channel when the server has ignored the discover: see Client.WatchIgnored.
@@ -257,7 +241,7 @@ func (s *statefulSession) watchDiscover(quit <-chan struct{}) <-chan struct{} {
 			return
 		}
 		isRead := func() bool { return !guard.inputUntouched(streams.UnreadBytes(stdin)) }
-		s.client.WatchIgnored(stdin, guard.awaitsAnswer, isRead, quit, func() { close(ignored) })
+		session.WatchIgnored(s.client.Times.Discover, stdin, guard.awaitsAnswer, isRead, quit, func() { close(ignored) })
 	})
 	return ignored
 }

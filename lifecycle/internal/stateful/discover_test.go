@@ -38,23 +38,6 @@ func ownWords(stderr string) string {
 	return b.String()
 }
 
-// TestDiscoverGuardOnce: when the restarted server dies too, every request gets a startup
-// failure.
-func TestDiscoverGuardOnce(t *testing.T) {
-	t.Parallel()
-	p := begin(t, &sessiontest.Fake{Server: "dies-twice"}, nil)
-	p.Send(probe)
-	isGuardAnswer(t, p.Line())
-	p.Send(sessiontest.Initialize)
-	sessiontest.IsFailure(t, p.Line(), "0 -31002 boot")
-	p.Send(`{"id":5,"method":"server/discover"}`)
-	sessiontest.IsFailure(t, p.Line(), "5 -31002 boot")
-	_, stderr, status := p.Close()
-	if status != 102 || p.Fake.Starts != 2 || ownWords(stderr) == "" || len(p.Record.Diagnoses) != 1 {
-		t.Errorf("status %d, %d starts, stderr %q, record %+v", status, p.Fake.Starts, stderr, p.Record.Diagnoses)
-	}
-}
-
 // TestThrowAwayProbe: a client starts a server for a server/discover only, and ends it by
 // end-of-file, by a signal or by both, before or after the answer.
 func TestThrowAwayProbe(t *testing.T) {
@@ -107,24 +90,6 @@ func TestDiscoverGuardReplays(t *testing.T) {
 	}
 }
 
-// TestDiscoverGuardDropsOldAnswers: an answer to a request of the dead server does not
-// reach the restarted one.
-func TestDiscoverGuardDropsOldAnswers(t *testing.T) {
-	t.Parallel()
-	p := begin(t, &sessiontest.Fake{Server: "asks-dies"}, nil)
-	p.Send(probe)
-	sessiontest.Has(t, p.Line(), "ping")
-	isGuardAnswer(t, p.Line())
-	p.Send(`{"jsonrpc":"2.0","id":0,"result":{}}`, sessiontest.Initialize)
-	p.Line()
-	// Nor is a late answer to the probe expected of it, whose id is free again.
-	p.Send(`{"jsonrpc":"2.0","id":"p","method":"tools/list"}`)
-	sessiontest.Has(t, p.Line(), `"id":"p","result"`)
-	if _, stderr, _ := p.Close(); strings.Contains(stderr, `saw: {"jsonrpc":"2.0","id":0,"result"`) || !strings.Contains(stderr, "saw: "+sessiontest.Initialize) {
-		t.Errorf("stderr %q", stderr)
-	}
-}
-
 // TestIgnoredDiscover: an ignored discover is answered, also if later requests were
 // answered before it.
 func TestIgnoredDiscover(t *testing.T) {
@@ -136,20 +101,6 @@ func TestIgnoredDiscover(t *testing.T) {
 	isGuardAnswer(t, p.Line())
 	if _, stderr, _ := p.Close(); ownWords(stderr) != "" {
 		t.Errorf("stderr %q", stderr)
-	}
-}
-
-// TestIgnoredThenDead: after an ignored discover, a death of the server is no reason to
-// restart it.
-func TestIgnoredThenDead(t *testing.T) {
-	t.Parallel()
-	p := begin(t, &sessiontest.Fake{Server: "ignores-dies"}, impatientWithProbes)
-	p.Send(probe)
-	isGuardAnswer(t, p.Line())
-	p.Send(sessiontest.Initialize)
-	sessiontest.IsFailure(t, p.Line(), "0 -31002 boot")
-	if _, _, status := p.Close(); status != 102 || p.Fake.Starts != 1 {
-		t.Errorf("status %d, %d starts", status, p.Fake.Starts)
 	}
 }
 

@@ -37,10 +37,10 @@ func (s *statefulSession) answerOpenCalls(how endCause, exit confine.Exit) {
 	ev := s.server.Evidence(diagnostics.StageCall, nil, time.Now().Add(-s.client.Times.Kill))
 	ev.Exit = &ended
 	d := diagnostics.Diagnose(ev)
-	calls := s.client.ClaimRequests(session.AnyCall)
+	calls := s.calls.claim(anyCall)
 	// From now on new requests get d, and those before it are in one of the two lists.
 	s.upstream.fail(d)
-	calls = append(calls, s.client.ClaimRequests(session.AnyCall)...) // that came in between
+	calls = append(calls, s.calls.claim(anyCall)...) // that came in between
 	if len(calls) == 0 {
 		if !how.byClient && exit.Code != 0 {
 			s.client.Announce(d)
@@ -55,7 +55,7 @@ func (s *statefulSession) answerOpenCalls(how endCause, exit confine.Exit) {
 		diagnose = diagnostics.Diagnose
 	}
 	s.client.Tasks.Go(func() {
-		s.client.AnswerCalls(calls, s.endDiagnoses(diagnose, ended, calls[0].Start))
+		s.calls.answer(calls, s.endDiagnoses(diagnose, ended, calls[0].Start))
 	})
 }
 
@@ -68,7 +68,7 @@ func (s *statefulSession) endDiagnoses(diagnose func(diagnostics.Evidence) diagn
 	return func(c *mcpproxy.Call) diagnostics.Diagnosis {
 		key := request{string(c.Method), string(c.Tool)}
 		d, ok := known[key]
-		if lost, isLost := s.server.LostAnswer(c.ID, key.tool); isLost {
+		if lost, isLost := s.server.Lost.Diagnosis(c.ID, key.tool); isLost {
 			return s.client.Announce(lost)
 		}
 		if !ok {

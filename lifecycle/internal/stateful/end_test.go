@@ -5,10 +5,8 @@ package stateful
 import (
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -102,23 +100,6 @@ func TestClientStopsReading(t *testing.T) {
 	p.Out.Close()
 	if status, _ := p.Ended(); status != 128+15 || len(p.Record.Diagnoses) != 0 {
 		t.Errorf("status %d, record %+v", status, p.Record)
-	}
-}
-
-// TestClientDies: the client dies while the server does not read, so that our reader does
-// not come to the end of stdin.
-func TestClientDies(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS != "linux" {
-		t.Skip("a hang-up is seen on Linux only")
-	}
-	p := begin(t, &sessiontest.Fake{Server: "unreading"}, sessiontest.Impatient)
-	p.In.SetWriteDeadline(time.Now().Add(500 * time.Millisecond))
-	io.WriteString(p.In, strings.Repeat(sessiontest.Initialize+"\n", 10_000))
-	p.In.Close()
-	p.Out.Close()
-	if status, _ := p.Ended(); status != 128+15 {
-		t.Errorf("status %d", status)
 	}
 }
 

@@ -10,11 +10,28 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-func (s *statefulSession) hooks() mcpproxy.Hooks {
+// inspection looks at the messages between client and server.
+type inspection struct {
+	client   *session.Client
+	server   *session.Server
+	upstream *upstream
+	calls    openCalls
+	answered *session.Event // see statefulSession
+
+	lists   openLists // if client.Tools is nil, it has only the levels of log messages
+	refresh refresher
+
+	requestSent      chan struct{} // gets a value for a request before the first answer
+	discoverDeclined chan struct{} // gets a value when the server answers server/discover with an error
+
+	checkedStartup bool // see reportStartupComplaint; used by the goroutine that reads the server
+}
+
+func (s *inspection) hooks() mcpproxy.Hooks {
 	return mcpproxy.Hooks{
 		ClientRequest:   s.onRequest,
-		ClientResponse:  s.server.OnClientResponse,
-		ServerRequest:   func(e *mcpproxy.Envelope) bool { return s.server.AnswerRootsList(e, s.upstream.server.Load()) },
+		ClientResponse:  s.server.Roots.OnClientResponse,
+		ServerRequest:   s.answerRoots,
 		TooManyPending:  s.tooManyPending,
 		FirstResponse:   s.onFirstResponse,
 		ServerFrame:     s.onServerFrame,
@@ -29,7 +46,7 @@ func (s *statefulSession) hooks() mcpproxy.Hooks {
 	}
 }
 
-func (s *statefulSession) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
+func (s *inspection) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
 	// Legacy servers decline it so, and may still hang on the next request.
 	if c != nil && e.Error.Present() && string(c.Method) == "server/discover" {
 		select {
@@ -46,9 +63,8 @@ func (s *statefulSession) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call
 // onServerResponse sees each answer before the client gets it. It adds a diagnosis to an answer to
 // tools/call if the jail refused something, and to any answer that is an error whose cause is known.
 // It replaces an answer that the pins forbid. It changes no other answer.
-func (s *statefulSession) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+func (s *inspection) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	method := string(c.Method)
-	s.client.IntroduceSoon()
 	if method != "initialize" && !s.checkedStartup {
 		s.checkedStartup = true
 		stderr := s.server.Pipes.Stderr.File
@@ -59,8 +75,8 @@ func (s *statefulSession) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelo
 	}
 	switch {
 	case method == "tools/call":
-		if !s.othersRun(c.ID) {
-			s.server.CallEnds()
+		if !s.calls.others(c.ID) {
+			s.server.Processes.CallEnds()
 		}
 		s.server.AnnotateResult(f, e, c)
 	case method == "logging/setLevel":
@@ -75,7 +91,7 @@ func (s *statefulSession) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelo
 // reportStartupComplaint announces the accesses that a started server says it could not
 // make. The text that the server wrote before its first answer is read already, or is
 // still in the pipe.
-func (s *statefulSession) reportStartupComplaint(stderr *os.File) {
+func (s *inspection) reportStartupComplaint(stderr *os.File) {
 	for range 20 {
 		time.Sleep(5 * time.Millisecond)
 		if streams.UnreadBytes(stderr) == 0 {
@@ -87,7 +103,7 @@ func (s *statefulSession) reportStartupComplaint(stderr *os.File) {
 	}
 }
 
-func (s *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
+func (s *inspection) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 	d := s.server.TooLargeDiagnosis(from, f)
 	back := s.client.Proxy.Client // where errors for the client's requests go
 	var call mcpproxy.Call
@@ -136,9 +152,9 @@ func (s *statefulSession) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 
 // onRequest sees each request before the server gets it, and reports whether it has answered the
 // request. With the default policy it changes nothing.
-func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answered bool) {
+func (s *inspection) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answered bool) {
 	s.client.Requested.Set()
-	s.client.NoteIntroduction(f, e)
+	s.client.Introduction.Note(f, e)
 	if !s.answered.IsSet() {
 		select {
 		case s.requestSent <- struct{}{}:
@@ -161,27 +177,31 @@ func (s *statefulSession) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (an
 		s.refresh.onCall(s.client, f, e)
 		s.server.FirstCallMark.CompareAndSwap(0, int64(s.server.Tail.LineCount()))
 		s.server.FirstCall.Set()
-		s.server.CallBegins(string(e.Name[:min(len(e.Name), mcpproxy.MaxTool)]), func() bool { return s.othersRun(e.ID) })
+		s.server.Processes.CallBegins(string(e.Name[:min(len(e.Name), mcpproxy.MaxTool)]), func() bool { return s.calls.others(e.ID) })
 	}
-	s.server.Advertise(f, e)
+	s.server.Roots.Advertise(f, e)
 	return false
 }
 
-func (s *statefulSession) othersRun(id []byte) (others bool) {
-	own := mcpproxy.IDKey(id)
-	s.client.Proxy.Requests.Each(func(c *mcpproxy.Call) {
-		others = others || string(c.Method) == "tools/call" && mcpproxy.IDKey(c.ID) != own
-	})
-	return others
-}
-
-func (s *statefulSession) tooManyPending(from mcpproxy.Side, e *mcpproxy.Envelope) {
+func (s *inspection) tooManyPending(from mcpproxy.Side, e *mcpproxy.Envelope) {
 	if from == mcpproxy.FromClient {
 		s.client.Requested.Set()
-		d := session.TooManyRequests(s.server.Profile.Server, string(e.Name))
+		d := session.TooManyRequests(s.server.Profile.Server, string(e.Name), e.ID)
 		s.client.Announce(d)
 		s.client.Proxy.Client.Inject(d.ErrorFrame(e.ID))
 		return
 	}
-	s.server.SendAsync(s.upstream.server.Load(), mcpproxy.NewError(e.ID, -32603, "mcp-jail: too many requests wait for the client", nil))
+	why := "too many requests wait for the client"
+	if len(e.ID) > mcpproxy.MaxID {
+		why = "the id is too long"
+	}
+	s.server.SendAsync(s.upstream.server.Load(), mcpproxy.NewError(e.ID, -32603, "mcp-jail: "+why, nil))
+}
+
+func (s *inspection) answerRoots(e *mcpproxy.Envelope) bool {
+	answer := s.server.Roots.Answer(e)
+	if answer != nil {
+		s.server.SendAsync(s.upstream.server.Load(), answer)
+	}
+	return answer != nil
 }

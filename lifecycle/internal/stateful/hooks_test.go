@@ -24,7 +24,7 @@ func TestStartupComplaint(t *testing.T) {
 		t.Run(server, func(t *testing.T) {
 			p := begin(t, &sessiontest.Fake{Server: server}, func(s *session.Session) {
 				s.Profile.Entries = []policy.Entry{{Path: "/usr", Rights: policy.Read | policy.Execute}}
-				s.Exists = func(string) bool { return true }
+				s.Known.Exists = func(string) bool { return true }
 			})
 			p.Send(sessiontest.Initialize)
 			p.Line()

@@ -15,53 +15,47 @@ import (
 // bound it forgets all of them.
 const maxOpenLists = 1000
 
-// openLists holds the requests of a stateful session whose answers are compared.
+// openLists holds the requests of a stateful session whose answers are compared, and those for log
+// messages.
 type openLists struct {
 	mu           sync.Mutex
 	open         map[string]session.ListRequest // by id
-	levels       map[string]string              // of logging/setLevel, by id
 	capabilities []byte                         // of the last initialize
 }
 
 func (o *openLists) note(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	var r session.ListRequest
-	switch string(e.Method) {
+	method := string(e.Method)
+	r := session.ListRequest{Method: method}
+	switch method {
 	case "initialize":
-		r = session.ListRequest{Method: "initialize", Capabilities: bytes.Clone(f.Slice(e.Capabilities))}
+		r.Capabilities = bytes.Clone(f.Slice(e.Capabilities))
 	case "server/discover", "tools/list":
-		r = session.ModernRequest(string(e.Method), f.Slice(e.ParamsMeta))
+		r = session.ModernRequest(method, f.Slice(e.ParamsMeta))
 		if e.Params.Present() {
 			r.Cursor = session.CursorOf(f.Slice(e.Params))
 		}
 	case "logging/setLevel":
 		var params struct{ Level string }
 		json.Unmarshal(f.Slice(e.Params), &params)
-		o.put(e, func() { o.levels[mcpproxy.IDKey(e.ID)] = params.Level })
-		return
+		r.Level = params.Level
 	default:
 		return
 	}
-	o.put(e, func() {
-		switch {
-		case r.Method == "initialize":
-			o.capabilities = r.Capabilities
-		case e.Era() != mcpproxy.Modern:
-			r.Capabilities = o.capabilities
-		}
-		o.open[mcpproxy.IDKey(e.ID)] = r
-	})
-}
-
-func (o *openLists) put(e *mcpproxy.Envelope, put func()) {
 	if !e.Trackable() {
 		return
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.open == nil || len(o.open)+len(o.levels) >= maxOpenLists {
-		o.open, o.levels = map[string]session.ListRequest{}, map[string]string{}
+	switch {
+	case method == "initialize":
+		o.capabilities = r.Capabilities
+	case e.Era() != mcpproxy.Modern:
+		r.Capabilities = o.capabilities
 	}
-	put()
+	if o.open == nil || len(o.open) >= maxOpenLists {
+		o.open = map[string]session.ListRequest{}
+	}
+	o.open[mcpproxy.IDKey(e.ID)] = r
 }
 
 func (o *openLists) take(id []byte, method string) session.ListRequest {
@@ -75,15 +69,6 @@ func (o *openLists) take(id []byte, method string) session.ListRequest {
 		r = session.ListRequest{Method: method, Cursor: session.UnknownCursor, Capabilities: o.capabilities}
 	}
 	return r
-}
-
-func (o *openLists) takeLevel(id []byte) string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	key := mcpproxy.IDKey(id)
-	level := o.levels[key]
-	delete(o.levels, key)
-	return level
 }
 
 // refreshPause is the least time between two looks at the configuration of a stateful server,

@@ -8,9 +8,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-func (s *statefulSession) onLevelSet(e *mcpproxy.Envelope, c *mcpproxy.Call) {
-	if level := s.lists.takeLevel(c.ID); e.Result.Present() {
-		for _, m := range s.client.Logs.SetLevel(level) {
+func (s *inspection) onLevelSet(e *mcpproxy.Envelope, c *mcpproxy.Call) {
+	if asked := s.lists.take(c.ID, "logging/setLevel"); e.Result.Present() {
+		for _, m := range s.client.Logs.SetLevel(asked.Level) {
 			s.client.Proxy.Client.Inject(m)
 		}
 	}
@@ -19,7 +19,7 @@ func (s *statefulSession) onLevelSet(e *mcpproxy.Envelope, c *mcpproxy.Call) {
 // checkTools compares an answer with the pins before the client gets it. If the client must
 // not see it, checkTools replaces it by an error. It reports whether the answer needs no
 // other look.
-func (s *statefulSession) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
+func (s *inspection) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
 	var d *diagnostics.Diagnosis
 	switch method := string(c.Method); method {
 	case "initialize", "server/discover":
@@ -41,8 +41,8 @@ func (s *statefulSession) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c 
 	return !e.Error.Present()
 }
 
-func (s *statefulSession) onServerFrame(f *mcpproxy.Frame) (drop bool) {
-	s.server.Heard()
+func (s *inspection) onServerFrame(f *mcpproxy.Frame) (drop bool) {
+	s.server.Lost.Heard()
 	if s.client.Tools.Enforces() && f.Flaws.Ambiguous() {
 		d := session.Refusal(-32603, diagnostics.PageMessage, s.server.Profile.Server, "",
 			`two JSON readers could read one of its messages differently, and pin_tools is "enforce"`, "")
@@ -62,7 +62,7 @@ func (s *statefulSession) onServerFrame(f *mcpproxy.Frame) (drop bool) {
 	return true
 }
 
-func (s *statefulSession) refuseAnswers(f *mcpproxy.Frame, d diagnostics.Diagnosis) (n int) {
+func (s *inspection) refuseAnswers(f *mcpproxy.Frame, d diagnostics.Diagnosis) (n int) {
 	var call mcpproxy.Call
 	for i := range f.Messages {
 		e := &f.Messages[i]
@@ -82,7 +82,7 @@ func (s *statefulSession) refuseAnswers(f *mcpproxy.Frame, d diagnostics.Diagnos
 	return n
 }
 
-func (s *statefulSession) refuseRequests(f *mcpproxy.Frame, d diagnostics.Diagnosis) (n int) {
+func (s *inspection) refuseRequests(f *mcpproxy.Frame, d diagnostics.Diagnosis) (n int) {
 	for i := range f.Messages {
 		if e := &f.Messages[i]; e.Kind() == mcpproxy.Request && e.Trackable() {
 			n++

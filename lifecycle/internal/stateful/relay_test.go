@@ -13,30 +13,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 )
 
-// TestRelay: messages pass unchanged in both directions.
-func TestRelay(t *testing.T) {
-	t.Parallel()
-	p := begin(t, &sessiontest.Fake{Server: "polite"}, nil)
-	odd := `{"id":9007199254740993 , "method":"x","params":{"\u006e":1,"n":2}}`
-	for _, m := range []struct{ id, line string }{{"0", sessiontest.Initialize}, {`"é"`, `{"id":"é","method":"tools/call","unknown":1.0}`}, {"9007199254740993", odd}} {
-		p.Send(m.line)
-		if got, want := p.Line(), sessiontest.AnswerTo(m.id, m.line); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-	p.In.Close()
-	if rest := p.Rest(); rest != "" {
-		t.Errorf("then %q", rest)
-	}
-	status, stderr := p.Ended()
-	if status != 7 || p.Err != nil || stderr != "" {
-		t.Errorf("status %d, error %v, stderr %q", status, p.Err, stderr)
-	}
-	if p.Record.Server != "test" || len(p.Record.Diagnoses) != 0 {
-		t.Errorf("record %+v", p.Record)
-	}
-}
-
 // TestPipelinedThenEOF: requests before the end of stdin are answered.
 func TestPipelinedThenEOF(t *testing.T) {
 	t.Parallel()
@@ -69,19 +45,6 @@ func TestNoNewlineAtTheEnd(t *testing.T) {
 	if status, _ := p.Ended(); status != 0 {
 		t.Errorf("status %d", status)
 	}
-}
-
-// TestBothDirectionsHaveTheirOwnIDs: the server's request 0 is not the client's request 0.
-func TestBothDirectionsHaveTheirOwnIDs(t *testing.T) {
-	t.Parallel()
-	p := begin(t, &sessiontest.Fake{Server: "asks"}, nil)
-	sessiontest.Has(t, p.Line(), "roots/list")
-	p.Send(sessiontest.Initialize)
-	if got := p.Line(); got != sessiontest.AnswerTo("0", sessiontest.Initialize) {
-		t.Errorf("got %q", got)
-	}
-	p.Send(`{"jsonrpc":"2.0","id":0,"result":{"roots":[]}}`)
-	p.Close()
 }
 
 // TestStderrIsNeverBlocked: the client does not read stderr, and the server goes on.

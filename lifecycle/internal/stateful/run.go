@@ -74,7 +74,6 @@ func (s *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig
 	if sig == nil {
 		if err == nil {
 			s.server.Adopt(proc)
-			s.server.WarnWaived(proc.Plan())
 		}
 		return nil, err
 	}

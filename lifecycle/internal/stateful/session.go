@@ -8,7 +8,6 @@ import (
 	"github.com/mattn/go-isatty"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
-	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -17,29 +16,27 @@ type statefulSession struct {
 	client   *session.Client
 	server   session.Server
 	upstream upstream
+	calls    openCalls
+	messages inspection
 
-	lists   openLists // if client.tools is nil, it has only the levels of log messages
-	refresh refresher
-
-	requestSent      chan struct{} // gets a value for a request before the first answer
-	discoverDeclined chan struct{} // gets a value when the server answers server/discover with an error
-	answered         session.Event // the server has given its first answer
-	refused          chan struct{} // gets a value when a request was refused
-
-	checkedStartup bool // see reportStartupComplaint; used by the goroutine that reads the server
+	answered session.Event // the server has given its first answer
+	refused  chan struct{} // gets a value when a request was refused
 }
 
 func newStatefulSession(s session.Session) *statefulSession {
-	r := &statefulSession{refused: make(chan struct{}, 1), requestSent: make(chan struct{}, 1), discoverDeclined: make(chan struct{}, 1)}
+	r := &statefulSession{refused: make(chan struct{}, 1)}
 	r.answered = session.Event{Done: make(chan struct{})}
 	r.upstream.guard.init()
 	if s.Profile == nil {
 		s.Profile = &policy.Profile{}
 	}
-	r.client = session.NewClient(s, r.hooks(), r.server.RecordedDenials, func() int { return len(r.server.Processes.Denials()) }, func() []*session.Server { return []*session.Server{&r.server} })
-	r.client.Logs.IsOpen = r.isOpen
+	r.messages = inspection{server: &r.server, upstream: &r.upstream, answered: &r.answered, requestSent: make(chan struct{}, 1), discoverDeclined: make(chan struct{}, 1)}
+	r.client = session.NewClient(s, r.messages.hooks(), r.server.RecordedDenials, func() int { return len(r.server.Processes.Denials()) }, func() []*session.Server { return []*session.Server{&r.server} })
+	r.calls = openCalls{r.client.Proxy}
+	r.messages.client, r.messages.calls = r.client, r.calls
+	r.client.Logs.IsOpen = r.calls.has
 	r.server.Init(r.client, s.Profile)
-	r.refresh.start(r.client)
+	r.messages.refresh.start(r.client)
 	if r.client.Tools != nil {
 		r.client.Tools.Redact = r.server.Redact
 	}
@@ -47,7 +44,7 @@ func newStatefulSession(s session.Session) *statefulSession {
 		r.upstream.onFrame = r.client.ExplainTyped
 	}
 	r.upstream.onRefused = func(d diagnostics.Diagnosis) {
-		r.client.RefuseAll(d)
+		r.calls.refuse(d)
 		select {
 		case r.refused <- struct{}{}:
 		default:
@@ -56,14 +53,9 @@ func newStatefulSession(s session.Session) *statefulSession {
 	return r
 }
 
-func (s *statefulSession) isOpen(key string) (open bool) {
-	s.client.Proxy.Requests.Each(func(c *mcpproxy.Call) { open = open || mcpproxy.IDKey(c.ID) == key })
-	return open
-}
-
 func (s *statefulSession) finish(ctx context.Context, ends <-chan os.Signal) {
 	s.upstream.guard.ready.Set()
-	s.refresh.stop()
+	s.messages.refresh.stop()
 	s.client.Finish(ctx, ends, func() {
 		if s.server.Pipes != nil {
 			s.server.Pipes.CloseOwnEnds()
@@ -79,7 +71,7 @@ func (s *statefulSession) answerUntilClosed(ctx context.Context, ends <-chan os.
 	if s.client.InputEnded == nil {
 		s.client.StartReading(func() error { return s.client.Proxy.RunClient(&s.upstream) })
 	}
-	s.client.Tasks.Go(func() { s.client.RefuseAll(d) })
+	s.client.Tasks.Go(func() { s.calls.refuse(d) })
 	if isTerminal(s.client.Config.In) {
 		return // a person has read the diagnosis on stderr
 	}

@@ -43,13 +43,13 @@ func (s *statefulSession) warnSlow(now time.Time) {
 
 func (s *statefulSession) answerTimedOut(now time.Time) {
 	limit := s.server.Profile.Call
-	calls := s.client.ClaimRequests(func(c *mcpproxy.Call) bool {
+	calls := s.calls.claim(func(c *mcpproxy.Call) bool {
 		return string(c.Method) == "tools/call" && now.Sub(c.Start) >= limit
 	})
 	if len(calls) == 0 {
 		return
 	}
-	s.client.AnswerCalls(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
+	s.calls.answer(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
 		ev := s.server.Evidence(diagnostics.StageCall, c, c.Start)
 		ev.Timeout = limit
 		return s.server.DiagnoseCall(c, ev)
@@ -71,7 +71,7 @@ type startupTimer struct {
 }
 
 func (t *startupTimer) arm() {
-	if t.silent != nil || t.slow != nil || t.session.answered.IsSet() || t.session.openRequests() == 0 {
+	if t.silent != nil || t.slow != nil || t.session.answered.IsSet() || t.session.calls.count() == 0 {
 		return
 	}
 	t.since = time.Now()

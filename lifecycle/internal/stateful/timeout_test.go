@@ -64,7 +64,7 @@ func TestTimedOutInBatch(t *testing.T) {
 	p.End()
 }
 
-// TestCallTimeout: the call is answered, the server is told, its late answer is dropped,
+// TestCallTimeout: stderr says that the call is waited for. It is answered, the server is told, its late answer is dropped,
 // and the session goes on.
 func TestCallTimeout(t *testing.T) {
 	t.Parallel()
@@ -78,7 +78,7 @@ func TestCallTimeout(t *testing.T) {
 	if got := p.Line(); got != sessiontest.AnswerTo("2", `{"id":2,"method":"ping"}`) {
 		t.Errorf("got %q", got)
 	}
-	if stderr := p.End(); !strings.Contains(stderr, `cancelled {"requestId":1,`) {
+	if stderr := p.End(); !strings.Contains(stderr, `cancelled {"requestId":1,`) || strings.Count(stderr, `waiting for the answer of server "test" to a call of tool "t"`) != 1 {
 		t.Errorf("stderr %q", stderr)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -18,9 +19,10 @@ import (
 )
 
 // TestTranscripts plays testdata/*.txtar. The comment sets the session up: "server NAME",
-// "roots MODE", "advertise", "call DURATION", "startup DURATION". In talk, "> " is a line
+// "denied PATH", "roots MODE", "call DURATION", "startup DURATION". In talk, "> " is a line
 // of the client ("\r" at the end is one) and "< " a line to it, in this order. server is
-// the log of the server, over all of its lives; starts is how many lives it had.
+// the log of the server, over all of its lives; starts is how many lives it had, status
+// that of the session, and record the stages and tools of the diagnoses on record.
 func TestTranscripts(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("testdata/*.txtar")
@@ -31,6 +33,9 @@ func TestTranscripts(t *testing.T) {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) { transcript(t, file) })
 	}
 }
+
+// times are the times of denials, which differ from run to run.
+var times = regexp.MustCompile(`"time":"[^"]*"`)
 
 func transcript(t *testing.T, file string) {
 	script, err := txtar.ParseFile(file)
@@ -55,7 +60,7 @@ func transcript(t *testing.T, file string) {
 	if rest := p.Rest(); rest != "" {
 		talk.WriteString("< " + rest)
 	}
-	_, stderr := p.Ended()
+	status, stderr := p.Ended()
 	var saw, said strings.Builder
 	for line := range strings.Lines(stderr) {
 		switch rest, isSeen := strings.CutPrefix(line, "saw: "); {
@@ -66,7 +71,11 @@ func transcript(t *testing.T, file string) {
 			said.WriteString(line)
 		}
 	}
-	got := map[string]string{"talk": talk.String(), "server": saw.String(), "stderr": said.String(), "starts": fmt.Sprintln(f.Starts)}
+	var stages strings.Builder
+	for _, d := range p.Record.Diagnoses {
+		stages.WriteString(strings.TrimSpace(string(d.Stage)+" "+d.Tool) + "\n")
+	}
+	got := map[string]string{"talk": times.ReplaceAllString(talk.String(), `"time":"…"`), "server": saw.String(), "stderr": said.String(), "starts": fmt.Sprintln(f.Starts), "status": fmt.Sprintln(status), "record": stages.String()}
 	for i := range script.Files {
 		a := &script.Files[i]
 		if got[a.Name] != want[a.Name] && !testkit.Update() {
@@ -87,7 +96,7 @@ func setUp(t *testing.T, f *sessiontest.Fake, s *session.Session, comment string
 		{Path: "/srv/notes", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule},
 		{Path: "/usr", Kind: policy.KindDir, Rights: policy.Read | policy.Execute, Origin: policy.OriginBaseline},
 	}
-	s.Canonical = func(path string) string { return strings.Replace(path, "/link", "/srv/notes", 1) }
+	s.Known.Canonical = func(path string) string { return strings.Replace(path, "/link", "/srv/notes", 1) }
 	for line := range strings.Lines(comment) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		var err error
@@ -96,6 +105,8 @@ func setUp(t *testing.T, f *sessiontest.Fake, s *session.Session, comment string
 			if f.Server = value; strings.HasPrefix(value, "ignores") {
 				session.TimesOf(s).Discover = 200 * time.Millisecond
 			}
+		case "denied":
+			f.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "open", Target: value, Count: 1}}
 		case "roots":
 			s.Profile.Roots = value
 		case "call":

@@ -67,9 +67,9 @@ func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc 
 		case <-ignored:
 			ignored = nil
 			w.giveUpDiscover()
-		case <-s.requestSent:
+		case <-s.messages.requestSent:
 			w.startup.arm()
-		case <-s.discoverDeclined:
+		case <-s.messages.discoverDeclined:
 			w.startup.restart()
 		case <-answered:
 			answered = nil
@@ -206,7 +206,7 @@ func (w *processWait) noteLogin() {
 func (w *processWait) checkLogin() {
 	s := w.session
 	w.login = nil
-	oldest := s.oldestRequest()
+	oldest := s.calls.oldest()
 	if oldest == nil || oldest.Start.After(w.loginSaid) {
 		return
 	}
@@ -225,7 +225,7 @@ func (w *processWait) checkLogin() {
 func (w *processWait) startupTimeout() {
 	s := w.session
 	w.startup.disarm()
-	if s.answered.IsSet() || s.openRequests() == 0 || session.IsClosed(w.proc.Done()) { // its end says more
+	if s.answered.IsSet() || s.calls.count() == 0 || session.IsClosed(w.proc.Done()) { // its end says more
 		return
 	}
 	ev := s.server.Evidence(diagnostics.StageStartup, nil, time.Time{})

@@ -255,9 +255,9 @@ func TestCallTimeoutOfWorker(t *testing.T) {
 	sessiontest.Has(t, stderr, "waiting for the answer")
 }
 
-// TestQueueIsBoundedInMemory: calls that wait for a slot may take half of the memory of the session.
-// The first one may be larger; calls beyond get an error.
-func TestQueueIsBoundedInMemory(t *testing.T) {
+// TestQueueIsBounded: so many calls may wait for a slot, with so many bytes, and so many other requests
+// for their answers. The first one may be larger; those beyond get an error.
+func TestQueueIsBounded(t *testing.T) {
 	t.Parallel()
 	out, err := os.Create(t.TempDir() + "/out")
 	testkit.Must(t, err)
@@ -282,16 +282,30 @@ func TestQueueIsBoundedInMemory(t *testing.T) {
 		t.Errorf("the second call was answered with %q", text)
 	}
 	s.dispatcher.dropRequest(first)
-	const most = mcpproxy.Memory / 2 / requestCost
-	for i := range most {
+	for i := range maxWaiting + 1 {
 		queue(strconv.Itoa(3+i), 1)
 	}
-	if n := len(s.dispatcher.table.queue); n >= most || n < most/2 {
-		t.Errorf("%d small calls wait, want some less than %d", n, most)
+	if n := len(s.dispatcher.table.queue); n != maxWaiting {
+		t.Errorf("%d small calls wait, want %d", n, maxWaiting)
 	}
-	other := mcpproxy.Parse([]byte(`{"jsonrpc":"2.0","id":"r","method":"resources/read"}`))
-	s.dispatcher.dispatchMessage(t.Context(), other, nil)
-	if text, _ := os.ReadFile(out.Name()); !strings.Contains(string(text), `"id":"r","error"`) || !strings.Contains(string(text), "too many requests wait") {
-		t.Error("a request that is no call was not refused")
+	refused := func() int {
+		text, _ := os.ReadFile(out.Name())
+		return strings.Count(string(text), `\": too many requests wait`) // within JSON
+	}
+	other := func(id, params string) {
+		s.dispatcher.dispatchMessage(t.Context(), mcpproxy.Parse([]byte(sessiontest.Legacy(id, "subscriptions/listen", params))), nil)
+	}
+	large := `{"x":"` + strings.Repeat("x", maxWaitingSize) + `"}`
+	other(`"large"`, large) // these are never answered
+	other(`"too large"`, "{}")
+	if refused() != 1 {
+		t.Error("a second request beside a large one was not refused, or the first was")
+	}
+	s.dispatcher.dropRequest(s.dispatcher.table.open[`"large"`])
+	for i := range maxWaiting + 1 {
+		other(fmt.Sprintf(`"r%d"`, i), "{}")
+	}
+	if n := s.dispatcher.table.waiting.n; n != maxWaiting || refused() != 2 {
+		t.Errorf("%d requests that are no calls wait, want %d; %d were refused", n, maxWaiting, refused())
 	}
 }

@@ -220,7 +220,7 @@ func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 		return
 	}
 	f := mcpproxy.Parse(line)
-	w.server.Advertise(f, &f.Messages[0])
+	w.server.Roots.Advertise(f, &f.Messages[0])
 	// The wait can end in two ways: asking ends if the worker ignores the request, ctx if the client
 	// has cancelled it.
 	asking, cancel := context.WithCancel(ctx)
@@ -230,7 +230,7 @@ func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 	dv.client.Tasks.Go(func() {
 		awaited := func() bool { return !session.IsClosed(w.ended) }
 		isRead := func() bool { return !w.queue.IsPending() && streams.UnreadBytes(w.server.Pipes.Stdin) == 0 }
-		dv.client.WatchIgnored(w.server.Pipes.Stdin, awaited, isRead, quit, cancel)
+		session.WatchIgnored(dv.client.Times.Discover, w.server.Pipes.Stdin, awaited, isRead, quit, cancel)
 	})
 	answer, err := w.request(asking, f, w.server.Profile.Startup)
 	switch {

@@ -110,8 +110,7 @@ func (dp *dispatcher) dispatchMessage(ctx context.Context, f *mcpproxy.Frame, ba
 // they came.
 func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 	e := &rq.frame.Messages[0]
-	dp.client.NoteIntroduction(rq.frame, e)
-	dp.client.IntroduceSoon()
+	dp.client.Introduction.Note(rq.frame, e)
 	dp.client.Logs.NoteRequest(rq.frame, e)
 	switch {
 	case rq.method == "initialize":
@@ -121,8 +120,8 @@ func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 	default: // the request does not describe the client; an earlier one did
 		rq.era, rq.info = dp.session.discovery.infos.Current()
 	}
-	if rq.method != "tools/call" && !dp.table.keepRequest(rq) {
-		dp.fail(rq, dp.client.Announce(session.TooManyRequests(dp.session.serverName, "")))
+	if len(rq.id) > mcpproxy.MaxID || !rq.isCall() && !dp.table.hasRoom() {
+		dp.fail(rq, dp.client.Announce(session.TooManyRequests(dp.session.serverName, "", rq.id)))
 		return
 	}
 	switch rq.method {

@@ -18,7 +18,7 @@ func (w *worker) handshake(ctx context.Context) (answer *mcpproxy.Frame, d *diag
 		return nil, nil
 	}
 	f := info.Greeting()
-	w.server.Advertise(f, &f.Messages[0])
+	w.server.Roots.Advertise(f, &f.Messages[0])
 	slow := time.AfterFunc(w.client.Times.SlowNote, func() {
 		if w.server.Quiet.Load() {
 			return

@@ -229,9 +229,9 @@ func TestReadyWithFullQueue(t *testing.T) {
 	s := idleSession(t, session.Session{Launcher: f, Err: errors}, Options{})
 	w := &worker{session: s, client: s.client, info: &clientinfo.Info{}, tool: "echo"}
 	w.server.Init(s.client, s.client.Config.Profile)
-	w.queue.Init(&streams.CountingWriter{}, w.server.Answers)
-	w.queue.TryEnqueue(mcpproxy.Parse([]byte("{}")))
-	w.server.Answers.Add(mcpproxy.Memory)
+	w.queue.Init(&streams.CountingWriter{})
+	for w.queue.TryEnqueue(mcpproxy.Parse([]byte("{}"))) {
+	}
 	killed := &killed{}
 	w.proc, s.pool.logLevel = killed, []byte("{}")
 	s.pool.markReady(w)

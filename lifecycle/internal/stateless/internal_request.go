@@ -81,7 +81,7 @@ func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Dura
 		return got.result()
 	default:
 	}
-	switch d, lost := w.server.LostAnswer(id, w.tool); {
+	switch d, lost := w.server.Lost.Diagnosis(id, w.tool); {
 	case !session.IsClosed(w.ended) && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case !session.IsClosed(w.ended):

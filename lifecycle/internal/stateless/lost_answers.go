@@ -13,7 +13,7 @@ func (w *worker) onMixedLine(f, ending *mcpproxy.Frame) {
 	e := &ending.Messages[0]
 	for _, id := range w.openIDs() {
 		if e.Kind() == mcpproxy.Response && mcpproxy.IDKey(e.ID) == mcpproxy.IDKey(id) {
-			w.loseAnswer(id, w.server.MixedLine(f, ending))
+			w.loseAnswer(id, session.MixedLine(w.server.Redact, f, ending))
 		}
 	}
 }
@@ -29,8 +29,8 @@ func (w *worker) onOtherID(e *mcpproxy.Envelope) {
 }
 
 func (w *worker) loseAnswer(id []byte, why string) {
-	w.server.LoseAnswer(id, why, func() {
-		d, _ := w.server.LostAnswer(id, w.tool)
+	w.server.Lost.Note(id, why, func() {
+		d, _ := w.server.Lost.Diagnosis(id, w.tool)
 		w.rejectAnswer(&mcpproxy.Envelope{ID: id, Error: mcpproxy.Span{Kind: '{'}}, d)
 	})
 }

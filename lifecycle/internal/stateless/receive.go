@@ -20,7 +20,7 @@ func (w *worker) read() {
 		},
 	}
 	hooks.Receive(w.conn.Reader, func(f *mcpproxy.Frame) error {
-		w.server.Heard()
+		w.server.Lost.Heard()
 		leak := w.server.Leaks.Load().Check(f, w.tool)
 		switch {
 		case leak != nil:
@@ -50,12 +50,12 @@ func (w *worker) showsStderr() bool {
 }
 
 func (w *worker) onNonMessage(f *mcpproxy.Frame) {
-	w.server.Heard()
+	w.server.Lost.Heard()
 	if m := f.Ending(); m != nil {
 		w.onMixedLine(f, m)
 	}
 	if w.showsStderr() {
-		w.server.ShowNonMessage(f)
+		w.server.Stray.Show(f)
 		return
 	}
 	if line := f.Bytes(); !f.Blank() && line != nil {
@@ -134,14 +134,15 @@ func (w *worker) onMessage(f *mcpproxy.Frame) {
 	case mcpproxy.Response:
 		w.onServerResponse(f, e)
 	case mcpproxy.Request:
-		if w.server.AnswerRootsList(e, w.conn) {
+		if answer := w.server.Roots.Answer(e); answer != nil {
+			w.server.SendAsync(w.conn, answer)
 			return
 		}
 		switch {
 		case !w.mayRequest(string(e.Method)):
 			w.refuseRequest(e, "no call is running that this request could belong to")
-		case len(e.ID)+len(e.Token) > maxRequestIDLen:
-			w.refuseRequest(e, "the id or the progress token is too long")
+		case max(len(e.ID), len(e.Token), len(e.Method)) > mcpproxy.MaxID:
+			w.refuseRequest(e, "the id, the progress token or the method is too long")
 		case !w.session.serverRequests.forward(w, f, e):
 			w.refuseRequest(e, "too many requests wait for the client")
 		default:

@@ -27,11 +27,12 @@ type clientRequest struct {
 	onResponse func(f *mcpproxy.Frame, e *mcpproxy.Envelope)
 	worker     *worker // that works on it; under requestTable.mu
 	cancel     context.CancelFunc
-	cost       int64            // counted in requestTable.kept; under its mutex
 	kept       *answers.Request // what its answer may be kept as; nil: nothing
 }
 
 func (r *clientRequest) key() string { return mcpproxy.IDKey(r.id) }
+
+func (r *clientRequest) isCall() bool { return r.method == "tools/call" }
 
 func (r *clientRequest) call() *mcpproxy.Call {
 	return &mcpproxy.Call{ID: r.id, Method: []byte(r.method), Tool: []byte(r.tool), Start: r.start}
@@ -70,7 +71,7 @@ func (dp *dispatcher) forwardResponse(rq *clientRequest, f *mcpproxy.Frame) {
 	}
 	defer dp.closeRequest(rq)
 	if w := dp.table.workerOf(rq); w != nil && w.tool != "" {
-		w.server.CallEnds()
+		w.server.Processes.CallEnds()
 	}
 	if rq.batch == nil {
 		dp.session.sendToClient(f)

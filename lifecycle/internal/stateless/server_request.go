@@ -29,21 +29,14 @@ type serverRequests struct {
 	last int64
 }
 
-// Bounds of what workers can make us keep. A client may never answer.
-const (
-	maxWorkerRequests = 1000 // requests of one worker
-	maxRequestIDLen   = 4096 // bytes of a request's id and progress token
-	serverRequestCost = 512  // bytes of memory, without its texts
-)
-
-func (r *serverRequest) cost() int64 {
-	return int64(serverRequestCost + len(r.id) + len(r.token) + len(r.call.Method))
-}
+// maxWorkerRequests is how many requests of one worker are open; a client may never answer. Each has an
+// id, a progress token and a method of at most MaxID bytes, so at worst they take 1 MiB.
+const maxWorkerRequests = 256
 
 func (a *serverRequests) forward(w *worker, f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	r := &serverRequest{worker: w, id: bytes.Clone(e.ID), token: bytes.Clone(e.Token), call: mcpproxy.Call{Method: bytes.Clone(e.Method)}}
 	a.mu.Lock()
-	if w.openRequests >= maxWorkerRequests || !w.requestMemory.Take(r.cost()) {
+	if w.openRequests >= maxWorkerRequests {
 		a.mu.Unlock()
 		return false
 	}
@@ -66,7 +59,7 @@ func (dp *dispatcher) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) 
 		f.Close()
 		return
 	}
-	r.worker.server.OnClientResponse(f, e, &r.call)
+	r.worker.server.Roots.OnClientResponse(f, e, &r.call)
 	f.Replace(e.IDAt, r.id)
 	r.worker.trySend(f) // waiting could be a deadlock: the worker may wait for us to read
 }
@@ -87,7 +80,6 @@ func (a *serverRequests) take(id []byte) *serverRequest {
 func (a *serverRequests) drop(n int64) {
 	if r := a.open[n]; r != nil {
 		r.worker.openRequests--
-		r.worker.requestMemory.Give(r.cost())
 		delete(a.open, n)
 	}
 }

@@ -115,15 +115,18 @@ func TestUnusableReplies(t *testing.T) {
 	p.Nothing()
 }
 
-// TestLongID: the ids that a worker gives its requests are bounded.
+// TestLongID: the ids that a worker gives its requests are bounded, and those of the client.
 func TestLongID(t *testing.T) {
 	t.Parallel()
 	_, p := greeted(t, nil)
-	p.Send(sessiontest.CallOf("1", "ask", `{"id":"`+strings.Repeat("x", maxRequestIDLen-5)+`"}`)) // with the quotes, and those of "t"
+	p.Send(sessiontest.CallOf("1", "ask", `{"id":"`+strings.Repeat("x", mcpproxy.MaxID-2)+`"}`)) // with the quotes
 	p.Send(sessiontest.ReplyTo(p.Told("sampling/createMessage"), "{}"))
 	sessiontest.Has(t, p.Answer("1").Line, `result={}`)
-	p.Send(sessiontest.CallOf("2", "ask", `{"id":"`+strings.Repeat("x", maxRequestIDLen-4)+`"}`))
-	sessiontest.Has(t, p.Answer("2").Line, "mcp-jail: the id or the progress token is too long")
+	p.Send(sessiontest.CallOf("2", "ask", `{"id":"`+strings.Repeat("x", mcpproxy.MaxID-1)+`"}`))
+	sessiontest.Has(t, p.Answer("2").Line, "mcp-jail: the id, the progress token or the method is too long")
+	long := `"` + strings.Repeat("x", mcpproxy.MaxID-1) + `"`
+	p.Send(sessiontest.CallOf(long, "ask", "{}"))
+	sessiontest.Has(t, p.Answer(long).Line, "the id of the request is longer than 1024 bytes")
 	p.Nothing()
 }
 
@@ -136,8 +139,7 @@ func TestManyServerRequests(t *testing.T) {
 		f := mcpproxy.Parse(fmt.Appendf(nil, `{"id":%d,"method":"m"}`, id))
 		return s.serverRequests.forward(w, f, &f.Messages[0])
 	}
-	process := func() *worker { return &worker{session: s, requestMemory: s.client.Proxy.Memory.Share(0)} }
-	one, other := process(), process()
+	one, other := &worker{session: s}, &worker{session: s}
 	for i := range maxWorkerRequests {
 		if !pass(one, i) {
 			t.Fatalf("no room for %d", i)

@@ -21,11 +21,28 @@ type requestTable struct {
 	mu        sync.Mutex
 	idle      sync.Cond // open has become empty, and answering 0
 	open      map[string]*clientRequest
-	answering int             // requests that were claimed and are not answered yet
-	queue     []queuedCall    // calls that wait for a slot
-	kept      *mcpproxy.Share // what they take, and other requests
-	running   int             // calls that have a slot
-	ended     bool            // the session is over: requests that still come are dropped
+	answering int          // requests that were claimed and are not answered yet
+	queue     []queuedCall // calls that wait for a slot
+	waiting   requestSum   // requests that are no calls
+	answered  requestSum   // of these, those that were claimed, and whose answer is being sent
+	running   int          // calls that have a slot
+	ended     bool         // the session is over: requests that still come are dropped
+}
+
+// requestSum counts requests, and the bytes of their frames.
+type requestSum struct {
+	n    int
+	size int64
+}
+
+func (s *requestSum) add(rq *clientRequest, n int) {
+	s.n += n
+	s.size += int64(n) * rq.frame.Size
+}
+
+// hasRoom reports whether there are not too many. One is not, however large it is.
+func (s *requestSum) hasRoom() bool {
+	return s.n <= 1 || s.n <= maxWaiting && s.size <= maxWaitingSize
 }
 
 // queuedCall is a call in the queue.
@@ -36,7 +53,7 @@ type queuedCall struct {
 
 func (t *requestTable) init(c *session.Client, maxCalls int) {
 	t.client, t.maxCalls, t.open = c, maxCalls, map[string]*clientRequest{}
-	t.kept, t.idle.L = c.Proxy.Memory.Share(mcpproxy.Memory/8), &t.mu
+	t.idle.L = &t.mu
 }
 
 // add enters a request. It returns false if the session is over, or if the id is in use: an answer
@@ -48,37 +65,35 @@ func (t *requestTable) add(rq *clientRequest) bool {
 		return false
 	}
 	t.open[rq.key()] = rq
-	return true
-}
-
-// requestCost is the memory of a request that waits, without its frame: its goroutine above all.
-const requestCost = 8 << 10
-
-// keep counts the memory of a request that waits for a process. It returns false if there is none
-// left, unless the request is to be kept in any case. The caller holds mu.
-func (t *requestTable) keep(rq *clientRequest, always bool) bool {
-	cost := requestCost + 2*rq.frame.Cost() // a process gets a copy
-	switch {
-	case always:
-		t.kept.Add(cost)
-	case !t.kept.Take(cost):
-		return false
+	if !rq.isCall() {
+		t.waiting.add(rq, 1)
 	}
-	rq.cost = cost
 	return true
 }
 
-// forget takes back what keep has counted. The caller holds mu.
-func (t *requestTable) forget(rq *clientRequest) {
-	t.kept.Give(rq.cost)
-	rq.cost = 0
-}
+// What the client may have waiting: calls that have no slot, and as much again of other requests. One
+// waits in any case, and those whose answers the client does not take count by themselves. At worst that
+// is 3 × maxWaiting × 10 KiB (a goroutine and an envelope) and
+// 3 × maxWaitingSize × 3 (a frame, its names and a copy for the process), which is 66 MiB.
+const (
+	maxWaiting     = 1024
+	maxWaitingSize = 4 << 20 // bytes of their frames
+)
 
-// keepRequest is keep for a request that is not a call, and so waits for no slot.
-func (t *requestTable) keepRequest(rq *clientRequest) bool {
+// hasRoom reports whether a request that is no call and was added may be worked on.
+func (t *requestTable) hasRoom() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.open[rq.key()] != rq || t.keep(rq, false)
+	return t.waiting.hasRoom() && t.answered.hasRoom()
+}
+
+// hasRoomFor reports whether a call may wait for a slot. The caller holds mu.
+func (t *requestTable) hasRoomFor(rq *clientRequest) bool {
+	size := rq.frame.Size
+	for _, call := range t.queue {
+		size += call.rq.frame.Size
+	}
+	return len(t.queue) == 0 || len(t.queue) < maxWaiting && size <= maxWaitingSize
 }
 
 // admission is what becomes of a call.
@@ -87,7 +102,7 @@ type admission int
 const (
 	admitted admission = iota // it has a slot
 	queued                    // it waits for one, or was cancelled before
-	refused                   // there is no memory for it
+	refused                   // too many wait
 )
 
 func (t *requestTable) admit(call queuedCall) admission {
@@ -99,7 +114,7 @@ func (t *requestTable) admit(call queuedCall) admission {
 		return admitted
 	case t.open[call.rq.key()] != call.rq: // cancelled or timed out meanwhile
 		return queued
-	case !t.keep(call.rq, len(t.queue) == 0):
+	case !t.hasRoomFor(call.rq):
 		return refused
 	}
 	t.queue = append(t.queue, call)
@@ -123,7 +138,6 @@ func (t *requestTable) next() (call queuedCall, ok bool) {
 func (t *requestTable) dequeue(rq *clientRequest) {
 	if i := t.place(rq); i >= 0 {
 		t.queue = slices.Delete(t.queue, i, i+1)
-		t.forget(rq)
 	}
 }
 
@@ -181,13 +195,19 @@ func (t *requestTable) claim(rq *clientRequest) bool {
 	delete(t.open, rq.key())
 	t.answering++
 	t.dequeue(rq)
+	if !rq.isCall() { // its client may have the answer, and send more, before finish
+		t.waiting.add(rq, -1)
+		t.answered.add(rq, 1)
+	}
 	return true
 }
 
 func (t *requestTable) finish(rq *clientRequest) *worker {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.forget(rq)
+	if !rq.isCall() {
+		t.answered.add(rq, -1)
+	}
 	if t.answering--; len(t.open)+t.answering == 0 {
 		t.idle.Broadcast()
 	}

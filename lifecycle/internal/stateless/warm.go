@@ -289,7 +289,7 @@ func (p *pool) newWarmWorker(ctx context.Context, tool string) *worker {
 	if _, d = w.handshake(ctx); d == nil && info.Era() == mcpproxy.Modern {
 		// The modern era has no handshake. An answer shows that the program is loaded.
 		f := info.Greeting()
-		w.server.Advertise(f, &f.Messages[0])
+		w.server.Roots.Advertise(f, &f.Messages[0])
 		_, err = w.request(ctx, f, w.server.Profile.Startup)
 	}
 	if d != nil || err != nil {

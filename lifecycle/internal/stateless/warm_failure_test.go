@@ -94,13 +94,13 @@ func TestFailingWarmWorkers(t *testing.T) {
 			p.Send(sessiontest.CallOf(fmt.Sprint(10+i), "fail", "{}"))
 			p.Answer(fmt.Sprint(10 + i))
 		}
-		p.session.client.RecordMu.Lock()
+		p.session.client.Record.Mu.Lock()
 		for _, d := range p.session.client.Record.Diagnoses {
 			if d.Tool == "echo" {
 				t.Errorf("%s: a failure that no call waits for: %q", option, d.What)
 			}
 		}
-		p.session.client.RecordMu.Unlock()
+		p.session.client.Record.Mu.Unlock()
 		if n := f.Started("echo"); n > 5 { // the pauses between them grow: 2, 4, 8, 16 s
 			t.Errorf("%s: %d starts", option, n)
 		}

@@ -20,19 +20,18 @@ import (
 
 // worker is one process of a stateless server, from its start to its end.
 type worker struct {
-	client        *session.Client
-	server        session.Server
-	session       *statelessSession
-	proc          session.Process
-	conn          *mcpproxy.Conn
-	startedAt     time.Time
-	info          *clientinfo.Info // the client that its handshake is for; nil: no handshake
-	tool          string           // "" for a discovery worker
-	warm          bool             // it was started before there was a call for it
-	mounts        []byte           // of a warm worker: session.Process.Mounts at its start
-	ready         bool             // past its handshake; under pool.mu
-	openRequests  int              // its open requests to the client; under serverRequests.mu
-	requestMemory *mcpproxy.Share  // what they take
+	client       *session.Client
+	server       session.Server
+	session      *statelessSession
+	proc         session.Process
+	conn         *mcpproxy.Conn
+	startedAt    time.Time
+	info         *clientinfo.Info // the client that its handshake is for; nil: no handshake
+	tool         string           // "" for a discovery worker
+	warm         bool             // it was started before there was a call for it
+	mounts       []byte           // of a warm worker: session.Process.Mounts at its start
+	ready        bool             // past its handshake; under pool.mu
+	openRequests int              // its open requests to the client; under serverRequests.mu
 
 	mu       sync.Mutex
 	requests map[string]*clientRequest // the client's, by id
@@ -140,9 +139,9 @@ func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *sendqueue.D
 	}
 	w.server.Quiet.Store(false)
 	w.server.FirstCall.Set()
-	w.server.Advertise(f, &f.Messages[0])
+	w.server.Roots.Advertise(f, &f.Messages[0])
 	if w.tool != "" {
-		w.server.CallBegins(rq.tool, func() bool { return beside })
+		w.server.Processes.CallBegins(rq.tool, func() bool { return beside })
 	}
 	at = new(sendqueue.Delivery)
 	w.queue.Enqueue(ctx, f, at)

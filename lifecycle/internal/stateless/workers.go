@@ -169,11 +169,9 @@ func (p *pool) startWorker(ctx context.Context, tool string, t Tool, info *clien
 		p.session.signalsCaught()
 	}
 	w.server.Adopt(w.proc)
-	p.client.WarnWaivedOnce(w.proc.Plan())
 	written := &streams.CountingWriter{Dst: pipes.Stdin}
 	w.conn = mcpproxy.NewConn(pipes.Stdout, written, session.MessageLimit(t.Profile))
-	w.queue.Init(written, w.server.Answers)
-	w.requestMemory = p.client.Proxy.Memory.Share(session.ShareFloor)
+	w.queue.Init(written)
 	p.mu.Lock()
 	p.workers[w] = true
 	p.mu.Unlock()

@@ -1,6 +1,6 @@
 //go:build unix
 
-package stateful
+package session
 
 import (
 	"bytes"
@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
@@ -34,11 +32,9 @@ func FuzzAdvertise(f *testing.F) {
 			return
 		}
 		e := &frame.Messages[0]
-		client := &session.Client{}
-		r := &statefulSession{client: client, server: session.Server{Client: client, RootsMode: session.RootsAdvertise, Statement: []byte(`{"version":1}`), Tail: diagnostics.NewTail(nil)}}
-		r.client.Requested.Done = make(chan struct{})
+		roots := Roots{mode: RootsAdvertise, statement: []byte(`{"version":1}`)}
 		strict, method, modern := frame.Flaws.IsStrict(), string(e.Method), e.Era() == mcpproxy.Modern
-		r.onRequest(frame, e)
+		roots.Advertise(frame, e)
 		got, _ := frame.AppendTo(nil)
 		if !strict {
 			if !bytes.Equal(got, line) {
@@ -81,7 +77,7 @@ func wanted(m map[string]any, method string, modern bool) map[string]any {
 				delete(in, name)
 			}
 		}
-		in[session.MetaPolicy] = statement
+		in[MetaPolicy] = statement
 	}
 	initialize := method == "initialize"
 	if !initialize && method != "server/discover" && !(method == "tools/call" && modern) {

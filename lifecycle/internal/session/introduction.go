@@ -10,17 +10,18 @@ import (
 
 // introduction is what a client says of itself, for Session.ClientNamed.
 type introduction struct {
-	params atomic.Pointer[[]byte] // of the first message that may have it
-	told   atomic.Bool
+	named  func(name, version string) // nil: nobody asks
+	params atomic.Pointer[[]byte]     // of the first message that may have it
+	told   bool                       // used by saveRecords alone
 }
 
 // MaxIntroduction bounds the params that are kept.
 const MaxIntroduction = 64 << 10
 
-// NoteIntroduction keeps the params of an initialize, or the _meta of a first modern request.
-// They are decoded later, so that the server's start does not wait.
-func (c *Client) NoteIntroduction(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	if c.Config.ClientNamed == nil || c.introduction.params.Load() != nil {
+// Note keeps the params of an initialize, or the _meta of a first modern request. They are decoded
+// later, so that the server's start does not wait.
+func (i *introduction) Note(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	if i.named == nil || i.params.Load() != nil {
 		return
 	}
 	var text []byte
@@ -34,21 +35,15 @@ func (c *Client) NoteIntroduction(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		return
 	}
 	text = bytes.Clone(text)
-	c.introduction.params.CompareAndSwap(nil, &text)
+	i.params.CompareAndSwap(nil, &text)
 }
 
-// IntroduceSoon is introduce on another goroutine.
-func (c *Client) IntroduceSoon() {
-	if c.introduction.params.Load() != nil && !c.introduction.told.Load() {
-		c.Tasks.Go(c.introduce)
-	}
-}
-
-func (c *Client) introduce() {
-	text := c.introduction.params.Load()
-	if text == nil || c.introduction.told.Swap(true) {
+func (i *introduction) tell() {
+	text := i.params.Load()
+	if text == nil || i.told {
 		return
 	}
+	i.told = true
 	type info struct{ Name, Version string }
 	var said struct {
 		Legacy info `json:"clientInfo"`
@@ -61,6 +56,6 @@ func (c *Client) introduce() {
 		said.Legacy = said.Modern
 	}
 	if said.Legacy.Name != "" {
-		c.Config.ClientNamed(said.Legacy.Name, said.Legacy.Version)
+		i.named(said.Legacy.Name, said.Legacy.Version)
 	}
 }

@@ -1,0 +1,118 @@
+package session
+
+import (
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// record is the record of a session. Its goroutine passes it to Session.Sink, so that answers to the
+// client do not wait for a disk.
+type record struct {
+	client  *Client
+	denials func() []policy.Denial // of the whole session
+	refused func() int             // how many different ones they are
+	servers func() []*Server       // whose processes run
+
+	Mu sync.Mutex
+	diagnostics.Record
+	changed  chan struct{} // gets a value when there is more to save
+	Finished chan struct{}
+	Saved    chan struct{} // closed after the last write
+
+	digested   *policy.Profile // this and the next two are used by the goroutine alone
+	digest     string          // of digested
+	warnedLost bool
+}
+
+func (r *record) addDiagnosis(d diagnostics.Diagnosis) {
+	r.Mu.Lock()
+	if len(r.Diagnoses) == maxRecords {
+		r.Diagnoses = append(r.Diagnoses[:0:0], r.Diagnoses[1:]...)
+	}
+	r.Diagnoses = append(r.Diagnoses, d)
+	r.Mu.Unlock()
+	r.changes()
+}
+
+// addLine adds a line to Warnings or Waived, whose lines differ.
+func (r *record) addLine(to *[]string, line string) {
+	r.Mu.Lock()
+	defer r.Mu.Unlock()
+	if len(*to) < maxRecords && !slices.Contains(*to, line) {
+		*to = append(slices.Clip(*to), line)
+	}
+}
+
+func (r *record) changes() {
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
+}
+
+// run saves the record after each change. It looks for new refusals once a second: the jail tells of
+// none by itself.
+func (r *record) run() {
+	defer close(r.Saved)
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for saved := 0; ; {
+		select {
+		case <-r.changed:
+			r.save(false)
+		case <-look.C:
+			r.client.Introduction.tell()
+			for _, s := range r.servers() {
+				s.lookRefused()
+			}
+			if n := r.refused(); n > saved {
+				saved = n
+				r.save(false)
+			}
+		case <-r.Finished:
+			r.client.Introduction.tell()
+			r.noteChanges()
+			r.save(true)
+			return
+		}
+	}
+}
+
+func (r *record) noteChanges() {
+	if changed := r.client.Config.Changed; changed != nil {
+		if text := changed(); text != "" {
+			r.Mu.Lock()
+			r.Changes = text
+			r.Mu.Unlock()
+			r.client.SayOnce(text)
+		}
+	}
+}
+
+func (r *record) save(finished bool) {
+	config := &r.client.Config
+	if config.Sink == nil {
+		return
+	}
+	r.Mu.Lock()
+	now := r.Record // never written to: its lists are only appended to or replaced
+	r.Mu.Unlock()
+	now.Unfinished = !finished
+	if r.digested != config.Profile { // computed here, so that the start does not wait for it
+		r.digested, r.digest = config.Profile, diagnostics.Digest(config.Profile)
+	}
+	now.Profile, now.Denials = r.digest, r.denials()
+	config.Sink(now)
+	if config.Lost == nil || r.warnedLost {
+		return
+	}
+	if err := config.Lost(); err != nil {
+		r.warnedLost = true
+		r.client.Stderr.SayLine(fmt.Sprintf("warning: the record of this session cannot be written, so `mcp-jail why` will not have all of it: %s%s", err, diagnostics.PageRecord.Reference()))
+	}
+}
