@@ -71,7 +71,7 @@ var openFiles = map[string]string{
 	"packages/install/progress.go": ofInstaller, "packages/install/logins.go": ofInstaller, "packages/sources/write.go": ofInstaller, "packages/install/scripts.go": ofInstaller,
 	"packages/installed/node.go": ofPackage, "packages/installed/python.go": ofPackage,
 
-	"mcpproxy/spill.go": inTemp, "mcpproxy/tempfile_linux.go": inTemp, "packages/jail/version.go": inTemp,
+	"mcpproxy/spill.go": inTemp, "packages/jail/version.go": inTemp,
 }
 
 // opensOf returns what a file of the product uses to open files; src replaces its content.

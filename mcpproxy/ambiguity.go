@@ -76,19 +76,8 @@ func (e *Envelope) messageFlaws() Flaw {
 		if e.Name == nil {
 			return FlawShape
 		}
-	case !isPlainMethod(e.Method) && SameName(e.Method, []byte(methodToolsCall)):
+	case SameName(e.Method, []byte(methodToolsCall)):
 		return FlawCase
 	}
 	return 0
-}
-
-// isPlainMethod reports whether a method consists of lower-case ASCII letters and slashes, as most
-// do. Two different methods of this kind are never SameName.
-func isPlainMethod(method []byte) bool {
-	for _, c := range method {
-		if (c < 'a' || c > 'z') && c != '/' {
-			return false
-		}
-	}
-	return true
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"math"
 	"sync"
 )
 
@@ -20,19 +22,14 @@ var (
 // Batch collects the responses to the requests of one batch. It sends them in one frame
 // when the last one has arrived, in the order of arrival. JSON-RPC 2.0, "Batch", wants one
 // array in any order, and nothing when there is no response. Each response keeps its
-// bytes. A Batch holds up to 4 MiB in memory and the rest in a temporary file, where one
-// can be made. It is safe for concurrent use.
+// bytes, in a temporary file where one can be made. It is safe for concurrent use.
 type Batch struct {
 	mu      sync.Mutex
 	dst     *Writer
 	waiting int // responses that are still to come
 	limit   int64
-
-	// Invariant: line, or spill if it is set, holds a whole frame. The next
-	// response is written after its first size bytes.
-	line  []byte
-	spill *spill
-	size  int64
+	spill   *spill // its first size bytes are those of the responses, with a bracket and commas before them
+	size    int64
 }
 
 // batchEnd follows the last response.
@@ -57,12 +54,12 @@ func (b *Batch) Send(f *Frame) error {
 		return ErrNotWaited
 	}
 	self := f.Messages[0].Self
-	return b.add(b.limit, func(w *batchWriter) error { return f.writePart(w, self.Start, self.End) })
+	return b.add(b.limit, func(w io.Writer) error { return f.writePart(w, self.Start, self.End) })
 }
 
 // Inject adds our own response. When it fails, call Drop.
 func (b *Batch) Inject(line []byte) error {
-	return b.add(0, func(w *batchWriter) error {
+	return b.add(math.MaxInt64, func(w io.Writer) error {
 		_, err := w.Write(bytes.TrimSpace(line))
 		return err
 	})
@@ -71,84 +68,52 @@ func (b *Batch) Inject(line []byte) error {
 // Drop counts a request that will have no response, for example because it was cancelled.
 func (b *Batch) Drop() error { return b.add(0, nil) }
 
-// add appends the bytes that write writes, if write is not nil. limit 0 means no limit.
-func (b *Batch) add(limit int64, write func(*batchWriter) error) error {
+// add appends the bytes that write writes, if write is not nil and the whole does not exceed the limit.
+func (b *Batch) add(limit int64, write func(io.Writer) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.waiting == 0 {
 		return ErrNotWaited
 	}
 	if write != nil {
-		w := batchWriter{b: b, pos: b.size}
-		if err := w.writeElement(limit, write); err != nil {
-			return err
+		if err := b.addElement(limit, write); err != nil {
+			return fmt.Errorf("%w: %w", ErrBatchFull, err)
 		}
-		b.size = w.pos
 	}
-	if b.waiting--; b.waiting > 0 || b.size == 0 {
+	if b.waiting--; b.waiting > 0 || b.spill == nil {
 		return nil
 	}
-	whole := Frame{line: b.line, spill: b.spill, Size: b.size + int64(len(batchEnd)), detached: true}
-	b.line, b.spill = nil, nil
-	defer whole.Close()
-	if whole.spill == nil {
-		whole.line = whole.line[:whole.Size]
-	}
-	return b.dst.Send(&whole)
-}
-
-// batchWriter writes to a Batch after the responses that it holds.
-type batchWriter struct {
-	b   *Batch
-	pos int64
-}
-
-// writeElement writes one more element of the array and the end of the array. After an
-// error the batch has its former content, once it is cut to its size.
-func (w *batchWriter) writeElement(limit int64, write func(*batchWriter) error) error {
-	b := w.b
-	before := "["
-	if w.pos > 0 {
-		before = ","
-	}
-	_, err := w.Write([]byte(before))
-	if err == nil {
-		err = write(w)
-	}
-	end := w.pos
-	if err == nil {
-		_, err = w.Write([]byte(batchEnd))
-	}
-	if err == nil && limit > 0 && w.pos > limit {
-		err = fmt.Errorf("the batch would exceed %d bytes", limit)
-	}
-	w.pos = end
-	if err == nil {
+	defer b.spill.release()
+	if b.size == 0 {
 		return nil
 	}
-	if b.size > 0 {
-		restore := batchWriter{b: b, pos: b.size}
-		restore.Write([]byte(batchEnd)) // overwrites bytes, so it needs no more room
+	if _, err := b.spill.WriteAt([]byte(batchEnd), b.size); err != nil {
+		return err
 	}
-	return fmt.Errorf("%w: %w", ErrBatchFull, err)
+	return b.dst.Send(&Frame{spill: b.spill, Size: b.size + int64(len(batchEnd))})
 }
 
-func (w *batchWriter) Write(p []byte) (int, error) {
-	b := w.b
-	if b.spill == nil && w.pos+int64(len(p)) > maxInMemory {
-		spill := newSpill()
-		if _, err := spill.Write(b.line[:w.pos]); err != nil {
-			spill.release()
-			return 0, err
-		}
-		b.spill, b.line = spill, nil
+// addElement adds an element of the array. After an error size is what it was, and what was written is
+// overwritten later.
+func (b *Batch) addElement(limit int64, write func(io.Writer) error) error {
+	before := ","
+	if b.spill == nil {
+		b.spill = newSpill()
 	}
-	if b.spill != nil {
-		n, err := b.spill.WriteAt(p, w.pos)
-		w.pos += int64(n)
-		return n, err
+	if b.size == 0 {
+		before = "["
 	}
-	b.line = append(b.line[:w.pos], p...)
-	w.pos += int64(len(p))
-	return len(p), nil
+	w := io.NewOffsetWriter(b.spill, b.size)
+	if _, err := w.Write([]byte(before)); err != nil {
+		return err
+	}
+	if err := write(w); err != nil {
+		return err
+	}
+	written, _ := w.Seek(0, io.SeekCurrent)
+	if b.size+written+int64(len(batchEnd)) > limit {
+		return fmt.Errorf("the batch would exceed %d bytes", limit)
+	}
+	b.size += written
+	return nil
 }

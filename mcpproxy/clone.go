@@ -9,17 +9,12 @@ import (
 // must not change afterwards, and stays valid without a limit in time, as the result of
 // Detach does. Parse applies no size limit. A line end may only be at the end of line.
 func Parse(line []byte) *Frame {
-	var s Scanner
-	return parse(&s, line)
-}
-
-// parse returns a frame whose envelopes point into s.
-func parse(s *Scanner, line []byte) *Frame {
+	var s scanner
 	f := &Frame{line: line, Size: int64(len(line)), detached: true}
 	if line == nil {
 		f.line = []byte{}
 	}
-	f.Messages, f.Flaws = s.Scan(line)
+	f.Messages, f.Flaws = s.scan(line)
 	f.firstByte, f.skipped = s.firstByte, s.skipped
 	f.Batch = f.firstByte == '['
 	return f
@@ -44,7 +39,7 @@ func (f *Frame) Clone() *Frame {
 	d.line = bytes.Clone(f.line)
 	d.spill = f.spill.share()
 	d.edits = slices.Clone(f.edits)
-	d.Messages = cloneEnvelopes(f.Messages)
+	d.Messages = slices.Clone(f.Messages)
 	return &d
 }
 
@@ -55,37 +50,4 @@ func (f *Frame) Close() {
 		f.spill.release()
 		f.spill = nil
 	}
-}
-
-func cloneEnvelopes(messages []Envelope) []Envelope {
-	out := slices.Clone(messages)
-	size := 0
-	for i := range out {
-		for _, text := range out[i].captured() {
-			size += len(*text)
-		}
-	}
-	texts := make([]byte, 0, size)
-	for i := range out {
-		for _, text := range out[i].captured() {
-			if *text != nil {
-				from := len(texts)
-				texts = append(texts, *text...)
-				*text = texts[from:len(texts):len(texts)]
-			}
-		}
-		for j, own := range out[i].Reserved {
-			if j == 0 {
-				out[i].Reserved = slices.Clone(out[i].Reserved)
-			}
-			span := *own
-			out[i].Reserved[j] = &span
-		}
-	}
-	return out
-}
-
-// captured returns the members of an envelope that point into a Scanner.
-func (e *Envelope) captured() [7]*[]byte {
-	return [...]*[]byte{&e.ID, &e.Method, &e.Name, &e.Code, &e.Version, &e.Cancels, &e.Token}
 }

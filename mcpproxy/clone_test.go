@@ -58,7 +58,7 @@ func TestDetachedSpill(t *testing.T) {
 	for _, early := range []bool{true, false} {
 		r := NewReader(strings.NewReader(in), 0)
 		f, _ := r.Next()
-		file := f.spill.File
+		file := f.spill.file
 		d := f.Detach()
 		if early {
 			d.Close()

@@ -1,7 +1,7 @@
 package mcpproxy
 
-// Envelope holds the members of one JSON-RPC message that the proxy needs. The byte slices
-// are valid until the next frame is read. A nil slice means that the member is absent.
+// Envelope holds the members of one JSON-RPC message that the proxy needs. A nil slice means that the
+// member is absent.
 type Envelope struct {
 	ID      []byte // the raw token: `7`, `"a\u0062"`, `null`; nil when absent or not a legal id
 	Method  []byte // decoded, without quotes
@@ -37,6 +37,9 @@ type Envelope struct {
 	// duplicate or written in another case. mcp-jail writes such members; a peer may forge
 	// them. At most MaxReserved are recorded.
 	Reserved []*Span
+
+	progress   []byte // params.progressToken, which is Token in a notifications/progress
+	progressAt Span
 }
 
 // ReservedPrefix begins the names of the members that only mcp-jail may add to a message.

@@ -43,9 +43,6 @@ func says(f *Frame) string {
 			out += fmt.Sprintf(" own %v", *own)
 		}
 		e.Reserved = nil
-		for _, text := range e.captured() {
-			out += fmt.Sprintf(" %q (absent: %v)", *text, *text == nil)
-		}
 		out += fmt.Sprintf(" %+v", e)
 	}
 	return out

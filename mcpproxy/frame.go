@@ -1,6 +1,9 @@
 package mcpproxy
 
-import "io"
+import (
+	"io"
+	"slices"
+)
 
 // Frame is one line of a stream, including its line end, with the envelopes of its
 // messages. A frame returned by a Reader is valid until the next call of that Reader: see
@@ -43,12 +46,7 @@ func (f *Frame) Noise() bool {
 }
 
 func anyRecognised(messages []Envelope) bool {
-	for i := range messages { // without a copy, since they are large
-		if messages[i].Recognised {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(messages, func(e Envelope) bool { return e.Recognised })
 }
 
 // Blank reports whether the line holds only white space.

@@ -17,7 +17,7 @@ var (
 // joinedLines finds a message that was written over several lines, of which each is Noise. It keeps
 // none of their bytes.
 type joinedLines struct {
-	scan  *Scanner
+	scan  *scanner
 	lines int   // that have begun a value without ending it
 	size  int64 // bytes of them
 }
@@ -35,13 +35,13 @@ func (j *joinedLines) add(line []byte, found func(*Frame)) {
 				return
 			}
 			if j.scan == nil {
-				j.scan = new(Scanner)
+				j.scan = new(scanner)
 			}
-			j.scan.Reset()
+			j.scan.reset()
 			j.size = 0
 		}
 		before := j.scan.off
-		j.scan.Feed(text)
+		j.scan.feed(text)
 		j.size += int64(len(text))
 		switch j.scan.state {
 		case sBad:
@@ -50,7 +50,7 @@ func (j *joinedLines) add(line []byte, found func(*Frame)) {
 			}
 			j.lines = 0 // the line may begin another value
 		case sDone, sTrail:
-			messages, flaws := j.scan.Finish()
+			messages, flaws := j.scan.finish()
 			if j.lines > 0 && anyRecognised(messages) {
 				found(&Frame{Messages: messages, Flaws: flaws, Batch: j.scan.firstByte == '[', Size: j.size, Oversized: true, Err: ErrSeveralLines, firstByte: j.scan.firstByte})
 			}
@@ -59,7 +59,7 @@ func (j *joinedLines) add(line []byte, found func(*Frame)) {
 		default:
 			j.lines++
 			// For the line end, which may even be in a string: a space is nowhere wrong.
-			j.scan.Feed([]byte{' '})
+			j.scan.feed([]byte{' '})
 			return
 		}
 	}

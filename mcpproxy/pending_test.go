@@ -12,15 +12,9 @@ func request(id string) *Envelope {
 	return &Envelope{ID: []byte(id), Method: []byte("tools/call"), Name: []byte("t" + id)}
 }
 
+// TestPendingKeys: a response matches the request that has the value of its id.
 func TestPendingKeys(t *testing.T) {
-	for _, mask := range []uint64{^uint64(0), 1, 0} {
-		p := NewPending()
-		p.hashMask = mask
-		testKeys(t, p)
-	}
-}
-
-func testKeys(t *testing.T, p *Pending) {
+	p := NewPending()
 	ids := []string{`1`, `1.5`, `"1"`, `0`, `-1`, `9007199254740993`, `9007199254740992`, `"é"`, `""`, `"1.0"`}
 	for _, id := range ids {
 		p.Add(request(id), time.Time{}, 0)
@@ -36,7 +30,7 @@ func testKeys(t *testing.T, p *Pending) {
 	}
 	p.Add(request(`"é"`), time.Time{}, 0)
 	for n := range ids {
-		i := (n*3 + 5) % len(ids) // from the middle of a chain, too
+		i := (n*3 + 5) % len(ids)
 		if !p.Take([]byte(ids[i]), &c) || string(c.ID) != ids[i] || string(c.Tool) != "t"+ids[i] {
 			t.Errorf("%s: got %s %s", ids[i], c.ID, c.Tool)
 		}
@@ -44,8 +38,8 @@ func testKeys(t *testing.T, p *Pending) {
 			t.Errorf("%s is there twice", ids[i])
 		}
 	}
-	if p.Len() != 0 || len(p.heads) != 0 {
-		t.Errorf("%d left, %d chains", p.Len(), len(p.heads))
+	if p.Len() != 0 || len(p.calls) != 0 {
+		t.Errorf("%d left, %d ids", p.Len(), len(p.calls))
 	}
 }
 
@@ -94,7 +88,7 @@ func TestPendingSameID(t *testing.T) {
 			t.Fatalf("got the request of batch %d, want %d", c.Batch, i+1)
 		}
 	}
-	if p.Take([]byte("5"), &c) || len(p.heads) != 0 {
+	if p.Take([]byte("5"), &c) || len(p.calls) != 0 {
 		t.Error("something is left")
 	}
 }
@@ -121,32 +115,5 @@ func TestPendingConcurrently(t *testing.T) {
 	all.Wait()
 	if p.Len() != 0 {
 		t.Errorf("%d left", p.Len())
-	}
-}
-
-func TestPendingDoesNotAllocate(t *testing.T) {
-	p := NewPending()
-	var c Call
-	e := request(`"an id of some length"`)
-	if n := testing.AllocsPerRun(100, func() { p.Add(e, time.Time{}, 0); p.Take(e.ID, &c) }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
-
-// TestPendingReleasesBuffers sends requests with long texts: an unused slot keeps
-// room for short texts only.
-func TestPendingReleasesBuffers(t *testing.T) {
-	p := NewPending()
-	long := strings.Repeat("x", MaxID-2)
-	p.Add(&Envelope{ID: []byte(`"` + long + `"`), Method: []byte(methodToolsCall), Name: []byte(long)}, time.Time{}, 0)
-	p.Add(&Envelope{ID: []byte(`1`), Method: []byte(long)}, time.Time{}, 0)
-	var c Call
-	if !p.Take([]byte(`"`+long+`"`), &c) || !p.Take([]byte(`1`), &c) {
-		t.Fatal("not taken")
-	}
-	for i, s := range p.slots {
-		if n := max(cap(s.key), cap(s.call.ID), cap(s.call.Method), cap(s.call.Tool)); n > keepTextBytes {
-			t.Errorf("slot %d keeps %d bytes", i, n)
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -11,28 +12,19 @@ const (
 	// DefaultLimit is the largest frame of a Reader whose limit is 0.
 	DefaultLimit = 64 << 20
 
-	readSize    = 64 << 10  // bytes of the first buffer: the default capacity of a pipe
+	readSize    = 64 << 10  // most bytes of one read: the default capacity of a pipe
 	maxInMemory = 4 << 20   // larger frames go to a file
-	keepBuffer  = 256 << 10 // most bytes of one read; a larger buffer is released when it is no longer needed
-	shrinkAfter = 64        // small frames in a row before a larger buffer is released
+	keepBuffer  = 256 << 10 // a larger buffer is not kept for the next frame
 )
 
 // Reader cuts a stream into frames.
-//
-// Invariant: buf[start:end] was read and not yet returned. The scanner has seen
-// buf[start:scanned], which holds no newline.
 type Reader struct {
-	src   io.Reader
+	src   *bufio.Reader
 	limit int64
 
-	buf         []byte
-	start, end  int
-	scanned     int
-	smallFrames int // frames in a row that fit a new buffer
-	err         error
-
-	scan  Scanner
+	scan  scanner
 	frame Frame
+	held  bytes.Buffer // the bytes of frame that earlier reads brought, unless they are in a file
 
 	headers headers
 }
@@ -43,131 +35,92 @@ func NewReader(src io.Reader, limit int64) *Reader {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	return &Reader{src: src, limit: limit}
+	return &Reader{src: bufio.NewReaderSize(src, readSize), limit: limit}
 }
 
 // Next returns the next frame. After the last one, which may lack a line end, it returns
 // the error of the source: io.EOF at a clean end.
 func (r *Reader) Next() (*Frame, error) {
-	r.shrink()
-	r.frame.reset()
-	r.scan.Reset()
-	r.scanned = r.start
-	for {
-		part := r.buf[r.scanned:r.end]
-		ascii := textPrefix(part)
-		if i := bytes.IndexByte(part[ascii:], '\n'); i >= 0 {
-			r.feed(ascii+i+1, ascii)
-			return r.finish(), nil
-		}
-		r.feed(len(part), ascii)
-		if r.scan.state == sDone && r.headers.ends(r.frame.Size+int64(r.scanned-r.start)) {
-			return r.finish(), nil
-		}
-		if r.err != nil {
-			if r.start < r.end || r.frame.Size > 0 {
-				return r.finish(), nil
-			}
-			r.frame.reset()
-			return nil, r.err
-		}
-		if r.end-r.start > maxInMemory-readSize || r.frame.Size > 0 {
-			r.spillOut()
-		}
-		r.fill()
-	}
-}
-
-// feed has the scanner see the next n bytes, which begin with so much text: see textPrefix.
-func (r *Reader) feed(n, ascii int) {
-	r.scan.feed(r.buf[r.scanned:r.scanned+n], ascii)
-	r.scanned += n
-}
-
-// finish returns the frame that ends before buf[scanned].
-func (r *Reader) finish() *Frame {
-	f, to := &r.frame, r.scanned
-	f.Messages, f.Flaws = r.scan.Finish()
-	f.firstByte, f.skipped, f.unread = r.scan.firstByte, r.scan.skipped, r.scan.unread
-	f.Batch = f.firstByte == '['
-	switch {
-	case f.Size > 0: // earlier parts are in the spill, or were dropped
-		r.spillOut()
-	default:
-		f.line = r.buf[r.start:to]
-		f.Size = int64(to - r.start)
-		if f.Oversized = f.Size > r.limit; f.Oversized {
-			f.line = nil
-		}
-	}
-	r.start = to
-	if r.scan.deep && !f.Oversized && anyRecognised(f.Messages) {
-		f.Oversized, f.Err = true, ErrTooDeep
-	}
-	r.headers.note(f)
-	return f
-}
-
-// spillOut moves buf[start:scanned] to the end of the spill, or drops it when the frame is
-// oversized.
-func (r *Reader) spillOut() {
 	f := &r.frame
-	part := r.buf[r.start:r.scanned]
-	r.start = r.scanned
-	if f.Size == 0 {
-		f.spill = newSpill()
+	f.reset()
+	r.scan.reset()
+	if r.held.Reset(); r.held.Cap() > keepBuffer {
+		r.held = bytes.Buffer{}
 	}
-	f.Size += int64(len(part))
-	if f.Size > r.limit {
-		f.Oversized = true
-	}
-	if !f.Oversized {
-		if _, f.Err = f.spill.Write(part); f.Err != nil {
-			f.Oversized = true
+	for {
+		part, ends, err := r.read()
+		if err != nil && f.Size == 0 {
+			return nil, err
 		}
+		r.scan.feed(part)
+		ends = ends || err != nil || r.scan.state == sDone && r.headers.ends(f.Size+int64(len(part)))
+		if ends && f.Size == 0 {
+			f.line = part
+		} else {
+			r.keep(part)
+		}
+		f.Size += int64(len(part))
+		if ends {
+			return r.finish(), nil
+		}
+	}
+}
+
+// read returns what has come of a line, and whether that ends with the line end. The bytes are valid
+// until the next read.
+func (r *Reader) read() (part []byte, ends bool, err error) {
+	if _, err := r.src.Peek(1); err != nil {
+		return nil, false, err
+	}
+	part, _ = r.src.Peek(r.src.Buffered())
+	if i := bytes.IndexByte(part, '\n'); i >= 0 {
+		part, ends = part[:i+1], true
+	}
+	r.src.Discard(len(part))
+	return part, ends, nil
+}
+
+// keep adds a part to the frame: in memory, in a file if the frame is large, and not at all if it is
+// too large.
+func (r *Reader) keep(part []byte) {
+	f := &r.frame
+	switch size := f.Size + int64(len(part)); {
+	case f.Oversized:
+		return
+	case size > r.limit:
+		f.Oversized = true
+	case size <= maxInMemory:
+		r.held.Write(part)
+	default:
+		if f.spill == nil {
+			f.spill = newSpill()
+			_, f.Err = f.spill.Write(r.held.Bytes())
+		}
+		if f.Err == nil {
+			_, f.Err = f.spill.Write(part)
+		}
+		f.Oversized = f.Err != nil
 	}
 	if f.Oversized {
 		f.Close()
 	}
 }
 
-func (r *Reader) fill() {
-	held := r.end - r.start
-	// While that costs little, the bytes move to the front, so that a smaller buffer suffices.
-	if full := len(r.buf)-r.end < readSize/2; full || held <= r.start/4 {
-		to := r.buf
-		if full && held+readSize > len(r.buf) {
-			to = make([]byte, max(2*len(r.buf), readSize))
-		}
-		copy(to, r.buf[r.start:r.end])
-		r.buf, r.scanned = to, r.scanned-r.start
-		r.start, r.end = 0, held
+func (r *Reader) finish() *Frame {
+	f := &r.frame
+	f.Messages, f.Flaws = r.scan.finish()
+	f.firstByte, f.skipped, f.unread = r.scan.firstByte, r.scan.skipped, r.scan.unread
+	f.Batch = f.firstByte == '['
+	if f.Size > r.limit {
+		f.Oversized, f.line = true, nil
+	} else if f.line == nil && f.spill == nil && !f.Oversized {
+		f.line = r.held.Bytes()
 	}
-	for range 100 {
-		n, err := r.src.Read(r.buf[r.end:min(len(r.buf), r.end+keepBuffer)])
-		r.end += n
-		r.err = err
-		if n > 0 || err != nil {
-			return
-		}
+	if r.scan.deep && !f.Oversized && anyRecognised(f.Messages) {
+		f.Oversized, f.Err = true, ErrTooDeep
 	}
-	r.err = io.ErrNoProgress
-}
-
-func (r *Reader) shrink() {
-	if len(r.buf) <= keepBuffer {
-		return
-	}
-	if r.frame.Size > readSize || r.end-r.start > readSize {
-		r.smallFrames = 0
-		return
-	}
-	if r.smallFrames++; r.smallFrames < shrinkAfter {
-		return
-	}
-	fresh := make([]byte, 2*readSize)
-	r.end = copy(fresh, r.buf[r.start:r.end])
-	r.buf, r.start, r.smallFrames = fresh, 0, 0
+	r.headers.note(f)
+	return f
 }
 
 // Receive reads the frames of one server until it ends, which is not an error. Lines that

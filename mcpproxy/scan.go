@@ -1,11 +1,13 @@
 package mcpproxy
 
-// Scan scans one whole line, with or without its line end, and returns the envelopes of its
+import "unicode/utf8"
+
+// scan scans one whole line, with or without its line end, and returns the envelopes of its
 // messages. They are valid until the next use of s.
-func (s *Scanner) Scan(line []byte) ([]Envelope, Flaw) {
-	s.Reset()
-	s.Feed(line)
-	return s.Finish()
+func (s *scanner) scan(line []byte) ([]Envelope, Flaw) {
+	s.reset()
+	s.feed(line)
+	return s.finish()
 }
 
 // state is the position in the grammar: what the scanner expects next.
@@ -43,10 +45,10 @@ const maxDepth = 10000
 // message in a batch. Level 0 is outside all containers.
 const maxScopes = 7
 
-// Scanner scans one frame incrementally: call Reset, then Feed any number of times, then
-// Finish. It checks the whole grammar of JSON, uses a bounded amount of memory for any
-// input, and allocates nothing once it is warm.
-type Scanner struct {
+// scanner scans one frame incrementally: call reset, then feed any number of times, then
+// finish. It checks the whole grammar of JSON, and uses a bounded amount of memory for any
+// input.
+type scanner struct {
 	state     state
 	off       int64 // bytes fed before the current part
 	flaws     Flaw
@@ -61,83 +63,67 @@ type Scanner struct {
 	openSpans [maxScopes]*Span        // by depth: the span whose End closeContainer sets
 	keys      [scopeCount]keySet
 
-	str         strKind // the role of the current string
-	hasEscape   bool    // the current string holds a backslash
-	hexLeft     int8    // digits of \uXXXX that are still to come
-	literalRest string  // the rest of the current literal
-	nextKey     key     // the member whose value comes next
-	keyAt       int64   // offset of its name
-	valueSpan   *Span   // span of the scalar being read, or nil
+	isName      bool   // the current string is the name of a member
+	hasEscape   bool   // the current string holds a backslash
+	hexLeft     int8   // digits of \uXXXX that are still to come
+	literalRest string // the rest of the current literal
+	nextKey     key    // the member whose value comes next
+	keyAt       int64  // offset of its name
+	valueSpan   *Span  // span of the scalar being read, or nil
 
 	foldedKey   bool // the name of nextKey is written in another case
 	shadowDepth int  // depth of the container with such a name that surrounds this value; 0 for none
 
-	capturing   bool
-	capturedKey key
-	text        []byte // captured tokens; envelopes point into it
-	tokenStart  int    // start of the current token in text
+	capturing bool
+	token     []byte  // what was read of the token that is captured
+	into      *[]byte // the member of an envelope that gets it
+	decode    bool    // it is stored decoded and without quotes
+	kept      int     // bytes of such tokens in the envelopes
 
-	bomBytes int // bytes of a byte order mark seen at the start
-
-	partialRune [4]byte // an incomplete character at the end of the last part
-	partialLen  int
+	bomBytes    int    // bytes of a byte order mark seen at the start
+	partialRune []byte // an incomplete character at the end of the last part
 
 	msgs    []Envelope
-	fields  []fields
 	skipped int  // elements of a batch that are not messages, or are too many
 	unread  bool // a name or a message was not read, because of a bound
 
-	scratch       Envelope // for members inside shadowDepth
-	scratchFields fields
+	scratch Envelope // for members inside shadowDepth
 }
 
-type strKind uint8
-
-const (
-	strValue strKind = iota
-	strKey
-)
-
-// Reset prepares for the next frame.
-func (s *Scanner) Reset() {
-	s.state, s.off, s.flaws, s.firstByte, s.depth = sValue, 0, 0, 0, 0
-	s.nextKey, s.valueSpan, s.capturing, s.partialLen = keyUnknown, nil, false, 0
-	s.foldedKey, s.shadowDepth, s.bomBytes, s.deep = false, 0, 0, false
-	s.msgs, s.fields, s.skipped, s.unread = s.msgs[:0], s.fields[:0], 0, false
-	if cap(s.text) > keepTextCap {
-		s.text = nil
+// reset prepares for the next frame.
+func (s *scanner) reset() {
+	keys, msgs, token := s.keys, s.msgs[:0], s.token[:0]
+	if cap(token) > keepTokenCap {
+		token = nil
 	}
-	s.text = s.text[:0]
+	*s = scanner{keys: keys, msgs: msgs, token: token}
 }
 
-// Feed scans the next part of the frame. It keeps no reference to b.
-func (s *Scanner) Feed(b []byte) { s.feed(b, textPrefix(b)) }
-
-// feed is Feed for a part of which b[:ascii] is text as textPrefix finds it.
+// feed scans the next part of the frame. It keeps no reference to b.
 //
 // feed is one long function because it is one state machine: every case reads and sets the
 // position, the state and the start of a captured token, which stay local variables here.
-func (s *Scanner) feed(b []byte, ascii int) {
-	if s.partialLen > 0 {
-		s.checkUTF8(b)
-	} else {
-		s.checkUTF8(b[ascii:])
-	}
-	mark := 0   // where the captured token starts in b
-	quote := -1 // see skipText
+func (s *scanner) feed(b []byte) {
+	s.checkUTF8(b)
+	mark := 0 // where the captured token starts in b
 	st := s.state
-	i := 0
-loop:
-	for i < len(b) {
+	i := s.skipByteOrderMark(b)
+	if i < len(b) && (s.bomBytes == 1 || s.bomBytes == 2) {
+		st = sBad
+	}
+	for i < len(b) && st < sTrail {
 		c := b[i]
+		if st <= sDone && isSpace(c) {
+			if c != ' ' && c != '\t' && s.depth > 0 {
+				s.flaws |= FlawLine
+			}
+			i++
+			continue
+		}
 		switch st {
 		case sString:
-			long := false
-			if i, long = s.skipWords(b, i, ascii); long {
-				i, quote = s.skipText(b, i, quote, ascii)
-			}
-			if i >= len(b) {
-				break loop
+			if i = skipPlain(b, i); i == len(b) {
+				break
 			}
 			switch b[i] {
 			case '"':
@@ -151,16 +137,16 @@ loop:
 				st = sBad
 			}
 		case sEscape:
-			switch {
-			case simpleEscape[c]:
+			i++
+			switch c {
+			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 				st = sString
-			case c == 'u':
+			case 'u':
 				s.hexLeft = 4
 				st = sHex
 			default:
 				st = sBad
 			}
-			i++
 		case sHex:
 			if !isHex(c) {
 				st = sBad
@@ -170,103 +156,54 @@ loop:
 			if s.hexLeft--; s.hexLeft == 0 {
 				st = sString
 			}
-
 		case sKeyOrEnd, sKey:
+			i++
 			switch {
 			case c == '"':
-				s.str, s.hasEscape = strKey, false
-				i++
-				if s.capturing = s.scope() != scopeNone; s.capturing {
-					mark, s.tokenStart = i, len(s.text)
-					s.keyAt = s.off + int64(i) - 1
-				}
+				s.isName, s.hasEscape, s.capturing = true, false, s.scope() != scopeNone
+				s.keyAt = s.off + int64(i) - 1
+				s.token, mark = s.token[:0], i
 				st = sString
-			case isSpace(c):
-				s.noteSpace(c)
-				i++
 			case c == '}' && st == sKeyOrEnd:
-				i++
 				st = s.closeContainer(s.off+int64(i), true)
 			default:
 				st = sBad
 			}
 		case sColon:
-			switch {
-			case c == ':':
-				i++
-				st = sValue
-			case isSpace(c):
-				s.noteSpace(c)
-				i++
-			default:
+			i++
+			if st = sValue; c != ':' {
 				st = sBad
 			}
 		case sAfter:
+			i++
 			switch {
+			case c == ',' && s.inObject():
+				st = sKey
 			case c == ',':
-				i++
 				st = sValue
-				if s.inObject() {
-					st = sKey
-				}
 			case c == '}' && s.inObject(), c == ']' && !s.inObject():
-				i++
 				st = s.closeContainer(s.off+int64(i), false)
-			case isSpace(c):
-				s.noteSpace(c)
-				i++
 			default:
 				st = sBad
 			}
 		case sValue, sValueOrEnd:
+			at := s.off + int64(i)
+			s.token, mark = s.token[:0], i
+			i++
+			if s.depth == 0 {
+				s.firstByte = c
+			}
 			switch {
-			case s.depth == 0 && s.off+int64(i) == int64(s.bomBytes) && s.bomBytes < len(byteOrderMark) && c == byteOrderMark[s.bomBytes]:
-				s.bomBytes++
-				s.flaws |= FlawText
-				i++
-			case s.bomBytes == 1 || s.bomBytes == 2: // an incomplete byte order mark
-				st = sBad
-			case c == '"':
-				s.beginValue(c, s.off+int64(i))
-				s.str, s.hasEscape = strValue, false
-				if s.capturing {
-					mark, s.tokenStart = i, len(s.text)
-				}
-				i++
-				st = sString
-			case c == '{':
-				st = s.openContainer(c, s.off+int64(i))
-				i++
-			case c == '[':
-				st = s.openContainer(c, s.off+int64(i))
-				i++
-			case isSpace(c):
-				s.noteSpace(c)
-				i++
 			case c == ']' && st == sValueOrEnd:
-				i++
-				st = s.closeContainer(s.off+int64(i), true)
+				st = s.closeContainer(at+1, true)
+			case c == '{' || c == '[':
+				st = s.openContainer(c, at)
 			default:
-				if s.depth == 0 {
-					s.firstByte = c
+				if st = s.beginScalar(c); st != sBad {
+					s.beginValue(c, at)
 				}
-				if st = s.beginScalar(c); st == sBad {
-					break
-				}
-				s.beginValue(c, s.off+int64(i))
-				if s.capturing {
-					mark, s.tokenStart = i, len(s.text)
-				}
-				i++
 			}
-
 		case sLiteral:
-			if n := len(s.literalRest); len(b)-i >= n && string(b[i:i+n]) == s.literalRest {
-				i += n
-				s.literalRest = ""
-				st = s.endScalar(b, mark, i)
-				break
-			}
 			if c != s.literalRest[0] {
 				st = sBad
 				break
@@ -275,36 +212,80 @@ loop:
 			if s.literalRest = s.literalRest[1:]; s.literalRest == "" {
 				st = s.endScalar(b, mark, i)
 			}
-		case sMinus, sZero, sDigits, sDot, sFraction, sExp, sExpSign, sExpDigits:
+		case sDone:
+			s.flaws |= FlawTrailing
+			st = sTrail
+		default: // a number
 			if st == sMinus && c == 'I' {
 				st = s.beginScalar(c)
 				i++
 				break
 			}
-			to := nextNumberState(st, c)
-			if to == sDone { // not part of the number
+			if to := nextNumberState(st, c); to != sDone {
+				st = to
+				i++
+			} else { // c is not part of the number
 				st = s.endScalar(b, mark, i)
-				break
 			}
-			st = to
-			for i++; i < len(b) && st == sDigits && '0' <= b[i] && b[i] <= '9'; {
-				i++
-			}
-
-		case sDone:
-			if isSpace(c) {
-				i++
-				break
-			}
-			s.flaws |= FlawTrailing
-			st = sTrail
-		case sTrail, sBad:
-			break loop
 		}
 	}
-	if s.capturing && (st == sString || st == sEscape || st == sHex || st >= sMinus && st <= sLiteral) {
+	if s.capturing && st < sTrail {
 		s.appendToken(b[mark:])
 	}
 	s.state = st
 	s.off += int64(len(b))
+}
+
+// skipByteOrderMark returns the bytes of a byte order mark at the start of the frame.
+func (s *scanner) skipByteOrderMark(b []byte) (n int) {
+	for n < len(b) && s.bomBytes < len(byteOrderMark) && s.off+int64(n) == int64(s.bomBytes) && b[n] == byteOrderMark[s.bomBytes] {
+		s.bomBytes++
+		s.flaws |= FlawText
+		n++
+	}
+	return n
+}
+
+// finish ends the frame and returns its envelopes and flaws.
+func (s *scanner) finish() ([]Envelope, Flaw) {
+	if s.state >= sMinus && s.state <= sExpDigits && nextNumberState(s.state, ' ') == sDone {
+		s.state = s.endScalar(nil, 0, 0)
+	}
+	if s.state != sDone && s.state != sTrail {
+		s.flaws |= FlawMalformed
+	}
+	if len(s.partialRune) > 0 {
+		s.flaws |= FlawText
+	}
+	for i := range s.msgs {
+		e := &s.msgs[i]
+		if string(e.Method) == methodProgress {
+			e.Token, e.TokenAt = e.progress, e.progressAt
+		}
+		s.flaws |= e.messageFlaws()
+	}
+	return s.msgs, s.flaws
+}
+
+// methodProgress is the notification that carries the progress token of another message.
+const methodProgress = "notifications/progress"
+
+// checkUTF8 notes invalid UTF-8. A character may lie in two parts.
+func (s *scanner) checkUTF8(b []byte) {
+	if len(s.partialRune) > 0 {
+		b = append(s.partialRune, b...)
+	}
+	whole := len(b)
+	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
+		if last := b[len(b)-n:]; utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				whole = len(b) - n
+			}
+			break
+		}
+	}
+	if !utf8.Valid(b[:whole]) {
+		s.flaws |= FlawText
+	}
+	s.partialRune = append(s.partialRune[:0], b[whole:]...)
 }

@@ -3,60 +3,46 @@ package mcpproxy
 import "bytes"
 
 const (
-	maxText     = 1 << 20 // bytes of text that are captured of one frame
-	keepTextCap = 1 << 16 // bytes of a text buffer that is kept from frame to frame
-	maxBatch    = 4096    // messages of a batch that are scanned
+	maxText      = 1 << 20 // bytes of text that are captured of one frame
+	keepTokenCap = 1 << 16 // bytes of a buffer for tokens that is kept from frame to frame
+	maxBatch     = 4096    // messages of a batch that are scanned
 )
 
-// fields holds the captured tokens of one envelope as ranges of Scanner.text. The zero
-// range means that the token is absent: see Scanner.resolveToken.
-type fields struct {
-	id, method, name, code, version, cancels, token [2]int
-
-	progress   [2]int // params.progressToken
-	progressAt Span
-}
-
-func (s *Scanner) scope() scope {
+func (s *scanner) scope() scope {
 	if s.depth < len(s.scopes) {
 		return s.scopes[s.depth]
 	}
 	return scopeNone
 }
 
-func (s *Scanner) inObject() bool {
+func (s *scanner) inObject() bool {
 	d := s.depth
 	return s.object[d>>6]>>(d&63)&1 == 1
 }
 
 // envelope returns the message that is being scanned. Inside a member whose name
-// differs from a known one in case only (see Scanner.shadowDepth), it returns a scratch
+// differs from a known one in case only (see scanner.shadowDepth), it returns a scratch
 // envelope. Most readers ignore such a member, and some do not.
-func (s *Scanner) envelope() (*Envelope, *fields) {
+func (s *scanner) envelope() *Envelope {
 	if s.shadowDepth != 0 {
-		return &s.scratch, &s.scratchFields
+		return &s.scratch
 	}
-	return &s.msgs[len(s.msgs)-1], &s.fields[len(s.fields)-1]
+	return &s.msgs[len(s.msgs)-1]
 }
 
 // beginValue notes the start of a value: the member that it belongs to and the token to
 // capture. It returns the scope that the value opens if it is a container.
-func (s *Scanner) beginValue(c byte, at int64) scope {
+func (s *scanner) beginValue(c byte, at int64) scope {
 	p, m := s.scope(), s.nextKey
-	s.nextKey, s.valueSpan, s.capturing, s.capturedKey = keyUnknown, nil, false, keyUnknown
+	s.nextKey, s.valueSpan, s.capturing = keyUnknown, nil, false
 	switch {
 	case p == scopeNone && s.depth > 0:
 		return scopeNone
+	case c == '{' && (s.depth == 0 || p == scopeBatch):
+		return s.beginMessage(at)
 	case s.depth == 0:
-		s.firstByte = c
-		if c == '{' {
-			return s.beginMessage(at)
-		}
 		return scopeBatch
 	case p == scopeBatch:
-		if c == '{' {
-			return s.beginMessage(at)
-		}
 		s.skipped++
 		return scopeNone
 	case m == keyUnknown:
@@ -84,24 +70,18 @@ func (s *Scanner) beginValue(c byte, at int64) scope {
 	return inside
 }
 
-func (s *Scanner) beginMessage(at int64) scope {
+func (s *scanner) beginMessage(at int64) scope {
 	if len(s.msgs) == maxBatch {
 		s.flaws |= FlawBounds
 		s.skipped++
 		s.unread = true
 		return scopeNone
 	}
-	if n := len(s.msgs); n < cap(s.msgs) && n < cap(s.fields) { // without a copy, since both are large
-		s.msgs, s.fields = s.msgs[:n+1], s.fields[:n+1]
-		s.msgs[n], s.fields[n] = Envelope{}, fields{}
-	} else {
-		s.msgs, s.fields = append(s.msgs, Envelope{}), append(s.fields, fields{})
-	}
-	s.msgs[len(s.msgs)-1].Self = Span{Start: at, Kind: '{'}
+	s.msgs = append(s.msgs, Envelope{Self: Span{Start: at, Kind: '{'}})
 	return scopeMessage
 }
 
-func (s *Scanner) openContainer(c byte, at int64) state {
+func (s *scanner) openContainer(c byte, at int64) state {
 	p := s.beginValue(c, at)
 	span := s.valueSpan
 	s.valueSpan = nil
@@ -126,7 +106,7 @@ func (s *Scanner) openContainer(c byte, at int64) state {
 	return sKeyOrEnd
 }
 
-func (s *Scanner) closeContainer(end int64, empty bool) state {
+func (s *scanner) closeContainer(end int64, empty bool) state {
 	if s.depth < len(s.scopes) {
 		if span := s.openSpans[s.depth]; span != nil {
 			span.End, span.Empty = end, empty
@@ -145,7 +125,7 @@ func (s *Scanner) closeContainer(end int64, empty bool) state {
 	return s.afterValue()
 }
 
-func (s *Scanner) closeMessage(end int64) {
+func (s *scanner) closeMessage(end int64) {
 	// Only spans of the last envelope may be pointed to: earlier ones move when the slice grows.
 	if n := len(s.msgs); n > 0 && s.msgs[n-1].Self.End == 0 {
 		s.msgs[n-1].Self.End = end
@@ -153,7 +133,7 @@ func (s *Scanner) closeMessage(end int64) {
 	}
 }
 
-func (s *Scanner) afterValue() state {
+func (s *scanner) afterValue() state {
 	if s.depth == 0 {
 		return sDone
 	}
@@ -161,8 +141,8 @@ func (s *Scanner) afterValue() state {
 }
 
 // endString handles the end of a string, which ends before b[i] with its closing quote.
-func (s *Scanner) endString(b []byte, mark, i int) state {
-	if s.str != strKey {
+func (s *scanner) endString(b []byte, mark, i int) state {
+	if !s.isName {
 		return s.endScalar(b, mark, i)
 	}
 	s.nextKey = keyUnknown
@@ -171,25 +151,30 @@ func (s *Scanner) endString(b []byte, mark, i int) state {
 	}
 	if s.capturing { // appendToken has not reached the bound
 		s.capturing = false
-		name := s.text[s.tokenStart:]
-		if s.hasEscape {
-			name = s.unescape(name)
-		}
-		p := s.scope()
-		var flaw Flaw
-		s.nextKey, flaw = s.keys[p].add(p, name)
-		s.foldedKey = flaw&FlawCase != 0 && s.nextKey != keyUnknown
-		s.flaws |= flaw
-		if s.nextKey == keyUnknown && len(name) > len(ReservedPrefix) && (p == scopeResultMeta || p == scopeParamsMeta || p == scopeErrorData || p == scopeExperimental) && bytes.EqualFold(name[:len(ReservedPrefix)], []byte(ReservedPrefix)) {
-			s.nextKey = keyReserved
-		}
-		s.text = s.text[:s.tokenStart]
+		s.addName(s.text(s.token))
 	}
 	return sColon
 }
 
+// addName notes the decoded name of the next member.
+func (s *scanner) addName(name []byte) {
+	p := s.scope()
+	known, flaw := s.keys[p].add(p, name)
+	s.nextKey, s.foldedKey = known, flaw&FlawCase != 0 && known != keyUnknown
+	s.flaws |= flaw
+	if known != keyUnknown {
+		return
+	}
+	switch p {
+	case scopeResultMeta, scopeParamsMeta, scopeErrorData, scopeExperimental:
+		if len(name) > len(ReservedPrefix) && bytes.EqualFold(name[:len(ReservedPrefix)], []byte(ReservedPrefix)) {
+			s.nextKey = keyReserved
+		}
+	}
+}
+
 // endScalar handles the end of a scalar value, which ends before b[i].
-func (s *Scanner) endScalar(b []byte, mark, i int) state {
+func (s *scanner) endScalar(b []byte, mark, i int) state {
 	if s.valueSpan != nil {
 		s.valueSpan.End = s.off + int64(i)
 		s.valueSpan = nil
@@ -202,4 +187,38 @@ func (s *Scanner) endScalar(b []byte, mark, i int) state {
 		s.storeToken()
 	}
 	return s.afterValue()
+}
+
+func (s *scanner) appendToken(part []byte) {
+	if s.kept+len(s.token)+len(part) > maxText {
+		s.flaws |= FlawBounds
+		s.capturing = false
+		s.unread = s.unread || s.isName
+		return
+	}
+	s.token = append(s.token, part...)
+}
+
+// storeToken gives a whole token to the envelope.
+func (s *scanner) storeToken() {
+	token := s.token
+	if isString := token[0] == '"'; isString && s.decode {
+		token = s.text(token[1 : len(token)-1])
+	} else if isString {
+		s.text(bytes.Clone(token[1 : len(token)-1])) // for its flaws
+	}
+	*s.into = bytes.Clone(token)
+	s.kept += len(token)
+}
+
+// text decodes the content of a string in place.
+func (s *scanner) text(content []byte) []byte {
+	if !s.hasEscape {
+		return content
+	}
+	out, ok := appendUnescaped(content[:0], content)
+	if !ok {
+		s.flaws |= FlawText
+	}
+	return out
 }

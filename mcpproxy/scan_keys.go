@@ -2,6 +2,7 @@ package mcpproxy
 
 import (
 	"bytes"
+	"hash/maphash"
 	"unicode"
 	"unicode/utf8"
 )
@@ -80,14 +81,12 @@ const maxKeys = 32
 
 // keySet is the set of member names of one open object.
 type keySet struct {
-	seen   uint32 // one bit for each known key
-	like   uint32 // the same for known keys in another case
-	n      int    // number of unknown names
-	exact  [maxKeys]uint64
-	folded [maxKeys]uint64
+	seen   uint32            // one bit for each known key
+	like   uint32            // the same for known keys in another case
+	others map[uint64]uint64 // of an unknown name: the hash of its case folding, and its own
 }
 
-func (s *keySet) reset() { s.seen, s.like, s.n = 0, 0, 0 }
+func (s *keySet) reset() { *s = keySet{} }
 
 // isMessage reports whether an object with these members is a JSON-RPC message and not, for
 // example, a line of a log. Some servers and clients do without jsonrpc. Then a method counts with
@@ -99,7 +98,7 @@ func (s *keySet) isMessage() bool {
 	case has(keyJSONRPC):
 		return true
 	case has(keyMethod):
-		return has(keyParams) || s.n == 0
+		return has(keyParams) || len(s.others) == 0
 	}
 	return has(keyID) && (has(keyResult) || has(keyError))
 }
@@ -125,39 +124,24 @@ func (s *keySet) add(p scope, name []byte) (key, Flaw) {
 			return k.m, FlawCase
 		}
 	}
-	exact, folded := hashKey(name)
-	for i := range s.n {
-		if s.folded[i] == folded {
-			if s.exact[i] == exact {
-				return keyUnknown, FlawDuplicate
-			}
-			return keyUnknown, FlawCase
-		}
+	// A collision of hashes reports a flaw that the frame does not have, and hides none.
+	exact, folded := maphash.Bytes(hashSeed, name), maphash.Bytes(hashSeed, bytes.Map(fold, name))
+	if other, ok := s.others[folded]; ok && other == exact {
+		return keyUnknown, FlawDuplicate
+	} else if ok {
+		return keyUnknown, FlawCase
 	}
-	if s.n == maxKeys {
+	if len(s.others) == maxKeys {
 		return keyUnknown, FlawBounds
 	}
-	s.exact[s.n], s.folded[s.n] = exact, folded
-	s.n++
+	if s.others == nil {
+		s.others = map[uint64]uint64{}
+	}
+	s.others[folded] = exact
 	return keyUnknown, 0
 }
 
-// hashKey returns FNV-1a of the name and of its case folding. Equal names have equal
-// hashes, so no duplicate is missed. A collision reports a flaw that the frame does not
-// have.
-func hashKey(name []byte) (exact, folded uint64) {
-	const offset, prime = 14695981039346656037, 1099511628211
-	exact, folded = offset, offset
-	for len(name) > 0 {
-		r, n := utf8.DecodeRune(name)
-		for _, c := range name[:n] {
-			exact = (exact ^ uint64(c)) * prime
-		}
-		name = name[n:]
-		folded = (folded ^ uint64(fold(r))) * prime
-	}
-	return exact, folded
-}
+var hashSeed = maphash.MakeSeed()
 
 func fold(r rune) rune {
 	if r < utf8.RuneSelf {

@@ -4,13 +4,21 @@ package mcpproxy
 // any, and the scope that the member opens as a container. It also starts the capture of a
 // wanted token. Of two values for one name the last one counts, as in encoding/json and
 // JavaScript: the record of the first one is cleared.
-func (s *Scanner) target(p scope, m key, c byte) (*Span, scope) {
-	e, t := s.envelope()
+func (s *scanner) target(p scope, m key, c byte) (*Span, scope) {
+	if m == keyReserved {
+		return s.reservedSpan(), scopeNone
+	}
+	e := s.envelope()
 	switch p {
 	case scopeMessage:
-		return s.messageTarget(e, t, m, c)
+		return s.messageTarget(e, m, c)
 	case scopeParams:
-		return s.paramsTarget(e, t, m, c)
+		return s.paramsTarget(e, m, c)
+	case scopeParamsMeta:
+		if m == keyToken {
+			return s.captureID(&e.Token, &e.TokenAt, c), scopeNone
+		}
+		s.captureString(&e.Version, c)
 	case scopeResult:
 		switch m {
 		case keyMeta:
@@ -20,72 +28,66 @@ func (s *Scanner) target(p scope, m key, c byte) (*Span, scope) {
 		case keyIsError:
 			e.IsError = c == 't'
 		}
-		return nil, scopeNone
-	}
-	switch {
-	case m == keyReserved:
-		return s.reservedSpan(), scopeNone
-	case p == scopeParamsMeta && m == keyVersion:
-		s.captureString(&t.version, m, c)
-	case p == scopeParamsMeta && m == keyToken:
-		return s.captureID(&t.token, &e.TokenAt, m, c), scopeNone
-	case p == scopeError && m == keyCode:
-		if t.code = [2]int{}; c != '"' {
-			s.captureID(&t.code, nil, m, c)
+	case scopeError:
+		switch m {
+		case keyCode:
+			if e.Code = nil; c != '"' {
+				s.captureID(&e.Code, new(Span), c)
+			}
+		case keyData:
+			return &e.ErrorData, scopeErrorData
+		case keyMessage:
+			return &e.ErrorMessage, scopeNone
 		}
-	case p == scopeError && m == keyData:
-		return &e.ErrorData, scopeErrorData
-	case p == scopeError && m == keyMessage:
-		return &e.ErrorMessage, scopeNone
-	case p == scopeCapabilities && m == keyExperimental:
-		return &e.Experimental, scopeExperimental
-	case p == scopeCapabilities && m == keyRoots:
+	case scopeCapabilities:
+		if m == keyExperimental {
+			return &e.Experimental, scopeExperimental
+		}
 		return &e.Roots, scopeNone
 	}
 	return nil, scopeNone
 }
 
-func (s *Scanner) messageTarget(e *Envelope, t *fields, m key, c byte) (*Span, scope) {
+func (s *scanner) messageTarget(e *Envelope, m key, c byte) (*Span, scope) {
 	switch m {
 	case keyID:
 		if c == 'n' { // JSON-RPC allows null as an id
-			t.id = [2]int{}
-			s.capturedKey, s.capturing = m, true
+			s.capture(&e.ID)
 			return &e.IDAt, scopeNone
 		}
-		span := s.captureID(&t.id, &e.IDAt, m, c)
+		span := s.captureID(&e.ID, &e.IDAt, c)
 		if span == nil {
 			s.flaws |= FlawID
 		}
 		return span, scopeNone
 	case keyMethod:
-		s.captureString(&t.method, m, c)
+		s.captureString(&e.Method, c)
 		if c != '"' && c != 'n' {
 			s.flaws |= FlawShape
 		}
 	case keyParams:
 		if e.Params.Present() { // a duplicate
 			e.ParamsMeta, e.Capabilities, e.Roots, e.Experimental, e.Inputs = Span{}, Span{}, Span{}, Span{}, Span{}
-			e.CancelsAt, e.TokenAt, t.progressAt = Span{}, Span{}, Span{}
-			t.name, t.version, t.cancels, t.token, t.progress = [2]int{}, [2]int{}, [2]int{}, [2]int{}, [2]int{}
+			e.CancelsAt, e.TokenAt, e.progressAt = Span{}, Span{}, Span{}
+			e.Name, e.Version, e.Cancels, e.Token, e.progress = nil, nil, nil, nil, nil
 		}
 		return &e.Params, scopeParams
 	case keyResult:
 		e.ResultMeta, e.Content, e.IsError = Span{}, Span{}, false
 		return &e.Result, scopeResult
 	case keyError:
-		t.code, e.ErrorData, e.ErrorMessage = [2]int{}, Span{}, Span{}
+		e.Code, e.ErrorData, e.ErrorMessage = nil, Span{}, Span{}
 		return &e.Error, scopeError
 	}
 	return nil, scopeNone
 }
 
-func (s *Scanner) paramsTarget(e *Envelope, t *fields, m key, c byte) (*Span, scope) {
+func (s *scanner) paramsTarget(e *Envelope, m key, c byte) (*Span, scope) {
 	switch m {
 	case keyName:
-		s.captureString(&t.name, m, c)
+		s.captureString(&e.Name, c)
 	case keyMeta:
-		t.version, t.token, e.TokenAt = [2]int{}, [2]int{}, Span{}
+		e.Version, e.Token, e.TokenAt = nil, nil, Span{}
 		return &e.ParamsMeta, scopeParamsMeta
 	case keyCapabilities:
 		e.Roots, e.Experimental = Span{}, Span{}
@@ -93,14 +95,14 @@ func (s *Scanner) paramsTarget(e *Envelope, t *fields, m key, c byte) (*Span, sc
 	case keyInputs:
 		return &e.Inputs, scopeNone
 	case keyRequestID:
-		return s.captureID(&t.cancels, &e.CancelsAt, m, c), scopeNone
+		return s.captureID(&e.Cancels, &e.CancelsAt, c), scopeNone
 	case keyProgress:
-		return s.captureID(&t.progress, &t.progressAt, m, c), scopeNone
+		return s.captureID(&e.progress, &e.progressAt, c), scopeNone
 	}
 	return nil, scopeNone
 }
 
-func (s *Scanner) reservedSpan() *Span {
+func (s *scanner) reservedSpan() *Span {
 	own := &s.msgs[len(s.msgs)-1].Reserved
 	if len(*own) == MaxReserved {
 		s.flaws |= FlawBounds
@@ -110,41 +112,23 @@ func (s *Scanner) reservedSpan() *Span {
 	return (*own)[len(*own)-1]
 }
 
-func (s *Scanner) captureString(t *[2]int, m key, c byte) {
-	*t = [2]int{}
-	if c == '"' {
-		s.capturedKey, s.capturing = m, true
-	}
+// capture has the token that begins stored unchanged. A former value is forgotten.
+func (s *scanner) capture(into *[]byte) {
+	*into = nil
+	s.capturing, s.into, s.decode = true, into, false
 }
 
-func (s *Scanner) captureID(t *[2]int, span *Span, m key, c byte) *Span {
-	*t = [2]int{}
-	if c != '"' && c != '-' && (c < '0' || c > '9') {
-		if span != nil {
-			*span = Span{}
-		}
+func (s *scanner) captureString(into *[]byte, c byte) {
+	s.capture(into)
+	s.capturing, s.decode = c == '"', true
+}
+
+// captureID captures a string or a number, and returns span. Of other values it keeps neither.
+func (s *scanner) captureID(into *[]byte, span *Span, c byte) *Span {
+	s.capture(into)
+	if s.capturing = c == '"' || c == '-' || '0' <= c && c <= '9'; !s.capturing {
+		*span = Span{}
 		return nil
 	}
-	s.capturedKey, s.capturing = m, true
 	return span
-}
-
-func (t *fields) field(m key) *[2]int {
-	switch m {
-	case keyID:
-		return &t.id
-	case keyMethod:
-		return &t.method
-	case keyName:
-		return &t.name
-	case keyCode:
-		return &t.code
-	case keyRequestID:
-		return &t.cancels
-	case keyToken:
-		return &t.token
-	case keyProgress:
-		return &t.progress
-	}
-	return &t.version
 }

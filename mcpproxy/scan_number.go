@@ -1,7 +1,10 @@
 package mcpproxy
 
-func (s *Scanner) beginScalar(c byte) state {
+func (s *scanner) beginScalar(c byte) state {
 	switch {
+	case c == '"':
+		s.isName, s.hasEscape = false, false
+		return sString
 	case c == '-':
 		return sMinus
 	case c == '0':

@@ -1,6 +1,7 @@
 package mcpproxy
 
 import (
+	"encoding/binary"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -11,17 +12,26 @@ const byteOrderMark = "\xef\xbb\xbf"
 
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\t' }
 
-func (s *Scanner) noteSpace(c byte) {
-	if (c == '\r' || c == '\n') && s.depth > 0 {
-		s.flaws |= FlawLine
-	}
-}
-
 func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-var simpleEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
+// skipPlain returns the index of the first quote, backslash or control character from i on, or len(b).
+// It looks at eight bytes at a time: most of a large message is text.
+func skipPlain(b []byte, i int) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080 // of each byte: the lowest and the highest bit
+	for ; i+8 <= len(b); i += 8 {
+		x := binary.LittleEndian.Uint64(b[i:])
+		quote, slash := x^ones*'"', x^ones*'\\'
+		if ((quote-ones)&^quote|(slash-ones)&^slash|(x-ones*0x20)&^x)&tops != 0 {
+			break
+		}
+	}
+	for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= 0x20 {
+		i++
+	}
+	return i
+}
 
 // appendUnescaped appends the decoded content of a string that the scanner has found
 // well-formed. ok is false for a lone surrogate, which decoders treat differently, and for
@@ -79,42 +89,4 @@ func hex4(b []byte) (r rune) {
 		}
 	}
 	return r
-}
-
-func (s *Scanner) checkUTF8(b []byte) {
-	if s.flaws.Has(FlawText) {
-		s.partialLen = 0
-		return
-	}
-	for s.partialLen > 0 && len(b) > 0 {
-		s.partialRune[s.partialLen] = b[0]
-		s.partialLen++
-		b = b[1:]
-		if r := s.partialRune[:s.partialLen]; utf8.FullRune(r) {
-			if !utf8.Valid(r) {
-				s.flaws |= FlawText
-			}
-			s.partialLen = 0
-		}
-	}
-	end := len(b)
-	for back := 1; back <= 3 && back <= len(b); back++ {
-		c := b[len(b)-back]
-		if c < utf8.RuneSelf {
-			break
-		}
-		if utf8.RuneStart(c) {
-			if !utf8.FullRune(b[len(b)-back:]) {
-				end = len(b) - back
-			}
-			break
-		}
-	}
-	if !utf8.Valid(b[:end]) {
-		s.flaws |= FlawText
-		return
-	}
-	if end < len(b) {
-		s.partialLen = copy(s.partialRune[:], b[end:])
-	}
 }

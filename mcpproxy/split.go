@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"bytes"
 	"io"
+	"slices"
 )
 
 // Split returns the messages of a batch as detached frames: the bytes of each followed by
@@ -21,7 +22,7 @@ func (f *Frame) Split() (messages []*Frame, stray int) {
 	case f.Flaws.Has(FlawMalformed) || f.line == nil && f.spill == nil:
 		return nil, f.skipped
 	}
-	var s Scanner
+	var s scanner
 	for i := range f.Messages {
 		if m := f.part(f.Messages[i].Self, &s); m != nil {
 			messages = append(messages, m)
@@ -33,7 +34,7 @@ func (f *Frame) Split() (messages []*Frame, stray int) {
 // part returns the message at a span as a frame, or nil when it was cut out. It copies what is in
 // memory, so that one message does not keep the whole batch. In a file it overwrites the byte after
 // the message, which is a comma, a bracket or white space.
-func (f *Frame) part(at Span, s *Scanner) *Frame {
+func (f *Frame) part(at Span, s *scanner) *Frame {
 	m := &Frame{Size: at.End - at.Start + 1, firstByte: '{', detached: true}
 	for _, e := range f.edits {
 		switch {
@@ -43,19 +44,19 @@ func (f *Frame) part(at Span, s *Scanner) *Frame {
 			m.edits = append(m.edits, edit{e.at - at.Start, e.to - at.Start, e.text})
 		}
 	}
-	s.Reset()
+	s.reset()
 	if f.spill == nil {
 		m.line = bytes.Clone(f.line[at.Start : at.End+1])
 		m.line[m.Size-1] = '\n'
-		s.Feed(m.line)
+		s.feed(m.line)
 	} else {
 		m.spill, m.spillBase = f.spill.share(), f.spillBase+at.Start
 		if _, m.Err = m.spill.WriteAt([]byte{'\n'}, m.spillBase+m.Size-1); m.Err == nil {
 			_, m.Err = io.Copy(scannerWriter{s}, io.NewSectionReader(m.spill, m.spillBase, m.Size))
 		}
 	}
-	found, flaws := s.Finish()
-	m.Messages, m.Flaws = cloneEnvelopes(found), flaws|f.Flaws
+	found, flaws := s.finish()
+	m.Messages, m.Flaws = slices.Clone(found), flaws|f.Flaws
 	if m.Err != nil {
 		m.Oversized = true
 		m.Close()
@@ -63,10 +64,10 @@ func (f *Frame) part(at Span, s *Scanner) *Frame {
 	return m
 }
 
-// scannerWriter is an io.Writer that feeds a Scanner.
-type scannerWriter struct{ *Scanner }
+// scannerWriter is an io.Writer that feeds a scanner.
+type scannerWriter struct{ *scanner }
 
 func (f scannerWriter) Write(b []byte) (int, error) {
-	f.Feed(b)
+	f.feed(b)
 	return len(b), nil
 }

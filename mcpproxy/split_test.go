@@ -67,7 +67,7 @@ func TestSplitSpill(t *testing.T) {
 	r := NewReader(strings.NewReader(`[{"id":1,"method":"m","pad":"`+pad+`"}, {"method":"n","id":"two"},{"id":3}]`+"\n{}\n"), 0)
 	f, err := r.Next()
 	testkit.Must(t, err)
-	file := f.spill.File
+	file := f.spill.file
 	messages, stray := f.Split()
 	if len(messages) != 3 || stray != 0 {
 		t.Fatalf("%d messages, %d strays", len(messages), stray)
