@@ -36,26 +36,26 @@ type budgetRow struct {
 // much.
 var budget = []budgetRow{
 	{"clients", 3882},
-	{"cmd", 23661},        // undo fell by more
+	{"cmd", 23663},        // undo fell by more
 	{"confine", 26606},    // the same
 	{"diagnostics", 5513}, // policy fell by more
 	{"docs", 97},
-	{"internal", 3413},
-	{"lifecycle", 8612}, // the same
-	{"mcpproxy", 2754},
+	{"internal", 3409},
+	{"lifecycle", 8088}, // the same
+	{"mcpproxy", 2203},
 	{"packages", 8263},
 	{"policy", 14854},
 	{"presets", 1270},
 	{"undo", 1568},
-	{"the product, in lines of code", 100489},
+	{"the product, in lines of code", 99416},
 	{"the trusted part, in lines", 41460}, // of the packages that SECURITY.md names
-	{"other Go code, in lines", 103014},
-	{"scripts, in lines", 9175},
-	{"files of the product", 1067},
-	{"packages of the product", 141},
+	{"other Go code, in lines", 101469},
+	{"scripts, in lines", 9312},
+	{"files of the product", 1053},
+	{"packages of the product", 140},
 	{"functions over 60 lines", 1},
-	{"exported names", 3538},
-	{"words of documentation", 91909},
+	{"exported names", 3501},
+	{"words of documentation", 91906},
 	{"commands", 16},
 	{"flags", 44}, // "Learning is granting in a loop": drive, budget
 	{"keys", 58},  // "One id and one file a server": id, directory, deny

@@ -51,9 +51,9 @@ var mayImport = map[string][]string{
 	"lifecycle/internal/streams":    {module + "internal/show", module + "confine", "golang.org/x/sys/unix"},
 	"lifecycle/internal/session":    {module + "internal/show", module + "lifecycle/internal/certain", module + "lifecycle/internal/refusals", module + "lifecycle/internal/streams", module + "packages/toolpin", module + "policy", module + "policy/statement", module + "policy/leak", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog"},
 	"lifecycle/internal/stateful":   {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", module + "lifecycle/internal/streams", "github.com/mattn/go-isatty"},
-	"lifecycle/internal/stateless":  {module + "internal/show", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/catalog", module + "lifecycle/internal/answers", module + "lifecycle/internal/capability", module + "lifecycle/internal/certain", module + "lifecycle/internal/clientinfo", module + "lifecycle/internal/demand", module + "lifecycle/internal/sendqueue", module + "lifecycle/internal/session", module + "lifecycle/internal/streams"},
+	"lifecycle/internal/stateless":  {module + "internal/show", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/internal/answers", module + "lifecycle/internal/capability", module + "lifecycle/internal/certain", module + "lifecycle/internal/clientinfo", module + "lifecycle/internal/demand", module + "lifecycle/internal/sendqueue", module + "lifecycle/internal/session", module + "lifecycle/internal/streams"},
 	"lifecycle/internal/certain":    {module + "policy"},
-	"lifecycle/internal/answers":    {module + "policy", module + "mcpproxy", module + "lifecycle/catalog", module + "lifecycle/internal/capability", module + "lifecycle/internal/clientinfo", module + "lifecycle/internal/session"},
+	"lifecycle/internal/answers":    {module + "internal/private", module + "policy", module + "mcpproxy", module + "lifecycle/internal/capability", module + "lifecycle/internal/clientinfo", module + "lifecycle/internal/session"},
 	"lifecycle/internal/clientinfo": {module + "mcpproxy", module + "lifecycle/internal/session"},
 	"lifecycle/internal/demand":     {module + "policy"},
 	"lifecycle/internal/sendqueue":  {module + "mcpproxy", module + "lifecycle/internal/streams"},
@@ -81,7 +81,6 @@ var mayImport = map[string][]string{
 	"confine/egress/packet":     {}, // and neither os nor syscall: see pure
 	"confine/egress/http1":      {}, // and neither os nor syscall: see pure
 	"confine/egress/intercept":  {module + "policy", module + "policy/leak", module + "confine/egress"},
-	"lifecycle/catalog":         {module + "internal/private", module + "policy"},
 	"internal/show":             {}, // and neither os nor syscall: see pure
 	"internal/wrapper":          {}, // the same
 
@@ -132,7 +131,7 @@ var mayImport = map[string][]string{
 	"cmd/internal/records":   {module + "internal/homelinks", module + "internal/show", module + "internal/private", module + "diagnostics", module + "policy", module + "policy/hostfs", "golang.org/x/sys/unix"},
 	"cmd/internal/keeping":   {module + "cmd/internal/records", module + "cmd/internal/terminal", module + "lifecycle", module + "confine", module + "internal/show", module + "policy", module + "policy/hostfs", module + "undo"},
 	"cmd/internal/fetching":  {module + "cmd/internal/exit", module + "cmd/internal/terminal", module + "confine", module + "internal/show", "golang.org/x/sys/unix"},
-	"cmd/internal/session":   {module + "cmd/internal/identity", module + "cmd/internal/fetching", module + "cmd/internal/keeping", module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "cmd/internal/updates", module + "confine", module + "diagnostics", module + "internal/homelinks", module + "internal/lazy", module + "internal/private", module + "internal/show", module + "internal/wrapper", module + "lifecycle", module + "lifecycle/catalog", module + "packages/installed", module + "packages/lockfile", module + "packages/npm", module + "packages/runline", module + "packages/store", module + "packages/toolpin", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets", "golang.org/x/sys/unix", module + "packages/sources"},
+	"cmd/internal/session":   {module + "cmd/internal/identity", module + "cmd/internal/fetching", module + "cmd/internal/keeping", module + "cmd/internal/cmdline", module + "cmd/internal/exit", module + "cmd/internal/programs", module + "cmd/internal/records", module + "cmd/internal/terminal", module + "cmd/internal/updates", module + "confine", module + "diagnostics", module + "internal/homelinks", module + "internal/lazy", module + "internal/private", module + "internal/show", module + "internal/wrapper", module + "lifecycle", module + "packages/installed", module + "packages/lockfile", module + "packages/npm", module + "packages/runline", module + "packages/store", module + "packages/toolpin", module + "policy", module + "policy/config", module + "policy/hostfs", module + "policy/resolve", module + "presets", "golang.org/x/sys/unix", module + "packages/sources"},
 	"cmd/internal/stored":    {module + "cmd/internal/identity", module + "cmd/internal/records", module + "cmd/internal/session", module + "diagnostics", module + "internal/private", module + "packages/installed", module + "packages/runline", module + "packages/lockfile", module + "packages/store", module + "policy", module + "policy/config", module + "policy/hostfs", module + "internal/show"},
 	"cmd/internal/drive":     {module + "cmd/internal/handshake", module + "internal/lazy", module + "internal/show"},
 	"cmd/internal/handshake": {module + "cmd/internal/programs", module + "cmd/internal/session", module + "cmd/internal/terminal", module + "confine", module + "diagnostics", module + "lifecycle", module + "packages/toolpin", "github.com/mark3labs/mcp-go/mcp"},
@@ -342,8 +341,8 @@ func TestFaults(t *testing.T) {
 		{"helpers/x.go", "package helpers", "says nothing"},
 		{"newcomer/x.go", "package newcomer", "no line"},
 		{"lifecycle/x.go", "package lifecycle\nimport _ \"" + module + "confine/egress\"", "may not import"},
-		{"lifecycle/catalog/x.go", "package catalog\nimport _ \"" + module + "mcpproxy\"", "may not import"},
-		{"lifecycle/internal/stateless/y.go", "package stateless\nimport _ \"" + module + "lifecycle/catalog\"", ""},
+		{"lifecycle/internal/clientinfo/x.go", "package clientinfo\nimport _ \"" + module + "policy\"", "may not import"},
+		{"lifecycle/internal/stateless/y.go", "package stateless\nimport _ \"" + module + "lifecycle/internal/answers\"", ""},
 		{"lifecycle/internal/session/y.go", "package session\nimport _ \"" + module + "lifecycle/internal/stateful\"", "may not import"},
 		{"policy/r.go", "package policy\nimport \"regexp\"\nvar r = regexp.MustCompile(``)", "at each start"},
 		{"policy/o.go", "package policy\nimport \"regexp\"\nvar r = func() *regexp.Regexp { return regexp.MustCompile(``) }", ""},

@@ -12,18 +12,15 @@ func measureCalls(ctx context.Context, s *site) ([]row, error) {
 	var rows []row
 	for _, m := range []struct {
 		name, budget string
-		bytes, block int
-		base64       bool
+		block        int
+		text         string
 	}{
-		{name: "`tools/call`, 200 B", budget: "≤ +30 µs", bytes: 200, block: 100},
-		{name: "`tools/call`, 10 kB", budget: "≤ +30 µs", bytes: 10_000, block: 100},
-		{name: "`tools/call`, 1 MB", budget: "≤ +250 µs", bytes: 1_000_000, block: 10},
-		{name: "`tools/call`, 1 MB of base64", budget: "≤ +250 µs", bytes: 1_000_000, block: 10, base64: true},
+		{"`tools/call`, 200 B", "≤ +30 µs", 100, `"bytes":200`},
+		{"`tools/call`, 10 kB", "≤ +30 µs", 100, `"bytes":10000`},
+		{"`tools/call`, 1 MB", "≤ +250 µs", 10, `"bytes":1000000`},
+		{"`tools/call`, 1 MB of base64", "≤ +250 µs", 10, `"bytes":1000000,"base64":true`},
 	} {
-		p, err := s.bothSides(ctx, func(c *session) (float64, error) {
-			c.base64 = m.base64
-			return c.block(m.bytes, m.block)
-		})
+		p, err := s.bothSides(ctx, func(c *session) (float64, error) { return c.block(echoCall(m.text), m.block) })
 		if err != nil {
 			return rows, fmt.Errorf("%s: %w", m.name, err)
 		}
@@ -32,11 +29,14 @@ func measureCalls(ctx context.Context, s *site) ([]row, error) {
 	return rows, nil
 }
 
+// echoCall returns the params of a call of the server in Go.
+func echoCall(text string) string { return `{"name":"echo","arguments":{` + text + `}}` }
+
 // block makes calls and returns the median of their times, in µs.
-func (c *session) block(bytes, calls int) (float64, error) {
+func (c *session) block(params string, calls int) (float64, error) {
 	took := make([]float64, calls)
 	for i := range took {
-		d, err := c.call(bytes)
+		d, err := c.call(params)
 		if err != nil {
 			return 0, err
 		}
@@ -53,18 +53,8 @@ func (s *site) bothSides(ctx context.Context, measure func(*session) (float64, e
 	if err != nil {
 		return p, err
 	}
-	for range s.runs {
-		bare, err := s.fresh(ctx, without, measure)
-		if err != nil {
-			return p, fmt.Errorf("bare: %w", err)
-		}
-		jailed, err := s.fresh(ctx, s.jailed(s.echo), measure)
-		if err != nil {
-			return p, err
-		}
-		p.add(bare, jailed)
-	}
-	return p, nil
+	return s.rounds(func() (float64, error) { return s.fresh(ctx, without, measure) },
+		func() (float64, error) { return s.fresh(ctx, s.jailed(s.echo), measure) })
 }
 
 // fresh measures once with a new server, after one turn to warm it up.

@@ -3,82 +3,35 @@ package main
 import (
 	"context"
 	"fmt"
-	"os/exec"
 )
 
-// opening is one way to start a server, up to its answer to initialize.
-type opening struct {
-	row   row
-	start start
-	pairs pairs
-}
-
-// measureInitialize times servers from their spawn to the answer to initialize. All ways
-// take turns: every round has one bare start, and the others are compared with it.
+// measureInitialize times servers from their spawn to the answer to initialize.
 func measureInitialize(ctx context.Context, s *site) ([]row, error) {
+	const budget = "≤ bwrap + 2 ms"
 	var rows []row
-	for _, m := range []struct {
-		name, budget string
-		argv         []string
-		note         string
-	}{
-		{name: "`initialize`, a server in Go", budget: "≤ bwrap + 2 ms", argv: []string{s.echo}},
-		{name: "`initialize`, server-filesystem (node)", budget: "≤ bwrap + 2 ms", argv: []string{s.node, s.files, s.workspace}, note: s.noNode},
-	} {
-		if m.note != "" {
-			rows = append(rows, row{Measure: m.name, Budget: m.budget, Note: m.note})
+	for _, server := range s.tooled() {
+		name := "`initialize`, " + server.name
+		if server.note != "" {
+			rows = append(rows, row{Measure: name, Budget: budget, Note: server.note})
 			continue
 		}
-		without, err := s.bare(m.argv...)
+		without, err := s.bare(server.argv...)
 		if err != nil {
-			return rows, fmt.Errorf("%s: %w", m.name, err)
+			return rows, fmt.Errorf("%s: %w", name, err)
 		}
-		ways := []*opening{
-			{row: row{Measure: m.name, Budget: m.budget}, start: s.jailed(m.argv...)},
-			{row: row{Measure: m.name + ", `bwrap --unshare-all`"}},
+		opening := func(how start) func(context.Context) (float64, error) {
+			return func(ctx context.Context) (float64, error) { return s.initialize(ctx, how) }
 		}
-		if bwrap, err := exec.LookPath("bwrap"); err != nil {
-			ways[1].row.Note = "bwrap is not installed"
-		} else {
-			ways[1].start = start{append(append([]string{bwrap}, bwrapArgs...), m.argv...), without.env}
-		}
-		if err := s.openings(ctx, without, ways); err != nil {
-			return rows, fmt.Errorf("%s: %w", m.name, err)
-		}
-		for _, w := range ways {
-			if w.row.Note == "" {
-				w.row = w.pairs.row(w.row.Measure, "ms", w.row.Budget)
-			}
-			rows = append(rows, w.row)
+		more, err := s.compare(ctx, opening(without),
+			&way{name: name, budget: budget, run: opening(s.jailed(server.argv...))},
+			byBwrap(name+", `bwrap --unshare-all`", "", func(ctx context.Context, words []string) (float64, error) {
+				return s.initialize(ctx, start{append(words, server.argv...), without.env})
+			}))
+		if rows = append(rows, more...); err != nil {
+			return rows, fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return rows, nil
-}
-
-// openings fills in the pairs. Only the last way, another sandbox, may fail.
-func (s *site) openings(ctx context.Context, without start, ways []*opening) error {
-	const warmUp = 1
-	for i := range s.runs + warmUp {
-		bare, err := s.initialize(ctx, without)
-		if err != nil {
-			return fmt.Errorf("bare: %w", err)
-		}
-		for n, w := range ways {
-			if w.row.Note != "" {
-				continue
-			}
-			took, err := s.initialize(ctx, w.start)
-			switch {
-			case err != nil && (n == 0 || ctx.Err() != nil):
-				return err
-			case err != nil:
-				w.row.Note = "failed: " + firstLine(err.Error())
-			case i >= warmUp:
-				w.pairs.add(bare, took)
-			}
-		}
-	}
-	return nil
 }
 
 func (s *site) initialize(ctx context.Context, how start) (float64, error) {

@@ -13,7 +13,7 @@
 //     initialize. A node server, server-filesystem, and a small one in Go.
 //   - Npx: the same for "npx -y PACKAGE", in an empty home and later, and the bytes that are
 //     sent to the registry. In the jail mcp-jail takes the line apart. The later starts are
-//     also compared with npx --offline, and with node on the package's file.
+//     also compared with npx --offline.
 //   - Call: one tools/call after the other, by the size of the answer.
 //   - Memory: the proportional set size of the two processes that a jail adds,
 //     while server-filesystem idles after one call; and of twenty such sessions together.

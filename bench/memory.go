@@ -81,12 +81,7 @@ func (s *site) used(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.lastID++
-	_, err = fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"list_allowed_directories","arguments":{}}}`+"\n", c.lastID)
-	if err == nil {
-		_, err = c.answer(c.lastID)
-	}
-	if err != nil {
+	if _, err := c.call(listDirectories); err != nil {
 		c.close()
 		return nil, err
 	}

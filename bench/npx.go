@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -55,55 +54,40 @@ type npxServer struct {
 }
 
 func (n *npxServer) measure(ctx context.Context) ([]row, error) {
-	var first, firstSent, warm, offline, entry, laterSent pairs
+	var first, sent, later, offline pairs
 	var home string
 	var err error
-	var unused pairs                                  // of the round that fills the registry
 	for i := range min(coldRounds, n.site.runs) + 1 { // the last home is that of the later starts
 		home = filepath.Join(n.site.dir, fmt.Sprintf("npx-%s-%d", n.name, i))
-		took, sent := &first, &firstSent
-		if i == 0 {
-			took, sent = &unused, &unused
+		if i == 1 {
+			first, sent = pairs{}, pairs{} // without the round that fills the registry
 		}
-		if err := n.both(ctx, home, took, sent); err != nil {
+		if err := n.both(ctx, home, &first, &sent); err != nil {
 			return nil, err
 		}
 	}
-	file, err := n.entry(home)
-	if err != nil {
-		return nil, err
-	}
 	const warmUp = 1
 	for i := range n.site.runs + warmUp {
-		var took, sent [4]float64
-		for w, argv := range [][]string{n.line(), n.line("--offline"), append([]string{n.site.node, file}, n.args...), n.jailed()} {
-			if took[w], sent[w], err = n.open(ctx, home, argv); err != nil {
+		var took [3]float64
+		for w, argv := range [][]string{n.line(), n.line("--offline"), n.jailed()} {
+			if took[w], _, err = n.open(ctx, home, argv); err != nil {
 				return nil, err
 			}
 		}
 		if i >= warmUp {
-			warm.add(took[0], took[3])
-			offline.add(took[1], took[3])
-			entry.add(took[2], took[3])
-			laterSent.add(sent[0], sent[3])
+			later.add(took[0], took[2])
+			offline.add(took[1], took[2])
 		}
 	}
 	name := "`initialize`, " + n.name + ", "
+	bytes := sent.row(name+"the same, bytes sent", "bytes", "")
+	bytes.Ratio = nil
 	return []row{
 		first.row(name+"`npx -y`, first start", "ms", ""),
-		sentRow(firstSent, name+"the same, bytes sent"),
-		warm.row(name+"`npx -y`, later starts", "ms", ""),
-		sentRow(laterSent, name+"the same, bytes sent"),
+		bytes,
+		later.row(name+"`npx -y`, later starts", "ms", ""),
 		offline.row(name+"`npx -y --offline`, later starts", "ms", ""),
-		entry.row(name+"bare `node` with its file, in the jail `npx -y`", "ms", "≤ +15 ms"),
 	}, nil
-}
-
-// sentRow returns a row of bytes. None in the jail is no ratio.
-func sentRow(p pairs, measure string) row {
-	r := p.row(measure, "bytes", "")
-	r.Ratio = nil
-	return r
 }
 
 // both starts the server in an empty home: by npx, and then in the jail in another one.
@@ -156,16 +140,4 @@ func npmEnviron(home string, r *registry) []string {
 		env = append(env, variable+"="+filepath.Join(home, name))
 	}
 	return env
-}
-
-// entry returns the file that npx runs.
-func (n *npxServer) entry(home string) (string, error) {
-	found, err := filepath.Glob(filepath.Join(home, ".npm/_npx/*/node_modules", n.pkg, "dist/index.js"))
-	if err == nil && len(found) != 1 {
-		err = errors.New("npx has not installed its dist/index.js")
-	}
-	if err != nil {
-		return "", err
-	}
-	return found[0], nil
 }

@@ -24,7 +24,7 @@ func (s *site) manyCalls(ctx context.Context, server tooled) (r row, err error) 
 			time.Sleep(2 * time.Second) // until the last processes have ended
 			before = s.residue(c.cmd.Process.Pid)
 		}
-		d, err := c.params(server.call)
+		d, err := c.call(server.call)
 		if err != nil {
 			return r, err
 		}

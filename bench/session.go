@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -34,7 +35,6 @@ type session struct {
 	began   time.Time
 	started time.Duration // from the spawn to the answer to initialize
 	lastID  int
-	base64  bool // texts are digits of base64
 	request []byte
 }
 
@@ -65,7 +65,7 @@ func (s *site) open(ctx context.Context, how start) (*session, error) {
 	}
 	c.overdue = time.AfterFunc(answerTimeout, c.cancel)
 	if _, err = io.WriteString(c.in, initialize); err == nil {
-		_, err = c.answer(0)
+		_, err = c.answers(1)
 	}
 	c.started = time.Since(c.began)
 	if err == nil {
@@ -89,20 +89,29 @@ func (c *session) explain(err error) error {
 	return err
 }
 
-// answer reads until the end of the answer to a request, and returns its size. It skips
-// other messages.
-func (c *session) answer(id int) (size int, err error) {
+// answers reads until the end of the answers to the last n requests, which may come in any order, and
+// returns their size. It skips other messages.
+func (c *session) answers(n int) (size int, err error) {
 	c.overdue.Reset(answerTimeout)
 	defer c.overdue.Stop()
-	token := strconv.AppendInt([]byte(`"id":`), int64(id), 10)
-	for wanted := false; !wanted; {
-		for size = 0; ; {
+	var open [][]byte
+	for id := c.lastID - n + 1; id <= c.lastID; id++ {
+		open = append(open, strconv.AppendInt([]byte(`"id":`), int64(id), 10))
+	}
+	for len(open) > 0 {
+		wanted := false
+		for begin := size; ; {
 			part, err := c.out.ReadSlice('\n')
 			size += len(part)
-			wanted = wanted || names(part, token)
+			if i := slices.IndexFunc(open, func(token []byte) bool { return names(part, token) }); i >= 0 {
+				open, wanted = slices.Delete(open, i, i+1), true
+			}
 			if err == nil {
 				if wanted && failed(part) {
 					return size, fmt.Errorf("the call failed: %s", firstLine(string(part)))
+				}
+				if !wanted {
+					size = begin
 				}
 				break
 			}
@@ -132,28 +141,23 @@ func names(part, token []byte) bool {
 	return false
 }
 
-// ask sends a tools/call for a result of n bytes and does not wait for it.
-func (c *session) ask(n int) (id int, err error) {
+// write sends a request.
+func (c *session) write(method, params string) error {
 	c.lastID++
 	b := append(c.request[:0], `{"jsonrpc":"2.0","id":`...)
 	b = strconv.AppendInt(b, int64(c.lastID), 10)
-	b = append(b, `,"method":"tools/call","params":{"name":"echo","arguments":{"bytes":`...)
-	b = strconv.AppendInt(b, int64(n), 10)
-	if c.base64 {
-		b = append(b, `,"base64":true`...)
-	}
-	b = append(b, "}}}\n"...)
-	c.request = b
-	_, err = c.in.Write(b)
-	return c.lastID, err
+	b = append(append(append(b, `,"method":"`...), method...), `","params":`...)
+	c.request = append(append(b, params...), "}\n"...)
+	_, err := c.in.Write(c.request)
+	return err
 }
 
 // call makes one tools/call and returns the time that it took.
-func (c *session) call(n int) (time.Duration, error) {
+func (c *session) call(params string) (time.Duration, error) {
 	began := time.Now()
-	id, err := c.ask(n)
+	err := c.write("tools/call", params)
 	if err == nil {
-		_, err = c.answer(id)
+		_, err = c.answers(1)
 	}
 	if err != nil {
 		return 0, c.explain(err)

@@ -23,10 +23,13 @@ type tooled struct {
 	slow bool   // to start
 }
 
+// listDirectories are the params of a small call of server-filesystem.
+const listDirectories = `{"name":"list_allowed_directories","arguments":{}}`
+
 func (s *site) tooled() []tooled {
 	return []tooled{
-		{name: "a server in Go", argv: []string{s.echo}, call: `{"name":"echo","arguments":{"bytes":200}}`},
-		{name: "server-filesystem (node)", argv: []string{s.node, s.files, s.workspace}, call: `{"name":"list_allowed_directories","arguments":{}}`, note: s.noNode, slow: true},
+		{name: "a server in Go", argv: []string{s.echo}, call: echoCall(`"bytes":200`)},
+		{name: "server-filesystem (node)", argv: []string{s.node, s.files, s.workspace}, call: listDirectories, note: s.noNode, slow: true},
 	}
 }
 
@@ -123,20 +126,13 @@ func (s *site) beside(ctx context.Context, server tooled, bare func(start) (floa
 		return p, err
 	}
 	defer c.close()
-	for range s.runs + 1 {
+	return s.rounds(func() (float64, error) {
 		time.Sleep(s.pause)
-		a, err := bare(without)
-		if err != nil {
-			return p, err
-		}
+		return bare(without)
+	}, func() (float64, error) {
 		time.Sleep(s.pause)
-		b, err := cold(c)
-		if err != nil {
-			return p, err
-		}
-		p.add(a, b)
-	}
-	return p.withoutFirst(), nil
+		return cold(c)
+	})
 }
 
 // coldCall pairs a call with the same work without a jail: the start of the process, the
@@ -145,8 +141,7 @@ func (s *site) coldCall(ctx context.Context, server tooled) (pairs, error) {
 	return s.beside(ctx, server, func(without start) (float64, error) {
 		return s.startAndCall(ctx, without, server.call)
 	}, func(c *session) (float64, error) {
-		took, err := c.params(server.call)
-		return ms(took), err
+		return c.took(server.call)
 	})
 }
 
@@ -157,7 +152,7 @@ func (s *site) startAndCall(ctx context.Context, how start, call string) (float6
 		return 0, err
 	}
 	defer c.close()
-	_, err = c.params(call)
+	_, err = c.call(call)
 	return ms(time.Since(began)), err
 }
 
@@ -206,7 +201,7 @@ func (s *site) manyAtOnce(ctx context.Context, server tooled, many int) (pairs, 
 				return 0, c.explain(err)
 			}
 		}
-		if err := c.answers(many); err != nil {
+		if _, err := c.answers(many); err != nil {
 			return 0, c.explain(err)
 		}
 		return ms(time.Since(began)), nil
@@ -226,27 +221,16 @@ func (s *site) warmCall(ctx context.Context, server tooled) (p pairs, err error)
 		return p, err
 	}
 	defer stateless.close()
-	for range s.runs + 1 {
+	return s.rounds(func() (float64, error) {
 		time.Sleep(pause)
-		if err := p.addCalls(stateful, stateless, server.call); err != nil {
-			return p, err
-		}
-	}
-	return p.withoutFirst(), nil
+		return stateful.took(server.call)
+	}, func() (float64, error) { return stateless.took(server.call) })
 }
 
-// addCalls adds a call of each of two sessions.
-func (p *pairs) addCalls(bare, jailed *session, call string) error {
-	a, err := bare.params(call)
-	if err != nil {
-		return err
-	}
-	b, err := jailed.params(call)
-	if err != nil {
-		return err
-	}
-	p.add(ms(a), ms(b))
-	return nil
+// took returns the time of a call in ms.
+func (c *session) took(params string) (float64, error) {
+	took, err := c.call(params)
+	return ms(took), err
 }
 
 // withWarmWorker opens a session whose calls find a warm worker if pause passes before
@@ -279,19 +263,15 @@ func (s *site) firstCall(ctx context.Context, server tooled) (p pairs, err error
 		return p, err
 	}
 	defer stateless.close()
-	for range s.runs + 1 {
+	return s.rounds(func() (float64, error) {
 		bare, err := s.listed(ctx, without)
 		if err != nil {
-			return p, err
+			return 0, err
 		}
+		defer bare.close()
 		time.Sleep(pause)
-		err = p.addCalls(bare, stateless, server.call)
-		bare.close()
-		if err != nil {
-			return p, err
-		}
-	}
-	return p.withoutFirst(), nil
+		return bare.took(server.call)
+	}, func() (float64, error) { return stateless.took(server.call) })
 }
 
 // listed opens a session and lists the tools, as clients do.
@@ -301,7 +281,7 @@ func (s *site) listed(ctx context.Context, how start) (*session, error) {
 		return nil, err
 	}
 	if err = c.write("tools/list", "{}"); err == nil {
-		err = c.answers(1)
+		_, err = c.answers(1)
 	}
 	if err != nil {
 		c.close()
@@ -309,46 +289,3 @@ func (s *site) listed(ctx context.Context, how start) (*session, error) {
 	}
 	return c, nil
 }
-
-// write sends a request.
-func (c *session) write(method, params string) error {
-	c.lastID++
-	_, err := fmt.Fprintf(c.in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", c.lastID, method, params)
-	return err
-}
-
-// answers reads n answers in any order.
-func (c *session) answers(n int) error {
-	first := c.lastID - n + 1
-	open := map[int]bool{}
-	for id := first; id <= c.lastID; id++ {
-		open[id] = true
-	}
-	for len(open) > 0 {
-		line, err := c.out.ReadBytes('\n')
-		if err != nil {
-			return err
-		}
-		for id := range open {
-			if names(line, fmt.Appendf(nil, `"id":%d`, id)) {
-				delete(open, id)
-			}
-		}
-	}
-	return nil
-}
-
-// params makes one tools/call and returns the time that it took.
-func (c *session) params(params string) (time.Duration, error) {
-	began := time.Now()
-	err := c.write("tools/call", params)
-	if err == nil {
-		err = c.answers(1)
-	}
-	if err != nil {
-		return 0, c.explain(err)
-	}
-	return time.Since(began), nil
-}
-
-func (p pairs) withoutFirst() pairs { return pairs{p.bare[1:], p.jailed[1:]} }

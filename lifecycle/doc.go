@@ -32,7 +32,7 @@
 // of its own, called a worker. A worker runs under the policy of its tool, goes
 // through the client's handshake, gets one call, and ends after the answer.
 //
-//   - Lists are answered from a catalog (package catalog). mcp-jail itself answers ping and
+//   - Lists are kept, also for later sessions (package answers). mcp-jail itself answers ping and
 //     subscriptions, and logging/setLevel for a server with the capability logging.
 //     All other requests go to a discovery worker, which runs under the policy of
 //     Stateless.Tool(""). Each protocol era has its own discovery worker.
@@ -74,7 +74,7 @@
 // If Profile.Leaks is "warn" or "block", each message of a server is searched for the secrets of
 // the session before it is forwarded: see package leak. The search sees whole frames. Under
 // "warn" the frame is forwarded. Under "block" the side that waits for an answer gets an error.
-// Answers from the catalog of a stateless server are searched when they are sent. A session
+// Kept answers of a stateless server are searched when they are sent. A session
 // without a secret has no search, unless Profile.LeakPatterns is set.
 //
 // # Changes to messages

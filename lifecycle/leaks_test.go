@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/stateless"
@@ -31,7 +30,6 @@ func openLeaky(t *testing.T, kind, leaks string) *sessiontest.Play {
 	} else {
 		p = beginStateless(t, &sessiontest.Fleet{Servers: map[string]string{"": "menu"}}, func(s *session.Session, o *stateless.Options) {
 			secret(s)
-			o.Catalog = nil
 			o.Declared = func() []string { return []string{"a"} }
 		})
 	}
@@ -120,19 +118,19 @@ func TestLeaksBlock(t *testing.T) {
 	})
 }
 
-// TestLeaksInCatalog tests that what a session answers from the catalog is searched too, before
+// TestLeaksInKeptLists tests that what a session answers from the lists of an earlier one is searched too, before
 // any process has started.
-func TestLeaksInCatalog(t *testing.T) {
+func TestLeaksInKeptLists(t *testing.T) {
 	t.Parallel()
 	plain := beginStateless(t, sessiontest.NewShop(), nil)
 	list := plain.Opening()
 	plain.Nothing()
 	at := strings.Index(list, `"tools"`) // the secret is a part of a list, by chance
-	var c catalog.Catalog
+	lists := t.TempDir() + "/lists"
 	secret := func(s *session.Session, o *stateless.Options) {
 		s.Profile.Leaks = policy.LeaksWarn
 		s.Profile.Env = []policy.Variable{{Name: "MY_TOKEN", Value: list[at : at+18], Secret: true}}
-		o.Catalog = &c
+		o.Lists = lists
 	}
 	for n := range 2 {
 		f := sessiontest.NewShop()

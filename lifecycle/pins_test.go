@@ -30,7 +30,6 @@ func openMenu(t *testing.T, kind string, pins *sessiontest.FakePins, enforce boo
 	}
 	return beginStateless(t, &sessiontest.Fleet{Servers: map[string]string{"": "menu"}}, func(s *session.Session, o *stateless.Options) {
 		pinning(s)
-		o.Catalog = nil
 		o.Declared = func() []string { return []string{"a"} }
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine"
-	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/stateful"
@@ -26,7 +25,7 @@ func begin(t testing.TB, f *sessiontest.Fake, change func(*session.Session)) *se
 func beginStateless(t testing.TB, f *sessiontest.Fleet, change func(*session.Session, *stateless.Options)) *sessiontest.Play {
 	t.Helper()
 	p, s := sessiontest.NewFleetPlay(t, f)
-	o := stateless.Options{Catalog: &catalog.Catalog{}, Version: "test", Tool: func(name string) (stateless.Tool, error) {
+	o := stateless.Options{Version: "test", Tool: func(name string) (stateless.Tool, error) {
 		return stateless.Tool{Profile: sessiontest.ProfileOf(&s, name)}, nil
 	}}
 	if change != nil {

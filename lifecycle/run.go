@@ -86,7 +86,7 @@ func RunStateful(ctx context.Context, s Session) (exit confine.Exit, err error) 
 }
 
 // RunStateless runs one client session in which each tools/call has its own process,
-// under the policy of its tool. Other requests are answered from the catalog, by a discovery
+// under the policy of its tool. Other requests are answered from kept lists, by a discovery
 // worker, or by mcp-jail itself. It returns how the program should end: with 0 when the
 // client has left; by the signal that ended it; and with the status of the last failed start,
 // as RunStateful does, if no process became ready at all.

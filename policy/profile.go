@@ -20,8 +20,8 @@ type Profile struct {
 	Argv    []string // Argv[0] is the command as written; for the path of a shim, its program
 	Dir     string   // working directory of the server, absolute
 
-	// Parts are the paths of which the program consists, sorted. They say where to look for a
-	// change of the program, and grant nothing.
+	// Parts are the paths of which the program consists, sorted. Diagnoses take what
+	// lies there for the program. They grant nothing.
 	Parts []Part
 
 	Workspace   string // canonical; "" when the server runs without one

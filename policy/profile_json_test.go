@@ -11,7 +11,7 @@ import (
 // profile's key.
 func TestKeyCoversProfile(t *testing.T) {
 	apart := map[string]string{
-		"Parts":       "where to look for a change of the program; the catalogue digests them itself",
+		"Parts":       "what diagnoses take for the program; it follows from program and argv",
 		"LinksAstray": "follows from the disk: which opens are recorded, not which are allowed",
 		"Reach":       "what others may write, which is part of no output",
 	}

@@ -27,7 +27,7 @@ cmd/internal/commands/index TestForeignProgram
 cmd/internal/wrapping TestForeignState
 cmd/mcp-jail TestContainers|TestCommandArguments
 internal/private
-lifecycle/catalog TestOtherOwners
+lifecycle/internal/answers TestBadFiles
 packages/install TestFullDisk
 packaging TestDevcontainer
 packages/store

@@ -123,7 +123,7 @@ var injected = map[string]any{"name": "garden", "text": "sold\n"}
 
 // tools plays notes again with a jail for each call: each tool has a policy of its own.
 func (d *demo) tools(ctx context.Context) error {
-	policy, err := d.toolPolicies()
+	policy, err := d.toolPolicies(ctx)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // TestMain makes this test binary a proxy in place of mcp-jail. It confines nothing, so the demonstration must report
@@ -55,24 +54,16 @@ func fake(arguments []string) int {
 func rehearsal(t *testing.T) (c options, site string) {
 	t.Helper()
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { out.Close() })
 	// The path is short because the name of a socket has a limited length.
 	site, err = os.MkdirTemp("", "demo-test-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Cleanup(func() { os.RemoveAll(site) })
 	built, err := programs{jail: self}.build(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	t.Setenv("TMPDIR", site)
 	t.Setenv("TMP", site)
 	return options{programs: built, out: out}, site
@@ -81,9 +72,7 @@ func rehearsal(t *testing.T) (c options, site string) {
 func isEmpty(t *testing.T, dir string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, e := range entries {
 		t.Errorf("left behind: %s", e.Name())
 	}
@@ -102,9 +91,7 @@ func TestReportsAMissingJail(t *testing.T) {
 		}
 	}
 	text, err := os.ReadFile(c.out.Name())
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	for _, want := range []string{"✓ search beans     garden.md:2: Sow the beans", "without", "write into its own workspace     fine           fine"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in:\n%s", want, text)
@@ -155,19 +142,5 @@ func TestReason(t *testing.T) {
 		if got := reason(answer{text: text}); got != want {
 			t.Errorf("%q: got %q, want %q", text, got, want)
 		}
-	}
-}
-
-// TestToolTables shows that the demonstration uses the configuration in examples/servers/notes.
-func TestToolTables(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("..", "servers", "notes", "notes.toml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasSuffix(string(text), "\n\n"+toolTables) {
-		t.Errorf("these are not the tables of %s:\n%s", text, toolTables)
-	}
-	if _, err := config.Decode(text, "notes.toml"); err != nil {
-		t.Error(err)
 	}
 }

@@ -25,9 +25,9 @@ import (
 // patience bounds the whole run, so that it ends even if a server hangs.
 const patience = 2 * time.Minute
 
-// options are the flags. The command builds the programs that have no path.
+// options are the flags.
 type options struct {
-	programs programs
+	programs programs // those without a path are built
 	color    bool
 	out      *os.File
 }
@@ -35,8 +35,6 @@ type options struct {
 func main() {
 	var c options
 	flag.StringVar(&c.programs.jail, "mcp-jail", "", "use this `file` instead of building mcp-jail")
-	flag.StringVar(&c.programs.notes, "notes", "", "use this `file` instead of building notes")
-	flag.StringVar(&c.programs.thief, "thief", "", "use this `file` instead of building thief")
 	color := flag.String("color", "auto", "auto, always or never")
 	flag.Parse()
 	if flag.NArg() > 0 {

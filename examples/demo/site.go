@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 )
@@ -144,45 +146,20 @@ workspace = %[3]s
 `, quote(s.programs.notes), quote(s.programs.thief), quote(s.path("project"))))
 }
 
-// toolPolicies writes the configuration in which each tool of notes has a policy, and returns its path. The tables are
-// those of examples/servers/notes/notes.toml.
-func (s *site) toolPolicies() (string, error) {
-	return s.write("tools.toml", fmt.Sprintf(`version = 1
-
-[servers.notes]
-command   = %s
-arguments = ["notes"]
-workspace = %s
-stateful  = false
-warm      = 1
-
-%s`, quote(s.programs.notes), quote(s.path("project")), toolTables))
+// toolPolicies writes the configuration of examples/servers/notes for this site, in which each tool of notes has a
+// policy, and returns its path.
+func (s *site) toolPolicies(ctx context.Context) (string, error) {
+	dir, err := exec.CommandContext(ctx, "go", "list", "-f", "{{.Dir}}", module+"/examples/servers/notes").Output()
+	if err != nil {
+		return "", fmt.Errorf("looking for the directory of notes: %w", err)
+	}
+	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(dir)), "notes.toml"))
+	if err != nil {
+		return "", err
+	}
+	own := fmt.Sprintf("command = %s\nworkspace = %s", quote(s.programs.notes), quote(s.path("project")))
+	return s.write("tools.toml", strings.Replace(string(text), `command   = "notes"`, own, 1))
 }
-
-const toolTables = `# search sees the notes, without what is private.
-[[servers.notes.tools.search.access.fs]]
-path = "notes"
-read = true
-
-[[servers.notes.tools.search.access.fs]]
-path = "notes/private"
-deny = true
-
-# read sees all of them.
-[[servers.notes.tools.read.access.fs]]
-path = "notes"
-read = true
-
-# write makes and changes drafts, and no other note.
-[[servers.notes.tools.write.access.fs]]
-path = "notes"
-read = true
-
-[[servers.notes.tools.write.access.fs]]
-path  = "notes/drafts/"
-read  = true
-write = true
-`
 
 func (s *site) write(name, text string) (string, error) {
 	path := s.path(name)

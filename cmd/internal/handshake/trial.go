@@ -158,6 +158,6 @@ const defaultPolicyHint = "With stateful = false the process that lists the tool
 // cached tool list of an earlier session and without warm processes.
 func uncached(f *session.Followed) lifecycle.Stateless {
 	o := f.StatelessOptions()
-	o.Catalog, o.Warm, o.Declared = nil, nil, nil
+	o.Lists, o.Warm, o.Declared = "", nil, nil
 	return o
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
-	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -130,7 +129,7 @@ func (f *Followed) StatelessOptions() lifecycle.Stateless {
 		},
 	}
 	if t.Host.CacheDir != "" {
-		o.Catalog = &catalog.Catalog{Dir: filepath.Join(t.Host.CacheDir, "catalog")}
+		o.Lists = filepath.Join(t.Host.CacheDir, "catalog")
 	}
 	return o
 }

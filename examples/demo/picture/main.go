@@ -1,21 +1,18 @@
-// Command picture runs the demonstration and draws parts of its output with the colours as an SVG file.
+// Command picture runs the demonstration and draws two parts of its output with the colours as an SVG file, the
+// picture of the README.
 //
-//	go run ./examples/demo/picture --out docs/demo.svg [--parts 1,3] [-- FLAGS OF THE DEMO]
-//	some-program | go run ./examples/demo/picture --stdin --out some.svg
+//	go run ./examples/demo/picture --out docs/demo.svg
 //
 // If the demonstration fails, the file stays as it was.
 package main
 
 import (
-	"bytes"
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"os/signal"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -27,12 +24,9 @@ const demonstration = "github.com/mcp-jail/mcp-jail/examples/demo"
 
 func main() {
 	out := flag.String("out", "docs/demo.svg", "write to this `file`")
-	title := flag.String("title", "make demo", "`words` for the title bar")
-	stdin := flag.Bool("stdin", false, "draw standard input instead of running the demonstration")
-	parts := flag.String("parts", shown, "draw only the parts with these `numbers`; empty for all")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := run(ctx, picture{out: *out, title: *title, parts: *parts, stdin: *stdin}, flag.Args())
+	err := run(ctx, *out)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "picture:", err)
@@ -40,38 +34,23 @@ func main() {
 	}
 }
 
-// shown are the parts of the demonstration that the picture of the README has.
-const shown = "1,3"
-
-// picture says what is drawn.
-type picture struct {
-	out, title, parts string
-	stdin             bool
-}
-
-func run(ctx context.Context, p picture, flags []string) error {
-	text, err := transcript(ctx, p.stdin, flags)
+func run(ctx context.Context, out string) error {
+	text, err := transcript(ctx)
 	if err != nil {
 		return err
 	}
-	if !p.stdin {
-		text = keep(text, p.parts)
-	}
-	if err := os.MkdirAll(filepath.Dir(p.out), 0o755); err != nil {
-		return err
-	}
-	return os.WriteFile(p.out, draw(p.title, parse(text)), 0o644)
+	return os.WriteFile(out, draw("make demo", parse(keep(text))), 0o644)
 }
+
+// shown are the parts of the demonstration that the picture has.
+var shown = []string{"1", "3"}
 
 // number matches the number before the heading of a part, after its colour.
 var number = regexp.MustCompile(`^((?:\x1b\[[0-9;]*m)*)(\d+)\b`)
 
-// keep returns the parts of a transcript with these numbers, counted anew, and what has no number.
+// keep returns the parts of a transcript that are shown, counted anew, and what has no number.
 // Blank lines are between the parts.
-func keep(text, numbers string) string {
-	if numbers == "" {
-		return text
-	}
+func keep(text string) string {
 	var kept []string
 	n := 0
 	for part := range strings.SplitSeq(text, "\n\n") {
@@ -79,7 +58,7 @@ func keep(text, numbers string) string {
 		switch {
 		case m == nil:
 			kept = append(kept, part)
-		case slices.Contains(strings.Split(numbers, ","), m[2]):
+		case slices.Contains(shown, m[2]):
 			n++
 			kept = append(kept, m[1]+strconv.Itoa(n)+part[len(m[0]):])
 		}
@@ -87,19 +66,15 @@ func keep(text, numbers string) string {
 	return strings.Join(kept, "\n\n")
 }
 
-func transcript(ctx context.Context, stdin bool, flags []string) (string, error) {
-	if stdin {
-		text, err := io.ReadAll(os.Stdin)
-		return string(text), err
-	}
-	command := exec.CommandContext(ctx, "go", append([]string{"run", demonstration, "--color", "always"}, flags...)...)
+func transcript(ctx context.Context) (string, error) {
+	command := exec.CommandContext(ctx, "go", "run", demonstration, "--color", "always")
 	// The demonstration also gets the SIGINT of Ctrl-C and cleans up. This process waits for it.
 	command.Cancel = func() error { return command.Process.Signal(os.Interrupt) }
 	command.WaitDelay = 10 * time.Second
-	var text bytes.Buffer
-	command.Stdout, command.Stderr = &text, os.Stderr
-	if err := command.Run(); err != nil {
+	command.Stderr = os.Stderr
+	text, err := command.Output()
+	if err != nil {
 		return "", fmt.Errorf("the demonstration failed, there is nothing to draw: %w", err)
 	}
-	return text.String(), nil
+	return string(text), nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -62,10 +63,10 @@ func TestDrawIsWellFormed(t *testing.T) {
 
 func TestFailureLeavesTheFile(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "demo.svg")
-	if err := os.WriteFile(out, []byte("as it was"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := run(t.Context(), picture{out: out}, []string{"--no-such-flag"}); err == nil {
+	testkit.Must(t, os.WriteFile(out, []byte("as it was"), 0o600))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if run(ctx, out) == nil {
 		t.Error("no error")
 	}
 	if text, _ := os.ReadFile(out); string(text) != "as it was" {
@@ -82,22 +83,15 @@ func TestPictureOfReadme(t *testing.T) {
 		}
 	}
 	out := filepath.Join(t.TempDir(), "demo.svg")
-	if err := run(t.Context(), picture{out: out, title: "make demo", parts: shown}, nil); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, run(t.Context(), out))
 	drawn, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, err)
 	testkit.Golden(t, "../../../../docs/demo.svg", drawn)
 }
 
 func TestKeep(t *testing.T) {
 	const text = "head\n\n\x1b[36m1\x1b[0m one\n  a\n\n2 two\n  b\n\n3 three\n\nend\n"
-	if got, want := keep(text, "1,3"), "head\n\n\x1b[36m1\x1b[0m one\n  a\n\n2 three\n\nend\n"; got != want {
+	if got, want := keep(text), "head\n\n\x1b[36m1\x1b[0m one\n  a\n\n2 three\n\nend\n"; got != want {
 		t.Errorf("%q, want %q", got, want)
-	}
-	if got := keep(text, ""); got != text {
-		t.Errorf("%q", got)
 	}
 }

@@ -8,8 +8,7 @@
 // together with a run without the jail in which the same theft succeeds.
 //
 // It is safe to run unconfined. It makes files with O_EXCL, and does not write to the files that it opens for writing. It
-// connects to the given address, or else to loopback. It sends signal 0. A surviving process lasts a minute at most. With
-// a path, write_file leaves its file.
+// connects to the given address, or else to loopback. It sends signal 0. A surviving process lasts a minute at most.
 package main
 
 import (
@@ -27,7 +26,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "usage: thief\nserves MCP on standard input and output; see its tools")
 		os.Exit(2)
 	}
-	if err := server.ServeStdio(newServer(thefts())); err != nil {
+	if err := server.ServeStdio(newServer()); err != nil {
 		fmt.Fprintln(os.Stderr, "thief:", err)
 		os.Exit(1)
 	}

@@ -29,7 +29,7 @@ func TestThefts(t *testing.T) {
 	testkit.Must(t, os.MkdirAll(".git/hooks", 0o755), os.WriteFile("secret", []byte("sesame"), 0o600), os.WriteFile(".git/hooks/pre-commit", []byte("mine"), 0o755))
 	t.Setenv("THIEF_TOKEN", "sesame")
 	port := netip.MustParseAddrPort(testkit.Accept(t, "tcp", "127.0.0.1:0")).Port()
-	c, err := client.NewInProcessClient(newServer(thefts()))
+	c, err := client.NewInProcessClient(newServer())
 	testkit.Must(t, err)
 	defer c.Close()
 	_, err = c.Initialize(t.Context(), mcp.InitializeRequest{})
@@ -43,9 +43,8 @@ func TestThefts(t *testing.T) {
 		{"read_file", arguments{"path": "secret"}, `got: 6 bytes: "sesame"`},
 		{"read_file", arguments{"path": "secret", "show": 0}, "got: 6 bytes"},
 		{"read_file", arguments{"path": "missing"}, "failed: "},
-		{"write_file", arguments{"path": "new", "text": "one"}, "got: wrote 3 bytes"},
-		{"write_file", arguments{"path": "new", "text": "two"}, "failed: "},
-		{"write_file", arguments{"path": "new", "text": "two", "append": "yes"}, "got: wrote 3 bytes"},
+		{"write_file", arguments{"path": "new"}, "got: wrote new"},
+		{"write_file", arguments{"path": "secret"}, "failed: "},
 		{"write_hook", nil, "got: may write"},
 		{"env_var", arguments{"name": "THIEF_TOKEN"}, `got: THIEF_TOKEN="sesame"`},
 		{"env_var", arguments{"name": "THIEF_NO_SUCH"}, "failed: nothing to steal: THIEF_NO_SUCH is not set"},
@@ -57,7 +56,7 @@ func TestThefts(t *testing.T) {
 		{"kill", arguments{"pid": 0}, "failed: nothing to steal: 0 is not the number of one process"},
 		{"kill", arguments{"pid": -1}, "failed: nothing to steal: -1 is not the number of one process"},
 	} {
-		if row.tool == "kill" && runtime.GOOS == "windows" {
+		if row.tool == "kill" && runtime.GOOS != "linux" {
 			continue
 		}
 		var request mcp.CallToolRequest
@@ -68,7 +67,7 @@ func TestThefts(t *testing.T) {
 			t.Errorf("%s %v: %q, want %q", row.tool, row.arguments, text, row.want)
 		}
 	}
-	for name, want := range map[string]string{"new": "onetwo", "secret": "sesame", ".git/hooks/pre-commit": "mine"} {
+	for name, want := range map[string]string{"new": "the thief was here\n", "secret": "sesame", ".git/hooks/pre-commit": "mine"} {
 		if text, err := os.ReadFile(filepath.FromSlash(name)); string(text) != want {
 			t.Errorf("%s has %q: %v", name, text, err)
 		}

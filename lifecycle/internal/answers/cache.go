@@ -1,5 +1,3 @@
-// Package answers keeps a server's answers to the handshake of a client and to its requests for lists, and
-// knows which tools the server has listed.
 package answers
 
 import (
@@ -7,12 +5,9 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -26,17 +21,16 @@ type Cache struct {
 	options Options
 
 	mu         sync.Mutex
-	entries    map[string]*entry
-	logging    bool // the server has the capability logging
-	generation int  // grows with each reset
+	entries    map[string]*entry // by the client
+	logging    bool              // the server has the capability logging
+	generation int               // grows with each reset
 }
 
 // Options holds what a cache needs beyond its client. Profile and Stale are required.
 type Options struct {
-	// Server is the name of the server.
-	Server string
-	// Catalog keeps the answers between sessions. With nil the cache keeps them for this one.
-	Catalog *catalog.Catalog
+	// Dir is the directory in which the answers are kept between sessions. With "" the cache keeps them
+	// for this one.
+	Dir string
 	// Version is the version of mcp-jail. Answers that another version has kept are not used.
 	Version string
 	// Profile returns the profile of the processes whose answers these are, as it is now.
@@ -50,12 +44,12 @@ func New(c *session.Client, o Options) *Cache { return &Cache{client: c, options
 
 // entry holds the answers to one client.
 type entry struct {
-	key   string // in the catalog; "" if nothing may be kept for other sessions
-	kept  *catalog.Entry
-	stale []string // names of answers that are to be revalidated
+	key     string          // of the file; "" if nothing is kept between sessions
+	answers map[string]kept // by their methods
+	stale   []string        // methods whose answers are to be asked for again
 
-	unsaved bool // kept has changed since it was last written
-	saving  bool // save is running
+	saving  sync.Mutex // held while the file is written
+	unsaved bool       // answers have changed since the file was last written
 
 	changed   bool      // the server has sent list_changed since rechecked
 	rechecked time.Time // when a list_changed last made the answers stale
@@ -77,20 +71,27 @@ func (a Answer) Member() string {
 
 // Request is a request whose answer may be kept.
 type Request struct {
-	method, name string
-	generation   int // of the cache when the answer was looked up
+	method     string
+	generation int // of the cache when the answer was looked up
 }
 
-// RequestOf returns the request with these parameters. It is nil if its answer must not be kept.
+// RequestOf returns the request with these parameters. It is nil if its answer must not be kept, since the
+// parameters ask for a part of a list, or for more than is known here.
 func RequestOf(method string, params []byte) *Request {
-	if method == "initialize" || method == "server/discover" {
-		return &Request{method: method, name: method} // what they say of the client is part of the entry's key
-	}
-	name, ok := catalog.Request(method, params)
-	if !ok {
+	if !isKeepable(method) {
 		return nil
 	}
-	return &Request{method: method, name: name}
+	if IsList(method) && len(params) > 0 {
+		if params[0] != '{' {
+			return nil
+		}
+		plain := true
+		session.EachMember(params, func(name string, _ int64, _ []byte) { plain = plain && name == "_meta" })
+		if !plain {
+			return nil
+		}
+	}
+	return &Request{method: method} // what a handshake says of the client is part of the key
 }
 
 // IsList reports whether a request asks for one of the lists that are kept.
@@ -102,61 +103,52 @@ func IsList(method string) bool {
 	return false
 }
 
-func (e *entry) markStale(name string) {
-	if !slices.Contains(e.stale, name) {
-		e.stale = append(e.stale, name)
-	}
+func isKeepable(method string) bool {
+	return method == "initialize" || method == "server/discover" || IsList(method)
 }
 
-// maxCached bounds the memory of the answers that a session keeps, to all clients.
-const maxCached = catalog.MaxFile
+func (e *entry) markStale(method string) {
+	if !slices.Contains(e.stale, method) {
+		e.stale = append(e.stale, method)
+	}
+}
 
 // answerCost is the memory of a kept answer and of an entry, without its bytes.
 const answerCost = 4 << 10
 
-// size returns the memory of all answers. The caller holds mu.
-func (l *Cache) size() (n int64) {
+// size returns the memory of all answers, to all clients. The caller holds mu.
+func (l *Cache) size() (n int) {
 	for id, e := range l.entries {
-		n += int64(len(id)) + answerCost
-		for name, a := range e.kept.Answers {
-			n += int64(len(name)+len(a.Result)+len(a.Error)) + answerCost
+		n += len(id) + answerCost
+		for _, k := range e.answers {
+			n += k.size() + answerCost
 		}
 	}
 	return n
 }
 
 // entryFor returns the entry of a client. The caller holds mu.
-func (l *Cache) entryFor(h *clientinfo.Info) *entry {
-	id := h.EraName() + string(h.Key())
+func (l *Cache) entryFor(info *clientinfo.Info) *entry {
+	id := info.EraName() + string(info.Key())
 	if known := l.entries[id]; known != nil {
 		return known
 	}
 	// A client may describe itself in many ways. Forgetting all of them is simple, and rare.
-	if l.size()+int64(len(id)) > maxCached {
-		l.entries = nil
-	}
-	known := &entry{kept: &catalog.Entry{Answers: map[string]catalog.Answer{}}}
-	if l.entries == nil {
+	if l.entries == nil || l.size()+len(id) > maxFile {
 		l.entries = map[string]*entry{}
 	}
-	l.entries[id] = known
-	if l.options.Catalog == nil {
-		return known
+	e := &entry{key: l.options.keyFor(info)}
+	if e.key != "" {
+		e.answers = load(l.options.Dir, e.key)
 	}
-	profile := l.options.Profile()
-	print, err := catalog.Fingerprint(profile)
-	if err != nil {
-		l.client.Log.Info().Err(err).Msg("the server's lists are not kept for other sessions")
-		return known
+	if e.answers == nil {
+		e.answers = map[string]kept{}
 	}
-	known.key = catalog.Key(catalog.Facts{Version: l.options.Version, Profile: profile, Fingerprint: print, Era: h.EraName(), Client: h.Key()})
-	if entry, ok := l.options.Catalog.Get(l.options.Server, known.key); ok {
-		known.kept = entry
-	}
-	return known
+	l.entries[id] = e
+	return e
 }
 
-// Lookup returns the kept answer to a client's request. What is found stale is asked for again.
+// Lookup returns the kept answer to a client's request. One of an earlier session is asked for again.
 func (l *Cache) Lookup(info *clientinfo.Info, rq *Request) (Answer, bool) {
 	if info == nil || rq == nil {
 		return Answer{}, false
@@ -165,30 +157,20 @@ func (l *Cache) Lookup(info *clientinfo.Info, rq *Request) (Answer, bool) {
 	defer l.mu.Unlock()
 	rq.generation = l.generation
 	entry := l.entryFor(info)
-	a, ok := entry.kept.Answers[rq.name]
-	if !ok || !a.Fresh(time.Now()) || rq.method == "resources/list" && !a.HasTTL {
+	k, ok := entry.answers[rq.method]
+	now := time.Now()
+	if !ok || !k.isFresh(now) || rq.method == "resources/list" && k.TTL == 0 {
 		return Answer{}, false
 	}
-	l.noteLogging(rq.method, a.Result)
-	// It is from an earlier session, and the server may have changed.
-	if !a.HasTTL && a.Stored.Before(l.client.Started) && a.Error == nil {
-		entry.markStale(rq.name)
+	if k.Error != nil {
+		return Answer{k.Error, true}, true
+	}
+	l.noteLogging(rq.method, k.Result)
+	if k.earlier {
+		entry.markStale(rq.method)
 		l.options.Stale()
 	}
-	switch {
-	case a.Error != nil:
-		return Answer{a.Error, true}, true
-	case a.HasTTL:
-		return Answer{withRemainingTTL(a, time.Now()), false}, true
-	}
-	return Answer{a.Result, false}, true
-}
-
-// withRemainingTTL returns a result whose ttlMs is the time that is left, since the client
-// counts from when it gets the result.
-func withRemainingTTL(a catalog.Answer, now time.Time) []byte {
-	left := max(a.TTL-now.Sub(a.Stored), 0).Milliseconds()
-	return session.ReplaceMember(a.Result, "ttlMs", func([]byte) []byte { return strconv.AppendInt(nil, left, 10) })
+	return Answer{k.shown(now), false}, true
 }
 
 // Store keeps the server's answer to a request that was looked up, if it may be kept.
@@ -196,16 +178,15 @@ func (l *Cache) Store(info *clientinfo.Info, rq *Request, f *mcpproxy.Frame, e *
 	if info == nil || rq == nil {
 		return
 	}
-	a := catalog.Answer{Stored: time.Now()}
+	k := newKept(f.Slice(e.Result), 0)
 	switch {
 	case e.Result.Present():
-		a.Result = bytes.Clone(f.Slice(e.Result))
-		var store bool
-		if a.TTL, a.HasTTL, store = catalog.TTL(a.Result); !store || isPartial(rq.name, a.Result) {
+		var keep bool
+		if k.TTL, keep = lifetime(k.Result); !keep {
 			return
 		}
-	case rq.method == "server/discover" && catalog.KeepError(f.Slice(e.Error)):
-		a.Error = bytes.Clone(f.Slice(e.Error))
+	case rq.method == "server/discover" && string(e.Code) == "-32601": // other errors may be gone the next time
+		k.Error, k.TTL = bytes.Clone(f.Slice(e.Error)), maxTTL
 	default:
 		return
 	}
@@ -215,8 +196,8 @@ func (l *Cache) Store(info *clientinfo.Info, rq *Request, f *mcpproxy.Frame, e *
 	if rq.generation != l.generation {
 		return
 	}
-	l.noteLogging(rq.method, a.Result)
-	l.set(l.entryFor(info), rq.name, a)
+	l.noteLogging(rq.method, k.Result)
+	l.set(l.entryFor(info), rq.method, k)
 }
 
 // Forget forgets the answers to one client, for this session.
@@ -226,7 +207,7 @@ func (l *Cache) Forget(info *clientinfo.Info) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.entryFor(info).kept.Answers = map[string]catalog.Answer{}
+	clear(l.entryFor(info).answers)
 }
 
 // Reset forgets the answers to all clients, for this session, and returns the kinds of lists among
@@ -235,7 +216,7 @@ func (l *Cache) Reset() (kinds []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, kind := range []string{"tools", "prompts"} { // capability.StripServer leaves listChanged to these two alone
-		listed := func(e *entry) bool { _, has := e.kept.Answers[kind+"/list"]; return has }
+		listed := func(e *entry) bool { _, has := e.answers[kind+"/list"]; return has }
 		if slices.ContainsFunc(slices.Collect(maps.Values(l.entries)), listed) {
 			kinds = append(kinds, kind)
 		}
@@ -245,49 +226,38 @@ func (l *Cache) Reset() (kinds []string) {
 	return kinds
 }
 
-func isPartial(name string, result []byte) bool {
-	// Another process may not know the cursor, so pages are not kept.
-	part := strings.Contains(name, `"cursor"`)
-	session.EachMember(result, func(name string, _ int64, _ []byte) { part = part || name == "nextCursor" })
-	return part
+// set puts an answer into the cache, if there is room, and has the file written. The caller holds mu.
+func (l *Cache) set(e *entry, method string, k kept) {
+	delete(e.answers, method) // first, so that size does not count the answer that is replaced
+	if l.size()+k.size() > maxFile || !k.isValid() {
+		return
+	}
+	e.answers[method] = k
+	l.saveSoon(e)
 }
 
-// set puts an answer into the cache, if there is room, and starts writing it to the catalog. The
-// caller holds mu.
-func (l *Cache) set(entry *entry, name string, a catalog.Answer) {
-	// First, so that size does not count the answer that is replaced.
-	delete(entry.kept.Answers, name)
-	if l.size()+int64(len(name)+len(a.Result)+len(a.Error)) > maxCached {
-		return
-	}
-	entry.kept.Answers[name] = a
-	if entry.key == "" {
-		return
-	}
-	entry.unsaved = true
-	if !entry.saving {
-		entry.saving = true
-		l.client.Tasks.Go(func() { l.save(entry) })
+// saveSoon has the file of an entry written. The caller holds mu.
+func (l *Cache) saveSoon(e *entry) {
+	if e.key != "" {
+		e.unsaved = true
+		l.client.Tasks.Go(func() { l.save(e) })
 	}
 }
 
-// save writes an entry to the catalog until it has no changes. Only one save runs for an
-// entry, so that an older state never replaces a newer one.
-func (l *Cache) save(known *entry) {
-	for {
-		l.mu.Lock()
-		if !known.unsaved {
-			known.saving = false
-			l.mu.Unlock()
-			return
-		}
-		known.unsaved = false
-		// A copy: Put writes to the disk, and must not hold mu.
-		entry := &catalog.Entry{Answers: maps.Clone(known.kept.Answers)}
-		l.mu.Unlock()
-		if err := l.options.Catalog.Put(l.options.Server, known.key, entry); err != nil {
-			l.client.Log.Info().Err(err).Msg("the server's lists could not be written to the catalog")
-		}
+// save writes the file of an entry, if its answers have changed. An older state never replaces a newer one, since
+// each save waits for the one before it and then writes what there is.
+func (l *Cache) save(e *entry) {
+	e.saving.Lock()
+	defer e.saving.Unlock()
+	l.mu.Lock()
+	unsaved, answers := e.unsaved, maps.Clone(e.answers)
+	e.unsaved = false
+	l.mu.Unlock()
+	if !unsaved {
+		return
+	}
+	if err := save(l.options.Dir, e.key, answers); err != nil {
+		l.client.Log.Info().Err(err).Msg("the server's lists were not kept for other sessions")
 	}
 }
 

@@ -1,14 +1,10 @@
 package answers
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -22,46 +18,45 @@ type world struct {
 	stales int // calls of Options.Stale
 }
 
-func newWorld(t *testing.T, program string, c *catalog.Catalog) *world {
-	t.Helper()
+func infoOf(params string) *clientinfo.Info {
 	var known clientinfo.Known
-	f := mcpproxy.Parse([]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"clientInfo":{"name":"c"}}}`))
-	w := &world{info: known.RecordInitialize(f, &f.Messages[0])}
-	w.Cache = New(&session.Client{Started: time.Now()}, Options{
-		Server: "test", Catalog: c, Version: "test", Stale: func() { w.stales++ },
-		Profile: func() *policy.Profile { return &policy.Profile{Server: "test", Program: program} },
+	f := mcpproxy.Parse([]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":` + params + `}`))
+	return known.RecordInitialize(f, &f.Messages[0])
+}
+
+func newWorld(dir string) *world {
+	w := &world{info: infoOf(`{"clientInfo":{"name":"c"}}`)}
+	w.Cache = New(&session.Client{}, Options{
+		Dir: dir, Version: "test", Stale: func() { w.stales++ },
+		Profile: func() *policy.Profile { return &policy.Profile{Server: "test"} },
 	})
 	return w
 }
 
 func tools() *Request { return RequestOf("tools/list", []byte("{}")) }
 
-func resultOf(tool string) *mcpproxy.Frame {
-	return mcpproxy.Parse([]byte(`{"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"` + tool + `"}]}}`))
+func list(tool string) string { return `{"tools":[{"name":"` + tool + `"}]}` }
+
+func answerOf(member string) *mcpproxy.Frame {
+	return mcpproxy.Parse([]byte(`{"jsonrpc":"2.0","id":1,` + member + `}`))
 }
 
-func (w *world) store(rq *Request, tool string) {
-	f := resultOf(tool)
+func resultOf(tool string) *mcpproxy.Frame { return answerOf(`"result":` + list(tool)) }
+
+func (w *world) store(rq *Request, f *mcpproxy.Frame) {
 	w.Store(w.info, rq, f, &f.Messages[0])
-	w.client.Tasks.Wait() // for the catalog
+	w.client.Tasks.Wait() // for the file
 }
 
-// offered returns the tool of the kept list, or "".
-func (w *world) offered() string {
-	a, ok := w.Lookup(w.info, tools())
-	if !ok {
-		return ""
-	}
+// offered returns the kept answer to a request, or "".
+func (w *world) offered(rq *Request) string {
+	a, _ := w.Lookup(w.info, rq)
 	return string(a.Value)
 }
 
-func list(tool string) string { return `{"tools":[{"name":"` + tool + `"}]}` }
-
 // TestStale: an answer of an earlier session is given to one caller to be asked for again, and what the
-// server says then takes its place.
+// server says then takes its place, also for the sessions to come.
 func TestStale(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "server")
-	testkit.Must(t, os.WriteFile(program, nil, 0o700))
 	for _, c := range []struct {
 		answer  *mcpproxy.Frame
 		want    string
@@ -69,21 +64,22 @@ func TestStale(t *testing.T) {
 	}{
 		{resultOf("a"), list("a"), false},
 		{resultOf("b"), list("b"), true},
+		{answerOf(`"error":{"code":-32603,"message":"no"}`), "", true},
 		{nil, "", true},
 	} {
-		var kept catalog.Catalog
-		first := newWorld(t, program, &kept)
+		dir := t.TempDir() + "/lists"
+		first := newWorld(dir)
 		rq := tools()
 		if _, ok := first.Lookup(first.info, rq); ok {
 			t.Fatal("an empty cache has an answer")
 		}
-		first.store(rq, "a")
-		if first.offered() != list("a") || first.stales != 0 {
-			t.Fatalf("it offers %s, and %d are stale", first.offered(), first.stales)
+		first.store(rq, resultOf("a"))
+		if got := first.offered(rq); got != list("a") || first.stales != 0 {
+			t.Fatalf("it offers %s, and %d are stale", got, first.stales)
 		}
-		w := newWorld(t, program, &kept)
-		if w.offered() != list("a") || w.stales != 1 {
-			t.Fatalf("from the catalog: %s, %d stale", w.offered(), w.stales)
+		w := newWorld(dir)
+		if got := w.offered(rq); got != list("a") || w.stales != 1 {
+			t.Fatalf("from the file: %s, %d stale", got, w.stales)
 		}
 		stale := w.TakeStale(w.info, time.Hour)
 		if !slices.Equal(stale.Names, []string{"tools/list"}) {
@@ -92,22 +88,45 @@ func TestStale(t *testing.T) {
 		if changed := stale.Apply("tools/list", c.answer); changed != c.changed {
 			t.Errorf("%s: changed %t", c.want, changed)
 		}
-		if got := w.offered(); got != c.want {
+		if got := w.offered(rq); got != c.want {
 			t.Errorf("it offers %q, want %q", got, c.want)
 		}
 		if w.stales != 1 || len(w.TakeStale(w.info, time.Hour).Names) > 0 {
 			t.Errorf("%q: it is stale again", c.want)
 		}
 		w.client.Tasks.Wait()
+		if got := newWorld(dir).offered(rq); got != c.want {
+			t.Errorf("the next session offers %q, want %q", got, c.want)
+		}
+	}
+}
+
+// TestDeclined: that a server does not know server/discover is kept, for a day and without being asked
+// again; other errors are not.
+func TestDeclined(t *testing.T) {
+	for member, want := range map[string]string{
+		`"error":{"code":-32601,"message":"x"}`: `{"code":-32601,"message":"x"}`,
+		`"error":{"code":-32603,"message":"x"}`: "",
+	} {
+		dir := t.TempDir() + "/lists"
+		rq := RequestOf("server/discover", nil)
+		newWorld(dir).store(rq, answerOf(member))
+		w := newWorld(dir)
+		if got := w.offered(rq); got != want || w.stales != 0 {
+			t.Errorf("it offers %q, want %q, and %d are stale", got, want, w.stales)
+		}
+		if k, ok := w.entryFor(w.info).answers["server/discover"]; ok && k.isFresh(k.Stored.Add(25*time.Hour)) {
+			t.Error("it is believed for more than a day")
+		}
 	}
 }
 
 // TestNoteChanged: a list_changed makes the lists stale, and another does so only after the pause.
 func TestNoteChanged(t *testing.T) {
-	w := newWorld(t, "", nil)
+	w := newWorld("")
 	rq := tools()
 	w.Lookup(w.info, rq)
-	w.store(rq, "a")
+	w.store(rq, resultOf("a"))
 	for i, want := range []int{1, 0} {
 		if now := w.NoteChanged(w.info, time.Hour); now != (want == 1) {
 			t.Errorf("list_changed %d: stale now %t", i, now)
@@ -124,18 +143,18 @@ func TestNoteChanged(t *testing.T) {
 // TestReset: an answer to a request from before a reset is not kept.
 func TestReset(t *testing.T) {
 	for _, reset := range []bool{false, true} {
-		w := newWorld(t, "", nil)
-		rq, other := tools(), RequestOf("prompts/list", []byte("{}"))
+		w := newWorld("")
+		rq, other := tools(), RequestOf("prompts/list", nil)
 		w.Lookup(w.info, other)
-		w.store(other, "a prompt")
+		w.store(other, resultOf("a prompt"))
 		w.Lookup(w.info, rq)
 		if reset {
 			if kinds := w.Reset(); !slices.Equal(kinds, []string{"prompts"}) {
 				t.Errorf("%q were listed", kinds)
 			}
 		}
-		w.store(rq, "a")
-		if kept := w.offered() != ""; kept == reset {
+		w.store(rq, resultOf("a"))
+		if kept := w.offered(rq) != ""; kept == reset {
 			t.Errorf("after a reset %t the answer is kept: %t", reset, kept)
 		}
 	}

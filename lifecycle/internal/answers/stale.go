@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
 // Stale are answers to one client that are to be asked for again: the client got them from an
-// earlier session, or the server has sent list_changed.
+// earlier session, or the server has sent list_changed. Names are their methods.
 type Stale struct {
 	Names []string
 	cache *Cache
@@ -31,30 +30,28 @@ func (l *Cache) TakeStale(info *clientinfo.Info, pause time.Duration) *Stale {
 
 // Apply replaces a kept answer by the server's answer of now, or removes it if that is nil
 // or must not be kept. It reports whether the two answers differ.
-func (s *Stale) Apply(name string, answer *mcpproxy.Frame) (changed bool) {
+func (s *Stale) Apply(method string, answer *mcpproxy.Frame) (changed bool) {
 	l, entry := s.cache, s.entry
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before, ok := entry.kept.Answers[name]
-	a := catalog.Answer{Stored: time.Now()}
-	if answer != nil {
-		a.Result = bytes.Clone(answer.Slice(answer.Messages[0].Result))
+	before, ok := entry.answers[method]
+	var k kept
+	keep := false
+	if answer != nil && answer.Messages[0].Result.Present() {
+		k = newKept(answer.Slice(answer.Messages[0].Result), 0)
+		k.TTL, keep = lifetime(k.Result)
 	}
-	keep := a.Result != nil
-	if keep {
-		a.TTL, a.HasTTL, keep = catalog.TTL(a.Result)
-		keep = keep && !isPartial(name, a.Result)
-	}
+	same := ok && bytes.Equal(before.Result, k.Result)
 	switch {
-	case ok && keep && bytes.Equal(before.Result, a.Result):
-		entry.kept.Answers[name] = a // only in memory: on disk the answer keeps its age, and expires
-		return false
+	case keep && same:
+		entry.answers[method] = k // only in memory: in the file the answer keeps its age, and expires
 	case keep:
-		l.set(entry, name, a)
+		l.set(entry, method, k)
 	default:
-		delete(entry.kept.Answers, name)
+		delete(entry.answers, method)
+		l.saveSoon(entry)
 	}
-	return !ok || !bytes.Equal(before.Result, a.Result)
+	return !same
 }
 
 // NoteChanged notes a list_changed of the server, and reports whether the answers are stale by it now.
@@ -71,9 +68,9 @@ func (e *entry) markAllStale(now time.Time, pause time.Duration) {
 		return
 	}
 	e.changed, e.rechecked = false, now
-	for name := range e.kept.Answers {
-		if name != "initialize" && name != "server/discover" {
-			e.markStale(name)
+	for method := range e.answers {
+		if IsList(method) {
+			e.markStale(method)
 		}
 	}
 }

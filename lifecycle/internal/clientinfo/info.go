@@ -36,7 +36,7 @@ func (i *Info) Key() []byte { return i.key }
 // Greeting returns the first message for a process: the client's initialize, or our server/discover.
 func (i *Info) Greeting() *mcpproxy.Frame { return mcpproxy.Parse(i.line) }
 
-// EraName returns the name of the era in the catalog.
+// EraName returns the name of the era.
 func (i *Info) EraName() string {
 	if i.Era() == mcpproxy.Modern {
 		return "modern"
@@ -44,7 +44,7 @@ func (i *Info) EraName() string {
 	return "legacy"
 }
 
-// RequestFor returns one of our requests in the client's name. name is a result of catalog.Request.
+// RequestFor returns one of our requests in the client's name. name is a method, and after a space its params.
 func (i *Info) RequestFor(name string) *mcpproxy.Frame {
 	method, params, _ := bytes.Cut([]byte(name), []byte(" "))
 	if params == nil {

@@ -161,9 +161,6 @@ func NewFleetPlay(t testing.TB, f *Fleet) (p *Play, s session.Session) {
 	t.Helper()
 	p, s = newPlay(t, &Fake{})
 	s.Launcher = f
-	program, err := os.Executable() // for the catalog's fingerprint
-	testkit.Must(t, err)
-	s.Profile.Program = program
 	times := session.TimesOf(&s)
 	times.DrainIdle, times.ExitGrace, times.Tick = 100*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond
 	f.dir = t.TempDir()

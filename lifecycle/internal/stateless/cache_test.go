@@ -4,28 +4,25 @@ package stateless
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 )
 
-// keptIn makes sessions share a catalog.
-func keptIn(c *catalog.Catalog) func(*session.Session, *Options) {
-	return func(_ *session.Session, o *Options) { o.Catalog = c }
+// keptIn makes sessions share the lists in a directory.
+func keptIn(dir string) func(*session.Session, *Options) {
+	return func(_ *session.Session, o *Options) { o.Lists = dir }
 }
 
-// TestCatalog: a session answers from what an earlier session has kept, and revalidates
+// TestKeptLists: a session answers from what an earlier session has kept, and revalidates
 // it.
-func TestCatalog(t *testing.T) {
+func TestKeptLists(t *testing.T) {
 	t.Parallel()
-	var c catalog.Catalog
-	first := beginStateless(t, sessiontest.NewShop(), keptIn(&c))
+	kept := keptIn(t.TempDir() + "/lists")
+	first := beginStateless(t, sessiontest.NewShop(), kept)
 	list := first.Opening()
 	first.Send(sessiontest.Legacy("1", "resources/list", "{}"))
 	first.Answer("1")
@@ -34,7 +31,7 @@ func TestCatalog(t *testing.T) {
 	f := sessiontest.NewShop()
 	f.Gate = make(chan struct{}) // until then no process is started
 	f.Errs = map[string]error{"": sessiontest.ErrExec}
-	p := beginStateless(t, f, keptIn(&c))
+	p := beginStateless(t, f, kept)
 	if again := p.Opening(); again != list {
 		t.Errorf("%q, and then %q", list, again)
 	}
@@ -70,42 +67,47 @@ func TestTTL(t *testing.T) {
 	}
 }
 
-// TestUpgradeWithinTTL: when the program changes, no client gets the lists of the old one, neither
-// for the time that the server has set nor until they are revalidated.
+// TestUpgradeWithinTTL: when the program has changed, the next session's client gets the old list with a
+// ttlMs of 0, and then the new one, although the time that the server has set is not over.
 func TestUpgradeWithinTTL(t *testing.T) {
 	t.Parallel()
-	program := t.TempDir() + "/server"
-	var c catalog.Catalog
-	for _, tools := range []string{"old", "new"} {
-		testkit.Must(t, os.WriteFile(program, []byte("the program of "+tools), 0o700))
+	kept := keptIn(t.TempDir() + "/lists")
+	begin := func(tools string) *statelessPlay {
 		f := sessiontest.NewShop()
 		f.Options = func(string, int) string { return "ttl=60000 tools=" + tools }
-		p := beginStateless(t, f, func(s *session.Session, o *Options) {
-			s.Profile.Program, o.Catalog = program, &c
-		})
-		for id, line := range map[string]string{"1": sessiontest.Modern("1", "tools/list", ""), "2": sessiontest.Legacy("2", "tools/list", "{}")} {
-			if id == "2" {
-				p.Greet()
-			}
-			p.Send(line)
-			sessiontest.Has(t, p.Answer(id).Line, `{"name":"`+tools+`"}`)
-		}
-		p.Nothing()
+		return beginStateless(t, f, kept)
 	}
+	ask := func(p *statelessPlay, id int) string {
+		return p.Ask(sessiontest.Modern(fmt.Sprint(id), "tools/list", "")).Line
+	}
+	p := begin("old")
+	sessiontest.Has(t, ask(p, 1), `{"name":"old"}`, `"ttlMs":60000`)
+	p.Nothing()
+	p = begin("new")
+	sessiontest.Has(t, ask(p, 1), `{"name":"old"}`, `"ttlMs":0`)
+	id := 1
+	sessiontest.Eventually(t, "the list is asked for again", func() bool {
+		id++
+		return strings.Contains(ask(p, id), `{"name":"new"}`)
+	})
+	p.Nothing()
+	p = begin("new")
+	sessiontest.Has(t, ask(p, 1), `{"name":"new"}`)
+	p.Nothing()
 }
 
 // TestOtherClient: a client with another name, other capabilities or another era gets no
 // answers that were kept for the first client.
 func TestOtherClient(t *testing.T) {
 	t.Parallel()
-	var c catalog.Catalog
-	first := beginStateless(t, sessiontest.NewShop(), keptIn(&c))
+	kept := keptIn(t.TempDir() + "/lists")
+	first := beginStateless(t, sessiontest.NewShop(), kept)
 	first.Opening()
 	first.Nothing()
 	for _, hello := range []string{sessiontest.HelloFrom("0", `{"roots":{}}`), strings.Replace(sessiontest.ClientHello, `"name":"c"`, `"name":"d"`, 1), strings.Replace(sessiontest.ClientHello, "2025-06-18", "2025-03-26", 1), sessiontest.ClientHello} {
 		f := sessiontest.NewShop()
 		f.Options = func(string, int) string { return "tools=another" }
-		p := beginStateless(t, f, keptIn(&c))
+		p := beginStateless(t, f, kept)
 		p.Send(hello, sessiontest.Initialized)
 		p.Answer("0")
 		p.Send(sessiontest.Legacy("1", "tools/list", "{}"))
@@ -131,6 +133,6 @@ func TestForgedHandshake(t *testing.T) {
 	}
 	p.Nothing()
 	if f.Started("") != 1 {
-		t.Error("the second was not from the catalog")
+		t.Error("the second was not from the cache")
 	}
 }

@@ -174,7 +174,7 @@ func TestAnswerDiscover(t *testing.T) {
 func TestStripCapabilities(t *testing.T) {
 	t.Parallel()
 	p := beginStateless(t, sessiontest.NewShop(), nil)
-	for _, id := range []string{"0", "1"} { // from the server, and from the catalog
+	for _, id := range []string{"0", "1"} { // from the server, and from the cache
 		p.Send(sessiontest.HelloFrom(id, "{}"))
 		sessiontest.Has(t, p.Answer(id).Line, `"capabilities":{"tools":{"listChanged":true},"logging":{},"resources":{}},"serverInfo"`)
 	}

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 )
@@ -25,7 +24,7 @@ type statelessPlay struct {
 func beginStateless(t testing.TB, f *sessiontest.Fleet, change func(*session.Session, *Options)) *statelessPlay {
 	t.Helper()
 	p, s := sessiontest.NewFleetPlay(t, f)
-	o := Options{Catalog: &catalog.Catalog{}, Version: "test", Tool: func(name string) (Tool, error) { return Tool{Profile: sessiontest.ProfileOf(&s, name)}, nil }}
+	o := Options{Version: "test", Tool: func(name string) (Tool, error) { return Tool{Profile: sessiontest.ProfileOf(&s, name)}, nil }}
 	if change != nil {
 		change(&s, &o)
 	}

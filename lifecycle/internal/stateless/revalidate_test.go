@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 )
@@ -18,13 +17,13 @@ func TestRevalidate(t *testing.T) {
 	t.Parallel()
 	for _, tools := range []string{sessiontest.AllTools, "echo,other"} {
 		t.Run(tools, func(t *testing.T) {
-			var c catalog.Catalog
-			first := beginStateless(t, sessiontest.NewShop(), keptIn(&c))
+			kept := keptIn(t.TempDir() + "/lists")
+			first := beginStateless(t, sessiontest.NewShop(), kept)
 			list := first.Opening()
 			first.Nothing()
 			f := sessiontest.NewShop()
 			f.Options = func(string, int) string { return "tools=" + tools }
-			p := beginStateless(t, f, keptIn(&c))
+			p := beginStateless(t, f, kept)
 			if again := p.Opening(); again != list {
 				t.Errorf("%q", again)
 			}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/lifecycle/catalog"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/answers"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
@@ -41,9 +40,9 @@ type Options struct {
 	// MaxCalls is how many calls run at once; 0 means DefaultMaxCalls. As many warm workers wait, and as many
 	// workers end, so it bounds the processes of a session.
 	MaxCalls int
-	// Catalog keeps the server's lists between sessions. With nil the session keeps
+	// Lists is the directory that keeps the server's lists between sessions. With "" the session keeps
 	// them for itself.
-	Catalog *catalog.Catalog
+	Lists string
 	// Version is the version of mcp-jail. Lists that another version has kept are not used.
 	Version string
 }
@@ -79,7 +78,7 @@ func (s *statelessSession) run(ctx context.Context) confine.Exit {
 //
 //	eraWorker.mu   answers.Cache, answers.Tools, pool.mu, requestTable.mu   clientinfo.Known, worker.mu, sendQueue.mu, logLevelUpdate.mu
 //
-// serverRequests.mu is held with none of these. The locks of session.Client and of the catalog come
+// serverRequests.mu is held with none of these. The locks of session.Client and of files of lists come
 // last. Nothing is sent to the client, and no process is waited for, under any of them but
 // eraWorker.mu: requests of an era wait there for its worker.
 type statelessSession struct {
@@ -116,7 +115,7 @@ func newStatelessSession(c session.Session, o Options) *statelessSession {
 	s.pool.session, s.pool.client, s.pool.tools, s.pool.doubtful = s, s.client, map[string]*warmTool{}, map[string]bool{}
 	s.pool.maxStarting = max(1, runtime.GOMAXPROCS(0)/2)
 	s.discovery.session, s.discovery.client = s, s.client
-	s.discovery.cache = answers.New(s.client, answers.Options{Server: s.serverName, Catalog: o.Catalog, Version: o.Version, Profile: s.discovery.currentProfile, Stale: s.wake})
+	s.discovery.cache = answers.New(s.client, answers.Options{Dir: o.Lists, Version: o.Version, Profile: s.discovery.currentProfile, Stale: s.wake})
 	s.discovery.profile.Store(c.Profile)
 	return s
 }
