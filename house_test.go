@@ -51,12 +51,10 @@ var mayImport = map[string][]string{
 	"lifecycle/internal/streams":    {module + "internal/show", module + "confine", "golang.org/x/sys/unix"},
 	"lifecycle/internal/session":    {module + "internal/show", module + "lifecycle/internal/certain", module + "lifecycle/internal/refusals", module + "lifecycle/internal/streams", module + "packages/toolpin", module + "policy", module + "policy/statement", module + "policy/leak", module + "mcpproxy", module + "confine", module + "diagnostics", "github.com/rs/zerolog"},
 	"lifecycle/internal/stateful":   {module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/internal/session", module + "lifecycle/internal/streams", "github.com/mattn/go-isatty"},
-	"lifecycle/internal/stateless":  {module + "internal/show", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/internal/answers", module + "lifecycle/internal/capability", module + "lifecycle/internal/certain", module + "lifecycle/internal/clientinfo", module + "lifecycle/internal/demand", module + "lifecycle/internal/sendqueue", module + "lifecycle/internal/session", module + "lifecycle/internal/streams"},
+	"lifecycle/internal/stateless":  {module + "internal/show", module + "policy", module + "mcpproxy", module + "confine", module + "diagnostics", module + "lifecycle/internal/answers", module + "lifecycle/internal/capability", module + "lifecycle/internal/certain", module + "lifecycle/internal/clientinfo", module + "lifecycle/internal/session", module + "lifecycle/internal/streams"},
 	"lifecycle/internal/certain":    {module + "policy"},
 	"lifecycle/internal/answers":    {module + "internal/private", module + "policy", module + "mcpproxy", module + "lifecycle/internal/capability", module + "lifecycle/internal/clientinfo", module + "lifecycle/internal/session"},
 	"lifecycle/internal/clientinfo": {module + "mcpproxy", module + "lifecycle/internal/session"},
-	"lifecycle/internal/demand":     {module + "policy"},
-	"lifecycle/internal/sendqueue":  {module + "mcpproxy", module + "lifecycle/internal/streams"},
 	"lifecycle/internal/capability": {module + "mcpproxy", module + "lifecycle/internal/session"},
 
 	"diagnostics/internal/words":    {module + "internal/lazy", module + "internal/show", module + "policy"},                                                           // and neither os nor syscall: see pure

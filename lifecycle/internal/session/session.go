@@ -97,7 +97,6 @@ type Times struct {
 	ExitGrace     time.Duration // how long a worker that has answered may take to end
 	DiscoveryIdle time.Duration // idle time that ends a discovery worker
 	WarmIdle      time.Duration // time without a call of its tool that ends a warm worker
-	Fresh         time.Duration // how long what a call resolved serves the worker that takes the place of its own
 	Tick          time.Duration // interval of the background work
 }
 
@@ -136,7 +135,7 @@ func (s Session) withDefaults() Session {
 		{&times.ExitGrace, 500 * time.Millisecond},
 		{&times.DiscoveryIdle, time.Minute},
 		{&times.WarmIdle, 10 * time.Minute},
-		{&times.Fresh, time.Second}, {&times.Tick, 5 * time.Second},
+		{&times.Tick, 5 * time.Second},
 	} {
 		if *d.to == 0 {
 			*d.to = d.is

@@ -20,14 +20,14 @@ func (s *statelessSession) background(ctx context.Context) {
 	for {
 		select {
 		case <-ctx.Done():
-			s.pool.stopPool()
-			s.discovery.stop()
+			s.pool.stopOffered()
 			return
 		case now := <-ticker.C:
-			s.discovery.stopIdle(now)
-			s.pool.refillPool(ctx, now)
+			s.pool.refill(ctx, now)
+			s.pool.prepare(now)
 		case <-s.wakeup:
-			s.pool.refillPool(ctx, time.Now())
+			s.pool.refill(ctx, time.Now())
+			s.pool.prepare(time.Now())
 		}
 		s.client.Tasks.Go(func() {
 			s.discovery.revalidate(ctx, mcpproxy.Legacy)

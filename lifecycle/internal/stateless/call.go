@@ -11,77 +11,79 @@ import (
 )
 
 func (dp *dispatcher) queueCall(ctx context.Context, rq *clientRequest) {
+	if !dp.table.admit(rq) {
+		dp.fail(rq, dp.client.Announce(session.Refusal(-32603, diagnostics.PagePerCall, dp.session.serverName, rq.tool,
+			fmt.Sprintf("too many calls wait already, and %d run at once", dp.session.options.MaxCalls), "send fewer at a time")))
+		return
+	}
 	// The timeout includes the time in the queue.
 	context.AfterFunc(ctx, dp.limitCallTime(rq))
-	switch dp.table.admit(queuedCall{ctx, rq}) {
-	case admitted:
-		dp.table.goTask(func() { dp.runCall(ctx, rq) })
-		return
-	case queued:
-		return
-	}
-	dp.fail(rq, dp.client.Announce(session.Refusal(-32603, diagnostics.PagePerCall, dp.session.serverName, rq.tool,
-		fmt.Sprintf("too many calls wait already, and %d run at once", dp.session.options.MaxCalls), "send fewer at a time")))
-}
-
-func (dp *dispatcher) startNext() {
-	if call, ok := dp.table.next(); ok {
-		dp.client.Tasks.Go(func() { dp.runCall(call.ctx, call.rq) })
-	}
-}
-
-func (dp *dispatcher) runCall(ctx context.Context, rq *clientRequest) {
-	defer dp.startNext()
-	for warm := true; ; warm = false {
-		// The second round is for a warm worker that died before it read the call.
-		w, d := dp.session.pool.workerFor(ctx, rq, warm)
-		if d == nil {
-			w.waitLogLevel(ctx)
-		} else {
-			if ctx.Err() == nil {
-				dp.fail(rq, *d)
-			} else {
-				dp.dropRequest(rq)
-			}
-			return
+	dp.table.goTask(func() {
+		select {
+		case <-rq.turn:
+		case <-ctx.Done():
 		}
-		again := dp.serveCall(ctx, w, rq)
-		dp.exiting <- struct{}{} // at most as many workers end at a time as calls may run
-		dp.client.Tasks.Go(func() {
-			w.waitForLateMessages()
-			w.stop()
-			<-dp.exiting
-		})
-		if !again {
+		if ctx.Err() == nil {
+			dp.run(ctx, rq)
 			dp.session.pool.touchTool(rq.tool)
+		}
+		dp.table.leave(rq)
+	})
+}
+
+// run has a worker answer a request. The second round is for a worker that ended before it read the request.
+func (dp *dispatcher) run(ctx context.Context, rq *clientRequest) {
+	for first := true; ; first = false {
+		w, d := dp.workerFor(ctx, rq, first)
+		if d != nil {
+			dp.fail(rq, *d)
+			return
+		}
+		again := dp.serve(ctx, w, rq, first)
+		dp.session.pool.release(w)
+		if !again {
 			return
 		}
 	}
 }
 
-// serveCall passes a call to a worker, and waits until the call is answered or the worker has
-// ended. again says that a warm worker has ended before it read any of the call; that is no
-// failure of the call.
-func (dp *dispatcher) serveCall(ctx context.Context, w *worker, rq *clientRequest) (again bool) {
+func (dp *dispatcher) workerFor(ctx context.Context, rq *clientRequest, warm bool) (*worker, *diagnostics.Diagnosis) {
+	if rq.method == "tools/call" {
+		return dp.session.pool.callWorker(ctx, rq, warm)
+	}
+	return dp.session.discovery.worker(ctx, rq.info)
+}
+
+// serve has a worker answer a request, and returns when it is answered or the worker has ended. again says that the
+// worker had ended before it read any of the request, and another one may do. A worker that was started for the
+// request is not replaced: its end is the request's failure.
+func (dp *dispatcher) serve(ctx context.Context, w *worker, rq *clientRequest, mayReplace bool) (again bool) {
 	at := w.assign(ctx, rq)
 	if at == nil {
 		return false
 	}
 	select {
 	case <-rq.done:
-		return false
 	case <-ctx.Done(): // the session is over
-		dp.dropRequest(rq)
-		return false
 	case <-w.ended:
 	}
-	// Not for other workers: they were started for this call, and their end is its failure.
-	if w.warm && w.notRead(at) && !session.IsClosed(rq.done) {
+	switch {
+	case session.IsClosed(rq.done) || ctx.Err() != nil:
+		return false
+	case mayReplace && (w.warm || w.tool == "") && w.notRead(at):
 		return true
 	}
-	ev := w.server.Evidence(diagnostics.StageCall, rq.call(), rq.start)
+	stage := diagnostics.StageCall
+	if session.IsDiscoveryMethod(rq.method) {
+		stage = diagnostics.StageList
+	}
+	ev := w.server.Evidence(stage, rq.call(), rq.start)
 	w.addExit(&ev)
-	if !session.IsClosed(rq.done) {
+	switch {
+	case session.IsClosed(rq.done):
+	case w.tool == "":
+		dp.fail(rq, w.server.Diagnose(ev))
+	default:
 		d := w.server.DiagnoseCall(rq.call(), ev)
 		dp.session.pool.noteOutcome(w, d.Attribution)
 		dp.fail(rq, d)
@@ -95,11 +97,8 @@ func (dp *dispatcher) limitCallTime(rq *clientRequest) (stop func()) {
 		return func() {}
 	}
 	late := time.AfterFunc(limit, func() {
-		// Asked before claim, which takes the call out of the queue.
-		queued := dp.table.isQueued(rq)
-		if dp.table.claim(rq) { // before the worker is told, whose answer to the cancellation could come first
-			dp.respondClaimed(rq, dp.callTimedOut(rq, queued, limit).ErrorFrame(rq.id))
-		}
+		// The call is ended before the worker is told, whose answer to the cancellation could come first.
+		dp.end(rq, func() { dp.send(rq, dp.callTimedOut(rq, limit).ErrorFrame(rq.id)) })
 	})
 	slow := time.AfterFunc(limit/2, func() {
 		dp.client.Stderr.SayLine(fmt.Sprintf("waiting for the answer of server %q to a call of tool %q, for at most %v", dp.session.serverName, rq.tool, limit))
@@ -107,17 +106,17 @@ func (dp *dispatcher) limitCallTime(rq *clientRequest) (stop func()) {
 	return func() { late.Stop(); slow.Stop() }
 }
 
-func (dp *dispatcher) callTimedOut(rq *clientRequest, queued bool, limit time.Duration) diagnostics.Diagnosis {
+func (dp *dispatcher) callTimedOut(rq *clientRequest, limit time.Duration) diagnostics.Diagnosis {
 	w := dp.table.workerOf(rq)
 	if w == nil {
 		d := diagnostics.Diagnose(diagnostics.Evidence{Stage: diagnostics.StageCall, Server: dp.session.serverName, Tool: rq.tool, Method: rq.method, Stateless: true, Timeout: limit})
 		d.Fix = "its process was still being started: raise call_timeout_secs, or keep one ready (warm)"
-		if queued {
+		if !session.IsClosed(rq.turn) {
 			d.Fix = fmt.Sprintf("it had no process yet, because only %d calls run at once: raise call_timeout_secs", dp.session.options.MaxCalls)
 		}
 		return dp.client.Announce(d)
 	}
-	w.queue.TryEnqueue(mcpproxy.Parse(session.Cancellation(rq.id, "timed out")))
+	w.queue.tryEnqueue(mcpproxy.Parse(session.Cancellation(rq.id, "timed out")))
 	ev := w.server.Evidence(diagnostics.StageCall, rq.call(), rq.start)
 	ev.Timeout = limit
 	d := w.server.DiagnoseCall(rq.call(), ev)

@@ -281,11 +281,17 @@ func TestQueueIsBounded(t *testing.T) {
 	if text, _ := os.ReadFile(out.Name()); !strings.Contains(string(text), `"id":2,"error"`) || !strings.Contains(string(text), "too many calls wait already") {
 		t.Errorf("the second call was answered with %q", text)
 	}
-	s.dispatcher.dropRequest(first)
+	waiting := func() int {
+		s.dispatcher.table.mu.Lock()
+		defer s.dispatcher.table.mu.Unlock()
+		return len(s.dispatcher.table.queue)
+	}
+	s.dispatcher.respond(first, nil)
+	sessiontest.Eventually(t, "a call that is over waits no longer", func() bool { return waiting() == 0 })
 	for i := range maxWaiting + 1 {
 		queue(strconv.Itoa(3+i), 1)
 	}
-	if n := len(s.dispatcher.table.queue); n != maxWaiting {
+	if n := waiting(); n != maxWaiting {
 		t.Errorf("%d small calls wait, want %d", n, maxWaiting)
 	}
 	refused := func() int {
@@ -301,7 +307,7 @@ func TestQueueIsBounded(t *testing.T) {
 	if refused() != 1 {
 		t.Error("a second request beside a large one was not refused, or the first was")
 	}
-	s.dispatcher.dropRequest(s.dispatcher.table.open[`"large"`])
+	s.dispatcher.respond(s.dispatcher.table.open[`"large"`], nil)
 	for i := range maxWaiting + 1 {
 		other(fmt.Sprintf(`"r%d"`, i), "{}")
 	}

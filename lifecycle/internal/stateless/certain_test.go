@@ -30,7 +30,7 @@ func TestCertainReads(t *testing.T) {
 	} {
 		if !c.certain && c.tool == "vague" { // it takes the warm worker
 			p.pooled("a warm worker", func(pool *pool) bool {
-				return len(pool.ready) == 1
+				return len(pool.warmReady()) == 1
 			})
 		}
 		before := count(f.Certain(c.tool))

@@ -19,7 +19,6 @@ type dispatcher struct {
 	session *statelessSession
 	client  *session.Client
 	table   requestTable
-	exiting chan struct{} // a place for each worker that is ending
 }
 
 func (dp *dispatcher) readClient(ctx context.Context) error {
@@ -187,7 +186,7 @@ func (dp *dispatcher) onNotification(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		dp.onCancelled(f, e)
 	case "notifications/progress":
 		if w := dp.session.serverRequests.tokenOwner(f, e.Token, e.TokenAt); w != nil {
-			w.queue.TryEnqueue(f)
+			w.queue.tryEnqueue(f)
 			return
 		}
 		f.Close()
@@ -203,7 +202,7 @@ func (dp *dispatcher) onNotification(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 			return
 		}
 		for _, w := range dp.session.pool.readyWorkers() {
-			w.queue.TryEnqueue(mcpproxy.Parse(line))
+			w.queue.tryEnqueue(mcpproxy.Parse(line))
 		}
 	}
 }
@@ -215,12 +214,12 @@ func (dp *dispatcher) onCancelled(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		return
 	}
 	if w != nil {
-		w.queue.TryEnqueue(f) // a full queue loses it; the worker of a call is stopped anyway
+		w.queue.tryEnqueue(f) // a full queue loses it; the worker of a call is stopped anyway
 	} else {
 		f.Close()
 	}
 	// This stops the worker of a call, which works on nothing else. A discovery worker goes on.
-	dp.dropRequest(rq)
+	dp.respond(rq, nil)
 }
 
 // rejectAmbiguous refuses a frame that two JSON readers could read differently: the jail
@@ -256,7 +255,7 @@ func (dp *dispatcher) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 		case mcpproxy.Response:
 			if r := dp.session.serverRequests.take(e.ID); r != nil {
 				told = true
-				r.worker.queue.TryEnqueue(mcpproxy.Parse(d.ErrorFrame(r.id)))
+				r.worker.queue.tryEnqueue(mcpproxy.Parse(d.ErrorFrame(r.id)))
 			}
 		}
 	}

@@ -11,9 +11,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
+// handshake sends the worker the client's initialize, and the log level. In the modern era there is no
+// handshake; the answer of a warm worker to a server/discover shows that the program is loaded.
 func (w *worker) handshake(ctx context.Context) (answer *mcpproxy.Frame, d *diagnostics.Diagnosis) {
 	info := w.info
-	if info == nil || info.Era() == mcpproxy.Modern {
+	legacy := info.Era() == mcpproxy.Legacy
+	if info == nil || !legacy && !w.warm {
 		w.session.pool.markReady(w)
 		return nil, nil
 	}
@@ -30,14 +33,19 @@ func (w *worker) handshake(ctx context.Context) (answer *mcpproxy.Frame, d *diag
 	if err != nil {
 		return nil, w.startupFailure(ctx, err)
 	}
-	if e := &answer.Messages[0]; e.Error.Present() {
+	if e := &answer.Messages[0]; legacy && e.Error.Present() {
 		ev := w.server.Evidence(diagnostics.StageStartup, &mcpproxy.Call{Method: []byte("initialize"), Tool: []byte(w.tool)}, time.Time{})
 		ev.Text = session.FailureText(answer, e)
 		failed := w.server.Diagnose(ev)
 		return answer, &failed
 	}
-	w.trySend(mcpproxy.Parse(mcpproxy.NewNotification("notifications/initialized", nil)))
+	if legacy {
+		w.trySend(mcpproxy.Parse(mcpproxy.NewNotification("notifications/initialized", nil)))
+	}
 	w.session.pool.markReady(w)
+	if legacy {
+		w.tellLogLevel(ctx)
+	}
 	return answer, nil
 }
 

@@ -5,17 +5,13 @@ package stateless
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
-	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -184,8 +180,8 @@ func TestSlowNote(t *testing.T) {
 	})
 	p.Opening()
 	p.pooled("the warm worker has failed", func(pool *pool) bool {
-		ask := pool.tools["ask"]
-		return ask != nil && ask.failures > 0
+		i := pool.warmTool("ask")
+		return i >= 0 && !pool.warmTools[i].notUntil.IsZero()
 	})
 	sessiontest.FailureOf(t, p.Ask(sessiontest.CallOf("1", "echo", "{}")).Line)
 	stderr := p.Nothing()
@@ -217,36 +213,6 @@ func TestFailureIsShared(t *testing.T) {
 		t.Errorf("status %d, %q", status, rest)
 	}
 }
-
-// TestReadyWithFullQueue: markReady does not wait for room in the queue, since it holds
-// the lock of the pool.
-func TestReadyWithFullQueue(t *testing.T) {
-	t.Parallel()
-	f := sessiontest.NewShop()
-	errors, err := os.Create(t.TempDir() + "/stderr")
-	testkit.Must(t, err)
-	t.Cleanup(func() { errors.Close() })
-	s := idleSession(t, session.Session{Launcher: f, Err: errors}, Options{})
-	w := &worker{session: s, client: s.client, info: &clientinfo.Info{}, tool: "echo"}
-	w.server.Init(s.client, s.client.Config.Profile)
-	w.queue.Init(&streams.CountingWriter{})
-	for w.queue.TryEnqueue(mcpproxy.Parse([]byte("{}"))) {
-	}
-	killed := &killed{}
-	w.proc, s.pool.logLevel = killed, []byte("{}")
-	s.pool.markReady(w)
-	if !s.pool.mu.TryLock() || !killed.yes {
-		t.Fatalf("killed: %v", killed.yes)
-	}
-	s.pool.mu.Unlock()
-}
-
-type killed struct {
-	session.Process
-	yes bool
-}
-
-func (k *killed) Kill() error { k.yes = true; return nil }
 
 // TestModern: modern calls have no handshake and keep their bytes.
 func TestModern(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sendqueue"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
@@ -56,19 +55,17 @@ func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Dura
 	defer func() {
 		w.mu.Lock()
 		delete(w.waiters, key)
-		w.lastUsed = time.Now()
-		w.freed.Broadcast()
 		w.mu.Unlock()
 	}()
 	f.Replace(f.Messages[0].IDAt, id)
-	at := new(sendqueue.Delivery)
+	at := new(delivery)
 	waiting := ctx
 	if limit > 0 {
 		var cancel context.CancelFunc
 		waiting, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
 	}
-	w.queue.Enqueue(waiting, f, at)
+	w.queue.enqueue(waiting, f, at)
 	select {
 	case got := <-answer:
 		return got.result()

@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"sync"
-	"time"
 
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
@@ -35,77 +32,39 @@ func (dp *dispatcher) setLogLevel(ctx context.Context, rq *clientRequest) {
 	accepted()
 }
 
+// setLogLevel tells the workers that are ready. Warm workers are told, too, but no call gets them any more.
 func (p *pool) setLogLevel(params []byte) {
-	told := map[*worker]*mcpproxy.Frame{}
 	p.mu.Lock()
 	p.logLevel = params
+	var told []*worker
 	for w := range p.workers {
 		if w.ready && w.info != nil && w.info.Era() == mcpproxy.Legacy {
-			told[w] = p.logLevelRequest(w)
+			told = append(told, w)
 		}
 	}
 	p.mu.Unlock()
-	for w, f := range told {
-		w.queue.TryEnqueue(f)
+	for _, w := range told {
+		w.queue.tryEnqueue(logLevelRequest(p.session.nextID(), params))
 	}
+	p.session.wake() // others take the place of the warm workers
 }
 
-// logLevelRequest returns the client's logging/setLevel for one worker, with an id of
-// ours. The caller holds mu.
-func (p *pool) logLevelRequest(w *worker) *mcpproxy.Frame {
-	id := p.session.nextID()
-	w.logLevel.sent(id)
-	return mcpproxy.Parse(mcpproxy.NewRequest(id, "logging/setLevel", p.logLevel))
+func logLevelRequest(id, params []byte) *mcpproxy.Frame {
+	return mcpproxy.Parse(mcpproxy.NewRequest(id, "logging/setLevel", params))
 }
 
-// waitLogLevel waits until the worker has answered the last logging/setLevel, or
-// times.discover has passed. Servers may work on requests in any order, and the client had
-// its answer before it sent the call.
-func (w *worker) waitLogLevel(ctx context.Context) {
-	soon := time.NewTimer(w.client.Times.Discover)
-	defer soon.Stop()
-	select {
-	case <-w.logLevel.done():
-	case <-soon.C:
-	case <-w.ended:
-	case <-ctx.Done():
+// tellLogLevel tells a new worker the level that the client has set. It waits for the answer, but not longer than
+// times.discover: servers may work on requests in any order, and the client had its answer before it sent the call.
+func (w *worker) tellLogLevel(ctx context.Context) {
+	p := &w.session.pool
+	for {
+		p.mu.Lock()
+		same, level := bytes.Equal(w.logLevel, p.logLevel), p.logLevel
+		w.logLevel = level
+		p.mu.Unlock()
+		if same {
+			return
+		}
+		w.request(ctx, logLevelRequest([]byte("0"), level), w.client.Times.Discover)
 	}
-}
-
-// logLevelUpdate is a logging/setLevel that a worker has been sent. The zero value is
-// none.
-type logLevelUpdate struct {
-	mu   sync.Mutex
-	key  string
-	over chan struct{}
-}
-
-func (l *logLevelUpdate) sent(id []byte) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.over == nil || session.IsClosed(l.over) {
-		l.over = make(chan struct{})
-	}
-	l.key = mcpproxy.IDKey(id)
-}
-
-func (l *logLevelUpdate) answered(e *mcpproxy.Envelope) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.key == "" || e.Kind() != mcpproxy.Response || mcpproxy.IDKey(e.ID) != l.key {
-		return false
-	}
-	l.key = ""
-	close(l.over)
-	return true
-}
-
-func (l *logLevelUpdate) done() <-chan struct{} {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.over == nil {
-		l.over = make(chan struct{})
-		close(l.over)
-	}
-	return l.over
 }

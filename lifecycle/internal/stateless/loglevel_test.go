@@ -56,8 +56,18 @@ func TestLogLevelBeforeCall(t *testing.T) {
 			p.Answer("2")
 			p.Answer("3")
 			p.Nothing()
-			if saw := f.Saw("echo", 0); !strings.Contains(saw, "setLevel") || strings.Contains(saw, "hurried") {
-				t.Errorf("%s, warm = %d: saw %q", option, warm, saw)
+			served := 0
+			for n := range f.Started("echo") {
+				saw := f.Saw("echo", n)
+				if !strings.Contains(saw, `"tools/call"`) {
+					continue
+				}
+				if served++; !strings.Contains(saw, "setLevel") || strings.Contains(saw, "hurried") {
+					t.Errorf("%s, warm = %d: saw %q", option, warm, saw)
+				}
+			}
+			if served != 1 {
+				t.Errorf("%s, warm = %d: %d processes have read the call", option, warm, served)
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func beginStateless(t testing.TB, f *sessiontest.Fleet, change func(*session.Ses
 			mu.Lock()
 			defer mu.Unlock()
 		}
-		if left := fmt.Sprint(len(table.open), table.answering, len(table.queue), table.waiting, table.answered, len(asked.open), len(pool.workers)); left != "0 0 0 {0 0} {0 0} 0 0" {
+		if left := fmt.Sprint(len(table.open), len(table.queue), table.waiting, table.answered, len(asked.open), len(pool.workers), len(pool.offers)); left != "0 0 {0 0} {0 0} 0 0 0" {
 			t.Error("the tables are not empty: " + left)
 		}
 	})
@@ -64,4 +64,14 @@ func (p *statelessPlay) pooled(condition string, holds func(*pool) bool) {
 		defer p.session.pool.mu.Unlock()
 		return holds(&p.session.pool)
 	})
+}
+
+// warmReady returns the warm workers that a call could get. The caller holds mu.
+func (p *pool) warmReady() (all []*worker) {
+	for _, w := range p.offers {
+		if w.tool != "" && w.uses == 0 {
+			all = append(all, w)
+		}
+	}
+	return all
 }

@@ -117,7 +117,6 @@ func (w *worker) takeRequest(e *mcpproxy.Envelope) *clientRequest {
 	defer w.mu.Unlock()
 	rq := w.requests[mcpproxy.IDKey(e.ID)]
 	delete(w.requests, mcpproxy.IDKey(e.ID))
-	w.freed.Broadcast()
 	return rq
 }
 
@@ -162,9 +161,6 @@ func (w *worker) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 			f = mcpproxy.Parse(line)
 			e = &f.Messages[0]
 		}
-	}
-	if w.logLevel.answered(e) {
-		return
 	}
 	if waits := w.waiter(e); waits != nil {
 		// It is in a file, and no caller of request reads it from there.

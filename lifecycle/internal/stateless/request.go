@@ -23,6 +23,7 @@ type clientRequest struct {
 	batch        *mcpproxy.Batch  // the batch that it came in, or nil
 	info         *clientinfo.Info // of the client when the request came, or nil
 
+	turn       chan struct{} // of a call: closed when it may run
 	done       chan struct{} // closed when it is answered or cancelled
 	onResponse func(f *mcpproxy.Frame, e *mcpproxy.Envelope)
 	worker     *worker // that works on it; under requestTable.mu
@@ -55,7 +56,15 @@ func (dp *dispatcher) addRequest(ctx context.Context, f *mcpproxy.Frame, batch *
 	return rq, ctx, true
 }
 
-func (dp *dispatcher) closeRequest(rq *clientRequest) {
+// end ends a request with what answer sends. It does nothing if the request was ended before.
+func (dp *dispatcher) end(rq *clientRequest, answer func()) {
+	if dp.table.claim(rq) {
+		dp.endClaimed(rq, answer)
+	}
+}
+
+func (dp *dispatcher) endClaimed(rq *clientRequest, answer func()) {
+	answer()
 	close(rq.done)
 	rq.cancel()
 	dp.client.Logs.NoteAnswer(rq.id)
@@ -65,50 +74,35 @@ func (dp *dispatcher) closeRequest(rq *clientRequest) {
 	rq.frame.Close()
 }
 
-func (dp *dispatcher) forwardResponse(rq *clientRequest, f *mcpproxy.Frame) {
-	if !dp.table.claim(rq) {
-		return
-	}
-	defer dp.closeRequest(rq)
-	if w := dp.table.workerOf(rq); w != nil && w.tool != "" {
-		w.server.Processes.CallEnds()
-	}
-	if rq.batch == nil {
-		dp.session.sendToClient(f)
-		return
-	}
-	if rq.batch.Send(f) != nil {
-		dp.session.noteSendError(rq.batch.Inject(session.Refusal(-32603, diagnostics.PageMessage, dp.session.serverName, rq.tool,
-			fmt.Sprintf("an answer of %d MiB does not fit into that of a batch", f.Size>>20), "call it outside of a batch").ErrorFrame(rq.id)))
-	}
-}
-
-func (dp *dispatcher) respond(rq *clientRequest, line []byte) {
-	if dp.table.claim(rq) {
-		dp.respondClaimed(rq, line)
-	}
-}
-
-func (dp *dispatcher) respondClaimed(rq *clientRequest, line []byte) {
-	defer dp.closeRequest(rq)
-	if rq.batch == nil {
-		dp.session.noteSendError(dp.client.Proxy.Client.Inject(line))
-		return
-	}
-	dp.session.noteSendError(rq.batch.Inject(line))
-}
-
-func (dp *dispatcher) dropRequest(rq *clientRequest) {
-	if dp.table.claim(rq) {
-		dp.dropClaimed(rq)
-	}
-}
-
-func (dp *dispatcher) dropClaimed(rq *clientRequest) {
-	if rq.batch != nil {
+// send sends the answer of a request that was claimed. nil is for one that the client has cancelled.
+func (dp *dispatcher) send(rq *clientRequest, line []byte) {
+	switch {
+	case rq.batch != nil && line == nil:
 		dp.session.noteSendError(rq.batch.Drop())
+	case rq.batch != nil:
+		dp.session.noteSendError(rq.batch.Inject(line))
+	case line != nil:
+		dp.session.noteSendError(dp.client.Proxy.Client.Inject(line))
 	}
-	dp.closeRequest(rq)
+}
+
+// respond ends a request with a line, or with nothing if line is nil.
+func (dp *dispatcher) respond(rq *clientRequest, line []byte) {
+	dp.end(rq, func() { dp.send(rq, line) })
+}
+
+func (dp *dispatcher) forwardResponse(rq *clientRequest, f *mcpproxy.Frame) {
+	dp.end(rq, func() {
+		if w := dp.table.workerOf(rq); w != nil && w.tool != "" {
+			w.server.Processes.CallEnds()
+		}
+		if rq.batch == nil {
+			dp.session.sendToClient(f)
+		} else if rq.batch.Send(f) != nil {
+			dp.send(rq, session.Refusal(-32603, diagnostics.PageMessage, dp.session.serverName, rq.tool,
+				fmt.Sprintf("an answer of %d MiB does not fit into that of a batch", f.Size>>20), "call it outside of a batch").ErrorFrame(rq.id))
+		}
+	})
 }
 
 func (dp *dispatcher) fail(rq *clientRequest, d diagnostics.Diagnosis) {
@@ -137,11 +131,11 @@ func (dp *dispatcher) abandonRequests(d *diagnostics.Diagnosis) {
 	// A client that does not read must not hold the end of the session.
 	dp.client.Tasks.Go(func() {
 		for _, rq := range open {
+			var line []byte
 			if d != nil {
-				dp.respondClaimed(rq, d.ErrorFrame(rq.id))
-			} else {
-				dp.dropClaimed(rq)
+				line = d.ErrorFrame(rq.id)
 			}
+			dp.endClaimed(rq, func() { dp.send(rq, line) })
 		}
 	})
 }

@@ -20,13 +20,14 @@ func (dv *discovery) revalidate(ctx context.Context, era mcpproxy.Era) {
 	if len(stale.Names) == 0 {
 		return
 	}
-	w, greeting, d := dv.worker(ctx, era, info)
+	w, d := dv.worker(ctx, info)
 	if d != nil {
 		return
 	}
+	defer dv.session.pool.release(w)
 	changed := map[string]bool{}
 	for _, name := range stale.Names {
-		answer := greeting
+		answer := w.greeting
 		if name != "initialize" {
 			// Without an answer the cached one is dropped.
 			answer, _ = w.request(ctx, info.RequestFor(name), w.server.Profile.Startup)
@@ -75,7 +76,6 @@ func (dv *discovery) refresh(asked bool) {
 	r := dv.client.Config.Refresh()
 	dv.client.TellRefreshed(r, asked)
 	if r.Changed {
-		dv.session.pool.forgetResolved()
 		dv.reloaded()
 	}
 }
@@ -94,15 +94,7 @@ func (dv *discovery) reloaded() {
 	}
 	// After the profile is swapped: what comes in now is kept for the new one.
 	offered := dv.cache.Reset()
-	for i := range dv.eras {
-		d := &dv.eras[i]
-		d.mu.Lock()
-		if w := d.worker; w != nil && w.server.Profile.Key() != t.Profile.Key() {
-			d.worker = nil
-			dv.client.Tasks.Go(w.stopWhenIdle)
-		}
-		d.mu.Unlock()
-	}
+	dv.session.pool.withdrawOld(t.Profile)
 	for _, kind := range offered {
 		if introduced {
 			dv.notifyListChanged(kind)

@@ -64,6 +64,7 @@ func (s *statelessSession) run(ctx context.Context) confine.Exit {
 	s.signalsCaught = caught
 	defer stop()
 	working, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.working = working
 	defer s.client.Finish(ctx, ends, func() {})
 	defer cancel()
 	s.client.StartReading(func() error { return s.dispatcher.readClient(working) })
@@ -76,14 +77,14 @@ func (s *statelessSession) run(ctx context.Context) confine.Exit {
 //
 // Locks. A goroutine that holds a lock takes only one that is further to the right:
 //
-//	eraWorker.mu   answers.Cache, answers.Tools, pool.mu, requestTable.mu   clientinfo.Known, worker.mu, sendQueue.mu, logLevelUpdate.mu
+//	answers.Cache, answers.Tools, pool.mu, requestTable.mu   clientinfo.Known, worker.mu, sendQueue.mu
 //
 // serverRequests.mu is held with none of these. The locks of session.Client and of files of lists come
-// last. Nothing is sent to the client, and no process is waited for, under any of them but
-// eraWorker.mu: requests of an era wait there for its worker.
+// last. Nothing is sent to the client, and no process is waited for, under any of them.
 type statelessSession struct {
 	client        *session.Client
 	options       Options
+	working       context.Context // over when the client has left
 	serverName    string
 	idPrefix      string       // of the ids of our own requests
 	lastID        atomic.Int64 // of our own requests
@@ -109,11 +110,11 @@ func newStatelessSession(c session.Session, o Options) *statelessSession {
 	if s.client.Tools != nil {
 		s.client.Tools.Redact = diagnostics.NewRedactor(slices.Concat(c.Profile.Env, confine.SessionSecrets()))
 	}
-	s.dispatcher.session, s.dispatcher.client, s.dispatcher.exiting = s, s.client, make(chan struct{}, o.MaxCalls)
+	s.dispatcher.session, s.dispatcher.client = s, s.client
 	s.dispatcher.table.init(s.client, o.MaxCalls)
 	s.serverRequests.session, s.serverRequests.client, s.serverRequests.open = s, s.client, map[int64]*serverRequest{}
-	s.pool.session, s.pool.client, s.pool.tools, s.pool.doubtful = s, s.client, map[string]*warmTool{}, map[string]bool{}
-	s.pool.maxStarting = max(1, runtime.GOMAXPROCS(0)/2)
+	s.pool.session, s.pool.client, s.pool.doubtful = s, s.client, map[string]bool{}
+	s.pool.maxStarting, s.pool.ending = max(1, runtime.GOMAXPROCS(0)/2), make(chan struct{}, o.MaxCalls)
 	s.discovery.session, s.discovery.client = s, s.client
 	s.discovery.cache = answers.New(s.client, answers.Options{Dir: o.Lists, Version: o.Version, Profile: s.discovery.currentProfile, Stale: s.wake})
 	s.discovery.profile.Store(c.Profile)
@@ -139,7 +140,7 @@ func (s *statelessSession) wait(ctx context.Context, ends <-chan os.Signal) (exi
 			answered, late = make(chan struct{}), time.After(s.client.Times.Term)
 			s.client.Tasks.Go(func() {
 				defer close(answered)
-				s.dispatcher.table.waitAnswered()
+				s.dispatcher.table.unanswered.Wait()
 			})
 		case <-answered:
 		case <-late:

@@ -1,7 +1,6 @@
 package stateless
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -18,15 +17,15 @@ type requestTable struct {
 	client   *session.Client
 	maxCalls int // that run at once
 
-	mu        sync.Mutex
-	idle      sync.Cond // open has become empty, and answering 0
-	open      map[string]*clientRequest
-	answering int          // requests that were claimed and are not answered yet
-	queue     []queuedCall // calls that wait for a slot
-	waiting   requestSum   // requests that are no calls
-	answered  requestSum   // of these, those that were claimed, and whose answer is being sent
-	running   int          // calls that have a slot
-	ended     bool         // the session is over: requests that still come are dropped
+	unanswered sync.WaitGroup // has each request until it is answered
+
+	mu       sync.Mutex
+	open     map[string]*clientRequest
+	queue    []*clientRequest // calls whose turn has not come
+	waiting  requestSum       // requests that are no calls
+	answered requestSum       // of these, those that were claimed, and whose answer is being sent
+	running  int              // calls that have a slot
+	ended    bool             // the session is over: requests that still come are dropped
 }
 
 // requestSum counts requests, and the bytes of their frames.
@@ -45,15 +44,8 @@ func (s *requestSum) hasRoom() bool {
 	return s.n <= 1 || s.n <= maxWaiting && s.size <= maxWaitingSize
 }
 
-// queuedCall is a call in the queue.
-type queuedCall struct {
-	ctx context.Context
-	rq  *clientRequest
-}
-
 func (t *requestTable) init(c *session.Client, maxCalls int) {
 	t.client, t.maxCalls, t.open = c, maxCalls, map[string]*clientRequest{}
-	t.idle.L = &t.mu
 }
 
 // add enters a request. It returns false if the session is over, or if the id is in use: an answer
@@ -65,15 +57,16 @@ func (t *requestTable) add(rq *clientRequest) bool {
 		return false
 	}
 	t.open[rq.key()] = rq
+	t.unanswered.Add(1)
 	if !rq.isCall() {
 		t.waiting.add(rq, 1)
 	}
 	return true
 }
 
-// What the client may have waiting: calls that have no slot, and as much again of other requests. One
-// waits in any case, and those whose answers the client does not take count by themselves. At worst that
-// is 3 × maxWaiting × 10 KiB (a goroutine and an envelope) and
+// What the client may have waiting: calls whose turn has not come, and as much again of other requests.
+// One waits in any case, and those whose answers the client does not take count by themselves. At worst
+// that is 3 × maxWaiting × 10 KiB (a goroutine and an envelope) and
 // 3 × maxWaitingSize × 3 (a frame, its names and a copy for the process), which is 66 MiB.
 const (
 	maxWaiting     = 1024
@@ -87,69 +80,46 @@ func (t *requestTable) hasRoom() bool {
 	return t.waiting.hasRoom() && t.answered.hasRoom()
 }
 
-// hasRoomFor reports whether a call may wait for a slot. The caller holds mu.
+// hasRoomFor reports whether a call may wait for its turn. The caller holds mu.
 func (t *requestTable) hasRoomFor(rq *clientRequest) bool {
 	size := rq.frame.Size
 	for _, call := range t.queue {
-		size += call.rq.frame.Size
+		size += call.frame.Size
 	}
 	return len(t.queue) == 0 || len(t.queue) < maxWaiting && size <= maxWaitingSize
 }
 
-// admission is what becomes of a call.
-type admission int
-
-const (
-	admitted admission = iota // it has a slot
-	queued                    // it waits for one, or was cancelled before
-	refused                   // too many wait
-)
-
-func (t *requestTable) admit(call queuedCall) admission {
+// admit gives a call its turn, which may come later. It returns false if too many wait.
+func (t *requestTable) admit(rq *clientRequest) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	rq.turn = make(chan struct{})
 	switch {
 	case t.running < t.maxCalls:
 		t.running++
-		return admitted
-	case t.open[call.rq.key()] != call.rq: // cancelled or timed out meanwhile
-		return queued
-	case !t.hasRoomFor(call.rq):
-		return refused
+		close(rq.turn)
+	case !t.hasRoomFor(rq):
+		return false
+	default:
+		t.queue = append(t.queue, rq)
 	}
-	t.queue = append(t.queue, call)
-	return queued
+	return true
 }
 
-// next passes a slot to the call that has waited longest. If none waits, the slot becomes free.
-func (t *requestTable) next() (call queuedCall, ok bool) {
+// leave takes a call that is over out of the queue, or gives its turn to the one that has waited longest.
+func (t *requestTable) leave(rq *clientRequest) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if i := slices.Index(t.queue, rq); i >= 0 {
+		t.queue = slices.Delete(t.queue, i, i+1)
+		return
+	}
 	if len(t.queue) == 0 {
 		t.running--
-		return queuedCall{}, false
+		return
 	}
-	call = t.queue[0]
-	t.dequeue(call.rq)
-	return call, true
-}
-
-// dequeue removes a request from the queue, if it is there. The caller holds mu.
-func (t *requestTable) dequeue(rq *clientRequest) {
-	if i := t.place(rq); i >= 0 {
-		t.queue = slices.Delete(t.queue, i, i+1)
-	}
-}
-
-// place returns the index of a request in the queue, or -1. The caller holds mu.
-func (t *requestTable) place(rq *clientRequest) int {
-	return slices.IndexFunc(t.queue, func(c queuedCall) bool { return c.rq == rq })
-}
-
-func (t *requestTable) isQueued(rq *clientRequest) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.place(rq) >= 0
+	close(t.queue[0].turn)
+	t.queue = slices.Delete(t.queue, 0, 1)
 }
 
 // entrust gives a request to a worker, and returns the copy of its frame for the worker. beside says
@@ -193,8 +163,6 @@ func (t *requestTable) claim(rq *clientRequest) bool {
 		return false
 	}
 	delete(t.open, rq.key())
-	t.answering++
-	t.dequeue(rq)
 	if !rq.isCall() { // its client may have the answer, and send more, before finish
 		t.waiting.add(rq, -1)
 		t.answered.add(rq, 1)
@@ -208,18 +176,8 @@ func (t *requestTable) finish(rq *clientRequest) *worker {
 	if !rq.isCall() {
 		t.answered.add(rq, -1)
 	}
-	if t.answering--; len(t.open)+t.answering == 0 {
-		t.idle.Broadcast()
-	}
+	t.unanswered.Done()
 	return rq.worker
-}
-
-func (t *requestTable) waitAnswered() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for len(t.open)+t.answering > 0 {
-		t.idle.Wait()
-	}
 }
 
 // openRequests returns the requests without an answer, in the order in which they came.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/capability"
@@ -58,10 +59,11 @@ func (dv *discovery) refuseUnlisted(ctx context.Context, rq *clientRequest) *dia
 	if dv.tools.Has(rq.tool) || slices.Contains(dv.session.declared(), rq.tool) {
 		return nil
 	}
-	w, _, d := dv.worker(ctx, rq.era, info)
+	w, d := dv.worker(ctx, info)
 	if d != nil {
 		return d
 	}
+	defer dv.session.pool.release(w)
 	// The list that the client has may be old, or the client has asked for none.
 	for n := range maxPages {
 		name := "tools/list"
@@ -74,7 +76,7 @@ func (dv *discovery) refuseUnlisted(ctx context.Context, rq *clientRequest) *dia
 		}
 		e := &answer.Messages[0]
 		if e.Error.Present() {
-			ev := w.server.Evidence(diagnostics.StageList, &mcpproxy.Call{Method: []byte("tools/list")}, w.startedAt)
+			ev := w.server.Evidence(diagnostics.StageList, &mcpproxy.Call{Method: []byte("tools/list")}, time.Time{})
 			ev.Text = session.FailureText(answer, e)
 			d := w.server.Diagnose(ev)
 			return &d

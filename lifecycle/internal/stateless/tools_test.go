@@ -84,7 +84,7 @@ func TestToolsOfPool(t *testing.T) {
 	for range 3 {
 		s.discovery.addToolsPage([]byte(`{"tools":[{"name":"echo"},{"name":"other"}]}`), true)
 	}
-	if !slices.Equal(s.pool.order, []string{"echo"}) {
-		t.Errorf("the pool has %q", s.pool.order)
+	if len(s.pool.warmTools) != 1 || s.pool.warmTools[0].name != "echo" {
+		t.Errorf("the pool has %d tools", len(s.pool.warmTools))
 	}
 }

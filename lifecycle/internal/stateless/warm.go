@@ -1,310 +1,166 @@
 package stateless
 
 import (
+	"bytes"
 	"context"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/demand"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// pool has the workers. Some of them are warm. A warm worker was started before there was a call for
-// it, under the policy of its tool. It is past the client's handshake and gets one call. The tools
-// that were called last have precedence. There are at most as many warm workers as calls may run at
-// once. Those that are being started count.
-type pool struct {
-	session       *statelessSession
-	client        *session.Client
-	startingCalls atomic.Int32 // calls whose worker is being started
-	prepared      demand.Demand
+// A warm worker was started before there was a call for it, under the policy of its tool. It is past the
+// client's handshake and gets one call. The tools that were called last have precedence. There are at most
+// as many warm workers as calls may run at once. Those that are being started count.
 
-	mu            sync.Mutex
-	workers       map[*worker]bool
-	anyReady      bool            // a worker has become ready
-	failureStatus int             // exit status if no worker becomes ready
-	logLevel      []byte          // params of the last logging/setLevel
-	pastDenials   []policy.Denial // of workers that are gone
-	doubtful      map[string]bool // tools: see noteOutcome
-
-	// Of warm workers, also under mu:
-	ready       []*worker
-	tools       map[string]*warmTool
-	order       []string // the tools; the one called last comes first
-	starting    int      // warm workers that are being started, of all tools
-	maxStarting int      // bounds starting, so that calls come first
-	closed      bool     // no worker is added any more
-}
-
-// warmTool is the state of one tool in the pool.
+// warmTool is a tool with warm workers.
 type warmTool struct {
-	starting int
-	failures int       // in a row
-	notUntil time.Time // after a failure
+	name     string
 	used     time.Time
-	resolved Tool // by the last call, for the next worker
+	notUntil time.Time // no worker is started until then
 }
 
-// noteOutcome notes how a call of a tool ended: sure is how sure the diagnosis of its failure is, or
-// "". After a failure whose cause is only possible, the next process for a call of the tool is started
-// so that its jail records refused reads, until such a process was of use: the call went well, or the
-// cause is no longer only possible.
-func (p *pool) noteOutcome(w *worker, sure diagnostics.Attribution) {
-	doubt := sure == diagnostics.Possible
-	if w.tool == "" || !doubt && !w.server.CertainReads || doubt && !canBeCertain(w) {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if doubt {
-		p.doubtful[w.tool] = true
-	} else {
-		delete(p.doubtful, w.tool)
-	}
-}
-
-// canBeCertain reports whether the jail of another worker can record refused reads.
-func canBeCertain(w *worker) bool {
-	plan := w.proc.Plan()
-	return plan == nil || plan.CanWatch()
-}
-
-func (p *pool) isDoubtful(tool string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.doubtful[tool]
-}
+// warmPause is how long no warm worker of a tool is started after one that has failed.
+const warmPause = 30 * time.Second
 
 func (p *pool) registerTools(tools []string) {
 	p.mu.Lock()
 	for _, name := range tools {
-		if p.tools[name] == nil && p.session.options.Warm != nil && p.session.options.Warm(name) > 0 {
-			p.tools[name] = &warmTool{used: time.Now()}
-			p.order = append(p.order, name)
+		if p.warmTool(name) < 0 && p.session.options.Warm != nil && p.session.options.Warm(name) > 0 {
+			p.warmTools = append(p.warmTools, &warmTool{name: name, used: time.Now()})
 		}
 	}
 	p.mu.Unlock()
 	p.session.wake()
 }
 
-func (p *pool) touchTool(tool string) {
+// warmTool returns the index of a tool in warmTools, or -1. The caller holds mu.
+func (p *pool) warmTool(name string) int {
+	return slices.IndexFunc(p.warmTools, func(t *warmTool) bool { return t.name == name })
+}
+
+func (p *pool) touchTool(name string) {
 	p.mu.Lock()
-	if t := p.tools[tool]; t != nil {
+	if i := p.warmTool(name); i >= 0 {
+		t := p.warmTools[i]
 		t.used = time.Now()
-		i := slices.Index(p.order, tool)
-		p.order = slices.Insert(slices.Delete(p.order, i, i+1), 0, tool)
+		p.warmTools = slices.Insert(slices.Delete(p.warmTools, i, i+1), 0, t)
 	}
 	p.mu.Unlock()
 	p.session.wake()
 }
 
-// takeWarm takes a warm worker for a call, or returns nil. The worker must be alive,
-// past the same handshake, and jailed under the profile that the policy resolves to
-// now: files that must be hidden may have appeared since. What hides them must be mounted as when the worker
-// was started. takeWarm kills workers of which that is not so.
+// takeWarm takes a warm worker for a call, or returns nil. The worker must be alive, past the handshake that
+// a new one would get, and jailed under the profile that the policy resolves to now: files that must be hidden may
+// have appeared since. All that the plan mounts must still be mounted: a mask goes when its name is removed outside,
+// and moves with a rename.
 func (p *pool) takeWarm(tool string, info *clientinfo.Info, now Tool) *worker {
 	for {
-		w := p.takeReady(tool, info, now)
-		if w == nil || w.hasItsMounts() {
+		w := p.nextWarm(tool, info, now)
+		if w == nil {
+			return nil
+		}
+		if _, whole := w.proc.Mounts(); whole {
 			return w
 		}
-		p.client.Tasks.Go(w.kill)
+		p.release(w)
 	}
 }
 
-// takeReady removes a warm worker from the pool, and kills workers under an older profile.
-func (p *pool) takeReady(tool string, info *clientinfo.Info, now Tool) (found *worker) {
+// nextWarm is takeWarm without the look at the mounts.
+func (p *pool) nextWarm(tool string, info *clientinfo.Info, now Tool) (found *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ready = slices.DeleteFunc(p.ready, func(w *worker) bool {
-		if found != nil || w.tool != tool || !w.info.Matches(info) || session.IsClosed(w.proc.Done()) {
+	p.withdraw(func(w *worker) bool {
+		switch {
+		case found != nil || w.tool != tool || !w.isStarted() || w.isGone() || !p.isCurrent(w, info):
 			return false
-		}
-		if w.server.Profile != now.Profile && w.server.Profile.Key() != now.Profile.Key() {
-			// Later calls resolve to the new profile, too.
-			p.client.Tasks.Go(w.kill)
-			return true
+		case w.server.Profile != now.Profile && w.server.Profile.Key() != now.Profile.Key():
+			return true // later calls resolve to the new profile, too
 		}
 		found = w
+		w.uses++
 		return true
 	})
-	if t := p.tools[tool]; t != nil {
-		t.resolved = now
-	}
 	return found
 }
 
-// lastResolved returns what the last call of a tool resolved, once and soon, so that the host is not
-// asked twice for each call. If the host changes meanwhile, takeWarm gives the worker to no call.
-func (p *pool) lastResolved(tool string) (last Tool) {
+// isCurrent reports whether a worker is past the handshake that a new one for the client would get. The caller
+// holds mu.
+func (p *pool) isCurrent(w *worker, info *clientinfo.Info) bool {
+	return w.info.Matches(info) && (info.Era() == mcpproxy.Modern || bytes.Equal(w.logLevel, p.logLevel))
+}
+
+// refill ends the offered workers that are of no use any more, and starts warm workers.
+func (p *pool) refill(ctx context.Context, now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	t := p.tools[tool]
-	if time.Since(t.used) < p.client.Times.Fresh {
-		last = t.resolved
-	}
-	t.resolved = Tool{}
-	return last
-}
-
-// forgetResolved has the next workers started under what their tools resolve to then.
-func (p *pool) forgetResolved() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, t := range p.tools {
-		t.resolved = Tool{}
-	}
-}
-
-func (p *pool) refillPool(ctx context.Context, now time.Time) {
-	if p.startingCalls.Load() > 0 { // calls that wait for a worker come first
+	if p.startingCalls > 0 { // calls that wait for a worker come first
 		return
 	}
-	p.keepPrepared(now)
-	if p.session.options.Warm == nil {
-		return
-	}
-	useless, wanted := p.plan(now, p.session.options.MaxCalls, p.client.Times.WarmIdle, p.session.options.Warm, func(w *worker) bool {
-		return w.info.Matches(p.session.discovery.infos.For(w.info.Era()))
-	})
-	for _, w := range useless {
-		p.client.Tasks.Go(w.kill)
-	}
-	for _, tool := range wanted {
-		p.client.Tasks.Go(func() { p.startWarm(ctx, tool) })
-	}
-}
-
-// keepPrepared has jails prepared for the next calls.
-func (p *pool) keepPrepared(now time.Time) {
-	if p.session.options.Prepare == nil {
-		return
-	}
-	if profiles, ok := p.prepared.Wanted(now, p.session.options.MaxCalls); ok {
-		p.session.options.Prepare(profiles)
-	} else {
-		time.AfterFunc(demand.After, p.session.wake)
-	}
-}
-
-// plan removes the workers that are of no use, and names the tools to start workers for.
-// It counts these as being started.
-func (p *pool) plan(now time.Time, most int, idle time.Duration, warm func(string) int, fits func(*worker) bool) (useless []*worker, wanted []string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
-		return nil, nil
-	}
-	room, left := map[string]int{}, most
-	// The tools called last get room first; each may fill what is left.
-	for _, tool := range p.order {
-		if t := p.tools[tool]; left > 0 && now.Sub(t.used) < idle {
-			room[tool] = min(warm(tool), left)
-			left -= room[tool]
+	missing, all, starting := p.room(now), 0, 0
+	p.withdraw(func(w *worker) bool {
+		switch {
+		case w.tool == "":
+			return w.isGone() || w.uses == 0 && now.Sub(w.lastUsed) > p.client.Times.DiscoveryIdle
+		case !w.isStarted():
+			starting++
+		case w.isGone(), missing[w.tool] <= 0, !p.isCurrent(w, p.session.discovery.infos.For(w.info.Era())):
+			return true
 		}
-	}
-	// A worker that lives takes a place of its tool. What is then left of room is missing.
-	p.ready = slices.DeleteFunc(p.ready, func(w *worker) bool {
-		if room[w.tool] > 0 && fits(w) && !session.IsClosed(w.proc.Done()) {
-			room[w.tool]--
-			return false
-		}
-		useless = append(useless, w)
-		return true
+		missing[w.tool]--
+		all++
+		return false
 	})
-	for _, tool := range p.order {
-		t := p.tools[tool]
-		for range room[tool] - t.starting {
-			if p.starting >= p.maxStarting || len(p.ready)+p.starting >= most || now.Before(t.notUntil) {
+	for _, t := range p.warmTools {
+		for range missing[t.name] {
+			if starting >= p.maxStarting || all >= p.session.options.MaxCalls || now.Before(t.notUntil) {
 				break
 			}
-			p.starting++
-			t.starting++
-			wanted = append(wanted, tool)
+			starting++
+			all++
+			p.startWarm(ctx, t)
 		}
 	}
-	return useless, wanted
 }
 
-// startWarm starts a warm worker and adds it to the pool. Its failure is not announced:
-// the next call starts a worker itself and gets the reason.
-func (p *pool) startWarm(ctx context.Context, tool string) {
-	w := p.newWarmWorker(ctx, tool)
-	p.mu.Lock()
-	t := p.tools[tool]
-	p.starting--
-	t.starting--
-	var old []*worker
-	switch {
-	case w == nil:
-		t.failures++
-		// From 2 s to 64 s, so that a tool that cannot start costs little.
-		t.notUntil = time.Now().Add(time.Second << min(t.failures, 6))
-	case p.closed:
-		old = append(old, w)
-	default:
-		t.failures = 0
-		// The policy may resolve to another profile than when the others started.
-		p.ready = slices.DeleteFunc(p.ready, func(other *worker) bool {
-			if other.tool == tool && other.server.Profile.Key() != w.server.Profile.Key() {
-				old = append(old, other)
-				return true
-			}
-			return false
-		})
-		p.ready = append(p.ready, w)
+// room returns how many warm workers of each tool there may be. The tools called last get room first; each may
+// fill what is left. The caller holds mu.
+func (p *pool) room(now time.Time) map[string]int {
+	room, left := map[string]int{}, p.session.options.MaxCalls
+	for _, t := range p.warmTools {
+		if now.Sub(t.used) < p.client.Times.WarmIdle {
+			room[t.name] = min(p.session.options.Warm(t.name), left)
+			left -= room[t.name]
+		}
 	}
-	p.mu.Unlock()
-	for _, w := range old {
-		w.kill()
-	}
-	p.session.wake()
+	return room
 }
 
-func (p *pool) newWarmWorker(ctx context.Context, tool string) *worker {
+// startWarm starts a warm worker. Its failure is not announced: the next call starts a worker itself and gets
+// the reason. The caller holds mu.
+func (p *pool) startWarm(ctx context.Context, of *warmTool) {
 	info := p.session.discovery.infos.Latest()
-	t, err := p.lastResolved(tool), error(nil)
-	if t.Profile == nil {
-		t, err = p.session.toolNow(tool)
+	if info == nil {
+		return
 	}
-	if err != nil || info == nil {
-		return nil
-	}
-	w, d := p.startWorker(ctx, tool, t, info, startOptions{warm: true})
-	if d != nil {
-		return nil
-	}
-	// A mask may have gone between the building of the jail and this look: later looks would find no change.
-	var whole bool
-	if w.mounts, whole = w.proc.Mounts(); !whole {
-		w.kill()
-		return nil
-	}
-	if _, d = w.handshake(ctx); d == nil && info.Era() == mcpproxy.Modern {
-		// The modern era has no handshake. An answer shows that the program is loaded.
-		f := info.Greeting()
-		w.server.Roots.Advertise(f, &f.Messages[0])
-		_, err = w.request(ctx, f, w.server.Profile.Startup)
-	}
-	if d != nil || err != nil {
-		w.kill()
-		return nil
-	}
-	return w
-}
-
-func (p *pool) stopPool() {
-	p.mu.Lock()
-	p.closed = true
-	for _, w := range p.ready {
-		p.client.Tasks.Go(w.kill)
-	}
-	p.ready = nil
-	p.mu.Unlock()
+	w := p.newWorker(of.name, info)
+	w.warm = true
+	p.offers = append(p.offers, w)
+	p.client.Tasks.Go(func() {
+		var failed *diagnostics.Diagnosis
+		t, err := p.session.toolNow(of.name)
+		if err != nil {
+			failed = &diagnostics.Diagnosis{}
+		}
+		p.startOffered(ctx, w, t, failed)
+		if w.failure != nil {
+			p.mu.Lock()
+			of.notUntil = time.Now().Add(warmPause)
+			p.mu.Unlock()
+		}
+		p.session.wake()
+	})
 }

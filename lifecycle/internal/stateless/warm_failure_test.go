@@ -27,13 +27,13 @@ func TestDeadWarmWorkers(t *testing.T) {
 	n := f.Started("echo")
 	p.pooled("another warm worker", func(pool *pool) bool {
 		n = f.Started("echo")
-		return len(pool.ready) == 1
+		return len(pool.warmReady()) == 1
 	})
 	spare := f.Of("echo")[n-1]
 	spare.Signal(syscall.SIGSTOP)                                               // so that it does not read its call
 	p.Send(sessiontest.CallOf("2", "echo", `"`+strings.Repeat("x", 5<<20)+`"`)) // more than is held in memory
 	p.pooled("it was handed out", func(pool *pool) bool {
-		return len(pool.ready) == 0 || pool.ready[0].proc.PID() != spare.PID()
+		return len(pool.warmReady()) == 0 || pool.warmReady()[0].proc.PID() != spare.PID()
 	})
 	spare.Kill()
 	if l := p.Answer("2").Line; !strings.Contains(l, "calls=1 tool=echo") || len(l) < 5<<20 {
@@ -87,8 +87,8 @@ func TestFailingWarmWorkers(t *testing.T) {
 		})
 		p.Opening()
 		p.pooled("a warm worker has failed", func(pool *pool) bool {
-			tool := pool.tools["echo"]
-			return tool != nil && tool.failures > 0
+			i := pool.warmTool("echo")
+			return i >= 0 && !pool.warmTools[i].notUntil.IsZero()
 		})
 		for i := range 20 {
 			p.Send(sessiontest.CallOf(fmt.Sprint(10+i), "fail", "{}"))

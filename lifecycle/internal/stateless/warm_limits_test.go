@@ -26,7 +26,7 @@ func TestWarmLimits(t *testing.T) {
 	p.Ask(sessiontest.CallOf("1", "fail", "{}"))
 	p.pooled("warm workers of the tool called last", func(pool *pool) bool {
 		n := map[string]int{}
-		for _, w := range pool.ready {
+		for _, w := range pool.warmReady() {
 			n[w.tool]++
 		}
 		return n["fail"] == 2 && n["echo"] == 1 && len(n) == 2
@@ -59,26 +59,9 @@ func TestWarmIdle(t *testing.T) {
 	f.Ready(t, "echo", 0)
 	pool := &p.session.pool
 	pool.mu.Lock()
-	pool.tools["echo"].used = time.Now().Add(-time.Hour)
+	pool.warmTools[pool.warmTool("echo")].used = time.Now().Add(-time.Hour)
 	pool.mu.Unlock()
 	f.Of("echo")[0].Ended(t)
 	sessiontest.Has(t, p.Ask(sessiontest.CallOf("1", "echo", "{}")).Line, "tool=echo")
 	p.Nothing()
-}
-
-// TestPlanCountsStartingWorkers: workers that are being started count against the limit,
-// also those of a tool that is no longer the one called last.
-func TestPlanCountsStartingWorkers(t *testing.T) {
-	t.Parallel()
-	now := time.Now()
-	p := pool{
-		tools:       map[string]*warmTool{"before": {starting: 2, used: now}, "last": {used: now}},
-		order:       []string{"last", "before"},
-		starting:    2,
-		maxStarting: 8,
-	}
-	two := func(string) int { return 2 }
-	if _, wanted := p.plan(now, 2, time.Minute, two, nil); len(wanted) != 0 {
-		t.Errorf("with 2 of 2 being started, the plan wants %q too", wanted)
-	}
 }

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
@@ -43,7 +42,7 @@ func TestWarmProfiles(t *testing.T) {
 	}
 	p.pooled("two of the new policy", func(pool *pool) bool {
 		n := 0
-		for _, w := range pool.ready {
+		for _, w := range pool.warmReady() {
 			if len(w.server.Profile.Env) == 1 {
 				n++
 			}
@@ -56,69 +55,6 @@ func TestWarmProfiles(t *testing.T) {
 		t.Error("none of them was used")
 	}
 	p.Nothing()
-}
-
-// TestResolveOnce: the warm worker that replaces another one starts with what the call resolved that
-// took it.
-func TestResolveOnce(t *testing.T) {
-	t.Parallel()
-	f := sessiontest.NewShop()
-	var resolved atomic.Int32
-	p := beginStateless(t, f, func(s *session.Session, o *Options) {
-		warm(1, "echo")(s, o)
-		session.TimesOf(s).Fresh = time.Hour // a busy machine starts no worker soon
-		resolve := o.Tool
-		o.Tool = func(name string) (Tool, error) {
-			if name == "echo" {
-				resolved.Add(1)
-			}
-			return resolve(name)
-		}
-	})
-	p.Opening()
-	p.warmed(f, "echo", 0)
-	for n := range 3 {
-		before := resolved.Load()
-		p.Ask(sessiontest.CallOf("1", "echo", "{}"))
-		p.warmed(f, "echo", n+1)
-		if got := resolved.Load() - before; got != 1 {
-			t.Errorf("call %d: the policy was resolved %d times", n, got)
-		}
-	}
-	p.Nothing()
-}
-
-// TestLastResolved: what a call resolved serves one worker, that starts soon, and none that starts after
-// the configuration has changed.
-func TestLastResolved(t *testing.T) {
-	t.Parallel()
-	s := idleSession(t, session.Session{Refresh: func() session.Refreshed { return session.Refreshed{Changed: true} }}, Options{})
-	p := &s.pool
-	now, last := Tool{Profile: &policy.Profile{}}, &warmTool{}
-	p.tools["echo"] = last
-	for _, row := range []struct {
-		name string
-		ago  time.Duration
-		then func()
-		want *policy.Profile
-	}{
-		{"soon", 0, func() {}, now.Profile},
-		{"a second time", 0, func() { p.lastResolved("echo") }, nil},
-		{"late", 2 * time.Second, func() {}, nil},
-		{"after one that was late", 2 * time.Second, func() { p.lastResolved("echo"); last.used = time.Now() }, nil},
-		{"after forgetResolved", 0, p.forgetResolved, nil},
-		{"after a change", 0, func() { s.discovery.refresh(false) }, nil},
-	} {
-		last.used = time.Now().Add(time.Minute) // a busy machine is not late
-		p.takeWarm("echo", nil, now)
-		if row.ago > 0 {
-			last.used = time.Now().Add(-row.ago)
-		}
-		row.then()
-		if got := p.lastResolved("echo").Profile; got != row.want {
-			t.Errorf("%s: a worker is started under %v, want %v", row.name, got, row.want)
-		}
-	}
 }
 
 // TestPolicyChangedOnHost: when the policy means something else on the host, no call gets

@@ -30,7 +30,7 @@ func (p *statelessPlay) warmed(f *sessiontest.Fleet, tool string, n int) {
 	p.T.Helper()
 	f.Ready(p.T, tool, n)
 	p.pooled("the worker is in the pool", func(pool *pool) bool {
-		for _, w := range pool.ready {
+		for _, w := range pool.warmReady() {
 			if w.tool == tool && w.proc.PID() == f.Of(tool)[n].PID() {
 				return true
 			}
@@ -87,7 +87,7 @@ func TestWarmModernWorkers(t *testing.T) {
 	p.Ask(sessiontest.Modern("1", "tools/list", ""))
 	sessiontest.Eventually(t, "a warm worker", func() bool { return f.Started("echo") == 1 && strings.Contains(f.Saw("echo", 0), "server/discover") })
 	p.pooled("it is ready", func(pool *pool) bool {
-		return len(pool.ready) == 1
+		return len(pool.warmReady()) == 1
 	})
 	p.Send(sessiontest.ModernBy("another", "2", "tools/call", `"name":"echo"`))
 	sessiontest.Has(t, p.Answer("2").Line, "tool=echo")

@@ -1,7 +1,6 @@
 package stateless
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -11,42 +10,126 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/certain"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sendqueue"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// worker is one process of a stateless server, from its start to its end.
+// worker is one process of a stateless server, from its start to its end. It serves one call, or, under the
+// policy of no tool, all other requests of an era.
 type worker struct {
 	client       *session.Client
 	server       session.Server
 	session      *statelessSession
 	proc         session.Process
 	conn         *mcpproxy.Conn
-	startedAt    time.Time
 	info         *clientinfo.Info // the client that its handshake is for; nil: no handshake
 	tool         string           // "" for a discovery worker
 	warm         bool             // it was started before there was a call for it
-	mounts       []byte           // of a warm worker: session.Process.Mounts at its start
-	ready        bool             // past its handshake; under pool.mu
 	openRequests int              // its open requests to the client; under serverRequests.mu
+
+	started  chan struct{}          // closed when its handshake is over; then the two below do not change
+	greeting *mcpproxy.Frame        // its answer to the client's initialize; nil in the modern era
+	failure  *diagnostics.Diagnosis // why it did not become ready
+
+	// Under pool.mu:
+	uses     int       // requests that have it or wait for it, and its start
+	lastUsed time.Time // when it was last given back
+	ready    bool      // it gets what the client sends to all
+	logLevel []byte    // params of the logging/setLevel that it was told at its start
 
 	mu       sync.Mutex
 	requests map[string]*clientRequest // the client's, by id
 	waiters  map[string]chan reply     // for answers to ours, by id
 	active   bool                      // it has been sent a request of the client
-	logLevel logLevelUpdate            // the last logging/setLevel that it was sent
-	lastUsed time.Time                 // the last request or answer
-	freed    sync.Cond                 // requests or waiters has lost one, or removed is set
-	removed  bool                      // the process is gone
 
-	queue       sendqueue.Queue
+	queue       sendQueue
 	ended       chan struct{} // closed when the process is gone and all of its output was read
 	exit        confine.Exit
 	unreadInput int         // bytes of its stdin that it has not read
 	unread      atomic.Bool // see onQueueFull
+}
+
+// start starts the process, and takes it through its handshake. The end of ctx ends the start, but no process
+// that has started. d is why the worker has no policy, or nil.
+func (w *worker) start(ctx context.Context, t Tool, d *diagnostics.Diagnosis) {
+	defer close(w.started)
+	if w.failure = d; d == nil {
+		w.failure = w.launch(ctx, t)
+	}
+	if w.failure == nil {
+		if w.greeting, w.failure = w.handshake(ctx); w.failure != nil {
+			w.client.Tasks.Go(w.kill)
+		}
+	}
+	if w.failure != nil && w.tool == "" && ctx.Err() == nil {
+		// Before the failure is answered: a server that does not start offers nothing.
+		w.session.discovery.cache.Forget(w.info)
+	}
+}
+
+func (w *worker) isStarted() bool { return session.IsClosed(w.started) }
+
+// isGone reports whether the worker can serve no request any more.
+func (w *worker) isGone() bool {
+	return w.isStarted() && (w.failure != nil || session.IsClosed(w.proc.Done()))
+}
+
+// launch starts the process.
+func (w *worker) launch(ctx context.Context, t Tool) *diagnostics.Diagnosis {
+	p := &w.session.pool
+	if w.server.CertainReads {
+		ctx = certain.WithReads(ctx)
+	}
+	w.server.Init(w.client, t.Profile)
+	w.server.Stateless, w.server.Unset = true, t.Unset
+	w.server.Quiet.Store(w.warm)
+	for _, line := range t.Warnings {
+		w.client.Warn(line)
+	}
+	pipes, err := streams.NewPipes()
+	if err == nil {
+		w.server.Pipes = pipes
+		w.proc, err = w.server.Launch(ctx)
+		pipes.CloseServerEnds()
+		if err != nil {
+			pipes.CloseOwnEnds()
+		}
+	}
+	switch {
+	case ctx.Err() != nil: // the request was cancelled while the jail was built
+		if err == nil {
+			w.proc.Kill()
+			w.proc.Wait()
+			pipes.CloseOwnEnds()
+		}
+		return w.session.abandoned(w.tool)
+	case err != nil:
+		failed, status := w.server.StartFailure(err)
+		p.mu.Lock()
+		p.failureStatus = status
+		p.mu.Unlock()
+		return &failed
+	}
+	if w.session.signalsCaught != nil {
+		w.session.signalsCaught()
+	}
+	w.server.Adopt(w.proc)
+	written := &streams.CountingWriter{Dst: pipes.Stdin}
+	w.conn = mcpproxy.NewConn(pipes.Stdout, written, session.MessageLimit(t.Profile))
+	w.queue.init(written)
+	p.mu.Lock()
+	p.workers[w] = true
+	p.mu.Unlock()
+	w.client.Tasks.Go(w.run)
+	return nil
+}
+
+// abandoned is the failure of a start that no request waits for. No client gets it.
+func (s *statelessSession) abandoned(tool string) *diagnostics.Diagnosis {
+	return &diagnostics.Diagnosis{Code: diagnostics.CodeDied, Stage: diagnostics.StageExec, Server: s.serverName, Tool: tool, Explain: diagnostics.PageServerEnded, What: "no request waits for it any more"}
 }
 
 func (w *worker) run() {
@@ -59,7 +142,7 @@ func (w *worker) run() {
 	})
 	pumps.Go(func() { w.server.PumpStderr(w.server.Pipes.Stderr, w.showsStderr) })
 	pumps.Go(func() {
-		w.queue.WriteTo(w.conn)
+		w.queue.writeTo(w.conn)
 		w.server.Pipes.Stdin.Close()
 	})
 	w.waitExit(said)
@@ -67,7 +150,7 @@ func (w *worker) run() {
 	w.client.Log.Debug().Str("tool", w.tool).Int("code", exit.Code).Str("why", exit.Why).Err(err).Msg("a process has ended")
 	w.exit, w.unreadInput = exit, streams.UnreadBytes(w.server.Pipes.Stdin)
 	// Senders no longer wait for a process that has ended.
-	w.queue.Close()
+	w.queue.close()
 	w.server.Pipes.Stderr.StartDrain(s.client.Times.DrainIdle, s.client.Times.DrainTotal)
 	w.server.Pipes.Stdout.StartDrain(s.client.Times.DrainIdle, s.client.Times.DrainTotal)
 	pumps.Wait()
@@ -75,10 +158,6 @@ func (w *worker) run() {
 	// After the pumps: its last output may hold requests to the client.
 	s.serverRequests.endWorker(w)
 	s.pool.removeWorker(w)
-	w.mu.Lock()
-	w.removed = true
-	w.freed.Broadcast()
-	w.mu.Unlock()
 	close(w.ended)
 }
 
@@ -97,7 +176,7 @@ func (w *worker) waitExit(said <-chan struct{}) {
 		return
 	case <-soon.C:
 	}
-	if !w.queue.IsClosed() { // else it is being stopped
+	if !w.queue.isClosed() { // else it is being stopped
 		if !w.server.Quiet.Load() {
 			w.client.Stderr.SayLine(fmt.Sprintf("server %q%s has closed its stdout and can no longer answer, so it was ended", w.session.serverName, w.forTool()))
 		}
@@ -109,7 +188,7 @@ func (w *worker) waitExit(said <-chan struct{}) {
 // trySend sends the worker one of our messages, after what is queued. It does not wait,
 // since the caller may hold locks that others need.
 func (w *worker) trySend(f *mcpproxy.Frame) {
-	if !w.queue.TryEnqueue(f) {
+	if !w.queue.tryEnqueue(f) {
 		w.onQueueFull()
 	}
 }
@@ -117,7 +196,7 @@ func (w *worker) trySend(f *mcpproxy.Frame) {
 func (w *worker) onQueueFull() {
 	w.session.client.SayOnce(fmt.Sprintf("a process of server %q%s does not read the answers to its requests; it was ended", w.session.serverName, w.forTool()))
 	w.unread.Store(true)
-	w.queue.Close()
+	w.queue.close()
 	w.proc.Kill()
 }
 
@@ -125,14 +204,7 @@ func (w *worker) addExit(ev *diagnostics.Evidence) {
 	ev.Exit, ev.Unread = (*diagnostics.Exit)(&w.exit), w.unread.Load()
 }
 
-// hasItsMounts reports whether in the jail of a warm worker is mounted what was mounted at its start. A mask goes
-// when its name is removed outside, and moves with a rename.
-func (w *worker) hasItsMounts() bool {
-	now, whole := w.proc.Mounts()
-	return whole && bytes.Equal(now, w.mounts)
-}
-
-func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *sendqueue.Delivery) {
+func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *delivery) {
 	f, beside := w.session.dispatcher.table.entrust(rq, w)
 	if f == nil {
 		return nil
@@ -143,8 +215,8 @@ func (w *worker) assign(ctx context.Context, rq *clientRequest) (at *sendqueue.D
 	if w.tool != "" {
 		w.server.Processes.CallBegins(rq.tool, func() bool { return beside })
 	}
-	at = new(sendqueue.Delivery)
-	w.queue.Enqueue(ctx, f, at)
+	at = new(delivery)
+	w.queue.enqueue(ctx, f, at)
 	return at
 }
 
@@ -153,9 +225,7 @@ func (w *worker) release(rq *clientRequest) {
 	defer w.mu.Unlock()
 	if w.requests[rq.key()] == rq {
 		delete(w.requests, rq.key())
-		w.freed.Broadcast()
 	}
-	w.lastUsed = time.Now()
 }
 
 func (w *worker) waitForLateMessages() {
@@ -173,8 +243,11 @@ func (w *worker) waitForLateMessages() {
 // when it is gone.
 func (w *worker) stop() {
 	s := w.session
+	if w.tool != "" {
+		w.waitForLateMessages()
+	}
 	// This closes stdin after what is queued, and most servers end then.
-	w.queue.Close()
+	w.queue.close()
 	soon := time.NewTimer(s.client.Times.ExitGrace)
 	defer soon.Stop()
 	select {
@@ -194,14 +267,14 @@ func (w *worker) stop() {
 
 // kill ends the process at once, and returns when it is gone.
 func (w *worker) kill() {
-	w.queue.Close() // so that waitExit does not report the end of stdout
+	w.queue.close() // so that waitExit does not report the end of stdout
 	w.proc.Kill()
 	<-w.ended
 }
 
 // notRead reports whether a worker that has ended has read nothing of a frame. If it has
 // read one byte, it may have acted on it.
-func (w *worker) notRead(at *sendqueue.Delivery) bool {
-	before, begun := at.Offset()
-	return !begun || w.queue.Written.N.Load()-int64(w.unreadInput) <= before
+func (w *worker) notRead(at *delivery) bool {
+	before, begun := at.offset()
+	return !begun || w.queue.written.N.Load()-int64(w.unreadInput) <= before
 }

@@ -1,5 +1,4 @@
-// Package sendqueue holds the frames that wait for a process to read them.
-package sendqueue
+package stateless
 
 import (
 	"context"
@@ -13,14 +12,14 @@ import (
 // What may wait behind the frame that is being sent. One frame may wait in any case, so a queue holds
 // 8 MiB in memory at worst, and for each frame about 1 KiB.
 const (
-	maxFrames = 512
-	maxBytes  = 4 << 20
+	maxQueued     = 512
+	maxQueuedSize = 4 << 20
 )
 
-// Queue holds the frames for a worker, so that the senders do not wait while the worker reads
+// sendQueue holds the frames for a worker, so that the senders do not wait while the worker reads
 // one of them.
-type Queue struct {
-	Written *streams.CountingWriter // the worker's stdin
+type sendQueue struct {
+	written *streams.CountingWriter // the worker's stdin
 	mu      sync.Mutex
 	changed sync.Cond
 	frames  []queuedFrame
@@ -29,28 +28,28 @@ type Queue struct {
 	closed  bool
 }
 
-// queuedFrame is a frame in a Queue.
+// queuedFrame is a frame in a sendQueue.
 type queuedFrame struct {
-	frame    *mcpproxy.Frame
-	delivery *Delivery // nil if the sender does not ask
+	frame *mcpproxy.Frame
+	at    *delivery // nil if the sender does not ask
 }
 
-// Delivery tells where in the stream to a worker a frame begins. startsAfter is 0 until the frame
+// delivery tells where in the stream to a worker a frame begins. startsAfter is 0 until the frame
 // is begun, and then one more than the bytes before the frame.
-type Delivery struct{ startsAfter atomic.Int64 }
+type delivery struct{ startsAfter atomic.Int64 }
 
-func (d *Delivery) Offset() (at int64, ok bool) {
+func (d *delivery) offset() (at int64, ok bool) {
 	n := d.startsAfter.Load()
 	return n - 1, n > 0
 }
 
-func (q *Queue) Init(written *streams.CountingWriter) {
-	q.changed.L, q.Written = &q.mu, written
+func (q *sendQueue) init(written *streams.CountingWriter) {
+	q.changed.L, q.written = &q.mu, written
 }
 
-// Enqueue queues a frame, which belongs to the queue from then on. It waits for room until
+// enqueue queues a frame, which belongs to the queue from then on. It waits for room until
 // ctx is done: a worker that does not read must not hold its senders forever.
-func (q *Queue) Enqueue(ctx context.Context, f *mcpproxy.Frame, at *Delivery) {
+func (q *sendQueue) enqueue(ctx context.Context, f *mcpproxy.Frame, at *delivery) {
 	// Wakes the loop below when ctx ends.
 	defer context.AfterFunc(ctx, func() {
 		q.mu.Lock()
@@ -68,9 +67,9 @@ func (q *Queue) Enqueue(ctx context.Context, f *mcpproxy.Frame, at *Delivery) {
 	}
 }
 
-// TryEnqueue queues a frame without waiting. If there is no room, it closes the frame and returns
+// tryEnqueue queues a frame without waiting. If there is no room, it closes the frame and returns
 // false.
-func (q *Queue) TryEnqueue(f *mcpproxy.Frame) bool {
+func (q *sendQueue) tryEnqueue(f *mcpproxy.Frame) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if !q.append(f, nil) {
@@ -82,12 +81,12 @@ func (q *Queue) TryEnqueue(f *mcpproxy.Frame) bool {
 
 // append queues a frame, or closes it if the queue is closed. It returns false, and does neither, if
 // there is no room. The caller holds mu.
-func (q *Queue) append(f *mcpproxy.Frame, at *Delivery) bool {
+func (q *sendQueue) append(f *mcpproxy.Frame, at *delivery) bool {
 	switch {
 	case q.closed:
 		f.Close()
 		return true
-	case len(q.frames) > 0 && (len(q.frames) == maxFrames || q.bytes+f.Size > maxBytes):
+	case len(q.frames) > 0 && (len(q.frames) == maxQueued || q.bytes+f.Size > maxQueuedSize):
 		return false
 	}
 	q.busy = true
@@ -97,20 +96,20 @@ func (q *Queue) append(f *mcpproxy.Frame, at *Delivery) bool {
 	return true
 }
 
-func (q *Queue) Close() {
+func (q *sendQueue) close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
 	q.changed.Broadcast()
 }
 
-func (q *Queue) IsClosed() bool {
+func (q *sendQueue) isClosed() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.closed
 }
 
-func (q *Queue) WriteTo(to *mcpproxy.Conn) {
+func (q *sendQueue) writeTo(to *mcpproxy.Conn) {
 	for {
 		q.mu.Lock()
 		for len(q.frames) == 0 && !q.closed {
@@ -126,9 +125,9 @@ func (q *Queue) WriteTo(to *mcpproxy.Conn) {
 		q.bytes -= next.frame.Size
 		q.changed.Broadcast()
 		q.mu.Unlock()
-		if next.delivery != nil {
+		if next.at != nil {
 			// Before Send: if the worker dies during it, this tells whether it has read any of the frame.
-			next.delivery.startsAfter.Store(q.Written.N.Load() + 1)
+			next.at.startsAfter.Store(q.written.N.Load() + 1)
 		}
 		to.Send(next.frame) // an error means that the worker is about to end
 		to.EndLine()
@@ -139,7 +138,7 @@ func (q *Queue) WriteTo(to *mcpproxy.Conn) {
 	}
 }
 
-func (q *Queue) IsPending() bool {
+func (q *sendQueue) isPending() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.busy
