@@ -112,52 +112,21 @@ func TestProxyDecisions(t *testing.T) {
 		allow("api.test"), allow("xn--bcher-kva.test"), allow("meta.test"), allow("inside.test"), allow("own.test"), allow("gone.test"), allow("shut.test"),
 		allow("*.wild.test"), {Host: "bad.wild.test"}, allowPort("localhost", "", 8080), allowPort("sec.test", "https", 0),
 	}
-	for _, c := range []struct {
-		target string
-		status string // that the answer's first line contains
-		denied string // the target and reason of the denial
-	}{
-		{"api.test:443", " 200 ", ""},
-		{"bücher.test:443", " 200 ", ""},
-		{"a.wild.test:443", " 200 ", ""},
-		{"localhost:8080", " 200 ", ""},
-		{"127.0.0.1:8080", " 200 ", ""},
-		{"[::ffff:127.0.0.1]:8080", " 200 ", ""},
-		{"api.test:8443", " 403 mcp-jail: api.test:8443 is not granted; to grant it: --net api.test:8443", "api.test:8443 not_granted"},
-		{"evil.test:443", " 403 mcp-jail: evil.test:443 is not granted; to grant it: --net evil.test", "evil.test:443 not_granted"},
-		{"bad.wild.test:443", " 403 mcp-jail: bad.wild.test:443 is refused by a rule of the policy", "bad.wild.test:443 not_granted"},
-		{"api.test..:443", " 403 ", "\"api.test..\" not_granted"},
-		{"a%2etest:443", " 403 ", "\"a%2etest\" not_granted"},
-		{"127.1:443", " 403 ", "\"127.1\" not_granted"},
-		{"*:443", " 403 ", "\"*\" not_granted"},
-		{"localhost:443", " 403 mcp-jail: localhost:443 is not granted", "localhost:443 not_granted"},
-		{"[::1]:443", " 403 ", "localhost:443 not_granted"},
-		{"0.0.0.0:8080", " 403 ", "0.0.0.0:8080 not_granted"},
-		{"169.254.169.254:80", " 403 ", "169.254.169.254:80 not_granted"},
-		{"[64:ff9b::a9fe:a9fe]:80", " 403 ", "[64:ff9b::a9fe:a9fe]:80 not_granted"},
-		{"198.51.100.7:443", " 403 ", "198.51.100.7:443 not_granted"},
-		{"127.64.0.1:443", " 403 ", "127.64.0.1:443 not_granted"}, // the first address that names get elsewhere
-		{"api.test:53", " 403 ", "api.test:53 not_granted"},
-		{"meta.test:80", " 403 mcp-jail: meta.test:80 is refused: the address behind the name is not granted", "meta.test:80 address"},
-		{"own.test:443", " 403 ", "own.test:443 address"},
-		{"gone.test:443", " 502 mcp-jail: gone.test:443 is granted, but cannot be reached: no such host", ""},
-		{"shut.test:443", " 502 mcp-jail: shut.test:443 is granted, but cannot be reached: connection refused", ""},
-		{"api.test:0", " 400 ", "(the session's proxy) ambiguous"},
-		{"api.test:65979", " 400 ", "(the session's proxy) ambiguous"}, // 443, to a reader of 16 bits
-	} {
+	for _, row := range testkit.Rows(t, "proxy_decisions.txt", 3) {
+		target, wantStatus, denied := row[0], row[1], row[2]
 		g, r := testGateway(t, names, rules...)
 		port := serveProxy(t, g)
-		conn, _, status := connectTo(t, port, c.target)
+		conn, _, status := connectTo(t, port, target)
 		conn.Close()
 		got := ""
 		for _, d := range g.Denials() {
 			got = d.Target + " " + string(d.Reason)
 		}
-		if !strings.Contains(status, c.status) || got != c.denied || len(g.Denials()) > 1 {
-			t.Errorf("%s: %q, %q, want %q, %q", c.target, status, got, c.status, c.denied)
+		if !strings.Contains(status, wantStatus) || got != denied || len(g.Denials()) > 1 {
+			t.Errorf("%s: %q, %q, want %q, %q", target, status, got, wantStatus, denied)
 		}
-		if strings.HasSuffix(c.denied, "not_granted") && len(r.asked) > 0 {
-			t.Errorf("%s: names were looked up: %v", c.target, r.asked)
+		if strings.HasSuffix(denied, "not_granted") && len(r.asked) > 0 {
+			t.Errorf("%s: names were looked up: %v", target, r.asked)
 		}
 		g.Close()
 	}
@@ -176,48 +145,30 @@ func TestProxyURL(t *testing.T) {
 	})
 	names := map[string][]string{"api.test": {"198.51.100.7"}, "tcp.test": {"198.51.100.7"}, "web.test": {"198.51.100.7"}, "sec.test": {"198.51.100.7"}}
 	rules := []rule{allow("api.test"), allowPort("tcp.test", "tcp", 80), allow("web.test"), allowPort("sec.test", "https", 80)}
-	const sent, closed = "GET /x HTTP/1.1\r\nHost: api.test\r\nA: b\r\n", "Connection: close\r\n\r\n"
-	for _, c := range []struct {
-		what, send string
-		answer     string // that it begins with
-		sent       string // what the host gets
-		denied     policy.DenialReason
-	}{
-		{"a request", "GET http://api.test/x HTTP/1.1\r\nHost: api.test\r\n" + authorization + "Proxy-Connection: keep-alive\r\nA: b\r\n\r\n", "HTTP/1.1 200 Yes", sent + closed, ""},
-		{"a request with a body", "POST http://api.test/ HTTP/1.1\r\nContent-Length: 3\r\n" + authorization + "\r\nabc", "HTTP/1.1 200 Yes", "POST / HTTP/1.1\r\nHost: api.test\r\nContent-Length: 3\r\n" + closed + "abc", ""},
-		{"the host in another case", "GET http://API.test./x HTTP/1.1\r\nHost: api.test\r\nA: b\r\n" + authorization + "\r\n", "HTTP/1.1 200 Yes", "GET /x HTTP/1.1\r\nHost: API.test.\r\nA: b\r\n" + closed, ""},
-		{"two requests", "GET http://api.test/x HTTP/1.1\r\nHost: api.test\r\n" + authorization + "A: b\r\n\r\nGET http://api.test/y HTTP/1.1\r\n" + authorization + "\r\n", "", sent + closed, policy.DeniedAmbiguous},
-		{"two requests in the open", "GET http://tcp.test/x HTTP/1.1\r\nHost: tcp.test\r\n" + authorization + "\r\nGET http://tcp.test/y HTTP/1.1\r\n" + authorization + "\r\n", "", "GET /x HTTP/1.1\r\nHost: tcp.test\r\n" + closed, policy.DeniedAmbiguous},
-		{"a body that is another request", "POST http://api.test/ HTTP/1.1\r\nContent-Length: 5\r\n" + authorization + "\r\nGET /y HTTP/1.1\r\nHost: evil.test\r\n\r\n", "", "POST / HTTP/1.1\r\nHost: api.test\r\nContent-Length: 5\r\n" + closed + "GET /", policy.DeniedAmbiguous},
-		{"another Host", "GET http://api.test/x HTTP/1.1\r\nHost: evil.test\r\n" + authorization + "\r\n", "HTTP/1.1 403 mcp-jail: api.test:80 is refused: the connection names another host: it names evil.test", "", policy.DeniedWrongName},
-		{"another Host that is granted", "GET http://api.test/x HTTP/1.1\r\nHost: web.test\r\n" + authorization + "\r\n", "HTTP/1.1 403", "", policy.DeniedWrongName},
-		{"no Host in its field", "GET http://api.test/x HTTP/1.1\r\nHost:\r\n" + authorization + "\r\n", "HTTP/1.1 403", "", policy.DeniedWrongName},
-		{"a host that is not granted", "GET http://evil.test/ HTTP/1.1\r\nHost: evil.test\r\n" + authorization + "\r\n", "HTTP/1.1 403 mcp-jail: evil.test:80 is not granted; to grant it: --net evil.test\r\n", "", policy.DeniedNotGranted},
-		{"HTTP where only TLS is granted", "GET http://sec.test:80/ HTTP/1.1\r\n" + authorization + "\r\n", "HTTP/1.1 403 mcp-jail: sec.test:80 is refused: the rule is for another protocol", "", policy.DeniedWrongScheme},
-		{"an https URL", "GET https://api.test/ HTTP/1.1\r\nHost: api.test\r\n" + authorization + "\r\n", "HTTP/1.1 403 mcp-jail: api.test:443 is refused: it cannot be reached from here: the program sends an https URL to its proxy", "", policy.DeniedUnsupported},
-		{"an upgrade", "GET http://api.test/x HTTP/1.1\r\nHost: api.test\r\nUpgrade: websocket\r\n" + authorization + "A: b\r\n\r\n", "HTTP/1.1 200 Yes", sent + closed, ""},
-	} {
+	fill := strings.NewReplacer("$AUTH", authorization, "$SENT", "GET /x HTTP/1.1\r\nHost: api.test\r\nA: b\r\n", "$CLOSED", "Connection: close\r\n\r\n")
+	for _, row := range testkit.Rows(t, "proxy_urls.txt", 5) {
+		what, send, wantAnswer, wantSent, denied := row[0], fill.Replace(row[1]), row[2], fill.Replace(row[3]), policy.DenialReason(row[4])
 		g, _ := testGateway(t, names, rules...)
 		port := serveProxy(t, g)
 		before := len(got.String())
 		conn := proxyConn(t, port)
-		io.WriteString(conn, c.send)
-		if c.sent != "" {
-			testkit.Eventually(t, "the host gets it", func() bool { return len(got.String())-before >= len(c.sent) })
+		io.WriteString(conn, send)
+		if wantSent != "" {
+			testkit.Eventually(t, "the host gets it", func() bool { return len(got.String())-before >= len(wantSent) })
 		}
-		if c.denied == "" {
+		if denied == "" {
 			conn.CloseWrite()
 		}
 		answer, _ := io.ReadAll(conn) // a second request ends in a reset
-		if !strings.HasPrefix(string(answer), c.answer) {
-			t.Errorf("%s: %q, want %q", c.what, answer, c.answer)
+		if !strings.HasPrefix(string(answer), wantAnswer) {
+			t.Errorf("%s: %q, want %q", what, answer, wantAnswer)
 		}
 		g.Close()
-		if s := got.String()[before:]; s != c.sent {
-			t.Errorf("%s: the host got %q, want %q", c.what, s, c.sent)
+		if s := got.String()[before:]; s != wantSent {
+			t.Errorf("%s: the host got %q, want %q", what, s, wantSent)
 		}
-		if d := g.Denials(); len(d) > 1 || len(d) == 0 && c.denied != "" || len(d) == 1 && d[0].Reason != c.denied {
-			t.Errorf("%s: %+v", c.what, d)
+		if d := g.Denials(); len(d) > 1 || len(d) == 0 && denied != "" || len(d) == 1 && d[0].Reason != denied {
+			t.Errorf("%s: %+v", what, d)
 		}
 	}
 }

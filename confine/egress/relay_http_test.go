@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -25,29 +26,9 @@ func TestHeadRefusedEarly(t *testing.T) {
 }
 
 func TestCopyChunks(t *testing.T) {
-	for body, ok := range map[string]bool{
-		"0\r\n\r\n": true,
-		"3\r\nabc\r\nA\r\n0123456789\r\n000\r\nT: 1\r\n\r\n": true,
-		"3;x=y\r\nabc\r\n0\r\n\r\n":                          false,
-		"3;\r\nabc\r\n0\r\n\r\n":                             false,
-		"3;x=\"\r\nabc\r\n0\r\n\r\n":                         false,
-		"0;x\r\n\r\n":                                        false,
-		"3\r\nabc\n0\r\n\r\n":                                false,
-		"0\r\nHost: b.test\r\n\r\n":                          false,
-		"0\r\ncontent-length: 3\r\n\r\n":                     false,
-		"0\r\nTransfer-Encoding: chunked\r\n\r\n":            false,
-		"3\r\nabcd\r\n0\r\n\r\n":                             false,
-		"3\nabc\n0\n\n":                                      false,
-		"\r\n":                                               false,
-		"-1\r\n":                                             false,
-		"0x3\r\nabc\r\n0\r\n\r\n":                            false,
-		"3 \r\nabc\r\n0\r\n\r\n":                             false,
-		"10000000000000000\r\n\r\n":                          false, // 0 if computed in 64 bits
-		"3;\n0\r\n\r\n":                                      false,
-		"0\r\nGET / HTTP/1.1\r\n\r\n":                        false,
-		"0\r\n X: y\r\n\r\n":                                 false,
-		strings.Repeat("0", 40<<10) + "\r\n\n":               false,
-	} {
+	rows := append(testkit.Rows(t, "chunks.txt", 2), []string{strings.Repeat("0", 40<<10) + "\r\n\n", "false"})
+	for _, row := range rows {
+		body, ok := row[0], row[1] == "true"
 		var out bytes.Buffer
 		b := bufio.NewReaderSize(iotest.OneByteReader(strings.NewReader(body+"GET")), maxHead)
 		err := copyChunks(&out, b)

@@ -7,104 +7,76 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 const get = "GET / HTTP/1.1\r\nHost: "
+
+// rulesOf reads rules that are written as URLs: "!" refuses.
+func rulesOf(t *testing.T, words string) (rules []rule) {
+	t.Helper()
+	for _, word := range strings.Fields(words) {
+		rest, refuses := strings.CutPrefix(word, "!")
+		r := rule{Allow: !refuses}
+		if scheme, host, ok := strings.Cut(rest, "://"); ok {
+			r.Scheme, rest = scheme, host
+		}
+		rest, r.PathPrefix, _ = strings.Cut(rest, "/")
+		if r.PathPrefix != "" {
+			r.PathPrefix = "/" + r.PathPrefix
+		}
+		host, port, ok := strings.Cut(rest, ":")
+		if r.Host = host; ok {
+			n, err := strconv.Atoi(port)
+			testkit.Must(t, err)
+			r.Port = n
+		}
+		rules = append(rules, r)
+	}
+	return rules
+}
 
 func TestConnections(t *testing.T) {
 	for _, at := range []string{"198.51.100.7:443", "198.51.100.7:80", "198.51.100.7:5432", "[2001:db8::7]:443", "127.0.0.1:8080", "10.99.0.5:80"} {
 		listen(t, at, echo(""))
 	}
 	names := map[string][]string{"api.test": {"198.51.100.7"}, "six.test": {"2001:db8::7"}, "db.test": {"198.51.100.7"}, "web.test": {"198.51.100.7"}, "sec.test": {"198.51.100.7"}}
-	tlsTo := func(name string) string { return string(hello(t, name)) }
-	for _, c := range []struct {
-		what  string
-		rules []rule
-		to    string // a name or an address, with a port
-		send  string
-		why   policy.DenialReason // "" where it passes
-	}{
-		{"TLS", []rule{allow("api.test")}, "api.test:443", tlsTo("api.test"), ""},
-		{"TLS by IPv6", []rule{allow("six.test")}, "six.test:443", tlsTo("six.test"), ""},
-		{"TLS to another name", []rule{allow("api.test")}, "api.test:443", tlsTo("evil.test"), policy.DeniedWrongName},
-		{"TLS to another granted name", []rule{allow("api.test"), allow("web.test")}, "api.test:443", tlsTo("web.test"), policy.DeniedWrongName},
-		{"TLS without a name", []rule{allow("api.test")}, "api.test:443", tlsTo(""), policy.DeniedWrongName},
-		{"TLS in the format of SSLv2", []rule{allow("api.test")}, "api.test:443", oldTLS, policy.DeniedWrongName},
-		{"requests, in the format of SSLv2", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", oldTLS, policy.DeniedWrongName},
-		{"the beginning of that", []rule{allow("api.test")}, "api.test:80", oldTLS[:3], ""},
-		{"tcp, in the format of SSLv2", []rule{allowPort("db.test", "tcp", 5432)}, "db.test:5432", oldTLS, ""},
-		{"a broken handshake", []rule{allow("api.test")}, "api.test:443", "\x16\x03\x01\x00\x05\x02aaaa", policy.DeniedAmbiguous},
-		{"half a handshake", []rule{allow("api.test")}, "api.test:443", tlsTo("api.test")[:100], policy.DeniedAmbiguous},
-		{"HTTP", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n\r\n", ""},
-		{"HTTP on the other port", []rule{allow("api.test")}, "api.test:443", get + "api.test\r\n\r\n", ""},
-		{"HTTP to another host", []rule{allow("api.test")}, "api.test:80", get + "evil.test\r\n\r\n", policy.DeniedWrongName},
-		{"HTTP without a host", []rule{allow("api.test")}, "api.test:80", "GET / HTTP/1.0\r\n\r\n", policy.DeniedWrongName},
-		{"an absolute target elsewhere", []rule{allow("api.test")}, "api.test:80", "GET http://evil.test/x HTTP/1.1\r\nHost: api.test\r\n\r\n", policy.DeniedWrongName},
-		{"a tunnel", []rule{allow("api.test")}, "api.test:80", "CONNECT evil.test:443 HTTP/1.1\r\nHost: api.test\r\n\r\n", policy.DeniedAmbiguous},
-		{"HTTP/2 in the open", []rule{allow("api.test")}, "api.test:80", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", policy.DeniedAmbiguous},
-		{"a second request", []rule{allow("api.test")}, "api.test:80", get + "api.test\r\n\r\n" + get + "api.test\r\n\r\n", ""},
-		{"neither", []rule{allow("api.test")}, "api.test:80", "EHLO x\r\n", ""},
-		{"neither, on the port of HTTPS", []rule{allow("api.test")}, "api.test:443", "EHLO x\r\n", policy.DeniedWrongScheme},
-		{"neither, with tcp on the port of HTTPS", []rule{allow("api.test"), allowPort("api.test", "tcp", 443)}, "api.test:443", "EHLO x\r\n", ""},
-		{"TLS with that rule", []rule{allow("api.test"), allowPort("api.test", "tcp", 443)}, "api.test:443", tlsTo("api.test"), ""},
-		{"half a request", []rule{allow("api.test")}, "api.test:80", "GET http://evil.test/ HTTP/1.0", policy.DeniedAmbiguous},
-		{"nothing", []rule{allow("api.test")}, "api.test:443", "", ""},
-		{"https only, TLS", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", tlsTo("sec.test"), ""},
-		{"https only, HTTP", []rule{allowPort("sec.test", "https", 0)}, "sec.test:443", get + "sec.test\r\n\r\n", policy.DeniedWrongScheme},
-		{"http only, HTTP", []rule{allowPort("web.test", "http", 0)}, "web.test:80", get + "web.test\r\n\r\n", ""},
-		{"http only, TLS", []rule{allowPort("web.test", "http", 80)}, "web.test:80", tlsTo("web.test"), policy.DeniedWrongScheme},
-		{"tcp", []rule{allowPort("db.test", "tcp", 5432)}, "db.test:5432", "\x00\x00\x00\x08\x04\xd2\x16\x2f", ""},
-		{"tcp, whatever it says", []rule{allowPort("db.test", "tcp", 5432)}, "db.test:5432", get + "evil.test\r\n\r\n", ""},
-		{"another port", []rule{allow("api.test")}, "api.test:5432", "x", policy.DeniedNotGranted},
-		{"a denied port", []rule{allow("api.test"), {Host: "api.test", Port: 80}}, "api.test:80", get + "api.test\r\n\r\n", policy.DeniedNotGranted},
-		{"the address of a name that was not asked for", []rule{allow("api.test")}, "198.51.100.7:443", tlsTo("api.test"), policy.DeniedNotGranted},
-		{"localhost", []rule{allowPort("localhost", "", 8080)}, "127.0.0.1:8080", "x", ""},
-		{"localhost, by an address that is refused on every port", []rule{allowPort("localhost", "", 8080), {Host: "127.0.0.1"}}, "127.0.0.1:8080", "x", policy.DeniedNotGranted},
-		{"an address", []rule{allow("198.51.100.7")}, "198.51.100.7:443", tlsTo("evil.test"), ""},
-		{"another address", []rule{allow("198.51.100.7")}, "198.51.100.8:443", "x", policy.DeniedNotGranted},
-		{"any", []rule{allow("*")}, "api.test:443", tlsTo("api.test"), ""},
-		{"any, an address", []rule{allow("*")}, "198.51.100.7:443", tlsTo(""), ""},
-		{"any over TLS, another name at the address of one", []rule{allowPort("*", "https", 0)}, "api.test:443", tlsTo("web.test"), ""},
-		{"any, another name at an invented address", []rule{allow("*")}, "six.test:443", tlsTo("web.test"), policy.DeniedWrongName},
-		{"any but one, at an address", []rule{allow("*"), {Host: "evil.test"}}, "198.51.100.7:443", tlsTo("evil.test"), policy.DeniedWrongName},
-		{"any but one, at a name's address", []rule{allow("*"), {Host: "evil.test"}}, "api.test:443", tlsTo("evil.test"), policy.DeniedWrongName},
-		{"any, a private address", []rule{allow("*")}, "10.99.0.5:80", "x", policy.DeniedNotGranted},
-		{"a private address", []rule{allow("10.99.0.5")}, "10.99.0.5:80", "x\r\n", ""},
-		{"any, this host", []rule{allow("*"), allowPort("*", "", 8080)}, "127.0.0.1:8080", "x", policy.DeniedNotGranted},
-		{"localhost", []rule{allowPort("localhost", "", 8080)}, "127.0.0.1:8080", get + "evil.test\r\n\r\n", ""},
-		{"localhost by IPv6", []rule{allowPort("localhost", "", 8080)}, "[::1]:8080", "x\r\n", ""},
-		{"localhost by address", []rule{allowPort("127.0.0.1", "", 8080)}, "127.0.0.1:8080", "x\r\n", ""},
-		{"localhost, but not by address", []rule{allowPort("localhost", "", 8080), {Host: "127.0.0.1", Port: 8080}}, "127.0.0.1:8080", "x\r\n", policy.DeniedNotGranted},
-		{"localhost, another port", []rule{allowPort("localhost", "", 8080)}, "127.0.0.1:443", "x", policy.DeniedNotGranted},
-		{"requests that nobody sees", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", tlsTo("api.test"), policy.DeniedUnsupported},
-		{"requests that nobody sees, and no HTTP", []rule{{Host: "api.test", PathPrefix: "/v1", Allow: true}}, "api.test:443", "EHLO x\r\n", policy.DeniedWrongScheme},
-	} {
-		t.Run(c.what, func(t *testing.T) {
-			g, _ := testGateway(t, names, c.rules...)
-			host, port, _ := net.SplitHostPort(c.to)
-			to := c.to
+	for _, row := range testkit.Rows(t, "connections.txt", 5) {
+		what, dest, send, why := row[0], row[2], row[3], policy.DenialReason(row[4])
+		if name, ok := strings.CutPrefix(send, "$TLS:"); ok {
+			name, half := strings.CutSuffix(name, "[:100]")
+			if send = string(hello(t, name)); half {
+				send = send[:100]
+			}
+		}
+		send = strings.Replace(send, "$OLD", oldTLS, 1)
+		t.Run(what, func(t *testing.T) {
+			g, _ := testGateway(t, names, rulesOf(t, row[1])...)
+			host, port, _ := net.SplitHostPort(dest)
+			to := dest
 			if strings.HasSuffix(host, ".test") {
 				to = net.JoinHostPort(resolve(t, g, host).String(), port)
 			}
 			conn := client(t, g, to)
-			if c.why == "" {
-				if got, err := exchange(t, conn, c.send); got != c.send || err != nil {
-					t.Errorf("%q, %v, want %q; denied: %+v", got, err, c.send, g.Denials())
+			if why == "" {
+				if got, err := exchange(t, conn, send); got != send || err != nil {
+					t.Errorf("%q, %v, want %q; denied: %+v", got, err, send, g.Denials())
 				}
 				return
 			}
-			got, err := exchange(t, conn, c.send)
+			got, err := exchange(t, conn, send)
 			if got != "" || !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) && !errors.Is(err, syscall.ENOTCONN) {
 				t.Errorf("%q, %v, want a reset", got, err)
 			}
-			if d := onlyDenial(t, g); d.Reason != c.why || d.Operation != "connect" || d.Target != c.to && d.Target != "localhost:"+port {
-				t.Errorf("%+v, want %v for %s", d, c.why, c.to)
+			if d := onlyDenial(t, g); d.Reason != why || d.Operation != "connect" || d.Target != dest && d.Target != "localhost:"+port {
+				t.Errorf("%+v, want %v for %s", d, why, dest)
 			}
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -69,53 +70,21 @@ func basic(credentials string) string {
 
 // TestPassword: no client without the password gets anything, and what it asks for is not on record.
 func TestPassword(t *testing.T) {
-	const wrong, none = ":0 unsupported a program gave a wrong password", "none: a program gave no password, though HTTPS_PROXY has one"
-	text := func(s string) string { return string(byte(len(s))) + s }
-	asks := "\x05\x01\x00\x03\x06a.test\x01\xbb"
-	for _, c := range []struct {
-		what, send string
-		answer     string // that it begins with
-		denied     string
-	}{
-		{"no password", "CONNECT a.test:443 HTTP/1.1\r\n\r\n", "HTTP/1.1 407 ", none},
-		{"another password", "CONNECT a.test:443 HTTP/1.1\r\n" + basic("jail:0123456789abcdef0123456789abcdee") + "\r\n", "HTTP/1.1 407 ", wrong},
-		{"the beginning of it", "CONNECT a.test:443 HTTP/1.1\r\n" + basic("jail:"+password[:31]) + "\r\n", "HTTP/1.1 407 ", wrong},
-		{"more than it", "CONNECT a.test:443 HTTP/1.1\r\n" + basic("jail:"+password+"0") + "\r\n", "HTTP/1.1 407 ", wrong},
-		{"another user", "CONNECT a.test:443 HTTP/1.1\r\n" + basic("root:"+password) + "\r\n", "HTTP/1.1 407 ", wrong},
-		{"no user", "CONNECT a.test:443 HTTP/1.1\r\n" + basic(password) + "\r\n", "HTTP/1.1 407 ", wrong},
-		{"empty ones", "CONNECT a.test:443 HTTP/1.1\r\n" + basic(":") + "\r\n", "HTTP/1.1 407 ", wrong},
-		{"no base64", "CONNECT a.test:443 HTTP/1.1\r\nProxy-Authorization: Basic ???\r\n\r\n", "HTTP/1.1 407 ", wrong},
-		{"another scheme", "CONNECT a.test:443 HTTP/1.1\r\nProxy-Authorization: Bearer " + password + "\r\n\r\n", "HTTP/1.1 407 ", wrong},
-		{"that of the host", "CONNECT a.test:443 HTTP/1.1\r\n" + strings.TrimPrefix(basic("jail:"+password), "Proxy-") + "\r\n", "HTTP/1.1 407 ", none},
-		{"two", "CONNECT a.test:443 HTTP/1.1\r\n" + basic("x:y") + basic("jail:"+password) + "\r\n", "HTTP/1.1 407 ", wrong},
-		{"a URL", "GET http://a.test/ HTTP/1.1\r\n\r\n", "HTTP/1.1 407 ", none},
-		{"credentials in a URL", "GET http://jail:" + password + "@a.test/ HTTP/1.1\r\n\r\n", "HTTP/1.1 400 ", ""},
-		{"a browser", "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", "HTTP/1.1 400 ", ""},
-		{"garbage", "\x16\x03\x01\x00\x05\r\n\r\n", "HTTP/1.1 400 ", ""},
-		{"half a head", "CONNECT a.test:443 HTTP/1.1\r\n", "HTTP/1.1 400 ", ""},
-		{"a long head", "CONNECT a.test:443 HTTP/1.1\r\nX: " + strings.Repeat("x", maxHead), "HTTP/1.1 400 ", ""},
-		{"nothing", "", "", ""},
-		{"SOCKS4", "\x04\x01\x01\xbb\xc6\x33\x64\x07x\x00", "HTTP/1.1 400 ", ""},
-
-		{"SOCKS without a password", "\x05\x01\x00" + asks, "\x05\xff", none},
-		{"SOCKS without methods", "\x05\x00" + asks, "\x05\xff", none},
-		{"SOCKS by GSSAPI", "\x05\x02\x00\x01" + asks, "\x05\xff", none},
-		{"SOCKS, which chooses no password although it could", "\x05\x02\x00\x02" + asks, "\x05\x02", ""},
-		{"SOCKS with a wrong password", "\x05\x01\x02\x01" + text("jail") + text(password[:31]+"0") + asks, "\x05\x02\x01\x01", wrong},
-		{"SOCKS with empty ones", "\x05\x01\x02\x01\x00\x00" + asks, "\x05\x02\x01\x01", wrong},
-		{"SOCKS with 255 methods", "\x05\xff" + strings.Repeat("\x03", 255) + asks, "\x05\xff", none},
-		{"SOCKS with long ones", "\x05\x01\x02\x01" + text(strings.Repeat("u", 255)) + text(strings.Repeat("p", 255)) + asks, "\x05\x02\x01\x01", wrong},
-		{"SOCKS with a password of another version", "\x05\x01\x02\x05" + text("jail") + text(password) + asks, "\x05\x02", ""},
-	} {
-		got, answer, denied := converse(t, c.send)
-		if got != nil || !strings.HasPrefix(answer, c.answer) || c.answer == "" && answer != "" || strings.Join(denied, "; ") != c.denied {
-			t.Errorf("%s: %+v, %q, %q; want %q, %q", c.what, got, answer, denied, c.answer, c.denied)
+	fill := strings.NewReplacer("$WRONG", ":0 unsupported a program gave a wrong password", "$NONE", "none: a program gave no password, though HTTPS_PROXY has one",
+		"$ASKS", "\x05\x01\x00\x03\x06a.test\x01\xbb", "$LONG", strings.Repeat("x", maxHead))
+	credentials := regexp.MustCompile(`\$BASIC\(([^)]*)\)`)
+	for _, row := range testkit.Rows(t, "passwords.txt", 4) {
+		what, wantAnswer, wantDenied := row[0], row[2], fill.Replace(row[3])
+		send := credentials.ReplaceAllStringFunc(fill.Replace(row[1]), func(s string) string { return basic(credentials.FindStringSubmatch(s)[1]) })
+		got, answer, denied := converse(t, send)
+		if got != nil || !strings.HasPrefix(answer, wantAnswer) || wantAnswer == "" && answer != "" || strings.Join(denied, "; ") != wantDenied {
+			t.Errorf("%s: %+v, %q, %q; want %q, %q", what, got, answer, denied, wantAnswer, wantDenied)
 		}
-		if c.answer == "\x05\x02" && answer != c.answer {
-			t.Errorf("%s: %q", c.what, answer)
+		if wantAnswer == "\x05\x02" && answer != wantAnswer {
+			t.Errorf("%s: %q", what, answer)
 		}
 		if strings.Contains(answer, password) {
-			t.Errorf("%s: the answer has the password: %q", c.what, answer)
+			t.Errorf("%s: the answer has the password: %q", what, answer)
 		}
 	}
 }
@@ -135,48 +104,22 @@ func TestUnasked(t *testing.T) {
 
 // TestAsked: what a client with the password asks for.
 func TestAsked(t *testing.T) {
-	auth, login := basic("jail:"+password), "\x05\x01\x02\x01\x04jail\x20"+password
-	const in = "\x05\x02\x01\x00" // the answers to login
-	for _, c := range []struct {
-		what, send string
-		want       string // HOST PORT REST, or the answer
-		denied     string
-	}{
-		{"a tunnel", "CONNECT a.test:443 HTTP/1.1\r\n" + auth + "\r\n", "a.test 443 ", ""},
-		{"bytes before the answer", "CONNECT a.test:443 HTTP/1.1\r\n" + auth + "\r\nmore", "a.test 443 more", ""},
-		{"a second request before the answer", "CONNECT a.test:443 HTTP/1.1\r\n" + auth + "\r\nCONNECT b.test:443 HTTP/1.1\r\n\r\n", "a.test 443 CONNECT b.test:443 HTTP/1.1\r\n\r\n", ""},
-		{"a URL", "GET http://a.test/ HTTP/1.1\r\n" + auth + "\r\nmore", "a.test 80 more", ""},
-		{"the scheme in another case", "CONNECT a.test:443 HTTP/1.1\r\n" + strings.Replace(auth, "Basic", "bASIC", 1) + "\r\n", "a.test 443 ", ""},
-		{"two lengths", "POST http://a.test/ HTTP/1.1\r\n" + auth + "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n", "HTTP/1.1 400", "a.test:80 ambiguous an HTTP request that is not strictly written"},
-		{"a web server's", "GET / HTTP/1.1\r\n" + auth + "\r\n", "HTTP/1.1 400", ""},
-		{"SOCKS", login + "\x05\x01\x00\x03\x06a.test\x01\xbbmore", "a.test 443 more", ""},
-		{"SOCKS by IPv4", login + "\x05\x01\x00\x01\xc6\x33\x64\x07\x00\x50", "198.51.100.7 80 ", ""},
-		{"SOCKS by IPv6", login + "\x05\x01\x00\x04" + strings.Repeat("\x00", 15) + "\x01\x00\x50", "::1 80 ", ""},
-		{"SOCKS by IPv4 in IPv6", login + "\x05\x01\x00\x04" + strings.Repeat("\x00", 10) + "\xff\xff\x7f\x00\x00\x01\x00\x50", "127.0.0.1 80 ", ""},
-		{"SOCKS with the longest name", login + "\x05\x01\x00\x03\xff" + strings.Repeat("a", 255) + "\x00\x50", strings.Repeat("a", 255) + " 80 ", ""},
-		{"SOCKS with a NUL", login + "\x05\x01\x00\x03\x08a.test\x00x\x00\x50", "a.test\x00x 80 ", ""}, // policy.NormalizeTarget refuses it
-		{"SOCKS without a name", login + "\x05\x01\x00\x03\x00\x00\x50", in + "\x05\x01", ""},
-		{"SOCKS to port 0", login + "\x05\x01\x00\x03\x06a.test\x00\x00", in + "\x05\x01", ""},
-		{"SOCKS to an address of another type", login + "\x05\x01\x00\x02\x06a.test\x00\x50", in + "\x05\x08", ""},
-		{"SOCKS BIND", login + "\x05\x02\x00\x03\x06a.test\x00\x50", in + "\x05\x07", "a.test:80 unsupported " + socksCommands},
-		{"SOCKS UDP ASSOCIATE", login + "\x05\x03\x00\x01\x00\x00\x00\x00\x00\x00", in + "\x05\x07", "0.0.0.0:0 unsupported " + socksCommands},
-		{"SOCKS, an unknown command", login + "\x05\xf0\x00\x03\x06a.test\x00\x50", in + "\x05\x07", "a.test:80 unsupported " + socksCommands},
-		{"SOCKS, another version after the login", login + "\x04\x01\x00\x03\x06a.test\x00\x50", in + "\x05\x01", ""},
-		{"SOCKS, a reserved byte", login + "\x05\x01\x01\x03\x06a.test\x00\x50", in + "\x05\x01", ""},
-		{"half a request", login + "\x05\x01\x00\x03\x06a.te", in, ""},
-	} {
-		client, answer, denied := converse(t, c.send)
+	const in = "\x05\x02\x01\x00" // the answers to a login
+	fill := strings.NewReplacer("$AUTH", basic("jail:"+password), "$LOGIN", "\x05\x01\x02\x01\x04jail\x20"+password, "$IN", in, "$COMMANDS", socksCommands)
+	for _, row := range testkit.Rows(t, "asked.txt", 4) {
+		what, send, want, wantDenied := row[0], fill.Replace(row[1]), fill.Replace(row[2]), fill.Replace(row[3])
+		client, answer, denied := converse(t, send)
 		got := answer
 		if client != nil {
 			got = fmt.Sprintf("%s %d %s", client.Host, client.Port, client.Rest)
-			if url := client.Request != nil; url != (c.what == "a URL") {
-				t.Errorf("%s: it asks for a URL: %v", c.what, url)
+			if url := client.Request != nil; url != (what == "a URL") {
+				t.Errorf("%s: it asks for a URL: %v", what, url)
 			}
-		} else if got = answer; strings.HasPrefix(got, c.want) && c.want != in {
-			got = c.want
+		} else if got = answer; strings.HasPrefix(got, want) && want != in {
+			got = want
 		}
-		if got != c.want || c.denied != "" && !slices.Equal(denied, refusals{c.denied}) {
-			t.Errorf("%s: %q, %q; want %q, %q", c.what, got, denied, c.want, c.denied)
+		if got != want || wantDenied != "" && !slices.Equal(denied, refusals{wantDenied}) {
+			t.Errorf("%s: %q, %q; want %q, %q", what, got, denied, want, wantDenied)
 		}
 	}
 }

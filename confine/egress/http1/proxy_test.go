@@ -8,83 +8,16 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestParseProxyHead: what a proxy is asked for, and the head that it sends on. A request that two
 // servers could read in two ways is none.
 func TestParseProxyHead(t *testing.T) {
-	for _, c := range []struct {
-		head string
-		want string // "CONNECT HOST PORT", "TLS HOST PORT", the head that is sent on, or "" where it is refused
-	}{
-		{"CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\n\r\n", "CONNECT a.test 443"},
-		{"CONNECT a.test:443 HTTP/1.0\r\n\r\n", "CONNECT a.test 443"},
-		{"CONNECT a.test:443 HTTP/1.1\r\nHost: b.test\r\n\r\n", "CONNECT a.test 443"}, // the target counts, RFC 9112, 3.2.3
-		{"CONNECT [::1]:443 HTTP/1.1\r\n\r\n", "CONNECT ::1 443"},
-		{"CONNECT [::ffff:127.0.0.1]:443 HTTP/1.1\r\n\r\n", "CONNECT ::ffff:127.0.0.1 443"},
-		{"CONNECT A.test.:1 HTTP/1.1\r\nContent-Length: 0\r\n\r\n", "CONNECT A.test. 1"},
-		{"CONNECT a%2etest:443 HTTP/1.1\r\n\r\n", "CONNECT a%2etest 443"}, // policy.NormalizeTarget refuses it
-
-		{"CONNECT a.test HTTP/1.1\r\n\r\n", ""},
-		{"CONNECT a.test:0 HTTP/1.1\r\n\r\n", ""},
-		{"CONNECT a.test:65536 HTTP/1.1\r\n\r\n", ""},
-		{"CONNECT a.test:+443 HTTP/1.1\r\n\r\n", ""},
-		{"CONNECT ::1:443 HTTP/1.1\r\n\r\n", ""},
-		{"CONNECT [a.test]:443 HTTP/1.1\r\n\r\n", ""},
-		{"CONNECT :443 HTTP/1.1\r\n\r\n", ""},
-		{"CONNECT u@a.test:443 HTTP/1.1\r\n\r\n", ""},
-		{"CONNECT http://a.test:443 HTTP/1.1\r\n\r\n", ""},
-		{"CONNECT a.test:443/x HTTP/1.1\r\n\r\n", ""},
-		{"CONNECT a.test:443\r\n\r\n", ""},
-		{"CONNECT a.test:443 HTTP/1.1\r\nContent-Length: 1\r\n\r\nx", ""},
-		{"CONNECT a.test:443 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", ""},
-		{"CONNECT a.test:443 HTTP/1.1\r\nX: y\r\n b.test\r\n\r\n", ""},
-		{"connect a.test:443 HTTP/1.1\r\n\r\n", ""},
-
-		{"GET http://a.test/x?y HTTP/1.1\r\nHost: a.test\r\nA: b\r\n\r\n", "GET /x?y HTTP/1.1\r\nHost: a.test\r\nA: b\r\nConnection: close\r\n\r\n"},
-		{"GET HTTP://A.test:8080 HTTP/1.0\r\n\r\n", "GET / HTTP/1.0\r\nHost: A.test:8080\r\nConnection: close\r\n\r\n"},
-		{"GET http://a.test:80?q HTTP/1.1\r\nHost: b.test\r\n\r\n", "GET /?q HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n"},
-		{"GET http://[::1]:8080/ HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n", "GET / HTTP/1.1\r\nHost: [::1]:8080\r\nConnection: close\r\n\r\n"},
-		{"OPTIONS http://a.test HTTP/1.1\r\nHost: a.test\r\n\r\n", "OPTIONS * HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n"},
-		{"POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nContent-Length: 3\r\n\r\nabc", "POST / HTTP/1.1\r\nHost: a.test\r\nContent-Length: 3\r\nConnection: close\r\n\r\n"},
-		{"POST http://a.test/ HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\n\r\n", "POST / HTTP/1.1\r\nHost: a.test\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n"},
-		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nProxy-Authorization: Basic eA==\r\nPROXY-Connection: keep-alive\r\nProxy-Authenticate: x\r\nX-Proxy-A: y\r\n\r\n",
-			"GET / HTTP/1.1\r\nHost: a.test\r\nX-Proxy-A: y\r\nConnection: close\r\n\r\n"},
-		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nProxy_Authorization: Basic eA==\r\nproxy.x: y\r\n\r\n", "GET / HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n"},
-		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: Keep-Alive, x-Mine ,TE\r\nKeep-Alive: 5\r\nTE: trailers\r\nTrailer: a\r\nUpgrade: websocket\r\nX-MINE: 1\r\nX-Yours: 2\r\n\r\n",
-			"GET / HTTP/1.1\r\nHost: a.test\r\nX-Yours: 2\r\nConnection: close\r\n\r\n"},
-
-		{"GET https://a.test/x HTTP/1.1\r\nHost: a.test\r\n\r\n", "TLS a.test 443"},
-		{"GET HTTPS://a.test:80/x HTTP/1.1\r\nHost: a.test\r\n\r\n", "TLS a.test 80"},
-		{"GET / HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
-		{"G(T http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
-		{" http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
-		{"CONNECT [::1]]:443 HTTP/1.1\r\n\r\n", ""},
-		{"GET http:// HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
-		{"GET * HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
-		{"GET a.test HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
-		{"GET ftp://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
-		{"GET http:///x HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
-		{"GET http://u:p@a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
-		{"GET http://a.test\\@b.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
-		{"GET http://a.test:0/ HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
-		{"GET http://a.test:65616/ HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
-		{"GET http://a.test/#f HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
-		{"GET http://a.test/\tx HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
-		{"GET http://a.test/ x HTTP/1.1\r\nHost: a.test\r\n\r\n", ""},
-		{"GET http://a.test/\r\n\r\n", ""},
-		{"GET http://a.test/ HTTP/1.1\r\nHost: u@a.test\r\n\r\n", ""},
-		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nX: y\r\n z: b\r\n\r\n", ""},
-		{"POST http://a.test/ HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n", ""},
-		{"POST http://a.test/ HTTP/1.1\r\nTransfer_Encoding: chunked\r\n\r\n", ""},
-		{"POST http://a.test/ HTTP/1.1\r\nContent-Length: 3\r\nConnection: content-length\r\n\r\n", ""},
-		{"POST http://a.test/ HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close, Transfer-Encoding\r\n\r\n", ""},
-		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nConnection: host\r\n\r\n", ""},
-		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nProxy-Connection: Host\r\n\r\n", ""},
-		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nProxy-Authorization: a\r\nProxy-Authorization: b\r\n\r\n", ""},
-		{"GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nUpgrade: h2c\r\n\r\n", ""},
-	} {
-		r, n, err := ParseProxyHead([]byte(c.head))
+	for _, row := range testkit.Rows(t, "proxy_heads.txt", 2) {
+		head, want := row[0], row[1]
+		r, n, err := ParseProxyHead([]byte(head))
 		got := ""
 		switch {
 		case err != nil:
@@ -95,8 +28,8 @@ func TestParseProxyHead(t *testing.T) {
 		default:
 			got = string(r.Head(false))
 		}
-		if got != c.want || err == nil && n != strings.Index(c.head, "\r\n\r\n")+4 {
-			t.Errorf("%q:\n%q, want\n%q; %d, %v", c.head, got, c.want, n, err)
+		if got != want || err == nil && n != strings.Index(head, "\r\n\r\n")+4 {
+			t.Errorf("%q:\n%q, want\n%q; %d, %v", head, got, want, n, err)
 		}
 	}
 }

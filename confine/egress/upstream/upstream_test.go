@@ -140,47 +140,26 @@ func TestDialEnds(t *testing.T) {
 // TestFromEnvironment: the variable of the scheme counts before ALL_PROXY, NO_PROXY before both, and
 // protocols that an HTTP proxy refuses go through a SOCKS proxy only.
 func TestFromEnvironment(t *testing.T) {
-	for _, c := range []struct{ environ, url, want string }{
-		{"", "https://api.test:443", ""},
-		{"HTTPS_PROXY=http://p:1", "https://api.test:443", "http://p:1"},
-		{"https_proxy=http://p:1", "https://api.test:443", "http://p:1"},
-		{"HTTPS_PROXY=p:1", "https://api.test:443", "http://p:1"},
-		{"HTTPS_PROXY=https://p:1", "https://api.test:443", "https://p:1"},
-		{"HTTPS_PROXY=http://p:1", "tcp://api.test:5432", ""},
-		{"HTTPS_PROXY=socks5://p:1", "tcp://api.test:5432", ""},
-		{"HTTP_PROXY=http://p:1", "http://api.test:80", ""},
-		{"HTTP_PROXY=socks5h://p:1", "http://api.test:80", "socks5h://p:1"},
-		{"ALL_PROXY=socks5h://p:1", "https://api.test:443", "socks5h://p:1"},
-		{"all_proxy=socks5h://p:1", "http://api.test:80", "socks5h://p:1"},
-		{"ALL_PROXY=socks5h://p:1", "tcp://api.test:5432", "socks5h://p:1"},
-		{"ALL_PROXY=http://p:1", "https://api.test:443", "http://p:1"},
-		{"ALL_PROXY=http://p:1", "tcp://api.test:5432", ""},
-		{"ALL_PROXY=socks5h://p:1 HTTPS_PROXY=http://q:2", "https://api.test:443", "http://q:2"},
-		{"ALL_PROXY=socks5h://p:1 NO_PROXY=.test", "https://api.test:443", ""},
-		{"ALL_PROXY=socks5h://p:1 NO_PROXY=.test", "tcp://api.test:5432", ""},
-		{"ALL_PROXY=socks5h://p:1 no_proxy=api.test:5432", "tcp://api.test:5432", ""},
-		{"ALL_PROXY=socks5h://p:1", "tcp://localhost:5432", ""},
-		{"ALL_PROXY=socks5h://p:1", "https://127.0.0.1:443", ""},
-		{"HTTPS_PROXY=socks5://me:pw@p:1", "https://api.test:443", "socks5://me:pw@p:1"},
-	} {
+	for _, row := range testkit.Rows(t, "environments.txt", 3) {
+		environ, of, want := row[0], row[1], row[2]
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "REQUEST_METHOD"} {
 			t.Setenv(name, "")
 			t.Setenv(strings.ToLower(name), "")
 		}
-		for _, v := range strings.Fields(c.environ) {
+		for _, v := range strings.Fields(environ) {
 			name, value, _ := strings.Cut(v, "=")
 			t.Setenv(name, value)
 		}
-		u, err := url.Parse(c.url)
+		u, err := url.Parse(of)
 		testkit.Must(t, err)
 		got := ""
 		if p, err := FromEnvironment()(u); err != nil {
-			t.Errorf("%s: %v", c.environ, err)
+			t.Errorf("%s: %v", environ, err)
 		} else if p != nil {
 			got = p.String()
 		}
-		if got != c.want {
-			t.Errorf("%s, %s: %q, want %q", c.environ, c.url, got, c.want)
+		if got != want {
+			t.Errorf("%s, %s: %q, want %q", environ, of, got, want)
 		}
 	}
 }
