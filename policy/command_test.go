@@ -5,37 +5,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestMatchArguments(t *testing.T) {
-	for _, c := range []struct {
-		list, args string
-		want       bool
-	}{
-		{"", "", true},
-		{"", "x", false},
-		{"status", "status", true},
-		{"status", "status x", false},
-		{"status", "", false},
-		{"status", "stat", false},
-		{"status **", "status", true},
-		{"status **", "status -s .", true},
-		{"status **", "-c status", false},
-		{"log --oneline *", "log --oneline x", true},
-		{"log --oneline *", "log --oneline", false},
-		{"log --oneline *", "log --oneline x y", false},
-		{"log --oneline *", "log -p x", false},
-		{"* x", "a x", true},
-		{"* x", "x", false},
-		{"**", "", true},
-		{"**", "a b", true},
-		{"** x", "a x", false}, // the decoder refuses it: here "**" stands for itself
-		{"** x", "** x", true},
-		{"--format=*", "--format=%H", false},
-		{"--format=*", "--format=*", true},
-	} {
-		if got := MatchArguments(strings.Fields(c.list), strings.Fields(c.args)); got != c.want {
-			t.Errorf("%q for %q: %t", c.list, c.args, got)
+	for _, row := range testkit.Rows(t, "arguments.txt", 3) {
+		list, args, want := row[0], row[1], row[2] == "true"
+		if got := MatchArguments(strings.Fields(list), strings.Fields(args)); got != want {
+			t.Errorf("%q for %q: %t", list, args, got)
 		}
 	}
 	if MatchArguments([]string{"log", "*"}, []string{"log", ""}) != true || MatchArguments([]string{"log"}, []string{"log", ""}) {
@@ -62,34 +40,10 @@ func TestMatchStart(t *testing.T) {
 			{Name: "wc", Args: [][]string{{"-l"}}, Starts: []Start{{File: "/bin/wcbox", Name: "wc"}}},
 		},
 	}
-	for _, c := range []struct {
-		file, argv string
-		want       string // the rules, or "own", or "no"; then what has to be replaced
-	}{
-		{"/usr/bin/git", "git status -s", "git"},
-		{"/usr/bin/git", "/usr/bin/git push origin", "/usr/bin/git"},
-		{"/usr/bin/git", "/evil/bin/git push origin", "no"},
-		{"/usr/bin/git", "./git push origin", "no"},
-		{"/usr/bin/git", "git push", "no"},
-		{"/usr/bin/git", "git -c alias.x=!sh x", "no"},
-		{"/usr/bin/git", "git --exec-path=/x status", "no"},
-		{"/usr/bin/env", "/usr/bin/env bash /opt/cargo check", "cargo 2 /opt/cargo"},
-		{"/usr/bin/env", "env bash ./cargo check", "cargo 2 /opt/cargo"},
-		{"/usr/bin/env", "env bash ./cargo run", "no"},
-		{"/usr/bin/env", "env -S bash ./cargo check", "no"},
-		{"/usr/bin/env", "env bash", "no"},
-		{"/usr/bin/bash", "bash /opt/cargo check", "cargo 1 /opt/cargo"},
-		{"/usr/bin/bash", "bash /opt/cargo run", "no"}, // though bash is the server's own
-		{"/usr/bin/bash", "bash -x /opt/cargo run", "own"},
-		{"/usr/bin/node", "node -e x", "own"},
-		{"/usr/bin/make", "make all", "make"},
-		{"/usr/bin/make", "make", "no"}, // a rule is about it
-		{"/bin/busybox", "sh -c x", "ls"},
-		{"/bin/wcbox", "wc -l", "wc"},
-		{"/usr/bin/other", "git status", "no"},
-	} {
+	for _, row := range testkit.Rows(t, "starts.txt", 3) {
+		file, argv, want := row[0], row[1], row[2]
 		m := p.MatchStart(ProgramStart{
-			Argv: strings.Fields(c.argv), IsFile: func(f string) bool { return f == c.file },
+			Argv: strings.Fields(argv), IsFile: func(f string) bool { return f == file },
 			IsScript: func(word, script string) bool { return word == "./cargo" && script == "/opt/cargo" },
 		})
 		got := "no"
@@ -98,14 +52,14 @@ func TestMatchStart(t *testing.T) {
 		}
 		for i, r := range m.Commands {
 			if got = r.Name; i > 0 {
-				t.Errorf("%s: several rules", c.argv)
+				t.Errorf("%s: several rules", argv)
 			}
 		}
 		if m.Allowed && m.Argument > 0 {
 			got += " " + string(rune('0'+m.Argument)) + " " + m.Script
 		}
-		if got != c.want {
-			t.Errorf("%s: %s, want %s", c.argv, got, c.want)
+		if got != want {
+			t.Errorf("%s: %s, want %s", argv, got, want)
 		}
 	}
 	// Hard links: the server's own program has the name perl5, and a rule is about perl.

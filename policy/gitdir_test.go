@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // grantOf returns a profile whose rules let the server write to paths.
@@ -92,32 +94,10 @@ func TestJudgementIsOfThePath(t *testing.T) {
 // TestGrantsInGitDirectories tests what a rule for a git directory, or for a directory in one,
 // leaves protected, and what a rule grants that names it.
 func TestGrantsInGitDirectories(t *testing.T) {
-	for _, c := range []struct {
-		grant, path string
-		want        bool
-	}{
-		{"/w/.git", "/w/.git/modules/sub", true}, {"/w/.git", "/w/.git/modules", true}, {"/w/.git", "/w/.git/hooks/x", true}, {"/w/.git", "/w/.git/index", false},
-		{"/w/.git", "/w/.git/modules/a/modules/b/config", true}, {"/w/.git", "/w/.git/worktrees/v/commondir", true}, {"/w/.git", "/w/.git/worktrees/v/HEAD", false},
-		{"/w/.git/modules", "/w/.git/modules/new", true}, {"/w/.git/modules", "/w/.git/modules/m/config", true}, {"/w/.git/modules", "/w/.git/modules/m/HEAD", false},
-		{"/w/.git/modules", "/w/.git/modules/node_modules/hooks/x", true},
-		{"/w/.git/modules/m", "/w/.git/modules/m/config", true}, {"/w/.git/modules/m", "/w/.git/modules/m/hooks/x", true}, {"/w/.git/modules/m", "/w/.git/modules/m/index", false},
-		{"/w/.git/modules/m", "/w/.git/modules/m/modules/n/commondir", true}, {"/w/.git/modules/m", "/w/.git/modules/m/refs/heads/config", false},
-		// A worktree has git directories of its submodules, and a submodule has worktrees.
-		{"/w/.git", "/w/.git/worktrees/v/modules/m", true}, {"/w/.git", "/w/.git/worktrees/v/modules/m/config", true}, {"/w", "/w/.git/worktrees/v/modules/m/hooks/x", true},
-		{"/w", "/w/.git/worktrees/v/modules/m/index", false}, {"/w", "/w/bare/worktrees/v/modules/m/hooks/x", true}, {"/w", "/w/.git/worktrees/v/refs/heads/config", false},
-		{"/w", "/w/.git/modules/m/worktrees/v/gitdir", true}, {"/w", "/w/.git/modules/m/worktrees/v/modules/n/config", true}, {"/w", "/w/.git/modules/m/worktrees/v/index", false},
-		{"/w/.git/worktrees/v", "/w/.git/worktrees/v/gitdir", true}, {"/w/.git/worktrees/v", "/w/.git/worktrees/v/index", false},
-		{"/w/.hg", "/w/.hg/hgrc", true}, {"/w/.hg", "/w/.hg/dirstate", false}, {"/w/.github", "/w/.github/workflows/ci.yml", true}, {"/w/.github", "/w/.github/x", false},
-		{"/w/bare", "/w/bare/config", true}, {"/w/bare", "/w/bare/worktrees/new/commondir", true}, {"/w/bare", "/w/bare/HEAD", false}, {"/w", "/w/bare/modules/m", true},
-		{"/w/other", "/w/other/config", false}, {"/w/other", "/w/other/worktrees/new/commondir", false},
-		// A rule that names it, or something in it.
-		{"/w/.git/hooks", "/w/.git/hooks/x", false}, {"/w/.git/modules/m/config", "/w/.git/modules/m/config", false}, {"/w/.git/modules/m/hooks/d", "/w/.git/modules/m/hooks/d/x", false},
-		{"/w/.vscode", "/w/.vscode/x", false}, {"/w/.vscode", "/w/.vscode/.envrc", true}, {"/w/bare/hooks", "/w/bare/hooks/x", false},
-		// A workspace in a node_modules.
-		{"/n/node_modules/w", "/n/node_modules/w/.vscode/x", true}, {"/n/node_modules/w", "/n/node_modules/w/node_modules/p/.vscode/x", false},
-	} {
-		if got := grantOf(c.grant).Protects(OpCreate, c.path); got != c.want {
-			t.Errorf("by %s, %s is protected: %v", c.grant, c.path, got)
+	for _, row := range testkit.Rows(t, "git_grants.txt", 3) {
+		grant, path, want := row[0], row[1], row[2] == "true"
+		if got := grantOf(grant).Protects(OpCreate, path); got != want {
+			t.Errorf("by %s, %s is protected: %v", grant, path, got)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func mediated() *Profile {
@@ -19,43 +21,21 @@ func mediated() *Profile {
 	}
 }
 
+// opOf returns the operation of a name, 0 for one that is none.
+func opOf(name string) Op {
+	return Op(max(0, slices.Index(opNames[:], name)))
+}
+
+func verdictOf(v Verdict) string {
+	return map[Verdict]string{Granted: "Granted", Forbidden: "Forbidden", Pinned: "Pinned", Crossing: "Crossing"}[v]
+}
+
 func TestMediate(t *testing.T) {
 	p := mediated()
-	for _, tt := range []struct {
-		op   Op
-		path string
-		want Verdict
-	}{
-		{OpCreate, "/elsewhere/.envrc", Granted}, // left to the kernel
-		{OpCreate, "/w/x", Granted},
-		{OpCreate, "/w/ro/x", Forbidden},
-		{OpWrite, "/w/ro/x", Forbidden},
-		{OpRead, "/w/.envrc", Granted},
-		{OpCreate, "/w/.envrc", Forbidden}, {OpWrite, "/w/.envrc", Forbidden}, {OpRemove, "/w/.envrc", Forbidden}, {OpTruncate, "/w/a/.envrc", Forbidden},
-		{OpCreate, "/w/a/b/.MCP.json", Forbidden},
-		{OpCreate, "/w/envrc", Granted}, {OpCreate, "/w/.envrc2", Granted}, {OpCreate, "/w/x.envrc", Granted},
-		{OpMkdir, "/w/.vscode", Forbidden}, {OpCreate, "/w/.vscode/tasks.json", Forbidden},
-		{OpCreate, "/w/granted/.vscode/tasks.json", Granted}, {OpCreate, "/w/granted/.vscode/.envrc", Forbidden},
-		{OpRemove, "/w/granted/.vscode", Pinned}, {OpRemove, "/w/granted", Pinned},
-		{OpMkdir, "/w/new/.git", Forbidden}, {OpCreate, "/w/new/.git", Forbidden},
-		{OpCreate, "/w/repo/.git/index", Granted}, {OpMkdir, "/w/repo/.git/objects", Granted},
-		{OpCreate, "/w/repo/.git/commondir", Forbidden}, {OpCreate, "/w/repo/.git/config.lock", Granted}, {OpCreate, "/w/repo/.git/config", Forbidden},
-		{OpCreate, "/w/repo/.git/hooks/x", Forbidden}, {OpRemove, "/w/repo/.git/hooks", Pinned}, {OpRemove, "/w/repo", Pinned}, {OpRemove, "/w/other/.git", Forbidden},
-		{OpMkdir, "/w/.github", Granted}, {OpCreate, "/w/.github", Forbidden}, {OpRemove, "/w/.github", Granted}, {OpMkdir, "/w/.github/workflows", Forbidden}, {OpMkdir, "/w/.github/issues", Granted},
-		{OpMkdir, "/w/node_modules/p/.vscode", Granted}, {OpMkdir, "/w/node_modules", Granted}, {OpMkdir, "/w/node_modulesx/.vscode", Forbidden},
-		{OpCreate, "/home/.private/.envrc", Granted}, {OpMkdir, "/home/.private/r/.git", Granted},
-		{OpCreate, "/w/later", Forbidden}, {OpWrite, "/w/later/x", Forbidden}, {OpCreate, "/w/later2", Granted}, {OpMkdir, "/w/conf", Granted}, {OpCreate, "/w/conf/app/key", Forbidden},
-		{OpCreate, "/w/LATER", Forbidden}, {OpWrite, "/W/Later./x", Granted}, {OpWrite, "/w/Later./x", Forbidden}, {OpCreate, "/w/CONF", Forbidden}, {OpRemove, "/w/Conf/App/key", Forbidden},
-		{OpCreate, "/w/conf", Forbidden}, {OpCreate, "/w/conf/app", Forbidden}, {OpCreate, "/w/conf/other", Granted}, // a symlink to the directory with the rest
-		{OpMkdir, "/w/r/.git/modules", Forbidden}, {OpMkdir, "/w/r/.git/modules/sub", Forbidden}, {OpCreate, "/w/r/.git/modules/sub/HEAD", Granted},
-		{OpMkdir, "/w/r/.git/modules/a/sub/hooks", Forbidden}, {OpWrite, "/w/r/.git/modules/sub/config", Forbidden}, {OpCreate, "/w/r/.git/modules/sub/refs/heads/config", Granted},
-		{OpCreate, "/w/r/.git/worktrees/x/commondir", Forbidden}, {OpMkdir, "/w/r/.git/worktrees/x", Granted}, {OpCreate, "/w/r/.git/refs/heads/modules", Granted},
-		{OpMkdir, "/w/.v\u017fcode", Forbidden}, {OpMkdir, "/w/.g\u200dit", Forbidden}, {OpCreate, "/w/repo/.git/con\ufb01g", Forbidden}, {OpMkdir, "/w/.vs\u00e9code", Granted},
-		{OpMkdir, "/w/.g\u034fit", Forbidden}, {OpCreate, "/w/.envrc\ufe0f", Forbidden}, {OpMkdir, "/w/.vs\U000e0101code", Forbidden}, // invisible characters
-		{OpMkdir, "/w/.vscode.", Forbidden}, {OpCreate, "/w/.mcp.json . ", Forbidden}, {OpCreate, "/w/.envrc.\u200d", Forbidden}, {OpCreate, "/w/repo /.git./hooks../x", Forbidden}, {OpCreate, "/w/.. ./...", Granted}, {OpCreate, "/w/a.", Granted},
-	} {
-		if got := p.Mediate(tt.op, tt.path); got != tt.want {
-			t.Errorf("%s %s: %d, want %d", tt.op, tt.path, got, tt.want)
+	for _, row := range testkit.Rows(t, "mediated.txt", 3) {
+		op, path, want := row[0], row[1], row[2]
+		if got := verdictOf(p.Mediate(opOf(op), path)); got != want {
+			t.Errorf("%s %s: %s, want %s", op, path, got, want)
 		}
 	}
 }
@@ -65,55 +45,27 @@ func TestMediate(t *testing.T) {
 // covers.
 func TestMediateAttributes(t *testing.T) {
 	p := mediated()
-	for path, want := range map[string]Verdict{
-		"/w/x": Granted, "/w": Granted, "/w/repo/.git": Granted, "/w/repo/.git/index": Granted, "/home/.private/.envrc": Granted, "/w/granted/.vscode/x": Granted,
-		"/w/ro": Forbidden, "/w/ro/x": Forbidden, "/w/repo/.git/hooks/x": Forbidden, "/elsewhere": Forbidden, "/": Forbidden,
-		"/w/.envrc": Forbidden, "/w/a/.vscode/tasks.json": Forbidden, "/w/other/.git/hooks/x": Forbidden, "/w/later": Forbidden, "/w/later/x": Forbidden,
-	} {
-		if got := p.Mediate(OpAttributes, path); got != want {
-			t.Errorf("%s: %d, want %d", path, got, want)
+	for _, row := range testkit.Rows(t, "attributes.txt", 2) {
+		path, want := row[0], row[1]
+		if got := verdictOf(p.Mediate(OpAttributes, path)); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
 }
 
 func TestMediateRename(t *testing.T) {
 	p := mediated()
-	for _, tt := range []struct {
-		src, dst string
-		holds    string // the names below the source, separated by spaces; "" if it is a file
-		want     Verdict
-	}{
-		{"/w/a", "/w/b", "", Granted},
-		{"/w/a", "/w/.envrc", "", Forbidden},
-		{"/w/.envrc", "/w/a", "", Forbidden},
-		{"/w/a", "/w/.github", "", Forbidden},
-		{"/w/a", "/w/.github", "dir other", Granted},
-		{"/w/a", "/w/.github", "dir workflows", Forbidden},
-		{"/w/a", "/w/n/.git", "dir other", Forbidden},
-		{"/w/a", "/w/conf", "dir app", Forbidden},
-		{"/w/conf", "/w/b", "dir app", Forbidden},
-		{"/w/repo", "/w/b", "dir", Pinned},
-		{"/w/a", "/w/granted", "dir", Pinned},
-		{"/w/node_modules/p", "/w/p", "dir", Granted},
-		{"/w/node_modules/p", "/w/p", "dir **", Forbidden},
-		{"/w/node_modules/p", "/w/x/node_modules/p", "dir **", Granted},
-		{"/w/node_modules", "/w/x", "dir **", Forbidden},
-		{"/w/ro/a", "/w/b", "", Forbidden},
-		{"/home/.private/a", "/w/a", "dir **", Forbidden}, {"/home/.private/a", "/w/a", "dir", Granted},
-		{"/home/.private/a", "/w/node_modules/a", "dir **", Forbidden}, {"/w/a", "/home/.private/a", "dir **", Granted},
-		{"/w/a", "/w/node_modules/a", "dir **", Forbidden}, {"/w/a", "/w/node_modules/a", "dir", Granted},
-		{"/w/a", "/w/r/.git/modules", "dir", Forbidden}, {"/w/a", "/w/r/.GIT/modules/x/y", "dir", Forbidden}, {"/w/a", "/w/r/.git/worktrees/x", "dir", Forbidden},
-		{"/w/r/.git/modules/x/index.lock", "/w/r/.git/modules/x/index", "", Granted},
-	} {
-		has := strings.Fields(tt.holds)
+	for _, row := range testkit.Rows(t, "renames.txt", 4) {
+		src, dst, held, want := row[0], row[1], row[2], row[3]
+		has := strings.Fields(held)
 		holds := func(name string) bool {
 			if name == "" {
 				name = "dir"
 			}
 			return slices.Contains(has, name)
 		}
-		if got := p.MediateRename(tt.src, tt.dst, holds, true); got != tt.want {
-			t.Errorf("%s to %s (%s): %d, want %d", tt.src, tt.dst, tt.holds, got, tt.want)
+		if got := verdictOf(p.MediateRename(src, dst, holds, true)); got != want {
+			t.Errorf("%s to %s (%s): %s, want %s", src, dst, held, got, want)
 		}
 	}
 }
@@ -147,16 +99,8 @@ func TestPackaged(t *testing.T) {
 		{Path: "/w/node_modules", Kind: KindDir, Rights: rw | Execute, Origin: OriginRule},
 		{Path: "/w/node_modules/p/q", Kind: KindDir, Rights: rw, Origin: OriginRule},
 	}}
-	for name, guarded := range map[string]bool{
-		"/w/.vscode": true, "/w/sub/.vscode": true, "/w/node_modulesx/.vscode": true, "/w/Node_Modules/.vscode": true,
-		"/w/node_modules/.vscode": false, "/w/node_modules/p/.vscode": false, "/w/node_modules/p/q/r/.vscode": false, "/w/sub/node_modules/p/.envrc": false,
-		"/n/node_modules/p/.idea": false, "/n/node_modules/p/.github/workflows": false,
-		"/w/node_modules/p/.git": true, "/w/node_modules/p/.GIT/hooks": true, "/n/node_modules/p/.git/config": true,
-		"/deep/node_modules/w/.vscode": true, "/deep/node_modules/w/node_modules/p/.vscode": false,
-		"/w/.git/modules/node_modules": true, "/w/.git/modules/node_modules/hooks/x": true, "/w/.GIT/modules/a/node_modules/config": true,
-		"/w/.git/worktrees/node_modules/commondir": true, "/w/.git/refs/heads/node_modules/x": false,
-		"/none/node_modules/w/sub/.vscode": true, "/read/node_modules/w/sub/.vscode": true,
-	} {
+	for _, row := range testkit.Rows(t, "packaged.txt", 2) {
+		name, guarded := row[0], row[1] == "true"
 		if got := p.Protects(OpMkdir, name); got != guarded {
 			t.Errorf("%s is guarded: %v", name, got)
 		}

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -15,33 +14,10 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/policytest"
 )
 
 const get = "GET / HTTP/1.1\r\nHost: "
-
-// rulesOf reads rules that are written as URLs: "!" refuses.
-func rulesOf(t *testing.T, words string) (rules []rule) {
-	t.Helper()
-	for _, word := range strings.Fields(words) {
-		rest, refuses := strings.CutPrefix(word, "!")
-		r := rule{Allow: !refuses}
-		if scheme, host, ok := strings.Cut(rest, "://"); ok {
-			r.Scheme, rest = scheme, host
-		}
-		rest, r.PathPrefix, _ = strings.Cut(rest, "/")
-		if r.PathPrefix != "" {
-			r.PathPrefix = "/" + r.PathPrefix
-		}
-		host, port, ok := strings.Cut(rest, ":")
-		if r.Host = host; ok {
-			n, err := strconv.Atoi(port)
-			testkit.Must(t, err)
-			r.Port = n
-		}
-		rules = append(rules, r)
-	}
-	return rules
-}
 
 func TestConnections(t *testing.T) {
 	for _, at := range []string{"198.51.100.7:443", "198.51.100.7:80", "198.51.100.7:5432", "[2001:db8::7]:443", "127.0.0.1:8080", "10.99.0.5:80"} {
@@ -58,7 +34,7 @@ func TestConnections(t *testing.T) {
 		}
 		send = strings.Replace(send, "$OLD", oldTLS, 1)
 		t.Run(what, func(t *testing.T) {
-			g, _ := testGateway(t, names, rulesOf(t, row[1])...)
+			g, _ := testGateway(t, names, policytest.Rules(t, row[1])...)
 			host, port, _ := net.SplitHostPort(dest)
 			to := dest
 			if strings.HasSuffix(host, ".test") {
