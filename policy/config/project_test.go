@@ -141,24 +141,8 @@ func TestProjectsOwnDenied(t *testing.T) {
 // TestProjectNarrows checks which axes a project's file mentions for a server of the user, and what of it has no effect.
 func TestProjectNarrows(t *testing.T) {
 	const all = "~/notes api.github.com GH_* TOK 3334"
-	for project, want := range map[string]struct{ narrow, noEffect string }{
-		"access.fs = [{ path = '.', read = true }]":                           {". api.github.com GH_* TOK 3334", ""},
-		"access.fs = [{ path = '~/notes/x', deny = true }]":                   {all, ""},
-		"access.workspace = 'read'":                                           {". api.github.com GH_* TOK 3334", ""},
-		"access.fs = []":                                                      {"api.github.com GH_* TOK 3334", ""},
-		"access.env = [{ name = 'GH_*', read = false }]":                      {"~/notes api.github.com TOK 3334", ""},
-		"access.env = [{ name = 'GH_A', read = true }]":                       {"~/notes api.github.com GH_A 3334", ""},
-		"variables = ['TOK']":                                                 {"~/notes api.github.com TOK 3334", ""},
-		"access.net = [{ host = 'api.github.com', allow = false }]":           {"~/notes GH_* TOK 3334", ""},
-		"access.net = [{ host = 'a', allow = true, secret = { env = 'K' } }]": {"~/notes a GH_* TOK 3334", "the secret of a"},
-		"access.net = { strategy = 'replace', value = [] }\nvariables = { strategy = 'replace', value = ['TOK'] }": {"~/notes TOK 3334", "variables.strategy, access.net.strategy"},
-		"access.inbound = []":                                                 {"~/notes api.github.com GH_* TOK", ""},
-		"limits.memory_mb = 100\nleaks = 'block'":                             {"", ""},
-		"undo = 'call'\nundo_total_mb = 2047":                                 {"", "undo_total_mb = 2047"},
-		"limits.memory_mb = 9001\nleaks = 'off'\ncall_timeout_secs = 9":       {"", "call_timeout_secs = 9, leaks = \"off\", limits.memory_mb = 9001"},
-		"workspace = 'evil'\nstateful = true\npreset = 'p'\nhome = 'private'": {"", "preset, workspace, stateful, home"},
-		"arguments = ['./x']\nwaive = ['fs']\nroots = 'narrow'":               {"", "roots = \"narrow\", arguments, waive"},
-	} {
+	for _, row := range testkit.Rows(t, "narrowed.txt", 3) {
+		project, narrow, noEffect := row[0], row[1], row[2]
 		c, p := mergedWith(t, usersServer, "[servers.s]\n"+project+"\n")
 		if got := strings.Join(granted(p), " "); got != all+" process" || p.Project != "" || p.Workspace != "/home/u/notes" || !p.HomeReal || p.Arguments[1] != "tok" {
 			t.Errorf("%s: is granted %s, want %s and process", project, got, all)
@@ -170,16 +154,16 @@ func TestProjectNarrows(t *testing.T) {
 				t.Errorf("%s: the project's secret is used", project)
 			}
 		}
-		if got != want.narrow {
-			t.Errorf("%s: allows %s, want %s", project, got, want.narrow)
+		if got != narrow {
+			t.Errorf("%s: allows %s, want %s", project, got, narrow)
 		}
 		var without []string
 		for _, w := range c.Warnings("s") {
 			what, _, _ := strings.Cut(w.Message, " has no effect")
 			without = append(without, what)
 		}
-		if got := strings.Join(without, ", "); got != want.noEffect {
-			t.Errorf("%s: without effect are %s, want %s", project, got, want.noEffect)
+		if got := strings.Join(without, ", "); got != noEffect {
+			t.Errorf("%s: without effect are %s, want %s", project, got, noEffect)
 		}
 		strict := strings.Contains(project, "100")
 		if strict != (p.Limits.MemoryMB == 100) || strict != (p.Leaks == policy.LeaksBlock) || p.Call.Seconds() != 7 {

@@ -29,17 +29,9 @@ const notesFile = "[servers.notes]\nid = \"" + testID + "\"\ncommand = \"npx\"\n
 
 // TestFindServerFile tests that a file is found by its id, whatever its name is, and what is refused.
 func TestFindServerFile(t *testing.T) {
-	for text, want := range map[string]string{
-		notesFile: "",
-		"[servers.notes]\nid = \"" + testID + "\"\ncommand = 7\n":                             "notes.toml:3: servers.notes.command",
-		"[servers.other]\nid = \"" + testID + "\"\ncommand = \"npx\"\n":                       "must have the table [servers.notes]",
-		notesFile + "[servers.other]\nid = \"other-4k7q2m9x3vt5\"\ncommand = \"x\"\n":         "must have the table [servers.notes]",
-		notesFile + "[defaults]\nleaks = \"off\"\n":                                           "[defaults] would hold for every server",
-		"[servers.notes]\ncommand = \"npx\"\n# " + testID + "\n":                              "has no id",
-		"[servers.notes]\nid = \"other-4k7q2m9x3vt5\"\ncommand = \"x\"\n# " + testID + "\n":   "no file in",
-		"[servers.notes]\nid = \"other-4k7q2m9x3vt5\"\ncommand = \"npx\"\n":                   "no file in",
-		"[servers.notes]\nid = \"" + testID + "\"\ncommand = \"npx\"\ndirectory = \"work\"\n": "the directory \"work\" is refused",
-	} {
+	fill := strings.NewReplacer("$NOTES", notesFile, "$ID", testID)
+	for _, row := range testkit.Rows(t, "server_files.txt", 2) {
+		text, want := fill.Replace(row[0]), fill.Replace(row[1])
 		f, err := FindServerFile(serverFile(t, "notes.toml", text), testID)
 		switch {
 		case want == "":
@@ -133,17 +125,8 @@ func TestServerFileNarrowed(t *testing.T) {
 	o, project := layersIn(t)
 	o.User = filepath.Join(serverFile(t, "notes.toml", notesFile+"access.fs = [{ path = \"~/n\", read = true }]\n"), "config.toml")
 	o.ID = testID
-	for text, want := range map[string]string{
-		"":                                                  "~/n",
-		"version = 1\n[servers.other]\n":                    "~/n",
-		"[servers.notes]\ncommand = \"its\"\n":              "~/n", // another server
-		"[servers.notes]\naccess.fs = []\n":                 "",
-		"[servers.notes]\nleaks = \"block\"\n":              "~/n block",
-		"[servers.notes]\nleeks = \"block\"\n":              "leeks is not a known key",
-		"[servers.notes]\nid = \"a-bcdefghi\"\n":            "id and directory are for the files",
-		"[servers.notes]\n[defaults]\nleaks = \"block\"\n":  "would hold for all of your servers",
-		"[servers.notes]\n[servers.notes.tools.t.access]\n": "cannot be enforced: server \"notes\" is stateful",
-	} {
+	for _, row := range testkit.Rows(t, "narrowed_files.txt", 2) {
+		text, want := row[0], row[1]
 		o.Project = []byte(text)
 		c, err := Load(o)
 		if err != nil {

@@ -46,49 +46,35 @@ func inFile(t *testing.T, lines string) *ServerFile {
 // TestGrants tests what grants make of a file, which rules they include, and that taking them back leaves what
 // was there.
 func TestGrants(t *testing.T) {
-	const rule = "[[servers.notes.access.fs]]\npath = \"~/n\"\n"
-	for _, c := range []struct{ lines, flags, want, narrower string }{
-		{"", "--env A --limit memory_mb=5 --home real --limit startup_timeout_secs=9 --workspace ~/w", `workspace = "~/w" variables = ["A" home = "real" startup_timeout_secs = 9 limits memory_mb = 5`, ""},
-		{"", "--read ~/n", "access workspace = \"write\" access.fs \"~/n\" read", ""},
-		{"[servers.notes.access]\n", "--read ~/n", "access access.fs \"~/n\" read", ""},
-		{rule + "read = true\n", "--write ~/n", "access access.fs \"~/n\" read write", ""},
-		{rule + "read = true\nexecute = true\n", "--write /home/u/n/", "access access.fs \"/home/u/n/\" read write execute", ""},
-		{rule + "read = true\n", "--read ~", "access access.fs \"~/n\" read access.fs \"~\" read", "~/n"},
-		{rule + "write = true\nread = true\n", "--read ~", "access access.fs \"~/n\" read write access.fs \"~\" read", ""},
-		{rule + "read = true\n", "--deny ~", "access access.fs \"~\" deny", ""},
-		{"[[servers.notes.access.net]]\nhost = \"a.test\"\nallow = true\n", "--net a.test:443 --net b.test", `access access.net "a.test" allow access.net "b.test" allow`, ""},
-		{"[[servers.notes.access.net]]\nhost = \"a.test\"\nport = 443\nallow = true\n", "--net a.test", `access access.net "a.test" allow`, ""},
-		{"[[servers.notes.access.net]]\nhost = \"a.test\"\nallow = true\n", "--net *.test", `access access.net "*.test" allow`, ""},
-		{"variables = [\"AB\"]\n", "--env A*", `access workspace = "write" access.env "A*" read`, ""},
-		{rule + "read = true\nwrite = true\nexecute = true\n[[servers.notes.access.fs]]\npath = \"~\"\nexecute = true\nread = true\n", "--write ~", `access access.fs "~/n" read write execute access.fs "~" read write execute`, "~/n"},
-		{"variables = [\"A\"]\n", "--env A --env B* --inbound 80", `variables = ["A" access workspace = "write" access.inbound port = 80 access.env "B*" read`, ""},
-	} {
-		f := inFile(t, c.lines)
-		narrower, err := grantsOf(t, "", false, c.flags).AddTo(f.Server)
+	fill := strings.NewReplacer("$RULE", "[[servers.notes.access.fs]]\npath = \"~/n\"\n")
+	for _, row := range testkit.Rows(t, "grants.txt", 4) {
+		lines, flags, want, wantInside := fill.Replace(row[0]), row[1], row[2], row[3]
+		f := inFile(t, lines)
+		narrower, err := grantsOf(t, "", false, flags).AddTo(f.Server)
 		if err != nil {
-			t.Errorf("%s and %s: %v", c.lines, c.flags, err)
+			t.Errorf("%s and %s: %v", lines, flags, err)
 			continue
 		}
 		got := shortened(f)
-		if got != c.want {
-			t.Errorf("%s and %s:\n%s, want\n%s", c.lines, c.flags, got, c.want)
+		if got != want {
+			t.Errorf("%s and %s:\n%s, want\n%s", lines, flags, got, want)
 		}
 		var inside []string
 		for _, r := range narrower {
 			inside = append(inside, r.Path)
 		}
-		if strings.Join(inside, " ") != c.narrower {
-			t.Errorf("%s and %s: narrower are %q, want %s", c.lines, c.flags, inside, c.narrower)
+		if strings.Join(inside, " ") != wantInside {
+			t.Errorf("%s and %s: narrower are %q, want %s", lines, flags, inside, wantInside)
 		}
 		if _, err := f.Checked(); err != nil {
-			t.Errorf("%s and %s: %v", c.lines, c.flags, err)
+			t.Errorf("%s and %s: %v", lines, flags, err)
 		}
-		if c.lines == "" || c.lines == "[servers.notes.access]\n" {
-			if err := grantsOf(t, "", false, c.flags).TakeFrom(f.Server); err != nil {
-				t.Errorf("%s, taken back: %v", c.flags, err)
+		if lines == "" || lines == "[servers.notes.access]\n" {
+			if err := grantsOf(t, "", false, flags).TakeFrom(f.Server); err != nil {
+				t.Errorf("%s, taken back: %v", flags, err)
 			}
 			if got := strings.TrimPrefix(strings.Replace(shortened(f), "workspace = \"write\"", "", 1), "access"); strings.TrimSpace(strings.ReplaceAll(got, "fs = [", "")) != "" {
-				t.Errorf("%s, taken back: %q is left", c.flags, got)
+				t.Errorf("%s, taken back: %q is left", flags, got)
 			}
 		}
 	}
@@ -110,30 +96,19 @@ func shortened(f *ServerFile) string {
 
 // TestTakeFrom tests what is left of a rule, and what is not there to be taken.
 func TestTakeFrom(t *testing.T) {
-	const rule = "[[servers.notes.access.fs]]\npath = \"~/n\"\nread = true\n"
-	for _, c := range []struct{ lines, flags, want, missing string }{
-		{rule, "--read ~/n", "access fs = [", ""},
-		{rule + "write = true\n", "--write ~/n", "access fs = [", ""},
-		{rule + "write = true\nexecute = true\n", "--write ~/n", "access access.fs \"~/n\" read execute", ""},
-		{rule + "write = true\n", "--read ~/n", "", "~/n (read) alone"},
-		{rule, "--read ~/n/a", "", "~/n/a (read)"},
-		{rule, "--deny ~/n", "", "~/n"},
-		{"", "--net a.test", "", "a.test"},
-		{"variables = [\"A\"]\n", "--env A", "", ""},
-		{"", "--env A", "", "the variable A"},
-		{"home = \"real\"\n[servers.notes.limits]\nmemory_mb = 5\n", "--home real --limit memory_mb=5", "", ""},
-		{"[servers.notes.limits]\nmemory_mb = 5\n", "--limit memory_mb=6", "", "memory_mb = 6"},
-	} {
-		f := inFile(t, c.lines)
-		err := grantsOf(t, "", false, c.flags).TakeFrom(f.Server)
+	fill := strings.NewReplacer("$RULE", "[[servers.notes.access.fs]]\npath = \"~/n\"\nread = true\n")
+	for _, row := range testkit.Rows(t, "taken.txt", 4) {
+		lines, flags, want, gone := fill.Replace(row[0]), row[1], row[2], row[3]
+		f := inFile(t, lines)
+		err := grantsOf(t, "", false, flags).TakeFrom(f.Server)
 		var missing *NotThereError
 		switch {
-		case c.missing != "":
-			if !errors.As(err, &missing) || !strings.Contains(missing.Rule, c.missing) {
-				t.Errorf("%s without %s: %v, want %s", c.lines, c.flags, err, c.missing)
+		case gone != "":
+			if !errors.As(err, &missing) || !strings.Contains(missing.Rule, gone) {
+				t.Errorf("%s without %s: %v, want %s", lines, flags, err, gone)
 			}
-		case err != nil || shortened(f) != c.want:
-			t.Errorf("%s without %s: %s, %v; want %s", c.lines, c.flags, shortened(f), err, c.want)
+		case err != nil || shortened(f) != want:
+			t.Errorf("%s without %s: %s, %v; want %s", lines, flags, shortened(f), err, want)
 		}
 	}
 }
