@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -64,57 +65,20 @@ func mountsOf(t *testing.T, entries ...string) (texts, gaps []string) {
 }
 
 func TestMounts(t *testing.T) {
-	const own = "tmpfs /tmp dir\ntmpfs /dev/shm dir\n"
-	for _, c := range []struct {
-		name, entries, want, gaps string
-	}{
-		{"nothing", "", own, ""},
-		{"read-only and writable", "/r r, /w rcud", own + "bind /r dir ro\nbind /w dir", ""},
-		{"a carve-out pins what lies between", "/w rcud, /w/a/b/c r",
-			own + "bind /w dir\nbind /w/a dir inside\nbind /w/a/b dir inside\nbind /w/a/b/c dir ro inside", ""},
-		{"two share a pin", "/w rcud, /w/a/b r, /w/a/c/d r",
-			own + "bind /w dir\nbind /w/a dir inside\nbind /w/a/b dir ro inside\nbind /w/a/c dir inside\nbind /w/a/c/d dir ro inside", ""},
-		{"no pins in what is read-only", "/w r, /w/a/b rcud", own + "bind /w dir ro\nbind /w/a/b dir inside", ""},
-		{"execution taken away, and given back", "/w rcudx, /w/a rcud, /w/a/b rx",
-			own + "bind /w dir\nbind /w/a dir noexec inside\nbind /w/a/b dir ro inside", ""},
-		{"a pin is as little executable as what it lies in", "/w rx, /w/a rcud, /w/a/b/c r",
-			own + "bind /w dir ro\nbind /w/a dir noexec inside\nbind /w/a/b dir noexec inside\nbind /w/a/b/c dir ro noexec inside", ""},
-		{"the host's /dev lies below the jail's own /dev/shm", "/dev r", "bind /dev dir ro dev\n" + own, ""},
-		{"a fifo that can be read alone", "/w rcud, /w/f r special", own + "bind /w dir\nbind /w/f ro inside", "rule of /w/f: no update"},
-		{"masks", "/w rcud, /w/d -, /w/f - file", own + "bind /w dir\nmask /w/d dir inside\nmask /w/f inside", ""},
-		{"a mask with a hole", "/w r, /w/d -, /w/d/a/f r file",
-			own + "bind /w dir ro\nmask /w/d dir inside holes\nbind /w/d/a/f ro hidden", ""},
-		{"a mask in a mask", "/w r, /w/d -, /w/d/e -", own + "bind /w dir ro\nmask /w/d dir inside", ""},
-		{"nothing where nothing is", "/w -", own, ""},
-		{"a file's create and delete mean nothing", "/w rcud, /w/f cd file", own + "bind /w dir\nmask /w/f inside", ""},
-		{"a file among writable ones", "/w rcd, /w/f r file", own + "bind /w dir\nbind /w/f ro inside", ""},
-		{"the host's /tmp", "/tmp rcud", "tmpfs /dev/shm dir\nbind /tmp dir", ""},
-		{"below the private /tmp", "/tmp/x r", own + "bind /tmp/x dir ro noexec", ""},
-		{"a device", "/dev/kvm ru special", own + "bind /dev/kvm dev", ""},
-		{"the root", "/ r, /w rcud", "bind / dir ro\n" + own + "bind /w dir inside", ""},
-		{"no mount is between", "/w rcud, /w/a ru", own + "bind /w dir\nbind /w/a dir inside", "rule of /w/a: exactly read update"},
-		{"nor write-only", "/w r, /w/a cud", own + "bind /w dir ro\nbind /w/a dir inside", "rule of /w/a: exactly write"},
-		{"nor in the private /tmp", "/tmp/x ru", own + "bind /tmp/x dir noexec", "rule of /tmp/x: exactly read update"},
-		{"a copy", "/h rcudx copy", own + "copy /h dir", ""},
-		{"a copy inside", "/w rcud, /w/a/h rcudx copy", own + "bind /w dir\nbind /w/a dir inside\ncopy /w/a/h dir inside", ""},
-		{"what lies between in a copy is no object of the host", "/h rcudx copy, /h/a/b rx, /h/a/m -, /h/s rcudx",
-			own + "copy /h dir\npin /h/a dir inside\nbind /h/a/b dir ro inside copied\nmask /h/a/m dir inside copied\nbind /h/s dir inside copied", ""},
-		{"but what lies in such a grant is", "/h rcudx copy, /h/s rcudx, /h/s/a/b rx", own + "copy /h dir\nbind /h/s dir inside copied\nbind /h/s/a dir inside\nbind /h/s/a/b dir ro inside", ""},
-		{"no copies", "/h rcudx empty, /h/a/b rx, /h/m -", own + "tmpfs /h dir\nbind /h/a/b dir ro", ""},
-		{"no copies, inside", "/w rcud, /w/a/h rcudx empty, /w/a/h/x rx", own + "bind /w dir\nbind /w/a dir inside\ntmpfs /w/a/h dir inside\nbind /w/a/h/x dir ro", ""},
-		{"the host's /proc", "/proc/1 r", own, "rule of /proc/1 (fatal)"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
+	fill := strings.NewReplacer("$OWN", "tmpfs /tmp dir\ntmpfs /dev/shm dir\n")
+	for _, row := range testkit.Rows(t, "mounts.txt", 4) {
+		name, written, want, wantGaps := row[0], row[1], fill.Replace(row[2]), row[3]
+		t.Run(name, func(t *testing.T) {
 			var entries []string
-			if c.entries != "" {
-				entries = strings.Split(c.entries, ", ")
+			if written != "" {
+				entries = strings.Split(written, ", ")
 			}
 			mounts, gaps := mountsOf(t, entries...)
-			if got := strings.Join(mounts, "\n"); got != strings.TrimSpace(c.want) {
-				t.Errorf("mounts\n%s\nwant\n%s", got, c.want)
+			if got := strings.Join(mounts, "\n"); got != strings.TrimSpace(want) {
+				t.Errorf("mounts\n%s\nwant\n%s", got, want)
 			}
-			if got := strings.Join(gaps, "\n"); got != c.gaps {
-				t.Errorf("gaps %q, want %q", got, c.gaps)
+			if got := strings.Join(gaps, "\n"); got != wantGaps {
+				t.Errorf("gaps %q, want %q", got, wantGaps)
 			}
 		})
 	}

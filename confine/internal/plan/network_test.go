@@ -2,15 +2,11 @@ package plan
 
 import (
 	"encoding/hex"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/bpftest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestRefusedFilter runs the filter on packets as a packet socket sees them.
@@ -62,22 +58,6 @@ func TestRefusedFilter(t *testing.T) {
 		n, err := vm.Run(packet)
 		if (n > 0) != c.passes || c.passes && n != refusedBytes {
 			t.Errorf("%s: %d bytes (%v), want it to pass: %t", c.what, n, err, c.passes)
-		}
-	}
-}
-
-// TestGatewayFilesInGrantedEtc: the jail's files for name lookups cover the host's also where
-// a rule grants /etc and the baseline grants one of them.
-func TestGatewayFilesInGrantedEtc(t *testing.T) {
-	p := plantest.Profile()
-	p.Net = []policy.NetRule{{Host: "api.example.org", Allow: true}}
-	p.Entries = slices.Insert(p.Entries, 0,
-		policy.Entry{Path: "/etc", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule},
-		policy.Entry{Path: "/etc/nsswitch.conf", Kind: policy.KindFile, Rights: policy.Read, Origin: policy.OriginBaseline})
-	made := Compile(p, plantest.Kernel(), Watching{}).Spec.Files
-	for _, want := range gatewayFiles() {
-		if !slices.Contains(made, spec.MadeFile{Path: want.Path, Content: want.Content, Over: true}) {
-			t.Errorf("%s: the jail has %+v", want.Path, made)
 		}
 	}
 }
