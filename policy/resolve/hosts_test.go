@@ -35,6 +35,9 @@ import (
 //	rules PATH:RIGHTS...  a policy in the form of fsRules, without any the default policy, and paths
 //	flags --read PATH...  the same of a command line
 //	preset PATH...        the same of a preset that reads and writes there
+//	workspace DIR         the workspace of what follows; none
+//	beside DIR FILE PATH...
+//	                      the same of a preset that writes in the directory of a file, with rules of the user that read
 //	sensitive, guarded, shared, harm RIGHTS, host-harm, start
 //	                      a question about each path; start: does a server that starts there get it as its workspace?
 //
@@ -65,6 +68,7 @@ type hostPlayer struct {
 	base       string // the table of the server without a line of its own
 	toml, tool string
 	of         string
+	workspace  string
 	policy     *policy.Policy  // in force
 	profile    *policy.Profile // of it, nil after an error
 	host       hostfs.Host
@@ -168,6 +172,15 @@ func (h *hostPlayer) begin(words []string) string {
 			*list = append(*list, words[i+1])
 		}
 		return h.resolve(config.FromCommandLine(o))
+	case "workspace":
+		h.workspace = h.rest
+	case "beside":
+		rule := policy.FsRule{Path: words[0], Read: true, Create: true, Update: true, Delete: true, Where: "preset x: --db", Preset: true, Beside: words[1]}
+		p := &policy.Policy{Server: "s", Command: "server", Workspace: h.workspace, Fs: []policy.FsRule{rule}, Limits: policy.DefaultLimits}
+		for _, at := range words[2:] {
+			p.Fs = append(p.Fs, policy.FsRule{Path: at, Read: true, Where: "c.toml:1"})
+		}
+		return h.resolve(p, nil)
 	case "preset":
 		p := &policy.Policy{Server: "s", Command: "server", Limits: policy.DefaultLimits}
 		for _, at := range words {
@@ -215,6 +228,15 @@ func (h *hostPlayer) with(words []string) {
 			at.Places = append(at.Places, value)
 		case "config":
 			at.Configs = append(at.Configs, value)
+		case "folds": // it ignores case there
+			at.Lstat = func(p string) (hostfs.FileInfo, error) {
+				for real := range h.files {
+					if policy.Within(real, value) && strings.EqualFold(real, p) {
+						return lstat(real)
+					}
+				}
+				return lstat(p)
+			}
 		case "pseudo":
 			at.PseudoMounts = append(at.PseudoMounts, value)
 		case "ancestor":
@@ -404,6 +426,8 @@ func (h *hostPlayer) fact(about string) string {
 		return p.Workspace
 	case "dir":
 		return p.Dir
+	case "folded":
+		return strings.Join(p.IgnoreCase, " ")
 	case "astray":
 		return fmt.Sprint(p.LinksAstray)
 	case "unprotected":

@@ -45,41 +45,6 @@ func TestConfigDirectory(t *testing.T) {
 	}
 }
 
-// TestCaseInsensitiveDirectory checks that a sensitive path is hidden if the host finds it
-// under another spelling than the listed one, because it ignores case or composes letters.
-func TestCaseInsensitiveDirectory(t *testing.T) {
-	const decomposed, composed = "cle\u0301", "cl\u00e9"
-	composes := func(listed, asked string) bool { return listed == strings.Replace(asked, composed, decomposed, 1) }
-	for _, tt := range []struct {
-		listed, asked string
-		same          func(listed, asked string) bool
-	}{
-		{"/home/u/.SSH", "/home/u/.ssh", strings.EqualFold},
-		{"/home/u/.config/GH", "/home/u/.config/gh", strings.EqualFold},
-		{"/home/u/" + decomposed, "/home/u/" + composed, composes},
-	} {
-		fake := newFake(aSystem, "f "+tt.listed+"/secret")
-		folding := func(h *hostfs.Host) {
-			lstat := h.Lstat
-			h.Lstat = func(p string) (hostfs.FileInfo, error) {
-				for name := range fake {
-					if tt.same(name, p) {
-						return lstat(name)
-					}
-				}
-				return lstat(p)
-			}
-		}
-		rules := strings.Replace(fsRules("~:r"), "access]\n", "access]\nsensitive_paths = [\"~/"+composed+"\"]\n", 1)
-		if p, _ := mustResolve(t, fake, rules, folding); p.RightsAt(tt.asked) != 0 {
-			t.Errorf("%s: %s", tt.asked, p.RightsAt(tt.asked))
-		}
-		if p, _ := mustResolve(t, fake, rules, func(*hostfs.Host) {}); p.RightsAt(tt.asked) == 0 {
-			t.Errorf("control: %s is hidden where it is another name", tt.asked)
-		}
-	}
-}
-
 // TestMissingDenied: what the host makes at the path of a denial stays as it is, also if it was missing at the start.
 func TestMissingDenied(t *testing.T) {
 	h := newFake(aSystem, "f /home/u/proj/there/f")
