@@ -4,13 +4,14 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 const architecture = "docs/architecture.md"
@@ -95,11 +96,7 @@ func packageReturns(rows [][]string) (back []string) {
 // TestWalks looks for each file and function of the walks in docs/architecture.md, and tests that a
 // walk comes to each package once.
 func TestWalks(t *testing.T) {
-	page, err := os.ReadFile(architecture)
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := tableRows(string(page), "Two walks through the source")
+	rows := tableRows(testkit.ReadFile(t, architecture), "Two walks through the source")
 	if len(rows) < 20 {
 		t.Fatalf("%d rows", len(rows))
 	}
@@ -112,23 +109,19 @@ func TestWalks(t *testing.T) {
 	for _, back := range append(packageReturns(rows[:second]), packageReturns(rows[second:])...) {
 		t.Error(back)
 	}
-	if back := packageReturns([][]string{{"1", "`a/x.go`"}, {"2", "`b/x.go`, `y.go`"}, {"3", "`a/y.go`"}}); len(back) != 1 {
-		t.Errorf("control: %q", back)
-	}
-	if faults := walkFaults(t, []string{"1", " `policy/allows.go` ", " `NoSuchFunction` "}); len(faults) != 1 {
-		t.Errorf("control: %q", faults)
+	again := packageReturns([][]string{{"1", "`a/x.go`"}, {"2", "`b/x.go`, `y.go`"}, {"3", "`a/y.go`"}})
+	missing := walkFaults(t, []string{"1", " `policy/allows.go` ", " `NoSuchFunction` "})
+	if len(again) != 1 || len(missing) != 1 {
+		t.Errorf("controls: %q, %q", again, missing)
 	}
 }
 
 // TestFloors compares the floors of docs/architecture.md with the table of imports: each package
 // has a place, and imports none of a floor above.
 func TestFloors(t *testing.T) {
-	page, err := os.ReadFile(architecture)
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := testkit.ReadFile(t, architecture)
 	floor, number := map[string]int{}, 0
-	for _, row := range tableRows(string(page), "Packages by floor") {
+	for _, row := range tableRows(page, "Packages by floor") {
 		if len(row) < 3 { // the table of confine/internal
 			continue
 		}
@@ -139,24 +132,26 @@ func TestFloors(t *testing.T) {
 			floor[name] = number
 		}
 	}
-	for dir, imports := range mayImport {
+	may := imports(t)
+	for dir, names := range may {
+		if name, inside := strings.CutPrefix(dir, "confine/internal/"); inside {
+			if !strings.Contains(page, "`"+name+"`") {
+				t.Errorf("%s does not name %s", architecture, dir)
+			}
+			continue
+		}
 		if floor[dir] == 0 {
 			t.Errorf("%s has no place for %s", architecture, dir)
 		}
-		for _, name := range imports {
-			if below, ours := strings.CutPrefix(name, module); ours && floor[below] > floor[dir] {
-				t.Errorf("%s imports %s, which stands above it in %s", dir, below, architecture)
+		for _, name := range names {
+			if floor[name] > floor[dir] {
+				t.Errorf("%s imports %s, which stands above it in %s", dir, name, architecture)
 			}
 		}
 	}
 	for name := range floor {
-		if mayImport[name] == nil && inside[name] == nil && !slices.Contains(freeTrees, name) {
+		if may[name] == nil && !isFree(name) {
 			t.Errorf("%s has a place for %s, which is no package", architecture, name)
-		}
-	}
-	for dir := range inside {
-		if name := strings.TrimPrefix(dir, "confine/internal/"); !strings.Contains(string(page), "`"+name+"`") {
-			t.Errorf("%s does not name %s", architecture, dir)
 		}
 	}
 }
@@ -165,16 +160,8 @@ var directModule = regexp.MustCompile(`(?m)^\t(\S+) v\S+$`) // an indirect one h
 
 // TestDependencies tests that docs/architecture.md says what each module of go.mod is for.
 func TestDependencies(t *testing.T) {
-	page, err := os.ReadFile(architecture)
-	if err != nil {
-		t.Fatal(err)
-	}
-	mod, err := os.ReadFile("go.mod")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, _ := strings.Cut(string(page), "\n## Dependencies\n")
-	modules := directModule.FindAllStringSubmatch(string(mod), -1)
+	_, table, _ := strings.Cut(testkit.ReadFile(t, architecture), "\n## Dependencies\n")
+	modules := directModule.FindAllStringSubmatch(testkit.ReadFile(t, "go.mod"), -1)
 	if len(modules) < 10 {
 		t.Fatalf("%d modules", len(modules))
 	}

@@ -177,19 +177,23 @@ func productPackages(t *testing.T) map[string]bool {
 	t.Helper()
 	dirs := map[string]bool{}
 	for _, system := range []string{"linux", "darwin", "windows", "freebsd"} {
-		list := exec.Command("go", "list", "-deps", "./cmd/mcp-jail", "./cmd/mcp-jail-cli", "./cmd/mcp-jail-tls")
-		list.Env = append(os.Environ(), "GOOS="+system, "CGO_ENABLED=0")
-		out, err := list.Output()
-		if err != nil {
-			t.Fatalf("go list for %s: %v", system, err)
-		}
-		for _, name := range strings.Fields(string(out)) {
+		for _, name := range listed(t, "GOOS="+system, "./cmd/mcp-jail", "./cmd/mcp-jail-cli", "./cmd/mcp-jail-tls") {
 			if dir, ours := strings.CutPrefix(name, module); ours {
 				dirs[dir] = true
 			}
 		}
 	}
 	return dirs
+}
+
+// listed lists the packages that programs import, with a variable set.
+func listed(t *testing.T, variable string, programs ...string) []string {
+	t.Helper()
+	list := exec.Command("go", append([]string{"list", "-deps"}, programs...)...)
+	list.Env = append(os.Environ(), "CGO_ENABLED=0", variable)
+	out, err := list.Output()
+	testkit.Must(t, err)
+	return strings.Fields(string(out))
 }
 
 // checkedOut lists the files of the checkout, without those that the tests install and the programs.

@@ -1,144 +1,149 @@
 package house_test
 
 import (
-	"encoding/json"
-	"fmt"
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"path/filepath"
-	"slices"
-	"strings"
+	"context"
+	"errors"
+	"io"
+	"os"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/confine"
-	"github.com/mcp-jail/mcp-jail/confine/jailed"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/presets"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 	"github.com/mcp-jail/mcp-jail/undo"
 )
 
-// A zeroValue is the zero value of an exported type that has a text, or that a Go program may forget to
-// set: its texts can be asked for, and holds tells what that program may rely on.
-type zeroValue struct {
-	value any // a pointer to it
-	holds func(t *testing.T)
-}
-
-var zeroValues = map[string]zeroValue{
-	// policy
-	"policy.ConflictError": {value: new(policy.ConflictError)},
-	"policy.Entry":         {new(policy.Entry), func(t *testing.T) { is(t, policy.Entry{}.Rights == 0) }},
-	"policy.EnvRule":       {new(policy.EnvRule), func(t *testing.T) { is(t, !policy.EnvRule{}.Read && policy.CheckEnvName("") != nil) }},
-	"policy.Harm":          {new(policy.Harm), func(t *testing.T) { is(t, policy.Harm{}.Never+policy.Harm{}.Ask == "") }},
-	"policy.FsRule":        {new(policy.FsRule), func(t *testing.T) { is(t, policy.FsRule{}.Rights() == 0) }},
-	"policy.Kind":          {value: new(policy.Kind)},
-	"policy.Limits":        {new(policy.Limits), zeroPolicy},
-	"policy.NetRule":       {new(policy.NetRule), func(t *testing.T) { _, err := policy.NormalizeHost(""); is(t, !policy.NetRule{}.Allow && err != nil) }},
-	"policy.Op":            {value: new(policy.Op)},
-	"policy.Origin":        {value: new(policy.Origin)},
-	"policy.Policy":        {new(policy.Policy), zeroPolicy},
-	"policy.Problem":       {value: new(policy.Problem)},
-	"policy.Problems":      {value: new(policy.Problems)},
-	"policy.Profile":       {new(policy.Profile), zeroProfile},
-	"policy.Rights":        {new(policy.Rights), func(t *testing.T) { is(t, policy.Rights(0)&policy.AllRights == 0) }},
-	"policy.Setting":       {value: new(policy.Setting)},
-	"policy.Undo":          {new(policy.Undo), func(t *testing.T) { is(t, !policy.Undo{}.On()) }},
-	"policy.Verdict":       {new(policy.Verdict), func(t *testing.T) { is(t, policy.Verdict(0) == policy.Forbidden) }},
-	"policy.Warning":       {value: new(policy.Warning)},
-	// confine
-	"confine.Answer":       {value: new(confine.Answer)},
-	"confine.Feature":      {new(confine.Feature), func(t *testing.T) { is(t, confine.Feature{}.Answer != confine.Yes) }},
-	"confine.Gap":          {new(confine.Gap), func(t *testing.T) { failsStart(t, &confine.Plan{Gaps: []confine.Gap{{}}}) }},
-	"confine.GapError":     {value: new(confine.GapError)},
-	"confine.Launcher":     {new(confine.Launcher), zeroProfile},
-	"confine.Plan":         {new(confine.Plan), func(t *testing.T) { failsStart(t, &confine.Plan{}) }},
-	"confine.Prepared":     {new(confine.Prepared), func(t *testing.T) { new(confine.Prepared).Close() }},
-	"confine.PreparedPool": {(*confine.PreparedPool)(nil), func(t *testing.T) { var none *confine.PreparedPool; none.Keep([]*policy.Profile{nil}); none.Close() }},
-	"confine.Process":      {new(confine.Process), func(t *testing.T) { is(t, new(confine.Process).Kill() != nil && new(confine.Process).PID() == 0) }},
-	"confine.StartError":   {value: new(confine.StartError)},
-	"confine.SelfTest":     {new(confine.SelfTest), func(t *testing.T) { is(t, !confine.SelfTest{}.Made) }},
-	// confine/jailed
-	"confine/jailed.Policy": {new(jailed.Policy), func(t *testing.T) { is(t, jailed.Command(t.Context(), jailed.Policy{}, "true").Err == nil) } /* the default policy: see package jailed */},
-	// lifecycle
-	"lifecycle.DiagnosedError": {value: new(lifecycle.DiagnosedError)},
-	"lifecycle.Session":        {new(lifecycle.Session), zeroSession},
-	"lifecycle.Stateless":      {new(lifecycle.Stateless), zeroSession},
-	"lifecycle.Tool":           {new(lifecycle.Tool), zeroSession},
-	// mcpproxy
-	"mcpproxy.Reader": {new(mcpproxy.Reader), func(t *testing.T) { panics(t, func() { new(mcpproxy.Reader).Next() }) }},
-	"mcpproxy.Writer": {new(mcpproxy.Writer), func(t *testing.T) {
-		panics(t, func() { new(mcpproxy.Writer).Inject([]byte("{}")) })
-	}},
-	// diagnostics
-	"diagnostics.Evidence": {new(diagnostics.Evidence), func(t *testing.T) { is(t, len(diagnostics.Diagnose(diagnostics.Evidence{}).Hints) == 0) }},
-	"diagnostics.Redactor": {new(diagnostics.Redactor), func(t *testing.T) {
-		panics(t, func() { new(diagnostics.Redactor).Redact("a text that is not redacted") })
-	}},
-	// undo
-	"undo.Restorer": {new(undo.Restorer), func(t *testing.T) { panics(t, func() { new(undo.Restorer).Run() }) }},
-	"undo.Store":    {new(undo.Store), zeroStore},
-	// clients
-	"clients.Host":         {new(clients.Host), func(t *testing.T) { _, _, found := clients.ByFile("", clients.Host{}); is(t, !found) }},
-	"clients.UnknownError": {value: new(clients.UnknownError)},
-	// presets
-	"presets.Open":         {value: new(presets.Open)},
-	"presets.UnknownError": {value: new(presets.UnknownError)},
-}
-
-// TestZeroValues tests the zero value of every exported type of the packages that Go programs import.
+// TestZeroValues tests what Go programs rely on that forget to set a value: the zero value is the strict one.
 func TestZeroValues(t *testing.T) {
-	for name, z := range zeroValues {
-		t.Run(name, func(t *testing.T) {
-			switch v := z.value.(type) { // its texts
-			case error:
-				_ = v.Error()
-			case fmt.Stringer:
-				_ = v.String()
-			}
-			if m, ok := z.value.(json.Marshaler); ok {
-				if _, err := m.MarshalJSON(); err != nil {
-					t.Error(err)
-				}
-			}
-			if z.holds != nil {
-				z.holds(t)
-			}
-		})
-	}
-}
-
-// TestZeroValuesAreAll tests that zeroValues has every exported type with a text, on whatever system it
-// exists.
-func TestZeroValuesAreAll(t *testing.T) {
-	texts := 0
-	for _, dir := range []string{"policy", "confine", "confine/jailed", "lifecycle", "mcpproxy", "diagnostics", "undo", "clients", "presets"} {
-		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
-		testkit.Must(t, err)
-		for _, name := range files {
-			if strings.HasSuffix(name, "_test.go") {
-				continue
-			}
-			parsed, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-			testkit.Must(t, err)
-			for _, d := range parsed.Decls {
-				f, ok := d.(*ast.FuncDecl)
-				if !ok || f.Recv == nil || !slices.Contains([]string{"Error", "String", "MarshalJSON"}, f.Name.Name) || !ast.IsExported(receiver(f)) {
-					continue
-				}
-				texts++
-				if _, ok := zeroValues[dir+"."+receiver(f)]; !ok {
-					t.Errorf("%s.%s has no row in zeroValues: say what its zero value does", dir, receiver(f))
-				}
-			}
+	for what, strict := range map[string]bool{
+		"a variable is not read":   !policy.EnvRule{}.Read,
+		"a host is not granted":    !policy.NetRule{}.Allow,
+		"a rule grants nothing":    policy.FsRule{}.Rights() == 0,
+		"a verdict forbids":        policy.Verdict(0) == policy.Forbidden,
+		"a feature is not there":   confine.Feature{}.Answer != confine.Yes,
+		"a self-test was not made": !confine.SelfTest{}.Made,
+	} {
+		if !strict {
+			t.Errorf("not so: %s", what)
 		}
 	}
-	if texts < 10 {
-		t.Errorf("only %d texts were found", texts)
+	for _, plan := range []*confine.Plan{{}, {Gaps: []confine.Gap{{}}}} {
+		if process, err := (confine.Launcher{}).StartPlan(t.Context(), plan, confine.Stdio{}); err == nil || process != nil {
+			t.Errorf("a plan with nothing but %v starts", plan.Gaps)
+		}
+	}
+	for what, use := range map[string]func(){
+		"a redactor passes a text": func() { new(diagnostics.Redactor).Redact("a text that is not redacted") },
+		"a restorer restores":      func() { new(undo.Restorer).Run() },
+		"a writer writes":          func() { new(mcpproxy.Writer).Inject([]byte("{}")) },
+	} {
+		if !panics(use) {
+			t.Errorf("without its constructor %s", what)
+		}
+	}
+}
+
+func panics(use func()) (does bool) {
+	defer func() { does = recover() != nil }()
+	use()
+	return false
+}
+
+// TestZeroPolicy tests that limits of 0 are the defaults, and that limits below 0 are refused.
+func TestZeroPolicy(t *testing.T) {
+	host, err := hostfs.LocalHost()
+	testkit.Must(t, err)
+	if _, _, err := resolve.Resolve(&policy.Policy{}, host); err == nil {
+		t.Error("a policy without a server resolves")
+	}
+	p := policy.Policy{Server: "s", Command: "sh"}
+	profile, _, err := resolve.Resolve(&p, host)
+	testkit.Must(t, err)
+	for _, e := range profile.Entries {
+		if e.Origin == policy.OriginRule && e.Rights != 0 {
+			t.Errorf("a policy without rules grants %s %s", e.Rights, e.Path)
+		}
+	}
+	if profile.Limits != policy.DefaultLimits || len(profile.Net) != 0 || len(profile.Waive) != 0 {
+		t.Errorf("limits %+v, net %v, waive %v", profile.Limits, profile.Net, profile.Waive)
+	}
+	for _, l := range []policy.Limits{{MemoryMB: -1}, {Processes: -1}, {OpenFiles: -1}, {FileSizeMB: -1}, {MessageMB: -1}, {MemoryMB: 1 << 40}} {
+		p.Limits = l
+		if _, _, err := resolve.Resolve(&p, host); err == nil {
+			t.Errorf("the limits %+v resolve", l)
+		}
+		if _, err := (confine.Launcher{}).Start(t.Context(), &policy.Profile{Program: "/bin/true", Limits: l}, confine.Stdio{}); !isStartError(err) {
+			t.Errorf("the limits %+v: %v", l, err)
+		}
+	}
+}
+
+// TestZeroProfile tests that a profile without entries allows nothing, and that one without a program is
+// not started.
+func TestZeroProfile(t *testing.T) {
+	p := &policy.Profile{}
+	for op := policy.Op(0); op <= policy.OpRemove; op++ {
+		if p.Allows(op, "/tmp/x") || p.Allows(op, "/") {
+			t.Errorf("it allows to %s", op)
+		}
+	}
+	if process, err := (confine.Launcher{}).Start(t.Context(), p, confine.Stdio{}); !isStartError(err) || process != nil {
+		t.Errorf("Start: %v", err)
+	}
+}
+
+func isStartError(err error) bool {
+	var failed *confine.StartError
+	return errors.As(err, &failed)
+}
+
+// TestZeroSession tests that a session without a profile, and a tool without one, start nothing, though a
+// client calls a tool.
+func TestZeroSession(t *testing.T) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	testkit.Must(t, err)
+	defer null.Close()
+	s := lifecycle.Session{In: null, Out: null, Err: null}
+	if _, err := lifecycle.RunStateful(t.Context(), s); !isStartError(err) {
+		t.Errorf("a session: %v", err)
+	}
+	tool := func(p *policy.Profile) func(string) (lifecycle.Tool, error) {
+		return func(string) (lifecycle.Tool, error) { return lifecycle.Tool{Profile: p}, nil }
+	}
+	for name, o := range map[string]lifecycle.Stateless{"zero": {}, "a zero tool": {Tool: tool(nil)}, "the control": {Tool: tool(new(policy.Profile))}} {
+		in, client, err := os.Pipe()
+		testkit.Must(t, err)
+		io.WriteString(client, `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"x","arguments":{}}}
+`)
+		client.Close()
+		started := make(chan bool, 9)
+		s.In = in
+		s.Launcher = lifecycle.LauncherFunc(func(context.Context, *policy.Profile, confine.Stdio) (lifecycle.Process, error) {
+			started <- true
+			return nil, errors.New("it is started")
+		})
+		lifecycle.RunStateless(t.Context(), s, o)
+		in.Close()
+		if (len(started) > 0) != (name == "the control") {
+			t.Errorf("%s: a stateless session starts %d processes", name, len(started))
+		}
+	}
+}
+
+// TestZeroStore tests that a store without a directory is not the working directory.
+func TestZeroStore(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if w, err := (undo.Store{}).Begin(undo.Head{}); err == nil || w != nil {
+		t.Error("Begin makes a session")
+	}
+	if made, err := os.ReadDir("."); err != nil || len(made) != 0 {
+		t.Errorf("the working directory has %v %v", made, err)
 	}
 }
