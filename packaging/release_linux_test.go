@@ -10,36 +10,39 @@ import (
 	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
-
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// archives are the systems and processors, as Go names them, of the archives that Homebrew takes its
-// programs from.
-var archives = []string{"linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64"}
+// archives are the systems and processors, as Go names them, of the archives from which the formula for
+// Homebrew and the manifest for winget are made.
+var archives = map[string][]string{
+	"formula.sh": {"linux_amd64.tar.gz", "linux_arm64.tar.gz", "darwin_amd64.tar.gz", "darwin_arm64.tar.gz"},
+	"winget.sh":  {"windows_amd64.zip", "windows_arm64.zip"},
+}
 
-// TestFormula renders the formula of a release. Each archive must come with its own checksum, and
-// the formula must be Ruby, where there is one.
-func TestFormula(t *testing.T) {
+// TestManifests renders the formula and the manifest of a release. Each archive must come with its own checksum,
+// and without one of them there is neither.
+func TestManifests(t *testing.T) {
 	dir := directory(t)
 	var sums strings.Builder
-	for i, name := range archives {
-		fmt.Fprintf(&sums, "%064d  mcp-jail_%s_%s.tar.gz\n", i+1, version, name)
+	for i, name := range slices.Concat(archives["formula.sh"], archives["winget.sh"]) {
+		fmt.Fprintf(&sums, "%064x  mcp-jail_%s_%s\n", 0xa1+i, version, name)
 	}
 	write(t, dir+"/checksums.txt", sums.String())
 	formula := run(t, exec.Command("bash", "formula.sh", version, dir+"/checksums.txt"))
-	for i, name := range archives {
-		want := fmt.Sprintf("/v%s/mcp-jail_%s_%s.tar.gz\"\n      sha256 \"%064d\"\n", version, version, name, i+1)
-		if strings.Count(formula, want) != 1 {
-			t.Errorf("the formula lacks %s in\n%s", want, formula)
-		}
-		if strings.Index(formula, "on_macos") < strings.Index(formula, "on_linux") != (strings.Index(formula, "darwin_") < strings.Index(formula, "linux_")) {
-			t.Error("an archive is in the part of another system")
-		}
-		write(t, dir+"/fewer.txt", strings.Replace(sums.String(), name, "other", 1))
-		if out, err := exec.Command("bash", "formula.sh", version, dir+"/fewer.txt").CombinedOutput(); err == nil || !strings.Contains(string(out), "no archive for "+name) {
-			t.Errorf("without the archive for %s: %v\n%s", name, err, out)
+	testkit.Golden(t, "mcp-jail.rb", formula)
+	run(t, exec.Command("bash", "winget.sh", version, dir+"/checksums.txt", dir+"/winget"))
+	for _, name := range []string{"mcp-jail.mcp-jail.yaml", "mcp-jail.mcp-jail.installer.yaml", "mcp-jail.mcp-jail.locale.en-US.yaml"} {
+		testkit.Golden(t, "winget/"+name, testkit.ReadFile(t, dir+"/winget/"+name))
+	}
+	for script, names := range archives {
+		for _, name := range names {
+			target, _, _ := strings.Cut(name, ".")
+			write(t, dir+"/fewer.txt", strings.Replace(sums.String(), target, "other", 1))
+			out, err := exec.Command("bash", script, version, dir+"/fewer.txt", dir+"/none").CombinedOutput()
+			if err == nil || !strings.Contains(string(out), "no archive for "+target) {
+				t.Errorf("without the archive for %s: %v\n%s", target, err, out)
+			}
 		}
 	}
 	if _, err := exec.LookPath("ruby"); err != nil {
@@ -48,58 +51,6 @@ func TestFormula(t *testing.T) {
 	}
 	write(t, dir+"/mcp-jail.rb", formula)
 	run(t, exec.Command("ruby", "-c", dir+"/mcp-jail.rb"))
-}
-
-// TestWinget renders the manifest of a release for winget. Each archive must come with its own checksum,
-// and with the directory that it has inside.
-func TestWinget(t *testing.T) {
-	dir := directory(t)
-	sums := fmt.Sprintf("%064x  mcp-jail_%s_windows_amd64.zip\n%064x  mcp-jail_%s_windows_arm64.zip\n%064x  mcp-jail_%s_linux_amd64.tar.gz\n", 0xa1, version, 0xa2, version, 0xa3, version)
-	write(t, dir+"/checksums.txt", sums)
-	run(t, exec.Command("bash", "winget.sh", version, dir+"/checksums.txt", dir+"/out"))
-	type file struct{ RelativeFilePath, PortableCommandAlias string }
-	type manifest struct {
-		PackageIdentifier, PackageVersion, ManifestType, ManifestVersion                            string
-		DefaultLocale, PackageLocale, Publisher, PackageName, License, LicenseUrl, ShortDescription string
-		InstallerType, NestedInstallerType                                                          string
-		Commands                                                                                    []string
-		Installers                                                                                  []struct {
-			Architecture, InstallerUrl, InstallerSha256 string
-			NestedInstallerFiles                        []file
-		}
-	}
-	read := func(name, kind string) (m manifest) {
-		text := testkit.ReadFile(t, dir+"/out/mcp-jail.mcp-jail"+name+".yaml")
-		keys := map[string]any{}
-		testkit.Must(t, yaml.Unmarshal([]byte(text), &keys))
-		named, err := json.Marshal(keys)
-		testkit.Must(t, err)
-		testkit.Must(t, json.Unmarshal(named, &m))
-		if m.PackageIdentifier != "mcp-jail.mcp-jail" || m.PackageVersion != version || m.ManifestType != kind || m.ManifestVersion != "1.6.0" {
-			t.Errorf("%q is %+v", name, m)
-		}
-		return m
-	}
-	if m, l := read("", "version"), read(".locale.en-US", "defaultLocale"); m.DefaultLocale != l.PackageLocale || l.Publisher == "" || l.PackageName != "mcp-jail" || l.License != "Apache-2.0" || l.ShortDescription == "" || len(l.ShortDescription) > 256 {
-		t.Errorf("%+v\n%+v", m, l)
-	}
-	m := read(".installer", "installer")
-	if m.InstallerType != "zip" || m.NestedInstallerType != "portable" || len(m.Installers) != 2 {
-		t.Fatalf("%+v", m)
-	}
-	for i, of := range [][3]string{{"x64", "amd64", fmt.Sprintf("%064X", 0xa1)}, {"arm64", "arm64", fmt.Sprintf("%064X", 0xa2)}} {
-		got, top := m.Installers[i], "mcp-jail_"+version+"_windows_"+of[1]
-		if got.Architecture != of[0] || got.InstallerUrl != "https://github.com/mcp-jail/mcp-jail/releases/download/v"+version+"/"+top+".zip" || got.InstallerSha256 != of[2] {
-			t.Errorf("%+v", got)
-		}
-		if want := []file{{top + `\mcp-jail.exe`, "mcp-jail"}, {top + `\mcp-jail-cli.exe`, "mcp-jail-cli"}}; !slices.Equal(got.NestedInstallerFiles, want) || !slices.Equal(m.Commands, []string{"mcp-jail", "mcp-jail-cli"}) {
-			t.Errorf("%+v, %q", got.NestedInstallerFiles, m.Commands)
-		}
-		write(t, dir+"/fewer.txt", strings.Replace(sums, "windows_"+of[1], "other", 1))
-		if out, err := exec.Command("bash", "winget.sh", version, dir+"/fewer.txt", dir+"/none").CombinedOutput(); err == nil || !strings.Contains(string(out), "no archive for windows_"+of[1]) {
-			t.Errorf("without the archive for %s: %v\n%s", of[1], err, out)
-		}
-	}
 }
 
 // TestComplete has an archive that is whole, and the same without each of its parts.
