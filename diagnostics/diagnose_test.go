@@ -1,24 +1,14 @@
 package diagnostics
 
 import (
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
-
-// TestQuietCall checks that a successful call is not described as failed, even if stderr
-// holds errors.
-func TestQuietCall(t *testing.T) {
-	ev := evidence("")
-	ev.Stderr = []string{"EACCES: permission denied, open '/home/u/notes/a.md'"}
-	ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "telemetry.x.com:443"}}
-	d := Diagnose(ev)
-	if strings.Contains(d.What, "failed") || len(d.Hints) != 1 || d.Attribution != Certain {
-		t.Errorf("%s", d.Text())
-	}
-}
 
 // TestAnalyzeBeforeRedacting checks that a secret in the middle of a path neither changes
 // the analyzed path nor is shown.
@@ -50,32 +40,53 @@ func TestAnalyzeBeforeRedacting(t *testing.T) {
 	}
 }
 
-// TestCauseElsewhere covers texts whose cause is not the path that they name, or is not
-// the policy.
-func TestCauseElsewhere(t *testing.T) {
-	const list = "Access denied - path outside allowed directories: /home/u/notes/a.md not in /home/u/work"
-	for _, tt := range []struct {
-		name, text string
-		change     func(*Evidence)
+// TestAwaited checks what a running server is said to wait for.
+func TestAwaited(t *testing.T) {
+	ev := evidence("")
+	ev.Stage, ev.Tool, ev.Method, ev.Stderr = StageStartup, "", "", []string{"OAuth callback server running at http://127.0.0.1:16774", "Waiting for authorization..."}
+	ev.Listening = func() ([]int, bool) { return []int{16774}, true }
+	ev.Logins = func() string { return "~/.mcp-auth" }
+	defaultProfile(ev.Profile)
+	d, ok := Awaited(ev)
+	want := "--inbound 16774"
+	if !ok || strings.Join(d.Words, " ") != want || !strings.Contains(d.What, "has not answered yet") || !strings.Contains(advised(d), "`mcp-jail wrap`") {
+		t.Errorf("%v\n%s", ok, d.Text())
+	}
+	ev.Stderr = []string{"OAuth is configured with redirect_uri=http://localhost:9999/"}
+	if d, ok := Awaited(ev); ok {
+		t.Errorf("a port at which it does not listen\n%s", d.Text())
+	}
+}
+
+func TestBuildFix(t *testing.T) {
+	for _, system := range []string{"linux", "darwin"} {
+		if got := BuildFix(&os.SyscallError{Syscall: "pipe2", Err: syscall.EMFILE}, system); !strings.Contains(got, "ulimit -n") {
+			t.Errorf("EMFILE on %s: %q", system, got)
+		}
+	}
+	for _, err := range []error{nil, os.ErrPermission, syscall.EPERM} {
+		if got := BuildFix(err, "linux"); got != "" {
+			t.Errorf("%v: %q", err, got)
+		}
+	}
+}
+
+// TestBrief tests that a brief sentence has all words but the server's name.
+func TestBrief(t *testing.T) {
+	for _, c := range []struct {
+		evidence Evidence
+		what     string
+		brief    string
 	}{
-		{"a granted root of the client's, and the server refuses all the same", list, func(ev *Evidence) {
-			ev.Roots = []string{"/home/u/notes"}
-			ev.Profile.Entries = append(ev.Profile.Entries[:1:1], append([]policy.Entry{{Path: "/home/u/notes", Rights: policy.Read}}, ev.Profile.Entries[1:]...)...)
-		}},
-		{"a directory that the host does not let its user look into", "ls: cannot open directory 'src': Permission denied", func(ev *Evidence) {
-			for i, e := range ev.Profile.Entries {
-				if e.Path == "/home/u/work/src" {
-					ev.Profile.Entries[i] = policy.Entry{Path: e.Path, Origin: policy.OriginSensitive, Rule: policy.UnsearchableRule}
-				}
-			}
-		}},
+		{Evidence{Server: "%s", Tool: "read%s", Stage: StageCall}, `read% s of % s failed`, `read% s failed`},
+		{Evidence{Server: "s", Stage: StageStartup}, `s ended before its first answer`, `s ended before its first answer`},
+		{Evidence{Server: "s", Stage: StageExec, Start: &Start{Step: StepExec, Errno: syscall.ENOENT}}, `s could not be started`, `s could not be started`},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			ev := evidence(tt.text)
-			tt.change(&ev)
-			if d := Diagnose(ev); d.Attribution != None || len(d.Words) > 0 {
-				t.Errorf("%s", d.Text())
-			}
-		})
+		if d := Diagnose(c.evidence); d.What != c.what || d.Brief() != c.brief {
+			t.Errorf("%q and %q, want %q and %q", d.What, d.Brief(), c.what, c.brief)
+		}
+	}
+	if got := (Tools{Server: "s", Accept: "a", Refused: true}).Diagnosis().Brief(); got != `the tools are not those that mcp-jail.lock pins, and pin_tools is "enforce"` {
+		t.Errorf("%q", got)
 	}
 }

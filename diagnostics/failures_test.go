@@ -2,76 +2,265 @@ package diagnostics
 
 import (
 	"cmp"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// failure is a row of testdata/failures.toml: real words of a runtime or a server, and what they lead
-// to under the fixture's profile. Without sure, nothing is said.
+// failure is a row of testdata/failures: what is known of a failure under the fixture's profile, and what
+// is said of it. Without sure, nothing is said.
 type failure struct {
 	Name, Text string
 
-	Argv, Exists, Roots, Withheld, Unset []string
-	Env                                  map[string]string
-	Ends                                 bool   // the server ended at its start; the text is on stderr
-	StartDir                             string `toml:"start_dir"`
-	System                               string
+	Stage                   Stage // of a call where it is not said
+	Tool, Method            string
+	Stderr                  string
+	Ends                    bool // the server ended at its start; the text is on stderr
+	Started, Waiting        bool
+	Exit, Signal            int
+	Why                     string // the jail ended it
+	Seconds                 int    // the time limit that passed
+	Start                   *start
+	Denied                  []policy.Denial
+	Unreached               []policy.HostFailure
+	Unanswered              []policy.Unanswered
+	Listening, Listens      []int // the ports at which programs of the jail, and of the host, listen
+	System                  string
+	Exists, Absent          []string
+	Links, Shared           map[string]string
+	Unmakeable, Executables []string // where the user may not write; what may be started
+
+	Argv, Roots, Withheld, Unset, Programs, Unprotected []string
+	Default, Stateless                                  bool
+	CommandLine                                         bool     `toml:"command_line"`
+	CommandArgs                                         []string `toml:"command_args"`
+	StartDir                                            string   `toml:"start_dir"`
+	NoHome                                              bool     `toml:"no_home"`
+	Dir, Install                                        string
+	Env, Secrets                                        map[string]string
+	Net                                                 []policy.NetRule
+	Inbound                                             []int
+	TypicalHome                                         bool `toml:"typical_home"` // of homeHost
+	Rules                                               []rule
+	Commands                                            []policy.Command
+	Limits                                              *policy.Limits
 
 	Sure            Attribution
 	Target, Missing string // of the first hint
+	Targets         string // of all hints
 	Words           string // for mcp-jail grant
 	Note            string // part of the cause, where nothing is proposed
+	Fix, What       string // parts of them
+	Page            Page
+	Code            Code
+}
+
+// start is a program that could not be started, with the name of the error.
+type start struct{ Step, Error, Detail string }
+
+var errnos = map[string]syscall.Errno{
+	"EPERM": syscall.EPERM, "EACCES": syscall.EACCES, "ENOENT": syscall.ENOENT, "EROFS": syscall.EROFS, "ENOEXEC": syscall.ENOEXEC,
+	"EMFILE": syscall.EMFILE, "ETOOMANYREFS": syscall.ETOOMANYREFS, "ENOTSUPP": 524,
+	"ERROR_ACCESS_DENIED": 5, "ERROR_BAD_EXE_FORMAT": 193, "ERROR_ELEVATION_REQUIRED": 740, "ERROR_FILE_NOT_FOUND": 2,
+}
+
+// rule is an entry of the profile. It takes the place of one that the fixture has at its path.
+type rule struct {
+	Path, Rights, Rule string
+	Dir                bool
+	Hides              bool // as a sensitive path
+	Added              string
+}
+
+func rightsOf(words string) (r policy.Rights) {
+	for _, word := range strings.Fields(words) {
+		r |= map[string]policy.Rights{"read": policy.Read, "write": policy.Write, "execute": policy.Execute}[word]
+	}
+	return r
+}
+
+// profile changes the fixture's profile as the row says.
+func (f failure) profile(p *policy.Profile) {
+	if f.Default {
+		defaultProfile(p)
+	}
+	for _, r := range f.Rules {
+		e := policy.Entry{Path: r.Path, Rights: rightsOf(r.Rights), Added: rightsOf(r.Added), Kind: policy.KindFile, Origin: policy.OriginRule, Rule: r.Rule}
+		if r.Dir {
+			e.Kind = policy.KindDir
+		}
+		if r.Hides {
+			e.Origin = policy.OriginSensitive
+		}
+		p.Entries = slices.DeleteFunc(p.Entries, func(old policy.Entry) bool { return old.Path == e.Path })
+		p.Entries = append(p.Entries, e)
+	}
+	if f.Net != nil {
+		p.Net = f.Net
+	}
+	if f.Argv != nil {
+		p.Argv = f.Argv
+	}
+	if f.Limits != nil {
+		p.Limits = *f.Limits
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Env)) {
+		p.Env = append(p.Env, policy.Variable{Name: name, Value: f.Env[name], Rule: "test"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Secrets)) {
+		p.Env = append(p.Env, policy.Variable{Name: name, Value: f.Secrets[name], Secret: true, Rule: "--env " + name})
+	}
+	p.Withheld = append(p.Withheld, f.Withheld...)
+	p.Unprotected = append(p.Unprotected, f.Unprotected...)
+	p.Programs, p.Commands, p.CommandArgs, p.Inbound = f.Programs, f.Commands, f.CommandArgs, f.Inbound
+	if f.StartDir != "" {
+		p.Dir = p.Home
+	}
+	p.Dir = cmp.Or(f.Dir, p.Dir)
 }
 
 func (f failure) evidence() Evidence {
 	ev := evidence(f.Text)
+	ev.Profile = fixture(f.profile)
+	if f.Stage != "" && f.Stage != StageCall {
+		ev.Stage, ev.Tool, ev.Method = f.Stage, "", f.Method
+	}
 	if f.Ends {
 		ev.Stage, ev.Tool, ev.Method, ev.Exit = StageStartup, "", "", &Exit{Code: 1}
 		ev.Text, ev.Stderr = "", strings.Split(f.Text, "\n")
 	}
-	if f.Argv != nil {
-		ev.Profile.Argv = f.Argv
+	if f.Stderr != "" {
+		ev.Stderr = strings.Split(f.Stderr, "\n")
 	}
-	for name, value := range f.Env {
-		ev.Profile.Env = append(ev.Profile.Env, policy.Variable{Name: name, Value: value, Rule: "test"})
+	if f.Exit+f.Signal != 0 {
+		ev.Exit = &Exit{Code: f.Exit, Signal: syscall.Signal(f.Signal), Why: f.Why}
 	}
-	ev.Profile.Withheld = append(ev.Profile.Withheld, f.Withheld...)
+	if f.Start != nil {
+		ev.Start = &Start{Step: f.Start.Step, Errno: errnos[f.Start.Error], Detail: f.Start.Detail}
+	}
+	if f.Stateless {
+		ev.Stateless = true
+		if ev.Stage == StageCall {
+			ev.Profile.Tool = ev.Tool
+		}
+	}
+	ev.Timeout = time.Duration(f.Seconds) * time.Second
+	ev.Started, ev.Waiting, ev.Denials, ev.HostFailures, ev.Unanswered = f.Started, f.Waiting, f.Denied, f.Unreached, f.Unanswered
+	ev.FromCommandLine, ev.InstallScripts = f.CommandLine, f.Install
 	ev.Roots, ev.Unset, ev.StartDir, ev.System = f.Roots, f.Unset, f.StartDir, f.System
-	if f.StartDir != "" {
-		ev.Profile.Dir = ev.Profile.Home
+	if f.NoHome {
+		ev.UserHome = ""
 	}
+	f.host(&ev)
+	if f.TypicalHome {
+		onHomeHost(&ev)
+	}
+	return ev
+}
+
+// host is the fixture's host as the row changes it.
+func (f failure) host(ev *Evidence) {
 	more := host{}
 	for _, path := range f.Exists {
 		more[path] = true
 	}
-	ev.Exists = func(path string) bool { return someHost.exists(path) || more.exists(path) && path != "/" }
-	return ev
+	ev.Exists = func(path string) bool {
+		return !slices.Contains(f.Absent, path) && (someHost.exists(path) || more.exists(path) && path != "/")
+	}
+	if f.Links != nil {
+		ev.Canonical = func(path string) string {
+			for range len(f.Links) {
+				for from, to := range f.Links {
+					if rest, ok := strings.CutPrefix(path, from); ok {
+						path = to + rest
+					}
+				}
+			}
+			return path
+		}
+	}
+	ev.May = func(path string, r policy.Rights) bool {
+		return !slices.Contains(f.Unmakeable, path) && (someMay(path, r) || slices.Contains(f.Executables, path))
+	}
+	if f.Shared != nil {
+		ev.Shared = func(dir string) string { return f.Shared[dir] }
+	}
+	if f.Listens != nil {
+		ev.Listens = func(_ string, port int) bool { return slices.Contains(f.Listens, port) }
+	}
+	if f.Listening != nil {
+		ev.Listening = func() ([]int, bool) { return f.Listening, true }
+	}
 }
 
-// TestFailures: each row has its cause, and the least grant that helps.
+// TestFailures: each row has its cause, and the least grant that helps. The words of a grant are such as
+// mcp-jail grant takes. Words of a server alone are never certain, and lead to no grant of keys.
 func TestFailures(t *testing.T) {
-	data, err := os.ReadFile("testdata/failures.toml")
+	files, err := filepath.Glob("testdata/failures/*.toml")
 	testkit.Must(t, err)
-	var all struct{ Failure []failure }
-	testkit.Must(t, toml.Unmarshal(data, &all))
-	for _, f := range all.Failure {
-		d := Diagnose(f.evidence())
-		got := failure{Sure: d.Attribution, Words: strings.Join(d.Words, " ")}
-		if len(d.Hints) > 0 {
-			got.Target, got.Missing = d.Hints[0].Target, d.Hints[0].Missing
+	if len(files) == 0 {
+		t.Fatal("no rows")
+	}
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		testkit.Must(t, err)
+		var all struct{ Failure []failure }
+		testkit.Must(t, toml.Unmarshal(data, &all))
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".toml"), func(t *testing.T) {
+			for _, f := range all.Failure {
+				f.check(t)
+			}
+		})
+	}
+}
+
+func (f failure) check(t *testing.T) {
+	if signal := syscall.Signal(f.Signal); signal != 0 && facts.SignalName(signal) == "" {
+		return // Windows has no such signal
+	}
+	ev := f.evidence()
+	d := Diagnose(ev)
+	got := failure{Sure: d.Attribution, Words: strings.Join(d.Words, " ")}
+	var targets []string
+	for _, h := range d.Hints {
+		targets = append(targets, h.Target)
+	}
+	if len(d.Hints) > 0 {
+		got.Target, got.Missing = d.Hints[0].Target, d.Hints[0].Missing
+	}
+	if got.Sure != cmp.Or(f.Sure, None) || got.Target != f.Target || got.Missing != f.Missing || got.Words != f.Words || !strings.Contains(d.Cause, f.Note) || f.Sure == "" && f.Note == "" && d.Cause != "" {
+		t.Errorf("%s: %q\n got %s, %s %q: %s\nwant %s, %s %q: %s\n%s", f.Name, f.Text, got.Sure, got.Missing, got.Target, got.Words, cmp.Or(f.Sure, None), f.Missing, f.Target, f.Words, d.Cause)
+	}
+	if !strings.Contains(advised(d), f.Fix) || !strings.Contains(d.What, f.What) || f.Page != "" && d.Explain != f.Page || f.Targets != "" && strings.Join(targets, " ") != f.Targets {
+		t.Errorf("%s: want %q, %q, page %q and targets %q; got %q\n%s", f.Name, f.Fix, f.What, f.Page, f.Targets, targets, told(d))
+	}
+	if f.Code != 0 && d.Code != f.Code || ev.Exit != nil && (d.Signal == "") == (d.Exit == nil) {
+		t.Errorf("%s: code %d, want %d; exit %v, signal %q", f.Name, d.Code, f.Code, d.Exit, d.Signal)
+	}
+	if f.TypicalHome && f.Fix == "" && strings.Contains(told(d), "careful: ") {
+		t.Errorf("%s: a warning: %s", f.Name, told(d))
+	}
+	for name, value := range f.Secrets {
+		if strings.Contains(told(d), value) {
+			t.Errorf("%s: shows %s: %s", f.Name, name, told(d))
 		}
-		if got.Sure != cmp.Or(f.Sure, None) || got.Target != f.Target || got.Missing != f.Missing || got.Words != f.Words || !strings.Contains(d.Cause, f.Note) || f.Sure == "" && f.Note == "" && d.Cause != "" {
-			t.Errorf("%s: %q\n got %s, %s %q: %s\nwant %s, %s %q: %s\n%s", f.Name, f.Text, got.Sure, got.Missing, got.Target, got.Words, cmp.Or(f.Sure, None), f.Missing, f.Target, f.Words, d.Cause)
-		}
-		if d.Attribution != Certain && slices.ContainsFunc(d.Words, func(w string) bool { return strings.Contains(w, ".ssh") }) {
-			t.Errorf("%s: words of the server lead to a grant of keys", f.Name)
-		}
+	}
+	if d.Attribution != Certain && slices.ContainsFunc(d.Words, func(w string) bool { return strings.Contains(w, ".ssh") }) {
+		t.Errorf("%s: words of the server lead to a grant of keys", f.Name)
+	}
+	if err := granting(&config.Server{Name: "github", Command: "x"}, "", d.Words); err != nil {
+		t.Errorf("%s: %q: %v", f.Name, d.Words, err)
 	}
 }

@@ -2,9 +2,10 @@ package diagnostics
 
 import (
 	"encoding/json"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"slices"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -141,4 +142,19 @@ func someMay(path string, rights policy.Rights) bool {
 // whyText returns a record as why prints it with --verbose.
 func whyText(r Record) string {
 	return r.Text(func(r Record) string { return show.Line(r.Server) }, true)
+}
+
+// defaultProfile makes the fixture one of the default policy.
+func defaultProfile(p *policy.Profile) {
+	p.Default, p.Net = true, nil
+	p.Entries = slices.DeleteFunc(p.Entries, func(e policy.Entry) bool { return e.Path == "/home/u/work/src" })
+}
+
+// refusals returns denials of files, each given as "operation path", in the order of time.
+func refusals(all ...string) (denials []policy.Denial) {
+	for _, each := range all {
+		operation, path, _ := strings.Cut(each, " ")
+		denials = append(denials, policy.Denial{Axis: policy.AxisFs, Operation: operation, Target: path, Program: "/usr/bin/dash"})
+	}
+	return denials
 }

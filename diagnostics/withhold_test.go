@@ -173,10 +173,8 @@ var homeJudge = func() func(string, policy.Rights) policy.Harm {
 	return judge(&policy.Policy{}, h)
 }()
 
-// greedy returns a denial of a server that asks for more than it needs.
-func greedy(operation, target string) Evidence {
-	ev := evidence("")
-	ev.FromCommandLine = true
+// onHomeHost makes evidence one of homeHost.
+func onHomeHost(ev *Evidence) {
 	ev.Exists = homeHost.exists
 	ev.SearchPath, ev.Harm = "/usr/bin:/home/u/tools", homeJudge
 	ev.Canonical = func(path string) string {
@@ -184,102 +182,6 @@ func greedy(operation, target string) Evidence {
 			return "/home/u/dotfiles/zshrc"
 		}
 		return path
-	}
-	ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: operation, Target: target}}
-	return ev
-}
-
-// TestGrantNoMoreThanNeeded checks denials whose target the server chose. The proposed
-// grant is never more than the attempt needs outside of the jail, and has a warning where
-// the host runs or obeys the file.
-func TestGrantNoMoreThanNeeded(t *testing.T) {
-	for _, tt := range []struct {
-		operation, target string
-		flags             string
-		careful           string // a part of the warning; "" is none
-	}{
-		// To make a directory or file that exists fails everywhere.
-		{"mkdir", "/var", "", ""},
-		{"mkdir", "/opt", "", ""},
-		{"mkdir", "/srv", "", ""},
-		{"mkdir", "/home/u", "", ""},
-		{"mkdir", "/home/u/.config", "", ""},
-		{"mkdir", "/home/u/.ssh", "", ""},
-		{"mkdir", "/home/u/go", "", ""},
-		{"mkdir", "/home/u/docs", "--read ~/docs", "directly in your home"},
-		{"create", "/home/u/docs", "--read ~/docs", "directly in your home"},
-		{"truncate", "/var", "", ""},
-		{"remove", "/home/u/docs/nope", "", ""},
-		{"mkdir", "/home/u/docs/new", "--write ~/docs/new/", ""},
-		{"mkdir", "/home/u/new/er", "--write ~/new/er/", ""},
-		{"mkdir", "/opt/new", "--write /opt/new", ""},
-
-		// Files that programs of the host run or obey.
-		{"create", "/home/u/.bashrc", "", "decides what"},
-		{"create", "/home/u/.zprofile", "", "decides what"},
-		{"create", "/home/u/.config/autostart/evil.desktop", "", "decides what"},
-		{"create", "/home/u/.config/systemd/user/evil.service", "", "decides what"},
-		{"create", "/home/u/go/bin/zz", "", "decides what"},
-		{"create", "/home/u/.local/bin/zz", "", "decides what"},
-		{"create", "/home/u/tools/zz", "", "decides what"},
-		{"write", "/home/u/dotfiles/zshrc", "", "decides what"},
-		{"remove", "/home/u/dotfiles/zshrc", "", "hold on ~/.zshrc"},
-		{"remove", "/home/u/tools/rg", "", "decides what"},
-		{"create", "/home/u/go/zz", "", "hold on ~/go/bin"},
-		{"create", "/home/u/other/.git/hooks/post-commit", "", "protected name"},
-		{"write", "/home/u/other/.vscode/tasks.json", "", "protected name"},
-		{"create", "/home/u/.ssh/authorized_keys", "", "decides what"},
-		{"create", "/var/spool/cron/u", "", "belongs to the system"},
-
-		// Places where other programs keep their files.
-		{"create", "/home/u/.config/foo/bar", "--write ~/.config/foo/", ""},
-		{"create", "/home/u/.config/foo", "--write ~/.config/foo", ""},
-		{"create", "/home/u/.local/share/foo/a/b", "--write ~/.local/share/foo/a/", ""},
-		{"create", "/home/u/.cache/foo", "--write ~/.cache/foo", ""},
-		{"create", "/home/u/foo/bar", "--write ~/foo/", "directly in your home"},
-		{"create", "/opt/foo/bar", "--write /opt/foo", ""},
-		{"create", "/new/foo", "--write /new", ""},
-		{"remove", "/home/u/.cache/app", "--write ~/.cache/app", ""},
-		{"read", "/home/u/.config", "", "hold on"},
-		{"read", "/opt", "--read /opt", "files of many programs"},
-		{"read", "/usr/bin", "", ""},
-		{"create", "/home/u/docs/new", "--write ~/docs", "directly in your home"},
-	} {
-		d := Diagnose(greedy(tt.operation, tt.target))
-		if got := strings.Join(d.Words, " "); got != tt.flags {
-			t.Errorf("%s %s: proposes %q, want %q", tt.operation, tt.target, got, tt.flags)
-		}
-		w := d.Hints[0].Warning
-		if w == "" && strings.Contains(advised(d), "mcp-jail does not suggest allowing it: ") {
-			w = d.Fix
-		}
-		if !strings.Contains(w, tt.careful) || tt.careful == "" && w != "" || w != "" && w != d.Fix && !strings.Contains(advised(d), "careful: ") {
-			t.Errorf("%s %s: warns %q, want %q\n%s", tt.operation, tt.target, w, tt.careful, d.Text())
-		}
-	}
-}
-
-// TestGrantNoMoreThanNeededForText checks the grants for names in a text in that way.
-func TestGrantNoMoreThanNeededForText(t *testing.T) {
-	for text, want := range map[string]string{
-		`Error: EACCES: permission denied, open '/home/u/.config/autostart/x'`: "",
-		`mkdir: cannot create directory ‘/var’: Permission denied`:             "",
-		`Error: EACCES: permission denied, mkdir '/home/u/.local'`:             "",
-		`KeyError: 'LD_PRELOAD'`:                               "--env LD_PRELOAD careful",
-		`Error: NODE_OPTIONS environment variable is required`: "",
-		`Error: FOO_TOKEN environment variable is required`:    "--env FOO_TOKEN careful",
-	} {
-		ev := greedy("", "")
-		ev.Denials, ev.Text = nil, text
-		ev.Profile.Withheld = append(ev.Profile.Withheld, "LD_PRELOAD")
-		d := Diagnose(ev)
-		got := strings.Join(d.Words, " ")
-		if strings.Contains(advised(d), "careful: ") {
-			got += " careful"
-		}
-		if got != want {
-			t.Errorf("%s: %q, want %q\n%s", text, got, want, d.Text())
-		}
 	}
 }
 
