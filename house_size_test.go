@@ -41,21 +41,21 @@ var budget = []budgetRow{
 	{"diagnostics", 5513}, // policy fell by more
 	{"docs", 97},
 	{"internal", 3409},
-	{"lifecycle", 8088}, // the same
+	{"lifecycle", 7856}, // the same
 	{"mcpproxy", 2203},
 	{"packages", 8263},
 	{"policy", 14854},
 	{"presets", 1270},
 	{"undo", 1568},
-	{"the product, in lines of code", 99416},
+	{"the product, in lines of code", 99184},
 	{"the trusted part, in lines", 41460}, // of the packages that SECURITY.md names
-	{"other Go code, in lines", 101469},
+	{"other Go code, in lines", 97164},
 	{"scripts, in lines", 9312},
 	{"files of the product", 1053},
-	{"packages of the product", 140},
+	{"packages of the product", 138},
 	{"functions over 60 lines", 1},
-	{"exported names", 3501},
-	{"words of documentation", 91906},
+	{"exported names", 3487},
+	{"words of documentation", 91875},
 	{"commands", 16},
 	{"flags", 44}, // "Learning is granting in a loop": drive, budget
 	{"keys", 58},  // "One id and one file a server": id, directory, deny
