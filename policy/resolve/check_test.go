@@ -1,23 +1,11 @@
 package resolve
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
-
-// checkRule returns the warning about a wide grant and the error of CheckFiles for one rule.
-func checkRule(h hostfs.Host, r policy.FsRule) (wide string, err error) {
-	h.Dir = ""
-	_, ws, err := CheckFiles(&policy.Policy{Server: "s", Command: "server", Fs: []policy.FsRule{r}}, h)
-	if i := slices.IndexFunc(ws, func(w policy.Warning) bool { return w.Code == "wide-grant" }); i >= 0 {
-		wide = ws[i].Message
-	}
-	return wide, err
-}
 
 // TestCheckFiles checks that relative rules are passed over where the directory is not known. TestProfilesOfHosts holds that the
 // warnings and errors are those of a start.
