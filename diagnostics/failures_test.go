@@ -20,7 +20,8 @@ import (
 )
 
 // failure is a row of testdata/failures: what is known of a failure under the fixture's profile, and what
-// is said of it. Without sure, nothing is said.
+// is said of it. Without sure, nothing is said. The keys above a file's first row hold for all of its rows that do not have
+// them, and a row with each is one row for each of these words, which $EACH stands for.
 type failure struct {
 	Name, Text string
 
@@ -216,11 +217,20 @@ func TestFailures(t *testing.T) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		testkit.Must(t, err)
-		var all struct{ Failure []failure }
-		testkit.Must(t, toml.Unmarshal(data, &all))
+		common, rows, _ := strings.Cut(string(data), "[[failure]]\n")
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".toml"), func(t *testing.T) {
-			for _, f := range all.Failure {
-				f.check(t)
+			for row := range strings.SplitSeq(rows, "[[failure]]\n") {
+				var same struct{ Each []string }
+				testkit.Must(t, toml.Unmarshal([]byte(row), &same))
+				if same.Each == nil {
+					same.Each = []string{""}
+				}
+				for _, word := range same.Each {
+					var f failure
+					testkit.Must(t, toml.Unmarshal([]byte(common), &f))
+					testkit.Must(t, toml.Unmarshal([]byte(strings.ReplaceAll(row, "$EACH", word)), &f))
+					f.check(t)
+				}
 			}
 		})
 	}
