@@ -2,6 +2,7 @@ package intercept
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"net"
 	"net/http"
@@ -17,37 +18,20 @@ import (
 // TestForwardedBytes: requests and answers pass with nothing added and nothing taken away.
 func TestForwardedBytes(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ name, request, want, answer, wantAnswer string }{
-		{name: "bare", request: "GET /a HTTP/1.1\r\nHost: api.example.com\r\n\r\n"},
-		{name: "fields", request: "GET /a%20b%2Fc?q=%zz;&x=[1] HTTP/1.1\r\nHost: api.example.com\r\nUser-Agent: t\r\nAccept: */*\r\nAccept-Encoding: br\r\nForwarded: for=x\r\nX-Forwarded-For: 1.2.3.4\r\nX-Twice: 1\r\nX-Twice: 2\r\n\r\n"},
-		{name: "empty query", request: "GET /a? HTTP/1.1\r\nHost: api.example.com\r\n\r\n"},
-		{name: "two slashes", request: "GET //a//b HTTP/1.1\r\nHost: api.example.com\r\n\r\n"},
-		{
-			name: "hop by hop", request: "GET / HTTP/1.1\r\nHost: api.example.com\r\nConnection: keep-alive, X-Mine\r\nKeep-Alive: 5\r\nX-Mine: 1\r\nProxy-Authorization: x\r\n\r\n",
-			want: "GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n",
-		},
-		{name: "no date, no type", request: "GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n", answer: "HTTP/1.1 200 OK\r\nContent-Length: 6\r\nX-A: b\r\n\r\n<html>"},
-		{name: "redirect", request: "GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n", answer: "HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: https://elsewhere.example/\r\n\r\n"},
-		{name: "error", request: "GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n", answer: "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 1\r\nRetry-After: 1\r\n\r\nx"},
-		{name: "not modified", request: "GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n", answer: "HTTP/1.1 304 Not Modified\r\nEtag: \"x\"\r\n\r\n"},
-		{name: "early hints", request: "GET / HTTP/1.1\r\nHost: api.example.com\r\n\r\n", answer: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"},
-	} {
+	fill := strings.NewReplacer("$GET", "GET / HTTP/1.1\r\nHost: api.example.com\r\n")
+	for _, row := range testkit.Rows(t, "forwarded.txt", 4) {
+		name, request := row[0], fill.Replace(row[1])
+		want, answer := cmp.Or(fill.Replace(row[2]), request), cmp.Or(row[3], "HTTP/1.1 204 No Content\r\n\r\n")
 		seen := make(chan string, 1)
-		if c.answer == "" {
-			c.answer = "HTTP/1.1 204 No Content\r\n\r\n"
-		}
-		addr := scripted(t, func(request string, conn net.Conn) { seen <- request; io.WriteString(conn, c.answer); conn.Close() })
+		addr := scripted(t, func(request string, conn net.Conn) { seen <- request; io.WriteString(conn, answer); conn.Close() })
 		w := newWorldAt(t, addr, false, Options{Rules: []policy.NetRule{withSecret("T")}})
 		// With this field the connection ends with the answer. It goes no further, and the answer gets it.
-		got := strings.Replace(w.raw(t, strings.Replace(c.request, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)), "Connection: close\r\n", "", 1)
-		if c.want == "" {
-			c.want = c.request
+		got := strings.Replace(w.raw(t, strings.Replace(request, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)), "Connection: close\r\n", "", 1)
+		if r := <-seen; sorted(r) != sorted(want) {
+			t.Errorf("%s: the upstream saw\n%q, not\n%q", name, r, want)
 		}
-		if r := <-seen; sorted(r) != sorted(c.want) {
-			t.Errorf("%s: the upstream saw\n%q, not\n%q", c.name, r, c.want)
-		}
-		if sorted(got) != sorted(c.answer) {
-			t.Errorf("%s: the client got\n%q, not\n%q", c.name, got, c.answer)
+		if sorted(got) != sorted(answer) {
+			t.Errorf("%s: the client got\n%q, not\n%q", name, got, answer)
 		}
 	}
 }
