@@ -99,6 +99,8 @@ func TestOtherNames(t *testing.T) {
 	}
 }
 
+// TestForbiddenAddresses: a granted name that leads to no address that may be dialled is refused, and the others of a mixed
+// answer are used. TestSpecialAddresses of package policy has the addresses.
 func TestForbiddenAddresses(t *testing.T) {
 	for _, c := range []struct {
 		addrs []string
@@ -106,14 +108,8 @@ func TestForbiddenAddresses(t *testing.T) {
 		says  string
 	}{
 		{[]string{"10.99.0.5"}, "", "10.99.0.5 is a private address"},
-		{[]string{"169.254.169.254"}, "", "169.254.169.254"},
 		{[]string{"::ffff:127.0.0.1"}, "", "127.0.0.1"},
-		{[]string{"fd00:99::1"}, "", "fd00:99::1"},
-		{[]string{"64:ff9b::a63:5"}, "", "IPv4"}, // 10.99.0.5 through NAT64
-		{[]string{"2002:0a63:0005::1"}, "", "IPv4"},
 		{[]string{"203.0.113.99"}, "", "own"},
-		{[]string{"0.0.0.0"}, "", "unspecified"},
-		{[]string{"100.64.0.1"}, "", "carrier"},
 		{[]string{"10.99.0.5", "::1"}, "", "::1"},
 		{[]string{"10.99.0.5", "198.51.100.7"}, "198.51.100.7", ""}, // the good ones of a mixed answer
 		{[]string{"10.99.0.77"}, "127.64.0.1", ""},                  // a rule names it
