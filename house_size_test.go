@@ -49,7 +49,7 @@ var budget = []budgetRow{
 	{"undo", 1568},
 	{"the product, in lines of code", 99184},
 	{"the trusted part, in lines", 41460}, // of the packages that SECURITY.md names
-	{"other Go code, in lines", 97164},
+	{"other Go code, in lines", 97036},
 	{"scripts, in lines", 9312},
 	{"files of the product", 1053},
 	{"packages of the product", 138},
