@@ -29,9 +29,9 @@ type Pending struct {
 	count int
 }
 
-// Bounds of a table. At worst it takes MaxOpen × (2×MaxID + 2×MaxTool + 256) bytes, which is 11 MiB.
+// Bounds of a table. At worst it takes MaxOpen × (2×MaxID + 2×MaxTool + 256) bytes, which is 22 MiB.
 const (
-	MaxOpen = 4096 // requests, as many as a batch may have
+	MaxOpen = 8192 // requests, twice as many as a batch may have
 	MaxID   = 1024 // bytes of an id
 	MaxTool = 256  // bytes of a method, and of a tool's name, that are kept. MCP asks for 128 at most
 )
