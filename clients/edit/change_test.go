@@ -30,33 +30,15 @@ func TestRemoveRefused(t *testing.T) {
 
 // TestOlder removes the words that earlier versions put in front, to the byte.
 func TestOlder(t *testing.T) {
-	for _, c := range []struct {
-		format                         Format
-		command, wrapped, before, path string
-	}{
-		{JSON, "", `{"s": {"command": "/opt/jail", "args": [ "run", "--", "npx"]}}`, `{"s": {"command": "npx"}}`, ""},
-		{JSON, "", `{"s":{"command":"/opt/jail","args":[ "run", "--", "npx"]}}`, `{"s":{"command":"npx"}}`, ""},
-		{JSON, "", `{"s":{"command":"/opt/jail","args":["run","--","npx","-y","pkg"]}}`, `{"s":{"command":"npx","args":["-y","pkg"]}}`, ""},
-		{JSON, "", `{"s": {"command": "/opt/jail", "args": ["run", "--", "n\u0070x" ]}}`, `{"s": {"command": "n\u0070x", "args": [ ]}}`, ""},
-		{JSON, "", "{\"s\": {\n  \"command\": \"/opt/jail\",\n  \"args\": [ \"run\", \"--\", \"npx\"]\n}}", "{\"s\": {\n  \"command\": \"npx\"\n}}", ""},
-		{JSON, "", "{\"s\": {\n  \"command\": \"/opt/jail\", // c\n  \"args\": [\n    \"run\", \"--\", \"npx\",\n    \"-y\"\n  ]\n}}", "{\"s\": {\n  \"command\": \"npx\", // c\n  \"args\": [\n    \"-y\"\n  ]\n}}", ""},
-		{JSON, "", `{"s": {"command": ["/opt/jail", "run", "--", "npx", "-y"]}}`, `{"s": {"command": ["npx", "-y"]}}`, ""},
-		{TOML, "", "[s]\r\ncommand = '/opt/jail' # c\r\nargs = [ \"run\", \"--\", 'npx']\r\nx = 1\r\n", "[s]\r\ncommand = 'npx' # c\r\nx = 1\r\n", ""},
-		{TOML, "", "s.command=\"/opt/jail\"\ns.args=[ \"run\", \"--\", 'npx']\n", "s.command='npx'\n", ""},
-		{TOML, "", "s = { command = \"/opt/jail\", args = [ \"run\", \"--\", 'npx'] }", "s = { command = 'npx' }", ""},
-		{TOML, "", "s = {t.command=\"/opt/jail\",t.args=[ \"run\", \"--\", 'npx'] }", "s = {t.command='npx' }", "t"},
-		{YAML, "cmd", "s:\n  cmd: /opt/jail # c\n  args: [ run, \"--\", npx]\n  e: {}\n", "s:\n  cmd: npx # c\n  e: {}\n", ""},
-		{YAML, "cmd", "s:\n  cmd: /opt/jail\n  args:\n  - run\n  - \"--\"\n  - npx\n  - -y # c\n", "s:\n  cmd: npx\n  args:\n  - -y # c\n", ""},
-		{YAML, "cmd", "s: {cmd: /opt/jail, args: [run, \"--\", npx, -y]}\n", "s: {cmd: npx, args: [-y]}\n", ""},
-		{YAML, "", "- command: /opt/jail\n  args: [ run, \"--\", npx]\n  name: s\n", "- command: npx\n  name: s\n", ""},
-	} {
-		table := Table{Command: c.command}
-		if c.path != "" {
+	for _, row := range testkit.Rows(t, "older.txt", 5) {
+		format, command, wrapped, before, path := FormatOf("x."+row[0]), row[1], row[2], row[3], row[4]
+		table := Table{Command: command}
+		if path != "" {
 			table.Path = []string{"s"}
 		}
-		f, s := one(t, c.format, c.wrapped, table)
-		if got, err := f.Apply(Change{Server: s, Drop: 3}); err != nil || string(got) != c.before {
-			t.Errorf("%s\nbecomes %s\nwant    %s\n%v", c.wrapped, got, c.before, err)
+		f, s := one(t, format, wrapped, table)
+		if got, err := f.Apply(Change{Server: s, Drop: 3}); err != nil || string(got) != before {
+			t.Errorf("%s\nbecomes %s\nwant    %s\n%v", wrapped, got, before, err)
 		}
 	}
 }

@@ -244,14 +244,9 @@ func mutate(r *rand.Rand, text []byte) []byte {
 
 // readerFiles returns the files that the comparison begins with.
 func readerFiles(t testing.TB, format Format) (all [][]byte) {
-	for _, r := range refusals {
-		if r.format == format {
-			all = append(all, []byte(r.text))
-		}
-	}
-	for _, a := range ambiguities {
-		if a.format == format {
-			all = append(all, []byte(a.text))
+	for _, w := range slices.Concat(writtenFiles(t, refusals), writtenFiles(t, ambiguities)) {
+		if w.format == format {
+			all = append(all, []byte(w.text))
 		}
 	}
 	for _, text := range clientFiles(t, format) {

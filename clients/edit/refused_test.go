@@ -9,42 +9,27 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// refusals are files whose server s must not be changed, with what the error says.
-var refusals = []struct {
+// These tables have the files whose server s must not be changed, and those that some client reads
+// otherwise than others.
+const refusals, ambiguities = "refused.txt", "ambiguous.txt"
+
+// A writtenFile is a row of such a table.
+type writtenFile struct {
 	name   string
 	format Format
 	text   string
-	want   string
-}{
-	{"server twice", JSON, "{\"servers\": {\"s\": {\"command\": \"a\"},\n\"s\": {\"command\": \"b\"}}}", `line 2: the key "s" stands twice, also in line 1`},
-	{"table twice", JSON, "{\"servers\": {},\n\"servers\": {\"s\": {\"command\": \"b\"}}}", `line 2: the key "servers" stands twice`},
-	{"command twice", JSON, `{"servers": {"s": {"command": "a", "\u0063ommand": "b"}}}`, `the key "command" stands twice`},
-	{"args twice", JSON, `{"servers": {"s": {"command": "a", "args": ["x"], "args": []}}}`, `the key "args" stands twice`},
-	{"args null", JSON, "{\"servers\": {\"s\": {\"command\": \"a\",\n\"args\": null}}}", "line 2: args is null, and has to be a list"},
-	{"args a string", JSON, `{"servers": {"s": {"command": "a", "args": "x"}}}`, "args is a string"},
-	{"args of lists", JSON, `{"servers": {"s": {"command": "a", "args": [["x"]]}}}`, "args holds a list"},
-	{"no command", JSON, `{"servers": {"s": {"url": "https://x"}}}`, "it has no command"},
-	{"neither command nor url", JSON, `{"servers": {"s": {"type": "builtin"}}}`, "line 1: it has no command"},
-	{"command empty list", JSON, `{"servers": {"s": {"command": []}}}`, "command is empty"},
-	{"command a number", JSON, `{"servers": {"s": {"command": 1}}}`, "command is a number"},
-	{"alias of the entry", YAML, "servers:\n  t: &t {command: a}\n  s: *t\n", "it has no command"},
-	{"entry with alias", YAML, "servers:\n  s: &t {command: a}\n  u: *t\n", "line 2: it has the anchor &t"},
-	{"alias of the list", YAML, "a: &a [x]\nservers:\n  s:\n    command: npx\n    args: *a\n", "line 5: args is an alias, and has to be a list"},
-	{"alias of the program", YAML, "a: &a x\nservers:\n  s:\n    command: *a\n", "line 4: *a stands there"},
-	{"shared table", YAML, "servers: &s\n  s:\n    command: a\nother: *s\n", "the changed file would not say what it should"},
-	{"merge key", YAML, "a: &a {args: [x]}\nservers:\n  s:\n    <<: *a\n    command: npx\n", "line 4: the merge key << adds fields"},
-	{"block scalar", YAML, "servers:\n  s:\n    command: >-\n      npx\n", "line 3: the program is a block scalar"},
-	{"program of two lines", YAML, "servers:\n  s:\n    command: npx\n      -y\n", "goes on in another line"},
-	{"tagged program", YAML, "servers:\n  s:\n    command: !!str npx\n", "has a tag, and clients differ"},
-	{"brackets without quotes", YAML, "servers:\n  s:\n    command: a[1],b\n", "the changed file would not be read any more (line 3"},
-	{"comment at the bracket", YAML, "servers:\n  s:\n    command: npx\n    args: [#\n    ]\n", "the changed file would not say what it should"},
-	{"args null in YAML", YAML, "servers:\n  s:\n    command: npx\n    args:\n", "args is null"},
-	{"key not on its line", YAML, "servers:\n  s:\n    ? command\n    : npx\n", "the key of the program is not at the beginning"},
-	{"args no list", TOML, "[servers.s]\ncommand = \"a\"\nargs = 1\n", "line 3: args is a number"},
+	want   string // of the error
+}
+
+func writtenFiles(t testing.TB, table string) (all []writtenFile) {
+	for _, row := range testkit.Rows(t, table, 4) {
+		all = append(all, writtenFile{row[0], FormatOf("x." + row[1]), row[2], row[3]})
+	}
+	return all
 }
 
 func TestChangeRefused(t *testing.T) {
-	for _, r := range refusals {
+	for _, r := range writtenFiles(t, refusals) {
 		t.Run(r.format.String()+"/"+r.name, func(t *testing.T) {
 			f, err := Parse(r.format, []byte(r.text))
 			testkit.Must(t, err)

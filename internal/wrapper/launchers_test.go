@@ -9,27 +9,8 @@ import (
 
 // TestLauncherOf: which launcher a line begins with, "*" for one that runs what the project has.
 func TestLauncherOf(t *testing.T) {
-	for line, want := range map[string]string{
-		"npx -y x":                          "npx",
-		"/usr/bin/npm --prefix d exec x":    "npm exec",
-		"npm run exec":                      "",
-		`C:\a\UVX.exe x`:                    "uvx",
-		"uv -q tool run x":                  "uv tool run",
-		"uv --directory /srv run server.py": "uv run*",
-		"uv run --with x server":            "uv run",
-		"uv tool install run":               "",
-		"go -C /srv run ./cmd/x":            "go run*",
-		"go run example.test/x@v1":          "go run",
-		"go test run":                       "",
-		"deno run -A server.ts":             "deno run*",
-		"deno run -A jsr:@a/b":              "deno run",
-		"dnx X":                             "dnx",
-		"dotnet server.dll run":             "",
-		"op run -- x":                       "op run",
-		"./npx x":                           "",
-		"node server.js go run":             "",
-		"":                                  "",
-	} {
+	for _, row := range testkit.Rows(t, "launchers.txt", 2) {
+		line, want := row[0], row[1]
 		l, ok := LauncherOf(strings.Fields(line))
 		name := l.Name
 		if l.Local {

@@ -6,71 +6,15 @@ import (
 	"path"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestParse: where the wrapped command begins, and what env changes for it. In a line "|" separates
 // words. An error names the word.
 func TestParse(t *testing.T) {
-	for line, want := range map[string]string{
-		"timeout|5|x|-k|1":                 "x|-k|1",
-		"timeout|-k|1s|--signal=TERM|5m|x": "x",
-		"timeout|-fvk5|0.5|x":              "x",
-		"timeout|--kill-after|5|1d|x":      "x",
-		"timeout|--|5|x":                   "x",
-		"timeout|x|5":                      "error x",
-		"timeout|-5|x":                     "error -5",
-		"timeout|--kill|5|1|x":             "error --kill", // an abbreviation
-		"timeout|--verbose=1|5|x":          "error --verbose=1",
-		"timeout|-k":                       "error -k",
-		"timeout|--signal":                 "error --signal",
-		"timeout|5":                        "",
-		"/usr/bin/timeout|5|x":             "x",
-		"nice|x|-n":                        "x|-n",
-		"nice|-n|5|x":                      "x",
-		"nice|-n5|x":                       "x",
-		"nice|-10|x":                       "x",
-		"nice|--10|x":                      "x",
-		"nice|-+10|x":                      "x",
-		"nice|--adjustment=1|x":            "x",
-		"nice|-1x|y":                       "error -1x",
-		"ionice|-c2|-n|7|-t|x":             "x",
-		"ionice|-p|1":                      "error -p", // of another process
-		"nohup|x":                          "x",
-		"nohup|--|x":                       "x",
-		"nohup|-x":                         "error -x",
-		"nohup|-":                          "-",
-		"stdbuf|-oL|-e|0|x":                "x",
-		"stdbuf|--output=L|x":              "x",
-		"taskset|-c|0,2-3|x":               "x",
-		"taskset|0x3|x":                    "x",
-		"taskset|-p|0x3|1":                 "error -p",
-		"taskset|zz|x":                     "error zz",
-		"time|-p|-f|%e|x":                  "x",
-		"time|-o|f|x":                      "error -o", // it writes a file
-
-		"env|x|A=1":                  "plain x|A=1",
-		"env|A=1|B=|x|C=3":           "plain set A=1 set B= x|C=3",
-		"env|-|A=1|x":                "plain set A=1 x",
-		"env|-|-C|/d|x":              "plain -C|/d|x",
-		"env|-i|x":                   "plain x",
-		"env|-iv|x":                  "plain x",
-		"env|--ignore-environment|x": "plain x",
-		"env|-u|A|-uB|--unset=C|x":   "unset A unset B unset C x",
-		"env|-C|/d|x":                "in /d x",
-		"env|-C/d|x":                 "in /d x",
-		"env|--chdir=/d|x":           "in /d x",
-		"env|-iC/d|x":                "in /d x",
-		"env|--|A=1|-x":              "plain set A=1 -x",
-		"env":                        "plain ",
-		"env|-C":                     "error -C",
-		"env|-C||x":                  "error -C",
-		"env|=1|x":                   "error =1",
-		"env|-0":                     "error -0",
-		"env|--chdi|/d|x":            "error --chdi",
-		"env|--debug=1|x":            "error --debug=1",
-		"env|--block-signal|x":       "error --block-signal",
-		"env|-S|x y":                 "error -S",
-	} {
+	for _, row := range testkit.Rows(t, "lines.txt", 2) {
+		line, want := row[0], row[1]
 		argv := strings.Split(line, "|")
 		l, err := Parse(path.Base(argv[0]), argv)
 		got := described(l)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // shown prints what a line asks for: the packages, the program and the arguments, and what wrappers add.
@@ -44,44 +46,15 @@ func shown(l Line) string {
 
 // TestParse: words are separated by "|".
 func TestParse(t *testing.T) {
-	for _, tt := range []struct{ line, want string }{
-		// npx passes on everything after the first word that is no option. Seen with npm 11 for these rows.
-		{"npx|pkg|--flag|-y|--|x y|$HOME||-p", `pkg, ["--flag" "-y" "--" "x y" "$HOME" "" "-p"]`},
-		{"npx|-y|-q|pkg|a", `pkg, ["a"]`},
-		{"npx|--yes|--quiet|@s/server@1.2.3|--", `@s/server version 1.2.3, ["--"]`},
-		{"npx|-y|--|pkg|--|b", `pkg, ["--" "b"]`},
-		{"npx|-p|pkg|-y|--package|@s/a@^1|--package=b@next|cmd|-p|x", `pkg + @s/a range ^1 + b tag next, program cmd, ["-p" "x"]`},
-		{"npx|-p=pkg|--|cmd", `pkg, program cmd`},
-		{"/usr/bin/npx|pkg", `pkg`},
-		{`C:\Program Files\nodejs\npx.CMD|-y|pkg`, `pkg`},
-		// npm exec reads options up to "--", which it drops once.
-		{"npm|exec|--|pkg|-a|--|b", `pkg, ["-a" "--" "b"]`},
-		{"npm|exec|pkg|a|--yes|--|-c", `pkg, ["a" "-c"]`},
-		{"npm|x|--package=pkg|--|cmd|-y", `pkg, program cmd, ["-y"]`},
-		// From the documentation and the sources: uv was not run.
-		{"uvx|Pkg.A|-v|--from|x", `pkg-a, program Pkg.A, ["-v" "--from" "x"]`},
-		{"uvx|-q|--python|3.12|--from|Pkg_a[cli,Z]==1.2|--with|b>=1, <2|-w|c@latest|cmd", `pkg-a[cli,z] version 1.2 + b range >=1,<2 + c tag latest, program cmd, python 3.12`},
-		{"uvx|--with=a|--from=b|cmd", `b + a, program cmd`},
-		{"uvx|-p|3.12|mcp-server@1.0.0rc1|x", `mcp-server version 1.0.0rc1, program mcp-server, python 3.12, ["x"]`},
-		{"uv|tool|run|pkg[x]@latest|--python|3", `pkg[x] tag latest, program pkg, ["--python" "3"]`},
-		// Wrappers.
-		{"timeout|-k|5|30|nice|-n5|npx|pkg|a", `pkg, behind timeout -k 5 30 nice -n5, ["a"]`},
-		{"env|-u|X|-C|d|A=b|npx|pkg", `pkg, in d, behind env -u X -C d A=b, A=b`},
-		{"env|-C|/d|env|--chdir|e|npx|pkg", `pkg, in /d/e, behind env -C /d env -C e`},
-		{"env|-i|A=b|B=x=y|npx|pkg", `pkg, A=b, B=x=y`},
-		{`bash|-lc|A='b c' exec npx -y pkg "x y" z\ w`, `pkg, A=b c, ["x y" "z w"]`},
-		{"timeout|30|sh|-ec|npx pkg b#c", `pkg, behind timeout 30, ["b#c"]`},
-		{"sh|-c|npx pkg@^1.2|ignored", `pkg range ^1.2`},
-		{"cmd|/c|npx|-y|pkg@1.0.0", `pkg version 1.0.0`},
-		{`C:\Windows\System32\cmd.exe|/C|npx -y pkg b`, `pkg, ["b"]`},
-	} {
+	for _, row := range testkit.Rows(t, "lines.txt", 2) {
+		line, want := row[0], row[1]
 		got := ""
-		l, err := Parse(strings.Split(tt.line, "|"))
+		l, err := Parse(strings.Split(line, "|"))
 		if err == nil {
 			got = shown(l)
 		}
-		if got != tt.want {
-			t.Errorf("%s: %v\n got %s\nwant %s", tt.line, err, got, tt.want)
+		if got != want {
+			t.Errorf("%s: %v\n got %s\nwant %s", line, err, got, want)
 		}
 	}
 }
