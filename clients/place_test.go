@@ -11,72 +11,40 @@ import (
 
 // TestLocate tests where files are, on each system and with each variable.
 func TestLocate(t *testing.T) {
-	linux := Host{OS: "linux", Home: "/home/me", Project: "/home/me/app"}
-	mac := Host{OS: "darwin", Home: "/Users/me", Project: "/Users/me/app"}
-	windows := Host{OS: "windows", Home: `C:\Users\me`, Project: `D:\app`}
-	for _, c := range []struct {
-		client, scope, label string
-		host                 Host
-		env                  string // NAME=VALUE
-		want                 string // a file, or "DIR PATTERN"; "" for none
-	}{
-		{"claude-code", "user", "", linux, "", "/home/me/.claude.json"},
-		{"claude-code", "user", "", linux, "CLAUDE_CONFIG_DIR=/etc/claude", "/etc/claude/.claude.json"},
-		{"claude-code", "user", "", linux, "CLAUDE_CONFIG_DIR=claude", "/home/me/.claude.json"},
-		{"claude-code", "user", "", linux, "CLAUDE_CONFIG_DIR=/", "/.claude.json"},
-		{"claude-code", "user", "", windows, "", `C:\Users\me\.claude.json`},
-		{"claude-code", "user", "", windows, `CLAUDE_CONFIG_DIR=E:\c`, `E:\c\.claude.json`},
-		{"claude-code", "project", "", linux, "", "/home/me/app/.mcp.json"},
-		{"claude-code", "project", "", Host{OS: "linux", Home: "/home/me"}, "", ""},
-		{"claude-code", "managed", "", linux, "", "/etc/claude-code/managed-mcp.json"},
-		{"claude-code", "managed", "", windows, "", `C:\Program Files\ClaudeCode\managed-mcp.json`},
-		{"claude-code", "managed", "", windows, `ProgramFiles=F:\Programs`, `F:\Programs\ClaudeCode\managed-mcp.json`},
-		{"claude-desktop", "user", "", Host{OS: "freebsd", Home: "/home/me"}, "", "/home/me/.config/Claude/claude_desktop_config.json"},
-		{"claude-desktop", "user", "", linux, "XDG_CONFIG_HOME=/cfg", "/cfg/Claude/claude_desktop_config.json"},
-		{"claude-desktop", "user", "", mac, "XDG_CONFIG_HOME=/cfg", "/Users/me/Library/Application Support/Claude/claude_desktop_config.json"},
-		{"claude-desktop", "user", "", windows, "", `C:\Users\me\AppData\Roaming\Claude\claude_desktop_config.json`},
-		{"claude-desktop", "user", "", windows, `APPDATA=\\srv\me`, `\\srv\me\Claude\claude_desktop_config.json`},
-		{"claude-desktop", "user", "Microsoft Store", windows, "", `C:\Users\me\AppData\Local\Packages Claude_*/LocalCache/Roaming/Claude/claude_desktop_config.json`},
-		{"claude-desktop", "user", "Microsoft Store", linux, "", ""},
-		{"vscode", "user", "Insiders, profiles", mac, "", "/Users/me/Library/Application Support/Code - Insiders/User/profiles */mcp.json"},
-		{"vscode", "user", "portable", mac, "COPILOT_HOME=/c", "/c/mcp-config.json"},
-		{"cline", "user", "", linux, "CLINE_MCP_SETTINGS_PATH=/x/y.json", "/x/y.json"},
-		{"cline", "user", "", linux, "CLINE_DIR=/x", "/x/data/settings/cline_mcp_settings.json"},
-		{"opencode", "user", "OPENCODE_CONFIG", linux, "", ""},
-		{"opencode", "user", "OPENCODE_CONFIG", linux, "OPENCODE_CONFIG=/o.json", "/o.json"},
-		{"kiro", "project", "agents", windows, "", `D:\app\.kiro\agents *.json`},
-		{"zed", "user", "", mac, "", "/Users/me/.config/zed/settings.json"},
-		{"zed", "user", "Flatpak", linux, "FLATPAK_XDG_CONFIG_HOME=/f", "/f/zed/settings.json"},
-		{"zed", "user", "Flatpak", linux, "", ""},
-		{"codex", "system", "", windows, "", `C:\ProgramData\OpenAI\Codex\config.toml`},
-		{"crush", "system", "", windows, "", ""},
-		{"crush", "user", "written by Crush", linux, "", "/home/me/.local/share/crush/crush.json"},
-		{"jp", "user", "", windows, "", `C:\Users\me\AppData\Roaming\jp\config\config.toml`},
-		{"cursor", "user", "", Host{OS: "linux"}, "", ""},
-	} {
-		client, err := ByName(c.client)
+	hosts := map[string]Host{
+		"linux":                   {OS: "linux", Home: "/home/me", Project: "/home/me/app"},
+		"linux without a project": {OS: "linux", Home: "/home/me"},
+		"nowhere":                 {OS: "linux"},
+		"freebsd":                 {OS: "freebsd", Home: "/home/me"},
+		"mac":                     {OS: "darwin", Home: "/Users/me", Project: "/Users/me/app"},
+		"windows":                 {OS: "windows", Home: `C:\Users\me`, Project: `D:\app`},
+	}
+	for _, row := range testkit.Rows(t, "places.txt", 6) {
+		clientName, scope, label, variable, want := row[0], row[1], row[2], row[4], row[5]
+		host := hosts[row[3]]
+		client, err := ByName(clientName)
 		testkit.Must(t, err)
-		i := slices.IndexFunc(client.Places, func(p Place) bool { return string(p.Scope) == c.scope && p.Label == c.label })
+		i := slices.IndexFunc(client.Places, func(p Place) bool { return string(p.Scope) == scope && p.Label == label })
 		if i < 0 {
-			t.Errorf("%s has no place %s %q", c.client, c.scope, c.label)
+			t.Errorf("%s has no place %s %q", clientName, scope, label)
 			continue
 		}
-		name, value, _ := strings.Cut(c.env, "=")
-		if c.env != "" {
-			c.host.Env = func(asked string) string {
+		name, value, _ := strings.Cut(variable, "=")
+		if variable != "" {
+			host.Env = func(asked string) string {
 				if asked == name {
 					return value
 				}
 				return ""
 			}
 		}
-		location, ok := client.Places[i].Locate(c.host)
+		location, ok := client.Places[i].Locate(host)
 		got := location.File
 		if location.Pattern != "" {
 			got += location.Dir + " " + location.Pattern
 		}
-		if got != c.want || ok != (c.want != "") {
-			t.Errorf("%s %s %q on %s with %q: %q %v, want %q", c.client, c.scope, c.label, c.host.OS, c.env, got, ok, c.want)
+		if got != want || ok != (want != "") {
+			t.Errorf("%s %s %q on %s with %q: %q %v, want %q", clientName, scope, label, host.OS, variable, got, ok, want)
 		}
 	}
 }

@@ -163,28 +163,11 @@ func TestFind(t *testing.T) {
 }
 
 func TestForPackage(t *testing.T) {
-	for _, c := range []struct {
-		ecosystem  Ecosystem
-		name, want string
-	}{
-		{NPM, "@modelcontextprotocol/server-github", "github-archived"},
-		{NPM, "@ModelContextProtocol/server-github", ""},
-		{PyPI, "MCP_server.Fetch", "fetch"},
-		{PyPI, "awslabs-aws-api_mcp-server", "aws-api"},
-		{NPM, "mcp-obsidian", "obsidian"},
-		{PyPI, "mcp-obsidian", "obsidian-rest"},
-		{NPM, "mcp-server-fetch", ""},
-		{Image, "ghcr.io/github/github-mcp-server:latest", "github"},
-		{Image, "ghcr.io/github/github-mcp-server@sha256:00", "github"},
-		{Image, "docker.io/mcp/time:1", "time"},
-		{Image, "localhost:5000/mcp/time", ""},
-		{Command, "/usr/local/bin/github-mcp-server", "github"},
-		{Command, `C:\bin\github-mcp-server.exe`, "github"},
-		{Command, "npx", ""},
-	} {
-		p, ok := ForPackage(c.ecosystem, c.name)
-		if ok != (c.want != "") || ok && p.Name != c.want {
-			t.Errorf("%s %s: %v, want %q", c.ecosystem, c.name, p, c.want)
+	for _, row := range testkit.Rows(t, "packages.txt", 3) {
+		ecosystem, name, want := Ecosystem(row[0]), row[1], row[2]
+		p, ok := ForPackage(ecosystem, name)
+		if ok != (want != "") || ok && p.Name != want {
+			t.Errorf("%s %s: %v, want %q", ecosystem, name, p, want)
 		}
 	}
 }

@@ -8,29 +8,14 @@ import (
 	"unicode"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestLine covers the escape sequences of ECMA-48 in both forms, what does not show, and the mark.
 func TestLine(t *testing.T) {
-	for text, want := range map[string]string{
-		"plain":                           "plain",
-		"\x1b[31mred\x1b[0m":              "red",
-		"\u009b31mred\u009b0m":            "\ufffdred\ufffd",
-		"\x1b]0;title\x07text":            "\ufffdtext",
-		"\u009d0;title\x07text":           "\ufffdtext",
-		"\u009d0;title\u009ctext":         "\ufffdtext",
-		"\u009d8;;https://x.example\x07a": "\ufffda",
-		"\u009d0;title without an end":    "\ufffd",
-		"\u00901;2|data\x1b\\text":        "\ufffdtext",
-		"\x1b(Btext":                      "\ufffdtext",
-		"a\u0085b\u202ec\xffd\x9be":       "a\ufffdb\ufffdc\ufffdd\ufffde",
-		"a\tb\u00a0c":                     "a b c",
-		"a\r\nb":                          "a\ufffd\ufffdb",
-		"m\u3164\u2800\u200b\U000e0041":   "m\ufffd\ufffd\ufffd\ufffd",
-		"e\u0301\u0301\u0301\u0301\u0301": "e\u0301\u0301\u0301\u0301\ufffd",
-		"[mcp-jail] x":                    "(mcp-jail] x",
-		"see mcp-jail: x":                 "see mcp-jail: x",
-	} {
+	for _, row := range testkit.Rows(t, "lines.txt", 2) {
+		text, want := row[0], row[1]
 		got := show.Line(text)
 		if got != want {
 			t.Errorf("Line(%q) = %q, want %q", text, got, want)

@@ -25,35 +25,16 @@ func folder(manifest string, files ...string) fstest.MapFS {
 
 func TestProgramThatNpxChooses(t *testing.T) {
 	const a, b = "a.js: #!/usr/bin/env node\n", "b.js: #!/usr/bin/env node\n"
-	for _, c := range []struct {
-		name, manifest, wanted string
-		program, entry         string
-		err                    error
-	}{
-		{"a string", `{"name":"p","bin":"a.js"}`, "", "p", "a.js", nil},
-		{"a string in a scope", `{"name":"@s/p","bin":"./a.js"}`, "", "p", "a.js", nil},
-		{"one entry with another name", `{"name":"p","bin":{"q":"a.js"}}`, "", "q", "a.js", nil},
-		{"the one with the name of the package", `{"name":"@s/p","bin":{"q":"a.js","p":"b.js"}}`, "", "p", "b.js", nil},
-		{"several without that name", `{"name":"x","bin":{"q":"a.js","p":"b.js"}}`, "", "", "", ErrAmbiguous},
-		{"several, one is wanted", `{"name":"x","bin":{"q":"a.js","p":"b.js"}}`, "q", "q", "a.js", nil},
-		{"another is wanted", `{"name":"x","bin":"a.js"}`, "y", "", "", ErrNotProgram},
-		{"none", `{"name":"x"}`, "", "", "", ErrNoProgram},
-		{"none is wanted by name", `{"name":"x"}`, "x", "", "", ErrNoProgram},
-		{"false", `{"name":"x","bin":false}`, "", "", "", ErrNoProgram},
-		{"a number", `{"name":"x","bin":7}`, "", "", "", ErrNoProgram},
-		{"in another case of letters", `{"name":"x","Bin":"a.js"}`, "", "", "", ErrNoProgram},
-		{"a name with a path", `{"name":"x","bin":{"../../q":"a.js"}}`, "", "q", "a.js", nil},
-		{"a name that is empty", `{"name":"x","bin":{"..":"a.js","y":"b.js"}}`, "", "y", "b.js", nil},
-		{"a target that is no string", `{"name":"x","bin":{"q":1,"y":"b.js"}}`, "", "y", "b.js", nil},
-		{"a target that is empty", `{"name":"x","bin":{"q":"","y":"b.js"}}`, "", "y", "b.js", nil},
-		{"backslashes and a root", `{"name":"x","bin":"\\bin\\..\\b.js"}`, "", "x", "b.js", nil},
-		{"out of the package", `{"name":"x","bin":"../b.js"}`, "", "", "", ErrOutside},
-		{"a file that is not there", `{"name":"x","bin":"dist/c.js"}`, "", "", "", ErrMissingFile},
-	} {
-		pkg := folder(c.manifest, a, b, "bin/x: #!/bin/sh\n", "bin/sub/y: #!/bin/sh\n", "bin/.hidden: 1")
-		got, err := Program(pkg, c.wanted)
-		if got.Name != c.program || got.Entry != c.entry || !errors.Is(err, c.err) {
-			t.Errorf("%s: %s at %q, %v", c.name, got.Name, got.Entry, err)
+	errs := map[string]error{
+		"ErrAmbiguous": ErrAmbiguous, "ErrNotProgram": ErrNotProgram, "ErrNoProgram": ErrNoProgram,
+		"ErrOutside": ErrOutside, "ErrMissingFile": ErrMissingFile,
+	}
+	for _, row := range testkit.Rows(t, "programs.txt", 6) {
+		name, manifest, wanted, program, entry, fails := row[0], row[1], row[2], row[3], row[4], errs[row[5]]
+		pkg := folder(manifest, a, b, "bin/x: #!/bin/sh\n", "bin/sub/y: #!/bin/sh\n", "bin/.hidden: 1")
+		got, err := Program(pkg, wanted)
+		if got.Name != program || got.Entry != entry || !errors.Is(err, fails) {
+			t.Errorf("%s: %s at %q, %v", name, got.Name, got.Entry, err)
 		}
 	}
 }

@@ -12,28 +12,15 @@ import (
 )
 
 func TestSignalsInWords(t *testing.T) {
-	const signed = `"dist.attestations":{"url":"u"},"dist.signatures":[{}]`
-	for _, c := range []struct{ name, old, new, want string }{
-		{"nothing", signed + `,"_npmUser.name":"ann"`, signed + `,"_npmUser.name":"ann"`, ""},
-		{"a deprecation", ``, `"deprecated":"use x"`, "the new version is deprecated: use x"},
-		{"both are deprecated", `"deprecated":"a"`, `"deprecated":"b"`, "the new version is deprecated: b"},
-		{"an empty deprecation, which lifts it", ``, `"deprecated":""`, ""},
-		{"provenance is lost", signed, `"dist.signatures":[{}]`, "the old version has a provenance attestation, and the new one has none"},
-		{"provenance is new", `"dist.signatures":[{}]`, signed, ""},
-		{"the signature is lost", `"dist.signatures":[{}]`, `"x":1`, "the registry signed the old version, and not the new one"},
-		{"another publisher", `"_npmUser.name":"ann"`, `"_npmUser.name":"bob"`, "ann published the old version, and bob the new one"},
-		{"a person instead of a CI system", `"_npmUser.name":"GitHub Actions","_npmUser.trustedPublisher.id":"github"`, `"_npmUser.name":"bob"`, "GitHub Actions (trusted publisher github) published the old version, and bob the new one"},
-		{"no publisher", `"_npmUser.name":"ann"`, ``, ""},
-		{"scripts", `"scripts":{"test":"x"}`, `"scripts":{"postinstall":"x","preinstall":"y"}`, "the new version runs scripts when it is installed: postinstall, preinstall"},
-		{"a build", ``, `"gypfile":true`, "the new version runs scripts when it is installed: node-gyp"},
-	} {
-		got, err := Signals(fmt.Appendf(nil, `[{"version":"2.0.0"%s},{"version":"1.0.0"%s}]`, more(c.new), more(c.old)), "1.0.0", "2.0.0")
+	for _, row := range testkit.Rows(t, "signals.txt", 4) {
+		name, was, becomes, want := row[0], row[1], row[2], row[3]
+		got, err := Signals(fmt.Appendf(nil, `[{"version":"2.0.0"%s},{"version":"1.0.0"%s}]`, more(becomes), more(was)), "1.0.0", "2.0.0")
 		var words []string
 		for _, s := range got {
 			words = append(words, s.String())
 		}
-		if strings.Join(words, "; ") != c.want || err != nil {
-			t.Errorf("%s: %q, %v", c.name, words, err)
+		if strings.Join(words, "; ") != want || err != nil {
+			t.Errorf("%s: %q, %v", name, words, err)
 		}
 	}
 	got, err := Signals([]byte(`{"version":"2.0.0","deprecated":true}`), "1.0.0", "2.0.0")
