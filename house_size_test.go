@@ -49,13 +49,13 @@ var budget = []budgetRow{
 	{"undo", 1568},
 	{"the product, in lines of code", 99184},
 	{"the trusted part, in lines", 41460}, // of the packages that SECURITY.md names
-	{"other Go code, in lines", 97036},
+	{"other Go code, in lines", 96411},
 	{"scripts, in lines", 9312},
 	{"files of the product", 1053},
 	{"packages of the product", 138},
 	{"functions over 60 lines", 1},
 	{"exported names", 3487},
-	{"words of documentation", 91875},
+	{"words of documentation", 91866},
 	{"commands", 16},
 	{"flags", 44}, // "Learning is granting in a loop": drive, budget
 	{"keys", 58},  // "One id and one file a server": id, directory, deny

@@ -8,7 +8,7 @@ import (
 
 // spill holds the bytes of a frame that is too large for memory in a file without a name.
 // When no file can be made, or the file takes no more (a full disk, a limit), the bytes move
-// to memory. So bytes once accepted are never lost, and the frame limit bounds the
+// to memory. So bytes once accepted are never lost, and twice the frame limit bounds the
 // memory. Several frames may share a spill: a frame and its detached copy, or the messages
 // of a batch.
 type spill struct {

@@ -26,7 +26,7 @@ var verbsOfLimits = map[string]func(args []string) (string, error){
 	"fork":      attemptFork,
 	"fork-all":  attemptForkAll,
 	"fork-wait": func(a []string) (string, error) {
-		sys.StartIdleThreads(spec.MaxProcs, func() {}) // of a runtime that dies without
+		sys.StartIdleThreads(2*spec.MaxProcs, func() {}) // of a runtime that dies without, and needs more under load
 		said, err := attemptFork(a)
 		time.Sleep(1500 * time.Millisecond)
 		return said, err
