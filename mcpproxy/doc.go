@@ -51,7 +51,7 @@
 //     which request it belongs to.
 //   - The table of a server's requests does not record which server process sent
 //     them. A caller that replaces the process marks them by [Pending.Answer].
-//   - Of each side, 4096 requests may wait for their responses, with ids of at
+//   - Of each side, 8192 requests may wait for their responses, with ids of at
 //     most 1024 bytes. Further requests are not forwarded.
 //   - Of a batch the first 4096 messages are scanned, and no nested arrays. Of
 //     all texts that are captured from a frame (ids, methods, names), 1 MiB is
