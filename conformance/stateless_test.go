@@ -33,6 +33,7 @@ var departures = []departure{
 	{"everything", ".server.capabilities.tasks", "a task outlives the call that has begun it", false},
 	{"everything", ".tools.result.tools[15].execution.taskSupport", "the same; a client would not call the tool", true},
 	{"everything", ".at once.result[7].result.tools[15].execution.taskSupport", "the same", true},
+	{"everything", ".call simulate-research-query", "it answers with tasks alone, and mcp-jail says so", true},
 	{"", ".subscribe ", "refused: no process lives on to report changes", false},
 	{"", ".unsubscribe ", "the same", false},
 	{"", ".call no-such-tool", "mcp-jail refuses it: there is no policy for it", false},
