@@ -141,7 +141,7 @@ if [ "$(id -u)" = 0 ]; then
 	links() { cp -dRl "$1" "$2" 2>/dev/null || { rm -rf "$2" && cp -dR "$1" "$2"; }; }
 	links "$(go env GOMODCACHE)" "$work/mod"
 	# The user can add to what the go command has compiled, and changes none of it.
-	mkdir "$work/home/.cache"
+	mkdir -p "$work/home/.cache" "$(go env GOCACHE)" # none on a fresh account
 	links "$(go env GOCACHE)" "$work/home/.cache/go-build"
 	rm -f "$work/home/.cache/go-build/trim.txt"
 	find "$work/home/.cache" "$work/mod/cache" -type d -exec chown "$user" {} +

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -99,6 +100,7 @@ func measureFlood(t *testing.T, cmd *exec.Cmd, reads bool, client func(i int) st
 		go io.Copy(io.Discard, out)
 		go io.Copy(io.Discard, errs)
 	}
+	var written atomic.Int64
 	go func() {
 		for i := 0; ; i++ {
 			text := client(i)
@@ -108,6 +110,7 @@ func measureFlood(t *testing.T, cmd *exec.Cmd, reads bool, client func(i int) st
 			if _, err := io.WriteString(in, text); err != nil {
 				return
 			}
+			written.Add(int64(len(text)))
 		}
 	}()
 	peak := map[string]int{}
@@ -119,7 +122,7 @@ func measureFlood(t *testing.T, cmd *exec.Cmd, reads bool, client func(i int) st
 		}
 	}
 	t.Logf("mcp-jail took %d ms of a processor", 10*took)
-	if reads && took < leastTicks {
+	if reads && took < leastTicks && written.Load() < 1<<20 { // a mebibyte is more than pipes hold
 		t.Errorf("this is no flood: mcp-jail took %d ms of a processor", 10*took)
 	}
 	if peak["mcp-jail"] == 0 || syscall.Kill(cmd.Process.Pid, 0) != nil {
