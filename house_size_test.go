@@ -35,27 +35,27 @@ type budgetRow struct {
 // "go test . -run Budget -update" does. A commit that raises a row by hand names the row that falls by as
 // much.
 var budget = []budgetRow{
-	{"clients", 3882},
-	{"cmd", 23663},        // undo fell by more
-	{"confine", 26606},    // the same
-	{"diagnostics", 5513}, // policy fell by more
+	{"clients", 3802},
+	{"cmd", 23074},        // undo fell by more
+	{"confine", 25974},    // the same
+	{"diagnostics", 5262}, // policy fell by more
 	{"docs", 97},
-	{"internal", 3409},
-	{"lifecycle", 7856}, // the same
-	{"mcpproxy", 2203},
-	{"packages", 8263},
-	{"policy", 14854},
-	{"presets", 1270},
-	{"undo", 1568},
-	{"the product, in lines of code", 99184},
-	{"the trusted part, in lines", 41460}, // of the packages that SECURITY.md names
-	{"other Go code, in lines", 96411},
+	{"internal", 3118},
+	{"lifecycle", 7650}, // the same
+	{"mcpproxy", 2162},
+	{"packages", 8019},
+	{"policy", 14723},
+	{"presets", 1206},
+	{"undo", 1564},
+	{"the product, in lines of code", 96651},
+	{"the trusted part, in lines", 40697}, // of the packages that SECURITY.md names
+	{"other Go code, in lines", 96436},    // the product fell by more
 	{"scripts, in lines", 9312},
-	{"files of the product", 1053},
-	{"packages of the product", 138},
+	{"files of the product", 640},
+	{"packages of the product", 75},
 	{"functions over 60 lines", 1},
-	{"exported names", 3487},
-	{"words of documentation", 91866},
+	{"exported names", 3075},
+	{"words of documentation", 91739},
 	{"commands", 16},
 	{"flags", 44}, // "Learning is granting in a loop": drive, budget
 	{"keys", 58},  // "One id and one file a server": id, directory, deny

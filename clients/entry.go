@@ -1,3 +1,48 @@
+// Package clients describes MCP clients: where each one keeps its configuration, how it
+// writes the entry of a server, and how such an entry is put into the jail and taken out
+// again.
+//
+// A [Client] is data. [All] lists the clients. [ByName] finds one by the name that a person
+// types, and [ByFile] by the path of a
+// file. A [Place] is a file of a client; [Place.Locate] tells where that file is on a given
+// [Host]. A [Table] is the part of the file that lists the servers.
+//
+// The package reads and writes no file, and parses none. A caller parses the file, and hands
+// each entry over as an [Item]; [Client.Entry] says what the entry means. [Entry.Left] says
+// why an entry must stay as it is. Otherwise [Entry.Wrap] returns the [Edit] that puts
+// mcp-jail before the server's command line, and [Entry.Unwrap] the one that removes it.
+// An Edit is data as well, for a program that changes bytes in place.
+//
+//	before  npx -y @modelcontextprotocol/server-memory
+//	after   /usr/bin/mcp-jail run --id memory-4k7q2m9x3vt5 -- npx -y @modelcontextprotocol/server-memory
+//
+// The wrapped entry contains the whole original. So Unwrap needs no memory: it recognises an
+// entry by the program's base name and by the form of the command line, under any path.
+//
+// Limits. The facts come from three kinds of sources, and docs/clients.md names the one of each
+// client: trials, its source, its documentation. Clients change; a client that moved its file is not
+// found. Entries that are no text in a file are out of reach: those of extensions, of JetBrains'
+// settings, and the shell scripts of Crush.
+// Settings beside an entry, with which some clients switch servers off, are not read.
+//
+// # Plugins
+//
+// The plugins and extensions of clients bring servers as well.
+//
+// [FindPlugins] returns the plugins of a client. A [Plugin] has the files in which its servers are, each
+// with the [clients.Place] that says where in the file: an entry there is wrapped like one of the
+// user's own. Servers that are in no such file are in Plugin.Named, with the reason.
+//
+// Which folders count, and which plugins are switched off, is in lists of the client's. The package
+// reads only lists at places of the user's: no list that a project brings leads to a folder. A path
+// in a folder counts only if it stays there.
+//
+// The package opens no file itself. The caller gives it a [PluginLook].
+//
+// Limits:
+//
+// A plugin that a client is told about on its command line is not found. A plugin that the settings of
+// a project switch off counts as switched on.
 package clients
 
 import (
@@ -57,13 +102,13 @@ type Reason string
 const (
 	Remote    Reason = "is reached by a URL: no program runs here"
 	NoCommand Reason = "has no command"
-	Malformed Reason = "is not understood"
+	malformed Reason = "is not understood"
 	Disabled  Reason = "is switched off"
-	Sandboxed Reason = "is confined by the client already, and one sandbox cannot be set up inside the other everywhere"
-	Checked   Reason = "has a checksum of its program, which mcp-jail would not match"
-	Debugged  Reason = "is started with a debugger by its client, which changes its command line"
-	Elsewhere Reason = "is started on another machine or in a container"
-	Replaced  Reason = "has a program whose name the client makes of a variable, which it would not do behind mcp-jail"
+	sandboxed Reason = "is confined by the client already, and one sandbox cannot be set up inside the other everywhere"
+	checked   Reason = "has a checksum of its program, which mcp-jail would not match"
+	debugged  Reason = "is started with a debugger by its client, which changes its command line"
+	elsewhere Reason = "is started on another machine or in a container"
+	replaced  Reason = "has a program whose name the client makes of a variable, which it would not do behind mcp-jail"
 	Jailed    Reason = "starts in mcp-jail already"
 	Ambiguous Reason = "can be read in two ways"
 	AsLine    Reason = "is a line of text, in which mcp-jail changes nothing"
@@ -209,7 +254,7 @@ func (e *Entry) readCommand(table, inner map[string]any) {
 	case e.Shape.Args == "":
 		words, ok := texts(value)
 		if !ok || len(words) == 0 || words[0] == "" {
-			e.leave(Malformed, e.Shape.Command+" is no list that begins with a program")
+			e.leave(malformed, e.Shape.Command+" is no list that begins with a program")
 			return
 		}
 		e.Command, e.Args = words[0], words[1:]
@@ -217,13 +262,13 @@ func (e *Entry) readCommand(table, inner map[string]any) {
 	}
 	command, ok := value.(string)
 	if !ok || command == "" {
-		e.leave(Malformed, e.Shape.Command+" is no text, or an empty one")
+		e.leave(malformed, e.Shape.Command+" is no text, or an empty one")
 		return
 	}
 	args, present := inner[e.Shape.Args]
 	words, ok := texts(args)
 	if present && !ok {
-		e.leave(Malformed, e.Shape.Args+" is no list of texts")
+		e.leave(malformed, e.Shape.Args+" is no list of texts")
 		return
 	}
 	e.Command, e.Args = command, words
@@ -251,17 +296,17 @@ func (e *Entry) judge(c Client, table map[string]any) {
 	case e.Disabled:
 		e.leave(Disabled, "")
 	case e.Sandboxed:
-		e.leave(Sandboxed, "remove "+e.Shape.Sandbox+" to use mcp-jail instead")
+		e.leave(sandboxed, "remove "+e.Shape.Sandbox+" to use mcp-jail instead")
 	case debugs(table[e.Shape.Debug]):
-		e.leave(Debugged, "take out "+e.Shape.Debug+".debug")
+		e.leave(debugged, "take out "+e.Shape.Debug+".debug")
 	case e.Shape.Checksum != "" && table[e.Shape.Checksum] != nil:
-		e.leave(Checked, "remove "+e.Shape.Checksum+" to use mcp-jail")
+		e.leave(checked, "remove "+e.Shape.Checksum+" to use mcp-jail")
 	case e.Elsewhere != "":
-		e.leave(Elsewhere, e.Shape.Elsewhere+" is "+e.Elsewhere)
+		e.leave(elsewhere, e.Shape.Elsewhere+" is "+e.Elsewhere)
 	case c.OnlyCmd && len(c.References(e.Command)) > 0:
-		e.leave(Replaced, "write the path of the program")
+		e.leave(replaced, "write the path of the program")
 	case e.Server == "":
-		e.leave(Malformed, "it has no name")
+		e.leave(malformed, "it has no name")
 	}
 }
 
@@ -347,4 +392,49 @@ func (c Client) isOff(table map[string]any) bool {
 var quietKeys = map[string]bool{
 	"timeout": true, "startup_timeout_sec": true, "startup_timeout_ms": true, "tool_timeout_sec": true, "startup_timeout_secs": true,
 	"enabled_tools": true, "disabled_tools": true, "default_tools_approval_mode": true, "required": true, "optional": true,
+}
+
+// Client is an MCP client.
+//
+// Its names in Hello come from messages of clients and from public lists of them. mcp-jail uses
+// them for messages and for its patience, and grants nothing because of them.
+type Client struct {
+	Name    string            // as a person types it: lower case, with dashes
+	Title   string            // as its makers write it
+	Aliases []string          // other names that ByName accepts
+	Hello   []string          // what it sends as clientInfo.name; a "*" at the end stands for any rest
+	Places  []Place           // its files
+	Blind   []Blind           // its files that mcp-jail does not read
+	Brings  []brings          // its plugins, which have files of their own
+	Mixed   bool              // it mixes entries of one name: a key that only one of several files has counts too
+	Shared  []Shared          // files whose variables it gives to all of its servers
+	Shapes  []Shape           // the ways to write an entry, the usual one first
+	Forms   []form            // the variables that it replaces in an entry
+	Known   map[string]string // the values of variables that are the same in each entry of a file
+	Dir     dir               // where its servers start
+	OnlyCmd bool              // it replaces Forms in the program's name, and not in the arguments
+	AsText  bool              // it replaces Forms in the text of a file, before it looks for keys and values
+	ByType  bool              // the type of an entry decides whether it has a program, and not its other keys
+	Tilde   bool              // it replaces a "~" at the start of a command or an argument
+	Reload  string            // what a person does to make a changed file count
+}
+
+// dir is the working directory that a client gives to its servers.
+type dir string
+
+// Working directories.
+const (
+	dirUnknown dir = "unknown"   // the package does not know
+	DirProject dir = "project"   // the directory of the project that is open
+	DirNone    dir = "none"      // one that says nothing, such as / or the home directory
+	DirOpen    dir = "workspace" // that of the project if one is open, else the home directory
+)
+
+func plain(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == ' ' || r == '_' {
+			return '-'
+		}
+		return r
+	}, strings.ToLower(strings.TrimSpace(name)))
 }

@@ -2,6 +2,7 @@ package clients
 
 import (
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -14,36 +15,36 @@ import (
 // none. An empty path means that the client does
 // not exist on that system, or has no such file there.
 type Place struct {
-	Scope   Scope
+	Scope   scope
 	Label   string // tells places of one scope apart, such as "Insiders"
 	Linux   string
 	MacOS   string
 	Windows string
-	Moves   []Move // the first whose variable is set decides
+	Moves   []move // the first whose variable is set decides
 	Format  Format
 	Tables  []Table
 	Bare    bool     // a file that has none of the tables is itself one
 	Single  bool     // a file that has none of the tables is an entry, named after the file
 	Line    []string // the keys of a text that is the command line of one more server
 	Brought bool     // plugins fill the folders in which it is looked for, and not the user
-	Above   Reach    // how far up a place of a project also counts
+	Above   reach    // how far up a place of a project also counts
 }
 
-// Move is an environment variable that moves a file on every system.
-type Move struct {
+// move is an environment variable that moves a file on every system.
+type move struct {
 	Env string
 	To  string // a path like those of Place
 }
 
-// Scope says for whom a file counts.
-type Scope string
+// scope says for whom a file counts.
+type scope string
 
 // Scopes.
 const (
-	User    Scope = "user"    // for this user, everywhere
-	Project Scope = "project" // for all who work on a project; the file is below its directory
-	System  Scope = "system"  // for all users of the machine
-	Managed Scope = "managed" // imposed by an administrator; never changed
+	User    scope = "user"    // for this user, everywhere
+	Project scope = "project" // for all who work on a project; the file is below its directory
+	System  scope = "system"  // for all users of the machine
+	Managed scope = "managed" // imposed by an administrator; never changed
 )
 
 // Format is the syntax of a file.
@@ -91,14 +92,14 @@ type Location struct {
 	Pattern string
 }
 
-// Reach says in which directories above a project a client looks for a file.
-type Reach byte
+// reach says in which directories above a project a client looks for a file.
+type reach byte
 
 // Reaches.
 const (
-	InProject    Reach = iota // in none
-	InRepository              // in those of the repository; if there is no repository, in all
-	InAll
+	inProject    reach = iota // in none
+	inRepository              // in those of the repository; if there is no repository, in all
+	inAll
 )
 
 // Shared is a file with variables that a client gives to all of its servers.
@@ -122,9 +123,9 @@ func (p Place) LocateAll(h Host) (all []Location) {
 	}
 	above := h.Above
 	switch {
-	case p.Scope != Project || p.Above == InProject:
+	case p.Scope != Project || p.Above == inProject:
 		return all
-	case p.Above == InRepository && h.Repo >= 0:
+	case p.Above == inRepository && h.Repo >= 0:
 		above = above[:h.Repo]
 	}
 	for _, dir := range above {
@@ -234,4 +235,136 @@ func (h Host) join(dir, rest string) string {
 		return dir + rest
 	}
 	return dir + separator + rest
+}
+
+// ByFile returns the client and the place to which the absolute path of a file belongs. It prefers
+// a place that is this file on this host. Otherwise it takes a place of a project whose path below
+// the project ends the path of the file. Of several clients, it returns the first in All.
+func ByFile(file string, h Host) (client Client, place Place, found bool) {
+	EachReader(file, h, func(c Client, p Place) {
+		if !found {
+			client, place, found = c, p, true
+		}
+	})
+	if found {
+		return client, place, true
+	}
+	for _, c := range all() {
+		for _, p := range c.Places {
+			// The file may be that of another project.
+			if p.Scope == Project && h.endsAs(p, file) {
+				return c, p, true
+			}
+		}
+	}
+	return Client{}, Place{}, false
+}
+
+// EachReader calls a function for each client that looks for servers in a file on this host, in the
+// order of All, and for each of its places that is this file.
+func EachReader(file string, h Host, each func(Client, Place)) {
+	for _, c := range all() {
+		for _, p := range c.Places {
+			if slices.ContainsFunc(p.LocateAll(h), func(at Location) bool { return h.matches(at, file) }) {
+				each(c, p)
+			}
+		}
+	}
+}
+
+func (h Host) matches(at Location, file string) bool {
+	if at.Pattern == "" {
+		return h.slashes(file) == h.slashes(at.File)
+	}
+	rest, ok := strings.CutPrefix(h.slashes(file), h.slashes(at.Dir)+"/")
+	if !ok {
+		return false
+	}
+	return matches(h.slashes(at.Pattern), rest)
+}
+
+func matches(pattern, name string) bool {
+	before, after, deep := strings.Cut(pattern, "**/")
+	// ** is for any folders: of what is below, only the last name is compared.
+	if deep {
+		rest, ok := strings.CutPrefix(name, before)
+		if !ok || strings.Contains(before, Any) {
+			return false
+		}
+		pattern, name = after, path.Base(rest)
+	}
+	matched, err := path.Match(pattern, name)
+	return err == nil && matched
+}
+
+func (h Host) endsAs(p Place, file string) bool {
+	elements := strings.Split(h.slashes(file), "/")
+	n := strings.Count(p.Linux, "/") + 1
+	if dir, _, deep := strings.Cut(p.Linux, "/**/"); deep {
+		at := strings.LastIndex("/"+strings.Join(elements, "/"), "/"+dir+"/")
+		return at >= 0 && matches(h.slashes(p.Linux), ("/" + strings.Join(elements, "/"))[at+1:])
+	}
+	return len(elements) > n && matches(h.slashes(p.Linux), strings.Join(elements[len(elements)-n:], "/"))
+}
+
+// slashes makes paths of one host comparable. Windows does not tell upper from lower case.
+func (h Host) slashes(file string) string {
+	if h.OS == "windows" {
+		file = strings.ToLower(strings.ReplaceAll(file, `\`, "/"))
+	}
+	return file
+}
+
+// WSLWords returns the words by which a client on Windows starts a program of a Linux in WSL, in the
+// user's home directory there. Without --cd it would start where the client does, which may be a
+// directory that Windows starts programs from.
+func WSLWords(distribution string) []string {
+	return []string{"wsl.exe", "-d", distribution, "--cd", "~", "--exec"}
+}
+
+// WSL returns what the words before mcp-jail say if they are those of wsl.exe: the distribution, "" for
+// the default one, and whether mcp-jail starts there as its user, in the home directory or where the client
+// does.
+func (w Wrapped) WSL() (distribution string, plain, is bool) {
+	if len(w.Launcher) == 0 || !isWSL(w.Launcher[0]) {
+		return "", false, false
+	}
+	plain = true
+	for i := 1; i+1 < len(w.Launcher); i += 2 {
+		value := w.Launcher[i+1]
+		switch w.Launcher[i] {
+		case "-d", "--distribution":
+			distribution = value
+		case "--cd":
+			plain = plain && value == "~"
+		default:
+			plain = false
+		}
+	}
+	return distribution, plain, true
+}
+
+func isWSL(program string) bool {
+	name := strings.ToLower(baseName(program))
+	return name == "wsl" || name == "wsl.exe"
+}
+
+// wslWords returns how many words come before the mcp-jail that wsl.exe starts, or 0.
+func wslWords(argv []string) int {
+	if len(argv) < 3 || !isWSL(argv[0]) {
+		return 0
+	}
+	i := 1
+	for ; i < len(argv); i += 2 {
+		if !slices.Contains([]string{"-d", "--distribution", "-u", "--user", "--cd", "--shell-type"}, argv[i]) {
+			break
+		}
+	}
+	if i < len(argv) && slices.Contains([]string{"-e", "--exec", "--"}, argv[i]) {
+		i++
+	}
+	if i < len(argv) && isOurs(argv[i]) {
+		return i
+	}
+	return 0
 }

@@ -59,19 +59,19 @@ func TestAbove(t *testing.T) {
 		return all
 	}
 	p := everywhere(Project, ".x", JSON, nil)
-	for reach, want := range map[Reach][]string{
-		InProject: {"/src/repo/a/b/.x"}, InRepository: {"/src/repo/a/b/.x", "/src/repo/a/.x", "/src/repo/.x"},
-		InAll: {"/src/repo/a/b/.x", "/src/repo/a/.x", "/src/repo/.x", "/src/.x", "/.x"},
+	for reach, want := range map[reach][]string{
+		inProject: {"/src/repo/a/b/.x"}, inRepository: {"/src/repo/a/b/.x", "/src/repo/a/.x", "/src/repo/.x"},
+		inAll: {"/src/repo/a/b/.x", "/src/repo/a/.x", "/src/repo/.x", "/src/.x", "/.x"},
 	} {
 		if got := files(above(p, reach)); !slices.Equal(got, want) {
 			t.Errorf("%d: %q, want %q", reach, got, want)
 		}
 	}
-	if got := files(above(everywhere(User, "~/.x", JSON, nil), InAll)); !slices.Equal(got, []string{"/home/me/.x"}) {
+	if got := files(above(everywhere(User, "~/.x", JSON, nil), inAll)); !slices.Equal(got, []string{"/home/me/.x"}) {
 		t.Errorf("of the user: %q", got)
 	}
-	if h.Repo = -1; len(files(above(p, InRepository))) != 5 {
-		t.Errorf("without a repository: %q", files(above(p, InRepository)))
+	if h.Repo = -1; len(files(above(p, inRepository))) != 5 {
+		t.Errorf("without a repository: %q", files(above(p, inRepository)))
 	}
 	h.Repo = 2
 	for file, want := range map[string]string{"/src/repo/.mcp.json": "claude-code", "/src/.mcp.json": "claude-code", "/src/repo/a/.codex/config.toml": "codex"} {

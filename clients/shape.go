@@ -52,7 +52,7 @@ func tables(names ...string) []Table {
 	return out
 }
 
-func everywhere(scope Scope, file string, format Format, found []Table) Place {
+func everywhere(scope scope, file string, format Format, found []Table) Place {
 	return Place{Scope: scope, Linux: file, MacOS: file, Windows: file, Format: format, Tables: found}
 }
 
@@ -76,7 +76,7 @@ func (p Place) bare() Place {
 
 // moved returns the place with a variable for the directory of the file, which has a path there.
 func (p Place) moved(variable, file string) Place {
-	p.Moves = append(p.Moves, Move{variable, "$" + variable + "/" + file})
+	p.Moves = append(p.Moves, move{variable, "$" + variable + "/" + file})
 	return p
 }
 
@@ -92,12 +92,12 @@ func withLine(line []string, places ...Place) []Place {
 }
 
 // above returns a place that also counts in the directories above the project.
-func above(p Place, reach Reach) Place {
+func above(p Place, reach reach) Place {
 	p.Above = reach
 	return p
 }
 
-func unread(scope Scope, file, word, why string) Blind {
+func unread(scope scope, file, word, why string) Blind {
 	b := Blind{Place: everywhere(scope, file, "", nil), Word: word, Why: why}
 	b.Place.Brought = why == whyFolder || why == whyCode
 	return b
@@ -124,7 +124,7 @@ const (
 // it, and in the home directory.
 func dotEnv(dir string) (all []Shared) {
 	for _, file := range []string{dir + "/.env", ".env"} {
-		all = append(all, Shared{Place: above(everywhere(Project, file, "", nil), InAll)}, Shared{Place: everywhere(User, "~/"+file, "", nil)})
+		all = append(all, Shared{Place: above(everywhere(Project, file, "", nil), inAll)}, Shared{Place: everywhere(User, "~/"+file, "", nil)})
 	}
 	return all
 }

@@ -2,45 +2,45 @@ package clients
 
 import "strings"
 
-// Form is a way to write a variable in an entry. The client replaces it before it starts the
+// form is a way to write a variable in an entry. The client replaces it before it starts the
 // server, so mcp-jail gets the value; in the file the text must stay.
 //
 // A form that has a name begins with Open and ends with Close. If Close is "", the name ends
 // where letters, digits and underscores do. A form without a name is Open alone.
-type Form struct {
+type form struct {
 	Open, Close string
-	Kind        Kind
+	Kind        kind
 	Named       bool
 }
 
-// Kind is what a variable stands for.
-type Kind string
+// kind is what a variable stands for.
+type kind string
 
 // Kinds of variables.
 const (
-	FromEnv     Kind = "environment" // a variable of the client's environment
-	Input       Kind = "input"       // what the client asks its user for
-	Secret      Kind = "secret"      // a value that the client keeps
-	Workspace   Kind = "workspace"   // the directory of the project
-	Home        Kind = "home"        // the home directory
-	FileText    Kind = "file"        // the content of a file
-	CommandText Kind = "command"     // the output of a command
+	FromEnv     kind = "environment" // a variable of the client's environment
+	Input       kind = "input"       // what the client asks its user for
+	Secret      kind = "secret"      // a value that the client keeps
+	Workspace   kind = "workspace"   // the directory of the project
+	Home        kind = "home"        // the home directory
+	FileText    kind = "file"        // the content of a file
+	commandText kind = "command"     // the output of a command
 )
 
 // Reference is a variable in a text.
 type Reference struct {
 	Text    string // as it is written
-	Kind    Kind
+	Kind    kind
 	Name    string // without the default
 	Default string // what is after ":-"
 }
 
 // named and fixed make forms.
-func named(kind Kind, open, close string) Form {
-	return Form{Open: open, Close: close, Kind: kind, Named: true}
+func named(kind kind, open, close string) form {
+	return form{Open: open, Close: close, Kind: kind, Named: true}
 }
 
-func fixed(kind Kind, text string) Form { return Form{Open: text, Kind: kind} }
+func fixed(kind kind, text string) form { return form{Open: text, Kind: kind} }
 
 // References returns the variables in a text, from left to right. Of forms that begin at the
 // same byte the one with the longest Open counts.
@@ -90,7 +90,7 @@ func (c Client) reference(text string) (found Reference, ok bool) {
 // command counts in any place: clients nest forms, and a shell reads "`" as it does "$(".
 func (c Client) Runs(text string) bool {
 	for _, f := range c.Forms {
-		if f.Kind == CommandText && (strings.Contains(text, f.Open) || f.Open == "$(" && strings.Contains(text, "`")) {
+		if f.Kind == commandText && (strings.Contains(text, f.Open) || f.Open == "$(" && strings.Contains(text, "`")) {
 			return true
 		}
 	}

@@ -48,8 +48,8 @@ type Wrapped struct {
 
 // Errors of Wrap and Unwrap.
 var (
-	ErrLeft       = errors.New("it has to stay as it is")
-	ErrNotWrapped = errors.New("its command line is not that of wrap")
+	errLeft       = errors.New("it has to stay as it is")
+	errNotWrapped = errors.New("its command line is not that of wrap")
 )
 
 // Wrap returns the edit that puts an entry into the jail. In the place of words that start mcp-jail
@@ -62,7 +62,7 @@ func (e Entry) Wrap(w Wrapping) (Edit, error) {
 	was, wrapped := ParseWrapped(argv)
 	switch {
 	case e.Left != "" && !wrapped:
-		return Edit{}, fmt.Errorf("server %s of %s is not wrapped: %w, because it %s", e.Server, e.Client, ErrLeft, e.Left)
+		return Edit{}, fmt.Errorf("server %s of %s is not wrapped: %w, because it %s", e.Server, e.Client, errLeft, e.Left)
 	case !isOurs(w.Program):
 		return Edit{}, fmt.Errorf("server %s of %s is not wrapped: unwrap would not recognise %q; its base name has to be mcp-jail", e.Server, e.Client, w.Program)
 	case wrapped && was.Argv == nil:
@@ -82,10 +82,10 @@ func (e Entry) Unwrap() (Edit, error) {
 	argv := e.Argv()
 	wrapped, ok := ParseWrapped(argv)
 	if !ok {
-		return Edit{}, fmt.Errorf("server %s of %s is not unwrapped: %w", e.Server, e.Client, ErrNotWrapped)
+		return Edit{}, fmt.Errorf("server %s of %s is not unwrapped: %w", e.Server, e.Client, errNotWrapped)
 	}
 	if wrapped.Argv == nil {
-		return Edit{}, fmt.Errorf("server %s of %s is not unwrapped: %w: the entry starts server %q of mcp-jail's configuration, which has its command", e.Server, e.Client, ErrNotWrapped, wrapped.Name)
+		return Edit{}, fmt.Errorf("server %s of %s is not unwrapped: %w: the entry starts server %q of mcp-jail's configuration, which has its command", e.Server, e.Client, errNotWrapped, wrapped.Name)
 	}
 	return Edit{Drop: len(argv) - len(wrapped.Argv)}, nil
 }

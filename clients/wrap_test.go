@@ -37,7 +37,7 @@ func TestWrapErrors(t *testing.T) {
 		{stdio("x", "mcp-jail", "run", "--", "y"), Wrapping{Program: "/bin/mcp-jail", ID: "x-0"}, nil, ""},
 		{plain, Wrapping{Program: "/bin/jail"}, nil, "base name has to be mcp-jail"},
 		{plain, Wrapping{}, nil, "base name has to be mcp-jail"},
-		{Entry{}, Wrapping{Program: "mcp-jail"}, ErrLeft, ""},
+		{Entry{}, Wrapping{Program: "mcp-jail"}, errLeft, ""},
 	} {
 		edit, err := c.entry.Wrap(c.w)
 		if c.want == "" && c.is == nil {
@@ -51,7 +51,7 @@ func TestWrapErrors(t *testing.T) {
 		}
 	}
 	for _, argv := range [][]any{{"npx", "y"}, {"mcp-jail", "run", "notes"}} {
-		if edit, err := stdio("x", argv...).Unwrap(); !errors.Is(err, ErrNotWrapped) || edit.Drop != 0 {
+		if edit, err := stdio("x", argv...).Unwrap(); !errors.Is(err, errNotWrapped) || edit.Drop != 0 {
 			t.Errorf("%q: %+v, %v", argv, edit, err)
 		}
 	}

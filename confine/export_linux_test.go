@@ -4,9 +4,10 @@ import (
 	"context"
 	"slices"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // What the tests of package confine_test see of this package beyond its face. They start jails by
@@ -17,6 +18,9 @@ func StartOther(ctx context.Context, p *Plan, stdio Stdio) (*Process, error) {
 	return Launcher{}.spawn(!p.Spec.HostNS).start(ctx, p, stdio, Launcher{})
 }
 
+// RefusedNamespaces is what is said of a step that failed.
+var RefusedNamespaces = refusedNamespaces
+
 // Waiting returns what a prepared process has before a start uses it.
 func (p *Prepared) Waiting() *starter { return p.starter.Load() }
 
@@ -24,7 +28,7 @@ func (p *Prepared) Waiting() *starter { return p.starter.Load() }
 func (p *starter) PID() int { return p.process.PID() }
 
 // ReplaceCgroup lets the jail have a cgroup.
-func (p *starter) ReplaceCgroup(g *cgroup.Cgroup) { p.cgroup = g }
+func (p *starter) ReplaceCgroup(g *kernel.Cgroup) { p.cgroup = g }
 
 // Limit makes the limits those that the cgroup must enforce once the supervisor runs.
 func (p *starter) Limit(limits policy.Limits) {

@@ -1,11 +1,11 @@
 package confine
 
 import (
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -24,31 +24,31 @@ type (
 	// Enforcement is one thing that holds: its Axis, What holds, and By which mechanism.
 	Enforcement = plan.Enforcement
 	// Features are what this host offers.
-	Features = features.Features
+	Features = kernel.Features
 	// Feature is the Answer to one question about this host, with a Detail and a Fix.
-	Feature = features.Feature
+	Feature = kernel.Feature
 	// NamedFeature is a feature with its name.
-	NamedFeature = features.NamedFeature
+	NamedFeature = kernel.NamedFeature
 	// Answer is yes, no or unknown.
-	Answer = features.Answer
+	Answer = kernel.Answer
 	// StartError says which Step of a start failed, with the Errno and a Detail.
-	StartError = step.Error
+	StartError = sys.Error
 	// SelfTest is what the self-test of a Mac found out. Without Made nothing starts.
-	SelfTest = features.Proof
+	SelfTest = kernel.Proof
 	// Stdio is the server's first three descriptors: In, Out and Err. nil is a /dev/null.
 	Stdio = jail.Stdio
 )
 
 // The answers about a feature.
 const (
-	Yes     = features.Yes
-	No      = features.No
-	Unknown = features.Unknown
+	Yes     = kernel.Yes
+	No      = kernel.No
+	Unknown = kernel.Unknown
 )
 
 // StepExec is the only step of a StartError that concerns the program rather than the
 // jail.
-const StepExec = step.Exec
+const StepExec = sys.Exec
 
 // FixNamespaces is the Fix of the gaps that user namespaces would close.
 const FixNamespaces = plan.FixNamespaces
@@ -67,7 +67,7 @@ var ErrGaps = plan.ErrGaps
 
 // Probe asks the kernel what it offers.
 func Probe() Features {
-	f := features.Probe()
+	f := kernel.Probe()
 	if f.OS == "darwin" {
 		f.SelfTest = proof().Feature()
 	}
@@ -75,7 +75,7 @@ func Probe() Features {
 }
 
 // detect asks the host what compiling the plan of a profile needs.
-func detect(p *policy.Profile) features.Facts {
+func detect(p *policy.Profile) kernel.Facts {
 	f := hostFacts()
 	gateway.FindTLS(&f, p)
 	return f
@@ -90,4 +90,11 @@ func WaiveFlags(axes []policy.Axis) string { return plan.WaiveFlags(axes) }
 
 // IsShortage reports whether a jail could not be built because the host is short of memory, processes or room for
 // filters, and may be built later.
-func IsShortage(err error) bool { return step.IsShortage(err) }
+func IsShortage(err error) bool { return sys.IsShortage(err) }
+
+// hostFacts asks this host what a plan needs.
+func hostFacts() kernel.Facts {
+	f := kernel.Detect()
+	f.Proof = proof()
+	return f
+}

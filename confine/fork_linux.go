@@ -5,12 +5,12 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	steppkg "github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
-	"golang.org/x/sys/unix"
 )
 
 // fork starts the supervisor process. It returns this side's end of the socket (with host
@@ -19,12 +19,12 @@ import (
 func (p *starter) fork(path string) (events *os.File, err error) {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err), Detail: os.DevNull}
+		return nil, &sys.Error{Step: "descriptors", Errno: sys.Errno(err), Detail: os.DevNull}
 	}
 	defer unix.Close(null)
 	control, theirs, err := connected()
 	if err != nil {
-		return nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err)}
+		return nil, &sys.Error{Step: "descriptors", Errno: sys.Errno(err)}
 	}
 	defer unix.Close(theirs)
 	pidfd := -1
@@ -66,14 +66,14 @@ func connected() (ours *os.File, theirs int, err error) {
 // at path as the jail's supervisor.
 func (p *starter) forkStub(path string, attr *syscall.ProcAttr, control int) (pid int, events *os.File, err error) {
 	failed := func(step, detail string, err error) (int, *os.File, error) {
-		return 0, nil, &steppkg.Error{Step: step, Errno: steppkg.Errno(err), Detail: detail}
+		return 0, nil, &sys.Error{Step: step, Errno: sys.Errno(err), Detail: detail}
 	}
 	supervisor, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return failed("init", path, err)
 	}
 	defer unix.Close(supervisor)
-	if err := features.IsStatic(path); err != nil {
+	if err := kernel.IsStatic(path); err != nil {
 		return failed("init", err.Error(), nil)
 	}
 	made, err := stub.New()
@@ -85,7 +85,7 @@ func (p *starter) forkStub(path string, attr *syscall.ProcAttr, control int) (pi
 	if err != nil {
 		made.Free()
 		what := "its program, a memory file"
-		if steppkg.Errno(err) == unix.EACCES {
+		if sys.Errno(err) == unix.EACCES {
 			what += ", which the kernel does not execute while vm.memfd_noexec is 2: set it to 1 or 0 (sysctl vm.memfd_noexec=1)"
 		}
 		return failed("init", what, err)
@@ -102,7 +102,7 @@ func (p *starter) forkStub(path string, attr *syscall.ProcAttr, control int) (pi
 	if err != nil {
 		made.Free()
 		events.Close()
-		return failed(steppkg.Namespaces, "", err)
+		return failed(sys.Namespaces, "", err)
 	}
 	p.stub, p.gone = made, make(chan struct{})
 	return pid, events, nil
@@ -111,7 +111,7 @@ func (p *starter) forkStub(path string, attr *syscall.ProcAttr, control int) (pi
 func (p *starter) forkHostNS(path string, attr *syscall.ProcAttr, control int) (pid int, events *os.File, err error) {
 	var pipe [2]int // not os.Pipe: the supervisor would have to set up a poller for its end
 	if err := unix.Pipe2(pipe[:], unix.O_CLOEXEC); err != nil {
-		return 0, nil, &steppkg.Error{Step: "descriptors", Errno: steppkg.Errno(err)}
+		return 0, nil, &sys.Error{Step: "descriptors", Errno: sys.Errno(err)}
 	}
 	events = os.NewFile(uintptr(pipe[0]), "events")
 	defer unix.Close(pipe[1])
@@ -119,7 +119,7 @@ func (p *starter) forkHostNS(path string, attr *syscall.ProcAttr, control int) (
 	attr.Env = []string{"GOMAXPROCS=" + strconv.Itoa(spec.MaxProcs), "GOGC=off"} // see startProgram in package supervisor
 	if pid, err = syscall.ForkExec(path, []string{spec.SupervisorName, p.umaskText()}, attr); err != nil {
 		events.Close()
-		return 0, nil, &steppkg.Error{Step: "init", Errno: steppkg.Errno(err)}
+		return 0, nil, &sys.Error{Step: "init", Errno: sys.Errno(err)}
 	}
 	return pid, events, nil
 }

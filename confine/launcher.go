@@ -1,17 +1,131 @@
+// Package confine starts one program in a jail that is made from a policy.Profile. It
+// reports which part of the profile holds, and by which mechanism.
+//
+// # Use
+//
+//	func main() {
+//		confine.RunSupervisor() // first thing: see below
+//		...
+//		process, err := confine.Launcher{}.Start(ctx, profile, confine.Stdio{In: r, Out: w})
+//		...
+//		exit, err := process.Wait()
+//	}
+//
+// [Launcher.Start] returns once the program was executed, or once it is certain that it never
+// will be. The error is a [*GapError] if this host cannot hold the profile, and a
+// [*StartError] if a step failed. [Launcher.Compile] tells without a start what this host can
+// enforce: it returns a [Plan], which lists each [Enforcement] and each [Gap]. The zero Launcher
+// accepts only the gaps that the profile waives. Fatal gaps cannot be waived. The [Process] ends
+// with the program, by Kill, or when the calling program dies. All processes of the jail end
+// with it.
+//
+// # Processes of a jail
+//
+// A small program without Go's runtime, the stub (package stub), builds a jail. It starts in
+// new namespaces, and shares memory with the launcher. Start writes system calls into that
+// memory, and the stub makes them. It has three tasks. The outer process is the launcher's child:
+// it forks the init, makes the network, and executes the supervisor in the end. The init is PID 1
+// of the jail: it makes the root and the rulesets, gives up every capability, forks the server,
+// and stays to reap. The server enforces Landlock and the filter, runs the self-test, and
+// executes the program. [Launcher.Prepare] starts the outer process and the init ahead, while the
+// caller still resolves the profile.
+//
+// The supervisor decides the mediated calls that make, change or remove names or open files for
+// writing. It also passes signals on and samples the memory. It is the running binary, executed
+// again under the name "mcp-jail: supervisor" when it is first needed, in a PID namespace around
+// the jail's.
+// [RunSupervisor] recognises that name and then does not return; in every other process it
+// returns at once. So a program that uses a Launcher calls it before anything else, or names
+// another program that does in Launcher.SupervisorPath. [CanPoll] reports in advance whether
+// Go's runtime would end such a program.
+//
+// In a jail with host namespaces the supervisor also builds the jail, starts the server and
+// reaps. There is no init. The supervisor must be built without cgo (CGO_ENABLED=0): with cgo,
+// not all of its threads can be made to give up their capabilities, and Start refuses.
+//
+// # When the supervisor dies
+//
+// The kernel then kills every process of the jail: no process of a server runs on without its
+// supervisor. The [Exit] is that of SIGKILL, and Exit.Why tells what ended the jail. In a jail
+// with host namespaces only the server's first process is killed with the supervisor; processes
+// that it detached survive, under the same Landlock rules and filter, and the plan has that as a
+// [Gap]. The file supervisor_death_linux.go describes all cases.
+//
+// # What holds, and by what
+//
+//	files      a root built from nothing, with mounts for the entries of the profile
+//	           only; Landlock with the same entries
+//	HOME       for a tool's process: an overlay of the server's HOME, on a tmpfs
+//	network    an empty network namespace with its own loopback; the filter lets
+//	           UNIX, TCP and UDP sockets be made
+//	ipc        pid, ipc, mount and network namespaces, a new session keyring;
+//	           Landlock scopes from ABI 6
+//	process    no capability, no_new_privs, no set-id, no further namespace; the
+//	           filter refuses a list of calls with an errno
+//	programs   Landlock's right to execute, if the profile lists programs
+//	env        built anew; no descriptor but 0, 1 and 2
+//	limits     rlimits; a cgroup if one can be had; pid_max of the PID namespace
+//	           for root; a sampler for memory
+//
+// The compilers of all this are pure and run on every OS. The files with _linux in their names
+// carry plans out and decide nothing.
+//
+// # Windows
+//
+// On Windows a program starts in a job object, with a restricted token at low integrity.
+//
+//   - The job ends all its processes when its last handle is closed, so also when mcp-jail is killed.
+//     It bounds how many processes there are and how much memory they commit. No process may leave it.
+//   - The token has no privilege but the one that lets a program pass through directories, and the
+//     group of administrators in it only serves to refuse. At low integrity the program changes only
+//     files that are labelled for that, as [letWrite] labels a directory.
+//   - The process inherits its three standard files and no other handle.
+//
+// [startInJob] makes the process suspended, and lets it run when it is in its job. If a step fails, nothing of
+// the program has run, and the error names the step.
+//
+// Limits:
+//
+// Nothing here restricts which files are read, which hosts are reached, or what the user's other programs
+// offer. The package has not run on Windows yet. Under Wine it starts and ends programs, and Wine enforces
+// neither limits nor tokens.
+//
+// # Limits
+//
+//   - Linux on amd64 and arm64, with Landlock and seccomp. On other systems Start refuses,
+//     also if every gap is waived. If user namespaces are forbidden, the plan is one with host
+//     namespaces (Plan.HostNamespaces). It has a gap for each promise that only namespaces can
+//     keep, on the axes fs, process and limits, and nothing starts until each gap is waived.
+//   - The network is TCP to granted hosts and ports, and lookups of their names. If that
+//     cannot be held and is waived, the program has the whole network of the host.
+//   - [Process.Denials] holds the calls that the supervisor refused or saw refused, the
+//     connections and names that the gateway refused, and the limits that were reached. It has
+//     a refused open only if the filter passes that open to the supervisor. It passes every
+//     open if a link in a grant leads to a sensitive path (policy.Profile.LinksAstray) or the
+//     launcher asks for it ([Launcher.CertainReads]), and otherwise only opens that write or create.
+//     Where the launcher asks, it also has what stat, access, readlink and chdir do not find.
+//   - A file that the host replaces by a rename loses its mask. It stays unwritable.
+//   - Before ABI 9, sockets in a granted directory can be connected to. Files can be reached
+//     by their other hard links.
+//   - Memory can exceed its limit for one interval of the sampler, from ten milliseconds to
+//     a second. Processor time and disk space are not limited.
+//   - A program that the profile lists may interpret others as it likes. Its arguments are
+//     checked only if a command rule has args or envs.
+//   - The kernel is shared: a hole in the kernel is a hole in the jail.
 package confine
 
 import (
 	"context"
 	"os"
 	"slices"
+	"sync/atomic"
 	"syscall"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/refused"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -84,8 +198,8 @@ type Kept struct {
 // descriptors or memory, and if the profile has no program or a limit below 0. A limit of 0 stands
 // for its default (policy.DefaultLimits).
 func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
-	f := detect(p).WithUserNS(features.UserNamespaces())
-	if f.UserNamespaces.Answer == features.Yes {
+	f := detect(p).WithUserNS(kernel.UserNamespaces())
+	if f.UserNamespaces.Answer == kernel.Yes {
 		f.HomeCopy = l.probeHomeCopy(p)
 	}
 	return l.compileOn(p, f)
@@ -95,15 +209,15 @@ func (l Launcher) watching() planpkg.Watching {
 	return planpkg.Watching{Reads: l.CertainReads, Hosts: l.AskHost != nil, Once: l.Once}
 }
 
-func (l Launcher) compileOn(p *policy.Profile, f features.Facts) (*Plan, error) {
+func (l Launcher) compileOn(p *policy.Profile, f kernel.Facts) (*Plan, error) {
 	p, err := complete(p)
 	if err != nil {
 		return nil, err
 	}
-	if f.Supported && f.OS != "darwin" && f.OS != "windows" && f.FreshProc.Answer == features.Unknown {
+	if f.Supported && f.OS != "darwin" && f.OS != "windows" && f.FreshProc.Answer == kernel.Unknown {
 		// The host could not be probed for lack of descriptors or memory. That is not a gap,
 		// which could be waived: the next probe may succeed.
-		return nil, &step.Error{Step: "look around", Errno: syscall.EAGAIN, Detail: f.FreshProc.Detail}
+		return nil, &sys.Error{Step: "look around", Errno: syscall.EAGAIN, Detail: f.FreshProc.Detail}
 	}
 	plan := planpkg.Compile(p, f, l.watching())
 	plan.Waive(slices.Concat(p.Waive, l.Waive))
@@ -114,11 +228,11 @@ func (l Launcher) compileOn(p *policy.Profile, f features.Facts) (*Plan, error) 
 // that no policy resolves to.
 func complete(p *policy.Profile) (*policy.Profile, error) {
 	if p.Program == "" {
-		return nil, &step.Error{Step: step.Spec, Detail: "the profile has no program"}
+		return nil, &sys.Error{Step: sys.Spec, Detail: "the profile has no program"}
 	}
 	limits, err := p.Limits.OrDefault()
 	if err != nil {
-		return nil, &step.Error{Step: step.Spec, Detail: err.Error()}
+		return nil, &sys.Error{Step: sys.Spec, Detail: err.Error()}
 	}
 	if limits != p.Limits {
 		own := *p
@@ -159,7 +273,7 @@ func (l Launcher) Start(ctx context.Context, p *policy.Profile, stdio Stdio) (*P
 func whileShort(ctx context.Context, start func() (*Process, error)) (*Process, error) {
 	for pause := 64 * time.Millisecond; ; pause *= 2 {
 		process, err := start()
-		if err == nil || !step.IsShortage(err) || pause >= 2*time.Second { // the pauses add up to that
+		if err == nil || !sys.IsShortage(err) || pause >= 2*time.Second { // the pauses add up to that
 			return process, err
 		}
 		select {
@@ -179,17 +293,17 @@ func (l Launcher) startOnce(ctx context.Context, p *policy.Profile, stdio Stdio)
 	// The supervisor process starts first, while the host is asked and the plan compiled.
 	starter, host := l.spawnNamespaced(), detect(p)
 	host.Proof = proved(ctx, host.Proof, l.Say)
-	host.HomeCopy = refused.KnownHomeCopy(p)
+	host.HomeCopy = knownHomeCopy(p)
 	process, err := l.start(ctx, starter, p, host, stdio)
-	if err != nil && refused.Copy(p, err) { // HOME lies where the kernel makes no overlay
-		host.HomeCopy = refused.KnownHomeCopy(p)
+	if err != nil && isCopyRefused(p, err) { // HOME lies where the kernel makes no overlay
+		host.HomeCopy = knownHomeCopy(p)
 		process, err = l.start(ctx, l.spawn(false), p, host, stdio)
 	}
 	if err == nil {
 		return process, nil
 	}
-	namespaces, err := refused.Namespaces(err)
-	if namespaces.Answer != features.No {
+	namespaces, err := refusedNamespaces(err)
+	if namespaces.Answer != kernel.No {
 		return nil, err
 	}
 	return l.start(ctx, l.spawn(true), p, host.WithUserNS(namespaces), stdio)
@@ -199,13 +313,13 @@ func (l Launcher) startOnce(ctx context.Context, p *policy.Profile, stdio Stdio)
 // is for and tries no other. The error is a *GapError if a gap of the plan is not waived.
 func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process, error) {
 	if p.Spec.Program == "" {
-		return nil, &step.Error{Step: step.Spec, Detail: "the plan has no program: Compile returns one that has"}
+		return nil, &sys.Error{Step: sys.Spec, Detail: "the plan has no program: Compile returns one that has"}
 	}
 	if err := refuseGaps(p); err != nil {
 		return nil, err
 	}
 	if w := l.watching(); p.WatchesReads != w.Reads || p.AsksHosts != w.Hosts || p.Spec.Once != w.Once {
-		return nil, &step.Error{Step: step.Spec, Detail: "the plan was compiled by a launcher that watches otherwise"}
+		return nil, &sys.Error{Step: sys.Spec, Detail: "the plan was compiled by a launcher that watches otherwise"}
 	}
 	return whileShort(ctx, func() (*Process, error) { return l.spawn(p.Spec.HostNS).start(ctx, p, stdio, l) })
 }
@@ -213,7 +327,7 @@ func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process
 // start compiles the plan for one kind of jail and carries it out by s, which has a supervisor
 // process of that kind. It ends that process if the profile cannot be compiled, or if the plan
 // has a gap that is not waived.
-func (l Launcher) start(ctx context.Context, s *starter, p *policy.Profile, host features.Facts, stdio Stdio) (*Process, error) {
+func (l Launcher) start(ctx context.Context, s *starter, p *policy.Profile, host kernel.Facts, stdio Stdio) (*Process, error) {
 	plan, err := l.compileOn(p, host)
 	if err != nil {
 		s.cancel()
@@ -223,10 +337,44 @@ func (l Launcher) start(ctx context.Context, s *starter, p *policy.Profile, host
 }
 
 // late returns the error of a start that was not ready before the deadline of ctx.
-func late(ctx context.Context) *step.Error {
-	e := &step.Error{Step: "init", Detail: "it was not ready before the deadline"}
+func late(ctx context.Context) *sys.Error {
+	e := &sys.Error{Step: "init", Detail: "it was not ready before the deadline"}
 	if why := context.Cause(ctx); why != ctx.Err() {
 		e.Detail = why.Error()
 	}
 	return e
+}
+
+// Prepared is a supervisor process that was started before there was a profile: it makes namespaces while the caller
+// resolves one. The methods may be called on nil, and at any time.
+type Prepared struct{ starter atomic.Pointer[starter] }
+
+// Prepare starts a supervisor process for one Start: see Launcher.Prepared. It returns no error: Start says what went
+// wrong.
+func (l Launcher) Prepare() *Prepared {
+	p := &Prepared{}
+	p.starter.Store(l.spawn(false))
+	return p
+}
+
+// Close ends the supervisor process, if no Start has used it.
+func (p *Prepared) Close() {
+	if s := p.take(); s != nil {
+		s.cancel()
+	}
+}
+
+func (p *Prepared) take() *starter {
+	if p == nil {
+		return nil
+	}
+	return p.starter.Swap(nil)
+}
+
+// spawnNamespaced returns the prepared supervisor process, or a new one.
+func (l Launcher) spawnNamespaced() *starter {
+	if s := l.Prepared.take(); s != nil {
+		return s
+	}
+	return l.spawn(false)
 }

@@ -3,13 +3,13 @@
 package confine
 
 import (
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // The systems of this file have one kind of jail: a first start finds out nothing about it.
 
-func (l Launcher) probeHomeCopy(*policy.Profile) *features.Feature { return nil }
+func (l Launcher) probeHomeCopy(*policy.Profile) *kernel.Feature { return nil }
 
 // CanPoll does nothing here: nothing is known to refuse a poller.
 func CanPoll() error { return nil }

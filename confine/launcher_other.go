@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -22,7 +22,7 @@ func RunSupervisor() {}
 type Process struct{}
 
 func (*starter) start(context.Context, *Plan, Stdio, Launcher) (*Process, error) {
-	return nil, &step.Error{Step: "namespaces", Detail: "no backend for " + runtime.GOOS}
+	return nil, &sys.Error{Step: "namespaces", Detail: "no backend for " + runtime.GOOS}
 }
 
 func (*Process) PID() int { return 0 }

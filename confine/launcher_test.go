@@ -10,20 +10,20 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestShortOfDescriptors: if a probe of /proc fails for lack of descriptors, the start fails with
 // any gaps waived. The host is not taken for one without /proc.
 func TestShortOfDescriptors(t *testing.T) {
-	for answer, refused := range map[features.Answer]bool{features.Unknown: true, features.No: false, features.Yes: false} {
+	for answer, refused := range map[kernel.Answer]bool{kernel.Unknown: true, kernel.No: false, kernel.Yes: false} {
 		f := plantest.Kernel()
-		f.FreshProc = features.Feature{Answer: answer, Detail: "too many open files"}
+		f.FreshProc = kernel.Feature{Answer: answer, Detail: "too many open files"}
 		_, err := Launcher{Waive: policy.Axes()}.compileOn(plantest.Profile(), f)
-		var se *step.Error
+		var se *sys.Error
 		if errors.As(err, &se) != refused {
 			t.Errorf("%v: %v, want an error: %t", answer, err, refused)
 		}
@@ -33,7 +33,7 @@ func TestShortOfDescriptors(t *testing.T) {
 // TestWhileShort: a start is tried again for two seconds while the host is short of something, unless its caller
 // gives up.
 func TestWhileShort(t *testing.T) {
-	short := &step.Error{Step: "seccomp", Errno: 524}
+	short := &sys.Error{Step: "seccomp", Errno: 524}
 	for name, c := range map[string]struct {
 		fails  int // that many starts, with err
 		err    error
@@ -43,7 +43,7 @@ func TestWhileShort(t *testing.T) {
 	}{
 		"over at once":       {2, short, false, 3, 192 * time.Millisecond},
 		"it lasts":           {100, short, false, 6, 1984 * time.Millisecond},
-		"of no host":         {100, &step.Error{Step: "seccomp", Errno: syscall.EPERM}, false, 1, 0},
+		"of no host":         {100, &sys.Error{Step: "seccomp", Errno: syscall.EPERM}, false, 1, 0},
 		"the caller is gone": {100, short, true, 1, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -71,22 +71,22 @@ func TestWhileShort(t *testing.T) {
 // TestPlatformWaiver: the word of a system waives the gaps that this system has under every policy, and
 // nothing else.
 func TestPlatformWaiver(t *testing.T) {
-	nothing := func(*policy.Profile, *features.Facts) {}
-	inbound := func(p *policy.Profile, _ *features.Facts) { p.Inbound = []int{3000} }
-	failed := func(_ *policy.Profile, f *features.Facts) {
-		f.Proof.Failed = []features.ProbeResult{{ID: "R2", Axis: policy.AxisFs, What: "a", Got: "b"}}
+	nothing := func(*policy.Profile, *kernel.Facts) {}
+	inbound := func(p *policy.Profile, _ *kernel.Facts) { p.Inbound = []int{3000} }
+	failed := func(_ *policy.Profile, f *kernel.Facts) {
+		f.Proof.Failed = []kernel.ProbeResult{{ID: "R2", Axis: policy.AxisFs, What: "a", Got: "b"}}
 	}
-	fatal := func(_ *policy.Profile, f *features.Facts) {
-		f.Proof.Failed = []features.ProbeResult{{ID: "S1", Axis: policy.AxisFs, What: "a", Got: "b", Fatal: true}}
+	fatal := func(_ *policy.Profile, f *kernel.Facts) {
+		f.Proof.Failed = []kernel.ProbeResult{{ID: "S1", Axis: policy.AxisFs, What: "a", Got: "b", Fatal: true}}
 	}
-	unproved := func(_ *policy.Profile, f *features.Facts) { f.Proof.Made = false }
-	onLinux := func(_ *policy.Profile, f *features.Facts) {
+	unproved := func(_ *policy.Profile, f *kernel.Facts) { f.Proof.Made = false }
+	onLinux := func(_ *policy.Profile, f *kernel.Facts) {
 		*f = plantest.Kernel()
-		f.UserNamespaces, f.ReadsProc, f.TracesOwn = features.Unavailable("refused", "allow them"), true, features.Available("")
+		f.UserNamespaces, f.ReadsProc, f.TracesOwn = kernel.Unavailable("refused", "allow them"), true, kernel.Available("")
 	}
 	for _, c := range []struct {
 		name   string
-		change func(*policy.Profile, *features.Facts)
+		change func(*policy.Profile, *kernel.Facts)
 		waive  string
 		open   string // the axes of the gaps that refuse the start, each once
 		line   string // how the error ends

@@ -5,12 +5,10 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
-	"github.com/mcp-jail/mcp-jail/confine/internal/dirs"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
-	"github.com/mcp-jail/mcp-jail/confine/internal/refused"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // PreparedPool has jails for later starts. Each is built for a profile, and waits for the files of the server.
@@ -33,7 +31,7 @@ type PreparedPool struct {
 // where waiting processes would cost too much, or save nothing: on small hosts, and where a
 // service manager must make the cgroup of a jail before its second process.
 func (l Launcher) NewPool() *PreparedPool {
-	if features.IsSmallHost() || !cgroup.Locate().None() {
+	if kernel.IsSmallHost() || !kernel.LocateCgroup().None() {
 		return nil
 	}
 	return l.newPool()
@@ -90,12 +88,12 @@ func (s *PreparedPool) prepare(p *policy.Profile) *spare {
 	if s.failed != nil && s.failed.SameJail(p) {
 		return nil
 	}
-	made, all := dirs.Made(p)
+	made, all := madeDirs(p)
 	if !all {
 		return nil
 	}
 	host := detect(p)
-	host.HomeCopy = refused.KnownHomeCopy(p)
+	host.HomeCopy = knownHomeCopy(p)
 	plan, err := s.launcher.compileOn(p, host)
 	if err != nil || !canBuildAhead(plan) {
 		s.failed = p

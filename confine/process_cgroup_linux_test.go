@@ -5,14 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // TestJailEndsWhenLimitsCannotBeSet: the limits of a cgroup are loosened until the supervisor
@@ -25,7 +26,7 @@ func TestJailEndsWhenLimitsCannotBeSet(t *testing.T) {
 		testkit.Eventually(t, "it is there", func() bool { return prepared.Waiting().PID() > 0 })
 		p := jailtest.Profile(t)
 		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
-		own := &cgroup.Cgroup{Dir: dir + "/cgroup"}
+		own := &kernel.Cgroup{Dir: dir + "/cgroup"}
 		if !holds {
 			own.Dir += "/none"
 		}

@@ -9,17 +9,16 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress"
-	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
-	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
-	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
-	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
-	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
-	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/egress"
+	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
+	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Process is a program in its jail.
@@ -27,12 +26,12 @@ type Process struct {
 	mu          sync.Mutex
 	pid         int // of the supervisor process, as the host sees it
 	pidfd       int
-	control     *os.File          // the supervisor process's socket: the spec or the server's descriptors, then signals, a byte each
-	events      *reported.Reader  // from the supervisor; nil before it has a spec
-	notices     []Notice          // before OnNotice was called
-	onNotice    func(Notice)      // see OnNotice
-	denials     []policy.Denial   // except those of the supervisor
-	refused     reported.Refusals // those of the supervisor
+	control     *os.File        // the supervisor process's socket: the spec or the server's descriptors, then signals, a byte each
+	events      *reportReader   // from the supervisor; nil before it has a spec
+	notices     []Notice        // before OnNotice was called
+	onNotice    func(Notice)    // see OnNotice
+	denials     []policy.Denial // except those of the supervisor
+	refused     heldRefusals    // those of the supervisor
 	unanswered  []policy.Unanswered
 	exit        Exit
 	exited      bool       // exit is set
@@ -42,8 +41,8 @@ type Process struct {
 	plan        *plan.Plan // the plan it was started with
 	hostNS      hostNamespaces
 	done        chan struct{}
-	wholeMounts []byte            // see Mounts: the last list that had all
-	keeping     *reported.Answers // of KeepCall
+	wholeMounts []byte       // see Mounts: the last list that had all
+	keeping     *heldAnswers // of KeepCall
 	askHost     func(ctx context.Context, host string, port int) bool
 	userHome    string // see Launcher.UserHome
 	closeDone   sync.Once
@@ -53,7 +52,7 @@ type Process struct {
 	interceptor *gateway.Interceptor // nil if no rule concerns requests
 	runTLS      gateway.Runner
 
-	cgroup *cgroup.Cgroup // nil once the jail has ended
+	cgroup *kernel.Cgroup // nil once the jail has ended
 	limits policy.Limits  // those that the cgroup enforces
 }
 
@@ -63,14 +62,14 @@ type Process struct {
 func (p *Process) listen(events *os.File, started chan<- error) error {
 	var running bool
 	var failed error
-	w, err := reported.NewReader(events, func(m spec.Event) {
+	w, err := newReportReader(events, func(m spec.Event) {
 		switch {
 		case m.Kind == spec.EventStarted:
 			running = true
 			started <- nil
 		// A step that fails after the start is the reason for the end, and not an error of Start.
 		case m.Kind == spec.EventFailed && !running:
-			failed = &step.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}
+			failed = &sys.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}
 		default:
 			p.handleEvent(m)
 		}
@@ -83,7 +82,7 @@ func (p *Process) listen(events *os.File, started chan<- error) error {
 	p.mu.Unlock()
 	w.Run()
 	if !running && failed == nil {
-		failed = &step.Error{Step: "init", Detail: "the supervisor ended without a reason. A Go program ends so if the limit of processes, memory or open files is too low (ulimit -a)"}
+		failed = &sys.Error{Step: "init", Detail: "the supervisor ended without a reason. A Go program ends so if the limit of processes, memory or open files is too low (ulimit -a)"}
 	}
 	return failed
 }
@@ -110,13 +109,13 @@ func (p *Process) handleEvent(m spec.Event) {
 	case spec.EventKept:
 		p.keeping.Note()
 	case spec.EventFailed: // of a supervisor, whose jail ends
-		p.why = (&step.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}).Error()
+		p.why = (&sys.Error{Step: m.Step, Errno: syscall.Errno(m.Num), Detail: m.Detail}).Error()
 	case spec.EventLimit:
-		p.denials = reported.LimitReached(p.denials, m.Step, m.Detail, m.Num, m.Pid, m.Program)
+		p.denials = limitReached(p.denials, m.Step, m.Detail, m.Num, m.Pid, m.Program)
 	case spec.EventRefused, spec.EventAbsent:
 		p.refused.Add(m, time.Now())
 	case spec.EventUnanswered:
-		p.unanswered = reported.NoteUnanswered(p.unanswered, m, time.Now())
+		p.unanswered = noteUnanswered(p.unanswered, m, time.Now())
 	case spec.EventExit:
 		p.exit, p.exited = Exit{Code: m.Num, Signal: syscall.Signal(m.Pid)}, true
 		if m.Detail == spec.ExitedAlone && !p.network.IsOpen() && !p.inCgroup {
@@ -150,7 +149,7 @@ func isRefusal(p *Process, m spec.Event) bool {
 	p.mu.Lock()
 	known := p.refused.Knows(m)
 	p.mu.Unlock()
-	return known || m.Target == policy.DenialOthers || reported.IsOnHost(m)
+	return known || m.Target == policy.DenialOthers || isOnHost(m)
 }
 
 // HostFailures returns the granted hosts that this machine could not reach, the latest last.
@@ -192,11 +191,11 @@ func (p *Process) Mounts() (list []byte, whole bool) {
 	if p.plan.Spec.HostNS {
 		return nil, true
 	}
-	list = proc.Mounts(p.PID())
+	list = sys.Mounts(p.PID())
 	p.mu.Lock()
 	whole = len(list) > 0 && bytes.Equal(list, p.wholeMounts)
 	p.mu.Unlock()
-	if whole || len(list) == 0 || !rootfs.AreAttached(p.plan.Spec.Mounts, list) {
+	if whole || len(list) == 0 || !jail.AreAttached(p.plan.Spec.Mounts, list) {
 		return list, whole
 	}
 	p.mu.Lock()
@@ -245,4 +244,142 @@ func (p *Process) Denials() []policy.Denial {
 	latest = append(append(latest, p.denials...), p.refused.List(time.Now())...)
 	slices.SortStableFunc(latest, func(a, b policy.Denial) int { return a.Time.Compare(b.Time) })
 	return latest
+}
+
+// hostNamespaces is what a jail with host namespaces has of its own. Its supervisor is not a PID 1: if it were
+// killed, the other processes would live on. So the supervisor itself ends them when its socket
+// is closed.
+type hostNamespaces struct {
+	used bool        // there is no PID namespace
+	tmp  string      // its TMPDIR on the host
+	last *time.Timer // ends a supervisor that did not end the other processes in time
+}
+
+// endGrace is how long the supervisor may take to end the other processes before the launcher
+// kills it. The supervisor takes long only if another process stops it again and again.
+const endGrace = 5 * time.Second
+
+// end makes the supervisor of p end all processes. p.mu is held.
+func (h *hostNamespaces) end(p *Process) {
+	if h.last != nil {
+		return // under way
+	}
+	unix.Shutdown(int(p.control.Fd()), unix.SHUT_WR)
+	unix.PidfdSendSignal(p.pidfd, unix.SIGCONT, nil, 0) // without Landlock's scopes the server may have stopped it
+	h.last = time.AfterFunc(endGrace, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.pidfd >= 0 {
+			unix.PidfdSendSignal(p.pidfd, unix.SIGKILL, nil, 0)
+		}
+	})
+}
+
+// cleanUp removes the TMPDIR that a supervisor could not remove itself. Process.mu is held.
+func (h *hostNamespaces) cleanUp() {
+	if h.last != nil {
+		h.last.Stop()
+	}
+	jail.RemoveTree(h.tmp)
+}
+
+// answerTimeout is how long Ask waits, so that a filesystem that hangs does not stop a relay for good.
+const answerTimeout = 30 * time.Second
+
+// heldAnswers counts the requests of one kind to a supervisor, and its answers.
+type heldAnswers struct {
+	mu   sync.Mutex
+	came chan struct{}
+	open int // requests without an answer: one at most
+}
+
+// newHeldAnswers returns a count of none.
+func newHeldAnswers() *heldAnswers { return &heldAnswers{came: make(chan struct{}, 64)} }
+
+// Note notes an answer.
+func (a *heldAnswers) Note() {
+	select {
+	case a.came <- struct{}{}:
+	default: // Ask has stopped waiting
+	}
+}
+
+// Ask sends a request to a supervisor and waits for its answer. done is closed when its jail has ended. The error
+// is os.ErrDeadlineExceeded if the supervisor takes too long.
+func (a *heldAnswers) Ask(supervisor *os.File, request byte, done <-chan struct{}) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for a.open > 0 { // an earlier one came too late: while it has no answer, a filesystem hangs
+		select {
+		case <-a.came:
+			a.open--
+		default:
+			return os.ErrDeadlineExceeded
+		}
+	}
+	if _, err := supervisor.Write([]byte{request}); err != nil {
+		return err
+	}
+	late := time.NewTimer(answerTimeout)
+	defer late.Stop()
+	a.open++
+	select {
+	case <-a.came:
+		a.open--
+		return nil
+	case <-done:
+		return os.ErrProcessDone
+	case <-late.C:
+		return os.ErrDeadlineExceeded
+	}
+}
+
+// Unanswered returns the ports of the jail's own loopback to which the server connected while no
+// program of the jail listened there, since a time, the latest last. Ports that lead into the jail are
+// left out, and those at which a program of the jail listens by now. A jail without namespaces has no
+// loopback of its own: what it refuses is a denial.
+func (p *Process) Unanswered(since time.Time) []policy.Unanswered {
+	p.mu.Lock()
+	events, plan := p.events, p.plan
+	p.mu.Unlock()
+	if events != nil {
+		events.Drain()
+	}
+	_, all := p.network.Denials()
+	p.mu.Lock()
+	all = append(all, p.unanswered...)
+	pid, running := p.pid, p.pidfd >= 0
+	p.mu.Unlock()
+	all = slices.DeleteFunc(all, func(u policy.Unanswered) bool {
+		return u.Last.Before(since) || slices.Contains(plan.Profile.Inbound, u.Port)
+	})
+	if len(all) == 0 {
+		return nil
+	}
+	granted := egress.Ports(plan.Profile.Net) // the gateway listens there
+	if running {                              // else another process may have its number
+		own, _ := sys.Listening(pid)
+		all = slices.DeleteFunc(all, func(u policy.Unanswered) bool {
+			return slices.Contains(own, u.Port) && !slices.Contains(granted, uint16(u.Port))
+		})
+	}
+	slices.SortStableFunc(all, func(a, b policy.Unanswered) int { return a.Last.Compare(b.Last) })
+	return all
+}
+
+// Listening returns the TCP ports at which programs of the jail listen, sorted. known is false if the
+// jail has ended, or has no network of its own.
+func (p *Process) Listening() (ports []int, known bool) {
+	// The supervisor is our child: until it has been waited for, no other process has its number.
+	return sys.Listening(p.PID())
+}
+
+// HostListens returns a function that reports whether a program of this host listens now at a port of
+// its loopback: "localhost", or another loopback address. It returns nil where that cannot be seen.
+func HostListens() func(host string, port int) bool {
+	const dir = "/proc/self/net"
+	if !sys.ShowsListeners(dir) {
+		return nil
+	}
+	return func(host string, port int) bool { return sys.LoopbackListeners(dir)(host, port) }
 }

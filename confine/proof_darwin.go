@@ -3,7 +3,7 @@ package confine
 import (
 	"context"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/selftest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/mac"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -13,12 +13,12 @@ import (
 // Proof says why. On other systems there is none, and the result is empty.
 func Prove(ctx context.Context, again bool, say func(string)) SelfTest {
 	return onThis(func(cacheDir string) (SelfTest, error) {
-		return selftest.Prove(ctx, cacheDir, selftest.Options{Again: again, Say: say})
+		return mac.Prove(ctx, cacheDir, mac.Options{Again: again, Say: say})
 	})
 }
 
 // proof returns what the self-test of this Mac found out. It starts nothing.
-func proof() SelfTest { return onThis(selftest.Cached) }
+func proof() SelfTest { return onThis(mac.Cached) }
 
 // onThis returns the result of a self-test for this machine, or one that says why there is none.
 func onThis(test func(cacheDir string) (SelfTest, error)) SelfTest {

@@ -8,16 +8,15 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/reported"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
-	"golang.org/x/sys/unix"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // setupCapabilities are the capabilities that building the jail needs inside its own user
@@ -47,7 +46,7 @@ type starter struct {
 	pending        *startRequest // the received request; nil before
 	mounts         int           // a descriptor of the jail's mount namespace, or -1
 	started        chan error
-	cgroup         *cgroup.Cgroup // nil if there is none
+	cgroup         *kernel.Cgroup // nil if there is none
 }
 
 // startRequest is a plan for the goroutine of run, with the three descriptors of the server.
@@ -85,13 +84,13 @@ func (p *starter) cancel() {
 // spawn starts a supervisor process. It returns no error: the start that uses the process says what went wrong.
 func (l Launcher) spawn(hostNamespaces bool) *starter {
 	s := &starter{
-		process:        &Process{pidfd: -1, done: make(chan struct{}), keeping: reported.NewAnswers()},
+		process:        &Process{pidfd: -1, done: make(chan struct{}), keeping: newHeldAnswers()},
 		hostNamespaces: hostNamespaces, requests: make(chan startRequest, 1), started: make(chan error, 1),
 	}
 	s.umask, s.testHooks, s.mounts = l.Umask, l.TestHooks, -1
 	path := l.SupervisorPath
 	if path == "" {
-		path = features.SelfPath
+		path = kernel.SelfPath
 	}
 	go s.run(path)
 	// The goroutine gets this thread now; the caller continues on another one.
@@ -208,7 +207,7 @@ func sendRequest(socket *os.File, stdio jail.Stdio, kept, encoded []byte) error 
 	if err == nil || errors.Is(err, unix.EPIPE) || errors.Is(err, unix.ECONNRESET) {
 		return nil
 	}
-	return &step.Error{Step: step.Spec, Errno: step.Errno(err)}
+	return &sys.Error{Step: sys.Spec, Errno: sys.Errno(err)}
 }
 
 // keptRights returns the control message that passes the files of Launcher.Kept with the length
@@ -298,4 +297,78 @@ func (p *starter) watchExit(pidfd int) {
 	}
 	sys.WaitReadable(pidfd, -1) // returns at once if the runtime's poller has waited
 	p.stub.MarkExited()
+}
+
+// probeHomeCopy reports whether the copy of HOME that a server gets can be made. It returns nil if it gets none.
+func (l Launcher) probeHomeCopy(p *policy.Profile) *kernel.Feature {
+	return refusedHomeCopy(p, l.probeOverlay)
+}
+
+// probeOverlay has a stub mount the overlay. For a directory that does not exist yet the answer is Unknown.
+func (l Launcher) probeOverlay(dir string) kernel.Feature {
+	if _, err := os.Lstat(dir); err != nil {
+		return kernel.Feature{}
+	}
+	return askHomeCopy(dir, func() error {
+		s := l.spawn(false)
+		s.process.plan = &plan.Plan{Profile: &policy.Profile{}}
+		sp := spec.Spec{Mounts: []spec.Mount{{Kind: spec.MountOverlay, Path: dir, IsDir: true}}}
+		s.send(startRequest{plan: s.process.plan, spec: sp})
+		err := <-s.started
+		<-s.process.done
+		return err
+	})
+}
+
+// knownHomeCopy returns what is known of the copy of the private HOME that a server gets, or nil if it gets
+// none. It asks nothing.
+func knownHomeCopy(p *policy.Profile) *kernel.Feature {
+	return refusedHomeCopy(p, func(dir string) kernel.Feature {
+		return kernel.Cache.Get(copyKey(dir), func() kernel.Feature { return kernel.Feature{} })
+	})
+}
+
+// refusedHomeCopy asks about the private HOME of which a server gets a copy. It returns nil if it gets none.
+func refusedHomeCopy(p *policy.Profile, ask func(dir string) kernel.Feature) *kernel.Feature {
+	home := plan.Ephemeral(p)
+	if home == "" {
+		return nil
+	}
+	answer := ask(home)
+	return &answer
+}
+
+// isCopyRefused reports whether a start failed because the kernel refused the copy of HOME. It caches the answer.
+func isCopyRefused(p *policy.Profile, err error) bool {
+	var se *sys.Error
+	if !errors.As(err, &se) || se.Step != sys.Overlays || se.Detail == "" || se.Detail != plan.Ephemeral(p) {
+		return false
+	}
+	return kernel.Cache.Refresh(copyKey(se.Detail), func() kernel.Feature { return copyFeature(err) }).Answer == kernel.No
+}
+
+// askHomeCopy returns whether a copy of a directory can be made. If that is not known, make tries it.
+func askHomeCopy(dir string, make func() error) kernel.Feature {
+	return kernel.Cache.Get(copyKey(dir), func() kernel.Feature {
+		if err := make(); err != nil {
+			return copyFeature(err)
+		}
+		return kernel.Available("")
+	})
+}
+
+// copyKey returns the key of the cached answer. There is one for each directory, because
+// filesystems differ.
+func copyKey(dir string) string { return "copies " + dir }
+
+func copyFeature(err error) kernel.Feature {
+	var se *sys.Error
+	if !errors.As(err, &se) || se.Step != sys.Overlays {
+		return kernel.Undetermined("no jail could be built to find out")
+	}
+	switch se.Errno {
+	case syscall.ENOMEM, syscall.EMFILE, syscall.ENFILE, syscall.EINTR, syscall.EIO:
+		return kernel.Undetermined(se.Error())
+	}
+	return kernel.Unavailable("the kernel makes no overlay of "+se.Detail+": "+se.Errno.Error(), "use Linux 5.11 or newer with CONFIG_OVERLAY_FS, and a filesystem that it can lie on")
 }

@@ -8,15 +8,16 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // TestStartOfStoppedProcessIsCancelled: a start can be cancelled while the supervisor process
@@ -58,17 +59,17 @@ func TestPreparedRefusesPlanOfOtherKind(t *testing.T) {
 	p := jailtest.Profile(t)
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)
 	for _, hostNS := range []bool{false, true} {
-		facts := features.Detect().WithUserNS(features.Available(""))
+		facts := kernel.Detect().WithUserNS(kernel.Available(""))
 		if hostNS {
-			facts = features.Detect().WithUserNS(features.Unavailable("for this test", ""))
+			facts = kernel.Detect().WithUserNS(kernel.Unavailable("for this test", ""))
 		}
 		plan := jailtest.Compile(p, facts)
 		if plan.Spec.HostNS != hostNS {
 			t.Fatalf("the plan has host namespaces: %t, want %t", plan.Spec.HostNS, hostNS)
 		}
 		_, err := confine.StartOther(t.Context(), plan, jail.Stdio{})
-		var se *step.Error
-		if !errors.As(err, &se) || se.Step != step.Spec {
+		var se *sys.Error
+		if !errors.As(err, &se) || se.Step != sys.Spec {
 			t.Errorf("host namespaces %t: %#v, want a refusal of the spec", hostNS, err)
 		}
 		process, err := confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{})

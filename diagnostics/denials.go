@@ -5,15 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/limits"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/names"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/network"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/programs"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/starts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -21,10 +14,10 @@ import (
 // recorded returns what the jail recorded during the failing work: first what the failing lines name,
 // then in the order of time. If the server ended, the latest comes first: it went on after the earlier
 // ones. What happens also where nothing fails, and what fits only other words, is no cause.
-func recorded(c *facts.Case, lines []string) (found []facts.Finding) {
+func recorded(c *analysis.Case, lines []string) (found []analysis.Finding) {
 	denials := slices.DeleteFunc(slices.Clone(c.Evidence.Denials), func(d policy.Denial) bool {
 		named := mentions(lines, d)
-		return programs.Harmless(d) && !named || d.Background && !named || !fits(lines, d) && !named
+		return analysis.IsHarmless(d) && !named || d.Background && !named || !fits(lines, d) && !named
 	})
 	if c.Evidence.Exit != nil {
 		slices.Reverse(denials)
@@ -35,14 +28,14 @@ func recorded(c *facts.Case, lines []string) (found []facts.Finding) {
 			break // where the words name none, the first is the cause
 		}
 		f := denied(c, d)
-		if !slices.ContainsFunc(found, func(o facts.Finding) bool { return sameGrant(o, f) }) {
-			found = append(found, paths.WithNeeds(c, f)...)
+		if !slices.ContainsFunc(found, func(o analysis.Finding) bool { return sameGrant(o, f) }) {
+			found = append(found, analysis.WithNeeds(c, f)...)
 		}
 	}
 	return found
 }
 
-func sameGrant(a, b facts.Finding) bool {
+func sameGrant(a, b analysis.Finding) bool {
 	return a.Hint.Target == b.Hint.Target && a.Hint.Missing == b.Hint.Missing || !a.Grant.IsZero() && a.Grant == b.Grant
 }
 
@@ -88,7 +81,7 @@ func fits(lines []string, d policy.Denial) bool {
 
 // denied turns a denial of the jail into a finding. The finding is always refused. It has a grant if
 // a rule can allow the access.
-func denied(c *facts.Case, d policy.Denial) facts.Finding {
+func denied(c *analysis.Case, d policy.Denial) analysis.Finding {
 	if d.Target == policy.DenialOthers {
 		return deniedOthers(c, d)
 	}
@@ -100,53 +93,53 @@ func denied(c *facts.Case, d policy.Denial) facts.Finding {
 	cause := report.Blocked(d, target)
 	switch d.Axis {
 	case policy.AxisFs:
-		return paths.AnalyzeDenial(c, d, cause)
+		return analysis.AnalyzePath(c, d, cause)
 	case policy.AxisIPC:
 		if filepath.IsAbs(d.Target) { // a socket with a path
-			return paths.AnalyzeDenial(c, d, cause)
+			return analysis.AnalyzePath(c, d, cause)
 		}
 	case policy.AxisNet:
-		return nameless(c, network.AnalyzeDenial(c, d, cause))
+		return nameless(c, analysis.AnalyzeNetwork(c, d, cause))
 	case policy.AxisEnv:
-		return names.AttributeVariable(c, Certain, d.Target, cause)
+		return analysis.AttributeVariable(c, Certain, d.Target, cause)
 	case policy.AxisProcess:
 		if words.RightsOf(d.Operation).Has(policy.Execute) {
-			return starts.AnalyzeDenial(c, d, cause)
+			return analysis.AnalyzeExec(c, d, cause)
 		}
 	case policy.AxisLimits:
-		return limits.AnalyzeDenial(c, d, cause)
+		return analysis.AnalyzeLimit(c, d, cause)
 	}
-	return facts.Refused(Certain, d.Axis, d.Target, d.Operation, cause, grants.Grant{}).Unfixable("no rule grants this")
+	return analysis.Refused(Certain, d.Axis, d.Target, d.Operation, cause, analysis.Grant{}).Unfixable("no rule grants this")
 }
 
-func deniedOthers(c *facts.Case, d policy.Denial) facts.Finding {
+func deniedOthers(c *analysis.Case, d policy.Denial) analysis.Finding {
 	sure, cause := Certain, "the jail blocked more accesses than it records one by one"
 	if d.Reason == policy.DeniedAbsent {
 		sure, cause = Possible, "the server tried more missing names than were looked up on this machine, where they may be missing too"
 	}
-	f := facts.Refused(sure, d.Axis, d.Target, d.Operation, cause, grants.Grant{})
+	f := analysis.Refused(sure, d.Axis, d.Target, d.Operation, cause, analysis.Grant{})
 	f.Fix = "a new session starts with an empty record. To see what was recorded: mcp-jail why --verbose"
 	return f
 }
 
 // nameless completes the finding about a lookup whose name the jail did not see: the failing lines
 // name it, or the server's own line does, or the preset of its package grants it.
-func nameless(c *facts.Case, f facts.Finding) facts.Finding {
-	var known []facts.Finding
+func nameless(c *analysis.Case, f analysis.Finding) analysis.Finding {
+	var known []analysis.Finding
 	for _, n := range words.Names(failingLines(c)) {
 		switch {
 		case n.Kind != words.Host:
 		case f.Grant.Host == n.Text && f.Grant.Port == 0 && n.Port != 0: // only its lookup was refused
-			f.Grant = network.Named(c, n).Grant
+			f.Grant = analysis.NamedHost(c, n).Grant
 		default:
-			known = append(known, network.Named(c, n))
+			known = append(known, analysis.NamedHost(c, n))
 		}
 	}
 	if f.Hint.Target != "" || !f.Grant.IsZero() {
 		return f
 	}
 	inWords := len(known)
-	known = append(append(known, network.Given(c)...), presetFinding(c, Certain)...)
+	known = append(append(known, analysis.GivenHosts(c)...), presetFinding(c, Certain)...)
 	if i := slices.IndexFunc(known, isRefused); i >= 0 {
 		f.Grant, f.Fix, f.Hint.Target = known[i].Grant, known[i].Fix, known[i].Hint.Target
 		if i >= inWords {
@@ -156,4 +149,4 @@ func nameless(c *facts.Case, f facts.Finding) facts.Finding {
 	return f
 }
 
-func presetGrant(name string) grants.Grant { return grants.Grant{Preset: name} }
+func presetGrant(name string) analysis.Grant { return analysis.Grant{Preset: name} }

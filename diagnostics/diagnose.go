@@ -6,13 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/network"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/redact"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/starts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -38,12 +33,12 @@ func Diagnose(ev Evidence) Diagnosis {
 }
 
 func diagnose(ev Evidence) Diagnosis {
-	c := facts.New(&ev)
-	ev.Text = show.Cut(ev.Text, redact.TailBytes)
+	c := analysis.NewCase(&ev)
+	ev.Text = show.Cut(ev.Text, report.TailBytes)
 	d := Diagnosis{Code: codeOf(&ev), Stage: ev.Stage, Attribution: None, Server: ev.Server, Tool: ev.Tool}
 	happened(&d, &ev)
 	if ev.Exit != nil {
-		if d.Signal = facts.SignalName(ev.Exit.Signal); d.Signal == "" {
+		if d.Signal = analysis.SignalName(ev.Exit.Signal); d.Signal == "" {
 			code := ev.Exit.Code
 			d.Exit = &code
 		}
@@ -58,7 +53,7 @@ func diagnose(ev Evidence) Diagnosis {
 		return endedByJail(d, ev.Exit.Why)
 	}
 	lines := failingLines(c)
-	if f, ok := starts.MissingPackage(c, lines); ok {
+	if f, ok := analysis.MissingPackage(c, lines); ok {
 		return concluded(d, f, PagePackageMissing)
 	}
 	causes, note := causesOf(c, lines)
@@ -82,26 +77,26 @@ func diagnose(ev Evidence) Diagnosis {
 // causesOf returns the causes of a failure, the likeliest first, or a note that explains it otherwise.
 // The order is: what the jail recorded during the failing work; the failed start; a port that the jail
 // keeps apart; what the failing lines name; what they look like.
-func causesOf(c *facts.Case, lines []string) (causes []facts.Finding, note facts.Finding) {
-	c.MentionsSQLite = paths.MentionsSQLite(lines)
+func causesOf(c *analysis.Case, lines []string) (causes []analysis.Finding, note analysis.Finding) {
+	c.MentionsSQLite = analysis.MentionsSQLite(lines)
 	if s := c.Evidence.Start; s != nil {
-		f := starts.Analyze(c, *s)
+		f := analysis.AnalyzeStart(c, *s)
 		if !f.Refused {
 			return nil, f
 		}
-		return paths.WithNeeds(c, f), note
+		return analysis.WithNeeds(c, f), note
 	}
 	waits := c.Evidence.Timeout > 0 || c.Evidence.Waiting || c.Evidence.Exit != nil && c.Evidence.Exit.Signal != 0 // until a signal ended it
-	if f, ok := network.Awaited(c, everyLine(c)); ok && waits {
+	if f, ok := analysis.Awaited(c, everyLine(c)); ok && waits {
 		if f.Refused {
-			return []facts.Finding{f}, note
+			return []analysis.Finding{f}, note
 		}
 		return nil, f
 	}
 	if causes = recorded(c, lines); len(causes) > 0 || onlyDenials(c.Evidence) {
 		return causes, note
 	}
-	if f, ok := starts.SkippedScripts(c, everyLine(c)); ok {
+	if f, ok := analysis.SkippedScripts(c, everyLine(c)); ok {
 		f.Hint.Attribution, f.Hint.Explain = Likely, PagePackageScripts
 		return nil, f
 	}
@@ -112,10 +107,10 @@ func causesOf(c *facts.Case, lines []string) (causes []facts.Finding, note facts
 }
 
 // said returns what the words of a failure point to: causes, or a note.
-func said(c *facts.Case, lines []string) (causes []facts.Finding, note facts.Finding) {
-	if f, ok := network.Awaited(c, lines); ok && (c.Evidence.Exit != nil || c.Evidence.Text != "") && !c.Evidence.Started {
+func said(c *analysis.Case, lines []string) (causes []analysis.Finding, note analysis.Finding) {
+	if f, ok := analysis.Awaited(c, lines); ok && (c.Evidence.Exit != nil || c.Evidence.Text != "") && !c.Evidence.Started {
 		if f.Refused {
-			return []facts.Finding{f}, note
+			return []analysis.Finding{f}, note
 		}
 		return nil, f
 	}
@@ -139,29 +134,29 @@ func said(c *facts.Case, lines []string) (causes []facts.Finding, note facts.Fin
 		}
 	}
 	if len(causes) == 0 && note.Note == "" {
-		causes = network.Unanswered(c, lines)
+		causes = analysis.Unanswered(c, lines)
 	}
 	if len(causes) > 0 {
-		return causes, facts.Finding{}
+		return causes, analysis.Finding{}
 	}
-	if f, ok := network.Unreached(c, lines); ok {
+	if f, ok := analysis.Unreached(c, lines); ok {
 		return nil, f
 	}
 	return nil, note
 }
 
 // suspected returns a note about what may be the cause, without a name for it.
-func suspected(c *facts.Case, lines []string) facts.Finding {
-	if f, ok := network.Listens(c); ok {
+func suspected(c *analysis.Case, lines []string) analysis.Finding {
+	if f, ok := analysis.Listens(c); ok {
 		return possible(f, PageInbound)
 	}
 	if f, ok := looksLike(c, lines); ok {
 		return possible(f, PagePossible)
 	}
-	return facts.Finding{}
+	return analysis.Finding{}
 }
 
-func possible(f facts.Finding, page Page) facts.Finding {
+func possible(f analysis.Finding, page Page) analysis.Finding {
 	f.Hint.Attribution = Possible
 	if f.Hint.Explain == "" {
 		f.Hint.Explain = page
@@ -171,7 +166,7 @@ func possible(f facts.Finding, page Page) facts.Finding {
 
 // failingLines returns the lines that say what failed: the text of the failing request, or else what
 // the process wrote since that began.
-func failingLines(c *facts.Case) []string {
+func failingLines(c *analysis.Case) []string {
 	switch ev := c.Evidence; {
 	case strings.TrimSpace(ev.Text) != "":
 		return words.Lines(ev.Text)
@@ -182,7 +177,7 @@ func failingLines(c *facts.Case) []string {
 }
 
 // alsoWritten returns what the process wrote on stderr while a request failed that has a text.
-func alsoWritten(c *facts.Case) []string {
+func alsoWritten(c *analysis.Case) []string {
 	if strings.TrimSpace(c.Evidence.Text) == "" {
 		return nil
 	}
@@ -190,7 +185,7 @@ func alsoWritten(c *facts.Case) []string {
 }
 
 // everyLine returns all lines that are known, also of before the failing work.
-func everyLine(c *facts.Case) []string {
+func everyLine(c *analysis.Case) []string {
 	lines := c.Evidence.RawStderr
 	if lines == nil {
 		lines = c.Evidence.Stderr
@@ -200,7 +195,7 @@ func everyLine(c *facts.Case) []string {
 
 // written returns the last lines on stderr that may say what failed, without those of before the
 // failing work.
-func written(c *facts.Case) []string {
+func written(c *analysis.Case) []string {
 	ev := c.Evidence
 	all := ev.RawStderr
 	if all == nil {
@@ -211,16 +206,16 @@ func written(c *facts.Case) []string {
 }
 
 // adviseTime adds how the server gets more time. A flag for that is proposed if no other one is.
-func adviseTime(d *Diagnosis, c *facts.Case) {
-	d.Fix = report.Joined(d.Fix, starts.TimeoutHint(c, "if it needs longer"))
+func adviseTime(d *Diagnosis, c *analysis.Case) {
+	d.Fix = report.Joined(d.Fix, analysis.TimeoutHint(c, "if it needs longer"))
 	if len(d.Words) == 0 {
-		d.Words = starts.LongerWords(c)
+		d.Words = analysis.LongerWords(c)
 	}
 }
 
 // afterWords returns the server's last words, if it has ended and they do not name what was refused.
 // A client shows only one line.
-func afterWords(c *facts.Case, d Diagnosis, lines []string) string {
+func afterWords(c *analysis.Case, d Diagnosis, lines []string) string {
 	last := words.ErrorText(lines)
 	if c.Evidence.Exit == nil || d.Attribution != Certain || last == "" || mentions(lines, policy.Denial{Axis: d.Hints[0].Axis, Target: d.Hints[0].Target}) {
 		return ""
@@ -229,7 +224,7 @@ func afterWords(c *facts.Case, d Diagnosis, lines []string) string {
 }
 
 // concluded returns the diagnosis with a cause that is a finding's note, and that no rule removes.
-func concluded(d Diagnosis, f facts.Finding, page Page) Diagnosis {
+func concluded(d Diagnosis, f analysis.Finding, page Page) Diagnosis {
 	d.Attribution, d.Cause, d.Fix, d.Explain = Likely, show.Cut(f.Note, report.MaxCause), show.Cut(f.Fix, 2*report.MaxCause), page
 	return d
 }
@@ -244,10 +239,10 @@ func endedByJail(d Diagnosis, why string) Diagnosis {
 
 // setCauses makes findings the causes of a diagnosis. The first one decides; the lines grant the
 // others, too, which the same words name, unless they are risky.
-func setCauses(d *Diagnosis, c *facts.Case, found []facts.Finding) {
-	found = slices.DeleteFunc(found, func(f facts.Finding) bool { return !c.Restricts(f.Hint.Axis) })
+func setCauses(d *Diagnosis, c *analysis.Case, found []analysis.Finding) {
+	found = slices.DeleteFunc(found, func(f analysis.Finding) bool { return !c.Restricts(f.Hint.Axis) })
 	found = found[:min(len(found), maxHints)]
-	var wanted []grants.Grant
+	var wanted []analysis.Grant
 	for i, f := range found {
 		f = proposable(c, f)
 		d.Hints = append(d.Hints, hint(c, f))
@@ -259,7 +254,7 @@ func setCauses(d *Diagnosis, c *facts.Case, found []facts.Finding) {
 	if len(found) == 0 {
 		return
 	}
-	wanted = grants.MergeGrants(wanted)
+	wanted = analysis.MergeGrants(wanted)
 	first := d.Hints[0]
 	d.Attribution, d.Cause, d.Fix, d.Explain, d.NoLine = first.Attribution, first.Cause, first.Fix, first.Explain, found[0].NoLine
 	d.May, d.Whole = first.May, first.Whole
@@ -274,11 +269,11 @@ func setCauses(d *Diagnosis, c *facts.Case, found []facts.Finding) {
 
 // Oversized adds to a diagnosis that a message is larger than message_mb, and what raises that to mb.
 func Oversized(ev Evidence, d *Diagnosis, mb int) {
-	c := facts.New(&ev)
-	f := facts.Finding{Grant: grants.Grant{Limit: report.KeyMessage, Value: mb}}
+	c := analysis.NewCase(&ev)
+	f := analysis.Finding{Grant: analysis.Grant{Limit: report.KeyMessage, Value: mb}}
 	f.Hint = Hint{Attribution: Certain, Axis: policy.AxisLimits, Target: report.KeyMessage, Missing: "limit", Explain: d.Explain}
 	f.Hint.Cause = "message_mb = " + strconv.Itoa(ev.Profile.Limits.MessageMB) + " is the limit"
-	setCauses(d, c, []facts.Finding{f})
+	setCauses(d, c, []analysis.Finding{f})
 }
 
 func codeOf(ev *Evidence) Code {
@@ -327,4 +322,67 @@ func quoted(lines []string) (out []string) {
 		out = append(out, show.Cut(show.Line(strings.TrimRight(l, "\r\n")), maxStderrB))
 	}
 	return out
+}
+
+// proposable removes the grant of a finding that must not be proposed to the user, and gives the
+// reason instead. Every finding passes it before its grant is written down.
+//
+// Invariant: no proposed grant shows a secret, gives the server a hold on what mcp-jail believes,
+// or keeps the server from starting.
+func proposable(c *analysis.Case, f analysis.Finding) analysis.Finding {
+	if f.Grant.IsZero() {
+		return f
+	}
+	if f.Grant.Preset != "" { // it was made to fit
+		return f
+	}
+	if f = analysis.NameDenial(c, f); f.Grant.IsZero() {
+		return f
+	}
+	harm, name := harmOf(c, f.Grant)
+	switch {
+	case revealsSecret(c, f.Grant):
+		f.Grant, f.Hint.Warning = analysis.Grant{}, ""
+		f.Fix = "the name contains the value of a secret variable, which is not shown: grant the directory or domain around it"
+	case harm.Never != "":
+		return f.Unfixable("mcp-jail does not suggest allowing it: " + harm.Say(name))
+	default:
+		if err := try(c, []analysis.Grant{f.Grant}); err != nil {
+			return f.Unfixable("mcp-jail does not suggest allowing it, because the server would not start with it: " + show.Line(strings.ReplaceAll(c.Evidence.Redactor.Redact(err.Error()), "\n", " ")))
+		}
+	}
+	if f.Hint.Warning == "" {
+		f.Hint.Warning = harm.Say(name)
+	}
+	return f
+}
+
+// harmOf judges a grant, and returns the shown name of what it is about.
+func harmOf(c *analysis.Case, n analysis.Grant) (h policy.Harm, name string) {
+	switch {
+	case n.Path != "":
+		return analysis.HarmOfGrant(c, n), c.Show(n.Path)
+	case n.Host != "" && c.Evidence.HarmOfHost != nil:
+		return c.Evidence.HarmOfHost(n.NetRule()), show.Name(n.Host)
+	case policy.IsDangerousVariable(n.Variable): // for the others see hint
+		return policy.HarmOfVariable(n.Variable), show.Name(n.Variable)
+	}
+	return h, ""
+}
+
+func try(c *analysis.Case, wanted []analysis.Grant) error {
+	words := c.Writer.Words(slices.DeleteFunc(slices.Clone(wanted), func(n analysis.Grant) bool { return n.Preset != "" }))
+	if c.Evidence.Try == nil || c.Evidence.Profile == nil || len(words) == 0 {
+		return nil
+	}
+	return c.Evidence.Try(c.Profile.Tool, words)
+}
+
+func revealsSecret(c *analysis.Case, n analysis.Grant) bool {
+	for _, word := range append(c.Writer.Words([]analysis.Grant{n}), n.Path, c.Writer.Display(n.Path), n.Endpoint()) {
+		if c.Evidence.Redactor.Redact(word) != word {
+			return true
+		}
+	}
+	return false
 }

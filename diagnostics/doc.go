@@ -12,7 +12,7 @@
 //     denials those that the failing lines name are the cause, or else the first, or the latest
 //     once the server has ended.
 //  2. Each path, host, variable and program in the failing lines that the policy refuses and that
-//     this machine has. Then the rows of known programs (internal/programs/programs.toml) that the
+//     this machine has. Then the rows of known programs (internal/analysis/programs.toml) that the
 //     lines match.
 //  3. What the server's own arguments and variables name, and the preset of its package.
 //  4. Words such as EACCES alone. They get a note and no grant.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -237,7 +237,7 @@ func TestFailures(t *testing.T) {
 }
 
 func (f failure) check(t *testing.T) {
-	if signal := syscall.Signal(f.Signal); signal != 0 && facts.SignalName(signal) == "" {
+	if signal := syscall.Signal(f.Signal); signal != 0 && analysis.SignalName(signal) == "" {
 		return // Windows has no such signal
 	}
 	ev := f.evidence()

@@ -5,20 +5,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/programs"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 )
 
 // TestPrograms: the real words of each known program lead to what its row says, and to nothing where
 // the user's home has no such place and no variable is withheld.
 func TestPrograms(t *testing.T) {
 	names := map[string]bool{}
-	for _, row := range programs.Rows() {
+	for _, row := range analysis.ProgramRows() {
 		names[row.Name] = true
 		if row.Real == "" {
 			continue
 		}
-		matched := programs.Match(row.Real, "")
-		at := slices.IndexFunc(matched, func(m programs.Row) bool { return m.Name == row.Name && m.Real == row.Real })
+		matched := analysis.MatchPrograms(row.Real, "")
+		at := slices.IndexFunc(matched, func(m analysis.ProgramRow) bool { return m.Name == row.Name && m.Real == row.Real })
 		if at < 0 {
 			t.Errorf("%s: %q is not its own", row.Name, row.Real)
 			continue

@@ -5,9 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/grants"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -23,10 +21,10 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	if ev.Profile == nil {
 		return ""
 	}
-	a := facts.New(&ev)
+	a := analysis.NewCase(&ev)
 	var named, careful []string
-	var wanted []grants.Grant
-	for _, f := range paths.Given(a, Certain, words.Absent, nil, true) {
+	var wanted []analysis.Grant
+	for _, f := range analysis.GivenPaths(a, Certain, words.Absent, nil, true) {
 		path := f.Hint.Target
 		if slices.ContainsFunc(tools, func(p *policy.Profile) bool { return p.Allows(policy.OpRead, path) }) {
 			continue
@@ -55,13 +53,13 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	return report.Joined(append([]string{text}, careful...)...) + PagePathArg.Reference()
 }
 
-func grantPhrase(c *facts.Case, wanted []grants.Grant) string {
+func grantPhrase(c *analysis.Case, wanted []analysis.Grant) string {
 	words := c.Writer.Words(wanted)
 	command, ok := show.TypedOK("mcp-jail grant", c.Evidence.Server)
 	if len(words) == 0 || !ok {
 		return ""
 	}
-	return "to allow that: " + command + " " + strings.Join(grants.Typed(words), " ")
+	return "to allow that: " + command + " " + strings.Join(analysis.TypedWords(words), " ")
 }
 
 // mayFail reports whether a line may tell of a refusal. It is cheaper than to look for names.

@@ -6,14 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/facts"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/limits"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/names"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/network"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/paths"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/programs"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/starts"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -23,10 +17,10 @@ import (
 // each path, host, variable and program in them which the policy refuses, and which this machine has;
 // then what is known of the program whose words they are; then what the server's own line names. A
 // finding that is only a note comes last.
-func fromWords(c *facts.Case, lines []string) (found []facts.Finding) {
-	add := func(more ...facts.Finding) {
+func fromWords(c *analysis.Case, lines []string) (found []analysis.Finding) {
+	add := func(more ...analysis.Finding) {
 		for _, f := range more {
-			known := slices.ContainsFunc(found, func(o facts.Finding) bool {
+			known := slices.ContainsFunc(found, func(o analysis.Finding) bool {
 				return o.Hint.Target == f.Hint.Target && o.Hint.Axis == f.Hint.Axis && o.Note == f.Note
 			})
 			if (f.Refused || f.Note != "") && !known {
@@ -38,10 +32,10 @@ func fromWords(c *facts.Case, lines []string) (found []facts.Finding) {
 	if c.Windows() { // its jail refuses no file, host or program
 		all = slices.DeleteFunc(all, func(n words.Name) bool { return n.Kind != words.Variable })
 	}
-	var known []facts.Finding
+	var known []analysis.Finding
 	certified := false
 	for _, line := range lines {
-		for _, row := range programs.Match(line, serverProgram(c)) {
+		for _, row := range analysis.MatchPrograms(line, serverProgram(c)) {
 			some := missed(c, row)
 			if len(some) == 0 && row.Limit == "" || row.Certificate && certified {
 				continue
@@ -54,12 +48,12 @@ func fromWords(c *facts.Case, lines []string) (found []facts.Finding) {
 			})
 		}
 		if strings.Contains(line, "not a git repository") {
-			known = append(known, paths.RepositoryAbove(c))
+			known = append(known, analysis.RepositoryAbove(c))
 		}
 	}
 	isName := func(n words.Name) bool { return n.Kind == words.Host && !isAddress(n.Text) && n.Text != "localhost" }
 	for _, n := range all {
-		if n.Kind == words.Host && isAddress(n.Text) && !network.IsLoopback(n.Text) && slices.ContainsFunc(all, isName) {
+		if n.Kind == words.Host && isAddress(n.Text) && !analysis.IsLoopback(n.Text) && slices.ContainsFunc(all, isName) {
 			continue // most likely that of the name
 		}
 		add(named(c, n)...)
@@ -70,7 +64,7 @@ func fromWords(c *facts.Case, lines []string) (found []facts.Finding) {
 	if !slices.ContainsFunc(found, isRefused) {
 		add(given(c, fault, lines)...)
 	}
-	slices.SortStableFunc(found, func(a, b facts.Finding) int { return noteLast(a) - noteLast(b) })
+	slices.SortStableFunc(found, func(a, b analysis.Finding) int { return noteLast(a) - noteLast(b) })
 	return found
 }
 
@@ -79,16 +73,16 @@ func isAddress(host string) bool {
 	return err == nil
 }
 
-func isRefused(f facts.Finding) bool { return f.Refused }
+func isRefused(f analysis.Finding) bool { return f.Refused }
 
-func noteLast(f facts.Finding) int {
+func noteLast(f analysis.Finding) int {
 	if f.Refused {
 		return 0
 	}
 	return 1
 }
 
-func serverProgram(c *facts.Case) string {
+func serverProgram(c *analysis.Case) string {
 	if len(c.Profile.Argv) > 0 {
 		return filepath.Base(c.Profile.Argv[0])
 	}
@@ -96,33 +90,33 @@ func serverProgram(c *facts.Case) string {
 }
 
 // named returns the findings about one name.
-func named(c *facts.Case, n words.Name) []facts.Finding {
+func named(c *analysis.Case, n words.Name) []analysis.Finding {
 	if c.Evidence.Profile == nil {
 		return nil
 	}
 	switch n.Kind {
 	case words.Path:
-		return paths.WithNeeds(c, paths.Named(c, n))
+		return analysis.WithNeeds(c, analysis.NamedPath(c, n))
 	case words.Host:
-		return []facts.Finding{network.Named(c, n)}
+		return []analysis.Finding{analysis.NamedHost(c, n)}
 	case words.Variable:
-		return []facts.Finding{names.NamedVariable(c, n.Text)}
+		return []analysis.Finding{analysis.NamedVariable(c, n.Text)}
 	}
-	if here := filepath.Join(c.Profile.Dir, n.Text); c.Exists(here) == facts.Present || n.Fault == words.ReadOnly || n.Want&policy.Write != 0 { // a file of the working directory
-		return []facts.Finding{paths.Named(c, n)}
+	if here := filepath.Join(c.Profile.Dir, n.Text); c.Exists(here) == analysis.Present || n.Fault == words.ReadOnly || n.Want&policy.Write != 0 { // a file of the working directory
+		return []analysis.Finding{analysis.NamedPath(c, n)}
 	}
 	if n.Fault != words.Absent && n.Fault != words.Refused {
 		return nil
 	}
-	return paths.WithNeeds(c, starts.NamedProgram(c, n.Text))
+	return analysis.WithNeeds(c, analysis.NamedProgram(c, n.Text))
 }
 
 // missed returns what a row of known programs explains: a limit, what the program looks for and does
 // not get, or what no grant gives.
-func missed(c *facts.Case, row programs.Row) (found []facts.Finding) {
+func missed(c *analysis.Case, row analysis.ProgramRow) (found []analysis.Finding) {
 	switch {
 	case row.Limit != "":
-		if f, ok := limits.Named(c, row.Limit); ok && !c.Windows() {
+		if f, ok := analysis.NamedLimit(c, row.Limit); ok && !c.Windows() {
 			found = append(found, f)
 		}
 		return found
@@ -130,18 +124,18 @@ func missed(c *facts.Case, row programs.Row) (found []facts.Finding) {
 		if c.Windows() {
 			return nil
 		}
-		return []facts.Finding{{Note: row.Says, NoLine: true, AboutPolicy: true, Hint: report.Hint{Attribution: Likely, Explain: Page(row.Page)}}}
+		return []analysis.Finding{{Note: row.Says, NoLine: true, AboutPolicy: true, Hint: report.Hint{Attribution: Likely, Explain: Page(row.Page)}}}
 	}
 	if !c.Windows() {
 		for _, place := range row.Places {
-			if some := paths.Needed(c, Likely, []string{place}, row.Name+" looks for"); len(some) > 0 {
+			if some := analysis.NeededPaths(c, Likely, []string{place}, row.Name+" looks for"); len(some) > 0 {
 				found = append(found, raised(c, some[0], row.Above))
 				break
 			}
 		}
-		found = append(found, paths.Needed(c, Likely, row.Needs, row.Name+" needs")...)
+		found = append(found, analysis.NeededPaths(c, Likely, row.Needs, row.Name+" needs")...)
 		if len(found) == 0 && row.Modules != nil {
-			found = paths.Beside(c, row.Modules, row.Name+" looks for")
+			found = analysis.Beside(c, row.Modules, row.Name+" looks for")
 		}
 	}
 	if row.Any && slices.ContainsFunc(c.Profile.Env, func(v policy.Variable) bool { return slices.Contains(row.Variables, v.Name) }) {
@@ -150,21 +144,21 @@ func missed(c *facts.Case, row programs.Row) (found []facts.Finding) {
 	for _, name := range row.Variables {
 		if row.Certificate {
 			if f := authority(c, name); f.Refused {
-				return []facts.Finding{f}
+				return []analysis.Finding{f}
 			}
 		} else if slices.Contains(c.Profile.Withheld, name) {
-			found = append(found, names.AttributeVariable(c, Likely, name, row.Name+" reads the variable "+name+", which is set but not granted"))
+			found = append(found, analysis.AttributeVariable(c, Likely, name, row.Name+" reads the variable "+name+", which is set but not granted"))
 		}
 	}
 	if row.Given && len(found) == 0 {
-		found = paths.Given(c, Likely, words.Absent, nil, true)
+		found = analysis.GivenPaths(c, Likely, words.Absent, nil, true)
 	}
 	return found
 }
 
 // raised returns a finding about a module with a grant for what is around it, since modules import
 // each other.
-func raised(c *facts.Case, f facts.Finding, levels int) facts.Finding {
+func raised(c *analysis.Case, f analysis.Finding, levels int) analysis.Finding {
 	for range levels {
 		if dir := filepath.Dir(f.Grant.Path); f.Grant.Path != "" && harmOfPath(c, dir) {
 			f.Grant.Path = dir
@@ -173,14 +167,14 @@ func raised(c *facts.Case, f facts.Finding, levels int) facts.Finding {
 	return f
 }
 
-func harmOfPath(c *facts.Case, dir string) bool {
-	h := paths.Harm(c, dir, policy.Read)
+func harmOfPath(c *analysis.Case, dir string) bool {
+	h := analysis.Harm(c, dir, policy.Read)
 	return h.Never == "" && h.Ask == ""
 }
 
 // authority returns the finding about a variable that names further authorities for certificates: it
 // is withheld, or is granted without the file that it names.
-func authority(c *facts.Case, name string) facts.Finding {
+func authority(c *analysis.Case, name string) analysis.Finding {
 	value, granted := "", false
 	for _, v := range c.Profile.Env {
 		if v.Name == name {
@@ -189,7 +183,7 @@ func authority(c *facts.Case, name string) facts.Finding {
 	}
 	if !granted {
 		if !slices.Contains(c.Profile.Withheld, name) {
-			return facts.Finding{}
+			return analysis.Finding{}
 		}
 		if c.Evidence.Variable != nil {
 			value = c.Evidence.Variable(name)
@@ -200,18 +194,18 @@ func authority(c *facts.Case, name string) facts.Finding {
 		file, _, _ = strings.Cut(store, " ")
 		file = strings.Trim(file, `"'`)
 	} else if value != "" && (strings.Contains(name, "JAVA_") || strings.Contains(name, "JDK_")) {
-		return facts.Finding{} // options about something else
+		return analysis.Finding{} // options about something else
 	}
-	f := facts.Finding{}
+	f := analysis.Finding{}
 	if filepath.IsAbs(file) {
-		f = paths.Named(c, words.Name{Kind: words.Path, Text: file, Fault: words.Absent, Want: policy.Read})
+		f = analysis.NamedPath(c, words.Name{Kind: words.Path, Text: file, Fault: words.Absent, Want: policy.Read})
 	}
 	if granted {
 		f.Hint.Cause = "the server does not trust a certificate: the variable " + name + " is granted, and " + c.Show(f.Hint.Target) + ", which it names, is not"
 		return f
 	}
-	held := names.AttributeVariable(c, Likely, name, "the server does not trust a certificate, and the variable "+name+", which names further authorities, is set but not granted")
-	if f.Grant.Path != "" && !paths.IsTooWide(c, f.Grant.Path) {
+	held := analysis.AttributeVariable(c, Likely, name, "the server does not trust a certificate, and the variable "+name+", which names further authorities, is set but not granted")
+	if f.Grant.Path != "" && !analysis.IsTooWide(c, f.Grant.Path) {
 		held.Grant.File = f.Grant.Path
 	}
 	return held
@@ -220,31 +214,31 @@ func authority(c *facts.Case, name string) facts.Finding {
 // given returns the findings about what the server's own arguments and variables name, where the
 // failing lines name nothing that is refused: files where a file was not found or the server ended at
 // its start, hosts where a connection failed, and the preset of its package.
-func given(c *facts.Case, fault words.Fault, lines []string) []facts.Finding {
+func given(c *analysis.Case, fault words.Fault, lines []string) []analysis.Finding {
 	ended := c.Evidence.Stage == StageStartup && c.Evidence.Exit != nil && c.Evidence.Exit.Signal == 0 || c.Evidence.Timeout > 0 && len(lines) == 0
 	switch {
 	case c.Evidence.Profile == nil || c.Windows():
 		return nil
 	case fault == words.Network:
-		if f := network.Given(c); len(f) > 0 {
+		if f := analysis.GivenHosts(c); len(f) > 0 {
 			return f
 		}
 		return presetFinding(c, Likely)
 	case len(lines) > 0:
 		isName := func(n words.Name) bool { return n.Kind == words.Path || n.Kind == words.Program }
-		found := paths.Given(c, Likely, fault, lines, slices.ContainsFunc(lines, words.LacksFile) && !slices.ContainsFunc(words.Names(lines), isName))
+		found := analysis.GivenPaths(c, Likely, fault, lines, slices.ContainsFunc(lines, words.LacksFile) && !slices.ContainsFunc(words.Names(lines), isName))
 		if len(found) == 0 && fault == words.ReadOnly && c.MentionsSQLite {
-			found = append(found, paths.ReadOnlyRule(c))
+			found = append(found, analysis.ReadOnlyRule(c))
 		}
 		return found
 	case ended:
-		return paths.Given(c, Likely, words.Absent, nil, true)
+		return analysis.GivenPaths(c, Likely, words.Absent, nil, true)
 	}
 	return nil
 }
 
 // presetFinding returns the finding that the preset for the server's package would grant its hosts.
-func presetFinding(c *facts.Case, sure Attribution) []facts.Finding {
+func presetFinding(c *analysis.Case, sure Attribution) []analysis.Finding {
 	if c.Evidence.Preset == nil {
 		return nil
 	}
@@ -253,13 +247,13 @@ func presetFinding(c *facts.Case, sure Attribution) []facts.Finding {
 		return nil
 	}
 	cause := "the preset " + name + " is for the server's package, and grants " + report.InWords(hosts[:min(len(hosts), 3)]) + ", which the policy does not"
-	return []facts.Finding{facts.Refused(sure, policy.AxisNet, hosts[0], "connect", cause, presetGrant(name))}
+	return []analysis.Finding{analysis.Refused(sure, policy.AxisNet, hosts[0], "connect", cause, presetGrant(name))}
 }
 
 // ungrantedRoot returns the finding about a path that the server itself refuses, although it is in one
 // of the client's roots: servers ignore the roots that they cannot see. A path of its own HOME, which
 // the model wrote with a ~, gets a note.
-func ungrantedRoot(c *facts.Case, lines []string) facts.Finding {
+func ungrantedRoot(c *analysis.Case, lines []string) analysis.Finding {
 	for _, line := range lines {
 		if !words.OwnList(line) {
 			continue
@@ -270,7 +264,7 @@ func ungrantedRoot(c *facts.Case, lines []string) facts.Finding {
 				continue
 			}
 			if home := c.Profile.Home; c.Profile.HomePrivate && home != "" && policy.Within(path, home) {
-				return facts.Finding{
+				return analysis.Finding{
 					Note: "the server refuses " + c.Show(path) + ", which is in its own HOME: in the jail a ~ does not mean your home directory",
 					Fix:  "write the whole path into the call, " + c.Quote(c.Evidence.UserHome+path[len(home):]),
 					Hint: report.Hint{Explain: PagePathArg}, NoLine: true, AboutPolicy: true,
@@ -278,14 +272,14 @@ func ungrantedRoot(c *facts.Case, lines []string) facts.Finding {
 			}
 			for _, root := range c.Evidence.Roots {
 				real := c.Canonical(root)
-				if !policy.Within(c.Canonical(path), real) || c.Allows(policy.OpRead, real) || c.Exists(root) != facts.Present || paths.IsTooWide(c, real) {
+				if !policy.Within(c.Canonical(path), real) || c.Allows(policy.OpRead, real) || c.Exists(root) != analysis.Present || analysis.IsTooWide(c, real) {
 					continue
 				}
-				f := paths.Attribute(c, Likely, real, policy.Read, false, "the client has given the server "+c.Show(root)+" as a root, which is not granted")
-				return paths.Withhold(c, f, false)
+				f := analysis.AttributePath(c, Likely, real, policy.Read, false, "the client has given the server "+c.Show(root)+" as a root, which is not granted")
+				return analysis.Withhold(c, f, false)
 			}
 			if len(c.Evidence.Roots) > 0 && !slices.ContainsFunc(c.Evidence.Roots, func(r string) bool { return policy.Within(path, r) }) {
-				return facts.Finding{
+				return analysis.Finding{
 					Note: "the server refuses " + c.Show(path) + ", because it is in none of the folders that the client has given it",
 					Fix:  "open that folder in the client as well", NoLine: true, AboutPolicy: true,
 				}
@@ -293,16 +287,16 @@ func ungrantedRoot(c *facts.Case, lines []string) facts.Finding {
 			break // the first path of such a line is the refused one
 		}
 	}
-	return facts.Finding{}
+	return analysis.Finding{}
 }
 
 // inspected returns a note about a certificate of mcp-jail's own, which the server does not trust.
-func inspected(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
+func inspected(c *analysis.Case, lines []string) (f analysis.Finding, ok bool) {
 	for _, line := range lines {
 		if words.Distrusts(line) && slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool {
 			return r.Allow && (r.PathPrefix != "" || r.Methods != nil || len(r.Secrets) > 0) && strings.Contains(line, r.Host)
 		}) {
-			return facts.Finding{
+			return analysis.Finding{
 				Note: "mcp-jail reads the requests to a host whose rule has path_prefix, methods or secret, and shows a certificate of its own there, which this program does not trust",
 				Fix:  "grant the host by a rule without these keys, and the token as a variable", NoLine: true, AboutPolicy: true,
 			}, true
@@ -312,15 +306,15 @@ func inspected(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 }
 
 // looksLike returns a possible cause: words that refusals of the jail have, too, and that name nothing.
-func looksLike(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
-	if f, ok = limits.AnalyzeSignal(c); ok {
+func looksLike(c *analysis.Case, lines []string) (f analysis.Finding, ok bool) {
+	if f, ok = analysis.AnalyzeSignal(c); ok {
 		return f, true
 	}
 	if c.Windows() { // its job tells of limits, and its jail refuses nothing else
 		return f, false
 	}
 	if slices.ContainsFunc(words.Names(lines), func(n words.Name) bool {
-		return n.Kind == words.Path || n.Kind == words.Host || n.Kind == words.Program && c.Exists(filepath.Join(c.Profile.Dir, n.Text)) == facts.Present
+		return n.Kind == words.Path || n.Kind == words.Host || n.Kind == words.Program && c.Exists(filepath.Join(c.Profile.Dir, n.Text)) == analysis.Present
 	}) {
 		return f, false // what they name is not refused
 	}
@@ -335,7 +329,7 @@ func looksLike(c *facts.Case, lines []string) (f facts.Finding, ok bool) {
 		if fault == words.Network {
 			note = c.ServerSaid(line) + ", and no host is granted"
 		}
-		return facts.Finding{Note: show.Cut(note, report.MaxCause), Fix: c.PlanFix()}, true
+		return analysis.Finding{Note: show.Cut(note, report.MaxCause), Fix: c.PlanFix()}, true
 	}
 	return f, false
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"strings"
 )
 
 const (
@@ -185,4 +187,231 @@ func exceedsReserved(f *Frame) bool {
 		}
 	}
 	return false
+}
+
+var (
+	// ErrSeveralLines is the Err of a message that was written over several lines.
+	ErrSeveralLines = errors.New("the message is written over several lines, and MCP's stdio needs one line each")
+	// ErrContentLength is the Err of a message after a header with its length, as LSP frames them.
+	ErrContentLength = errors.New("the message is framed with Content-Length, and MCP's stdio has one message a line")
+)
+
+// joinedLines finds a message that was written over several lines, of which each is Noise. It keeps
+// none of their bytes.
+type joinedLines struct {
+	scan  *scanner
+	lines int   // that have begun a value without ending it
+	size  int64 // bytes of them
+}
+
+// add takes a line, or nil for one that is not held in memory. It calls found for each message that
+// began on an earlier line and ends on this one.
+func (j *joinedLines) add(line []byte, found func(*Frame)) {
+	if line == nil {
+		j.lines = 0
+	}
+	for text := bytes.TrimRight(line, "\r\n"); len(text) > 0; {
+		if j.lines == 0 {
+			text = bytes.TrimLeft(text, " \t")
+			if len(text) == 0 || text[0] != '{' && text[0] != '[' {
+				return
+			}
+			if j.scan == nil {
+				j.scan = new(scanner)
+			}
+			j.scan.reset()
+			j.size = 0
+		}
+		before := j.scan.off
+		j.scan.feed(text)
+		j.size += int64(len(text))
+		switch j.scan.state {
+		case sBad:
+			if j.lines == 0 {
+				return
+			}
+			j.lines = 0 // the line may begin another value
+		case sDone, sTrail:
+			messages, flaws := j.scan.finish()
+			if j.lines > 0 && anyRecognised(messages) {
+				found(&Frame{Messages: messages, Flaws: flaws, Batch: j.scan.firstByte == '[', Size: j.size, Oversized: true, Err: ErrSeveralLines, firstByte: j.scan.firstByte})
+			}
+			j.lines = 0
+			text = text[j.scan.valueEnd-before:]
+		default:
+			j.lines++
+			// For the line end, which may even be in a string: a space is nowhere wrong.
+			j.scan.feed([]byte{' '})
+			return
+		}
+	}
+}
+
+// headers recognises messages that are framed with Content-Length. Such a message has no line end:
+// what follows it on its line is the next header.
+type headers struct {
+	watched  bool
+	announce int64 // the length in the last header; 0 for none
+	body     int64 // the same once the headers are over: the next bytes are the message
+}
+
+const contentLength = "content-length:"
+
+// ends reports whether a complete value of this size is the message that a header announced.
+func (h *headers) ends(size int64) bool { return h.body > 0 && size == h.body }
+
+// note sees each frame when it is whole.
+func (h *headers) note(f *Frame) {
+	if !h.watched {
+		return
+	}
+	body := h.body
+	h.body = 0
+	switch {
+	case f.Blank():
+		h.body, h.announce = h.announce, 0
+		return
+	case body > 0 && f.Size == body && !f.hasLineEnd() && !f.Noise():
+		h.reject(f)
+	}
+	if !f.Flaws.Has(FlawMalformed | FlawTrailing) {
+		h.announce = 0
+		return
+	}
+	line := f.lastBytes(128)
+	if f.Flaws.Has(FlawTrailing) {
+		line = line[bytes.LastIndexAny(line, "}]")+1:]
+	}
+	line = bytes.TrimSpace(line)
+	name, value, isField := bytes.Cut(line, []byte{':'})
+	switch length, err := strconv.ParseInt(string(bytes.TrimSpace(value)), 10, 64); {
+	case isField && bytes.EqualFold(line[:len(name)+1], []byte(contentLength)) && err == nil && length > 0:
+		h.announce = length
+		if f.Flaws.Has(FlawTrailing) && !f.Noise() {
+			h.reject(f)
+		}
+	case !isField || bytes.ContainsAny(name, " {"):
+		h.announce = 0
+	}
+}
+
+func (h *headers) reject(f *Frame) {
+	if !f.Oversized {
+		f.Oversized, f.Err = true, ErrContentLength
+	}
+}
+
+// lastBytes returns at most n bytes of the end of the frame.
+func (f *Frame) lastBytes(n int64) []byte {
+	n = min(n, f.Size)
+	switch {
+	case f.spill != nil:
+		out := make([]byte, n)
+		read, _ := io.NewSectionReader(f.spill, f.spillBase+f.Size-n, n).Read(out)
+		return out[:read]
+	case int64(len(f.line)) == f.Size:
+		return f.line[f.Size-n:]
+	}
+	return nil
+}
+
+// maxEndings is how many places of a line are tried as the start of a message.
+const maxEndings = 8
+
+// Ending returns the message in which a line ends that is Noise because of other text before the
+// message, or nil. The message may be meant for the client, or be part of a log, so that no one
+// can tell by the line alone.
+func (f *Frame) Ending() *Frame {
+	line := bytes.TrimRight(f.line, " \t\r\n")
+	if !f.Flaws.Has(FlawMalformed) || len(line) == 0 || line[len(line)-1] != '}' {
+		return nil
+	}
+	for range maxEndings {
+		i := bytes.IndexByte(line, '{')
+		if i < 0 {
+			return nil
+		}
+		if m := Parse(line[i:]); !m.Flaws.Has(FlawTrailing) && !m.Noise() {
+			return m
+		}
+		line = line[i+1:]
+	}
+	return nil
+}
+
+// Flaw is a set of properties of a frame that can make two readers see different messages.
+// A frame with flaws can still be forwarded. The caller decides.
+type Flaw uint16
+
+const (
+	FlawMalformed Flaw = 1 << iota // not JSON, or cut off
+	FlawTrailing                   // text follows the first value
+	FlawDuplicate                  // an object has two members of the same name
+	FlawCase                       // a name equals another or a known one but for its case, or the method is not tools/call but SameName as it
+	FlawText                       // invalid UTF-8, a byte order mark, or a lone surrogate or NUL in a name, id, token or method
+	FlawID                         // the id is neither string, number nor null
+	FlawBounds                     // more names, members or text than the scanner records
+	FlawNumber                     // NaN or an infinity: Python writes and reads them, most others do not
+	FlawLine                       // a carriage return or newline between tokens; some readers end the line there
+	FlawShape                      // the method is not a string, a tools/call has no name, or a request is a response too
+)
+
+// IsStrict reports whether every JSON reader sees the same message.
+func (f Flaw) IsStrict() bool { return f == 0 }
+
+// Has reports whether f contains any of the flaws in g.
+func (f Flaw) Has(g Flaw) bool { return f&g != 0 }
+
+// Ambiguous reports whether another reader of the frame could see another message: a tool,
+// a method or an id that the envelope does not hold. Every flaw but FlawNumber has that
+// effect. A reader either accepts such a number as a value or rejects the whole frame.
+//
+// Ambiguous concerns the frame as a whole. Other requirements of a single message
+// (Trackable, a Kind other than Other) are checked on its Envelope. Ambiguous does not cover
+// elements of a batch that are not messages.
+func (f Flaw) Ambiguous() bool { return f&^FlawNumber != 0 }
+
+// SameName reports whether a reader that ignores case, or white space around a name, could
+// take one name for the other: `Write ` for `write`, `ſearch` for `search`.
+func SameName(a, b []byte) bool {
+	return bytes.EqualFold(foldSpecial(bytes.TrimFunc(a, isBlank)), foldSpecial(bytes.TrimFunc(b, isBlank)))
+}
+
+// isBlank reports whether some reader trims r as white space: Unicode white space, the
+// byte order mark (JavaScript) and control characters.
+func isBlank(r rune) bool { return r <= ' ' || r == '\ufeff' || strings.ContainsRune(blanks, r) }
+
+const blanks = "\u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+
+// asciiFolds maps the letters that simple case folding misses and that become ASCII in
+// lower or upper case, or by full folding (Unicode, CaseFolding.txt and
+// SpecialCasing.txt).
+var asciiFolds = strings.NewReplacer("İ", "i", "ı", "i", "ß", "ss", "ẞ", "ss", "ﬀ", "ff", "ﬁ", "fi", "ﬂ", "fl", "ﬃ", "ffi", "ﬄ", "ffl", "ﬅ", "st", "ﬆ", "st")
+
+func foldSpecial(name []byte) []byte {
+	for _, c := range name {
+		if c >= 0x80 {
+			return []byte(asciiFolds.Replace(string(name)))
+		}
+	}
+	return name
+}
+
+const methodToolsCall = "tools/call"
+
+// messageFlaws returns the flaws that show only when the whole message is known.
+func (e *Envelope) messageFlaws() Flaw {
+	switch {
+	case e.Method == nil:
+		return 0
+	case e.Result.Present() && e.Result.Kind != 'n', e.Error.Present() && e.Error.Kind != 'n':
+		return FlawShape
+	case string(e.Method) == methodToolsCall:
+		if e.Name == nil {
+			return FlawShape
+		}
+	case SameName(e.Method, []byte(methodToolsCall)):
+		return FlawCase
+	}
+	return 0
 }

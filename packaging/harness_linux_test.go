@@ -79,7 +79,7 @@ func programs(t *testing.T) string {
 		if built.dir, built.err = os.MkdirTemp("/var/tmp", "mcp-jail-packaging-programs-"); built.err != nil {
 			return
 		}
-		const variables = "github.com/mcp-jail/mcp-jail/cmd/internal/programs."
+		const variables = "github.com/mcp-jail/mcp-jail/cmd/internal/cmdline."
 		flags := "-s -w -X " + variables + "release=" + version + " -X " + variables + "releaseCommit=0123456789"
 		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", built.dir+"/", "../cmd/...")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0")

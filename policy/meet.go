@@ -2,9 +2,14 @@ package policy
 
 import (
 	"cmp"
+	"fmt"
+	"net/netip"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // Meet returns the profile that allows what both profiles allow, axis by axis, and nothing else. Both are
@@ -138,3 +143,277 @@ func meetEnv(out, a, b *Profile) []Variable {
 	slices.SortFunc(all, func(x, y Variable) int { return strings.Compare(x.Name, y.Name) })
 	return all
 }
+
+// meetCommands makes out start what both profiles start. Where one of them has other forms of one program, no
+// list of commands says what both allow: that is an error.
+func meetCommands(out, a, b *Profile) error {
+	switch {
+	case b.Programs == nil || slices.Equal(a.Programs, b.Programs) && reflect.DeepEqual(a.Commands, b.Commands):
+		return nil // those of a
+	case a.Programs == nil:
+		out.Programs, out.Loaders, out.CommandArgs, out.Commands, out.OwnPrograms = b.Programs, b.Loaders, b.CommandArgs, b.Commands, b.OwnPrograms
+		return nil
+	}
+	out.Programs, out.Loaders = both(a.Programs, b.Programs), both(a.Loaders, b.Loaders)
+	if out.Programs == nil {
+		out.Programs = []string{} // none
+	}
+	out.CommandArgs, out.Commands, out.OwnPrograms = either(a.CommandArgs, b.CommandArgs), nil, nil
+	if out.CommandArgs == nil {
+		return nil
+	}
+	for _, file := range out.Programs {
+		if startsFreely(a, file) && startsFreely(b, file) {
+			out.OwnPrograms = append(out.OwnPrograms, file)
+		}
+	}
+	for _, side := range [][2]*Profile{{a, b}, {b, a}} {
+		for _, x := range formsIn(side[0]) {
+			file := x.Starts[0].File
+			if len(formsOf(side[1], file)) > 0 {
+				continue
+			}
+			if !startsFreely(side[1], file) {
+				x.Args = [][]string{} // no arguments are allowed
+			}
+			out.Commands = append(out.Commands, x)
+		}
+	}
+	for _, x := range formsIn(a) {
+		theirs, none := formsOf(b, x.Starts[0].File), true
+		for _, y := range theirs {
+			if len(startsOf(formsOf(a, x.Starts[0].File))) != len(startsOf(theirs)) || !hasStart(theirs, x.Starts[0]) {
+				return &ConflictError{Reason: fmt.Sprintf("%s: commands.%s and %s: commands.%s are about two forms of %s, and no rule allows what both allow: name the program in one way", x.Where, show.Key(x.Name), y.Where, show.Key(y.Name), x.Starts[0].File)}
+			}
+			if both, some := x.and(y); some {
+				none, out.Commands = false, append(out.Commands, both)
+			}
+		}
+		if none && len(theirs) > 0 {
+			x.Args = [][]string{}
+			out.Commands = append(out.Commands, x)
+		}
+	}
+	return nil
+}
+
+// startsFreely reports whether a program may be started with any arguments, since no rule is about it.
+func startsFreely(p *Profile, file string) bool {
+	if p.CommandArgs == nil {
+		return slices.Contains(p.Programs, file)
+	}
+	return slices.Contains(p.OwnPrograms, file) && len(formsOf(p, file)) == 0
+}
+
+// formsIn returns the commands with one start each.
+func formsIn(p *Profile) (out []Command) {
+	for _, c := range p.Commands {
+		for _, s := range c.Starts {
+			c.Starts = []Start{s}
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func formsOf(p *Profile, file string) []Command {
+	return slices.DeleteFunc(formsIn(p), func(c Command) bool { return c.Starts[0].File != file })
+}
+
+func startsOf(forms []Command) (out []Start) {
+	for _, c := range forms {
+		if !slices.ContainsFunc(out, func(s Start) bool { return reflect.DeepEqual(s, c.Starts[0]) }) {
+			out = append(out, c.Starts[0])
+		}
+	}
+	return out
+}
+
+func hasStart(forms []Command, s Start) bool {
+	return slices.ContainsFunc(forms, func(c Command) bool { return reflect.DeepEqual(c.Starts[0], s) })
+}
+
+// and returns the command that allows what both commands, with one start each, allow.
+func (c Command) and(o Command) (both Command, some bool) {
+	rule, some := CommandRule{Args: c.Args, Envs: c.Envs}.and(CommandRule{Args: o.Args, Envs: o.Envs})
+	return Command{Name: c.Name, Where: c.Where, Args: rule.Args, Envs: rule.Envs, Starts: c.Starts}, some && reflect.DeepEqual(c.Starts, o.Starts)
+}
+
+// and returns the rule that allows what both rules allow; some is false if that is nothing.
+func (r CommandRule) and(b CommandRule) (both CommandRule, some bool) {
+	both = CommandRule{Args: r.Args, Envs: andEnvs(r, b)}
+	switch {
+	case r.Args == nil:
+		both.Args = b.Args
+	case b.Args != nil:
+		both.Args = [][]string{}
+		for _, x := range r.Args {
+			for _, y := range b.Args {
+				if list, ok := andArguments(x, y); ok {
+					both.Args = append(both.Args, list)
+				}
+			}
+		}
+	}
+	return both, both.Args == nil || len(both.Args) > 0
+}
+
+func andArguments(x, y []string) (both []string, ok bool) {
+	both = []string{}
+	for i := 0; ; i++ {
+		// A "**" at the end of one list takes in all that is left of the other.
+		restX, restY := i == len(x)-1 && x[i] == AnyArguments, i == len(y)-1 && y[i] == AnyArguments
+		switch {
+		case restX && i <= len(y):
+			return append(both, y[i:]...), true
+		case restY && i <= len(x):
+			return append(both, x[i:]...), true
+		case i == len(x) && i == len(y):
+			return both, true
+		case i >= len(x) || i >= len(y):
+			return nil, false
+		case x[i] == AnyArgument:
+			both = append(both, y[i])
+		case y[i] == AnyArgument || x[i] == y[i]:
+			both = append(both, x[i])
+		default:
+			return nil, false
+		}
+	}
+}
+
+// andEnvs returns the variables that both rules pass; nil is all. A rule with args and without
+// envs passes no variable that loads code.
+func andEnvs(r, b CommandRule) []string {
+	safe := func(list []string, by CommandRule) []string {
+		if by.Args == nil || list == nil {
+			return list
+		}
+		return slices.DeleteFunc(slices.Clone(list), IsDangerousVariable)
+	}
+	switch {
+	case r.Envs == nil:
+		return safe(b.Envs, r)
+	case b.Envs == nil:
+		return safe(r.Envs, b)
+	}
+	both := []string{}
+	for _, x := range r.Envs {
+		for _, y := range b.Envs {
+			switch {
+			case EnvIncludes(x, y):
+				both = append(both, y)
+			case EnvIncludes(y, x):
+				both = append(both, x)
+			}
+		}
+	}
+	return both
+}
+
+// EnvIncludes reports whether the variables of one name or prefix are among those of another.
+func EnvIncludes(wide, narrow string) bool {
+	prefix, wild := strings.CutSuffix(wide, "*")
+	return wide == narrow || wild && strings.HasPrefix(narrow, prefix)
+}
+
+// meetNet returns rules that allow what both lists allow: the refusals of both, and for each pair of rules that
+// allow, the one for the requests of both.
+func meetNet(a, b []NetRule) (out []NetRule, err error) {
+	if reflect.DeepEqual(a, b) {
+		return a, nil
+	}
+	add := func(r NetRule) {
+		if !slices.ContainsFunc(out, func(o NetRule) bool { return slices.Equal(o.TOMLFields(), r.TOMLFields()) }) {
+			out = append(out, r)
+		}
+	}
+	for _, r := range slices.Concat(a, b) {
+		if !r.Allow {
+			add(r)
+		}
+	}
+	for _, x := range a {
+		for _, y := range b {
+			both, some := x.and(y)
+			if !some {
+				continue
+			}
+			if err := CheckNetRule(both); err != nil {
+				return nil, &ConflictError{Reason: fmt.Sprintf("%s: host = %s and %s: host = %s have no rule for what both allow: %s", x.Where, show.TOML(x.Host), y.Where, show.TOML(y.Host), err)}
+			}
+			add(both)
+		}
+	}
+	return out, nil
+}
+
+// Includes reports whether a rule allows all that another allows, with the same secrets.
+func (r NetRule) Includes(o NetRule) bool {
+	both, some := r.and(o)
+	own, _ := o.and(o) // in the same form
+	return some && slices.Equal(both.TOMLFields(), own.TOMLFields())
+}
+
+// and returns the rule for the requests that two rules allow. Its secrets are those of r.
+func (r NetRule) and(o NetRule) (both NetRule, some bool) {
+	both = r
+	switch {
+	case !r.Allow || !o.Allow:
+		return both, false
+	case r.Host != o.Host && (namesAddress(r.Host) || namesAddress(o.Host)):
+		return both, false // no wildcard allows an address that has to be named
+	case hostIncludes(r.Host, o.Host):
+		both.Host = o.Host
+	case !hostIncludes(o.Host, r.Host):
+		return both, false
+	}
+	switch {
+	case r.Scheme == "" || r.Scheme == "tcp":
+		both.Scheme = o.Scheme
+	case o.Scheme != "" && o.Scheme != "tcp" && o.Scheme != r.Scheme:
+		return both, false
+	}
+	ports := slices.DeleteFunc(slices.Clone(r.Ports()), func(port int) bool { return !slices.Contains(o.Ports(), port) })
+	if len(ports) == 0 {
+		return both, false
+	}
+	if both.Port = 0; !slices.Equal(both.Ports(), ports) {
+		both.Port = ports[0]
+	}
+	mine, theirs := pathPrefix(r.PathPrefix), pathPrefix(o.PathPrefix)
+	switch {
+	case beginsWith(mine, theirs):
+		both.PathPrefix = o.PathPrefix
+	case !beginsWith(theirs, mine):
+		return both, false
+	}
+	switch {
+	case len(r.Methods) == 0:
+		both.Methods = o.Methods
+	case len(o.Methods) > 0:
+		both.Methods = slices.DeleteFunc(slices.Clone(r.Methods), func(m string) bool { return !slices.Contains(o.Methods, m) })
+		if len(both.Methods) == 0 {
+			return both, false
+		}
+	}
+	if both.Scheme != "" && both.Scheme != "https" {
+		both.Secrets = nil // they are not sent there
+	}
+	return both, true
+}
+
+// namesAddress reports whether a host is an address or localhost, which CheckAddress lets be dialled where a
+// rule names them.
+func namesAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil || host == "localhost"
+}
+
+func hostIncludes(wide, narrow string) bool {
+	suffix, wild := strings.CutPrefix(wide, "*")
+	return wide == narrow || wild && strings.HasSuffix(narrow, suffix)
+}
+
+// isLoopback reports whether a host is localhost, or one of its two addresses.
+func isLoopback(host string) bool { return host == "localhost" || host == "127.0.0.1" || host == "::1" }

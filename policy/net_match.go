@@ -1,12 +1,16 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
-	"github.com/mcp-jail/mcp-jail/policy/internal/urlpath"
+	"golang.org/x/text/unicode/norm"
 )
 
 // CheckNetRule validates a rule whose host is normalised.
@@ -28,7 +32,7 @@ func CheckNetRule(r NetRule) error {
 		if strings.ContainsAny(r.PathPrefix, "?#\x00\r\n") {
 			return fmt.Errorf("path_prefix %q contains a query, a fragment or a control character", Abbreviate(r.PathPrefix))
 		}
-		if _, clean := urlpath.Segments(r.PathPrefix); !clean {
+		if _, clean := pathSegments(r.PathPrefix); !clean {
 			return fmt.Errorf("path_prefix %q is ambiguous: it must not contain \"//\", \".\", \"..\", \"\\\", an escaped \"/\", a control character or broken UTF-8", Abbreviate(r.PathPrefix))
 		}
 	}
@@ -93,12 +97,12 @@ func MatchNet(rules []NetRule, host, scheme string, port int, path, method strin
 	if err != nil {
 		return NetRule{}, false
 	}
-	segments, clean := urlpath.Segments(path)
+	segments, clean := pathSegments(path)
 	for _, r := range rules {
 		if !r.matchesConnection(host, scheme, port) || !r.matchesMethod(method) {
 			continue
 		}
-		if len(urlpath.Prefix(r.PathPrefix)) > 0 {
+		if len(pathPrefix(r.PathPrefix)) > 0 {
 			switch {
 			case path == "" || !clean: // a path that two servers read differently earns nothing
 				if r.Allow {
@@ -202,9 +206,9 @@ func (r NetRule) matchesMethod(method string) bool {
 // is as wide as the most lenient server, and one that allows as narrow as the strictest.
 func (r NetRule) matchesPath(path string, segments []string) bool {
 	if !r.Allow {
-		return beginsWide(urlpath.WideSegments(r.PathPrefix), urlpath.WideSegments(path))
+		return beginsWide(widePathSegments(r.PathPrefix), widePathSegments(path))
 	}
-	return beginsWith(urlpath.Prefix(r.PathPrefix), segments)
+	return beginsWith(pathPrefix(r.PathPrefix), segments)
 }
 
 func beginsWith(prefix, segments []string) bool {
@@ -244,4 +248,111 @@ func ParseHostPort(s string) (host string, port int, err error) {
 
 // CleanPath reports whether all servers read the path of a request in the same way. If they do not,
 // no rule with a path_prefix allows the request.
-func CleanPath(path string) bool { return urlpath.IsClean(path) }
+func CleanPath(path string) bool { return isCleanPath(path) }
+
+// pathPrefix returns the segments of a path_prefix; a trailing slash adds none.
+func pathPrefix(prefix string) []string {
+	segments, _ := pathSegments(strings.TrimSuffix(prefix, "/"))
+	return segments
+}
+
+// isCleanPath reports whether all servers read the path of a request in the same
+// way. If they do not, no rule with a path_prefix allows the request.
+func isCleanPath(path string) bool {
+	_, clean := pathSegments(path)
+	return clean
+}
+
+// pathSegments splits and unescapes the path of a request. clean is false if servers
+// disagree about the meaning of the path: dot segments and spellings that some servers
+// take for them, empty segments, backslashes, semicolons, escaped separators, escaped or
+// broken escapes, control characters, broken UTF-8.
+func pathSegments(path string) (segments []string, clean bool) {
+	path, _, _ = strings.Cut(path, "?")
+	path = strings.TrimPrefix(path, "/")
+	if path == "" {
+		return nil, true
+	}
+	clean = true
+	parts := strings.Split(path, "/")
+	for i, p := range parts {
+		u, err := url.PathUnescape(p)
+		switch {
+		case err != nil:
+			clean, u = false, p
+		case strings.ContainsAny(u, "/\\%;"), strings.ContainsFunc(u, unicode.IsControl), !utf8.ValidString(u), dots(u):
+			clean = false
+		case u == "" && i != len(parts)-1:
+			clean = false
+		}
+		segments = append(segments, u)
+	}
+	return segments, clean
+}
+
+// widePathSegments splits the path of a request as the most lenient server does, for rules that refuse. It
+// ignores letter case, the form of characters, invisible ones, parameters, and the dots and blanks
+// at the end of a segment, and takes every separator for one.
+func widePathSegments(path string) (segments []string) {
+	path, _, _ = strings.Cut(path, "?")
+	if u, err := url.PathUnescape(path); err == nil {
+		path = u
+	}
+	path = wideText(path)
+	if end := strings.IndexAny(path, "?#"); end >= 0 { // some unescape before they cut off the query
+		path = path[:end]
+	}
+	for _, p := range strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' }) {
+		name, _, _ := strings.Cut(p, ";")
+		segments = append(segments, cmp.Or(strings.TrimRight(strings.TrimSpace(name), ". "), p))
+	}
+	return segments
+}
+
+// wideText returns a text in a form that all of its spellings share: the compatible form of Unicode,
+// without accents and invisible characters, and of each letter one case.
+func wideText(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return r > 126 }) {
+		s = norm.NFKD.String(foldLetters.Replace(foldDots.Replace(s)))
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.In(r, unicode.Mn, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) {
+			return -1
+		}
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		return least
+	}, s)
+}
+
+// foldLetters has the letters that become ASCII in the other case, and that unicode.SimpleFold leaves.
+// In Java, "\u0131" is "i" where case is ignored.
+var foldLetters = strings.NewReplacer("ß", "ss", "ẞ", "ss", "ı", "i")
+
+// dots reports whether a segment, or its part before an escaped separator, is "." or "..".
+// It also reports segments that some server turns into one of these: by removing invisible
+// characters, or by replacing fullwidth characters with ASCII.
+func dots(segment string) bool {
+	for _, part := range strings.FieldsFunc(foldDots.Replace(segment), func(r rune) bool { return strings.ContainsRune(`/\?#`, r) }) {
+		seen := strings.Map(func(r rune) rune {
+			if unicode.IsSpace(r) || unicode.Is(unicode.Cf, r) {
+				return -1
+			}
+			return r
+		}, part)
+		// Three dots are a name like any other, if they are there as such.
+		if seen != "" && strings.Trim(seen, ".") == "" && (len(seen) <= 2 || seen != segment) {
+			return true
+		}
+	}
+	return false
+}
+
+// foldDots has the characters of Unicode that stand for dots and separators (NFKC; the
+// ideographic full stops as in host names).
+var foldDots = strings.NewReplacer(
+	"．", ".", "․", ".", "﹒", ".", "。", ".", "｡", ".", "‥", "..", "…", "...",
+	"／", "/", "＼", `\`, "﹨", `\`, "？", "?", "﹖", "?", "＃", "#", "﹟", "#",
+)

@@ -1,9 +1,42 @@
+// Package policy defines what one MCP server may touch. It contains the rules, the resolved
+// profile and every decision about them. It does not read the disk and it enforces nothing:
+// it imports neither os nor syscall.
+//
+// Data flows in one direction:
+//
+//	files → config.Load → Config → Policy → resolve.Resolve(hostfs.Host) → Profile
+//
+// A [Policy] is merged and validated, but knows nothing of the host. Package policy/config
+// makes it from TOML files or from the command line. Package policy/resolve asks the host
+// once, through the functions of a hostfs.Host, and returns an immutable [Profile] of
+// canonical paths. All later stages read this one profile: enforcement, plan, the statement
+// for the server, and diagnoses.
+//
+// # Reading a profile
+//
+// Profile.Entries is flat: rules, the runtime baseline, the private HOME, masks over
+// sensitive paths and protected names are all entries. The entry with the longest matching
+// path decides in full. The directory that holds a name decides whether the name may be
+// created or deleted; the entry of the path decides everything else. [Profile.Allows] does
+// this evaluation, and [Profile.Mediate] decides what mounts and Landlock cannot enforce.
+//
+// # Limits
+//
+//   - A profile is a snapshot. If the user creates a sensitive file inside a granted tree
+//     while the server runs, the file is visible until the next start.
+//   - Sensitive names are compared byte for byte. Protected names are compared as
+//     case-insensitive filesystems compare them.
+//   - A hard link inside a granted tree reaches its inode, wherever its other names are.
 package policy
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 	"time"
 )
 
@@ -326,4 +359,35 @@ func OrderWaivers(words []Axis) (ordered []Axis) {
 // Axes lists every axis in the order in which reports print them.
 func Axes() []Axis {
 	return []Axis{AxisFs, AxisNet, AxisIPC, AxisProcess, AxisEnv, AxisLimits}
+}
+
+// ValidServerName reports whether a server can have this name. It becomes the name of a
+// directory and a word on command lines.
+func ValidServerName(name string) bool {
+	if name == "" || name[0] == '.' || len(name) > 100 {
+		return false
+	}
+	return strings.IndexFunc(name, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '_' && r != '-'
+	}) < 0
+}
+
+// KeptName returns the name under which mcp-jail keeps what belongs to the server: its HOME, its
+// records and what can be undone. It is the key of a server that is in no table, such as its id.
+func (p *Policy) KeptName() string { return cmp.Or(p.Key, KeptName(p.Server, p.Project)) }
+
+// KeptName returns the name under which the server of a table is kept. A project's server may have the
+// name of one of the user's, and gets the hash of the project's file, which is "" for the user's.
+func KeptName(server, project string) string {
+	if project == "" {
+		return server
+	}
+	return server + "-" + ShortHash(project)
+}
+
+// ShortHash returns a short digest. It is long enough (64 bits) that a text with the digest
+// of another one is not easily found.
+func ShortHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }

@@ -1,9 +1,12 @@
 package policy
 
 import (
+	"cmp"
+	"path"
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // protectedNames are protected as a whole, in any directory.
@@ -83,4 +86,201 @@ func IsClientsCopy(rel string) bool {
 		names = names[1:]
 	}
 	return len(names) > 1 && slices.Contains([]string{"worktrees", "worktree", "playground", "scratch"}, names[0])
+}
+
+// Protected names are judged by the path on the host, whichever rule leads to it. A rule for a git
+// directory, or for a directory in one, leaves protected what a rule for the working tree does.
+
+// hasProtectedPart reports whether a path is at or below a protected name that no rule names.
+//
+// Names are compared without case: some filesystems ignore case, and so do the programs
+// that read these files.
+func (p *Profile) hasProtectedPart(file string, op Op) bool {
+	given := strings.Split(file, "/")
+	names := strings.Split(foldCase(file), "/")
+	rule := ""
+	for i := range names {
+		n := p.protectedPart(strings.Join(names[:i+1], "/"), names[i:], op)
+		if n == 0 {
+			continue
+		}
+		// Looked up once, and only if a protected name is in the path at all.
+		if rule == "" {
+			rule = p.ruleAround(file)
+		}
+		// A rule at the protected name, or below it, names it; a rule above it does not.
+		if !Within(rule, path.Clean(strings.Join(given[:i+n], "/"))) {
+			return true
+		}
+	}
+	return false
+}
+
+// protectedPart returns how many of names belong to the protected name that begins with the
+// first, or 0. at is the path up to that name, as foldCase returns it. An operation on a name below it counts as one on it.
+func (p *Profile) protectedPart(at string, names []string, op Op) int {
+	name := names[0]
+	below, protected := ProtectedParts(name)
+	if slices.ContainsFunc(p.GitDirs, func(dir string) bool { return foldCase(dir) == at }) {
+		name, below, protected = ".git", GitParts, true
+	}
+	switch {
+	case !protected:
+	case below == nil:
+		return 1
+	case len(names) == 1:
+		// A new .git is refused as a whole, so that no repository is left half made. Another
+		// such directory is harmless without its protected parts: it may be made and removed.
+		if name == ".git" || op != OpMkdir && op != OpRemove {
+			return 1
+		}
+	case slices.Contains(below, names[1]):
+		return 2
+	case name == ".git":
+		if n := gitInternalPart(names[1:]); n > 0 {
+			return 1 + n
+		}
+	}
+	return 0
+}
+
+// ruleAround returns the path of the nearest rule at or around a path, or "/".
+func (p *Profile) ruleAround(file string) string {
+	for file != "/" {
+		e, ok := p.Find(file)
+		if !ok || e.Origin == OriginRule {
+			return e.Path
+		}
+		file = path.Dir(e.Path)
+	}
+	return file
+}
+
+// gitInternalPart returns how many of names belong to a file that git trusts in the directories of
+// submodules and worktrees, or 0. names are a path's components below the git directory. The
+// directory of a new submodule is refused as a whole, because git would take it for its own clone.
+func gitInternalPart(names []string) int {
+	parts := GitParts
+	switch names[0] {
+	case "modules":
+		if len(names) <= 2 {
+			return len(names)
+		}
+	case "worktrees":
+		if parts = WorktreeParts; len(names) > 2 { // a worktree has git directories of submodules of its own
+			if n := gitInternalPart(names[2:]); n > 0 {
+				return 2 + n
+			}
+		}
+	default:
+		return 0
+	}
+	for i := 2; i < len(names); i++ {
+		switch names[i] {
+		case "heads", "remotes", "tags":
+			if names[i-1] == "refs" {
+				return 0 // the name of a branch
+			}
+		}
+		if slices.Contains(parts, names[i]) || names[i-2] == "worktrees" && slices.Contains(WorktreeParts, names[i]) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// InGitInternals reports whether path lies in a directory in which git keeps the git
+// directories of worktrees and submodules. A git directory that was made elsewhere must
+// not be moved there.
+func (p *Profile) InGitInternals(file string) bool {
+	folded := foldCase(file) + "/"
+	if strings.Contains(folded, "/.git/modules/") || strings.Contains(folded, "/.git/worktrees/") {
+		return true
+	}
+	return slices.ContainsFunc(p.GitDirs, func(dir string) bool {
+		dir = foldCase(dir)
+		return strings.HasPrefix(folded, dir+"/modules/") || strings.HasPrefix(folded, dir+"/worktrees/")
+	})
+}
+
+func (p *Profile) inGitDir(file string) bool {
+	folded := foldCase(file)
+	return strings.Contains(folded+"/", "/.git/") || slices.ContainsFunc(p.GitDirs, func(dir string) bool { return Within(folded, foldCase(dir)) })
+}
+
+// Harm is what a grant could do beside what it is for. There is one judgement of that, for all that proposes or takes a
+// grant which the user did not type: see resolve.HarmOf.
+type Harm struct {
+	Never  string // why it is neither proposed nor taken; "" if it may be
+	Ask    string // why a person is asked about it by name; "" if it is fine
+	Inside bool   // it is for what lies in or beside the path, which a user knows who named the path himself
+	Secret bool   // it shows keys or passwords, or all: no mere words of a server lead to it
+}
+
+// HarmOfVariable judges a grant of a variable.
+func HarmOfVariable(name string) (h Harm) {
+	switch {
+	case IsDangerousVariable(name):
+		h.Ask = "it chooses what code programs load or start"
+	case LooksLikeSecret(name):
+		h.Ask = "it has the name of a token or key, which the server could send on"
+	}
+	return h
+}
+
+// Say returns the question of a Harm with the shown name of what it is about.
+func (h Harm) Say(name string) string {
+	if rest, ok := strings.CutPrefix(h.Never+h.Ask, "it "); ok {
+		return name + " " + rest
+	}
+	return h.Never + h.Ask
+}
+
+// IgnoresCase reports whether the entry of a path may be passed by under another spelling: see IgnoreCase.
+func (p *Profile) IgnoresCase(name string) bool {
+	return slices.ContainsFunc(p.IgnoreCase, func(dir string) bool { return Within(path.Dir(name), dir) })
+}
+
+// foldCase returns a path as case-insensitive filesystems compare it. They also split
+// ligatures and drop invisible characters (Linux: fs/unicode, for ext4 and f2fs). vfat,
+// exfat and SMB ignore dots and spaces at the end of a name.
+func foldCase(s string) string {
+	if isFolded(s) {
+		return s
+	}
+	if strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) >= 0 {
+		s = strings.Map(func(r rune) rune {
+			if unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
+				return -1
+			}
+			return unicode.ToLower(r)
+		}, s)
+		s = strings.NewReplacer("\u017f", "s", "\ufb00", "ff", "\ufb01", "fi", "\ufb02", "fl", "\ufb03", "ffi", "\ufb04", "ffl", "\ufb05", "st", "\ufb06", "st").Replace(s)
+	}
+	s = strings.ToLower(s)
+	if !strings.Contains(s, "./") && !strings.Contains(s, " /") && strings.TrimRight(s, ". ") == s {
+		return s
+	}
+	names := strings.Split(s, "/")
+	for i, name := range names {
+		names[i] = cmp.Or(strings.TrimRight(name, ". "), name)
+	}
+	return strings.Join(names, "/")
+}
+
+// FoldUnprotected brings the names in Unprotected into the form in which they are compared, which then is fast.
+func (p *Profile) FoldUnprotected() {
+	for i, name := range p.Unprotected {
+		p.Unprotected[i] = foldCase(name)
+	}
+}
+
+// isFolded reports whether foldCase leaves a path as it is. It does so with most paths.
+func isFolded(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c > unicode.MaxASCII || 'A' <= c && c <= 'Z' || (c == '.' || c == ' ') && (i+1 == len(s) || s[i+1] == '/') {
+			return false
+		}
+	}
+	return true
 }

@@ -3,10 +3,10 @@ package policy
 import (
 	"encoding/json"
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/policy/internal/urlpath"
 )
 
 // FsRule is one entry of access.fs as it was written.
@@ -55,7 +55,7 @@ func (r NetRule) NeedsInterception() bool { return r.conditional() || len(r.Secr
 
 // conditional reports whether the rule depends on more than the connection.
 func (r NetRule) conditional() bool {
-	return len(r.Methods) > 0 || len(urlpath.Prefix(r.PathPrefix)) > 0
+	return len(r.Methods) > 0 || len(pathPrefix(r.PathPrefix)) > 0
 }
 
 // InboundRule is one entry of access.inbound: a TCP port on which the server in
@@ -251,4 +251,124 @@ func (r Rights) String() string {
 		}
 	}
 	return strings.Join(names, " ")
+}
+
+// ConflictError is a pair of rules of which one has no effect that its author can have meant, or that
+// no kernel mechanism can enforce together (docs/policy.md "Filesystem rules").
+type ConflictError struct{ Reason string } // which names both, as file:line: path = "..."
+
+func (e *ConflictError) Error() string { return e.Reason }
+
+// unenforceable returns the part of union minus rights that no mount can take away. union is the sum
+// of what all entries around a path grant: Landlock's rules reach through mount points. A mount can hide
+// a path, make it read-only, or keep programs from starting.
+func unenforceable(union, rights Rights) Rights {
+	lost := union &^ rights
+	if rights == 0 {
+		return 0 // a mask
+	}
+	var bad Rights
+	if lost.Has(Read) {
+		bad |= Read // there is no write-only mount
+	}
+	if w := lost & Write; w != 0 && rights&Write != 0 {
+		bad |= w // read-only is all of them or none
+	}
+	return bad // a lost Execute is a mount without exec
+}
+
+// FindConflict returns a *[ConflictError] for the first entry that cannot be enforced below the wider
+// ones, or nil. Such is a rule inside a sensitive path or a protected name that grants only some of what
+// a rule around that name grants.
+func FindConflict(entries []Entry) error {
+	at := make(map[string]*Entry, len(entries))
+	for i := range entries {
+		at[entries[i].Path] = &entries[i]
+	}
+	for _, e := range entries {
+		var union Rights
+		var wide string
+		for p := e.Path; p != path.Dir(p); {
+			p = path.Dir(p)
+			if w := at[p]; w != nil {
+				if bad := unenforceable(w.Rights, e.Rights); bad != 0 && wide == "" {
+					wide = w.Rule + " (" + w.Rights.String() + ")"
+				}
+				union |= w.Rights
+			}
+		}
+		if bad := unenforceable(union, e.Rights); bad != 0 {
+			return &ConflictError{e.Rule + " (" + e.Rights.String() + ") cannot be enforced inside " + wide + ": no rule from above gives rights at such a name, " +
+				"and there a mount can only hide a path, make it read-only or leave it as it is. Grant " + bad.String() + " there too, or nothing of create, update and delete."}
+		}
+	}
+	return nil
+}
+
+// CheckPath validates the path of an fs rule without looking at the disk.
+func CheckPath(path string) error {
+	switch {
+	case path == "":
+		return fmt.Errorf("the path is empty; write \".\" for the workspace")
+	case strings.ContainsAny(path, "\x00"):
+		return fmt.Errorf("the path contains a NUL")
+	case strings.ContainsAny(path, "\n\r"):
+		return fmt.Errorf("the path contains a line break")
+	case len(path) >= 4096:
+		return fmt.Errorf("the path is longer than 4095 bytes")
+	case path[0] == '~' && path != "~" && !strings.HasPrefix(path, "~/"):
+		return fmt.Errorf("%q: only ~/ is understood; write the home directory of another user as an absolute path, and a name that begins with ~ as ./%s", Abbreviate(path), Abbreviate(path))
+	case variableIn(path) != "":
+		return fmt.Errorf("%q: variables are not expanded; write ~/ for the home directory, %q for the workspace, and a name that begins with $ as ./%s", Abbreviate(path), ".", Abbreviate(path))
+	case strings.Contains(path, "**") || strings.HasSuffix(path, "/*") || path == "*":
+		return fmt.Errorf("%q: a path is literal, there are no globs; a rule covers everything below its path already", Abbreviate(path))
+	}
+	return nil
+}
+
+func variableIn(path string) string {
+	first, _, _ := strings.Cut(path, "/")
+	name := strings.Trim(strings.TrimPrefix(first, "$"), "{}")
+	if !strings.HasPrefix(first, "$") || name == "" || strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789") != "" {
+		return ""
+	}
+	return name
+}
+
+// CheckSensitivePath validates an entry of access.sensitive_paths.
+func CheckSensitivePath(s string) error {
+	switch {
+	case s == "":
+		return fmt.Errorf("a sensitive path is empty")
+	case strings.ContainsAny(s, "\x00\r\n"):
+		return fmt.Errorf("a sensitive path contains a NUL or a line break")
+	case len(s) >= 4096:
+		return fmt.Errorf("a sensitive path is longer than 4095 bytes")
+	case variableIn(s) != "":
+		return fmt.Errorf("%q: variables are not expanded; write ~/NAME for a place in the home directory, and a name that begins with $ as ./%s", Abbreviate(s), Abbreviate(s))
+	case s[0] == '~' && !strings.HasPrefix(s, "~/"):
+		return fmt.Errorf("%q: write ~/NAME, an absolute path, a path in the workspace, or **/NAME", Abbreviate(s))
+	}
+	literal := s
+	if pattern, ok := strings.CutPrefix(s, "**/"); ok {
+		if strings.Trim(pattern, "*/") == "" {
+			return fmt.Errorf("%q would make everything sensitive", Abbreviate(s))
+		}
+		literal = ""
+		if strings.Contains(pattern, "**") {
+			return fmt.Errorf("%q: ** is only understood once, at the beginning", Abbreviate(s))
+		}
+		for _, part := range strings.Split(pattern, "/") {
+			if part == "" || part == "." || part == ".." {
+				return fmt.Errorf("%q: no empty or dot components after **/", Abbreviate(s))
+			}
+		}
+	}
+	if strings.ContainsAny(path.Dir(literal), "*?[") {
+		return fmt.Errorf("%q: wildcards are for the last component, or after a leading **/", Abbreviate(s))
+	}
+	if _, err := path.Match(s, ""); err != nil {
+		return fmt.Errorf("%q is not a valid pattern", Abbreviate(s))
+	}
+	return nil
 }

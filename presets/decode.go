@@ -28,17 +28,17 @@ type firstPart struct {
 			Command  string   `toml:"command"`
 			Versions []string `toml:"versions"`
 		} `toml:"packages"`
-		Login     Login      `toml:"login"`
-		Variables []Variable `toml:"variables"`
-		Arguments []Argument `toml:"arguments"`
-		Jail      Jail       `toml:"jail"`
-		Each      []Each     `toml:"each"`
+		Login     login      `toml:"login"`
+		Variables []variable `toml:"variables"`
+		Arguments []argument `toml:"arguments"`
+		Jail      jail       `toml:"jail"`
+		Each      []each     `toml:"each"`
 	} `toml:"preset"`
 }
 
-// Decode reads a file of a preset. Its error is [policy.Problems]: each with file, line and
+// decode reads a file of a preset. Its error is [policy.Problems]: each with file, line and
 // key as far as they are known. It does not read the disk; file is only a name.
-func Decode(name string, data []byte, file string) (*Preset, error) {
+func decode(name string, data []byte, file string) (*Preset, error) {
 	first, second, line := split(name, data)
 	if line < 2 {
 		return nil, policy.Problems{{File: file, Message: fmt.Sprintf("has no line [servers.%s] below [preset]: the preset's part of a configuration begins with it", name)}}

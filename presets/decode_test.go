@@ -39,7 +39,7 @@ secret = { env = "TOKEN", header = "Authorization" }
 `
 
 func TestDecode(t *testing.T) {
-	p, err := Decode("x", []byte(valid), "x.toml")
+	p, err := decode("x", []byte(valid), "x.toml")
 	testkit.Must(t, err)
 	if p.Server.Command != "" || p.Server.Access.Net[0].Where != "x.toml:25" {
 		t.Errorf("command %q, rule at %s", p.Server.Command, p.Server.Access.Net[0].Where)
@@ -54,7 +54,7 @@ func TestDecodeRefuses(t *testing.T) {
 		if text == valid {
 			t.Errorf("%q is not in the file", was)
 		}
-		_, err := Decode("x", []byte(text), "x.toml")
+		_, err := decode("x", []byte(text), "x.toml")
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q for %q: %v, want %q", becomes, was, err, want)
 		}

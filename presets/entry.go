@@ -23,13 +23,13 @@ type Entry struct {
 }
 
 // An Applied preset is the server of a preset, made to fit an entry.
-type Applied struct {
+type applied struct {
 	Server *config.Server
 	// Unknown are the variables of the entry that the preset does not know, sorted. Server
 	// does not forward them.
 	Unknown []string
 	// Open is what the user must decide, as it could not be read from the entry.
-	Open []Open
+	Open []open
 	// Env and Args are what the server gets besides the entry's own, since it runs in a jail.
 	Env  map[string]string
 	Args []string
@@ -37,14 +37,14 @@ type Applied struct {
 
 // An Open is a variable, flag or position of an entry whose value names something that no
 // rule could be made for.
-type Open struct{ Name, Why string }
+type open struct{ Name, Why string }
 
 // For returns the preset's server for an entry. A variable that the entry sets becomes a
 // secret of the net rules for the hosts that it is sent to, or is forwarded. A host, file or
 // directory that the entry names becomes a rule. The entry's own hosts take the place of the
 // preset's, where a variable says so. Values are read here, and no secret gets into the
 // server.
-func (p *Preset) For(e Entry) Applied {
+func (p *Preset) For(e Entry) applied {
 	m := &maker{preset: p, entry: e, server: clone(p.Server), named: map[string][]int{}}
 	m.env, m.args = p.inJail(e)
 	given := p.arguments(e.Args)
@@ -56,7 +56,7 @@ func (p *Preset) For(e Entry) Applied {
 		m.unknown = append(m.unknown, name)
 	}
 	for _, g := range given {
-		m.value(g.argument.Label(), g.argument.Value, g.word)
+		m.value(g.argument.label(), g.argument.Value, g.word)
 	}
 	m.ports()
 	for _, v := range p.Variables {
@@ -67,7 +67,7 @@ func (p *Preset) For(e Entry) Applied {
 	m.inbound(given)
 	m.each()
 	m.program()
-	return Applied{m.server, m.unknown, m.open, m.env, m.args}
+	return applied{m.server, m.unknown, m.open, m.env, m.args}
 }
 
 // A maker collects the rules of one entry.
@@ -78,38 +78,38 @@ type maker struct {
 	named    map[string][]int // the net rules for the hosts that a label names
 	replaced []string         // hosts of the preset that hosts of the entry replace
 	unknown  []string
-	open     []Open
+	open     []open
 	env      map[string]string
 	args     []string
 }
 
 // variable forwards a variable, or makes it a secret of net rules. It removes a required variable
 // that is not set from the server if the entry gives one of its Unless instead.
-func (m *maker) variable(v Variable, set bool, given []givenArgument) {
+func (m *maker) variable(v variable, set bool, given []givenArgument) {
 	instead := slices.ContainsFunc(v.Unless, func(name string) bool {
 		_, ok := m.entry.Env[name]
-		return ok || slices.ContainsFunc(given, func(g givenArgument) bool { return g.argument.Label() == name })
+		return ok || slices.ContainsFunc(given, func(g givenArgument) bool { return g.argument.label() == name })
 	})
 	own := m.ownHosts(v)
 	switch {
 	case !set && v.Required && instead:
 		m.remove(v.Name)
 	case !set && !v.Required:
-	case v.CanBeSecret() && len(own) > 0:
+	case v.canBeSecret() && len(own) > 0:
 		// The entry's own hosts take the place of the preset's, also for the secret.
 		m.replaced = append(m.replaced, v.Hosts...)
 		if !m.addSecrets(v, own) {
 			m.remove(v.Name)
 			m.forward(v.Name)
 		}
-	case v.CanBeSecret() && len(v.Hosts) > 0:
+	case v.canBeSecret() && len(v.Hosts) > 0:
 		m.addSecrets(v, m.rulesFor(v.Hosts))
 	default:
 		m.forward(v.Name)
 	}
 }
 
-func (m *maker) ownHosts(v Variable) (rules []int) {
+func (m *maker) ownHosts(v variable) (rules []int) {
 	for _, label := range v.HostsFrom {
 		rules = append(rules, m.named[label]...)
 	}
@@ -127,7 +127,7 @@ func (m *maker) rulesFor(hosts []string) (rules []int) {
 
 // addSecrets makes a variable a secret of the rules. It reports false and changes nothing if one
 // of the rules is not for https: a value can be put in only over TLS.
-func (m *maker) addSecrets(v Variable, rules []int) bool {
+func (m *maker) addSecrets(v variable, rules []int) bool {
 	net := m.net()
 	if slices.ContainsFunc(rules, func(i int) bool { return net[i].Scheme != "https" }) {
 		return false
@@ -173,7 +173,7 @@ func (m *maker) value(label string, v Value, value string) {
 	var err error
 	whole := value
 	switch v.Kind {
-	case URL, Database, Host:
+	case url, database, host:
 		var rules []policy.NetRule
 		if rules, err = hostsOf(v, value); err == nil {
 			for _, r := range rules {
@@ -181,7 +181,7 @@ func (m *maker) value(label string, v Value, value string) {
 				m.grantHost(label, r)
 			}
 		}
-	case File, Directory:
+	case file, directory:
 		beside := ""
 		if v.Beside && !strings.HasPrefix(value, "$") {
 			beside, value = value, path.Dir(value)
@@ -201,12 +201,12 @@ func (m *maker) value(label string, v Value, value string) {
 		}
 	}
 	if err != nil {
-		m.open = append(m.open, Open{label, err.Error()})
+		m.open = append(m.open, open{label, err.Error()})
 	}
 }
 
 func (m *maker) isVariable(label string) bool {
-	return slices.ContainsFunc(m.preset.Variables, func(v Variable) bool { return v.Name == label })
+	return slices.ContainsFunc(m.preset.Variables, func(v variable) bool { return v.Name == label })
 }
 
 func (m *maker) place(label string) string {
@@ -237,15 +237,15 @@ func (m *maker) grantHost(label string, r policy.NetRule) {
 
 func (m *maker) ports() {
 	for _, v := range m.preset.Variables {
-		if value, ok := m.entry.Env[v.Name]; ok && v.Kind == Port {
+		if value, ok := m.entry.Env[v.Name]; ok && v.Kind == port {
 			port, err := portOf(value)
 			if err != nil {
-				m.open = append(m.open, Open{v.Name, err.Error()})
+				m.open = append(m.open, open{v.Name, err.Error()})
 				continue
 			}
 			for label, rules := range m.named {
 				for _, i := range rules {
-					if m.preset.kind(label) == Host {
+					if m.preset.kind(label) == host {
 						m.net()[i].Port = port
 					}
 				}
@@ -289,4 +289,55 @@ func clone(s *config.Server) *config.Server {
 	return &out
 }
 
-func (o Open) String() string { return fmt.Sprintf("%s: %s", o.Name, o.Why) }
+func (o open) String() string { return fmt.Sprintf("%s: %s", o.Name, o.Why) }
+
+// A givenArgument is a word of an entry that the preset knows.
+type givenArgument struct {
+	argument argument
+	word     string
+}
+
+// arguments returns the words of an entry that the preset knows. The value of a flag that the
+// preset does not know counts as a position if it is a word by itself.
+func (p *Preset) arguments(words []string) (out []givenArgument) {
+	position := 0
+	for i := 0; i < len(words); i++ {
+		word := words[i]
+		if strings.HasPrefix(word, "-") && word != "-" {
+			flag, value, joined := strings.Cut(word, "=")
+			j := slices.IndexFunc(p.Arguments, func(a argument) bool { return a.Flag == flag })
+			if j < 0 {
+				continue
+			}
+			if !joined && i+1 < len(words) {
+				i++
+				value, joined = words[i], true
+			}
+			if joined {
+				out = append(out, givenArgument{p.Arguments[j], value})
+			}
+			continue
+		}
+		position++
+		j := slices.IndexFunc(p.Arguments, func(a argument) bool { return a.Position == position })
+		if j < 0 {
+			j = slices.IndexFunc(p.Arguments, func(a argument) bool { return a.Rest })
+		}
+		if j >= 0 {
+			out = append(out, givenArgument{p.Arguments[j], word})
+		}
+	}
+	return out
+}
+
+// Secrets returns the flags and positions of an entry whose words are secrets, where other
+// programs of this user can read them, each with the variable that can be set instead or "".
+func (p *Preset) Secrets(e Entry) map[string]string {
+	out := map[string]string{}
+	for _, g := range p.arguments(e.Args) {
+		if g.argument.Secret {
+			out[g.argument.label()] = g.argument.Variable
+		}
+	}
+	return out
+}

@@ -10,7 +10,7 @@ import (
 )
 
 // print encodes what came of an entry; the result must be a valid configuration.
-func printApplied(t testing.TB, a Applied) string {
+func printApplied(t testing.TB, a applied) string {
 	t.Helper()
 	s := *a.Server
 	s.Command = "server"
@@ -87,7 +87,7 @@ func TestFor(t *testing.T) {
 	} {
 		p, err := Find(c.preset)
 		testkit.Must(t, err)
-		before := printApplied(t, Applied{Server: p.Server})
+		before := printApplied(t, applied{Server: p.Server})
 		got := printApplied(t, p.For(Entry{Env: c.env, Args: c.args}))
 		for _, want := range c.want {
 			if !strings.Contains(got, want) {
@@ -99,7 +99,7 @@ func TestFor(t *testing.T) {
 				t.Errorf("%s %v %v: %q in\n%s", c.preset, c.env, c.args, never, got)
 			}
 		}
-		if after := printApplied(t, Applied{Server: p.Server}); after != before {
+		if after := printApplied(t, applied{Server: p.Server}); after != before {
 			t.Errorf("%s: For changed the preset", c.preset)
 		}
 	}
@@ -128,7 +128,7 @@ func FuzzFor(f *testing.F) {
 		e := Entry{Env: map[string]string{}, Args: []string{first, second}}
 		for _, v := range p.Variables {
 			e.Env[v.Name] = value
-			if v.Secret && v.Kind == PlainText {
+			if v.Secret && v.Kind == plainText {
 				e.Env[v.Name] = "the-secret-value"
 			}
 		}

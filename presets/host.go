@@ -16,11 +16,11 @@ func hostsOf(v Value, value string) (rules []policy.NetRule, err error) {
 	rule := policy.NetRule{Scheme: v.Scheme, Port: v.Port, Allow: true}
 	scheme, rest, hasScheme := strings.Cut(value, "://")
 	switch {
-	case !hasScheme && v.Kind == Host:
+	case !hasScheme && v.Kind == host:
 		rest = value
 	case !hasScheme:
 		return nil, fmt.Errorf("its value is no URL: write the net rule for its host")
-	case v.Kind == Database:
+	case v.Kind == database:
 		if rule.Scheme, rule.Port = "tcp", databasePort(scheme, v.Port); rule.Port == 0 {
 			return nil, fmt.Errorf("the hosts of %s:// are not known from it: write the net rules for them", policy.Abbreviate(scheme))
 		}
@@ -38,7 +38,7 @@ func hostsOf(v Value, value string) (rules []policy.NetRule, err error) {
 		authority = authority[i+1:] // before it are credentials, which go into no rule or message
 	}
 	hosts := []string{authority}
-	if v.Kind == Database {
+	if v.Kind == database {
 		hosts = strings.Split(authority, ",")
 	}
 	for _, host := range hosts {
@@ -102,7 +102,7 @@ func webScheme(scheme string) string {
 }
 
 // databasePort returns the port that a scheme of a database implies, or 0 where its hosts are
-// not in the URL.
+// not in the url.
 func databasePort(scheme string, preset int) int {
 	switch strings.ToLower(scheme) {
 	case "postgres", "postgresql":

@@ -75,9 +75,9 @@ func listTools(t *testing.T, p *Preset, node, program string) []listedTool {
 	cmd := exec.CommandContext(t.Context(), node, program)
 	for _, a := range p.Arguments {
 		switch {
-		case a.Kind == Database && a.Required:
+		case a.Kind == database && a.Required:
 			cmd.Args = append(cmd.Args, "postgresql://localhost/x")
-		case a.Kind == Directory && a.Rest:
+		case a.Kind == directory && a.Rest:
 			cmd.Args = append(cmd.Args, t.TempDir())
 		}
 	}

@@ -12,25 +12,25 @@ import (
 
 // A Jail is what a server gets because it runs in a jail. An entry that has one of the flags or
 // variables in Unless gets nothing of it.
-type Jail struct {
+type jail struct {
 	Variables map[string]string `toml:"variables"` // unless the entry sets them
 	Arguments []string          `toml:"arguments"` // after those of the entry, unless it has the flag or its --no- form
 	Unless    []string          `toml:"unless"`
-	Program   Elsewhere         `toml:"program"`
+	Program   elsewhere         `toml:"program"`
 }
 
-// Elsewhere is a program that the server starts, and that a host may have in another place than the
+// elsewhere is a program that the server starts, and that a host may have in another place than the
 // server looks in.
-type Elsewhere struct {
+type elsewhere struct {
 	Own    []string `toml:"own"`    // where the server finds it by itself
 	Also   []string `toml:"also"`   // other places, the best first; each can be a pattern
 	Given  string   `toml:"given"`  // the variable or flag that names it to the server
 	Unless []string `toml:"unless"` // flags and variables of an entry that name the program
 }
 
-// Each grants the directories that patterns match, each by itself: what is around them stays the
+// each grants the directories that patterns match, each by itself: what is around them stays the
 // server's own where HOME is private, and its other directories stay the user's.
-type Each struct {
+type each struct {
 	Paths []string `toml:"paths"`
 	Value
 }
@@ -53,7 +53,7 @@ func (p *Preset) checkJail(add func(key, format string, args ...any)) {
 	}
 	if (program.Given == "") != (len(program.Also) == 0) {
 		add("preset.jail.program", "must say in which other places it is, and how the server is told")
-	} else if program.Given != "" && p.valueOf(program.Given).Kind != File {
+	} else if program.Given != "" && p.valueOf(program.Given).Kind != file {
 		add("preset.jail.program", "names the program by %s, which is no variable or argument with a file", program.Given)
 	}
 	patterns := slices.Concat(program.Own, program.Also)
@@ -132,7 +132,7 @@ func (m *maker) program() {
 }
 
 // find returns the path of the program, if the server would not find it by itself.
-func (p Elsewhere) find(e Entry) string {
+func (p elsewhere) find(e Entry) string {
 	if p.Given == "" || e.names(append([]string{p.Given}, p.Unless...)) {
 		return ""
 	}

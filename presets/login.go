@@ -14,7 +14,7 @@ import (
 
 // A Login is what a preset knows of a server that logs in through the browser, and keeps what it
 // gets. A server can name its logins by the MD5 of some of its arguments.
-type Login struct {
+type login struct {
 	// Of are the arguments of which the name is made, joined with "|". A line with a flag of Unless
 	// gets another name, which is not known.
 	Of     []string `toml:"of"`
@@ -54,7 +54,7 @@ func (p *Preset) loginOf(e Entry) string {
 	given := p.arguments(e.Args)
 	var parts []string
 	for _, label := range p.Login.Of {
-		if i := slices.IndexFunc(given, func(g givenArgument) bool { return g.argument.Label() == label }); i >= 0 {
+		if i := slices.IndexFunc(given, func(g givenArgument) bool { return g.argument.label() == label }); i >= 0 {
 			parts = append(parts, given[i].word)
 		}
 	}
@@ -74,8 +74,8 @@ func (p *Preset) loginOf(e Entry) string {
 func (m *maker) inbound(given []givenArgument) {
 	port, label := 0, "its login"
 	for _, g := range given {
-		if n, err := strconv.Atoi(g.word); g.argument.Kind == Inbound && err == nil && n > 0 && n < 1<<16 {
-			port, label = n, g.argument.Label()
+		if n, err := strconv.Atoi(g.word); g.argument.Kind == inbound && err == nil && n > 0 && n < 1<<16 {
+			port, label = n, g.argument.label()
 		}
 	}
 	login := m.preset.Login
@@ -93,7 +93,7 @@ func (p *Preset) checkLogin(add func(key, format string, args ...any)) {
 	const key = "preset.login"
 	l := p.Login
 	for _, label := range l.Of {
-		if !slices.ContainsFunc(p.Arguments, func(a Argument) bool { return a.Label() == label }) {
+		if !slices.ContainsFunc(p.Arguments, func(a argument) bool { return a.label() == label }) {
 			add(key, "names its logins by %s, which is no argument of the preset", label)
 		}
 	}
@@ -114,7 +114,7 @@ func (p *Preset) checkLogin(add func(key, format string, args ...any)) {
 }
 
 // Ways returns how the browser reaches a server, in sentences, or nil for a server without a login.
-func (p *Preset) Ways(server *Applied) (ways []string) {
+func (p *Preset) Ways(server *applied) (ways []string) {
 	if a := server.Server.Access; a != nil {
 		for _, r := range a.Inbound {
 			ways = append(ways, fmt.Sprintf("a login through the browser reaches the server at port %d of this machine", r.Port))

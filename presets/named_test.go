@@ -32,7 +32,7 @@ func allValues(t *testing.T) (all []named) {
 			all = append(all, named{p, v.Name, v.Value, func(value string) Entry { return Entry{Env: map[string]string{v.Name: value}} }})
 		}
 		for _, a := range p.Arguments {
-			all = append(all, named{p, a.Label(), a.Value, func(value string) Entry {
+			all = append(all, named{p, a.label(), a.Value, func(value string) Entry {
 				if a.Flag != "" {
 					return Entry{Args: []string{a.Flag, value}}
 				}
@@ -87,13 +87,13 @@ func TestNamed(t *testing.T) {
 		for _, dir := range []string{"/home/u", "~", "/", "/home", "/tmp", "/home/u/.config", "/home/u/.local/share", "/home/u/.cache", "/home/u/Documents", "/etc", "/usr/lib", "/home/u/.ssh", "/home/u/notes"} {
 			value := path.Join(dir, "m.json")
 			rules := n.added(value)
-			if n.value.Kind != File && n.value.Kind != Directory {
+			if n.value.Kind != file && n.value.Kind != directory {
 				if len(rules) > 0 {
 					t.Errorf("%s %s: %+v", n.preset.Name, n.label, rules)
 				}
 				continue
 			}
-			if isVariable := slices.ContainsFunc(n.preset.Variables, func(v Variable) bool { return v.Name == n.label }); dir == "~" && isVariable {
+			if isVariable := slices.ContainsFunc(n.preset.Variables, func(v variable) bool { return v.Name == n.label }); dir == "~" && isVariable {
 				if len(rules) > 0 {
 					t.Errorf("%s %s = %s: %+v", n.preset.Name, n.label, value, rules)
 				}

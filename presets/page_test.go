@@ -94,7 +94,7 @@ func hostsCell(p *Preset) string {
 		}
 		lines = append(lines, line)
 	}
-	for _, label := range labels(p, URL, Database, Host) {
+	for _, label := range labels(p, url, database, host) {
 		lines = append(lines, "*yours:* "+label)
 	}
 	return strings.Join(lines, "<br>")
@@ -111,7 +111,7 @@ func secretsCell(p *Preset) string {
 			star = `\*`
 		}
 		switch {
-		case v.CanBeSecret():
+		case v.canBeSecret():
 			line = "**" + line + "**" + star + " " + strings.Join(v.Header, ", ")
 		case v.Checked:
 			line += star + " checked"
@@ -145,12 +145,12 @@ func filesCell(p *Preset) string {
 		}
 	}
 	for _, v := range p.Variables {
-		if v.Kind == File || v.Kind == Directory {
+		if v.Kind == file || v.Kind == directory {
 			lines = append(lines, fmt.Sprintf("`%s` %s", v.Name, v.rights()))
 		}
 	}
 	for _, a := range p.Arguments {
-		if a.Kind == File || a.Kind == Directory {
+		if a.Kind == file || a.Kind == directory {
 			lines = append(lines, fmt.Sprintf("%s %s", a.place(), a.rights()))
 		}
 	}
@@ -167,8 +167,8 @@ func (v Value) rights() string {
 }
 
 // labels returns the variables and arguments that name something of these kinds.
-func labels(p *Preset, kinds ...Kind) (out []string) {
-	is := func(k Kind) bool { return strings.Contains(fmt.Sprint(kinds), string(k)) && k != PlainText }
+func labels(p *Preset, kinds ...kind) (out []string) {
+	is := func(k kind) bool { return strings.Contains(fmt.Sprint(kinds), string(k)) && k != plainText }
 	for _, v := range p.Variables {
 		if is(v.Kind) {
 			out = append(out, "`"+v.Name+"`")
@@ -183,7 +183,7 @@ func labels(p *Preset, kinds ...Kind) (out []string) {
 }
 
 // place says in words where an argument stands.
-func (a Argument) place() string {
+func (a argument) place() string {
 	switch {
 	case a.Flag != "":
 		return "`" + a.Flag + "`"

@@ -344,7 +344,7 @@ func TestList(t *testing.T) {
 
 // TestDiffQuotes: no name looks like lines of a difference.
 func TestDiffQuotes(t *testing.T) {
-	got := Diff("/a\n+++ /etc/passwd\n@@ -1 +1 @@\n-x", []byte("a\n"), []byte("b\n"))
+	got := diff("/a\n+++ /etc/passwd\n@@ -1 +1 @@\n-x", []byte("a\n"), []byte("b\n"))
 	if n := strings.Count(got, "\n"); n != 5 || !strings.HasPrefix(got, `--- "/a\n+++ `) {
 		t.Errorf("%d lines: %s", n, got)
 	}

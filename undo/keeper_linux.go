@@ -41,7 +41,7 @@ type Keeper struct {
 // mark is what is known of a path that was kept.
 type mark struct {
 	noted bool
-	last  State // valid if noted: what stood there at the end of a call
+	last  state // valid if noted: what stood there at the end of a call
 }
 
 type content struct{ at, size int64 }
@@ -83,19 +83,19 @@ func (k *Keeper) Object(fd int, path string) error {
 	return k.withOthers(&st, path, err)
 }
 
-func (k *Keeper) name(dir int, name, path string) (State, error) {
+func (k *Keeper) name(dir int, name, path string) (state, error) {
 	object, err := k.reader().object(dir, name)
 	if err != nil {
-		return State{}, err
+		return state{}, err
 	}
 	if object < 0 {
-		return State{Kind: None}, k.keep(-1, path, &State{Kind: None})
+		return state{Kind: none}, k.keep(-1, path, &state{Kind: none})
 	}
 	defer unix.Close(object)
 	return k.object(object, path)
 }
 
-func (k *Keeper) object(fd int, path string) (State, error) {
+func (k *Keeper) object(fd int, path string) (state, error) {
 	st, err := look(fd, "")
 	if err == nil {
 		err = k.keep(fd, path, &st)
@@ -104,8 +104,8 @@ func (k *Keeper) object(fd int, path string) (State, error) {
 }
 
 // withOthers keeps a file, that was kept at a path, at the other known paths too.
-func (k *Keeper) withOthers(st *State, path string, err error) error {
-	if st.Kind == File && st.Nlink > 1 {
+func (k *Keeper) withOthers(st *state, path string, err error) error {
+	if st.Kind == file && st.Nlink > 1 {
 		for other := range k.names[st.ID.Ino] {
 			if err == nil && other != path && !k.touched[other] {
 				err = k.byPath(other)
@@ -128,7 +128,7 @@ func (k *Keeper) byPath(path string) error {
 	return err
 }
 
-// Made says that an object, which is open, has been made at a path or has moved there.
+// made says that an object, which is open, has been made at a path or has moved there.
 func (k *Keeper) Made(fd int, path string) {
 	defer k.enter()()
 	if st, err := look(fd, ""); err == nil {
@@ -136,8 +136,8 @@ func (k *Keeper) Made(fd int, path string) {
 	}
 }
 
-func (k *Keeper) addName(st *State, path string) {
-	if st.Kind != File {
+func (k *Keeper) addName(st *state, path string) {
+	if st.Kind != file {
 		return
 	}
 	if k.names[st.ID.Ino] == nil {
@@ -151,7 +151,7 @@ func (k *Keeper) dropNames() {
 	for inode, names := range k.names {
 		maps.DeleteFunc(names, func(path string, _ bool) bool {
 			m := k.marks[path]
-			return m != nil && m.noted && (m.last.Kind != File || m.last.ID.Ino != inode)
+			return m != nil && m.noted && (m.last.Kind != file || m.last.ID.Ino != inode)
 		})
 		if len(names) == 0 {
 			delete(k.names, inode)
@@ -161,7 +161,7 @@ func (k *Keeper) dropNames() {
 
 // keep records a state, unless the path was touched before in this call. In a session, a path that
 // stands as it was noted at the end of a call has a copy already.
-func (k *Keeper) keep(object int, path string, st *State) error {
+func (k *Keeper) keep(object int, path string, st *state) error {
 	k.addName(st, path)
 	if k.touched[path] {
 		return nil
@@ -173,7 +173,7 @@ func (k *Keeper) keep(object int, path string, st *State) error {
 		return err
 	}
 	defer unlock()
-	if m != nil && m.noted && !k.PerCall && m.last.Kind == st.Kind && (st.Kind == None || m.last.sameObject(st)) {
+	if m != nil && m.noted && !k.PerCall && m.last.Kind == st.Kind && (st.Kind == none || m.last.sameObject(st)) {
 		r.Was, r.Again = nil, true
 	} else {
 		err = k.content(object, st)
@@ -210,8 +210,8 @@ func (k *Keeper) tell(text string) {
 
 // content adds to a state what only an open object shows: its content, which it copies, and whether it
 // has an access list.
-func (k *Keeper) content(object int, st *State) error {
-	if st.Kind != File && st.Kind != Dir {
+func (k *Keeper) content(object int, st *state) error {
+	if st.Kind != file && st.Kind != Dir {
 		return nil
 	}
 	from, err := k.reader().open(object, st)
@@ -232,7 +232,7 @@ func (k *Keeper) content(object int, st *State) error {
 }
 
 // copy appends the content of an open file to the data file. The same content is kept once.
-func (k *Keeper) copy(from *os.File, st *State) error {
+func (k *Keeper) copy(from *os.File, st *state) error {
 	end, err := sizeOf(k.Data)
 	journal, err2 := sizeOf(k.Journal)
 	if err = errors.Join(err, err2); err != nil {

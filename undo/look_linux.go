@@ -13,28 +13,28 @@ import (
 )
 
 // look returns what is at a name in dir, or, with an empty name, the object of dir itself.
-func look(dir int, name string) (State, error) {
+func look(dir int, name string) (state, error) {
 	var st unix.Statx_t
 	err := unix.Statx(dir, name, unix.AT_EMPTY_PATH|unix.AT_SYMLINK_NOFOLLOW, unix.STATX_BASIC_STATS|unix.STATX_BTIME, &st)
 	if isMissing(err) {
-		return State{Kind: None}, nil
+		return state{Kind: none}, nil
 	}
 	if err != nil {
-		return State{}, err
+		return state{}, err
 	}
-	s := State{
+	s := state{
 		Kind: kindOf(uint32(st.Mode)), Mode: uint32(st.Mode) & 0o7777, UID: st.Uid, GID: st.Gid, Size: int64(st.Size),
 		Mtime: nanoseconds(st.Mtime), Ctime: nanoseconds(st.Ctime), Nlink: uint64(st.Nlink),
-		ID: ID{Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino},
+		ID: id{Dev: unix.Mkdev(st.Dev_major, st.Dev_minor), Ino: st.Ino},
 	}
 	if st.Mask&unix.STATX_BTIME != 0 {
 		s.ID.Birth = nanoseconds(st.Btime)
 	}
-	if s.Kind == Link {
+	if s.Kind == link {
 		var b [unix.PathMax]byte
 		n, err := unix.Readlinkat(dir, name, b[:])
 		if err != nil {
-			return State{}, err
+			return state{}, err
 		}
 		s.Target = b[:n:n]
 	}
@@ -47,16 +47,16 @@ func isMissing(err error) bool { return err == unix.ENOENT || err == unix.ENOTDI
 
 func nanoseconds(t unix.StatxTimestamp) int64 { return t.Sec*1e9 + int64(t.Nsec) }
 
-func kindOf(mode uint32) Kind {
+func kindOf(mode uint32) kind {
 	switch mode & unix.S_IFMT {
 	case unix.S_IFREG:
-		return File
+		return file
 	case unix.S_IFDIR:
 		return Dir
 	case unix.S_IFLNK:
-		return Link
+		return link
 	}
-	return Other
+	return other
 }
 
 // openParent opens the directory of a path, through no symbolic link: the paths of a journal have none, so
@@ -91,7 +91,7 @@ func (r reader) object(dir int, name string) (fd int, err error) {
 // open opens an object, that is held by an O_PATH descriptor, for reading. If its mode denies its owner
 // that, it has the right for the moment. A file with set-id bits stays as it is: a server that writes
 // it meanwhile takes them away, and they must not come back.
-func (r reader) open(object int, st *State) (*os.File, error) {
+func (r reader) open(object int, st *state) (*os.File, error) {
 	const flags = unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
 	name := strconv.Itoa(object)
 	var fd int
@@ -130,14 +130,14 @@ func hasACL(f *os.File) bool {
 }
 
 // state returns what is at a name, with the digest of a file of at most most bytes.
-func (r reader) state(dir int, name string, most int64) (State, error) {
+func (r reader) state(dir int, name string, most int64) (state, error) {
 	object, err := r.object(dir, name)
 	if err != nil || object < 0 {
-		return State{Kind: None}, err
+		return state{Kind: none}, err
 	}
 	defer unix.Close(object)
 	st, err := look(object, "")
-	if err != nil || st.Kind != File || st.Size > most {
+	if err != nil || st.Kind != file || st.Size > most {
 		return st, err
 	}
 	f, err := r.open(object, &st)
@@ -156,13 +156,13 @@ func (r reader) state(dir int, name string, most int64) (State, error) {
 }
 
 // at is state for a path.
-func (r reader) at(path string, most int64) (State, error) {
+func (r reader) at(path string, most int64) (state, error) {
 	dir, name, err := openParent(path)
 	if isMissing(err) {
-		return State{Kind: None}, nil
+		return state{Kind: none}, nil
 	}
 	if err != nil {
-		return State{}, err
+		return state{}, err
 	}
 	defer unix.Close(dir)
 	return r.state(dir, name, most)

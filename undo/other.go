@@ -25,12 +25,12 @@ func (*Writer) NoteCall(int)                            {}
 func (*Writer) Close()                                  {}
 func (*Writer) ID() string                              { return "" }
 
-func (*Session) now(string) (State, error)       { return State{}, errLinux }
-func (*Session) shown(*State) ([]byte, error)    { return nil, errLinux }
+func (*Session) now(string) (state, error)       { return state{}, errLinux }
+func (*Session) shown(*state) ([]byte, error)    { return nil, errLinux }
 func (*Session) shownNow(string) ([]byte, error) { return nil, errLinux }
 
-type Restorer struct{ Steps []Step }
+type restorer struct{ Steps []Step }
 
-func NewRestorer(*Session, Selection, func(string) string) *Restorer { return &Restorer{} }
+func NewRestorer(*Session, Selection, func(string) string) *restorer { return &restorer{} }
 
-func (*Restorer) Run() (string, error) { return "", errLinux }
+func (*restorer) Run() (string, error) { return "", errLinux }

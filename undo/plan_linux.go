@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Restorer puts back what a selection of a session changed.
+// restorer puts back what a selection of a session changed.
 type Restorer struct {
 	Steps   []Step
 	session *Session
@@ -31,8 +31,8 @@ func NewRestorer(s *Session, sel Selection, forbidden func(path string) string) 
 
 // left is what undos have left at a path.
 type left struct {
-	ids         map[ID]bool // objects that they have put there
-	last        *State      // what an undo of this session has left there last
+	ids         map[id]bool // objects that they have put there
+	last        *state      // what an undo of this session has left there last
 	interrupted bool        // an undo of this session
 }
 
@@ -47,7 +47,7 @@ func (r *Restorer) leftByUndos() map[string]*left {
 		chain[undo.ID] = chain[undo.Head.Undoes]
 		for _, c := range undo.Changes(Selection{}) {
 			if out[c.Path] == nil {
-				out[c.Path] = &left{ids: map[ID]bool{}}
+				out[c.Path] = &left{ids: map[id]bool{}}
 			}
 			at := out[c.Path]
 			if !c.Known {
@@ -86,14 +86,14 @@ func (r *Restorer) step(c *Change, undone *left) Step {
 	if s.Foreign = !r.isAsLeft(c, &now, undone); s.Foreign && !named {
 		return s.refuse(r.whyForeign(c, undone))
 	}
-	if s.want.Kind == None {
+	if s.want.Kind == none {
 		s.Action = Remove
 	}
 	if why := r.cannotMake(&s); why != "" {
 		s.Foreign = false
 		return s.refuse(why)
 	}
-	if s.want.Kind == File && s.want.Mode&setID != 0 {
+	if s.want.Kind == file && s.want.Mode&setID != 0 {
 		s.Partly = "its set-user-ID and set-group-ID bits stay off"
 	}
 	return s
@@ -105,12 +105,12 @@ func (s Step) refuse(why string) Step {
 }
 
 // isAsLeft reports whether a path stands as it was noted last, and nobody else has changed it.
-func (r *Restorer) isAsLeft(c *Change, now *State, undone *left) bool {
+func (r *Restorer) isAsLeft(c *Change, now *state, undone *left) bool {
 	if r.session.Damaged {
 		return false
 	}
-	isOurs := func(noted *State) bool {
-		return noted.sameContent(now) && (noted.Kind == None || noted.Kind == Other || noted.ID == now.ID || undone != nil && undone.ids[now.ID])
+	isOurs := func(noted *state) bool {
+		return noted.sameContent(now) && (noted.Kind == none || noted.Kind == other || noted.ID == now.ID || undone != nil && undone.ids[now.ID])
 	}
 	if c.Known && isOurs(&c.After) {
 		return true
@@ -138,17 +138,17 @@ func (r *Restorer) whyForeign(c *Change, undone *left) string {
 
 // cannotMake says why undo does not make what is to stand at a path.
 func (r *Restorer) cannotMake(s *Step) string {
-	if why := r.forbidden(s.Path); why != "" && s.want.Kind != None {
+	if why := r.forbidden(s.Path); why != "" && s.want.Kind != none {
 		return why
 	}
 	switch want := &s.want; {
 	case !r.granted(s.Path):
 		return "it is out of what the server could write"
-	case want.Kind == Other:
+	case want.Kind == other:
 		return "it was a FIFO, a socket or a device, which undo does not make"
-	case want.Kind == File && !want.Kept:
+	case want.Kind == file && !want.Kept:
 		return want.Lost
-	case want.Kind == Link && r.leadsOut(s.Path, string(want.Target)):
+	case want.Kind == link && r.leadsOut(s.Path, string(want.Target)):
 		return "it was a symbolic link out of what the server may write, to " + string(want.Target) + ", which undo does not make"
 	}
 	return ""
@@ -169,19 +169,19 @@ func (r *Restorer) granted(path string) bool {
 // checkNames refuses steps that would change more than their path: a file with names that are not put
 // back, and the only place of a file of which there is no copy.
 func (r *Restorer) checkNames() {
-	names, uncopied := map[ID]uint64{}, map[ID]string{}
+	names, uncopied := map[id]uint64{}, map[id]string{}
 	for i := range r.Steps {
 		s := &r.Steps[i]
 		if s.Action != Refuse {
 			names[s.now.ID]++
 		}
-		if s.want.Kind == File && !s.want.Kept {
+		if s.want.Kind == file && !s.want.Kept {
 			uncopied[s.want.ID] = s.Path
 		}
 	}
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		if from := uncopied[s.now.ID]; from != "" && s.Action != Refuse && s.now.Kind == File {
+		if from := uncopied[s.now.ID]; from != "" && s.Action != Refuse && s.now.Kind == file {
 			*s = s.refuse("it is what was " + from + ", of which there is no copy: move it back yourself")
 		}
 		if s.inPlace() && s.Action == Restore && s.now.Nlink > names[s.now.ID] && !slices.Contains(r.sel.Take, s.Path) {
@@ -193,5 +193,5 @@ func (r *Restorer) checkNames() {
 
 // inPlace reports whether the file that was at the path is still there, and gets its content back.
 func (s *Step) inPlace() bool {
-	return s.want.Kind == File && s.now.Kind == File && s.want.ID == s.now.ID
+	return s.want.Kind == file && s.now.Kind == file && s.want.ID == s.now.ID
 }

@@ -75,7 +75,7 @@ func (w *work) all() {
 	slices.Reverse(up)
 	w.each(down, w.keepNow)
 	w.each(up, func(s *Step, dir int, name string) error {
-		if s.want.Kind == None || s.now.Kind != None && (s.now.Kind == Dir) != (s.want.Kind == Dir) {
+		if s.want.Kind == none || s.now.Kind != none && (s.now.Kind == Dir) != (s.want.Kind == Dir) {
 			return w.remove(s, dir, name)
 		}
 		return nil
@@ -99,7 +99,7 @@ func (w *work) each(steps []*Step, f func(s *Step, dir int, name string) error) 
 			continue
 		}
 		dir, name, err := openParent(s.Path)
-		if isMissing(err) && s.now.Kind == None {
+		if isMissing(err) && s.now.Kind == none {
 			dir, err = -1, nil
 		}
 		if err == nil {
@@ -113,7 +113,7 @@ func (w *work) each(steps []*Step, f func(s *Step, dir int, name string) error) 
 // keepNow keeps what a step replaces.
 func (w *work) keepNow(s *Step, dir int, name string) error {
 	if dir < 0 {
-		return w.keeper.keep(-1, s.Path, &State{Kind: None})
+		return w.keeper.keep(-1, s.Path, &state{Kind: none})
 	}
 	now, err := w.keeper.name(dir, name, s.Path)
 	switch {
@@ -121,7 +121,7 @@ func (w *work) keepNow(s *Step, dir int, name string) error {
 		return fmt.Errorf("what is there now cannot be kept: %w", err)
 	case !s.isStill(&now):
 		return errChanged
-	case now.Kind == File && !now.Kept:
+	case now.Kind == file && !now.Kept:
 		return errors.New("what is there now cannot be kept: " + now.Lost)
 	}
 	s.now.ACL = now.ACL
@@ -130,9 +130,9 @@ func (w *work) keepNow(s *Step, dir int, name string) error {
 
 // isStill reports whether a path has what it had when it was compared. Of a file with several names, each
 // of which may have been put back meanwhile, only the inode counts.
-func (s *Step) isStill(now *State) bool {
+func (s *Step) isStill(now *state) bool {
 	same := s.now.Kind == now.Kind && s.now.ID == now.ID
-	return same && (now.Kind != File || s.now.Nlink > 1 || s.now.Size == now.Size && s.now.Mtime == now.Mtime)
+	return same && (now.Kind != file || s.now.Nlink > 1 || s.now.Size == now.Size && s.now.Mtime == now.Mtime)
 }
 
 // check looks at a path right before it is changed.
@@ -158,7 +158,7 @@ func (w *work) remove(s *Step, dir int, name string) error {
 		return errors.New("it stays, because there is something in it that the server did not make or that stays")
 	}
 	if err == nil {
-		if s.now = (State{Kind: None}); s.want.Kind == None { // else it is not done yet
+		if s.now = (state{Kind: none}); s.want.Kind == none { // else it is not done yet
 			w.keeper.note([]string{s.Path})
 		}
 	}
@@ -167,7 +167,7 @@ func (w *work) remove(s *Step, dir int, name string) error {
 
 // put has what was at a path stand there again. A directory gets its mode later.
 func (w *work) put(s *Step, dir int, name string) (err error) {
-	if s.want.Kind == None {
+	if s.want.Kind == none {
 		return nil
 	}
 	if dir < 0 {
@@ -232,11 +232,11 @@ func (w *work) rewrite(s *Step, dir int, name string) error {
 func (w *work) replace(s *Step, dir int, name string) error {
 	temp := tempPrefix + strings.ToLower(rand.Text()[:12])
 	path := filepath.Join(filepath.Dir(s.Path), temp)
-	if err := w.keeper.keep(-1, path, &State{Kind: None}); err != nil {
+	if err := w.keeper.keep(-1, path, &state{Kind: none}); err != nil {
 		return err
 	}
 	flags := uint(0)
-	if s.now.Kind == None { // what another program makes there meanwhile stays
+	if s.now.Kind == none { // what another program makes there meanwhile stays
 		flags = unix.RENAME_NOREPLACE
 	}
 	err := w.make(s, dir, temp)
@@ -258,7 +258,7 @@ const tempPrefix = ".mcp-jail-undo-"
 
 func (w *work) make(s *Step, dir int, temp string) error {
 	moment()
-	if s.want.Kind == Link {
+	if s.want.Kind == link {
 		return unix.Symlinkat(string(s.want.Target), dir, temp)
 	}
 	if err := w.verify(&s.want); err != nil {
@@ -277,7 +277,7 @@ func (w *work) make(s *Step, dir int, temp string) error {
 }
 
 // verify reads a content that was kept, and compares its digest: the store may be damaged.
-func (w *work) verify(want *State) error {
+func (w *work) verify(want *state) error {
 	if w.data == nil {
 		return errors.New("what was kept of it is missing")
 	}
@@ -289,7 +289,7 @@ func (w *work) verify(want *State) error {
 	return err
 }
 
-func (w *work) copyOut(to *os.File, want *State) error {
+func (w *work) copyOut(to *os.File, want *state) error {
 	moment()
 	if _, err := io.Copy(to, io.NewSectionReader(w.data, want.Data, want.Size)); err != nil {
 		return err
@@ -301,7 +301,7 @@ func (w *work) copyOut(to *os.File, want *State) error {
 // attributes gives an object the owner, the mode and the times of a state. at is its name below
 // /proc/self/fd, and listed says that it is what was there before, and has an access list still. What is made
 // again gets none, not even that of its directory: a server may have chosen that.
-func (w *work) attributes(at string, fd int, want *State, listed bool) error {
+func (w *work) attributes(at string, fd int, want *state, listed bool) error {
 	for _, own := range [][2]uint32{{want.UID, ^uint32(0)}, {^uint32(0), want.GID}} { // as far as the user may, and the jail saw
 		if own[0] != noOwner && own[1] != noOwner {
 			_ = unix.Fchownat(fd, "", int(int32(own[0])), int(int32(own[1])), unix.AT_EMPTY_PATH)

@@ -1,16 +1,18 @@
 package undo
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/internal/diff"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -66,9 +68,9 @@ func (sel *Selection) has(path string) bool {
 // Change is what the selected calls did to a path.
 type Change struct {
 	Path   string
-	Before State
-	Others *State // what others had left there between two calls, if they had
-	After  State  // what stood there at the end of the last call that touched it; valid if Known
+	Before state
+	Others *state // what others had left there between two calls, if they had
+	After  state  // what stood there at the end of the last call that touched it; valid if Known
 	Known  bool
 	Calls  []int // without 0
 	Later  bool  // the session has touched the path after the selected call
@@ -108,19 +110,19 @@ func (s *Session) Changes(sel Selection) []*Change {
 // Empty reports whether the session has changed nothing so far.
 func (s *Session) Empty() bool { return len(s.records) == 0 }
 
-// Operation is what happened to a path, in a word.
-type Operation string
+// operation is what happened to a path, in a word.
+type operation string
 
 const (
-	Made    Operation = "made"
-	Changed Operation = "changed"
-	Removed Operation = "removed"
+	made    operation = "made"
+	changed operation = "changed"
+	removed operation = "removed"
 )
 
 // Event is a change as people see it.
 type Event struct {
 	*Change
-	Operation Operation
+	Operation operation
 }
 
 // Events returns what happened, sorted by path.
@@ -133,14 +135,14 @@ func (s *Session) Events(sel Selection) (out []Event) {
 		if !c.Known {
 			after, _ = s.now(c.Path)
 		}
-		e := Event{c, Changed}
+		e := Event{c, changed}
 		switch {
-		case c.Before.Kind == None && after.Kind == None:
+		case c.Before.Kind == none && after.Kind == none:
 			continue
-		case c.Before.Kind == None:
-			e.Operation = Made
-		case after.Kind == None:
-			e.Operation = Removed
+		case c.Before.Kind == none:
+			e.Operation = made
+		case after.Kind == none:
+			e.Operation = removed
 		}
 		out = append(out, e)
 	}
@@ -150,7 +152,7 @@ func (s *Session) Events(sel Selection) (out []Event) {
 // maxDiff bounds the size of a file whose difference is shown.
 const maxDiff = 1 << 20
 
-// Diff returns how what is at a path now differs from what was there before.
+// diff returns how what is at a path now differs from what was there before.
 func (s *Session) Diff(e Event) string {
 	before, err := s.shown(&e.Before)
 	if err != nil {
@@ -160,20 +162,75 @@ func (s *Session) Diff(e Event) string {
 	if err != nil {
 		return "(" + err.Error() + ")\n"
 	}
-	return Diff(e.Path, before, after)
+	return diff(e.Path, before, after)
 }
 
-// Diff returns the difference of two texts in the unified format, or "" if there is none.
-func Diff(path string, before, after []byte) string {
+// diff returns the difference of two texts in the unified format, or "" if there is none.
+func diff(path string, before, after []byte) string {
 	path = show.Name(path) // the server chose the path: it must not look like lines of the difference
 	if !bytes.Equal(before, after) && (bytes.IndexByte(before, 0) >= 0 || bytes.IndexByte(after, 0) >= 0) {
 		return fmt.Sprintf("--- %s\n+++ %s\n(%d and %d bytes that are no text)\n", path, path, len(before), len(after))
 	}
-	return diff.Format{Context: 3, Counts: true}.Unified(path, before, after)
+	return show.Diff{Context: 3, Counts: true}.Unified(path, before, after)
 }
 
 // within reports whether a path is a directory or below it.
 func within(path, dir string) bool {
 	path, dir = strings.TrimSuffix(path, "/")+"/", strings.TrimSuffix(dir, "/")+"/"
 	return strings.HasPrefix(path, dir)
+}
+
+// record is a line of a journal: what was at a path (Was), that it changes again although it stands as
+// it was noted last (Again), what stands there at the end of a call (Now), or what its other fields say.
+type record struct {
+	At    int64  `json:",omitempty"`
+	Path  []byte `json:",omitempty"` // bytes, because a name need not be text
+	Was   *state `json:",omitempty"`
+	Again bool   `json:",omitempty"`
+	Now   *state `json:",omitempty"`
+	Call  *Call  `json:",omitempty"` // what follows belongs to this call
+	Head  *Head  `json:",omitempty"`
+	End   bool   `json:",omitempty"` // the session has ended
+}
+
+// Call is a tools/call of a client. Calls that run at the same time have one number; 0 is no call.
+type Call struct {
+	Number int
+	Tool   string
+}
+
+// Head says which server a session is about, and where that server could write.
+type Head struct {
+	Server string
+	Roots  []string // the directories and files that the server may write
+	Undoes string   `json:",omitempty"` // the session that was undone, if the changes are those of an undo
+}
+
+func (r *record) line() []byte {
+	r.At = time.Now().UnixNano()
+	line, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // numbers, bytes and texts
+	}
+	return append(line, '\n')
+}
+
+// parse calls f with each record of a journal. damaged reports whether a line cannot be read.
+func parse(journal io.Reader, f func(*record)) (damaged bool, err error) {
+	in := bufio.NewReaderSize(journal, 64<<10)
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil && err != io.EOF {
+			return damaged, err
+		}
+		if len(line) == 0 {
+			return damaged, nil
+		}
+		r := &record{}
+		if json.Unmarshal(line, r) != nil || err == io.EOF {
+			damaged = true
+			continue
+		}
+		f(r)
+	}
 }

@@ -73,7 +73,7 @@ func (w *Writer) open(name string) (*os.File, error) {
 
 func (w *Writer) append(r *record) error { return add(w.journal, 1<<40, r) }
 
-// ID returns the name of the session.
+// id returns the name of the session.
 func (w *Writer) ID() string { return filepath.Base(w.Dir) }
 
 // Files opens the journal and the data file for a process that may write below roots. Each process has
@@ -283,10 +283,10 @@ func usage(dir *private.Dir) (size int64, last time.Time, files int) {
 }
 
 // now returns what is at a path, with its content's digest.
-func (s *Session) now(path string) (State, error) {
+func (s *Session) now(path string) (state, error) {
 	self, err := selfFD()
 	if err != nil {
-		return State{}, err
+		return state{}, err
 	}
 	return reader{self: self}.at(path, maxFile)
 }
@@ -304,11 +304,11 @@ func (s *Session) data() (*os.File, error) {
 }
 
 // shown returns what a difference shows of a state that was kept.
-func (s *Session) shown(st *State) ([]byte, error) {
+func (s *Session) shown(st *state) ([]byte, error) {
 	switch {
-	case st.Kind == Link:
+	case st.Kind == link:
 		return fmt.Appendf(nil, "symbolic link to %s", st.Target), nil
-	case st.Kind != File:
+	case st.Kind != file:
 		return nil, nil
 	case !st.Kept:
 		return nil, errors.New(st.Lost)
@@ -339,7 +339,7 @@ func (s *Session) shownNow(path string) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case st.Kind != File:
+	case st.Kind != file:
 		return s.shown(&st)
 	case st.Size > maxDiff:
 		return nil, errLarge

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // checkText finds characters on which the parsers of clients differ, in a part of the file. Of JSON, that is
@@ -147,11 +147,11 @@ func (f *File) doubts(n *node, known ...string) *Fault {
 
 // yamlOtherwise matches the plain scalars that are no text in YAML 1.1 or 1.2, or in both with
 // other values, except for whole numbers.
-var yamlOtherwise = lazy.Regexp(`^(?i:y|n|yes|no|on|off|true|false|null|~|=|<<|[-+]?\.(?:inf|nan)` +
+var yamlOtherwise = show.Pattern(`^(?i:y|n|yes|no|on|off|true|false|null|~|=|<<|[-+]?\.(?:inf|nan)` +
 	`|[-+]?0b[01_]+|[-+]?0o?[0-7_]+|[-+]?0x[0-9a-f_]+|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?` +
 	`|[-+]?(?:[0-9][0-9_]*)?\.?[0-9_]*(?:e[-+]?[0-9]+)?|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[t \t].*)?)$`)
 
-var wholeNumber = lazy.Regexp(`^(?:0|-?[1-9][0-9]{0,14})$`)
+var wholeNumber = show.Pattern(`^(?:0|-?[1-9][0-9]{0,14})$`)
 
 // wordDoubt returns why clients may read a word or a key in different ways, or nil.
 func (f *File) wordDoubt(n *node) *Fault {

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-jail/mcp-jail/internal/diff"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
@@ -61,7 +60,7 @@ func (f *File) Diff(name string, changes ...Change) string {
 		return ""
 	}
 	was, missing := f.outline()
-	return diff.Format{Skipped: missing}.Unified(name, was, spliced(was, f.inOutline(all)))
+	return show.Diff{Skipped: missing}.Unified(name, was, spliced(was, f.inOutline(all)))
 }
 
 // inOutline returns splices of the file as those of its outline.

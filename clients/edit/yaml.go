@@ -9,7 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // maxKeys bounds the keys of a mapping of YAML: the library's decoder compares each of them
@@ -115,7 +115,7 @@ func (b *yamlBuilder) node(y *yaml.Node) node {
 }
 
 // inQuotes matches a scalar of one line.
-var inQuotes = lazy.Regexp(`^(?:"(?:[^"\\\r\n]|\\[^\r\n])*"|'(?:[^'\r\n]|'')*')`)
+var inQuotes = show.Pattern(`^(?:"(?:[^"\\\r\n]|\\[^\r\n])*"|'(?:[^'\r\n]|'')*')`)
 
 func scalarEnd(src []byte, start int, y *yaml.Node) int {
 	switch {

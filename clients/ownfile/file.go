@@ -11,11 +11,11 @@ import (
 	"path/filepath"
 )
 
-// MaxSize is the size of the largest file that Read reads, in bytes, and MaxLarge that of the largest
+// maxSize is the size of the largest file that Read reads, in bytes, and maxLarge that of the largest
 // which ReadLarge reads.
 const (
-	MaxSize  = 5 << 20
-	MaxLarge = 512 << 20
+	maxSize  = 5 << 20
+	maxLarge = 512 << 20
 )
 
 // maxLinks bounds the symbolic links between a name and its file, as Linux does.
@@ -35,15 +35,15 @@ type File struct {
 // ErrChanged is the error of a file that is not any more what [Read] saw.
 var ErrChanged = errors.New("it has changed since mcp-jail read it")
 
-// A RefusedError reports a file that is not read or not replaced.
-type RefusedError struct {
+// A refusedError reports a file that is not read or not replaced.
+type refusedError struct {
 	File   string
 	Reason string
 	Fix    string // what the user can do; may be empty
 	Err    error  // the cause, for errors.Is; may be nil
 }
 
-func (e *RefusedError) Error() string {
+func (e *refusedError) Error() string {
 	text := e.File + " is refused: " + e.Reason
 	if e.Fix != "" {
 		text += "; " + e.Fix
@@ -51,14 +51,14 @@ func (e *RefusedError) Error() string {
 	return text
 }
 
-func (e *RefusedError) Unwrap() error { return e.Err }
+func (e *refusedError) Unwrap() error { return e.Err }
 
-// Read reads a file. The error is a [*RefusedError], or that of the system:
+// Read reads a file. The error is a [*refusedError], or that of the system:
 // errors.Is(err, fs.ErrNotExist) tells that there is no file.
-func Read(name string) (*File, error) { return readUpTo(name, MaxSize) }
+func Read(name string) (*File, error) { return readUpTo(name, maxSize) }
 
-// ReadLarge reads a file as Read does, and may take as much memory as MaxLarge.
-func ReadLarge(name string) (*File, error) { return readUpTo(name, MaxLarge) }
+// ReadLarge reads a file as Read does, and may take as much memory as maxLarge.
+func ReadLarge(name string) (*File, error) { return readUpTo(name, maxLarge) }
 
 func readUpTo(name string, most int64) (*File, error) {
 	f, file, err := look(name, most)
@@ -116,7 +116,7 @@ func resolve(name string) (string, error) {
 		}
 		// Another user could let his link lead to another file of yours.
 		if uid := owner(info); uid != 0 && uid != self() {
-			return "", &RefusedError{File: name, Reason: fmt.Sprintf("the symbolic link %s belongs to user %d, and you are user %d", at, uid, self()), Fix: "name the file itself"}
+			return "", &refusedError{File: name, Reason: fmt.Sprintf("the symbolic link %s belongs to user %d, and you are user %d", at, uid, self()), Fix: "name the file itself"}
 		}
 		target, err := os.Readlink(at)
 		if err != nil {
@@ -132,7 +132,7 @@ func resolve(name string) (string, error) {
 		}
 		at = target
 	}
-	return "", &RefusedError{File: name, Reason: "its symbolic links lead in a circle", Fix: "remove one of them"}
+	return "", &refusedError{File: name, Reason: "its symbolic links lead in a circle", Fix: "remove one of them"}
 }
 
 func (f *File) checkKind() error {
@@ -158,7 +158,7 @@ func (f *File) refuse(reason, fix string) error {
 	if abs, err := filepath.Abs(name); f.Real != "" && (err != nil || abs != f.Real) {
 		name += " (" + f.Real + ")"
 	}
-	return &RefusedError{File: name, Reason: reason, Fix: fix}
+	return &refusedError{File: name, Reason: reason, Fix: fix}
 }
 
 // Unchanged returns nil if the file is still as Read saw it, and made is its content: that of which the
@@ -195,7 +195,7 @@ func (f *File) unchanged() error {
 }
 
 func (f *File) changed(reason string) error {
-	return &RefusedError{File: f.Name, Reason: reason, Fix: "close the client that writes it, and try again", Err: ErrChanged}
+	return &refusedError{File: f.Name, Reason: reason, Fix: "close the client that writes it, and try again", Err: ErrChanged}
 }
 
 // Replaceable returns an error if Replace refuses the file whatever the new content is.

@@ -29,7 +29,7 @@ func read(t *testing.T, name string) *File {
 
 func wantRefused(t *testing.T, err error, want string) {
 	t.Helper()
-	refused := (*RefusedError)(nil)
+	refused := (*refusedError)(nil)
 	if !errors.As(err, &refused) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v (%T), want a refusal with %q", err, err, want)
 	}
@@ -143,7 +143,7 @@ func TestReplaceRefused(t *testing.T) {
 	name = place(t, "old")
 	testkit.Must(t, os.Link(name, name+"2"))
 	wantRefused(t, read(t, name).Replace([]byte("new")), "it has 2 hard links")
-	wantRefused(t, read(t, name).Replace(make([]byte, MaxSize+1)), "5242881 bytes")
+	wantRefused(t, read(t, name).Replace(make([]byte, maxSize+1)), "5242881 bytes")
 	if b, _ := os.ReadFile(name); string(b) != "old" {
 		t.Errorf("%q", b)
 	}

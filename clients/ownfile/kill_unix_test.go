@@ -99,7 +99,7 @@ func TestReplaceAtOnce(t *testing.T) {
 				switch {
 				case err == nil:
 					done++
-				case errors.Is(err, ErrBusy) || errors.Is(err, ErrChanged):
+				case errors.Is(err, errBusy) || errors.Is(err, ErrChanged):
 					refused++
 				default:
 					t.Error(err)

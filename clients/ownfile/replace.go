@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// ErrBusy is the error of a file that another mcp-jail is replacing.
-var ErrBusy = errors.New("another mcp-jail is changing it")
+// errBusy is the error of a file that another mcp-jail is replacing.
+var errBusy = errors.New("another mcp-jail is changing it")
 
 // Replace puts data in the place of the file, and f becomes the new file. The error is a
-// [*RefusedError], or that of the system; with an error, the file stays as it was.
+// [*refusedError], or that of the system; with an error, the file stays as it was.
 func (f *File) Replace(data []byte) error {
 	if int64(len(data)) > f.max {
 		return f.tooLarge(int64(len(data)))
@@ -63,8 +63,8 @@ func (f *File) Replace(data []byte) error {
 // another inode under the name, and is refused by Unchanged.
 func (f *File) lock() (unlock func(), err error) {
 	unlock, err = lockFile(f.Real)
-	if errors.Is(err, ErrBusy) {
-		return nil, &RefusedError{File: f.Name, Reason: err.Error(), Fix: "try again when it has finished", Err: err}
+	if errors.Is(err, errBusy) {
+		return nil, &refusedError{File: f.Name, Reason: err.Error(), Fix: "try again when it has finished", Err: err}
 	} else if err != nil {
 		return nil, cmp.Or(f.unchanged(), err)
 	}
@@ -141,5 +141,5 @@ func (f *File) write(dir *os.Root, data []byte, mode fs.FileMode) (_ string, inf
 }
 
 func (f *File) cannotWrite(dir string, err error) error {
-	return &RefusedError{File: f.Name, Reason: fmt.Sprintf("no file can be made in %s: %v", dir, errors.Unwrap(err)), Fix: "make the directory writable for you", Err: err}
+	return &refusedError{File: f.Name, Reason: fmt.Sprintf("no file can be made in %s: %v", dir, errors.Unwrap(err)), Fix: "make the directory writable for you", Err: err}
 }

@@ -32,7 +32,7 @@ func keepGroup(file *os.File, old fs.FileInfo) error {
 	return errors.Unwrap(file.Chown(-1, int(gid)))
 }
 
-// lockFile takes the lock of a file, or returns ErrBusy. On a filesystem without locks, it takes
+// lockFile takes the lock of a file, or returns errBusy. On a filesystem without locks, it takes
 // none and returns no error.
 func lockFile(name string) (unlock func(), err error) {
 	file, err := os.OpenFile(name, os.O_RDONLY|openFlags, 0)
@@ -41,7 +41,7 @@ func lockFile(name string) (unlock func(), err error) {
 	}
 	if errors.Is(syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB), syscall.EWOULDBLOCK) {
 		file.Close()
-		return nil, ErrBusy
+		return nil, errBusy
 	}
 	return func() { file.Close() }, nil
 }

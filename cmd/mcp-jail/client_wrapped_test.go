@@ -14,7 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	fixture "github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 )
@@ -172,10 +172,10 @@ func (c realClient) testRecords(t *testing.T, kept []storedServer) {
 	}
 	var want []string
 	for _, name := range c.servers() {
-		want = append(want, identity.FileName(name))
+		want = append(want, records.FileName(name))
 	}
 	for i, name := range names {
-		if at := strings.LastIndexByte(name, '-'); identity.IsID(name) || at > 0 && slices.Contains(want, name[:at]) {
+		if at := strings.LastIndexByte(name, '-'); records.IsID(name) || at > 0 && slices.Contains(want, name[:at]) {
 			names[i] = name[:at]
 		}
 	}

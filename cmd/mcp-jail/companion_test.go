@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -15,11 +15,11 @@ import (
 // has executed it, and that they do not execute each other for ever.
 func TestCompanionBuild(t *testing.T) {
 	for _, c := range []struct{ program, caller, args, says string }{
-		{programs.Companion, "an older one", "--version", "are of two builds, \"an older one\" and "},
-		{programs.Main, "an older one", "run -- true", "are of two builds"},
-		{programs.Main, programs.Build(), "--version", "mcp-jail-cli executes mcp-jail for run only"},
-		{programs.Companion, programs.Build(), "--version", ""},
-		{programs.Companion, programs.Build(), "run --help", ""},
+		{cmdline.Companion, "an older one", "--version", "are of two builds, \"an older one\" and "},
+		{cmdline.Main, "an older one", "run -- true", "are of two builds"},
+		{cmdline.Main, cmdline.Build(), "--version", "mcp-jail-cli executes mcp-jail for run only"},
+		{cmdline.Companion, cmdline.Build(), "--version", ""},
+		{cmdline.Companion, cmdline.Build(), "run --help", ""},
 	} {
 		file, err := exec.LookPath(c.program)
 		testkit.Must(t, err)
@@ -44,7 +44,7 @@ func TestCompanionBeside(t *testing.T) {
 	for _, d := range []string{filepath.Dir(linked), filepath.Dir(alone)} {
 		testkit.Must(t, os.MkdirAll(d, 0o755))
 	}
-	inPath, err := exec.LookPath(programs.Main)
+	inPath, err := exec.LookPath(cmdline.Main)
 	testkit.Must(t, err)
 	// PATH has mcp-jail-cli, too.
 	testkit.Must(t, os.Symlink(inPath, linked))
@@ -57,7 +57,7 @@ func TestCompanionBeside(t *testing.T) {
 		says := "/mcp-jail-cli is missing: mcp-jail needs it for every command but run; install both from one build: "
 		if !missing {
 			says = "/mcp-jail-cli is not a program; install both from one build: "
-			testkit.Must(t, os.Mkdir(filepath.Join(dir, "alone", programs.Companion), 0o755))
+			testkit.Must(t, os.Mkdir(filepath.Join(dir, "alone", cmdline.Companion), 0o755))
 		}
 		out, err := exec.Command(alone, "--version").CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "error: "+filepath.Dir(alone)+says) {

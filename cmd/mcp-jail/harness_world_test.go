@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -201,8 +201,8 @@ func (w *world) asOrdinaryUser(t *testing.T) {
 	t.Helper()
 	const nobodyElse = 61235 // no account has this id, and no other test uses it
 	w.as = &syscall.Credential{Uid: nobodyElse, Gid: nobodyElse}
-	w.program = w.copySelf(t, programs.Main)
-	w.copySelf(t, programs.Companion)
+	w.program = w.copySelf(t, cmdline.Main)
+	w.copySelf(t, cmdline.Companion)
 	must(t, filepath.WalkDir(w.base, func(path string, _ os.DirEntry, err error) error {
 		if err == nil {
 			err = os.Lchown(path, nobodyElse, nobodyElse)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
@@ -22,7 +22,7 @@ func logger(file string) (log zerolog.Logger, done func(), err error) {
 	}
 	f, err := openLog(file)
 	if err != nil {
-		return zerolog.Nop(), nil, exit.Advise(false, fmt.Errorf("--log-file: %w", session.WithoutOperation(err)), "name a file that you can write, or leave --log-file out")
+		return zerolog.Nop(), nil, terminal.Advise(false, fmt.Errorf("--log-file: %w", session.WithoutOperation(err)), "name a file that you can write, or leave --log-file out")
 	}
 	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000Z07:00" // RFC 3339 with milliseconds: the default drops them
 	return zerolog.New(f).Level(zerolog.DebugLevel).With().Timestamp().Logger(), func() { f.Close() }, nil

@@ -3,7 +3,7 @@
 //
 // This program serves sessions: the command run. An MCP client waits for each start of
 // mcp-jail, so the program links little. For every other command it executes mcp-jail-cli,
-// which lies in the same directory: see package programs.
+// which lies in the same directory: see package cmdline.
 //
 //   - run.go makes a session of package lifecycle from the command line.
 //   - log.go opens mcp-jail's own log, which is off by default.
@@ -18,8 +18,6 @@ import (
 	"os"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 )
@@ -29,21 +27,21 @@ func main() {
 	c := terminal.New(os.Stdin, os.Stdout, os.Stderr)
 	if err := confine.CanPoll(); err != nil {
 		c.Sayf("%s", err)
-		os.Exit(exit.Failure)
+		os.Exit(terminal.Failure)
 	}
 	c = c.WithColours()
 	args := os.Args[1:]
-	executed, err := programs.Caller()
+	executed, err := cmdline.Caller()
 	switch {
 	case err == nil && cmdline.IsRun(args):
-		c.Umask = programs.ClearOwnerUmask()
+		c.Umask = cmdline.ClearOwnerUmask()
 		sayNotHeld(c)
 		run(args, c).Die()
 	case err == nil && executed:
 		err = errors.New("mcp-jail-cli executes mcp-jail for run only")
 	case err == nil:
-		err = programs.Execute(programs.Companion, args)
+		err = cmdline.Execute(cmdline.Companion, args)
 	}
 	c.Errorf("%s", err)
-	os.Exit(exit.Failure)
+	os.Exit(terminal.Failure)
 }

@@ -10,23 +10,23 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestNoFilesPolled tests that mcp-jail reports when the user has no epoll watches left.
 // Without its check Go's runtime would crash.
 func TestNoFilesPolled(t *testing.T) {
-	mcpJail, err := exec.LookPath(programs.Main)
+	mcpJail, err := exec.LookPath(cmdline.Main)
 	testkit.Must(t, err)
 	for _, c := range []struct {
 		args  []string
 		works int
 	}{
-		{[]string{"--version"}, exit.OK},
-		{[]string{"run", "--", "/usr/bin/true"}, exit.OK},
-		{[]string{"plan", "--", "/usr/bin/true"}, exit.OK},
+		{[]string{"--version"}, terminal.OK},
+		{[]string{"run", "--", "/usr/bin/true"}, terminal.OK},
+		{[]string{"plan", "--", "/usr/bin/true"}, terminal.OK},
 	} {
 		for _, none := range []bool{false, true} {
 			name := t.TempDir() + "/said"
@@ -53,7 +53,7 @@ func TestNoFilesPolled(t *testing.T) {
 			text := string(b)
 			want := c.works
 			if none {
-				want = exit.Failure
+				want = terminal.Failure
 				if !strings.HasPrefix(text, "mcp-jail: ") || !strings.Contains(text, "fs.epoll.max_user_watches") || strings.Count(text, "\n") != 1 {
 					t.Errorf("%q says %q", c.args, text)
 				}

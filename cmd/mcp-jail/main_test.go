@@ -20,8 +20,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	}
 	testkit.Programs(extraPrograms).Dispatch()
 	// By the name of its file: mcp-jail executes it with its own argv[0].
-	if self, err := os.Executable(); err == nil && filepath.Base(self) == programs.Companion {
+	if self, err := os.Executable(); err == nil && filepath.Base(self) == cmdline.Companion {
 		commands.Program()
 	}
 	if os.Getenv(runAsEnv) == "go-server" {
@@ -52,7 +52,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	parts := map[string]func(){
-		programs.Main: main, programs.Companion: commands.Program, "client": clientMain, "tty": ttyMain, "without-ptrace": withoutPtraceMain, withoutNamespaces: withoutNamespacesMain,
+		cmdline.Main: main, cmdline.Companion: commands.Program, "client": clientMain, "tty": ttyMain, "without-ptrace": withoutPtraceMain, withoutNamespaces: withoutNamespacesMain,
 		"silent": silentMain, "crashing": crashingMain, "garbage": garbageMain, "glutton-child": gluttonChildMain, "newcomer": newcomerMain,
 	}
 	for name := range scripted {
@@ -130,20 +130,20 @@ func (c cleaned) Run() int {
 // mcp-jail. Without the sources it is the test binary under that name, as in scripts.
 var buildBinary = sync.OnceValue(func() string {
 	dir := filepath.Join(os.TempDir(), "bin", "real") // TestMain removes it
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+"/", ".", "../"+programs.Companion)
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", dir+"/", ".", "../"+cmdline.Companion)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOPROXY=off", "GOGC=off", "GOMEMLIMIT=512MiB")
 	if cmd.Run() != nil {
-		file, _ := exec.LookPath(programs.Main)
+		file, _ := exec.LookPath(cmdline.Main)
 		return file
 	}
-	return filepath.Join(dir, programs.Main)
+	return filepath.Join(dir, cmdline.Main)
 })
 
 // leaveOutInstalled takes directories that have a mcp-jail out of PATH. The first command of the README
 // puts the bin of a clone into it, and mcp-jail looks for mcp-jail-tls in PATH.
 func leaveOutInstalled() {
 	dirs := slices.DeleteFunc(filepath.SplitList(os.Getenv("PATH")), func(dir string) bool {
-		found, err := filepath.Glob(filepath.Join(dir, programs.Main+"*"))
+		found, err := filepath.Glob(filepath.Join(dir, cmdline.Main+"*"))
 		return err == nil && len(found) > 0
 	})
 	os.Setenv("PATH", strings.Join(dirs, string(os.PathListSeparator)))

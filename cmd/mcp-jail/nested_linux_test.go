@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 )
 
 // A nested is a sandbox around mcp-jail. BASE, HOME and WORK in its arguments are those of the world.
@@ -189,8 +190,8 @@ func (n nested) try(t *testing.T, root bool) {
 	if !root && os.Getuid() == 0 {
 		w.asOrdinaryUser(t)
 	} else {
-		w.program = w.copySelf(t, programs.Main)
-		w.copySelf(t, programs.Companion)
+		w.program = w.copySelf(t, cmdline.Main)
+		w.copySelf(t, cmdline.Companion)
 	}
 	n.enter(t, w)
 	if root && n.root != "" {

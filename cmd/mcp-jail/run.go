@@ -7,7 +7,6 @@ import (
 	"runtime/debug"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -125,5 +124,5 @@ func tellTyping(c terminal.Console, s *lifecycle.Session) {
 
 func refuse(c terminal.Console, t *session.Target, name string, err error) confine.Exit {
 	session.Refuse(c, t, name, err)
-	return confine.Exit{Code: exit.Status(err)}
+	return confine.Exit{Code: terminal.Status(err)}
 }

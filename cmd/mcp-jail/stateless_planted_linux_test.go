@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
@@ -28,8 +28,8 @@ func (w *world) plantingSession(t *testing.T, keys string) *clientSession {
 func TestStatelessPlantedFiles(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.program = w.copySelf(t, programs.Main)
-	w.copySelf(t, programs.Companion)
+	w.program = w.copySelf(t, cmdline.Main)
+	w.copySelf(t, cmdline.Companion)
 	w.copySelf(t, tlsworker.Name)
 	w.plant(t, w.work, map[string]string{"notes/notes.txt": "a note", "token": "the value", "open": "for all"})
 	safe := filepath.Join(w.base, "safe")

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -58,10 +58,10 @@ var everyWall = []world{wallNamespaces, wallPrivileges, wallLandlock, wallSeccom
 // wallSteps are the steps of a start that make up a wall.
 var wallSteps = map[world][]string{
 	wallNamespaces: {
-		step.Namespaces, "parent", "loopback", "private mounts", "own filesystems", step.Spec, "mounts", "carve-outs", "open files", "init", step.SupervisorProc, "server", "descriptors", "umask", "directory", "capabilities", step.SupervisorCapabilities, "no_new_privs",
+		sys.Namespaces, "parent", "loopback", "private mounts", "own filesystems", sys.Spec, "mounts", "carve-outs", "open files", "init", sys.SupervisorProc, "server", "descriptors", "umask", "directory", "capabilities", sys.SupervisorCapabilities, "no_new_privs",
 	},
 	wallMediation: {
-		step.Namespaces, "parent", "loopback", "private mounts", "own filesystems", step.Spec, "mounts", "carve-outs", "landlock rules", "open files", "init", step.SupervisorProc, "server", "descriptors", "umask", "directory", "capabilities", step.SupervisorCapabilities, "no_new_privs", "landlock", "seccomp", step.Supervision,
+		sys.Namespaces, "parent", "loopback", "private mounts", "own filesystems", sys.Spec, "mounts", "carve-outs", "landlock rules", "open files", "init", sys.SupervisorProc, "server", "descriptors", "umask", "directory", "capabilities", sys.SupervisorCapabilities, "no_new_privs", "landlock", "seccomp", sys.Supervision,
 	},
 	wallPrivileges:  {"capabilities", "no_new_privs"},
 	wallLandlock:    {"landlock rules", "no_new_privs", "landlock"},

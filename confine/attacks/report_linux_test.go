@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 )
 
 // A tableRow is one attack with its findings.
@@ -38,7 +38,7 @@ func attackTable(root, user []finding) string {
 			fmt.Fprintf(&body, "| %s | %d%s | %s | %s | %s |\n", a.what, len(r.root), r.who(), r.outcome, r.by, r.hostNS)
 		}
 	}
-	f := features.Detect()
+	f := kernel.Detect()
 	fmt.Fprintf(&b, "Linux %s, Landlock ABI %d, %s: %d attacks in %d forms; %d succeed here without a jail.\n", release(f.Kernel), f.LandlockABI, runtime.GOARCH, attacks, forms, tried)
 	return b.String() + body.String()
 }

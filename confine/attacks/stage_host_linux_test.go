@@ -7,11 +7,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
-	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // A suite holds the objects of the host that all attempts of one run share: processes, sockets,
@@ -27,7 +28,7 @@ type suite struct {
 const leftOpen = 700
 
 func newSuite(t *testing.T) *suite {
-	s := &suite{words: map[string]string{}, known: map[string]bool{}, abi: features.Detect().LandlockABI}
+	s := &suite{words: map[string]string{}, known: map[string]bool{}, abi: kernel.Detect().LandlockABI}
 	s.host(t)
 	s.queues(t)
 	s.network(t)

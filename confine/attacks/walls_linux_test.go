@@ -9,13 +9,13 @@ import (
 	"slices"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	jailpkg "github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
-	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	steppkg "github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
-	"golang.org/x/sys/unix"
+	steppkg "github.com/mcp-jail/mcp-jail/confine/internal/sys"
 )
 
 // behindName is the argv[0] of the program that restricts itself by one wall and then becomes
@@ -52,7 +52,7 @@ func runBehind(args []string) {
 	}
 	// Some places of a jail are not there outside one.
 	s.Spec.Landlock.Rules = slices.DeleteFunc(s.Spec.Landlock.Rules, func(r landlock.Rule) bool {
-		fd, err := rootfs.OpenObject(&stub.Task{}, unix.AT_FDCWD, r.Path)
+		fd, err := jailpkg.OpenObject(&stub.Task{}, unix.AT_FDCWD, r.Path)
 		if err == nil {
 			unix.Close(fd)
 		}

@@ -10,16 +10,16 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	jailpkg "github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // make makes attempts in one world.
@@ -59,7 +59,7 @@ func (st *stage) start(t *testing.T, l confine.Launcher, p *policy.Profile, trie
 		switch {
 		case err == nil:
 			return out
-		case again == 5 || !strings.Contains(err.Error(), rootfs.ErrSwapped.Error()):
+		case again == 5 || !strings.Contains(err.Error(), jailpkg.ErrSwapped.Error()):
 			t.Fatal(err)
 		}
 		p = st.profile(t)
@@ -90,13 +90,13 @@ func (st *stage) inBareJail(t *testing.T, p *policy.Profile, tries []attacker.At
 	t.Helper()
 	q := *p
 	q.Argv = append([]string{attacker.Name}, jailtest.Args(t, tries)...)
-	plan := jailtest.Compile(&q, features.Detect().WithUserNS(features.Unavailable("for this test", "")))
+	plan := jailtest.Compile(&q, kernel.Detect().WithUserNS(kernel.Unavailable("for this test", "")))
 	r, w, err := os.Pipe()
 	testkit.Must(t, err)
 	defer r.Close()
 	process, err := confine.Launcher{}.StartPlan(t.Context(), plan, jailpkg.Stdio{Out: w})
 	w.Close()
-	if err != nil && strings.Contains(err.Error(), rootfs.ErrSwapped.Error()) {
+	if err != nil && strings.Contains(err.Error(), jailpkg.ErrSwapped.Error()) {
 		return st.inBareJail(t, st.profile(t), tries)
 	}
 	if err != nil {
@@ -118,8 +118,8 @@ func (st *stage) behind(t *testing.T, w world, p *policy.Profile, tries []attack
 			q.Env = append(q.Env, policy.Variable{Name: name, Value: value})
 		}
 	}
-	f := features.Detect().WithUserNS(features.Available(""))
-	f.SeccompNotify = features.Unavailable("for this test", "") // there is no supervisor to answer
+	f := kernel.Detect().WithUserNS(kernel.Available(""))
+	f.SeccompNotify = kernel.Unavailable("for this test", "") // there is no supervisor to answer
 	plan := planpkg.Compile(&q, f, planpkg.Watching{})
 	cmd := exec.Command(jailtest.Binary)
 	cmd.Args = []string{behindName, string(w)}

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress/asking"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -93,16 +92,16 @@ func TestAskIsBounded(t *testing.T) {
 	}})
 	at := resolve(t, g, "slow.test").String() + ":443"
 	waiting := []*net.TCPConn{client(t, g, at), client(t, g, at)}
-	for i := range asking.MaxAsked + 10 {
+	for i := range maxAsked + 10 {
 		waiting = append(waiting, client(t, g, resolve(t, g, fmt.Sprintf("n%d.test", i)).String()+":443"))
 	}
-	testkit.Eventually(t, "the questions", func() bool { mu.Lock(); defer mu.Unlock(); return asked == asking.MaxAsked })
+	testkit.Eventually(t, "the questions", func() bool { mu.Lock(); defer mu.Unlock(); return asked == maxAsked })
 	testkit.Eventually(t, "the refusals", func() bool { return len(g.Denials()) == 11 })
 	g.Close()
 	for _, c := range waiting {
 		wasReset(t, c)
 	}
-	if asked != asking.MaxAsked {
+	if asked != maxAsked {
 		t.Errorf("%d questions", asked)
 	}
 }

@@ -49,7 +49,7 @@ func (g *Gateway) answerSeqpacket(c *net.UnixConn, query []byte) (ok bool) {
 	}
 	return g.life.spawn(func() {
 		defer func() { <-g.querySlots }()
-		if answer := g.Answer(query); answer != nil {
+		if answer := g.answer(query); answer != nil {
 			c.SetWriteDeadline(time.Now().Add(seqpacketWriteTimeout))
 			c.Write(answer)
 		}

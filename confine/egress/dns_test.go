@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/net/dns/dnsmessage"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress/names"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -154,7 +153,7 @@ func TestMalformedQueries(t *testing.T) {
 		{"an update", pack(func(m *dnsmessage.Message) { m.OpCode = 5 }), dnsmessage.RCodeNotImplemented, false},
 		{"chaos", pack(func(m *dnsmessage.Message) { m.Questions[0].Class = dnsmessage.ClassCHAOS }), dnsmessage.RCodeRefused, false},
 	} {
-		b := g.Answer(c.query)
+		b := g.answer(c.query)
 		if c.none != (b == nil) {
 			t.Errorf("%s: %x", c.name, b)
 		}
@@ -166,13 +165,13 @@ func TestMalformedQueries(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %v", c.name, m, err, c.want)
 		}
 	}
-	with := g.Answer(pack(func(m *dnsmessage.Message) {
+	with := g.answer(pack(func(m *dnsmessage.Message) {
 		var h dnsmessage.ResourceHeader
 		h.SetEDNS0(4096, 0, false)
 		m.Additionals = []dnsmessage.Resource{{Header: h, Body: &dnsmessage.OPTResource{}}}
 	}))
 	var m dnsmessage.Message
-	if err := m.Unpack(with); err != nil || len(m.Additionals) != 1 || m.Additionals[0].Header.Class != names.AnswerSize {
+	if err := m.Unpack(with); err != nil || len(m.Additionals) != 1 || m.Additionals[0].Header.Class != answerSize {
 		t.Errorf("EDNS: %+v, %v", m, err)
 	}
 }

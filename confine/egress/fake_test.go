@@ -108,7 +108,7 @@ func question(t testing.TB, name string, kind dnsmessage.Type) []byte {
 func ask(t testing.TB, g *Gateway, name string, kind dnsmessage.Type) dnsmessage.Message {
 	t.Helper()
 	var m dnsmessage.Message
-	testkit.Must(t, m.Unpack(g.Answer(question(t, name, kind))))
+	testkit.Must(t, m.Unpack(g.answer(question(t, name, kind))))
 	if m.ID != 77 || !m.Response || !m.RecursionAvailable || !m.RecursionDesired || len(m.Questions) != 1 || m.Questions[0].Name.String() != name {
 		t.Errorf("%s: the answer's head is %+v", name, m)
 	}

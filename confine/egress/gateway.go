@@ -1,3 +1,81 @@
+// Package egress is the host's end of a jail's network. It lets the programs of one jail
+// connect to the hosts that the policy grants, and to no others. Package confine opens the
+// sockets inside the jail.
+//
+// # Use
+//
+//	g := egress.New(egress.Options{Rules: profile.Net})
+//	g.Serve(sockets) // opened in the jail's network namespace
+//	...
+//	g.Close()
+//	g.Denials()
+//
+// A [Gateway] answers the jail's DNS queries, accepts its connections, decides, dials and
+// relays. If a jail has no network namespace, confine passes the connections one by one:
+// [Gateway.Accept], [Gateway.ServeSeqpacket], [Gateway.Allowed] and [Gateway.Refuse].
+//
+// # Decisions
+//
+//	name         A name is looked up only if some rule allows it on some port. Other names
+//	             do not exist. Each name gets one address, which identifies it while it is
+//	             in use: its real IPv4 address, or one of 127.64.0.0/10.
+//	connection   A connection is to the name that has its destination address, or else to
+//	             that address. The Gateway resets it if no rule can grant it.
+//	dial         The Gateway dials only addresses that [policy.CheckAddress] accepts. It
+//	             checks each socket again. Lookups are cached for 30 seconds.
+//	first bytes  Except for rules with scheme = "tcp", the first bytes are held back until
+//	             they are a TLS handshake with the granted name, an HTTP/1 request to it, or
+//	             certainly neither, which port 443 refuses. Bytes from upstream are forwarded
+//	             meanwhile. A second ClientHello must have the same name.
+//	request      Every cleartext HTTP/1 request is checked, because a connection to one host
+//	             can carry requests to another. Requests must be written strictly, so that
+//	             all servers read them alike (RFC 9112).
+//
+// A rule that grants an address or localhost grants every name there. Under the rule "*", a
+// name in the first bytes must be granted as well.
+//
+// A refusal is on record before the program can notice it. A failure is no refusal, for example a
+// name that does not exist or a port without a listener. [Gateway.HostFailures] lists the latest
+// failures at granted hosts. The program sees a failure as it is, as far as an accepted connection
+// can show it.
+//
+// # The session's proxy
+//
+// Where a jail has no network namespace and its connections are not passed on, as on macOS, programs
+// reach granted hosts through a proxy on the host's loopback: [Gateway.ServeProxy]. It decides by the
+// same rules and checks. It speaks HTTP and SOCKS5 and needs the session's password, because every
+// user of the machine can connect to it. What a program without the password asks for is neither
+// looked up nor on record.
+//
+// # The host's proxy
+//
+// If the host has an HTTPS proxy, connections that may be HTTPS go through it, by name. If it has a
+// SOCKS proxy, all do. The name's addresses are checked as far as this host can resolve them. The
+// proxy may resolve the name to another address, but for one that is asked for the address: see
+// DialProxy.
+//
+// # Proxies of the host
+//
+// DialProxy connects to a host through a proxy of this host: an HTTP proxy, which is asked
+// with CONNECT, one that is itself reached by TLS, or a SOCKS proxy.
+//
+// A proxy is asked for a name, and resolves it. Only socks5:// is asked for an address, which the
+// caller has resolved and checked, as curl(1) does.
+//
+// # Limits
+//
+//   - Without an Interceptor, the Gateway cannot see a Host field other than the server name, an
+//     encrypted server name (ECH; its keys are not handed out, but a program can bring them), or
+//     another name where TLS 1.2 is negotiated again. Some servers refuse such requests.
+//   - Data can leave through any granted host, and slowly through lookups below a wildcard:
+//     at most 100 characters each, and 5 new names a second after the first 200.
+//   - TXT, MX, SRV, SVCB, HTTPS and AAAA records do not exist for a jail, but for the AAAA record
+//     of localhost. Hosts with only IPv6 addresses can still be reached by name.
+//   - A connection whose client has closed its side, and whose server does not, keeps its
+//     place among Limits.Connections until one of them ends it.
+//   - A line protocol without scheme = "tcp" is held back until the end of its first line if
+//     that line could begin an HTTP request.
+//   - Except on Linux, the host's own addresses are those of its interfaces, without its other routes.
 package egress
 
 import (
@@ -12,27 +90,25 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress/asking"
 	"github.com/mcp-jail/mcp-jail/confine/egress/front"
-	"github.com/mcp-jail/mcp-jail/confine/egress/names"
-	"github.com/mcp-jail/mcp-jail/confine/egress/upstream"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/leak"
 )
 
 // Options configure a [Gateway]. An optional field that is not set gets the host's value.
 type Options struct {
 	Rules  []policy.NetRule // the profile's rules, normalised
-	Limits Limits
+	Limits limits
 
 	// Upstream resolves names on the host. Names come without the final dot. Optional.
-	Upstream Resolver
+	Upstream resolver
 	// Proxy returns the proxy that the host uses for a URL, or nil, like
 	// http.Transport.Proxy. The URL has a host and a port, and the scheme https, http or tcp.
-	// The default is upstream.FromEnvironment.
+	// The default is egress.proxyFromEnvironment.
 	Proxy func(*url.URL) (*url.URL, error)
 	// StartTLS is for proxies that are reached by TLS. Without it these fail. EndTLS is called when no connection
 	// needs it any more. Optional.
-	StartTLS upstream.TLSFunc
+	StartTLS tlsFunc
 	EndTLS   func() error
 	// IsLocal reports whether the host itself answers an address. Optional.
 	IsLocal func(netip.Addr) (bool, error)
@@ -48,13 +124,13 @@ type Options struct {
 	Ask func(ctx context.Context, host string, port int) bool
 }
 
-// Resolver looks up addresses, as net.Resolver does.
-type Resolver interface {
+// resolver looks up addresses, as net.Resolver does.
+type resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Limits bound the network use of one jail.
-type Limits struct {
+// limits bound the network use of one jail.
+type limits struct {
 	Connections int // open at once; 0 means 256. Further connections wait
 	Names       int // with an address at once; 0 means 4096
 }
@@ -81,9 +157,6 @@ type Interceptor interface {
 	// read from conn. dial connects to the checked upstream; Serve may call it repeatedly.
 	Serve(conn Conn, head []byte, t Target, dial func(context.Context) (Conn, error))
 }
-
-// Conn is a connection of the jail or to a host.
-type Conn = upstream.Conn
 
 // Target is the destination of a connection that an Interceptor serves.
 type Target struct {
@@ -113,7 +186,7 @@ type Gateway struct {
 	querySlots     chan struct{} // one element for each DNS query in progress
 	seqpacketSlots chan struct{} // one element for each connection of ServeSeqpacket
 	denials        denialLog
-	asking         asking.Asker
+	asking         asker
 	failures       failureLog
 	front          atomic.Pointer[front.Front]
 	life           lifetime
@@ -130,7 +203,7 @@ func New(o Options) *Gateway {
 		o.Upstream = hostResolver{&net.Resolver{PreferGo: true}}
 	}
 	if o.Proxy == nil {
-		o.Proxy = upstream.FromEnvironment()
+		o.Proxy = proxyFromEnvironment()
 	}
 	if o.IsLocal == nil {
 		o.IsLocal = isLocal
@@ -156,7 +229,7 @@ func New(o Options) *Gateway {
 	g.lookups = lookupCache{upstream: o.Upstream, life: &g.life, results: map[string]*lookupResult{}}
 	g.dialer = dialer{rules: &g.rules, lookups: &g.lookups, failures: &g.failures, proxy: o.Proxy, startTLS: o.StartTLS}
 	g.names = nameServer{
-		dialer: &g.dialer, fakeIPs: names.NewPool(o.Rules, o.Limits.Names), denials: &g.denials, life: &g.life,
+		dialer: &g.dialer, fakeIPs: newNamePool(o.Rules, o.Limits.Names), denials: &g.denials, life: &g.life,
 		asks:     o.Ask != nil,
 		newNames: rate.NewLimiter(rate.Every(newNameInterval), newNameBurst),
 	}
@@ -211,3 +284,33 @@ func (g *Gateway) Refuse(network string, to netip.AddrPort) {
 	}
 	g.denials.record(operation, d.host, int(to.Port()), d.why, d.detail)
 }
+
+// Leaks lists the secrets for which an Interceptor searches requests. The zero value lists none.
+type Leaks struct {
+	Secrets []leak.Secret // that the jail holds
+	Tokens  bool          // search for well-known kinds of tokens too
+	Block   bool          // refuse a request with a secret or token
+}
+
+// IsZero reports whether there is nothing to look for.
+func (l Leaks) IsZero() bool { return len(l.Secrets) == 0 && !l.Tokens }
+
+// Leak is a secret in a request.
+type Leak struct {
+	Host  string
+	Place Place
+	Found leak.Found
+}
+
+// Place is a part of a request.
+type Place string
+
+// Places.
+const (
+	PlaceURL    Place = "the URL"
+	PlaceHeader Place = "a header field"
+	PlaceBody   Place = "the body"
+)
+
+// IsValid reports whether p is one of the places above.
+func (p Place) IsValid() bool { return p == PlaceURL || p == PlaceHeader || p == PlaceBody }

@@ -28,7 +28,7 @@ func TestClose(t *testing.T) {
 		t.Errorf("after Close: %+v", d)
 	}
 	var m dnsmessage.Message
-	if err := m.Unpack(g.Answer(question(t, "x.test.", dnsmessage.TypeA))); err != nil {
+	if err := m.Unpack(g.answer(question(t, "x.test.", dnsmessage.TypeA))); err != nil {
 		t.Errorf("a question after Close: %v", err)
 	}
 }

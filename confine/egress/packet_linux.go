@@ -5,8 +5,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/mcp-jail/mcp-jail/confine/egress/packet"
 )
 
 // refusalSocket reads a packet socket that shows the jail's kernel refusing packets. It reads as
@@ -61,7 +59,7 @@ func (p *refusalSocket) read(g *Gateway, fd int) (n int) {
 			return n
 		}
 		n++
-		if network, to, ok := packet.ParseRefusal(p.buf[:got]); ok {
+		if network, to, ok := parseRefusal(p.buf[:got]); ok {
 			g.Refuse(network, to)
 		}
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress/front"
-	"github.com/mcp-jail/mcp-jail/confine/egress/http1"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -133,7 +132,7 @@ func (g *Gateway) lookUp(d *destination) error {
 }
 
 // checkRequest checks a request for one URL, whose host is granted, and returns its head for the host.
-func (g *Gateway) checkRequest(d *destination, r *http1.ProxyRequest) ([]byte, error) {
+func (g *Gateway) checkRequest(d *destination, r *front.ProxyRequest) ([]byte, error) {
 	if r.TLS {
 		return nil, &refusal{policy.DeniedUnsupported, "the program sends an https URL to its proxy, unencrypted, and does not ask for a tunnel (CONNECT), as axios did until May 2026"}
 	}
@@ -182,3 +181,18 @@ func (d *destination) unreached(err error) *front.Error {
 	e.Text = d.endpoint() + " is granted, but cannot be reached: " + hostAnswer(err, int(d.to.Port()))
 	return e
 }
+
+// Section is the part of a message that has a field.
+type Section = front.Section
+
+// The sections of a message.
+const (
+	InHeader  = front.InHeader
+	InTrailer = front.InTrailer
+)
+
+// CheckField is [front.CheckField], for an Interceptor.
+func CheckField(name string, in Section) string { return front.CheckField(name, in) }
+
+// CanonicalField is [front.CanonicalField], for an Interceptor.
+func CanonicalField(name string) string { return front.CanonicalField(name) }

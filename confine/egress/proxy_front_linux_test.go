@@ -247,7 +247,7 @@ func TestProxyIntercept(t *testing.T) {
 func TestProxyLimits(t *testing.T) {
 	listen(t, "198.51.100.7:1000", func(c *net.TCPConn) { io.Copy(io.Discard, c) })
 	g := testGatewayWith(t, Options{
-		Rules: []rule{allowPort("x.test", "tcp", 1000), allow("*.wild.test")}, Limits: Limits{Connections: 1},
+		Rules: []rule{allowPort("x.test", "tcp", 1000), allow("*.wild.test")}, Limits: limits{Connections: 1},
 		Upstream: &fakeResolver{names: map[string][]string{"x.test": {"198.51.100.7"}}},
 	})
 	port := serveProxy(t, g)

@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/confine/egress/http1"
+	"github.com/mcp-jail/mcp-jail/confine/egress/front"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -71,9 +71,9 @@ type writerOnly struct{ io.Writer }
 
 // readRequestHead waits for a complete head and leaves it in b. The error is io.EOF if the
 // client has no more requests.
-func readRequestHead(b *bufio.Reader) (head []byte, req http1.Request, err error) {
-	head, req, err = http1.ReadHead(b, http1.ParseHead)
-	var unread *http1.Ambiguous
+func readRequestHead(b *bufio.Reader) (head []byte, req front.Request, err error) {
+	head, req, err = front.ReadHead(b, front.ParseHead)
+	var unread *front.Ambiguous
 	if errors.As(err, &unread) {
 		err = &refusal{policy.DeniedAmbiguous, err.Error()}
 	}
@@ -103,7 +103,7 @@ func copyChunks(w io.Writer, b *bufio.Reader) error {
 			return err
 		}
 		if len(line) != 2 {
-			return &refusal{policy.DeniedAmbiguous, http1.ErrNotStrict.Error()}
+			return &refusal{policy.DeniedAmbiguous, front.ErrNotStrict.Error()}
 		}
 		if _, err := w.Write(line); err != nil {
 			return err
@@ -116,10 +116,10 @@ func copyChunks(w io.Writer, b *bufio.Reader) error {
 			return err
 		}
 		name, _, ok := bytes.Cut(line, []byte(":"))
-		if len(line) > 2 && (!ok || !http1.IsToken(string(name))) {
-			return &refusal{policy.DeniedAmbiguous, http1.ErrNotStrict.Error()}
+		if len(line) > 2 && (!ok || !front.IsToken(string(name))) {
+			return &refusal{policy.DeniedAmbiguous, front.ErrNotStrict.Error()}
 		}
-		if why := http1.CheckField(string(name), http1.InTrailer); why != "" {
+		if why := front.CheckField(string(name), front.InTrailer); why != "" {
 			return &refusal{policy.DeniedAmbiguous, why}
 		}
 		if _, err := w.Write(line); err != nil || len(line) == 2 {
@@ -132,11 +132,11 @@ func readChunkLine(b *bufio.Reader) ([]byte, error) {
 	line, err := b.ReadSlice('\n')
 	if err != nil {
 		if errors.Is(err, bufio.ErrBufferFull) {
-			err = &refusal{policy.DeniedAmbiguous, http1.ErrNotStrict.Error()}
+			err = &refusal{policy.DeniedAmbiguous, front.ErrNotStrict.Error()}
 		}
 		return nil, err
 	}
-	if _, _, _, err := http1.CutLine(line); err != nil {
+	if _, _, _, err := front.CutLine(line); err != nil {
 		return nil, &refusal{policy.DeniedAmbiguous, err.Error()}
 	}
 	return line, nil
@@ -150,12 +150,12 @@ func parseChunkSize(line []byte) (int64, error) {
 	for _, c := range []byte(digits) {
 		i := strings.IndexByte("0123456789abcdef", c|0x20)
 		if c < '0' || i < 0 {
-			return 0, &refusal{policy.DeniedAmbiguous, http1.ErrNotStrict.Error()}
+			return 0, &refusal{policy.DeniedAmbiguous, front.ErrNotStrict.Error()}
 		}
 		size = size<<4 | int64(i)
 	}
 	if digits == "" || len(digits) > 15 {
-		return 0, &refusal{policy.DeniedAmbiguous, http1.ErrNotStrict.Error()}
+		return 0, &refusal{policy.DeniedAmbiguous, front.ErrNotStrict.Error()}
 	}
 	return size, nil
 }

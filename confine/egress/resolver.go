@@ -13,7 +13,7 @@ import (
 // lookupCache asks the host's resolver and keeps the results for lookupTTL. Concurrent
 // lookups of one name share a query.
 type lookupCache struct {
-	upstream Resolver
+	upstream resolver
 	life     *lifetime
 	mu       sync.Mutex
 	results  map[string]*lookupResult

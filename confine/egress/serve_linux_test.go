@@ -126,7 +126,7 @@ func packets(t testing.TB) *os.File {
 // descriptor, and nothing else bounds them.
 func TestWaitingBounded(t *testing.T) {
 	listen(t, "198.51.100.7:1000", echo("hello"))
-	g := testGatewayWith(t, Options{Rules: []rule{allowPort("x.test", "tcp", 1000)}, Upstream: &fakeResolver{names: map[string][]string{"x.test": {"198.51.100.7"}}}, Limits: Limits{Connections: 1}})
+	g := testGatewayWith(t, Options{Rules: []rule{allowPort("x.test", "tcp", 1000)}, Upstream: &fakeResolver{names: map[string][]string{"x.test": {"198.51.100.7"}}}, Limits: limits{Connections: 1}})
 	to := resolve(t, g, "x.test").String() + ":1000"
 	first := client(t, g, to)
 	if _, err := io.ReadFull(first, make([]byte, 5)); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -270,7 +270,7 @@ func TestJailCommandsSelfTest(t *testing.T) {
 	c := newCommands(t)
 	withoutFilter := func(b *jail.Builder, steps []jail.Step) []jail.Step {
 		for i := range steps {
-			if steps[i].Name == step.Supervision {
+			if steps[i].Name == sys.Supervision {
 				steps[i].Run = func() error { return nil } // the second filter
 				break
 			}
@@ -279,8 +279,8 @@ func TestJailCommandsSelfTest(t *testing.T) {
 	}
 	c.profile.Argv = append(c.profile.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)
 	_, err := confine.Launcher{TestHooks: jail.TestHooks{Steps: withoutFilter}}.Start(t.Context(), c.profile, jail.Stdio{})
-	var se *step.Error
-	if !errors.As(err, &se) || se.Step != step.Supervision || !strings.Contains(se.Detail, "trace a process") {
+	var se *sys.Error
+	if !errors.As(err, &se) || se.Step != sys.Supervision || !strings.Contains(se.Detail, "trace a process") {
 		t.Errorf("%v", err)
 	}
 	unchanged := func(_ *jail.Builder, steps []jail.Step) []jail.Step { return steps }

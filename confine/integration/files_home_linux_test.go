@@ -10,13 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // homeProfile is the profile of a tool, whose HOME is a copy of a directory.
@@ -118,7 +119,7 @@ func TestJailHome(t *testing.T) {
 	}
 	looks := []attacker.Attempt{attacker.Try("list", "."), attacker.Try("read", "x"), attacker.Try("list", "dir")}
 	before, after := "[ok dir empty hard link out x y ok x ok sub y]", "[ok dir empty hard link out stolen x y ok ok new sub]"
-	if features.Detect().FullCopies.Answer == features.Yes {
+	if kernel.Detect().FullCopies.Answer == kernel.Yes {
 		writes = append(writes, attacker.Try("rmdir", "dir/sub"), attacker.Try("unlink", "dir/new"), attacker.Try("rmdir", "dir"), attacker.Try("mkdir", "dir"), attacker.Try("create", "dir/new"))
 		after = "[ok dir empty hard link out stolen x y ok ok new]"
 	}
@@ -154,7 +155,7 @@ func TestJailHome(t *testing.T) {
 func TestJailHomeHolds(t *testing.T) {
 	needsCopies(t)
 	attributes, unnamed := attacker.Succeeded, attacker.Succeeded
-	if features.Detect().FullCopies.Answer != features.Yes {
+	if kernel.Detect().FullCopies.Answer != kernel.Yes {
 		attributes, unnamed = "ENOTSUP", "ENOTSUP" // of a tmpfs; and overlayfs has files without a name since Linux 6.3
 	}
 	for _, c := range []struct{ attempt, want string }{

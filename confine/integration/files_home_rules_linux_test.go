@@ -10,18 +10,18 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel/kerneltest"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/statement"
-	"golang.org/x/sys/unix"
 )
 
 // TestJailHomeRules: a path inside HOME that a rule names is the host's, with the rights of
@@ -63,7 +63,7 @@ func TestJailHomeRules(t *testing.T) {
 // file is copied before it is changed.
 func TestJailHomeIsBounded(t *testing.T) {
 	needsCopies(t)
-	featurestest.Needs(t, "fresh_proc")
+	kerneltest.Needs(t, "fresh_proc")
 	home := plantHome(t)
 	testkit.Must(t, os.WriteFile(home+"/x", bytes.Repeat([]byte("x"), 40<<20), 0o600))
 	for _, c := range []struct {
@@ -93,7 +93,7 @@ func TestJailHomeIsBounded(t *testing.T) {
 func refuseOverlay(t *testing.T) confine.Launcher {
 	t.Helper()
 	all := namespacedFaults()
-	i := slices.IndexFunc(all, func(f fault) bool { return f.step == step.Overlays && f.call == unix.SYS_FSCONFIG })
+	i := slices.IndexFunc(all, func(f fault) bool { return f.step == sys.Overlays && f.call == unix.SYS_FSCONFIG })
 	return confine.Launcher{TestHooks: jail.TestHooks{Steps: all[i].strike}}
 }
 
@@ -129,7 +129,7 @@ func TestJailHomeWithoutOverlay(t *testing.T) {
 		if now := everything(t, home); now != host {
 			t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
 		}
-		if plan := planpkg.Compile(kept(p), features.Detect().WithUserNS(features.Available("")), planpkg.Watching{}); note(plan) {
+		if plan := planpkg.Compile(kept(p), kernel.Detect().WithUserNS(kernel.Available("")), planpkg.Watching{}); note(plan) {
 			t.Errorf("the control: %q", plan.Notes)
 		}
 	}
@@ -210,7 +210,7 @@ func TestHostNSHome(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	home := plantHome(t)
 	p := homeProfile(t, home)
-	p.Env = append(p.Env, policy.Variable{Name: policy.StatementVar, Value: string(statement.New(p).Encode())})
+	p.Env = append(p.Env, policy.Variable{Name: policy.StatementVar, Value: string(policy.NewStatement(p).Encode())})
 	host := everything(t, home)
 	looks := []attacker.Attempt{attacker.Try("variable", "HOME"), attacker.Try("cwd"), attacker.Try("list", "."), attacker.Try("create", "new"), attacker.Try("list", home), attacker.Try("read", home+"/x"), attacker.Try("rewrite", home+"/x"), attacker.Try("create", home+"/new"), attacker.Try("env")}
 	for range 2 {
@@ -263,7 +263,7 @@ func TestHomeMadeByOthers(t *testing.T) {
 			process.Kill()
 			process.Wait()
 		}
-		var se *step.Error
+		var se *sys.Error
 		if planted == "" && err != nil || planted != "" && (!errors.As(err, &se) || !strings.Contains(se.Detail, "belongs to user 12345")) {
 			t.Errorf("%q: %v", planted, err)
 		}

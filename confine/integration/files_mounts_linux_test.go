@@ -9,15 +9,15 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	procpkg "github.com/mcp-jail/mcp-jail/confine/internal/proc"
-	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	procpkg "github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"golang.org/x/sys/unix"
 )
 
 // inMountsEnv is set where the test is alone in a mount namespace.
@@ -51,9 +51,9 @@ func TestDeviceMountsDoNotPropagate(t *testing.T) {
 	if inMounts(t, "") {
 		return
 	}
-	own := rootfs.PrivateFS{Task: &stub.Task{}}
+	own := jail.PrivateFS{Task: &stub.Task{}}
 	testkit.Must(t, own.Make())
-	testkit.Must(t, rootfs.PrivateMounts(&stub.Task{}))
+	testkit.Must(t, jail.PrivateMounts(&stub.Task{}))
 	for node, tree := range own.Devices {
 		place := filepath.Join(t.TempDir(), "node")
 		testkit.Must(t, os.WriteFile(place, nil, 0o600))

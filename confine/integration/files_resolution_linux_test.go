@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -55,7 +55,7 @@ read = true
 		}
 		p.Argv = []string{attacker.Name}
 		out, err := jailtest.Run(t, confine.Launcher{}, p, []attacker.Attempt{attacker.Try("read", dir+"/ws/notes/sub/inner"), attacker.Try("read", dir+"/ws/notes/top")})
-		var se *step.Error
+		var se *sys.Error
 		switch {
 		case errors.As(err, &se):
 			refused++

@@ -9,8 +9,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -144,8 +144,8 @@ func testRights(t *testing.T, in func(testing.TB, *policy.Profile, ...attacker.A
 
 // refusesTruncating reports whether Landlock or the supervisor does.
 func refusesTruncating() bool {
-	f := features.Detect()
-	return f.LandlockABI >= 3 || f.SeccompNotify.Answer == features.Yes
+	f := kernel.Detect()
+	return f.LandlockABI >= 3 || f.SeccompNotify.Answer == kernel.Yes
 }
 
 // notTruncating: where neither does, nothing keeps a file from being truncated

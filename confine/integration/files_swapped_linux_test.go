@@ -10,16 +10,16 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // TestJailSwappedObjects: the jail grants the objects that were resolved, or it does not start.
@@ -73,8 +73,8 @@ func testSwappedObjects(t *testing.T, l confine.Launcher, first int) {
 			testkit.Must(t, c.swap(dir))
 			before := jailtest.HostTree(t, dir)
 			_, err = l.Start(t.Context(), p, jail.Stdio{})
-			var se *step.Error
-			if !errors.As(err, &se) || se.Step == step.Exec || !strings.Contains(se.Detail, dir) {
+			var se *sys.Error
+			if !errors.As(err, &se) || se.Step == sys.Exec || !strings.Contains(se.Detail, dir) {
 				t.Errorf("%#v, want a StartError that names the path", err)
 			}
 			if after := jailtest.HostTree(t, dir); after != before {
@@ -102,8 +102,8 @@ func TestJailResolvedThroughALink(t *testing.T) {
 			os.Rename(dir+"/away", dir+"/parent")
 		}
 		_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
-		var se *step.Error
-		if !errors.As(err, &se) || se.Step == step.Exec || !strings.Contains(se.Detail, dir) {
+		var se *sys.Error
+		if !errors.As(err, &se) || se.Step == sys.Exec || !strings.Contains(se.Detail, dir) {
 			t.Errorf("swapped back %v: %#v, want a StartError that names the path", swapped, err)
 		}
 	}
@@ -152,7 +152,7 @@ func TestJailSwapsDuringBuild(t *testing.T) {
 	var ran, refused int
 	for range jailtest.Rounds(20, 60) {
 		out, err := jailtest.Run(t, confine.Launcher{}, p, []attacker.Attempt{attacker.Try("read", dir+"/parent/grant/inner"), attacker.Try("write", dir+"/parent/grant/inner")})
-		var se *step.Error
+		var se *sys.Error
 		switch {
 		case errors.As(err, &se):
 			refused++
@@ -201,7 +201,7 @@ func TestJailMakesDirectories(t *testing.T) {
 	q.Entries = append(q.Entries, entry(dir+"/workspace/planted/made", policy.OriginRule))
 	jailtest.SortEntries(q)
 	_, err := confine.Launcher{}.Start(t.Context(), q, jail.Stdio{})
-	var se *step.Error
+	var se *sys.Error
 	if !errors.As(err, &se) || se.Errno != unix.ELOOP || !strings.Contains(se.Detail, "planted") {
 		t.Errorf("%v", err)
 	}
@@ -238,7 +238,7 @@ func TestJailSwappedParent(t *testing.T) {
 			}
 			got, err := jailtest.Run(t, confine.Launcher{TestHooks: jail.TestHooks{Batched: batched, Steps: alter}}, p, []attacker.Attempt{attacker.Try("read", dir+"/ws/a/secret"), attacker.Try("read", dir+"/ws/b/secret")})
 			if swaps {
-				if err == nil || !strings.Contains(err.Error(), rootfs.ErrSwapped.Error()) && !errors.Is(err, unix.ENOENT) {
+				if err == nil || !strings.Contains(err.Error(), jail.ErrSwapped.Error()) && !errors.Is(err, unix.ENOENT) {
 					t.Errorf("in batches %t: %v, %v, want no start", batched, got, err)
 				}
 				continue

@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -86,7 +86,7 @@ func TestNamespacesUsedUp(t *testing.T) {
 	}
 	_, err := confine.Launcher{Waive: policy.Axes()}.Start(t.Context(), jailtest.Profile(t), jail.Stdio{})
 	var gaps *plan.GapError
-	if !errors.As(err, &gaps) || len(gaps.Gaps) != 1 || !gaps.Gaps[0].Fatal || gaps.HostNamespaces.Answer == features.No || !strings.Contains(err.Error(), "too many user namespaces") {
+	if !errors.As(err, &gaps) || len(gaps.Gaps) != 1 || !gaps.Gaps[0].Fatal || gaps.HostNamespaces.Answer == kernel.No || !strings.Contains(err.Error(), "too many user namespaces") {
 		t.Errorf("%#v: %v", err, err)
 	}
 }

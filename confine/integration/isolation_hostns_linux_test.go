@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel/kerneltest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/supervisor"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -28,7 +28,7 @@ func TestHostNSIsolation(t *testing.T) {
 // that is in the server's Landlock domain.
 func TestHostNSSupervisorIsNotSignalled(t *testing.T) {
 	jailtest.NeedsHostNS(t)
-	featurestest.Needs(t, "landlock:6") // older ones do not restrict signals, and the plan has a gap
+	kerneltest.Needs(t, "landlock:6") // older ones do not restrict signals, and the plan has a gap
 	if got := jailtest.AttemptsHostNS(t, jailtest.Profile(t), attacker.Try("signal-init"))[0]; got != "EPERM" {
 		t.Errorf("in the jail: %s", got)
 	}

@@ -10,15 +10,16 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel/kerneltest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // TestInitCapabilities: no thread of the init keeps a capability. The supervisor keeps the one
@@ -28,16 +29,16 @@ func TestInitCapabilities(t *testing.T) {
 	const none = "0000000000000000"
 	for _, c := range []struct {
 		what     string
-		notifies features.Feature
+		notifies kernel.Feature
 		kept     string
 	}{
-		{"with a supervisor", features.Detect().SeccompNotify, fmt.Sprintf("%016x", 1<<unix.CAP_SYS_PTRACE)},
-		{"without", features.Unavailable("for this test", ""), none},
+		{"with a supervisor", kernel.Detect().SeccompNotify, fmt.Sprintf("%016x", 1<<unix.CAP_SYS_PTRACE)},
+		{"without", kernel.Unavailable("for this test", ""), none},
 	} {
 		p := jailtest.Profile(t)
 		p.Waive = []policy.Axis{policy.AxisFs}
 		p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("wait")})...)
-		f := features.Detect()
+		f := kernel.Detect()
 		f.SeccompNotify = c.notifies
 		plan := jailtest.Compile(p, f)
 		if supervised := len(plan.Spec.ListenerFilter) > 0; supervised != (c.kept != none) {
@@ -96,7 +97,7 @@ func threadCapabilities(t *testing.T, pid int) (held []string) {
 // reads their names from this kernel.
 func TestJailProcSecrets(t *testing.T) {
 	jailtest.Needs(t)
-	featurestest.Needs(t, "fresh_proc")
+	kerneltest.Needs(t, "fresh_proc")
 	names, err := os.ReadDir("/proc")
 	testkit.Must(t, err)
 	var tries []attacker.Attempt

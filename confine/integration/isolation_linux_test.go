@@ -10,8 +10,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/supervisor"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -133,7 +133,7 @@ func TestJailSocketInAGrant(t *testing.T) {
 	testkit.Accept(t, "unix", dir+"/host")
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: r})
 	want := "ok"
-	if features.Detect().LandlockABI >= 9 {
+	if kernel.Detect().LandlockABI >= 9 {
 		want = "EACCES"
 	}
 	jailtest.Expect(t, "connect", jailtest.Attempt(t, p, "dial", "unix", dir+"/host"), want)

@@ -11,16 +11,17 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // TestJailSupervisorKilled: if the supervisor is killed or cannot start, the jail ends and
@@ -34,7 +35,7 @@ func TestJailSupervisorKilled(t *testing.T) {
 		{"killed", "supervisor died", func(p *confine.Process) { unix.Kill(p.PID(), unix.SIGKILL) }},
 		{"supervised, and killed", "supervisor died", func(p *confine.Process) {
 			testkit.Eventually(t, "its supervisor", func() bool {
-				return strings.Contains(proc.ReadLine(fmt.Sprintf("/proc/%d/cmdline", p.PID())), spec.ArgSupervise)
+				return strings.Contains(sys.ReadLine(fmt.Sprintf("/proc/%d/cmdline", p.PID())), spec.ArgSupervise)
 			})
 			unix.Kill(p.PID(), unix.SIGKILL)
 		}},

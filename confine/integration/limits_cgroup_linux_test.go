@@ -10,13 +10,12 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -34,8 +33,8 @@ func withoutProc(t *testing.T, p *policy.Profile, what attacker.Attempt) *jailte
 	t.Helper()
 	q := *p
 	q.Argv = append(q.Argv[:1:1], jailtest.Args(t, []attacker.Attempt{what})...)
-	f := features.Detect()
-	f.FreshProc = features.Unavailable("the test has taken it away", "")
+	f := kernel.Detect()
+	f.FreshProc = kernel.Unavailable("the test has taken it away", "")
 	plan := jailtest.Compile(&q, f)
 	for _, g := range plan.Gaps {
 		if g.Axis == policy.AxisLimits {
@@ -55,7 +54,7 @@ func withoutProc(t *testing.T, p *policy.Profile, what attacker.Attempt) *jailte
 
 // cgroupOf returns the directory of the cgroup of a process.
 func cgroupOf(pid int) string {
-	path, _ := cgroup.Path(proc.ReadLine(fmt.Sprintf("/proc/%d/cgroup", pid)))
+	path, _ := kernel.CgroupPath(sys.ReadLine(fmt.Sprintf("/proc/%d/cgroup", pid)))
 	return filepath.Join("/sys/fs/cgroup", path)
 }
 
@@ -63,7 +62,7 @@ func cgroupOf(pid int) string {
 // the limits alone and is gone after the end of the jail. Otherwise no plan has a cgroup.
 func TestJailCgroup(t *testing.T) {
 	jailtest.Needs(t)
-	place := cgroup.Locate()
+	place := kernel.LocateCgroup()
 	limits := policy.Limits{MemoryMB: 64, Processes: 40}
 	plan, _ := confine.Launcher{}.Compile(limited(t, limits))
 	if claimsCgroup(plan) == place.None() {
@@ -78,16 +77,16 @@ func TestJailCgroup(t *testing.T) {
 		defer s.Finish()
 		defer s.Kill()
 		dir := cgroupOf(s.PID())
-		if got := proc.ReadLine(filepath.Join(dir, "memory.max")); got != "67108864" {
+		if got := sys.ReadLine(filepath.Join(dir, "memory.max")); got != "67108864" {
 			t.Errorf("memory.max: %q", got)
 		}
 		testkit.Eventually(t, "a supervisor, and no room left over for it", func() bool {
-			return proc.ReadLine(filepath.Join(dir, "pids.max")) == fmt.Sprint(40+spec.SupervisorThreads)
+			return sys.ReadLine(filepath.Join(dir, "pids.max")) == fmt.Sprint(40+spec.SupervisorThreads)
 		})
 		testkit.Eventually(t, "the supervisor, the init and the program in their cgroup", func() bool {
-			return len(strings.Fields(proc.ReadLine(filepath.Join(dir, "cgroup.procs")))) == 3
+			return len(strings.Fields(sys.ReadLine(filepath.Join(dir, "cgroup.procs")))) == 3
 		})
-		if own, _ := cgroup.Path(proc.ReadLine("/proc/self/cgroup")); strings.Contains(own, cgroup.Name) {
+		if own, _ := kernel.CgroupPath(sys.ReadLine("/proc/self/cgroup")); strings.Contains(own, kernel.CgroupName) {
 			t.Errorf("the launcher is in %s itself", own)
 		}
 		t.Cleanup(func() {
@@ -129,7 +128,7 @@ func TestJailCgroup(t *testing.T) {
 // its own. If it may write there, the plan does not promise that.
 func TestJailCgroupIsOutOfReach(t *testing.T) {
 	jailtest.Needs(t)
-	place := cgroup.Locate()
+	place := kernel.LocateCgroup()
 	if place.None() {
 		t.Logf("no cgroup here: %s", place.Why)
 		return
@@ -150,7 +149,7 @@ func TestJailCgroupIsOutOfReach(t *testing.T) {
 		// The next jail of this launcher has the next number.
 		var n int
 		fmt.Sscanf(filepath.Ext(strings.TrimSuffix(dir, ".scope")), ".%d", &n)
-		next := filepath.Join(filepath.Dir(dir), fmt.Sprintf("%s%d.%d.scope", cgroup.Name, os.Getpid(), n+1))
+		next := filepath.Join(filepath.Dir(dir), fmt.Sprintf("%s%d.%d.scope", kernel.CgroupName, os.Getpid(), n+1))
 		got := jailtest.Attempts(t, p,
 			attacker.Try("read", next+"/pids.max"), attacker.Try("write", next+"/memory.max"), attacker.Try("write", next+"/cgroup.procs"),
 			attacker.Try("write", place.Root+"/cgroup.procs"), attacker.Try("mkdir", next+"/sub"), attacker.Try("mkdir", place.Root+"/sub"), attacker.Try("rmdir", next))

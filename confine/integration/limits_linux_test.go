@@ -9,16 +9,17 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel/kerneltest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 func limited(t testing.TB, l policy.Limits, grants ...jailtest.Grant) *policy.Profile {
@@ -85,7 +86,7 @@ func TestJailFileSize(t *testing.T) {
 func rootNeedsPidMax(t testing.TB) {
 	t.Helper()
 	if os.Getuid() == 0 {
-		featurestest.Needs(t, "pid_max", "fresh_proc")
+		kerneltest.Needs(t, "pid_max", "fresh_proc")
 	}
 }
 
@@ -114,7 +115,7 @@ func TestJailProcessesOfRoot(t *testing.T) {
 		t.Log("held by RLIMIT_NPROC")
 		return
 	}
-	featurestest.Needs(t, "pid_max", "fresh_proc")
+	kerneltest.Needs(t, "pid_max", "fresh_proc")
 	for _, limit := range []string{"40", "41"} {
 		jailtest.Expect(t, "tasks with a limit of "+limit, jailtest.Attempt(t, limited(t, policy.Limits{Processes: attacker.Number(limit)}), "fork-all"), attacker.Outcome("ok "+limit))
 	}
@@ -123,7 +124,7 @@ func TestJailProcessesOfRoot(t *testing.T) {
 // TestJailMemory: memory counts wherever it is. TestJailResources has further rows.
 func TestJailMemory(t *testing.T) {
 	jailtest.Needs(t)
-	featurestest.Needs(t, "fresh_proc")
+	kerneltest.Needs(t, "fresh_proc")
 	for _, c := range []struct {
 		name string
 		what attacker.Attempt
@@ -140,7 +141,7 @@ func TestJailMemory(t *testing.T) {
 			p := limited(t, policy.Limits{MemoryMB: 64})
 			s := jailtest.Begin(t, p, c.what)
 			exit := s.Finish()
-			if d := denied(s.Process, "memory"); d.Axis != policy.AxisLimits || d.Target != "memory_mb = 64" || d.PID != 0 && d.Program != "attacker" || d.PID == 0 && cgroup.Locate().None() {
+			if d := denied(s.Process, "memory"); d.Axis != policy.AxisLimits || d.Target != "memory_mb = 64" || d.PID != 0 && d.Program != "attacker" || d.PID == 0 && kernel.LocateCgroup().None() {
 				t.Errorf("denials %+v", s.Denials())
 			}
 			if c.name != "two together" && exit.Signal != syscall.SIGKILL {
@@ -178,7 +179,7 @@ func denied(p *confine.Process, operation string) policy.Denial {
 // TestJailReportsLimits: a server that reaches a limit and stays there has that limit recorded.
 func TestJailReportsLimits(t *testing.T) {
 	jailtest.Needs(t)
-	featurestest.Needs(t, "fresh_proc")
+	kerneltest.Needs(t, "fresh_proc")
 	for _, c := range []struct {
 		name, operation, target, answer string
 		limits                          policy.Limits

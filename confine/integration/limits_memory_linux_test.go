@@ -8,20 +8,21 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel/kerneltest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // TestJailEndsWhenMemoryCannotBeRead: a jail whose memory cannot be read ends.
 func TestJailEndsWhenMemoryCannotBeRead(t *testing.T) {
 	jailtest.Needs(t)
-	featurestest.Needs(t, "fresh_proc")
+	kerneltest.Needs(t, "fresh_proc")
 	fault := blindness()
 	dir := testkit.Plant(t)
 	for _, blind := range []bool{true, false} {
@@ -45,9 +46,9 @@ func TestJailEndsWhenMemoryCannotBeRead(t *testing.T) {
 // jail ends.
 func TestJailMemoryOfManyChildren(t *testing.T) {
 	jailtest.Needs(t)
-	featurestest.Needs(t, "fresh_proc")
+	kerneltest.Needs(t, "fresh_proc")
 	seconds := "60" // longer than it takes to end the jail
-	held := !cgroup.Locate().None()
+	held := !kernel.LocateCgroup().None()
 	if held {
 		seconds = "8"
 	}
@@ -92,11 +93,11 @@ func TestJailMemoryOfManyChildren(t *testing.T) {
 // ends the child, and its server goes on. Without a cgroup the sampler ends the jail.
 func TestJailGreedyChild(t *testing.T) {
 	jailtest.Needs(t)
-	featurestest.Needs(t, "fresh_proc")
+	kerneltest.Needs(t, "fresh_proc")
 	s := jailtest.Begin(t, limited(t, policy.Limits{MemoryMB: 64}), attacker.Try("glutton", "8", "100"))
 	exit := s.Finish()
 	lives := strings.Contains(s.Out.String(), attacker.Succeeded+" 8")
-	if limited := !cgroup.Locate().None(); lives != limited || (exit.Signal == syscall.SIGKILL) == limited {
+	if limited := !kernel.LocateCgroup().None(); lives != limited || (exit.Signal == syscall.SIGKILL) == limited {
 		t.Errorf("cgroup %v: %s, %+v, denials %+v, %.300q", limited, s.Out, exit, s.Denials(), s.Errs.Text)
 	}
 	if d := denied(s.Process, "memory"); d.Target != "memory_mb = 64" {

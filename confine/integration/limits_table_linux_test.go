@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel/kerneltest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // A resource is a row of the table in docs/limits.md, with an attempt to have more of it than a jail may.
@@ -94,9 +94,9 @@ func TestResourceTable(t *testing.T) {
 // has a bound of its own.
 func TestJailResources(t *testing.T) {
 	jailtest.Needs(t)
-	featurestest.Needs(t, "fresh_proc")
-	jailtest.Expect(t, "watches of inotify", jailtest.Attempt(t, jailtest.Profile(t), "read", "/proc/sys/user/max_inotify_watches"), fmt.Sprintf("ok %d\n", features.Detect().Inotify.Watches/4))
-	held := !cgroup.Locate().None()
+	kerneltest.Needs(t, "fresh_proc")
+	jailtest.Expect(t, "watches of inotify", jailtest.Attempt(t, jailtest.Profile(t), "read", "/proc/sys/user/max_inotify_watches"), fmt.Sprintf("ok %d\n", kernel.Detect().Inotify.Watches/4))
+	held := !kernel.LocateCgroup().None()
 	for _, r := range resources() {
 		t.Run(r.what, func(t *testing.T) {
 			t.Parallel()
@@ -127,4 +127,4 @@ func TestJailResources(t *testing.T) {
 }
 
 // mostInotify returns how many instances of inotify a jail may have.
-func mostInotify() int { return max(features.Detect().Inotify.Instances/4, 1) }
+func mostInotify() int { return max(kernel.Detect().Inotify.Instances/4, 1) }

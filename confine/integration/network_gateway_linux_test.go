@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -34,8 +34,8 @@ func TestJailGatewayWithoutDescriptors(t *testing.T) {
 	testkit.Must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: uint64(open + 100), Max: old.Max}))
 	_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
 	testkit.Must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old))
-	var se *step.Error
-	if !errors.As(err, &se) || se.Step != step.Network || se.Errno != syscall.EMFILE {
-		t.Errorf("%v, want a refusal at %q for want of descriptors", err, step.Network)
+	var se *sys.Error
+	if !errors.As(err, &se) || se.Step != sys.Network || se.Errno != syscall.EMFILE {
+		t.Errorf("%v, want a refusal at %q for want of descriptors", err, sys.Network)
 	}
 }

@@ -14,17 +14,17 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // withoutAuthority returns the client with the certificates of its system only.
@@ -104,7 +104,7 @@ func TestNetworkJailBuiltTwice(t *testing.T) {
 	failed, stepwise := 0, 0
 	l := confine.Launcher{TestHooks: jail.TestHooks{Batched: true, Steps: func(b *jail.Builder, steps []jail.Step) []jail.Step {
 		last := steps[len(steps)-1]
-		if last.Name != step.Supervision { // of the last batches, when all that the jail has outside it exists
+		if last.Name != sys.Supervision { // of the last batches, when all that the jail has outside it exists
 			return steps
 		}
 		if b.Stub.IsStepwise() {
@@ -211,9 +211,9 @@ func interceptor(t *testing.T) int {
 
 // tlsProcesses returns the process IDs of each mcp-jail-tls that this process has started.
 func tlsProcesses() (found []int) {
-	pids, _ := proc.Descendants()
+	pids, _ := sys.Descendants()
 	for _, text := range pids {
-		if proc.ReadLine("/proc/"+text+"/comm") == tlsworker.Name {
+		if sys.ReadLine("/proc/"+text+"/comm") == tlsworker.Name {
 			pid, _ := strconv.Atoi(text)
 			found = append(found, pid)
 		}

@@ -12,20 +12,20 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/net/bpf"
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/confine/internal/supervisor"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/net/bpf"
-	"golang.org/x/sys/unix"
 )
 
 // A fault makes one system call of the build fail with an errno, by a seccomp filter. With
@@ -49,22 +49,22 @@ const serverFlags = unix.CLONE_FILES | unix.CLONE_VM | unix.CLONE_CHILD_CLEARTID
 // namespacedFaults has at least one for every step of a jail's start.
 func namespacedFaults() []fault {
 	return []fault{
-		{step: step.CoreDumps, what: "write to coredump_filter", call: unix.SYS_WRITE, arg: 2, when: []uint32{1}, errno: unix.EINVAL},
-		{step: step.Namespaces, what: "openat of the id maps", call: unix.SYS_OPENAT, arg: 2, when: []uint32{unix.O_WRONLY | unix.O_CLOEXEC}, errno: unix.ENFILE},
+		{step: sys.CoreDumps, what: "write to coredump_filter", call: unix.SYS_WRITE, arg: 2, when: []uint32{1}, errno: unix.EINVAL},
+		{step: sys.Namespaces, what: "openat of the id maps", call: unix.SYS_OPENAT, arg: 2, when: []uint32{unix.O_WRONLY | unix.O_CLOEXEC}, errno: unix.ENFILE},
 		{step: "parent", what: "prctl(PR_SET_PDEATHSIG)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_PDEATHSIG}, errno: unix.EINVAL},
 		{step: "parent", what: "prctl(PR_SET_DUMPABLE)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_DUMPABLE}, errno: unix.EINVAL},
 		{step: "loopback", what: "ioctl(SIOCSIFFLAGS)", call: unix.SYS_IOCTL, arg: 1, when: []uint32{unix.SIOCSIFFLAGS}, errno: unix.EPERM},
 		{step: "loopback", what: "socket(AF_INET)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET}, errno: unix.EMFILE},
-		{step: step.Network, what: "socket(AF_NETLINK)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_NETLINK}, errno: unix.EMFILE},
-		{step: step.Network, what: "read of netlink", call: unix.SYS_READ, errno: unix.EIO},
-		{step: step.Network, what: "socket(AF_INET6)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET6}, errno: unix.ENOBUFS},
-		{step: step.Network, what: "socket(AF_PACKET)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_PACKET}, errno: unix.EPERM},
-		{step: step.Network, what: "setsockopt(IPPROTO_IPV6)", call: unix.SYS_SETSOCKOPT, arg: 1, when: []uint32{unix.IPPROTO_IPV6}, errno: unix.ENOPROTOOPT},
-		{step: step.Network, what: "setsockopt(SO_ATTACH_FILTER)", call: unix.SYS_SETSOCKOPT, arg: 2, when: []uint32{unix.SO_ATTACH_FILTER}, errno: unix.ENOBUFS},
-		{step: step.Network, what: "setsockopt(SOL_PACKET)", call: unix.SYS_SETSOCKOPT, arg: 1, when: []uint32{unix.SOL_PACKET}, errno: unix.ENOPROTOOPT},
-		{step: step.Network, what: "bind", call: unix.SYS_BIND, errno: unix.EADDRINUSE},
-		{step: step.Network, what: "listen", call: unix.SYS_LISTEN, errno: unix.EADDRINUSE},
-		{step: step.Network, what: "sendmsg", call: unix.SYS_SENDMSG, errno: unix.ETOOMANYREFS},
+		{step: sys.Network, what: "socket(AF_NETLINK)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_NETLINK}, errno: unix.EMFILE},
+		{step: sys.Network, what: "read of netlink", call: unix.SYS_READ, errno: unix.EIO},
+		{step: sys.Network, what: "socket(AF_INET6)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET6}, errno: unix.ENOBUFS},
+		{step: sys.Network, what: "socket(AF_PACKET)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_PACKET}, errno: unix.EPERM},
+		{step: sys.Network, what: "setsockopt(IPPROTO_IPV6)", call: unix.SYS_SETSOCKOPT, arg: 1, when: []uint32{unix.IPPROTO_IPV6}, errno: unix.ENOPROTOOPT},
+		{step: sys.Network, what: "setsockopt(SO_ATTACH_FILTER)", call: unix.SYS_SETSOCKOPT, arg: 2, when: []uint32{unix.SO_ATTACH_FILTER}, errno: unix.ENOBUFS},
+		{step: sys.Network, what: "setsockopt(SOL_PACKET)", call: unix.SYS_SETSOCKOPT, arg: 1, when: []uint32{unix.SOL_PACKET}, errno: unix.ENOPROTOOPT},
+		{step: sys.Network, what: "bind", call: unix.SYS_BIND, errno: unix.EADDRINUSE},
+		{step: sys.Network, what: "listen", call: unix.SYS_LISTEN, errno: unix.EADDRINUSE},
+		{step: sys.Network, what: "sendmsg", call: unix.SYS_SENDMSG, errno: unix.ETOOMANYREFS},
 		{step: "self-test", what: "getsockname", call: unix.SYS_GETSOCKNAME, errno: unix.EIO, detail: "find a way out"},
 		{step: "private mounts", what: "mount_setattr of the old root", call: unix.SYS_MOUNT_SETATTR, arg: 2, when: []uint32{unix.AT_RECURSIVE}, errno: unix.EPERM},
 		{step: "own filesystems", what: "fsopen", call: unix.SYS_FSOPEN, errno: unix.EPERM},
@@ -73,15 +73,15 @@ func namespacedFaults() []fault {
 		{step: "own filesystems", what: "symlinkat", call: unix.SYS_SYMLINKAT, errno: unix.ENOSPC},
 		{step: "own filesystems", what: "mkdirat", call: unix.SYS_MKDIRAT, errno: unix.ENOSPC},
 		{step: "keyring", what: "keyctl", call: unix.SYS_KEYCTL, errno: unix.EDQUOT},
-		{step: step.Spec, what: "recvmsg", call: unix.SYS_RECVMSG, errno: unix.EIO},
+		{step: sys.Spec, what: "recvmsg", call: unix.SYS_RECVMSG, errno: unix.EIO},
 		{step: "open files", what: "prlimit64(RLIMIT_NOFILE)", call: unix.SYS_PRLIMIT64, arg: 1, when: []uint32{unix.RLIMIT_NOFILE}, errno: unix.EPERM},
 		{step: "init", what: "clone", call: unix.SYS_CLONE, when: []uint32{serverFlags | unix.CLONE_NEWPID | unix.CLONE_FS}, errno: unix.ENOSPC},
-		{step: step.Namespaces, what: "unshare(CLONE_NEWNET)", call: unix.SYS_UNSHARE, when: []uint32{unix.CLONE_NEWNET}, errno: unix.ENOSPC},
-		{step: step.Namespaces, what: "setns", call: unix.SYS_SETNS, errno: unix.EPERM},
+		{step: sys.Namespaces, what: "unshare(CLONE_NEWNET)", call: unix.SYS_UNSHARE, when: []uint32{unix.CLONE_NEWNET}, errno: unix.ENOSPC},
+		{step: sys.Namespaces, what: "setns", call: unix.SYS_SETNS, errno: unix.EPERM},
 		{step: "own filesystems", what: "openat2", call: unix.SYS_OPENAT2, errno: unix.EIO},
 		{step: "own filesystems", what: "open_tree_attr", call: unix.SYS_OPEN_TREE_ATTR, errno: unix.EMFILE},
-		{step: step.Overlays, what: "fsconfig of a flag", call: unix.SYS_FSCONFIG, arg: 1, when: []uint32{unix.FSCONFIG_SET_FLAG}, errno: unix.EINVAL},
-		{step: step.Overlays, what: "move_mount", call: unix.SYS_MOVE_MOUNT, errno: unix.EPERM},
+		{step: sys.Overlays, what: "fsconfig of a flag", call: unix.SYS_FSCONFIG, arg: 1, when: []uint32{unix.FSCONFIG_SET_FLAG}, errno: unix.EINVAL},
+		{step: sys.Overlays, what: "move_mount", call: unix.SYS_MOVE_MOUNT, errno: unix.EPERM},
 		{step: "mounts", what: "mount_setattr of what is read-only", call: unix.SYS_MOUNT_SETATTR, arg: 2, when: []uint32{unix.AT_EMPTY_PATH}, errno: unix.EPERM},
 		{step: "mounts", what: "move_mount", call: unix.SYS_MOVE_MOUNT, errno: unix.EINVAL},
 		{step: "mounts", what: "fchdir", call: unix.SYS_FCHDIR, errno: unix.EACCES},
@@ -98,7 +98,7 @@ func namespacedFaults() []fault {
 		{step: "capabilities", what: "prctl(PR_CAPBSET_DROP)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_CAPBSET_DROP}, errno: unix.EPERM},
 		{step: "capabilities", what: "prctl(PR_SET_SECUREBITS)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_SECUREBITS}, errno: unix.EPERM},
 		{step: "capabilities", what: "capset", call: unix.SYS_CAPSET, errno: unix.EPERM},
-		{step: step.SupervisorCapabilities, what: "prctl(PR_CAP_AMBIENT_RAISE)", call: unix.SYS_PRCTL, arg: 2, when: []uint32{unix.CAP_SYS_PTRACE}, errno: unix.EPERM},
+		{step: sys.SupervisorCapabilities, what: "prctl(PR_CAP_AMBIENT_RAISE)", call: unix.SYS_PRCTL, arg: 2, when: []uint32{unix.CAP_SYS_PTRACE}, errno: unix.EPERM},
 		{step: "descriptors", what: "close_range", call: unix.SYS_CLOSE_RANGE, arg: 2, when: []uint32{unix.CLOSE_RANGE_CLOEXEC, unix.CLOSE_RANGE_CLOEXEC | unix.CLOSE_RANGE_UNSHARE}, errno: unix.EINVAL},
 		{step: "no_new_privs", what: "prctl(PR_SET_NO_NEW_PRIVS)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_SET_NO_NEW_PRIVS}, errno: unix.EINVAL},
 		{step: "landlock", what: "landlock_restrict_self", call: unix.SYS_LANDLOCK_RESTRICT_SELF, errno: unix.E2BIG},
@@ -110,7 +110,7 @@ func namespacedFaults() []fault {
 		{step: "self-test", what: "capget", call: unix.SYS_CAPGET, errno: unix.EINVAL, detail: "capabilities"},
 		{step: "self-test", what: "prctl(PR_GET_SECCOMP)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_GET_SECCOMP}, errno: unix.EINVAL, detail: "seccomp"},
 		{step: "self-test", what: "prctl(PR_GET_NO_NEW_PRIVS)", call: unix.SYS_PRCTL, when: []uint32{unix.PR_GET_NO_NEW_PRIVS}, errno: unix.EINVAL, detail: "no_new_privs"},
-		{step: step.Exec, what: "execve", call: unix.SYS_EXECVE, errno: unix.EACCES},
+		{step: sys.Exec, what: "execve", call: unix.SYS_EXECVE, errno: unix.EACCES},
 	}
 }
 
@@ -123,17 +123,17 @@ func hostNSFaults() []fault {
 		{step: "directory", what: "chdir", call: unix.SYS_CHDIR, errno: unix.EIO},
 		{step: "capabilities", what: "capget", call: unix.SYS_CAPGET, errno: unix.EINVAL},
 		{step: "seccomp", what: "seccomp(TSYNC)", call: unix.SYS_SECCOMP, arg: 1, when: []uint32{unix.SECCOMP_FILTER_FLAG_TSYNC}, errno: unix.ENOSPC},
-		{step: step.Network, what: "socketpair", call: unix.SYS_SOCKETPAIR, errno: unix.ENFILE},
-		{step: step.Network, what: "sendmsg", call: unix.SYS_SENDMSG, errno: unix.ETOOMANYREFS},
-		{step: step.Network, what: "socket(AF_INET)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET}, errno: unix.EMFILE},
-		{step: step.Network, what: "setsockopt(SO_BINDTOIFINDEX) seems to succeed", call: unix.SYS_SETSOCKOPT, arg: 2, when: []uint32{sys.SoBindToIfindex}, errno: 0, detail: "bound to lo"},
+		{step: sys.Network, what: "socketpair", call: unix.SYS_SOCKETPAIR, errno: unix.ENFILE},
+		{step: sys.Network, what: "sendmsg", call: unix.SYS_SENDMSG, errno: unix.ETOOMANYREFS},
+		{step: sys.Network, what: "socket(AF_INET)", call: unix.SYS_SOCKET, when: []uint32{unix.AF_INET}, errno: unix.EMFILE},
+		{step: sys.Network, what: "setsockopt(SO_BINDTOIFINDEX) seems to succeed", call: unix.SYS_SETSOCKOPT, arg: 2, when: []uint32{sys.SoBindToIfindex}, errno: 0, detail: "bound to lo"},
 		{step: "self-test", what: "connect seems to succeed", call: unix.SYS_CONNECT, errno: 0, detail: "connect a TCP socket"},
 		{step: "signals", what: "kill of the launcher seems to succeed", call: unix.SYS_KILL, errno: 0},
 	}
 	for _, f := range namespacedFaults() {
 		switch {
 		case f.what == "capget", f.what == "getsockname", f.step == "self-test" && f.errno == 0, f.what == "prctl(PR_SET_PDEATHSIG)":
-		case slices.Contains([]string{step.CoreDumps, "keyring", step.Spec, "limits", "landlock rules", "descriptors", "no_new_privs", "landlock", "self-test", "supervision", "parent", step.Exec}, f.step):
+		case slices.Contains([]string{sys.CoreDumps, "keyring", sys.Spec, "limits", "landlock rules", "descriptors", "no_new_privs", "landlock", "self-test", "supervision", "parent", sys.Exec}, f.step):
 			list = append(list, f)
 		}
 	}
@@ -207,7 +207,7 @@ func (f *fault) install() error {
 
 // strike has the stub meet the fault from its first call on.
 func (f *fault) strike(b *jail.Builder, steps []jail.Step) []jail.Step {
-	if steps[1].Name != step.CoreDumps { // the second of first, and of no others
+	if steps[1].Name != sys.CoreDumps { // the second of first, and of no others
 		return steps // it has by now
 	}
 	return append([]jail.Step{{Name: "fault", Task: b.Outer, Run: func() error {
@@ -226,10 +226,10 @@ func TestJailFaults(t *testing.T) {
 	own := ownCopy(t)
 	t.Run("with namespaces", func(t *testing.T) {
 		covered := []string{
-			"directory",         // TestJailStartErrors: a working directory that is not there
-			"umask",             // umask(2) never fails
-			step.SupervisorProc, // its calls are those of the step before
-			"seccomp",           // so is its one
+			"directory",        // TestJailStartErrors: a working directory that is not there
+			"umask",            // umask(2) never fails
+			sys.SupervisorProc, // its calls are those of the step before
+			"seccomp",          // so is its one
 		}
 		for i, f := range namespacedFaults() {
 			covered = append(covered, f.step)
@@ -275,7 +275,7 @@ func TestJailShortage(t *testing.T) {
 			p := jailtest.Profile(t)
 			f, starts := fault{call: unix.SYS_SECCOMP, errno: errno}, 0
 			once := func(b *jail.Builder, steps []jail.Step) []jail.Step {
-				if steps[1].Name == step.CoreDumps {
+				if steps[1].Name == sys.CoreDumps {
 					starts++
 				}
 				if starts > 1 {
@@ -316,21 +316,21 @@ func refusedStart(t *testing.T, own string, index int, f fault, hostNS bool) {
 	program := filepath.Join(filepath.Dir(own), fmt.Sprint(faultPrefix, index))
 	testkit.Must(t, os.Link(own, program))
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}, jailtest.Grant{Path: dir + "/ws/masked", Rights: 0}, jailtest.Grant{Path: dir + "/ws/ro", Rights: r})
-	p.Entries = append(p.Entries, policy.Entry{Path: dir + "/state/home", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Make: true, Ephemeral: f.step == step.Overlays})
+	p.Entries = append(p.Entries, policy.Entry{Path: dir + "/state/home", Named: "home", Kind: policy.KindDir, Rights: rw, Origin: policy.OriginHome, Rule: "home", Make: true, Ephemeral: f.step == sys.Overlays})
 	jailtest.SortEntries(p)
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("create", dir+"/ws/ran")})...)
-	facts := features.Detect().WithUserNS(features.Available(""))
-	if f.step == step.Overlays {
+	facts := kernel.Detect().WithUserNS(kernel.Available(""))
+	if f.step == sys.Overlays {
 		needsCopies(t)
 	}
-	if f.step == step.Network || f.call == unix.SYS_GETSOCKNAME || f.call == unix.SYS_CONNECT {
+	if f.step == sys.Network || f.call == unix.SYS_GETSOCKNAME || f.call == unix.SYS_CONNECT {
 		p.Net = []policy.NetRule{{Host: "example.org", Allow: true}}
 		if !hostNS {
 			p.Inbound = []int{freePort(t)}
 		}
 	}
 	if hostNS {
-		facts = features.Detect().WithUserNS(features.Unavailable("for this test", ""))
+		facts = kernel.Detect().WithUserNS(kernel.Unavailable("for this test", ""))
 	}
 	before := jailtest.LookAtHost(t, dir)
 
@@ -350,7 +350,7 @@ func refusedStart(t *testing.T, own string, index int, f fault, hostNS bool) {
 			continue // what a start does only after it failed in batches
 		}
 		_, err := start(program, jail.TestHooks{Steps: f.strike, Batched: batched})
-		var se *step.Error
+		var se *sys.Error
 		switch {
 		case !errors.As(err, &se) || se.Step != f.step:
 			t.Errorf("in batches %t: %#v (%v), want a refusal at %q", batched, err, err, f.step)

@@ -10,9 +10,9 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -20,7 +20,7 @@ import (
 
 // onHostWith makes the attempts in a jail that is compiled for a host with these facts,
 // gaps or not.
-func onHostWith(t *testing.T, p *policy.Profile, f features.Facts, errs *os.File, attempts ...attacker.Attempt) []attacker.Outcome {
+func onHostWith(t *testing.T, p *policy.Profile, f kernel.Facts, errs *os.File, attempts ...attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	q := *p
 	q.Argv = append(slices.Clone(p.Argv), jailtest.Args(t, attempts)...)
@@ -42,11 +42,11 @@ func TestHostNSGaps(t *testing.T) {
 	dir := testkit.Plant(t, hostNSTree...)
 	p := hostNSProfile(t, dir)
 	p.Limits = policy.Limits{Processes: 100}
-	f := features.Detect().WithUserNS(features.UserNamespaces())
+	f := kernel.Detect().WithUserNS(kernel.UserNamespaces())
 	unsupervised := f
-	unsupervised.SeccompNotify = features.Unavailable("it is missing", "have it")
+	unsupervised.SeccompNotify = kernel.Unavailable("it is missing", "have it")
 	for _, c := range []struct {
-		facts   features.Facts
+		facts   kernel.Facts
 		attempt attacker.Attempt
 		want    attacker.Outcome
 		what    string // of the gap
@@ -108,14 +108,14 @@ func TestHostNSExecuteGap(t *testing.T) {
 // with and without a supervisor. What the ABI lacks is enforced otherwise or is a gap.
 func TestHostNSOlderLandlock(t *testing.T) {
 	jailtest.NeedsHostNS(t)
-	newest := features.Detect().LandlockABI
+	newest := kernel.Detect().LandlockABI
 	for abi := 1; abi <= newest; abi++ {
 		for _, supervised := range []bool{true, false} {
 			t.Run(fmt.Sprintf("ABI %d, supervised %v", abi, supervised), func(t *testing.T) {
-				f := features.Detect().WithUserNS(features.UserNamespaces())
+				f := kernel.Detect().WithUserNS(kernel.UserNamespaces())
 				f.LandlockABI = abi
 				if !supervised {
-					f.SeccompNotify = features.Unavailable("it is missing", "have it")
+					f.SeccompNotify = kernel.Unavailable("it is missing", "have it")
 				}
 				dir := testkit.Plant(t, hostNSTree...)
 				p := hostNSProfile(t, dir)

@@ -11,13 +11,12 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	planpkg "github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/statement"
 )
 
 // TestHostNSIsRefused: every gap belongs to an axis that can be waived. Without the waivers
@@ -27,7 +26,7 @@ func TestHostNSIsRefused(t *testing.T) {
 	p := jailtest.Profile(t)
 	_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
 	var gaps *planpkg.GapError
-	if !errors.As(err, &gaps) || gaps.HostNamespaces.Answer != features.No || gaps.HostNamespaces.Detail == "" || gaps.HostNamespaces.Fix == "" {
+	if !errors.As(err, &gaps) || gaps.HostNamespaces.Answer != kernel.No || gaps.HostNamespaces.Detail == "" || gaps.HostNamespaces.Fix == "" {
 		t.Fatalf("%#v", err)
 	}
 	axes := gaps.Waive
@@ -43,10 +42,10 @@ func TestHostNSIsRefused(t *testing.T) {
 	proc, err := confine.Launcher{Waive: axes}.Start(t.Context(), p, jail.Stdio{})
 	testkit.Must(t, err)
 	proc.Wait()
-	if plan := proc.Plan(); plan.HostNamespaces.Answer != features.No {
+	if plan := proc.Plan(); plan.HostNamespaces.Answer != kernel.No {
 		t.Errorf("%+v", plan.HostNamespaces)
 	}
-	if plan, err := (confine.Launcher{}).Compile(p); !errors.As(err, &gaps) || plan.HostNamespaces.Answer != features.No {
+	if plan, err := (confine.Launcher{}).Compile(p); !errors.As(err, &gaps) || plan.HostNamespaces.Answer != kernel.No {
 		t.Errorf("Compile says otherwise: %v, %v", plan.HostNamespaces, err)
 	}
 }
@@ -55,7 +54,7 @@ func TestHostNSState(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	const none = "0000000000000000"
 	p := jailtest.Profile(t)
-	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"}, policy.Variable{Name: policy.StatementVar, Value: string(statement.New(p).Encode())})
+	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"}, policy.Variable{Name: policy.StatementVar, Value: string(policy.NewStatement(p).Encode())})
 	got := jailtest.AttemptsHostNS(t, p, attacker.Try("capabilities"), attacker.Try("fds"), attacker.Try("cwd"), attacker.Try("tmp"), attacker.Try("statement"))
 	if got[0] != "ok "+none+" "+none+" "+none || got[1] != "ok 0 1 2" || got[2] != "ok /" {
 		t.Errorf("%v", got)

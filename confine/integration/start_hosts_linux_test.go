@@ -10,9 +10,9 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -50,8 +50,8 @@ func TestJailWithoutProc(t *testing.T) {
 	dir := testkit.Plant(t, "file")
 	for _, grants := range [][]jailtest.Grant{{{Path: dir, Rights: r}}, {{Path: "/", Rights: r}}} {
 		p := jailtest.Profile(t, grants...)
-		f := features.Detect()
-		f.FreshProc = features.Unavailable("masked", "unmask")
+		f := kernel.Detect()
+		f.FreshProc = kernel.Unavailable("masked", "unmask")
 		got := onHostWith(t, p, f, nil,
 			attacker.Try("stat", "/proc/self"), attacker.Try("stat", "/proc/1"), attacker.Try("stat", fmt.Sprintf("/proc/%d", os.Getpid())), attacker.Try("read", dir+"/file"), attacker.Try("kill", fmt.Sprint(os.Getpid())))
 		gone := "ENOENT"

@@ -12,17 +12,18 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel/kerneltest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // TestJailStartErrors: a failure of the program and a failure of the jail differ by their step.
@@ -40,19 +41,19 @@ func TestJailStartErrors(t *testing.T) {
 		step   string
 		errno  syscall.Errno
 	}{
-		{"missing", func(p *policy.Profile) { p.Program = dir + "/missing" }, step.Exec, unix.ENOENT},
-		{"not executable", func(p *policy.Profile) { p.Program = dir + "/plain" }, step.Exec, unix.EACCES},
-		{"a directory", func(p *policy.Profile) { p.Program = dir + "/dir" }, step.Exec, unix.EACCES},
-		{"bad format", func(p *policy.Profile) { p.Program = dir + "/text" }, step.Exec, unix.ENOEXEC},
-		{"missing interpreter", func(p *policy.Profile) { p.Program = dir + "/script" }, step.Exec, unix.ENOENT},
-		{"not granted", func(p *policy.Profile) { p.Program = "/etc/hostname" }, step.Exec, unix.EACCES},
+		{"missing", func(p *policy.Profile) { p.Program = dir + "/missing" }, sys.Exec, unix.ENOENT},
+		{"not executable", func(p *policy.Profile) { p.Program = dir + "/plain" }, sys.Exec, unix.EACCES},
+		{"a directory", func(p *policy.Profile) { p.Program = dir + "/dir" }, sys.Exec, unix.EACCES},
+		{"bad format", func(p *policy.Profile) { p.Program = dir + "/text" }, sys.Exec, unix.ENOEXEC},
+		{"missing interpreter", func(p *policy.Profile) { p.Program = dir + "/script" }, sys.Exec, unix.ENOENT},
+		{"not granted", func(p *policy.Profile) { p.Program = "/etc/hostname" }, sys.Exec, unix.EACCES},
 		{"working directory", func(p *policy.Profile) { p.Dir = dir + "/missing" }, "directory", unix.ENOENT},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rx})
 			c.change(p)
 			_, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
-			var se *step.Error
+			var se *sys.Error
 			if !errors.As(err, &se) || se.Step != c.step || se.Errno != c.errno || !errors.Is(err, c.errno) {
 				t.Errorf("%#v (%v), want step %s, %v", err, err, c.step, c.errno)
 			} else if !strings.Contains(err.Error(), p.Program) && !strings.Contains(err.Error(), p.Dir) {
@@ -68,8 +69,8 @@ func TestJailStartErrors(t *testing.T) {
 	})
 	t.Run("a supervisor program that is none", func(t *testing.T) {
 		err := startBy(t, "/usr/bin/true")
-		var se *step.Error
-		if !errors.As(err, &se) || se.Step == step.Exec {
+		var se *sys.Error
+		if !errors.As(err, &se) || se.Step == sys.Exec {
 			t.Errorf("%v", err)
 		}
 	})
@@ -109,8 +110,8 @@ func TestBeforeExec(t *testing.T) {
 func plansOf(t *testing.T, p *policy.Profile) map[string]*plan.Plan {
 	t.Helper()
 	return map[string]*plan.Plan{
-		"namespaces":      jailtest.Compile(p, features.Detect()),
-		"host namespaces": jailtest.Compile(p, features.Detect().WithUserNS(features.Unavailable("for this test", ""))),
+		"namespaces":      jailtest.Compile(p, kernel.Detect()),
+		"host namespaces": jailtest.Compile(p, kernel.Detect().WithUserNS(kernel.Unavailable("for this test", ""))),
 	}
 }
 
@@ -137,7 +138,7 @@ func TestJailStartIsCancelled(t *testing.T) {
 		if err == nil {
 			proc.Kill()
 			<-proc.Done()
-		} else if se := new(*step.Error); !errors.As(err, se) || (*se).Step != "init" || (*se).Detail != "too late" {
+		} else if se := new(*sys.Error); !errors.As(err, se) || (*se).Step != "init" || (*se).Detail != "too late" {
 			t.Errorf("after %v: %v", moment, err)
 		}
 		pipe.gone(t)
@@ -152,7 +153,7 @@ func TestJailStartIsCancelled(t *testing.T) {
 func TestJailThousand(t *testing.T) {
 	jailtest.Needs(t)
 	launches := jailtest.Rounds(100, 1000)
-	featurestest.Needs(t, "seccomp_notify")
+	kerneltest.Needs(t, "seccomp_notify")
 	secret := testkit.Plant(t, "secret") + "/secret"
 	ws := testkit.Plant(t, "masked", "ro/x", "plain")
 	p := jailtest.Profile(t, jailtest.Grant{Path: ws, Rights: rw}, jailtest.Grant{Path: ws + "/masked", Rights: 0}, jailtest.Grant{Path: ws + "/ro", Rights: r})
@@ -198,8 +199,8 @@ func TestSpecCannotBeSent(t *testing.T) {
 		for kind, plan := range plansOf(t, p) {
 			jailtest.Within(t, "the end of the start", func() {
 				_, err := confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{Out: closed})
-				var se *step.Error
-				if !errors.As(err, &se) || se.Step != step.Spec || se.Errno != unix.EBADF {
+				var se *sys.Error
+				if !errors.As(err, &se) || se.Step != sys.Spec || se.Errno != unix.EBADF {
 					t.Errorf("%s, %d bytes: %v", kind, size, err)
 				}
 			})

@@ -8,17 +8,17 @@ import (
 	"testing"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
-	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // An altered jail lacks what one probe of the self-test is there to notice. Of the self-test that probe is all
@@ -51,13 +51,13 @@ var deceivedProbes = []string{"see the launcher's process"}
 func takeTerminal(t *stub.Task) error {
 	master, err := stub.Openat(t, unix.AT_FDCWD, "/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return step.On("/dev/ptmx", err)
+		return sys.On("/dev/ptmx", err)
 	}
 	if _, err := stub.Ioctl(t, master, unix.TIOCSPTLCK, make([]byte, 4)); err != nil {
-		return step.On("/dev/ptmx", err)
+		return sys.On("/dev/ptmx", err)
 	}
 	_, err = stub.Openat(t, unix.AT_FDCWD, "/dev/pts/0", unix.O_RDWR|unix.O_CLOEXEC, 0)
-	return step.On("/dev/pts", err)
+	return sys.On("/dev/pts", err)
 }
 
 // build is how such a jail is built.
@@ -76,25 +76,25 @@ func (row altered) build(b *jail.Builder, steps []jail.Step) []jail.Step {
 func trySelfTest(b *jail.Builder, row altered) error {
 	atEnd := b.Stub.NewEvent() // four bytes that the task can write
 	if _, err := stub.Prctl(b.Outer, unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(atEnd))); err != nil || *atEnd != stub.Event(unix.SIGKILL) {
-		return step.On(fmt.Sprint("signal at the launcher's end: ", *atEnd), step.ErrNotEnforced)
+		return sys.On(fmt.Sprint("signal at the launcher's end: ", *atEnd), sys.ErrNotEnforced)
 	}
 	if v, err := stub.Prctl(b.Init, unix.PR_GET_DUMPABLE); err != nil || v != 0 {
-		return step.On("dumpable", step.ErrNotEnforced)
+		return sys.On("dumpable", sys.ErrNotEnforced)
 	}
 	if row.before != nil {
 		if err := row.before(b.Server); err != nil {
-			return step.On("before it", err)
+			return sys.On("before it", err)
 		}
 	}
 	for _, p := range b.Checks() {
 		if p.What == row.probe {
 			if p.Judge(b.Server.Optional(p.Try)()) == nil {
-				return step.On(p.What, step.ErrNotEnforced)
+				return sys.On(p.What, sys.ErrNotEnforced)
 			}
 			return nil
 		}
 	}
-	return step.On("no probe has that name", unix.ENOENT)
+	return sys.On("no probe has that name", unix.ENOENT)
 }
 
 // TestSelfTestDetects: each check of the self-test fails the start of a jail that lacks what it
@@ -114,8 +114,8 @@ func TestSelfTestDetects(t *testing.T) {
 	for _, row := range alteredJails() {
 		covered = append(covered, row.probe)
 		t.Run(row.probe, func(t *testing.T) {
-			var se *step.Error
-			if err := start(t, row); !errors.As(err, &se) || se.Step != "self-test" || se.Detail != step.On(row.probe, step.ErrNotEnforced).Error() {
+			var se *sys.Error
+			if err := start(t, row); !errors.As(err, &se) || se.Step != "self-test" || se.Detail != sys.On(row.probe, sys.ErrNotEnforced).Error() {
 				t.Errorf("%v, want a refusal by this probe", err)
 			}
 			if err := start(t, altered{probe: row.probe}); err != nil {
@@ -141,7 +141,7 @@ func TestCheckMounts(t *testing.T) {
 	}
 	dir := testkit.Plant(t, "file")
 	idOf := func(path string) policy.FileID {
-		fd, err := rootfs.OpenLast(&stub.Task{}, unix.AT_FDCWD, path)
+		fd, err := jail.OpenLast(&stub.Task{}, unix.AT_FDCWD, path)
 		testkit.Must(t, err)
 		defer unix.Close(fd)
 		id, err := jailtest.Identity(fd)
@@ -155,17 +155,17 @@ func TestCheckMounts(t *testing.T) {
 		want  error
 	}{
 		{"a mask", spec.Mount{Kind: spec.MountMask, Path: sealed, ID: idOf(file)}, nil},
-		{"a mask that is elsewhere", spec.Mount{Kind: spec.MountMask, Path: file, ID: idOf(file)}, rootfs.ErrSwapped},
+		{"a mask that is elsewhere", spec.Mount{Kind: spec.MountMask, Path: file, ID: idOf(file)}, jail.ErrSwapped},
 		{"a mask of what is gone", spec.Mount{Kind: spec.MountMask, Path: gone, ID: idOf(file)}, nil},
-		{"an own place that is elsewhere", spec.Mount{Kind: spec.MountTmpfs, Path: dir, ID: idOf(dir)}, rootfs.ErrSwapped},
-		{"a copy that is elsewhere", spec.Mount{Kind: spec.MountOverlay, Path: dir, ID: idOf(dir)}, rootfs.ErrSwapped},
+		{"an own place that is elsewhere", spec.Mount{Kind: spec.MountTmpfs, Path: dir, ID: idOf(dir)}, jail.ErrSwapped},
+		{"a copy that is elsewhere", spec.Mount{Kind: spec.MountOverlay, Path: dir, ID: idOf(dir)}, jail.ErrSwapped},
 		{"read-only", spec.Mount{Kind: spec.MountBind, Path: sealed, ReadOnly: true}, nil},
-		{"read-only, elsewhere", spec.Mount{Kind: spec.MountBind, Path: file, ReadOnly: true}, rootfs.ErrSwapped},
+		{"read-only, elsewhere", spec.Mount{Kind: spec.MountBind, Path: file, ReadOnly: true}, jail.ErrSwapped},
 		{"read-only, gone", spec.Mount{Kind: spec.MountBind, Path: gone, ReadOnly: true}, unix.ENOENT},
 		{"without programs", spec.Mount{Kind: spec.MountBind, Path: sealed, NoExec: true}, nil},
-		{"without programs, elsewhere", spec.Mount{Kind: spec.MountBind, Path: file, NoExec: true}, rootfs.ErrSwapped},
+		{"without programs, elsewhere", spec.Mount{Kind: spec.MountBind, Path: file, NoExec: true}, jail.ErrSwapped},
 		{"pinned read-only", spec.Mount{Kind: spec.MountPin, Path: sealed, ReadOnly: true}, nil},
-		{"pinned read-only, elsewhere", spec.Mount{Kind: spec.MountPin, Path: file, ReadOnly: true}, rootfs.ErrSwapped},
+		{"pinned read-only, elsewhere", spec.Mount{Kind: spec.MountPin, Path: file, ReadOnly: true}, jail.ErrSwapped},
 		{"writable, which is no carve-out", spec.Mount{Kind: spec.MountBind, Path: gone}, nil},
 	} {
 		c.mount.OnExisting = true

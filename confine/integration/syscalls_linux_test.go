@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel/kerneltest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -22,7 +22,7 @@ const filterEnv = "MCPJAIL_TEST_FILTER"
 // TestSeccompReachesEveryThread: the filter holds for threads that started before it was installed. The
 // attack matrix tries the calls that it refuses, in the jail and under the filter alone.
 func TestSeccompReachesEveryThread(t *testing.T) {
-	featurestest.Needs(t, "seccomp", "seccomp_tsync")
+	kerneltest.Needs(t, "seccomp", "seccomp_tsync")
 	if how := os.Getenv(filterEnv); how != "" {
 		os.Stdout.WriteString("outcome " + filteredThread(t, how) + "\n")
 		os.Exit(0)

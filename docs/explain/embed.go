@@ -20,8 +20,8 @@ import (
 //go:embed *.md
 var files embed.FS
 
-// Page is a page of this directory.
-type Page struct {
+// page is a page of this directory.
+type page struct {
 	Name  string
 	Title string // one line
 	body  string // Markdown, without the title
@@ -41,11 +41,11 @@ func Names() (names []string) {
 }
 
 // Find returns the page with a name.
-func Find(name string) (p Page, ok bool) {
+func Find(name string) (p page, ok bool) {
 	text, err := files.ReadFile(name + ".md")
 	if err != nil {
 		return p, false
 	}
 	head, body, _ := strings.Cut(string(text), "\n")
-	return Page{name, strings.TrimPrefix(head, "# "+name+": "), body}, true
+	return page{name, strings.TrimPrefix(head, "# "+name+": "), body}, true
 }

@@ -86,7 +86,7 @@ func TestPagesOfSource(t *testing.T) {
 			})
 		})
 	}
-	rows, err := os.ReadFile(filepath.Join("..", "..", "diagnostics", "internal", "programs", "programs.toml"))
+	rows, err := os.ReadFile(filepath.Join("..", "..", "diagnostics", "internal", "analysis", "programs.toml"))
 	if err != nil {
 		t.Fatal(err)
 	}

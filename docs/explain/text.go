@@ -12,7 +12,7 @@ var link = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[(
 
 // Text returns the page as plain text in lines of at most width characters. Lines of code
 // and words that are longer stay whole. bold marks headings.
-func (p Page) Text(width int, bold func(string) string) string {
+func (p page) Text(width int, bold func(string) string) string {
 	var b strings.Builder
 	b.WriteString(bold(p.Name+": "+p.Title) + "\n")
 	var open []string // lines of the paragraph or the item that is being read

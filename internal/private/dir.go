@@ -1,3 +1,31 @@
+// Package private is the one door to the files that mcp-jail keeps for itself: what lies below its
+// configuration, state, cache and data directories ([hostfs.StandardDirs]).
+//
+//   - [Open] opens a directory there, and [Make] creates it first if it is missing. The methods of
+//     [Dir] open, replace, rename, lock and remove what is in it.
+//   - [Follow] and [MakeFollow] are for a file that may be a symbolic link of the user, as a
+//     configuration may.
+//   - [ReadFile] reads one file, and [ReadFollowed] one that Follow finds.
+//
+// A directory is opened only if the user and root alone control the whole way to it: nobody else
+// owns or may write a component, from / on (the rules are those of package hostfs). Links of the
+// user or of root may lead to a directory that the caller names as the base. Below the base none
+// is followed, and files have the same owners. The error is a [*hostfs.OwnerError].
+//
+// What was checked is what is used. The directory that was opened has the device and inode that
+// were seen on the way, and all names are looked up in it by openat(2). If the directory is renamed
+// or replaced afterwards, work goes on in the one that was checked. A file that was opened is the
+// one that was looked at.
+//
+// # Limits
+//
+//   - On Windows, a directory belongs to the user, to administrators or to the system. Access control
+//     lists are not read, which can let others write there.
+//   - On Windows, a lock is that of a file in the directory. The user's other programs can remove it.
+//   - POSIX access control lists are not read. Where one lets others write, the mask that it needs
+//     for that shows in the mode, as the rights of the group. The lists of macOS have no mask, so what
+//     they grant to others is not seen.
+//   - The user's own programs can change these files. The jail hides them from servers.
 package private
 
 import (
@@ -6,6 +34,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -246,3 +275,92 @@ func (d *Dir) Touch(name string, at time.Time) error {
 	}
 	return d.full(d.root.Chtimes(name, at, at), name)
 }
+
+// Remove removes a file, a link, or an empty directory. The path may have several names, as those of
+// Rename.
+func (d *Dir) Remove(below string) error {
+	if err := d.checkParents(below); err != nil {
+		return err
+	}
+	if runtime.GOOS == "windows" {
+		entries, _ := fs.ReadDir(d.root.FS(), filepath.ToSlash(below))
+		if len(entries) == 1 && isLock(entries[0].Name()) { // the directory counts as empty
+			_ = d.root.Remove(filepath.Join(below, lockName))
+		}
+	}
+	return d.full(d.root.Remove(below), below)
+}
+
+// RemoveAll removes a file or a directory with all that is in it, also directories that are
+// read-only, and on macOS what has a flag that keeps it. The path may have several names. It follows no link out of the directory. It returns no
+// error if there is nothing with this name.
+func (d *Dir) RemoveAll(below string) error {
+	if below == "." || !filepath.IsLocal(below) {
+		return &fs.PathError{Op: "remove", Path: below, Err: fs.ErrInvalid}
+	}
+	err := d.root.RemoveAll(below)
+	for try := 0; err != nil && try < 3; try++ { // another process may delete the same files
+		fs.WalkDir(d.root.FS(), filepath.ToSlash(below), func(at string, e fs.DirEntry, _ error) error {
+			name := filepath.FromSlash(at)
+			ClearFlags(d.root, name)
+			if e != nil && (e.IsDir() || runtime.GOOS == "windows") { // some filesystems of Windows keep a read-only file
+				_ = d.root.Chmod(name, 0o700)
+			}
+			return nil
+		})
+		err = d.root.RemoveAll(below)
+	}
+	return d.full(err, below)
+}
+
+// Rename moves a file or directory. Both paths may have several names: their directories are
+// checked as Open does. What has the new name already is replaced, as rename(2) does.
+func (d *Dir) Rename(from, to string) error {
+	for _, below := range []string{from, to} {
+		if err := d.checkParents(below); err != nil {
+			return err
+		}
+	}
+	return d.full(d.root.Rename(from, to), from)
+}
+
+// LetGo calls unlock and closes the directory, so that it can be moved, on a system that moves no directory
+// that is open: Windows. There a program that has a file of it open keeps it from being moved. On other
+// systems LetGo does nothing.
+func (d *Dir) LetGo(unlock func()) {
+	if runtime.GOOS == "windows" {
+		unlock()
+		d.Close()
+	}
+}
+
+func (d *Dir) checkParents(below string) error {
+	parent, rest, deeper := strings.Cut(filepath.ToSlash(below), "/")
+	if !deeper {
+		return single(below)
+	}
+	next, err := d.Open(parent)
+	if err != nil {
+		return err
+	}
+	defer next.Close()
+	return next.checkParents(rest)
+}
+
+// ErrLocked is in the chain of an error about a lock that another process has.
+var ErrLocked = errors.New("another process has it locked")
+
+// A Kind is a kind of lock.
+type Kind int
+
+// Kinds of locks. Many processes can have the shared lock at the same time.
+const (
+	Shared Kind = iota
+	Exclusive
+)
+
+// lockName is the file that has the lock of a directory on Windows, where a directory itself has none.
+const lockName = ".lock"
+
+// isLock reports whether a name in a directory is that of the file for its lock.
+func isLock(name string) bool { return runtime.GOOS == "windows" && name == lockName }

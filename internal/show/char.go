@@ -1,8 +1,12 @@
 package show
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -17,8 +21,8 @@ func IsHidden(r rune) bool {
 		unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// IsPlain reports whether s is printable ASCII only.
-func IsPlain(s string) bool {
+// isPlain reports whether s is printable ASCII only.
+func isPlain(s string) bool {
 	for i := 0; i < len(s); i++ {
 		if s[i] < ' ' || s[i] > '~' {
 			return false
@@ -148,4 +152,121 @@ func Cut(s string, n int) string {
 		n--
 	}
 	return s[:n] + ellipsis
+}
+
+// TOML returns s, valid UTF-8, as a basic string, in which every character shows. YAML reads the
+// string alike. The mark of mcp-jail is escaped too.
+func TOML(s string) string {
+	var b strings.Builder
+	b.Grow(len(s) + 2)
+	b.WriteByte('"')
+	var open marks
+	for i, r := range s {
+		flood := open.isFlood(r)
+		switch {
+		case r == '"' || r == '\\':
+			b.WriteByte('\\')
+			b.WriteRune(r)
+		case r == '\n':
+			b.WriteString(`\n`)
+		case r == '\t':
+			b.WriteString(`\t`)
+		// An escape reads as the same string, and shows what is there.
+		case isMark(r, s[i:]), r <= 0xffff && (flood || IsHidden(r)):
+			fmt.Fprintf(&b, `\u%04X`, r)
+		case flood || IsHidden(r):
+			fmt.Fprintf(&b, `\U%08X`, r)
+		default:
+			b.WriteRune(r)
+		}
+	}
+	b.WriteByte('"')
+	return b.String()
+}
+
+// Key returns one part of a dotted key, quoted if TOML requires it.
+func Key(s string) string {
+	if s == "" || strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") != "" {
+		return TOML(s)
+	}
+	return s
+}
+
+// List returns values as a TOML array of strings.
+func List(values []string) string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = TOML(v)
+	}
+	return "[" + strings.Join(out, ", ") + "]"
+}
+
+// JSON replaces hidden characters in JSON by \u escapes of the same meaning. The encoder leaves
+// controls from U+007F on and direction marks unescaped, and people print JSON on terminals. data
+// must be valid UTF-8 from an encoder.
+func JSON(data []byte) []byte {
+	var out []byte
+	var open marks
+	done := 0
+	for i := 0; i < len(data); {
+		r, n := utf8.DecodeRune(data[i:])
+		if i += n; !open.isFlood(r) && (r < 0x7f || !IsHidden(r)) {
+			continue
+		}
+		out = append(out, data[done:i-n]...)
+		done = i
+		if hi, lo := utf16.EncodeRune(r); hi != utf8.RuneError {
+			out = fmt.Appendf(out, `\u%04x\u%04x`, hi, lo)
+		} else {
+			out = fmt.Appendf(out, `\u%04x`, r)
+		}
+	}
+	return append(out, data[done:]...)
+}
+
+// jsonString returns s as a JSON string. Characters that only HTML needs escaped stay.
+func jsonString(s string) string {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if e.Encode(s) != nil { // a string can be encoded
+		return `""`
+	}
+	return string(JSON(bytes.TrimRight(b.Bytes(), "\n")))
+}
+
+// Item returns a word of the list in a client's file. format is "json", "toml" or "yaml".
+func Item(format, word string) string {
+	word = strings.ToValidUTF8(word, "\ufffd")
+	if format == "json" {
+		return jsonString(word)
+	}
+	return TOML(word) // which YAML reads alike
+}
+
+// Expands reports whether some client could replace part of a word before it starts a server:
+// ${NAME}, ${NAME:-x}, ${env:NAME}, ${input:ID}, $NAME, $(COMMAND), {env:NAME}, {file:PATH},
+// %NAME%. It is for files of clients that are not known, and wider than each client.
+func Expands(word string) bool {
+	for i := 0; i+1 < len(word); i++ {
+		switch c := word[i+1]; word[i] {
+		case '$':
+			if c == '{' || c == '(' || isNameByte(c) {
+				return true
+			}
+		case '{':
+			if strings.HasPrefix(word[i:], "{env:") || strings.HasPrefix(word[i:], "{file:") || c == '{' {
+				return true
+			}
+		case '%':
+			if end := strings.IndexByte(word[i+1:], '%'); end > 0 && isNameByte(c) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isNameByte(c byte) bool {
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }

@@ -13,4 +13,19 @@
 // and [Candidate] say so.
 //
 // Nothing here decides what is said, and nothing here prints.
+//
+// # Differences and TOML
+//
+// [Diff] writes the difference of two texts in the unified format.
+//
+// It looks for the shortest difference. rogpeppe/go-internal/diff looks for unique lines, and shows
+// an unchanged line that is not unique, between two changes, as removed and added: in a client's
+// file, that may be a secret which two servers share.
+//
+// [Parse] reads TOML documents into trees whose values have their lines and places. The
+// decoder of a library keeps neither, and each problem of a file is reported with its line.
+//
+// A document with faults has a tree too, without what is faulty. The caller phrases the faults.
+// A document is never written anew: the package spells the strings
+// and keys of lines to add.
 package show

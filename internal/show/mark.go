@@ -23,7 +23,7 @@ func isMark(r rune, s string) bool { return confusable(r) == '[' && imitatesMark
 
 // escapeMark replaces the bracket by "(" wherever s shows as "[mcp-jail".
 func escapeMark(s string) string {
-	if IsPlain(s) && !strings.Contains(s, "[") {
+	if isPlain(s) && !strings.Contains(s, "[") {
 		return s
 	}
 	var b strings.Builder
@@ -118,4 +118,116 @@ func confusable(r rune) rune {
 		return -1
 	}
 	return r
+}
+
+// Passes reports whether a line of a server's own may pass to a terminal as it is: colours are its
+// only escape sequences, no other control moves text, and no character is invisible or changes how
+// others show.
+func Passes(s string) bool { return !movesCursor(s) && !hasInvisible(s) }
+
+// hasInvisible reports whether s contains characters that do not show or that change how
+// other text shows: controls, direction marks, line separators. It ignores colours,
+// invalid UTF-8, and the two joiners that scripts and emoji need, because Imitates
+// sees through all of these.
+func hasInvisible(s string) bool {
+	if isPlain(s) {
+		return false
+	}
+	for i := 0; i < len(s); {
+		if n := escapeLen(s[i:]); n > 0 {
+			i += n
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			if s[i] < 0xa0 { // a control character in a text that is not UTF-8
+				return true
+			}
+		case r == '\t', r == '\u200c', r == '\u200d':
+		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp):
+			return true
+		}
+		i += n
+	}
+	return false
+}
+
+// movesCursor reports whether s has an escape sequence other than a colour ("select
+// graphic rendition", ECMA-48 8.3.117), or another control that moves text.
+func movesCursor(s string) bool {
+	for i := 0; i < len(s); i++ {
+		n := escapeLen(s[i:])
+		if n == 0 {
+			if s[i] == '\b' || s[i] == '\v' || s[i] == '\f' {
+				return true
+			}
+			continue
+		}
+		if !isColour(s[i : i+n]) {
+			return true
+		}
+		i += n - 1
+	}
+	return false
+}
+
+// Row models what a terminal shows of the current line. A carriage return moves to
+// its start, and new text overwrites the old.
+type Row struct {
+	cells []rune
+	at    int
+}
+
+// Return moves to the start of the row.
+func (r *Row) Return() { r.at = 0 }
+
+// Clear begins another row.
+func (r *Row) Clear() { r.cells, r.at = r.cells[:0], 0 }
+
+const maxRow = 512 // cells that are recorded; terminals are narrower
+
+// WouldImitate reports whether writing text now would complete ownPrefix together with the
+// text on the row. A terminal may break the row at any width, so all of it counts.
+func (r *Row) WouldImitate(text string) bool {
+	if r.at > 0 || len(r.cells) == 0 || text == "" {
+		return false
+	}
+	if rest, ok := strings.CutPrefix(prefixSkeleton, strings.TrimLeft(skeleton(text), " ")); ok && strings.Contains(skeleton(string(r.cells)), rest) && rest != prefixSkeleton {
+		return true
+	}
+	// Text further to the right does not touch the new text.
+	near := min(len(r.cells), 2*utf8.RuneCountInString(text)+8*len(ownPrefix))
+	after := Row{cells: append([]rune(nil), r.cells[:near]...)}
+	after.Write(text)
+	return Imitates(string(after.cells))
+}
+
+// Write puts text on the row.
+func (r *Row) Write(text string) {
+	for _, c := range Bare(text) {
+		width := 1
+		switch {
+		case c == '\t': // moves without writing
+			r.at = (r.at/8 + 1) * 8
+			continue
+		case c != utf8.RuneError && (!unicode.IsPrint(c) && !unicode.Is(unicode.Zs, c) || unicode.In(c, unicode.Mn, unicode.Me)):
+			continue
+		case isWide(c):
+			width = 2
+		}
+		for ; width > 0 && r.at < maxRow; width-- {
+			for len(r.cells) <= r.at {
+				r.cells = append(r.cells, ' ')
+			}
+			r.cells[r.at] = c
+			r.at++
+		}
+	}
+}
+
+func isWide(r rune) bool {
+	return r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf && r != 0x303f || r >= 0xac00 && r <= 0xd7a3 ||
+		r >= 0xf900 && r <= 0xfaff || r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0xffe0 && r <= 0xffe6 ||
+		r >= 0x1f300 && r <= 0x1faff || r >= 0x20000 && r <= 0x3fffd)
 }

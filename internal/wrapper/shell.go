@@ -11,7 +11,7 @@ func isShell(name string) bool {
 
 // shell takes apart the line of a shell that runs one simple command, as sh -c 'A=1 exec npx x'. Inner is
 // empty if the shell runs a file or what it reads.
-func shell(argv []string) (l Line, err error) {
+func shell(argv []string) (l line, err error) {
 	l.Plain = true
 	text, isCommand := "", false
 	for _, w := range argv[1:] {
@@ -54,7 +54,7 @@ func isKeyword(word string) bool {
 }
 
 // windowsShell takes apart cmd /c COMMAND, if each character of it is one that cmd leaves alone.
-func windowsShell(argv []string) (l Line, err error) {
+func windowsShell(argv []string) (l line, err error) {
 	l.Plain = true
 	if len(argv) < 3 || !strings.EqualFold(argv[1], "/c") {
 		return l, nil

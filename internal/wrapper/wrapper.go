@@ -11,7 +11,7 @@ package wrapper
 import "strings"
 
 // A Line is the command line of a wrapper, taken apart.
-type Line struct {
+type line struct {
 	Own   []string // the wrapper's words: its name, options, assignments and values
 	Inner []string // the command line that it starts; empty if it starts none
 
@@ -61,8 +61,8 @@ var tables = map[string]table{
 
 // Parse takes apart the line of a wrapper: name is the name of the program argv[0]. It returns an
 // [*Error] if a word is not understood. Inner is a part of argv.
-func Parse(name string, argv []string) (Line, error) {
-	l := Line{Own: argv[:1:1]}
+func Parse(name string, argv []string) (line, error) {
+	l := line{Own: argv[:1:1]}
 	if name == "env" {
 		err := l.env(argv[1:])
 		return l, err
@@ -141,7 +141,7 @@ func isCPUs(word string) bool {
 	return word != "" && strings.Trim(word, "0123456789abcdefABCDEFx,-:") == ""
 }
 
-func (l *Line) env(words []string) error {
+func (l *line) env(words []string) error {
 	l.Plain = true
 	for len(words) > 0 && len(words[0]) > 0 && words[0][0] == '-' {
 		switch word := words[0]; word {
@@ -160,7 +160,7 @@ func (l *Line) env(words []string) error {
 	return l.assignments(words)
 }
 
-func (l *Line) assignments(words []string) error {
+func (l *line) assignments(words []string) error {
 	for len(words) > 0 {
 		name, _, ok := strings.Cut(words[0], "=")
 		if !ok {
@@ -178,7 +178,7 @@ func (l *Line) assignments(words []string) error {
 
 // envOption takes an option of env, which may be several letters such as -iC. -i and -v change nothing here:
 // what a jail sets stays, and what -v prints goes to stderr.
-func (l *Line) envOption(words []string) (rest []string, err error) {
+func (l *line) envOption(words []string) (rest []string, err error) {
 	word, rest := words[0], words[1:]
 	unknown := &Error{word, "this option is not known here"}
 	letter, value, has := byte(0), "", false

@@ -27,7 +27,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func described(l Line) (text string) {
+func described(l line) (text string) {
 	if l.Plain {
 		text += "plain "
 	}

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -18,13 +18,13 @@ type FetchError struct {
 	Status   int
 	Output   []string // the last lines that npm printed, without secrets
 	Code     string   // npm's name of the error, such as E404; "" if it gave none
-	Refused  []Refusal
+	Refused  []refusal
 	Registry []string // the hosts that the installation reaches
 	Asked    string   // the words after "mcp-jail install" that fetch it with the user's logins; "" if they were used
 }
 
 // npmCode finds npm's name of an error.
-var npmCode = lazy.Regexp(`^npm (?:error|ERR!) code (\S+)`)
+var npmCode = show.Pattern(`^npm (?:error|ERR!) code (\S+)`)
 
 func codeOf(lines []string) string {
 	for _, line := range lines {
@@ -91,7 +91,7 @@ var known = map[string]string{
 }
 
 // npmSaid finds the line in which npm says what the error is about.
-var npmSaid = lazy.Regexp(`^npm (?:error|ERR!) (?:404|notarget|network request to|request to|Verification failed|sha512|[0-9]{3} )`)
+var npmSaid = show.Pattern(`^npm (?:error|ERR!) (?:404|notarget|network request to|request to|Verification failed|sha512|[0-9]{3} )`)
 
 func (e *FetchError) more() string {
 	for _, line := range e.Output {
@@ -105,12 +105,12 @@ func (e *FetchError) more() string {
 }
 
 // npmRequest finds the address of a request that failed.
-var npmRequest = lazy.Regexp(`\brequest to (https?://[^/\s]+/)`)
+var npmRequest = show.Pattern(`\brequest to (https?://[^/\s]+/)`)
 
 // foreign returns the address of a host that is no registry and that the jail refused to npm, or
 // "".
 func (e *FetchError) foreign() string {
-	refused := slices.IndexFunc(e.Refused, func(r Refusal) bool {
+	refused := slices.IndexFunc(e.Refused, func(r refusal) bool {
 		return r.Axis == policy.AxisNet && (r.Operation == "connect" || r.Operation == "resolve") && r.Target != ""
 	})
 	if refused < 0 {
@@ -143,15 +143,15 @@ func (e *FetchError) tail() string {
 	return strings.Join(e.Output[max(0, len(e.Output)-lines):], "\n")
 }
 
-// Refusal is an attempt that the jail of an installation has refused.
-type Refusal struct {
+// refusal is an attempt that the jail of an installation has refused.
+type refusal struct {
 	Installer string // "npm", "pip" or "uv", which made the attempt if no script did
 	Package   string // NAME@VERSION, of Python only NAME, whose script it was; "" if it was none
 	policy.Denial
 }
 
 // String returns the refusal as a sentence.
-func (r Refusal) String() string {
+func (r refusal) String() string {
 	subject := r.Installer
 	if r.Package != "" {
 		subject = "the install script of " + r.Package
@@ -189,13 +189,13 @@ func attempt(d policy.Denial) string {
 	return d.Operation + " of " + target
 }
 
-func refusals(installer, pkg string, denials []policy.Denial) (out []Refusal) {
+func refusals(installer, pkg string, denials []policy.Denial) (out []refusal) {
 	for _, d := range denials {
 		// Without namespaces refused reads are known. npm and pip look at much, and scripts use them.
 		if d.Operation == "read" && (pkg == "" || d.Target == "/etc") {
 			continue
 		}
-		out = append(out, Refusal{installer, pkg, d})
+		out = append(out, refusal{installer, pkg, d})
 	}
 	return out
 }

@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestFetchError tests that each error of npm says what to do.
 func TestFetchError(t *testing.T) {
-	refused := []Refusal{{Denial: policy.Denial{Axis: policy.AxisNet, Operation: "connect", Target: "cdn.test:443", Reason: policy.DeniedNotGranted, Count: 1}}}
+	refused := []refusal{{Denial: policy.Denial{Axis: policy.AxisNet, Operation: "connect", Target: "cdn.test:443", Reason: policy.DeniedNotGranted, Count: 1}}}
 	for _, c := range []struct {
 		e    FetchError
 		want string
@@ -34,14 +34,14 @@ func TestFetchError(t *testing.T) {
 
 // TestMovedError tests that the reason is told why a tree of the same packages has other files.
 func TestMovedError(t *testing.T) {
-	pinned := &lockfile.Entry{Key: lockfile.Key{Ecosystem: lockfile.NPM, Spec: "pkg"}, Tree: "t", Files: "1"}
+	pinned := &store.Entry{Key: store.Key{Ecosystem: store.NPM, Spec: "pkg"}, Tree: "t", Files: "1"}
 	scripts := *pinned
 	scripts.ScriptsRan = true
 	other := *pinned
 	other.Files = "2"
 	i := &Installer{LockFile: "file", Asked: "files"}
 	for _, c := range []struct {
-		pinned, found *lockfile.Entry
+		pinned, found *store.Entry
 		want          string
 	}{{&scripts, &other, "install scripts ran"}, {pinned, &other, "another version of npm"}} {
 		if text := i.samePin(c.pinned, c.found).Error(); !strings.Contains(text, c.want) || !strings.Contains(text, "mcp-jail install --update files") {
@@ -53,7 +53,7 @@ func TestMovedError(t *testing.T) {
 // TestAskedWords tests that advice for a package whose line is not known is typed as it is meant: a
 // shell acts on ">" and "^".
 func TestAskedWords(t *testing.T) {
-	for want, e := range map[string]lockfile.Entry{"-- npx -y 'a@>=1 <2'": {Key: lockfile.Key{Spec: "a@>=1 <2"}}, "-- uvx 'a>=1'": {Key: lockfile.Key{Ecosystem: lockfile.PyPI, Spec: "a>=1"}}, "-- npx -y a@1": {Key: lockfile.Key{Spec: "a@1"}}} {
+	for want, e := range map[string]store.Entry{"-- npx -y 'a@>=1 <2'": {Key: store.Key{Spec: "a@>=1 <2"}}, "-- uvx 'a>=1'": {Key: store.Key{Ecosystem: store.PyPI, Spec: "a>=1"}}, "-- npx -y a@1": {Key: store.Key{Spec: "a@1"}}} {
 		if got := (&Installer{}).asked(&e); got != want {
 			t.Errorf("%s, want %s", got, want)
 		}

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +17,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/sources"
@@ -24,9 +25,9 @@ import (
 
 // fetched is a package with its tree, complete in a stage.
 type fetched struct {
-	entry   *lockfile.Entry
+	entry   *store.Entry
 	sealed  *store.Sealed
-	refused []Refusal
+	refused []refusal
 	skipped []string
 	run     *npmRun // that fetched it; nil for a package of Python
 }
@@ -47,7 +48,7 @@ type npmRun struct {
 // fetch lets npm, uv or pip install the packages of a line, and seals the tree in the stage. If
 // pinned is not nil, it asks for the pinned versions. What was fetched stays in the stage if the installation was
 // interrupted or the registry did not answer. After any other failure it is removed: it may be the cause.
-func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *lockfile.Entry) (f *fetched, err error) {
+func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *store.Entry) (f *fetched, err error) {
 	if line.Ecosystem() == runline.PyPI {
 		f, err = i.fetchPython(ctx, stage, line, pinned)
 	} else {
@@ -62,7 +63,7 @@ func (i *Installer) fetch(ctx context.Context, stage *store.Stage, line *runline
 // isWrong reports whether npm, pip or uv failed for another reason than a registry that does not answer.
 func isWrong(err error) bool {
 	var ofNPM *FetchError
-	var ofPython *PythonError
+	var ofPython *pythonError
 	switch {
 	case errors.As(err, &ofNPM):
 		return known[ofNPM.Code] != unreachable
@@ -75,7 +76,7 @@ func isWrong(err error) bool {
 // isFull reports whether an installation failed because the disk is full, or the user's quota used up.
 func isFull(err error) bool {
 	var ofNPM *FetchError
-	var ofPython *PythonError
+	var ofPython *pythonError
 	switch {
 	case errors.As(err, &ofNPM):
 		return ofNPM.Code == "ENOSPC" || ofNPM.Code == "EDQUOT"
@@ -85,7 +86,7 @@ func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-func (i *Installer) fetchNPM(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *lockfile.Entry) (*fetched, error) {
+func (i *Installer) fetchNPM(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *store.Entry) (*fetched, error) {
 	r, err := i.newRun(ctx, stage, line)
 	if err != nil {
 		return nil, err
@@ -93,10 +94,10 @@ func (i *Installer) fetchNPM(ctx context.Context, stage *store.Stage, line *runl
 	refused, err := r.fetch(ctx, pinned)
 	var failed *FetchError
 	if errors.As(err, &failed) && !i.Own {
-		failed.Asked = i.asked(&lockfile.Entry{Key: installed.Key(line, &i.Host)})
+		failed.Asked = i.asked(&store.Entry{Key: installed.Key(line, &i.Host)})
 	}
 	if pinned != nil && errors.As(err, &failed) && slices.Contains([]string{"EINTEGRITY", "ETARGET", "E404"}, failed.Code) {
-		err = &MovedError{Pinned: pinned, Err: err, LockFile: i.LockFile, Asked: i.asked(pinned)}
+		err = &movedError{Pinned: pinned, Err: err, LockFile: i.LockFile, Asked: i.asked(pinned)}
 	}
 	if err != nil {
 		return nil, err
@@ -157,7 +158,7 @@ func (r *npmRun) cache() string { return filepath.Join(r.jail.Home(), "fetched",
 
 // fetch lets npm resolve, fetch and unpack the packages of the line or, if pinned has a lock file of npm, fetch
 // and unpack exactly those that it names.
-func (r *npmRun) fetch(ctx context.Context, pinned *lockfile.Entry) (refused []Refusal, err error) {
+func (r *npmRun) fetch(ctx context.Context, pinned *store.Entry) (refused []refusal, err error) {
 	// Of an interrupted installation only the archives count, which npm finds by their hashes. The index has what
 	// the registry said at that time.
 	for _, dir := range []string{r.work, filepath.Join(r.stage.Dir, "servers", scriptsName), filepath.Join(r.cache(), "tmp"), filepath.Join(r.cache(), "index-v5")} {
@@ -185,7 +186,7 @@ func (r *npmRun) fetch(ctx context.Context, pinned *lockfile.Entry) (refused []R
 	if err := os.WriteFile(r.manifest(), manifest, 0o600); err != nil {
 		return nil, err
 	}
-	w := &watch{installer: r.installer, step: Fetching, work: r.work, cache: r.cache(), pkg: r.line.Packages[0].String()}
+	w := &watch{installer: r.installer, step: fetching, work: r.work, cache: r.cache(), pkg: r.line.Packages[0].String()}
 	err = r.withLogins(func() error {
 		refused, err = r.runNPM(ctx, r.jail, w, "", command...)
 		return err
@@ -199,7 +200,7 @@ func (r *npmRun) lockFile() string { return filepath.Join(r.work, "package-lock.
 // runNPM runs npm in a jail. script is the package whose scripts run, or "". Such a jail has no
 // credentials. So none are looked for in what it prints: the time of that would tell the scripts of
 // them.
-func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script string, args ...string) ([]Refusal, error) {
+func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script string, args ...string) ([]refusal, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	w.tooLarge = cancel
@@ -214,9 +215,9 @@ func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script stri
 	stop()
 	out.Flush()
 	refused := refusals("npm", script, redactor.RedactDenials(denials))
-	// The watch cancels with a TooLargeError, the user with another cause.
+	// The watch cancels with a tooLargeError, the user with another cause.
 	if cause := context.Cause(ctx); cause != nil {
-		var large *TooLargeError
+		var large *tooLargeError
 		if errors.As(cause, &large) {
 			return refused, large
 		}
@@ -228,7 +229,7 @@ func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script stri
 	failed := &FetchError{Package: w.pkg, Script: script, Status: exit.Code, Output: tail.Lines(tail.LineCount()), Refused: refused, Registry: r.hosts()}
 	failed.Code = codeOf(failed.Output)
 	if failed.Code == "EFBIG" || exit.Code == sigXFSZ {
-		return refused, &TooLargeError{Package: w.pkg, File: true, MB: j.Limits.FileSizeMB}
+		return refused, &tooLargeError{Package: w.pkg, File: true, MB: j.Limits.FileSizeMB}
 	}
 	return refused, failed
 }
@@ -263,4 +264,146 @@ func (r *npmRun) hosts() (hosts []string) {
 		hosts = append(hosts, u.Host)
 	}
 	return hosts
+}
+
+// scriptsName is the name of the jails in which scripts run. Their HOME is another one than
+// that of the npm that fetches: no script reads or changes npm's cache.
+const scriptsName = "scripts"
+
+// runScripts runs the scripts of packages, those of each package in a jail of its own, which
+// has neither a network nor credentials. The tree is moved to the HOME of that jail.
+func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refused []refusal, err error) {
+	j := r.installer.jail(r.jail.Dir, scriptsName, r.jail.Path)
+	j.Watched = true
+	work := filepath.Join(j.Home(), "work")
+	if err := os.MkdirAll(j.Home(), 0o700); err != nil {
+		return nil, err
+	}
+	if err := os.Rename(r.work, work); err != nil {
+		return nil, err
+	}
+	r.work = work
+	settings := ownSettings(filepath.Join(j.Home(), "cache"))
+	maps.Copy(settings, map[string]string{"offline": "true", "ignore-scripts": "false", "foreground-scripts": "true"})
+	if dir := nodeHeaders(r.jail.Path); dir != "" {
+		settings["nodedir"] = dir
+	}
+	for name, value := range settings {
+		j.set(name, value)
+	}
+	// npm runs the scripts of outer packages first, too.
+	packages = slices.Clone(packages)
+	slices.SortStableFunc(packages, func(a, b npm.Package) int {
+		return strings.Count(a.Path, "node_modules/") - strings.Count(b.Path, "node_modules/")
+	})
+	for _, name := range names(packages) {
+		w := &watch{installer: r.installer, step: scripts, work: work, pkg: r.line.Packages[0].String()}
+		more, err := r.runNPM(ctx, j, w, name, "rebuild", "--prefix", work, "--", name)
+		refused = append(refused, more...)
+		if err != nil {
+			return refused, err
+		}
+	}
+	return refused, nil
+}
+
+// nodeHeaders returns the directory of the node that PATH gives, if its headers are there, and
+// "" otherwise. With them node-gyp compiles without a network. nvm and its likes bring them,
+// distributions have them in a package of their own.
+func nodeHeaders(path []string) string {
+	for _, dir := range path {
+		file, err := filepath.EvalSymlinks(filepath.Join(dir, "node"))
+		if err != nil {
+			continue
+		}
+		prefix := filepath.Dir(filepath.Dir(file))
+		if _, err := os.Stat(filepath.Join(prefix, "include", "node", "node.h")); err == nil {
+			return prefix
+		}
+		return ""
+	}
+	return ""
+}
+
+// collect makes an entry for the tree that npm has installed, runs the scripts if scripts is true,
+// and seals the files.
+func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
+	lock, err := os.ReadFile(r.lockFile())
+	if err != nil {
+		return nil, fmt.Errorf("npm has left no lock file: %w", err)
+	}
+	packages, err := npm.ReadLock(lock)
+	if err != nil {
+		return nil, fmt.Errorf("%s was not installed: %w", r.line.Packages[0], err)
+	}
+	e := &store.Entry{Key: r.installer.key(r.line), Pinned: r.began.UTC().Truncate(time.Second), Tree: npm.Digest(packages), Lock: lock}
+	f := &fetched{entry: e, run: r}
+	if err := describe(e, r.line, r.work, packages); err != nil {
+		return nil, err
+	}
+	with := withScripts(packages, r.work)
+	if scripts && with != nil {
+		if f.refused, err = r.runScripts(ctx, with); err != nil {
+			return f, err
+		}
+	} else {
+		f.skipped = names(with)
+	}
+	e.ScriptsRan = scripts && e.HasScripts()
+	// npm's own files are not sealed: a publisher can change later what they say of a package, such as its
+	// deprecation.
+	for _, name := range []string{r.manifest(), r.lockFile(), filepath.Join(r.work, "node_modules", ".package-lock.json")} {
+		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+	}
+	w := &watch{installer: r.installer, step: sealing}
+	stop := w.run()
+	defer stop()
+	if f.sealed, err = r.stage.Seal(installed.ID(e), r.work); err == nil {
+		e.Files = f.sealed.Contents
+	}
+	return f, err
+}
+
+func describe(e *store.Entry, line *runline.Line, work string, packages []npm.Package) error {
+	root, program, err := npm.RootProgram(os.DirFS(work), line.Names(), line.Program)
+	if err != nil {
+		return err
+	}
+	at := slices.IndexFunc(packages, func(p npm.Package) bool { return p.Path == "node_modules/"+root })
+	if at < 0 {
+		return fmt.Errorf("npm's lock file does not have %s", root)
+	}
+	dir := filepath.Join(work, "node_modules", filepath.FromSlash(root))
+	manifest, err := os.ReadFile(filepath.Join(dir, "package.json"))
+	if err != nil {
+		return err
+	}
+	if e.Engines, err = npm.Engines(manifest); err != nil {
+		e.Engines = "" // npm ignores what it cannot read
+	}
+	e.Name, e.Version, e.Integrity = root, packages[at].Version, packages[at].Integrity
+	e.Program, e.File = program.Name, path.Join("node_modules", root, program.Entry)
+	return nil
+}
+
+// withScripts returns the packages of a tree that have scripts for their installation. It leaves
+// out packages for other systems, which are in the lock file and not in the tree.
+func withScripts(packages []npm.Package, work string) (with []npm.Package) {
+	for _, p := range packages {
+		if _, err := os.Lstat(filepath.Join(work, filepath.FromSlash(p.Path))); p.HasInstallScript && err == nil {
+			with = append(with, p)
+		}
+	}
+	return with
+}
+
+func names(packages []npm.Package) (all []string) {
+	for _, p := range packages {
+		if name := p.Name + "@" + p.Version; !slices.Contains(all, name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }

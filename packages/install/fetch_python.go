@@ -10,13 +10,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/python"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
-	"github.com/mcp-jail/mcp-jail/packages/runtime"
 	"github.com/mcp-jail/mcp-jail/packages/sources"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 )
@@ -31,13 +30,13 @@ import (
 type pythonFetch struct {
 	*Installer
 	line    *runline.Line
-	pinned  *lockfile.Entry
+	pinned  *store.Entry
 	jail    *fetchJail
-	python  runtime.Interpreter
+	python  installed.Interpreter
 	from    *sources.Sources
 	uv      string            // path of uv; "" if pip does it
 	built   map[string]string // the packages that were built here, with the hashes of their sources
-	refused []Refusal
+	refused []refusal
 }
 
 func (p *pythonFetch) work() string { return filepath.Join(p.jail.Home(), "work") }
@@ -60,7 +59,7 @@ func (i *Installer) pythonJail(dir string) *fetchJail {
 	return i.jail(dir, "installer", i.searchPath())
 }
 
-func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *lockfile.Entry) (f *fetched, err error) {
+func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *store.Entry) (f *fetched, err error) {
 	defer func() {
 		if left := forgetLogins(stage); left != nil && !isFull(err) { // of a full disk, all is removed
 			f, err = nil, errors.Join(err, left)
@@ -74,7 +73,7 @@ func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *r
 	}
 	p.python = chosen
 	f, err = p.fetch(ctx, stage)
-	var failed *PythonError
+	var failed *pythonError
 	if errors.As(err, &failed) && failed.needsPython() && newest.Path != chosen.Path {
 		p.python = newest
 		f, err = p.fetch(ctx, stage)
@@ -84,7 +83,7 @@ func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *r
 
 // interpreters returns the Python that the start would choose, and the newest one, which is tried if the
 // package wants another. For a pinned package whose Python is there, it is both times that one.
-func (p *pythonFetch) interpreters(ctx context.Context) (chosen, newest runtime.Interpreter, err error) {
+func (p *pythonFetch) interpreters(ctx context.Context) (chosen, newest installed.Interpreter, err error) {
 	found, err := p.findPython(ctx)
 	if err != nil {
 		return chosen, newest, err
@@ -94,17 +93,17 @@ func (p *pythonFetch) interpreters(ctx context.Context) (chosen, newest runtime.
 		return chosen, newest, fmt.Errorf("--python %s is not a version of CPython: name one, such as 3.12", p.line.Python)
 	}
 	if p.pinned != nil && p.pinned.Engines != "" {
-		if same, err := found.Choose(p.pinned.Engines, runtime.PythonFits); err == nil {
+		if same, err := found.Choose(p.pinned.Engines, installed.PythonFits); err == nil {
 			return same, same, nil
 		}
 	}
-	if chosen, err = found.Choose(rng, runtime.PythonFits); err != nil {
+	if chosen, err = found.Choose(rng, installed.PythonFits); err != nil {
 		return chosen, newest, err
 	}
 	for i := range found.Interpreters {
 		found.Interpreters[i].Default = false // so that the newest is chosen
 	}
-	newest, err = found.Choose(rng, runtime.PythonFits)
+	newest, err = found.Choose(rng, installed.PythonFits)
 	return chosen, newest, err
 }
 
@@ -115,24 +114,24 @@ func (p *pythonFetch) otherPython() bool {
 	if p.pinned == nil {
 		return false
 	}
-	ok, err := runtime.PythonFits(p.pinned.Engines, p.python.Version)
+	ok, err := installed.PythonFits(p.pinned.Engines, p.python.Version)
 	return err == nil && !ok
 }
 
-func (i *Installer) findPython(ctx context.Context) (runtime.Found, error) {
-	return installed.Interpreters(ctx, &i.Host, i.Waive, i.untrusted, runtime.Python)
+func (i *Installer) findPython(ctx context.Context) (installed.Found, error) {
+	return installed.Interpreters(ctx, &i.Host, i.Waive, i.untrusted, installed.Python)
 }
 
 // lookForPython returns an error if there is no file that could be a Python.
 func (i *Installer) lookForPython() error {
 	for _, dir := range i.searchPath() {
 		entries, _ := os.ReadDir(dir)
-		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return runtime.IsInterpreter(runtime.Python, e.Name()) }) {
+		if slices.ContainsFunc(entries, func(e os.DirEntry) bool { return installed.IsInterpreter(installed.Python, e.Name()) }) {
 			return nil
 		}
 	}
 	for _, m := range i.Host.VersionManagers() {
-		if found, _ := filepath.Glob(filepath.Join(m.Versions, "*", m.Program)); m.Language == string(runtime.Python) && found != nil {
+		if found, _ := filepath.Glob(filepath.Join(m.Versions, "*", m.Program)); m.Language == string(installed.Python) && found != nil {
 			return nil
 		}
 	}
@@ -140,16 +139,16 @@ func (i *Installer) lookForPython() error {
 }
 
 // runs reports whether this machine has a Python for an installed package.
-func (i *Installer) runs(ctx context.Context, e *lockfile.Entry) bool {
-	if e.Ecosystem != lockfile.PyPI {
+func (i *Installer) runs(ctx context.Context, e *store.Entry) bool {
+	if e.Ecosystem != store.PyPI {
 		return true
 	}
 	found, err := i.findPython(ctx)
 	if err != nil {
 		return true // the start reports the error
 	}
-	_, err = found.Choose(e.Engines, runtime.PythonFits)
-	var missing *runtime.MissingError
+	_, err = found.Choose(e.Engines, installed.PythonFits)
+	var missing *installed.MissingError
 	return !errors.As(err, &missing)
 }
 
@@ -223,11 +222,11 @@ func (p *pythonFetch) readSources() (*sources.Sources, error) {
 
 // online runs a command in the jail that has the network and the logins.
 func (p *pythonFetch) online(ctx context.Context, argv ...string) error {
-	return p.run(ctx, *p.jail, Fetching, "", argv...)
+	return p.run(ctx, *p.jail, fetching, "", argv...)
 }
 
 // offline runs a command in the same jail without a network.
-func (p *pythonFetch) offline(ctx context.Context, step Step, argv ...string) error {
+func (p *pythonFetch) offline(ctx context.Context, step step, argv ...string) error {
 	jail := *p.jail
 	jail.Registries, jail.Once, jail.MayStart = nil, true, nil
 	return p.run(ctx, jail, step, "", argv...)
@@ -235,10 +234,10 @@ func (p *pythonFetch) offline(ctx context.Context, step Step, argv ...string) er
 
 // run runs a command in a jail. script is the package whose code runs, or "". Such a jail has no
 // logins, so none are looked for in what it prints: see runNPM.
-func (p *pythonFetch) run(ctx context.Context, jail fetchJail, step Step, script string, argv ...string) error {
+func (p *pythonFetch) run(ctx context.Context, jail fetchJail, step step, script string, argv ...string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	failed := &PythonError{What: p.line.Packages[0].String(), Installer: p.installer(), Python: p.python.Version, Own: p.Own}
+	failed := &pythonError{What: p.line.Packages[0].String(), Installer: p.installer(), Python: p.python.Version, Own: p.Own}
 	log := filepath.Join(jail.Home(), pipLog)
 	os.Remove(log)
 	w := &watch{installer: p.Installer, step: step, work: p.jail.Home(), tooLarge: cancel, pkg: failed.What}
@@ -259,14 +258,14 @@ func (p *pythonFetch) run(ctx context.Context, jail fetchJail, step Step, script
 		}
 	}
 	if cause := context.Cause(ctx); cause != nil {
-		var large *TooLargeError
+		var large *tooLargeError
 		if errors.As(cause, &large) {
 			return large
 		}
 		return fmt.Errorf("the installation of %s was stopped: %w", failed.What, cause)
 	}
 	if exit.Code == sigXFSZ {
-		return &TooLargeError{Package: failed.What, File: true, MB: jail.Limits.FileSizeMB}
+		return &tooLargeError{Package: failed.What, File: true, MB: jail.Limits.FileSizeMB}
 	}
 	failed.Status, failed.Output = exit.Code, strings.Join(tail.Lines(tail.LineCount()), "\n")
 	if script == "" { // else the log could be the work of the script
@@ -284,3 +283,167 @@ const (
 	pipLog = "pip.log"
 	maxLog = 16 << 20
 )
+
+func (p *pythonFetch) collect(ctx context.Context, stage *store.Stage, packages []python.Package) (*fetched, error) {
+	tree, err := finishTree(p.Host.OS, p.work())
+	if err != nil {
+		return nil, err
+	}
+	compile := append([]string{p.python.Path}, python.CompileAll(p.site())...)
+	if err := p.offline(ctx, sealing, compile...); err != nil && ctx.Err() != nil {
+		return nil, err // otherwise some file is no Python of this version, which only matters if it is loaded
+	}
+	for i := range packages {
+		if m, ok := tree.metadata[packages[i].Name]; ok && m.Version != "" {
+			packages[i].Version = m.Version
+		}
+	}
+	e, err := p.entry(tree, packages)
+	if err != nil {
+		return nil, err
+	}
+	f := &fetched{entry: e, refused: p.refused}
+	w := &watch{installer: p.Installer, step: sealing}
+	stop := w.run()
+	defer stop()
+	if f.sealed, err = stage.Seal(installed.ID(e), p.work()); err == nil {
+		e.Files = f.sealed.Contents
+	}
+	return f, err
+}
+
+func (p *pythonFetch) entry(tree *pythonTree, packages []python.Package) (*store.Entry, error) {
+	root := p.root()
+	at := slices.IndexFunc(packages, func(d python.Package) bool { return d.Name == root })
+	if at < 0 {
+		return nil, fmt.Errorf("%s was asked for %s, and has not installed it", p.installer(), root)
+	}
+	file, err := tree.program(p.work(), p.line, root)
+	if err != nil {
+		return nil, err
+	}
+	e := &store.Entry{
+		Key: p.key(p.line), Name: root, Version: packages[at].Version, Integrity: packages[at].Integrity(),
+		Program: p.line.Program, File: file, Engines: tree.versions(p.line, p.python.Version),
+		Pinned: time.Now().UTC().Truncate(time.Second), Tree: python.Digest(packages),
+	}
+	for _, d := range packages {
+		e.Packages = append(e.Packages, store.Package(d))
+		e.ScriptsRan = e.ScriptsRan || p.built[d.Name] != ""
+	}
+	return e, p.compare(e, packages, tree.bound)
+}
+
+// compare returns a *movedError if the fetched packages are not the pinned ones. If they are, e
+// takes over the pinned tree, packages and integrity, but for another version of Python.
+func (p *pythonFetch) compare(e *store.Entry, packages []python.Package, bound []string) error {
+	if p.pinned == nil {
+		return nil
+	}
+	if !python.Same(pinnedPackages(p.pinned), packages, p.otherPython(), bound) {
+		return &movedError{Pinned: p.pinned, Found: e, LockFile: p.LockFile, Asked: p.asked(p.pinned)}
+	}
+	if !p.otherPython() {
+		e.Tree, e.Packages, e.Integrity = p.pinned.Tree, p.pinned.Packages, p.pinned.Integrity
+	}
+	return nil
+}
+
+func pinnedPackages(e *store.Entry) (out []python.Package) {
+	if e == nil {
+		return nil
+	}
+	for _, l := range e.Packages {
+		out = append(out, python.Package(l))
+	}
+	return out
+}
+
+// maxSources bounds the packages of a tree that are built from their sources.
+const maxSources = 20
+
+// fromSource builds the package for which pip has found no wheel, and lets pip go on. The
+// installation must allow scripts. The source distribution and what its build needs are
+// downloaded first; the build has no network, and a HOME of its own.
+func (p *pythonFetch) fromSource(ctx context.Context, failed error) ([]python.Package, error) {
+	var e *pythonError
+	if !errors.As(failed, &e) || !e.needsSource() || !p.Scripts || len(p.built) == maxSources {
+		return nil, failed
+	}
+	requirement := e.missing()
+	name := python.RequirementName(requirement)
+	// The built wheel is there, and pip still does not take it.
+	if _, again := p.built[name]; again {
+		return nil, failed
+	}
+	for _, d := range pinnedPackages(p.pinned) {
+		if d.Name == name {
+			requirement = name + "==" + d.Version
+		}
+	}
+	at := filepath.Join(p.jail.Home(), fmt.Sprintf("source-%d", len(p.built)))
+	archive, needs := filepath.Join(at, "archive"), filepath.Join(at, "needs")
+	if err := errors.Join(os.RemoveAll(at), os.MkdirAll(archive, 0o700), os.MkdirAll(needs, 0o700)); err != nil {
+		return nil, err
+	}
+	words := python.SourceDownload(requirement, archive, needs)
+	if err := p.online(ctx, append([]string{p.python.Path}, words...)...); err != nil {
+		return nil, err
+	}
+	source, err := onlyFile(archive)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.build(ctx, name, source, needs); err != nil {
+		return nil, err
+	}
+	return p.withPip(ctx)
+}
+
+// build builds a wheel in a jail without a network, and notes the hash of its sources.
+func (p *pythonFetch) build(ctx context.Context, name, source, needs string) error {
+	hash, err := hashOf(source)
+	if err != nil {
+		return err
+	}
+	jail := p.pythonJail(filepath.Join(p.jail.Dir, "build", name))
+	jail.Name, jail.Readable, jail.Watched = scriptsName, []string{source, needs}, true
+	jail.Variables = python.PipVariables(jail.Home())
+	wheel := filepath.Join(jail.Home(), "wheel")
+	if err := errors.Join(os.RemoveAll(jail.Dir), os.MkdirAll(wheel, 0o700)); err != nil {
+		return err
+	}
+	if err := p.run(ctx, *jail, scripts, name, append([]string{p.python.Path}, python.Build(source, needs, wheel)...)...); err != nil {
+		return err
+	}
+	file, err := onlyFile(wheel)
+	if err != nil {
+		return err
+	}
+	if made, _, err := python.ParseWheel(filepath.Base(file)); err != nil || made != name {
+		return fmt.Errorf("the build of %s has made %s", filepath.Base(source), filepath.Base(file))
+	}
+	if p.built == nil {
+		p.built = map[string]string{}
+		if err := errors.Join(os.RemoveAll(p.local()), os.MkdirAll(p.local(), 0o700)); err != nil {
+			return err
+		}
+	}
+	p.built[name] = hash
+	return os.Rename(file, filepath.Join(p.local(), filepath.Base(file))) // nothing runs in that jail any more
+}
+
+// onlyFile returns the one file in a directory, which a build may have written.
+func onlyFile(dir string) (string, error) {
+	if info, err := os.Lstat(dir); err != nil || !info.IsDir() { // a build may have put a link there
+		return "", errors.Join(fmt.Errorf("%s is no directory", dir), err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err == nil && (len(entries) != 1 || !entries[0].Type().IsRegular()) {
+		err = fmt.Errorf("one file was expected in %s, and there is something else: %d entries", dir, len(entries))
+	}
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, entries[0].Name()), nil
+}

@@ -6,45 +6,43 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/python"
 	"github.com/mcp-jail/mcp-jail/policy"
-
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// PythonError reports that pip or uv failed, or that an index refused access.
-type PythonError struct {
+// pythonError reports that pip or uv failed, or that an index refused access.
+type pythonError struct {
 	What      string // the package that the line names first
 	Installer string // pip or uv
 	Python    string // the version for which it was to install
 	Own       bool   // it had the user's logins
 	Status    int
 	Output    string
-	Refused   []Refusal // what the jail refused meanwhile
+	Refused   []refusal // what the jail refused meanwhile
 	log       string    // pip's own
 }
 
 // Each expression finds the words that pip and uv use for one reason.
 var (
-	noConnection = lazy.Regexp(`NewConnectionError|Failed to establish|NameResolutionError|name resolution|ConnectTimeout|ReadTimeout|Read timed out|` +
+	noConnection = show.Pattern(`NewConnectionError|Failed to establish|NameResolutionError|name resolution|ConnectTimeout|ReadTimeout|Read timed out|` +
 		`Network is unreachable|Connection refused|Connection reset|Connection aborted|ProtocolError|error sending request|dns error|Remote end closed`)
-	indexHost = lazy.Regexp(`host='([^'\s]{1,253})'|for url:? \(?https?://(?:[^/@)\s]*@)?([^/)\s]{1,253})`)
+	indexHost = show.Pattern(`host='([^'\s]{1,253})'|for url:? \(?https?://(?:[^/@)\s]*@)?([^/)\s]{1,253})`)
 	// refusedPage finds what pip writes to its log only: it goes on to the next index.
-	refusedPage    = lazy.Regexp(`Could not fetch URL \S+: 40[13] Client Error`)
-	noAccess       = lazy.Regexp(`\b(40[13])\b[^\n]*(?:Unauthorized|Forbidden|Client Error)|status code (40[13])`)
-	noDistribution = lazy.Regexp(`No matching distribution found for ([^\n;]+)`)
-	wrongHash      = lazy.Regexp(`DO NOT MATCH THE HASHES|Hash mismatch`)
-	wrongPython    = lazy.Regexp(`require[sd]? a different [Pp]ython|Requires-Python|does not satisfy Python`)
-	diskFull       = lazy.Regexp(`No space left on device|Disk quota exceeded`)
-	sourceOnly     = lazy.Regexp(`No sources permitted for |has no usable wheels|building from source is disabled`)
-	startsProgram  = lazy.Regexp(`Error [^\n]* while executing command`)
-	noPip          = lazy.Regexp(`No module named pip`)
-	conflict       = lazy.Regexp(`ResolutionImpossible|No solution found`)
-	noSuchProject  = lazy.Regexp(`404 Client Error|was not found in the package registry`)
+	refusedPage    = show.Pattern(`Could not fetch URL \S+: 40[13] Client Error`)
+	noAccess       = show.Pattern(`\b(40[13])\b[^\n]*(?:Unauthorized|Forbidden|Client Error)|status code (40[13])`)
+	noDistribution = show.Pattern(`No matching distribution found for ([^\n;]+)`)
+	wrongHash      = show.Pattern(`DO NOT MATCH THE HASHES|Hash mismatch`)
+	wrongPython    = show.Pattern(`require[sd]? a different [Pp]ython|Requires-Python|does not satisfy Python`)
+	diskFull       = show.Pattern(`No space left on device|Disk quota exceeded`)
+	sourceOnly     = show.Pattern(`No sources permitted for |has no usable wheels|building from source is disabled`)
+	startsProgram  = show.Pattern(`Error [^\n]* while executing command`)
+	noPip          = show.Pattern(`No module named pip`)
+	conflict       = show.Pattern(`ResolutionImpossible|No solution found`)
+	noSuchProject  = show.Pattern(`404 Client Error|was not found in the package registry`)
 )
 
-func (e *PythonError) Error() string {
+func (e *pythonError) Error() string {
 	what := e.What
 	if m := e.missing(); m != "" && python.RequirementName(m) != python.RequirementName(what) {
 		what += ", which needs " + m + ","
@@ -83,7 +81,7 @@ func (e *PythonError) Error() string {
 }
 
 // login says what to do about an index that refuses access.
-func (e *PythonError) login() string {
+func (e *pythonError) login() string {
 	if !e.Own {
 		return "The line is a project's, so your logins were not used"
 	}
@@ -91,7 +89,7 @@ func (e *PythonError) login() string {
 }
 
 // index names the index of the line in which an installer gives a reason.
-func (e *PythonError) index(reason func() *regexp.Regexp) string {
+func (e *pythonError) index(reason func() *regexp.Regexp) string {
 	for line := range strings.Lines(e.Output + "\n" + e.log) {
 		if m := indexHost().FindStringSubmatch(line); m != nil && reason().MatchString(line) {
 			return "the index " + show.Name(m[1]+m[2])
@@ -102,8 +100,8 @@ func (e *PythonError) index(reason func() *regexp.Regexp) string {
 
 // foreign returns the host and port that the jail has refused to the installer, or "": an index names
 // it for its files.
-func (e *PythonError) foreign() string {
-	at := slices.IndexFunc(e.Refused, func(r Refusal) bool {
+func (e *pythonError) foreign() string {
+	at := slices.IndexFunc(e.Refused, func(r refusal) bool {
 		return r.Axis == policy.AxisNet && r.Target != "" && r.Reason == policy.DeniedNotGranted
 	})
 	if at < 0 {
@@ -112,16 +110,16 @@ func (e *PythonError) foreign() string {
 	return show.Name(strings.TrimSuffix(e.Refused[at].Target, ":443"))
 }
 
-func (e *PythonError) needsPython() bool {
+func (e *pythonError) needsPython() bool {
 	return !e.needsSource() && (noDistribution().MatchString(e.Output) || e.Installer == "uv") && wrongPython().MatchString(e.Output+e.log)
 }
 
-func (e *PythonError) needsSource() bool {
+func (e *pythonError) needsSource() bool {
 	return (e.Installer == "uv" || e.missing() != "") && sourceOnly().MatchString(e.Output+e.log)
 }
 
 // missing returns the requirement for which pip has found nothing, or "".
-func (e *PythonError) missing() string {
+func (e *pythonError) missing() string {
 	m := noDistribution().FindStringSubmatch(e.Output)
 	if m == nil {
 		return ""

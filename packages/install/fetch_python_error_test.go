@@ -19,7 +19,7 @@ func TestPythonErrorReasons(t *testing.T) {
 		{"uv", "HTTP status client error (403 Forbidden) for url (https://me:secret@pypi.example/simple/thing/)", "the index pypi.example refuses access"},
 		{"pip", "anything else", "pip ended with status 1"},
 	} {
-		err := &PythonError{What: "thing", Installer: c.installer, Status: 1, Output: c.output}
+		err := &pythonError{What: "thing", Installer: c.installer, Status: 1, Output: c.output}
 		if got := err.Error(); !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s: %s", c.installer, c.output, got)
 		}

@@ -1,6 +1,10 @@
 package install
 
 import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -201,4 +205,172 @@ func (t *pythonTree) program(work string, line *runline.Line, root string) (stri
 
 func indent(text string) string {
 	return "  " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
+}
+
+// samePath says that two packages of a tree have written one file, so that a part of one would run as
+// the other. The packages are named by their dist-info.
+func samePath(path, a, b string) error {
+	a, b = strings.TrimSuffix(a, ".dist-info"), strings.TrimSuffix(b, ".dist-info")
+	return fmt.Errorf("the packages %s and %s both write %s, and only one of the two files could be there: "+
+		"mcp-jail does not install them together", a, b, path)
+}
+
+// checkPaths returns an error if two packages have written one file, or one has written into
+// the dist-info of another. infos are the directories dist-info in site. A file that both packages
+// have in the same form, such as the __init__.py of a common namespace, is no such file.
+func checkPaths(system string, site *os.Root, infos []string) error {
+	first := map[string]python.Recorded{}
+	owner := map[string]string{}
+	for _, dir := range infos {
+		files, err := readRecord(site, filepath.Join(dir, "RECORD"))
+		if err != nil {
+			return fmt.Errorf("%s: %w", dir, err)
+		}
+		for _, f := range files {
+			top, _, below := strings.Cut(f.Path, "/")
+			// Files beside dist-info may be shared, but metadata belong to one package.
+			if below && top != dir && strings.HasSuffix(spelled(system, top), ".dist-info") {
+				return samePath(f.Path, top, dir)
+			}
+			name := spelled(system, f.Path)
+			other, there := first[name]
+			if there && owner[name] != dir && !isSameFile(site, f, other) {
+				return samePath(f.Path, owner[name], dir)
+			}
+			first[name], owner[name] = f, dir
+		}
+	}
+	return nil
+}
+
+// spelled returns one spelling for all names of a file: usually on macOS, case does not count.
+func spelled(system, name string) string {
+	if system == "darwin" {
+		return strings.ToLower(name)
+	}
+	return name
+}
+
+// isSameFile reports whether two packages recorded the same content for a file, and the file has it. The
+// packages themselves have written the sums.
+func isSameFile(site *os.Root, a, b python.Recorded) bool {
+	sum, err := sumOf(filepath.Join(site.Name(), filepath.FromSlash(a.Path)))
+	return err == nil && a.Sum == b.Sum && a.Sum == base64.RawURLEncoding.EncodeToString(sum)
+}
+
+// sumOf returns the SHA-256 of a regular file.
+func sumOf(name string) ([]byte, error) {
+	if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%s is not a regular file", name), err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	_, err = io.Copy(h, f)
+	return h.Sum(nil), err
+}
+
+// request returns what pip or uv is asked for: the pinned files, the pinned versions if the files may
+// be others, or what the line wants.
+func (p *pythonFetch) request() (r python.Request, err error) {
+	for _, s := range p.line.Packages {
+		r.Requirements = append(r.Requirements, python.Requirement(s))
+	}
+	if p.built != nil {
+		r.Local = p.local()
+	}
+	pinned := pinnedPackages(p.pinned)
+	file := filepath.Join(p.jail.Home(), "pinned.txt")
+	switch {
+	case pinned == nil:
+	case p.otherPython() || p.pinned.ScriptsRan: // a wheel that is built here has another hash each time
+		r.Versions, err = file, os.WriteFile(file, []byte(python.Versions(pinned)), 0o600)
+	default:
+		r.Pinned, err = file, os.WriteFile(file, []byte(python.Requirements(pinned)), 0o600)
+	}
+	return r, err
+}
+
+// withPip lets pip resolve and download, and then unpack what is there.
+func (p *pythonFetch) withPip(ctx context.Context) ([]python.Package, error) {
+	dir := filepath.Join(p.jail.Home(), "wheels")
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
+		return nil, err
+	}
+	request, err := p.request()
+	if err != nil {
+		return nil, err
+	}
+	if err := p.online(ctx, append([]string{p.python.Path}, request.PipDownload(dir)...)...); err != nil {
+		return p.fromSource(ctx, err)
+	}
+	packages, files, err := p.readWheels(dir)
+	if err != nil {
+		return nil, err
+	}
+	return packages, p.offline(ctx, fetching, append([]string{p.python.Path}, python.PipInstall(p.site(), files)...)...)
+}
+
+func (p *pythonFetch) readWheels(dir string) (packages []python.Package, files []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, e := range entries {
+		file := filepath.Join(dir, e.Name())
+		name, version, err := python.ParseWheel(e.Name())
+		if err != nil {
+			return nil, nil, err
+		}
+		hash, err := hashOf(file)
+		if err != nil {
+			return nil, nil, err
+		}
+		if source := p.built[name]; source != "" {
+			hash = source // two builds of the same sources may differ
+		}
+		packages = append(packages, python.Package{Name: name, Version: version, Hashes: []string{hash}})
+		files = append(files, file)
+	}
+	slices.SortFunc(packages, func(a, b python.Package) int { return strings.Compare(a.Name, b.Name) })
+	return packages, files, nil
+}
+
+// hashOf returns the SHA-256 of a file as pip writes it.
+func hashOf(name string) (string, error) {
+	sum, err := sumOf(name)
+	return "sha256:" + hex.EncodeToString(sum), err
+}
+
+// withUv lets uv resolve, and then install exactly the files whose hashes it has written, or those that
+// are pinned.
+func (p *pythonFetch) withUv(ctx context.Context) ([]python.Package, error) {
+	request, err := p.request()
+	if err != nil {
+		return nil, err
+	}
+	list := request.Pinned
+	if list == "" {
+		in := filepath.Join(p.jail.Home(), "wanted.txt")
+		list = filepath.Join(p.jail.Home(), "resolved.txt")
+		text := strings.Join(request.Requirements, "\n") + "\n"
+		if err := os.WriteFile(in, []byte(text), 0o600); err != nil {
+			return nil, err
+		}
+		if err := p.online(ctx, append([]string{p.uv}, request.UvCompile(p.python.Path, in, list)...)...); err != nil {
+			return nil, err
+		}
+	}
+	text, err := os.ReadFile(list)
+	if err != nil {
+		return nil, fmt.Errorf("uv has left no list of packages: %w", err)
+	}
+	packages, err := python.ReadRequirements(string(text))
+	if err != nil {
+		return nil, fmt.Errorf("the list of packages that uv has left cannot be read: %w", err)
+	}
+	return packages, p.online(ctx, append([]string{p.uv}, python.UvInstall(p.python.Path, p.site(), list)...)...)
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -102,7 +101,7 @@ func makeWritable(dir string) {
 }
 
 func installerOf(host hostfs.Host) *Installer {
-	return &Installer{Own: true, Store: store.Store{Dir: filepath.Join(host.DataDir, "packages")}, LockFile: filepath.Join(host.ConfigDir, lockfile.FileName), Host: host, Waive: waived()}
+	return &Installer{Own: true, Store: store.Store{Dir: filepath.Join(host.DataDir, "packages")}, LockFile: filepath.Join(host.ConfigDir, store.FileName), Host: host, Waive: waived()}
 }
 
 // installer returns the user's installer. What npm prints is in u.told.

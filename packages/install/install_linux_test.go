@@ -59,7 +59,7 @@ func TestInstall(t *testing.T) {
 	u.host.Environ = append(u.host.Environ, "REGISTRY_TOKEN="+token)
 	i := u.installer()
 	var mu sync.Mutex
-	var steps []Step
+	var steps []step
 	i.Progress = func(p Progress) { mu.Lock(); defer mu.Unlock(); steps = append(steps, p.Step) }
 	r := u.installs(i, "@scope/server")
 	list, err := r.Entry.List()
@@ -67,7 +67,7 @@ func TestInstall(t *testing.T) {
 	if e := r.Entry; !r.Fetched || e.Name != "@scope/server" || e.Version != "1.0.0" || len(list) != 2 || !strings.HasPrefix(e.Integrity, "sha512-") || r.Refused != nil {
 		t.Errorf("%+v %v", r.Entry, r.Refused)
 	}
-	if !slices.Contains(steps, Fetching) || !slices.Contains(steps, Sealing) {
+	if !slices.Contains(steps, fetching) || !slices.Contains(steps, sealing) {
 		t.Errorf("the steps are %q", steps)
 	}
 	u.runs(i, "@scope/server", "1.0.0")
@@ -151,13 +151,13 @@ func TestInstallTooLarge(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		filler int64
-		limits Limits
+		limits limits
 		file   bool
 	}{
-		{"one file", 12 << 20, Limits{FileMB: 4}, true},
-		{"all together", 48 << 20, Limits{TotalMB: 4}, false},
-		{"files", 0, Limits{Files: 2}, false},
-		{"2 GB", 2 << 30, Limits{}, true},
+		{"one file", 12 << 20, limits{FileMB: 4}, true},
+		{"all together", 48 << 20, limits{TotalMB: 4}, false},
+		{"files", 0, limits{Files: 2}, false},
+		{"2 GB", 2 << 30, limits{}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.filler > 1<<30 {
@@ -176,7 +176,7 @@ func TestInstallTooLarge(t *testing.T) {
 			u := newUser(t, registry.Start(t, stock).URL)
 			i := u.installer()
 			i.Limits = c.limits
-			var large *TooLargeError
+			var large *tooLargeError
 			if err := u.fails(i, "@scope/server", "@scope/server"); !errors.As(err, &large) || large.File != c.file {
 				t.Errorf("%v\n%s", err, u.told)
 			}

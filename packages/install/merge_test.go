@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
@@ -37,21 +37,21 @@ func TestPinKeepsTools(t *testing.T) {
 			}
 			return map[string]*toolpin.Pin{"default": listed(t, tool)}
 		}
-		entry := func(tool, note string) *lockfile.Entry {
-			return &lockfile.Entry{
-				Key: lockfile.Key{Ecosystem: lockfile.NPM, Spec: "a@latest"}, Name: "a", Version: "1.0.0", Pinned: time.Unix(1e9, 0).UTC(),
+		entry := func(tool, note string) *store.Entry {
+			return &store.Entry{
+				Key: store.Key{Ecosystem: store.NPM, Spec: "a@latest"}, Name: "a", Version: "1.0.0", Pinned: time.Unix(1e9, 0).UTC(),
 				Tree: "sha256:1", Files: "sha256:2", Note: note, Pins: pins(tool),
 			}
 		}
-		i := &Installer{LockFile: filepath.Join(t.TempDir(), lockfile.FileName)}
+		i := &Installer{LockFile: filepath.Join(t.TempDir(), store.FileName)}
 		testkit.Must(t, i.pin(nil, entry(c.meanwhile, "mine")))
 		own := entry(c.own, "")
 		if err := i.pin(entry(c.before, ""), own); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		now, err := lockfile.Find(i.LockFile, own.Key)
+		now, err := store.Find(i.LockFile, own.Key)
 		testkit.Must(t, err)
-		for what, e := range map[string]*lockfile.Entry{"the file": now, "the entry": own} {
+		for what, e := range map[string]*store.Entry{"the file": now, "the entry": own} {
 			got := ""
 			if p := e.Pins["default"]; p != nil {
 				got = p.Tools[0].Name

@@ -11,41 +11,41 @@ import (
 
 // Progress is how far an installation is.
 type Progress struct {
-	Step  Step
+	Step  step
 	Files int   // unpacked so far
 	Bytes int64 // fetched and unpacked so far
 }
 
-// Step is what an installation does.
-type Step string
+// step is what an installation does.
+type step string
 
 const (
-	Waiting  Step = "waiting"  // for another installation of the same package
-	Fetching Step = "fetching" // resolving, fetching and unpacking
-	Scripts  Step = "scripts"  // running the scripts of packages
-	Sealing  Step = "sealing"  // hashing the files and moving them to their place
+	waiting  step = "waiting"  // for another installation of the same package
+	fetching step = "fetching" // resolving, fetching and unpacking
+	scripts  step = "scripts"  // running the scripts of packages
+	sealing  step = "sealing"  // hashing the files and moving them to their place
 )
 
-// Limits bound what an installation uses of the disk. 0 is the usual limit.
-type Limits struct {
+// limits bound what an installation uses of the disk. 0 is the usual limit.
+type limits struct {
 	FileMB  int // of one file: 512
 	TotalMB int // of all that is fetched and unpacked: 2048. It is measured now and then, so it can be exceeded shortly
 	Files   int // that are unpacked: 300,000. They are counted now and then, too
 }
 
-func (l Limits) file() int    { return cmp.Or(l.FileMB, 512) }
-func (l Limits) total() int64 { return int64(cmp.Or(l.TotalMB, 2048)) << 20 }
-func (l Limits) files() int   { return cmp.Or(l.Files, 300_000) }
+func (l limits) file() int    { return cmp.Or(l.FileMB, 512) }
+func (l limits) total() int64 { return int64(cmp.Or(l.TotalMB, 2048)) << 20 }
+func (l limits) files() int   { return cmp.Or(l.Files, 300_000) }
 
-// TooLargeError reports that an installation was ended because of its size.
-type TooLargeError struct {
+// tooLargeError reports that an installation was ended because of its size.
+type tooLargeError struct {
 	Package string
 	File    bool // true: one file is too large; false: all files together are
 	MB      int  // the limit
 	Files   int  // if not 0, the limit of the number of files was exceeded; File and MB do not count
 }
 
-func (e *TooLargeError) Error() string {
+func (e *tooLargeError) Error() string {
 	if e.Files != 0 {
 		return fmt.Sprintf("%s and the packages that it needs have more than %d files, which is the limit of an installation. Nothing was installed", e.Package, e.Files)
 	}
@@ -64,7 +64,7 @@ func (i *Installer) progress(p Progress) {
 // A watch measures the files that an installation writes, a few times a second or less often.
 type watch struct {
 	installer *Installer
-	step      Step
+	step      step
 	work      string // the directory in which the installer unpacks
 	cache     string // npm's cache; "" for pip and uv
 	tooLarge  context.CancelCauseFunc
@@ -107,9 +107,9 @@ func (w *watch) look() {
 	switch {
 	case w.tooLarge == nil:
 	case p.Bytes > limits.total():
-		w.tooLarge(&TooLargeError{Package: w.pkg, MB: int(limits.total() >> 20)})
+		w.tooLarge(&tooLargeError{Package: w.pkg, MB: int(limits.total() >> 20)})
 	case p.Files > limits.files():
-		w.tooLarge(&TooLargeError{Package: w.pkg, Files: limits.files()})
+		w.tooLarge(&tooLargeError{Package: w.pkg, Files: limits.files()})
 	}
 }
 

@@ -18,7 +18,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/python"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
@@ -66,7 +65,7 @@ func newInstaller(t *testing.T) *Installer {
 	t.Cleanup(func() { // the store is read-only
 		exec.Command("chmod", "-R", "u+w", dir).Run()
 	})
-	return &Installer{Store: store.Store{Dir: filepath.Join(dir, "store")}, LockFile: filepath.Join(dir, "config", lockfile.FileName), Host: host, Waive: waived()}
+	return &Installer{Store: store.Store{Dir: filepath.Join(dir, "store")}, LockFile: filepath.Join(dir, "config", store.FileName), Host: host, Waive: waived()}
 }
 
 // setenv returns the variables of an environment with some in place of those that are there.

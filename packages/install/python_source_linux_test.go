@@ -12,8 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
-	"github.com/mcp-jail/mcp-jail/packages/runtime"
+	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -48,7 +47,7 @@ func TestPythonSource(t *testing.T) {
 	if !r.Entry.ScriptsRan || len(r.Entry.Packages) != 2 {
 		t.Errorf("scripts ran: %v, packages: %+v", r.Entry.ScriptsRan, r.Entry.Packages)
 	}
-	named := slices.ContainsFunc(r.Refused, func(d Refusal) bool {
+	named := slices.ContainsFunc(r.Refused, func(d refusal) bool {
 		return d.Package == "built" && d.Axis == policy.AxisNet && d.Operation == "resolve"
 	})
 	if got := registry.Attempts(told.String()); !named || len(got) != 4 {
@@ -182,7 +181,7 @@ func TestPythonVersions(t *testing.T) {
 // returns "" if there is none with pip.
 func withoutPython(t *testing.T, u pythonUser, minor string) string {
 	t.Helper()
-	found, err := installed.Interpreters(t.Context(), &u.Host, nil, nil, runtime.Python)
+	found, err := installed.Interpreters(t.Context(), &u.Host, nil, nil, installed.Python)
 	testkit.Must(t, err)
 	for _, i := range found.Interpreters {
 		if !strings.HasPrefix(i.Version, "3.") || strings.HasPrefix(i.Version, minor+".") || exec.Command(i.Path, "-I", "-m", "pip", "--version").Run() != nil {
@@ -207,7 +206,7 @@ func TestPythonUpdate(t *testing.T) {
 	update, err := u.Update(t.Context(), u.line(words...))
 	testkit.Must(t, err)
 	changes := update.Changes()
-	if len(changes) < 2 || changes[0].Kind != lockfile.Version || update.Signals != nil || update.SignalsErr != nil {
+	if len(changes) < 2 || changes[0].Kind != store.Version || update.Signals != nil || update.SignalsErr != nil {
 		t.Errorf("changes: %+v, signals %v %v", changes, update.Signals, update.SignalsErr)
 	}
 	testkit.Must(t, u.Accept(update))

@@ -11,13 +11,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 )
 
 // changes returns changes as lines.
-func changes(all []lockfile.Change) string {
+func changes(all []store.Change) string {
 	var lines []string
 	for _, c := range all {
 		lines = append(lines, string(c.Kind)+": "+c.Text)
@@ -138,7 +137,7 @@ func TestRepublished(t *testing.T) {
 	site.Publish(evil)
 	makeWritable(i.Store.Dir)
 	testkit.Must(t, os.RemoveAll(filepath.Join(i.Store.Dir, "npm")))
-	var moved *MovedError
+	var moved *movedError
 	if err := u.fails(i, "@scope/server", "is pinned by", "EINTEGRITY", "Nothing was changed", "--update"); !errors.As(err, &moved) {
 		t.Errorf("%v", err)
 	}

@@ -15,6 +15,40 @@
 // Find begins the comparison of the installed files with the lock file and does not wait for
 // it. Check waits.
 //
+// # Interpreters
+//
+// An [InterpreterFinder] finds node and python on this machine. It looks in
+// PATH, on macOS in Homebrew, and in the directories of version managers (nvm, fnm, volta, asdf, mise,
+// nodenv and n for node; pyenv, asdf, mise and uv for python); [Found.Choose] prefers the one that
+// PATH gives, which npx would have used.
+//
+// The finder runs no program. If the path of an interpreter in the directory of a version manager
+// names its version, Find reads it from there. Otherwise it asks Finder.Version. An interpreter must meet
+// these conditions, and is no candidate at all if it does not:
+//
+//   - Its path is absolute. Relative entries of PATH do not count.
+//   - Only the user or root could have put it there: every directory and link on the way,
+//     and the file, belong to one of them, and no other user may write them.
+//   - The caller knows no server that may write it: see [InterpreterFinder].
+//   - Its name, after all links, is that of an interpreter. Shims of version managers are
+//     no candidates; the program that they would start is looked up in their files. The
+//     stand-ins of macOS in /usr/bin, such as python3, count as the developer tool that they
+//     start, and are refused where there is none: they would open a dialog.
+//
+// Limits:
+//
+//   - It is for Linux and macOS. On Windows no packages are fetched.
+//   - mise.toml is not read: a shim of mise counts as .tool-versions says, or as the newest version.
+//   - Virtual environments count as the interpreter that they are made from.
+//
+// # Programs that work for mcp-jail
+//
+// A [Jail] runs npm, pip and uv, the scripts of packages, and interpreters that are asked for their
+// version. Each gets a jail of package confine, with less than a server has: no workspace, no variable
+// of the user's, one directory to write, and no host but the registries that are named.
+//
+// The jail is strict. Where this host cannot make it, the program does not run.
+//
 // # Limits
 //
 //   - A program that npm or uv has installed globally is no shadow, although npx and uvx would run

@@ -4,11 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/packages/python"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/packages/sources"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -33,7 +39,7 @@ type Program struct {
 	Env       []string // NAME=value: what the line sets
 	OwnEnv    []string // NAME=value: what the first line of the program sets, for itself alone
 	Bin       string   // the directory of the tree's programs, which belongs at the end of PATH, for the program alone
-	Entry     *lockfile.Entry
+	Entry     *store.Entry
 	Dir       string // the directory of the tree
 	Shadow    string // what the launcher would run in place of the pinned package; usually ""
 	NotUsed   string // the interpreter of PATH that is not used, and which server may write it; usually ""
@@ -67,7 +73,7 @@ func (e *GoneError) Error() string {
 // Is reports whether target is ErrNotInstalled.
 func (e *GoneError) Is(target error) bool { return target == ErrNotInstalled }
 
-// Find returns the program of a line. The caller closes it.
+// find returns the program of a line. The caller closes it.
 func (f Finder) Find(ctx context.Context, line *runline.Line) (*Program, error) {
 	shadow := f.shadow(line)
 	entry, err := f.entry(line)
@@ -106,7 +112,7 @@ func (f Finder) Find(ctx context.Context, line *runline.Line) (*Program, error) 
 
 // FinderFor returns the finder of the user's packages.
 func FinderFor(host *hostfs.Host) Finder {
-	return Finder{Store: store.Store{Dir: filepath.Join(host.DataDir, "packages")}, LockFile: filepath.Join(host.ConfigDir, lockfile.FileName), Host: host}
+	return Finder{Store: store.Store{Dir: filepath.Join(host.DataDir, "packages")}, LockFile: filepath.Join(host.ConfigDir, store.FileName), Host: host}
 }
 
 // Has reports whether the package of a line is pinned and installed.
@@ -123,11 +129,11 @@ func (f Finder) Has(line *runline.Line) bool {
 }
 
 // ID returns the name of an entry's tree in the store.
-func ID(e *lockfile.Entry) store.ID {
+func ID(e *store.Entry) store.ID {
 	return store.ID{Ecosystem: string(e.Ecosystem), Name: e.Name, Version: e.Version, Digest: strings.TrimPrefix(e.Tree, "sha256:")}
 }
 
-func (f Finder) entry(line *runline.Line) (*lockfile.Entry, error) {
+func (f Finder) entry(line *runline.Line) (*store.Entry, error) {
 	entry, err := Pinned(f.LockFile, Keys(line, f.Host, f.Own))
 	switch {
 	case err != nil:
@@ -172,4 +178,253 @@ func (f Finder) shadow(line *runline.Line) string {
 			return ""
 		}
 	}
+}
+
+// Key returns the key of a line in the lock file. If variables of the host choose where packages come
+// from, the key says so: a project may have brought the client's entry that sets them, and what it
+// chose is not pinned for a line without them.
+func Key(line *runline.Line, host *hostfs.Host) store.Key {
+	words := append([]string{line.Wanted()}, chosen(line.Ecosystem(), host)...)
+	return store.Key{Ecosystem: store.Ecosystem(line.Ecosystem()), Spec: strings.Join(words, " ")}
+}
+
+// Keys returns the keys under which the lock file may have the package of a line. The first one counts more, and
+// is that of what is fetched for the line. A line of the user's own has one key. Another line has two: that of its
+// directory, and that of the user's own lines. A project's entry may choose npm or a proxy by variables. So what is
+// fetched for it is a pin of that directory alone.
+func Keys(line *runline.Line, host *hostfs.Host, own bool) []store.Key {
+	keys := []store.Key{Key(line, host)}
+	if own {
+		return keys
+	}
+	dir := host.Dir
+	if real, err := filepath.EvalSymlinks(dir); err == nil {
+		dir = real
+	}
+	project := keys[0]
+	project.Spec += " --project=" + dir
+	return append([]store.Key{project}, keys...)
+}
+
+// Pinned returns the entry of the first of some keys that the lock file has, or nil.
+func Pinned(lockFile string, keys []store.Key) (*store.Entry, error) {
+	for _, key := range keys {
+		if e, err := store.Find(lockFile, key); e != nil || err != nil {
+			return e, err
+		}
+	}
+	return nil, nil
+}
+
+// chosen returns, as --NAME=VALUE, where the host's variables have the packages of an ecosystem fetched from.
+func chosen(ecosystem runline.Ecosystem, host *hostfs.Host) (options []string) {
+	tools := []sources.Tool{sources.NPM}
+	if ecosystem != runline.NPM {
+		tools = []sources.Tool{sources.Uv, sources.Pip}
+	}
+	for _, tool := range tools {
+		from, err := sources.Reader{Host: host, Logins: true}.Read(tool)
+		if err == nil { // else the installation says what is wrong
+			options = append(options, from.Chosen()...)
+		}
+	}
+	slices.Sort(options)
+	return slices.Compact(options)
+}
+
+// python fills in how a program of PyPI is started: the starter of an entry point by Python,
+// another program of the tree directly. The starter finds its packages by itself; package
+// python has the layout of the tree.
+func (f Finder) python(ctx context.Context, p *Program, line *runline.Line) error {
+	name := line.Program
+	if name == "" {
+		name = p.Entry.Program
+	}
+	p.Bin = filepath.Join(p.Dir, "bin")
+	file := filepath.Join(p.Bin, filepath.Base(name))
+	head, err := readHead(file)
+	if err != nil || name == "" || filepath.Base(name) != name {
+		return f.noProgram(ctx, p, name)
+	}
+	p.Arguments = line.Args
+	if !python.IsStarter(head) {
+		p.Command = file
+		return nil
+	}
+	// -s and -B: neither the user's own packages, nor files written beside the modules.
+	p.Arguments = append([]string{"-s", "-B", file}, line.Args...)
+	// Its path, without links: a tree does not take part in a virtual environment that PATH leads into.
+	chosen, err := f.interpreter(ctx, p, Python, PythonFits)
+	var missing *MissingError
+	if errors.As(err, &missing) { // the one that it was installed for is gone
+		err = fmt.Errorf("%w: %w", err, ErrNotInstalled)
+	}
+	p.Command = chosen.Path
+	return err
+}
+
+func (f Finder) noProgram(ctx context.Context, p *Program, name string) error {
+	e := &python.ProgramError{Package: p.Entry.Name, Program: name}
+	entries, err := os.ReadDir(p.Bin)
+	if err != nil {
+		return p.Check(ctx) // it tells what is missing
+	}
+	for _, there := range entries {
+		e.Names = append(e.Names, there.Name())
+	}
+	slices.Sort(e.Names)
+	return e
+}
+
+func readHead(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	head := make([]byte, 128)
+	n, err := io.ReadFull(f, head)
+	if err == io.ErrUnexpectedEOF || err == io.EOF {
+		err = nil
+	}
+	return head[:n], err
+}
+
+// PythonFits reports whether a version of Python is in a requires-python of a package:
+// comparisons with commas between them (PEP 440, "Version specifiers"). Releases are
+// compared by their numbers; a version with a suffix, such as 3.14.0rc1, comes before its
+// release. Specifiers with a prerelease, an epoch or "===" are errors.
+func PythonFits(rng, version string) (bool, error) {
+	all := true
+	for spec := range strings.SplitSeq(rng, ",") {
+		if spec = strings.TrimSpace(spec); spec == "" {
+			continue
+		}
+		ok, err := specifierHolds(spec, version)
+		if err != nil {
+			return false, fmt.Errorf("the Python versions %q cannot be read: %w", rng, err)
+		}
+		all = all && ok
+	}
+	return all, nil
+}
+
+func specifierHolds(spec, version string) (bool, error) {
+	op := ""
+	for _, o := range [...]string{"~=", "==", "!=", "<=", ">=", "<", ">"} {
+		if strings.HasPrefix(spec, o) {
+			op = o
+			break
+		}
+	}
+	want := strings.TrimSpace(spec[len(op):])
+	open := strings.HasSuffix(want, ".*")
+	var given []int
+	for part := range strings.SplitSeq(strings.TrimSuffix(want, ".*"), ".") {
+		n, err := strconv.ParseUint(part, 10, 16)
+		if err != nil || op == "" || len(given) == 4 {
+			return false, fmt.Errorf("%q is not a comparison such as >=3.10", spec)
+		}
+		given = append(given, int(n))
+	}
+	if open && op != "==" && op != "!=" || op == "~=" && len(given) < 2 {
+		return false, fmt.Errorf("%q is not a comparison such as >=3.10", spec)
+	}
+	have := numbers(version)
+	prefix := given[:min(len(given), 3)]
+	same := slices.Equal(have[:len(prefix)], prefix)
+	c := slices.Compare(have[:], append(slices.Clone(given), 0, 0, 0)[:3])
+	// 3.14.0rc1 comes before 3.14.0, though their numbers are equal.
+	if c == 0 && isRelease(version) == 0 {
+		c = -1
+	}
+	switch op {
+	case "==":
+		return open && same || !open && c == 0, nil
+	case "!=":
+		return !(open && same || !open && c == 0), nil
+	case "~=":
+		last := min(len(given)-1, 3)
+		return c >= 0 && slices.Equal(have[:last], given[:last]), nil
+	case "<":
+		// PEP 440: "<3.14" leaves out the prereleases of 3.14 too.
+		return c < 0 && (isRelease(version) == 1 || slices.Compare(have[:], append(slices.Clone(given), 0, 0, 0)[:3]) != 0), nil
+	case "<=":
+		return c <= 0, nil
+	case ">":
+		return c > 0, nil
+	}
+	return c >= 0, nil
+}
+
+func (f Finder) node(ctx context.Context, p *Program, line *runline.Line) error {
+	name := p.Entry.Name
+	dir := filepath.Join(p.Dir, "node_modules", filepath.FromSlash(name))
+	start, err := npm.Program(os.DirFS(dir), line.Program)
+	if err != nil && len(line.Packages) > 1 { // another line with the same packages has made the pin
+		name, start, err = npm.RootProgram(os.DirFS(p.Dir), line.Names(), line.Program)
+	}
+	if err != nil {
+		return err
+	}
+	dir = filepath.Join(p.Dir, "node_modules", filepath.FromSlash(name))
+	file := filepath.Join(dir, filepath.FromSlash(start.Entry))
+	p.OwnEnv = start.Env
+	p.Bin = filepath.Join(p.Dir, "node_modules", ".bin")
+	switch start.Kind {
+	case npm.Node:
+		var chosen Interpreter
+		chosen, err = f.interpreter(ctx, p, Node, npm.EngineFits)
+		if p.Command = chosen.Path; chosen.Default {
+			p.Command = string(Node)
+		}
+		p.Arguments = append(append(p.Arguments, start.NodeArgs...), file)
+	case npm.Direct:
+		p.Command = file
+	case npm.Interpreter:
+		p.Command = userInterpreter(start.Interpreter)
+		p.Arguments = append(append(p.Arguments, start.InterpreterArgs...), file)
+	default:
+		err = fmt.Errorf("%s is a program of the kind %q, which cannot be started", file, start.Kind)
+	}
+	p.Arguments = append(p.Arguments, line.Args...)
+	return err
+}
+
+// userInterpreter returns the interpreter of a #! line. If its path is not in a directory of the
+// system, only the file name counts, and PATH says where it is: the publisher of a package does
+// not choose among the user's files.
+func userInterpreter(name string) string {
+	for _, dir := range [...]string{"/usr/", "/bin/", "/sbin/"} {
+		if strings.HasPrefix(filepath.Clean(name), dir) {
+			return name
+		}
+	}
+	return filepath.Base(name)
+}
+
+// interpreter returns the interpreter that fits the package, without links. One that a server may write never
+// fits. The usual case asks none: it is PATH's own, with a remembered version, and for a package that takes
+// any version of node without one.
+func (f Finder) interpreter(ctx context.Context, p *Program, lang language, fits func(rng, version string) (bool, error)) (Interpreter, error) {
+	versions := openVersions(f.Host, f.Waive)
+	defer versions.save()
+	rng := p.Entry.Engines
+	named, file, version := versions.locate(lang)
+	if named != "" && f.Untrusted != nil {
+		if why := f.Untrusted(named); why != "" {
+			p.NotUsed = named + " is not used: " + why
+		}
+	}
+	if p.NotUsed == "" {
+		fitting, err := fits(rng, version)
+		if lang == Node && rng == "" || version != "" && err == nil && fitting {
+			return Interpreter{Language: lang, Path: file, Version: version, Default: true}, nil
+		}
+	}
+	found, err := versions.find(ctx, f.Untrusted, lang)
+	if err != nil {
+		return Interpreter{}, err
+	}
+	return found.Choose(rng, fits)
 }

@@ -7,17 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/packages/jail"
-	"github.com/mcp-jail/mcp-jail/packages/runtime"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
-
-func TestMain(m *testing.M) {
-	confine.RunSupervisor()
-	os.Exit(m.Run())
-}
 
 // localHost returns this machine, with nothing remembered.
 func localHost(t testing.TB) *hostfs.Host {
@@ -31,7 +23,7 @@ func localHost(t testing.TB) *hostfs.Host {
 // tell without one.
 func TestInterpreters(t *testing.T) {
 	host := localHost(t)
-	for _, lang := range []runtime.Language{runtime.Node, runtime.Python} {
+	for _, lang := range []language{Node, Python} {
 		got, err := Interpreters(t.Context(), host, nil, nil, lang)
 		testkit.Must(t, err)
 		if len(got.Interpreters) == 0 {
@@ -39,10 +31,10 @@ func TestInterpreters(t *testing.T) {
 		}
 		for _, i := range got.Interpreters {
 			answer, err := exec.Command(i.Path, "--version").Output()
-			if v := runtime.VersionIn(string(answer)); v != i.Version || err != nil {
+			if v := versionIn(string(answer)); v != i.Version || err != nil {
 				t.Errorf("%s is %s, not %s: %v", i.Path, v, i.Version, err)
 			}
-			jailed, err := jail.AskVersion(t.Context(), host, nil, i.Path)
+			jailed, err := askVersion(t.Context(), host, nil, i.Path)
 			if jailed != string(answer) || err != nil {
 				t.Errorf("%s in a jail: %q, %v", i.Path, jailed, err)
 			}
@@ -60,11 +52,11 @@ func TestRemembered(t *testing.T) {
 	host.Environ = []string{"PATH=" + bin}
 	told := func() (version string) {
 		t.Helper()
-		got, err := Interpreters(t.Context(), host, nil, nil, runtime.Node)
+		got, err := Interpreters(t.Context(), host, nil, nil, Node)
 		if err != nil || len(got.Interpreters) != 1 {
 			t.Fatalf("%+v, %v", got, err)
 		}
-		if _, _, v := openVersions(host, nil).locate(runtime.Node); v != got.Interpreters[0].Version {
+		if _, _, v := openVersions(host, nil).locate(Node); v != got.Interpreters[0].Version {
 			t.Errorf("%q is remembered of %q", v, got.Interpreters[0].Version)
 		}
 		return got.Interpreters[0].Version

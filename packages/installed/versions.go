@@ -3,6 +3,7 @@ package installed
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -10,8 +11,6 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
-	"github.com/mcp-jail/mcp-jail/packages/jail"
-	"github.com/mcp-jail/mcp-jail/packages/runtime"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -42,7 +41,7 @@ const (
 // openVersions reads the remembered versions. A file that cannot be read, or over which another
 // user has control, counts as empty.
 func openVersions(host *hostfs.Host, waive []policy.Axis) *versions {
-	v := &versions{host: host, waive: waive, known: map[string]version{}, run: jail.AskVersion}
+	v := &versions{host: host, waive: waive, known: map[string]version{}, run: askVersion}
 	if host.CacheDir == "" {
 		return v
 	}
@@ -50,7 +49,7 @@ func openVersions(host *hostfs.Host, waive []policy.Axis) *versions {
 		if json.Unmarshal(text, &v.known) != nil {
 			v.known = map[string]version{}
 		}
-		maps.DeleteFunc(v.known, func(_ string, k version) bool { return k.Version != runtime.VersionIn(k.Version) }) // of an older mcp-jail
+		maps.DeleteFunc(v.known, func(_ string, k version) bool { return k.Version != versionIn(k.Version) }) // of an older mcp-jail
 	}
 	return v
 }
@@ -87,9 +86,9 @@ func (v *versions) stamp(file string) string {
 
 // locate returns the interpreter that PATH gives, as PATH names it and without links, and its
 // remembered version or "".
-func (v *versions) locate(lang runtime.Language) (named, file, version string) {
+func (v *versions) locate(lang language) (named, file, version string) {
 	name := string(lang)
-	if lang == runtime.Python {
+	if lang == Python {
 		name = "python3"
 	}
 	for _, dir := range v.host.SearchPath() {
@@ -120,8 +119,8 @@ func (v *versions) ask(ctx context.Context, file string) (string, error) {
 	}
 	stamp, began := v.stamp(file), time.Now()
 	text, err := v.run(ctx, v.host, v.waive, file)
-	v.spent += min(time.Since(began), jail.Patience) // the rest was the making of the first jail
-	told := runtime.VersionIn(text)
+	v.spent += min(time.Since(began), patience) // the rest was the making of the first jail
+	told := versionIn(text)
 	if err != nil || told == "" {
 		return text, err // the search says what is wrong with an answer
 	}
@@ -132,13 +131,64 @@ func (v *versions) ask(ctx context.Context, file string) (string, error) {
 }
 
 // Interpreters returns the interpreters of this machine for a language, but for the untrusted. None
-// runs outside of a jail: see [jail.AskVersion]. What one has told is remembered. waive has the axes of [jail.Jail].
-func Interpreters(ctx context.Context, host *hostfs.Host, waive []policy.Axis, untrusted func(file string) string, lang runtime.Language) (runtime.Found, error) {
+// runs outside of a jail: see [jail.askVersion]. What one has told is remembered. waive has the axes of [jail.Jail].
+func Interpreters(ctx context.Context, host *hostfs.Host, waive []policy.Axis, untrusted func(file string) string, lang language) (Found, error) {
 	versions := openVersions(host, waive)
 	defer versions.save()
 	return versions.find(ctx, untrusted, lang)
 }
 
-func (v *versions) find(ctx context.Context, untrusted func(file string) string, lang runtime.Language) (runtime.Found, error) {
-	return runtime.Finder{Host: v.host, Untrusted: untrusted, Version: v.ask}.Find(ctx, lang)
+func (v *versions) find(ctx context.Context, untrusted func(file string) string, lang language) (Found, error) {
+	return InterpreterFinder{Host: v.host, Untrusted: untrusted, Version: v.ask}.find(ctx, lang)
+}
+
+const (
+	// patience is how long an interpreter that is asked for its version may take.
+	patience = 3 * time.Second
+
+	maxVersion = 256 // bytes of its answer
+)
+
+// askVersion runs an interpreter with --version in a jail without a network, and returns the
+// beginning of its answer. The interpreter reads its installation, and writes only a directory
+// that is removed afterwards.
+func askVersion(ctx context.Context, host *hostfs.Host, waive []policy.Axis, file string) (string, error) {
+	dir, err := os.MkdirTemp("", "mcp-jail-version-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(dir)
+	j := &Jail{
+		Host: *host, Dir: dir, Name: "version", Purpose: "asking " + file + " for its version", Path: []string{"/usr/bin", "/bin"},
+		Limits: policy.Limits{MemoryMB: 1024, Processes: 64, OpenFiles: 256, FileSizeMB: 1, MessageMB: 1},
+		Waive:  waive, Patience: patience, NoStderr: true,
+	}
+	if err := os.MkdirAll(j.Home(), 0o700); err != nil {
+		return "", err
+	}
+	out := &firstBytes{most: maxVersion}
+	exit, _, err := j.Run(ctx, out, file, "--version")
+	switch {
+	// The caller has given up, and not the interpreter.
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case errors.Is(err, context.DeadlineExceeded):
+		return "", fmt.Errorf("%s --version: it did not end within %v", file, patience)
+	case err != nil:
+		return "", err
+	case exit.Code != 0:
+		return "", fmt.Errorf("%s --version: exit status %d", file, exit.Code)
+	}
+	return string(out.kept), nil
+}
+
+// firstBytes keeps the first bytes that are written to it.
+type firstBytes struct {
+	most int
+	kept []byte
+}
+
+func (b *firstBytes) Write(p []byte) (int, error) {
+	b.kept = append(b.kept, p[:min(len(p), b.most-len(b.kept))]...)
+	return len(p), nil
 }

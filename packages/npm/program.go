@@ -13,21 +13,21 @@ import (
 	"strings"
 )
 
-// Kind says how a program of a package is started.
-type Kind string
+// kind says how a program of a package is started.
+type kind string
 
 const (
 	// Node programs are started as node NodeArgs Entry.
-	Node Kind = "node"
+	Node kind = "node"
 	// Direct programs are executed themselves: they are binaries.
-	Direct Kind = "direct"
+	Direct kind = "direct"
 	// Interpreter programs are scripts for another program, such as bash or bun.
-	Interpreter Kind = "interpreter"
+	Interpreter kind = "interpreter"
 )
 
 // A Start says which file of a package is a program, and how it is started.
 type Start struct {
-	Kind  Kind
+	Kind  kind
 	Name  string // of the program, as package.json names it
 	Entry string // the file, relative to the package, with slashes
 	// NodeArgs are the options of node that the first line of the file names.
@@ -40,15 +40,15 @@ type Start struct {
 	Env []string
 }
 
-// A ProgramError says why a package has no program that can be started.
-type ProgramError struct {
+// A programError says why a package has no program that can be started.
+type programError struct {
 	Package string   // name of the package, if package.json tells it
 	Entry   string   // file of the program, if there is one
 	Names   []string // all programs of the package, sorted
 	Reason  error
 }
 
-func (e *ProgramError) Error() string {
+func (e *programError) Error() string {
 	text := "the package " + e.Package + " cannot be started: "
 	if e.Entry != "" {
 		text = "the package " + e.Package + " cannot be started by its file " + e.Entry + ": "
@@ -60,21 +60,21 @@ func (e *ProgramError) Error() string {
 	return text
 }
 
-func (e *ProgramError) Unwrap() error { return e.Reason }
+func (e *programError) Unwrap() error { return e.Reason }
 
-// The reasons of a [ProgramError].
+// The reasons of a programError.
 var (
-	ErrNoProgram   = errors.New("its package.json names no program (bin)")
-	ErrAmbiguous   = errors.New("it has several programs and none with its own name; name one: npx --package=PACKAGE PROGRAM")
-	ErrNotProgram  = errors.New("it has no program of that name")
-	ErrOutside     = errors.New("the file lies outside the package")
-	ErrMissingFile = errors.New("the package does not contain that file; it was published incomplete")
+	errNoProgram   = errors.New("its package.json names no program (bin)")
+	errAmbiguous   = errors.New("it has several programs and none with its own name; name one: npx --package=PACKAGE PROGRAM")
+	errNotProgram  = errors.New("it has no program of that name")
+	errOutside     = errors.New("the file lies outside the package")
+	errMissingFile = errors.New("the package does not contain that file; it was published incomplete")
 )
 
 // Program returns the program that npx starts for the package in a folder, which is its
 // root. wanted is the name of a program, where the command line gives one beside --package;
 // if it is "", the rule is that of npx: all programs are one file, or one has the name of
-// the package without its scope. The error is a [*ProgramError], or says why package.json
+// the package without its scope. The error is a [*programError], or says why package.json
 // cannot be read.
 func Program(pkg fs.FS, wanted string) (Start, error) {
 	data, err := fs.ReadFile(pkg, "package.json")
@@ -87,7 +87,7 @@ func Program(pkg fs.FS, wanted string) (Start, error) {
 	}
 	name := manifest.text("name")
 	bins := programs(manifest)
-	fault := &ProgramError{Package: name, Names: slices.Sorted(maps.Keys(bins))}
+	fault := &programError{Package: name, Names: slices.Sorted(maps.Keys(bins))}
 	if wanted, fault.Reason = choose(bins, path.Base(name), wanted); fault.Reason != nil {
 		return Start{}, fault
 	}
@@ -136,9 +136,9 @@ func choose(bins map[string]string, own, wanted string) (string, error) {
 	files := slices.Compact(slices.Sorted(maps.Values(bins)))
 	switch _, has := bins[wanted]; {
 	case len(bins) == 0:
-		return "", ErrNoProgram
+		return "", errNoProgram
 	case wanted != "" && !has:
-		return "", fmt.Errorf("%w (%s)", ErrNotProgram, wanted)
+		return "", fmt.Errorf("%w (%s)", errNotProgram, wanted)
 	case wanted != "":
 		return wanted, nil
 	case bins[own] != "":
@@ -146,7 +146,7 @@ func choose(bins map[string]string, own, wanted string) (string, error) {
 	case len(files) == 1:
 		return slices.Min(slices.Collect(maps.Keys(bins))), nil
 	}
-	return "", ErrAmbiguous
+	return "", errAmbiguous
 }
 
 // programs returns the files of bin by their names, as npm normalises them: a string is a program with the
@@ -171,11 +171,11 @@ func programs(manifest object) map[string]string {
 // error, because it has no honest use.
 func start(pkg fs.FS, entry string) (Start, error) {
 	if !fs.ValidPath(entry) || strings.ContainsRune(entry, 0) {
-		return Start{}, ErrOutside
+		return Start{}, errOutside
 	}
 	f, err := pkg.Open(entry)
 	if errors.Is(err, fs.ErrNotExist) {
-		return Start{}, ErrMissingFile
+		return Start{}, errMissingFile
 	}
 	if err != nil {
 		return Start{}, err
@@ -208,4 +208,43 @@ func startOf(entry string, head []byte) (Start, error) {
 		return Start{Kind: Node}, nil
 	}
 	return Start{}, errors.New("it is neither a script with a #! line, nor JavaScript, nor a binary program of this system")
+}
+
+// shebang returns how a script with this line after "#!" is started. The kernel hands all
+// that follows the interpreter over as one argument; only env -S splits it. A carriage
+// return at the end does not count, because npm removes it when it installs a program.
+func shebang(line string) (Start, error) {
+	words := strings.Fields(line)
+	if len(words) == 0 || path.Base(words[0]) != "env" {
+		interpreter, argument, _ := strings.Cut(line, " ")
+		if argument = strings.TrimSpace(argument); argument == "" {
+			return interpreted(line, interpreter, nil, nil)
+		}
+		return interpreted(line, interpreter, []string{argument}, nil)
+	}
+	words = words[1:]
+	if len(words) > 0 && strings.HasPrefix(words[0], "-S") {
+		if words[0] = strings.TrimPrefix(words[0], "-S"); words[0] == "" {
+			words = words[1:]
+		}
+	}
+	var env []string
+	for len(words) > 0 && strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-") {
+		env, words = append(env, words[0]), words[1:]
+	}
+	if len(words) == 0 || strings.ContainsAny(line, `\$#'"`) {
+		return Start{}, fmt.Errorf(`its #! line %q names no program, or has quotes, \, $ or #, which are not supported`, "#!"+line)
+	}
+	return interpreted(line, words[0], words[1:], env)
+}
+
+// interpreted returns the start of a script by its interpreter.
+func interpreted(line, name string, args, env []string) (Start, error) {
+	if slices.Contains([]string{"node", "nodejs"}, path.Base(name)) {
+		return Start{Kind: Node, NodeArgs: args, Env: env}, nil
+	}
+	if name == "" || strings.HasPrefix(name, "-") || strings.Contains(name, "/") && !path.IsAbs(name) {
+		return Start{}, fmt.Errorf("its #! line %q names no interpreter, an option of env, or a path below the working directory", "#!"+line)
+	}
+	return Start{Kind: Interpreter, Interpreter: name, InterpreterArgs: args, Env: env}, nil
 }

@@ -26,8 +26,8 @@ func folder(manifest string, files ...string) fstest.MapFS {
 func TestProgramThatNpxChooses(t *testing.T) {
 	const a, b = "a.js: #!/usr/bin/env node\n", "b.js: #!/usr/bin/env node\n"
 	errs := map[string]error{
-		"ErrAmbiguous": ErrAmbiguous, "ErrNotProgram": ErrNotProgram, "ErrNoProgram": ErrNoProgram,
-		"ErrOutside": ErrOutside, "ErrMissingFile": ErrMissingFile,
+		"ErrAmbiguous": errAmbiguous, "ErrNotProgram": errNotProgram, "ErrNoProgram": errNoProgram,
+		"ErrOutside": errOutside, "ErrMissingFile": errMissingFile,
 	}
 	for _, row := range testkit.Rows(t, "programs.txt", 6) {
 		name, manifest, wanted, program, entry, fails := row[0], row[1], row[2], row[3], row[4], errs[row[5]]

@@ -3,6 +3,7 @@ package npm
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,10 +15,10 @@ type SignalKind string
 const (
 	Deprecated       SignalKind = "deprecated"        // its publisher advises against it
 	ProvenanceLost   SignalKind = "provenance-lost"   // the old version has an attestation
-	PublisherChanged SignalKind = "publisher-changed" // another account published it
+	publisherChanged SignalKind = "publisher-changed" // another account published it
 	ScriptsAdded     SignalKind = "scripts-added"     // it runs scripts when it is installed
-	OldWithdrawn     SignalKind = "old-withdrawn"     // the registry does not have the old version any more
-	SignaturesLost   SignalKind = "signatures-lost"   // the old version is signed by the registry
+	oldWithdrawn     SignalKind = "old-withdrawn"     // the registry does not have the old version any more
+	signaturesLost   SignalKind = "signatures-lost"   // the old version is signed by the registry
 )
 
 // A Signal is one reason to look at a new version before it is accepted. None proves harm,
@@ -35,13 +36,13 @@ func (s Signal) String() string {
 		return "the new version is deprecated: " + s.New
 	case ProvenanceLost:
 		return "the old version has a provenance attestation, and the new one has none"
-	case PublisherChanged:
+	case publisherChanged:
 		return fmt.Sprintf("%s published the old version, and %s the new one", s.Old, s.New)
 	case ScriptsAdded:
 		return "the new version runs scripts when it is installed: " + s.New
-	case OldWithdrawn:
+	case oldWithdrawn:
 		return "the registry no longer has the old version"
-	case SignaturesLost:
+	case signaturesLost:
 		return "the registry signed the old version, and not the new one"
 	}
 	return string(s.Kind)
@@ -77,16 +78,16 @@ func Signals(view []byte, old, new string) ([]Signal, error) {
 		out = append(out, Signal{Kind: Deprecated, New: is.text("deprecated")})
 	}
 	if was == nil {
-		return append(out, Signal{Kind: OldWithdrawn, Old: old}), nil
+		return append(out, Signal{Kind: oldWithdrawn, Old: old}), nil
 	}
 	if was.truth("dist.attestations") && !is.truth("dist.attestations") {
 		out = append(out, Signal{Kind: ProvenanceLost})
 	}
 	if was.truth("dist.signatures") && !is.truth("dist.signatures") {
-		out = append(out, Signal{Kind: SignaturesLost})
+		out = append(out, Signal{Kind: signaturesLost})
 	}
 	if a, b := publisher(was), publisher(is); a != b && a != "" && b != "" { // some registries name none
-		out = append(out, Signal{Kind: PublisherChanged, Old: a, New: b})
+		out = append(out, Signal{Kind: publisherChanged, Old: a, New: b})
 	}
 	if a, b := scripts(was), scripts(is); b != nil && a == nil {
 		out = append(out, Signal{Kind: ScriptsAdded, New: strings.Join(b, ", ")})
@@ -115,4 +116,46 @@ func scripts(v object) []string {
 		names = append(names, "node-gyp")
 	}
 	return names
+}
+
+// An object is a JSON object whose values are not decoded yet. encoding/json matches the
+// fields of a struct in any case; JavaScript does not, so "Bin" must not be taken for "bin".
+type object map[string]json.RawMessage
+
+// readObject decodes a file of npm. It accepts a byte order mark, as npm does.
+func readObject(data []byte) (object, error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	var o object
+	if err := json.Unmarshal(data, &o); err != nil {
+		return nil, fmt.Errorf("it is not a JSON object: %w", err)
+	}
+	if o == nil {
+		return nil, errors.New("it is null, not a JSON object")
+	}
+	return o, nil
+}
+
+func (o object) text(name string) string {
+	var s string
+	if json.Unmarshal(o[name], &s) != nil {
+		return ""
+	}
+	return s
+}
+
+func (o object) object(name string) object {
+	var m object
+	if json.Unmarshal(o[name], &m) != nil {
+		return nil
+	}
+	return m
+}
+
+// truth reports whether JavaScript counts a member as true.
+func (o object) truth(name string) bool {
+	switch string(bytes.TrimSpace(o[name])) {
+	case "", "null", "false", "0", `""`:
+		return false
+	}
+	return true
 }

@@ -4,16 +4,16 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // An EntryPoint is a function that a console script calls.
 type EntryPoint struct{ Name, Module, Function string }
 
 var (
-	entryPoint = lazy.Regexp(`^([A-Za-z0-9_.]+)\s*:\s*([A-Za-z0-9_.]+)(?:\s*\[.*\])?$`)
-	scriptName = lazy.Regexp(`^[A-Za-z0-9_+][A-Za-z0-9_.+-]*$`)
-	identifier = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
+	entryPoint = show.Pattern(`^([A-Za-z0-9_.]+)\s*:\s*([A-Za-z0-9_.]+)(?:\s*\[.*\])?$`)
+	scriptName = show.Pattern(`^[A-Za-z0-9_+][A-Za-z0-9_.+-]*$`)
+	identifier = show.Pattern(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 )
 
 // EntryPoints returns the programs in an entry_points.txt: its console_scripts and gui_scripts. Like

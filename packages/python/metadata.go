@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // Metadata is what METADATA of an installed package says.
@@ -31,7 +31,7 @@ func ReadMetadata(text string) (m Metadata) {
 		}
 		switch strings.ToLower(name) {
 		case "name":
-			m.Name = Normal(value)
+			m.Name = normal(value)
 		case "version":
 			m.Version = value
 		case "requires-python":
@@ -44,7 +44,7 @@ func ReadMetadata(text string) (m Metadata) {
 }
 
 // pythonMarker finds a condition of a dependency about the interpreter (PEP 508).
-var pythonMarker = lazy.Regexp(`\b(python_version|python_full_version|implementation_name|implementation_version|platform_python_implementation)\b`)
+var pythonMarker = show.Pattern(`\b(python_version|python_full_version|implementation_name|implementation_version|platform_python_implementation)\b`)
 
 // Bound reports whether the dependencies of the package depend on the version or implementation of
 // Python.
@@ -55,7 +55,7 @@ func (m Metadata) Bound() bool {
 	})
 }
 
-var clause = lazy.Regexp(`^(~=|==|!=|<=|>=|<|>)\s*([0-9]+(?:\.[0-9]+)*)(\.\*)?$`)
+var clause = show.Pattern(`^(~=|==|!=|<=|>=|<|>)\s*([0-9]+(?:\.[0-9]+)*)(\.\*)?$`)
 
 // Range returns the versions of Python on which a tree runs, in the form of requires-python. All
 // packages of the tree accept them. If bound, only the minor version that installed the tree is

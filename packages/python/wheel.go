@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 )
 
 // ParseWheel reads the name of a wheel's file ("Binary distribution format"). It returns the name of
@@ -17,7 +20,7 @@ func ParseWheel(file string) (name, version string, err error) {
 	if !strings.HasSuffix(file, ".whl") || !usual || slices.Contains(parts, "") || strings.ContainsAny(file, "/\\\n") {
 		return "", "", fmt.Errorf("%q is not the name of a wheel", file)
 	}
-	return Normal(parts[0]), parts[1], nil
+	return normal(parts[0]), parts[1], nil
 }
 
 // BoundTags reports from the file WHEEL of an installed package whether it is for one minor version
@@ -96,7 +99,7 @@ func ReadRequirements(text string) (packages []Package, err error) {
 			continue
 		}
 		name, version, _ := strings.Cut(words[0], "==")
-		p := Package{Name: Normal(name), Version: version}
+		p := Package{Name: normal(name), Version: version}
 		for _, w := range words[1:] {
 			hash, isHash := strings.CutPrefix(w, "--hash=")
 			if !isHash || !IsHash(hash) {
@@ -142,4 +145,51 @@ func Same(pinned, now []Package, otherPython bool, bound []string) bool {
 		}
 	}
 	return true
+}
+
+// Requirement returns a package of a launcher's line as pip and uv take it (PEP 508).
+func Requirement(s runline.Spec) string {
+	text := s.Name
+	if len(s.Extras) > 0 {
+		text += "[" + strings.Join(s.Extras, ",") + "]"
+	}
+	if s.Version != "" {
+		return text + "==" + s.Version
+	}
+	return text + s.Range
+}
+
+var separators = show.Pattern(`[-_.]+`)
+
+// normal returns a name as an index spells it (PEP 503).
+func normal(name string) string { return strings.ToLower(separators().ReplaceAllString(name, "-")) }
+
+var leadingName = show.Pattern(`^[A-Za-z0-9][A-Za-z0-9._-]*`)
+
+// RequirementName returns the normalised name of the package that a requirement names.
+func RequirementName(text string) string {
+	return normal(strings.TrimRight(leadingName().FindString(strings.TrimSpace(text)), "-_."))
+}
+
+var pythonVersion = show.Pattern(`^(?:c?python[@-]?)?([0-9]{1,4}(?:\.[0-9]{1,4}){0,2})$`)
+
+// VersionRange returns the range of versions that a launcher's --python asks for: "3.12",
+// "cpython@3.12" and "312" are ==3.12.*, "3.12.4" is ==3.12.4, ">=3.11" is itself. It returns false
+// for a path, and for another implementation of Python.
+func VersionRange(request string) (string, bool) {
+	if request == "" || strings.ContainsAny(request[:1], "<>=~!") {
+		return request, true
+	}
+	found := pythonVersion().FindStringSubmatch(request)
+	if found == nil {
+		return "", false
+	}
+	version := found[1]
+	if len(version) > 1 && version[0] == '3' && !strings.Contains(version, ".") {
+		version = "3." + version[1:]
+	}
+	if strings.Count(version, ".") < 2 {
+		version += ".*"
+	}
+	return "==" + version, true
 }

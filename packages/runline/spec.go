@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // Spec is one package of a registry that a line names.
@@ -43,11 +43,11 @@ func (s Spec) identity() string {
 // The grammar of npm: what has a ":" or another "/", begins with a "." or ends like an archive can be an
 // address or a file.
 var (
-	npmSpec    = lazy.Regexp(`^((?:@[\w.~-]+/)?[A-Za-z0-9][\w.~-]*)(?:@(.+))?$`)
-	npmVersion = lazy.Regexp(`^[=v]?(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)$`)
-	npmRange   = lazy.Regexp(`^(?:[xX]|v?[\d^~<>=*][\w.*+^~<>=| -]*)$`)
-	npmTag     = lazy.Regexp(`^[A-Za-z][\w.-]*$`)
-	archive    = lazy.Regexp(`(?i)\.(?:tgz|tar|tar\.gz)$`)
+	npmSpec    = show.Pattern(`^((?:@[\w.~-]+/)?[A-Za-z0-9][\w.~-]*)(?:@(.+))?$`)
+	npmVersion = show.Pattern(`^[=v]?(\d+\.\d+\.\d+(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?)$`)
+	npmRange   = show.Pattern(`^(?:[xX]|v?[\d^~<>=*][\w.*+^~<>=| -]*)$`)
+	npmTag     = show.Pattern(`^[A-Za-z][\w.-]*$`)
+	archive    = show.Pattern(`(?i)\.(?:tgz|tar|tar\.gz)$`)
 )
 
 // maxName is the length of the longest name of a package that npm takes.
@@ -76,10 +76,10 @@ func parseNPM(raw string) (s Spec, ok bool) {
 
 // The grammar of PyPI (PEP 440 and PEP 508), with the @VERSION of uvx. A program is a file name.
 var (
-	pythonSpec    = lazy.Regexp(`^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?:\[([A-Za-z0-9._,-]+)\])?(?:@(latest|[vV]?\d[\w.!+-]*)| *([<>=!~].*))?$`)
-	pythonBound   = lazy.Regexp(`^ *(===?|[~!<>]=|[<>]) *([vV]?\d[\w.!+-]*(?:\.\*)?) *$`)
-	pythonVersion = lazy.Regexp(`^\d+(?:\.\d+){0,2}$`)
-	programName   = lazy.Regexp(`^[A-Za-z0-9_][\w.-]*$`)
+	pythonSpec    = show.Pattern(`^([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)(?:\[([A-Za-z0-9._,-]+)\])?(?:@(latest|[vV]?\d[\w.!+-]*)| *([<>=!~].*))?$`)
+	pythonBound   = show.Pattern(`^ *(===?|[~!<>]=|[<>]) *([vV]?\d[\w.!+-]*(?:\.\*)?) *$`)
+	pythonVersion = show.Pattern(`^\d+(?:\.\d+){0,2}$`)
+	programName   = show.Pattern(`^[A-Za-z0-9_][\w.-]*$`)
 )
 
 func parsePython(raw string) (s Spec, ok bool) {

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
@@ -129,7 +128,7 @@ func unquoted(text string) string {
 
 // reference is a variable in an npmrc. npm leaves one that is not set as it is, unless a question
 // mark follows its name. An odd number of backslashes makes it a text.
-var reference = lazy.Regexp(`(\\*)\$\{([^${}?]+)(\?)?\}`)
+var reference = show.Pattern(`(\\*)\$\{([^${}?]+)(\?)?\}`)
 
 // filled returns a text of a fact with the variables in it. Without logins, none is filled in.
 func (in *reading) filled(f *fact, text string) string {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // maxText is how many bytes a configuration file may have.
@@ -255,4 +256,135 @@ func unescaped(text string) string {
 		return plain
 	}
 	return text
+}
+
+// own is the line with which a project names a registry of its own.
+type own struct {
+	File, Line string
+	Home       string // the user's file in which the same line counts for mcp-jail
+}
+
+// OfProject returns the first such line of a project, or nil. The project is the working directory, and the
+// directories above it, up to the home directory.
+func OfProject(host *hostfs.Host, npm bool) *own {
+	names, keys := []string{"pip.conf", "uv.toml", "pyproject.toml"}, []string{"index-url", "index", "find-links"}
+	if npm {
+		names, keys = []string{".npmrc"}, []string{"registry"}
+	}
+	for dir := host.Dir; dir != host.Home; dir = filepath.Dir(dir) {
+		for _, name := range names {
+			file, _ := filepath.EvalSymlinks(filepath.Join(dir, name)) // npm follows a link, too
+			text, _ := host.ReadHead(file, maxProjectFile)             // most projects have no such file
+			for line := range strings.Lines(string(text)) {
+				if namesRegistry(line, keys) {
+					clean, _, _ := withoutLogin(strings.TrimSpace(line))
+					return &own{filepath.Join(dir, name), clean, homeOf(host, name)}
+				}
+			}
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return nil
+}
+
+// maxProjectFile bounds what is read of such a file.
+const maxProjectFile = 1 << 20
+
+// namesRegistry reports whether a line sets a key that ends in one of keys, or begins a table of that name. It
+// does not matter in which section: at worst, a line runs as it is given that could have been pinned.
+func namesRegistry(line string, keys []string) bool {
+	name, _, sets := strings.Cut(strings.ReplaceAll(line, "_", "-"), "=")
+	name = strings.TrimSpace(name)
+	table := strings.HasPrefix(name, "[[")
+	name = strings.ToLower(strings.Trim(name, `[]"'`))
+	return (sets || table) && slices.ContainsFunc(keys, func(key string) bool { return strings.HasSuffix(name, key) })
+}
+
+func homeOf(host *hostfs.Host, name string) string {
+	switch name {
+	case ".npmrc":
+		return filepath.Join(host.Home, name)
+	case "pip.conf":
+		return filepath.Join(host.Home, ".config", "pip", name)
+	}
+	return filepath.Join(host.Home, ".config", "uv", "uv.toml")
+}
+
+// checkHosts makes it an error if a netrc cannot keep the login in an address from another registry
+// of the same host.
+func (in *reading) checkHosts() {
+	for _, l := range in.logins {
+		for _, address := range in.addresses() {
+			if in.mixes(l, address) {
+				in.fail("%s and %s have one host and not one login: pip and uv are given logins by the name of the host. Give them one login, or one of them another name", l.address, address)
+			}
+		}
+	}
+}
+
+// mixes reports whether a login would be sent to another registry that does not have it.
+func (in *reading) mixes(l hostLogin, address string) bool {
+	mine, err := url.Parse(l.address)
+	other, errOther := url.Parse(address)
+	if err != nil || errOther != nil || !strings.EqualFold(mine.Hostname(), other.Hostname()) {
+		return false
+	}
+	if at := slices.IndexFunc(in.logins, func(o hostLogin) bool { return o.address == address }); at >= 0 {
+		return in.logins[at].user != l.user || in.logins[at].password != l.password
+	}
+	return mine.Scheme != other.Scheme || mine.Host != other.Host
+}
+
+// readNetrc adds the user's netrc to the logins in the addresses of indexes, for the same hosts. The
+// entry for all other hosts ("default") is left out, and so is a login with quotes or a backslash.
+func (in *reading) readNetrc() {
+	file := in.variable("NETRC")
+	if file == "" {
+		file = filepath.Join(in.Host.Home, ".netrc")
+	}
+	wanted := func(host string) bool {
+		return slices.ContainsFunc(in.Registries(), func(u *url.URL) bool { return u.Hostname() == host }) &&
+			!slices.ContainsFunc(in.logins, func(l hostLogin) bool { return l.host == host })
+	}
+	var words []string
+	for line := range strings.Lines(in.text(file)) {
+		if line, _, _ = strings.Cut(" "+line, " # "); line != "" {
+			words = append(words, strings.Fields(line)...)
+		}
+	}
+	for i := 0; i+1 < len(words); i++ {
+		if words[i] != "machine" {
+			continue
+		}
+		l := hostLogin{host: words[i+1]}
+		for i += 2; i+1 < len(words) && slices.Contains([]string{"login", "user", "password", "account"}, words[i]); i += 2 {
+			switch words[i] {
+			case "password":
+				l.password = words[i+1]
+			case "login", "user":
+				l.user = words[i+1]
+			}
+		}
+		i--
+		switch {
+		case !wanted(l.host):
+		case strings.ContainsAny(l.user+l.password, `"\`):
+			in.NotUsed = append(in.NotUsed, "the login of "+l.host+" in "+in.short(file))
+		default:
+			in.logins = append(in.logins, l)
+		}
+	}
+}
+
+// netrcLine writes a login. Quotes are for Python 3.11 and later.
+func netrcLine(l hostLogin) string {
+	quote := func(word string) string {
+		if word != "" && !strings.ContainsAny(word, "\n\t\r \\") && word[0] != '"' {
+			return word
+		}
+		return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
+	}
+	return "machine " + strings.ToLower(l.host) + " login " + quote(l.user) + " password " + quote(l.password) + "\n"
 }

@@ -1,3 +1,86 @@
+// Package store keeps the installed packages of one user: for each package that a launcher
+// such as npx was asked for, the tree of files that its installer made.
+//
+// # Layout
+//
+//	DIR/npm/@scope+name/1.2.3-0123456789abcdef/tree/     the files, read-only
+//	DIR/npm/@scope+name/1.2.3-0123456789abcdef/seal      the files as they were installed
+//	DIR/staging/KEY/                                     an installation that is not finished; locked as long as it works
+//	DIR/trash/                                           removed trees that are being deleted
+//
+// The digits are the first ones of a digest of the list of the tree's packages. So two trees with
+// one version of a package and different dependencies lie beside one another. All servers and all
+// arguments use the same tree.
+//
+// # A start
+//
+// Store.Open takes a shared lock on a tree, so that it is not removed while a server runs.
+// Tree.Check reports whether the files are those that were sealed. It reads no file: it
+// compares the name, mode, size, times, inode and owner of each with the seal. It lists no
+// directory: a name that was added or removed changes the times of its directory. If one of them
+// differs, for example after a backup was restored, Tree.Check reads all files. Then only other
+// names, contents or kinds are a difference: directory, link, executable file or other file.
+//
+// # An installation
+//
+// Store.Stage returns the directory of an unfinished installation, with an exclusive lock.
+// Stages have a name, so the next installation of the same package continues in the same
+// directory, with the files that an interrupted one has fetched. Stage.Seal makes the files
+// read-only and seals them in a store inside the stage, from which they can be tried.
+// Sealed.Commit moves them to their place by one rename. A tree is therefore complete or not
+// there. Store.Sweep deletes old stages.
+//
+// # The lock file
+//
+// mcp-jail.lock is the lock file. For each spec of a launcher's line, the file
+// names the exact package that mcp-jail installed, its whole tree and the definitions of its tools.
+//
+// The file is JSON, with its packages in a stable order and indented, so that a merge or a comparison
+// of two versions reads well. [Find] reads one entry, [Load] reads all, [Update] changes the file, and [Diff]
+// tells in words what an update changes.
+//
+//	{
+//	  "version": 1,
+//	  "packages": [
+//	    {
+//	      "ecosystem": "npm",
+//	      "spec": "server-files@latest",
+//	      "name": "server-files",
+//	      "version": "1.2.3",
+//	      "file": "node_modules/server-files/dist/index.js",
+//	      …
+//	      "lock": { npm's package-lock.json },
+//	      "pins": { "default": { "tools": [ { "name": "read_file", "definition": { … } } ] } }
+//	    }
+//	  ]
+//	}
+//
+// What is kept: The user's "note" in a package is kept, and so is npm's package-lock.json as npm has written it, but
+// for its white space. The order of the user's own is lost at the next change. A member that this
+// version does not know is an error, so nothing is dropped. A format with more members has another
+// version number.
+//
+// Limits
+//
+//   - [Find] does not check what the other entries say, and [Load] not what npm's lock files in them
+//     say: [Entry.List] does.
+//   - A file has at most 32 MiB.
+//   - [Update] takes an advisory lock of the directory. Without such locks, it only compares the
+//     file shortly before it replaces it, and a change in between is lost.
+//   - On Windows, owners and modes are not checked.
+//   - Whether a jailed server could write the file is for the caller to decide.
+//
+// # Limits
+//
+//   - The check is against accidents and against programs that the user runs without a jail
+//     and that rewrite files as any program does. A program with the user's rights can also
+//     rewrite the seal and the lock file.
+//   - A power failure shortly after an installation may lose the contents of files that the seal
+//     has. Most filesystems then show another size, which the check finds.
+//   - Locks are advisory (flock(2)). Where a filesystem has none, the store is not used.
+//   - On other systems than Linux, Tree.Check reads all files each time.
+//   - On Windows read-only is an attribute of files. Any program of the user can take it away, and
+//     files can be added. Tree.Check finds both.
 package store
 
 import (

@@ -11,7 +11,7 @@ import (
 func TestCanonical(t *testing.T) {
 	for _, row := range testkit.Rows(t, "canonical.txt", 2) {
 		in, want := row[0], row[1]
-		if got, err := Canonical([]byte(in)); err != nil || string(got) != want {
+		if got, err := canonical([]byte(in)); err != nil || string(got) != want {
 			t.Errorf("%s: %s, %v; want %s", in, got, err, want)
 		}
 	}
@@ -30,12 +30,12 @@ func TestCanonicalRefuses(t *testing.T) {
 		`{"\ud800":1}`: "surrogate", `"\uD83D x"`: "surrogate", `"\ude00\ud83d"`: "surrogate", `"\ud83d\ud83d\ude00"`: "surrogate", `"\ud83d\\ude00"`: "surrogate",
 		strings.Repeat("[", 65) + strings.Repeat("]", 65): "nested more than 64 deep", strings.Repeat(`{"a":`, 1_000_000): "nested",
 	} {
-		got, err := Canonical([]byte(in))
+		got, err := canonical([]byte(in))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.40q: %s, %v; want %s", in, got, err, want)
 		}
 	}
-	if _, err := Canonical([]byte(strings.Repeat("[", 64) + strings.Repeat("]", 64))); err != nil {
+	if _, err := canonical([]byte(strings.Repeat("[", 64) + strings.Repeat("]", 64))); err != nil {
 		t.Error(err)
 	}
 }

@@ -10,32 +10,32 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Kind says how two pins differ.
-type Kind string
+// kind says how two pins differ.
+type kind string
 
 const (
-	Added        Kind = "added"        // a tool that the old pin does not have
-	Removed      Kind = "removed"      // a tool that only the old pin has
-	Changed      Kind = "changed"      // the hashes of a tool differ
-	Annotations  Kind = "annotations"  // only the annotations of a tool differ
-	Instructions Kind = "instructions" // of the server
-	Identity     Kind = "identity"     // the server's name or version
+	added        kind = "added"        // a tool that the old pin does not have
+	removed      kind = "removed"      // a tool that only the old pin has
+	changed      kind = "changed"      // the hashes of a tool differ
+	annotations  kind = "annotations"  // only the annotations of a tool differ
+	instructions kind = "instructions" // of the server
+	Identity     kind = "identity"     // the server's name or version
 )
 
 // A Difference is a change of one tool, or of the server, since the old pin.
 type Difference struct {
 	Tool string // "" for Instructions and Identity
-	Kind Kind
+	Kind kind
 	// Fields are the places where the definitions differ, at most 5. For Added it has only the
 	// description. It is empty if one of the two texts is not kept.
-	Fields []Field
+	Fields []field
 	// Times is how often a changed or added tool is listed, if more than once.
 	Times int
 }
 
 // A Field is one place in a definition. Old and New are canonical JSON, "" where the member
 // is absent; for Instructions and Identity they are plain text.
-type Field struct {
+type field struct {
 	Path     string // "description", "inputSchema.properties.path.type", "inputSchema.required"
 	Old, New string
 }
@@ -45,7 +45,7 @@ const maxFields = 5 // one more than is shown
 // Mild reports whether a model reads the same definitions as before, or fewer of them: the
 // annotations, the server's name or version changed, or a tool is gone.
 func (d Difference) Mild() bool {
-	return d.Kind == Annotations || d.Kind == Identity || d.Kind == Removed
+	return d.Kind == annotations || d.Kind == Identity || d.Kind == removed
 }
 
 // Compare returns how p differs from the old pin: the server first, then the tools by name.
@@ -61,21 +61,21 @@ func Compare(old, p *Pin) []Difference {
 		o, t := old.Find(name), p.Find(name)
 		switch {
 		case t == nil:
-			out = append(out, Difference{Tool: name, Kind: Removed})
+			out = append(out, Difference{Tool: name, Kind: removed})
 		case o == nil:
-			d := Difference{Tool: name, Kind: Added, Times: t.Times}
+			d := Difference{Tool: name, Kind: added, Times: t.Times}
 			if text := t.Description(); text != "" {
-				d.Fields = []Field{{Path: "description", New: string(text)}}
+				d.Fields = []field{{Path: "description", New: string(text)}}
 			}
 			out = append(out, d)
 		case !o.sameDefinition(t):
-			d := Difference{Tool: name, Kind: Changed, Times: t.Times}
+			d := Difference{Tool: name, Kind: changed, Times: t.Times}
 			if object(o.Definition) != nil && object(t.Definition) != nil {
 				d.Fields = fieldsOf(fieldsOf(nil, "", o.Definition, t.Definition), "annotations", o.Annotations, t.Annotations)
 			}
 			out = append(out, d)
 		case o.Annotations != t.Annotations:
-			d := Difference{Tool: name, Kind: Annotations}
+			d := Difference{Tool: name, Kind: annotations}
 			if o.Times <= 1 {
 				d.Fields = fieldsOf(nil, "annotations", o.Annotations, t.Annotations)
 			}
@@ -86,25 +86,25 @@ func Compare(old, p *Pin) []Difference {
 }
 
 func compareServers(old, s Server) (out []Difference) {
-	var fields []Field
+	var fields []field
 	if old.Name != s.Name {
-		fields = append(fields, Field{"name", old.Name, s.Name})
+		fields = append(fields, field{"name", old.Name, s.Name})
 	}
 	if old.Version != s.Version {
-		fields = append(fields, Field{"version", old.Version, s.Version})
+		fields = append(fields, field{"version", old.Version, s.Version})
 	}
 	if fields != nil {
 		out = append(out, Difference{Kind: Identity, Fields: fields})
 	}
 	if old.Instructions != s.Instructions {
-		out = append(out, Difference{Kind: Instructions, Fields: []Field{{"instructions", old.Instructions, s.Instructions}}})
+		out = append(out, Difference{Kind: instructions, Fields: []field{{"instructions", old.Instructions, s.Instructions}}})
 	}
 	return out
 }
 
 // fieldsOf appends the places where two canonical JSON values differ. It goes down into objects,
 // and into arrays of equal length.
-func fieldsOf(out []Field, path string, old, value JSON) []Field {
+func fieldsOf(out []field, path string, old, value JSON) []field {
 	if old == value || len(out) >= maxFields {
 		return out
 	}
@@ -122,7 +122,7 @@ func fieldsOf(out []Field, path string, old, value JSON) []Field {
 		}
 		return out
 	}
-	return append(out, Field{path, string(old), string(value)})
+	return append(out, field{path, string(old), string(value)})
 }
 
 // object returns the members of an object, or nil for other JSON.

@@ -28,7 +28,7 @@ func Name(arguments []string, capabilities []byte) string {
 		parts = append(parts, "args-"+shortHash(all))
 	}
 	// Equal capabilities have one name, however the client spells them.
-	canonical, err := Canonical(capabilities)
+	canonical, err := canonical(capabilities)
 	if err != nil {
 		canonical = JSON(capabilities)
 	}
@@ -139,7 +139,7 @@ func differences(old, p *Pin, part bool) []Difference {
 	}
 	return slices.DeleteFunc(all, func(d Difference) bool {
 		t := old.Find(d.Tool)
-		return d.Kind == Removed || t != nil && t.Times > 1
+		return d.Kind == removed || t != nil && t.Times > 1
 	})
 }
 

@@ -1,14 +1,20 @@
 package toolpin
 
 import (
+	"bytes"
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -51,7 +57,7 @@ func check(members map[string]JSON, of string, names ...string) error {
 
 // add adds the tools of a page.
 func (p *Pin) add(page []byte) error {
-	text, err := Canonical(page)
+	text, err := canonical(page)
 	if err != nil {
 		return err
 	}
@@ -97,7 +103,7 @@ func newTool(listed JSON) (Tool, error) {
 	}
 	annotations := all["annotations"]
 	if len(annotations) > maxAnnotations {
-		annotations = Quote(hash(string(annotations)))
+		annotations = quote(hash(string(annotations)))
 	}
 	maps.DeleteFunc(all, func(name string, _ JSON) bool {
 		return name == "annotations" || !slices.Contains(toolMembers, name)
@@ -120,7 +126,7 @@ func merge(tools []Tool) (merged []Tool) {
 			annotations.WriteString(string(tools[i].Annotations) + "\n")
 		}
 		if times := i - first; times > 1 {
-			t = Tool{t.Name, Quote(hash(definitions.String())), Quote(hash(annotations.String())), times}
+			t = Tool{t.Name, quote(hash(definitions.String())), quote(hash(annotations.String())), times}
 		}
 		merged = append(merged, t)
 	}
@@ -146,7 +152,7 @@ func ReadServer(result []byte) (Server, error) {
 	if len(result) > maxPages {
 		return Server{}, fmt.Errorf("%s has more than %d bytes", what, maxPages)
 	}
-	text, err := Canonical(result)
+	text, err := canonical(result)
 	if err != nil {
 		return Server{}, fmt.Errorf("%s: %w", what, err)
 	}
@@ -164,4 +170,169 @@ func (j JSON) plain() string {
 		return text
 	}
 	return string(j)
+}
+
+// Bounds of what a pin keeps and accepts.
+const (
+	maxDefinition = 64 << 10  // bytes of a definition of which the text is kept
+	maxKept       = 512 << 10 // bytes of all kept definitions and the instructions
+	maxPages      = 16 << 20  // bytes of all pages
+	maxTools      = 10_000
+	maxName       = 1024 // bytes of the name of a tool
+)
+
+// A Pin is what a server said about its tools. Tools is sorted by name, and no name is in it
+// twice.
+type Pin struct {
+	Server Server `json:"server,omitzero"`
+	Tools  []Tool `json:"tools"`
+}
+
+// Server is what a server says about itself. Instructions that are too long to be kept are their hash.
+type Server struct {
+	Name         string `json:"name,omitzero"`
+	Version      string `json:"version,omitzero"`
+	Instructions string `json:"instructions,omitzero"`
+}
+
+// A Tool is the pinned definition of one tool.
+type Tool struct {
+	Name string `json:"name"`
+	// Definition is an object with the members that count. One that is too long to be kept is a string with
+	// its hash.
+	Definition JSON `json:"definition"`
+	// Annotations is "" without annotations. Long ones are a string with their hash.
+	Annotations JSON `json:"annotations,omitzero"`
+	// Times is how often the name was listed, if more than once. Definition and Annotations are then the
+	// hashes of all of them.
+	Times int `json:"times,omitzero"`
+}
+
+// NewServer returns the record of a server. Texts that cannot be kept are replaced by their
+// hash, or cut.
+func NewServer(name, version, instructions string) Server {
+	instructions = strings.ToValidUTF8(instructions, "\ufffd")
+	if len(instructions) > maxDefinition {
+		instructions = hash(instructions)
+	}
+	return Server{cut(name), cut(version), instructions}
+}
+
+func cut(name string) string {
+	if len(name) > maxName {
+		name = name[:maxName]
+	}
+	return strings.ToValidUTF8(name, "\ufffd")
+}
+
+func hash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// hashed returns a string with the hash of an object, and other JSON as it is.
+func (j JSON) hashed() JSON {
+	if strings.HasPrefix(string(j), "{") {
+		return quote(hash(string(j)))
+	}
+	return j
+}
+
+// sameDefinition reports whether two tools are defined alike. Of one of them the definition may not be kept.
+func (t *Tool) sameDefinition(o *Tool) bool {
+	return t.Times == o.Times && (t.Definition == o.Definition || t.Definition.hashed() == o.Definition.hashed())
+}
+
+// Description returns the description in a definition that is kept, and "" otherwise.
+func (t *Tool) Description() JSON { return object(t.Definition)["description"] }
+
+// Find returns the tool of a name, or nil.
+func (p *Pin) Find(name string) *Tool {
+	i, ok := slices.BinarySearchFunc(p.Tools, name, func(t Tool, name string) int { return strings.Compare(t.Name, name) })
+	if !ok {
+		return nil
+	}
+	return &p.Tools[i]
+}
+
+// maxDepth is the deepest nesting of a result. Schemas need about 20 levels.
+const maxDepth = 64
+
+// JSON is JSON in its canonical form, or "" for no JSON. In a file it is the value that it stands for.
+type JSON string
+
+// MarshalJSON implements json.Marshaler.
+func (j JSON) MarshalJSON() ([]byte, error) { return []byte(j), nil }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (j *JSON) UnmarshalJSON(text []byte) (err error) {
+	*j, err = canonical(text)
+	return err
+}
+
+// canonical returns the canonical form (RFC 8785) of one JSON text. Programs differ in how they read two
+// members of one name, invalid UTF-8 and half of a surrogate pair, so these are errors.
+func canonical(text []byte) (JSON, error) {
+	if err := checkBounds(text); err != nil {
+		return "", err
+	}
+	v := jsontext.Value(bytes.Clone(text))
+	if err := v.Canonicalize(); err != nil {
+		return "", invalid(err)
+	}
+	return JSON(v), nil
+}
+
+// checkBounds refuses what jsontext takes: deep nesting, and numbers that it would replace by the
+// largest double.
+func checkBounds(text []byte) error {
+	d := jsontext.NewDecoder(bytes.NewBuffer(text))
+	for {
+		token, err := d.ReadToken()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return invalid(err)
+		}
+		if d.StackDepth() > maxDepth {
+			return fmt.Errorf("the JSON is nested more than %d deep", maxDepth)
+		}
+		if token.Kind() != '0' {
+			continue
+		}
+		if _, err := strconv.ParseFloat(token.String(), 64); err != nil {
+			return fmt.Errorf("the number %s is beyond the range of a double", show.Named(token.String(), 40))
+		}
+	}
+}
+
+// invalid says in words what is wrong with a text.
+func invalid(err error) error {
+	var syntax *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("the JSON text ends early")
+	case errors.Is(err, jsontext.ErrDuplicateName) && errors.As(err, &syntax):
+		name := show.Named(syntax.JSONPointer.LastToken(), 60)
+		return fmt.Errorf("the member %s is there twice, and programs differ in which one they read", name)
+	case errors.As(err, &syntax):
+		return fmt.Errorf("byte %d: %s", syntax.ByteOffset, show.Named(syntax.Err.Error(), 200))
+	}
+	return err
+}
+
+// quote returns a text as a JSON string. Bytes that are no UTF-8 become U+FFFD.
+func quote(text string) JSON {
+	out, _ := jsontext.AppendQuote(nil, strings.ToValidUTF8(text, "\ufffd"))
+	return JSON(out)
+}
+
+// text returns the text of a JSON string. ok is false for other JSON.
+func (j JSON) text() (text string, ok bool) {
+	if !strings.HasPrefix(string(j), `"`) {
+		return "", false
+	}
+	out, err := jsontext.AppendUnquote(nil, string(j))
+	return string(out), err == nil
 }

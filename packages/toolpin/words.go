@@ -25,14 +25,14 @@ func (d Difference) String() string {
 		times = fmt.Sprintf("; it is listed %d times, and clients differ in which one they call", d.Times)
 	}
 	switch d.Kind {
-	case Added:
+	case added:
 		if len(d.Fields) > 0 {
 			return tool + "it is new: " + quoted(d.Fields[0].New) + times
 		}
 		return tool + "it is new" + times
-	case Removed:
+	case removed:
 		return tool + "it is gone"
-	case Instructions:
+	case instructions:
 		return "the server's instructions " + d.Fields[0].change(false)
 	case Identity:
 		var parts []string
@@ -44,7 +44,7 @@ func (d Difference) String() string {
 	if len(d.Fields) == 0 {
 		what := "its definition changed"
 		switch {
-		case d.Kind == Annotations:
+		case d.Kind == annotations:
 			what = "the annotations of one of its definitions changed"
 		case d.Times <= 1:
 			what += "; the pin has only the hash of one of the two texts"
@@ -77,7 +77,7 @@ func named(name string) string {
 }
 
 // change says how a field changed. isJSON tells that its values are canonical JSON.
-func (f Field) change(isJSON bool) string {
+func (f field) change(isJSON bool) string {
 	old, value := f.Old, f.New
 	if isJSON {
 		a, okA := JSON(old).text()

@@ -1,11 +1,45 @@
+// Package config reads the configuration: TOML files, their layers, the trust in project
+// files, and the flags of a server that is given on the command line. [Load] and
+// [FromCommandLine] are its entry points; [Config.Policy] returns the policy of one server
+// or tool, with all defaults filled in.
+//
+// [Decode] reports all problems of a file at once, each with file, line and key. The layers
+// are the system's, the user's and the project's file, in this order. Values of a later
+// layer replace earlier ones; rules are appended unless a strategy says otherwise. A project
+// file counts only if the user trusted exactly this content (see [TrustStore]). It declares
+// servers of its own (project.go), and takes away from those of the user (narrow.go).
+//
+// Each key has one row, in keys.go, keys_rules.go or settings.go, with its type, bounds, default and text. The
+// decoder, the encoder, the layers and the schema for editors (docs/mcp-jail.schema.json, which a test writes) range
+// over the rows. The decoder refuses more than the schema: keys that contradict each other, texts that a regular
+// expression cannot tell, a server without a command.
+//
+// A server may name a preset. This package does not know what the preset says: before its
+// caller asks for a policy, it lays the table of the preset below the server's own
+// ([Config.LayBelow]).
+//
+// # Limits
+//
+//   - A configuration file has at most 1 MiB and 16 levels of nesting.
+//   - A file that another user owns or may write is refused, unless it is a project's file,
+//     whose content is trusted. On Windows, owners are not checked.
+//   - The package reads its own files and looks up their owners. It does not look at the
+//     paths, programs or variables that a policy names: package policy/resolve does.
+//
+// Below the package, internal/reader reads the values of a table, internal/trust keeps what the user
+// accepted, internal/stamp tells what has changed.
 package config
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 )
 
 // Config is the content of one file, or of the merged layers. It contains only what was
@@ -41,7 +75,7 @@ type Server struct {
 	Tools     map[string]*Tool
 	// Merge says how a list joins the lists of earlier layers. The keys are
 	// "arguments", "variables" and "waive".
-	Merge map[string]Strategy
+	Merge map[string]strategy
 	Where string
 	// Project is the project's file if it names the program of the server. The server is
 	// then not the user's server of that name. Otherwise it is "". Load sets it.
@@ -81,7 +115,7 @@ type Access struct {
 	SensitivePaths []string
 	sensitiveAt    map[string]string // their places, in a table that was decoded
 	// Merge is as in Server; the keys are "fs", "net", "inbound" and "env".
-	Merge map[string]Strategy
+	Merge map[string]strategy
 	Where string
 	// keepsDefault says that the default policy stays in force, and that the table takes away from
 	// it or adds to it: it is of --deny and --inbound alone, or what is kept from layers whose
@@ -124,14 +158,14 @@ func (a *Access) saysDefault() bool {
 	return a.workspace() == "write" && a.Fs == nil && a.Net == nil && a.Inbound == nil && a.Env == nil && a.Commands == nil && a.SensitivePaths == nil
 }
 
-// Strategy says how a list of a later layer joins the earlier one.
-type Strategy string
+// strategy says how a list of a later layer joins the earlier one.
+type strategy string
 
 const (
-	Append  Strategy = "append"  // after the earlier ones: the default of rules
-	Prepend Strategy = "prepend" // before the earlier ones
-	Replace Strategy = "replace" // instead of the earlier ones: the default of arguments
-	Dedup   Strategy = "dedup"   // append what is not there yet
+	Append  strategy = "append"  // after the earlier ones: the default of rules
+	prepend strategy = "prepend" // before the earlier ones
+	replace strategy = "replace" // instead of the earlier ones: the default of arguments
+	dedup   strategy = "dedup"   // append what is not there yet
 )
 
 // IsStateful reports whether one process serves the whole session (the default).
@@ -176,7 +210,7 @@ func (s *Server) overlay(l *Server) {
 	s.Stateful = cmp.Or(l.Stateful, s.Stateful)
 	// Arguments belong to a command: appending a second list to the first
 	// would build a command line that neither layer contains.
-	s.Arguments = joinLists(s.Arguments, l.Arguments, l.Merge["arguments"], Replace, func(a, b string) bool { return a == b })
+	s.Arguments = joinLists(s.Arguments, l.Arguments, l.Merge["arguments"], replace, func(a, b string) bool { return a == b })
 	s.Variables = joinLists(s.Variables, l.Variables, l.Merge["variables"], Append, sameEnv)
 	s.Waive = joinLists(s.Waive, l.Waive, l.Merge["waive"], Append, func(a, b policy.Axis) bool { return a == b })
 	if l.Access != nil {
@@ -218,7 +252,7 @@ func (a *Access) overlay(l *Access) {
 	a.Inbound = joinLists(a.Inbound, l.Inbound, l.Merge["inbound"], Append, sameInbound)
 	a.Env = joinLists(a.Env, l.Env, l.Merge["env"], Append, sameEnv)
 	// No layer can shorten this list: no strategy here.
-	a.SensitivePaths = joinLists(a.SensitivePaths, l.SensitivePaths, Dedup, Dedup, func(x, y string) bool { return x == y })
+	a.SensitivePaths = joinLists(a.SensitivePaths, l.SensitivePaths, dedup, dedup, func(x, y string) bool { return x == y })
 	if l.Commands != nil && a.Commands == nil {
 		a.Commands = map[string][]policy.CommandRule{}
 	}
@@ -228,7 +262,7 @@ func (a *Access) overlay(l *Access) {
 	}
 }
 
-func joinLists[T any](earlier, later []T, s, preset Strategy, same func(a, b T) bool) []T {
+func joinLists[T any](earlier, later []T, s, preset strategy, same func(a, b T) bool) []T {
 	if later == nil {
 		return earlier // not mentioned
 	}
@@ -236,11 +270,11 @@ func joinLists[T any](earlier, later []T, s, preset Strategy, same func(a, b T) 
 		s = preset
 	}
 	switch s {
-	case Replace:
+	case replace:
 		return slices.Clone(later)
-	case Prepend:
+	case prepend:
 		return append(slices.Clone(later), earlier...)
-	case Dedup:
+	case dedup:
 		out := append([]T{}, earlier...)
 		for _, l := range later {
 			if !slices.ContainsFunc(out, func(e T) bool { return same(e, l) }) {
@@ -259,3 +293,83 @@ func sameNet(a, b policy.NetRule) bool { return slices.Equal(a.TOMLFields(), b.T
 func sameInbound(a, b policy.InboundRule) bool { return a.Port == b.Port && a.Preset == b.Preset }
 
 func sameEnv(a, b policy.EnvRule) bool { a.Where, b.Where = "", ""; return a == b }
+
+// Decode reads one file that is the whole configuration. Its error is [policy.Problems]:
+// all problems of the file at once, each with file, line and key. It does not read the
+// disk; file is only a name.
+func Decode(data []byte, file string) (*Config, error) {
+	c, problems := decodeLayer(data, file)
+	if len(problems) == 0 {
+		problems = c.validate()
+	}
+	if err := problems.Err(); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// decodeLayer reads one of several files. It leaves out the checks that need the merged
+// configuration, such as that for a missing command.
+func decodeLayer(data []byte, file string) (*Config, policy.Problems) {
+	if text := strings.TrimLeft(string(data[:min(len(data), 1<<10)]), "\ufeff \t\r\n"); strings.HasPrefix(text, "{") {
+		return &Config{}, policy.Problems{{File: file, Line: 1, Message: "is JSON, like a client's configuration, but must be TOML: write [servers.NAME] with command, arguments and variables"}}
+	}
+	in, root := reader.New(data, file)
+	c := &Config{Files: []string{file}}
+	in.Read(root, "", value{Kind: show.Table, Keys: c.keys()})
+	return c, in.Problems
+}
+
+func (c *Config) validate() (ps policy.Problems) {
+	for _, name := range c.ServerNames() {
+		ps = append(ps, c.Servers[name].validate()...)
+		if n := c.narrowing[name]; n != nil {
+			with := *n
+			with.Stateful = c.Servers[name].Stateful
+			ps = append(ps, with.checkScope("servers."+show.Key(name))...)
+		}
+	}
+	return ps
+}
+
+func (s *Server) validate() policy.Problems {
+	var ps policy.Problems
+	key := "servers." + show.Key(s.Name)
+	if s.Command == "" {
+		file, line := policy.SplitPosition(s.Where)
+		ps = append(ps, policy.Problem{File: file, Line: line, Key: key + ".command", Message: fmt.Sprintf("[%s] has no command", key)})
+	}
+	return append(ps, s.checkScope(key)...)
+}
+
+// checkScope refuses an access table that cannot be applied to any process
+// (docs/reference.md "Stateful and stateless").
+func (s *Server) checkScope(key string) (ps policy.Problems) {
+	refuse := func(table string, a *Access, format string, args ...any) {
+		file, line := policy.SplitPosition(a.Where)
+		ps = append(ps, policy.Problem{File: file, Line: line, Key: table, Message: fmt.Sprintf("[%s] cannot be enforced: server %q is ", table, s.Name) + fmt.Sprintf(format, args...)})
+	}
+	names := slices.Sorted(maps.Keys(s.Tools))
+	if s.IsStateful() {
+		for _, name := range names {
+			if a := s.Tools[name].Access; a.isDeclared() {
+				refuse(key+".tools."+show.Key(name)+".access", a, "stateful.\n"+
+					"  The server runs as one shared process, so a policy for one tool cannot be applied.\n"+
+					"  Declare access for the whole server in  [%s.access]\n"+
+					"  or set  stateful = false  so that each call gets its own process.", key)
+			}
+		}
+		return ps
+	}
+	if s.Access.isDeclared() && !s.Access.saysDefault() {
+		tool := "TOOL"
+		if len(names) > 0 {
+			tool = show.Key(names[len(names)-1]) // not "*"
+		}
+		refuse(key+".access", s.Access, "stateless.\n"+
+			"  Each call gets its own process, so there is no process that a policy for the whole server could be applied to.\n"+
+			"  Declare access for each tool in  [%s.tools.%s.access]\n"+
+			"  or set  stateful = true  so that one process serves the whole session.", key, tool)
+	}
+	return ps
+}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/config/internal/stamp"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 )
 
 // Defaults is the table [defaults]. Its settings hold for every server that does not set them,
@@ -114,7 +114,7 @@ func (d *Defaults) Digest() string {
 	if len(d.Waive) > 0 {
 		of = append(of, d.Waive)
 	}
-	return stamp.Digest(of)
+	return reader.Digest(of)
 }
 
 func (c *Config) refuseDefaults() policy.Problems {
@@ -168,7 +168,7 @@ func (c *Config) Digest(server string) string {
 		s = s.own
 	}
 	if n := c.narrowing[server]; n != nil {
-		return stamp.Digest([]any{s, c.Defaults.Digest(), n})
+		return reader.Digest([]any{s, c.Defaults.Digest(), n})
 	}
-	return stamp.Digest([]any{s, c.Defaults.Digest()})
+	return reader.Digest([]any{s, c.Defaults.Digest()})
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/internal/toml"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -18,10 +17,10 @@ func (c *Config) keys() []key {
 	defaults := &Defaults{}
 	return []key{
 		row("version", version, "The version of the format."),
-		row("defaults", placed(&defaults.Where, value{Kind: toml.Table, Keys: defaults.keys(), Keep: func(*node, string) { c.Defaults = defaults }}),
+		row("defaults", placed(&defaults.Where, value{Kind: show.Table, Keys: defaults.keys(), Keep: func(*node, string) { c.Defaults = defaults }}),
 			"What holds for every server that does not say otherwise."),
 		row("servers", value{
-			Kind: toml.Table, Form: serverForm, Names: c.newServer,
+			Kind: show.Table, Form: serverForm, Names: c.newServer,
 			Keep: func(*node, string) { c.Servers = map[string]*Server{} },
 		}, "The servers, by their names. Letters, digits, '.', '_' and '-' make up a name."),
 	}
@@ -29,7 +28,7 @@ func (c *Config) keys() []key {
 
 func (c *Config) newServer(name string) value {
 	s := &Server{Name: name}
-	return placed(&s.Where, value{Kind: toml.Table, Keys: s.keys(), Keep: func(*node, string) { c.Servers[name] = s }})
+	return placed(&s.Where, value{Kind: show.Table, Keys: s.keys(), Keep: func(*node, string) { c.Servers[name] = s }})
 }
 
 func (d *Defaults) keys() []key {
@@ -62,7 +61,7 @@ func (s *Server) keys() []key {
 		row("waive", joined(&s.Merge, "waive", axes(&s.Waive, policy.Waivers()...)), "Start even if these axes cannot be enforced, or what an operating system never can. Every start warns of it."),
 		row("access", accessTable(access, &s.Access), "What the server may touch. Without this table, the default policy grants the workspace."),
 		s.Settings.limits(),
-		row("tools", value{Kind: toml.Table, Names: s.newTool, Keep: func(*node, string) { s.Tools = map[string]*Tool{} }},
+		row("tools", value{Kind: show.Table, Names: s.newTool, Keep: func(*node, string) { s.Tools = map[string]*Tool{} }},
 			"Tables for single tools, by their names, of a server with stateful = false. \"*\" stands for all other tools."),
 	})
 }
@@ -84,7 +83,7 @@ func (s *Server) newTool(name string) value {
 	warm := bounds(0, maxWarm)
 	warm.Keep = func(n *node, _ string) { count := int(n.Int); t.Warm = &count }
 	return placed(&t.Where, value{
-		Kind: toml.Table,
+		Kind: show.Table,
 		Keep: func(*node, string) { s.Tools[name] = t },
 		Keys: []key{
 			row("access", accessTable(access, &t.Access), "What a call of this tool may touch."),
@@ -94,7 +93,7 @@ func (s *Server) newTool(name string) value {
 }
 
 func accessTable(a *Access, to **Access) value {
-	return placed(&a.Where, value{Kind: toml.Table, Keys: a.keys(), Keep: func(*node, string) { *to = a }})
+	return placed(&a.Where, value{Kind: show.Table, Keys: a.keys(), Keep: func(*node, string) { *to = a }})
 }
 
 func (a *Access) keys() []key {
@@ -104,7 +103,7 @@ func (a *Access) keys() []key {
 		row("inbound", joined(&a.Merge, "inbound", list(&a.Inbound, inboundRule)), "Ports on which the host reaches the server, such as for the callback of a login. At most 64."),
 		row("env", joined(&a.Merge, "env", list(&a.Env, envRule)), "Rules for environment variables."),
 		row("commands", value{
-			Kind: toml.Table, Form: commandForm, Names: a.newCommand,
+			Kind: show.Table, Form: commandForm, Names: a.newCommand,
 			Keep: func(*node, string) { a.Commands = map[string][]policy.CommandRule{} },
 		}, "The programs that the server may start, by name or path. Without this table, it may start every program that its files allow."),
 		row("workspace", placed(&a.workspaceAt, choice(&a.Workspace, "write", "read", "none")),
@@ -139,7 +138,7 @@ func arguments(to *[]string) value {
 // variables are names, which are forwarded.
 func variables(to *[]policy.EnvRule) value {
 	v := list(to, func(r *policy.EnvRule) value {
-		return value{Kind: toml.String, Form: variableForm, Keep: func(n *node, at string) { *r = policy.EnvRule{Name: n.Text, Read: true, Where: at} }}
+		return value{Kind: show.String, Form: variableForm, Keep: func(n *node, at string) { *r = policy.EnvRule{Name: n.Text, Read: true, Where: at} }}
 	})
 	v.Write = func() string { return listText(*to, func(r policy.EnvRule) string { return r.Name }) }
 	return v
@@ -147,7 +146,7 @@ func variables(to *[]policy.EnvRule) value {
 
 func axes(to *[]policy.Axis, among ...policy.Axis) value {
 	v := list(to, func(a *policy.Axis) value {
-		return value{Kind: toml.String, Words: axisTexts(among), Keep: func(n *node, _ string) { *a = policy.Axis(n.Text) }}
+		return value{Kind: show.String, Words: axisTexts(among), Keep: func(n *node, _ string) { *a = policy.Axis(n.Text) }}
 	})
 	v.Write = func() string { return listText(*to, func(a policy.Axis) string { return string(a) }) }
 	return v
@@ -175,11 +174,11 @@ func listText[T any](all []T, text func(T) string) string {
 // sensitivePaths is a list of paths. at gets their places.
 func sensitivePaths(to *[]string, at *map[string]string) value {
 	return value{
-		Kind:  toml.Array,
+		Kind:  show.Array,
 		Write: func() string { return listText(*to, func(path string) string { return path }) },
 		Keep:  func(*node, string) { *to, *at = []string{}, map[string]string{} },
 		Items: func() value {
-			return value{Kind: toml.String, Form: sensitiveForm, Keep: func(n *node, where string) {
+			return value{Kind: show.String, Form: sensitiveForm, Keep: func(n *node, where string) {
 				*to = append(*to, n.Text)
 				(*at)[n.Text] = where
 			}}

@@ -15,8 +15,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
-	"github.com/mcp-jail/mcp-jail/policy/config/internal/stamp"
-	"github.com/mcp-jail/mcp-jail/policy/config/internal/trust"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -107,7 +105,7 @@ func (o *LoadOptions) checkTrust(l layer, data []byte) error {
 	if !l.project || o.Project != nil {
 		return nil
 	}
-	return trust.TrustStore{Path: o.Trust}.Check(l.path, data)
+	return reader.TrustStore{Path: o.Trust}.Check(l.path, data)
 }
 
 func unreadable(l layer, err error) policy.Problems {
@@ -140,7 +138,7 @@ func (o *LoadOptions) layers() ([]layer, error) {
 		}
 		return out, nil
 	}
-	config, state, err := trust.UserDirs()
+	config, state, err := reader.UserDirs()
 	if err != nil && (o.User == "" || o.Trust == "") {
 		return nil, err
 	}
@@ -151,7 +149,7 @@ func (o *LoadOptions) layers() ([]layer, error) {
 		o.User = filepath.Join(config, "config.toml")
 	}
 	if o.Trust == "" {
-		o.Trust = filepath.Join(state, trust.FileName)
+		o.Trust = filepath.Join(state, reader.FileName)
 	}
 	workspace := o.Workspace
 	if workspace == "~" || strings.HasPrefix(workspace, "~/") {
@@ -248,7 +246,7 @@ func cause(err error) string {
 // Stamp returns the stamp of the layers, and of the trust store. It is empty if the layers cannot
 // be determined; Load returns the error then.
 func (o LoadOptions) Stamp() Stamp {
-	s := stamp.Now()
+	s := reader.Now()
 	layers, err := o.layers()
 	if err != nil {
 		return s

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/internal/toml"
 )
 
 // schemaURL is where the schema of the newest release lies. It stays the same: a later schema accepts what an earlier
@@ -24,7 +24,7 @@ func TestSchema(t *testing.T) {
 
 func schemaText(t *testing.T) string {
 	g := generator{t, object{}}
-	top := g.table(value{Kind: toml.Table, Keys: (&Config{}).keys()}, "")
+	top := g.table(value{Kind: show.Table, Keys: (&Config{}).keys()}, "")
 	top["$schema"] = "http://json-schema.org/draft-07/schema#"
 	top["$id"] = schemaURL
 	top["title"] = "Configuration of mcp-jail"
@@ -72,21 +72,21 @@ func (g *generator) of(v value, at string) object {
 	}
 	out := object{"type": jsonTypes[v.Kind]}
 	switch v.Kind {
-	case toml.Table:
+	case show.Table:
 		out["additionalProperties"] = g.of(v.Names("NAME"), strings.TrimSuffix(at, "s"))
 		if v.Form.Pattern != "" {
 			out["propertyNames"] = object{"pattern": v.Form.Pattern}
 		}
-	case toml.Array:
+	case show.Array:
 		out["items"] = g.of(v.Items(), at)
 		if v.Empty != "" {
 			out["minItems"] = 1
 		}
-	case toml.Integer:
+	case show.Integer:
 		if out["minimum"], out["maximum"] = v.Low, v.High; v.Low == v.High {
 			out = object{"enum": []int64{v.Low}}
 		}
-	case toml.String:
+	case show.String:
 		switch {
 		case v.Words != nil:
 			out["enum"] = v.Words
@@ -99,7 +99,7 @@ func (g *generator) of(v value, at string) object {
 	return out
 }
 
-var jsonTypes = map[toml.Kind]string{toml.Table: "object", toml.Array: "array", toml.String: "string", toml.Integer: "integer", toml.Bool: "boolean"}
+var jsonTypes = map[show.Kind]string{show.Table: "object", show.Array: "array", show.String: "string", show.Integer: "integer", show.Bool: "boolean"}
 
 func (g *generator) table(v value, name string) object {
 	properties := object{}
@@ -174,7 +174,7 @@ func TestPresets(t *testing.T) {
 				other = `"` + word + `"`
 			}
 		}
-		if set.Value.Kind == toml.Integer {
+		if set.Value.Kind == show.Integer {
 			other = fmt.Sprint(set.Value.Low + 1)
 		}
 		without := policyWith("")
@@ -197,7 +197,7 @@ func TestReference(t *testing.T) {
 			continue // docs/policy.md
 		case set.Value.Words != nil:
 			kind = "`\"" + strings.Join(set.Value.Words, "\"`, `\"") + "\"`"
-		case set.Value.Kind == toml.Integer:
+		case set.Value.Kind == show.Integer:
 			kind, preset = fmt.Sprintf("%d – %d", set.Value.Low, set.Value.High), set.presetText()
 			if strings.HasSuffix(set.Name, "_secs") {
 				kind = "seconds, " + kind

@@ -141,10 +141,10 @@ func (g Grants) accessOf(s *Server) *Access {
 	return nil
 }
 
-// NotThereError reports a rule that cannot be taken out of a table which does not have it.
-type NotThereError struct{ Rule string }
+// notThereError reports a rule that cannot be taken out of a table which does not have it.
+type notThereError struct{ Rule string }
 
-func (e *NotThereError) Error() string { return e.Rule + " is not in it" }
+func (e *notThereError) Error() string { return e.Rule + " is not in it" }
 
 // TakeFrom takes the grants out of a table.
 func (g Grants) TakeFrom(s *Server) (err error) {
@@ -181,11 +181,11 @@ func (g Grants) takePath(rules []policy.FsRule, r policy.FsRule) ([]policy.FsRul
 		return g.At(o.Path) == g.At(r.Path) && (o.Deny != 0) == (r.Deny != 0)
 	})
 	if i < 0 {
-		return nil, &NotThereError{rightsText(r.Path, r.Rights())}
+		return nil, &notThereError{rightsText(r.Path, r.Rights())}
 	}
 	left := rules[i]
 	if extra := left.Rights() &^ r.Rights(); extra != 0 && r.Rights() == policy.Read {
-		return nil, &NotThereError{rightsText(r.Path, r.Rights()) + " alone"}
+		return nil, &notThereError{rightsText(r.Path, r.Rights()) + " alone"}
 	}
 	left.Create, left.Update, left.Delete, left.Execute = left.Create && !r.Create, left.Update && !r.Update, left.Delete && !r.Delete, left.Execute && !r.Execute
 	if left.Rights()&^policy.Read == 0 {
@@ -199,7 +199,7 @@ func takeFrom[T any](rules, gone []T, same func(a, b T) bool, text func(T) strin
 	for _, r := range gone {
 		i := slices.IndexFunc(rules, func(o T) bool { return same(o, r) })
 		if i < 0 {
-			return nil, &NotThereError{text(r)}
+			return nil, &notThereError{text(r)}
 		}
 		if rules = slices.Delete(rules, i, i+1); len(rules) == 0 {
 			rules = nil
@@ -213,13 +213,13 @@ func (s *Server) takeSettings(l *Server) error {
 	s.Settings = maps.Clone(s.Settings)
 	for key, gone := range l.Settings {
 		if s.Settings[key].Value != gone.Value {
-			return &NotThereError{strings.TrimPrefix(key, limitsTable) + " = " + gone.Value}
+			return &notThereError{strings.TrimPrefix(key, limitsTable) + " = " + gone.Value}
 		}
 		delete(s.Settings, key)
 	}
 	for key, texts := range map[string][2]*string{"home": {&s.Home, &l.Home}, "workspace": {&s.Workspace, &l.Workspace}} {
 		if have, want := texts[0], texts[1]; *want != "" && *have != *want {
-			return &NotThereError{key + " = " + show.TOML(*want)}
+			return &notThereError{key + " = " + show.TOML(*want)}
 		} else if *want != "" {
 			*have = ""
 		}

@@ -101,7 +101,7 @@ func TestTakeFrom(t *testing.T) {
 		lines, flags, want, gone := fill.Replace(row[0]), row[1], row[2], row[3]
 		f := inFile(t, lines)
 		err := grantsOf(t, "", false, flags).TakeFrom(f.Server)
-		var missing *NotThereError
+		var missing *notThereError
 		switch {
 		case gone != "":
 			if !errors.As(err, &missing) || !strings.Contains(missing.Rule, gone) {

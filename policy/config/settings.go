@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/toml"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 )
@@ -52,7 +52,7 @@ var settings = []setting{
 	{row("undo_total_mb", bounds(1, 1<<24), "MiB that undo keeps for a session, and for all sessions of the server together.", policy.DefaultUndoTotalMB), more},
 	{row("leaks", words(policy.LeaksOff, policy.LeaksWarn, policy.LeaksBlock), "What happens when the server sends a secret to the client: "+
 		"off does nothing, warn tells you, block sends an error in its place.", policy.LeaksWarn), more},
-	{row("leak_patterns", reader.Value{Kind: toml.Bool}, "Look for well-known kinds of tokens too, not only for the secrets that the server was granted.", false), more},
+	{row("leak_patterns", reader.Value{Kind: show.Bool}, "Look for well-known kinds of tokens too, not only for the secrets that the server was granted.", false), more},
 	{row("warm", bounds(0, maxWarm), "How many spare processes are kept ready for each tool, of a server with stateful = false.", 0), neutral},
 	{row("limits.memory_mb", bounds(1, 1<<24), "MiB of memory for all processes together, /tmp included.", policy.DefaultLimits.MemoryMB), less},
 	{row("limits.processes", bounds(1, maxCount), "Processes and threads.", policy.DefaultLimits.Processes), less},
@@ -84,7 +84,7 @@ func (s *Settings) keys() []reader.Key { return s.keysIn("") }
 
 // limits returns the key with the table of limits.
 func (s *Settings) limits() reader.Key {
-	return row("limits", reader.Value{Kind: toml.Table, Keys: s.keysIn(limitsTable)}, "What the server may use. See the keys of the table.")
+	return row("limits", reader.Value{Kind: show.Table, Keys: s.keysIn(limitsTable)}, "What the server may use. See the keys of the table.")
 }
 
 // HasLimits reports whether the table has a limit.
@@ -116,9 +116,9 @@ func (s *Settings) set(value policy.Setting) {
 // written returns a setting as TOML writes it.
 func written(n *node) string {
 	switch n.Kind {
-	case toml.Integer:
+	case show.Integer:
 		return strconv.FormatInt(n.Int, 10)
-	case toml.Bool:
+	case show.Bool:
 		return strconv.FormatBool(n.Bool)
 	}
 	return strconv.Quote(n.Text)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/policy/config/internal/stamp"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 )
 
 // TestStamp tests that every change of a layer is seen, and that nothing else is.
@@ -36,7 +36,7 @@ func TestStamp(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o, file := layersIn(t)
 			testkit.WriteFile(t, file, "abcde")
-			time.Sleep(2 * stamp.Precision)
+			time.Sleep(2 * reader.Precision)
 			s := o.Stamp()
 			if path, _, changed := s.Changed(); changed {
 				t.Fatalf("the control: %s has changed", path)

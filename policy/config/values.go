@@ -4,14 +4,13 @@ import (
 	"fmt"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/internal/toml"
 	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 )
 
 // This file has the kinds of values of which the tables consist, each with the place where it is kept.
 
 type (
-	node  = toml.Node
+	node  = show.Node
 	key   = reader.Key
 	value = reader.Value
 )
@@ -30,9 +29,9 @@ func needed(name string, v value, text, advice string) key {
 	return key{Name: name, Value: v, Text: text, Needs: "has no " + name + advice}
 }
 
-func bounds(low, high int64) value { return value{Kind: toml.Integer, Low: low, High: high} }
+func bounds(low, high int64) value { return value{Kind: show.Integer, Low: low, High: high} }
 
-func words(all ...string) value { return value{Kind: toml.String, Words: all} }
+func words(all ...string) value { return value{Kind: show.String, Words: all} }
 
 func number(to *int, low, high int64) value {
 	v := bounds(low, high)
@@ -41,13 +40,13 @@ func number(to *int, low, high int64) value {
 }
 
 func flag(to *bool) value {
-	return value{Kind: toml.Bool, Keep: func(n *node, _ string) { *to = n.Bool }}
+	return value{Kind: show.Bool, Keep: func(n *node, _ string) { *to = n.Bool }}
 }
 
 // optional is true, false or left out.
 func optional(to **bool) value {
 	return value{
-		Kind: toml.Bool,
+		Kind: show.Bool,
 		Keep: func(n *node, _ string) { b := n.Bool; *to = &b },
 		Write: func() string {
 			if *to == nil {
@@ -61,7 +60,7 @@ func optional(to **bool) value {
 // text is any string.
 func text(to *string) value {
 	return value{
-		Kind: toml.String,
+		Kind: show.String,
 		Keep: func(n *node, _ string) { *to = n.Text },
 		Write: func() string {
 			if *to == "" {
@@ -105,13 +104,13 @@ func placed(where *string, v value) value {
 }
 
 func table(where *string, keys []key) value {
-	return placed(where, value{Kind: toml.Table, Keys: keys})
+	return placed(where, value{Kind: show.Table, Keys: keys})
 }
 
 // list is an array whose items are kept in a slice, which is not nil then.
 func list[T any](to *[]T, item func(*T) value) value {
 	return value{
-		Kind: toml.Array,
+		Kind: show.Array,
 		Keep: func(*node, string) { *to = []T{} },
 		Items: func() value {
 			*to = append(*to, *new(T))
@@ -140,16 +139,16 @@ func oneOrMany[T any](to *[]T, item func(*T) value, empty string) value {
 }
 
 // joined is an array, or { strategy = "...", value = [...] } in its place.
-func joined(merge *map[string]Strategy, name string, v value) value {
-	how := words(string(Append), string(Prepend), string(Replace), string(Dedup))
+func joined(merge *map[string]strategy, name string, v value) value {
+	how := words(string(Append), string(prepend), string(replace), string(dedup))
 	how.Keep = func(n *node, _ string) {
 		if *merge == nil {
-			*merge = map[string]Strategy{}
+			*merge = map[string]strategy{}
 		}
-		(*merge)[name] = Strategy(n.Text)
+		(*merge)[name] = strategy(n.Text)
 	}
 	with := value{
-		Kind: toml.Table, Is: func(n *node) bool { return n.Table["strategy"] != nil || n.Table["value"] != nil },
+		Kind: show.Table, Is: func(n *node) bool { return n.Table["strategy"] != nil || n.Table["value"] != nil },
 		Keys: []key{
 			{Name: "strategy", Value: how, Needs: "has a value without a strategy", Text: "How the list joins that of earlier files: after it, before it, in its place, or after it without repetitions."},
 			{Name: "value", Value: v, Needs: "has a strategy without a value", Text: "The list itself."},
@@ -163,7 +162,7 @@ func joined(merge *map[string]Strategy, name string, v value) value {
 }
 
 // joinedText writes a list with its strategy.
-func joinedText(list string, s Strategy) string {
+func joinedText(list string, s strategy) string {
 	if list == "" || s == "" {
 		return list
 	}

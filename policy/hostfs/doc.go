@@ -3,6 +3,18 @@
 // tests use a map. [LinkResolver] follows symbolic links, [LinkResolver.CheckPrivate] checks owners and
 // modes, and a [Recording] tells whether earlier answers of a host still hold.
 //
+// # Windows
+//
+// The files winpath*.go know the paths and programs of Windows, on every system.
+//
+// A path is a drive and the names below it. Every other form is refused by its name: another machine's
+// paths (UNC), paths that skip the rules of names (\\?\), short names, streams, devices, and names that
+// Windows changes when it opens them. Each is a second name of something, by which a rule or a check about
+// the first one could be passed by.
+//
+// A program is a file .exe or .com. Batch files and scripts of PowerShell are never started: cmd.exe reads
+// their arguments as commands.
+//
 // # Limits
 //
 //   - Paths are POSIX paths. On Windows, owners and modes are not checked.

@@ -1,9 +1,13 @@
 package hostfs
 
 import (
-	"strings"
-
 	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -107,4 +111,238 @@ func KindOf(m fs.FileMode) policy.Kind {
 		return policy.KindFile
 	}
 	return policy.KindSpecial
+}
+
+// SplitList returns the items of a list of paths, such as PATH, on a system as in runtime.GOOS.
+func SplitList(system, list string) []string {
+	if system == "windows" {
+		return splitWindowsList(list)
+	}
+	return strings.Split(list, ":")
+}
+
+// SearchPath returns the directories in which programs of the user are looked up, absolute and clean:
+// those of PATH, without relative and empty components. On macOS, a client with a window has the system's
+// directories alone in PATH, so the places of Homebrew, of installers and of MacPorts come after it. On
+// Windows, a directory that [hostfs.CleanWindows] refuses is left out.
+func (h *Host) SearchPath() (dirs []string) {
+	value, _ := h.Getenv("PATH")
+	all := SplitList(h.OS, value)
+	if h.OS == "darwin" {
+		all = append(all, "/opt/homebrew/bin", "/usr/local/bin", "/opt/local/bin")
+	}
+	for _, d := range all {
+		var err error
+		switch {
+		case h.OS == "windows":
+			if d, err = CleanWindows(d); err != nil {
+				continue
+			}
+		case !strings.HasPrefix(d, "/"):
+			continue
+		default:
+			d = path.Clean(d)
+		}
+		same := func(known string) bool { return known == d || h.OS == "windows" && strings.EqualFold(known, d) }
+		if !slices.ContainsFunc(dirs, same) {
+			dirs = append(dirs, d)
+		}
+	}
+	return dirs
+}
+
+// splitWindowsList returns the items of a list such as PATH. Semicolons are between them, but for those in quotation
+// marks. The marks are no part of an item.
+func splitWindowsList(list string) (items []string) {
+	item, quoted := strings.Builder{}, false
+	for _, r := range list + ";" {
+		switch {
+		case r == '"':
+			quoted = !quoted
+		case r != ';' || quoted:
+			item.WriteRune(r)
+		default:
+			items = append(items, item.String())
+			item.Reset()
+		}
+	}
+	if quoted { // a mark that nothing closes
+		items = append(items, strings.TrimSuffix(item.String(), ";"))
+	}
+	return items
+}
+
+// A versionManager is a place in which a version manager keeps the versions of an interpreter.
+type versionManager struct {
+	Name     string // nvm, pyenv, …
+	Language string // node or python
+	Root     string // what it keeps: no server may write it
+	Versions string // the directory with one directory for each version
+	Program  string // the interpreter, relative to that of a version
+	Variable string // a variable that names another place for it
+	replaced bool   // Variable does
+}
+
+// VersionManagers returns the places of all version managers for node and python, whether they
+// are there or not. A directory that a variable names replaces the usual one. Package
+// packages/installed looks for interpreters there.
+func (h *Host) VersionManagers() []versionManager {
+	return slices.DeleteFunc(h.managerPlaces(), func(m versionManager) bool { return m.replaced })
+}
+
+// ManagerRoots returns the Roots of all version managers, also those that a variable replaces:
+// another process may not have that variable. Package policy/resolve protects them.
+func (h *Host) ManagerRoots() (dirs []string) {
+	for _, m := range h.managerPlaces() {
+		dirs = append(dirs, m.Root)
+	}
+	slices.Sort(dirs)
+	return slices.Compact(dirs)
+}
+
+// managerTable has a version manager with the usual places of what it keeps.
+type managerTable struct {
+	name, variable, language, root, versions, program string
+	usual                                             []string
+}
+
+func (h *Host) managerPlaces() (all []versionManager) {
+	if h.OS == "windows" {
+		return nil
+	}
+	home := func(name string) string { return path.Join(h.Home, name) }
+	data := h.dataHome()
+	fnm := []string{path.Join(data, "fnm"), home(".fnm")}
+	if h.OS == "darwin" {
+		fnm = append(fnm, home("Library/Application Support/fnm"))
+	}
+	return h.managers([]managerTable{
+		{"nvm", "NVM_DIR", "node", "", "versions/node", "bin/node", []string{home(".nvm"), home(".config/nvm")}},
+		{"fnm", "FNM_DIR", "node", "", "node-versions", "installation/bin/node", fnm},
+		{"volta", "VOLTA_HOME", "node", "", "tools/image/node", "bin/node", []string{home(".volta")}},
+		{"asdf", "ASDF_DATA_DIR", "node", "", "installs/nodejs", "bin/node", []string{home(".asdf")}},
+		{"mise", "MISE_DATA_DIR", "node", "", "installs/node", "bin/node", []string{path.Join(data, "mise")}},
+		{"nodenv", "NODENV_ROOT", "node", "", "versions", "bin/node", []string{home(".nodenv")}},
+		{"n", "N_PREFIX", "node", "n", "n/versions/node", "bin/node", []string{"/usr/local", home("n")}},
+		{"pyenv", "PYENV_ROOT", "python", "", "versions", "bin/python3", []string{home(".pyenv")}},
+		{"asdf", "ASDF_DATA_DIR", "python", "", "installs/python", "bin/python3", []string{home(".asdf")}},
+		{"mise", "MISE_DATA_DIR", "python", "", "installs/python", "bin/python3", []string{path.Join(data, "mise")}},
+		{"uv", "UV_PYTHON_INSTALL_DIR", "python", "", "", "bin/python3", []string{path.Join(data, "uv/python")}},
+	})
+}
+
+func (h *Host) managers(table []managerTable) (all []versionManager) {
+	for _, m := range table {
+		place := func(dir string, replaced bool) {
+			all = append(all, versionManager{m.name, m.language, path.Join(dir, m.root), path.Join(dir, m.versions), m.program, m.variable, replaced})
+		}
+		v, set := h.UserEnv(m.variable)
+		if set = set && path.IsAbs(v); set {
+			place(v, false)
+		}
+		for _, dir := range m.usual {
+			place(dir, set)
+		}
+	}
+	return all
+}
+
+func (h *Host) dataHome() string {
+	if v, ok := h.UserEnv("XDG_DATA_HOME"); ok && path.IsAbs(v) {
+		return path.Clean(v)
+	}
+	return path.Join(h.Home, ".local/share")
+}
+
+// The disks of macOS find a name under other spellings: another letter case, or another Unicode
+// form of the same letters. The kernel compares the rules of a jail with the spelling that the
+// directory lists, so a canonical path there has that spelling, byte for byte. The functions of this
+// file do nothing on other systems.
+
+// dataVolume is where macOS mounts the volume with all that is not the system. Firmlinks show parts of
+// it in their usual places too, such as /Users.
+const dataVolume = "/System/Volumes/Data"
+
+// spelled returns the name of an object of a canonical directory as the directory lists it.
+func (f *LinkResolver) spelled(dir, name string, info FileInfo) string {
+	h := f.host
+	if h.OS != "darwin" || h.ReadDir == nil {
+		return name
+	}
+	if h.recording != nil { // it records the answer, and not the whole directory
+		h = &h.recording.host
+	}
+	entries, known := f.spellings[dir]
+	if !known {
+		entries, _ = h.ReadDir(dir) // without a listing, the name stays as it is
+		if f.spellings == nil {
+			f.spellings = map[string][]DirEntry{}
+		}
+		f.spellings[dir] = entries
+	}
+	listed := listedName(h, entries, dir, name, info)
+	if f.host.recording != nil {
+		f.host.recording.add("spelling of "+name, askSpelling(name, info), dir, digestBytes([]byte(listed), nil))
+	}
+	return listed
+}
+
+// listedName returns the name among entries that leads to the same object as name. It returns name if
+// there is none, or if several could be meant.
+func listedName(h *Host, entries []DirEntry, dir, name string, info FileInfo) string {
+	if contains(entries, name) {
+		return name
+	}
+	same := func(e DirEntry) bool {
+		other, err := h.Lstat(path.Join(dir, e.Name))
+		return err == nil && info.ID.Ino != 0 && other.ID == info.ID
+	}
+	key := spellingKey(name)
+	for _, e := range entries {
+		if spellingKey(e.Name) == key && same(e) {
+			return e.Name
+		}
+	}
+	// A filesystem may know more spellings than spellingKey, all of them beyond ASCII.
+	found := ""
+	for _, e := range entries {
+		if (isASCII(name) && isASCII(e.Name)) || !same(e) {
+			continue
+		}
+		if found != "" {
+			return name // two names of one object
+		}
+		found = e.Name
+	}
+	if found == "" {
+		return name
+	}
+	return found
+}
+
+// spellingKey is equal for names that differ in their case or their Unicode form alone.
+func spellingKey(name string) string { return strings.ToLower(norm.NFD.String(name)) }
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
+}
+
+func askSpelling(name string, info FileInfo) func(*Host, string) uint64 {
+	return func(h *Host, dir string) uint64 {
+		entries, _ := h.ReadDir(dir)
+		return digestBytes([]byte(listedName(h, entries, dir, name, info)), nil)
+	}
+}
+
+// firmlinked returns the usual name of an object on the data volume of macOS, or the path itself.
+func (f *LinkResolver) firmlinked(p string, info FileInfo) string {
+	usual, inside := strings.CutPrefix(p, dataVolume)
+	if f.host.OS != "darwin" || !inside || !strings.HasPrefix(usual, "/") || info.ID.Ino == 0 {
+		return p
+	}
+	if s := f.Lstat(usual); s.Err == nil && s.Info.ID == info.ID {
+		dir, name := Split(usual)
+		return path.Join(dir, f.spelled(dir, name, info))
+	}
+	return p
 }

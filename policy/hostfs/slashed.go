@@ -2,10 +2,10 @@ package hostfs
 
 import (
 	"io/fs"
+	"path"
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -13,7 +13,7 @@ import (
 // runtime.GOOS. It follows no links.
 func Within(system, path, dir string) bool {
 	if system == "windows" {
-		return winpath.Within(path, dir)
+		return WithinWindows(path, dir)
 	}
 	return policy.Within(path, dir)
 }
@@ -21,7 +21,7 @@ func Within(system, path, dir string) bool {
 // HasProtectedName is [policy.HasProtectedName] for a path of a system as in runtime.GOOS.
 func HasProtectedName(system, path string) bool {
 	if system == "windows" {
-		path = winpath.Slashed(path)
+		path = Slashed(path)
 	}
 	return policy.HasProtectedName(path)
 }
@@ -35,7 +35,7 @@ func CutHome(system, path string) (rest string, ok bool) {
 	return strings.CutPrefix(path, "~/")
 }
 
-// Slashed returns a Windows host whose paths have the form of [winpath.Slashed], for code that compares
+// Slashed returns a Windows host whose paths have the form of [hostfs.Slashed], for code that compares
 // names between slashes. It looks at drives alone: a link to another machine leads to nothing. A junction
 // is a symbolic link there. A host of another system is returned as it is, and so is one that has the form.
 func (h *Host) Slashed() *Host {
@@ -45,12 +45,12 @@ func (h *Host) Slashed() *Host {
 	s := *h
 	for _, p := range []*string{&s.Home, &s.Dir, &s.ConfigDir, &s.StateDir, &s.CacheDir, &s.DataDir, &s.Executable} {
 		if *p != "" {
-			*p = winpath.Slashed(*p)
+			*p = Slashed(*p)
 		}
 	}
 	s.Configs = slices.Clone(h.Configs)
 	for i, p := range s.Configs {
-		s.Configs[i] = winpath.Slashed(p)
+		s.Configs[i] = Slashed(p)
 	}
 	s.Environ, s.Places = slashedValues(h.Environ), slashedValues(h.Places)
 	s.Lstat = onDrive(func(p string) (FileInfo, error) {
@@ -71,7 +71,7 @@ func (h *Host) Slashed() *Host {
 		if strings.HasPrefix(target, `\`) && !strings.HasPrefix(target, `\\`) && !strings.HasPrefix(target, `\??\`) {
 			target = p[:2] + target // of the drive of the link
 		}
-		return winpath.Slashed(target), nil
+		return Slashed(target), nil
 	})
 	s.ReadDir = onDrive(h.ReadDir)
 	s.ReadHead = func(p string, n int) ([]byte, error) {
@@ -83,7 +83,7 @@ func (h *Host) Slashed() *Host {
 // onDrive returns a function of slashed paths. The root has the drives, and what is on none does not exist.
 func onDrive[T any](ask func(string) (T, error)) func(string) (T, error) {
 	return func(p string) (none T, err error) {
-		if native, ok := winpath.FromSlashed(p); ok {
+		if native, ok := FromSlashed(p); ok {
 			return ask(native)
 		}
 		if info, ok := any(&none).(*FileInfo); ok && p == "/" {
@@ -99,9 +99,61 @@ func slashedValues(environ []string) []string {
 	out := slices.Clone(environ)
 	for i, v := range out {
 		name, value, _ := strings.Cut(v, "=")
-		if _, err := winpath.Clean(value); err == nil {
-			out[i] = name + "=" + winpath.Slashed(value)
+		if _, err := CleanWindows(value); err == nil {
+			out[i] = name + "=" + Slashed(value)
 		}
 	}
 	return out
+}
+
+// WithinWindows reports whether an absolute path is a directory or lies in it, by their names. Slashes count as
+// backslashes, and names have no case.
+func WithinWindows(path, dir string) bool {
+	path, dir = strings.ToLower(Slashed(path)), strings.ToLower(Slashed(dir))
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(dir, "/"))
+}
+
+// Slashed returns the form of a path for code that compares names between slashes: /C:/Users/u. It has
+// the names that Windows looks for, without a stream, and without dots and blanks at their end. That of
+// another machine is //server/share, and a relative path stays relative. A path that has the form keeps it.
+// So Slashed is no check: see [CleanWindows].
+func Slashed(p string) string {
+	p = strings.ReplaceAll(p, `\`, "/")
+	if _, slashed := FromSlashed(p); slashed { // no name of Windows has a colon
+		p = p[1:]
+	}
+	for _, prefix := range []string{"//?/", "//./", "/??/"} {
+		if rest, ok := strings.CutPrefix(p, prefix); ok {
+			if p = rest; len(rest) > 3 && strings.EqualFold(rest[:4], "UNC/") {
+				p = "/" + rest[3:]
+			}
+		}
+	}
+	root := ""
+	switch {
+	case len(p) > 1 && isLetter(p[0]) && p[1] == ':':
+		root, p = "/"+strings.ToUpper(p[:2]), "/"+strings.TrimLeft(p[2:], "/")
+	case strings.HasPrefix(p, "//"):
+		root, p = "/", p[1:]
+	}
+	names := strings.Split(path.Clean(p), "/")
+	for i, name := range names {
+		if file, _, _ := strings.Cut(name, ":"); name != "." && name != ".." {
+			names[i] = strings.TrimRight(file, ". ")
+		}
+	}
+	if p = strings.Join(names, "/"); p == "/" && root != "" {
+		p = "" // the root of a drive
+	}
+	return root + p
+}
+
+// FromSlashed returns the path on a drive for the form that [Slashed] has made of it. ok is false for
+// every other path.
+func FromSlashed(p string) (path string, ok bool) {
+	if len(p) < 3 || p[0] != '/' || !isLetter(p[1]) || p[2] != ':' || len(p) > 3 && p[3] != '/' {
+		return "", false
+	}
+	return p[1:3] + `\` + strings.ReplaceAll(strings.TrimPrefix(p[3:], "/"), "/", `\`), true
 }

@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -366,4 +367,86 @@ func UpFromLink(p string) string { return localLinks().UpFromLink(p) }
 
 func localLinks() *LinkResolver {
 	return NewLinkResolver(&Host{Lstat: lstat, Readlink: os.Readlink, ReadDir: readDir, OS: runtime.GOOS})
+}
+
+// SelectedTools is the link of macOS to the developer tools that the programs in /usr/bin start.
+const SelectedTools = "/private/var/db/xcode_select_link"
+
+// developerDirs are where the developer tools of macOS are, the selected ones first.
+var developerDirs = []string{SelectedTools, "/Applications/Xcode.app/Contents/Developer", "/Library/Developer/CommandLineTools"}
+
+// standIns are the programs in /usr/bin of macOS that only start those of the developer tools. Where
+// there are no tools, they open a dialog that asks to install them, and wait.
+var standIns = strings.Fields("git git-receive-pack git-shell git-upload-archive git-upload-pack python3 pip3 pydoc3 2to3 make gnumake " +
+	"cc c++ c89 c99 gcc g++ clang clang++ clangd cpp ld lldb swift swiftc ar as nm otool lipo ranlib strip strings size libtool dwarfdump dsymutil install_name_tool codesign_allocate " +
+	"m4 gm4 bison yacc flex lex indent gperf ctags rpcgen mig xcodebuild xed xcrun actool ibtool genstrings desdp sdef sdp")
+
+// StandIn reports whether a program is one of macOS that only starts a developer tool. real is that
+// tool; it is "" if the tools are not installed.
+func (f *LinkResolver) StandIn(program string) (real string, ok bool) {
+	if f.host.OS != "darwin" {
+		return "", false
+	}
+	at, err := f.Resolve(program)
+	name := path.Base(at.Path)
+	if err != nil || path.Dir(at.Path) != "/usr/bin" || !slices.Contains(standIns, name) {
+		return "", false
+	}
+	for _, dir := range developerDirs {
+		for _, below := range [...]string{"usr/bin", "Toolchains/XcodeDefault.xctoolchain/usr/bin"} {
+			bin := f.Canonical(path.Join(dir, below))
+			if f.IsProgram(path.Join(bin, name)) {
+				return path.Join(bin, name), true
+			}
+		}
+	}
+	return "", true
+}
+
+// NoTools says why a stand-in is not started, and what to do.
+const NoTools = "is a stand-in of macOS that asks in a dialog to install Apple's developer tools, which are not installed: run xcode-select --install, or install the program by Homebrew"
+
+// Through reports whether an absolute path leads through a directory, or to it: a program that may write there can
+// change each link on the way. The path may spell the directory in another way. Where it cannot be followed it counts
+// as one that does, and so does a link of Windows: it may lead to another machine.
+func Through(name, dir string) bool {
+	if runtime.GOOS == "windows" {
+		return throughOnWindows(name, dir)
+	}
+	f := localLinks()
+	at, err := f.Resolve(name)
+	to, errTo := f.Resolve(dir)
+	if err != nil || errTo != nil || f.UpFromLink(name) != "" {
+		return true
+	}
+	ways := []string{path.Clean(name), at.Path}
+	for _, l := range at.Links {
+		ways = append(ways, l.Path)
+	}
+	for _, way := range ways {
+		for p := range Upward(way) {
+			if p == to.Path || to.Exists() && f.Lstat(p).Info.ID == to.Info.ID {
+				return true
+			}
+		}
+	}
+	return to.Path == "/"
+}
+
+func throughOnWindows(name, dir string) bool {
+	if !HasDrive(name) {
+		return true
+	}
+	to, failed := os.Stat(dir)
+	for p := name; ; p = filepath.Dir(p) {
+		info, err := os.Lstat(p)
+		switch {
+		case err != nil || info.Mode()&(os.ModeSymlink|os.ModeIrregular) != 0 || Within(runtime.GOOS, p, dir):
+			return true
+		case failed == nil && os.SameFile(info, to):
+			return true
+		case p == filepath.Dir(p):
+			return false
+		}
+	}
 }

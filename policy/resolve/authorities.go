@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
@@ -125,9 +125,9 @@ func onlyCertificates(text string) bool {
 }
 
 var (
-	base64Line     = lazy.Regexp(`^[A-Za-z0-9+/=]*$`)
-	headingLine    = lazy.Regexp(`^=+$`)
-	describingLine = lazy.Regexp(`^(subject|issuer|serial|notBefore|notAfter|(SHA|sha)[0-9]+ Fingerprint) ?[=:]`)
+	base64Line     = show.Pattern(`^[A-Za-z0-9+/=]*$`)
+	headingLine    = show.Pattern(`^=+$`)
+	describingLine = show.Pattern(`^(subject|issuer|serial|notBefore|notAfter|(SHA|sha)[0-9]+ Fingerprint) ?[=:]`)
 )
 
 const (

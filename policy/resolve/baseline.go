@@ -7,7 +7,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
@@ -23,7 +22,7 @@ func isVersionedSystemDir(name string) bool {
 	return false
 }
 
-func (b *resolver) programParts(c *command.Resolver) []policy.Part {
+func (b *resolver) programParts(c *Resolver) []policy.Part {
 	work := map[string]bool{}
 	for _, file := range c.Files {
 		work[file] = false
@@ -40,36 +39,36 @@ func (b *resolver) programParts(c *command.Resolver) []policy.Part {
 	return out
 }
 
-func (b *resolver) dependencies(extra []command.Dependency) []command.Dependency {
-	needs := make([]command.Dependency, 0, 48)
+func (b *resolver) dependencies(extra []dependency) []dependency {
+	needs := make([]dependency, 0, 48)
 	for _, p := range places.SystemDirs(b.h.OS) {
-		needs = append(needs, command.Dependency{Path: p, Rule: BaselineRule})
+		needs = append(needs, dependency{Path: p, Rule: BaselineRule})
 	}
 	files, data := places.SystemFiles(b.h.OS)
 	for _, p := range files {
-		needs = append(needs, command.Dependency{Path: p, Rule: BaselineRule, Data: data})
+		needs = append(needs, dependency{Path: p, Rule: BaselineRule, Data: data})
 	}
 	if b.h.OS == "darwin" {
 		tools, links := b.developerTools()
 		needs, b.links = append(needs, tools...), append(b.links, links...)
 	}
 	if at, err := b.paths.Resolve("/run/current-system"); err == nil && at.Exists() && policy.Within(at.Path, "/nix/store") {
-		needs = append(needs, command.Dependency{Path: "/nix/store", Rule: BaselineRule}) // NixOS has its system there
+		needs = append(needs, dependency{Path: "/nix/store", Rule: BaselineRule}) // NixOS has its system there
 		b.links = append(b.links, at.Links...)
 	}
 	fixed := len(needs)
 	for _, e := range b.paths.Listings["/etc"] {
 		if isVersionedSystemDir(e.Name) {
-			needs = append(needs, command.Dependency{Path: "/etc/" + e.Name, Rule: BaselineRule})
+			needs = append(needs, dependency{Path: "/etc/" + e.Name, Rule: BaselineRule})
 		}
 	}
-	slices.SortFunc(needs[fixed:], func(a, b command.Dependency) int { return strings.Compare(a.Path, b.Path) })
+	slices.SortFunc(needs[fixed:], func(a, b dependency) int { return strings.Compare(a.Path, b.Path) })
 	return append(needs, extra...)
 }
 
 // developerTools returns the bundle of Xcode, if the programs of macOS in /usr/bin start the developer
 // tools in one: only root chooses it. Apple's tools without Xcode are in the baseline as they are.
-func (b *facts) developerTools() (tools []command.Dependency, links []policy.Link) {
+func (b *facts) developerTools() (tools []dependency, links []policy.Link) {
 	at, err := b.paths.Resolve(hostfs.SelectedTools)
 	if err != nil || !at.Exists() {
 		return nil, nil
@@ -78,15 +77,15 @@ func (b *facts) developerTools() (tools []command.Dependency, links []policy.Lin
 	if !inside {
 		return nil, at.Links
 	}
-	return []command.Dependency{{Path: bundle + ".app", Rule: "the developer tools"}}, at.Links
+	return []dependency{{Path: bundle + ".app", Rule: "the developer tools"}}, at.Links
 }
 
-func (b *resolver) addBaseline(c *command.Resolver) {
+func (b *resolver) addBaseline(c *Resolver) {
 	needs := b.dependencies(c.Dependencies)
 	type resolved struct {
 		path string
 		info hostfs.FileInfo
-		need *command.Dependency
+		need *dependency
 	}
 	all := make([]resolved, 0, len(needs))
 	for i := range needs {

@@ -6,10 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
@@ -48,14 +46,14 @@ func coarseReach(p *policy.Policy) *policy.Reach {
 // checkCoarseRule refuses a rule about files whose path is spelled in a form that mcp-jail does not take. A
 // path of a preset for all systems, such as /etc, is one that is not there.
 func checkCoarseRule(r policy.FsRule) error {
-	if err := winpath.CheckVariable(r.Path); err != nil {
+	if err := hostfs.CheckWindowsVariable(r.Path); err != nil {
 		return err
 	}
 	if strings.HasPrefix(r.Path, `\`) || strings.HasPrefix(r.Path, "//") || strings.HasPrefix(r.Path, `/\`) || strings.Contains(r.Path, ":") {
-		_, err := winpath.Clean(r.Path)
+		_, err := hostfs.CleanWindows(r.Path)
 		return err
 	}
-	return winpath.CheckNames(strings.TrimPrefix(r.Path, "~/"))
+	return hostfs.CheckWindowsNames(strings.TrimPrefix(r.Path, "~/"))
 }
 
 // fill sets the directories, the program and the environment of a profile.
@@ -64,7 +62,7 @@ func (h windows) fill(p *policy.Policy, out *policy.Profile) (err error) {
 	if p.Workspace != "" {
 		dir = p.Workspace
 	}
-	if out.Dir, err = winpath.Clean(dir); err != nil {
+	if out.Dir, err = hostfs.CleanWindows(dir); err != nil {
 		return &places.WorkspaceError{Workspace: dir, Reason: err.Error()}
 	}
 	out.Workspace = out.Dir
@@ -91,13 +89,13 @@ type windows struct{ *hostfs.Host }
 // home returns the directory of the server's own, or the user's.
 func (h windows) home(p *policy.Policy) (string, error) {
 	if p.HomeReal {
-		return winpath.Clean(h.Home)
+		return hostfs.CleanWindows(h.Home)
 	}
-	state, err := winpath.Clean(h.StateDir)
+	state, err := hostfs.CleanWindows(h.StateDir)
 	if err != nil {
 		return "", err
 	}
-	return winpath.Clean(state + `\servers\` + p.KeptName() + `\home`)
+	return hostfs.CleanWindows(state + `\servers\` + p.KeptName() + `\home`)
 }
 
 // checkScript returns an error if the script of an interpreter is written in a form that no program may have. It
@@ -105,10 +103,10 @@ func (h windows) home(p *policy.Policy) (string, error) {
 func checkScript(program string, args []string) error {
 	lang := policy.InterpreterFamily(strings.ToLower(program[strings.LastIndexByte(program, '\\')+1:]))
 	script := strings.ReplaceAll(policy.ScriptArgument(lang, args), "/", `\`)
-	if lang == "" || !winpath.HasDrive(script) && !strings.HasPrefix(script, `\\`) && !strings.HasPrefix(script, `\??\`) {
+	if lang == "" || !hostfs.HasDrive(script) && !strings.HasPrefix(script, `\\`) && !strings.HasPrefix(script, `\??\`) {
 		return nil
 	}
-	return winpath.CheckFile(script)
+	return hostfs.CheckWindowsFile(script)
 }
 
 func (h windows) program(p *policy.Policy, out *policy.Profile) error {
@@ -119,24 +117,24 @@ func (h windows) program(p *policy.Policy, out *policy.Profile) error {
 	dirs := h.SearchPath()
 	name := p.Command
 	if rest, ok := hostfs.CutHome(h.OS, name); ok {
-		name = winpath.Join(h.Home, rest)
+		name = hostfs.JoinWindows(h.Home, rest)
 	}
-	found, err := winpath.Find(name, out.Dir, dirs, isFile)
-	var script *winpath.ScriptError
+	found, err := hostfs.FindWindows(name, out.Dir, dirs, isFile)
+	var script *hostfs.ScriptError
 	switch {
-	case errors.Is(err, winpath.ErrNotFound):
-		e := &command.Error{Command: p.Command, Reason: "there is no such program"}
+	case errors.Is(err, hostfs.ErrNotFound):
+		e := &Error{Command: p.Command, Reason: "there is no such program"}
 		if !strings.ContainsAny(p.Command, `\/:`) {
 			e.Reason, e.Path = "not found", dirs
 		}
 		return e
 	case errors.As(err, &script):
-		return &command.Error{Command: p.Command, Reason: script.Path + " " + script.Why, Fix: script.Fix, Refused: true}
+		return &Error{Command: p.Command, Reason: script.Path + " " + script.Why, Fix: script.Fix, Refused: true}
 	case err != nil:
-		return &command.Error{Command: p.Command, Reason: err.Error(), Refused: true}
+		return &Error{Command: p.Command, Reason: err.Error(), Refused: true}
 	}
 	if err := checkScript(found, p.Arguments); err != nil {
-		return &command.Error{Command: p.Command, Reason: err.Error(), Refused: true}
+		return &Error{Command: p.Command, Reason: err.Error(), Refused: true}
 	}
 	out.Program = found
 	out.Argv = append([]string{found}, p.Arguments...)

@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
-	"github.com/mcp-jail/mcp-jail/policy/statement"
 )
 
 // minimalEnvironment is the rule of the variables that every server gets.
@@ -22,7 +20,7 @@ func (e environment) set(name, value, rule string, secret bool) {
 	e[name] = policy.Variable{Name: name, Value: value, Secret: secret, Rule: rule}
 }
 
-func (b *resolver) buildEnvironment(out *policy.Profile, c *command.Resolver, authorities map[string]string) error {
+func (b *resolver) buildEnvironment(out *policy.Profile, c *Resolver, authorities map[string]string) error {
 	host := make(map[string]string, len(b.h.Environ))
 	for _, e := range b.h.Environ {
 		if name, value, ok := strings.Cut(e, "="); ok && name != "" {
@@ -68,7 +66,7 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *command.Resolver, au
 func state(out *policy.Profile) policy.Variable {
 	isStatement := func(v policy.Variable) bool { return v.Name == policy.StatementVar }
 	out.Env = slices.DeleteFunc(out.Env, isStatement) // the statement names the others
-	v := policy.Variable{Name: policy.StatementVar, Value: string(statement.New(out).Encode()), Rule: policy.OwnVariable + "what the server may use"}
+	v := policy.Variable{Name: policy.StatementVar, Value: string(policy.NewStatement(out).Encode()), Rule: policy.OwnVariable + "what the server may use"}
 	at := slices.IndexFunc(out.Env, func(o policy.Variable) bool { return o.Name > v.Name })
 	if at < 0 {
 		at = len(out.Env)
@@ -139,7 +137,7 @@ func (b *resolver) warnEnvRules(host map[string]string) {
 
 // visiblePath returns the directories of PATH that exist in the jail, also those of which it has
 // one program alone. A directory of shims is replaced by the directory of the real programs.
-func (b *resolver) visiblePath(out *policy.Profile, c *command.Resolver) string {
+func (b *resolver) visiblePath(out *policy.Profile, c *Resolver) string {
 	var dirs []string
 	for _, d := range c.SearchPath {
 		if real, ok := c.Shimmed[d]; ok {
@@ -207,3 +205,61 @@ func (env environment) goOffline(net []policy.NetRule) {
 }
 
 const npmRegistry = "registry.npmjs.org"
+
+const (
+	pythonCache    = ".cache/python" // in the private HOME
+	pythonVariable = "PYTHONPYCACHEPREFIX"
+)
+
+// maxPackages is how many packages of an environment are looked at.
+const maxPackages = 16
+
+// keepCompiled lets Python keep what it compiles in the private HOME, where it can keep it nowhere
+// else: the packages of its environment are not compiled, as uv leaves them, and cannot be written.
+// Elsewhere the variable would cost, since with it Python looks for compiled files at no other place,
+// those of its own library included. In a HOME that is thrown away it would cost at every start.
+func (b *resolver) keepCompiled(env environment, out *policy.Profile, c *Resolver) {
+	_, chosen := env[pythonVariable]
+	_, never := env["PYTHONDONTWRITEBYTECODE"]
+	if chosen || never || !out.HomePrivate || !b.p.Stateful {
+		return
+	}
+	if slices.ContainsFunc(out.HomeLinks, func(l policy.HomeLink) bool { return policy.Within("/"+pythonCache, "/"+l.Path) }) {
+		return // a rule decides what can be written there
+	}
+	for _, dir := range c.Environments {
+		if b.lacksCompiled(out, dir) {
+			env.set(pythonVariable, path.Join(out.Home, pythonCache), policy.OwnVariable+"compiled files of Python", false)
+			return
+		}
+	}
+}
+
+// lacksCompiled reports whether most packages of an environment are not compiled, and the server
+// cannot write there.
+func (b *facts) lacksCompiled(out *policy.Profile, env string) bool {
+	without, seen := 0, 0
+	lib := b.paths.Canonical(path.Join(env, "lib"))
+	versions, _ := b.paths.Names(lib)
+	for _, version := range versions {
+		site := b.paths.Canonical(path.Join(lib, version, "site-packages"))
+		if !strings.HasPrefix(version, "python") || out.RightsAt(site)&(policy.Read|policy.Create) != policy.Read {
+			continue
+		}
+		names, _ := b.paths.Names(site)
+		for _, name := range names {
+			if seen == maxPackages || strings.ContainsAny(name, ".-") {
+				continue
+			}
+			in, _ := b.paths.Names(path.Join(site, name))
+			if !slices.Contains(in, "__init__.py") {
+				continue
+			}
+			seen++
+			if !slices.Contains(in, "__pycache__") {
+				without++
+			}
+		}
+	}
+	return 2*without > seen
+}

@@ -9,8 +9,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/entries"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/masks"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
 func (b *resolver) placeFiles() error {
@@ -41,7 +40,7 @@ func (b *resolver) placeRules(workspace string) error {
 		}
 		rights := r.Rights()
 		e := policy.Entry{Path: at.Path, Rights: rights, Origin: policy.OriginRule, Named: r.Path, Rule: r.Label()}
-		target := entries.Target{Rule: r, Lexical: abs, Canonical: at.Path, Links: at.Links}
+		target := places.Target{Rule: r, Lexical: abs, Canonical: at.Path, Links: at.Links}
 		slash := strings.HasSuffix(r.Path, "/")
 		switch {
 		case at.Exists() && slash && !at.Info.Mode.IsDir():
@@ -69,7 +68,7 @@ func (b *resolver) placeRules(workspace string) error {
 			b.warnings.warn("wide-grant", r.Where, "%s", wide)
 		}
 	}
-	b.masks = masks.New(masks.Given{Policy: b.p, Host: b.h, Paths: b.paths, Places: b.places, Entries: b.entries, Targets: b.targets, Searched: b.searched, Warn: b.warnings.warn, Names: b.sums.names})
+	b.masks = places.NewMasks(places.Given{Policy: b.p, Host: b.h, Paths: b.paths, Places: b.places, Entries: b.entries, Targets: b.targets, Searched: b.searched, Warn: b.warnings.warn, Names: b.sums.names})
 	b.sums.masks, b.sums.targets = b.masks, b.targets
 	b.sums.denyNarrowFlags()
 	b.sums.sum()
@@ -197,4 +196,36 @@ func wideGrant(r policy.FsRule, at, home string) string {
 		but += " and protected names"
 	}
 	return fmt.Sprintf("path = %s grants %s to everything below %s but %s", show.TOML(r.Path), r.Rights(), at, but)
+}
+
+// namedLinks returns the symbolic links that the names of the client cross on the way to what a rule
+// grants: $PWD, if the server starts there, and the paths in arguments and granted variables. A user
+// who keeps ~/code on another disk names the workspace by that link. What is granted stays the place
+// that the rules lead to.
+func (b *resolver) namedLinks(out *policy.Profile) (links []policy.Link) {
+	names := append([]string{}, b.p.Arguments...)
+	if dir, _ := b.h.Getenv("PWD"); strings.HasPrefix(dir, "/") && dir != b.h.Dir && b.paths.Canonical(dir) == b.paths.Canonical(b.h.Dir) {
+		names = append(names, dir)
+	}
+	for _, v := range out.Env {
+		if v.Rule != minimalEnvironment {
+			names = append(names, v.Value)
+		}
+	}
+	for _, name := range names {
+		if _, value, ok := strings.Cut(name, "="); ok && !strings.HasPrefix(name, "/") {
+			name = value // --root=/path
+		}
+		if !strings.HasPrefix(name, "/") || len(name) >= 4096 || strings.ContainsAny(name, "\x00\n") {
+			continue
+		}
+		at, err := b.paths.Resolve(name)
+		if err != nil || len(at.Links) == 0 {
+			continue
+		}
+		if e, ok := b.entries.Find(at.Path); ok && e.Origin == policy.OriginRule && e.Rights != 0 {
+			links = append(links, at.Links...)
+		}
+	}
+	return links
 }

@@ -1,6 +1,34 @@
+// Package resolve turns a policy into the profile of this host. [Resolve] asks the host for
+// files, links, programs and variables, once, at the start of a server. It changes nothing
+// on the host.
+//
+// The resolver adds entries in this order: the rules, the runtime baseline with the program
+// and its interpreters, the private HOME, masks over sensitive paths, and protected names.
+// A scan of the granted trees finds sensitive and protected names at any depth. At the end
+// it computes the environment, the working directory and the links that a jail recreates.
+//
+// A server may have written to its workspace in an earlier session. Therefore nothing that a
+// server could have written may widen what the next start grants, or choose what runs
+// outside the jail. [policy.Reach] lists where servers may write; every check of a link, an
+// interpreter, a secret's file or a secret's command asks it.
+//
+// # Limits
+//
+//   - Resolution is a snapshot: see package policy.
+//   - The directory of the server's own package is searched for .env files, but not the
+//     node_modules below it.
+//   - Paths are those of POSIX or of Windows; on other systems, Resolve returns errPlatform.
+//
+// The parts of a resolution are types with their own data: writers (where servers may write),
+// caseFolding and secrets. They share the entries and the warnings. What a project's file takes away is
+// resolved as a policy of its own, and met with the first one ([policy.Meet]). Below the package, internal/masks hides or protects what lies in a grant,
+// internal/places says what a path means on a host, internal/command finds a program and what it
+// needs, and internal/git names what git runs or trusts.
 package resolve
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -8,22 +36,20 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/entries"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/masks"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
 type (
 	// CommandError reports why a server's program cannot be started, before anything runs: stage
 	// "exec" of a failure.
-	CommandError = command.Error
+	CommandError = Error
 	// WorkspaceError reports a workspace that was named and cannot be used.
 	WorkspaceError = places.WorkspaceError
-	// GitConfigError reports a git configuration that is too large to find out what git runs.
-	GitConfigError = masks.GitConfigError
+	// gitConfigError reports a git configuration that is too large to find out what git runs.
+	gitConfigError = places.GitConfigError
 )
 
 // RuleError reports a rule that cannot be resolved on this host.
@@ -42,10 +68,10 @@ func (e *BesideError) Unwrap() error { return e.RuleError }
 
 // HostSocket is the Entry.Named of a UNIX socket that was in a granted directory at the start, and that
 // no rule names.
-const HostSocket = masks.HostSocket
+const HostSocket = places.HostSocket
 
-// ErrPlatform is returned by Resolve on a host whose paths it does not understand.
-var ErrPlatform = errors.New("paths of this operating system are not supported")
+// errPlatform is returned by Resolve on a host whose paths it does not understand.
+var errPlatform = errors.New("paths of this operating system are not supported")
 
 // Resolve turns a policy into the profile of this host, once, at the start of a server. All
 // that a profile has from the host comes from here. Resolve changes nothing on the host.
@@ -56,7 +82,7 @@ var ErrPlatform = errors.New("paths of this operating system are not supported")
 // the host, not on the order of maps or the locale.
 //
 // The errors to expect are *[CommandError], *[RuleError], *[WorkspaceError],
-// *[GitConfigError], *[policy.ConflictError] and [policy.Problems].
+// *gitConfigError, *[policy.ConflictError] and [policy.Problems].
 func Resolve(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warning, error) {
 	out, ws, err := resolveOne(p, host)
 	if err != nil || p.Narrow == nil {
@@ -87,7 +113,7 @@ func resolveOne(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.W
 
 func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.Warning, error) {
 	if !strings.HasPrefix(host.Home, "/") || !strings.HasPrefix(host.Dir, "/") {
-		return nil, nil, fmt.Errorf("%w (home %q, working directory %q)", ErrPlatform, host.Home, host.Dir)
+		return nil, nil, fmt.Errorf("%w (home %q, working directory %q)", errPlatform, host.Home, host.Dir)
 	}
 	net, err := p.Normalize()
 	if err != nil {
@@ -149,8 +175,8 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 func newResolver(p *policy.Policy, h *hostfs.Host) *resolver {
 	h = h.Slashed()
 	paths := hostfs.NewLinkResolver(h)
-	f := &facts{p: p, h: h, paths: paths, places: places.New(p, h, paths), entries: make(entries.Set, 56), warnings: &warningList{}}
-	return &resolver{facts: f, writers: &writers{facts: f}, searched: map[string]bool{}, sums: &sums{facts: f, rules: map[string][]entries.Target{}, base: map[string]policy.Rights{}}}
+	f := &facts{p: p, h: h, paths: paths, places: places.New(p, h, paths), entries: make(places.EntrySet, 56), warnings: &warningList{}}
+	return &resolver{facts: f, writers: &writers{facts: f}, searched: map[string]bool{}, sums: &sums{facts: f, rules: map[string][]places.Target{}, base: map[string]policy.Rights{}}}
 }
 
 func (b *resolver) newProfile(net []policy.NetRule) *policy.Profile {
@@ -166,7 +192,7 @@ func (b *resolver) newProfile(net []policy.NetRule) *policy.Profile {
 	return out
 }
 
-func (b *resolver) findProgram(c *command.Resolver, out *policy.Profile) (err error) {
+func (b *resolver) findProgram(c *Resolver, out *policy.Profile) (err error) {
 	args := b.p.Arguments
 	if b.p.Packages.Tree != "" {
 		// Words of a #! line of the package may be among the rest. The tree is granted below.
@@ -180,8 +206,8 @@ func (b *resolver) findProgram(c *command.Resolver, out *policy.Profile) (err er
 		out.Argv[0] = c.StartedAs
 	}
 	if tree := b.p.Packages.Tree; tree != "" {
-		c.AddDependency(tree, "the installed package", false)
-		c.AddToolScript(b.p.Arguments)
+		c.addDependency(tree, "the installed package", false)
+		c.addToolScript(b.p.Arguments)
 	}
 	for _, l := range c.EscapingLinks {
 		b.warnings.warn("stray-script", b.p.Where, "%s leads out of the workspace to %s, which a link does not grant: name that path itself", l.Path, l.Target)
@@ -206,7 +232,7 @@ type facts struct {
 	h        *hostfs.Host
 	paths    *hostfs.LinkResolver
 	places   *places.Places
-	entries  entries.Set
+	entries  places.EntrySet
 	warnings *warningList
 }
 
@@ -214,11 +240,11 @@ type facts struct {
 type resolver struct {
 	*facts
 	writers *writers
-	masks   *masks.Masks // made when the rules are placed
+	masks   *places.Masks // made when the rules are placed
 	sums    *sums
 
-	searched       map[string]bool  // baseline entries to search for .env files
-	targets        []entries.Target // the rules whose path exists or is made
+	searched       map[string]bool // baseline entries to search for .env files
+	targets        []places.Target // the rules whose path exists or is made
 	missing        []missingRule
 	neverWiden     []string
 	links          []policy.Link
@@ -229,4 +255,178 @@ type missingRule struct {
 	path         string
 	unsearchable string // the directory on the way that cannot be looked into
 	rule         policy.FsRule
+}
+
+// checkBeside refuses a rule that a preset made for the directory around one file, if that directory
+// is shared. dir is that directory, canonical.
+func (b *resolver) checkBeside(r policy.FsRule, dir string) error {
+	if r.Beside == "" {
+		return nil
+	}
+	if at, err := b.paths.Resolve(path.Join(dir, path.Base(r.Beside))); err == nil && at.Exists() && at.Info.Mode.IsDir() {
+		return &BesideError{&RuleError{r.Where, fmt.Sprintf("%s is a directory: name a file, in a directory of its own", show.TOML(r.Beside))}}
+	}
+	if why := b.places.WhyShared(dir); why != "" {
+		return b.besideError(r, dir, why)
+	}
+	return nil
+}
+
+func (b *resolver) isNamedIn(rules []policy.FsRule, p, workspace string) bool {
+	return slices.ContainsFunc(rules, func(r policy.FsRule) bool {
+		abs, _ := b.places.Expand(r.Path, workspace)
+		return r.Beside == "" && b.paths.Canonical(abs) == p
+	})
+}
+
+// besideError refuses the rule for the directory around one file.
+func (b *resolver) besideError(r policy.FsRule, dir, why string) error {
+	name := path.Base(r.Beside)
+	own := path.Join(b.h.Home, "mcp-"+strings.TrimPrefix(strings.TrimSuffix(name, path.Ext(name)), "."), name)
+	return &BesideError{&RuleError{r.Where, fmt.Sprintf("%s: the server makes other files beside it, so it would need all of %s (%s), which %s. Give it a file in a directory of its own, such as %s",
+		show.TOML(r.Beside), dir, r.Rights(), why, show.Name(b.places.Abbreviate(own)))}}
+}
+
+// HomeLinks returns the HomeLinks of a profile without the rest of it. A rule that cannot be resolved
+// has none: the start of what it is for says why. No profile for Windows has any.
+func HomeLinks(p *policy.Policy, host hostfs.Host) []policy.HomeLink {
+	if p.HomeReal || len(p.Fs) == 0 || host.OS == "windows" {
+		return nil
+	}
+	b := newResolver(p, &host)
+	if b.placeFiles() != nil {
+		return nil
+	}
+	return b.homeLinks()
+}
+
+// homeLinks returns the places in the private HOME of what rules grant below the user's home. The
+// path of a rule decides as it is written, since programs look for it there: a link may lead it
+// elsewhere.
+func (b *resolver) homeLinks() (links []policy.HomeLink) {
+	if b.p.HomeReal {
+		return nil
+	}
+	homes, own := []string{path.Clean(b.h.Home), b.paths.Canonical(b.h.Home)}, b.places.OwnDirs()
+	for _, dir := range own {
+		own = append(own, b.paths.Canonical(dir))
+	}
+	isOwn := func(p string) bool {
+		return slices.ContainsFunc(own, func(dir string) bool { return policy.Within(p, dir) })
+	}
+	for _, n := range b.targets {
+		e, ok := b.entries[n.Canonical]
+		i := slices.IndexFunc(homes, func(home string) bool { return n.Lexical != home && policy.Within(n.Lexical, home) })
+		if !ok || e.Rights == 0 || i < 0 || n.Rule.Workspace || isOwn(n.Lexical) || isOwn(n.Canonical) {
+			continue
+		}
+		at := strings.TrimPrefix(strings.TrimPrefix(n.Lexical, homes[i]), "/")
+		links = append(links, policy.HomeLink{Path: at, Target: n.Canonical, Dir: e.Kind == policy.KindDir && e.Rights.Has(policy.Read), ID: e.ID})
+	}
+	slices.SortStableFunc(links, func(a, b policy.HomeLink) int { return cmp.Compare(a.Path, b.Path) })
+	return slices.CompactFunc(links, func(a, b policy.HomeLink) bool { return a.Path == b.Path })
+}
+
+// gitConfig returns the configuration with the settings of the user: "" where HOME leads to the user's
+// own, and unless the server can write a repository, whose log has the user's name already.
+func (b *resolver) gitConfig(out *policy.Profile) string {
+	var writable []string
+	for _, dir := range b.masks.Git.Repositories() {
+		if e, _ := b.entries.Find(dir); e.Rights.Has(policy.Create | policy.Update) {
+			writable = append(writable, dir)
+		}
+	}
+	if !out.HomePrivate || writable == nil {
+		return ""
+	}
+	config, filters, signs := b.masks.Git.UserSettings(b.readsGitFile)
+	if signs {
+		b.warnings.warn("git-config", "", "your configuration of git says commit.gpgsign, and git in the jail signs nothing")
+	}
+	for _, dir := range writable {
+		attributes := path.Join(path.Dir(dir), ".gitattributes")
+		text, err := b.h.ReadHead(attributes, places.MaxGitConfig)
+		for _, name := range filters {
+			if err == nil && bytes.Contains(text, []byte("filter="+name)) {
+				b.warnings.warn("git-config", "", "git in the jail does not have the filter %q of your configuration: it refuses to write the files that %s names for it", name, attributes)
+			}
+		}
+	}
+	return config
+}
+
+// readsGitFile lets the server read a file that the user's configuration of git names, and reports
+// whether it can.
+func (b *resolver) readsGitFile(file string) bool {
+	at, err := b.paths.Resolve(file)
+	if err != nil || !at.Exists() || !at.Info.Mode.IsRegular() {
+		return false
+	}
+	e, covered := b.entries.Find(at.Path)
+	if !e.Rights.Has(policy.Read) {
+		if covered && e.Path != "/" || b.places.Sensitive(at.Path) != "" || b.writers.whyChangeable(at) != "" {
+			return false
+		}
+		b.entries[at.Path] = policy.Entry{Path: at.Path, Kind: policy.KindFile, Rights: policy.Read, Origin: policy.OriginBaseline, Named: file, Rule: "your configuration of git", ID: at.Info.ID}
+	}
+	b.links = append(b.links, at.Links...)
+	return true
+}
+
+// caseFolding finds out which directories ignore case.
+type caseFolding struct {
+	*facts
+
+	caseInsensitive map[string]bool // see isCaseInsensitive
+}
+
+// directories returns Profile.IgnoreCase.
+func (b *caseFolding) directories() (out []string) {
+	for _, e := range b.entries.Sorted() {
+		around, ok := b.entries.Find(path.Dir(e.Path))
+		if !ok || e.Path == "/" || around.Rights&^e.Rights == 0 {
+			continue
+		}
+		for p := e.Path; ok && p != "/"; p = path.Dir(p) {
+			if b.isCaseInsensitive(p) {
+				out = append(out, path.Dir(p))
+			}
+			_, ok = b.entries.Find(path.Dir(path.Dir(p)))
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// isCaseInsensitive asks, once for each directory, whether it finds a name under another
+// case. A directory that is empty or cannot be listed is taken to be like its parent.
+func (b *caseFolding) isCaseInsensitive(name string) bool {
+	dir := path.Dir(name)
+	if known, ok := b.caseInsensitive[dir]; ok {
+		return known
+	}
+	folds := false
+	if name = b.existingName(name); name != "" {
+		folds = b.places.IsSame(path.Join(dir, hostfs.OtherCase(path.Base(name))), name)
+	} else if dir != "/" {
+		folds = b.isCaseInsensitive(dir)
+	}
+	b.caseInsensitive[dir] = folds
+	return folds
+}
+
+// existingName returns an existing path in the directory of name whose base has a letter: name
+// itself if it is such a path. It returns "" if there is none.
+func (b *caseFolding) existingName(name string) string {
+	if hostfs.OtherCase(path.Base(name)) != path.Base(name) && b.paths.Lstat(name).Err == nil {
+		return name
+	}
+	dir := path.Dir(name)
+	names, _ := b.paths.Names(dir)
+	for _, other := range names {
+		if hostfs.OtherCase(other) != other {
+			return path.Join(dir, other)
+		}
+	}
+	return ""
 }

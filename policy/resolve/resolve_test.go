@@ -56,7 +56,7 @@ func TestResolveChecksPolicy(t *testing.T) {
 	}
 	h := newFake(aSystem).host()
 	h.OS, h.Home = "plan9", "#home"
-	if _, _, err := Resolve(&policy.Policy{Server: "s", Command: "server"}, h); !errors.Is(err, ErrPlatform) {
+	if _, _, err := Resolve(&policy.Policy{Server: "s", Command: "server"}, h); !errors.Is(err, errPlatform) {
 		t.Errorf("plan9: %v", err)
 	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/statement"
 )
 
 const api = "[servers.s]\ncommand = \"server\"\n[[servers.s.access.net]]\nhost = \"api.example\"\nallow = true\nsecret = "
@@ -34,13 +33,13 @@ func TestSecretOfVariable(t *testing.T) {
 	if err != nil || !strings.Contains(string(text), `"secrets":["GH_TOKEN"]`) || !strings.Contains(string(text), `"secrets":[{"env":"GH_TOKEN","rule":"c.toml:6"}]`) {
 		t.Errorf("%s, %v", text, err)
 	}
-	for _, v := range []string{string(text), string(statement.New(p).Encode()), fmt.Sprintf("%+v", p)} {
+	for _, v := range []string{string(text), string(policy.NewStatement(p).Encode()), fmt.Sprintf("%+v", p)} {
 		if strings.Contains(v, "ghp_value") {
 			t.Errorf("the value is in %s", v)
 		}
 	}
-	if !strings.Contains(string(statement.New(p).Encode()), `"secrets":["GH_TOKEN"]`) {
-		t.Errorf("%s", statement.New(p).Encode())
+	if !strings.Contains(string(policy.NewStatement(p).Encode()), `"secrets":["GH_TOKEN"]`) {
+		t.Errorf("%s", policy.NewStatement(p).Encode())
 	}
 	// The control: a variable that a rule grants has its value.
 	if p, _ := mustResolve(t, h, "[servers.s]\ncommand = \"server\"\nvariables = [\"GH_TOKEN\"]\n"); value(p, "GH_TOKEN") != "ghp_x" {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/policy/statement"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestStatementIsBounded: what a server is told of a large policy is cut, and says so. See TestProfilesOfHosts for a
@@ -26,10 +26,10 @@ func TestStatementIsBounded(t *testing.T) {
 		fmt.Fprintf(&rules, "[[servers.s.access.net]]\nhost = \"a%d\"\nallow = true\nsecret = { env = \"A_VARIABLE_WITH_A_LONG_NAME_%d\", command = [\"op\"] }\n", i, i)
 	}
 	p, _ := mustResolve(t, newFake(aSystem, lines.String()), rules.String())
-	text := statement.New(p).Encode()
-	var s statement.Statement
+	text := policy.NewStatement(p).Encode()
+	var s policy.Statement
 	testkit.Must(t, json.Unmarshal(text, &s))
-	if len(text) > statement.MaxBytes || !s.Truncated || len(s.Fs)+len(s.Net.Hosts) < 40 || len(s.Net.Inbound) != 64 || s.Net.Access != "hosts" {
+	if len(text) > policy.MaxBytes || !s.Truncated || len(s.Fs)+len(s.Net.Hosts) < 40 || len(s.Net.Inbound) != 64 || s.Net.Access != "hosts" {
 		t.Errorf("%d bytes, truncated %v, %d paths, net %s", len(text), s.Truncated, len(s.Fs), s.Net.Access)
 	}
 }

@@ -10,22 +10,21 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/entries"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/masks"
+	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
 // sums adds up the rules of a profile (docs/policy.md "Rules add up"). Everything after it reads one
 // summed entry a path.
 type sums struct {
 	*facts
-	rules   map[string][]entries.Target // by their canonical path; a denial may be for a path that is missing
-	base    map[string]policy.Rights    // what the baseline grants
-	tree    string                      // the installed package, canonical; "" for none
-	targets []entries.Target            // those of the resolver
-	masks   *masks.Masks
+	rules   map[string][]places.Target // by their canonical path; a denial may be for a path that is missing
+	base    map[string]policy.Rights   // what the baseline grants
+	tree    string                     // the installed package, canonical; "" for none
+	targets []places.Target            // those of the resolver
+	masks   *places.Masks
 }
 
-func (b *sums) addRule(n entries.Target) {
+func (b *sums) addRule(n places.Target) {
 	b.rules[n.Canonical] = append(b.rules[n.Canonical], n)
 }
 
@@ -60,7 +59,7 @@ func (b *sums) sumAt(p string) (rights policy.Rights) {
 
 // unnamed returns the rights that a rule does not give at its own path, since it lies in built-in denials
 // that the rule does not name.
-func (b *sums) unnamed(n entries.Target) (taken policy.Rights) {
+func (b *sums) unnamed(n places.Target) (taken policy.Rights) {
 	for at := n.Canonical; at != path.Dir(at); at = path.Dir(at) {
 		if s := b.masks.Stops[at]; s != nil && !b.names(n, at, s.Abs) {
 			taken |= s.Takes
@@ -71,7 +70,7 @@ func (b *sums) unnamed(n entries.Target) (taken policy.Rights) {
 
 // names reports whether the path of a rule, as it is written, has the name of a denial at a canonical
 // path: links lead to directories on the way to that name alone.
-func (b *sums) names(n entries.Target, denial string, written []string) bool {
+func (b *sums) names(n places.Target, denial string, written []string) bool {
 	if n.Rule.Made {
 		return false
 	}
@@ -111,7 +110,7 @@ func (b *sums) sum() {
 func (b *sums) isWriteDenied(p string) bool {
 	s := b.masks.Stops[p]
 	return s != nil && s.Takes == policy.Write && b.entries[p].Origin == policy.OriginProtected ||
-		slices.ContainsFunc(b.rules[p], func(n entries.Target) bool { return n.Rule.Deny == policy.Write })
+		slices.ContainsFunc(b.rules[p], func(n places.Target) bool { return n.Rule.Deny == policy.Write })
 }
 
 // mask applies the masks, which look for what can be written, and sums again with what they stop.
@@ -138,7 +137,7 @@ func (b *sums) hideUnnamed() {
 
 // changing returns the entries without those of rules and of the baseline that have the rights of what is
 // around them.
-func (b *sums) changing() entries.Set {
+func (b *sums) changing() places.EntrySet {
 	kept := maps.Clone(b.entries)
 	for p, e := range b.entries {
 		if e.Origin != policy.OriginRule && b.base[p] == 0 || e.Make || e.Kind == policy.KindSpecial || e.Rights == 0 || p == path.Dir(p) || p == b.tree || b.masks.Stops[p] != nil {
@@ -153,7 +152,7 @@ func (b *sums) changing() entries.Set {
 }
 
 // deniedBy returns the first denial that takes something from a rule.
-func (b *sums) deniedBy(n entries.Target) *entries.Target {
+func (b *sums) deniedBy(n places.Target) *places.Target {
 	for at := n.Canonical; ; at = path.Dir(at) {
 		for i, by := range b.rules[at] {
 			if by.Rule.Deny&n.Rule.Rights() != 0 {
@@ -168,7 +167,7 @@ func (b *sums) deniedBy(n entries.Target) *entries.Target {
 
 // around returns the rights of all rules around the path of a rule, and the innermost of them that has
 // a right which the rule has not, or else the innermost of all.
-func (b *sums) around(n entries.Target) (rights policy.Rights, by *entries.Target) {
+func (b *sums) around(n places.Target) (rights policy.Rights, by *places.Target) {
 	wider := false
 	for at := n.Canonical; at != path.Dir(at); {
 		at = path.Dir(at)
@@ -219,7 +218,7 @@ func (b *sums) checkRules() error {
 
 // refuse returns an error about two rules of one file, of which the first lies in the second as they are
 // written, wherever the server starts. About others, and about what a flag denies without saying it, it warns.
-func (b *sums) refuse(n entries.Target, by *entries.Target, text string) error {
+func (b *sums) refuse(n places.Target, by *places.Target, text string) error {
 	own, line := policy.SplitPosition(n.Rule.Where)
 	other, _ := policy.SplitPosition(by.Rule.Where)
 	same := (line != 0 && own == other || isFlag(n.Rule) && isFlag(by.Rule)) && isRelative(n.Rule) == isRelative(by.Rule)

@@ -8,10 +8,8 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/entries"
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
@@ -40,7 +38,7 @@ func (b *resolver) warnUseless() {
 
 // takesAway reports whether the refusal of a path is more than every jail refuses. A jail keeps the
 // paths of its baseline, and has a /tmp of its own.
-func takesAway(find func(path string) (policy.Entry, bool), n entries.Target) bool {
+func takesAway(find func(path string) (policy.Entry, bool), n places.Target) bool {
 	denied := n.Canonical
 	switch denied {
 	case "/etc/hosts", "/etc/resolv.conf": // which the jail makes, unless a rule names them
@@ -115,7 +113,7 @@ func CheckFiles(p *policy.Policy, host hostfs.Host) (placed []PlacedRule, warnin
 	if host.Dir == "" {
 		asked.Default, asked.Workspace, host.Dir = false, "", host.Home
 		asked.Fs = slices.DeleteFunc(slices.Clone(p.Fs), func(r policy.FsRule) bool {
-			return !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~") && !(host.OS == "windows" && winpath.HasDrive(r.Path))
+			return !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~") && !(host.OS == "windows" && hostfs.HasDrive(r.Path))
 		})
 	}
 	b := newResolver(&asked, &host)

@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/command"
 )
 
 func (b *resolver) resolveWorkspace() (string, error) {
@@ -144,7 +143,7 @@ func canStartIn(out *policy.Profile, dir string) bool {
 // listOnly returns the directories above the working directory, if bun on macOS runs the server: it
 // lists each of them when it starts. The names in them are seen then, and nothing else. Where an entry
 // or a sensitive path decides, it stays so.
-func (b *facts) listOnly(out *policy.Profile, c *command.Resolver) (dirs []string) {
+func (b *facts) listOnly(out *policy.Profile, c *Resolver) (dirs []string) {
 	isBun := func(file string) bool { return policy.InterpreterFamily(path.Base(file)) == "bun" }
 	if b.h.OS != "darwin" || !slices.ContainsFunc(c.Files, isBun) {
 		return nil

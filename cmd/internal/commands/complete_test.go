@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -27,7 +26,7 @@ func said(t *testing.T, args ...string) (stdout string, status int) {
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	testkit.Must(t, err)
 	defer null.Close()
-	status = Main(args, terminal.New(null, out, null))
+	status = main(args, terminal.New(null, out, null))
 	b, err := os.ReadFile(out.Name())
 	testkit.Must(t, err)
 	return string(b), status
@@ -109,7 +108,7 @@ func TestComplete(t *testing.T) {
 				t.Errorf("%q: %s is not proposed: %s", c.typed, word, answer)
 			}
 		}
-		if c.none != "" && strings.Contains(answer, " "+c.none+" ") || status != exit.OK {
+		if c.none != "" && strings.Contains(answer, " "+c.none+" ") || status != terminal.OK {
 			t.Errorf("%q: status %d, %s", c.typed, status, answer)
 		}
 	}
@@ -119,7 +118,7 @@ func TestComplete(t *testing.T) {
 func TestCompletionScripts(t *testing.T) {
 	for _, shell := range []string{"bash", "zsh", "fish"} {
 		script, status := said(t, "completion", shell)
-		if status != exit.OK || !strings.Contains(script, "__complete") || !strings.Contains(script, "mcp-jail") || strings.Contains(script, "mcp-jail-cli") {
+		if status != terminal.OK || !strings.Contains(script, "__complete") || !strings.Contains(script, "mcp-jail") || strings.Contains(script, "mcp-jail-cli") {
 			t.Errorf("%s: status %d, %s", shell, status, script)
 		}
 		if _, err := exec.LookPath(shell); err != nil {

@@ -6,7 +6,6 @@ import (
 	"regexp"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
@@ -47,7 +46,7 @@ func checkSays(t *testing.T, config string) string {
 	out, err := os.Create("said")
 	testkit.Must(t, err)
 	defer out.Close()
-	if status := Main([]string{"check", "mcp-jail.toml"}, terminal.New(out, out, out)); status != exit.Failure {
+	if status := main([]string{"check", "mcp-jail.toml"}, terminal.New(out, out, out)); status != terminal.Failure {
 		t.Errorf("exit status %d", status)
 	}
 	said, err := os.ReadFile("said")

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/docs/explain"
@@ -66,7 +65,7 @@ func explainTo(c terminal.Console, root *cobra.Command, word string) error {
 		if near == "" {
 			near = "topics"
 		}
-		return exit.UsageErrorf("there is no command and no topic %q. Did you mean:\n  mcp-jail help %s", word, near)
+		return terminal.UsageErrorf("there is no command and no topic %q. Did you mean:\n  mcp-jail help %s", word, near)
 	}
 	c.PrintText(page.Text(c.Width(), func(s string) string { return c.Paint(terminal.Bold, s) }))
 	return nil
@@ -77,11 +76,11 @@ func explainTo(c terminal.Console, root *cobra.Command, word string) error {
 func topic(name string) string {
 	if code, err := strconv.Atoi(name); err == nil {
 		switch code {
-		case exit.Failure:
+		case terminal.Failure:
 			return string(diagnostics.PageServerEnded)
-		case exit.Usage:
+		case terminal.Usage:
 			return string(diagnostics.PageConfig)
-		case exit.Host:
+		case terminal.Host:
 			return string(diagnostics.PageJail)
 		case -32600, -32603:
 			return string(diagnostics.PageMessage)

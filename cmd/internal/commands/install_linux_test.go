@@ -9,20 +9,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
 // commandsMain is mcp-jail-cli, for tests.
 func commandsMain() {
 	c := terminal.New(os.Stdin, os.Stdout, os.Stderr)
-	c.Umask = programs.ClearOwnerUmask()
-	os.Exit(Main(os.Args[1:], c))
+	c.Umask = cmdline.ClearOwnerUmask()
+	os.Exit(main(os.Args[1:], c))
 }
 
 const commandsName = "mcp-jail-test-cli"
@@ -90,9 +90,9 @@ func (u *npmUser) types(status int, args []string, words ...string) string {
 
 // entry returns the entry of a package in the user's lock file. The tests choose the registry by a
 // variable, and so the key names it too.
-func (u *npmUser) entry(spec string) *lockfile.Entry {
+func (u *npmUser) entry(spec string) *store.Entry {
 	u.t.Helper()
-	f, err := lockfile.Load(filepath.Join(u.home, ".config/mcp-jail", lockfile.FileName))
+	f, err := store.Load(filepath.Join(u.home, ".config/mcp-jail", store.FileName))
 	must(u.t, err)
 	for _, e := range f.Entries() {
 		if strings.HasPrefix(e.Spec, spec+" --registry=http://127.0.0.1:") {
@@ -183,7 +183,7 @@ func TestUpdateShowsToolsOfOtherClients(t *testing.T) {
 		t.Fatalf("pinned is %v", installed.Pins)
 	}
 	const client = "client-0123456789ab"
-	must(t, lockfile.Update(filepath.Join(u.home, ".config/mcp-jail", lockfile.FileName), func(f *lockfile.File) error {
+	must(t, store.Update(filepath.Join(u.home, ".config/mcp-jail", store.FileName), func(f *store.File) error {
 		e := *installed
 		e.Pins = map[string]*toolpin.Pin{client: e.Pins["default"]}
 		return f.Set(&e)

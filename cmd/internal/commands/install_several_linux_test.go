@@ -3,7 +3,6 @@ package commands
 import (
 	"bytes"
 	"fmt"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,9 +13,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
+	"github.com/mcp-jail/mcp-jail/packages/store"
 )
 
 // gated is a registry that holds the archives of some packages back.
@@ -70,7 +70,7 @@ func newGated(t *testing.T, held []string, packages, servers []string) (*gated, 
 
 // pinned returns the names of the pinned packages.
 func (u *npmUser) pinned() (names []string) {
-	f, err := lockfile.Load(filepath.Join(u.home, ".config/mcp-jail", lockfile.FileName))
+	f, err := store.Load(filepath.Join(u.home, ".config/mcp-jail", store.FileName))
 	must(u.t, err)
 	for _, e := range f.Entries() {
 		names = append(names, e.Name)
@@ -134,7 +134,7 @@ func TestInstallInterrupted(t *testing.T) {
 	must(t, cmd.Process.Signal(syscall.SIGINT))
 	cmd.Wait()
 	said := out.String()
-	if got := outcomes(said); cmd.ProcessState.ExitCode() != exit.Failure || got != "beta is ready" || !strings.Contains(said, "Stopped. What was downloaded is kept") {
+	if got := outcomes(said); cmd.ProcessState.ExitCode() != terminal.Failure || got != "beta is ready" || !strings.Contains(said, "Stopped. What was downloaded is kept") {
 		t.Errorf("status %d, %q:\n%s", cmd.ProcessState.ExitCode(), got, said)
 	}
 	kept, err := os.ReadDir(filepath.Join(u.home, ".local/share/mcp-jail/packages/npm"))

@@ -23,28 +23,29 @@ package commands
 
 import (
 	"errors"
+	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/callcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/configcmd"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/doctorcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/inspect"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/learncmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/pkgcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/statuscmd"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/undocmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/wrapcmd"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
-	"github.com/spf13/cobra"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 // Program is mcp-jail-cli: it runs the command line of this process and exits.
@@ -53,25 +54,25 @@ func Program() {
 	c := terminal.New(os.Stdin, os.Stdout, os.Stderr)
 	if err := confine.CanPoll(); err != nil {
 		c.Errorf("%s", err)
-		os.Exit(exit.Failure)
+		os.Exit(terminal.Failure)
 	}
-	if _, err := programs.Caller(); err != nil {
+	if _, err := cmdline.Caller(); err != nil {
 		c.WithColours().Errorf("%s", err)
-		os.Exit(exit.Failure)
+		os.Exit(terminal.Failure)
 	}
-	c.Umask = programs.ClearOwnerUmask()
-	os.Exit(Main(os.Args[1:], c))
+	c.Umask = cmdline.ClearOwnerUmask()
+	os.Exit(main(os.Args[1:], c))
 }
 
-// Main runs a command line and returns the exit status. If output was lost, the status is
-// at least exit.Failure.
-func Main(args []string, c terminal.Console) int {
+// main runs a command line and returns the exit status. If output was lost, the status is
+// at least terminal.Failure.
+func main(args []string, c terminal.Console) int {
 	var lost error
 	c.WriteErr = &lost
 	status := dispatch(args, c.WithColours())
 	if lost != nil {
 		c.Errorf("the output is not complete: %s", lost)
-		status = max(status, exit.Failure)
+		status = max(status, terminal.Failure)
 	}
 	return status
 }
@@ -87,7 +88,7 @@ func dispatch(all []string, c terminal.Console) int {
 		args = []string{"help"}
 	case len(args) == 1 && args[0] == "--version":
 		printVersion(c)
-		return exit.OK
+		return terminal.OK
 	}
 	line := &cli.CommandLine{Console: c, Server: server}
 	root := commandTree(line)
@@ -100,11 +101,11 @@ func dispatch(all []string, c terminal.Console) int {
 	if err := execute(root, args); err != nil {
 		return session.Misuse(c, args, server, err)
 	}
-	return exit.Report(c, line.Failed)
+	return terminal.Report(c, line.Failed)
 }
 
 func executeRun(line *cli.CommandLine, args []string) int {
-	return exit.Report(line.Console, programs.Execute(programs.Main, args))
+	return terminal.Report(line.Console, cmdline.Execute(cmdline.Main, args))
 }
 
 // execute parses args and runs the command that they name. It returns mistakes of the
@@ -135,7 +136,7 @@ func find(root *cobra.Command, name string) (*cobra.Command, error) {
 
 func commandTree(line *cli.CommandLine) *cobra.Command {
 	root := &cobra.Command{
-		Use:           programs.Main + " COMMAND [ARG...]",
+		Use:           cmdline.Main + " COMMAND [ARG...]",
 		Short:         "Start MCP servers in a jail that the kernel enforces",
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -154,7 +155,7 @@ func commandTree(line *cli.CommandLine) *cobra.Command {
 	root.Flags().SortFlags = false
 	root.Flags().BoolP("help", "h", false, "List the commands")
 	root.Flags().Bool("version", false, "Print the version and what this kernel offers")
-	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), statuscmd.Status(line), grantcmd.Grant(line), callcmd.Call(line), learncmd.Learn(line), inspect.Check(line), inspect.Plan(line), configcmd.Preset(line), doctorcmd.Doctor(line), inspect.Why(line), undocmd.Undo(line), pkgcmd.Install(line), configcmd.Trust(line), help} {
+	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), statuscmd.Status(line), grantcmd.Grant(line), callcmd.Call(line), learncmd.Learn(line), inspect.Check(line), inspect.Plan(line), preset(line), doctor(line), inspect.Why(line), Undo(line), pkgcmd.Install(line), trust(line), help} {
 		cmd.DisableFlagsInUseLine = true
 		cmd.Flags().BoolP("help", "h", false, "List the options")
 		// Without a function, the library would have the shell propose files.
@@ -175,14 +176,14 @@ func help(line *cli.CommandLine, root *cobra.Command, args []string) int {
 	i := slices.IndexFunc(args, func(a string) bool { return !cmdline.IsHelp(a) })
 	if i < 0 {
 		line.Console.Printf("%s", programHelp(root, line.Console.Width()))
-		return exit.OK
+		return terminal.OK
 	}
 	cmd, err := find(root, args[i])
 	if err != nil {
 		return session.Misuse(line.Console, args[i:], cmdline.Server{}, err)
 	}
 	line.Console.Printf("%s", cli.OptionsText(cmd, line.Console.Width()))
-	return exit.OK
+	return terminal.OK
 }
 
 // run returns the command run for its help and for completion: mcp-jail itself runs it.
@@ -202,4 +203,130 @@ its signal.`
 	cli.AddFlags(cmd, f.Flags()...)
 	cmd.ValidArgsFunction = cli.ProposeServers(line, &f.ConfigFlags)
 	return cmd
+}
+
+func complete(args []string, c terminal.Console) int {
+	var owner *hostfs.OwnerError
+	if _, err := hostfs.LocalHost(); errors.As(err, &owner) {
+		return terminal.Report(c, err) // proposals would come from files of another user
+	}
+	line := &cli.CommandLine{Console: c}
+	line.Server.Given = slices.Contains(args[:len(args)-1], "--") // the last word is being typed
+	root := commandTree(line)
+	root.SetArgs(args)
+	return terminal.Report(c, root.Execute())
+}
+
+// printVersion prints the version and the features of the running kernel.
+func printVersion(c terminal.Console) {
+	c.Printf("mcp-jail %s\ncommit   %s\ngo       %s %s/%s\n", cmdline.Version(), cmdline.Commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	kernel := kernelSummary()
+	width := c.TableColumns()
+	if width == 0 {
+		width = len(kernel) + 9 // scripts read the line
+	}
+	c.Printf("%s\n", terminal.Hang("kernel   ", "         ", kernel, width))
+}
+
+func kernelSummary() string {
+	f := confine.Probe()
+	s := f.System()
+	for _, n := range f.List() {
+		if n.Answer == confine.Yes {
+			s += ", " + n.Name
+			if n.Name == "landlock" {
+				s += fmt.Sprintf(" %d", f.LandlockABI)
+			}
+		}
+	}
+	return s
+}
+
+// preset returns the command preset.
+func preset(line *cli.CommandLine) *cobra.Command {
+	cmd := line.Command("preset [NAME]", "Show the ready-made policies for well-known servers", 1, false, func(args []string) error {
+		if len(args) == 0 {
+			return listPresets(line.Console)
+		}
+		return showPreset(line.Console, args[0])
+	})
+	cmd.Long = `A preset is a ready-made policy for a well-known server, with the hosts, variables,
+secrets, files and programs that it needs. wrap uses it by itself. NAME is the name of
+a preset or of a package. Without it, all presets are listed, each with the packages,
+images and programs that it is for.
+
+To use one in a table of your own, write preset = "NAME" into it. Your own keys add to
+it. To change a preset, copy the part of its text that begins with [servers. into your
+configuration.`
+	cmd.Example = `    mcp-jail preset
+    mcp-jail preset github
+    mcp-jail plan --preset github -- github-mcp-server stdio`
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return cli.ProposePresetsFor(cmd, args, word)
+	}
+	return cmd
+}
+
+// nameWidth is the width of the column of names.
+const nameWidth = 21
+
+func listPresets(c terminal.Console) error {
+	indent := strings.Repeat(" ", nameWidth)
+	if c.TextColumns() < 80 {
+		indent = "    "
+	}
+	for _, name := range presets.Names() {
+		p, err := presets.Find(name)
+		if err != nil {
+			return err
+		}
+		column := c.Paint(terminal.Bold, p.Name) + strings.Repeat(" ", max(1, nameWidth-len(p.Name)))
+		var packages []string
+		for _, pkg := range p.Packages {
+			packages = append(packages, string(pkg.Ecosystem)+" "+pkg.Name)
+		}
+		var b strings.Builder
+		b.WriteString(terminal.Hang(column, indent, p.Title, c.TextColumns()) + "\n")
+		cli.WriteWrapped(&b, indent, packages, c.TextColumns())
+		c.Printf("%s", b.String())
+	}
+	return nil
+}
+
+func showPreset(c terminal.Console, name string) error {
+	p, err := presets.Find(name)
+	for _, e := range []presets.Ecosystem{presets.NPM, presets.PyPI, presets.Image, presets.Command} {
+		if of, ok := presets.ForPackage(e, name); err != nil && ok {
+			p, err = of, nil // the name of a package
+		}
+	}
+	var unknown *presets.UnknownError
+	switch {
+	case errors.As(err, &unknown) && unknown.Near == "":
+		return terminal.UsageErrorf("%s. To see all presets:\n  mcp-jail preset", show.Line(err.Error()))
+	case errors.As(err, &unknown):
+		return terminal.UsageErrorf("%s", show.Line(err.Error()))
+	case err != nil:
+		return err
+	}
+	c.Printf("%s", factsFolded(c, string(p.Text)))
+	return nil
+}
+
+// factsFolded returns the text of a preset for a terminal, with its long facts folded. The part for a
+// configuration is as it is, and so is all of it in a pipe.
+func factsFolded(c terminal.Console, text string) string {
+	facts, table, ok := strings.Cut(text, "\n[servers.")
+	if c.TableColumns() == 0 || !ok {
+		return text
+	}
+	var b strings.Builder
+	for line := range strings.SplitSeq(facts, "\n") {
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		b.WriteString(terminal.Hang(indent, indent+"    ", line[len(indent):], c.TextColumns()) + "\n")
+	}
+	return b.String() + "[servers." + table
 }

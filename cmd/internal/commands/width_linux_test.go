@@ -110,7 +110,7 @@ func shown(t *testing.T, width int, args []string) string {
 		b, _ := io.ReadAll(screen) // fails with EIO after the last close of the other end
 		text <- string(b)
 	}()
-	Main(args, terminal.New(program, program, program))
+	main(args, terminal.New(program, program, program))
 	program.Close()
 	return colour.ReplaceAllString(<-text, "")
 }

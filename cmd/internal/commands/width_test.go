@@ -47,7 +47,7 @@ func printedTo(t *testing.T, args []string, errs bool) string {
 	if errs {
 		c = terminal.New(os.Stdin, os.Stdout, out)
 	}
-	Main(args, c)
+	main(args, c)
 	b, err := os.ReadFile(out.Name())
 	testkit.Must(t, err)
 	return string(b)

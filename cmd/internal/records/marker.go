@@ -19,8 +19,8 @@ import (
 
 const markerSize = 512
 
-// MarkerState is the content of a marker.
-type MarkerState struct {
+// markerState is the content of a marker.
+type markerState struct {
 	diagnostics.LostRecord
 	LossNote // zero if no record was lost; may be about an earlier session
 }
@@ -90,7 +90,7 @@ func (d Dir) overwrite(content []byte) error {
 }
 
 // Marker reads the marker. ok reports whether there is one.
-func (d Dir) Marker() (out MarkerState, ok bool) {
+func (d Dir) Marker() (out markerState, ok bool) {
 	f, err := d.OpenFile(markerFile, os.O_RDONLY, 0)
 	if err != nil {
 		return out, false
@@ -122,7 +122,7 @@ func (d Dir) BegunSince(session time.Time) bool {
 }
 
 // LastActivity returns the time of the latest known event.
-func (m MarkerState) LastActivity() time.Time {
+func (m markerState) LastActivity() time.Time {
 	if m.At.After(m.Time) {
 		return m.At
 	}

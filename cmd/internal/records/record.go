@@ -10,18 +10,41 @@
 //
 // All files are opened by package private. Two sessions of one server may write at the same time;
 // the last one wins.
+//
+// # Identity
+//
+// [IDOf] says who a server is: from what is known of a start to the one key under which mcp-jail keeps
+// its HOME, its records, its policy and its logins. Nothing else concludes that from words.
+//
+//   - A server with an id has what its file has, if the words are those of the file: see [SameWords].
+//   - A server of a configuration is known by the name of its table, one of a project's file by that file
+//     as well.
+//   - Any other start is known by its words, the program that they start and the directory in which they
+//     were started, all together: after another word or in another directory it is another server.
+//
+// # Plugins
+//
+// The state has which files of plugins wrap has changed, so that an update of a plugin, which brings
+// its own files again, is noticed.
+//
+// [CheckPlugins] is made for the start of a session. Without a wrapped plugin it costs one open of a file that
+// does not exist. With one it costs a stat for each file, and reads only what has changed.
 package records
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -241,4 +264,177 @@ func (d Dir) Running() bool {
 		unlock()
 	}
 	return !free
+}
+
+// Rename moves the directory with a server's HOME and records to another name, unless that exists. words are the
+// command line of the server: if the directory is that of another line, it stays. nil moves it for any line.
+func Rename(host hostfs.Host, former, name string, words []string) error {
+	d, err := Open(host, former)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if about := d.About(); words != nil && (!slices.Equal(about.Command, words) || about.Configuration != nil && about.Configuration.Configured) {
+		return nil
+	}
+	unlock, ok := d.Lock()
+	if !ok {
+		return fmt.Errorf("a session has the private HOME of %s, which stays where it is: end it, and rename %s to %s there", show.Name(former), Path(host, former), show.Name(name))
+	}
+	defer unlock()
+	servers, err := private.Open(host.StateDir, ServersDir)
+	if err != nil {
+		return err
+	}
+	defer servers.Close()
+	if _, err := servers.Lstat(name); err == nil {
+		return fmt.Errorf("%s has a private HOME already, so that of %s stays in %s", show.Name(name), show.Name(former), Path(host, former))
+	}
+	return servers.Rename(former, name)
+}
+
+// patience is how often a start tries to take the lock of a directory: for two seconds.
+const patience = 400
+
+// hold takes a shared lock on the directory of a server until the process ends, so that no
+// `status --remove` removes the directory during a session.
+func (d Dir) hold() { d.lock(private.Shared, patience) }
+
+// Lock takes an exclusive lock on the directory of a server. ok is false if a session has the
+// directory. The caller calls unlock.
+func (d Dir) Lock() (unlock func(), ok bool) { return d.lock(private.Exclusive, 2) }
+
+// lock is wait. Where there are no locks, every lock is free.
+func (d Dir) lock(kind private.Kind, tries int) (unlock func(), ok bool) {
+	unlock, err := d.wait(kind, tries)
+	if err != nil {
+		unlock = func() {}
+	}
+	return unlock, !errors.Is(err, private.ErrLocked)
+}
+
+// wait tries to take a lock, with 5 ms between two tries: Running in another process takes it for a
+// moment, and a client ends the server whose line it has changed at the time when it starts the new one.
+func (d Dir) wait(kind private.Kind, tries int) (unlock func(), err error) {
+	for try := 1; ; try++ {
+		unlock, err = d.Dir.Lock(kind)
+		if !errors.Is(err, private.ErrLocked) || try >= tries {
+			return unlock, err
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// TakeHome makes the directory of a server, and holds it until the process ends.
+func TakeHome(host hostfs.Host, name string) error {
+	d, err := makeDir(host, name)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if _, held := d.lock(private.Shared, patience); !held {
+		return fmt.Errorf("the private HOME and records of the server %s are being removed; start it again when that has ended", show.Name(name))
+	}
+	return nil
+}
+
+// About says what runs as a server, and for which client. It has its own file beside the
+// record, because it is written early in a session, and only if it has changed.
+type About struct {
+	Command []string `json:"command"` // as the user gave it, without values of secret variables
+	Client  Client   `json:"client"`  // of the last session that named one
+	Package *Package `json:"package,omitempty"`
+	Name    string   `json:"name,omitempty"`    // by which people call the server, if it is kept under another one
+	Project string   `json:"project,omitempty"` // the project's file whose own server it is
+	Waived  []string `json:"waived,omitempty"`  // the axes whose gaps the policy of the last session accepts
+	// Configuration says which files gave the last session its policy.
+	Configuration *Configuration `json:"configuration,omitempty"`
+}
+
+// Configuration says which files gave a session its policy, and has a digest of what they said.
+type Configuration struct {
+	ID         string   `json:"id,omitempty"`        // of its file: the id of a server, or the key of a command after --
+	Files      []string `json:"files,omitempty"`     // of --config; without them the usual layers
+	Workspace  string   `json:"workspace,omitempty"` // where a project's file was looked for
+	Configured bool     `json:"configured"`          // else it has a command after --
+	Stateful   bool     `json:"stateful"`
+	Digest     string   `json:"digest"` // of its table and the defaults
+}
+
+// Client has the name and version that a client gives for itself.
+type Client struct {
+	Name    string `json:"name,omitempty"`
+	Version string `json:"version,omitempty"`
+}
+
+// Package is the installed package that a session ran.
+type Package struct {
+	Ecosystem string `json:"ecosystem"`
+	Spec      string `json:"spec"` // with the ecosystem, the key in mcp-jail.lock
+	Name      string `json:"name"`
+	Version   string `json:"version"`
+}
+
+// maxClientText bounds the bytes that are kept of a client's name, and of its version.
+const maxClientText = 200
+
+// ReadAbout returns the About of a server. It is zero if there is no readable file, or if another
+// user could have written it.
+func ReadAbout(host hostfs.Host, server string) About {
+	d, err := Open(host, server)
+	if err != nil {
+		return About{}
+	}
+	defer d.Close()
+	return d.About()
+}
+
+// About returns the About of the server, as ReadAbout does.
+func (d Dir) About() (a About) {
+	text, err := d.ReadFile(aboutFile, maxFile)
+	if err != nil || json.Unmarshal(text, &a) != nil {
+		return About{}
+	}
+	return a
+}
+
+// ClientNamed saves the name and version that the client gives for itself. It is the ClientNamed
+// of the session.
+func (k *Recorder) ClientNamed(name, version string) {
+	k.aboutMu.Lock()
+	k.client = Client{name[:min(len(name), maxClientText)], version[:min(len(version), maxClientText)]}
+	k.described = false
+	k.aboutMu.Unlock()
+	if d, err := makeDir(k.host, k.server); err == nil {
+		defer d.Close()
+		k.describe(d)
+	}
+}
+
+// describe writes the About of the server, unless the file has it already. It reports no error:
+// no session depends on the file. Without it, the commands of mcp-jail-cli know less of the
+// server.
+func (k *Recorder) describe(d Dir) {
+	k.aboutMu.Lock()
+	defer k.aboutMu.Unlock()
+	if k.described || k.unsafe != nil || k.About == nil {
+		return
+	}
+	k.described = true
+	about := k.About()
+	if about.Client = k.client; about.Client.Name == "" {
+		about.Client = d.About().Client
+	}
+	text, err := json.MarshalIndent(about, "", "  ")
+	if err != nil {
+		return
+	}
+	text = append(text, '\n')
+	if now, err := d.ReadFile(aboutFile, maxFile); err == nil && bytes.Equal(now, text) {
+		return
+	}
+	_ = d.Replace(aboutFile, text, private.How{})
 }

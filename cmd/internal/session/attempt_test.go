@@ -54,13 +54,13 @@ func TestAttempt(t *testing.T) {
 		{"a flag of a line", given(wide), "--read ~/notes --env A --limit memory_mb=99 --net a.test", false},
 		{"a path of a line without meaning", given(wide), "--read x/*", true},
 	} {
-		if err := tt.target.Attempt("", strings.Fields(tt.words)); (err != nil) != tt.wrong {
+		if err := tt.target.attempt("", strings.Fields(tt.words)); (err != nil) != tt.wrong {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
 	gone := load(all...)
 	testkit.Must(t, os.WriteFile(file, []byte("version ="), 0o600))
-	if err := gone.Attempt("", []string{"--read", "~/notes"}); err != nil {
+	if err := gone.attempt("", []string{"--read", "~/notes"}); err != nil {
 		t.Errorf("a file that is broken without them: %v", err)
 	}
 }

@@ -11,11 +11,19 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/homelinks"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
@@ -31,17 +39,17 @@ type Earlier struct {
 }
 
 // A group are files that make sense together. The first one makes the others count.
-type group struct{ files []EarlierFile }
+type group struct{ files []earlierFile }
 
-// EarlierFile is a file by its paths below the user's and the private HOME.
-type EarlierFile struct {
+// earlierFile is a file by its paths below the user's and the private HOME.
+type earlierFile struct {
 	From, To string
 	Size     int64
 	changed  time.Time
 }
 
-// Logins returns the directories of the logins, as the user writes them.
-func (e Earlier) Logins() string {
+// logins returns the directories of the logins, as the user writes them.
+func (e Earlier) logins() string {
 	var dirs []string
 	for _, g := range e.groups {
 		if dir := show.Line("~/" + strings.SplitN(g.files[0].From, "/", 2)[0]); !slices.Contains(dirs, dir) {
@@ -55,7 +63,7 @@ func (e Earlier) Logins() string {
 func (e Earlier) Home() string { return e.target.home().path() }
 
 // Files returns the files that Copy copies.
-func (e Earlier) Files() (all []EarlierFile) {
+func (e Earlier) Files() (all []earlierFile) {
 	for _, g := range e.groups {
 		all = append(all, g.files...)
 	}
@@ -97,9 +105,9 @@ func FindEarlier(t *Target) Earlier {
 		p, _ = presets.ForLine(argv)
 	}
 	if p != nil {
-		if patterns := p.LoginFiles(EntryOf(p, argv, t.Host)); patterns != nil {
+		if patterns := p.LoginFiles(entryOf(p, argv, t.Host)); patterns != nil {
 			for _, main := range e.matches(user, patterns[0]) {
-				g := group{[]EarlierFile{main}}
+				g := group{[]earlierFile{main}}
 				for _, pattern := range patterns[1:] {
 					g.files = append(g.files, e.matches(user, path.Join(path.Dir(main.From), path.Base(pattern)))...)
 				}
@@ -111,7 +119,7 @@ func FindEarlier(t *Target) Earlier {
 }
 
 // matches returns the files of the user that match a pattern, the newest first. A link is not followed.
-func (e *Earlier) matches(user *os.Root, pattern string) (files []EarlierFile) {
+func (e *Earlier) matches(user *os.Root, pattern string) (files []earlierFile) {
 	found, _ := fs.Glob(os.DirFS(user.Name()), pattern)
 	for _, name := range found {
 		info, err := user.Lstat(name)
@@ -122,10 +130,10 @@ func (e *Earlier) matches(user *os.Root, pattern string) (files []EarlierFile) {
 		case info.Size() > maxEarlier:
 			e.Left = append(e.Left, fmt.Sprintf("~/%s: it is larger than %d MB", name, maxEarlier>>20))
 		default:
-			files = append(files, EarlierFile{name, name, info.Size(), info.ModTime()})
+			files = append(files, earlierFile{name, name, info.Size(), info.ModTime()})
 		}
 	}
-	slices.SortStableFunc(files, func(a, b EarlierFile) int { return b.changed.Compare(a.changed) })
+	slices.SortStableFunc(files, func(a, b earlierFile) int { return b.changed.Compare(a.changed) })
 	return files
 }
 
@@ -172,7 +180,7 @@ func (e Earlier) Copy() (told []string, err error) {
 	return told, nil
 }
 
-func (e Earlier) copyFile(user *os.Root, f EarlierFile) error {
+func (e Earlier) copyFile(user *os.Root, f earlierFile) error {
 	found, err := user.Lstat(f.From)
 	if err != nil || !found.Mode().IsRegular() || found.Size() > maxEarlier {
 		return err
@@ -222,4 +230,175 @@ func openFound(from *os.Root, name string, found fs.FileInfo) (*os.File, error) 
 		return nil, errors.Join(err, &fs.PathError{Op: "copy", Path: name, Err: errors.New("it was replaced meanwhile")})
 	}
 	return f, nil
+}
+
+// home is the directory with the private HOME and the records of a server.
+type home struct {
+	host   *hostfs.Host
+	policy *policy.Policy // of the server
+}
+
+func (t *Target) home() *home { return &home{&t.Host, t.Policy} }
+
+func (h *home) path() string {
+	return filepath.Join(records.Path(*h.host, h.policy.KeptName()), "home")
+}
+
+// claim makes the directory, and holds it until this process ends. Callers call it before they use
+// anything there.
+func (h *home) claim() error {
+	err := records.TakeHome(*h.host, h.policy.KeptName())
+	switch {
+	case err == nil || h.policy.HomeReal:
+		return nil
+	case errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EACCES):
+		err = fmt.Errorf("the private HOME of this server cannot be made: %w. Make that place writable, or let XDG_STATE_HOME name a directory of yours", err)
+	}
+	return &terminal.HostError{Err: err}
+}
+
+// Prepare makes ready what a session of the target needs on disk: see ClaimHome and LinkHome. What LinkHome holds
+// is held until this process ends.
+func Prepare(t *Target, c terminal.Console) error {
+	err := t.ClaimHome()
+	if err == nil {
+		LinkHome(t, c)
+	}
+	return err
+}
+
+// LinkHome makes what the rules of the server and of its tools grant below the user's home appear in the
+// private HOME. Until release is called, no other start takes that away. A link that cannot be made
+// ends no start.
+func LinkHome(t *Target, c terminal.Console) (release func()) {
+	if t.Policy.HomeReal {
+		return func() {}
+	}
+	wanted := slices.Clone(t.Profile.HomeLinks)
+	if t.Config != nil && !t.Policy.Stateful {
+		for _, name := range append(t.Config.ToolsWithTable(t.Policy.Server), config.AnyTool) {
+			if p, err := t.PolicyOf(name); err == nil {
+				wanted = append(wanted, resolve.HomeLinks(p, t.Host)...)
+			}
+		}
+	}
+	h := homelinks.Home{StateDir: t.Host.StateDir, Server: filepath.Join(records.ServersDir, t.Policy.KeptName())}
+	told, release, err := h.Link(wanted)
+	for _, line := range told {
+		c.Sayf("%s", show.Line(line))
+	}
+	if err != nil {
+		c.Sayf("warning: what rules grant below your home directory is not at its place in the server's HOME: %s", show.Line(err.Error()))
+	}
+	return release
+}
+
+// isByHand reports whether the server is neither in a table nor has an id: anybody may have written its line.
+func isByHand(t *Target) bool { return t.Config == nil }
+
+// IsOwn reports whether the line of a server is of the user's own: of a server with an id, or of a table of the user's
+// configuration. A project's entry may name a file of the project with --config.
+func IsOwn(t *Target) bool {
+	return t.Policy.ID != "" || t.Config != nil && t.Policy.Project == "" && len(t.Host.Configs) == 0
+}
+
+// ClaimHome makes the directory of the server, and holds it until this process ends.
+func (t *Target) ClaimHome() error { return t.home().claim() }
+
+// about returns the command, the package and the configuration of a target, for `mcp-jail status`.
+func (t *Target) about() (a records.About) {
+	var redact *diagnostics.Redactor
+	if t.Profile != nil {
+		redact = diagnostics.NewRedactor(t.Profile.Env)
+	}
+	for _, word := range t.givenCommand() {
+		a.Command = append(a.Command, redact.Redact(word))
+	}
+	if e := t.Package.Entry(); e != nil {
+		a.Package = &records.Package{Ecosystem: string(e.Ecosystem), Spec: e.Spec, Name: e.Name, Version: e.Version}
+	}
+	a.Configuration = t.configuration()
+	if t.Policy != nil {
+		if a.Project = t.Policy.Project; t.Policy.Key != "" {
+			a.Name = t.Policy.Server
+		}
+		for _, word := range policy.OrderWaivers(t.Policy.Waive) {
+			a.Waived = append(a.Waived, string(word))
+		}
+	}
+	return a
+}
+
+// NewRecorder returns the recorder of a session of a target.
+func NewRecorder(t *Target) *records.Recorder {
+	r := records.New(t.Host, t.Policy.KeptName())
+	r.Project, r.About = t.Policy.Project, t.about
+	return r
+}
+
+func (t *Target) givenCommand() []string {
+	if t.given == nil && t.Policy != nil {
+		return append([]string{t.Policy.Command}, t.Policy.Arguments...)
+	}
+	return t.given
+}
+
+// configuration returns the source of the policy of a target, or nil if the target was not loaded
+// by Load.
+func (t *Target) configuration() *records.Configuration {
+	if t.Policy == nil || t.source.again == nil {
+		return nil
+	}
+	c := &records.Configuration{ID: t.source.options.ID, Files: AbsolutePaths(t.source.options.Files), Stateful: t.Policy.Stateful}
+	if len(c.Files) == 0 {
+		c.Workspace = expand(t.source.options.Workspace, t.Host)
+	}
+	if c.Digest = lineDigest(t.commandLine.Defaults, t.commandLine.Added); t.Config != nil && t.commandLine.Command == nil {
+		c.Configured, c.Digest = true, t.Config.Digest(t.Policy.Server)
+	}
+	return c
+}
+
+// lineDigest returns a digest of the files that give a line after -- a part of its policy.
+func lineDigest(defaults *config.Defaults, added *config.ServerFile) string {
+	if added == nil {
+		return defaults.Digest()
+	}
+	return defaults.Digest() + config.Digest(added.Server)
+}
+
+// Outdated returns why a running session does not have the policy of its files, or "". c is the
+// configuration with which the session began. The files have a mistake, or they have changed and
+// the server is stateful.
+func Outdated(host hostfs.Host, server string, c *records.Configuration) string {
+	if c == nil {
+		return ""
+	}
+	o := config.LoadOptions{ID: c.ID, Files: c.Files, Workspace: c.Workspace}
+	digest := ""
+	var err error
+	if c.Configured {
+		var cfg *config.Config
+		if cfg, err = LoadConfig(o, host); err == nil {
+			if c.ID != "" {
+				server = cfg.ServerNames()[0]
+			}
+			_, err = cfg.Policy(server, "")
+			digest = cfg.Digest(server)
+		}
+	} else {
+		var defaults *config.Defaults
+		var added *config.ServerFile
+		if defaults, err = config.LoadDefaults(o); err == nil {
+			added, err = o.AddedTo()
+		}
+		digest = lineDigest(defaults, added)
+	}
+	switch {
+	case err != nil:
+		return "keeps its policy of before, because of a mistake: " + terminal.OneLine(err)
+	case digest != c.Digest && c.Stateful:
+		return "keeps the policy that it started with. Restart it in its client to give it the new one"
+	}
+	return ""
 }

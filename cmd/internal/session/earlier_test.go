@@ -54,7 +54,7 @@ func copyLogins(t *testing.T, target *Target) (dirs, said string) {
 	l := FindEarlier(target)
 	told, err := l.Copy()
 	testkit.Must(t, err)
-	return l.Logins(), strings.Join(told, "\n")
+	return l.logins(), strings.Join(told, "\n")
 }
 
 // TestLogins checks that the logins of the line's own URL are copied, that those of others are not, and

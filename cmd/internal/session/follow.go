@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/keeping"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -36,7 +34,7 @@ func (s *source) take(o config.LoadOptions) {
 type Followed struct {
 	now     atomic.Pointer[Target] // of the newest configuration that can be used
 	prepare func(*Target) error    // makes a new target ready to be started
-	keeping keeping.Session        // keeps the files that the server changes
+	keeping keeping                // keeps the files that the server changes
 
 	mu      sync.Mutex
 	stamp   config.Stamp
@@ -50,12 +48,12 @@ func (t *Target) Follow(c terminal.Console) *Followed {
 	t.noteWrites()
 	noteUpdates(t)
 	f.now.Store(t)
-	f.keeping = keeping.Session{Store: keeping.Store(t.Host, t.Policy.KeptName()), Server: t.Policy.KeptName(), Name: t.Policy.Server, Stateful: t.Policy.Stateful, Console: c}
+	f.keeping = keeping{Store: UndoStore(t.Host, t.Policy.KeptName()), Server: t.Policy.KeptName(), Name: t.Policy.Server, Stateful: t.Policy.Stateful, Console: c}
 	return f
 }
 
-// Target returns the target of the processes that start now.
-func (f *Followed) Target() *Target { return f.now.Load() }
+// target returns the target of the processes that start now.
+func (f *Followed) target() *Target { return f.now.Load() }
 
 // Close releases the targets, and ends the keeping of changes. It removes the oldest kept
 // sessions if they are too old or take too much room.
@@ -63,7 +61,7 @@ func (f *Followed) Close() {
 	f.keeping.End()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, t := range append(f.old, f.Target()) {
+	for _, t := range append(f.old, f.target()) {
 		t.Close()
 	}
 	f.old = nil
@@ -82,7 +80,7 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 	if !changed {
 		return lifecycle.Refreshed{Problem: f.problem}
 	}
-	before := f.Target()
+	before := f.target()
 	// The file may still be written, piece by piece.
 	f.stamp = settled(before.source.options)
 	after, err := before.source.again()
@@ -96,7 +94,7 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 		if after != nil {
 			after.Close()
 		}
-		f.problem = fmt.Sprintf("warning: %s: server %s goes on with the configuration of %s%s", exit.OneLine(err), server, before.source.at.Format(time.TimeOnly), diagnostics.PageReload.Reference())
+		f.problem = fmt.Sprintf("warning: %s: server %s goes on with the configuration of %s%s", terminal.OneLine(err), server, before.source.at.Format(time.TimeOnly), diagnostics.PageReload.Reference())
 		return lifecycle.Refreshed{Problem: f.problem}
 	}
 	if before.digest() == after.digest() {
@@ -138,7 +136,7 @@ func (t *Target) canBecome(after *Target) error {
 	switch was, is := t.Package.Entry(), after.Package.Entry(); {
 	case after.Policy.Stateful:
 		return errors.New("stateful = true" + next)
-	case after.Package.NeedsInstall():
+	case after.Package.needsInstall():
 		return fmt.Errorf("%s: mcp-jail install %s", after.Package.notInstalled(), after.Asked())
 	case t.Policy.Packages.PinTools != after.Policy.Packages.PinTools:
 		return errors.New("pin_tools = " + show.TOML(after.Policy.Packages.PinTools) + next)

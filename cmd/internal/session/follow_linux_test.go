@@ -29,7 +29,7 @@ func TestFollowedTools(t *testing.T) {
 		t.Helper()
 		var all policy.Rights
 		for range 2 { // the second one may be kept from the first
-			tool, err := tools.get(f.Target(), "read")
+			tool, err := tools.get(f.target(), "read")
 			must(t, err)
 			all |= tool.Profile.RightsAt(grant)
 		}

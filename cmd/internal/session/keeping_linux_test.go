@@ -6,7 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/keeping"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/undo"
 )
@@ -17,7 +16,7 @@ func TestKeepingFinishes(t *testing.T) {
 	_, _, found := changingHost(t, "undo = \"session\"\n"+changingAccess)
 	state, err := filepath.EvalSymlinks(t.TempDir())
 	must(t, err)
-	k := &keeping.Session{Store: undo.Store{Dir: filepath.Join(state, "undo"), Base: state}, Server: "s", Name: "s"}
+	k := &keeping{Store: undo.Store{Dir: filepath.Join(state, "undo"), Base: state}, Server: "s", Name: "s"}
 	var last *confine.Kept
 	closed := func(what string, want bool) {
 		t.Helper()

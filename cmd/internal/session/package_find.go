@@ -8,8 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/wrapper"
@@ -53,9 +52,9 @@ func (t *Target) findPackage(ctx context.Context) error {
 		t.Package.asGiven = err
 		return nil
 	case errors.As(err, &gaps):
-		return &exit.HostError{Err: gaps}
+		return &terminal.HostError{Err: gaps}
 	case err != nil:
-		return &fetching.Error{Package: line.Packages[0].String(), Reason: err.Error()}
+		return &Error{Package: line.Packages[0].String(), Reason: err.Error()}
 	}
 	t.Package.program = program
 	if program.Shadow != "" {

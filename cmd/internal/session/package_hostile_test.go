@@ -14,7 +14,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -58,12 +57,12 @@ func hostileHome(t *testing.T, files map[string]string) (home string, line []str
 		testkit.Must(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		testkit.Must(t, testkit.WriteProgram(name, []byte(strings.ReplaceAll(text, "HOME", home))))
 	}
-	e := &lockfile.Entry{Key: installed.Key(&parsed, &host), Name: "hostile", Version: "1.0.0", Tree: "sha256:" + strings.Repeat("0123456789abcdef", 4), Pinned: time.Unix(1, 0)}
+	e := &store.Entry{Key: installed.Key(&parsed, &host), Name: "hostile", Version: "1.0.0", Tree: "sha256:" + strings.Repeat("0123456789abcdef", 4), Pinned: time.Unix(1, 0)}
 	e.File, e.Program = "node_modules/hostile/main.js", "hostile"
 	e.Files, err = stage.Commit(store.ID{Ecosystem: "npm", Name: e.Name, Version: e.Version, Digest: strings.TrimPrefix(e.Tree, "sha256:")}, tree)
 	testkit.Must(t, err)
 	testkit.Must(t, os.MkdirAll(host.ConfigDir, 0o700))
-	if err := lockfile.Update(LockFile(host), func(f *lockfile.File) error { return f.Set(e) }); err != nil {
+	if err := store.Update(LockFile(host), func(f *store.File) error { return f.Set(e) }); err != nil {
 		t.Fatal(err)
 	}
 	return home, line

@@ -5,8 +5,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -14,7 +14,7 @@ import (
 // TestPinTools: the tools of an installed package are compared, as pin_tools says, and those
 // of other servers are not.
 func TestPinTools(t *testing.T) {
-	entry := &lockfile.Entry{Key: lockfile.Key{Ecosystem: lockfile.NPM, Spec: "files@^1 other"}}
+	entry := &store.Entry{Key: store.Key{Ecosystem: store.NPM, Spec: "files@^1 other"}}
 	pkg := Package{line: runline.Line{Args: []string{"/data"}}, program: &installed.Program{Entry: entry}, host: &hostfs.Host{}}
 	for name, c := range map[string]struct {
 		pkg            *Package

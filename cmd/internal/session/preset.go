@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/wrapper"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
@@ -68,7 +68,7 @@ func LayPresets(cfg *config.Config, host hostfs.Host) error {
 		if s.Preset == "" || s.ID != "" { // the file of an id has what its preset gave
 			continue
 		}
-		f, err := FitPreset(s, cfg.DeclaredTools(name), host)
+		f, err := fitPreset(s, cfg.DeclaredTools(name), host)
 		if err != nil {
 			problems = append(problems, s.PresetProblem(err))
 			continue
@@ -78,16 +78,16 @@ func LayPresets(cfg *config.Config, host hostfs.Host) error {
 	return problems.Err()
 }
 
-// FittedPreset is the table of a preset, fitted to a server.
-type FittedPreset struct {
+// fittedPreset is the table of a preset, fitted to a server.
+type fittedPreset struct {
 	Server   *config.Server
 	Warnings []policy.Warning // about what the user must decide
 }
 
-// FitPreset fits the preset that a server names to its command line and to the variables of a
+// fitPreset fits the preset that a server names to its command line and to the variables of a
 // host. For a stateless server, it gives the preset's table to the tools that only read, and to
 // those in declared. The error says that there is no such preset.
-func FitPreset(s *config.Server, declared []string, host hostfs.Host) (*FittedPreset, error) {
+func fitPreset(s *config.Server, declared []string, host hostfs.Host) (*fittedPreset, error) {
 	p, err := presets.Find(s.Preset)
 	if err != nil {
 		var unknown *presets.UnknownError
@@ -96,8 +96,8 @@ func FitPreset(s *config.Server, declared []string, host hostfs.Host) (*FittedPr
 		}
 		return nil, err
 	}
-	applied := p.For(EntryOf(p, append([]string{s.Command}, s.Arguments...), host))
-	f := &FittedPreset{Server: applied.Server}
+	applied := p.For(entryOf(p, append([]string{s.Command}, s.Arguments...), host))
+	f := &fittedPreset{Server: applied.Server}
 	warn := func(text string) {
 		f.Warnings = append(f.Warnings, policy.Warning{Code: "preset", Message: "preset " + p.Name + ": " + text, Where: s.PresetWhere})
 	}
@@ -154,9 +154,9 @@ func (t *Target) layPreset(name string) error {
 	if slices.Contains(t.commandLine.Write, ".") {
 		s.Access = &config.Access{Fs: []policy.FsRule{{Path: ".", Create: true, Update: true, Delete: true}}}
 	}
-	f, err := FitPreset(s, nil, t.Host)
+	f, err := fitPreset(s, nil, t.Host)
 	if err != nil {
-		return exit.UsageErrorf("--preset %s: %s", policy.Abbreviate(name), err)
+		return terminal.UsageErrorf("--preset %s: %s", policy.Abbreviate(name), err)
 	}
 	if p, err := presets.Find(name); err == nil {
 		byHand(p, f, expand(t.commandLine.Workspace, t.Host))
@@ -176,7 +176,7 @@ func findInJail(t *Target) (j inJail) {
 	if err != nil {
 		return j
 	}
-	applied := p.For(EntryOf(p, t.given, t.Host))
+	applied := p.For(entryOf(p, t.given, t.Host))
 	j.args = applied.Args
 	for _, name := range slices.Sorted(maps.Keys(applied.Env)) {
 		j.env = append(j.env, name+"="+applied.Env[name])
@@ -200,10 +200,10 @@ func (t *Target) Preset() string {
 	return ""
 }
 
-// EntryOf returns the command line and the variables of the host as a preset needs them. It
+// entryOf returns the command line and the variables of the host as a preset needs them. It
 // leaves out variables that the preset does not name, and those without a value.
-func EntryOf(p *presets.Preset, argv []string, host hostfs.Host) presets.Entry {
-	words, set := ServerWords(argv)
+func entryOf(p *presets.Preset, argv []string, host hostfs.Host) presets.Entry {
+	words, set := serverWords(argv)
 	e := presets.Entry{Args: words, Env: map[string]string{}, Glob: hostfs.Glob(host.Home), Home: host.Home}
 	for _, v := range p.Variables {
 		value, _ := host.Getenv(v.Name)
@@ -241,14 +241,14 @@ func checkPreset(t *Target, profile *policy.Profile) error {
 		err = fmt.Errorf("%s is a file of the project, or one that the server may write", show.Line(program))
 	}
 	if err != nil {
-		return exit.UsageErrorf("--preset %s: %s", policy.Abbreviate(p.Name), err)
+		return terminal.UsageErrorf("--preset %s: %s", policy.Abbreviate(p.Name), err)
 	}
 	return nil
 }
 
 // byHand takes from the table of a preset what a line that anybody may have written does not get, and says
 // what: files outside of the workspace, and secrets.
-func byHand(p *presets.Preset, f *FittedPreset, workspace string) {
+func byHand(p *presets.Preset, f *fittedPreset, workspace string) {
 	var left []string
 	isSecret := func(name string) bool {
 		v, known := p.Variable(name)
@@ -295,7 +295,7 @@ func PresetTable(t *Target, name string) (*config.Server, error) {
 	if err := p.Lists(argv); err != nil {
 		return nil, err
 	}
-	f, err := FitPreset(&config.Server{Preset: name, Command: argv[0], Arguments: argv[1:], Workspace: t.Policy.Workspace}, nil, t.Host)
+	f, err := fitPreset(&config.Server{Preset: name, Command: argv[0], Arguments: argv[1:], Workspace: t.Policy.Workspace}, nil, t.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -314,7 +314,7 @@ func fittingPreset(t *Target) func() (name string, hosts []string) {
 		if !ok {
 			return "", nil
 		}
-		fitted, err := FitPreset(&config.Server{Preset: p.Name, Command: argv[0], Arguments: argv[1:]}, nil, t.Host)
+		fitted, err := fitPreset(&config.Server{Preset: p.Name, Command: argv[0], Arguments: argv[1:]}, nil, t.Host)
 		if err != nil {
 			return "", nil
 		}
@@ -336,11 +336,11 @@ func startsAnother(argv []string) bool {
 	return isLauncher || where != "" || wrapper.Is(wrapper.ProgramName(argv[0]))
 }
 
-// ServerWords returns the words of a command line that the server itself gets, and the variables
+// serverWords returns the words of a command line that the server itself gets, and the variables
 // that the line sets. The words are those after the package of a launcher, after the script of
 // an interpreter, or after the program. If this is not certain, it returns none, because a
 // preset makes rules of the words.
-func ServerWords(argv []string) (words []string, set []runline.Assignment) {
+func serverWords(argv []string) (words []string, set []runline.Assignment) {
 	line, err := runline.Parse(argv)
 	switch {
 	case err == nil:

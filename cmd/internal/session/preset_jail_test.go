@@ -35,7 +35,7 @@ func TestNarrowPreset(t *testing.T) {
 		{"github", "/tmp/x", nil, "", ""},
 	} {
 		s := &config.Server{Preset: c.preset, Command: "x", Workspace: c.dir, Access: c.own}
-		f, err := FitPreset(s, nil, hostfs.Host{Dir: "/"})
+		f, err := fitPreset(s, nil, hostfs.Host{Dir: "/"})
 		testkit.Must(t, err)
 		got := strings.TrimPrefix(f.Server.Access.Workspace, "none")
 		for _, r := range f.Server.Access.Fs {

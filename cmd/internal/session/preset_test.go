@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -36,7 +36,7 @@ func TestServerWords(t *testing.T) {
 		"docker run -i --rm ghcr.io/github/github-mcp-server -x /etc": "",
 		"": "",
 	} {
-		words, set := ServerWords(strings.Fields(line))
+		words, set := serverWords(strings.Fields(line))
 		for _, a := range set {
 			words = append(words, a.Name)
 		}
@@ -49,7 +49,7 @@ func TestServerWords(t *testing.T) {
 // fit returns the words for what a fitted preset grants, and its warnings.
 func fit(t *testing.T, s *config.Server, declared []string, env ...string) string {
 	t.Helper()
-	f, err := FitPreset(s, declared, hostfs.Host{Environ: env})
+	f, err := fitPreset(s, declared, hostfs.Host{Environ: env})
 	testkit.Must(t, err)
 	var words []string
 	for _, r := range f.Server.Variables {
@@ -91,12 +91,12 @@ func TestFitPreset(t *testing.T) {
 	if got := fit(t, files, nil); !strings.HasPrefix(got, "/data (read write) preset filesystem: an argument: \"$HOME/x\": variables are not replaced") {
 		t.Errorf("directories: %s", got)
 	}
-	f, _ := FitPreset(files, nil, hostfs.Host{})
+	f, _ := fitPreset(files, nil, hostfs.Host{})
 	if r := f.Server.Access.Fs[0]; r.Where != "preset filesystem: an argument" {
 		t.Errorf("the place of a rule is %q", r.Where)
 	}
 	for name, want := range map[string]string{"githb": `did you mean "github"?`, "zzzzzz": "`mcp-jail preset` lists them", "../github": "there is no preset"} {
-		if _, err := FitPreset(&config.Server{Preset: name}, nil, hostfs.Host{}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := fitPreset(&config.Server{Preset: name}, nil, hostfs.Host{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -107,7 +107,7 @@ func TestFitPreset(t *testing.T) {
 func TestFitPresetStateless(t *testing.T) {
 	no := false
 	s := &config.Server{Preset: "github-archived", Command: "x", Stateful: &no}
-	f, err := FitPreset(s, []string{"create_issue"}, hostfs.Host{})
+	f, err := fitPreset(s, []string{"create_issue"}, hostfs.Host{})
 	if err != nil || f.Server.Access != nil || len(f.Warnings) != 0 {
 		t.Fatalf("%+v, %v", f, err)
 	}
@@ -174,7 +174,7 @@ func TestPresetFlag(t *testing.T) {
 	if got.Policy.Server != plain.Policy.Server {
 		t.Errorf("the server is called %s and %s", got.Policy.Server, plain.Policy.Server)
 	}
-	if _, err := load(cmdline.PolicyFlags{Preset: "githb"}); err == nil || exit.Status(err) != exit.Usage || err.Error() != `--preset githb: there is no preset "githb"; did you mean "github"?` {
+	if _, err := load(cmdline.PolicyFlags{Preset: "githb"}); err == nil || terminal.Status(err) != terminal.Usage || err.Error() != `--preset githb: there is no preset "githb"; did you mean "github"?` {
 		t.Errorf("%v", err)
 	}
 	_, err = Load(cmdline.ConfigFlags{}, cmdline.PolicyFlags{Preset: "github"}, "s", "", cmdline.Server{})
@@ -187,7 +187,7 @@ func TestPresetFlag(t *testing.T) {
 func BenchmarkFitPreset(b *testing.B) {
 	s := &config.Server{Preset: "github", Command: "github-mcp-server"}
 	for b.Loop() {
-		if _, err := FitPreset(s, nil, hostfs.Host{}); err != nil {
+		if _, err := fitPreset(s, nil, hostfs.Host{}); err != nil {
 			b.Fatal(err)
 		}
 	}

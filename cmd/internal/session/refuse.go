@@ -8,9 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -45,17 +43,17 @@ func Refuse(c terminal.Console, t *Target, name string, err error) {
 // diagnosisOf returns the diagnosis of an error that prevented the start of a server. t may be
 // nil.
 func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
-	if advised := (*exit.AdvisedError)(nil); errors.As(err, &advised) {
+	if advised := (*terminal.AdvisedError)(nil); errors.As(err, &advised) {
 		d := t.diagnosisOf(server, advised.Err)
 		d.Fix = advised.Fix
 		return d
 	}
-	var usage *exit.UsageError
+	var usage *terminal.UsageError
 	var workspace *resolve.WorkspaceError
 	var missing *resolve.CommandError
-	var host *exit.HostError
+	var host *terminal.HostError
 	var unknown *config.UnknownServerError
-	var install *fetching.Error
+	var install *Error
 	var owner *hostfs.OwnerError
 	var beside *resolve.BesideError
 	var gaps *confine.GapError
@@ -64,7 +62,7 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		d := diagnostics.ConfigFailure(server, err.Error())
 		d.What, d.Fix = "the workspace cannot be used", "make that directory, or name another one as the workspace"
 		return d
-	case errors.As(err, new(*identity.WordsError)), errors.As(err, new(*config.UnknownIDError)), errors.As(err, new(*config.UntrustedError)):
+	case errors.As(err, new(*records.WordsError)), errors.As(err, new(*config.UnknownIDError)), errors.As(err, new(*config.UntrustedError)):
 		return configFailure(server, err)
 	case errors.As(err, &usage):
 		return diagnostics.UsageFailure(server, err.Error())
@@ -104,7 +102,7 @@ func configFailure(server string, err error) diagnostics.Diagnosis {
 	d := diagnostics.ConfigFailure(server, err.Error())
 	var untrusted *config.UntrustedError
 	var conflict *policy.ConflictError
-	var words *identity.WordsError
+	var words *records.WordsError
 	switch {
 	case errors.As(err, &untrusted):
 		d.What, d.Detail, d.Explain = notStarted(server), nil, diagnostics.PageTrust
@@ -123,7 +121,7 @@ func configFailure(server string, err error) diagnostics.Diagnosis {
 // notStarted is what happened to a server that has a name, or none.
 func notStarted(server string) string { return diagnostics.JailFailure(server, "", nil).What }
 
-// Misuse reports a mistake on the command line and returns exit.Usage. If an MCP client probably
+// Misuse reports a mistake on the command line and returns terminal.Usage. If an MCP client probably
 // started mcp-jail, the client gets the error as the response to its first request.
 func Misuse(c terminal.Console, args []string, server cmdline.Server, err error) int {
 	msg := err.Error()
@@ -134,14 +132,14 @@ func Misuse(c terminal.Console, args []string, server cmdline.Server, err error)
 		client = client || args[0] != "plan" && args[0] != "install" && cmdline.IsInPath(args[0]) && !c.InputIsTerminal()
 	}
 	if client {
-		Refuse(c, nil, "", exit.UsageErrorf("%s", msg))
-		return exit.Usage
+		Refuse(c, nil, "", terminal.UsageErrorf("%s", msg))
+		return terminal.Usage
 	}
 	if len(args) > 0 && slices.Contains(cmdline.Commands(), args[0]) {
 		msg += "\nAll options of " + args[0] + ":\n  mcp-jail " + args[0] + " --help"
 	}
 	c.Errorf("%s", msg)
-	return exit.Usage
+	return terminal.Usage
 }
 
 // execFailure returns the diagnosis of a program that cannot be started. If the error has no fix

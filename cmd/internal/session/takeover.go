@@ -7,8 +7,8 @@ import (
 	"os/exec"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -22,11 +22,11 @@ type OtherWords struct {
 // TakeOver reports whether the error of a start is about other words than those of its id, and the file of that has
 // taken them over: the companion has found exactly this line in one of the user's own client files. It prints that.
 func TakeOver(c terminal.Console, err error) bool {
-	var other *identity.WordsError
+	var other *records.WordsError
 	if !errors.As(err, &other) {
 		return false
 	}
-	companion, err := programs.Beside(programs.Companion)
+	companion, err := cmdline.Beside(cmdline.Companion)
 	if err != nil {
 		return false
 	}

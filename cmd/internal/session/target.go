@@ -1,5 +1,5 @@
 // Package session goes from a command line and the configuration to a session with a server. A
-// [Target] is the server with its policy, resolved on this host. Both mcp-jail, which starts it,
+// target is the server with its policy, resolved on this host. Both mcp-jail, which starts it,
 // and mcp-jail-cli, which describes and tries it, use this package. [Resolve] makes a target.
 // [Load] and [Configured] make one that is not resolved yet.
 //
@@ -18,6 +18,11 @@
 // The package prints errors, and lines about packages, private HOMEs and undo, to standard error.
 // To standard output it writes only MCP messages: answers of Refuse and Misuse, and the progress of
 // an installation.
+//
+// # Waiting for a package
+//
+// The companion installs, and tells how far it is by a [Message] a line. A [Waiter] says that to the
+// client, which does not wait for ever: the Waiter knows how long by the client's first message.
 package session
 
 import (
@@ -27,10 +32,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/private"
@@ -41,7 +47,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// Target is one server as the command line and the configuration describe it. When it is
+// target is one server as the command line and the configuration describe it. When it is
 // resolved, its Profile is the policy as this host has it. It is not yet compiled for the kernel.
 type Target struct {
 	Config   *config.Config                            // nil for a command after --
@@ -101,7 +107,7 @@ func (t *Target) evidence() diagnostics.Evidence {
 	return diagnostics.Evidence{
 		Server: t.Profile.Server, System: t.Host.OS, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful,
 		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Variable: variable, Exists: pathExists, May: mayUse, Listens: confine.HostListens(), Canonical: resolveLinks,
-		Harm: harm, HarmOfHost: ofHost, Shared: shared, Try: t.Attempt,
+		Harm: harm, HarmOfHost: ofHost, Shared: shared, Try: t.attempt,
 	}
 }
 
@@ -122,10 +128,10 @@ func Resolve(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool s
 	if err == nil {
 		err = t.Resolve()
 	}
-	var defaults *exit.DefaultsError
+	var defaults *terminal.DefaultsError
 	var beside *resolve.BesideError
-	if server.Given && exit.IsUserError(err) && !errors.As(err, &defaults) && !errors.As(err, &beside) {
-		err = exit.UsageErrorf("%w", err) // the whole policy comes from the command line
+	if server.Given && terminal.IsUserError(err) && !errors.As(err, &defaults) && !errors.As(err, &beside) {
+		err = terminal.UsageErrorf("%w", err) // the whole policy comes from the command line
 	}
 	return t, err
 }
@@ -163,7 +169,7 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 	case errors.As(err, &owner):
 		return nil, err
 	case err != nil:
-		return nil, &exit.HostError{Err: err}
+		return nil, &terminal.HostError{Err: err}
 	}
 	t := &Target{Host: host}
 	t.source.again = func() (*Target, error) { return Resolve(common, flags, name, tool, server) }
@@ -174,23 +180,23 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 	case flags.ID != "":
 		t.Policy, err = t.loadID(file, common, flags, name, tool, server, axes)
 	case tool != "" && server.Given:
-		return nil, exit.Advise(false, fmt.Errorf("--tool %s is for a configured server; a command after -- has one process for all tools", tool), "leave --tool out")
+		return nil, terminal.Advise(false, fmt.Errorf("--tool %s is for a configured server; a command after -- has one process for all tools", tool), "leave --tool out")
 	case name == "" && !server.Given:
-		return nil, exit.UsageErrorf("name a configured server, or give a command after --\n  mcp-jail run SERVER\n  mcp-jail run [options] -- COMMAND [ARG...]")
+		return nil, terminal.UsageErrorf("name a configured server, or give a command after --\n  mcp-jail run SERVER\n  mcp-jail run [options] -- COMMAND [ARG...]")
 	case name != "" && server.Given:
-		return nil, exit.Advise(false, fmt.Errorf("both a configured server (%s) and a command after -- are given", name), "use one of them")
+		return nil, terminal.Advise(false, fmt.Errorf("both a configured server (%s) and a command after -- are given", name), "use one of them")
 	case server.Given && common.Config != nil:
-		return nil, exit.Advise(false, fmt.Errorf("--config %s would have no effect: a command after -- gets its policy from flags", common.Config[0]), "declare it as a server in that file, and name the server")
+		return nil, terminal.Advise(false, fmt.Errorf("--config %s would have no effect: a command after -- gets its policy from flags", common.Config[0]), "declare it as a server in that file, and name the server")
 	case server.Given:
 		t.commandLine = flags.Options(server.Argv)
 		t.commandLine.Waive, t.commandLine.Dir = axes, host.Dir
 		if flags.Name == "" {
-			t.commandLine.Name = identity.Label(server.Argv)
+			t.commandLine.Name = records.Label(server.Argv)
 		}
 		t.commandLine.Key = KeyOf(host, server.Argv)
 		t.source.take(config.LoadOptions{ID: t.commandLine.Key, Candidate: file})
 		if t.commandLine.Defaults, err = config.LoadDefaults(t.source.options); err != nil {
-			return t, &exit.DefaultsError{Err: err}
+			return t, &terminal.DefaultsError{Err: err}
 		}
 		if t.commandLine.Added, err = t.source.options.AddedTo(); err != nil {
 			return nil, err
@@ -200,7 +206,7 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 		}
 	default:
 		if given := flags.FirstSet(); given != "" {
-			return nil, exit.UsageErrorf("%s is for a command after --; the policy of server %s is in its configuration", given, name)
+			return nil, terminal.UsageErrorf("%s is for a command after --; the policy of server %s is in its configuration", given, name)
 		}
 		t.Policy, err = t.loadConfigured(file, common, name, tool, axes)
 	}
@@ -210,14 +216,14 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 // KeyOf returns the key of a server without an id, from its words, what they start on a host, and the
 // working directory of that.
 func KeyOf(host hostfs.Host, words []string) string {
-	s := identity.Start{Words: words, Dir: host.Dir}
+	s := records.Started{Words: words, Dir: host.Dir}
 	if len(words) > 0 {
 		s.Program, _ = resolve.FindProgram(host, words[0]) // the start reports the error
 	}
 	if real, err := filepath.EvalSymlinks(host.Dir); err == nil {
 		s.Dir = real
 	}
-	key, _ := identity.Of(s, nil) // it has no id
+	key, _ := records.IDOf(s, nil) // it has no id
 	return key
 }
 
@@ -226,28 +232,28 @@ func (t *Target) loadID(file *config.ServerFile, common cmdline.ConfigFlags, fla
 	id := flags.ID
 	flags.ID = ""
 	switch given := flags.FirstSet(); {
-	case !identity.IsID(id):
-		return nil, exit.Advise(false, fmt.Errorf("--id %s is no id that mcp-jail wrap has made", policy.Abbreviate(id)), "leave --id out, or type `mcp-jail wrap`, which gives an entry of yours an id")
+	case !records.IsID(id):
+		return nil, terminal.Advise(false, fmt.Errorf("--id %s is no id that mcp-jail wrap has made", policy.Abbreviate(id)), "leave --id out, or type `mcp-jail wrap`, which gives an entry of yours an id")
 	case name != "" || !server.Given:
-		return nil, exit.UsageErrorf("--id %s belongs to a command after --", policy.Abbreviate(id))
+		return nil, terminal.UsageErrorf("--id %s belongs to a command after --", policy.Abbreviate(id))
 	case common.Config != nil:
-		return nil, exit.UsageErrorf("--id and --config exclude each other: the policy of an id is in its own file")
+		return nil, terminal.UsageErrorf("--id and --config exclude each other: the policy of an id is in its own file")
 	case given != "" || axes != nil:
-		return nil, exit.UsageErrorf("%s is for a command without --id: the policy of an id is in its own file, and mcp-jail grant changes it", cmp.Or(given, "--waive"))
+		return nil, terminal.UsageErrorf("%s is for a command without --id: the policy of an id is in its own file, and mcp-jail grant changes it", cmp.Or(given, "--waive"))
 	}
 	t.source.take(config.LoadOptions{ID: id, Candidate: file})
 	var cfg *config.Config
-	_, err := identity.Of(identity.Start{ID: id, Words: server.Argv}, func(string) (words []string, err error) {
+	_, err := records.IDOf(records.Started{ID: id, Words: server.Argv}, func(string) (words []string, err error) {
 		if cfg, err = config.Load(t.source.options); err != nil {
 			return nil, err
 		}
 		name = cfg.ServerNames()[0]
 		return append([]string{cfg.Servers[name].Command}, cfg.Servers[name].Arguments...), nil
 	})
-	var words *identity.WordsError
+	var words *records.WordsError
 	if errors.As(err, &words) {
 		words.Name = name
-		err = exit.UsageErrorf("%w", err)
+		err = terminal.UsageErrorf("%w", err)
 	}
 	if err != nil {
 		return nil, err
@@ -322,8 +328,8 @@ func (t *Target) setConfig(cfg *config.Config, name string, axes []policy.Axis) 
 func resolveProfile(p *policy.Policy, host hostfs.Host, before []policy.Warning) (*policy.Profile, []policy.Warning, error) {
 	profile, warnings, err := resolve.Resolve(p, host)
 	var missing *resolve.CommandError
-	if err != nil && !exit.IsUserError(err) && !errors.As(err, &missing) {
-		err = &exit.HostError{Err: err}
+	if err != nil && !terminal.IsUserError(err) && !errors.As(err, &missing) {
+		err = &terminal.HostError{Err: err}
 	}
 	return profile, append(before, warnings...), err
 }
@@ -366,4 +372,65 @@ func WarningTexts(ws []policy.Warning) []string {
 		out[i] = w.String()
 	}
 	return out
+}
+
+// Tool returns the target of one tool, with its policy resolved on the host now.
+func (t *Target) Tool(name string) (*Target, error) {
+	return t.toolOn(name, t.Host)
+}
+
+func (t *Target) toolOn(name string, host hostfs.Host) (*Target, error) {
+	tool := &Target{Config: t.Config, PolicyOf: t.PolicyOf, Host: t.Host, isTool: true}
+	var err error
+	if tool.Policy, err = t.PolicyOf(name); err != nil {
+		return tool, err
+	}
+	if tool.Profile, tool.Warnings, err = resolveProfile(tool.Policy, host, nil); err != nil {
+		return tool, err
+	}
+	return tool, checkPreset(t, tool.Profile)
+}
+
+// toolCache caches the targets of tools. An entry is valid while the host gives the same
+// answers as when the target was resolved. Asking again is cheaper than resolving.
+type toolCache struct {
+	mu     sync.Mutex
+	server *Target // the server of the tools in byName
+	byName map[string]*cachedTool
+}
+
+type cachedTool struct {
+	*Target
+	lookups hostfs.Recording
+}
+
+// maxCachedTools bounds the cache: the answers of a host with a large workspace are many.
+const maxCachedTools = 32
+
+func (k *toolCache) get(server *Target, name string) (*Target, error) {
+	k.mu.Lock()
+	if k.server != server {
+		k.server, k.byName = server, nil
+	}
+	known := k.byName[name]
+	k.mu.Unlock()
+	if known != nil && known.lookups.Unchanged() {
+		return known.Target, nil
+	}
+	// Resolving takes long, so other calls do not wait for it.
+	found := &cachedTool{}
+	var err error
+	if found.Target, err = server.toolOn(name, found.lookups.Record(server.Host)); err != nil {
+		return found.Target, err
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.server != server { // the configuration has changed meanwhile
+		return found.Target, nil
+	}
+	if k.byName == nil || len(k.byName) == maxCachedTools {
+		k.byName = make(map[string]*cachedTool)
+	}
+	k.byName[name] = found
+	return found.Target, nil
 }

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/updates"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -41,7 +40,7 @@ func (w *writers) find() (err error) {
 		return w.config != nil && w.config.Servers[server] != nil
 	})
 	if err != nil {
-		return &exit.HostError{Err: err}
+		return &terminal.HostError{Err: err}
 	}
 	others, broken := config.ServerPolicies(w.host.ConfigDir, w.policy.Key)
 	w.policy.Others, w.broken = append(w.policy.Others, others...), broken
@@ -114,7 +113,7 @@ func noteUpdates(t *Target) {
 	if t.trial != nil {
 		return
 	}
-	if text := updates.Warning(updates.Check(t.Host.StateDir)); text != "" {
+	if text := records.PluginWarning(records.CheckPlugins(t.Host.StateDir)); text != "" {
 		t.Warnings = append(t.Warnings, policy.Warning{Code: "plugin-updated", Message: text})
 	}
 }
@@ -126,7 +125,7 @@ func (t *Target) noteWrites() {
 		return
 	}
 	for _, err := range t.writers().broken {
-		t.Warnings = append(t.Warnings, policy.Warning{Code: "server-file", Message: "what another server may write is not known, and mcp-jail may believe it: " + exit.OneLine(err), Where: t.Policy.Where})
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "server-file", Message: "what another server may write is not known, and mcp-jail may believe it: " + terminal.OneLine(err), Where: t.Policy.Where})
 	}
 	if err := t.writers().note(t.Profile); err != nil {
 		t.Warnings = append(t.Warnings, policy.Warning{Code: "writes-not-noted", Message: "where this server may write could not be noted (" + err.Error() + "): other servers start without that knowledge, and mcp-jail may believe what this server writes", Where: t.Policy.Where})

@@ -13,6 +13,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mattn/go-isatty"
 
@@ -48,12 +49,12 @@ func (c Console) Raw() (in, out, err *os.File) { return c.in, c.out, c.err }
 func (c Console) Input() io.Reader { return c.in }
 
 // Asks reports whether a question can be asked: the input and the output are terminals.
-func (c Console) Asks() bool { return IsTerminal(c.in) && IsTerminal(c.out) }
+func (c Console) Asks() bool { return isTerminal(c.in) && isTerminal(c.out) }
 
 // InputIsTerminal and ErrIsTerminal report whether a stream is a terminal.
-func (c Console) InputIsTerminal() bool { return IsTerminal(c.in) }
-func (c Console) OutIsTerminal() bool   { return IsTerminal(c.out) }
-func (c Console) ErrIsTerminal() bool   { return IsTerminal(c.err) }
+func (c Console) InputIsTerminal() bool { return isTerminal(c.in) }
+func (c Console) OutIsTerminal() bool   { return isTerminal(c.out) }
+func (c Console) ErrIsTerminal() bool   { return isTerminal(c.err) }
 
 // screened writes to a stream what the screen may show.
 type screened struct{ to *os.File }
@@ -84,14 +85,14 @@ func (c Console) Sayf(format string, args ...any) {
 // NO_COLOR has a value (no-color.org) or TERM is "dumb".
 func (c Console) WithColours() Console {
 	plain := os.Getenv("NO_COLOR") != "" || os.Getenv("TERM") == "dumb"
-	c.Colour = !plain && IsTerminal(c.out)
-	c.ErrTTY = !plain && IsTerminal(c.err)
+	c.Colour = !plain && isTerminal(c.out)
+	c.ErrTTY = !plain && isTerminal(c.err)
 	return c
 }
 
-// IsTerminal reports whether f is a terminal. It does not call f.Fd, which would make
+// isTerminal reports whether f is a terminal. It does not call f.Fd, which would make
 // the file blocking for every process that shares it.
-func IsTerminal(f *os.File) (is bool) {
+func isTerminal(f *os.File) (is bool) {
 	conn, err := f.SyscallConn()
 	return err == nil && conn.Control(func(fd uintptr) { is = isatty.IsTerminal(fd) }) == nil && is
 }
@@ -158,7 +159,7 @@ func (c Console) WriteText(text string) {
 	if !strings.HasSuffix(text, "\n") {
 		text += "\n"
 	}
-	if IsTerminal(c.out) {
+	if isTerminal(c.out) {
 		text = show.Screen(text)
 	}
 	if _, err := io.WriteString(c.out, text); err != nil && c.WriteErr != nil && *c.WriteErr == nil {
@@ -205,3 +206,33 @@ func (c Console) AskText(question string, hidden bool) (text string, err error) 
 
 // maxTyped bounds the bytes of an answer.
 const maxTyped = 64 << 10
+
+// Spinner is one line of Err that changes while something is done. It is for consoles that can
+// change a line: see [Console.Spins].
+type Spinner struct {
+	console Console
+	turns   int
+}
+
+var spinnerFrames = []rune("⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏")
+
+// Spins reports whether Err is a terminal on which a line can be changed.
+func (c Console) Spins() bool { return isTerminal(c.err) && os.Getenv("TERM") != "dumb" }
+
+// Spinner returns a spinner.
+func (c Console) Spinner() *Spinner { return &Spinner{console: c} }
+
+// Show draws the line anew. A text that is too long for one line
+// of the terminal is cut, because a second line could not be taken back.
+func (s *Spinner) Show(text string) {
+	frame := spinnerFrames[s.turns%len(spinnerFrames)]
+	s.turns++
+	text = fmt.Sprintf("%c %s", frame, show.Line(text))
+	if width := columns(s.console.err); width > 1 && utf8.RuneCountInString(text) > width-1 {
+		text = string([]rune(text)[:width-2]) + "…"
+	}
+	fmt.Fprint(s.console.err, "\r"+text+"\x1b[K")
+}
+
+// Clear removes the line.
+func (s *Spinner) Clear() { fmt.Fprint(s.console.err, "\r\x1b[K") }

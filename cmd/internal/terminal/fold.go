@@ -8,25 +8,25 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// TextWidth is the greatest width of text for people, in characters. COLUMNS sets another: with a
+// textWidth is the greatest width of text for people, in characters. COLUMNS sets another: with a
 // large number, each message stays on one line.
-const TextWidth = 100
+const textWidth = 100
 
 // wholeLine matches the lines that Fold does not break, because users copy them: commands, also
 // after a label, flags, and lines of a configuration.
-var wholeLine = lazy.Regexp(`^\s*((?:\S*/|'.*/)?mcp-jail'? |sudo |\[|"|[a-z_]+ = |[a-zA-Z]+: \[|[A-Z][a-z ]*:? {2,}|flags to add: |\{)`)
+var wholeLine = show.Pattern(`^\s*((?:\S*/|'.*/)?mcp-jail'? |sudo |\[|"|[a-z_]+ = |[a-zA-Z]+: \[|[A-Z][a-z ]*:? {2,}|flags to add: |\{)`)
 
 // prose matches the end of a sentence, which may begin as a command does: "mcp-jail does not …".
-var prose = lazy.Regexp(`[\pL\d"')][.:]$`)
+var prose = show.Pattern(`[\pL\d"')][.:]$`)
 
 // jsonLine matches lines of JSON, in which nothing replaces a "~".
-var jsonLine = lazy.Regexp(`^\s*(\{|"[A-Za-z]+": )`)
+var jsonLine = show.Pattern(`^\s*(\{|"[A-Za-z]+": )`)
 
 // escape matches the sequences that set a colour. They take no room on the screen.
-var escape = lazy.Regexp("\x1b\\[[0-9;]*m")
+var escape = show.Pattern("\x1b\\[[0-9;]*m")
 
 // Fold breaks lines of more than width characters between words. The rest of a line is four
 // columns further to the right than its beginning. A word that is too long for a line stays
@@ -108,7 +108,7 @@ func wordEnd(text string) int {
 		return end
 	}
 	closing := strings.IndexByte(text[at+1:], text[at])
-	if closing < 0 || at+1+closing < end || text[at] == '"' && closing > TextWidth-20 {
+	if closing < 0 || at+1+closing < end || text[at] == '"' && closing > textWidth-20 {
 		return end // no quotation, or one that the terminal itself would break
 	}
 	rest := at + 1 + closing
@@ -184,12 +184,12 @@ func (c Console) FoldMessages(text string) string {
 func visible(line string) int { return utf8.RuneCountInString(escape().ReplaceAllString(line, "")) }
 
 // TextColumns returns the width of text for people: COLUMNS if it is large enough, else
-// TextWidth.
+// textWidth.
 func TextColumns() int {
 	if n := givenColumns(); n > 0 {
 		return n
 	}
-	return TextWidth
+	return textWidth
 }
 
 // givenColumns returns COLUMNS, or 0 if it is not set to a width that is large enough.
@@ -200,13 +200,13 @@ func givenColumns() int {
 	return 0
 }
 
-// TextColumns returns the width of text for Out: that of its terminal, but at most TextWidth. If
+// TextColumns returns the width of text for Out: that of its terminal, but at most textWidth. If
 // COLUMNS is set, or Out is no terminal, it returns the result of the function of that name.
 func (c Console) TextColumns() int { return textColumns(c.out) }
 
 func textColumns(f *os.File) int {
 	if n := columns(f); n > 0 && givenColumns() == 0 {
-		return max(minWidth, min(n, TextWidth))
+		return max(minWidth, min(n, textWidth))
 	}
 	return TextColumns()
 }
@@ -222,3 +222,18 @@ func (c Console) TableColumns() int {
 
 // PrintText prints text for people to Out, folded.
 func (c Console) PrintText(text string) { c.Printf("%s", Fold(text, c.TextColumns())) }
+
+// Bounds of the width of text, in characters.
+const (
+	minWidth   = 40
+	plainWidth = 80 // of help in a pipe
+)
+
+// Width returns how many characters a line of help may have: as TextColumns, but 80 if Out is no
+// terminal.
+func (c Console) Width() int {
+	if columns(c.out) == 0 && givenColumns() == 0 {
+		return plainWidth
+	}
+	return c.TextColumns()
+}

@@ -36,8 +36,8 @@ func TestFold(t *testing.T) {
 			t.Errorf("%q:\n%s\nwant:\n%s", c.text, got, c.want)
 		}
 	}
-	for _, line := range strings.Split(Fold(strings.Repeat("word ", 200), TextWidth), "\n") {
-		if len(line) > TextWidth {
+	for _, line := range strings.Split(Fold(strings.Repeat("word ", 200), textWidth), "\n") {
+		if len(line) > textWidth {
 			t.Errorf("%d characters", len(line))
 		}
 	}

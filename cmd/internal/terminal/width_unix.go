@@ -9,7 +9,7 @@ import (
 )
 
 // columns returns the width of a terminal, 0 if f is none or does not know it. It does not
-// call f.Fd: see IsTerminal.
+// call f.Fd: see isTerminal.
 func columns(f *os.File) (n int) {
 	conn, err := f.SyscallConn()
 	if err != nil {

@@ -28,8 +28,8 @@ var forbiddenFlags = map[string]clients.Reason{
 
 // Reasons why it is unclear what a project's entry does.
 const (
-	UnknownFlag  clients.Reason = "has a flag for mcp-jail that only the client knows"
-	RefusedFlags clients.Reason = "has flags that mcp-jail does not accept"
+	unknownFlag  clients.Reason = "has a flag for mcp-jail that only the client knows"
+	refusedFlags clients.Reason = "has flags that mcp-jail does not accept"
 )
 
 func (j judge) project(e Entry, line clients.Wrapped) clients.Reason {
@@ -72,14 +72,14 @@ func (j judge) flags(e Entry, line clients.Wrapped) (*cmdline.RunFlags, clients.
 		switch {
 		case slices.ContainsFunc(j.file.clients(), func(c clients.Client) bool { return replacesBefore(c, word, len(name)) }):
 			// The client would choose which flag it is.
-			return nil, UnknownFlag
+			return nil, unknownFlag
 		case strings.HasPrefix(name, "--") && !joined:
 			i++
 		}
 	}
 	flags, err := cmdline.ParseRun(append([]string{"run"}, line.Flags...))
 	if err != nil {
-		return nil, RefusedFlags
+		return nil, refusedFlags
 	}
 	for _, flag := range flags.Flags() {
 		if (flag.One != nil && *flag.One != "" || flag.Many != nil && *flag.Many != nil) && !slices.Contains(allowedFlags, flag.Name) {

@@ -10,8 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/dotenv"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/internal/environ"
 )
 
@@ -134,7 +133,7 @@ func (s *Started) envFile(e Entry, v *values) (env []clients.Variable, err error
 	if err != nil {
 		return nil, err
 	}
-	for _, one := range dotenv.Variables(string(file.Data)) {
+	for _, one := range meaning.DotenvVariables(string(file.Data)) {
 		if slices.Contains(names, one.Name) {
 			env = append(env, one)
 		}
@@ -150,7 +149,7 @@ func sharedValues(shared clients.Shared, path string, host clients.Host) (env []
 		return nil
 	}
 	if shared.Path == nil {
-		return dotenv.Variables(string(file.Data))
+		return meaning.DotenvVariables(string(file.Data))
 	}
 	parsed, err := edit.Parse(edit.JSON, file.Data)
 	if err != nil {
@@ -258,7 +257,7 @@ func SwitchOn(f *File) {
 		table = maps.Clone(table)
 		delete(table, e.Shape.Off)
 		delete(table, e.Shape.On)
-		client, place := e.Reader()
+		client, place := e.reader()
 		item := clients.Item{Table: place.Tables[0], Path: e.Path, Line: e.Line, Value: table, Name: e.Server}
 		on := Entry{Entry: client.Entry(item), words: e.words, file: f, by: e.by, mixed: e.mixed}
 		if on.For = e.For; on.Left == "" {

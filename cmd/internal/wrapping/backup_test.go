@@ -29,7 +29,7 @@ func TestBackups(t *testing.T) {
 	state := filepath.Join(host.Home, "state")
 	now := time.Date(2026, 11, 23, 1, 2, 3, 0, time.UTC)
 	for _, number := range []string{"", "-2", "-3"} {
-		got, err := KeepCopy(state, f.own, now)
+		got, err := keepCopy(state, f.own, now)
 		must(t, err)
 		if want := "-config.toml.20261123T010203Z" + number + ".mcp-jail-backup"; filepath.Dir(got) != filepath.Join(state, backupsDir) || !strings.HasSuffix(got, want) {
 			t.Errorf("%s, want …%s", got, want)

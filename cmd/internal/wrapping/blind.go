@@ -3,15 +3,20 @@ package wrapping
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 )
 
-// Blind is a file from which a client takes servers, and which mcp-jail does not read.
-type Blind struct {
+// blind is a file from which a client takes servers, and which mcp-jail does not read.
+type blind struct {
 	Client clients.Client
 	Path   string
 	Why    string
@@ -21,7 +26,7 @@ type Blind struct {
 
 // Unread returns the files of a selection's clients that exist and are not read, and the servers of
 // their plugins that are in no file. A selection of files has none.
-func Unread(host clients.Host, sel Selection) (all []Blind) {
+func Unread(host clients.Host, sel Selection) (all []blind) {
 	if len(sel.Files) > 0 {
 		return nil
 	}
@@ -33,7 +38,7 @@ func Unread(host clients.Host, sel Selection) (all []Blind) {
 				read[f.Path] = true
 			}
 			for _, n := range p.Named {
-				all = append(all, Blind{Client: c, Path: n.What, Why: "of " + p.Title() + ": " + n.Why, Starts: p.Off == ""})
+				all = append(all, blind{Client: c, Path: n.What, Why: "of " + p.Title() + ": " + n.Why, Starts: p.Off == ""})
 			}
 		}
 	}
@@ -49,10 +54,10 @@ func (s Selection) selects(c clients.Client) bool {
 }
 
 // unreadOf returns the files of clients that exist and are not read. The paths of read are read all the same.
-func unreadOf(host clients.Host, of []clients.Client, read map[string]bool) (all []Blind) {
+func unreadOf(host clients.Host, of []clients.Client, read map[string]bool) (all []blind) {
 	for _, c := range of {
 		for _, b := range blindOf(c) {
-			var found *Blind
+			var found *blind
 			for _, path := range existing(b.Place, host) {
 				if read[path] || !mentions(path, b, host) {
 					continue
@@ -62,7 +67,7 @@ func unreadOf(host clients.Host, of []clients.Client, read map[string]bool) (all
 					continue
 				}
 				if found == nil || starts {
-					all = append(all, Blind{Client: c, Path: path, Why: b.Why, Starts: starts})
+					all = append(all, blind{Client: c, Path: path, Why: b.Why, Starts: starts})
 					found = &all[len(all)-1]
 				} else {
 					found.More++
@@ -109,4 +114,102 @@ func isObsolete(manifest string) bool {
 	file, err := ownfile.Read(filepath.Join(filepath.Dir(dir), ".obsolete"))
 	var gone map[string]bool
 	return err == nil && json.Unmarshal(file.Data, &gone) == nil && gone[filepath.Base(dir)]
+}
+
+// existing returns the paths of a place that exist. In place of folders of which it does not look at all
+// files it returns the folder. It looks at no path of a project or a plugin that leads to another machine,
+// and returns it too: readPlace and Real refuse it by name.
+func existing(p clients.Place, host clients.Host) (paths []string) {
+	for _, at := range p.LocateAll(host) {
+		paths = append(paths, existingAt(at)...)
+	}
+	return paths
+}
+
+func existingAt(at clients.Location) (paths []string) {
+	if at.File != "" {
+		if _, err := os.Stat(at.File); err == nil || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+			paths = append(paths, at.File)
+		}
+		return paths
+	}
+	// fs.Glob has no **.
+	if pattern, deep := strings.CutPrefix(at.Pattern, "**/"); deep {
+		return inFolders(at.Dir, pattern)
+	}
+	matches, _ := fs.Glob(os.DirFS(at.Dir), at.Pattern) // a directory that cannot be read has none
+	for _, m := range matches {
+		paths = append(paths, filepath.Join(at.Dir, filepath.FromSlash(m)))
+	}
+	return paths
+}
+
+// readPlace reads a path of a place. A client may keep much else in its user's file. No project needs a large
+// one.
+func readPlace(path string, p clients.Place) (*ownfile.File, error) {
+	if (p.Format == clients.JSON || p.Format == clients.JSONC) && p.Scope != clients.Project {
+		return ownfile.ReadLarge(path)
+	}
+	return ownfile.Read(path)
+}
+
+// Above returns the directories above a project, from the nearest to the root, and how many of them
+// belong to its repository, or -1 if it is in none.
+func Above(project string) (dirs []string, repo int) {
+	repo = -1
+	for dir := project; ; {
+		// .git is a file in a worktree and a submodule.
+		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil && repo < 0 {
+			repo = len(dirs)
+		}
+		parent := filepath.Dir(dir)
+		if parent == dir || project == "" {
+			return dirs, repo
+		}
+		dir = parent
+		dirs = append(dirs, dir)
+	}
+}
+
+// mostFiles bounds the files that are looked at in the folders of a place.
+const mostFiles = 2000
+
+// inFolders returns the files in a directory, and in the folders below it, whose names match a
+// pattern. In place of what it does not look at it returns the folder: it looks at a bounded number
+// of files, and follows links to files alone. A folder that mcp-jail may not read has no files for a
+// client of the same user either.
+func inFolders(dir, pattern string) (paths []string) {
+	seen := 0
+	_ = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return fs.SkipDir
+		}
+		if seen++; seen > mostFiles {
+			paths = append(paths, dir)
+			return fs.SkipAll
+		}
+		matches, _ := filepath.Match(pattern, entry.Name())
+		info, err := os.Stat(path)
+		isDir := err == nil && info.IsDir()
+		if isDir && entry.Type()&fs.ModeSymlink != 0 || matches && !isDir {
+			paths = append(paths, path)
+		}
+		return nil
+	})
+	return paths
+}
+
+// pluginsOf returns the plugins of a client.
+func pluginsOf(c clients.Client, host clients.Host) []*clients.Plugin {
+	return clients.FindPlugins(c, host, clients.PluginLook{
+		Find: existing,
+		Real: filepath.EvalSymlinks,
+		Read: func(path string) ([]byte, error) {
+			file, err := ownfile.Read(path)
+			if err != nil {
+				return nil, err
+			}
+			return file.Data, nil
+		},
+	})
 }

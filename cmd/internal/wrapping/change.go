@@ -1,3 +1,36 @@
+// Package wrapping puts the servers of MCP clients into the jail, and takes them out again:
+// it joins what clients knows of each client, what clients/edit does to a file, and what
+// presets knows of a server.
+//
+//	files, err := wrapping.Find(host, wrapping.Selection{})
+//	for _, f := range files {
+//		change := f.Wrap(program, selection, host, names)
+//		... // show change.Servers and change.Diff(), and ask
+//		backup, err := change.Write(dir, time.Now())
+//	}
+//
+// A [File] is a file in which a client looks for servers. A [Change] is what becomes of it:
+// [File.Wrap] and [File.Unwrap] return one and write nothing. [Change.Write] writes it: a copy
+// of the file, then the file, then a [Backup]. By that, mcp-jail status tells which servers
+// were changed since.
+//
+// # What an entry gets
+//
+// The command line that Wrap writes carries the whole policy, as flags of mcp-jail run. It
+// grants what the entry itself shows:
+//
+//   - the preset of the package or program, if there is one (--preset)
+//   - the variables that the entry sets, names or takes from a file, and that the preset does
+//     not know (--env)
+//   - without a preset, the files and directories among its arguments, to read (--read)
+//   - for an entry of a project that gets the default policy: the client's variable for the
+//     directory of the project, unless the client starts servers there anyway (--workspace)
+//
+// # Limits
+//
+// Find does not look for files of the system and of administrators. If an argument has variables
+// that the client replaces, its path is granted only if they stand for the project or the home
+// directory.
 package wrapping
 
 import (
@@ -12,12 +45,10 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/windows"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -77,14 +108,14 @@ func (c *Change) Diff() string {
 	values, arguments := map[string]bool{}, map[string]bool{}
 	for _, s := range c.File.Entries {
 		for _, v := range s.Env {
-			values[v.Value] = len(v.Value) >= shown.Shortest
+			values[v.Value] = len(v.Value) >= terminal.Shortest
 		}
-		for _, word := range shown.Secrets(s.Argv()) {
+		for _, word := range terminal.SecretWords(s.Argv()) {
 			arguments[word] = true
 		}
 	}
 	for _, s := range c.Servers {
-		for _, word := range shown.Secrets(s.After) {
+		for _, word := range terminal.SecretWords(s.After) {
 			arguments[word] = true
 		}
 	}
@@ -92,7 +123,7 @@ func (c *Change) Diff() string {
 	diff = quoted().ReplaceAllStringFunc(diff, func(text string) string {
 		var value string
 		if json.Unmarshal([]byte(text), &value) == nil && (values[value] || arguments[value]) {
-			return `"` + shown.Hidden + `"`
+			return `"` + terminal.Hidden + `"`
 		}
 		return text
 	})
@@ -105,20 +136,20 @@ func (c *Change) Diff() string {
 		}
 	}
 	for value := range arguments {
-		if len(value) >= shown.Shortest && !strings.ContainsAny(value, "\"'[]{} ") {
+		if len(value) >= terminal.Shortest && !strings.ContainsAny(value, "\"'[]{} ") {
 			hidden = append(hidden, value)
 		}
 	}
 	// The longest first: a value that is a part of another one would leave the rest of that to be read.
 	slices.SortFunc(hidden, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	for _, value := range hidden {
-		diff = strings.ReplaceAll(diff, value, shown.Hidden)
+		diff = strings.ReplaceAll(diff, value, terminal.Hidden)
 	}
 	return diff
 }
 
 // quoted matches a text between double quotes, which JSON, TOML and YAML spell alike.
-var quoted = lazy.Regexp(`"(?:[^"\\\n]|\\.)*"`)
+var quoted = show.Pattern(`"(?:[^"\\\n]|\\.)*"`)
 
 // Wrap returns the change that puts the selected servers of a file into the jail.
 func (f *File) Wrap(program Program, sel Selection, host clients.Host, ids *IDs) *Change {
@@ -190,7 +221,7 @@ func (j judge) check(s Entry, p *ServerChange) clients.Reason {
 		host.Project = s.For
 	}
 	if OnWindows(f) {
-		if why := windows.Left(s.by.client, s.Entry); why != "" {
+		if why := meaning.LeftToWindows(s.by.client, s.Entry); why != "" {
 			return why
 		}
 		s.Env = slices.DeleteFunc(slices.Clone(s.Env), func(v clients.Variable) bool { return v.Name == "WSLENV" }) // for wsl.exe
@@ -330,7 +361,7 @@ func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
 		return "", fmt.Errorf("the change could not be recorded, so the file was not changed: %w", err)
 	}
 	defer records.Close()
-	backup, err = KeepCopy(dir, own, now)
+	backup, err = keepCopy(dir, own, now)
 	if err != nil {
 		return "", fmt.Errorf("no copy of the file could be kept, so it was not changed: %w", err)
 	}

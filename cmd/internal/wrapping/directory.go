@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/dotenv"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 )
 
 // envFiles are files of variables. A file that begins with "line" in want is one that clients read in
@@ -43,7 +43,7 @@ var envFiles = map[string]struct{ text, want string }{
 // TestEnvFile tests which names a file of variables has. TestEnvFileJudged tests what becomes of it.
 func TestEnvFile(t *testing.T) {
 	for name, c := range envFiles {
-		names, err := dotenv.Names(c.text, true)
+		names, err := meaning.DotenvNames(c.text, true)
 		if strings.HasPrefix(c.want, "line ") {
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("%s: %v, want %s", name, err, c.want)
@@ -52,7 +52,7 @@ func TestEnvFile(t *testing.T) {
 			t.Errorf("%s: %q, %v, want %q", name, got, err, c.want)
 		}
 	}
-	if names, _ := dotenv.Names("A.B=1\n", false); len(names) != 1 {
+	if names, _ := meaning.DotenvNames("A.B=1\n", false); len(names) != 1 {
 		t.Errorf("the user's own file: %q", names)
 	}
 }

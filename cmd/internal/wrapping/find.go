@@ -12,10 +12,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/windows"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // Selection says which files and servers are meant. The zero value means all servers of the
@@ -131,7 +131,7 @@ func Find(host clients.Host, sel Selection) ([]*File, error) {
 
 func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*File, err error) {
 	for _, path := range sel.Files {
-		host := windows.HostOf(path, sel.Windows, host)
+		host := meaning.HostOf(path, sel.Windows, host)
 		c, place, ok := clients.ByFile(path, host)
 		if _, err := filepath.EvalSymlinks(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, &MissingFileError{path}
@@ -315,7 +315,7 @@ func (f *File) Waive(key string, axes []policy.Axis) { f.waive[key] = axes }
 // reasonToLeave returns why wrap leaves an entry for which package clients has no reason.
 func (f *File) reasonToLeave(e Entry) clients.Reason {
 	line, _ := f.started(e.Argv(), f.host)
-	return clients.Reason(lines.Carried(line))
+	return clients.Reason(meaning.Carried(line))
 }
 
 // Started returns words of an entry as its client gives them to the server that it starts.
@@ -335,4 +335,90 @@ func (f *File) wordsOf(table edit.Table, e clients.Entry, byShape map[string]map
 		}
 	}
 	return byShape[key][strings.Join(e.Path, "\x00")]
+}
+
+func eachOfPlugins(c clients.Client, host clients.Host, each func(reading, string)) {
+	for _, p := range pluginsOf(c, host) {
+		for _, f := range p.Files {
+			each(reading{p.Reader(c), f.Place, p}, f.Path)
+		}
+	}
+}
+
+// pluginReading returns how a client reads a file of one of its plugins, or nil for another file.
+func pluginReading(path string, host clients.Host, sel Selection) (found *reading) {
+	for _, c := range clients.All() {
+		if sel.selects(c) {
+			eachOfPlugins(c, host, func(r reading, at string) {
+				if at == path && found == nil {
+					found = &r
+				}
+			})
+		}
+	}
+	return found
+}
+
+// remember notes for the next starts whether the file of a plugin has wrapped servers. text is its content.
+func remember(f *File, dir string, text []byte) error {
+	p := f.Plugin()
+	if p == nil {
+		return nil
+	}
+	list := p.List
+	if list == "" && p.Version != "" && filepath.Base(p.Root) == p.Version { // of each version there is a folder
+		list = filepath.Dir(p.Root)
+	}
+	return records.RememberPlugin(dir, records.Plugin{
+		Client: p.Client, Title: f.Client.Title, ID: p.ID, Name: p.Title(), Root: p.Root,
+		File: records.SeeText(f.own.Real, text), List: records.SeeFile(list),
+	}, f.hasWrapped())
+}
+
+// Refresh notes a file of a plugin as it is, if it is not as it was noted.
+func Refresh(f *File, dir string) error {
+	if p := f.Plugin(); p == nil || f.Err != nil || !slices.ContainsFunc(records.CheckPlugins(dir), func(o records.Plugin) bool { return o.ID == p.ID }) {
+		return nil
+	}
+	return remember(f, dir, f.own.Data)
+}
+
+// TakeOver has the file of an id take over other words with which it was started, if an entry of the user's own has
+// exactly this line, and returns where that is. It returns "" if there is none, or if another entry has the words of
+// the file. Variables of the start move no file of a client: an entry of a project's file may have set them.
+func TakeOver(configDir string, host clients.Host, id string, given []string) (place string, err error) {
+	files, err := Find(clients.Host{OS: host.OS, Home: host.Home, Env: func(string) string { return "" }}, Selection{})
+	if err != nil {
+		return "", err
+	}
+	err = config.ChangeServers(configDir, func(servers []*config.ServerFile, _ []error) ([]*config.ServerFile, error) {
+		at := slices.IndexFunc(servers, func(f *config.ServerFile) bool { return f.Server.ID == id })
+		if at < 0 {
+			return servers, nil
+		}
+		var words []string
+		for _, f := range files {
+			if f.IsProject() || f.Plugin() != nil {
+				continue
+			}
+			for _, e := range f.Entries {
+				line, _ := clients.ParseWrapped(e.Argv())
+				if line.ID != id || len(line.Argv) == 0 {
+					continue
+				}
+				switch saved := e.behind(line).saved(host.Home); {
+				case isLine(servers[at], saved):
+					place = ""
+					return servers, nil
+				case words == nil && records.SameWords(saved, given):
+					words, place = saved, fmt.Sprintf("%s, line %d", f.Path, e.Line)
+				}
+			}
+		}
+		if words != nil {
+			servers[at].Server.Command, servers[at].Server.Arguments = words[0], words[1:]
+		}
+		return servers, nil
+	})
+	return place, err
 }

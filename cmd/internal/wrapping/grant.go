@@ -13,8 +13,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -54,7 +53,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 		}
 	}
 	var unclear *runline.NotUnderstoodError
-	g.Unpinned = errors.As(err, &unclear) || len(lines.Fetched(s.Argv())) > 0
+	g.Unpinned = errors.As(err, &unclear) || len(meaning.Fetched(s.Argv())) > 0
 	g.noteStart(c, s, host)
 	dir := g.startDir(c, s, host)
 	server := &config.Server{Name: "server", Command: "x"}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 )
 
 // TestGrants: what the user's own entry shows becomes a policy.
@@ -285,7 +285,7 @@ func TestWholeLineWritten(t *testing.T) {
 		if !strings.Contains(notes, c.want) {
 			t.Errorf("%s: %q, want %q", file, notes, c.want)
 		}
-		if all := notes + ch.Diff() + shown.Line(ch.Servers[0].Argv()); strings.Contains(all, "hunter22") {
+		if all := notes + ch.Diff() + terminal.ShownLine(ch.Servers[0].Argv()); strings.Contains(all, "hunter22") {
 			t.Errorf("%s: the secret is shown:\n%s", file, all)
 		}
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/windows"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/presets"
@@ -84,7 +84,7 @@ func (s Entry) behind(line clients.Wrapped) Entry {
 
 // isLine reports whether a file has the words of an entry, as it is saved.
 func isLine(f *config.ServerFile, words []string) bool {
-	return identity.Same(f.Words(), words) || slices.Equal(f.Words(), words)
+	return records.SameWords(f.Words(), words) || slices.Equal(f.Words(), words)
 }
 
 // byID returns the file that has an id, or nil.
@@ -102,7 +102,7 @@ func (n *IDs) byID(id string) *config.ServerFile {
 // choose returns the file of an entry's server, which is to have a table. isNew says that there is none yet.
 // id is the one that the entry has already, or "".
 func (n *IDs) choose(s Entry, table *config.Server, id string) (f *config.ServerFile, isNew bool) {
-	base := identity.FileName(s.Entry.Server)
+	base := records.FileName(s.Entry.Server)
 	if id == "" {
 		for _, f := range n.files {
 			if isNamed(f.Server.Name, base) && n.fits(f, s, table) {
@@ -124,7 +124,7 @@ func (n *IDs) choose(s Entry, table *config.Server, id string) (f *config.Server
 			name = base + "-" + strconv.Itoa(i)
 		}
 		if id == "" {
-			id = identity.NewID(s.Entry.Server)
+			id = records.NewID(s.Entry.Server)
 		}
 		f = &config.ServerFile{Path: filepath.Join(n.dir, name+".toml"), Server: &config.Server{ID: id}}
 		n.made[key], n.taken[name] = f, true
@@ -138,7 +138,7 @@ func (n *IDs) choose(s Entry, table *config.Server, id string) (f *config.Server
 func (n *IDs) replace(s Entry, f *config.ServerFile) *config.ServerFile {
 	made := n.made[f.Server.ID]
 	if made == nil {
-		made = &config.ServerFile{Server: &config.Server{ID: identity.NewID(s.Entry.Server)}}
+		made = &config.ServerFile{Server: &config.Server{ID: records.NewID(s.Entry.Server)}}
 		n.made[f.Server.ID] = made
 	}
 	server := *f.Server
@@ -260,7 +260,7 @@ func (j judge) startsIn(s Entry, table config.Server, host clients.Host) string 
 // own decides about an entry of the user's own: its id, what its file is to have, and the words in front.
 func (j judge) own(s Entry, p *ServerChange, ids *IDs) (clients.Edit, clients.Reason) {
 	line, wrapped := clients.ParseWrapped(s.Argv())
-	start := clients.Wrapping{Before: windows.Before(j.file.host), Program: j.program.Path}
+	start := clients.Wrapping{Before: meaning.BeforeWindows(j.file.host), Program: j.program.Path}
 	plain := s
 	if wrapped {
 		v := j.file.Judge(s, j.program, j.host)
@@ -341,7 +341,7 @@ func (j judge) known(p *ServerChange, f *config.ServerFile, words []string) {
 	server := *f.Server
 	server.Command, server.Arguments = words[0], words[1:]
 	p.Own, p.Writes = &config.ServerFile{Path: f.Path, Server: &server}, true
-	p.Notes = append(p.Notes, "its line is another one than its file has: "+shown.Line(f.Words())+". The new one gets what the old one had")
+	p.Notes = append(p.Notes, "its line is another one than its file has: "+terminal.ShownLine(f.Words())+". The new one gets what the old one had")
 }
 
 // newer returns in words what the preset of a server's file gives now and the file has not, each with a sign. What the

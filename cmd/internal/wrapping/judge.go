@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 )
 
 // Verdict says how an entry starts its server.
@@ -19,8 +19,8 @@ type Verdict struct {
 
 // Reasons why it is unclear how an entry starts.
 const (
-	UnknownStart clients.Reason = "has a program whose path only the client knows"
-	StartsAway   clients.Reason = "is started on another machine or in a container, and which mcp-jail is there is not known"
+	unknownStart clients.Reason = "has a program whose path only the client knows"
+	startsAway   clients.Reason = "is started on another machine or in a container, and which mcp-jail is there is not known"
 )
 
 // startsNothing reports whether an entry is known to start no program. One that is not understood
@@ -90,11 +90,11 @@ func (j judge) wrapped(e Entry, line clients.Wrapped) (clients.Reason, *Repair) 
 	}
 	var rest clients.Reason
 	if e.Elsewhere != "" {
-		rest = StartsAway
+		rest = startsAway
 	}
 	if rest == "" {
 		argv, _ := j.file.started(line.Argv, j.host)
-		rest = clients.Reason(lines.Carried(argv))
+		rest = clients.Reason(meaning.Carried(argv))
 	}
 	if rest == "" {
 		rest = j.variables(e, line)

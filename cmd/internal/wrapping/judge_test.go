@@ -17,7 +17,7 @@ type judged struct{ entry, project, user string }
 
 const (
 	acts   = "sets "
-	odd    = string(OddName) + ": "
+	odd    = string(oddName) + ": "
 	others = "starts a program called mcp-jail that is not this one"
 	gone   = "starts /gone/mcp-jail, which does not exist any more"
 	byWay  = "starts mcp-jail through another program, which may take another version each time"
@@ -90,8 +90,8 @@ var judgedForms = map[string]map[string]judged{
 		"other folder":   {`"command": "${workspaceFolder:other}/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "has a program whose path"},
 		"home":           {`"command": "${userHome}/own/mcp-jail", "args": ["run", "--", "x"]`, "yes", "yes"},
 		"asked for":      {`"command": "${input:a}/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "has a program whose path"},
-		"cwd":            {`"command": "./mcp-jail", "args": ["run", "--", "x"], "cwd": "${workspaceFolder}/bin"`, others, string(UnknownDir)},
-		"unknown cwd":    {`"command": "./mcp-jail", "args": ["run", "--", "x"], "cwd": "${env:A}"`, string(UnknownDir), string(UnknownDir)},
+		"cwd":            {`"command": "./mcp-jail", "args": ["run", "--", "x"], "cwd": "${workspaceFolder}/bin"`, others, string(unknownDir)},
+		"unknown cwd":    {`"command": "./mcp-jail", "args": ["run", "--", "x"], "cwd": "${env:A}"`, string(unknownDir), string(unknownDir)},
 		"flag":           {`"command": "OURS", "args": ["run", "${input:a}", "--", "x"]`, "has a flag for mcp-jail that only", "yes"},
 		"value":          {`"command": "OURS", "args": ["run", "--workspace", "${workspaceFolder}", "--", "x"]`, "yes", "yes"},
 		"file":           {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "REPO/bad.env"`, acts + "FNM_DIR", "yes"},
@@ -179,7 +179,7 @@ func TestJudge(t *testing.T) {
 		}
 		for name, row := range judgedEntries {
 			if row.project == "" && row.user != "" { // where the client starts it counts
-				row.project = map[string]string{"vscode": "starts a program in the project", "claude-code": "starts a program in the project", "crush": "starts a program in the project", "cursor": string(UnknownDir)}[client]
+				row.project = map[string]string{"vscode": "starts a program in the project", "claude-code": "starts a program in the project", "crush": "starts a program in the project", "cursor": string(unknownDir)}[client]
 				if strings.Contains(row.entry, `"bin/`) && client != "cursor" {
 					row.project = others
 				}

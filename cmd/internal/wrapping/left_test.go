@@ -16,9 +16,9 @@ import (
 func TestVariablesFromFile(t *testing.T) {
 	h := newHost(t)
 	write(t, filepath.Join(h.Project, ".vscode/mcp.json"), `{"servers": {"a": {"command": "x", "envFile": "${workspaceFolder}/.env"}}}`)
-	for text, left := range map[string]string{"TOKEN=x\n": "", "TOKEN=x\nLD_PRELOAD=y\n": string(Environment), "npm_config_registry=y\n": "", "HTTPS_PROXY=y\n": string(Environment),
-		"OPENSSL_CONF=y": "", "A=1\rXDG_CONFIG_HOME=y": string(Environment), "XDG_CONFIG_HOME: y": string(Environment),
-		"export\tXDG_CONFIG_HOME=y": string(Environment), "\ufeffXDG_CONFIG_HOME=y": string(Environment), "XDG_CONFIG_HOME=y\n#-----BEGIN": string(Environment),
+	for text, left := range map[string]string{"TOKEN=x\n": "", "TOKEN=x\nLD_PRELOAD=y\n": string(environment), "npm_config_registry=y\n": "", "HTTPS_PROXY=y\n": string(environment),
+		"OPENSSL_CONF=y": "", "A=1\rXDG_CONFIG_HOME=y": string(environment), "XDG_CONFIG_HOME: y": string(environment),
+		"export\tXDG_CONFIG_HOME=y": string(environment), "\ufeffXDG_CONFIG_HOME=y": string(environment), "XDG_CONFIG_HOME=y\n#-----BEGIN": string(environment),
 	} {
 		write(t, filepath.Join(h.Project, ".env"), text)
 		f := only(t, h, Selection{})

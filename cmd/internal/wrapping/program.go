@@ -1,12 +1,16 @@
 package wrapping
 
 import (
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
+	"github.com/mcp-jail/mcp-jail/clients/edit"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -19,11 +23,11 @@ func (g *Grant) noteStart(c clients.Client, s Entry, host clients.Host) {
 	}
 	look := s.lookupHost(c, host)
 	_, err := runline.Parse(argv)
-	if whole := lines.Whole(argv[0], look); err != nil && whole != nil {
-		g.Notes = append(g.Notes, shown.Words(argv)[0]+" is a whole line in one word, and no program has that name. Before you wrap it, write "+s.written(append(whole, argv[1:]...)))
+	if whole := meaning.Whole(argv[0], look); err != nil && whole != nil {
+		g.Notes = append(g.Notes, terminal.ShownWords(argv)[0]+" is a whole line in one word, and no program has that name. Before you wrap it, write "+s.written(append(whole, argv[1:]...)))
 		return
 	}
-	g.Notes = append(g.Notes, lines.Notes(argv, look)...)
+	g.Notes = append(g.Notes, meaning.Notes(argv, look)...)
 }
 
 // lookupHost returns the host as mcp-jail sees it when the client of an entry starts it.
@@ -41,4 +45,77 @@ func (s Entry) lookupHost(c clients.Client, host clients.Host) hostfs.Host {
 		}
 	}
 	return local
+}
+
+func (s Entry) dir(host clients.Host) string {
+	dir, ok := meaning.Replaced(s.by.client, s.Cwd, host)
+	if !ok || !filepath.IsAbs(dir) {
+		dir = filepath.Join(host.Project, dir)
+	}
+	return dir
+}
+
+// Leave leaves an entry of the file.
+func (f *File) Leave(key string, why clients.Reason) {
+	for i := range f.Entries {
+		if f.Entries[i].Key() == key {
+			f.Entries[i].Left, f.Entries[i].Detail = why, ""
+		}
+	}
+}
+
+// Program is mcp-jail as the files of clients name it.
+type Program struct {
+	Path string   // absolute; the one that is written
+	Also []string // other absolute paths of it, which older entries may name
+}
+
+func (p Program) is(path string) bool {
+	theirs, err := os.Stat(path)
+	return err == nil && slices.ContainsFunc(append([]string{p.Path}, p.Also...), func(own string) bool {
+		ours, err := os.Stat(own)
+		return err == nil && os.SameFile(theirs, ours)
+	})
+}
+
+// written returns a command line as the entry's file has it, without its secrets.
+func (s Entry) written(argv []string) string {
+	var words []string
+	for _, word := range terminal.ShownWords(argv) {
+		words = append(words, strconv.Quote(word))
+	}
+	key := func(name string) string { return strconv.Quote(name) + ": " }
+	switch editFormat(s.by.place.Format) {
+	case edit.TOML:
+		key = func(name string) string { return name + " = " }
+	case edit.YAML:
+		key = func(name string) string { return name + ": " }
+	}
+	if s.Shape.Args == "" {
+		return key(s.Shape.Command) + "[" + strings.Join(words, ", ") + "]"
+	}
+	return key(s.Shape.Command) + words[0] + ", " + key(s.Shape.Args) + "[" + strings.Join(words[1:], ", ") + "]"
+}
+
+// Reasons why it is unclear how an entry that names wsl.exe starts.
+const (
+	otherWSL  clients.Reason = "starts mcp-jail by wsl.exe in another Linux, or with options that mcp-jail does not write, and which jail its server gets is not known"
+	noWindows clients.Reason = "starts mcp-jail by wsl.exe, as a client on Windows does"
+)
+
+// OnWindows reports whether the file is that of a client on a Windows of which this Linux shows the disk.
+func OnWindows(f *File) bool { return f.host.Mounted }
+
+// launched returns why it is unclear what a line starts that has words before mcp-jail, or "".
+func (j judge) launched(line clients.Wrapped) (clients.Reason, *Repair) {
+	distribution, plain, isWSL := line.WSL()
+	switch {
+	case isWSL && !OnWindows(j.file):
+		return noWindows, nil
+	case isWSL && plain && distribution == meaning.Distribution():
+		return "", nil
+	case isWSL || OnWindows(j.file):
+		return otherWSL, nil
+	}
+	return repair(launched + " (" + clients.Reason(strings.Join(append(slices.Clone(line.Launcher), line.Program), " ")) + ")")
 }

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
@@ -19,7 +19,7 @@ const projectFolder = "the project folder"
 // says whether that holds for relative ones.
 func (g *Grant) describe(server *config.Server, s Entry, placed []resolve.PlacedRule, dirKnown bool, home string) {
 	g.say(server, home, func(r policy.FsRule) string {
-		relative := !filepath.IsAbs(r.Path) && !strings.HasPrefix(r.Path, "~") && !winpath.HasDrive(r.Path)
+		relative := !filepath.IsAbs(r.Path) && !strings.HasPrefix(r.Path, "~") && !hostfs.HasDrive(r.Path)
 		at := slices.IndexFunc(placed, func(p resolve.PlacedRule) bool { return p.FsRule == r })
 		switch clean := filepath.Clean(r.Path); {
 		case !relative:

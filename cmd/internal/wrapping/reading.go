@@ -5,14 +5,12 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/clients/edit"
-	"github.com/mcp-jail/mcp-jail/clients/plugins"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/windows"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -21,7 +19,7 @@ import (
 type reading struct {
 	client clients.Client
 	place  clients.Place
-	plugin *plugins.Plugin // that brings the file, or nil
+	plugin *clients.Plugin // that brings the file, or nil
 }
 
 func (r reading) isSame(o reading) bool {
@@ -63,7 +61,7 @@ func (f *File) find(r reading) {
 	}
 	found, err := f.entries(r)
 	for i := 0; err == nil && i < len(found); i++ {
-		if err = windows.CheckLook(found[i].Entry, f.host, f.IsProject(), texts); err == nil {
+		if err = meaning.CheckLook(found[i].Entry, f.host, f.IsProject(), texts); err == nil {
 			f.merge(found[i])
 		}
 	}
@@ -243,7 +241,7 @@ func (f *File) entry(r reading, item clients.Item, at edit.Table, byShape map[st
 		e.Left, e.Detail = clients.Ambiguous, e.words.Ambiguous.Error()
 	case e.Left == "":
 		if e.Left = f.reasonToLeave(e); e.Left != "" {
-			e.Detail = lines.Instead(e.Argv())
+			e.Detail = meaning.Instead(e.Argv())
 		} else if r.plugin != nil && r.plugin.Off != "" {
 			e.Left, e.Detail, e.Disabled = clients.Disabled, "with "+r.plugin.Title()+", in "+r.plugin.Off, true
 		}
@@ -254,8 +252,8 @@ func (f *File) entry(r reading, item clients.Item, at edit.Table, byShape map[st
 // isProject reports whether a project may have brought the entry.
 func (s Entry) isProject() bool { return s.file.IsProject() }
 
-// Reader returns the client that finds the entry, and its place.
-func (s Entry) Reader() (clients.Client, clients.Place) { return s.by.client, s.by.place }
+// reader returns the client that finds the entry, and its place.
+func (s Entry) reader() (clients.Client, clients.Place) { return s.by.client, s.by.place }
 
 // Real returns the path of the file without links, or "" if the file could not be read.
 func (f *File) Real() string {
@@ -267,3 +265,85 @@ func (f *File) Real() string {
 
 // File returns the file that has the entry.
 func (s Entry) File() *File { return s.file }
+
+// A part is one of several entries of a name, out of which a client makes one.
+type part struct {
+	file  *File
+	entry Entry
+	value any
+}
+
+// leaveMixed leaves the entries that a client mixes with another of the same name: what it starts is
+// in neither of them. files are those that were selected.
+func leaveMixed(files []*File, host clients.Host) {
+	for _, c := range clients.All() {
+		if !c.Mixed || !slices.ContainsFunc(files, func(f *File) bool { return f.isReadBy(c) }) {
+			continue
+		}
+		byName := map[string][]part{}
+		for _, f := range allOf(c, files, host) {
+			for _, p := range f.parts(c) {
+				byName[p.entry.Server] = append(byName[p.entry.Server], p)
+			}
+		}
+		// An entry is left if another part of that name changes what it starts.
+		for _, parts := range byName {
+			for _, p := range parts {
+				if !c.Changes(nil, p.value) {
+					continue // it starts nothing by itself
+				}
+				if other := slices.IndexFunc(parts, func(o part) bool { return !o.isSame(p) && c.Changes(p.value, o.value) }); other >= 0 {
+					p.leave(c, parts[other])
+				}
+			}
+		}
+	}
+}
+
+func allOf(c clients.Client, files []*File, host clients.Host) (all []*File) {
+	known := map[string]bool{}
+	for _, f := range files {
+		if f.isReadBy(c) && f.Err == nil {
+			known[f.Real()] = true
+			all = append(all, f)
+		}
+	}
+	for _, p := range c.Places {
+		for _, path := range existing(p, host) {
+			real, err := filepath.EvalSymlinks(path)
+			if err != nil || known[real] {
+				continue
+			}
+			known[real] = true
+			all = append(all, read(host, reading{client: c, place: p}, path))
+		}
+	}
+	return all
+}
+
+func (f *File) parts(c clients.Client) (all []part) {
+	for _, r := range f.readings {
+		if r.client.Name != c.Name || f.Err != nil {
+			continue
+		}
+		found, _ := f.entries(r) // an error is the file's already
+		for _, e := range found {
+			value, _, _ := f.parsed.Lookup(e.Path...)
+			all = append(all, part{f, e, value})
+		}
+	}
+	return all
+}
+
+func (p part) isSame(o part) bool {
+	return p.file.Real() == o.file.Real() && p.entry.Key() == o.entry.Key()
+}
+
+func (p part) leave(c clients.Client, other part) {
+	at, there := p.file.at[p.entry.Key()]
+	if !there {
+		return
+	}
+	p.file.Entries[at].mixed = clients.Reason("is mixed by " + c.Title + " with the entry of that name in " + other.file.Path +
+		", line " + strconv.Itoa(other.entry.Line) + ", and what it starts is in neither of the two: give one of them another name")
+}

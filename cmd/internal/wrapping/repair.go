@@ -23,10 +23,10 @@ type Repair struct {
 
 // Reasons to repair an entry.
 const (
-	OtherProgram clients.Reason = "starts a program called mcp-jail that is not this one"
-	OwnProgram   clients.Reason = "starts a program in the project, which may become another one with the project"
-	UnknownDir   clients.Reason = "starts a program by a path that is relative to a directory that only the client knows"
-	Launched     clients.Reason = "starts mcp-jail through another program, which may take another version each time"
+	otherProgram clients.Reason = "starts a program called mcp-jail that is not this one"
+	ownProgram   clients.Reason = "starts a program in the project, which may become another one with the project"
+	unknownDir   clients.Reason = "starts a program by a path that is relative to a directory that only the client knows"
+	launched     clients.Reason = "starts mcp-jail through another program, which may take another version each time"
 )
 
 // start returns why an entry does not start this program, or "". The repair is nil if this program may
@@ -37,14 +37,14 @@ func (j judge) start(e Entry, line clients.Wrapped) (clients.Reason, *Repair) {
 			return why, mend
 		}
 	} else if OnWindows(j.file) {
-		return UnknownStart, nil
+		return unknownStart, nil
 	}
 	if slices.Contains(append([]string{j.program.Path}, j.program.Also...), line.Program) && j.program.is(line.Program) {
 		return "", nil
 	}
 	path, known := j.file.replaced(line.Program, j.host)
 	if !known {
-		return UnknownStart, nil
+		return unknownStart, nil
 	}
 	// An absolute path is as it is, one with a slash is relative to the start, a bare name is searched.
 	dir, dirKnown := j.directory(e)
@@ -52,17 +52,17 @@ func (j judge) start(e Entry, line clients.Wrapped) (clients.Reason, *Repair) {
 	case filepath.IsAbs(path):
 	case strings.ContainsAny(path, `/\`):
 		if !dirKnown {
-			return repair(UnknownDir)
+			return repair(unknownDir)
 		}
 		why, mend := j.found(filepath.Join(dir, path))
 		if mend != nil && mend.Gone && !j.file.IsProject() {
-			return repair(UnknownDir)
+			return repair(unknownDir)
 		}
 		return why, mend
 	default:
 		found, ok := j.search(e, path, dir)
 		if !ok {
-			return repair(OtherProgram + ": no directory of PATH has it")
+			return repair(otherProgram + ": no directory of PATH has it")
 		}
 		path = found
 	}
@@ -90,10 +90,10 @@ func (j judge) found(path string) (clients.Reason, *Repair) {
 		why := clients.Reason("starts " + path + ", which does not exist any more")
 		return why, &Repair{why, true}
 	case !j.program.is(path):
-		return repair(OtherProgram + clients.Reason(" ("+path+"): which jail its server gets is not known"))
+		return repair(otherProgram + clients.Reason(" ("+path+"): which jail its server gets is not known"))
 	case j.file.IsProject() && j.host.Project != "" && slices.ContainsFunc(repository(j.host), func(dir string) bool { return hostfs.Within(j.host.OS, path, dir) }):
 		// It is this program now, and the next checkout may have another one there.
-		return repair(OwnProgram)
+		return repair(ownProgram)
 	}
 	return "", nil
 }

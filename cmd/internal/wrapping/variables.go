@@ -1,27 +1,34 @@
 package wrapping
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping/internal/meaning"
+	"github.com/mcp-jail/mcp-jail/clients/edit"
+	"github.com/mcp-jail/mcp-jail/clients/ownfile"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/internal/environ"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// Environment is the reason why an entry is left whose variables would act on mcp-jail: the
+// environment is the reason why an entry is left whose variables would act on mcp-jail: the
 // client gives them to mcp-jail too, and not to the server alone.
-const Environment clients.Reason = "has a variable that would change what mcp-jail itself does, outside of the jail"
+const environment clients.Reason = "has a variable that would change what mcp-jail itself does, outside of the jail"
 
-// OddName is the reason why an entry is left whose variable has one name for some programs, and
+// oddName is the reason why an entry is left whose variable has one name for some programs, and
 // another one for others.
-const OddName clients.Reason = "has a variable whose name programs read in different ways"
+const oddName clients.Reason = "has a variable whose name programs read in different ways"
 
 // setter returns which variables an entry with a command line may set. What chooses packages and
 // interpreters acts only on a line for which mcp-jail fetches or finds them itself, and what chooses
@@ -54,7 +61,7 @@ func (j judge) variables(e Entry, line clients.Wrapped) clients.Reason {
 	}
 	may := j.setter(line.Argv, preset)
 	if names, err := j.steering(e, may); names != nil {
-		if why, detail := forbidden(names, project); why == OddName {
+		if why, detail := forbidden(names, project); why == oddName {
 			return why + ": " + clients.Reason(detail)
 		}
 		return clients.Reason("sets " + listed(names) + ", which acts on mcp-jail itself, outside of the jail: " + takeOut(names))
@@ -107,9 +114,9 @@ func forbidden(names []string, project bool) (why clients.Reason, detail string)
 		}
 	}
 	if len(odd) > 0 {
-		return OddName, listed(odd) + `: give it a name of letters, digits and "_", or take it out`
+		return oddName, listed(odd) + `: give it a name of letters, digits and "_", or take it out`
 	}
-	return Environment, "it sets " + listed(names) + ": " + takeOut(names)
+	return environment, "it sets " + listed(names) + ": " + takeOut(names)
 }
 
 func takeOut(names []string) string {
@@ -166,4 +173,198 @@ func (f *File) serverEnv(e Entry, home string) (env []clients.Variable) {
 		}
 	}
 	return env
+}
+
+// sharedVariable returns why a client gives mcp-jail a variable that acts on mcp-jail itself, out of
+// a file whose variables all of its servers get, or "". argv is the command line of the entry, or nil if
+// it starts a server of the user's configuration.
+func (j judge) sharedVariable(argv []string, preset bool) clients.Reason {
+	for _, c := range j.file.clients() {
+		for _, shared := range c.Shared {
+			for _, path := range existing(shared.Place, j.host) {
+				names, err := sharedNames(shared, path, j.host)
+				if err != nil {
+					return clients.Reason("gets variables from " + c.Title + " that are not known, because " + path + " cannot be read: " + err.Error())
+				}
+				for _, name := range names {
+					// A variable from the user's own file may do more than one of a project.
+					project, may := shared.Place.Scope == clients.Project, environ.User
+					if project {
+						may = j.projectSetter(argv, preset)
+					}
+					if project && argv == nil && environ.Steers(name) {
+						return clients.Reason("gets " + name + " from " + path + " if " + c.Title + " starts it: the project would choose what a server of your configuration does")
+					}
+					if !environ.MaySet(name, may) || project && environ.Loads(name) {
+						return clients.Reason("gets " + name + " from " + path + " if " + c.Title + " starts it, which acts on mcp-jail itself, outside of the jail")
+					}
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func sharedNames(shared clients.Shared, path string, host clients.Host) (names []string, err error) {
+	file, err := readPlace(path, shared.Place)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case shared.Path == nil:
+		return meaning.DotenvNames(string(file.Data), shared.Place.Scope == clients.Project)
+	}
+	parsed, err := edit.Parse(edit.JSON, file.Data)
+	if err != nil {
+		return nil, err
+	}
+	if err := parsed.Ambiguity(edit.Table{Path: shared.Path}); err != nil {
+		return nil, err
+	}
+	value, _, _ := parsed.Lookup(shared.Path...)
+	table, _ := value.(map[string]any)
+	return slices.Sorted(maps.Keys(table)), nil
+}
+
+// readers are the clients that read a file, and whose file they take it for.
+type readers struct {
+	Client clients.Client   // whose file it is
+	Also   []clients.Client // which read it as well
+
+	readings          []reading
+	ofUser, ofProject bool // see addScope
+}
+
+func (f *readers) addClient(c clients.Client) {
+	if c.Name != f.Client.Name && !slices.ContainsFunc(f.Also, func(o clients.Client) bool { return o.Name == c.Name }) {
+		f.Also = append(f.Also, c)
+	}
+}
+
+// addScope notes whose file it is. A file at a place of the user's is the user's, also if a project
+// has a link to it. A link of the user's to a project's file does not change whose that is. A file of a
+// plugin is like a project's: others write its entries.
+func (f *readers) addScope(r reading, path, real string) {
+	others := r.place.Scope == clients.Project || r.plugin != nil
+	f.ofProject = f.ofProject || others
+	f.ofUser = f.ofUser || !others && path == real
+}
+
+// IsProject reports whether a project may have brought the file.
+func (f *readers) IsProject() bool { return f.ofProject && !f.ofUser }
+
+// Plugin returns the plugin that brings the file, or nil.
+func (f *readers) Plugin() *clients.Plugin { return f.readings[0].plugin }
+
+// within returns the host as the file sees it: one of the user or of a plugin has no project.
+func (f *readers) within(host clients.Host) clients.Host {
+	if !f.IsProject() || f.Plugin() != nil {
+		host.Project = ""
+	}
+	return host
+}
+
+// replaced returns a text as the clients that read the file replace its variables. ok is false if
+// one of them does what is not known here, or another thing than the others.
+func (f *readers) replaced(text string, host clients.Host) (value string, ok bool) {
+	value, ok = meaning.Replaced(f.Client, text, f.within(host))
+	for _, c := range f.Also {
+		if v, known := meaning.Replaced(c, text, f.within(host)); !known || v != value {
+			return "", false
+		}
+	}
+	return value, ok
+}
+
+func (f *readers) clients() []clients.Client { return append([]clients.Client{f.Client}, f.Also...) }
+
+func (f *readers) isReadBy(c clients.Client) bool {
+	return slices.ContainsFunc(f.clients(), func(o clients.Client) bool { return o.Name == c.Name })
+}
+
+// started returns a command line as the clients of the file start it, and the index of the first word
+// of which that is not known here, or -1.
+func (f *readers) started(argv []string, host clients.Host) (line []string, unknown int) {
+	line, unknown = slices.Clone(argv), -1
+	for i, word := range argv {
+		if value, ok := f.replaced(word, host); ok {
+			line[i] = value
+		} else if unknown < 0 {
+			unknown = i
+		}
+	}
+	return line, unknown
+}
+
+// References reports whether one of the file's clients replaces a part of a word.
+func (f *readers) References(word string) bool {
+	return slices.ContainsFunc(f.readings, func(r reading) bool { return len(r.client.References(word)) > 0 })
+}
+
+// fileNames returns the names in the entry's file of variables. note says why none of them is
+// granted. The error says that there may be a file whose names are not known.
+func (s Entry) fileNames(c clients.Client, host clients.Host) (names []string, note string, err error) {
+	if s.EnvFile == "" {
+		return nil, "", nil
+	}
+	path, ok := meaning.Replaced(c, s.EnvFile, host)
+	if !ok {
+		return nil, "the variables of " + s.EnvFile + " are not granted, because only the client knows where it is: add --env NAME for each", errors.New("only the client knows where " + s.EnvFile + " is")
+	}
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(host.Project, path)
+	}
+	if why := s.whyUnreadable(path, host); why != "" {
+		return nil, "the variables of " + s.EnvFile + " are not granted, because it " + why + ": add --env NAME for each", errors.New(s.EnvFile + " " + why)
+	}
+	file, err := ownfile.Read(path)
+	if err != nil {
+		note = fmt.Sprintf("the variables of its file are not granted: %s", err)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return nil, note, err
+	}
+	switch {
+	case bytes.Contains(file.Data, []byte("-----BEGIN")):
+		note = "the variables of " + s.EnvFile + " are not granted, because it holds a key"
+	case s.isProject() && !(isOfProject(path, host) && isOfProject(file.Real, host)):
+		note = "the variables of " + s.EnvFile + " are not granted, because it is not a file of this project: add --env NAME for each"
+	}
+	if names, err = meaning.DotenvNames(string(file.Data), s.isProject()); err != nil {
+		err = fmt.Errorf("%s, %w", s.EnvFile, err)
+	}
+	return names, note, err
+}
+
+// whyUnreadable returns why the variables in a file are not taken for the server's, or "". Files such
+// as .env and .env.local are sensitive, and are made for this: the user's own entry may name any. One
+// of a project may name those of its repository, and no link from there to another place.
+func (s Entry) whyUnreadable(path string, host clients.Host) string {
+	at := meaning.Sensitive(path, host)
+	base := filepath.Base(path)
+	switch dotenv := base == ".env" || strings.HasPrefix(base, ".env."); {
+	case at == "" || dotenv && !s.isProject():
+		return ""
+	case !dotenv:
+		return "belongs to " + at
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		real = path // reading it fails, too
+	}
+	kind := func(at string) bool { return at == "" || strings.HasPrefix(at, "**/") }
+	if !isOfProject(path, host) || !isOfProject(real, host) || !kind(at) || !kind(meaning.Sensitive(real, host)) {
+		return "is not one of this project, and belongs to " + at
+	}
+	return ""
+}
+
+// isOfProject reports whether a path is one of the project, or of its repository.
+func isOfProject(path string, host clients.Host) bool {
+	return slices.ContainsFunc(repository(host), func(dir string) bool {
+		root, err := filepath.EvalSymlinks(dir)
+		return dir != "" && (hostfs.Within(host.OS, path, dir) || err == nil && hostfs.Within(host.OS, path, root))
+	})
 }

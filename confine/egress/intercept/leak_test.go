@@ -74,7 +74,7 @@ func TestLeaks(t *testing.T) {
 				{"held at its host", "", withSecret("HELD"), func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+held) }},
 			} {
 				w := newWorld(t, s, Options{Rules: []policy.NetRule{c.rule}, Secrets: map[string]string{"HELD": held}})
-				w.SetLeaks(egress.Leaks{Secrets: []leak.Secret{{Name: "GIVEN", Value: given}}, Block: block})
+				w.setLeaks(egress.Leaks{Secrets: []leak.Secret{{Name: "GIVEN", Value: given}}, Block: block})
 				got = ""
 				client := w.client(t, http2)
 				var status int

@@ -306,7 +306,7 @@ func worldsOf(t *testing.T, line string, observers map[string]*observer) map[str
 		o := &observer{}
 		observers[kind] = o
 		worlds[kind] = newWorld(t, serve(t, kind, o.ServeHTTP), Options{Rules: rules, Secrets: map[string]string{"T": token, "U": "second", "OTHER": "not for this host"}})
-		worlds[kind].SetLeaks(egress.Leaks{Secrets: []leak.Secret{{Name: "GIVEN", Value: granted}}, Block: block})
+		worlds[kind].setLeaks(egress.Leaks{Secrets: []leak.Secret{{Name: "GIVEN", Value: granted}}, Block: block})
 	}
 	return worlds
 }

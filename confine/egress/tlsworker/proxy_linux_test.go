@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
+	proxies "github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/confine/egress/egresstest"
 	"github.com/mcp-jail/mcp-jail/confine/egress/intercept"
 	"github.com/mcp-jail/mcp-jail/confine/egress/tlsworker"
-	proxies "github.com/mcp-jail/mcp-jail/confine/egress/upstream"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -63,7 +63,7 @@ func throughProxy(t *testing.T, p *tlsworker.Proxy, at string) (proxies.Conn, er
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	proxy := &url.URL{Scheme: "https", Host: at, User: url.UserPassword("me", "pw")}
-	return proxies.Dial(ctx, proxy, "api.test", netip.MustParseAddrPort("198.51.100.7:443"), p.StartTLS)
+	return proxies.DialProxy(ctx, proxy, "api.test", netip.MustParseAddrPort("198.51.100.7:443"), p.StartTLS)
 }
 
 // TestTLSProxy: a connection through a proxy that is reached by TLS carries every byte both ways, and

@@ -8,9 +8,10 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 )
 
 // attemptNull sets mode and owner of the null device that is its stdin, to their present values.
@@ -19,7 +20,7 @@ func attemptNull([]string) (string, error) {
 	if err := unix.Fstat(0, &st); err != nil || st.Rdev != unix.Mkdev(1, 3) {
 		return "", fmt.Errorf("stdin is %#x: %v", st.Rdev, err)
 	}
-	outcome := func(err error) string { return ErrnoName(step.Errno(err)) }
+	outcome := func(err error) string { return ErrnoName(sys.Errno(err)) }
 	return "fchmod " + outcome(unix.Fchmod(0, st.Mode&0o7777)) + " fchown " + outcome(unix.Fchown(0, int(st.Uid), int(st.Gid))), nil
 }
 

@@ -7,11 +7,12 @@ import (
 	"syscall"
 	"unsafe"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
-	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
-	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 )
 
 func kernelVerbs() map[string]func([]string) (string, error) {
@@ -35,7 +36,7 @@ func kernelVerbs() map[string]func([]string) (string, error) {
 		"attributes": silent(func(a []string) error {
 			return unix.MountSetattr(unix.AT_FDCWD, a[0], 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_NODEV})
 		}),
-		"new-fs":     silent(func(a []string) error { return Closing(rootfs.NewFS(&stub.Task{}, a[0], 0)) }),
+		"new-fs":     silent(func(a []string) error { return Closing(jail.NewFS(&stub.Task{}, a[0], 0)) }),
 		"pick":       silent(func(a []string) error { return Closing(unix.Fspick(unix.AT_FDCWD, a[0], unix.FSPICK_CLOEXEC)) }),
 		"chroot-out": attemptChrootOut,
 		"pivot-out":  silent(attemptPivotOut),

@@ -8,10 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/statement"
-	"golang.org/x/sys/unix"
 )
 
 // verbsOnSelf answer with properties of the process itself.
@@ -37,7 +37,7 @@ var verbsOnSelf = map[string]func(args []string) (string, error){
 			os.Chmod(dir+"/a/b/c", 0), os.Chmod(dir+"/a/b", 0o500), os.Chmod(dir+"/a", 0o100))
 	},
 	"statement": func([]string) (string, error) {
-		var s statement.Statement
+		var s policy.Statement
 		err := json.Unmarshal([]byte(os.Getenv(policy.StatementVar)), &s)
 		return s.Temporary, err
 	},

@@ -9,9 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 )
 
 // inbound listens on ports of the host's loopback. It joins each connection to a connection
@@ -88,7 +89,7 @@ func (in *inbound) listen(host string, port int) (net.Listener, error) {
 // servePort waits until the port is free.
 func (in *inbound) servePort(host string, port int, l net.Listener, err error) {
 	for err != nil {
-		if step.Errno(err) == unix.EADDRNOTAVAIL || step.Errno(err) == unix.EAFNOSUPPORT {
+		if sys.Errno(err) == unix.EADDRNOTAVAIL || sys.Errno(err) == unix.EAFNOSUPPORT {
 			return // no IPv6
 		}
 		if _, warned := in.warned.LoadOrStore(port, true); !warned {
@@ -108,7 +109,7 @@ func (in *inbound) servePort(host string, port int, l net.Listener, err error) {
 
 // holder says what has a port that cannot be taken, or "".
 func holder(err error) string {
-	if step.Errno(err) != unix.EADDRINUSE {
+	if sys.Errno(err) != unix.EADDRINUSE {
 		return ""
 	}
 	return "another program has it, or another session of this server; "

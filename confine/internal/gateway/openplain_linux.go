@@ -5,8 +5,9 @@ import (
 	"path"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 )
 
 // openPlain opens the file at a canonical path. A symbolic link anywhere in the path is an
@@ -36,4 +37,4 @@ func openPlain(name string) (*os.File, error) {
 }
 
 // isSelfContained reports whether a program starts where there are no libraries.
-func isSelfContained(program string) bool { return features.IsStatic(program) == nil }
+func isSelfContained(program string) bool { return kernel.IsStatic(program) == nil }

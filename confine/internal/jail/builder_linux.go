@@ -8,12 +8,12 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	steppkg "github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
-	"golang.org/x/sys/unix"
+	steppkg "github.com/mcp-jail/mcp-jail/confine/internal/sys"
 )
 
 // A Restrictor has the state and the steps that both kinds of jails share. In a jail with
@@ -25,7 +25,7 @@ type Restrictor struct {
 
 	Spec          *spec.Spec
 	Send          func(spec.Event) // sends an event to the launcher
-	Root          rootfs.Builder
+	Root          rootBuilder
 	Ruleset       int    // the server's Landlock ruleset
 	WorkerRuleset int    // the Landlock ruleset of the supervisor's workers
 	HostNS        bool   // the jail is in the host's namespaces
@@ -75,7 +75,7 @@ func (b *Builder) FirstSteps() []Step {
 		{steppkg.Namespaces, b.Outer, b.mapIDs},
 		{steppkg.CoreDumps, b.Outer, func() error { return EmptyCoreDumps(b.Outer) }},
 		{"parent", b.Outer, b.bindToParent},
-		{steppkg.PrivateMounts, b.Outer, func() error { return rootfs.PrivateMounts(b.Outer) }},
+		{steppkg.PrivateMounts, b.Outer, func() error { return PrivateMounts(b.Outer) }},
 		{"keyring", b.Outer, func() error { return FreshKeyring(b.Outer) }},
 		{"open files", b.Outer, b.raiseFiles},
 		{"init", b.Outer, b.forkInit},
@@ -90,8 +90,8 @@ func (b *Builder) FirstSteps() []Step {
 // meanwhile.
 func (b *Builder) MountSteps() []Step {
 	return []Step{
-		{"mounts", b.Init, b.Root.OpenSources},
-		{steppkg.Overlays, b.Init, b.Root.MountOverlays},
+		{"mounts", b.Init, b.Root.openSources},
+		{steppkg.Overlays, b.Init, b.Root.mountOverlays},
 		{"mounts", b.Init, b.mounts},
 		{"carve-outs", b.Init, b.CheckMounts},
 		{"landlock rules", b.Init, b.OpenRuleset}, // uses the descriptors of the clones that were just attached
@@ -191,11 +191,11 @@ func RunSteps(steps []Step) error {
 	return nil
 }
 
-// WrapStep returns err as a step.Error, which a StartError shows.
+// WrapStep returns err as a sys.Error, which a StartError shows.
 func WrapStep(step string, err error) error { return steppkg.Wrap(step, err) }
 
 func (b *Builder) mounts() error {
-	if err := b.Root.Build(); err != nil {
+	if err := b.Root.build(); err != nil {
 		return err
 	}
 	return b.nameHost()
@@ -224,7 +224,7 @@ func (b *Builder) SignalPivoted() error {
 }
 
 func (b *Builder) sealProc() error {
-	err := b.Root.SealProc()
+	err := b.Root.sealProc()
 	for _, n := range b.Root.Notes {
 		b.Send(spec.Event{Kind: spec.EventNote, Detail: n})
 	}

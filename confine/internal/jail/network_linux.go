@@ -7,11 +7,11 @@ import (
 	"slices"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
-	"golang.org/x/sys/unix"
 )
 
 // openNetwork opens the sockets of the gateway. If hosts are granted, it first routes every
@@ -21,7 +21,7 @@ func (b *Builder) openNetwork() error {
 	if b.diag = -1; !network.Open && len(b.Spec.ListenerFilter) > 0 {
 		var err error // before the filter, which refuses this protocol
 		if b.diag, err = stub.Socket(b.Outer, unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG); err != nil {
-			return step.On("socket diagnosis", err)
+			return sys.On("socket diagnosis", err)
 		}
 	}
 	if !network.Any() {
@@ -43,7 +43,7 @@ func (b *Builder) openNetwork() error {
 	if network.Inbound {
 		for range spec.InboundSockets {
 			if err := g.openInbound(); err != nil {
-				return step.On("inbound", err)
+				return sys.On("inbound", err)
 			}
 		}
 	}
@@ -61,7 +61,7 @@ func (b *Builder) passNetwork() error {
 		g.Fds[i] = g.Task.Resolve(g.Fds[i])
 	}
 	if err := g.Pass(spec.ControlFD); err != nil {
-		return step.On("hand over", err)
+		return sys.On("hand over", err)
 	}
 	g.Close()
 	return nil
@@ -141,7 +141,7 @@ func (g *NetworkSockets) openDNS() error {
 		fd, err = g.add(spec.SocketDNS, g.family, unix.SOCK_DGRAM)
 	}
 	if err != nil {
-		return step.On("DNS", err)
+		return sys.On("DNS", err)
 	}
 	if g.family == unix.AF_INET {
 		err = stub.SetsockoptInt(g.Task, fd, unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
@@ -151,7 +151,7 @@ func (g *NetworkSockets) openDNS() error {
 	if err == nil {
 		err = g.bind(fd, spec.GatewayPort)
 	}
-	return step.On("DNS", err)
+	return sys.On("DNS", err)
 }
 
 func (g *NetworkSockets) listen(kind byte, port uint16) error {
@@ -162,7 +162,7 @@ func (g *NetworkSockets) listen(kind byte, port uint16) error {
 	if err == nil {
 		err = stub.Listen(g.Task, fd, listenBacklog)
 	}
-	return step.On("listener", err)
+	return sys.On("listener", err)
 }
 
 // listenBacklog is large. The kernel reduces it to net.core.somaxconn (4096 by default).
@@ -173,15 +173,15 @@ const listenBacklog = 1 << 15
 func (g *NetworkSockets) openRefused(filter []byte) error {
 	fd, err := g.add(spec.SocketPackets, unix.AF_PACKET, unix.SOCK_DGRAM)
 	if err != nil {
-		return step.On("packet socket", err)
+		return sys.On("packet socket", err)
 	}
 	if err := stub.AttachFilter(g.Task, fd, filter); err != nil {
-		return step.On("packet filter", err)
+		return sys.On("packet filter", err)
 	}
 	if err := stub.SetsockoptInt(g.Task, fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1); err != nil {
-		return step.On("packet filter", err) // lo shows each packet as outgoing and as incoming
+		return sys.On("packet filter", err) // lo shows each packet as outgoing and as incoming
 	}
-	return step.On("packet socket", stub.Bind(g.Task, fd, everyPacket()))
+	return sys.On("packet socket", stub.Bind(g.Task, fd, everyPacket()))
 }
 
 func everyPacket() []byte {
@@ -224,7 +224,7 @@ func (g *NetworkSockets) send(socket int, kinds []byte, fds []int) error {
 func EveryAddressLocal(t *stub.Task) error {
 	fd, err := stub.Socket(t, unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
-		return step.On("netlink", err)
+		return sys.On("netlink", err)
 	}
 	defer stub.Close(t, fd)
 	// linux/if_addr.h, linux/rtnetlink.h: family, prefix length, flags, scope, index;
@@ -236,12 +236,12 @@ func EveryAddressLocal(t *stub.Task) error {
 		return append(b, attribute(unix.RTA_OIF, native32(sys.LoopbackIndex))...)
 	}
 	if err := askRoute(t, fd, unix.RTM_NEWADDR, address); err != nil {
-		return step.On("address of lo", err)
+		return sys.On("address of lo", err)
 	}
 	if err := askRoute(t, fd, unix.RTM_NEWROUTE, route(unix.AF_INET)); err != nil {
-		return step.On("route", err)
+		return sys.On("route", err)
 	}
-	return step.On("route of IPv6", askRoute(t, fd, unix.RTM_NEWROUTE, route(unix.AF_INET6),
+	return sys.On("route of IPv6", askRoute(t, fd, unix.RTM_NEWROUTE, route(unix.AF_INET6),
 		unix.EAFNOSUPPORT, unix.EOPNOTSUPP, unix.EACCES)) // the kernel has no IPv6, or it is turned off
 }
 

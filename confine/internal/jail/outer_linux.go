@@ -7,11 +7,11 @@ import (
 	"runtime"
 	"strconv"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
-	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
-	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 )
 
 // This file has the steps of outer, the task that becomes the supervisor: see Builder.
@@ -23,8 +23,8 @@ func (b *Builder) mapIDs() error {
 	for _, f := range []struct{ name, content string }{
 		{"setgroups", "deny"}, {"uid_map", uid + " " + uid + " 1"}, {"gid_map", gid + " " + gid + " 1"},
 	} {
-		if err := rootfs.WriteAt(b.Outer, -1, "/proc/self/"+f.name, f.content); err != nil {
-			return step.On(f.name, err)
+		if err := writeAt(b.Outer, -1, "/proc/self/"+f.name, f.content); err != nil {
+			return sys.On(f.name, err)
 		}
 	}
 	return nil
@@ -74,7 +74,7 @@ func (b *Builder) forkInit() (err error) {
 // openOwnProc makes a proc for the supervisor, which shows the supervisor and the jail. The
 // kernel may refuse it. The plan accounts for that.
 func (b *Builder) openOwnProc() (err error) {
-	b.proc, err = rootfs.NewFS(b.Outer, "proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	b.proc, err = NewFS(b.Outer, "proc", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
 	if errors.Is(err, unix.EPERM) {
 		b.proc, err = -1, nil
 	}
@@ -100,7 +100,7 @@ func loopback(t *stub.Task) error {
 	copy(request[:], "lo")
 	binary.NativeEndian.PutUint16(request[unix.IFNAMSIZ:], unix.IFF_UP)
 	_, err = stub.Ioctl(t, fd, unix.SIOCSIFFLAGS, request[:])
-	return step.On("lo", err)
+	return sys.On("lo", err)
 }
 
 // detachOldRoot detaches the old root, which pivot has stacked on the new one, while the init
@@ -112,9 +112,9 @@ func (b *Builder) detachOldRoot() error {
 		}
 	}
 	if err := stub.Unmount(b.Outer, ".", unix.MNT_DETACH); err != nil {
-		return step.On("old root", err)
+		return sys.On("old root", err)
 	}
-	return step.On("/", stub.Chdir(b.Outer, "/"))
+	return sys.On("/", stub.Chdir(b.Outer, "/"))
 }
 
 func (b *Builder) takeStdio() error {
@@ -162,13 +162,13 @@ func (b *Builder) keepPtraceOnly() error {
 	setpcap.Permitted |= 1 << unix.CAP_SETPCAP
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	if err := stub.Capset(t, &hdr, &[2]unix.CapUserData{setpcap}); err != nil {
-		return step.On("capset", err)
+		return sys.On("capset", err)
 	}
 	if _, err := stub.Prctl(t, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_RAISE, kept); err != nil {
-		return step.On("ambient", err)
+		return sys.On("ambient", err)
 	}
 	if _, err := stub.Prctl(t, unix.PR_SET_SECUREBITS, lockedSecurebits); err != nil {
-		return step.On("securebits", err)
+		return sys.On("securebits", err)
 	}
-	return step.On("capset", stub.Capset(t, &hdr, &[2]unix.CapUserData{one}))
+	return sys.On("capset", stub.Capset(t, &hdr, &[2]unix.CapUserData{one}))
 }

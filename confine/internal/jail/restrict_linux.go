@@ -6,14 +6,13 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
-	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
-	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
-	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
+	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // This file has the steps of a Restrictor. Most restrict one thread, which cannot undo them and
@@ -29,7 +28,7 @@ func FreshKeyring(t *stub.Task) error {
 	})
 	return t.OnComplete(func() error {
 		if err := outcome(); err != nil && err != unix.ENOSYS && err != unix.EPERM {
-			return step.On("join a session keyring", err)
+			return sys.On("join a session keyring", err)
 		}
 		return nil
 	})
@@ -41,7 +40,7 @@ func (b *Restrictor) ApplyLimits() error {
 	own := spec.SupervisorThreads + 1 // and the init, which is a stub
 	if b.HostNS {
 		// The kernel counts all threads of the user (setrlimit(2)).
-		own = spec.SupervisorThreads + proc.UserThreads(os.Getuid())
+		own = spec.SupervisorThreads + sys.UserThreads(os.Getuid())
 	}
 	for _, r := range []struct {
 		name     string
@@ -60,11 +59,11 @@ func (b *Restrictor) ApplyLimits() error {
 		}
 		old, err := b.limitOf(r.resource)
 		if err != nil {
-			return step.On(r.name, err)
+			return sys.On(r.name, err)
 		}
 		limit := min(uint64(r.value), old.Max)
 		if err := stub.Setrlimit(b.Server, r.resource, &unix.Rlimit{Cur: limit, Max: limit}); err != nil {
-			return step.On(r.name, err)
+			return sys.On(r.name, err)
 		}
 	}
 	return nil
@@ -80,7 +79,7 @@ func (b *Restrictor) LimitSignals() error {
 		quarter := old.Cur / 4
 		err = stub.Setrlimit(b.Server, unix.RLIMIT_SIGPENDING, &unix.Rlimit{Cur: quarter, Max: quarter})
 	}
-	return step.On("queued signals", err)
+	return sys.On("queued signals", err)
 }
 
 // limitOf returns a limit of the server. While a batch is collected it returns the limit of
@@ -100,13 +99,13 @@ func (b *Restrictor) limitOf(resource int) (limit unix.Rlimit, err error) {
 // limit of 0 into a pipe. This step comes before the task becomes undumpable, because then
 // its /proc files belong to root.
 func EmptyCoreDumps(t *stub.Task) error {
-	outcome := t.Optional(func() error { return rootfs.WriteAt(t, -1, "/proc/self/coredump_filter", "0") })
+	outcome := t.Optional(func() error { return writeAt(t, -1, "/proc/self/coredump_filter", "0") })
 	return t.OnComplete(func() error {
 		err := outcome()
 		if err == nil || errors.Is(err, unix.ENOENT) || dumpsAreEmpty() { // ENOENT: the kernel has no core dumps
 			return nil
 		}
-		return step.On("coredump_filter", err)
+		return sys.On("coredump_filter", err)
 	})
 }
 
@@ -119,7 +118,7 @@ func dumpsAreEmpty() bool {
 }
 
 // EnterDir changes to the server's working directory.
-func (b *Restrictor) EnterDir() error { return step.On(b.Spec.Dir, stub.Chdir(b.Server, b.Spec.Dir)) }
+func (b *Restrictor) EnterDir() error { return sys.On(b.Spec.Dir, stub.Chdir(b.Server, b.Spec.Dir)) }
 
 // lockedSecurebits give root no special rights, irrevocably (capabilities(7), "securebits").
 const lockedSecurebits = 1<<0 | 1<<1 | // NOROOT
@@ -136,7 +135,7 @@ func DropAllCapabilities(t *stub.Task) error {
 		return err
 	}
 	if _, err := stub.Prctl(t, unix.PR_SET_SECUREBITS, lockedSecurebits); err != nil {
-		return step.On("securebits", err)
+		return sys.On("securebits", err)
 	}
 	return ClearCapabilities(t)
 }
@@ -144,12 +143,12 @@ func DropAllCapabilities(t *stub.Task) error {
 // ClearAmbient empties the ambient set.
 func ClearAmbient(t *stub.Task) error {
 	_, err := stub.Prctl(t, unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL)
-	return step.On("ambient", err)
+	return sys.On("ambient", err)
 }
 
 // ClearCapabilities empties the permitted, effective and inheritable sets.
 func ClearCapabilities(t *stub.Task) error {
-	return step.On("capset", stub.Capset(t, &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &[2]unix.CapUserData{}))
+	return sys.On("capset", stub.Capset(t, &unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &[2]unix.CapUserData{}))
 }
 
 // SetNoNewPrivs sets no_new_privs (prctl(2)).
@@ -165,7 +164,7 @@ func (b *Restrictor) OpenRuleset() (err error) {
 	if b.Ruleset, err = b.openRules(&b.Spec.Landlock); err != nil {
 		return err
 	}
-	b.Root.CloseTrees()
+	b.Root.closeTrees()
 	b.WorkerRuleset = b.Ruleset
 	if len(b.Spec.WorkerRules.Rules) > 0 {
 		b.WorkerRuleset, err = b.openRules(&b.Spec.WorkerRules)
@@ -175,22 +174,22 @@ func (b *Restrictor) OpenRuleset() (err error) {
 
 func (b *Restrictor) openRules(rules *landlock.Ruleset) (int, error) {
 	ruleset, err := landlock.Create(b.Init, rules, func(r landlock.Rule) (int, error) {
-		if tree, ok := b.Root.TakeTree(r.Path); ok {
+		if tree, ok := b.Root.takeTree(r.Path); ok {
 			return tree, nil // the object that was attached there
 		}
-		fd, err := rootfs.OpenObject(b.Init, unix.AT_FDCWD, r.Path)
+		fd, err := OpenObject(b.Init, unix.AT_FDCWD, r.Path)
 		if err != nil || r.ID == (policy.FileID{}) {
 			return fd, err
 		}
-		if rootfs.Identify(b.Init, fd, rootfs.SameFile(r.ID)) != nil {
+		if Identify(b.Init, fd, sameFile(r.ID)) != nil {
 			stub.Close(b.Init, fd)
-			return -1, rootfs.ErrSwapped
+			return -1, ErrSwapped
 		}
 		return fd, nil
 	})
 	var re *landlock.RuleError
 	if errors.As(err, &re) {
-		return -1, step.On(re.Rule.Path, re.Err)
+		return -1, sys.On(re.Rule.Path, re.Err)
 	}
 	return ruleset, err
 }
@@ -205,7 +204,7 @@ func (b *Restrictor) CheckMounts() error {
 			continue
 		}
 		if err := b.checkMount(m); err != nil {
-			return step.On(m.Path, err)
+			return sys.On(m.Path, err)
 		}
 	}
 	return nil
@@ -215,12 +214,12 @@ func (b *Restrictor) checkMount(m *spec.Mount) error {
 	var id policy.FileID
 	var fs unix.Statfs_t
 	outcome := b.Init.Optional(func() error {
-		fd, err := rootfs.OpenLast(b.Init, unix.AT_FDCWD, m.Path)
+		fd, err := OpenLast(b.Init, unix.AT_FDCWD, m.Path)
 		if err != nil {
 			return err
 		}
 		defer stub.Close(b.Init, fd)
-		if err := rootfs.Identify(b.Init, fd, func(found policy.FileID) error { id = found; return nil }); err != nil {
+		if err := Identify(b.Init, fd, func(found policy.FileID) error { id = found; return nil }); err != nil {
 			return err
 		}
 		return stub.Fstatfs(b.Init, fd, &fs)
@@ -234,7 +233,7 @@ func (b *Restrictor) checkMount(m *spec.Mount) error {
 		case m.Kind != spec.MountBind && m.Kind != spec.MountPin && id == m.ID,
 			m.ReadOnly && fs.Flags&unix.ST_RDONLY == 0,
 			m.NoExec && fs.Flags&unix.ST_NOEXEC == 0:
-			return rootfs.ErrSwapped
+			return ErrSwapped
 		}
 		return nil
 	})
@@ -248,7 +247,7 @@ func dropBounding(t *stub.Task, drop func(c uintptr) bool) error {
 			_, err = stub.Prctl(t, unix.PR_CAPBSET_DROP, c)
 		}
 	}
-	return step.On("bounding set", err)
+	return sys.On("bounding set", err)
 }
 
 // lastCapability returns the last capability of this kernel.

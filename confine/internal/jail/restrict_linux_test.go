@@ -4,7 +4,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel/kerneltest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"golang.org/x/sys/unix"
 )
@@ -48,7 +48,7 @@ func TestLastCapability(t *testing.T) {
 // TestFreshKeyring: the server's session keyring is not its user's. The filter also refuses the
 // calls for it.
 func TestFreshKeyring(t *testing.T) {
-	featurestest.Needs(t, "seccomp")
+	kerneltest.Needs(t, "seccomp")
 	var ids [3]int
 	done := make(chan error)
 	go func() {

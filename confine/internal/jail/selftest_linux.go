@@ -8,10 +8,10 @@ import (
 	"unsafe"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
-	"golang.org/x/sys/unix"
 )
 
 // SelfTest makes calls in the server's task that must fail, and fails itself if one of them
@@ -29,7 +29,7 @@ func (b *Restrictor) try(p check) error {
 	outcome := b.Server.Optional(p.Try)
 	return b.Server.OnComplete(func() error {
 		if p.Judge(outcome()) == nil {
-			return step.On(p.What, step.ErrNotEnforced)
+			return sys.On(p.What, sys.ErrNotEnforced)
 		}
 		return nil
 	})
@@ -60,7 +60,7 @@ type check struct {
 // the call has passed the filter, for example because no process has the number 0. They prove
 // nothing, so Judge returns nil for them.
 func (p *check) Judge(err error) error {
-	if slices.Contains(p.kernelErrnos, step.Errno(err)) {
+	if slices.Contains(p.kernelErrnos, sys.Errno(err)) {
 		return nil
 	}
 	return err
@@ -197,26 +197,26 @@ func trySourceAddress(t *stub.Task, to netip.Addr) error {
 func checkState(t *stub.Task) error {
 	privileges, err := stub.Prctl(t, unix.PR_GET_NO_NEW_PRIVS)
 	if err != nil {
-		return step.On("no_new_privs", step.ErrNotEnforced)
+		return sys.On("no_new_privs", sys.ErrNotEnforced)
 	}
 	filtered, err := stub.Prctl(t, unix.PR_GET_SECCOMP)
 	if err != nil {
-		return step.On("seccomp", step.ErrNotEnforced)
+		return sys.On("seccomp", sys.ErrNotEnforced)
 	}
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	caps := [2]unix.CapUserData{{Effective: 1}}
 	if err := stub.Capget(t, &hdr, &caps); err != nil {
-		return step.On("capabilities", step.ErrNotEnforced)
+		return sys.On("capabilities", sys.ErrNotEnforced)
 	}
 	// In a batch the results are there only at its end.
 	return t.OnComplete(func() error {
 		switch {
 		case t.Resolve(privileges) != 1:
-			return step.On("no_new_privs", step.ErrNotEnforced)
+			return sys.On("no_new_privs", sys.ErrNotEnforced)
 		case t.Resolve(filtered) != 2:
-			return step.On("seccomp", step.ErrNotEnforced)
+			return sys.On("seccomp", sys.ErrNotEnforced)
 		case caps != [2]unix.CapUserData{}:
-			return step.On("capabilities", step.ErrNotEnforced)
+			return sys.On("capabilities", sys.ErrNotEnforced)
 		}
 		return nil
 	})

@@ -6,13 +6,13 @@ import (
 	"syscall"
 	"unsafe"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // TestHooks change how jails are built. Only tests set them.
@@ -31,7 +31,7 @@ func (b *Builder) SetSpec(sp spec.Spec, stdio Stdio) {
 	b.Root.Spec = b.Spec
 }
 
-// Build builds the jail, up to the execution of the server.
+// build builds the jail, up to the execution of the server.
 func (b *Builder) Build() error {
 	for _, steps := range [][]Step{b.MountSteps(), b.RestrictSteps()} {
 		if err := b.Run(steps); err != nil {
@@ -47,7 +47,7 @@ func (b *Builder) Build() error {
 // TakeStdio gives the server's files to a jail that was built ahead.
 func (b *Builder) TakeStdio(stdio Stdio) error {
 	b.stdio, b.Ahead = stdio, false
-	if err := b.Run([]Step{{step.Spec, b.Outer, b.takeStdio}}); err != nil {
+	if err := b.Run([]Step{{sys.Spec, b.Outer, b.takeStdio}}); err != nil {
 		return err
 	}
 	return b.Settle()
@@ -57,14 +57,14 @@ func (b *Builder) TakeStdio(stdio Stdio) error {
 // here on each task runs its last batch without the launcher.
 func (b *Builder) StartServer() error {
 	if err := b.execSupervisor(); err != nil {
-		return WrapStep(step.Supervision, err)
+		return WrapStep(sys.Supervision, err)
 	}
 	if err := b.startReaper(); err != nil {
 		return WrapStep("init", err)
 	}
 	fds, err := sys.ParseRights(b.stdioRights)
 	if err != nil {
-		return WrapStep(step.Spec, err)
+		return WrapStep(sys.Spec, err)
 	}
 	t := b.Server
 	t.BeginAlways()
@@ -76,7 +76,7 @@ func (b *Builder) StartServer() error {
 			continue
 		}
 		if len(fds) == 0 {
-			return WrapStep(step.Spec, spec.ErrSpec)
+			return WrapStep(sys.Spec, spec.ErrSpec)
 		}
 		stub.Dup3(t, fds[0], fd, 0)
 		fds = fds[1:]
@@ -87,7 +87,7 @@ func (b *Builder) StartServer() error {
 	}
 	stub.Exec(t, b.Spec.Program, b.Spec.Argv, b.Spec.Env)
 	if err := t.Submit(); err != nil {
-		return WrapStep(step.Exec, step.On(b.Spec.Program, unix.E2BIG))
+		return WrapStep(sys.Exec, sys.On(b.Spec.Program, unix.E2BIG))
 	}
 	err = t.WaitExec()
 	if b.TestHooks.Executed != nil {
@@ -96,7 +96,7 @@ func (b *Builder) StartServer() error {
 	var failed *stub.CallError
 	switch {
 	case errors.As(err, &failed) && failed.Call == unix.SYS_EXECVE:
-		return WrapStep(step.Exec, step.On(b.Spec.Program, failed.Errno))
+		return WrapStep(sys.Exec, sys.On(b.Spec.Program, failed.Errno))
 	case errors.As(err, &failed):
 		return WrapStep("descriptors", failed.Errno)
 	case err != nil:
@@ -108,7 +108,7 @@ func (b *Builder) StartServer() error {
 }
 
 func endedEarly() error {
-	return &step.Error{Step: "init", Detail: "the jail was ended before its server was executed" + stub.EndedBy}
+	return &sys.Error{Step: "init", Detail: "the jail was ended before its server was executed" + stub.EndedBy}
 }
 
 // execSupervisor has outer continue the server's execve and then execute the supervisor. Outer

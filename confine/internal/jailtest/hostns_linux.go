@@ -8,14 +8,15 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel/kerneltest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // ForbidEnv makes the test binary forbid user namespaces to itself before it runs a test.
@@ -49,10 +50,10 @@ func runForbid(how string) {
 // NeedsHostNS skips a test if this host allows user namespaces.
 func NeedsHostNS(t testing.TB) {
 	t.Helper()
-	if f := features.ProbeUserNamespaces(); f.Answer != features.No {
+	if f := kernel.ProbeUserNamespaces(); f.Answer != kernel.No {
 		t.Skipf("user namespaces: %v, see TestWithoutNamespaces", f.Answer)
 	}
-	featurestest.Needs(t, "landlock", "seccomp")
+	kerneltest.Needs(t, "landlock", "seccomp")
 	if err := MakeDir(); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +63,7 @@ func NeedsHostNS(t testing.TB) {
 var WaivesGaps = confine.Launcher{Waive: []policy.Axis{policy.AxisFs, policy.AxisProcess, policy.AxisLimits}}
 
 // Compile compiles a plan for a host with these facts and waives all of its gaps.
-func Compile(p *policy.Profile, host features.Facts) *plan.Plan {
+func Compile(p *policy.Profile, host kernel.Facts) *plan.Plan {
 	compiled := plan.Compile(p, host, plan.Watching{})
 	for i := range compiled.Gaps {
 		compiled.Gaps[i].Waived = true

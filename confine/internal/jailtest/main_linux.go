@@ -14,7 +14,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel/kerneltest"
 	"golang.org/x/sys/unix"
 )
 
@@ -79,7 +79,7 @@ var MakeDir = sync.OnceValue(func() error {
 // Needs skips a test if this host cannot build a jail with namespaces.
 func Needs(t testing.TB) {
 	t.Helper()
-	featurestest.Needs(t, "userns", "landlock", "seccomp", "mount_api")
+	kerneltest.Needs(t, "userns", "landlock", "seccomp", "mount_api")
 	if err := MakeDir(); err != nil {
 		t.Fatal(err)
 	}

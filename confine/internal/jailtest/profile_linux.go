@@ -6,11 +6,12 @@ import (
 	"sort"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
-	"github.com/mcp-jail/mcp-jail/confine/internal/rootfs"
+	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // Grant is a path with the rights that a profile gives.
@@ -50,7 +51,7 @@ func Profile(t testing.TB, grants ...Grant) *policy.Profile {
 func Entry(t testing.TB, g Grant) policy.Entry {
 	t.Helper()
 	e := policy.Entry{Path: g.Path, Named: g.Path, Rights: g.Rights, Origin: policy.OriginRule, Rule: "path = " + g.Path}
-	fd, err := rootfs.OpenLast(&stub.Task{}, unix.AT_FDCWD, g.Path)
+	fd, err := jail.OpenLast(&stub.Task{}, unix.AT_FDCWD, g.Path)
 	if err != nil {
 		t.Fatalf("%s: %v", g.Path, err)
 	}
@@ -80,6 +81,6 @@ func SortEntries(p *policy.Profile) {
 
 // Identity returns the identity of the object that a descriptor refers to.
 func Identity(fd int) (id policy.FileID, err error) {
-	err = rootfs.Identify(&stub.Task{}, fd, func(found policy.FileID) error { id = found; return nil })
+	err = jail.Identify(&stub.Task{}, fd, func(found policy.FileID) error { id = found; return nil })
 	return id, err
 }

@@ -36,8 +36,8 @@ var policyRights = [...]struct {
 	{policy.Execute, ll.AccessFSExecute},
 }
 
-// Right is a right of the kernel. The field What says what is not restricted without it.
-type Right struct {
+// right is a right of the kernel. The field What says what is not restricted without it.
+type right struct {
 	Name  string
 	Since int // ABI
 	Axis  policy.Axis
@@ -47,7 +47,7 @@ type Right struct {
 }
 
 // kernelRights are the rights of all ABIs, oldest first.
-var kernelRights = [...]Right{
+var kernelRights = [...]right{
 	{Name: "files", Since: 1, Axis: policy.AxisFs, fs: 1<<13 - 1, What: "every right on files and directories"},
 	{Name: "refer", Since: 2, Axis: policy.AxisFs, fs: ll.AccessFSRefer,
 		What: "moving and linking between directories (refused everywhere, also where it is granted)"},
@@ -89,7 +89,7 @@ type Input struct {
 	// its children over 127.0.0.1.
 	DenyPorts bool
 	// Identify puts the identity of its entry's object into each rule. It is for a jail without mounts:
-	// with mounts, package rootfs checks the identity.
+	// with mounts, package jail checks the identity.
 	Identify bool
 }
 
@@ -106,12 +106,12 @@ type Rule struct {
 	ID     policy.FileID // the object that must be at Path; zero: not checked
 }
 
-// Compiled is a compiled ruleset, with the rights and entries that it does not hold.
-type Compiled struct {
+// compiled is a compiled ruleset, with the rights and entries that it does not hold.
+type compiled struct {
 	ABI int
 	Ruleset
 	// Unhandled are the wanted rights that the ABI lacks.
-	Unhandled []Right
+	Unhandled []right
 	// Carved are the entries that take away what a wider one grants. Mounts must hold them;
 	// without mounts each is a gap.
 	Carved []Carve
@@ -128,8 +128,8 @@ type Carve struct {
 
 // Compile compiles for exactly one ABI. For ABI 0 it handles nothing and lists all
 // rights as unhandled.
-func Compile(in Input) Compiled {
-	p := Compiled{ABI: in.ABI}
+func Compile(in Input) compiled {
+	p := compiled{ABI: in.ABI}
 	for _, r := range kernelRights {
 		if r.net != 0 && !in.DenyPorts {
 			continue
@@ -144,7 +144,7 @@ func Compile(in Input) Compiled {
 	p.Rules = make([]Rule, 0, len(in.Own)+len(in.Entries)+len(in.Programs))
 	for _, list := range [][]policy.Entry{in.Own, in.Entries} {
 		for _, e := range list {
-			r := Rule{Path: e.Path, Access: EntryAccess(e, in.Programs != nil)}
+			r := Rule{Path: e.Path, Access: entryAccess(e, in.Programs != nil)}
 			if in.Identify {
 				r.ID = e.ID
 			}
@@ -182,8 +182,8 @@ func mergeRules(rules []Rule, handled uint64) []Rule {
 	return slices.DeleteFunc(out, func(r Rule) bool { return r.Access == 0 })
 }
 
-// EntryAccess returns what the rule of an entry allows, in the rights of NewestABI.
-func EntryAccess(e policy.Entry, listedPrograms bool) uint64 {
+// entryAccess returns what the rule of an entry allows, in the rights of NewestABI.
+func entryAccess(e policy.Entry, listedPrograms bool) uint64 {
 	var a uint64
 	for _, r := range policyRights {
 		if e.Rights.Has(r.right) && !(listedPrograms && r.right == policy.Execute) {
@@ -262,7 +262,7 @@ func bitNames(bits uint64, names []string) string {
 }
 
 // String prints p for golden files, one rule a line.
-func (p Compiled) String() string {
+func (p compiled) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "abi %d\nhandled fs: %s\nhandled net: %s\nscoped: %s\n", p.ABI, AccessNames(p.FS),
 		bitNames(p.Net, []string{"bind_tcp", "connect_tcp", "bind_udp", "send_udp"}),

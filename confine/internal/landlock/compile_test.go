@@ -102,7 +102,7 @@ func TestCompileValidRules(t *testing.T) {
 // TestEntryAccess checks that an entry grants the kernel rights of its own rights, and no other.
 func TestEntryAccess(t *testing.T) {
 	for r := policy.Rights(0); r <= policy.AllRights; r++ {
-		a := EntryAccess(landlocktest.DirEntry("/x", r), false)
+		a := entryAccess(landlocktest.DirEntry("/x", r), false)
 		for _, c := range []struct {
 			bits uint64
 			need policy.Rights // any of

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel/kerneltest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -15,7 +15,7 @@ import (
 
 // TestCreateRulesetIsCompleteOrFails: a rule that cannot be made is an error that names it.
 func TestCreateRulesetIsCompleteOrFails(t *testing.T) {
-	featurestest.Needs(t, "landlock")
+	kerneltest.Needs(t, "landlock")
 	open := func(r landlock.Rule) (int, error) { return unix.Open(r.Path, unix.O_PATH|unix.O_CLOEXEC, 0) }
 	if _, err := landlock.Create(&stub.Task{}, &landlock.Ruleset{}, open); err != landlock.ErrNothingHandled {
 		t.Errorf("nothing handled: %v", err)

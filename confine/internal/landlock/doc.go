@@ -6,7 +6,7 @@
 // [Create] makes the ruleset through a stub.Task. Another task that shares its table of
 // descriptors may enforce the ruleset.
 //
-// The same entries are mounts as well, in package rootfs. Landlock adds rights along a path
+// The same entries are mounts as well, in package jail. Landlock adds rights along a path
 // and takes none away. So the rule of an entry is exactly its rights, an entry without rights
 // has no rule, and a mount must hold what a narrower entry takes away. Where there are no
 // mounts, Landlock does not hold the entries in [Compiled.Carved].

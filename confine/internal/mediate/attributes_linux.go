@@ -5,11 +5,11 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
-	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // onDescriptor reports whether a call names no path: fchmod, fchown, futimens. The C library
@@ -61,7 +61,7 @@ func (m *Mediator) attributes(r *Request, w *resolver) syscall.Errno {
 	defer m.names.RUnlock()
 	var st unix.Stat_t
 	if err := unix.Fstat(object, &st); err != nil {
-		return step.ErrnoOrEIO(err)
+		return sys.ErrnoOrEIO(err)
 	}
 	full, errno := pathOf(object)
 	if errno != 0 {
@@ -96,20 +96,20 @@ func isUnnamed(full string, st *unix.Stat_t) bool {
 }
 
 func (r *Request) changeAttributes(object int, link bool) syscall.Errno {
-	name := proc.FDFile(object)
+	name := sys.FDFile(object)
 	switch r.Op {
 	case seccomp.OpMode:
 		if link {
 			return unix.EOPNOTSUPP
 		}
-		return step.ErrnoOrEIO(unix.Fchmodat(proc.DirFD, name, uint32(r.arg(r.Mode))&0o7777, 0))
+		return sys.ErrnoOrEIO(unix.Fchmodat(sys.DirFD, name, uint32(r.arg(r.Mode))&0o7777, 0))
 	case seccomp.OpOwner:
-		return step.ErrnoOrEIO(unix.Fchownat(object, "", int(int32(r.arg(r.Mode))), int(int32(r.arg(r.Mode+1))), unix.AT_EMPTY_PATH))
+		return sys.ErrnoOrEIO(unix.Fchownat(object, "", int(int32(r.arg(r.Mode))), int(int32(r.arg(r.Mode+1))), unix.AT_EMPTY_PATH))
 	case seccomp.OpTimes:
 		if link {
-			return step.ErrnoOrEIO(unix.UtimesNanoAt(object, "", r.times, unix.AT_EMPTY_PATH))
+			return sys.ErrnoOrEIO(unix.UtimesNanoAt(object, "", r.times, unix.AT_EMPTY_PATH))
 		}
-		return step.ErrnoOrEIO(unix.UtimesNanoAt(proc.DirFD, name, r.times, 0))
+		return sys.ErrnoOrEIO(unix.UtimesNanoAt(sys.DirFD, name, r.times, 0))
 	}
 	return unix.ENOSYS
 }
@@ -126,7 +126,7 @@ func readTimes(tid int, call string, addr uint64) ([]unix.Timespec, syscall.Errn
 		size = 16 // two numbers of seconds
 	}
 	b := make([]byte, size)
-	if n, errno := proc.ReadMemory(tid, addr, b); errno != 0 || n != size {
+	if n, errno := sys.ReadMemory(tid, addr, b); errno != 0 || n != size {
 		return nil, unix.EFAULT
 	}
 	word := func(i int) int64 { return int64(binary.LittleEndian.Uint64(b[8*i:])) }

@@ -5,13 +5,12 @@ import (
 	"os"
 	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/undo"
-	"golang.org/x/sys/unix"
 )
 
 // journal has the Keeper of package undo copy what is at a path before a call changes it. Its methods do
@@ -56,12 +55,12 @@ func (m *Mediator) Call(ends bool) {
 // openInodes returns a function that reports whether a process of the server has an inode open
 // for writing. If that cannot be told, the function reports true.
 func (k *journal) openInodes() func(uint64) bool {
-	list := proc.JailProcesses(proc.Dir)
+	list := sys.JailProcesses(sys.Dir)
 	if k.hostNS {
-		list = proc.Descendants
+		list = sys.Descendants
 	}
 	pids, err := list()
-	inodes, all := proc.WritableInodes(pids)
+	inodes, all := sys.WritableInodes(pids)
 	return func(inode uint64) bool { return err != nil || all || inodes[inode] }
 }
 
@@ -82,14 +81,14 @@ func (k *journal) object(fd int, full string) syscall.Errno {
 	if !k.keeps(full) {
 		return 0
 	}
-	return step.ErrnoOrEIO(k.keeper.Object(fd, full))
+	return sys.ErrnoOrEIO(k.keeper.Object(fd, full))
 }
 
 func (k *journal) name(at *pathRef, full string) syscall.Errno {
 	if at.special() || !k.keeps(full) {
 		return 0
 	}
-	return step.ErrnoOrEIO(k.keeper.Name(at.dir, at.name, full))
+	return sys.ErrnoOrEIO(k.keeper.Name(at.dir, at.name, full))
 }
 
 // made says that an open object has the name full now, or is about to get it.

@@ -7,8 +7,8 @@
 // arguments, resolves the names, asks policy.Profile for a verdict, performs the call on its own
 // descriptors, and answers with a result, a descriptor or an errno. Calls that the kernel decides
 // (connect, exec, umask) are only observed, and then continue. Refusals go to the launcher
-// through the Reporter, each before its call is answered. Package sockets answers the socket
-// calls if there is no network namespace. Package starts looks at the program that an exec has
+// through the Reporter, each before its call is answered. The socketHandler answers the socket
+// calls if there is no network namespace. The startTracer looks at the program that an exec has
 // loaded, if a command rule has arguments or variables.
 //
 // The caller is package supervisor: it calls New, hands it the listener with Serve, and calls
@@ -34,20 +34,80 @@
 // can move a directory between the verdict and the call. The mediator then checks the result
 // again and undoes it. It cannot undo RENAME_EXCHANGE into a protected name, so it refuses that.
 // When the supervisor ends, mediated calls fail with ENOSYS.
+//
+// # Starts of programs
+//
+// The startTracer enforces the arguments and variables of command rules: it looks at every program
+// that a jailed server starts, before the first instruction of the program.
+//
+// The server's second filter holds each execve (package mediate). It then traces the
+// calling thread (ptrace(2), PTRACE_SEIZE) and lets the call continue. If the kernel loads a
+// program, the thread stops (PTRACE_EVENT_EXEC). By then the other threads of the process are
+// gone, the arguments are copied, and no other process shares the new memory. So the tracer reads
+// there what the program will see. Threads that changed the memory of the caller do not matter.
+// The tracer asks policy.Profile.MatchStart, takes variables away, and lets the thread go, or
+// kills it. A thread whose execve fails stops before the call returns, and is let go. No other
+// stop is asked for: forks, threads, calls and signals cost nothing, since no process is traced
+// outside an execve.
+//
+// The execves of one process continue one after the other, so that a process has one traced
+// thread at most: see groups_linux.go.
+//
+// The caller is package mediate: Begin takes each held execve. Package supervisor waits for all
+// processes, and passes the status of a thread that has stopped, or of a process that has ended,
+// to Stopped.
+//
+// Threads: one, which makes all calls of ptrace. Lock: Tracer.mu, held with no other.
+//
+// Limits:
+//
+// The program of a script is its interpreter. The tracer replaces the name of the script by its
+// canonical path, so that the interpreter opens the script that was judged; $0 of the script is
+// that path then. A program that cannot be read (mode 0111) and a 32-bit program are refused.
+//
+// While an execve of one thread hangs in the kernel (a dead network filesystem), the execves of
+// the other threads of that process wait. Without the tracer the kernel has them wait too, a step
+// later. An execve of a file on FUSE can fail with EINTR, if the filesystem answers interrupts.
+//
+// # Sockets
+//
+// The socketHandler answers a server's socket calls if the jail has no network namespace.
+//
+// The mediator makes the server's TCP and UDP sockets, and keeps a list of them. It answers connect
+// and bind by its own copy of the address. The kernel never performs these two calls with arguments
+// of the server.
+//
+//   - A TCP socket is bound to the interface lo (only CAP_NET_RAW can undo that), and Landlock
+//     refuses connect and bind by the server itself (from ABI 4 on). The mediator keeps a
+//     descriptor of it until it is connected. To connect it, the mediator opens a listener for this
+//     one connection and passes the accepted end to the launcher's gateway.
+//   - A UDP socket is one end of a pair of UNIX sockets, and carries DNS only: see udp_linux.go.
+//
+// All other calls continue in the kernel, so a program sees that its TCP connection is one over lo,
+// and that its UDP socket is a UNIX socket.
+//
+// The number of its inode tells which socket a call is about. The caller may replace the descriptor
+// meanwhile. That does no harm: the mediator then acts on another socket that it made for this
+// server, and the launcher has permitted the address.
+//
+// The caller is package mediate, which passes a notification to Handler.Handle. That runs on the
+// receiver's thread, which is outside the server's Landlock domain.
+//
+// Limits: the server cannot listen. A TCP socket must be connected before maxSockets others are
+// made. A connect can hold up the receiver for twice joinTimeout.
 package mediate
 
 import (
 	"runtime"
+	"sync"
 	"syscall"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/mediate/sockets"
-	"github.com/mcp-jail/mcp-jail/confine/internal/mediate/starts"
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
-	"golang.org/x/sys/unix"
 )
 
 // Mediator answers the calls that the server's filter hands over. It runs in the jail's
@@ -63,9 +123,9 @@ type Mediator struct {
 	args     reader
 	observer observer
 	journal  journal
-	sockets  *sockets.Handler // nil if the server makes its own sockets
-	starts   *starts.Tracer   // nil if no command rule has arguments or variables
-	end      func()           // ends the jail
+	sockets  *socketHandler // nil if the server makes its own sockets
+	starts   *startTracer   // nil if no command rule has arguments or variables
+	end      func()         // ends the jail
 	failed   func(step string, err error)
 	Reporter Reporter
 	once     bool // see spec.Spec.Once
@@ -114,16 +174,16 @@ func New(o Options) *Mediator {
 	v.args = reader{listener: &v.Listener, umask: o.Umask}
 	v.observer = observer{judge: &v.judge, args: &v.args, network: o.Spec.Network.Open, own: loopback{say: v.Reporter.tell, listeners: sys.Listeners{Socket: spec.DiagFD}}}
 	if o.Spec.Network.Brokered {
-		v.sockets = sockets.New(&v.Listener, v.end, o.Broker)
+		v.sockets = newSocketHandler(&v.Listener, v.end, o.Broker)
 		v.Reporter.ResolvesHosts = true
 	}
 	var err error
-	if v.selfFD, err = unix.Openat(proc.DirFD, proc.Dir+"/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
+	if v.selfFD, err = unix.Openat(sys.DirFD, sys.Dir+"/self/fd", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != nil {
 		v.failed("supervisor", err)
 		v.end()
 	}
 	if profile.ConstrainsStarts() {
-		v.starts = starts.New(starts.Options{
+		v.starts = newStartTracer(tracerOptions{
 			Profile: profile, Env: o.Spec.Env, Listener: &v.Listener, Report: v.Reporter.refusedStart,
 		})
 	}
@@ -159,7 +219,7 @@ func (m *Mediator) receive() {
 	}
 }
 
-// Stopped passes a status that wait(2) returned to the tracer: see starts.Tracer.Stopped.
+// Stopped passes a status that wait(2) returned to the tracer: see analysis.Tracer.Stopped.
 func (m *Mediator) Stopped(pid int, ws syscall.WaitStatus) {
 	if m.starts != nil {
 		m.starts.Stopped(pid, ws)
@@ -300,4 +360,120 @@ func (m *Mediator) retry(r *Request) {
 		return
 	}
 	m.pass(r)
+}
+
+// nameLock keeps a path valid between its verdict and its use. A rename, which may move a
+// directory, takes the lock for writing. All other operations take it for reading. Each jail has
+// a lock of its own, so another jail can still move a directory: undoIfMoved and undoRename check
+// again after the call.
+type nameLock struct{ sync.RWMutex }
+
+// perform decides a call, performs it and answers it. It returns false, without an answer,
+// when the call must be retried later.
+func (m *Mediator) perform(r *Request) (answered bool) {
+	w := &resolver{tid: int(r.N.Tid), open: openOutside, process: func() int { return m.processOf(r) }}
+	if r.continues {
+		m.watchRead(r, w)
+		m.Listener.Continue(r.N.Id)
+		return true
+	}
+	switch r.Op {
+	case seccomp.OpOpen:
+		return m.openFile(r, w)
+	case seccomp.OpTruncate:
+		errno := m.truncate(r, w)
+		if errno == unix.EAGAIN {
+			return false // a process of the host holds a lease, which the kernel is breaking now
+		}
+		m.Listener.Respond(r.N.Id, errno)
+	case seccomp.OpMode, seccomp.OpOwner, seccomp.OpTimes:
+		m.Listener.Respond(r.N.Id, m.attributes(r, w))
+	default:
+		m.Listener.Respond(r.N.Id, m.changeName(r, w))
+	}
+	return true
+}
+
+// processOf returns the ID of the process that makes a call, or 0 when it has ended.
+func (m *Mediator) processOf(r *Request) int {
+	if r.tgid == 0 {
+		var errno syscall.Errno
+		sys.OnUnrestrictedThread(func() { r.tgid, _, errno = sys.ThreadStatus(int(r.N.Tid)) })
+		if errno != 0 || !m.Listener.Valid(r.N.Id) {
+			r.tgid = -1
+		}
+	}
+	return max(0, r.tgid)
+}
+
+func openOutside(dir int, name string) (fd int, errno syscall.Errno) {
+	sys.OnUnrestrictedThread(func() {
+		var err error
+		fd, err = unix.Openat(dir, name, unix.O_PATH|unix.O_CLOEXEC, 0)
+		errno = sys.ErrnoOrEIO(err)
+	})
+	return fd, errno
+}
+
+func (m *Mediator) changeName(r *Request, w *resolver) syscall.Errno {
+	at, errno := w.resolve(r.bases[0], r.names[0])
+	defer at.close()
+	if errno != 0 && r.Op != seccomp.OpLink {
+		return m.judge.recordMissing(r, 0, errno)
+	}
+	if r.Op == seccomp.OpRename || r.Op == seccomp.OpLink {
+		to, refused := w.resolve(r.bases[1], r.names[1])
+		defer to.close()
+		name := 0
+		if errno == 0 || errno == refused { // where both names of a link are missing, the new one tells more
+			name, errno = 1, refused
+		}
+		if errno != 0 {
+			return m.judge.recordMissing(r, name, errno)
+		}
+		if r.Op == seccomp.OpLink {
+			return m.link(r, w, &at, &to)
+		}
+		return m.rename(r, &at, &to)
+	}
+	// From the verdict to the act no rename of this jail may move the directory.
+	m.names.RLock()
+	defer m.names.RUnlock()
+	op := opOf(r.Op)
+	full, errno := m.judge.decideName(r, op, &at)
+	if errno != 0 {
+		return errno
+	}
+	if errno := m.journal.name(&at, full); errno != 0 {
+		return errno
+	}
+	errno = applyChange(r, &at)
+	if errno == 0 && r.Op != seccomp.OpRemove {
+		errno = m.judge.undoIfMoved(r, op, &at, full)
+	}
+	return m.judge.recordRefusalAt(r, op, &at, errno)
+}
+
+func applyChange(r *Request, at *pathRef) syscall.Errno {
+	name := at.name + at.tail
+	switch r.Op {
+	case seccomp.OpMkdir:
+		unix.Umask(r.umask)
+		return sys.ErrnoOrEIO(unix.Mkdirat(at.dir, name, uint32(r.arg(r.Mode))))
+	case seccomp.OpMknod:
+		unix.Umask(r.umask)
+		return sys.ErrnoOrEIO(unix.Mknodat(at.dir, name, uint32(r.arg(r.Mode)), int(r.arg(r.Mode+1))))
+	case seccomp.OpSymlink:
+		return sys.ErrnoOrEIO(unix.Symlinkat(r.text, at.dir, name))
+	case seccomp.OpRemove:
+		return sys.ErrnoOrEIO(unix.Unlinkat(at.dir, name, r.removeFlags()))
+	}
+	return unix.ENOSYS
+}
+
+func (r *Request) removeFlags() int {
+	if r.Call == "rmdir" {
+		return unix.AT_REMOVEDIR
+	}
+	return int(int32(r.arg(r.Flags)))
 }

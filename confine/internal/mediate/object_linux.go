@@ -5,12 +5,11 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // object is an existing filesystem object, held by an O_PATH descriptor.
@@ -31,7 +30,7 @@ func (m *Mediator) inspect(r *Request, at *pathRef, flags int) (*object, syscall
 	defer m.names.RUnlock()
 	fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil { // the directory is hidden and cannot be searched
-		return nil, m.judge.recordRefusalAt(r, opOfOpen(flags), at, step.ErrnoOrEIO(err))
+		return nil, m.judge.recordRefusalAt(r, opOfOpen(flags), at, sys.ErrnoOrEIO(err))
 	}
 	o, errno := newObject(fd)
 	if errno == 0 {
@@ -63,7 +62,7 @@ func opOfOpen(flags int) policy.Op {
 func newObject(fd int) (*object, syscall.Errno) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return nil, step.ErrnoOrEIO(err)
+		return nil, sys.ErrnoOrEIO(err)
 	}
 	return &object{fd: fd, kind: st.Mode & unix.S_IFMT, dev: st.Rdev}, 0
 }
@@ -157,7 +156,7 @@ func (m *Mediator) reopen(r *Request, o *object, flags int) (int, syscall.Errno)
 		}
 	}
 	if err != nil {
-		return -1, m.judge.recordRefusal(r, o.op, o.full, step.ErrnoOrEIO(err))
+		return -1, m.judge.recordRefusal(r, o.op, o.full, sys.ErrnoOrEIO(err))
 	}
 	return fd, 0
 }
@@ -169,7 +168,7 @@ const ttyDevice = 5 << 8
 func terminalOf(tid int) (dir int, name string, errno syscall.Errno) {
 	var b []byte
 	var err error
-	sys.OnUnrestrictedThread(func() { b, err = proc.ReadThread(tid, "stat", make([]byte, proc.StatusSize)) })
+	sys.OnUnrestrictedThread(func() { b, err = sys.ReadThread(tid, "stat", make([]byte, sys.StatusSize)) })
 	if err != nil {
 		return 0, "", unix.ENXIO
 	}

@@ -1,11 +1,14 @@
 package mediate
 
 import (
+	"strconv"
+	"strings"
 	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // openFile opens a file for the caller and hands the descriptor over. It creates a missing
@@ -90,7 +93,7 @@ func (m *Mediator) createFile(r *Request, at *pathRef, flags int) (int, syscall.
 	}
 	unix.Umask(r.umask)
 	fd, err := unix.Openat(at.dir, at.name, flags|unix.O_EXCL|unix.O_CLOEXEC, uint32(r.arg(r.Mode))) // O_EXCL follows no symlink
-	errno = step.ErrnoOrEIO(err)
+	errno = sys.ErrnoOrEIO(err)
 	if errno == 0 {
 		m.journal.made(fd, full)
 		if errno = m.judge.undoIfMoved(r, policy.OpCreate, at, full); errno != 0 {
@@ -127,7 +130,7 @@ func (w *resolver) object(at *pathRef) (int, syscall.Errno) {
 	for range maxSymlinks + 1 {
 		fd, err := unix.Openat(at.dir, at.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 		if err != nil {
-			return -1, step.ErrnoOrEIO(err)
+			return -1, sys.ErrnoOrEIO(err)
 		}
 		var st unix.Stat_t
 		err = unix.Fstat(fd, &st)
@@ -140,7 +143,7 @@ func (w *resolver) object(at *pathRef) (int, syscall.Errno) {
 		}
 		unix.Close(fd)
 		if err != nil {
-			return -1, step.ErrnoOrEIO(err)
+			return -1, sys.ErrnoOrEIO(err)
 		}
 		if object, errno := w.advance(at); errno != 0 || object >= 0 {
 			return object, errno
@@ -172,5 +175,63 @@ func (m *Mediator) truncate(r *Request, w *resolver) syscall.Errno {
 		return errno
 	}
 	defer unix.Close(fd)
-	return step.ErrnoOrEIO(unix.Ftruncate(fd, size))
+	return sys.ErrnoOrEIO(unix.Ftruncate(fd, size))
+}
+
+// ownThreadName returns the thread whose name an open would write, by its number in the jail, or
+// 0. CUDA, JVMs and pthread_setname_np(3) name the threads of their process so. The reference is
+// to /proc/PID/comm or /proc/PID/task/TID/comm of the calling process.
+func (w *resolver) ownThreadName(at *pathRef, flags int) (tid int) {
+	if !at.inProc || at.name != "comm" || at.tail != "" || flags&unix.O_ACCMODE == unix.O_RDONLY || isTmpfile(flags) {
+		return 0
+	}
+	dir, errno := at.path()
+	if errno != 0 {
+		return 0
+	}
+	pid, thread, isThread := strings.Cut(strings.TrimPrefix(dir, "/proc/"), "/task/")
+	if pid != strconv.Itoa(w.process()) {
+		return 0
+	}
+	if !isThread {
+		thread = pid
+	}
+	tid, _ = strconv.Atoi(thread)
+	return tid
+}
+
+// openThreadName opens the comm file of a thread of the calling process, past the jail's own
+// read-only /proc. The kernel decides again when the file is written: a process can name its own
+// threads only, whichever process opened the file (proc_pid_comm(5)).
+func (m *Mediator) openThreadName(r *Request, tid, flags int) (fd int, errno syscall.Errno) {
+	if flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL {
+		return -1, unix.EEXIST
+	}
+	sys.OnUnrestrictedThread(func() {
+		caller := int(r.N.Tid)
+		name := sys.ThreadFile(caller, "task/"+strconv.Itoa(threadOf(caller, tid))+"/comm")
+		var err error
+		fd, err = unix.Openat(sys.DirFD, name, flags&^unix.O_CREAT|unix.O_CLOEXEC, 0)
+		errno = sys.ErrnoOrEIO(err)
+	})
+	return fd, errno
+}
+
+// threadOf returns the number here of the thread that has the number tid in the jail, in the
+// process of the thread caller. It returns 0 if there is no such thread.
+func threadOf(caller, tid int) int {
+	own := sys.NSPid(caller)
+	switch {
+	case own == caller: // the jail has no numbers of its own
+		return tid
+	case own == tid:
+		return caller
+	}
+	threads, _ := sys.Threads(sys.ThreadFile(caller, ""))
+	for _, name := range threads {
+		if t, err := strconv.Atoi(name); err == nil && sys.NSPid(t) == tid {
+			return t
+		}
+	}
+	return 0
 }

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
-	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // pathRef is an open parent directory and a name in it: the result of a path walk before the
@@ -49,8 +49,8 @@ func (p *pathRef) path() (string, syscall.Errno) { return pathOf(p.dir) }
 // pathOf returns the path of an open object, also of a directory that is removed or may not be entered.
 func pathOf(fd int) (string, syscall.Errno) {
 	var b [unix.PathMax]byte
-	n, err := unix.Readlinkat(proc.DirFD, proc.FDFile(fd), b[:])
-	return string(b[:max(n, 0)]), step.ErrnoOrEIO(err)
+	n, err := unix.Readlinkat(sys.DirFD, sys.FDFile(fd), b[:])
+	return string(b[:max(n, 0)]), sys.ErrnoOrEIO(err)
 }
 
 const (
@@ -116,7 +116,7 @@ func (w *resolver) directory(base int, name string) (dir int, inProc bool, errno
 func (w *resolver) walk(base int, name string) (int, syscall.Errno) {
 	cur, err := unix.Openat(base, startDir(name), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return -1, step.ErrnoOrEIO(err)
+		return -1, sys.ErrnoOrEIO(err)
 	}
 	todo := strings.Split(name, "/")
 	for len(todo) > 0 {
@@ -134,7 +134,7 @@ func (w *resolver) walk(base int, name string) (int, syscall.Errno) {
 					continue
 				}
 				next, err = unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-				errno = step.ErrnoOrEIO(err)
+				errno = sys.ErrnoOrEIO(err)
 			}
 		}
 		unix.Close(cur)
@@ -158,12 +158,12 @@ func startDir(name string) string {
 func (w *resolver) openComponent(dir int, name string) (int, syscall.Errno) {
 	fd, err := unix.Openat(dir, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return -1, step.ErrnoOrEIO(err)
+		return -1, sys.ErrnoOrEIO(err)
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		unix.Close(fd)
-		return -1, step.ErrnoOrEIO(err)
+		return -1, sys.ErrnoOrEIO(err)
 	}
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFDIR:
@@ -189,14 +189,14 @@ func (w *resolver) link(dir int, name string) (string, syscall.Errno) {
 			return strconv.Itoa(w.process()), 0
 		case "thread-self":
 			var tid int
-			sys.OnUnrestrictedThread(func() { tid = proc.NSPid(w.tid) })
+			sys.OnUnrestrictedThread(func() { tid = sys.NSPid(w.tid) })
 			return strconv.Itoa(w.process()) + "/task/" + strconv.Itoa(tid), 0
 		}
 	}
 	var b [unix.PathMax]byte
 	n, err := unix.Readlinkat(dir, name, b[:])
 	if err != nil {
-		return "", step.ErrnoOrEIO(err)
+		return "", sys.ErrnoOrEIO(err)
 	}
 	if n == 0 {
 		return "", unix.ENOENT
@@ -253,4 +253,69 @@ func (at *pathRef) recorded() (string, syscall.Errno) {
 		return path.Join(dir, at.name), 0
 	}
 	return full, errno
+}
+
+func (m *Mediator) link(r *Request, w *resolver, from, to *pathRef) syscall.Errno {
+	flags := int(int32(r.arg(r.Flags)))
+	if flags&^(unix.AT_SYMLINK_FOLLOW|unix.AT_EMPTY_PATH) != 0 {
+		return unix.EINVAL
+	}
+	source, errno := w.openObject(from, flags&unix.AT_SYMLINK_FOLLOW != 0)
+	if errno != 0 {
+		return errno
+	}
+	defer unix.Close(source)
+	m.names.RLock()
+	defer m.names.RUnlock()
+	switch {
+	case exists(to):
+		return unix.EEXIST
+	case !sameMount(source, to.dir):
+		return unix.EXDEV
+	}
+	src, errno := pathOf(source)
+	if errno != 0 {
+		return errno
+	}
+	dst, errno := to.full()
+	if errno != 0 {
+		return errno
+	}
+	var st unix.Stat_t
+	op := policy.OpCreate
+	if unix.Fstat(source, &st) != nil || st.Mode&unix.S_IFMT == unix.S_IFLNK {
+		op = policy.OpSymlink
+	}
+	verdict := m.judge.profile.MediateLink(op, src, dst, !m.judge.hostNS)
+	if verdict == policy.Crossing && !m.judge.profile.Allows(policy.OpWrite, src) {
+		m.judge.reporter.Refused(r, policy.OpWrite.String(), src)
+	}
+	if errno := m.judge.verdict(r, policy.OpCreate.String(), dst, to, verdict); errno != 0 {
+		return errno
+	}
+	if m.journal.keeps(src) != m.journal.keeps(dst) {
+		return unix.EXDEV
+	}
+	if errno := m.journal.link(source, to, src, dst); errno != 0 {
+		return errno
+	}
+	// The link is made from the open file that was judged, not from its name.
+	name := sys.FDFile(source)
+	errno = sys.ErrnoOrEIO(unix.Linkat(sys.DirFD, name, to.dir, to.name+to.tail, unix.AT_SYMLINK_FOLLOW))
+	if errno == 0 {
+		errno = m.judge.undoIfMoved(r, op, to, dst)
+	}
+	return m.judge.recordRefusalAt(r, policy.OpCreate, to, errno)
+}
+
+func (w *resolver) openObject(from *pathRef, follow bool) (int, syscall.Errno) {
+	if follow {
+		return w.object(from)
+	}
+	flags := unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	if from.tail != "" {
+		flags |= unix.O_DIRECTORY
+	}
+	fd, err := unix.Openat(from.dir, from.name, flags, 0)
+	return fd, sys.ErrnoOrEIO(err)
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel/kerneltest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
@@ -17,7 +17,7 @@ import (
 // unused returns the listener of a filter whose only thread has ended.
 func unused(t *testing.T) seccomp.Listener {
 	t.Helper()
-	featurestest.Needs(t, "seccomp")
+	kerneltest.Needs(t, "seccomp")
 	made := make(chan int)
 	var user func()
 	user = func() {

@@ -6,9 +6,10 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // rename performs rename(2) and its variants. It holds m.names for writing.
@@ -17,7 +18,7 @@ func (m *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 	m.names.Lock()
 	defer m.names.Unlock()
 	if from.special() || to.special() {
-		return step.ErrnoOrEIO(unix.Renameat2(from.dir, from.name, to.dir, to.name, flags))
+		return sys.ErrnoOrEIO(unix.Renameat2(from.dir, from.name, to.dir, to.name, flags))
 	}
 	src, errno := from.full()
 	if errno != 0 {
@@ -45,7 +46,7 @@ func (m *Mediator) rename(r *Request, from, to *pathRef) syscall.Errno {
 	if errno := m.journal.rename(from, src, to, dst, flags); errno != 0 {
 		return errno
 	}
-	errno = step.ErrnoOrEIO(unix.Renameat2(from.dir, from.name+from.tail, to.dir, to.name+to.tail, flags))
+	errno = sys.ErrnoOrEIO(unix.Renameat2(from.dir, from.name+from.tail, to.dir, to.name+to.tail, flags))
 	if errno == 0 && !exchange {
 		errno = m.undoRename(r, from, to, src)
 	}

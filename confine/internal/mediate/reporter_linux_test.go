@@ -43,7 +43,7 @@ func TestRefusalsLeaveOutOtherErrors(t *testing.T) {
 		if c.self {
 			l.Self = unix.Gettid()
 		}
-		l.Report(&Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, c.axis, c.operation, c.target, false)
+		l.report(&Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, c.axis, c.operation, c.target, false)
 		if want := []string{c.want}; !slices.Equal(told, want) && (c.want != "" || told != nil) {
 			t.Errorf("%s %s %.20s: told %.50q, want %.20q", c.axis, c.operation, c.target, told, c.want)
 		}

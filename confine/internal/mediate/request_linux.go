@@ -6,11 +6,11 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
-	"golang.org/x/sys/unix"
+	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 )
 
 // Request is one mediated call. Its arguments are read from the caller's memory once.
@@ -84,7 +84,7 @@ func (a *reader) read(r *Request) (errno syscall.Errno) {
 		}
 	}
 	if r.umask = a.umask; r.umask == spec.UnknownUmask && r.creates() {
-		if r.tgid, r.umask, errno = proc.ThreadStatus(int(r.N.Tid)); errno != 0 {
+		if r.tgid, r.umask, errno = sys.ThreadStatus(int(r.N.Tid)); errno != 0 {
 			return errno
 		}
 	}
@@ -113,15 +113,15 @@ func (r *Request) openFlags() int {
 }
 
 func openBase(tid, arg int, value uint64) (int, syscall.Errno) {
-	name := proc.ThreadFile(tid, "cwd")
+	name := sys.ThreadFile(tid, "cwd")
 	if arg != seccomp.AtCwd && int32(value) != unix.AT_FDCWD {
-		name = proc.ThreadFile(tid, "fd/"+strconv.Itoa(int(int32(value))))
+		name = sys.ThreadFile(tid, "fd/"+strconv.Itoa(int(int32(value))))
 	}
-	fd, err := unix.Openat(proc.DirFD, name, unix.O_PATH|unix.O_CLOEXEC, 0)
+	fd, err := unix.Openat(sys.DirFD, name, unix.O_PATH|unix.O_CLOEXEC, 0)
 	if err == unix.ENOENT {
 		return -1, unix.EBADF
 	}
-	return fd, step.ErrnoOrEIO(err)
+	return fd, sys.ErrnoOrEIO(err)
 }
 
 // readString reads a NUL-terminated name of at most PATH_MAX bytes from another process. No
@@ -132,7 +132,7 @@ func readString(tid int, addr uint64) (string, syscall.Errno) {
 		at := addr + uint64(len(buf))
 		size := min(4096-int(at%4096), unix.PathMax-len(buf))
 		chunk := make([]byte, min(size, 256))
-		n, errno := proc.ReadMemory(tid, at, chunk)
+		n, errno := sys.ReadMemory(tid, at, chunk)
 		if errno != 0 {
 			return "", errno
 		}

@@ -45,9 +45,9 @@ func (m *Mediator) watchRead(r *Request, w *resolver) {
 	switch {
 	case full == "", r.Op == seccomp.OpLook && errno != unix.ENOENT: // a look at what is there succeeds
 	case errno == unix.ENOENT && (inHome || !m.judge.profile.Allows(policy.OpRead, full)):
-		m.Reporter.Report(r, policy.AxisFs, policy.OpRead.String(), full, true)
+		m.Reporter.report(r, policy.AxisFs, policy.OpRead.String(), full, true)
 	case !m.judge.profile.Allows(policy.OpRead, full):
-		m.Reporter.Report(r, policy.AxisFs, readOp(mode), full, false)
+		m.Reporter.report(r, policy.AxisFs, readOp(mode), full, false)
 	}
 }
 

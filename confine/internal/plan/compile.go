@@ -1,3 +1,16 @@
+// Package plan compiles a policy.Profile for one host.
+//
+// [Compile] takes the profile and what the host offers (probe.Facts). It returns a [Plan]: the
+// spec that a jail is built by, what holds ([Enforcement]), what does not ([Gap]), and notes.
+// Compile is pure. It does not change the profile. The spec of a plan is not changed afterwards:
+// the launcher copies it to fill in values that exist only at the start, such as certificates.
+//
+// There are two kinds of plan. One uses new namespaces, with mounts, Landlock and seccomp. The
+// other uses the host's namespaces, for hosts that refuse user namespaces; hostns.go and
+// network_hostns.go compile it. It has more gaps.
+//
+// The launcher, and not this package, decides whether a gap is accepted. A gap that cannot be
+// waived is Fatal.
 package plan
 
 import (
@@ -5,13 +18,13 @@ import (
 	"path"
 	"slices"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/cgroup"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"golang.org/x/net/bpf"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/net/bpf"
 )
 
 // Watching is what a launcher wants to know of a server, beyond what a session needs.
@@ -25,7 +38,7 @@ type Watching struct {
 // whether they are accepted. If the calls of a server cannot be watched as asked, or later starts
 // cannot be refused, that is a gap.
 // Compile is pure: it asks nothing of the host itself.
-func Compile(p *policy.Profile, f features.Facts, watching Watching) *Plan {
+func Compile(p *policy.Profile, f kernel.Facts, watching Watching) *Plan {
 	own := p
 	if watching.Hosts {
 		own = withAskedPorts(p, f)
@@ -56,7 +69,7 @@ func Compile(p *policy.Profile, f features.Facts, watching Watching) *Plan {
 		})
 		return c.plan
 	}
-	if f.UserNamespaces.Answer == features.No {
+	if f.UserNamespaces.Answer == kernel.No {
 		compileHostNS(&c)
 		c.watched()
 		c.startsOnce()
@@ -74,7 +87,7 @@ func compileNamespaces(c *compiler) {
 	p, f := c.plan.Profile, c.f
 	o := &c.plan.Spec
 	*o = spec.Spec{
-		HostPID: f.PID, Links: append(c.p.Links[:len(c.p.Links):len(c.p.Links)], c.linksOfEmptyHome()...), FreshProc: f.FreshProc.Answer == features.Yes,
+		HostPID: f.PID, Links: append(c.p.Links[:len(c.p.Links):len(c.p.Links)], c.linksOfEmptyHome()...), FreshProc: f.FreshProc.Answer == kernel.Yes,
 		Devices: f.Devices, Limits: p.Limits, Program: p.Program, Argv: p.Argv, Dir: p.Dir,
 	}
 	o.Env = make([]string, 0, len(p.Env))
@@ -100,8 +113,8 @@ func compileNamespaces(c *compiler) {
 
 // ownProfile returns the profile without the entries and links that a jail on this host
 // replaces by files and directories of its own. p is not changed.
-func ownProfile(p *policy.Profile, f features.Facts) *policy.Profile {
-	hostNS := f.OS == "darwin" || f.OS == "windows" || f.UserNamespaces.Answer == features.No
+func ownProfile(p *policy.Profile, f kernel.Facts) *policy.Profile {
+	hostNS := f.OS == "darwin" || f.OS == "windows" || f.UserNamespaces.Answer == kernel.No
 	gateway := !hostNS && grantedHosts(p.Net) != nil
 	if !hostNS && !gateway {
 		return p
@@ -119,15 +132,15 @@ func ownProfile(p *policy.Profile, f features.Facts) *policy.Profile {
 
 type compiler struct {
 	p    *policy.Profile // from ownProfile; plan.Profile is the caller's
-	f    features.Facts
+	f    kernel.Facts
 	plan *Plan
 
 	watch         bool // refused reads are recorded
 	once          bool // see Watching.Once
 	mediated      bool
-	mediatesReads bool             // opens for reading are mediated too
-	traced        bool             // the starts of programs are traced
-	canMediate    features.Feature // whether calls can be mediated, and why not
+	mediatesReads bool           // opens for reading are mediated too
+	traced        bool           // the starts of programs are traced
+	canMediate    kernel.Feature // whether calls can be mediated, and why not
 }
 
 func (c *compiler) addGap(g Gap) { c.plan.Gaps = append(c.plan.Gaps, g) }
@@ -159,7 +172,7 @@ func (c *compiler) filesystem(o *spec.Spec) {
 // emptyHome reports whether the private HOME is an empty directory because it cannot be copied.
 func (c *compiler) emptyHome() bool {
 	e := ephemeralHome(c.p)
-	return e.Ephemeral && canCopy(c.f).Answer == features.No
+	return e.Ephemeral && canCopy(c.f).Answer == kernel.No
 }
 
 // linksOfEmptyHome returns the links that a HOME needs which is an empty directory. A HOME that stays
@@ -191,7 +204,7 @@ func (c *compiler) overlays() {
 		c.addEnforced(policy.AxisFs, "a tmpfs", what)
 	case Ephemeral(c.p) != "":
 		c.addEnforced(policy.AxisFs, "overlayfs on a tmpfs", what)
-		if c.f.FullCopies.Answer != features.Yes {
+		if c.f.FullCopies.Answer != kernel.Yes {
 			c.plan.Notes = append(c.plan.Notes, "before Linux 6.6 a call cannot remove a directory of HOME that was not empty at its start (EIO), or set user.* attributes there")
 		}
 	}
@@ -244,7 +257,7 @@ func (c *compiler) processes(o *spec.Spec) {
 	}
 	if !c.filters(o, calls, seccomp.Options{
 		Unix: true, Inet: true, RouteNetlink: true, OwnPIDs: true, Guarded: true, OwnIPC: true, Truncate: true, Attributes: true,
-		Programs: c.p.Programs != nil, Supervised: c.mediated || c.once && c.f.SeccompNotify.Answer == features.Yes, Traced: c.traced, Devices: deviceTypes(c.p.Entries),
+		Programs: c.p.Programs != nil, Supervised: c.mediated || c.once && c.f.SeccompNotify.Answer == kernel.Yes, Traced: c.traced, Devices: deviceTypes(c.p.Entries),
 	}) {
 		return
 	}
@@ -261,7 +274,7 @@ func (c *compiler) filters(o *spec.Spec, calls []seccomp.Notify, options seccomp
 		Axis: policy.AxisProcess, What: "the filter of system calls", Fatal: true,
 		Why: c.f.Seccomp.Detail, Fix: c.f.Seccomp.Fix,
 	}
-	if c.f.Seccomp.Answer != features.Yes {
+	if c.f.Seccomp.Answer != kernel.Yes {
 		c.addGap(gap)
 		return false
 	}
@@ -314,14 +327,14 @@ type Plan struct {
 	// WatchesReads: each refused open that only reads is on record.
 	WatchesReads bool
 	// HostNamespaces has the answer No, and the reason, if this jail has host namespaces.
-	HostNamespaces features.Feature
+	HostNamespaces kernel.Feature
 
 	Spec spec.Spec
 	TLS  tlsPlan
 	// Seatbelt is what the text of a start on macOS is made of; the start itself adds its
 	// own program and the port of its proxy. nil on other systems.
 	Seatbelt *seatbelt.Input
-	Cgroup   cgroup.Location // where the jail's cgroup is; none if the plan does not count on one
+	Cgroup   kernel.CgroupLocation // where the jail's cgroup is; none if the plan does not count on one
 }
 
 // Axes returns the words that waive the gaps, or nil if a gap cannot be waived: their axes, and the word
@@ -350,4 +363,56 @@ func WordsFor(gaps []Gap, waived []policy.Axis) []policy.Axis {
 		}
 	}
 	return policy.OrderWaivers(words)
+}
+
+// Ephemeral returns the private HOME of which the server gets a copy, or "".
+func Ephemeral(p *policy.Profile) string { return ephemeralHome(p).Path }
+
+func ephemeralHome(p *policy.Profile) policy.Entry {
+	for _, e := range p.Entries {
+		if e.Ephemeral && e.Origin == policy.OriginHome {
+			return e
+		}
+	}
+	return policy.Entry{}
+}
+
+// canCopy reports whether the server can have a copy of its private HOME.
+func canCopy(f kernel.Facts) kernel.Feature {
+	switch {
+	case f.OS != "linux":
+		return kernel.Unavailable("only Linux has overlays", "")
+	case f.UserNamespaces.Answer == kernel.No:
+		return kernel.Unavailable("without namespaces there are no mounts, and so no copy", FixNamespaces)
+	case f.HomeCopy != nil:
+		return *f.HomeCopy
+	}
+	return f.Overlay
+}
+
+// gitSystem names the system's configuration to git, which may have been built with another place for it
+// than /etc.
+const gitSystem = "GIT_CONFIG_SYSTEM"
+
+// gitInDev is where the system's configuration of git is in a jail whose /etc is the host's.
+const gitInDev = "/dev/gitconfig"
+
+// gitIdentity gives git a system's configuration with settings of the user. Repositories and the
+// server's own configuration in HOME win over that. It returns false if git gets none.
+func (c *compiler) gitIdentity(o *spec.Spec) bool {
+	file := spec.MadeFile{Path: "/etc/gitconfig", Content: c.p.GitConfig}
+	e, decided := c.p.Find(file.Path)
+	switch {
+	case file.Content == "" || hasEnv(o, gitSystem) || hasEnv(o, gitNoSystem):
+		return false
+	case o.HostNS:
+		file.Path = path.Join(o.TempDir, "gitconfig")
+	case decided && e.Path == "/": // nothing can be made in /etc, and the rule means no one file there
+		file.Path = gitInDev
+	case decided:
+		return false
+	}
+	o.Files = append(o.Files, file)
+	ensureEnv(o, gitSystem, file.Path)
+	return true
 }

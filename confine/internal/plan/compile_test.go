@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -53,10 +53,10 @@ func planText(p *Plan) string {
 }
 
 // refuseNamespaces is a host that forbids user namespaces.
-func refuseNamespaces(f *features.Facts) {
-	f.UserNamespaces = features.Unavailable("kernel.unprivileged_userns_clone is 0", "sysctl")
+func refuseNamespaces(f *kernel.Facts) {
+	f.UserNamespaces = kernel.Unavailable("kernel.unprivileged_userns_clone is 0", "sysctl")
 	f.KernelFiles, f.HostNames, f.ReadsProc = []string{"/proc/meminfo"}, []string{"/etc/hosts", "/run/resolv.conf"}, true
-	f.Resolver, f.TracesOwn, f.Sockets = []string{"/run/resolv.conf"}, features.Available(""), features.Available("")
+	f.Resolver, f.TracesOwn, f.Sockets = []string{"/run/resolv.conf"}, kernel.Available(""), kernel.Available("")
 	f.TempDir = "/tmp/mcp-jail-x"
 }
 

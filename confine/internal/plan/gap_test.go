@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -33,7 +33,7 @@ func TestWaivedBy(t *testing.T) {
 			t.Errorf("%s: %v", c.name, got)
 		}
 	}
-	if g := UserNamespaceGap(features.Undetermined("no space")).Gaps; len(g) != 1 || g[0].WaivedBy(policy.Waivers()) {
+	if g := UserNamespaceGap(kernel.Undetermined("no space")).Gaps; len(g) != 1 || g[0].WaivedBy(policy.Waivers()) {
 		t.Errorf("user namespaces that are not there now can be waived: %+v", g)
 	}
 }
@@ -42,7 +42,7 @@ func TestWaivedBy(t *testing.T) {
 // leads to a start.
 func TestGapErrorText(t *testing.T) {
 	const net, macos = policy.AxisNet, policy.WaiveMacOS
-	platform := Gap{Axis: policy.AxisFs, What: "names are hidden", Why: "they can be guessed", Fix: FixMacOS, Platform: macos}
+	platform := Gap{Axis: policy.AxisFs, What: "names are hidden", Why: "they can be guessed", Fix: fixMacOS, Platform: macos}
 	ports := Gap{Axis: net, What: "only port 1", Why: "all or none", Fix: "remove the rule"}
 	namespaces := Gap{Axis: net, What: "only these hosts", Why: "no namespace", Fix: FixNamespaces}
 	const (
@@ -64,8 +64,8 @@ func TestGapErrorText(t *testing.T) {
 			head + platformText + "\n" + `accepted already: net; to start it all the same, and accept the rest too:  waive = ["net", "macos"]  (add --waive macos)`},
 		{"none of a system", GapError{Gaps: []Gap{ports}, Waive: []policy.Axis{net}},
 			`to start it all the same, and accept all of this:  waive = ["net"]  (--waive net)`, head + portsText},
-		{"nothing can be accepted", GapError{Gaps: []Gap{platform, ports}}, "", head + platformText + "\n    " + FixMacOS + portsText},
-		{"no namespaces", GapError{Gaps: []Gap{namespaces}, Waive: []policy.Axis{net}, HostNamespaces: features.Unavailable("a setting", "change it")},
+		{"nothing can be accepted", GapError{Gaps: []Gap{platform, ports}}, "", head + platformText + "\n    " + fixMacOS + portsText},
+		{"no namespaces", GapError{Gaps: []Gap{namespaces}, Waive: []policy.Axis{net}, HostNamespaces: kernel.Unavailable("a setting", "change it")},
 			`to start it all the same, and accept all of this:  waive = ["net"]  (--waive net)`,
 			head + ": user namespaces are refused: a setting\n  change it\nwithout them this does not hold:\n  net: only these hosts: no namespace\n" +
 				`to start it all the same, and accept all of this:  waive = ["net"]  (--waive net)`},

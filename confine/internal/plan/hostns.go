@@ -6,12 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/statement"
 )
 
 // compileHostNS compiles for a host that refuses user namespaces. Landlock and the filter
@@ -79,11 +78,11 @@ func (c *compiler) ownPlaces(o *spec.Spec, home string, wholeNet bool) {
 // wholeNetwork reports whether the jail gets all of the host's network, because nothing can hold its
 // hosts and the user accepts that.
 func wholeNetwork(c *compiler) bool {
-	return grantedHosts(c.p.Net) != nil && canBroker(c.f).Answer != features.Yes && slices.Contains(c.p.Waive, policy.AxisNet)
+	return grantedHosts(c.p.Net) != nil && canBroker(c.f).Answer != kernel.Yes && slices.Contains(c.p.Waive, policy.AxisNet)
 }
 
 func ownStatement(p *policy.Profile, o *spec.Spec, home string, wholeNet bool) []byte {
-	s := statement.New(p)
+	s := policy.NewStatement(p)
 	s.Temporary = o.TempDir
 	if home != "" {
 		s.Home = o.Home
@@ -94,7 +93,7 @@ func ownStatement(p *policy.Profile, o *spec.Spec, home string, wholeNet bool) [
 		}
 	}
 	if wholeNet {
-		s.Net.Access, s.Net.Hosts = "all", []statement.Host{}
+		s.Net.Access, s.Net.Hosts = "all", []policy.StatedHost{}
 	}
 	return s.Encode()
 }
@@ -140,7 +139,7 @@ func ensureEnv(o *spec.Spec, name, value string) {
 // hostNSMediation hands calls that write or change attributes to the supervisor. If that is
 // not possible, the missing decisions are gaps.
 func hostNSMediation(c *compiler, o *spec.Spec) {
-	if c.canMediate.Answer != features.Yes {
+	if c.canMediate.Answer != kernel.Yes {
 		c.unmediated(c.canMediate)
 		return
 	}
@@ -152,17 +151,17 @@ func hostNSMediation(c *compiler, o *spec.Spec) {
 		"narrower rules and protected names hold inside of wider grants; modes, owners and times change where the server may write")
 }
 
-func canMediateHostNS(f features.Facts) features.Feature {
+func canMediateHostNS(f kernel.Facts) kernel.Feature {
 	switch {
-	case f.SeccompNotify.Answer != features.Yes:
+	case f.SeccompNotify.Answer != kernel.Yes:
 		return f.SeccompNotify
 	case !f.ReadsProc:
-		return features.Unavailable("there is no /proc here", "mount /proc")
+		return kernel.Unavailable("there is no /proc here", "mount /proc")
 	}
 	return f.TracesOwn
 }
 
-func builtinEntriesHostNS(f features.Facts, o *spec.Spec) []policy.Entry {
+func builtinEntriesHostNS(f kernel.Facts, o *spec.Spec) []policy.Entry {
 	own := []policy.Entry{{Path: o.TempDir, Kind: policy.KindDir, Rights: policy.AllRights}}
 	for _, d := range f.Devices {
 		own = append(own, policy.Entry{Path: d, Kind: policy.KindSpecial, Rights: policy.Read | policy.Update})
@@ -324,4 +323,98 @@ func hostNSLifetime(c *compiler) {
 		Why: "the server can end any process of yours, and also the jail's supervisor, and what it has started then goes on: Landlock restricts signals only since Linux 6.12",
 		Fix: FixNamespaces,
 	})
+}
+
+// otherSpellings adds the gaps of entries in directories that ignore case. A mount may lie on one spelling
+// only, and the supervisor goes by names. It compares without case what is protected by its name.
+func (c *compiler) otherSpellings() {
+	var hidden, executable, narrower []string
+	for _, e := range c.p.Entries {
+		around, _ := c.p.Find(path.Dir(e.Path))
+		taken := around.Rights &^ e.Rights
+		switch {
+		case !c.p.IgnoresCase(e.Path):
+		case taken.Has(policy.Read):
+			hidden = append(hidden, e.Path)
+		case taken.Has(policy.Execute):
+			executable = append(executable, e.Path)
+		case taken&policy.Write != 0 && !(c.mediated && c.p.Protects(policy.OpWrite, path.Join(path.Dir(e.Path), strings.ToUpper(path.Base(e.Path))))):
+			narrower = append(narrower, e.Path)
+		}
+	}
+	const why = "that filesystem finds its names under other spellings too (it ignores case), and what the jail mounts on one of them may not lie on the others"
+	const fix = `move it to a filesystem that tells spellings apart, or out of the grant, or accept it for this server with waive = ["fs"] (--waive fs)`
+	c.addPathsGap("hidden inside a wider grant: ", why, fix, hidden)
+	c.addPathsGap("not executable inside a wider grant: ", why, fix, executable)
+	c.addPathsGap("less than around them: ", why, fix, narrower)
+}
+
+// maxGapPaths is how many paths Gap.What names. Gap.Paths has all of them.
+const maxGapPaths = 12
+
+// addPathsGap adds a gap about paths, if there are any.
+func (c *compiler) addPathsGap(what, why, fix string, paths []string) {
+	if paths != nil {
+		c.addGap(Gap{Axis: policy.AxisFs, What: what + strings.Join(shorten(paths, maxGapPaths), ", "), Why: why, Fix: fix, Paths: paths})
+	}
+}
+
+// deviceCommands are the type bytes of the commands of devices, by the beginning of the path
+// (Documentation/userspace-api/ioctl/ioctl-number.rst). The longest beginning counts. No byte is
+// one of a filesystem.
+var deviceCommands = []struct{ path, types string }{
+	{"/dev/null", ""}, {"/dev/zero", ""}, {"/dev/full", ""}, {"/dev/random", ""}, {"/dev/urandom", ""},
+	{"/dev/ptmx", ""}, {"/dev/pts", ""}, {"/dev/shm", ""}, {"/dev/mqueue", ""}, {"/dev/fd", ""}, {"/dev/std", ""}, {"/dev/log", ""},
+	{"/dev/tty", "T"}, {"/dev/serial", "T"}, {"/dev/rfcomm", "T"}, // serial lines; tiocSTI and its like stay refused
+	{"/dev/dri", "db>"}, {"/dev/accel", "dH"}, {"/dev/kfd", "K"}, {"/dev/nvidia", "\x00Fm"}, {"/dev/dxg", "G"}, {"/dev/fb", "F"},
+	{"/dev/dma_heap", "Hb"}, {"/dev/udmabuf", "ub"}, {"/dev/apex", "\xdc"},
+	{"/dev/snd", "ACHSTUW"}, {"/dev/dsp", "MPQ"}, {"/dev/mixer", "M"}, {"/dev/midi", "CMQ"},
+	{"/dev/video", "V|"}, {"/dev/v4l", "V|"}, {"/dev/media", "|"}, {"/dev/dvb", "o"}, {"/dev/lirc", "i"}, {"/dev/cec", "a"},
+	{"/dev/input", "Ej"}, {"/dev/uinput", "U"}, {"/dev/hidraw", "H"}, {"/dev/usb", "H\x06"}, {"/dev/bus/usb", "U"},
+	{"/dev/kvm", "\xae"}, {"/dev/vhost", "\xaf"}, {"/dev/vsock", "\x07"}, {"/dev/vfio", ";"}, {"/dev/iommu", ";"}, {"/dev/net", "T"},
+	{"/dev/i2c", "\x07"}, {"/dev/spidev", "k"}, {"/dev/gpio", "\xb4"}, {"/dev/rtc", "p"}, {"/dev/pps", "p"}, {"/dev/ptp", "="},
+	{"/dev/watchdog", "W"}, {"/dev/tee", "\xa4"}, {"/dev/sgx", "\xa4"}, {"/dev/ipmi", "i"}, {"/dev/fuse", "\xe5"},
+	{"/dev/sd", disk}, {"/dev/vd", disk}, {"/dev/xvd", disk}, {"/dev/nvme", disk}, {"/dev/mmcblk", disk}, {"/dev/loop", disk},
+	{"/dev/dm-", disk}, {"/dev/mapper", disk}, {"/dev/md", disk}, {"/dev/nbd", disk}, {"/dev/disk", disk}, {"/dev/sr", disk}, {"/dev/sg", disk},
+}
+
+// disk are the bytes of disks: blocks, geometry, SCSI, and the drivers' own.
+const disk = "\x12\x03\x22LNS\x09\xab\xb3\xfd"
+
+// otherTypes reports whether commands of this type are those of terminals, sockets or filesystems,
+// of seccomp listeners or of /proc. A device that deviceCommands does not know has all others.
+func otherTypes(t byte) bool {
+	return strings.IndexByte("T\x89\x8b"+"fvXrno\x94\xf5\xbc\x97\xcd\xcf"+"!\xb7\xff", t) >= 0
+}
+
+// deviceTypes returns the types of the commands that the granted devices take. On a device that is
+// not granted Landlock refuses every command (ABI 5), so the types matter on other descriptors.
+func deviceTypes(entries []policy.Entry) (d seccomp.DeviceTypes) {
+	for _, e := range entries {
+		below := policy.Within("/dev", e.Path)
+		if e.Rights&(policy.Read|policy.Update) == 0 || !below && !policy.Within(e.Path, "/dev") {
+			continue
+		}
+		longest, known := -1, false
+		types := ""
+		for _, c := range deviceCommands {
+			switch {
+			case policy.Within(c.path, e.Path):
+				d.Add(c.types)
+				known = known || e.Path == c.path
+			case strings.HasPrefix(e.Path, c.path) && len(c.path) > longest:
+				longest, types, known = len(c.path), c.types, true
+			}
+		}
+		d.Add(types)
+		if known {
+			continue
+		}
+		for t := range 256 {
+			if !otherTypes(byte(t)) {
+				d.Add(string([]byte{byte(t)}))
+			}
+		}
+	}
+	return d
 }

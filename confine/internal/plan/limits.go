@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -124,7 +124,7 @@ func (c *compiler) processLimit(o *spec.Spec, n int) {
 		by = append(by, c.plan.Cgroup.Describe("pids.max"))
 	}
 	// The kernel exempts the host's root from RLIMIT_NPROC (fork(2), EAGAIN).
-	o.PidMax = c.f.UID == 0 && c.f.PidMax.Answer == features.Yes && o.FreshProc
+	o.PidMax = c.f.UID == 0 && c.f.PidMax.Answer == kernel.Yes && o.FreshProc
 	gap := Gap{
 		Axis: policy.AxisLimits, What: fmt.Sprintf("processes = %d", n),
 		Fix: `run as an ordinary user, or accept it for this server with waive = ["limits"] (--waive limits)`,
@@ -142,7 +142,7 @@ func (c *compiler) processLimit(o *spec.Spec, n int) {
 		by = append(by, "RLIMIT_NPROC in the user namespace")
 	default:
 		missing := c.f.PidMax
-		if missing.Answer == features.Yes {
+		if missing.Answer == kernel.Yes {
 			missing = c.f.FreshProc
 		}
 		gap.Why = "root is exempt from RLIMIT_NPROC, and the PID namespace cannot be given a limit of its own: " + missing.Detail

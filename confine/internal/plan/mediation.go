@@ -1,10 +1,11 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -14,13 +15,13 @@ func (c *compiler) decideMediation(o *spec.Spec) {
 	c.canMediate = c.f.SeccompNotify
 	switch {
 	case c.once:
-		c.canMediate = features.Unavailable("only starts of programs are held in this jail", "")
-	case c.canMediate.Answer == features.Yes && !o.FreshProc:
+		c.canMediate = kernel.Unavailable("only starts of programs are held in this jail", "")
+	case c.canMediate.Answer == kernel.Yes && !o.FreshProc:
 		c.canMediate = c.f.FreshProc
-	case c.canMediate.Answer == features.Yes && c.f.PtraceScope.Answer != features.Yes:
+	case c.canMediate.Answer == kernel.Yes && c.f.PtraceScope.Answer != kernel.Yes:
 		c.canMediate = c.f.PtraceScope
 	}
-	c.mediated = c.canMediate.Answer == features.Yes
+	c.mediated = c.canMediate.Answer == kernel.Yes
 	c.decideTracing()
 }
 
@@ -64,7 +65,7 @@ func (c *compiler) startsOnce() {
 		c.addEnforced(policy.AxisProcess, "the jail's supervisor, asked by seccomp", "no program is started after the first one")
 	default:
 		missing := c.f.SeccompNotify
-		if missing.Answer == features.Yes { // in the host's namespaces it needs more
+		if missing.Answer == kernel.Yes { // in the host's namespaces it needs more
 			missing = c.canMediate
 		}
 		c.addGap(Gap{
@@ -101,7 +102,7 @@ func (c *compiler) keep(o *spec.Spec) {
 	c.addEnforced(policy.AxisFs, "the jail's supervisor", "files of up to %d MB are kept before the server changes them (mcp-jail undo). So it cannot rename a directory that is not empty: programs such as mv copy it then", policy.UndoFileMB)
 }
 
-func (c *compiler) unmediated(missing features.Feature) {
+func (c *compiler) unmediated(missing kernel.Feature) {
 	for _, e := range c.p.Entries {
 		if fillsOnly(e) {
 			c.createsEmpty(e, "Landlock would only let the server make empty files, and no supervisor can open them for it: "+missing.Detail)
@@ -169,4 +170,65 @@ func workerRuleset(server landlock.Input) landlock.Ruleset {
 		}
 	}
 	return landlock.Compile(server).Ruleset
+}
+
+// decideTracing decides whether the supervisor traces the starts of programs. It needs the
+// mediation of calls, which holds each execve.
+func (c *compiler) decideTracing() {
+	c.traced = c.p.ConstrainsStarts() && c.mediated && c.f.Traces.Answer == kernel.Yes
+}
+
+func (c *compiler) commands(o *spec.Spec) {
+	if c.traced {
+		o.Profile.CommandArgs, o.Profile.Commands, o.Profile.OwnPrograms = c.p.CommandArgs, c.p.Commands, c.p.OwnPrograms
+	}
+}
+
+// ownEnv adds the variables that mcp-jail sets for every program of the jail to the rules with
+// envs, which need not name them.
+func (c *compiler) ownEnv(o *spec.Spec) {
+	var own []string
+	for _, v := range o.Env {
+		name, _, _ := strings.Cut(v, "=")
+		i := slices.IndexFunc(c.p.Env, func(v policy.Variable) bool { return v.Name == name })
+		if i < 0 || strings.HasPrefix(c.p.Env[i].Rule, "mcp-jail: ") {
+			own = append(own, name)
+		}
+	}
+	o.Profile.Commands = slices.Clone(o.Profile.Commands)
+	for i := range o.Profile.Commands {
+		if r := &o.Profile.Commands[i]; r.Envs != nil {
+			r.Envs = append(slices.Clone(r.Envs), own...)
+		}
+	}
+}
+
+// programs records that only listed files can be executed. One of them may be the loader,
+// which the kernel must be able to execute for each program linked to it. by is the mechanism, and
+// decides names it in a sentence.
+func (c *compiler) programs(by, decides string, cannot kernel.Feature) {
+	if c.p.Programs == nil {
+		return
+	}
+	what := fmt.Sprintf("only %d programs can be started (what a started program then does is up to the other axes)", len(c.p.Programs))
+	if len(c.p.Loaders) > 0 && !c.traced {
+		what += fmt.Sprintf("; one of them is the loader (%s), which runs any dynamically linked program that the server can read", strings.Join(c.p.Loaders, ", "))
+	}
+	c.addEnforced(policy.AxisProcess, by, "%s", what)
+	names := strings.Join(c.p.CommandArgs, ", ")
+	switch {
+	case !c.p.ConstrainsStarts():
+	case c.traced:
+		c.addEnforced(policy.AxisProcess, "the jail's supervisor, by seccomp and ptrace",
+			"each program that is started is looked at before its first instruction: the arguments and variables of %s are those of the rules, and loaders and interpreters without a rule start nothing by themselves", names)
+	default:
+		if cannot.Answer == kernel.Yes {
+			cannot = c.f.Traces
+		}
+		c.addGap(Gap{
+			Axis: policy.AxisProcess, What: "arguments and variables of " + names,
+			Why: decides + " decides which file is started, not with which arguments, and no supervisor can look at what is started: " + cannot.Detail,
+			Fix: strings.Join(slices.DeleteFunc([]string{cannot.Fix, "drop args and envs from the command rules"}, func(s string) bool { return s == "" }), ", or "),
+		})
+	}
 }

@@ -10,12 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/statement"
 )
 
 // TestPlans plays testdata/plans/*.txt: hosts and profiles, and what the plans of them say, in the lines that begin
@@ -60,7 +59,7 @@ type planCase struct {
 	t    *testing.T
 	name string
 	p    *policy.Profile
-	f    features.Facts
+	f    kernel.Facts
 	w    Watching
 }
 
@@ -72,12 +71,12 @@ func (c *planCase) play(line string) string {
 	case "on":
 		c.on(rest)
 	case "yes":
-		c.feature(field, features.Available(text))
+		c.feature(field, kernel.Available(text))
 	case "no":
 		why, fix, _ := strings.Cut(text, "; ")
-		c.feature(field, features.Unavailable(why, fix))
+		c.feature(field, kernel.Unavailable(why, fix))
 	case "unsure":
-		c.feature(field, features.Undetermined(text))
+		c.feature(field, kernel.Undetermined(text))
 	case "facts":
 		c.set(reflect.ValueOf(&c.f).Elem(), field, text)
 	case "profile":
@@ -85,9 +84,9 @@ func (c *planCase) play(line string) string {
 	case "entry":
 		c.entry(strings.Fields(rest))
 	case "failed":
-		c.f.Proof.Failed = append(c.f.Proof.Failed, features.ProbeResult{ID: field, Axis: policy.Axis(cmp.Or(text, "fs")), What: "what " + field + " is about", Got: "it worked"})
+		c.f.Proof.Failed = append(c.f.Proof.Failed, kernel.ProbeResult{ID: field, Axis: policy.Axis(cmp.Or(text, "fs")), What: "what " + field + " is about", Got: "it worked"})
 	case "stated":
-		c.p.Env = append(c.p.Env, policy.Variable{Name: policy.StatementVar, Value: string(statement.New(c.p).Encode())})
+		c.p.Env = append(c.p.Env, policy.Variable{Name: policy.StatementVar, Value: string(policy.NewStatement(c.p).Encode())})
 	case "reads":
 		c.w.Reads = true
 	case "asks":
@@ -110,13 +109,13 @@ func (c *planCase) on(host string) {
 	case "windows":
 		c.f, c.p = plantest.Windows(), windowsProfile()
 	case "none":
-		c.f = features.Facts{Features: features.Features{OS: "freebsd"}}
+		c.f = kernel.Facts{Features: kernel.Features{OS: "freebsd"}}
 	default:
 		c.t.Fatalf("%s: the host %s is not known", c.name, host)
 	}
 }
 
-func (c *planCase) feature(field string, value features.Feature) {
+func (c *planCase) feature(field string, value kernel.Feature) {
 	reflect.ValueOf(&c.f).Elem().FieldByName(field).Set(reflect.ValueOf(value))
 }
 
@@ -183,7 +182,7 @@ func (c *planCase) show(what []string) string {
 	case "told": // to the server
 		for _, v := range o.Env {
 			if text, ok := strings.CutPrefix(v, policy.StatementVar+"="); ok {
-				var s statement.Statement
+				var s policy.Statement
 				testkit.Must(c.t, json.Unmarshal([]byte(text), &s))
 				line("%s, temporary files in %s", s.Net.Access, s.Temporary)
 			}

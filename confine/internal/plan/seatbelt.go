@@ -7,14 +7,14 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/confine/egress"
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seatbelt"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // unseenCalls says why mcp-jail cannot decide about single calls of a server on macOS.
-var unseenCalls = features.Unavailable("macOS lets no ordinary program decide about the calls of another", "")
+var unseenCalls = kernel.Unavailable("macOS lets no ordinary program decide about the calls of another", "")
 
 // compileSeatbelt compiles for macOS. Seatbelt decides by a text that the start hands to sandbox-exec.
 // There are no mounts and no namespaces.
@@ -49,8 +49,8 @@ func compileSeatbelt(c *compiler) {
 	c.keep(o)
 	failedProbes(c)
 	seatbeltNotes(c)
-	fatal := func(p features.ProbeResult) bool { return p.Fatal }
-	if c.f.Seatbelt.Answer != features.Yes || !c.f.Proof.Made || slices.ContainsFunc(c.f.Proof.Failed, fatal) {
+	fatal := func(p kernel.ProbeResult) bool { return p.Fatal }
+	if c.f.Seatbelt.Answer != kernel.Yes || !c.f.Proof.Made || slices.ContainsFunc(c.f.Proof.Failed, fatal) {
 		// Nothing has shown that any of it holds, and to accept the other gaps would start nothing.
 		c.plan.Enforced = nil
 		c.plan.Gaps = slices.DeleteFunc(c.plan.Gaps, func(g Gap) bool { return !g.Fatal })
@@ -73,7 +73,7 @@ func (plan *Plan) SeatbeltText(self string) (seatbelt.Text, error) {
 func seatbeltUsable(c *compiler) {
 	gap := Gap{Axis: policy.AxisProcess, What: "anything", Fatal: true}
 	switch s, proof := c.f.Seatbelt, c.f.Proof; {
-	case s.Answer != features.Yes:
+	case s.Answer != kernel.Yes:
 		gap.Why, gap.Fix = s.Detail, s.Fix
 		if gap.Why == "" {
 			gap.Why = "it is not known whether sandbox-exec can be used here"
@@ -98,7 +98,7 @@ const (
 
 // platformGap adds a gap that macOS has under every policy.
 func (c *compiler) platformGap(axis policy.Axis, what, why string) {
-	c.addGap(Gap{Axis: axis, What: what, Why: why, Fix: FixMacOS, Platform: policy.WaiveMacOS})
+	c.addGap(Gap{Axis: axis, What: what, Why: why, Fix: fixMacOS, Platform: policy.WaiveMacOS})
 }
 
 // otherVolumes says which rules are about another volume than the one of the self-test. What a volume

@@ -6,15 +6,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-func failProbes(f *features.Facts, ids ...string) {
+func failProbes(f *kernel.Facts, ids ...string) {
 	for _, id := range ids {
-		f.Proof.Failed = append(f.Proof.Failed, features.ProbeResult{ID: id, Axis: policy.AxisFs, What: "what " + id + " is about", Got: "it worked"})
+		f.Proof.Failed = append(f.Proof.Failed, kernel.ProbeResult{ID: id, Axis: policy.AxisFs, What: "what " + id + " is about", Got: "it worked"})
 	}
 }
 

@@ -6,20 +6,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"golang.org/x/net/bpf"
+
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/bpftest"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/net/bpf"
 )
 
 // TestPlanWatch: only a jail that records refused reads has the filter that hands over each open. Where no call
 // is mediated, that is a gap which cannot be waived.
 func TestPlanWatch(t *testing.T) {
 	isWatch := func(g Gap) bool { return g.Fatal && strings.HasPrefix(g.What, "to record each refused read") }
-	for name, change := range map[string]func(*features.Facts){"namespaces": func(*features.Facts) {}, "host namespaces": refuseNamespaces} {
+	for name, change := range map[string]func(*kernel.Facts){"namespaces": func(*kernel.Facts) {}, "host namespaces": refuseNamespaces} {
 		p, f := plantest.Profile(), plantest.Kernel()
 		change(&f)
 		// Without namespaces, hidden entries have reads decided anyway.
@@ -37,7 +38,7 @@ func TestPlanWatch(t *testing.T) {
 			t.Errorf("%s: the plan differs in more than the filter:\n%s", name, planText(on))
 		}
 		without := f
-		without.SeccompNotify = features.Unavailable("left out", "")
+		without.SeccompNotify = kernel.Unavailable("left out", "")
 		if plan := Compile(p, without, Watching{Reads: true}); !slices.ContainsFunc(plan.Gaps, isWatch) || plan.CanWatch() || plan.WatchesReads {
 			t.Errorf("%s, without a supervisor: %+v", name, plan.Gaps)
 		}

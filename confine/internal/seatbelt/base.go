@@ -117,9 +117,9 @@ const (
 )
 
 // self returns the rules for the program that executes the server from inside.
-func self(program string) []Rule {
-	own := []Filter{Literal(program)}
-	return []Rule{
+func self(program string) []rule {
+	own := []filter{literal(program)}
+	return []rule{
 		{Ops: opsMetadata, Filters: own, Why: "mcp-jail, which executes the server"},
 		{Ops: opsRead, Filters: own}, {Ops: opsExecute, Filters: own}, {Ops: opsMap, Filters: own},
 	}

@@ -57,14 +57,14 @@ func known(name string) string {
 
 // protection returns the filters of what no server may change, with pre as the beginning of each
 // expression.
-func protection(pre string, k kind) []Filter {
+func protection(pre string, k kind) []filter {
 	whole, partial := protectedNames()
 	out := expressions(pre, whole, tree)
 	for _, name := range append(partial, ".git") {
 		out = append(out, partProtection(pre, name, k)...)
 		// A directory of such a name could be moved there with its contents.
 		if name == ".git" && k == kindDelete || k.makes() || k == kindUpdate {
-			out = append(out, Regex(pre+known(name)+"$"))
+			out = append(out, regex(pre+known(name)+"$"))
 		}
 	}
 	return out
@@ -72,7 +72,7 @@ func protection(pre string, k kind) []Filter {
 
 // partProtection returns the filters of the protected parts of a directory with one of the names of
 // which parts are protected.
-func partProtection(pre, name string, k kind) []Filter {
+func partProtection(pre, name string, k kind) []filter {
 	if name == ".git" {
 		return gitProtection(pre+known(name)+"/", k)
 	}
@@ -82,7 +82,7 @@ func partProtection(pre, name string, k kind) []Filter {
 
 // gitProtection returns the filters of what git trusts in a git directory. git is the beginning of
 // the expressions, up to the slash behind the git directory.
-func gitProtection(git string, k kind) []Filter {
+func gitProtection(git string, k kind) []filter {
 	modules := git + "(" + known("worktrees") + "/[^/]+/)*" + known("modules")
 	itself := modules + "(/[^/]+)?$" // git would take the directory of a submodule for its own clone
 	if k == kindAttributes {
@@ -90,7 +90,7 @@ func gitProtection(git string, k kind) []Filter {
 	}
 	const branch = "refs/(heads|remotes|tags)"
 	branches := git + "(modules|worktrees)/[^/]+/(.*/)?" + branch
-	out := append(expressions(git, policy.GitParts, tree), Regex(itself), Regex(branches+"/(.*/)?"+known(".git")+tree))
+	out := append(expressions(git, policy.GitParts, tree), regex(itself), regex(branches+"/(.*/)?"+known(".git")+tree))
 	out = append(out, linkProtection(git, k)...)
 	// A name counts unless it is part of the name of a branch: behind branch, and not before it.
 	for _, part := range []struct {
@@ -102,7 +102,7 @@ func gitProtection(git string, k kind) []Filter {
 		{git + known("worktrees") + "/[^/]+/(.*/)?", policy.WorktreeParts},
 	} {
 		for _, r := range expressions(part.pre, part.names, tree) {
-			out = append(out, All{r, Not{Regex(branches + tree)}})
+			out = append(out, all{r, not{regex(branches + tree)}})
 		}
 		out = append(out, expressions(part.pre, part.names, "/(.*/)?"+branch+tree)...)
 	}
@@ -114,44 +114,44 @@ func gitProtection(git string, k kind) []Filter {
 // a directory that was moved there with its contents for a submodule's. A rule that names something
 // there does not change that. What a git directory has directories for as a rule is not refused:
 // objects, references and their logs, but not these three themselves, which only a clone lacks.
-func linkProtection(git string, k kind) []Filter {
+func linkProtection(git string, k kind) []filter {
 	if k != kindCreate {
 		return nil
 	}
 	internals := git + "(" + known("modules") + "|" + known("worktrees") + ")"
-	return []Filter{
-		All{Vnode("SYMLINK"), Regex(internals + tree)},
-		All{Vnode("DIRECTORY"), Regex(internals + tree), Not{Regex(internals + "/[^/]+/(.*/)?(objects|refs|logs)/.*$")}},
+	return []filter{
+		all{vnode("SYMLINK"), regex(internals + tree)},
+		all{vnode("DIRECTORY"), regex(internals + tree), not{regex(internals + "/[^/]+/(.*/)?(objects|refs|logs)/.*$")}},
 	}
 }
 
 // expressions returns the expressions of names in all their spellings, between a beginning and an end.
-func expressions(pre string, names []string, end string) (out []Filter) {
+func expressions(pre string, names []string, end string) (out []filter) {
 	var list []string
 	for _, n := range names {
 		list = append(list, known(n))
 	}
 	for _, names := range alternatives(pre+end, list) {
-		out = append(out, Regex(pre+names+end))
+		out = append(out, regex(pre+names+end))
 	}
 	return out
 }
 
 // coversAll reports whether a filter of protection matches everything in a directory: then a rule for
 // the directory names something protected.
-func coversAll(filters []Filter, dir string) bool {
-	return slices.ContainsFunc(filters, func(f Filter) bool { return matches(f, dir+"/x") && matches(f, dir+"/x/x") })
+func coversAll(filters []filter, dir string) bool {
+	return slices.ContainsFunc(filters, func(f filter) bool { return matches(f, dir+"/x") && matches(f, dir+"/x/x") })
 }
 
 // matches reports whether a filter matches a path. The object there is no link.
-func matches(f Filter, p string) bool {
+func matches(f filter, p string) bool {
 	switch f := f.(type) {
-	case Regex:
+	case regex:
 		return regexp.MustCompile(string(f)).MatchString(p)
-	case Not:
+	case not:
 		return !matches(f.Filter, p)
-	case All:
-		return !slices.ContainsFunc(f, func(g Filter) bool { return !matches(g, p) })
+	case all:
+		return !slices.ContainsFunc(f, func(g filter) bool { return !matches(g, p) })
 	}
 	return false
 }

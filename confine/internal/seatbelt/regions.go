@@ -53,7 +53,7 @@ func (f *files) own(k kind) []bool {
 
 // pins returns the filters of the entries in grants, and of the directories on the way to one: they keep their
 // places, because an entry moves with the directory around it.
-func (f *files) pins(k kind, grants func(i int) bool) (out []Filter) {
+func (f *files) pins(k kind, grants func(i int) bool) (out []filter) {
 	seen, folded := map[string]bool{}, make([][]string, len(f.entries))
 	for i, e := range f.entries {
 		for p := e.Path; f.pinned[i] && p != "/" && !seen[p]; p = path.Dir(p) {
@@ -61,7 +61,7 @@ func (f *files) pins(k kind, grants func(i int) bool) (out []Filter) {
 			around := f.owner(path.Dir(p))
 			inGrant := around >= 0 && grants(around)
 			if n, isEntry := f.at[p]; inGrant || isEntry && grants(n) {
-				out = append(out, Literal(p))
+				out = append(out, literal(p))
 			}
 			if inGrant && k.makes() && f.p.IgnoresCase(p) {
 				folded[around] = append(folded[around], p)
@@ -76,7 +76,7 @@ func (f *files) pins(k kind, grants func(i int) bool) (out []Filter) {
 
 // unprotected returns the filters of the names in an entry that must not come into being, but for those that
 // are protected anyway.
-func (f *files) unprotected(i int, k kind) []Filter {
+func (f *files) unprotected(i int, k kind) []filter {
 	e := f.entries[i]
 	guarded := e.Origin != policy.OriginHome && !strings.Contains(e.Path+"/", "/node_modules/")
 	var names, ways []string
@@ -115,11 +115,11 @@ func namesGitPart(e policy.Entry, dir string, k kind) bool {
 
 // protected returns the filters of what is protected wherever it is, but for files of packages, and of what is
 // in git directories with other names.
-func (f *files) protected(k kind) (out []Filter) {
+func (f *files) protected(k kind) (out []filter) {
 	if names := protection(anywhere, k); k == kindSocket || f.packages() == nil {
 		out = names
 	} else {
-		out = []Filter{All{Any(names), Not{f.packages()}}}
+		out = []filter{all{Any(names), not{f.packages()}}}
 	}
 	for _, dir := range f.p.GitDirs {
 		out = append(out, gitDir(dir, gitProtection(components(dir), k), k)...)
@@ -128,10 +128,10 @@ func (f *files) protected(k kind) (out []Filter) {
 }
 
 // gitDir returns the filters of what is protected in a git directory with another name.
-func gitDir(dir string, guards []Filter, k kind) []Filter {
+func gitDir(dir string, guards []filter, k kind) []filter {
 	out := within(dir, guards)
 	if k != kindAttributes {
-		out = append(out, Literal(dir))
+		out = append(out, literal(dir))
 	}
 	return out
 }
@@ -139,7 +139,7 @@ func gitDir(dir string, guards []Filter, k kind) []Filter {
 // protectedInside returns the filters of what is protected in the directory of an entry. The entries around it
 // do not count. Protected are names below it, and those that begin in its own path, unless the entry is a rule
 // that names them.
-func (f *files) protectedInside(e policy.Entry, k kind) []Filter {
+func (f *files) protectedInside(e policy.Entry, k kind) []filter {
 	if e.Origin == policy.OriginHome {
 		return nil
 	}
@@ -148,7 +148,7 @@ func (f *files) protectedInside(e policy.Entry, k kind) []Filter {
 	for d := e.Path; d != path.Dir(d); d = path.Dir(d) {
 		pre := components(path.Dir(d))
 		for _, name := range append(partial, ".git") {
-			if !matches(Regex("^"+known(name)+"$"), path.Base(d)) {
+			if !matches(regex("^"+known(name)+"$"), path.Base(d)) {
 				continue
 			}
 			if guards := partProtection(pre, name, k); e.Origin != policy.OriginRule || !coversAll(guards, e.Path) {
@@ -173,31 +173,31 @@ func (f *files) protectedInside(e policy.Entry, k kind) []Filter {
 // packages returns the filter of the files of packages, which may have protected names: those below node_modules
 // in what a rule lets the server write, but not in a git directory, and not where node_modules is below a
 // protected name. It is nil if there are none.
-func (f *files) packages() Filter {
+func (f *files) packages() filter {
 	rules := map[string]Any{} // by the beginning of the expressions
 	top := "/"
 	for _, e := range f.p.Entries {
 		if e.Origin == policy.OriginRule && e.Rights&policy.Write != 0 && e.Path != "/" && (top == "/" || !policy.Within(e.Path, top)) {
 			top = e.Path
 			pre := components(path.Dir(top))
-			rules[pre] = append(rules[pre], Subpath(top))
+			rules[pre] = append(rules[pre], subpath(top))
 		}
 	}
 	var in Any
 	for _, pre := range slices.Sorted(maps.Keys(rules)) {
-		in = append(in, All{rules[pre], Regex(pre + "(.*/)?node_modules" + tree)})
+		in = append(in, all{rules[pre], regex(pre + "(.*/)?node_modules" + tree)})
 	}
 	if in == nil {
 		return nil
 	}
 	whole, partial := protectedNames()
-	less := append(expressions(anywhere, whole, "/(.*/)?node_modules"+tree), Regex(anywhere+known(".git")+tree))
+	less := append(expressions(anywhere, whole, "/(.*/)?node_modules"+tree), regex(anywhere+known(".git")+tree))
 	for _, name := range partial {
 		below, _ := policy.ProtectedParts(name)
 		less = append(less, expressions(anywhere+known(name)+"/", below, "/(.*/)?node_modules"+tree)...)
 	}
 	for _, dir := range f.p.GitDirs {
-		less = append(less, Subpath(dir))
+		less = append(less, subpath(dir))
 	}
-	return All{in, Not{Any(less)}}
+	return all{in, not{Any(less)}}
 }

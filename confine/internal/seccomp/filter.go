@@ -1,3 +1,46 @@
+// Package seccomp compiles, installs and serves the seccomp filters of a jail.
+//
+// # Two filters
+//
+// The first filter, from [Compile], is a deny list. It holds for init, supervisor and
+// server, which inherits it from the init, and refuses calls with an errno. A call that no rule names is allowed. A call
+// whose number is above lastKnownCall gets ENOSYS, as an older kernel would answer.
+//
+// The second filter, from [CompileListener], holds for the server alone. It passes the
+// mediated calls to the supervisor by user notification (seccomp_unotify(2)), and refuses
+// the calls that the supervisor itself needs. A refusal by either filter takes precedence
+// over a notification (seccomp(2)).
+//
+// # Where to look
+//
+//	refused.go         which calls the first filter refuses, and with which errno
+//	ioctl.go, prctl.go which commands and options pass; all others are refused
+//	sockopt.go         which options of sockets pass, in the same way
+//	refused_sockets.go which sockets may be made, and which calls on sockets are mediated
+//	mediated.go        which calls go to the supervisor, and where their arguments are
+//	guards.go          two small filters that protect the init, and a thread of the supervisor
+//	numbers.go         the numbers of all calls that rules name
+//	abi.go             constants of the kernel's interface
+//	filter.go          from rules to a decision tree
+//	assemble.go        from a decision tree to a BPF program
+//	install_linux.go   seccomp(2)
+//	listener_linux.go  the supervisor's side of user notification
+//
+// Compiling is pure and runs on every OS. Only the files with _linux make system calls.
+//
+// # Shape of a program
+//
+// A program tests the architecture, then searches the call number in a balanced binary
+// tree, then runs the tests of that one call. A call that no rule names costs about ten
+// instructions. No argument is read on its way, so the kernel (5.11 and later) caches it
+// as always allowed and skips the program.
+//
+// # Limits
+//
+// A filter cannot follow pointers. A call whose arguments are in a struct (clone3,
+// openat2) gets ENOSYS, and callers fall back to the form that a filter can judge. The
+// tables cover amd64 and arm64, both little-endian. Every other architecture, and the x32
+// calls of amd64, are refused with EPERM.
 package seccomp
 
 import (
@@ -13,7 +56,7 @@ type Arch uint8
 
 const (
 	ArchAMD64 Arch = iota + 1
-	ArchARM64
+	archARM64
 )
 
 // ArchOf returns the Arch of a GOARCH value. ok is false for an architecture that has no
@@ -23,7 +66,7 @@ func ArchOf(goarch string) (a Arch, ok bool) {
 	case "amd64":
 		return ArchAMD64, true
 	case "arm64":
-		return ArchARM64, true
+		return archARM64, true
 	}
 	return 0, false
 }
@@ -32,7 +75,7 @@ func (a Arch) String() string {
 	switch a {
 	case ArchAMD64:
 		return "amd64"
-	case ArchARM64:
+	case archARM64:
 		return "arm64"
 	}
 	return fmt.Sprintf("Arch(%d)", uint8(a))
@@ -40,7 +83,7 @@ func (a Arch) String() string {
 
 // audit returns the AUDIT_ARCH_* value that the kernel puts into seccomp_data.
 func (a Arch) audit() uint32 {
-	if a == ArchARM64 {
+	if a == archARM64 {
 		return 0xc00000b7
 	}
 	return 0xc000003e
@@ -139,8 +182,8 @@ var AllowNode = &Node{Verdict: VerdictAllow}
 // ErrnoNode refuses the call with errno.
 func ErrnoNode(errno uint32) *Node { return &Node{Verdict: verdictErrno | errno} }
 
-// WhenAny decides by yes if any of bits is set in w, and else by no.
-func WhenAny(w Word, bits uint32, yes, no *Node) *Node {
+// whenAny decides by yes if any of bits is set in w, and else by no.
+func whenAny(w Word, bits uint32, yes, no *Node) *Node {
 	return &Node{word: w, op: bpf.JumpBitsSet, k: bits, yes: yes, no: no}
 }
 
@@ -212,10 +255,10 @@ func Records(prog []bpf.RawInstruction) []byte {
 }
 
 func compileTree(arch Arch, rules []rule, notify []Notify) (*Node, error) {
-	if arch != ArchAMD64 && arch != ArchARM64 {
+	if arch != ArchAMD64 && arch != archARM64 {
 		return nil, fmt.Errorf("seccomp: no system call table for %s", arch)
 	}
-	nodes := make([]*Node, LastKnownCall+1)
+	nodes := make([]*Node, lastKnownCall+1)
 	for _, r := range rules {
 		if nr, ok := CallNumber(arch, r.call); ok {
 			nodes[nr] = r.node
@@ -236,7 +279,7 @@ func compileTree(arch Arch, rules []rule, notify []Notify) (*Node, error) {
 		nodes[nr] = before.onAllow(n.node())
 	}
 
-	foreign := ErrnoNode(LinuxEPERM)
+	foreign := ErrnoNode(linuxEPERM)
 	numbers := search(Word{DataNr, AllBits}, segments(arch, nodes, foreign))
 	return WhenEqual(Word{dataArch, AllBits}, arch.audit(), numbers, foreign), nil
 }
@@ -247,9 +290,9 @@ func (n *Notify) node() *Node {
 		next := AllowNode
 		for i := len(n.When) - 1; i >= 0; i-- {
 			w := n.When[i]
-			yes := WhenAny(Low(w.Arg), w.Bits, ask, next)
+			yes := whenAny(Low(w.Arg), w.Bits, ask, next)
 			if w.Not != 0 {
-				yes = WhenAny(Low(w.Arg), w.Not, next, yes)
+				yes = whenAny(Low(w.Arg), w.Not, next, yes)
 			}
 			next = yes
 		}
@@ -285,7 +328,7 @@ func segments(arch Arch, nodes []*Node, foreign *Node) []segment {
 		}
 		add(uint32(nr), node)
 	}
-	unknown := ErrnoNode(LinuxENOSYS)
+	unknown := ErrnoNode(linuxENOSYS)
 	add(uint32(len(nodes)), unknown)
 	if arch == ArchAMD64 {
 		// The x32 calls, with __X32_SYSCALL_BIT set.
@@ -330,4 +373,41 @@ func search(w Word, segs []segment) *Node {
 		word: w, op: bpf.JumpGreaterOrEqual, k: segs[mid].from,
 		yes: search(w, segs[mid:]), no: search(w, segs[:mid]),
 	}
+}
+
+// This file lists the options of prctl(2) that pass. Options are new calls under one number:
+// PR_FUTEX_HASH takes 1 GiB of kernel memory for a process, which no limit of the jail counts.
+// So an option that is not listed gets EINVAL, as from an older kernel, and programs do without.
+// PR_SET_MM, which rewrites the command line that /proc shows, gets EPERM.
+
+// processOptions are what runtimes, their libraries, and sandboxes within the jail ask for.
+var processOptions = []uint32{
+	1, 2, // PR_SET_PDEATHSIG, PR_GET_PDEATHSIG
+	3, 4, // PR_GET_DUMPABLE, PR_SET_DUMPABLE
+	7, 8, // PR_GET_KEEPCAPS, PR_SET_KEEPCAPS
+	15, 16, // PR_SET_NAME, PR_GET_NAME
+	21, 22, // PR_GET_SECCOMP, PR_SET_SECCOMP: no option for a listener
+	23, 24, // PR_CAPBSET_READ, PR_CAPBSET_DROP
+	27, 28, // PR_GET_SECUREBITS, PR_SET_SECUREBITS: locked
+	29, 30, // PR_SET_TIMERSLACK, PR_GET_TIMERSLACK
+	36, 37, // PR_SET_CHILD_SUBREAPER, PR_GET_CHILD_SUBREAPER
+	38, 39, // PR_SET_NO_NEW_PRIVS, PR_GET_NO_NEW_PRIVS
+	41, 42, // PR_SET_THP_DISABLE, PR_GET_THP_DISABLE
+	47,     // PR_CAP_AMBIENT
+	50, 51, // PR_SVE_SET_VL, PR_SVE_GET_VL: Java on arm64
+	52, 53, // PR_GET_SPECULATION_CTRL, PR_SET_SPECULATION_CTRL
+	55, 56, // PR_SET_TAGGED_ADDR_CTRL, PR_GET_TAGGED_ADDR_CTRL: malloc of glibc on arm64
+	74, 75, 76, // PR_GET_, PR_SET_, PR_LOCK_SHADOW_STACK_STATUS: glibc on arm64
+	0x41555856, // PR_GET_AUXV
+	0x53564d41, // PR_SET_VMA: names of mappings
+	0x59616d61, // PR_SET_PTRACER: crash handlers
+}
+
+// prctlRule decides prctl by its option. The kernel reads 32 bits of it.
+func prctlRule() *Node {
+	nodes := map[uint32]*Node{prSetMM: ErrnoNode(linuxEPERM)}
+	for _, o := range processOptions {
+		nodes[o] = AllowNode
+	}
+	return search(Low(0), overlay([]segment{{0, ErrnoNode(linuxEINVAL)}}, nodes))
 }

@@ -32,7 +32,7 @@ func devices(types string) (d DeviceTypes) {
 	return d
 }
 
-var bothArchs = []Arch{ArchAMD64, ArchARM64}
+var bothArchs = []Arch{ArchAMD64, archARM64}
 
 // seccompData returns a struct seccomp_data for the machine of x/net/bpf, which loads words
 // as big-endian. The kernel loads them in host order.
@@ -109,11 +109,11 @@ func TestCompileRefusesUnknownArchAndCall(t *testing.T) {
 
 // TestAssembleFarJumps puts together a tree whose branches are out of reach of a conditional jump.
 func TestAssembleFarJumps(t *testing.T) {
-	nodes := make([]*Node, LastKnownCall+1)
+	nodes := make([]*Node, lastKnownCall+1)
 	for nr := uint32(0); nr < 470; nr += 2 {
-		nodes[nr] = WhenEqual(Low(0), nr, ErrnoNode(LinuxENOSYS), WhenEqual(high(1), nr, ErrnoNode(LinuxEPERM), AllowNode))
+		nodes[nr] = WhenEqual(Low(0), nr, ErrnoNode(linuxENOSYS), WhenEqual(high(1), nr, ErrnoNode(linuxEPERM), AllowNode))
 	}
-	tree := search(Word{DataNr, AllBits}, segments(ArchAMD64, nodes, ErrnoNode(LinuxEPERM)))
+	tree := search(Word{DataNr, AllBits}, segments(ArchAMD64, nodes, ErrnoNode(linuxEPERM)))
 	raw, err := Assemble(tree)
 	testkit.Must(t, err)
 	if len(raw) < 1000 {
@@ -126,9 +126,9 @@ func TestAssembleFarJumps(t *testing.T) {
 			if nr%2 == 0 {
 				switch {
 				case uint32(a[0]) == nr:
-					want = verdictErrno | LinuxENOSYS
+					want = verdictErrno | linuxENOSYS
 				case uint32(a[1]>>32) == nr:
-					want = verdictErrno | LinuxEPERM
+					want = verdictErrno | linuxEPERM
 				}
 			}
 			if got, err := vm.Run(seccompData(0, nr, a)); err != nil || uint32(got) != want {
@@ -152,7 +152,7 @@ func TestUnnamedCallsReadNoArgument(t *testing.T) {
 		tree, err := compileTree(arch, rules(opts), nil)
 		testkit.Must(t, err)
 		deepest := 0
-		for nr := uint32(0); nr <= LastKnownCall; nr++ {
+		for nr := uint32(0); nr <= lastKnownCall; nr++ {
 			if named[nr] {
 				continue
 			}

@@ -33,7 +33,7 @@ func TestServerGuard(t *testing.T) {
 				for _, garbage := range []uint64{0, 0xdeadbeef << 32} {
 					want := VerdictAllow
 					if f := refused[nr]; f != nil && f(first) {
-						want = verdictErrno | LinuxEPERM
+						want = verdictErrno | linuxEPERM
 					}
 					got, err := vm.Run(seccompData(arch.audit(), nr, [6]uint64{uint64(first) | garbage}))
 					if err != nil || uint32(got) != want {
@@ -77,7 +77,7 @@ func TestSignalGuard(t *testing.T) {
 			}
 			want := VerdictAllow
 			if c.refused {
-				want = verdictErrno | LinuxEPERM
+				want = verdictErrno | linuxEPERM
 			}
 			got, err := vm.Run(seccompData(arch.audit(), nr, [6]uint64{c.args[0], c.args[1], c.args[2]}))
 			if err != nil || uint32(got) != want {

@@ -10,7 +10,7 @@ import (
 // TestNotifyConnects checks which connect calls are mediated. Where the gateway sees the
 // connections to the Internet, only the others are.
 func TestNotifyConnects(t *testing.T) {
-	for _, arch := range []Arch{ArchAMD64, ArchARM64} {
+	for _, arch := range []Arch{ArchAMD64, archARM64} {
 		nr, _ := CallNumber(arch, "connect")
 		for _, c := range []struct {
 			name     string

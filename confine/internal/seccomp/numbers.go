@@ -6,9 +6,9 @@ import "sort"
 // filters for both architectures compile on every OS. A test compares them with
 // golang.org/x/sys/unix.
 
-// LastKnownCall is the highest call number that was judged when the rules were written
+// lastKnownCall is the highest call number that was judged when the rules were written
 // (rseq_slice_yield, Linux 7.0). From 424 on all architectures share the numbers.
-const LastKnownCall = 471
+const lastKnownCall = 471
 
 // noSyscall marks a call that an architecture does not have.
 const noSyscall = -1
@@ -223,7 +223,7 @@ func callKnown(name string) bool {
 func CallNumber(arch Arch, name string) (nr uint32, ok bool) {
 	c, ok := findCall(name)
 	n := c.amd64
-	if arch == ArchARM64 {
+	if arch == archARM64 {
 		n = c.arm64
 	}
 	if !ok || n == noSyscall {

@@ -2,7 +2,7 @@ package seccomp
 
 // This file is the deny list: the calls that the first filter refuses. refused_sockets.go says
 // which sockets may be made. A call that no rule names is allowed if its number is at most
-// LastKnownCall. Calls with higher numbers get ENOSYS (segments in filter.go).
+// lastKnownCall. Calls with higher numbers get ENOSYS (segments in filter.go).
 //
 // Each rule covers a call in its old form and in its *at form. A rule for one form alone
 // would break programs that use the other one, or would not hold them.
@@ -30,13 +30,13 @@ func (s *ruleSet) add(node *Node, calls ...string) {
 // the server's sockets, and to trace the starts of programs. In a supervised jail they are part of
 // the second filter.
 func supervisorRules(opts Options) []rule {
-	eperm := ErrnoNode(LinuxEPERM)
+	eperm := ErrnoNode(linuxEPERM)
 	rules := []rule{
 		// The mode and the flags are reached through a pointer: see openMode.
-		{"openat2", ErrnoNode(LinuxENOSYS)},
+		{"openat2", ErrnoNode(linuxENOSYS)},
 		{"process_vm_readv", eperm},
 		// The server may add filters on top of this one, as Chromium does, but no listener.
-		{"seccomp", WhenEqual(Low(0), seccompSetModeFilter, WhenAny(Low(1), seccompFilterListeners, eperm, AllowNode), AllowNode)},
+		{"seccomp", WhenEqual(Low(0), seccompSetModeFilter, whenAny(Low(1), seccompFilterListeners, eperm, AllowNode), AllowNode)},
 	}
 	if opts.Traced {
 		rules = append(rules, rule{"ptrace", eperm}, rule{"process_vm_writev", eperm})
@@ -64,7 +64,7 @@ func rules(opts Options) []rule {
 
 // unjudgeable refuses, with ENOSYS, calls that a filter cannot judge.
 func (s *ruleSet) unjudgeable() {
-	enosys := ErrnoNode(LinuxENOSYS)
+	enosys := ErrnoNode(linuxENOSYS)
 	// EPERM from clone3 would abort node and threads of glibc. io_uring opens files and
 	// connects sockets without passing a filter.
 	s.add(enosys, "clone3", "io_uring_setup", "io_uring_enter", "io_uring_register")
@@ -76,14 +76,14 @@ func (s *ruleSet) unjudgeable() {
 }
 
 func (s *ruleSet) namespaces(opts Options) {
-	eperm := ErrnoNode(LinuxEPERM)
+	eperm := ErrnoNode(linuxEPERM)
 	table := AllowNode
 	if !opts.Guarded {
 		table = sharedTable()
 	}
 	// The kernel reads 32 bits of clone's flags, and all 64 of unshare's.
-	s.add(WhenAny(Low(0), cloneNamespaces, eperm, table), "clone")
-	s.add(WhenAny(Low(0), ^uint32(unshareHarmless), eperm, WhenEqual(high(0), 0, AllowNode, eperm)), "unshare")
+	s.add(whenAny(Low(0), cloneNamespaces, eperm, table), "clone")
+	s.add(whenAny(Low(0), ^uint32(unshareHarmless), eperm, WhenEqual(high(0), 0, AllowNode, eperm)), "unshare")
 	s.add(eperm, "setns")
 	s.add(eperm, "mount", "umount2", "move_mount", "open_tree", "open_tree_attr", "fsopen", "fsconfig", "fsmount",
 		"fspick", "mount_setattr", "pivot_root", "chroot")
@@ -91,13 +91,13 @@ func (s *ruleSet) namespaces(opts Options) {
 
 // sharedTable refuses clone if it makes a process that shares the table of descriptors. Record locks stay as
 // long as a table, under the number of the process that made them. Where another process shares the table, that
-// number can be gone: see package oom.
+// number can be gone: see package supervisor.
 func sharedTable() *Node {
-	return WhenAny(Low(0), cloneFiles, WhenAny(Low(0), cloneThread, AllowNode, ErrnoNode(LinuxEPERM)), AllowNode)
+	return whenAny(Low(0), cloneFiles, whenAny(Low(0), cloneThread, AllowNode, ErrnoNode(linuxEPERM)), AllowNode)
 }
 
 func (s *ruleSet) otherProcesses(opts Options) {
-	eperm := ErrnoNode(LinuxEPERM)
+	eperm := ErrnoNode(linuxEPERM)
 	s.add(eperm, "process_madvise", "kcmp", "pidfd_getfd") // kcmp compares kernel addresses
 	if !opts.Traced {
 		s.add(eperm, "ptrace", "process_vm_writev")
@@ -105,7 +105,7 @@ func (s *ruleSet) otherProcesses(opts Options) {
 }
 
 func (s *ruleSet) kernel() {
-	eperm := ErrnoNode(LinuxEPERM)
+	eperm := ErrnoNode(linuxEPERM)
 	s.add(eperm, "bpf", "perf_event_open", "userfaultfd", "kexec_load", "kexec_file_load", "init_module",
 		"finit_module", "delete_module", "swapon", "swapoff", "fanotify_init", "quotactl", "quotactl_fd", "syslog",
 		"reboot", "sethostname", "setdomainname", "settimeofday", "clock_settime", "adjtimex", "clock_adjtime",
@@ -122,7 +122,7 @@ func (s *ruleSet) kernel() {
 	s.add(eperm, "lsm_set_self_attr")
 	// Only code that the kernel has placed makes these calls. Since 6.14 it passes the first
 	// one, and since 6.18 both, without asking a filter.
-	s.add(ErrnoNode(LinuxENOSYS), "uretprobe", "uprobe")
+	s.add(ErrnoNode(linuxENOSYS), "uretprobe", "uprobe")
 }
 
 // memory refuses huge pages, which come from a pool of the host's and which no memory
@@ -130,23 +130,23 @@ func (s *ruleSet) kernel() {
 // limit counts those. With opts.Programs it also refuses memfds that can be executed.
 func (s *ruleSet) memory(opts Options) {
 	noHugePages := ErrnoNode(linuxENOMEM)
-	s.add(WhenAny(Low(3), mapHugetlb, noHugePages, AllowNode), "mmap")
-	s.add(ErrnoNode(LinuxENOSYS), "vmsplice")
+	s.add(whenAny(Low(3), mapHugetlb, noHugePages, AllowNode), "mmap")
+	s.add(ErrnoNode(linuxENOSYS), "vmsplice")
 	// A slot of a pipe keeps what splice puts there of a file's cache. Programs copy by themselves.
 	s.add(ErrnoNode(linuxEINVAL), "splice", "tee")
 	memfd := AllowNode
 	if opts.Programs {
-		memfd = WhenAny(Low(1), memfdNoExecSeal, AllowNode, ErrnoNode(LinuxENOSYS))
+		memfd = whenAny(Low(1), memfdNoExecSeal, AllowNode, ErrnoNode(linuxENOSYS))
 	}
 	// Kernels that do not know the flag answer EINVAL. Chromium asks with all flags set and
 	// exits on any other errno.
-	s.add(WhenAny(Low(1), mfdHugetlb, ErrnoNode(linuxEINVAL), memfd), "memfd_create")
+	s.add(whenAny(Low(1), mfdHugetlb, ErrnoNode(linuxEINVAL), memfd), "memfd_create")
 }
 
 // priorities refuses to change limits and priorities of other processes. A filter does
 // not know the caller's own pid, so only 0, which means the caller, passes.
 func (s *ruleSet) priorities(opts Options) {
-	eperm := ErrnoNode(LinuxEPERM)
+	eperm := ErrnoNode(linuxEPERM)
 	s.add(WhenEqual(Low(0), 0, AllowNode, eperm), "prlimit64")
 	s.add(WhenEqual(Low(0), prioProcess, WhenEqual(Low(1), 0, AllowNode, eperm), eperm), "setpriority")
 	s.add(WhenEqual(Low(0), ioprioProcess, WhenEqual(Low(1), 0, AllowNode, eperm), eperm), "ioprio_set")
@@ -167,16 +167,16 @@ func (s *ruleSet) ioctls(opts Options) {
 	// Programs that preserve attributes continue without them on EOPNOTSUPP.
 	s.add(ErrnoNode(linuxEOPNOTSUPP), "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr",
 		"getxattr", "lgetxattr", "fgetxattr", "listxattr", "llistxattr", "flistxattr")
-	s.add(ErrnoNode(LinuxENOSYS), "setxattrat", "removexattrat", "getxattrat", "listxattrat", "file_setattr")
+	s.add(ErrnoNode(linuxENOSYS), "setxattrat", "removexattrat", "getxattrat", "listxattrat", "file_setattr")
 }
 
 // files refuses set-id files, device nodes, leases, and opens that Landlock does not
 // judge. A set-id file in a writable grant would outlive the jail, on a host mount
 // without nosuid. mkdir needs no rule: it drops the set-id bits by itself.
 func (s *ruleSet) files(opts Options) {
-	eperm := ErrnoNode(LinuxEPERM)
-	s.add(WhenAny(Low(1), setIDBits, eperm, AllowNode), "chmod", "fchmod", "creat")
-	s.add(WhenAny(Low(2), setIDBits, eperm, AllowNode), "fchmodat", "fchmodat2")
+	eperm := ErrnoNode(linuxEPERM)
+	s.add(whenAny(Low(1), setIDBits, eperm, AllowNode), "chmod", "fchmod", "creat")
+	s.add(whenAny(Low(2), setIDBits, eperm, AllowNode), "fchmodat", "fchmodat2")
 	s.add(openMode(opts, 1, 2), "open")
 	s.add(openMode(opts, 2, 3), "openat")
 	if !opts.Truncate {
@@ -185,7 +185,7 @@ func (s *ruleSet) files(opts Options) {
 	s.add(nodeMode(1), "mknod")
 	s.add(nodeMode(2), "mknodat")
 	// A whiteout is a character device.
-	s.add(WhenAny(Low(4), renameWhiteout, eperm, AllowNode), "renameat2")
+	s.add(whenAny(Low(4), renameWhiteout, eperm, AllowNode), "renameat2")
 	// A read-only descriptor is enough to take a lease, which delays writers on the host. Record
 	// locks of an open file belong to no process, so the sampler could not count them. Before
 	// Linux 3.15 there are none, and programs fall back on the others.
@@ -200,13 +200,13 @@ func (s *ruleSet) sockets(opts Options) {
 	s.add(socketpairRule(opts), "socketpair")
 	s.add(setsockoptRule(opts), "setsockopt")
 	unsupported := ErrnoNode(linuxEOPNOTSUPP)
-	s.add(WhenAny(Low(3), msgFastopen|msgZerocopy, unsupported, AllowNode), "sendto", "sendmmsg")
-	s.add(WhenAny(Low(2), msgFastopen|msgZerocopy, unsupported, AllowNode), "sendmsg")
+	s.add(whenAny(Low(3), msgFastopen|msgZerocopy, unsupported, AllowNode), "sendto", "sendmmsg")
+	s.add(whenAny(Low(2), msgFastopen|msgZerocopy, unsupported, AllowNode), "sendmsg")
 }
 
 // ipc refuses message queues of POSIX, and System V IPC if it is the host's.
 func (s *ruleSet) ipc(opts Options) {
-	eperm := ErrnoNode(LinuxEPERM)
+	eperm := ErrnoNode(linuxEPERM)
 	// In an IPC namespace Landlock refuses to open a POSIX queue only after the kernel has
 	// made it and counted it as the user's.
 	s.add(eperm, "mq_open", "mq_unlink")
@@ -214,7 +214,7 @@ func (s *ruleSet) ipc(opts Options) {
 		s.add(eperm, "shmget", "shmat", "shmctl", "semget", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl")
 		return
 	}
-	s.add(WhenAny(Low(2), ShmHugetlb, ErrnoNode(linuxENOMEM), AllowNode), "shmget")
+	s.add(whenAny(Low(2), shmHugetlb, ErrnoNode(linuxENOMEM), AllowNode), "shmget")
 	s.add(whenGreater(Low(1), maxSemaphores, ErrnoNode(linuxEINVAL), AllowNode), "semget")
 }
 
@@ -226,8 +226,8 @@ func (s *ruleSet) ipc(opts Options) {
 // Landlock asks for no right for such an open. Yet the open truncates (before ABI 3), and
 // returns a descriptor that accepts commands to a device (before ABI 5).
 func openMode(opts Options, flags, mode int) *Node {
-	eperm := ErrnoNode(LinuxEPERM)
-	n := WhenAny(Low(flags), OCreat|OTmpfile, WhenAny(Low(mode), setIDBits, eperm, AllowNode), AllowNode)
+	eperm := ErrnoNode(linuxEPERM)
+	n := whenAny(Low(flags), OCreat|OTmpfile, whenAny(Low(mode), setIDBits, eperm, AllowNode), AllowNode)
 	if !opts.Truncate {
 		n = WhenEqual(Low(flags).and(oTrunc|OAccMode), oTrunc, eperm, n)
 	}
@@ -236,7 +236,133 @@ func openMode(opts Options, flags, mode int) *Node {
 
 // nodeMode allows mknod to make regular files, pipes and sockets, without set-id bits.
 func nodeMode(mode int) *Node {
-	eperm := ErrnoNode(LinuxEPERM)
+	eperm := ErrnoNode(linuxEPERM)
 	return WhenOneOf(Low(mode).and(sIFMT), []uint32{sIFCHR, sIFBLK}, eperm,
-		WhenAny(Low(mode), setIDBits, eperm, AllowNode))
+		whenAny(Low(mode), setIDBits, eperm, AllowNode))
+}
+
+// The rules for calls on sockets. socketRule and socketpairRule are part of the deny
+// list. socketRules is part of the second filter.
+
+// socketRule allows UNIX, TCP and UDP sockets as far as opts grants them. Every other
+// family gets EAFNOSUPPORT.
+func socketRule(opts Options) *Node {
+	none := ErrnoNode(linuxEAFNOSUPPORT)
+	n := none
+	if opts.RouteNetlink {
+		n = WhenEqual(Low(0), afNetlink, WhenEqual(Low(2), netlinkRoute, AllowNode, none), n)
+	}
+	if opts.Inet || opts.Sockets {
+		kind := Low(1).and(sockTypeMask)
+		stream := WhenOneOf(Low(2), []uint32{0, protoTCP}, AllowNode,
+			WhenEqual(Low(2), protoMPTCP, ErrnoNode(linuxEPROTONOSUPPORT), none))
+		dgram := WhenOneOf(Low(2), []uint32{0, protoUDP}, AllowNode, none)
+		inet := WhenEqual(kind, sockStream, stream, WhenEqual(kind, sockDgram, dgram, none))
+		n = WhenOneOf(Low(0), []uint32{afInet, afInet6}, inet, n)
+	}
+	if opts.Unix {
+		n = WhenEqual(Low(0), afUnix, AllowNode, n)
+	}
+	return n
+}
+
+// socketpairRule allows AF_UNIX only. One end of a datagram pair can later be connected
+// to another address. So without opts.Unix it allows stream and seqpacket pairs only.
+// SOCK_RAW of AF_UNIX is a datagram socket.
+func socketpairRule(opts Options) *Node {
+	none := ErrnoNode(linuxEAFNOSUPPORT)
+	pair := AllowNode
+	if !opts.Unix {
+		pair = WhenOneOf(Low(1).and(sockTypeMask), []uint32{sockStream, sockSeqpacket}, AllowNode, none)
+	}
+	return WhenEqual(Low(0), afUnix, pair, none)
+}
+
+// Without a network namespace, a server with granted hosts may hold TCP sockets, but it
+// may not use one by itself. The supervisor makes, names and connects them (package
+// mediate/sockets). In place of a UDP socket the server holds a UNIX socket, so calls that
+// send and receive are harmless. Those that resolvers make are mediated, so that they find
+// the address of the DNS server.
+
+func socketRules() []rule {
+	ask := &Node{Verdict: verdictNotify}
+	noEffect := ErrnoNode(0) // the call returns 0
+	given := whenAny(Low(4), AllBits, ask, whenAny(high(4), AllBits, ask, AllowNode))
+	rules := []rule{
+		{"listen", ErrnoNode(linuxEACCES)},
+		{"sendto", given}, {"recvfrom", given}, // mediated if they pass an address
+		// glibc asks no DNS server by a socket that refuses these options.
+		{"setsockopt", WhenEqual(Low(1), solIP, WhenEqual(Low(2), ipRecvErr, noEffect, AllowNode),
+			WhenEqual(Low(1), solIPv6, WhenEqual(Low(2), ipv6RecvErr, noEffect, AllowNode), AllowNode))},
+	}
+	for _, call := range []string{"socket", "connect", "bind", "getsockname", "recvmsg"} {
+		rules = append(rules, rule{call, ask})
+	}
+	return rules
+}
+
+// socketCalls are the calls that socketRules passes to the supervisor.
+var socketCalls = []string{"socket", "connect", "bind", "getsockname", "sendto", "recvfrom", "recvmsg"}
+
+// SocketCallsByNumber returns the names of socketCalls by their numbers on arch.
+func SocketCallsByNumber(arch Arch) map[uint32]string {
+	m := make(map[uint32]string, len(socketCalls))
+	for _, call := range socketCalls {
+		if nr, ok := CallNumber(arch, call); ok {
+			m[nr] = call
+		}
+	}
+	return m
+}
+
+// This file lists the options of setsockopt(2) that pass, by level. Options are new calls under one
+// number: a filter of a socket is compiled into a room of the kernel's that all users share
+// (net.core.bpf_jit_limit), SO_ZEROCOPY keeps 2 MiB for each byte that waits to be sent, and flow
+// labels of IPv6 are counted for the whole host. So an option that is not listed gets ENOPROTOOPT,
+// as from an older kernel, and programs do without.
+
+const (
+	solIP      = 0
+	solSocket  = 1
+	solTCP     = 6
+	solUDP     = 17
+	solIPv6    = 41
+	solNetlink = 270
+
+	ipRecvErr   = 11
+	ipv6RecvErr = 25
+)
+
+// socketOptions are what runtimes, browsers, and clients of databases and SSH set. The supervisor has
+// the same filter, and sets SO_BINDTOIFINDEX and SO_PASSRIGHTS besides.
+var socketOptions = map[uint32][]uint32{
+	// SO_REUSEADDR, DONTROUTE to OOBINLINE, PRIORITY, LINGER, REUSEPORT, PASSCRED, RCVLOWAT, RCVTIMEO, SNDTIMEO,
+	// BINDTODEVICE, TIMESTAMP, PASSSEC, TIMESTAMPNS, RXQ_OVFL, BINDTOIFINDEX, PASSPIDFD, PASSRIGHTS
+	solSocket:  {2, 5, 6, 7, 8, 9, 10, 12, 13, 15, 16, 18, 20, 21, 25, 29, 34, 35, 40, 62, 76, 83},
+	solTCP:     {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 16, 17, 18, 25, 36}, // linux/tcp.h
+	solUDP:     {1, 103, 104},                                               // UDP_CORK, UDP_SEGMENT, UDP_GRO
+	solNetlink: {1, 2, 3, 4, 5, 10, 11, 12},                                 // linux/netlink.h
+	solIP:      {1, 2, 8, 10, 11, 12, 13, 15, 24, 33, 34},                   // IP_TOS to IP_MULTICAST_LOOP, linux/in.h
+	solIPv6:    {16, 18, 19, 23, 25, 26, 49, 51, 62, 66, 67, 70, 72},        // linux/in6.h
+}
+
+// multicastOptions join groups (IP_MULTICAST_IF, IP_ADD_MEMBERSHIP, …). In the host's network they could
+// lead datagrams elsewhere.
+var multicastOptions = map[uint32][]uint32{
+	solIP:   {32, 35, 36, 49},
+	solIPv6: {17, 20, 21, 29},
+}
+
+// setsockoptRule decides setsockopt by its level and option. Where the supervisor makes the sockets, an
+// option must not lead a connection elsewhere than connect was told to, or prevent it.
+func setsockoptRule(opts Options) *Node {
+	unknown := ErrnoNode(linuxENOPROTOOPT)
+	levels := make(map[uint32]*Node, len(socketOptions))
+	for level, options := range socketOptions {
+		levels[level] = WhenOneOf(Low(2), options, AllowNode, unknown)
+		if more := multicastOptions[level]; more != nil && !opts.Sockets {
+			levels[level] = WhenOneOf(Low(2), more, AllowNode, levels[level])
+		}
+	}
+	return search(Low(1), overlay([]segment{{0, unknown}}, levels))
 }

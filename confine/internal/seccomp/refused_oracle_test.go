@@ -15,7 +15,7 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 	const ok = 0x7fff0000
 
 	switch {
-	case arch == ArchAMD64 && audit != 0xc000003e, arch == ArchARM64 && audit != 0xc00000b7:
+	case arch == ArchAMD64 && audit != 0xc000003e, arch == archARM64 && audit != 0xc00000b7:
 		return refuse(eperm)
 	case arch == ArchAMD64 && nr>>30 == 1:
 		return refuse(eperm)
@@ -24,7 +24,7 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 	}
 	name := ""
 	for _, c := range syscallTable {
-		if arch == ArchAMD64 && int64(c.amd64) == int64(nr) || arch == ArchARM64 && int64(c.arm64) == int64(nr) {
+		if arch == ArchAMD64 && int64(c.amd64) == int64(nr) || arch == archARM64 && int64(c.arm64) == int64(nr) {
 			name = c.name
 		}
 	}

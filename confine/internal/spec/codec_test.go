@@ -153,7 +153,7 @@ func FuzzEvent(f *testing.F) {
 }
 
 func TestArgumentsRoundTrip(t *testing.T) {
-	long := strings.Repeat("x", MaxArguments/2)
+	long := strings.Repeat("x", maxArguments/2)
 	for _, c := range []struct {
 		args, want []string
 		all        bool
@@ -165,7 +165,7 @@ func TestArgumentsRoundTrip(t *testing.T) {
 	} {
 		joined := JoinArguments(c.args)
 		got, all := SplitArguments(joined)
-		if !slices.Equal(got, c.want) || all != c.all || len(joined) > MaxArguments {
+		if !slices.Equal(got, c.want) || all != c.all || len(joined) > maxArguments {
 			t.Errorf("%.20q became %.20q, %t", c.args, got, all)
 		}
 	}

@@ -10,15 +10,14 @@ import (
 	"unsafe"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
-	"golang.org/x/sys/unix"
 )
 
 // Steps returns the steps that build a jail in the host's namespaces, in their order. There
@@ -28,16 +27,16 @@ import (
 func (s *Process) Steps() []jail.Step {
 	return []jail.Step{
 		{Name: sys.StepPoller, Task: nil, Run: startPoller},
-		{Name: step.CoreDumps, Task: nil, Run: withTask(s.Server, jail.EmptyCoreDumps)},
+		{Name: sys.CoreDumps, Task: nil, Run: withTask(s.Server, jail.EmptyCoreDumps)},
 		{Name: "parent", Task: nil, Run: s.adoptOrphans},
 		{Name: "keyring", Task: nil, Run: withTask(s.Init, jail.FreshKeyring)},
-		{Name: step.Spec, Task: nil, Run: s.readSpec},
-		{Name: step.Network, Task: nil, Run: s.openBroker},
+		{Name: sys.Spec, Task: nil, Run: s.readSpec},
+		{Name: sys.Network, Task: nil, Run: s.openBroker},
 		{Name: "private directory", Task: nil, Run: s.makeTempDir},
 		{Name: "limits", Task: nil, Run: s.ApplyLimits},
 		{Name: "landlock rules", Task: nil, Run: s.OpenRuleset},
 		{Name: "directory", Task: nil, Run: s.EnterDir},
-		{Name: step.Capabilities, Task: nil, Run: withTask(s.Server, dropCapabilities)},
+		{Name: sys.Capabilities, Task: nil, Run: withTask(s.Server, dropCapabilities)},
 		{Name: "limits", Task: nil, Run: s.LimitSignals}, // after dropCapabilities, which sends a signal to each thread
 		{Name: "descriptors", Task: nil, Run: withTask(s.Server, hideDescriptors)},
 		{Name: "parent", Task: nil, Run: s.adoptOrphans}, // the change of credentials may have reset the dumpable flag
@@ -45,9 +44,9 @@ func (s *Process) Steps() []jail.Step {
 		{Name: "landlock", Task: nil, Run: s.landlock},
 		{Name: "seccomp", Task: nil, Run: s.seccomp},
 		{Name: "self-test", Task: nil, Run: s.SelfTest},
-		{Name: step.Network, Task: nil, Run: s.awaitGateway},
+		{Name: sys.Network, Task: nil, Run: s.awaitGateway},
 		{Name: "supervision", Task: nil, Run: s.handOver},
-		{Name: step.Network, Task: nil, Run: func() error { return checkSockets(s.Spec) }},
+		{Name: sys.Network, Task: nil, Run: func() error { return checkSockets(s.Spec) }},
 		{Name: "supervision", Task: nil, Run: s.CheckTracing},
 		{Name: "signals", Task: nil, Run: s.checkScope},
 		{Name: "parent", Task: nil, Run: s.launcherLives},
@@ -62,7 +61,7 @@ func withTask(t *stub.Task, run func(*stub.Task) error) func() error {
 // that the launcher lives.
 func (s *Process) adoptOrphans() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return step.On("subreaper", err)
+		return sys.On("subreaper", err)
 	}
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return err
@@ -72,19 +71,19 @@ func (s *Process) adoptOrphans() error {
 
 func (s *Process) makeTempDir() error {
 	if err := unix.Mkdir(s.Spec.TempDir, 0o700); err != nil {
-		return step.On(s.Spec.TempDir, err)
+		return sys.On(s.Spec.TempDir, err)
 	}
 	s.tempDir = s.Spec.TempDir
 	for _, f := range s.Spec.Files {
 		if err := os.WriteFile(f.Path, []byte(f.Content), 0o400); err != nil {
-			return step.On(f.Path, err)
+			return sys.On(f.Path, err)
 		}
 	}
 	if s.Spec.Home == "" {
 		return nil
 	}
 	if err := unix.Mkdir(s.Spec.Home, 0o700); err != nil {
-		return step.On(s.Spec.Home, err)
+		return sys.On(s.Spec.Home, err)
 	}
 	for _, l := range s.Spec.Links {
 		err := os.MkdirAll(path.Dir(l.Path), 0o700)
@@ -92,7 +91,7 @@ func (s *Process) makeTempDir() error {
 			err = unix.Symlink(l.Target, l.Path)
 		}
 		if err != nil {
-			return step.On(l.Path, err)
+			return sys.On(l.Path, err)
 		}
 	}
 	return nil
@@ -105,7 +104,7 @@ func dropCapabilities(t *stub.Task) error {
 	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var caps [2]unix.CapUserData
 	if err := stub.Capget(t, &hdr, &caps); err != nil {
-		return step.On("capget", err)
+		return sys.On("capget", err)
 	}
 	give := jail.ClearAmbient
 	if caps[0].Effective&(1<<unix.CAP_SETPCAP) != 0 {
@@ -127,7 +126,7 @@ func dropCapabilities(t *stub.Task) error {
 	case errno == unix.ENOTSUP:
 		return errCgo
 	case errno != 0:
-		return step.On("capset", errno)
+		return sys.On("capset", errno)
 	}
 	return nil
 }
@@ -138,7 +137,7 @@ func dropCapabilities(t *stub.Task) error {
 func canSignalThreads() error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(unix.RLIMIT_SIGPENDING, &limit); err != nil {
-		return step.On("getrlimit", err)
+		return sys.On("getrlimit", err)
 	}
 	if limit.Cur < 2*spec.SupervisorThreads {
 		return fmt.Errorf("RLIMIT_SIGPENDING is %d, too low to signal each thread of the jail's supervisor: raise it (ulimit -i)", limit.Cur)
@@ -195,7 +194,7 @@ func (s *Process) checkScope() error {
 		return nil
 	}
 	if err := unix.Kill(s.Spec.HostPID, 0); !errors.Is(err, unix.EPERM) {
-		return step.On("signal the launcher", step.ErrNotEnforced)
+		return sys.On("signal the launcher", sys.ErrNotEnforced)
 	}
 	return s.guardScoped(unix.Gettid())
 }
@@ -213,7 +212,7 @@ func (s *Process) guardScoped(tid int) error {
 		return err
 	}
 	if err := unix.Tgkill(os.Getpid(), tid, 0); !errors.Is(err, unix.EPERM) {
-		return step.On("signal the supervisor", step.ErrNotEnforced)
+		return sys.On("signal the supervisor", sys.ErrNotEnforced)
 	}
 	s.scopedThread = tid
 	return nil
@@ -243,7 +242,7 @@ func (s *Process) killHostNS() {
 			unix.Kill(-1, unix.SIGKILL)
 		}
 		sys.OnUnrestrictedThread(func() {
-			for _, pid := range proc.Children(os.Getpid()) {
+			for _, pid := range sys.Children(os.Getpid()) {
 				unix.Kill(pid, unix.SIGKILL) // not yet reaped, so the ID is still its own
 			}
 		})
@@ -253,4 +252,43 @@ func (s *Process) killHostNS() {
 		}
 	}
 	sys.OnUnrestrictedThread(func() { jail.RemoveTree(s.tempDir) })
+}
+
+// openBroker makes the socket by which the mediator asks the launcher which addresses the
+// server may reach, and hands the other end to the launcher.
+func (s *Process) openBroker() error {
+	if !s.Spec.Network.Brokered {
+		return nil
+	}
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	s.broker = pair[0]
+	theirs := jail.NetworkSockets{Task: s.Init, Fds: pair[1:], Kinds: []byte{spec.SocketBroker}}
+	defer theirs.Close()
+	return sys.On("hand over", theirs.Pass(spec.SpecFD))
+}
+
+// checkSockets makes a TCP socket as the server will, and checks that the mediator made it: it
+// is bound to lo and cannot listen.
+func checkSockets(sp *spec.Spec) error {
+	if !sp.Network.Brokered {
+		return nil
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return sys.On("make a TCP socket", err)
+	}
+	defer unix.Close(fd)
+	if index, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, sys.SoBindToIfindex); err != nil || index != sys.LoopbackIndex {
+		return sys.On("make a TCP socket that is not bound to lo", sys.ErrNotEnforced)
+	}
+	if _, err := unix.Getsockname(fd); err != nil {
+		return sys.On("name a TCP socket", err) // which the mediator lets pass, if it may see which socket that is
+	}
+	if err := unix.Listen(fd, 1); !errors.Is(err, unix.EACCES) {
+		return sys.On("listen", sys.ErrNotEnforced)
+	}
+	return nil
 }

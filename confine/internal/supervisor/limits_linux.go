@@ -5,8 +5,6 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
-	"github.com/mcp-jail/mcp-jail/confine/internal/oom"
-	procpkg "github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 )
@@ -40,9 +38,9 @@ func (s *Process) watchLimits() {
 	if !s.Spec.FreshProc && !s.HostNS || l.MemoryMB <= 0 && l.Processes <= 0 {
 		return // no limit is set, or the gap was waived
 	}
-	w := oom.Watcher{Proc: procpkg.Dir, Limit: int64(l.MemoryMB) << 20, List: procpkg.JailProcesses(procpkg.Dir), Shared: int64(s.Spec.Shared), Locks: true}
+	w := oomWatcher{Proc: sys.Dir, Limit: int64(l.MemoryMB) << 20, List: sys.JailProcesses(sys.Dir), Shared: int64(s.Spec.Shared), Locks: true}
 	if s.HostNS {
-		w.List = procpkg.Descendants
+		w.List = sys.Descendants
 	}
 	if !s.Spec.SampleMemory {
 		w.Limit = 1 << 62
@@ -50,7 +48,7 @@ func (s *Process) watchLimits() {
 	w.Tmpfs = s.Spec.InMemory()
 	var reported rateLimit
 	var late eventQueue
-	sys.Sleep(oom.ShortPause) // leave the processors to the start of the server
+	sys.Sleep(shortPause) // leave the processors to the start of the server
 	for blind := 0; ; {
 		late.flush(s.status)
 		over, largest, err := w.Sample()
@@ -64,7 +62,7 @@ func (s *Process) watchLimits() {
 		}
 		if over {
 			pid, _ := strconv.Atoi(largest)
-			late.add(s.status, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory, Detail: "memory", Num: l.MemoryMB, Pid: procpkg.NSPid(pid), Program: w.Program(largest)})
+			late.add(s.status, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory, Detail: "memory", Num: l.MemoryMB, Pid: sys.NSPid(pid), Program: w.program(largest)})
 			s.End()
 		}
 		if l.Processes > 0 && w.Threads >= s.processesLeft(l.Processes) && reported.allow(spec.KeyProcesses) {
@@ -73,9 +71,9 @@ func (s *Process) watchLimits() {
 		if w.Full != "" && l.MemoryMB > 0 && reported.allow(w.Full) {
 			late.add(s.status, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory, Detail: "space in " + w.Full, Num: l.MemoryMB})
 		}
-		d := w.Pause()
+		d := w.pause()
 		if l.Processes > 0 && w.Threads > l.Processes/2 {
-			d = min(d, max(100*time.Millisecond, oom.ShareOfTime*w.Took))
+			d = min(d, max(100*time.Millisecond, shareOfTime*w.Took))
 		}
 		sys.Sleep(d)
 	}
@@ -109,7 +107,7 @@ func (s *Process) processesLeft(processes int) int {
 	if s.Spec.PidMax || s.HostNS {
 		return processes
 	}
-	return processes + max(0, spec.SupervisorThreads-len(procpkg.ReadDirNames(procpkg.Dir+"/self/task"))-1)
+	return processes + max(0, spec.SupervisorThreads-len(sys.ReadDirNames(sys.Dir+"/self/task"))-1)
 }
 
 // rateLimit allows one event of each kind a second.

@@ -27,6 +27,22 @@
 // Limits: memory is sampled, so a jail can exceed its limit for a short time unless a cgroup
 // enforces it. If the supervisor of a jail in the host's namespaces is killed with SIGKILL, only
 // the server's first process dies with it.
+//
+// # Memory
+//
+// The oomWatcher samples how much memory a jail uses.
+//
+// It adds up what the jail's processes, their record locks, the files of its own
+// filesystems and unmapped shared memory take, and reports when that exceeds a limit. The supervisor then
+// ends the whole jail, as systemd-oomd ends a cgroup. It does so only if the kernel holds
+// no such limit by a cgroup.
+//
+// Limits:
+//
+// The jail can exceed its limit between two samples: see [oomWatcher.Pause]. Not counted are a
+// memfd that no process has open (it is in a socket's queue, or mapped and untouched), and
+// memfds of a process that made itself undumpable. Memory that two processes share as one address
+// space (vfork, CLONE_VM) counts twice.
 package supervisor
 
 import (
@@ -34,17 +50,18 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	steppkg "github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/internal/resident"
-	"golang.org/x/sys/unix"
 )
 
 // Main runs the supervisor of a jail if this process was started as one, and does not return
@@ -204,7 +221,7 @@ func (s *Process) fail(err error) {
 // sends first, because reap ends this process when the server is gone. It sends nothing if the pipe
 // is full, so that a launcher that does not read cannot hold up the kill.
 func (s *Process) report(err error) {
-	e := jail.WrapStep("init", err).(*steppkg.Error)
+	e := jail.WrapStep("init", err).(*sys.Error)
 	if s.status.ready() {
 		s.status.send(spec.Event{Kind: spec.EventFailed, Step: e.Step, Num: int(e.Errno), Detail: e.Detail})
 	}
@@ -306,4 +323,77 @@ func (s *Process) awaitGateway() error {
 		return nil
 	}
 	return sys.ReadFull(spec.SpecFD, make([]byte, 1))
+}
+
+// startProgram starts the server and then reaps. It does not return.
+//
+// During the fork this thread keeps its P (see the Go scheduler) until the exec is done, and
+// the mediator must answer that exec on another thread. So the launcher starts this process
+// with a GOMAXPROCS above one and without garbage collection, which would stop the world.
+func (s *Process) startProgram() {
+	attr := &syscall.SysProcAttr{
+		Setsid:    true,
+		Pdeathsig: syscall.SIGKILL, // in case the supervisor is killed
+		PidFD:     &s.pidfd,
+	}
+	release := sys.ReserveFDTable()
+	pid, err := syscall.ForkExec(s.Spec.Program, s.Spec.Argv, &syscall.ProcAttr{
+		Env:   s.Spec.Env,
+		Files: []uintptr{0, 1, 2},
+		Sys:   attr,
+	})
+	release()
+	if err != nil {
+		s.fail(jail.WrapStep(sys.Exec, sys.On(s.Spec.Program, err)))
+	}
+	close(s.started)
+	s.status.send(spec.Event{Kind: spec.EventStarted, Pid: pid})
+	debug.SetGCPercent(100)
+	s.releaseStdio()
+	close(s.watch)
+	s.reap(pid)
+}
+
+// releaseStdio replaces this process's standard descriptors by /dev/null, so that the client
+// sees end-of-file when the server closes its standard descriptors.
+func (s *Process) releaseStdio() {
+	s.openNull()
+	if s.null < 0 {
+		return
+	}
+	for fd := range 3 {
+		unix.Dup3(s.null, fd, 0)
+	}
+	unix.Close(s.null)
+}
+
+func (s *Process) openNull() {
+	if s.null < 0 {
+		s.null, _ = unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
+	}
+}
+
+// reap reaps the children of this process until the server exits. Then it reports the exit,
+// kills the processes that the server left, and ends this process. It passes every other status
+// to the mediator, for the traced threads.
+func (s *Process) reap(program int) {
+	for {
+		var ws syscall.WaitStatus
+		pid, err := syscall.Wait4(-1, &ws, 0, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
+			unix.Exit(1)
+		case pid == program && (ws.Exited() || ws.Signaled()):
+			m := jail.ExitEvent(ws)
+			if s.mediator != nil {
+				s.mediator.Reporter.Flush()
+			}
+			s.status.send(m)
+			s.killHostNS()
+			unix.Exit(0) // not os.Exit, in which the race detector sleeps for a second
+		case s.mediator != nil:
+			s.mediator.Stopped(pid, ws)
+		}
+	}
 }

@@ -4,19 +4,18 @@ import (
 	"runtime"
 	"syscall"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/mediate"
-	"github.com/mcp-jail/mcp-jail/confine/internal/proc"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
-	steppkg "github.com/mcp-jail/mcp-jail/confine/internal/step"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"golang.org/x/sys/unix"
 )
 
 // runInNamespaces runs the supervisor of a jail with namespaces. It does not return.
 func runInNamespaces() {
-	proc.Dir, proc.DirFD = ".", spec.ProcFD
+	sys.Dir, sys.DirFD = ".", spec.ProcFD
 	s := newProcess()
 	s.pidfd, s.WorkerRuleset = spec.ServerFD, spec.RulesetFD
 	running := make(chan struct{})
@@ -24,7 +23,7 @@ func runInNamespaces() {
 	for _, step := range []jail.Step{
 		{Name: sys.StepPoller, Task: s.Init, Run: startPoller},
 		{Name: "parent", Task: s.Init, Run: s.bindToLauncher},
-		{Name: steppkg.Spec, Task: s.Init, Run: func() error { return s.takeSpec(spec.EventsFD) }},
+		{Name: sys.Spec, Task: s.Init, Run: func() error { return s.takeSpec(spec.EventsFD) }},
 		{Name: "limits", Task: s.Init, Run: func() error { return limitSelf(s.Spec.Limits) }},
 	} {
 		if err := step.Run(); err != nil {
@@ -56,7 +55,7 @@ func (s *Process) dieWithInit(running <-chan struct{}) {
 		if err == syscall.EINTR {
 			continue
 		}
-		if err == nil && pid != proc.JailInit { // traced, so there is a mediator
+		if err == nil && pid != sys.JailInit { // traced, so there is a mediator
 			<-running
 			s.mediator.Stopped(pid, ws)
 			continue

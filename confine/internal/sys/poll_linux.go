@@ -4,8 +4,6 @@ import (
 	"errors"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/mcp-jail/mcp-jail/confine/internal/step"
 )
 
 // WaitReadable waits until a read from a descriptor would return: data, the end, or an error. It
@@ -33,17 +31,17 @@ func CheckPoller() error {
 	const few = "Go's runtime needs two files to wait for others (ulimit -n)"
 	poller, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
-		return step.On(few, err)
+		return On(few, err)
 	}
 	defer unix.Close(poller)
 	events, err := unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK)
 	if err != nil {
-		return step.On(few, err)
+		return On(few, err)
 	}
 	defer unix.Close(events)
 	err = unix.EpollCtl(poller, unix.EPOLL_CTL_ADD, events, &unix.EpollEvent{Events: unix.EPOLLIN})
 	if err == unix.ENOSPC {
 		return errNoWatch
 	}
-	return step.On("epoll_ctl", err)
+	return On("epoll_ctl", err)
 }

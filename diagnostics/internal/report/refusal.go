@@ -38,8 +38,8 @@ func (d Diagnosis) LogText() string {
 	return show.Cut(d.headline()+d.advice("\n"), maxHint)
 }
 
-// Command returns the command that allows what the server lacked, or "" if there is none.
-func (d Diagnosis) Command() string {
+// command returns the command that allows what the server lacked, or "" if there is none.
+func (d Diagnosis) command() string {
 	if len(d.Words) == 0 {
 		return ""
 	}
@@ -87,7 +87,7 @@ func (d Diagnosis) advice(between string) (text string) {
 	if own != "" {
 		return text + inner + own
 	}
-	if command := d.Command(); command != "" {
+	if command := d.command(); command != "" {
 		return text + between + "Only the user can allow it. They run this and then restart the server:" + inner + command
 	}
 	switch {

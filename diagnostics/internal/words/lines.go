@@ -4,9 +4,9 @@
 package words
 
 import (
+	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
@@ -42,9 +42,9 @@ func Lines(text string) (lines []string) {
 
 var (
 	// splitsWord matches an escape sequence that is neither a colour beside a word nor alone.
-	splitsWord = lazy.Regexp(`[\w/.~-][\x{fffd}\x1b]+[\w/.~-]`)
+	splitsWord = show.Pattern(`[\w/.~-][\x{fffd}\x1b]+[\w/.~-]`)
 	// noise are lines that do not say what failed: frames of stack traces, and excerpts of the source.
-	noise = lazy.Regexp(`^(?:$|at |File "|node:internal|goroutine \d|from \S+:\d+:in |Traceback \(most recent|Node\.js v\d|Bun v\d|[\^~\s]+$|throw (?:err|er);|npm (?:error|ERR!) A complete log)`)
+	noise = show.Pattern(`^(?:$|at |File "|node:internal|goroutine \d|from \S+:\d+:in |Traceback \(most recent|Node\.js v\d|Bun v\d|[\^~\s]+$|throw (?:err|er);|npm (?:error|ERR!) A complete log)`)
 )
 
 // Importers returns the files that a text says to import a module: of Python's trace, and of node's list.
@@ -55,7 +55,7 @@ func Importers(text string) (files []string) {
 	return files
 }
 
-var importer = lazy.Regexp(`(?m)^\s*File "(/[^"]+)", line \d|^- (/.+)$`)
+var importer = show.Pattern(`(?m)^\s*File "(/[^"]+)", line \d|^- (/.+)$`)
 
 // Ending returns the last n lines that are no frames of a stack trace.
 func Ending(lines []string, n int) (last []string) {
@@ -80,7 +80,7 @@ func ErrorText(lines []string) string {
 	return lines[len(lines)-1]
 }
 
-var errorHead = lazy.Regexp(`(?i)^(?:[\w.$]*(?:error|exception|panic|fatal)\b|caused by:|uncaught )|\berror:|\bfailed\b|\bcannot\b|\bpermission denied\b`)
+var errorHead = show.Pattern(`(?i)^(?:[\w.$]*(?:error|exception|panic|fatal)\b|caused by:|uncaught )|\berror:|\bfailed\b|\bcannot\b|\bpermission denied\b`)
 
 // Elsewhere reports whether a line tells of a refusal by the server itself, or by a service that it
 // asked, and not by the kernel.
@@ -110,7 +110,7 @@ var (
 	ownList    = []string{"outside allowed", "outside of allowed", "outside the allowed", "outside of the allowed", "not in allowed", "not within allowed", "not in the allowed", "not within the allowed", "allowed director", "allowed path", "allowed root", "allowlist", "allow list", "whitelist", "outside the workspace", "outside workspace", "outside the project", "outside root", "path traversal"}
 	remote     = []string{"permission denied (", "permission denied, please try again", "access denied for user", "rpc error:", "permission denied for ", "permission denied to ", "authentication failed", "bad credentials", "resource not accessible by"}
 	ownFault   = []string{"invalid", "required", "must be", "unauthorized", "forbidden", "syntax", "unexpected", "not a function", "is not defined", "unknown tool", "is configured", "usage:", "api key", "rate limit", "quota"}
-	httpStatus = lazy.Regexp(`(?i)\b(?:http[/ 0-9.]*|status(?: code)?|code|error|returned|response)["']?[:= (]*\b[45]\d\d\b|\b[45]\d\d:? (?:bad request|unauthorized|forbidden|not found|conflict|gone|too many requests|internal server error|bad gateway|service unavailable)`)
+	httpStatus = show.Pattern(`(?i)\b(?:http[/ 0-9.]*|status(?: code)?|code|error|returned|response)["']?[:= (]*\b[45]\d\d\b|\b[45]\d\d:? (?:bad request|unauthorized|forbidden|not found|conflict|gone|too many requests|internal server error|bad gateway|service unavailable)`)
 )
 
 // Distrusts reports whether a line says that no trusted authority vouches for a certificate.
@@ -127,3 +127,94 @@ var (
 	}
 	otherCertificate = []string{"has expired", "cert_has_expired", "certificate expired", "not yet valid", "hostname mismatch", "doesn't match", "does not match", "is valid for", "not valid for", "altname", "revoked"}
 )
+
+// Fault is the kind of a refusal that a line of text describes.
+type Fault uint8
+
+const (
+	NoFault  Fault = iota
+	Absent         // "no such file", also for a path that the jail hides
+	Refused        // EACCES, EPERM
+	ReadOnly       // EROFS
+	Busy           // EBUSY: a name that is a mount point cannot be moved or replaced
+	Network        // names do not resolve or connections fail
+)
+
+// faultSignatures lists what runtimes print for a fault: names, which must match exactly
+// as words (FileNotFoundError is not ENOTFOUND), and phrases in lower case. The first
+// group that matches determines the fault. show is the name of the signature in a
+// diagnosis.
+//
+// EPERM and network faults mostly have causes other than a jail, so a signature alone is
+// never more than Possible.
+var faultSignatures = []struct {
+	fault Fault
+	show  string
+	names []string
+	words []string
+}{
+	{ReadOnly, "EROFS", []string{"EROFS"}, []string{"read-only file system", "readonly file system", "os error 30", "errno 30]", "readonly database", "readonlyfilesystem"}},
+	{Refused, "EPERM", []string{"EPERM"}, []string{"operation not permitted", "os error 1)", "os { code: 1,", "errno 1]", "not permitted", "file system sandbox blocked"}},
+	{Refused, "EACCES", []string{"EACCES", "PermissionDenied", "PermissionError"}, []string{"permission denied", "insufficient permission for adding", "accessdenied", "access denied", "is denied", "unauthorizedaccess", "os error 13)", "os { code: 13,", "errno 13]", "err_access_denied", "sqlite_cantopen", "unable to open database file"}},
+	{Busy, "EBUSY", []string{"EBUSY"}, []string{"resource busy", "os error 16)", "os { code: 16,", "errno 16]"}},
+	{Network, "EAI_AGAIN", []string{"EAI_AGAIN"}, []string{"temporary failure in name resolution", "temporary failure resolving"}},
+	{Network, "ENOTFOUND", []string{"ENOTFOUND", "EAI_FAIL", "EAI_NODATA", "EAI_NONAME"}, []string{"getaddrinfo", "no such host", "could not resolve", "couldn't resolve", "cannot resolve", "failed to resolve", "unable to resolve", "name or service not known", "nodename nor servname", "name_not_resolved", "nameresolutionerror", "unknownhostexception", "failed to lookup address", "dns error", "could not translate host name"}},
+	{Network, "ENETUNREACH", []string{"ENETUNREACH", "EHOSTUNREACH"}, []string{"network is unreachable", "no route to host", "err_internet_disconnected", "err_address_unreachable", "network_unreachable"}},
+	{Network, "ENOTCACHED", []string{"ENOTCACHED"}, []string{"only-if-cached"}}, // npm in offline mode
+	{Network, "ECONNREFUSED", []string{"ECONNREFUSED"}, []string{"connection refused", "connectionrefused", "err_connection_refused", "tunnel connection failed: 403", "proxyerror", "connect tunnel failed, response 40", "from proxy after connect", "proxy response (40", "proxy authentication required", "proxyconnect tcp"}},
+	{Network, "a failed connection", nil, []string{"fetch failed", "failed to fetch", "error trying to connect", "failed to connect", "could not connect", "couldn't connect", "can't connect to", "cannot connect to host", "connect call failed", "failed, reason:", "refused. check that the hostname", "und_err_connect", "connect etimedout", "connect timeout", "i/o timeout", "err_connection_timed_out", "err_tunnel_connection_failed", "error sending request for url", "newconnectionerror", "connecttimeouterror", "apiconnectionerror", "urlopen error", "dial tcp", "dial udp"}},
+	{Absent, "ENOENT", []string{"ENOENT", "ENOTDIR"}, []string{"no such file", "not a directory", "directory nonexistent", "nosuchfile", "filenotfound", "os error 2)", "os { code: 2,", "errno 2]", "cannot find the path", "could not find a part of the path", "could not find file", "err_file_not_found", "cannot find the file", "does not exist", "doesn't exist", "not found", "can't cd to", "couldn't open file",
+		"cannot access", "could not access", "unable to access", "not accessible", "inaccessible"}},
+}
+
+// MatchFault returns the fault that a line describes and the name of its signature.
+func MatchFault(line string) (Fault, string) {
+	lower := strings.ToLower(line)
+	for _, s := range faultSignatures {
+		for _, n := range s.names {
+			if HasWord(line, n) {
+				return s.fault, s.show
+			}
+		}
+		for _, w := range s.words {
+			if strings.Contains(lower, w) {
+				return s.fault, s.show
+			}
+		}
+	}
+	return NoFault, ""
+}
+
+// LacksFile reports whether a line tells of a file that was not found or not opened, and of nothing else.
+func LacksFile(line string) bool {
+	f, _ := MatchFault(line)
+	return !Elsewhere(line) && (f == Refused || f == ReadOnly || f == Absent && (HasWord(line, "ENOENT") || ContainsAny(strings.ToLower(line), []string{"no such file", "os error 2)", "filenotfound", "main class"})))
+}
+
+// HasWord reports whether name is in line as a separate word.
+func HasWord(line, name string) bool { return standsApart(line, name, isWordByte, "") }
+
+// standsApart reports whether name is in line, with no byte of its kind before and after it. What
+// ends with prefix may be before it.
+func standsApart(line, name string, isPart func(byte) bool, prefix string) bool {
+	for from := 0; ; {
+		at := strings.Index(line[from:], name)
+		if at < 0 {
+			return false
+		}
+		at += from
+		from = at + len(name)
+		if (at == 0 || !isPart(line[at-1]) || prefix != "" && strings.HasSuffix(line[:at], prefix)) && (from == len(line) || !isPart(line[from])) {
+			return true
+		}
+	}
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
+// ContainsAny reports whether s contains one of words.
+func ContainsAny(s string, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(s, w) })
+}

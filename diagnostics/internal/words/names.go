@@ -9,15 +9,15 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/lazy"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Kind is what a name may be.
-type Kind uint8
+// kind is what a name may be.
+type kind uint8
 
 const (
-	Path Kind = iota + 1
+	Path kind = iota + 1
 	Host
 	Variable
 	Program // or a file of the working directory
@@ -25,7 +25,7 @@ const (
 
 // Name is what a failing line names.
 type Name struct {
-	Kind   Kind
+	Kind   kind
 	Text   string
 	Longer string // a path up to the end of its clause, which counts where it exists: a name may have blanks
 	Port   int    // of a host; 0 is unknown
@@ -95,22 +95,22 @@ func FaultOf(lines []string) (Fault, string) {
 }
 
 // speaker is the shell, or the script, that wrote a line.
-var speaker = lazy.Regexp(`^/?\S+: (?:line )?\d+: `)
+var speaker = show.Pattern(`^/?\S+: (?:line )?\d+: `)
 
 // startsProgram matches a line of a shell about a program or a file, and of others about a program.
-var startsProgram = lazy.Regexp(`^(?:\S*/)?(?:ba|da|z|k|a)?sh: |^\S+: (?:line )?\d+: |failed to map segment|Executable doesn't exist|\bspawn |\bexec: `)
+var startsProgram = show.Pattern(`^(?:\S*/)?(?:ba|da|z|k|a)?sh: |^\S+: (?:line )?\d+: |failed to map segment|Executable doesn't exist|\bspawn |\bexec: `)
 
 var (
-	quoted = lazy.Regexp("(?:^|[\\s(\\[{=:,<>\"'])(?:'([^']{1,500})'|\"([^\"]{1,500})\"|‘([^’]{1,500})’|“([^”]{1,500})”|`([^`]{1,500})`)")
+	quoted = show.Pattern("(?:^|[\\s(\\[{=:,<>\"'])(?:'([^']{1,500})'|\"([^\"]{1,500})\"|‘([^’]{1,500})’|“([^”]{1,500})”|`([^`]{1,500})`)")
 	// bare is a path that no quotes enclose. A URL of the network is none.
-	bare = lazy.Regexp("(?:^|[\\s=(:\\[{,<>])((?:~|\\$HOME|\\$\\{HOME\\}|\\.{1,2})?/[^\\s'\"‘’“”`;(){}\\[\\]<>]*|[\\w.@+-]+/[\\w.@+/-]+)")
+	bare = show.Pattern("(?:^|[\\s=(:\\[{,<>])((?:~|\\$HOME|\\$\\{HOME\\}|\\.{1,2})?/[^\\s'\"‘’“”`;(){}\\[\\]<>]*|[\\w.@+-]+/[\\w.@+/-]+)")
 	// clause ends a path with blanks.
-	clause = lazy.Regexp(`: |, |;| -> |"|$`)
+	clause = show.Pattern(`: |, |;| -> |"|$`)
 	// position is that of a line in a source file.
-	position = lazy.Regexp(`(?::\d+)+$`)
+	position = show.Pattern(`(?::\d+)+$`)
 	// localURL is a URL of this machine's files. The group is the path.
-	localURL  = lazy.Regexp(`^(?:jdbc:)?(?:unix|file|sqlite3?|duckdb)(?:\+\w+)?:/*(/[^?#]*)`)
-	remoteURL = lazy.Regexp("\\b([a-zA-Z][a-zA-Z0-9+.-]*)://[^\\s'\"‘’“”`<>)\\]}]+")
+	localURL  = show.Pattern(`^(?:jdbc:)?(?:unix|file|sqlite3?|duckdb)(?:\+\w+)?:/*(/[^?#]*)`)
+	remoteURL = show.Pattern("\\b([a-zA-Z][a-zA-Z0-9+.-]*)://[^\\s'\"‘’“”`<>)\\]}]+")
 )
 
 // Paths returns the paths in a line.
@@ -184,14 +184,14 @@ func cleaned(path string) string {
 
 // called are the places in which a line has the name of a program, or of a file without a directory.
 var called = []func() *regexp.Regexp{
-	lazy.Regexp(`command not found: ([\w.+-]+)`),
-	lazy.Regexp(`(?i)\b(?:spawn|spawnSync|execvp|posix_spawn|cannot run program|failed to (?:spawn|start|execute|run):?|cannot execute|exec:) ["'` + "`" + `]?([\w.+-]+)`),
-	lazy.Regexp("(?i)(?:^|[:\\s])['\"‘`]?([\\w.+-]+)['\"’`]?: (?:command not found|not found|no such file or directory|permission denied|executable file not found|read-only file system)"),
-	lazy.Regexp("(?i)(?:no such file or directory|permission denied|read-only file system|filenotfounderror|not found|cannot open)[^'\"‘`]{0,20}['\"‘`]([\\w.+-]+)['\"’`]"),
+	show.Pattern(`command not found: ([\w.+-]+)`),
+	show.Pattern(`(?i)\b(?:spawn|spawnSync|execvp|posix_spawn|cannot run program|failed to (?:spawn|start|execute|run):?|cannot execute|exec:) ["'` + "`" + `]?([\w.+-]+)`),
+	show.Pattern("(?i)(?:^|[:\\s])['\"‘`]?([\\w.+-]+)['\"’`]?: (?:command not found|not found|no such file or directory|permission denied|executable file not found|read-only file system)"),
+	show.Pattern("(?i)(?:no such file or directory|permission denied|read-only file system|filenotfounderror|not found|cannot open)[^'\"‘`]{0,20}['\"‘`]([\\w.+-]+)['\"’`]"),
 }
 
 // errorName is what stands before a message where others have a program.
-var errorName = lazy.Regexp(`^E[A-Z]+$|(?i:error|exception|fatal)$`)
+var errorName = show.Pattern(`^E[A-Z]+$|(?i:error|exception|fatal)$`)
 
 func programsIn(line string) (all []Name) {
 	for _, pattern := range called {
@@ -207,7 +207,7 @@ func programsIn(line string) (all []Name) {
 // asking are words of a line that asks for a variable.
 var asking = []string{"env", "variable", "required", "missing", "not set", "unset", "undefined", "keyerror", "must", "not found", "provide", "defined", "expected", "no value", "credential"}
 
-var token = lazy.Regexp(`\b[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*\b`)
+var token = show.Pattern(`\b[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)*\b`)
 
 // variablesIn returns the words that may be names of variables. Only a variable that is withheld counts.
 func variablesIn(line string) (all []Name) {
@@ -222,11 +222,11 @@ func variablesIn(line string) (all []Name) {
 
 var (
 	// dotted is a name with dots, an address, or the machine itself, with or without a port.
-	dotted = lazy.Regexp(`(?:^|[\s'"‘(@/=,<\[])((?:[A-Za-z0-9_-]+\.)+[A-Za-z][A-Za-z0-9-]*|localhost|\d+\.\d+\.\d+\.\d+|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*[0-9A-Fa-f])\]?(?::(\d{1,5}))?`)
+	dotted = show.Pattern(`(?:^|[\s'"‘(@/=,<\[])((?:[A-Za-z0-9_-]+\.)+[A-Za-z][A-Za-z0-9-]*|localhost|\d+\.\d+\.\d+\.\d+|[0-9A-Fa-f]*:[0-9A-Fa-f:.]*[0-9A-Fa-f])\]?(?::(\d{1,5}))?`)
 	// label is a name without a dot, which only the words beside it make a host.
-	label    = lazy.Regexp(`(?i)\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|lookup|resolve(?: host(?:name)?)?|unknownhostexception|connect(?:ing)? to(?: host| server at| server on host)?|server on|at|host(?:name)?)[:=]? ?["']?([a-zA-Z0-9_][\w-]*)["']?(?::(\d{1,5}))?(?:$|[\s,;:)(])`)
-	nodeAddr = lazy.Regexp(`\bconnect E[A-Z]+ (\S+):(\d{1,5})\b`)
-	portWord = lazy.Regexp(`(?i)\bport[ =:]+(\d{1,5})\b|', (\d{1,5})[,)]`)
+	label    = show.Pattern(`(?i)\b(?:ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT|lookup|resolve(?: host(?:name)?)?|unknownhostexception|connect(?:ing)? to(?: host| server at| server on host)?|server on|at|host(?:name)?)[:=]? ?["']?([a-zA-Z0-9_][\w-]*)["']?(?::(\d{1,5}))?(?:$|[\s,;:)(])`)
+	nodeAddr = show.Pattern(`\bconnect E[A-Z]+ (\S+):(\d{1,5})\b`)
+	portWord = show.Pattern(`(?i)\bport[ =:]+(\d{1,5})\b|', (\d{1,5})[,)]`)
 )
 
 // hostsIn returns the hosts in a line that tells of a connection.

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -128,8 +129,8 @@ func (l *Cache) size() (n int) {
 }
 
 // entryFor returns the entry of a client. The caller holds mu.
-func (l *Cache) entryFor(info *clientinfo.Info) *entry {
-	id := info.EraName() + string(info.Key())
+func (l *Cache) entryFor(info *ClientInfo) *entry {
+	id := info.eraName() + string(info.Key())
 	if known := l.entries[id]; known != nil {
 		return known
 	}
@@ -149,7 +150,7 @@ func (l *Cache) entryFor(info *clientinfo.Info) *entry {
 }
 
 // Lookup returns the kept answer to a client's request. One of an earlier session is asked for again.
-func (l *Cache) Lookup(info *clientinfo.Info, rq *Request) (Answer, bool) {
+func (l *Cache) Lookup(info *ClientInfo, rq *Request) (Answer, bool) {
 	if info == nil || rq == nil {
 		return Answer{}, false
 	}
@@ -174,7 +175,7 @@ func (l *Cache) Lookup(info *clientinfo.Info, rq *Request) (Answer, bool) {
 }
 
 // Store keeps the server's answer to a request that was looked up, if it may be kept.
-func (l *Cache) Store(info *clientinfo.Info, rq *Request, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+func (l *Cache) Store(info *ClientInfo, rq *Request, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	if info == nil || rq == nil {
 		return
 	}
@@ -201,7 +202,7 @@ func (l *Cache) Store(info *clientinfo.Info, rq *Request, f *mcpproxy.Frame, e *
 }
 
 // Forget forgets the answers to one client, for this session.
-func (l *Cache) Forget(info *clientinfo.Info) {
+func (l *Cache) Forget(info *ClientInfo) {
 	if info == nil {
 		return
 	}
@@ -215,7 +216,7 @@ func (l *Cache) Forget(info *clientinfo.Info) {
 func (l *Cache) Reset() (kinds []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, kind := range []string{"tools", "prompts"} { // capability.StripServer leaves listChanged to these two alone
+	for _, kind := range []string{"tools", "prompts"} { // answers.StripServer leaves listChanged to these two alone
 		listed := func(e *entry) bool { _, has := e.answers[kind+"/list"]; return has }
 		if slices.ContainsFunc(slices.Collect(maps.Values(l.entries)), listed) {
 			kinds = append(kinds, kind)
@@ -278,4 +279,164 @@ func (l *Cache) HasLogging() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.logging
+}
+
+// stale are answers to one client that are to be asked for again: the client got them from an
+// earlier session, or the server has sent list_changed. Names are their methods.
+type stale struct {
+	Names []string
+	cache *Cache
+	entry *entry
+}
+
+// TakeStale returns the stale answers to a client. No other caller gets them. A list_changed makes
+// answers stale at most once in each pause.
+func (l *Cache) TakeStale(info *ClientInfo, pause time.Duration) *stale {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	entry := l.entryFor(info)
+	entry.markAllStale(time.Now(), pause)
+	stale := &stale{entry.stale, l, entry}
+	entry.stale = nil
+	return stale
+}
+
+// Apply replaces a kept answer by the server's answer of now, or removes it if that is nil
+// or must not be kept. It reports whether the two answers differ.
+func (s *stale) Apply(method string, answer *mcpproxy.Frame) (changed bool) {
+	l, entry := s.cache, s.entry
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before, ok := entry.answers[method]
+	var k kept
+	keep := false
+	if answer != nil && answer.Messages[0].Result.Present() {
+		k = newKept(answer.Slice(answer.Messages[0].Result), 0)
+		k.TTL, keep = lifetime(k.Result)
+	}
+	same := ok && bytes.Equal(before.Result, k.Result)
+	switch {
+	case keep && same:
+		entry.answers[method] = k // only in memory: in the file the answer keeps its age, and expires
+	case keep:
+		l.set(entry, method, k)
+	default:
+		delete(entry.answers, method)
+		l.saveSoon(entry)
+	}
+	return !same
+}
+
+// NoteChanged notes a list_changed of the server, and reports whether the answers are stale by it now.
+func (l *Cache) NoteChanged(info *ClientInfo, pause time.Duration) (now bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	entry := l.entryFor(info)
+	entry.changed = true
+	return time.Since(entry.rechecked) >= pause
+}
+
+func (e *entry) markAllStale(now time.Time, pause time.Duration) {
+	if !e.changed || now.Sub(e.rechecked) < pause {
+		return
+	}
+	e.changed, e.rechecked = false, now
+	for method := range e.answers {
+		if IsList(method) {
+			e.markStale(method)
+		}
+	}
+}
+
+// kept is an answer as it lies in a file: a result or an error, with the bytes that the server sent.
+type kept struct {
+	Result []byte        `json:"result,omitempty"`
+	Error  []byte        `json:"error,omitempty"`
+	Stored time.Time     `json:"stored"`        // when it was received, by the wall clock
+	TTL    time.Duration `json:"ttl,omitempty"` // how long it may be used; 0 if the server has not said it
+
+	earlier bool // it is from an earlier session, and the server has not confirmed it in this one
+}
+
+const (
+	// maxAge bounds the age of an answer without a TTL.
+	maxAge = 30 * 24 * time.Hour
+	// maxTTL bounds the TTL of a server, and the age of an error, which is not asked for again.
+	maxTTL = 24 * time.Hour
+)
+
+func newKept(result []byte, ttl time.Duration) kept {
+	return kept{Result: bytes.Clone(result), Stored: time.Now().Round(0), TTL: ttl}
+}
+
+// isFresh reports whether the answer may still be used. An answer from the future may not: the clock was set
+// back, and the age is unknown.
+func (k kept) isFresh(now time.Time) bool {
+	limit := maxAge
+	if k.TTL > 0 {
+		limit = k.TTL
+	}
+	age := now.Sub(k.Stored)
+	return age >= 0 && age < limit
+}
+
+// isValid reports whether a file can hold this answer. A line end would end the message to the client.
+func (k kept) isValid() bool {
+	object := k.Result
+	if len(k.Error) > 0 {
+		object = k.Error
+	}
+	one := (len(k.Result) > 0) != (len(k.Error) > 0)
+	return one && object[0] == '{' && json.Valid(object) && bytes.IndexByte(object, '\n') < 0 && k.TTL >= 0 && k.TTL <= maxTTL
+}
+
+func (k kept) size() int { return len(k.Result) + len(k.Error) }
+
+// shown returns the result for the client. The client counts a ttlMs from when it gets the result, so ttlMs is
+// the time that is left; it is 0 for an answer of an earlier session, so that the client asks again.
+func (k kept) shown(now time.Time) []byte {
+	if k.TTL == 0 {
+		return k.Result
+	}
+	left := int64(0)
+	if !k.earlier {
+		left = max(k.TTL-now.Sub(k.Stored), 0).Milliseconds()
+	}
+	return session.ReplaceMember(k.Result, "ttlMs", func([]byte) []byte { return strconv.AppendInt(nil, left, 10) })
+}
+
+// lifetime returns for how long a result may be used (MCP 2026-07-28, "Caching"); 0 if the server does not say
+// it, as none does in the legacy era. keep is false for results that are not kept: with a ttlMs below 1, modern
+// ones without a ttlMs, which means 0, those that ask for input, and parts of a list, since another process may
+// not know the cursor. A cacheScope changes nothing: the files are those of one user, and each of their clients
+// has its own.
+func lifetime(result []byte) (ttl time.Duration, keep bool) {
+	modern, timed := false, false
+	keep = true
+	session.EachMember(result, func(name string, _ int64, value []byte) {
+		switch {
+		case name == "ttlMs" && !timed:
+			timed = true
+			ttl = milliseconds(string(value))
+			keep = keep && ttl > 0
+		case name == "resultType" && !modern:
+			modern = true
+			keep = keep && string(value) == `"complete"`
+		case name == "nextCursor", strings.EqualFold(name, "ttlMs"), strings.EqualFold(name, "resultType"):
+			keep = false // the last two are there twice, or for readers that ignore the case of names
+		}
+	})
+	return ttl, keep && (timed || !modern)
+}
+
+// milliseconds returns the duration of a JSON number, or 0 for anything else and for numbers below 1.
+func milliseconds(number string) time.Duration {
+	ms, err := strconv.ParseFloat(number, 64) // the decoder has excluded hexadecimal numbers and Inf
+	switch {
+	case err != nil && ms == 0, !(ms >= 1):
+		return 0
+	case ms > float64(maxTTL/time.Millisecond):
+		return maxTTL
+	}
+	return time.Duration(ms) * time.Millisecond
 }

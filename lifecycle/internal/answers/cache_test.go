@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -14,12 +13,12 @@ import (
 // world is a cache with one client.
 type world struct {
 	*Cache
-	info   *clientinfo.Info
+	info   *ClientInfo
 	stales int // calls of Options.Stale
 }
 
-func infoOf(params string) *clientinfo.Info {
-	var known clientinfo.Known
+func infoOf(params string) *ClientInfo {
+	var known KnownClient
 	f := mcpproxy.Parse([]byte(`{"jsonrpc":"2.0","id":0,"method":"initialize","params":` + params + `}`))
 	return known.RecordInitialize(f, &f.Messages[0])
 }

@@ -14,6 +14,11 @@
 // other file counts as missing, without an error. resolve.Resolve keeps the directory out of every server's
 // reach; on Windows the jail cannot, and nothing is kept there.
 //
+// # Capabilities
+//
+// [StripRequest], [StripServer] and [StripTools] remove from messages what a server cannot offer whose
+// processes end with each answer: news of changes, and tasks.
+//
 // # Limits
 //
 //   - After a change of the program, or of what the server reads, a session's first list is the old one.

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -172,7 +171,7 @@ func TestKey(t *testing.T) {
 	first := o.keyFor(client)
 	for name, row := range map[string]struct {
 		edit func(*Options, *policy.Profile)
-		info *clientinfo.Info
+		info *ClientInfo
 		same bool
 	}{
 		"nothing":    {func(*Options, *policy.Profile) {}, client, true},

@@ -32,7 +32,7 @@ func FuzzAdvertise(f *testing.F) {
 			return
 		}
 		e := &frame.Messages[0]
-		roots := Roots{mode: RootsAdvertise, statement: []byte(`{"version":1}`)}
+		roots := roots{mode: RootsAdvertise, statement: []byte(`{"version":1}`)}
 		strict, method, modern := frame.Flaws.IsStrict(), string(e.Method), e.Era() == mcpproxy.Modern
 		roots.Advertise(frame, e)
 		got, _ := frame.AppendTo(nil)
@@ -77,7 +77,7 @@ func wanted(m map[string]any, method string, modern bool) map[string]any {
 				delete(in, name)
 			}
 		}
-		in[MetaPolicy] = statement
+		in[metaPolicy] = statement
 	}
 	initialize := method == "initialize"
 	if !initialize && method != "server/discover" && !(method == "tools/call" && modern) {

@@ -2,14 +2,17 @@ package session
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/rs/zerolog"
 
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/refusals"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -19,14 +22,14 @@ import (
 // server processes it starts.
 type Client struct {
 	Config  Session
-	Times   Times
+	Times   times
 	Log     zerolog.Logger
 	Started time.Time
 	Proxy   *mcpproxy.Proxy
 	Stderr  *streams.Stderr
 	written streams.CountingWriter // to the client
-	Tools   *ToolCheck             // nil: nothing is compared
-	Leaks   *LeakCheck             // nil: nothing is looked for
+	Tools   *toolCheck             // nil: nothing is compared
+	Leaks   *leakCheck             // nil: nothing is looked for
 	Logs    clientLogs
 
 	Introduction introduction
@@ -51,7 +54,7 @@ func NewClient(s Session, hooks mcpproxy.Hooks, denied func() []policy.Denial, r
 	s = s.withDefaults()
 	c := &Client{Config: s, Times: s.times, Log: s.Log, Started: time.Now()}
 	c.Introduction.named, c.usual.earlier, c.said.said = s.ClientNamed, s.Earlier, map[string]bool{}
-	c.told.log, c.told.queue = refusals.NewLog(), refusals.NewQueue()
+	c.told.log, c.told.queue = newRefusalLog(), newRefusalQueue()
 	c.Requested.Done, c.Gone.Done, c.Shutdown.Done = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	c.Stderr = streams.NewStderr(c.Config.Err, c.Config.Fold)
 	c.written.Dst, c.written.Large = streams.Blocking{File: c.Config.Out}, func() { streams.Enlarge(c.Config.Out, streams.ClientPipe) }
@@ -190,4 +193,60 @@ func (c *Client) Finish(ctx context.Context, ends <-chan os.Signal, last func())
 	close(c.Record.Finished)
 	<-c.Record.Saved
 	c.Stderr.Close(c.Remaining(500*time.Millisecond), c.Remaining(c.Times.DrainTotal))
+}
+
+// Event is something that happens once. done is closed when it has happened.
+type Event struct {
+	once sync.Once
+	Done chan struct{}
+}
+
+func (e *Event) Set() {
+	e.once.Do(func() { close(e.Done) })
+}
+
+func (e *Event) IsSet() bool { return IsClosed(e.Done) }
+
+// IsClosed reports whether c is closed.
+func IsClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// onceTime is a time that is set once.
+type onceTime struct{ at atomic.Pointer[time.Time] }
+
+func (m *onceTime) Set() {
+	if m.at.Load() == nil {
+		now := time.Now()
+		m.at.CompareAndSwap(nil, &now)
+	}
+}
+
+// ExitText describes an exit in a message.
+func ExitText(e confine.Exit) string {
+	if e.Signal != 0 {
+		return "signal " + e.Signal.String()
+	}
+	return fmt.Sprintf("exit status %d", e.Code)
+}
+
+// Exit statuses for a session whose server gives none (docs/reference.md, "Exit
+// statuses").
+const (
+	StatusFailed = 1 // the server failed
+	statusJail   = 3 // no jail could be built that enforces the policy
+)
+
+// EndedBy returns the exit of a session that a signal has ended, with the status that a
+// shell gives it.
+func EndedBy(s os.Signal) confine.Exit {
+	if n, ok := s.(syscall.Signal); ok {
+		return confine.Exit{Code: 128 + int(n), Signal: n}
+	}
+	return confine.Exit{Code: StatusFailed}
 }

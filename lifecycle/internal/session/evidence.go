@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -10,7 +11,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/certain"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -49,7 +49,7 @@ func (s *Server) denials(since time.Time) []policy.Denial {
 	}
 	slices.SortStableFunc(out, func(a, b policy.Denial) int { return a.Latest().Compare(b.Latest()) })
 	s.Client.usual.classify(out, s.FirstCall.at.Load())
-	certain.Classify(s.CertainReads, out, s.FirstCall.at.Load())
+	classifyReads(s.CertainReads, out, s.FirstCall.at.Load())
 	return out
 }
 
@@ -163,14 +163,46 @@ func (s *Server) Announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	if s.Quiet.Load() {
 		return d
 	}
-	s.seen.Tell(d.Denials)
+	s.seen.tell(d.Denials)
 	return s.Client.Announce(d)
 }
 
 // recordDiagnosis records a diagnosis, unless no request waits for the process.
 func (s *Server) recordDiagnosis(d diagnostics.Diagnosis) {
 	if !s.Quiet.Load() {
-		s.seen.Tell(d.Denials)
+		s.seen.tell(d.Denials)
 		s.Client.Record.addDiagnosis(d)
 	}
+}
+
+type readsKey struct{}
+
+// WithReads returns a context for a start whose jail is to record refused reads.
+func WithReads(ctx context.Context) context.Context {
+	return context.WithValue(ctx, readsKey{}, true)
+}
+
+// Reads reports whether WithReads made the context of a start.
+func Reads(ctx context.Context) bool { return ctx.Value(readsKey{}) != nil }
+
+func isRead(d policy.Denial) bool {
+	return d.Axis == policy.AxisFs && (d.Operation == policy.OpRead.String() || d.Operation == policy.OpList.String())
+}
+
+// classifyReads sets Background in the refused reads of before the first call, whose time is nil until it
+// comes. Programs look for many files at their start, and do without. certain says whether the jail
+// recorded them because a session asked for it; otherwise they stay as they are.
+func classifyReads(certain bool, denials []policy.Denial, first *time.Time) {
+	for i, d := range denials {
+		denials[i].Background = d.Background || certain && first != nil && isRead(d) && d.Latest().Before(*first)
+	}
+}
+
+// withoutReads returns the denials without refused reads, if the jail recorded them because a session
+// asked for it. A call that goes well does without them, and nothing is said of them.
+func withoutReads(certain bool, denials []policy.Denial) []policy.Denial {
+	if !certain {
+		return denials
+	}
+	return slices.DeleteFunc(slices.Clone(denials), isRead)
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/leak"
 )
 
-// LeakCheck looks for the secrets of a server in what it sends to the client: those that its
+// leakCheck looks for the secrets of a server in what it sends to the client: those that its
 // processes hold, and no other. A search takes a time that depends on the text and on the secrets, so
 // a server could read a secret that it lacks from that time. The methods of a nil leakCheck find
 // nothing.
-type LeakCheck struct {
+type leakCheck struct {
 	*leakTeller
 	held     []policy.Variable // the secrets among the variables of its processes
 	searcher func() *leak.Searcher
@@ -29,23 +29,23 @@ type leakTeller struct {
 
 	mu     sync.Mutex
 	told   map[string]bool
-	checks []*LeakCheck
+	checks []*leakCheck
 }
 
 // maxChecks bounds the checks that a session keeps.
 const maxChecks = 100
 
-func newLeakCheck(c *Client) *LeakCheck {
+func newLeakCheck(c *Client) *leakCheck {
 	p := c.Config.Profile
 	if p.Leaks != policy.LeaksWarn && p.Leaks != policy.LeaksBlock {
 		return nil
 	}
 	t := &leakTeller{client: c, block: p.Leaks == policy.LeaksBlock, tokens: p.LeakPatterns, told: map[string]bool{}}
-	return (&LeakCheck{leakTeller: t}).For(p)
+	return (&leakCheck{leakTeller: t}).For(p)
 }
 
-// For returns the LeakCheck of what another profile of the session holds.
-func (l *LeakCheck) For(p *policy.Profile) *LeakCheck {
+// For returns the leakCheck of what another profile of the session holds.
+func (l *leakCheck) For(p *policy.Profile) *leakCheck {
 	if l == nil {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (l *LeakCheck) For(p *policy.Profile) *LeakCheck {
 		l.checks = nil
 	}
 	// The first message makes the searcher, so that no start waits for it.
-	check := &LeakCheck{leakTeller: l.leakTeller, held: held, searcher: sync.OnceValue(func() *leak.Searcher {
+	check := &leakCheck{leakTeller: l.leakTeller, held: held, searcher: sync.OnceValue(func() *leak.Searcher {
 		secrets, _ := leak.Sought(held)
 		return leak.New(secrets, l.tokens)
 	})}
@@ -70,16 +70,16 @@ func (l *LeakCheck) For(p *policy.Profile) *LeakCheck {
 	return check
 }
 
-// Current returns the searcher, or nil if there is nothing to look for.
-func (l *LeakCheck) Current() *leak.Searcher {
+// current returns the searcher, or nil if there is nothing to look for.
+func (l *leakCheck) current() *leak.Searcher {
 	if l == nil {
 		return nil
 	}
 	return l.searcher()
 }
 
-func (l *LeakCheck) look(f *mcpproxy.Frame) []leak.Found {
-	searcher := l.Current()
+func (l *leakCheck) look(f *mcpproxy.Frame) []leak.Found {
+	searcher := l.current()
 	if searcher == nil {
 		return nil
 	}
@@ -106,7 +106,7 @@ func (w *leakWriter) Write(b []byte) (int, error) {
 
 // Check looks at a frame of a server before it is sent on. Under "warn" it tells what it finds.
 // Under "block" it returns a diagnosis, which is the answer in place of the frame.
-func (l *LeakCheck) Check(f *mcpproxy.Frame, tool string) *diagnostics.Diagnosis {
+func (l *leakCheck) Check(f *mcpproxy.Frame, tool string) *diagnostics.Diagnosis {
 	found := l.look(f)
 	if found == nil {
 		return nil
@@ -115,15 +115,15 @@ func (l *LeakCheck) Check(f *mcpproxy.Frame, tool string) *diagnostics.Diagnosis
 }
 
 // CheckValue is check for a part of an answer that is not a frame.
-func (l *LeakCheck) CheckValue(value []byte, tool string) *diagnostics.Diagnosis {
-	found := l.Current().Find(value)
+func (l *leakCheck) CheckValue(value []byte, tool string) *diagnostics.Diagnosis {
+	found := l.current().Find(value)
 	if found == nil {
 		return nil
 	}
 	return l.found(found, "an answer", tool)
 }
 
-func (l *LeakCheck) found(found []leak.Found, place, tool string) *diagnostics.Diagnosis {
+func (l *leakCheck) found(found []leak.Found, place, tool string) *diagnostics.Diagnosis {
 	about := diagnostics.Leak{Server: l.client.Config.Profile.Server, Tool: tool, Place: place, Found: found, Declared: !l.client.Config.Known.FromCommandLine, Blocked: l.block}
 	if l.block {
 		d := about.Diagnosis()
@@ -134,7 +134,7 @@ func (l *LeakCheck) found(found []leak.Found, place, tool string) *diagnostics.D
 }
 
 // tell tells the user and the client of secrets, each one once for a place.
-func (l *LeakCheck) tell(about diagnostics.Leak) {
+func (l *leakCheck) tell(about diagnostics.Leak) {
 	l.mu.Lock()
 	about.Found = slices.DeleteFunc(about.Found, func(f leak.Found) bool {
 		key := about.Place + "\x00" + f.Name
@@ -153,7 +153,7 @@ func (l *LeakCheck) tell(about diagnostics.Leak) {
 	l.client.notify(false, line)
 }
 
-func (l *LeakCheck) inRequest(about confine.Leak, tool string) {
+func (l *leakCheck) inRequest(about confine.Leak, tool string) {
 	if l != nil {
 		l.tell(diagnostics.Leak{
 			Server: l.client.Config.Profile.Server, Tool: tool, Place: string(about.Place) + " of a request to " + about.Host,
@@ -163,7 +163,7 @@ func (l *LeakCheck) inRequest(about confine.Leak, tool string) {
 }
 
 // Dropped tells of the secrets in a message that was dropped and that no open request waits for.
-func (l *LeakCheck) Dropped(f *mcpproxy.Frame, tool string) {
+func (l *leakCheck) Dropped(f *mcpproxy.Frame, tool string) {
 	if found := l.look(f); found != nil {
 		l.tell(diagnostics.Leak{Server: l.client.Config.Profile.Server, Tool: tool, Place: placeOf(f), Found: found, Declared: !l.client.Config.Known.FromCommandLine, Blocked: true})
 	}

@@ -12,7 +12,7 @@ import (
 func TestLeakCheckOfProfiles(t *testing.T) {
 	l := newLeakCheck(&Client{Config: Session{Profile: &policy.Profile{Leaks: policy.LeaksWarn}}})
 	of := func(secret, other string) *leak.Searcher {
-		return l.For(&policy.Profile{Env: []policy.Variable{{Name: "A_TOKEN", Value: secret, Secret: true}, {Name: policy.StatementVar, Value: other}}}).Current()
+		return l.For(&policy.Profile{Env: []policy.Variable{{Name: "A_TOKEN", Value: secret, Secret: true}, {Name: policy.StatementVar, Value: other}}}).current()
 	}
 	const value = "s3cr3t/Value+42-of-a-test"
 	first := of(value, "one")

@@ -12,10 +12,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
-// LostAnswers keeps why the answers to some open requests did not arrive as such. The server
+// lostAnswers keeps why the answers to some open requests did not arrive as such. The server
 // believes that it has answered, so nothing else may come. A later answer is better all the same: a
 // log can have the words of an answer, too.
-type LostAnswers struct {
+type lostAnswers struct {
 	server *Server
 	frames atomic.Int64 // that the process has written, messages or not
 
@@ -28,12 +28,12 @@ type LostAnswers struct {
 const maxLost = 64 // requests
 
 // Heard counts what the process writes. While it writes, it may still answer.
-func (l *LostAnswers) Heard() { l.frames.Add(1) }
+func (l *lostAnswers) Heard() { l.frames.Add(1) }
 
 // Note notes why the answer to an open request did not arrive as such. If no client can take the answer,
 // it has answer called when the process has been silent for a second: the request may be answered by
 // then. answer is nil if the client has got the answer all the same. Only a task of the session may call Note.
-func (l *LostAnswers) Note(id []byte, why string, answer func()) {
+func (l *lostAnswers) Note(id []byte, why string, answer func()) {
 	s, key := l.server, mcpproxy.IDKey(id)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -62,7 +62,7 @@ func (l *LostAnswers) Note(id []byte, why string, answer func()) {
 }
 
 // waitForSilence returns false if the process ends first, which answers its requests.
-func (l *LostAnswers) waitForSilence(proc Process) bool {
+func (l *lostAnswers) waitForSilence(proc Process) bool {
 	for before := int64(-1); before != l.frames.Load(); {
 		before = l.frames.Load()
 		select {
@@ -77,7 +77,7 @@ func (l *LostAnswers) waitForSilence(proc Process) bool {
 }
 
 // Diagnosis returns the diagnosis of an open request whose answer was lost. ok is false for others.
-func (l *LostAnswers) Diagnosis(id []byte, tool string) (d diagnostics.Diagnosis, ok bool) {
+func (l *lostAnswers) Diagnosis(id []byte, tool string) (d diagnostics.Diagnosis, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	why, ok := l.why[mcpproxy.IDKey(id)]

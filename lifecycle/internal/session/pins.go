@@ -1,9 +1,13 @@
 package session
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,9 +39,9 @@ const (
 	maxTold      = 100 // differences that a session tells of
 )
 
-// ToolCheck compares what the server says about its tools with the pins, for one session.
+// toolCheck compares what the server says about its tools with the pins, for one session.
 // The methods of a nil toolCheck do nothing.
-type ToolCheck struct {
+type toolCheck struct {
 	client  *Client
 	pins    Pins
 	enforce bool
@@ -61,18 +65,18 @@ type pagedList struct {
 	next  string // cursor
 }
 
-func newToolCheck(c *Client) *ToolCheck {
+func newToolCheck(c *Client) *toolCheck {
 	if c.Config.Pins == nil {
 		return nil
 	}
-	return &ToolCheck{
+	return &toolCheck{
 		client: c, pins: c.Config.Pins, enforce: c.Config.EnforcePins,
 		servers: map[string]toolpin.Server{}, lists: map[string]*pagedList{}, offered: map[string]*toolpin.Pin{}, told: map[string]bool{},
 	}
 }
 
 // Refusal returns the diagnosis that answers calls of tools, or nil.
-func (c *ToolCheck) Refusal() *diagnostics.Diagnosis {
+func (c *toolCheck) Refusal() *diagnostics.Diagnosis {
 	if c == nil {
 		return nil
 	}
@@ -80,11 +84,11 @@ func (c *ToolCheck) Refusal() *diagnostics.Diagnosis {
 }
 
 // Enforces reports whether the client must not see what is not pinned.
-func (c *ToolCheck) Enforces() bool { return c != nil && c.enforce }
+func (c *toolCheck) Enforces() bool { return c != nil && c.enforce }
 
 // Handshake compares the result of initialize or server/discover, which is nil if it is not
 // held in memory. A diagnosis is the answer in its place.
-func (c *ToolCheck) Handshake(asked ListRequest, result []byte) *diagnostics.Diagnosis {
+func (c *toolCheck) Handshake(asked ListRequest, result []byte) *diagnostics.Diagnosis {
 	if c == nil {
 		return nil
 	}
@@ -108,7 +112,7 @@ func (c *ToolCheck) Handshake(asked ListRequest, result []byte) *diagnostics.Dia
 
 // List compares a page of an answer to tools/list, which is nil if it is not held in memory.
 // A diagnosis is the answer in its place.
-func (c *ToolCheck) List(asked ListRequest, page []byte) *diagnostics.Diagnosis {
+func (c *toolCheck) List(asked ListRequest, page []byte) *diagnostics.Diagnosis {
 	if c == nil {
 		return nil
 	}
@@ -145,7 +149,7 @@ func (c *ToolCheck) List(asked ListRequest, page []byte) *diagnostics.Diagnosis 
 
 // propose proposes the last list that was offered. Several calls may run at once, and begin in any
 // order.
-func (c *ToolCheck) propose(name string) error {
+func (c *toolCheck) propose(name string) error {
 	c.proposing.Lock()
 	defer c.proposing.Unlock()
 	c.mu.Lock()
@@ -156,7 +160,7 @@ func (c *ToolCheck) propose(name string) error {
 
 // offer keeps p as the last list that was offered under a name. It reports whether p differs from
 // the one before, and so is to be proposed.
-func (c *ToolCheck) offer(name string, p *toolpin.Pin) bool {
+func (c *toolCheck) offer(name string, p *toolpin.Pin) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	last := c.offered[name]
@@ -166,7 +170,7 @@ func (c *ToolCheck) offer(name string, p *toolpin.Pin) bool {
 
 // read returns the pin of a page, or of the whole list if the page is its last one. The
 // caller holds mu.
-func (c *ToolCheck) read(name string, asked ListRequest, page []byte) (p *toolpin.Pin, part bool, err error) {
+func (c *toolCheck) read(name string, asked ListRequest, page []byte) (p *toolpin.Pin, part bool, err error) {
 	if page == nil {
 		return nil, false, errNotInMemory
 	}
@@ -197,7 +201,7 @@ func (c *ToolCheck) read(name string, asked ListRequest, page []byte) (p *toolpi
 
 // judge compares with the pins of the session. If that finds a difference, it compares with the
 // pins of now: another session, or the user, may have changed them. The caller holds mu.
-func (c *ToolCheck) judge(compare func(map[string]*toolpin.Pin) toolpin.Verdict) (toolpin.Verdict, error) {
+func (c *toolCheck) judge(compare func(map[string]*toolpin.Pin) toolpin.Verdict) (toolpin.Verdict, error) {
 	if c.pinned == nil {
 		pinned, err := c.pins.Pinned(false)
 		if err != nil {
@@ -223,7 +227,7 @@ func (c *ToolCheck) judge(compare func(map[string]*toolpin.Pin) toolpin.Verdict)
 	return verdict, nil
 }
 
-func (c *ToolCheck) changed(asked ListRequest, verdict toolpin.Verdict) *diagnostics.Diagnosis {
+func (c *toolCheck) changed(asked ListRequest, verdict toolpin.Verdict) *diagnostics.Diagnosis {
 	if len(verdict.Differences) == 0 {
 		return nil
 	}
@@ -237,7 +241,7 @@ func (c *ToolCheck) changed(asked ListRequest, verdict toolpin.Verdict) *diagnos
 	return c.tell(asked, lines, c.pins.Accept(), refused)
 }
 
-func (c *ToolCheck) unreadable(asked ListRequest, what string, err error) *diagnostics.Diagnosis {
+func (c *toolCheck) unreadable(asked ListRequest, what string, err error) *diagnostics.Diagnosis {
 	text := err.Error()
 	if err == errNotInMemory {
 		text = what + " is larger than 4 MiB"
@@ -247,7 +251,7 @@ func (c *ToolCheck) unreadable(asked ListRequest, what string, err error) *diagn
 
 // tell tells the user and the client of differences, each one once in a session. If refused is
 // set, it returns a diagnosis instead, which is announced once and answers every list and call.
-func (c *ToolCheck) tell(asked ListRequest, lines []string, accept string, refused bool) *diagnostics.Diagnosis {
+func (c *toolCheck) tell(asked ListRequest, lines []string, accept string, refused bool) *diagnostics.Diagnosis {
 	about := diagnostics.Tools{Server: c.client.Config.Profile.Server, Differences: lines, Accept: accept, Refused: refused}
 	if refused {
 		d := about.Diagnosis()
@@ -279,7 +283,7 @@ func (c *ToolCheck) tell(asked ListRequest, lines []string, accept string, refus
 
 // save has something written after the client has its answer. Only a task of the session
 // may call it.
-func (c *ToolCheck) save(what string, write func() error) {
+func (c *toolCheck) save(what string, write func() error) {
 	c.client.Tasks.Go(func() {
 		select {
 		case <-time.After(saveDelay):
@@ -289,4 +293,76 @@ func (c *ToolCheck) save(what string, write func() error) {
 			c.client.warnNow(fmt.Sprintf("warning: the tools of server %q could not be %s: %v", c.client.Config.Profile.Server, what, err))
 		}
 	})
+}
+
+var errNotInMemory = errors.New("the answer is not held in memory")
+
+// ListRequest is the part of a request for a handshake or a list of tools on which the
+// comparison of the answer depends.
+type ListRequest struct {
+	Method       string
+	Cursor       string // "" asks for the first page
+	Capabilities []byte // of the client
+	Logs         bool   // the client wants to be sent warnings that belong to the request
+	Level        string // of a logging/setLevel
+}
+
+// UnknownCursor stands for a cursor that is not known. It is not UTF-8, so no server can have
+// given it.
+const UnknownCursor = "\xff"
+
+// CursorOf returns the cursor in the params of a tools/list. params is nil if they are not
+// held in memory.
+func CursorOf(params []byte) string {
+	var p struct {
+		Cursor *string `json:"cursor"`
+	}
+	switch err := json.Unmarshal(params, &p); {
+	case err != nil:
+		return UnknownCursor
+	case p.Cursor == nil:
+		return ""
+	case *p.Cursor == "":
+		return UnknownCursor
+	}
+	return *p.Cursor
+}
+
+// nextCursor returns the cursor of the next page, or "". Most servers have one page, so it does
+// not decode a page that cannot have a cursor.
+func nextCursor(page []byte) string {
+	if !bytes.Contains(page, []byte("ursor")) && !bytes.Contains(page, []byte(`\u`)) {
+		return ""
+	}
+	var members map[string]json.RawMessage // with exact names, as clients read them
+	json.Unmarshal(page, &members)
+	var next string
+	json.Unmarshal(members["nextCursor"], &next)
+	return next
+}
+
+// ModernRequest returns what the _meta of a modern request says of the client (2026-07-28,
+// "Request metadata").
+func ModernRequest(method string, meta []byte) ListRequest {
+	const prefix = "io.modelcontextprotocol/"
+	r := ListRequest{Method: method}
+	EachMember(meta, func(name string, _ int64, value []byte) {
+		switch name {
+		case prefix + "clientCapabilities":
+			r.Capabilities = bytes.Clone(value)
+		case prefix + "logLevel":
+			var level string
+			json.Unmarshal(value, &level)
+			r.Logs = includesWarnings(level)
+		}
+	})
+	return r
+}
+
+func includesWarnings(level string) bool {
+	switch strings.ToLower(level) {
+	case "debug", "info", "notice", "warning":
+		return true
+	}
+	return false
 }

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/rs/zerolog"
+
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/statement"
-	"github.com/rs/zerolog"
 )
 
 // The modes of roots. RootsOff is the default, because some servers replace the
@@ -24,8 +24,8 @@ const (
 	RootsAdvertise = "advertise"
 )
 
-// Roots has what messages tell a server about its policy and its directories.
-type Roots struct {
+// roots has what messages tell a server about its policy and its directories.
+type roots struct {
 	profile   *policy.Profile
 	mode      string
 	statement []byte                   // of the policy; nil unless mode is RootsAdvertise
@@ -35,16 +35,16 @@ type Roots struct {
 	declared  atomic.Bool              // we have declared the capability in the client's name
 }
 
-func (r *Roots) init(c *Client, p *policy.Profile) {
+func (r *roots) init(c *Client, p *policy.Profile) {
 	r.profile, r.mode, r.canonical, r.log = p, cmp.Or(p.Roots, RootsOff), c.Config.Known.Canonical, c.Log
 	if r.mode == RootsAdvertise {
-		r.statement = statement.New(p).Encode()
+		r.statement = policy.NewStatement(p).Encode()
 	}
 }
 
 // OnClientResponse narrows and remembers the roots in an answer of the client, before the server
 // gets the answer.
-func (r *Roots) OnClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+func (r *roots) OnClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	if string(c.Method) != "roots/list" || !e.Result.Present() || !f.Flaws.IsStrict() {
 		return
 	}
@@ -57,7 +57,7 @@ func (r *Roots) OnClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcp
 // maxRoots bounds how many of the client's roots are remembered.
 const maxRoots = 100
 
-func (r *Roots) remember(f *mcpproxy.Frame) {
+func (r *roots) remember(f *mcpproxy.Frame) {
 	line, whole := f.AppendTo(nil)
 	if !whole || len(line) > maxText {
 		return
@@ -81,7 +81,7 @@ func (r *Roots) remember(f *mcpproxy.Frame) {
 // Answer returns the answer to a roots/list of the server from the policy, if we have declared the
 // capability in the client's name: the party that declares it must answer (2025-11-25, "Roots,
 // Capabilities"). Otherwise it returns nil.
-func (r *Roots) Answer(e *mcpproxy.Envelope) []byte {
+func (r *roots) Answer(e *mcpproxy.Envelope) []byte {
 	if string(e.Method) != "roots/list" || !e.Trackable() || !r.declared.Load() {
 		return nil
 	}
@@ -91,7 +91,7 @@ func (r *Roots) Answer(e *mcpproxy.Envelope) []byte {
 // narrowInputs narrows the roots among the answers that a retried request carries
 // (2026-07-28, "Multi round-trip requests"). They are a map from names to results; the
 // result with a member roots answers a roots/list.
-func (r *Roots) narrowInputs(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+func (r *roots) narrowInputs(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	EachMember(f.Slice(e.Inputs), func(_ string, at int64, value []byte) {
 		if len(value) > 0 && value[0] == '{' {
 			start := e.Inputs.Start + at
@@ -100,7 +100,7 @@ func (r *Roots) narrowInputs(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	})
 }
 
-func (r *Roots) narrowResult(f *mcpproxy.Frame, result mcpproxy.Span) {
+func (r *roots) narrowResult(f *mcpproxy.Frame, result mcpproxy.Span) {
 	EachMember(f.Slice(result), func(name string, at int64, value []byte) {
 		if name != "roots" {
 			return
@@ -114,7 +114,7 @@ func (r *Roots) narrowResult(f *mcpproxy.Frame, result mcpproxy.Span) {
 
 // narrow returns the roots of list that the server may read. It replaces a root that is
 // wider than the policy by the granted directories inside it.
-func (r *Roots) narrow(list []byte) (narrowed []byte, changed bool) {
+func (r *roots) narrow(list []byte) (narrowed []byte, changed bool) {
 	var all []json.RawMessage
 	if json.Unmarshal(list, &all) != nil {
 		return nil, false
@@ -208,4 +208,86 @@ func rootList(roots []json.RawMessage) []byte {
 		list = append(list, root...)
 	}
 	return append(list, ']')
+}
+
+// metaPolicy is the member by which requests tell a server its policy.
+const metaPolicy = "dev.mcp-jail/policy"
+
+// Advertise adds the statement of the policy to a request, and the capability roots to an
+// initialize. It narrows the roots that a retried request carries.
+func (r *roots) Advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	if r.mode == RootsOff {
+		return
+	}
+	if r.mode == RootsAdvertise {
+		r.advertise(f, e)
+	}
+	if e.Inputs.Present() && r.canSplice(f, e) {
+		r.narrowInputs(f, e)
+	}
+}
+
+func (r *roots) advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	switch string(e.Method) {
+	case "initialize":
+		// A second initialize starts again.
+		r.declared.Store(false)
+		if r.canSplice(f, e) {
+			r.advertiseInitialize(f, e)
+		}
+	case "server/discover", "tools/call":
+		// 2026-07-28 has no handshake, so each request carries the statement.
+		if e.Era() == mcpproxy.Modern && r.canSplice(f, e) {
+			f.Cut(e.Reserved, &e.ParamsMeta)
+			if !e.Params.Present() {
+				f.AddMember(&e.Self, "params", JSONObject("_meta", JSONObject(metaPolicy, r.statement)))
+			} else {
+				f.AddMeta(&e.Params, &e.ParamsMeta, metaPolicy, r.statement)
+			}
+		}
+	}
+}
+
+// canSplice reports whether a member can be added such that every reader of the message sees it.
+func (r *roots) canSplice(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
+	if !f.Flaws.IsStrict() || e.Params.Present() && e.Params.Kind != '{' {
+		r.log.Info().Str("method", string(e.Method)).Msg("passed an ambiguous message without adding the policy")
+		return false
+	}
+	return true
+}
+
+// advertiseInitialize adds to an initialize (2025-11-25, "Lifecycle, Initialization") the
+// statement in _meta, which is legal but hidden from servers by SDKs; the statement as an
+// experimental capability, which all SDKs show; and the capability roots, if the client
+// has not declared it and we answer roots/list in its name.
+func (r *roots) advertiseInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	ours := !e.Roots.Present()
+	experimental := JSONObject(metaPolicy, r.statement)
+	capabilities := JSONObject("experimental", experimental)
+	if ours {
+		capabilities = append(capabilities[:len(capabilities)-1], `,"roots":{}}`...)
+	}
+	f.Cut(e.Reserved, &e.ParamsMeta, &e.Experimental)
+	if !e.Params.Present() {
+		params := append([]byte(`{"capabilities":`), capabilities...)
+		params = append(append(params, `,"_meta":`...), experimental...)
+		f.AddMember(&e.Self, "params", append(params, '}'))
+		r.declared.Store(ours)
+		return
+	}
+	f.AddMeta(&e.Params, &e.ParamsMeta, metaPolicy, r.statement)
+	if !e.Capabilities.Present() {
+		f.AddMember(&e.Params, "capabilities", capabilities)
+		r.declared.Store(ours)
+		return
+	}
+	if e.Experimental.Present() {
+		f.AddMember(&e.Experimental, metaPolicy, r.statement)
+	} else {
+		f.AddMember(&e.Capabilities, "experimental", experimental)
+	}
+	if ours {
+		r.declared.Store(f.AddMember(&e.Capabilities, "roots", []byte("{}")))
+	}
 }

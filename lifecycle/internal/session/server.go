@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,7 +12,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/refusals"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -26,21 +26,21 @@ type Server struct {
 	Processes processHistory
 	Redact    *diagnostics.Redactor
 	Tail      *diagnostics.Tail
-	Leaks     atomic.Pointer[LeakCheck] // of what the current process holds; nil: nothing is looked for
+	Leaks     atomic.Pointer[leakCheck] // of what the current process holds; nil: nothing is looked for
 
 	FirstCallMark atomic.Int64  // lines of stderr before the first call: see Tail.LineCount
 	FirstCall     onceTime      // when the first call was sent
 	LoginSaid     chan struct{} // gets a value when stderr may say that the server waits for a login
 	Quiet         atomic.Bool   // no request waits for the process: its failures are not announced
 	Unset         []string      // variables that are granted and not set
-	Roots         Roots
+	Roots         roots
 	unsent        atomic.Int64 // messages that SendAsync has not written yet
 	Stray         strayLines
-	Lost          LostAnswers
-	seen          refusals.Seen
+	Lost          lostAnswers
+	seen          seenRefusals
 
 	// Stateless: other processes run beside it (diagnostics.Evidence). CertainReads: its jail records
-	// refused reads (package certain).
+	// refused reads.
 	Stateless, CertainReads bool
 }
 
@@ -177,9 +177,9 @@ func (h *processHistory) CallEnds() {
 	}
 }
 
-// Listener is a Process that knows at which TCP ports programs of its jail listen. known is false
+// listener is a Process that knows at which TCP ports programs of its jail listen. known is false
 // where that cannot be found out.
-type Listener interface {
+type listener interface {
 	Listening() (ports []int, known bool)
 }
 
@@ -187,7 +187,7 @@ type Listener interface {
 // are those of the last time that it was asked.
 func (h *processHistory) listening() (ports []int, known bool) {
 	proc := h.now()
-	if l, ok := proc.(Listener); ok && !IsClosed(proc.Done()) {
+	if l, ok := proc.(listener); ok && !IsClosed(proc.Done()) {
 		ports, known = l.Listening()
 	}
 	h.mu.Lock()
@@ -212,3 +212,52 @@ func (w loginWords) Write(b []byte) (int, error) {
 	}
 	return len(b), nil
 }
+
+// Launcher starts the program of a profile. Start returns the errors of confine:
+// *confine.GapError and *confine.StartError. Cancelling ctx ends a start that is not
+// finished, but no running process.
+type Launcher interface {
+	Start(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (Process, error)
+}
+
+// Process is a program in its jail.
+type Process interface {
+	PID() int
+	Signal(os.Signal) error             // to the program
+	Kill() error                        // everything in the jail, at once
+	Done() <-chan struct{}              // closed when every process of the jail is gone
+	Wait() (confine.Exit, error)        // waits for Done, and tells how the program ended
+	Denials() []policy.Denial           // what the jail has refused so far
+	HostFailures() []policy.HostFailure // granted hosts that this machine could not reach
+	OnNotice(func(confine.Notice))      // registers a function for the jail's remarks, past and future
+	// Unanswered returns the ports of the jail's own loopback to which the server connected since a
+	// time, while no program of the jail listened there.
+	Unanswered(since time.Time) []policy.Unanswered
+	Plan() *confine.Plan // what the jail enforces; nil if that is not known
+	// Mounts returns what is mounted in the jail now, and whether that has all that the plan mounts.
+	Mounts() (list []byte, whole bool)
+}
+
+// CallObserver is a Process that must know which call it serves. CallBegins is called before the
+// process gets a tools/call. beside says that the process has other calls, which are neither
+// answered nor cancelled. CallEnds is called before the client gets the answer to the last of them.
+type CallObserver interface {
+	CallBegins(tool string, beside bool)
+	CallEnds()
+}
+
+// LauncherFunc is a function that implements Launcher.
+type LauncherFunc func(context.Context, *policy.Profile, confine.Stdio) (Process, error)
+
+// Start implements Launcher.
+func (f LauncherFunc) Start(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (Process, error) {
+	return f(ctx, p, stdio)
+}
+
+// DiagnosedError is the error of a Launcher that knows what to tell the client.
+type DiagnosedError struct {
+	Diagnosis  diagnostics.Diagnosis
+	ExitStatus int
+}
+
+func (e *DiagnosedError) Error() string { return e.Diagnosis.What }

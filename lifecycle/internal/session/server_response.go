@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/certain"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -62,7 +61,7 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	if !failed {
 		unanswered := s.unanswered(c.Start, c.Start)
 		s.Client.usual.learnPorts(unanswered)
-		if len(certain.Without(s.CertainReads, s.denials(c.Start))) == 0 {
+		if len(withoutReads(s.CertainReads, s.denials(c.Start))) == 0 {
 			s.noteOfJail(FailureText(f, e), unanswered, c)
 			return ""
 		}
@@ -76,7 +75,7 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	if failed {
 		ev.Text = FailureText(f, e)
 	} else {
-		ev.Unanswered, ev.Denials = nil, certain.Without(s.CertainReads, ev.Denials)
+		ev.Unanswered, ev.Denials = nil, withoutReads(s.CertainReads, ev.Denials)
 	}
 	d := diagnostics.Diagnose(ev)
 	if failed {

@@ -1,3 +1,11 @@
+// Package session is what a stateful and a stateless session share.
+//
+// A [Client] is the client of a session: its streams, the answers and warnings that it gets, and
+// the record of the session. A [Server] is a process of the server, with its pipes, its stderr and
+// its denials, or several of which one replaces the other. toolCheck compares definitions of
+// tools with the pins. leakCheck looks for secrets.
+//
+// The package comment of lifecycle tells what a session does, and when it ends.
 package session
 
 import (
@@ -75,12 +83,12 @@ type Session struct {
 	// Log is for debugging mcp-jail itself. The zero Logger is off.
 	Log zerolog.Logger
 
-	times Times // zero: the defaults; tests shorten them
+	times times // zero: the defaults; tests shorten them
 }
 
-// Times are the timeouts that users need not set. Most follow from how long clients wait
+// times are the timeouts that users need not set. Most follow from how long clients wait
 // for a process before they kill it.
-type Times struct {
+type times struct {
 	Term         time.Duration // end-of-file to SIGTERM
 	Kill         time.Duration // SIGTERM to SIGKILL
 	Signal       time.Duration // a signal from the client to SIGKILL
@@ -101,7 +109,7 @@ type Times struct {
 }
 
 // TimesOf returns the timeouts of a session. Tests shorten them.
-func TimesOf(s *Session) *Times { return &s.times }
+func TimesOf(s *Session) *times { return &s.times }
 
 func (s Session) withDefaults() Session {
 	if s.In == nil {

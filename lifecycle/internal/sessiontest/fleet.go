@@ -15,7 +15,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/certain"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -36,7 +35,7 @@ type Fleet struct {
 	Mu    sync.Mutex
 	Procs []*fakeProcess
 	Tools []string // of the processes, in the order of their start
-	sure  []bool   // certain.Reads of their starts
+	sure  []bool   // session.Reads of their starts
 	where []string // their working directories, which are only told
 }
 
@@ -74,7 +73,7 @@ func (f *Fleet) Start(ctx context.Context, p *policy.Profile, stdio confine.Stdi
 	proc := &fakeProcess{server: started, done: make(chan struct{}), fake: &Fake{Denials: f.Denials[p.Tool], Mounted: f.Mounted}}
 	f.Procs = append(f.Procs, proc)
 	f.Tools = append(f.Tools, p.Tool)
-	f.where, f.sure = append(f.where, p.Dir), append(f.sure, certain.Reads(ctx))
+	f.where, f.sure = append(f.where, p.Dir), append(f.sure, session.Reads(ctx))
 	go func() {
 		started.Wait()
 		close(proc.done)

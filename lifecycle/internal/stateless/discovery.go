@@ -3,13 +3,14 @@ package stateless
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/answers"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -23,13 +24,13 @@ type discovery struct {
 	session *statelessSession
 	client  *session.Client
 	profile atomic.Pointer[policy.Profile] // of discovery workers, by the configuration as it is now
-	infos   clientinfo.Known
+	infos   answers.KnownClient
 	cache   *answers.Cache
 	tools   answers.Tools
 }
 
 // worker returns the discovery worker for a client. The caller releases it.
-func (dv *discovery) worker(ctx context.Context, info *clientinfo.Info) (*worker, *diagnostics.Diagnosis) {
+func (dv *discovery) worker(ctx context.Context, info *answers.ClientInfo) (*worker, *diagnostics.Diagnosis) {
 	dv.refresh(false)
 	w := dv.session.pool.discoveryWorker(info)
 	select {
@@ -174,4 +175,203 @@ func (dv *discovery) onList(rq *clientRequest, f *mcpproxy.Frame, e *mcpproxy.En
 			f.Replace(e.Result, list)
 		}
 	}
+}
+
+// revalidate asks the server again for stale answers, and tells a legacy client which lists have
+// changed. An answer is stale if the client got it from an earlier session, or if the server has
+// sent list_changed.
+func (dv *discovery) revalidate(ctx context.Context, era mcpproxy.Era) {
+	info := dv.infos.For(era)
+	if info == nil {
+		return
+	}
+	stale := dv.cache.TakeStale(info, dv.client.Times.Tick)
+	if len(stale.Names) == 0 {
+		return
+	}
+	w, d := dv.worker(ctx, info)
+	if d != nil {
+		return
+	}
+	defer dv.session.pool.release(w)
+	changed := map[string]bool{}
+	for _, name := range stale.Names {
+		answer := w.greeting
+		if name != "initialize" {
+			// Without an answer the cached one is dropped.
+			answer, _ = w.request(ctx, info.RequestFor(name), w.server.Profile.Startup)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if stale.Apply(name, answer) {
+			changed[listKind(name)] = true
+		}
+	}
+	for _, kind := range []string{"tools", "prompts"} { // answers.StripServer leaves listChanged to these two alone
+		if changed[kind] && era != mcpproxy.Modern {
+			dv.notifyListChanged(kind)
+		}
+	}
+}
+
+func (dv *discovery) notifyListChanged(kind string) {
+	dv.session.noteSendError(dv.client.Proxy.Client.Inject(mcpproxy.NewNotification("notifications/"+kind+"/list_changed", nil)))
+}
+
+func listKind(name string) string {
+	kind, _, _ := bytes.Cut([]byte(name), []byte("/"))
+	return string(kind)
+}
+
+// onListChanged handles a list_changed of the server. A server may send it after each request, or
+// without end, so the lists are asked for at most once a tick.
+func (dv *discovery) onListChanged(era mcpproxy.Era) {
+	info := dv.infos.For(era)
+	if info == nil {
+		return
+	}
+	if dv.cache.NoteChanged(info, dv.client.Times.Tick) {
+		dv.session.wake()
+	}
+}
+
+// refresh has the configuration read again if it has changed. It is called before the policy of a
+// call is resolved, and before each use of a discovery worker.
+func (dv *discovery) refresh(asked bool) {
+	if dv.client.Config.Refresh == nil {
+		return
+	}
+	r := dv.client.Config.Refresh()
+	dv.client.TellRefreshed(r, asked)
+	if r.Changed {
+		dv.reloaded()
+	}
+}
+
+// reloaded compares the policy of discovery workers with the one before. If they differ, it
+// forgets the server's answers, and stops the discovery workers under the old policy when they are
+// idle. It tells a legacy client that its lists have changed.
+func (dv *discovery) reloaded() {
+	t, err := dv.session.toolNow("")
+	if err != nil {
+		return // the next discovery says it
+	}
+	before, introduced := dv.profile.Swap(t.Profile), dv.infos.For(mcpproxy.Legacy) != nil
+	if before.Key() == t.Profile.Key() {
+		return
+	}
+	// After the profile is swapped: what comes in now is kept for the new one.
+	offered := dv.cache.Reset()
+	dv.session.pool.withdrawOld(t.Profile)
+	for _, kind := range offered {
+		if introduced {
+			dv.notifyListChanged(kind)
+		}
+	}
+}
+
+func (dv *discovery) currentProfile() *policy.Profile { return dv.profile.Load() }
+
+func (dv *discovery) onToolsList(rq *clientRequest, result []byte) {
+	if rq.method != "tools/list" {
+		return
+	}
+	var from struct {
+		Cursor string `json:"cursor"`
+	}
+	json.Unmarshal(rq.frame.Slice(rq.frame.Messages[0].Params), &from)
+	dv.addToolsPage(result, from.Cursor == "")
+}
+
+func listForClient(rq *clientRequest, result []byte) []byte {
+	if rq.method != "tools/list" {
+		return result
+	}
+	return answers.StripTools(result)
+}
+
+// addToolsPage adds a page of the list of tools and returns the cursor of the next, or "".
+// After the last page it registers the tools in the pool, and warns of tables for tools
+// that the server does not have.
+func (dv *discovery) addToolsPage(result []byte, first bool) (next string) {
+	next, all := dv.tools.AddPage(result, first)
+	if all == nil {
+		return next
+	}
+	for _, name := range dv.session.declared() {
+		if !slices.Contains(all, name) {
+			dv.client.Warn("warning: [servers." + dv.session.serverName + ".tools." + name + "] is for a tool that the server does not offer")
+		}
+	}
+	dv.session.pool.registerTools(all)
+	return ""
+}
+
+// maxPages bounds the pages of a list of tools, since a server may page without end.
+const maxPages = 100
+
+// refuseUnlisted returns a diagnosis for a call of a tool that neither the server lists
+// nor the configuration names, after it has asked for the list again. Some servers take
+// "READ " for "read", and the jail must be the one of the tool that the server will run.
+func (dv *discovery) refuseUnlisted(ctx context.Context, rq *clientRequest) *diagnostics.Diagnosis {
+	info, cursor := rq.info, ""
+	if dv.tools.Has(rq.tool) || slices.Contains(dv.session.declared(), rq.tool) {
+		return nil
+	}
+	w, d := dv.worker(ctx, info)
+	if d != nil {
+		return d
+	}
+	defer dv.session.pool.release(w)
+	// The list that the client has may be old, or the client has asked for none.
+	for n := range maxPages {
+		name := "tools/list"
+		if n > 0 {
+			name += ` {"cursor":` + string(session.JSONString(cursor)) + "}"
+		}
+		answer, err := w.request(ctx, info.RequestFor(name), w.server.Profile.Startup)
+		if err != nil {
+			return w.startupFailure(ctx, err)
+		}
+		e := &answer.Messages[0]
+		if e.Error.Present() {
+			ev := w.server.Evidence(diagnostics.StageList, &mcpproxy.Call{Method: []byte("tools/list")}, time.Time{})
+			ev.Text = session.FailureText(answer, e)
+			d := w.server.Diagnose(ev)
+			return &d
+		}
+		if cursor = dv.addToolsPage(answer.Slice(e.Result), n == 0); cursor == "" {
+			break
+		}
+	}
+	if dv.tools.Has(rq.tool) {
+		return nil
+	}
+	// No worker is asked either: a server that reads names loosely would run another
+	// tool, which has its own policy, under the default policy.
+	unknown := dv.client.Announce(diagnostics.Diagnosis{
+		Code: -32602, Stage: diagnostics.StageCall, Attribution: diagnostics.Certain, Server: dv.session.serverName, Tool: rq.tool,
+		Explain: diagnostics.PagePerCall,
+		What:    fmt.Sprintf("server %q lists no tool %q, so there is no policy to call it under", dv.session.serverName, rq.tool),
+		Fix:     "if it has one all the same, give it a table among the tools of the server",
+	})
+	return &unknown
+}
+
+func (dv *discovery) respondHandshake(rq *clientRequest, name string, value []byte, modern bool) {
+	if name == "result" {
+		if d := dv.client.Tools.Handshake(rq.listRequest(), value); d != nil {
+			dv.session.dispatcher.fail(rq, *d)
+			return
+		}
+	}
+	dv.session.dispatcher.respondWith(rq, name, answers.StripServer(value, modern))
+}
+
+func (dv *discovery) checkList(rq *clientRequest, result []byte) *diagnostics.Diagnosis {
+	if rq.method != "tools/list" {
+		return nil
+	}
+	return dv.client.Tools.List(rq.listRequest(), result)
 }

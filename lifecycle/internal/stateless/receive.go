@@ -1,13 +1,17 @@
 package stateless
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/capability"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/answers"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
@@ -179,7 +183,7 @@ func (w *worker) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		w.client.Log.Debug().Str("id", string(e.ID)).Msg("dropped an answer that matches no open request")
 		return
 	}
-	if capability.IsTask(f.Slice(e.Result)) {
+	if answers.IsTask(f.Slice(e.Result)) {
 		w.session.dispatcher.fail(rq, w.client.Announce(noTasks(w.session.serverName, rq.tool, "it has answered "+rq.method+" with a task, for work that goes on after the answer")))
 		return
 	}
@@ -247,4 +251,135 @@ func (w *worker) ownsToken(token []byte) bool {
 		}
 	}
 	return false
+}
+
+// onMixedLine sees a line that is no message and ends in one. If that answers an open request of the
+// worker, the request is answered with an error once the worker is silent.
+func (w *worker) onMixedLine(f, ending *mcpproxy.Frame) {
+	e := &ending.Messages[0]
+	for _, id := range w.openIDs() {
+		if e.Kind() == mcpproxy.Response && mcpproxy.IDKey(e.ID) == mcpproxy.IDKey(id) {
+			w.loseAnswer(id, session.MixedLine(w.server.Redact, f, ending))
+		}
+	}
+}
+
+// onOtherID sees an answer that matches no open request. If it can only be meant for one that is
+// open, that is answered with an error once the worker is silent. An answer with an id of ours is a
+// second one.
+func (w *worker) onOtherID(e *mcpproxy.Envelope) {
+	ours := bytes.HasPrefix(e.ID, []byte(`"`+w.session.idPrefix))
+	if id := session.MeantID(e, w.openIDs(), w.tool != "" && !ours); id != nil {
+		w.loseAnswer(id, session.OtherID(e.ID, id))
+	}
+}
+
+func (w *worker) loseAnswer(id []byte, why string) {
+	w.server.Lost.Note(id, why, func() {
+		d, _ := w.server.Lost.Diagnosis(id, w.tool)
+		w.rejectAnswer(&mcpproxy.Envelope{ID: id, Error: mcpproxy.Span{Kind: '{'}}, d)
+	})
+}
+
+func (w *worker) openIDs() (ids [][]byte) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, rq := range w.requests {
+		ids = append(ids, rq.id)
+	}
+	for key := range w.waiters { // the ids of our requests are their own keys
+		ids = append(ids, []byte(key))
+	}
+	return ids
+}
+
+var (
+	errExited  = errors.New("the process has ended")
+	errNotRead = errors.New("the process ended without reading the request")
+	errTimeout = errors.New("the process did not answer in time")
+)
+
+// reply is the outcome of one of our requests: an answer that is held in memory, or the
+// reason why it cannot be used.
+type reply struct {
+	frame    *mcpproxy.Frame
+	rejected *diagnostics.Diagnosis
+}
+
+// Error implements error.
+func (r reply) Error() string { return r.rejected.What }
+
+func (r reply) result() (*mcpproxy.Frame, error) {
+	if r.rejected != nil {
+		return nil, r
+	}
+	return r.frame, nil
+}
+
+func (w *worker) tooLargeToBuffer(f *mcpproxy.Frame) *diagnostics.Diagnosis {
+	return &diagnostics.Diagnosis{
+		Code: -32603, Stage: diagnostics.StageStartup, Attribution: diagnostics.Certain, Server: w.session.serverName, Tool: w.tool,
+		Explain: diagnostics.PageMessage,
+		What:    fmt.Sprintf("server %q: an answer of %d MiB to a handshake or a list is too large to be read into memory", w.session.serverName, f.Size>>20),
+		Fix:     "set stateful = true: then answers pass as they are",
+	}
+}
+
+// request sends one of our requests and waits for the answer. limit bounds the wait; 0 means
+// no bound.
+func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Duration) (*mcpproxy.Frame, error) {
+	id := w.session.nextID()
+	answer, key := make(chan reply, 1), mcpproxy.IDKey(id)
+	// Before the request is sent, whose answer may come at once.
+	w.mu.Lock()
+	w.waiters[key] = answer
+	w.mu.Unlock()
+	defer func() {
+		w.mu.Lock()
+		delete(w.waiters, key)
+		w.mu.Unlock()
+	}()
+	f.Replace(f.Messages[0].IDAt, id)
+	at := new(delivery)
+	waiting := ctx
+	if limit > 0 {
+		var cancel context.CancelFunc
+		waiting, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	w.queue.enqueue(waiting, f, at)
+	select {
+	case got := <-answer:
+		return got.result()
+	case <-w.ended:
+	case <-waiting.Done():
+	}
+	// The answer, or the end of the worker, may have come just before: select chooses at random.
+	select {
+	case got := <-answer:
+		return got.result()
+	default:
+	}
+	switch d, lost := w.server.Lost.Diagnosis(id, w.tool); {
+	case !session.IsClosed(w.ended) && ctx.Err() != nil:
+		return nil, ctx.Err()
+	case !session.IsClosed(w.ended):
+		return nil, errTimeout
+	case lost:
+		return reply{rejected: &d}.result()
+	case w.notRead(at):
+		return nil, errNotRead
+	}
+	return nil, errExited
+}
+
+func (w *worker) waiter(e *mcpproxy.Envelope) chan reply {
+	if e.Kind() != mcpproxy.Response || !e.Trackable() {
+		return nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	waits := w.waiters[mcpproxy.IDKey(e.ID)]
+	delete(w.waiters, mcpproxy.IDKey(e.ID))
+	return waits
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// DefaultMaxCalls is how many calls of a session run at once.
-const DefaultMaxCalls = 8
+// defaultMaxCalls is how many calls of a session run at once.
+const defaultMaxCalls = 8
 
 // Options holds what a session needs beyond its Session if each call has a process of
 // its own. Only Tool is required.
@@ -37,7 +37,7 @@ type Options struct {
 	// Prepare has a jail prepared for each of these profiles, of which several may be equal, and for no other.
 	// nil means that none can be.
 	Prepare func([]*policy.Profile)
-	// MaxCalls is how many calls run at once; 0 means DefaultMaxCalls. As many warm workers wait, and as many
+	// MaxCalls is how many calls run at once; 0 means defaultMaxCalls. As many warm workers wait, and as many
 	// workers end, so it bounds the processes of a session.
 	MaxCalls int
 	// Lists is the directory that keeps the server's lists between sessions. With "" the session keeps
@@ -77,7 +77,7 @@ func (s *statelessSession) run(ctx context.Context) confine.Exit {
 //
 // Locks. A goroutine that holds a lock takes only one that is further to the right:
 //
-//	answers.Cache, answers.Tools, pool.mu, requestTable.mu   clientinfo.Known, worker.mu, sendQueue.mu
+//	answers.Cache, answers.Tools, pool.mu, requestTable.mu   answers.KnownClient, worker.mu, sendQueue.mu
 //
 // serverRequests.mu is held with none of these. The locks of session.Client and of files of lists come
 // last. Nothing is sent to the client, and no process is waited for, under any of them.
@@ -102,7 +102,7 @@ func newStatelessSession(c session.Session, o Options) *statelessSession {
 		c.Profile = &policy.Profile{}
 	}
 	if o.MaxCalls <= 0 {
-		o.MaxCalls = DefaultMaxCalls
+		o.MaxCalls = defaultMaxCalls
 	}
 	s := &statelessSession{options: o, serverName: c.Profile.Server, idPrefix: "mcp-jail/" + rand.Text() + "/", wakeup: make(chan struct{}, 1)}
 	s.pool.workers = map[*worker]bool{} // before NewClient, which may ask for denials at once

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/clientinfo"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/answers"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
@@ -56,7 +56,7 @@ func (p *pool) touchTool(name string) {
 // a new one would get, and jailed under the profile that the policy resolves to now: files that must be hidden may
 // have appeared since. All that the plan mounts must still be mounted: a mask goes when its name is removed outside,
 // and moves with a rename.
-func (p *pool) takeWarm(tool string, info *clientinfo.Info, now Tool) *worker {
+func (p *pool) takeWarm(tool string, info *answers.ClientInfo, now Tool) *worker {
 	for {
 		w := p.nextWarm(tool, info, now)
 		if w == nil {
@@ -70,7 +70,7 @@ func (p *pool) takeWarm(tool string, info *clientinfo.Info, now Tool) *worker {
 }
 
 // nextWarm is takeWarm without the look at the mounts.
-func (p *pool) nextWarm(tool string, info *clientinfo.Info, now Tool) (found *worker) {
+func (p *pool) nextWarm(tool string, info *answers.ClientInfo, now Tool) (found *worker) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.withdraw(func(w *worker) bool {
@@ -89,7 +89,7 @@ func (p *pool) nextWarm(tool string, info *clientinfo.Info, now Tool) (found *wo
 
 // isCurrent reports whether a worker is past the handshake that a new one for the client would get. The caller
 // holds mu.
-func (p *pool) isCurrent(w *worker, info *clientinfo.Info) bool {
+func (p *pool) isCurrent(w *worker, info *answers.ClientInfo) bool {
 	return w.info.Matches(info) && (info.Era() == mcpproxy.Modern || bytes.Equal(w.logLevel, p.logLevel))
 }
 
@@ -163,4 +163,33 @@ func (p *pool) startWarm(ctx context.Context, of *warmTool) {
 		}
 		p.session.wake()
 	})
+}
+
+func (s *statelessSession) wake() {
+	select {
+	case s.wakeup <- struct{}{}:
+	default:
+	}
+}
+
+func (s *statelessSession) background(ctx context.Context) {
+	ticker := time.NewTicker(s.client.Times.Tick)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			s.pool.stopOffered()
+			return
+		case now := <-ticker.C:
+			s.pool.refill(ctx, now)
+			s.pool.prepare(now)
+		case <-s.wakeup:
+			s.pool.refill(ctx, time.Now())
+			s.pool.prepare(time.Now())
+		}
+		s.client.Tasks.Go(func() {
+			s.discovery.revalidate(ctx, mcpproxy.Legacy)
+			s.discovery.revalidate(ctx, mcpproxy.Modern)
+		})
+	}
 }

@@ -178,3 +178,17 @@ func (q *Stderr) Close(idle, total time.Duration) {
 // read returns how many bytes the client has read. Where the kernel does not say what is left in
 // the pipe, that is how many it has room for.
 func (q *Stderr) read() int64 { return q.written.Load() - int64(UnreadBytes(q.dst)) }
+
+// WaitOrInterrupt calls interrupt unless done is closed, and then waits a moment for done.
+func WaitOrInterrupt(done <-chan struct{}, interrupt func() (restore func())) {
+	select {
+	case <-done:
+		return
+	default:
+	}
+	defer interrupt()()
+	select {
+	case <-done:
+	case <-time.After(50 * time.Millisecond):
+	}
+}

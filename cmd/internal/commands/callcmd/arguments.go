@@ -11,7 +11,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -33,7 +32,7 @@ func (k *callCmd) readArguments(c terminal.Console) (a arguments, err error) {
 			return a, fmt.Errorf("the arguments of the tool cannot be read from stdin: %w", err)
 		}
 		if len(text) > maxArguments {
-			return a, exit.UsageErrorf("the arguments of the tool have more than %d MiB", maxArguments>>20)
+			return a, terminal.UsageErrorf("the arguments of the tool have more than %d MiB", maxArguments>>20)
 		}
 		if len(words) == 0 && len(bytes.TrimSpace(text)) == 0 { // as of a job without input
 			text = []byte("{}")
@@ -44,13 +43,13 @@ func (k *callCmd) readArguments(c terminal.Console) (a arguments, err error) {
 		a.json = json.RawMessage("{}")
 	case strings.HasPrefix(strings.TrimSpace(words[0]), "{") || len(words) == 1 && !strings.Contains(words[0], "="):
 		if len(words) > 1 {
-			return a, exit.UsageErrorf("unexpected argument %s: the JSON is one argument, so put it in single quotation marks", show.Name(words[1]))
+			return a, terminal.UsageErrorf("unexpected argument %s: the JSON is one argument, so put it in single quotation marks", show.Name(words[1]))
 		}
 		a.json, err = object([]byte(words[0]), "the arguments")
 	default:
 		for _, w := range words {
 			if name, _, ok := strings.Cut(w, "="); !ok || name == "" {
-				return a, exit.UsageErrorf("%s is not NAME=VALUE: give one JSON object, or NAME=VALUE for each argument of the tool", show.Name(w))
+				return a, terminal.UsageErrorf("%s is not NAME=VALUE: give one JSON object, or NAME=VALUE for each argument of the tool", show.Name(w))
 			}
 		}
 		a.pairs = words
@@ -66,13 +65,13 @@ func object(text []byte, place string) (json.RawMessage, error) {
 	var syntax *json.SyntaxError
 	switch {
 	case errors.As(err, &syntax):
-		return nil, exit.UsageErrorf("%s: no JSON: %s", position(text, syntax.Offset, place), strings.TrimPrefix(syntax.Error(), "json: "))
+		return nil, terminal.UsageErrorf("%s: no JSON: %s", position(text, syntax.Offset, place), strings.TrimPrefix(syntax.Error(), "json: "))
 	case err != nil:
-		return nil, exit.UsageErrorf("%s: no JSON: %s", place, err)
+		return nil, terminal.UsageErrorf("%s: no JSON: %s", place, err)
 	case !utf8.Valid(text):
-		return nil, exit.UsageErrorf("%s: no JSON: it is not UTF-8", place)
+		return nil, terminal.UsageErrorf("%s: no JSON: it is not UTF-8", place)
 	case len(value) == 0 || value[0] != '{':
-		return nil, exit.UsageErrorf("%s: a tool takes a JSON object, such as {\"path\": \"/tmp\"}, and this is %s", place, kindOf(value))
+		return nil, terminal.UsageErrorf("%s: a tool takes a JSON object, such as {\"path\": \"/tmp\"}, and this is %s", place, kindOf(value))
 	}
 	var flat bytes.Buffer // a message is one line
 	if err := json.Compact(&flat, value); err != nil {
@@ -162,7 +161,7 @@ func (a arguments) object(s *schema) (json.RawMessage, error) {
 	for _, pair := range a.pairs {
 		name, value, _ := strings.Cut(pair, "=")
 		if _, twice := all[name]; twice {
-			return nil, exit.UsageErrorf("%s is given twice", show.Name(name))
+			return nil, terminal.UsageErrorf("%s is given twice", show.Name(name))
 		}
 		types := s.types(name)
 		var parsed json.RawMessage
@@ -170,7 +169,7 @@ func (a arguments) object(s *schema) (json.RawMessage, error) {
 		case !isText && json.Unmarshal([]byte(value), &parsed) == nil:
 			all[name] = parsed
 		case !isText && len(types) > 0:
-			return nil, exit.UsageErrorf("%s: the tool wants %s, and %s is none", show.Name(name), strings.Join(types, " or "), show.Quote(value))
+			return nil, terminal.UsageErrorf("%s: the tool wants %s, and %s is none", show.Name(name), strings.Join(types, " or "), show.Quote(value))
 		default:
 			all[name] = value
 		}

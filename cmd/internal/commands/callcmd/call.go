@@ -9,6 +9,27 @@
 //   - session.go starts the session, and ends it.
 //   - arguments.go reads the arguments of the tool.
 //   - result.go and tools.go write what the server answered.
+//
+// # The client of ours
+//
+// [Trial] is mcp-jail as a client: it starts a server in its jail, asks what it is and
+// which tools it has, and ends it. Every handshake that mcp-jail makes as a client is made here:
+// those of install and of learn.
+//
+//	a, err := callcmd.Trial{Target: t, Name: "mcp-jail install", Timeout: time.Minute}.Run(ctx)
+//	p, err := a.Pin()
+//
+// [Trial.Run] is a client of a normal session, so a server that fails gets the same diagnosis as
+// under run. [Ask] needs only the two ends of a connection. The messages are mark3labs/mcp-go's
+// types; its client would cost each command 4 ms. It declares no capabilities, so it gets the tools
+// that a session pins for such a client.
+//
+// Limits:
+//
+//   - The handshake is initialize of the protocol 2025-06-18. A server may answer with any
+//     version that mcp-go knows.
+//   - A server may send 64 MiB, and its list of tools may have 100 pages.
+//   - A trial keeps no record for mcp-jail why, and compares nothing with pinned tools.
 package callcmd
 
 import (
@@ -16,6 +37,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -26,8 +48,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -46,12 +67,12 @@ type callCmd struct {
 // maxAnswer bounds the bytes that a server may send in one call.
 const maxAnswer = 1 << 30
 
-// Call returns the command.
+// call returns the command.
 func Call(line *cli.CommandLine) *cobra.Command {
 	k := &callCmd{Chooser: Chooser{Verb: "call"}, timeout: 5 * time.Minute}
 	cmd := line.Command("call [options] SERVER [TOOL [JSON]]", "Call a server's tool from the terminal, in its jail", cli.AnyNumber, false, func(words []string) error {
 		if len(words) == 0 {
-			return exit.UsageErrorf("which server? To see those of your clients:\n  mcp-jail status")
+			return terminal.UsageErrorf("which server? To see those of your clients:\n  mcp-jail status")
 		}
 		k.Server, k.words = words[0], words[1:]
 		if len(k.words) > 0 {
@@ -94,7 +115,7 @@ func (k *callCmd) Run(c terminal.Console) error {
 	if err == nil && r.list != nil {
 		return r.printTools(c, k.format)
 	}
-	var quiet exit.ReportedStatus
+	var quiet terminal.ReportedStatus
 	if k.format == "json" && !errors.As(err, &quiet) {
 		if r == nil {
 			r = &outcome{Server: k.Server, Tool: k.tool}
@@ -109,7 +130,7 @@ func (k *callCmd) Run(c terminal.Console) error {
 
 func (k *callCmd) call(c terminal.Console) (*outcome, error) {
 	if k.timeout <= 0 {
-		return nil, exit.UsageErrorf("--timeout %s: it must be positive, such as 30s or 2m", k.timeout)
+		return nil, terminal.UsageErrorf("--timeout %s: it must be positive, such as 30s or 2m", k.timeout)
 	}
 	// A mistake in the arguments is told before anything is started.
 	arguments, err := k.readArguments(c)
@@ -143,7 +164,7 @@ func (k *callCmd) call(c terminal.Console) (*outcome, error) {
 	var by *signalError
 	if errors.As(context.Cause(ctx), &by) {
 		c.Errorf("interrupted: %s was ended", show.Name(k.Server))
-		return nil, exit.ReportedStatus(exit.Failure)
+		return nil, terminal.ReportedStatus(terminal.Failure)
 	}
 	return r, err
 }
@@ -154,7 +175,7 @@ type signalError struct{ os.Signal }
 func (e *signalError) Error() string { return "signal: " + e.String() }
 
 // talk starts the server, asks it, and waits for its end.
-func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *Target, arguments arguments) (*outcome, error) {
+func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *target, arguments arguments) (*outcome, error) {
 	session, err := start(ctx, c, t, k.verbose)
 	if err != nil {
 		return nil, err
@@ -173,7 +194,7 @@ func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *Target, argum
 		failed = fmt.Errorf("%s did not %s within %v (--timeout), and was ended", show.Name(k.Server), what, k.timeout)
 	}
 	r.learn(session, t, failed)
-	var usage *exit.UsageError
+	var usage *terminal.UsageError
 	if errors.As(failed, &usage) {
 		return nil, failed
 	}
@@ -181,14 +202,14 @@ func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *Target, argum
 }
 
 // ask makes the handshake, lists the tools, and calls the tool.
-func (k *callCmd) ask(ctx context.Context, c terminal.Console, t *Target, s *clientSession, r *outcome, a arguments) error {
+func (k *callCmd) ask(ctx context.Context, c terminal.Console, t *target, s *clientSession, r *outcome, a arguments) error {
 	slow := time.AfterFunc(time.Second, func() { c.Sayf("starting %s ...", k.Server) })
 	defer slow.Stop()
-	client := handshake.Client{Name: "mcp-jail call", Root: t.Root, Limit: maxAnswer}
+	client := Client{Name: "mcp-jail call", Root: t.Root, Limit: maxAnswer}
 	if c.ErrIsTerminal() {
-		client.Progress = func(p handshake.Progress) { c.Sayf("%s", progressText(k.tool, p)) }
+		client.Progress = func(p Progress) { c.Sayf("%s", progressText(k.tool, p)) }
 	}
-	conn, err := handshake.Open(ctx, client, s.out, s.in)
+	conn, err := Open(ctx, client, s.out, s.in)
 	slow.Stop()
 	if err != nil {
 		return err
@@ -222,11 +243,11 @@ func (k *callCmd) ask(ctx context.Context, c terminal.Console, t *Target, s *cli
 	s.hold()
 	waiting := time.AfterFunc(2*time.Second, func() { c.Sayf("waiting for %s ...", k.tool) })
 	defer waiting.Stop()
-	r.Result, err = conn.Call(k.tool, object)
+	r.Result, err = conn.call(k.tool, object)
 	return err
 }
 
-func progressText(tool string, p handshake.Progress) string {
+func progressText(tool string, p Progress) string {
 	text := fmt.Sprintf("%s: %v", tool, p.Progress)
 	if p.Total > 0 {
 		text += fmt.Sprintf(" of %v", p.Total)
@@ -241,4 +262,41 @@ func progressText(tool string, p handshake.Progress) string {
 type arguments struct {
 	json  json.RawMessage
 	pairs []string // NAME=VALUE
+}
+
+// propose proposes the servers, then the tools of the server, and no files.
+func propose(line *cli.CommandLine, k *callCmd) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) (names []string, _ cobra.ShellCompDirective) {
+		switch {
+		case len(args) == 0:
+			names, _ = cli.ProposeServers(line, &cmdline.ConfigFlags{Config: k.Config})(cmd, args, typed)
+			if x, err := k.Read(); err == nil && len(k.Config) == 0 { // else the command says what is wrong
+				names = cli.AddNames(names, x.Names(func(s *index.Server) bool { return len(s.Entries) > 0 }))
+			}
+		case len(args) == 1:
+			names = pinnedTools(args[0])
+		}
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// pinnedTools proposes the tools of a server whose package is pinned. Others are known to the server
+// alone, which is not started to propose something.
+func pinnedTools(server string) (names []string) {
+	x, err := index.Read()
+	if err != nil {
+		return nil
+	}
+	s, err := x.Pick(server, nil)
+	if err != nil || s.Kept == nil {
+		return nil
+	}
+	for _, e := range s.Kept.Pins {
+		for _, name := range slices.Sorted(maps.Keys(e.Pins)) {
+			for _, t := range e.Pins[name].Tools {
+				names = cli.AddNames(names, []string{cli.Described(t.Name, "")})
+			}
+		}
+	}
+	return names
 }

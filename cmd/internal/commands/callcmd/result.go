@@ -12,8 +12,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -33,7 +31,7 @@ type outcome struct {
 	Tool      string                  `json:"tool,omitempty"`
 	Tools     []json.RawMessage       `json:"tools,omitzero"` // without a tool to call
 	Result    json.RawMessage         `json:"result,omitempty"`
-	Error     *handshake.ServerError  `json:"error,omitempty"`   // the error with which the server answered
+	Error     *ServerError            `json:"error,omitempty"`   // the error with which the server answered
 	Failure   string                  `json:"failure,omitempty"` // why there is no answer
 	Refused   []policy.Denial         `json:"refused"`
 	Diagnoses []diagnostics.Diagnosis `json:"diagnoses"`
@@ -46,9 +44,9 @@ type outcome struct {
 }
 
 // learn takes what the session has left.
-func (r *outcome) learn(s *clientSession, t *Target, failed error) {
+func (r *outcome) learn(s *clientSession, t *target, failed error) {
 	r.said, r.shown = s.lines()
-	var answered *handshake.ServerError
+	var answered *ServerError
 	if errors.As(failed, &answered) {
 		r.Error = answered
 	} else if failed != nil {
@@ -56,27 +54,27 @@ func (r *outcome) learn(s *clientSession, t *Target, failed error) {
 	}
 	r.takeRecord(s, t)
 	if r.Error != nil || r.Failure != "" || r.isError() {
-		r.Status = exit.Failure
+		r.Status = terminal.Failure
 	}
 	if r.Error != nil && ofSession(r.Error) {
 		switch diagnostics.Code(r.Error.Code) {
 		case diagnostics.CodeConfig:
-			r.Status = exit.Usage
+			r.Status = terminal.Usage
 		case diagnostics.CodeJail:
-			r.Status = exit.Host
+			r.Status = terminal.Host
 		}
 	}
 }
 
 // ofSession reports whether mcp-jail wrote an error. It removes its own names from what a server says.
-func ofSession(e *handshake.ServerError) bool {
+func ofSession(e *ServerError) bool {
 	var data map[string]json.RawMessage
 	return json.Unmarshal(e.Data, &data) == nil && data[diagnostics.DataFailure] != nil
 }
 
 // takeRecord takes the refusals from the record of the session. Another session of the server may have
 // replaced it; then the lines on stderr and the answer tell.
-func (r *outcome) takeRecord(s *clientSession, t *Target) {
+func (r *outcome) takeRecord(s *clientSession, t *target) {
 	host, err := hostfs.LocalHost()
 	if err != nil || t.Key == "" {
 		return
@@ -106,11 +104,11 @@ func (r *outcome) isError() bool {
 func (r *outcome) printJSON(c terminal.Console, err error) error {
 	r.Refused, r.Diagnoses = cli.NonNil(r.Refused), cli.NonNil(r.Diagnoses)
 	if err != nil {
-		r.Failure, r.Status = err.Error(), exit.Status(err)
+		r.Failure, r.Status = err.Error(), terminal.Status(err)
 	}
 	cli.PrintJSON(c, r)
-	if r.Status != exit.OK {
-		return exit.ReportedStatus(r.Status)
+	if r.Status != terminal.OK {
+		return terminal.ReportedStatus(r.Status)
 	}
 	return nil
 }
@@ -123,7 +121,7 @@ func (r *outcome) print(c terminal.Console) error {
 	var out result
 	if r.Result != nil {
 		if err := json.Unmarshal(r.Result, &out); err != nil {
-			r.Failure, r.Status = "the result of the tool cannot be read: "+err.Error(), exit.Failure
+			r.Failure, r.Status = "the result of the tool cannot be read: "+err.Error(), terminal.Failure
 		}
 	}
 	texts := out.texts(len(r.said) > 0)
@@ -143,8 +141,8 @@ func (r *outcome) print(c terminal.Console) error {
 		c.Errorf("%s", text)
 	}
 	r.printRefused(c)
-	if r.Status != exit.OK {
-		return exit.ReportedStatus(r.Status)
+	if r.Status != terminal.OK {
+		return terminal.ReportedStatus(r.Status)
 	}
 	return nil
 }

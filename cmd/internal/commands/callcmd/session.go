@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 )
 
@@ -66,14 +66,14 @@ const endAfter = 15 * time.Second
 const patience = 2 * time.Second
 
 // start starts the session. When ctx ends, so does the session.
-func start(ctx context.Context, c terminal.Console, t *Target, verbose bool) (*clientSession, error) {
-	program, err := programs.Beside(programs.Main)
+func start(ctx context.Context, c terminal.Console, t *target, verbose bool) (*clientSession, error) {
+	program, err := cmdline.Beside(cmdline.Main)
 	if err != nil {
 		return nil, err
 	}
 	s := &clientSession{began: time.Now(), console: c, verbose: verbose, done: make(chan struct{})}
 	s.cmd = exec.CommandContext(ctx, program, t.Argv...)
-	s.cmd.Args[0] = programs.Main
+	s.cmd.Args[0] = cmdline.Main
 	s.cmd.Dir, s.cmd.Env = t.Dir, environment(os.Environ(), t)
 	if s.in, err = s.cmd.StdinPipe(); err != nil {
 		return nil, err
@@ -97,7 +97,7 @@ func start(ctx context.Context, c terminal.Console, t *Target, verbose bool) (*c
 }
 
 // Enter gives this process the environment and the directory of the session.
-func (t *Target) Enter() error {
+func (t *target) Enter() error {
 	for _, v := range t.Env {
 		err := os.Setenv(v.Name, v.Value)
 		if v.Unset {
@@ -112,7 +112,7 @@ func (t *Target) Enter() error {
 
 // environment returns the environment of the session: that of this process, with what the client of
 // the entry sets.
-func environment(environ []string, t *Target) []string {
+func environment(environ []string, t *target) []string {
 	for _, v := range t.Env {
 		environ = slices.DeleteFunc(environ, func(e string) bool { return strings.HasPrefix(e, v.Name+"=") })
 		if !v.Unset {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -146,7 +145,7 @@ func unknownTool(server, name string, tools []tool) error {
 		text += fmt.Sprintf(", did you mean %s?", show.Name(near))
 	}
 	if len(shown) == 0 {
-		return exit.UsageErrorf("%s: it lists no tools", text)
+		return terminal.UsageErrorf("%s: it lists no tools", text)
 	}
-	return exit.UsageErrorf("%s\nits tools: %s", text, strings.Join(shown, ", "))
+	return terminal.UsageErrorf("%s\nits tools: %s", text, strings.Join(shown, ", "))
 }

@@ -4,10 +4,11 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"os"
 	"os/signal"
 	"strings"
+	"syscall"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 )
 
@@ -21,7 +22,7 @@ func Confirm(ctx context.Context, c terminal.Console, question string) error {
 	}
 	yes, err := askYes(ctx, c, question, unchanged)
 	if err == nil && !yes {
-		return &exit.DeclinedError{}
+		return &terminal.DeclinedError{}
 	}
 	return err
 }
@@ -30,7 +31,7 @@ func canAsk(c terminal.Console) error {
 	if c.Asks() {
 		return nil
 	}
-	return exit.UsageErrorf(unchanged + ": the command asks first, and there is no terminal. In a script, add --yes.")
+	return terminal.UsageErrorf(unchanged + ": the command asks first, and there is no terminal. In a script, add --yes.")
 }
 
 // AskKey asks a question that has more answers than yes and no, and returns what the user types. keys says what the
@@ -109,8 +110,20 @@ func waitFor(ctx context.Context, c terminal.Console, undone string, read func()
 		return "", ctx.Err()
 	case s := <-interrupted:
 		c.Notef("")
-		return "", &exit.InterruptedError{Signal: s, Undone: undone}
+		return "", &terminal.InterruptedError{Signal: s, Undone: undone}
 	case a := <-answers:
 		return a.text, a.err
 	}
+}
+
+// Interrupts returns a channel for the signals that end a command, without those that the caller of
+// mcp-jail has it ignore. signal.Stop ends that.
+func Interrupts() chan os.Signal {
+	interrupted := make(chan os.Signal, 1)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(interrupted, s)
+		}
+	}
+	return interrupted
 }

@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
@@ -45,9 +44,9 @@ func TestInterruptedQuestions(t *testing.T) {
 				shown.Write(buf[:n])
 			}
 			testkit.Must(t, syscall.Kill(os.Getpid(), syscall.SIGINT))
-			var interrupted *exit.InterruptedError
-			if err := <-end; !errors.As(err, &interrupted) || exit.Status(err) != exit.Failure || interrupted.Undone != strings.TrimSpace(name) {
-				t.Errorf("%v, status %d", err, exit.Status(err))
+			var interrupted *terminal.InterruptedError
+			if err := <-end; !errors.As(err, &interrupted) || terminal.Status(err) != terminal.Failure || interrupted.Undone != strings.TrimSpace(name) {
+				t.Errorf("%v, status %d", err, terminal.Status(err))
 			}
 			after, err := unix.IoctlGetTermios(int(program.Fd()), unix.TCGETS)
 			if err != nil || after.Lflag != before.Lflag {

@@ -8,10 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -233,11 +234,11 @@ func (e *Edit) tableOf(flags []flag) (*config.Server, error) {
 	case e.now[e.tool].start != nil:
 		return nil, refusal(e.now[e.tool].start)
 	default:
-		return nil, exit.UsageErrorf("nothing was changed: whether the preset %s is for it shows when its package is there: start it once", policy.Abbreviate(flags[i].value))
+		return nil, terminal.UsageErrorf("nothing was changed: whether the preset %s is for it shows when its package is there: start it once", policy.Abbreviate(flags[i].value))
 	}
 	rules, err := session.PresetTable(e.now[e.tool].target, flags[i].value)
 	if err != nil {
-		return nil, exit.UsageErrorf("nothing was changed: --preset %s: %s", policy.Abbreviate(flags[i].value), err)
+		return nil, terminal.UsageErrorf("nothing was changed: --preset %s: %s", policy.Abbreviate(flags[i].value), err)
 	}
 	rest, err := table(slices.Delete(slices.Clone(flags), i, i+1))
 	if err == nil {
@@ -262,7 +263,7 @@ func (e *Edit) apply(file *config.ServerFile) (changed *config.ServerFile, after
 		}
 		narrower, err := e.grants.AddTo(changed.Server)
 		if err != nil {
-			return nil, nil, exit.UsageErrorf("nothing was changed: %s", err)
+			return nil, nil, terminal.UsageErrorf("nothing was changed: %s", err)
 		}
 		for _, r := range narrower {
 			if keep == nil || !keep(r) {
@@ -324,7 +325,7 @@ func (e *Edit) granted(f flag) (by string, err error) {
 		case r.Rights() == 0:
 			return denied, nil
 		case denied != "":
-			return "", exit.UsageErrorf("nothing was changed: %s", &config.DenialError{Path: f.value, Where: denied})
+			return "", terminal.UsageErrorf("nothing was changed: %s", &config.DenialError{Path: f.value, Where: denied})
 		}
 		return by, nil
 	case "--net":
@@ -391,4 +392,53 @@ func real(path string) string {
 		return path
 	}
 	return filepath.Join(real(dir), filepath.Base(path))
+}
+
+// flag is a flag of mcp-jail run with its value. Its name has the dashes.
+type flag struct{ name, value string }
+
+// split returns the flags that words hold.
+func split(words []string) (all []flag) {
+	for len(words) > 0 {
+		name, value, joined := strings.Cut(words[0], "=")
+		if words = words[1:]; !joined && len(words) > 0 {
+			value, words = words[0], words[1:]
+		}
+		all = append(all, flag{name, value})
+	}
+	return all
+}
+
+func (f flag) words() []string {
+	if strings.HasPrefix(f.value, "-") { // it would be read as the next flag
+		return []string{f.name + "=" + f.value}
+	}
+	return []string{f.name, f.value}
+}
+
+// String returns the flag as it is typed in a shell.
+func (f flag) String() string {
+	if f.isPath() {
+		return show.Flag(f.name, f.value)
+	}
+	return show.Typed(f.name, f.value)
+}
+
+func (f flag) isPath() bool {
+	return slices.Contains([]string{"--read", "--write", "--execute", "--deny", "--workspace"}, f.name)
+}
+
+// table returns flags as the table of a server. A preset is not among them.
+func table(flags []flag) (*config.Server, error) {
+	var words []string
+	for _, f := range flags {
+		words = append(words, f.words()...)
+	}
+	r, err := cmdline.ParseRun(append([]string{"run"}, words...))
+	if err != nil {
+		return nil, err
+	}
+	f := r.PolicyFlags
+	return config.CommandLineOptions{Workspace: f.Workspace, Read: f.Read, Write: f.Write, Execute: f.Execute, Deny: f.Deny, Net: f.Net,
+		Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Home: f.Home}.Table()
 }

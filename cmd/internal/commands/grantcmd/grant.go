@@ -5,6 +5,7 @@ package grantcmd
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,7 +15,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -69,13 +69,13 @@ func (g *grantCmd) taken() []cmdline.Flag {
 func (g *grantCmd) check(words []string) error {
 	switch {
 	case g.server == "":
-		return exit.UsageErrorf("name the server. To see their names:\n  mcp-jail status")
+		return terminal.UsageErrorf("name the server. To see their names:\n  mcp-jail status")
 	case g.last && len(words) > 0:
-		return exit.UsageErrorf("--last takes the grants from the last failure: leave %s out, or --last", words[0])
+		return terminal.UsageErrorf("--last takes the grants from the last failure: leave %s out, or --last", words[0])
 	case g.last && g.remove:
-		return exit.UsageErrorf("--last cannot be taken back: name the flags that --remove takes away")
+		return terminal.UsageErrorf("--last cannot be taken back: name the flags that --remove takes away")
 	case !g.last && len(words) == 0:
-		return exit.UsageErrorf("say what to allow, such as --read PATH, --net HOST or --env NAME. --last allows what the last failure needed")
+		return terminal.UsageErrorf("say what to allow, such as --read PATH, --net HOST or --env NAME. --last allows what the last failure needed")
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (e *Edit) want(tool string, wanted []flag) error {
 	if t, err := e.tableOf(wanted); err != nil {
 		return err
 	} else if tool == "" && !e.was[""].target.Policy.Stateful && t.Access != nil {
-		return exit.UsageErrorf("each tool of %s has its own process and rules: name the tool with --tool TOOL; --tool '*' means all that have none of their own", show.Name(e.word))
+		return terminal.UsageErrorf("each tool of %s has its own process and rules: name the tool with --tool TOOL; --tool '*' means all that have none of their own", show.Name(e.word))
 	}
 	for _, f := range wanted {
 		by, err := e.add(tool, f)
@@ -146,11 +146,11 @@ func (e *Edit) spelled(typed []flag) (flags []flag, err error) {
 		if f.isPath() {
 			path, err := p.path(f.value)
 			if err != nil {
-				return nil, exit.UsageErrorf("%s", err)
+				return nil, terminal.UsageErrorf("%s", err)
 			}
 			isHome := e.host.Home != "" && hostfs.Within(runtime.GOOS, e.host.Home, p.absolute(path))
 			if isHome && !e.remove && f.name != "--deny" && !slices.Contains([]string{"/", "~", "~/", e.host.Home, e.host.Home + "/"}, f.value) {
-				return nil, exit.UsageErrorf("%s is your whole home directory here, or more. To grant all of that, write it as %s; the workspace of the server needs no flag", f, path)
+				return nil, terminal.UsageErrorf("%s is your whole home directory here, or more. To grant all of that, write it as %s; the workspace of the server needs no flag", f, path)
 			}
 			f.value = path
 		}
@@ -165,4 +165,101 @@ func ProposeServers(_ *cobra.Command, args []string, _ string) ([]string, cobra.
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return servers(), cobra.ShellCompDirectiveNoFileComp
+}
+
+// person is the user who types a path, in a directory of a system as in runtime.GOOS.
+type person struct{ system, home, dir string }
+
+// path returns a path that a person typed as every directory reads it alike: it begins with "/", with a
+// drive of Windows, or with "~/". A slash at its end stays: it asks mcp-jail to create the directory.
+func (p person) path(typed string) (string, error) {
+	slash := ""
+	if ends := strings.TrimRight(typed, p.slashes()); len(ends) < len(typed) && ends != "" {
+		slash = "/"
+	}
+	path, err := p.whole(typed)
+	if err != nil {
+		return "", err
+	}
+	if p.system == "windows" { // which takes ".." out of a path before it follows a link
+		return p.short(path, slash), nil
+	}
+	if link := hostfs.UpFromLink(path); link != "" {
+		return "", fmt.Errorf("%s can be read in two ways: %s is a symbolic link, and .. comes after it; type the path without that", show.Line(typed), show.Line(link))
+	}
+	return p.short(filepath.Clean(path), slash), nil
+}
+
+// slashes are the characters that end a name.
+func (p person) slashes() string {
+	if p.system == "windows" {
+		return `/\`
+	}
+	return "/"
+}
+
+// whole returns an absolute path. That of Windows is clean.
+func (p person) whole(typed string) (string, error) {
+	rest, isHome := hostfs.CutHome(p.system, typed)
+	switch {
+	case typed == "~":
+		typed = p.home
+	case isHome:
+		typed = p.home + p.slashes()[:1] + rest
+	}
+	if p.system == "windows" {
+		if err := hostfs.CheckWindowsVariable(typed); err != nil {
+			return "", err
+		}
+		return hostfs.CleanWindows(hostfs.JoinWindows(p.dir, typed))
+	}
+	if !strings.HasPrefix(typed, "/") {
+		typed = p.dir + "/" + typed
+	}
+	return typed, nil
+}
+
+func (p person) short(path, slash string) string {
+	if p.system == "windows" {
+		home, err := hostfs.CleanWindows(p.home)
+		if err != nil || !hostfs.WithinWindows(path, home) || hostfs.WindowsDir(home) == home {
+			if slash != "" && !strings.HasSuffix(path, `\`) {
+				return path + `\`
+			}
+			return path
+		}
+		names := strings.Split(path, `\`)[strings.Count(home, `\`)+1:]
+		if len(names) == 0 {
+			return "~/"
+		}
+		return "~/" + strings.Join(names, "/") + slash
+	}
+	switch rest, below := strings.CutPrefix(path, p.home+"/"); {
+	case p.home == "" || p.home == "/" || path == "/":
+	case path == p.home:
+		return "~/"
+	case below:
+		return "~/" + rest + slash
+	}
+	if path == "/" {
+		return path
+	}
+	return path + slash
+}
+
+// absolute returns a path as path returns it, as an absolute one.
+func (p person) absolute(path string) string {
+	if p.system == "windows" {
+		if whole, err := p.whole(path); err == nil {
+			return whole
+		}
+		return path
+	}
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		return filepath.Join(p.home, rest)
+	}
+	if !filepath.IsAbs(path) {
+		return filepath.Join(p.dir, path)
+	}
+	return filepath.Clean(path)
 }

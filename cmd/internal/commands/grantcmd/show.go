@@ -11,8 +11,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -38,7 +36,7 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 		c.PrintText(show.Name(e.Name) + "  " + e.place + "\n")
 	}
 	if e.adds && e.words != nil && e.dir != "" {
-		c.PrintText("  for " + shown.Line(e.words) + "  started in " + e.Short(e.dir) + "\n")
+		c.PrintText("  for " + terminal.ShownLine(e.words) + "  started in " + e.Short(e.dir) + "\n")
 	}
 	for _, n := range e.notes {
 		c.PrintText(n + "\n")
@@ -378,7 +376,7 @@ func (e *Edit) status(c terminal.Console) error {
 		c.Notef("%s %s", c.Paint(terminal.Yellow, "skipped:"), text)
 	}
 	if len(e.left) > 0 {
-		return exit.ReportedStatus(exit.Failure)
+		return terminal.ReportedStatus(terminal.Failure)
 	}
 	return nil
 }

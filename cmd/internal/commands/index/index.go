@@ -5,21 +5,69 @@
 //   - entry.go has a server as a client's file declares it, and pick.go finds one by a word.
 //   - selection.go has the flags that choose files of clients, and write.go writes these.
 //   - configuration.go finds faults of the configuration, and program.go the program that clients start.
+//
+// # What is kept of a server
+//
+// [LookStored] tells what mcp-jail keeps of the servers of one user, and removes it.
+//
+//	all, err := index.LookStored(host)
+//	removal, err := all.Removal([]*index.StoredServer{all.StoredServer("server-memory")})
+//	... // show it, and ask
+//	err = removal.Do()
+//
+// Of a server, mcp-jail keeps these things:
+//
+//	STATE/servers/NAME/home, home-…       its private HOMEs: the server's own data. A project's server
+//	                                      has NAME-HASH, and in older states NAME/home-HASH
+//	STATE/servers/NAME/last.json, …       the records of its sessions
+//	STATE/servers/NAME/undo               the files that mcp-jail undo can put back
+//	CONFIG/mcp-jail.lock                  the pin of its package
+//	DATA/packages/…                       the files of its package
+//
+// A [StoredServer] joins them. One that was installed and never started has no directory, and one
+// that is no package has no pin.
+//
+// A [Removal] is a list that can be shown before anything happens. [Removal.Do] first takes
+// the directories of the servers from all sessions, and refuses a server that runs. It then
+// removes the pins, then the files of packages, then the directories. Each directory is moved
+// to STATE/removed in one step before it is deleted. So a crash leaves a server with all of
+// its data, or without any.
+//
+// Limits:
+//
+//   - A pin that another server uses stays, and so do the files of a package that a remaining
+//     pin names.
+//   - Which servers use a pin is known from their sessions and from the configuration that
+//     applies in the working directory. Configurations of other projects are not read.
+//   - Sizes are the sums of the sizes of files. Files of a package that several servers use count
+//     for each of them.
+//
+// # Gaps of this host
+//
+// A [GapFinder] finds what this host cannot enforce of what the entries of clients ask for, so that
+// wrap can ask about it, and status can show it.
+//
+// It compiles the policy of an entry as a start does. Whether a jail can be built at all it
+// finds out by building one. A [GapNeed] is the result for one entry.
 package index
 
 import (
 	"cmp"
+	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -38,7 +86,7 @@ type Index struct {
 	Ignored *config.UntrustedError // the project's file that was left out; nil for none
 	Err     error                  // why the configuration, or what is kept, could not be read: its servers are missing
 
-	Stored    *stored.All
+	Stored    *Stored
 	StoredErr error // why some of it is missing
 
 	Program    Program // as clients start it
@@ -64,7 +112,7 @@ type Server struct {
 	File     *config.ServerFile // nil if it has none
 	TwoFiles bool               // have its id, and it does not start
 	Table    *config.Server     // nil if it has none here
-	Kept     *stored.Server     // nil if nothing is kept
+	Kept     *StoredServer      // nil if nothing is kept
 
 	home string
 }
@@ -84,7 +132,7 @@ func (s *Choice) Read() (*Index, error) {
 func (s *Choice) read(host hostfs.Host, files []*wrapping.File, program Program) *Index {
 	x := &Index{Host: host, Files: files, Program: program, clients: ClientsHost(host), tables: map[string]*config.Config{}, joined: map[string]*Server{}, of: map[*wrapping.File]map[string]*Server{}}
 	x.files, x.Broken = config.ServerFiles(host.ConfigDir)
-	if x.Stored, x.StoredErr = stored.Known(host); x.StoredErr != nil {
+	if x.Stored, x.StoredErr = KnownStored(host); x.StoredErr != nil {
 		x.Err = x.StoredErr
 	}
 	// Files of the project come last, because others may have written them.
@@ -236,7 +284,7 @@ func (x *Index) ofLine(s *Server, e *Entry) {
 	}
 	for _, k := range x.Stored.Servers {
 		c := k.About.Configuration
-		if c == nil || c.ID == "" || c.Configured || s.Dir != "" && s.Dir != c.Workspace || !identity.Same(e.line.Argv, k.About.Command) {
+		if c == nil || c.ID == "" || c.Configured || s.Dir != "" && s.Dir != c.Workspace || !records.SameWords(e.line.Argv, k.About.Command) {
 			continue
 		}
 		if s.Key != "" { // it may be either
@@ -292,7 +340,7 @@ func (s *Server) Place() string {
 	case s.File != nil:
 		return show.Line(cli.ShortPath(s.File.Path, s.home))
 	case s.Dir != "":
-		return "started by hand in " + show.Line(cli.ShortPath(s.Dir, s.home)) + ":  " + cli.Clip(shown.Line(s.Words), maxLine)
+		return "started by hand in " + show.Line(cli.ShortPath(s.Dir, s.home)) + ":  " + cli.Clip(terminal.ShownLine(s.Words), maxLine)
 	}
 	return "kept since an earlier session or installation"
 }
@@ -310,7 +358,7 @@ func (s *Server) Title() string {
 
 // IsOwn reports whether the user has declared a server: no project, no plugin and no line by hand.
 func (s *Server) IsOwn() bool {
-	return s.File != nil && identity.IsID(s.Key) || s.Table != nil || slices.ContainsFunc(s.Entries, func(e *Entry) bool { return !e.File.IsProject() })
+	return s.File != nil && records.IsID(s.Key) || s.Table != nil || slices.ContainsFunc(s.Entries, func(e *Entry) bool { return !e.File.IsProject() })
 }
 
 // EntryIn returns the entry of a server that counts in a directory; nil if it has none. One for another project counts if there is
@@ -345,4 +393,81 @@ func (s *Server) EntryByName() *Entry {
 		}
 	}
 	return nil
+}
+
+// Choice is what the flags --client, --file and --server choose. Without them it is all files
+// of the user's clients, and the project files in the working directory.
+type Choice struct {
+	wrapping.Selection
+	SwitchOn bool // entries that are switched off are as if they were not
+}
+
+// onlyThese is the text of the flags that choose.
+const onlyThese = "Only this client, file or server (repeatable)"
+
+func (s *Choice) AddFlags(cmd *cobra.Command) {
+	s.AddFileFlags(cmd)
+	cli.AddFlag(cmd, cmdline.Flag{Name: "server", Value: "NAME", Many: &s.Servers, Usage: onlyThese}, s.proposeEntries)
+}
+
+// AddFileFlags adds the flags that choose files, and not the one that chooses servers.
+func (s *Choice) AddFileFlags(cmd *cobra.Command) {
+	cli.AddFlag(cmd, cmdline.Flag{Name: "client", Value: "NAME", Many: &s.Clients, Usage: onlyThese}, proposeClients)
+	cli.AddFlag(cmd, cmdline.Flag{Name: "file", Value: "FILE", Many: &s.Files, Usage: onlyThese}, nil)
+}
+
+func (s *Choice) Everything() bool {
+	return len(s.Clients) == 0 && len(s.Files) == 0
+}
+
+// Find returns the selected files.
+func (s *Choice) Find() (hostfs.Host, []*wrapping.File, error) {
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return host, nil, err
+	}
+	for i, f := range s.Files {
+		if s.Files[i], err = session.AbsolutePath(f); err != nil {
+			return host, nil, err
+		}
+	}
+	s.Windows = meaning.WindowsHosts("/")
+	files, err := wrapping.Find(ClientsHost(host), s.Selection)
+	var unknown *clients.UnknownError
+	var missing *wrapping.NotFoundError
+	var noFile *wrapping.MissingFileError
+	// The flags are wrong, not a file.
+	if errors.As(err, &unknown) || errors.As(err, &missing) || errors.As(err, &noFile) {
+		err = terminal.UsageErrorf("%s", err)
+	}
+	return host, files, err
+}
+
+// ClientsHost returns the host as package clients knows it.
+func ClientsHost(host hostfs.Host) clients.Host {
+	above, repo := wrapping.Above(host.Dir)
+	return clients.Host{OS: runtime.GOOS, Home: host.Home, Project: host.Dir, Above: above, Repo: repo, Env: os.Getenv}
+}
+
+func (s *Choice) proposeEntries(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+	all := &Choice{Selection: wrapping.Selection{Clients: s.Clients, Files: slices.Clone(s.Files)}}
+	_, files, err := all.Find()
+	if err != nil { // the command says what is wrong
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, f := range files {
+		for _, e := range f.Entries {
+			if name := e.Server; !slices.Contains(s.Servers, name) {
+				names = cli.AddNames(names, []string{cli.Described(name, f.Client.Title)})
+			}
+		}
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+func proposeClients(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+	for _, c := range clients.All() {
+		names = append(names, cobra.CompletionWithDesc(c.Name, c.Title))
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }

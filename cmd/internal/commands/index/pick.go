@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -41,7 +41,7 @@ func (x *Index) name() {
 			add(called, name, s)
 		}
 		if s.Key != "" {
-			add(called, identity.Short(s.Key), s)
+			add(called, records.ShortKey(s.Key), s)
 		}
 	}
 	for _, s := range x.Servers {
@@ -53,7 +53,7 @@ func (x *Index) name() {
 			names = append([]string{s.Table.Name}, names...)
 		}
 		if s.Key != "" {
-			names = append(names, identity.Short(s.Key), s.Key)
+			names = append(names, records.ShortKey(s.Key), s.Key)
 		}
 		s.Name = names[0]
 		for _, name := range names {
@@ -173,7 +173,7 @@ func (x *Index) Pick(word string, fits func(*Server) bool) (*Server, error) {
 	return nil, x.unknown(word)
 }
 
-func isPackage(s *Server, name string) bool { return s.Kept != nil && s.Kept.IsPackage(name) }
+func isPackage(s *Server, name string) bool { return s.Kept != nil && s.Kept.isPackage(name) }
 
 func begins(s *Server, word string) bool {
 	return slices.ContainsFunc(append([]string{s.Name, s.Key}, s.Called...), func(name string) bool { return strings.HasPrefix(name, word) })
@@ -221,7 +221,7 @@ func (x *Index) ambiguous(word string, found []*Server) error {
 	if more := len(found) - maxShown; more > 0 {
 		e.text += fmt.Sprintf("\n  and %d more", more)
 	}
-	return exit.UsageErrorf("%w", e)
+	return terminal.UsageErrorf("%w", e)
 }
 
 func (x *Index) unknown(word string) error {
@@ -250,9 +250,9 @@ func (x *Index) unknown(word string) error {
 		text += "\n" + x.Ignored.Error()
 	}
 	if x.Err != nil {
-		text += "\n" + exit.OneLine(x.Err)
+		text += "\n" + terminal.OneLine(x.Err)
 	}
-	return exit.UsageErrorf("%s", text)
+	return terminal.UsageErrorf("%s", text)
 }
 
 // Names returns the names of the servers that fit, for a shell.

@@ -11,8 +11,8 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/private"
@@ -30,7 +30,7 @@ type Program struct {
 // PATH, if that is this program: the path stays when a package manager replaces the program.
 // The cache of npx does not stay, so a copy is to be started instead ([Program.Keep]).
 func FindProgram(host hostfs.Host) (Program, error) {
-	path, err := programs.Beside(programs.Main)
+	path, err := cmdline.Beside(cmdline.Main)
 	if err != nil {
 		return Program{}, err
 	}
@@ -44,7 +44,7 @@ func FindProgram(host hostfs.Host) (Program, error) {
 		return Program{wrapping.Program{Path: kept, Also: []string{path}}, filepath.Dir(path)}, nil
 	}
 	p := Program{Program: wrapping.Program{Path: path, Also: []string{kept}}}
-	if found, err := exec.LookPath(programs.Main); err == nil && filepath.IsAbs(found) {
+	if found, err := exec.LookPath(cmdline.Main); err == nil && filepath.IsAbs(found) {
 		if info, err := os.Stat(found); err == nil && os.SameFile(info, own) {
 			p.Path = found
 		}
@@ -54,7 +54,7 @@ func FindProgram(host hostfs.Host) (Program, error) {
 
 // CopyPath returns the path of the copy that clients start.
 func CopyPath(host hostfs.Host) string {
-	return filepath.Join(host.DataDir, "bin", programs.File(programs.Main))
+	return filepath.Join(host.DataDir, "bin", cmdline.File(cmdline.Main))
 }
 
 // InLauncherCache reports whether a path lies in a directory of npx, bunx, pnpm dlx or yarn dlx. These
@@ -100,8 +100,8 @@ func (p Program) Keep() error {
 		return fmt.Errorf("no copy of mcp-jail could be made for the clients: %w", err)
 	}
 	defer dir.Close()
-	for _, name := range []string{"mcp-jail-tls", programs.Companion, programs.Main} {
-		file := programs.File(name)
+	for _, name := range []string{"mcp-jail-tls", cmdline.Companion, cmdline.Main} {
+		file := cmdline.File(name)
 		err := copyProgram(filepath.Join(p.cached, file), dir, file)
 		if err != nil && !(errors.Is(err, fs.ErrNotExist) && name == "mcp-jail-tls") { // which is optional
 			return fmt.Errorf("no copy of %s could be made for the clients: %w", name, err)
@@ -132,7 +132,7 @@ func (p Program) Refresh(c terminal.Console, home string) error {
 	if err := p.Keep(); err != nil {
 		return err
 	}
-	c.Printf("replaced: %s, which the clients start, is now version %s\n", show.Line(cli.ShortPath(p.Path, home)), programs.Version())
+	c.Printf("replaced: %s, which the clients start, is now version %s\n", show.Line(cli.ShortPath(p.Path, home)), cmdline.Version())
 	return nil
 }
 

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/programs"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -21,7 +21,7 @@ func TestForeignProgram(t *testing.T) {
 			return errors.Join(os.Mkdir(data+"/mcp-jail", 0o700), os.Symlink(elsewhere, data+"/mcp-jail/bin"))
 		},
 		"the copy is a link": func(data, elsewhere string) error {
-			return errors.Join(os.MkdirAll(data+"/mcp-jail/bin", 0o700), os.Symlink(elsewhere+"/victim", data+"/mcp-jail/bin/"+programs.Main))
+			return errors.Join(os.MkdirAll(data+"/mcp-jail/bin", 0o700), os.Symlink(elsewhere+"/victim", data+"/mcp-jail/bin/"+cmdline.Main))
 		},
 		"another user has it": func(data, _ string) error {
 			if os.Geteuid() != 0 {
@@ -34,7 +34,7 @@ func TestForeignProgram(t *testing.T) {
 			top := t.TempDir()
 			cached, data, elsewhere := top+"/_npx", top+"/data", top+"/elsewhere"
 			err := errors.Join(os.Mkdir(cached, 0o700), os.Mkdir(data, 0o700), os.Mkdir(elsewhere, 0o700))
-			for _, program := range []string{programs.Main, programs.Companion} {
+			for _, program := range []string{cmdline.Main, cmdline.Companion} {
 				err = errors.Join(err, os.WriteFile(filepath.Join(cached, program), []byte(program), 0o755))
 			}
 			if err = errors.Join(err, os.WriteFile(elsewhere+"/victim", []byte("mine"), 0o600), spoil(data, elsewhere)); err != nil {
@@ -44,7 +44,7 @@ func TestForeignProgram(t *testing.T) {
 			err = Program{wrapping.Program{Path: kept}, cached}.Keep()
 			if name == "control" {
 				info, looked := os.Lstat(kept)
-				if b, read := os.ReadFile(kept); err != nil || looked != nil || read != nil || string(b) != programs.Main || info.Mode() != 0o755 {
+				if b, read := os.ReadFile(kept); err != nil || looked != nil || read != nil || string(b) != cmdline.Main || info.Mode() != 0o755 {
 					t.Errorf("%v, %v, %q, %v", err, info, b, read)
 				}
 				return

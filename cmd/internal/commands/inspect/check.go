@@ -9,11 +9,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -22,7 +23,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
-	"github.com/spf13/cobra"
 )
 
 type checkCmd struct {
@@ -88,7 +88,7 @@ func (k *checkCmd) run(c terminal.Console, args []string) error {
 		r.print(c)
 	}
 	if r.mistakes() > 0 {
-		return exit.ReportedStatus(exit.Failure)
+		return terminal.ReportedStatus(terminal.Failure)
 	}
 	return nil
 }
@@ -270,10 +270,10 @@ func (r *checkReport) addServer(name, place string, t *session.Target) {
 		return
 	}
 	if err != nil {
-		s.Errors, s.Warnings = []string{err.Error()}, append(s.Warnings, lines.Launchers(argv)...)
+		s.Errors, s.Warnings = []string{err.Error()}, append(s.Warnings, meaning.Launchers(argv)...)
 		return
 	}
-	report, err := NewReport(t)
+	report, err := newReport(t)
 	if err != nil {
 		s.Errors = []string{err.Error()}
 		return
@@ -282,7 +282,7 @@ func (r *checkReport) addServer(name, place string, t *session.Target) {
 	if report.open != nil {
 		s.Errors = []string{report.open.Error()}
 	}
-	s.Warnings = slices.Concat(s.Warnings, report.Warnings, lines.Launchers(argv), session.WarningTexts(resolve.HardLinks(t.Profile, t.Host, maxHardLinkFiles)))
+	s.Warnings = slices.Concat(s.Warnings, report.Warnings, meaning.Launchers(argv), session.WarningTexts(resolve.HardLinks(t.Profile, t.Host, maxHardLinkFiles)))
 	for i := range s.Tools {
 		if tool, err := t.Tool(s.Tools[i].Name); err == nil && s.Tools[i].Where != "" {
 			links := session.WarningTexts(resolve.HardLinks(tool.Profile, t.Host, maxHardLinkFiles))

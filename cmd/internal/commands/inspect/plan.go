@@ -9,14 +9,14 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/spf13/cobra"
+
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/policy/config"
-	"github.com/spf13/cobra"
 )
 
 type planCmd struct {
@@ -53,7 +53,7 @@ does not start because of that.`
 
 func (p *planCmd) run(c terminal.Console, server cmdline.Server) error {
 	if p.serverName == "" && len(server.Argv) == 0 {
-		return exit.UsageErrorf("plan needs the name of a server, or a command after --:\n  mcp-jail plan NAME\n  mcp-jail plan [options] -- COMMAND [ARG...]")
+		return terminal.UsageErrorf("plan needs the name of a server, or a command after --:\n  mcp-jail plan NAME\n  mcp-jail plan [options] -- COMMAND [ARG...]")
 	}
 	t, by, err := p.resolve(server)
 	if err != nil && t.InstallsAfter(err) {
@@ -68,7 +68,7 @@ func (p *planCmd) run(c terminal.Console, server cmdline.Server) error {
 		}
 		t.Warnings = append(t.Warnings, passingWarnings(t.Profile, peersOf(t))...)
 	}
-	r, err := NewReport(t)
+	r, err := newReport(t)
 	if err != nil {
 		return err
 	}
@@ -118,9 +118,9 @@ func (p *planCmd) resolveEntry(s *index.Server) (t *session.Target, e *index.Ent
 	case err != nil:
 		return nil, nil, err
 	case p.tool != "":
-		return nil, nil, exit.UsageErrorf("--tool %s is for a configured server; %s is wrapped, and has one process for all tools", p.tool, p.serverName)
+		return nil, nil, terminal.UsageErrorf("--tool %s is for a configured server; %s is wrapped, and has one process for all tools", p.tool, p.serverName)
 	case given != "":
-		return nil, nil, exit.UsageErrorf("%s is for a command after --; the flags of %s are in the file of its client. With more flags:\n  %s", given, p.serverName, e.PlanLine(p.PolicyFlags.Words()))
+		return nil, nil, terminal.UsageErrorf("%s is for a command after --; the flags of %s are in the file of its client. With more flags:\n  %s", given, p.serverName, e.PlanLine(p.PolicyFlags.Words()))
 	}
 	if t, err = e.Load(p.Waive); err == nil {
 		err = t.Resolve()

@@ -7,9 +7,8 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -40,8 +39,8 @@ type Report struct {
 	status  int               // of the tools
 }
 
-// NewReport returns the report of a target that is resolved.
-func NewReport(t *session.Target) (*Report, error) {
+// newReport returns the report of a target that is resolved.
+func newReport(t *session.Target) (*Report, error) {
 	plan, err := t.Compile()
 	var open *confine.GapError
 	if err != nil && !errors.As(err, &open) {
@@ -53,7 +52,7 @@ func NewReport(t *session.Target) (*Report, error) {
 func reportOf(t *session.Target, plan *confine.Plan, open *confine.GapError) *Report {
 	r := &Report{policy: t.Policy, pkg: t.Package.Text(), os: t.Host.OS, home: t.Host.Home, open: open}
 	profile := *t.Profile
-	profile.Argv = shown.Words(profile.Argv)
+	profile.Argv = terminal.ShownWords(profile.Argv)
 	r.Profile, r.Preset, r.Settings, r.Seatbelt = &profile, t.Preset(), t.Policy.Settings, seatbeltOf(plan)
 	r.Enforced, r.Gaps = cli.NonNil(plan.Enforced), cli.NonNil(plan.Gaps)
 	r.Notes = cli.NonNil(slices.Concat(plan.Notes, undoNote(t.Policy), remarkTexts(t.Policy, t.Host.OS)))
@@ -87,16 +86,16 @@ func ReportOf(t *session.Target) (*Report, error) {
 	if err := t.Resolve(); err != nil {
 		return nil, err
 	}
-	return NewReport(t)
+	return newReport(t)
 }
 
 // Err returns the exit status of a report that was printed, as an error.
 func (r *Report) Err() error {
 	switch {
 	case r.open != nil:
-		return exit.ReportedStatus(exit.Host)
-	case r.status != exit.OK:
-		return exit.ReportedStatus(r.status)
+		return terminal.ReportedStatus(terminal.Host)
+	case r.status != terminal.OK:
+		return terminal.ReportedStatus(r.status)
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -96,7 +95,7 @@ func (p *page) server() {
 	row("package", p.pkg)
 	row("preset", p.Preset)
 	row("program", p.short(p.Profile.Program))
-	row("arguments", shown.Line(p.Profile.Argv))
+	row("arguments", terminal.ShownLine(p.Profile.Argv))
 	row("project folder", cmp.Or(p.short(p.Profile.Workspace), "none"))
 	if p.Profile.Dir != p.Profile.Workspace || p.verbose {
 		row("starts in", p.short(p.Profile.Dir))

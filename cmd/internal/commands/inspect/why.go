@@ -9,15 +9,15 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/spf13/cobra"
 )
 
 type whyCmd struct {
@@ -209,10 +209,10 @@ type serverRecords struct {
 	dir     string    // where it started
 }
 
-func (s serverRecords) name() string { return cmp.Or(s.Called, stored.PlainName(s.Server, s.Project)) }
+func (s serverRecords) name() string { return cmp.Or(s.Called, index.PlainName(s.Server, s.Project)) }
 
 func listRecords(host hostfs.Host) (all []serverRecords) {
-	names, _ := stored.Names(host)
+	names, _ := index.StoredNames(host)
 	for _, name := range names {
 		d, err := records.Open(host, name)
 		if err != nil {

@@ -10,8 +10,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -44,7 +42,7 @@ func (l *loop) end() error {
 	}
 	l.sayLeft()
 	if !answered || len(l.left) > 0 {
-		return exit.ReportedStatus(exit.Failure)
+		return terminal.ReportedStatus(terminal.Failure)
 	}
 	return nil
 }
@@ -78,7 +76,7 @@ func (l *loop) report() {
 }
 
 // reportSkipped says which tools were not called, for each reason, and how one of them is.
-func (l *loop) reportSkipped(skipped []drive.Skipped) {
+func (l *loop) reportSkipped(skipped []Skipped) {
 	of, example := map[string][]string{}, ""
 	for _, s := range skipped {
 		of[s.Why], example = append(of[s.Why], show.InSentence(s.Tool)), cmp.Or(example, s.Example)

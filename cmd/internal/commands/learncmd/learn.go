@@ -6,8 +6,11 @@
 //   - try.go is one try: a start, and the calls.
 //   - judge.go decides what a try may be given.
 //   - end.go says what came of it, and writes or prints the policy.
+//   - drive.go asks a server a list of MCP requests and keeps its answers; it also makes requests that
+//     change nothing, from the list of tools.
+//   - values.go makes the arguments of a call from the schema of a tool.
 //
-// Package drive makes the calls, package handshake starts the server, and package grantcmd changes its file.
+// Package callcmd starts the server, and package grantcmd changes its file.
 package learncmd
 
 import (
@@ -24,9 +27,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -77,11 +78,11 @@ command after -- it prints the file and the entry for a client, and writes nothi
 func (k *learnCmd) Run(c terminal.Console) error {
 	switch {
 	case k.Server == "" && k.line == nil:
-		return exit.UsageErrorf("name a server, or give its command after --\n  mcp-jail learn SERVER\n  mcp-jail learn -- COMMAND [ARG...]")
+		return terminal.UsageErrorf("name a server, or give its command after --\n  mcp-jail learn SERVER\n  mcp-jail learn -- COMMAND [ARG...]")
 	case k.Server != "" && k.line != nil:
-		return exit.UsageErrorf("both the server %s and a command after -- are given: use one", show.Name(k.Server))
+		return terminal.UsageErrorf("both the server %s and a command after -- are given: use one", show.Name(k.Server))
 	case k.budget <= 0:
-		return exit.UsageErrorf("--budget %s: it must be positive, such as 90s or 10m", k.budget)
+		return terminal.UsageErrorf("--budget %s: it must be positive, such as 90s or 10m", k.budget)
 	}
 	requests, err := k.requests()
 	if err != nil {
@@ -106,12 +107,12 @@ func (k *learnCmd) Run(c terminal.Console) error {
 	go func() {
 		select {
 		case s := <-interrupted:
-			stop(&exit.InterruptedError{Signal: s, Undone: "nothing was changed"})
+			stop(&terminal.InterruptedError{Signal: s, Undone: "nothing was changed"})
 		case <-ctx.Done():
 		}
 	}()
 	err = l.run(ctx, k.budget)
-	var by *exit.InterruptedError
+	var by *terminal.InterruptedError
 	switch {
 	case errors.As(context.Cause(ctx), &by):
 		return by
@@ -123,18 +124,18 @@ func (k *learnCmd) Run(c terminal.Console) error {
 }
 
 // requests returns the calls of --drive, or nil.
-func (k *learnCmd) requests() ([]drive.Request, error) {
+func (k *learnCmd) requests() ([]request, error) {
 	if k.drive == "" {
 		return nil, nil
 	}
 	f, err := os.Open(k.drive)
 	if err != nil {
-		return nil, exit.UsageErrorf("--drive: %s", err)
+		return nil, terminal.UsageErrorf("--drive: %s", err)
 	}
 	defer f.Close()
-	requests, err := drive.Read(f, k.drive)
+	requests, err := read(f, k.drive)
 	if err != nil {
-		return nil, exit.UsageErrorf("--drive: %s", err)
+		return nil, terminal.UsageErrorf("--drive: %s", err)
 	}
 	return requests, nil
 }
@@ -147,8 +148,8 @@ func (k *learnCmd) find(c terminal.Console) (*loop, error) {
 	}
 	l := &loop{c: c, yes: k.yes, words: k.line}
 	if k.line != nil {
-		name := identity.Label(k.line)
-		if l.edit, err = grantcmd.BeginLine(x, name, identity.NewID(name), k.line); err != nil {
+		name := records.Label(k.line)
+		if l.edit, err = grantcmd.BeginLine(x, name, records.NewID(name), k.line); err != nil {
 			return nil, err
 		}
 		l.argv, l.name = append([]string{"run", "--id", l.edit.Key, "--"}, k.line...), name
@@ -164,7 +165,7 @@ func (k *learnCmd) find(c terminal.Console) (*loop, error) {
 		return nil, err
 	}
 	if t.Key != l.edit.Key {
-		return nil, exit.UsageErrorf("%s means two servers here: %s, and the one that %s starts", show.Name(k.Server), show.Name(l.edit.Name), show.Line(t.Place))
+		return nil, terminal.UsageErrorf("%s means two servers here: %s, and the one that %s starts", show.Name(k.Server), show.Name(l.edit.Name), show.Line(t.Place))
 	}
 	if err := t.Confirm(c, k.yes); err != nil {
 		return nil, err

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -27,7 +26,7 @@ type loop struct {
 	argv  []string       // of mcp-jail, from run on
 	root  string         // the directory of its project; "" for none
 	temp  string         // a directory for its HOME; "" for its own
-	drive []drive.Request
+	drive []request
 	yes   bool
 
 	net []policy.NetRule // that the last try had

@@ -12,9 +12,8 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/callcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/drive"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -32,7 +31,7 @@ type try struct {
 	answered []string // calls, each once
 	tools    []string // those of tools alone
 	failed   []failure
-	skipped  []drive.Skipped
+	skipped  []Skipped
 	refused  []policy.Denial // in calls that answered
 	hosts    []string        // that it wanted to reach
 }
@@ -78,14 +77,14 @@ func (l *loop) try(ctx context.Context) (*try, error) {
 	defer stop(nil)
 	slow := time.AfterFunc(patience, func() { stop(fmt.Errorf("no answer within %v", patience)) })
 	defer slow.Stop()
-	player := drive.Player{
-		Client: handshake.Client{Name: "mcp-jail learn", Root: l.root}, Requests: l.drive, Place: l.place(t),
-		Each: func(drive.Answer) { slow.Reset(patience) },
+	player := player{
+		Client: callcmd.Client{Name: "mcp-jail learn", Root: l.root}, Requests: l.drive, Place: l.place(t),
+		Each: func(answer) { slow.Reset(patience) },
 	}
-	var played *drive.Played
+	var played *played
 	var failed error
-	trial := handshake.Trial{Target: t, Umask: l.c.Umask, Name: "mcp-jail learn", AskHost: l.note, Slow: func() { l.c.Sayf("starting %s ...", l.name) }}
-	record, err := trial.Talk(limited, func(from io.Reader, to io.WriteCloser) { played, failed = player.Play(limited, from, to) })
+	trial := callcmd.Trial{Target: t, Umask: l.c.Umask, Name: "mcp-jail learn", AskHost: l.note, Slow: func() { l.c.Sayf("starting %s ...", l.name) }}
+	record, err := trial.Talk(limited, func(from io.Reader, to io.WriteCloser) { played, failed = player.play(limited, from, to) })
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +142,7 @@ func (l *loop) note(_ context.Context, host string, port int) bool {
 }
 
 // place returns what arguments are made of: a directory that the server's line names, or its workspace.
-func (l *loop) place(t *session.Target) (p drive.Place) {
+func (l *loop) place(t *session.Target) (p place) {
 	p.Workspace = t.Policy.Workspace
 	for _, word := range l.words {
 		at := l.edit.At(word)
@@ -166,7 +165,7 @@ func (l *loop) place(t *session.Target) (p drive.Place) {
 }
 
 // outcome puts together what came of a try.
-func outcome(played *drive.Played, failed error, record diagnostics.Record, hosts []string) *try {
+func outcome(played *played, failed error, record diagnostics.Record, hosts []string) *try {
 	t := &try{hosts: hosts}
 	if failed != nil {
 		t.failed = []failure{{call: theStart, why: show.Line(failed.Error()), hints: hintsOf(record, "", true)}}
@@ -216,7 +215,7 @@ func hintsOf(record diagnostics.Record, tool string, all bool) (hints []diagnost
 }
 
 // reason returns the first line with which a call failed.
-func reason(a drive.Answer) string {
+func reason(a answer) string {
 	text := ""
 	if a.Error != nil {
 		text = a.Error.Message

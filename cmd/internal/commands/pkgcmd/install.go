@@ -17,8 +17,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -112,9 +110,9 @@ func (i *installCmd) Run(c terminal.Console) error {
 		// What was begun must be put away before this process ends.
 		<-status
 		if !i.forSession && !i.forWrap {
-			return &exit.InterruptedError{Signal: s, Undone: "what was downloaded is kept. The same command goes on with it"}
+			return &terminal.InterruptedError{Signal: s, Undone: "what was downloaded is kept. The same command goes on with it"}
 		}
-		return exit.ReportedStatus(exit.Failure)
+		return terminal.ReportedStatus(terminal.Failure)
 	}
 }
 
@@ -125,14 +123,14 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 	case i.forWrap:
 		return i.serveWrap(ctx, c)
 	case i.update && i.acceptTools:
-		return exit.UsageErrorf("--update and --accept-tools are different things: give one of them")
+		return terminal.UsageErrorf("--update and --accept-tools are different things: give one of them")
 	case i.acceptTools:
 		return i.acceptAll(c, host)
 	}
 	all, failed, err := i.wanted(c, host)
 	var unknown *config.UnknownServerError
 	if errors.As(err, &unknown) {
-		return exit.UsageErrorf("%s\nA package that was not installed yet: %s", err, show.Typed("mcp-jail install -- npx -y", unknown.Server))
+		return terminal.UsageErrorf("%s\nA package that was not installed yet: %s", err, show.Typed("mcp-jail install -- npx -y", unknown.Server))
 	}
 	if err != nil {
 		return err
@@ -141,8 +139,8 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 	for j := range r.finished() {
 		err := i.finish(ctx, c, j)
 		close(j.finished)
-		var usage *exit.UsageError
-		var declined *exit.DeclinedError
+		var usage *terminal.UsageError
+		var declined *terminal.DeclinedError
 		switch {
 		case err == nil, j.stopped, errors.Is(err, context.Canceled):
 		case errors.As(err, &declined):
@@ -159,7 +157,7 @@ func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Ho
 		return ctx.Err()
 	}
 	if failed {
-		return exit.ReportedStatus(exit.Failure)
+		return terminal.ReportedStatus(terminal.Failure)
 	}
 	return nil
 }
@@ -222,7 +220,7 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 		case err == nil:
 			all = append(all, w)
 		case len(i.servers) > 0 && (errors.As(err, &unclear) || errors.Is(err, runline.ErrNotLauncher)):
-			return nil, false, exit.UsageErrorf("%s", err)
+			return nil, false, terminal.UsageErrorf("%s", err)
 		case len(i.servers) > 0:
 			return nil, false, err
 		case errors.Is(err, runline.ErrNotLauncher):
@@ -241,7 +239,7 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 		all = append(all, more...)
 	}
 	if len(all) == 0 && !failed {
-		return nil, false, exit.UsageErrorf("no configured server is started by npx, uvx or the like, and no package is pinned. A line can come after --:\n  mcp-jail install -- npx -y PACKAGE")
+		return nil, false, terminal.UsageErrorf("no configured server is started by npx, uvx or the like, and no package is pinned. A line can come after --:\n  mcp-jail install -- npx -y PACKAGE")
 	}
 	return all, failed, nil
 }
@@ -251,7 +249,7 @@ const launchers = "npx, npm exec, uvx and uv tool run"
 
 func (i *installCmd) behindDashes() (wanted, error) {
 	if len(i.given.Argv) == 0 {
-		return wanted{}, exit.UsageErrorf("there is no command after --. Type for example\n  mcp-jail install -- npx -y PACKAGE")
+		return wanted{}, terminal.UsageErrorf("there is no command after --. Type for example\n  mcp-jail install -- npx -y PACKAGE")
 	}
 	w, err := i.typed(i.given.Argv)
 	w.own = true
@@ -290,10 +288,10 @@ func (e *noPackageError) Unwrap() error { return e.err }
 
 func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 	if i.given.Given {
-		return exit.UsageErrorf("--accept-tools takes names, no command after --")
+		return terminal.UsageErrorf("--accept-tools takes names, no command after --")
 	}
 	if len(i.servers) == 0 {
-		return exit.UsageErrorf("name a server or package whose tools you accept: mcp-jail install --accept-tools NAME")
+		return terminal.UsageErrorf("name a server or package whose tools you accept: mcp-jail install --accept-tools NAME")
 	}
 	for _, name := range i.servers {
 		if w, err := i.configured(name); err == nil {
@@ -340,20 +338,78 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 	}
 	if err == nil {
 		in := &install.Installer{Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Asked: session.AskedLine(waive, i.given.Argv, &line), Own: i.own, Scripts: i.scripts, Untrusted: session.Untrusted(reach, host), Waive: waive}
-		in.Waived = func(plan *confine.Plan) { say(fetching.Message{Waived: session.WaivedGaps(plan)}) }
-		in.NotUsed = func(line string) { say(fetching.Message{Waived: []string{line}}) }
+		in.Waived = func(plan *confine.Plan) { say(session.Message{Waived: session.WaivedGaps(plan)}) }
+		in.NotUsed = func(line string) { say(session.Message{Waived: []string{line}}) }
 		in.Progress = func(p install.Progress) {
 			alone.progress(p)
-			say(fetching.Message{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
+			say(session.Message{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
 		}
 		var r *install.Result
 		if r, err = in.Install(ctx, &line); err == nil {
-			say(fetching.Message{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: packageCount(r.Entry), Bytes: treeSize(host, r.Entry)})
+			say(session.Message{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: packageCount(r.Entry), Bytes: treeSize(host, r.Entry)})
 			return nil
 		}
 	}
-	failure := fetching.Message{Error: strings.TrimSpace(err.Error())}
+	failure := session.Message{Error: strings.TrimSpace(err.Error())}
 	errors.As(err, &failure.Gaps)
 	say(failure)
-	return exit.ReportedStatus(exit.Failure)
+	return terminal.ReportedStatus(terminal.Failure)
+}
+
+// serveWrap installs the package of a line for wrap, and prints a line of JSON for each step. The
+// standard input has the flags with which mcp-jail run starts the line, and its end ends the
+// installation. The server is not started.
+func (i *installCmd) serveWrap(ctx context.Context, c terminal.Console) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	signal.Ignore(syscall.SIGPIPE)
+	var flags []string
+	if err := json.NewDecoder(c.Input()).Decode(&flags); err != nil {
+		return fmt.Errorf("the flags of the line are missing: %w", err)
+	}
+	go func() {
+		io.Copy(io.Discard, c.Input())
+		cancel()
+	}()
+	say := sayTo(c)
+	if err := i.installFor(ctx, flags, say); err != nil {
+		say(session.Message{Error: strings.TrimSpace(err.Error())})
+		return terminal.ReportedStatus(terminal.Failure)
+	}
+	return nil
+}
+
+func (i *installCmd) installFor(ctx context.Context, flags []string, say func(session.Message)) error {
+	if _, err := cmdline.Parse(flags, slices.Concat(i.flags.Flags(), i.ConfigFlags.Flags())); err != nil {
+		return err
+	}
+	w, err := i.behindDashes()
+	if err != nil {
+		return err
+	}
+	t, err := w.load()
+	if err != nil {
+		return err
+	}
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return err
+	}
+	r, err := i.installer(host, t, w, func(p install.Progress) {
+		say(session.Message{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
+	}).Install(ctx, &w.line)
+	if err != nil {
+		return err
+	}
+	say(session.Message{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: packageCount(r.Entry), Skipped: r.Skipped, Bytes: treeSize(host, r.Entry)})
+	return nil
+}
+
+// sayTo returns a function that prints messages, each as a line of JSON.
+func sayTo(c terminal.Console) func(session.Message) {
+	return func(m session.Message) {
+		if text, err := json.Marshal(m); err == nil {
+			c.Printf("%s\n", text)
+		}
+	}
 }

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/fetching"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/install"
@@ -35,7 +35,7 @@ type progressBoard struct {
 type installProgress struct {
 	board *progressBoard
 	name  string
-	last  fetching.Message
+	last  session.Message
 	begin time.Time // of the step
 	said  time.Time
 	ended bool
@@ -54,12 +54,12 @@ func (b *progressBoard) add(name string) *installProgress {
 
 // show shows the progress that package install reports. It may be called in another goroutine.
 func (p *installProgress) show(at install.Progress) {
-	p.is(fetching.Message{Step: string(at.Step), Files: at.Files, Bytes: at.Bytes})
+	p.is(session.Message{Step: string(at.Step), Files: at.Files, Bytes: at.Bytes})
 }
 
-func (p *installProgress) starting() { p.is(fetching.Message{Step: fetching.Starting}) }
+func (p *installProgress) starting() { p.is(session.Message{Step: session.Starting}) }
 
-func (p *installProgress) is(at fetching.Message) {
+func (p *installProgress) is(at session.Message) {
 	b := p.board
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -80,7 +80,7 @@ func (p *installProgress) is(at fetching.Message) {
 }
 
 func (p *installProgress) text() string {
-	return fetching.Moving(p.name, p.last, time.Since(p.begin))
+	return session.Moving(p.name, p.last, time.Since(p.begin))
 }
 
 // end says that the board shows an installation no more.

@@ -6,13 +6,11 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/lockfile"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -27,7 +25,7 @@ func (i *installCmd) named(host hostfs.Host, name string) (wanted, error) {
 	if readErr != nil {
 		return w, readErr
 	}
-	all, keptErr := stored.Known(host)
+	all, keptErr := index.KnownStored(host)
 	if keptErr != nil {
 		return w, keptErr
 	}
@@ -74,11 +72,11 @@ func withOnePin(all []*index.Server) *index.Server {
 // pinned returns the pinned packages whose lines are not among others. Clients start their
 // servers without a configuration.
 func (i *installCmd) pinned(host hostfs.Host, others []wanted) (more []wanted, err error) {
-	all, err := stored.Known(host)
+	all, err := index.KnownStored(host)
 	if err != nil {
 		return nil, err
 	}
-	var known []lockfile.Key
+	var known []store.Key
 	for _, w := range others {
 		known = append(known, installed.Key(&w.line, &host))
 	}
@@ -127,7 +125,7 @@ func entryWaivers(host hostfs.Host, argv []string) (longest []string) {
 				continue
 			}
 			var has []string
-			for _, a := range gaps.Has(server.File, e.Line()) {
+			for _, a := range index.HasWaivers(server.File, e.Line()) {
 				has = append(has, string(a))
 			}
 			if len(has) > len(longest) {
@@ -141,10 +139,10 @@ func entryWaivers(host hostfs.Host, argv []string) (longest []string) {
 func (i *installCmd) typed(argv []string) (wanted, error) {
 	line, err := runline.Parse(argv)
 	if errors.Is(err, runline.ErrNotLauncher) {
-		return wanted{}, exit.UsageErrorf("%s fetches no package, so there is nothing to install. What does: %s", argv[0], launchers)
+		return wanted{}, terminal.UsageErrorf("%s fetches no package, so there is nothing to install. What does: %s", argv[0], launchers)
 	}
 	if err != nil {
-		return wanted{}, exit.UsageErrorf("%s. Nothing is installed for it", err)
+		return wanted{}, terminal.UsageErrorf("%s. Nothing is installed for it", err)
 	}
 	load := func() (*session.Target, error) {
 		return session.Load(cmdline.ConfigFlags{Waive: i.Waive}, i.flags, "", "", cmdline.Server{Given: true, Argv: argv})

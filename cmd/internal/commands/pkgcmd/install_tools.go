@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/callcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/handshake"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/private"
@@ -147,12 +147,12 @@ func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted
 	}))}
 }
 
-func trial(t *session.Target, c terminal.Console) handshake.Trial {
-	return handshake.Trial{Target: t, Umask: c.Umask, Name: "mcp-jail install", Timeout: handshakeTimeout}
+func trial(t *session.Target, c terminal.Console) callcmd.Trial {
+	return callcmd.Trial{Target: t, Umask: c.Umask, Name: "mcp-jail install", Timeout: handshakeTimeout}
 }
 
 func unlisted(remark string, err error) toolsFound {
-	var failure *handshake.Failure
+	var failure *callcmd.Failure
 	if !errors.As(err, &failure) || failure.Diagnosis == nil {
 		return toolsFound{remark: remark + " (" + err.Error() + ")"}
 	}

@@ -9,8 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -138,7 +137,7 @@ func sayStart(g *groups, r *row) {
 		g.add(r.shown(), "NAMES"+ask, "NAMES"+ask, "", "mcp-jail wrap")
 	}
 	if r.Jail == inJail || r.Jail == weaker {
-		for _, note := range lines.Fetched(r.Command) {
+		for _, note := range meaning.Fetched(r.Command) {
 			g.add(r.shown(), "NAMES probably fails: "+sentence(note), "", "")
 		}
 	}
@@ -156,8 +155,8 @@ func sayMore(g *groups, r *row) {
 	if len(r.Granted) > 0 {
 		g.add(r.shown(), "NAMES gets more from a file of the project, which others may have written: "+sentence(strings.Join(r.Granted, " "))+" To see all that it gets:", "", "", plan)
 	}
-	axes, _ := gaps.OfSystems(r.Waived)
-	switch names := gaps.Names(axes, ", "); {
+	axes, _ := index.OfSystems(r.Waived)
+	switch names := index.AxisNames(axes, ", "); {
 	case len(axes) == 0:
 	case r.Jail == weaker:
 		g.add(r.shown(), "NAMES starts in a weaker jail, as you have accepted ("+names+"). To see what that means:", "NAMES start in a weaker jail, as you have accepted ("+names+"). To see what that means:", "", plan)

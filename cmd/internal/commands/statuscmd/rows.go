@@ -1,22 +1,23 @@
 package statuscmd
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/identity"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/lines"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/shown"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -39,7 +40,7 @@ type row struct {
 	Version     string          `json:"version,omitempty"` // that is pinned
 	LastUsed    *time.Time      `json:"last_used,omitempty"`
 	LastClient  *records.Client `json:"last_client,omitempty"`
-	LastFailure *stored.Failure `json:"last_failure,omitempty"`
+	LastFailure *index.Failure  `json:"last_failure,omitempty"`
 	Waived      []policy.Axis   `json:"waived,omitempty"`  // the user accepts that these are not enforced
 	Lacks       []policy.Axis   `json:"lacks,omitempty"`   // of which this machine cannot enforce all: it does not start
 	Granted     []string        `json:"granted,omitempty"` // by the file of a project or a plugin
@@ -79,7 +80,7 @@ func (s *statusCmd) rows(x *index.Index) ([]*row, error) {
 	if s.Everything() && (s.all || s.unused > 0 || len(s.names) > 0) {
 		for _, server := range x.Servers {
 			if len(server.Entries) == 0 && server.Kept != nil {
-				r := &row{Name: server.Name, Jail: nothing, Command: shown.Words(server.Words), Project: server.Kept.About.Project}
+				r := &row{Name: server.Name, Jail: nothing, Command: terminal.ShownWords(server.Words), Project: server.Kept.About.Project}
 				r.addStored(x, server)
 				r.setVersion(x, server)
 				all, of[r] = append(all, r), server
@@ -125,9 +126,9 @@ func (s *statusCmd) named(x *index.Index, all []*row, of map[*row]*index.Server)
 	return found, nil
 }
 
-func entryRow(x *index.Index, e *index.Entry, of *index.Server, here gaps.Need) *row {
+func entryRow(x *index.Index, e *index.Entry, of *index.Server, here index.GapNeed) *row {
 	f, v := e.File, e.Verdict()
-	r := &row{Name: nameOf(x, e, of), Called: e.Server, Client: f.Client.Name, File: f.Path, Project: e.For, Command: shown.Words(e.Argv()), Windows: wrapping.OnWindows(f), Granted: e.Brings(), title: f.Client.Title, verdict: v}
+	r := &row{Name: nameOf(x, e, of), Called: e.Server, Client: f.Client.Name, File: f.Path, Project: e.For, Command: terminal.ShownWords(e.Argv()), Windows: wrapping.OnWindows(f), Granted: e.Brings(), title: f.Client.Title, verdict: v}
 	switch {
 	case v.Jailed:
 		r.Jail = inJail
@@ -151,11 +152,11 @@ func entryRow(x *index.Index, e *index.Entry, of *index.Server, here gaps.Need) 
 		r.Policy = of.File.Path
 	}
 	w := v.Line
-	if r.Command = shown.Words(w.Argv); w.Argv == nil {
-		r.Command = shown.Words(of.Words)
+	if r.Command = terminal.ShownWords(w.Argv); w.Argv == nil {
+		r.Command = terminal.ShownWords(of.Words)
 	}
-	r.Waived = gaps.Has(of.File, w)
-	r.Lacks = gaps.Without(here.Waivers(r.Waived), r.Waived)
+	r.Waived = index.HasWaivers(of.File, w)
+	r.Lacks = index.WithoutAxes(here.Waivers(r.Waived), r.Waived)
 	if v.Jailed && slices.ContainsFunc(here.Waivers(nil), func(a policy.Axis) bool { return slices.Contains(r.Waived, a) }) {
 		r.Jail = weaker
 	}
@@ -188,8 +189,8 @@ func startError(x *index.Index, of *index.Server, f *wrapping.File, e wrapping.E
 		if own == nil || of.TwoFiles {
 			own, err = config.FindServerFile(x.Host.ConfigDir, w.ID) // it says what is wrong
 		}
-		if err == nil && !identity.Same(own.Words(), given) {
-			err = &identity.WordsError{ID: w.ID, Name: own.Server.Name, Saved: own.Words(), Given: given}
+		if err == nil && !records.SameWords(own.Words(), given) {
+			err = &records.WordsError{ID: w.ID, Name: own.Server.Name, Saved: own.Words(), Given: given}
 		}
 		return err
 	}
@@ -210,7 +211,7 @@ func (r *row) setVersion(x *index.Index, of *index.Server) {
 	if t := of.Table; len(argv) == 0 && t != nil && t.Command != "" {
 		argv = append([]string{t.Command}, t.Arguments...)
 	}
-	switch _, isContainer := lines.ContainerOf(argv); {
+	switch _, isContainer := meaning.ContainerOf(argv); {
 	case r.own != "" || len(argv) == 0:
 	case isContainer:
 		r.own = "container"
@@ -222,7 +223,7 @@ func (r *row) setVersion(x *index.Index, of *index.Server) {
 	} else if of.Kept != nil && len(of.Kept.Pins) > 0 {
 		r.Version = of.Kept.Pins[0].Version
 	}
-	if _, err := runline.Parse(argv); !errors.Is(err, runline.ErrNotLauncher) || lines.Fetched(argv) != nil {
+	if _, err := runline.Parse(argv); !errors.Is(err, runline.ErrNotLauncher) || meaning.Fetched(argv) != nil {
 		r.own = "not pinned"
 	}
 }
@@ -249,7 +250,7 @@ func (r *row) addStored(x *index.Index, of *index.Server) {
 }
 
 // failed returns the failure of the last session, or nil.
-func (r *row) failed() *stored.Failure {
+func (r *row) failed() *index.Failure {
 	if r.LastFailure == nil || r.LastFailure.Past {
 		return nil
 	}
@@ -257,9 +258,187 @@ func (r *row) failed() *stored.Failure {
 }
 
 // lacking returns what this machine cannot enforce of any policy, if it cannot enforce something of each.
-func lacking(host clients.Host) gaps.Need {
+func lacking(host clients.Host) index.GapNeed {
 	if host.OS == "linux" && confine.Probe().UserNamespaces.Answer != confine.No {
-		return gaps.Need{}
+		return index.GapNeed{}
 	}
-	return gaps.NewFinder(host).Standard()
+	return index.NewGapFinder(host).Standard()
+}
+
+// A storedPart is what mcp-jail has stored of a server.
+type storedPart struct {
+	Key          string             `json:"key"` // the name of its folder
+	Package      string             `json:"package,omitempty"`
+	Bytes        int64              `json:"bytes"`
+	HomeBytes    int64              `json:"home_bytes"`
+	PackageBytes int64              `json:"package_bytes"`
+	RecordBytes  int64              `json:"record_bytes"`
+	Homes        []index.StoredHome `json:"homes,omitempty"`
+}
+
+func partOf(s *index.StoredServer) *storedPart {
+	if s == nil {
+		return nil
+	}
+	part := &storedPart{Key: s.Name, Bytes: s.Bytes(), HomeBytes: s.HomeBytes(), PackageBytes: s.PackageBytes(), RecordBytes: s.Records, Homes: s.Homes}
+	if len(s.Pins) > 0 {
+		part.Package = s.Pins[0].Name + "@" + s.Pins[0].Version
+	}
+	return part
+}
+
+func (r *row) size() string {
+	if r.Stored == nil {
+		return "-"
+	}
+	return cli.SizeText(r.Stored.Bytes)
+}
+
+// storedRest is what is stored beside that of the servers.
+type storedRest struct {
+	Unused    []storedPlace `json:"unused_packages"`
+	Leftovers []storedPlace `json:"leftovers"` // of interrupted work
+	Bytes     int64         `json:"bytes"`     // of everything, each file once
+}
+
+type storedPlace struct {
+	Package string `json:"package,omitempty"`
+	Path    string `json:"path"`
+	Bytes   int64  `json:"bytes"`
+}
+
+func leftOf(all *index.Stored) *storedRest {
+	rest := &storedRest{Unused: []storedPlace{}, Leftovers: []storedPlace{}}
+	for _, t := range all.Unpinned {
+		rest.Unused = append(rest.Unused, storedPlace{t.ID.String(), t.Path(), t.Bytes})
+	}
+	for _, l := range all.Leftovers {
+		if rest.Bytes += l.Bytes; !l.Busy && l.Bytes > 0 {
+			rest.Leftovers = append(rest.Leftovers, storedPlace{Path: l.Path, Bytes: l.Bytes})
+		}
+	}
+	for _, s := range all.Servers {
+		rest.Bytes += s.HomeBytes() + s.Records
+	}
+	for _, t := range all.Trees() {
+		rest.Bytes += t.Bytes
+	}
+	return rest
+}
+
+// problem says how much is stored, what of it nothing uses, and how to remove what is old.
+func (s *storedRest) problem() *problem {
+	what := cli.SizeText(s.Bytes) + " are stored."
+	if len(s.Unused) > 0 {
+		what += " No server uses " + cli.Plural(len(s.Unused), "package") + " of that (" + cli.SizeText(sum(s.Unused)) + ")."
+	}
+	if len(s.Leftovers) > 0 {
+		what += " Interrupted work left " + cli.SizeText(sum(s.Leftovers)) + "."
+	}
+	return &problem{what + " To remove what you have not used for 30 days:", []string{"mcp-jail status --remove --unused 30d"}}
+}
+
+func sum(places []storedPlace) (bytes int64) {
+	for _, p := range places {
+		bytes += p.Bytes
+	}
+	return bytes
+}
+
+// The columns that become narrower where the table is too wide, each with its least width.
+var leastWidths = map[int]int{0: 20, 1: 14, 3: 12, 5: 20}
+
+// table returns the table, for a width; 0 is any width.
+func (s *statusCmd) table(rows []*row, now time.Time, width int) string {
+	sizes := s.all || s.unused > 0
+	names := []string{"SERVER", "CLIENT", "JAIL", "VERSION", "LAST USED", "LAST FAILURE"}
+	if sizes {
+		names = append(names, "SIZE")
+	}
+	table := [][]cli.Cell{cli.Heading(names...)}
+	for _, r := range rows {
+		cells := []cli.Cell{cli.Words(cmp.Or(r.Name, "(no name)")), cli.Words(r.client()), cli.Words(r.Jail.shown()), cli.Words(cmp.Or(r.Version, r.own)), cli.Whole(r.used(now)), r.failure()}
+		if sizes {
+			cells = append(cells, cli.Amount(r.size()))
+		}
+		table = append(table, cells)
+	}
+	return cli.Columns(table, width, leastWidths, []int{1, 5, 0, 3})
+}
+
+func (j jail) shown() string {
+	switch j {
+	case noJail:
+		return "NO"
+	case nothing:
+		return "-"
+	}
+	return string(j)
+}
+
+// client returns the client of a row, and what tells the row from others of one name.
+func (r *row) client() string {
+	title := r.title
+	if r.Windows {
+		title += " on Windows"
+	}
+	if r.Called != "" && r.Called != r.Name {
+		title += ", as " + r.Called
+	}
+	return title
+}
+
+func (r *row) used(now time.Time) string {
+	switch {
+	case r.running:
+		return "now"
+	case r.LastUsed != nil:
+		return whenText(now, *r.LastUsed)
+	case r.Jail == inJail || r.Jail == weaker:
+		return "never"
+	case r.Jail == nothing:
+		return "-"
+	}
+	return "not known"
+}
+
+// whenText returns a time of today or yesterday as such, and how long ago any other one was.
+func whenText(now, at time.Time) string {
+	at, now = at.Local(), now.Local()
+	for i, day := range []string{"today", "yesterday"} {
+		if y, m, d := now.AddDate(0, 0, -i).Date(); at.Year() == y && at.Month() == m && at.Day() == d {
+			return day + at.Format(" 15:04")
+		}
+	}
+	return cli.AgoText(now, at)
+}
+
+func (r *row) failure() cli.Cell {
+	failed := r.failed()
+	switch {
+	case failed == nil && r.LastUsed == nil:
+		return cli.Cell{}
+	case failed == nil:
+		return cli.Words("none")
+	}
+	return cli.Words(failedStep(failed.Tool, failed.Stage) + ": " + failedHow(failed.Blocked))
+}
+
+func failedStep(tool string, stage diagnostics.Stage) string {
+	switch {
+	case tool != "":
+		return show.InSentence(tool)
+	case stage == diagnostics.StageList:
+		return "tools"
+	case stage == diagnostics.StageCall:
+		return "call"
+	}
+	return "start"
+}
+
+func failedHow(blocked bool) string {
+	if blocked {
+		return "blocked"
+	}
+	return "failed"
 }

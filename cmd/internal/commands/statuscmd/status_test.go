@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/stored"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 )
 
@@ -26,12 +26,12 @@ func TestAgeFlag(t *testing.T) {
 func TestTable(t *testing.T) {
 	now := time.Date(2026, 11, 28, 0, 30, 0, 0, time.Local)
 	at := func(ago time.Duration) *time.Time { used := now.Add(-ago); return &used }
-	failed := &stored.Failure{Tool: "\x1b[31ma_tool_of_a_long_name_that_goes_on", Stage: diagnostics.StageCall, Blocked: true}
+	failed := &index.Failure{Tool: "\x1b[31ma_tool_of_a_long_name_that_goes_on", Stage: diagnostics.StageCall, Blocked: true}
 	rows := []*row{
 		{Name: "plain", title: "Cursor", Jail: inJail, own: "own code", LastUsed: at(10 * time.Minute)},
 		{Name: "very-" + strings.Repeat("long-", 9), Called: "other", title: "Visual Studio Code", Windows: true, Jail: weaker, Version: "2026.11.22-alpha.1234", LastUsed: at(50 * time.Minute), LastFailure: failed, Stored: &storedPart{Bytes: 25e6}},
-		{Name: "started", Jail: nothing, own: "own code", LastUsed: at(3 * cli.Day), LastFailure: &stored.Failure{Past: true}},
-		{Name: "fails", title: "Zed", Jail: unclear, running: true, LastFailure: &stored.Failure{Stage: diagnostics.StageStartup}},
+		{Name: "started", Jail: nothing, own: "own code", LastUsed: at(3 * cli.Day), LastFailure: &index.Failure{Past: true}},
+		{Name: "fails", title: "Zed", Jail: unclear, running: true, LastFailure: &index.Failure{Stage: diagnostics.StageStartup}},
 	}
 	s := &statusCmd{all: true}
 	for _, width := range []int{60, 80, 100, 120} {

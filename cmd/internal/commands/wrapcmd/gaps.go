@@ -11,8 +11,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
@@ -29,20 +27,20 @@ type openGaps struct {
 
 type serverGaps struct {
 	title string
-	need  gaps.Need
+	need  index.GapNeed
 	axes  []policy.Axis
 }
 
 // lookForGaps has each entry of some changes accept what this host cannot enforce of its policy, and
 // accept no longer what the host can enforce. The error says that no jail can be built at all.
 func lookForGaps(c terminal.Console, program wrapping.Program, host clients.Host, changes []*wrapping.Change) (open openGaps, err error) {
-	finder := gaps.NewFinder(host)
+	finder := index.NewGapFinder(host)
 	here := slices.ContainsFunc(changes, func(ch *wrapping.Change) bool { return len(ch.Changed()) > 0 })
 	if here {
 		session.Prove(context.Background(), c)
 	}
 	if here && finder.Try() != nil {
-		return open, &exit.HostError{Err: noJail(finder.Try())}
+		return open, &terminal.HostError{Err: noJail(finder.Try())}
 	}
 	for _, ch := range changes {
 		for _, s := range ch.Servers {
@@ -71,36 +69,36 @@ func noJail(err error) error {
 
 // add adds what a server needs. Its file then accepts that, and no longer what it does not need, if that
 // is certain.
-func (g *openGaps) add(file *wrapping.File, s wrapping.ServerChange, need gaps.Need, certain bool) {
+func (g *openGaps) add(file *wrapping.File, s wrapping.ServerChange, need index.GapNeed, certain bool) {
 	if fatal := need.Fatal(); fatal != nil {
 		file.Leave(s.Key(), clients.Reason("would not start: this machine cannot enforce "+fatal.What+": "+fatal.Why))
 		return
 	}
 	if s.Own == nil {
 		if needs := need.Waivers(nil); len(needs) > 0 {
-			file.Leave(s.Key(), clients.Reason("would not start: this machine can only build a weaker jail. To accept that, name "+gaps.Names(needs, ", ")+" at waive in [defaults] of your configuration"))
+			file.Leave(s.Key(), clients.Reason("would not start: this machine can only build a weaker jail. To accept that, name "+index.AxisNames(needs, ", ")+" at waive in [defaults] of your configuration"))
 		}
 		return
 	}
 	has := s.Own.Server.Waive
 	needs := need.Waivers(has)
-	more, less := gaps.Without(needs, has), gaps.NotNeeded(has, needs)
+	more, less := index.WithoutAxes(needs, has), index.NotNeeded(has, needs)
 	if !certain {
 		less = nil
 	}
 	if len(more)+len(less) > 0 {
-		file.Waive(s.Key(), policy.OrderWaivers(append(gaps.Without(has, less), more...)))
+		file.Waive(s.Key(), policy.OrderWaivers(append(index.WithoutAxes(has, less), more...)))
 	}
 	if len(more) > 0 {
 		g.servers = append(g.servers, serverGaps{index.ServerTitle(s.Entry), need, more})
-		g.axes = append(g.axes, gaps.Without(more, g.axes)...)
+		g.axes = append(g.axes, index.WithoutAxes(more, g.axes)...)
 	}
 }
 
 // check returns why a weaker jail is not accepted and cannot be asked about, or nil.
 func (g *openGaps) check(c terminal.Console, w *wrapCmd) error {
-	given, err := gaps.Named(w.waive)
-	missing := gaps.Without(g.axes, given)
+	given, err := index.NamedAxes(w.waive)
+	missing := index.WithoutAxes(g.axes, given)
 	switch {
 	case err != nil:
 		return err
@@ -113,11 +111,11 @@ func (g *openGaps) check(c terminal.Console, w *wrapCmd) error {
 	why := "--yes does not accept that"
 	switch {
 	case given != nil:
-		why = "--waive does not name " + gaps.Names(missing, " ")
+		why = "--waive does not name " + index.AxisNames(missing, " ")
 	case !w.yes:
 		why = "there is no terminal to ask on"
 	}
-	return &exit.HostError{Err: fmt.Errorf("nothing was changed: the jail of %s would be weaker on this machine, and %s. To accept it:\n  %s", cli.Plural(len(g.servers), "server"), why, w.typed(g.axes))}
+	return &terminal.HostError{Err: fmt.Errorf("nothing was changed: the jail of %s would be weaker on this machine, and %s. To accept it:\n  %s", cli.Plural(len(g.servers), "server"), why, w.typed(g.axes))}
 }
 
 // typed returns the command line that accepts gaps without asking.
@@ -134,7 +132,7 @@ func (w *wrapCmd) typed(axes []policy.Axis) string {
 	if w.noInstall {
 		words = append(words, "--no-install")
 	}
-	return show.Spelled(append(words, "--yes", "--waive", gaps.Names(axes, ",")))
+	return show.Spelled(append(words, "--yes", "--waive", index.AxisNames(axes, ",")))
 }
 
 // print says what a server could do in the weaker jail, and what would make it a full one.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -54,11 +53,11 @@ func TestGapsOfMacOS(t *testing.T) {
 	}
 	var open openGaps
 	for i, e := range files[0].Entries {
-		need := gaps.Need{Gaps: macGaps[:2+i]} // the second has a gap of its policy too
+		need := index.GapNeed{Gaps: macGaps[:2+i]} // the second has a gap of its policy too
 		open.add(files[0], wrapping.ServerChange{Entry: e, Own: &config.ServerFile{Server: &config.Server{}}}, need, true)
 	}
 	open.axes = policy.OrderWaivers(open.axes)
-	if got := gaps.Names(open.axes, " "); got != "net macos" {
+	if got := index.AxisNames(open.axes, " "); got != "net macos" {
 		t.Errorf("asked for %s", got)
 	}
 	printed, err := os.Create(filepath.Join(t.TempDir(), "out"))
@@ -83,7 +82,7 @@ func TestGapsOfMacOS(t *testing.T) {
 		t.Errorf("%s", waived)
 	}
 	var none openGaps
-	for _, system := range []gaps.Need{{Gaps: macGaps[:2]}, {}} { // macOS, and Linux
+	for _, system := range []index.GapNeed{{Gaps: macGaps[:2]}, {}} { // macOS, and Linux
 		none.add(files[0], wrapping.ServerChange{Entry: files[0].Entries[0], Own: &config.ServerFile{Server: &config.Server{Waive: []policy.Axis{policy.WaiveMacOS}}}}, system, true)
 	}
 	if len(none.servers) > 0 {

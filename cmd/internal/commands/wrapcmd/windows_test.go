@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/gaps"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -42,9 +42,9 @@ func TestGapsOfWindows(t *testing.T) {
 	}
 	var open openGaps
 	for _, e := range files[0].Entries {
-		open.add(files[0], wrapping.ServerChange{Entry: e, Own: &config.ServerFile{Server: &config.Server{}}}, gaps.Need{Gaps: windows}, true)
+		open.add(files[0], wrapping.ServerChange{Entry: e, Own: &config.ServerFile{Server: &config.Server{}}}, index.GapNeed{Gaps: windows}, true)
 	}
-	if got := gaps.Names(policy.OrderWaivers(open.axes), " "); got != "windows" {
+	if got := index.AxisNames(policy.OrderWaivers(open.axes), " "); got != "windows" {
 		t.Errorf("asked for %s", got)
 	}
 	out := printed(t, open.print)

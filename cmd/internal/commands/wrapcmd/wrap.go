@@ -15,14 +15,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/prefetch"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/exit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // changeCmd has the flags that wrap and unwrap share.
@@ -98,7 +98,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		return noJail
 	}
 	changes := draft() // with what was found
-	missing := prefetch.Missing(host, index.ClientsHost(host), changes)
+	missing := missing(host, index.ClientsHost(host), changes)
 	fetches := missing
 	if w.noInstall {
 		fetches = nil
@@ -127,7 +127,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 }
 
 // change writes the files, copies what servers kept before, and downloads packages.
-func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, program index.Program, files []*wrapping.File, fetches []*prefetch.Package) error {
+func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, program index.Program, files []*wrapping.File, fetches []*Package) error {
 	written, err := w.write(c, host, program, s.changes)
 	if err != nil && len(written) == 0 {
 		return err
@@ -136,20 +136,20 @@ func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, progra
 		s.printWritten("Wrapped", host.StateDir, written)
 	}
 	if err != nil && !w.noInstall { // some files stay as they were
-		fetches = prefetch.Missing(host, index.ClientsHost(host), written)
+		fetches = missing(host, index.ClientsHost(host), written)
 	}
 	err = errors.Join(err, w.remember(host, files), w.copyEarlier(c, host.Home, !s.isEmpty()))
-	if interrupted := (*exit.InterruptedError)(nil); errors.As(err, &interrupted) {
+	if interrupted := (*terminal.InterruptedError)(nil); errors.As(err, &interrupted) {
 		return err
 	}
 	if err != nil {
-		err = exit.ReportedStatus(exit.Report(c, err))
+		err = terminal.ReportedStatus(terminal.Report(c, err))
 	}
-	return cmp.Or(err, prefetch.Fetch(c, fetches))
+	return cmp.Or(err, Fetch(c, fetches))
 }
 
 // screen returns what is shown before the question.
-func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Program, changes []*wrapping.Change, missing []*prefetch.Package) *screen {
+func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Program, changes []*wrapping.Change, missing []*Package) *screen {
 	var fresh []wrapping.ServerChange
 	for _, ch := range changes {
 		for _, s := range ch.Changed() {
@@ -319,4 +319,81 @@ func question(verb string, changes []*wrapping.Change, weaker bool) string {
 		text = strings.Join(parts, " and ") + " in the weaker jail?"
 	}
 	return strings.ToUpper(text[:1]) + text[1:]
+}
+
+// leaveRefused leaves the selected servers that mcp-jail does not start on Windows, such as a batch file, or a
+// script of another machine: their clients start them, and they would be gone after wrap.
+func leaveRefused(files []*wrapping.File, sel wrapping.Selection, host hostfs.Host, as clients.Host) {
+	if host.OS != "windows" {
+		return
+	}
+	for _, f := range files {
+		for _, e := range slices.Clone(f.Entries) {
+			argv := f.Started(e, e.Argv(), as)
+			_, wrapped := clients.ParseWrapped(argv)
+			if !sel.Has(e.Server) || wrapped || e.Left != "" || len(argv) == 0 {
+				continue
+			}
+			look := host
+			look.Dir, look.Environ = cmp.Or(f.StartDir(e, as), host.Dir), slices.Clone(host.Environ)
+			for _, v := range e.Env {
+				if !v.Unset {
+					look.Environ = append(look.Environ, v.Name+"="+f.Started(e, []string{v.Value}, as)[0])
+				}
+			}
+			var refused *resolve.CommandError
+			if _, err := resolve.FindProgram(look, argv...); errors.As(err, &refused) && refused.Refused {
+				f.Leave(e.Key(), clients.Reason("would not start in a jail: "+refused.Error()))
+			}
+		}
+	}
+}
+
+// copyEarlier copies what wrapped servers of the user's own kept without a jail into their own HOMEs, as far as those lack
+// it. If the user has not agreed already, it asks. Without a terminal it then copies nothing.
+func (w *wrapCmd) copyEarlier(c terminal.Console, home string, agreed bool) error {
+	x, err := w.Choice.Read()
+	if err != nil {
+		return err
+	}
+	var found []session.Earlier
+	var failed []error
+	seen := map[string]bool{} // several entries may have one id
+	for _, server := range x.Servers {
+		s, err := server.JailedEntry("")
+		if err != nil || !w.Has(s.Server) {
+			continue
+		}
+		e, err := s.Earlier()
+		if failed = append(failed, err); err != nil || len(e.Files())+len(e.Left) == 0 || seen[e.Home()] {
+			continue
+		}
+		seen[e.Home()] = true
+		for _, f := range e.Files() {
+			c.PrintText(fmt.Sprintf("%s has %s (%s) from before, and its own HOME has not.\n", index.ServerTitle(s.Entry), show.Line("~/"+f.From), cli.SizeText(f.Size)))
+		}
+		for _, why := range e.Left {
+			c.PrintText(fmt.Sprintf("For %s this is not copied: %s.\n", index.ServerTitle(s.Entry), show.Line(why)))
+		}
+		if len(e.Files()) > 0 {
+			found = append(found, e)
+		}
+	}
+	if found == nil || !agreed && !w.yes && !c.Asks() {
+		return errors.Join(failed...)
+	}
+	if !agreed && !w.yes {
+		yes, err := cli.AskNo(c, "Copy it there? Yours stays as it is.", "nothing was copied. Your servers are wrapped")
+		if err != nil || !yes {
+			return errors.Join(append(failed, err)...)
+		}
+	}
+	for _, e := range found {
+		told, err := e.Copy()
+		for _, line := range told {
+			c.Printf("%s\n", show.Line(line))
+		}
+		failed = append(failed, err)
+	}
+	return errors.Join(failed...)
 }

@@ -1,20 +1,20 @@
 package plantest
 
 import (
-	"github.com/mcp-jail/mcp-jail/confine/internal/features"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // Kernel returns the facts of a host that supports jails with namespaces and mediated calls.
-func Kernel() features.Facts {
-	return features.Facts{
-		Features: features.Features{
-			OS: "linux", Arch: "amd64", LandlockABI: 7, Landlock: features.Available("ABI 7"), Seccomp: features.Available(""), SeccompNotify: features.Available(""), PtraceScope: features.Available(""),
-			UserNamespaces: features.Available(""), MountAPI: features.Available(""), FreshProc: features.Available(""), PidMax: features.Available(""),
+func Kernel() kernel.Facts {
+	return kernel.Facts{
+		Features: kernel.Features{
+			OS: "linux", Arch: "amd64", LandlockABI: 7, Landlock: kernel.Available("ABI 7"), Seccomp: kernel.Available(""), SeccompNotify: kernel.Available(""), PtraceScope: kernel.Available(""),
+			UserNamespaces: kernel.Available(""), MountAPI: kernel.Available(""), FreshProc: kernel.Available(""), PidMax: kernel.Available(""),
 		},
-		Traces:    features.Available(""),
+		Traces:    kernel.Available(""),
 		Supported: true, Machine: seccomp.ArchAMD64, UID: 1000, PID: 4711, Devices: []string{"/dev/null", "/dev/urandom"}, Inotify: spec.Inotify{Instances: 128, Watches: 65536},
 	}
 }
@@ -38,17 +38,17 @@ func Profile() *policy.Profile {
 }
 
 // Mac returns the facts of a Mac on which the self-test has passed.
-func Mac() features.Facts {
-	return features.Facts{
-		Features: features.Features{OS: "darwin", Arch: "arm64"}, Supported: true, UID: 501, PID: 4711,
-		TempDir: "/private/tmp/mj-501-0a1b2c3d", Seatbelt: features.Available("/usr/bin/sandbox-exec"), Proof: features.Proof{Made: true},
+func Mac() kernel.Facts {
+	return kernel.Facts{
+		Features: kernel.Features{OS: "darwin", Arch: "arm64"}, Supported: true, UID: 501, PID: 4711,
+		TempDir: "/private/tmp/mj-501-0a1b2c3d", Seatbelt: kernel.Available("/usr/bin/sandbox-exec"), Proof: kernel.Proof{Made: true},
 	}
 }
 
 // Windows returns the facts of a Windows.
-func Windows() features.Facts {
-	return features.Facts{
-		Features: features.Features{OS: "windows", Arch: "amd64"}, Supported: true, UID: -1, PID: 4711,
+func Windows() kernel.Facts {
+	return kernel.Facts{
+		Features: kernel.Features{OS: "windows", Arch: "amd64"}, Supported: true, UID: -1, PID: 4711,
 		TempDir: `C:\t\mcp-jail-0a1b2c3d`,
 	}
 }

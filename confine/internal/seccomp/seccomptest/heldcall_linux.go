@@ -5,7 +5,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/confine/internal/features/featurestest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel/kerneltest"
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
@@ -16,7 +16,7 @@ import (
 // answer until letGo, which the end of the test calls too.
 func HeldCall(t *testing.T) (l seccomp.Listener, id uint64, letGo func()) {
 	t.Helper()
-	featurestest.Needs(t, "seccomp")
+	kerneltest.Needs(t, "seccomp")
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
 	prog, err := seccomp.CompileFilter(arch, nil, []seccomp.Notify{{Call: "umask"}})
 	if err != nil {

@@ -3,12 +3,13 @@
 package reader
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/internal/toml"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -24,7 +25,7 @@ type Key struct {
 
 // A Value describes one place of a file: the kinds of values that it may have, and the variable that keeps them.
 type Value struct {
-	Kind  toml.Kind
+	Kind  show.Kind
 	Words []string                // the strings that are accepted; nil for any
 	Form  Form                    // of a string, and of the names in a table
 	Empty string                  // what is wrong with an empty string or array; "" if it may be empty
@@ -50,22 +51,22 @@ type Form struct {
 }
 
 // A Reader reads the values of one file, and collects what is wrong with them.
-type Reader struct {
+type reader struct {
 	File     string
 	Problems policy.Problems
 }
 
 // New returns a Reader of a file, and the root of the file's tree.
-func New(data []byte, file string) (*Reader, *node) {
+func New(data []byte, file string) (*reader, *node) {
 	root, problems := parse(data, file)
-	return &Reader{File: file, Problems: problems}, root
+	return &reader{File: file, Problems: problems}, root
 }
 
 // Read reads the value of a node. key is its dotted name, "" for the whole file.
-func (d *Reader) Read(n *node, key string, v Value) {
+func (d *reader) Read(n *node, key string, v Value) {
 	v = v.alternative(n)
 	switch {
-	case v.Kind == toml.Array && n.Kind == toml.Table && !n.Inline:
+	case v.Kind == show.Array && n.Kind == show.Table && !n.Inline:
 		d.add(n, key, "%s must be an array of tables: write [[%s]]", key, key)
 		return
 	case v.Kind != n.Kind:
@@ -73,13 +74,13 @@ func (d *Reader) Read(n *node, key string, v Value) {
 		return
 	}
 	before := len(d.Problems)
-	if v.Empty != "" && (n.Kind == toml.String && n.Text == "" || n.Kind == toml.Array && len(n.Items) == 0) {
+	if v.Empty != "" && (n.Kind == show.String && n.Text == "" || n.Kind == show.Array && len(n.Items) == 0) {
 		d.add(n, key, "%s %s", key, v.Empty)
 	}
 	switch n.Kind {
-	case toml.String:
+	case show.String:
 		d.checkText(n, key, v)
-	case toml.Integer:
+	case show.Integer:
 		d.checkNumber(n, key, v)
 	}
 	if v.Keep != nil && len(d.Problems) == before {
@@ -92,7 +93,7 @@ func (d *Reader) Read(n *node, key string, v Value) {
 		}
 	case v.Names != nil:
 		d.readNames(n, key, v)
-	case n.Kind == toml.Table:
+	case n.Kind == show.Table:
 		d.readKeys(n, key, v.Keys)
 	}
 	if v.Check != nil && len(d.Problems) == before {
@@ -113,7 +114,7 @@ func (v Value) alternative(n *node) Value {
 	return v
 }
 
-func (d *Reader) checkText(n *node, key string, v Value) {
+func (d *reader) checkText(n *node, key string, v Value) {
 	switch {
 	case v.Words != nil && !slices.Contains(v.Words, n.Text):
 		d.add(n, key, `%s must be "%s", not %q`, key, strings.Join(v.Words, `" or "`), policy.Abbreviate(n.Text))
@@ -122,7 +123,7 @@ func (d *Reader) checkText(n *node, key string, v Value) {
 	}
 }
 
-func (d *Reader) checkNumber(n *node, key string, v Value) {
+func (d *reader) checkNumber(n *node, key string, v Value) {
 	switch {
 	case v.Low <= n.Int && n.Int <= v.High:
 	case v.Low == v.High:
@@ -134,7 +135,7 @@ func (d *Reader) checkNumber(n *node, key string, v Value) {
 
 // readKeys reads a table with known keys. An unknown key is an error that suggests the most
 // similar known one.
-func (d *Reader) readKeys(n *node, key string, known []Key) {
+func (d *reader) readKeys(n *node, key string, known []Key) {
 	for _, name := range n.Keys {
 		if strings.IndexByte(name, 0) >= 0 {
 			continue // parse has reported it
@@ -177,7 +178,7 @@ func childKey(key, name string) string {
 }
 
 // readNames reads a table whose keys the user chooses.
-func (d *Reader) readNames(n *node, key string, v Value) {
+func (d *reader) readNames(n *node, key string, v Value) {
 	for _, name := range n.Keys {
 		if strings.IndexByte(name, 0) >= 0 {
 			continue // parse has reported it
@@ -192,14 +193,165 @@ func (d *Reader) readNames(n *node, key string, v Value) {
 }
 
 // check turns the error of a validation into a problem.
-func (d *Reader) check(n *node, key string, err error) {
+func (d *reader) check(n *node, key string, err error) {
 	if err != nil {
 		d.add(n, key, "%s: %s", key, err)
 	}
 }
 
-func (d *Reader) add(n *node, key, format string, args ...any) {
+func (d *reader) add(n *node, key, format string, args ...any) {
 	if len(d.Problems) < 20*policy.MaxProblems {
 		d.Problems = append(d.Problems, policy.Problem{File: d.File, Line: n.Line, Key: key, Message: fmt.Sprintf(format, args...)})
 	}
+}
+
+const (
+	declareServer = "write [servers.NAME] with command, arguments and variables"
+	policyOfEach  = "write the policy of each server, [servers.NAME.access] with fs, net, env and commands, and [servers.NAME.limits]"
+	mountRule     = "write a rule for each: [[servers.NAME.access.fs]] with path, read = true, and write = true where it is no read-only one; nothing is mounted at another path"
+	inEachServer  = "write it below [servers.NAME], for each server"
+	forAll        = "it would hold for every server, also for one that did not ask for it: write it into [servers.NAME]"
+)
+
+// foreignKeys has advice for keys of other programs' configurations, and for keys in the wrong table, by the table
+// in which they stand. Many configurations are copied from the files of clients, or of programs that limit tools.
+var foreignKeys = map[string]map[string]string{
+	"": {
+		"mcpServers": declareServer, "mcp_servers": declareServer, "context_servers": declareServer, "mcp": declareServer, "providers": declareServer,
+		"agents": policyOfEach, "sandbox": policyOfEach, "mounts": mountRule,
+		"conversation": "write [servers.NAME.access] for all tools of a server, or stateful = false and [servers.NAME.tools.TOOL.access] for one",
+		"pin_tools":    inEachServer, "leaks": inEachServer, "leak_patterns": inEachServer, "undo": inEachServer, "undo_total_mb": inEachServer,
+		"preset": inEachServer, "stateful": inEachServer, "workspace": inEachServer, "home": inEachServer, "waive": inEachServer,
+	},
+	"defaults": {
+		"access": forAll, "command": forAll, "arguments": forAll, "variables": forAll, "workspace": forAll, "home": forAll, "preset": forAll,
+		"stateful": forAll, "tools": forAll,
+	},
+	"server": {
+		"args": "write arguments = [...]",
+		"env":  `write variables = ["NAME"]: values are taken from the environment that mcp-jail is started in, as a client's own env table sets it, and do not stand here`,
+		"cwd":  "write workspace", "mounts": mountRule, "sandbox": policyOfEach,
+		"url": standardStreams, "type": standardStreams, "transport": standardStreams,
+	},
+	"access": {"mounts": mountRule},
+}
+
+const standardStreams = "leave it out: a server is a program that speaks MCP on its standard input and output, which command names"
+
+// tableName returns the table of foreignKeys for a dotted key.
+func tableName(key string) string {
+	parts := strings.Split(key, ".")
+	if len(parts) == 2 && parts[0] == "servers" {
+		return "server"
+	}
+	return parts[len(parts)-1]
+}
+
+// Suggest returns the candidate that word most likely means: the one with the smallest edit
+// distance. The distance may be two, or a third of the candidate's length if that is more. The
+// first of equal candidates wins. Suggest returns "" if none is close.
+func Suggest(word string, candidates []string) string {
+	if len(word) > 64 {
+		return "" // a hostile key is not a typing error
+	}
+	best, bestDistance := "", 1<<30
+	for _, c := range candidates {
+		most := max(2, (len(c)+1)/3)
+		// The lengths alone are too far apart.
+		if gap := len(word) - len(c); max(gap, -gap) > most {
+			continue
+		}
+		if d := editDistance(word, c); d <= most && d < bestDistance && d < len(c) {
+			best, bestDistance = c, d
+		}
+	}
+	return best
+}
+
+func editDistance(a, b string) int {
+	before := make([]int, len(b)+1) // the row before the previous one, for swaps
+	prev := make([]int, len(b)+1)
+	row := make([]int, len(b)+1)
+	for j := range prev {
+		prev[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(prev[j]+1, row[j-1]+1, prev[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, prev, row = prev, row, before
+	}
+	return prev[len(b)]
+}
+
+const (
+	MaxFileSize = 1 << 20 // docs/reference.md "Configuration"
+	maxDepth    = 16      // of nested tables and arrays, and of the parts of a key
+)
+
+type node = show.Node
+
+func parse(data []byte, file string) (root *node, problems policy.Problems) {
+	if len(data) > MaxFileSize {
+		message := fmt.Sprintf("is %d bytes; a configuration of more than %d bytes is refused", len(data), MaxFileSize)
+		return &node{Kind: show.Table, Line: 1}, policy.Problems{{File: file, Message: message}}
+	}
+	if at := bytes.IndexByte(data, 0); at >= 0 && utf8.Valid(data) {
+		line := 1 + bytes.Count(data[:at], []byte("\n"))
+		return &node{Kind: show.Table, Line: 1}, policy.Problems{{File: file, Line: line, Message: "contains a NUL byte"}}
+	}
+	root, faults := show.Parse(data, maxDepth)
+	for _, f := range faults {
+		key, message := describeFault(f)
+		problems = append(problems, policy.Problem{File: file, Line: f.Line, Key: key, Message: message})
+	}
+	return root, problems
+}
+
+func describeFault(f show.Fault) (key, message string) {
+	key = policy.JoinKey(f.Key)
+	taken := policy.JoinKey(f.Key[:f.At])
+	switch f.What {
+	case show.NotUTF8:
+		message = "is not valid UTF-8 (byte " + f.Text + ")"
+	case show.Crash:
+		message = "cannot be parsed: " + f.Text
+	case show.LongKey:
+		message = fmt.Sprintf("the key has more than %d parts", maxDepth)
+	case show.NULInKey:
+		message = "the key contains a NUL"
+	case show.NULInText:
+		message = "contains a NUL"
+	case show.DeepValue:
+		message = fmt.Sprintf("arrays and tables are nested more than %d deep", maxDepth)
+	case show.BadNumber:
+		message = fmt.Sprintf("the number %s is out of range", policy.Abbreviate(f.Text))
+	case show.BadDate:
+		message = policy.Abbreviate(f.Text) + " is not a date or time"
+	case show.NotTables:
+		message = fmt.Sprintf("[[%s]] is already defined in line %d, and not as an array of tables", key, f.Node.Line)
+	case show.NotTable:
+		kind := f.Node.Kind.String()
+		if f.Node.Kind == show.Table {
+			kind = "an inline table"
+		}
+		message = fmt.Sprintf("[%s] cannot be a table: %s is %s in line %d", key, taken, kind, f.Node.Line)
+	case show.HeaderTwice:
+		message = fmt.Sprintf("[%s] is defined twice, first in line %d", key, f.Node.Line)
+	case show.NotExtendable:
+		message = fmt.Sprintf("%s cannot be extended here: it is defined in line %d", taken, f.Node.Line)
+	case show.KeyTwice:
+		message = fmt.Sprintf("%s is given twice, first in line %d", key, f.Node.Line)
+	default:
+		message = "is not valid TOML: " + f.Text
+	}
+	return key, message
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -112,7 +113,218 @@ func (b *lookup) isBelow(p, dir string) bool {
 	return false
 }
 
-// IsAroundWork reports whether a directory is or contains the home directory or the workspace.
-func (b *lookup) IsAroundWork(dir string) bool {
+// isAroundWork reports whether a directory is or contains the home directory or the workspace.
+func (b *lookup) isAroundWork(dir string) bool {
 	return within(b.h, b.paths.Canonical(b.h.Home), dir) || within(b.h, b.paths.Canonical(b.workspaceOrDir()), dir)
+}
+
+// Shared returns why a directory is not for one server alone, or "". Its path is absolute, and
+// symbolic links are followed. Nothing grants such a directory for the sake of one file in it.
+func Shared(h *hostfs.Host, p *policy.Policy, dir string) string {
+	h = h.Slashed()
+	b := newAdviser(h, p)
+	abs, _ := b.Expand(dir, h.Dir)
+	return b.WhyShared(b.paths.Canonical(abs))
+}
+
+// WhyShared is Shared for a canonical path.
+func (b *Places) WhyShared(dir string) string {
+	if reason := b.whyUnsafe(dir); reason != "" {
+		return reason
+	}
+	for _, s := range b.Builtin { // those of the user stay hidden in a grant
+		if within(b.h, b.paths.Canonical(strings.TrimSuffix(s.Abs, "*")), dir) {
+			return fmt.Sprintf("holds a sensitive path (%s)", s.Written)
+		}
+	}
+	for _, d := range b.Deciding {
+		// A variable such as PATH may name a directory of the user's own work.
+		if !d.OfEnvironment && within(b.h, b.paths.Canonical(d.Abs), dir) {
+			return fmt.Sprintf("holds %s: %s, outside of the jail", d.Written, d.Why)
+		}
+	}
+	switch work := b.paths.Canonical(b.workspaceOrDir()); {
+	case folded(b.h, dir) == folded(b.h, work): // the default policy grants it, too
+		return b.paths.Others(dir)
+	case within(b.h, work, dir):
+		return "holds the workspace"
+	}
+	if why := b.whyRepository(dir); why != "" {
+		return why
+	}
+	if b.isShared(dir) {
+		return "holds the files of many programs"
+	}
+	return b.paths.Others(dir)
+}
+
+// isShared reports whether a directory of the user's home has the files of many programs.
+func (b *Places) isShared(dir string) bool {
+	home := b.paths.Canonical(b.h.Home)
+	return slices.ContainsFunc(append(b.userDirs(), rows("shared", b.h.OS)...), func(name string) bool {
+		return folded(b.h, dir) == folded(b.h, b.paths.Canonical(path.Join(home, name)))
+	})
+}
+
+// userDirs returns the names of the user's directories in his language, relative to the home
+// directory, as xdg-user-dirs keeps them.
+func (b *Places) userDirs() (names []string) {
+	head, _ := b.h.ReadHead(path.Join(path.Dir(b.h.ConfigDir), "user-dirs.dirs"), 4096)
+	for line := range strings.Lines(string(head)) {
+		if _, value, ok := strings.Cut(strings.TrimSpace(line), `="$HOME/`); ok && strings.HasPrefix(line, "XDG_") {
+			names = append(names, strings.TrimSuffix(value, `"`))
+		}
+	}
+	return names
+}
+
+// whyRepository says which working copy a directory is or holds, or which directory of git it is or
+// lies in, or returns "". A directory inside a working copy may be a server's own.
+func (b *Places) whyRepository(dir string) string {
+	for in := range hostfs.Upward(dir) {
+		if b.paths.Exists(path.Join(in, "HEAD")) && b.paths.Exists(path.Join(in, "objects")) && b.paths.Exists(path.Join(in, "refs")) {
+			return "is or is in the repository " + b.Abbreviate(in)
+		}
+	}
+	names, _ := b.paths.Names(dir)
+	for _, name := range append([]string{"."}, names...) {
+		at := path.Join(dir, name)
+		if slices.ContainsFunc([]string{".git", ".hg", ".svn", ".jj"}, func(kept string) bool { return b.paths.Exists(path.Join(b.paths.Canonical(at), kept)) }) {
+			return "is or holds the repository " + b.Abbreviate(at)
+		}
+	}
+	return ""
+}
+
+// whyUnsafe returns why the default policy and presets do not grant a canonical path that the user
+// did not name, or "". A project chooses the directory that its servers start in, so that directory is
+// judged as a grant. What lies in the path is not asked for: it stays protected inside the grant.
+func (b *Places) whyUnsafe(dir string) string {
+	why, known := b.unsafe[dir]
+	if !known {
+		if b.unsafe == nil {
+			b.unsafe = map[string]string{}
+		}
+		why = b.judgeUnsafe(dir)
+		b.unsafe[dir] = why
+	}
+	return why
+}
+
+func (b *Places) judgeUnsafe(dir string) string {
+	home := b.paths.Canonical(b.h.Home)
+	switch {
+	case dir == "/":
+		return "is the root of the filesystem"
+	case folded(b.h, dir) == folded(b.h, home):
+		return "is the home directory"
+	case within(b.h, home, dir):
+		return "holds the home directory"
+	}
+	for _, own := range b.allOwnDirs() {
+		if own = b.paths.Canonical(own); within(b.h, own, dir) || b.liesIn(dir, own) {
+			return fmt.Sprintf("holds, or is inside of, mcp-jail's own files (%s)", AsWritten(b.h, own))
+		}
+	}
+	if isSystemPlace(b.h.OS, dir) {
+		return "is a system directory"
+	}
+	if s := b.SensitiveAround(dir); s != "" {
+		return fmt.Sprintf("is a sensitive path (%s)", s)
+	}
+	d, ok := b.DecidingAround(dir)
+	for _, of := range b.decidingWork {
+		// A program is found in a directory of PATH itself. Directories in it are the user's work.
+		if at := b.paths.Canonical(of.Abs); !ok && b.liesIn(dir, at) && (of.Kind != inPath || !b.liesIn(path.Dir(dir), at)) {
+			d, ok = of, true
+		}
+	}
+	if name := b.ProtectedAround(dir); !ok && name != "" {
+		d, ok = place{Abs: name, Written: b.Abbreviate(name), Why: "programs run or trust what is there"}, true
+	}
+	switch {
+	case !ok:
+		return ""
+	case b.liesIn(path.Dir(dir), b.paths.Canonical(d.Abs)):
+		return fmt.Sprintf("is in %s (%s, outside of the jail)", d.Written, d.Why)
+	}
+	return fmt.Sprintf("is %s (%s, outside of the jail)", d.Written, d.Why)
+}
+
+// IsWiderThanMeant reports whether a relative flag, or a relative rule of a preset, would grant the
+// home directory or a directory around it. A client that runs a line in a project today may run it in
+// the home directory tomorrow.
+func (b *Places) IsWiderThanMeant(p *policy.Policy, r policy.FsRule, dir string) bool {
+	return (p.FromCommandLine || r.Preset) && p.Workspace == "" && !r.Workspace && r.Rights() != 0 && within(b.h, b.paths.Canonical(b.h.Home), dir)
+}
+
+// WhyNotRelative returns why a relative rule grants nothing at a canonical path, or "". The workspace itself
+// has the exceptions of the default policy, and every relative rule of a preset has them.
+func (b *Places) WhyNotRelative(r policy.FsRule, dir string) string {
+	if r.Rights() == 0 || r.Beside != "" || !r.Preset && path.Clean(r.Path) != "." {
+		return ""
+	}
+	return b.whyUnsafe(dir)
+}
+
+// A Workspace is where the relative rules of a server begin.
+type workspace struct {
+	Dir      string        // canonical; "" if there is none
+	Links    []policy.Link // crossed on the way to it
+	Warnings []policy.Warning
+}
+
+// FindWorkspace returns the root of relative rules. "" means that the server runs without one
+// (docs/policy.md "Default and explicit policy").
+func (b *Places) FindWorkspace() (workspace, error) {
+	written := b.p.Workspace
+	abs, _ := b.Expand(cmp.Or(written, "."), b.h.Dir)
+	at, err := b.paths.Resolve(abs)
+	which := ""
+	if written != abs {
+		which = " (" + abs + ")"
+	}
+	fail := func(reason string) (workspace, error) {
+		if written == "" {
+			return b.noWorkspace("the working directory %s %s: the server runs without a workspace; name one with --workspace DIR or workspace = \"DIR\"", abs, reason)
+		}
+		where := b.p.Where
+		if b.p.FromCommandLine {
+			where = "--workspace"
+		}
+		return workspace{}, &WorkspaceError{written, reason, where}
+	}
+	switch why := b.WhyTwoWays(written, b.h.Dir); {
+	case err != nil:
+		return fail(err.Error())
+	case why != "":
+		return fail(why)
+	case at.Reason != "":
+		return fail("cannot be reached: " + at.Reason)
+	case !at.Exists():
+		return fail("does not exist" + which)
+	case !at.Info.Mode.IsDir():
+		return fail("is not a directory" + which)
+	}
+	if b.p.Default {
+		if reason := b.whyUnsafe(at.Path); reason != "" {
+			return b.noWorkspace("%[3]s has no project folder, because %[1]s %[2]s. If it needs one, name it: mcp-jail grant %[3]s --workspace DIR", at.Path, reason, b.p.Server)
+		}
+	}
+	return workspace{Dir: at.Path, Links: at.Links}, nil
+}
+
+func (b *Places) noWorkspace(format string, args ...any) (workspace, error) {
+	return workspace{Warnings: []policy.Warning{{Code: "no-workspace", Message: fmt.Sprintf(format, args...), Where: b.p.Where}}}, nil
+}
+
+// WorkspaceError reports a workspace that was named and cannot be used.
+type WorkspaceError struct {
+	Workspace string // as written
+	Reason    string
+	Where     string
+}
+
+func (e *WorkspaceError) Error() string {
+	return strings.TrimPrefix(e.Where+": ", ": ") + fmt.Sprintf("the workspace %q %s", e.Workspace, e.Reason)
 }

@@ -2,34 +2,34 @@ package places
 
 import (
 	"cmp"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/winpath"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// Pattern is a sensitive path of the form **/x/y, split.
-type Pattern struct {
+// pattern is a sensitive path of the form **/x/y, split.
+type pattern struct {
 	Text    string
 	dir     string // the only directory of such names; "" for any
 	Parts   []string
 	Builtin bool
 }
 
-// Matches reports whether dir/name is sensitive by this pattern.
-func (p Pattern) Matches(dir, name string) bool {
+// matches reports whether dir/name is sensitive by this pattern.
+func (p pattern) matches(dir, name string) bool {
 	n := len(p.Parts)
-	if !MatchName(p.Parts[n-1], name) || p.dir != "" && p.dir != dir {
+	if !matchName(p.Parts[n-1], name) || p.dir != "" && p.dir != dir {
 		return false
 	}
 	if p.Builtin && slices.Contains(rows("sample", ""), name) {
 		return false
 	}
 	for i := n - 2; i >= 0; i-- {
-		if dir == "/" || !MatchName(p.Parts[i], path.Base(dir)) {
+		if dir == "/" || !matchName(p.Parts[i], path.Base(dir)) {
 			return false
 		}
 		dir = path.Dir(dir)
@@ -37,7 +37,7 @@ func (p Pattern) Matches(dir, name string) bool {
 	return true
 }
 
-func MatchName(pattern, name string) bool {
+func matchName(pattern, name string) bool {
 	if pattern == name {
 		return true
 	}
@@ -45,12 +45,12 @@ func MatchName(pattern, name string) bool {
 	return ok
 }
 
-// Patterns returns the sensitive paths that match at any depth.
-func (b *Places) Patterns() (out []Pattern) {
+// patterns returns the sensitive paths that match at any depth.
+func (b *Places) patterns() (out []pattern) {
 	for i, list := range [][]string{rows(sensitive, b.h.OS), b.p.Sensitive} {
 		for _, s := range list {
 			if rest, ok := strings.CutPrefix(s, "**/"); ok {
-				out = append(out, Pattern{Text: s, Parts: strings.Split(folded(b.h, rest), "/"), Builtin: i == 0})
+				out = append(out, pattern{Text: s, Parts: strings.Split(folded(b.h, rest), "/"), Builtin: i == 0})
 			}
 		}
 	}
@@ -77,19 +77,19 @@ func (b *Places) windowsHomes() (homes []string) {
 	return homes
 }
 
-// ListSensitive returns the sensitive paths that have a fixed place: those that are built in, those
+// listSensitive returns the sensitive paths that have a fixed place: those that are built in, those
 // of the user, and the files of secrets.
-func (b *Places) ListSensitive() []Place {
+func (b *Places) listSensitive() []place {
 	all := slices.Clone(b.Builtin)
 	for _, s := range b.p.Sensitive {
 		if !strings.HasPrefix(s, "**/") {
 			abs, _ := b.Expand(s, b.paths.Canonical(b.workspaceOrDir()))
-			all = append(all, Place{Kind: sensitive, Written: s, Abs: abs})
+			all = append(all, place{Kind: sensitive, Written: s, Abs: abs})
 		}
 	}
 	for _, s := range b.p.SecretFiles() {
 		abs, _ := b.Expand(s, "/")
-		all = append(all, Place{Kind: sensitive, Written: s, Abs: abs, Secret: true})
+		all = append(all, place{Kind: sensitive, Written: s, Abs: abs, Secret: true})
 	}
 	return all
 }
@@ -99,7 +99,7 @@ func (b *Places) ListSensitive() []Place {
 // the review of a client's entry. The policy has the user's paths and the files of secrets. Beside
 // what a start hides, Sensitive knows mcp-jail's own directories, what only root reads, and the keys
 // of other users. It does not know the short names of Windows (SSH~1): only the drive can say what each
-// stands for. Rules, and words that wrap would make rules, may not have them: see [winpath.Clean].
+// stands for. Rules, and words that wrap would make rules, may not have them: see [hostfs.CleanWindows].
 func Sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
 	h = h.Slashed()
 	if !strings.HasPrefix(h.Dir, "/") || !strings.HasPrefix(h.Home, "/") {
@@ -110,7 +110,7 @@ func Sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
 
 // AsWritten returns a place of a host with the form that the host's own paths have.
 func AsWritten(h *hostfs.Host, place string) string {
-	if native, ok := winpath.FromSlashed(place); ok && h.OS == "windows" {
+	if native, ok := hostfs.FromSlashed(place); ok && h.OS == "windows" {
 		return native
 	}
 	return place
@@ -167,7 +167,7 @@ func (b *Places) sensitiveByName(p string) string {
 	}
 	dir, name := hostfs.Split(folded(b.h, p))
 	for _, pattern := range b.named.patterns {
-		if pattern.Matches(dir, name) {
+		if pattern.matches(dir, name) {
 			return pattern.Text
 		}
 	}
@@ -178,23 +178,23 @@ func (b *Places) sensitiveByName(p string) string {
 type namedPlaces struct {
 	names    map[string]string // canonical, in small letters, to the written path
 	objects  map[policy.FileID]string
-	patterns []Pattern
+	patterns []pattern
 }
 
 func (b *Places) collectPlaces() {
-	b.named = &namedPlaces{map[string]string{}, map[policy.FileID]string{}, b.Patterns()}
-	for _, s := range b.ListSensitive() {
-		dir, base, ok := s.Pattern()
+	b.named = &namedPlaces{map[string]string{}, map[policy.FileID]string{}, b.patterns()}
+	for _, s := range b.listSensitive() {
+		dir, base, ok := s.pattern()
 		if !ok {
 			b.addPlace(s.Written, s.Abs)
 			continue
 		}
 		dir = b.paths.Canonical(dir)
 		base = folded(b.h, base)
-		b.named.patterns = append(b.named.patterns, Pattern{Text: s.Written, dir: folded(b.h, dir), Parts: []string{base}})
+		b.named.patterns = append(b.named.patterns, pattern{Text: s.Written, dir: folded(b.h, dir), Parts: []string{base}})
 		names, _ := b.paths.Names(dir)
 		for _, name := range names { // some are links
-			if MatchName(base, folded(b.h, name)) {
+			if matchName(base, folded(b.h, name)) {
 				b.addPlace(s.Written, path.Join(dir, name))
 			}
 		}
@@ -227,4 +227,173 @@ func sensitiveElsewhere(p string) string {
 		}
 	}
 	return ""
+}
+
+// OwnDirs returns mcp-jail's configuration, state, cache and data directories, and the
+// administrator's configuration directory.
+func (b *Places) OwnDirs() (dirs []string) {
+	for _, d := range []string{b.h.ConfigDir, b.h.StateDir, b.h.CacheDir, b.h.DataDir, policy.SystemConfigDir} {
+		if strings.HasPrefix(d, "/") {
+			dirs = append(dirs, path.Clean(d))
+		}
+	}
+	return dirs
+}
+
+// TrustedFiles returns the files that decide about every server: the configurations that
+// were named, this program, and mcp-jail's programs beside it, which run outside any jail.
+func (b *Places) TrustedFiles() []string {
+	files := b.h.Configs
+	if exe := b.h.Executable; exe != "" {
+		files = append([]string{exe}, files...)
+		for _, name := range [...]string{"mcp-jail", "mcp-jail-cli", "mcp-jail-tls"} {
+			if b.h.OS == "windows" {
+				name += ".exe"
+			}
+			if beside := path.Join(path.Dir(exe), name); beside != exe {
+				files = append(files, beside)
+			}
+		}
+	}
+	return files
+}
+
+// allOwnDirs returns OwnDirs, and usualDirs.
+func (b *Places) allOwnDirs() []string { return append(b.OwnDirs(), usualDirs(b.h)...) }
+
+// usualDirs returns where mcp-jail's directories for its configuration, state, cache and data are without
+// variables. The variables of this process may not be those of the user's shell.
+func usualDirs(h *hostfs.Host) []string {
+	cfg, state, cache, data := hostfs.StandardDirs(&hostfs.Host{Home: AsWritten(h, h.Home)})
+	dirs := []string{cfg, state, cache, data}
+	for i, dir := range dirs {
+		if h.OS == "windows" {
+			dirs[i] = hostfs.Slashed(dir)
+		}
+	}
+	return slices.DeleteFunc(dirs, func(dir string) bool { return !strings.HasPrefix(dir, "/") })
+}
+
+// Guarded returns what a grant of an absolute path would give a server a hold on, or "": mcp-jail's
+// configuration, state, cache, packages and programs. With write, it also returns the files of
+// clients, and what the user's session and tools run outside of the jail. The path leads to such a
+// place, lies in it, or contains it. Guarded compares objects, and names without regard to case, so
+// that no link, mount or other spelling hides a place.
+func Guarded(h *hostfs.Host, p string, write bool) string {
+	h = h.Slashed()
+	return AsWritten(h, guarded(newAdviser(h, &policy.Policy{}), p, write))
+}
+
+func guarded(b *Places, p string, write bool) string {
+	abs, _ := b.Expand(p, "/")
+	at := b.paths.Canonical(abs)
+	dirs := b.allOwnDirs()
+	if write {
+		dirs = append(dirs, b.TrustedFiles()...)
+		dirs = append(dirs, path.Join(b.h.Home, ".ssh"), path.Join(b.h.Home, ".gnupg")) // keys that let others in, and what they start
+		for _, d := range b.Deciding {
+			if d.Kind != packages { // a server may have a reason to write it: see WarnDeciding
+				dirs = append(dirs, d.Abs)
+			}
+		}
+	}
+	for _, dir := range dirs {
+		if b.touches(at, dir) {
+			return dir
+		}
+	}
+	for _, file := range b.TrustedFiles() {
+		if b.holds(at, b.paths.Canonical(file)) {
+			return file
+		}
+	}
+	return ""
+}
+
+// touches reports whether a canonical path is a place, lies in it, or contains it.
+func (b *Places) touches(at, place string) bool {
+	real := b.paths.Canonical(place)
+	return b.holds(at, real) || b.holds(real, at)
+}
+
+func (b *Places) holds(p, dir string) bool {
+	return policy.Within(strings.ToLower(p), strings.ToLower(dir)) || b.isBelow(p, dir)
+}
+
+// HarmOf judges a grant of rights at a path.
+func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights) policy.Harm {
+	slashed := h.Slashed()
+	if !path.IsAbs(slashed.Dir) || !path.IsAbs(slashed.Home) {
+		return policy.Harm{} // no server starts there: see ErrPlatform
+	}
+	b := newAdviser(slashed, p)
+	abs, _ := b.Expand(name, slashed.Dir)
+	at, home := b.paths.Canonical(abs), b.paths.Canonical(b.h.Home)
+	mode, around := b.paths.Lstat(at).Info.Mode, path.Dir(at)
+	socket := mode&fs.ModeSocket != 0 // to write is to connect
+	writes := rights&policy.Write != 0
+	changes := writes && !socket
+	isGit := path.Base(at) == ".git" && mode.IsDir() // a grant of it leaves the protected names in it out
+	system := isSystemPart(b.h.OS, at)
+	place := guarded(b, abs, writes)
+	switch {
+	case at == "/" || within(b.h, home, at) || at == "/root" || around == "/home" || around == "/Users":
+		return policy.Harm{Never: "it is a whole home directory, or more", Inside: true, Secret: true}
+	case place != "":
+		hold := "it "
+		if place != at && place != abs {
+			hold = "it gives a hold on " + AsWritten(h, b.Abbreviate(place)) + ", which "
+		}
+		return policy.Harm{Never: hold + "decides what a jail grants, or what runs outside of it", Inside: !b.holds(at, b.paths.Canonical(place))}
+	case changes && policy.HasProtectedName(at) && !isGit:
+		return policy.Harm{Never: "it is a protected name: programs outside of the jail run or trust what is written there"}
+	case changes && system && !policy.Within(at, "/dev"):
+		return policy.Harm{Never: "it belongs to the system"}
+	case rights.Has(policy.Execute) && !mode.IsDir() && (mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 || slices.Contains(rows("raising", ""), path.Base(at))):
+		return policy.Harm{Never: "it is a program that runs with the rights of another user"}
+	}
+	place = b.Sensitive(name)
+	switch {
+	case place != "":
+		return policy.Harm{Ask: "it is a sensitive path (" + AsWritten(h, place) + ")", Secret: true}
+	case HasKeyName(at) && !mode.IsDir():
+		return policy.Harm{Ask: "it has the name of a file with a key or passwords"}
+	case socket:
+		return policy.Harm{Ask: "it is a socket of the host: the program that listens there is outside of the jail"}
+	case changes && isGit:
+		return policy.Harm{Ask: "it is a protected name: programs outside of the jail run or trust what is written there"}
+	case changes && system:
+		return policy.Harm{Ask: "it belongs to the system"}
+	case !within(b.h, at, home) && isIn("of others", "", at):
+		return policy.Harm{Ask: "it belongs to the system, or to another user", Inside: true}
+	case b.isShared(at) || around == "/" && system:
+		return policy.Harm{Ask: "it holds the files of many programs", Inside: true}
+	}
+	if changes {
+		for _, d := range b.Deciding {
+			if b.touches(at, d.Abs) {
+				return policy.Harm{Ask: "it gives a hold on " + AsWritten(h, d.Written) + ": " + d.Why + ", outside of the jail"}
+			}
+		}
+	}
+	if around == home && at != b.paths.Canonical(b.workspaceOrDir()) && (mode.IsDir() || !b.paths.Exists(at)) {
+		return policy.Harm{Ask: "it lies directly in your home directory, where it may hold the files of other programs", Inside: true}
+	}
+	return policy.Harm{}
+}
+
+// isSystemPart reports whether a path belongs to the system, or lies in a part of /var that does.
+func isSystemPart(os, at string) bool {
+	return isSystemPlace(os, at) || slices.ContainsFunc([]string{"cache", "lib", "log", "mail", "run", "spool"}, func(part string) bool { return policy.Within(at, "/var/"+part) })
+}
+
+// HasKeyName reports whether a path has one of the names that files with keys and passwords have.
+func HasKeyName(at string) bool {
+	name := path.Base(at)
+	for _, pattern := range rows("key name", "") {
+		if matchName(pattern, name) && path.Ext(name) != ".pub" {
+			return true
+		}
+	}
+	return false
 }

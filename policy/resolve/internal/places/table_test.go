@@ -27,7 +27,7 @@ func TestTable(t *testing.T) {
 		t.Errorf("%d kinds: %v", len(kinds), kinds)
 	}
 	var all []string
-	for _, g := range groupsOf("linux", deciding, Programs, Packages) {
+	for _, g := range groupsOf("linux", deciding, programs, packages) {
 		all = append(all, g.rows...)
 	}
 	for i, p := range all {

@@ -1,0 +1,116 @@
+package commands
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+// TestAppArmorProfile tests that the packaged profile is the one that doctor prints, with
+// another path.
+func TestAppArmorProfile(t *testing.T) {
+	file := filepath.Join("..", "..", "..", "packaging", "apparmor", "mcp-jail")
+	want := apparmorProfile()
+	if os.Getenv("MCPJAIL_UPDATE") != "" {
+		testkit.Must(t, os.WriteFile(file, []byte(want), 0o644))
+	}
+	got, err := os.ReadFile(file)
+	testkit.Must(t, err)
+	if string(got) != want {
+		t.Errorf("%s differs from what doctor prints (MCPJAIL_UPDATE=1 writes it):\n%s", file, want)
+	}
+}
+
+// installs are programs as each way of installing places them, where an update places them, and paths
+// that the profile must not match.
+var installs = []struct {
+	way, path string
+	also, not []string
+}{
+	{"deb", "/usr/bin/mcp-jail", []string{"/usr/local/bin/mcp-jail"}, []string{"/usr/bin/mcp-jail-tls", "/usr/bin/x"}},
+	{"go install", "/home/u/go/bin/mcp-jail", []string{"/usr/bin/mcp-jail"}, []string{"/home/v/go/bin/mcp-jail", "/home/u/go/bin/mcp-jail-other"}},
+	{"archive", "/home/u/mcp-jail_1.2.3_linux_amd64/mcp-jail", []string{"/home/u/mcp-jail_1.10.0-rc.1_linux_amd64/mcp-jail"}, []string{"/home/u/mcp-jail_1.2.3_linux_amd64/x/mcp-jail", "/home/u/mcp-jail"}},
+	{"homebrew", "/home/linuxbrew/.linuxbrew/Cellar/mcp-jail/1.2.3/bin/mcp-jail", []string{"/home/linuxbrew/.linuxbrew/Cellar/mcp-jail/1.3.0_1/bin/mcp-jail"}, []string{"/home/linuxbrew/.linuxbrew/Cellar/other/1.2.3/bin/mcp-jail"}},
+	{"homebrew, revised", "/home/linuxbrew/.linuxbrew/Cellar/mcp-jail/1.2.3_2/bin/mcp-jail", []string{"/home/linuxbrew/.linuxbrew/Cellar/mcp-jail/1.2.4/bin/mcp-jail"}, nil},
+	{"npm", "/usr/lib/node_modules/mcp-jail/node_modules/@mcp-jail/linux-x64/bin/mcp-jail", nil, []string{"/usr/lib/node_modules/mcp-jail/bin/mcp-jail"}},
+	{"npm, nvm", "/home/u/.nvm/versions/node/v22.1.0/lib/node_modules/mcp-jail/node_modules/@mcp-jail/linux-x64/bin/mcp-jail", []string{"/home/u/.nvm/versions/node/v24.0.1/lib/node_modules/mcp-jail/node_modules/@mcp-jail/linux-x64/bin/mcp-jail"}, nil},
+	{"pnpm", "/home/u/.local/share/pnpm/global/5/.pnpm/@mcp-jail+linux-x64@1.2.3/node_modules/@mcp-jail/linux-x64/bin/mcp-jail", []string{"/home/u/.local/share/pnpm/global/5/.pnpm/@mcp-jail+linux-x64@2.0.0/node_modules/@mcp-jail/linux-x64/bin/mcp-jail"}, []string{"/home/u/.local/share/pnpm/global/6/.pnpm/@mcp-jail+linux-x64@1.2.3/node_modules/@mcp-jail/linux-x64/bin/mcp-jail"}},
+	{"npx", "/home/u/.npm/_npx/0123abcd/node_modules/@mcp-jail/linux-x64/bin/mcp-jail", []string{"/home/u/.npm/_npx/ffff/node_modules/@mcp-jail/linux-x64/bin/mcp-jail"}, []string{"/home/u/.npm/_npx/ffff/node_modules/@mcp-jail/x/bin/mcp-jail"}},
+	{"pnpm dlx", "/home/u/.cache/pnpm/dlx/abc/def/node_modules/.pnpm/@mcp-jail+linux-x64@1.2.3/node_modules/@mcp-jail/linux-x64/bin/mcp-jail", []string{"/home/u/.cache/pnpm/dlx/x/y/node_modules/.pnpm/@mcp-jail+linux-x64@1.2.4/node_modules/@mcp-jail/linux-x64/bin/mcp-jail"}, nil},
+	{"a sticky directory", "/sticky/1.2.3/mcp-jail", nil, []string{"/sticky/1.2.4/mcp-jail"}},
+	{"odd characters", "/home/a b/go{x}[y]*?^@{HOME}\",#=z/bin/mcp-jail", nil, []string{"/home/a b/gox[y]*?^@{HOME}\",#=z/bin/mcp-jail", "/home/a b/go{x}y**^@{HOME}\",#=z/bin/mcp-jail"}},
+}
+
+// TestAppArmorPaths tests, by what apparmor_parser makes of the profile, that it matches the
+// programs of each way of installing that build jails, and no others. Versions before 4 know neither the
+// userns rule nor the abi, so the test leaves out those two lines.
+func TestAppArmorPaths(t *testing.T) {
+	parser, err := exec.LookPath("apparmor_parser")
+	if err != nil {
+		parser = "/usr/sbin/apparmor_parser"
+	}
+	version, err := exec.Command(parser, "--version").Output()
+	if err != nil {
+		testkit.Skip(t, "apparmor_parser", "%v", err)
+	}
+	old := strings.Contains(string(version), "version 2.") || strings.Contains(string(version), "version 3.")
+	for _, c := range installs {
+		pattern, err := apparmorPattern(c.path, func(dir string) bool { return dir == "/sticky/" })
+		if err != nil {
+			t.Errorf("%s: %v", c.way, err)
+			continue
+		}
+		text := apparmorProfile(pattern)
+		if old {
+			text = strings.ReplaceAll(strings.ReplaceAll(text, "abi <abi/4.0>,\n", ""), "  userns,\n", "")
+		}
+		for _, args := range [][]string{{"--names"}, {"--stdout"}} {
+			cmd := exec.Command(parser, append(args, "--skip-kernel-load", "--skip-cache")...)
+			cmd.Stdin = strings.NewReader(text)
+			if out, err := cmd.Output(); err != nil || len(out) == 0 || args[0] == "--names" && strings.TrimSpace(string(out)) != "mcp-jail" {
+				t.Errorf("%s: %v: %s\n%s", c.way, err, out, text)
+			}
+		}
+		attached := attachment(t, parser, text)
+		for _, path := range append([]string{c.path}, c.also...) {
+			for _, program := range []string{path, path + "-cli"} {
+				if !attached.MatchString(program) {
+					t.Errorf("%s: the profile is not for %s: %s", c.way, program, attached)
+				}
+			}
+		}
+		for _, path := range append([]string{c.path + "-tls", c.path + "/mcp-jail"}, c.not...) {
+			if attached.MatchString(path) {
+				t.Errorf("%s: the profile is for %s: %s", c.way, path, attached)
+			}
+		}
+	}
+}
+
+// attachment returns the expression that apparmor_parser compiles a profile's paths to.
+func attachment(t *testing.T, parser, profile string) *regexp.Regexp {
+	t.Helper()
+	cmd := exec.Command(parser, "--skip-kernel-load", "--skip-cache", "--dump=expr-tree")
+	cmd.Stdin = strings.NewReader(profile)
+	out, err := cmd.CombinedOutput()
+	_, tree, found := strings.Cut(string(out), "Expression Tree\n")
+	tree, _, cut := strings.Cut(tree, "< 0x")
+	if err != nil || !found || !cut {
+		t.Fatalf("%v: %s", err, out)
+	}
+	tree = strings.NewReplacer("[^\\x0/]", "[^/]", "[]", "", "?", "\\?", "{", "\\{", "}", "\\}", "^", "\\^").Replace(tree)
+	return regexp.MustCompile("^(" + strings.ReplaceAll(tree, "[\\^/]", "[^/]") + ")$")
+}
+
+func TestAppArmorRefusesPaths(t *testing.T) {
+	for _, path := range []string{"/home/u\n/mcp-jail", "/home/\x1b[1m/mcp-jail", `/home/a\b/mcp-jail`} {
+		if pattern, err := apparmorPattern(path, isSticky); err == nil {
+			t.Errorf("%q: %s", path, pattern)
+		}
+	}
+}

@@ -1,0 +1,207 @@
+package callcmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
+)
+
+const (
+	protocolVersion = "2025-06-18"
+	maxPages        = 100 // of tools/list: a server could send pages for ever
+)
+
+// Client is how mcp-jail presents itself to a server.
+type Client struct {
+	Name  string // of the command that asks
+	Root  string // the directory of the project, which the server may ask for; "" for no roots
+	Limit int64  // how many bytes the server may send; 0 for 64 MiB
+	// Progress is called with what the server says of a call that it works on; may be nil.
+	Progress func(Progress)
+}
+
+// Progress is what a server says of a call that it works on.
+type Progress struct {
+	Progress float64 `json:"progress"`
+	Total    float64 `json:"total"` // 0 if the server does not know
+	Message  string  `json:"message"`
+}
+
+// Conn is a connection to a server that has answered initialize.
+type Conn struct {
+	Name, Version string // of the server
+
+	*server
+	to    io.Closer
+	hello []byte // the result of initialize
+}
+
+// ServerError is an error with which a server answers a request.
+type ServerError struct {
+	Method  string
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data"`
+}
+
+func (e *ServerError) Error() string {
+	return fmt.Sprintf("the server answered %s with an error: %q", e.Method, e.Message)
+}
+
+// Open makes the handshake with a server. If it fails, it closes to.
+func Open(ctx context.Context, client Client, from io.Reader, to io.WriteCloser) (*Conn, error) {
+	c := &Conn{server: newServer(ctx, client, from, to), to: to}
+	if err := c.initialize(client); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Conn) initialize(client Client) (err error) {
+	params := mcp.InitializeParams{
+		ProtocolVersion: protocolVersion,
+		ClientInfo:      mcp.Implementation{Name: client.Name, Version: cmdline.Version()},
+	}
+	if client.Root != "" {
+		params.Capabilities.Roots = &struct {
+			ListChanged bool `json:"listChanged,omitempty"`
+		}{}
+	}
+	if c.hello, err = c.request(mcp.MethodInitialize, params); err != nil {
+		return err
+	}
+	var said struct { // what Pin does not read
+		ProtocolVersion string             `json:"protocolVersion"`
+		ServerInfo      mcp.Implementation `json:"serverInfo"`
+	}
+	if err := json.Unmarshal(c.hello, &said); err != nil {
+		return unreadable(mcp.MethodInitialize, err)
+	}
+	if v := said.ProtocolVersion; !mcp.IsValidProtocolVersion(v) {
+		return fmt.Errorf("the server answered initialize with the protocol version %q, which does not exist", v)
+	}
+	c.Name, c.Version = said.ServerInfo.Name, said.ServerInfo.Version
+	return c.notify(mcp.MethodNotificationInitialized)
+}
+
+// Hello returns the result of initialize.
+func (c *Conn) Hello() []byte { return c.hello }
+
+// Request sends a request as it is, and returns its result. The error is a *ServerError if the server
+// answered with one.
+func (c *Conn) Request(method string, params json.RawMessage) (result []byte, err error) {
+	if params == nil {
+		return c.request(mcp.MCPMethod(method), nil)
+	}
+	return c.request(mcp.MCPMethod(method), params)
+}
+
+// Close closes what the server reads. What it still sends is no longer read.
+func (c *Conn) Close() error {
+	c.stop()
+	return c.to.Close()
+}
+
+// Tools returns the pages of the tool list as the server sends them. They are results of tools/list.
+func (c *Conn) Tools() (pages [][]byte, err error) {
+	var params mcp.PaginatedParams
+	for range maxPages {
+		result, err := c.request(mcp.MethodToolsList, params)
+		if err != nil {
+			return nil, err
+		}
+		var page struct {
+			NextCursor mcp.Cursor `json:"nextCursor"`
+		}
+		if err := json.Unmarshal(result, &page); err != nil {
+			return nil, unreadable(mcp.MethodToolsList, err)
+		}
+		pages = append(pages, result)
+		if params.Cursor = page.NextCursor; params.Cursor == "" {
+			return pages, nil
+		}
+	}
+	return nil, fmt.Errorf("the tool list of the server has more than %d pages", maxPages)
+}
+
+// progressToken marks what the server says of our only call.
+const progressToken = "call"
+
+// call calls a tool. arguments is a JSON object. The result is what the server sends; an error of
+// the server is a *ServerError.
+func (c *Conn) call(tool string, arguments json.RawMessage) (result []byte, err error) {
+	params := struct {
+		Name      string          `json:"name"`
+		Arguments json.RawMessage `json:"arguments"`
+		Meta      *mcp.Meta       `json:"_meta,omitempty"`
+	}{Name: tool, Arguments: arguments}
+	if c.client.Progress != nil {
+		params.Meta = &mcp.Meta{ProgressToken: progressToken}
+	}
+	return c.request(mcp.MethodToolsCall, params)
+}
+
+// answer is what a server says about itself.
+type answer struct {
+	Name, Version string // of the server
+	Tools         []Tool // of all pages, in the order of the server
+
+	server []byte // the result of initialize
+	pages  [][]byte
+}
+
+// Tool is a tool as a server lists it. A list is decoded into these two members alone, so that a
+// server cannot set the members that mcp-jail reports of a tool.
+type Tool struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+// Pin returns the definitions of the tools as a session pins them.
+func (a *answer) Pin() (*toolpin.Pin, error) {
+	server, err := toolpin.ReadServer(a.server)
+	if err != nil {
+		return nil, err
+	}
+	return toolpin.New(server, a.pages...)
+}
+
+// Ask makes the handshake with a server, and lists its tools. It reads up to the last answer, and
+// closes to at the end. name is that of the command that asks.
+func Ask(ctx context.Context, name string, from io.Reader, to io.WriteCloser) (*answer, error) {
+	c, err := Open(ctx, Client{Name: name}, from, to)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	pages, err := c.Tools()
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{Name: c.Name, Version: c.Version, server: c.hello, pages: pages}
+	for _, page := range pages {
+		var list struct {
+			Tools []Tool `json:"tools"`
+		}
+		if err := json.Unmarshal(page, &list); err != nil {
+			return nil, unreadable(mcp.MethodToolsList, err)
+		}
+		a.Tools = append(a.Tools, list.Tools...)
+	}
+	return a, nil
+}
+
+func unreadable(method mcp.MCPMethod, err error) error {
+	for below := errors.Unwrap(err); below != nil; below = errors.Unwrap(err) {
+		err = below // the outer ones only repeat these words
+	}
+	return fmt.Errorf("the answer of the server to %s cannot be read: %w", method, err)
+}

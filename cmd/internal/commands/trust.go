@@ -1,0 +1,300 @@
+package commands
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/inspect"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+type trustCmd struct {
+	file        string
+	remove, yes bool
+}
+
+// trust returns the command trust.
+func trust(line *cli.CommandLine) *cobra.Command {
+	t := &trustCmd{}
+	cmd := line.Command("trust [options] [FILE]", "Read and accept the .mcp-jail.toml of a project", 1, false, func(args []string) error {
+		t.file = cli.FirstOf(args)
+		return t.run(line.Console)
+	})
+	cmd.Long = `FILE is a policy file. Without it, trust takes .mcp-jail.toml in the working directory.
+
+A project's policy file has no effect until you have accepted it. trust prints the
+file, then what each server that it declares may use, and what it takes away from
+your own servers. Then it asks. A file that has changed since must be accepted
+again. Programs that the file names are not part of it: they get what the file
+allows, also when they change.`
+	cmd.Example = `    mcp-jail trust
+    mcp-jail trust --remove`
+	cmd.Flags().BoolVar(&t.remove, "remove", false, "No longer accept the file")
+	cmd.Flags().BoolVar(&t.yes, "yes", false, "Accept without asking, for scripts")
+	return cmd
+}
+
+func (t *trustCmd) run(c terminal.Console) error {
+	file, err := policyFilePath(t.file)
+	switch {
+	case err != nil:
+		return err
+	case t.remove && t.yes:
+		return terminal.UsageErrorf("--remove does not ask, so --yes is not for it")
+	case t.remove:
+		return remove(c, file)
+	}
+	return t.accept(c, file)
+}
+
+func policyFilePath(file string) (string, error) {
+	if file != "" {
+		return session.AbsolutePath(file)
+	}
+	dir, err := os.Getwd()
+	return filepath.Join(dir, config.ProjectFile), err
+}
+
+func remove(c terminal.Console, file string) error {
+	if _, err := hostfs.LocalHost(); err != nil {
+		return err
+	}
+	err := config.TrustStore{}.Untrust(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		c.Printf("%s was not accepted before. Nothing was changed.\n", file)
+		return nil
+	}
+	if err == nil {
+		c.Printf("%s is no longer accepted. Servers that need it do not start.\n", file)
+	}
+	return err
+}
+
+// accept reads the file once. It prints, and accepts, the same bytes.
+func (t *trustCmd) accept(c terminal.Console, file string) error {
+	if info, err := os.Stat(file); err == nil && info.IsDir() {
+		return terminal.UsageErrorf("%s is a folder. Name the file:\n  %s", file, show.Typed("mcp-jail trust", filepath.Join(file, config.ProjectFile)))
+	}
+	data, err := config.ReadConfigFile(file)
+	if err != nil {
+		return terminal.ConfigErrorf("%s", session.WithoutOperation(err))
+	}
+	host, err := hostfs.LocalHost()
+	if err != nil {
+		return err
+	}
+	if filepath.Base(file) == config.ProjectFile {
+		host.Dir = filepath.Dir(file) // where its servers start
+	}
+	all, warnings, err := changesOf(file, data, host)
+	if err != nil {
+		return fmt.Errorf("the file is not accepted, because it cannot be used:\n%w", err)
+	}
+	c.Printf("%s\n", printableText(string(data)))
+	var said []string
+	for _, w := range warnings {
+		said = append(said, w.String())
+		c.PrintText(c.Paint(terminal.Yellow, "warning:") + " " + terminal.ShortHome(show.Line(w.String()), host.Home) + "\n")
+	}
+	c.PrintText(summary(c, all, said, host))
+	// What was not shown as a whole cannot have been read.
+	if c.WriteErr != nil && *c.WriteErr != nil {
+		return fmt.Errorf("%s is not accepted, because it could not be printed completely", file)
+	}
+	if err := t.confirm(c, file); err != nil {
+		return err
+	}
+	if err := (config.TrustStore{}).Trust(file, data); err != nil {
+		return fmt.Errorf("%s is not accepted, because this cannot be stored: %w", file, err)
+	}
+	if filepath.Base(file) != config.ProjectFile {
+		c.Printf("%s only a file named %s is used in a project. One that --config names needs no trust.\n", c.Paint(terminal.Yellow, "warning:"), config.ProjectFile)
+	}
+	c.Printf("Accepted: %s\n(SHA-256 %x)\n", file, sha256.Sum256(data))
+	return nil
+}
+
+func (t *trustCmd) confirm(c terminal.Console, file string) error {
+	switch {
+	case t.yes:
+		return nil
+	case !c.Asks():
+		return terminal.UsageErrorf("%s is not accepted: trust asks, and there is no terminal. In a script, after you have read the file:\n  %s", file, show.Typed("mcp-jail trust --yes", file))
+	}
+	yes, err := cli.AskYes(c, "Accept "+file+"?", file+" is not accepted")
+	if err == nil && !yes {
+		return fmt.Errorf("%s is not accepted: the answer was not yes", file)
+	}
+	return err
+}
+
+// screenLines is the length from which a summary says how long it is.
+const screenLines = 20
+
+// summary says what each server of a file may use, and what your own lose, without the warnings that were said before. It is
+// printed last, so that it stays on the screen.
+func summary(c terminal.Console, all []change, said []string, host hostfs.Host) string {
+	var b strings.Builder
+	for _, s := range all {
+		b.WriteString(s.text(c, said, host) + "\n")
+	}
+	if all == nil {
+		b.WriteString("This file declares no server, and takes nothing away from yours.\n\n")
+	}
+	if n := strings.Count(b.String(), "\n"); n > screenLines {
+		fmt.Fprintf(&b, "These are %d lines about %s. Read them from the beginning.\n\n", n, cli.Plural(len(all), "server"))
+	}
+	return b.String()
+}
+
+// change is what a file makes of one server.
+type change struct {
+	config.ServerChange
+	cfg *config.Config // with the file
+}
+
+func (s change) text(c terminal.Console, said []string, host hostfs.Host) string {
+	name := show.Name(s.Server)
+	switch {
+	case s.Starts == nil && s.Texts == nil:
+		return "This file takes nothing away from your own server " + name + ".\n"
+	case s.Starts == nil:
+		return "This file takes away from your own server " + name + ":\n" + s.texts()
+	}
+	title := "This file declares the server " + name + ". It may use this:\n\n"
+	r, err := inspect.ReportOf(session.Configured(host, s.cfg, s.Server, nil))
+	if err == nil {
+		r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool { return slices.Contains(said, w) })
+		return title + r.Text(c, false)
+	}
+	// What it would get where it can start, rule by rule.
+	return title + name + "\n  arguments       " + terminal.ShownLine(s.Starts) + "\n  It does not start now: " + show.Lines(err.Error()) + "\n" + s.texts()
+}
+
+func (s change) texts() (lines string) {
+	for _, text := range s.Texts {
+		lines += "  " + show.Line(policy.Abbreviate(text)) + "\n"
+	}
+	return lines
+}
+
+// fileWarnings returns the warnings about the paths of a server that it does not have without the
+// file: those of sensitive paths, as check gives them, and those of what the file does not get.
+func fileWarnings(before, after *config.Config, s config.ServerChange, host hostfs.Host) (ws []policy.Warning) {
+	warnings := func(cfg *config.Config) (out []policy.Warning) {
+		if cfg == nil || cfg.Servers[s.Server] == nil {
+			return nil
+		}
+		for _, tool := range append([]string{"", config.AnyTool}, cfg.ToolsWithTable(s.Server)...) {
+			p, err := cfg.Policy(s.Server, tool)
+			if err != nil {
+				continue // a stateful server has no tools
+			}
+			_, found, err := resolve.CheckFiles(p, host)
+			if err == nil && p.Narrow != nil {
+				var more []policy.Warning
+				_, more, err = resolve.CheckFiles(p.Narrowed(), host)
+				found = append(found, more...)
+			}
+			if err != nil {
+				found = append(found, policy.Warning{Code: "rule", Message: "this server will not start: " + err.Error(), Where: p.Where})
+			}
+			out = slices.Concat(out, found, harms(p, host))
+		}
+		return out
+	}
+	had := warnings(before)
+	for _, w := range warnings(after) {
+		if !slices.Contains(had, w) && !slices.Contains(ws, w) {
+			ws = append(ws, w)
+		}
+	}
+	return ws
+}
+
+// harms returns a warning for each rule of a server that one is asked about, or that nothing gives unasked. CheckFiles warns of
+// sensitive paths.
+func harms(p *policy.Policy, host hostfs.Host) (ws []policy.Warning) {
+	add := func(what, where string, h policy.Harm) {
+		if h.Never != "" || h.Ask != "" && !h.Secret {
+			ws = append(ws, policy.Warning{Code: "harm", Message: "careful: " + h.Say(show.Name(what)), Where: where})
+		}
+	}
+	for _, r := range p.Fs {
+		if r.Rights() != 0 && r.Path != "." {
+			add(r.Path, r.Where, resolve.HarmOf(&host, p, r.Path, r.Rights()))
+		}
+	}
+	for _, r := range p.Net {
+		if r.Allow {
+			add(r.Host, r.Where, resolve.HarmOfHost(&host, r))
+		}
+	}
+	for _, r := range p.Env {
+		add(r.Name, r.Where, policy.HarmOfVariable(r.Name))
+	}
+	return ws
+}
+
+// changesOf returns what a project's file declares and takes away, with the warnings about it. For a file with a
+// name other than config.ProjectFile there are no other layers.
+func changesOf(file string, data []byte, host hostfs.Host) (all []change, ws []policy.Warning, err error) {
+	ids := []string{""}
+	for at := 0; at < len(ids); at++ {
+		before, after, err := loadBoth(file, data, ids[at], host)
+		if err != nil {
+			return nil, nil, err
+		}
+		changes, err := config.Changes(before, after)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, ch := range changes {
+			ws = slices.Concat(ws, after.Warnings(ch.Server), fileWarnings(before, after, ch, host))
+			all = append(all, change{ch, after})
+		}
+		ids = append(ids, after.NarrowedIDs...)
+	}
+	return all, ws, nil
+}
+
+// loadBoth reads the configuration, or that of an id, without a project's file and with it.
+func loadBoth(file string, data []byte, id string, host hostfs.Host) (before, after *config.Config, err error) {
+	if filepath.Base(file) != config.ProjectFile {
+		if after, err = config.Decode(data, file); err == nil {
+			err = session.LayPresets(after, host)
+		}
+		return nil, after, err
+	}
+	// An empty file takes the place of the project's.
+	o := config.LoadOptions{ID: id, Workspace: filepath.Dir(file), Project: []byte("version = 1\n")}
+	if before, err = session.LoadConfig(o, host); err == nil {
+		o.Project = data
+		after, err = session.LoadConfig(o, host)
+	}
+	return before, after, err
+}
+
+// printableText makes control characters visible, which could hide or reorder text.
+func printableText(text string) string {
+	lines := strings.Split(text, "\n")
+	for i, l := range lines {
+		lines[i] = show.Line(strings.ReplaceAll(strings.TrimSuffix(l, "\r"), "\t", "    "))
+	}
+	return strings.Join(lines, "\n")
+}

@@ -1,0 +1,168 @@
+package meaning
+
+import (
+	"cmp"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
+)
+
+// WindowsHosts returns the home directories on the drive C of the Windows that a Linux in WSL belongs to, each
+// as package clients knows it; none on another system. root is the root of the Linux.
+func WindowsHosts(root string) (all []clients.Host) {
+	release, _ := os.ReadFile(filepath.Join(root, "proc/sys/kernel/osrelease"))
+	if !strings.Contains(strings.ToLower(string(release)), "microsoft") {
+		return nil
+	}
+	conf, _ := os.ReadFile(filepath.Join(root, "etc/wsl.conf"))
+	users := filepath.Join(root, mountRoot(string(conf)), "c/Users")
+	found, _ := os.ReadDir(users)
+	for _, f := range found {
+		// Windows has links to other directories there, such as All Users.
+		if !f.IsDir() || slices.Contains([]string{"public", "default", "default user", "all users", "defaultapppool"}, strings.ToLower(f.Name())) {
+			continue
+		}
+		all = append(all, clients.Host{OS: "windows", Home: filepath.Join(users, f.Name()), Mounted: true})
+	}
+	return all
+}
+
+// mountRoot returns where a /etc/wsl.conf has the drives mounted.
+func mountRoot(conf string) string {
+	section, root := "", "/mnt"
+	for line := range strings.Lines(conf) {
+		line = strings.TrimSpace(line)
+		if name, is := strings.CutPrefix(line, "["); is {
+			section = strings.ToLower(strings.TrimSuffix(name, "]"))
+			continue
+		}
+		key, value, _ := strings.Cut(line, "=")
+		if section != "automount" || strings.TrimSpace(strings.ToLower(key)) != "root" {
+			continue
+		}
+		if value = strings.Trim(strings.TrimSpace(value), `"'`); filepath.IsAbs(value) {
+			root = value
+		}
+	}
+	return root
+}
+
+// Distribution returns the name under which Windows knows this Linux, or "".
+func Distribution() string { return os.Getenv("WSL_DISTRO_NAME") }
+
+// LeftToWindows returns why an entry of a client on Windows cannot be started in this Linux as it is written, or "".
+func LeftToWindows(c clients.Client, e clients.Entry) clients.Reason {
+	argv := e.Argv()
+	switch {
+	case Distribution() == "":
+		return "is of a client on Windows, and WSL_DISTRO_NAME is not set, which has the name of this Linux there"
+	case e.Cwd != "":
+		return "has a directory of Windows to start in (" + clients.Reason(e.Shape.Cwd) + "), which Linux knows by another path: take it out, and write paths as Linux has them"
+	case e.EnvFile != "":
+		return "has a file of variables (" + clients.Reason(e.Shape.EnvFile) + "), of which wsl.exe passes on none"
+	}
+	for _, word := range argv {
+		if refs := c.References(word); len(refs) > 0 {
+			return "has " + clients.Reason(refs[0].Text) + ", in place of which the client puts what Windows has: write what Linux has"
+		}
+	}
+	args := e.Args
+	if line, err := runline.Parse(argv); err == nil {
+		args = line.Args
+	} else if why := program(argv[0]); why != "" {
+		return why
+	}
+	for _, word := range args {
+		if hasWindowsPath(word) {
+			return "has an argument that is a path of Windows (" + clients.Reason(word) + "): write it as Linux has it, such as /mnt/c/Users/NAME"
+		}
+	}
+	return variables(e)
+}
+
+// program returns why a program that fetches no package does not start in this Linux, or "".
+func program(name string) clients.Reason {
+	if isOfWindows(name) {
+		return "starts a program of Windows (" + clients.Reason(name) + "), which does not run in a jail of Linux: install the server in Linux, and name it there"
+	}
+	if _, err := exec.LookPath(name); err != nil {
+		return "starts " + clients.Reason(name) + ", which this Linux does not have in its PATH: install it here"
+	}
+	return ""
+}
+
+// variables returns which variables of an entry do not reach its server, or "". wsl.exe passes on those
+// that WSLENV names.
+func variables(e clients.Entry) clients.Reason {
+	passed := map[string]string{}
+	for _, v := range e.Env {
+		if v.Name != "WSLENV" {
+			continue
+		}
+		for item := range strings.SplitSeq(v.Value, ":") {
+			name, flags, _ := strings.Cut(item, "/")
+			passed[name] = flags + "/"
+		}
+	}
+	var lacking []string
+	for _, v := range e.Env {
+		if v.Name == "WSLENV" || v.Unset {
+			continue
+		}
+		flag := "u"
+		if hasWindowsPath(v.Value) {
+			flag = "p"
+		}
+		switch flags := passed[v.Name]; {
+		case flags == "", flag == "p" && !strings.ContainsAny(flags, "pl"), strings.Contains(flags, "w") && !strings.Contains(flags, "u"):
+			lacking = append(lacking, v.Name+"/"+flag)
+		}
+	}
+	for _, name := range e.Names {
+		if passed[name] == "" {
+			lacking = append(lacking, name+"/u")
+		}
+	}
+	if lacking == nil {
+		return ""
+	}
+	return clients.Reason("sets variables that wsl.exe does not pass on: add \"WSLENV\": \"" + strings.Join(lacking, ":") + "\" to its " + cmp.Or(e.Shape.Env, "env"))
+}
+
+// HostOf returns the host of some whose clients look for servers in a file, or else the last one.
+func HostOf(path string, some []clients.Host, other clients.Host) clients.Host {
+	for _, h := range some {
+		found := false
+		clients.EachReader(path, h, func(clients.Client, clients.Place) { found = true })
+		if found {
+			return h
+		}
+	}
+	return other
+}
+
+// BeforeWindows returns the words that start mcp-jail for the clients of a host.
+func BeforeWindows(h clients.Host) []string {
+	if h.Mounted {
+		return clients.WSLWords(Distribution())
+	}
+	return nil
+}
+
+// anyPath matches a path of Windows at the start of a word or of a value in it.
+var anyPath = show.Pattern(`(?i)(?:^|[=,;"'])(?:[a-z]:[\\/]|\\\\)`)
+
+// hasWindowsPath reports whether a word is a path of Windows, or has one as its value.
+func hasWindowsPath(word string) bool { return anyPath().MatchString(word) }
+
+// isOfWindows reports whether the name of a program is one of Windows.
+func isOfWindows(name string) bool {
+	ending := strings.ToLower(filepath.Ext(name))
+	return strings.Contains(name, `\`) || hasWindowsPath(name) || slices.Contains([]string{".exe", ".cmd", ".bat", ".ps1"}, ending) || strings.EqualFold(name, "cmd")
+}

@@ -1,7 +1,0 @@
-//go:build unix
-
-package programs
-
-import "syscall"
-
-func execute(path string, argv, env []string) error { return syscall.Exec(path, argv, env) }

@@ -1,0 +1,5 @@
+//go:build !unix
+
+package records
+
+const nonblock = 0

@@ -1,5 +1,0 @@
-//go:build !unix
-
-package updates
-
-const nonblock = 0

@@ -1,0 +1,35 @@
+package front
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
+
+func TestParseHead(t *testing.T) {
+	for _, row := range testkit.Rows(t, "heads.txt", 2) {
+		head, want := row[0], row[1]
+		got := ""
+		r, n, err := ParseHead([]byte(head))
+		if err == nil {
+			got = strings.Join(r.Hosts, ",") + " 0"
+			if r.Chunked {
+				got = strings.Join(r.Hosts, ",") + " chunked"
+			} else if r.Length > 0 {
+				got = strings.Join(r.Hosts, ",") + " 12"
+			}
+			if n != len(head) {
+				t.Errorf("%q: its head has %d octets", head, n)
+			}
+			for cut := range len(head) {
+				if _, n, err := ParseHead([]byte(head[:cut])); n != 0 || err != nil {
+					t.Errorf("%q: %d, %v", head[:cut], n, err)
+				}
+			}
+		}
+		if got != want {
+			t.Errorf("%q: %q, want %q", head, got, want)
+		}
+	}
+}

@@ -1,2 +1,0 @@
-// Package reported reads what a supervisor reports about its jail, and keeps a bounded record of it.
-package reported

@@ -1,0 +1,22 @@
+package sys
+
+import (
+	"os"
+	"syscall"
+	"testing"
+)
+
+// TestErrorText: an error says once what the system answered.
+func TestErrorText(t *testing.T) {
+	whole := &os.PathError{Op: "fork/exec", Path: "/x", Err: syscall.EACCES}
+	for want, e := range map[string]*Error{
+		"step init failed: /x: permission denied":                                                          {Step: "init", Errno: syscall.EACCES, Detail: "/x"},
+		"step init failed: fork/exec /x: permission denied":                                                {Step: "init", Errno: Errno(whole), Detail: whole.Error()},
+		"step init failed: permission denied":                                                              {Step: "init", Errno: syscall.EACCES},
+		"step seccomp failed: the kernel has no room for another compiled filter (net.core.bpf_jit_limit)": {Step: "seccomp", Errno: noRoomForCode},
+	} {
+		if got := e.Error(); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

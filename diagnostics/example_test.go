@@ -1,0 +1,18 @@
+package diagnostics_test
+
+import (
+	"fmt"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// The text of a failed call names a file that the policy refuses.
+func ExampleDiagnose() {
+	d := diagnostics.Diagnose(diagnostics.Evidence{
+		Stage: diagnostics.StageCall, Server: "notes", Tool: "read", Text: "EACCES: permission denied, open '/srv/list.txt'",
+		Profile: &policy.Profile{Server: "notes", Home: "/home/me"}, Exists: func(string) bool { return true },
+	})
+	fmt.Println(d.Attribution, d.Hints[0].Target, d.Words)
+	// Output: likely /srv/list.txt [--read /srv/list.txt]
+}

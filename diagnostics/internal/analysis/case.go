@@ -1,0 +1,326 @@
+package analysis
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Case is one failure: its evidence, compared with the profile.
+type Case struct {
+	Evidence       *Evidence
+	Profile        *policy.Profile // never nil; empty when the evidence has none
+	Writer         grantWriter
+	MentionsSQLite bool // the text of the failure mentions SQLite
+}
+
+// Finding is what was concluded about one name. Refused and Note exclude each other. Both
+// are unset when the name tells nothing.
+type Finding struct {
+	Refused bool // the policy refuses the name
+	Hint    report.Hint
+	Grant   Grant
+	// Note tells, without a refusal, why the policy is not the cause (the file does not exist on the
+	// host either, or the policy grants the host), or what a possible cause is.
+	Note   string
+	Fix    string
+	NoLine bool // Fix says why no line of a policy helps
+	// Besides means that the finding before it helps only with this one.
+	Besides bool
+	// AboutPolicy means that Note concerns the policy or the session, and is shown even
+	// though the server has responded.
+	AboutPolicy bool
+}
+
+// NewCase returns the case of evidence. It sets the evidence's Redactor.
+func NewCase(ev *Evidence) *Case {
+	ev.Redactor = ev.redactor()
+	c := &Case{Evidence: ev, Profile: ev.Profile}
+	if c.Profile == nil {
+		c.Profile = &policy.Profile{}
+	}
+	c.Writer = grantWriter{
+		Profile: c.Profile, UserHome: ev.UserHome,
+		// docs/reference.md "Stateful and stateless": no table applies to the process that
+		// lists the tools of such a server.
+		NoTable: ev.Stateless && c.Profile.Tool == "",
+	}
+	return c
+}
+
+// Refused returns the finding that target is refused.
+func Refused(sure report.Attribution, axis policy.Axis, target, missing, cause string, n Grant) Finding {
+	return Finding{Refused: true, Grant: n, Hint: report.Hint{Attribution: sure, Axis: axis, Target: target, Missing: missing, Cause: cause}}
+}
+
+// Unfixable returns the finding with a reason why no line of a policy helps.
+func (f Finding) Unfixable(why string) Finding {
+	f.Grant, f.Hint.Warning, f.Fix, f.NoLine = Grant{}, "", why, true
+	return f
+}
+
+// mac reports whether the jail is macOS's. It refuses with EPERM, hides no name, and has one way to
+// hosts: the session's proxy.
+func (c *Case) mac() bool { return c.Evidence.System == "darwin" }
+
+// Windows reports whether the jail is that of Windows. It refuses no file, no host and no program.
+func (c *Case) Windows() bool { return c.Evidence.System == "windows" }
+
+// Restricts reports whether the jail can refuse what a rule of an axis grants.
+func (c *Case) Restricts(axis policy.Axis) bool {
+	return !c.Windows() || axis != policy.AxisFs && axis != policy.AxisNet && axis != policy.AxisIPC
+}
+
+// Show returns a path as the configuration writes it, for a sentence.
+func (c *Case) Show(path string) string { return c.Name(c.Writer.Display(path)) }
+
+// Name returns a name for a sentence, without the values of secrets.
+func (c *Case) Name(s string) string { return show.InSentence(c.Evidence.Redactor.Redact(s)) }
+
+// Who names the server in a sentence.
+func (c *Case) Who() string { return report.Who(c.Evidence.Server) }
+
+// Lacks says that the server may not do something with a path, or "" if it may.
+func (c *Case) Lacks(path string, missing policy.Rights) string {
+	if missing&policy.Write != 0 && c.Exists(path) == Absent {
+		path = filepath.Dir(path)
+	}
+	has := c.rightsAt(path)
+	switch who, at := c.Who(), c.Show(path); {
+	case missing&^has == 0:
+		return ""
+	case missing.Has(policy.Execute):
+		return who + " may not start " + at
+	case missing&policy.Write == 0:
+		return who + " may not read " + at
+	case !has.Has(policy.Read):
+		return who + " may not write to " + at
+	case c.Exists(path+"/.") == Present:
+		return who + " may read " + at + ", but not write there"
+	default:
+		return who + " may read " + at + ", but not change it"
+	}
+}
+
+// Quote quotes s without the values of secrets. All else works on unredacted names, because a redacted name would match another rule.
+func (c *Case) Quote(s string) string { return show.Quote(c.Evidence.Redactor.Redact(s)) }
+
+// ServerSaid returns a shortened quotation of a server's line.
+func (c *Case) ServerSaid(line string) string {
+	said := c.Evidence.Redactor.Redact(line)
+	return "the server said " + show.Quote(show.Cut(said, 200))
+}
+
+// Absolute returns the absolute path that a name in a text means. ok is false when it
+// means none.
+func (c *Case) Absolute(name string) (path string, ok bool) {
+	name = strings.TrimPrefix(name, "file://")
+	for _, home := range []string{"$HOME/", "${HOME}/"} {
+		if rest, ok := strings.CutPrefix(name, home); ok {
+			name = "~/" + rest
+		}
+	}
+	switch {
+	case name == "" || len(name) > 4096 || strings.ContainsRune(name, 0):
+		return "", false
+	case name == "~" || strings.HasPrefix(name, "~/"):
+		if c.Evidence.UserHome == "" {
+			return "", false
+		}
+		name = filepath.Join(c.Evidence.UserHome, strings.TrimPrefix(name, "~"))
+	case !filepath.IsAbs(name):
+		if c.Profile.Dir == "" {
+			return "", false
+		}
+		name = filepath.Join(c.Profile.Dir, name)
+	}
+	return filepath.Clean(name), true
+}
+
+// Canonical resolves path through the links in the jail and, where the host can be asked,
+// through those of the host.
+func (c *Case) Canonical(path string) string {
+	for range 8 { // links may lead to links
+		next := path
+		for _, l := range c.Profile.Links {
+			if policy.Within(path, l.Path) {
+				target := l.Target
+				if !filepath.IsAbs(target) {
+					target = filepath.Join(filepath.Dir(l.Path), target)
+				}
+				next = filepath.Join(target, path[len(l.Path):])
+				break
+			}
+		}
+		if next == path {
+			break
+		}
+		path = next
+	}
+	if c.Evidence.Canonical != nil {
+		if real := c.Evidence.Canonical(path); filepath.IsAbs(real) {
+			return filepath.Clean(real)
+		}
+	}
+	return path
+}
+
+// may reports whether the user, without a jail, has rights at a path. What the user's own rights refuse
+// is no refusal of the jail.
+func (c *Case) may(path string, rights policy.Rights) bool {
+	return c.Evidence.May == nil || c.Evidence.May(path, rights)
+}
+
+// existence is yes, no or unknown.
+type existence uint8
+
+const (
+	unknown existence = iota
+	Absent
+	Present
+)
+
+// Exists reports whether a path exists on the host.
+func (c *Case) Exists(path string) existence {
+	switch {
+	case c.Evidence.Exists == nil:
+		return unknown
+	case c.Evidence.Exists(path):
+		return Present
+	}
+	return Absent
+}
+
+// grantedVariables returns the variables that the user's rules forward, without those that are about
+// the place where mcp-jail was started.
+func (c *Case) grantedVariables() (all []policy.Variable) {
+	for _, v := range c.Profile.Env {
+		own := v.Rule == policy.MinimalEnvironment || v.Rule == policy.PackageEnvironment || strings.HasPrefix(v.Rule, policy.OwnVariable)
+		if !own && !policy.IsMinimalVariable(v.Name) && v.Name != "PWD" && v.Name != "OLDPWD" && v.Name != policy.StatementVar {
+			all = append(all, v)
+		}
+	}
+	return all
+}
+
+// RightName returns the name of a right in the configuration.
+func RightName(r policy.Rights) string {
+	switch {
+	case r.Has(policy.Execute):
+		return "execute"
+	case r&policy.Write != 0:
+		return "write"
+	}
+	return "read"
+}
+
+// PlanFix is the advice if nothing points to a rule.
+func (c *Case) PlanFix() string { return c.planCommand() + " prints what the server may access" }
+
+// planCommand returns the command that shows the policy of this server.
+func (c *Case) planCommand() string {
+	switch {
+	case c.Evidence.FromCommandLine:
+		return "`mcp-jail plan` with the same arguments"
+	case c.Evidence.Server == "":
+		return "`mcp-jail plan`"
+	}
+	return "`" + show.Typed("mcp-jail plan", c.Evidence.Server) + "`"
+}
+
+// refusedPort returns the finding about a denial of the sandbox to listen, or to bind, at
+// "*:PORT".
+func refusedPort(c *Case, d policy.Denial, cause string) Finding {
+	port, err := strconv.Atoi(d.Target[strings.LastIndexByte(d.Target, ':')+1:])
+	if err != nil || port < 1 || port > 65535 {
+		f := Refused(report.Certain, d.Axis, d.Target, "inbound", cause, Grant{})
+		f.Hint.Explain, f.Fix = report.PageInbound, "give the server a fixed port, as its documentation says, and grant that"
+		return f
+	}
+	return noPort(c, report.Certain, port, report.Blocked(d, "")+" at port "+strconv.Itoa(port))
+}
+
+// TimeoutHint returns how to give a server more time than the limit that passed. when is the
+// condition, in words.
+func TimeoutHint(c *Case, when string) string {
+	ev := c.Evidence
+	key := "call_timeout_secs"
+	if ev.Stage == report.StageStartup {
+		key = "startup_timeout_secs"
+	}
+	switch {
+	case ev.FromCommandLine && ev.Stage == report.StageStartup:
+		return when + ", start it with " + strings.Join(LongerWords(c), " ")
+	case ev.FromCommandLine:
+		return when + ", declare the server in a configuration file with a larger " + key
+	}
+	return when + ", raise " + key + " = " + strconv.Itoa(int(ev.Timeout.Seconds())) + " under [servers." + show.Key(ev.Server) + "]"
+}
+
+// LongerWords returns the flag that gives the start of a server more time than the limit that passed.
+// Calls have no such flag.
+func LongerWords(c *Case) []string {
+	ev := c.Evidence
+	if ev.Stage != report.StageStartup || ev.Timeout <= 0 {
+		return nil
+	}
+	return []string{"--limit", fmt.Sprintf("startup_timeout_secs=%d", 2*int(ev.Timeout.Seconds()))}
+}
+
+// NameDenial names the user's own rule that refuses everything at what a finding is about: a flag
+// --deny, or a rule without rights. No grant remains that the rule would still beat.
+func NameDenial(c *Case, f Finding) Finding {
+	if f.Grant.Path == "" {
+		return f
+	}
+	e, ok := refusingRule(c, f.Grant.Path, f.Grant.Rights)
+	if target, absolute := c.Absolute(f.Hint.Target); !ok && absolute {
+		e, ok = refusingRule(c, target, f.Grant.Rights)
+	}
+	if !ok {
+		return f
+	}
+	rule := show.Line(c.Evidence.Redactor.Redact(e.Rule))
+	what := " refuses everything there"
+	if e.Rights != 0 {
+		what = " keeps it from being changed"
+	}
+	if f.Hint.Cause != "" {
+		f.Hint.Cause += ", because " + rule + what
+	}
+	return f.Unfixable("leave out " + rule + ", if the server may have " + c.Show(e.Path))
+}
+
+// refusingRule returns the denial that holds at a path. One of writing refuses the other rights to nothing.
+func refusingRule(c *Case, path string, rights policy.Rights) (e policy.Entry, ok bool) {
+	for _, e := range c.Profile.Entries {
+		if isDenial(e) && policy.Within(path, e.Path) && (e.Rights == 0 || rights&policy.Write != 0) {
+			return e, true
+		}
+	}
+	return e, false
+}
+
+// cannotRemove returns the finding about a removal that no further rule makes possible: the host has
+// no such file either, or a rule names the directory.
+func cannotRemove(c *Case, path, operation, cause string) (f Finding, ok bool) {
+	if !strings.HasPrefix(operation, "remove") {
+		return f, false
+	}
+	f = Refused(report.Certain, policy.AxisFs, path, RightName(policy.Delete), cause, Grant{})
+	if c.Exists(path) == Absent {
+		f.Fix = absent(c, path)
+		return f, true
+	}
+	e, found := c.Profile.Find(path)
+	if !found || e.Path != path || e.Kind != policy.KindDir || e.Origin != policy.OriginRule {
+		return f, false
+	}
+	f.Hint.Explain = report.PageFsMove
+	return f.Unfixable("the path of a rule stays in its place: leave out " + show.Line(c.Evidence.Redactor.Redact(e.Rule)) + ", and grant the directory around it"), true
+}

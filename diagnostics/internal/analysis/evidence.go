@@ -1,0 +1,158 @@
+package analysis
+
+import (
+	"syscall"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Evidence is everything known about one failure. Only Stage and Server are required.
+// Missing evidence makes the diagnosis weaker.
+type Evidence struct {
+	Stage  report.Stage
+	Server string
+	Tool   string // the tool that was called; "" outside of a call
+	Method string // the request that failed: "tools/list", "tools/call"; "" for none
+	System string // the operating system, as Go names it; "" is Linux
+
+	// Profile is the profile that the server ran under. Without it no cause can be Likely.
+	Profile *policy.Profile
+	// FromCommandLine means that the server was given as `run -- COMMAND`.
+	FromCommandLine bool
+	// InstallScripts is the command that runs the install scripts of the server's package, which
+	// were skipped when it was installed. "" means that there are none, or that they ran.
+	InstallScripts string
+	// Preset returns the preset for the server's package, if the server does not have it and it would
+	// hold, and the hosts that it grants. It returns "" for none. With nil, none is known.
+	Preset func() (name string, hosts []string)
+	// Stateless means that every call has its own process. Profile.Tool names the
+	// tool; "" means the discovery process, to which no table can grant anything.
+	Stateless bool
+
+	Started bool          // with StageStartup: the server responds, and has complained on stderr
+	Waiting bool          // a request waits for the server, which runs
+	Start   *Start        // the program could not be started
+	Exit    *Exit         // the process ended
+	Unread  bool          // it was ended because it did not read what it had asked for
+	Timeout time.Duration // the limit that passed; 0 when the failure is no time-out
+
+	Stderr []string // the end of the server's stderr, oldest first; all of it that was written since the request
+	// Earlier is how many of the first lines of Stderr were written before the failing work began. They
+	// count less.
+	Earlier int
+	// RawStderr is Stderr without redaction, because a redacted path cannot be analyzed.
+	// It is never shown. nil means Stderr.
+	RawStderr []string
+	// Text is the error message, or the text of the error result, of the failing request.
+	// In a call with Denials, "" means that the call succeeded although the jail refused
+	// something during it.
+	Text string
+
+	// Denials are the refusals that the jail recorded, oldest first.
+	Denials []policy.Denial
+	// HostFailures are the granted hosts that this machine could not reach, the latest last.
+	HostFailures []policy.HostFailure
+	// Unanswered are the ports of the jail's own loopback to which the server connected while no
+	// program of the jail listened there, the latest last. In a call that succeeded there are none.
+	Unanswered []policy.Unanswered
+	// Redactor removes secrets. nil means a Redactor of the secret variables of Profile.
+	Redactor *report.Redactor
+	Unset    []string // variables that are granted but not set on the host
+	Roots    []string // the roots that the client gave the server; nil when unknown
+
+	// StartDir is the directory in which mcp-jail was started, in which the relative paths of the
+	// server's arguments were meant. "" is unknown.
+	StartDir string
+	UserHome string // the user's home, so that paths are written with ~/; "" when unknown
+	// searchPath is the PATH of mcp-jail itself. It finds programs that the PATH of the
+	// server does not show.
+	SearchPath string
+	// Variable returns the value of a variable where mcp-jail was started, or "". It is asked only for
+	// those that name certificates. With nil, none is known.
+	Variable func(name string) string
+	// Exists reports whether a path exists on the host, outside the jail. A path that
+	// ends in "/." must be a directory. With nil, "no such file" allows no conclusion.
+	Exists func(path string) bool
+	// May reports whether the user has rights at a path without a jail: to read it, to change it or make
+	// it, or to start it. With nil, the user has all rights.
+	May func(path string, rights policy.Rights) bool
+	// Listens reports whether a program of this host listens at a port of its loopback. host is
+	// "localhost" or another loopback address. With nil, that is not known.
+	Listens func(host string, port int) bool
+	// Canonical resolves the symbolic links of a path on the host, also when its last
+	// components do not exist. With nil, paths stay unresolved.
+	Canonical func(path string) string
+	// Harm judges a grant of rights at a path, and HarmOfHost one of a host. What is never to be granted
+	// is not proposed, and what is asked for is proposed with the reason. With nil, nothing is known.
+	Harm       func(path string, rights policy.Rights) policy.Harm
+	HarmOfHost func(r policy.NetRule) policy.Harm
+	// Shared returns why a directory is not for one server alone, or "". None is proposed for the
+	// sake of one file in it. With nil, only a few directories are known.
+	Shared func(dir string) string
+	// Listening returns the TCP ports at which programs of the jail listen. known is false if that
+	// could not be found out. It may be nil.
+	Listening func() (ports []int, known bool)
+	// Logins returns the place in the user's home that has logins of this server which its private HOME
+	// lacks, as a diagnosis shows it. It returns "" if there are none. It may be nil.
+	Logins func() string
+	// Try returns why the server, or one of its tools, would not start after mcp-jail grant with some words. What would
+	// not start is not proposed. With nil, nothing is tried.
+	Try func(tool string, words []string) error
+}
+
+// Start tells why the jail or the program could not be started. Its fields are those of
+// confine.StartError, so that one type converts to the other.
+type Start struct {
+	Step   string        // StepExec, or the part of the jail that failed
+	Errno  syscall.Errno // 0 when no system call failed
+	Detail string        // the path or argument of the step; without an Errno, the reason
+	Fix    string        // what the user can do, if the step knows
+}
+
+// StepExec is the step that starts the program. All other steps build the jail.
+const StepExec = "exec"
+
+// Exit tells how a process ended. Its fields are those of confine.Exit.
+type Exit struct {
+	Code   int            // exit status; 128+n after signal n
+	Signal syscall.Signal // 0 unless a signal ended it
+	Why    string         // why the jail ended it, because it could no longer enforce the policy; else ""
+}
+
+func (ev *Evidence) redactor() *report.Redactor {
+	switch {
+	case ev.Redactor != nil:
+		return ev.Redactor
+	case ev.Profile != nil:
+		return report.NewRedactor(ev.Profile.Env)
+	}
+	return nil
+}
+
+// signalNames maps the system's description of a signal to its name. Numbers and constants
+// differ between systems. These descriptions do not.
+func signalNames() map[string]string {
+	return map[string]string{
+		"hangup": "SIGHUP", "interrupt": "SIGINT", "quit": "SIGQUIT", "illegal instruction": "SIGILL",
+		"trace/breakpoint trap": "SIGTRAP", "trace/BPT trap": "SIGTRAP", "aborted": "SIGABRT", "abort trap": "SIGABRT",
+		"bus error": "SIGBUS", "floating point exception": "SIGFPE", "killed": "SIGKILL",
+		"user defined signal 1": "SIGUSR1", "user defined signal 2": "SIGUSR2",
+		"segmentation fault": "SIGSEGV", "broken pipe": "SIGPIPE", "alarm clock": "SIGALRM", "terminated": "SIGTERM",
+		"CPU time limit exceeded": "SIGXCPU", "cputime limit exceeded": "SIGXCPU",
+		"file size limit exceeded": "SIGXFSZ", "filesize limit exceeded": "SIGXFSZ",
+		"bad system call": "SIGSYS",
+	}
+}
+
+// SignalName returns the name of a signal, or "" for none.
+func SignalName(s syscall.Signal) string {
+	if s == 0 {
+		return ""
+	}
+	if name := signalNames()[s.String()]; name != "" {
+		return name
+	}
+	return s.String()
+}

@@ -1,0 +1,341 @@
+package analysis
+
+import (
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Grant is one addition to a policy. The zero grant adds nothing.
+type Grant struct {
+	Path      string        // absolute; "" unless the grant is for a path
+	Rights    policy.Rights // all rights of the rule for path, not only the missing ones
+	Create    bool          // path is a directory that does not exist yet
+	Workspace bool          // path becomes the workspace of a server given on the command line under the default policy
+
+	Host   string
+	Scheme string
+	Port   int
+
+	Inbound  int // a port that leads into the jail
+	Variable string
+	File     string // of a variable: the file or directory that its value names, to be read; "" for none
+	Program  string // base name, for the list of commands: no flag grants it
+
+	Preset string // of the whole server
+
+	Limit string // key of the limits table
+	Value int
+}
+
+func (g Grant) IsZero() bool { return g == Grant{} }
+
+// NetRule returns the rule of a grant for a host.
+func (g Grant) NetRule() policy.NetRule {
+	return policy.NetRule{Host: g.Host, Scheme: g.Scheme, Port: g.Port, Allow: true}
+}
+
+// Endpoint returns the host, with the port if no scheme implies it.
+func (g Grant) Endpoint() string {
+	if g.Port == 80 || g.Port == 443 {
+		return g.Host
+	}
+	return words.Endpoint(g.Host, g.Port)
+}
+
+// parts returns a grant and those of the files that it names beside it.
+func (g Grant) parts() []Grant {
+	all := []Grant{g}
+	if g.File != "" {
+		all[0].File = ""
+		all = append(all, Grant{Path: g.File, Rights: policy.Read})
+	}
+	return all
+}
+
+// MergeGrants joins grants for the same path and removes repetitions. It keeps the order.
+func MergeGrants(grants []Grant) (all []Grant) {
+	for _, g := range grants {
+		for _, n := range g.parts() {
+			same := slices.IndexFunc(all, func(o Grant) bool { return o == n || n.Path != "" && n.Path == o.Path })
+			switch {
+			case n.IsZero():
+			case same < 0:
+				all = append(all, n)
+			default:
+				all[same].Rights |= n.Rights
+				all[same].Create = all[same].Create || n.Create
+			}
+		}
+	}
+	return all
+}
+
+// grantWriter shows paths and grants as the user writes them.
+type grantWriter struct {
+	Profile  *policy.Profile // never nil; empty when it is not known
+	NoTable  bool            // nothing can be granted to this process
+	UserHome string
+}
+
+// Words returns grants as words for mcp-jail grant, not quoted, without those that it has no flag for. It does not
+// matter how the server was given.
+func (w grantWriter) Words(grants []Grant) (flags []string) {
+	if w.NoTable {
+		return nil
+	}
+	grants = MergeGrants(grants)
+	for i, n := range grants {
+		// A rule for n adds nothing to one around it, but where another rule lies between the two.
+		if !slices.ContainsFunc(grants, func(o Grant) bool { return o.Path != "" && o.Path != n.Path && w.includes(o, n) }) {
+			flags = append(flags, w.words(grants[i])...)
+		}
+	}
+	return flags
+}
+
+func (w grantWriter) includes(around, n Grant) bool {
+	e, _ := w.Profile.Find(n.Path)
+	between := e.Path != around.Path && policy.Within(e.Path, around.Path)
+	return n.Path != "" && policy.Within(n.Path, around.Path) && around.Rights.Has(n.Rights) && !n.Create && !between
+}
+
+func (w grantWriter) words(n Grant) (flags []string) {
+	switch {
+	case n.Workspace:
+		flags = []string{"--workspace", w.whole(n.Path)}
+	case n.Path != "":
+		path := w.whole(n.Path)
+		if n.Create && !strings.HasSuffix(path, "/") {
+			path += "/" // docs/policy.md "Filesystem rules": the slash asks mcp-jail to create it
+		}
+		if n.Rights&policy.Write != 0 {
+			flags = append(flags, "--write", path)
+		}
+		if n.Rights.Has(policy.Execute) {
+			flags = append(flags, "--execute", path)
+		}
+		if flags == nil {
+			flags = []string{"--read", path}
+		}
+	case n.Host != "":
+		flags = []string{"--net", n.Endpoint()}
+	case n.Inbound != 0:
+		flags = []string{"--inbound", strconv.Itoa(n.Inbound)}
+	case n.Variable != "":
+		flags = []string{"--env", n.Variable}
+	case n.Preset != "":
+		flags = []string{"--preset", n.Preset}
+	case n.Limit != "":
+		flags = []string{"--limit", n.Limit + "=" + strconv.Itoa(n.Value)}
+	}
+	for _, f := range flags {
+		if show.Line(f) != f || show.Expands(f) {
+			return nil // no line of a shell, or no list of a client, would hold it as it is
+		}
+	}
+	return flags
+}
+
+// isDenial reports whether an entry is that of a rule with deny, or of a flag --deny.
+func isDenial(e policy.Entry) bool {
+	return e.Origin == policy.OriginRule && (strings.HasPrefix(e.Rule, "--deny ") || strings.Contains(e.Rule, ", deny = "))
+}
+
+// TypedWords returns words that can be typed, quoted for a shell.
+func TypedWords(words []string) (typed []string) {
+	for _, w := range words {
+		word, _ := show.Path(w)
+		typed = append(typed, word)
+	}
+	return typed
+}
+
+// Display returns an absolute path as the configuration writes it. No path is written relative to a
+// workspace that is the home, or a directory around it: a client only happened to start there, and
+// later starts may have another workspace.
+func (w grantWriter) Display(path string) string {
+	home := w.UserHome
+	if p := w.Profile; p.Workspace != "" && policy.Within(path, p.Workspace) && (home == "" || !policy.Within(home, p.Workspace)) {
+		rel, err := filepath.Rel(p.Workspace, path)
+		if err == nil {
+			if strings.HasPrefix(rel, "~") || strings.HasPrefix(rel, "$") || strings.HasPrefix(rel, "-") || rel == "*" {
+				rel = "./" + rel
+			}
+			return rel
+		}
+	}
+	return w.whole(path)
+}
+
+// whole returns a path as it means the same in every directory.
+func (w grantWriter) whole(path string) string {
+	if home := w.UserHome; home != "" && home != "/" && policy.Within(path, home) {
+		return "~/" + strings.TrimPrefix(path[len(home):], "/")
+	}
+	return path
+}
+
+// isWritable reports whether s can be written in a configuration.
+func isWritable(s string) bool { return utf8.ValidString(s) && !strings.ContainsRune(s, 0) }
+
+// expressible reports whether a rule can name a path: policy refuses line breaks and
+// globs.
+func expressible(path string) bool {
+	return isWritable(path) && len(path) < 4096 && !strings.ContainsAny(path, "\r\n") &&
+		!strings.Contains(path, "**") && !strings.HasSuffix(path, "/*")
+}
+
+// pathGrant returns the rule for a right on a path, and what else the user must do. A
+// single rule decides about a path, so the new one repeats the rights that it has already.
+func pathGrant(c *Case, path string, missing policy.Rights, makes bool) (Grant, string) {
+	if (filepath.Base(path) == ".git" || c.Profile.InGitInternals(path) && c.Profile.Protects(policy.OpCreate, path)) && c.Exists(path) != Present {
+		return Grant{}, newRepositoryFix
+	}
+	if around := policy.ProtectedAround(path); missing&policy.Write != 0 && filepath.Base(around) == ".git" && c.Exists(around) == Absent {
+		return Grant{}, newRepositoryFix // the directory around it would become a repository
+	}
+	if dir, ok := gitDir(c, path); ok && c.Exists(dir) == Present {
+		path, makes = dir, false
+	}
+	dir, installed := packageDir(c, path)
+	if installed && missing.Has(policy.Execute) {
+		path = dir // a package has many programs, which change
+	}
+	if missing&policy.Write == 0 && treeOf(c, path) == path {
+		missing |= policy.Execute // what is in it is there to be started
+	}
+	if dir := programDir(c, path); dir != "" && missing.Has(policy.Execute) && !installed {
+		path = dir
+	}
+	if missing.Has(policy.Execute) {
+		missing |= policy.Read // a script is read by its interpreter
+	}
+	n := Grant{Path: path, Rights: missing}
+	if missing&policy.Write == 0 || c.Exists(path) != Absent {
+		return n, ""
+	}
+	// docs/policy.md "Filesystem rules": a rule for a path that does not exist must ask
+	// mcp-jail to create a directory.
+	dir = filepath.Dir(path)
+	switch {
+	case makes:
+		dir = path
+	case isReserved(c, path), c.Exists(dir) == Present && whyShared(c, dir) != "":
+		return n, "create " + c.Show(path) + firstCreate
+	}
+	n.Path, n.Rights = dir, missing
+	if c.Exists(dir) == Present {
+		return n, ""
+	}
+	return newDirGrant(c, n, makes)
+}
+
+// newDirGrant completes the rule for a directory that does not exist.
+func newDirGrant(c *Case, n Grant, makes bool) (Grant, string) {
+	dir := n.Path
+	// Grant only the missing directory, since others use the existing one above it.
+	if !inWorkspace(c, dir) && (systemDir(dir) || systemDir(filepath.Dir(dir)) || filepath.Dir(dir) == "/") {
+		if !c.may(dir, policy.Write) {
+			return Grant{}, "you could not make " + c.Show(dir) + " without a jail either: give the server another directory (its documentation names the argument or the variable)"
+		}
+		return n, "create " + c.Show(dir) + firstCreate // mcp-jail most likely may not create it
+	}
+	n.Create = true
+	n.Rights |= policy.Read
+	if makes {
+		return n, "mcp-jail creates it before it starts the server"
+	}
+	return n, ""
+}
+
+const firstCreate = " first: a rule for a path that does not exist grants nothing"
+
+func packageDir(c *Case, path string) (dir string, ok bool) {
+	if before, _, found := strings.Cut(path, "/node_modules/"); found {
+		return before + "/node_modules", true
+	}
+	bin := filepath.Dir(path)
+	dir = filepath.Dir(bin)
+	return dir, filepath.Base(bin) == "bin" && c.Exists(filepath.Join(dir, "pyvenv.cfg")) == Present
+}
+
+// IsTooWide reports whether a directory is too much to grant for a single file in it.
+func IsTooWide(c *Case, dir string) bool {
+	return dir == "/" || programIn(c, dir) != "" || c.Evidence.UserHome != "" && policy.Within(c.Evidence.UserHome, dir) ||
+		!inWorkspace(c, dir) && (systemDir(dir) || isShared(c, dir)) || filepath.Dir(dir) == "/"
+}
+
+func whyShared(c *Case, dir string) string {
+	if c.Evidence.Shared != nil && !inWorkspace(c, dir) {
+		if why := c.Evidence.Shared(dir); why != "" {
+			return why
+		}
+	}
+	if place := programIn(c, dir); place != "" {
+		return "holds " + c.Show(place) + ", which the server is started from"
+	}
+	if !expressible(dir) || IsTooWide(c, dir) {
+		return "is not used by the server alone"
+	}
+	return ""
+}
+
+// isReserved reports whether path is a protected name that does not exist yet, or leads to
+// one.
+func isReserved(c *Case, path string) bool {
+	return c.Profile.Protects(policy.OpCreate, path) || isUnprotected(c, path)
+}
+
+func isUnprotected(c *Case, path string) bool {
+	return slices.ContainsFunc(c.Profile.Unprotected, func(u string) bool { return policy.Within(path, u) })
+}
+
+func isReadAbove(c *Case, path string) bool {
+	return slices.ContainsFunc(c.Profile.Entries, func(e policy.Entry) bool {
+		return e.Rights.Has(policy.Read) && policy.Within(path, e.Path)
+	})
+}
+
+func inWorkspace(c *Case, path string) bool {
+	return c.Profile.Workspace != "" && policy.Within(path, c.Profile.Workspace)
+}
+
+// systemDir and isShared say nothing of harm: they decide whether the directory around a file is proposed for the sake of
+// it. systemDir reports whether path belongs to the system. Files below /opt and /srv, and in
+// much of /var, belong to other owners.
+func systemDir(path string) bool {
+	switch path {
+	case "/opt", "/private/var", "/srv", "/var":
+		return true
+	}
+	for _, dir := range []string{
+		"/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/root", "/run", "/sbin", "/sys", "/usr",
+		"/var/cache", "/var/lib", "/var/log", "/var/mail", "/var/run", "/var/spool", "/Applications", "/Library", "/System", "/private/etc",
+	} {
+		if policy.Within(path, dir) {
+			return true
+		}
+	}
+	return false
+}
+
+// sharedPaths are directories of a home in which many programs keep their files.
+var sharedPaths = []string{".config", ".local", ".local/share", ".local/state", ".local/lib", ".cache", ".var", ".var/app", "snap", "Library", "Library/Application Support", "Library/Caches", "Library/Preferences"}
+
+func isShared(c *Case, dir string) bool {
+	switch dir {
+	case "/home", "/Users", "/Volumes", "/mnt", "/media", "/private", "/tmp", "/var/tmp", "/private/tmp":
+		return true
+	}
+	return filepath.Dir(dir) == "/" && systemDir(dir) || slices.ContainsFunc(sharedPaths, func(name string) bool {
+		place := filepath.Join(c.Evidence.UserHome, name)
+		return c.Evidence.UserHome != "" && (dir == place || dir == c.Canonical(place))
+	})
+}

@@ -1,2 +1,0 @@
-// Package limits decides about limits of the jail, and about signals that end a server.
-package limits

@@ -1,0 +1,84 @@
+package report
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+func redactorOf(values ...string) *Redactor {
+	var env []policy.Variable
+	for i, v := range values {
+		env = append(env, policy.Variable{Name: fmt.Sprintf("V%d", i), Value: v, Secret: true})
+	}
+	return NewRedactor(env)
+}
+
+// TestRedact tests what of a text is replaced. TestForms of package leak has the forms.
+func TestRedact(t *testing.T) {
+	r := tokenRedactor()
+	for in, want := range map[string]string{
+		"a " + token + " b":                              "a [redacted TOKEN] b",
+		token + token:                                    "[redacted TOKEN][redacted TOKEN]",
+		"?t=" + url.QueryEscape(token):                   "?t=[redacted TOKEN]",
+		"/" + url.PathEscape(token) + "/":                "/[redacted TOKEN]/",
+		`{"t":"s3cr3t/+ token=\"q\""}`:                   `{"t":"[redacted TOKEN]"}`,
+		"it is true, and not a secret":                   "it is true, and not a secret",
+		"password hunter2222 for u":                      "password [redacted DATABASE_URL] for u",
+		"postgres://u:hunter2222@db/x":                   "[redacted DATABASE_URL]",
+		"postgres://u:hunter2222@db/y":                   "postgres://u:[redacted DATABASE_URL]@db/y",
+		"MIIEvQIBADANBgkqhkiG9w0BAQEF\nAASCBKcwggSjAgEA": "[redacted KEY]\nAASCBKcwggSjAgEA",
+		"s3cr3t/+ token":                                 "s3cr3t/+ token",
+		hex.EncodeToString([]byte(token)):                "[redacted TOKEN]",
+	} {
+		if got := r.Redact(in); got != want {
+			t.Errorf("Redact(%q)\n got %q\nwant %q", in, got, want)
+		}
+	}
+	// Basic authentication: the value in the middle of a base64 text, at every offset.
+	for _, user := range []string{"", "u:", "us:", "usr:", "user:"} {
+		for _, e := range []*base64.Encoding{base64.StdEncoding, base64.RawURLEncoding} {
+			in := e.EncodeToString([]byte(user + token + ":tail"))
+			if got := r.Redact(in); !strings.Contains(got, "[redacted TOKEN]") {
+				t.Errorf("user %q: %s stays %s", user, in, got)
+			}
+		}
+	}
+	if got := (*Redactor)(nil).Redact(token); got != token {
+		t.Errorf("a nil Redactor changes %q", got)
+	}
+}
+
+const token = "s3cr3t/+ token=\"q\""
+
+func tokenRedactor() *Redactor {
+	return NewRedactor([]policy.Variable{
+		{Name: "TOKEN", Value: token, Secret: true},
+		{Name: "SHORT", Value: "true", Secret: true},
+		{Name: "OPEN", Value: "not a secret"},
+		{Name: "DATABASE_URL", Value: "postgres://u:hunter2222@db/x", Secret: true},
+		{Name: "KEY", Value: "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEF\nAASCBKcwggSjAgEAAoIBAQ\n-----END KEY-----\n", Secret: true},
+	})
+}
+
+// TestIsPlainValue lists values that are shown, and values that may hold a secret and are
+// not.
+func TestIsPlainValue(t *testing.T) {
+	for value, want := range map[string]bool{
+		"/home/u/data": true, "~/notes": true, "./data/app.db": true, "/var/tmp/mcp-jail-real-1234567890/data": true, "/srv/IntelliJIdea/x": true,
+		"https://api.example.org/v1": true, "http://localhost:8080": true, "postgres://db.internal:5432/app": true, "postgres://reader@db.internal/app": true, "file:///srv/x": true,
+		"postgres://u:hunter2222@db/x": false, "https://ghp_0123456789abcdef@github.com/": false, "https://hooks.example.org/services/T00/B00/aB3dE5fG7hI9jK1lM3nO5pQ7": false,
+		"https://api.example.org/v1?key=abcdef": false, "/K7MDENG+bPxRfiCYEXAMPLEKEY/wJalrXUtnFEMI": false, "postgres": false, "abcdefgh": false, "ghp_0123456789abcdef": false,
+		"https://api.example.org/#abcdefgh": false, "/home/u/a b": false, "mailto:u@example.org": false,
+	} {
+		text := "open '" + value + "/x' failed"
+		if got := redactorOf(value).Redact(text) == text; got != want {
+			t.Errorf("%s is named: %v", value, got)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package installed
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/packages/npm"
+)
+
+func TestChoose(t *testing.T) {
+	found := Found{Language: Node, Interpreters: []Interpreter{
+		{Language: Node, Path: "/usr/bin/node", Version: "20.20.2", Sources: []string{"PATH"}, Default: true},
+		{Language: Node, Path: "/h/9", Version: "9.1.0"}, {Language: Node, Path: "/h/22", Version: "22.1.0"}, {Language: Node, Path: "/h/24", Version: "24.10.0"},
+		{Language: Node, Path: "/h/24.9", Version: "24.9.0"}, {Language: Node, Path: "/h/25", Version: "25.0.0-nightly1"},
+	}}
+	for _, c := range []struct{ name, rng, want string }{
+		{"nothing is asked: that of PATH", "", "/usr/bin/node"},
+		{"that of PATH fits", ">=18", "/usr/bin/node"},
+		{"the newest that fits, by number", "^22 || ^24", "/h/24"},
+		{"a prerelease counts", ">=22", "/h/25"},
+		{"an old one", "<20", "/h/9"},
+	} {
+		got, err := found.Choose(c.rng, npm.EngineFits)
+		if got.Path != c.want || err != nil {
+			t.Errorf("%s: %s, %v", c.name, got.Path, err)
+		}
+	}
+	if _, err := found.Choose("latest", npm.EngineFits); err == nil || !strings.Contains(err.Error(), `the range "latest" cannot be read`) {
+		t.Error(err)
+	}
+}
+
+func TestChooseReleaseBeforeNightly(t *testing.T) {
+	for _, order := range [][2]string{{"24.0.0", "24.0.0-nightly1"}, {"24.0.0-nightly1", "24.0.0"}} {
+		found := Found{Interpreters: []Interpreter{{Version: order[0]}, {Version: order[1]}}}
+		if got, err := found.Choose("", nil); got.Version != "24.0.0" || err != nil {
+			t.Error(order, got, err)
+		}
+	}
+}
+
+func TestMissingInWords(t *testing.T) {
+	node := []Interpreter{{Language: Node, Path: "/usr/bin/node", Version: "20.20.2", Sources: []string{"PATH"}}, {Language: Node, Path: "/h/18/node", Version: "18.1.0", Sources: []string{"nvm", "PATH"}}}
+	refused := []refusal{{"/w/node", "PATH", "the server \"a\" may write to /w (--write /w)", nil}}
+	for want, found := range map[string]Found{
+		"the package needs Node.js ^99, and what is here does not fit: 20.20.2 (/usr/bin/node, from PATH), 18.1.0 (/h/18/node, from nvm and PATH); install a version that fits":             {Language: Node, Interpreters: node},
+		"the package needs Node.js ^99, and there is none in PATH or of a version manager; /w/node is not used: the server \"a\" may write to /w (--write /w); install a version that fits": {Language: Node, Refused: refused},
+	} {
+		_, err := found.Choose("^99", npm.EngineFits)
+		var missing *MissingError
+		if !errors.As(err, &missing) || err.Error() != want {
+			t.Errorf("%v\nwant %s", err, want)
+		}
+	}
+}
+
+func TestPythonFits(t *testing.T) {
+	for _, c := range []struct {
+		rng, version string
+		want         bool
+	}{
+		{"", "3.9.1", true}, {">=3.10", "3.9.1", false}, {">=3.10", "3.10.0", true}, {">=3.10,<4", "3.12.1", true}, {">=3.10, <3.12", "3.12.0", false},
+		{">3.10", "3.10.1", true}, {">3.10", "3.10.0", false}, {"<=3.11", "3.11.1", false}, {"<=3.11.1", "3.11.1", true},
+		{"==3.11.*", "3.11.9", true}, {"==3.11.*", "3.12.0", false}, {"==3.11", "3.11.0", true}, {"==3.11", "3.11.1", false},
+		{"!=3.11.*,>=3", "3.11.2", false}, {"!=3.11.1", "3.11.2", true}, {"~=3.10", "3.12.0", true}, {"~=3.10", "4.0.0", false}, {"~=3.10.2", "3.10.9", true}, {"~=3.10.2", "3.11.0", false}, {"~=3.10.2", "3.10.1", false},
+		{">=3.14", "3.14.0rc1", false}, {"<3.14", "3.14.0rc1", false}, {">=3.13", "3.14.0rc1", true}, {">=3.10,", "3.11.0", true}, {"==3.*", "3.1.1", true},
+	} {
+		if got, err := PythonFits(c.rng, c.version); got != c.want || err != nil {
+			t.Errorf("%q, %s: %v, %v", c.rng, c.version, got, err)
+		}
+	}
+	for _, rng := range []string{"3.10", ">=3.x", "===3.1", ">=3.10.*", "~=3", ">=3.14rc1", ">=1.2.3.4.5", ">=", "^3.10", ">=99999999999999999999"} {
+		if _, err := PythonFits(rng, "3.11.0"); err == nil {
+			t.Errorf("%q is read", rng)
+		}
+	}
+}

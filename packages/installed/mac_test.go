@@ -1,0 +1,77 @@
+package installed
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// mac returns a host of macOS with these programs, which belong to the user and the group of
+// administrators; "PATH -> TARGET" is a link. A client with a window started mcp-jail.
+func mac(t *testing.T, lines ...string) *hostfs.Host {
+	var files []string
+	for _, line := range lines {
+		kind := "x "
+		if strings.Contains(line, " -> ") {
+			kind = "l "
+		}
+		if line != "" {
+			files = append(files, kind+line[1:])
+		}
+	}
+	h := newMachine(t, []string{"PATH=/usr/bin:/bin:/usr/sbin:/sbin"}, files...).host
+	h.OS, h.UID, h.Home, h.Dir = "darwin", 501, "/Users/u", "/"
+	lstat := h.Lstat
+	h.Lstat = func(p string) (hostfs.FileInfo, error) {
+		info, err := lstat(p)
+		if info.UID, info.GID = 501, 80; info.Mode.IsDir() && p != "/" {
+			info.Mode |= 0o020
+		}
+		return info, err
+	}
+	return &h
+}
+
+// TestMac tests what is found for a client with a window, and that a stand-in of macOS is never asked
+// for its version: it would open a dialog.
+func TestMac(t *testing.T) {
+	const tools = "/Library/Developer/CommandLineTools/usr/bin/python3"
+	for _, c := range []struct {
+		lang    language
+		files   string
+		want    string // the default
+		all     int
+		refused string
+	}{
+		{Node, "", "", 0, ""},
+		{Node, "/opt/homebrew/bin/node -> ../Cellar/node/24.1.0/bin/node|/opt/homebrew/Cellar/node/24.1.0/bin/node", "/opt/homebrew/Cellar/node/24.1.0/bin/node", 1, ""},
+		{Node, "/usr/local/bin/node -> ../Cellar/node/24.1.0/bin/node|/usr/local/Cellar/node/24.1.0/bin/node|/usr/local/opt/node@22/bin/node", "/usr/local/Cellar/node/24.1.0/bin/node", 2, ""},
+		{Node, "/Users/u/.nvm/versions/node/v24.1.0/bin/node|/Users/u/Library/Application Support/fnm/node-versions/v22.1.0/installation/bin/node", "", 2, ""},
+		{Python, "/usr/bin/python3", "", 0, "xcode-select --install"},
+		{Python, "/usr/bin/python3|/opt/homebrew/bin/python3", "/opt/homebrew/bin/python3", 1, "xcode-select --install"},
+		{Python, "/usr/bin/python3|" + tools, tools, 1, ""},
+		{Python, "/Users/u/.local/share/uv/python/cpython-3.13.1-macos-aarch64-none/bin/python3|/opt/homebrew/opt/python@3.12/bin/python3.12", "", 2, ""},
+	} {
+		asked := func(_ context.Context, file string) (string, error) {
+			if strings.HasPrefix(file, "/usr/bin/") {
+				t.Errorf("%s is run", file)
+			}
+			return "3.12.1", nil
+		}
+		found, err := InterpreterFinder{Host: mac(t, strings.Split(c.files, "|")...), Version: asked}.find(t.Context(), c.lang)
+		got, refused := "", ""
+		for _, i := range found.Interpreters {
+			if i.Default {
+				got = i.Path
+			}
+		}
+		for _, r := range found.Refused {
+			refused += r.Reason
+		}
+		if err != nil || got != c.want || len(found.Interpreters) != c.all || !strings.Contains(refused, c.refused) || (c.refused == "") != (refused == "") {
+			t.Errorf("%s of %s: %q of %v, refused %q, %v", c.lang, c.files, got, found.Interpreters, refused, err)
+		}
+	}
+}
