@@ -23,7 +23,7 @@ var all = sync.OnceValue(func() []Client {
 	}
 })
 
-// names returns the names of all clients, in the order of All.
+// Names returns the names of all clients, in the order of All.
 func Names() []string {
 	var names []string
 	for _, c := range all() {

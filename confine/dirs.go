@@ -90,7 +90,7 @@ func makeDir(p string, mode fs.FileMode) error {
 	return err
 }
 
-// removeDirs removes directories that Make has made, as far as they are empty.
+// removeDirs removes directories that makeDirs has made, as far as they are empty.
 func removeDirs(made []string) {
 	for _, dir := range slices.Backward(made) {
 		unix.Rmdir(dir)

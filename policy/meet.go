@@ -362,7 +362,7 @@ func (r NetRule) and(o NetRule) (both NetRule, some bool) {
 	case !r.Allow || !o.Allow:
 		return both, false
 	case r.Host != o.Host && (namesAddress(r.Host) || namesAddress(o.Host)):
-		return both, false // no wildcard allows an address that has to be named
+		return both, false // no wildcard allows an address that a rule must name
 	case hostIncludes(r.Host, o.Host):
 		both.Host = o.Host
 	case !hostIncludes(o.Host, r.Host):

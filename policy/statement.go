@@ -16,7 +16,7 @@ const (
 	MaxBytes = 8 << 10
 )
 
-// Statement tells a server what it may use. It does not statedList what is withheld.
+// Statement tells a server what it may use. It does not list what is withheld.
 type Statement struct {
 	Version   int        `json:"version"`
 	Server    string     `json:"server"`
@@ -30,7 +30,7 @@ type Statement struct {
 	Commands  []StatedCommand `json:"commands"`
 	Variables []string        `json:"variables"` // names of the set ones, beyond the minimal set and mcp-jail's own
 	Limits    Limits          `json:"limits"`
-	// Truncated: a statedList is incomplete, because MaxBytes leaves no room for an item, or a
+	// Truncated: a list is incomplete, because MaxBytes leaves no room for an item, or a
 	// path is not valid UTF-8.
 	Truncated bool `json:"truncated,omitempty"`
 }

@@ -211,7 +211,7 @@ type argument struct {
 	Value
 }
 
-// variable returns what is known about a variable.
+// Variable returns what is known about a variable.
 func (p *Preset) Variable(name string) (variable, bool) {
 	for _, v := range p.Variables {
 		if v.Name == name {

@@ -128,7 +128,7 @@ func (k *Keeper) byPath(path string) error {
 	return err
 }
 
-// made says that an object, which is open, has been made at a path or has moved there.
+// Made says that an object, which is open, has been made at a path or has moved there.
 func (k *Keeper) Made(fd int, path string) {
 	defer k.enter()()
 	if st, err := look(fd, ""); err == nil {

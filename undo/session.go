@@ -152,7 +152,7 @@ func (s *Session) Events(sel Selection) (out []Event) {
 // maxDiff bounds the size of a file whose difference is shown.
 const maxDiff = 1 << 20
 
-// diff returns how what is at a path now differs from what was there before.
+// Diff returns how what is at a path now differs from what was there before.
 func (s *Session) Diff(e Event) string {
 	before, err := s.shown(&e.Before)
 	if err != nil {

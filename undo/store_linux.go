@@ -73,7 +73,7 @@ func (w *Writer) open(name string) (*os.File, error) {
 
 func (w *Writer) append(r *record) error { return add(w.journal, 1<<40, r) }
 
-// id returns the name of the session.
+// ID returns the name of the session.
 func (w *Writer) ID() string { return filepath.Base(w.Dir) }
 
 // Files opens the journal and the data file for a process that may write below roots. Each process has

@@ -40,7 +40,7 @@ func isSOCKS(proxy *url.URL) bool { return proxy.Scheme == "socks5" || proxy.Sch
 // proxyByAddress reports whether a proxy is asked for an address and not for a name.
 func proxyByAddress(proxy *url.URL) bool { return proxy.Scheme == "socks5" }
 
-// supportedProxy returns an error if Dial does not know the proxy's scheme.
+// supportedProxy returns an error if DialProxy does not know the proxy's scheme.
 func supportedProxy(proxy *url.URL) error {
 	switch proxy.Scheme {
 	case "http", "https", "socks5", "socks5h":
@@ -73,7 +73,7 @@ func proxyFromEnvironment() func(*url.URL) (*url.URL, error) {
 	}
 }
 
-// dialProxy connects to a host through a proxy. addr is what proxyByAddress is about. The address of the proxy
+// DialProxy connects to a host through a proxy. addr is what proxyByAddress is about. The address of the proxy
 // itself needs no check, because the host's user chose it.
 func DialProxy(ctx context.Context, proxy *url.URL, host string, addr netip.AddrPort, startTLS tlsFunc) (Conn, error) {
 	if err := supportedProxy(proxy); err != nil {

@@ -6,7 +6,7 @@
 // of text is an example, which the scripts in cmd/mcp-jail/testdata/explain make. The name
 // of a page never changes, because records and messages have it. A page has at most 60 lines.
 //
-// [Page.Text] understands the Markdown that these pages use: one level of headings, paragraphs,
+// Text understands the Markdown that these pages use: one level of headings, paragraphs,
 // lists of one level, blocks of code, links. It understands no tables and no quotes.
 package explain
 

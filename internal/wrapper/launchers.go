@@ -168,7 +168,7 @@ func Unwrap(argv []string) (all line, err error) {
 	return all, nil
 }
 
-// around adds a line that is inside of the others.
+// around adds a line between the others.
 func (all *line) around(l line) {
 	all.Set, all.Unset = append(all.Set, l.Set...), append(all.Unset, l.Unset...)
 	switch {

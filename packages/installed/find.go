@@ -73,7 +73,7 @@ func (e *GoneError) Error() string {
 // Is reports whether target is ErrNotInstalled.
 func (e *GoneError) Is(target error) bool { return target == ErrNotInstalled }
 
-// find returns the program of a line. The caller closes it.
+// Find returns the program of a line. The caller closes it.
 func (f Finder) Find(ctx context.Context, line *runline.Line) (*Program, error) {
 	shadow := f.shadow(line)
 	entry, err := f.entry(line)

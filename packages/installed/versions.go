@@ -131,7 +131,7 @@ func (v *versions) ask(ctx context.Context, file string) (string, error) {
 }
 
 // Interpreters returns the interpreters of this machine for a language, but for the untrusted. None
-// runs outside of a jail: see [jail.askVersion]. What one has told is remembered. waive has the axes of [jail.Jail].
+// runs outside of a jail: see askVersion. What one has told is remembered. waive has the axes of a jail.
 func Interpreters(ctx context.Context, host *hostfs.Host, waive []policy.Axis, untrusted func(file string) string, lang language) (Found, error) {
 	versions := openVersions(host, waive)
 	defer versions.save()

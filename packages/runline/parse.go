@@ -351,7 +351,7 @@ type Line struct {
 // Assignment is a variable that a line sets.
 type Assignment struct{ Name, Value string }
 
-// ecosystem returns where the packages come from.
+// Ecosystem returns where the packages come from.
 func (l *Line) Ecosystem() Ecosystem { return l.Launcher.ecosystem() }
 
 // In returns the directory in which the line starts the program, if it is itself started in dir.

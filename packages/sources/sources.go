@@ -170,7 +170,7 @@ func (s *Sources) Files(home string) []string {
 	return []string{filepath.Join(home, "netrc")}
 }
 
-// Write writes the configuration of the tool, with the logins, into files of home that nobody but the user
+// Write writes the configuration of the tool, with the logins, into files of home that only the user
 // may read. It returns the variables that have the tool read them, and nothing else. No login is among them.
 func (s *Sources) Write(home string) (variables map[string]string, err error) {
 	variables = map[string]string{}
@@ -242,7 +242,7 @@ func (s *Sources) pairs() (all []pair) {
 	return all
 }
 
-// writeFresh makes a file anew that nobody but the user may read.
+// writeFresh makes a file anew that only the user may read.
 func writeFresh(file, text string) error {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return err

@@ -55,7 +55,7 @@
 //	  ]
 //	}
 //
-// What is kept: The user's "note" in a package is kept, and so is npm's package-lock.json as npm has written it, but
+// The user's "note" in a package is kept, and so is npm's package-lock.json as npm has written it, but
 // for its white space. The order of the user's own is lost at the next change. A member that this
 // version does not know is an error, so nothing is dropped. A format with more members has another
 // version number.

@@ -60,7 +60,7 @@ func hash(text []byte) string {
 const (
 	dirName  = "wrapped"
 	fileName = "plugins"
-	most     = 1 << 20 // of what is readPlugin
+	most     = 1 << 20 // of what is read
 )
 
 // load returns what is remembered. dir is the state directory.

@@ -197,7 +197,7 @@ func (t *Target) InstallsAfter(err error) bool {
 // client waits for an answer. It leaves the first message of the client unread. The companion
 // goes on after that, for AfterClient at most, because a client may wait for too short a time:
 // `gemini mcp list` waits for 5 s. So the companion is in its own session, and holds none of
-// the streams of the client. reachOf is [Writers.Reach]. Install returns the lines about waived gaps
+// the streams of the client. reachOf is Reach. Install returns the lines about waived gaps
 // that it has printed.
 func (p *Package) Install(c terminal.Console, reachOf func() (*policy.Reach, error)) (waived []string, err error) {
 	companion, err := cmdline.Beside(cmdline.Companion)

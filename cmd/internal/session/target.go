@@ -7,7 +7,7 @@
 //     [Followed.Session] makes a session of package lifecycle of it.
 //   - [Target.Start] resolves the profile again if the host changed during a start.
 //   - [Target.Tool] returns the target of one tool of a stateless server.
-//   - [Target.Attempt] tries the grants that a diagnosis is about to propose.
+//   - Target.attempt tries the grants that a diagnosis is about to propose.
 //   - A [Package] is what npx, uvx or the like would fetch for the server. [Package.Install] has
 //     mcp-jail-cli install it, and waits.
 //   - [LoadConfig] lays the preset that a server names below the server's table.
@@ -21,8 +21,8 @@
 //
 // # Waiting for a package
 //
-// The companion installs, and tells how far it is by a [Message] a line. A [Waiter] says that to the
-// client, which does not wait for ever: the Waiter knows how long by the client's first message.
+// The companion installs, and tells how far it is by a [Message] a line. A waiter says that to the
+// client, which does not wait for ever: the waiter knows how long by the client's first message.
 package session
 
 import (

@@ -1,11 +1,11 @@
 // Package gateway is the launcher's end of a jail's network.
 //
-// A jail passes sockets to the launcher ([Passed]). Package egress decides about the
+// A jail passes sockets to the launcher (passed). Package egress decides about the
 // connections on them. Around that, this package has three parts:
 //
-//   - [Broker] serves a jail without a network namespace: its supervisor makes the server's
-//     sockets and asks the Broker which addresses each may reach.
-//   - [Inbound] joins connections to ports of the host's loopback to the same ports in the jail.
+//   - The broker serves a jail without a network namespace: its supervisor makes the server's
+//     sockets and asks the broker which addresses each may reach.
+//   - inbound joins connections to ports of the host's loopback to the same ports in the jail.
 //   - [StartTLS] starts mcp-jail-tls (package tlsworker) if rules concern requests, reads the
 //     secrets for it, and writes its certificate authority into the jail's files.
 //

@@ -36,9 +36,9 @@
 //
 // # The root filesystem
 //
-// A [RootBuilder] starts with an empty tmpfs and attaches only what the spec lists: clones of
+// A rootBuilder starts with an empty tmpfs and attaches only what the spec lists: clones of
 // granted files and directories, the jail's own /dev, /proc and temporary directories,
-// overlays, and masks over hidden paths. It works on descriptors. [RootBuilder.OpenSources] opens
+// overlays, and masks over hidden paths. It works on descriptors. Its openSources opens
 // each source without following a symlink, checks that it is the object that the profile was
 // resolved to, and clones it, all before anything is attached. So no name is looked up twice.
 //

@@ -31,7 +31,7 @@ func (b *Builder) SetSpec(sp spec.Spec, stdio Stdio) {
 	b.Root.Spec = b.Spec
 }
 
-// build builds the jail, up to the execution of the server.
+// Build builds the jail, up to the execution of the server.
 func (b *Builder) Build() error {
 	for _, steps := range [][]Step{b.MountSteps(), b.RestrictSteps()} {
 		if err := b.Run(steps); err != nil {

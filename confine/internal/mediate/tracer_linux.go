@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// tracerOptions are the inputs of New.
+// tracerOptions are the inputs of newStartTracer.
 type tracerOptions struct {
 	Profile  *policy.Profile
 	Env      []string // the server's environment

@@ -39,7 +39,7 @@
 //
 // Limits:
 //
-// The jail can exceed its limit between two samples: see [oomWatcher.Pause]. Not counted are a
+// The jail can exceed its limit between two samples: see oomWatcher.pause. Not counted are a
 // memfd that no process has open (it is in a socket's queue, or mapped and untouched), and
 // memfds of a process that made itself undumpable. Memory that two processes share as one address
 // space (vfork, CLONE_VM) counts twice.

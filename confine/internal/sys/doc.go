@@ -4,5 +4,5 @@
 //
 // It decides nothing about jails. Of several proc
 // filesystems, the launcher reads the host's, and the supervisor of a jail with namespaces its own: [Dir].
-// A [StepError] is a step of the start that failed.
+// An [Error] is a step of the start that failed.
 package sys

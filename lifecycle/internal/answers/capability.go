@@ -207,7 +207,7 @@ func (t *Tools) Has(tool string) bool {
 	return listed
 }
 
-// needsTask reports whether a tool answers with tasks only, in the legacy era.
+// NeedsTask reports whether a tool answers with tasks only, in the legacy era.
 func (t *Tools) NeedsTask(tool string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -149,7 +149,7 @@ type refusalLog struct {
 
 const maxToldRefusals = 1000 // Log.told
 
-// newRefusalLog returns a Log that lets ten messages pass at once, and then one a second.
+// newRefusalLog returns a log that lets ten messages pass at once, and then one a second.
 func newRefusalLog() *refusalLog {
 	return &refusalLog{told: map[string]bool{}, limit: rate.NewLimiter(rate.Every(time.Second), 10)}
 }
@@ -184,7 +184,7 @@ type refusalQueue struct {
 	ended    chan struct{}
 }
 
-// newRefusalQueue returns an empty Queue.
+// newRefusalQueue returns an empty queue.
 func newRefusalQueue() *refusalQueue { return &refusalQueue{make(chan []byte, 4), make(chan struct{})} }
 
 // Push adds a message, or drops it if the client does not read.

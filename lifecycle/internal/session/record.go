@@ -123,7 +123,7 @@ func (r *record) save(finished bool) {
 
 // introduction is what a client says of itself, for Session.ClientNamed.
 type introduction struct {
-	named  func(name, version string) // nil: nobody asks
+	named  func(name, version string) // nil: no caller wants the name
 	params atomic.Pointer[[]byte]     // of the first message that may have it
 	told   bool                       // used by saveRecords alone
 }

@@ -67,7 +67,7 @@ type callCmd struct {
 // maxAnswer bounds the bytes that a server may send in one call.
 const maxAnswer = 1 << 30
 
-// call returns the command.
+// Call returns the command.
 func Call(line *cli.CommandLine) *cobra.Command {
 	k := &callCmd{Chooser: Chooser{Verb: "call"}, timeout: 5 * time.Minute}
 	cmd := line.Command("call [options] SERVER [TOOL [JSON]]", "Call a server's tool from the terminal, in its jail", cli.AnyNumber, false, func(words []string) error {

@@ -6,12 +6,12 @@
 //   - selection.go has the flags that choose files of clients, and write.go writes these.
 //   - configuration.go finds faults of the configuration, and program.go the program that clients start.
 //
-// # What is kept of a server
+// # What mcp-jail keeps of a server
 //
 // [LookStored] tells what mcp-jail keeps of the servers of one user, and removes it.
 //
 //	all, err := index.LookStored(host)
-//	removal, err := all.Removal([]*index.StoredServer{all.StoredServer("server-memory")})
+//	removal, err := all.Removal([]*index.StoredServer{all.Server("server-memory")})
 //	... // show it, and ask
 //	err = removal.Do()
 //
@@ -44,7 +44,7 @@
 //
 // # Gaps of this host
 //
-// A [GapFinder] finds what this host cannot enforce of what the entries of clients ask for, so that
+// A gapFinder ([NewGapFinder]) finds what this host cannot enforce of what the entries of clients ask for, so that
 // wrap can ask about it, and status can show it.
 //
 // It compiles the policy of an entry as a start does. Whether a jail can be built at all it

@@ -65,7 +65,7 @@ func (a *Stored) use(key store.Key, server string) {
 	}
 }
 
-// StoredServer returns the server that is kept under a name, or nil.
+// Server returns the server that is kept under a name, or nil.
 func (a *Stored) Server(name string) *StoredServer {
 	for _, s := range a.Servers {
 		if s.Name == name {

@@ -290,7 +290,7 @@ func (b *Masks) isSearchable(dir string) bool {
 	return err == nil || errors.Is(err, fs.ErrNotExist)
 }
 
-// A EntrySet has the entries of one profile by their paths. It is a map, because the entries are few
+// An EntrySet has the entries of one profile by their paths. It is a map, because the entries are few
 // and change while they are collected.
 type EntrySet map[string]policy.Entry
 
