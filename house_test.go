@@ -257,7 +257,7 @@ func TestHouseRules(t *testing.T) {
 // heavy are packages that would cost every start of mcp-jail and of its supervisor.
 // mcp-jail-tls and mcp-jail-cli are there for what needs them.
 var heavy = []string{
-	module + "docs/explain", "net/http", "crypto/tls", "crypto/x509", "debug/elf", "text/template",
+	module + "docs", "net/http", "crypto/tls", "crypto/x509", "debug/elf", "text/template",
 	"github.com/spf13/cobra", "github.com/spf13/pflag", module + "cmd/internal/commands",
 }
 

@@ -234,7 +234,7 @@ func answers(report any) (n int) {
 	return n
 }
 
-// lessAdditions removes from results with isError the block that docs/diagnoses.md, "Answers
+// lessAdditions removes from results with isError the block that docs/reference.md, "Answers
 // to tool calls", promises, and counts the blocks.
 func lessAdditions(v any) (out any, n int) {
 	switch v := v.(type) {

@@ -356,7 +356,7 @@ func difference(want, got []byte) string {
 		want[from:min(len(want), i+200)], got[from:min(len(got), i+200)])
 }
 
-// addedBlock matches the addition that docs/diagnoses.md, "Answers to tool calls", promises
+// addedBlock matches the addition that docs/reference.md, "Answers to tool calls", promises
 // for a failed result if the jail refused nothing.
 var addedBlock = regexp.MustCompile(`,\{"type":"text","text":"\\n\[mcp-jail\](?:[^"\\]|\\.)*"\}`)
 

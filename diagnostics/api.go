@@ -58,7 +58,7 @@ const RecordVersion = report.RecordVersion
 // StepExec is the step that starts the program. All other steps build the jail.
 const StepExec = analysis.StepExec
 
-// The pages of docs/explain.
+// The help topics.
 const PageFsRead, PageFsWrite, PageFsSensitive, PageFsProtected = report.PageFsRead, report.PageFsWrite, report.PageFsSensitive, report.PageFsProtected
 const PageFsMove, PagePathArg, PageSocket, PageExecute = report.PageFsMove, report.PagePathArg, report.PageSocket, report.PageExecute
 const PageProgram, PageArguments, PageBrowser, PageEnv = report.PageProgram, report.PageArguments, report.PageBrowser, report.PageEnv

@@ -88,7 +88,7 @@ func TestErrorFrameIDs(t *testing.T) {
 	}
 }
 
-// TestFailureMembers compares the members of the data with docs/diagnoses.md.
+// TestFailureMembers compares the members of the data with docs/reference.md.
 func TestFailureMembers(t *testing.T) {
 	var frame struct {
 		JSONRPC string

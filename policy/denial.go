@@ -5,7 +5,7 @@ import (
 )
 
 // Denial is an access that a jail refused and recorded. All stages from the refusal to its
-// display use this type. Its JSON form is that of docs/diagnoses.md.
+// display use this type. Its JSON form is that of docs/reference.md, "Answers to tool calls".
 type Denial struct {
 	Axis      Axis         `json:"axis"`
 	Operation string       `json:"operation"` // "write", "exec", "connect", "resolve", "memory", …

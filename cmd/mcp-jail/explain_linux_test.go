@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/docs"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -40,10 +41,12 @@ func (w *world) example(t *testing.T, page, said string, match ...string) {
 	}
 }
 
-// remedy runs the commands of a page.
-func (w *world) remedy(t *testing.T, page string) {
+// remedy runs the commands of a topic.
+func (w *world) remedy(t *testing.T, topic string) {
 	t.Helper()
-	for _, line := range remedies(testkit.ReadFile(t, filepath.Join(explainPages, page+".md"))) {
+	_, section, _, err := topicOf(topic)
+	must(t, err)
+	for _, line := range remedies(section) {
 		if out, err := w.mcpJail(strings.Fields(line)[1:]...).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", line, err, out)
 		}
@@ -113,7 +116,7 @@ func TestExplainNamespaces(t *testing.T) {
 	w.example(t, "userns", said.String(), "^mcp-jail: ")
 }
 
-// TestRemedies tests that the commands of each page are run after its example.
+// TestRemedies tests that the commands of each topic are run after its example.
 func TestRemedies(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "explain", "*.txtar"))
 	must(t, err)
@@ -123,15 +126,15 @@ func TestRemedies(t *testing.T) {
 	for _, file := range append(files, tests...) {
 		run += testkit.ReadFile(t, file)
 	}
-	pages, err := filepath.Glob(filepath.Join(explainPages, "*.md"))
-	must(t, err)
 	elsewhere := map[string]string{"userns": "TestSystemPackages parses the profile; no test changes the AppArmor of the host"}
-	for _, page := range pages {
-		name := strings.TrimSuffix(filepath.Base(page), ".md")
-		has := len(remedies(testkit.ReadFile(t, page))) > 0
+	for _, topic := range docs.Topics() {
+		name := topic.Name
+		_, section, _, err := topicOf(name)
+		must(t, err)
+		has := len(remedies(section)) > 0
 		runs := strings.Contains(run, "remedy "+name+"\n") || strings.Contains(run, `remedy(t, "`+name+`")`)
 		if has && !runs && elsewhere[name] == "" || !has && runs {
-			t.Errorf("the page %s has commands: %v, and a test runs them: %v", name, has, runs)
+			t.Errorf("the topic %s has commands: %v, and a test runs them: %v", name, has, runs)
 		}
 	}
 }

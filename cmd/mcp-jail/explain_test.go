@@ -16,10 +16,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit/markdown"
 )
 
-// explainPages has the pages of docs/explain.
-var explainPages, _ = filepath.Abs(filepath.Join("..", "..", "docs", "explain"))
+// helpFile has the help topics.
+var helpFile, _ = filepath.Abs(filepath.Join("..", "..", "docs", "help.md"))
 
-// TestExplain makes the examples of the pages in docs/explain. Each script starts in a project
+// TestExplain makes the examples of the help topics. Each script starts in a project
 // below the home of a user.
 func TestExplain(t *testing.T) {
 	p := scriptParams(filepath.Join("testdata", "explain"))
@@ -60,20 +60,22 @@ func cmdAsk(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// cmdRemedy: remedy PAGE runs the commands that a page shows, as a user in a terminal who answers
+// cmdRemedy: remedy TOPIC runs the commands that a topic shows, as a user in a terminal who answers
 // questions with yes. With "!", one of them fails.
 func cmdRemedy(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) != 1 {
-		ts.Fatalf("usage: remedy page")
+		ts.Fatalf("usage: remedy topic")
 	}
 	var failed error
-	for _, line := range remedies(ts.ReadFile(filepath.Join(explainPages, args[0]+".md"))) {
+	_, topic, _, err := topicOf(args[0])
+	ts.Check(err)
+	for _, line := range remedies(topic) {
 		if err := inTerminal(ts, strings.ReplaceAll(line, "/home/you", ts.Getenv("HOME"))); err != nil {
 			failed = fmt.Errorf("%s: %w", line, err)
 		}
 	}
 	if (failed != nil) != neg {
-		ts.Fatalf("the commands of the page %s: %v", args[0], failed)
+		ts.Fatalf("the commands of the topic %s: %v", args[0], failed)
 	}
 }
 
@@ -84,9 +86,9 @@ func inTerminal(ts *testscript.TestScript, line string) error {
 	return ts.Exec("sh", "-c", `script -qec "$1" /dev/null <"$2"`, "sh", line, answers)
 }
 
-// remedies returns the command lines of a page that are for a shell.
-func remedies(page string) (lines []string) {
-	for _, b := range markdown.Parse("", page).Blocks {
+// remedies returns the command lines of a topic that are for a shell.
+func remedies(topic string) (lines []string) {
+	for _, b := range markdown.Parse("", topic).Blocks {
 		if b.Kind == markdown.Code && b.Language() == "sh" && strings.Contains(b.Text, "mcp-jail") {
 			lines = append(lines, strings.Split(strings.TrimSpace(b.Text), "\n")...)
 		}
@@ -94,28 +96,27 @@ func remedies(page string) (lines []string) {
 	return lines
 }
 
-// cmdExample: example PAGE FILE REGEXP... compares the example of a page with the lines of a
+// cmdExample: example TOPIC FILE REGEXP... compares the example of a topic with the lines of a
 // file that match.
 func cmdExample(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 3 {
-		ts.Fatalf("usage: example page file regexp...")
+		ts.Fatalf("usage: example topic file regexp...")
 	}
 	text := strings.NewReplacer(ts.Getenv("WORK")+"/home", "/home/you", ts.Getenv("WORK"), "/home").Replace(ts.ReadFile(args[1]))
 	ts.Check(checkExample(args[0], text, args[2:]...))
 }
 
-// checkExample compares the example of a page with the lines of a text that match an
-// expression. The page may break lines anywhere. With MCPJAIL_UPDATE it writes the example.
-func checkExample(page, text string, match ...string) error {
-	file := filepath.Join(explainPages, page+".md")
-	content, err := os.ReadFile(file)
+// checkExample compares the example of a topic with the lines of a text that match an
+// expression. The topic may break lines anywhere. With MCPJAIL_UPDATE it writes the example.
+func checkExample(topic, text string, match ...string) error {
+	before, section, after, err := topicOf(topic)
 	if err != nil {
 		return err
 	}
-	before, rest, ok := strings.Cut(string(content), "```text\n")
-	shown, after, closed := strings.Cut(rest, "```\n")
+	head, rest, ok := strings.Cut(section, "```text\n")
+	shown, tail, closed := strings.Cut(rest, "```\n")
 	if !ok || !closed {
-		return fmt.Errorf("%s has no example", file)
+		return fmt.Errorf("%s has no example", topic)
 	}
 	got := exampleLines(text, regexp.MustCompile(strings.Join(match, "|")))
 	switch {
@@ -124,9 +125,26 @@ func checkExample(page, text string, match ...string) error {
 	case strings.Join(strings.Fields(got), " ") == strings.Join(strings.Fields(shown), " "):
 		return nil
 	case os.Getenv("MCPJAIL_UPDATE") != "":
-		return os.WriteFile(file, []byte(before+"```text\n"+got+"```\n"+after), 0o644)
+		return os.WriteFile(helpFile, []byte(before+head+"```text\n"+got+"```\n"+tail+after), 0o644)
 	}
-	return fmt.Errorf("%s shows\n%s\nand the program says (MCPJAIL_UPDATE=1 writes it there)\n%s", file, shown, got)
+	return fmt.Errorf("%s shows\n%s\nand the program says (MCPJAIL_UPDATE=1 writes it there)\n%s", topic, shown, got)
+}
+
+// topicOf returns the section of a topic in the help file, with what stands before and after it.
+func topicOf(name string) (before, section, after string, err error) {
+	file, err := os.ReadFile(helpFile)
+	if err != nil {
+		return "", "", "", err
+	}
+	at := strings.Index(string(file), "\n## "+name+"\n")
+	if at < 0 {
+		return "", "", "", fmt.Errorf("%s has no topic %s", helpFile, name)
+	}
+	before, section = string(file[:at+1]), string(file[at+1:])
+	if end := strings.Index(section, "\n## "); end >= 0 {
+		section, after = section[:end], section[end:]
+	}
+	return before, section, after, nil
 }
 
 // exampleWidth is the width of examples.
@@ -146,6 +164,9 @@ var exampleChanges = []struct {
 	{regexp.MustCompile(`/\S*/bin/(mcp-jail|notes-server)\b`), "/usr/bin/$1"},
 }
 
+// pointsHere matches the line of a message that names its topic.
+var pointsHere = regexp.MustCompile(`^mcp-jail: +More: mcp-jail help [a-z-]+$`)
+
 // exampleLines returns the lines that match, without what differs between machines, broken
 // between words.
 func exampleLines(text string, match *regexp.Regexp) string {
@@ -154,7 +175,7 @@ func exampleLines(text string, match *regexp.Regexp) string {
 	}
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		if line = strings.TrimRight(line, " \n"); !match.MatchString(line) {
+		if line = strings.TrimRight(line, " \n"); !match.MatchString(line) || pointsHere.MatchString(line) {
 			continue
 		}
 		for len(line) > exampleWidth {

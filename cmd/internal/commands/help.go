@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/docs/explain"
+	"github.com/mcp-jail/mcp-jail/docs"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -48,9 +48,8 @@ func explainTo(c terminal.Console, root *cobra.Command, word string) error {
 		return nil
 	case "topics":
 		var rows [][2]string
-		for _, name := range explain.Names() {
-			page, _ := explain.Find(name)
-			rows = append(rows, [2]string{"  " + name, page.Title})
+		for _, t := range docs.Topics() {
+			rows = append(rows, [2]string{"  " + t.Name, t.Title})
 		}
 		c.Printf("To read one of these, type `mcp-jail help` and its name.\n\n%s", cli.Rows(rows, c.Width()))
 		return nil
@@ -59,15 +58,19 @@ func explainTo(c terminal.Console, root *cobra.Command, word string) error {
 		c.Printf("%s", cli.HelpText(cmd, c.Width()))
 		return nil
 	}
-	page, ok := explain.Find(topic(word))
+	found, ok := docs.Find(topic(word))
 	if !ok {
-		near := config.Suggest(word, append(explain.Names(), cmdline.Commands()...))
+		names := cmdline.Commands()
+		for _, t := range docs.Topics() {
+			names = append(names, t.Name)
+		}
+		near := config.Suggest(word, names)
 		if near == "" {
 			near = "topics"
 		}
 		return terminal.UsageErrorf("there is no command and no topic %q. Did you mean:\n  mcp-jail help %s", word, near)
 	}
-	c.PrintText(page.Text(c.Width(), func(s string) string { return c.Paint(terminal.Bold, s) }))
+	c.PrintText(found.Text(c.Width(), func(s string) string { return c.Paint(terminal.Bold, s) }))
 	return nil
 }
 
@@ -109,9 +112,8 @@ func proposeTopics(_ *cobra.Command, args []string, _ string) (names []string, _
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	for _, name := range explain.Names() {
-		page, _ := explain.Find(name)
-		names = append(names, cobra.CompletionWithDesc(name, page.Title))
+	for _, t := range docs.Topics() {
+		names = append(names, cobra.CompletionWithDesc(t.Name, t.Title))
 	}
 	return append(names, append(cmdline.Commands(), "rules", "topics")...), cobra.ShellCompDirectiveNoFileComp
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/docs/explain"
+	"github.com/mcp-jail/mcp-jail/docs"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -36,8 +36,8 @@ func TestTerminalWidth(t *testing.T) {
 		{"status", "--all"}, {"why"}, {"undo", "--list"}, {"preset"}, {"preset", "playwright"}, {"help", "topics"}, {"status"}, {"wrap", "--dry-run"}, {"unwrap", "--dry-run"},
 		{"plan", "no-such-server"}, {"plan", "--waive", "everything", "notes"}, {"check", "some/file/that/is/not/there.toml"}, {"why", "no-such-server"}, {"wrpa"}, {"status", "--nope"},
 	}
-	for _, page := range explain.Names() {
-		lines = append(lines, []string{"explain", page})
+	for _, t := range docs.Topics() {
+		lines = append(lines, []string{"help", t.Name})
 	}
 	literal := map[string]bool{} // lines of help texts that users copy
 	for _, cmd := range append(commandTree(&cli.CommandLine{}).Commands(), commandTree(&cli.CommandLine{})) {

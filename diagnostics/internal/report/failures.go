@@ -175,7 +175,7 @@ func (l Leak) line(value string) string {
 	return fmt.Sprintf("leaks = %q under %s", value, table)
 }
 
-// Page is the name of a page of docs/explain, which `mcp-jail help NAME` prints. Names of
+// Page is the name of a help topic, which `mcp-jail help NAME` prints. Names of
 // pages never change. A test compares them with the pages.
 type Page string
 

@@ -23,7 +23,7 @@ const (
 	DataServer    = "dev.mcp-jail/data"
 )
 
-// failureData is the value of DataFailure: see docs/diagnoses.md, "Requests that get no
+// failureData is the value of DataFailure: see docs/reference.md, "Requests that get no
 // answer".
 type failureData struct {
 	Stage       Stage           `json:"stage"`

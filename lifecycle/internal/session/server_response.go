@@ -51,7 +51,7 @@ func StripReserved(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	f.Cut(e.Reserved, &e.ResultMeta, &e.ErrorData, &e.ParamsMeta)
 }
 
-// AnnotateResult adds to an answer to tools/call the members that docs/diagnoses.md, "Answers to
+// AnnotateResult adds to an answer to tools/call the members that docs/reference.md, "Answers to
 // tool calls", promises. To a result it adds the denials, in _meta, if there are any. To a failed
 // result it also adds a text block if we can say something about the failure. To an error it adds
 // the diagnosis, in data, and its sentence, in message. It adds nothing else. It returns how sure the

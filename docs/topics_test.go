@@ -1,7 +1,6 @@
-package explain_test
+package docs_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,11 +9,11 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/mcp-jail/mcp-jail/docs/explain"
+	"github.com/mcp-jail/mcp-jail/docs"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// published are the names of all pages. Records and messages have them, so a name is neither
+// published are the names of all topics. Records and messages have them, so a name is neither
 // changed nor removed.
 var published = []string{
 	"arguments", "browser", "config", "conflict", "elsewhere", "env", "execute", "fs-move", "fs-protected", "fs-read",
@@ -24,54 +23,61 @@ var published = []string{
 	"program-missing", "record", "reload", "secret", "server-ended", "socket", "stdout", "timeout", "trust", "undo", "userns",
 }
 
-// TestNames tests that no page is missing, and that a new one is in the list.
-func TestNames(t *testing.T) {
-	if got := explain.Names(); !slices.Equal(got, published) {
-		t.Errorf("the pages are\n%q\nand published are\n%q", got, published)
+// names returns the names of all topics.
+func names() (names []string) {
+	for _, topic := range docs.Topics() {
+		names = append(names, topic.Name)
 	}
-	if _, ok := explain.Find("nothing"); ok {
-		t.Error("there is a page that does not exist")
+	return names
+}
+
+// TestNames tests that no topic is missing, and that a new one is in the list.
+func TestNames(t *testing.T) {
+	if got := names(); !slices.Equal(got, published) {
+		t.Errorf("the topics are\n%q\nand published are\n%q", got, published)
+	}
+	if _, ok := docs.Find("nothing"); ok {
+		t.Error("there is a topic that does not exist")
 	}
 }
 
 var (
 	code     = regexp.MustCompile("`[^`]*`")
 	longName = regexp.MustCompile(`\S{90}`) // what no line breaks
-	headings = regexp.MustCompile("(?m)^## (.*)$")
-	links    = regexp.MustCompile(`\]\(([^)#]*)`)
+	leads    = regexp.MustCompile(`(?m)^\*\*(.*?)[.:]\*\* `)
 	fences   = regexp.MustCompile("(?s)```([a-z]*)\n(.*?)```\n")
 )
 
-// TestForm tests the form of each page: its parts, its length, its links, its words.
+// sections returns the text of each topic in help.md.
+func sections(t *testing.T) map[string]string {
+	t.Helper()
+	file, err := os.ReadFile("help.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, section := range strings.Split(string(file), "\n## ")[1:] {
+		name, text, _ := strings.Cut(section, "\n")
+		found[name] = text
+	}
+	return found
+}
+
+// TestForm tests the form of each topic: its title, its example, its parts.
 func TestForm(t *testing.T) {
-	for _, name := range explain.Names() {
-		text := readPage(t, name)
-		if page, _ := explain.Find(name); page.Title == "" || strings.Contains(page.Title, "#") || len(name+page.Title) > 90 {
-			t.Errorf("%s: the title is %q", name, page.Title)
-		}
-		if n := strings.Count(text, "\n"); n > 60 {
-			t.Errorf("%s has %d lines", name, n)
+	for name, text := range sections(t) {
+		if topic, _ := docs.Find(name); topic.Title == "" || strings.ContainsAny(topic.Title, "#`") || len(name+topic.Title) > 90 {
+			t.Errorf("%s: the title is %q", name, topic.Title)
 		}
 		var parts []string
-		for _, m := range headings.FindAllStringSubmatch(text, -1) {
+		for _, m := range leads.FindAllStringSubmatch(text, -1) {
 			parts = append(parts, m[1])
 		}
-		if want := []string{"What you see", "What it means", "What to do", "When not to", "See also"}; !slices.Equal(parts, want) {
+		if want := []string{"What to do", "Careful", "See also"}; !slices.Equal(parts, want) && !slices.Equal(parts, want[:2]) {
 			t.Errorf("%s has the parts %q", name, parts)
 		}
 		if blocks := fences.FindAllStringSubmatch(text, -1); len(blocks) == 0 || blocks[0][1] != "text" || !strings.Contains(blocks[0][2], "mcp-jail") {
 			t.Errorf("%s: the example is none of mcp-jail", name)
-		}
-		for _, m := range links.FindAllStringSubmatch(text, -1) {
-			if _, err := os.Stat(filepath.FromSlash(m[1])); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		}
-		prose := headings.ReplaceAllString(fences.ReplaceAllString(text, ". "), ". ")
-		for _, sentence := range regexp.MustCompile(`[.:?!;]\s`).Split(prose, -1) {
-			if n := len(strings.Fields(sentence)); n > 30 {
-				t.Errorf("%s: a sentence has %d words: %s", name, n, sentence)
-			}
 		}
 		for line := range strings.Lines(text) {
 			if utf8.RuneCountInString(line) > 101 && !longName.MatchString(line) {
@@ -81,11 +87,11 @@ func TestForm(t *testing.T) {
 	}
 }
 
-// TestRules tests that the rules in the pages are valid parts of the server notes.
+// TestRules tests that the rules in the topics are valid parts of the server notes.
 func TestRules(t *testing.T) {
 	checked := 0
-	for _, name := range explain.Names() {
-		for _, m := range fences.FindAllStringSubmatch(readPage(t, name), -1) {
+	for name, section := range sections(t) {
+		for _, m := range fences.FindAllStringSubmatch(section, -1) {
 			if m[1] != "toml" {
 				continue
 			}
@@ -121,37 +127,27 @@ func load(t *testing.T, text string) error {
 	return err
 }
 
-func readPage(t *testing.T, name string) string {
-	t.Helper()
-	b, err := os.ReadFile(name + ".md")
-	if err != nil {
-		t.Fatal(errors.Join(errors.New(name), err))
-	}
-	return string(b)
-}
-
 // TestText tests that prose fits the width, that rules stay as they are, and that no marks of
-// Markdown for headings and links are left.
+// Markdown are left.
 func TestText(t *testing.T) {
-	for _, name := range explain.Names() {
-		page, _ := explain.Find(name)
+	for _, topic := range docs.Topics() {
 		for _, width := range []int{40, 80, 100} {
-			text := page.Text(width, func(s string) string { return "<" + s + ">" })
-			if !strings.HasPrefix(text, "<"+name+": ") || !strings.Contains(text, "\n<When not to>\n") || strings.Contains(text, "```") || strings.Contains(text, "](") {
-				t.Errorf("%s:\n%s", name, text)
+			text := topic.Text(width, func(s string) string { return "<" + s + ">" })
+			if !strings.HasPrefix(text, "<"+topic.Name+": ") || !strings.Contains(text, "\nCareful. ") || strings.Contains(text, "```") || strings.Contains(text, "](") {
+				t.Errorf("%s:\n%s", topic.Name, text)
 			}
 			for line := range strings.Lines(text) {
 				if line = strings.TrimSuffix(line, "\n"); strings.Count(line, "`")%2 != 0 && !strings.HasPrefix(line, "    ") {
-					t.Errorf("%s, width %d: a line breaks a command: %s", name, width, line)
+					t.Errorf("%s, width %d: a line breaks a command: %s", topic.Name, width, line)
 				}
 				if prose := code.ReplaceAllString(line, ""); utf8.RuneCountInString(line) > width && strings.Contains(strings.TrimSpace(prose), " ") && !strings.HasPrefix(line, "    ") && !strings.HasPrefix(line, "<") {
-					t.Errorf("%s, width %d: %s", name, width, line)
+					t.Errorf("%s, width %d: %s", topic.Name, width, line)
 				}
 			}
 		}
 	}
-	page, _ := explain.Find("conflict")
-	if text := page.Text(80, strings.Clone); !strings.Contains(text, "\n    [[servers.notes.access.fs]]\n    path = \"src\"\n    deny = \"write\"\n") {
+	topic, _ := docs.Find("conflict")
+	if text := topic.Text(80, strings.Clone); !strings.Contains(text, "\n    [[servers.notes.access.fs]]\n    path = \"src\"\n    deny = \"write\"\n") {
 		t.Errorf("the rule is not there:\n%s", text)
 	}
 }

@@ -1,4 +1,4 @@
-package explain_test
+package docs_test
 
 import (
 	"go/ast"
@@ -13,11 +13,11 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/docs/explain"
+	"github.com/mcp-jail/mcp-jail/docs"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-var root = filepath.Join("..", "..")
+var root = ".."
 
 // sources calls visit for each file of the product below dir that is no test.
 func sources(t *testing.T, dir string, visit func(name string, file *ast.File)) {
@@ -73,7 +73,7 @@ func constants(t *testing.T, dir, typeName, prefix string) map[string]string {
 // TestPagesOfSource tests that the names in package diagnostics are those of the pages, and
 // that the source uses each of them.
 func TestPagesOfSource(t *testing.T) {
-	names := constants(t, "diagnostics", "Page", "")
+	inSource := constants(t, "diagnostics", "Page", "")
 	uses := map[string]int{}
 	for _, dir := range []string{"diagnostics", "lifecycle", "cmd"} {
 		sources(t, dir, func(_ string, file *ast.File) {
@@ -86,19 +86,19 @@ func TestPagesOfSource(t *testing.T) {
 			})
 		})
 	}
-	rows, err := os.ReadFile(filepath.Join("..", "..", "diagnostics", "internal", "analysis", "programs.toml"))
+	rows, err := os.ReadFile(filepath.Join(root, "diagnostics", "internal", "analysis", "programs.toml"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var pages []string
-	for name, page := range names {
+	for name, page := range inSource {
 		pages = append(pages, page)
 		if uses[name] == 0 && !strings.Contains(string(rows), `page = "`+page+`"`) {
 			t.Errorf("nothing names the page %s", page)
 		}
 	}
-	if slices.Sort(pages); !slices.Equal(pages, explain.Names()) {
-		t.Errorf("the source has\n%q\nand the pages are\n%q", pages, explain.Names())
+	if slices.Sort(pages); !slices.Equal(pages, names()) {
+		t.Errorf("the source has\n%q\nand the pages are\n%q", pages, names())
 	}
 }
 
@@ -124,7 +124,7 @@ func TestCodes(t *testing.T) {
 	if len(codes) < 8 || len(reasons) < 12 || len(limits) < 5 {
 		t.Errorf("%d codes, %d reasons, %d limits", len(codes), len(reasons), len(limits))
 	}
-	gaps := readPage(t, "gap")
+	gaps := sections(t)["gap"]
 	for _, axis := range policy.Axes() {
 		target := map[policy.Axis]string{policy.AxisFs: "/x/y", policy.AxisNet: "api.example.com:443", policy.AxisIPC: "/x/sock", policy.AxisProcess: "date", policy.AxisEnv: "X_TOKEN", policy.AxisLimits: "processes = 40"}[axis]
 		for _, operation := range []string{"read", "write", "exec", "connect"} {
@@ -132,7 +132,7 @@ func TestCodes(t *testing.T) {
 				Stage: diagnostics.StageCall, Server: "s", Tool: "t", Text: "it failed", Profile: &policy.Profile{Limits: policy.Limits{Processes: 40}},
 				Denials: []policy.Denial{{Axis: axis, Operation: operation, Target: target, Count: 1}},
 			})
-			if _, ok := explain.Find(string(d.Explain)); !ok || len(d.Hints) != 1 || d.Hints[0].Explain != d.Explain {
+			if _, ok := docs.Find(string(d.Explain)); !ok || len(d.Hints) != 1 || d.Hints[0].Explain != d.Explain {
 				t.Errorf("%s %s: %+v", axis, operation, d)
 			}
 		}

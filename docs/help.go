@@ -1,20 +1,61 @@
-package explain
+// Package docs has the help topics: for each kind of failure what a user sees, what it means,
+// what to do, and when not to do it. `mcp-jail help NAME` prints one, and every diagnosis
+// names one (diagnostics.Page).
+//
+// A topic is a section of help.md whose heading is its name. Its first line is its title, and
+// its first block is an example, which the scripts in cmd/mcp-jail/testdata/explain make. The
+// name of a topic never changes, because records and messages have it.
+//
+// Text understands the Markdown that topics use: paragraphs, lists of one level, blocks of
+// code, links. It understands no tables and no quotes.
+package docs
 
 import (
+	_ "embed"
 	"regexp"
 	"strings"
 	"sync"
 	"unicode/utf8"
 )
 
+//go:embed help.md
+var helpFile string
+
+// Topic is a section of help.md.
+type Topic struct {
+	Name  string
+	Title string // one line
+	body  string // Markdown, without the title
+}
+
+// Topics returns all topics, sorted by their names.
+func Topics() (topics []Topic) {
+	for _, section := range strings.Split(helpFile, "\n## ")[1:] {
+		name, rest, _ := strings.Cut(section, "\n\n")
+		title, body, _ := strings.Cut(rest, "\n")
+		topics = append(topics, Topic{name, strings.TrimSuffix(title, "."), body})
+	}
+	return topics
+}
+
+// Find returns the topic with a name.
+func Find(name string) (t Topic, ok bool) {
+	for _, t := range Topics() {
+		if t.Name == name {
+			return t, true
+		}
+	}
+	return t, false
+}
+
 // link matches a link. Text shows the words of a link and not its address.
 var link = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([^\]]*)\]\(([^)\s]*)\)`) })
 
-// Text returns the page as plain text in lines of at most width characters. Lines of code
-// and words that are longer stay whole. bold marks headings.
-func (p page) Text(width int, bold func(string) string) string {
+// Text returns the topic as plain text in lines of at most width characters. Lines of code
+// and words that are longer stay whole. bold marks the title.
+func (t Topic) Text(width int, bold func(string) string) string {
 	var b strings.Builder
-	b.WriteString(bold(p.Name+": "+p.Title) + "\n")
+	b.WriteString(bold(t.Name+": "+t.Title) + "\n")
 	var open []string // lines of the paragraph or the item that is being read
 	flush := func() {
 		if len(open) > 0 {
@@ -24,7 +65,7 @@ func (p page) Text(width int, bold func(string) string) string {
 		open = nil
 	}
 	code := false
-	for line := range strings.Lines(p.body) {
+	for line := range strings.Lines(t.body) {
 		line = strings.TrimRight(line, "\n")
 		switch {
 		case strings.HasPrefix(line, "```"):
@@ -32,9 +73,6 @@ func (p page) Text(width int, bold func(string) string) string {
 			code = !code
 		case code:
 			b.WriteString(strings.TrimRight("    "+line, " ") + "\n")
-		case strings.HasPrefix(line, "## "):
-			flush()
-			b.WriteString(bold(line[3:]) + "\n")
 		case strings.TrimSpace(line) == "":
 			flush()
 			b.WriteString("\n")
