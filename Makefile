@@ -22,8 +22,8 @@ test-all: ## lint; the attacks and conformance, which make test leaves out; what
 test-long: ## every form of a test: each attack, client, server, kind of jail, all random rounds
 	bash testdata/test.sh long
 
-bench: ## side by side with a bare start
-	go run ./bench
+bench: ## side by side with a bare start, into the README and docs/performance.md
+	go run ./bench --write
 
 lint: ## formatting, documents, vet on five systems, staticcheck, dead code
 	bash testdata/lint.sh

@@ -17,8 +17,8 @@ func measureCalls(ctx context.Context, s *site) ([]row, error) {
 	}{
 		{"`tools/call`, 200 B", "≤ +30 µs", 100, `"bytes":200`},
 		{"`tools/call`, 10 kB", "≤ +30 µs", 100, `"bytes":10000`},
-		{"`tools/call`, 1 MB", "≤ +250 µs", 10, `"bytes":1000000`},
-		{"`tools/call`, 1 MB of base64", "≤ +250 µs", 10, `"bytes":1000000,"base64":true`},
+		{"`tools/call`, 1 MB", "≤ +300 µs", 10, `"bytes":1000000`},
+		{"`tools/call`, 1 MB of base64", "≤ +300 µs", 10, `"bytes":1000000,"base64":true`},
 	} {
 		p, err := s.bothSides(ctx, func(c *session) (float64, error) { return c.block(echoCall(m.text), m.block) })
 		if err != nil {

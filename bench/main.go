@@ -2,7 +2,7 @@
 // jail, and prints the table of docs/performance.md.
 //
 //	go run ./bench
-//	go run ./bench --runs 100 >bench.md
+//	go run ./bench --runs 100 --write
 //
 // # What is measured
 //
@@ -66,6 +66,7 @@ import (
 // options are the flags of the command line.
 type options struct {
 	runs     int
+	write    bool
 	servers  string
 	measures []measure
 }
@@ -88,6 +89,7 @@ func parse(args []string) (o options, err error) {
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.IntVar(&o.runs, "runs", 30, "`rounds` of every measure; a round is one value for each side")
 	flags.StringVar(&o.servers, "servers", os.Getenv("MCPJAIL_SERVERS"), "`directory` with the node_modules that hold server-filesystem")
+	flags.BoolVar(&o.write, "write", false, "write the table into docs/performance.md, and the figures of README.md there")
 	only := flags.String("only", "", "these `measures`, by the names that progress shows, with commas between them")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -171,6 +173,9 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 	t.Machine.LoadAfter = load()
 	if _, err := io.WriteString(out, t.markdown()); err != nil {
 		return err
+	}
+	if o.write && failed == nil {
+		return writePages(t)
 	}
 	return failed
 }

@@ -27,7 +27,7 @@ type row struct {
 	Tail    bool // the table shows P90 too
 }
 
-var heads = []string{"measure", "bare", "in the jail", "added", "ratio", "budget"}
+var heads = []string{"measure", "bare", "in the jail", "added", "ratio", "goal"}
 
 // markdown returns the table with aligned columns.
 func (t table) markdown() string {
