@@ -1,7 +1,6 @@
 package house_test
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"os"
@@ -151,37 +150,4 @@ func directReads(h *house, s source) []string {
 		}
 		return found
 	})(h, s)
-}
-
-// TestEnvironmentPage compares docs/reference.md with the table. -update writes the page.
-func TestEnvironmentPage(t *testing.T) {
-	const file = "docs/reference.md"
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	begin, rest, ok := strings.Cut(string(text), "-args -update -->\n")
-	_, end, closed := strings.Cut(rest, "<!-- /environ -->")
-	if !ok || !closed {
-		t.Fatal(file + " has no place for the table")
-	}
-	var b strings.Builder
-	b.WriteString("| variable | reader | for | entry |\n|---|---|---|---|\n")
-	for _, row := range environ.Rows() {
-		var readers []string
-		for _, r := range row.Readers {
-			readers = append(readers, string(r))
-		}
-		who := map[environ.Setter]string{environ.Nobody: "nobody", environ.User: "user", environ.Direct: "project, without a launcher or preset", environ.Project: "project"}[row.May]
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", strings.Join(row.Names, "`, `"), strings.Join(readers, ", "), row.For, who)
-	}
-	if want := begin + "-args -update -->\n" + b.String() + "<!-- /environ -->" + end; want != string(text) {
-		if testkit.Update() {
-			if err := os.WriteFile(file, []byte(want), 0o644); err != nil {
-				t.Fatal(err)
-			}
-			return
-		}
-		t.Error(file + " is not the table of package environ: go test . -run EnvironmentPage -args -update")
-	}
 }

@@ -241,11 +241,15 @@ func measure(t *testing.T) (figures map[string]int, faults []string) {
 			figures["scripts, in lines"] += bytes.Count(src, []byte("\n"))
 		case path.Ext(name) == ".md" && (dir == "." || strings.HasPrefix(name, "docs/")):
 			figures["words of documentation"] += len(bytes.Fields(src))
-		case dir == "packaging/man":
-			figures["words of documentation"] += len(bytes.Fields(src))
-			figures["commands"]++ // the page of mcp-jail itself stands for help
-			for _, m := range flagOfPage.FindAllSubmatch(src, -1) {
-				flags[string(m[1])] = true
+			if name != "docs/reference.md" {
+				continue
+			}
+			figures["commands"] = bytes.Count(src, []byte("\nUsage: mcp-jail ")) + 1 // help
+			flags["help"], flags["version"] = true, true                             // of each command, and of mcp-jail alone
+			for _, row := range flagsOfPage.FindAllSubmatch(src, -1) {
+				for _, m := range flagOfRow.FindAllSubmatch(row[1], -1) {
+					flags[string(m[1])] = true
+				}
 			}
 		}
 	}
@@ -274,8 +278,11 @@ func partOf(rows [][]string, dir string) int {
 	return -1
 }
 
-// flagOfPage finds the flags that a manual page describes.
-var flagOfPage = regexp.MustCompile(`(?m)^(?:\\fB-\w\\fP, )?\\fB--([\w-]+)\\fP`)
+// flagsOfPage finds the rows about flags in the help of commands, and flagOfRow each flag of a row.
+var (
+	flagsOfPage = regexp.MustCompile(`(?m)^  (--[\w-]+(?:=\S+)?(?:,? --[\w-]+(?:=\S+)?)*)  `)
+	flagOfRow   = regexp.MustCompile(`--([\w-]+)`)
+)
 
 // isScript reports whether a file is a script: of the shell, of another interpreter, or of the tests of the
 // command line.

@@ -3,6 +3,7 @@ package commands
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +16,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestManPages compares the manual pages in packaging/man with those that the commands give.
-// With -update it writes them.
+// TestManPages makes a manual page of each command. With -update it writes them to packaging/man, which
+// packaging/generate.sh asks for: they are not kept in the repository.
 func TestManPages(t *testing.T) {
 	root := commandTree(&cli.CommandLine{})
 	root.DisableAutoGenTag = true
@@ -40,11 +41,13 @@ func TestManPages(t *testing.T) {
 			text = strings.ReplaceAll(text, "--"+f.Name+"\\fP=\n", "--"+f.Name+"\\fP=\\fI"+f.Value.Type()+"\\fP\n")
 			text = strings.ReplaceAll(text, "--"+f.Name+"\\fP[=false]\n", "--"+f.Name+"\\fP\n")
 		})
-		testkit.Golden(t, "../../../../packaging/man/"+strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1", text)
-	}
-	files, err := os.ReadDir("../../../packaging/man")
-	testkit.Must(t, err)
-	if len(files) != len(pages) {
-		t.Errorf("packaging/man has %d files for %d pages: remove those of commands that are gone", len(files), len(pages))
+		if !strings.Contains(text, ".SH OPTIONS") || !strings.Contains(text, cmd.Short) {
+			t.Errorf("the page of %s lacks its purpose or its options:\n%s", cmd.Name(), text)
+		}
+		if testkit.Update() {
+			dir := filepath.Join("..", "..", "..", "packaging", "man")
+			testkit.Must(t, os.MkdirAll(dir, 0o755))
+			testkit.Must(t, os.WriteFile(filepath.Join(dir, strings.ReplaceAll(cmd.CommandPath(), " ", "-")+".1"), []byte(text), 0o644))
+		}
 	}
 }

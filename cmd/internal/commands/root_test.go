@@ -71,16 +71,29 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestHelpPage tests that the --help of all commands is one page: docs/commands.md, of at most 120 lines.
-func TestHelpPage(t *testing.T) {
-	var page strings.Builder
+// TestReference tests that docs/reference.md has what `mcp-jail help` prints about each command, and that
+// the --help of all commands has at most 120 lines. -update writes the page.
+func TestReference(t *testing.T) {
+	var options, help strings.Builder
 	for _, name := range cmdline.Commands() {
 		cmd, err := find(commandTree(&cli.CommandLine{}), name)
 		testkit.Must(t, err)
-		page.WriteString(cli.OptionsText(cmd, 80))
+		options.WriteString(cli.OptionsText(cmd, 80))
+		if text := cli.HelpText(cmd, 100); name == "help" {
+			text = cli.RulesText(100)
+			help.WriteString("### Rules\n\n```text\n" + text + "```\n\n")
+		} else {
+			help.WriteString("### " + name + "\n\n```text\n" + text + "```\n\n")
+		}
 	}
-	if n := strings.Count(page.String(), "\n"); n > 120 {
-		t.Errorf("the page has %d lines", n)
+	if n := strings.Count(options.String(), "\n"); n > 120 {
+		t.Errorf("the options of all commands have %d lines", n)
 	}
-	testkit.Golden(t, "../../../../docs/commands.md", "# Commands\n\nThe answers of `mcp-jail COMMAND --help`, in one page:\n\n```text\n"+page.String()+"```\n\n## Rules\n\n```text\n"+cli.RulesText(80)+"```\n")
+	page := testkit.ReadFile(t, "../../../docs/reference.md")
+	before, rest, _ := strings.Cut(page, "<!-- commands -->\n")
+	_, after, ok := strings.Cut(rest, "<!-- /commands -->\n")
+	if !ok {
+		t.Fatal("docs/reference.md has no place for the commands")
+	}
+	testkit.Golden(t, "../../../../docs/reference.md", before+"<!-- commands -->\n"+help.String()+"<!-- /commands -->\n"+after)
 }
