@@ -3,15 +3,12 @@ package house_test
 import (
 	"go/ast"
 	"go/token"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/environ"
-	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // readers are functions that read a variable which their argument names. implied are functions that
