@@ -84,7 +84,7 @@ func TestAbove(t *testing.T) {
 }
 
 // TestProjectFilesAreProtected: a server in a jail cannot write the files in which clients look
-// for servers in a project (docs/protected.md "Protected names").
+// for servers in a project (docs/policy.md "Protected names").
 func TestProjectFilesAreProtected(t *testing.T) {
 	for _, c := range All() {
 		places := slices.Clone(c.Places)

@@ -24,7 +24,7 @@ var protectedParts = sync.OnceValue(func() map[string][]string {
 	return parts
 })
 
-// ProtectedParts reports whether a name is protected (docs/protected.md "Protected names"): the
+// ProtectedParts reports whether a name is protected (docs/policy.md "Protected names"): the
 // user's programs run or trust its content outside the jail, so a writable grant does not
 // extend to it. below are the protected names in the directory; nil means all of it.
 func ProtectedParts(name string) (below []string, protected bool) {

@@ -27,17 +27,18 @@ The columns of the table:
 - **for** is the package, the image (without its tag) or the program that the preset is for.
   mcp-jail does not confine containers: use the package instead of the image.
 - **reaches** are the hosts. *Yours* is a host that an argument or a variable of your entry names.
-- **secrets** in bold can be a [secret](secrets.md) of a network rule, in the header field that is
-  named. The server then never holds the value. mcp-jail forwards the others as variables. The word
-  after the name says why: it is the place in which the server sends the value. *Checked* means
-  that the server tests the value's form and would refuse a placeholder. ` + "`*`" + ` means required.
+- **secrets** in bold can be a [secret](policy.md#secrets) of a network rule, in the header
+  field that is named. The server then never holds the value. mcp-jail forwards the others as
+  variables. The word after the name says why: it is the place in which the server sends the value.
+  *Checked* means that the server tests the value's form and would refuse a placeholder.
+  ` + "`*`" + ` means required.
 - **files** are the preset's own rules. Below them are the arguments and variables that name a file
   or directory, with the rights that it needs. *Beside* means in the directory around the file: that
   must be [for this server alone](policy.md#default-and-explicit-policy). *Workspace* is the default
   policy, which ends with the first rule.
-- **per call** says whether ` + "`stateful = false`" + ` fits ([per-call.md](per-call.md)). *Yes* means that
-  no call depends on another, and that the tools can be listed without network. *No* is also there
-  where this is not known.
+- **per call** says whether ` + "`stateful = false`" + ` fits: [a process for
+  every call](policy.md#a-process-for-every-call). *Yes* means that no call depends on another, and
+  that the tools can be listed without network. *No* is also there where this is not known.
 
 The files are in [presets/servers](../presets/servers). Each also says which tools only read, what
 there is to know, and where its facts come from. This page is made from them:

@@ -19,7 +19,7 @@ import (
 //   - no_advice: a program fails for another reason, and the jail says nothing
 //   - client_*: real MCP clients from testdata/clients, whose servers are wrapped
 //   - server_*: sessions with real MCP servers from testdata/npm
-//   - program_*: the recipes of docs/programs.md, with real programs
+//   - program_*: the recipes of docs/policy.md, with real programs
 //   - lifetime_*: ends of sessions; nothing is left behind
 //   - memory: floods of every queue, and the memory of each process of ours
 //   - stateless_*: a process for each call

@@ -23,7 +23,7 @@ const (
 	githubToken = "GITHUB_PERSONAL_ACCESS_TOKEN"
 )
 
-// githubRecipe returns the recipe of docs/programs.md.
+// githubRecipe returns the recipe of docs/policy.md.
 func githubRecipe(t *testing.T) recipe {
 	t.Helper()
 	return readRecipe(t, "github", `"npx"`, `"node"`, `"-y", "`+github+`"`, `"`+server(github)+`"`)

@@ -44,7 +44,7 @@ func TestJava(t *testing.T) {
 	t.Parallel()
 	java := func(t *testing.T, w *world) recipe {
 		w.plant(t, w.base, map[string]string{"server/package.json": "{}", "server/Main.java": javaProgram, "work/in.txt": "read"})
-		return nodeServer(t, w, "java")
+		return nodeServer(t, w, "reader")
 	}
 	checkRecipe(t, java, func(t *testing.T, w *world, s *clientSession) toolResult {
 		main := filepath.Join(w.base, "server", "Main.java")

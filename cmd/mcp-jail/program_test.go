@@ -32,7 +32,7 @@ func hostPort(t *testing.T) string {
 	return fmt.Sprint(l.Addr().(*net.TCPAddr).Port)
 }
 
-// recipe is a configuration of docs/programs.md. The tests run what the page shows.
+// recipe is a configuration of docs/policy.md "Recipes for programs". The tests run what the page shows.
 type recipe struct {
 	name   string
 	head   string   // the server's own table
@@ -45,11 +45,11 @@ type recipe struct {
 func readRecipe(t *testing.T, name string, swaps ...string) recipe {
 	t.Helper()
 	r := recipe{name: name}
-	page := testkit.ReadFile(t, filepath.Join("..", "..", "docs", "programs.md"))
+	page := testkit.ReadFile(t, filepath.Join("..", "..", "docs", "policy.md"))
 	_, text, found := strings.Cut(page, "```toml\n[servers."+name+"]\n")
 	text, _, closed := strings.Cut(text, "```")
 	if !found || !closed {
-		t.Fatalf("docs/programs.md has no server %q", name)
+		t.Fatalf("docs/policy.md has no server %q", name)
 	}
 	for i := 0; i < len(swaps); i += 2 {
 		if !strings.Contains(text, swaps[i]) {

@@ -32,7 +32,7 @@ func TestWatch(t *testing.T) {
 	t.Parallel()
 	checkRecipe(t, func(t *testing.T, w *world) recipe {
 		w.plant(t, w.work, map[string]string{"sub/": ""})
-		return nodeServer(t, w, "watch")
+		return nodeServer(t, w, "reader")
 	}, func(t *testing.T, w *world, s *clientSession) toolResult {
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		go func() { // until the watcher has seen it: there is no sign that the watch is up

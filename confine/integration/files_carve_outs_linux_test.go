@@ -67,7 +67,7 @@ func TestJailCarveOuts(t *testing.T) {
 		{"chmod DIR/secret", "EROFS", false},
 		{"handle DIR/secret", "EPERM", true},
 		{"umount DIR/secret", "EPERM", true},
-		{"read DIR/hard", "ok key", false}, // by another name it is not masked: docs/policy.md "Hard links"
+		{"read DIR/hard", "ok key", false}, // by another name it is not masked: docs/policy.md "How a path is found"
 		// {., rw} ⊃ {src, r} ⊃ {src/generated, rw} ⊃ {src/generated/x, nothing}
 		{"read DIR/src/code", "ok code", false},
 		{"write DIR/src/code", "EROFS", false},

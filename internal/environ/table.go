@@ -83,10 +83,10 @@ func Rows() []row {
 
 		{names("PYENV_VERSION", "NODENV_VERSION", "RBENV_VERSION", "GOENV_VERSION", "PLENV_VERSION", "PHPENV_VERSION", "JENV_VERSION", "ASDF_*_VERSION", "MISE_*_VERSION"), readers(jail), Direct, "the version that a version manager would start"},
 		{names("NVM_DIR", "FNM_DIR", "VOLTA_HOME", "ASDF_DATA_DIR", "MISE_DATA_DIR", "NODENV_ROOT", "N_PREFIX", "PYENV_ROOT", "UV_PYTHON_INSTALL_DIR", "NVM_HOME", "PYENV"), readers(jail), User, "what version managers installed"},
-		{names("ZDOTDIR", "FPATH", "CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOBIN", "BUN_INSTALL", "DENO_INSTALL", "PNPM_HOME", "WORKON_HOME", "UV_CACHE_DIR", "CODEX_HOME", "COPILOT_HOME", "QWEN_HOME", "CLAUDE_CONFIG_DIR", "CRUSH_GLOBAL_*", "GEMINI_CLI_HOME", "GOOSE_PATH_ROOT", "JP_GLOBAL_CONFIG_DIR", "KILO_CONFIG*", "OPENCODE_CONFIG*"), readers(jail, files), User, "programs, caches, start-up files and files of clients that are [protected](protected.md) there too"},
+		{names("ZDOTDIR", "FPATH", "CARGO_HOME", "RUSTUP_HOME", "GOPATH", "GOBIN", "BUN_INSTALL", "DENO_INSTALL", "PNPM_HOME", "WORKON_HOME", "UV_CACHE_DIR", "CODEX_HOME", "COPILOT_HOME", "QWEN_HOME", "CLAUDE_CONFIG_DIR", "CRUSH_GLOBAL_*", "GEMINI_CLI_HOME", "GOOSE_PATH_ROOT", "JP_GLOBAL_CONFIG_DIR", "KILO_CONFIG*", "OPENCODE_CONFIG*"), readers(jail, files), User, "programs, caches, start-up files and files of clients that are [protected](policy.md#protected-names) there too"},
 		{names("NVM_*", "FNM_*", "VOLTA_*", "ASDF_*", "MISE_*", "RTX_*", "NODENV_*", "PYENV_*", "RBENV_*", "GOENV_*", "PLENV_*", "PHPENV_*", "JENV_*", "PROTO_*"), readers(refused), Direct, "version managers, which mcp-jail does not start"},
 
-		{names("NPM_CONFIG_CACHE", "PIP_CACHE_DIR"), readers(jail), User, "caches of packages, which are [protected](protected.md) there too"},
+		{names("NPM_CONFIG_CACHE", "PIP_CACHE_DIR"), readers(jail), User, "caches of packages, which are [protected](policy.md#protected-names) there too"},
 		{names("NPM_CONFIG_LOGLEVEL", "NPM_CONFIG_YES", "NPM_CONFIG_UPDATE_NOTIFIER", "NPM_CONFIG_FUND", "NPM_CONFIG_AUDIT", "NPM_CONFIG_PROGRESS", "NPM_CONFIG_COLOR"), readers(refused), Project, "what npm prints and asks"},
 		{names("NPM_*"), readers(jail), Direct, "[fetching packages](packages.md#the-first-start): registries, their credentials and authorities"},
 		{names("NPM_CONFIG_REGISTRY", "NPM_CONFIG_@*:REGISTRY", "NPM_CONFIG_USERCONFIG", "NPM_CONFIG_GLOBALCONFIG", "NPM_CONFIG_PREFIX"), readers(jail, lock), Direct, "the registry of npm's packages, or of a scope, and files that name one"},

@@ -51,7 +51,7 @@ func TestDocuments(t *testing.T) {
 		var problems policy.Problems
 		errors.As(err, &problems)
 		for _, p := range problems {
-			if !strings.Contains(p.Message, "has no command") && !strings.Contains(p.Message, "cannot be enforced") { // a part, and what per-call.md shows
+			if !strings.Contains(p.Message, "has no command") && !strings.Contains(p.Message, "cannot be enforced") { // a part, and what policy.md shows
 				t.Errorf("%s\n%s", p, text)
 			}
 		}
@@ -88,7 +88,7 @@ func TestDocuments(t *testing.T) {
 	if mistakes < 500 {
 		t.Errorf("only %d mistakes were tried", mistakes)
 	}
-	for _, name := range []string{"policy.md", "reference.md", "programs.md", "notes.toml"} {
+	for _, name := range []string{"policy.md", "reference.md", "notes.toml"} {
 		if read[name] == 0 {
 			t.Errorf("%s: no configuration was found", name)
 		}

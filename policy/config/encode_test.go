@@ -3,7 +3,7 @@ package config
 import "testing"
 
 // checkRoundTrip checks that a decoded configuration is the same after it is encoded and decoded
-// again (docs/policy.md "Properties").
+// again.
 func checkRoundTrip(t *testing.T, data []byte) {
 	first, ps := decodeLayer(data, "f")
 	if len(ps) > 0 {

@@ -187,14 +187,19 @@ func TestPresets(t *testing.T) {
 	}
 }
 
-// TestReference tests that docs/reference.md has the type and the default of each setting.
+// TestReference tests that docs/reference.md has the type and the default of each setting, and docs/policy.md
+// those of each limit.
 func TestReference(t *testing.T) {
-	page := testkit.ReadFile(t, "../../docs/reference.md")
+	page, limits := testkit.ReadFile(t, "../../docs/reference.md"), testkit.ReadFile(t, "../../docs/policy.md")
 	for _, set := range settings {
 		kind, preset := "bool", "`"+set.presetText()+"`"
 		switch {
 		case strings.HasPrefix(set.Name, limitsTable):
-			continue // docs/policy.md
+			row := fmt.Sprintf("| `%s` | %s | %d – %d | ", strings.TrimPrefix(set.Name, limitsTable), set.presetText(), set.Value.Low, set.Value.High)
+			if !strings.Contains(limits, row) {
+				t.Errorf("docs/policy.md has no row %s", row)
+			}
+			continue
 		case set.Value.Words != nil:
 			kind = "`\"" + strings.Join(set.Value.Words, "\"`, `\"") + "\"`"
 		case set.Value.Kind == show.Integer:

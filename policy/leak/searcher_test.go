@@ -63,7 +63,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestLimits tests what is said not to be found (docs/leaks.md). If one is, the page is wrong.
+// TestLimits tests what is said not to be found (docs/policy.md "Leaks"). If one is, the page is wrong.
 func TestLimits(t *testing.T) {
 	s := New([]Secret{{"S", punctuated}}, false)
 	digits := hex.EncodeToString([]byte(punctuated))

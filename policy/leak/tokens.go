@@ -19,8 +19,26 @@ type kind struct {
 }
 
 // kinds are looked for. A form is in the list if it has a beginning of its own and enough characters
-// after it, so that it does not occur by chance. Where each form is documented, or which scanner has
-// it, is in docs/leaks.md, "Kinds of tokens".
+// after it, so that it does not occur by chance. docs/policy.md, "Kinds of tokens", has them for users.
+// Each is documented by its service, or by scanners where the service says less:
+//
+//   - GitHub: GitHub Docs, "About authentication to GitHub"; GitHub Blog, "Behind GitHub's new authentication
+//     token formats" (the checksum); GitHub Changelog, "Authentication token format updates are generally
+//     available" (2021: 40 to 255 in all) and "Notice about upcoming new format for GitHub App installation
+//     tokens" (2026: ghs_ with a JWT). The end of github_pat_: Trivy, github-fine-grained-pat.
+//   - GitLab: GitLab Docs, "GitLab token overview" and "Personal access tokens" (20 characters); GitLab
+//     Handbook, "Cells: Routable Tokens" (of these, what is before the first dot is looked at).
+//   - Slack: Slack Developer Docs, "Tokens"; Slack's changelog of 2018 for xoxa-; gitleaks, slack-….
+//   - AWS: IAM User Guide, "IAM identifiers"; gitleaks, aws-access-token.
+//   - Stripe: Stripe Docs, "API keys"; detect-secrets, stripe (24); TruffleHog, stripe (up to 247).
+//   - OpenAI: no form is documented; gitleaks, openai-api-key; detect-secrets, openai.
+//   - Anthropic: Claude Docs, "Authentication" and "Admin API"; gitleaks, anthropic-api-key and
+//     anthropic-admin-api-key.
+//   - Google: no form is documented; Google Cloud Docs, "Manage API keys", has an example; Microsoft Purview,
+//     "Google API key"; gitleaks, gcp-api-key.
+//   - npm: GitHub Blog, "Announcing npm's new access token format"; gitleaks, npm-access-token (the length).
+//   - PyPI: PyPI Docs, "Secret reporting API"; detect-secrets, pypi_token (the macaroon's location, pypi.org).
+//   - private keys: RFC 7468, RFC 5915, OpenSSL's PEM_read_bio_PrivateKey, OpenSSH's sshkey.c.
 var kinds = sync.OnceValue(func() []kind {
 	const (
 		word = `(?:[^0-9A-Za-z]|$)`   // the end of letters and digits

@@ -10,7 +10,7 @@ import (
 )
 
 // HardLinks returns warnings about files below the writable grants of a profile that have
-// another name: writing to them writes there too (docs/policy.md "Hard links").
+// another name: writing to them writes there too (docs/policy.md "How a path is found").
 //
 // Only the command check uses it: it looks at every file, and gives up after limit files. It
 // reports only files of the user, with one warning for each grant.

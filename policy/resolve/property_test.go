@@ -167,7 +167,7 @@ func TestEvaluationAgainstOracle(t *testing.T) {
 	}
 }
 
-// TestNeverWider checks docs/policy.md "Properties": removing a rule that grants makes
+// TestNeverWider checks docs/policy.md "Rules add up": removing a rule that grants makes
 // nothing reachable, and neither does a denial more.
 func TestNeverWider(t *testing.T) {
 	added, removed := 0, 0

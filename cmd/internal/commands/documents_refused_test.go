@@ -13,16 +13,16 @@ import (
 // refusedExample matches a configuration and what check prints about it.
 var refusedExample = regexp.MustCompile("(?s)(<!-- refused: [^\n]* -->\n```toml\n)(.*?)(```\n\n```text\n)(.*?)```\n")
 
-// TestDocumentedRefusals tests that docs/per-call.md shows messages of check as the
+// TestDocumentedRefusals tests that docs/policy.md shows a message of check as the
 // program prints them. MCPJAIL_UPDATE=1 writes them there.
 func TestDocumentedRefusals(t *testing.T) {
-	file, err := filepath.Abs(filepath.Join("..", "..", "..", "docs", "per-call.md"))
+	file, err := filepath.Abs(filepath.Join("..", "..", "..", "docs", "policy.md"))
 	testkit.Must(t, err)
 	text, err := os.ReadFile(file)
 	testkit.Must(t, err)
 	shown := string(text)
-	if n := len(refusedExample.FindAllString(shown, -1)); n != 2 {
-		t.Fatalf("the page has %d examples, want 2", n)
+	if n := len(refusedExample.FindAllString(shown, -1)); n != 1 {
+		t.Fatalf("the page has %d examples, want 1", n)
 	}
 	t.Chdir(t.TempDir())
 	said := refusedExample.ReplaceAllStringFunc(shown, func(example string) string {

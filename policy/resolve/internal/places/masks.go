@@ -172,7 +172,7 @@ func (b *Masks) list(dir string) (names []string) {
 }
 
 // hideSensitivePath masks one path in every grant, unless a rule with rights names it or a
-// path below it (docs/protected.md "Sensitive paths").
+// path below it (docs/policy.md "Sensitive paths").
 func (b *Masks) hideSensitivePath(written, abs string) {
 	at, err := b.Paths.Resolve(abs)
 	if err != nil {
