@@ -51,26 +51,36 @@ func Find(name string) (t Topic, ok bool) {
 // link matches a link. Text shows the words of a link and not its address.
 var link = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[([^\]]*)\]\(([^)\s]*)\)`) })
 
-// Text returns the topic as plain text in lines of at most width characters. Lines of code
-// and words that are longer stay whole. bold marks the title.
+// Text returns the topic as plain text in lines of at most width characters. Commands, rules and
+// words that are longer stay whole. bold marks the title.
 func (t Topic) Text(width int, bold func(string) string) string {
 	var b strings.Builder
 	b.WriteString(bold(t.Name+": "+t.Title) + "\n")
-	var open []string // lines of the paragraph or the item that is being read
+	var open []string // lines of the paragraph, the item or the message that is being read
+	language, code := "", false
 	flush := func() {
-		if len(open) > 0 {
-			text := link().ReplaceAllString(strings.Join(open, " "), "$1")
-			b.WriteString(wrap(strings.ReplaceAll(text, "**", ""), width))
+		switch text := strings.Join(open, " "); {
+		case text == "":
+		case code && utf8.RuneCountInString(text)+4 <= width:
+			b.WriteString("    " + text + "\n")
+		case code:
+			b.WriteString(wrap("    "+text, width))
+		default:
+			b.WriteString(wrap(strings.ReplaceAll(link().ReplaceAllString(text, "$1"), "**", ""), width))
 		}
 		open = nil
 	}
-	code := false
 	for line := range strings.Lines(t.body) {
 		line = strings.TrimRight(line, "\n")
 		switch {
 		case strings.HasPrefix(line, "```"):
 			flush()
-			code = !code
+			language, code = line[3:], !code
+		case code && language == "text" && strings.HasPrefix(line, "      "):
+			open = append(open, strings.TrimSpace(line))
+		case code && language == "text":
+			flush()
+			open = []string{line}
 		case code:
 			b.WriteString(strings.TrimRight("    "+line, " ") + "\n")
 		case strings.TrimSpace(line) == "":
@@ -90,19 +100,22 @@ func (t Topic) Text(width int, bold func(string) string) string {
 // word matches a word. A piece of code is one, since users copy it.
 var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("(?:[^\\s`]|`[^`]*`)+|`") })
 
-// wrap breaks text between words into lines of at most width characters. Lines of an item
-// after the first are indented.
+// wrap breaks text between words into lines of at most width characters. Lines after the first are
+// indented: those of an item, and those of a line that is indented itself.
 func wrap(text string, width int) string {
-	indent := ""
-	if strings.HasPrefix(text, "- ") {
+	indent, first := "", text[:len(text)-len(strings.TrimLeft(text, " "))]
+	switch {
+	case strings.HasPrefix(text, "- "):
 		indent = "  "
+	case first != "":
+		indent = first + "      "
 	}
 	var b strings.Builder
 	line := ""
 	for i, word := range word().FindAllString(text, -1) {
 		switch {
 		case i == 0:
-			line = word
+			line = first + word
 		case utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > width:
 			b.WriteString(line + "\n")
 			line = indent + word
