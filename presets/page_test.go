@@ -10,55 +10,63 @@ import (
 
 const pageHead = `# Presets
 
-A preset is what a well-known server needs: its hosts, variables, secrets and paths. Presets are
-built in. A preset grants nothing until you write ` + "`preset = \"NAME\"`" + ` in ` + "`[servers.X]`" + ` or
-` + "`--preset NAME`" + `. Your own keys come on top of it: [reference.md](reference.md#presets).
-` + "`mcp-jail preset NAME`" + ` prints one.
+A preset is a ready-made policy for a well-known server: the hosts, variables, secrets and files
+that it needs. Presets are built into mcp-jail.
 
-` + "```" + `toml
+- ~mcp-jail wrap~ uses them for your own entries. It writes what the preset allows into the file of
+  the server, where ~mcp-jail grant~ can change it.
+- In a table of your configuration, write ~preset = "NAME"~. Your keys win over those of the preset,
+  and your rules add to its rules.
+- For a line that you type: ~mcp-jail run --preset NAME -- COMMAND~.
+
+~~~toml
 [servers.github]
 preset = "github"
 command = "github-mcp-server"
 arguments = ["stdio"]
-` + "```" + `
+~~~
 
-The columns of the table:
+~mcp-jail preset NAME~ prints a preset, with what there is to know about the server.
 
-- **for** is the package, the image (without its tag) or the program that the preset is for.
-  mcp-jail does not confine containers: use the package instead of the image.
-- **reaches** are the hosts. *Yours* is a host that an argument or a variable of your entry names.
-- **secrets** in bold can be a [secret](secrets.md) of a network rule, in the header field that is
-  named. The server then never holds the value. mcp-jail forwards the others as variables. The word
-  after the name says why: it is the place in which the server sends the value. *Checked* means
-  that the server tests the value's form and would refuse a placeholder. ` + "`*`" + ` means required.
-- **files** are the preset's own rules. Below them are the arguments and variables that name a file
-  or directory, with the rights that it needs. *Beside* means in the directory around the file: that
-  must be [for this server alone](policy.md#default-and-explicit-policy). *Workspace* is the default
-  policy, which ends with the first rule.
-- **per call** says whether ` + "`stateful = false`" + ` fits ([per-call.md](per-call.md)). *Yes* means that
-  no call depends on another, and that the tools can be listed without network. *No* is also there
-  where this is not known.
+**For which lines.** A preset holds for the packages and programs that it lists. A container needs
+the package instead. A line that runs other code does not start with a preset: a second package,
+~node -r~, ~NODE_OPTIONS~, a program in the project folder. To allow the same there, copy the part
+that begins with ~[servers.~ into your configuration.
 
-The files are in [presets/servers](../presets/servers). Each also says which tools only read, what
-there is to know, and where its facts come from. This page is made from them:
-` + "`go test ./presets -update`" + `.
+**Arguments and variables.** A preset knows which of them name a file, a folder or a host, and
+allows what yours name. With ~--gh-host https://ghe.example.com~ that host takes the place of
+GitHub's, and gets the token. The file of a database needs the folder around it. That must be for
+this server alone, and not your home folder.
 
-| preset | for | reaches | secrets | files | per call |
-|---|---|---|---|---|---|
+**Secrets.** Those in bold stay outside the jail: mcp-jail puts them into the requests to the hosts
+of the preset, in the header that is named. The server gets the others as variables, because it
+sends them in another way or checks their form. ~*~ means required.
+
+**Browsers.** The server gets the options that a browser needs in a jail, such as ~--no-sandbox~. A
+page that breaks out of the browser can use all that the server may use.
+
+**Updates.** A wrapped server keeps what its file has. If a newer preset allows more, the notes of
+~wrap~ name the command that takes it. A table with ~preset~ uses the newer preset at once. To keep
+the old one, copy it into your configuration.
+
+In the table, † means that ~stateful = false~ fits: see [the policy](policy.md). *Yours* are hosts
+and files that arguments and variables of your entry name. ~.~ is the project folder. Browsers have
+other paths on macOS.
+
+| preset, package, server | hosts | secrets | files |
+|---|---|---|---|
 `
 
 // TestPage compares docs/presets.md with the files.
 func TestPage(t *testing.T) {
 	var page strings.Builder
-	page.WriteString(pageHead)
+	page.WriteString(strings.NewReplacer("~~~", "```", "~", "`").Replace(pageHead))
 	for _, p := range all(t) {
-		perCall := "yes"
-		if p.Stateful {
-			perCall = "no"
+		name := fmt.Sprintf("[%s](../presets/servers/%s.toml)", p.Name, p.Name)
+		if !p.Stateful {
+			name += "†"
 		}
-		cells := []string{
-			fmt.Sprintf("[%s](../presets/servers/%s.toml)<br>%s", p.Name, p.Name, p.Title), packagesCell(p), hostsCell(p), secretsCell(p), filesCell(p), perCall,
-		}
+		cells := []string{name + "<br>" + packagesCell(p) + "<br>" + p.Title, hostsCell(p), secretsCell(p), filesCell(p)}
 		fmt.Fprintf(&page, "| %s |\n", strings.Join(cells, " | "))
 	}
 	testkit.Golden(t, "../../docs/presets.md", page.String())
@@ -67,23 +75,27 @@ func TestPage(t *testing.T) {
 func packagesCell(p *Preset) string {
 	var lines []string
 	for _, pkg := range p.Packages {
-		line := fmt.Sprintf("%s `%s`", pkg.Ecosystem, pkg.Name)
-		if len(pkg.Versions) > 0 {
-			line += " " + strings.Join(pkg.Versions, ", ")
+		if pkg.Ecosystem != "image" {
+			lines = append(lines, fmt.Sprintf("`%s:%s`", pkg.Ecosystem, pkg.Name))
 		}
-		lines = append(lines, line)
 	}
 	return strings.Join(lines, "<br>")
 }
 
 func hostsCell(p *Preset) string {
 	var lines []string
+	ports := map[string]int{} // of a host, the line that has its ports
 	for _, r := range p.rules() {
 		line := "`" + r.Host + "`"
 		if r.Scheme != "https" {
 			line += " " + r.Scheme
 		}
+		if at, ok := ports[line]; ok {
+			lines[at] += fmt.Sprintf(", %d", r.Port)
+			continue
+		}
 		if r.Port != 0 {
+			ports[line] = len(lines)
 			line += fmt.Sprintf(" %d", r.Port)
 		}
 		if r.PathPrefix != "" {
@@ -94,8 +106,8 @@ func hostsCell(p *Preset) string {
 		}
 		lines = append(lines, line)
 	}
-	for _, label := range labels(p, url, database, host) {
-		lines = append(lines, "*yours:* "+label)
+	if yours := labels(p, url, database, host); len(yours) > 0 {
+		lines = append(lines, "*yours:* "+strings.Join(yours, ", "))
 	}
 	return strings.Join(lines, "<br>")
 }
@@ -128,42 +140,41 @@ func secretsCell(p *Preset) string {
 	return strings.Join(lines, "<br>")
 }
 
+// filesCell has the preset's own paths by their rights, and "yours" if an argument or a variable names
+// others. A path on macOS has a counterpart on Linux.
 func filesCell(p *Preset) string {
-	var lines []string
-	switch p.Server.Access.Workspace {
-	case "write":
-		lines = append(lines, "*workspace*")
-	case "read":
-		lines = append(lines, "`.` read")
+	var lines, order []string
+	if p.Server.Access.Workspace == "write" {
+		lines = append(lines, "*project folder*")
+	}
+	paths := map[string][]string{}
+	add := func(path, rights string) {
+		if strings.HasPrefix(path, "~/Library/") || strings.HasPrefix(path, "/Applications/") {
+			return
+		}
+		if paths[rights] == nil {
+			order = append(order, rights)
+		}
+		paths[rights] = append(paths[rights], "`"+path+"`")
+	}
+	if p.Server.Access.Workspace == "read" {
+		add(".", "read")
 	}
 	for _, r := range p.Server.Access.Fs {
-		lines = append(lines, fmt.Sprintf("`%s` %s", r.Path, r.Rights()))
+		add(r.Path, r.Rights().String())
 	}
 	for _, d := range p.Each {
 		for _, pattern := range d.Paths {
-			lines = append(lines, fmt.Sprintf("`%s` %s", pattern, d.rights()))
+			add(pattern, d.rule("x").Rights().String())
 		}
 	}
-	for _, v := range p.Variables {
-		if v.Kind == file || v.Kind == directory {
-			lines = append(lines, fmt.Sprintf("`%s` %s", v.Name, v.rights()))
-		}
+	for _, rights := range order {
+		lines = append(lines, rights+": "+strings.Join(paths[rights], " "))
 	}
-	for _, a := range p.Arguments {
-		if a.Kind == file || a.Kind == directory {
-			lines = append(lines, fmt.Sprintf("%s %s", a.place(), a.rights()))
-		}
+	if len(labels(p, file, directory)) > 0 {
+		lines = append(lines, "*yours*")
 	}
 	return strings.Join(lines, "<br>")
-}
-
-// rights returns the rights that a file or directory needs, and where.
-func (v Value) rights() string {
-	text := v.rule("x").Rights().String()
-	if v.Beside {
-		text += " beside"
-	}
-	return text
 }
 
 // labels returns the variables and arguments that name something of these kinds.
