@@ -50,7 +50,8 @@ page that breaks out of the browser can use all that the server may use.
 the old one, copy it into your configuration.
 
 In the table, † means that ~stateful = false~ fits: see [the policy](policy.md). *Yours* are hosts
-and files that arguments and variables of your entry name. ~.~ is the project folder. Browsers have
+and files that arguments and variables of your entry name. ~.~ is the project folder. *Project
+folder* means to read and write it, as long as your arguments name no other place. Browsers have
 other paths on macOS.
 
 | preset, package, server | hosts | secrets | files |
