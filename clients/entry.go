@@ -19,7 +19,7 @@
 // The wrapped entry contains the whole original. So Unwrap needs no memory: it recognises an
 // entry by the program's base name and by the form of the command line, under any path.
 //
-// Limits. The facts come from three kinds of sources, and docs/clients.md names the one of each
+// Limits. The facts come from three kinds of sources, and docs/clients.md names those of each
 // client: trials, its source, its documentation. Clients change; a client that moved its file is not
 // found. Entries that are no text in a file are out of reach: those of extensions, of JetBrains'
 // settings, and the shell scripts of Crush.

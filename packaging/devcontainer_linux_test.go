@@ -157,7 +157,7 @@ func TestDevcontainerRelease(t *testing.T) {
 	}
 }
 
-// TestDevcontainerMetadata holds the metadata to what the specification and docs/containers.md say.
+// TestDevcontainerMetadata holds the metadata to what the specification and docs/install.md say.
 func TestDevcontainerMetadata(t *testing.T) {
 	var about struct {
 		ID, Version, Name string
@@ -176,7 +176,7 @@ func TestDevcontainerMetadata(t *testing.T) {
 		t.Error("the feature loosens the container of all programs")
 	}
 	for name, o := range about.Options {
-		if o.Type != "string" || o.Description == "" || !strings.Contains(testkit.ReadFile(t, "../docs/containers.md"), "`"+name+"`") {
+		if o.Type != "string" || o.Description == "" || !strings.Contains(testkit.ReadFile(t, "../docs/install.md"), "`"+name+"`") {
 			t.Errorf("option %s: %+v", name, o)
 		}
 	}

@@ -8,83 +8,47 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-const pageHead = `# Presets
-
-A preset is what a well-known server needs: its hosts, variables, secrets and paths. Presets are
-built in. A preset grants nothing until you write ` + "`preset = \"NAME\"`" + ` in ` + "`[servers.X]`" + ` or
-` + "`--preset NAME`" + `. Your own keys come on top of it: [reference.md](reference.md#presets).
-` + "`mcp-jail preset NAME`" + ` prints one.
-
-` + "```" + `toml
-[servers.github]
-preset = "github"
-command = "github-mcp-server"
-arguments = ["stdio"]
-` + "```" + `
-
-The columns of the table:
-
-- **for** is the package, the image (without its tag) or the program that the preset is for.
-  mcp-jail does not confine containers: use the package instead of the image.
-- **reaches** are the hosts. *Yours* is a host that an argument or a variable of your entry names.
-- **secrets** in bold can be a [secret](policy.md#secrets) of a network rule, in the header
-  field that is named. The server then never holds the value. mcp-jail forwards the others as
-  variables. The word after the name says why: it is the place in which the server sends the value.
-  *Checked* means that the server tests the value's form and would refuse a placeholder.
-  ` + "`*`" + ` means required.
-- **files** are the preset's own rules. Below them are the arguments and variables that name a file
-  or directory, with the rights that it needs. *Beside* means in the directory around the file: that
-  must be [for this server alone](policy.md#default-and-explicit-policy). *Workspace* is the default
-  policy, which ends with the first rule.
-- **per call** says whether ` + "`stateful = false`" + ` fits: [a process for
-  every call](policy.md#a-process-for-every-call). *Yes* means that no call depends on another, and
-  that the tools can be listed without network. *No* is also there where this is not known.
-
-The files are in [presets/servers](../presets/servers). Each also says which tools only read, what
-there is to know, and where its facts come from. This page is made from them:
-` + "`go test ./presets -update`" + `.
-
-| preset | for | reaches | secrets | files | per call |
-|---|---|---|---|---|---|
-`
-
-// TestPage compares docs/presets.md with the files.
+// TestPage compares the table of docs/presets.md with the files. -update writes it.
 func TestPage(t *testing.T) {
+	const file, head = "../../docs/presets.md", "|---|---|---|---|\n"
+	before, _, _ := strings.Cut(testkit.ReadFile(t, strings.TrimPrefix(file, "../")), head)
 	var page strings.Builder
-	page.WriteString(pageHead)
+	page.WriteString(before + head)
 	for _, p := range all(t) {
-		perCall := "yes"
-		if p.Stateful {
-			perCall = "no"
+		name := fmt.Sprintf("[%s](../presets/servers/%s.toml)", p.Name, p.Name)
+		if !p.Stateful {
+			name += "†"
 		}
-		cells := []string{
-			fmt.Sprintf("[%s](../presets/servers/%s.toml)<br>%s", p.Name, p.Name, p.Title), packagesCell(p), hostsCell(p), secretsCell(p), filesCell(p), perCall,
-		}
+		cells := []string{name + "<br>" + packagesCell(p) + "<br>" + p.Title, hostsCell(p), secretsCell(p), filesCell(p)}
 		fmt.Fprintf(&page, "| %s |\n", strings.Join(cells, " | "))
 	}
-	testkit.Golden(t, "../../docs/presets.md", page.String())
+	testkit.Golden(t, file, page.String())
 }
 
 func packagesCell(p *Preset) string {
 	var lines []string
 	for _, pkg := range p.Packages {
-		line := fmt.Sprintf("%s `%s`", pkg.Ecosystem, pkg.Name)
-		if len(pkg.Versions) > 0 {
-			line += " " + strings.Join(pkg.Versions, ", ")
+		if pkg.Ecosystem != "image" {
+			lines = append(lines, fmt.Sprintf("`%s:%s`", pkg.Ecosystem, pkg.Name))
 		}
-		lines = append(lines, line)
 	}
 	return strings.Join(lines, "<br>")
 }
 
 func hostsCell(p *Preset) string {
 	var lines []string
+	ports := map[string]int{} // of a host, the line that has its ports
 	for _, r := range p.rules() {
 		line := "`" + r.Host + "`"
 		if r.Scheme != "https" {
 			line += " " + r.Scheme
 		}
+		if at, ok := ports[line]; ok {
+			lines[at] += fmt.Sprintf(", %d", r.Port)
+			continue
+		}
 		if r.Port != 0 {
+			ports[line] = len(lines)
 			line += fmt.Sprintf(" %d", r.Port)
 		}
 		if r.PathPrefix != "" {
@@ -95,8 +59,8 @@ func hostsCell(p *Preset) string {
 		}
 		lines = append(lines, line)
 	}
-	for _, label := range labels(p, url, database, host) {
-		lines = append(lines, "*yours:* "+label)
+	if yours := labels(p, url, database, host); len(yours) > 0 {
+		lines = append(lines, "*yours:* "+strings.Join(yours, ", "))
 	}
 	return strings.Join(lines, "<br>")
 }
@@ -129,42 +93,41 @@ func secretsCell(p *Preset) string {
 	return strings.Join(lines, "<br>")
 }
 
+// filesCell has the preset's own paths by their rights, and "yours" if an argument or a variable names
+// others. A path on macOS has a counterpart on Linux.
 func filesCell(p *Preset) string {
-	var lines []string
-	switch p.Server.Access.Workspace {
-	case "write":
-		lines = append(lines, "*workspace*")
-	case "read":
-		lines = append(lines, "`.` read")
+	var lines, order []string
+	if p.Server.Access.Workspace == "write" {
+		lines = append(lines, "*project folder*")
+	}
+	paths := map[string][]string{}
+	add := func(path, rights string) {
+		if strings.HasPrefix(path, "~/Library/") || strings.HasPrefix(path, "/Applications/") {
+			return
+		}
+		if paths[rights] == nil {
+			order = append(order, rights)
+		}
+		paths[rights] = append(paths[rights], "`"+path+"`")
+	}
+	if p.Server.Access.Workspace == "read" {
+		add(".", "read")
 	}
 	for _, r := range p.Server.Access.Fs {
-		lines = append(lines, fmt.Sprintf("`%s` %s", r.Path, r.Rights()))
+		add(r.Path, r.Rights().String())
 	}
 	for _, d := range p.Each {
 		for _, pattern := range d.Paths {
-			lines = append(lines, fmt.Sprintf("`%s` %s", pattern, d.rights()))
+			add(pattern, d.rule("x").Rights().String())
 		}
 	}
-	for _, v := range p.Variables {
-		if v.Kind == file || v.Kind == directory {
-			lines = append(lines, fmt.Sprintf("`%s` %s", v.Name, v.rights()))
-		}
+	for _, rights := range order {
+		lines = append(lines, rights+": "+strings.Join(paths[rights], " "))
 	}
-	for _, a := range p.Arguments {
-		if a.Kind == file || a.Kind == directory {
-			lines = append(lines, fmt.Sprintf("%s %s", a.place(), a.rights()))
-		}
+	if len(labels(p, file, directory)) > 0 {
+		lines = append(lines, "*yours*")
 	}
 	return strings.Join(lines, "<br>")
-}
-
-// rights returns the rights that a file or directory needs, and where.
-func (v Value) rights() string {
-	text := v.rule("x").Rights().String()
-	if v.Beside {
-		text += " beside"
-	}
-	return text
 }
 
 // labels returns the variables and arguments that name something of these kinds.

@@ -283,7 +283,7 @@ type UnknownError struct{ Name, Near string }
 func (e *UnknownError) Error() string {
 	msg := fmt.Sprintf("there is no preset %q", e.Name)
 	if strings.HasSuffix(e.Name, ".toml") {
-		return msg + ": a file is no preset that a start reads. To give its policy to a server: mcp-jail preset --apply FILE SERVER"
+		return msg + ": a file is no preset: copy its table into your configuration"
 	}
 	if e.Near != "" {
 		msg += fmt.Sprintf("; did you mean %q?", e.Near)

@@ -45,10 +45,10 @@ func podman(c container.Container) func(*testing.T) container.Container {
 	}
 }
 
-// documented is a container of Docker with the calls that docs/containers.md adds to its filter.
+// documented is a container of Docker with the calls that docs/install.md adds to its filter.
 func documented(c container.Container) func(*testing.T) container.Container {
 	return func(t *testing.T) container.Container {
-		names := regexp.MustCompile(`(?s)"names": \[(.*?)\]`).FindStringSubmatch(testkit.ReadFile(t, "../../docs/containers.md"))
+		names := regexp.MustCompile(`(?s)"names": \[(.*?)\]`).FindStringSubmatch(testkit.ReadFile(t, "../../docs/install.md"))
 		calls := strings.FieldsFunc(names[1], func(r rune) bool { return strings.ContainsRune("\", \n", r) })
 		if len(calls) < 8 {
 			t.Fatal(calls)

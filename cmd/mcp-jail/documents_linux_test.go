@@ -189,7 +189,7 @@ func printed(ts *testscript.TestScript, text string) string {
 
 // varying matches what differs from run to run in what is printed: times, sizes, hashes, and
 // the version of Python.
-var varying = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ][0-9:.+Z-]+(?: [A-Z]{3,4})?|\d\d:\d\d(?::\d\d)?|\b\d+(?:[.,]\d+)? (?:µs|ms|s|kB|MB|KiB|MiB|bytes)\b|\b[0-9a-f]{8}-|[0-9a-f]{12,}|\d{8}T\d{6}Z|\bpython3\.\d+`)
+var varying = regexp.MustCompile(`\d{4}-\d\d-\d\d[T ][0-9:.+Z-]+(?: [A-Z]{3,4})?|\d\d:\d\d(?::\d\d)?|\b(?:\d+ min )?\d+(?:[.,]\d+)? (?:µs|ms|s|kB|MB|KiB|MiB|bytes)\b|\b[0-9a-f]{8}-|[0-9a-f]{12,}|\d{8}T\d{6}Z|\bpython3\.\d+`)
 
 // compare compares a block with what was printed.
 func (d *shownDocument) compare(ts *testscript.TestScript, b *markdown.Block, got string) {

@@ -97,7 +97,7 @@ func jailChecks(tried trial) []check {
 	}
 	all := []check{k}
 	if isWSL(confine.Probe().Kernel) {
-		all = append(all, check{mark: note, subject: "WSL", text: "a jail starts no program of Windows. docs/wsl.md says what holds below /mnt/c"})
+		all = append(all, check{mark: note, subject: "WSL", text: "a jail starts no program of Windows. docs/install.md says what holds below /mnt/c"})
 	}
 	return all
 }

@@ -51,7 +51,7 @@ of the file. It downloads the packages of the servers and pins their versions.
 What a server may reach comes from its own entry and, for well-known servers, from
 mcp-jail's preset. It is written into a file of its own, servers/NAME.toml, which
 ` + "`mcp-jail grant`" + ` changes. Servers at a URL, in a container or on another machine stay
-as they are. docs/clients/README.md says more.
+as they are. docs/clients.md says more.
 
 If this machine can only build a weaker jail, wrap says what a server could do then, and
 asks about that. In a script, --waive names what you accept: --yes accepts nothing.`
