@@ -177,9 +177,7 @@ func (p *Policy) AllSecrets() (out []Secret, ps Problems) {
 				continue
 			}
 			if !s.equal(first) {
-				file, line := SplitPosition(s.Where)
-				ps = append(ps, Problem{file, line, "secret", fmt.Sprintf(
-					"the secret %s is %s here and %s at %s: a variable has one source, which every rule repeats", s.Env, s.Source(), first.Source(), first.Where)})
+				ps = append(ps, ProblemAt(s.Where, "secret", "the secret %s is %s here and %s at %s: a variable has one source, which every rule repeats", s.Env, s.Source(), first.Source(), first.Where))
 			}
 		}
 	}
