@@ -282,7 +282,10 @@ func (f *LinkResolver) spelled(dir, name string, info FileInfo) string {
 	}
 	listed := listedName(h, entries, dir, name, info)
 	if f.host.recording != nil {
-		f.host.recording.add("spelling of "+name, askSpelling(name, info), dir, digestBytes([]byte(listed), nil))
+		f.host.recording.add("spelling of "+name, dir, digestText(listed, nil), func(h *Host) uint64 {
+			entries, _ := h.ReadDir(dir)
+			return digestText(listedName(h, entries, dir, name, info), nil)
+		})
 	}
 	return listed
 }
@@ -325,13 +328,6 @@ func spellingKey(name string) string { return strings.ToLower(norm.NFD.String(na
 
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
-}
-
-func askSpelling(name string, info FileInfo) func(*Host, string) uint64 {
-	return func(h *Host, dir string) uint64 {
-		entries, _ := h.ReadDir(dir)
-		return digestBytes([]byte(listedName(h, entries, dir, name, info)), nil)
-	}
 }
 
 // firmlinked returns the usual name of an object on the data volume of macOS, or the path itself.
