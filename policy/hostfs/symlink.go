@@ -43,7 +43,7 @@ type LinkResolver struct {
 	host      *Host
 	stats     map[string]*lstatResult
 	followed  map[string]ResolvedPath // the answers of Resolve: a start asks three times for most of some 600 paths
-	spellings map[string][]DirEntry    // of directories: see spelled
+	spellings map[string][]DirEntry   // of directories: see spelled
 	// Listings are the entries of directories about which a start asks many questions, most
 	// of them about files that do not exist. One listing answers all of these.
 	Listings map[string][]DirEntry

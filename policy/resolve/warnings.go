@@ -108,12 +108,15 @@ type PlacedRule struct {
 // in which the server is to start. If that is "", it is not known, and the workspace and relative
 // rules are passed over. placed are the rules that grant something that is there.
 func CheckFiles(p *policy.Policy, host hostfs.Host) (placed []PlacedRule, warnings []policy.Warning, err error) {
-	asked, given := *p, host // Slashed keeps a pointer to it
-	host = *given.Slashed()
+	if host.OS == "windows" {
+		placed, err = placedOnWindows(p, &host)
+		return placed, nil, err
+	}
+	asked := *p
 	if host.Dir == "" {
 		asked.Default, asked.Workspace, host.Dir = false, "", host.Home
 		asked.Fs = slices.DeleteFunc(slices.Clone(p.Fs), func(r policy.FsRule) bool {
-			return !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~") && !(host.OS == "windows" && hostfs.HasDrive(r.Path))
+			return isRelative(r)
 		})
 	}
 	b := newResolver(&asked, &host)
@@ -121,7 +124,7 @@ func CheckFiles(p *policy.Policy, host hostfs.Host) (placed []PlacedRule, warnin
 		return nil, b.warnings.list, err
 	}
 	for _, n := range b.targets {
-		placed = append(placed, PlacedRule{n.Rule, places.AsWritten(&host, n.Canonical)})
+		placed = append(placed, PlacedRule{n.Rule, n.Canonical})
 	}
 	b.masks.HideSensitive()
 	b.masks.WarnNamed()
