@@ -16,93 +16,93 @@ import (
 // concrete variables, nothing left to look up. It is immutable; every later
 // stage (enforcement, plan, statement, diagnoses) reads the same one.
 type Profile struct {
-	Server string `json:"server"`         // the server's name in the configuration or from --name
-	Tool   string `json:"tool,omitempty"` // the tool this profile is for; "" for the whole server
+	Server string // the server's name in the configuration or from --name
+	Tool   string // the tool this profile is for; "" for the whole server
 
-	Program string   `json:"program"` // canonical path of the file that is started
-	Argv    []string `json:"argv"`    // Argv[0] is the command as written; for the path of a shim, its program
-	Dir     string   `json:"dir"`     // working directory of the server, absolute
+	Program string   // canonical path of the file that is started
+	Argv    []string // Argv[0] is the command as written; for the path of a shim, its program
+	Dir     string   // working directory of the server, absolute
 
 	// Parts are the paths of which the program consists, sorted. Diagnoses take what
 	// lies there for the program. They grant nothing.
-	Parts []Part `json:"-"`
+	Parts []Part
 
-	Workspace   string `json:"workspace,omitempty"` // canonical; "" when the server runs without one
-	Home        string `json:"home"`                // the server's HOME, absolute, same path inside and outside
-	HomePrivate bool   `json:"home_private"`        // Home is the server's alone, not the user's
-	Default     bool   `json:"default_policy"`      // no access table replaces the default policy
+	Workspace   string // canonical; "" when the server runs without one
+	Home        string // the server's HOME, absolute, same path inside and outside
+	HomePrivate bool   // Home is the server's alone, not the user's
+	Default     bool   // no access table replaces the default policy
 
 	// Entries is the whole filesystem of the server, sorted by Path, one entry
 	// a path: the entry with the longest matching path decides, in full.
-	Entries []Entry `json:"fs"`
+	Entries []Entry
 	// Links are symbolic links outside every entry that must exist for
 	// names to resolve as they do on the host (/bin, a shim, ~/notes).
-	Links []Link `json:"links"`
+	Links []Link
 	// ListOnly are directories of which the server may read the names and nothing else, sorted: bun on
 	// macOS lists each directory above its working directory. They grant nothing in the directories.
-	ListOnly []string `json:"list_only,omitempty"`
+	ListOnly []string
 	// HomeLinks are the symbolic links in the private HOME to what rules grant below the user's home,
 	// sorted by Path. The start makes them.
-	HomeLinks []HomeLink `json:"home_links,omitempty"`
+	HomeLinks []HomeLink
 	// Unprotected are names inside a grant that writes which the server should not
 	// be able to make or change, and that no mount can hold: protected names, sensitive paths and
 	// narrower rules whose path does not exist yet, and protected names that are
 	// symbolic links, which must not be replaced. Sorted.
-	Unprotected []string `json:"unprotected_names"`
+	Unprotected []string
 	// GitDirs are the git directories that have another name than .git: where a .git that is a file
 	// or a link leads, and grants that are one. Sorted. Their parts are protected like those of .git.
-	GitDirs []string `json:"git_dirs,omitempty"`
+	GitDirs []string
 	// IgnoreCase are directories with entries that take rights away, in which a filesystem finds each name
 	// under other spellings, too. Sorted.
-	IgnoreCase []string `json:"ignore_case,omitempty"`
+	IgnoreCase []string
 
 	// GitConfig is the text of the system's configuration of git in the jail, with settings of the
 	// user. It is "" for none.
-	GitConfig string `json:"git_config,omitempty"`
+	GitConfig string
 
 	// LinksAstray reports whether a symbolic link inside a grant leads to a sensitive
 	// path that is not granted. Mediation then looks at each open for reading too, so that a
 	// refusal is recorded.
-	LinksAstray bool `json:"-"`
+	LinksAstray bool
 
 	// Reach lists where the processes of this server, and the other servers, may write. It is
 	// part of no output.
-	Reach *Reach `json:"-"`
+	Reach *Reach
 
 	// Programs are the files that may be started; nil means any that Entries
 	// lets execute. Loaders are the dynamic loaders (ld.so) among Programs: each can be told to
 	// run any dynamically linked program that the server can read.
-	Programs []string `json:"programs"`
-	Loaders  []string `json:"loaders,omitempty"`
+	Programs []string
+	Loaders  []string
 	// CommandArgs are the names of command rules with args or envs. Where there are any, each
 	// start is matched against Commands, and OwnPrograms are those files of the server's own
 	// program that may be started without a rule: see MatchStart.
-	CommandArgs []string  `json:"command_args,omitempty"`
-	Commands    []Command `json:"-"`
-	OwnPrograms []string  `json:"-"`
+	CommandArgs []string
+	Commands    []Command
+	OwnPrograms []string
 
-	Net     []NetRule `json:"-"`                 // normalised; empty is no network
-	Inbound []int     `json:"inbound,omitempty"` // ports of the host's loopback that lead into the jail, sorted
+	Net     []NetRule // normalised; empty is no network
+	Inbound []int     // ports of the host's loopback that lead into the jail, sorted
 	// OptionalInbound are those of Inbound that presets alone name. A jail into which no port can lead
 	// starts without them.
-	OptionalInbound []int `json:"inbound_optional,omitempty"`
+	OptionalInbound []int
 	// Secrets are the secrets of Net that are not missing on this host, sorted by their
 	// variable, each variable once. The profile has their placeholders, not their values.
-	Secrets []Secret `json:"-"`
+	Secrets []Secret
 
-	Env      []Variable `json:"env"`      // complete and sorted by name
-	Withheld []string   `json:"withheld"` // names that are set on the host and were not granted, sorted
+	Env      []Variable // complete and sorted by name
+	Withheld []string   // names that are set on the host and were not granted, sorted
 
-	Limits  Limits        `json:"limits"`
-	Waive   []Axis        `json:"waive"` // axes whose gaps the user accepted, sorted
-	Startup time.Duration `json:"-"`     // first request to first answer, and to build the jail; 0 waits for ever
-	Call    time.Duration `json:"-"`     // one call; 0 is no limit
-	Roots   string        `json:"roots"` // "off", "narrow" or "advertise"
-	Undo    Undo          `json:"-"`
+	Limits  Limits
+	Waive   []Axis        // axes whose gaps the user accepted, sorted
+	Startup time.Duration // first request to first answer, and to build the jail; 0 waits for ever
+	Call    time.Duration // one call; 0 is no limit
+	Roots   string        // "off", "narrow" or "advertise"
+	Undo    Undo
 	// Leaks is what happens to a secret that the server sends: LeaksOff, LeaksWarn or
 	// LeaksBlock. LeakPatterns: well-known kinds of tokens are looked for too.
-	Leaks        string `json:"-"`
-	LeakPatterns bool   `json:"leak_patterns,omitempty"`
+	Leaks        string
+	LeakPatterns bool
 }
 
 // Part is a path that belongs to the program: the file of the command, an interpreter, a
@@ -299,18 +299,42 @@ func (p *Profile) MarshalJSON() ([]byte, error) { return json.Marshal(p.document
 // are stable: plan prints them, and [Profile.Key] is made of them. Package json asks a type for the
 // members of all types in it, and a start waits for that. Behind any it asks for what is there.
 type profileJSON struct {
-	*plainProfile
-	Commands any     `json:"commands,omitempty"`
-	Net      any     `json:"net"`
-	Secrets  any     `json:"secrets,omitempty"`
-	Startup  float64 `json:"startup_timeout_secs"`
-	Call     float64 `json:"call_timeout_secs"`
-	Undo     *Undo   `json:"undo,omitempty"`  // nil: off
-	Leaks    string  `json:"leaks,omitempty"` // "": "warn"
+	Server      string     `json:"server"`
+	Tool        string     `json:"tool,omitempty"`
+	Program     string     `json:"program"`
+	Argv        []string   `json:"argv"`
+	Dir         string     `json:"dir"`
+	Workspace   string     `json:"workspace,omitempty"`
+	Home        string     `json:"home"`
+	HomePrivate bool       `json:"home_private"`
+	Default     bool       `json:"default_policy"`
+	Entries     []Entry    `json:"fs"`
+	Links       []Link     `json:"links"`
+	ListOnly    []string   `json:"list_only,omitempty"`
+	HomeLinks   []HomeLink `json:"home_links,omitempty"`
+	Unprotected []string   `json:"unprotected_names"`
+	GitDirs     []string   `json:"git_dirs,omitempty"`
+	GitConfig   string     `json:"git_config,omitempty"`
+	IgnoreCase  []string   `json:"ignore_case,omitempty"`
+	Programs    []string   `json:"programs"` // null: any
+	Loaders     []string   `json:"loaders,omitempty"`
+	CommandArgs []string   `json:"command_args,omitempty"`
+	Commands    any        `json:"commands,omitempty"`
+	Net         any        `json:"net"`
+	Inbound     []int      `json:"inbound,omitempty"`
+	Optional    []int      `json:"inbound_optional,omitempty"`
+	Secrets     any        `json:"secrets,omitempty"`
+	Env         []Variable `json:"env"`
+	Withheld    []string   `json:"withheld"`
+	Limits      Limits     `json:"limits"`
+	Waive       []Axis     `json:"waive"`
+	Startup     float64    `json:"startup_timeout_secs"`
+	Call        float64    `json:"call_timeout_secs"`
+	Roots       string     `json:"roots"`
+	Undo        *Undo      `json:"undo,omitempty"`  // nil: off
+	Leaks       string     `json:"leaks,omitempty"` // "": "warn"
+	Patterns    bool       `json:"leak_patterns,omitempty"`
 }
-
-// plainProfile is a profile without its methods.
-type plainProfile Profile
 
 type commandJSON struct {
 	Name string     `json:"name"`
@@ -340,12 +364,15 @@ type secretJSON struct {
 }
 
 func (p *Profile) document() profileJSON {
-	plain := plainProfile(*p)
-	plain.Entries, plain.Env = append([]Entry{}, p.Entries...), append([]Variable{}, p.Env...)
-	plain.Argv, plain.Links, plain.Unprotected, plain.Withheld, plain.Waive = list(p.Argv), list(p.Links), list(p.Unprotected), list(p.Withheld), list(p.Waive)
 	out := profileJSON{
-		plainProfile: &plain, Commands: p.commandsDocument(), Net: p.netDocument(), Secrets: p.secretsDocument(),
-		Startup: p.Startup.Seconds(), Call: p.Call.Seconds(),
+		Server: p.Server, Tool: p.Tool, Program: p.Program, Argv: list(p.Argv), Dir: p.Dir, Workspace: p.Workspace,
+		Home: p.Home, HomePrivate: p.HomePrivate, Default: p.Default,
+		Entries: append([]Entry{}, p.Entries...), Links: list(p.Links), HomeLinks: p.HomeLinks, Env: append([]Variable{}, p.Env...),
+		Net: p.netDocument(), Secrets: p.secretsDocument(), Commands: p.commandsDocument(),
+		Unprotected: list(p.Unprotected), ListOnly: p.ListOnly, GitDirs: p.GitDirs, GitConfig: p.GitConfig, IgnoreCase: p.IgnoreCase,
+		Programs: p.Programs, Loaders: p.Loaders, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
+		Inbound: p.Inbound, Optional: p.OptionalInbound, Limits: p.Limits, Waive: list(p.Waive),
+		Startup: p.Startup.Seconds(), Call: p.Call.Seconds(), Roots: p.Roots, Patterns: p.LeakPatterns,
 	}
 	if p.Leaks != LeaksWarn {
 		out.Leaks = p.Leaks
