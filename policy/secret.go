@@ -128,12 +128,8 @@ func checkHeaderName(name string) error {
 // a credential with it.
 func IsHostHeader(name string) bool {
 	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
-	return name == "forwarded" || strings.HasPrefix(name, "x-forwarded-") || slices.Contains(hostFields, name)
-}
-
-var hostFields = []string{
-	"x-host", "x-original-host", "x-http-host", "x-http-host-override", "x-host-override", "x-rewrite-host", "x-backend-host", "x-proxy-host", "x-server-name",
-	"x-original-url", "x-rewrite-url", "x-override-url", "x-proxy-url", "x-original-uri", "x-rewrite-uri", "x-base-url", "x-real-host", "proxy-host", "x-url-scheme", "x-scheme", "front-end-https",
+	fields, _ := ProgramWords("header", "host")
+	return strings.HasPrefix(name, "x-forwarded-") || slices.Contains(fields, name)
 }
 
 // checkSource refuses a source that the server, or the author of its workspace, could

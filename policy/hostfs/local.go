@@ -102,6 +102,15 @@ func StandardDirs(h *Host) (cfg, state, cache, data string) {
 		dir("XDG_CACHE_HOME", ".cache"), dir("XDG_DATA_HOME", filepath.Join(".local", "share"))
 }
 
+// lstatPlain is lstat by package os.
+func lstatPlain(path string) (FileInfo, error) {
+	fi, err := os.Lstat(path)
+	if err != nil {
+		return FileInfo{}, err
+	}
+	return infoOf(fi), nil
+}
+
 func readHead(path string, n int) ([]byte, error) {
 	// A fifo in a granted tree must not block the start. readStart does not block either, if
 	// a server replaces the file by a fifo after lstat.
