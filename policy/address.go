@@ -62,14 +62,11 @@ func addressRule(rules []NetRule, addr netip.Addr, port int) (decided, allow boo
 // specials returns the address blocks that no public host has. The first block that
 // contains an address says what the address is.
 var specials = sync.OnceValue(func() (all []specialBlock) {
-	for _, r := range programRows() {
-		if r.kind != "block" {
-			continue
+	ProgramRows("block", func(blocks, reason []string) {
+		for _, block := range blocks {
+			all = append(all, specialBlock{netip.MustParsePrefix(block), strings.Join(reason, " ")})
 		}
-		for _, block := range r.names {
-			all = append(all, specialBlock{netip.MustParsePrefix(block), strings.Join(r.words, " ")})
-		}
-	}
+	})
 	return all
 })
 

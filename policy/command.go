@@ -242,6 +242,15 @@ func ProgramWords(kind, name string) (words []string, ok bool) {
 	return words, ok
 }
 
+// ProgramRows calls do for each row of a kind in programs.txt.
+func ProgramRows(kind string, do func(names, words []string)) {
+	for _, r := range programRows() {
+		if r.kind == kind {
+			do(r.names, r.words)
+		}
+	}
+}
+
 // InterpreterFamily returns the language of an interpreter by its program name:
 // "python3.11" is "python". It returns "" for any other program.
 func InterpreterFamily(name string) string {
