@@ -194,19 +194,6 @@ func CheckArguments(list []string) error {
 	return nil
 }
 
-// LiteralWildcard returns a word of the rule that holds a "*" among other characters. Such a word
-// stands for itself.
-func (r CommandRule) LiteralWildcard() (word string, ok bool) {
-	for _, list := range r.Args {
-		for _, w := range list {
-			if strings.Contains(w, "*") && w != AnyArgument && w != AnyArguments {
-				return w, true
-			}
-		}
-	}
-	return "", false
-}
-
 //go:embed programs.txt
 var programs string
 

@@ -253,16 +253,6 @@ func (p *Policy) OptionalInboundPorts() (ports []int) {
 	return ports
 }
 
-// Remarks returns warnings about what is probably not meant, for check and plan.
-func (p *Policy) Remarks() (ws []Warning) {
-	for _, r := range p.Commands {
-		if word, ok := r.LiteralWildcard(); ok {
-			ws = append(ws, Warning{"literal-argument", fmt.Sprintf("the command rule %q has the word %q, which stands for itself: \"*\" and \"**\" mean something as whole words only", r.Name, Abbreviate(word)), r.Where})
-		}
-	}
-	return append(ws, p.UnusedKeys...)
-}
-
 // Normalize validates the rules for hosts and paths of a policy again, because mcp-jail makes some of them itself, and
 // returns its network rules with normalised hosts.
 func (p *Policy) Normalize() ([]NetRule, error) {
