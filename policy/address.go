@@ -61,42 +61,13 @@ func addressRule(rules []NetRule, addr netip.Addr, port int) (decided, allow boo
 
 // specials returns the address blocks that no public host has. The first block that
 // contains an address says what the address is.
-var specials = sync.OnceValue(func() []specialBlock {
-	block := netip.MustParsePrefix
-	return []specialBlock{
-		{block("169.254.169.254/32"), ReasonMetadata},
-		{block("169.254.170.2/32"), ReasonMetadata},
-		{block("100.100.100.200/32"), ReasonMetadata},
-		{block("168.63.129.16/32"), ReasonMetadata}, // a public address, which only a cloud's machines reach
-		{block("192.0.0.192/32"), ReasonMetadata},
-		{block("fd00:ec2::/32"), ReasonMetadata},
-		{block("fd20:ce::254/128"), ReasonMetadata},
-		{block("0.0.0.0/8"), unspecified},
-		{block("::/128"), unspecified},
-		{block("127.0.0.0/8"), loopback},
-		{block("::1/128"), loopback},
-		{block("10.0.0.0/8"), private},
-		{block("172.16.0.0/12"), private},
-		{block("192.168.0.0/16"), private},
-		{block("fc00::/7"), private},
-		{block("fec0::/10"), private},
-		{block("169.254.0.0/16"), linkLocal},
-		{block("fe80::/10"), linkLocal},
-		{block("100.64.0.0/10"), carrier},
-		{block("192.0.0.0/24"), "is an address of a protocol"},
-		{block("192.88.99.0/24"), "is a 6to4 relay"},
-		{block("224.0.0.0/4"), multicast},
-		{block("ff00::/8"), multicast},
-		{block("255.255.255.255/32"), "is the broadcast address"},
-		{block("240.0.0.0/4"), "is a reserved address"},
-		{block("::ffff:0:0/96"), embedded},   // IPv4-mapped
-		{block("::ffff:0:0:0/96"), embedded}, // IPv4-translated
-		{block("::/96"), embedded},           // IPv4-compatible
-		{block("64:ff9b::/96"), embedded},    // NAT64
-		{block("64:ff9b:1::/48"), embedded},  // NAT64, of a local network
-		{block("2002::/16"), embedded},       // 6to4
-		{block("2001::/32"), embedded},       // Teredo
-	}
+var specials = sync.OnceValue(func() (all []specialBlock) {
+	ProgramRows("block", func(blocks, reason []string) {
+		for _, block := range blocks {
+			all = append(all, specialBlock{netip.MustParsePrefix(block), strings.Join(reason, " ")})
+		}
+	})
+	return all
 })
 
 type specialBlock struct {
@@ -106,12 +77,9 @@ type specialBlock struct {
 
 const (
 	ReasonMetadata = "is where a cloud serves credentials to its machines"
-	unspecified    = "is the unspecified address, which leads to the host itself"
-	loopback       = "is the host's loopback"
 	private        = "is a private address"
 	linkLocal      = "is a link-local address"
 	carrier        = "is an address of a carrier's own network"
-	multicast      = "is a multicast address"
 	embedded       = "is an IPv4 address in the form of an IPv6 one"
 )
 
@@ -138,13 +106,6 @@ func specialAddress(addr netip.Addr) string {
 	return ""
 }
 
-// metadataNames are names at which clouds serve credentials to their machines.
-var metadataNames = [...]string{
-	"metadata.google.internal", "metadata.goog", "metadata",
-	"instance-data", "instance-data.ec2.internal",
-	"metadata.tencentyun.com", "api.metadata.cloud.ibm.com",
-}
-
 // SpecialTarget returns why the host of a rule deserves a warning, in the words of
 // specialAddress: it serves a cloud's credentials, or is private, link-local or a carrier's.
 // For every other host it returns "", also for the loopback: it can only be named on purpose.
@@ -155,7 +116,8 @@ func (r NetRule) SpecialTarget() string {
 		}
 		return ""
 	}
-	for _, name := range metadataNames {
+	metadata, _ := ProgramWords("host", "metadata")
+	for _, name := range metadata {
 		if suffix, wild := strings.CutPrefix(r.Host, "*"); r.Host == name || wild && suffix != "" && strings.HasSuffix(name, suffix) {
 			return ReasonMetadata
 		}

@@ -28,10 +28,7 @@ var opNames = [...]string{OpRead: "read", OpList: "list", OpExec: "execute", OpW
 
 // String is the word that messages use.
 func (o Op) String() string {
-	if int(o) < len(opNames) && o != 0 {
-		return opNames[o]
-	}
-	return "unknown"
+	return nameOf(opNames[:], o)
 }
 
 // Allows reports whether the profile allows an operation on a path, which must be canonical,

@@ -194,19 +194,6 @@ func CheckArguments(list []string) error {
 	return nil
 }
 
-// LiteralWildcard returns a word of the rule that holds a "*" among other characters. Such a word
-// stands for itself.
-func (r CommandRule) LiteralWildcard() (word string, ok bool) {
-	for _, list := range r.Args {
-		for _, w := range list {
-			if strings.Contains(w, "*") && w != AnyArgument && w != AnyArguments {
-				return w, true
-			}
-		}
-	}
-	return "", false
-}
-
 //go:embed programs.txt
 var programs string
 
@@ -240,6 +227,15 @@ func ProgramWords(kind, name string) (words []string, ok bool) {
 		}
 	}
 	return words, ok
+}
+
+// ProgramRows calls do for each row of a kind in programs.txt.
+func ProgramRows(kind string, do func(names, words []string)) {
+	for _, r := range programRows() {
+		if r.kind == kind {
+			do(r.names, r.words)
+		}
+	}
 }
 
 // InterpreterFamily returns the language of an interpreter by its program name:

@@ -138,15 +138,3 @@ func TestCheckArguments(t *testing.T) {
 		}
 	}
 }
-
-// TestLiteralWildcard checks that there is a remark about a word that looks like a pattern and is
-// none.
-func TestLiteralWildcard(t *testing.T) {
-	for word, want := range map[string]bool{"--format=*": true, "*.go": true, "a**": true, "*": false, "**": false, "x": false} {
-		p := &Policy{Commands: []CommandRule{{Name: "git", Args: [][]string{{"log", word}}}}}
-		got := slices.ContainsFunc(p.Remarks(), func(w Warning) bool { return w.Code == "literal-argument" })
-		if got != want {
-			t.Errorf("%q: %t", word, got)
-		}
-	}
-}

@@ -79,7 +79,7 @@ func meetEntries(a, b *Profile) (out []Entry) {
 		x, _ := a.Find(at)
 		y, _ := b.Find(at)
 		hasX, hasY := x.Path == at, y.Path == at
-		if !hasX && isJails(at, x.Path) || !hasY && isJails(at, y.Path) {
+		if !hasX && IsOwnPlace(at, x.Path) || !hasY && IsOwnPlace(at, y.Path) {
 			continue // one of the two shows none of the host's files there
 		}
 		e := x
@@ -108,13 +108,13 @@ func meetEntries(a, b *Profile) (out []Entry) {
 	return met.Entries
 }
 
-// isJails reports whether the jail has a file or directory of its own at a path for which entry is the nearest.
-func isJails(at, entry string) bool {
+// IsOwnPlace reports whether the jail has a file or directory of its own at a path for which entry is the nearest.
+func IsOwnPlace(at, entry string) bool {
 	switch at {
 	case "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/gitconfig":
 		return true
 	}
-	return slices.ContainsFunc([]string{"/tmp", "/dev", "/proc"}, func(own string) bool { return Within(at, own) && !Within(cmp.Or(entry, "/"), own) })
+	return slices.ContainsFunc([]string{"/tmp", "/dev", "/dev/shm", "/proc"}, func(own string) bool { return Within(at, own) && !Within(cmp.Or(entry, "/"), own) })
 }
 
 // meetEnv returns the variables that both profiles have, with the values of a, and those that mcp-jail sets
@@ -180,12 +180,13 @@ func meetCommands(out, a, b *Profile) error {
 		}
 	}
 	for _, x := range formsIn(a) {
-		theirs, none := formsOf(b, x.Starts[0].File), true
+		file, none := x.Starts[0].File, true
+		theirs := formsOf(b, file)
+		if len(theirs) > 0 && !reflect.DeepEqual(startsOf(formsOf(a, file)), startsOf(theirs)) {
+			return &ConflictError{Reason: fmt.Sprintf("%s: commands.%s and %s: commands.%s are about two forms of %s, and no rule allows what both allow: name the program in one way", x.Where, show.Key(x.Name), theirs[0].Where, show.Key(theirs[0].Name), file)}
+		}
 		for _, y := range theirs {
-			if len(startsOf(formsOf(a, x.Starts[0].File))) != len(startsOf(theirs)) || !hasStart(theirs, x.Starts[0]) {
-				return &ConflictError{Reason: fmt.Sprintf("%s: commands.%s and %s: commands.%s are about two forms of %s, and no rule allows what both allow: name the program in one way", x.Where, show.Key(x.Name), y.Where, show.Key(y.Name), x.Starts[0].File)}
-			}
-			if both, some := x.and(y); some {
+			if both := (Command{x.Name, x.Where, andLists(x.Args, y.Args), andEnvs(x, y), x.Starts}); reflect.DeepEqual(x.Starts, y.Starts) && (both.Args == nil || len(both.Args) > 0) {
 				none, out.Commands = false, append(out.Commands, both)
 			}
 		}
@@ -220,42 +221,30 @@ func formsOf(p *Profile, file string) []Command {
 	return slices.DeleteFunc(formsIn(p), func(c Command) bool { return c.Starts[0].File != file })
 }
 
-func startsOf(forms []Command) (out []Start) {
+func startsOf(forms []Command) (out [][]Start) {
 	for _, c := range forms {
-		if !slices.ContainsFunc(out, func(s Start) bool { return reflect.DeepEqual(s, c.Starts[0]) }) {
-			out = append(out, c.Starts[0])
-		}
+		out = append(out, c.Starts)
 	}
-	return out
+	return slices.CompactFunc(out, func(a, b []Start) bool { return reflect.DeepEqual(a, b) }) // rules for one program follow each other
 }
 
-func hasStart(forms []Command, s Start) bool {
-	return slices.ContainsFunc(forms, func(c Command) bool { return reflect.DeepEqual(c.Starts[0], s) })
-}
-
-// and returns the command that allows what both commands, with one start each, allow.
-func (c Command) and(o Command) (both Command, some bool) {
-	rule, some := CommandRule{Args: c.Args, Envs: c.Envs}.and(CommandRule{Args: o.Args, Envs: o.Envs})
-	return Command{Name: c.Name, Where: c.Where, Args: rule.Args, Envs: rule.Envs, Starts: c.Starts}, some && reflect.DeepEqual(c.Starts, o.Starts)
-}
-
-// and returns the rule that allows what both rules allow; some is false if that is nothing.
-func (r CommandRule) and(b CommandRule) (both CommandRule, some bool) {
-	both = CommandRule{Args: r.Args, Envs: andEnvs(r, b)}
+// andLists returns the lists for the arguments that two sets of lists allow; nil is any arguments.
+func andLists(a, b [][]string) [][]string {
 	switch {
-	case r.Args == nil:
-		both.Args = b.Args
-	case b.Args != nil:
-		both.Args = [][]string{}
-		for _, x := range r.Args {
-			for _, y := range b.Args {
-				if list, ok := andArguments(x, y); ok {
-					both.Args = append(both.Args, list)
-				}
+	case a == nil:
+		return b
+	case b == nil:
+		return a
+	}
+	both := [][]string{}
+	for _, x := range a {
+		for _, y := range b {
+			if list, ok := andArguments(x, y); ok {
+				both = append(both, list)
 			}
 		}
 	}
-	return both, both.Args == nil || len(both.Args) > 0
+	return both
 }
 
 func andArguments(x, y []string) (both []string, ok bool) {
@@ -284,21 +273,17 @@ func andArguments(x, y []string) (both []string, ok bool) {
 
 // andEnvs returns the variables that both rules pass; nil is all. A rule with args and without
 // envs passes no variable that loads code.
-func andEnvs(r, b CommandRule) []string {
-	safe := func(list []string, by CommandRule) []string {
-		if by.Args == nil || list == nil {
-			return list
+func andEnvs(a, b Command) []string {
+	for _, side := range [][2]Command{{a, b}, {b, a}} {
+		if envs := side[1].Envs; side[0].Envs == nil {
+			if side[0].Args == nil || envs == nil {
+				return envs
+			}
+			return slices.DeleteFunc(slices.Clone(envs), IsDangerousVariable)
 		}
-		return slices.DeleteFunc(slices.Clone(list), IsDangerousVariable)
-	}
-	switch {
-	case r.Envs == nil:
-		return safe(b.Envs, r)
-	case b.Envs == nil:
-		return safe(r.Envs, b)
 	}
 	both := []string{}
-	for _, x := range r.Envs {
+	for _, x := range a.Envs {
 		for _, y := range b.Envs {
 			switch {
 			case EnvIncludes(x, y):

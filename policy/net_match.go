@@ -246,19 +246,15 @@ func ParseHostPort(s string) (host string, port int, err error) {
 	return host, port, err
 }
 
-// CleanPath reports whether all servers read the path of a request in the same way. If they do not,
-// no rule with a path_prefix allows the request.
-func CleanPath(path string) bool { return isCleanPath(path) }
-
 // pathPrefix returns the segments of a path_prefix; a trailing slash adds none.
 func pathPrefix(prefix string) []string {
 	segments, _ := pathSegments(strings.TrimSuffix(prefix, "/"))
 	return segments
 }
 
-// isCleanPath reports whether all servers read the path of a request in the same
+// CleanPath reports whether all servers read the path of a request in the same
 // way. If they do not, no rule with a path_prefix allows the request.
-func isCleanPath(path string) bool {
+func CleanPath(path string) bool {
 	_, clean := pathSegments(path)
 	return clean
 }

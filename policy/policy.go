@@ -209,8 +209,7 @@ func (p *Policy) Validate() error {
 	_, ps := p.AllSecrets()
 	ps = append(ps, p.inboundConflicts()...)
 	if n := len(p.InboundPorts()); n > maxInbound {
-		file, line := SplitPosition(p.Where)
-		ps = append(ps, Problem{file, line, "inbound", fmt.Sprintf("%d ports; more than %d are refused", n, maxInbound)})
+		ps = append(ps, ProblemAt(p.Where, "inbound", "%d ports; more than %d are refused", n, maxInbound))
 	}
 	return ps.Err()
 }
@@ -228,8 +227,7 @@ func (p *Policy) inboundConflicts() (ps Problems) {
 				use = "is where names are looked up"
 			}
 			if r.Allow && (in.Port == 53 || slices.Contains(r.Ports(), in.Port)) {
-				file, line := SplitPosition(in.Where)
-				ps = append(ps, Problem{file, line, "inbound", fmt.Sprintf("port %d %s as well (%s): the server cannot listen on it", in.Port, use, r.Where)})
+				ps = append(ps, ProblemAt(in.Where, "inbound", "port %d %s as well (%s): the server cannot listen on it", in.Port, use, r.Where))
 			}
 		}
 	}
@@ -255,24 +253,13 @@ func (p *Policy) OptionalInboundPorts() (ports []int) {
 	return ports
 }
 
-// Remarks returns warnings about what is probably not meant, for check and plan.
-func (p *Policy) Remarks() (ws []Warning) {
-	for _, r := range p.Commands {
-		if word, ok := r.LiteralWildcard(); ok {
-			ws = append(ws, Warning{"literal-argument", fmt.Sprintf("the command rule %q has the word %q, which stands for itself: \"*\" and \"**\" mean something as whole words only", r.Name, Abbreviate(word)), r.Where})
-		}
-	}
-	return append(ws, p.UnusedKeys...)
-}
-
-// Normalize validates a policy again, because a program may have built it, and returns its
-// network rules with normalised hosts.
+// Normalize validates the rules for hosts and paths of a policy again, because mcp-jail makes some of them itself, and
+// returns its network rules with normalised hosts.
 func (p *Policy) Normalize() ([]NetRule, error) {
 	var ps Problems
 	bad := func(where, key string, err error) {
 		if err != nil {
-			file, line := SplitPosition(where)
-			ps = append(ps, Problem{file, line, key, err.Error()})
+			ps = append(ps, ProblemAt(where, key, "%s", err))
 		}
 	}
 	net := make([]NetRule, len(p.Net))
@@ -284,27 +271,8 @@ func (p *Policy) Normalize() ([]NetRule, error) {
 		bad(r.Where, "host", err)
 		net[i], net[i].Host = r, host
 	}
-	for _, r := range p.Inbound {
-		if r.Port < 1 || r.Port > 65535 {
-			bad(r.Where, "inbound", fmt.Errorf("%d is not a port: write a number between 1 and 65535", r.Port))
-		}
-	}
 	for _, r := range p.Fs {
 		bad(r.Where, "path", CheckPath(r.Path))
-	}
-	for _, r := range p.Env {
-		bad(r.Where, "name", CheckEnvName(r.Name))
-	}
-	for _, r := range p.Commands {
-		for _, list := range r.Args {
-			bad(r.Where, "args", CheckArguments(list))
-		}
-		for _, name := range r.Envs {
-			bad(r.Where, "envs", CheckEnvName(name))
-		}
-	}
-	for _, s := range p.Sensitive {
-		bad(p.Where, "sensitive_paths", CheckSensitivePath(s))
 	}
 	if !ValidServerName(p.Server) {
 		bad(p.Where, "server", fmt.Errorf("the server name %q is refused: a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'", Abbreviate(p.Server)))

@@ -127,14 +127,18 @@ var kindNames = [...]string{KindDir: "directory", KindFile: "file", KindSpecial:
 
 // String names the kind.
 func (k Kind) String() string {
-	if k == 0 || int(k) >= len(kindNames) {
-		return "unknown"
-	}
-	return kindNames[k]
+	return nameOf(kindNames[:], k)
 }
 
 // MarshalText names the kind in JSON.
 func (k Kind) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
+
+func nameOf[T ~uint8](names []string, of T) string {
+	if of == 0 || int(of) >= len(names) {
+		return "unknown"
+	}
+	return names[of]
+}
 
 // Origin says why an entry is there.
 type Origin uint8
@@ -151,10 +155,7 @@ var originNames = [...]string{OriginBaseline: "baseline", OriginRule: "rule", Or
 
 // String names the origin.
 func (o Origin) String() string {
-	if o == 0 || int(o) >= len(originNames) {
-		return "unknown"
-	}
-	return originNames[o]
+	return nameOf(originNames[:], o)
 }
 
 // MarshalText names the origin in JSON.

@@ -29,7 +29,7 @@ func TestPrograms(t *testing.T) {
 			t.Errorf("%s %s: %s is not known", r.kind, r.names, r.names[i])
 		}
 	}
-	for _, kind := range strings.Fields("language shell value bare package modules project shared") {
+	for _, kind := range strings.Fields("language shell value bare package modules project shared variable block host header manager") {
 		if rows[kind] == 0 {
 			t.Errorf("there is no row of %s", kind)
 		}

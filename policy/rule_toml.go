@@ -141,6 +141,12 @@ func (p Problem) position() string {
 	return fmt.Sprintf("%s:%d", p.File, p.Line)
 }
 
+// ProblemAt returns a problem at a place in the form that rules carry: see Position.
+func ProblemAt(where, key, format string, args ...any) Problem {
+	file, line := SplitPosition(where)
+	return Problem{file, line, key, fmt.Sprintf(format, args...)}
+}
+
 // Problems is every problem found in a configuration, in the order of the
 // files and their lines.
 type Problems []Problem

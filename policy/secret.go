@@ -128,12 +128,8 @@ func checkHeaderName(name string) error {
 // a credential with it.
 func IsHostHeader(name string) bool {
 	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
-	return name == "forwarded" || strings.HasPrefix(name, "x-forwarded-") || slices.Contains(hostFields, name)
-}
-
-var hostFields = []string{
-	"x-host", "x-original-host", "x-http-host", "x-http-host-override", "x-host-override", "x-rewrite-host", "x-backend-host", "x-proxy-host", "x-server-name",
-	"x-original-url", "x-rewrite-url", "x-override-url", "x-proxy-url", "x-original-uri", "x-rewrite-uri", "x-base-url", "x-real-host", "proxy-host", "x-url-scheme", "x-scheme", "front-end-https",
+	fields, _ := ProgramWords("header", "host")
+	return strings.HasPrefix(name, "x-forwarded-") || slices.Contains(fields, name)
 }
 
 // checkSource refuses a source that the server, or the author of its workspace, could
@@ -177,9 +173,7 @@ func (p *Policy) AllSecrets() (out []Secret, ps Problems) {
 				continue
 			}
 			if !s.equal(first) {
-				file, line := SplitPosition(s.Where)
-				ps = append(ps, Problem{file, line, "secret", fmt.Sprintf(
-					"the secret %s is %s here and %s at %s: a variable has one source, which every rule repeats", s.Env, s.Source(), first.Source(), first.Where)})
+				ps = append(ps, ProblemAt(s.Where, "secret", "the secret %s is %s here and %s at %s: a variable has one source, which every rule repeats", s.Env, s.Source(), first.Source(), first.Where))
 			}
 		}
 	}

@@ -103,7 +103,7 @@ func NewStatement(p *Profile) *Statement {
 			continue
 		}
 		s.Net.Access = "hosts"
-		if h := (StatedHost{r.Host, r.Scheme, statedList(r.Ports()), r.PathPrefix, r.Methods}); fits(h) {
+		if h := (StatedHost{r.Host, r.Scheme, list(r.Ports()), r.PathPrefix, r.Methods}); fits(h) {
 			s.Net.Hosts = append(s.Net.Hosts, h)
 		}
 	}
@@ -160,11 +160,4 @@ func (s *Statement) Encode() []byte {
 		panic(err) // strings, numbers and lists of them
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-func statedList[T any](in []T) []T {
-	if in == nil {
-		return []T{} // JSON says [] and not null
-	}
-	return in
 }

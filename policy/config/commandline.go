@@ -327,6 +327,5 @@ func (c *Config) Warnings(server string) []policy.Warning {
 
 // PresetProblem returns an error about the preset that a server names, with its place.
 func (s *Server) PresetProblem(err error) policy.Problem {
-	file, line := policy.SplitPosition(s.PresetWhere)
-	return policy.Problem{File: file, Line: line, Key: "servers." + show.Key(s.Name) + ".preset", Message: err.Error()}
+	return policy.ProblemAt(s.PresetWhere, "servers."+show.Key(s.Name)+".preset", "%s", err)
 }

@@ -336,8 +336,7 @@ func (s *Server) validate() policy.Problems {
 	var ps policy.Problems
 	key := "servers." + show.Key(s.Name)
 	if s.Command == "" {
-		file, line := policy.SplitPosition(s.Where)
-		ps = append(ps, policy.Problem{File: file, Line: line, Key: key + ".command", Message: fmt.Sprintf("[%s] has no command", key)})
+		ps = append(ps, policy.ProblemAt(s.Where, key+".command", "[%s] has no command", key))
 	}
 	return append(ps, s.checkScope(key)...)
 }
@@ -346,8 +345,7 @@ func (s *Server) validate() policy.Problems {
 // (docs/reference.md "Stateful and stateless").
 func (s *Server) checkScope(key string) (ps policy.Problems) {
 	refuse := func(table string, a *Access, format string, args ...any) {
-		file, line := policy.SplitPosition(a.Where)
-		ps = append(ps, policy.Problem{File: file, Line: line, Key: table, Message: fmt.Sprintf("[%s] cannot be enforced: server %q is ", table, s.Name) + fmt.Sprintf(format, args...)})
+		ps = append(ps, policy.ProblemAt(a.Where, table, "[%s] cannot be enforced: server %q is %s", table, s.Name, fmt.Sprintf(format, args...)))
 	}
 	names := slices.Sorted(maps.Keys(s.Tools))
 	if s.IsStateful() {

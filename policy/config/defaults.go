@@ -121,8 +121,7 @@ func (c *Config) refuseDefaults() policy.Problems {
 	if c.Defaults == nil {
 		return nil
 	}
-	file, line := policy.SplitPosition(c.Defaults.Where)
-	return policy.Problems{{File: file, Line: line, Key: "defaults", Message: "[defaults] of a project's file would hold for all of your servers: write the values into [servers.NAME], or into your own file"}}
+	return policy.Problems{policy.ProblemAt(c.Defaults.Where, "defaults", "[defaults] of a project's file would hold for all of your servers: write the values into [servers.NAME], or into your own file")}
 }
 
 // LoadDefaults returns the defaults of the system's and the user's file, for servers that no file

@@ -52,9 +52,7 @@ func (c *Config) Policy(server, tool string) (*policy.Policy, error) {
 		return nil, err
 	}
 	if tool != "" && s.IsStateful() {
-		file, line := policy.SplitPosition(s.Where)
-		return nil, policy.Problems{{File: file, Line: line, Key: "servers." + show.Key(server), Message: fmt.Sprintf(
-			"server %q is stateful: one process serves all of its tools, so tool %q has no policy of its own", server, tool)}}
+		return nil, policy.Problems{policy.ProblemAt(s.Where, "servers."+show.Key(server), "server %q is stateful: one process serves all of its tools, so tool %q has no policy of its own", server, tool)}
 	}
 	p := c.process(s, tool)
 	p.Others = c.others(server, tool)

@@ -12,7 +12,7 @@ func TestNoEffectWhenStateful(t *testing.T) {
 	remarks := func(text string) (out []string) {
 		p, err := decoded(t, text).Policy("s", "")
 		testkit.Must(t, err)
-		for _, w := range p.Remarks() {
+		for _, w := range p.UnusedKeys {
 			out = append(out, w.String())
 		}
 		return out

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 )
 
 // ServersDir is the directory with the files of servers, in that of the configuration.
@@ -37,7 +38,11 @@ func (e *UnknownIDError) Error() string {
 // error for each that cannot be used: its server does not start.
 func ServerFiles(configDir string) (files []*ServerFile, broken []error) {
 	err := eachServerFile(configDir, func(d *private.Dir, name string) error {
-		f, err := readServerFile(d, configDir, name)
+		path, data, err := readServerFile(d, configDir, name)
+		var f *ServerFile
+		if err == nil {
+			f, err = decodeServerFile(data, path)
+		}
 		if err != nil {
 			broken = append(broken, err)
 			return nil
@@ -53,11 +58,11 @@ func ServerFiles(configDir string) (files []*ServerFile, broken []error) {
 
 // FindServerFile returns the file that has an id. Two files with one id are an error.
 func FindServerFile(configDir, id string) (found *ServerFile, err error) {
-	err = eachServerText(configDir, func(name, text string) error {
+	err = eachServerText(configDir, func(path, text string) error {
 		if !strings.Contains(text, id) {
 			return nil
 		}
-		f, err := readCurrent(configDir, name, text)
+		f, err := decodeServerFile([]byte(text), path)
 		switch {
 		case err != nil:
 			return err
@@ -102,12 +107,25 @@ func eachServerFile(configDir string, do func(d *private.Dir, name string) error
 	return nil
 }
 
-func readServerFile(d *private.Dir, configDir, name string) (*ServerFile, error) {
-	data, err := readOwn(d, configDir, name)
-	if err != nil {
-		return nil, err
+// readServerFile reads the file of a name. It is refused as mcp-jail's own files are: a link, and a file that others
+// own or may write.
+func readServerFile(d *private.Dir, configDir, name string) (path string, data []byte, err error) {
+	path = filepath.Join(configDir, ServersDir, name)
+	if data, err = d.ReadFile(name, reader.MaxFileSize); err != nil {
+		err = policy.Problems{{File: path, Message: "is refused: " + cause(err)}}
 	}
-	return decodeServerFile(data, filepath.Join(configDir, ServersDir, name))
+	return path, data, err
+}
+
+// eachServerText calls do for each file that can be read, in the order of their names.
+func eachServerText(configDir string, do func(path, text string) error) error {
+	return eachServerFile(configDir, func(d *private.Dir, name string) error {
+		path, data, err := readServerFile(d, configDir, name)
+		if err != nil {
+			return nil // what lists the files tells of it
+		}
+		return do(path, string(data))
+	})
 }
 
 func decodeServerFile(data []byte, path string) (*ServerFile, error) {
@@ -210,10 +228,6 @@ func lockServers(d *private.Dir) (unlock func(), err error) {
 // loadServer is Load for the file of a server.
 func loadServer(o LoadOptions) (*Config, error) {
 	f, err := o.serverFile()
-	if errors.As(err, new(*UnknownIDError)) { // an id may have been written into a file
-		dropIndex(filepath.Dir(o.User))
-		f, err = o.serverFile()
-	}
 	if err != nil {
 		return nil, err
 	}
@@ -271,8 +285,7 @@ func (o *LoadOptions) serverFile() (*ServerFile, error) {
 func (c *Config) refuseServerKeys() (ps policy.Problems) {
 	for _, name := range c.ServerNames() {
 		if s := c.Servers[name]; s.ID != "" || s.Directory != "" {
-			file, line := policy.SplitPosition(s.Where)
-			ps = append(ps, policy.Problem{File: file, Line: line, Key: "servers." + show.Key(name), Message: "id and directory are for the files that `mcp-jail wrap` writes, in " + ServersDir + "/: a server of this file is known by its name, and starts in its workspace"})
+			ps = append(ps, policy.ProblemAt(s.Where, "servers."+show.Key(name), "id and directory are for the files that `mcp-jail wrap` writes, in %s/: a server of this file is known by its name, and starts in its workspace", ServersDir))
 		}
 	}
 	return ps
@@ -345,15 +358,9 @@ func (c *Config) addFiles(o LoadOptions) error {
 		take(o.Candidate)
 	}
 	configDir := filepath.Dir(o.User) // layers has completed it
-	return eachServerText(configDir, func(name, text string) error {
-		path := filepath.Join(configDir, ServersDir, name)
+	return eachServerText(configDir, func(path, text string) error {
 		f, err := decodeServerFile([]byte(text), path)
-		if err == nil && f.Server.Command != "" {
-			take(f)
-			return nil
-		}
-		// It may add to a table.
-		if f, err = readCurrent(configDir, name, text); err == nil && (o.Candidate == nil || o.Candidate.Path != path) {
+		if err == nil && (f.Server.Command != "" || o.Candidate == nil || o.Candidate.Path != path) {
 			take(f)
 		}
 		for _, server := range c.ServerNames() {
@@ -376,3 +383,28 @@ func (o LoadOptions) AddedTo() (*ServerFile, error) {
 
 // Checked returns the file as it is read when it has been written.
 func (f *ServerFile) Checked() (*ServerFile, error) { return decodeServerFile(f.Encode(), f.Path) }
+
+// ServerPolicies returns the policies of all servers with files but the one with an id: what any server may
+// write, no other one believes. broken has an error for each file that cannot be used.
+func ServerPolicies(configDir, id string) (all []*policy.Policy, broken []error) {
+	files, broken := ServerFiles(configDir)
+	for _, f := range files {
+		if f.Server.ID != id {
+			c := Config{Servers: map[string]*Server{f.Server.Name: f.Server}}
+			all = append(all, c.others(f.Server.Name, "\x00")...) // of no tool: each process counts
+		}
+	}
+	return all, broken
+}
+
+// relevantFiles returns the files whose text a configuration may take something from: that of its id, or those that
+// add to a table, which have no command.
+func (o LoadOptions) relevantFiles(configDir string) (files []string) {
+	_ = eachServerText(configDir, func(path, text string) error {
+		if o.ID != "" && strings.Contains(text, o.ID) || o.ID == "" && !strings.Contains(text, "\ncommand = ") {
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files
+}

@@ -200,50 +200,25 @@ func (h *Host) ManagerRoots() (dirs []string) {
 	return slices.Compact(dirs)
 }
 
-// managerTable has a version manager with the usual places of what it keeps.
-type managerTable struct {
-	name, variable, language, root, versions, program string
-	usual                                             []string
-}
-
 func (h *Host) managerPlaces() (all []versionManager) {
 	if h.OS == "windows" {
 		return nil
 	}
-	home := func(name string) string { return path.Join(h.Home, name) }
-	data := h.dataHome()
-	fnm := []string{path.Join(data, "fnm"), home(".fnm")}
-	if h.OS == "darwin" {
-		fnm = append(fnm, home("Library/Application Support/fnm"))
-	}
-	return h.managers([]managerTable{
-		{"nvm", "NVM_DIR", "node", "", "versions/node", "bin/node", []string{home(".nvm"), home(".config/nvm")}},
-		{"fnm", "FNM_DIR", "node", "", "node-versions", "installation/bin/node", fnm},
-		{"volta", "VOLTA_HOME", "node", "", "tools/image/node", "bin/node", []string{home(".volta")}},
-		{"asdf", "ASDF_DATA_DIR", "node", "", "installs/nodejs", "bin/node", []string{home(".asdf")}},
-		{"mise", "MISE_DATA_DIR", "node", "", "installs/node", "bin/node", []string{path.Join(data, "mise")}},
-		{"nodenv", "NODENV_ROOT", "node", "", "versions", "bin/node", []string{home(".nodenv")}},
-		{"n", "N_PREFIX", "node", "n", "n/versions/node", "bin/node", []string{"/usr/local", home("n")}},
-		{"pyenv", "PYENV_ROOT", "python", "", "versions", "bin/python3", []string{home(".pyenv")}},
-		{"asdf", "ASDF_DATA_DIR", "python", "", "installs/python", "bin/python3", []string{home(".asdf")}},
-		{"mise", "MISE_DATA_DIR", "python", "", "installs/python", "bin/python3", []string{path.Join(data, "mise")}},
-		{"uv", "UV_PYTHON_INSTALL_DIR", "python", "", "", "bin/python3", []string{path.Join(data, "uv/python")}},
-	})
-}
-
-func (h *Host) managers(table []managerTable) (all []versionManager) {
-	for _, m := range table {
-		place := func(dir string, replaced bool) {
-			all = append(all, versionManager{m.name, m.language, path.Join(dir, m.root), path.Join(dir, m.versions), m.program, m.variable, replaced})
+	place := strings.NewReplacer("~/", h.Home+"/", "$DATA/", h.dataHome()+"/").Replace
+	policy.ProgramRows("manager", func(names, words []string) {
+		add := func(dir string, replaced bool) {
+			all = append(all, versionManager{names[0], names[2], path.Join(dir, words[0]), path.Join(dir, words[1]), words[2], names[1], replaced})
 		}
-		v, set := h.UserEnv(m.variable)
+		v, set := h.UserEnv(names[1])
 		if set = set && path.IsAbs(v); set {
-			place(v, false)
+			add(v, false)
 		}
-		for _, dir := range m.usual {
-			place(dir, set)
+		for _, dir := range words[3:] {
+			if h.OS == "darwin" || !strings.HasPrefix(dir, "~/Library/") {
+				add(place(dir), set)
+			}
 		}
-	}
+	})
 	return all
 }
 
@@ -282,7 +257,10 @@ func (f *LinkResolver) spelled(dir, name string, info FileInfo) string {
 	}
 	listed := listedName(h, entries, dir, name, info)
 	if f.host.recording != nil {
-		f.host.recording.add("spelling of "+name, askSpelling(name, info), dir, digestBytes([]byte(listed), nil))
+		f.host.recording.add("spelling of "+name, dir, digestText(listed, nil), func(h *Host) uint64 {
+			entries, _ := h.ReadDir(dir)
+			return digestText(listedName(h, entries, dir, name, info), nil)
+		})
 	}
 	return listed
 }
@@ -325,13 +303,6 @@ func spellingKey(name string) string { return strings.ToLower(norm.NFD.String(na
 
 func isASCII(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
-}
-
-func askSpelling(name string, info FileInfo) func(*Host, string) uint64 {
-	return func(h *Host, dir string) uint64 {
-		entries, _ := h.ReadDir(dir)
-		return digestBytes([]byte(listedName(h, entries, dir, name, info)), nil)
-	}
 }
 
 // firmlinked returns the usual name of an object on the data volume of macOS, or the path itself.

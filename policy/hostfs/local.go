@@ -1,6 +1,7 @@
 package hostfs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -102,23 +103,40 @@ func StandardDirs(h *Host) (cfg, state, cache, data string) {
 		dir("XDG_CACHE_HOME", ".cache"), dir("XDG_DATA_HOME", filepath.Join(".local", "share"))
 }
 
+// lstatPlain is lstat by package os.
+func lstatPlain(path string) (FileInfo, error) {
+	fi, err := os.Lstat(path)
+	if err != nil {
+		return FileInfo{}, err
+	}
+	return infoOf(fi), nil
+}
+
 func readHead(path string, n int) ([]byte, error) {
-	// A fifo in a granted tree must not block the start. readStart does not block either, if
+	// A fifo in a granted tree must not block the start. The flags keep it from that, too, if
 	// a server replaces the file by a fifo after lstat.
+	irregular := &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
 	if info, err := lstat(path); err != nil {
 		return nil, err
 	} else if !info.Mode.IsRegular() {
-		return nil, &fs.PathError{Op: "read", Path: path, Err: errors.New("not a regular file")}
+		return nil, irregular
 	}
-	// Most files are short, and n may be a megabyte.
-	buf := make([]byte, min(n, 4<<10))
-	for {
-		got, err := readStart(path, buf)
-		if err != nil || got < len(buf) || got == n {
-			return buf[:got], err
-		}
-		buf = make([]byte, min(n, 16*len(buf)))
+	f, err := os.OpenFile(path, os.O_RDONLY|OpenFlags|noFollow, 0)
+	if err != nil {
+		return nil, err
 	}
+	defer f.Close()
+	// A read of a fifo or terminal blocks here in spite of the flags.
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, cmp.Or[error](err, irregular)
+	}
+	buf := make([]byte, min(int64(n), info.Size()))
+	got, err := io.ReadFull(f, buf)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		err = nil
+	}
+	return buf[:got], err
 }
 
 func readDir(path string) ([]DirEntry, error) {
@@ -133,22 +151,4 @@ func readDir(path string) ([]DirEntry, error) {
 		out[i] = DirEntry{e.Name(), e.Type()}
 	}
 	return out, err
-}
-
-// readStart fills buf from the beginning of a file, as far as the file goes.
-func readStart(path string, buf []byte) (n int, err error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|OpenFlags|noFollow, 0)
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	// A read of a fifo or terminal blocks here in spite of the flags.
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return 0, &fs.PathError{Op: "read", Path: path, Err: errors.Join(err, errors.New("not a regular file"))}
-	}
-	n, err = io.ReadFull(f, buf)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = nil
-	}
-	return n, err
 }

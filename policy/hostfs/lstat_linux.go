@@ -2,7 +2,6 @@ package hostfs
 
 import (
 	"io/fs"
-	"os"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -67,12 +66,4 @@ func fileMode(m uint32) fs.FileMode {
 		mode |= fs.ModeDevice
 	}
 	return mode
-}
-
-func lstatPlain(path string) (FileInfo, error) {
-	fi, err := os.Lstat(path)
-	if err != nil {
-		return FileInfo{}, err
-	}
-	return infoOf(fi), nil
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"hash/maphash"
 	"io/fs"
+	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -21,19 +23,14 @@ type Recording struct {
 	questions []question
 	asked     map[asked]bool
 
-	looking, next *look // of Unchanged; nil: there is none
-}
-
-// A look asks all questions again, for all callers of Unchanged that came before it began.
-type look struct {
-	over chan struct{} // closed when same is set
-	same bool
+	looking sync.Mutex   // of Unchanged
+	looks   atomic.Int64 // that have begun
+	same    bool         // the answer of the last one
 }
 
 // A question is one call of the host.
 type question struct {
-	ask    func(*Host, string) uint64
-	path   string
+	ask    func(*Host) uint64
 	answer uint64
 }
 
@@ -55,33 +52,33 @@ func (r *Recording) Record(h Host) Host {
 	through.recording = r
 	through.Lstat = func(path string) (FileInfo, error) {
 		info, err := h.Lstat(path)
-		r.add("lstat", askLstat, path, digestInfo(info, err))
+		r.add("lstat", path, digestInfo(info, err), func(h *Host) uint64 { return digestInfo(h.Lstat(path)) })
 		return info, err
 	}
 	through.Readlink = func(path string) (string, error) {
 		target, err := h.Readlink(path)
-		r.add("readlink", askReadlink, path, digestBytes([]byte(target), err))
+		r.add("readlink", path, digestText(target, err), func(h *Host) uint64 { return digestText(h.Readlink(path)) })
 		return target, err
 	}
 	through.ReadDir = func(path string) ([]DirEntry, error) {
 		entries, err := h.ReadDir(path)
-		r.add("list", askReadDir, path, digestEntries(entries, err))
+		r.add("list", path, digestEntries(entries, err), func(h *Host) uint64 { return digestEntries(h.ReadDir(path)) })
 		return entries, err
 	}
 	through.ReadHead = func(path string, n int) ([]byte, error) {
 		head, err := h.ReadHead(path, n)
-		r.add("read "+strconv.Itoa(n), askReadHead(n), path, digestBytes(head, err))
+		r.add("read "+strconv.Itoa(n), path, digestBytes(head, err), func(h *Host) uint64 { return digestBytes(h.ReadHead(path, n)) })
 		return head, err
 	}
 	return through
 }
 
-func (r *Recording) add(what string, ask func(*Host, string) uint64, path string, answer uint64) {
+func (r *Recording) add(what, path string, answer uint64, ask func(*Host) uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if key := (asked{what, path, answer}); !r.asked[key] {
 		r.asked[key] = true
-		r.questions = append(r.questions, question{ask, path, answer})
+		r.questions = append(r.questions, question{ask, answer})
 	}
 }
 
@@ -91,51 +88,15 @@ func (r *Recording) add(what string, ask func(*Host, string) uint64, path string
 // Callers that come while the host is being asked share the answer of asking once more. So each gets an answer
 // from after its call.
 func (r *Recording) Unchanged() bool {
-	r.mu.Lock()
-	if r.next != nil { // it has not begun
-		mine := r.next
-		r.mu.Unlock()
-		<-mine.over
-		return mine.same
+	before := r.looks.Load()
+	r.looking.Lock()
+	defer r.looking.Unlock()
+	if r.looks.Load() == before { // else one began after this call
+		r.looks.Add(1)
+		changed := func(q question) bool { return q.ask(&r.host) != q.answer }
+		r.same = len(r.questions) > 0 && !slices.ContainsFunc(r.questions, changed)
 	}
-	mine, before := &look{over: make(chan struct{})}, r.looking
-	if before != nil {
-		r.next = mine
-		r.mu.Unlock()
-		<-before.over
-		r.mu.Lock()
-		r.next = nil
-	}
-	r.looking = mine
-	r.mu.Unlock()
-	mine.same = r.lookAgain()
-	r.mu.Lock()
-	r.looking = nil
-	r.mu.Unlock()
-	close(mine.over)
-	return mine.same
-}
-
-func (r *Recording) lookAgain() bool {
-	for _, q := range r.questions {
-		if q.ask(&r.host, q.path) != q.answer {
-			return false
-		}
-	}
-	return len(r.questions) > 0
-}
-
-func askLstat(h *Host, path string) uint64 { return digestInfo(h.Lstat(path)) }
-
-func askReadlink(h *Host, path string) uint64 {
-	target, err := h.Readlink(path)
-	return digestBytes([]byte(target), err)
-}
-
-func askReadDir(h *Host, path string) uint64 { return digestEntries(h.ReadDir(path)) }
-
-func askReadHead(n int) func(*Host, string) uint64 {
-	return func(h *Host, path string) uint64 { return digestBytes(h.ReadHead(path, n)) }
+	return r.same
 }
 
 // digestInfo returns a digest without Links, which no resolution uses: the link count of a
@@ -165,6 +126,8 @@ func digestEntries(entries []DirEntry, err error) uint64 {
 	}
 	return sum
 }
+
+func digestText(text string, err error) uint64 { return digestBytes([]byte(text), err) }
 
 func digestBytes(b []byte, err error) uint64 {
 	var h maphash.Hash

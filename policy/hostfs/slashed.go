@@ -1,9 +1,7 @@
 package hostfs
 
 import (
-	"io/fs"
 	"path"
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -35,77 +33,6 @@ func CutHome(system, path string) (rest string, ok bool) {
 	return strings.CutPrefix(path, "~/")
 }
 
-// Slashed returns a Windows host whose paths have the form of [hostfs.Slashed], for code that compares
-// names between slashes. It looks at drives alone: a link to another machine leads to nothing. A junction
-// is a symbolic link there. A host of another system is returned as it is, and so is one that has the form.
-func (h *Host) Slashed() *Host {
-	if h.OS != "windows" || strings.HasPrefix(h.Home, "/") {
-		return h
-	}
-	s := *h
-	for _, p := range []*string{&s.Home, &s.Dir, &s.ConfigDir, &s.StateDir, &s.CacheDir, &s.DataDir, &s.Executable} {
-		if *p != "" {
-			*p = Slashed(*p)
-		}
-	}
-	s.Configs = slices.Clone(h.Configs)
-	for i, p := range s.Configs {
-		s.Configs[i] = Slashed(p)
-	}
-	s.Environ, s.Places = slashedValues(h.Environ), slashedValues(h.Places)
-	s.Lstat = onDrive(func(p string) (FileInfo, error) {
-		info, err := h.Lstat(p)
-		if err == nil && info.Mode&fs.ModeIrregular != 0 {
-			if _, err := h.Readlink(p); err == nil {
-				info.Mode = fs.ModeSymlink | info.Mode.Perm()
-			}
-		}
-		return info, err
-	})
-	s.Readlink = onDrive(func(p string) (string, error) {
-		target, err := h.Readlink(p)
-		if err != nil {
-			return "", err
-		}
-		target = strings.ReplaceAll(target, "/", `\`)
-		if strings.HasPrefix(target, `\`) && !strings.HasPrefix(target, `\\`) && !strings.HasPrefix(target, `\??\`) {
-			target = p[:2] + target // of the drive of the link
-		}
-		return Slashed(target), nil
-	})
-	s.ReadDir = onDrive(h.ReadDir)
-	s.ReadHead = func(p string, n int) ([]byte, error) {
-		return onDrive(func(p string) ([]byte, error) { return h.ReadHead(p, n) })(p)
-	}
-	return &s
-}
-
-// onDrive returns a function of slashed paths. The root has the drives, and what is on none does not exist.
-func onDrive[T any](ask func(string) (T, error)) func(string) (T, error) {
-	return func(p string) (none T, err error) {
-		if native, ok := FromSlashed(p); ok {
-			return ask(native)
-		}
-		if info, ok := any(&none).(*FileInfo); ok && p == "/" {
-			info.Mode = fs.ModeDir | 0o555
-			return none, nil
-		}
-		return none, fs.ErrNotExist
-	}
-}
-
-// slashedValues returns variables of which those that are one path of a drive have it with slashes.
-func slashedValues(environ []string) []string {
-	out := slices.Clone(environ)
-	for i, v := range out {
-		name, value, _ := strings.Cut(v, "=")
-		if _, err := CleanWindows(value); err == nil {
-			out[i] = name + "=" + Slashed(value)
-		}
-	}
-	return out
-}
-
 // WithinWindows reports whether an absolute path is a directory or lies in it, by their names. Slashes count as
 // backslashes, and names have no case.
 func WithinWindows(path, dir string) bool {
@@ -120,7 +47,7 @@ func WithinWindows(path, dir string) bool {
 // So Slashed is no check: see [CleanWindows].
 func Slashed(p string) string {
 	p = strings.ReplaceAll(p, `\`, "/")
-	if _, slashed := FromSlashed(p); slashed { // no name of Windows has a colon
+	if _, slashed := fromSlashed(p); slashed { // no name of Windows has a colon
 		p = p[1:]
 	}
 	for _, prefix := range []string{"//?/", "//./", "/??/"} {
@@ -149,9 +76,9 @@ func Slashed(p string) string {
 	return root + p
 }
 
-// FromSlashed returns the path on a drive for the form that [Slashed] has made of it. ok is false for
+// fromSlashed returns the path on a drive for the form that [Slashed] has made of it. ok is false for
 // every other path.
-func FromSlashed(p string) (path string, ok bool) {
+func fromSlashed(p string) (path string, ok bool) {
 	if len(p) < 3 || p[0] != '/' || !isLetter(p[1]) || p[2] != ':' || len(p) > 3 && p[3] != '/' {
 		return "", false
 	}

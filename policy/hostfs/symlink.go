@@ -42,9 +42,8 @@ func (p ResolvedPath) Exists() bool { return p.missing == "" }
 type LinkResolver struct {
 	host      *Host
 	stats     map[string]*lstatResult
-	followed  map[string]*ResolvedPath // the answers of Resolve
-	room      []ResolvedPath           // for the next of them
-	spellings map[string][]DirEntry    // of directories: see spelled
+	followed  map[string]ResolvedPath // the answers of Resolve: a start asks three times for most of some 600 paths
+	spellings map[string][]DirEntry   // of directories: see spelled
 	// Listings are the entries of directories about which a start asks many questions, most
 	// of them about files that do not exist. One listing answers all of these.
 	Listings map[string][]DirEntry
@@ -62,7 +61,7 @@ type lstatResult struct {
 var absent = lstatResult{Err: fs.ErrNotExist}
 
 func NewLinkResolver(h *Host) *LinkResolver {
-	return &LinkResolver{host: h, stats: make(map[string]*lstatResult, 100), Listings: make(map[string][]DirEntry, 3)}
+	return &LinkResolver{host: h, stats: make(map[string]*lstatResult, 100), followed: make(map[string]ResolvedPath, 700), Listings: make(map[string][]DirEntry, 3)}
 }
 
 // ReadAhead lists a canonical directory, so that later questions about its names need no
@@ -181,27 +180,15 @@ func Upward(p string) iter.Seq[string] {
 // the text, then goes through symbolic links component by component, as long as the
 // components exist, and appends the rest. The only error is a loop.
 func (f *LinkResolver) Resolve(p string) (ResolvedPath, error) {
-	if at := f.followed[p]; at != nil {
-		return *at, nil
+	if at, known := f.followed[p]; known {
+		return at, nil
 	}
 	at, err := f.follow(p)
 	if err == nil {
 		at.Links = slices.Clip(at.Links) // so that no caller appends to those of another
-		f.remember(p, at)
+		f.followed[p] = at
 	}
 	return at, err
-}
-
-// remember keeps an answer of Resolve. A start asks three times for most of some 600 paths.
-func (f *LinkResolver) remember(p string, at ResolvedPath) {
-	if f.followed == nil {
-		f.followed = make(map[string]*ResolvedPath, 700)
-	}
-	if len(f.room) == 0 {
-		f.room = make([]ResolvedPath, 64)
-	}
-	f.room[0] = at
-	f.followed[p], f.room = &f.room[0], f.room[1:]
 }
 
 // follow is Resolve without the earlier answers of it.
@@ -209,7 +196,6 @@ func (f *LinkResolver) follow(p string) (ResolvedPath, error) {
 	p = path.Clean(p)
 	out, todo := f.from(p)
 	for crossed, asWritten := 0, true; todo != ""; { // asWritten: out.Path is a part of p
-		before := len(p) - len(todo)
 		var name string
 		name, todo, _ = strings.Cut(todo, "/")
 		switch name {
@@ -220,12 +206,7 @@ func (f *LinkResolver) follow(p string) (ResolvedPath, error) {
 			out.Info = f.Lstat(out.Path).Info
 			continue
 		}
-		var next string
-		if asWritten {
-			next = p[:before+len(name)] // a part of p, so there is nothing to allocate
-		} else {
-			next = path.Join(out.Path, name)
-		}
+		next := path.Join(out.Path, name)
 		s := f.Lstat(next)
 		err := s.Err
 		if err != nil && err != fs.ErrNotExist {
@@ -237,11 +218,7 @@ func (f *LinkResolver) follow(p string) (ResolvedPath, error) {
 		if err != nil {
 			// No link can be followed after a missing component, so dots there are
 			// resolved as text.
-			whole := p
-			if !asWritten {
-				whole = path.Join(next, todo)
-			}
-			return out.without(next, whole, err), nil
+			return out.without(next, path.Join(next, todo), err), nil
 		}
 		if listed := f.spelled(out.Path, name, s.Info); listed != name {
 			next, asWritten = path.Join(out.Path, listed), false

@@ -21,7 +21,7 @@ func TestSlashed(t *testing.T) {
 	for _, row := range testkit.Rows(t, "slashed.txt", 3) {
 		p, want := row[0], row[1:]
 		got := Slashed(p)
-		back, _ := FromSlashed(got)
+		back, _ := fromSlashed(got)
 		if got != want[0] || back != want[1] {
 			t.Errorf("%s: %q and %q, want %q", p, got, back, want)
 		}
@@ -30,7 +30,7 @@ func TestSlashed(t *testing.T) {
 		}
 	}
 	for _, p := range []string{"", "/", "/c", "/1:/a", "/C:a", "C:/a", "//C:/a"} {
-		if got, ok := FromSlashed(p); ok {
+		if got, ok := fromSlashed(p); ok {
 			t.Errorf("%s: %s", p, got)
 		}
 	}

@@ -56,6 +56,23 @@ func checkCoarseRule(r policy.FsRule) error {
 	return hostfs.CheckWindowsNames(strings.TrimPrefix(r.Path, "~/"))
 }
 
+// placedOnWindows returns where rules would lead.
+func placedOnWindows(p *policy.Policy, h *hostfs.Host) (placed []PlacedRule, err error) {
+	for _, r := range p.Fs {
+		if err := checkCoarseRule(r); err != nil {
+			return nil, &RuleError{Rule: r.Label(), Reason: err.Error()}
+		}
+		at, dir := r.Path, h.Dir
+		if rest, ok := hostfs.CutHome(h.OS, at); ok {
+			at, dir = rest, h.Home
+		}
+		if at, err := hostfs.CleanWindows(hostfs.JoinWindows(dir, at)); err == nil {
+			placed = append(placed, PlacedRule{r, at})
+		}
+	}
+	return placed, nil
+}
+
 // fill sets the directories, the program and the environment of a profile.
 func (h windows) fill(p *policy.Policy, out *policy.Profile) (err error) {
 	dir := h.Dir

@@ -24,8 +24,6 @@ import (
 // of the following, those that begin with two spaces belong to it:
 //
 //	host linux|mac        a new host; lines of newFake with its files
-//	host windows          the same, where "l PATH TARGET" and "e DIR NAME" stand for links and the names in directories,
-//	                      and all other paths for directories
 //	with KEY VALUE...     a change of that host; none
 //	file LINE             one file more, or another text of it
 //	server WORD...        its line; none: "server", on a Mac /usr/bin/true
@@ -84,11 +82,6 @@ func (h *hostPlayer) play(line string) string {
 			h.toml += strings.TrimPrefix(line, "  ") + "\n"
 		}
 		return line + "\n"
-	case h.verb == "host" && isBelow && h.rest == "windows":
-		kind, rest, _ := strings.Cut(below, " ")
-		name, text, _ := strings.Cut(rest, " ")
-		h.files[name] = fakeFile{mode: map[string]fs.FileMode{"l": fs.ModeIrregular, "e": fs.ModeDir}[kind] | 0o777, text: text} // as Go tells a junction
-		return line + "\n"
 	case h.verb == "host" && isBelow:
 		h.files.add(strings.TrimSpace(line))
 		return line + "\n"
@@ -99,32 +92,6 @@ func (h *hostPlayer) play(line string) string {
 	return line + "\n" + h.begin(strings.Fields(h.rest))
 }
 
-// windows returns a host of Windows. No other machine may be looked at.
-func (h fakeHost) windows(t *testing.T) hostfs.Host {
-	return hostfs.Host{
-		OS: "windows", Home: `C:\Users\u`, Dir: `C:\Users\u\work`, ConfigDir: `D:\conf\mcp-jail`,
-		Lstat: func(p string) (hostfs.FileInfo, error) {
-			if strings.Contains(p, "/") || len(p) < 3 || p[1:3] != `:\` {
-				t.Errorf("%s is looked at", p)
-			}
-			return hostfs.FileInfo{Mode: cmp.Or(h[p].mode, fs.ModeDir|0o777)}, nil
-		},
-		Readlink: func(p string) (string, error) {
-			if h[p].mode.IsDir() || h[p].text == "" {
-				return "", fs.ErrNotExist
-			}
-			return h[p].text, nil
-		},
-		ReadDir: func(p string) ([]hostfs.DirEntry, error) {
-			if h[p].mode.IsDir() {
-				return []hostfs.DirEntry{{Name: h[p].text}}, nil
-			}
-			return nil, fs.ErrNotExist
-		},
-		ReadHead: func(string, int) ([]byte, error) { return nil, fs.ErrNotExist },
-	}
-}
-
 // begin takes a line that begins with a verb, and returns the answers to it alone.
 func (h *hostPlayer) begin(words []string) string {
 	switch h.verb {
@@ -133,10 +100,6 @@ func (h *hostPlayer) begin(words []string) string {
 		if h.rest == "mac" {
 			h.files, h.base = newFake(aMac), "[servers.s]\ncommand = \"/usr/bin/true\"\n"
 			h.edits = append(h.edits, func(at *hostfs.Host) { *at = h.files.mac() })
-		}
-		if h.rest == "windows" {
-			h.files = fakeHost{}
-			h.edits = append(h.edits, func(at *hostfs.Host) { *at = h.files.windows(h.t) })
 		}
 		h.toml = h.base
 	case "server":

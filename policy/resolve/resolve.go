@@ -27,7 +27,6 @@
 package resolve
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -173,7 +172,6 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 }
 
 func newResolver(p *policy.Policy, h *hostfs.Host) *resolver {
-	h = h.Slashed()
 	paths := hostfs.NewLinkResolver(h)
 	f := &facts{p: p, h: h, paths: paths, places: places.New(p, h, paths), entries: make(places.EntrySet, 56), warnings: &warningList{}}
 	return &resolver{facts: f, writers: &writers{facts: f}, searched: map[string]bool{}, sums: &sums{facts: f, rules: map[string][]places.Target{}, base: map[string]policy.Rights{}}}
@@ -330,29 +328,14 @@ func (b *resolver) homeLinks() (links []policy.HomeLink) {
 // gitConfig returns the configuration with the settings of the user: "" where HOME leads to the user's
 // own, and unless the server can write a repository, whose log has the user's name already.
 func (b *resolver) gitConfig(out *policy.Profile) string {
-	var writable []string
-	for _, dir := range b.masks.Git.Repositories() {
-		if e, _ := b.entries.Find(dir); e.Rights.Has(policy.Create | policy.Update) {
-			writable = append(writable, dir)
-		}
-	}
-	if !out.HomePrivate || writable == nil {
+	writable := slices.ContainsFunc(b.masks.Git.Repositories(), func(dir string) bool {
+		e, _ := b.entries.Find(dir)
+		return e.Rights.Has(policy.Create | policy.Update)
+	})
+	if !out.HomePrivate || !writable {
 		return ""
 	}
-	config, filters, signs := b.masks.Git.UserSettings(b.readsGitFile)
-	if signs {
-		b.warnings.warn("git-config", "", "your configuration of git says commit.gpgsign, and git in the jail signs nothing")
-	}
-	for _, dir := range writable {
-		attributes := path.Join(path.Dir(dir), ".gitattributes")
-		text, err := b.h.ReadHead(attributes, places.MaxGitConfig)
-		for _, name := range filters {
-			if err == nil && bytes.Contains(text, []byte("filter="+name)) {
-				b.warnings.warn("git-config", "", "git in the jail does not have the filter %q of your configuration: it refuses to write the files that %s names for it", name, attributes)
-			}
-		}
-	}
-	return config
+	return b.masks.Git.UserSettings(b.readsGitFile)
 }
 
 // readsGitFile lets the server read a file that the user's configuration of git names, and reports

@@ -46,7 +46,6 @@ func TestResolveChecksPolicy(t *testing.T) {
 		"user info":       {Server: "s", Command: "server", Net: []policy.NetRule{{Host: "a@b"}}},
 		"needs a port":    {Server: "s", Command: "server", Net: []policy.NetRule{{Host: "a", Scheme: "tcp"}}},
 		"the path is emp": {Server: "s", Command: "server", Fs: []policy.FsRule{{}}},
-		"one trailing":    {Server: "s", Command: "server", Env: []policy.EnvRule{{Name: "a*b"}}},
 		"server name":     {Server: "../x", Command: "server"},
 		"is empty":        {Server: "s"},
 	} {
@@ -78,12 +77,6 @@ func TestInbound(t *testing.T) {
 	}
 	if _, err := policyOf(many); err == nil || !strings.Contains(err.Error(), "inbound: 65 ports; more than 64 are refused") {
 		t.Error(err)
-	}
-	for _, port := range []int{0, -1, 65536} {
-		p.Inbound = []policy.InboundRule{{Port: port, Where: "here"}}
-		if _, _, err := Resolve(p, newFake(aSystem).host()); err == nil {
-			t.Errorf("Resolve takes port %d", port)
-		}
 	}
 }
 

@@ -144,7 +144,7 @@ func (b *sums) changing() places.EntrySet {
 			continue
 		}
 		around, ok := b.entries.Find(path.Dir(p))
-		if ok && around.Rights == e.Rights && (around.Origin == policy.OriginRule || around.Origin == policy.OriginBaseline) && !isApart(p, around.Path) {
+		if ok && around.Rights == e.Rights && (around.Origin == policy.OriginRule || around.Origin == policy.OriginBaseline) && !policy.IsOwnPlace(p, around.Path) {
 			delete(kept, p)
 		}
 	}
@@ -202,7 +202,7 @@ func (b *sums) checkRules() error {
 		own := n.Rule.Rights()
 		rights, by := b.around(n)
 		switch {
-		case by == nil || own&^rights != 0 || n.Rule.Deny != 0 || b.entries[n.Canonical].Make || isApart(n.Canonical, by.Canonical) || b.inDenial(n.Canonical):
+		case by == nil || own&^rights != 0 || n.Rule.Deny != 0 || b.entries[n.Canonical].Make || policy.IsOwnPlace(n.Canonical, by.Canonical) || b.inDenial(n.Canonical):
 		case own == rights:
 			b.warnings.warn("useless-rule", n.Rule.Where, "path = %s (%s) adds nothing to %s (%s), because rights add up", show.TOML(n.Rule.Path), own, by.Rule.Label(), by.Rule.Rights())
 		default:

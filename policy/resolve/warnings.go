@@ -2,10 +2,8 @@ package resolve
 
 import (
 	"fmt"
-	"net/netip"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -18,20 +16,6 @@ func (b *resolver) warnUseless() {
 	for _, n := range b.targets {
 		if n.Rule.Rights() == 0 && !takesAway(b.entries.Find, n) {
 			b.warnings.warn("useless-rule", n.Rule.Where, "path = %s takes nothing away: the server has no more there than every jail has", show.TOML(n.Rule.Path))
-		}
-	}
-	for i, r := range b.p.Net {
-		for at, o := range b.p.Net {
-			if at != i && o.Includes(r) && !(at > i && r.Includes(o)) && !strings.HasPrefix(r.Where, "preset ") {
-				b.warnings.warn("useless-rule", r.Where, "host = %s adds nothing to %s: host = %s, because rules add up", show.TOML(r.Host), o.Where, show.TOML(o.Host))
-				break
-			}
-		}
-		takes := func(wider policy.NetRule) bool {
-			return wider.Allow && (hostsOverlap(wider.Host, r.Host) || isAddress(r.Host) && !isAddress(wider.Host)) // a name may lead to the address
-		}
-		if !r.Allow && !slices.ContainsFunc(b.p.Net, takes) {
-			b.warnings.warn("useless-rule", r.Where, "host = %s grants nothing, and there is no wider rule that it could take something away from", show.TOML(r.Host))
 		}
 	}
 }
@@ -50,19 +34,6 @@ func takesAway(find func(path string) (policy.Entry, bool), n places.Target) boo
 	around, ok := find(path.Dir(denied))
 	own, _ := find(denied)
 	return ok && around.Rights&n.Rule.Deny != 0 && !(own.Path == denied && own.Rights != 0 && own.Origin == policy.OriginBaseline)
-}
-
-func isAddress(host string) bool {
-	_, err := netip.ParseAddr(host)
-	return err == nil
-}
-
-func hostsOverlap(a, b string) bool {
-	covers := func(wild, host string) bool {
-		suffix, ok := strings.CutPrefix(wild, "*")
-		return ok && strings.HasSuffix(strings.TrimPrefix(host, "*"), suffix)
-	}
-	return a == b || covers(a, b) || covers(b, a)
 }
 
 // warnSpecialHosts warns of rules that grant a host of a private network or a cloud's
@@ -108,12 +79,15 @@ type PlacedRule struct {
 // in which the server is to start. If that is "", it is not known, and the workspace and relative
 // rules are passed over. placed are the rules that grant something that is there.
 func CheckFiles(p *policy.Policy, host hostfs.Host) (placed []PlacedRule, warnings []policy.Warning, err error) {
-	asked, given := *p, host // Slashed keeps a pointer to it
-	host = *given.Slashed()
+	if host.OS == "windows" {
+		placed, err = placedOnWindows(p, &host)
+		return placed, nil, err
+	}
+	asked := *p
 	if host.Dir == "" {
 		asked.Default, asked.Workspace, host.Dir = false, "", host.Home
 		asked.Fs = slices.DeleteFunc(slices.Clone(p.Fs), func(r policy.FsRule) bool {
-			return !strings.HasPrefix(r.Path, "/") && !strings.HasPrefix(r.Path, "~") && !(host.OS == "windows" && hostfs.HasDrive(r.Path))
+			return isRelative(r)
 		})
 	}
 	b := newResolver(&asked, &host)
@@ -121,7 +95,7 @@ func CheckFiles(p *policy.Policy, host hostfs.Host) (placed []PlacedRule, warnin
 		return nil, b.warnings.list, err
 	}
 	for _, n := range b.targets {
-		placed = append(placed, PlacedRule{n.Rule, places.AsWritten(&host, n.Canonical)})
+		placed = append(placed, PlacedRule{n.Rule, n.Canonical})
 	}
 	b.masks.HideSensitive()
 	b.masks.WarnNamed()

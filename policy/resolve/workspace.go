@@ -81,21 +81,6 @@ func (b *resolver) addPrivateHome(out *policy.Profile) {
 	b.entries[out.Home] = e
 }
 
-// isApart reports whether a path, which an entry around it covers too, is one of the jail's own places
-// unless its own rule grants that of the host.
-func isApart(p, entry string) bool {
-	switch p {
-	case "/etc/hosts", "/etc/hostname", "/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/gitconfig":
-		return true
-	}
-	return isIn(p, entry, "/tmp", "/dev", "/dev/shm", "/proc")
-}
-
-// isIn reports whether a path is one of some places, or lies in one, and the entry that covers it does not.
-func isIn(p, entry string, places ...string) bool {
-	return slices.ContainsFunc(places, func(own string) bool { return policy.Within(p, own) && !policy.Within(entry, own) })
-}
-
 // workingDirectory returns where the server starts: what its file says, or the workspace if the server can be
 // in it, else HOME, else /tmp. On macOS the server has no /tmp: "/" stands for its TMPDIR, whose name only the
 // start knows.
@@ -132,7 +117,7 @@ func startDirectory(b *resolver, out *policy.Profile) string {
 
 func canStartIn(out *policy.Profile, dir string) bool {
 	if e, ok := out.Find(dir); ok {
-		return e.Rights != 0 && (dir == "/tmp" || dir == "/dev/shm" || !isIn(dir, e.Path, "/tmp", "/dev/shm")) // which are private to the jail
+		return e.Rights != 0 && (dir == "/tmp" || dir == "/dev/shm" || !policy.IsOwnPlace(dir, e.Path)) // which are private to the jail
 	}
 	// A directory on the way to an entry.
 	return slices.ContainsFunc(out.Entries, func(e policy.Entry) bool {

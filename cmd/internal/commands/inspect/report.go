@@ -129,7 +129,7 @@ func undoNote(p *policy.Policy) []string {
 
 // remarkTexts returns what is probably not meant in a policy.
 func remarkTexts(p *policy.Policy, goos string) []string {
-	remarks := p.Remarks()
+	remarks := p.UnusedKeys
 	for _, r := range p.Fs {
 		if r.Rights()&policy.Write != 0 && !r.Rights().Has(policy.Read) {
 			remarks = append(remarks, policy.Warning{Code: "write-only", Message: fmt.Sprintf("path = %s lets the server write without reading: add read = true, unless that is meant", show.TOML(r.Path)), Where: r.Where})

@@ -4,6 +4,7 @@ package reader
 
 import (
 	"bytes"
+	_ "embed"
 	"fmt"
 	"slices"
 	"strings"
@@ -156,7 +157,7 @@ func (d *reader) readKeys(n *node, key string, known []Key) {
 
 // instead says what to write in place of an unknown key of a table.
 func instead(table, name string, known []Key) string {
-	if advice := foreignKeys[tableName(table)][name]; advice != "" {
+	if advice := foreignAdvice(tableName(table), name); advice != "" {
 		return advice
 	}
 	var names []string
@@ -205,43 +206,28 @@ func (d *reader) add(n *node, key, format string, args ...any) {
 	}
 }
 
-const (
-	declareServer = "write [servers.NAME] with command, arguments and variables"
-	policyOfEach  = "write the policy of each server, [servers.NAME.access] with fs, net, env and commands, and [servers.NAME.limits]"
-	mountRule     = "write a rule for each: [[servers.NAME.access.fs]] with path, read = true, and write = true where it is no read-only one; nothing is mounted at another path"
-	inEachServer  = "write it below [servers.NAME], for each server"
-	forAll        = "it would hold for every server, also for one that did not ask for it: write it into [servers.NAME]"
-)
+//go:embed foreign.txt
+var foreign string
 
-// foreignKeys has advice for keys of other programs' configurations, and for keys in the wrong table, by the table
-// in which they stand. Many configurations are copied from the files of clients, or of programs that limit tools.
-var foreignKeys = map[string]map[string]string{
-	"": {
-		"mcpServers": declareServer, "mcp_servers": declareServer, "context_servers": declareServer, "mcp": declareServer, "providers": declareServer,
-		"agents": policyOfEach, "sandbox": policyOfEach, "mounts": mountRule,
-		"conversation": "write [servers.NAME.access] for all tools of a server, or stateful = false and [servers.NAME.tools.TOOL.access] for one",
-		"pin_tools":    inEachServer, "leaks": inEachServer, "leak_patterns": inEachServer, "undo": inEachServer, "undo_total_mb": inEachServer,
-		"preset": inEachServer, "stateful": inEachServer, "workspace": inEachServer, "home": inEachServer, "waive": inEachServer,
-	},
-	"defaults": {
-		"access": forAll, "command": forAll, "arguments": forAll, "variables": forAll, "workspace": forAll, "home": forAll, "preset": forAll,
-		"stateful": forAll, "tools": forAll,
-	},
-	"server": {
-		"args": "write arguments = [...]",
-		"env":  `write variables = ["NAME"]: values are taken from the environment that mcp-jail is started in, as a client's own env table sets it, and do not stand here`,
-		"cwd":  "write workspace", "mounts": mountRule, "sandbox": policyOfEach,
-		"url": standardStreams, "type": standardStreams, "transport": standardStreams,
-	},
-	"access": {"mounts": mountRule},
+// foreignAdvice returns advice for a key of another program's configuration, or one in the wrong table. Many
+// configurations are copied from the files of clients, or of programs that limit tools.
+func foreignAdvice(table, key string) string {
+	for line := range strings.Lines(foreign) {
+		left, advice, _ := strings.Cut(strings.TrimSpace(line), " : ")
+		if words := strings.Fields(left); line[0] != '#' && words[0] == table && slices.Contains(words[1:], key) {
+			return advice
+		}
+	}
+	return ""
 }
 
-const standardStreams = "leave it out: a server is a program that speaks MCP on its standard input and output, which command names"
-
-// tableName returns the table of foreignKeys for a dotted key.
+// tableName returns the table of foreign.txt for a dotted key.
 func tableName(key string) string {
 	parts := strings.Split(key, ".")
-	if len(parts) == 2 && parts[0] == "servers" {
+	switch {
+	case key == "":
+		return "-"
+	case len(parts) == 2 && parts[0] == "servers":
 		return "server"
 	}
 	return parts[len(parts)-1]

@@ -67,26 +67,17 @@ func (b *Places) userPath() (dirs []string) {
 	for _, name := range [...]string{"PATH", "FPATH"} {
 		value, _ := b.h.UserEnv(name)
 		for _, dir := range hostfs.SplitList(b.h.OS, value) {
-			if _, slashed := hostfs.FromSlashed(dir); b.h.OS == "windows" && !slashed { // as a list of one has it
-				dir = hostfs.Slashed(dir)
-			}
 			dir = path.Clean(dir)
 			if strings.HasPrefix(dir, "/") && dir != "/" && !b.isSystemPath(dir) && !slices.Contains(strings.Split(dir, "/"), "node_modules") {
 				dirs = append(dirs, dir)
 			}
 		}
 	}
-	if b.h.OS == "windows" {
-		return dirs
-	}
 	return append(dirs, "/usr/local/bin")
 }
 
 // isSystemPath is IsSystemPath without what users and Homebrew install on macOS.
 func (b *Places) isSystemPath(dir string) bool {
-	if b.h.OS == "windows" {
-		return isPlaceOfWindows(dir)
-	}
 	return IsSystemPath(dir) && (b.h.OS != "darwin" || !policy.Within(dir, "/usr/local"))
 }
 

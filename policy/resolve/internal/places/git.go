@@ -185,11 +185,7 @@ func (g *git) protectFromConfig(cfg string, tree tree, depth int) {
 		case s.section == "remote" && (s.key == "url" || s.key == "pushurl"):
 			g.protectRemote(s, tree)
 		case isCommand(s):
-			// Each word may be a program, or a script that the program reads.
-			words := append(splitShell(s.value, g.Host.Home, false), splitShell(s.value, g.Host.Home, true)...)
-			for _, word := range append(words, shellWord{Text: s.value}) {
-				g.protectWord(word, tree, named)
-			}
+			g.protectCommand(s.value, tree, named)
 		}
 	}
 }
@@ -239,17 +235,30 @@ func (g *git) protectRemote(s setting, tree tree) {
 	}
 }
 
-func (g *git) protectWord(w shellWord, tree tree, named string) {
-	text := w.Text
+// protectCommand protects what a shell command may name, in any quoting: each word may be a program, or a script
+// that the program reads. What follows an expansion may lie in the tree.
+func (g *git) protectCommand(command string, tree tree, named string) {
+	command = strings.NewReplacer("${HOME}", g.Host.Home, "$HOME", g.Host.Home, `\`, "").Replace(command)
+	for _, separators := range [...]string{"\"'` \t\n;|&<>(){}", "\"'`", ""} {
+		for word := range strings.FieldsFuncSeq(command, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
+			g.protectWord(word, tree, named)
+		}
+	}
+}
+
+func (g *git) protectWord(text string, tree tree, named string) {
 	if i := strings.IndexByte(text, '='); i >= 0 && !strings.ContainsRune(text[:i], '/') {
 		text = text[i+1:] // --option=FILE, NAME=FILE
+	}
+	if i := strings.IndexByte(text, '/'); i >= 0 && text[0] == '$' {
+		text = text[i:]
 	}
 	if text = strings.TrimPrefix(text, "!"); text == "" || text[0] == '-' || strings.Contains(text, "://") || strings.ContainsRune(text, 0) {
 		return
 	}
 	files := []string{g.expandPath(text, tree.top)}
-	if w.AfterExpansion && tree.top != "" {
-		files = []string{path.Join(tree.top, text), path.Join(tree.git, text)}
+	if text[0] == '/' && tree.top != "" {
+		files = append(files, path.Join(tree.top, text), path.Join(tree.git, text))
 	}
 	for _, p := range files {
 		at, err := g.Paths.Resolve(p)
@@ -314,63 +323,4 @@ type GitConfigError struct{ File, Reason string }
 
 func (e *GitConfigError) Error() string {
 	return fmt.Sprintf("git's configuration %s is not read: %s; so it is not known which files of the grant git runs: grant the repository without write rights, or make that file smaller", e.File, e.Reason)
-}
-
-// A Word is a word of a shell command. AfterExpansion reports that an unknown
-// expansion is before it: $(git rev-parse --show-toplevel)/tools/x.
-type shellWord struct {
-	Text           string
-	AfterExpansion bool
-}
-
-// splitShell splits a command as a shell does, without running anything. Commands in
-// $(...) and backquotes are split like others. Other expansions than that of HOME are left out.
-// With apart, quotes do not count, as in a script that is itself an argument (sh -c '...').
-func splitShell(command, home string, apart bool) (words []shellWord) {
-	var text strings.Builder
-	quote, behind := byte(0), false
-	end := func(next bool) {
-		if text.Len() > 0 {
-			words = append(words, shellWord{text.String(), behind})
-		}
-		text.Reset()
-		behind = next
-	}
-	for i := 0; i < len(command); i++ {
-		c := command[i]
-		switch {
-		case apart && (c == '\'' || c == '"'):
-		case quote == '\'' && c != '\'':
-			text.WriteByte(c)
-		case c == '\\' && i+1 < len(command):
-			i++
-			text.WriteByte(command[i])
-		case c == quote:
-			quote = 0
-		case quote == 0 && (c == '\'' || c == '"'):
-			quote = c
-		case c == '$':
-			// ${NAME} or $NAME; what follows an unknown one is a path below an unknown place.
-			name := strings.TrimLeft(command[i+1:], "{")
-			name = name[:len(name)-len(strings.TrimLeft(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_"))]
-			i += strings.Index(command[i+1:], name) + len(name)
-			if name == "HOME" {
-				text.WriteString(home)
-			} else if i+1 >= len(command) || command[i+1] != '(' {
-				text.Reset()
-				behind = true
-			}
-			if i+1 < len(command) && command[i+1] == '}' {
-				i++
-			}
-		case c == ')' || c == '`':
-			end(true)
-		case quote == 0 && strings.IndexByte(";|&<>(){} \t\n", c) >= 0:
-			end(false)
-		default:
-			text.WriteByte(c)
-		}
-	}
-	end(false)
-	return words
 }

@@ -140,13 +140,12 @@ func (p *gitParser) value() (string, error) {
 // UserSettings returns the text of a configuration with what git in a jail gets of those of the user and the
 // system, as git reads them, but without their includes. A value that git would not use as it is counts as
 // missing. readable makes sure that the server can read a file. A filter, whose commands git does not get, is
-// required, so that git ends what it could only do without it. signs reports whether the user has git sign
-// commits.
-func (g *git) UserSettings(readable func(file string) bool) (text string, filters []string, signs bool) {
+// required, so that git ends what it could only do without it.
+func (g *git) UserSettings(readable func(file string) bool) (text string) {
 	kept, configs := Rows("git kept"), g.userConfigs()
 	own := path.Dir(configs[1]) // whose files git reads unless a setting names others
 	files := map[string]string{"excludesfile": own + "/ignore", "attributesfile": own + "/attributes"}
-	values, safe := map[string]string{}, []string(nil)
+	values, safe, filters := map[string]string{}, []string(nil), []string(nil)
 	for _, cfg := range slices.Backward(configs) { // the later one wins
 		for _, s := range g.settingsOf(cfg) {
 			switch name := s.name(); {
@@ -154,10 +153,8 @@ func (g *git) UserSettings(readable func(file string) bool) (text string, filter
 				values[name] = plain(s.value, maxValue)
 			case s.section == "core" && s.sub == "" && files[s.key] != "":
 				files[s.key] = cmp.Or(plain(g.expandPath(s.value, ""), maxPath), "/")
-			case name == "safe.directory":
-				safe = g.addSafe(safe, s.value)
-			case name == "commit.gpgsign":
-				signs = slices.Contains([]string{"true", "yes", "on", "1"}, strings.ToLower(s.value))
+			case name == "safe.directory" && (s.value == "*" || plain(g.expandPath(s.value, ""), maxPath) != ""):
+				safe = append(safe, cmp.Or(g.expandPath(s.value, ""), s.value))
 			case s.section == "filter" && isCommand(s) && plain(s.sub, maxValue) == s.sub && !slices.Contains(filters, s.sub):
 				filters = append(filters, s.sub)
 			}
@@ -186,30 +183,14 @@ func (g *git) UserSettings(readable func(file string) bool) (text string, filter
 	if text != "" {
 		text = "# Written by mcp-jail: settings of your configuration of git that start no program.\n" + text
 	}
-	return text, filters, signs
+	return text
 }
 
 // Bounds of the settings.
 const (
-	maxValue           = 512 // bytes
-	maxPath            = 4096
-	maxSafeDirectories = 64
+	maxValue = 512 // bytes
+	maxPath  = 4096
 )
-
-// addSafe adds a value of safe.directory. The empty one drops those before it, and "~" is the home
-// directory of the user.
-func (g *git) addSafe(dirs []string, value string) []string {
-	if value == "" {
-		return nil
-	}
-	if rest, ok := strings.CutPrefix(value, "~/"); ok {
-		value = path.Join(g.Host.Home, rest)
-	}
-	if value = plain(value, maxPath); value == "" || value != "*" && !strings.HasPrefix(value, "/") || len(dirs) == maxSafeDirectories {
-		return dirs
-	}
-	return append(dirs, value)
-}
 
 // plain returns a text without spaces around it, or "" if it is too long or is no text of one line.
 func plain(text string, limit int) string {

@@ -21,9 +21,6 @@ type lookup struct {
 // Expand makes the path of a rule absolute. relative reports that the path belongs to the
 // workspace.
 func (b *lookup) Expand(p, workspace string) (abs string, relative bool) {
-	if b.h.OS == "windows" { // whose host is one of [hostfs.Host.Slashed]
-		p = onDrive(b.h, p, workspace)
-	}
 	switch {
 	case strings.HasPrefix(p, "/"):
 		return path.Clean(p), false
@@ -56,10 +53,10 @@ func (b *lookup) WhyTwoWays(written, base string) string {
 
 // Abbreviate writes a path of the home directory with a "~".
 func (b *lookup) Abbreviate(abs string) string {
-	if n := strings.Count(b.h.Home, "/") + 1; abs != b.h.Home && within(b.h, abs, b.h.Home) {
-		return strings.Join(append([]string{"~"}, strings.Split(abs, "/")[n:]...), "/")
+	if rest, inHome := strings.CutPrefix(abs, b.h.Home+"/"); inHome {
+		return "~/" + rest
 	}
-	return AsWritten(b.h, abs)
+	return abs
 }
 
 func (b *lookup) workspaceOrDir() string {
@@ -80,23 +77,10 @@ func (b *lookup) IsSame(p, q string) bool {
 // the place under other names, too: a bind mount, or another letter case. A place around the home
 // directory holds everything.
 func (b *lookup) liesIn(p, place string) bool {
-	if within(b.h, b.paths.Canonical(b.h.Home), place) {
+	if policy.Within(b.paths.Canonical(b.h.Home), place) {
 		return false
 	}
-	return within(b.h, p, place) || b.isBelow(p, place)
-}
-
-// within is [policy.Within] by the rules of a host's names.
-func within(h *hostfs.Host, p, dir string) bool {
-	return policy.Within(folded(h, p), folded(h, dir))
-}
-
-// folded returns a path or a name as it is compared: on Windows, names have no case.
-func folded(h *hostfs.Host, p string) string {
-	if h.OS == "windows" {
-		return strings.ToLower(p)
-	}
-	return p
+	return policy.Within(p, place) || b.isBelow(p, place)
 }
 
 // isBelow reports whether p is an existing directory, or lies in it, by the identity of the objects.
@@ -115,13 +99,15 @@ func (b *lookup) isBelow(p, dir string) bool {
 
 // isAroundWork reports whether a directory is or contains the home directory or the workspace.
 func (b *lookup) isAroundWork(dir string) bool {
-	return within(b.h, b.paths.Canonical(b.h.Home), dir) || within(b.h, b.paths.Canonical(b.workspaceOrDir()), dir)
+	return policy.Within(b.paths.Canonical(b.h.Home), dir) || policy.Within(b.paths.Canonical(b.workspaceOrDir()), dir)
 }
 
 // Shared returns why a directory is not for one server alone, or "". Its path is absolute, and
 // symbolic links are followed. Nothing grants such a directory for the sake of one file in it.
 func Shared(h *hostfs.Host, p *policy.Policy, dir string) string {
-	h = h.Slashed()
+	if !isPOSIX(h) {
+		return ""
+	}
 	b := newAdviser(h, p)
 	abs, _ := b.Expand(dir, h.Dir)
 	return b.WhyShared(b.paths.Canonical(abs))
@@ -133,20 +119,20 @@ func (b *Places) WhyShared(dir string) string {
 		return reason
 	}
 	for _, s := range b.Builtin { // those of the user stay hidden in a grant
-		if within(b.h, b.paths.Canonical(strings.TrimSuffix(s.Abs, "*")), dir) {
+		if policy.Within(b.paths.Canonical(strings.TrimSuffix(s.Abs, "*")), dir) {
 			return fmt.Sprintf("holds a sensitive path (%s)", s.Written)
 		}
 	}
 	for _, d := range b.Deciding {
 		// A variable such as PATH may name a directory of the user's own work.
-		if !d.OfEnvironment && within(b.h, b.paths.Canonical(d.Abs), dir) {
+		if !d.OfEnvironment && policy.Within(b.paths.Canonical(d.Abs), dir) {
 			return fmt.Sprintf("holds %s: %s, outside of the jail", d.Written, d.Why)
 		}
 	}
 	switch work := b.paths.Canonical(b.workspaceOrDir()); {
-	case folded(b.h, dir) == folded(b.h, work): // the default policy grants it, too
+	case dir == work: // the default policy grants it, too
 		return b.paths.Others(dir)
-	case within(b.h, work, dir):
+	case policy.Within(work, dir):
 		return "holds the workspace"
 	}
 	if why := b.whyRepository(dir); why != "" {
@@ -162,7 +148,7 @@ func (b *Places) WhyShared(dir string) string {
 func (b *Places) isShared(dir string) bool {
 	home := b.paths.Canonical(b.h.Home)
 	return slices.ContainsFunc(append(b.userDirs(), rows("shared", b.h.OS)...), func(name string) bool {
-		return folded(b.h, dir) == folded(b.h, b.paths.Canonical(path.Join(home, name)))
+		return dir == b.paths.Canonical(path.Join(home, name))
 	})
 }
 
@@ -216,14 +202,14 @@ func (b *Places) judgeUnsafe(dir string) string {
 	switch {
 	case dir == "/":
 		return "is the root of the filesystem"
-	case folded(b.h, dir) == folded(b.h, home):
+	case dir == home:
 		return "is the home directory"
-	case within(b.h, home, dir):
+	case policy.Within(home, dir):
 		return "holds the home directory"
 	}
 	for _, own := range b.allOwnDirs() {
-		if own = b.paths.Canonical(own); within(b.h, own, dir) || b.liesIn(dir, own) {
-			return fmt.Sprintf("holds, or is inside of, mcp-jail's own files (%s)", AsWritten(b.h, own))
+		if own = b.paths.Canonical(own); policy.Within(own, dir) || b.liesIn(dir, own) {
+			return fmt.Sprintf("holds, or is inside of, mcp-jail's own files (%s)", own)
 		}
 	}
 	if isSystemPlace(b.h.OS, dir) {
@@ -255,7 +241,7 @@ func (b *Places) judgeUnsafe(dir string) string {
 // home directory or a directory around it. A client that runs a line in a project today may run it in
 // the home directory tomorrow.
 func (b *Places) IsWiderThanMeant(p *policy.Policy, r policy.FsRule, dir string) bool {
-	return (p.FromCommandLine || r.Preset) && p.Workspace == "" && !r.Workspace && r.Rights() != 0 && within(b.h, b.paths.Canonical(b.h.Home), dir)
+	return (p.FromCommandLine || r.Preset) && p.Workspace == "" && !r.Workspace && r.Rights() != 0 && policy.Within(b.paths.Canonical(b.h.Home), dir)
 }
 
 // WhyNotRelative returns why a relative rule grants nothing at a canonical path, or "". The workspace itself

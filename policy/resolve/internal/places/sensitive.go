@@ -50,7 +50,7 @@ func (b *Places) patterns() (out []pattern) {
 	for i, list := range [][]string{rows(sensitive, b.h.OS), b.p.Sensitive} {
 		for _, s := range list {
 			if rest, ok := strings.CutPrefix(s, "**/"); ok {
-				out = append(out, pattern{Text: s, Parts: strings.Split(folded(b.h, rest), "/"), Builtin: i == 0})
+				out = append(out, pattern{Text: s, Parts: strings.Split(rest, "/"), Builtin: i == 0})
 			}
 		}
 	}
@@ -61,9 +61,6 @@ func (b *Places) patterns() (out []pattern) {
 // there is slow.
 func (b *Places) windowsHomes() (homes []string) {
 	const users = "/mnt/c/Users"
-	if b.h.OS == "windows" {
-		return []string{b.h.Home}
-	}
 	if b.h.OS != "linux" || !slices.ContainsFunc(b.p.Fs, func(r policy.FsRule) bool {
 		abs, _ := b.Expand(r.Path, b.workspaceOrDir())
 		return policy.Within(abs, users) || policy.Within(users, abs)
@@ -98,23 +95,17 @@ func (b *Places) listSensitive() []place {
 // there is none. It is the one answer to that question: of a start, of advice, and of
 // the review of a client's entry. The policy has the user's paths and the files of secrets. Beside
 // what a start hides, Sensitive knows mcp-jail's own directories, what only root reads, and the keys
-// of other users. It does not know the short names of Windows (SSH~1): only the drive can say what each
-// stands for. Rules, and words that wrap would make rules, may not have them: see [hostfs.CleanWindows].
+// of other users.
 func Sensitive(h *hostfs.Host, p *policy.Policy, name string) string {
-	h = h.Slashed()
-	if !strings.HasPrefix(h.Dir, "/") || !strings.HasPrefix(h.Home, "/") {
-		return "" // no server starts there: see ErrPlatform
+	if !isPOSIX(h) {
+		return ""
 	}
-	return AsWritten(h, newAdviser(h, p).Sensitive(name))
+	return newAdviser(h, p).Sensitive(name)
 }
 
-// AsWritten returns a place of a host with the form that the host's own paths have.
-func AsWritten(h *hostfs.Host, place string) string {
-	if native, ok := hostfs.FromSlashed(place); ok && h.OS == "windows" {
-		return native
-	}
-	return place
-}
+// isPOSIX reports whether places of a host are judged. On Windows nothing restricts files, so a grant of one gives
+// nothing; on other systems without such paths no server starts.
+func isPOSIX(h *hostfs.Host) bool { return path.IsAbs(h.Dir) && path.IsAbs(h.Home) }
 
 // Sensitive is the function Sensitive for places that are collected.
 func (b *Places) Sensitive(name string) string {
@@ -133,7 +124,7 @@ func (b *Places) Sensitive(name string) string {
 			return s
 		}
 	}
-	return cmp.Or(sensitiveElsewhere(folded(b.h, at)), sensitiveElsewhere(folded(b.h, abs)))
+	return cmp.Or(sensitiveElsewhere(at), sensitiveElsewhere(abs))
 }
 
 func newAdviser(h *hostfs.Host, p *policy.Policy) *Places {
@@ -165,7 +156,7 @@ func (b *Places) sensitiveByName(p string) string {
 	if s, ok := b.named.names[strings.ToLower(p)]; ok {
 		return s
 	}
-	dir, name := hostfs.Split(folded(b.h, p))
+	dir, name := hostfs.Split(p)
 	for _, pattern := range b.named.patterns {
 		if pattern.matches(dir, name) {
 			return pattern.Text
@@ -190,11 +181,10 @@ func (b *Places) collectPlaces() {
 			continue
 		}
 		dir = b.paths.Canonical(dir)
-		base = folded(b.h, base)
-		b.named.patterns = append(b.named.patterns, pattern{Text: s.Written, dir: folded(b.h, dir), Parts: []string{base}})
+		b.named.patterns = append(b.named.patterns, pattern{Text: s.Written, dir: dir, Parts: []string{base}})
 		names, _ := b.paths.Names(dir)
 		for _, name := range names { // some are links
-			if matchName(base, folded(b.h, name)) {
+			if matchName(base, name) {
 				b.addPlace(s.Written, path.Join(dir, name))
 			}
 		}
@@ -204,7 +194,7 @@ func (b *Places) collectPlaces() {
 // addPlace adds a place, unless it is the home directory or lies around it: that holds everything.
 func (b *Places) addPlace(written, abs string) {
 	at := b.paths.Canonical(abs)
-	if within(b.h, b.paths.Canonical(b.h.Home), at) {
+	if policy.Within(b.paths.Canonical(b.h.Home), at) {
 		return
 	}
 	b.named.names[strings.ToLower(at)] = written
@@ -247,9 +237,6 @@ func (b *Places) TrustedFiles() []string {
 	if exe := b.h.Executable; exe != "" {
 		files = append([]string{exe}, files...)
 		for _, name := range [...]string{"mcp-jail", "mcp-jail-cli", "mcp-jail-tls"} {
-			if b.h.OS == "windows" {
-				name += ".exe"
-			}
 			if beside := path.Join(path.Dir(exe), name); beside != exe {
 				files = append(files, beside)
 			}
@@ -264,14 +251,8 @@ func (b *Places) allOwnDirs() []string { return append(b.OwnDirs(), usualDirs(b.
 // usualDirs returns where mcp-jail's directories for its configuration, state, cache and data are without
 // variables. The variables of this process may not be those of the user's shell.
 func usualDirs(h *hostfs.Host) []string {
-	cfg, state, cache, data := hostfs.StandardDirs(&hostfs.Host{Home: AsWritten(h, h.Home)})
-	dirs := []string{cfg, state, cache, data}
-	for i, dir := range dirs {
-		if h.OS == "windows" {
-			dirs[i] = hostfs.Slashed(dir)
-		}
-	}
-	return slices.DeleteFunc(dirs, func(dir string) bool { return !strings.HasPrefix(dir, "/") })
+	cfg, state, cache, data := hostfs.StandardDirs(&hostfs.Host{Home: h.Home})
+	return slices.DeleteFunc([]string{cfg, state, cache, data}, func(dir string) bool { return !strings.HasPrefix(dir, "/") })
 }
 
 // Guarded returns what a grant of an absolute path would give a server a hold on, or "": mcp-jail's
@@ -280,8 +261,10 @@ func usualDirs(h *hostfs.Host) []string {
 // place, lies in it, or contains it. Guarded compares objects, and names without regard to case, so
 // that no link, mount or other spelling hides a place.
 func Guarded(h *hostfs.Host, p string, write bool) string {
-	h = h.Slashed()
-	return AsWritten(h, guarded(newAdviser(h, &policy.Policy{}), p, write))
+	if !isPOSIX(h) {
+		return ""
+	}
+	return guarded(newAdviser(h, &policy.Policy{}), p, write)
 }
 
 func guarded(b *Places, p string, write bool) string {
@@ -322,12 +305,11 @@ func (b *Places) holds(p, dir string) bool {
 
 // HarmOf judges a grant of rights at a path.
 func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights) policy.Harm {
-	slashed := h.Slashed()
-	if !path.IsAbs(slashed.Dir) || !path.IsAbs(slashed.Home) {
-		return policy.Harm{} // no server starts there: see ErrPlatform
+	if !isPOSIX(h) {
+		return policy.Harm{}
 	}
-	b := newAdviser(slashed, p)
-	abs, _ := b.Expand(name, slashed.Dir)
+	b := newAdviser(h, p)
+	abs, _ := b.Expand(name, h.Dir)
 	at, home := b.paths.Canonical(abs), b.paths.Canonical(b.h.Home)
 	mode, around := b.paths.Lstat(at).Info.Mode, path.Dir(at)
 	socket := mode&fs.ModeSocket != 0 // to write is to connect
@@ -337,12 +319,12 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 	system := isSystemPart(b.h.OS, at)
 	place := guarded(b, abs, writes)
 	switch {
-	case at == "/" || within(b.h, home, at) || at == "/root" || around == "/home" || around == "/Users":
+	case at == "/" || policy.Within(home, at) || at == "/root" || around == "/home" || around == "/Users":
 		return policy.Harm{Never: "it is a whole home directory, or more", Inside: true, Secret: true}
 	case place != "":
 		hold := "it "
 		if place != at && place != abs {
-			hold = "it gives a hold on " + AsWritten(h, b.Abbreviate(place)) + ", which "
+			hold = "it gives a hold on " + b.Abbreviate(place) + ", which "
 		}
 		return policy.Harm{Never: hold + "decides what a jail grants, or what runs outside of it", Inside: !b.holds(at, b.paths.Canonical(place))}
 	case changes && policy.HasProtectedName(at) && !isGit:
@@ -355,7 +337,7 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 	place = b.Sensitive(name)
 	switch {
 	case place != "":
-		return policy.Harm{Ask: "it is a sensitive path (" + AsWritten(h, place) + ")", Secret: true}
+		return policy.Harm{Ask: "it is a sensitive path (" + place + ")", Secret: true}
 	case HasKeyName(at) && !mode.IsDir():
 		return policy.Harm{Ask: "it has the name of a file with a key or passwords"}
 	case socket:
@@ -364,7 +346,7 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 		return policy.Harm{Ask: "it is a protected name: programs outside of the jail run or trust what is written there"}
 	case changes && system:
 		return policy.Harm{Ask: "it belongs to the system"}
-	case !within(b.h, at, home) && isIn("of others", "", at):
+	case !policy.Within(at, home) && isIn("of others", "", at):
 		return policy.Harm{Ask: "it belongs to the system, or to another user", Inside: true}
 	case b.isShared(at) || around == "/" && system:
 		return policy.Harm{Ask: "it holds the files of many programs", Inside: true}
@@ -372,7 +354,7 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 	if changes {
 		for _, d := range b.Deciding {
 			if b.touches(at, d.Abs) {
-				return policy.Harm{Ask: "it gives a hold on " + AsWritten(h, d.Written) + ": " + d.Why + ", outside of the jail"}
+				return policy.Harm{Ask: "it gives a hold on " + d.Written + ": " + d.Why + ", outside of the jail"}
 			}
 		}
 	}

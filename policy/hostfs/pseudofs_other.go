@@ -1,5 +1,0 @@
-//go:build !linux
-
-package hostfs
-
-func pseudoMounts() []string { return nil }
