@@ -100,32 +100,18 @@ func program(name string) clients.Reason {
 // variables returns which variables of an entry do not reach its server, or "". wsl.exe passes on those
 // that WSLENV names.
 func variables(e clients.Entry) clients.Reason {
-	passed := map[string]string{}
+	passed := map[string]bool{"WSLENV": true}
 	for _, v := range e.Env {
-		if v.Name != "WSLENV" {
-			continue
-		}
-		for item := range strings.SplitSeq(v.Value, ":") {
-			name, flags, _ := strings.Cut(item, "/")
-			passed[name] = flags + "/"
+		if v.Name == "WSLENV" {
+			for item := range strings.SplitSeq(v.Value, ":") {
+				name, _, _ := strings.Cut(item, "/")
+				passed[name] = true
+			}
 		}
 	}
 	var lacking []string
-	for _, v := range e.Env {
-		if v.Name == "WSLENV" || v.Unset {
-			continue
-		}
-		flag := "u"
-		if hasWindowsPath(v.Value) {
-			flag = "p"
-		}
-		switch flags := passed[v.Name]; {
-		case flags == "", flag == "p" && !strings.ContainsAny(flags, "pl"), strings.Contains(flags, "w") && !strings.Contains(flags, "u"):
-			lacking = append(lacking, v.Name+"/"+flag)
-		}
-	}
-	for _, name := range e.Names {
-		if passed[name] == "" {
+	for _, name := range e.EnvNames() {
+		if !passed[name] {
 			lacking = append(lacking, name+"/u")
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/wrapper"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -211,9 +212,9 @@ func (r *row) setVersion(x *index.Index, of *index.Server) {
 	if t := of.Table; len(argv) == 0 && t != nil && t.Command != "" {
 		argv = append([]string{t.Command}, t.Arguments...)
 	}
-	switch _, isContainer := meaning.ContainerOf(argv); {
+	switch _, where := wrapper.Elsewhere(argv); {
 	case r.own != "" || len(argv) == 0:
-	case isContainer:
+	case where == wrapper.InContainer:
 		r.own = "container"
 	default:
 		r.own = "own code"

@@ -185,10 +185,10 @@ func losses(servers []wrapping.ServerChange) []string {
 }
 
 // versions says which packages are pinned now, and which cannot be.
-func versions(servers []wrapping.ServerChange, missing []*Package, noInstall bool) (texts []string) {
+func versions(servers []wrapping.ServerChange, missing []*missingPackage, noInstall bool) (texts []string) {
 	var pinned, unpinned []string
 	for _, p := range missing {
-		pinned = append(pinned, p.Servers...)
+		pinned = append(pinned, p.servers...)
 	}
 	for _, s := range servers {
 		if s.Unpinned {

@@ -127,7 +127,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 }
 
 // change writes the files, copies what servers kept before, and downloads packages.
-func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, program index.Program, files []*wrapping.File, fetches []*Package) error {
+func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, program index.Program, files []*wrapping.File, fetches []*missingPackage) error {
 	written, err := w.write(c, host, program, s.changes)
 	if err != nil && len(written) == 0 {
 		return err
@@ -145,11 +145,11 @@ func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, progra
 	if err != nil {
 		err = terminal.ReportedStatus(terminal.Report(c, err))
 	}
-	return cmp.Or(err, Fetch(c, fetches))
+	return cmp.Or(err, fetch(c, fetches))
 }
 
 // screen returns what is shown before the question.
-func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Program, changes []*wrapping.Change, missing []*Package) *screen {
+func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Program, changes []*wrapping.Change, missing []*missingPackage) *screen {
 	var fresh []wrapping.ServerChange
 	for _, ch := range changes {
 		for _, s := range ch.Changed() {
