@@ -11,8 +11,7 @@
 //
 // A [File] is a file in which a client looks for servers. A [Change] is what becomes of it:
 // [File.Wrap] and [File.Unwrap] return one and write nothing. [Change.Write] writes it: a copy
-// of the file, then the file, then a [Backup]. By that, mcp-jail status tells which servers
-// were changed since.
+// of the file, then the file.
 //
 // # What an entry gets
 //
@@ -47,7 +46,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -343,10 +341,8 @@ func reasonOf(err error) string {
 	return text
 }
 
-// Write keeps a copy of the file in dir/backups, replaces the file, and records in dir/wrapped
-// what was written. It returns the path of the copy. If the file has changed since it was read, also by
-// another Change of it, Write writes nothing, and the error is ownfile.ErrChanged. An error about the record alone is a
-// *BackupError.
+// Write keeps a copy of the file in dir/backups, and replaces the file. It returns the path of the copy. If the file has
+// changed since it was read, also by another Change of it, Write writes nothing, and the error is ownfile.ErrChanged.
 func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
 	own := c.File.own
 	if err := own.Unchanged(c.made); err != nil {
@@ -355,12 +351,6 @@ func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
 	if err := own.Replaceable(); err != nil {
 		return "", err
 	}
-	// What cannot be recorded safely is not begun.
-	records, err := private.Make(dir, wrappedDir)
-	if err != nil {
-		return "", fmt.Errorf("the change could not be recorded, so the file was not changed: %w", err)
-	}
-	defer records.Close()
 	backup, err = keepCopy(dir, own, now)
 	if err != nil {
 		return "", fmt.Errorf("no copy of the file could be kept, so it was not changed: %w", err)
@@ -368,12 +358,10 @@ func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
 	if err := own.Replace(c.After); err != nil {
 		return backup, err
 	}
-	if err := c.writeBackup(records, dir, backup, now); err != nil {
-		return backup, &BackupError{err}
+	_ = prune(dir, own.Real) // else the next change tries it again
+	after := c.File.again()
+	if after.Err != nil {
+		return backup, after.Err
 	}
-	r, err := c.File.Backup(dir)
-	if err == nil && r != nil {
-		_ = prune(dir, own.Real, r.First) // else the next change tries it again
-	}
-	return backup, nil
+	return backup, remember(after, dir, c.After)
 }

@@ -303,6 +303,17 @@ func editFormat(f clients.Format) edit.Format {
 	return edit.JSON
 }
 
+// Key identifies an entry of a file.
+func (s Entry) Key() string { return strings.Join(s.Path, "/") }
+
+// HasWrapped reports whether an entry of the file starts mcp-jail.
+func (f *File) HasWrapped() bool {
+	return slices.ContainsFunc(f.Entries, func(e Entry) bool {
+		_, is := clients.ParseWrapped(e.Argv())
+		return is
+	})
+}
+
 // InGit reports whether the file lies in a git work tree, and may so be had by others.
 func (f *File) InGit() bool {
 	_, repo := Above(filepath.Dir(f.Real()))
@@ -372,7 +383,7 @@ func remember(f *File, dir string, text []byte) error {
 	return records.RememberPlugin(dir, records.Plugin{
 		Client: p.Client, Title: f.Client.Title, ID: p.ID, Name: p.Title(), Root: p.Root,
 		File: records.SeeText(f.own.Real, text), List: records.SeeFile(list),
-	}, f.hasWrapped())
+	}, f.HasWrapped())
 }
 
 // Refresh notes a file of a plugin as it is, if it is not as it was noted.

@@ -78,7 +78,7 @@ func (s *statusCmd) rows(x *index.Index) ([]*row, error) {
 			all, of[r] = append(all, r), server
 		}
 	}
-	if s.Everything() && (s.all || s.unused > 0 || len(s.names) > 0) {
+	if s.Everything() && (s.all || len(s.names) > 0) {
 		for _, server := range x.Servers {
 			if len(server.Entries) == 0 && server.Kept != nil {
 				r := &row{Name: server.Name, Jail: nothing, Command: terminal.ShownWords(server.Words), Project: server.Kept.About.Project}
@@ -88,17 +88,10 @@ func (s *statusCmd) rows(x *index.Index) ([]*row, error) {
 			}
 		}
 	}
-	if s.all || s.unused > 0 {
+	if s.all {
 		for _, r := range all {
 			r.Stored = partOf(of[r].Kept)
 		}
-	}
-	if s.unused > 0 {
-		before := time.Now().Add(-s.unused)
-		all = slices.DeleteFunc(all, func(r *row) bool {
-			kept := of[r].Kept
-			return kept == nil || kept.Running || !kept.Used.Before(before)
-		})
 	}
 	return s.named(x, all, of)
 }
@@ -336,7 +329,7 @@ func (s *storedRest) problem() *problem {
 	if len(s.Leftovers) > 0 {
 		what += " Interrupted work left " + cli.SizeText(sum(s.Leftovers)) + "."
 	}
-	return &problem{what + " To remove what you have not used for 30 days:", []string{"mcp-jail status --remove --unused 30d"}}
+	return &problem{what + " To remove what a server has, and what nothing uses:", []string{"mcp-jail status --remove NAME"}}
 }
 
 func sum(places []storedPlace) (bytes int64) {
@@ -351,15 +344,14 @@ var leastWidths = map[int]int{0: 20, 1: 14, 3: 12, 5: 20}
 
 // table returns the table, for a width; 0 is any width.
 func (s *statusCmd) table(rows []*row, now time.Time, width int) string {
-	sizes := s.all || s.unused > 0
 	names := []string{"SERVER", "CLIENT", "JAIL", "VERSION", "LAST USED", "LAST FAILURE"}
-	if sizes {
+	if s.all {
 		names = append(names, "SIZE")
 	}
 	table := [][]cli.Cell{cli.Heading(names...)}
 	for _, r := range rows {
 		cells := []cli.Cell{cli.Words(cmp.Or(r.Name, "(no name)")), cli.Words(r.client()), cli.Words(r.Jail.shown()), cli.Words(cmp.Or(r.Version, r.own)), cli.Whole(r.used(now)), r.failure()}
-		if sizes {
+		if s.all {
 			cells = append(cells, cli.Amount(r.size()))
 		}
 		table = append(table, cells)

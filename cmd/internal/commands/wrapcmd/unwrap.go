@@ -73,7 +73,6 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 	written, err := index.Write(c, host, "unwrap", changes)
 	if len(written) > 0 {
 		s.printWritten("Unwrapped", host.StateDir, written)
-		printDiffering(c, host, written)
 	}
 	return errors.Join(err, forgetWrites(x, written), broken)
 }
@@ -101,17 +100,6 @@ func forgetWrites(x *index.Index, written []*wrapping.Change) (err error) {
 		}
 	}
 	return err
-}
-
-// printDiffering names the copies of files from before the first wrap, for files that are
-// unwrapped and still differ from their copy.
-func printDiffering(c terminal.Console, host hostfs.Host, written []*wrapping.Change) {
-	for _, ch := range written {
-		r, _ := ch.File.Backup(host.StateDir)
-		if original := ch.File.Original(host.StateDir, r); ch.Differs(host.StateDir, original) {
-			c.PrintText(fmt.Sprintf("%s differs from what it was before the first wrap. That is in %s.\n", show.Line(cli.ShortPath(ch.File.Path, host.Home)), show.Line(cli.ShortPath(original, host.Home))))
-		}
-	}
 }
 
 // printBroken names the selected files that could not be read, and returns an error if there are any. Their servers start
