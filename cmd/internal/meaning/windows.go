@@ -20,8 +20,7 @@ func WindowsHosts(root string) (all []clients.Host) {
 	if !strings.Contains(strings.ToLower(string(release)), "microsoft") {
 		return nil
 	}
-	conf, _ := os.ReadFile(filepath.Join(root, "etc/wsl.conf"))
-	users := filepath.Join(root, mountRoot(string(conf)), "c/Users")
+	users := filepath.Join(root, "mnt/c/Users")
 	found, _ := os.ReadDir(users)
 	for _, f := range found {
 		// Windows has links to other directories there, such as All Users.
@@ -31,26 +30,6 @@ func WindowsHosts(root string) (all []clients.Host) {
 		all = append(all, clients.Host{OS: "windows", Home: filepath.Join(users, f.Name()), Mounted: true})
 	}
 	return all
-}
-
-// mountRoot returns where a /etc/wsl.conf has the drives mounted.
-func mountRoot(conf string) string {
-	section, root := "", "/mnt"
-	for line := range strings.Lines(conf) {
-		line = strings.TrimSpace(line)
-		if name, is := strings.CutPrefix(line, "["); is {
-			section = strings.ToLower(strings.TrimSuffix(name, "]"))
-			continue
-		}
-		key, value, _ := strings.Cut(line, "=")
-		if section != "automount" || strings.TrimSpace(strings.ToLower(key)) != "root" {
-			continue
-		}
-		if value = strings.Trim(strings.TrimSpace(value), `"'`); filepath.IsAbs(value) {
-			root = value
-		}
-	}
-	return root
 }
 
 // Distribution returns the name under which Windows knows this Linux, or "".

@@ -2,7 +2,6 @@ package wrapping
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -63,9 +62,6 @@ func unreadOf(host clients.Host, of []clients.Client, read map[string]bool) (all
 					continue
 				}
 				starts := b.Word == clients.Providers
-				if starts && isObsolete(path) {
-					continue
-				}
 				if found == nil || starts {
 					all = append(all, blind{Client: c, Path: path, Why: b.Why, Starts: starts})
 					found = &all[len(all)-1]
@@ -105,15 +101,6 @@ func mentions(path string, b clients.Blind, host clients.Host) bool {
 	file, err := readPlace(filepath.Clean(path), b.Place)
 	return err != nil || bytes.Contains(file.Data, []byte(b.Word)) ||
 		b.Place.Scope == clients.Project && slices.ContainsFunc(escapes, func(code []byte) bool { return bytes.Contains(file.Data, code) })
-}
-
-// isObsolete reports whether the editor has replaced or removed the extension of a manifest, and only not
-// yet deleted it.
-func isObsolete(manifest string) bool {
-	dir := filepath.Dir(manifest)
-	file, err := ownfile.Read(filepath.Join(filepath.Dir(dir), ".obsolete"))
-	var gone map[string]bool
-	return err == nil && json.Unmarshal(file.Data, &gone) == nil && gone[filepath.Base(dir)]
 }
 
 // existing returns the paths of a place that exist. In place of folders of which it does not look at all

@@ -38,6 +38,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -125,23 +126,13 @@ func (c *Change) Diff() string {
 		}
 		return text
 	})
-	// Values within longer texts. A value that looks like a part of the file itself stays: hiding it
-	// could hide a change.
-	var hidden []string
-	for value, hide := range values {
-		if hide && !c.File.IsProject() && !strings.ContainsAny(value, "\"',=[]{}") {
-			hidden = append(hidden, value)
-		}
-	}
-	for value := range arguments {
-		if len(value) >= terminal.Shortest && !strings.ContainsAny(value, "\"'[]{} ") {
-			hidden = append(hidden, value)
-		}
-	}
-	// The longest first: a value that is a part of another one would leave the rest of that to be read.
-	slices.SortFunc(hidden, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-	for _, value := range hidden {
-		diff = strings.ReplaceAll(diff, value, terminal.Hidden)
+	// Arguments within longer texts, the longest first: one that is a part of another would leave the rest of that.
+	words := slices.DeleteFunc(slices.Collect(maps.Keys(arguments)), func(word string) bool {
+		return len(word) < terminal.Shortest || strings.ContainsAny(word, "\"'[]{} ")
+	})
+	slices.SortFunc(words, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	for _, word := range words {
+		diff = strings.ReplaceAll(diff, word, terminal.Hidden)
 	}
 	return diff
 }
@@ -225,18 +216,9 @@ func (j judge) check(s Entry, p *ServerChange) clients.Reason {
 		s.Env = slices.DeleteFunc(slices.Clone(s.Env), func(v clients.Variable) bool { return v.Name == "WSLENV" }) // for wsl.exe
 	}
 	// Each client that starts the entry counts: one may read a file of variables that others ignore.
-	if why := j.sharedVariable(s.Argv(), false); why != "" {
-		return why
-	}
-	may := j.setter(s.Argv(), false)
 	for _, s := range s.asRead() {
-		names, err := j.steering(s, may)
-		switch {
-		case names != nil:
-			why, detail := forbidden(names, f.IsProject())
-			return why + " (" + clients.Reason(detail) + ")"
-		case err != nil && f.IsProject():
-			return clients.Reason("has a file of variables of which the names are not known, and some would act on mcp-jail itself: " + err.Error())
+		if why := j.variables(s, s.Argv(), false); why != "" {
+			return why
 		}
 	}
 	if p == nil {

@@ -216,7 +216,6 @@ func (g *Grant) usePreset(server *config.Server, p *presets.Preset, e presets.En
 	if server.Access == nil {
 		return applied.Unknown
 	}
-	g.noteTokens(server.Access.Net, applied.Unknown)
 	for _, r := range server.Access.Fs {
 		if !filepath.IsAbs(r.Path) {
 			continue // it is shown with its target
@@ -261,17 +260,6 @@ func judgeRules(server *config.Server, name string, unasked bool, host clients.H
 // withoutQuestion is the note about what only a person may allow.
 func withoutQuestion(why, server, flag, path string) string {
 	return why + ". Without a question it is not allowed:  " + show.Spelled([]string{"mcp-jail", "grant", server, flag, path})
-}
-
-// noteTokens says of variables that look like tokens and that the preset does not know, how the server can do without
-// the value, if it is for a host of the preset.
-func (g *Grant) noteTokens(hosts []policy.NetRule, unknown []string) {
-	at := slices.IndexFunc(hosts, func(r policy.NetRule) bool { return r.Allow && r.Scheme == "https" && r.Host != "*" })
-	for _, name := range unknown {
-		if at >= 0 && policy.LooksLikeSecret(name) {
-			g.Notes = append(g.Notes, fmt.Sprintf("it gets the value of %s. If it sends that to %s alone, write  secret = { env = %q }  beside that host in its file, and the value stays outside of the jail", name, hosts[at].Host, name))
-		}
-	}
 }
 
 // addInherited adds the variables of a preset that the user has set. Many clients pass on their

@@ -2,7 +2,6 @@ package wrapping
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +32,8 @@ func (g *Grant) noteStart(c clients.Client, s Entry, host clients.Host) {
 // lookupHost returns the host as mcp-jail sees it when the client of an entry starts it.
 func (s Entry) lookupHost(c clients.Client, host clients.Host) hostfs.Host {
 	local, _ := hostfs.LocalHost() // without one, what is asked of it fails
-	local.Home, local.Dir = host.Home, s.dir(host)
+	local.Home = host.Home
+	local.Dir, _ = judge{file: s.file, host: host}.directory(s)
 	local.ConfigDir, local.StateDir, local.CacheDir, local.DataDir = hostfs.StandardDirs(&local)
 	local.Environ = slices.Clone(local.Environ)
 	if host.Env != nil {
@@ -45,14 +45,6 @@ func (s Entry) lookupHost(c clients.Client, host clients.Host) hostfs.Host {
 		}
 	}
 	return local
-}
-
-func (s Entry) dir(host clients.Host) string {
-	dir, ok := meaning.Replaced(s.by.client, s.Cwd, host)
-	if !ok || !filepath.IsAbs(dir) {
-		dir = filepath.Join(host.Project, dir)
-	}
-	return dir
 }
 
 // Leave leaves an entry of the file.

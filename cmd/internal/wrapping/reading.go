@@ -70,33 +70,18 @@ func (f *File) find(r reading) {
 	}
 }
 
-// otherKey returns an error if the file has servers only where its client does not look for them: where
-// another client has them, or at its top.
+// otherKey returns an error if the file has servers only where another client looks for them.
 func (f *File) otherKey() error {
 	isServer := func(e Entry) bool { return e.Left != clients.NoCommand }
-	reads := f.Client.Title + " does not read them there; it reads " + places(f.Place.Tables)
 	for _, c := range clients.All() {
 		for _, p := range c.Places {
 			if p.Bare || p.Single || len(p.Line) > 0 {
 				continue
 			}
 			if found, err := f.entries(reading{client: c, place: p}); err == nil && slices.ContainsFunc(found, isServer) {
-				return fmt.Errorf("%s: its servers are where %s has them (%s), and %s", f.Path, c.Title, places(p.Tables), reads)
+				return fmt.Errorf("%s: its servers are where %s has them (%s), and %s does not read them there; it reads %s", f.Path, c.Title, places(p.Tables), f.Client.Title, places(f.Place.Tables))
 			}
 		}
-	}
-	// Each value at the top must be one: files of settings have commands of other kinds.
-	found, err := f.entries(reading{client: f.Client, place: clients.Place{Bare: true}})
-	top, _, _ := f.parsed.Lookup()
-	table, _ := top.(map[string]any)
-	list, _ := top.([]any)
-	isOther := func(e Entry) bool {
-		value, _, _ := f.parsed.Lookup(e.Path...)
-		entry, _ := value.(map[string]any)
-		return !isServer(e) || entry["type"] == "command"
-	}
-	if err == nil && len(found) > 0 && len(found) == len(table)+len(list) && !slices.ContainsFunc(found, isOther) {
-		return fmt.Errorf("%s: its servers are at the top of the file, and %s", f.Path, reads)
 	}
 	return nil
 }
@@ -251,9 +236,6 @@ func (f *File) entry(r reading, item clients.Item, at edit.Table, byShape map[st
 
 // isProject reports whether a project may have brought the entry.
 func (s Entry) isProject() bool { return s.file.IsProject() }
-
-// reader returns the client that finds the entry, and its place.
-func (s Entry) reader() (clients.Client, clients.Place) { return s.by.client, s.by.place }
 
 // Real returns the path of the file without links, or "" if the file could not be read.
 func (f *File) Real() string {

@@ -222,7 +222,8 @@ func (s *statusReport) print(c terminal.Console, x *index.Index) {
 		text += p.text(c, x)
 	}
 	if s.Stored != nil && s.Stored.Bytes > 0 {
-		text += s.Stored.problem().text(c, x)
+		stored := &problem{cli.SizeText(s.Stored.Bytes) + " are stored. To remove what a server has, and what nothing uses:", []string{"mcp-jail status --remove NAME"}}
+		text += stored.text(c, x)
 	}
 	if slices.ContainsFunc(s.Servers, func(r *row) bool { return r.Policy != "" }) {
 		where := &problem{What: "Their policies are in " + filepath.Join(x.Host.ConfigDir, config.ServersDir) + "."}

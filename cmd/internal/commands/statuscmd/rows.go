@@ -288,28 +288,15 @@ func (r *row) size() string {
 	return cli.SizeText(r.Stored.Bytes)
 }
 
-// storedRest is what is stored beside that of the servers.
+// storedRest is what is stored, of everything.
 type storedRest struct {
-	Unused    []storedPlace `json:"unused_packages"`
-	Leftovers []storedPlace `json:"leftovers"` // of interrupted work
-	Bytes     int64         `json:"bytes"`     // of everything, each file once
-}
-
-type storedPlace struct {
-	Package string `json:"package,omitempty"`
-	Path    string `json:"path"`
-	Bytes   int64  `json:"bytes"`
+	Bytes int64 `json:"bytes"` // each file once
 }
 
 func leftOf(all *index.Stored) *storedRest {
-	rest := &storedRest{Unused: []storedPlace{}, Leftovers: []storedPlace{}}
-	for _, t := range all.Unpinned {
-		rest.Unused = append(rest.Unused, storedPlace{t.ID.String(), t.Path(), t.Bytes})
-	}
+	rest := &storedRest{}
 	for _, l := range all.Leftovers {
-		if rest.Bytes += l.Bytes; !l.Busy && l.Bytes > 0 {
-			rest.Leftovers = append(rest.Leftovers, storedPlace{Path: l.Path, Bytes: l.Bytes})
-		}
+		rest.Bytes += l.Bytes
 	}
 	for _, s := range all.Servers {
 		rest.Bytes += s.HomeBytes() + s.Records
@@ -318,25 +305,6 @@ func leftOf(all *index.Stored) *storedRest {
 		rest.Bytes += t.Bytes
 	}
 	return rest
-}
-
-// problem says how much is stored, what of it nothing uses, and how to remove what is old.
-func (s *storedRest) problem() *problem {
-	what := cli.SizeText(s.Bytes) + " are stored."
-	if len(s.Unused) > 0 {
-		what += " No server uses " + cli.Plural(len(s.Unused), "package") + " of that (" + cli.SizeText(sum(s.Unused)) + ")."
-	}
-	if len(s.Leftovers) > 0 {
-		what += " Interrupted work left " + cli.SizeText(sum(s.Leftovers)) + "."
-	}
-	return &problem{what + " To remove what a server has, and what nothing uses:", []string{"mcp-jail status --remove NAME"}}
-}
-
-func sum(places []storedPlace) (bytes int64) {
-	for _, p := range places {
-		bytes += p.Bytes
-	}
-	return bytes
 }
 
 // The columns that become narrower where the table is too wide, each with its least width.

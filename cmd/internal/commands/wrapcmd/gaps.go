@@ -115,24 +115,7 @@ func (g *openGaps) check(c terminal.Console, w *wrapCmd) error {
 	case !w.yes:
 		why = "there is no terminal to ask on"
 	}
-	return &terminal.HostError{Err: fmt.Errorf("nothing was changed: the jail of %s would be weaker on this machine, and %s. To accept it:\n  %s", cli.Plural(len(g.servers), "server"), why, w.typed(g.axes))}
-}
-
-// typed returns the command line that accepts gaps without asking.
-func (w *wrapCmd) typed(axes []policy.Axis) string {
-	words := []string{"mcp-jail", "wrap"}
-	for _, list := range []struct {
-		name   string
-		values []string
-	}{{"--client", w.Clients}, {"--file", w.Files}, {"--server", w.Servers}} {
-		for _, value := range list.values {
-			words = append(words, list.name, value)
-		}
-	}
-	if w.noInstall {
-		words = append(words, "--no-install")
-	}
-	return show.Spelled(append(words, "--yes", "--waive", index.AxisNames(axes, ",")))
+	return &terminal.HostError{Err: fmt.Errorf("nothing was changed: the jail of %s would be weaker on this machine, and %s. To accept it, add:\n  --yes --waive %s", cli.Plural(len(g.servers), "server"), why, index.AxisNames(g.axes, ","))}
 }
 
 // print says what a server could do in the weaker jail, and what would make it a full one.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -78,8 +77,8 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if w.forSession {
 		return takeOver(c)
 	}
-	host, files, err := w.find()
-	if err != nil {
+	host, files, err := w.Find()
+	if err = cmp.Or(err, w.checkWindows()); err != nil {
 		return err
 	}
 	program, err := index.FindProgram(host)
@@ -119,7 +118,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		return err
 	}
 	if !s.isEmpty() && !w.yes {
-		if err := s.ask(question("wrap", changes, weaker.servers != nil)); err != nil {
+		if err := s.ask(question("Wrap", changes, weaker.servers != nil)); err != nil {
 			return err
 		}
 	}
@@ -170,7 +169,7 @@ func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Pro
 		s.intro = []string{fmt.Sprintf("These %d servers will start in a jail. Each can then use only what is listed:", n)}
 	}
 	temporary, about := program.About(host.Home)
-	s.outro = slices.Concat(losses(fresh), versions(fresh, missing, w.noInstall), stayOpen(changes), w.leftOnWindows(host, false), temporary, withNotes(fresh))
+	s.outro = slices.Concat(losses(fresh), versions(fresh, missing, w.noInstall), stayOpen(changes), temporary, withNotes(fresh))
 	if len(fresh) > 0 {
 		s.outro = append(s.outro, "To take the servers out of the jail again:", "  mcp-jail unwrap")
 	}
@@ -194,7 +193,7 @@ func (w *wrapCmd) printNothing(c terminal.Console, host hostfs.Host, changes []*
 	if len(changes) > 0 {
 		c.Printf("Nothing to do: %s in the jail already.\n", cli.Plural(jailed, "server"))
 	}
-	for _, text := range slices.Concat(stayOpen(changes), w.leftOnWindows(host, false)) {
+	for _, text := range stayOpen(changes) {
 		c.PrintText(text + "\n")
 	}
 }
@@ -292,33 +291,17 @@ func countChanged(changes []*wrapping.Change) (n int) {
 
 // question asks for all changes at once.
 func question(verb string, changes []*wrapping.Change, weaker bool) string {
-	repaired, updated, files := 0, 0, 0
+	files := 0
 	for _, ch := range changes {
-		for _, s := range ch.Changed() {
-			if _, was := clients.ParseWrapped(s.Argv()); s.Repair != nil {
-				repaired++
-			} else if _, is := clients.ParseWrapped(s.After); was && is {
-				updated++
-			}
-		}
 		if len(ch.Changed()) > 0 {
 			files++
 		}
 	}
-	var parts []string
-	for _, part := range []struct {
-		verb string
-		n    int
-	}{{verb, countChanged(changes) - repaired - updated}, {"mend", repaired}, {"write the policy of", updated}} {
-		if part.n > 0 {
-			parts = append(parts, part.verb+" "+cli.Plural(part.n, "server"))
-		}
-	}
-	text := strings.Join(parts, " and ") + " in " + cli.Plural(files, "file") + "?"
+	where := cli.Plural(files, "file")
 	if weaker {
-		text = strings.Join(parts, " and ") + " in the weaker jail?"
+		where = "the weaker jail"
 	}
-	return strings.ToUpper(text[:1]) + text[1:]
+	return verb + " " + cli.Plural(countChanged(changes), "server") + " in " + where + "?"
 }
 
 // leaveRefused leaves the selected servers that mcp-jail does not start on Windows, such as a batch file, or a
