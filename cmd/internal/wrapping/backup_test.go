@@ -22,16 +22,16 @@ func codexFile(t *testing.T) (host clients.Host, path string) {
 	return host, path
 }
 
-// TestBackups tests the names of copies in one second, and their modes.
+// TestBackups tests the names of copies, and their modes.
 func TestBackups(t *testing.T) {
 	host, path := codexFile(t)
 	f := only(t, host, Selection{Files: []string{path}})
 	state := filepath.Join(host.Home, "state")
 	now := time.Date(2026, 11, 23, 1, 2, 3, 0, time.UTC)
-	for _, number := range []string{"", "-2", "-3"} {
-		got, err := keepCopy(state, f.own, now)
+	for i, fraction := range []string{".000000000", ".000000001"} {
+		got, err := keepCopy(state, f.own, now.Add(time.Duration(i)))
 		must(t, err)
-		if want := "-config.toml.20261123T010203Z" + number + ".mcp-jail-backup"; filepath.Dir(got) != filepath.Join(state, backupsDir) || !strings.HasSuffix(got, want) {
+		if want := "-config.toml.20261123T010203" + fraction + "Z.mcp-jail-backup"; filepath.Dir(got) != filepath.Join(state, backupsDir) || !strings.HasSuffix(got, want) {
 			t.Errorf("%s, want …%s", got, want)
 		}
 		if b, err := os.ReadFile(got); err != nil || string(b) != string(f.own.Data) {
@@ -99,7 +99,7 @@ func TestOldBackups(t *testing.T) {
 		must(t, err)
 		for _, e := range entries {
 			_, name, _ := strings.Cut(e.Name(), "-config.toml.20261123T01")
-			names = append(names, strings.TrimSuffix(name, copySuffix))
+			names = append(names, strings.TrimSuffix(name, ".000000000Z"+copySuffix))
 		}
 		return names
 	}
@@ -114,7 +114,7 @@ func TestOldBackups(t *testing.T) {
 		_, err := f.Wrap(Program{Path: program}, Selection{Servers: []string{fmt.Sprintf("s%d", i)}}, host, newIDs(host)).Write(state, at.Add(time.Duration(i)*time.Minute))
 		must(t, err)
 	}
-	if got := strings.Join(copies(), " "); got != "0000Z 0300Z 0400Z 0500Z 0600Z" {
+	if got := strings.Join(copies(), " "); got != "0000 0300 0400 0500 0600" {
 		t.Errorf("after seven changes: %s", got)
 	}
 	if err := RemoveBackups(state); err != nil || len(copies()) > 0 {

@@ -19,7 +19,6 @@ type blind struct {
 	Client clients.Client
 	Path   string
 	Why    string
-	More   int  // how many others there are of the same kind
 	Starts bool // it is known to start a server
 }
 
@@ -56,17 +55,13 @@ func (s Selection) selects(c clients.Client) bool {
 func unreadOf(host clients.Host, of []clients.Client, read map[string]bool) (all []blind) {
 	for _, c := range of {
 		for _, b := range blindOf(c) {
-			var found *blind
 			for _, path := range existing(b.Place, host) {
 				if read[path] || !mentions(path, b, host) {
 					continue
 				}
 				starts := b.Word == clients.Providers
-				if found == nil || starts {
-					all = append(all, blind{Client: c, Path: path, Why: b.Why, Starts: starts})
-					found = &all[len(all)-1]
-				} else {
-					found.More++
+				if all = append(all, blind{Client: c, Path: path, Why: b.Why, Starts: starts}); !starts {
+					break // one stands for all of its kind
 				}
 			}
 		}

@@ -56,15 +56,15 @@ import (
 type ServerChange struct {
 	Entry
 	Grant
-	Own            *config.ServerFile // of a server of the user's own: its file
-	Writes         bool               // Own is not in force yet
-	Accepts, Drops []policy.Axis      // what Own accepts, and accepts no longer
-	Newer          []string           // what its preset gives now, and Own has not
-	Former         string             // the name under which mcp-jail has kept what now belongs to the id; "" for none
-	Repair         *Repair            // if the entry is wrapped already, and wrap puts it in order
-	Left           string             // why the entry stays as it is; "" if it changes
-	Open           bool               // it stays, and may start without a jail
-	After          []string
+	Own     *config.ServerFile // of a server of the user's own: its file
+	Writes  bool               // Own is not in force yet
+	Accepts []policy.Axis      // what Own accepts from now on
+	Newer   []string           // what its preset gives now, and Own has not
+	Former  string             // the id of the entry before, or ""
+	Repair  *Repair            // if the entry is wrapped already, and wrap puts it in order
+	Left    string             // why the entry stays as it is; "" if it changes
+	Open    bool               // it stays, and may start without a jail
+	After   []string
 }
 
 // Try returns the arguments of mcp-jail that start the server as wrap would have it started, before wrap has

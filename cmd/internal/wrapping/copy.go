@@ -1,11 +1,9 @@
 package wrapping
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,9 +16,6 @@ import (
 // backupsDir is the directory of the copies of files, in the state directory.
 const backupsDir = "backups"
 
-// maxBackups bounds the copies of a file in one second.
-const maxBackups = 1000
-
 // keepCopy keeps a copy of a file as it was read, with mode 0600, and returns its path. The name has
 // the time and a hash of the file's path. dir is the state directory.
 func keepCopy(dir string, own *ownfile.File, now time.Time) (string, error) {
@@ -29,12 +24,8 @@ func keepCopy(dir string, own *ownfile.File, now time.Time) (string, error) {
 		return "", err
 	}
 	defer backups.Close()
-	stem := copyStem(own.Real) + now.UTC().Format("20060102T150405Z")
-	name, err := backups.Create(own.Data, private.How{Sync: true}, func(yield func(string) bool) {
-		for i, number := 1, ""; i < maxBackups && yield(stem+number+copySuffix); i++ {
-			number = fmt.Sprintf("-%d", i+1)
-		}
-	})
+	name := copyStem(own.Real) + now.UTC().Format("20060102T150405.000000000Z") + copySuffix
+	name, err = backups.Create(own.Data, private.How{Sync: true}, slices.Values([]string{name}))
 	return filepath.Join(dir, backupsDir, name), err
 }
 
@@ -66,10 +57,7 @@ func prune(dir, real string) error {
 			names = append(names, e.Name())
 		}
 	}
-	second := func(name string) string { return name[:min(len(name), len(copyStem(real)+"20060102T150405Z"))] }
-	slices.SortFunc(names, func(a, b string) int { // in one second, -10 is newer than -2
-		return cmp.Or(strings.Compare(second(a), second(b)), len(a)-len(b), strings.Compare(a, b))
-	})
+	slices.Sort(names) // by time
 	for _, name := range names[min(1, len(names)):max(min(1, len(names)), len(names)-newestCopies)] {
 		err = errors.Join(err, backups.Remove(name))
 	}

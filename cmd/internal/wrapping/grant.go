@@ -3,7 +3,6 @@ package wrapping
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"os"
 	"path"
@@ -212,7 +211,6 @@ func (g *Grant) usePreset(server *config.Server, p *presets.Preset, e presets.En
 		g.Notes = append(g.Notes, o.String())
 	}
 	g.Notes = append(g.Notes, p.Ways(&applied)...)
-	g.addSecrets(p, e)
 	if server.Access == nil {
 		return applied.Unknown
 	}
@@ -318,21 +316,6 @@ func (g *Grant) makeAccess(server *config.Server, dir string, host clients.Host)
 	}
 	g.Flags = append(g.Flags, "--write", ".")
 	server.Access.Fs = []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: show.Flag("--write", ".")}}
-}
-
-func (g *Grant) addSecrets(p *presets.Preset, e presets.Entry) {
-	secrets := p.Secrets(e)
-	for _, key := range slices.Sorted(maps.Keys(secrets)) {
-		label := key
-		if !strings.HasPrefix(label, "-") {
-			label = "argument " + label
-		}
-		note := "the value of " + label + " is a secret that every program of yours can read in the list of processes"
-		if name := secrets[key]; name != "" {
-			note += ": set the variable " + name + " instead"
-		}
-		g.Notes = append(g.Notes, note)
-	}
 }
 
 // addNamed adds what the words of an entry name. A path in a variable leaves the workspace, on which the rest of the

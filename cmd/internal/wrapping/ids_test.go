@@ -79,9 +79,6 @@ func TestOldEntries(t *testing.T) {
 		if after := anyID.ReplaceAllString(string(text), "-ID"); after != `{"mcpServers": {"s": {"command": "`+program+`", "args": ["run", "--id", "s-ID", "--", "x", "\u0061"]}}}` {
 			t.Errorf("%s: %s", args, after)
 		}
-		if wantFormer := map[bool]string{true: "s"}[strings.Contains(args, "--name")]; got.Former != wantFormer {
-			t.Errorf("%s: the former name is %q", args, got.Former)
-		}
 		if again := wrapAll(t, h)[0]; again.Left != string(clients.Jailed) {
 			t.Errorf("%s, again: %+v", args, again)
 		}

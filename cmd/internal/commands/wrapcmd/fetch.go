@@ -21,7 +21,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// fetch has mcp-jail install download packages. It goes on if one fails. When a signal ends it, what was downloaded is
+// fetch has mcp-jail install download packages. That goes on if one fails. When a signal ends it, what was downloaded is
 // kept. The servers are wrapped already, and stay so.
 func fetch(c terminal.Console, packages []*missingPackage) error {
 	if len(packages) == 0 {
@@ -32,56 +32,36 @@ func fetch(c terminal.Console, packages []*missingPackage) error {
 	if err != nil {
 		return err
 	}
-	failed := false
-	for rest := slices.Clone(packages); len(rest) > 0; {
-		environ := rest[0].environ
-		var some []session.Download
-		rest = slices.DeleteFunc(rest, func(p *missingPackage) bool {
-			if !slices.Equal(p.environ, environ) {
-				return false
-			}
-			some = append(some, session.Download{Name: strings.Join(p.servers, ", "), Argv: p.argv, Waive: p.waive})
-			return true
-		})
-		status, err := download(c, program, environ, some)
-		if err != nil {
-			return err
-		}
-		failed = failed || status != nil
+	var all []session.Download
+	for _, p := range packages {
+		all = append(all, session.Download{Name: strings.Join(p.servers, ", "), Argv: p.argv, Waive: p.waive})
 	}
-	if failed {
-		c.Errorf("Your servers are wrapped. To download what is missing:\n  mcp-jail wrap")
-		return terminal.ReportedStatus(terminal.Failure)
-	}
-	return nil
-}
-
-// download runs mcp-jail install for packages that are fetched with the same variables. status is nil if all of them
-// are there.
-func download(c terminal.Console, program string, environ []string, some []session.Download) (status, err error) {
 	interrupted := cli.Interrupts()
 	defer signal.Stop(interrupted)
 	cmd := exec.Command(program, "install", "--for-wrap")
-	cmd.Env = environ
 	_, cmd.Stdout, cmd.Stderr = c.Raw()
 	in, err := cmd.StdinPipe() // its end ends the installation
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	json.NewEncoder(in).Encode(some) // if it has ended, it says why
+	json.NewEncoder(in).Encode(all) // if it has ended, it says why
 	select {
-	case status = <-ended:
-		return status, nil
+	case err := <-ended:
+		if err != nil {
+			c.Errorf("Your servers are wrapped. To download what is missing:\n  mcp-jail wrap")
+			return terminal.ReportedStatus(terminal.Failure)
+		}
+		return nil
 	case s := <-interrupted:
 		signal.Stop(interrupted) // the second one ends the program at once
 		in.Close()
 		<-ended
-		return nil, &terminal.InterruptedError{Signal: s, Undone: "your servers are wrapped, but not all of their packages are downloaded yet. To go on:\n  mcp-jail wrap"}
+		return &terminal.InterruptedError{Signal: s, Undone: "your servers are wrapped, but not all of their packages are downloaded yet. To go on:\n  mcp-jail wrap"}
 	}
 }
 
@@ -90,11 +70,10 @@ type missingPackage struct {
 	servers []string // as their clients name them
 	argv    []string // of one of them
 	waive   []string
-	environ []string // with which it is fetched
 }
 
 // unknown is in the place of a value that only the client knows, such as a token. No line with it in
-// its package is fetched, and no program gets it.
+// its package is fetched.
 const unknown = "/known-to-the-client-only"
 
 // missing returns the packages of the servers that are wrapped after some changes, as far as they are
@@ -145,18 +124,15 @@ func packageOf(host hostfs.Host, clientsHost clients.Host, f *wrapping.File, s w
 	if err != nil {
 		return nil, store.Key{}
 	}
-	p := &missingPackage{servers: []string{show.Name(s.Server)}, argv: w.Argv, environ: host.Environ}
+	plain := installed.Key(&line, &host)
+	p := &missingPackage{servers: []string{show.Name(s.Server)}, argv: w.Argv}
 	for _, axis := range index.HasWaivers(s.Own, w) {
 		p.waive = append(p.waive, string(axis))
 	}
-	plain := installed.Key(&line, &host)
 	host.Environ = environment(host.Environ, started.Env)
 	key := installed.Key(&line, &host)
-	if strings.Contains(key.Spec, unknown) {
-		return nil, store.Key{} // only the client knows where the package comes from
-	}
-	if key != plain { // the entry's variables choose the registry
-		p.environ = slices.DeleteFunc(host.Environ, func(e string) bool { return strings.Contains(e, unknown) })
+	if key != plain || strings.Contains(key.Spec, unknown) {
+		return nil, store.Key{} // the entry's variables say where it comes from, which its first start knows
 	}
 	return p, key
 }

@@ -146,8 +146,6 @@ func reach(s wrapping.ServerChange, home string) string {
 	switch {
 	case s.Repair != nil:
 		return "starts this mcp-jail from now on: it " + terminal.ShortHome(string(s.Repair.Why), home)
-	case wrapped && s.Drops != nil && s.Accepts == nil:
-		return "gets the full jail again, which this machine can enforce"
 	case wrapped && s.Accepts != nil:
 		return "gets the weaker jail"
 	case wrapped:

@@ -253,21 +253,15 @@ func (w *wrapCmd) ids(host hostfs.Host, files []*wrapping.File) *wrapping.IDs {
 	return wrapping.NewIDs(host.ConfigDir, all, tables)
 }
 
-// renameHomes moves the private HOMEs and records of servers from their former names to their ids.
+// renameHomes moves the private HOMEs and records of servers from their former ids.
 func renameHomes(host hostfs.Host, written []*wrapping.Change) (err error) {
 	done := map[string]bool{}
 	for _, ch := range written {
 		for _, s := range ch.Changed() {
-			if s.Former == "" || done[s.Former] {
-				continue
+			if s.Former != "" && !done[s.Former] {
+				done[s.Former] = true
+				err = errors.Join(err, records.Rename(host, s.Former, s.Own.Server.ID))
 			}
-			done[s.Former] = true
-			line, _ := clients.ParseWrapped(s.Argv())
-			words := ch.File.Started(s.Entry, line.Argv, index.ClientsHost(host))
-			if line.ID != "" {
-				words = nil
-			}
-			err = errors.Join(err, records.Rename(host, s.Former, s.Own.Server.ID, words))
 		}
 	}
 	return err
