@@ -41,10 +41,8 @@ func LeftToWindows(c clients.Client, e clients.Entry) clients.Reason {
 	switch {
 	case Distribution() == "":
 		return "is of a client on Windows, and WSL_DISTRO_NAME is not set, which has the name of this Linux there"
-	case e.Cwd != "":
-		return "has a directory of Windows to start in (" + clients.Reason(e.Shape.Cwd) + "), which Linux knows by another path: take it out, and write paths as Linux has them"
-	case e.EnvFile != "":
-		return "has a file of variables (" + clients.Reason(e.Shape.EnvFile) + "), of which wsl.exe passes on none"
+	case e.Cwd+e.EnvFile != "":
+		return "has a directory to start in or a file of variables, which wsl.exe does not pass on: take it out, and write paths as Linux has them"
 	}
 	for _, word := range argv {
 		if refs := c.References(word); len(refs) > 0 {

@@ -55,10 +55,7 @@ func (s Entry) AsClient(argv []string, host clients.Host, ask func(clients.Refer
 	if st.Dir, err = v.dirOf(s); err != nil {
 		return st, err
 	}
-	if err := st.addEnv(s, &v); err != nil {
-		return st, err
-	}
-	return st, nil
+	return st, st.addEnv(s, &v)
 }
 
 func (s *Started) addEnv(e Entry, v *values) error {

@@ -29,34 +29,22 @@ func Unread(host clients.Host, sel Selection) (all []blind) {
 		return nil
 	}
 	of := slices.DeleteFunc(clients.All(), func(c clients.Client) bool { return !sel.selects(c) })
-	read := map[string]bool{}
+	read := map[string]bool{} // in spite of where they are
+	var named []blind
 	for _, c := range of {
 		for _, p := range pluginsOf(c, host) {
 			for _, f := range p.Files {
 				read[f.Path] = true
 			}
 			for _, n := range p.Named {
-				all = append(all, blind{Client: c, Path: n.What, Why: "of " + p.Title() + ": " + n.Why, Starts: p.Off == ""})
+				named = append(named, blind{Client: c, Path: n.What, Why: "of " + p.Title() + ": " + n.Why, Starts: p.Off == ""})
 			}
 		}
 	}
-	return append(unreadOf(host, of, read), all...)
-}
-
-// selects reports whether the selection means the files of a client.
-func (s Selection) selects(c clients.Client) bool {
-	return len(s.Clients) == 0 || slices.ContainsFunc(s.Clients, func(name string) bool {
-		chosen, err := clients.ByName(name)
-		return err == nil && chosen.Name == c.Name
-	})
-}
-
-// unreadOf returns the files of clients that exist and are not read. The paths of read are read all the same.
-func unreadOf(host clients.Host, of []clients.Client, read map[string]bool) (all []blind) {
 	for _, c := range of {
 		for _, b := range blindOf(c) {
 			for _, path := range existing(b.Place, host) {
-				if read[path] || !mentions(path, b, host) {
+				if read[path] || !mentions(path, b) {
 					continue
 				}
 				starts := b.Word == clients.Providers
@@ -66,7 +54,15 @@ func unreadOf(host clients.Host, of []clients.Client, read map[string]bool) (all
 			}
 		}
 	}
-	return all
+	return append(all, named...)
+}
+
+// selects reports whether the selection means the files of a client.
+func (s Selection) selects(c clients.Client) bool {
+	return len(s.Clients) == 0 || slices.ContainsFunc(s.Clients, func(name string) bool {
+		chosen, err := clients.ByName(name)
+		return err == nil && chosen.Name == c.Name
+	})
 }
 
 // blindOf returns the files of a client that are not read. Those of the system and of administrators
@@ -89,7 +85,7 @@ var escapes = [][]byte{[]byte(`\u`), []byte(`\U`), []byte(`\x`), []byte("\\\n"),
 
 // mentions reports whether a file has a word. One that cannot be read may have it, and so may one of
 // a project that spells characters by their codes.
-func mentions(path string, b clients.Blind, host clients.Host) bool {
+func mentions(path string, b clients.Blind) bool {
 	if b.Word == "" {
 		return true
 	}

@@ -309,18 +309,12 @@ func refusedEdit(edits []edit.Change, err error) int {
 }
 
 func reasonOf(err error) string {
-	var refused *edit.Fault
-	if !errors.As(err, &refused) {
-		return err.Error()
+	if bad := (*edit.Fault)(nil); errors.As(err, &bad) {
+		of := *bad
+		of.Server = "" // the text goes on after its name
+		return of.Error()
 	}
-	text := refused.Reason
-	if refused.Line != 0 {
-		text = fmt.Sprintf("line %d: %s", refused.Line, text)
-	}
-	if refused.Fix != "" {
-		text += "; " + refused.Fix
-	}
-	return text
+	return err.Error()
 }
 
 // Write keeps a copy of the file in dir/backups, and replaces the file. It returns the path of the copy. If the file has

@@ -32,7 +32,6 @@ type Grant struct {
 	Unpinned bool     // its line fetches a package that mcp-jail cannot pin
 
 	unasked bool           // see Selection
-	script  string         // the program's file that the entry names, or ""
 	refused clients.Reason // why the server would not start with the preset, or ""
 }
 
@@ -45,11 +44,6 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	args := s.Args
 	if err == nil {
 		args = line.Args
-	}
-	for _, word := range append([]string{s.Command}, args...)[:min(2, 1+len(args))] {
-		if path, ok := meaning.Replaced(c, word, host); ok && filepath.IsAbs(path) && (meaning.IsScript(path) || word == s.Command) {
-			g.script = path
-		}
 	}
 	var unclear *runline.NotUnderstoodError
 	g.Unpinned = errors.As(err, &unclear) || len(meaning.Fetched(s.Argv())) > 0
@@ -279,7 +273,10 @@ func (s Entry) values(c clients.Client, host clients.Host) map[string]string {
 	}
 	for _, v := range s.Env {
 		if !v.Unset {
-			env[v.Name] = meaning.ReplacedValue(c, v.Value, host)
+			env[v.Name] = v.Value
+			if text, ok := meaning.Replaced(c, v.Value, host); ok && !strings.HasPrefix(v.Value, "~") { // no client replaces that there
+				env[v.Name] = text
+			}
 		}
 	}
 	return env

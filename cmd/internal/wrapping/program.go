@@ -89,11 +89,8 @@ func (s Entry) written(argv []string) string {
 	return key(s.Shape.Command) + words[0] + ", " + key(s.Shape.Args) + "[" + strings.Join(words[1:], ", ") + "]"
 }
 
-// Reasons why it is unclear how an entry that names wsl.exe starts.
-const (
-	otherWSL  clients.Reason = "starts mcp-jail by wsl.exe in another Linux, or with options that mcp-jail does not write, and which jail its server gets is not known"
-	noWindows clients.Reason = "starts mcp-jail by wsl.exe, as a client on Windows does"
-)
+// otherWSL is why it is unclear how an entry that names wsl.exe starts.
+const otherWSL clients.Reason = "starts mcp-jail by wsl.exe in another Linux, from another system, or with options that mcp-jail does not write, and which jail its server gets is not known"
 
 // OnWindows reports whether the file is that of a client on a Windows of which this Linux shows the disk.
 func OnWindows(f *File) bool { return f.host.Mounted }
@@ -102,9 +99,7 @@ func OnWindows(f *File) bool { return f.host.Mounted }
 func (j judge) launched(line clients.Wrapped) (clients.Reason, *Repair) {
 	distribution, plain, isWSL := line.WSL()
 	switch {
-	case isWSL && !OnWindows(j.file):
-		return noWindows, nil
-	case isWSL && plain && distribution == meaning.Distribution():
+	case isWSL && OnWindows(j.file) && plain && distribution == meaning.Distribution():
 		return "", nil
 	case isWSL || OnWindows(j.file):
 		return otherWSL, nil

@@ -430,10 +430,9 @@ func (s *Choice) Find() (hostfs.Host, []*wrapping.File, error) {
 	s.Windows = meaning.WindowsHosts("/")
 	files, err := wrapping.Find(ClientsHost(host), s.Selection)
 	var unknown *clients.UnknownError
-	var missing *wrapping.NotFoundError
-	var noFile *wrapping.MissingFileError
+	var missing wrapping.SelectionError
 	// The flags are wrong, not a file.
-	if errors.As(err, &unknown) || errors.As(err, &missing) || errors.As(err, &noFile) {
+	if errors.As(err, &unknown) || errors.As(err, &missing) {
 		err = terminal.UsageErrorf("%s", err)
 	}
 	return host, files, err

@@ -52,7 +52,6 @@ type row struct {
 	title   string // of its client
 	running bool
 	own     string // what it is, without a pinned version
-	verdict wrapping.Verdict
 }
 
 // A jail says whether a server starts in a jail of this mcp-jail.
@@ -122,7 +121,7 @@ func (s *statusCmd) named(x *index.Index, all []*row, of map[*row]*index.Server)
 
 func entryRow(x *index.Index, e *index.Entry, of *index.Server, here index.GapNeed) *row {
 	f, v := e.File, e.Verdict()
-	r := &row{Name: nameOf(x, e, of), Called: e.Server, Client: f.Client.Name, File: f.Path, Project: e.For, Command: terminal.ShownWords(e.Argv()), Windows: wrapping.OnWindows(f), Granted: e.Brings(), title: f.Client.Title, verdict: v}
+	r := &row{Name: nameOf(x, e, of), Called: e.Server, Client: f.Client.Name, File: f.Path, Project: e.For, Command: terminal.ShownWords(e.Argv()), Windows: wrapping.OnWindows(f), Granted: e.Brings(), title: f.Client.Title}
 	switch {
 	case v.Jailed:
 		r.Jail = inJail

@@ -138,10 +138,7 @@ type statusReport struct {
 }
 
 func (s *statusCmd) nothing(x *index.Index) *problem {
-	switch {
-	case s.all:
-		return &problem{What: "No client has a server, and nothing is stored."}
-	case len(x.Stored.Servers) > 0:
+	if len(x.Stored.Servers) > 0 {
 		return &problem{"No client has a server. To see the servers that you have started yourself:", []string{"mcp-jail status --all"}}
 	}
 	return &problem{What: fmt.Sprintf("No client has a server: mcp-jail looked for the files of %d clients, and in this folder.", len(clients.All()))}

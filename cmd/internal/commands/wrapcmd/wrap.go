@@ -137,7 +137,10 @@ func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, progra
 	if err != nil && !w.noInstall { // some files stay as they were
 		fetches = missing(host, index.ClientsHost(host), written)
 	}
-	err = errors.Join(err, w.remember(host, files), w.copyEarlier(c, host.Home, !s.isEmpty()))
+	for _, f := range files { // an update of a plugin brings its own file again
+		err = errors.Join(err, wrapping.Refresh(f, host.StateDir))
+	}
+	err = errors.Join(err, w.copyEarlier(c, host.Home, !s.isEmpty()))
 	if interrupted := (*terminal.InterruptedError)(nil); errors.As(err, &interrupted) {
 		return err
 	}
@@ -208,14 +211,6 @@ func (w *wrapCmd) write(c terminal.Console, host hostfs.Host, program index.Prog
 	}
 	written, err = index.Write(c, host, "wrap", changes)
 	return written, errors.Join(err, renameHomes(host, written))
-}
-
-// remember notes the files of plugins that are wrapped: an update of a plugin brings its own file again.
-func (w *wrapCmd) remember(host hostfs.Host, files []*wrapping.File) (err error) {
-	for _, f := range files {
-		err = errors.Join(err, wrapping.Refresh(f, host.StateDir))
-	}
-	return err
 }
 
 // takeOver answers a start with other words than those of its id.
