@@ -329,15 +329,3 @@ func (p *Preset) arguments(words []string) (out []givenArgument) {
 	}
 	return out
 }
-
-// Secrets returns the flags and positions of an entry whose words are secrets, where other
-// programs of this user can read them, each with the variable that can be set instead or "".
-func (p *Preset) Secrets(e Entry) map[string]string {
-	out := map[string]string{}
-	for _, g := range p.arguments(e.Args) {
-		if g.argument.Secret {
-			out[g.argument.label()] = g.argument.Variable
-		}
-	}
-	return out
-}

@@ -105,15 +105,6 @@ func TestFor(t *testing.T) {
 	}
 }
 
-func TestSecrets(t *testing.T) {
-	p, err := Find("supabase")
-	testkit.Must(t, err)
-	got := p.Secrets(Entry{Args: []string{"--read-only", "--access-token", "sbp_v", "--project-ref=x"}})
-	if fmt.Sprint(got) != "map[--access-token:SUPABASE_ACCESS_TOKEN]" {
-		t.Error(got)
-	}
-}
-
 // FuzzFor tests that For returns a valid server for each entry. The server contains no value
 // of a variable that the preset knows as a secret only.
 func FuzzFor(f *testing.F) {

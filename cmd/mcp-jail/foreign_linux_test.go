@@ -15,7 +15,7 @@ import (
 // usesOwnFiles are command lines that need mcp-jail's own directories.
 var usesOwnFiles = [][]string{
 	{"run", "--", "true"}, {"plan", "--", "true"}, {"check"}, {"doctor"},
-	{"wrap", "--dry-run"}, {"wrap", "--yes"}, {"unwrap", "--yes"}, {"status"}, {"install", "--", "npx", "-y", "p"}, {"status", "--all"}, {"status", "--remove", "s"}, {"status", "--remove", "--unused", "1d"},
+	{"wrap", "--dry-run"}, {"wrap", "--yes"}, {"unwrap", "--yes"}, {"status"}, {"install", "--", "npx", "-y", "p"}, {"status", "--all"}, {"status", "--remove", "s"}, {"status", "--remove", "--all"},
 	{"trust", "project.toml"}, {"trust", "--remove", "project.toml"}, {"why", "s"}, {"undo", "s"}, {"undo", "--list", "s"}, {"undo", "--list"},
 	{"__complete", "why", ""}, {"__complete", "undo", "s", ""}, {"__complete", "status", "--remove", ""},
 }

@@ -126,7 +126,7 @@ func (f *File) encode() ([]byte, error) {
 		return nil, err
 	}
 	if len(text) >= maxSize {
-		return nil, fmt.Errorf("the lock file would have %d bytes, and may have %d; remove packages that are not used: mcp-jail status --remove --unused 30d", len(text), maxSize)
+		return nil, fmt.Errorf("the lock file would have %d bytes, and may have %d; remove packages that are not used: mcp-jail status --remove --all", len(text), maxSize)
 	}
 	return append(text, '\n'), nil
 }

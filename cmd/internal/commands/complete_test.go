@@ -88,7 +88,6 @@ func TestComplete(t *testing.T) {
 		{"run --limit ", "memory_mb= processes= :6", "c.toml"},
 		{"undo --session ", ":36", "c.toml"},
 		{"undo --call ", ":4", "c.toml"},
-		{"status --unused ", ":4", "c.toml"},
 		{"preset github ", ":4", "time"},
 		{"help ", "run why fs-read rules", ""},
 		{"help run ", ":4", "run"},

@@ -267,12 +267,3 @@ func Replaced(c clients.Client, text string, host clients.Host) (path string, ok
 	}
 	return text, true
 }
-
-// ReplacedValue returns the value of a variable as [Replaced] returns it. A value that cannot be
-// replaced, or that begins with "~", stays.
-func ReplacedValue(c clients.Client, value string, host clients.Host) string {
-	if text, ok := Replaced(c, value, host); ok && !strings.HasPrefix(value, "~") {
-		return text
-	}
-	return value
-}

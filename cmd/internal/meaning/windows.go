@@ -20,8 +20,7 @@ func WindowsHosts(root string) (all []clients.Host) {
 	if !strings.Contains(strings.ToLower(string(release)), "microsoft") {
 		return nil
 	}
-	conf, _ := os.ReadFile(filepath.Join(root, "etc/wsl.conf"))
-	users := filepath.Join(root, mountRoot(string(conf)), "c/Users")
+	users := filepath.Join(root, "mnt/c/Users")
 	found, _ := os.ReadDir(users)
 	for _, f := range found {
 		// Windows has links to other directories there, such as All Users.
@@ -33,26 +32,6 @@ func WindowsHosts(root string) (all []clients.Host) {
 	return all
 }
 
-// mountRoot returns where a /etc/wsl.conf has the drives mounted.
-func mountRoot(conf string) string {
-	section, root := "", "/mnt"
-	for line := range strings.Lines(conf) {
-		line = strings.TrimSpace(line)
-		if name, is := strings.CutPrefix(line, "["); is {
-			section = strings.ToLower(strings.TrimSuffix(name, "]"))
-			continue
-		}
-		key, value, _ := strings.Cut(line, "=")
-		if section != "automount" || strings.TrimSpace(strings.ToLower(key)) != "root" {
-			continue
-		}
-		if value = strings.Trim(strings.TrimSpace(value), `"'`); filepath.IsAbs(value) {
-			root = value
-		}
-	}
-	return root
-}
-
 // Distribution returns the name under which Windows knows this Linux, or "".
 func Distribution() string { return os.Getenv("WSL_DISTRO_NAME") }
 
@@ -62,10 +41,8 @@ func LeftToWindows(c clients.Client, e clients.Entry) clients.Reason {
 	switch {
 	case Distribution() == "":
 		return "is of a client on Windows, and WSL_DISTRO_NAME is not set, which has the name of this Linux there"
-	case e.Cwd != "":
-		return "has a directory of Windows to start in (" + clients.Reason(e.Shape.Cwd) + "), which Linux knows by another path: take it out, and write paths as Linux has them"
-	case e.EnvFile != "":
-		return "has a file of variables (" + clients.Reason(e.Shape.EnvFile) + "), of which wsl.exe passes on none"
+	case e.Cwd+e.EnvFile != "":
+		return "has a directory to start in or a file of variables, which wsl.exe does not pass on: take it out, and write paths as Linux has them"
 	}
 	for _, word := range argv {
 		if refs := c.References(word); len(refs) > 0 {
@@ -100,32 +77,18 @@ func program(name string) clients.Reason {
 // variables returns which variables of an entry do not reach its server, or "". wsl.exe passes on those
 // that WSLENV names.
 func variables(e clients.Entry) clients.Reason {
-	passed := map[string]string{}
+	passed := map[string]bool{"WSLENV": true}
 	for _, v := range e.Env {
-		if v.Name != "WSLENV" {
-			continue
-		}
-		for item := range strings.SplitSeq(v.Value, ":") {
-			name, flags, _ := strings.Cut(item, "/")
-			passed[name] = flags + "/"
+		if v.Name == "WSLENV" {
+			for item := range strings.SplitSeq(v.Value, ":") {
+				name, _, _ := strings.Cut(item, "/")
+				passed[name] = true
+			}
 		}
 	}
 	var lacking []string
-	for _, v := range e.Env {
-		if v.Name == "WSLENV" || v.Unset {
-			continue
-		}
-		flag := "u"
-		if hasWindowsPath(v.Value) {
-			flag = "p"
-		}
-		switch flags := passed[v.Name]; {
-		case flags == "", flag == "p" && !strings.ContainsAny(flags, "pl"), strings.Contains(flags, "w") && !strings.Contains(flags, "u"):
-			lacking = append(lacking, v.Name+"/"+flag)
-		}
-	}
-	for _, name := range e.Names {
-		if passed[name] == "" {
+	for _, name := range e.EnvNames() {
+		if !passed[name] {
 			lacking = append(lacking, name+"/u")
 		}
 	}

@@ -38,7 +38,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -266,9 +265,8 @@ func (d Dir) Running() bool {
 	return !free
 }
 
-// Rename moves the directory with a server's HOME and records to another name, unless that exists. words are the
-// command line of the server: if the directory is that of another line, it stays. nil moves it for any line.
-func Rename(host hostfs.Host, former, name string, words []string) error {
+// Rename moves the directory with a server's HOME and records to another name, unless that exists.
+func Rename(host hostfs.Host, former, name string) error {
 	d, err := Open(host, former)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -277,9 +275,6 @@ func Rename(host hostfs.Host, former, name string, words []string) error {
 		return err
 	}
 	defer d.Close()
-	if about := d.About(); words != nil && (!slices.Equal(about.Command, words) || about.Configuration != nil && about.Configuration.Configured) {
-		return nil
-	}
 	unlock, ok := d.Lock()
 	if !ok {
 		return fmt.Errorf("a session has the private HOME of %s, which stays where it is: end it, and rename %s to %s there", show.Name(former), Path(host, former), show.Name(name))

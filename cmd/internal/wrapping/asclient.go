@@ -1,6 +1,7 @@
 package wrapping
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -8,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/internal/environ"
@@ -55,10 +55,7 @@ func (s Entry) AsClient(argv []string, host clients.Host, ask func(clients.Refer
 	if st.Dir, err = v.dirOf(s); err != nil {
 		return st, err
 	}
-	if err := st.addEnv(s, &v); err != nil {
-		return st, err
-	}
-	return st, nil
+	return st, st.addEnv(s, &v)
 }
 
 func (s *Started) addEnv(e Entry, v *values) error {
@@ -68,12 +65,19 @@ func (s *Started) addEnv(e Entry, v *values) error {
 			may = environ.Project
 		}
 		for _, path := range existing(shared.Place, v.host) {
-			if err := s.add(v, may, sharedValues(shared, path, v.host)...); err != nil {
+			_, env, err := readShared(shared, path) // an entry for which it cannot be read is refused
+			if err != nil {
+				continue
+			}
+			if err := s.add(v, may, env...); err != nil {
 				return err
 			}
 		}
 	}
-	w, _ := clients.ParseWrapped(s.Argv)
+	w, wrapped := clients.ParseWrapped(s.Argv)
+	if !wrapped {
+		w.Argv = s.Argv
+	}
 	may := judge{file: e.file, host: v.host}.setter(w.Argv, slices.ContainsFunc(w.Flags, func(word string) bool { return strings.HasPrefix(word, "--preset") }))
 	fromFile, err := s.envFile(e, v)
 	if err == nil {
@@ -139,30 +143,6 @@ func (s *Started) envFile(e Entry, v *values) (env []clients.Variable, err error
 		}
 	}
 	return env, nil
-}
-
-// sharedValues returns the variables that a client gives to all of its servers. A file that cannot be
-// read has none: the entry is refused then.
-func sharedValues(shared clients.Shared, path string, host clients.Host) (env []clients.Variable) {
-	file, err := readPlace(path, shared.Place)
-	if err != nil {
-		return nil
-	}
-	if shared.Path == nil {
-		return meaning.DotenvVariables(string(file.Data))
-	}
-	parsed, err := edit.Parse(edit.JSON, file.Data)
-	if err != nil {
-		return nil
-	}
-	value, _, _ := parsed.Lookup(shared.Path...)
-	table, _ := value.(map[string]any)
-	for _, name := range slices.Sorted(maps.Keys(table)) {
-		if text, ok := table[name].(string); ok {
-			env = append(env, clients.Variable{Name: name, Value: text})
-		}
-	}
-	return env
 }
 
 // values replaces the variables of a client.
@@ -242,38 +222,13 @@ func (v *values) dirOf(e Entry) (string, error) {
 	return "", nil
 }
 
-// SwitchOn has a file treat its entries as if none was switched off. Of one that was, the Disabled
-// stays.
-func SwitchOn(f *File) {
-	for i, e := range f.Entries {
-		if e.Left != clients.Disabled {
-			continue
-		}
-		value, _, _ := f.parsed.Lookup(e.Path...)
-		table, ok := value.(map[string]any)
-		if !ok {
-			continue
-		}
-		table = maps.Clone(table)
-		delete(table, e.Shape.Off)
-		delete(table, e.Shape.On)
-		client, place := e.reader()
-		item := clients.Item{Table: place.Tables[0], Path: e.Path, Line: e.Line, Value: table, Name: e.Server}
-		on := Entry{Entry: client.Entry(item), words: e.words, file: f, by: e.by, mixed: e.mixed}
-		if on.For = e.For; on.Left == "" {
-			on.Left = f.reasonToLeave(on)
-		}
-		on.Disabled = true
-		f.Entries[i] = on
-	}
-}
-
 // Input is what a file says of a value that its client asks for.
 type Input struct {
-	Description string
-	Default     string
-	Options     []string
-	Hidden      bool // what is typed is not to be seen
+	ID          string   `json:"id"`
+	Description string   `json:"description"`
+	Default     string   `json:"default"`
+	Options     []string `json:"options"`
+	Hidden      bool     `json:"password"` // what is typed is not to be seen
 }
 
 // InputOf returns what a file says of the input with a name. One of which it says nothing is hidden.
@@ -281,20 +236,10 @@ func InputOf(f *File, id string) Input {
 	all, _, _ := f.parsed.Lookup("inputs")
 	list, _ := all.([]any)
 	for _, item := range list {
-		table, _ := item.(map[string]any)
-		if table["id"] != id {
-			continue
+		var in Input
+		if text, err := json.Marshal(item); err == nil && json.Unmarshal(text, &in) == nil && in.ID == id {
+			return in
 		}
-		in := Input{Hidden: table["password"] == true}
-		in.Description, _ = table["description"].(string)
-		in.Default, _ = table["default"].(string)
-		options, _ := table["options"].([]any)
-		for _, o := range options {
-			if text, ok := o.(string); ok {
-				in.Options = append(in.Options, text)
-			}
-		}
-		return in
 	}
 	return Input{Hidden: true}
 }

@@ -2,7 +2,6 @@ package wrapping
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -20,7 +19,6 @@ type blind struct {
 	Client clients.Client
 	Path   string
 	Why    string
-	More   int  // how many others there are of the same kind
 	Starts bool // it is known to start a server
 }
 
@@ -31,18 +29,32 @@ func Unread(host clients.Host, sel Selection) (all []blind) {
 		return nil
 	}
 	of := slices.DeleteFunc(clients.All(), func(c clients.Client) bool { return !sel.selects(c) })
-	read := map[string]bool{}
+	read := map[string]bool{} // in spite of where they are
+	var named []blind
 	for _, c := range of {
 		for _, p := range pluginsOf(c, host) {
 			for _, f := range p.Files {
 				read[f.Path] = true
 			}
 			for _, n := range p.Named {
-				all = append(all, blind{Client: c, Path: n.What, Why: "of " + p.Title() + ": " + n.Why, Starts: p.Off == ""})
+				named = append(named, blind{Client: c, Path: n.What, Why: "of " + p.Title() + ": " + n.Why, Starts: p.Off == ""})
 			}
 		}
 	}
-	return append(unreadOf(host, of, read), all...)
+	for _, c := range of {
+		for _, b := range blindOf(c) {
+			for _, path := range existing(b.Place, host) {
+				if read[path] || !mentions(path, b) {
+					continue
+				}
+				starts := b.Word == clients.Providers
+				if all = append(all, blind{Client: c, Path: path, Why: b.Why, Starts: starts}); !starts {
+					break // one stands for all of its kind
+				}
+			}
+		}
+	}
+	return append(all, named...)
 }
 
 // selects reports whether the selection means the files of a client.
@@ -51,31 +63,6 @@ func (s Selection) selects(c clients.Client) bool {
 		chosen, err := clients.ByName(name)
 		return err == nil && chosen.Name == c.Name
 	})
-}
-
-// unreadOf returns the files of clients that exist and are not read. The paths of read are read all the same.
-func unreadOf(host clients.Host, of []clients.Client, read map[string]bool) (all []blind) {
-	for _, c := range of {
-		for _, b := range blindOf(c) {
-			var found *blind
-			for _, path := range existing(b.Place, host) {
-				if read[path] || !mentions(path, b, host) {
-					continue
-				}
-				starts := b.Word == clients.Providers
-				if starts && isObsolete(path) {
-					continue
-				}
-				if found == nil || starts {
-					all = append(all, blind{Client: c, Path: path, Why: b.Why, Starts: starts})
-					found = &all[len(all)-1]
-				} else {
-					found.More++
-				}
-			}
-		}
-	}
-	return all
 }
 
 // blindOf returns the files of a client that are not read. Those of the system and of administrators
@@ -98,22 +85,13 @@ var escapes = [][]byte{[]byte(`\u`), []byte(`\U`), []byte(`\x`), []byte("\\\n"),
 
 // mentions reports whether a file has a word. One that cannot be read may have it, and so may one of
 // a project that spells characters by their codes.
-func mentions(path string, b clients.Blind, host clients.Host) bool {
+func mentions(path string, b clients.Blind) bool {
 	if b.Word == "" {
 		return true
 	}
 	file, err := readPlace(filepath.Clean(path), b.Place)
 	return err != nil || bytes.Contains(file.Data, []byte(b.Word)) ||
 		b.Place.Scope == clients.Project && slices.ContainsFunc(escapes, func(code []byte) bool { return bytes.Contains(file.Data, code) })
-}
-
-// isObsolete reports whether the editor has replaced or removed the extension of a manifest, and only not
-// yet deleted it.
-func isObsolete(manifest string) bool {
-	dir := filepath.Dir(manifest)
-	file, err := ownfile.Read(filepath.Join(filepath.Dir(dir), ".obsolete"))
-	var gone map[string]bool
-	return err == nil && json.Unmarshal(file.Data, &gone) == nil && gone[filepath.Base(dir)]
 }
 
 // existing returns the paths of a place that exist. In place of folders of which it does not look at all

@@ -11,8 +11,7 @@
 //
 // A [File] is a file in which a client looks for servers. A [Change] is what becomes of it:
 // [File.Wrap] and [File.Unwrap] return one and write nothing. [Change.Write] writes it: a copy
-// of the file, then the file, then a [Backup]. By that, mcp-jail status tells which servers
-// were changed since.
+// of the file, then the file.
 //
 // # What an entry gets
 //
@@ -39,6 +38,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -47,7 +47,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -57,15 +56,15 @@ import (
 type ServerChange struct {
 	Entry
 	Grant
-	Own            *config.ServerFile // of a server of the user's own: its file
-	Writes         bool               // Own is not in force yet
-	Accepts, Drops []policy.Axis      // what Own accepts, and accepts no longer
-	Newer          []string           // what its preset gives now, and Own has not
-	Former         string             // the name under which mcp-jail has kept what now belongs to the id; "" for none
-	Repair         *Repair            // if the entry is wrapped already, and wrap puts it in order
-	Left           string             // why the entry stays as it is; "" if it changes
-	Open           bool               // it stays, and may start without a jail
-	After          []string
+	Own     *config.ServerFile // of a server of the user's own: its file
+	Writes  bool               // Own is not in force yet
+	Accepts []policy.Axis      // what Own accepts from now on
+	Newer   []string           // what its preset gives now, and Own has not
+	Former  string             // the id of the entry before, or ""
+	Repair  *Repair            // if the entry is wrapped already, and wrap puts it in order
+	Left    string             // why the entry stays as it is; "" if it changes
+	Open    bool               // it stays, and may start without a jail
+	After   []string
 }
 
 // Try returns the arguments of mcp-jail that start the server as wrap would have it started, before wrap has
@@ -127,23 +126,13 @@ func (c *Change) Diff() string {
 		}
 		return text
 	})
-	// Values within longer texts. A value that looks like a part of the file itself stays: hiding it
-	// could hide a change.
-	var hidden []string
-	for value, hide := range values {
-		if hide && !c.File.IsProject() && !strings.ContainsAny(value, "\"',=[]{}") {
-			hidden = append(hidden, value)
-		}
-	}
-	for value := range arguments {
-		if len(value) >= terminal.Shortest && !strings.ContainsAny(value, "\"'[]{} ") {
-			hidden = append(hidden, value)
-		}
-	}
-	// The longest first: a value that is a part of another one would leave the rest of that to be read.
-	slices.SortFunc(hidden, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-	for _, value := range hidden {
-		diff = strings.ReplaceAll(diff, value, terminal.Hidden)
+	// Arguments within longer texts, the longest first: one that is a part of another would leave the rest of that.
+	words := slices.DeleteFunc(slices.Collect(maps.Keys(arguments)), func(word string) bool {
+		return len(word) < terminal.Shortest || strings.ContainsAny(word, "\"'[]{} ")
+	})
+	slices.SortFunc(words, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	for _, word := range words {
+		diff = strings.ReplaceAll(diff, word, terminal.Hidden)
 	}
 	return diff
 }
@@ -227,18 +216,9 @@ func (j judge) check(s Entry, p *ServerChange) clients.Reason {
 		s.Env = slices.DeleteFunc(slices.Clone(s.Env), func(v clients.Variable) bool { return v.Name == "WSLENV" }) // for wsl.exe
 	}
 	// Each client that starts the entry counts: one may read a file of variables that others ignore.
-	if why := j.sharedVariable(s.Argv(), false); why != "" {
-		return why
-	}
-	may := j.setter(s.Argv(), false)
 	for _, s := range s.asRead() {
-		names, err := j.steering(s, may)
-		switch {
-		case names != nil:
-			why, detail := forbidden(names, f.IsProject())
-			return why + " (" + clients.Reason(detail) + ")"
-		case err != nil && f.IsProject():
-			return clients.Reason("has a file of variables of which the names are not known, and some would act on mcp-jail itself: " + err.Error())
+		if why := j.variables(s, s.Argv(), false); why != "" {
+			return why
 		}
 	}
 	if p == nil {
@@ -329,24 +309,16 @@ func refusedEdit(edits []edit.Change, err error) int {
 }
 
 func reasonOf(err error) string {
-	var refused *edit.Fault
-	if !errors.As(err, &refused) {
-		return err.Error()
+	if bad := (*edit.Fault)(nil); errors.As(err, &bad) {
+		of := *bad
+		of.Server = "" // the text goes on after its name
+		return of.Error()
 	}
-	text := refused.Reason
-	if refused.Line != 0 {
-		text = fmt.Sprintf("line %d: %s", refused.Line, text)
-	}
-	if refused.Fix != "" {
-		text += "; " + refused.Fix
-	}
-	return text
+	return err.Error()
 }
 
-// Write keeps a copy of the file in dir/backups, replaces the file, and records in dir/wrapped
-// what was written. It returns the path of the copy. If the file has changed since it was read, also by
-// another Change of it, Write writes nothing, and the error is ownfile.ErrChanged. An error about the record alone is a
-// *BackupError.
+// Write keeps a copy of the file in dir/backups, and replaces the file. It returns the path of the copy. If the file has
+// changed since it was read, also by another Change of it, Write writes nothing, and the error is ownfile.ErrChanged.
 func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
 	own := c.File.own
 	if err := own.Unchanged(c.made); err != nil {
@@ -355,12 +327,6 @@ func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
 	if err := own.Replaceable(); err != nil {
 		return "", err
 	}
-	// What cannot be recorded safely is not begun.
-	records, err := private.Make(dir, wrappedDir)
-	if err != nil {
-		return "", fmt.Errorf("the change could not be recorded, so the file was not changed: %w", err)
-	}
-	defer records.Close()
 	backup, err = keepCopy(dir, own, now)
 	if err != nil {
 		return "", fmt.Errorf("no copy of the file could be kept, so it was not changed: %w", err)
@@ -368,12 +334,10 @@ func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
 	if err := own.Replace(c.After); err != nil {
 		return backup, err
 	}
-	if err := c.writeBackup(records, dir, backup, now); err != nil {
-		return backup, &BackupError{err}
+	_ = prune(dir, own.Real) // else the next change tries it again
+	after := c.File.again()
+	if after.Err != nil {
+		return backup, after.Err
 	}
-	r, err := c.File.Backup(dir)
-	if err == nil && r != nil {
-		_ = prune(dir, own.Real, r.First) // else the next change tries it again
-	}
-	return backup, nil
+	return backup, remember(after, dir, c.After)
 }

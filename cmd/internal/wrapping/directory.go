@@ -2,7 +2,6 @@ package wrapping
 
 import (
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
@@ -89,43 +88,7 @@ func (g *Grant) checkFiles(server *config.Server, dir string, host clients.Host)
 	for _, w := range warnings {
 		g.Notes = append(g.Notes, w.String())
 	}
-	g.noteReached(placed, host)
 	return placed
-}
-
-// noteReached says which files of clients the rules reach: they may have tokens in them.
-func (g *Grant) noteReached(placed []resolve.PlacedRule, host clients.Host) {
-	if len(placed) == 0 {
-		return
-	}
-	var reached []string
-	for _, file := range userFiles(host) {
-		reads := func(p resolve.PlacedRule) bool { return p.Read && p.At != file && hostfs.Within(host.OS, file, p.At) }
-		if slices.ContainsFunc(placed, reads) {
-			reached = append(reached, "~"+strings.TrimPrefix(file, host.Home))
-		}
-	}
-	if reached != nil {
-		g.Careful = append(g.Careful, "it can read the tokens in files of your clients: "+listed(reached))
-	}
-}
-
-// userFiles returns the user's own files of clients that exist, without links.
-func userFiles(host clients.Host) (files []string) {
-	host.Project = ""
-	for _, c := range clients.All() {
-		for _, p := range c.Places {
-			if p.Scope != clients.User {
-				continue
-			}
-			for _, at := range p.LocateAll(host) {
-				if real, err := filepath.EvalSymlinks(at.File); err == nil && at.File != "" && hostfs.Within(host.OS, real, host.Home) && !slices.Contains(files, real) {
-					files = append(files, real)
-				}
-			}
-		}
-	}
-	return files
 }
 
 func (g *Grant) refuse(reason string, err error) {

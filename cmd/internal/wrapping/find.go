@@ -62,34 +62,14 @@ type Entry struct {
 	mixed  clients.Reason // why it is not what a client starts
 }
 
-// NotFoundError reports a server or file of a selection that is not there.
-type NotFoundError struct {
-	What, Name string
-	Known      []string
-	Fix        string
-}
+// SelectionError reports a server or file of a selection that is not there.
+type SelectionError string
 
-func (e *NotFoundError) Error() string {
-	text := "there is no " + e.What + " " + e.Name
-	if len(e.Known) > 0 {
-		text += "; there is " + strings.Join(e.Known, ", ")
-	}
-	if e.Fix != "" {
-		text += ": " + e.Fix
-	}
-	return text
-}
-
-// MissingFileError reports a file of a selection that does not exist.
-type MissingFileError struct{ Path string }
-
-func (e *MissingFileError) Error() string {
-	return e.Path + " does not exist. Nothing was changed.\nTo see the servers of your clients:\n  mcp-jail status"
-}
+func (e SelectionError) Error() string { return string(e) }
 
 // Find returns the files of a selection that exist, in the order of the clients. Files without
 // servers are left out, unless they were named or cannot be read. The error is about the
-// selection: a *clients.UnknownError, a *NotFoundError or a *MissingFileError.
+// selection: a *clients.UnknownError or a SelectionError.
 func Find(host clients.Host, sel Selection) ([]*File, error) {
 	all := clients.All()
 	if len(sel.Clients) > 0 {
@@ -107,10 +87,10 @@ func Find(host clients.Host, sel Selection) ([]*File, error) {
 	if len(sel.Files) > 0 {
 		files, err = named(host, sel, all)
 	} else {
-		files = lookFor(host, all, nil)
+		files = lookFor(host, all)
 		for _, h := range sel.Windows {
 			if sel.OfWindows {
-				files = append(files, lookFor(h, all, nil)...)
+				files = append(files, lookFor(h, all)...)
 			}
 		}
 	}
@@ -134,7 +114,7 @@ func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*
 		host := meaning.HostOf(path, sel.Windows, host)
 		c, place, ok := clients.ByFile(path, host)
 		if _, err := filepath.EvalSymlinks(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, &MissingFileError{path}
+			return nil, SelectionError(path + " does not exist. Nothing was changed.\nTo see the servers of your clients:\n  mcp-jail status")
 		}
 		if len(sel.Clients) > 0 {
 			c = chosen[0]
@@ -143,10 +123,10 @@ func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*
 		byPlugin := pluginReading(path, host, sel)
 		ok = ok || byPlugin != nil
 		if !ok && len(sel.Clients) > 0 {
-			return nil, &NotFoundError{What: "file of " + c.Title + " that is written like", Name: path}
+			return nil, SelectionError("there is no file of " + c.Title + " that is written like " + path)
 		}
 		if !ok {
-			return nil, &NotFoundError{What: "client whose servers are in", Name: path, Fix: "say which client it is for with --client NAME, one of " + strings.Join(clients.Names(), ", ")}
+			return nil, SelectionError("there is no client whose servers are in " + path + ": say which client it is for with --client NAME, one of " + strings.Join(clients.Names(), ", "))
 		}
 		r := reading{client: c, place: place}
 		if byPlugin != nil {
@@ -189,11 +169,11 @@ func Others(host clients.Host, found []*File) []*File {
 	for _, f := range found {
 		known[f.Real()] = true
 	}
-	return slices.DeleteFunc(lookFor(host, clients.All(), known), func(f *File) bool { return len(f.Entries) == 0 })
+	return slices.DeleteFunc(lookFor(host, clients.All()), func(f *File) bool { return len(f.Entries) == 0 || known[f.Real()] })
 }
 
-// lookFor returns the files of some clients, without those whose paths without links are known.
-func lookFor(host clients.Host, all []clients.Client, skipped map[string]bool) (files []*File) {
+// lookFor returns the files of some clients.
+func lookFor(host clients.Host, all []clients.Client) (files []*File) {
 	known := map[string]*File{}
 	look := func(r reading, path string) {
 		real, err := filepath.EvalSymlinks(path)
@@ -202,14 +182,12 @@ func lookFor(host clients.Host, all []clients.Client, skipped map[string]bool) (
 		}
 		// Links to one file are one file, read once for all its clients.
 		key := fmt.Sprint(editFormat(r.place.Format), real)
-		switch f := known[key]; {
-		case skipped[real]:
-		case f != nil:
+		if f := known[key]; f != nil {
 			f.add(r, path)
-		default:
-			known[key] = read(host, r, path)
-			files = append(files, known[key])
+			return
 		}
+		known[key] = read(host, r, path)
+		files = append(files, known[key])
 	}
 	for _, c := range all {
 		for _, p := range c.Places {
@@ -229,17 +207,18 @@ func lookFor(host clients.Host, all []clients.Client, skipped map[string]bool) (
 
 func checkServers(files []*File, names []string) error {
 	var known []string
-	seen := map[string]bool{}
 	for _, f := range files {
 		for _, s := range f.Entries {
-			if !seen[s.Server] {
-				seen[s.Server], known = true, append(known, s.Server)
-			}
+			known = append(known, s.Server)
 		}
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return &NotFoundError{What: "server", Name: name, Known: known}
+			text := "there is no server " + name
+			if slices.Sort(known); known != nil {
+				text += "; there is " + strings.Join(slices.Compact(known), ", ")
+			}
+			return SelectionError(text)
 		}
 	}
 	return nil
@@ -301,6 +280,17 @@ func editFormat(f clients.Format) edit.Format {
 		return edit.YAML
 	}
 	return edit.JSON
+}
+
+// Key identifies an entry of a file.
+func (s Entry) Key() string { return strings.Join(s.Path, "/") }
+
+// HasWrapped reports whether an entry of the file starts mcp-jail.
+func (f *File) HasWrapped() bool {
+	return slices.ContainsFunc(f.Entries, func(e Entry) bool {
+		_, is := clients.ParseWrapped(e.Argv())
+		return is
+	})
 }
 
 // InGit reports whether the file lies in a git work tree, and may so be had by others.
@@ -372,7 +362,7 @@ func remember(f *File, dir string, text []byte) error {
 	return records.RememberPlugin(dir, records.Plugin{
 		Client: p.Client, Title: f.Client.Title, ID: p.ID, Name: p.Title(), Root: p.Root,
 		File: records.SeeText(f.own.Real, text), List: records.SeeFile(list),
-	}, f.hasWrapped())
+	}, f.HasWrapped())
 }
 
 // Refresh notes a file of a plugin as it is, if it is not as it was noted.

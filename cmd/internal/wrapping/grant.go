@@ -3,7 +3,6 @@ package wrapping
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net"
 	"os"
 	"path"
@@ -33,7 +32,6 @@ type Grant struct {
 	Unpinned bool     // its line fetches a package that mcp-jail cannot pin
 
 	unasked bool           // see Selection
-	script  string         // the program's file that the entry names, or ""
 	refused clients.Reason // why the server would not start with the preset, or ""
 }
 
@@ -46,11 +44,6 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	args := s.Args
 	if err == nil {
 		args = line.Args
-	}
-	for _, word := range append([]string{s.Command}, args...)[:min(2, 1+len(args))] {
-		if path, ok := meaning.Replaced(c, word, host); ok && filepath.IsAbs(path) && (meaning.IsScript(path) || word == s.Command) {
-			g.script = path
-		}
 	}
 	var unclear *runline.NotUnderstoodError
 	g.Unpinned = errors.As(err, &unclear) || len(meaning.Fetched(s.Argv())) > 0
@@ -212,11 +205,9 @@ func (g *Grant) usePreset(server *config.Server, p *presets.Preset, e presets.En
 		g.Notes = append(g.Notes, o.String())
 	}
 	g.Notes = append(g.Notes, p.Ways(&applied)...)
-	g.addSecrets(p, e)
 	if server.Access == nil {
 		return applied.Unknown
 	}
-	g.noteTokens(server.Access.Net, applied.Unknown)
 	for _, r := range server.Access.Fs {
 		if !filepath.IsAbs(r.Path) {
 			continue // it is shown with its target
@@ -263,17 +254,6 @@ func withoutQuestion(why, server, flag, path string) string {
 	return why + ". Without a question it is not allowed:  " + show.Spelled([]string{"mcp-jail", "grant", server, flag, path})
 }
 
-// noteTokens says of variables that look like tokens and that the preset does not know, how the server can do without
-// the value, if it is for a host of the preset.
-func (g *Grant) noteTokens(hosts []policy.NetRule, unknown []string) {
-	at := slices.IndexFunc(hosts, func(r policy.NetRule) bool { return r.Allow && r.Scheme == "https" && r.Host != "*" })
-	for _, name := range unknown {
-		if at >= 0 && policy.LooksLikeSecret(name) {
-			g.Notes = append(g.Notes, fmt.Sprintf("it gets the value of %s. If it sends that to %s alone, write  secret = { env = %q }  beside that host in its file, and the value stays outside of the jail", name, hosts[at].Host, name))
-		}
-	}
-}
-
 // addInherited adds the variables of a preset that the user has set. Many clients pass on their
 // whole environment, and run takes the variables that the preset names from there.
 func addInherited(env map[string]string, p *presets.Preset, host clients.Host) {
@@ -293,7 +273,10 @@ func (s Entry) values(c clients.Client, host clients.Host) map[string]string {
 	}
 	for _, v := range s.Env {
 		if !v.Unset {
-			env[v.Name] = meaning.ReplacedValue(c, v.Value, host)
+			env[v.Name] = v.Value
+			if text, ok := meaning.Replaced(c, v.Value, host); ok && !strings.HasPrefix(v.Value, "~") { // no client replaces that there
+				env[v.Name] = text
+			}
 		}
 	}
 	return env
@@ -330,21 +313,6 @@ func (g *Grant) makeAccess(server *config.Server, dir string, host clients.Host)
 	}
 	g.Flags = append(g.Flags, "--write", ".")
 	server.Access.Fs = []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: show.Flag("--write", ".")}}
-}
-
-func (g *Grant) addSecrets(p *presets.Preset, e presets.Entry) {
-	secrets := p.Secrets(e)
-	for _, key := range slices.Sorted(maps.Keys(secrets)) {
-		label := key
-		if !strings.HasPrefix(label, "-") {
-			label = "argument " + label
-		}
-		note := "the value of " + label + " is a secret that every program of yours can read in the list of processes"
-		if name := secrets[key]; name != "" {
-			note += ": set the variable " + name + " instead"
-		}
-		g.Notes = append(g.Notes, note)
-	}
 }
 
 // addNamed adds what the words of an entry name. A path in a variable leaves the workspace, on which the rest of the

@@ -327,8 +327,6 @@ func (j judge) planned(s, plain Entry, words []string, line clients.Wrapped, id 
 		return clients.Reason("cannot be wrapped: " + err.Error())
 	case !p.Writes:
 		p.offer(j.host.Home)
-	case older:
-		p.Former = line.Name
 	}
 	return ""
 }
@@ -387,18 +385,14 @@ func (j judge) stolen(s Entry, p *ServerChange, place string, ids *IDs) {
 	p.Notes = append(p.Notes, fmt.Sprintf("its id also stands in %s. Here, in %s, line %d, it gets a new one", place, j.file.Path, s.Line))
 }
 
-// waive has the file of a server accept other gaps than it does.
+// waive has the file of a server accept more gaps than it does.
 func (p *ServerChange) waive(given map[string][]policy.Axis, key string) {
 	if axes, ok := given[key]; ok && !slices.Equal(axes, p.Own.Server.Waive) {
 		server := *p.Own.Server
-		p.Accepts, p.Drops = without(axes, server.Waive), without(server.Waive, axes)
+		p.Accepts = slices.DeleteFunc(slices.Clone(axes), func(a policy.Axis) bool { return slices.Contains(server.Waive, a) })
 		server.Waive = axes
 		p.Own, p.Writes = &config.ServerFile{Path: p.Own.Path, Server: &server}, true
 	}
-}
-
-func without(axes, others []policy.Axis) []policy.Axis {
-	return slices.DeleteFunc(slices.Clone(axes), func(a policy.Axis) bool { return slices.Contains(others, a) })
 }
 
 // offer says that a server gets the file that it had before.

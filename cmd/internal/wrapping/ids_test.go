@@ -79,9 +79,6 @@ func TestOldEntries(t *testing.T) {
 		if after := anyID.ReplaceAllString(string(text), "-ID"); after != `{"mcpServers": {"s": {"command": "`+program+`", "args": ["run", "--id", "s-ID", "--", "x", "\u0061"]}}}` {
 			t.Errorf("%s: %s", args, after)
 		}
-		if wantFormer := map[bool]string{true: "s"}[strings.Contains(args, "--name")]; got.Former != wantFormer {
-			t.Errorf("%s: the former name is %q", args, got.Former)
-		}
 		if again := wrapAll(t, h)[0]; again.Left != string(clients.Jailed) {
 			t.Errorf("%s, again: %+v", args, again)
 		}
@@ -99,17 +96,13 @@ func TestOwnNetwork(t *testing.T) {
 	}
 }
 
-// TestOwnSecrets: the token that a preset knows is a secret in the file of the server. Of another one the note says how
-// it becomes one.
+// TestOwnSecrets: the token that a preset knows is a secret in the file of the server. It gets the value of another one.
 func TestOwnSecrets(t *testing.T) {
 	h := newHost(t)
 	write(t, filepath.Join(h.Home, ".claude.json"), `{"mcpServers": {"s": {"command": "npx", "args": ["-y", "tavily-mcp"], "env": {"TAVILY_API_KEY": "k", "TAVILY_TOKEN": "t", "PAGER": "less"}}}}`)
-	notes := strings.Join(wrapAll(t, h)[0].Notes, "\n")
+	wrapAll(t, h)
 	if got := fileOf(t, h, "s"); !strings.Contains(got, `host = "api.tavily.com"`) || !strings.Contains(got, `secret = { env = "TAVILY_API_KEY"`) || !strings.Contains(got, `variables = ["PAGER", "TAVILY_TOKEN"]`) {
 		t.Error(got)
-	}
-	if !strings.Contains(notes, `TAVILY_TOKEN. If it sends that to api.tavily.com alone, write  secret = { env = "TAVILY_TOKEN" }`) || strings.Contains(notes, "PAGER") {
-		t.Error(notes)
 	}
 }
 

@@ -97,7 +97,8 @@ func (j judge) wrapped(e Entry, line clients.Wrapped) (clients.Reason, *Repair) 
 		rest = clients.Reason(meaning.Carried(argv))
 	}
 	if rest == "" {
-		rest = j.variables(e, line)
+		flags, why := j.flags(e, line)
+		rest = j.variables(e, line.Argv, why != "" || flags.Preset != "")
 	}
 	if rest == "" && j.file.IsProject() {
 		rest = j.project(e, line)

@@ -16,9 +16,9 @@ import (
 func TestVariablesFromFile(t *testing.T) {
 	h := newHost(t)
 	write(t, filepath.Join(h.Project, ".vscode/mcp.json"), `{"servers": {"a": {"command": "x", "envFile": "${workspaceFolder}/.env"}}}`)
-	for text, left := range map[string]string{"TOKEN=x\n": "", "TOKEN=x\nLD_PRELOAD=y\n": string(environment), "npm_config_registry=y\n": "", "HTTPS_PROXY=y\n": string(environment),
-		"OPENSSL_CONF=y": "", "A=1\rXDG_CONFIG_HOME=y": string(environment), "XDG_CONFIG_HOME: y": string(environment),
-		"export\tXDG_CONFIG_HOME=y": string(environment), "\ufeffXDG_CONFIG_HOME=y": string(environment), "XDG_CONFIG_HOME=y\n#-----BEGIN": string(environment),
+	for text, left := range map[string]string{"TOKEN=x\n": "", "TOKEN=x\nLD_PRELOAD=y\n": "sets ", "npm_config_registry=y\n": "", "HTTPS_PROXY=y\n": "sets ",
+		"OPENSSL_CONF=y": "", "A=1\rXDG_CONFIG_HOME=y": "sets ", "XDG_CONFIG_HOME: y": "sets ",
+		"export\tXDG_CONFIG_HOME=y": "sets ", "\ufeffXDG_CONFIG_HOME=y": "sets ", "XDG_CONFIG_HOME=y\n#-----BEGIN": "sets ",
 	} {
 		write(t, filepath.Join(h.Project, ".env"), text)
 		f := only(t, h, Selection{})
@@ -30,7 +30,7 @@ func TestVariablesFromFile(t *testing.T) {
 			t.Errorf("%q: left %q, and judged %q", text, p.Left, v.Why)
 		}
 	}
-	const all = "sets LD_PRELOAD, XDG_CONFIG_HOME: take them out there; "
+	const all = "sets LD_PRELOAD, XDG_CONFIG_HOME, which acts on mcp-jail itself, outside of the jail: take them out there; "
 	write(t, filepath.Join(h.Project, ".env"), "LD_PRELOAD=y\nTOKEN=x\nXDG_CONFIG_HOME=y\n")
 	for _, entry := range []string{`"envFile": "${workspaceFolder}/.env"`, `"env": {"LD_PRELOAD": "y", "TOKEN": "x", "XDG_CONFIG_HOME": "y"}`} {
 		write(t, filepath.Join(h.Project, ".vscode/mcp.json"), `{"servers": {"a": {"command": "x", `+entry+`}}}`)
@@ -139,19 +139,16 @@ func TestStartNotes(t *testing.T) {
 	}
 }
 
-// TestWideGrant: a grant around the home directory is noted with what it reaches, by name; so is one
-// around files of clients. The controls reach neither.
+// TestWideGrant: a grant around the home directory is named as such. The controls are not around it.
 func TestWideGrant(t *testing.T) {
-	const whole, secrets = "your whole home folder", "the tokens in files of your clients: "
+	const whole = "your whole home folder"
 	h := newHost(t)
 	file := filepath.Join(h.Home, ".cursor/mcp.json")
-	write(t, filepath.Join(h.Home, ".config/goose/config.yaml"), "extensions: {}\n")
 	write(t, filepath.Join(h.Home, "docs/x"), "")
 	up := filepath.Dir(h.Home)
-	for args, want := range map[string][]string{
-		`PRESET"HOME"`: {whole, secrets + "~/.cursor/mcp.json, ~/.config/goose/config.yaml"}, `PRESET"/"`: {whole, secrets}, `PRESET"UP"`: {whole, secrets}, `PRESET"~"`: {whole, secrets},
-		`PRESET"HOME/.config"`: {secrets + "~/.config/goose/config.yaml"}, `PRESET"HOME/.cursor"`: {secrets + "~/.cursor/mcp.json"}, `PRESET"HOME/docs"`: nil, `PRESET"HOME/docs", "HOME"`: {whole, secrets},
-		`"HOME"`: {whole, secrets}, `"--root=UP"`: {whole, secrets}, `"--root=/"`: {whole, secrets}, `"HOME/docs"`: nil, `"HOME/.config/goose"`: {secrets + "~/.config/goose/config.yaml"},
+	for args, wide := range map[string]bool{
+		`PRESET"HOME"`: true, `PRESET"/"`: true, `PRESET"UP"`: true, `PRESET"~"`: true, `PRESET"HOME/docs"`: false, `PRESET"HOME/docs", "HOME"`: true,
+		`"HOME"`: true, `"--root=UP"`: true, `"--root=/"`: true, `"HOME/docs"`: false,
 	} {
 		words := strings.NewReplacer("PRESET", `"@modelcontextprotocol/server-filesystem", `, "HOME", h.Home, "UP", up).Replace(args)
 		if !strings.HasPrefix(args, "PRESET") {
@@ -159,15 +156,8 @@ func TestWideGrant(t *testing.T) {
 		}
 		write(t, file, `{"mcpServers": {"s": {"command": "npx", "args": ["-y", `+words+`]}}}`)
 		p := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
-		said := strings.Join(append(p.Gets, p.Careful...), "\n")
-		wide := slices.Contains(want, whole)
-		if p.Left != "" || strings.Contains(said, whole) != wide || strings.Contains(said, secrets) != (want != nil) {
-			t.Errorf("%s: left %q, said %q, want %q", args, p.Left, said, want)
-		}
-		for _, text := range want {
-			if !strings.Contains(said, text) {
-				t.Errorf("%s: notes %q, want %q", args, said, text)
-			}
+		if said := strings.Join(append(p.Gets, p.Careful...), "\n"); p.Left != "" || strings.Contains(said, whole) != wide {
+			t.Errorf("%s: left %q, said %q", args, p.Left, said)
 		}
 	}
 }
@@ -185,7 +175,7 @@ func TestUnreadVariables(t *testing.T) {
 		t.Errorf("missing: %q", got)
 	}
 	must(t, os.Mkdir(filepath.Join(h.Project, ".env"), 0o700))
-	if got := left(); !strings.Contains(got, "the names are not known") {
+	if got := left(); !strings.Contains(got, "a file of variables that is not known") {
 		t.Errorf("unread: %q", got)
 	}
 }

@@ -29,7 +29,7 @@ func TestPlugins(t *testing.T) {
 		"in the manifest": {"claude-code", root + ".claude-plugin/plugin.json", `{"name": "p", "mcpServers": [{"a": {"command": "npx", "args": ["-y", "x"]}}]}`, false, "run --"},
 		"switched off":    {"claude-code", root + ".mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"]}}}`, true, "is switched off"},
 		"a variable that acts on mcp-jail": {"claude-code", root + ".mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"], "env": {"npm_config_registry": "http://x"}}}}`, false,
-			"has a variable that would change"},
+			"sets "},
 		"an extension": {"gemini", ".gemini/extensions/e/gemini-extension.json", `{"name": "e", "mcpServers": {"a": {"command": "node", "args": ["${extensionPath}${/}s.js"]}}}`, false, "run --"},
 		"a bundle": {"claude-desktop", ".config/Claude/Claude Extensions/e/manifest.json", `{"server": {"type": "node", "mcp_config": {"command": "node", "args": ["${__dirname}/s.js"], "env": {"K": "${user_config.k}"}}}}`, false,
 			"run --"},
@@ -73,11 +73,10 @@ func TestPluginsNamed(t *testing.T) {
 	write(t, filepath.Join(root, ".claude-plugin/plugin.json"), `{"mcpServers": "./s.mcpb"}`)
 	write(t, filepath.Join(h.Home, ".codex/plugins/cache/m/p/1/.mcp.json"), `{"mcpServers": {}}`)
 	write(t, filepath.Join(h.Home, ".codex/plugins/elsewhere/.mcp.json"), `{"mcpServers": {}}`)
-	for _, dir := range []string{"a.b-1", "a.c-1", "a.c-2"} {
+	for _, dir := range []string{"a.b-1", "a.c-2"} {
 		write(t, filepath.Join(h.Home, ".vscode/extensions", dir, "package.json"), `{"contributes": {"mcpServerDefinitionProviders": [{"id": "x"}]}}`)
 	}
 	write(t, filepath.Join(h.Home, ".vscode/extensions/a.d-1/package.json"), `{"contributes": {}}`)
-	write(t, filepath.Join(h.Home, ".vscode/extensions/.obsolete"), `{"a.c-1": true}`)
 	var got []string
 	for _, b := range Unread(h, Selection{}) {
 		if strings.Contains(b.Path, ".mcp") || b.Starts {

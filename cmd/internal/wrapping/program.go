@@ -2,7 +2,6 @@ package wrapping
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,7 +32,8 @@ func (g *Grant) noteStart(c clients.Client, s Entry, host clients.Host) {
 // lookupHost returns the host as mcp-jail sees it when the client of an entry starts it.
 func (s Entry) lookupHost(c clients.Client, host clients.Host) hostfs.Host {
 	local, _ := hostfs.LocalHost() // without one, what is asked of it fails
-	local.Home, local.Dir = host.Home, s.dir(host)
+	local.Home = host.Home
+	local.Dir, _ = judge{file: s.file, host: host}.directory(s)
 	local.ConfigDir, local.StateDir, local.CacheDir, local.DataDir = hostfs.StandardDirs(&local)
 	local.Environ = slices.Clone(local.Environ)
 	if host.Env != nil {
@@ -45,14 +45,6 @@ func (s Entry) lookupHost(c clients.Client, host clients.Host) hostfs.Host {
 		}
 	}
 	return local
-}
-
-func (s Entry) dir(host clients.Host) string {
-	dir, ok := meaning.Replaced(s.by.client, s.Cwd, host)
-	if !ok || !filepath.IsAbs(dir) {
-		dir = filepath.Join(host.Project, dir)
-	}
-	return dir
 }
 
 // Leave leaves an entry of the file.
@@ -97,11 +89,8 @@ func (s Entry) written(argv []string) string {
 	return key(s.Shape.Command) + words[0] + ", " + key(s.Shape.Args) + "[" + strings.Join(words[1:], ", ") + "]"
 }
 
-// Reasons why it is unclear how an entry that names wsl.exe starts.
-const (
-	otherWSL  clients.Reason = "starts mcp-jail by wsl.exe in another Linux, or with options that mcp-jail does not write, and which jail its server gets is not known"
-	noWindows clients.Reason = "starts mcp-jail by wsl.exe, as a client on Windows does"
-)
+// otherWSL is why it is unclear how an entry that names wsl.exe starts.
+const otherWSL clients.Reason = "starts mcp-jail by wsl.exe in another Linux, from another system, or with options that mcp-jail does not write, and which jail its server gets is not known"
 
 // OnWindows reports whether the file is that of a client on a Windows of which this Linux shows the disk.
 func OnWindows(f *File) bool { return f.host.Mounted }
@@ -110,9 +99,7 @@ func OnWindows(f *File) bool { return f.host.Mounted }
 func (j judge) launched(line clients.Wrapped) (clients.Reason, *Repair) {
 	distribution, plain, isWSL := line.WSL()
 	switch {
-	case isWSL && !OnWindows(j.file):
-		return noWindows, nil
-	case isWSL && plain && distribution == meaning.Distribution():
+	case isWSL && OnWindows(j.file) && plain && distribution == meaning.Distribution():
 		return "", nil
 	case isWSL || OnWindows(j.file):
 		return otherWSL, nil

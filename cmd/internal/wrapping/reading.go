@@ -70,33 +70,18 @@ func (f *File) find(r reading) {
 	}
 }
 
-// otherKey returns an error if the file has servers only where its client does not look for them: where
-// another client has them, or at its top.
+// otherKey returns an error if the file has servers only where another client looks for them.
 func (f *File) otherKey() error {
 	isServer := func(e Entry) bool { return e.Left != clients.NoCommand }
-	reads := f.Client.Title + " does not read them there; it reads " + places(f.Place.Tables)
 	for _, c := range clients.All() {
 		for _, p := range c.Places {
 			if p.Bare || p.Single || len(p.Line) > 0 {
 				continue
 			}
 			if found, err := f.entries(reading{client: c, place: p}); err == nil && slices.ContainsFunc(found, isServer) {
-				return fmt.Errorf("%s: its servers are where %s has them (%s), and %s", f.Path, c.Title, places(p.Tables), reads)
+				return fmt.Errorf("%s: its servers are where %s has them (%s), and %s does not read them there; it reads %s", f.Path, c.Title, places(p.Tables), f.Client.Title, places(f.Place.Tables))
 			}
 		}
-	}
-	// Each value at the top must be one: files of settings have commands of other kinds.
-	found, err := f.entries(reading{client: f.Client, place: clients.Place{Bare: true}})
-	top, _, _ := f.parsed.Lookup()
-	table, _ := top.(map[string]any)
-	list, _ := top.([]any)
-	isOther := func(e Entry) bool {
-		value, _, _ := f.parsed.Lookup(e.Path...)
-		entry, _ := value.(map[string]any)
-		return !isServer(e) || entry["type"] == "command"
-	}
-	if err == nil && len(found) > 0 && len(found) == len(table)+len(list) && !slices.ContainsFunc(found, isOther) {
-		return fmt.Errorf("%s: its servers are at the top of the file, and %s", f.Path, reads)
 	}
 	return nil
 }
@@ -252,9 +237,6 @@ func (f *File) entry(r reading, item clients.Item, at edit.Table, byShape map[st
 // isProject reports whether a project may have brought the entry.
 func (s Entry) isProject() bool { return s.file.IsProject() }
 
-// reader returns the client that finds the entry, and its place.
-func (s Entry) reader() (clients.Client, clients.Place) { return s.by.client, s.by.place }
-
 // Real returns the path of the file without links, or "" if the file could not be read.
 func (f *File) Real() string {
 	if f.own == nil {
@@ -266,13 +248,6 @@ func (f *File) Real() string {
 // File returns the file that has the entry.
 func (s Entry) File() *File { return s.file }
 
-// A part is one of several entries of a name, out of which a client makes one.
-type part struct {
-	file  *File
-	entry Entry
-	value any
-}
-
 // leaveMixed leaves the entries that a client mixes with another of the same name: what it starts is
 // in neither of them. files are those that were selected.
 func leaveMixed(files []*File, host clients.Host) {
@@ -280,24 +255,33 @@ func leaveMixed(files []*File, host clients.Host) {
 		if !c.Mixed || !slices.ContainsFunc(files, func(f *File) bool { return f.isReadBy(c) }) {
 			continue
 		}
-		byName := map[string][]part{}
+		byName := map[string][]Entry{}
 		for _, f := range allOf(c, files, host) {
-			for _, p := range f.parts(c) {
-				byName[p.entry.Server] = append(byName[p.entry.Server], p)
+			for _, e := range f.Entries {
+				byName[e.Server] = append(byName[e.Server], e)
 			}
 		}
-		// An entry is left if another part of that name changes what it starts.
-		for _, parts := range byName {
-			for _, p := range parts {
-				if !c.Changes(nil, p.value) {
-					continue // it starts nothing by itself
-				}
-				if other := slices.IndexFunc(parts, func(o part) bool { return !o.isSame(p) && c.Changes(p.value, o.value) }); other >= 0 {
-					p.leave(c, parts[other])
+		// An entry is left if another one of that name changes what it starts.
+		for _, same := range byName {
+			for _, e := range same {
+				value := e.value()
+				other := slices.IndexFunc(same, func(o Entry) bool {
+					return (o.file.Real() != e.file.Real() || o.Key() != e.Key()) && c.Changes(value, o.value())
+				})
+				if other >= 0 && c.Changes(nil, value) { // it starts something by itself
+					o := same[other]
+					e.file.Entries[e.file.at[e.Key()]].mixed = clients.Reason("is mixed by " + c.Title + " with the entry of that name in " + o.file.Path +
+						", line " + strconv.Itoa(o.Line) + ", and what it starts is in neither of the two: give one of them another name")
 				}
 			}
 		}
 	}
+}
+
+// value returns an entry as its file has it.
+func (s Entry) value() any {
+	value, _, _ := s.file.parsed.Lookup(s.Path...)
+	return value
 }
 
 func allOf(c clients.Client, files []*File, host clients.Host) (all []*File) {
@@ -315,35 +299,10 @@ func allOf(c clients.Client, files []*File, host clients.Host) (all []*File) {
 				continue
 			}
 			known[real] = true
-			all = append(all, read(host, reading{client: c, place: p}, path))
+			if f := read(host, reading{client: c, place: p}, path); f.Err == nil {
+				all = append(all, f)
+			}
 		}
 	}
 	return all
-}
-
-func (f *File) parts(c clients.Client) (all []part) {
-	for _, r := range f.readings {
-		if r.client.Name != c.Name || f.Err != nil {
-			continue
-		}
-		found, _ := f.entries(r) // an error is the file's already
-		for _, e := range found {
-			value, _, _ := f.parsed.Lookup(e.Path...)
-			all = append(all, part{f, e, value})
-		}
-	}
-	return all
-}
-
-func (p part) isSame(o part) bool {
-	return p.file.Real() == o.file.Real() && p.entry.Key() == o.entry.Key()
-}
-
-func (p part) leave(c clients.Client, other part) {
-	at, there := p.file.at[p.entry.Key()]
-	if !there {
-		return
-	}
-	p.file.Entries[at].mixed = clients.Reason("is mixed by " + c.Title + " with the entry of that name in " + other.file.Path +
-		", line " + strconv.Itoa(other.entry.Line) + ", and what it starts is in neither of the two: give one of them another name")
 }

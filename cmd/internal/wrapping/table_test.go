@@ -88,7 +88,7 @@ func TestWrapAndUnwrap(t *testing.T) {
 func (r row) wrapAndUnwrap(t *testing.T, before string) (wrapped, unwrapped string) {
 	t.Helper()
 	h := newHost(t)
-	program, state, now := Program{Path: ours(h)}, filepath.Join(h.Home, "state"), time.Now()
+	program, state := Program{Path: ours(h)}, filepath.Join(h.Home, "state")
 	write(t, program.Path, "")
 	at, ok := r.place.Locate(h)
 	if !ok {
@@ -103,7 +103,7 @@ func (r row) wrapAndUnwrap(t *testing.T, before string) (wrapped, unwrapped stri
 	save := func(c *Change) string {
 		was := c.File.own.Data
 		must(t, WriteFiles(configDir(h), []*Change{c}))
-		backup, err := c.Write(state, now)
+		backup, err := c.Write(state, time.Now())
 		must(t, err)
 		info, err := os.Stat(path)
 		must(t, err)

@@ -22,10 +22,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// environment is the reason why an entry is left whose variables would act on mcp-jail: the
-// client gives them to mcp-jail too, and not to the server alone.
-const environment clients.Reason = "has a variable that would change what mcp-jail itself does, outside of the jail"
-
 // oddName is the reason why an entry is left whose variable has one name for some programs, and
 // another one for others.
 const oddName clients.Reason = "has a variable whose name programs read in different ways"
@@ -52,20 +48,27 @@ func (j judge) projectSetter(argv []string, preset bool) environ.Setter {
 	return environ.Direct
 }
 
-func (j judge) variables(e Entry, line clients.Wrapped) clients.Reason {
-	project := j.file.IsProject()
-	flags, why := j.flags(e, line)
-	preset := why != "" || flags.Preset != ""
-	if why := j.sharedVariable(line.Argv, preset); why != "" {
+// variables returns why the variables of an entry with a command line act on mcp-jail itself, or "".
+func (j judge) variables(e Entry, argv []string, preset bool) clients.Reason {
+	if why := j.sharedVariable(argv, preset); why != "" {
 		return why
 	}
-	may := j.setter(line.Argv, preset)
-	if names, err := j.steering(e, may); names != nil {
-		if why, detail := forbidden(names, project); why == oddName {
-			return why + ": " + clients.Reason(detail)
+	project := j.file.IsProject()
+	names, err := j.steering(e, j.setter(argv, preset))
+	odd := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return environ.IsName(name, project) })
+	switch {
+	case len(odd) > 0:
+		for i, name := range odd {
+			odd[i] = strconv.Quote(policy.Abbreviate(name))
 		}
-		return clients.Reason("sets " + listed(names) + ", which acts on mcp-jail itself, outside of the jail: " + takeOut(names))
-	} else if err != nil && project {
+		return oddName + ": " + clients.Reason(listed(odd)+`: give it a name of letters, digits and "_", or take it out`)
+	case names != nil:
+		them := "it"
+		if len(names) > 1 {
+			them = "them"
+		}
+		return clients.Reason("sets " + listed(names) + ", which acts on mcp-jail itself, outside of the jail: take " + them + " out there; where mcp-jail is to obey " + them + ", set " + them + " in the environment that starts the client")
+	case err != nil && project:
 		return clients.Reason("has a file of variables that is not known, and some would act on mcp-jail itself: " + err.Error())
 	}
 	return ""
@@ -106,27 +109,6 @@ func (j judge) isUnchanged(v clients.Variable) bool {
 	})
 }
 
-func forbidden(names []string, project bool) (why clients.Reason, detail string) {
-	var odd []string
-	for _, name := range names {
-		if !environ.IsName(name, project) {
-			odd = append(odd, strconv.Quote(policy.Abbreviate(name)))
-		}
-	}
-	if len(odd) > 0 {
-		return oddName, listed(odd) + `: give it a name of letters, digits and "_", or take it out`
-	}
-	return environment, "it sets " + listed(names) + ": " + takeOut(names)
-}
-
-func takeOut(names []string) string {
-	them := "it"
-	if len(names) > 1 {
-		them = "them"
-	}
-	return "take " + them + " out there; where mcp-jail is to obey " + them + ", set " + them + " in the environment that starts the client"
-}
-
 func listed(names []string) string {
 	const most = 5
 	if more := len(names) - most; more > 0 {
@@ -136,12 +118,20 @@ func listed(names []string) string {
 }
 
 // UseEnv sets the variables in the environment of this process that the client sets for the server of an entry. restore
-// takes them back. Those that keep says are there stay as they are.
+// takes them back. Those that keep says are there stay as they are. It leaves out those because of which wrap leaves an
+// entry, and what stands for a value that only the client knows stays as it is written.
 func (f *File) UseEnv(e Entry, home string, keep bool) (restore func(), set int, err error) {
+	host := f.host
+	if host.Home = home; host.Env == nil { // that of another system
+		host.Env = func(string) string { return "" }
+	}
+	asWritten := func(r clients.Reference) (string, error) { return r.Text, nil }
+	st := Started{Argv: e.Argv()}
+	_ = st.addEnv(e, &values{e.by.client, host, asWritten, map[string]bool{}}) // wrap and call say what is wrong
 	var undo []func()
-	for _, v := range f.serverEnv(e, home) {
+	for _, v := range st.Env {
 		was, is := os.LookupEnv(v.Name)
-		if is && keep {
+		if is && keep || v.Unset {
 			continue
 		}
 		if err = errors.Join(err, os.Setenv(v.Name, v.Value)); is {
@@ -157,24 +147,6 @@ func (f *File) UseEnv(e Entry, home string, keep bool) (restore func(), set int,
 	}, len(undo), err
 }
 
-// serverEnv returns the variables that an entry of the file sets for its server. It leaves out
-// those because of which wrap leaves an entry. In the values, the client's references to the home
-// directory are replaced.
-func (f *File) serverEnv(e Entry, home string) (env []clients.Variable) {
-	argv, preset := e.Argv(), false
-	if w, ok := clients.ParseWrapped(argv); ok {
-		argv, preset = w.Argv, slices.ContainsFunc(w.Flags, func(word string) bool { return strings.HasPrefix(word, "--preset") })
-	}
-	may := judge{file: f, host: f.host}.setter(argv, preset)
-	for _, v := range e.Env {
-		if !v.Unset && environ.MaySet(v.Name, may) {
-			v.Value = meaning.ReplacedValue(e.by.client, v.Value, clients.Host{Home: home})
-			env = append(env, v)
-		}
-	}
-	return env
-}
-
 // sharedVariable returns why a client gives mcp-jail a variable that acts on mcp-jail itself, out of
 // a file whose variables all of its servers get, or "". argv is the command line of the entry, or nil if
 // it starts a server of the user's configuration.
@@ -182,7 +154,7 @@ func (j judge) sharedVariable(argv []string, preset bool) clients.Reason {
 	for _, c := range j.file.clients() {
 		for _, shared := range c.Shared {
 			for _, path := range existing(shared.Place, j.host) {
-				names, err := sharedNames(shared, path, j.host)
+				names, _, err := readShared(shared, path)
 				if err != nil {
 					return clients.Reason("gets variables from " + c.Title + " that are not known, because " + path + " cannot be read: " + err.Error())
 				}
@@ -205,26 +177,34 @@ func (j judge) sharedVariable(argv []string, preset bool) clients.Reason {
 	return ""
 }
 
-func sharedNames(shared clients.Shared, path string, host clients.Host) (names []string, err error) {
+// readShared returns the variables that a client gives to all of its servers, and all names that it may find.
+func readShared(shared clients.Shared, path string) (names []string, env []clients.Variable, err error) {
 	file, err := readPlace(path, shared.Place)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
+		return nil, nil, nil
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case shared.Path == nil:
-		return meaning.DotenvNames(string(file.Data), shared.Place.Scope == clients.Project)
+		names, err = meaning.DotenvNames(string(file.Data), shared.Place.Scope == clients.Project)
+		return names, meaning.DotenvVariables(string(file.Data)), err
 	}
 	parsed, err := edit.Parse(edit.JSON, file.Data)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = parsed.Ambiguity(edit.Table{Path: shared.Path})
 	}
-	if err := parsed.Ambiguity(edit.Table{Path: shared.Path}); err != nil {
-		return nil, err
+	if err != nil {
+		return nil, nil, err
 	}
 	value, _, _ := parsed.Lookup(shared.Path...)
 	table, _ := value.(map[string]any)
-	return slices.Sorted(maps.Keys(table)), nil
+	names = slices.Sorted(maps.Keys(table))
+	for _, name := range names {
+		if text, ok := table[name].(string); ok {
+			env = append(env, clients.Variable{Name: name, Value: text})
+		}
+	}
+	return names, env, nil
 }
 
 // readers are the clients that read a file, and whose file they take it for.

@@ -59,7 +59,6 @@ func (k *Chooser) Choose(c terminal.Console) (*target, error) {
 		t.Argv = append(t.Argv, k.Server)
 		return t, nil
 	}
-	k.SwitchOn = true
 	x, err := k.Read()
 	if err != nil {
 		return nil, err
@@ -106,9 +105,6 @@ func (k *Chooser) prepare(c terminal.Console, x *index.Index, t *target) error {
 		if argv, err = k.wrap(x, t); err != nil {
 			return err
 		}
-	}
-	if e.Disabled {
-		t.Notes = append(t.Notes, e.File.Client.Title+" has it switched off: "+k.Verb+" starts it all the same")
 	}
 	s, err := e.AsClient(argv, index.ClientsHost(x.Host), k.asker(c, e.File))
 	var unknown *wrapping.UnknownValueError

@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -62,7 +61,7 @@ func (r *Removal) Do() error {
 		}
 	}
 	if len(r.Leftovers) > 0 {
-		session.PackageStore(r.host).Sweep(r.unused)
+		session.PackageStore(r.host).Sweep(0)
 	}
 	return errors.Join(append(errs, emptyRemoved(r.host))...)
 }
@@ -110,7 +109,7 @@ func (r *Removal) removeTrees() (err error) {
 		failed := session.PackageStore(r.host).Remove(t)
 		switch {
 		case errors.Is(failed, store.ErrInUse):
-			err = errors.Join(err, fmt.Errorf("the files of %s stay, because a running server uses them. To remove them later:\n  mcp-jail status --remove --unused 30d", t.ID))
+			err = errors.Join(err, fmt.Errorf("the files of %s stay, because a running server uses them. To remove them later:\n  mcp-jail status --remove --all", t.ID))
 		case !errors.Is(failed, fs.ErrNotExist) && !errors.Is(failed, store.ErrNotInstalled):
 			err = errors.Join(err, failed)
 		}
@@ -150,9 +149,4 @@ func emptyRemoved(host hostfs.Host) error {
 	}
 	defer state.Close()
 	return state.RemoveAll(removedDir)
-}
-
-// isStage reports whether a leftover is an installation that the next one continues.
-func isStage(l leftover) bool {
-	return strings.Contains(l.Path, string(filepath.Separator)+"staging"+string(filepath.Separator))
 }

@@ -214,11 +214,7 @@ func Write(c terminal.Console, host hostfs.Host, command string, changes []*wrap
 			continue
 		}
 		if ch.Rewrites() {
-			_, err := ch.Write(host.StateDir, time.Now())
-			var notRecorded *wrapping.BackupError
-			if errors.As(err, &notRecorded) {
-				c.Notef("%s %s", c.Paint(terminal.Yellow, "warning:"), notRecorded)
-			} else if err != nil {
+			if _, err := ch.Write(host.StateDir, time.Now()); err != nil {
 				failed = append(failed, &unchangedError{ch.File.Path, command, err})
 				continue
 			}

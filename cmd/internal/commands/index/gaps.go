@@ -107,9 +107,8 @@ func try(hosts ...string) (GapNeed, error) {
 	return GapNeed{Gaps: open.Gaps, Namespaces: open.HostNamespaces}, nil
 }
 
-// Of returns the need of an entry that starts a command line with some flags of mcp-jail run. It is not
-// certain if its policy cannot be resolved.
-func (f *gapFinder) Of(file *wrapping.File, e wrapping.Entry, flags, argv []string) (need GapNeed, certain bool) {
+// Of returns the need of an entry that starts a command line with some flags of mcp-jail run.
+func (f *gapFinder) Of(file *wrapping.File, e wrapping.Entry, flags, argv []string) (need GapNeed) {
 	need, err := f.compile(file, e, flags, argv)
 	if err != nil { // the start says what is wrong
 		need = f.Standard()
@@ -117,7 +116,7 @@ func (f *gapFinder) Of(file *wrapping.File, e wrapping.Entry, flags, argv []stri
 	if _, parsed := runline.Parse(file.Started(e, argv, f.host)); parsed == nil {
 		need = need.add(f.fetching())
 	}
-	return need, err == nil
+	return need
 }
 
 // compile compiles the policy of an entry for this host, with the variables that its client sets.
@@ -173,12 +172,6 @@ func NamedAxes(words []string) ([]policy.Axis, error) {
 	names := strings.FieldsFunc(strings.Join(words, ","), func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	waivers, err := cmdline.ParseWaivers("--waive", names)
 	return policy.OrderWaivers(waivers), err
-}
-
-// NotNeeded returns those waivers of a server that this host does not need. The word of an operating system
-// is never among them.
-func NotNeeded(has, needs []policy.Axis) []policy.Axis {
-	return slices.DeleteFunc(WithoutAxes(has, needs), policy.Axis.IsPlatform)
 }
 
 // WithoutAxes returns the axes of a list that are not in another one.

@@ -3,7 +3,6 @@ package index
 import (
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -19,8 +18,7 @@ type Removal struct {
 	Leftovers []leftover
 	Stays     []string // sentences about what is not removed, and why
 
-	host   hostfs.Host
-	unused time.Duration // the least age of stages
+	host hostfs.Host
 }
 
 // runningError reports a server that cannot be removed because a session uses it.
@@ -37,7 +35,8 @@ func (e *inUseError) Error() string {
 	return fmt.Sprintf("nothing was removed: a running server uses the files of %s. Close its client, and try again", e.Package)
 }
 
-// Removal returns the removal of servers, with the pins and trees that only they use. The error
+// Removal returns the removal of servers, with the pins and trees that only they use, the trees that no pin names, and
+// the leftovers of interrupted work. The error
 // is a *runningError, an *inUseError, or that of the configuration: without it, the servers that
 // use a pin are not known.
 func (a *Stored) Removal(servers []*StoredServer) (*Removal, error) {
@@ -53,9 +52,12 @@ func (a *Stored) Removal(servers []*StoredServer) (*Removal, error) {
 		r.Servers = append(r.Servers, s)
 	}
 	a.addPins(r)
-	for _, t := range a.Unpinned { // other versions of the packages
-		if slices.ContainsFunc(r.Pins, func(e *store.Entry) bool { return e.Name == t.ID.Name && string(e.Ecosystem) == t.ID.Ecosystem }) {
-			a.addUnpinned(r, t)
+	for _, t := range a.Unpinned { // such as other versions of the packages
+		a.addUnpinned(r, t)
+	}
+	for _, l := range a.Leftovers {
+		if !l.Busy {
+			r.Leftovers = append(r.Leftovers, l)
 		}
 	}
 	for _, t := range r.Trees {
@@ -118,32 +120,9 @@ func (a *Stored) addUnpinned(r *Removal, t store.Info) {
 	}
 }
 
-// Unused returns the removal of all servers that were not used for the given time and do not run,
-// of the trees that no pin names, and of the leftovers of interrupted work.
-func (a *Stored) Unused(unused time.Duration) (*Removal, error) {
-	before := time.Now().Add(-unused)
-	var old []*StoredServer
-	for _, s := range a.Servers {
-		if s.Used.Before(before) && !s.Running {
-			old = append(old, s)
-		}
-	}
-	r, err := a.Removal(old)
-	if err != nil {
-		return nil, err
-	}
-	r.unused = unused
-	for _, t := range a.Unpinned {
-		if !slices.ContainsFunc(r.Trees, func(o store.Info) bool { return o.ID == t.ID }) {
-			a.addUnpinned(r, t)
-		}
-	}
-	for _, l := range a.Leftovers {
-		if !l.Busy && (l.Used.Before(before) || !isStage(l)) {
-			r.Leftovers = append(r.Leftovers, l)
-		}
-	}
-	return r, nil
+// RemovalOfAll returns the removal of all servers that do not run.
+func (a *Stored) RemovalOfAll() (*Removal, error) {
+	return a.Removal(slices.DeleteFunc(slices.Clone(a.Servers), func(s *StoredServer) bool { return s.Running }))
 }
 
 // Empty reports whether there is nothing to remove.

@@ -135,8 +135,8 @@ func TestRemoveRefused(t *testing.T) {
 	}
 }
 
-// TestUnused tests that old servers go, and packages that no pin names, and old stages.
-func TestUnused(t *testing.T) {
+// TestRemoveAll tests that packages that no pin names and old stages go with every removal, and what runs stays.
+func TestRemoveAll(t *testing.T) {
 	u := newUser(t)
 	old, fresh := u.installs("old@latest", "old", "1.0.0"), u.installs("new@latest", "new", "1.0.0")
 	u.installs("", "new", "0.9.0")
@@ -146,15 +146,23 @@ func TestUnused(t *testing.T) {
 	stage, err := session.PackageStore(u.host).Stage("interrupted")
 	must(t, err)
 	u.plant(filepath.Join(stage.Dir, "f"), "123")
-	r, err := u.look().Unused(30 * day)
+	these := func() (*Removal, error) {
+		all := u.look()
+		var servers []*StoredServer
+		for _, s := range all.Servers {
+			if s.Name != "new" {
+				servers = append(servers, s)
+			}
+		}
+		return all.Removal(servers)
+	}
+	r, err := these()
 	must(t, err)
 	if len(r.Trees) != 1 || len(r.Leftovers) != 0 || len(r.Stays) != 1 || !strings.Contains(r.Stays[0], "new@0.9.0 stay, because an installation is under way") {
 		t.Errorf("during an installation: trees %v, leftovers %v, stays %q", r.Trees, r.Leftovers, r.Stays)
 	}
 	stage.Close()
-	long := time.Now().Add(-31 * day)
-	must(t, os.Chtimes(stage.Dir, long, long))
-	r, err = u.look().Unused(30 * day)
+	r, err = these()
 	must(t, err)
 	files, bytes := r.Data()
 	if len(r.Servers) != 2 || len(r.Pins) != 1 || len(r.Trees) != 2 || len(r.Leftovers) != 1 || files != 2 || bytes != 10 {
@@ -164,7 +172,10 @@ func TestUnused(t *testing.T) {
 	if got := u.names(); got != "new pin new@latest new@1.0.0" {
 		t.Errorf("left: %s", got)
 	}
-	if r, err = u.look().Unused(30 * day); err != nil || !r.Empty() {
-		t.Errorf("again: there is something to remove: %v", err)
+	r, err = u.look().RemovalOfAll()
+	must(t, err)
+	must(t, r.Do())
+	if got := u.names(); got != "" {
+		t.Errorf("in the end: %s", got)
 	}
 }

@@ -99,7 +99,7 @@ func (i *installCmd) Run(c terminal.Console) error {
 	status := make(chan error, 1)
 	go func() {
 		session.Prove(ctx, c)
-		status <- i.run(ctx, c, host)
+		status <- i.run(ctx, cancel, c, host)
 	}()
 	select {
 	case err = <-status:
@@ -116,18 +116,16 @@ func (i *installCmd) Run(c terminal.Console) error {
 	}
 }
 
-func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Host) error {
+func (i *installCmd) run(ctx context.Context, cancel func(), c terminal.Console, host hostfs.Host) error {
 	switch {
 	case i.forSession:
 		return i.serveSession(ctx, c, host)
-	case i.forWrap:
-		return i.serveWrap(ctx, c)
 	case i.update && i.acceptTools:
 		return terminal.UsageErrorf("--update and --accept-tools are different things: give one of them")
 	case i.acceptTools:
 		return i.acceptAll(c, host)
 	}
-	all, failed, err := i.wanted(c, host)
+	all, failed, err := i.wanted(c, host, cancel)
 	var unknown *config.UnknownServerError
 	if errors.As(err, &unknown) {
 		return terminal.UsageErrorf("%s\nA package that was not installed yet: %s", err, show.Typed("mcp-jail install -- npx -y", unknown.Server))
@@ -190,7 +188,11 @@ type wanted struct {
 
 // wanted returns the packages that the command line names. failed reports whether it has printed
 // the error of a server.
-func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted, failed bool, err error) {
+func (i *installCmd) wanted(c terminal.Console, host hostfs.Host, cancel func()) (all []wanted, failed bool, err error) {
+	if i.forWrap {
+		all, err = i.ofWrap(c, cancel)
+		return all, false, err
+	}
 	if i.given.Given {
 		w, err := i.behindDashes()
 		if err != nil {
@@ -356,53 +358,27 @@ func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host 
 	return terminal.ReportedStatus(terminal.Failure)
 }
 
-// serveWrap installs the package of a line for wrap, and prints a line of JSON for each step. The
-// standard input has the flags with which mcp-jail run starts the line, and its end ends the
-// installation. The server is not started.
-func (i *installCmd) serveWrap(ctx context.Context, c terminal.Console) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	signal.Ignore(syscall.SIGPIPE)
-	var flags []string
-	if err := json.NewDecoder(c.Input()).Decode(&flags); err != nil {
-		return fmt.Errorf("the flags of the line are missing: %w", err)
+// ofWrap returns the packages that wrap names on the standard input. Its end calls cancel.
+func (i *installCmd) ofWrap(c terminal.Console, cancel func()) (all []wanted, err error) {
+	var asked []session.Download
+	if err := json.NewDecoder(c.Input()).Decode(&asked); err != nil {
+		return nil, fmt.Errorf("the packages are missing: %w", err)
 	}
 	go func() {
 		io.Copy(io.Discard, c.Input())
 		cancel()
 	}()
-	say := sayTo(c)
-	if err := i.installFor(ctx, flags, say); err != nil {
-		say(session.Message{Error: strings.TrimSpace(err.Error())})
-		return terminal.ReportedStatus(terminal.Failure)
+	for _, d := range asked {
+		own := *i
+		own.Waive = d.Waive
+		w, err := own.typed(d.Argv)
+		if err != nil {
+			w.load = func() (*session.Target, error) { return nil, err }
+		}
+		w.name, w.own = d.Name, true
+		all = append(all, w)
 	}
-	return nil
-}
-
-func (i *installCmd) installFor(ctx context.Context, flags []string, say func(session.Message)) error {
-	if _, err := cmdline.Parse(flags, slices.Concat(i.flags.Flags(), i.ConfigFlags.Flags())); err != nil {
-		return err
-	}
-	w, err := i.behindDashes()
-	if err != nil {
-		return err
-	}
-	t, err := w.load()
-	if err != nil {
-		return err
-	}
-	host, err := hostfs.LocalHost()
-	if err != nil {
-		return err
-	}
-	r, err := i.installer(host, t, w, func(p install.Progress) {
-		say(session.Message{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
-	}).Install(ctx, &w.line)
-	if err != nil {
-		return err
-	}
-	say(session.Message{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: packageCount(r.Entry), Skipped: r.Skipped, Bytes: treeSize(host, r.Entry)})
-	return nil
+	return all, nil
 }
 
 // sayTo returns a function that prints messages, each as a line of JSON.

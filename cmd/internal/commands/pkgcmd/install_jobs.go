@@ -136,7 +136,7 @@ func (i *installCmd) prepare(ctx context.Context, j *job) error {
 		j.mended = true
 		j.result, err = j.installer.Repair(ctx, &j.line)
 	}
-	if err == nil {
+	if err == nil && !i.forWrap { // wrap starts no server
 		j.tools = i.pinTools(ctx, j.progress, j.wanted)
 	}
 	return err
@@ -172,7 +172,7 @@ func (i *installCmd) finishInstall(c terminal.Console, j *job) {
 	case !j.result.Fetched:
 		what = "was ready already"
 	}
-	if j.stopped && !j.tools.listed {
+	if j.stopped && !j.tools.listed && !i.forWrap {
 		j.tools = toolsFound{remark: "its tools are pinned at its first session"}
 	}
 	j.ready(c, what, j.result.Entry, j.tools)

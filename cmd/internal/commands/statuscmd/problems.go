@@ -156,12 +156,8 @@ func sayMore(g *groups, r *row) {
 		g.add(r.shown(), "NAMES gets more from a file of the project, which others may have written: "+sentence(strings.Join(r.Granted, " "))+" To see all that it gets:", "", "", plan)
 	}
 	axes, _ := index.OfSystems(r.Waived)
-	switch names := index.AxisNames(axes, ", "); {
-	case len(axes) == 0:
-	case r.Jail == weaker:
+	if names := index.AxisNames(axes, ", "); r.Jail == weaker && len(axes) > 0 {
 		g.add(r.shown(), "NAMES starts in a weaker jail, as you have accepted ("+names+"). To see what that means:", "NAMES start in a weaker jail, as you have accepted ("+names+"). To see what that means:", "", plan)
-	default:
-		g.add(r.shown(), "NAMES may start in a weaker jail ("+names+"), and this machine probably does not need that. To take it back:", "NAMES may start in a weaker jail ("+names+"), and this machine probably does not need that. To take it back:", "mcp-jail wrap", "mcp-jail wrap")
 	}
 }
 
@@ -198,11 +194,7 @@ func sentence(text string) string {
 // unreadProblems names the files from which clients take servers, and which mcp-jail does not read.
 func unreadProblems(x *index.Index, sel wrapping.Selection) (all []*problem) {
 	for _, b := range wrapping.Unread(index.ClientsHost(x.Host), sel) {
-		more := ""
-		if b.More > 0 {
-			more = fmt.Sprintf(" (and %d more like it)", b.More)
-		}
-		all = append(all, &problem{What: fmt.Sprintf("%s also takes servers from %s%s, which mcp-jail does not read: %s", b.Client.Title, show.Name(cli.ShortPath(b.Path, x.Host.Home)), more, sentence(b.Why))})
+		all = append(all, &problem{What: fmt.Sprintf("%s also takes servers from %s, which mcp-jail does not read: %s", b.Client.Title, show.Name(cli.ShortPath(b.Path, x.Host.Home)), sentence(b.Why))})
 	}
 	return all
 }
@@ -222,7 +214,8 @@ func (s *statusReport) print(c terminal.Console, x *index.Index) {
 		text += p.text(c, x)
 	}
 	if s.Stored != nil && s.Stored.Bytes > 0 {
-		text += s.Stored.problem().text(c, x)
+		stored := &problem{cli.SizeText(s.Stored.Bytes) + " are stored. To remove what a server has, and what nothing uses:", []string{"mcp-jail status --remove NAME"}}
+		text += stored.text(c, x)
 	}
 	if slices.ContainsFunc(s.Servers, func(r *row) bool { return r.Policy != "" }) {
 		where := &problem{What: "Their policies are in " + filepath.Join(x.Host.ConfigDir, config.ServersDir) + "."}

@@ -18,6 +18,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/wrapper"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -51,7 +52,6 @@ type row struct {
 	title   string // of its client
 	running bool
 	own     string // what it is, without a pinned version
-	verdict wrapping.Verdict
 }
 
 // A jail says whether a server starts in a jail of this mcp-jail.
@@ -77,7 +77,7 @@ func (s *statusCmd) rows(x *index.Index) ([]*row, error) {
 			all, of[r] = append(all, r), server
 		}
 	}
-	if s.Everything() && (s.all || s.unused > 0 || len(s.names) > 0) {
+	if s.Everything() && (s.all || len(s.names) > 0) {
 		for _, server := range x.Servers {
 			if len(server.Entries) == 0 && server.Kept != nil {
 				r := &row{Name: server.Name, Jail: nothing, Command: terminal.ShownWords(server.Words), Project: server.Kept.About.Project}
@@ -87,17 +87,10 @@ func (s *statusCmd) rows(x *index.Index) ([]*row, error) {
 			}
 		}
 	}
-	if s.all || s.unused > 0 {
+	if s.all {
 		for _, r := range all {
 			r.Stored = partOf(of[r].Kept)
 		}
-	}
-	if s.unused > 0 {
-		before := time.Now().Add(-s.unused)
-		all = slices.DeleteFunc(all, func(r *row) bool {
-			kept := of[r].Kept
-			return kept == nil || kept.Running || !kept.Used.Before(before)
-		})
 	}
 	return s.named(x, all, of)
 }
@@ -128,7 +121,7 @@ func (s *statusCmd) named(x *index.Index, all []*row, of map[*row]*index.Server)
 
 func entryRow(x *index.Index, e *index.Entry, of *index.Server, here index.GapNeed) *row {
 	f, v := e.File, e.Verdict()
-	r := &row{Name: nameOf(x, e, of), Called: e.Server, Client: f.Client.Name, File: f.Path, Project: e.For, Command: terminal.ShownWords(e.Argv()), Windows: wrapping.OnWindows(f), Granted: e.Brings(), title: f.Client.Title, verdict: v}
+	r := &row{Name: nameOf(x, e, of), Called: e.Server, Client: f.Client.Name, File: f.Path, Project: e.For, Command: terminal.ShownWords(e.Argv()), Windows: wrapping.OnWindows(f), Granted: e.Brings(), title: f.Client.Title}
 	switch {
 	case v.Jailed:
 		r.Jail = inJail
@@ -211,9 +204,9 @@ func (r *row) setVersion(x *index.Index, of *index.Server) {
 	if t := of.Table; len(argv) == 0 && t != nil && t.Command != "" {
 		argv = append([]string{t.Command}, t.Arguments...)
 	}
-	switch _, isContainer := meaning.ContainerOf(argv); {
+	switch _, where := wrapper.Elsewhere(argv); {
 	case r.own != "" || len(argv) == 0:
-	case isContainer:
+	case where == wrapper.InContainer:
 		r.own = "container"
 	default:
 		r.own = "own code"
@@ -294,28 +287,15 @@ func (r *row) size() string {
 	return cli.SizeText(r.Stored.Bytes)
 }
 
-// storedRest is what is stored beside that of the servers.
+// storedRest is what is stored, of everything.
 type storedRest struct {
-	Unused    []storedPlace `json:"unused_packages"`
-	Leftovers []storedPlace `json:"leftovers"` // of interrupted work
-	Bytes     int64         `json:"bytes"`     // of everything, each file once
-}
-
-type storedPlace struct {
-	Package string `json:"package,omitempty"`
-	Path    string `json:"path"`
-	Bytes   int64  `json:"bytes"`
+	Bytes int64 `json:"bytes"` // each file once
 }
 
 func leftOf(all *index.Stored) *storedRest {
-	rest := &storedRest{Unused: []storedPlace{}, Leftovers: []storedPlace{}}
-	for _, t := range all.Unpinned {
-		rest.Unused = append(rest.Unused, storedPlace{t.ID.String(), t.Path(), t.Bytes})
-	}
+	rest := &storedRest{}
 	for _, l := range all.Leftovers {
-		if rest.Bytes += l.Bytes; !l.Busy && l.Bytes > 0 {
-			rest.Leftovers = append(rest.Leftovers, storedPlace{Path: l.Path, Bytes: l.Bytes})
-		}
+		rest.Bytes += l.Bytes
 	}
 	for _, s := range all.Servers {
 		rest.Bytes += s.HomeBytes() + s.Records
@@ -326,39 +306,19 @@ func leftOf(all *index.Stored) *storedRest {
 	return rest
 }
 
-// problem says how much is stored, what of it nothing uses, and how to remove what is old.
-func (s *storedRest) problem() *problem {
-	what := cli.SizeText(s.Bytes) + " are stored."
-	if len(s.Unused) > 0 {
-		what += " No server uses " + cli.Plural(len(s.Unused), "package") + " of that (" + cli.SizeText(sum(s.Unused)) + ")."
-	}
-	if len(s.Leftovers) > 0 {
-		what += " Interrupted work left " + cli.SizeText(sum(s.Leftovers)) + "."
-	}
-	return &problem{what + " To remove what you have not used for 30 days:", []string{"mcp-jail status --remove --unused 30d"}}
-}
-
-func sum(places []storedPlace) (bytes int64) {
-	for _, p := range places {
-		bytes += p.Bytes
-	}
-	return bytes
-}
-
 // The columns that become narrower where the table is too wide, each with its least width.
 var leastWidths = map[int]int{0: 20, 1: 14, 3: 12, 5: 20}
 
 // table returns the table, for a width; 0 is any width.
 func (s *statusCmd) table(rows []*row, now time.Time, width int) string {
-	sizes := s.all || s.unused > 0
 	names := []string{"SERVER", "CLIENT", "JAIL", "VERSION", "LAST USED", "LAST FAILURE"}
-	if sizes {
+	if s.all {
 		names = append(names, "SIZE")
 	}
 	table := [][]cli.Cell{cli.Heading(names...)}
 	for _, r := range rows {
 		cells := []cli.Cell{cli.Words(cmp.Or(r.Name, "(no name)")), cli.Words(r.client()), cli.Words(r.Jail.shown()), cli.Words(cmp.Or(r.Version, r.own)), cli.Whole(r.used(now)), r.failure()}
-		if sizes {
+		if s.all {
 			cells = append(cells, cli.Amount(r.size()))
 		}
 		table = append(table, cells)

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -31,7 +30,6 @@ type statusCmd struct {
 	index.Choice
 	names  []string
 	all    bool
-	unused time.Duration
 	remove bool
 	yes    bool
 	format string
@@ -52,19 +50,17 @@ that mcp-jail has pinned. Below the table is what you can do about what it shows
 --all adds what mcp-jail has stored, with its size, also of servers that are in no
 client. --remove removes it: the servers' own data, which nothing brings back, the
 records of their sessions, their pins and their packages. It shows all of that, and
-asks. The policies and the clients' files stay. --remove --all also removes the copies
-of clients' files that do not start mcp-jail any more.
+asks. Packages that no server uses and what interrupted work has left go with it. The
+policies and the clients' files stay. --remove --all also removes the copies
+of clients' files, after unwrap.
 
 Exit status 2: the configuration has a mistake.`
 	cmd.Example = `    mcp-jail status
     mcp-jail status --all
-    mcp-jail status --remove notes
-    mcp-jail status --remove --unused 30d`
+    mcp-jail status --remove notes`
 	s.AddFileFlags(cmd)
 	f := cmd.Flags()
 	f.BoolVar(&s.all, "all", false, "Add what is stored of every server, and its size")
-	f.Var(ageFlag{&s.unused}, "unused", "Only what was not used for so long: 12h, 30d, 8w")
-	cli.Propose(cmd, "unused", cobra.NoFileCompletions)
 	f.BoolVar(&s.remove, "remove", false, "Remove what is stored of these servers")
 	f.BoolVar(&s.yes, "yes", false, "Remove without asking")
 	cli.AddFlags(cmd, cli.FormatFlag(&s.format))
@@ -73,10 +69,8 @@ Exit status 2: the configuration has a mistake.`
 }
 
 func (s *statusCmd) conflicts() error {
-	const choose = "\n  mcp-jail status --remove NAME\n  mcp-jail status --remove --unused 30d\n  mcp-jail status --remove --all"
+	const choose = "\n  mcp-jail status --remove NAME\n  mcp-jail status --remove --all"
 	switch {
-	case s.unused > 0 && len(s.names) > 0:
-		return terminal.UsageErrorf("--unused chooses the servers itself; leave %s out", s.names[0])
 	case s.yes && !s.remove:
 		return terminal.UsageErrorf("--yes is for --remove")
 	case !s.remove:
@@ -85,10 +79,10 @@ func (s *statusCmd) conflicts() error {
 		return terminal.UsageErrorf("nothing was removed: --remove prints no JSON")
 	case !s.Everything():
 		return terminal.UsageErrorf("nothing was removed: --remove takes names, and no --client or --file")
-	case len(s.names) == 0 && s.unused == 0 && !s.all:
+	case len(s.names) == 0 && !s.all:
 		return terminal.UsageErrorf("nothing was removed: say what to remove:%s", choose)
-	case s.all && (s.unused > 0 || len(s.names) > 0):
-		return terminal.UsageErrorf("nothing was removed: --all removes everything; leave the other choice out")
+	case s.all && len(s.names) > 0:
+		return terminal.UsageErrorf("nothing was removed: --all removes everything; leave %s out", s.names[0])
 	}
 	return nil
 }
@@ -108,7 +102,7 @@ func (s *statusCmd) Run(c terminal.Console) error {
 	case x.StoredErr != nil:
 		return x.StoredErr
 	}
-	if s.all || s.unused > 0 || s.remove {
+	if s.all || s.remove {
 		x.Stored.Measure()
 	}
 	if s.remove {
@@ -144,12 +138,7 @@ type statusReport struct {
 }
 
 func (s *statusCmd) nothing(x *index.Index) *problem {
-	switch {
-	case s.unused > 0:
-		return &problem{What: "Every server was used since then."}
-	case s.all:
-		return &problem{What: "No client has a server, and nothing is stored."}
-	case len(x.Stored.Servers) > 0:
+	if len(x.Stored.Servers) > 0 {
 		return &problem{"No client has a server. To see the servers that you have started yourself:", []string{"mcp-jail status --all"}}
 	}
 	return &problem{What: fmt.Sprintf("No client has a server: mcp-jail looked for the files of %d clients, and in this folder.", len(clients.All()))}
@@ -164,35 +153,13 @@ func (s *statusCmd) propose(_ *cobra.Command, args []string, _ string) ([]string
 	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, cli.Proposed(name)) }), cobra.ShellCompDirectiveNoFileComp
 }
 
-// ageFlag is a flag whose value is an age, in hours, days or weeks.
-type ageFlag struct{ value *time.Duration }
-
-func (f ageFlag) String() string { return "" }
-
-func (f ageFlag) Type() string { return "30d" }
-
-func (f ageFlag) Set(text string) error {
-	units := map[byte]time.Duration{'h': time.Hour, 'd': cli.Day, 'w': 7 * cli.Day}
-	bad := fmt.Errorf("invalid argument %q for flag --unused; write an age in hours, days or weeks, like 12h, 30d or 8w", text)
-	if text == "" {
-		return bad
-	}
-	n, err := strconv.ParseUint(text[:len(text)-1], 10, 16)
-	unit := units[text[len(text)-1]]
-	if err != nil || n == 0 || unit == 0 {
-		return bad
-	}
-	*f.value = time.Duration(n) * unit
-	return nil
-}
-
 // removeStored shows what is to be removed, asks, and removes it.
 func (s *statusCmd) removeStored(c terminal.Console, x *index.Index) error {
 	removal, err := s.removal(x)
 	if err != nil {
 		return err
 	}
-	copies := s.all && hasCopies(x.Host)
+	copies := s.all && !slices.ContainsFunc(x.Files, (*wrapping.File).HasWrapped) && hasCopies(x.Host)
 	for _, text := range removal.Stays {
 		c.PrintText(show.Line(text) + "\n")
 	}
@@ -202,7 +169,7 @@ func (s *statusCmd) removeStored(c terminal.Console, x *index.Index) error {
 	}
 	printRemoval(c, x, removal)
 	if copies {
-		c.PrintText("Copies of clients' files that do not start mcp-jail any more, in " + show.Line(cli.ShortPath(filepath.Join(x.Host.StateDir, backups), x.Host.Home)) + "\n")
+		c.PrintText("The copies of clients' files in " + show.Line(cli.ShortPath(filepath.Join(x.Host.StateDir, backups), x.Host.Home)) + "\n")
 	}
 	if !s.yes {
 		question := "Remove this, " + cli.SizeText(removal.Bytes()) + "?"
@@ -215,7 +182,7 @@ func (s *statusCmd) removeStored(c terminal.Console, x *index.Index) error {
 	}
 	err = removal.Do()
 	if err == nil && copies {
-		_, err = wrapping.RemoveBackups(x.Host.StateDir)
+		err = wrapping.RemoveBackups(x.Host.StateDir)
 	}
 	if err == nil {
 		c.Printf("Removed.\n")
@@ -237,10 +204,10 @@ func hasCopies(host hostfs.Host) bool {
 }
 
 func (s *statusCmd) removal(x *index.Index) (*index.Removal, error) {
-	if s.all || s.unused > 0 {
-		removal, err := x.Stored.Unused(s.unused)
+	if s.all {
+		removal, err := x.Stored.RemovalOfAll()
 		for _, of := range x.Stored.Servers {
-			if s.all && err == nil && of.Running {
+			if err == nil && of.Running {
 				removal.Stays = append(removal.Stays, show.Name(of.Called())+" stays, because it is running.")
 			}
 		}

@@ -11,16 +11,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 )
 
-func TestAgeFlag(t *testing.T) {
-	for text, want := range map[string]time.Duration{"30d": 30 * cli.Day, "12h": 12 * time.Hour, "8w": 56 * cli.Day, "0d": 0, "30": 0, "": 0, "d": 0, "-3d": 0, "1.5d": 0, "99999d": 0, "30 d": 0, "3m": 0} {
-		var got time.Duration
-		err := ageFlag{&got}.Set(text)
-		if got != want || (err == nil) != (want > 0) {
-			t.Errorf("%q: %s, %v, want %s", text, got, err, want)
-		}
-	}
-}
-
 // TestTable tests that the table fits a terminal for each length of a name, and that control characters in the words of
 // a client or a server do not reach the terminal.
 func TestTable(t *testing.T) {

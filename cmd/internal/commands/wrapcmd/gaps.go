@@ -31,8 +31,7 @@ type serverGaps struct {
 	axes  []policy.Axis
 }
 
-// lookForGaps has each entry of some changes accept what this host cannot enforce of its policy, and
-// accept no longer what the host can enforce. The error says that no jail can be built at all.
+// lookForGaps has each entry of some changes accept what this host cannot enforce of its policy. The error says that no jail can be built at all.
 func lookForGaps(c terminal.Console, program wrapping.Program, host clients.Host, changes []*wrapping.Change) (open openGaps, err error) {
 	finder := index.NewGapFinder(host)
 	here := slices.ContainsFunc(changes, func(ch *wrapping.Change) bool { return len(ch.Changed()) > 0 })
@@ -51,8 +50,8 @@ func lookForGaps(c terminal.Console, program wrapping.Program, host clients.Host
 			case !wrapped || line.Argv == nil || s.Own == nil:
 				continue
 			}
-			need, certain := finder.Of(ch.File, s.Entry, line.Flags, line.Argv)
-			open.add(ch.File, s, need, certain)
+			need := finder.Of(ch.File, s.Entry, line.Flags, line.Argv)
+			open.add(ch.File, s, need)
 		}
 	}
 	open.axes = policy.OrderWaivers(open.axes)
@@ -67,9 +66,8 @@ func noJail(err error) error {
 	return fmt.Errorf("nothing was changed: no jail can be built on this machine (%w).\nTo see what is missing:\n  mcp-jail doctor", err)
 }
 
-// add adds what a server needs. Its file then accepts that, and no longer what it does not need, if that
-// is certain.
-func (g *openGaps) add(file *wrapping.File, s wrapping.ServerChange, need index.GapNeed, certain bool) {
+// add adds what a server needs. Its file then accepts that.
+func (g *openGaps) add(file *wrapping.File, s wrapping.ServerChange, need index.GapNeed) {
 	if fatal := need.Fatal(); fatal != nil {
 		file.Leave(s.Key(), clients.Reason("would not start: this machine cannot enforce "+fatal.What+": "+fatal.Why))
 		return
@@ -82,14 +80,8 @@ func (g *openGaps) add(file *wrapping.File, s wrapping.ServerChange, need index.
 	}
 	has := s.Own.Server.Waive
 	needs := need.Waivers(has)
-	more, less := index.WithoutAxes(needs, has), index.NotNeeded(has, needs)
-	if !certain {
-		less = nil
-	}
-	if len(more)+len(less) > 0 {
-		file.Waive(s.Key(), policy.OrderWaivers(append(index.WithoutAxes(has, less), more...)))
-	}
-	if len(more) > 0 {
+	if more := index.WithoutAxes(needs, has); len(more) > 0 {
+		file.Waive(s.Key(), policy.OrderWaivers(append(slices.Clone(has), more...)))
 		g.servers = append(g.servers, serverGaps{index.ServerTitle(s.Entry), need, more})
 		g.axes = append(g.axes, index.WithoutAxes(more, g.axes)...)
 	}
@@ -115,24 +107,7 @@ func (g *openGaps) check(c terminal.Console, w *wrapCmd) error {
 	case !w.yes:
 		why = "there is no terminal to ask on"
 	}
-	return &terminal.HostError{Err: fmt.Errorf("nothing was changed: the jail of %s would be weaker on this machine, and %s. To accept it:\n  %s", cli.Plural(len(g.servers), "server"), why, w.typed(g.axes))}
-}
-
-// typed returns the command line that accepts gaps without asking.
-func (w *wrapCmd) typed(axes []policy.Axis) string {
-	words := []string{"mcp-jail", "wrap"}
-	for _, list := range []struct {
-		name   string
-		values []string
-	}{{"--client", w.Clients}, {"--file", w.Files}, {"--server", w.Servers}} {
-		for _, value := range list.values {
-			words = append(words, list.name, value)
-		}
-	}
-	if w.noInstall {
-		words = append(words, "--no-install")
-	}
-	return show.Spelled(append(words, "--yes", "--waive", index.AxisNames(axes, ",")))
+	return &terminal.HostError{Err: fmt.Errorf("nothing was changed: the jail of %s would be weaker on this machine, and %s. To accept it, add:\n  --yes --waive %s", cli.Plural(len(g.servers), "server"), why, index.AxisNames(g.axes, ","))}
 }
 
 // print says what a server could do in the weaker jail, and what would make it a full one.

@@ -54,7 +54,7 @@ func TestGapsOfMacOS(t *testing.T) {
 	var open openGaps
 	for i, e := range files[0].Entries {
 		need := index.GapNeed{Gaps: macGaps[:2+i]} // the second has a gap of its policy too
-		open.add(files[0], wrapping.ServerChange{Entry: e, Own: &config.ServerFile{Server: &config.Server{}}}, need, true)
+		open.add(files[0], wrapping.ServerChange{Entry: e, Own: &config.ServerFile{Server: &config.Server{}}}, need)
 	}
 	open.axes = policy.OrderWaivers(open.axes)
 	if got := index.AxisNames(open.axes, " "); got != "net macos" {
@@ -83,7 +83,7 @@ func TestGapsOfMacOS(t *testing.T) {
 	}
 	var none openGaps
 	for _, system := range []index.GapNeed{{Gaps: macGaps[:2]}, {}} { // macOS, and Linux
-		none.add(files[0], wrapping.ServerChange{Entry: files[0].Entries[0], Own: &config.ServerFile{Server: &config.Server{Waive: []policy.Axis{policy.WaiveMacOS}}}}, system, true)
+		none.add(files[0], wrapping.ServerChange{Entry: files[0].Entries[0], Own: &config.ServerFile{Server: &config.Server{Waive: []policy.Axis{policy.WaiveMacOS}}}}, system)
 	}
 	if len(none.servers) > 0 {
 		t.Errorf("asked again: %+v", none.servers)

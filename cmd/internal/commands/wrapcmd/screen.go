@@ -15,7 +15,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 // A screen is what wrap and unwrap show before they ask. All of it fits into a terminal of 80 by 24. What is not needed
@@ -147,8 +146,6 @@ func reach(s wrapping.ServerChange, home string) string {
 	switch {
 	case s.Repair != nil:
 		return "starts this mcp-jail from now on: it " + terminal.ShortHome(string(s.Repair.Why), home)
-	case wrapped && s.Drops != nil && s.Accepts == nil:
-		return "gets the full jail again, which this machine can enforce"
 	case wrapped && s.Accepts != nil:
 		return "gets the weaker jail"
 	case wrapped:
@@ -185,10 +182,10 @@ func losses(servers []wrapping.ServerChange) []string {
 }
 
 // versions says which packages are pinned now, and which cannot be.
-func versions(servers []wrapping.ServerChange, missing []*Package, noInstall bool) (texts []string) {
+func versions(servers []wrapping.ServerChange, missing []*missingPackage, noInstall bool) (texts []string) {
 	var pinned, unpinned []string
 	for _, p := range missing {
-		pinned = append(pinned, p.Servers...)
+		pinned = append(pinned, p.servers...)
 	}
 	for _, s := range servers {
 		if s.Unpinned {
@@ -305,32 +302,27 @@ func (s *screen) printDiffs() {
 
 // printWritten says what was done, and what the user does next.
 func (s *screen) printWritten(verb, stateDir string, written []*wrapping.Change) {
-	n := countChanged(written)
-	var said []string
+	var reload [][2]string // clients, and how they read their files again
 	width := 0
-	reload := func(each func(clients.Client)) {
-		said = nil
-		for _, ch := range written {
-			for _, client := range append([]clients.Client{ch.File.Client}, ch.File.Also...) {
-				if ch.Rewrites() && client.Reload != "" && !slices.Contains(said, client.Name) {
-					said = append(said, client.Name)
-					each(client)
-				}
+	for _, ch := range written {
+		for _, c := range append([]clients.Client{ch.File.Client}, ch.File.Also...) {
+			first, _, _ := strings.Cut(c.Reload, ". ")
+			row := [2]string{c.Title, strings.TrimSuffix(first, ".")}
+			if ch.Rewrites() && first != "" && !slices.Contains(reload, row) {
+				reload, width = append(reload, row), max(width, len(c.Title))
 			}
 		}
 	}
-	reload(func(c clients.Client) { width = max(width, len(c.Title)) })
-	s.c.Printf("%s %s.", verb, cli.Plural(n, "server"))
-	if said == nil {
+	s.c.Printf("%s %s.", verb, cli.Plural(countChanged(written), "server"))
+	if reload == nil {
 		s.c.Printf("\n")
 		return
 	}
 	s.c.Printf(" Now restart your clients:\n")
-	reload(func(c clients.Client) {
-		head := fmt.Sprintf("  %-*s  ", width, c.Title)
-		first, _, _ := strings.Cut(c.Reload, ". ")
-		s.c.Printf("%s\n", terminal.Hang(head, strings.Repeat(" ", len(head)), strings.TrimSuffix(first, "."), s.c.TextColumns()))
-	})
+	for _, row := range reload {
+		head := fmt.Sprintf("  %-*s  ", width, row[0])
+		s.c.Printf("%s\n", terminal.Hang(head, strings.Repeat(" ", len(head)), row[1], s.c.TextColumns()))
+	}
 	s.c.Printf("To see how they do:\n  mcp-jail status\n")
 	s.c.PrintText("The old files are in " + cli.ShortPath(filepath.Join(stateDir, "backups"), s.home) + ".\n")
 }
@@ -342,7 +334,6 @@ func (w *wrapCmd) printNotes(c terminal.Console, host hostfs.Host, changes []*wr
 		text = show.Line(terminal.ShortHome(text, host.Home))
 		c.Printf("%s\n", terminal.Hang(indent, strings.Repeat(" ", len(indent)+2), text, c.TextColumns()))
 	}
-	said := map[string]bool{}
 	for _, ch := range changes {
 		title := ch.File.Client.Title
 		for _, also := range ch.File.Also {
@@ -358,7 +349,7 @@ func (w *wrapCmd) printNotes(c terminal.Console, host hostfs.Host, changes []*wr
 		}
 		for _, s := range ch.Servers {
 			note("  ", c.Paint(terminal.Bold, index.ServerTitle(s.Entry))+": "+lineOf(s))
-			for _, text := range slices.Concat(serverNotes(s, host.Home), presetNotes(s, said)) {
+			for _, text := range serverNotes(s, host.Home) {
 				note("    - ", text)
 			}
 		}
@@ -399,20 +390,6 @@ func serverNotes(s wrapping.ServerChange, home string) (texts []string) {
 	texts = append(texts, s.Notes...)
 	if s.Newer != nil {
 		texts = append(texts, "its preset gives more now: "+strings.Join(s.Newer, ", ")+". To take that:  "+show.Typed("mcp-jail grant", s.Own.Server.Name, "--preset", s.Own.Server.Preset))
-	}
-	return texts
-}
-
-// presetNotes returns the first sentence of each note of a server's preset, once for all servers that have it.
-func presetNotes(s wrapping.ServerChange, said map[string]bool) (texts []string) {
-	p, err := presets.Find(s.Preset)
-	if err != nil || s.Left != "" || said[p.Name] {
-		return nil
-	}
-	said[p.Name] = true
-	for _, text := range p.Notes {
-		first, _, _ := strings.Cut(text, ". ")
-		texts = append(texts, strings.TrimSuffix(first, ".")+".")
 	}
 	return texts
 }

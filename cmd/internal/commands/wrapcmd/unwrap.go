@@ -9,14 +9,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 func Unwrap(line *cli.CommandLine) *cobra.Command {
@@ -37,10 +35,7 @@ The policies of the servers and their data are kept, and wrap finds them again.
 
 func (w *changeCmd) unwrap(c terminal.Console) error {
 	x, err := w.Read()
-	if err == nil {
-		err = w.checkWindows(x.Files)
-	}
-	if err != nil {
+	if err = cmp.Or(err, w.checkWindows()); err != nil {
 		return err
 	}
 	host, files := x.Host, x.Files
@@ -50,7 +45,7 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 	broken := printBroken(c, files, host.Home, "unwrap")
 	s := &screen{c: c, home: host.Home, changes: changes}
 	s.reach = func(of wrapping.ServerChange) string { return terminal.ShownLine(of.After) }
-	s.outro = slices.Concat(notUnwrapped(changes), ownFiles(x, changes), w.leftOnWindows(host, true))
+	s.outro = slices.Concat(notUnwrapped(changes), ownFiles(x, changes))
 	if s.isEmpty() {
 		c.Printf("Nothing to do: no server is in the jail.\n")
 		s.printLines(s.paragraphs(s.outro))
@@ -66,14 +61,13 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 		return broken
 	}
 	if !w.yes {
-		if err := s.ask(question("unwrap", changes, false)); err != nil {
+		if err := s.ask(question("Unwrap", changes, false)); err != nil {
 			return err
 		}
 	}
 	written, err := index.Write(c, host, "unwrap", changes)
 	if len(written) > 0 {
 		s.printWritten("Unwrapped", host.StateDir, written)
-		printDiffering(c, host, written)
 	}
 	return errors.Join(err, forgetWrites(x, written), broken)
 }
@@ -101,17 +95,6 @@ func forgetWrites(x *index.Index, written []*wrapping.Change) (err error) {
 		}
 	}
 	return err
-}
-
-// printDiffering names the copies of files from before the first wrap, for files that are
-// unwrapped and still differ from their copy.
-func printDiffering(c terminal.Console, host hostfs.Host, written []*wrapping.Change) {
-	for _, ch := range written {
-		r, _ := ch.File.Backup(host.StateDir)
-		if original := ch.File.Original(host.StateDir, r); ch.Differs(host.StateDir, original) {
-			c.PrintText(fmt.Sprintf("%s differs from what it was before the first wrap. That is in %s.\n", show.Line(cli.ShortPath(ch.File.Path, host.Home)), show.Line(cli.ShortPath(original, host.Home))))
-		}
-	}
 }
 
 // printBroken names the selected files that could not be read, and returns an error if there are any. Their servers start
@@ -151,55 +134,10 @@ func ownFiles(x *index.Index, changes []*wrapping.Change) (texts []string) {
 	return texts
 }
 
-// find returns the selected files.
-func (w *changeCmd) find() (hostfs.Host, []*wrapping.File, error) {
-	host, files, err := w.Find()
-	if err == nil {
-		err = w.checkWindows(files)
-	}
-	return host, files, err
-}
-
-// checkWindows returns an error if the files of clients on Windows are asked for where there are none, or
-// named without being asked for.
-func (w *changeCmd) checkWindows(files []*wrapping.File) error {
-	at := slices.IndexFunc(files, wrapping.OnWindows)
-	switch {
-	case w.OfWindows && len(w.Windows) == 0:
+// checkWindows returns an error if the files of clients on Windows are asked for where there are none.
+func (w *changeCmd) checkWindows() error {
+	if w.OfWindows && len(w.Windows) == 0 {
 		return terminal.UsageErrorf("--windows is for WSL: this is another system, or its drive C has no home directories that can be read")
-	case !w.OfWindows && at >= 0:
-		return terminal.UsageErrorf("%s is a file of a client on Windows: give --windows, and its servers start in this Linux by wsl.exe", files[at].Path)
 	}
 	return nil
-}
-
-// leftOnWindows names the servers of clients on Windows that the command leaves, since it was not asked for them: those
-// that are in a jail, or those that are not.
-func (w *changeCmd) leftOnWindows(host hostfs.Host, jailed bool) []string {
-	if w.OfWindows || len(w.Windows) == 0 || len(w.Files) > 0 {
-		return nil
-	}
-	sel := w.Selection
-	sel.OfWindows, sel.Servers = true, nil
-	files, err := wrapping.Find(index.ClientsHost(host), sel)
-	if err != nil {
-		return nil
-	}
-	var names []string
-	for _, f := range files {
-		for _, e := range f.Entries {
-			_, is := clients.ParseWrapped(e.Argv())
-			if wrapping.OnWindows(f) && w.Has(e.Server) && is == jailed && cmp.Or(e.Command, e.URL) != "" && e.Left != clients.Disabled && e.Left != clients.Remote {
-				names = append(names, show.Name(e.Server))
-			}
-		}
-	}
-	if names == nil {
-		return nil
-	}
-	command, which := "  mcp-jail wrap --windows", " of clients on Windows stay without a jail. To put them into one, in this Linux:"
-	if jailed {
-		command, which = "  mcp-jail unwrap --windows", " of clients on Windows stay in the jail. To take them out:"
-	}
-	return []string{listed(unique(names)) + which, command}
 }

@@ -42,7 +42,7 @@ func TestGapsOfWindows(t *testing.T) {
 	}
 	var open openGaps
 	for _, e := range files[0].Entries {
-		open.add(files[0], wrapping.ServerChange{Entry: e, Own: &config.ServerFile{Server: &config.Server{}}}, index.GapNeed{Gaps: windows}, true)
+		open.add(files[0], wrapping.ServerChange{Entry: e, Own: &config.ServerFile{Server: &config.Server{}}}, index.GapNeed{Gaps: windows})
 	}
 	if got := index.AxisNames(policy.OrderWaivers(open.axes), " "); got != "windows" {
 		t.Errorf("asked for %s", got)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -78,8 +77,8 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	if w.forSession {
 		return takeOver(c)
 	}
-	host, files, err := w.find()
-	if err != nil {
+	host, files, err := w.Find()
+	if err = cmp.Or(err, w.checkWindows()); err != nil {
 		return err
 	}
 	program, err := index.FindProgram(host)
@@ -119,7 +118,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 		return err
 	}
 	if !s.isEmpty() && !w.yes {
-		if err := s.ask(question("wrap", changes, weaker.servers != nil)); err != nil {
+		if err := s.ask(question("Wrap", changes, weaker.servers != nil)); err != nil {
 			return err
 		}
 	}
@@ -127,7 +126,7 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 }
 
 // change writes the files, copies what servers kept before, and downloads packages.
-func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, program index.Program, files []*wrapping.File, fetches []*Package) error {
+func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, program index.Program, files []*wrapping.File, fetches []*missingPackage) error {
 	written, err := w.write(c, host, program, s.changes)
 	if err != nil && len(written) == 0 {
 		return err
@@ -138,18 +137,21 @@ func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, progra
 	if err != nil && !w.noInstall { // some files stay as they were
 		fetches = missing(host, index.ClientsHost(host), written)
 	}
-	err = errors.Join(err, w.remember(host, files), w.copyEarlier(c, host.Home, !s.isEmpty()))
+	for _, f := range files { // an update of a plugin brings its own file again
+		err = errors.Join(err, wrapping.Refresh(f, host.StateDir))
+	}
+	err = errors.Join(err, w.copyEarlier(c, host.Home, !s.isEmpty()))
 	if interrupted := (*terminal.InterruptedError)(nil); errors.As(err, &interrupted) {
 		return err
 	}
 	if err != nil {
 		err = terminal.ReportedStatus(terminal.Report(c, err))
 	}
-	return cmp.Or(err, Fetch(c, fetches))
+	return cmp.Or(err, fetch(c, fetches))
 }
 
 // screen returns what is shown before the question.
-func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Program, changes []*wrapping.Change, missing []*Package) *screen {
+func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Program, changes []*wrapping.Change, missing []*missingPackage) *screen {
 	var fresh []wrapping.ServerChange
 	for _, ch := range changes {
 		for _, s := range ch.Changed() {
@@ -170,7 +172,7 @@ func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Pro
 		s.intro = []string{fmt.Sprintf("These %d servers will start in a jail. Each can then use only what is listed:", n)}
 	}
 	temporary, about := program.About(host.Home)
-	s.outro = slices.Concat(losses(fresh), versions(fresh, missing, w.noInstall), stayOpen(changes), w.leftOnWindows(host, false), temporary, withNotes(fresh))
+	s.outro = slices.Concat(losses(fresh), versions(fresh, missing, w.noInstall), stayOpen(changes), temporary, withNotes(fresh))
 	if len(fresh) > 0 {
 		s.outro = append(s.outro, "To take the servers out of the jail again:", "  mcp-jail unwrap")
 	}
@@ -194,7 +196,7 @@ func (w *wrapCmd) printNothing(c terminal.Console, host hostfs.Host, changes []*
 	if len(changes) > 0 {
 		c.Printf("Nothing to do: %s in the jail already.\n", cli.Plural(jailed, "server"))
 	}
-	for _, text := range slices.Concat(stayOpen(changes), w.leftOnWindows(host, false)) {
+	for _, text := range stayOpen(changes) {
 		c.PrintText(text + "\n")
 	}
 }
@@ -209,14 +211,6 @@ func (w *wrapCmd) write(c terminal.Console, host hostfs.Host, program index.Prog
 	}
 	written, err = index.Write(c, host, "wrap", changes)
 	return written, errors.Join(err, renameHomes(host, written))
-}
-
-// remember notes the files of plugins that are wrapped: an update of a plugin brings its own file again.
-func (w *wrapCmd) remember(host hostfs.Host, files []*wrapping.File) (err error) {
-	for _, f := range files {
-		err = errors.Join(err, wrapping.Refresh(f, host.StateDir))
-	}
-	return err
 }
 
 // takeOver answers a start with other words than those of its id.
@@ -254,21 +248,15 @@ func (w *wrapCmd) ids(host hostfs.Host, files []*wrapping.File) *wrapping.IDs {
 	return wrapping.NewIDs(host.ConfigDir, all, tables)
 }
 
-// renameHomes moves the private HOMEs and records of servers from their former names to their ids.
+// renameHomes moves the private HOMEs and records of servers from their former ids.
 func renameHomes(host hostfs.Host, written []*wrapping.Change) (err error) {
 	done := map[string]bool{}
 	for _, ch := range written {
 		for _, s := range ch.Changed() {
-			if s.Former == "" || done[s.Former] {
-				continue
+			if s.Former != "" && !done[s.Former] {
+				done[s.Former] = true
+				err = errors.Join(err, records.Rename(host, s.Former, s.Own.Server.ID))
 			}
-			done[s.Former] = true
-			line, _ := clients.ParseWrapped(s.Argv())
-			words := ch.File.Started(s.Entry, line.Argv, index.ClientsHost(host))
-			if line.ID != "" {
-				words = nil
-			}
-			err = errors.Join(err, records.Rename(host, s.Former, s.Own.Server.ID, words))
 		}
 	}
 	return err
@@ -292,33 +280,17 @@ func countChanged(changes []*wrapping.Change) (n int) {
 
 // question asks for all changes at once.
 func question(verb string, changes []*wrapping.Change, weaker bool) string {
-	repaired, updated, files := 0, 0, 0
+	files := 0
 	for _, ch := range changes {
-		for _, s := range ch.Changed() {
-			if _, was := clients.ParseWrapped(s.Argv()); s.Repair != nil {
-				repaired++
-			} else if _, is := clients.ParseWrapped(s.After); was && is {
-				updated++
-			}
-		}
 		if len(ch.Changed()) > 0 {
 			files++
 		}
 	}
-	var parts []string
-	for _, part := range []struct {
-		verb string
-		n    int
-	}{{verb, countChanged(changes) - repaired - updated}, {"mend", repaired}, {"write the policy of", updated}} {
-		if part.n > 0 {
-			parts = append(parts, part.verb+" "+cli.Plural(part.n, "server"))
-		}
-	}
-	text := strings.Join(parts, " and ") + " in " + cli.Plural(files, "file") + "?"
+	where := cli.Plural(files, "file")
 	if weaker {
-		text = strings.Join(parts, " and ") + " in the weaker jail?"
+		where = "the weaker jail"
 	}
-	return strings.ToUpper(text[:1]) + text[1:]
+	return verb + " " + cli.Plural(countChanged(changes), "server") + " in " + where + "?"
 }
 
 // leaveRefused leaves the selected servers that mcp-jail does not start on Windows, such as a batch file, or a
