@@ -198,8 +198,8 @@ func (s *StoredServer) readTimes(d records.Dir) {
 			s.use(changed(d.Dir, e.Name()))
 		}
 	}
-	if m, ok := d.Marker(); ok {
-		s.use(m.LastActivity())
+	if begun, ok := d.Marker(); ok {
+		s.use(begun)
 	}
 	if s.Used.IsZero() {
 		s.use(changed(d.Dir, "."))

@@ -222,8 +222,8 @@ func listRecords(host hostfs.Host) (all []serverRecords) {
 		if of := d.About().Configuration; of != nil && s.Called != "" {
 			s.dir = of.Workspace
 		}
-		if m, ok := d.Marker(); ok && m.LastActivity().After(s.Last) {
-			s.Last = m.LastActivity()
+		if begun, ok := d.Marker(); ok && begun.After(s.Last) {
+			s.Last = begun
 		}
 		d.Close()
 		if !s.Last.IsZero() {
