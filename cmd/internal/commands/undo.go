@@ -61,10 +61,10 @@ status is 1 if a path was skipped.`
 	f.BoolVar(&u.list, "list", false, "List what servers changed, and change nothing")
 	f.BoolVar(&u.diff, "diff", false, "With --list: also show the differences")
 	const only = "Only this session, or this call of it: see --list"
-	cli.AddFlag(cmd, cmdline.Flag{Name: "session", Value: "ID", One: &u.session, Usage: only}, proposeSessions(line))
-	cli.AddFlag(cmd, cmdline.Flag{Name: "call", Value: "N", One: &u.callText, Usage: only}, cobra.NoFileCompletions)
+	cli.AddFlags(cmd,
+		cmdline.Flag{Name: "session", Value: "ID", One: &u.session, Usage: only},
+		cmdline.Flag{Name: "call", Value: "N", One: &u.callText, Usage: only})
 	f.BoolVar(&u.yes, "yes", false, "Restore without asking, for scripts")
-	cmd.ValidArgsFunction = proposeServers
 	return cmd
 }
 
