@@ -73,7 +73,6 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	all = append(all, policyChecks(x)...)
 	all = append(all, programChecks(x)...)
 	all = append(all, pathChecks(x.Host)...)
-	all = append(all, olderChecks(x)...)
 	printChecks(c, all)
 	if text := selfTestText(c, proved, d.verbose); text != "" {
 		c.PrintText("\n" + text)
@@ -352,21 +351,4 @@ func sameFile(a, b string) bool {
 func mentions(file, below string) bool {
 	text, err := os.ReadFile(file)
 	return err == nil && (strings.Contains(string(text), below) || below == "go/bin" && strings.Contains(string(text), "GOPATH"))
-}
-
-// olderChecks names what an older mcp-jail has stored of servers that it knew by their names, and that no start finds.
-func olderChecks(x *index.Index) []check {
-	var names []string
-	var bytes int64
-	x.Stored.Measure()
-	for _, s := range x.Servers {
-		if s.Kept != nil && s.Kept.IsOlder() && len(s.Entries) == 0 && s.File == nil && s.Table == nil {
-			names, bytes = append(names, s.Key), bytes+s.Kept.HomeBytes()+s.Kept.Records
-		}
-	}
-	if names == nil {
-		return nil
-	}
-	return []check{{note, "storage", fmt.Sprintf("an older mcp-jail left the data of %s in %s, which nothing uses any more (%s)", cli.Plural(len(names), "server"), filepath.Join(x.Host.StateDir, "servers"), cli.SizeText(bytes)),
-		[]advice{{"To remove that data:", show.Typed("mcp-jail status --remove", names...)}}}}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -106,7 +107,7 @@ func (u *undoCmd) printSession(c terminal.Console, s *undo.Session, sel undo.Sel
 		state += ", undone (in whole or in part) by " + undone
 	}
 	name := c.Paint(terminal.Bold, show.Name(u.index.NameOf(s.Head.Server)))
-	c.Printf("%s  %s (session %s%s)\n", name, dayAndTime(time.Now(), s.Started), s.ID, state)
+	c.Printf("%s  %s (session %s%s)\n", name, cli.DayText(time.Now(), s.Started), s.ID, state)
 	for _, call := range s.Calls {
 		if u.call == 0 || u.call == call.Number {
 			c.Printf("  call %d  %s\n", call.Number, show.InSentence(call.Tool))

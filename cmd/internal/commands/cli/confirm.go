@@ -79,7 +79,7 @@ func AskNo(c terminal.Console, question, undone string) (bool, error) {
 // AskText ends as AskYes does.
 func AskText(c terminal.Console, question string, hidden bool) (string, error) {
 	if hidden {
-		defer c.HideTyped()() // also where a signal comes
+		defer c.Restorer()() // also where a signal comes
 	}
 	return waitFor(context.Background(), c, "no server was started", func() (string, error) { return c.AskText(question, hidden) })
 }
