@@ -370,7 +370,7 @@ func (w *wrapCmd) copyEarlier(c terminal.Console, home string, agreed bool) erro
 		}
 		seen[e.Home()] = true
 		for _, f := range e.Files() {
-			c.PrintText(fmt.Sprintf("%s has %s (%s) from before, and its own HOME has not.\n", index.ServerTitle(s.Entry), show.Line("~/"+f.From), cli.SizeText(f.Size)))
+			c.PrintText(fmt.Sprintf("%s has %s (%s) from before, and its own HOME has not.\n", index.ServerTitle(s.Entry), show.Line("~/"+f.Path), cli.SizeText(int64(len(f.Text)))))
 		}
 		for _, why := range e.Left {
 			c.PrintText(fmt.Sprintf("For %s this is not copied: %s.\n", index.ServerTitle(s.Entry), show.Line(why)))
