@@ -370,14 +370,12 @@ type About struct {
 	Configuration *Configuration `json:"configuration,omitempty"`
 }
 
-// Configuration says which files gave a session its policy, and has a digest of what they said.
+// Configuration says which files gave a session its policy.
 type Configuration struct {
 	ID         string   `json:"id,omitempty"`        // of its file: the id of a server, or the key of a command after --
 	Files      []string `json:"files,omitempty"`     // of --config; without them the usual layers
 	Workspace  string   `json:"workspace,omitempty"` // where a project's file was looked for
 	Configured bool     `json:"configured"`          // else it has a command after --
-	Stateful   bool     `json:"stateful"`
-	Digest     string   `json:"digest"` // of its table and the defaults
 }
 
 // Client has the name and version that a client gives for itself.

@@ -322,56 +322,10 @@ func (t *Target) configuration() *records.Configuration {
 	if t.Policy == nil || t.source.again == nil {
 		return nil
 	}
-	c := &records.Configuration{ID: t.source.options.ID, Files: AbsolutePaths(t.source.options.Files), Stateful: t.Policy.Stateful}
+	c := &records.Configuration{ID: t.source.options.ID, Files: AbsolutePaths(t.source.options.Files)}
 	if len(c.Files) == 0 {
 		c.Workspace = expand(t.source.options.Workspace, t.Host)
 	}
-	if c.Digest = lineDigest(t.commandLine.Defaults, t.commandLine.Added); t.Config != nil && t.commandLine.Command == nil {
-		c.Configured, c.Digest = true, t.Config.Digest(t.Policy.Server)
-	}
+	c.Configured = t.Config != nil && t.commandLine.Command == nil
 	return c
-}
-
-// lineDigest returns a digest of the files that give a line after -- a part of its policy.
-func lineDigest(defaults *config.Defaults, added *config.ServerFile) string {
-	if added == nil {
-		return defaults.Digest()
-	}
-	return defaults.Digest() + config.Digest(added.Server)
-}
-
-// Outdated returns why a running session does not have the policy of its files, or "". c is the
-// configuration with which the session began. The files have a mistake, or they have changed and
-// the server is stateful.
-func Outdated(host hostfs.Host, server string, c *records.Configuration) string {
-	if c == nil {
-		return ""
-	}
-	o := config.LoadOptions{ID: c.ID, Files: c.Files, Workspace: c.Workspace}
-	digest := ""
-	var err error
-	if c.Configured {
-		var cfg *config.Config
-		if cfg, err = LoadConfig(o, host); err == nil {
-			if c.ID != "" {
-				server = cfg.ServerNames()[0]
-			}
-			_, err = cfg.Policy(server, "")
-			digest = cfg.Digest(server)
-		}
-	} else {
-		var defaults *config.Defaults
-		var added *config.ServerFile
-		if defaults, err = config.LoadDefaults(o); err == nil {
-			added, err = o.AddedTo()
-		}
-		digest = lineDigest(defaults, added)
-	}
-	switch {
-	case err != nil:
-		return "keeps its policy of before, because of a mistake: " + terminal.OneLine(err)
-	case digest != c.Digest && c.Stateful:
-		return "keeps the policy that it started with. Restart it in its client to give it the new one"
-	}
-	return ""
 }
