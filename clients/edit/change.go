@@ -334,7 +334,7 @@ func (f *File) line(offset int) (next, indent string) {
 
 func (f *File) quote(word string) string {
 	if f.format == JSON {
-		return show.Item("json", word)
+		return show.Item(word)
 	}
 	return show.TOML(word) // which YAML reads alike
 }

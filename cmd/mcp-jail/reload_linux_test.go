@@ -97,9 +97,6 @@ func TestReloadStateful(t *testing.T) {
 	w.plant(t, w.work, map[string]string{"a/f": "in a", "b/f": "in b"})
 	head := "[servers.s]\ncommand = \"" + w.copySelf(t, "victim") + "\"\n"
 	file := w.configure(t, head+reading("access", "a"))
-	client := filepath.Join(w.work, ".mcp.json")
-	must(t, os.WriteFile(client, fmt.Appendf(nil, `{"mcpServers":{"s":{"command":%q,"args":["run","--config",%q,"s"]}}}`, buildBinary(), file), 0o644))
-	status := func() string { return w.output(t, "status", "--file", client) }
 	s := open(t, w.jail("--config", file, "s"), nil)
 	s.call("logging/setLevel", map[string]any{"level": "warning"})
 	reads := func() {
@@ -114,8 +111,8 @@ func TestReloadStateful(t *testing.T) {
 	reads()
 	w.configure(t, head+reading("access", "a")+"[servers.other]\ncommand = \"x\"\n")
 	reads()
-	if text := status(); strings.Contains(text, "s keeps ") || strings.Contains(s.stderr.String(), "warning: "+file) {
-		t.Errorf("another server's table: %s%s", text, &s.stderr)
+	if strings.Contains(s.stderr.String(), "warning: "+file) {
+		t.Errorf("another server's table: %s", &s.stderr)
 	}
 
 	w.configure(t, "# a comment\n"+head+reading("access", ".")) // wider
@@ -130,22 +127,13 @@ func TestReloadStateful(t *testing.T) {
 	testkit.Eventually(t, "the client is told", func() bool {
 		return slices.ContainsFunc(s.waitNotifications("notifications/message", 1), func(m message) bool { return strings.Contains(string(m.Params), "keeps the policy") })
 	})
-	if text := status(); !strings.Contains(text, "s keeps the policy that it started with.") {
-		t.Errorf("status: %s", text)
-	}
 
 	w.configure(t, "nonsense = 1\n")
 	reads()
 	reads()
 	testkit.Eventually(t, "each call says it", func() bool { return strings.Count(s.stderr.String(), "nonsense is not a known key") >= 3 })
-	if text := status(); !strings.Contains(text, "s keeps its policy of before, because of a mistake:") {
-		t.Errorf("status: %s", text)
-	}
 	w.configure(t, head+reading("access", "a")) // as it was
 	reads()
-	if text := status(); strings.Contains(text, "s keeps ") {
-		t.Errorf("status: %s", text)
-	}
 	said := strings.Count(s.stderr.String(), "warning: "+file)
 	reads()
 	if now := strings.Count(s.stderr.String(), "warning: "+file); now != said {

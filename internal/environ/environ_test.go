@@ -60,6 +60,8 @@ func TestBuild(t *testing.T) {
 	}
 }
 
+var readers = []environ.Reader{environ.Loader, environ.Secret, environ.Presets, "mcp-jail", "the lock file's keys", "wrap and status", "servers with granted hosts", "none"}
+
 // TestRows: each name is written as it is compared, once, and no program gets what loads code.
 func TestRows(t *testing.T) {
 	seen := map[string]bool{}
@@ -76,8 +78,13 @@ func TestRows(t *testing.T) {
 		if row.Reads(environ.Loader) && (row.May == environ.Nobody || row.May == environ.Project) && len(row.Readers) > 1 {
 			t.Errorf("a program gets %s", row.Names)
 		}
-		if len(row.Readers) == 0 || row.For == "" || strings.Contains(row.For, "|") {
-			t.Errorf("%s: no reader or purpose", row.Names)
+		if row.For == "" || strings.Contains(row.For, "|") || !slices.Contains([]environ.Setter{environ.Nobody, environ.User, environ.Direct, environ.Project}, row.May) {
+			t.Errorf("%s: no purpose, or nobody is known who may set it", row.Names)
+		}
+		for _, r := range row.Readers {
+			if !slices.Contains(readers, r) {
+				t.Errorf("%s: there is no reader %s", row.Names, r)
+			}
 		}
 	}
 }

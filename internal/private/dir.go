@@ -21,7 +21,7 @@
 //
 //   - On Windows, a directory belongs to the user, to administrators or to the system. Access control
 //     lists are not read, which can let others write there.
-//   - On Windows, a lock is that of a file in the directory. The user's other programs can remove it.
+//   - On Windows there are no locks.
 //   - POSIX access control lists are not read. Where one lets others write, the mask that it needs
 //     for that shows in the mode, as the rights of the group. The lists of macOS have no mask, so what
 //     they grant to others is not seen.
@@ -35,7 +35,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"time"
 
@@ -241,8 +240,7 @@ func (d *Dir) Lstat(name string) (fs.FileInfo, error) {
 
 // Names returns what the directory holds, in the order of the names.
 func (d *Dir) Names() ([]fs.DirEntry, error) {
-	entries, err := fs.ReadDir(d.root.FS(), ".")
-	return slices.DeleteFunc(entries, func(e fs.DirEntry) bool { return isLock(e.Name()) }), err
+	return fs.ReadDir(d.root.FS(), ".")
 }
 
 // Root returns the directory for files in it that are not mcp-jail's own: those of a package, or of
@@ -281,12 +279,6 @@ func (d *Dir) Touch(name string, at time.Time) error {
 func (d *Dir) Remove(below string) error {
 	if err := d.checkParents(below); err != nil {
 		return err
-	}
-	if runtime.GOOS == "windows" {
-		entries, _ := fs.ReadDir(d.root.FS(), filepath.ToSlash(below))
-		if len(entries) == 1 && isLock(entries[0].Name()) { // the directory counts as empty
-			_ = d.root.Remove(filepath.Join(below, lockName))
-		}
 	}
 	return d.full(d.root.Remove(below), below)
 }
@@ -358,9 +350,3 @@ const (
 	Shared Kind = iota
 	Exclusive
 )
-
-// lockName is the file that has the lock of a directory on Windows, where a directory itself has none.
-const lockName = ".lock"
-
-// isLock reports whether a name in a directory is that of the file for its lock.
-func isLock(name string) bool { return runtime.GOOS == "windows" && name == lockName }

@@ -1,4 +1,4 @@
-//go:build (!unix && !windows) || solaris || aix
+//go:build !unix || solaris || aix
 
 package private
 

@@ -290,33 +290,6 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestLockHasNoName: the file that has the lock of a directory on Windows is not among its names, and does
-// not keep the directory from being removed. On other systems a file of that name is one like others.
-func TestLockHasNoName(t *testing.T) {
-	d, err := Make(t.TempDir(), "d")
-	must(t, err)
-	defer d.Close()
-	sub, err := d.Make("x")
-	must(t, err)
-	unlock, err := sub.Lock(Exclusive)
-	must(t, err)
-	if names, err := sub.Names(); len(names) != 0 || err != nil {
-		t.Errorf("locked: %v, %v", names, err)
-	}
-	unlock()
-	f, err := sub.Root().OpenFile(lockName, os.O_RDWR|os.O_CREATE, 0o600)
-	must(t, err)
-	f.Close()
-	hidden := runtime.GOOS == "windows"
-	if names, err := sub.Names(); (len(names) == 0) != hidden || err != nil {
-		t.Errorf("with a file %s: %v, %v", lockName, names, err)
-	}
-	sub.Close()
-	if err := d.Remove("x"); (err == nil) != hidden {
-		t.Errorf("removed with a file %s in it: %v", lockName, err)
-	}
-}
-
 // TestLetGo: on Windows, a directory is let go before it is moved, with its lock. On other systems it stays open
 // and locked until it is closed. It can be moved then on all.
 func TestLetGo(t *testing.T) {

@@ -224,24 +224,15 @@ func JSON(data []byte) []byte {
 	return append(out, data[done:]...)
 }
 
-// jsonString returns s as a JSON string. Characters that only HTML needs escaped stay.
-func jsonString(s string) string {
+// Item returns a word of a list in a client's file of JSON. Characters that only HTML needs escaped stay.
+func Item(word string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if e.Encode(s) != nil { // a string can be encoded
+	if e.Encode(strings.ToValidUTF8(word, "\ufffd")) != nil { // a string can be encoded
 		return `""`
 	}
 	return string(JSON(bytes.TrimRight(b.Bytes(), "\n")))
-}
-
-// Item returns a word of the list in a client's file. format is "json", "toml" or "yaml".
-func Item(format, word string) string {
-	word = strings.ToValidUTF8(word, "\ufffd")
-	if format == "json" {
-		return jsonString(word)
-	}
-	return TOML(word) // which YAML reads alike
 }
 
 // Expands reports whether some client could replace part of a word before it starts a server:

@@ -103,106 +103,57 @@ func splitLines(text []byte) []string {
 	return lines
 }
 
-func compareLines(a, b []string) (lines []diffLine) {
-	both := func(equal []string) {
-		for _, line := range equal {
-			lines = append(lines, diffLine{' ', line})
-		}
-	}
-	// What is equal at both ends is most of a file, and needs no search.
-	head := 0
-	for head < len(a) && head < len(b) && a[head] == b[head] {
-		head++
-	}
-	tail := 0
-	for tail < len(a)-head && tail < len(b)-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
-		tail++
-	}
-	both(a[:head])
-	lines = append(lines, shortestEdit(a[head:len(a)-tail], b[head:len(b)-tail])...)
-	both(a[len(a)-tail:])
-	return lines
+// A path is how far the search has come on a diagonal, by one more change than the path that it goes on from.
+type path struct {
+	x     int // lines of the first text; those of the second are x minus the diagonal
+	added bool
+	from  *path // nil at the beginning
 }
 
-// shortestEdit returns the shortest edit by the algorithm of Myers, "An O(ND) Difference
-// Algorithm" (1986): reach[d] holds, for each diagonal k = x-y from -d to d, how far in a the
-// furthest path with d removals and additions comes.
-func shortestEdit(a, b []string) []diffLine {
-	var reach [][]int
-	for d := 0; d <= len(a)+len(b); d++ {
-		if d > maxDifferences {
-			return replaceAll(a, b)
-		}
-		row := make([]int, 2*d+1)
-		reach = append(reach, row)
+// compareLines returns the shortest edit by the algorithm of Myers, "An O(ND) Difference Algorithm"
+// (1986): for each number of changes it keeps the path that comes furthest on each diagonal.
+func compareLines(a, b []string) []diffLine {
+	furthest := map[int]*path{}
+	for d := 0; d <= min(maxDifferences, len(a)+len(b)); d++ {
 		for k := -d; k <= d; k += 2 {
-			x := 0
-			if d > 0 {
-				x, _ = step(reach[d-1], d, k)
+			p := &path{}
+			left, right := furthest[k-1], furthest[k+1] // a removal leads here, or an addition
+			switch {
+			case d == 0:
+			case k == -d, k < d && right.x > left.x:
+				p = &path{right.x, true, right}
+			default:
+				p = &path{left.x + 1, false, left}
 			}
-			for x < len(a) && x-k < len(b) && x-k >= 0 && a[x] == b[x-k] {
-				x++
+			for p.x < len(a) && p.x-k < len(b) && p.x-k >= 0 && a[p.x] == b[p.x-k] {
+				p.x++
 			}
-			row[k+d] = x
-			// Both ends are reached: d is the smallest number of changes.
-			if x >= len(a) && x-k >= len(b) {
-				return walkBack(a, b, reach, k)
+			if furthest[k] = p; p.x >= len(a) && p.x-k >= len(b) {
+				return p.lines(a, b, k)
 			}
 		}
 	}
-	return nil
+	return append(linesOf('-', a), linesOf('+', b)...)
 }
 
-// step returns where the path of d-1 changes arrives on diagonal k with one more change, and
-// whether that is an addition.
-func step(before []int, d, k int) (x int, added bool) {
-	left, right := -1, -1 // from k-1 by a removal, from k+1 by an addition
-	if k > -d {
-		left = before[k-1+d-1] + 1
+// lines returns the edit to which a path on diagonal k leads.
+func (p *path) lines(a, b []string, k int) (lines []diffLine) {
+	if p.from == nil {
+		return linesOf(' ', a[:p.x])
 	}
-	if k < d {
-		right = before[k+1+d-1]
+	first := p.from.x // after the change
+	if p.added {
+		lines = append(p.from.lines(a, b, k+1), diffLine{'+', b[first-k-1]})
+	} else {
+		first++
+		lines = append(p.from.lines(a, b, k-1), diffLine{'-', a[first-1]})
 	}
-	if right >= left {
-		return right, true
-	}
-	return left, false
+	return append(lines, linesOf(' ', a[first:p.x])...)
 }
 
-func walkBack(a, b []string, reach [][]int, k int) []diffLine {
-	var back []diffLine
-	x := len(a)
-	for d := len(reach) - 1; d >= 0; d-- {
-		start, added := 0, false
-		if d > 0 {
-			start, added = step(reach[d-1], d, k)
-		}
-		for ; x > start; x-- {
-			back = append(back, diffLine{' ', a[x-1]})
-		}
-		switch {
-		case d == 0:
-		case added:
-			back = append(back, diffLine{'+', b[x-k-1]})
-			k++
-		default:
-			back = append(back, diffLine{'-', a[x-1]})
-			x--
-			k--
-		}
-	}
-	for i, j := 0, len(back)-1; i < j; i, j = i+1, j-1 {
-		back[i], back[j] = back[j], back[i]
-	}
-	return back
-}
-
-func replaceAll(a, b []string) (lines []diffLine) {
-	for _, line := range a {
-		lines = append(lines, diffLine{'-', line})
-	}
-	for _, line := range b {
-		lines = append(lines, diffLine{'+', line})
+func linesOf(kind byte, texts []string) (lines []diffLine) {
+	for _, text := range texts {
+		lines = append(lines, diffLine{kind, text})
 	}
 	return lines
 }

@@ -27,19 +27,12 @@ type document struct {
 	faults   []Fault
 	found    map[faultKind]int // faults of each kind
 	line     int
-	all      []expression
 }
 
 // Parse returns the tree of a document, which may begin with a byte order mark, and its faults in
 // the order in which they were found. Values may be nested depth deep, and a key may have as many
 // parts. Parse never panics.
 func Parse(data []byte, depth int) (*Node, []Fault) {
-	root, _, faults := layout(data, depth)
-	return root, faults
-}
-
-// layout is Parse, and also returns the headers and keys of the document in their order.
-func layout(data []byte, depth int) (*Node, []expression, []Fault) {
 	d := &document{data: data, depth: depth, line: 1, found: map[faultKind]int{}}
 	root := newTable(1, place{})
 	root.header = true
@@ -56,7 +49,7 @@ func layout(data []byte, depth int) (*Node, []expression, []Fault) {
 	} else {
 		d.parse(root)
 	}
-	return root, d.all, d.faults
+	return root, d.faults
 }
 
 func invalidUTF8(data []byte) int {
@@ -99,12 +92,9 @@ func (d *document) parse(root *Node) {
 			current = nil // after a bad header its keys have no place
 			if ok {
 				current = d.open(root, parts, places, e.Kind == unstable.ArrayTable)
-				d.addHeader(parts, places, current)
 			}
 		case unstable.KeyValue:
-			parts := d.keyValue(current, e, path, 1)
-			start, end := d.place(e.Raw)
-			d.all = append(d.all, expression{Key: parts, Start: start, End: start + len(bytes.TrimRight(d.data[start:end], " \t")), Table: current})
+			d.keyValue(current, e, path, 1)
 		}
 	}
 	if err := p.Error(); err != nil {
@@ -133,19 +123,6 @@ func (d *document) key(it unstable.Iterator, prefix []string) (parts []string, p
 		}
 	}
 	return parts, places, true
-}
-
-func (d *document) addHeader(parts []string, places []place, opened *Node) {
-	start := bytes.LastIndexByte(d.data[:places[0].Start], '[')
-	end := places[len(places)-1].NameEnd
-	for end < len(d.data) && bytes.IndexByte([]byte(" \t]"), d.data[end]) >= 0 { // nothing else can follow but a comment
-		end++
-	}
-	end = start + len(bytes.TrimRight(d.data[start:end], " \t"))
-	if start > 0 && d.data[start-1] == '[' {
-		start--
-	}
-	d.all = append(d.all, expression{Header: true, Key: parts, Start: start, End: end, Table: opened})
 }
 
 func (d *document) place(r unstable.Range) (start, end int) {
@@ -194,11 +171,11 @@ func (d *document) open(root *Node, parts []string, places []place, array bool) 
 }
 
 // keyValue adds a key, which may be dotted, and its value to a table. The table is nil after a
-// bad header. depth is that of the value. It returns the key.
-func (d *document) keyValue(at *Node, e *unstable.Node, path []string, depth int) []string {
+// bad header. depth is that of the value.
+func (d *document) keyValue(at *Node, e *unstable.Node, path []string, depth int) {
 	parts, places, ok := d.key(e.Key(), path)
 	if !ok || at == nil {
-		return parts
+		return
 	}
 	whole, end := d.place(e.Raw)
 	last := places[len(places)-1]
@@ -219,17 +196,16 @@ func (d *document) keyValue(at *Node, e *unstable.Node, path []string, depth int
 			at.put(part, next)
 		case next.Kind != Table || next.Inline || next.header:
 			d.add(Fault{What: NotExtendable, Key: full, At: len(path) + i + 1, Node: next})
-			return parts
+			return
 		}
 		at = next
 	}
 	name := parts[len(parts)-1]
 	if before := at.Table[name]; before != nil {
 		d.add(Fault{What: KeyTwice, Key: full, At: len(full), Node: before, Begins: last.Line})
-		return parts
+		return
 	}
 	at.put(name, value)
-	return parts
 }
 
 // skip returns the place after blanks, commas, comments and line ends.
@@ -308,61 +284,20 @@ func (d *document) value(n *unstable.Node, path []string, start, end, depth int)
 	return v
 }
 
-// isDateTime reports whether a text is a date, a time or both, as TOML 1.1 has them.
+// dateTime matches a date, a time or both, as TOML 1.1 has them. The date is checked apart.
+var dateTime = Pattern(`^(?:(\d{4}-\d\d-\d\d)(?:[Tt ]` + clock + `(?:[Zz]|[+-]` + hour + `)?)?|` + clock + `)$`)
+
+const (
+	hour  = `(?:[01]\d|2[0-3]):[0-5]\d`
+	clock = hour + `(?::[0-5]\d(?:\.\d+)?)?`
+)
+
+// isDateTime reports whether a text is a date, a time or both.
 func isDateTime(s string) bool {
-	if len(s) < len(time.DateOnly) || s[4] != '-' {
-		rest, ok := afterTime(s)
-		return ok && rest == ""
+	m := dateTime().FindStringSubmatch(s)
+	if m == nil || m[1] == "" {
+		return m != nil
 	}
-	date, rest := s[:len(time.DateOnly)], s[len(time.DateOnly):]
-	if _, err := time.Parse(time.DateOnly, date); err != nil {
-		return false
-	}
-	if rest == "" {
-		return true
-	}
-	if !strings.ContainsRune("Tt ", rune(rest[0])) {
-		return false
-	}
-	rest, ok := afterTime(rest[1:])
-	return ok && (rest == "" || isOffset(rest))
-}
-
-// afterTime reads HH:MM, HH:MM:SS or HH:MM:SS.FRACTION at the start of s. It does not
-// use time.Parse, which accepts 9:00 and a fraction after a comma.
-func afterTime(s string) (rest string, ok bool) {
-	if s, ok = afterNumber(s, "23"); !ok || !strings.HasPrefix(s, ":") {
-		return s, false
-	}
-	if s, ok = afterNumber(s[1:], "59"); !ok || !strings.HasPrefix(s, ":") {
-		return s, ok
-	}
-	if s, ok = afterNumber(s[1:], "59"); !ok || !strings.HasPrefix(s, ".") {
-		return s, ok
-	}
-	rest = strings.TrimLeft(s[1:], "0123456789")
-	return rest, len(rest) < len(s)-1
-}
-
-// isOffset reports whether s is the offset of a time zone: Z, or +HH:MM.
-func isOffset(s string) bool {
-	if s == "Z" || s == "z" {
-		return true
-	}
-	if s[0] != '+' && s[0] != '-' {
-		return false
-	}
-	rest, ok := afterNumber(s[1:], "23")
-	if !ok || !strings.HasPrefix(rest, ":") {
-		return false
-	}
-	rest, ok = afterNumber(rest[1:], "59")
-	return ok && rest == ""
-}
-
-func afterNumber(s, most string) (rest string, ok bool) {
-	if len(s) < 2 || s[0] < '0' || s[0] > '9' || s[1] < '0' || s[1] > '9' {
-		return s, false
-	}
-	return s[2:], s[:2] <= most
+	_, err := time.Parse(time.DateOnly, m[1])
+	return err == nil
 }

@@ -26,11 +26,8 @@ func Quote(s string) string { return strconv.Quote(Line(s)) }
 
 // Name returns the name of a file, a server or a tool in a sentence or a table: the name itself, or
 // in quotes with escapes if it does not show as it is, or could be taken for words of the sentence
-// or for a line of mcp-jail's own. On Windows the backslashes of a path stay single, between quotes too.
+// or for a line of mcp-jail's own. On Windows a backslash needs no quotes.
 func Name(s string) string {
-	if onWindows && isWindowsPath(s) {
-		return windowsPath(s)
-	}
 	if isPlainName(s) && (onWindows || !strings.Contains(s, `\`)) {
 		return s
 	}
@@ -207,41 +204,18 @@ const bareWindows = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456
 // actsOn are characters that PowerShell, cmd.exe or the program acts on between quotation marks too.
 const actsOn = "\"$`%!\u201c\u201d\u201e"
 
-// windowsWord quotes a word for the shells of Windows. why is "" if PowerShell, cmd.exe and the program all
-// read it as meant. Else it continues a sentence about the word. A backslash before the last quotation
-// mark would count as its escape, and PowerShell 5 drops an empty word.
-func windowsWord(s string) (word, why string) {
-	acting := strings.IndexAny(s, actsOn)
+// windowsWord quotes a word for the shells of Windows. ok reports whether PowerShell, cmd.exe and the
+// program all read it as meant: a backslash before the last quotation mark would count as its escape,
+// and PowerShell 5 drops an empty word.
+func windowsWord(s string) (word string, ok bool) {
 	switch {
 	case s != "" && strings.Trim(s, bareWindows) == "" && !isSplit(s):
-		return s, ""
-	case s == "":
-		return `""`, "is empty, and PowerShell drops such a word"
-	case acting >= 0:
-		char, _ := utf8.DecodeRuneInString(s[acting:])
-		return `"` + s + `"`, "has the character " + string(char) + ", which shells of Windows act on between quotation marks too"
+		return s, true
 	case strings.HasSuffix(s, `\`):
-		return `"` + s + `\"`, "ends with a backslash, which would take the quotation mark after it for text"
+		return `"` + s + `\"`, false
 	}
-	return `"` + s + `"`, ""
+	return `"` + s + `"`, s != "" && !strings.ContainsAny(s, actsOn)
 }
 
 // isSplit reports whether PowerShell would make two words of one: of a flag with a dot or a colon.
 func isSplit(s string) bool { return strings.HasPrefix(s, "-") && strings.ContainsAny(s, ".:") }
-
-// isWindowsPath reports whether a name begins with a drive and a backslash.
-func isWindowsPath(s string) bool {
-	return len(s) > 2 && 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z' && s[1] == ':' && s[2] == '\\'
-}
-
-// windowsPath is [Name] for a path that begins with a drive. That its first backslash is single says that
-// nothing in it is an escape.
-func windowsPath(s string) string {
-	switch {
-	case isPlainName(s):
-		return s
-	case Line(s) == s && !strings.Contains(s, `"`):
-		return `"` + s + `"`
-	}
-	return quoteName(s)
-}

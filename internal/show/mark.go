@@ -122,19 +122,14 @@ func confusable(r rune) rune {
 
 // Passes reports whether a line of a server's own may pass to a terminal as it is: colours are its
 // only escape sequences, no other control moves text, and no character is invisible or changes how
-// others show.
-func Passes(s string) bool { return !movesCursor(s) && !hasInvisible(s) }
-
-// hasInvisible reports whether s contains characters that do not show or that change how
-// other text shows: controls, direction marks, line separators. It ignores colours,
-// invalid UTF-8, and the two joiners that scripts and emoji need, because Imitates
-// sees through all of these.
-func hasInvisible(s string) bool {
-	if isPlain(s) {
-		return false
-	}
+// others show. It lets pass invalid UTF-8, and the two joiners that scripts and emoji need, because
+// Imitates sees through these.
+func Passes(s string) bool {
 	for i := 0; i < len(s); {
 		if n := escapeLen(s[i:]); n > 0 {
+			if !isColour(s[i : i+n]) {
+				return false
+			}
 			i += n
 			continue
 		}
@@ -142,34 +137,15 @@ func hasInvisible(s string) bool {
 		switch {
 		case r == utf8.RuneError && n == 1:
 			if s[i] < 0xa0 { // a control character in a text that is not UTF-8
-				return true
+				return false
 			}
 		case r == '\t', r == '\u200c', r == '\u200d':
 		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp):
-			return true
+			return false
 		}
 		i += n
 	}
-	return false
-}
-
-// movesCursor reports whether s has an escape sequence other than a colour ("select
-// graphic rendition", ECMA-48 8.3.117), or another control that moves text.
-func movesCursor(s string) bool {
-	for i := 0; i < len(s); i++ {
-		n := escapeLen(s[i:])
-		if n == 0 {
-			if s[i] == '\b' || s[i] == '\v' || s[i] == '\f' {
-				return true
-			}
-			continue
-		}
-		if !isColour(s[i : i+n]) {
-			return true
-		}
-		i += n - 1
-	}
-	return false
+	return true
 }
 
 // Row models what a terminal shows of the current line. A carriage return moves to

@@ -69,17 +69,6 @@ func (n *Node) put(name string, value *Node) {
 	n.Table[name] = value
 }
 
-// Dotted reports whether a table was made by a dotted key, so that no header may extend it.
-func (n *Node) Dotted() bool { return n.dotted }
-
-// An Expression is a header, or a key with its value that is not part of another value.
-type expression struct {
-	Header     bool
-	Key        []string // as it is written: the key of a header is whole
-	Start, End int      // its place, without a comment
-	Table      *Node    // that the header opens, or that the key is added to; nil after a bad header
-}
-
 // A Fault is what is wrong with a document at one place.
 type Fault struct {
 	What faultKind

@@ -18,8 +18,8 @@ const bare = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-
 // hide a leading "-": see [Typed].
 func Word(s string) (word string, ok bool) {
 	if onWindows {
-		word, why := windowsWord(s)
-		return word, why == "" && Line(s) == s
+		word, ok := windowsWord(s)
+		return word, ok && Line(s) == s
 	}
 	return quoteWord(s), Line(s) == s
 }
@@ -78,8 +78,9 @@ func typed(command string, operands []string, windows bool) (line, why string) {
 		case Line(o) != o:
 			return "", "has characters that do not show"
 		case windows:
-			if word, why = windowsWord(o); why != "" {
-				return "", why
+			var ok bool
+			if word, ok = windowsWord(o); !ok {
+				return "", "is one that shells of Windows read in another way"
 			}
 		}
 		line += " " + word
@@ -143,15 +144,9 @@ func Program(command string) string {
 
 // InDir returns the line that a shell runs in another directory, and stays where it is. Every shell of
 // [Word] reads it alike. line is one of [Typed].
-func InDir(dir, line string) string { return inDir(dir, line, onWindows) }
-
-func inDir(dir, line string, windows bool) string {
-	switch {
-	case Line(dir) != dir, strings.HasPrefix(line, "("):
-	case !windows:
-		return "sh -c " + unixWord("cd "+unixWord(dir)+" && "+line)
-	case strings.Trim(dir, bare+`\`) == "" && !strings.ContainsAny(dir+line, `"'%`): // else quotes would be in quotes
-		return `cmd /c "cd /d ` + dir + " && " + line + `"`
+func InDir(dir, line string) string {
+	if onWindows || Line(dir) != dir || strings.HasPrefix(line, "(") {
+		return "(type " + line + " in " + Name(dir) + ")"
 	}
-	return "(type " + line + " in " + Name(dir) + ")"
+	return "sh -c " + unixWord("cd "+unixWord(dir)+" && "+line)
 }

@@ -35,7 +35,7 @@ func FuzzLine(f *testing.F) {
 			t.Errorf("%q: %q", text, got)
 		}
 		var back string
-		if err := json.Unmarshal([]byte(show.Item("json", got)), &back); err != nil || back != got {
+		if err := json.Unmarshal([]byte(show.Item(got)), &back); err != nil || back != got {
 			t.Errorf("%q: %q %v", got, back, err)
 		}
 	})

@@ -94,34 +94,6 @@ func checkPlaces(t *testing.T, name string, data []byte, n *Node) {
 	}
 }
 
-// TestLayout tests the places of headers and keys.
-func TestLayout(t *testing.T) {
-	const text = "\ufeff a . 'b' = [ # c\n 1,\n] # d\n [ x.\"y\" ] # e\n k = 1\r\n\t[[z]]#f\n[[ z . u]]\nl={m=[{}, ] }"
-	root, all, faults := layout([]byte(text), 16)
-	var got []string
-	for _, e := range all {
-		got = append(got, fmt.Sprintf("%v %q %q", e.Header, e.Key, text[e.Start:e.End]))
-	}
-	want := []string{
-		`false ["a" "b"] "a . 'b' = [ # c\n 1,\n]"`, `true ["x" "y"] "[ x.\"y\" ]"`, `false ["k"] "k = 1"`,
-		`true ["z"] "[[z]]"`, `true ["z" "u"] "[[ z . u]]"`, `false ["l"] "l={m=[{}, ] }"`,
-	}
-	if !slices.Equal(got, want) || len(faults) > 0 {
-		t.Errorf("%s\nwant\n%s\n%v", strings.Join(got, "\n"), strings.Join(want, "\n"), faults)
-	}
-	for path, wanted := range map[string]string{"a b": "", "a b c": "c", "x y z": "z", "x q": "q", "z": "", "": ""} {
-		if _, rest := root.find(strings.Fields(path)); strings.Join(rest, " ") != wanted {
-			t.Errorf("%s: %q is not found", path, rest)
-		}
-	}
-	if a, _ := root.find([]string{"a"}); !a.Dotted() || a.header {
-		t.Error("a is made by a dotted key")
-	}
-	if y, _ := root.find([]string{"x", "y"}); y.Dotted() || !y.header {
-		t.Error("x.y has a header")
-	}
-}
-
 // unlikeSuite describes where a node differs from the expected value of the suite: tables,
 // arrays, and {"type": …, "value": …} for all others.
 func unlikeSuite(n *Node, want any) string {
@@ -291,14 +263,4 @@ func TestFaultsOfEachKind(t *testing.T) {
 	if count[NULInText] != maxFaults || count[KeyTwice] != 1 || count[syntax] != 1 {
 		t.Errorf("%v", count)
 	}
-}
-
-// find returns the value at a path below a table, or the last value on the way to it and the rest of
-// the path.
-func (n *Node) find(path []string) (at *Node, rest []string) {
-	at = n
-	for len(path) > 0 && at.Table[path[0]] != nil {
-		at, path = at.Table[path[0]], path[1:]
-	}
-	return at, path
 }

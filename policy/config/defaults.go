@@ -9,7 +9,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/config/internal/reader"
 )
 
 // Defaults is the table [defaults]. Its settings hold for every server that does not set them,
@@ -105,18 +104,6 @@ func settingsOf(with, own *Server, d *Defaults) (out []policy.Setting) {
 	return out
 }
 
-// Digest returns an identifier of the defaults; "" if there are none. See [Digest].
-func (d *Defaults) Digest() string {
-	if d == nil {
-		return ""
-	}
-	of := []any{d.Env, d.SensitivePaths, d.Kept, d.Settings}
-	if len(d.Waive) > 0 {
-		of = append(of, d.Waive)
-	}
-	return reader.Digest(of)
-}
-
 func (c *Config) refuseDefaults() policy.Problems {
 	if c.Defaults == nil {
 		return nil
@@ -157,17 +144,4 @@ func (c *Config) secretFiles() (files []string) {
 	}
 	slices.Sort(files)
 	return slices.Compact(files)
-}
-
-// Digest returns an identifier of a server's table and of the defaults, as the files have them:
-// without the table of a preset. See the function [Digest].
-func (c *Config) Digest(server string) string {
-	s := c.Servers[server]
-	if s != nil && s.own != nil {
-		s = s.own
-	}
-	if n := c.narrowing[server]; n != nil {
-		return reader.Digest([]any{s, c.Defaults.Digest(), n})
-	}
-	return reader.Digest([]any{s, c.Defaults.Digest()})
 }

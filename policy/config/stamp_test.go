@@ -3,7 +3,6 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -64,27 +63,4 @@ func TestStamp(t *testing.T) {
 			t.Error("a stamp that may be too old is trusted")
 		}
 	})
-}
-
-// TestDigest tests that the digest of a server depends on its table and on the defaults, and not
-// on other servers or on lines.
-func TestDigest(t *testing.T) {
-	const file = "[defaults]\npin_tools = \"warn\"\n[servers.s]\ncommand = \"x\"\naccess.fs = [{ path = \"a\", read = true }]\n"
-	digest := func(text string) string { return decoded(t, text).Digest("s") }
-	for name, c := range map[string]struct {
-		text string
-		same bool
-	}{
-		"the same":         {file, true},
-		"other lines":      {"# a comment\n\n" + file, true},
-		"another server":   {file + "[servers.other]\ncommand = \"y\"\n", true},
-		"another right":    {strings.Replace(file, "read = true", "write = true", 1), false},
-		"another argument": {file + "[servers.s.limits]\nmemory_mb = 1\n", false},
-		"other defaults":   {strings.Replace(file, `"warn"`, `"off"`, 1), false},
-		"no server":        {"[servers.other]\ncommand = \"y\"\n", false},
-	} {
-		if got := digest(c.text) == digest(file); got != c.same {
-			t.Errorf("%s: %v", name, got)
-		}
-	}
 }

@@ -106,40 +106,10 @@ func UnknownFlag(typed string, names []string) error {
 		return fmt.Errorf("there is no option %q: this is one word with a space in it. Write the option and its value as two words, or as --%s=VALUE", typed, strings.TrimLeft(flag, "-"))
 	}
 	word := strings.TrimLeft(typed, "-")
-	meant := elsewhere(word, names)
-	if meant == "" && len(word) > 2 { // too many names differ from a shorter one in two letters
-		if near := config.Suggest(word, names); near != "" {
-			meant = "--" + near
-		}
+	if near := config.Suggest(word, names); near != "" && len(word) > 2 { // too many names differ from a shorter one in two letters
+		return fmt.Errorf("there is no option %s. Did you mean --%s?", typed, near)
 	}
-	if meant == "" {
-		return fmt.Errorf("there is no option %s", typed)
-	}
-	return fmt.Errorf("there is no option %s. Did you mean %s?", typed, meant)
-}
-
-// otherNames are what other sandboxes and containers call a flag of mcp-jail.
-var otherNames = []struct{ flags, words []string }{
-	{[]string{"read"}, []string{"allow-read", "readonly", "read-only", "ro", "ro-bind", "whitelist"}},
-	{[]string{"write"}, []string{"allow-write", "rw", "read-write"}},
-	{[]string{"read", "write"}, []string{"v", "volume", "mount", "bind", "allow", "allow-path", "allow-dir", "path", "fs"}},
-	{[]string{"execute"}, []string{"allow-run", "allow-exec", "exec", "x"}},
-	{[]string{"net"}, []string{"allow-net", "allow-host", "allow-domain", "allowed-hosts", "allowed-domains", "host", "hosts", "domain", "network"}},
-	{[]string{"inbound"}, []string{"p", "port", "publish", "expose", "listen"}},
-	{[]string{"env"}, []string{"e", "allow-env", "setenv", "environment"}},
-	{[]string{"deny"}, []string{"deny-read", "deny-write", "hide", "blacklist", "exclude"}},
-	{[]string{"workspace"}, []string{"w", "C", "cwd", "workdir", "working-dir", "chdir", "directory", "dir", "project"}},
-	{[]string{"limit"}, []string{"m", "memory", "memory-mb", "pids-limit", "cpus", "ulimit"}},
-}
-
-// elsewhere returns which of names a word of another program stands for, or "".
-func elsewhere(word string, names []string) string {
-	for _, o := range otherNames {
-		if slices.Contains(o.words, word) && !slices.ContainsFunc(o.flags, func(name string) bool { return !slices.Contains(names, name) }) {
-			return "--" + strings.Join(o.flags, " or --")
-		}
-	}
-	return ""
+	return fmt.Errorf("there is no option %s", typed)
 }
 
 // UnknownCommand returns the error about a word that is no command.

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -54,45 +55,32 @@ func TestComplete(t *testing.T) {
 	}{
 		{"ch", "check", "run"},
 		{"", "run check plan doctor why trust help", "__complete"},
-		{"run --config c.toml ", "github notes", "used"},
-		{"plan --config c.toml --read /x ", "github notes", ""},
 		{"plan --config c.toml github ", "", "notes"},
-		{"plan --config c.toml ", "github", "tickets"},
 		{"plan tickets ", ":4", "tickets"},
-		{"wrap --server ", "tickets", "--yes"},
 		{"check c.t", ":0", "tickets"},
-		{"unwrap --server ", "tickets bare", "github"},
-		{"plan --config nowhere.toml ", "", "github"},
-		{"why ", "used", "github"},
-		{"install ", "used", "notes"},
-		{"install --config c.toml ", "github notes", "used"},
+		{"why ", "used tickets", "--yes"},
+		{"install used ", "tickets", "used"},
+		{"run ", "tickets bare", "_activeHelp_"},
 		{"run --wa", "--waive", "--read"},
 		{"run --waive ", "fs net env limits", "private"},
 		{"run --waive=n", "--waive=net", ""},
 		{"run --home ", "private real", ""},
-		{"run --env A_T", "A_TOKEN", "secret"},
 		{"check --format ", "text json", ""},
 		{"completion ", "bash zsh fish", "run"},
-		{"plan --config c.toml notes --tool ", "search", ""},
-		{"plan --config c.toml github --tool ", ":4", "search"},
 		{"run --preset git", "github gitlab git", ""},
 		{"preset ", "github time", "c.toml"},
 		{"wrap --client ", "claude-code cursor vscode", "c.toml"},
-		{"wrap --server ", "issues search", "github"},
-		{"wrap --client cursor --server ", "issues", "search"},
-		{"unwrap --server issues --server ", "search", "issues"},
-		{"unwrap --file .mcp.json --server ", "search", "issues"},
 		{"wrap --file ", ":0", ""},
 		{"run --inb", "--inbound", "c.toml"},
 		{"run --inbound ", ":4", "c.toml"},
-		{"run --limit ", "memory_mb= processes= :6", "c.toml"},
-		{"undo --session ", ":36", "c.toml"},
+		{"run --limit ", "memory_mb processes :4", "c.toml"},
+		{"undo --session ", ":4", "c.toml"},
 		{"undo --call ", ":4", "c.toml"},
 		{"preset github ", ":4", "time"},
 		{"help ", "run why fs-read rules", ""},
 		{"help run ", ":4", "run"},
 		{"run -- npx ", ":0", "github"},
-		{"check ", ":0", "github"},
+		{"check ", ":0 tickets", "github"},
 	} {
 		words := strings.Split(c.typed, " ")
 		out, status := said(t, append([]string{"__complete"}, words...)...)
@@ -158,9 +146,9 @@ func TestEveryCompletion(t *testing.T) {
 	t.Chdir(home)
 	hostile := []string{`_activeHelp_ \u001b]0;PWN\u0007`, `--write`, `a\tb`, `a\u202e`, `$(id)`, "a`b`", `mcp-jail: x`}
 	config, file := "version = 1\n", ""
-	for _, name := range append(hostile, "good") {
+	for i, name := range append(hostile, "good") {
 		config += "[servers.\"" + name + "\"]\ncommand = \"/bin/true\"\nstateful = false\n[servers.good.tools.\"" + name + "\".access]\n"
-		file += `, "` + name + `": {"command": "mcp-jail", "args": ["run", "--", "x"]}`
+		file += `, "` + name + `": {"command": "mcp-jail", "args": ["run", "--", "x` + strconv.Itoa(i) + `"]}`
 	}
 	config = strings.ReplaceAll(config, "[servers.\"good\"]\ncommand = \"/bin/true\"\nstateful = false\n", "") + "[servers.good]\ncommand = \"/bin/true\"\nstateful = false\n"
 	testkit.Must(t, os.MkdirAll(".config/mcp-jail", 0o700))
@@ -194,7 +182,7 @@ func TestEveryCompletion(t *testing.T) {
 			}
 		})
 	}
-	if !seen["good"] || !seen["HOME"] || !seen["github"] {
+	if !seen["good"] || !seen["github"] {
 		t.Errorf("the control: %v", seen)
 	}
 }

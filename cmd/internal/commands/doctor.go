@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -72,8 +71,6 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	all = append(all, folderChecks(x.Host)...)
 	all = append(all, policyChecks(x)...)
 	all = append(all, programChecks(x)...)
-	all = append(all, pathChecks(x.Host)...)
-	all = append(all, olderChecks(x)...)
 	printChecks(c, all)
 	if text := selfTestText(c, proved, d.verbose); text != "" {
 		c.PrintText("\n" + text)
@@ -131,20 +128,17 @@ func printChecks(c terminal.Console, all []check) {
 	}
 }
 
-// elsewhere rewords advice of package confine that sends its reader to doctor, which prints it itself here.
+// elsewhere takes out of advice of package confine what sends its reader to doctor, which prints it itself here.
 var elsewhere = strings.NewReplacer(
-	"report this with the output of mcp-jail doctor, which makes the self-test again", toReport,
-	"report this with the output of `mcp-jail doctor`, which tests what this macOS knows", toReport,
-	"report this with the output of `mcp-jail doctor`", toReport,
-	"report this with the output of mcp-jail doctor", toReport,
-	"run mcp-jail doctor, which makes the self-test", "run this again, and report it with all that is printed here if it stays so",
+	"the output of `mcp-jail doctor`", toReport, "the output of mcp-jail doctor", toReport,
+	"run mcp-jail doctor, which makes the self-test", "run this again, and report it with "+toReport+" if it stays so",
 	" (mcp-jail doctor says how)", "",
 )
 
-const toReport = "report this with all that is printed here"
+const toReport = "all that is printed here"
 
-// selfTestText says what the self-test of a Mac found out: what failed first, and with all the other
-// probes too. It is "" where there is no self-test.
+// selfTestText says what the self-test of a Mac found out: what failed, and with all what passed,
+// too. It is "" where there is no self-test.
 func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 	switch {
 	case !t.Made && t.Why == "":
@@ -153,35 +147,18 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 		return c.Paint(terminal.Red, "the self-test has no result, and no server starts:") + "\n" + elsewhere.Replace(show.Line(t.Why)) + "\n"
 	}
 	var b strings.Builder
-	bad := len(t.Failed)
-	if bad == 0 {
+	if t.Failed == nil {
 		b.WriteString(c.Paint(terminal.Green, "the self-test has passed") + "\n")
 	} else {
-		fmt.Fprintf(&b, "%s\n", c.Paint(terminal.Red, fmt.Sprintf("%d parts of the self-test have failed:", bad)))
+		fmt.Fprintf(&b, "%s\n", c.Paint(terminal.Red, fmt.Sprintf("%d parts of the self-test have failed:", len(t.Failed))))
 	}
-	shown := t.Failed[:0:0]
 	for _, f := range t.Failed {
-		if f.Fatal && !all {
-			shown = append(shown, f) // where nothing starts, the other probes tell nothing new
-			if f.ID == "S1" {
-				break
-			}
-		}
-	}
-	if len(shown) == 0 {
-		shown = t.Failed
-	}
-	for _, f := range shown {
 		fmt.Fprintf(&b, "\n%s: this does not hold: %s\n  %s\n", f.ID, f.What, show.Line(f.Got))
 		if f.Fatal {
 			b.WriteString("  No server starts, and nothing can waive that.\n")
 		} else {
 			fmt.Fprintf(&b, "  Servers that need it do not start. To start one without it: %s\n", confine.WaiveFlags([]policy.Axis{f.Axis}))
 		}
-	}
-	if rest := bad - len(shown); rest > 0 {
-		fmt.Fprintf(&b, "\n%d more failed: --verbose lists them.\n", rest)
-		return b.String()
 	}
 	for _, p := range t.Passed {
 		if all {
@@ -311,62 +288,4 @@ func programChecks(x *index.Index) (all []check) {
 		all = []check{{mark: note, subject: "servers", text: "no client has a server that starts a program here"}}
 	}
 	return all
-}
-
-// profiles are the files from which shells take their PATH.
-var profiles = []string{".profile", ".bash_profile", ".bash_login", ".bashrc", ".zshenv", ".zprofile", ".zshrc", ".config/fish/config.fish"}
-
-// pathChecks says whether new terminals find mcp-jail: its folder is in PATH, and if it is one of the user's own, one of
-// the files above puts it there.
-func pathChecks(host hostfs.Host) []check {
-	self, err := cmdline.Beside(cmdline.Main)
-	if err != nil || index.InLauncherCache(self) {
-		return nil
-	}
-	dir := filepath.Dir(self)
-	found, err := exec.LookPath(cmdline.Main)
-	k := check{mark: note, subject: "PATH", text: "new terminals will not find mcp-jail"}
-	below, isOwn := strings.CutPrefix(dir, host.Home+string(filepath.Separator))
-	switch {
-	case err == nil && !sameFile(found, self):
-		k.text = "terminals start another mcp-jail: " + found
-	case err == nil && (!isOwn || slices.ContainsFunc(profiles, func(name string) bool { return mentions(filepath.Join(host.Home, name), below) })):
-		return nil
-	}
-	if isOwn {
-		dir = "$HOME/" + below
-	}
-	if !strings.ContainsAny(dir, "'\"") {
-		k.advice = []advice{{"To let new terminals find mcp-jail:", `echo 'export PATH="` + dir + `:$PATH"' >> ~/.profile`}}
-	}
-	return []check{k}
-}
-
-func sameFile(a, b string) bool {
-	one, err := os.Stat(a)
-	other, failed := os.Stat(b)
-	return err == nil && failed == nil && os.SameFile(one, other)
-}
-
-// mentions reports whether a file of a shell has a folder below HOME.
-func mentions(file, below string) bool {
-	text, err := os.ReadFile(file)
-	return err == nil && (strings.Contains(string(text), below) || below == "go/bin" && strings.Contains(string(text), "GOPATH"))
-}
-
-// olderChecks names what an older mcp-jail has stored of servers that it knew by their names, and that no start finds.
-func olderChecks(x *index.Index) []check {
-	var names []string
-	var bytes int64
-	x.Stored.Measure()
-	for _, s := range x.Servers {
-		if s.Kept != nil && s.Kept.IsOlder() && len(s.Entries) == 0 && s.File == nil && s.Table == nil {
-			names, bytes = append(names, s.Key), bytes+s.Kept.HomeBytes()+s.Kept.Records
-		}
-	}
-	if names == nil {
-		return nil
-	}
-	return []check{{note, "storage", fmt.Sprintf("an older mcp-jail left the data of %s in %s, which nothing uses any more (%s)", cli.Plural(len(names), "server"), filepath.Join(x.Host.StateDir, "servers"), cli.SizeText(bytes)),
-		[]advice{{"To remove that data:", show.Typed("mcp-jail status --remove", names...)}}}}
 }

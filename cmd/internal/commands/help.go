@@ -108,10 +108,7 @@ func topic(name string) string {
 	return name
 }
 
-func proposeTopics(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
+func proposeTopics(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
 	for _, t := range docs.Topics() {
 		names = append(names, cobra.CompletionWithDesc(t.Name, t.Title))
 	}

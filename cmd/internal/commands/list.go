@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -109,7 +107,7 @@ func (u *undoCmd) printSession(c terminal.Console, s *undo.Session, sel undo.Sel
 		state += ", undone (in whole or in part) by " + undone
 	}
 	name := c.Paint(terminal.Bold, show.Name(u.index.NameOf(s.Head.Server)))
-	c.Printf("%s  %s (session %s%s)\n", name, dayAndTime(time.Now(), s.Started), s.ID, state)
+	c.Printf("%s  %s (session %s%s)\n", name, cli.DayText(time.Now(), s.Started), s.ID, state)
 	for _, call := range s.Calls {
 		if u.call == 0 || u.call == call.Number {
 			c.Printf("  call %d  %s\n", call.Number, show.InSentence(call.Tool))
@@ -151,33 +149,5 @@ func eventText(e undo.Event) string {
 func printDamage(c terminal.Console, s *undo.Session) {
 	if s.Damaged {
 		c.Printf("%s\n", c.Paint(terminal.Yellow, "Not everything is known of this session: its journal is damaged (more: mcp-jail help "+string(diagnostics.PageUndo)+")"))
-	}
-}
-
-func proposeServers(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	x, err := index.Read()
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveDefault
-	}
-	names := serversWithUndo(x.Host)
-	return x.Names(func(s *index.Server) bool { return slices.Contains(names, s.Key) }), cobra.ShellCompDirectiveNoFileComp
-}
-
-func proposeSessions(line *cli.CommandLine) cobra.CompletionFunc {
-	return func(_ *cobra.Command, args []string, _ string) (ids []string, _ cobra.ShellCompDirective) {
-		u := &undoCmd{server: cli.FirstOf(args)}
-		x, err := index.Read()
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		u.index = x
-		sessions, err := u.sessions(line.Console)
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		for _, s := range sessions {
-			ids = append(ids, cobra.CompletionWithDesc(s.ID, s.Started.Local().Format("2 January 15:04")))
-		}
-		return ids, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
 }

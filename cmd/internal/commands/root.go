@@ -35,6 +35,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/callcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/inspect"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/learncmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/pkgcmd"
@@ -158,17 +159,40 @@ func commandTree(line *cli.CommandLine) *cobra.Command {
 	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), statuscmd.Status(line), grantcmd.Grant(line), callcmd.Call(line), learncmd.Learn(line), inspect.Check(line), inspect.Plan(line), preset(line), doctor(line), inspect.Why(line), Undo(line), pkgcmd.Install(line), trust(line), help} {
 		cmd.DisableFlagsInUseLine = true
 		cmd.Flags().BoolP("help", "h", false, "List the options")
-		// Without a function, the library would have the shell propose files.
-		if cmd.ValidArgsFunction == nil && !strings.Contains(cmd.Use, "FILE") {
-			cmd.ValidArgsFunction = cobra.NoFileCompletions
+		names := cmd.ValidArgsFunction
+		if names == nil && (strings.Contains(cmd.Use, "SERVER") || strings.Contains(cmd.Use, "NAME")) {
+			names = index.Propose
 		}
-		if f := cmd.ValidArgsFunction; f != nil {
-			cmd.ValidArgsFunction = cli.Candidates(f)
+		if names != nil {
+			cmd.ValidArgsFunction = cli.Candidates(propose(line, names))
+		} else if !strings.Contains(cmd.Use, "FILE") { // the library would have the shell propose files
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
 		}
 		root.AddCommand(cmd)
 	}
 	root.InitDefaultCompletionCmd("completion")
 	return root
+}
+
+// propose proposes names where a command has them, and files where it may have these.
+func propose(line *cli.CommandLine, names cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) (found []string, directive cobra.ShellCompDirective) {
+		if line.Server.Given {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		directive = cobra.ShellCompDirectiveNoFileComp
+		if len(args) == 0 || strings.Contains(cmd.Use, "SERVER...") || strings.Contains(cmd.Use, "NAME...") {
+			found, directive = names(cmd, args, typed)
+		}
+		found = slices.DeleteFunc(found, func(name string) bool {
+			word, _, _ := strings.Cut(name, "\t")
+			return !strings.HasPrefix(word, typed) || slices.Contains(args, word)
+		})
+		if strings.Contains(cmd.Use, "FILE") {
+			directive = cobra.ShellCompDirectiveDefault
+		}
+		return found, directive
+	}
 }
 
 // help prints the options of the command that args name.
@@ -201,7 +225,6 @@ its signal.`
     mcp-jail run --read ~/notes --env NOTES_TOKEN -- notes-server ~/notes
     mcp-jail run github`
 	cli.AddFlags(cmd, f.Flags()...)
-	cmd.ValidArgsFunction = cli.ProposeServers(line, &f.ConfigFlags)
 	return cmd
 }
 
@@ -261,12 +284,7 @@ configuration.`
 	cmd.Example = `    mcp-jail preset
     mcp-jail preset github
     mcp-jail plan --preset github -- github-mcp-server stdio`
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		return cli.ProposePresetsFor(cmd, args, word)
-	}
+	cmd.ValidArgsFunction = cli.ProposePresets
 	return cmd
 }
 

@@ -61,10 +61,10 @@ status is 1 if a path was skipped.`
 	f.BoolVar(&u.list, "list", false, "List what servers changed, and change nothing")
 	f.BoolVar(&u.diff, "diff", false, "With --list: also show the differences")
 	const only = "Only this session, or this call of it: see --list"
-	cli.AddFlag(cmd, cmdline.Flag{Name: "session", Value: "ID", One: &u.session, Usage: only}, proposeSessions(line))
-	cli.AddFlag(cmd, cmdline.Flag{Name: "call", Value: "N", One: &u.callText, Usage: only}, cobra.NoFileCompletions)
+	cli.AddFlags(cmd,
+		cmdline.Flag{Name: "session", Value: "ID", One: &u.session, Usage: only},
+		cmdline.Flag{Name: "call", Value: "N", One: &u.callText, Usage: only})
 	f.BoolVar(&u.yes, "yes", false, "Restore without asking, for scripts")
-	cmd.ValidArgsFunction = proposeServers
 	return cmd
 }
 
@@ -190,7 +190,7 @@ func (u *undoCmd) text(s *undo.Session, steps []undo.Step) string {
 		return ""
 	}
 	name, restored := show.Name(u.index.NameOf(s.Head.Server)), len(steps)
-	text := fmt.Sprintf("%s changed %s %s. ", name, cli.Plural(len(steps), "file"), dayAndTime(time.Now(), s.Started))
+	text := fmt.Sprintf("%s changed %s %s. ", name, cli.Plural(len(steps), "file"), cli.DayText(time.Now(), s.Started))
 	text += group("Your earlier version comes back:", steps, undo.Restore)
 	text += group(name+" made this, and it is removed:", steps, undo.Remove)
 	text += group("This is skipped:", steps, undo.Refuse)
@@ -270,17 +270,6 @@ var errUnknown = errors.New("not everything is known of this session, so not eve
 // line is the command undo, with flags, for the server with a key.
 func (u *undoCmd) line(flags, key string) string {
 	return show.Typed("mcp-jail undo "+flags, u.index.NameOf(key))
-}
-
-func dayAndTime(now, t time.Time) string {
-	now, t = now.Local(), t.Local()
-	switch t.Format(time.DateOnly) {
-	case now.Format(time.DateOnly):
-		return "today at " + t.Format("15:04")
-	case now.AddDate(0, 0, -1).Format(time.DateOnly):
-		return "yesterday at " + t.Format("15:04")
-	}
-	return "on " + t.Format("2 January 2006 at 15:04")
 }
 
 // forbidden returns a function that says why the policy of the server with a key does not let the server make or change a

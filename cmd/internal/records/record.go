@@ -37,6 +37,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -133,20 +134,38 @@ func (k *Recorder) Save(r diagnostics.Record) {
 	}
 	defer d.Close()
 	k.describe(d)
-	// A record that is written again takes back the note about a lost one.
-	before := k.saveErr
-	switch k.saveErr = k.write(d, r); {
-	case k.saveErr != nil:
-		d.noteLoss(r.Time, k.saveErr)
-	case before != nil:
-		d.clearLoss()
+	k.saveErr = k.write(d, r)
+	if _, begun := d.Marker(); k.saveErr != nil && !begun && !k.saved {
+		d.Remove(lastFile) // an older record would be taken for that of this session
 	}
 }
 
-func (d Dir) noteLoss(session time.Time, cause error) {
-	if _, begun := d.Marker(); d.saveLoss(session, cause) != nil && !begun {
-		d.Remove(lastFile) // an older record would be taken for that of this session
+// touch marks the start of a session: the time of the marker reveals a session that has no record. If it
+// fails, writing the record fails too, and the session warns of that.
+func (d Dir) touch() error {
+	f, err := d.OpenFile(markerFile, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
 	}
+	return errors.Join(f.Close(), d.Touch(markerFile, time.Now()))
+}
+
+// Marker returns when the latest session began. ok reports whether that is known.
+func (d Dir) Marker() (begun time.Time, ok bool) {
+	info, err := d.Lstat(markerFile)
+	if err != nil {
+		return begun, false
+	}
+	return info.ModTime(), true
+}
+
+// BegunSince reports whether a session began after the last record was written, and has not
+// failed: a failure is recorded at once. session is the Time of the record. The time of its file can be some
+// milliseconds too early, and so before its own session's marker.
+func (d Dir) BegunSince(session time.Time) bool {
+	written := d.Written()
+	begun, marked := d.Marker()
+	return !written.IsZero() && marked && begun.After(session) && begun.After(written)
 }
 
 // LastError returns the error of the last save. It is the Lost of the session.
@@ -226,11 +245,11 @@ func Load(host hostfs.Host, server string) (record diagnostics.Record, err error
 		return record, err
 	}
 	defer d.Close()
-	newer, marked := d.Marker()
+	begun, marked := d.Marker()
 	b, err := d.ReadFile(lastFile, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		if marked {
-			return record, errors.New(newer.Text())
+			return record, errors.New(diagnostics.LostRecord{Time: begun}.Text())
 		}
 		return record, none
 	}
@@ -241,15 +260,12 @@ func Load(host hostfs.Host, server string) (record diagnostics.Record, err error
 		return record, fmt.Errorf("%s: %w", filepath.Join(Path(host, server), lastFile), err)
 	}
 	// These members tell of other sessions: only the other files count for them.
-	if record.Newer = nil; marked && record.Time.Before(newer.Time) {
-		record.Newer = &newer.LostRecord
-	}
-	if record.Incomplete = ""; newer.Session.Equal(record.Time) {
-		record.Incomplete = newer.Why
+	if record.Newer = nil; marked && record.Time.Before(begun) {
+		record.Newer = &diagnostics.LostRecord{Time: begun}
 	}
 	if record.Failed = nil; len(record.Diagnoses) == 0 {
 		if failed, ok := d.Failed(); ok {
-			failed.Failed, failed.Newer, failed.Incomplete = nil, nil, ""
+			failed.Failed, failed.Newer = nil, nil
 			record.Failed = &failed
 		}
 	}
@@ -349,14 +365,12 @@ type About struct {
 	Configuration *Configuration `json:"configuration,omitempty"`
 }
 
-// Configuration says which files gave a session its policy, and has a digest of what they said.
+// Configuration says which files gave a session its policy.
 type Configuration struct {
 	ID         string   `json:"id,omitempty"`        // of its file: the id of a server, or the key of a command after --
 	Files      []string `json:"files,omitempty"`     // of --config; without them the usual layers
 	Workspace  string   `json:"workspace,omitempty"` // where a project's file was looked for
 	Configured bool     `json:"configured"`          // else it has a command after --
-	Stateful   bool     `json:"stateful"`
-	Digest     string   `json:"digest"` // of its table and the defaults
 }
 
 // Client has the name and version that a client gives for itself.

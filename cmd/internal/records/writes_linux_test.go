@@ -1,7 +1,6 @@
 package records
 
 import (
-	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -68,75 +67,6 @@ func TestWrites(t *testing.T) {
 			if !strings.Contains(strings.Join(got, ", "), w) || len(got) != len(strings.Split(step.want, ", ")) {
 				t.Fatalf("%q, want %q", got, step.want)
 			}
-		}
-	}
-}
-
-// TestWritesMerged tests that the oldest notes of a server become one, which has all their places,
-// and that a start after that is noted by itself again.
-func TestWritesMerged(t *testing.T) {
-	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
-	for i := range 3 * maxPlaces {
-		must(t, NoteWrites(host, "a", "steady", false, writesOf("a", "/steady")))
-		key := fmt.Sprint(i)
-		must(t, NoteWrites(host, "a", key, false, writesOf("a", "/w"+key)))
-	}
-	must(t, NoteWrites(host, "a", "steady", false, writesOf("a", "/steady")))
-	must(t, NoteWrites(host, "a", "c", true, writesOf("a", "/configured")))
-	got := read(t, host) + ", "
-	for i := range 3 * maxPlaces {
-		if !strings.Contains(got, fmt.Sprintf(" /w%d, ", i)) {
-			t.Errorf("/w%d is forgotten: %s", i, got)
-		}
-	}
-	if !strings.Contains(got, "a /steady, ") || !strings.Contains(got, `an earlier start of the server "a" /w1, `) {
-		t.Error(got)
-	}
-	notes, err := readNotes(host)
-	if must(t, err); len(notes) != maxPlaces+1 {
-		t.Errorf("%d notes, want %d", len(notes), maxPlaces+1)
-	}
-	// Exceptions of one start are none of another. A configuration says what its server may write.
-	exception := writesOf("a", "/w0")
-	exception[0].Rules["/w0/kept"] = policy.WriteGrant{Rule: "--deny /w0/kept"}
-	must(t, NoteWrites(host, "b", "0", true, exception))
-	for i := range maxPlaces {
-		must(t, NoteWrites(host, "b", fmt.Sprint(i+1), false, writesOf("b", "/v")))
-	}
-	for _, isConfigured := range []bool{true, false} {
-		rules, err := Writes(host, "me", "", func(server string) bool { return server == "b" && isConfigured })
-		must(t, err)
-		_, writable := (&policy.Reach{Writers: rules}).Writer("/w0/kept/x", policy.Update)
-		if at := slices.IndexFunc(rules, func(w policy.WriterRules) bool { return w.Name == `an earlier start of the server "b"` }); at >= 0 == isConfigured || !writable {
-			t.Errorf("configured %t: %v", isConfigured, rules)
-		}
-	}
-	if must(t, ForgetWrites(host, "a")); strings.Contains(read(t, host), "/w1") {
-		t.Error("not forgotten")
-	}
-}
-
-// TestCoverPaths tests that a merged note has few paths, and that they cover all that were noted.
-func TestCoverPaths(t *testing.T) {
-	grant := func(rights policy.Rights) policy.WriteGrant { return policy.WriteGrant{Rights: rights, Rule: "r"} }
-	all := map[string]policy.WriteGrant{"/a": grant(policy.Update), "/a/b": grant(policy.Create), "/a/b/c": grant(policy.Update), "/a-b": grant(policy.Write), "/a/d": grant(policy.Update)}
-	if got := fmt.Sprint(slices.Sorted(maps.Keys(coverPaths(maps.Clone(all), 9)))); got != "[/a /a-b /a/b]" {
-		t.Error(got)
-	}
-	for i := range 30 {
-		all[fmt.Sprintf("/home/u/src/p%d/out", i)], all[fmt.Sprintf("/home/u/src/q/w%d", i)] = grant(policy.Write), grant(policy.Create)
-	}
-	for limit, want := range map[int]string{1: "[/]", 2: "[/]", 4: "[/a /a-b /a/b /home/u/src]", 34: ""} {
-		rules := coverPaths(maps.Clone(all), limit)
-		for p, g := range all {
-			for _, p := range []string{p, p + "/x"} {
-				if place := (policy.WriterRules{Rules: rules}).Sum(p, nil); g.Rights&^place.Rights != 0 {
-					t.Errorf("%d: %s is not covered: %v", limit, p, rules)
-				}
-			}
-		}
-		if got := fmt.Sprint(slices.Sorted(maps.Keys(rules))); len(rules) > limit || want != "" && got != want {
-			t.Errorf("%d: %s, want %s", limit, got, want)
 		}
 	}
 }

@@ -5,14 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"iter"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -39,20 +37,19 @@ type Earlier struct {
 }
 
 // A group are files that make sense together. The first one makes the others count.
-type group struct{ files []earlierFile }
+type group []earlierFile
 
-// earlierFile is a file by its paths below the user's and the private HOME.
+// earlierFile is a file by its path below the user's HOME, which it has below the private one too.
 type earlierFile struct {
-	From, To string
-	Size     int64
-	changed  time.Time
+	Path string
+	Text []byte
 }
 
 // logins returns the directories of the logins, as the user writes them.
 func (e Earlier) logins() string {
 	var dirs []string
 	for _, g := range e.groups {
-		if dir := show.Line("~/" + strings.SplitN(g.files[0].From, "/", 2)[0]); !slices.Contains(dirs, dir) {
+		if dir := show.Line("~/" + strings.SplitN(g[0].Path, "/", 2)[0]); !slices.Contains(dirs, dir) {
 			dirs = append(dirs, dir)
 		}
 	}
@@ -65,7 +62,7 @@ func (e Earlier) Home() string { return e.target.home().path() }
 // Files returns the files that Copy copies.
 func (e Earlier) Files() (all []earlierFile) {
 	for _, g := range e.groups {
-		all = append(all, g.files...)
+		all = append(all, g...)
 	}
 	return all
 }
@@ -88,37 +85,34 @@ func FindEarlier(t *Target) Earlier {
 			defer own.Close()
 		}
 	}
-	add := func(g group) {
-		if len(g.files) > 0 {
-			if own != nil {
-				_, err := own.Root().Lstat(g.files[0].To)
-				if !errors.Is(err, fs.ErrNotExist) { // a link of a rule leads out of it, to the user's own
-					return
-				}
-			}
-			e.groups = append(e.groups, g)
-		}
-	}
 	argv := t.givenCommand()
 	p, err := presets.Find(t.Preset())
 	if err != nil {
 		p, _ = presets.ForLine(argv)
 	}
-	if p != nil {
-		if patterns := p.LoginFiles(entryOf(p, argv, t.Host)); patterns != nil {
-			for _, main := range e.matches(user, patterns[0]) {
-				g := group{[]earlierFile{main}}
-				for _, pattern := range patterns[1:] {
-					g.files = append(g.files, e.matches(user, path.Join(path.Dir(main.From), path.Base(pattern)))...)
-				}
-				add(g)
+	if p == nil {
+		return e
+	}
+	patterns := p.LoginFiles(entryOf(p, argv, t.Host))
+	if patterns == nil {
+		return e
+	}
+	for _, main := range e.matches(user, patterns[0]) {
+		if own != nil {
+			if _, err := own.Root().Lstat(main.Path); !errors.Is(err, fs.ErrNotExist) { // a link of a rule leads out of it, to the user's own
+				continue
 			}
 		}
+		g := group{main}
+		for _, pattern := range patterns[1:] {
+			g = append(g, e.matches(user, path.Join(path.Dir(main.Path), path.Base(pattern)))...)
+		}
+		e.groups = append(e.groups, g)
 	}
 	return e
 }
 
-// matches returns the files of the user that match a pattern, the newest first. A link is not followed.
+// matches reads the files of the user that match a pattern. A link is not followed.
 func (e *Earlier) matches(user *os.Root, pattern string) (files []earlierFile) {
 	found, _ := fs.Glob(os.DirFS(user.Name()), pattern)
 	for _, name := range found {
@@ -130,10 +124,13 @@ func (e *Earlier) matches(user *os.Root, pattern string) (files []earlierFile) {
 		case info.Size() > maxEarlier:
 			e.Left = append(e.Left, fmt.Sprintf("~/%s: it is larger than %d MB", name, maxEarlier>>20))
 		default:
-			files = append(files, earlierFile{name, name, info.Size(), info.ModTime()})
+			if text, err := readFound(user, name, info); err != nil {
+				e.Left = append(e.Left, err.Error())
+			} else {
+				files = append(files, earlierFile{name, text})
+			}
 		}
 	}
-	slices.SortStableFunc(files, func(a, b earlierFile) int { return b.changed.Compare(a.changed) })
 	return files
 }
 
@@ -161,40 +158,22 @@ func (e Earlier) Copy() (told []string, err error) {
 	if err := t.home().claim(); err != nil {
 		return nil, err
 	}
-	user, err := os.OpenRoot(t.Host.Home)
-	if err != nil {
-		return nil, err
-	}
-	defer user.Close()
 	for _, g := range e.groups {
 		var names []string
 		// The one that makes the others count comes last: a copy that fails is not taken for one.
-		for _, f := range slices.Backward(g.files) {
-			if err := e.copyFile(user, f); err != nil {
+		for _, f := range slices.Backward(g) {
+			if err := e.write(f); err != nil {
 				return told, err
 			}
-			names = append(names, "~/"+f.From)
+			names = append(names, "~/"+f.Path)
 		}
 		told = append(told, "copied: "+strings.Join(names, ", ")+" to the private HOME of "+show.Name(t.Policy.Server)+"; yours stays as it is")
 	}
 	return told, nil
 }
 
-func (e Earlier) copyFile(user *os.Root, f earlierFile) error {
-	found, err := user.Lstat(f.From)
-	if err != nil || !found.Mode().IsRegular() || found.Size() > maxEarlier {
-		return err
-	}
-	from, err := openFound(user, f.From, found)
-	if err != nil {
-		return err
-	}
-	defer from.Close()
-	text, err := io.ReadAll(io.LimitReader(from, maxEarlier))
-	if err != nil {
-		return err
-	}
-	below, err := filepath.Rel(e.target.Host.StateDir, filepath.Join(e.Home(), path.Dir(f.To)))
+func (e Earlier) write(f earlierFile) error {
+	below, err := filepath.Rel(e.target.Host.StateDir, filepath.Join(e.Home(), path.Dir(f.Path)))
 	if err != nil {
 		return err
 	}
@@ -203,33 +182,27 @@ func (e Earlier) copyFile(user *os.Root, f earlierFile) error {
 		return err
 	}
 	defer dir.Close()
-	name := path.Base(f.To)
+	name := path.Base(f.Path)
 	if _, err := dir.Lstat(name); err == nil { // of a login that the server did not finish
 		if err := dir.Rename(name, name+".before-login"); err != nil {
 			return err
 		}
 	}
-	_, err = dir.Create(text, private.How{Sync: true}, only(name))
-	return err
+	return dir.Replace(name, f.Text, private.How{Sync: true})
 }
 
-// only yields one name.
-func only(name string) iter.Seq[string] {
-	return func(yield func(string) bool) { yield(name) }
-}
-
-// openFound opens a file that was looked at. Another server may be allowed to write the directory, and put
+// readFound reads a file that was looked at. Another server may be allowed to write the directory, and put
 // a link to another file of the user in its place meanwhile, or a fifo.
-func openFound(from *os.Root, name string, found fs.FileInfo) (*os.File, error) {
+func readFound(from *os.Root, name string, found fs.FileInfo) ([]byte, error) {
 	f, err := from.OpenFile(name, os.O_RDONLY|hostfs.OpenFlags, 0)
 	if err != nil {
 		return nil, err
 	}
+	defer f.Close()
 	if opened, err := f.Stat(); err != nil || !os.SameFile(found, opened) {
-		f.Close()
 		return nil, errors.Join(err, &fs.PathError{Op: "copy", Path: name, Err: errors.New("it was replaced meanwhile")})
 	}
-	return f, nil
+	return io.ReadAll(io.LimitReader(f, maxEarlier))
 }
 
 // home is the directory with the private HOME and the records of a server.
@@ -349,56 +322,10 @@ func (t *Target) configuration() *records.Configuration {
 	if t.Policy == nil || t.source.again == nil {
 		return nil
 	}
-	c := &records.Configuration{ID: t.source.options.ID, Files: AbsolutePaths(t.source.options.Files), Stateful: t.Policy.Stateful}
+	c := &records.Configuration{ID: t.source.options.ID, Files: AbsolutePaths(t.source.options.Files)}
 	if len(c.Files) == 0 {
 		c.Workspace = expand(t.source.options.Workspace, t.Host)
 	}
-	if c.Digest = lineDigest(t.commandLine.Defaults, t.commandLine.Added); t.Config != nil && t.commandLine.Command == nil {
-		c.Configured, c.Digest = true, t.Config.Digest(t.Policy.Server)
-	}
+	c.Configured = t.Config != nil && t.commandLine.Command == nil
 	return c
-}
-
-// lineDigest returns a digest of the files that give a line after -- a part of its policy.
-func lineDigest(defaults *config.Defaults, added *config.ServerFile) string {
-	if added == nil {
-		return defaults.Digest()
-	}
-	return defaults.Digest() + config.Digest(added.Server)
-}
-
-// Outdated returns why a running session does not have the policy of its files, or "". c is the
-// configuration with which the session began. The files have a mistake, or they have changed and
-// the server is stateful.
-func Outdated(host hostfs.Host, server string, c *records.Configuration) string {
-	if c == nil {
-		return ""
-	}
-	o := config.LoadOptions{ID: c.ID, Files: c.Files, Workspace: c.Workspace}
-	digest := ""
-	var err error
-	if c.Configured {
-		var cfg *config.Config
-		if cfg, err = LoadConfig(o, host); err == nil {
-			if c.ID != "" {
-				server = cfg.ServerNames()[0]
-			}
-			_, err = cfg.Policy(server, "")
-			digest = cfg.Digest(server)
-		}
-	} else {
-		var defaults *config.Defaults
-		var added *config.ServerFile
-		if defaults, err = config.LoadDefaults(o); err == nil {
-			added, err = o.AddedTo()
-		}
-		digest = lineDigest(defaults, added)
-	}
-	switch {
-	case err != nil:
-		return "keeps its policy of before, because of a mistake: " + terminal.OneLine(err)
-	case digest != c.Digest && c.Stateful:
-		return "keeps the policy that it started with. Restart it in its client to give it the new one"
-	}
-	return ""
 }

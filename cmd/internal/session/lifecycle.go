@@ -79,11 +79,6 @@ func (f *Followed) start(ctx context.Context, launcher confine.Launcher, p *poli
 	start := func(l confine.Launcher) (*confine.Process, error) {
 		return f.target().Start(ctx, p, func(p *policy.Profile) (*confine.Process, error) { return launch(l, p) })
 	}
-	return f.keep(p, launcher, start)
-}
-
-// keep starts a process, and keeps what it changes if its policy has undo.
-func (f *Followed) keep(p *policy.Profile, launcher confine.Launcher, start func(confine.Launcher) (*confine.Process, error)) (lifecycle.Process, error) {
 	if p.Undo.On() {
 		return f.keeping.Start(p, launcher, start)
 	}

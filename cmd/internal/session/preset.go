@@ -350,8 +350,7 @@ func serverWords(argv []string) (words []string, set []runline.Assignment) {
 	}
 	program := path.Base(argv[0])
 	lang := policy.InterpreterFamily(program)
-	switch {
-	case lang == "" && !policy.IsShell(program):
+	if lang == "" && !policy.IsShell(program) {
 		return argv[1:], nil
 	}
 	script := policy.ScriptArgument(lang, argv[1:])

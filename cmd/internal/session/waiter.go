@@ -53,24 +53,23 @@ const sayEvery = 5
 func (w *waiter) Wait(messages <-chan Message) error {
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()
+	defer w.clear()
 	for {
 		select {
 		case m, ok := <-messages:
 			switch {
 			case !ok:
-				w.clear()
 				return nil // the exit status tells
 			case m.Waived != nil:
 				w.warn(m.Waived)
 				continue
 			case m.Gaps != nil:
-				w.clear()
 				return &terminal.HostError{Err: m.Gaps}
 			case m.Error != "":
-				w.clear()
 				return &Error{w.name, m.Error}
 			case m.Ready != "":
-				w.ready(m)
+				w.clear()
+				w.console.Sayf("%s", ReadyText(w.name, m))
 				return nil
 			}
 			if m.Files == 0 && m.Bytes == 0 {
@@ -81,7 +80,6 @@ func (w *waiter) Wait(messages <-chan Message) error {
 		case <-tick.C:
 			w.client.look()
 			if w.client.impatient() {
-				w.clear()
 				w.Left = true
 				return &Error{w.name, fmt.Sprintf("%s is not ready yet (%s). Start the server again: the next start goes on where this one stopped. To download it now, in a terminal:\n  mcp-jail install %s", w.name, w.progress(), w.asked)}
 			}
@@ -121,11 +119,6 @@ func (w *waiter) clear() {
 	if w.spinner != nil {
 		w.spinner.Clear()
 	}
-}
-
-func (w *waiter) ready(m Message) {
-	w.clear()
-	w.console.Sayf("%s", ReadyText(w.name, m))
 }
 
 // ReadyText says that the package of a server is there. m has the name and the version in Ready.

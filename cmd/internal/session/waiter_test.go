@@ -23,7 +23,9 @@ func TestReports(t *testing.T) {
 			w.report()
 		}
 	}
-	w.ready(Message{Ready: "files 1.0.0", Packages: 3, Bytes: 2_340_000})
+	if got, want := ReadyText("files", Message{Ready: "files 1.0.0", Packages: 3, Bytes: 2_340_000}), "files is ready: version 1.0.0, 2.3 MB. It now starts without a network."; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
 	got, err := os.ReadFile(log.Name())
 	testkit.Must(t, err)
 	after := regexp.MustCompile(`\b[0-9]+ s\b`)
@@ -33,7 +35,6 @@ mcp-jail: downloading files: 2.3 MB, 0 s
 mcp-jail: compiling files: 0 s (this can take several minutes)
 mcp-jail: checking files: 0 s
 mcp-jail: waiting for another download of files: 0 s
-mcp-jail: files is ready: version 1.0.0, 2.3 MB. It now starts without a network.
 `
 	if after.ReplaceAllString(string(got), "0 s") != want {
 		t.Errorf("%s\nwant\n%s", got, want)

@@ -15,7 +15,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mattn/go-isatty"
+	"golang.org/x/term"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -90,12 +90,7 @@ func (c Console) WithColours() Console {
 	return c
 }
 
-// isTerminal reports whether f is a terminal. It does not call f.Fd, which would make
-// the file blocking for every process that shares it.
-func isTerminal(f *os.File) (is bool) {
-	conn, err := f.SyscallConn()
-	return err == nil && conn.Control(func(fd uintptr) { is = isatty.IsTerminal(fd) }) == nil && is
-}
+func isTerminal(f *os.File) bool { return term.IsTerminal(descriptor(f)) }
 
 // Colours and weights for Paint.
 const (
@@ -167,36 +162,48 @@ func (c Console) WriteText(text string) {
 	}
 }
 
-// HideTyped has the terminal of Input show nothing of what is typed, until restore is called.
-func (c Console) HideTyped() (restore func()) {
-	restore = func() {}
-	if conn, err := c.in.SyscallConn(); err == nil {
-		conn.Control(func(fd uintptr) { restore = hideTyped(int(fd)) })
+// Restorer returns a function that makes the terminal of Input what it is now. A question whose answer is
+// hidden changes it, and a signal may end the wait for the answer.
+func (c Console) Restorer() (restore func()) {
+	fd := descriptor(c.in)
+	state, err := term.GetState(fd)
+	return func() {
+		if err == nil {
+			term.Restore(fd, state)
+		}
 	}
-	return restore
+}
+
+// descriptor returns the descriptor of a file of this process. It does not call f.Fd, which would make
+// the file blocking for every process that shares it.
+func descriptor(f *os.File) (n int) {
+	n = -1
+	if conn, err := f.SyscallConn(); err == nil {
+		conn.Control(func(fd uintptr) { n = int(fd) })
+	}
+	return n
+}
+
+// columns returns the width of a terminal, 0 if f is none or does not know it.
+func columns(f *os.File) int {
+	width, _, err := term.GetSize(descriptor(f))
+	if err != nil {
+		return 0
+	}
+	return width
 }
 
 // AskText prints a question to Err, and returns the line that the user types. If hidden is set, what
-// is typed is not shown: callers call HideTyped before, as the answer may come at once, from a clipboard.
+// is typed is not shown.
 func (c Console) AskText(question string, hidden bool) (text string, err error) {
-	conn, err := c.in.SyscallConn()
-	if err != nil {
-		return "", err
-	}
-	read := func(fd uintptr) {
-		if !hidden {
-			fmt.Fprint(c.err, show.Line(question))
-			text, err = bufio.NewReader(io.LimitReader(c.in, maxTyped)).ReadString('\n')
-			return
-		}
-		fmt.Fprint(c.err, show.Line(question))
+	fmt.Fprint(c.err, show.Line(question))
+	if hidden {
 		var line []byte
-		line, err = readHidden(c.in)
+		line, err = term.ReadPassword(descriptor(c.in))
 		fmt.Fprintln(c.err)
 		text = string(line)
-	}
-	if failed := conn.Control(read); failed != nil {
-		return "", failed
+	} else {
+		text, err = bufio.NewReader(io.LimitReader(c.in, maxTyped)).ReadString('\n')
 	}
 	if err != nil {
 		return "", fmt.Errorf("the answer could not be read: %w", err)

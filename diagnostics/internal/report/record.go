@@ -33,27 +33,20 @@ type Record struct {
 	Unfinished bool `json:"unfinished,omitempty"`
 
 	// The following fields are not part of the stored record. `mcp-jail why` sets Newer
-	// when a later session of the server has no record, and Incomplete to the reason why
-	// the end of this record could not be written.
-	Newer      *LostRecord `json:"newer,omitempty"`
-	Incomplete string      `json:"incomplete,omitempty"`
+	// when a later session of the server has no record.
+	Newer *LostRecord `json:"newer,omitempty"`
 	// Failed is the last earlier session with a failure, where this one has none.
 	Failed *Record `json:"failed,omitempty"`
 }
 
 // LostRecord is a session without a record.
 type LostRecord struct {
-	Time  time.Time `json:"time"`            // start of the session
-	Cause string    `json:"cause,omitempty"` // "" when unknown
+	Time time.Time `json:"time"` // start of the session
 }
 
-// Text returns a sentence that there is no record, and why.
+// Text returns a sentence that there is no record.
 func (u LostRecord) Text() string {
-	words := "the session that began " + u.Time.Local().Format(timeFormat) + " has no record"
-	if u.Cause == "" {
-		return words + " yet: it is still running, or mcp-jail was killed or could not write it, or a session that began earlier ended later"
-	}
-	return words + ": it could not be written: " + show.Line(u.Cause)
+	return "the session that began " + u.Time.Local().Format(timeFormat) + " has no record yet: it is still running, or mcp-jail was killed or could not write it, or a session that began earlier ended later"
 }
 
 const timeFormat = "2006-01-02 15:04:05 -07:00"
@@ -122,9 +115,6 @@ func (r Record) Text(title func(Record) string, verbose bool) string {
 	b.WriteString(title(r) + "\n")
 	if r.Unfinished {
 		b.WriteString("  The record ends before the session did: it is still running, or mcp-jail was killed.\n")
-	}
-	if r.Incomplete != "" {
-		line("  ", "The last part of the record could not be written: "+r.Incomplete)
 	}
 	failures, unclear := r.Diagnoses, len(r.Diagnoses) == 0
 	if more := len(failures) - maxFailures; more > 0 && !verbose {

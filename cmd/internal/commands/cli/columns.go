@@ -101,9 +101,8 @@ func (c Cell) lines(width int) []string {
 }
 
 // Columns aligns rows. If a line is wider than width, columns shrink in the given order, each at
-// most to its least width, and then the others to their longest words. If that is not enough, the
-// widest column shrinks again and again: at first those with a least width, to the half of it. With
-// width 0 nothing shrinks.
+// most to its least width. If that is not enough, the widest column shrinks again and again, a time or
+// a size last. With width 0 nothing shrinks.
 func Columns(rows [][]Cell, width int, least map[int]int, order []int) string {
 	widths := widthsOf(rows)
 	if width > 0 {
@@ -121,49 +120,29 @@ func shrink(widths []int, rows [][]Cell, width int, least map[int]int, order []i
 	for _, w := range widths {
 		excess += w
 	}
-	to := func(i, floor int) {
-		if less := min(excess, widths[i]-floor); less > 0 {
+	for _, i := range order { // names first: their beginnings say most
+		if less := min(excess, widths[i]-least[i]); less > 0 {
 			widths[i], excess = widths[i]-less, excess-less
 		}
 	}
-	// Names first: their beginnings say most.
-	for _, i := range order {
-		to(i, least[i])
-	}
-	for i := range widths {
-		if least[i] == 0 {
-			to(i, longestWord(rows, i))
+	for _, whole := range []bool{false, true} { // times and sizes last
+		for excess > 0 {
+			widest := -1
+			for i, w := range widths {
+				if rows[len(rows)-1][i].whole == whole && w > leastColumn && (widest < 0 || w > widths[widest]) {
+					widest = i
+				}
+			}
+			if widest < 0 {
+				break
+			}
+			widths[widest], excess = widths[widest]-1, excess-1
 		}
 	}
-	for _, floor := range []func(i int) int{
-		func(i int) int { return least[i] / 2 },
-		func(i int) int { return min(least[i], leastColumn) },
-	} {
-		toWidest(widths, to, func(i int) bool { return least[i] > 0 && widths[i] > floor(i) })
-	}
-	toWidest(widths, to, func(i int) bool { return widths[i] > leastColumn })
 }
 
 // leastColumn is the width below which a column says nothing.
 const leastColumn = 6
-
-// toWidest makes the widest of some columns narrower by one letter, as long as there is one.
-func toWidest(widths []int, to func(i, floor int), may func(i int) bool) {
-	for changed := true; changed; {
-		widest := -1
-		for i := range widths {
-			if may(i) && (widest < 0 || widths[i] > widths[widest]) {
-				widest = i
-			}
-		}
-		changed = false
-		if widest >= 0 {
-			before := widths[widest]
-			to(widest, before-1)
-			changed = widths[widest] < before
-		}
-	}
-}
 
 // writeRow writes a row in as many lines as its longest cell has.
 func writeRow(b *strings.Builder, row []Cell, widths []int) {
@@ -197,19 +176,6 @@ func widthsOf(rows [][]Cell) []int {
 		}
 	}
 	return widths
-}
-
-func longestWord(rows [][]Cell, column int) (width int) {
-	for _, r := range rows {
-		words := strings.Fields(cmp.Or(r[column].Short, r[column].Text))
-		if r[column].whole {
-			words = []string{r[column].Text}
-		}
-		for _, word := range words {
-			width = max(width, utf8.RuneCountInString(word))
-		}
-	}
-	return width
 }
 
 // ShortPath writes the home directory as "~".

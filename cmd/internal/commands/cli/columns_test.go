@@ -37,7 +37,7 @@ func TestColumns(t *testing.T) {
 		}
 	}
 	for width, want := range map[int][]string{
-		40:  {"  tool-ae…", " filesyst…"},
+		40:  {"14 min ago", "server-", " filesystem"},
 		60:  {"  tool-ae8a96f461ab0d36", " server- ", " index.js --with…", " xxxxxxxxxxxxxxx… "},
 		300: {"  tool-ae8a96f461ab0d36", "@scope/server-filesystem"},
 	} {

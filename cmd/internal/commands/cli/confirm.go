@@ -20,8 +20,8 @@ func Confirm(ctx context.Context, c terminal.Console, question string) error {
 	if err := canAsk(c); err != nil {
 		return err
 	}
-	yes, err := askYes(ctx, c, question, unchanged)
-	if err == nil && !yes {
+	answer, _, err := ask(ctx, c, question, "[y/N]", unchanged)
+	if err == nil && !isYes(answer) {
 		return &terminal.DeclinedError{}
 	}
 	return err
@@ -40,54 +40,43 @@ func AskKey(c terminal.Console, question, keys string) (string, error) {
 	if err := canAsk(c); err != nil {
 		return "", err
 	}
-	return waitFor(context.Background(), c, unchanged, func() (string, error) {
-		c.Ask(question, keys)
-		answer, _ := readLine(c)
-		return answer, nil
-	})
+	answer, _, err := ask(context.Background(), c, question, keys, unchanged)
+	return answer, err
 }
 
 // AskYes asks a question and reports whether the answer is yes. A signal ends the question with an error
 // that says what has not happened.
 func AskYes(c terminal.Console, question, undone string) (bool, error) {
-	return askYes(context.Background(), c, question, undone)
+	answer, _, err := ask(context.Background(), c, question, "[y/N]", undone)
+	return isYes(answer), err
 }
 
-func askYes(ctx context.Context, c terminal.Console, question, undone string) (bool, error) {
-	answer, err := waitFor(ctx, c, undone, func() (string, error) {
-		c.Ask(question, "[y/N]")
-		answer, _ := readLine(c)
-		return answer, nil
-	})
-	return answer == "y" || answer == "yes", err
-}
-
-// AskNo is AskYes for a question where the answer is yes if the user just types Enter.
+// AskNo is AskYes for a question where the answer is yes if the user just types Enter. The end of the
+// input is no answer.
 func AskNo(c terminal.Console, question, undone string) (bool, error) {
-	answer, err := waitFor(context.Background(), c, undone, func() (string, error) {
-		c.Ask(question, "[Y/n]")
-		answer, entered := readLine(c)
-		if answer == "" && entered { // the end of the input is no answer
-			answer = "yes"
-		}
-		return answer, nil
+	answer, entered, err := ask(context.Background(), c, question, "[Y/n]", undone)
+	return isYes(answer) || answer == "" && entered, err
+}
+
+func isYes(answer string) bool { return answer == "y" || answer == "yes" }
+
+// ask returns the line that the user types, and whether it was ended by Enter.
+func ask(ctx context.Context, c terminal.Console, question, keys, undone string) (answer string, entered bool, err error) {
+	line, err := waitFor(ctx, c, undone, func() (string, error) {
+		c.Ask(question, keys)
+		line, _ := bufio.NewReader(io.LimitReader(c.Input(), 100)).ReadString('\n')
+		return line, nil
 	})
-	return answer == "y" || answer == "yes", err
+	return strings.ToLower(strings.TrimSpace(line)), strings.HasSuffix(line, "\n"), err
 }
 
 // AskText returns the text that the user types after a question. If hidden is set, it is not shown.
 // AskText ends as AskYes does.
 func AskText(c terminal.Console, question string, hidden bool) (string, error) {
 	if hidden {
-		defer c.HideTyped()() // also where a signal comes
+		defer c.Restorer()() // also where a signal comes
 	}
 	return waitFor(context.Background(), c, "no server was started", func() (string, error) { return c.AskText(question, hidden) })
-}
-
-// readLine returns the line that the user types, and whether it was ended by Enter.
-func readLine(c terminal.Console) (answer string, entered bool) {
-	answer, err := bufio.NewReader(io.LimitReader(c.Input(), 100)).ReadString('\n')
-	return strings.ToLower(strings.TrimSpace(answer)), err == nil
 }
 
 // waitFor returns what read returns. If ctx is cancelled or a signal comes before, read goes on without a

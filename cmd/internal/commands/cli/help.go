@@ -169,18 +169,13 @@ func (f textFlag) Type() string { return f.Value }
 // them.
 func AddFlags(cmd *cobra.Command, flags ...cmdline.Flag) {
 	for _, f := range flags {
-		AddFlag(cmd, f, proposals(f))
-	}
-}
-
-// AddFlag adds a flag. Without words the shell proposes files.
-func AddFlag(cmd *cobra.Command, f cmdline.Flag, words cobra.CompletionFunc) {
-	cmd.Flags().Var(textFlag{f}, f.Name, f.Usage)
-	if f.Rule {
-		cmd.Flags().SetAnnotation(f.Name, ruleMark, nil) // never fails: the flag has just been added
-	}
-	if words != nil {
-		Propose(cmd, f.Name, words)
+		cmd.Flags().Var(textFlag{f}, f.Name, f.Usage)
+		if f.Rule {
+			cmd.Flags().SetAnnotation(f.Name, ruleMark, nil) // never fails: the flag has just been added
+		}
+		if words := proposals(f); words != nil {
+			Propose(cmd, f.Name, words)
+		}
 	}
 }
 

@@ -403,13 +403,14 @@ const onlyThese = "Only this client, file or server (repeatable)"
 
 func (s *Choice) AddFlags(cmd *cobra.Command) {
 	s.AddFileFlags(cmd)
-	cli.AddFlag(cmd, cmdline.Flag{Name: "server", Value: "NAME", Many: &s.Servers, Usage: onlyThese}, s.proposeEntries)
+	cli.AddFlags(cmd, cmdline.Flag{Name: "server", Value: "NAME", Many: &s.Servers, Usage: onlyThese})
 }
 
 // AddFileFlags adds the flags that choose files, and not the one that chooses servers.
 func (s *Choice) AddFileFlags(cmd *cobra.Command) {
-	cli.AddFlag(cmd, cmdline.Flag{Name: "client", Value: "NAME", Many: &s.Clients, Usage: onlyThese}, proposeClients)
-	cli.AddFlag(cmd, cmdline.Flag{Name: "file", Value: "FILE", Many: &s.Files, Usage: onlyThese}, nil)
+	cli.AddFlags(cmd,
+		cmdline.Flag{Name: "client", Value: "NAME", Many: &s.Clients, Usage: onlyThese},
+		cmdline.Flag{Name: "file", Value: "FILE", Many: &s.Files, Usage: onlyThese})
 }
 
 func (s *Choice) Everything() bool {
@@ -442,27 +443,4 @@ func (s *Choice) Find() (hostfs.Host, []*wrapping.File, error) {
 func ClientsHost(host hostfs.Host) clients.Host {
 	above, repo := wrapping.Above(host.Dir)
 	return clients.Host{OS: runtime.GOOS, Home: host.Home, Project: host.Dir, Above: above, Repo: repo, Env: os.Getenv}
-}
-
-func (s *Choice) proposeEntries(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
-	all := &Choice{Selection: wrapping.Selection{Clients: s.Clients, Files: slices.Clone(s.Files)}}
-	_, files, err := all.Find()
-	if err != nil { // the command says what is wrong
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	for _, f := range files {
-		for _, e := range f.Entries {
-			if name := e.Server; !slices.Contains(s.Servers, name) {
-				names = cli.AddNames(names, []string{cli.Described(name, f.Client.Title)})
-			}
-		}
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-func proposeClients(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
-	for _, c := range clients.All() {
-		names = append(names, cobra.CompletionWithDesc(c.Name, c.Title))
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
 }

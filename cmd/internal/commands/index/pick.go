@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -255,21 +257,28 @@ func (x *Index) unknown(word string) error {
 	return terminal.UsageErrorf("%s", text)
 }
 
-// Names returns the names of the servers that fit, for a shell.
-func (x *Index) Names(fits func(*Server) bool) (names []string) {
+// Propose has a shell propose the names of servers, but not those that only a project's file of a client has.
+func Propose(*cobra.Command, []string, string) (names []string, _ cobra.ShellCompDirective) {
+	x, err := Read()
+	if err != nil { // the command says what is wrong
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
 	for _, s := range x.Servers {
-		if fits == nil || fits(s) {
-			about := ""
-			switch {
-			case s.Table != nil && s.Table.Project != "":
-				about = s.Table.Project
-			case s.Kept != nil && s.Kept.About.Project != "":
-				about = s.Kept.About.Project
-			case len(s.Entries) > 0:
-				about = s.Entries[0].File.Client.Title
-			}
-			names = cli.AddNames(names, []string{cli.Described(s.Name, about)})
+		if !s.IsOwn() && s.Kept == nil && s.Table == nil {
+			continue
+		}
+		about := ""
+		switch {
+		case s.Table != nil && s.Table.Project != "":
+			about = s.Table.Project
+		case s.Kept != nil && s.Kept.About.Project != "":
+			about = s.Kept.About.Project
+		case len(s.Entries) > 0:
+			about = s.Entries[0].File.Client.Title
+		}
+		if !strings.Contains(s.Name, "\t") { // it would be read as another name
+			names = append(names, s.Name+"\t"+about)
 		}
 	}
-	return names
+	return names, cobra.ShellCompDirectiveNoFileComp
 }

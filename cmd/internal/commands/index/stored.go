@@ -56,13 +56,6 @@ func (s *StoredServer) Called() string {
 	return cmp.Or(s.About.Name, records.KeyLabel(s.Name))
 }
 
-// IsOlder reports whether the directory is that of a session of an older mcp-jail, which knew a server by another name than a
-// start of this one does.
-func (s *StoredServer) IsOlder() bool {
-	c := s.About.Configuration
-	return len(s.About.Command) > 0 && (c == nil || c.ID == "" && !c.Configured)
-}
-
 // PlainName returns the name that a server has in its configuration. kept is the name under which
 // things are kept, and project the file of a project's own server.
 func PlainName(kept, project string) string {
@@ -198,8 +191,8 @@ func (s *StoredServer) readTimes(d records.Dir) {
 			s.use(changed(d.Dir, e.Name()))
 		}
 	}
-	if m, ok := d.Marker(); ok {
-		s.use(m.LastActivity())
+	if begun, ok := d.Marker(); ok {
+		s.use(begun)
 	}
 	if s.Used.IsZero() {
 		s.use(changed(d.Dir, "."))

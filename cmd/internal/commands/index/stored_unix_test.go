@@ -3,7 +3,6 @@
 package index
 
 import (
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -94,13 +93,6 @@ func TestFailurePast(t *testing.T) {
 	earlier := time.Now().Add(-2 * time.Hour)
 	records.New(u.host, "srv").Save(diagnostics.Record{Server: "srv", Time: earlier})
 	is("a session ended well that began before the one that failed", true)
-	u.ages("srv", time.Hour)
-	session(nil)
-	now := time.Now().Add(time.Minute) // of the marker, which is later than any record
-	marker := filepath.Join(records.Path(u.host, "srv"), "begun")
-	note, err := json.Marshal(records.LossNote{Session: now.Add(time.Second), At: now, Why: "the disk is full"})
-	must(t, err, os.WriteFile(marker, note, 0o600), os.Chtimes(marker, now, now))
-	is("the record of a later session was lost", true)
 }
 
 // TestConfiguredPin tests that a pin belongs to the configured server that uses it, and that a

@@ -66,11 +66,10 @@ command after -- it prints the file and the entry for a client, and writes nothi
 	cli.AddFlags(cmd,
 		cmdline.Flag{Name: "drive", Value: "FILE", One: &k.drive, Usage: "The calls to make: a JSON-RPC request a line"},
 		cmdline.Flag{Name: "net", Value: "HOST[:PORT]", Many: &k.hosts, Usage: "Let the server reach a host (repeatable)"})
-	cli.AddFlag(cmd, cmdline.Flag{Name: "input", Value: "NAME[=VALUE]", Many: &k.Inputs, Usage: "The value of ${input:NAME} (repeatable)"}, cobra.NoFileCompletions)
+	cli.AddFlags(cmd, cmdline.Flag{Name: "input", Value: "NAME[=VALUE]", Many: &k.Inputs, Usage: "The value of ${input:NAME} (repeatable)"})
 	cmd.Flags().Var(cli.Duration(&k.budget), "budget", "The time limit for all tries (default: 5m)")
 	cli.Propose(cmd, "budget", cobra.NoFileCompletions)
 	cmd.Flags().BoolVar(&k.yes, "yes", false, "Take what needs no question, for scripts")
-	cmd.ValidArgsFunction = grantcmd.ProposeServers
 	return cmd
 }
 

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os/signal"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -16,7 +15,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -72,16 +70,6 @@ asks.`
 	f.BoolVar(&i.own, "own", false, "")
 	for _, name := range []string{"for-session", "for-wrap", "own"} { // mcp-jail run and wrap ask with them
 		f.MarkHidden(name)
-	}
-	one := cli.ProposeServers(line, &i.ConfigFlags)
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		names, directive := one(cmd, nil, word)
-		if !line.Server.Given && len(i.Config) == 0 {
-			if x, err := index.Read(); err == nil {
-				names = cli.AddNames(names, x.Names(func(s *index.Server) bool { return s.Kept != nil }))
-			}
-		}
-		return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(args, cli.Proposed(n)) }), directive
 	}
 	return cmd
 }

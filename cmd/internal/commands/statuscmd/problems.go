@@ -145,9 +145,6 @@ func sayStart(g *groups, r *row) {
 
 // sayMore says what a server gets that the user may not know of.
 func sayMore(g *groups, r *row) {
-	if r.Outdated != "" {
-		g.add(r.shown(), "NAMES "+sentence(r.Outdated), "", "")
-	}
 	plan := show.Typed("mcp-jail plan", r.Name)
 	if r.Jail != inJail && r.Jail != weaker {
 		return

@@ -12,7 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -46,7 +45,6 @@ type row struct {
 	Lacks       []policy.Axis   `json:"lacks,omitempty"`   // of which this machine cannot enforce all: it does not start
 	Granted     []string        `json:"granted,omitempty"` // by the file of a project or a plugin
 	Fault       string          `json:"fault,omitempty"`   // why it cannot start
-	Outdated    string          `json:"outdated,omitempty"`
 	Stored      *storedPart     `json:"stored,omitempty"`
 
 	title   string // of its client
@@ -232,13 +230,6 @@ func (r *row) addStored(x *index.Index, of *index.Server) {
 	}
 	if about.Client.Name != "" {
 		r.LastClient = &about.Client
-	}
-	if kept.Running {
-		name := of.Name
-		if of.Table != nil {
-			name = of.Table.Name
-		}
-		r.Outdated = session.Outdated(x.Host, name, about.Configuration)
 	}
 }
 

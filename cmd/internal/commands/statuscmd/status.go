@@ -64,7 +64,6 @@ Exit status 2: the configuration has a mistake.`
 	f.BoolVar(&s.remove, "remove", false, "Remove what is stored of these servers")
 	f.BoolVar(&s.yes, "yes", false, "Remove without asking")
 	cli.AddFlags(cmd, cli.FormatFlag(&s.format))
-	cmd.ValidArgsFunction = s.propose
 	return cmd
 }
 
@@ -142,15 +141,6 @@ func (s *statusCmd) nothing(x *index.Index) *problem {
 		return &problem{"No client has a server. To see the servers that you have started yourself:", []string{"mcp-jail status --all"}}
 	}
 	return &problem{What: fmt.Sprintf("No client has a server: mcp-jail looked for the files of %d clients, and in this folder.", len(clients.All()))}
-}
-
-func (s *statusCmd) propose(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	x, err := index.Read()
-	if err != nil { // the command says what is wrong
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	names := x.Names(func(of *index.Server) bool { return !s.remove || of.Kept != nil })
-	return slices.DeleteFunc(names, func(name string) bool { return slices.Contains(args, cli.Proposed(name)) }), cobra.ShellCompDirectiveNoFileComp
 }
 
 // removeStored shows what is to be removed, asks, and removes it.

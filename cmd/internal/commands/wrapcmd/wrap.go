@@ -61,7 +61,7 @@ asks about that. In a script, --waive names what you accept: --yes accepts nothi
 	cmd.Flags().BoolVar(&w.noInstall, "no-install", false, "Download packages at the first start, not now")
 	cmd.Flags().BoolVar(&w.forSession, "for-session", false, "")
 	cmd.Flags().MarkHidden("for-session") // mcp-jail run asks with it
-	cli.AddFlag(cmd, cmdline.Flag{Name: "waive", Value: "AXIS", Many: &w.waive, Usage: "Accept a weaker jail: fs, process, limits, macos"}, cobra.FixedCompletions(cmdline.Waivers(), cobra.ShellCompDirectiveNoFileComp))
+	cli.AddFlags(cmd, cmdline.Flag{Name: "waive", Value: "AXIS", Many: &w.waive, Usage: "Accept a weaker jail: fs, process, limits, macos"})
 	return cmd
 }
 
@@ -342,7 +342,7 @@ func (w *wrapCmd) copyEarlier(c terminal.Console, home string, agreed bool) erro
 		}
 		seen[e.Home()] = true
 		for _, f := range e.Files() {
-			c.PrintText(fmt.Sprintf("%s has %s (%s) from before, and its own HOME has not.\n", index.ServerTitle(s.Entry), show.Line("~/"+f.From), cli.SizeText(f.Size)))
+			c.PrintText(fmt.Sprintf("%s has %s (%s) from before, and its own HOME has not.\n", index.ServerTitle(s.Entry), show.Line("~/"+f.Path), cli.SizeText(int64(len(f.Text)))))
 		}
 		for _, why := range e.Left {
 			c.PrintText(fmt.Sprintf("For %s this is not copied: %s.\n", index.ServerTitle(s.Entry), show.Line(why)))
