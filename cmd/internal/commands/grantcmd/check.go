@@ -287,12 +287,3 @@ func commandOf(server string, words []string) string {
 	}
 	return show.Line(line)
 }
-
-// servers proposes the servers that have a file, or can have one.
-func servers() []string {
-	x, err := index.Read()
-	if err != nil {
-		return nil // grant says what is wrong
-	}
-	return x.Names(func(s *index.Server) bool { return hasFile(s) && (s.File != nil || s.IsOwn()) })
-}

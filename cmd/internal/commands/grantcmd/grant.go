@@ -56,7 +56,7 @@ mistake, or the server could not start with it.`
 	cli.AddFlags(cmd, cmdline.Flag{Name: "tool", Value: "NAME", One: &g.tool, Usage: `Only this tool, of a server with stateful = false ("*": others)`})
 	cmd.Flags().BoolVar(&g.dryRun, "dry-run", false, "Show what would change, and change nothing")
 	cmd.Flags().BoolVar(&g.yes, "yes", false, "Write the file without asking, for scripts")
-	cmd.ValidArgsFunction = ProposeServers
+	cmd.ValidArgsFunction = index.Propose(line, hasFile)
 	return cmd
 }
 
@@ -157,14 +157,6 @@ func (e *Edit) spelled(typed []flag) (flags []flag, err error) {
 		flags = append(flags, f)
 	}
 	return flags, nil
-}
-
-// ProposeServers proposes the servers that have a file, or can have one.
-func ProposeServers(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	return servers(), cobra.ShellCompDirectiveNoFileComp
 }
 
 // person is the user who types a path, in a directory of a system as in runtime.GOOS.

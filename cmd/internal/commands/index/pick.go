@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -253,6 +255,21 @@ func (x *Index) unknown(word string) error {
 		text += "\n" + terminal.OneLine(x.Err)
 	}
 	return terminal.UsageErrorf("%s", text)
+}
+
+// Propose proposes to a shell the user's own servers that fit, and those of which something is kept.
+func Propose(line *cli.CommandLine, fits func(*Server) bool) cobra.CompletionFunc {
+	return func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		if line.Server.Given {
+			return nil, cobra.ShellCompDirectiveDefault
+		}
+		x, err := Read()
+		if err != nil || len(args) > 0 { // the command says what is wrong
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		names := x.Names(func(s *Server) bool { return fits(s) && (s.IsOwn() || s.Kept != nil) })
+		return names, cobra.ShellCompDirectiveNoFileComp
+	}
 }
 
 // Names returns the names of the servers that fit, for a shell.

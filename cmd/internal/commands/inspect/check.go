@@ -46,14 +46,6 @@ policy. Warnings do not change it.`
 	cmd.Example = `    mcp-jail check
     mcp-jail check github
     mcp-jail check team.toml --format json`
-	servers := proposeServers(line, &k.ConfigFlags)
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		if len(args) > 0 || strings.ContainsAny(typed, "/.") {
-			return nil, cobra.ShellCompDirectiveDefault
-		}
-		names, _ := servers(cmd, args, typed)
-		return names, cobra.ShellCompDirectiveDefault
-	}
 	cli.AddFlags(cmd, k.Flags()...)
 	cli.AddFlags(cmd, cli.FormatFlag(&k.format))
 	return cmd

@@ -2,7 +2,6 @@
 //
 //   - plan.go and check.go have the commands, with their flags and steps.
 //   - report.go says what one server may use, for both and for trust; text.go and tools.go print that.
-//   - passing.go finds what the processes of a per-call server can hand to each other.
 package inspect
 
 import (
@@ -16,7 +15,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 type planCmd struct {
@@ -44,10 +42,9 @@ does not start because of that.`
 	cli.AddFlags(cmd, p.ConfigFlags.Flags()...)
 	cli.AddFlags(cmd, p.PolicyFlags.Flags()...)
 	cli.AddFlags(cmd, cli.FormatFlag(&p.format))
-	tool := cmdline.Flag{Name: "tool", Value: "TOOL", One: &p.tool, Usage: "Show what this tool of a per-call server may use"}
-	cli.AddFlag(cmd, tool, p.proposeTools)
+	cli.AddFlags(cmd, cmdline.Flag{Name: "tool", Value: "TOOL", One: &p.tool, Usage: "Show what this tool of a per-call server may use"})
 	cmd.Flags().BoolVar(&p.verbose, "verbose", false, "Also show the kernel's part, and what every server gets")
-	cmd.ValidArgsFunction = proposeServers(line, &p.ConfigFlags)
+	cmd.ValidArgsFunction = index.Propose(line, (*index.Server).IsDeclared)
 	return cmd
 }
 
@@ -66,7 +63,6 @@ func (p *planCmd) run(c terminal.Console, server cmdline.Server) error {
 		if !slices.Contains(t.Config.ToolsWithTable(t.Policy.Server), p.tool) {
 			t.Warnings = append(t.Warnings, undeclaredToolWarning(t, p.tool))
 		}
-		t.Warnings = append(t.Warnings, passingWarnings(t.Profile, peersOf(t))...)
 	}
 	r, err := newReport(t)
 	if err != nil {
@@ -126,34 +122,4 @@ func (p *planCmd) resolveEntry(s *index.Server) (t *session.Target, e *index.Ent
 		err = t.Resolve()
 	}
 	return t, e, err
-}
-
-func (p *planCmd) proposeTools(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-	files, err := session.ExpandHome(p.Config)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	cfg, err := config.Load(config.LoadOptions{Files: files})
-	if err != nil || cfg.Servers[cli.FirstOf(args)] == nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	for _, tool := range cfg.DeclaredTools(cli.FirstOf(args)) {
-		names = append(names, cli.Described(tool, ""))
-	}
-	return names, cobra.ShellCompDirectiveNoFileComp
-}
-
-// proposeServers proposes the servers that the configuration or a client of the user's declares.
-func proposeServers(line *cli.CommandLine, f *cmdline.ConfigFlags) cobra.CompletionFunc {
-	configured := cli.ProposeServers(line, f)
-	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-		names, directive := configured(cmd, args, typed)
-		if line.Server.Given || len(args) > 0 || len(f.Config) > 0 {
-			return names, directive
-		}
-		if x, err := index.Read(); err == nil { // else plan says what is wrong
-			names = cli.AddNames(names, x.Names(func(s *index.Server) bool { return s.IsOwn() && s.IsJailed() }))
-		}
-		return names, directive
-	}
 }

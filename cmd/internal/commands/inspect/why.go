@@ -46,7 +46,7 @@ means that one, and elsewhere yours. Below, why names the others of that name.`
     mcp-jail why @modelcontextprotocol/server-filesystem`
 	cli.AddFlags(cmd, cli.FormatFlag(&w.format))
 	cmd.Flags().BoolVar(&w.verbose, "verbose", false, "Show all failures, and the warnings of the session")
-	cmd.ValidArgsFunction = proposeRecords
+	cmd.ValidArgsFunction = index.Propose(line, func(s *index.Server) bool { return s.Kept != nil })
 	return cmd
 }
 
@@ -232,17 +232,6 @@ func listRecords(host hostfs.Host) (all []serverRecords) {
 	}
 	slices.SortStableFunc(all, func(a, b serverRecords) int { return b.Last.Compare(a.Last) })
 	return all
-}
-
-func proposeRecords(_ *cobra.Command, args []string, _ string) (names []string, _ cobra.ShellCompDirective) {
-	x, err := index.Read()
-	if err != nil || len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	sessions := listRecords(x.Host)
-	return x.Names(func(s *index.Server) bool {
-		return slices.ContainsFunc(sessions, func(r serverRecords) bool { return r.Server == s.Key })
-	}), cobra.ShellCompDirectiveNoFileComp
 }
 
 // grantLine returns the command that grants what a record lacks, or "" if no flag does, or if the policy is

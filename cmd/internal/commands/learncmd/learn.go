@@ -70,7 +70,7 @@ command after -- it prints the file and the entry for a client, and writes nothi
 	cmd.Flags().Var(cli.Duration(&k.budget), "budget", "The time limit for all tries (default: 5m)")
 	cli.Propose(cmd, "budget", cobra.NoFileCompletions)
 	cmd.Flags().BoolVar(&k.yes, "yes", false, "Take what needs no question, for scripts")
-	cmd.ValidArgsFunction = grantcmd.ProposeServers
+	cmd.ValidArgsFunction = index.Propose(line, (*index.Server).IsDeclared)
 	return cmd
 }
 

@@ -73,16 +73,7 @@ asks.`
 	for _, name := range []string{"for-session", "for-wrap", "own"} { // mcp-jail run and wrap ask with them
 		f.MarkHidden(name)
 	}
-	one := cli.ProposeServers(line, &i.ConfigFlags)
-	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
-		names, directive := one(cmd, nil, word)
-		if !line.Server.Given && len(i.Config) == 0 {
-			if x, err := index.Read(); err == nil {
-				names = cli.AddNames(names, x.Names(func(s *index.Server) bool { return s.Kept != nil }))
-			}
-		}
-		return slices.DeleteFunc(names, func(n string) bool { return slices.Contains(args, cli.Proposed(n)) }), directive
-	}
+	cmd.ValidArgsFunction = index.Propose(line, func(s *index.Server) bool { return s.Kept != nil })
 	return cmd
 }
 
