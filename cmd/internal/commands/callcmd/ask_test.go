@@ -19,7 +19,7 @@ const hello = `{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},"serv
 // asked lets Ask talk to a server that answers each request with the next of some results, an
 // error if it begins with "!", another line if it begins with "+", and that then ends. It
 // returns what the server was sent, too.
-func asked(t *testing.T, results ...string) (a *answer, sent []string, err error) {
+func asked(t *testing.T, results ...string) (a *Answer, sent []string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()

@@ -149,8 +149,8 @@ func (c *Conn) call(tool string, arguments json.RawMessage) (result []byte, err 
 	return c.request(mcp.MethodToolsCall, params)
 }
 
-// answer is what a server says about itself.
-type answer struct {
+// Answer is what a server says about itself.
+type Answer struct {
 	Name, Version string // of the server
 	Tools         []Tool // of all pages, in the order of the server
 
@@ -166,7 +166,7 @@ type Tool struct {
 }
 
 // Pin returns the definitions of the tools as a session pins them.
-func (a *answer) Pin() (*toolpin.Pin, error) {
+func (a *Answer) Pin() (*toolpin.Pin, error) {
 	server, err := toolpin.ReadServer(a.server)
 	if err != nil {
 		return nil, err
@@ -176,7 +176,7 @@ func (a *answer) Pin() (*toolpin.Pin, error) {
 
 // Ask makes the handshake with a server, and lists its tools. It reads up to the last answer, and
 // closes to at the end. name is that of the command that asks.
-func Ask(ctx context.Context, name string, from io.Reader, to io.WriteCloser) (*answer, error) {
+func Ask(ctx context.Context, name string, from io.Reader, to io.WriteCloser) (*Answer, error) {
 	c, err := Open(ctx, Client{Name: name}, from, to)
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func Ask(ctx context.Context, name string, from io.Reader, to io.WriteCloser) (*
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{Name: c.Name, Version: c.Version, server: c.hello, pages: pages}
+	a := &Answer{Name: c.Name, Version: c.Version, server: c.hello, pages: pages}
 	for _, page := range pages {
 		var list struct {
 			Tools []Tool `json:"tools"`

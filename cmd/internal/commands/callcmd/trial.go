@@ -38,7 +38,7 @@ func (e *Failure) Unwrap() error { return e.Err }
 
 // Run starts the server, asks it, and waits until it has ended. If the server does not list its
 // tools, the error is a *Failure.
-func (t Trial) Run(ctx context.Context) (answer *answer, err error) {
+func (t Trial) Run(ctx context.Context) (answer *Answer, err error) {
 	timed, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
 	var failed error

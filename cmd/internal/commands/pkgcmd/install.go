@@ -3,14 +3,10 @@ package pkgcmd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os/signal"
-	"slices"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -19,11 +15,9 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -40,6 +34,8 @@ type installCmd struct {
 	forSession  bool
 	forWrap     bool
 	own         bool // the line of forSession is of the user's own
+
+	warned []string // lines that were said once
 }
 
 func Install(line *cli.CommandLine) *cobra.Command {
@@ -77,7 +73,7 @@ asks.`
 	return cmd
 }
 
-// Run installs packages, a few at once. If one fails, it goes on with the others.
+// Run installs packages, one after the other. If one fails, it goes on with the others.
 func (i *installCmd) Run(c terminal.Console) error {
 	host, err := hostfs.LocalHost()
 	if err != nil {
@@ -109,43 +105,34 @@ func (i *installCmd) Run(c terminal.Console) error {
 
 func (i *installCmd) run(ctx context.Context, c terminal.Console, host hostfs.Host) error {
 	switch {
-	case i.forSession:
-		return i.serveSession(ctx, c, host)
-	case i.forWrap:
-		return i.serveWrap(ctx, c)
+	case i.forSession, i.forWrap:
+		return i.serve(ctx, c, host)
 	case i.update && i.acceptTools:
 		return terminal.UsageErrorf("--update and --accept-tools are different things: give one of them")
 	case i.acceptTools:
 		return i.acceptAll(c, host)
 	}
 	all, failed, err := i.wanted(c, host)
-	var unknown *config.UnknownServerError
-	if errors.As(err, &unknown) {
-		return terminal.UsageErrorf("%s\nA package that was not installed yet: %s", err, show.Typed("mcp-jail install -- npx -y", unknown.Server))
-	}
 	if err != nil {
 		return err
 	}
-	r := i.begin(ctx, c, host, all)
-	for j := range r.finished() {
-		err := i.finish(ctx, c, j)
-		close(j.finished)
+	for _, w := range all {
+		err := i.one(ctx, c, host, w)
 		var usage *terminal.UsageError
 		var declined *terminal.DeclinedError
 		switch {
-		case err == nil, j.stopped, errors.Is(err, context.Canceled):
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err == nil:
 		case errors.As(err, &declined):
-			r.board.quietly(func() { c.Notef("%s was not updated.", j.name) })
+			c.Notef("%s was not updated.", w.name)
 			failed = true
 		case len(all) == 1 && errors.As(err, &usage): // its mistake is that of the command line
 			return err
 		default:
-			r.board.quietly(func() { c.Errorf("%s", failureText(j.name, err)) })
+			c.Errorf("%s", failureText(w.name, err))
 			failed = true
 		}
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
 	}
 	if failed {
 		return terminal.ReportedStatus(terminal.Failure)
@@ -192,6 +179,10 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 			return all, false, nil
 		}
 	}
+	x, err := index.Read()
+	if err != nil {
+		return nil, false, err
+	}
 	names := i.servers
 	if len(names) == 0 {
 		files, err := session.ExpandHome(i.Config)
@@ -206,7 +197,7 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 	}
 	var unclear *runline.NotUnderstoodError
 	for _, name := range names {
-		w, err := i.named(host, name)
+		w, err := i.named(x, name)
 		switch {
 		case err == nil:
 			all = append(all, w)
@@ -223,11 +214,9 @@ func (i *installCmd) wanted(c terminal.Console, host hostfs.Host) (all []wanted,
 		}
 	}
 	if len(i.servers) == 0 && len(i.Config) == 0 {
-		more, err := i.pinned(host, all)
-		if err != nil {
+		if all, err = i.addPinned(x, all); err != nil {
 			return nil, false, err
 		}
-		all = append(all, more...)
 	}
 	if len(all) == 0 && !failed {
 		return nil, false, terminal.UsageErrorf("no configured server is started by npx, uvx or the like, and no package is pinned. A line can come after --:\n  mcp-jail install -- npx -y PACKAGE")
@@ -302,105 +291,4 @@ func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 		}
 	}
 	return nil
-}
-
-// serveSession installs for mcp-jail run, which waits in front of a client. The standard input has
-// the policy.Reach of the server. serveSession prints a line of JSON for each step. When the
-// standard input ends, the client has left. serveSession then goes on for at most
-// session.AfterClient, as long as there is progress. No process reads its output then.
-func (i *installCmd) serveSession(ctx context.Context, c terminal.Console, host hostfs.Host) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	signal.Ignore(syscall.SIGPIPE)
-	alone := &background{end: cancel}
-	reach := &policy.Reach{}
-	if err := json.NewDecoder(c.Input()).Decode(reach); err != nil {
-		return fmt.Errorf("it is not said where servers may write: %w", err)
-	}
-	go func() {
-		io.Copy(io.Discard, c.Input())
-		alone.left()
-	}()
-	say := sayTo(c)
-	line, err := runline.Parse(i.given.Argv)
-	var waive []policy.Axis
-	if err == nil {
-		waive, err = cmdline.ParseWaivers("--waive", i.Waive)
-	}
-	if err == nil {
-		in := &install.Installer{Store: session.PackageStore(host), LockFile: session.LockFile(host), Host: host, Asked: session.AskedLine(waive, i.given.Argv, &line), Own: i.own, Scripts: i.scripts, Untrusted: session.Untrusted(reach, host), Waive: waive}
-		in.Waived = func(plan *confine.Plan) { say(session.Message{Waived: session.WaivedGaps(plan)}) }
-		in.NotUsed = func(line string) { say(session.Message{Waived: []string{line}}) }
-		in.Progress = func(p install.Progress) {
-			alone.progress(p)
-			say(session.Message{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
-		}
-		var r *install.Result
-		if r, err = in.Install(ctx, &line); err == nil {
-			say(session.Message{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: packageCount(r.Entry), Bytes: treeSize(host, r.Entry)})
-			return nil
-		}
-	}
-	failure := session.Message{Error: strings.TrimSpace(err.Error())}
-	errors.As(err, &failure.Gaps)
-	say(failure)
-	return terminal.ReportedStatus(terminal.Failure)
-}
-
-// serveWrap installs the package of a line for wrap, and prints a line of JSON for each step. The
-// standard input has the flags with which mcp-jail run starts the line, and its end ends the
-// installation. The server is not started.
-func (i *installCmd) serveWrap(ctx context.Context, c terminal.Console) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	signal.Ignore(syscall.SIGPIPE)
-	var flags []string
-	if err := json.NewDecoder(c.Input()).Decode(&flags); err != nil {
-		return fmt.Errorf("the flags of the line are missing: %w", err)
-	}
-	go func() {
-		io.Copy(io.Discard, c.Input())
-		cancel()
-	}()
-	say := sayTo(c)
-	if err := i.installFor(ctx, flags, say); err != nil {
-		say(session.Message{Error: strings.TrimSpace(err.Error())})
-		return terminal.ReportedStatus(terminal.Failure)
-	}
-	return nil
-}
-
-func (i *installCmd) installFor(ctx context.Context, flags []string, say func(session.Message)) error {
-	if _, err := cmdline.Parse(flags, slices.Concat(i.flags.Flags(), i.ConfigFlags.Flags())); err != nil {
-		return err
-	}
-	w, err := i.behindDashes()
-	if err != nil {
-		return err
-	}
-	t, err := w.load()
-	if err != nil {
-		return err
-	}
-	host, err := hostfs.LocalHost()
-	if err != nil {
-		return err
-	}
-	r, err := i.installer(host, t, w, func(p install.Progress) {
-		say(session.Message{Step: string(p.Step), Files: p.Files, Bytes: p.Bytes})
-	}).Install(ctx, &w.line)
-	if err != nil {
-		return err
-	}
-	say(session.Message{Ready: r.Entry.Name + " " + r.Entry.Version, Packages: packageCount(r.Entry), Skipped: r.Skipped, Bytes: treeSize(host, r.Entry)})
-	return nil
-}
-
-// sayTo returns a function that prints messages, each as a line of JSON.
-func sayTo(c terminal.Console) func(session.Message) {
-	return func(m session.Message) {
-		if text, err := json.Marshal(m); err == nil {
-			c.Printf("%s\n", text)
-		}
-	}
 }

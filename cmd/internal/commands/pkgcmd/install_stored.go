@@ -8,100 +8,74 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
-	"github.com/mcp-jail/mcp-jail/policy/config"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-func (i *installCmd) named(host hostfs.Host, name string) (wanted, error) {
-	w, err := i.configured(name)
-	var unknown *config.UnknownServerError
-	if !errors.As(err, &unknown) || len(i.Config) > 0 {
-		return w, err
+// named returns the package of a server, or that which a word names.
+func (i *installCmd) named(x *index.Index, word string) (wanted, error) {
+	if len(i.Config) > 0 {
+		return i.configured(word)
 	}
-	x, readErr := index.Read()
-	if readErr != nil {
-		return w, readErr
-	}
-	all, keptErr := index.KnownStored(host)
-	if keptErr != nil {
-		return w, keptErr
-	}
-	of, pickErr := x.Pick(name, func(s *index.Server) bool { return s.Table != nil || s.Kept != nil || s.File != nil })
+	s, err := x.Pick(word, func(s *index.Server) bool { return s.Table != nil || s.Kept != nil || s.File != nil })
 	var ambiguous *index.AmbiguousError
 	switch {
-	case errors.As(pickErr, &ambiguous):
-		if of = withOnePin(ambiguous.Servers); of == nil {
-			return w, pickErr
-		}
-	case pickErr != nil:
-		return w, err
-	case of.Table != nil && of.Table.Name != name:
-		return i.configured(of.Table.Name)
+	case errors.As(err, &ambiguous):
+		return wanted{}, err
+	case err != nil:
+		return wanted{}, terminal.UsageErrorf("%s\nA package that was not installed yet: %s", err, show.Typed("mcp-jail install -- npx -y", word))
+	case s.Table != nil:
+		return i.configured(s.Table.Name)
 	}
-	s := all.Server(of.Key)
-	if s == nil {
-		if of.Words != nil {
-			return i.kept(host, of.Words)
-		}
-		return w, err
-	}
-	for _, e := range s.Pins {
-		if argv := all.Line(s, e); argv != nil {
-			return i.kept(host, argv)
+	argv := s.Words
+	if s.Kept != nil {
+		for _, e := range s.Kept.Pins {
+			if line := x.Stored.Line(s.Kept, e); line != nil {
+				argv = line
+				break
+			}
 		}
 	}
-	if len(s.About.Command) > 0 {
-		return i.kept(host, s.About.Command)
+	if argv == nil {
+		return wanted{}, terminal.UsageErrorf("the line of %s is not known: start it once", s.Title())
 	}
-	return w, err
+	return i.kept(x, argv)
 }
 
-// withOnePin returns the first of several servers that share one pin, and nil if they do not.
-func withOnePin(all []*index.Server) *index.Server {
-	for _, s := range all {
-		if s.Kept == nil || len(s.Kept.Pins) != 1 || all[0].Kept == nil || s.Kept.Pins[0].Key != all[0].Kept.Pins[0].Key {
-			return nil
-		}
-	}
-	return all[0]
-}
-
-// pinned returns the pinned packages whose lines are not among others. Clients start their
+// addPinned adds the pinned packages whose lines are not among others. Clients start their
 // servers without a configuration.
-func (i *installCmd) pinned(host hostfs.Host, others []wanted) (more []wanted, err error) {
-	all, err := index.KnownStored(host)
-	if err != nil {
-		return nil, err
+func (i *installCmd) addPinned(x *index.Index, all []wanted) ([]wanted, error) {
+	if x.StoredErr != nil {
+		return nil, x.StoredErr
 	}
 	var known []store.Key
-	for _, w := range others {
-		known = append(known, installed.Key(&w.line, &host))
+	for _, w := range all {
+		known = append(known, installed.Key(&w.line, &x.Host))
 	}
-	for _, s := range all.Servers {
+	for _, s := range x.Stored.Servers {
 		for _, e := range s.Pins {
-			argv := all.Line(s, e)
+			argv := x.Stored.Line(s, e)
 			if argv == nil || slices.Contains(known, e.Key) {
 				continue
 			}
 			known = append(known, e.Key)
-			w, err := i.kept(host, argv)
+			w, err := i.kept(x, argv)
 			if err != nil {
 				return nil, err
 			}
-			more = append(more, w)
+			all = append(all, w)
 		}
 	}
-	return more, nil
+	return all, nil
 }
 
 // kept returns the package of a line that mcp-jail knows. What an entry of the user's clients waives
 // for that line counts.
-func (i *installCmd) kept(host hostfs.Host, argv []string) (wanted, error) {
+func (i *installCmd) kept(x *index.Index, argv []string) (wanted, error) {
 	own := *i
-	own.Waive = slices.Concat(i.Waive, entryWaivers(host, argv))
+	own.Waive = slices.Concat(i.Waive, entryWaivers(x, argv))
 	w, err := own.typed(argv)
 	w.own = true // the lock file has it for the user's own lines
 	return w, err
@@ -109,19 +83,15 @@ func (i *installCmd) kept(host hostfs.Host, argv []string) (wanted, error) {
 
 // entryWaivers returns what an entry with the package of a line waives: the longest list of those of
 // the user's own.
-func entryWaivers(host hostfs.Host, argv []string) (longest []string) {
+func entryWaivers(x *index.Index, argv []string) (longest []string) {
 	line, err := runline.Parse(argv)
 	if err != nil {
 		return nil
 	}
-	x, err := index.Read()
-	if err != nil {
-		return nil // then the flags alone count
-	}
 	for _, server := range x.Servers {
 		for _, e := range server.Entries {
 			of, err := runline.Parse(e.Line().Argv)
-			if err != nil || e.File.IsProject() || installed.Key(&of, &host) != installed.Key(&line, &host) {
+			if err != nil || e.File.IsProject() || installed.Key(&of, &x.Host) != installed.Key(&line, &x.Host) {
 				continue
 			}
 			var has []string

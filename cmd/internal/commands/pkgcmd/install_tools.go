@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/callcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 	"github.com/mcp-jail/mcp-jail/packages/toolpin"
@@ -31,21 +30,12 @@ type toolsFound struct {
 // pinTools starts the server of an installed package as run would, and pins the tools that it
 // lists. If they differ from pinned ones, it only proposes them. It starts no server whose tools
 // are pinned.
-func (i *installCmd) pinTools(ctx context.Context, p *installProgress, w wanted) toolsFound {
-	t, err := w.load()
-	if err == nil {
-		err = t.Resolve()
-	}
-	if err == nil {
-		defer t.Close()
-		if t.Package.Entry() == nil {
-			return toolsFound{remark: t.Package.Text()}
-		}
-		err = errors.Join(t.ClaimHome(), t.Package.Check(ctx))
-	}
+func (j *job) pinTools(ctx context.Context) toolsFound {
+	t, err := j.target(ctx, nil)
 	if err != nil {
 		return toolsFound{remark: "it was not started: " + err.Error()}
 	}
+	defer t.Close()
 	pins := t.Package.Pins()
 	var pinned map[string]*toolpin.Pin
 	if pins != nil {
@@ -57,8 +47,7 @@ func (i *installCmd) pinTools(ctx context.Context, p *installProgress, w wanted)
 			return toolsFound{listed: true, count: len(known.Tools)}
 		}
 	}
-	p.starting()
-	answer, err := trial(t, p.board.console).Run(ctx)
+	answer, err := j.ask(ctx, t)
 	if err != nil {
 		return unlisted("its tools are pinned at its first session", err)
 	}
@@ -77,7 +66,7 @@ func (i *installCmd) pinTools(ctx context.Context, p *installProgress, w wanted)
 		err = pins.Add(pins.Name(nil), list)
 	case len(verdict.Differences) > 0:
 		found.remark = "its tools are not those that are pinned. To accept them: " + pins.Accept()
-		found.more = differenceTexts(verdict.Differences)
+		found.more = texts(verdict.Differences)
 		err = pins.Propose(pins.Name(nil), list)
 	}
 	if err != nil {
@@ -86,9 +75,37 @@ func (i *installCmd) pinTools(ctx context.Context, p *installProgress, w wanted)
 	return found
 }
 
+// target returns the server, which can be started. With a trial it is that of the version that is not accepted yet.
+func (j *job) target(ctx context.Context, trial *session.Trial) (*session.Target, error) {
+	t, err := j.load()
+	if err != nil {
+		return nil, err
+	}
+	if trial != nil {
+		t.Try(*trial)
+	}
+	if err = t.Resolve(); err == nil && t.Package.Entry() == nil {
+		err = errors.New(t.Package.Text())
+	}
+	if err == nil {
+		err = errors.Join(t.ClaimHome(), t.Package.Check(ctx))
+	}
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// ask starts the server and asks for its tools.
+func (j *job) ask(ctx context.Context, t *session.Target) (*callcmd.Answer, error) {
+	j.show(session.Message{Step: session.Starting})
+	return callcmd.Trial{Target: t, Umask: j.console.Umask, Name: "mcp-jail install", Timeout: handshakeTimeout}.Run(ctx)
+}
+
 // tryUpdate starts the new version of a package, which is not accepted yet, and compares its
 // tools with those that are pinned. The tools that it lists become part of the update.
-func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted, u *install.Update) toolsFound {
+func (j *job) tryUpdate(ctx context.Context, u *install.Update) toolsFound {
 	later := "its tools are compared at its next session"
 	beside, err := private.Open(filepath.Dir(u.LockFile), ".")
 	if err != nil {
@@ -100,28 +117,17 @@ func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted
 		return toolsFound{remark: later + ": " + err.Error()}
 	}
 	defer beside.RemoveAll(dir)
-	t, err := w.load()
-	if err == nil {
-		// The version is not accepted yet: it gets no network and a HOME that goes.
-		t.Try(session.Trial{Store: u.Store, LockFile: u.LockFile, StateDir: filepath.Join(filepath.Dir(u.LockFile), dir)})
-		err = t.Resolve()
-	}
-	if err == nil {
-		defer t.Close()
-		if t.Package.Entry() == nil {
-			return toolsFound{remark: t.Package.Text()}
-		}
-		err = errors.Join(t.ClaimHome(), t.Package.Check(ctx))
-	}
+	// The version is not accepted yet: it gets no network and a HOME that goes.
+	t, err := j.target(ctx, &session.Trial{Store: u.Store, LockFile: u.LockFile, StateDir: filepath.Join(filepath.Dir(u.LockFile), dir)})
 	if err != nil {
 		return toolsFound{remark: later + " (it was not started: " + err.Error() + ")"}
 	}
+	defer t.Close()
 	pins := t.Package.Pins()
 	if pins == nil {
 		return toolsFound{}
 	}
-	p.starting()
-	answer, err := trial(t, p.board.console).Run(ctx)
+	answer, err := j.ask(ctx, t)
 	if err != nil {
 		return unlisted("without a network and the right to write it did not list its tools, so they are compared at its next session", err)
 	}
@@ -142,13 +148,9 @@ func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted
 		u.New.Pins = map[string]*toolpin.Pin{}
 	}
 	u.New.Pins[name] = list
-	return toolsFound{more: differenceTexts(slices.DeleteFunc(changed, func(d toolpin.Difference) bool {
+	return toolsFound{more: texts(slices.DeleteFunc(changed, func(d toolpin.Difference) bool {
 		return d.Kind == toolpin.Identity // the package's version, once more
 	}))}
-}
-
-func trial(t *session.Target, c terminal.Console) callcmd.Trial {
-	return callcmd.Trial{Target: t, Umask: c.Umask, Name: "mcp-jail install", Timeout: handshakeTimeout}
 }
 
 func unlisted(remark string, err error) toolsFound {
@@ -167,11 +169,4 @@ func unlisted(remark string, err error) toolsFound {
 		found.more = strings.Split(d.LogText(), "\n")
 	}
 	return found
-}
-
-func differenceTexts(all []toolpin.Difference) (lines []string) {
-	for _, d := range all {
-		lines = append(lines, d.String())
-	}
-	return lines
 }
