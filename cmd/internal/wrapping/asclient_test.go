@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -128,45 +127,5 @@ func TestAsClientOfProject(t *testing.T) {
 			t.Errorf("%s: %s, want %s", settings, got, want)
 		}
 		must(t, os.Remove(settings))
-	}
-}
-
-// TestSwitchOn: an entry that is switched off is judged as if it were not, and keeps every other reason
-// for which wrap leaves an entry.
-func TestSwitchOn(t *testing.T) {
-	h := newHost(t)
-	path := filepath.Join(h.Home, ".kiro", "settings", "mcp.json")
-	write(t, path, `{"mcpServers": {
-		"off": {"command": "x", "args": ["a"], "disabled": true},
-		"both": {"command": "docker", "args": ["run", "y"], "disabled": true},
-		"remote": {"url": "https://a.example", "disabled": true},
-		"on": {"command": "x", "disabled": false}}}`)
-	f := only(t, h, Selection{Files: []string{path}})
-	before := f.Wrap(Program{Path: "/bin/mcp-jail"}, Selection{}, h, newIDs(h)).Servers
-	SwitchOn(f)
-	after := f.Wrap(Program{Path: "/bin/mcp-jail"}, Selection{}, h, newIDs(h)).Servers
-	for i, want := range []struct {
-		wraps, off bool
-		left       string
-	}{{true, true, ""}, {false, true, "starts a container, which Docker or Podman runs and mcp-jail cannot confine"}, {false, true, string(clients.Remote)}, {true, false, ""}} {
-		if before[i].Disabled != want.off || want.off && before[i].Left == "" {
-			t.Errorf("%s before: %v %q", before[i].Server, before[i].Disabled, before[i].Left)
-		}
-		if s := after[i]; (s.Left == "") != want.wraps || s.Left != want.left || s.Disabled != want.off || want.wraps && !slices.Contains(s.After, "x") {
-			t.Errorf("%s after: %v %q %q", s.Server, s.Disabled, s.Left, s.After)
-		}
-	}
-}
-
-// TestInputOf tests what a file says of a value that its client asks for.
-func TestInputOf(t *testing.T) {
-	h := newHost(t)
-	path := filepath.Join(h.Home, ".config", "Code", "User", "mcp.json")
-	write(t, path, `{"inputs": [7, {"id": "a", "type": "promptString", "description": "Key", "password": true}, {"id": "b", "default": "x", "options": ["x", 1, "y"]}], "servers": {"s": {"command": "x"}}}`)
-	f := only(t, h, Selection{Files: []string{path}})
-	for id, want := range map[string]string{"a": "{Key  [] true}", "b": "{ x [x y] false}", "c": "{  [] true}"} {
-		if got := fmt.Sprint(InputOf(f, id)); got != want {
-			t.Errorf("%s: %s, want %s", id, got, want)
-		}
 	}
 }

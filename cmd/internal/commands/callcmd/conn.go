@@ -23,15 +23,6 @@ type Client struct {
 	Name  string // of the command that asks
 	Root  string // the directory of the project, which the server may ask for; "" for no roots
 	Limit int64  // how many bytes the server may send; 0 for 64 MiB
-	// Progress is called with what the server says of a call that it works on; may be nil.
-	Progress func(Progress)
-}
-
-// Progress is what a server says of a call that it works on.
-type Progress struct {
-	Progress float64 `json:"progress"`
-	Total    float64 `json:"total"` // 0 if the server does not know
-	Message  string  `json:"message"`
 }
 
 // Conn is a connection to a server that has answered initialize.
@@ -110,30 +101,28 @@ func (c *Conn) Close() error {
 	return c.to.Close()
 }
 
-// Tools returns the pages of the tool list as the server sends them. They are results of tools/list.
-func (c *Conn) Tools() (pages [][]byte, err error) {
+// Tools returns the tools of the server, and the pages of its list as it sends them: results of tools/list.
+func (c *Conn) Tools() (tools []Tool, pages [][]byte, err error) {
 	var params mcp.PaginatedParams
 	for range maxPages {
 		result, err := c.request(mcp.MethodToolsList, params)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		var page struct {
+			Tools      []Tool     `json:"tools"`
 			NextCursor mcp.Cursor `json:"nextCursor"`
 		}
 		if err := json.Unmarshal(result, &page); err != nil {
-			return nil, unreadable(mcp.MethodToolsList, err)
+			return nil, nil, unreadable(mcp.MethodToolsList, err)
 		}
-		pages = append(pages, result)
+		tools, pages = append(tools, page.Tools...), append(pages, result)
 		if params.Cursor = page.NextCursor; params.Cursor == "" {
-			return pages, nil
+			return tools, pages, nil
 		}
 	}
-	return nil, fmt.Errorf("the tool list of the server has more than %d pages", maxPages)
+	return nil, nil, fmt.Errorf("the tool list of the server has more than %d pages", maxPages)
 }
-
-// progressToken marks what the server says of our only call.
-const progressToken = "call"
 
 // call calls a tool. arguments is a JSON object. The result is what the server sends; an error of
 // the server is a *ServerError.
@@ -141,28 +130,16 @@ func (c *Conn) call(tool string, arguments json.RawMessage) (result []byte, err 
 	params := struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
-		Meta      *mcp.Meta       `json:"_meta,omitempty"`
-	}{Name: tool, Arguments: arguments}
-	if c.client.Progress != nil {
-		params.Meta = &mcp.Meta{ProgressToken: progressToken}
-	}
+	}{tool, arguments}
 	return c.request(mcp.MethodToolsCall, params)
 }
 
 // Answer is what a server says about itself.
 type Answer struct {
-	Name, Version string // of the server
-	Tools         []Tool // of all pages, in the order of the server
+	Tools []Tool // of all pages, in the order of the server
 
 	server []byte // the result of initialize
 	pages  [][]byte
-}
-
-// Tool is a tool as a server lists it. A list is decoded into these two members alone, so that a
-// server cannot set the members that mcp-jail reports of a tool.
-type Tool struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
 }
 
 // Pin returns the definitions of the tools as a session pins them.
@@ -182,21 +159,11 @@ func Ask(ctx context.Context, name string, from io.Reader, to io.WriteCloser) (*
 		return nil, err
 	}
 	defer c.Close()
-	pages, err := c.Tools()
+	tools, pages, err := c.Tools()
 	if err != nil {
 		return nil, err
 	}
-	a := &Answer{Name: c.Name, Version: c.Version, server: c.hello, pages: pages}
-	for _, page := range pages {
-		var list struct {
-			Tools []Tool `json:"tools"`
-		}
-		if err := json.Unmarshal(page, &list); err != nil {
-			return nil, unreadable(mcp.MethodToolsList, err)
-		}
-		a.Tools = append(a.Tools, list.Tools...)
-	}
-	return a, nil
+	return &Answer{tools, c.hello, pages}, nil
 }
 
 func unreadable(method mcp.MCPMethod, err error) error {

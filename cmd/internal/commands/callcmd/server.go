@@ -101,8 +101,6 @@ func (s *server) request(method mcp.MCPMethod, params any) (result []byte, err e
 			if err := s.answer(m); err != nil {
 				return nil, err
 			}
-		case m.Method != nil && *m.Method == methodProgress:
-			s.progress(m)
 		case m.Method != nil || string(m.ID) != fmt.Sprint(s.lastID): // another notification, or a late answer
 		case m.Error != nil:
 			m.Error.Method = string(method)
@@ -149,19 +147,6 @@ func (s *server) answer(m message) error {
 	}
 	details := mcp.JSONRPCErrorDetails{Code: mcp.METHOD_NOT_FOUND, Message: "Method not found"}
 	return s.send(mcp.JSONRPCError{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Error: details})
-}
-
-// methodProgress is a notification about a call that the server works on.
-const methodProgress = "notifications/progress"
-
-func (s *server) progress(m message) {
-	var said struct {
-		Token any `json:"progressToken"`
-		Progress
-	}
-	if s.client.Progress != nil && json.Unmarshal(m.Params, &said) == nil && said.Token == progressToken {
-		s.client.Progress(said.Progress)
-	}
 }
 
 func (s *server) notify(method mcp.MCPMethod) error {

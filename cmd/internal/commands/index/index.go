@@ -141,9 +141,6 @@ func (s *Choice) read(host hostfs.Host, files []*wrapping.File, program Program)
 		return cmp.Compare(cli.FalseFirst(a.IsProject()), cli.FalseFirst(b.IsProject()))
 	})
 	for _, f := range files {
-		if s.SwitchOn && f.Err == nil {
-			wrapping.SwitchOn(f)
-		}
 		x.of[f] = map[string]*Server{}
 		for _, e := range f.Entries {
 			x.of[f][e.Key()] = x.addEntry(f, e)
@@ -399,7 +396,6 @@ func (s *Server) EntryByName() *Entry {
 // of the user's clients, and the project files in the working directory.
 type Choice struct {
 	wrapping.Selection
-	SwitchOn bool // entries that are switched off are as if they were not
 }
 
 // onlyThese is the text of the flags that choose.

@@ -39,7 +39,11 @@ func TestRead(t *testing.T) {
 
 // TestProbe tests which tools are called, and with what.
 func TestProbe(t *testing.T) {
-	list := func(tools string) [][]byte { return [][]byte{[]byte(`{"tools":[` + tools + `]}`)} }
+	list := func(tool string) []callcmd.Tool {
+		all := make([]callcmd.Tool, 1)
+		testkit.Must(t, json.Unmarshal([]byte(tool), &all[0]))
+		return all
+	}
 	read := func(name, schema string) string {
 		return fmt.Sprintf(`{"name":%q,"annotations":{"readOnlyHint":true},"inputSchema":%s}`, name, schema)
 	}
