@@ -284,6 +284,8 @@ func (x *Index) Names(fits func(*Server) bool) (names []string) {
 				about = s.Kept.About.Project
 			case len(s.Entries) > 0:
 				about = s.Entries[0].File.Client.Title
+			case s.Table != nil:
+				about = s.Table.Command
 			}
 			names = cli.AddNames(names, []string{cli.Described(s.Name, about)})
 		}
