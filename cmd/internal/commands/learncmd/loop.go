@@ -3,7 +3,6 @@ package learncmd
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +24,6 @@ type loop struct {
 	words []string       // its line
 	argv  []string       // of mcp-jail, from run on
 	root  string         // the directory of its project; "" for none
-	temp  string         // a directory for its HOME; "" for its own
 	drive []request
 	yes   bool
 
@@ -51,12 +49,6 @@ type grant struct {
 	why   string
 	keys  []string // files in there that are denied beside it
 	typed bool     // by the user
-}
-
-func (l *loop) close() {
-	if l.temp != "" {
-		os.RemoveAll(l.temp)
-	}
 }
 
 // run tries the server until a try shows nothing more that it may be given.

@@ -104,13 +104,10 @@ func (l *loop) target() (*session.Target, error) {
 		return nil, err
 	}
 	t, err := session.LoadWith(l.edit.File, flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
-	if err != nil {
-		return t, err
+	if err == nil {
+		err = t.Resolve()
 	}
-	if l.temp != "" {
-		t.Host.StateDir = l.temp
-	}
-	return t, t.Resolve()
+	return t, err
 }
 
 // install fetches the package of the server, as its first start does.
