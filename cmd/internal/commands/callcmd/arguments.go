@@ -104,20 +104,6 @@ func (s *schema) types(name string) (types []string) {
 	return types
 }
 
-// missing returns the arguments that a tool wants and that an object does not have.
-func (s *schema) missing(object json.RawMessage) (names []string) {
-	var given map[string]json.RawMessage
-	if s == nil || json.Unmarshal(object, &given) != nil {
-		return nil
-	}
-	for _, name := range s.Required {
-		if _, ok := given[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	return names
-}
-
 // object returns the arguments as a JSON object. Of NAME=VALUE, the value is text if the tool wants
 // text, and else JSON if it is that.
 func (a arguments) object(s *schema) (json.RawMessage, error) {

@@ -222,9 +222,6 @@ func (k *callCmd) ask(ctx context.Context, c terminal.Console, t *target, s *cli
 	if err != nil {
 		return err
 	}
-	for _, missing := range schema.missing(object) {
-		c.Notef("%s the tool wants %s, which the arguments do not have", c.Paint(terminal.Yellow, "note:"), show.Name(missing))
-	}
 	s.hold()
 	waiting := time.AfterFunc(2*time.Second, func() { c.Sayf("waiting for %s ...", k.tool) })
 	defer waiting.Stop()

@@ -83,9 +83,6 @@ func (c *Conn) initialize(client Client) (err error) {
 	return c.notify(mcp.MethodNotificationInitialized)
 }
 
-// Hello returns the result of initialize.
-func (c *Conn) Hello() []byte { return c.hello }
-
 // Request sends a request as it is, and returns its result. The error is a *ServerError if the server
 // answered with one.
 func (c *Conn) Request(method string, params json.RawMessage) (result []byte, err error) {

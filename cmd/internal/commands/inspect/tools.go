@@ -24,7 +24,6 @@ type toolReport struct {
 	Errors   []string      `json:"errors,omitempty"`
 	Gaps     []confine.Gap `json:"gaps,omitempty"`
 	Warnings []string      `json:"warnings,omitempty"`
-	Remarks  []string      `json:"remarks,omitempty"`
 }
 
 // reportTools reports the tools of a per-call server that have a table, and returns the exit status for their errors. Tools
@@ -39,7 +38,7 @@ func reportTools(t *session.Target, server *Report) (tools []toolReport, status 
 		r, failed := reportTool(t, name, server)
 		if name != config.AnyTool && !slices.Contains(declared, name) {
 			if byPreset {
-				r.Errors, r.Gaps, r.Warnings, r.Remarks = nil, nil, nil, nil
+				r.Errors, r.Gaps, r.Warnings = nil, nil, nil
 			}
 			byPreset = true
 		}
@@ -52,7 +51,7 @@ func reportTool(t *session.Target, name string, server *Report) (r toolReport, s
 	tool, err := t.Tool(name)
 	r = toolReport{Name: name}
 	if p := tool.Policy; p != nil {
-		r.Policy, r.Warm, r.Remarks = accessSummary(p), p.Warm, remarkTexts(p, tool.Host.OS)
+		r.Policy, r.Warm, r.Warnings = accessSummary(p), p.Warm, remarkTexts(p)
 		if !p.Default {
 			r.Where = p.Where
 		}
@@ -61,7 +60,7 @@ func reportTool(t *session.Target, name string, server *Report) (r toolReport, s
 		r.Policy, r.Errors = "cannot be used", []string{err.Error()}
 		return r, terminal.Status(err)
 	}
-	r.Warnings = tool.WarningTexts()
+	r.Warnings = append(r.Warnings, tool.WarningTexts()...)
 	plan, err := tool.Compile()
 	if plan != nil {
 		r.Gaps = plan.Gaps

@@ -155,8 +155,9 @@ func (p *player) play(ctx context.Context, from io.Reader, to io.WriteCloser) (*
 	defer conn.Close()
 	out := &played{Server: conn.Name + " " + conn.Version}
 	requests := p.Requests
-	lists, tools := list(conn)
-	for _, a := range lists {
+	tools, _, err := conn.Tools()
+	a := answer{Request: request{Method: "tools/list"}}
+	if err == nil || errors.As(err, &a.Error) { // else it has ended: the next request says so
 		p.add(out, a)
 	}
 	if requests == nil {
@@ -177,32 +178,6 @@ func (p *player) add(out *played, a answer) {
 	if out.Answers = append(out.Answers, a); p.Each != nil {
 		p.Each(a)
 	}
-}
-
-// list asks for the lists that the server says it has: its tools, and for what they tell of its files the
-// resources, their templates and the prompts.
-func list(conn *callcmd.Conn) (answers []answer, tools []callcmd.Tool) {
-	var hello struct {
-		Capabilities map[string]json.RawMessage `json:"capabilities"`
-	}
-	json.Unmarshal(conn.Hello(), &hello)
-	tools, _, err := conn.Tools()
-	a := answer{Request: request{Method: "tools/list"}}
-	if err != nil && !errors.As(err, &a.Error) {
-		return nil, nil // it has ended: the next request says so
-	}
-	answers = append(answers, a)
-	for _, more := range []struct{ capability, method string }{{"resources", "resources/list"}, {"resources", "resources/templates/list"}, {"prompts", "prompts/list"}} {
-		if _, has := hello.Capabilities[more.capability]; !has {
-			continue
-		}
-		a := answer{Request: request{Method: more.method}}
-		if a.Result, err = conn.Request(more.method, nil); err != nil && !errors.As(err, &a.Error) {
-			break
-		}
-		answers = append(answers, a)
-	}
-	return answers, tools
 }
 
 // place is where the server works. Arguments that are paths or addresses are taken from it.

@@ -63,7 +63,7 @@ func (l *loop) run(ctx context.Context, budget time.Duration) error {
 			return err
 		case timed.Err() != nil && l.last != nil: // it was cut off
 			l.c.Notef("try %d: the time is up (--budget)", n)
-			return l.confirm(ctx, 0)
+			return l.takeBack()
 		}
 		l.last = t
 		given, err := l.give(t)
@@ -72,42 +72,26 @@ func (l *loop) run(ctx context.Context, budget time.Duration) error {
 		}
 		l.say(n, t, given)
 		if len(given) == 0 || n == maxTries || timed.Err() != nil {
-			return l.confirm(timed, maxTries-n)
+			return l.takeBack()
 		}
 	}
 }
 
-// confirm takes back what helped no call. If a call fails without it, it stays.
-func (l *loop) confirm(ctx context.Context, left int) error {
-	var kept, vain []*grant
+// takeBack takes back what helped no call.
+func (l *loop) takeBack() error {
+	var kept []*grant
 	for _, g := range l.grants {
 		if g.typed || slices.ContainsFunc(g.by, l.last.helped) || slices.ContainsFunc(g.by, l.waits) {
 			kept = append(kept, g)
 		} else {
-			vain = append(vain, g)
+			g.why = "it did not help: " + strings.Join(g.by, ", ") + " still failed"
+			l.left = append(l.left, g)
 		}
 	}
-	if len(vain) == 0 {
+	if len(kept) == len(l.grants) {
 		return nil
 	}
-	all := l.grants
-	if err := l.restart(kept); err != nil {
-		return err
-	}
-	if left > 0 && ctx.Err() == nil {
-		t, err := l.try(ctx)
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(l.last.answered, func(call string) bool { return !t.helped(call) }) && ctx.Err() == nil {
-			return l.restart(all)
-		}
-	}
-	for _, g := range vain {
-		g.why = "it did not help: " + strings.Join(g.by, ", ") + " still failed"
-	}
-	l.left = append(l.left, vain...)
-	return nil
+	return l.restart(kept)
 }
 
 // waits reports whether a call lacks something that is only proposed.
