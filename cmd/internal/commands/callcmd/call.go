@@ -172,9 +172,6 @@ func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *target, argum
 		return nil, err
 	}
 	r := &outcome{Server: k.Server, Tool: k.tool, Name: t.Key}
-	if e := t.entry; e != nil {
-		r.Client, r.File = e.File.Client.Name, e.File.Path
-	}
 	failed := k.ask(ctx, c, t, session, r, arguments)
 	session.end()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && failed != nil {

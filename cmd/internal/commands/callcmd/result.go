@@ -22,9 +22,7 @@ import (
 // outcome is what became of a call. Its exported fields are the JSON document.
 type outcome struct {
 	Server    string                  `json:"server"`
-	Name      string                  `json:"name,omitempty"` // under which mcp-jail keeps it
-	Client    string                  `json:"client,omitempty"`
-	File      string                  `json:"file,omitempty"`
+	Name      string                  `json:"name,omitempty"`  // under which mcp-jail keeps it
 	About     string                  `json:"about,omitempty"` // what the server calls itself
 	Tool      string                  `json:"tool,omitempty"`
 	Tools     []json.RawMessage       `json:"tools,omitzero"` // without a tool to call

@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -144,15 +143,9 @@ func (w *whyCmd) find(c terminal.Console, x *index.Index) ([]*index.Server, erro
 // noteConfiguration says first what is wrong with the configuration: servers that it declares do not
 // start then, and have no record of that.
 func (w *whyCmd) noteConfiguration(c terminal.Console, x *index.Index) {
-	all := x.ConfigurationProblems()
-	// Those of the server's own configuration come first.
-	slices.SortStableFunc(all, func(a, b index.ConfigurationProblem) int {
-		return cmp.Compare(cli.FalseFirst(a.Entries == nil), cli.FalseFirst(b.Entries == nil))
-	})
 	effect := ""
-	for _, p := range all {
+	for _, p := range x.ConfigurationProblems() {
 		switch word := c.Paint(terminal.Yellow, "warning:"); {
-		case w.server != "" && p.Entries != nil && !slices.Contains(p.Entries, w.server):
 		case p.Fix != "":
 			c.Notef("%s %s", word, p.Warning())
 		case p.Effect == effect: // more of the same
