@@ -1,6 +1,7 @@
 package callcmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,9 +30,16 @@ type Client struct {
 type Conn struct {
 	Name, Version string // of the server
 
-	*server
-	to    io.Closer
-	hello []byte // the result of initialize
+	ctx    context.Context
+	stop   context.CancelFunc
+	client Client
+	to     io.WriteCloser
+	out    chan []byte // what the server is sent
+	lines  chan []byte // closed when the server has said its last; tooMuch is set before
+	hello  []byte      // the result of initialize
+
+	lastID  int64
+	tooMuch bool
 }
 
 // ServerError is an error with which a server answers a request.
@@ -48,20 +56,24 @@ func (e *ServerError) Error() string {
 
 // Open makes the handshake with a server. If it fails, it closes to.
 func Open(ctx context.Context, client Client, from io.Reader, to io.WriteCloser) (*Conn, error) {
-	c := &Conn{server: newServer(ctx, client, from, to), to: to}
-	if err := c.initialize(client); err != nil {
+	client.Limit = cmp.Or(client.Limit, maxBytes)
+	c := &Conn{client: client, to: to, out: make(chan []byte, maxUnread), lines: make(chan []byte)}
+	c.ctx, c.stop = context.WithCancel(ctx)
+	go c.read(from)
+	go c.write()
+	if err := c.initialize(); err != nil {
 		c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *Conn) initialize(client Client) (err error) {
+func (c *Conn) initialize() (err error) {
 	params := mcp.InitializeParams{
 		ProtocolVersion: protocolVersion,
-		ClientInfo:      mcp.Implementation{Name: client.Name, Version: cmdline.Version()},
+		ClientInfo:      mcp.Implementation{Name: c.client.Name, Version: cmdline.Version()},
 	}
-	if client.Root != "" {
+	if c.client.Root != "" {
 		params.Capabilities.Roots = &struct {
 			ListChanged bool `json:"listChanged,omitempty"`
 		}{}
