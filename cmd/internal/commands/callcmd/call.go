@@ -37,7 +37,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os/signal"
 	"slices"
 	"strings"
 	"time"
@@ -134,8 +133,8 @@ func (k *callCmd) call(c terminal.Console) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	interrupted := cli.Interrupts()
-	defer signal.Stop(interrupted)
+	interruptible, stop := Interruptible("the server was ended")
+	defer stop()
 	t, err := k.Choose(c)
 	if err != nil {
 		return nil, err
@@ -143,20 +142,8 @@ func (k *callCmd) call(c terminal.Console) (*outcome, error) {
 	if err := t.Confirm(c, k.yes); err != nil {
 		return nil, err
 	}
-	for _, note := range t.Notes {
-		c.Notef("%s %s", c.Paint(terminal.Yellow, "note:"), show.Line(note))
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), k.timeout)
+	ctx, cancel := context.WithTimeout(interruptible, k.timeout)
 	defer cancel()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	go func() {
-		select {
-		case s := <-interrupted:
-			stop(&terminal.InterruptedError{Signal: s, Undone: "the server was ended"})
-		case <-ctx.Done():
-		}
-	}()
 	r, err := k.talk(ctx, c, t, arguments)
 	var by *terminal.InterruptedError
 	if errors.As(context.Cause(ctx), &by) {

@@ -106,8 +106,11 @@ func clientDir(c clients.Client, host hostfs.Host) string {
 	return host.Dir
 }
 
-// Confirm asks before it starts what others may have written.
+// Confirm says what there is to know of a start, and asks about one of a line that others may have written.
 func (t *target) Confirm(c terminal.Console, yes bool) error {
+	for _, note := range t.Notes {
+		c.Notef("%s %s", c.Paint(terminal.Yellow, "note:"), show.Line(note))
+	}
 	if t.entry == nil || !t.entry.File.IsProject() || yes {
 		return nil
 	}

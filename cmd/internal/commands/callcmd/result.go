@@ -92,8 +92,17 @@ type result struct {
 }
 
 func (r *outcome) isError() bool {
+	_, failed := ReadResult(r.Result)
+	return failed
+}
+
+// ReadResult returns what the result of a tool has for people, and whether it says that the tool failed.
+func ReadResult(raw json.RawMessage) (texts []string, failed bool) {
 	var out result
-	return json.Unmarshal(r.Result, &out) == nil && out.IsError
+	if json.Unmarshal(raw, &out) != nil {
+		return nil, false
+	}
+	return out.texts(false), out.IsError
 }
 
 func (r *outcome) printJSON(c terminal.Console, err error) error {

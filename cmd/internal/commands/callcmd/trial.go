@@ -125,16 +125,8 @@ func (t Trial) failure(ctx, timed context.Context, err error, record diagnostics
 		f.Diagnosis = &record.Diagnoses[n-1]
 		f.Err = errors.New(f.Diagnosis.LogText())
 	}
-	if !t.Target.Policy.Stateful {
-		f.Err = fmt.Errorf("%w\n%s", f.Err, defaultPolicyHint)
-	}
 	return f
 }
-
-// defaultPolicyHint says how to mend a stateless server that does not list its tools.
-const defaultPolicyHint = "With stateful = false the process that lists the tools has the default policy, and no table changes that. " +
-	"If listing needs more access, make the server stateful and declare its access for the whole server. " +
-	"Variables and limits can be granted to every process."
 
 // uncached returns the options of a stateless session that asks the server itself: without the
 // cached tool list of an earlier session and without warm processes.

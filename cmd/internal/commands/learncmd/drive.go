@@ -112,13 +112,8 @@ type answer struct {
 
 // Failed reports whether the answer is an error, or the result of a tool that says that it failed.
 func (a answer) Failed() bool {
-	if a.Error != nil {
-		return true
-	}
-	var r struct {
-		IsError bool `json:"isError"`
-	}
-	return json.Unmarshal(a.Result, &r) == nil && r.IsError
+	_, failed := callcmd.ReadResult(a.Result)
+	return failed || a.Error != nil
 }
 
 // played is one session of a drive.

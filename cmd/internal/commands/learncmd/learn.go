@@ -17,7 +17,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -82,8 +81,8 @@ func (k *learnCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	interrupted := cli.Interrupts()
-	defer signal.Stop(interrupted)
+	ctx, stop := callcmd.Interruptible("nothing was changed")
+	defer stop()
 	l, err := k.find(c)
 	if err != nil {
 		return err
@@ -95,15 +94,6 @@ func (k *learnCmd) Run(c terminal.Console) error {
 	if err := l.restart(l.grants); err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancelCause(context.Background())
-	defer stop(nil)
-	go func() {
-		select {
-		case s := <-interrupted:
-			stop(&terminal.InterruptedError{Signal: s, Undone: "nothing was changed"})
-		case <-ctx.Done():
-		}
-	}()
 	err = l.run(ctx, k.budget)
 	var by *terminal.InterruptedError
 	switch {
@@ -112,7 +102,7 @@ func (k *learnCmd) Run(c terminal.Console) error {
 	case err != nil:
 		return err
 	}
-	signal.Stop(interrupted) // a question has its own
+	stop() // a question has its own
 	return l.end()
 }
 
@@ -153,9 +143,6 @@ func (k *learnCmd) find(c terminal.Console) (*loop, error) {
 	}
 	if err := t.Confirm(c, k.yes); err != nil {
 		return nil, err
-	}
-	for _, note := range t.Notes {
-		c.Notef("%s %s", c.Paint(terminal.Yellow, "note:"), show.Line(note))
 	}
 	_, server := cmdline.Split(t.Argv)
 	l.argv, l.root, l.name, l.words = t.Argv, t.Root, k.Server, server.Argv

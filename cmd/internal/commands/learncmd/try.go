@@ -2,7 +2,6 @@ package learncmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -213,17 +212,10 @@ func hintsOf(record diagnostics.Record, tool string, all bool) (hints []diagnost
 
 // reason returns the first line with which a call failed.
 func reason(a answer) string {
-	text := ""
+	texts, _ := callcmd.ReadResult(a.Result)
+	text := strings.Join(texts, "\n")
 	if a.Error != nil {
 		text = a.Error.Message
-	}
-	var result struct {
-		Content []struct {
-			Text string `json:"text"`
-		} `json:"content"`
-	}
-	if a.Error == nil && json.Unmarshal(a.Result, &result) == nil && len(result.Content) > 0 {
-		text = result.Content[0].Text
 	}
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
