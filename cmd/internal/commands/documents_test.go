@@ -169,7 +169,7 @@ func parseArguments(cmd *cobra.Command, server cmdline.Server, args []string) er
 	if given > takes {
 		return fmt.Errorf("%s takes fewer words", cmd.Name())
 	}
-	if behind := map[string]bool{"plan": true, "install": true, "learn": true}; server.Given && !behind[cmd.Name()] {
+	if behind := map[string]bool{"plan": true, "install": true}; server.Given && !behind[cmd.Name()] {
 		return fmt.Errorf("%s takes no command after --", cmd.Name())
 	}
 	return nil

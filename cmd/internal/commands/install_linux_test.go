@@ -262,7 +262,7 @@ func TestInstallUnconfigured(t *testing.T) {
 	for _, name := range []string{"files", "@s/files"} {
 		u.types(0, []string{"install", name}, "@s/files was ready already: version 1.0.0, ")
 	}
-	u.types(2, []string{"install", "filse"}, "there is no server \"filse\" in the configuration", "mcp-jail install -- npx -y filse")
+	u.types(2, []string{"install", "filse"}, "there is no server filse", "mcp-jail install -- npx -y filse")
 	site.Publish(registry.MCPServer{Name: "@s/files", Version: "2.0.0"}.Package())
 	u.types(0, []string{"install", "--update", "--yes"}, "other 1.0.0 is the newest already", "@s/files 1.0.0 → 2.0.0", "@s/files is ready: version 2.0.0, ")
 	u.types(0, []string{"install", "--update", "--yes", "--", "npx", "-y", "@s/files@1.0.0"}, "@s/files 1.0.0\n  it was not pinned yet\n", "is ready: version 1.0.0, ")
@@ -286,7 +286,7 @@ func TestInstallMisuse(t *testing.T) {
 	for want, args := range map[string][]string{
 		"server plain is started by node, which fetches no package: there is nothing to install": {"plain"},
 		"server odd: this npx line runs as it is given, and its package is not pinned":           {"odd"},
-		"there is no server \"@s/a\" in the configuration; declared are odd, plain\n":            {"@s/a"},
+		"there is no server @s/a; `mcp-jail status --all` shows them\n":                          {"@s/a"},
 		"mcp-jail install -- npx -y @s/a":                                                        {"@s/a"},
 		"put -- before the command of the server: type  mcp-jail install -- npx -y a":            {"npx", "-y", "a"},
 		"there is no command after --. Type for example\n":                                       {"--"},

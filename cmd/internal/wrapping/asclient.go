@@ -1,7 +1,6 @@
 package wrapping
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -220,26 +219,4 @@ func (v *values) dirOf(e Entry) (string, error) {
 		return v.host.Project, nil
 	}
 	return "", nil
-}
-
-// Input is what a file says of a value that its client asks for.
-type Input struct {
-	ID          string   `json:"id"`
-	Description string   `json:"description"`
-	Default     string   `json:"default"`
-	Options     []string `json:"options"`
-	Hidden      bool     `json:"password"` // what is typed is not to be seen
-}
-
-// InputOf returns what a file says of the input with a name. One of which it says nothing is hidden.
-func InputOf(f *File, id string) Input {
-	all, _, _ := f.parsed.Lookup("inputs")
-	list, _ := all.([]any)
-	for _, item := range list {
-		var in Input
-		if text, err := json.Marshal(item); err == nil && json.Unmarshal(text, &in) == nil && in.ID == id {
-			return in
-		}
-	}
-	return Input{Hidden: true}
 }

@@ -129,16 +129,3 @@ func TestAsClientOfProject(t *testing.T) {
 		must(t, os.Remove(settings))
 	}
 }
-
-// TestInputOf tests what a file says of a value that its client asks for.
-func TestInputOf(t *testing.T) {
-	h := newHost(t)
-	path := filepath.Join(h.Home, ".config", "Code", "User", "mcp.json")
-	write(t, path, `{"inputs": [7, {"id": "a", "type": "promptString", "description": "Key", "password": true}, {"id": "b", "default": "x", "options": ["x", "y"]}], "servers": {"s": {"command": "x"}}}`)
-	f := only(t, h, Selection{Files: []string{path}})
-	for id, want := range map[string]string{"a": "{a Key  [] true}", "b": "{b  x [x y] false}", "c": "{   [] true}"} {
-		if got := fmt.Sprint(InputOf(f, id)); got != want {
-			t.Errorf("%s: %s, want %s", id, got, want)
-		}
-	}
-}

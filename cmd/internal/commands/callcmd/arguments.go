@@ -3,7 +3,6 @@ package callcmd
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -62,51 +61,19 @@ func object(text []byte, place string) (json.RawMessage, error) {
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff")))
 	var value json.RawMessage
 	err := json.Unmarshal(text, &value)
-	var syntax *json.SyntaxError
 	switch {
-	case errors.As(err, &syntax):
-		return nil, terminal.UsageErrorf("%s: no JSON: %s", position(text, syntax.Offset, place), strings.TrimPrefix(syntax.Error(), "json: "))
 	case err != nil:
 		return nil, terminal.UsageErrorf("%s: no JSON: %s", place, err)
 	case !utf8.Valid(text):
 		return nil, terminal.UsageErrorf("%s: no JSON: it is not UTF-8", place)
 	case len(value) == 0 || value[0] != '{':
-		return nil, terminal.UsageErrorf("%s: a tool takes a JSON object, such as {\"path\": \"/tmp\"}, and this is %s", place, kindOf(value))
+		return nil, terminal.UsageErrorf("%s: a tool takes a JSON object, such as {\"path\": \"/tmp\"}", place)
 	}
 	var flat bytes.Buffer // a message is one line
 	if err := json.Compact(&flat, value); err != nil {
 		return nil, err
 	}
 	return flat.Bytes(), nil
-}
-
-func kindOf(value []byte) string {
-	switch {
-	case len(value) == 0 || value[0] == 'n':
-		return "null"
-	case value[0] == '[':
-		return "a list"
-	case value[0] == '"':
-		return "a text"
-	case value[0] == 't' || value[0] == 'f':
-		return string(value)
-	}
-	return "a number"
-}
-
-// position says where in a text a fault is, with the words before it.
-func position(text []byte, offset int64, place string) string {
-	before := text[:min(max(offset-1, 0), int64(len(text)))]
-	line := 1 + bytes.Count(before, []byte("\n"))
-	last := before[bytes.LastIndexByte(before, '\n')+1:]
-	at := fmt.Sprintf("%s, character %d", place, 1+utf8.RuneCount(last))
-	if bytes.ContainsRune(text, '\n') {
-		at = fmt.Sprintf("%s, line %d, character %d", place, line, 1+utf8.RuneCount(last))
-	}
-	if near := strings.ToValidUTF8(string(last[max(0, len(last)-30):]), ""); near != "" {
-		at += ", after " + show.Quote(near)
-	}
-	return at
 }
 
 // schema is what a tool says of its arguments.
@@ -135,20 +102,6 @@ func (s *schema) types(name string) (types []string) {
 		}
 	}
 	return types
-}
-
-// missing returns the arguments that a tool wants and that an object does not have.
-func (s *schema) missing(object json.RawMessage) (names []string) {
-	var given map[string]json.RawMessage
-	if s == nil || json.Unmarshal(object, &given) != nil {
-		return nil
-	}
-	for _, name := range s.Required {
-		if _, ok := given[name]; !ok {
-			names = append(names, name)
-		}
-	}
-	return names
 }
 
 // object returns the arguments as a JSON object. Of NAME=VALUE, the value is text if the tool wants

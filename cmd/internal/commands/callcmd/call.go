@@ -37,8 +37,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"os/signal"
 	"slices"
 	"strings"
 	"time"
@@ -78,8 +76,8 @@ func Call(line *cli.CommandLine) *cobra.Command {
 		}
 		return k.Run(line.Console)
 	})
-	cmd.Long = `call starts the server as its client does, with the same jail. One that is not wrapped
-gets the jail that wrap would give it. Without TOOL, call lists the tools.
+	cmd.Long = `call starts the server as its client does, with the same jail. Without TOOL, call lists
+the tools.
 
 The arguments of a tool are a JSON object, or NAME=VALUE for each; "-", or a stdin that
 is no terminal, reads the JSON from there. What is typed as NAME=VALUE is text where the
@@ -97,7 +95,6 @@ allows it, so you can try that without a new session of the client.`
 
 func (k *callCmd) addFlags(cmd *cobra.Command) {
 	k.AddFileFlags(cmd)
-	cli.AddFlags(cmd, cmdline.Flag{Name: "config", Value: "FILE", Many: &k.Config, Usage: "A server of this configuration file (repeatable)"})
 	cli.AddFlags(cmd, cmdline.Flag{Name: "input", Value: "NAME[=VALUE]", Many: &k.Inputs, Usage: "The value of ${input:NAME} (repeatable)"})
 	cli.AddFlags(cmd, cli.FormatFlag(&k.format))
 	cmd.Flags().Var(cli.Duration(&k.timeout), "timeout", "The time limit for start and call (default: 5m)")
@@ -109,7 +106,7 @@ func (k *callCmd) addFlags(cmd *cobra.Command) {
 // Run calls the tool, and writes the result and what was refused.
 func (k *callCmd) Run(c terminal.Console) error {
 	r, err := k.call(c)
-	if err == nil && r.list != nil {
+	if err == nil && r.listed {
 		return r.printTools(c, k.format)
 	}
 	var quiet terminal.ReportedStatus
@@ -134,8 +131,8 @@ func (k *callCmd) call(c terminal.Console) (*outcome, error) {
 	if err != nil {
 		return nil, err
 	}
-	interrupted := cli.Interrupts()
-	defer signal.Stop(interrupted)
+	interruptible, stop := Interruptible("the server was ended")
+	defer stop()
 	t, err := k.Choose(c)
 	if err != nil {
 		return nil, err
@@ -143,33 +140,15 @@ func (k *callCmd) call(c terminal.Console) (*outcome, error) {
 	if err := t.Confirm(c, k.yes); err != nil {
 		return nil, err
 	}
-	for _, note := range t.Notes {
-		c.Notef("%s %s", c.Paint(terminal.Yellow, "note:"), show.Line(note))
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), k.timeout)
+	ctx, cancel := context.WithTimeout(interruptible, k.timeout)
 	defer cancel()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	go func() {
-		select {
-		case s := <-interrupted:
-			stop(&signalError{s})
-		case <-ctx.Done():
-		}
-	}()
 	r, err := k.talk(ctx, c, t, arguments)
-	var by *signalError
+	var by *terminal.InterruptedError
 	if errors.As(context.Cause(ctx), &by) {
-		c.Errorf("interrupted: %s was ended", show.Name(k.Server))
-		return nil, terminal.ReportedStatus(terminal.Failure)
+		return nil, by
 	}
 	return r, err
 }
-
-// signalError says that a signal ended the call.
-type signalError struct{ os.Signal }
-
-func (e *signalError) Error() string { return "signal: " + e.String() }
 
 // talk starts the server, asks it, and waits for its end.
 func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *target, arguments arguments) (*outcome, error) {
@@ -177,10 +156,7 @@ func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *target, argum
 	if err != nil {
 		return nil, err
 	}
-	r := &outcome{Server: k.Server, Tool: k.tool, Name: t.Key, Wrapped: t.wrapped}
-	if e := t.entry; e != nil {
-		r.Client, r.File = e.File.Client.Name, e.File.Path
-	}
+	r := &outcome{Server: k.Server, Tool: k.tool, Name: t.Key}
 	failed := k.ask(ctx, c, t, session, r, arguments)
 	session.end()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && failed != nil {
@@ -203,9 +179,6 @@ func (k *callCmd) ask(ctx context.Context, c terminal.Console, t *target, s *cli
 	slow := time.AfterFunc(time.Second, func() { c.Sayf("starting %s ...", k.Server) })
 	defer slow.Stop()
 	client := Client{Name: "mcp-jail call", Root: t.Root, Limit: maxAnswer}
-	if c.ErrIsTerminal() {
-		client.Progress = func(p Progress) { c.Sayf("%s", progressText(k.tool, p)) }
-	}
 	conn, err := Open(ctx, client, s.out, s.in)
 	slow.Stop()
 	if err != nil {
@@ -213,17 +186,14 @@ func (k *callCmd) ask(ctx context.Context, c terminal.Console, t *target, s *cli
 	}
 	defer conn.Close()
 	r.About = strings.TrimSpace(conn.Name + " " + conn.Version)
-	pages, err := conn.Tools()
+	tools, _, err := conn.Tools()
 	if k.tool == "" {
-		if err == nil {
-			r.list, err = toolsOf(pages)
-		}
+		r.list, r.listed = tools, err == nil
 		return err
 	}
 	// A server that does not list may still answer.
-	tools, listErr := toolsOf(pages)
-	at := slices.IndexFunc(tools, func(o tool) bool { return o.Name == k.tool })
-	if err == nil && listErr == nil && at < 0 {
+	at := slices.IndexFunc(tools, func(o Tool) bool { return o.Name == k.tool })
+	if err == nil && at < 0 {
 		return unknownTool(k.Server, k.tool, tools)
 	}
 	var schema *schema
@@ -234,25 +204,11 @@ func (k *callCmd) ask(ctx context.Context, c terminal.Console, t *target, s *cli
 	if err != nil {
 		return err
 	}
-	for _, missing := range schema.missing(object) {
-		c.Notef("%s the tool wants %s, which the arguments do not have", c.Paint(terminal.Yellow, "note:"), show.Name(missing))
-	}
 	s.hold()
 	waiting := time.AfterFunc(2*time.Second, func() { c.Sayf("waiting for %s ...", k.tool) })
 	defer waiting.Stop()
 	r.Result, err = conn.call(k.tool, object)
 	return err
-}
-
-func progressText(tool string, p Progress) string {
-	text := fmt.Sprintf("%s: %v", tool, p.Progress)
-	if p.Total > 0 {
-		text += fmt.Sprintf(" of %v", p.Total)
-	}
-	if p.Message != "" {
-		text += ": " + p.Message
-	}
-	return text
 }
 
 // arguments are those of a tool, as they were given.

@@ -1,6 +1,7 @@
 package callcmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,24 +24,22 @@ type Client struct {
 	Name  string // of the command that asks
 	Root  string // the directory of the project, which the server may ask for; "" for no roots
 	Limit int64  // how many bytes the server may send; 0 for 64 MiB
-	// Progress is called with what the server says of a call that it works on; may be nil.
-	Progress func(Progress)
-}
-
-// Progress is what a server says of a call that it works on.
-type Progress struct {
-	Progress float64 `json:"progress"`
-	Total    float64 `json:"total"` // 0 if the server does not know
-	Message  string  `json:"message"`
 }
 
 // Conn is a connection to a server that has answered initialize.
 type Conn struct {
 	Name, Version string // of the server
 
-	*server
-	to    io.Closer
-	hello []byte // the result of initialize
+	ctx    context.Context
+	stop   context.CancelFunc
+	client Client
+	to     io.WriteCloser
+	out    chan []byte // what the server is sent
+	lines  chan []byte // closed when the server has said its last; tooMuch is set before
+	hello  []byte      // the result of initialize
+
+	lastID  int64
+	tooMuch bool
 }
 
 // ServerError is an error with which a server answers a request.
@@ -57,20 +56,24 @@ func (e *ServerError) Error() string {
 
 // Open makes the handshake with a server. If it fails, it closes to.
 func Open(ctx context.Context, client Client, from io.Reader, to io.WriteCloser) (*Conn, error) {
-	c := &Conn{server: newServer(ctx, client, from, to), to: to}
-	if err := c.initialize(client); err != nil {
+	client.Limit = cmp.Or(client.Limit, maxBytes)
+	c := &Conn{client: client, to: to, out: make(chan []byte, maxUnread), lines: make(chan []byte)}
+	c.ctx, c.stop = context.WithCancel(ctx)
+	go c.read(from)
+	go c.write()
+	if err := c.initialize(); err != nil {
 		c.Close()
 		return nil, err
 	}
 	return c, nil
 }
 
-func (c *Conn) initialize(client Client) (err error) {
+func (c *Conn) initialize() (err error) {
 	params := mcp.InitializeParams{
 		ProtocolVersion: protocolVersion,
-		ClientInfo:      mcp.Implementation{Name: client.Name, Version: cmdline.Version()},
+		ClientInfo:      mcp.Implementation{Name: c.client.Name, Version: cmdline.Version()},
 	}
-	if client.Root != "" {
+	if c.client.Root != "" {
 		params.Capabilities.Roots = &struct {
 			ListChanged bool `json:"listChanged,omitempty"`
 		}{}
@@ -92,9 +95,6 @@ func (c *Conn) initialize(client Client) (err error) {
 	return c.notify(mcp.MethodNotificationInitialized)
 }
 
-// Hello returns the result of initialize.
-func (c *Conn) Hello() []byte { return c.hello }
-
 // Request sends a request as it is, and returns its result. The error is a *ServerError if the server
 // answered with one.
 func (c *Conn) Request(method string, params json.RawMessage) (result []byte, err error) {
@@ -110,30 +110,28 @@ func (c *Conn) Close() error {
 	return c.to.Close()
 }
 
-// Tools returns the pages of the tool list as the server sends them. They are results of tools/list.
-func (c *Conn) Tools() (pages [][]byte, err error) {
+// Tools returns the tools of the server, and the pages of its list as it sends them: results of tools/list.
+func (c *Conn) Tools() (tools []Tool, pages [][]byte, err error) {
 	var params mcp.PaginatedParams
 	for range maxPages {
 		result, err := c.request(mcp.MethodToolsList, params)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		var page struct {
+			Tools      []Tool     `json:"tools"`
 			NextCursor mcp.Cursor `json:"nextCursor"`
 		}
 		if err := json.Unmarshal(result, &page); err != nil {
-			return nil, unreadable(mcp.MethodToolsList, err)
+			return nil, nil, unreadable(mcp.MethodToolsList, err)
 		}
-		pages = append(pages, result)
+		tools, pages = append(tools, page.Tools...), append(pages, result)
 		if params.Cursor = page.NextCursor; params.Cursor == "" {
-			return pages, nil
+			return tools, pages, nil
 		}
 	}
-	return nil, fmt.Errorf("the tool list of the server has more than %d pages", maxPages)
+	return nil, nil, fmt.Errorf("the tool list of the server has more than %d pages", maxPages)
 }
-
-// progressToken marks what the server says of our only call.
-const progressToken = "call"
 
 // call calls a tool. arguments is a JSON object. The result is what the server sends; an error of
 // the server is a *ServerError.
@@ -141,32 +139,20 @@ func (c *Conn) call(tool string, arguments json.RawMessage) (result []byte, err 
 	params := struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
-		Meta      *mcp.Meta       `json:"_meta,omitempty"`
-	}{Name: tool, Arguments: arguments}
-	if c.client.Progress != nil {
-		params.Meta = &mcp.Meta{ProgressToken: progressToken}
-	}
+	}{tool, arguments}
 	return c.request(mcp.MethodToolsCall, params)
 }
 
-// answer is what a server says about itself.
-type answer struct {
-	Name, Version string // of the server
-	Tools         []Tool // of all pages, in the order of the server
+// Answer is what a server says about itself.
+type Answer struct {
+	Tools []Tool // of all pages, in the order of the server
 
 	server []byte // the result of initialize
 	pages  [][]byte
 }
 
-// Tool is a tool as a server lists it. A list is decoded into these two members alone, so that a
-// server cannot set the members that mcp-jail reports of a tool.
-type Tool struct {
-	Name        string `json:"name"`
-	Description string `json:"description"`
-}
-
 // Pin returns the definitions of the tools as a session pins them.
-func (a *answer) Pin() (*toolpin.Pin, error) {
+func (a *Answer) Pin() (*toolpin.Pin, error) {
 	server, err := toolpin.ReadServer(a.server)
 	if err != nil {
 		return nil, err
@@ -176,27 +162,17 @@ func (a *answer) Pin() (*toolpin.Pin, error) {
 
 // Ask makes the handshake with a server, and lists its tools. It reads up to the last answer, and
 // closes to at the end. name is that of the command that asks.
-func Ask(ctx context.Context, name string, from io.Reader, to io.WriteCloser) (*answer, error) {
+func Ask(ctx context.Context, name string, from io.Reader, to io.WriteCloser) (*Answer, error) {
 	c, err := Open(ctx, Client{Name: name}, from, to)
 	if err != nil {
 		return nil, err
 	}
 	defer c.Close()
-	pages, err := c.Tools()
+	tools, pages, err := c.Tools()
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{Name: c.Name, Version: c.Version, server: c.hello, pages: pages}
-	for _, page := range pages {
-		var list struct {
-			Tools []Tool `json:"tools"`
-		}
-		if err := json.Unmarshal(page, &list); err != nil {
-			return nil, unreadable(mcp.MethodToolsList, err)
-		}
-		a.Tools = append(a.Tools, list.Tools...)
-	}
-	return a, nil
+	return &Answer{tools, c.hello, pages}, nil
 }
 
 func unreadable(method mcp.MCPMethod, err error) error {

@@ -31,8 +31,6 @@ func TestCall(t *testing.T) {
 		{"no roots without one", "", []string{`{"jsonrpc":"2.0","id":"r","method":"roots/list"}`, `{"jsonrpc":"2.0","id":ID,"result":{}}`}, `{}`, []string{`"id":"r","error":{"code":-32601`}, "file:"},
 		{"neither sampling nor elicitation", "/p", []string{`{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{}}`, `{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{}}`, `{"jsonrpc":"2.0","id":ID,"result":{}}`}, `{}`,
 			[]string{`"id":"s","error":{"code":-32601`, `"id":"e","error":{"code":-32601`}, ""},
-		{"progress", "", []string{`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"call","progress":1,"total":2,"message":"m"}}`,
-			`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"other","progress":9}}`, `{"jsonrpc":"2.0","id":ID,"result":{}}`}, `{} progress 1 of 2: m`, []string{`"_meta":{"progressToken":"call"}`}, ""},
 		{"the end", "", nil, "the server ended before it answered tools/call", nil, ""},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
@@ -68,13 +66,12 @@ func TestCall(t *testing.T) {
 			}
 			done <- sent.String()
 		}()
-		progress := ""
-		conn, err := Open(ctx, Client{Name: "test", Root: c.root, Progress: func(p Progress) { progress += fmt.Sprintf(" progress %v of %v: %s", p.Progress, p.Total, p.Message) }}, fromServer, toServer)
+		conn, err := Open(ctx, Client{Name: "test", Root: c.root}, fromServer, toServer)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
 		result, err := conn.call("t", json.RawMessage(`{"n":12345678901234567890}`))
-		got := string(result) + progress
+		got := string(result)
 		var answered *ServerError
 		if errors.As(err, &answered) {
 			got = fmt.Sprintf("error %d %s %s", answered.Code, answered.Message, answered.Data)

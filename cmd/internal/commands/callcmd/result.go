@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
@@ -23,10 +22,7 @@ import (
 // outcome is what became of a call. Its exported fields are the JSON document.
 type outcome struct {
 	Server    string                  `json:"server"`
-	Name      string                  `json:"name,omitempty"` // under which mcp-jail keeps it
-	Client    string                  `json:"client,omitempty"`
-	File      string                  `json:"file,omitempty"`
-	Wrapped   bool                    `json:"wrapped"`
+	Name      string                  `json:"name,omitempty"`  // under which mcp-jail keeps it
 	About     string                  `json:"about,omitempty"` // what the server calls itself
 	Tool      string                  `json:"tool,omitempty"`
 	Tools     []json.RawMessage       `json:"tools,omitzero"` // without a tool to call
@@ -38,9 +34,10 @@ type outcome struct {
 	Grant     string                  `json:"grant,omitempty"` // the command that grants what was refused
 	Status    int                     `json:"status"`
 
-	list  []tool
-	said  []string // lines of mcp-jail's own about the call, which come after the result
-	shown []string // and those that were shown before
+	list   []Tool
+	listed bool
+	said   []string // lines of mcp-jail's own about the call, which come after the result
+	shown  []string // and those that were shown before
 }
 
 // learn takes what the session has left.
@@ -81,10 +78,8 @@ func (r *outcome) takeRecord(s *clientSession, t *target) {
 	}
 	if record, ok := records.Reader(host, t.Key)(); ok && !record.Time.Before(s.began.Round(0)) {
 		r.Refused, r.Diagnoses = record.Denials, record.Diagnoses
-		switch {
-		case t.grant == nil:
-		case record.Lacks():
-			r.Grant = show.Spelled(append(t.grant, "--last"))
+		if record.Lacks() {
+			r.Grant = t.grant
 		}
 	}
 }
@@ -97,8 +92,17 @@ type result struct {
 }
 
 func (r *outcome) isError() bool {
+	_, failed := ReadResult(r.Result)
+	return failed
+}
+
+// ReadResult returns what the result of a tool has for people, and whether it says that the tool failed.
+func ReadResult(raw json.RawMessage) (texts []string, failed bool) {
 	var out result
-	return json.Unmarshal(r.Result, &out) == nil && out.IsError
+	if json.Unmarshal(raw, &out) != nil {
+		return nil, false
+	}
+	return out.texts(false), out.IsError
 }
 
 func (r *outcome) printJSON(c terminal.Console, err error) error {
@@ -128,7 +132,6 @@ func (r *outcome) print(c terminal.Console) error {
 	if out.IsError {
 		text := strings.TrimSpace(strings.Join(texts, "\n"))
 		c.Errorf("%s", r.quoted(c, cmp.Or(text, "the tool failed without a word")))
-		r.said = slices.DeleteFunc(r.said, func(line string) bool { return repeats(line, text) })
 	} else {
 		for _, text := range texts {
 			if c.OutIsTerminal() {
@@ -150,13 +153,6 @@ func (r *outcome) print(c terminal.Console) error {
 // quoted sets the words of a server apart from what mcp-jail says.
 func (r *outcome) quoted(c terminal.Console, text string) string {
 	return show.InSentence(cmp.Or(r.Tool, r.Server)) + ":\n" + marked(c, text)
-}
-
-// repeats reports whether a line of mcp-jail's own quotes words that are in a text.
-func repeats(line, text string) bool {
-	quoted, isQuote := strings.CutPrefix(line, "  The server said: ")
-	words, err := strconv.Unquote(quoted)
-	return isQuote && err == nil && strings.Contains(show.Lines(text), words)
 }
 
 // errorText returns why there is no result, without what is in the lines of mcp-jail's own.
@@ -183,19 +179,17 @@ func (r *outcome) errorText(c terminal.Console) string {
 
 func (r *outcome) printRefused(c terminal.Console) {
 	for _, line := range r.said {
-		if r.Grant == "" || !strings.HasPrefix(line, "  to allow it: ") { // it comes at the end
+		switch {
+		case r.Grant != "" && strings.HasPrefix(line, "  to allow it: "): // it comes at the end
+		case r.isError() && strings.HasPrefix(line, "  The server said: "): // that was shown
+		default:
 			c.Notef("%s", line)
 		}
 	}
 	if r.Grant == "" {
 		return
 	}
-	if !r.Wrapped {
-		c.Notef("To allow it, after  %s", show.Spelled([]string{"mcp-jail", "wrap", "--client", r.Client, "--server", r.Server}))
-	} else {
-		c.Notef("To allow it, run this and then restart the server:")
-	}
-	c.Notef("  %s", r.Grant)
+	c.Notef("To allow it, run this and then restart the server:\n  %s", r.Grant)
 }
 
 // texts returns what a result has for people. told leaves out what the session has added, because it

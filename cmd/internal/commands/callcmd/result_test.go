@@ -51,9 +51,4 @@ func TestQuoted(t *testing.T) {
 			t.Errorf("%q: %q", text, got)
 		}
 	}
-	for line, want := range map[string]bool{`  The server said: "no \"x\""`: true, `  The server said: "other"`: false, `  fix: no "x"`: false, "  The server said: ": false} {
-		if repeats(line, "it said no \"x\" to me") != want {
-			t.Errorf("%s is repeated: want %v", line, want)
-		}
-	}
 }

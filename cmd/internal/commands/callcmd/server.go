@@ -3,8 +3,6 @@ package callcmd
 import (
 	"bufio"
 	"bytes"
-	"cmp"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,54 +18,33 @@ const (
 	maxUnread = 256      // messages that a server may leave unread
 )
 
-// server is the other end of a connection.
-type server struct {
-	ctx    context.Context
-	client Client
-	out    chan []byte // what the server is sent
-	lines  chan []byte // closed when the server has said its last; tooMuch is set before
-	stop   context.CancelFunc
-
-	lastID  int64
-	tooMuch bool
-}
-
-func newServer(ctx context.Context, client Client, from io.Reader, to io.Writer) *server {
-	ctx, stop := context.WithCancel(ctx)
-	client.Limit = cmp.Or(client.Limit, maxBytes)
-	s := &server{ctx: ctx, client: client, out: make(chan []byte, maxUnread), lines: make(chan []byte), stop: stop}
-	go s.read(from)
-	go s.write(to)
-	return s
-}
-
-// write sends what is in s.out, until stop. What the server says shows whether it has ended, so an
+// write sends what is in c.out, until stop. What the server says shows whether it has ended, so an
 // error of writing tells nothing more.
-func (s *server) write(to io.Writer) {
+func (c *Conn) write() {
 	for {
 		select {
-		case b := <-s.out:
-			to.Write(b)
-		case <-s.ctx.Done():
+		case b := <-c.out:
+			c.to.Write(b)
+		case <-c.ctx.Done():
 			return
 		}
 	}
 }
 
-// read sends the lines of the server to s.lines, until stop.
-func (s *server) read(from io.Reader) {
-	defer close(s.lines)
-	limited := &io.LimitedReader{R: from, N: s.client.Limit}
+// read sends the lines of the server to c.lines, until stop.
+func (c *Conn) read(from io.Reader) {
+	defer close(c.lines)
+	limited := &io.LimitedReader{R: from, N: c.client.Limit}
 	r := bufio.NewReader(limited)
 	for {
 		line, err := r.ReadBytes('\n')
 		if err != nil {
-			s.tooMuch = limited.N <= 0
+			c.tooMuch = limited.N <= 0
 			return
 		}
 		select {
-		case s.lines <- line:
-		case <-s.ctx.Done():
+		case c.lines <- line:
+		case <-c.ctx.Done():
 			return
 		}
 	}
@@ -86,24 +63,22 @@ type message struct {
 //
 // Meanwhile, requests of the server are answered: a ping as it must be, that for the roots if the client has one, and
 // others by an error, because the handshake declares no other capability.
-func (s *server) request(method mcp.MCPMethod, params any) (result []byte, err error) {
-	s.lastID++
-	id := mcp.NewRequestId(s.lastID)
-	if err := s.send(mcp.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Params: params, Request: mcp.Request{Method: string(method)}}); err != nil {
+func (c *Conn) request(method mcp.MCPMethod, params any) (result []byte, err error) {
+	c.lastID++
+	id := mcp.NewRequestId(c.lastID)
+	if err := c.send(mcp.JSONRPCRequest{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Params: params, Request: mcp.Request{Method: string(method)}}); err != nil {
 		return nil, err
 	}
 	for {
-		m, err := s.next(method)
+		m, err := c.next(method)
 		switch {
 		case err != nil:
 			return nil, err
 		case m.Method != nil && m.ID != nil:
-			if err := s.answer(m); err != nil {
+			if err := c.answer(m); err != nil {
 				return nil, err
 			}
-		case m.Method != nil && *m.Method == methodProgress:
-			s.progress(m)
-		case m.Method != nil || string(m.ID) != fmt.Sprint(s.lastID): // another notification, or a late answer
+		case m.Method != nil || string(m.ID) != fmt.Sprint(c.lastID): // another notification, or a late answer
 		case m.Error != nil:
 			m.Error.Method = string(method)
 			return nil, m.Error
@@ -113,20 +88,20 @@ func (s *server) request(method mcp.MCPMethod, params any) (result []byte, err e
 	}
 }
 
-func (s *server) next(method mcp.MCPMethod) (m message, err error) {
+func (c *Conn) next(method mcp.MCPMethod) (m message, err error) {
 	for {
 		select {
-		case <-s.ctx.Done():
-			return m, s.ctx.Err()
-		case line, ok := <-s.lines:
+		case <-c.ctx.Done():
+			return m, c.ctx.Err()
+		case line, ok := <-c.lines:
 			switch {
 			case ok:
 				m = message{}
 				if json.Unmarshal(bytes.TrimSpace(line), &m) == nil {
 					return m, nil
 				}
-			case s.tooMuch:
-				return m, fmt.Errorf("the server said more than %d MiB before it answered %s", s.client.Limit>>20, method)
+			case c.tooMuch:
+				return m, fmt.Errorf("the server said more than %d MiB before it answered %s", c.client.Limit>>20, method)
 			default:
 				return m, errors.New("the server ended before it answered " + string(method))
 			}
@@ -134,47 +109,34 @@ func (s *server) next(method mcp.MCPMethod) (m message, err error) {
 	}
 }
 
-func (s *server) answer(m message) error {
+func (c *Conn) answer(m message) error {
 	var id mcp.RequestId
 	if json.Unmarshal(m.ID, &id) != nil {
 		return nil
 	}
 	switch {
 	case *m.Method == string(mcp.MethodPing):
-		return s.send(mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Result: struct{}{}})
-	case *m.Method == string(mcp.MethodListRoots) && s.client.Root != "":
-		at := url.URL{Scheme: "file", Path: filepath.ToSlash(s.client.Root)}
-		roots := mcp.ListRootsResult{Roots: []mcp.Root{{URI: at.String(), Name: filepath.Base(s.client.Root)}}}
-		return s.send(mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Result: roots})
+		return c.send(mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Result: struct{}{}})
+	case *m.Method == string(mcp.MethodListRoots) && c.client.Root != "":
+		at := url.URL{Scheme: "file", Path: filepath.ToSlash(c.client.Root)}
+		roots := mcp.ListRootsResult{Roots: []mcp.Root{{URI: at.String(), Name: filepath.Base(c.client.Root)}}}
+		return c.send(mcp.JSONRPCResponse{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Result: roots})
 	}
 	details := mcp.JSONRPCErrorDetails{Code: mcp.METHOD_NOT_FOUND, Message: "Method not found"}
-	return s.send(mcp.JSONRPCError{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Error: details})
+	return c.send(mcp.JSONRPCError{JSONRPC: mcp.JSONRPC_VERSION, ID: id, Error: details})
 }
 
-// methodProgress is a notification about a call that the server works on.
-const methodProgress = "notifications/progress"
-
-func (s *server) progress(m message) {
-	var said struct {
-		Token any `json:"progressToken"`
-		Progress
-	}
-	if s.client.Progress != nil && json.Unmarshal(m.Params, &said) == nil && said.Token == progressToken {
-		s.client.Progress(said.Progress)
-	}
+func (c *Conn) notify(method mcp.MCPMethod) error {
+	return c.send(mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{Method: string(method)}})
 }
 
-func (s *server) notify(method mcp.MCPMethod) error {
-	return s.send(mcp.JSONRPCNotification{JSONRPC: mcp.JSONRPC_VERSION, Notification: mcp.Notification{Method: string(method)}})
-}
-
-func (s *server) send(m any) error {
+func (c *Conn) send(m any) error {
 	b, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
 	select {
-	case s.out <- append(b, '\n'):
+	case c.out <- append(b, '\n'):
 		return nil
 	default:
 		return fmt.Errorf("the server left %d messages unread", maxUnread)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 )
 
@@ -94,6 +96,23 @@ func start(ctx context.Context, c terminal.Console, t *target, verbose bool) (*c
 	}
 	go s.read(errs)
 	return s, nil
+}
+
+// Interruptible returns a context that a signal ends, with a *terminal.InterruptedError as its cause, until stop is called.
+func Interruptible(undone string) (_ context.Context, stop func()) {
+	interrupted := cli.Interrupts()
+	ctx, end := context.WithCancelCause(context.Background())
+	go func() {
+		select {
+		case s := <-interrupted:
+			end(&terminal.InterruptedError{Signal: s, Undone: undone})
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(interrupted)
+		end(nil)
+	}
 }
 
 // Enter gives this process the environment and the directory of the session.

@@ -13,36 +13,25 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// tool is a tool as the server lists it.
-type tool struct {
+// Tool is a tool as the server lists it.
+type Tool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description"`
 	InputSchema json.RawMessage `json:"inputSchema"`
-	raw         json.RawMessage
+	Annotations struct {
+		ReadOnly *bool `json:"readOnlyHint"`
+	} `json:"annotations"`
+	raw json.RawMessage
 }
 
-// toolsOf returns the tools of all pages of a list.
-func toolsOf(pages [][]byte) (tools []tool, err error) {
-	tools = []tool{}
-	for _, page := range pages {
-		var list struct {
-			Tools []json.RawMessage `json:"tools"`
-		}
-		if err := json.Unmarshal(page, &list); err != nil {
-			return nil, fmt.Errorf("the list of tools cannot be read: %w", err)
-		}
-		for _, raw := range list.Tools {
-			t := tool{raw: raw}
-			if err := json.Unmarshal(raw, &t); err != nil {
-				return nil, fmt.Errorf("the list of tools cannot be read: %w", err)
-			}
-			tools = append(tools, t)
-		}
-	}
-	return tools, nil
+// UnmarshalJSON also keeps the text.
+func (t *Tool) UnmarshalJSON(text []byte) error {
+	type members Tool
+	t.raw = bytes.Clone(text)
+	return json.Unmarshal(text, (*members)(t))
 }
 
-func (t tool) schema() *schema {
+func (t Tool) schema() *schema {
 	var s struct {
 		schema
 		Properties json.RawMessage `json:"properties"`
@@ -56,7 +45,7 @@ func (t tool) schema() *schema {
 }
 
 // parameters returns the arguments of a tool with their types, the optional ones in brackets.
-func (t tool) parameters() (all []string) {
+func (t Tool) parameters() (all []string) {
 	s := t.schema()
 	if s == nil {
 		return nil
@@ -96,7 +85,7 @@ func keysOf(object json.RawMessage) (keys []string) {
 
 // firstSentence returns the first sentence of a tool's description, which others may have written as
 // one long line.
-func (t tool) firstSentence() string {
+func (t Tool) firstSentence() string {
 	line, _, _ := strings.Cut(strings.TrimSpace(t.Description), "\n")
 	if first, _, more := strings.Cut(line, ". "); more {
 		line = first + "."
@@ -135,7 +124,7 @@ func (r *outcome) printTools(c terminal.Console, format string) error {
 }
 
 // unknownTool returns the error for a tool that a server does not list.
-func unknownTool(server, name string, tools []tool) error {
+func unknownTool(server, name string, tools []Tool) error {
 	var known, shown []string
 	for _, t := range tools {
 		known, shown = append(known, t.Name), append(shown, show.Name(t.Name))

@@ -22,8 +22,7 @@ type Trial struct {
 	Name    string          // of the command that asks
 	Timeout time.Duration   // for all of it
 	Slow    func()          // called, in another goroutine, if the server takes longer than a second; may be nil
-	// AskHost, if it is not nil, is asked about each host that no rule is about, and the jail records refused reads.
-	AskHost func(ctx context.Context, host string, port int) bool
+	Reads   bool            // the jail records refused reads
 }
 
 // Failure reports that a server did not list its tools.
@@ -38,7 +37,7 @@ func (e *Failure) Unwrap() error { return e.Err }
 
 // Run starts the server, asks it, and waits until it has ended. If the server does not list its
 // tools, the error is a *Failure.
-func (t Trial) Run(ctx context.Context) (answer *answer, err error) {
+func (t Trial) Run(ctx context.Context) (answer *Answer, err error) {
 	timed, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
 	var failed error
@@ -81,7 +80,7 @@ func (t Trial) Talk(ctx context.Context, talk func(from io.Reader, to io.WriteCl
 	defer session.LinkHome(t.Target, terminal.New(nil, nil, null))()
 	f := t.Target.Follow(terminal.New(nil, nil, null))
 	defer f.EndTrial()
-	launcher := confine.Launcher{Umask: t.Umask, CertainReads: t.AskHost != nil, AskHost: t.AskHost}
+	launcher := confine.Launcher{Umask: t.Umask, CertainReads: t.Reads}
 	if launcher.CertainReads && !t.Target.Policy.HomeReal {
 		launcher.UserHome = t.Target.Host.Home
 	}
@@ -125,16 +124,8 @@ func (t Trial) failure(ctx, timed context.Context, err error, record diagnostics
 		f.Diagnosis = &record.Diagnoses[n-1]
 		f.Err = errors.New(f.Diagnosis.LogText())
 	}
-	if !t.Target.Policy.Stateful {
-		f.Err = fmt.Errorf("%w\n%s", f.Err, defaultPolicyHint)
-	}
 	return f
 }
-
-// defaultPolicyHint says how to mend a stateless server that does not list its tools.
-const defaultPolicyHint = "With stateful = false the process that lists the tools has the default policy, and no table changes that. " +
-	"If listing needs more access, make the server stateful and declare its access for the whole server. " +
-	"Variables and limits can be granted to every process."
 
 // uncached returns the options of a stateless session that asks the server itself: without the
 // cached tool list of an earlier session and without warm processes.

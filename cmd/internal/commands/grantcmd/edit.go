@@ -52,18 +52,12 @@ func Begin(x *index.Index, word string) (*Edit, error) {
 		return nil, err
 	}
 	e := &Edit{server: s, word: word, host: x.Host}
-	return e, e.begin(nil)
+	return e, e.begin()
 }
 
-// BeginLine returns the change of a file that does not exist: that of a command line, which no client starts yet.
-func BeginLine(x *index.Index, name, id string, words []string) (*Edit, error) {
-	s := &server{others: x, Name: name, Key: id, words: words, dir: x.Host.Dir, place: "a command line"}
-	e := &Edit{server: s, word: name, host: x.Host}
-	return e, e.begin(e.made(true))
-}
-
-// begin reads the file of the server, and the policy that it has now. saved is a file that is not there yet.
-func (e *Edit) begin(saved *config.ServerFile) error {
+// begin reads the file of the server, and the policy that it has now.
+func (e *Edit) begin() error {
+	var saved *config.ServerFile
 	files, _ := config.ServerFiles(e.host.ConfigDir)
 	if e.adds && e.words != nil { // the words of a record may lack secrets, and so not lead to the file
 		saved = e.among(files)

@@ -212,18 +212,10 @@ func (p person) whole(typed string) (string, error) {
 
 func (p person) short(path, slash string) string {
 	if p.system == "windows" {
-		home, err := hostfs.CleanWindows(p.home)
-		if err != nil || !hostfs.WithinWindows(path, home) || hostfs.WindowsDir(home) == home {
-			if slash != "" && !strings.HasSuffix(path, `\`) {
-				return path + `\`
-			}
-			return path
+		if slash != "" && !strings.HasSuffix(path, `\`) {
+			return path + `\`
 		}
-		names := strings.Split(path, `\`)[strings.Count(home, `\`)+1:]
-		if len(names) == 0 {
-			return "~/"
-		}
-		return "~/" + strings.Join(names, "/") + slash
+		return path
 	}
 	switch rest, below := strings.CutPrefix(path, p.home+"/"); {
 	case p.home == "" || p.home == "/" || path == "/":

@@ -202,34 +202,24 @@ func fullStop(text string) string {
 }
 
 // judge judges a flag that no person typed, also by what it is to other servers.
-func (e *Edit) judge(f flag) policy.Harm {
-	harm := e.harm(f)
-	if f.name == "--write" && harm.Never == "" && e.others != nil {
+func (e *Edit) judge(f flag) (h policy.Harm) {
+	t, err := table([]flag{f})
+	switch {
+	case err != nil:
+		return h
+	case len(t.Variables) > 0:
+		return policy.HarmOfVariable(t.Variables[0].Name)
+	case t.Access != nil && len(t.Access.Net) > 0:
+		return resolve.HarmOfHost(&e.host, t.Access.Net[0])
+	case t.Access == nil || len(t.Access.Fs) == 0:
+		return h
+	}
+	r := t.Access.Fs[0]
+	h = resolve.HarmOf(&e.host, e.now[e.tool].target.Policy, e.At(r.Path), r.Rights())
+	if f.name == "--write" && h.Never == "" && e.others != nil {
 		if of := harmToOthers(e.others, e.Key, e.At(f.value)); of != (policy.Harm{}) {
 			return of
 		}
-	}
-	return harm
-}
-
-// harm judges a flag by itself.
-func (e *Edit) harm(f flag) (h policy.Harm) {
-	host, policyNow := e.host, e.now[e.tool].target.Policy
-	t, err := table([]flag{f})
-	if err != nil {
-		return h
-	}
-	for _, v := range t.Variables {
-		return policy.HarmOfVariable(v.Name)
-	}
-	if t.Access == nil {
-		return h
-	}
-	for _, r := range t.Access.Fs {
-		return resolve.HarmOf(&host, policyNow, e.At(r.Path), r.Rights())
-	}
-	for _, r := range t.Access.Net {
-		return resolve.HarmOfHost(&host, r)
 	}
 	return h
 }

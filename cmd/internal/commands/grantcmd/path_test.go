@@ -43,10 +43,10 @@ func TestPath(t *testing.T) {
 func TestPathOfWindows(t *testing.T) {
 	p := person{system: "windows", home: `C:\Users\U`, dir: `C:\Users\U\proj`}
 	for typed, want := range map[string]string{
-		"a": "~/proj/a", `.\a\`: "~/proj/a/", ".": "~/proj", "..": "~/", `..\x`: "~/x", `..\..\y`: `C:\Users\y`,
-		"~": "~/", `~\`: "~/", `~\a b\c`: "~/a b/c", "~/a/": "~/a/", `c:\users\u\N`: "~/N", `C:\Users\Ux`: `C:\Users\Ux`,
+		"a": `C:\Users\U\proj\a`, `.\a\`: `C:\Users\U\proj\a\`, ".": `C:\Users\U\proj`, "..": `C:\Users\U`, `..\..\y`: `C:\Users\y`,
+		"~": `C:\Users\U`, `~\a b\c`: `C:\Users\U\a b\c`, "~/a/": `C:\Users\U\a\`, `c:\users\u\N`: `C:\users\u\N`,
 		`D:\x\`: `D:\x\`, "d:/x/./y": `D:\x\y`, `C:\`: `C:\`, `\srv\x`: `C:\srv\x`, "/srv/x": `C:\srv\x`,
-		`\\server\share`: "", `C:x`: "", `D:\PROGRA~1`: "", `%USERPROFILE%\x`: "", `D:\x:s`: "", "~bob": "~/proj/~bob",
+		`\\server\share`: "", `C:x`: "", `D:\PROGRA~1`: "", `%USERPROFILE%\x`: "", `D:\x:s`: "", "~bob": `C:\Users\U\proj\~bob`,
 	} {
 		got, err := p.path(typed)
 		if got != want || (err == nil) != (want != "") {

@@ -85,7 +85,7 @@ func (y *history) command(remove bool, flag string) {
 	must(y.t, err)
 	defer out.Close()
 	e := &Edit{server: &server{Name: f.Name, Key: f.ID, words: files[0].Words()}, word: "s", host: host, remove: remove}
-	must(y.t, e.begin(nil))
+	must(y.t, e.begin())
 	wanted, err := e.spelled(split(strings.SplitN(flag, " ", 2)))
 	must(y.t, err)
 	if err = e.want("", wanted); err == nil {

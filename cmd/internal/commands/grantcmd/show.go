@@ -7,7 +7,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
@@ -51,7 +50,6 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 		}
 		return nil
 	}
-	can := how.why
 	var apart []string
 	for _, p := range e.parts {
 		more, err := e.show(c, p, whole)
@@ -59,16 +57,13 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 			return err
 		}
 		apart = append(apart, more...)
-		if !e.remove {
-			can = append(e.consequences(), can...)
-		}
 		if !how.Yes && !how.Named && !e.remove && e.grants.Table.Access != nil {
 			apart = append(e.builtinDenials(e.grants.Table.Access.Fs), apart...)
 		}
 	}
 	e.File = whole
-	can = append(can, "This is saved in "+e.Short(e.File.Path)+".")
-	c.Printf("\n%s\n\n", terminal.Hang("", "", strings.Join(can, " "), c.TextColumns()))
+	why := strings.Join(append(how.why, "This is saved in "+e.Short(e.File.Path)+"."), " ")
+	c.Printf("\n%s\n\n", terminal.Hang("", "", why, c.TextColumns()))
 	if how.DryRun {
 		c.Printf("Nothing was changed (--dry-run).\n")
 		return nil
@@ -97,7 +92,14 @@ func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile) (apart
 		return nil, err
 	}
 	changes := e.compare(before, after)
-	c.PrintText("\n" + table80(rows(changes)))
+	c.PrintText("\n")
+	for _, ch := range changes {
+		sign, text := "+", ch.Text
+		if rest, isLoss := strings.CutPrefix(text, "no longer: "); isLoss {
+			sign, text = "-", rest
+		}
+		c.PrintText("  " + sign + " " + show.Line(text) + "\n")
+	}
 	for _, w := range warnings {
 		note(c, w)
 	}
@@ -106,107 +108,6 @@ func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile) (apart
 
 func note(c terminal.Console, text string) {
 	c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(text)))
-}
-
-// nothing is what a server may do with a file that no rule gives it.
-const nothing = "nothing"
-
-// rows returns a row for each thing that differs between two policies: what it is, and what the server may do with it
-// now and then. A setting has its row to itself.
-func rows(changes []config.Change) (all [][3]string) {
-	for _, ch := range changes {
-		what, now, then := ch.Text, "no", "yes"
-		for _, loss := range []string{"no longer: ", "no longer "} {
-			if rest, isLoss := strings.CutPrefix(what, loss); isLoss {
-				what, now, then = rest, "yes", "no"
-			}
-		}
-		rights := ""
-		if at := strings.LastIndex(what, " ("); at > 0 && strings.HasSuffix(what, ")") {
-			what, rights = what[:at], strings.ReplaceAll(what[at+2:len(what)-1], "read write", "read and write")
-		}
-		if strings.HasPrefix(rights, "was ") || strings.Contains(what, " = ") {
-			all = append(all, [3]string{show.Line(ch.Text)})
-			continue
-		}
-		if rights != "" && then == "yes" {
-			now, then = nothing, rights
-		} else if rights != "" {
-			now, then = rights, nothing
-		}
-		if at := slices.IndexFunc(all, func(r [3]string) bool { return r[0] == show.Line(what) }); at >= 0 && (now == nothing || then == nothing) {
-			if now == nothing {
-				all[at][2] = then
-			} else {
-				all[at][1] = now
-			}
-			continue
-		}
-		all = append(all, [3]string{show.Line(what), now, then})
-	}
-	return all
-}
-
-// table80 writes rows in columns.
-func table80(rows [][3]string) string {
-	var b strings.Builder
-	var first, second int
-	for _, r := range rows {
-		if r[1] != "" {
-			first, second = max(first, utf8.RuneCountInString(r[0])), max(second, utf8.RuneCountInString(r[1]))
-		}
-	}
-	for _, r := range rows {
-		if r[1] == "" {
-			b.WriteString("  " + r[0] + "\n")
-		} else {
-			fmt.Fprintf(&b, "  %-*s    now: %-*s    new: %s\n", first, r[0], second, r[1], r[2])
-		}
-	}
-	return b.String()
-}
-
-// consequences says what the server can then do with what is granted.
-func (e *Edit) consequences() (all []string) {
-	t, who := e.grants.Table, show.Name(e.word)
-	say := func(format string, args ...any) {
-		begin := who + " can then "
-		if len(all) > 0 {
-			begin = "It can also "
-		}
-		all = append(all, begin+fmt.Sprintf(format, args...)+".")
-	}
-	if t.Access != nil {
-		for _, r := range t.Access.Fs {
-			at := e.Short(r.Path)
-			info, err := os.Stat(e.At(r.Path))
-			isDir := err != nil || info.IsDir()
-			switch rights := r.Rights(); {
-			case rights&policy.Write != 0 && isDir:
-				say("change and delete every file in %s, except protected files such as .git/hooks", at)
-			case rights&policy.Write != 0:
-				say("change %s", at)
-			case rights.Has(policy.Execute):
-				say("start %s", at)
-			case rights.Has(policy.Read) && isDir:
-				say("read every file in %s, except keys and passwords", at)
-			case rights.Has(policy.Read):
-				say("read %s", at)
-			}
-		}
-		for _, r := range t.Access.Net {
-			if r.Allow {
-				say("send everything that it can read to %s", show.Name(r.Host))
-			}
-		}
-	}
-	for _, v := range t.Variables {
-		say("use the value of %s", show.Name(v.Name))
-	}
-	if len(all) > 4 {
-		return nil // the rows say it
-	}
-	return all
 }
 
 // compare returns what differs between the policies of two files.

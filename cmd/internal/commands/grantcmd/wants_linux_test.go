@@ -34,7 +34,7 @@ func newEdit(t *testing.T, lines string) *Edit {
 	host, err := hostfs.LocalHost()
 	must(t, err)
 	e := &Edit{server: &server{Name: "x", Key: "x-4k7q2m9x3vt5", words: []string{"/bin/true"}}, word: "x", host: host}
-	must(t, e.begin(nil))
+	must(t, e.begin())
 	must(t, e.use(""))
 	return e
 }

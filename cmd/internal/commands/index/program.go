@@ -13,7 +13,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -88,7 +87,7 @@ func isBuild(path string) bool {
 	return err == nil
 }
 
-// Keep copies the programs to a lasting place if they are in a cache. mcp-jail comes last: a
+// Keep copies the programs to a lasting place if they are in a cache, also over an older copy. mcp-jail comes last: a
 // client that starts it meanwhile finds the other programs of its build, or gets an error.
 func (p Program) Keep() error {
 	if p.cached == "" {
@@ -107,32 +106,6 @@ func (p Program) Keep() error {
 			return fmt.Errorf("no copy of %s could be made for the clients: %w", name, err)
 		}
 	}
-	return nil
-}
-
-// maxProgram bounds what is read of a copy, in bytes.
-const maxProgram = 256 << 20
-
-// Refresh replaces an older copy of mcp-jail by this program.
-func (p Program) Refresh(c terminal.Console, home string) error {
-	if p.cached == "" {
-		return nil // no client starts a copy
-	}
-	bin := filepath.Dir(p.Path)
-	there, err := private.ReadFile(filepath.Dir(bin), filepath.Join(filepath.Base(bin), filepath.Base(p.Path)), maxProgram)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil // the same
-	} else if err != nil {
-		return err
-	}
-	own, err := os.ReadFile(filepath.Join(p.cached, filepath.Base(p.Path)))
-	if err != nil || bytes.Equal(own, there) {
-		return err
-	}
-	if err := p.Keep(); err != nil {
-		return err
-	}
-	c.Printf("replaced: %s, which the clients start, is now version %s\n", show.Line(cli.ShortPath(p.Path, home)), cmdline.Version())
 	return nil
 }
 

@@ -162,6 +162,27 @@ func (a *Stored) ReadSessions(s *StoredServer) {
 	}
 }
 
+// Sessions returns the servers that had a session, of which nobody else can have written the record: the latest first.
+func (x *Index) Sessions() (all []*Server) {
+	last := map[*Server]time.Time{}
+	for _, s := range x.Servers {
+		if s.Kept == nil {
+			continue
+		}
+		if d, err := records.Open(x.Host, s.Kept.Name); err == nil {
+			m, _ := d.Marker()
+			if last[s] = d.Written(); m.After(last[s]) {
+				last[s] = m
+			}
+			d.Close()
+			all = append(all, s)
+		}
+	}
+	all = slices.DeleteFunc(all, func(s *Server) bool { return last[s].IsZero() })
+	slices.SortStableFunc(all, func(a, b *Server) int { return last[b].Compare(last[a]) })
+	return all
+}
+
 // measure adds the sizes of what is in the directory of the server.
 func (s *StoredServer) measure(host hostfs.Host) {
 	d, err := records.Open(host, s.Name)

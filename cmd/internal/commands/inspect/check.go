@@ -255,7 +255,7 @@ func (r *checkReport) addServer(name, place string, t *session.Target) {
 		}
 	}
 	s.Policy = accessSummary(t.Policy)
-	s.Warnings = remarkTexts(t.Policy, t.Host.OS)
+	s.Warnings = remarkTexts(t.Policy)
 	argv := append([]string{t.Policy.Command}, t.Policy.Arguments...)
 	if err = t.Resolve(); t.InstallsAfter(err) && err != nil {
 		s.Warnings = append(s.Warnings, t.Package.Text()+". The rest can be checked then")
@@ -275,12 +275,6 @@ func (r *checkReport) addServer(name, place string, t *session.Target) {
 		s.Errors = []string{report.open.Error()}
 	}
 	s.Warnings = slices.Concat(s.Warnings, report.Warnings, meaning.Launchers(argv), session.WarningTexts(resolve.HardLinks(t.Profile, t.Host, maxHardLinkFiles)))
-	for i := range s.Tools {
-		if tool, err := t.Tool(s.Tools[i].Name); err == nil && s.Tools[i].Where != "" {
-			links := session.WarningTexts(resolve.HardLinks(tool.Profile, t.Host, maxHardLinkFiles))
-			s.Tools[i].Warnings = slices.Concat(s.Tools[i].Warnings, s.Tools[i].Remarks, links)
-		}
-	}
 }
 
 func (r *checkReport) mistakes() (n int) {

@@ -2,7 +2,6 @@
 //
 //   - plan.go and check.go have the commands, with their flags and steps.
 //   - report.go says what one server may use, for both and for trust; text.go and tools.go print that.
-//   - passing.go finds what the processes of a per-call server can hand to each other.
 package inspect
 
 import (
@@ -63,7 +62,6 @@ func (p *planCmd) run(c terminal.Console, server cmdline.Server) error {
 		if !slices.Contains(t.Config.ToolsWithTable(t.Policy.Server), p.tool) {
 			t.Warnings = append(t.Warnings, undeclaredToolWarning(t, p.tool))
 		}
-		t.Warnings = append(t.Warnings, passingWarnings(t.Profile, peersOf(t))...)
 	}
 	r, err := newReport(t)
 	if err != nil {

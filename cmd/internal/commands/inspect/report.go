@@ -3,7 +3,6 @@ package inspect
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
@@ -27,7 +26,6 @@ type Report struct {
 	HostNamespaces *confine.Feature      `json:"without_namespaces,omitempty"` // why user namespaces are refused
 	Tools          []toolReport          `json:"tools,omitempty"`              // of a per-call server
 	Settings       []policy.Setting      `json:"settings,omitempty"`
-	Seatbelt       *seatbeltText         `json:"seatbelt,omitempty"`
 
 	policy  *policy.Policy
 	missing []policy.FsRule // of files that are not there now
@@ -53,9 +51,9 @@ func reportOf(t *session.Target, plan *confine.Plan, open *confine.GapError) *Re
 	r := &Report{policy: t.Policy, pkg: t.Package.Text(), os: t.Host.OS, home: t.Host.Home, open: open}
 	profile := *t.Profile
 	profile.Argv = terminal.ShownWords(profile.Argv)
-	r.Profile, r.Preset, r.Settings, r.Seatbelt = &profile, t.Preset(), t.Policy.Settings, seatbeltOf(plan)
+	r.Profile, r.Preset, r.Settings = &profile, t.Preset(), t.Policy.Settings
 	r.Enforced, r.Gaps = cli.NonNil(plan.Enforced), cli.NonNil(plan.Gaps)
-	r.Notes = cli.NonNil(slices.Concat(plan.Notes, undoNote(t.Policy), remarkTexts(t.Policy, t.Host.OS)))
+	r.Notes = cli.NonNil(slices.Concat(plan.Notes, undoNote(t.Policy), remarkTexts(t.Policy)))
 	r.Warnings = t.WarningTexts()
 	r.missing = missingRules(t)
 	if plan.HostNamespaces.Answer == confine.No {
@@ -100,26 +98,6 @@ func (r *Report) Err() error {
 	return nil
 }
 
-// seatbeltText is the profile that a start on macOS hands to sandbox-exec, and its parameters, as
-// NAME=value. The tag of the session and the port of its proxy are others at each start.
-type seatbeltText struct {
-	Profile string   `json:"profile"`
-	Params  []string `json:"params"`
-}
-
-// seatbeltOf returns the text of a plan for macOS, or nil. If there is none, a gap of the plan says why.
-func seatbeltOf(plan *confine.Plan) *seatbeltText {
-	self, err := os.Executable()
-	if err != nil || plan.Seatbelt == nil {
-		return nil
-	}
-	text, err := plan.SeatbeltText(self)
-	if err != nil {
-		return nil
-	}
-	return &seatbeltText{text.Profile, cli.NonNil(text.Params)}
-}
-
 func undoNote(p *policy.Policy) []string {
 	if !p.Undo.On() {
 		return nil
@@ -128,17 +106,11 @@ func undoNote(p *policy.Policy) []string {
 }
 
 // remarkTexts returns what is probably not meant in a policy.
-func remarkTexts(p *policy.Policy, goos string) []string {
+func remarkTexts(p *policy.Policy) []string {
 	remarks := p.UnusedKeys
 	for _, r := range p.Fs {
 		if r.Rights()&policy.Write != 0 && !r.Rights().Has(policy.Read) {
 			remarks = append(remarks, policy.Warning{Code: "write-only", Message: fmt.Sprintf("path = %s lets the server write without reading: add read = true, unless that is meant", show.TOML(r.Path)), Where: r.Where})
-		}
-	}
-	systems := map[policy.Axis][2]string{policy.WaiveMacOS: {"darwin", "macOS"}, policy.WaiveWindows: {"windows", "Windows"}}
-	for _, word := range p.Waive {
-		if of, ok := systems[word]; ok && of[0] != goos {
-			remarks = append(remarks, policy.Warning{Code: "waive-elsewhere", Message: fmt.Sprintf("waive = [%q] accepts what %s cannot enforce, and nothing here", string(word), of[1]), Where: p.Where})
 		}
 	}
 	return session.WarningTexts(remarks)

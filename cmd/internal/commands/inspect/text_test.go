@@ -130,10 +130,4 @@ func TestPlanOfAMac(t *testing.T) {
 			t.Errorf("the plan on Windows speaks of %s", word)
 		}
 	}
-	target.Policy.Waive = []policy.Axis{policy.WaiveMacOS}
-	for system, want := range map[string]bool{"darwin": false, "linux": true} {
-		if strings.Contains(text(system, nil, false), `waive = ["macos"] accepts what macOS cannot enforce, and nothing here`) != want {
-			t.Errorf("on %s, waive = [\"macos\"] is a remark: %v", system, !want)
-		}
-	}
 }

@@ -112,13 +112,8 @@ type answer struct {
 
 // Failed reports whether the answer is an error, or the result of a tool that says that it failed.
 func (a answer) Failed() bool {
-	if a.Error != nil {
-		return true
-	}
-	var r struct {
-		IsError bool `json:"isError"`
-	}
-	return json.Unmarshal(a.Result, &r) == nil && r.IsError
+	_, failed := callcmd.ReadResult(a.Result)
+	return failed || a.Error != nil
 }
 
 // played is one session of a drive.
@@ -155,8 +150,9 @@ func (p *player) play(ctx context.Context, from io.Reader, to io.WriteCloser) (*
 	defer conn.Close()
 	out := &played{Server: conn.Name + " " + conn.Version}
 	requests := p.Requests
-	lists, tools := list(conn)
-	for _, a := range lists {
+	tools, _, err := conn.Tools()
+	a := answer{Request: request{Method: "tools/list"}}
+	if err == nil || errors.As(err, &a.Error) { // else it has ended: the next request says so
 		p.add(out, a)
 	}
 	if requests == nil {
@@ -179,45 +175,6 @@ func (p *player) add(out *played, a answer) {
 	}
 }
 
-// list asks for the lists that the server says it has: its tools, and for what they tell of its files the
-// resources, their templates and the prompts. It returns the pages of tools, too.
-func list(conn *callcmd.Conn) (answers []answer, tools [][]byte) {
-	var hello struct {
-		Capabilities map[string]json.RawMessage `json:"capabilities"`
-	}
-	json.Unmarshal(conn.Hello(), &hello)
-	r := request{Method: "tools/list"}
-	tools, err := conn.Tools()
-	a := answer{Request: r}
-	a.Result, _ = json.Marshal(rawPages(tools))
-	var refused *callcmd.ServerError
-	if errors.As(err, &refused) {
-		a.Error = refused
-	}
-	answers = append(answers, a)
-	if err != nil && a.Error == nil {
-		return answers, tools // it has ended: the next request says so
-	}
-	for _, more := range []struct{ capability, method string }{{"resources", "resources/list"}, {"resources", "resources/templates/list"}, {"prompts", "prompts/list"}} {
-		if _, has := hello.Capabilities[more.capability]; !has {
-			continue
-		}
-		a := answer{Request: request{Method: more.method}}
-		if a.Result, err = conn.Request(more.method, nil); err != nil && !errors.As(err, &a.Error) {
-			break
-		}
-		answers = append(answers, a)
-	}
-	return answers, tools
-}
-
-func rawPages(pages [][]byte) (raw []json.RawMessage) {
-	for _, p := range pages {
-		raw = append(raw, p)
-	}
-	return raw
-}
-
 // place is where the server works. Arguments that are paths or addresses are taken from it.
 type place struct {
 	Workspace string   // absolute; "" for none
@@ -225,33 +182,11 @@ type place struct {
 	Hosts     []string // that the server may reach
 }
 
-// tool is what a probe reads of a tool.
-type tool struct {
-	Name        string          `json:"name"`
-	InputSchema json.RawMessage `json:"inputSchema"`
-	Annotations struct {
-		ReadOnly    *bool `json:"readOnlyHint"`
-		Destructive *bool `json:"destructiveHint"`
-	} `json:"annotations"`
-}
-
-func toolsOf(pages [][]byte) (tools []tool) {
-	for _, page := range pages {
-		var list struct {
-			Tools []tool `json:"tools"`
-		}
-		if json.Unmarshal(page, &list) == nil {
-			tools = append(tools, list.Tools...)
-		}
-	}
-	return tools
-}
-
 // probe returns a call of each tool that says of itself that it only reads, with arguments that its schema
 // allows. The other tools are skipped: what they would do is not guessed.
-func probe(pages [][]byte, place place) (requests []request, skipped []Skipped) {
+func probe(tools []callcmd.Tool, place place) (requests []request, skipped []Skipped) {
 	requests = []request{}
-	for _, t := range toolsOf(pages) {
+	for _, t := range tools {
 		arguments, err := argumentsFor(t.Name, t.InputSchema, place)
 		call := call(t.Name, arguments)
 		why := ""

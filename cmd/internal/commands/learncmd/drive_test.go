@@ -39,7 +39,11 @@ func TestRead(t *testing.T) {
 
 // TestProbe tests which tools are called, and with what.
 func TestProbe(t *testing.T) {
-	list := func(tools string) [][]byte { return [][]byte{[]byte(`{"tools":[` + tools + `]}`)} }
+	list := func(tool string) []callcmd.Tool {
+		all := make([]callcmd.Tool, 1)
+		testkit.Must(t, json.Unmarshal([]byte(tool), &all[0]))
+		return all
+	}
 	read := func(name, schema string) string {
 		return fmt.Sprintf(`{"name":%q,"annotations":{"readOnlyHint":true},"inputSchema":%s}`, name, schema)
 	}
@@ -106,7 +110,6 @@ func TestPlay(t *testing.T) {
 			result := map[string]string{
 				"initialize":     `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"n","version":"1"}}`,
 				"tools/list":     `{"tools":[{"name":"a","annotations":{"readOnlyHint":true}},{"name":"b"},{"name":"end","annotations":{"readOnlyHint":true}}]}`,
-				"prompts/list":   `{"prompts":[]}`,
 				"tools/call":     `{"content":[]}`,
 				"resources/list": `{}`,
 			}[m.Method]
@@ -122,10 +125,10 @@ func TestPlay(t *testing.T) {
 	p := player{Client: callcmd.Client{Name: "test"}, Each: func(a answer) { asked = append(asked, a.Request.String()) }}
 	got, err := p.play(ctx, from, to)
 	testkit.Must(t, err)
-	if want := "tools/list prompts/list a"; strings.Join(asked, " ") != want {
+	if want := "tools/list a"; strings.Join(asked, " ") != want {
 		t.Errorf("answered %v, want %s", asked, want)
 	}
-	if len(got.Answers) != 3 || got.Broken == nil || !strings.Contains(got.Broken.Error(), "end: the server ended") || len(got.Skipped) != 1 || got.Skipped[0].Tool != "b" {
+	if len(got.Answers) != 2 || got.Broken == nil || !strings.Contains(got.Broken.Error(), "end: the server ended") || len(got.Skipped) != 1 || got.Skipped[0].Tool != "b" {
 		t.Errorf("%+v", got)
 	}
 }

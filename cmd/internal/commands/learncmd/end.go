@@ -2,13 +2,11 @@ package learncmd
 
 import (
 	"cmp"
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -23,8 +21,6 @@ func (l *loop) end() error {
 		return err
 	}
 	switch {
-	case l.temp != "":
-		l.print()
 	case !l.edit.Changed() && !answered && len(l.last.failed) == 0:
 		l.c.PrintText("Nothing was changed: no tool was called.\n")
 	case !l.edit.Changed() && len(l.left) == 0 && len(l.last.failed) == 0:
@@ -60,9 +56,6 @@ func (l *loop) report() {
 	if l.drive == nil {
 		l.reportSkipped(t.skipped)
 	}
-	for _, host := range t.hosts {
-		l.c.PrintText("  blocked    " + show.Name(host) + "\n")
-	}
 	var refused []string
 	for _, d := range t.refused {
 		text := l.did(d)
@@ -96,7 +89,7 @@ func (l *loop) did(d policy.Denial) string {
 // takeProposed adds what is not tried to what is asked for. Without a question, and of what needs one, it is left out.
 func (l *loop) takeProposed() error {
 	for _, g := range l.proposed {
-		if l.yes || !l.c.Asks() && l.temp == "" {
+		if l.yes || !l.c.Asks() {
 			g.why = "it is not tried: " + strings.Join(g.by, ", ") + " needs it"
 			l.left = append(l.left, g)
 			continue
@@ -138,17 +131,6 @@ func (l *loop) leaveAsked() error {
 // sayLeft names what was left out, with the command that grants it.
 func (l *loop) sayLeft() {
 	for _, g := range l.left {
-		text := l.edit.Short(g.words[1]) + ": " + g.why + "."
-		if l.temp == "" {
-			text += " To allow it:\n  " + l.edit.Command(g.tool, g.words)
-		}
-		l.c.Notef("%s %s", l.c.Paint(terminal.Yellow, "skipped:"), text)
+		l.c.Notef("%s %s: %s. To allow it:\n  %s", l.c.Paint(terminal.Yellow, "skipped:"), l.edit.Short(g.words[1]), g.why, l.edit.Command(g.tool, g.words))
 	}
-}
-
-// print prints the file and the entry for a client, of a server that has neither.
-func (l *loop) print() {
-	file := l.edit.File
-	entry, _ := json.Marshal(map[string]any{"command": "mcp-jail", "args": l.argv}) // of texts alone
-	l.c.PrintText("\n# " + l.edit.Short(file.Path) + "\n" + string(file.Encode()) + "\nThe entry for a client, once the file is there:\n  " + cli.Truncate(string(entry), 1<<16) + "\n")
 }

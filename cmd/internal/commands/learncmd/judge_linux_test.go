@@ -24,6 +24,8 @@ func TestPathBesideHost(t *testing.T) {
 	testkit.Must(t, os.MkdirAll(filepath.Join(home, "notes/a"), 0o700))
 	testkit.Must(t, os.MkdirAll(filepath.Join(home, "work"), 0o700))
 	t.Chdir(filepath.Join(home, "work"))
+	testkit.PlantBelow(t, filepath.Join(home, ".config/mcp-jail/servers"), "true.toml")
+	testkit.WriteFile(t, filepath.Join(home, ".config/mcp-jail/servers/true.toml"), "version = 1\n[servers.true]\nid = \"true-4k7q2m9x3vt5\"\ncommand = \"/bin/true\"\naccess.workspace = \"write\"\n")
 	failed := func(call string, words ...string) failure {
 		return failure{call: call, hints: []diagnostics.Hint{{Attribution: diagnostics.Certain, Axis: policy.AxisFs, Words: words}}}
 	}
@@ -38,7 +40,7 @@ func TestPathBesideHost(t *testing.T) {
 	} {
 		x, err := index.Read()
 		testkit.Must(t, err)
-		edit, err := grantcmd.BeginLine(x, "true", "true-4k7q2m9x3vt5", []string{"/bin/true"})
+		edit, err := grantcmd.Begin(x, "true")
 		testkit.Must(t, err)
 		screen, program, err := testkit.Terminal(0, 0)
 		testkit.Must(t, err)

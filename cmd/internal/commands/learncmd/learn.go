@@ -17,7 +17,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"os/signal"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +26,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
@@ -38,14 +36,13 @@ type learnCmd struct {
 	hosts  []string
 	budget time.Duration
 	yes    bool
-	line   []string // after --
 }
 
 // Learn returns the command learn.
 func Learn(line *cli.CommandLine) *cobra.Command {
 	k := &learnCmd{budget: 5 * time.Minute}
-	cmd := line.Command("learn [options] SERVER | -- COMMAND [ARG...]", "Try a server's tools and propose the policy that they need", 1, true, func(args []string) error {
-		k.Server, k.line = cli.FirstOf(args), line.Server.Argv
+	cmd := line.Command("learn [options] SERVER", "Try a server's tools and propose the policy that they need", 1, false, func(args []string) error {
+		k.Server = cli.FirstOf(args)
 		return k.Run(line.Console)
 	})
 	cmd.Long = `learn starts the server in its jail, calls each tool that says that it only reads
@@ -57,12 +54,10 @@ A try gets files to read, programs, and files to write in the project folder, bu
 keys, or what this machine runs. It gets a host only with --net HOST or after a question,
 and from then on each path is a question too.
 
-At the end learn shows what changes, asks, and writes the file of the server. For a
-command after -- it prints the file and the entry for a client, and writes nothing.`
+At the end learn shows what changes, asks, and writes the file of the server.`
 	cmd.Example = `    mcp-jail learn notes
     mcp-jail learn notes --drive calls.jsonl
-    mcp-jail learn weather --net api.weather.gov
-    mcp-jail learn -- npx -y @modelcontextprotocol/server-memory`
+    mcp-jail learn weather --net api.weather.gov`
 	cli.AddFlags(cmd,
 		cmdline.Flag{Name: "drive", Value: "FILE", One: &k.drive, Usage: "The calls to make: a JSON-RPC request a line"},
 		cmdline.Flag{Name: "net", Value: "HOST[:PORT]", Many: &k.hosts, Usage: "Let the server reach a host (repeatable)"})
@@ -76,10 +71,8 @@ command after -- it prints the file and the entry for a client, and writes nothi
 // Run makes the tries, and writes or prints the policy.
 func (k *learnCmd) Run(c terminal.Console) error {
 	switch {
-	case k.Server == "" && k.line == nil:
-		return terminal.UsageErrorf("name a server, or give its command after --\n  mcp-jail learn SERVER\n  mcp-jail learn -- COMMAND [ARG...]")
-	case k.Server != "" && k.line != nil:
-		return terminal.UsageErrorf("both the server %s and a command after -- are given: use one", show.Name(k.Server))
+	case k.Server == "":
+		return terminal.UsageErrorf("name a server:\n  mcp-jail learn SERVER")
 	case k.budget <= 0:
 		return terminal.UsageErrorf("--budget %s: it must be positive, such as 90s or 10m", k.budget)
 	}
@@ -87,13 +80,12 @@ func (k *learnCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	interrupted := cli.Interrupts()
-	defer signal.Stop(interrupted)
+	ctx, stop := callcmd.Interruptible("nothing was changed")
+	defer stop()
 	l, err := k.find(c)
 	if err != nil {
 		return err
 	}
-	defer l.close()
 	l.drive = requests
 	for _, host := range k.hosts {
 		l.grants = append(l.grants, &grant{words: []string{"--net", host}, typed: true})
@@ -101,15 +93,6 @@ func (k *learnCmd) Run(c terminal.Console) error {
 	if err := l.restart(l.grants); err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancelCause(context.Background())
-	defer stop(nil)
-	go func() {
-		select {
-		case s := <-interrupted:
-			stop(&terminal.InterruptedError{Signal: s, Undone: "nothing was changed"})
-		case <-ctx.Done():
-		}
-	}()
 	err = l.run(ctx, k.budget)
 	var by *terminal.InterruptedError
 	switch {
@@ -118,7 +101,7 @@ func (k *learnCmd) Run(c terminal.Console) error {
 	case err != nil:
 		return err
 	}
-	signal.Stop(interrupted) // a question has its own
+	stop() // a question has its own
 	return l.end()
 }
 
@@ -139,22 +122,13 @@ func (k *learnCmd) requests() ([]request, error) {
 	return requests, nil
 }
 
-// find finds the server and how it is started, or makes a file for a command line.
+// find finds the server and how it is started.
 func (k *learnCmd) find(c terminal.Console) (*loop, error) {
 	x, err := index.Read()
 	if err != nil {
 		return nil, err
 	}
-	l := &loop{c: c, yes: k.yes, words: k.line}
-	if k.line != nil {
-		name := records.Label(k.line)
-		if l.edit, err = grantcmd.BeginLine(x, name, records.NewID(name), k.line); err != nil {
-			return nil, err
-		}
-		l.argv, l.name = append([]string{"run", "--id", l.edit.Key, "--"}, k.line...), name
-		l.temp, err = os.MkdirTemp("", "mcp-jail-learn-") // its HOME, until it has a file
-		return l, err
-	}
+	l := &loop{c: c, yes: k.yes}
 	if l.edit, err = grantcmd.Begin(x, k.Server); err != nil {
 		return nil, err
 	}
@@ -168,9 +142,6 @@ func (k *learnCmd) find(c terminal.Console) (*loop, error) {
 	}
 	if err := t.Confirm(c, k.yes); err != nil {
 		return nil, err
-	}
-	for _, note := range t.Notes {
-		c.Notef("%s %s", c.Paint(terminal.Yellow, "note:"), show.Line(note))
 	}
 	_, server := cmdline.Split(t.Argv)
 	l.argv, l.root, l.name, l.words = t.Argv, t.Root, k.Server, server.Argv

@@ -2,11 +2,8 @@ package learncmd
 
 import (
 	"context"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
@@ -25,7 +22,6 @@ type loop struct {
 	words []string       // its line
 	argv  []string       // of mcp-jail, from run on
 	root  string         // the directory of its project; "" for none
-	temp  string         // a directory for its HOME; "" for its own
 	drive []request
 	yes   bool
 
@@ -38,9 +34,6 @@ type loop struct {
 	denied   []*grant // by an answer
 	last     *try
 	deadline time.Time
-
-	mu    sync.Mutex
-	asked []string // hosts that the server wanted to reach
 }
 
 // grant is a flag of mcp-jail grant with its value, and what lacked it.
@@ -51,12 +44,6 @@ type grant struct {
 	why   string
 	keys  []string // files in there that are denied beside it
 	typed bool     // by the user
-}
-
-func (l *loop) close() {
-	if l.temp != "" {
-		os.RemoveAll(l.temp)
-	}
 }
 
 // run tries the server until a try shows nothing more that it may be given.
@@ -71,7 +58,7 @@ func (l *loop) run(ctx context.Context, budget time.Duration) error {
 			return err
 		case timed.Err() != nil && l.last != nil: // it was cut off
 			l.c.Notef("try %d: the time is up (--budget)", n)
-			return l.confirm(ctx, 0)
+			return l.takeBack()
 		}
 		l.last = t
 		given, err := l.give(t)
@@ -80,42 +67,26 @@ func (l *loop) run(ctx context.Context, budget time.Duration) error {
 		}
 		l.say(n, t, given)
 		if len(given) == 0 || n == maxTries || timed.Err() != nil {
-			return l.confirm(timed, maxTries-n)
+			return l.takeBack()
 		}
 	}
 }
 
-// confirm takes back what helped no call. If a call fails without it, it stays.
-func (l *loop) confirm(ctx context.Context, left int) error {
-	var kept, vain []*grant
+// takeBack takes back what helped no call.
+func (l *loop) takeBack() error {
+	var kept []*grant
 	for _, g := range l.grants {
 		if g.typed || slices.ContainsFunc(g.by, l.last.helped) || slices.ContainsFunc(g.by, l.waits) {
 			kept = append(kept, g)
 		} else {
-			vain = append(vain, g)
+			g.why = "it did not help: " + strings.Join(g.by, ", ") + " still failed"
+			l.left = append(l.left, g)
 		}
 	}
-	if len(vain) == 0 {
+	if len(kept) == len(l.grants) {
 		return nil
 	}
-	all := l.grants
-	if err := l.restart(kept); err != nil {
-		return err
-	}
-	if left > 0 && ctx.Err() == nil {
-		t, err := l.try(ctx)
-		if err != nil {
-			return err
-		}
-		if slices.ContainsFunc(l.last.answered, func(call string) bool { return !t.helped(call) }) && ctx.Err() == nil {
-			return l.restart(all)
-		}
-	}
-	for _, g := range vain {
-		g.why = "it did not help: " + strings.Join(g.by, ", ") + " still failed"
-	}
-	l.left = append(l.left, vain...)
-	return nil
+	return l.restart(kept)
 }
 
 // waits reports whether a call lacks something that is only proposed.
@@ -159,14 +130,5 @@ func (l *loop) say(n int, t *try, given []*grant) {
 	case len(t.failed) == 0:
 		text = "nothing failed"
 	}
-	l.c.Notef("try %d: %s. (%s left)", n, text, shortly(time.Until(l.deadline)))
-}
-
-// shortly returns a time as "1 min 57 s".
-func shortly(d time.Duration) string {
-	seconds := int(max(0, d).Round(time.Second).Seconds())
-	if seconds < 60 {
-		return fmt.Sprintf("%d s", seconds)
-	}
-	return fmt.Sprintf("%d min %d s", seconds/60, seconds%60)
+	l.c.Notef("try %d: %s. (%v left)", n, text, max(0, time.Until(l.deadline)).Round(time.Second))
 }

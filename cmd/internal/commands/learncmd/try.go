@@ -2,7 +2,6 @@ package learncmd
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -33,7 +32,6 @@ type try struct {
 	failed   []failure
 	skipped  []Skipped
 	refused  []policy.Denial // in calls that answered
-	hosts    []string        // that it wanted to reach
 }
 
 // methodNotFound is the code with which a server declines a list that it does not have.
@@ -70,9 +68,6 @@ func (l *loop) try(ctx context.Context) (*try, error) {
 	if w := t.Policy.Workspace; !hostfs.Within(t.Host.OS, t.Host.Home, w) { // or it is the whole home directory
 		l.own = append(l.own, w)
 	}
-	l.mu.Lock()
-	l.asked = nil
-	l.mu.Unlock()
 	limited, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	slow := time.AfterFunc(patience, func() { stop(fmt.Errorf("no answer within %v", patience)) })
@@ -83,7 +78,7 @@ func (l *loop) try(ctx context.Context) (*try, error) {
 	}
 	var played *played
 	var failed error
-	trial := callcmd.Trial{Target: t, Umask: l.c.Umask, Name: "mcp-jail learn", AskHost: l.note, Slow: func() { l.c.Sayf("starting %s ...", l.name) }}
+	trial := callcmd.Trial{Target: t, Umask: l.c.Umask, Name: "mcp-jail learn", Reads: true, Slow: func() { l.c.Sayf("starting %s ...", l.name) }}
 	record, err := trial.Talk(limited, func(from io.Reader, to io.WriteCloser) { played, failed = player.play(limited, from, to) })
 	if err != nil {
 		return nil, err
@@ -91,9 +86,7 @@ func (l *loop) try(ctx context.Context) (*try, error) {
 	if why := context.Cause(limited); failed != nil && why != nil {
 		failed = why
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return outcome(played, failed, record, l.asked), nil
+	return outcome(played, failed, record), nil
 }
 
 // target returns the server with what was granted so far.
@@ -104,13 +97,10 @@ func (l *loop) target() (*session.Target, error) {
 		return nil, err
 	}
 	t, err := session.LoadWith(l.edit.File, flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
-	if err != nil {
-		return t, err
+	if err == nil {
+		err = t.Resolve()
 	}
-	if l.temp != "" {
-		t.Host.StateDir = l.temp
-	}
-	return t, t.Resolve()
+	return t, err
 }
 
 // install fetches the package of the server, as its first start does.
@@ -129,16 +119,6 @@ func (l *loop) install(t *session.Target) error {
 	l.c.Sayf("fetching the package of %s, once ...", l.name)
 	_, err = t.Package.Install(terminal.New(in, null, null), t.Reach)
 	return err
-}
-
-// note takes a host down that the server wants to reach, and refuses it: what is asked is asked between two tries.
-func (l *loop) note(_ context.Context, host string, port int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if at := fmt.Sprintf("%s:%d", host, port); !slices.Contains(l.asked, at) && len(l.asked) < 100 {
-		l.asked = append(l.asked, at)
-	}
-	return false
 }
 
 // place returns what arguments are made of: a directory that the server's line names, or its workspace.
@@ -165,8 +145,8 @@ func (l *loop) place(t *session.Target) (p place) {
 }
 
 // outcome puts together what came of a try.
-func outcome(played *played, failed error, record diagnostics.Record, hosts []string) *try {
-	t := &try{hosts: hosts}
+func outcome(played *played, failed error, record diagnostics.Record) *try {
+	t := &try{}
 	if failed != nil {
 		t.failed = []failure{{call: theStart, why: show.Line(failed.Error()), hints: hintsOf(record, "", true)}}
 		if n := len(record.Diagnoses); n > 0 {
@@ -216,17 +196,10 @@ func hintsOf(record diagnostics.Record, tool string, all bool) (hints []diagnost
 
 // reason returns the first line with which a call failed.
 func reason(a answer) string {
-	text := ""
+	texts, _ := callcmd.ReadResult(a.Result)
+	text := strings.Join(texts, "\n")
 	if a.Error != nil {
 		text = a.Error.Message
-	}
-	var result struct {
-		Content []struct {
-			Text string `json:"text"`
-		} `json:"content"`
-	}
-	if a.Error == nil && json.Unmarshal(a.Result, &result) == nil && len(result.Content) > 0 {
-		text = result.Content[0].Text
 	}
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,27 +14,19 @@ import (
 // schema is the part of a JSON schema from which a value is made.
 type schema struct {
 	Type       any                        `json:"type"`
-	Const      json.RawMessage            `json:"const"`
 	Enum       []json.RawMessage          `json:"enum"`
 	Default    json.RawMessage            `json:"default"`
 	Examples   []json.RawMessage          `json:"examples"`
 	Properties map[string]json.RawMessage `json:"properties"`
 	Required   []string                   `json:"required"`
 	Items      json.RawMessage            `json:"items"`
-	MinItems   int                        `json:"minItems"`
-	MinLength  int                        `json:"minLength"`
-	MaxLength  *int                       `json:"maxLength"`
-	Minimum    *float64                   `json:"minimum"`
-	Above      *float64                   `json:"exclusiveMinimum"`
+	Minimum    float64                    `json:"minimum"`
 	Maximum    *float64                   `json:"maximum"`
 	Format     string                     `json:"format"`
 	Pattern    string                     `json:"pattern"`
 	AnyOf      []json.RawMessage          `json:"anyOf"`
-	OneOf      []json.RawMessage          `json:"oneOf"`
-	AllOf      []json.RawMessage          `json:"allOf"`
 	Ref        string                     `json:"$ref"`
 	Defs       map[string]json.RawMessage `json:"$defs"`
-	OldDefs    map[string]json.RawMessage `json:"definitions"`
 }
 
 // maxDepth bounds how deep a schema may nest: one may refer to itself.
@@ -61,10 +52,8 @@ func argumentsFor(tool string, raw json.RawMessage, place place) (json.RawMessag
 	if err := json.Unmarshal(raw, &top); err != nil {
 		return nil, errors.New("its schema cannot be read")
 	}
-	for prefix, defs := range map[string]map[string]json.RawMessage{"#/$defs/": top.Defs, "#/definitions/": top.OldDefs} {
-		for name, def := range defs {
-			m.defs[prefix+name] = def
-		}
+	for name, def := range top.Defs {
+		m.defs["#/$defs/"+name] = def
 	}
 	value, err := m.object(&top, 0)
 	if err != nil {
@@ -75,17 +64,6 @@ func argumentsFor(tool string, raw json.RawMessage, place place) (json.RawMessag
 
 func (m *maker) object(s *schema, depth int) (map[string]any, error) {
 	out := map[string]any{}
-	for _, part := range s.AllOf {
-		var one schema
-		if json.Unmarshal(part, &one) != nil {
-			return nil, errors.New("its schema cannot be read")
-		}
-		more, err := m.object(&one, depth+1)
-		if err != nil {
-			return nil, err
-		}
-		maps.Copy(out, more)
-	}
 	for _, name := range s.Required {
 		value, err := m.value(name, s.Properties[name], depth+1)
 		if err != nil {
@@ -106,16 +84,11 @@ func (m *maker) value(name string, raw json.RawMessage, depth int) (any, error) 
 			return nil, fmt.Errorf("the schema of %s cannot be read", show.Name(name))
 		}
 	}
-	if s.Ref != "" {
-		def, ok := m.defs[s.Ref]
-		if !ok {
-			return nil, fmt.Errorf("the schema of %s refers to %s", show.Name(name), show.Name(s.Ref))
-		}
-		return m.value(name, def, depth+1)
-	}
 	switch {
-	case s.Const != nil:
-		return s.Const, nil
+	case s.Ref != "" && m.defs[s.Ref] == nil:
+		return nil, fmt.Errorf("the schema of %s refers to %s", show.Name(name), show.Name(s.Ref))
+	case s.Ref != "":
+		return m.value(name, m.defs[s.Ref], depth+1)
 	case s.Default != nil && string(s.Default) != "null":
 		return s.Default, nil
 	case len(s.Examples) > 0:
@@ -123,122 +96,74 @@ func (m *maker) value(name string, raw json.RawMessage, depth int) (any, error) 
 	case len(s.Enum) > 0:
 		return s.Enum[0], nil
 	}
-	for _, choice := range slices.Concat(s.AnyOf, s.OneOf) {
+	for _, choice := range s.AnyOf {
 		if v, err := m.value(name, choice, depth+1); err == nil && v != nil {
 			return v, nil
 		}
 	}
-	return m.byType(name, &s, depth)
-}
-
-func (m *maker) byType(name string, s *schema, depth int) (any, error) {
-	switch kind(s) {
+	switch kind(&s) {
 	case "object":
-		return m.object(s, depth)
+		return m.object(&s, depth)
 	case "array":
-		list := []any{}
-		for range max(s.MinItems, 1) {
-			v, err := m.value(strings.TrimSuffix(name, "s"), s.Items, depth+1)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, v)
-			if len(list) >= maxDepth {
-				return nil, fmt.Errorf("%s wants %d things", show.Name(name), s.MinItems)
-			}
-		}
-		return list, nil
+		v, err := m.value(strings.TrimSuffix(name, "s"), s.Items, depth+1)
+		return []any{v}, err
 	case "integer", "number":
-		return number(s), nil
+		n := max(1, s.Minimum)
+		if s.Maximum != nil {
+			n = min(n, *s.Maximum)
+		}
+		return n, nil
 	case "boolean":
 		return false, nil
 	case "null":
 		return nil, nil
 	}
-	if s.Pattern != "" {
-		return nil, fmt.Errorf("%s must match a pattern", show.Name(name))
-	}
-	return m.text(name, s)
+	return m.text(name, &s)
 }
 
-// kind returns the type of a value: the first that is not null, or "" if the schema does not say.
+// kind returns the type of a value: the first of several, or "" if the schema does not say.
 func kind(s *schema) string {
-	switch t := s.Type.(type) {
-	case string:
-		return t
-	case []any:
-		for _, one := range t {
-			if text, ok := one.(string); ok && text != "null" {
-				return text
-			}
-		}
+	if list, ok := s.Type.([]any); ok && len(list) > 0 {
+		s.Type = list[0]
 	}
-	if s.Properties != nil {
+	text, _ := s.Type.(string)
+	if text == "" && s.Properties != nil {
 		return "object"
 	}
-	return ""
-}
-
-func number(s *schema) float64 {
-	n := 1.0
-	switch {
-	case s.Minimum != nil:
-		n = max(n, *s.Minimum)
-	case s.Above != nil:
-		n = max(n, *s.Above+1)
-	}
-	if s.Maximum != nil {
-		n = min(n, *s.Maximum)
-	}
-	return n
+	return text
 }
 
 // The words of a name that say what a text is.
 var (
 	directoryWords = []string{"dir", "directory", "folder", "cwd", "root", "workspace", "repo", "repository", "project"}
 	fileWords      = []string{"file", "filename", "filepath"}
-	addressWords   = []string{"url", "uri", "link", "endpoint"}
-	hostWords      = []string{"host", "hostname", "domain"}
 )
 
 func (m *maker) text(name string, s *schema) (string, error) {
 	words := splitWords(name)
-	has := func(any []string) bool {
+	has := func(any ...string) bool {
 		return slices.ContainsFunc(words, func(w string) bool { return slices.Contains(any, w) })
 	}
 	host := "example.com"
 	if len(m.place.Hosts) > 0 {
 		host = m.place.Hosts[0]
 	}
-	text := "a"
+	isFile := has(fileWords...) || has("path") && !has(directoryWords...) && m.readsFile && m.place.File != ""
 	switch {
-	case s.Format == "uri" || s.Format == "url" || has(addressWords):
-		text = "https://" + host + "/"
-	case s.Format == "date":
-		text = "2020-01-01"
-	case s.Format == "date-time":
-		text = "2020-01-01T00:00:00Z"
-	case s.Format == "email":
-		text = "a@" + host
-	case s.Format == "uuid":
-		text = "00000000-0000-4000-8000-000000000000"
-	case has(hostWords):
-		text = host
-	case has(fileWords), has([]string{"path"}) && !has(directoryWords) && m.readsFile && m.place.File != "":
-		if text = filepath.Join(m.place.Workspace, m.place.File); m.place.Workspace == "" {
-			return "", fmt.Errorf("%s is a file, and there is no workspace", show.Name(name))
-		}
-	case has(directoryWords), has([]string{"path"}):
-		if text = m.place.Workspace; text == "" {
-			return "", fmt.Errorf("%s is a directory, and there is no workspace", show.Name(name))
-		}
-	default:
-		text = strings.Repeat("a", min(max(s.MinLength, 1), 1000))
+	case s.Format == "uri" || s.Format == "url" || has("url", "uri", "link", "endpoint"):
+		return "https://" + host + "/", nil
+	case s.Pattern != "" || s.Format != "":
+		return "", fmt.Errorf("%s must match a pattern", show.Name(name))
+	case has("host", "hostname", "domain"):
+		return host, nil
+	case !isFile && !has(directoryWords...) && !has("path"):
+		return "a", nil
+	case m.place.Workspace == "":
+		return "", fmt.Errorf("%s is a path, and there is no workspace", show.Name(name))
+	case isFile:
+		return filepath.Join(m.place.Workspace, m.place.File), nil
 	}
-	if s.MaxLength != nil && len(text) > *s.MaxLength {
-		return "", fmt.Errorf("%s may have no more than %d letters", show.Name(name), *s.MaxLength)
-	}
-	return text, nil
+	return m.place.Workspace, nil
 }
 
 // splitWords returns the words of a name, in small letters: of filePath and of file_path they are file and

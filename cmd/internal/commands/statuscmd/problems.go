@@ -79,13 +79,6 @@ func problemsOf(x *index.Index, sel wrapping.Selection, rows []*row) []*problem 
 		}
 	}
 	faults := x.ConfigurationProblems()
-	for _, r := range rows {
-		for _, p := range faults {
-			if r.Fault == "" && r.Jail != nothing && r.Jail != noJail && slices.Contains(p.Entries, r.Called) {
-				r.Fault = p.What
-			}
-		}
-	}
 	for _, say := range []func(*groups, *row){sayOpen, sayUnclear, sayStart, sayMore, sayFailure} {
 		var of groups
 		for _, r := range rows {
@@ -96,7 +89,7 @@ func problemsOf(x *index.Index, sel wrapping.Selection, rows []*row) []*problem 
 		}
 	}
 	for _, p := range faults {
-		if p.Entries == nil && p.Fix != "" {
+		if p.Fix != "" {
 			all = append(all, &problem{p.What + ", so " + p.Effect + ". To read it and decide:", []string{p.Command}})
 		}
 	}

@@ -203,10 +203,10 @@ func (w *wrapCmd) printNothing(c terminal.Console, host hostfs.Host, changes []*
 
 // write writes the files. If one cannot be written, it goes on with the others.
 func (w *wrapCmd) write(c terminal.Console, host hostfs.Host, program index.Program, changes []*wrapping.Change) (written []*wrapping.Change, err error) {
-	if countChanged(changes) == 0 {
-		return nil, program.Refresh(c, host.Home) // the copy that the clients start may be older than this program
+	if err := program.Keep(); err != nil || countChanged(changes) == 0 {
+		return nil, err
 	}
-	if err := errors.Join(program.Keep(), wrapping.WriteFiles(host.ConfigDir, changes)); err != nil {
+	if err := wrapping.WriteFiles(host.ConfigDir, changes); err != nil {
 		return nil, err
 	}
 	written, err = index.Write(c, host, "wrap", changes)
