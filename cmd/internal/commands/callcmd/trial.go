@@ -22,7 +22,8 @@ type Trial struct {
 	Name    string          // of the command that asks
 	Timeout time.Duration   // for all of it
 	Slow    func()          // called, in another goroutine, if the server takes longer than a second; may be nil
-	Reads   bool            // the jail records refused reads
+	// AskHost, if it is not nil, is asked about each host that no rule is about, and the jail records refused reads.
+	AskHost func(ctx context.Context, host string, port int) bool
 }
 
 // Failure reports that a server did not list its tools.
@@ -80,7 +81,7 @@ func (t Trial) Talk(ctx context.Context, talk func(from io.Reader, to io.WriteCl
 	defer session.LinkHome(t.Target, terminal.New(nil, nil, null))()
 	f := t.Target.Follow(terminal.New(nil, nil, null))
 	defer f.EndTrial()
-	launcher := confine.Launcher{Umask: t.Umask, CertainReads: t.Reads}
+	launcher := confine.Launcher{Umask: t.Umask, CertainReads: t.AskHost != nil, AskHost: t.AskHost}
 	if launcher.CertainReads && !t.Target.Policy.HomeReal {
 		launcher.UserHome = t.Target.Host.Home
 	}

@@ -56,6 +56,9 @@ func (l *loop) report() {
 	if l.drive == nil {
 		l.reportSkipped(t.skipped)
 	}
+	for _, host := range t.hosts {
+		l.c.PrintText("  blocked    " + show.Name(host) + "\n")
+	}
 	var refused []string
 	for _, d := range t.refused {
 		text := l.did(d)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
@@ -34,6 +35,9 @@ type loop struct {
 	denied   []*grant // by an answer
 	last     *try
 	deadline time.Time
+
+	mu    sync.Mutex
+	asked []string // hosts that the server wanted to reach
 }
 
 // grant is a flag of mcp-jail grant with its value, and what lacked it.
