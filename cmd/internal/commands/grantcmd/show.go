@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
@@ -92,14 +93,7 @@ func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile) (apart
 		return nil, err
 	}
 	changes := e.compare(before, after)
-	c.PrintText("\n")
-	for _, ch := range changes {
-		sign, text := "+", ch.Text
-		if rest, isLoss := strings.CutPrefix(text, "no longer: "); isLoss {
-			sign, text = "-", rest
-		}
-		c.PrintText("  " + sign + " " + show.Line(text) + "\n")
-	}
+	c.PrintText("\n" + table80(rows(changes)))
 	for _, w := range warnings {
 		note(c, w)
 	}
@@ -108,6 +102,64 @@ func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile) (apart
 
 func note(c terminal.Console, text string) {
 	c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(text)))
+}
+
+// nothing is what a server may do with a file that no rule gives it.
+const nothing = "nothing"
+
+// rows returns a row for each thing that differs between two policies: what it is, and what the server may do with it
+// now and then. A setting has its row to itself.
+func rows(changes []config.Change) (all [][3]string) {
+	for _, ch := range changes {
+		what, now, then := ch.Text, "no", "yes"
+		for _, loss := range []string{"no longer: ", "no longer "} {
+			if rest, isLoss := strings.CutPrefix(what, loss); isLoss {
+				what, now, then = rest, "yes", "no"
+			}
+		}
+		rights := ""
+		if at := strings.LastIndex(what, " ("); at > 0 && strings.HasSuffix(what, ")") {
+			what, rights = what[:at], strings.ReplaceAll(what[at+2:len(what)-1], "read write", "read and write")
+		}
+		if strings.HasPrefix(rights, "was ") || strings.Contains(what, " = ") {
+			all = append(all, [3]string{show.Line(ch.Text)})
+			continue
+		}
+		if rights != "" && then == "yes" {
+			now, then = nothing, rights
+		} else if rights != "" {
+			now, then = rights, nothing
+		}
+		if at := slices.IndexFunc(all, func(r [3]string) bool { return r[0] == show.Line(what) }); at >= 0 && (now == nothing || then == nothing) {
+			if now == nothing {
+				all[at][2] = then
+			} else {
+				all[at][1] = now
+			}
+			continue
+		}
+		all = append(all, [3]string{show.Line(what), now, then})
+	}
+	return all
+}
+
+// table80 writes rows in columns.
+func table80(rows [][3]string) string {
+	var b strings.Builder
+	var first, second int
+	for _, r := range rows {
+		if r[1] != "" {
+			first, second = max(first, utf8.RuneCountInString(r[0])), max(second, utf8.RuneCountInString(r[1]))
+		}
+	}
+	for _, r := range rows {
+		if r[1] == "" {
+			b.WriteString("  " + r[0] + "\n")
+		} else {
+			fmt.Fprintf(&b, "  %-*s    now: %-*s    new: %s\n", first, r[0], second, r[1], r[2])
+		}
+	}
+	return b.String()
 }
 
 // compare returns what differs between the policies of two files.
