@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -71,6 +72,7 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	all = append(all, folderChecks(x.Host)...)
 	all = append(all, policyChecks(x)...)
 	all = append(all, programChecks(x)...)
+	all = append(all, pathChecks(x.Host)...)
 	printChecks(c, all)
 	if text := selfTestText(c, proved, d.verbose); text != "" {
 		c.PrintText("\n" + text)
@@ -288,4 +290,45 @@ func programChecks(x *index.Index) (all []check) {
 		all = []check{{mark: note, subject: "servers", text: "no client has a server that starts a program here"}}
 	}
 	return all
+}
+
+// profiles are the files from which shells take their PATH.
+var profiles = []string{".profile", ".bash_profile", ".bash_login", ".bashrc", ".zshenv", ".zprofile", ".zshrc", ".config/fish/config.fish"}
+
+// pathChecks says whether new terminals find mcp-jail: its folder is in PATH, and if it is one of the user's own, one of
+// the files above puts it there.
+func pathChecks(host hostfs.Host) []check {
+	self, err := cmdline.Beside(cmdline.Main)
+	if err != nil || index.InLauncherCache(self) {
+		return nil
+	}
+	dir := filepath.Dir(self)
+	found, err := exec.LookPath(cmdline.Main)
+	k := check{mark: note, subject: "PATH", text: "new terminals will not find mcp-jail"}
+	below, isOwn := strings.CutPrefix(dir, host.Home+string(filepath.Separator))
+	switch {
+	case err == nil && !sameFile(found, self):
+		k.text = "terminals start another mcp-jail: " + found
+	case err == nil && (!isOwn || slices.ContainsFunc(profiles, func(name string) bool { return mentions(filepath.Join(host.Home, name), below) })):
+		return nil
+	}
+	if isOwn {
+		dir = "$HOME/" + below
+	}
+	if !strings.ContainsAny(dir, "'\"") {
+		k.advice = []advice{{"To let new terminals find mcp-jail:", `echo 'export PATH="` + dir + `:$PATH"' >> ~/.profile`}}
+	}
+	return []check{k}
+}
+
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	other, failed := os.Stat(b)
+	return err == nil && failed == nil && os.SameFile(one, other)
+}
+
+// mentions reports whether a file of a shell has a folder below HOME.
+func mentions(file, below string) bool {
+	text, err := os.ReadFile(file)
+	return err == nil && (strings.Contains(string(text), below) || below == "go/bin" && strings.Contains(string(text), "GOPATH"))
 }
