@@ -11,8 +11,7 @@ import (
 func TestEntryReasons(t *testing.T) {
 	for _, row := range testkit.Rows(t, "entries.txt", 3) {
 		name, text, want := row[0], row[1], Reason(row[2])
-		client, err := ByName(name)
-		testkit.Must(t, err)
+		client := testkit.Get(ByName(name))(t)
 		var value any
 		testkit.Must(t, json.Unmarshal([]byte(text), &value))
 		e := client.Entry(Item{Path: []string{"x"}, Value: value})

@@ -22,15 +22,12 @@ func TestReferences(t *testing.T) {
 		{"codex", "$A ${B} ${env:C} ~", ""},
 		{"cursor", "", ""},
 	} {
-		client, err := ByName(c.client)
-		testkit.Must(t, err)
+		client := testkit.Get(ByName(c.client))(t)
 		var got []string
 		for _, r := range client.References(c.text) {
 			got = append(got, strings.TrimSuffix(fmt.Sprintf("%s %s %s", r.Kind, r.Name, r.Default), " "))
 		}
-		if strings.Join(got, "; ") != c.want {
-			t.Errorf("%s: %q: %q, want %q", c.client, c.text, got, c.want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: %q: %q", c.client, c.text, got), strings.Join(got, "; "), c.want)
 	}
 }
 

@@ -106,8 +106,7 @@ func TestPreparedEnds(t *testing.T) {
 func TestPreparedThatEnded(t *testing.T) {
 	p := asking(t)
 	s, pids := poolOf(t, p, 1)
-	pidfd, err := unix.PidfdOpen(pids[0], 0)
-	testkit.Must(t, err)
+	pidfd := testkit.Get(unix.PidfdOpen(pids[0], 0))(t)
 	defer unix.Close(pidfd)
 	testkit.Must(t, unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0))
 	if !sys.WaitReadable(pidfd, int(testkit.Patience.Milliseconds())) {

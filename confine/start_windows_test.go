@@ -48,8 +48,7 @@ func TestMain(m *testing.M) {
 // start starts this program for a piece of work. The test reads what it writes, until nothing of it is left.
 func start(t *testing.T, l jobLimits, do string, env ...string) (*jobProcess, *bufio.Reader) {
 	t.Helper()
-	self, err := os.Executable()
-	testkit.Must(t, err)
+	self := testkit.Get(os.Executable())(t)
 	in, hold, err := os.Pipe()
 	testkit.Must(t, err)
 	read, out, err := os.Pipe()
@@ -104,9 +103,7 @@ func TestHeld(t *testing.T) {
 	} {
 		p, out := start(t, c.limits, c.do, "MCPJAIL_TEST_FILE="+c.dir+`\file`)
 		line, _ := out.ReadString('\n')
-		if got := strings.TrimSpace(line); got != c.want {
-			t.Errorf("%s with %+v in %q: %q, want %q", c.do, c.limits, c.dir, got, c.want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s with %+v in %q", c.do, c.limits, c.dir), strings.TrimSpace(line), c.want)
 		p.Kill(1)
 		p.Wait()
 	}

@@ -1,7 +1,6 @@
 package confine_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"strings"
@@ -93,13 +92,9 @@ func TestStartKeepsItsPlan(t *testing.T) {
 		}
 	}
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)
-	plan, err := confine.Launcher{}.Compile(p)
-	testkit.Must(t, err)
+	plan := testkit.Get(confine.Launcher{}.Compile(p))(t)
 	before := plan.Spec.Encode()
-	process, err := confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{})
-	testkit.Must(t, err)
+	process := testkit.Get(confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{}))(t)
 	process.Wait()
-	if !bytes.Equal(plan.Spec.Encode(), before) {
-		t.Error("the plan is another one")
-	}
+	testkit.Equal(t, "the plan is another one", plan.Spec.Encode(), before)
 }

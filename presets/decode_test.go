@@ -39,8 +39,7 @@ secret = { env = "TOKEN", header = "Authorization" }
 `
 
 func TestDecode(t *testing.T) {
-	p, err := decode("x", []byte(valid), "x.toml")
-	testkit.Must(t, err)
+	p := testkit.Get(decode("x", []byte(valid), "x.toml"))(t)
 	if p.Server.Command != "" || p.Server.Access.Net[0].Where != "x.toml:25" {
 		t.Errorf("command %q, rule at %s", p.Server.Command, p.Server.Access.Net[0].Where)
 	}

@@ -85,8 +85,7 @@ func TestFor(t *testing.T) {
 		{"mcp-remote", map[string]string{"AUTH_TOKEN": "v"}, []string{"https://mcp.example/sse", "9696", "--header", "Authorization: Bearer ${AUTH_TOKEN}"},
 			[]string{`host = "mcp.example"`, `env = "AUTH_TOKEN"`}, nil},
 	} {
-		p, err := Find(c.preset)
-		testkit.Must(t, err)
+		p := testkit.Get(Find(c.preset))(t)
 		before := printApplied(t, applied{Server: p.Server})
 		got := printApplied(t, p.For(Entry{Env: c.env, Args: c.args}))
 		for _, want := range c.want {
@@ -106,12 +105,9 @@ func TestFor(t *testing.T) {
 }
 
 func TestSecrets(t *testing.T) {
-	p, err := Find("supabase")
-	testkit.Must(t, err)
+	p := testkit.Get(Find("supabase"))(t)
 	got := p.Secrets(Entry{Args: []string{"--read-only", "--access-token", "sbp_v", "--project-ref=x"}})
-	if fmt.Sprint(got) != "map[--access-token:SUPABASE_ACCESS_TOKEN]" {
-		t.Error(got)
-	}
+	testkit.Equal(t, "", fmt.Sprint(got), "map[--access-token:SUPABASE_ACCESS_TOKEN]")
 }
 
 // FuzzFor tests that For returns a valid server for each entry. The server contains no value
@@ -123,8 +119,7 @@ func FuzzFor(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, i int, value, first, second string) {
 		names := Names()
-		p, err := Find(names[uint(i)%uint(len(names))])
-		testkit.Must(t, err)
+		p := testkit.Get(Find(names[uint(i)%uint(len(names))]))(t)
 		e := Entry{Env: map[string]string{}, Args: []string{first, second}}
 		for _, v := range p.Variables {
 			e.Env[v.Name] = value

@@ -45,8 +45,7 @@ func TestJail(t *testing.T) {
 		{"puppeteer-mcp-server", "", debian, "DOCKER_CONTAINER=true PUPPETEER_EXECUTABLE_PATH=" + debian, ""},
 		{"github", "", debian, "", ""},
 	} {
-		p, err := Find(c.preset)
-		testkit.Must(t, err)
+		p := testkit.Get(Find(c.preset))(t)
 		home := t.TempDir()
 		disk := hostfs.Glob(home)
 		e := Entry{Env: map[string]string{}, Home: home, Glob: func(pattern string) (found []string) {
@@ -97,17 +96,14 @@ func TestEach(t *testing.T) {
 		plant(t, filepath.Join(home, ".cache/ms-playwright", name))
 	}
 	testkit.Must(t, os.Symlink(home, filepath.Join(home, ".cache/ms-playwright/webkit-1")))
-	p, err := Find("playwright")
-	testkit.Must(t, err)
+	p := testkit.Get(Find("playwright"))(t)
 	var got []string
 	for _, r := range p.For(Entry{Glob: hostfs.Glob(home)}).Server.Access.Fs {
 		if below, ok := strings.CutPrefix(r.Path, "~/.cache/ms-playwright"); ok {
 			got = append(got, below+" "+r.Rights().String())
 		}
 	}
-	if want := []string{"/chromium-1247 read execute", "/chromium_headless_shell-1247 read execute"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	testkit.Equal(t, "", got, []string{"/chromium-1247 read execute", "/chromium_headless_shell-1247 read execute"})
 }
 
 func plant(t *testing.T, name string) {

@@ -11,8 +11,7 @@ import (
 // TestLogin checks the port that leads to mcp-remote, and where it keeps its logins, with what
 // mcp-remote 0.15.1 has done for the same lines.
 func TestLogin(t *testing.T) {
-	p, err := Find("mcp-remote")
-	testkit.Must(t, err)
+	p := testkit.Get(Find("mcp-remote"))(t)
 	const url = "http://127.0.0.1:9981/mcp"
 	for _, tt := range []struct {
 		args []string
@@ -65,8 +64,7 @@ func TestLogin(t *testing.T) {
 		}
 	}
 	for _, name := range Names() { // the rules of no other preset change
-		other, err := Find(name)
-		testkit.Must(t, err)
+		other := testkit.Get(Find(name))(t)
 		if a := other.For(Entry{Args: []string{url, "19880"}}).Server.Access; name != "mcp-remote" && a != nil && a.Inbound != nil {
 			t.Errorf("%s: %v", name, a.Inbound)
 		}
@@ -76,8 +74,7 @@ func TestLogin(t *testing.T) {
 // TestLoginWithResource checks the name of the logins of a line with --resource: the MD5 of both words
 // with "|" between them.
 func TestLoginWithResource(t *testing.T) {
-	p, err := Find("mcp-remote")
-	testkit.Must(t, err)
+	p := testkit.Get(Find("mcp-remote"))(t)
 	got := p.LoginFiles(Entry{Args: []string{"https://a.test/mcp", "--resource", "https://b.test/"}})
 	if want := ".mcp-auth/mcp-remote-*/" + "5594e4efe61da4dbe554e6668f6782a1" + "_tokens.json"; len(got) != 2 || got[0] != want {
 		t.Errorf("got %q, want %q", got, want)

@@ -26,8 +26,7 @@ type named struct {
 func allValues(t *testing.T) (all []named) {
 	t.Helper()
 	for _, name := range Names() {
-		p, err := Find(name)
-		testkit.Must(t, err)
+		p := testkit.Get(Find(name))(t)
 		for _, v := range p.Variables {
 			all = append(all, named{p, v.Name, v.Value, func(value string) Entry { return Entry{Env: map[string]string{v.Name: value}} }})
 		}
@@ -168,8 +167,7 @@ func TestNamedHosts(t *testing.T) {
 func TestFixedPaths(t *testing.T) {
 	h, tried := home(), 0
 	for _, name := range Names() {
-		p, err := Find(name)
-		testkit.Must(t, err)
+		p := testkit.Get(Find(name))(t)
 		if p.Server.Access == nil {
 			continue
 		}

@@ -88,8 +88,7 @@ func TestPlacesInHome(t *testing.T) {
 		"kubernetes": {"~/.kube/config"}, "kubernetes-native": {"~/.kube/config"},
 		"puppeteer": {"~/.cache/puppeteer"},
 	} {
-		p, err := Find(name)
-		testkit.Must(t, err)
+		p := testkit.Get(Find(name))(t)
 		s := p.For(Entry{}).Server
 		for _, place := range places {
 			if !slices.ContainsFunc(s.Access.Fs, func(r policy.FsRule) bool { return r.Path == place && r.Read && r.Optional }) {

@@ -170,9 +170,7 @@ func TestRoom(t *testing.T) {
 		t.Errorf("the session takes %d bytes", size)
 	}
 	w.clean("undo", w.end())
-	if n := len(w.tree(false)); n != 21 {
-		t.Errorf("%d files", n)
-	}
+	testkit.Equal(t, "files", len(w.tree(false)), 21)
 }
 
 // TestJournalFull: a server that names ever new paths is held up before the journal is too long to be read.

@@ -46,8 +46,7 @@ func TestOlder(t *testing.T) {
 // one parses a file and returns its server s, or its first one.
 func one(t *testing.T, format Format, text string, table Table) (*File, Server) {
 	t.Helper()
-	f, err := Parse(format, []byte(text))
-	testkit.Must(t, err)
+	f := testkit.Get(Parse(format, []byte(text)))(t)
 	servers := f.Servers(table)
 	if len(servers) == 0 {
 		t.Fatalf("no servers in %s", text)

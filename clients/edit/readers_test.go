@@ -300,7 +300,6 @@ func readersOf(t testing.TB) *readers {
 	if os.Getenv(readersEnv) == "" {
 		testkit.Skip(t, "clients", readersEnv+" does not name a directory with the parsers of testdata/readers; make test-long installs them")
 	}
-	all, err := startReaders()
-	testkit.Must(t, err)
+	all := testkit.Get(startReaders())(t)
 	return all
 }

@@ -22,8 +22,7 @@ func place(t *testing.T, text string) string {
 
 func read(t *testing.T, name string) *File {
 	t.Helper()
-	f, err := Read(name)
-	testkit.Must(t, err)
+	f := testkit.Get(Read(name))(t)
 	return f
 }
 
@@ -155,8 +154,7 @@ func TestReplaceInItsDirectory(t *testing.T) {
 	name := place(t, "{}")
 	dir := filepath.Dir(name)
 	f := read(t, name)
-	open, err := f.openDir()
-	testkit.Must(t, err)
+	open := testkit.Get(f.openDir())(t)
 	defer open.Close()
 	if err := os.Rename(dir, dir+"-moved"); err != nil {
 		t.Skip(err) // Windows moves no open directory

@@ -60,8 +60,7 @@ func (s *suite) host(t *testing.T) {
 func (s *suite) queues(t *testing.T) {
 	key := 0x6d640000 + os.Getpid()
 	s.words["IPCKEY"] = fmt.Sprint(key)
-	shm, err := unix.SysvShmGet(key, 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o600)
-	testkit.Must(t, err)
+	shm := testkit.Get(unix.SysvShmGet(key, 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o600))(t)
 	t.Cleanup(func() { unix.SysvShmCtl(shm, unix.IPC_RMID, nil) })
 	s.words["SHMID"] = fmt.Sprint(shm)
 	make := func(what string, get, ctl uintptr, args ...uintptr) {

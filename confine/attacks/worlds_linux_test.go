@@ -70,8 +70,7 @@ func (st *stage) start(t *testing.T, l confine.Launcher, p *policy.Profile, trie
 // environment. Mounts and host names that root changes there stay in namespaces of the program.
 func (st *stage) careless(t *testing.T, cmd *exec.Cmd, tries []attacker.Attempt) []attacker.Outcome {
 	t.Helper()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	testkit.Must(t, err)
+	null := testkit.Get(os.OpenFile(os.DevNull, os.O_RDWR, 0))(t)
 	defer null.Close()
 	cmd.Dir = st.root + "/home/ws"
 	cmd.ExtraFiles = []*os.File{null, null}

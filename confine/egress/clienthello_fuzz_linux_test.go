@@ -49,8 +49,7 @@ func helloSeeds(t testing.TB) (seeds [][]byte) {
 		t.Fatalf("no handshakes of programs: %v", err)
 	}
 	for _, f := range files {
-		text, err := os.ReadFile(f)
-		testkit.Must(t, err)
+		text := testkit.Get(os.ReadFile(f))(t)
 		b, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
 		if err != nil {
 			t.Fatalf("%s: %v", f, err)

@@ -134,8 +134,7 @@ func TestMalformedQueries(t *testing.T) {
 		var m dnsmessage.Message
 		testkit.Must(t, m.Unpack(question(t, "api.test.", dnsmessage.TypeA)))
 		change(&m)
-		b, err := m.Pack()
-		testkit.Must(t, err)
+		b := testkit.Get(m.Pack())(t)
 		return b
 	}
 	for _, c := range []struct {
@@ -154,9 +153,7 @@ func TestMalformedQueries(t *testing.T) {
 		{"chaos", pack(func(m *dnsmessage.Message) { m.Questions[0].Class = dnsmessage.ClassCHAOS }), dnsmessage.RCodeRefused, false},
 	} {
 		b := g.answer(c.query)
-		if c.none != (b == nil) {
-			t.Errorf("%s: %x", c.name, b)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: %x", c.name, b), c.none, (b == nil))
 		if b == nil {
 			continue
 		}
@@ -227,17 +224,13 @@ func TestNewNamesPerSecond(t *testing.T) {
 			}
 			return n
 		}
-		if n := accepted(); n != newNameBurst {
-			t.Errorf("%d names at once, want %d", n, newNameBurst)
-		}
+		testkit.Equal(t, "names at once", accepted(), newNameBurst)
 		const pause, rounds = 390 * time.Millisecond, 100
 		total := 0
 		for range rounds {
 			time.Sleep(pause)
 			total += accepted()
 		}
-		if want := int(rounds * pause / newNameInterval); total != want {
-			t.Errorf("%d names in %v, want %d", total, rounds*pause, want)
-		}
+		testkit.Equal(t, fmt.Sprintf("names in %v", rounds*pause), total, int(rounds*pause/newNameInterval))
 	})
 }

@@ -93,14 +93,12 @@ func mustPrefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
 
 func question(t testing.TB, name string, kind dnsmessage.Type) []byte {
 	t.Helper()
-	n, err := dnsmessage.NewName(name)
-	testkit.Must(t, err)
+	n := testkit.Get(dnsmessage.NewName(name))(t)
 	m := dnsmessage.Message{
 		Header:    dnsmessage.Header{ID: 77, RecursionDesired: true},
 		Questions: []dnsmessage.Question{{Name: n, Type: kind, Class: dnsmessage.ClassINET}},
 	}
-	b, err := m.Pack()
-	testkit.Must(t, err)
+	b := testkit.Get(m.Pack())(t)
 	return b
 }
 

@@ -16,8 +16,7 @@ import (
 
 func descriptors(t testing.TB) int {
 	t.Helper()
-	names, err := os.ReadDir("/proc/self/fd")
-	testkit.Must(t, err)
+	names := testkit.Get(os.ReadDir("/proc/self/fd"))(t)
 	return len(names)
 }
 

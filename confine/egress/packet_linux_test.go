@@ -64,8 +64,7 @@ func TestCloseReadsRefusals(t *testing.T) {
 	g, _ := testGateway(t, nil, allow("api.test"))
 	f := packets(t)
 	defer f.Close()
-	raw, err := f.SyscallConn()
-	testkit.Must(t, err)
+	raw := testkit.Get(f.SyscallConn())(t)
 	g.refusals = []*refusalSocket{{raw: raw}} // without a goroutine that reads it
 	if c, err := net.Dial("tcp", "198.51.100.8:8123"); err == nil {
 		c.Close()

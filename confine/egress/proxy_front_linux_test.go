@@ -32,8 +32,7 @@ func serveProxy(t testing.TB, g *Gateway) (port int) {
 // proxyConn connects to the session's proxy.
 func proxyConn(t testing.TB, port int) *net.TCPConn {
 	t.Helper()
-	c, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	testkit.Must(t, err)
+	c := testkit.Get(net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))))(t)
 	t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(patience))
 	return c.(*net.TCPConn)
@@ -45,11 +44,9 @@ func connectTo(t testing.TB, port int, target string) (*net.TCPConn, *bufio.Read
 	c := proxyConn(t, port)
 	fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n%s\r\n", target, authorization)
 	b := bufio.NewReader(c)
-	status, err := b.ReadString('\n')
-	testkit.Must(t, err)
+	status := testkit.Get(b.ReadString('\n'))(t)
 	if strings.Contains(status, " 200 ") {
-		line, err := b.ReadString('\n')
-		testkit.Must(t, err)
+		line := testkit.Get(b.ReadString('\n'))(t)
 		if line != "\r\n" {
 			t.Fatalf("after the status: %q", line)
 		}
@@ -164,9 +161,7 @@ func TestProxyURL(t *testing.T) {
 			t.Errorf("%s: %q, want %q", what, answer, wantAnswer)
 		}
 		g.Close()
-		if s := got.String()[before:]; s != wantSent {
-			t.Errorf("%s: the host got %q, want %q", what, s, wantSent)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: the host", what), got.String()[before:], wantSent)
 		if d := g.Denials(); len(d) > 1 || len(d) == 0 && denied != "" || len(d) == 1 && d[0].Reason != denied {
 			t.Errorf("%s: %+v", what, d)
 		}
@@ -286,8 +281,7 @@ func TestProxyListeners(t *testing.T) {
 	g, _ := testGateway(t, nil)
 	port := serveProxy(t, g)
 	for _, host := range []string{"127.0.0.1", "::1"} {
-		c, err := net.Dial("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
-		testkit.Must(t, err)
+		c := testkit.Get(net.Dial("tcp", net.JoinHostPort(host, strconv.Itoa(port))))(t)
 		fmt.Fprintf(c, "CONNECT x.test:443 HTTP/1.1\r\n\r\n")
 		if line, err := bufio.NewReader(c).ReadString('\n'); !strings.Contains(line, " 407 ") || err != nil {
 			t.Errorf("%s: %q, %v", host, line, err)

@@ -29,12 +29,10 @@ func sockets(t testing.TB, ports ...int) Sockets {
 		})
 		return err
 	}}
-	dns, err := control.ListenPacket(t.Context(), "udp", "[::]:53")
-	testkit.Must(t, err)
+	dns := testkit.Get(control.ListenPacket(t.Context(), "udp", "[::]:53"))(t)
 	s.DNS = dns.(*net.UDPConn)
 	for _, port := range append(ports, 53) {
-		l, err := anywhere.Listen(t.Context(), "tcp", fmt.Sprintf("[::]:%d", port))
-		testkit.Must(t, err)
+		l := testkit.Get(anywhere.Listen(t.Context(), "tcp", fmt.Sprintf("[::]:%d", port)))(t)
 		if port == 53 {
 			s.DNSTCP = l.(*net.TCPListener)
 		} else {
@@ -60,8 +58,7 @@ func TestServe(t *testing.T) {
 			}
 		}
 	}
-	c, err := net.Dial("tcp", "127.64.0.1:80")
-	testkit.Must(t, err)
+	c := testkit.Get(net.Dial("tcp", "127.64.0.1:80"))(t)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience))
 	request := get + "six.test\r\n\r\n"
@@ -87,8 +84,7 @@ func TestServe(t *testing.T) {
 func TestDNSOverTCP(t *testing.T) {
 	g, _ := testGateway(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
 	g.Serve(sockets(t))
-	c, err := net.Dial("tcp", "127.0.0.1:53")
-	testkit.Must(t, err)
+	c := testkit.Get(net.Dial("tcp", "127.0.0.1:53"))(t)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience))
 	q := question(t, "api.test.", dnsmessage.TypeA)
@@ -114,8 +110,7 @@ func TestDNSOverTCP(t *testing.T) {
 // packets is a socket that sees what the kernel sends on the loopback.
 func packets(t testing.TB) *os.File {
 	t.Helper()
-	s, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	testkit.Must(t, err)
+	s := testkit.Get(unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0))(t)
 	const all = unix.ETH_P_ALL<<8&0xff00 | unix.ETH_P_ALL>>8
 	testkit.Must(t, unix.Bind(s, &unix.SockaddrLinklayer{Protocol: all, Ifindex: 1}))
 	testkit.Must(t, unix.SetsockoptInt(s, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1))

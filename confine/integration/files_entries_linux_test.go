@@ -16,8 +16,7 @@ import (
 // TestJailEntries: entries of unusual shapes: one file, files in /tmp, a fifo, /etc, /.
 func TestJailEntries(t *testing.T) {
 	jailtest.Needs(t)
-	tmp, err := os.MkdirTemp("/tmp", "mcp-jail-entry-")
-	testkit.Must(t, err)
+	tmp := testkit.Get(os.MkdirTemp("/tmp", "mcp-jail-entry-"))(t)
 	defer os.RemoveAll(tmp)
 	for _, name := range []string{"/file", "/ro/inner", "/rw/inner"} {
 		os.MkdirAll(filepath.Dir(tmp+name), 0o755)

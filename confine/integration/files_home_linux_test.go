@@ -145,9 +145,7 @@ func TestJailHome(t *testing.T) {
 	if now := everything(t, filepath.Dir(home)); now == host {
 		t.Error("what a stateful server wrote is nowhere")
 	}
-	if got := fmt.Sprint(jailtest.Attempts(t, p, looks...)); got != after {
-		t.Errorf("a call after that sees %s", got)
-	}
+	testkit.Equal(t, "a call after that sees", fmt.Sprint(jailtest.Attempts(t, p, looks...)), after)
 }
 
 // TestJailHomeHolds: no way to write changes what the server keeps in HOME. In a HOME that is

@@ -51,9 +51,7 @@ func TestJailHomeRules(t *testing.T) {
 	around := homeProfile(t, home, jailtest.Grant{Path: filepath.Dir(home), Rights: rw})
 	host = everything(t, home)
 	got = jailtest.Attempts(t, around, attacker.Try("create", home+"/new"), attacker.Try("rewrite", home+"/x"), attacker.Try("rename", home, home+"-moved"), attacker.Try("create", filepath.Dir(home)+"/new"))
-	if fmt.Sprint(got) != "[ok ok EBUSY ok]" {
-		t.Errorf("%s", got)
-	}
+	testkit.Equal(t, "", fmt.Sprint(got), "[ok ok EBUSY ok]")
 	if now := everything(t, home); now != host {
 		t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
 	}
@@ -78,9 +76,7 @@ func TestJailHomeIsBounded(t *testing.T) {
 		p.Limits = policy.Limits{MemoryMB: c.mb}
 		s := jailtest.Begin(t, p, c.what)
 		s.Finish()
-		if got := s.Out.String(); got != fmt.Sprintf("[%q]", c.answer) {
-			t.Errorf("%s with %d MB: %s", c.what, c.mb, got)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s with %d MB", c.what, c.mb), s.Out.String(), fmt.Sprintf("[%q]", c.answer))
 		told := denied(s.Process, "space in "+home)
 		if c.what[0] == "full" && (told.Target == "memory_mb = 64") != (c.answer == "ENOSPC") {
 			t.Errorf("%s with %d MB: %+v", c.what, c.mb, s.Denials())
@@ -195,9 +191,7 @@ cp -a dir copied && rm -r copied && ls dir
 		testkit.Must(t, err)
 		exit, _ := proc.Wait()
 		wait()
-		if exit != (confine.Exit{}) {
-			t.Errorf("%+v: %s", exit, &errs)
-		}
+		testkit.Equal(t, &errs, exit, (confine.Exit{}))
 	}
 	if got.String() != want.String() || !strings.Contains(want.String(), "first\n") {
 		t.Errorf("%s, want %s", &got, &want)

@@ -2,7 +2,6 @@ package integration
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
@@ -22,9 +21,7 @@ func TestHostNSCreateWithoutUpdate(t *testing.T) {
 	p.Env = append(p.Env, policy.Variable{Name: "TMPDIR", Value: "/tmp"})
 	got := jailtest.AttemptsHostNS(t, p, attacker.Try("fill", dir+"/drop/new", "1"), attacker.Try("write", dir+"/drop/new"), attacker.Try("write", dir+"/drop/old"), attacker.Try("unlink", dir+"/drop/old"), attacker.Try("tmp"))
 	got[4], _, _ = strings.Cut(got[4], " ")
-	if fmt.Sprint(got) != "[ok EACCES EACCES EACCES ok]" {
-		t.Errorf("%v", got)
-	}
+	testkit.Equal(t, "", fmt.Sprint(got), "[ok EACCES EACCES EACCES ok]")
 }
 
 // TestHostNSUmask: TMPDIR can be used with any umask.
@@ -47,9 +44,7 @@ func TestHostNSTrees(t *testing.T) {
 	got := jailtest.AttemptsHostNS(t, p, attacker.Try("rename", dir+"/home/repo", dir+"/work/repo"), attacker.Try("exchange", dir+"/home/repo", dir+"/work/d"),
 		attacker.Try("exchange", dir+"/work/d", dir+"/home/repo"), attacker.Try("create", dir+"/home/.envrc"), attacker.Try("rename", dir+"/home/plain", dir+"/work/plain"))
 	want := []attacker.Outcome{"EACCES", "EACCES", "EACCES", "ok", "ok"}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %v\nwant %v", got, want)
-	}
+	testkit.Equal(t, "got", got, want)
 }
 
 // TestHostNSRightsOfMovedFiles: a file gets no right by a name elsewhere that a narrower entry

@@ -122,9 +122,7 @@ func TestJailHostReplaces(t *testing.T) {
 		// And so would a descriptor that reads.
 		"EACCES", "EACCES", "ok",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %v\nwant %v", got, want)
-	}
+	testkit.Equal(t, "got", got, want)
 	for _, d := range s.Denials() {
 		if d.Axis == policy.AxisFs && d.Operation == "write" && d.Target == dir+"/.envrc" && d.Count == 4 && d.Program == jailtest.Binary {
 			return
@@ -232,9 +230,7 @@ func TestJailFillsOnly(t *testing.T) {
 		t.Fatal(err, plan.Gaps)
 	}
 	want := []attacker.Outcome{"ok", "ok text", "ok", "ok more", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "ok old", "EACCES"}
-	if got := jailtest.Attempts(t, p, attempts(dir)...); !slices.Equal(got, want) {
-		t.Errorf("got  %v\nwant %v", got, want)
-	}
+	testkit.Equal(t, "got", jailtest.Attempts(t, p, attempts(dir)...), want)
 }
 
 // TestJailParallelOpens: every one of many concurrent opens gets its own file, also while

@@ -160,9 +160,7 @@ func TestJailSwapsDuringBuild(t *testing.T) {
 			t.Error(err)
 		default:
 			ran++
-			if fmt.Sprint(out) != "[ok inner EROFS]" {
-				t.Errorf("%v", out)
-			}
+			testkit.Equal(t, "", fmt.Sprint(out), "[ok inner EROFS]")
 		}
 	}
 	stop()

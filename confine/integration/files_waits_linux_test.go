@@ -70,8 +70,7 @@ func testLeased(t *testing.T) {
 	testBlocked(t, "leases", func(t *testing.T, dir string) (func() bool, func()) {
 		var leased []*os.File
 		for _, name := range heldNames() {
-			f, err := os.OpenFile(dir+"/"+name, os.O_RDONLY|os.O_CREATE, 0o666)
-			testkit.Must(t, err)
+			f := testkit.Get(os.OpenFile(dir+"/"+name, os.O_RDONLY|os.O_CREATE, 0o666))(t)
 			t.Cleanup(func() { f.Close() })
 			if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
 				t.Fatal(err)
@@ -102,8 +101,7 @@ func testFifos(t *testing.T) {
 		}
 		return func() bool { return true }, func() {
 			for _, name := range heldNames() {
-				f, err := os.OpenFile(dir+"/"+name, os.O_RDONLY|unix.O_NONBLOCK, 0)
-				testkit.Must(t, err)
+				f := testkit.Get(os.OpenFile(dir+"/"+name, os.O_RDONLY|unix.O_NONBLOCK, 0))(t)
 				t.Cleanup(func() { f.Close() })
 			}
 		}

@@ -38,8 +38,7 @@ func TestHostNSSupervisorIsNotSignalled(t *testing.T) {
 // no copy of that program in its TMPDIR. Without a list it can execute both.
 func TestHostNSProgramsInTempDir(t *testing.T) {
 	jailtest.NeedsHostNS(t)
-	program, err := filepath.EvalSymlinks("/usr/bin/true")
-	testkit.Must(t, err)
+	program := testkit.Get(filepath.EvalSymlinks("/usr/bin/true"))(t)
 	for _, c := range []struct {
 		programs []string // besides the test's own
 		want     string
@@ -56,8 +55,6 @@ func TestHostNSProgramsInTempDir(t *testing.T) {
 			p.Programs = append([]string{p.Program}, c.programs...)
 		}
 		got := jailtest.AttemptsHostNS(t, p, attacker.Try("exec", program), attacker.Try("exec-in-tmp", program))
-		if fmt.Sprint(got) != c.want {
-			t.Errorf("programs %v: %v, want %s", c.programs, got, c.want)
-		}
+		testkit.Equal(t, fmt.Sprintf("programs %v", c.programs), fmt.Sprint(got), c.want)
 	}
 }

@@ -96,8 +96,7 @@ func loaders() (found []string) {
 func TestJailPrograms(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t)
-	program, err := os.ReadFile("/usr/bin/true")
-	testkit.Must(t, err)
+	program := testkit.Get(os.ReadFile("/usr/bin/true"))(t)
 	testkit.Must(t, testkit.WriteProgram(dir+"/true", program))
 	tries := []attacker.Attempt{
 		attacker.Try("exec", "/usr/bin/true"), attacker.Try("exec", dir+"/true"), attacker.Try("memexec", "/usr/bin/true"),
@@ -119,9 +118,7 @@ func TestJailPrograms(t *testing.T) {
 		if c.programs != nil {
 			p.Programs = append([]string{p.Program}, c.programs...)
 		}
-		if got := jailtest.Attempts(t, p, tries...); fmt.Sprint(got) != c.want {
-			t.Errorf("%s: %v, want %s", c.what, got, c.want)
-		}
+		testkit.Equal(t, c.what, fmt.Sprint(jailtest.Attempts(t, p, tries...)), c.want)
 	}
 }
 
@@ -137,15 +134,12 @@ func TestJailSocketInAGrant(t *testing.T) {
 		want = "EACCES"
 	}
 	jailtest.Expect(t, "connect", jailtest.Attempt(t, p, "dial", "unix", dir+"/host"), want)
-	plan, err := confine.Launcher{}.Compile(p)
-	testkit.Must(t, err)
+	plan := testkit.Get(confine.Launcher{}.Compile(p))(t)
 	said := false
 	for _, e := range plan.Enforced {
 		said = said || e.Axis == policy.AxisIPC && strings.Contains(e.What, "but for sockets that a rule names or that another process makes")
 	}
-	if said != (want == "ok") {
-		t.Errorf("connecting: %s, and the plan says so: %v", want, said)
-	}
+	testkit.Equal(t, fmt.Sprintf("connecting: %s, and the plan says so", want), said, (want == "ok"))
 	// Masked, it is gone.
 	jailtest.Expect(t, "connect to a masked one", jailtest.Attempt(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: r}, jailtest.Grant{Path: dir + "/host", Rights: 0}), "dial", "unix", dir+"/host"), "EACCES")
 }
@@ -164,7 +158,5 @@ func TestJailWaivedNetwork(t *testing.T) {
 			t.Errorf("unconfined: %v: %s", tries[i], o)
 		}
 	}
-	if got, want := jailtest.Attempts(t, p, tries...), "[ECONNREFUSED ECONNREFUSED ESRCH EACCES]"; fmt.Sprint(got) != want {
-		t.Errorf("%v, want %s", got, want)
-	}
+	testkit.Equal(t, "", fmt.Sprint(jailtest.Attempts(t, p, tries...)), "[ECONNREFUSED ECONNREFUSED ESRCH EACCES]")
 }

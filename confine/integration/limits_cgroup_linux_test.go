@@ -77,9 +77,7 @@ func TestJailCgroup(t *testing.T) {
 		defer s.Finish()
 		defer s.Kill()
 		dir := cgroupOf(s.PID())
-		if got := sys.ReadLine(filepath.Join(dir, "memory.max")); got != "67108864" {
-			t.Errorf("memory.max: %q", got)
-		}
+		testkit.Equal(t, "memory.max", sys.ReadLine(filepath.Join(dir, "memory.max")), "67108864")
 		testkit.Eventually(t, "a supervisor, and no room left over for it", func() bool {
 			return sys.ReadLine(filepath.Join(dir, "pids.max")) == fmt.Sprint(40+spec.SupervisorThreads)
 		})
@@ -136,9 +134,7 @@ func TestJailCgroupIsOutOfReach(t *testing.T) {
 	for _, rights := range []policy.Rights{policy.Read, rw} {
 		p := limited(t, policy.Limits{MemoryMB: 500, Processes: 200}, jailtest.Grant{Path: place.Root, Rights: rights})
 		plan, _ := confine.Launcher{Waive: []policy.Axis{policy.AxisLimits}}.Compile(p)
-		if claimsCgroup(plan) != (rights == policy.Read) {
-			t.Errorf("with %s: %+v", rights, plan.Enforced)
-		}
+		testkit.Equal(t, fmt.Sprintf("with %s: %+v", rights, plan.Enforced), claimsCgroup(plan), (rights == policy.Read))
 		if rights != policy.Read {
 			continue
 		}

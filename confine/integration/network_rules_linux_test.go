@@ -132,8 +132,7 @@ func TestNetworkNamesKeepAddresses(t *testing.T) {
 			t.Errorf("%d: %s, want %q", i, got[i], want) // the gateway answers for every resolver
 		}
 	}
-	r, err := http.Get("http://198.51.100.53/")
-	testkit.Must(t, err)
+	r := testkit.Get(http.Get("http://198.51.100.53/"))(t)
 	defer r.Body.Close()
 	b, err := io.ReadAll(r.Body)
 	if err != nil || !strings.Contains(string(b), "good.test") {

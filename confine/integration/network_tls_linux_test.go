@@ -226,8 +226,7 @@ func tlsProcesses() (found []int) {
 func TestNetworkProcessKilled(t *testing.T) {
 	needsTestNetwork(t)
 	trustTestAuthority(t)
-	shell, err := filepath.EvalSymlinks("/bin/sh")
-	testkit.Must(t, err)
+	shell := testkit.Get(filepath.EvalSymlinks("/bin/sh"))(t)
 	c := client{name: "sh", program: shell, scheme: "http", argv: []string{"sh", "-c",
 		`curl -sS http://good.test/echo >&2 || exit 1; echo served
 		curl -sSN http://good.test/echo/endless && echo first; curl -sS http://good.test/echo && echo second
@@ -278,8 +277,7 @@ func TestNetworkProcessKilled(t *testing.T) {
 func TestNetworkServerDoesNotRead(t *testing.T) {
 	needsTestNetwork(t)
 	trustTestAuthority(t)
-	shell, err := filepath.EvalSymlinks("/bin/sh")
-	testkit.Must(t, err)
+	shell := testkit.Get(filepath.EvalSymlinks("/bin/sh"))(t)
 	// More than its socket has room for: the first bytes of each connection go there.
 	c := client{name: "sh", program: shell, scheme: "http", argv: []string{"sh", "-c",
 		`read go; x=$(head -c 8000 /dev/zero | tr "\0" x); for i in $(seq 100); do curl -sS -m 2 -H "X: $x" http://good.test/granted & done; wait`}}

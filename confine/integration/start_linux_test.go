@@ -87,8 +87,7 @@ func TestBeforeExec(t *testing.T) {
 		for _, want := range []error{nil, refusal} {
 			t.Run(fmt.Sprint(name, " ", want), func(t *testing.T) {
 				pipe := newWitness(t)
-				written, err := os.Create(filepath.Join(t.TempDir(), "written"))
-				testkit.Must(t, err)
+				written := testkit.Get(os.Create(filepath.Join(t.TempDir(), "written")))(t)
 				defer written.Close()
 				called := 0
 				l := confine.Launcher{BeforeExec: func(context.Context) error { called++; return want }}
@@ -161,8 +160,7 @@ func TestJailThousand(t *testing.T) {
 	p.Limits.OpenFiles = 200
 	check := attacker.Try("verify", secret, fmt.Sprint(os.Getpid()), ws)
 	for _, kind := range attacker.NamespaceKinds {
-		ns, err := os.Readlink("/proc/self/ns/" + kind)
-		testkit.Must(t, err)
+		ns := testkit.Get(os.Readlink("/proc/self/ns/" + kind))(t)
 		check = append(check, ns)
 	}
 	begun := time.Now()
@@ -190,8 +188,7 @@ func TestJailThousand(t *testing.T) {
 // and does not wait.
 func TestSpecCannotBeSent(t *testing.T) {
 	jailtest.Needs(t)
-	closed, err := os.Open(os.DevNull)
-	testkit.Must(t, err)
+	closed := testkit.Get(os.Open(os.DevNull))(t)
 	closed.Close()
 	for _, size := range []int{0, 1 << 20} {
 		p := jailtest.Profile(t)

@@ -22,8 +22,7 @@ func TestLoginsForgotten(t *testing.T) {
 	words := []string{"uvx", "private-server"}
 	begin := func(key string) (done func(), home string) {
 		t.Helper()
-		stage, err := u.Store.Stage(key)
-		testkit.Must(t, err)
+		stage := testkit.Get(u.Store.Stage(key))(t)
 		p := &pythonFetch{Installer: u.Installer, line: u.line(words...), jail: u.pythonJail(stage.Dir)}
 		testkit.Must(t, p.configure())
 		return stage.Close, p.jail.Home()

@@ -58,8 +58,7 @@ func newPythonUser(t *testing.T, wheels ...registry.Wheel) pythonUser {
 // newInstaller returns the installer of a user with empty directories.
 func newInstaller(t *testing.T) *Installer {
 	t.Helper()
-	host, err := hostfs.LocalHost()
-	testkit.Must(t, err)
+	host := testkit.Get(hostfs.LocalHost())(t)
 	dir := t.TempDir()
 	host.Dir, host.CacheDir, host.StateDir = dir, filepath.Join(dir, "cache"), filepath.Join(dir, "state")
 	t.Cleanup(func() { // the store is read-only

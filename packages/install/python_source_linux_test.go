@@ -181,8 +181,7 @@ func TestPythonVersions(t *testing.T) {
 // returns "" if there is none with pip.
 func withoutPython(t *testing.T, u pythonUser, minor string) string {
 	t.Helper()
-	found, err := installed.Interpreters(t.Context(), &u.Host, nil, nil, installed.Python)
-	testkit.Must(t, err)
+	found := testkit.Get(installed.Interpreters(t.Context(), &u.Host, nil, nil, installed.Python))(t)
 	for _, i := range found.Interpreters {
 		if !strings.HasPrefix(i.Version, "3.") || strings.HasPrefix(i.Version, minor+".") || exec.Command(i.Path, "-I", "-m", "pip", "--version").Run() != nil {
 			continue
@@ -203,8 +202,7 @@ func TestPythonUpdate(t *testing.T) {
 	newer := serverWheel("fixture-server", "needed-one")
 	newer.Version = "1.1.0"
 	u.site.Upload(newer, needed)
-	update, err := u.Update(t.Context(), u.line(words...))
-	testkit.Must(t, err)
+	update := testkit.Get(u.Update(t.Context(), u.line(words...)))(t)
 	changes := update.Changes()
 	if len(changes) < 2 || changes[0].Kind != store.Version || update.Signals != nil || update.SignalsErr != nil {
 		t.Errorf("changes: %+v, signals %v %v", changes, update.Signals, update.SignalsErr)

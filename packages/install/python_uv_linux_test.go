@@ -49,8 +49,7 @@ else:
 func TestPythonUv(t *testing.T) {
 	testkit.NeedsLong(t)
 	u := newPythonUser(t, serverWheel("fixture-server", "needed-one"), needed)
-	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
-	testkit.Must(t, err)
+	out := testkit.Get(exec.Command("python3", "-c", "import sys; print(sys.executable)").Output())(t)
 	dir := t.TempDir()
 	testkit.Must(t, testkit.WriteProgram(filepath.Join(dir, "uv"), []byte(strings.Replace(fakeUv, "PYTHON", strings.TrimSpace(string(out)), 1))))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))

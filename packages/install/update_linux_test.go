@@ -48,8 +48,7 @@ func TestUpdate(t *testing.T) {
 	second := registry.MCPServer{Name: "@scope/server", Version: "2.0.0", Dependencies: map[string]string{"plain": "^1.0.0", "newcomer": "1"}, OnInstall: &registry.Attack{}}.Package()
 	second.Deprecated = "do not use it"
 	site.Publish(second, registry.Package{Name: "newcomer", Version: "1.0.0", Files: map[string]string{"index.js": ""}})
-	before, err := os.ReadFile(i.LockFile)
-	testkit.Must(t, err)
+	before := testkit.Get(os.ReadFile(i.LockFile))(t)
 	for _, accept := range []bool{false, true} {
 		update, err := i.Update(t.Context(), line(t, "@scope/server@latest"))
 		if err != nil {
@@ -119,9 +118,7 @@ func TestUpdateOvertaken(t *testing.T) {
 	other := *update.New
 	other.Version, other.Tree = "0.9.0", "sha256:"+strings.Repeat("0", 64)
 	testkit.Must(t, i.pin(nil, &other))
-	if err := i.Accept(update); err == nil || !strings.Contains(err.Error(), "by another process") {
-		t.Errorf("%v", err)
-	}
+	testkit.Fails(t, "", i.Accept(update), "by another process")
 }
 
 // TestRepublished tests a version whose content is replaced in the registry: before it was

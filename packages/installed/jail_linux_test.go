@@ -57,8 +57,7 @@ exit 0
 `)
 	outside := testkit.ShortDir(t)
 	testkit.WriteFile(t, filepath.Join(outside, "secret"), "a secret\n")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
+	listener := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	var told []string

@@ -22,10 +22,8 @@ func TestKey(t *testing.T) {
 		{"uvx p", "npm_config_registry=https://r.test UV_INDEX_CORP_PASSWORD=pw PIP_RETRIES=0", "", "p@latest"},
 		{"uvx p", "UV_DEFAULT_INDEX=https://me:pw@d.test/simple PIP_INDEX_URL=https://g.test", "", "p@latest --index-url=https://d.test/simple --index-url=https://g.test"},
 	} {
-		line, err := runline.Parse(strings.Fields(c.line))
-		testkit.Must(t, err)
-		local, err := hostfs.LocalHost()
-		testkit.Must(t, err)
+		line := testkit.Get(runline.Parse(strings.Fields(c.line)))(t)
+		local := testkit.Get(hostfs.LocalHost())(t)
 		host := &hostfs.Host{Home: t.TempDir(), Dir: "/w", Environ: strings.Fields(c.env), ReadHead: local.ReadHead}
 		testkit.WriteFile(t, filepath.Join(host.Home, ".npmrc"), c.npmrc)
 		if got := Key(&line, host).Spec; got != c.want {

@@ -109,8 +109,7 @@ func TestDigest(t *testing.T) {
 }
 
 func TestReadLockOfRealServers(t *testing.T) {
-	data, err := os.ReadFile("../../testdata/npm/package-lock.json")
-	testkit.Must(t, err)
+	data := testkit.Get(os.ReadFile("../../testdata/npm/package-lock.json"))(t)
 	var lock struct{ Packages map[string]json.RawMessage }
 	testkit.Must(t, json.Unmarshal(data, &lock))
 	list, err := ReadLock(data)

@@ -23,12 +23,10 @@ func answers(t *testing.T, script, modules string) (lines [][]any) {
 			npm, err = filepath.EvalSymlinks(npm)
 		}
 		testkit.Must(t, err)
-		out, err := exec.Command("node", base+".cjs", filepath.Join(npm, "../../node_modules", modules)).Output()
-		testkit.Must(t, err)
+		out := testkit.Get(exec.Command("node", base+".cjs", filepath.Join(npm, "../../node_modules", modules)).Output())(t)
 		testkit.Must(t, os.WriteFile(base+".json", out, 0o644))
 	}
-	data, err := os.ReadFile(base + ".json")
-	testkit.Must(t, err)
+	data := testkit.Get(os.ReadFile(base + ".json"))(t)
 	if err := json.Unmarshal(data, &lines); err != nil || len(lines) < 400 {
 		t.Fatal(len(lines), err)
 	}
@@ -65,8 +63,6 @@ func TestProgramAsNpm(t *testing.T) {
 		if s, err := Program(pkg, ""); err == nil {
 			entry = s.Entry
 		}
-		if entry != line[2] {
-			t.Errorf("%s: %v, want %v", line[0], entry, line[2])
-		}
+		testkit.Equal(t, line[0], entry, line[2])
 	}
 }

@@ -20,8 +20,7 @@ import (
 // variables, HOME stands for it.
 func user(t *testing.T, files map[string]string, environ ...string) *hostfs.Host {
 	t.Helper()
-	host, err := hostfs.LocalHost()
-	testkit.Must(t, err)
+	host := testkit.Get(hostfs.LocalHost())(t)
 	host.Home = testkit.ShortDir(t)
 	host.Environ = nil
 	read := host.ReadHead
@@ -212,9 +211,7 @@ func TestRead(t *testing.T) {
 	for tool, shapes := range map[sources.Tool][]shape{sources.NPM: npmShapes, sources.Pip: pipShapes, sources.Uv: uvShapes} {
 		for _, s := range shapes {
 			t.Run(string(tool)+" "+s.name, func(t *testing.T) {
-				if got := show(tool, sources.Reader{Host: s.host(t), Logins: true}, t); got != s.want {
-					t.Errorf("got\n%s\nwant\n%s", got, s.want)
-				}
+				testkit.Equal(t, "got", show(tool, sources.Reader{Host: s.host(t), Logins: true}, t), s.want)
 			})
 		}
 	}
@@ -239,9 +236,7 @@ func TestReadNotOwn(t *testing.T) {
 		if err == nil && len(s.Secrets()) > 0 {
 			t.Errorf("%s %s: %v", c.tool, c.name, s.Secrets())
 		}
-		if got := show(c.tool, sources.Reader{Host: c.host(t)}, t); got != c.want {
-			t.Errorf("%s %s: got\n%s\nwant\n%s", c.tool, c.name, got, c.want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s %s: got", c.tool, c.name), show(c.tool, sources.Reader{Host: c.host(t)}, t), c.want)
 	}
 }
 
@@ -252,8 +247,7 @@ func TestReadFiles(t *testing.T) {
 	testkit.Must(t, os.Symlink("rc", filepath.Join(host.Home, ".npmrc")))
 	var asked []string
 	reader := sources.Reader{Host: host, Believe: func(file string) error { asked = append(asked, strings.TrimPrefix(file, host.Home)); return nil }}
-	s, err := reader.Read(sources.NPM)
-	testkit.Must(t, err)
+	s := testkit.Get(reader.Read(sources.NPM))(t)
 	if want := []string{"/.npmrc", "/p/etc/npmrc", "/ca.pem"}; !slices.Equal(asked, want) || s.Index != "https://a.test/" {
 		t.Errorf("asked for %q, want %q; %+v", asked, want, s)
 	}
@@ -278,17 +272,14 @@ func TestReadFiles(t *testing.T) {
 		file := filepath.Join(host.Home, ".npmrc")
 		testkit.Must(t, os.Remove(file))
 		testkit.Must(t, make(file))
-		if got := show(sources.NPM, reader, t); got != "" {
-			t.Errorf("%s: %s", name, got)
-		}
+		testkit.Equal(t, name, show(sources.NPM, reader, t), "")
 	}
 }
 
 // TestAs tests that uv's sources are written for pip, and what pip has no word for is named.
 func TestAs(t *testing.T) {
 	host := user(t, uvToml("index-url='https://me:pw@a.test/s'\nallow-insecure-host=['a.test']\nnative-tls=true"))
-	s, err := sources.Reader{Host: host, Logins: true}.Read(sources.Uv)
-	testkit.Must(t, err)
+	s := testkit.Get(sources.Reader{Host: host, Logins: true}.Read(sources.Uv))(t)
 	want := "PIP_INDEX_URL=https://a.test/s\nPIP_TRUSTED_HOST=a.test\nmachine a.test login me password pw\nnot used: native-tls of uv"
 	if got := printed(t, s.As(sources.Pip), host.Home); got != want || !s.Configured {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
@@ -305,10 +296,7 @@ func TestRegistries(t *testing.T) {
 		"https://a.test/1 https://a.test:444/3":                   {sources.Pip, conf("[global]\nindex-url=https://a.test/1\nextra-index-url=https://a.test/2 https://a.test:444/3")},
 		"https://a.test/ https://b.test/ https://c.test/":         {sources.NPM, rc("registry=https://a.test/", "@b:registry=https://b.test/", "@c:registry=https://c.test/", "@d:registry=https://b.test/x/")},
 	} {
-		s, err := sources.Reader{Host: user(t, c.files)}.Read(c.tool)
-		testkit.Must(t, err)
-		if got := strings.Trim(fmt.Sprint(s.Registries()), "[]"); got != want {
-			t.Errorf("got %s, want %s", got, want)
-		}
+		s := testkit.Get(sources.Reader{Host: user(t, c.files)}.Read(c.tool))(t)
+		testkit.Equal(t, "", strings.Trim(fmt.Sprint(s.Registries()), "[]"), want)
 	}
 }

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -32,9 +31,7 @@ func TestRoundTrip(t *testing.T) {
 			testkit.Must(t, json.Compact(&compact, got.Lock))
 			got.Lock = compact.Bytes()
 		}
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%+v\nwant %+v", got, want)
-		}
+		testkit.Equal(t, "", got, want)
 	}
 	if f.Remove(Key{NPM, "no"}) || !f.Remove(a.Key) || f.Find(a.Key) != nil || len(f.Entries()) != 2 {
 		t.Error("Remove")
@@ -79,15 +76,11 @@ func TestRefuses(t *testing.T) {
 		strings.Replace(file(""), `"2026-`, `"26-`, 1):                    "/pinned is not what",
 		strings.Replace(file(""), `"n"`, "\"\xff\"", 1):                   "UTF-8",
 	} {
-		if _, err := parse([]byte(text), "f"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v; want %s", text, err, want)
-		}
+		testkit.Fails(t, text, testkit.ErrorOf(parse([]byte(text), "f")), want)
 	}
 	for lock, want := range map[string]string{`{"lockfileVersion":1}`: "its lockfileVersion is", string(npmLock(`"node_modules/..":{}`)): "no place"} {
 		e := anEntry(t, "a")
 		e.Lock = json.RawMessage(lock)
-		if err := (&File{}).Set(e); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", lock, err)
-		}
+		testkit.Fails(t, lock, (&File{}).Set(e), want)
 	}
 }

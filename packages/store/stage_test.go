@@ -67,8 +67,7 @@ func TestLockSurvivesNewSeal(t *testing.T) {
 func TestSeal(t *testing.T) {
 	s := Store{filepath.Join(t.TempDir(), "store")}
 	t.Cleanup(func() { removeAll(s) })
-	stage, err := s.Stage("k")
-	testkit.Must(t, err)
+	stage := testkit.Get(s.Stage("k"))(t)
 	work := filepath.Join(stage.Dir, "work")
 	plant(t, work, map[string]string{"closed/secret": "x", "run": "x"})
 	for _, f := range []struct {
@@ -77,8 +76,7 @@ func TestSeal(t *testing.T) {
 	}{{"closed/secret", 0}, {"closed", 0}, {"run", 0o700 | os.ModeSetuid}} {
 		testkit.Must(t, os.Chmod(filepath.Join(work, f.name), f.mode))
 	}
-	sealed, err := stage.Seal(id(), work)
-	testkit.Must(t, err)
+	sealed := testkit.Get(stage.Seal(id(), work))(t)
 	if _, err := s.Open(id()); !errors.Is(err, ErrNotInstalled) {
 		t.Errorf("before: %v", err)
 	}
@@ -107,8 +105,7 @@ func TestSeal(t *testing.T) {
 func TestSweep(t *testing.T) {
 	s := Store{t.TempDir()}
 	for _, key := range []string{"old", "new", "used"} {
-		stage, err := s.Stage(key)
-		testkit.Must(t, err)
+		stage := testkit.Get(s.Stage(key))(t)
 		plant(t, stage.Dir, map[string]string{"x": "x"})
 		if key == "used" {
 			defer stage.Close()
@@ -132,9 +129,7 @@ func TestSweep(t *testing.T) {
 	for i := range left {
 		left[i] = filepath.Base(left[i])
 	}
-	if got := strings.Join(left, " "); got != "new used" {
-		t.Errorf("%s is left", got)
-	}
+	testkit.Equal(t, "is left", strings.Join(left, " "), "new used")
 }
 
 // TestStaysInside tests which links a tree may have.
@@ -160,13 +155,10 @@ func TestStaysInside(t *testing.T) {
 // TestLinkOutOfTree: a tree with a link that leads out of it is refused.
 func TestLinkOutOfTree(t *testing.T) {
 	s := Store{t.TempDir()}
-	stage, err := s.Stage("k")
-	testkit.Must(t, err)
+	stage := testkit.Get(s.Stage("k"))(t)
 	defer stage.Discard()
 	work := filepath.Join(stage.Dir, "work")
 	plant(t, work, map[string]string{"a": "x"})
 	testkit.Must(t, os.Symlink("/dev/zero", filepath.Join(work, "package.json")))
-	if _, err := stage.Seal(id(), work); err == nil || !strings.Contains(err.Error(), "a link to /dev/zero") {
-		t.Errorf("%v", err)
-	}
+	testkit.Fails(t, "", testkit.ErrorOf(stage.Seal(id(), work)), "a link to /dev/zero")
 }

@@ -29,8 +29,7 @@ func pinnedPackage(t *testing.T, pins map[string]*toolpin.Pin) ToolPins {
 // now returns the descriptions of the tool a that are pinned, by the names of the pins.
 func now(t *testing.T, p ToolPins) string {
 	t.Helper()
-	pins, err := p.Pinned(true)
-	testkit.Must(t, err)
+	pins := testkit.Get(p.Pinned(true))(t)
 	var all []string
 	for _, name := range []string{"x", "y"} {
 		if pin := pins[name]; pin != nil {
@@ -58,9 +57,7 @@ func TestToolPins(t *testing.T) {
 		{"y", toolA(t, "B"), `x"A"`},
 	} {
 		testkit.Must(t, p.Add(step.name, step.pin))
-		if got := now(t, p); got != step.want {
-			t.Errorf("%s: %s, want %s", step.name, got, step.want)
-		}
+		testkit.Equal(t, step.name, now(t, p), step.want)
 	}
 	if pins, err := p.Pinned(false); pins != nil || err != nil {
 		t.Errorf("%v, %v", pins, err)
@@ -69,9 +66,7 @@ func TestToolPins(t *testing.T) {
 	updated.Version = "2.0.0"
 	p.Entry = &updated
 	testkit.Must(t, p.Add("y", mustPin(t, `{"name":"z"}`)))
-	if got := now(t, p); got != "" {
-		t.Errorf("an updated entry has %s", got)
-	}
+	testkit.Equal(t, "an updated entry", now(t, p), "")
 }
 
 // TestAcceptTools: what was proposed is pinned, once; without a proposal the pins go.
@@ -107,7 +102,5 @@ func TestAcceptStale(t *testing.T) {
 	if _, err := AcceptTools(p.File, p.Proposed, "files@latest"); err != nil {
 		t.Fatal(err)
 	}
-	if got := now(t, p); got != "" {
-		t.Errorf("%s is pinned", got)
-	}
+	testkit.Equal(t, "is pinned", now(t, p), "")
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -59,9 +58,7 @@ func TestUpdate(t *testing.T) {
 	must(t, Update(name, func(f *File) error { return f.Set(want) }))
 	f, err := Load(name)
 	must(t, err)
-	if !reflect.DeepEqual(f.Find(want.Key), want) {
-		t.Errorf("%+v", f.Find(want.Key))
-	}
+	testkit.Equal(t, "", f.Find(want.Key), want)
 	first, err := os.Stat(name)
 	must(t, err)
 	if runtime.GOOS != "windows" && first.Mode() != 0o644 {
@@ -71,19 +68,13 @@ func TestUpdate(t *testing.T) {
 	err = Update(name, func(f *File) error {
 		return f.Set(&Entry{Key: Key{NPM, "big"}, Name: "big", Version: "1", Pinned: someDay, Note: strings.Repeat("x", maxSize)})
 	})
-	if err == nil || !strings.Contains(err.Error(), "mcp-jail status --remove") {
-		t.Errorf("too large: %v", err)
-	}
+	testkit.Fails(t, "too large", err, "mcp-jail status --remove")
 	sorry := errors.New("sorry")
-	if err := Update(name, func(f *File) error { f.Remove(want.Key); return sorry }); err != sorry {
-		t.Errorf("%v", err)
-	}
+	testkit.Equal(t, "", Update(name, func(f *File) error { f.Remove(want.Key); return sorry }), sorry)
 	if again, err := os.Stat(name); err != nil || !os.SameFile(first, again) {
 		t.Error("the file was written though nothing changed")
 	}
-	if err := CanUpdate(filepath.Join(name, FileName)); err == nil || !strings.Contains(err.Error(), "cannot be written") {
-		t.Errorf("below a file: %v", err)
-	}
+	testkit.Fails(t, "below a file", CanUpdate(filepath.Join(name, FileName)), "cannot be written")
 	must(t, Update(name, func(f *File) error { f.Remove(want.Key); return nil }))
 	if f, err := Load(name); err != nil || len(f.Entries()) != 0 {
 		t.Errorf("%v, %v", f, err)
@@ -94,9 +85,7 @@ func TestUpdate(t *testing.T) {
 	for _, other := range []string{"version = 2\n[npm.\"a\"]\n", `{"version":9}`} {
 		must(t, os.WriteFile(name, []byte(other), 0o644))
 		for what, err := range map[string]error{"Update": addEntry(name, "a"), "CanUpdate": CanUpdate(name)} {
-			if err == nil || !strings.Contains(err.Error(), name+" is no lock file of this version") {
-				t.Errorf("%s: %s: %v", other, what, err)
-			}
+			testkit.Fails(t, fmt.Sprintf("%s: %s", other, what), err, name+" is no lock file of this version")
 		}
 	}
 }
@@ -124,9 +113,7 @@ func TestUpdateTogether(t *testing.T) {
 	wg.Wait()
 	f, err := Load(name)
 	must(t, err)
-	if len(f.Entries()) != 60 {
-		t.Errorf("%d of 60 entries", len(f.Entries()))
-	}
+	testkit.Equal(t, "of 60 entries", len(f.Entries()), 60)
 }
 
 // TestUpdateWithoutLock: a program that does not take the lock loses nothing either.
@@ -147,9 +134,7 @@ func TestUpdateWithoutLock(t *testing.T) {
 		must(t, os.WriteFile(name, encode(t, anEntry(t, fmt.Sprint(calls))), 0o644))
 		return f.Set(anEntry(t, "c"))
 	})
-	if err == nil || !strings.Contains(err.Error(), "changes it all the time") {
-		t.Errorf("%v after %d calls", err, calls)
-	}
+	testkit.Fails(t, fmt.Sprintf("after %d calls", calls), err, "changes it all the time")
 }
 
 // TestLoadRefuses: files of others, and what is not a file.
@@ -186,7 +171,5 @@ func TestLoadRefuses(t *testing.T) {
 	try("a directory", "not a regular file")
 	must(t, os.Remove(name))
 	must(t, os.Symlink("absent/lock", name))
-	if err := addEntry(name, "b"); err == nil || !strings.Contains(err.Error(), "symbolic link (to absent/lock)") {
-		t.Errorf("%v", err)
-	}
+	testkit.Fails(t, "", addEntry(name, "b"), "symbolic link (to absent/lock)")
 }

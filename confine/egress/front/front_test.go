@@ -35,10 +35,8 @@ func pair(t testing.TB) (client, server *net.TCPConn) {
 	for _, l := range listeners {
 		defer l.Close()
 	}
-	c, err := net.Dial("tcp", listeners[0].Addr().String())
-	testkit.Must(t, err)
-	s, err := listeners[0].AcceptTCP()
-	testkit.Must(t, err)
+	c := testkit.Get(net.Dial("tcp", listeners[0].Addr().String()))(t)
+	s := testkit.Get(listeners[0].AcceptTCP())(t)
 	t.Cleanup(func() { c.Close(); s.Close() })
 	return c.(*net.TCPConn), s
 }
@@ -56,8 +54,7 @@ func converse(t testing.TB, send string) (c *Client, answer string, denied refus
 	}()
 	c = f.Greet(context.Background(), server)
 	server.Close()
-	b, err := io.ReadAll(client)
-	testkit.Must(t, err)
+	b := testkit.Get(io.ReadAll(client))(t)
 	for _, d := range f.Unasked() {
 		seen = append(seen, "none: "+d.Detail)
 	}
@@ -112,9 +109,7 @@ func TestAsked(t *testing.T) {
 		got := answer
 		if client != nil {
 			got = fmt.Sprintf("%s %d %s", client.Host, client.Port, client.Rest)
-			if url := client.Request != nil; url != (what == "a URL") {
-				t.Errorf("%s: it asks for a URL: %v", what, url)
-			}
+			testkit.Equal(t, fmt.Sprintf("%s: it asks for a URL", what), client.Request != nil, (what == "a URL"))
 		} else if got = answer; strings.HasPrefix(got, want) && want != in {
 			got = want
 		}

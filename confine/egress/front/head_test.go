@@ -28,8 +28,6 @@ func TestParseHead(t *testing.T) {
 				}
 			}
 		}
-		if got != want {
-			t.Errorf("%q: %q, want %q", head, got, want)
-		}
+		testkit.Equal(t, head, got, want)
 	}
 }

@@ -20,8 +20,7 @@ import (
 // certify has the authority sign for a name, as somebody would who had its key.
 func (a *authority) certify(t *testing.T, name string) *tls.Certificate {
 	t.Helper()
-	c, err := a.leaf(name)
-	testkit.Must(t, err)
+	c := testkit.Get(a.leaf(name))(t)
 	return c
 }
 
@@ -45,8 +44,7 @@ func TestConstraints(t *testing.T) {
 		for _, h := range c.hosts {
 			rules = append(rules, ruleFor(h))
 		}
-		a, err := newAuthority(rules)
-		testkit.Must(t, err)
+		a := testkit.Get(newAuthority(rules))(t)
 		verify := func(name string) error {
 			pool := x509.NewCertPool()
 			pool.AppendCertsFromPEM(a.pem)

@@ -24,16 +24,12 @@ func TestHandshake(t *testing.T) {
 		testkit.Must(t, err)
 		err = tls.Client(conn, &tls.Config{ServerName: c.name, InsecureSkipVerify: true}).Handshake()
 		conn.Close()
-		if err == nil || !strings.Contains(err.Error(), "unrecognized name") {
-			t.Errorf("%q: %v", c.name, err)
-		}
+		testkit.Fails(t, c.name, err, "unrecognized name")
 		if !contains(w.denied(), policy.DeniedWrongName, c.why) {
 			t.Errorf("%q: no denial", c.name)
 		}
 	}
-	if n := w.dials.Load(); n != 0 {
-		t.Errorf("%d connections to the upstream", n)
-	}
+	testkit.Equal(t, "connections to the upstream", w.dials.Load(), 0)
 	for _, name := range []string{host, "API.example.com"} {
 		conn, _ := net.Dial("tcp", w.gate.Addr().String())
 		if err := tls.Client(conn, &tls.Config{ServerName: name, RootCAs: w.pool()}).Handshake(); err != nil {

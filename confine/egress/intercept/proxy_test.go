@@ -126,13 +126,9 @@ func TestKeepAlive(t *testing.T) {
 			_, again := do(t, c, "POST", w.url("/"), func(r *http.Request) {
 				r.Body, r.ContentLength = io.NopCloser(strings.NewReader("12345")), 5
 			})
-			if again != first {
-				t.Errorf("another connection: %s, %s", first, again)
-			}
+			testkit.Equal(t, "another connection", again, first)
 		}
-		if n := w.dials.Load(); n != 1 {
-			t.Errorf("%d connections to the upstream", n)
-		}
+		testkit.Equal(t, "connections to the upstream", w.dials.Load(), 1)
 		s.CloseClientConnections()
 		testkit.Eventually(t, "an answer by another connection", func() bool {
 			res, err := c.Get(w.url("/"))
@@ -152,8 +148,7 @@ func TestKeepAlive(t *testing.T) {
 // TestUnreachable: an upstream that cannot be reached or ends early looks like that.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
+	closed := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	closed.Close()
 	broken := scripted(t, func(_ string, c net.Conn) { io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Le"); c.Close() })
 	short := scripted(t, func(_ string, c net.Conn) {

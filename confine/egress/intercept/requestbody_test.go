@@ -41,8 +41,7 @@ func TestStream(t *testing.T) {
 		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("GET")}})
 		ctx, cancel := context.WithCancel(t.Context())
 		r, _ := http.NewRequestWithContext(ctx, "GET", w.url("/events"), nil)
-		res, err := w.client(t, http2).Do(r)
-		testkit.Must(t, err)
+		res := testkit.Get(w.client(t, http2).Do(r))(t)
 		defer res.Body.Close()
 		lines := bufio.NewReader(res.Body)
 		for _, text := range []string{"one", "two", "three"} {
@@ -164,8 +163,7 @@ func TestConversation(t *testing.T) {
 		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("POST")}})
 		out, in := io.Pipe()
 		r, _ := http.NewRequest("POST", w.url("/"), out)
-		res, err := w.client(t, http2).Do(r)
-		testkit.Must(t, err)
+		res := testkit.Get(w.client(t, http2).Do(r))(t)
 		defer res.Body.Close()
 		for _, text := range []string{"one", "two", "three"} {
 			io.WriteString(in, text)

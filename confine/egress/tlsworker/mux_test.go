@@ -30,10 +30,8 @@ func muxes(t *testing.T) (a, b *mux) {
 }
 
 func open(t *testing.T, a, b *mux, id uint32) (x, y *conn) {
-	x, err := a.open(id)
-	testkit.Must(t, err)
-	y, err = b.open(id)
-	testkit.Must(t, err)
+	x = testkit.Get(a.open(id))(t)
+	y = testkit.Get(b.open(id))(t)
 	return x, y
 }
 
@@ -74,9 +72,7 @@ func TestConn(t *testing.T) {
 	if _, err := stuck.Read(make([]byte, 1)); !errors.Is(err, errReset) {
 		t.Errorf("after a reset: %v", err)
 	}
-	if len(a.conns)+len(b.conns) != 0 {
-		t.Error("a connection is left")
-	}
+	testkit.Equal(t, "a connection is left", len(a.conns)+len(b.conns), 0)
 }
 
 // TestConnDeadlines: a deadline ends a Read and a Write that wait, and one that was moved does not.
@@ -123,8 +119,6 @@ func TestReceiveRefuses(t *testing.T) {
 		m := newMux(maxMessage, func([]byte) error { return nil })
 		_, err := m.open(1)
 		testkit.Must(t, err)
-		if err := m.receive(bytes.NewReader(c.stream), func(message) error { return nil }); err == nil || !strings.Contains(err.Error(), c.why) {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		testkit.Fails(t, c.name, m.receive(bytes.NewReader(c.stream), func(message) error { return nil }), c.why)
 	}
 }

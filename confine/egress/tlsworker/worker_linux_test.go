@@ -75,8 +75,7 @@ func TestWorkerDies(t *testing.T) {
 	w, p := start(t, root)
 	g := newGate(t, w, s.Listener.Addr().String())
 	c := g.client(t, w.CA(), true)
-	res, err := c.Get("https://" + host + "/")
-	testkit.Must(t, err)
+	res := testkit.Get(c.Get("https://" + host + "/"))(t)
 	defer res.Body.Close()
 	p.Kill()
 	if _, err := io.ReadAll(res.Body); err == nil {
@@ -218,8 +217,7 @@ func TestGatewayEnds(t *testing.T) {
 	w, _ := start(t, root)
 	done := make(chan struct{})
 	g := newGate(t, gated{w, done}, s.Listener.Addr().String())
-	res, err := g.client(t, w.CA(), true).Get("https://" + host + "/")
-	testkit.Must(t, err)
+	res := testkit.Get(g.client(t, w.CA(), true).Get("https://" + host + "/"))(t)
 	defer res.Body.Close()
 	if g.open.Load() != 1 {
 		t.Fatalf("%d connections", g.open.Load())

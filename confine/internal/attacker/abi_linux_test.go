@@ -30,9 +30,7 @@ func TestABINumbers(t *testing.T) {
 		if m := row.FindStringSubmatch(s.Text()); m != nil {
 			if n, ok := i386Calls[strings.ToLower(m[1])]; ok {
 				seen++
-				if fmt.Sprint(n) != m[2] {
-					t.Errorf("%s is %s, not %d", m[1], m[2], n)
-				}
+				testkit.Equal(t, m[1], fmt.Sprint(n), m[2])
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -35,8 +34,7 @@ func TestRunSecret(t *testing.T) {
 
 // TestOpenPlain checks that openPlain opens a plain path and refuses symbolic links.
 func TestOpenPlain(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	testkit.Must(t, err)
+	dir := testkit.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	os.MkdirAll(filepath.Join(dir, "a/b"), 0o755)
 	os.WriteFile(filepath.Join(dir, "a/b/t"), []byte("true"), 0o600)
 	os.Symlink("a", filepath.Join(dir, "linked"))
@@ -60,7 +58,5 @@ func TestSecretEnvironment(t *testing.T) {
 	s := policy.Secret{Command: []string{"sh", "-c", "vault $VAULT_NAME ${OTHER_NAME-} $GONE"}, Path: "/usr/bin", Unset: []string{"GONE"}}
 	inherited := []string{"HOME=/h", "PATH=/e", "GNUPGHOME=/g", "VAULT_ADDR=a", "VAULT_NAME=v", "OTHER_NAME=o", "NAME=n", "GONE=g", "LD_PRELOAD=l", "NODE_OPTIONS=o", "npm_config_prefix=p"}
 	want := []string{"HOME=/h", "GNUPGHOME=/g", "VAULT_ADDR=a", "VAULT_NAME=v", "OTHER_NAME=o", "PATH=/usr/bin"}
-	if got := secretEnvironment(s, inherited); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	testkit.Equal(t, "", secretEnvironment(s, inherited), want)
 }

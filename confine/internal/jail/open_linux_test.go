@@ -20,8 +20,7 @@ func TestOpenByStep(t *testing.T) {
 		os.Symlink("a", dir+"/link"), os.Symlink("file", dir+"/a/b/last"), os.Symlink("/", dir+"/root")); err != nil {
 		t.Fatal(err)
 	}
-	at, err := OpenObject(&stub.Task{}, unix.AT_FDCWD, dir)
-	testkit.Must(t, err)
+	at := testkit.Get(OpenObject(&stub.Task{}, unix.AT_FDCWD, dir))(t)
 	defer unix.Close(at)
 	for _, p := range []string{"/", ".", dir, dir + "/a/b/file", "a/b", "a/b/file", "a/../a/b", dir + "/link", dir + "/link/b", "link/b/file", "a/b/last", "a/b/last/x", "root/etc", "absent", "a/absent/x", "a/b/file/x", ""} {
 		for _, last := range []bool{false, true} {

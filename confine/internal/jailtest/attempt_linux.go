@@ -91,10 +91,7 @@ func Unconfined(t testing.TB, dir string, attempts ...attacker.Attempt) []attack
 // Args returns the arguments that make the attacker make the attempts.
 func Args(t testing.TB, attempts []attacker.Attempt) []string {
 	t.Helper()
-	b, err := json.Marshal(attempts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Get(json.Marshal(attempts))(t)
 	return []string{string(b)}
 }
 
@@ -128,7 +125,5 @@ func Rounds(short, long int) int {
 // Expect compares an outcome with the one that the test wants.
 func Expect(t testing.TB, what string, got, want attacker.Outcome) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s: %s, want %s", what, got, want)
-	}
+	testkit.Equal(t, what, got, want)
 }

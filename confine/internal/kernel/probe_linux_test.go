@@ -44,9 +44,7 @@ func TestConfiningProfile(t *testing.T) {
 		"": "", "unconfined": "", "unconfined (enforce)": "", "vscode (unconfined)": "",
 		"docker-default (enforce)": "docker-default", "bwrap//&unpriv_bwrap (enforce)": "bwrap//&unpriv_bwrap", "odd": "odd",
 	} {
-		if got := confiningProfile(current); got != want {
-			t.Errorf("%q: %q, want %q", current, got, want)
-		}
+		testkit.Equal(t, current, confiningProfile(current), want)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -58,9 +59,7 @@ func TestProofFeature(t *testing.T) {
 // TestSeatbeltTempDir: a socket in the directory has a name that fits into 104 bytes.
 func TestSeatbeltTempDir(t *testing.T) {
 	got := seatbeltTempDir(501, [4]byte{0, 1, 0xab, 0xff})
-	if got != "/private/tmp/mj-501-0001abff" {
-		t.Error(got)
-	}
+	testkit.Equal(t, "", got, "/private/tmp/mj-501-0001abff")
 }
 
 // TestFeaturesOfSystems: a report names the features of its own system and those of no other.
@@ -71,10 +70,6 @@ func TestFeaturesOfSystems(t *testing.T) {
 			t.Errorf("%s has %d features, want %d", os, n, want)
 		}
 	}
-	if got := (Features{OS: "darwin", Product: "15.2", Build: "24C101"}).System(); got != "macOS 15.2 (24C101)" {
-		t.Error(got)
-	}
-	if got := (Features{OS: "linux", Kernel: "6.18"}).System(); got != "linux 6.18" {
-		t.Error(got)
-	}
+	testkit.Equal(t, "", (Features{OS: "darwin", Product: "15.2", Build: "24C101"}).System(), "macOS 15.2 (24C101)")
+	testkit.Equal(t, "", (Features{OS: "linux", Kernel: "6.18"}).System(), "linux 6.18")
 }

@@ -11,8 +11,7 @@ import (
 
 // TestTyped tests how the command is typed that a remedy names, for each way of installing.
 func TestTyped(t *testing.T) {
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	testkit.Must(t, err)
+	base := testkit.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	for _, file := range []string{"bin/mcp-jail", "archive/mcp-jail", "my place/it's/mcp-jail", "Cellar/1.2/bin/mcp-jail", "lib/node_modules/mcp-jail/bin/mcp-jail.js",
 		"lib/node_modules/mcp-jail/node_modules/@mcp-jail/linux-x64/bin/mcp-jail", "_npx/1/node_modules/mcp-jail/bin/mcp-jail.js", "_npx/1/node_modules/@mcp-jail/linux-x64/bin/mcp-jail", "other/tool"} {
 		testkit.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(base, file)), 0o755))

@@ -152,9 +152,7 @@ func TestRightsMatchGoLandlock(t *testing.T) {
 	for abi, want := range known {
 		p := Compile(Input{ABI: abi, DenyPorts: true})
 		got := landlock.Config{HandledAccessFS: landlock.AccessFSSet(p.FS), HandledAccessNet: landlock.AccessNetSet(p.Net), Scoped: landlock.ScopedSet(p.Scoped)}
-		if got.String() != want.String() {
-			t.Errorf("ABI %d: %v, want %v", abi, got, want)
-		}
+		testkit.Equal(t, fmt.Sprintf("ABI %d: %v, want %v", abi, got, want), got.String(), want.String())
 		if names := "{" + strings.ReplaceAll(AccessNames(p.FS), " ", ",") + "}"; abi > 0 && names != want.HandledAccessFS.String() {
 			t.Errorf("ABI %d: %s, want %v", abi, names, want.HandledAccessFS)
 		}

@@ -75,10 +75,8 @@ func TestTableAgainstTexts(t *testing.T) {
 	}
 	asked, denials := 0, 0
 	for jail := range jails {
-		text, err := seatbelt.Compile(r.input(jail, n, 40000, nil))
-		testkit.Must(t, err)
-		rules, err := seatbelttest.Read(text.Profile, text.Params)
-		testkit.Must(t, err)
+		text := testkit.Get(seatbelt.Compile(r.input(jail, n, 40000, nil)))(t)
+		rules := testkit.Get(seatbelttest.Read(text.Profile, text.Params))(t)
 		if forks := seatbelttest.Allowed(rules, "process-fork", "/", ""); forks == (jail == noFork) {
 			t.Errorf("jail %d: it may start processes: %v", jail, forks)
 		}
@@ -137,11 +135,9 @@ func asWanted(a attempt) string {
 func test(t *testing.T, s *scripted) kernel.Proof {
 	t.Helper()
 	s.sandbox = "/usr/bin/sandbox-exec"
-	temp, err := os.MkdirTemp(shortDir, "mj-test-")
-	testkit.Must(t, err)
+	temp := testkit.Get(os.MkdirTemp(shortDir, "mj-test-"))(t)
 	t.Cleanup(func() { os.RemoveAll(temp) })
-	self, err := os.Executable()
-	testkit.Must(t, err)
+	self := testkit.Get(os.Executable())(t)
 	r := runner{self: self, sandbox: s.sandbox, dir: t.TempDir(), temp: temp, perform: s.perform}
 	got, err := r.run(t.Context())
 	if err != nil || !got.Made || len(got.Passed)+len(got.Failed) != len(probes) {
@@ -218,8 +214,7 @@ func TestProve(t *testing.T) {
 		t.Errorf("a start does not see what failed: %+v", p)
 	}
 	path := filepath.Join(dir, file)
-	text, err := os.ReadFile(path)
-	testkit.Must(t, err)
+	text := testkit.Get(os.ReadFile(path))(t)
 	if left, _ := filepath.Glob(filepath.Join(dir, "selftest-*")); left != nil {
 		t.Errorf("left: %v", left)
 	}

@@ -169,8 +169,7 @@ func TestGroupEnds(t *testing.T) {
 func TestLauncherKilled(t *testing.T) {
 	temp := filepath.Join(t.TempDir(), "temp")
 	testkit.Must(t, os.Mkdir(temp, 0o700))
-	self, err := os.Executable()
-	testkit.Must(t, err)
+	self := testkit.Get(os.Executable())(t)
 	launcher := exec.Command(self, launches, temp)
 	out, err := launcher.StdoutPipe()
 	if err == nil {

@@ -56,8 +56,7 @@ func TestAcceptFromForeignConnection(t *testing.T) {
 				t.Fatal(errno)
 			}
 			defer unix.Close(l)
-			stranger, err := net.Dial("tcp", at.String())
-			testkit.Must(t, err)
+			stranger := testkit.Get(net.Dial("tcp", at.String()))(t)
 			defer stranger.Close()
 			domain := unix.AF_INET
 			if family == "::1" {

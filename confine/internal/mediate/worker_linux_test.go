@@ -31,14 +31,10 @@ func TestWorkerPool(t *testing.T) {
 	if !c.sleep() || c.sleep() {
 		t.Error("a sleeping request does not count as held")
 	}
-	if got := c.assign(fresh(), stale); got != turnAway {
-		t.Error(got)
-	}
+	testkit.Equal(t, "", c.assign(fresh(), stale), turnAway)
 	gone[waiting[1]] = true
 	again := fresh()
-	if got := c.assign(again, stale); got != assigned {
-		t.Error(got)
-	}
+	testkit.Equal(t, "", c.assign(again, stale), assigned)
 	waiting = append(slices.Delete(waiting, 1, 2), again)
 	w := &worker{}
 	for i, want := range waiting {

@@ -77,9 +77,7 @@ func TestMounts(t *testing.T) {
 			if got := strings.Join(mounts, "\n"); got != strings.TrimSpace(want) {
 				t.Errorf("mounts\n%s\nwant\n%s", got, want)
 			}
-			if got := strings.Join(gaps, "\n"); got != wantGaps {
-				t.Errorf("gaps %q, want %q", got, wantGaps)
-			}
+			testkit.Equal(t, "gaps", strings.Join(gaps, "\n"), wantGaps)
 		})
 	}
 }

@@ -65,7 +65,6 @@ func handsOverReads(t *testing.T, p *Plan) bool {
 	call := make([]byte, 64) // struct seccomp_data, as the test's machine reads it: all zeros but number and architecture
 	binary.BigEndian.PutUint32(call, nr)
 	binary.BigEndian.PutUint32(call[4:], 0xc000003e) // AUDIT_ARCH_X86_64
-	verdict, err := bpftest.VM(t, prog).Run(call)
-	testkit.Must(t, err)
+	verdict := testkit.Get(bpftest.VM(t, prog).Run(call))(t)
 	return uint32(verdict) == 0x7fc00000 // SECCOMP_RET_USER_NOTIF
 }

@@ -44,10 +44,8 @@ func TestBaseAndNetwork(t *testing.T) {
 	}
 	for _, in := range []seatbelt.Input{{}, {NoFork: true}, {ProxyPort: 4711}, {Inbound: true}, {TempDir: "/private/tmp/mj-1-2"}, {ProxyPort: 4711, TempDir: "/private/tmp/mj-1-2"}, {Without: []string{"file-test-existence"}}} {
 		in.Profile, in.Self = p, "/opt/mcp-jail"
-		text, err := seatbelt.Compile(in)
-		testkit.Must(t, err)
-		rules, err := seatbelttest.Read(text.Profile, text.Params)
-		testkit.Must(t, err)
+		text := testkit.Get(seatbelt.Compile(in))(t)
+		rules := testkit.Get(seatbelttest.Read(text.Profile, text.Params))(t)
 		check := func(op, subject string, want bool) {
 			t.Helper()
 			if got := seatbelttest.Allowed(rules, op, subject, ""); got != want {
@@ -88,8 +86,7 @@ func TestTempDirsOfOthers(t *testing.T) {
 		}}
 		text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Self: "/opt/mcp-jail", TempDir: "/private/tmp/mj-501-0a1b2c3d"})
 		testkit.Must(t, err)
-		rules, err := seatbelttest.Read(text.Profile, text.Params)
-		testkit.Must(t, err)
+		rules := testkit.Get(seatbelttest.Read(text.Profile, text.Params))(t)
 		for _, op := range []string{"file-read-metadata", "file-read-data", "file-read-xattr", "process-exec*", "file-map-executable", "file-write-data", "file-write-create", "file-write-unlink", "file-write-mode", "network-outbound", "network-bind"} {
 			for name, want := range map[string]bool{
 				"/private/tmp/x": true, "/private/tmp/mj": true, "/private/tmp/amj-1/x": true, "/private/tmp/mj-501-0a1b2c3d/x": true,

@@ -12,8 +12,7 @@ import (
 const head = "(version 1)\n(deny default)\n"
 
 func TestEvaluatorKnowsPublishedFacts(t *testing.T) {
-	text, err := os.ReadFile("testdata/facts.txt")
-	testkit.Must(t, err)
+	text := testkit.Get(os.ReadFile("testdata/facts.txt"))(t)
 	facts := 0
 	for line := range strings.SplitSeq(string(text), "\n") {
 		f := strings.Split(line, " :: ")

@@ -55,11 +55,8 @@ func TestSpecRoundTrip(t *testing.T) {
 			t.Errorf("the sample leaves %s out", v.Type().Field(i).Name)
 		}
 	}
-	got, err := Decode(o.Encode())
-	testkit.Must(t, err)
-	if !reflect.DeepEqual(got, o) {
-		t.Errorf("%+v\nbecame\n%+v", o, got)
-	}
+	got := testkit.Get(Decode(o.Encode()))(t)
+	testkit.Equal(t, "became", got, o)
 }
 
 // TestProgramsRoundTrip checks that a profile that restricts no program and one that grants
@@ -106,9 +103,7 @@ func TestDecodeRefusesMalformedSpecs(t *testing.T) {
 func TestEventRoundTrip(t *testing.T) {
 	m := Event{Kind: EventLimit, Step: "memory_mb", Num: -1, Detail: "memory", Arguments: "apush\x00", Pid: 7, Program: "node\n"}
 	got, rest, err := NextEvent(append(m.Encode(), "next"...))
-	if string(rest) != "next" {
-		t.Errorf("the rest is %q", rest)
-	}
+	testkit.Equal(t, "the rest", string(rest), "next")
 	if err != nil || got != m {
 		t.Errorf("%+v became %+v, %v", m, got, err)
 	}

@@ -12,8 +12,7 @@ import (
 
 // TestProgram checks that the stub's program is small and cannot be changed.
 func TestProgram(t *testing.T) {
-	fd, err := Program()
-	testkit.Must(t, err)
+	fd := testkit.Get(Program())(t)
 	if w, err := os.OpenFile(fdPath(fd), os.O_RDWR, 0); err == nil {
 		defer w.Close()
 		if _, err := w.Write([]byte{0}); !errors.Is(err, unix.EPERM) {

@@ -19,8 +19,7 @@ func TestFork(t *testing.T) {
 	first := r.First()
 	child := first.Child(1)
 	pidfd := -1
-	pid, err := first.Fork(child, unix.CLONE_FS, &pidfd)
-	testkit.Must(t, err)
+	pid := testkit.Get(first.Fork(child, unix.CLONE_FS, &pidfd))(t)
 	ended(t, pid)
 	if got, err := child.Call(unix.SYS_GETPID); err != nil || int(got) != pid || pid == r.pid {
 		t.Errorf("%d, %v, want %d, which is not %d", got, err, pid, r.pid)
@@ -56,8 +55,7 @@ func TestExec(t *testing.T) {
 	first := r.First()
 	child := first.Child(2)
 	pidfd := -1
-	pid, err := first.Fork(child, 0, &pidfd)
-	testkit.Must(t, err)
+	pid := testkit.Get(first.Fork(child, 0, &pidfd))(t)
 	run := func(path string, argv, env []string) error {
 		child.Begin()
 		Exec(child, path, argv, env)
@@ -94,8 +92,7 @@ func TestEvent(t *testing.T) {
 		first := r.First()
 		child := first.Child(1)
 		pidfd := -1
-		pid, err := first.Fork(child, 0, &pidfd)
-		testkit.Must(t, err)
+		pid := testkit.Get(first.Fork(child, 0, &pidfd))(t)
 		ended(t, pid)
 		dir, event := t.TempDir(), r.NewEvent()
 		child.Begin()
@@ -152,8 +149,6 @@ func TestPollUnused(t *testing.T) {
 		first.BeginAlways()
 		outcome := PollUnused(first, 1, 1, other, last)
 		testkit.Must(t, first.Run())
-		if got := outcome(); got != c.want {
-			t.Errorf("%s: %v, want %v", c.what, got, c.want)
-		}
+		testkit.Equal(t, c.what, outcome(), c.want)
 	}
 }

@@ -73,8 +73,7 @@ func TestCall(t *testing.T) {
 	if err := Mkdirat(task, unix.AT_FDCWD, dir+"/made", 0o700); err != unix.EEXIST {
 		t.Errorf("%v for a directory that is there", err)
 	}
-	fd, err := Openat(task, unix.AT_FDCWD, dir+"/file", unix.O_RDWR|unix.O_CREAT, 0o600)
-	testkit.Must(t, err)
+	fd := testkit.Get(Openat(task, unix.AT_FDCWD, dir+"/file", unix.O_RDWR|unix.O_CREAT, 0o600))(t)
 	// The descriptor is the stub's, not this process's.
 	if link, err := os.Readlink("/proc/" + strconv.Itoa(r.pid) + "/fd/" + strconv.Itoa(fd)); err != nil || link != dir+"/file" {
 		t.Errorf("%q, %v", link, err)
@@ -117,12 +116,8 @@ func TestMarkExited(t *testing.T) {
 	time.Sleep(50 * time.Millisecond) // the call is being waited for by then
 	unix.Kill(r.pid, unix.SIGKILL)
 	r.MarkExited()
-	if err := <-done; err != errExited {
-		t.Errorf("%v", err)
-	}
-	if _, err := task.Call(unix.SYS_GETPID); err != errExited {
-		t.Errorf("and then %v", err)
-	}
+	testkit.Equal(t, "", <-done, errExited)
+	testkit.Equal(t, "and then", testkit.ErrorOf(task.Call(unix.SYS_GETPID)), errExited)
 }
 
 // TestStubEndsWithLauncher checks that a stub exits if the other end of LifeFD is closed, at

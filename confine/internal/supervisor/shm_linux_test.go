@@ -19,15 +19,13 @@ func TestMemfdSearch(t *testing.T) {
 	before := newMemfdSearch("/proc", []string{self}) // memfds that the test process has already
 	for !before.continueUntil(time.Now().Add(time.Minute)) {
 	}
-	fd, err := unix.MemfdCreate("hoard", unix.MFD_CLOEXEC)
-	testkit.Must(t, err)
+	fd := testkit.Get(unix.MemfdCreate("hoard", unix.MFD_CLOEXEC))(t)
 	defer unix.Close(fd)
 	if _, err := unix.Write(fd, bytes.Repeat([]byte{1}, 3<<20)); err != nil {
 		t.Fatal(err)
 	}
 	for range 500 {
-		copied, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-		testkit.Must(t, err)
+		copied := testkit.Get(unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0))(t)
 		defer unix.Close(copied)
 	}
 	m := newMemfdSearch("/proc", []string{self})

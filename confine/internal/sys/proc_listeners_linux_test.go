@@ -40,8 +40,7 @@ func TestLoopbackListeners(t *testing.T) {
 			t.Errorf("%s:%d: %t", c.host, c.port, got)
 		}
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
+	l := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	port := l.Addr().(*net.TCPAddr).Port
 	if !ShowsListeners("/proc/self/net") || !LoopbackListeners("/proc/self/net")("localhost", port) {
 		t.Error("a listener of this process was not found")
