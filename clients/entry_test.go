@@ -2,6 +2,7 @@ package clients
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -15,8 +16,6 @@ func TestEntryReasons(t *testing.T) {
 		var value any
 		testkit.Must(t, json.Unmarshal([]byte(text), &value))
 		e := client.Entry(Item{Path: []string{"x"}, Value: value})
-		if e.Left != want {
-			t.Errorf("%s: %s: %q %q, want %q", name, text, e.Left, e.Detail, want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: %s: … %q", name, text, e.Detail), e.Left, want)
 	}
 }

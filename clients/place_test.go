@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -72,9 +73,7 @@ func TestAbove(t *testing.T) {
 	for file, want := range map[string]string{"/src/repo/.mcp.json": "claude-code", "/src/.mcp.json": "claude-code", "/src/repo/a/.codex/config.toml": "codex"} {
 		var readers []string
 		EachReader(file, h, func(c Client, _ Place) { readers = append(readers, c.Name) })
-		if !slices.Equal(readers, []string{want}) {
-			t.Errorf("%s is read by %q, want %s", file, readers, want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s is read by", file), readers, []string{want})
 	}
 }
 

@@ -61,9 +61,7 @@ func TestListen(t *testing.T) {
 		r, w, err := os.Pipe()
 		testkit.Must(t, err)
 		for _, e := range c.events {
-			if _, err := w.Write(e.Encode()); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, testkit.ErrorOf(w.Write(e.Encode())))
 		}
 		w.Close()
 		var p Process

@@ -78,9 +78,7 @@ func TestTreeEnds(t *testing.T) {
 		if rest, err := io.ReadAll(out); len(rest) > 0 || err != nil {
 			t.Errorf("%s: %q, %v", do, rest, err)
 		}
-		if err := p.Kill(1); !errors.Is(err, os.ErrProcessDone) {
-			t.Errorf("%s: killed again: %v", do, err)
-		}
+		testkit.Is(t, fmt.Sprintf("%s: killed again", do), p.Kill(1), os.ErrProcessDone)
 	}
 }
 

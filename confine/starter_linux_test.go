@@ -3,6 +3,7 @@ package confine_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -40,9 +41,7 @@ func TestStartOfStoppedProcessIsCancelled(t *testing.T) {
 		cancel()
 		select {
 		case err := <-failed:
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("%d bytes: %v", size, err)
-			}
+			testkit.Is(t, fmt.Sprintf("%d bytes", size), err, context.Canceled)
 		case <-time.After(testkit.Patience):
 			t.Errorf("%d bytes: the start cannot be cancelled", size)
 			unix.Kill(pid, unix.SIGKILL)

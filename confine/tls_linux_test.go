@@ -121,7 +121,5 @@ func TestTLSJailWithoutNamespaces(t *testing.T) {
 	jailtest.Needs(t)
 	c := testkit.Self(jailtest.Binary, "-test.run=^TestTLSJail$", "-test.v")
 	c.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.Binary, jailtest.ForbidEnv+"=filter", jailtest.HostNSEnv+"=1")
-	if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestTLSJail") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	testkit.Contains(t, "", string(testkit.Get(c.CombinedOutput())(t)), "--- PASS: TestTLSJail")
 }

@@ -1,6 +1,7 @@
 package presets
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -54,8 +55,6 @@ func TestDecodeRefuses(t *testing.T) {
 			t.Errorf("%q is not in the file", was)
 		}
 		_, err := decode("x", []byte(text), "x.toml")
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q for %q: %v, want %q", becomes, was, err, want)
-		}
+		testkit.Fails(t, fmt.Sprintf("%q for %q", becomes, was), err, want)
 	}
 }

@@ -89,9 +89,7 @@ func TestFor(t *testing.T) {
 		before := printApplied(t, applied{Server: p.Server})
 		got := printApplied(t, p.For(Entry{Env: c.env, Args: c.args}))
 		for _, want := range c.want {
-			if !strings.Contains(got, want) {
-				t.Errorf("%s %v %v: no %q in\n%s", c.preset, c.env, c.args, want, got)
-			}
+			testkit.Contains(t, fmt.Sprintf("%s %v %v", c.preset, c.env, c.args), got, want)
 		}
 		for _, never := range c.never {
 			if strings.Contains(got, never) {

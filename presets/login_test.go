@@ -1,8 +1,8 @@
 package presets
 
 import (
+	"fmt"
 	"path"
-	"reflect"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -46,9 +46,7 @@ func TestLogin(t *testing.T) {
 		if tt.port != 0 {
 			want = []int{tt.port}
 		}
-		if !reflect.DeepEqual(ports, want) {
-			t.Errorf("%q: ports %d, want %d", tt.args, ports, want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%q: ports", tt.args), ports, want)
 		has := func(file string) (found bool) {
 			for _, pattern := range p.LoginFiles(e) {
 				match, _ := path.Match(pattern, file)

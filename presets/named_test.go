@@ -108,9 +108,7 @@ func TestNamed(t *testing.T) {
 			_, _, err := resolve.CheckFiles(&policy.Policy{Server: "s", Command: "server", Fs: []policy.FsRule{r}}, h)
 			switch own := dir == "/home/u/notes"; {
 			case r.Path == value && r.Beside == "" && !n.value.Beside:
-				if err != nil {
-					t.Errorf("%s %s = %s: %v", n.preset.Name, n.label, value, err)
-				}
+				testkit.Works(t, fmt.Sprintf("%s %s = %s", n.preset.Name, n.label, value), err)
 			case r.Path != path.Dir(value) || r.Beside != value || !n.value.Beside:
 				t.Errorf("%s %s = %s: %+v", n.preset.Name, n.label, value, r)
 			case own != (err == nil):

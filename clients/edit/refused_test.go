@@ -72,9 +72,7 @@ func TestChangeMisuse(t *testing.T) {
 		}
 	}
 	for _, changes := range [][]Change{nil, {{Server: s}}} {
-		if got, err := f.Apply(changes...); err != nil || string(got) != text {
-			t.Errorf("no change: %s, %v", got, err)
-		}
+		testkit.Equal(t, "no change", string(testkit.Get(f.Apply(changes...))(t)), text)
 	}
 }
 

@@ -24,9 +24,7 @@ func TestCloseAcceptsPending(t *testing.T) {
 	l := testkit.Get(net.Listen("tcp", net.JoinHostPort(resolve(t, g, "y.test").String(), "1000")))(t)
 	g.listeners = append(g.listeners, l.(*net.TCPListener)) // without a loop, as if that were slow
 	conn := testkit.Get(net.Dial("tcp", l.Addr().String()))(t)
-	if _, err := conn.Write(make([]byte, 100<<10)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, testkit.ErrorOf(conn.Write(make([]byte, 100<<10))))
 	conn.Close()
 	g.Close()
 	select {

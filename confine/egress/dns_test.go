@@ -49,9 +49,7 @@ func TestGrantedNames(t *testing.T) {
 			t.Errorf("type %v: %+v", kind, m)
 		}
 	}
-	if n := upstream.count("api.test"); n != 1 {
-		t.Errorf("upstream was asked %d times within half a minute", n)
-	}
+	testkit.Equal(t, "upstream was asked … times within half a minute", upstream.count("api.test"), 1)
 	for name, want := range map[string]string{"7.100.51.198": "api.test.", "1.0.64.127": "other.test.", "1.0.0.127": "localhost."} {
 		m := ask(t, g, name+".in-addr.arpa.", dnsmessage.TypePTR)
 		if len(m.Answers) != 1 || m.Answers[0].Body.(*dnsmessage.PTRResource).PTR.String() != want {

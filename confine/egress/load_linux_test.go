@@ -47,9 +47,7 @@ func TestManyConnections(t *testing.T) {
 					}
 					c.SetDeadline(time.Now().Add(patience))
 					send := sends[i%int64(len(sends))]
-					if got, err := exchange(t, c.(*net.TCPConn), send); got != send || err != nil {
-						t.Errorf("%q, %v", got, err)
-					}
+					testkit.Equal(t, "", testkit.Get(exchange(t, c.(*net.TCPConn), send))(t), send)
 					c.Close()
 				}
 			})

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -17,9 +18,7 @@ func TestIsLocal(t *testing.T) {
 		"127.0.0.1": true, "127.9.9.9": true, "::1": true, "198.51.100.7": true, "203.0.113.200": true, "2001:db8::7": true, "::ffff:198.51.100.7": true,
 		"192.0.2.1": false, "8.8.8.8": false, "2606:4700::1": false,
 	} {
-		if got, err := isLocal(netip.MustParseAddr(addr)); got != want || err != nil {
-			t.Errorf("%s: %v, %v", addr, got, err)
-		}
+		testkit.Equal(t, addr, testkit.Get(isLocal(netip.MustParseAddr(addr)))(t), want)
 	}
 }
 

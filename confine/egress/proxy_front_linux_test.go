@@ -67,9 +67,7 @@ func TestProxyConnect(t *testing.T) {
 	good := string(hello(t, "api.test"))
 	io.WriteString(c, good)
 	c.CloseWrite()
-	if got, err := io.ReadAll(b); string(got) != good || err != nil {
-		t.Errorf("%q, %v; %+v", got, err, g.Denials())
-	}
+	testkit.Equal(t, fmt.Sprintf("%+v", g.Denials()), string(testkit.Get(io.ReadAll(b))(t)), good)
 	if d := g.Denials(); len(d) > 0 {
 		t.Fatalf("%+v", d)
 	}
@@ -255,22 +253,16 @@ func TestProxyLimits(t *testing.T) {
 	io.WriteString(second, "CONNECT x.test:1000 HTTP/1.1\r\n"+authorization+"\r\n")
 	testkit.Eventually(t, "it waits", func() bool { return g.waiting.Load() == 1 })
 	_, _, status = connectTo(t, port, "x.test:1000")
-	if !strings.Contains(status, " 403 mcp-jail: 1 connections are open, and as many wait") {
-		t.Errorf("%q", status)
-	}
+	testkit.Contains(t, "", status, " 403 mcp-jail: 1 connections are open, and as many wait")
 	first.Close()
-	if line, err := bufio.NewReader(second).ReadString('\n'); !strings.Contains(line, " 200 ") || err != nil {
-		t.Errorf("%q, %v", line, err)
-	}
+	testkit.Contains(t, "", testkit.Get(bufio.NewReader(second).ReadString('\n'))(t), " 200 ")
 	second.Close()
 	long := strings.Repeat("a", 60) + "." + strings.Repeat("b", 60) + ".wild.test"
 	if _, _, status = connectTo(t, port, long+":443"); !strings.Contains(status, " 403 mcp-jail: "+long+":443 is refused: a limit was reached") {
 		t.Errorf("%q", status)
 	}
 	g.Close()
-	if _, err := silent.Read(make([]byte, 1)); err == nil {
-		t.Error("a connection is open after Close")
-	}
+	testkit.Fails(t, "a connection is open after Close", testkit.ErrorOf(silent.Read(make([]byte, 1))), "")
 	if _, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
 		t.Error("the proxy listens after Close")
 	}
@@ -283,9 +275,7 @@ func TestProxyListeners(t *testing.T) {
 	for _, host := range []string{"127.0.0.1", "::1"} {
 		c := testkit.Get(net.Dial("tcp", net.JoinHostPort(host, strconv.Itoa(port))))(t)
 		fmt.Fprintf(c, "CONNECT x.test:443 HTTP/1.1\r\n\r\n")
-		if line, err := bufio.NewReader(c).ReadString('\n'); !strings.Contains(line, " 407 ") || err != nil {
-			t.Errorf("%s: %q, %v", host, line, err)
-		}
+		testkit.Contains(t, host, testkit.Get(bufio.NewReader(c).ReadString('\n'))(t), " 407 ")
 		c.Close()
 	}
 	if c, err := net.Dial("tcp", net.JoinHostPort("198.51.100.1", strconv.Itoa(port))); err == nil {

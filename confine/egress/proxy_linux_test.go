@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -72,9 +74,7 @@ func TestUpstreamProxy(t *testing.T) {
 		if c.fails != (err != nil) || !c.fails && got != "hello"+send {
 			t.Errorf("%s: %q, %v; %+v", c.proxy, got, err, g.Denials())
 		}
-		if asked := good.String()[before:]; asked != c.asked {
-			t.Errorf("%s: asked %q, want %q", c.proxy, asked, c.asked)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: asked", c.proxy), good.String()[before:], c.asked)
 		if c.why == "" && len(g.Denials()) > 0 || c.why != "" && onlyDenial(t, g).Reason != c.why {
 			t.Errorf("%s: %+v", c.proxy, g.Denials())
 		}

@@ -73,9 +73,7 @@ func TestJailEntries(t *testing.T) {
 			if after := jailtest.HostTree(t, dir) + jailtest.HostTree(t, tmp); after != before && !strings.Contains(c.name, "to write") {
 				t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, after)
 			}
-			if now := jailtest.RootNames(t); now != places {
-				t.Errorf("names were left on the host:\n%s\nwere\n%s", now, places)
-			}
+			testkit.Equal(t, "names on the host", jailtest.RootNames(t), places)
 		})
 	}
 }

@@ -137,9 +137,7 @@ func TestJailHome(t *testing.T) {
 	other := homeProfile(t, home)
 	other.Tool = "other"
 	check("the call of another tool", other, before, after)
-	if now := everything(t, filepath.Dir(home)); now != host {
-		t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
-	}
+	testkit.Equal(t, "the host's tree", everything(t, filepath.Dir(home)), host)
 	// The control, which is also what a stateful server writes: it is there for all.
 	check("a stateful server", kept(p), before, after)
 	if now := everything(t, filepath.Dir(home)); now == host {
@@ -199,7 +197,5 @@ func TestJailHomeHolds(t *testing.T) {
 	} {
 		jailtest.Expect(t, c.attempt, jailtest.Attempt(t, homeProfile(t, home), strings.Fields(c.attempt)[0], strings.Fields(strings.ReplaceAll(c.attempt, "HOME", home))[1:]...), c.want)
 	}
-	if now := everything(t, filepath.Dir(home)); now != before {
-		t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, now)
-	}
+	testkit.Equal(t, "the host's tree", everything(t, filepath.Dir(home)), before)
 }

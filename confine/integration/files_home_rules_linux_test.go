@@ -40,21 +40,15 @@ func TestJailHomeRules(t *testing.T) {
 	if want := "[ok ro EROFS EROFS EROFS EACCES EACCES EBUSY EBUSY EBUSY EBUSY ok ok ok ok c new ok]"; fmt.Sprint(got) != want {
 		t.Errorf("%s, want\n%s", got, want)
 	}
-	if now := everything(t, home); now != host {
-		t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
-	}
+	testkit.Equal(t, "the host's tree", everything(t, home), host)
 	jailtest.Expect(t, "what is granted by name", jailtest.Attempt(t, p, "create", home+"/shared/new"), "ok")
-	if _, err := os.Stat(home + "/shared/new"); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "", testkit.ErrorOf(os.Stat(home+"/shared/new")))
 	// A HOME inside what may be written.
 	around := homeProfile(t, home, jailtest.Grant{Path: filepath.Dir(home), Rights: rw})
 	host = everything(t, home)
 	got = jailtest.Attempts(t, around, attacker.Try("create", home+"/new"), attacker.Try("rewrite", home+"/x"), attacker.Try("rename", home, home+"-moved"), attacker.Try("create", filepath.Dir(home)+"/new"))
 	testkit.Equal(t, "", fmt.Sprint(got), "[ok ok EBUSY ok]")
-	if now := everything(t, home); now != host {
-		t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
-	}
+	testkit.Equal(t, "the host's tree", everything(t, home), host)
 }
 
 // TestJailHomeIsBounded: what a call writes to HOME counts as memory. A full HOME is recorded. A
@@ -122,9 +116,7 @@ func TestJailHomeWithoutOverlay(t *testing.T) {
 		if !note(s.Plan()) {
 			t.Errorf("%q", s.Plan().Notes)
 		}
-		if now := everything(t, home); now != host {
-			t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
-		}
+		testkit.Equal(t, "the host's tree", everything(t, home), host)
 		if plan := planpkg.Compile(kept(p), kernel.Detect().WithUserNS(kernel.Available("")), planpkg.Watching{}); note(plan) {
 			t.Errorf("the control: %q", plan.Notes)
 		}
@@ -161,9 +153,7 @@ func TestJailHomeChangesDuringCalls(t *testing.T) {
 	if err != nil || fmt.Sprint(names) != "["+home+"/dir/sub]" || turns < 3 {
 		t.Errorf("after %d turns: %q, %v", turns, names, err)
 	}
-	if _, err := os.Stat(home + "/moved"); err == nil {
-		t.Error("what a call made is on the host")
-	}
+	testkit.Fails(t, "what a call made is on the host", testkit.ErrorOf(os.Stat(home+"/moved")), "")
 }
 
 // TestJailHomePrograms: programs that keep files in HOME work there as on any filesystem.
@@ -221,9 +211,7 @@ func TestHostNSHome(t *testing.T) {
 			t.Errorf("%q: %v", own, err)
 		}
 	}
-	if now := everything(t, home); now != host {
-		t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
-	}
+	testkit.Equal(t, "the host's tree", everything(t, home), host)
 	if got := fmt.Sprint(jailtest.AttemptsHostNS(t, kept(p), looks[:8]...)); got != "[ok "+home+" ok "+home+" ok dir empty hard link out x y ok ok dir empty hard link new out x y ok x ok EEXIST]" {
 		t.Errorf("the control: %s", got)
 	}

@@ -44,7 +44,7 @@ func TestHostNSTrees(t *testing.T) {
 	got := jailtest.AttemptsHostNS(t, p, attacker.Try("rename", dir+"/home/repo", dir+"/work/repo"), attacker.Try("exchange", dir+"/home/repo", dir+"/work/d"),
 		attacker.Try("exchange", dir+"/work/d", dir+"/home/repo"), attacker.Try("create", dir+"/home/.envrc"), attacker.Try("rename", dir+"/home/plain", dir+"/work/plain"))
 	want := []attacker.Outcome{"EACCES", "EACCES", "EACCES", "ok", "ok"}
-	testkit.Equal(t, "got", got, want)
+	testkit.Equal(t, "", got, want)
 }
 
 // TestHostNSRightsOfMovedFiles: a file gets no right by a name elsewhere that a narrower entry
@@ -88,9 +88,7 @@ func TestHostNSAttributeResults(t *testing.T) {
 		t.Fatalf("%d results and %d in the jail: %s", len(want), len(got), want)
 	}
 	for i := range want {
-		if got[i] != want[i] {
-			t.Errorf("in the jail %s, unconfined %s", got[i], want[i])
-		}
+		testkit.Equal(t, "in the jail, and unconfined", got[i], want[i])
 	}
 	// A file of the host's that has a name like one that has none any more.
 	other := testkit.Plant(t) + "/kept (deleted)"

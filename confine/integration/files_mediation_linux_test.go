@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -122,7 +121,7 @@ func TestJailHostReplaces(t *testing.T) {
 		// And so would a descriptor that reads.
 		"EACCES", "EACCES", "ok",
 	}
-	testkit.Equal(t, "got", got, want)
+	testkit.Equal(t, "", got, want)
 	for _, d := range s.Denials() {
 		if d.Axis == policy.AxisFs && d.Operation == "write" && d.Target == dir+"/.envrc" && d.Count == 4 && d.Program == jailtest.Binary {
 			return
@@ -198,9 +197,7 @@ func TestJailCallResults(t *testing.T) {
 		t.Errorf("in the jail %d results, unconfined %d:\n%s", len(in), len(out), got)
 	}
 	for i := range min(len(in), len(out)) {
-		if in[i] != out[i] {
-			t.Errorf("in the jail %s, unconfined %s", in[i], out[i])
-		}
+		testkit.Equal(t, "in the jail, and unconfined", in[i], out[i])
 	}
 }
 
@@ -230,7 +227,7 @@ func TestJailFillsOnly(t *testing.T) {
 		t.Fatal(err, plan.Gaps)
 	}
 	want := []attacker.Outcome{"ok", "ok text", "ok", "ok more", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "ok old", "EACCES"}
-	testkit.Equal(t, "got", jailtest.Attempts(t, p, attempts(dir)...), want)
+	testkit.Equal(t, "", jailtest.Attempts(t, p, attempts(dir)...), want)
 }
 
 // TestJailParallelOpens: every one of many concurrent opens gets its own file, also while
@@ -305,9 +302,7 @@ func TestJailDenials(t *testing.T) {
 		"fs write DIR/ro/file", "fs create DIR/ro/new", "fs remove DIR/ro/file", "fs mkdir DIR/ws/.vscode", "fs create DIR/outside/new",
 		"process exec DIR/script", "net connect 198.51.100.7:443", "fs rename DIR/ws/.envrc",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("denials\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	testkit.Equal(t, fmt.Sprintf("denials\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n")), got, want)
 }
 
 // TestJailNamesPrograms: a refused program is recorded by its path, also if the server named it

@@ -77,9 +77,7 @@ func testSwappedObjects(t *testing.T, l confine.Launcher, first int) {
 			if !errors.As(err, &se) || se.Step == sys.Exec || !strings.Contains(se.Detail, dir) {
 				t.Errorf("%#v, want a StartError that names the path", err)
 			}
-			if after := jailtest.HostTree(t, dir); after != before {
-				t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, after)
-			}
+			testkit.Equal(t, "the host's tree", jailtest.HostTree(t, dir), before)
 		})
 	}
 }

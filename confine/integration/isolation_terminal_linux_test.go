@@ -74,9 +74,7 @@ func TestJailTerminalCanBeWritten(t *testing.T) {
 	cmd := exec.Command(jailtest.Binary)
 	cmd.Args = append([]string{attacker.Name}, jailtest.Args(t, []attacker.Attempt{attacker.Try("write-terminal")})...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if out, err := cmd.Output(); err != nil || string(out) != `["ok"]` {
-		t.Errorf("the control: %s, %v", out, err)
-	}
+	testkit.Equal(t, "the control", string(testkit.Get(cmd.Output())(t)), `["ok"]`)
 	jailtest.Expect(t, "in the jail", jailtest.Attempt(t, jailtest.Profile(t), "write-terminal"), "ok")
 }
 

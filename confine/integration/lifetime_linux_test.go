@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -29,9 +28,7 @@ func TestJailExit(t *testing.T) {
 	} {
 		s := jailtest.Begin(t, jailtest.Profile(t), c.attempt)
 		testkit.Equal(t, c.attempt, s.Finish(), c.want)
-		if err := s.Kill(); !errors.Is(err, os.ErrProcessDone) {
-			t.Errorf("Kill of a jail that is gone: %v", err)
-		}
+		testkit.Is(t, "Kill of a jail that is gone", s.Kill(), os.ErrProcessDone)
 	}
 }
 

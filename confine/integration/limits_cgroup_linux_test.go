@@ -108,9 +108,7 @@ func TestJailCgroup(t *testing.T) {
 		t.Parallel()
 		s := withoutProc(t, limited(t, limits), attacker.Try("fork-wait", "400"))
 		s.Finish()
-		if d := denied(s.Process, "processes"); d.Target != "processes = 40" {
-			t.Errorf("denials %+v", s.Denials())
-		}
+		testkit.Equal(t, fmt.Sprintf("denials %+v", s.Denials()), denied(s.Process, "processes").Target, "processes = 40")
 	})
 	t.Run("control", func(t *testing.T) {
 		t.Parallel()

@@ -106,9 +106,7 @@ func TestJailInboundLastBytesArrive(t *testing.T) {
 		}
 		return errors.Is(err, syscall.ECONNREFUSED)
 	})
-	if n, err := io.Copy(io.Discard, c); n != size || err != nil {
-		t.Errorf("%d of %d bytes, and then %v", n, size, err)
-	}
+	testkit.Equal(t, "of … bytes, and then", testkit.Get(io.Copy(io.Discard, c))(t), size)
 	testkit.Equal(t, "", s.Finish(), (confine.Exit{}))
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -49,9 +50,7 @@ func TestJailUnanswered(t *testing.T) {
 					jail := jailtest.Begin(t, p, attacker.Attempt(strings.Fields(strings.ReplaceAll(c.attempt, "PORT", fmt.Sprint(port)))))
 					jail.Finish()
 					got, denials := jail.Unanswered(time.Time{}), jail.Denials()
-					if len(denials) != 0 {
-						t.Errorf("refused %+v", denials)
-					}
+					testkit.Equal(t, fmt.Sprintf("refused %+v", denials), len(denials), 0)
 					want := c.host
 					if want == "" {
 						want = "localhost"

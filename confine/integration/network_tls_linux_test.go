@@ -51,9 +51,7 @@ func (c client) requestProfile(t testing.TB, name string, rules ...policy.NetRul
 // trustTestAuthority has the process that ends TLS trust the test's hosts.
 func trustTestAuthority(t testing.TB) {
 	t.Setenv("SSL_CERT_FILE", networkFile("ca.pem"))
-	if _, err := os.Stat(networkFile("mcp-jail-tls")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, testkit.ErrorOf(os.Stat(networkFile("mcp-jail-tls"))))
 	t.Setenv("PATH", os.Getenv(networkEnv)+":"+os.Getenv("PATH"))
 }
 
@@ -163,9 +161,7 @@ func TestNetworkSecret(t *testing.T) {
 			if !strings.Contains(told, "Bearer "+strings.Repeat("*", len(value))) { // of what the host sends back
 				t.Errorf("the host was told %q", told)
 			}
-			if !strings.Contains(twin, policy.Placeholder("TOKEN")) {
-				t.Errorf("another host was told %q", twin)
-			}
+			testkit.Contains(t, "another host was told", twin, policy.Placeholder("TOKEN"))
 		})
 	}
 }

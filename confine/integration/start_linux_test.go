@@ -63,9 +63,7 @@ func TestJailStartErrors(t *testing.T) {
 	}
 	t.Run("no supervisor program", func(t *testing.T) {
 		err := startBy(t, dir+"/missing")
-		if !errors.Is(err, unix.ENOENT) {
-			t.Errorf("%v", err)
-		}
+		testkit.Is(t, "", err, unix.ENOENT)
 	})
 	t.Run("a supervisor program that is none", func(t *testing.T) {
 		err := startBy(t, "/usr/bin/true")
@@ -142,9 +140,7 @@ func TestJailStartIsCancelled(t *testing.T) {
 		}
 		pipe.gone(t)
 	}
-	if now := jailtest.Mountinfo(t); now != mounts {
-		t.Errorf("the host's mounts have changed:\n%s\nto\n%s", mounts, now)
-	}
+	testkit.Equal(t, "the host's mounts ", jailtest.Mountinfo(t), mounts)
 }
 
 // TestJailThousand: a thousand jails start, eight at a time; in the short form a hundred. In

@@ -31,9 +31,7 @@ func TestUndumpableLauncher(t *testing.T) {
 	p.Program, p.Argv = "/usr/bin/true", []string{"true"}
 	proc := testkit.Get(confine.Launcher{}.Start(t.Context(), p, jail.Stdio{}))(t)
 	proc.Wait()
-	if v, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || v != 0 {
-		t.Errorf("dumpable is %d, %v", v, err)
-	}
+	testkit.Equal(t, "dumpable", testkit.Get(unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0))(t), 0)
 }
 
 // TestUnreadableSupervisor: a program that its user may execute and not read starts undumpable, and
@@ -46,7 +44,5 @@ func TestUnreadableSupervisor(t *testing.T) {
 	p := jailtest.Profile(t)
 	p.Program, p.Argv = "/usr/bin/true", []string{"true"}
 	proc := testkit.Get(confine.Launcher{SupervisorPath: program}.Start(t.Context(), p, jail.Stdio{}))(t)
-	if exit, err := proc.Wait(); err != nil || exit != (confine.Exit{}) {
-		t.Errorf("%+v, %v", exit, err)
-	}
+	testkit.Equal(t, "", testkit.Get(proc.Wait())(t), (confine.Exit{}))
 }

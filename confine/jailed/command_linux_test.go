@@ -63,18 +63,14 @@ func TestCommand(t *testing.T) {
 		cmd.Dir, cmd.Env = filepath.Join(dir, "in"), append(os.Environ(), "T=t", "U=u")
 		cmd.Stderr = nil
 		out, err := cmd.Output()
-		if err != nil {
-			t.Errorf("%v: %s", err, out)
-		}
+		testkit.Works(t, out, err)
 		return string(out)
 	}
 	testkit.Equal(t, "control", run(exec.Command("sh", "-c", script)), "insidedeniedoutsidetu\n")
 	os.Remove(filepath.Join(dir, "in", "made"))
 	p := jailed.Policy{Write: []string{"."}, Deny: []string{"no"}, Env: []string{"T"}}
 	testkit.Equal(t, "in a jail", run(jailed.Command(t.Context(), p, "sh", "-c", script)), "insidet\n")
-	if _, err := os.Stat(filepath.Join(dir, "in", "made")); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "", testkit.ErrorOf(os.Stat(filepath.Join(dir, "in", "made"))))
 }
 
 // TestHome tests that the home directory and the XDG directories of the program that calls Command
@@ -90,9 +86,7 @@ func TestHome(t *testing.T) {
 		t.Helper()
 		cmd.Dir = home + "/ws"
 		out, err := cmd.Output()
-		if err != nil {
-			t.Errorf("%v: %s", err, out)
-		}
+		testkit.Works(t, out, err)
 		return string(out)
 	}
 	p := jailed.Policy{Write: []string{home}, Deny: []string{"~/deny"}, Env: []string{"XDG_CONFIG_HOME"}}
@@ -174,9 +168,7 @@ func TestKilled(t *testing.T) {
 	cmd := jailed.Command(ctx, jailed.Policy{Read: []string{"."}}, sleeper[0], sleeper[1:]...)
 	out := startSleeper(t, cmd)
 	cancel()
-	if err := cmd.Wait(); err == nil {
-		t.Error("it ended by itself")
-	}
+	testkit.Fails(t, "it ended by itself", cmd.Wait(), "")
 	endOf(t, out)
 }
 

@@ -48,11 +48,11 @@ func same(got, want reflect.Value) bool {
 	return reflect.DeepEqual(got.Interface(), want.Interface())
 }
 
-// Fails fails the test unless there is an error that says text.
+// Fails fails the test unless there is an error that says text, which may be "".
 func Fails(t testing.TB, what any, err error, text string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), text) {
-		t.Errorf("%serror %v, want %s", of(what), err, text)
+		t.Errorf("%serror %v, want one with %q", of(what), err, text)
 	}
 }
 

@@ -1,8 +1,10 @@
 package install
 
 import (
-	"strings"
+	"fmt"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestPythonErrorReasons tests which reason an error names for the words of pip and uv.
@@ -20,8 +22,6 @@ func TestPythonErrorReasons(t *testing.T) {
 		{"pip", "anything else", "pip ended with status 1"},
 	} {
 		err := &pythonError{What: "thing", Installer: c.installer, Status: 1, Output: c.output}
-		if got := err.Error(); !strings.Contains(got, c.want) {
-			t.Errorf("%s: %s: %s", c.installer, c.output, got)
-		}
+		testkit.Contains(t, fmt.Sprintf("%s: %s", c.installer, c.output), err.Error(), c.want)
 	}
 }

@@ -121,9 +121,7 @@ func TestInstallRefused(t *testing.T) {
 			if trees, err := i.Store.Trees(); trees != nil || err != nil {
 				t.Errorf("the store has %v, %v", trees, err)
 			}
-			if _, err := os.Lstat(i.LockFile); err == nil {
-				t.Error("there is a lock file")
-			}
+			testkit.Fails(t, "there is a lock file", testkit.ErrorOf(os.Lstat(i.LockFile)), "")
 		})
 	}
 }

@@ -42,9 +42,7 @@ func TestLoginsForgotten(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(running, "netrc")); err != nil {
 		t.Errorf("an installation that runs has lost its login: %v", err)
 	}
-	if _, err := os.Stat(kept); err != nil {
-		t.Errorf("what was fetched is lost: %v", err)
-	}
+	testkit.Works(t, "what was fetched is lost", testkit.ErrorOf(os.Stat(kept)))
 	u.forgetsLogins(running)
 	end()
 	forgetOldLogins(u.Installer)

@@ -263,9 +263,7 @@ func TestPythonPinned(t *testing.T) {
 	changed.Files = map[string]string{"needed_one.py": "x = 2\n"}
 	u.site.Upload(changed)
 	u.fails("Nothing was installed", "uvx", "fixture-server")
-	if _, err := u.find("uvx", "fixture-server"); !errors.Is(err, installed.ErrNotInstalled) {
-		t.Errorf("after the refusal: %v", err)
-	}
+	testkit.Is(t, "after the refusal", testkit.ErrorOf(u.find("uvx", "fixture-server")), installed.ErrNotInstalled)
 }
 
 // pythonRows returns the first row of TestPythonLines in its short form.

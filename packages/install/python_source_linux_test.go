@@ -36,9 +36,7 @@ func TestPythonSource(t *testing.T) {
 	}
 	u.Scripts = true
 	r := u.install("uvx", "built")
-	if _, err := os.Stat(hook); err == nil {
-		t.Error("the hook was written")
-	}
+	testkit.Fails(t, "the hook was written", testkit.ErrorOf(os.Stat(hook)), "")
 	for _, q := range u.site.Requests() {
 		if q.Path == "/-/loot" {
 			t.Errorf("the loot arrived: %s", q.Body)

@@ -38,9 +38,7 @@ func TestUpdate(t *testing.T) {
 	if err != nil || same.Changes() != nil || same.Signals != nil {
 		t.Fatalf("the same version: %+v, %v", same, err)
 	}
-	if err := errors.Join(same.Close(), same.Close()); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "", errors.Join(same.Close(), same.Close()))
 	if left, _ := filepath.Glob(filepath.Join(i.Store.Dir, "staging", "*")); left != nil {
 		t.Errorf("%q is left", left)
 	}
@@ -54,9 +52,7 @@ func TestUpdate(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v\n%s", err, u.told)
 		}
-		if now, err := os.ReadFile(i.LockFile); err != nil || string(now) != string(before) {
-			t.Errorf("the lock file has changed before: %v", err)
-		}
+		testkit.Equal(t, "the lock file has changed before", string(testkit.Get(os.ReadFile(i.LockFile))(t)), string(before))
 		if trees, err := i.Store.Trees(); err != nil || len(trees) != 1 {
 			t.Errorf("before, the store has %v, %v", trees, err)
 		}
@@ -65,9 +61,7 @@ func TestUpdate(t *testing.T) {
 			t.Errorf("a trial: %v, %v", about, err)
 		}
 		if !accept {
-			if err := update.Close(); err != nil {
-				t.Error(err)
-			}
+			testkit.Works(t, "", update.Close())
 			continue
 		}
 		checkUpdate(t, update)
@@ -84,9 +78,7 @@ func checkUpdate(t *testing.T, update *Update) {
 	t.Helper()
 	text := changes(update.Changes())
 	for _, want := range []string{"1.0.0", "2.0.0", "newcomer", "script"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the changes do not have %q:\n%s", want, text)
-		}
+		testkit.Contains(t, "the changes", text, want)
 	}
 	var kinds []npm.SignalKind
 	for _, s := range update.Signals {
@@ -138,7 +130,5 @@ func TestRepublished(t *testing.T) {
 	if err := u.fails(i, "@scope/server", "is pinned by", "EINTEGRITY", "Nothing was changed", "--update"); !errors.As(err, &moved) {
 		t.Errorf("%v", err)
 	}
-	if _, err := i.Store.Open(installed.ID(e)); !errors.Is(err, store.ErrNotInstalled) {
-		t.Errorf("it is in the store: %v", err)
-	}
+	testkit.Is(t, "it is in the store", testkit.ErrorOf(i.Store.Open(installed.ID(e))), store.ErrNotInstalled)
 }

@@ -2,9 +2,10 @@ package installed
 
 import (
 	"errors"
-	"strings"
+	"fmt"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 )
 
@@ -26,9 +27,7 @@ func TestChoose(t *testing.T) {
 			t.Errorf("%s: %s, %v", c.name, got.Path, err)
 		}
 	}
-	if _, err := found.Choose("latest", npm.EngineFits); err == nil || !strings.Contains(err.Error(), `the range "latest" cannot be read`) {
-		t.Error(err)
-	}
+	testkit.Fails(t, "", testkit.ErrorOf(found.Choose("latest", npm.EngineFits)), `the range "latest" cannot be read`)
 }
 
 func TestChooseReleaseBeforeNightly(t *testing.T) {
@@ -66,13 +65,9 @@ func TestPythonFits(t *testing.T) {
 		{"!=3.11.*,>=3", "3.11.2", false}, {"!=3.11.1", "3.11.2", true}, {"~=3.10", "3.12.0", true}, {"~=3.10", "4.0.0", false}, {"~=3.10.2", "3.10.9", true}, {"~=3.10.2", "3.11.0", false}, {"~=3.10.2", "3.10.1", false},
 		{">=3.14", "3.14.0rc1", false}, {"<3.14", "3.14.0rc1", false}, {">=3.13", "3.14.0rc1", true}, {">=3.10,", "3.11.0", true}, {"==3.*", "3.1.1", true},
 	} {
-		if got, err := PythonFits(c.rng, c.version); got != c.want || err != nil {
-			t.Errorf("%q, %s: %v, %v", c.rng, c.version, got, err)
-		}
+		testkit.Equal(t, fmt.Sprintf("%q, %s", c.rng, c.version), testkit.Get(PythonFits(c.rng, c.version))(t), c.want)
 	}
 	for _, rng := range []string{"3.10", ">=3.x", "===3.1", ">=3.10.*", "~=3", ">=3.14rc1", ">=1.2.3.4.5", ">=", "^3.10", ">=99999999999999999999"} {
-		if _, err := PythonFits(rng, "3.11.0"); err == nil {
-			t.Errorf("%q is read", rng)
-		}
+		testkit.Fails(t, fmt.Sprintf("%q is read", rng), testkit.ErrorOf(PythonFits(rng, "3.11.0")), "")
 	}
 }

@@ -1,6 +1,7 @@
 package installed
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -26,8 +27,6 @@ func TestKey(t *testing.T) {
 		local := testkit.Get(hostfs.LocalHost())(t)
 		host := &hostfs.Host{Home: t.TempDir(), Dir: "/w", Environ: strings.Fields(c.env), ReadHead: local.ReadHead}
 		testkit.WriteFile(t, filepath.Join(host.Home, ".npmrc"), c.npmrc)
-		if got := Key(&line, host).Spec; got != c.want {
-			t.Errorf("%s with %s: %q, want %q", c.line, c.env, got, c.want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s with %s", c.line, c.env), Key(&line, host).Spec, c.want)
 	}
 }

@@ -47,9 +47,7 @@ grep -c . /proc/net/dev
 	if err != nil || !strings.HasPrefix(got, "--version \n") {
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err := os.Lstat(filepath.Join(host.Home, "planted")); err == nil {
-		t.Error("it wrote into HOME")
-	}
+	testkit.Fails(t, "it wrote into HOME", testkit.ErrorOf(os.Lstat(filepath.Join(host.Home, "planted"))), "")
 	if left, err := os.ReadDir(os.TempDir()); len(left) > 0 || err != nil {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
@@ -58,9 +56,7 @@ grep -c . /proc/net/dev
 	if out, _ := control.Output(); !strings.HasPrefix(string(out), "--version --require=/evilsecreta secret\n") {
 		t.Errorf("control: without a jail it says %q", out)
 	}
-	if _, err := os.Lstat(filepath.Join(host.Home, "planted")); err != nil {
-		t.Errorf("control: %v", err)
-	}
+	testkit.Works(t, "control", testkit.ErrorOf(os.Lstat(filepath.Join(host.Home, "planted"))))
 }
 
 // TestAskVersionLimits tests what an interpreter cannot do to mcp-jail.
@@ -79,9 +75,7 @@ func TestAskVersionLimits(t *testing.T) {
 		cancel()
 	}
 	host, file := interpreter(t, "echo a warning >&2; echo v20.1.0")
-	if got, err := askVersion(t.Context(), host, nil, file); got != "v20.1.0\n" || err != nil {
-		t.Errorf("with a warning: %q, %v", got, err)
-	}
+	testkit.Equal(t, "with a warning", testkit.Get(askVersion(t.Context(), host, nil, file))(t), "v20.1.0\n")
 	host, file = interpreter(t, "yes | head -c 100000")
 	if got, err := askVersion(t.Context(), host, nil, file); len(got) != maxVersion || err != nil {
 		t.Error(len(got), err)

@@ -2,6 +2,7 @@ package npm
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path"
@@ -40,9 +41,7 @@ func TestEngineFitsAsNodeSemver(t *testing.T) {
 		if ok, err := EngineFits(rng, v); err == nil {
 			got = ok
 		}
-		if got != line[3] {
-			t.Errorf("%q, %s: %v, want %v", rng, v, got, line[3])
-		}
+		testkit.Equal(t, fmt.Sprintf("%q, %s", rng, v), got, line[3])
 	}
 }
 

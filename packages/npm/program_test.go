@@ -51,9 +51,7 @@ func TestProgramErrorsInWords(t *testing.T) {
 			t.Errorf("%s: %v", c.manifest, err)
 		}
 	}
-	if _, err := Program(fstest.MapFS{}, ""); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
+	testkit.Is(t, "", testkit.ErrorOf(Program(fstest.MapFS{}, "")), fs.ErrNotExist)
 }
 
 func TestStartByFirstBytes(t *testing.T) {

@@ -27,12 +27,8 @@ func TestSignalsInWords(t *testing.T) {
 	if len(got) != 2 || got[0].Kind != Deprecated || got[1].String() != "the registry no longer has the old version" || err != nil {
 		t.Error(got, err)
 	}
-	if _, err := Signals([]byte(`"1.0.0"`), "1.0.0", "2.0.0"); err == nil {
-		t.Error(err)
-	}
-	if _, err := Signals([]byte(`<html>`), "1.0.0", "2.0.0"); err == nil {
-		t.Error("HTML is metadata")
-	}
+	testkit.Fails(t, "", testkit.ErrorOf(Signals([]byte(`"1.0.0"`), "1.0.0", "2.0.0")), "")
+	testkit.Fails(t, "HTML is metadata", testkit.ErrorOf(Signals([]byte(`<html>`), "1.0.0", "2.0.0")), "")
 }
 
 // more returns further members of an object.

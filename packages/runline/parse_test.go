@@ -105,9 +105,7 @@ func TestNotLauncher(t *testing.T) {
 			t.Errorf("%s: %v, %+v", line, err, l)
 		}
 	}
-	if _, err := Parse(nil); !errors.Is(err, ErrNotLauncher) {
-		t.Errorf("no words: %v", err)
-	}
+	testkit.Is(t, "no words", testkit.ErrorOf(Parse(nil)), ErrNotLauncher)
 }
 
 // TestWanted: lines with the same text share an installation: wrappers, arguments and the program are not in it.

@@ -21,9 +21,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	if again, err := f.encode(); err != nil || !bytes.Equal(again, text) {
-		t.Errorf("%v\n%s\nwas\n%s", err, again, text)
-	}
+	testkit.Equal(t, "", testkit.Get(f.encode())(t), text)
 	for _, want := range []*Entry{a, b, c} {
 		got := f.Find(want.Key)
 		if got.Lock != nil { // the file has it indented
@@ -46,9 +44,7 @@ func TestRefuses(t *testing.T) {
 	const entry = `"ecosystem":"npm","spec":"a","name":"n","version":"1","pinned":"2026-11-22T20:43:20Z"`
 	const tool = `{"name":"t","definition":{}}`
 	file := func(members string) string { return "{\"version\":1,\n\"packages\":[{" + entry + members + "}]}" }
-	if _, err := parse([]byte(file(`,"pins":{"x":{"tools":[`+tool+`]}}`)), "f"); err != nil {
-		t.Errorf("control: %v", err)
-	}
+	testkit.Works(t, "control", testkit.ErrorOf(parse([]byte(file(`,"pins":{"x":{"tools":[`+tool+`]}}`)), "f")))
 	for text, want := range map[string]string{
 		"# a comment\nversion = 2\n[npm.\"a\"]": "f is no lock file of this version of mcp-jail: line 1 is no JSON: ",
 		`{`:                                     "line 1 is no JSON: unexpected EOF",

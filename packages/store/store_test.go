@@ -152,9 +152,7 @@ func TestNoLocks(t *testing.T) {
 	if errors.Is(err, ErrBusy) || !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "on plan9") {
 		t.Errorf("no locks: %v", err)
 	}
-	if err := lockFault(&os.PathError{Op: "lock", Path: "/s", Err: private.ErrLocked}); !errors.Is(err, ErrBusy) {
-		t.Errorf("locked: %v", err)
-	}
+	testkit.Is(t, "locked", lockFault(&os.PathError{Op: "lock", Path: "/s", Err: private.ErrLocked}), ErrBusy)
 }
 
 // TestStageContinues tests that an interrupted installation leaves its files to the next one,
@@ -163,9 +161,7 @@ func TestStageContinues(t *testing.T) {
 	s := Store{t.TempDir()}
 	first := testkit.Get(s.Stage("k"))(t)
 	plant(t, first.Dir, map[string]string{"cache/x": "fetched"})
-	if _, err := s.Stage("k"); !errors.Is(err, ErrBusy) {
-		t.Errorf("a second one at once: %v", err)
-	}
+	testkit.Is(t, "a second one at once", testkit.ErrorOf(s.Stage("k")), ErrBusy)
 	other := testkit.Get(s.Stage("other"))(t)
 	other.Close()
 	first.Close()
@@ -190,19 +186,13 @@ func TestRemove(t *testing.T) {
 	if err != nil || len(trees) != 1 || trees[0].ID != id() || trees[0].Files != 5 || trees[0].Bytes == 0 {
 		t.Fatalf("%+v, %v", trees, err)
 	}
-	if err := s.Remove(trees[0]); !errors.Is(err, ErrInUse) {
-		t.Errorf("in use: %v", err)
-	}
+	testkit.Is(t, "in use", s.Remove(trees[0]), ErrInUse)
 	tree.Close()
 	testkit.Must(t, s.Remove(trees[0]))
-	if _, err := s.Open(id()); !errors.Is(err, ErrNotInstalled) {
-		t.Errorf("after: %v", err)
-	}
+	testkit.Is(t, "after", testkit.ErrorOf(s.Open(id())), ErrNotInstalled)
 	left, _ := filepath.Glob(filepath.Join(s.Dir, "*", "*"))
 	for _, name := range left {
-		if !strings.Contains(name, "staging") {
-			t.Errorf("%s is left", name)
-		}
+		testkit.Contains(t, "is left", name, "staging")
 	}
 }
 
@@ -234,9 +224,7 @@ func TestThrownAgain(t *testing.T) {
 			t.Errorf("%s: %d times, %v", c.name, thrown, err)
 		}
 	}
-	if _, err := s.Open(id()); !errors.Is(err, ErrNotInstalled) {
-		t.Errorf("it is there: %v", err)
-	}
+	testkit.Is(t, "it is there", testkit.ErrorOf(s.Open(id())), ErrNotInstalled)
 	if moved, err := throwAway(top, below); moved || err == nil {
 		t.Errorf("a tree that is gone: %v, %v", moved, err)
 	}
@@ -248,11 +236,7 @@ func TestID(t *testing.T) {
 		{"npm", "../x", "1", digest}, {"npm", "a/b", "1", digest}, {"npm", "@a/../b", "1", digest}, {"npm", "@a/b/c", "1", digest}, {"npm", "@/b", "1", ""},
 		{"npm", "a", "../1", digest}, {"npm", "a", "1", "zz"}, {"", "a", "1", digest}, {"npm", "a", "1", "0123"}, {"npm", ".a", "1", digest}, {"npm", "a\nb", "1", digest},
 	} {
-		if err := bad.validate(); err == nil {
-			t.Errorf("%+v is accepted", bad)
-		}
+		testkit.Fails(t, fmt.Sprintf("%+v is accepted", bad), bad.validate(), "")
 	}
-	if err := id().validate(); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "", id().validate())
 }

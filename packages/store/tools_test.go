@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -87,9 +88,7 @@ func TestAcceptTools(t *testing.T) {
 		if !strings.Contains(got, step.want) || step.want == "" && got != "" {
 			t.Errorf("%s: %s, want %s", step.name, got, step.want)
 		}
-		if got := now(t, p); got != step.pinned {
-			t.Errorf("%s: %s is pinned, want %s", step.name, got, step.pinned)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: … is pinned", step.name), now(t, p), step.pinned)
 	}
 }
 
@@ -99,8 +98,6 @@ func TestAcceptStale(t *testing.T) {
 	old := *p.Entry
 	old.Version = "0.9.0"
 	testkit.Must(t, (ToolPins{p.File, p.Proposed, &old}).Propose("x", toolA(t, "B")))
-	if _, err := AcceptTools(p.File, p.Proposed, "files@latest"); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, testkit.ErrorOf(AcceptTools(p.File, p.Proposed, "files@latest")))
 	testkit.Equal(t, "is pinned", now(t, p), "")
 }

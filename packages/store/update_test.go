@@ -51,9 +51,7 @@ func TestUpdate(t *testing.T) {
 	if f, err := Load(name); err != nil || len(f.Entries()) != 0 {
 		t.Fatalf("no file: %v, %v", f, err)
 	}
-	if _, err := os.Stat(name); err == nil {
-		t.Error("an empty file was written")
-	}
+	testkit.Fails(t, "an empty file was written", testkit.ErrorOf(os.Stat(name)), "")
 	want := aPython()
 	must(t, Update(name, func(f *File) error { return f.Set(want) }))
 	f, err := Load(name)
@@ -104,9 +102,7 @@ func TestUpdateTogether(t *testing.T) {
 		})
 		wg.Go(func() {
 			for i := range 10 {
-				if err := addEntry(name, fmt.Sprintf("g%d-%d", p, i)); err != nil {
-					t.Error(err)
-				}
+				testkit.Works(t, "", addEntry(name, fmt.Sprintf("g%d-%d", p, i)))
 			}
 		})
 	}

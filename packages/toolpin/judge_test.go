@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestJudge: which lists are pinned, which are new, and which are changes.
@@ -61,9 +63,7 @@ func TestJudge(t *testing.T) {
 		case got != "":
 			got = "mild: " + got
 		}
-		if got != test.want {
-			t.Errorf("%s:\n%s, want\n%s", name, got, test.want)
-		}
+		testkit.Equal(t, name, got, test.want)
 	}
 }
 
@@ -97,9 +97,7 @@ func TestJudgeServers(t *testing.T) {
 		"unknown":      {Server{}, false, true},
 	} {
 		p.Server = c.server
-		if got := Judge(pins, "x", p, false).Refused(); got != c.list {
-			t.Errorf("%s: the list is refused: %v", name, got)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: the list is refused", name), Judge(pins, "x", p, false).Refused(), c.list)
 		if got := JudgeServer(pins, "x", c.server).Refused(); got != c.instead {
 			t.Errorf("%s: initialize is refused: %v", name, got)
 		}

@@ -126,9 +126,7 @@ func TestReadServer(t *testing.T) {
 		`{"instructions":null}`: {},
 		`{}`:                    {},
 	} {
-		if got, err := ReadServer([]byte(in)); err != nil || got != want {
-			t.Errorf("%s: %+v, %v", in, got, err)
-		}
+		testkit.Equal(t, in, testkit.Get(ReadServer([]byte(in)))(t), want)
 	}
 	for in, want := range map[string]string{
 		`[]`: "not an object", `{"serverInfo":{"name":"a","name":"b"}}`: "twice", `{"Instructions":"x"}`: "by its case", `{}x`: "invalid character 'x'",

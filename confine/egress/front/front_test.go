@@ -194,9 +194,7 @@ func TestWaiting(t *testing.T) {
 	for range maxWaiting + 1 {
 		wait()
 	}
-	if n := <-ended; n != 0 {
-		t.Errorf("client %d had to go, want the oldest", n)
-	}
+	testkit.Equal(t, "client … had to go must go", <-ended, 0)
 	client, server := pair(t)
 	io.WriteString(client, "CONNECT a.test:443 HTTP/1.1\r\n"+basic("jail:"+password)+"\r\n")
 	if f.Greet(ctx, server) == nil {
@@ -230,9 +228,7 @@ func FuzzFront(f *testing.F) {
 			return fmt.Sprintf("%q %d %v", c.Host, c.Port, c.Request != nil)
 		}
 		whole := read(bytes.NewReader(b))
-		if bytewise := read(&slow{bytes.NewReader(b)}); bytewise != whole {
-			t.Errorf("%q: %q, and byte by byte %q", b, whole, bytewise)
-		}
+		testkit.Equal(t, fmt.Sprintf("%q: …, and byte by byte", b), read(&slow{bytes.NewReader(b)}), whole)
 		given := bytes.Contains(b, []byte(password)) || bytes.Contains(b, []byte("Basic")) || bytes.Contains(bytes.ToLower(b), []byte("basic"))
 		if whole != "" && !given {
 			t.Errorf("%q gets in: %s", b, whole)

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -55,14 +56,10 @@ func TestConstraints(t *testing.T) {
 			return err
 		}
 		for _, name := range c.good {
-			if err := verify(name); err != nil {
-				t.Errorf("%v, %s: %v", c.hosts, name, err)
-			}
+			testkit.Works(t, fmt.Sprintf("%v, %s", c.hosts, name), verify(name))
 		}
 		for _, name := range c.bad {
-			if err := verify(name); err == nil || !strings.Contains(err.Error(), "not authorized to sign") {
-				t.Errorf("%v, %s: %v", c.hosts, name, err)
-			}
+			testkit.Fails(t, fmt.Sprintf("%v, %s", c.hosts, name), verify(name), "not authorized to sign")
 		}
 	}
 }

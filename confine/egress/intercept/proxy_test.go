@@ -3,6 +3,7 @@ package intercept
 import (
 	"bufio"
 	"cmp"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -30,9 +31,7 @@ func TestForwardedBytes(t *testing.T) {
 		if r := <-seen; sorted(r) != sorted(want) {
 			t.Errorf("%s: the upstream saw\n%q, not\n%q", name, r, want)
 		}
-		if sorted(got) != sorted(answer) {
-			t.Errorf("%s: the client got\n%q, not\n%q", name, got, answer)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: the client got\n%q, not\n%q", name, got, answer), sorted(got), sorted(answer))
 	}
 }
 
@@ -170,9 +169,7 @@ func TestUnreachable(t *testing.T) {
 		if err == nil {
 			_, err = io.ReadAll(res.Body)
 		}
-		if err == nil {
-			t.Errorf("%s: %s", c.name, res.Status)
-		}
+		testkit.Fails(t, fmt.Sprintf("%s: %s", c.name, res.Status), err, "")
 		if d := w.denied(); d != nil {
 			t.Errorf("%s: a failure became a denial: %v", c.name, d)
 		}

@@ -225,9 +225,7 @@ func (w *world) raw(t *testing.T, text string) string {
 	t.Helper()
 	c := w.connect(t)
 	defer c.Close()
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, testkit.ErrorOf(io.WriteString(c, text)))
 	c.SetReadDeadline(time.Now().Add(20 * time.Second)) // the end of the connection is part of what is asked for
 	out, _ := io.ReadAll(c)
 	return string(out)

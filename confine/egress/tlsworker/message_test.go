@@ -2,6 +2,7 @@ package tlsworker
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -44,7 +45,5 @@ func TestMessageEncoding(t *testing.T) {
 {"leak":{"id":2,"for":1,"place":"the URL","name":"T","form":"as it is"}}
 {"connected":1}
 `
-	if got.String() != want {
-		t.Errorf("the messages are\n%s", &got)
-	}
+	testkit.Equal(t, fmt.Sprintf("the messages are\n%s", &got), got.String(), want)
 }

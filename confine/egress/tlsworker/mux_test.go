@@ -50,28 +50,20 @@ func TestConn(t *testing.T) {
 	if got, err := io.ReadAll(y); string(got) != text || err != nil {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
-	if _, err := x.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("written after the end: %v", err)
-	}
+	testkit.Is(t, "written after the end", testkit.ErrorOf(x.Write([]byte("x"))), net.ErrClosed)
 	go func() {
 		io.WriteString(y, "back")
 		y.Close()
 	}()
-	if got, err := io.ReadAll(x); string(got) != "back" || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
+	testkit.Equal(t, "", string(testkit.Get(io.ReadAll(x))(t)), "back")
 	<-x.done
-	if _, err := a.open(1); err == nil {
-		t.Error("a number was used twice")
-	}
+	testkit.Fails(t, "a number was used twice", testkit.ErrorOf(a.open(1)), "")
 	if got, err := io.ReadAll(io.LimitReader(unread, int64(len(text)))); string(got) != text || err != nil {
 		t.Errorf("read at last: %d bytes, %v", len(got), err)
 	}
 	unread.SetLinger(0)
 	unread.Close()
-	if _, err := stuck.Read(make([]byte, 1)); !errors.Is(err, errReset) {
-		t.Errorf("after a reset: %v", err)
-	}
+	testkit.Is(t, "after a reset", testkit.ErrorOf(stuck.Read(make([]byte, 1))), errReset)
 	testkit.Equal(t, "a connection is left", len(a.conns)+len(b.conns), 0)
 }
 
@@ -82,13 +74,9 @@ func TestConnDeadlines(t *testing.T) {
 	x.SetReadDeadline(time.Unix(1, 0))
 	x.SetReadDeadline(time.Time{})
 	go io.WriteString(y, "ab")
-	if _, err := io.ReadFull(x, make([]byte, 2)); err != nil {
-		t.Errorf("moved: %v", err)
-	}
+	testkit.Works(t, "moved", testkit.ErrorOf(io.ReadFull(x, make([]byte, 2))))
 	x.SetDeadline(time.Now().Add(20 * time.Millisecond))
-	if _, err := x.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("read: %v", err)
-	}
+	testkit.Is(t, "read", testkit.ErrorOf(x.Read(make([]byte, 1))), os.ErrDeadlineExceeded)
 	if n, err := x.Write(make([]byte, 2*window)); !errors.Is(err, os.ErrDeadlineExceeded) || n > window {
 		t.Errorf("%d bytes were written: %v", n, err)
 	}

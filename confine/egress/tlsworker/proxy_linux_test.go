@@ -120,7 +120,5 @@ func TestTLSProxyOnce(t *testing.T) {
 	}
 	testkit.Equal(t, "processes were started", starts, 1)
 	p.Close()
-	if _, err := io.ReadAll(last); err == nil {
-		t.Error("a connection did not end with the process")
-	}
+	testkit.Fails(t, "a connection did not end with the process", testkit.ErrorOf(io.ReadAll(last)), "")
 }

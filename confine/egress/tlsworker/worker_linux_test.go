@@ -78,13 +78,9 @@ func TestWorkerDies(t *testing.T) {
 	res := testkit.Get(c.Get("https://" + host + "/"))(t)
 	defer res.Body.Close()
 	p.Kill()
-	if _, err := io.ReadAll(res.Body); err == nil {
-		t.Error("the answer ended as if it were whole")
-	}
+	testkit.Fails(t, "the answer ended as if it were whole", testkit.ErrorOf(io.ReadAll(res.Body)), "")
 	testkit.Eventually(t, "the end of the connection", func() bool { return g.open.Load() == 0 })
-	if _, err := c.Get("https://" + host + "/"); err == nil {
-		t.Error("there is an answer without the process")
-	}
+	testkit.Fails(t, "there is an answer without the process", testkit.ErrorOf(c.Get("https://"+host+"/")), "")
 	testkit.Eventually(t, "the denial", func() bool {
 		d := g.refused()
 		return len(d) > 0 && d[0].Reason == policy.DeniedUnsupported && strings.Contains(d[0].Detail, "has ended")
@@ -121,9 +117,7 @@ func TestLauncherDies(t *testing.T) {
 	in.Close()
 	testkit.Must(t, err)
 	var pid int
-	if _, err := fmt.Fscan(out, &pid); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, testkit.ErrorOf(fmt.Fscan(out, &pid)))
 	alive := func() bool {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err == nil && !strings.Contains(string(status), ") Z ")
@@ -224,7 +218,5 @@ func TestGatewayEnds(t *testing.T) {
 	}
 	close(done)
 	testkit.Eventually(t, "the end of Serve", func() bool { return g.open.Load() == 0 })
-	if _, err := io.ReadAll(res.Body); err == nil {
-		t.Error("the answer ended as if it were whole")
-	}
+	testkit.Fails(t, "the answer ended as if it were whole", testkit.ErrorOf(io.ReadAll(res.Body)), "")
 }

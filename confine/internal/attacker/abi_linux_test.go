@@ -34,7 +34,5 @@ func TestABINumbers(t *testing.T) {
 			}
 		}
 	}
-	if seen != len(i386Calls) {
-		t.Errorf("%d of %d were compared", seen, len(i386Calls))
-	}
+	testkit.Equal(t, "of … were compared", seen, len(i386Calls))
 }

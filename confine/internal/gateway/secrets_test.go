@@ -3,7 +3,6 @@
 package gateway
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,9 +19,7 @@ func TestRunSecret(t *testing.T) {
 	t.Setenv("PLANTED_LIB", "/grant/x")
 	t.Setenv("KEPT_LIB", "/opt/x")
 	s := policy.Secret{Env: "T", Command: []string{"sh", "-c", `echo "$0 $PATH $PLANTED_LIB $KEPT_LIB $(pwd)"`, "arg"}, Program: "/bin/sh", Path: "/usr/bin:/bin", Unset: []string{"PLANTED_LIB"}}
-	if got, err := runSecret(t.Context(), s); err != nil || got != "arg /usr/bin:/bin  /opt/x /\n" {
-		t.Errorf("%q, %v", got, err)
-	}
+	testkit.Equal(t, "", testkit.Get(runSecret(t.Context(), s))(t), "arg /usr/bin:/bin  /opt/x /\n")
 	s.Command, s.Path = []string{"sh", "-c", "planted"}, t.TempDir()
 	if got, err := runSecret(t.Context(), s); err == nil || !strings.HasSuffix(err.Error(), "; it ran without PLANTED_LIB, whose values name files that a server may write") {
 		t.Errorf("%q, %v", got, err)
@@ -41,9 +38,7 @@ func TestOpenPlain(t *testing.T) {
 	os.Symlink("t", filepath.Join(dir, "a/b/l"))
 	for name, want := range map[string]error{"a/b/t": nil, "a/b/l": unix.ELOOP, "linked/b/t": unix.ENOTDIR, "a/b/none": unix.ENOENT} {
 		f, err := openPlain(filepath.Join(dir, name))
-		if !errors.Is(err, want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		testkit.Is(t, name, err, want)
 		if err == nil {
 			if b, err := readFile(f, 100); string(b) != "true" {
 				t.Errorf("%s: %q, %v", name, b, err)

@@ -46,9 +46,7 @@ func TestRemoveTree(t *testing.T) {
 		t.Errorf("outside: %v, %v", info, err)
 	}
 	os.Chmod(outside, 0o700)
-	if _, err := os.Lstat(filepath.Join(outside, "file")); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "", testkit.ErrorOf(os.Lstat(filepath.Join(outside, "file"))))
 }
 
 // TestRemoveDeepTree: a tree that is deeper than this process may have descriptors, and whose paths are longer
@@ -72,9 +70,7 @@ func TestRemoveDeepTree(t *testing.T) {
 	var limit unix.Rlimit
 	testkit.Must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	defer func() {
-		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "", unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	}()
 	next := at + 16 // the lowest number that is free is near
 	unix.Close(at)

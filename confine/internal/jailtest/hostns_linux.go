@@ -54,9 +54,7 @@ func NeedsHostNS(t testing.TB) {
 		t.Skipf("user namespaces: %v, see TestWithoutNamespaces", f.Answer)
 	}
 	kerneltest.Needs(t, "landlock", "seccomp")
-	if err := MakeDir(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, MakeDir())
 }
 
 // WaivesGaps is a launcher that waives every gap of a jail without namespaces.

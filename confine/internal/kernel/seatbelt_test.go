@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -66,9 +67,7 @@ func TestSeatbeltTempDir(t *testing.T) {
 func TestFeaturesOfSystems(t *testing.T) {
 	for os, want := range map[string]int{"linux": 12, "darwin": 2, "windows": 0, "freebsd": 0} {
 		f := Features{OS: os, Arch: "arm64", Product: "15.2", Build: "24C101", Seatbelt: Available("x"), SelfTest: Available("y")}
-		if n := len(f.List()); n != want {
-			t.Errorf("%s has %d features, want %d", os, n, want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s features", os), len(f.List()), want)
 	}
 	testkit.Equal(t, "", (Features{OS: "darwin", Product: "15.2", Build: "24C101"}).System(), "macOS 15.2 (24C101)")
 	testkit.Equal(t, "", (Features{OS: "linux", Kernel: "6.18"}).System(), "linux 6.18")

@@ -4,6 +4,7 @@ package mac
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -93,9 +94,7 @@ func TestTableAgainstTexts(t *testing.T) {
 				denials++
 			}
 			allowed := !slices.ContainsFunc(ops, func(o operation) bool { return !seatbelttest.Allowed(rules, o.name, o.path, o.vnode) })
-			if allowed != (a.Sign == "+") {
-				t.Errorf("%s: %s %v: allowed is %v", probes[a.Probe].ID, a.Do, a.Args, allowed)
-			}
+			testkit.Equal(t, fmt.Sprintf("%s: %s %v: allowed", probes[a.Probe].ID, a.Do, a.Args), allowed, (a.Sign == "+"))
 		}
 	}
 	if asked < 60 || denials < 40 {

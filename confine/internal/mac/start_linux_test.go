@@ -122,9 +122,7 @@ func TestFailures(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := Start(ctx, command("", "hang", "")); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("one that hangs: %v", err)
-	}
+	testkit.Is(t, "one that hangs", testkit.ErrorOf(Start(ctx, command("", "hang", ""))), context.DeadlineExceeded)
 }
 
 func ended(pid int) bool { return errors.Is(unix.Kill(pid, 0), unix.ESRCH) || zombie(pid) }

@@ -1,6 +1,7 @@
 package mediate
 
 import (
+	"fmt"
 	"os"
 	"syscall"
 	"testing"
@@ -87,9 +88,7 @@ func TestKnownSockets(t *testing.T) {
 		{"a negative one", -1, "bind", failed(unix.EBADF)},
 		{"a listener of seccomp", int(listener), "connect", failed(unix.ENOTSOCK)},
 	} {
-		if got := h.perform(call(row.fd), row.call); got != row.want {
-			t.Errorf("%s of %s: %+v, want %+v", row.call, row.what, got, row.want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s of %s", row.call, row.what), h.perform(call(row.fd), row.call), row.want)
 	}
 }
 

@@ -131,9 +131,7 @@ func TestDatagramNames(t *testing.T) {
 			got = call(o, c.call, 0, m.at(headerAt))
 		case "getsockname":
 			got, want = call(o, c.call, 0, m.at(nameAt), m.at(sizeAt)), outcome{}
-			if size := binary.NativeEndian.Uint32(m[sizeAt:]); size != 16 {
-				t.Errorf("getsockname says %d bytes", size)
-			}
+			testkit.Equal(t, "getsockname says … bytes", binary.NativeEndian.Uint32(m[sizeAt:]), 16)
 		}
 		written := "none"
 		if to, ok := sys.ParseSockaddr(m[nameAt : nameAt+64]); ok {

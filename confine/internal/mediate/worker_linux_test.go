@@ -1,6 +1,7 @@
 package mediate
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -43,9 +44,7 @@ func TestWorkerPool(t *testing.T) {
 		}
 	}
 	c.wake()
-	if len(c.waiting)+c.asleep != 0 {
-		t.Errorf("%d wait, %d sleep", len(c.waiting), c.asleep)
-	}
+	testkit.Equal(t, fmt.Sprintf("%d wait, %d sleep", len(c.waiting), c.asleep), len(c.waiting)+c.asleep, 0)
 	// The next request goes to the idle worker.
 	done := make(chan *Request)
 	go func() { done <- c.next(w) }()

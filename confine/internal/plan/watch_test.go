@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -34,9 +35,7 @@ func TestPlanWatch(t *testing.T) {
 			t.Errorf("%s: the filter hands reads over: %v, watched: %v", name, handsOverReads(t, off), handsOverReads(t, on))
 		}
 		on.WatchesReads, on.Spec.ListenerFilter = false, off.Spec.ListenerFilter
-		if planText(on) != planText(off) {
-			t.Errorf("%s: the plan differs in more than the filter:\n%s", name, planText(on))
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: the plan differs in more than the filter", name), planText(on), planText(off))
 		without := f
 		without.SeccompNotify = kernel.Unavailable("left out", "")
 		if plan := Compile(p, without, Watching{Reads: true}); !slices.ContainsFunc(plan.Gaps, isWatch) || plan.CanWatch() || plan.WatchesReads {

@@ -1,6 +1,7 @@
 package seatbelt_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -48,9 +49,7 @@ func TestBaseAndNetwork(t *testing.T) {
 		rules := testkit.Get(seatbelttest.Read(text.Profile, text.Params))(t)
 		check := func(op, subject string, want bool) {
 			t.Helper()
-			if got := seatbelttest.Allowed(rules, op, subject, ""); got != want {
-				t.Errorf("%+v: %s %s: %v", in, op, subject, got)
-			}
+			testkit.Equal(t, fmt.Sprintf("%+v: %s %s", in, op, subject), seatbelttest.Allowed(rules, op, subject, ""), want)
 		}
 		for _, c := range never {
 			check(c[0], c[1], false)
@@ -110,9 +109,7 @@ func TestTempDirsAreNotListed(t *testing.T) {
 	}
 	rules := compiled(t, p)
 	for name, want := range map[string]bool{"/private": true, "/private/tmp": true, "/private/tmp/mj-501-0": false, "/private/tmp/mj-501-0/a": true} {
-		if got := seatbelttest.Allowed(rules, "file-read-data", name, ""); got != want {
-			t.Errorf("list %s: %v", name, got)
-		}
+		testkit.Equal(t, fmt.Sprintf("list %s", name), seatbelttest.Allowed(rules, "file-read-data", name, ""), want)
 	}
 }
 
@@ -131,9 +128,7 @@ func TestNamedSockets(t *testing.T) {
 		"/private/var/run/docker.sock": true, "/private/var/run/mDNSResponder": false, "/private/var/run/read.sock": false, "/private/var/run/other": false,
 		"/w/found.sock": false, "/w/named.sock": true, "/w/own.sock": true,
 	} {
-		if got := seatbelttest.Allowed(rules, "network-outbound", name, ""); got != want {
-			t.Errorf("connect to %s: %v", name, got)
-		}
+		testkit.Equal(t, fmt.Sprintf("connect to %s", name), seatbelttest.Allowed(rules, "network-outbound", name, ""), want)
 		if got := seatbelttest.Allowed(rules, "network-bind", name, ""); got != (name == "/w/own.sock") {
 			t.Errorf("bind %s: %v", name, got)
 		}
@@ -165,9 +160,7 @@ func TestListOnly(t *testing.T) {
 	rules := compiled(t, p)
 	for name, want := range map[string]bool{"/Users": true, "/Users/me": true, "/Users/me/a": true, "/Users/me/x": false, "/Users/me/a/x": false, "/Users/me/hidden": false} {
 		for _, op := range []string{"file-read-data", "file-read-metadata"} {
-			if got := seatbelttest.Allowed(rules, op, name, ""); got != want {
-				t.Errorf("%s %s: %v", op, name, got)
-			}
+			testkit.Equal(t, fmt.Sprintf("%s %s", op, name), seatbelttest.Allowed(rules, op, name, ""), want)
 		}
 		if seatbelttest.Allowed(rules, "file-read-xattr", name, "") || seatbelttest.Allowed(rules, "file-write-create", name+"/x", "") || seatbelttest.Allowed(rules, "process-exec*", name, "") {
 			t.Errorf("%s can be more than listed", name)

@@ -93,9 +93,7 @@ func TestRulesNameEachCallOnce(t *testing.T) {
 }
 
 func TestCompileRefusesUnknownArchAndCall(t *testing.T) {
-	if _, err := Compile(Arch(9), Options{}); err == nil {
-		t.Error("an unknown machine was compiled for")
-	}
+	testkit.Fails(t, "an unknown machine was compiled for", testkit.ErrorOf(Compile(Arch(9), Options{})), "")
 	if _, err := CompileListener(ArchAMD64, Options{}, []Notify{{Call: "nonesuch"}}); err == nil {
 		t.Error("an unknown call was compiled")
 	}

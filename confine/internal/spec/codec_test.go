@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -86,18 +87,12 @@ func TestMountRoundTrip(t *testing.T) {
 func TestDecodeRefusesMalformedSpecs(t *testing.T) {
 	b := sampleSpec().Encode()
 	for n := range b {
-		if _, err := Decode(b[:n]); err == nil {
-			t.Errorf("the first %d of %d bytes are accepted", n, len(b))
-		}
+		testkit.Fails(t, fmt.Sprintf("the first %d of %d bytes are accepted", n, len(b)), testkit.ErrorOf(Decode(b[:n])), "")
 	}
-	if _, err := Decode(append(b, 0)); err == nil {
-		t.Error("an additional byte is accepted")
-	}
+	testkit.Fails(t, "an additional byte is accepted", testkit.ErrorOf(Decode(append(b, 0))), "")
 	other := append([]byte(nil), b...)
 	other[len(specMagic)]++ // its last letter; one byte of length is in front
-	if _, err := Decode(other); err == nil {
-		t.Error("a Spec of another version is accepted")
-	}
+	testkit.Fails(t, "a Spec of another version is accepted", testkit.ErrorOf(Decode(other)), "")
 }
 
 func TestEventRoundTrip(t *testing.T) {

@@ -29,9 +29,7 @@ func TestFork(t *testing.T) {
 	if err := Mkdir(first, "made", 0o700); err != nil { // CLONE_FS: they share the working directory
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(dir + "/made"); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "", testkit.ErrorOf(os.Stat(dir+"/made")))
 	// One task waits while another goes on.
 	var ws syscall.WaitStatus
 	first.BeginAlways()
@@ -44,9 +42,7 @@ func TestFork(t *testing.T) {
 	if err := first.WaitLong(); err != nil || ws.Signal() != unix.SIGTERM {
 		t.Errorf("%v, %v", err, ws)
 	}
-	if err := Close(first, pidfd); err != nil {
-		t.Errorf("there was no pidfd: %v", err)
-	}
+	testkit.Works(t, "there was no pidfd", Close(first, pidfd))
 }
 
 // TestExec checks that a task becomes another program, and stays a task if that fails.
@@ -72,16 +68,12 @@ func TestExec(t *testing.T) {
 		t.Error("arguments that do not fit were accepted")
 	}
 	out := t.TempDir() + "/out"
-	if err := run("/bin/sh", []string{"sh", "-c", `echo "$1 $V" >"$2"; exit 7`, "sh", "a b", out}, []string{"V=c"}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, run("/bin/sh", []string{"sh", "-c", `echo "$1 $V" >"$2"; exit 7`, "sh", "a b", out}, []string{"V=c"}))
 	var ws syscall.WaitStatus
 	if _, err := Wait4(first, pid, &ws, 0); err != nil || ws.ExitStatus() != 7 {
 		t.Errorf("%v, %v", err, ws)
 	}
-	if b, err := os.ReadFile(out); err != nil || string(b) != "a b c\n" {
-		t.Errorf("%q, %v", b, err)
-	}
+	testkit.Equal(t, "", string(testkit.Get(os.ReadFile(out))(t)), "a b c\n")
 }
 
 // TestEvent checks that a batch waits for an event that another sets, and that Wait gives up

@@ -47,9 +47,7 @@ func start(t *testing.T, sys *syscall.SysProcAttr) *running {
 		unix.Kill(pid, unix.SIGKILL)
 		unix.Wait4(pid, nil, 0, nil)
 		s.MarkExited()
-		if err := s.Free(); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "", s.Free())
 	})
 	return r
 }
@@ -67,9 +65,7 @@ func TestCall(t *testing.T) {
 		t.Errorf("%d, %v; it is %d", pid, err, r.pid)
 	}
 	dir := t.TempDir()
-	if err := Mkdirat(task, unix.AT_FDCWD, dir+"/made", 0o700); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "", Mkdirat(task, unix.AT_FDCWD, dir+"/made", 0o700))
 	if err := Mkdirat(task, unix.AT_FDCWD, dir+"/made", 0o700); err != unix.EEXIST {
 		t.Errorf("%v for a directory that is there", err)
 	}
@@ -79,9 +75,7 @@ func TestCall(t *testing.T) {
 		t.Errorf("%q, %v", link, err)
 	}
 	long := strings.Repeat("x", arenaSize/2)
-	if n, err := Write(task, fd, []byte(long)); err != nil || n != len(long) {
-		t.Errorf("%d bytes, %v", n, err)
-	}
+	testkit.Equal(t, "bytes", testkit.Get(Write(task, fd, []byte(long)))(t), len(long))
 	if got, err := os.ReadFile(dir + "/file"); err != nil || string(got) != long {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
@@ -91,17 +85,13 @@ func TestCall(t *testing.T) {
 	if _, err := Openat(task, unix.AT_FDCWD, strings.Repeat("x", arenaSize), 0, 0); err == nil {
 		t.Error("a name that does not fit is opened")
 	}
-	if err := Close(task, fd); err != nil {
-		t.Errorf("after that: %v", err)
-	}
+	testkit.Works(t, "after that", Close(task, fd))
 }
 
 // TestNamespaces checks that a stub can start in new namespaces.
 func TestNamespaces(t *testing.T) {
 	r := start(t, &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_VM | unix.CLONE_VFORK})
-	if pid, err := r.First().Call(unix.SYS_GETPID); err != nil || pid != 1 {
-		t.Errorf("%d, %v", pid, err)
-	}
+	testkit.Equal(t, "", testkit.Get(r.First().Call(unix.SYS_GETPID))(t), 1)
 }
 
 // TestMarkExited checks that calls return when the stub has ended.
@@ -135,9 +125,7 @@ func TestStubEndsWithLauncher(t *testing.T) {
 			}
 			s, pid := fork(t, nil, stubs)
 			if closed != "before" {
-				if _, err := s.First().Call(unix.SYS_GETPID); err != nil {
-					t.Errorf("the stub makes no calls: %v", err)
-				}
+				testkit.Works(t, "the stub makes no calls", testkit.ErrorOf(s.First().Call(unix.SYS_GETPID)))
 			}
 			if closed == "later" {
 				host.Close()

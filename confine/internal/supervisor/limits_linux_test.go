@@ -18,18 +18,14 @@ func TestEventQueueDoesNotBlock(t *testing.T) {
 	defer r.Close()
 	defer w.Close()
 	size := testkit.Get(unix.FcntlInt(w.Fd(), unix.F_GETPIPE_SZ, 0))(t)
-	if _, err := w.Write(make([]byte, size)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, testkit.ErrorOf(w.Write(make([]byte, size))))
 	to := eventWriter{w}
 	var late eventQueue
 	for range 2 * maxQueued {
 		late.add(to, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory})
 	}
 	testkit.Equal(t, "events are queued", len(late), maxQueued)
-	if _, err := io.ReadFull(r, make([]byte, size)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, testkit.ErrorOf(io.ReadFull(r, make([]byte, size))))
 	late.flush(to)
 	b := make([]byte, size)
 	n, err := r.Read(b)

@@ -46,9 +46,7 @@ func TestSupervisorEndsWithInit(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	testkit.Eventually(t, "the end of the supervisor", func() bool { return len(ended) > 0 })
-	if err := <-ended; err != nil {
-		t.Errorf("%v\n%s", err, &stderr)
-	}
+	testkit.Works(t, &stderr, <-ended)
 }
 
 // runReporter is the argv[0] that makes the test binary report a failed step as the first process of
