@@ -1,8 +1,9 @@
 package testkit
 
 import (
+	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"strconv"
 	"strings"
 	"testing"
@@ -11,9 +12,15 @@ import (
 // Rows reads a table below testdata: each line is a row of words, and of strings as Go quotes them. What
 // follows a "#" is a comment. A row has at most as many fields as there are columns; those that it lacks
 // are "".
-func Rows(t testing.TB, name string, columns int) (rows [][]string) {
+func Rows(t testing.TB, name string, columns int) [][]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
+	return RowsIn(t, os.DirFS("."), name, columns)
+}
+
+// RowsIn is Rows for a test that may run in another directory than its files.
+func RowsIn(t testing.TB, files fs.FS, name string, columns int) (rows [][]string) {
+	t.Helper()
+	text, err := fs.ReadFile(files, path.Join("testdata", name))
 	Must(t, err)
 	for line := range strings.Lines(string(text)) {
 		row := make([]string, 0, columns)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -30,6 +31,14 @@ func Attempts(t testing.TB, p *policy.Profile, attempts ...attacker.Attempt) []a
 func Attempt(t testing.TB, p *policy.Profile, verb string, args ...string) attacker.Outcome {
 	t.Helper()
 	return Attempts(t, p, attacker.Try(verb, args...))[0]
+}
+
+// Tries returns the attempts of lines, whose words are separated by spaces. DIR is dir.
+func Tries(dir string, lines ...string) (tries []attacker.Attempt) {
+	for _, line := range lines {
+		tries = append(tries, strings.Fields(strings.ReplaceAll(line, "DIR", dir)))
+	}
+	return tries
 }
 
 // Run makes the attempts in one jail that the launcher starts. It returns the error of the
