@@ -129,13 +129,7 @@ func TestCheck(t *testing.T) {
 	if err != nil || f.check(f.src, wrapped, changes) != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ old, new, want string }{
-		{`"-y"`, `"-n"`, "would not say what it should"},
-		{`"run", `, ``, "would not say what it should"},
-		{`2]`, `3]`, "would not say what it should"},
-		{`2]`, `2 ]`, "could not be undone exactly"},
-		{`2]`, `2`, "would not be read any more"},
-	} {
+	for _, c := range testkit.Table[struct{ old, new, want string }](t, "check.txt") {
 		other := strings.Replace(string(wrapped), c.old, c.new, 1)
 		testkit.Fails(t, other, f.check(f.src, []byte(other), changes), c.want)
 	}

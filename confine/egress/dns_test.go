@@ -23,17 +23,7 @@ func TestGrantedNames(t *testing.T) {
 		"a.wild.test": {"198.51.100.8"}, "b.a.wild.test": {"198.51.100.9"}, "wild.test": {"198.51.100.10"},
 		"named.test": {"198.51.100.20"},
 	}, allow("api.test"), allow("other.test"), allow("six.test"), allow("*.wild.test"), allow("named.test"), allow("198.51.100.20"))
-	for _, c := range []struct{ name, want string }{
-		{"api.test", "198.51.100.7"}, // its own address
-		{"API.Test", "198.51.100.7"}, // whatever the case
-		{"other.test", "127.64.0.1"}, // which is taken
-		{"six.test", "127.64.0.2"},   // there is no IPv4 one
-		{"named.test", "127.64.0.3"}, // a rule means the address itself
-		{"a.wild.test", "198.51.100.8"},
-		{"b.a.wild.test", "198.51.100.9"},
-		{"other.test", "127.64.0.1"},
-		{"localhost", "127.0.0.1"},
-	} {
+	for _, c := range testkit.Table[struct{ name, want string }](t, "granted-names.txt") {
 		if got := resolve(t, g, c.name); got.String() != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
@@ -99,18 +89,11 @@ func TestOtherNames(t *testing.T) {
 // TestForbiddenAddresses: a granted name that leads to no address that may be dialled is refused, and the others of a mixed
 // answer are used. TestSpecialAddresses of package policy has the addresses.
 func TestForbiddenAddresses(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		addrs []string
 		want  string // "" where it is refused
 		says  string
-	}{
-		{[]string{"10.99.0.5"}, "", "10.99.0.5 is a private address"},
-		{[]string{"::ffff:127.0.0.1"}, "", "127.0.0.1"},
-		{[]string{"203.0.113.99"}, "", "own"},
-		{[]string{"10.99.0.5", "::1"}, "", "::1"},
-		{[]string{"10.99.0.5", "198.51.100.7"}, "198.51.100.7", ""}, // the good ones of a mixed answer
-		{[]string{"10.99.0.77"}, "127.64.0.1", ""},                  // a rule names it
-	} {
+	}](t, "forbidden-addresses.txt") {
 		g, _ := testGateway(t, map[string][]string{"api.test": c.addrs}, allow("api.test"), allow("10.99.0.77"))
 		if c.want != "" {
 			if got := resolve(t, g, "api.test"); got.String() != c.want || len(g.Denials()) != 0 {

@@ -17,15 +17,7 @@ func TestKernelRefusals(t *testing.T) {
 	resolve(t, g, "api.test")
 	g.Serve(Sockets{Refused: packets(t)})
 	listen(t, "127.0.0.1:9000", echo(""))
-	for _, c := range []struct{ network, at, target string }{
-		{"tcp", "198.51.100.7:8123", "api.test:8123"},
-		{"tcp", "198.51.100.8:8123", "198.51.100.8:8123"},
-		{"tcp", "[2001:db8::1]:8123", "[2001:db8::1]:8123"},
-		{"tcp", "127.0.0.1:8123", "localhost:8123"},
-		{"udp", "198.51.100.7:443", "api.test:443"},
-		{"udp", "198.51.100.8:443", "198.51.100.8:443"},
-		{"udp", "[2001:db8::1]:443", "[2001:db8::1]:443"},
-	} {
+	for _, c := range testkit.Table[struct{ network, at, target string }](t, "kernel-refusals.txt") {
 		before := len(g.Denials())
 		if conn, err := net.Dial(c.network, c.at); err == nil {
 			conn.SetDeadline(time.Now().Add(patience))

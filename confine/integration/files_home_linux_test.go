@@ -189,12 +189,7 @@ func TestJailHomeHolds(t *testing.T) {
 	// What no jail lets through, and what would lead to a layer below if it did.
 	home := plantHome(t)
 	before := everything(t, filepath.Dir(home))
-	for _, c := range []struct{ attempt, want string }{
-		{"mkdev HOME/new", "EPERM"}, {"mkblk HOME/new", "EPERM"}, {"whiteout HOME/x HOME/new", "EPERM"}, {"setcap HOME/x", "EPERM"},
-		{"handle HOME/x", "EPERM"}, {"umount HOME", "EPERM"}, {"bind HOME /tmp", "EPERM"}, {"remount HOME", "EPERM"}, {"clone-tree HOME", "EPERM"}, {"new-fs overlay", "EPERM"}, {"pick HOME", "EPERM"},
-		{"setxattr HOME/x trusted.overlay.opaque", "EPERM"}, {"read HOME/out", "ENOENT"}, {"rewrite HOME/out", "ENOENT"},
-		{"list /tmp", "ok"}, {"stat /tmp/lower", "ENOENT"}, {"stat /tmp/upper", "ENOENT"}, {"fds", "ok 0 1 2"},
-	} {
+	for _, c := range testkit.TableIn[struct{ attempt, want string }](t, tables, "jail-home-holds.txt") {
 		jailtest.Expect(t, c.attempt, jailtest.Attempt(t, homeProfile(t, home), strings.Fields(c.attempt)[0], strings.Fields(strings.ReplaceAll(c.attempt, "HOME", home))[1:]...), c.want)
 	}
 	testkit.Equal(t, "the host's tree", everything(t, filepath.Dir(home)), before)

@@ -19,21 +19,11 @@ import (
 func TestJailUnanswered(t *testing.T) {
 	jailtest.Needs(t)
 	other := []policy.NetRule{{Host: "example.org", Allow: true}, {Host: "localhost", Scheme: "tcp", Port: 9, Allow: true}}
-	for _, c := range []struct {
+	for _, c := range testkit.TableIn[struct {
 		attempt string // PORT is a free port
 		none    bool   // every connection reached a program of the jail, or was no connection
 		host    string // "": localhost
-	}{
-		{attempt: "dial tcp 127.0.0.1:PORT"},
-		{attempt: "dial tcp [::1]:PORT"},
-		{attempt: "dial tcp 0.0.0.0:PORT"},
-		{attempt: "dial tcp [::]:PORT"},
-		{attempt: "dial tcp 127.0.0.2:PORT", host: "127.0.0.2"},
-		{attempt: "dial udp 127.0.0.1:PORT", none: true},
-		{attempt: "loopback", none: true},
-		{attempt: "loopback 127.0.0.1:PORT", none: true},
-		{attempt: "loopback [::1]:PORT", none: true},
-	} {
+	}](t, tables, "jail-unanswered.txt") {
 		for _, rules := range [][]policy.NetRule{nil, other} {
 			if rules != nil && c.attempt == "loopback 127.0.0.1:PORT" || rules != nil && c.attempt == "loopback [::1]:PORT" {
 				continue // the gateway hears of the refusal, and not of the listener: see TestJailAnsweredLater

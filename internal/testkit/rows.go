@@ -1,9 +1,11 @@
 package testkit
 
 import (
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -47,4 +49,67 @@ func RowsIn(t testing.TB, files fs.FS, name string, columns int) (rows [][]strin
 		t.Fatalf("%s has no rows", name)
 	}
 	return rows
+}
+
+// Table reads the table of Rows into structs, a column for each field: a text, a number, a boolean, or a
+// list or a map of texts with " | " between them. A field that a row lacks is zero.
+func Table[T any](t testing.TB, name string) []T {
+	t.Helper()
+	return TableIn[T](t, os.DirFS("."), name)
+}
+
+// TableIn is Table for a test that may run in another directory than its files.
+func TableIn[T any](t testing.TB, files fs.FS, name string) (table []T) {
+	t.Helper()
+	for _, row := range RowsIn(t, files, name, reflect.TypeFor[T]().NumField()) {
+		var entry T
+		for i, text := range row {
+			field := reflect.ValueOf(&entry).Elem().Field(i)
+			field = reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem() // it may be unexported
+			Must(t, setField(field, text))
+		}
+		table = append(table, entry)
+	}
+	return table
+}
+
+func setField(field reflect.Value, text string) error {
+	if text == "" {
+		return nil
+	}
+	switch field.Interface().(type) {
+	case []byte:
+		field.SetBytes([]byte(text))
+		return nil
+	case []string:
+		field.Set(reflect.ValueOf(strings.Split(text, " | ")))
+		return nil
+	case map[string]string:
+		all := map[string]string{}
+		for pair := range strings.SplitSeq(text, " | ") {
+			key, value, _ := strings.Cut(pair, "=")
+			all[key] = value
+		}
+		field.Set(reflect.ValueOf(all))
+		return nil
+	}
+	switch {
+	case field.Kind() == reflect.String:
+		field.SetString(text)
+	case field.Kind() == reflect.Bool:
+		value, err := strconv.ParseBool(text)
+		field.SetBool(value)
+		return err
+	case field.CanInt():
+		value, err := strconv.ParseInt(text, 0, 64)
+		field.SetInt(value)
+		return err
+	case field.CanUint():
+		value, err := strconv.ParseUint(text, 0, 64)
+		field.SetUint(value)
+		return err
+	default:
+		return fmt.Errorf("a field of type %v", field.Type())
+	}
+	return nil
 }

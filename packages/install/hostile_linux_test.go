@@ -81,21 +81,12 @@ func TestPythonAddress(t *testing.T) {
 // TestSamePath: two packages that write one file are not installed together, whichever of them is
 // written last. A file that both have in the same form is none.
 func TestSamePath(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		name           string
 		files, scripts map[string]string // of the dependency
 		want           string
 		short          bool // in make test: one row for each way to a file
-	}{
-		{"nothing in common", map[string]string{"dep.py": ""}, nil, "", false},
-		{"a common namespace", map[string]string{"shared/__init__.py": "# both\n"}, nil, "", true},
-		{"a module", map[string]string{"shared/__init__.py": "EVIL = 1\n"}, nil, "shared/__init__.py", false},
-		{"by way of its data", map[string]string{"dep-1.0.data/purelib/shared/__init__.py": "EVIL = 1\n"}, nil, "shared/__init__.py", true},
-		{"entry points", map[string]string{"dep-1.0.data/purelib/good-1.0.dist-info/entry_points.txt": "[console_scripts]\ngood = dep:evil\n"}, nil, "good-1.0.dist-info/entry_points.txt", false},
-		{"metadata", map[string]string{"dep-1.0.data/purelib/good-1.0.dist-info/new": ""}, nil, "good-1.0.dist-info/new", false},
-		{"a program", map[string]string{"dep.py": "def main(): pass\n"}, map[string]string{"good": "dep:main"}, "bin/good", true},
-		{"another program", map[string]string{"dep.py": "def main(): pass\n"}, map[string]string{"dep": "dep:main"}, "", false},
-	} {
+	}](t, "same-path.txt") {
 		t.Run(c.name, func(t *testing.T) {
 			if !c.short {
 				testkit.NeedsLong(t)

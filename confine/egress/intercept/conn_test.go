@@ -42,19 +42,11 @@ func TestHandshake(t *testing.T) {
 // TestProtocols: what the jail is offered is what the upstream speaks.
 func TestProtocols(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		kind   string
 		offers []string
 		want   string
-	}{
-		{"h2", []string{"h2", "http/1.1"}, "h2"},
-		{"h2", []string{"http/1.1"}, "http/1.1"},
-		{"h2", nil, ""},
-		{"https", []string{"h2", "http/1.1"}, "http/1.1"},
-		{"https", nil, ""},
-		{"https", []string{"h2"}, "error"},
-		{"h2", []string{"dot"}, "error"},
-	} {
+	}](t, "protocols.txt") {
 		s := serve(t, c.kind, func(w http.ResponseWriter, r *http.Request) {})
 		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("GET")}})
 		conn, err := net.Dial("tcp", w.gate.Addr().String())

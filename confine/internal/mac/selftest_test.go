@@ -182,15 +182,10 @@ func TestNoAnswer(t *testing.T) {
 }
 
 func TestFailure(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		sign, only, got, control string
 		fails                    bool
-	}{
-		{"+", "", works, works, false}, {"+", "", "EPERM", works, true}, {"+", "", "", works, true}, {"-", "", "EPERM", works, false}, {"-", "", works, works, true},
-		{"-", "", "ENOENT", works, true}, {"-", "", "", works, true}, {"~", "", "EIO", works, false}, {"~", "", works, works, true}, {"~", "", "", works, true},
-		{"-", "", "EPERM", "EPERM", true}, {"+", "", works, "", true}, {"-", "", "EPERM", "ENOENT", true},
-		{"-", "case", "ENOENT", "ENOENT", false}, {"-", "case", "ENOENT", "EPERM", true}, {"-", "case", works, works, true},
-	} {
+	}](t, "failure.txt") {
 		if got := (attempt{Sign: c.sign, If: c.only, Do: "read"}).failure(c.control, c.got, ""); (got != "") != c.fails {
 			t.Errorf("%+v: %s", c, got)
 		}

@@ -35,18 +35,12 @@ func TestRecordLocksCount(t *testing.T) {
 	line := func(i int, pid string) string {
 		return fmt.Sprintf("%d: POSIX  ADVISORY  WRITE %s fe:00:1 %d %d\n", i, pid, i, i)
 	}
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		limit int64 // in MB
 		locks int
 		pid   string
 		over  bool
-	}{
-		{8, 100, "3", false},
-		{8, 45000, "3", true},
-		{8, 45000, "4", false}, // another process of the host
-		{1 << 20, 49000, "3", false},
-		{1 << 20, 51000, "3", true},
-	} {
+	}](t, "record-locks-count.txt") {
 		w, f := watch(t, c.limit)
 		w.Locks = true
 		f.set("3", 1, 1)
