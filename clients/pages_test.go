@@ -12,9 +12,7 @@ import (
 // them, and what is not read.
 func TestPage(t *testing.T) {
 	sections := strings.Split(testkit.ReadFile(t, "../docs/clients.md"), "\n## ")[1:]
-	if len(sections) != len(All()) {
-		t.Fatalf("%d sections for %d clients", len(sections), len(All()))
-	}
+	testkit.MustEqual(t, "sections for all clients", len(sections), len(All()))
 	for i, c := range All() {
 		lines := strings.Join(strings.Fields(sections[i]), " ")
 		wanted := []string{c.Title + " `--client " + c.Name + "`. " + c.Reload}

@@ -72,12 +72,8 @@ func TestTreeEnds(t *testing.T) {
 		if do == "start" {
 			testkit.Must(t, p.Kill(9))
 		}
-		if code, err := p.Wait(); err != nil || (code == 9) != (do == "start") {
-			t.Errorf("%s: status %d, %v", do, code, err)
-		}
-		if rest, err := io.ReadAll(out); len(rest) > 0 || err != nil {
-			t.Errorf("%s: %q, %v", do, rest, err)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: status", do), (testkit.Get(p.Wait())(t) == 9), do == "start")
+		testkit.Empty(t, do, testkit.Get(io.ReadAll(out))(t))
 		testkit.Is(t, fmt.Sprintf("%s: killed again", do), p.Kill(1), os.ErrProcessDone)
 	}
 }

@@ -62,9 +62,7 @@ func TestPreparedRefusesPlanOfOtherKind(t *testing.T) {
 			facts = kernel.Detect().WithUserNS(kernel.Unavailable("for this test", ""))
 		}
 		plan := jailtest.Compile(p, facts)
-		if plan.Spec.HostNS != hostNS {
-			t.Fatalf("the plan has host namespaces: %t, want %t", plan.Spec.HostNS, hostNS)
-		}
+		testkit.MustEqual(t, "the plan has host namespaces", plan.Spec.HostNS, hostNS)
 		_, err := confine.StartOther(t.Context(), plan, jail.Stdio{})
 		var se *sys.Error
 		if !errors.As(err, &se) || se.Step != sys.Spec {

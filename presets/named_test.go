@@ -87,23 +87,17 @@ func TestNamed(t *testing.T) {
 			value := path.Join(dir, "m.json")
 			rules := n.added(value)
 			if n.value.Kind != file && n.value.Kind != directory {
-				if len(rules) > 0 {
-					t.Errorf("%s %s: %+v", n.preset.Name, n.label, rules)
-				}
+				testkit.Empty(t, fmt.Sprintf("%s %s", n.preset.Name, n.label), rules)
 				continue
 			}
 			if isVariable := slices.ContainsFunc(n.preset.Variables, func(v variable) bool { return v.Name == n.label }); dir == "~" && isVariable {
-				if len(rules) > 0 {
-					t.Errorf("%s %s = %s: %+v", n.preset.Name, n.label, value, rules)
-				}
+				testkit.Empty(t, fmt.Sprintf("%s %s = %s", n.preset.Name, n.label, value), rules)
 				if n.value.Beside {
 					wide++
 				}
 				continue
 			}
-			if len(rules) != 1 {
-				t.Fatalf("%s %s = %s: %+v", n.preset.Name, n.label, value, rules)
-			}
+			testkit.MustEqual(t, fmt.Sprintf("%s %s = %s: %+v", n.preset.Name, n.label, value, rules), len(rules), 1)
 			r := rules[0]
 			_, _, err := resolve.CheckFiles(&policy.Policy{Server: "s", Command: "server", Fs: []policy.FsRule{r}}, h)
 			switch own := dir == "/home/u/notes"; {

@@ -306,9 +306,7 @@ func TestStore(t *testing.T) {
 		t.Errorf("gone: %v", gone)
 	}
 	testkit.Works(t, "", testkit.ErrorOf(os.Stat(old)))
-	if gone := w.store.Expire(0, 1<<40); len(gone) != 1 {
-		t.Errorf("gone: %v", gone)
-	}
+	testkit.Equal(t, "gone", len(w.store.Expire(0, 1<<40)), 1)
 }
 
 // TestList: what undo --list shows.

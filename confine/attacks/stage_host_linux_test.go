@@ -65,9 +65,7 @@ func (s *suite) queues(t *testing.T) {
 	s.words["SHMID"] = fmt.Sprint(shm)
 	make := func(what string, get, ctl uintptr, args ...uintptr) {
 		id, _, errno := unix.Syscall(get, args[0], args[1], args[2])
-		if errno != 0 {
-			t.Fatalf("%s: %v", what, errno)
-		}
+		testkit.MustEqual(t, what, errno, 0)
 		t.Cleanup(func() { attacker.RawCall(ctl, id, 0, unix.IPC_RMID); attacker.RawCall(ctl, id, unix.IPC_RMID) })
 	}
 	make("semget", unix.SYS_SEMGET, unix.SYS_SEMCTL, uintptr(key), 1, unix.IPC_CREAT|unix.IPC_EXCL|0o600)

@@ -98,9 +98,7 @@ func (st *stage) inBareJail(t *testing.T, p *policy.Profile, tries []attacker.At
 	if err != nil && strings.Contains(err.Error(), jailpkg.ErrSwapped.Error()) {
 		return st.inBareJail(t, st.profile(t), tries)
 	}
-	if err != nil {
-		t.Fatalf("without namespaces: %v", err)
-	}
+	testkit.Must(t, err)
 	out, _ := io.ReadAll(r)
 	exit, _ := process.Wait()
 	return jailtest.Outcomes(t, tries, out, fmt.Sprintf("exit %+v", exit))

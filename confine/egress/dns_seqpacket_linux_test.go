@@ -46,9 +46,7 @@ func TestServeSeqpacket(t *testing.T) {
 	ask()
 	c.Write([]byte("no question")) // is not answered
 	ask()
-	if d := g.Denials(); len(d) != 0 {
-		t.Errorf("refused %+v", d)
-	}
+	testkit.Empty(t, "refused", g.Denials())
 }
 
 // TestServeSeqpacketLimit: a program cannot have the launcher keep any number of sockets.

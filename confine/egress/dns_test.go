@@ -24,13 +24,9 @@ func TestGrantedNames(t *testing.T) {
 		"named.test": {"198.51.100.20"},
 	}, allow("api.test"), allow("other.test"), allow("six.test"), allow("*.wild.test"), allow("named.test"), allow("198.51.100.20"))
 	for _, c := range testkit.Table[struct{ name, want string }](t, "granted-names.txt") {
-		if got := resolve(t, g, c.name); got.String() != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
+		testkit.Equal(t, c.name, resolve(t, g, c.name).String(), c.want)
 	}
-	if d := g.Denials(); len(d) != 0 {
-		t.Errorf("denials: %+v", d)
-	}
+	testkit.Empty(t, "denials", g.Denials())
 	if m := ask(t, g, "wild.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError {
 		t.Errorf("the name above a wildcard: %+v", m)
 	}
@@ -57,9 +53,7 @@ func TestOtherNames(t *testing.T) {
 			if m := ask(t, g, name, dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError || len(m.Answers) != 0 {
 				t.Errorf("%s: %+v", name, m)
 			}
-			if m := ask(t, g2, name, dnsmessage.TypeAAAA); m.RCode != dnsmessage.RCodeNameError {
-				t.Errorf("%s: %+v", name, m)
-			}
+			testkit.Equal(t, name, ask(t, g2, name, dnsmessage.TypeAAAA).RCode, dnsmessage.RCodeNameError)
 		}
 	}
 	if len(upstream.asked)+len(upstream2.asked) != 0 {
@@ -160,9 +154,7 @@ func TestNamesBelowWildcard(t *testing.T) {
 	if m := ask(t, g, long+".wild.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused || upstream.count(long+".wild.test") != 0 {
 		t.Errorf("a tunnel: %+v", m)
 	}
-	if d := onlyDenial(t, g); d.Reason != policy.DeniedLimit {
-		t.Errorf("%+v", d)
-	}
+	testkit.Equal(t, "", onlyDenial(t, g).Reason, policy.DeniedLimit)
 	exact := strings.Repeat("a", 60) + "." + strings.Repeat("b", 60) + ".wild.test"
 	upstream.set(exact, "198.51.100.7")
 	resolve(t, g, exact) // what a rule spells out may be as long as it likes
@@ -182,9 +174,7 @@ func TestNamesOfProxy(t *testing.T) {
 	up := &fakeResolver{names: map[string][]string{"inside.test": {"10.99.0.5"}}}
 	g := testGatewayWith(t, Options{Rules: []rule{allow("far.test"), allow("inside.test"), allowPort("db.test", "tcp", 5432)}, Upstream: up,
 		Proxy: func(u *url.URL) (*url.URL, error) { return proxy, nil }})
-	if got := resolve(t, g, "far.test"); got.String() != "127.64.0.1" {
-		t.Errorf("a name that this host cannot resolve: %s", got)
-	}
+	testkit.Equal(t, "a name that this host cannot resolve", resolve(t, g, "far.test").String(), "127.64.0.1")
 	if m := ask(t, g, "inside.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError || onlyDenial(t, g).Reason != policy.DeniedAddress {
 		t.Errorf("a name that leads inside: %+v", m)
 	}

@@ -88,9 +88,7 @@ func TestSlowHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Options{})
 		done := g.failures.begin("api.test", 443)
-		if got := g.HostFailures(); len(got) != 0 {
-			t.Errorf("at once: %+v", got)
-		}
+		testkit.Empty(t, "at once", g.HostFailures())
 		time.Sleep(slowAttempt)
 		for range 2 {
 			if got := g.HostFailures(); len(got) != 1 || got[0].Answer != "it does not answer" {

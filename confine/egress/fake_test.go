@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
@@ -117,9 +118,7 @@ func ask(t testing.TB, g *Gateway, name string, kind dnsmessage.Type) dnsmessage
 func resolve(t testing.TB, g *Gateway, name string) netip.Addr {
 	t.Helper()
 	m := ask(t, g, name+".", dnsmessage.TypeA)
-	if len(m.Answers) != 1 {
-		t.Fatalf("%s: %+v; denied: %+v", name, m, g.Denials())
-	}
+	testkit.MustEqual(t, fmt.Sprintf("%s: %+v; denied: %+v", name, m, g.Denials()), len(m.Answers), 1)
 	return netip.AddrFrom4(m.Answers[0].Body.(*dnsmessage.AResource).A)
 }
 
@@ -127,9 +126,7 @@ func resolve(t testing.TB, g *Gateway, name string) netip.Addr {
 func onlyDenial(t testing.TB, g *Gateway) policy.Denial {
 	t.Helper()
 	all := g.Denials()
-	if len(all) != 1 {
-		t.Fatalf("denials: %+v, want one", all)
-	}
+	testkit.MustEqual(t, fmt.Sprintf("denials: %+v, want one", all), len(all), 1)
 	return all[0]
 }
 

@@ -47,9 +47,7 @@ func connectTo(t testing.TB, port int, target string) (*net.TCPConn, *bufio.Read
 	status := testkit.Get(b.ReadString('\n'))(t)
 	if strings.Contains(status, " 200 ") {
 		line := testkit.Get(b.ReadString('\n'))(t)
-		if line != "\r\n" {
-			t.Fatalf("after the status: %q", line)
-		}
+		testkit.MustEqual(t, "after the status", line, "\r\n")
 	}
 	return c, b, strings.TrimSpace(status)
 }
@@ -61,9 +59,7 @@ func TestProxyConnect(t *testing.T) {
 	port := serveProxy(t, g)
 
 	c, b, status := connectTo(t, port, "api.test:443")
-	if status != "HTTP/1.1 200 Connection established" {
-		t.Fatalf("%q; %+v", status, g.Denials())
-	}
+	testkit.MustEqual(t, g.Denials(), status, "HTTP/1.1 200 Connection established")
 	good := string(hello(t, "api.test"))
 	io.WriteString(c, good)
 	c.CloseWrite()
@@ -179,9 +175,7 @@ func TestProxySOCKS(t *testing.T) {
 			t.Errorf("%q: %q, %v", target, answer, err)
 		}
 		if want != 0 {
-			if rest, err := io.ReadAll(c); len(rest) > 0 || err != nil {
-				t.Errorf("%q: %q, %v", target, rest, err)
-			}
+			testkit.Empty(t, target, testkit.Get(io.ReadAll(c))(t))
 			continue
 		}
 		c.Write(hello(t, "evil.test"))

@@ -79,9 +79,7 @@ func TestWebSocketUnanswered(t *testing.T) {
 		}
 		c.Close()
 		testkit.Eventually(t, "its end", func() bool { return len(g.slots) == 0 })
-		if err := <-ended; (err != nil) != reset {
-			t.Errorf("reset %v: upstream saw %v", reset, err)
-		}
+		testkit.Equal(t, "reset", (<-ended != nil), reset)
 	}
 }
 

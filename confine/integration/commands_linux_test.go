@@ -272,8 +272,6 @@ func TestJailCommandsSelfTest(t *testing.T) {
 	}
 	unchanged := func(_ *jail.Builder, steps []jail.Step) []jail.Step { return steps }
 	process, err := confine.Launcher{TestHooks: jail.TestHooks{Steps: unchanged}}.Start(t.Context(), c.profile, jail.Stdio{})
-	if err != nil {
-		t.Fatalf("control: %v", err)
-	}
+	testkit.Must(t, err)
 	process.Wait()
 }

@@ -94,9 +94,7 @@ func TestJailNameRaces(t *testing.T) {
 		t.Run(verb, func(t *testing.T) {
 			t.Parallel()
 			control := testkit.Plant(t, "one/", "two/", "repo/.git/config")
-			if got := jailtest.Unconfined(t, "/", attacker.Try(verb, control))[0]; got != "ok made" {
-				t.Fatalf("unconfined: %s", got)
-			}
+			testkit.MustEqual(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try(verb, control))[0], "ok made")
 			dir := testkit.Plant(t, "one/", "two/", "repo/.git/config")
 			jailtest.Expect(t, "in the jail", jailtest.Attempt(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), verb, dir), "ok held")
 		})

@@ -184,12 +184,8 @@ func TestJailMakesDirectories(t *testing.T) {
 	if fmt.Sprint(got[:2]) != "[ok ok]" || got[2] != "EROFS" {
 		t.Errorf("%v", got)
 	}
-	if fi, err := os.Stat(dir + "/state/server/home"); err != nil || fi.Mode().Perm() != 0o700 {
-		t.Errorf("the private HOME: %v, %v", fi, err)
-	}
-	if fi, err := os.Stat(hidden.Path); err != nil || fi.Mode().Perm() != 0o700 {
-		t.Errorf("what is made to be hidden: %v, %v", fi, err)
-	}
+	testkit.Equal(t, "the private HOME", testkit.Get(os.Stat(dir+"/state/server/home"))(t).Mode().Perm(), 0o700)
+	testkit.Equal(t, "what is made to be hidden", testkit.Get(os.Stat(hidden.Path))(t).Mode().Perm(), 0o700)
 
 	// A link that was planted since does not choose the place.
 	testkit.Must(t, os.Symlink(dir+"/elsewhere", dir+"/workspace/planted"))

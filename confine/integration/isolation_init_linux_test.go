@@ -41,9 +41,7 @@ func TestInitCapabilities(t *testing.T) {
 		f := kernel.Detect()
 		f.SeccompNotify = c.notifies
 		plan := jailtest.Compile(p, f)
-		if supervised := len(plan.Spec.ListenerFilter) > 0; supervised != (c.kept != none) {
-			t.Fatalf("%s: %t", c.what, supervised)
-		}
+		testkit.MustEqual(t, c.what, len(plan.Spec.ListenerFilter) > 0, c.kept != none)
 		proc := testkit.Get(confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{}))(t)
 		// Without any are a worker of the supervisor's, and the init.
 		for _, held := range threadCapabilities(t, startedBy(proc.PID())[0]) {

@@ -158,9 +158,7 @@ func TestJailMemory(t *testing.T) {
 		}
 		s.Kill()
 		s.Finish()
-		if d := s.Denials(); len(d) != 0 {
-			t.Errorf("denials %+v", d)
-		}
+		testkit.Empty(t, "denials", s.Denials())
 	})
 }
 

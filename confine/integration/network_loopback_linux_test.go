@@ -48,9 +48,7 @@ func TestJailUnanswered(t *testing.T) {
 					if c.none && len(got) != 0 || !c.none && (len(got) != 1 || got[0].Host != want || got[0].Port != port) {
 						t.Errorf("unanswered %+v, want none %t, %s:%d; the attempt: %s", got, c.none, want, port, jail.Out)
 					}
-					if late := jail.Unanswered(time.Now()); len(late) != 0 {
-						t.Errorf("from now on %+v", late)
-					}
+					testkit.Empty(t, "from now on", jail.Unanswered(time.Now()))
 				})
 			}
 		}

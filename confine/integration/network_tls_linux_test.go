@@ -199,9 +199,7 @@ func TestNetworkSecretMissing(t *testing.T) {
 func interceptor(t *testing.T) int {
 	t.Helper()
 	found := tlsProcesses()
-	if len(found) != 1 {
-		t.Fatalf("mcp-jail-tls runs as %v", found)
-	}
+	testkit.MustEqual(t, fmt.Sprintf("mcp-jail-tls runs as %v", found), len(found), 1)
 	return found[0]
 }
 

@@ -41,9 +41,7 @@ func TestHostNSIsRefused(t *testing.T) {
 	}
 	proc := testkit.Get(confine.Launcher{Waive: axes}.Start(t.Context(), p, jail.Stdio{}))(t)
 	proc.Wait()
-	if plan := proc.Plan(); plan.HostNamespaces.Answer != kernel.No {
-		t.Errorf("%+v", plan.HostNamespaces)
-	}
+	testkit.Equal(t, "", proc.Plan().HostNamespaces.Answer, kernel.No)
 	if plan, err := (confine.Launcher{}).Compile(p); !errors.As(err, &gaps) || plan.HostNamespaces.Answer != kernel.No {
 		t.Errorf("Compile says otherwise: %v, %v", plan.HostNamespaces, err)
 	}
@@ -119,15 +117,9 @@ func TestHostNSPlanStartsOneJailAtATime(t *testing.T) {
 	}
 	testkit.Fails(t, "the second start", err, "a jail of this plan is running")
 	in.Close()
-	if exit, err := first.Wait(); err != nil || exit.Code != 7 {
-		t.Errorf("the first jail: %+v, %v", exit, err)
-	}
+	testkit.Equal(t, "the first jail", testkit.Get(first.Wait())(t).Code, 7)
 	third, in, err := start()
-	if err != nil {
-		t.Fatalf("after the end of the first: %v", err)
-	}
+	testkit.Must(t, err)
 	in.Close()
-	if exit, err := third.Wait(); err != nil || exit.Code != 7 {
-		t.Errorf("the third jail: %+v, %v", exit, err)
-	}
+	testkit.Equal(t, "the third jail", testkit.Get(third.Wait())(t).Code, 7)
 }

@@ -83,3 +83,19 @@ func Contains(t testing.TB, what any, text, part string) {
 		t.Errorf("%s%q, want %q in it", of(what), text, part)
 	}
 }
+
+// MustEqual is Equal, and ends the test.
+func MustEqual[T any](t testing.TB, what any, got, want T) {
+	t.Helper()
+	if Equal(t, what, got, want); !same(reflect.ValueOf(&got).Elem(), reflect.ValueOf(&want).Elem()) {
+		t.FailNow()
+	}
+}
+
+// Empty fails the test if a list has something.
+func Empty[T any](t testing.TB, what any, list []T) {
+	t.Helper()
+	if len(list) > 0 {
+		t.Errorf("%s%+v", of(what), list)
+	}
+}

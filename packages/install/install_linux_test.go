@@ -78,9 +78,7 @@ func TestInstall(t *testing.T) {
 	if r := u.installs(i, "@scope/server"); r.Fetched {
 		t.Error("it was fetched again")
 	}
-	if log := site.Requests(); len(log) > 0 {
-		t.Errorf("the second installation asked for %+v", log)
-	}
+	testkit.Empty(t, "the second installation asked for", site.Requests())
 	for _, dir := range []string{"data", "config", "state", "cache"} {
 		testkit.Equal(t, "the token is in", has(t, filepath.Join(u.dir, dir), token), "")
 	}

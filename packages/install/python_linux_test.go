@@ -299,9 +299,7 @@ func TestPythonLines(t *testing.T) {
 			t.Errorf("%q: %s %s, %+v", c.words, e.Version, e.Program, e.Packages)
 		}
 	}
-	if got := u.talk([]string{"uvx", "--from", "other", "second"}, about); len(got) != 1 {
-		t.Errorf("second says %q", got)
-	}
+	testkit.Equal(t, "second", len(u.talk([]string{"uvx", "--from", "other", "second"}, about)), 1)
 	if _, err := u.find("uvx", "other"); err == nil || !strings.Contains(err.Error(), "other has no program other; it has second. Name one: uvx --from other second") {
 		t.Errorf("uvx other: %v", err)
 	}

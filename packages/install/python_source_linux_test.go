@@ -51,9 +51,7 @@ func TestPythonSource(t *testing.T) {
 	if got := registry.Attempts(told.String()); !named || len(got) != 4 {
 		t.Errorf("the attempts %+v are not named: %+v", got, r.Refused)
 	}
-	if got := u.talk([]string{"uvx", "built"}, about); len(got) != 1 {
-		t.Errorf("the server says %q", got)
-	}
+	testkit.Equal(t, "the server", len(u.talk([]string{"uvx", "built"}, about)), 1)
 }
 
 // TestPythonFileHost: an index that names another host for its files does not have the jail reach it. A

@@ -61,9 +61,7 @@ func TestPythonUv(t *testing.T) {
 	if len(first.Packages) != 2 || len(strings.Fields(first.Integrity)) != 2 {
 		t.Errorf("entry: %+v", first)
 	}
-	if got := u.talk(words, about); len(got) != 1 {
-		t.Errorf("the server says %q", got)
-	}
+	testkit.Equal(t, "the server", len(u.talk(words, about)), 1)
 	trees, err := u.Store.Trees()
 	if err != nil || len(trees) != 1 || u.Store.Remove(trees[0]) != nil {
 		t.Fatal(trees, err)

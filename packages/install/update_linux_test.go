@@ -53,9 +53,7 @@ func TestUpdate(t *testing.T) {
 			t.Fatalf("%v\n%s", err, u.told)
 		}
 		testkit.Equal(t, "the lock file has changed before", string(testkit.Get(os.ReadFile(i.LockFile))(t)), string(before))
-		if trees, err := i.Store.Trees(); err != nil || len(trees) != 1 {
-			t.Errorf("before, the store has %v, %v", trees, err)
-		}
+		testkit.Equal(t, "before, the store", len(testkit.Get(i.Store.Trees())(t)), 1)
 		u.runs(i, "@scope/server", "1.0.0")
 		if about, err := starts(update.Store, update.LockFile, i.Host, line(t, "@scope/server@latest")); err != nil || about["version"] != "2.0.0" {
 			t.Errorf("a trial: %v, %v", about, err)

@@ -48,9 +48,7 @@ grep -c . /proc/net/dev
 		t.Errorf("%q, %v", got, err)
 	}
 	testkit.Fails(t, "it wrote into HOME", testkit.ErrorOf(os.Lstat(filepath.Join(host.Home, "planted"))), "")
-	if left, err := os.ReadDir(os.TempDir()); len(left) > 0 || err != nil {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
+	testkit.Empty(t, "left behind", testkit.Get(os.ReadDir(os.TempDir()))(t))
 	control := exec.Command(file, "--version")
 	control.Env = append(host.Environ, "HOME="+host.Home)
 	if out, _ := control.Output(); !strings.HasPrefix(string(out), "--version --require=/evilsecreta secret\n") {

@@ -57,9 +57,7 @@ func printed(t *testing.T, s *sources.Sources, home string) string {
 		}
 	}
 	for _, file := range s.Files(jail) {
-		if info, err := os.Lstat(file); err != nil || info.Mode() != 0o600 {
-			t.Errorf("%s: %v, %v", file, info, err)
-		}
+		testkit.Equal(t, file, testkit.Get(os.Lstat(file))(t).Mode(), 0o600)
 		lines = append(lines, strings.Split(strings.TrimSpace(testkit.ReadFile(t, file)), "\n")...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Proxy)) {

@@ -104,9 +104,7 @@ func TestCheckFindsChanges(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, contents := installed(t)
 			tree := open(t, s)
-			if err := tree.Check(contents); err != nil {
-				t.Fatalf("before: %v", err)
-			}
+			testkit.Must(t, tree.Check(contents))
 			c.change(t, tree.Dir)
 			err := tree.Check(contents)
 			var changed *ChangedError

@@ -48,9 +48,7 @@ func TestUpdate(t *testing.T) {
 	name := filepath.Join(dir, FileName)
 	must(t, CanUpdate(name))
 	must(t, Update(name, func(f *File) error { return nil }))
-	if f, err := Load(name); err != nil || len(f.Entries()) != 0 {
-		t.Fatalf("no file: %v, %v", f, err)
-	}
+	testkit.MustEqual(t, "no file", len(testkit.Get(Load(name))(t).Entries()), 0)
 	testkit.Fails(t, "an empty file was written", testkit.ErrorOf(os.Stat(name)), "")
 	want := aPython()
 	must(t, Update(name, func(f *File) error { return f.Set(want) }))
@@ -74,12 +72,8 @@ func TestUpdate(t *testing.T) {
 	}
 	testkit.Fails(t, "below a file", CanUpdate(filepath.Join(name, FileName)), "cannot be written")
 	must(t, Update(name, func(f *File) error { f.Remove(want.Key); return nil }))
-	if f, err := Load(name); err != nil || len(f.Entries()) != 0 {
-		t.Errorf("%v, %v", f, err)
-	}
-	if files, err := os.ReadDir(dir); err != nil || len(files) != 1+lockFiles {
-		t.Errorf("left behind: %v, %v", files, err)
-	}
+	testkit.Empty(t, "", testkit.Get(Load(name))(t).Entries())
+	testkit.Equal(t, "left behind", len(testkit.Get(os.ReadDir(dir))(t)), 1+lockFiles)
 	for _, other := range []string{"version = 2\n[npm.\"a\"]\n", `{"version":9}`} {
 		must(t, os.WriteFile(name, []byte(other), 0o644))
 		for what, err := range map[string]error{"Update": addEntry(name, "a"), "CanUpdate": CanUpdate(name)} {

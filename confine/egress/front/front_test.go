@@ -204,9 +204,7 @@ func TestWaiting(t *testing.T) {
 	for range maxWaiting {
 		<-ended
 	}
-	if len(f.waiting) > 0 {
-		t.Errorf("%d clients wait after the end", len(f.waiting))
-	}
+	testkit.Empty(t, fmt.Sprintf("%d clients wait after the end", len(f.waiting)), f.waiting)
 }
 
 // FuzzFront: no bytes get in without the password, and with it a client is read the same however its

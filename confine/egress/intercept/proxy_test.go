@@ -28,9 +28,7 @@ func TestForwardedBytes(t *testing.T) {
 		w := newWorldAt(t, addr, false, Options{Rules: []policy.NetRule{withSecret("T")}})
 		// With this field the connection ends with the answer. It goes no further, and the answer gets it.
 		got := strings.Replace(w.raw(t, strings.Replace(request, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)), "Connection: close\r\n", "", 1)
-		if r := <-seen; sorted(r) != sorted(want) {
-			t.Errorf("%s: the upstream saw\n%q, not\n%q", name, r, want)
-		}
+		testkit.Equal(t, name, sorted(<-seen), sorted(want))
 		testkit.Equal(t, fmt.Sprintf("%s: the client got\n%q, not\n%q", name, got, answer), sorted(got), sorted(answer))
 	}
 }
@@ -61,9 +59,7 @@ func TestWebSocket(t *testing.T) {
 		if line, err := textproto.NewReader(r).ReadLine(); err != nil || !strings.Contains(line, " 101 ") {
 			t.Fatalf("%s: %q %v", kind, line, err)
 		}
-		if h, err := textproto.NewReader(r).ReadMIMEHeader(); err != nil || h.Get("Sec-Websocket-Accept") != "x" {
-			t.Fatalf("%s: %v %v", kind, h, err)
-		}
+		testkit.MustEqual(t, kind, testkit.Get(textproto.NewReader(r).ReadMIMEHeader())(t).Get("Sec-Websocket-Accept"), "x")
 		for _, text := range []string{"ping", "POST /other HTTP/1.1\r\n\r\n", strings.Repeat("x", 1<<20)} {
 			go io.WriteString(c, text)
 			got := make([]byte, len(text))

@@ -107,9 +107,7 @@ func TestEarlyAnswer(t *testing.T) {
 				n := i % 20
 				r.Body, r.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat("x", n))), int64(n)
 			})
-			if body != "early" {
-				t.Fatal(body)
-			}
+			testkit.MustEqual(t, "", body, "early")
 		}
 	})
 }
@@ -173,8 +171,6 @@ func TestConversation(t *testing.T) {
 			}
 		}
 		in.Close()
-		if rest, err := io.ReadAll(res.Body); err != nil || len(rest) > 0 {
-			t.Errorf("%q %v", rest, err)
-		}
+		testkit.Empty(t, "", testkit.Get(io.ReadAll(res.Body))(t))
 	})
 }

@@ -47,9 +47,7 @@ func TestConn(t *testing.T) {
 		io.WriteString(x, text)
 		x.CloseWrite()
 	}()
-	if got, err := io.ReadAll(y); string(got) != text || err != nil {
-		t.Errorf("%d bytes, %v", len(got), err)
-	}
+	testkit.Equal(t, "bytes", string(testkit.Get(io.ReadAll(y))(t)), text)
 	testkit.Is(t, "written after the end", testkit.ErrorOf(x.Write([]byte("x"))), net.ErrClosed)
 	go func() {
 		io.WriteString(y, "back")

@@ -213,9 +213,7 @@ func TestGatewayEnds(t *testing.T) {
 	g := newGate(t, gated{w, done}, s.Listener.Addr().String())
 	res := testkit.Get(g.client(t, w.CA(), true).Get("https://" + host + "/"))(t)
 	defer res.Body.Close()
-	if g.open.Load() != 1 {
-		t.Fatalf("%d connections", g.open.Load())
-	}
+	testkit.MustEqual(t, "connections", g.open.Load(), 1)
 	close(done)
 	testkit.Eventually(t, "the end of Serve", func() bool { return g.open.Load() == 0 })
 	testkit.Fails(t, "the answer ended as if it were whole", testkit.ErrorOf(io.ReadAll(res.Body)), "")

@@ -42,9 +42,7 @@ func TestRemoveTree(t *testing.T) {
 	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
 		t.Errorf("the tree is left: %v", err)
 	}
-	if info, err := os.Lstat(outside); err != nil || info.Mode().Perm() != 0o500 {
-		t.Errorf("outside: %v, %v", info, err)
-	}
+	testkit.Equal(t, "outside", testkit.Get(os.Lstat(outside))(t).Mode().Perm(), 0o500)
 	os.Chmod(outside, 0o700)
 	testkit.Works(t, "", testkit.ErrorOf(os.Lstat(filepath.Join(outside, "file"))))
 }

@@ -21,9 +21,7 @@ import (
 func Attempts(t testing.TB, p *policy.Profile, attempts ...attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	out, err := Run(t, confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}, p, attempts)
-	if err != nil {
-		t.Fatalf("start: %v", err)
-	}
+	testkit.Must(t, err)
 	return out
 }
 

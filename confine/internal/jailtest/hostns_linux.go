@@ -73,9 +73,7 @@ func Compile(p *policy.Profile, host kernel.Facts) *plan.Plan {
 func AttemptsHostNS(t testing.TB, p *policy.Profile, attempts ...attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	out, err := Run(t, WaivesGaps, p, attempts)
-	if err != nil {
-		t.Fatalf("start: %v", err)
-	}
+	testkit.Must(t, err)
 	return out
 }
 

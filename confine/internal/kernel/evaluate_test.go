@@ -75,9 +75,7 @@ func TestFreshProcFeature(t *testing.T) {
 	for mountinfo, want := range map[string]Answer{
 		proc: Yes, proc + misc + other: Yes, proc + masked: No, proc + sys: No, bound: No, ro: No, subset: No, "": No, other: No,
 	} {
-		if got := freshProcFeature(mountinfo); got.Answer != want {
-			t.Errorf("%q: %+v, want %v", mountinfo, got, want)
-		}
+		testkit.Equal(t, mountinfo, freshProcFeature(mountinfo).Answer, want)
 	}
 }
 

@@ -186,9 +186,7 @@ func TestFailure(t *testing.T) {
 		sign, only, got, control string
 		fails                    bool
 	}](t, "failure.txt") {
-		if got := (attempt{Sign: c.sign, If: c.only, Do: "read"}).failure(c.control, c.got, ""); (got != "") != c.fails {
-			t.Errorf("%+v: %s", c, got)
-		}
+		testkit.Equal(t, c, ((attempt{Sign: c.sign, If: c.only, Do: "read"}).failure(c.control, c.got, "") != ""), c.fails)
 	}
 }
 

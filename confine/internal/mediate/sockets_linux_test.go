@@ -47,9 +47,7 @@ func TestKnownSockets(t *testing.T) {
 	}
 	knows := func(fd int) bool {
 		inode, errno := h.inode(call(fd))
-		if errno != 0 {
-			t.Fatal(errno)
-		}
+		testkit.MustEqual(t, "", errno, 0)
 		o := h.find(inode)
 		if o == nil {
 			return false

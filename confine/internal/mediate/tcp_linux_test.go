@@ -18,9 +18,7 @@ import (
 // for as long as the kernel would try.
 func TestConnectIsBounded(t *testing.T) {
 	l, at, errno := openListener(netip.IPv4Unspecified())
-	if errno != 0 {
-		t.Fatal(errno)
-	}
+	testkit.MustEqual(t, "", errno, 0)
 	defer unix.Close(l)
 	dial := func(flags int) (fd int, errno error) {
 		fd = openSocket(t, unix.AF_INET, unix.SOCK_STREAM|flags)
@@ -52,9 +50,7 @@ func TestAcceptFromForeignConnection(t *testing.T) {
 				l.Close()
 			}
 			l, at, errno := openListener(netip.MustParseAddr(family))
-			if errno != 0 {
-				t.Fatal(errno)
-			}
+			testkit.MustEqual(t, "", errno, 0)
 			defer unix.Close(l)
 			stranger := testkit.Get(net.Dial("tcp", at.String()))(t)
 			defer stranger.Close()
@@ -63,9 +59,7 @@ func TestAcceptFromForeignConnection(t *testing.T) {
 				domain = unix.AF_INET6
 			}
 			fd := openSocket(t, domain, unix.SOCK_STREAM|unix.SOCK_NONBLOCK)
-			if errno := connectRaw(fd, sys.Sockaddr(at)); errno != unix.EINPROGRESS {
-				t.Fatal(errno)
-			}
+			testkit.MustEqual(t, "", connectRaw(fd, sys.Sockaddr(at)), unix.EINPROGRESS)
 			other := acceptFrom(l, at, fd)
 			if other < 0 {
 				t.Fatal("the server's own connection is not accepted")

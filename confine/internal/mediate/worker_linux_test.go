@@ -17,16 +17,12 @@ func TestWorkerPool(t *testing.T) {
 	fresh := func() *Request { return &Request{bases: [2]int{-1, -1}} }
 	c := workerPool{}
 	for range MaxWorkers {
-		if got := c.assign(fresh(), stale); got != startWorker {
-			t.Fatal(got)
-		}
+		testkit.MustEqual(t, "", c.assign(fresh(), stale), startWorker)
 	}
 	var waiting []*Request
 	for range maxHeld - 1 {
 		r := fresh()
-		if got := c.assign(r, stale); got != assigned {
-			t.Fatal(got)
-		}
+		testkit.MustEqual(t, "", c.assign(r, stale), assigned)
 		waiting = append(waiting, r)
 	}
 	if !c.sleep() || c.sleep() {
@@ -39,9 +35,7 @@ func TestWorkerPool(t *testing.T) {
 	waiting = append(slices.Delete(waiting, 1, 2), again)
 	w := &worker{}
 	for i, want := range waiting {
-		if got := c.next(w); got != want {
-			t.Fatalf("the request at position %d is another one", i)
-		}
+		testkit.MustEqual(t, fmt.Sprintf("the request at position %d is another one", i), c.next(w), want)
 	}
 	c.wake()
 	testkit.Equal(t, fmt.Sprintf("%d wait, %d sleep", len(c.waiting), c.asleep), len(c.waiting)+c.asleep, 0)
@@ -64,9 +58,7 @@ func TestWorkerPoolSingle(t *testing.T) {
 	c.started = 1
 	first, second := fresh(), fresh()
 	for _, r := range []*Request{first, second} {
-		if got := c.assign(r, none); got != assigned {
-			t.Fatal(got)
-		}
+		testkit.MustEqual(t, "", c.assign(r, none), assigned)
 	}
 	w := &worker{}
 	if c.next(w) != first || c.next(w) != second || c.started != 1 {

@@ -1,6 +1,7 @@
 package seatbelt_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -19,9 +20,7 @@ func TestEvaluatorKnowsPublishedFacts(t *testing.T) {
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		if len(f) != 5 {
-			t.Fatalf("%d fields: %s", len(f), line)
-		}
+		testkit.MustEqual(t, fmt.Sprintf("fields: %s", line), len(f), 5)
 		facts++
 		rules, err := seatbelttest.Read(head+f[2], nil)
 		if err != nil {

@@ -78,9 +78,7 @@ func TestMountRoundTrip(t *testing.T) {
 		m := Mount{Path: "/x"}
 		*[]*bool{&m.IsDir, &m.ReadOnly, &m.NoExec, &m.Dev, &m.OnExisting, &m.UnderMask, &m.Traversable, &m.InOverlay}[i] = true
 		o := &Spec{Mounts: []Mount{m}}
-		if got, err := Decode(o.Encode()); err != nil || got.Mounts[0] != m {
-			t.Errorf("%+v became %+v, %v", m, got.Mounts, err)
-		}
+		testkit.Equal(t, "became", testkit.Get(Decode(o.Encode()))(t).Mounts[0], m)
 	}
 }
 

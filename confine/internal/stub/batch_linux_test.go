@@ -96,9 +96,7 @@ func TestBatchFails(t *testing.T) {
 	if task.Batching() {
 		t.Error("a stepwise stub batches")
 	}
-	if err := Unlinkat(task, unix.AT_FDCWD, dir+"/absent", 0); err != unix.ENOENT {
-		t.Errorf("stepwise: %v", err)
-	}
+	testkit.Is(t, "stepwise", Unlinkat(task, unix.AT_FDCWD, dir+"/absent", 0), unix.ENOENT)
 }
 
 // TestSubmitFatal checks that the process exits if a call of the batch fails.

@@ -36,9 +36,7 @@ func TestFork(t *testing.T) {
 	first.RepeatUntil(pid)
 	Wait4(first, -1, &ws, 0)
 	testkit.Must(t, first.Submit())
-	if _, err := child.Call(unix.SYS_KILL, uintptr(pid), uintptr(unix.SIGTERM)); err != errExited {
-		t.Errorf("%v of a task that has ended", err)
-	}
+	testkit.Is(t, "of a task that has ended", testkit.ErrorOf(child.Call(unix.SYS_KILL, uintptr(pid), uintptr(unix.SIGTERM))), errExited)
 	if err := first.WaitLong(); err != nil || ws.Signal() != unix.SIGTERM {
 		t.Errorf("%v, %v", err, ws)
 	}
@@ -98,9 +96,7 @@ func TestEvent(t *testing.T) {
 		}
 		SetEvent(first, event)
 		testkit.Must(t, first.Submit())
-		if err := child.Wait(); (err != nil) != fails {
-			t.Errorf("the other fails: %t, and this: %v", fails, err)
-		}
+		testkit.Equal(t, "the other fails: …, and this", (child.Wait() != nil), fails)
 		if _, err := os.Stat(dir + "/made"); (err == nil) != fails {
 			t.Errorf("the other fails: %t: %v", fails, err)
 		}

@@ -61,14 +61,10 @@ func ended(t *testing.T, pid int) {
 func TestCall(t *testing.T) {
 	r := start(t, nil)
 	task := r.First()
-	if pid, err := task.Call(unix.SYS_GETPID); err != nil || int(pid) != r.pid {
-		t.Errorf("%d, %v; it is %d", pid, err, r.pid)
-	}
+	testkit.Equal(t, "", int(testkit.Get(task.Call(unix.SYS_GETPID))(t)), r.pid)
 	dir := t.TempDir()
 	testkit.Works(t, "", Mkdirat(task, unix.AT_FDCWD, dir+"/made", 0o700))
-	if err := Mkdirat(task, unix.AT_FDCWD, dir+"/made", 0o700); err != unix.EEXIST {
-		t.Errorf("%v for a directory that is there", err)
-	}
+	testkit.Is(t, "for a directory that is there", Mkdirat(task, unix.AT_FDCWD, dir+"/made", 0o700), unix.EEXIST)
 	fd := testkit.Get(Openat(task, unix.AT_FDCWD, dir+"/file", unix.O_RDWR|unix.O_CREAT, 0o600))(t)
 	// The descriptor is the stub's, not this process's.
 	if link, err := os.Readlink("/proc/" + strconv.Itoa(r.pid) + "/fd/" + strconv.Itoa(fd)); err != nil || link != dir+"/file" {
@@ -76,9 +72,7 @@ func TestCall(t *testing.T) {
 	}
 	long := strings.Repeat("x", arenaSize/2)
 	testkit.Equal(t, "bytes", testkit.Get(Write(task, fd, []byte(long)))(t), len(long))
-	if got, err := os.ReadFile(dir + "/file"); err != nil || string(got) != long {
-		t.Errorf("%d bytes, %v", len(got), err)
-	}
+	testkit.Equal(t, "bytes", string(testkit.Get(os.ReadFile(dir+"/file"))(t)), long)
 	if _, err := Openat(task, unix.AT_FDCWD, dir+"/made\x00", 0, 0); err == nil {
 		t.Error("a name with a NUL is opened")
 	}

@@ -27,9 +27,7 @@ func TestDescendants(t *testing.T) {
 	left := testkit.Get(exec.Command("sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!").Output())(t)
 	orphan := strings.TrimSpace(string(left))
 	defer kill(t, orphan)
-	if _, err := os.Stat("/proc/" + orphan); err != nil {
-		t.Fatalf("control: the orphan does not live: %v", err)
-	}
+	testkit.Must(t, testkit.ErrorOf(os.Stat("/proc/"+orphan)))
 
 	all := testkit.Get(Descendants())(t)
 	for _, pid := range []string{strconv.Itoa(shell.Process.Pid), grandchild} {
