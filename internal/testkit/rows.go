@@ -51,8 +51,22 @@ func RowsIn(t testing.TB, files fs.FS, name string, columns int) (rows [][]strin
 	return rows
 }
 
+// Map is Table for a map. The first column is the key.
+func Map[T any](t testing.TB, name string) map[string]T {
+	t.Helper()
+	all := map[string]T{}
+	for _, entry := range Table[struct {
+		key   string
+		value T
+	}](t, name) {
+		all[entry.key] = entry.value
+	}
+	return all
+}
+
 // Table reads the table of Rows into structs, a column for each field: a text, a number, a boolean, or a
-// list or a map of texts with " | " between them. A field that a row lacks is zero.
+// list or a map of texts with " | " between them. A struct in the last field has the columns that are left.
+// A field that a row lacks is zero.
 func Table[T any](t testing.TB, name string) []T {
 	t.Helper()
 	return TableIn[T](t, os.DirFS("."), name)
@@ -61,16 +75,26 @@ func Table[T any](t testing.TB, name string) []T {
 // TableIn is Table for a test that may run in another directory than its files.
 func TableIn[T any](t testing.TB, files fs.FS, name string) (table []T) {
 	t.Helper()
-	for _, row := range RowsIn(t, files, name, reflect.TypeFor[T]().NumField()) {
+	for _, row := range RowsIn(t, files, name, len(fieldsOf(reflect.ValueOf(new(T)).Elem()))) {
 		var entry T
-		for i, text := range row {
-			field := reflect.ValueOf(&entry).Elem().Field(i)
-			field = reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem() // it may be unexported
-			Must(t, setField(field, text))
+		for i, field := range fieldsOf(reflect.ValueOf(&entry).Elem()) {
+			Must(t, setField(field, row[i]))
 		}
 		table = append(table, entry)
 	}
 	return table
+}
+
+func fieldsOf(entry reflect.Value) (fields []reflect.Value) {
+	for i := range entry.NumField() {
+		field := entry.Field(i)
+		field = reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem() // it may be unexported
+		if field.Kind() == reflect.Struct {
+			return append(fields, fieldsOf(field)...)
+		}
+		fields = append(fields, field)
+	}
+	return fields
 }
 
 func setField(field reflect.Value, text string) error {
