@@ -41,15 +41,7 @@ func TestVersionRange(t *testing.T) {
 }
 
 func TestParseWheel(t *testing.T) {
-	for file, want := range map[string]string{
-		"Needed_One-1.5-py3-none-any.whl":                         "needed-one 1.5",
-		"pydantic_core-2.1-cp312-cp312-manylinux_2_17_x86_64.whl": "pydantic-core 2.1",
-		"x-1-2build-cp311-none-any.whl":                           "x 1",
-		"x-1.tar.gz":                                              "!",
-		"../x-1-py3-none-any.whl":                                 "!",
-		"x-1-py3-none.whl":                                        "!",
-		"a-b-c-d-e-f-g.whl":                                       "!",
-	} {
+	for file, want := range testkit.Map[string](t, "parse-wheel.txt") {
 		name, version, err := ParseWheel(file)
 		if got := name + " " + version; (err != nil) != (want == "!") || err == nil && got != want {
 			t.Errorf("%s: %q, %v; want %q", file, got, err, want)

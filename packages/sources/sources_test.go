@@ -129,19 +129,10 @@ func TestRead(t *testing.T) {
 
 // TestReadNotOwn tests what is left for a line that is not the user's own: registries, and no secret.
 func TestReadNotOwn(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		tool sources.Tool
 		shape
-	}{
-		{sources.NPM, shape{"logins", rc("registry=https://me:s3cret@a.test/", "//a.test/:_authToken=s3cret", "@b:registry=https://b.test/", "proxy=http://me:s3cret@p.test:1", "cafile=${T}"), "T=s3cret",
-			`"registry"="https://a.test/"` + "\n" + `"@b:registry"="https://b.test/"` + "\nproxy HTTPS_PROXY=http://p.test:1\nproxy HTTP_PROXY=http://p.test:1\nnot used: cafile in ~/.npmrc"}},
-		{sources.NPM, shape{"a variable in an address", rc("registry=https://a.test/${T}"), "T=s3cret", "error: registry in ~/.npmrc is no address: T is not filled in. Set that variable where mcp-jail starts, or write the address itself, as servers that are not your own need it"}},
-		{sources.Pip, shape{"logins", merged(conf("[global]\nindex-url=https://me:s3cret@a.test/s"), map[string]string{".netrc": "machine a.test login me password s3cret"}), "PIP_EXTRA_INDEX_URL=https://me:s3cret@b.test/s",
-			"PIP_EXTRA_INDEX_URL=https://b.test/s\nPIP_INDEX_URL=https://a.test/s\nchosen: --extra-index-url=https://b.test/s"}},
-		{sources.Pip, shape{"a certificate of the client", merged(conf("[global]\nclient-cert=~/c.pem"), map[string]string{"c.pem": "s3cret"}), "PIP_INDEX_URL=https://a.test/s",
-			"PIP_INDEX_URL=https://a.test/s\nchosen: --index-url=https://a.test/s"}},
-		{sources.Uv, shape{"logins", uvToml("[[index]]\nname='a'\nurl='https://a.test/s'"), "UV_INDEX_A_PASSWORD=s3cret", "UV_INDEX=https://a.test/s"}},
-	} {
+	}](t, "read-not-own.txt") {
 		s, err := sources.Reader{Host: c.host(t)}.Read(c.tool)
 		if err == nil && len(s.Secrets()) > 0 {
 			t.Errorf("%s %s: %v", c.tool, c.name, s.Secrets())
