@@ -2,6 +2,7 @@ package clients
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
@@ -11,13 +12,10 @@ import (
 func TestEntryReasons(t *testing.T) {
 	for _, row := range testkit.Rows(t, "entries.txt", 3) {
 		name, text, want := row[0], row[1], Reason(row[2])
-		client, err := ByName(name)
-		testkit.Must(t, err)
+		client := testkit.Get(ByName(name))(t)
 		var value any
 		testkit.Must(t, json.Unmarshal([]byte(text), &value))
 		e := client.Entry(Item{Path: []string{"x"}, Value: value})
-		if e.Left != want {
-			t.Errorf("%s: %s: %q %q, want %q", name, text, e.Left, e.Detail, want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: %s: … %q", name, text, e.Detail), e.Left, want)
 	}
 }

@@ -17,8 +17,7 @@ import (
 // last one.
 func TestEntries(t *testing.T) {
 	for _, c := range All() {
-		files, err := filepath.Glob(filepath.Join("testdata", c.Name, "*.*"))
-		testkit.Must(t, err)
+		files := testkit.Get(filepath.Glob(filepath.Join("testdata", c.Name, "*.*")))(t)
 		for _, file := range files {
 			ext := filepath.Ext(file)
 			base := strings.TrimSuffix(filepath.Base(file), ext)

@@ -16,8 +16,7 @@ import (
 // servers, so no grant of a directory around one shows it, also where a variable moves it. Cline names the file itself.
 func TestHidden(t *testing.T) {
 	home := t.TempDir()
-	h, err := hostfs.LocalHostOf(home, nil)
-	testkit.Must(t, err)
+	h := testkit.Get(hostfs.LocalHostOf(home, nil))(t)
 	h.Dir = home
 	for _, os := range []string{"linux", "darwin"} {
 		h.OS = os

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -22,8 +23,7 @@ func TestLocate(t *testing.T) {
 	for _, row := range testkit.Rows(t, "places.txt", 6) {
 		clientName, scope, label, variable, want := row[0], row[1], row[2], row[4], row[5]
 		host := hosts[row[3]]
-		client, err := ByName(clientName)
-		testkit.Must(t, err)
+		client := testkit.Get(ByName(clientName))(t)
 		i := slices.IndexFunc(client.Places, func(p Place) bool { return string(p.Scope) == scope && p.Label == label })
 		if i < 0 {
 			t.Errorf("%s has no place %s %q", clientName, scope, label)
@@ -63,13 +63,9 @@ func TestAbove(t *testing.T) {
 		inProject: {"/src/repo/a/b/.x"}, inRepository: {"/src/repo/a/b/.x", "/src/repo/a/.x", "/src/repo/.x"},
 		inAll: {"/src/repo/a/b/.x", "/src/repo/a/.x", "/src/repo/.x", "/src/.x", "/.x"},
 	} {
-		if got := files(above(p, reach)); !slices.Equal(got, want) {
-			t.Errorf("%d: %q, want %q", reach, got, want)
-		}
+		testkit.Equal(t, reach, files(above(p, reach)), want)
 	}
-	if got := files(above(everywhere(User, "~/.x", JSON, nil), inAll)); !slices.Equal(got, []string{"/home/me/.x"}) {
-		t.Errorf("of the user: %q", got)
-	}
+	testkit.Equal(t, "of the user", files(above(everywhere(User, "~/.x", JSON, nil), inAll)), []string{"/home/me/.x"})
 	if h.Repo = -1; len(files(above(p, inRepository))) != 5 {
 		t.Errorf("without a repository: %q", files(above(p, inRepository)))
 	}
@@ -77,9 +73,7 @@ func TestAbove(t *testing.T) {
 	for file, want := range map[string]string{"/src/repo/.mcp.json": "claude-code", "/src/.mcp.json": "claude-code", "/src/repo/a/.codex/config.toml": "codex"} {
 		var readers []string
 		EachReader(file, h, func(c Client, _ Place) { readers = append(readers, c.Name) })
-		if !slices.Equal(readers, []string{want}) {
-			t.Errorf("%s is read by %q, want %s", file, readers, want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s is read by", file), readers, []string{want})
 	}
 }
 

@@ -51,8 +51,7 @@ type findCase struct {
 
 func (c findCase) run(t *testing.T) {
 	host, look := newLook(t, c.files)
-	client, err := ByName(c.client)
-	testkit.Must(t, err)
+	client := testkit.Get(ByName(c.client))(t)
 	var got []string
 	for _, p := range FindPlugins(client, host, look) {
 		text := strings.TrimSpace(p.ID + " " + p.Version)
@@ -71,9 +70,7 @@ func (c findCase) run(t *testing.T) {
 		}
 		got = append(got, text)
 	}
-	if strings.Join(got, "; ") != c.want {
-		t.Errorf("%q, want %q", got, c.want)
-	}
+	testkit.Equal(t, "", strings.Join(got, "; "), c.want)
 }
 
 // TestFindLink: a link that leads out of the folder of a plugin is named.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestByName tests which words find which client, and what is proposed for the others.
@@ -15,9 +17,7 @@ func TestByName(t *testing.T) {
 		"claude-code": "claude-code", "Claude Code": "claude-code", "CLAUDE_CODE": "claude-code", "VS Code": "vscode", "code": "vscode",
 		"Visual Studio Code": "vscode", "q": "amazon-q", "lmstudio": "lm-studio", "Gemini CLI": "gemini", "cn": "continue", " zed ": "zed",
 	} {
-		if c, err := ByName(word); err != nil || c.Name != want {
-			t.Errorf("%q: %q, %v; want %q", word, c.Name, err, want)
-		}
+		testkit.Equal(t, word, testkit.Get(ByName(word))(t).Name, want)
 	}
 	for word, want := range map[string]string{
 		"claude": "claude-desktop claude-code", "cursr": "cursor", "codx": "codex", "desktop": "claude-desktop", "vs": "vscode", "studio": "lm-studio",

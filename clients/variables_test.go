@@ -11,26 +11,13 @@ import (
 
 // TestReferences tests which variables a client finds in a text.
 func TestReferences(t *testing.T) {
-	for _, c := range []struct{ client, text, want string }{
-		{"claude-code", "a ${A} ${B:-x y} ${C:-} $D ${} ${E", "environment A; environment B x y; environment C"},
-		{"claude-code", "${env:A}", "environment env:A"},
-		{"gemini", "$A$B2-$2 $ ${C}$", "environment A; environment B2; environment C"},
-		{"vscode", "${env:A}/${workspaceFolder}/${workspaceFolder:b}/${input:c}${A}", "environment A; workspace ; workspace b; input c"},
-		{"opencode", "{env:A} {file:~/x} ${B} {env:", "environment A; file ~/x"},
-		{"continue", "${{ secrets.A }}${{secrets.B}}", "secret A"},
-		{"crush", "$(pass show x) $HOME ${Y}", "command pass show x; environment HOME; environment Y"},
-		{"codex", "$A ${B} ${env:C} ~", ""},
-		{"cursor", "", ""},
-	} {
-		client, err := ByName(c.client)
-		testkit.Must(t, err)
+	for _, c := range testkit.Table[struct{ client, text, want string }](t, "references.txt") {
+		client := testkit.Get(ByName(c.client))(t)
 		var got []string
 		for _, r := range client.References(c.text) {
 			got = append(got, strings.TrimSuffix(fmt.Sprintf("%s %s %s", r.Kind, r.Name, r.Default), " "))
 		}
-		if strings.Join(got, "; ") != c.want {
-			t.Errorf("%s: %q: %q, want %q", c.client, c.text, got, c.want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: %q: %q", c.client, c.text, got), strings.Join(got, "; "), c.want)
 	}
 }
 

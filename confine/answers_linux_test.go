@@ -1,7 +1,6 @@
 package confine
 
 import (
-	"errors"
 	"os"
 	"testing"
 
@@ -29,7 +28,5 @@ func TestAsk(t *testing.T) {
 		t.Errorf("it did not wait for the answer to its request (%#x)", request)
 	}
 	close(done)
-	if err := a.Ask(supervisor, 'k', done); !errors.Is(err, os.ErrProcessDone) {
-		t.Errorf("after the end: %v", err)
-	}
+	testkit.Is(t, "after the end", a.Ask(supervisor, 'k', done), os.ErrProcessDone)
 }

@@ -2,10 +2,10 @@ package confine
 
 import (
 	"fmt"
-	"slices"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -30,9 +30,7 @@ func TestLimitReached(t *testing.T) {
 		"memory, memory_mb = 64, 0, 3", "space in /tmp, memory_mb = 64, 0, 1", "memory, memory_mb = 128, 0, 1",
 		"memory, memory_mb = 64, 7, 1", "memory, memory_mb = 64, 7, 1", "processes, processes = 64, 0, 1",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %q\nwant %q", got, want)
-	}
+	testkit.Equal(t, "", got, want)
 	if first, last := all[0].Time, all[len(all)-1].Time; first.Before(last) {
 		t.Errorf("the time of what goes on, %v, is not that of the latest, after %v", first, last)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,9 +54,7 @@ func startBy(t *testing.T, s *confine.PreparedPool, p *policy.Profile) int {
 	t.Helper()
 	started := jailtest.BeginBy(t, confine.Launcher{Pool: s}, p, attacker.Try("cwd"))
 	defer started.Finish()
-	if tool := started.Plan().Profile.Tool; tool != p.Tool {
-		t.Errorf("a start for tool %q has the plan of %q", p.Tool, tool)
-	}
+	testkit.Equal(t, "a start for tool … has the plan of", started.Plan().Profile.Tool, p.Tool)
 	return started.PID()
 }
 
@@ -67,9 +66,7 @@ func TestPreparedServesOnce(t *testing.T) {
 	s, pids := poolOf(t, p, 2)
 	for i := range 3 {
 		pid := startBy(t, s, p)
-		if is := slices.Contains(pids, pid); is != (i < 2) {
-			t.Errorf("start %d: by a prepared process: %t", i, is)
-		}
+		testkit.Equal(t, fmt.Sprintf("start %d: by a prepared process", i), slices.Contains(pids, pid), i < 2)
 		pids = slices.DeleteFunc(pids, func(other int) bool { return other == pid })
 	}
 }
@@ -106,8 +103,7 @@ func TestPreparedEnds(t *testing.T) {
 func TestPreparedThatEnded(t *testing.T) {
 	p := asking(t)
 	s, pids := poolOf(t, p, 1)
-	pidfd, err := unix.PidfdOpen(pids[0], 0)
-	testkit.Must(t, err)
+	pidfd := testkit.Get(unix.PidfdOpen(pids[0], 0))(t)
 	defer unix.Close(pidfd)
 	testkit.Must(t, unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0))
 	if !sys.WaitReadable(pidfd, int(testkit.Patience.Milliseconds())) {
@@ -136,9 +132,7 @@ func TestPreparedForItsProfile(t *testing.T) {
 		p    *policy.Profile
 		by   bool
 	}{{"another variable", &other, false}, {"another tool", &tool, true}} {
-		if is := slices.Contains(pids, startBy(t, s, c.p)); is != c.by {
-			t.Errorf("%s: by a prepared jail: %t", c.what, is)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: by a prepared jail", c.what), slices.Contains(pids, startBy(t, s, c.p)), c.by)
 	}
 	testkit.Must(t, os.Rename(dir, dir+".old"))
 	testkit.Must(t, os.Mkdir(dir, 0o700))
@@ -244,9 +238,7 @@ func TestPreparedOnlyWithoutFiles(t *testing.T) {
 		s := confine.NewPool(confine.Launcher{})
 		t.Cleanup(s.Close)
 		s.Keep([]*policy.Profile{&p})
-		if len(s.PIDs()) > 0 {
-			t.Errorf("%s: a jail is built", what)
-		}
+		testkit.Empty(t, fmt.Sprintf("%s: a jail is built", what), s.PIDs())
 	}
 }
 

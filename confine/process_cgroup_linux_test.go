@@ -32,8 +32,7 @@ func TestJailEndsWhenLimitsCannotBeSet(t *testing.T) {
 		}
 		prepared.Waiting().ReplaceCgroup(own)
 		prepared.Waiting().Limit(policy.Limits{Processes: 40})
-		proc, err := confine.Launcher{Prepared: prepared}.Start(t.Context(), p, jail.Stdio{})
-		testkit.Must(t, err)
+		proc := testkit.Get(confine.Launcher{Prepared: prepared}.Start(t.Context(), p, jail.Stdio{}))(t)
 		if holds {
 			testkit.Eventually(t, "its supervisor", proc.IsSupervised)
 			proc.Kill()

@@ -24,9 +24,7 @@ func TestRefusalsPastTheLimitAreCounted(t *testing.T) {
 	for range times {
 		l.Refused(&mediate.Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, "write", "/a")
 	}
-	if d := p.Denials(); len(d) != 1 {
-		t.Errorf("%v", d)
-	}
+	testkit.Equal(t, "", len(p.Denials()), 1)
 	testkit.Eventually(t, "the rest is told", func() bool { return p.Denials()[0].Count == times })
 	for range times { // and so it is of the next page
 		l.Refused(&mediate.Request{N: seccomp.Notification{Tid: uint32(unix.Gettid())}}, "write", "/a")
@@ -61,9 +59,7 @@ func TestListen(t *testing.T) {
 		r, w, err := os.Pipe()
 		testkit.Must(t, err)
 		for _, e := range c.events {
-			if _, err := w.Write(e.Encode()); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, testkit.ErrorOf(w.Write(e.Encode())))
 		}
 		w.Close()
 		var p Process

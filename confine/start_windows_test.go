@@ -48,8 +48,7 @@ func TestMain(m *testing.M) {
 // start starts this program for a piece of work. The test reads what it writes, until nothing of it is left.
 func start(t *testing.T, l jobLimits, do string, env ...string) (*jobProcess, *bufio.Reader) {
 	t.Helper()
-	self, err := os.Executable()
-	testkit.Must(t, err)
+	self := testkit.Get(os.Executable())(t)
 	in, hold, err := os.Pipe()
 	testkit.Must(t, err)
 	read, out, err := os.Pipe()
@@ -73,15 +72,9 @@ func TestTreeEnds(t *testing.T) {
 		if do == "start" {
 			testkit.Must(t, p.Kill(9))
 		}
-		if code, err := p.Wait(); err != nil || (code == 9) != (do == "start") {
-			t.Errorf("%s: status %d, %v", do, code, err)
-		}
-		if rest, err := io.ReadAll(out); len(rest) > 0 || err != nil {
-			t.Errorf("%s: %q, %v", do, rest, err)
-		}
-		if err := p.Kill(1); !errors.Is(err, os.ErrProcessDone) {
-			t.Errorf("%s: killed again: %v", do, err)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: status", do), (testkit.Get(p.Wait())(t) == 9), do == "start")
+		testkit.Empty(t, do, testkit.Get(io.ReadAll(out))(t))
+		testkit.Is(t, fmt.Sprintf("%s: killed again", do), p.Kill(1), os.ErrProcessDone)
 	}
 }
 
@@ -104,9 +97,7 @@ func TestHeld(t *testing.T) {
 	} {
 		p, out := start(t, c.limits, c.do, "MCPJAIL_TEST_FILE="+c.dir+`\file`)
 		line, _ := out.ReadString('\n')
-		if got := strings.TrimSpace(line); got != c.want {
-			t.Errorf("%s with %+v in %q: %q, want %q", c.do, c.limits, c.dir, got, c.want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s with %+v in %q", c.do, c.limits, c.dir), strings.TrimSpace(line), c.want)
 		p.Kill(1)
 		p.Wait()
 	}

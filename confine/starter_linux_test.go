@@ -1,9 +1,9 @@
 package confine_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -41,9 +41,7 @@ func TestStartOfStoppedProcessIsCancelled(t *testing.T) {
 		cancel()
 		select {
 		case err := <-failed:
-			if !errors.Is(err, context.Canceled) {
-				t.Errorf("%d bytes: %v", size, err)
-			}
+			testkit.Is(t, fmt.Sprintf("%d bytes", size), err, context.Canceled)
 		case <-time.After(testkit.Patience):
 			t.Errorf("%d bytes: the start cannot be cancelled", size)
 			unix.Kill(pid, unix.SIGKILL)
@@ -64,9 +62,7 @@ func TestPreparedRefusesPlanOfOtherKind(t *testing.T) {
 			facts = kernel.Detect().WithUserNS(kernel.Unavailable("for this test", ""))
 		}
 		plan := jailtest.Compile(p, facts)
-		if plan.Spec.HostNS != hostNS {
-			t.Fatalf("the plan has host namespaces: %t, want %t", plan.Spec.HostNS, hostNS)
-		}
+		testkit.MustEqual(t, "the plan has host namespaces", plan.Spec.HostNS, hostNS)
 		_, err := confine.StartOther(t.Context(), plan, jail.Stdio{})
 		var se *sys.Error
 		if !errors.As(err, &se) || se.Step != sys.Spec {
@@ -93,13 +89,9 @@ func TestStartKeepsItsPlan(t *testing.T) {
 		}
 	}
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("cwd")})...)
-	plan, err := confine.Launcher{}.Compile(p)
-	testkit.Must(t, err)
+	plan := testkit.Get(confine.Launcher{}.Compile(p))(t)
 	before := plan.Spec.Encode()
-	process, err := confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{})
-	testkit.Must(t, err)
+	process := testkit.Get(confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{}))(t)
 	process.Wait()
-	if !bytes.Equal(plan.Spec.Encode(), before) {
-		t.Error("the plan is another one")
-	}
+	testkit.Equal(t, "the plan is another one", plan.Spec.Encode(), before)
 }

@@ -29,10 +29,8 @@ func TestSupervisorShrinks(t *testing.T) {
 // mappedFiles returns how much of files a process has mapped, in kB.
 func mappedFiles(t *testing.T, pid int) int {
 	t.Helper()
-	status, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status")
-	testkit.Must(t, err)
+	status := testkit.Get(os.ReadFile("/proc/" + strconv.Itoa(pid) + "/status"))(t)
 	_, rest, _ := strings.Cut(string(status), "\nRssFile:")
-	n, err := strconv.Atoi(strings.Fields(rest)[0])
-	testkit.Must(t, err)
+	n := testkit.Get(strconv.Atoi(strings.Fields(rest)[0]))(t)
 	return n
 }

@@ -80,11 +80,9 @@ func TestTLSJail(t *testing.T) {
 		jailtest.Needs(t)
 	}
 	dir := testkit.Plant(t, "file")
-	tcp, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
+	tcp := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer tcp.Close()
-	local, err := net.Listen("unix", filepath.Join(dir, "socket"))
-	testkit.Must(t, err)
+	local := testkit.Get(net.Listen("unix", filepath.Join(dir, "socket")))(t)
 	defer local.Close()
 	victim := exec.Command("/bin/cat")
 	end, err := victim.StdinPipe()
@@ -99,9 +97,7 @@ func TestTLSJail(t *testing.T) {
 			control = append(control, p.name)
 		}
 	}
-	if got, want := strings.Join(control, ", "), strings.Join(all, ", "); got != want {
-		t.Errorf("control: without a jail it can %s, want %s", got, want)
-	}
+	testkit.Equal(t, "control: without a jail it can", strings.Join(control, ", "), strings.Join(all, ", "))
 	in, input, err := os.Pipe()
 	testkit.Must(t, err)
 	output, out, err := os.Pipe()
@@ -117,9 +113,7 @@ func TestTLSJail(t *testing.T) {
 	if string(got) != "end\n" || err != nil {
 		t.Errorf("in its jail it can %q, %v", got, err)
 	}
-	if how := process.Wait(); how != "exit status 0" {
-		t.Error(how)
-	}
+	testkit.Equal(t, "", process.Wait(), "exit status 0")
 }
 
 // TestTLSJailWithoutNamespaces is TestTLSJail on a host without user namespaces.
@@ -127,7 +121,5 @@ func TestTLSJailWithoutNamespaces(t *testing.T) {
 	jailtest.Needs(t)
 	c := testkit.Self(jailtest.Binary, "-test.run=^TestTLSJail$", "-test.v")
 	c.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.Binary, jailtest.ForbidEnv+"=filter", jailtest.HostNSEnv+"=1")
-	if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestTLSJail") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	testkit.Contains(t, "", string(testkit.Get(c.CombinedOutput())(t)), "--- PASS: TestTLSJail")
 }

@@ -1,6 +1,7 @@
 package presets
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -39,8 +40,7 @@ secret = { env = "TOKEN", header = "Authorization" }
 `
 
 func TestDecode(t *testing.T) {
-	p, err := decode("x", []byte(valid), "x.toml")
-	testkit.Must(t, err)
+	p := testkit.Get(decode("x", []byte(valid), "x.toml"))(t)
 	if p.Server.Command != "" || p.Server.Access.Net[0].Where != "x.toml:25" {
 		t.Errorf("command %q, rule at %s", p.Server.Command, p.Server.Access.Net[0].Where)
 	}
@@ -55,8 +55,6 @@ func TestDecodeRefuses(t *testing.T) {
 			t.Errorf("%q is not in the file", was)
 		}
 		_, err := decode("x", []byte(text), "x.toml")
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q for %q: %v, want %q", becomes, was, err, want)
-		}
+		testkit.Fails(t, fmt.Sprintf("%q for %q", becomes, was), err, want)
 	}
 }

@@ -90,10 +90,8 @@ func listTools(t *testing.T, p *Preset, node, program string) []listedTool {
 			cmd.Env = append(cmd.Env, s.Env+"="+policy.Placeholder(s.Env))
 		}
 	}
-	in, err := cmd.StdinPipe()
-	testkit.Must(t, err)
-	out, err := cmd.StdoutPipe()
-	testkit.Must(t, err)
+	in := testkit.Get(cmd.StdinPipe())(t)
+	out := testkit.Get(cmd.StdoutPipe())(t)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
 	testkit.Must(t, cmd.Start())

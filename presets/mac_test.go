@@ -17,8 +17,7 @@ func TestBrowserOfMac(t *testing.T) {
 	)
 	for _, name := range []string{"playwright", "chrome-devtools", "puppeteer", "puppeteer-mcp-server"} {
 		for _, c := range []struct{ has, program string }{{chrome, chrome + "/Contents/MacOS/Google Chrome"}, {chromium, inside}} {
-			preset, err := Find(name)
-			testkit.Must(t, err)
+			preset := testkit.Get(Find(name))(t)
 			glob := func(pattern string) (found []string) {
 				for _, file := range []string{c.has + "/", c.program} {
 					if ok, _ := path.Match(pattern, file); ok {

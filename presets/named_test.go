@@ -26,8 +26,7 @@ type named struct {
 func allValues(t *testing.T) (all []named) {
 	t.Helper()
 	for _, name := range Names() {
-		p, err := Find(name)
-		testkit.Must(t, err)
+		p := testkit.Get(Find(name))(t)
 		for _, v := range p.Variables {
 			all = append(all, named{p, v.Name, v.Value, func(value string) Entry { return Entry{Env: map[string]string{v.Name: value}} }})
 		}
@@ -88,30 +87,22 @@ func TestNamed(t *testing.T) {
 			value := path.Join(dir, "m.json")
 			rules := n.added(value)
 			if n.value.Kind != file && n.value.Kind != directory {
-				if len(rules) > 0 {
-					t.Errorf("%s %s: %+v", n.preset.Name, n.label, rules)
-				}
+				testkit.Empty(t, fmt.Sprintf("%s %s", n.preset.Name, n.label), rules)
 				continue
 			}
 			if isVariable := slices.ContainsFunc(n.preset.Variables, func(v variable) bool { return v.Name == n.label }); dir == "~" && isVariable {
-				if len(rules) > 0 {
-					t.Errorf("%s %s = %s: %+v", n.preset.Name, n.label, value, rules)
-				}
+				testkit.Empty(t, fmt.Sprintf("%s %s = %s", n.preset.Name, n.label, value), rules)
 				if n.value.Beside {
 					wide++
 				}
 				continue
 			}
-			if len(rules) != 1 {
-				t.Fatalf("%s %s = %s: %+v", n.preset.Name, n.label, value, rules)
-			}
+			testkit.MustEqual(t, fmt.Sprintf("%s %s = %s: %+v", n.preset.Name, n.label, value, rules), len(rules), 1)
 			r := rules[0]
 			_, _, err := resolve.CheckFiles(&policy.Policy{Server: "s", Command: "server", Fs: []policy.FsRule{r}}, h)
 			switch own := dir == "/home/u/notes"; {
 			case r.Path == value && r.Beside == "" && !n.value.Beside:
-				if err != nil {
-					t.Errorf("%s %s = %s: %v", n.preset.Name, n.label, value, err)
-				}
+				testkit.Works(t, fmt.Sprintf("%s %s = %s", n.preset.Name, n.label, value), err)
 			case r.Path != path.Dir(value) || r.Beside != value || !n.value.Beside:
 				t.Errorf("%s %s = %s: %+v", n.preset.Name, n.label, value, r)
 			case own != (err == nil):
@@ -168,8 +159,7 @@ func TestNamedHosts(t *testing.T) {
 func TestFixedPaths(t *testing.T) {
 	h, tried := home(), 0
 	for _, name := range Names() {
-		p, err := Find(name)
-		testkit.Must(t, err)
+		p := testkit.Get(Find(name))(t)
 		if p.Server.Access == nil {
 			continue
 		}

@@ -2,6 +2,7 @@ package presets
 
 import (
 	"bytes"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,9 +32,7 @@ func TestPackagesAreUnique(t *testing.T) {
 	for _, p := range all(t) {
 		for _, pkg := range p.Packages {
 			key := string(pkg.Ecosystem) + " " + normal(pkg.Ecosystem, pkg.Name)
-			if other := seen[key]; other != "" {
-				t.Errorf("%s is in %s and in %s", key, other, p.Name)
-			}
+			testkit.Equal(t, fmt.Sprintf("%s is in … and in %s", key, p.Name), seen[key], "")
 			seen[key] = p.Name
 		}
 	}
@@ -88,17 +87,14 @@ func TestPlacesInHome(t *testing.T) {
 		"kubernetes": {"~/.kube/config"}, "kubernetes-native": {"~/.kube/config"},
 		"puppeteer": {"~/.cache/puppeteer"},
 	} {
-		p, err := Find(name)
-		testkit.Must(t, err)
+		p := testkit.Get(Find(name))(t)
 		s := p.For(Entry{}).Server
 		for _, place := range places {
 			if !slices.ContainsFunc(s.Access.Fs, func(r policy.FsRule) bool { return r.Path == place && r.Read && r.Optional }) {
 				t.Errorf("%s: no rule for %s: %+v", name, place, s.Access.Fs)
 			}
 		}
-		if s.Home != "" {
-			t.Errorf("%s: home = %q", name, s.Home)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: home =", name), s.Home, "")
 	}
 }
 
@@ -134,9 +130,7 @@ func TestPolicies(t *testing.T) {
 			t.Errorf("%s, pasted: %v", p.Name, err)
 			continue
 		}
-		if _, err := c.Policy(p.Name, ""); err != nil {
-			t.Errorf("%s: %v", p.Name, err)
-		}
+		testkit.Works(t, p.Name, testkit.ErrorOf(c.Policy(p.Name, "")))
 		if !bytes.HasSuffix(p.Text, p.Config) {
 			t.Errorf("%s: the text does not end with its second part", p.Name)
 		}

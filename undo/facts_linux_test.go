@@ -56,9 +56,7 @@ func TestStays(t *testing.T) {
 			if !strings.Contains(stay[path], why) {
 				t.Fatalf("stay: %v, want %s", stay, tt.stays)
 			}
-			if now := w.tree(true); now[path] != before[path] {
-				t.Errorf("%s: %q, and was %q", path, now[path], before[path])
-			}
+			testkit.Equal(t, fmt.Sprintf("%s: …, and was", path), w.tree(true)[path], before[path])
 			stay, _ = w.undo(id, 0, path)
 			if b, _ := os.ReadFile(w.at(path)); tt.named != "" && (string(b) != tt.named || len(stay) > 0) {
 				t.Errorf("named: %q, stay: %v", b, stay)
@@ -97,9 +95,7 @@ func TestRights(t *testing.T) {
 	})
 	w.clean("undo", w.end())
 	for name, want := range map[string]os.FileMode{"suid": 0o755, "list": 0o600, "still": 0o660, "bare": 0o600, "d": os.ModeDir | 0o755} {
-		if fi, err := os.Lstat(w.at(name)); err != nil || fi.Mode() != want {
-			t.Errorf("%s: %v %v, want %v", name, fi.Mode(), err, want)
-		}
+		testkit.Equal(t, name, testkit.Get(os.Lstat(w.at(name)))(t).Mode(), want)
 	}
 	got := make([]byte, 100)
 	if n, err := unix.Getxattr(w.at("still"), "system.posix_acl_access", got); err != nil || !bytes.Equal(got[:n], list) {
@@ -170,9 +166,7 @@ func TestRoom(t *testing.T) {
 		t.Errorf("the session takes %d bytes", size)
 	}
 	w.clean("undo", w.end())
-	if n := len(w.tree(false)); n != 21 {
-		t.Errorf("%d files", n)
-	}
+	testkit.Equal(t, "files", len(w.tree(false)), 21)
 }
 
 // TestJournalFull: a server that names ever new paths is held up before the journal is too long to be read.
@@ -284,9 +278,7 @@ func TestUnreadable(t *testing.T) {
 	w.calls(func() { w.write("a=server") })
 	w.clean("undo", w.end())
 	w.must(os.Chmod(w.at("a"), 0o600))
-	if b, err := os.ReadFile(w.at("a")); err != nil || string(b) != "1" {
-		t.Errorf("%q %v", b, err)
-	}
+	testkit.Equal(t, "", string(testkit.Get(os.ReadFile(w.at("a")))(t)), "1")
 }
 
 // TestStore: sessions that are too old or too many go, the newest and those of another version stay, and a
@@ -313,12 +305,8 @@ func TestStore(t *testing.T) {
 	if gone := w.store.Expire(time.Hour, 1); len(gone) != 2 || gone[0] != ids[1] || gone[1] != ids[0] {
 		t.Errorf("gone: %v", gone)
 	}
-	if _, err := os.Stat(old); err != nil {
-		t.Error(err)
-	}
-	if gone := w.store.Expire(0, 1<<40); len(gone) != 1 {
-		t.Errorf("gone: %v", gone)
-	}
+	testkit.Works(t, "", testkit.ErrorOf(os.Stat(old)))
+	testkit.Equal(t, "gone", len(w.store.Expire(0, 1<<40)), 1)
 }
 
 // TestList: what undo --list shows.

@@ -29,8 +29,7 @@ type world struct {
 
 func newWorld(t *testing.T, files ...string) *world {
 	t.Helper()
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	testkit.Must(t, err)
+	base := testkit.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	w := &world{t: t, ws: filepath.Join(base, "ws"), store: Store{Dir: filepath.Join(base, "undo")}, open: map[string]*os.File{}}
 	testkit.Must(t, os.Mkdir(w.ws, 0o755))
 	for _, f := range files {

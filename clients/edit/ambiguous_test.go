@@ -3,8 +3,9 @@ package edit
 import (
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // ambiguity returns what the package says about the table of a file, or about its server s.
@@ -32,9 +33,7 @@ func TestAmbiguous(t *testing.T) {
 	for _, c := range writtenFiles(t, ambiguities) {
 		t.Run(c.format.String()+"/"+c.name, func(t *testing.T) {
 			err := ambiguity(c.format, c.text)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v\nwant %s", err, c.want)
-			}
+			testkit.Fails(t, "", err, c.want)
 			if a := (*Fault)(nil); c.want != "" && (!errors.As(err, &a) || a.Fix == "") {
 				t.Errorf("%#v", err)
 			}
@@ -55,8 +54,6 @@ func TestUnambiguous(t *testing.T) {
 		{YAML, "\ufeffservers:\r\n  s: {command: a, args: [\"\\u2028\\r\", '22:22', -y, -1, 10, 8080:80, 127.0.0.1:80, ./x, 1.2.3, \"yes\", yesterday, 10m]}\r\n"},
 		{YAML, "servers:\n  s:\n    command: a\n    args: [a%b]\n    # %YAML\n    enabled: yes\n    since: 2001-01-01\n"},
 	} {
-		if err := ambiguity(c.format, c.text); err != nil {
-			t.Errorf("%q: %v", c.text, err)
-		}
+		testkit.Works(t, c.text, ambiguity(c.format, c.text))
 	}
 }

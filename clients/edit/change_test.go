@@ -14,13 +14,7 @@ var wrapper = []string{"/opt/jail", "run", "--"}
 // TestRemoveRefused: words that a client or a person has written anew are not removed where that could
 // change more than them.
 func TestRemoveRefused(t *testing.T) {
-	for _, c := range []struct{ name, text, want string }{
-		{"comment before the first dash", "s:\n  command: /opt/jail\n  args:\n  # c\n  - run\n  - --\n  - npx\n", "remove the comment"},
-		{"dash alone", "s:\n  command: /opt/jail\n  args:\n  - run\n  - --\n  - npx\n  -\n    -y\n", "line 8: the word is not directly after its dash"},
-		{"number", "s:\n  command: /opt/jail\n  args: [run, --, 5]\n", "the program would be a number"},
-		{"block scalar", "s:\n  command: /opt/jail\n  args:\n  - run\n  - --\n  - |-\n    npx\n", "line 6: the program is a block scalar"},
-		{"tagged list", "s:\n  command: /opt/jail\n  args: !!seq [run, --, npx, x]\n", "the list does not begin with a bracket"},
-	} {
+	for _, c := range testkit.Table[struct{ name, text, want string }](t, "remove-refused.txt") {
 		f, s := one(t, YAML, c.text, Table{})
 		if got, err := f.Apply(Change{Server: s, Drop: 3}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s\n%s", c.name, err, c.want, got)
@@ -46,8 +40,7 @@ func TestOlder(t *testing.T) {
 // one parses a file and returns its server s, or its first one.
 func one(t *testing.T, format Format, text string, table Table) (*File, Server) {
 	t.Helper()
-	f, err := Parse(format, []byte(text))
-	testkit.Must(t, err)
+	f := testkit.Get(Parse(format, []byte(text)))(t)
 	servers := f.Servers(table)
 	if len(servers) == 0 {
 		t.Fatalf("no servers in %s", text)

@@ -13,8 +13,7 @@ import (
 // of them, and with the line ends of Windows.
 func clientFiles(t testing.TB, format Format) (all []string) {
 	t.Helper()
-	names, err := filepath.Glob(filepath.Join("..", "testdata", "*", "*"))
-	testkit.Must(t, err)
+	names := testkit.Get(filepath.Glob(filepath.Join("..", "testdata", "*", "*")))(t)
 	for _, name := range names {
 		if FormatOf(name) == format {
 			text := testkit.ReadFile(t, name)
@@ -30,8 +29,7 @@ func clientFiles(t testing.TB, format Format) (all []string) {
 // TestLookupSteps: an element of a path is the name of a member or the number of an element, and
 // nothing else that strconv reads.
 func TestLookupSteps(t *testing.T) {
-	f, err := Parse(JSON, []byte(`{"a": ["x", {"b": 1, "b": 2}], "0": "zero", "*": "star"}`))
-	testkit.Must(t, err)
+	f := testkit.Get(Parse(JSON, []byte(`{"a": ["x", {"b": 1, "b": 2}], "0": "zero", "*": "star"}`)))(t)
 	for _, tt := range []struct {
 		path []string
 		want any

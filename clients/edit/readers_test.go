@@ -268,9 +268,7 @@ func TestReaders(t *testing.T) {
 		t.Run(format.String(), func(t *testing.T) {
 			files := readerFiles(t, format)
 			for _, text := range files {
-				if err := compareReaders(all, format, text); err != nil {
-					t.Errorf("%q: %v", text, err)
-				}
+				testkit.Works(t, text, compareReaders(all, format, text))
 			}
 			files = slices.DeleteFunc(files, func(text []byte) bool { _, inside, _ := jailAll(format, text); return len(inside) == 0 })
 			r := rand.New(rand.NewPCG(1, uint64(format)))
@@ -300,7 +298,6 @@ func readersOf(t testing.TB) *readers {
 	if os.Getenv(readersEnv) == "" {
 		testkit.Skip(t, "clients", readersEnv+" does not name a directory with the parsers of testdata/readers; make test-long installs them")
 	}
-	all, err := startReaders()
-	testkit.Must(t, err)
+	all := testkit.Get(startReaders())(t)
 	return all
 }

@@ -31,8 +31,7 @@ func writtenFiles(t testing.TB, table string) (all []writtenFile) {
 func TestChangeRefused(t *testing.T) {
 	for _, r := range writtenFiles(t, refusals) {
 		t.Run(r.format.String()+"/"+r.name, func(t *testing.T) {
-			f, err := Parse(r.format, []byte(r.text))
-			testkit.Must(t, err)
+			f := testkit.Get(Parse(r.format, []byte(r.text)))(t)
 			servers := f.Servers(Table{Path: []string{"servers"}})
 			var refused *Fault
 			for _, s := range servers {
@@ -73,9 +72,7 @@ func TestChangeMisuse(t *testing.T) {
 		}
 	}
 	for _, changes := range [][]Change{nil, {{Server: s}}} {
-		if got, err := f.Apply(changes...); err != nil || string(got) != text {
-			t.Errorf("no change: %s, %v", got, err)
-		}
+		testkit.Equal(t, "no change", string(testkit.Get(f.Apply(changes...))(t)), text)
 	}
 }
 
@@ -105,9 +102,7 @@ func TestParseErrors(t *testing.T) {
 		{Format(9), "x", "the format is not known"},
 	} {
 		_, err := Parse(c.format, []byte(c.text))
-		if err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v %.40q: %v, want %s", c.format, c.text, err, c.want)
-		}
+		testkit.Fails(t, fmt.Sprintf("%v %.40q", c.format, c.text), err, c.want)
 	}
 	for _, text := range []string{"", "\ufeff \r\n", "# comment\n"} {
 		f, err := Parse(YAML, []byte(text))
@@ -134,24 +129,14 @@ func TestCheck(t *testing.T) {
 	if err != nil || f.check(f.src, wrapped, changes) != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ old, new, want string }{
-		{`"-y"`, `"-n"`, "would not say what it should"},
-		{`"run", `, ``, "would not say what it should"},
-		{`2]`, `3]`, "would not say what it should"},
-		{`2]`, `2 ]`, "could not be undone exactly"},
-		{`2]`, `2`, "would not be read any more"},
-	} {
+	for _, c := range testkit.Table[struct{ old, new, want string }](t, "check.txt") {
 		other := strings.Replace(string(wrapped), c.old, c.new, 1)
-		if err := f.check(f.src, []byte(other), changes); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %s", other, err, c.want)
-		}
+		testkit.Fails(t, other, f.check(f.src, []byte(other), changes), c.want)
 	}
 }
 
 func TestFormatOf(t *testing.T) {
 	for name, want := range map[string]Format{"a/.mcp.json": JSON, "opencode.JSONC": JSON, "config.toml": TOML, "c.yaml": YAML, "c.yml": YAML, ".crushrc": 0, "x.json5": 0, "": 0} {
-		if got := FormatOf(name); got != want {
-			t.Errorf("%q: %v, want %v", name, got, want)
-		}
+		testkit.Equal(t, name, FormatOf(name), want)
 	}
 }

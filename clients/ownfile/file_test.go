@@ -22,8 +22,7 @@ func place(t *testing.T, text string) string {
 
 func read(t *testing.T, name string) *File {
 	t.Helper()
-	f, err := Read(name)
-	testkit.Must(t, err)
+	f := testkit.Get(Read(name))(t)
 	return f
 }
 
@@ -52,9 +51,7 @@ func TestReadRefused(t *testing.T) {
 		_, err := Read(name)
 		wantRefused(t, err, want)
 	}
-	if _, err := Read(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
+	testkit.Is(t, "", testkit.ErrorOf(Read(filepath.Join(dir, "none"))), fs.ErrNotExist)
 }
 
 func TestReplaceKeepsModeAndLink(t *testing.T) {
@@ -75,9 +72,7 @@ func TestReplaceKeepsModeAndLink(t *testing.T) {
 			t.Errorf("%q, %v, %v, want %q", b, info.Mode(), err, text)
 		}
 	}
-	if target, err := os.Readlink(link); err != nil || target != "../second" {
-		t.Errorf("the link is %q now: %v", target, err)
-	}
+	testkit.Equal(t, "the link", testkit.Get(os.Readlink(link))(t), "../second")
 	if entries, _ := os.ReadDir(dir); len(entries) != 3 {
 		t.Errorf("the directory holds %v", entries)
 	}
@@ -105,9 +100,7 @@ func TestReplaceChangedFile(t *testing.T) {
 			before, _ := os.ReadFile(name)
 			err := f.Replace([]byte("new"))
 			wantRefused(t, err, what)
-			if !errors.Is(err, ErrChanged) {
-				t.Errorf("%v is not ErrChanged", err)
-			}
+			testkit.Is(t, "is not ErrChanged", err, ErrChanged)
 			if after, _ := os.ReadFile(name); string(after) != string(before) {
 				t.Errorf("the file holds %q", after)
 			}
@@ -155,8 +148,7 @@ func TestReplaceInItsDirectory(t *testing.T) {
 	name := place(t, "{}")
 	dir := filepath.Dir(name)
 	f := read(t, name)
-	open, err := f.openDir()
-	testkit.Must(t, err)
+	open := testkit.Get(f.openDir())(t)
 	defer open.Close()
 	if err := os.Rename(dir, dir+"-moved"); err != nil {
 		t.Skip(err) // Windows moves no open directory
@@ -168,16 +160,8 @@ func TestReplaceInItsDirectory(t *testing.T) {
 	f.removeStale(open)
 	temp, _, err := f.write(open, []byte("new"), 0o600)
 	testkit.Must(t, err)
-	if _, err := os.Lstat(filepath.Join(dir+"-moved", temp)); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Lstat(stale); err != nil {
-		t.Error("a file of another directory was removed")
-	}
-	if err := f.Replace([]byte("new")); !errors.Is(err, ErrChanged) {
-		t.Errorf("Replace: %v", err)
-	}
-	if _, err := f.openDir(); !errors.Is(err, ErrChanged) {
-		t.Errorf("openDir: %v", err)
-	}
+	testkit.Works(t, "", testkit.ErrorOf(os.Lstat(filepath.Join(dir+"-moved", temp))))
+	testkit.Works(t, "a file of another directory was removed", testkit.ErrorOf(os.Lstat(stale)))
+	testkit.Is(t, "Replace", f.Replace([]byte("new")), ErrChanged)
+	testkit.Is(t, "openDir", testkit.ErrorOf(f.openDir()), ErrChanged)
 }

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -65,9 +64,7 @@ func TestReplaceKilled(t *testing.T) {
 		if err != nil || len(b) == 0 || !bytes.Equal(b, content(int(b[0]-'0'))) {
 			t.Fatalf("the file has %d bytes: %v", len(b), err)
 		}
-		if info, err := os.Lstat(name); err != nil || info.Mode() != 0o640 {
-			t.Fatalf("%v, %v", info, err)
-		}
+		testkit.MustEqual(t, "", testkit.Get(os.Lstat(name))(t).Mode(), 0o640)
 		entries, _ := os.ReadDir(filepath.Dir(name))
 		if len(entries) > 3 {
 			t.Fatalf("unfinished files pile up: %v", entries)
@@ -164,7 +161,5 @@ func TestReplaceReadOnlyDirectory(t *testing.T) {
 	f := read(t, name)
 	err := f.Replace([]byte("new"))
 	wantRefused(t, err, "no file can be made in "+dir)
-	if !strings.Contains(err.Error(), "permission denied") {
-		t.Error(err)
-	}
+	testkit.Fails(t, "", err, "permission denied")
 }

@@ -1,9 +1,11 @@
 package attacks
 
 import (
+	_ "embed"
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
@@ -31,9 +33,43 @@ type attackGroup struct {
 	attacks []attack
 }
 
-func allAttacks() []attackGroup {
-	return slices.Concat(fileAttacks(), processAttacks(), kernelAttacks(), networkAttacks())
-}
+//go:embed testdata/attacks.txt
+var attacksText string // embedded, since an ordinary user may not be able to read the file
+
+// allAttacks returns the attacks of testdata/attacks.txt, whose head describes its lines.
+var allAttacks = sync.OnceValue(func() (groups []attackGroup) {
+	var a *attack
+	for line := range strings.Lines(attacksText) {
+		line = strings.TrimSuffix(line, "\n")
+		key, value, _ := strings.Cut(strings.TrimPrefix(line, "  "), ":")
+		value = strings.TrimSpace(value)
+		switch {
+		case line == "" || strings.HasPrefix(line, "//"):
+		case strings.HasPrefix(line, "# "):
+			groups = append(groups, attackGroup{title: line[2:]})
+		case line[0] == '\t':
+			a.forms = append(a.forms, line[1:])
+		case line[0] != ' ':
+			g := &groups[len(groups)-1]
+			g.attacks = append(g.attacks, attack{what: line})
+			a = &g.attacks[len(g.attacks)-1]
+		case key == "allowed":
+			a.allowed = value
+		case key == "since":
+			a.since = attacker.Number(value)
+		case key == "hostns":
+			a.hostNSSince = attacker.Number(value)
+		case key == "walls":
+			a.walls = []world{}
+			for _, w := range strings.Fields(value) {
+				a.walls = append(a.walls, world(w))
+			}
+		default:
+			panic("attacks.txt: " + line)
+		}
+	}
+	return groups
+})
 
 // A world is where an attempt is made.
 type world string

@@ -1,7 +1,7 @@
 // Package attacks makes the attacks that a hostile server may try, and shows that the jail
 // refuses them.
 //
-// A row of rows_*_linux_test.go is one attack in several forms. Each form is made in several
+// testdata/attacks.txt has the attacks, each in several forms. Each form is made in several
 // worlds: outside a jail, in the jail as it is shipped, in the jail for hosts that forbid
 // namespaces, and behind each wall of the jail alone. A form that fails outside a jail shows
 // nothing on this host. The stage is the tree of files, the processes and the services of the

@@ -22,8 +22,7 @@ import (
 // them: their groups, names, order and numbers of forms. A number is compared on amd64, where the
 // table was made. It also looks for the tests that the page names for other attacks.
 func TestAttackMatrix(t *testing.T) {
-	page, err := os.ReadFile(tableFile)
-	testkit.Must(t, err)
+	page := testkit.Get(os.ReadFile(tableFile))(t)
 	_, rest, _ := strings.Cut(string(page), tableBegin)
 	committed, elsewhere, ok := strings.Cut(rest, tableEnd)
 	if !ok {

@@ -60,15 +60,12 @@ func (s *suite) host(t *testing.T) {
 func (s *suite) queues(t *testing.T) {
 	key := 0x6d640000 + os.Getpid()
 	s.words["IPCKEY"] = fmt.Sprint(key)
-	shm, err := unix.SysvShmGet(key, 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o600)
-	testkit.Must(t, err)
+	shm := testkit.Get(unix.SysvShmGet(key, 4096, unix.IPC_CREAT|unix.IPC_EXCL|0o600))(t)
 	t.Cleanup(func() { unix.SysvShmCtl(shm, unix.IPC_RMID, nil) })
 	s.words["SHMID"] = fmt.Sprint(shm)
 	make := func(what string, get, ctl uintptr, args ...uintptr) {
 		id, _, errno := unix.Syscall(get, args[0], args[1], args[2])
-		if errno != 0 {
-			t.Fatalf("%s: %v", what, errno)
-		}
+		testkit.MustEqual(t, what, errno, 0)
 		t.Cleanup(func() { attacker.RawCall(ctl, id, 0, unix.IPC_RMID); attacker.RawCall(ctl, id, unix.IPC_RMID) })
 	}
 	make("semget", unix.SYS_SEMGET, unix.SYS_SEMCTL, uintptr(key), 1, unix.IPC_CREAT|unix.IPC_EXCL|0o600)

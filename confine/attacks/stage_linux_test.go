@@ -88,8 +88,7 @@ func newStage(t *testing.T, s *suite) *stage {
 	if err := unix.Setxattr(root+"/out/secret", "user.secret", []byte("secret"), 0); err != nil && err != unix.EOPNOTSUPP {
 		t.Fatal(err)
 	}
-	program, err := os.ReadFile("/usr/bin/true")
-	testkit.Must(t, err)
+	program := testkit.Get(os.ReadFile("/usr/bin/true"))(t)
 	for _, name := range []string{"out/exe", "home/ws/exe", "home/ws/src/exe", "home/ws/tools/exe"} {
 		testkit.Must(t, testkit.WriteProgram(filepath.Join(st.root, name), program))
 	}
@@ -178,8 +177,7 @@ func (st *stage) sockets(t *testing.T, form string) {
 // handOut listens on a socket and passes each client a descriptor of a file that is not granted.
 func (st *stage) handOut(t *testing.T, name string) {
 	t.Helper()
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"})
-	testkit.Must(t, err)
+	l := testkit.Get(net.ListenUnix("unix", &net.UnixAddr{Name: name, Net: "unix"}))(t)
 	done := make(chan struct{})
 	t.Cleanup(func() { l.Close(); <-done })
 	go func() {
@@ -200,8 +198,7 @@ func (st *stage) handOut(t *testing.T, name string) {
 
 func (st *stage) receive(t *testing.T, name string) {
 	t.Helper()
-	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"})
-	testkit.Must(t, err)
+	c := testkit.Get(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: name, Net: "unixgram"}))(t)
 	t.Cleanup(func() { c.Close() })
 }
 
@@ -209,12 +206,9 @@ func (st *stage) receive(t *testing.T, name string) {
 func (st *stage) profile(t *testing.T) *policy.Profile {
 	t.Helper()
 	text := fmt.Sprintf(stagePolicy, jailtest.Binary, st.root+"/home/ws", jailtest.Binary, st.suite.words["SETID"], st.suite.words["CAPFILE"])
-	cfg, err := config.Decode([]byte(text), "attacks.toml")
-	testkit.Must(t, err)
-	p, err := cfg.Policy("attacker", "")
-	testkit.Must(t, err)
-	host, err := hostfs.LocalHost()
-	testkit.Must(t, err)
+	cfg := testkit.Get(config.Decode([]byte(text), "attacks.toml"))(t)
+	p := testkit.Get(cfg.Policy("attacker", ""))(t)
+	host := testkit.Get(hostfs.LocalHost())(t)
 	host.Home, host.Dir = st.root+"/home", st.root+"/home/ws"
 	host.ConfigDir, host.StateDir = st.root+"/home/.config/mcp-jail", st.root+"/home/.local/state/mcp-jail"
 	host.CacheDir = st.root + "/home/.cache/mcp-jail"

@@ -58,8 +58,7 @@ func serveTCP(t *testing.T, at string) string {
 // serveUDP answers every datagram.
 func serveUDP(t *testing.T, at string) string {
 	t.Helper()
-	c, err := net.ListenPacket("udp", at)
-	testkit.Must(t, err)
+	c := testkit.Get(net.ListenPacket("udp", at))(t)
 	t.Cleanup(func() { c.Close() })
 	go func() {
 		b := make([]byte, 2048)

@@ -127,8 +127,7 @@ func complaints(log string) string { return strings.Join(complaint.FindAllString
 // possible attacks differ: there an attack that was refused must be refused.
 func compareTable(t *testing.T, table string) {
 	t.Helper()
-	b, err := os.ReadFile(tableFile)
-	testkit.Must(t, err)
+	b := testkit.Get(os.ReadFile(tableFile))(t)
 	before, rest, ok := strings.Cut(string(b), tableBegin)
 	committed, after, ok2 := strings.Cut(rest, tableEnd)
 	if !ok || !ok2 {

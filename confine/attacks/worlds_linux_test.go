@@ -70,8 +70,7 @@ func (st *stage) start(t *testing.T, l confine.Launcher, p *policy.Profile, trie
 // environment. Mounts and host names that root changes there stay in namespaces of the program.
 func (st *stage) careless(t *testing.T, cmd *exec.Cmd, tries []attacker.Attempt) []attacker.Outcome {
 	t.Helper()
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
-	testkit.Must(t, err)
+	null := testkit.Get(os.OpenFile(os.DevNull, os.O_RDWR, 0))(t)
 	defer null.Close()
 	cmd.Dir = st.root + "/home/ws"
 	cmd.ExtraFiles = []*os.File{null, null}
@@ -99,9 +98,7 @@ func (st *stage) inBareJail(t *testing.T, p *policy.Profile, tries []attacker.At
 	if err != nil && strings.Contains(err.Error(), jailpkg.ErrSwapped.Error()) {
 		return st.inBareJail(t, st.profile(t), tries)
 	}
-	if err != nil {
-		t.Fatalf("without namespaces: %v", err)
-	}
+	testkit.Must(t, err)
 	out, _ := io.ReadAll(r)
 	exit, _ := process.Wait()
 	return jailtest.Outcomes(t, tries, out, fmt.Sprintf("exit %+v", exit))

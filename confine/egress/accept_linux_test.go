@@ -21,21 +21,15 @@ func TestCloseAcceptsPending(t *testing.T) {
 	g, _ := testGateway(t, map[string][]string{"x.test": {"198.51.100.7"}, "y.test": {"198.51.100.7"}}, allowPort("*.test", "tcp", 1000))
 	g.life.limits.timeout = patience
 	resolve(t, g, "x.test") // has the real address, so that y.test gets one of the loopback
-	l, err := net.Listen("tcp", net.JoinHostPort(resolve(t, g, "y.test").String(), "1000"))
-	testkit.Must(t, err)
+	l := testkit.Get(net.Listen("tcp", net.JoinHostPort(resolve(t, g, "y.test").String(), "1000")))(t)
 	g.listeners = append(g.listeners, l.(*net.TCPListener)) // without a loop, as if that were slow
-	conn, err := net.Dial("tcp", l.Addr().String())
-	testkit.Must(t, err)
-	if _, err := conn.Write(make([]byte, 100<<10)); err != nil {
-		t.Fatal(err)
-	}
+	conn := testkit.Get(net.Dial("tcp", l.Addr().String()))(t)
+	testkit.Must(t, testkit.ErrorOf(conn.Write(make([]byte, 100<<10))))
 	conn.Close()
 	g.Close()
 	select {
 	case n := <-got:
-		if n != 100<<10 {
-			t.Errorf("%d bytes came", n)
-		}
+		testkit.Equal(t, "bytes came", n, 100<<10)
 	case <-time.After(patience):
 		t.Errorf("nothing came; denied: %+v", g.Denials())
 	}

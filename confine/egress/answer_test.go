@@ -3,6 +3,8 @@ package egress
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestReadAnswer(t *testing.T) {
@@ -30,9 +32,7 @@ func TestReadAnswer(t *testing.T) {
 		"\x16\x02" + plain[2:]:                              answerOther,
 		strings.Repeat(warning, sniffBuffer/len(warning)+1): answerOther,
 	} {
-		if got := readAnswer([]byte(b)); got != want {
-			t.Errorf("%.60q: %d, want %d", b, got, want)
-		}
+		testkit.Equal(t, b, readAnswer([]byte(b)), want)
 	}
 }
 

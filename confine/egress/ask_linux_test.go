@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -61,12 +60,8 @@ func TestAsk(t *testing.T) {
 		t.Error("a supervisor would not pass on what is asked about, or all")
 	}
 	wasReset(t, client(t, g, resolve(t, g, "denied.test").String()+":443"))
-	if want := []string{"yes.test 443", "no.test 443", "inside.test 443", "yes.test 22"}; !slices.Equal(asked, want) {
-		t.Errorf("asked about %q, want %q", asked, want)
-	}
-	if n := resolver.count("no.test") + resolver.count("denied.test"); n != 0 {
-		t.Errorf("%d names were looked up without consent", n)
-	}
+	testkit.Equal(t, "asked about", asked, []string{"yes.test 443", "no.test 443", "inside.test 443", "yes.test 22"})
+	testkit.Equal(t, "names were looked up without consent", resolver.count("no.test")+resolver.count("denied.test"), 0)
 	reasons := map[string]string{}
 	for _, d := range g.Denials() {
 		reasons[d.Target] += string(d.Reason) + " " + d.Detail
@@ -101,7 +96,5 @@ func TestAskIsBounded(t *testing.T) {
 	for _, c := range waiting {
 		wasReset(t, c)
 	}
-	if asked != maxAsked {
-		t.Errorf("%d questions", asked)
-	}
+	testkit.Equal(t, "questions", asked, maxAsked)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/hex"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -49,8 +50,7 @@ func helloSeeds(t testing.TB) (seeds [][]byte) {
 		t.Fatalf("no handshakes of programs: %v", err)
 	}
 	for _, f := range files {
-		text, err := os.ReadFile(f)
-		testkit.Must(t, err)
+		text := testkit.Get(os.ReadFile(f))(t)
 		b, err := hex.DecodeString(strings.Join(strings.Fields(string(text)), ""))
 		if err != nil {
 			t.Fatalf("%s: %v", f, err)
@@ -120,9 +120,7 @@ func FuzzClientHello(f *testing.F) {
 		if len(names) == 0 {
 			return
 		}
-		if p != protoTLS {
-			t.Fatalf("crypto/tls reads %q, and here it is %v after %d bytes", names, p, n)
-		}
+		testkit.MustEqual(t, fmt.Sprintf("crypto/tls reads %q, and here it is … after %d bytes", names, n), p, protoTLS)
 		name, size, err := clientHello(b)
 		if err != nil || size == 0 {
 			return // refused
@@ -130,9 +128,7 @@ func FuzzClientHello(f *testing.F) {
 		if whole, again, _ := clientHello(b[:size]); whole != name || again != size {
 			t.Fatalf("%q of %d bytes, and %q of %d", name, size, whole, again)
 		}
-		if names[0] != name {
-			t.Fatalf("%q here, %q for crypto/tls", name, names[0])
-		}
+		testkit.MustEqual(t, "here and for crypto/tls", names[0], name)
 	})
 }
 

@@ -24,8 +24,7 @@ func hello(t testing.TB, name string) []byte {
 		ours.Close()
 	}()
 	b := make([]byte, 1<<16)
-	n, err := theirs.Read(b)
-	testkit.Must(t, err)
+	n := testkit.Get(theirs.Read(b))(t)
 	return b[:n]
 }
 

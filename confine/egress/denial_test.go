@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -17,9 +18,7 @@ func TestDenialsBounded(t *testing.T) {
 		g.denials.denyName(fmt.Sprintf("n%d.test", i), policy.DeniedNotGranted, "")
 	}
 	all := g.Denials()
-	if len(all) != maxDenials+1 {
-		t.Errorf("%d denials", len(all))
-	}
+	testkit.Equal(t, "denials", len(all), maxDenials+1)
 	found := map[string]policy.Denial{}
 	total := 0
 	for _, d := range all {
@@ -27,14 +26,10 @@ func TestDenialsBounded(t *testing.T) {
 		total += d.Count
 	}
 	for _, host := range []string{"first.test", fmt.Sprintf("n%d.test", firstDenials-2), fmt.Sprintf("n%d.test", flood-1), fmt.Sprintf("n%d.test", flood-firstDenials)} {
-		if found[host].Count != 1 {
-			t.Errorf("%s is not on record", host)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s is not on record", host), found[host].Count, 1)
 	}
 	if d := found["(others)"]; d.Reason != policy.DeniedLimit || d.Count != flood+1-maxDenials || total != flood+1 {
 		t.Errorf("%+v, %d in all", d, total)
 	}
-	if d := all[len(all)-1]; d.Target != fmt.Sprintf("n%d.test", flood-1) {
-		t.Errorf("the latest is %s", d.Target)
-	}
+	testkit.Equal(t, "the latest", all[len(all)-1].Target, fmt.Sprintf("n%d.test", flood-1))
 }

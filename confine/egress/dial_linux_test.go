@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -24,9 +25,7 @@ func TestRebinding(t *testing.T) {
 		to := resolve(t, g, "api.test").String() + ":80"
 		request := get + "api.test\r\n\r\n"
 		upstream.set("api.test", bad)
-		if got, err := exchange(t, client(t, g, to), request); got != request || err != nil {
-			t.Errorf("the checked address: %q, %v", got, err)
-		}
+		testkit.Equal(t, "the checked address", testkit.Get(exchange(t, client(t, g, to), request))(t), request)
 		g.lookups.results["api.test"].until = time.Time{} // half a minute later
 		wasReset(t, client(t, g, to))
 		if d := onlyDenial(t, g); d.Reason != policy.DeniedAddress || d.Target != "api.test:80" {
@@ -41,9 +40,7 @@ func TestRebinding(t *testing.T) {
 			t.Errorf("%s: %v, %v", bad, c, err)
 		}
 	}
-	if s := inside.String(); s != "" {
-		t.Errorf("reached %s", s)
-	}
+	testkit.Equal(t, "reached", inside.String(), "")
 }
 
 // TestOwnAddressesUnknown checks that nothing is dialled if the host's own addresses are unknown.

@@ -14,8 +14,7 @@ import (
 // standIn is a program's side of what ServeSeqpacket serves, if it does.
 func standIn(t testing.TB, g *Gateway) (c *net.UnixConn, served bool) {
 	t.Helper()
-	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0)
-	testkit.Must(t, err)
+	fds := testkit.Get(syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_SEQPACKET|syscall.SOCK_CLOEXEC, 0))(t)
 	var ends [2]*net.UnixConn
 	for i, fd := range fds {
 		f := os.NewFile(uintptr(fd), "pair")
@@ -47,9 +46,7 @@ func TestServeSeqpacket(t *testing.T) {
 	ask()
 	c.Write([]byte("no question")) // is not answered
 	ask()
-	if d := g.Denials(); len(d) != 0 {
-		t.Errorf("refused %+v", d)
-	}
+	testkit.Empty(t, "refused", g.Denials())
 }
 
 // TestServeSeqpacketLimit: a program cannot have the launcher keep any number of sockets.

@@ -23,24 +23,10 @@ func TestGrantedNames(t *testing.T) {
 		"a.wild.test": {"198.51.100.8"}, "b.a.wild.test": {"198.51.100.9"}, "wild.test": {"198.51.100.10"},
 		"named.test": {"198.51.100.20"},
 	}, allow("api.test"), allow("other.test"), allow("six.test"), allow("*.wild.test"), allow("named.test"), allow("198.51.100.20"))
-	for _, c := range []struct{ name, want string }{
-		{"api.test", "198.51.100.7"}, // its own address
-		{"API.Test", "198.51.100.7"}, // whatever the case
-		{"other.test", "127.64.0.1"}, // which is taken
-		{"six.test", "127.64.0.2"},   // there is no IPv4 one
-		{"named.test", "127.64.0.3"}, // a rule means the address itself
-		{"a.wild.test", "198.51.100.8"},
-		{"b.a.wild.test", "198.51.100.9"},
-		{"other.test", "127.64.0.1"},
-		{"localhost", "127.0.0.1"},
-	} {
-		if got := resolve(t, g, c.name); got.String() != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
+	for _, c := range testkit.Table[struct{ name, want string }](t, "granted-names.txt") {
+		testkit.Equal(t, c.name, resolve(t, g, c.name).String(), c.want)
 	}
-	if d := g.Denials(); len(d) != 0 {
-		t.Errorf("denials: %+v", d)
-	}
+	testkit.Empty(t, "denials", g.Denials())
 	if m := ask(t, g, "wild.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError {
 		t.Errorf("the name above a wildcard: %+v", m)
 	}
@@ -49,9 +35,7 @@ func TestGrantedNames(t *testing.T) {
 			t.Errorf("type %v: %+v", kind, m)
 		}
 	}
-	if n := upstream.count("api.test"); n != 1 {
-		t.Errorf("upstream was asked %d times within half a minute", n)
-	}
+	testkit.Equal(t, "upstream was asked … times within half a minute", upstream.count("api.test"), 1)
 	for name, want := range map[string]string{"7.100.51.198": "api.test.", "1.0.64.127": "other.test.", "1.0.0.127": "localhost."} {
 		m := ask(t, g, name+".in-addr.arpa.", dnsmessage.TypePTR)
 		if len(m.Answers) != 1 || m.Answers[0].Body.(*dnsmessage.PTRResource).PTR.String() != want {
@@ -69,9 +53,7 @@ func TestOtherNames(t *testing.T) {
 			if m := ask(t, g, name, dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError || len(m.Answers) != 0 {
 				t.Errorf("%s: %+v", name, m)
 			}
-			if m := ask(t, g2, name, dnsmessage.TypeAAAA); m.RCode != dnsmessage.RCodeNameError {
-				t.Errorf("%s: %+v", name, m)
-			}
+			testkit.Equal(t, name, ask(t, g2, name, dnsmessage.TypeAAAA).RCode, dnsmessage.RCodeNameError)
 		}
 	}
 	if len(upstream.asked)+len(upstream2.asked) != 0 {
@@ -101,18 +83,11 @@ func TestOtherNames(t *testing.T) {
 // TestForbiddenAddresses: a granted name that leads to no address that may be dialled is refused, and the others of a mixed
 // answer are used. TestSpecialAddresses of package policy has the addresses.
 func TestForbiddenAddresses(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		addrs []string
 		want  string // "" where it is refused
 		says  string
-	}{
-		{[]string{"10.99.0.5"}, "", "10.99.0.5 is a private address"},
-		{[]string{"::ffff:127.0.0.1"}, "", "127.0.0.1"},
-		{[]string{"203.0.113.99"}, "", "own"},
-		{[]string{"10.99.0.5", "::1"}, "", "::1"},
-		{[]string{"10.99.0.5", "198.51.100.7"}, "198.51.100.7", ""}, // the good ones of a mixed answer
-		{[]string{"10.99.0.77"}, "127.64.0.1", ""},                  // a rule names it
-	} {
+	}](t, "forbidden-addresses.txt") {
 		g, _ := testGateway(t, map[string][]string{"api.test": c.addrs}, allow("api.test"), allow("10.99.0.77"))
 		if c.want != "" {
 			if got := resolve(t, g, "api.test"); got.String() != c.want || len(g.Denials()) != 0 {
@@ -134,8 +109,7 @@ func TestMalformedQueries(t *testing.T) {
 		var m dnsmessage.Message
 		testkit.Must(t, m.Unpack(question(t, "api.test.", dnsmessage.TypeA)))
 		change(&m)
-		b, err := m.Pack()
-		testkit.Must(t, err)
+		b := testkit.Get(m.Pack())(t)
 		return b
 	}
 	for _, c := range []struct {
@@ -154,9 +128,7 @@ func TestMalformedQueries(t *testing.T) {
 		{"chaos", pack(func(m *dnsmessage.Message) { m.Questions[0].Class = dnsmessage.ClassCHAOS }), dnsmessage.RCodeRefused, false},
 	} {
 		b := g.answer(c.query)
-		if c.none != (b == nil) {
-			t.Errorf("%s: %x", c.name, b)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: %x", c.name, b), c.none, (b == nil))
 		if b == nil {
 			continue
 		}
@@ -182,9 +154,7 @@ func TestNamesBelowWildcard(t *testing.T) {
 	if m := ask(t, g, long+".wild.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeRefused || upstream.count(long+".wild.test") != 0 {
 		t.Errorf("a tunnel: %+v", m)
 	}
-	if d := onlyDenial(t, g); d.Reason != policy.DeniedLimit {
-		t.Errorf("%+v", d)
-	}
+	testkit.Equal(t, "", onlyDenial(t, g).Reason, policy.DeniedLimit)
 	exact := strings.Repeat("a", 60) + "." + strings.Repeat("b", 60) + ".wild.test"
 	upstream.set(exact, "198.51.100.7")
 	resolve(t, g, exact) // what a rule spells out may be as long as it likes
@@ -204,9 +174,7 @@ func TestNamesOfProxy(t *testing.T) {
 	up := &fakeResolver{names: map[string][]string{"inside.test": {"10.99.0.5"}}}
 	g := testGatewayWith(t, Options{Rules: []rule{allow("far.test"), allow("inside.test"), allowPort("db.test", "tcp", 5432)}, Upstream: up,
 		Proxy: func(u *url.URL) (*url.URL, error) { return proxy, nil }})
-	if got := resolve(t, g, "far.test"); got.String() != "127.64.0.1" {
-		t.Errorf("a name that this host cannot resolve: %s", got)
-	}
+	testkit.Equal(t, "a name that this host cannot resolve", resolve(t, g, "far.test").String(), "127.64.0.1")
 	if m := ask(t, g, "inside.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeNameError || onlyDenial(t, g).Reason != policy.DeniedAddress {
 		t.Errorf("a name that leads inside: %+v", m)
 	}
@@ -227,17 +195,13 @@ func TestNewNamesPerSecond(t *testing.T) {
 			}
 			return n
 		}
-		if n := accepted(); n != newNameBurst {
-			t.Errorf("%d names at once, want %d", n, newNameBurst)
-		}
+		testkit.Equal(t, "names at once", accepted(), newNameBurst)
 		const pause, rounds = 390 * time.Millisecond, 100
 		total := 0
 		for range rounds {
 			time.Sleep(pause)
 			total += accepted()
 		}
-		if want := int(rounds * pause / newNameInterval); total != want {
-			t.Errorf("%d names in %v, want %d", total, rounds*pause, want)
-		}
+		testkit.Equal(t, fmt.Sprintf("names in %v", rounds*pause), total, int(rounds*pause/newNameInterval))
 	})
 }

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"fmt"
 	"io"
 	"net"
 	"net/url"
@@ -8,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -36,23 +38,17 @@ func TestDrainDelivers(t *testing.T) {
 					more, err = io.Copy(io.Discard, io.LimitReader(c, 3<<20))
 					time.Sleep(2 * defaultDrainLimits.idle)
 				}
-				if err != nil {
-					t.Error(err)
-				}
+				testkit.Works(t, "", err)
 				got <- n
 			})
 			g, _ := testGateway(t, map[string][]string{"x.test": {"198.51.100.7"}}, c.rule)
 			g.life.limits.timeout = patience
 			conn := client(t, g, resolve(t, g, "x.test").String()+c.at[strings.Index(c.at, ":"):])
 			time.AfterFunc(2*defaultDrainLimits.idle, func() { close(begin) })
-			if _, err := conn.Write(append([]byte(c.head), make([]byte, c.size)...)); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, testkit.ErrorOf(conn.Write(append([]byte(c.head), make([]byte, c.size)...))))
 			conn.Close()
 			g.Close()
-			if n, all := <-got, int64(len(c.head)+c.size); n != all {
-				t.Errorf("%d of %d bytes came; denied: %+v", n, all, g.Denials())
-			}
+			testkit.Equal(t, fmt.Sprintf("of … bytes came; denied: %+v", g.Denials()), <-got, int64(len(c.head)+c.size))
 		})
 	}
 }

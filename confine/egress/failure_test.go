@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestUnresolvedHosts checks that a granted name which the host cannot resolve is a failure of the
@@ -42,9 +44,7 @@ func TestUnresolvedHosts(t *testing.T) {
 	}
 	upstream.err = nil
 	upstream.set("api.test", "198.51.100.7")
-	if got := look("api.test"); got != "" {
-		t.Errorf("it resolves: %s", got)
-	}
+	testkit.Equal(t, "it resolves", look("api.test"), "")
 	if got := look("evil.test"); got != "" || len(g.Denials()) != 1 {
 		t.Errorf("a refused name: %s", got)
 	}
@@ -88,9 +88,7 @@ func TestSlowHosts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := New(Options{})
 		done := g.failures.begin("api.test", 443)
-		if got := g.HostFailures(); len(got) != 0 {
-			t.Errorf("at once: %+v", got)
-		}
+		testkit.Empty(t, "at once", g.HostFailures())
 		time.Sleep(slowAttempt)
 		for range 2 {
 			if got := g.HostFailures(); len(got) != 1 || got[0].Answer != "it does not answer" {

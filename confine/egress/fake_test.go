@@ -2,6 +2,7 @@ package egress
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/netip"
 	"net/url"
@@ -93,14 +94,12 @@ func mustPrefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
 
 func question(t testing.TB, name string, kind dnsmessage.Type) []byte {
 	t.Helper()
-	n, err := dnsmessage.NewName(name)
-	testkit.Must(t, err)
+	n := testkit.Get(dnsmessage.NewName(name))(t)
 	m := dnsmessage.Message{
 		Header:    dnsmessage.Header{ID: 77, RecursionDesired: true},
 		Questions: []dnsmessage.Question{{Name: n, Type: kind, Class: dnsmessage.ClassINET}},
 	}
-	b, err := m.Pack()
-	testkit.Must(t, err)
+	b := testkit.Get(m.Pack())(t)
 	return b
 }
 
@@ -119,9 +118,7 @@ func ask(t testing.TB, g *Gateway, name string, kind dnsmessage.Type) dnsmessage
 func resolve(t testing.TB, g *Gateway, name string) netip.Addr {
 	t.Helper()
 	m := ask(t, g, name+".", dnsmessage.TypeA)
-	if len(m.Answers) != 1 {
-		t.Fatalf("%s: %+v; denied: %+v", name, m, g.Denials())
-	}
+	testkit.MustEqual(t, fmt.Sprintf("%s: %+v; denied: %+v", name, m, g.Denials()), len(m.Answers), 1)
 	return netip.AddrFrom4(m.Answers[0].Body.(*dnsmessage.AResource).A)
 }
 
@@ -129,9 +126,7 @@ func resolve(t testing.TB, g *Gateway, name string) netip.Addr {
 func onlyDenial(t testing.TB, g *Gateway) policy.Denial {
 	t.Helper()
 	all := g.Denials()
-	if len(all) != 1 {
-		t.Fatalf("denials: %+v, want one", all)
-	}
+	testkit.MustEqual(t, fmt.Sprintf("denials: %+v, want one", all), len(all), 1)
 	return all[0]
 }
 

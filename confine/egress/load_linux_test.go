@@ -16,8 +16,7 @@ import (
 
 func descriptors(t testing.TB) int {
 	t.Helper()
-	names, err := os.ReadDir("/proc/self/fd")
-	testkit.Must(t, err)
+	names := testkit.Get(os.ReadDir("/proc/self/fd"))(t)
 	return len(names)
 }
 
@@ -48,9 +47,7 @@ func TestManyConnections(t *testing.T) {
 					}
 					c.SetDeadline(time.Now().Add(patience))
 					send := sends[i%int64(len(sends))]
-					if got, err := exchange(t, c.(*net.TCPConn), send); got != send || err != nil {
-						t.Errorf("%q, %v", got, err)
-					}
+					testkit.Equal(t, "", testkit.Get(exchange(t, c.(*net.TCPConn), send))(t), send)
 					c.Close()
 				}
 			})

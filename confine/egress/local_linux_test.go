@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -17,9 +18,7 @@ func TestIsLocal(t *testing.T) {
 		"127.0.0.1": true, "127.9.9.9": true, "::1": true, "198.51.100.7": true, "203.0.113.200": true, "2001:db8::7": true, "::ffff:198.51.100.7": true,
 		"192.0.2.1": false, "8.8.8.8": false, "2606:4700::1": false,
 	} {
-		if got, err := isLocal(netip.MustParseAddr(addr)); got != want || err != nil {
-			t.Errorf("%s: %v, %v", addr, got, err)
-		}
+		testkit.Equal(t, addr, testkit.Get(isLocal(netip.MustParseAddr(addr)))(t), want)
 	}
 }
 
@@ -27,28 +26,7 @@ func TestIsLocal(t *testing.T) {
 // The control asks no routes: what is no special form then passes.
 func TestLocalRoute(t *testing.T) {
 	listen(t, "[::]:80", echo(""))
-	for _, c := range []struct{ addr, form string }{
-		{"198.51.100.7", ""},
-		{"2001:db8::7", ""},
-		{"::ffff:198.51.100.7", ""}, // mapped; the DNS has it for the IPv4 address
-		{"::ffff:127.0.0.1", "loopback"},
-		{"::ffff:0:198.51.100.7", "in the form of"},       // translated
-		{"::198.51.100.7", "in the form of"},              // compatible
-		{"64:ff9b::198.51.100.7", "in the form of"},       // NAT64
-		{"64:ff9b:1::198.51.100.7", "in the form of"},     // of a local network
-		{"2002:c633:6407::1", "in the form of"},           // 6to4
-		{"2001:0:4136:e378::1", "in the form of"},         // Teredo
-		{"2001:db8::5efe:198.51.100.7", "in the form of"}, // ISATAP
-		{"2001:db8::7%lo", "link-local"},
-		{"fe80::1%lo", "link-local"},
-		{"fe80::1", "link-local"},
-		{"fec0::1", "private"},
-		{"fd00:99::7", "private"},
-		{"fd00:ec2::254", "credentials"},
-		{"::1", "loopback"},
-		{"::", "unspecified"},
-		{"ff02::1", "multicast"},
-	} {
+	for _, c := range testkit.Table[struct{ addr, form string }](t, "local-route.txt") {
 		for _, asks := range []bool{false, true} {
 			o := Options{Rules: []rule{allow("api.test")}, Upstream: &fakeResolver{names: map[string][]string{"api.test": {c.addr}}}}
 			want := c.form

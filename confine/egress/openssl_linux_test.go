@@ -42,8 +42,7 @@ func startOpenSSL(t *testing.T) *openssl {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	in, err := cmd.StdinPipe() // it reads commands, and ends with them
 	testkit.Must(t, err)
-	out, err := cmd.StdoutPipe()
-	testkit.Must(t, err)
+	out := testkit.Get(cmd.StdoutPipe())(t)
 	cmd.Stderr = cmd.Stdout
 	testkit.Must(t, cmd.Start())
 	go func() {
@@ -108,8 +107,7 @@ func (s *openssl) converse(t *testing.T, c *net.TCPConn, parts ...[]byte) (names
 // direct is converse without a Gateway between.
 func (s *openssl) direct(t *testing.T, parts ...[]byte) (names []string, answered bool) {
 	t.Helper()
-	c, err := net.Dial("tcp", s.at)
-	testkit.Must(t, err)
+	c := testkit.Get(net.Dial("tcp", s.at))(t)
 	return s.converse(t, c.(*net.TCPConn), parts...)
 }
 

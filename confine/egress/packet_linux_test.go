@@ -17,22 +17,12 @@ func TestKernelRefusals(t *testing.T) {
 	resolve(t, g, "api.test")
 	g.Serve(Sockets{Refused: packets(t)})
 	listen(t, "127.0.0.1:9000", echo(""))
-	for _, c := range []struct{ network, at, target string }{
-		{"tcp", "198.51.100.7:8123", "api.test:8123"},
-		{"tcp", "198.51.100.8:8123", "198.51.100.8:8123"},
-		{"tcp", "[2001:db8::1]:8123", "[2001:db8::1]:8123"},
-		{"tcp", "127.0.0.1:8123", "localhost:8123"},
-		{"udp", "198.51.100.7:443", "api.test:443"},
-		{"udp", "198.51.100.8:443", "198.51.100.8:443"},
-		{"udp", "[2001:db8::1]:443", "[2001:db8::1]:443"},
-	} {
+	for _, c := range testkit.Table[struct{ network, at, target string }](t, "kernel-refusals.txt") {
 		before := len(g.Denials())
 		if conn, err := net.Dial(c.network, c.at); err == nil {
 			conn.SetDeadline(time.Now().Add(patience))
 			conn.Write([]byte("x"))
-			if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNREFUSED) {
-				t.Errorf("%s: %v", c.at, err)
-			}
+			testkit.Is(t, c.at, testkit.ErrorOf(conn.Read(make([]byte, 1))), syscall.ECONNREFUSED)
 			conn.Close()
 		} else if !errors.Is(err, syscall.ECONNREFUSED) {
 			t.Errorf("%s: %v", c.at, err)
@@ -54,9 +44,7 @@ func TestKernelRefusals(t *testing.T) {
 	c.Write([]byte("x"))
 	c.Read(make([]byte, 1))
 	reset(c.(*net.TCPConn))
-	if all := g.Denials(); len(all) != n {
-		t.Errorf("%+v", all[n:])
-	}
+	testkit.Equal(t, "", len(g.Denials()), n)
 }
 
 // TestCloseReadsRefusals checks that Denials after Close includes the last refusal.
@@ -64,8 +52,7 @@ func TestCloseReadsRefusals(t *testing.T) {
 	g, _ := testGateway(t, nil, allow("api.test"))
 	f := packets(t)
 	defer f.Close()
-	raw, err := f.SyscallConn()
-	testkit.Must(t, err)
+	raw := testkit.Get(f.SyscallConn())(t)
 	g.refusals = []*refusalSocket{{raw: raw}} // without a goroutine that reads it
 	if c, err := net.Dial("tcp", "198.51.100.8:8123"); err == nil {
 		c.Close()

@@ -20,9 +20,7 @@ func TestParseRefusal(t *testing.T) {
 		if ok {
 			got = network + " " + to.String()
 		}
-		if got != want {
-			t.Errorf("%s: %q, want %q", what, got, want)
-		}
+		testkit.Equal(t, what, got, want)
 	}
 }
 

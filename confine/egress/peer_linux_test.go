@@ -30,8 +30,7 @@ var anywhere = net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) (e
 // listen is a server of the tests' world; serve runs for each connection.
 func listen(t testing.TB, at string, serve func(c *net.TCPConn)) {
 	t.Helper()
-	l, err := anywhere.Listen(t.Context(), "tcp", at)
-	testkit.Must(t, err)
+	l := testkit.Get(anywhere.Listen(t.Context(), "tcp", at))(t)
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {

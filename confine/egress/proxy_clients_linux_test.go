@@ -64,8 +64,7 @@ func newProxyWorld(t *testing.T, program string) *proxyWorld {
 			return server.ServeTLS(l, filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
 		},
 	} {
-		l, err := net.Listen("tcp", "198.51.100.7:"+port)
-		testkit.Must(t, err)
+		l := testkit.Get(net.Listen("tcp", "198.51.100.7:"+port))(t)
 		go serve(l)
 	}
 	t.Cleanup(func() { server.Close() })

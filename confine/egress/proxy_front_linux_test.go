@@ -32,8 +32,7 @@ func serveProxy(t testing.TB, g *Gateway) (port int) {
 // proxyConn connects to the session's proxy.
 func proxyConn(t testing.TB, port int) *net.TCPConn {
 	t.Helper()
-	c, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-	testkit.Must(t, err)
+	c := testkit.Get(net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))))(t)
 	t.Cleanup(func() { c.Close() })
 	c.SetDeadline(time.Now().Add(patience))
 	return c.(*net.TCPConn)
@@ -45,14 +44,10 @@ func connectTo(t testing.TB, port int, target string) (*net.TCPConn, *bufio.Read
 	c := proxyConn(t, port)
 	fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n%s\r\n", target, authorization)
 	b := bufio.NewReader(c)
-	status, err := b.ReadString('\n')
-	testkit.Must(t, err)
+	status := testkit.Get(b.ReadString('\n'))(t)
 	if strings.Contains(status, " 200 ") {
-		line, err := b.ReadString('\n')
-		testkit.Must(t, err)
-		if line != "\r\n" {
-			t.Fatalf("after the status: %q", line)
-		}
+		line := testkit.Get(b.ReadString('\n'))(t)
+		testkit.MustEqual(t, "after the status", line, "\r\n")
 	}
 	return c, b, strings.TrimSpace(status)
 }
@@ -64,15 +59,11 @@ func TestProxyConnect(t *testing.T) {
 	port := serveProxy(t, g)
 
 	c, b, status := connectTo(t, port, "api.test:443")
-	if status != "HTTP/1.1 200 Connection established" {
-		t.Fatalf("%q; %+v", status, g.Denials())
-	}
+	testkit.MustEqual(t, g.Denials(), status, "HTTP/1.1 200 Connection established")
 	good := string(hello(t, "api.test"))
 	io.WriteString(c, good)
 	c.CloseWrite()
-	if got, err := io.ReadAll(b); string(got) != good || err != nil {
-		t.Errorf("%q, %v; %+v", got, err, g.Denials())
-	}
+	testkit.Equal(t, fmt.Sprintf("%+v", g.Denials()), string(testkit.Get(io.ReadAll(b))(t)), good)
 	if d := g.Denials(); len(d) > 0 {
 		t.Fatalf("%+v", d)
 	}
@@ -164,9 +155,7 @@ func TestProxyURL(t *testing.T) {
 			t.Errorf("%s: %q, want %q", what, answer, wantAnswer)
 		}
 		g.Close()
-		if s := got.String()[before:]; s != wantSent {
-			t.Errorf("%s: the host got %q, want %q", what, s, wantSent)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: the host", what), got.String()[before:], wantSent)
 		if d := g.Denials(); len(d) > 1 || len(d) == 0 && denied != "" || len(d) == 1 && d[0].Reason != denied {
 			t.Errorf("%s: %+v", what, d)
 		}
@@ -186,9 +175,7 @@ func TestProxySOCKS(t *testing.T) {
 			t.Errorf("%q: %q, %v", target, answer, err)
 		}
 		if want != 0 {
-			if rest, err := io.ReadAll(c); len(rest) > 0 || err != nil {
-				t.Errorf("%q: %q, %v", target, rest, err)
-			}
+			testkit.Empty(t, target, testkit.Get(io.ReadAll(c))(t))
 			continue
 		}
 		c.Write(hello(t, "evil.test"))
@@ -260,22 +247,16 @@ func TestProxyLimits(t *testing.T) {
 	io.WriteString(second, "CONNECT x.test:1000 HTTP/1.1\r\n"+authorization+"\r\n")
 	testkit.Eventually(t, "it waits", func() bool { return g.waiting.Load() == 1 })
 	_, _, status = connectTo(t, port, "x.test:1000")
-	if !strings.Contains(status, " 403 mcp-jail: 1 connections are open, and as many wait") {
-		t.Errorf("%q", status)
-	}
+	testkit.Contains(t, "", status, " 403 mcp-jail: 1 connections are open, and as many wait")
 	first.Close()
-	if line, err := bufio.NewReader(second).ReadString('\n'); !strings.Contains(line, " 200 ") || err != nil {
-		t.Errorf("%q, %v", line, err)
-	}
+	testkit.Contains(t, "", testkit.Get(bufio.NewReader(second).ReadString('\n'))(t), " 200 ")
 	second.Close()
 	long := strings.Repeat("a", 60) + "." + strings.Repeat("b", 60) + ".wild.test"
 	if _, _, status = connectTo(t, port, long+":443"); !strings.Contains(status, " 403 mcp-jail: "+long+":443 is refused: a limit was reached") {
 		t.Errorf("%q", status)
 	}
 	g.Close()
-	if _, err := silent.Read(make([]byte, 1)); err == nil {
-		t.Error("a connection is open after Close")
-	}
+	testkit.Fails(t, "a connection is open after Close", testkit.ErrorOf(silent.Read(make([]byte, 1))), "")
 	if _, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
 		t.Error("the proxy listens after Close")
 	}
@@ -286,12 +267,9 @@ func TestProxyListeners(t *testing.T) {
 	g, _ := testGateway(t, nil)
 	port := serveProxy(t, g)
 	for _, host := range []string{"127.0.0.1", "::1"} {
-		c, err := net.Dial("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
-		testkit.Must(t, err)
+		c := testkit.Get(net.Dial("tcp", net.JoinHostPort(host, strconv.Itoa(port))))(t)
 		fmt.Fprintf(c, "CONNECT x.test:443 HTTP/1.1\r\n\r\n")
-		if line, err := bufio.NewReader(c).ReadString('\n'); !strings.Contains(line, " 407 ") || err != nil {
-			t.Errorf("%s: %q, %v", host, line, err)
-		}
+		testkit.Contains(t, host, testkit.Get(bufio.NewReader(c).ReadString('\n'))(t), " 407 ")
 		c.Close()
 	}
 	if c, err := net.Dial("tcp", net.JoinHostPort("198.51.100.1", strconv.Itoa(port))); err == nil {

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -49,20 +51,12 @@ func TestUpstreamProxy(t *testing.T) {
 	listen(t, "198.51.100.7:80", echo("hello"))
 	good := tunnel(t, "10.99.0.5:3128", "200 fine", "198.51.100.7:443")
 	tunnel(t, "10.99.0.6:3128", "407 who are you", "198.51.100.7:443")
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		proxy, port string
 		asked       string
 		why         policy.DenialReason
 		fails       bool
-	}{
-		{"http://me:se%3Acret@10.99.0.5:3128", "443", "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\nProxy-Authorization: Basic bWU6c2U6Y3JldA==\r\n\r\n", "", false},
-		{"http://10.99.0.5:3128", "443", "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n\r\n", "", false},
-		{"http://10.99.0.5:3128", "80", "", "", false}, // goes by itself
-		{"http://10.99.0.6:3128", "443", "", "", true},
-		{"http://10.99.0.7:3128", "443", "", "", true},
-		{"https://10.99.0.5:3128", "443", "", "", true}, // without StartTLS
-		{"socks4://10.99.0.5:3128", "443", "", policy.DeniedUnsupported, true},
-	} {
+	}](t, "upstream-proxy.txt") {
 		before := len(good.String())
 		g := testGatewayWith(t, Options{Rules: []rule{allow("api.test")}, Upstream: &fakeResolver{names: map[string][]string{"api.test": {"198.51.100.7"}}},
 			Proxy: func(*url.URL) (*url.URL, error) { return url.Parse(c.proxy) }})
@@ -72,9 +66,7 @@ func TestUpstreamProxy(t *testing.T) {
 		if c.fails != (err != nil) || !c.fails && got != "hello"+send {
 			t.Errorf("%s: %q, %v; %+v", c.proxy, got, err, g.Denials())
 		}
-		if asked := good.String()[before:]; asked != c.asked {
-			t.Errorf("%s: asked %q, want %q", c.proxy, asked, c.asked)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: asked", c.proxy), good.String()[before:], c.asked)
 		if c.why == "" && len(g.Denials()) > 0 || c.why != "" && onlyDenial(t, g).Reason != c.why {
 			t.Errorf("%s: %+v", c.proxy, g.Denials())
 		}

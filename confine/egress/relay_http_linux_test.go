@@ -28,9 +28,7 @@ func TestSecondRequest(t *testing.T) {
 		io.WriteString(c, first)
 		testkit.Eventually(t, "the first request", func() bool { return len(got.String()) == before+len(first) })
 		io.WriteString(c, get+"evil.test\r\n\r\n")
-		if _, err := io.ReadAll(c); !errors.Is(err, syscall.ECONNRESET) {
-			t.Errorf("%v, want a reset", err)
-		}
+		testkit.Is(t, "want a reset", testkit.ErrorOf(io.ReadAll(c)), syscall.ECONNRESET)
 		testkit.Eventually(t, "the refusal", func() bool { return len(g.Denials()) > 0 })
 	}
 	if s := got.String(); strings.Contains(s, "evil") {
@@ -81,9 +79,7 @@ func TestWebSocketUnanswered(t *testing.T) {
 		}
 		c.Close()
 		testkit.Eventually(t, "its end", func() bool { return len(g.slots) == 0 })
-		if err := <-ended; (err != nil) != reset {
-			t.Errorf("reset %v: upstream saw %v", reset, err)
-		}
+		testkit.Equal(t, "reset", (<-ended != nil), reset)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -48,9 +49,7 @@ func FuzzRequests(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if sniffProtocol(b) != protoHTTP {
-			t.Errorf("%q passes for no HTTP", b)
-		}
+		testkit.Equal(t, fmt.Sprintf("%q passes for no HTTP", b), sniffProtocol(b), protoHTTP)
 		// net/http reads the same host, or nothing.
 		theirs, err := http.ReadRequest(bufio.NewReader(bytes.NewReader(b)))
 		if err != nil {

@@ -3,6 +3,7 @@ package egress
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/netip"
@@ -42,9 +43,7 @@ func TestConnections(t *testing.T) {
 			}
 			conn := client(t, g, to)
 			if why == "" {
-				if got, err := exchange(t, conn, send); got != send || err != nil {
-					t.Errorf("%q, %v, want %q; denied: %+v", got, err, send, g.Denials())
-				}
+				testkit.Equal(t, fmt.Sprintf("denied: %+v", g.Denials()), testkit.Get(exchange(t, conn, send))(t), send)
 				return
 			}
 			got, err := exchange(t, conn, send)
@@ -67,9 +66,7 @@ func TestServerSpeaksFirst(t *testing.T) {
 		if _, err := io.ReadFull(c, b); err != nil || string(b) != "220 hello\r\n" {
 			t.Errorf("%q, %v", b, err)
 		}
-		if got, err := exchange(t, c, "EHLO x\r\n"); got != "EHLO x\r\n" || err != nil {
-			t.Errorf("%q, %v", got, err)
-		}
+		testkit.Equal(t, "", testkit.Get(exchange(t, c, "EHLO x\r\n"))(t), "EHLO x\r\n")
 	}
 }
 
@@ -109,35 +106,25 @@ func TestConnectionEnds(t *testing.T) {
 		t.Errorf("half-closed by the client: %q, %v", got, err)
 	}
 	c := client(t, g, at+":1001")
-	if got, err := io.ReadAll(c); string(got) != "bye" || err != nil {
-		t.Errorf("half-closed by the server: %q, %v", got, err)
-	}
-	if _, err := io.WriteString(c, upload); err != nil {
-		t.Errorf("half-closed by the server, and then: %v", err)
-	}
+	testkit.Equal(t, "half-closed by the server", string(testkit.Get(io.ReadAll(c))(t)), "bye")
+	testkit.Works(t, "half-closed by the server, and then", testkit.ErrorOf(io.WriteString(c, upload)))
 	wasReset(t, client(t, g, at+":1002"))
 	wasReset(t, client(t, g, at+":1005")) // nothing listens
 	c = client(t, g, at+":1003")
 	io.WriteString(c, "x")
 	reset(c)
-	if err := <-ended; !errors.Is(err, syscall.ECONNRESET) {
-		t.Errorf("reset by the client: %v", err)
-	}
+	testkit.Is(t, "reset by the client", <-ended, syscall.ECONNRESET)
 	c = client(t, g, at+":1003")
 	io.WriteString(c, "x")
 	c.Close()
-	if err := <-ended; err != nil {
-		t.Errorf("closed by the client: %v", err)
-	}
+	testkit.Works(t, "closed by the client", <-ended)
 	c = client(t, g, at+":1004")
 	io.WriteString(c, upload[:64<<10])
 	b := make([]byte, 8)
 	if _, err := io.ReadFull(c, b); string(b) != "too much" || err != nil {
 		t.Errorf("an answer before a reset: %q, %v", b, err)
 	}
-	if d := g.Denials(); len(d) != 0 {
-		t.Errorf("failures of the network are on record as denials: %+v", d)
-	}
+	testkit.Empty(t, "failures of the network are on record as denials", g.Denials())
 }
 
 // fakeInterceptor keeps the target and head of a connection and echoes the head from upstream. It
@@ -169,9 +156,7 @@ func TestIntercept(t *testing.T) {
 	for port, head := range map[uint16]string{443: string(hello(t, "api.test")), 80: get + "api.test\r\n\r\n"} {
 		to := netip.AddrPortFrom(at, port)
 		c := client(t, g, to.String())
-		if got, err := exchange(t, c, head); got != head || err != nil {
-			t.Errorf("%q, %v; %+v", got, err, g.Denials())
-		}
+		testkit.Equal(t, fmt.Sprintf("%+v", g.Denials()), testkit.Get(exchange(t, c, head))(t), head)
 		if x.got != head || x.target.Name != "api.test" || x.target.Port != int(port) || x.target.Addr != to || x.target.TLS != (port == 443) {
 			t.Errorf("%+v", x.target)
 		}

@@ -2,13 +2,14 @@ package egress
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/netip"
 	"testing"
 	"testing/synctest"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // blockedResolver answers no lookup before release is closed.
@@ -37,19 +38,13 @@ func TestMaxLookups(t *testing.T) {
 			go g.lookups.lookup(t.Context(), fmt.Sprintf("n%d.test", i))
 		}
 		synctest.Wait()
-		if g.lookups.running != limit {
-			t.Errorf("%d lookups run, want %d", g.lookups.running, limit)
-		}
-		if _, err := g.lookups.lookup(t.Context(), "late.test"); !errors.Is(err, errTooManyLookups) {
-			t.Errorf("one lookup too many: %v", err)
-		}
+		testkit.Equal(t, "lookups run", g.lookups.running, limit)
+		testkit.Is(t, "one lookup too many", testkit.ErrorOf(g.lookups.lookup(t.Context(), "late.test")), errTooManyLookups)
 		if m := ask(t, g, "late.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeServerFailure {
 			t.Errorf("the answer to one query too many: %+v", m)
 		}
 		close(r.release)
 		synctest.Wait()
-		if addrs, err := g.lookups.lookup(t.Context(), "late.test"); err != nil || len(addrs) != 1 {
-			t.Errorf("after the others have ended: %v, %v", addrs, err)
-		}
+		testkit.Equal(t, "after the others have ended", len(testkit.Get(g.lookups.lookup(t.Context(), "late.test"))(t)), 1)
 	})
 }

@@ -29,12 +29,10 @@ func sockets(t testing.TB, ports ...int) Sockets {
 		})
 		return err
 	}}
-	dns, err := control.ListenPacket(t.Context(), "udp", "[::]:53")
-	testkit.Must(t, err)
+	dns := testkit.Get(control.ListenPacket(t.Context(), "udp", "[::]:53"))(t)
 	s.DNS = dns.(*net.UDPConn)
 	for _, port := range append(ports, 53) {
-		l, err := anywhere.Listen(t.Context(), "tcp", fmt.Sprintf("[::]:%d", port))
-		testkit.Must(t, err)
+		l := testkit.Get(anywhere.Listen(t.Context(), "tcp", fmt.Sprintf("[::]:%d", port)))(t)
 		if port == 53 {
 			s.DNSTCP = l.(*net.TCPListener)
 		} else {
@@ -60,8 +58,7 @@ func TestServe(t *testing.T) {
 			}
 		}
 	}
-	c, err := net.Dial("tcp", "127.64.0.1:80")
-	testkit.Must(t, err)
+	c := testkit.Get(net.Dial("tcp", "127.64.0.1:80"))(t)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience))
 	request := get + "six.test\r\n\r\n"
@@ -74,9 +71,7 @@ func TestServe(t *testing.T) {
 	} else if !errors.Is(err, syscall.ECONNRESET) { // as soon as that
 		t.Fatal(err)
 	}
-	if d := onlyDenial(t, g); d.Target != "127.64.0.9:80" {
-		t.Errorf("%+v", d)
-	}
+	testkit.Equal(t, "", onlyDenial(t, g).Target, "127.64.0.9:80")
 	g.Close()
 	if c, err := net.Dial("tcp", "127.64.0.1:80"); err == nil {
 		c.Close()
@@ -87,8 +82,7 @@ func TestServe(t *testing.T) {
 func TestDNSOverTCP(t *testing.T) {
 	g, _ := testGateway(t, map[string][]string{"api.test": {"198.51.100.7"}}, allow("api.test"))
 	g.Serve(sockets(t))
-	c, err := net.Dial("tcp", "127.0.0.1:53")
-	testkit.Must(t, err)
+	c := testkit.Get(net.Dial("tcp", "127.0.0.1:53"))(t)
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(patience))
 	q := question(t, "api.test.", dnsmessage.TypeA)
@@ -97,13 +91,9 @@ func TestDNSOverTCP(t *testing.T) {
 		c.Write(framed[:5])
 		c.Write(framed[5:])
 		var size [2]byte
-		if _, err := io.ReadFull(c, size[:]); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, testkit.ErrorOf(io.ReadFull(c, size[:])))
 		answer := make([]byte, binary.BigEndian.Uint16(size[:]))
-		if _, err := io.ReadFull(c, answer); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, testkit.ErrorOf(io.ReadFull(c, answer)))
 		var m dnsmessage.Message
 		if err := m.Unpack(answer); err != nil || len(m.Answers) != 1 {
 			t.Errorf("%+v, %v", m, err)
@@ -114,8 +104,7 @@ func TestDNSOverTCP(t *testing.T) {
 // packets is a socket that sees what the kernel sends on the loopback.
 func packets(t testing.TB) *os.File {
 	t.Helper()
-	s, err := unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	testkit.Must(t, err)
+	s := testkit.Get(unix.Socket(unix.AF_PACKET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0))(t)
 	const all = unix.ETH_P_ALL<<8&0xff00 | unix.ETH_P_ALL>>8
 	testkit.Must(t, unix.Bind(s, &unix.SockaddrLinklayer{Protocol: all, Ifindex: 1}))
 	testkit.Must(t, unix.SetsockoptInt(s, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1))
@@ -129,9 +118,7 @@ func TestWaitingBounded(t *testing.T) {
 	g := testGatewayWith(t, Options{Rules: []rule{allowPort("x.test", "tcp", 1000)}, Upstream: &fakeResolver{names: map[string][]string{"x.test": {"198.51.100.7"}}}, Limits: limits{Connections: 1}})
 	to := resolve(t, g, "x.test").String() + ":1000"
 	first := client(t, g, to)
-	if _, err := io.ReadFull(first, make([]byte, 5)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, testkit.ErrorOf(io.ReadFull(first, make([]byte, 5))))
 	second := client(t, g, to)
 	testkit.Eventually(t, "one that waits", func() bool { return g.waiting.Load() == 1 })
 	wasReset(t, client(t, g, to))
@@ -139,7 +126,5 @@ func TestWaitingBounded(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	first.Close()
-	if _, err := io.ReadFull(second, make([]byte, 5)); err != nil {
-		t.Errorf("once there is room: %v", err)
-	}
+	testkit.Works(t, "once there is room", testkit.ErrorOf(io.ReadFull(second, make([]byte, 5))))
 }

@@ -65,8 +65,7 @@ func socksServer(t *testing.T, login bool, answer byte) (at string, asked chan s
 }
 
 func listenProxy(t *testing.T, serve func(net.Conn)) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
+	l := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	go egresstest.Serve(l, serve)
 	return l.Addr().String()
@@ -88,8 +87,7 @@ func TestSOCKS(t *testing.T) {
 		{"socks4://" + open, "", "socks4:// is not supported"},
 		{"https://" + open, "", "needs mcp-jail-tls"},
 	} {
-		u, err := url.Parse(c.proxy)
-		testkit.Must(t, err)
+		u := testkit.Get(url.Parse(c.proxy))(t)
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		conn, err := DialProxy(ctx, u, "api.test", netip.MustParseAddrPort("198.51.100.7:443"), nil)
 		cancel()
@@ -150,17 +148,14 @@ func TestFromEnvironment(t *testing.T) {
 			name, value, _ := strings.Cut(v, "=")
 			t.Setenv(name, value)
 		}
-		u, err := url.Parse(of)
-		testkit.Must(t, err)
+		u := testkit.Get(url.Parse(of))(t)
 		got := ""
 		if p, err := proxyFromEnvironment()(u); err != nil {
 			t.Errorf("%s: %v", environ, err)
 		} else if p != nil {
 			got = p.String()
 		}
-		if got != want {
-			t.Errorf("%s, %s: %q, want %q", environ, of, got, want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s, %s", environ, of), got, want)
 	}
 }
 
@@ -191,8 +186,7 @@ func TestConnect(t *testing.T) {
 			asked <- head
 			io.WriteString(conn, c.head+"hello")
 		})
-		u, err := url.Parse("http://" + c.user + at)
-		testkit.Must(t, err)
+		u := testkit.Get(url.Parse("http://" + c.user + at))(t)
 		conn, err := DialProxy(t.Context(), u, "api.test", netip.MustParseAddrPort("198.51.100.7:443"), nil)
 		head := <-asked
 		if want := "Proxy-Authorization: Basic bWU6c2U6Y3JldA==\r\n"; !strings.HasPrefix(head, "CONNECT api.test:443 HTTP/1.1\r\nHost: api.test:443\r\n") || strings.Contains(head, want) != strings.Contains(c.user, "cret") {

@@ -122,16 +122,12 @@ func (c *commands) check(t *testing.T, run func(testing.TB, *policy.Profile, ...
 		attacker.Try("swapped-script", c.script, c.dir+"/runner", "run", ":run::", ":run"))
 	want = append(want, "ok good", "killed", "ok stops, continues, user defined signal 1", "nothing", "ok", attacker.Outcome("ok "+c.script+":check::"), "killed", "ok [false true]")
 	for i, got := range run(t, c.profile, attempts...) {
-		if got != want[i] {
-			t.Errorf("%q: %s, want %s", attempts[i], got, want[i])
-		}
+		testkit.Equal(t, attempts[i], got, want[i])
 	}
 	free := *c.profile
 	free.CommandArgs, free.Commands, free.OwnPrograms = nil, nil, nil
 	control, wantFree := []attacker.Attempt{attacker.Try("start-program", c.echo, c.dir, "", "/any/echo", "evil"), attacker.Try("start-program", c.env, c.dir, "EVIL=1 GOOD=1", "env"), attempts[len(attempts)-1]}, []attacker.Outcome{"ok evil", "ok EVIL=1 GOOD=1", "ok [true true]"}
-	if got := run(t, &free, control...); !slices.Equal(got, wantFree) {
-		t.Errorf("control: without arguments in the rules: %q", got)
-	}
+	testkit.Equal(t, "control: without arguments in the rules", run(t, &free, control...), wantFree)
 }
 
 func TestJailCommands(t *testing.T) {
@@ -160,8 +156,7 @@ func ownProgram(t *testing.T, run func(testing.TB, *policy.Profile, ...attacker.
 	t.Helper()
 	c := newCommands(t)
 	rule, own, other := c.dir+"/one", c.dir+"/two", c.dir+"/link-of-two"
-	program, err := os.ReadFile(c.echo)
-	testkit.Must(t, err)
+	program := testkit.Get(os.ReadFile(c.echo))(t)
 	testkit.Must(t, errors.Join(testkit.WriteProgram(rule, program), os.Link(rule, own), os.Symlink("two", other)))
 	p := *c.profile
 	p.Programs = append(slices.Clone(p.Programs), rule, own)
@@ -200,12 +195,8 @@ func ownProgram(t *testing.T, run func(testing.TB, *policy.Profile, ...attacker.
 	}
 	got, control := run(t, &p, attempts...), run(t, &free, attempts...)
 	for i, r := range rows {
-		if got[i] != r.want {
-			t.Errorf("%s: %s, want %s", r.attempt, got[i], r.want)
-		}
-		if control[i] != r.free {
-			t.Errorf("control, without a rule for it: %s: %s, want %s", r.attempt, control[i], r.free)
-		}
+		testkit.Equal(t, r.attempt, got[i], r.want)
+		testkit.Equal(t, fmt.Sprintf("control, without a rule for it: %s", r.attempt), control[i], r.free)
 	}
 	free.CommandArgs, free.Commands, free.OwnPrograms, free.Programs, free.Loaders = nil, nil, nil, nil, nil
 	if got := run(t, &free, attacker.Try("start-copy", own, "two", "evil"))[0]; got != "ok evil" {
@@ -232,9 +223,7 @@ func threadStarts(t *testing.T, run func(testing.TB, *policy.Profile, ...attacke
 	n := fmt.Sprint(jailtest.Rounds(100, 1000))
 	got := run(t, c.profile, attacker.Try("swapped-leaders", n, c.echo), attacker.Try("racing-starts", c.echo, "good"), attacker.Try("racing-starts", c.echo, "evil"))
 	want := []attacker.Outcome{"ok good true, killed true, other none", "ok good", "killed"}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	testkit.Equal(t, "", got, want)
 	free := *c.profile
 	free.CommandArgs, free.Commands, free.OwnPrograms = nil, nil, nil
 	if got := run(t, &free, attacker.Try("swapped-leaders", "32", c.echo))[0]; !strings.HasPrefix(string(got), "evil ran ") {
@@ -259,9 +248,7 @@ func TestJailCommandsDenials(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %q %s", d.Target, d.Arguments, d.Detail))
 	}
 	want := []string{c.echo + ` ["echo" "push" "a b" ""] `, c.sh + ` ["sh" "-c" "x"] `, c.script + ` ["cargo" "run"] `, c.echo + ` ["/any/echo" "good"] `, c.echo + ` ["" "good"] `}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q, want %q; %s%s", got, want, s.Out, s.Errs)
-	}
+	testkit.Equal(t, fmt.Sprintf("%s%s", s.Out, s.Errs), got, want)
 }
 
 // TestJailCommandsSelfTest: a jail in which the server could trace processes does not start.
@@ -285,8 +272,6 @@ func TestJailCommandsSelfTest(t *testing.T) {
 	}
 	unchanged := func(_ *jail.Builder, steps []jail.Step) []jail.Step { return steps }
 	process, err := confine.Launcher{TestHooks: jail.TestHooks{Steps: unchanged}}.Start(t.Context(), c.profile, jail.Stdio{})
-	if err != nil {
-		t.Fatalf("control: %v", err)
-	}
+	testkit.Must(t, err)
 	process.Wait()
 }

@@ -34,9 +34,7 @@ func TestJailRecordsAfterMissingNames(t *testing.T) {
 	dir := testkit.Plant(t, "ws/")
 	const tried = 3000
 	got := recorded(t, jailtest.Profile(t, jailtest.Grant{Path: dir + "/ws", Rights: rw}), attacker.Try("creates", "/nowhere/#", strconv.Itoa(tried)), attacker.Try("create", dir+"/ws/.envrc"))
-	if d := got[dir+"/ws/.envrc"]; d.Count != 1 {
-		t.Errorf("not on record: %v", got)
-	}
+	testkit.Equal(t, fmt.Sprintf("not on record: %v", got), got[dir+"/ws/.envrc"].Count, 1)
 	if d := got[policy.DenialOthers+"absent"]; d.Count < 1 || d.Count > tried-spec.MaxAbsents || len(got) != 2 {
 		t.Errorf("beside it: %v", got)
 	}

@@ -16,8 +16,7 @@ import (
 // TestJailEntries: entries of unusual shapes: one file, files in /tmp, a fifo, /etc, /.
 func TestJailEntries(t *testing.T) {
 	jailtest.Needs(t)
-	tmp, err := os.MkdirTemp("/tmp", "mcp-jail-entry-")
-	testkit.Must(t, err)
+	tmp := testkit.Get(os.MkdirTemp("/tmp", "mcp-jail-entry-"))(t)
 	defer os.RemoveAll(tmp)
 	for _, name := range []string{"/file", "/ro/inner", "/rw/inner"} {
 		os.MkdirAll(filepath.Dir(tmp+name), 0o755)
@@ -74,9 +73,7 @@ func TestJailEntries(t *testing.T) {
 			if after := jailtest.HostTree(t, dir) + jailtest.HostTree(t, tmp); after != before && !strings.Contains(c.name, "to write") {
 				t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, after)
 			}
-			if now := jailtest.RootNames(t); now != places {
-				t.Errorf("names were left on the host:\n%s\nwere\n%s", now, places)
-			}
+			testkit.Equal(t, "names on the host", jailtest.RootNames(t), places)
 		})
 	}
 }

@@ -50,14 +50,10 @@ func testGit(t *testing.T, in func(testing.TB, *policy.Profile, ...attacker.Atte
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw})
 	p.GitDirs = []string{dir + "/bare"}
 	named := in(t, p, attacker.Try("create", dir+"/bare/config"), attacker.Try("create", dir+"/bare/worktrees/v/commondir"), attacker.Try("create", dir+"/bare/index"))
-	if want := []attacker.Outcome{"EACCES", "EACCES", "ok"}; !slices.Equal(named, want) {
-		t.Errorf("in a git directory of another name:\ngot  %v\nwant %v", named, want)
-	}
+	testkit.Equal(t, "in a git directory of another name:\ngot", named, []attacker.Outcome{"EACCES", "EACCES", "ok"})
 	w := testkit.Plant(t, tree...) + "/n/node_modules/w"
 	got := in(t, jailtest.Profile(t, jailtest.Grant{Path: w, Rights: rw}), attacker.Try("rename", w+"/node_modules/p", w+"/b"), attacker.Try("rename", w+"/x", w+"/y"))
-	if want := []attacker.Outcome{"EACCES", "ok"}; !slices.Equal(got, want) {
-		t.Errorf("in a node_modules:\ngot  %v\nwant %v", got, want)
-	}
+	testkit.Equal(t, "in a node_modules:\ngot", got, []attacker.Outcome{"EACCES", "ok"})
 }
 
 // TestJailGitDirectories: what a rule for the working tree protects in the git directories of

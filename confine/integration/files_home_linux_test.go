@@ -137,17 +137,13 @@ func TestJailHome(t *testing.T) {
 	other := homeProfile(t, home)
 	other.Tool = "other"
 	check("the call of another tool", other, before, after)
-	if now := everything(t, filepath.Dir(home)); now != host {
-		t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
-	}
+	testkit.Equal(t, "the host's tree", everything(t, filepath.Dir(home)), host)
 	// The control, which is also what a stateful server writes: it is there for all.
 	check("a stateful server", kept(p), before, after)
 	if now := everything(t, filepath.Dir(home)); now == host {
 		t.Error("what a stateful server wrote is nowhere")
 	}
-	if got := fmt.Sprint(jailtest.Attempts(t, p, looks...)); got != after {
-		t.Errorf("a call after that sees %s", got)
-	}
+	testkit.Equal(t, "a call after that sees", fmt.Sprint(jailtest.Attempts(t, p, looks...)), after)
 }
 
 // TestJailHomeHolds: no way to write changes what the server keeps in HOME. In a HOME that is
@@ -193,15 +189,8 @@ func TestJailHomeHolds(t *testing.T) {
 	// What no jail lets through, and what would lead to a layer below if it did.
 	home := plantHome(t)
 	before := everything(t, filepath.Dir(home))
-	for _, c := range []struct{ attempt, want string }{
-		{"mkdev HOME/new", "EPERM"}, {"mkblk HOME/new", "EPERM"}, {"whiteout HOME/x HOME/new", "EPERM"}, {"setcap HOME/x", "EPERM"},
-		{"handle HOME/x", "EPERM"}, {"umount HOME", "EPERM"}, {"bind HOME /tmp", "EPERM"}, {"remount HOME", "EPERM"}, {"clone-tree HOME", "EPERM"}, {"new-fs overlay", "EPERM"}, {"pick HOME", "EPERM"},
-		{"setxattr HOME/x trusted.overlay.opaque", "EPERM"}, {"read HOME/out", "ENOENT"}, {"rewrite HOME/out", "ENOENT"},
-		{"list /tmp", "ok"}, {"stat /tmp/lower", "ENOENT"}, {"stat /tmp/upper", "ENOENT"}, {"fds", "ok 0 1 2"},
-	} {
+	for _, c := range testkit.TableIn[struct{ attempt, want string }](t, tables, "jail-home-holds.txt") {
 		jailtest.Expect(t, c.attempt, jailtest.Attempt(t, homeProfile(t, home), strings.Fields(c.attempt)[0], strings.Fields(strings.ReplaceAll(c.attempt, "HOME", home))[1:]...), c.want)
 	}
-	if now := everything(t, filepath.Dir(home)); now != before {
-		t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, now)
-	}
+	testkit.Equal(t, "the host's tree", everything(t, filepath.Dir(home)), before)
 }

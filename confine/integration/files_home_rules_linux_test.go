@@ -40,23 +40,15 @@ func TestJailHomeRules(t *testing.T) {
 	if want := "[ok ro EROFS EROFS EROFS EACCES EACCES EBUSY EBUSY EBUSY EBUSY ok ok ok ok c new ok]"; fmt.Sprint(got) != want {
 		t.Errorf("%s, want\n%s", got, want)
 	}
-	if now := everything(t, home); now != host {
-		t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
-	}
+	testkit.Equal(t, "the host's tree", everything(t, home), host)
 	jailtest.Expect(t, "what is granted by name", jailtest.Attempt(t, p, "create", home+"/shared/new"), "ok")
-	if _, err := os.Stat(home + "/shared/new"); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "", testkit.ErrorOf(os.Stat(home+"/shared/new")))
 	// A HOME inside what may be written.
 	around := homeProfile(t, home, jailtest.Grant{Path: filepath.Dir(home), Rights: rw})
 	host = everything(t, home)
 	got = jailtest.Attempts(t, around, attacker.Try("create", home+"/new"), attacker.Try("rewrite", home+"/x"), attacker.Try("rename", home, home+"-moved"), attacker.Try("create", filepath.Dir(home)+"/new"))
-	if fmt.Sprint(got) != "[ok ok EBUSY ok]" {
-		t.Errorf("%s", got)
-	}
-	if now := everything(t, home); now != host {
-		t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
-	}
+	testkit.Equal(t, "", fmt.Sprint(got), "[ok ok EBUSY ok]")
+	testkit.Equal(t, "the host's tree", everything(t, home), host)
 }
 
 // TestJailHomeIsBounded: what a call writes to HOME counts as memory. A full HOME is recorded. A
@@ -78,9 +70,7 @@ func TestJailHomeIsBounded(t *testing.T) {
 		p.Limits = policy.Limits{MemoryMB: c.mb}
 		s := jailtest.Begin(t, p, c.what)
 		s.Finish()
-		if got := s.Out.String(); got != fmt.Sprintf("[%q]", c.answer) {
-			t.Errorf("%s with %d MB: %s", c.what, c.mb, got)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s with %d MB", c.what, c.mb), s.Out.String(), fmt.Sprintf("[%q]", c.answer))
 		told := denied(s.Process, "space in "+home)
 		if c.what[0] == "full" && (told.Target == "memory_mb = 64") != (c.answer == "ENOSPC") {
 			t.Errorf("%s with %d MB: %+v", c.what, c.mb, s.Denials())
@@ -126,9 +116,7 @@ func TestJailHomeWithoutOverlay(t *testing.T) {
 		if !note(s.Plan()) {
 			t.Errorf("%q", s.Plan().Notes)
 		}
-		if now := everything(t, home); now != host {
-			t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
-		}
+		testkit.Equal(t, "the host's tree", everything(t, home), host)
 		if plan := planpkg.Compile(kept(p), kernel.Detect().WithUserNS(kernel.Available("")), planpkg.Watching{}); note(plan) {
 			t.Errorf("the control: %q", plan.Notes)
 		}
@@ -165,9 +153,7 @@ func TestJailHomeChangesDuringCalls(t *testing.T) {
 	if err != nil || fmt.Sprint(names) != "["+home+"/dir/sub]" || turns < 3 {
 		t.Errorf("after %d turns: %q, %v", turns, names, err)
 	}
-	if _, err := os.Stat(home + "/moved"); err == nil {
-		t.Error("what a call made is on the host")
-	}
+	testkit.Fails(t, "what a call made is on the host", testkit.ErrorOf(os.Stat(home+"/moved")), "")
 }
 
 // TestJailHomePrograms: programs that keep files in HOME work there as on any filesystem.
@@ -195,9 +181,7 @@ cp -a dir copied && rm -r copied && ls dir
 		testkit.Must(t, err)
 		exit, _ := proc.Wait()
 		wait()
-		if exit != (confine.Exit{}) {
-			t.Errorf("%+v: %s", exit, &errs)
-		}
+		testkit.Equal(t, &errs, exit, (confine.Exit{}))
 	}
 	if got.String() != want.String() || !strings.Contains(want.String(), "first\n") {
 		t.Errorf("%s, want %s", &got, &want)
@@ -227,9 +211,7 @@ func TestHostNSHome(t *testing.T) {
 			t.Errorf("%q: %v", own, err)
 		}
 	}
-	if now := everything(t, home); now != host {
-		t.Errorf("the host's tree has changed:\n%s\nto\n%s", host, now)
-	}
+	testkit.Equal(t, "the host's tree", everything(t, home), host)
 	if got := fmt.Sprint(jailtest.AttemptsHostNS(t, kept(p), looks[:8]...)); got != "[ok "+home+" ok "+home+" ok dir empty hard link out x y ok ok dir empty hard link new out x y ok x ok EEXIST]" {
 		t.Errorf("the control: %s", got)
 	}

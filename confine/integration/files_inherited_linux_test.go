@@ -26,8 +26,7 @@ func TestJailInheritedFilesStayReadOnly(t *testing.T) {
 	}
 	run := func(start func(in, out *os.File) func()) ([]attacker.Outcome, string) {
 		name := testkit.Plant(t, "given") + "/given"
-		in, err := os.Open(name)
-		testkit.Must(t, err)
+		in := testkit.Get(os.Open(name))(t)
 		defer in.Close()
 		r, w, err := os.Pipe()
 		testkit.Must(t, err)
@@ -52,8 +51,7 @@ func TestJailInheritedFilesStayReadOnly(t *testing.T) {
 	p := jailtest.Profile(t)
 	p.Argv = append(p.Argv, jailtest.Args(t, attempts)...)
 	got, after := run(func(in, out *os.File) func() {
-		proc, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{In: in, Out: out})
-		testkit.Must(t, err)
+		proc := testkit.Get(confine.Launcher{}.Start(t.Context(), p, jail.Stdio{In: in, Out: out}))(t)
 		return func() { proc.Wait() }
 	})
 	if want := []attacker.Outcome{"EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES"}; !slices.Equal(got, want) || after != "given" {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,52 +25,7 @@ func TestJailProtectedNames(t *testing.T) {
 		"repo/.git/HEAD", "other/tasks.json",
 	}
 	profile := func(dir string) *policy.Profile { return jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}) }
-	(fileTable{tree, profile, jailtest.Attempts}).check(t, []fileRow{
-		{"create DIR/.envrc", "EACCES", false},
-		{"create DIR/sub/.envrc", "EACCES", false},
-		{"create DIR/.ENVRC", "EACCES", false},
-		{"create DIR/sub/../link/../.envrc", "EACCES", false},
-		{"creating DIR/dangling", "EACCES", false},
-		{"tmpfile DIR/.envrc", "EACCES", false},
-		{"mkfile DIR/.envrc", "EACCES", false},
-		{"mkfifo DIR/.envrc", "EACCES", false},
-		{"symlink DIR/.envrc", "EACCES", false},
-		{"link DIR/a DIR/.envrc", "EACCES", false},
-		{"rename DIR/a DIR/.envrc", "EACCES", false},
-		{"mkdir DIR/.git", "EACCES", false},
-		{"symlink DIR/.git", "EACCES", false},
-		{"rename DIR/dir DIR/sub/.git", "EACCES", false},
-		{"mkdir DIR/repo/.git/hooks", "EACCES", false},
-		{"create DIR/repo/.git/commondir", "EACCES", false},
-		{"rename DIR/a DIR/repo/.git/config", "EACCES", false},
-		{"create DIR/repo/.git/index", "ok", false},
-		{"mkdir DIR/.vscode", "EACCES", false},
-		{"rename DIR/other DIR/.vscode", "EACCES", false},
-		{"exchange DIR/other DIR/sub", "ok", false},
-		{"mkdir DIR/.github", "ok", false},
-		{"create DIR/.github", "EACCES", false},
-		{"symlink DIR/.github", "EACCES", false},
-		{"rename DIR/other DIR/.github", "ok", false},
-		{"rename DIR/dir DIR/.github", "EACCES", false},
-		{"mkdir DIR/node_modules/q/.vscode", "ok", false},
-		{"rename DIR/node_modules/q DIR/q", "ok", false},
-		{"rename DIR/node_modules/p DIR/p", "EACCES", false},
-		{"rename-shut DIR/node_modules/s DIR/s in", "EACCES", false}, // which no process can search
-		{"rename DIR/node_modules/p DIR/node_modules/r", "ok", false},
-		{"exchange DIR/other DIR/node_modules/p", "EACCES", false},
-		{"exchange DIR/other DIR/node_modules/q", "EXDEV", false}, // it could not be taken back
-		{"exchange DIR/node_modules/q DIR/other", "EXDEV", false},
-		{"exchange DIR/node_modules/q DIR/node_modules/s", "ok", false},
-		{"by-cwd DIR/sub .envrc", "EACCES", false},
-		{"by-cwd DIR/sub /proc/self/cwd/.envrc", "EACCES", false},
-		{"by-cwd DIR/sub /proc/thread-self/cwd/.envrc", "EACCES", false},
-		{"by-cwd DIR/sub ok", "ok", false},
-		{"by-cwd DIR/sub /proc/self/cwd/ok", "ok", false},
-		{"by-dir DIR/sub .envrc", "EACCES", false},
-		{"by-dir DIR/sub ok", "ok", false},
-		{"by-fd DIR/sub .envrc", "EACCES", false},
-		{"by-fd DIR/sub ok", "ok", false},
-	})
+	(fileTable{tree, profile, jailtest.Attempts}).check(t, "protected-names.txt")
 }
 
 // TestJailExecWritten: a file can be executed as soon as the server has closed it. The supervisor,
@@ -122,9 +76,7 @@ func TestJailHostReplaces(t *testing.T) {
 		// And so would a descriptor that reads.
 		"EACCES", "EACCES", "ok",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got  %v\nwant %v", got, want)
-	}
+	testkit.Equal(t, "", got, want)
 	for _, d := range s.Denials() {
 		if d.Axis == policy.AxisFs && d.Operation == "write" && d.Target == dir+"/.envrc" && d.Count == 4 && d.Program == jailtest.Binary {
 			return
@@ -142,9 +94,7 @@ func TestJailNameRaces(t *testing.T) {
 		t.Run(verb, func(t *testing.T) {
 			t.Parallel()
 			control := testkit.Plant(t, "one/", "two/", "repo/.git/config")
-			if got := jailtest.Unconfined(t, "/", attacker.Try(verb, control))[0]; got != "ok made" {
-				t.Fatalf("unconfined: %s", got)
-			}
+			testkit.MustEqual(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try(verb, control))[0], "ok made")
 			dir := testkit.Plant(t, "one/", "two/", "repo/.git/config")
 			jailtest.Expect(t, "in the jail", jailtest.Attempt(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), verb, dir), "ok held")
 		})
@@ -200,9 +150,7 @@ func TestJailCallResults(t *testing.T) {
 		t.Errorf("in the jail %d results, unconfined %d:\n%s", len(in), len(out), got)
 	}
 	for i := range min(len(in), len(out)) {
-		if in[i] != out[i] {
-			t.Errorf("in the jail %s, unconfined %s", in[i], out[i])
-		}
+		testkit.Equal(t, "in the jail, and unconfined", in[i], out[i])
 	}
 }
 
@@ -232,9 +180,7 @@ func TestJailFillsOnly(t *testing.T) {
 		t.Fatal(err, plan.Gaps)
 	}
 	want := []attacker.Outcome{"ok", "ok text", "ok", "ok more", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "EACCES", "ok old", "EACCES"}
-	if got := jailtest.Attempts(t, p, attempts(dir)...); !slices.Equal(got, want) {
-		t.Errorf("got  %v\nwant %v", got, want)
-	}
+	testkit.Equal(t, "", jailtest.Attempts(t, p, attempts(dir)...), want)
 }
 
 // TestJailParallelOpens: every one of many concurrent opens gets its own file, also while
@@ -309,9 +255,7 @@ func TestJailDenials(t *testing.T) {
 		"fs write DIR/ro/file", "fs create DIR/ro/new", "fs remove DIR/ro/file", "fs mkdir DIR/ws/.vscode", "fs create DIR/outside/new",
 		"process exec DIR/script", "net connect 198.51.100.7:443", "fs rename DIR/ws/.envrc",
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("denials\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
-	}
+	testkit.Equal(t, fmt.Sprintf("denials\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n")), got, want)
 }
 
 // TestJailNamesPrograms: a refused program is recorded by its path, also if the server named it
@@ -349,11 +293,5 @@ func TestJailAttributesWithoutCase(t *testing.T) {
 		p.IgnoreCase = []string{dir}
 		return p
 	}
-	(fileTable{tree, profile, jailtest.Attempts}).check(t, []fileRow{
-		{"chmod DIR/repo/.GIT/HOOKS/pre-commit", "EACCES", false},
-		{"chmod-fd DIR/repo/.GIT/HOOKS/pre-commit", "EACCES", false},
-		{"utimes DIR/.VSCODE/tasks.json", "EACCES", false},
-		{"chmod DIR/sub/b", "ok", false},
-		{"utimes DIR/node_modules/p/.VSCODE/x", "ok", false},
-	})
+	(fileTable{tree, profile, jailtest.Attempts}).check(t, "attributes-without-case.txt")
 }

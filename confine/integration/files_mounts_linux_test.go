@@ -75,8 +75,7 @@ func TestUserNamespaceLimitCannotBeSet(t *testing.T) {
 	}
 	p := jailtest.Profile(t)
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("read", "/etc/hostname")})...)
-	proc, err := jailtest.WaivesGaps.Start(t.Context(), p, jail.Stdio{})
-	testkit.Must(t, err)
+	proc := testkit.Get(jailtest.WaivesGaps.Start(t.Context(), p, jail.Stdio{}))(t)
 	proc.Wait()
 	var told []confine.Notice
 	proc.OnNotice(func(r confine.Notice) { told = append(told, r) })

@@ -27,8 +27,7 @@ func TestJailSwapsDuringResolution(t *testing.T) {
 	for _, name := range []string{"secret/sub/inner", "secret/top"} {
 		testkit.Must(t, os.WriteFile(filepath.Join(dir, name), []byte("SECRET"), 0o644))
 	}
-	host, err := hostfs.LocalHost()
-	testkit.Must(t, err)
+	host := testkit.Get(hostfs.LocalHost())(t)
 	host.Dir, host.Home, host.StateDir, host.CacheDir, host.ConfigDir = dir+"/ws", dir+"/home", dir+"/home/state", dir+"/home/cache", dir+"/home/config"
 	cfg, err := config.Decode(fmt.Appendf(nil, `[servers.s]
 command = %q
@@ -41,8 +40,7 @@ path = %q
 read = true
 `, jailtest.Binary, dir+"/ws/notes"), "c.toml")
 	testkit.Must(t, err)
-	rules, err := cfg.Policy("s", "a")
-	testkit.Must(t, err)
+	rules := testkit.Get(cfg.Policy("s", "a"))(t)
 	stop := meanwhile(func() { swap(dir+"/ws/notes", dir+"/secret") })
 	var ran, unresolved, refused int
 	rounds := jailtest.Rounds(30, 60)

@@ -43,14 +43,12 @@ func testSums(t *testing.T, attempts func(testing.TB, *policy.Profile, ...attack
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			dir := testkit.Plant(t, tree...)
-			host, err := hostfs.LocalHost()
-			testkit.Must(t, err)
+			host := testkit.Get(hostfs.LocalHost())(t)
 			home := dir + "/home"
 			host.Dir, host.Home, host.StateDir, host.CacheDir, host.ConfigDir, host.DataDir = home+"/ws", home, dir+"/state", dir+"/cache", dir+"/config", dir+"/data"
 			c, err := config.Decode([]byte("[servers.s]\ncommand = '"+jailtest.Binary+"'\nhome = 'real'\naccess.fs = []\n"), "c.toml")
 			testkit.Must(t, err)
-			of, err := c.Policy("s", "")
-			testkit.Must(t, err)
+			of := testkit.Get(c.Policy("s", ""))(t)
 			of.Fs = rules
 			p, _, err := resolve.Resolve(of, host)
 			testkit.Must(t, err)

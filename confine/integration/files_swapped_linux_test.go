@@ -77,9 +77,7 @@ func testSwappedObjects(t *testing.T, l confine.Launcher, first int) {
 			if !errors.As(err, &se) || se.Step == sys.Exec || !strings.Contains(se.Detail, dir) {
 				t.Errorf("%#v, want a StartError that names the path", err)
 			}
-			if after := jailtest.HostTree(t, dir); after != before {
-				t.Errorf("the host's tree has changed:\n%s\nto\n%s", before, after)
-			}
+			testkit.Equal(t, "the host's tree", jailtest.HostTree(t, dir), before)
 		})
 	}
 }
@@ -160,9 +158,7 @@ func TestJailSwapsDuringBuild(t *testing.T) {
 			t.Error(err)
 		default:
 			ran++
-			if fmt.Sprint(out) != "[ok inner EROFS]" {
-				t.Errorf("%v", out)
-			}
+			testkit.Equal(t, "", fmt.Sprint(out), "[ok inner EROFS]")
 		}
 	}
 	stop()
@@ -188,12 +184,8 @@ func TestJailMakesDirectories(t *testing.T) {
 	if fmt.Sprint(got[:2]) != "[ok ok]" || got[2] != "EROFS" {
 		t.Errorf("%v", got)
 	}
-	if fi, err := os.Stat(dir + "/state/server/home"); err != nil || fi.Mode().Perm() != 0o700 {
-		t.Errorf("the private HOME: %v, %v", fi, err)
-	}
-	if fi, err := os.Stat(hidden.Path); err != nil || fi.Mode().Perm() != 0o700 {
-		t.Errorf("what is made to be hidden: %v, %v", fi, err)
-	}
+	testkit.Equal(t, "the private HOME", testkit.Get(os.Stat(dir+"/state/server/home"))(t).Mode().Perm(), 0o700)
+	testkit.Equal(t, "what is made to be hidden", testkit.Get(os.Stat(hidden.Path))(t).Mode().Perm(), 0o700)
 
 	// A link that was planted since does not choose the place.
 	testkit.Must(t, os.Symlink(dir+"/elsewhere", dir+"/workspace/planted"))

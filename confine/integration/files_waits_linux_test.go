@@ -70,12 +70,9 @@ func testLeased(t *testing.T) {
 	testBlocked(t, "leases", func(t *testing.T, dir string) (func() bool, func()) {
 		var leased []*os.File
 		for _, name := range heldNames() {
-			f, err := os.OpenFile(dir+"/"+name, os.O_RDONLY|os.O_CREATE, 0o666)
-			testkit.Must(t, err)
+			f := testkit.Get(os.OpenFile(dir+"/"+name, os.O_RDONLY|os.O_CREATE, 0o666))(t)
 			t.Cleanup(func() { f.Close() })
-			if _, err := unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK); err != nil {
-				t.Fatal(err)
-			}
+			testkit.Must(t, testkit.ErrorOf(unix.FcntlInt(f.Fd(), unix.F_SETLEASE, unix.F_RDLCK)))
 			leased = append(leased, f)
 		}
 		askedBack := func() bool {
@@ -102,8 +99,7 @@ func testFifos(t *testing.T) {
 		}
 		return func() bool { return true }, func() {
 			for _, name := range heldNames() {
-				f, err := os.OpenFile(dir+"/"+name, os.O_RDONLY|unix.O_NONBLOCK, 0)
-				testkit.Must(t, err)
+				f := testkit.Get(os.OpenFile(dir+"/"+name, os.O_RDONLY|unix.O_NONBLOCK, 0))(t)
 				t.Cleanup(func() { f.Close() })
 			}
 		}
@@ -199,7 +195,5 @@ func TestHostNSFifoReopened(t *testing.T) {
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}, jailtest.Grant{Path: dir + "/ro", Rights: policy.Read})
 	jailtest.Expect(t, "unconfined", jailtest.Unconfined(t, "/", attacker.Try("fifo-anew", dir+"/ro/fifo"))[0], attacker.Succeeded)
 	got := jailtest.AttemptsHostNS(t, p, attacker.Try("fifo-anew", dir+"/ro/fifo"))
-	if !slices.Equal(got, []attacker.Outcome{"EACCES"}) {
-		t.Errorf("%v", strings.Join(got, " "))
-	}
+	testkit.Equal(t, strings.Join(got, " "), got, []attacker.Outcome{"EACCES"})
 }

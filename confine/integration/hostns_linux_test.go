@@ -71,9 +71,7 @@ func TestShortageIsNoGap(t *testing.T) {
 	}
 	cmd := exec.Command("unshare", "--user", "--map-root-user", jailtest.Binary, "-test.run=^TestNamespacesUsedUp$", "-test.v")
 	cmd.Env = append(os.Environ(), "MCPJAIL_TEST_BINARY="+jailtest.Binary, jailtest.ForbidEnv+"=few", fewEnv+"=1")
-	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestNamespacesUsedUp") {
-		t.Errorf("%v\n%s", err, out)
-	}
+	testkit.Contains(t, "", string(testkit.Get(cmd.CombinedOutput())(t)), "--- PASS: TestNamespacesUsedUp")
 }
 
 const fewEnv = "MCPJAIL_TEST_FEW"

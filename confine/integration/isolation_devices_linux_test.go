@@ -15,8 +15,7 @@ import (
 // a terminal of the user. /dev/shm stays the jail's own.
 func TestJailHostDevices(t *testing.T) {
 	jailtest.Needs(t)
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	testkit.Must(t, err)
+	master := testkit.Get(os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	defer master.Close()
 	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
 	if err == nil {

@@ -17,10 +17,9 @@ import (
 func TestHostNSIsolation(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "file")
-	for i, got := range jailtest.AttemptsHostNS(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), placeAttempts(dir)...) {
-		if c := ownPlaces[i]; c.hostNS != "" {
-			jailtest.Expect(t, c.attempt, got, c.hostNS)
-		}
+	places := placesOf(t, "own-places.txt", dir)
+	for i, got := range jailtest.AttemptsHostNS(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), places.attempts...) {
+		places.check(t, i, withoutNS, got)
 	}
 }
 
@@ -38,8 +37,7 @@ func TestHostNSSupervisorIsNotSignalled(t *testing.T) {
 // no copy of that program in its TMPDIR. Without a list it can execute both.
 func TestHostNSProgramsInTempDir(t *testing.T) {
 	jailtest.NeedsHostNS(t)
-	program, err := filepath.EvalSymlinks("/usr/bin/true")
-	testkit.Must(t, err)
+	program := testkit.Get(filepath.EvalSymlinks("/usr/bin/true"))(t)
 	for _, c := range []struct {
 		programs []string // besides the test's own
 		want     string
@@ -56,8 +54,6 @@ func TestHostNSProgramsInTempDir(t *testing.T) {
 			p.Programs = append([]string{p.Program}, c.programs...)
 		}
 		got := jailtest.AttemptsHostNS(t, p, attacker.Try("exec", program), attacker.Try("exec-in-tmp", program))
-		if fmt.Sprint(got) != c.want {
-			t.Errorf("programs %v: %v, want %s", c.programs, got, c.want)
-		}
+		testkit.Equal(t, fmt.Sprintf("programs %v", c.programs), fmt.Sprint(got), c.want)
 	}
 }

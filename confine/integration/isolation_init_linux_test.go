@@ -41,16 +41,11 @@ func TestInitCapabilities(t *testing.T) {
 		f := kernel.Detect()
 		f.SeccompNotify = c.notifies
 		plan := jailtest.Compile(p, f)
-		if supervised := len(plan.Spec.ListenerFilter) > 0; supervised != (c.kept != none) {
-			t.Fatalf("%s: %t", c.what, supervised)
-		}
-		proc, err := confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{})
-		testkit.Must(t, err)
+		testkit.MustEqual(t, c.what, len(plan.Spec.ListenerFilter) > 0, c.kept != none)
+		proc := testkit.Get(confine.Launcher{}.StartPlan(t.Context(), plan, jail.Stdio{}))(t)
 		// Without any are a worker of the supervisor's, and the init.
 		for _, held := range threadCapabilities(t, startedBy(proc.PID())[0]) {
-			if held != none {
-				t.Errorf("%s: the init holds %s", c.what, held)
-			}
+			testkit.Equal(t, fmt.Sprintf("%s: the init", c.what), held, none)
 		}
 		testkit.Eventually(t, c.what+": a supervisor, and a thread that holds nothing", func() bool {
 			empty, all := 0, 0
@@ -82,8 +77,7 @@ func threadCapabilities(t *testing.T, pid int) (held []string) {
 		for line := range strings.Lines(string(b)) {
 			key, value, _ := strings.Cut(strings.TrimSpace(line), ":\t")
 			if key == "CapInh" || key == "CapPrm" || key == "CapEff" {
-				n, err := strconv.ParseUint(value, 16, 64)
-				testkit.Must(t, err)
+				n := testkit.Get(strconv.ParseUint(value, 16, 64))(t)
 				all |= n
 			}
 		}
@@ -98,8 +92,7 @@ func threadCapabilities(t *testing.T, pid int) (held []string) {
 func TestJailProcSecrets(t *testing.T) {
 	jailtest.Needs(t)
 	kerneltest.Needs(t, "fresh_proc")
-	names, err := os.ReadDir("/proc")
-	testkit.Must(t, err)
+	names := testkit.Get(os.ReadDir("/proc"))(t)
 	var tries []attacker.Attempt
 	var roots []bool // it is root's, and so are these tests
 	for _, d := range names {

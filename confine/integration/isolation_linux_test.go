@@ -17,67 +17,51 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// ownPlaces are attempts on what a jail has of its own and on places of the host that the attack matrix
-// does not try: outside of a jail, in one with namespaces, and in one without. DIR is granted to read
-// and write, NEW is a name that no other test makes.
-var ownPlaces = []struct {
-	attempt               string
-	control, want, hostNS attacker.Outcome // "": not tried there
-}{
-	{"read /dev/null", "ok", "ok", "ok"},
-	{"write /dev/null", "ok", "ok", "ok"},
-	{"write /dev/full", "ok", "ok", "ok"},
-	{"touch /dev/full", "ok", "EROFS", "EACCES"}, // stands for what root could do to its mode
-	{"open /dev/urandom", "ok", "ok", "ok"},
-	{"open /proc/meminfo", "ok", "ok", "ok"},
-	{"stat /dev/.masked-directory", "", "ENOENT", ""},
-	{"create /dev/NEW", "", "EROFS", "EACCES"},
-	{"create /tmp/NEW", "ok", "ok", "EACCES"},
-	{"create /dev/shm/NEW", "ok", "ok", "EACCES"},
-	{"create /etc/NEW", "", "EROFS", "EACCES"},
-	{"list /tmp", "ok", "ok NEW", "EACCES"}, // what was made there
-	{"list /dev/pts", "ok", "ok ptmx", "EACCES"},
-	{"open /dev/ptmx", "ok", "ok", "EACCES"},
-	{"read /etc/hostname", "", "ok mcp-jail\n", "EACCES"},
-	{"stat /etc/hostname", "ok", "ok", "ok"}, // without namespaces names can be guessed, and the plan says so
-	{"empty DIR/file", "ok", "EPERM", "EPERM"},
-	{"lease-of DIR/file", "", "ok 2", ""}, // F_UNLCK: that it has none may be asked
-	{"socketpair", "ok", "ok", "ok"},
-	{"loopback", "ok", "ok", "EAFNOSUPPORT"},
-	{"userns", "ok", "EPERM", "EPERM"},
-	{"read /proc/sys/user/max_user_namespaces", "", "ok 0\n", ""},
-	{"open /proc/self/environ", "ok", "ok", "EACCES"},
-	{"ptrace", "ok", "EPERM", "EPERM"},
-	{"readmem", "ok", "EPERM", "EPERM"},
-}
-
 // TestJailIsolation tries ownPlaces. The attack matrix has the attempts on everything else.
 func TestJailIsolation(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t, "file")
-	for i, free := range jailtest.Unconfined(t, dir, placeAttempts(dir)...) {
-		if c := ownPlaces[i]; c.control != "" {
-			got, _, _ := strings.Cut(free, " ")
-			jailtest.Expect(t, c.attempt+" unconfined", got, c.control)
-		}
+	places := placesOf(t, "own-places.txt", dir)
+	for i, free := range jailtest.Unconfined(t, dir, places.attempts...) {
+		first, _, _ := strings.Cut(free, " ")
+		places.check(t, i, control, first)
 	}
 	for _, place := range []string{"/tmp/", "/dev/shm/", "/dev/", "/etc/"} {
 		os.Remove(place + newName)
 	}
-	for i, got := range jailtest.Attempts(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), placeAttempts(dir)...) {
-		if c := ownPlaces[i]; c.want != "" {
-			jailtest.Expect(t, c.attempt, got, strings.ReplaceAll(c.want, "NEW", newName))
-		}
+	for i, got := range jailtest.Attempts(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}), places.attempts...) {
+		places.check(t, i, jailed, got)
 	}
 }
 
 var newName = fmt.Sprint("mcp-jail-new-", os.Getpid())
 
-func placeAttempts(dir string) (all []attacker.Attempt) {
-	for _, c := range ownPlaces {
-		all = append(all, strings.Fields(strings.NewReplacer("DIR", dir, "NEW", newName).Replace(c.attempt)))
+// places are the rows of a file below testdata: an attempt, and its outcomes outside of a jail, in one with
+// namespaces, and in one without, "" where it is not tried.
+type places struct {
+	rows     [][]string
+	attempts []attacker.Attempt
+}
+
+const (
+	control = 1 + iota
+	jailed
+	withoutNS
+)
+
+func placesOf(t *testing.T, file, dir string) (p places) {
+	p.rows = rows(t, file, 4)
+	for _, row := range p.rows {
+		p.attempts = append(p.attempts, jailtest.Tries(dir, strings.ReplaceAll(row[0], "NEW", newName))...)
 	}
-	return all
+	return p
+}
+
+func (p places) check(t *testing.T, i, where int, got attacker.Outcome) {
+	t.Helper()
+	if want := p.rows[i][where]; want != "" {
+		testkit.Equal(t, p.rows[i][0]+[]string{"", " unconfined", "", " without namespaces"}[where], got, strings.ReplaceAll(want, "NEW", newName))
+	}
 }
 
 // loaders returns the dynamic loader of this host.
@@ -96,8 +80,7 @@ func loaders() (found []string) {
 func TestJailPrograms(t *testing.T) {
 	jailtest.Needs(t)
 	dir := testkit.Plant(t)
-	program, err := os.ReadFile("/usr/bin/true")
-	testkit.Must(t, err)
+	program := testkit.Get(os.ReadFile("/usr/bin/true"))(t)
 	testkit.Must(t, testkit.WriteProgram(dir+"/true", program))
 	tries := []attacker.Attempt{
 		attacker.Try("exec", "/usr/bin/true"), attacker.Try("exec", dir+"/true"), attacker.Try("memexec", "/usr/bin/true"),
@@ -119,9 +102,7 @@ func TestJailPrograms(t *testing.T) {
 		if c.programs != nil {
 			p.Programs = append([]string{p.Program}, c.programs...)
 		}
-		if got := jailtest.Attempts(t, p, tries...); fmt.Sprint(got) != c.want {
-			t.Errorf("%s: %v, want %s", c.what, got, c.want)
-		}
+		testkit.Equal(t, c.what, fmt.Sprint(jailtest.Attempts(t, p, tries...)), c.want)
 	}
 }
 
@@ -137,15 +118,12 @@ func TestJailSocketInAGrant(t *testing.T) {
 		want = "EACCES"
 	}
 	jailtest.Expect(t, "connect", jailtest.Attempt(t, p, "dial", "unix", dir+"/host"), want)
-	plan, err := confine.Launcher{}.Compile(p)
-	testkit.Must(t, err)
+	plan := testkit.Get(confine.Launcher{}.Compile(p))(t)
 	said := false
 	for _, e := range plan.Enforced {
 		said = said || e.Axis == policy.AxisIPC && strings.Contains(e.What, "but for sockets that a rule names or that another process makes")
 	}
-	if said != (want == "ok") {
-		t.Errorf("connecting: %s, and the plan says so: %v", want, said)
-	}
+	testkit.Equal(t, fmt.Sprintf("connecting: %s, and the plan says so", want), said, (want == "ok"))
 	// Masked, it is gone.
 	jailtest.Expect(t, "connect to a masked one", jailtest.Attempt(t, jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: r}, jailtest.Grant{Path: dir + "/host", Rights: 0}), "dial", "unix", dir+"/host"), "EACCES")
 }
@@ -164,7 +142,5 @@ func TestJailWaivedNetwork(t *testing.T) {
 			t.Errorf("unconfined: %v: %s", tries[i], o)
 		}
 	}
-	if got, want := jailtest.Attempts(t, p, tries...), "[ECONNREFUSED ECONNREFUSED ESRCH EACCES]"; fmt.Sprint(got) != want {
-		t.Errorf("%v, want %s", got, want)
-	}
+	testkit.Equal(t, "", fmt.Sprint(jailtest.Attempts(t, p, tries...)), "[ECONNREFUSED ECONNREFUSED ESRCH EACCES]")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
@@ -46,8 +47,6 @@ func TestJailState(t *testing.T) {
 				roots++
 			}
 		}
-		if roots != 1 {
-			t.Errorf("%d mounts at /:\n%s", roots, mounts)
-		}
+		testkit.Equal(t, fmt.Sprintf("mounts at /:\n%s", mounts), roots, 1)
 	})
 }

@@ -31,8 +31,7 @@ func TestJailTerminal(t *testing.T) {
 		}
 		return
 	}
-	own, err := os.ReadFile("/proc/self/stat")
-	testkit.Must(t, err)
+	own := testkit.Get(os.ReadFile("/proc/self/stat"))(t)
 	terminal, err := os.Open("/dev/tty")
 	if err != nil || mediate.TerminalNumber(own) == 0 {
 		t.Fatalf("control: this process has no terminal: %v, %s", err, own)
@@ -40,17 +39,14 @@ func TestJailTerminal(t *testing.T) {
 	terminal.Close()
 	p := jailtest.Profile(t)
 	stat := []byte(strings.TrimPrefix(jailtest.Attempt(t, p, "read", "/proc/self/stat"), "ok "))
-	if n := mediate.TerminalNumber(stat); n != 0 {
-		t.Errorf("the server is controlled by terminal %d", n)
-	}
+	testkit.Equal(t, "the server is controlled by terminal", mediate.TerminalNumber(stat), 0)
 	if got := jailtest.Attempt(t, p, "open", "/dev/tty"); strings.HasPrefix(got, "ok") {
 		t.Errorf("the server opens the terminal: %s", got)
 	}
 	proc := jailtest.Begin(t, p, attacker.Try("wait"))
 	init := startedBy(proc.PID())[0]
 	for pid, leader := range map[int]int{proc.PID(): proc.PID(), init: proc.PID(), startedBy(init)[0]: startedBy(init)[0]} {
-		stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
-		testkit.Must(t, err)
+		stat := testkit.Get(os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"))(t)
 		session, err := unix.Getsid(pid)
 		if err != nil || session != leader || mediate.TerminalNumber(stat) != 0 {
 			t.Errorf("process %d is in session %d (%v), and its terminal is %d", pid, session, err, mediate.TerminalNumber(stat))
@@ -78,23 +74,18 @@ func TestJailTerminalCanBeWritten(t *testing.T) {
 	cmd := exec.Command(jailtest.Binary)
 	cmd.Args = append([]string{attacker.Name}, jailtest.Args(t, []attacker.Attempt{attacker.Try("write-terminal")})...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	if out, err := cmd.Output(); err != nil || string(out) != `["ok"]` {
-		t.Errorf("the control: %s, %v", out, err)
-	}
+	testkit.Equal(t, "the control", string(testkit.Get(cmd.Output())(t)), `["ok"]`)
 	jailtest.Expect(t, "in the jail", jailtest.Attempt(t, jailtest.Profile(t), "write-terminal"), "ok")
 }
 
 // newTerminal returns the end of a new terminal that a program uses.
 func newTerminal(t *testing.T) *os.File {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	testkit.Must(t, err)
+	master := testkit.Get(os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { master.Close() })
 	testkit.Must(t, unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0))
-	n, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	testkit.Must(t, err)
-	slave, err := os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	testkit.Must(t, err)
+	n := testkit.Get(unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN))(t)
+	slave := testkit.Get(os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0))(t)
 	t.Cleanup(func() { slave.Close() })
 	return slave
 }

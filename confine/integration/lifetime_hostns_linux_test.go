@@ -98,8 +98,7 @@ func TestHostNSDumps(t *testing.T) {
 func dumpFilters(t *testing.T, pid int) (filters []string) {
 	t.Helper()
 	proc := fmt.Sprint("/proc/", pid)
-	b, err := os.ReadFile(proc + "/coredump_filter")
-	testkit.Must(t, err)
+	b := testkit.Get(os.ReadFile(proc + "/coredump_filter"))(t)
 	filters = append(filters, strings.TrimSpace(string(b)))
 	tasks, _ := filepath.Glob(proc + "/task/*/children")
 	for _, task := range tasks {

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -28,12 +27,8 @@ func TestJailExit(t *testing.T) {
 		{attacker.Try("die", "15"), confine.Exit{Code: 143, Signal: syscall.SIGTERM}},
 	} {
 		s := jailtest.Begin(t, jailtest.Profile(t), c.attempt)
-		if got := s.Finish(); got != c.want {
-			t.Errorf("%v: %+v, want %+v", c.attempt, got, c.want)
-		}
-		if err := s.Kill(); !errors.Is(err, os.ErrProcessDone) {
-			t.Errorf("Kill of a jail that is gone: %v", err)
-		}
+		testkit.Equal(t, c.attempt, s.Finish(), c.want)
+		testkit.Is(t, "Kill of a jail that is gone", s.Kill(), os.ErrProcessDone)
 	}
 }
 
@@ -45,12 +40,8 @@ func TestJailSignalsArePassedOn(t *testing.T) {
 			s := jailtest.Begin(t, jailtest.Profile(t), attacker.Try("caught"))
 			s.Errs.Await(t, "ready")
 			testkit.Must(t, s.Signal(sig))
-			if exit := s.Finish(); exit != (confine.Exit{}) {
-				t.Errorf("exit %+v", exit)
-			}
-			if want := fmt.Sprintf(`["ok %s"]`, sig); s.Out.String() != want {
-				t.Errorf("the program reported %s, want %s", s.Out, want)
-			}
+			testkit.Equal(t, "exit", s.Finish(), (confine.Exit{}))
+			testkit.Equal(t, fmt.Sprintf("the program reported %s", s.Out), s.Out.String(), fmt.Sprintf(`["ok %s"]`, sig))
 		})
 	}
 	t.Run("uncaught", func(t *testing.T) {
@@ -97,9 +88,7 @@ func endsDaemons(t *testing.T, l confine.Launcher, gone func(*jailtest.Started))
 			if name == "by Signal" {
 				exit.Why = "" // another process could have sent it
 			}
-			if exit != c.want {
-				t.Errorf("exit %+v, want %+v", exit, c.want)
-			}
+			testkit.Equal(t, "exit", exit, c.want)
 			gone(s)
 		})
 	}

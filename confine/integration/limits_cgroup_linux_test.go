@@ -77,9 +77,7 @@ func TestJailCgroup(t *testing.T) {
 		defer s.Finish()
 		defer s.Kill()
 		dir := cgroupOf(s.PID())
-		if got := sys.ReadLine(filepath.Join(dir, "memory.max")); got != "67108864" {
-			t.Errorf("memory.max: %q", got)
-		}
+		testkit.Equal(t, "memory.max", sys.ReadLine(filepath.Join(dir, "memory.max")), "67108864")
 		testkit.Eventually(t, "a supervisor, and no room left over for it", func() bool {
 			return sys.ReadLine(filepath.Join(dir, "pids.max")) == fmt.Sprint(40+spec.SupervisorThreads)
 		})
@@ -110,17 +108,13 @@ func TestJailCgroup(t *testing.T) {
 		t.Parallel()
 		s := withoutProc(t, limited(t, limits), attacker.Try("fork-wait", "400"))
 		s.Finish()
-		if d := denied(s.Process, "processes"); d.Target != "processes = 40" {
-			t.Errorf("denials %+v", s.Denials())
-		}
+		testkit.Equal(t, fmt.Sprintf("denials %+v", s.Denials()), denied(s.Process, "processes").Target, "processes = 40")
 	})
 	t.Run("control", func(t *testing.T) {
 		t.Parallel()
 		s := withoutProc(t, limited(t, policy.Limits{MemoryMB: 512, Processes: 400}), attacker.Try("fork-wait", "100"))
 		s.Finish()
-		if d := s.Denials(); len(d) != 0 {
-			t.Errorf("denials %+v", d)
-		}
+		testkit.Empty(t, "denials", s.Denials())
 	})
 }
 
@@ -136,9 +130,7 @@ func TestJailCgroupIsOutOfReach(t *testing.T) {
 	for _, rights := range []policy.Rights{policy.Read, rw} {
 		p := limited(t, policy.Limits{MemoryMB: 500, Processes: 200}, jailtest.Grant{Path: place.Root, Rights: rights})
 		plan, _ := confine.Launcher{Waive: []policy.Axis{policy.AxisLimits}}.Compile(p)
-		if claimsCgroup(plan) != (rights == policy.Read) {
-			t.Errorf("with %s: %+v", rights, plan.Enforced)
-		}
+		testkit.Equal(t, fmt.Sprintf("with %s: %+v", rights, plan.Enforced), claimsCgroup(plan), (rights == policy.Read))
 		if rights != policy.Read {
 			continue
 		}

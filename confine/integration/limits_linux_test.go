@@ -73,9 +73,7 @@ func TestJailFileSize(t *testing.T) {
 	dir := testkit.Plant(t)
 	p := limited(t, policy.Limits{FileSizeMB: 2}, jailtest.Grant{Path: dir, Rights: rw})
 	got := jailtest.Attempts(t, p, attacker.Try("fill", dir+"/small", "2"), attacker.Try("fill", dir+"/big", "3"), attacker.Try("fill", "/tmp/big", "3"))
-	if fmt.Sprint(got) != "[ok EFBIG EFBIG]" {
-		t.Errorf("%v", got)
-	}
+	testkit.Equal(t, "", fmt.Sprint(got), "[ok EFBIG EFBIG]")
 	if fi, err := os.Stat(dir + "/big"); err != nil || fi.Size() > 2<<20 {
 		t.Errorf("%v, %v", fi, err)
 	}
@@ -160,9 +158,7 @@ func TestJailMemory(t *testing.T) {
 		}
 		s.Kill()
 		s.Finish()
-		if d := s.Denials(); len(d) != 0 {
-			t.Errorf("denials %+v", d)
-		}
+		testkit.Empty(t, "denials", s.Denials())
 	})
 }
 
@@ -228,12 +224,9 @@ func TestJailMakesNoCore(t *testing.T) {
 	p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw})
 	p.Dir = dir
 	p.Argv = append(p.Argv[:1:1], jailtest.Args(t, []attacker.Attempt{attacker.Try("crash")})...)
-	proc, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
-	testkit.Must(t, err)
+	proc := testkit.Get(confine.Launcher{}.Start(t.Context(), p, jail.Stdio{}))(t)
 	exit, _ := proc.Wait()
-	if exit.Signal != syscall.SIGSEGV {
-		t.Errorf("exit %+v", exit)
-	}
+	testkit.Equal(t, fmt.Sprintf("exit %+v", exit), exit.Signal, syscall.SIGSEGV)
 	if names, _ := os.ReadDir(dir); len(names) != 0 {
 		t.Errorf("left behind: %v", names)
 	}

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strconv"
@@ -74,9 +75,7 @@ func TestJailMemoryOfManyChildren(t *testing.T) {
 			told := slices.ContainsFunc(s.Denials(), func(d policy.Denial) bool {
 				return d.Axis == policy.AxisLimits && strings.HasPrefix(d.Operation, "memory") && d.Target == "memory_mb = "+strconv.Itoa(c.limit)
 			})
-			if told != c.exceeds {
-				t.Errorf("denials %+v", s.Denials())
-			}
+			testkit.Equal(t, fmt.Sprintf("denials %+v", s.Denials()), told, c.exceeds)
 			lived := strings.Contains(s.Out.String(), attacker.Succeeded)
 			switch {
 			case !c.exceeds && !lived:
@@ -100,7 +99,5 @@ func TestJailGreedyChild(t *testing.T) {
 	if limited := !kernel.LocateCgroup().None(); lives != limited || (exit.Signal == syscall.SIGKILL) == limited {
 		t.Errorf("cgroup %v: %s, %+v, denials %+v, %.300q", limited, s.Out, exit, s.Denials(), s.Errs.Text)
 	}
-	if d := denied(s.Process, "memory"); d.Target != "memory_mb = 64" {
-		t.Errorf("denials %+v", s.Denials())
-	}
+	testkit.Equal(t, fmt.Sprintf("denials %+v", s.Denials()), denied(s.Process, "memory").Target, "memory_mb = 64")
 }

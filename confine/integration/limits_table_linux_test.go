@@ -85,9 +85,7 @@ func TestResourceTable(t *testing.T) {
 	case table != resourceTable():
 		err = fmt.Errorf("%s has another table of resources: run this test with -update", file)
 	}
-	if err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "", err)
 }
 
 // TestJailResources: what bounds a resource is what the table says, with a cgroup and without one. Each attempt
@@ -113,9 +111,7 @@ func TestJailResources(t *testing.T) {
 			if exit.Signal == unix.SIGKILL && denied(s.Process, "memory").Target == fmt.Sprint("memory_mb = ", r.limits.MemoryMB) {
 				got = ended
 			}
-			if !strings.Contains(got, want) {
-				t.Errorf("%q (%+v), want %s; denials %+v, %.300s", got, exit, want, s.Denials(), s.Errs.Text)
-			}
+			testkit.Contains(t, fmt.Sprintf("(%+v); denials %+v, %.300s", exit, s.Denials(), s.Errs.Text), got, want)
 			if want == ended || r.limits != (policy.Limits{}) {
 				return // TestJailMemory and TestJailReportsLimits have the controls
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestAskHost: a launcher is asked about a host that no rule is about, and its answer holds.
@@ -31,7 +32,5 @@ func TestAskHost(t *testing.T) {
 	for a := range asked {
 		all = append(all, a)
 	}
-	if fmt.Sprint(all) != "[no.ask.invalid:80 other.ask.invalid:80]" {
-		t.Errorf("asked about %q", all)
-	}
+	testkit.Equal(t, "asked about", fmt.Sprint(all), "[no.ask.invalid:80 other.ask.invalid:80]")
 }

@@ -209,8 +209,6 @@ func TestNetworkGoClient(t *testing.T) {
 	}
 	got := jailtest.Attempts(t, p, attacker.Try("get", "https://good.test/"), attacker.Try("get", "http://good.test/"), attacker.Try("get", "https://other.test/"))
 	for i, want := range []string{"this is good.test", "this is good.test", "no such host"} {
-		if !strings.Contains(got[i], want) {
-			t.Errorf("%d: %q, want %q", i, got[i], want)
-		}
+		testkit.Contains(t, i, got[i], want)
 	}
 }

@@ -44,16 +44,14 @@ func TestNetworkManyConnections(t *testing.T) {
 
 func descriptorsOpen(t testing.TB) int {
 	t.Helper()
-	names, err := os.ReadDir("/proc/self/fd")
-	testkit.Must(t, err)
+	names := testkit.Get(os.ReadDir("/proc/self/fd"))(t)
 	return len(names)
 }
 
 // TestNetworkHalfClosed: one side of a connection can be shut while the other goes on.
 func TestNetworkHalfClosed(t *testing.T) {
 	needsTestNetwork(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
+	l := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	go egresstest.Serve(l, func(c net.Conn) { io.Copy(c, c) })
 	p := gatedProfile(t, localhost(l.Addr().(*net.TCPAddr).Port))
@@ -64,8 +62,7 @@ func TestNetworkHalfClosed(t *testing.T) {
 // host reads slowly.
 func TestNetworkLastBytesArrive(t *testing.T) {
 	needsTestNetwork(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
+	l := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	const size = 200 << 10
 	got := make(chan string, 1)
@@ -76,16 +73,13 @@ func TestNetworkLastBytesArrive(t *testing.T) {
 	})
 	p := gatedProfile(t, localhost(l.Addr().(*net.TCPAddr).Port))
 	jailtest.Expect(t, "sending", jailtest.Attempt(t, p, "last-words", l.Addr().String(), strconv.Itoa(size)), "ok")
-	if n := <-got; n != fmt.Sprint(size, " bytes, ", nil) {
-		t.Errorf("%s of %d", n, size)
-	}
+	testkit.Equal(t, fmt.Sprintf("of %d", size), <-got, fmt.Sprint(size, " bytes, ", nil))
 }
 
 // TestNetworkLauncherIsKilled: every connection of the jail ends with the launcher.
 func TestNetworkLauncherIsKilled(t *testing.T) {
 	needsTestNetwork(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
+	l := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	p := gatedProfile(t, localhost(l.Addr().(*net.TCPAddr).Port))
 	p.Argv = append(p.Argv, jailtest.Args(t, []attacker.Attempt{attacker.Try("hold", l.Addr().String())})...)
@@ -97,8 +91,7 @@ func TestNetworkLauncherIsKilled(t *testing.T) {
 	cmd.Stdin = &order
 	cmd.ExtraFiles = []*os.File{pipe.w}
 	testkit.Must(t, cmd.Start())
-	c, err := l.Accept()
-	testkit.Must(t, err)
+	c := testkit.Get(l.Accept())(t)
 	defer c.Close()
 	c.SetReadDeadline(time.Now().Add(300 * time.Millisecond))
 	if _, err := c.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {

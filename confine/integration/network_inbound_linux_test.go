@@ -26,8 +26,7 @@ var givenPorts sync.Map
 func freePort(t testing.TB) int {
 	t.Helper()
 	for {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		testkit.Must(t, err)
+		l := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 		port := l.Addr().(*net.TCPAddr).Port
 		l.Close()
 		if _, given := givenPorts.LoadOrStore(port, true); !given {
@@ -75,9 +74,7 @@ func TestJailInbound(t *testing.T) {
 					t.Fatalf("call %d: %q, %v", i, got, err)
 				}
 			}
-			if exit := s.Finish(); exit != (confine.Exit{}) {
-				t.Errorf("%+v", exit)
-			}
+			testkit.Equal(t, "", s.Finish(), (confine.Exit{}))
 			if ports, known := s.Listening(); known {
 				t.Errorf("after its end it listens at %d", ports)
 			}
@@ -99,8 +96,7 @@ func TestJailInboundLastBytesArrive(t *testing.T) {
 	address := fmt.Sprint("127.0.0.1:", port)
 	s := jailtest.Begin(t, p, attacker.Try("parting", address, fmt.Sprint(size)))
 	s.Out.Await(t, "listening")
-	c, err := net.Dial("tcp", address)
-	testkit.Must(t, err)
+	c := testkit.Get(net.Dial("tcp", address))(t)
 	defer c.Close()
 	s.Out.Await(t, "answered")
 	testkit.Eventually(t, "the port is the host's again", func() bool {
@@ -110,12 +106,8 @@ func TestJailInboundLastBytesArrive(t *testing.T) {
 		}
 		return errors.Is(err, syscall.ECONNREFUSED)
 	})
-	if n, err := io.Copy(io.Discard, c); n != size || err != nil {
-		t.Errorf("%d of %d bytes, and then %v", n, size, err)
-	}
-	if exit := s.Finish(); exit != (confine.Exit{}) {
-		t.Errorf("%+v", exit)
-	}
+	testkit.Equal(t, "of … bytes, and then", testkit.Get(io.Copy(io.Discard, c))(t), size)
+	testkit.Equal(t, "", s.Finish(), (confine.Exit{}))
 }
 
 // TestJailInboundOnly: no other port of the host leads into the jail, and an inbound port leads
@@ -143,8 +135,7 @@ func TestJailInboundOnly(t *testing.T) {
 func TestJailInboundTaken(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
+	l := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	port := l.Addr().(*net.TCPAddr).Port
 	p := jailtest.Profile(t)
 	p.Inbound = []int{port}

@@ -60,8 +60,7 @@ func TestEgress(t *testing.T) {
 		}
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			home, err := os.MkdirTemp(filepath.Dir(jailtest.Binary), "network-")
-			testkit.Must(t, err)
+			home := testkit.Get(os.MkdirTemp(filepath.Dir(jailtest.Binary), "network-"))(t)
 			testkit.Must(t, os.Chmod(home, 0o755))
 			for name, program := range programs {
 				testkit.Must(t, testkit.WriteProgram(filepath.Join(home, name), program))
@@ -203,8 +202,7 @@ func networkFile(name string) string { return filepath.Join(os.Getenv(networkEnv
 // sends each client a greeting.
 func hostService(t testing.TB, addr string) (port int) {
 	t.Helper()
-	l, err := net.Listen("tcp", addr)
-	testkit.Must(t, err)
+	l := testkit.Get(net.Listen("tcp", addr))(t)
 	t.Cleanup(func() { l.Close() })
 	go serveGreeting(l, "the host's own")
 	return l.Addr().(*net.TCPAddr).Port

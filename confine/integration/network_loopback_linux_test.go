@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -18,21 +19,11 @@ import (
 func TestJailUnanswered(t *testing.T) {
 	jailtest.Needs(t)
 	other := []policy.NetRule{{Host: "example.org", Allow: true}, {Host: "localhost", Scheme: "tcp", Port: 9, Allow: true}}
-	for _, c := range []struct {
+	for _, c := range testkit.TableIn[struct {
 		attempt string // PORT is a free port
 		none    bool   // every connection reached a program of the jail, or was no connection
 		host    string // "": localhost
-	}{
-		{attempt: "dial tcp 127.0.0.1:PORT"},
-		{attempt: "dial tcp [::1]:PORT"},
-		{attempt: "dial tcp 0.0.0.0:PORT"},
-		{attempt: "dial tcp [::]:PORT"},
-		{attempt: "dial tcp 127.0.0.2:PORT", host: "127.0.0.2"},
-		{attempt: "dial udp 127.0.0.1:PORT", none: true},
-		{attempt: "loopback", none: true},
-		{attempt: "loopback 127.0.0.1:PORT", none: true},
-		{attempt: "loopback [::1]:PORT", none: true},
-	} {
+	}](t, tables, "jail-unanswered.txt") {
 		for _, rules := range [][]policy.NetRule{nil, other} {
 			if rules != nil && c.attempt == "loopback 127.0.0.1:PORT" || rules != nil && c.attempt == "loopback [::1]:PORT" {
 				continue // the gateway hears of the refusal, and not of the listener: see TestJailAnsweredLater
@@ -49,9 +40,7 @@ func TestJailUnanswered(t *testing.T) {
 					jail := jailtest.Begin(t, p, attacker.Attempt(strings.Fields(strings.ReplaceAll(c.attempt, "PORT", fmt.Sprint(port)))))
 					jail.Finish()
 					got, denials := jail.Unanswered(time.Time{}), jail.Denials()
-					if len(denials) != 0 {
-						t.Errorf("refused %+v", denials)
-					}
+					testkit.Equal(t, fmt.Sprintf("refused %+v", denials), len(denials), 0)
 					want := c.host
 					if want == "" {
 						want = "localhost"
@@ -59,9 +48,7 @@ func TestJailUnanswered(t *testing.T) {
 					if c.none && len(got) != 0 || !c.none && (len(got) != 1 || got[0].Host != want || got[0].Port != port) {
 						t.Errorf("unanswered %+v, want none %t, %s:%d; the attempt: %s", got, c.none, want, port, jail.Out)
 					}
-					if late := jail.Unanswered(time.Now()); len(late) != 0 {
-						t.Errorf("from now on %+v", late)
-					}
+					testkit.Empty(t, "from now on", jail.Unanswered(time.Now()))
 				})
 			}
 		}

@@ -132,8 +132,7 @@ func TestNetworkNamesKeepAddresses(t *testing.T) {
 			t.Errorf("%d: %s, want %q", i, got[i], want) // the gateway answers for every resolver
 		}
 	}
-	r, err := http.Get("http://198.51.100.53/")
-	testkit.Must(t, err)
+	r := testkit.Get(http.Get("http://198.51.100.53/"))(t)
 	defer r.Body.Close()
 	b, err := io.ReadAll(r.Body)
 	if err != nil || !strings.Contains(string(b), "good.test") {
@@ -178,9 +177,7 @@ func TestNetworkIsolation(t *testing.T) {
 		if jailtest.HostNS && c.hostNS != "" {
 			want = c.hostNS
 		}
-		if got := attempt(c.attempt); !strings.Contains(got, want) {
-			t.Errorf("%s: %s, want %s", c.attempt, got, want)
-		}
+		testkit.Contains(t, c.attempt, attempt(c.attempt), want)
 	}
 	// The init closes its descriptors while the server starts. Until then root finds one there, which
 	// it may not open. An ordinary user does not see what the init has.
@@ -234,7 +231,5 @@ func TestNetworkGrantedEtc(t *testing.T) {
 			}
 		}
 	}
-	if b, err := os.ReadFile("/etc/resolv.conf"); err != nil || !strings.Contains(string(b), "198.51.100.53") {
-		t.Errorf("the host's own: %q, %v", b, err)
-	}
+	testkit.Contains(t, "the host's own", string(testkit.Get(os.ReadFile("/etc/resolv.conf"))(t)), "198.51.100.53")
 }

@@ -99,9 +99,7 @@ func TestNetworkDatagrams(t *testing.T) {
 		jailtest.Expect(t, c.server+" "+c.name, jailtest.Attempt(t, gatedProfile(t, host("good.test")), "datagrams", c.server, c.name), want)
 	}
 	got := jailtest.Unconfined(t, "/", attacker.Try("datagrams", "198.51.100.53:53", "other.test"))[0]
-	if !strings.Contains(got, "connected 198.51.100.53:53 answers 1") {
-		t.Errorf("the control: %s", got)
-	}
+	testkit.Contains(t, "the control", got, "connected 198.51.100.53:53 answers 1")
 }
 
 // TestNetworkPackets: no UDP packet leaves the jail.
@@ -109,8 +107,7 @@ func TestNetworkPackets(t *testing.T) {
 	needsTestNetwork(t)
 	var got atomic.Int64
 	for _, at := range []string{"127.0.0.1:7005", "192.0.2.1:7005"} {
-		c, err := net.ListenPacket("udp", at)
-		testkit.Must(t, err)
+		c := testkit.Get(net.ListenPacket("udp", at))(t)
 		defer c.Close()
 		go func() {
 			for b := make([]byte, 64); ; got.Add(1) {
@@ -120,8 +117,7 @@ func TestNetworkPackets(t *testing.T) {
 			}
 		}()
 	}
-	outside, err := net.InterfaceByName("outside")
-	testkit.Must(t, err)
+	outside := testkit.Get(net.InterfaceByName("outside"))(t)
 	p := gatedProfile(t, policy.NetRule{Host: "127.0.0.1", Scheme: "tcp", Port: 7005, Allow: true}, host("*"))
 	for _, to := range []string{"127.0.0.1:7005", "192.0.2.1:7005"} {
 		for _, way := range []string{"sendto", "sendmsg", "sendmmsg", "pktinfo", "connected"} {
@@ -138,9 +134,7 @@ func TestNetworkPackets(t *testing.T) {
 			before = got.Load()
 			out, denials := attemptIn(t, p, attacker.Try("packet", to, way, index))
 			time.Sleep(10 * time.Millisecond)
-			if got.Load() != before {
-				t.Errorf("%s to %s: it arrived", way, to)
-			}
+			testkit.Equal(t, fmt.Sprintf("%s to %s: it arrived", way, to), got.Load(), before)
 			// A message that is sent otherwise is lost, and on no record.
 			if jailtest.HostNS && way == "sendto" && (out != "EPERM" || !refusedTarget(denials, "send", to)) {
 				t.Errorf("%s to %s: %s, refused %+v", way, to, out, denials)
@@ -227,8 +221,6 @@ func TestNetworkHostsFile(t *testing.T) {
 		got, denials := attemptIn(t, p, attacker.Try("read", name))
 		jailtest.Expect(t, name, got, "EACCES")
 		reported := slices.ContainsFunc(denials, func(d policy.Denial) bool { return d.Operation == "read" && d.Target == name })
-		if reported != (name != "/etc/hosts") {
-			t.Errorf("%s: refused %+v", name, denials)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: refused %+v", name, denials), reported, (name != "/etc/hosts"))
 	}
 }

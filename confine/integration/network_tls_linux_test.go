@@ -51,9 +51,7 @@ func (c client) requestProfile(t testing.TB, name string, rules ...policy.NetRul
 // trustTestAuthority has the process that ends TLS trust the test's hosts.
 func trustTestAuthority(t testing.TB) {
 	t.Setenv("SSL_CERT_FILE", networkFile("ca.pem"))
-	if _, err := os.Stat(networkFile("mcp-jail-tls")); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, testkit.ErrorOf(os.Stat(networkFile("mcp-jail-tls"))))
 	t.Setenv("PATH", os.Getenv(networkEnv)+":"+os.Getenv("PATH"))
 }
 
@@ -163,9 +161,7 @@ func TestNetworkSecret(t *testing.T) {
 			if !strings.Contains(told, "Bearer "+strings.Repeat("*", len(value))) { // of what the host sends back
 				t.Errorf("the host was told %q", told)
 			}
-			if !strings.Contains(twin, policy.Placeholder("TOKEN")) {
-				t.Errorf("another host was told %q", twin)
-			}
+			testkit.Contains(t, "another host was told", twin, policy.Placeholder("TOKEN"))
 		})
 	}
 }
@@ -203,9 +199,7 @@ func TestNetworkSecretMissing(t *testing.T) {
 func interceptor(t *testing.T) int {
 	t.Helper()
 	found := tlsProcesses()
-	if len(found) != 1 {
-		t.Fatalf("mcp-jail-tls runs as %v", found)
-	}
+	testkit.MustEqual(t, fmt.Sprintf("mcp-jail-tls runs as %v", found), len(found), 1)
 	return found[0]
 }
 
@@ -226,8 +220,7 @@ func tlsProcesses() (found []int) {
 func TestNetworkProcessKilled(t *testing.T) {
 	needsTestNetwork(t)
 	trustTestAuthority(t)
-	shell, err := filepath.EvalSymlinks("/bin/sh")
-	testkit.Must(t, err)
+	shell := testkit.Get(filepath.EvalSymlinks("/bin/sh"))(t)
 	c := client{name: "sh", program: shell, scheme: "http", argv: []string{"sh", "-c",
 		`curl -sS http://good.test/echo >&2 || exit 1; echo served
 		curl -sSN http://good.test/echo/endless && echo first; curl -sS http://good.test/echo && echo second
@@ -278,8 +271,7 @@ func TestNetworkProcessKilled(t *testing.T) {
 func TestNetworkServerDoesNotRead(t *testing.T) {
 	needsTestNetwork(t)
 	trustTestAuthority(t)
-	shell, err := filepath.EvalSymlinks("/bin/sh")
-	testkit.Must(t, err)
+	shell := testkit.Get(filepath.EvalSymlinks("/bin/sh"))(t)
 	// More than its socket has room for: the first bytes of each connection go there.
 	c := client{name: "sh", program: shell, scheme: "http", argv: []string{"sh", "-c",
 		`read go; x=$(head -c 8000 /dev/zero | tr "\0" x); for i in $(seq 100); do curl -sS -m 2 -H "X: $x" http://good.test/granted & done; wait`}}

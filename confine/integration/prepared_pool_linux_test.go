@@ -66,17 +66,14 @@ func TestPreparedShowsNothing(t *testing.T) {
 	}
 	exit := started.Finish()
 	prepared := jailtest.Outcomes(t, tries, started.Out.Bytes(), fmt.Sprint(exit))
-	fresh, err := jailtest.Run(t, confine.Launcher{}, p, tries)
-	testkit.Must(t, err)
+	fresh := testkit.Get(jailtest.Run(t, confine.Launcher{}, p, tries))(t)
 	numbers := regexp.MustCompile(`[0-9]+`) // of mounts, processes and inodes
 	for i := range tries {
 		a, b := string(prepared[i]), string(fresh[i])
 		if len(tries[i]) > 1 && i < withNumbers { // a file or directory
 			a, b = numbers.ReplaceAllString(a, "N"), numbers.ReplaceAllString(b, "N")
 		}
-		if a != b {
-			t.Errorf("%v: prepared %s, and not %s", tries[i], prepared[i], fresh[i])
-		}
+		testkit.Equal(t, fmt.Sprintf("%v: prepared %s, and not %s", tries[i], prepared[i], fresh[i]), a, b)
 	}
 }
 
@@ -93,8 +90,7 @@ func TestPreparedAndMounts(t *testing.T) {
 	testkit.Must(t, unix.Mount("none", dir+"/ws/sub", "tmpfs", 0, ""))
 	defer unix.Unmount(dir+"/ws/sub", unix.MNT_DETACH)
 	testkit.Must(t, os.WriteFile(filepath.Join(dir, "ws/sub/late"), []byte("LATE"), 0o644))
-	got, err := jailtest.Run(t, launcher, p, []attacker.Attempt{read})
-	testkit.Must(t, err)
+	got := testkit.Get(jailtest.Run(t, launcher, p, []attacker.Attempt{read}))(t)
 	jailtest.Expect(t, "a file of the mount", got[0], "ok LATE")
 }
 
@@ -145,9 +141,7 @@ func TestPreparedAndSecrets(t *testing.T) {
 		got := jailtest.Outcomes(t, read, started.Out.Bytes(), fmt.Sprint(exit))
 		jailtest.Expect(t, "the file beside "+name, got[0], "ok beside")
 		if name == "" {
-			if started.PID() != pid {
-				t.Error("nothing has changed, and the start does not get the jail")
-			}
+			testkit.Equal(t, "nothing has changed, and the start does not get the jail", started.PID(), pid)
 			continue
 		}
 		if started.PID() == pid || got[1] != "EACCES" {
@@ -159,8 +153,7 @@ func TestPreparedAndSecrets(t *testing.T) {
 // resolvedIn resolves the default policy of the attacker in the workspace dir/ws with the home dir/home.
 func resolvedIn(t *testing.T, dir string) *policy.Profile {
 	t.Helper()
-	host, err := hostfs.LocalHost()
-	testkit.Must(t, err)
+	host := testkit.Get(hostfs.LocalHost())(t)
 	host.Dir, host.Home, host.StateDir, host.CacheDir, host.ConfigDir = dir+"/ws", dir+"/home", dir+"/home/state", dir+"/home/cache", dir+"/home/config"
 	rules, err := config.FromCommandLine(config.CommandLineOptions{Command: []string{jailtest.Binary}, Workspace: dir + "/ws"})
 	testkit.Must(t, err)

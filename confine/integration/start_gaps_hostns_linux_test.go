@@ -76,9 +76,7 @@ func TestHostNSGaps(t *testing.T) {
 	if !f.Cgroup.None() {
 		want = want[:2]
 	}
-	if !slices.Equal(whats, want) {
-		t.Errorf("%q, want %q", whats, want)
-	}
+	testkit.Equal(t, "", whats, want)
 }
 
 // TestHostNSExecuteGap: only Landlock decides about execution. It cannot take execution back
@@ -86,8 +84,7 @@ func TestHostNSGaps(t *testing.T) {
 func TestHostNSExecuteGap(t *testing.T) {
 	jailtest.NeedsHostNS(t)
 	dir := testkit.Plant(t, "work/sub/")
-	program, err := os.ReadFile("/usr/bin/true")
-	testkit.Must(t, err)
+	program := testkit.Get(os.ReadFile("/usr/bin/true"))(t)
 	for _, name := range []string{"/work/hidden", "/work/sub/tool"} {
 		testkit.Must(t, testkit.WriteProgram(dir+name, program))
 	}
@@ -99,9 +96,7 @@ func TestHostNSExecuteGap(t *testing.T) {
 		t.Errorf("the plan does not say %q: %+v", what, plan.Gaps)
 	}
 	got := jailtest.AttemptsHostNS(t, p, attacker.Try("exec", dir+"/work/hidden"), attacker.Try("exec", dir+"/work/sub/tool"), attacker.Try("read", dir+"/work/hidden"))
-	if fmt.Sprint(got) != "[ok ok EACCES]" {
-		t.Errorf("%v", got)
-	}
+	testkit.Equal(t, "", fmt.Sprint(got), "[ok ok EACCES]")
 }
 
 // TestHostNSOlderLandlock: jails are compiled for every Landlock ABI that this kernel includes,

@@ -39,12 +39,9 @@ func TestHostNSIsRefused(t *testing.T) {
 			t.Errorf("without waiving %s: %v", axes[i], err)
 		}
 	}
-	proc, err := confine.Launcher{Waive: axes}.Start(t.Context(), p, jail.Stdio{})
-	testkit.Must(t, err)
+	proc := testkit.Get(confine.Launcher{Waive: axes}.Start(t.Context(), p, jail.Stdio{}))(t)
 	proc.Wait()
-	if plan := proc.Plan(); plan.HostNamespaces.Answer != kernel.No {
-		t.Errorf("%+v", plan.HostNamespaces)
-	}
+	testkit.Equal(t, "", proc.Plan().HostNamespaces.Answer, kernel.No)
 	if plan, err := (confine.Launcher{}).Compile(p); !errors.As(err, &gaps) || plan.HostNamespaces.Answer != kernel.No {
 		t.Errorf("Compile says otherwise: %v, %v", plan.HostNamespaces, err)
 	}
@@ -90,9 +87,7 @@ func TestHostNSHundred(t *testing.T) {
 			for range jailtest.Rounds(5, 25) {
 				got := jailtest.AttemptsHostNS(t, p, attacker.Try("read", secret), attacker.Try("list", "/"), attacker.Try("socket", "2", "1", "0"), attacker.Try("userns"), attacker.Try("capabilities"))
 				const none = "0000000000000000"
-				if fmt.Sprint(got) != "[EACCES EACCES EAFNOSUPPORT EPERM ok "+none+" "+none+" "+none+"]" {
-					t.Errorf("%v", got)
-				}
+				testkit.Equal(t, "", fmt.Sprint(got), "[EACCES EACCES EAFNOSUPPORT EPERM ok "+none+" "+none+" "+none+"]")
 			}
 		})
 	}
@@ -106,8 +101,7 @@ func TestHostNSPlanStartsOneJailAtATime(t *testing.T) {
 	p := jailtest.Profile(t)
 	p.Env = append(slices.Clone(p.Env), policy.Variable{Name: "TMPDIR", Value: "/tmp"})
 	p.Program, p.Argv = "/bin/sh", []string{"sh", "-c", "read line; test -d \"$TMPDIR\" && exit 7"}
-	plan, err := jailtest.WaivesGaps.Compile(p)
-	testkit.Must(t, err)
+	plan := testkit.Get(jailtest.WaivesGaps.Compile(p))(t)
 	start := func() (*confine.Process, *os.File, error) {
 		r, w, err := os.Pipe()
 		testkit.Must(t, err)
@@ -121,19 +115,11 @@ func TestHostNSPlanStartsOneJailAtATime(t *testing.T) {
 	if err == nil {
 		second.Kill()
 	}
-	if err == nil || !strings.Contains(err.Error(), "a jail of this plan is running") {
-		t.Errorf("the second start: %v", err)
-	}
+	testkit.Fails(t, "the second start", err, "a jail of this plan is running")
 	in.Close()
-	if exit, err := first.Wait(); err != nil || exit.Code != 7 {
-		t.Errorf("the first jail: %+v, %v", exit, err)
-	}
+	testkit.Equal(t, "the first jail", testkit.Get(first.Wait())(t).Code, 7)
 	third, in, err := start()
-	if err != nil {
-		t.Fatalf("after the end of the first: %v", err)
-	}
+	testkit.Must(t, err)
 	in.Close()
-	if exit, err := third.Wait(); err != nil || exit.Code != 7 {
-		t.Errorf("the third jail: %+v, %v", exit, err)
-	}
+	testkit.Equal(t, "the third jail", testkit.Get(third.Wait())(t).Code, 7)
 }

@@ -58,9 +58,7 @@ func TestJailWithoutProc(t *testing.T) {
 		if grants[0].Path == "/" {
 			gone = "EACCES" // behind a mask
 		}
-		if want := fmt.Sprintf("[%s %s %s ok file ESRCH]", gone, gone, gone); fmt.Sprint(got) != want {
-			t.Errorf("%v: %v, want %s", grants, got, want)
-		}
+		testkit.Equal(t, grants, fmt.Sprint(got), fmt.Sprintf("[%s %s %s ok file ESRCH]", gone, gone, gone))
 	}
 }
 

@@ -63,9 +63,7 @@ func TestJailStartErrors(t *testing.T) {
 	}
 	t.Run("no supervisor program", func(t *testing.T) {
 		err := startBy(t, dir+"/missing")
-		if !errors.Is(err, unix.ENOENT) {
-			t.Errorf("%v", err)
-		}
+		testkit.Is(t, "", err, unix.ENOENT)
 	})
 	t.Run("a supervisor program that is none", func(t *testing.T) {
 		err := startBy(t, "/usr/bin/true")
@@ -87,8 +85,7 @@ func TestBeforeExec(t *testing.T) {
 		for _, want := range []error{nil, refusal} {
 			t.Run(fmt.Sprint(name, " ", want), func(t *testing.T) {
 				pipe := newWitness(t)
-				written, err := os.Create(filepath.Join(t.TempDir(), "written"))
-				testkit.Must(t, err)
+				written := testkit.Get(os.Create(filepath.Join(t.TempDir(), "written")))(t)
 				defer written.Close()
 				called := 0
 				l := confine.Launcher{BeforeExec: func(context.Context) error { called++; return want }}
@@ -143,9 +140,7 @@ func TestJailStartIsCancelled(t *testing.T) {
 		}
 		pipe.gone(t)
 	}
-	if now := jailtest.Mountinfo(t); now != mounts {
-		t.Errorf("the host's mounts have changed:\n%s\nto\n%s", mounts, now)
-	}
+	testkit.Equal(t, "the host's mounts ", jailtest.Mountinfo(t), mounts)
 }
 
 // TestJailThousand: a thousand jails start, eight at a time; in the short form a hundred. In
@@ -161,8 +156,7 @@ func TestJailThousand(t *testing.T) {
 	p.Limits.OpenFiles = 200
 	check := attacker.Try("verify", secret, fmt.Sprint(os.Getpid()), ws)
 	for _, kind := range attacker.NamespaceKinds {
-		ns, err := os.Readlink("/proc/self/ns/" + kind)
-		testkit.Must(t, err)
+		ns := testkit.Get(os.Readlink("/proc/self/ns/" + kind))(t)
 		check = append(check, ns)
 	}
 	begun := time.Now()
@@ -190,8 +184,7 @@ func TestJailThousand(t *testing.T) {
 // and does not wait.
 func TestSpecCannotBeSent(t *testing.T) {
 	jailtest.Needs(t)
-	closed, err := os.Open(os.DevNull)
-	testkit.Must(t, err)
+	closed := testkit.Get(os.Open(os.DevNull))(t)
 	closed.Close()
 	for _, size := range []int{0, 1 << 20} {
 		p := jailtest.Profile(t)

@@ -29,27 +29,20 @@ func TestUndumpableLauncher(t *testing.T) {
 	testkit.Must(t, confine.Undumpable())
 	p := jailtest.Profile(t)
 	p.Program, p.Argv = "/usr/bin/true", []string{"true"}
-	proc, err := confine.Launcher{}.Start(t.Context(), p, jail.Stdio{})
-	testkit.Must(t, err)
+	proc := testkit.Get(confine.Launcher{}.Start(t.Context(), p, jail.Stdio{}))(t)
 	proc.Wait()
-	if v, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || v != 0 {
-		t.Errorf("dumpable is %d, %v", v, err)
-	}
+	testkit.Equal(t, "dumpable", testkit.Get(unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0))(t), 0)
 }
 
 // TestUnreadableSupervisor: a program that its user may execute and not read starts undumpable, and
 // can still map its user IDs.
 func TestUnreadableSupervisor(t *testing.T) {
 	jailtest.Needs(t)
-	self, err := os.ReadFile(jailtest.Binary)
-	testkit.Must(t, err)
+	self := testkit.Get(os.ReadFile(jailtest.Binary))(t)
 	program := filepath.Join(t.TempDir(), "program")
 	testkit.Must(t, os.WriteFile(program, self, 0o111))
 	p := jailtest.Profile(t)
 	p.Program, p.Argv = "/usr/bin/true", []string{"true"}
-	proc, err := confine.Launcher{SupervisorPath: program}.Start(t.Context(), p, jail.Stdio{})
-	testkit.Must(t, err)
-	if exit, err := proc.Wait(); err != nil || exit != (confine.Exit{}) {
-		t.Errorf("%+v, %v", exit, err)
-	}
+	proc := testkit.Get(confine.Launcher{SupervisorPath: program}.Start(t.Context(), p, jail.Stdio{}))(t)
+	testkit.Equal(t, "", testkit.Get(proc.Wait())(t), (confine.Exit{}))
 }

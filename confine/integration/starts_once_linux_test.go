@@ -2,6 +2,7 @@ package integration
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -40,9 +41,7 @@ func TestStartsOnce(t *testing.T) {
 	startsOnce(t, confine.Launcher{}, p)
 	once := jailtest.BeginBy(t, confine.Launcher{Once: true}, p, attacker.Try("create", dir+"/home/file"), attacker.Try("read", dir+"/outside"))
 	once.Finish()
-	if _, err := os.Lstat(dir + "/home/file"); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "", testkit.ErrorOf(os.Lstat(dir+"/home/file")))
 	granted := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw})
 	var gaps *confine.GapError
 	if _, err := (confine.Launcher{Once: true}).Start(t.Context(), granted, confine.Stdio{}); !errors.As(err, &gaps) {
@@ -74,8 +73,6 @@ func startsOnce(t *testing.T, l confine.Launcher, p *policy.Profile) {
 		said := slices.ContainsFunc(s.Process.Denials(), func(d policy.Denial) bool {
 			return d.Axis == policy.AxisProcess && d.Operation == "exec" && d.Target == "/usr/bin/true"
 		})
-		if said != c.once {
-			t.Errorf("once %v: %v", c.once, s.Process.Denials())
-		}
+		testkit.Equal(t, fmt.Sprintf("once: %v", s.Process.Denials()), said, c.once)
 	}
 }

@@ -63,22 +63,14 @@ func TestCommand(t *testing.T) {
 		cmd.Dir, cmd.Env = filepath.Join(dir, "in"), append(os.Environ(), "T=t", "U=u")
 		cmd.Stderr = nil
 		out, err := cmd.Output()
-		if err != nil {
-			t.Errorf("%v: %s", err, out)
-		}
+		testkit.Works(t, out, err)
 		return string(out)
 	}
-	if got := run(exec.Command("sh", "-c", script)); got != "insidedeniedoutsidetu\n" {
-		t.Errorf("control: %q", got)
-	}
+	testkit.Equal(t, "control", run(exec.Command("sh", "-c", script)), "insidedeniedoutsidetu\n")
 	os.Remove(filepath.Join(dir, "in", "made"))
 	p := jailed.Policy{Write: []string{"."}, Deny: []string{"no"}, Env: []string{"T"}}
-	if got := run(jailed.Command(t.Context(), p, "sh", "-c", script)); got != "insidet\n" {
-		t.Errorf("in a jail: %q", got)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "in", "made")); err != nil {
-		t.Error(err)
-	}
+	testkit.Equal(t, "in a jail", run(jailed.Command(t.Context(), p, "sh", "-c", script)), "insidet\n")
+	testkit.Works(t, "", testkit.ErrorOf(os.Stat(filepath.Join(dir, "in", "made"))))
 }
 
 // TestHome tests that the home directory and the XDG directories of the program that calls Command
@@ -94,15 +86,11 @@ func TestHome(t *testing.T) {
 		t.Helper()
 		cmd.Dir = home + "/ws"
 		out, err := cmd.Output()
-		if err != nil {
-			t.Errorf("%v: %s", err, out)
-		}
+		testkit.Works(t, out, err)
 		return string(out)
 	}
 	p := jailed.Policy{Write: []string{home}, Deny: []string{"~/deny"}, Env: []string{"XDG_CONFIG_HOME"}}
-	if got, want := run(exec.Command("sh", "-c", script)), "PUBLICKEY.npmrcDENIED"+home+"/xdg\n"; got != want {
-		t.Errorf("control: %q, want %q", got, want)
-	}
+	testkit.Equal(t, "control", run(exec.Command("sh", "-c", script)), "PUBLICKEY.npmrcDENIED"+home+"/xdg\n")
 	for _, c := range []struct {
 		env  []string
 		told string
@@ -115,9 +103,7 @@ func TestHome(t *testing.T) {
 		testkit.WriteFile(t, home+"/PUBLIC", "PUBLIC")
 		cmd := jailed.Command(t.Context(), p, "sh", "-c", script)
 		cmd.Env = c.env
-		if got, want := run(cmd), "PUBLICheld\n"+c.told+"\n"; got != want {
-			t.Errorf("with %q: %q, want %q", c.env, got, want)
-		}
+		testkit.Equal(t, fmt.Sprintf("with %q", c.env), run(cmd), "PUBLICheld\n"+c.told+"\n")
 	}
 	if left, err := os.ReadDir(home + "/other"); err != nil || len(left) != 1 {
 		t.Errorf("mcp-jail's own directories are in that of the program: %v %v", left, err)
@@ -137,8 +123,7 @@ func TestExit(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
 	cmd := jailed.Command(ctx, p, "sh", "-c", `trap "echo got it; exit 9" TERM; echo ready; while :; do sleep 0.01; done`)
-	out, err := cmd.StdoutPipe()
-	testkit.Must(t, err)
+	out := testkit.Get(cmd.StdoutPipe())(t)
 	testkit.Must(t, cmd.Start())
 	text := make([]byte, 100)
 	n, _ := out.Read(text) // ends with the context
@@ -183,9 +168,7 @@ func TestKilled(t *testing.T) {
 	cmd := jailed.Command(ctx, jailed.Policy{Read: []string{"."}}, sleeper[0], sleeper[1:]...)
 	out := startSleeper(t, cmd)
 	cancel()
-	if err := cmd.Wait(); err == nil {
-		t.Error("it ended by itself")
-	}
+	testkit.Fails(t, "it ended by itself", cmd.Wait(), "")
 	endOf(t, out)
 }
 

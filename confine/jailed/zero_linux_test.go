@@ -17,10 +17,6 @@ func TestZeroPolicy(t *testing.T) {
 	t.Setenv("TOKEN", "secret")
 	cmd := jailed.Command(t.Context(), jailed.Policy{}, "sh", "-c", "cat IN .env ../OUT; echo x >made; ulimit -n; echo $TOKEN; cat /proc/net/dev | grep -c :")
 	cmd.Dir = filepath.Join(dir, "in")
-	if out, err := cmd.Output(); err != nil || string(out) != "IN4096\n\n1\n" {
-		t.Errorf("%q %v", out, err)
-	}
-	if _, err := os.Stat(dir + "/in/made"); err != nil {
-		t.Error(err)
-	}
+	testkit.Equal(t, "", string(testkit.Get(cmd.Output())(t)), "IN4096\n\n1\n")
+	testkit.Works(t, "", testkit.ErrorOf(os.Stat(dir+"/in/made")))
 }

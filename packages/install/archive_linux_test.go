@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 )
 
@@ -35,9 +36,7 @@ func TestArchiveNames(t *testing.T) {
 				}
 				return err
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			testkit.Works(t, "", err)
 		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -54,9 +55,7 @@ func TestMovedError(t *testing.T) {
 // shell acts on ">" and "^".
 func TestAskedWords(t *testing.T) {
 	for want, e := range map[string]store.Entry{"-- npx -y 'a@>=1 <2'": {Key: store.Key{Spec: "a@>=1 <2"}}, "-- uvx 'a>=1'": {Key: store.Key{Ecosystem: store.PyPI, Spec: "a>=1"}}, "-- npx -y a@1": {Key: store.Key{Spec: "a@1"}}} {
-		if got := (&Installer{}).asked(&e); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
+		testkit.Equal(t, "", (&Installer{}).asked(&e), want)
 	}
 }
 
@@ -69,8 +68,6 @@ func TestRefusal(t *testing.T) {
 		{"npm", "", `npm tried to create "/home/u/\x1b[2J" (2 times): refused`},
 		{"pip", "", `pip tried to create "/home/u/\x1b[2J" (2 times): refused`},
 	} {
-		if got := refusals(c.installer, c.pkg, []policy.Denial{denial})[0].String(); got != c.want {
-			t.Errorf("%s, want %s", got, c.want)
-		}
+		testkit.Equal(t, "", refusals(c.installer, c.pkg, []policy.Denial{denial})[0].String(), c.want)
 	}
 }

@@ -69,9 +69,7 @@ func newUser(t testing.TB, url string) *user {
 	u := &user{t: t, dir: testkit.ShortDir(t), told: &lockedBuffer{}}
 	t.Cleanup(func() { makeWritable(u.dir) })
 	for _, name := range []string{"my hömé", "project"} {
-		if err := os.Mkdir(filepath.Join(u.dir, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		testkit.Must(t, os.Mkdir(filepath.Join(u.dir, name), 0o700))
 	}
 	u.host = hostOf(t, u.dir, registry.Environ(url, filepath.Join(u.dir, "my hömé")))
 	return u

@@ -34,15 +34,12 @@ func TestScriptMovesItsTree(t *testing.T) {
 	r, err := i.Install(t.Context(), line(t, "plain"))
 	jailed(t, err)
 	if err == nil {
-		tree, err := i.Store.Open(installed.ID(r.Entry))
-		testkit.Must(t, err)
+		tree := testkit.Get(i.Store.Open(installed.ID(r.Entry)))(t)
 		defer tree.Close()
 		info, err := os.Lstat(tree.Dir)
 		t.Fatalf("the tree is %v, %v; check %v\n%s", info.Mode(), err, tree.Check(r.Entry.Files), u.told)
 	}
-	if !strings.Contains(err.Error(), "is no directory") {
-		t.Errorf("%v\n%s", err, u.told)
-	}
+	testkit.Fails(t, u.told, err, "is no directory")
 }
 
 // TestBuildBlocksTheLog: what the build of a source distribution leaves in the place of pip's log
@@ -84,21 +81,12 @@ func TestPythonAddress(t *testing.T) {
 // TestSamePath: two packages that write one file are not installed together, whichever of them is
 // written last. A file that both have in the same form is none.
 func TestSamePath(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		name           string
 		files, scripts map[string]string // of the dependency
 		want           string
 		short          bool // in make test: one row for each way to a file
-	}{
-		{"nothing in common", map[string]string{"dep.py": ""}, nil, "", false},
-		{"a common namespace", map[string]string{"shared/__init__.py": "# both\n"}, nil, "", true},
-		{"a module", map[string]string{"shared/__init__.py": "EVIL = 1\n"}, nil, "shared/__init__.py", false},
-		{"by way of its data", map[string]string{"dep-1.0.data/purelib/shared/__init__.py": "EVIL = 1\n"}, nil, "shared/__init__.py", true},
-		{"entry points", map[string]string{"dep-1.0.data/purelib/good-1.0.dist-info/entry_points.txt": "[console_scripts]\ngood = dep:evil\n"}, nil, "good-1.0.dist-info/entry_points.txt", false},
-		{"metadata", map[string]string{"dep-1.0.data/purelib/good-1.0.dist-info/new": ""}, nil, "good-1.0.dist-info/new", false},
-		{"a program", map[string]string{"dep.py": "def main(): pass\n"}, map[string]string{"good": "dep:main"}, "bin/good", true},
-		{"another program", map[string]string{"dep.py": "def main(): pass\n"}, map[string]string{"dep": "dep:main"}, "", false},
-	} {
+	}](t, "same-path.txt") {
 		t.Run(c.name, func(t *testing.T) {
 			if !c.short {
 				testkit.NeedsLong(t)
@@ -127,13 +115,10 @@ func TestSameSums(t *testing.T) {
 		testkit.Must(t, errors.Join(os.Mkdir(filepath.Join(dir, info), 0o700), os.Rename(filepath.Join(dir, info+".RECORD"), filepath.Join(dir, info, "RECORD"))))
 	}
 	testkit.Must(t, os.Mkdir(filepath.Join(dir, "shared"), 0o700))
-	root, err := os.OpenRoot(dir)
-	testkit.Must(t, err)
+	root := testkit.Get(os.OpenRoot(dir))(t)
 	defer root.Close()
 	for text, want := range map[string]bool{usual: true, "EVIL = 1\n": false} {
 		testkit.WriteFile(t, filepath.Join(dir, "shared", "__init__.py"), text)
-		if err := checkPaths("linux", root, []string{"a-1.dist-info", "b-1.dist-info"}); (err == nil) != want {
-			t.Errorf("%q: %v", text, err)
-		}
+		testkit.Equal(t, text, (checkPaths("linux", root, []string{"a-1.dist-info", "b-1.dist-info"}) == nil), want)
 	}
 }

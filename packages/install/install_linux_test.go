@@ -62,8 +62,7 @@ func TestInstall(t *testing.T) {
 	var steps []step
 	i.Progress = func(p Progress) { mu.Lock(); defer mu.Unlock(); steps = append(steps, p.Step) }
 	r := u.installs(i, "@scope/server")
-	list, err := r.Entry.List()
-	testkit.Must(t, err)
+	list := testkit.Get(r.Entry.List())(t)
 	if e := r.Entry; !r.Fetched || e.Name != "@scope/server" || e.Version != "1.0.0" || len(list) != 2 || !strings.HasPrefix(e.Integrity, "sha512-") || r.Refused != nil {
 		t.Errorf("%+v %v", r.Entry, r.Refused)
 	}
@@ -79,13 +78,9 @@ func TestInstall(t *testing.T) {
 	if r := u.installs(i, "@scope/server"); r.Fetched {
 		t.Error("it was fetched again")
 	}
-	if log := site.Requests(); len(log) > 0 {
-		t.Errorf("the second installation asked for %+v", log)
-	}
+	testkit.Empty(t, "the second installation asked for", site.Requests())
 	for _, dir := range []string{"data", "config", "state", "cache"} {
-		if file := has(t, filepath.Join(u.dir, dir), token); file != "" {
-			t.Errorf("the token is in %s", file)
-		}
+		testkit.Equal(t, "the token is in", has(t, filepath.Join(u.dir, dir), token), "")
 	}
 	if strings.Contains(u.told.String(), token) {
 		t.Errorf("the token was printed: %s", u.told)
@@ -124,9 +119,7 @@ func TestInstallRefused(t *testing.T) {
 			if trees, err := i.Store.Trees(); trees != nil || err != nil {
 				t.Errorf("the store has %v, %v", trees, err)
 			}
-			if _, err := os.Lstat(i.LockFile); err == nil {
-				t.Error("there is a lock file")
-			}
+			testkit.Fails(t, "there is a lock file", testkit.ErrorOf(os.Lstat(i.LockFile)), "")
 		})
 	}
 }
@@ -259,8 +252,7 @@ func TestInstallChanged(t *testing.T) {
 	u := newUser(t, site.URL)
 	i := u.installer()
 	e := u.installs(i, "@scope/server").Entry
-	tree, err := i.Store.Open(installed.ID(e))
-	testkit.Must(t, err)
+	tree := testkit.Get(i.Store.Open(installed.ID(e)))(t)
 	tree.Close()
 	file := filepath.Join(tree.Dir, "node_modules", "plain", "index.js")
 	testkit.Must(t, errors.Join(os.Chmod(file, 0o644), os.WriteFile(file, []byte("evil()"), 0o644)))

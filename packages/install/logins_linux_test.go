@@ -22,8 +22,7 @@ func TestLoginsForgotten(t *testing.T) {
 	words := []string{"uvx", "private-server"}
 	begin := func(key string) (done func(), home string) {
 		t.Helper()
-		stage, err := u.Store.Stage(key)
-		testkit.Must(t, err)
+		stage := testkit.Get(u.Store.Stage(key))(t)
 		p := &pythonFetch{Installer: u.Installer, line: u.line(words...), jail: u.pythonJail(stage.Dir)}
 		testkit.Must(t, p.configure())
 		return stage.Close, p.jail.Home()
@@ -43,9 +42,7 @@ func TestLoginsForgotten(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(running, "netrc")); err != nil {
 		t.Errorf("an installation that runs has lost its login: %v", err)
 	}
-	if _, err := os.Stat(kept); err != nil {
-		t.Errorf("what was fetched is lost: %v", err)
-	}
+	testkit.Works(t, "what was fetched is lost", testkit.ErrorOf(os.Stat(kept)))
 	u.forgetsLogins(running)
 	end()
 	forgetOldLogins(u.Installer)

@@ -49,8 +49,7 @@ func TestPinKeepsTools(t *testing.T) {
 		if err := i.pin(entry(c.before, ""), own); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		now, err := store.Find(i.LockFile, own.Key)
-		testkit.Must(t, err)
+		now := testkit.Get(store.Find(i.LockFile, own.Key))(t)
 		for what, e := range map[string]*store.Entry{"the file": now, "the entry": own} {
 			got := ""
 			if p := e.Pins["default"]; p != nil {

@@ -37,8 +37,7 @@ func fakeNPM(t *testing.T, version string, files map[string]string) string {
 // hostWith returns this machine with variables, and a HOME without files.
 func hostWith(t *testing.T, env ...string) *hostfs.Host {
 	t.Helper()
-	host, err := hostfs.LocalHost()
-	testkit.Must(t, err)
+	host := testkit.Get(hostfs.LocalHost())(t)
 	host.Home, host.Dir, host.CacheDir = testkit.ShortDir(t), testkit.ShortDir(t), testkit.ShortDir(t)
 	host.Environ = append(env, "PATH="+os.Getenv("PATH"), "HOME="+host.Home)
 	return &host
@@ -57,8 +56,7 @@ func TestPrograms(t *testing.T) {
 	}
 	testkit.WriteFile(t, filepath.Join(bin, "npm"), "#!/bin/sh\n")
 	testkit.Must(t, os.Chmod(filepath.Join(bin, "npm"), 0o755))
-	line, err := runline.Parse([]string{"npx", "-y", "pkg"})
-	testkit.Must(t, err)
+	line := testkit.Get(runline.Parse([]string{"npx", "-y", "pkg"}))(t)
 	for _, c := range []struct{ name, path, want string }{
 		{"project only", bin + ":" + link + ":node_modules/.bin", "npm was not found in PATH (" + bin + " is left out: a server may write there)"},
 		{"empty", "", "npm was not found in PATH:"},
@@ -79,9 +77,7 @@ func TestPrograms(t *testing.T) {
 		if c.want == "is npm 6.0.0" {
 			i.Host.Environ = []string{"PATH=" + c.path + ":/usr/bin:/bin"}
 		}
-		if _, err := i.newRun(t.Context(), nil, &line); err == nil || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%s: %v, want %q", c.name, err, c.want)
-		}
+		testkit.Fails(t, c.name, testkit.ErrorOf(i.newRun(t.Context(), nil, &line)), c.want)
 	}
 }
 
@@ -91,8 +87,7 @@ func TestConfigBelieved(t *testing.T) {
 	testkit.Must(t, os.Mkdir(filepath.Join(loose, "etc"), 0o755))
 	testkit.WriteFile(t, filepath.Join(loose, "etc/npmrc"), "registry=https://evil.test/\n")
 	testkit.WriteFile(t, filepath.Join(loose, "ca.pem"), "x")
-	line, err := runline.Parse([]string{"npx", "-y", "pkg"})
-	testkit.Must(t, err)
+	line := testkit.Get(runline.Parse([]string{"npx", "-y", "pkg"}))(t)
 	for env, file := range map[string]string{"npm_config_prefix=" + loose: "etc/npmrc", "NODE_EXTRA_CA_CERTS=" + loose + "/ca.pem": "ca.pem"} {
 		for _, untrusted := range []bool{true, false} {
 			i := &Installer{Host: *hostWith(t, "PATH="+dir+":/usr/bin:/bin", env)}

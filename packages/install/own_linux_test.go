@@ -22,12 +22,9 @@ func TestOwn(t *testing.T) {
 	ctx, cancel := contextOf()
 	defer cancel()
 	for _, i := range []*Installer{theirs, others, mine} { // what one has left in its stage, the other does not find
-		stage, err := i.stage(ctx, line(t, "@scope/server"))
-		testkit.Must(t, err)
+		stage := testkit.Get(i.stage(ctx, line(t, "@scope/server")))(t)
 		file := filepath.Join(stage.Dir, "left")
-		if _, err := os.Lstat(file); err == nil {
-			t.Error("a stage is shared")
-		}
+		testkit.Fails(t, "a stage is shared", testkit.ErrorOf(os.Lstat(file)), "")
 		testkit.WriteFile(t, file, "")
 		stage.Close()
 	}

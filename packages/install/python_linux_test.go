@@ -58,8 +58,7 @@ func newPythonUser(t *testing.T, wheels ...registry.Wheel) pythonUser {
 // newInstaller returns the installer of a user with empty directories.
 func newInstaller(t *testing.T) *Installer {
 	t.Helper()
-	host, err := hostfs.LocalHost()
-	testkit.Must(t, err)
+	host := testkit.Get(hostfs.LocalHost())(t)
 	dir := t.TempDir()
 	host.Dir, host.CacheDir, host.StateDir = dir, filepath.Join(dir, "cache"), filepath.Join(dir, "state")
 	t.Cleanup(func() { // the store is read-only
@@ -264,9 +263,7 @@ func TestPythonPinned(t *testing.T) {
 	changed.Files = map[string]string{"needed_one.py": "x = 2\n"}
 	u.site.Upload(changed)
 	u.fails("Nothing was installed", "uvx", "fixture-server")
-	if _, err := u.find("uvx", "fixture-server"); !errors.Is(err, installed.ErrNotInstalled) {
-		t.Errorf("after the refusal: %v", err)
-	}
+	testkit.Is(t, "after the refusal", testkit.ErrorOf(u.find("uvx", "fixture-server")), installed.ErrNotInstalled)
 }
 
 // pythonRows returns the first row of TestPythonLines in its short form.
@@ -302,9 +299,7 @@ func TestPythonLines(t *testing.T) {
 			t.Errorf("%q: %s %s, %+v", c.words, e.Version, e.Program, e.Packages)
 		}
 	}
-	if got := u.talk([]string{"uvx", "--from", "other", "second"}, about); len(got) != 1 {
-		t.Errorf("second says %q", got)
-	}
+	testkit.Equal(t, "second", len(u.talk([]string{"uvx", "--from", "other", "second"}, about)), 1)
 	if _, err := u.find("uvx", "other"); err == nil || !strings.Contains(err.Error(), "other has no program other; it has second. Name one: uvx --from other second") {
 		t.Errorf("uvx other: %v", err)
 	}

@@ -36,9 +36,7 @@ func TestPythonSource(t *testing.T) {
 	}
 	u.Scripts = true
 	r := u.install("uvx", "built")
-	if _, err := os.Stat(hook); err == nil {
-		t.Error("the hook was written")
-	}
+	testkit.Fails(t, "the hook was written", testkit.ErrorOf(os.Stat(hook)), "")
 	for _, q := range u.site.Requests() {
 		if q.Path == "/-/loot" {
 			t.Errorf("the loot arrived: %s", q.Body)
@@ -53,9 +51,7 @@ func TestPythonSource(t *testing.T) {
 	if got := registry.Attempts(told.String()); !named || len(got) != 4 {
 		t.Errorf("the attempts %+v are not named: %+v", got, r.Refused)
 	}
-	if got := u.talk([]string{"uvx", "built"}, about); len(got) != 1 {
-		t.Errorf("the server says %q", got)
-	}
+	testkit.Equal(t, "the server", len(u.talk([]string{"uvx", "built"}, about)), 1)
 }
 
 // TestPythonFileHost: an index that names another host for its files does not have the jail reach it. A
@@ -181,8 +177,7 @@ func TestPythonVersions(t *testing.T) {
 // returns "" if there is none with pip.
 func withoutPython(t *testing.T, u pythonUser, minor string) string {
 	t.Helper()
-	found, err := installed.Interpreters(t.Context(), &u.Host, nil, nil, installed.Python)
-	testkit.Must(t, err)
+	found := testkit.Get(installed.Interpreters(t.Context(), &u.Host, nil, nil, installed.Python))(t)
 	for _, i := range found.Interpreters {
 		if !strings.HasPrefix(i.Version, "3.") || strings.HasPrefix(i.Version, minor+".") || exec.Command(i.Path, "-I", "-m", "pip", "--version").Run() != nil {
 			continue
@@ -203,8 +198,7 @@ func TestPythonUpdate(t *testing.T) {
 	newer := serverWheel("fixture-server", "needed-one")
 	newer.Version = "1.1.0"
 	u.site.Upload(newer, needed)
-	update, err := u.Update(t.Context(), u.line(words...))
-	testkit.Must(t, err)
+	update := testkit.Get(u.Update(t.Context(), u.line(words...)))(t)
 	changes := update.Changes()
 	if len(changes) < 2 || changes[0].Kind != store.Version || update.Signals != nil || update.SignalsErr != nil {
 		t.Errorf("changes: %+v, signals %v %v", changes, update.Signals, update.SignalsErr)

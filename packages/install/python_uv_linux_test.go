@@ -49,8 +49,7 @@ else:
 func TestPythonUv(t *testing.T) {
 	testkit.NeedsLong(t)
 	u := newPythonUser(t, serverWheel("fixture-server", "needed-one"), needed)
-	out, err := exec.Command("python3", "-c", "import sys; print(sys.executable)").Output()
-	testkit.Must(t, err)
+	out := testkit.Get(exec.Command("python3", "-c", "import sys; print(sys.executable)").Output())(t)
 	dir := t.TempDir()
 	testkit.Must(t, testkit.WriteProgram(filepath.Join(dir, "uv"), []byte(strings.Replace(fakeUv, "PYTHON", strings.TrimSpace(string(out)), 1))))
 	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
@@ -62,9 +61,7 @@ func TestPythonUv(t *testing.T) {
 	if len(first.Packages) != 2 || len(strings.Fields(first.Integrity)) != 2 {
 		t.Errorf("entry: %+v", first)
 	}
-	if got := u.talk(words, about); len(got) != 1 {
-		t.Errorf("the server says %q", got)
-	}
+	testkit.Equal(t, "the server", len(u.talk(words, about)), 1)
 	trees, err := u.Store.Trees()
 	if err != nil || len(trees) != 1 || u.Store.Remove(trees[0]) != nil {
 		t.Fatal(trees, err)

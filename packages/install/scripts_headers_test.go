@@ -10,8 +10,7 @@ import (
 
 // TestNodeHeaders tests that scripts are told where the headers of their node are, if it has any.
 func TestNodeHeaders(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	testkit.Must(t, err)
+	dir := testkit.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	write := func(name string) {
 		file := filepath.Join(dir, name)
 		testkit.Must(t, os.MkdirAll(filepath.Dir(file), 0o755))
@@ -41,8 +40,6 @@ func TestNodeHeaders(t *testing.T) {
 		if want != "" {
 			want = filepath.Join(dir, want)
 		}
-		if got := nodeHeaders(path); got != want {
-			t.Errorf("%q: %q, want %q", tt.path, got, want)
-		}
+		testkit.Equal(t, tt.path, nodeHeaders(path), want)
 	}
 }

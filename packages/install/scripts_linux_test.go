@@ -80,9 +80,7 @@ func TestScriptsOutput(t *testing.T) {
 	i := u.installer()
 	i.Scripts = true
 	u.installs(i, "server")
-	if told := u.told.String(); !strings.Contains(told, "I guess "+token) {
-		t.Errorf("the script was told of: %s", told)
-	}
+	testkit.Contains(t, "the script was told of", u.told.String(), "I guess "+token)
 }
 
 // triedAll checks that an attack's attempts have failed, and that the refused ones are named.
@@ -133,9 +131,7 @@ func TestScriptsLater(t *testing.T) {
 	i.Scripts = true
 	update, err := i.Update(t.Context(), line(t, "@scope/server"))
 	testkit.Must(t, err)
-	if text := changes(update.Changes()); !strings.Contains(text, "script") {
-		t.Errorf("the changes are %q", text)
-	}
+	testkit.Contains(t, "the changes", changes(update.Changes()), "script")
 	if has(t, filepath.Join(i.Store.Dir, "npm"), "built\n") != "" {
 		t.Error("the tree was replaced before the update was accepted")
 	}

@@ -38,9 +38,7 @@ func TestUpdate(t *testing.T) {
 	if err != nil || same.Changes() != nil || same.Signals != nil {
 		t.Fatalf("the same version: %+v, %v", same, err)
 	}
-	if err := errors.Join(same.Close(), same.Close()); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "", errors.Join(same.Close(), same.Close()))
 	if left, _ := filepath.Glob(filepath.Join(i.Store.Dir, "staging", "*")); left != nil {
 		t.Errorf("%q is left", left)
 	}
@@ -48,27 +46,20 @@ func TestUpdate(t *testing.T) {
 	second := registry.MCPServer{Name: "@scope/server", Version: "2.0.0", Dependencies: map[string]string{"plain": "^1.0.0", "newcomer": "1"}, OnInstall: &registry.Attack{}}.Package()
 	second.Deprecated = "do not use it"
 	site.Publish(second, registry.Package{Name: "newcomer", Version: "1.0.0", Files: map[string]string{"index.js": ""}})
-	before, err := os.ReadFile(i.LockFile)
-	testkit.Must(t, err)
+	before := testkit.Get(os.ReadFile(i.LockFile))(t)
 	for _, accept := range []bool{false, true} {
 		update, err := i.Update(t.Context(), line(t, "@scope/server@latest"))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, u.told)
 		}
-		if now, err := os.ReadFile(i.LockFile); err != nil || string(now) != string(before) {
-			t.Errorf("the lock file has changed before: %v", err)
-		}
-		if trees, err := i.Store.Trees(); err != nil || len(trees) != 1 {
-			t.Errorf("before, the store has %v, %v", trees, err)
-		}
+		testkit.Equal(t, "the lock file has changed before", string(testkit.Get(os.ReadFile(i.LockFile))(t)), string(before))
+		testkit.Equal(t, "before, the store", len(testkit.Get(i.Store.Trees())(t)), 1)
 		u.runs(i, "@scope/server", "1.0.0")
 		if about, err := starts(update.Store, update.LockFile, i.Host, line(t, "@scope/server@latest")); err != nil || about["version"] != "2.0.0" {
 			t.Errorf("a trial: %v, %v", about, err)
 		}
 		if !accept {
-			if err := update.Close(); err != nil {
-				t.Error(err)
-			}
+			testkit.Works(t, "", update.Close())
 			continue
 		}
 		checkUpdate(t, update)
@@ -85,9 +76,7 @@ func checkUpdate(t *testing.T, update *Update) {
 	t.Helper()
 	text := changes(update.Changes())
 	for _, want := range []string{"1.0.0", "2.0.0", "newcomer", "script"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("the changes do not have %q:\n%s", want, text)
-		}
+		testkit.Contains(t, "the changes", text, want)
 	}
 	var kinds []npm.SignalKind
 	for _, s := range update.Signals {
@@ -119,9 +108,7 @@ func TestUpdateOvertaken(t *testing.T) {
 	other := *update.New
 	other.Version, other.Tree = "0.9.0", "sha256:"+strings.Repeat("0", 64)
 	testkit.Must(t, i.pin(nil, &other))
-	if err := i.Accept(update); err == nil || !strings.Contains(err.Error(), "by another process") {
-		t.Errorf("%v", err)
-	}
+	testkit.Fails(t, "", i.Accept(update), "by another process")
 }
 
 // TestRepublished tests a version whose content is replaced in the registry: before it was
@@ -141,7 +128,5 @@ func TestRepublished(t *testing.T) {
 	if err := u.fails(i, "@scope/server", "is pinned by", "EINTEGRITY", "Nothing was changed", "--update"); !errors.As(err, &moved) {
 		t.Errorf("%v", err)
 	}
-	if _, err := i.Store.Open(installed.ID(e)); !errors.Is(err, store.ErrNotInstalled) {
-		t.Errorf("it is in the store: %v", err)
-	}
+	testkit.Is(t, "it is in the store", testkit.ErrorOf(i.Store.Open(installed.ID(e))), store.ErrNotInstalled)
 }

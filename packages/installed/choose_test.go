@@ -2,9 +2,10 @@ package installed
 
 import (
 	"errors"
-	"strings"
+	"fmt"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 )
 
@@ -14,21 +15,13 @@ func TestChoose(t *testing.T) {
 		{Language: Node, Path: "/h/9", Version: "9.1.0"}, {Language: Node, Path: "/h/22", Version: "22.1.0"}, {Language: Node, Path: "/h/24", Version: "24.10.0"},
 		{Language: Node, Path: "/h/24.9", Version: "24.9.0"}, {Language: Node, Path: "/h/25", Version: "25.0.0-nightly1"},
 	}}
-	for _, c := range []struct{ name, rng, want string }{
-		{"nothing is asked: that of PATH", "", "/usr/bin/node"},
-		{"that of PATH fits", ">=18", "/usr/bin/node"},
-		{"the newest that fits, by number", "^22 || ^24", "/h/24"},
-		{"a prerelease counts", ">=22", "/h/25"},
-		{"an old one", "<20", "/h/9"},
-	} {
+	for _, c := range testkit.Table[struct{ name, rng, want string }](t, "choose.txt") {
 		got, err := found.Choose(c.rng, npm.EngineFits)
 		if got.Path != c.want || err != nil {
 			t.Errorf("%s: %s, %v", c.name, got.Path, err)
 		}
 	}
-	if _, err := found.Choose("latest", npm.EngineFits); err == nil || !strings.Contains(err.Error(), `the range "latest" cannot be read`) {
-		t.Error(err)
-	}
+	testkit.Fails(t, "", testkit.ErrorOf(found.Choose("latest", npm.EngineFits)), `the range "latest" cannot be read`)
 }
 
 func TestChooseReleaseBeforeNightly(t *testing.T) {
@@ -56,23 +49,13 @@ func TestMissingInWords(t *testing.T) {
 }
 
 func TestPythonFits(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		rng, version string
 		want         bool
-	}{
-		{"", "3.9.1", true}, {">=3.10", "3.9.1", false}, {">=3.10", "3.10.0", true}, {">=3.10,<4", "3.12.1", true}, {">=3.10, <3.12", "3.12.0", false},
-		{">3.10", "3.10.1", true}, {">3.10", "3.10.0", false}, {"<=3.11", "3.11.1", false}, {"<=3.11.1", "3.11.1", true},
-		{"==3.11.*", "3.11.9", true}, {"==3.11.*", "3.12.0", false}, {"==3.11", "3.11.0", true}, {"==3.11", "3.11.1", false},
-		{"!=3.11.*,>=3", "3.11.2", false}, {"!=3.11.1", "3.11.2", true}, {"~=3.10", "3.12.0", true}, {"~=3.10", "4.0.0", false}, {"~=3.10.2", "3.10.9", true}, {"~=3.10.2", "3.11.0", false}, {"~=3.10.2", "3.10.1", false},
-		{">=3.14", "3.14.0rc1", false}, {"<3.14", "3.14.0rc1", false}, {">=3.13", "3.14.0rc1", true}, {">=3.10,", "3.11.0", true}, {"==3.*", "3.1.1", true},
-	} {
-		if got, err := PythonFits(c.rng, c.version); got != c.want || err != nil {
-			t.Errorf("%q, %s: %v, %v", c.rng, c.version, got, err)
-		}
+	}](t, "python-fits.txt") {
+		testkit.Equal(t, fmt.Sprintf("%q, %s", c.rng, c.version), testkit.Get(PythonFits(c.rng, c.version))(t), c.want)
 	}
 	for _, rng := range []string{"3.10", ">=3.x", "===3.1", ">=3.10.*", "~=3", ">=3.14rc1", ">=1.2.3.4.5", ">=", "^3.10", ">=99999999999999999999"} {
-		if _, err := PythonFits(rng, "3.11.0"); err == nil {
-			t.Errorf("%q is read", rng)
-		}
+		testkit.Fails(t, fmt.Sprintf("%q is read", rng), testkit.ErrorOf(PythonFits(rng, "3.11.0")), "")
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -185,17 +186,7 @@ func TestFindBehindShims(t *testing.T) {
 }
 
 func TestFindRunsNoProgramOfOthers(t *testing.T) {
-	for _, c := range []struct{ name, environ, file, chmod, want string }{
-		{"a program that others may write", "PATH=@/a", "x a/node", "a/node", "may be written by other users"},
-		{"in a directory that others may write", "PATH=@/a/b", "x a/b/node", "a", "may be written by other users"},
-		{"in a workspace", "PATH=@/work/bin", "x work/bin/node", "", "a server may write there"},
-		{"a link in a workspace", "PATH=@/work/bin", "l work/bin/node -> ../../usr/bin/node", "", "a server may write there"},
-		{"a link into a workspace", "PATH=@/bin", "l bin/node -> ../work/x/node", "", "a server may write there"},
-		{"a link by way of a workspace", "PATH=@/home", "l home/node -> ../work/n", "", "a server may write there"},
-		{"a stand-in", "PATH=@/snap", "l snap/node -> ../usr/bin/snap", "", "it is a stand-in"},
-		{"a version manager that others may write", "PATH=@/none", "x home/.nvm/versions/node/v20.1.0/bin/node", "home/.nvm/versions", "may be written by other users"},
-		{"an answer that is no version", "PATH=@/usr/bin", "x none/x", "", "its version is not known"},
-	} {
+	for _, c := range testkit.Table[struct{ name, environ, file, chmod, want string }](t, "find-runs-no-program-of-others.txt") {
 		m := newMachine(t, []string{c.environ}, "x work/x/node", "l work/n -> ../usr/bin/node", "x usr/bin/node", "x usr/bin/snap", c.file)
 		if c.chmod != "" {
 			m.modes[m.at(c.chmod)] |= 0o777

@@ -13,8 +13,7 @@ import (
 
 // localHost returns this machine, with nothing remembered.
 func localHost(t testing.TB) *hostfs.Host {
-	host, err := hostfs.LocalHost()
-	testkit.Must(t, err)
+	host := testkit.Get(hostfs.LocalHost())(t)
 	host.CacheDir = t.TempDir()
 	return &host
 }
@@ -24,8 +23,7 @@ func localHost(t testing.TB) *hostfs.Host {
 func TestInterpreters(t *testing.T) {
 	host := localHost(t)
 	for _, lang := range []language{Node, Python} {
-		got, err := Interpreters(t.Context(), host, nil, nil, lang)
-		testkit.Must(t, err)
+		got := testkit.Get(Interpreters(t.Context(), host, nil, nil, lang))(t)
 		if len(got.Interpreters) == 0 {
 			testkit.Skip(t, string(lang), "no %s: %v", lang, got.Refused)
 		}
@@ -67,22 +65,14 @@ func TestRemembered(t *testing.T) {
 	}
 	testkit.Must(t, os.MkdirAll(bin, 0o755))
 	program("20.1.0")
-	if got := told(); got != "20.1.0" {
-		t.Errorf("at first: %s", got)
-	}
-	text, err := os.ReadFile(filepath.Join(host.CacheDir, "interpreters.json"))
-	testkit.Must(t, err)
+	testkit.Equal(t, "at first", told(), "20.1.0")
+	text := testkit.Get(os.ReadFile(filepath.Join(host.CacheDir, "interpreters.json")))(t)
 	testkit.WriteFile(t, filepath.Join(host.CacheDir, "interpreters.json"), strings.ReplaceAll(string(text), "20.1.0", "20.1.9"))
-	if got := told(); got != "20.1.9" {
-		t.Errorf("it was asked again: %s", got)
-	}
+	testkit.Equal(t, "it was asked again", told(), "20.1.9")
 	// The same size and the same time of modification, which a server that writes it could set.
 	file := filepath.Join(bin, "node")
-	before, err := os.Stat(file)
-	testkit.Must(t, err)
+	before := testkit.Get(os.Stat(file))(t)
 	program("22.1.0")
 	testkit.Must(t, os.Chtimes(file, before.ModTime(), before.ModTime()))
-	if got := told(); got != "22.1.0" {
-		t.Errorf("after a change: %s", got)
-	}
+	testkit.Equal(t, "after a change", told(), "22.1.0")
 }

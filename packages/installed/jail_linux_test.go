@@ -36,9 +36,7 @@ func TestWithoutNamespaces(t *testing.T) {
 		cmd.Env = append(os.Environ(), "MCPJAIL_TEST_WAIVED="+gap, "MCPJAIL_TEST_REFUSED=1")
 		cmd.Args = append(cmd.Args, "-test.v")
 		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Errorf("waived %q: %v", gap, err)
-		}
+		testkit.Works(t, fmt.Sprintf("waived %q", gap), err)
 		t.Logf("%s", out)
 	}
 }
@@ -57,8 +55,7 @@ exit 0
 `)
 	outside := testkit.ShortDir(t)
 	testkit.WriteFile(t, filepath.Join(outside, "secret"), "a secret\n")
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
+	listener := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer listener.Close()
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	var told []string
@@ -99,14 +96,10 @@ exit 0
 	if strings.Contains(text, "connected") {
 		t.Errorf("it reaches the host's network: %q", text)
 	}
-	if _, err := os.Lstat(filepath.Join(outside, "planted")); err == nil {
-		t.Error("it wrote outside of its HOME")
-	}
+	testkit.Fails(t, "it wrote outside of its HOME", testkit.ErrorOf(os.Lstat(filepath.Join(outside, "planted"))), "")
 	control := exec.Command("/bin/bash", file)
 	control.Env = []string{"HOME=" + j.Home(), "OUTSIDE=" + outside, "PORT=" + port, "PATH=/usr/bin:/bin"}
-	if b, err := control.Output(); err != nil || !strings.Contains(string(b), "connected") {
-		t.Errorf("control: %v, %q", err, b)
-	}
+	testkit.Contains(t, "control", string(testkit.Get(control.Output())(t)), "connected")
 	if !slices.Contains(told, "fstrue") || slices.ContainsFunc(told, func(g string) bool { return strings.HasPrefix(g, "net") || strings.HasSuffix(g, "false") }) {
 		t.Errorf("gaps that were told: %v", told)
 	}

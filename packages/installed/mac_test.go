@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -38,22 +39,13 @@ func mac(t *testing.T, lines ...string) *hostfs.Host {
 // for its version: it would open a dialog.
 func TestMac(t *testing.T) {
 	const tools = "/Library/Developer/CommandLineTools/usr/bin/python3"
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		lang    language
 		files   string
 		want    string // the default
 		all     int
 		refused string
-	}{
-		{Node, "", "", 0, ""},
-		{Node, "/opt/homebrew/bin/node -> ../Cellar/node/24.1.0/bin/node|/opt/homebrew/Cellar/node/24.1.0/bin/node", "/opt/homebrew/Cellar/node/24.1.0/bin/node", 1, ""},
-		{Node, "/usr/local/bin/node -> ../Cellar/node/24.1.0/bin/node|/usr/local/Cellar/node/24.1.0/bin/node|/usr/local/opt/node@22/bin/node", "/usr/local/Cellar/node/24.1.0/bin/node", 2, ""},
-		{Node, "/Users/u/.nvm/versions/node/v24.1.0/bin/node|/Users/u/Library/Application Support/fnm/node-versions/v22.1.0/installation/bin/node", "", 2, ""},
-		{Python, "/usr/bin/python3", "", 0, "xcode-select --install"},
-		{Python, "/usr/bin/python3|/opt/homebrew/bin/python3", "/opt/homebrew/bin/python3", 1, "xcode-select --install"},
-		{Python, "/usr/bin/python3|" + tools, tools, 1, ""},
-		{Python, "/Users/u/.local/share/uv/python/cpython-3.13.1-macos-aarch64-none/bin/python3|/opt/homebrew/opt/python@3.12/bin/python3.12", "", 2, ""},
-	} {
+	}](t, "mac.txt") {
 		asked := func(_ context.Context, file string) (string, error) {
 			if strings.HasPrefix(file, "/usr/bin/") {
 				t.Errorf("%s is run", file)

@@ -15,20 +15,11 @@ import (
 // TestShadow: a program of the project around the working directory is in the way of a package that is not
 // pinned, as it is for npx. It is none for a line of the user's own.
 func TestShadow(t *testing.T) {
-	for _, tt := range []struct {
+	for _, tt := range testkit.Table[struct {
 		name, line, file string
 		own              bool
 		want             string
-	}{
-		{"nothing there", "npx -y p", "", false, ""},
-		{"in the directory", "npx -y p", "/w/d/node_modules/.bin/p", false, "/w/d/node_modules/.bin/p"},
-		{"above", "npm exec p", "/w/node_modules/.bin/p", false, "/w/node_modules/.bin/p"},
-		{"where env starts it", "env -C /e npx p", "/e/node_modules/.bin/p", false, "/e/node_modules/.bin/p"},
-		{"as it was typed", "npx p@1.0.0", "/w/d/node_modules/.bin/p", false, ""},
-		{"the package has an option of its own", "npx -p p p", "/w/d/node_modules/.bin/p", false, ""},
-		{"uvx", "uvx p", "/w/d/node_modules/.bin/p", false, ""},
-		{"of the user's own", "npx -y p", "/w/d/node_modules/.bin/p", true, ""},
-	} {
+	}](t, "shadow.txt") {
 		t.Run(tt.name, func(t *testing.T) {
 			line, err := runline.Parse(strings.Fields(tt.line))
 			testkit.Must(t, err)

@@ -22,8 +22,7 @@ func TestMain(m *testing.M) {
 // an interpreter is a shell script in a HOME, and the host of that HOME.
 func interpreter(t *testing.T, text string) (host *hostfs.Host, file string) {
 	t.Helper()
-	local, err := hostfs.LocalHost()
-	testkit.Must(t, err)
+	local := testkit.Get(hostfs.LocalHost())(t)
 	local.Home = testkit.ShortDir(t)
 	local.Environ = append(local.Environ, "NODE_OPTIONS=--require=/evil", "TOKEN=secret")
 	file = filepath.Join(local.Home, ".fnm/node-versions/x/installation/bin/node")
@@ -42,36 +41,27 @@ grep -c . /proc/net/dev
 `)
 	t.Setenv("TMPDIR", t.TempDir())
 	testkit.WriteFile(t, filepath.Join(host.Home, "secret"), "a secret\n")
-	text, err := os.ReadFile(file)
-	testkit.Must(t, err)
+	text := testkit.Get(os.ReadFile(file))(t)
 	testkit.Must(t, testkit.WriteProgram(file, []byte(strings.ReplaceAll(string(text), "HOME", "'"+host.Home+"'"))))
 	got, err := askVersion(t.Context(), host, nil, file)
 	if err != nil || !strings.HasPrefix(got, "--version \n") {
 		t.Errorf("%q, %v", got, err)
 	}
-	if _, err := os.Lstat(filepath.Join(host.Home, "planted")); err == nil {
-		t.Error("it wrote into HOME")
-	}
-	if left, err := os.ReadDir(os.TempDir()); len(left) > 0 || err != nil {
-		t.Errorf("left behind: %v, %v", left, err)
-	}
+	testkit.Fails(t, "it wrote into HOME", testkit.ErrorOf(os.Lstat(filepath.Join(host.Home, "planted"))), "")
+	testkit.Empty(t, "left behind", testkit.Get(os.ReadDir(os.TempDir()))(t))
 	control := exec.Command(file, "--version")
 	control.Env = append(host.Environ, "HOME="+host.Home)
 	if out, _ := control.Output(); !strings.HasPrefix(string(out), "--version --require=/evilsecreta secret\n") {
 		t.Errorf("control: without a jail it says %q", out)
 	}
-	if _, err := os.Lstat(filepath.Join(host.Home, "planted")); err != nil {
-		t.Errorf("control: %v", err)
-	}
+	testkit.Works(t, "control", testkit.ErrorOf(os.Lstat(filepath.Join(host.Home, "planted"))))
 }
 
 // TestAskVersionLimits tests what an interpreter cannot do to mcp-jail.
 func TestAskVersionLimits(t *testing.T) {
 	for text, want := range map[string]string{"exit 3": "/node --version: exit status 3", "kill -9 $$": "/node --version: exit status 137"} {
 		host, file := interpreter(t, text)
-		if _, err := askVersion(t.Context(), host, nil, file); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
+		testkit.Fails(t, text, testkit.ErrorOf(askVersion(t.Context(), host, nil, file)), want)
 	}
 	for text, end := range map[string]bool{"it did not end within": false, "context canceled": true} {
 		host, file := interpreter(t, "sleep 1000")
@@ -79,15 +69,11 @@ func TestAskVersionLimits(t *testing.T) {
 		if end {
 			cancel()
 		}
-		if _, err := askVersion(ctx, host, nil, file); err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("one that sleeps: %v, want %q", err, text)
-		}
+		testkit.Fails(t, "one that sleeps", testkit.ErrorOf(askVersion(ctx, host, nil, file)), text)
 		cancel()
 	}
 	host, file := interpreter(t, "echo a warning >&2; echo v20.1.0")
-	if got, err := askVersion(t.Context(), host, nil, file); got != "v20.1.0\n" || err != nil {
-		t.Errorf("with a warning: %q, %v", got, err)
-	}
+	testkit.Equal(t, "with a warning", testkit.Get(askVersion(t.Context(), host, nil, file))(t), "v20.1.0\n")
 	host, file = interpreter(t, "yes | head -c 100000")
 	if got, err := askVersion(t.Context(), host, nil, file); len(got) != maxVersion || err != nil {
 		t.Error(len(got), err)

@@ -3,6 +3,8 @@ package installed
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestVersionIn(t *testing.T) {
@@ -12,8 +14,6 @@ func TestVersionIn(t *testing.T) {
 		"v24.0.0-nightly20250301a1b2c3d4e5": "24.0.0-nightly20250301a1b2c3d4e5", "v23.1.0-rc.1": "23.1.0-rc.1", "Python 3.14.0a1+dev": "3.14.0a1+dev",
 		"v20.1.0;$(id)": "", "v20.1.0`id`": "", "v20.1.0/../x": "", "v20.1.0 ;": "20.1.0", "v20.1.0-": "", "v20.1.0\"": "", "v99999999999999999999.9.9": "", "v1.2.3" + strings.Repeat("-a", 100): "",
 	} {
-		if got := versionIn(answer); got != want {
-			t.Errorf("%q: %q, want %q", answer, got, want)
-		}
+		testkit.Equal(t, answer, versionIn(answer), want)
 	}
 }

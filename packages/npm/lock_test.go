@@ -46,23 +46,14 @@ func TestReadLock(t *testing.T) {
 	if err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v\n%v", got, err)
 	}
-	if manifest, err := Manifest(lockOf()); err != nil || string(manifest) != `{"dependencies":{"b":"1.0.0"}}` {
-		t.Errorf("%s, %v", manifest, err)
-	}
+	testkit.Equal(t, "", string(testkit.Get(Manifest(lockOf()))(t)), `{"dependencies":{"b":"1.0.0"}}`)
 	if _, err := Manifest([]byte(`{"lockfileVersion":3,"packages":{}}`)); !strings.Contains(message(err), "for which packages it was made") {
 		t.Error(err)
 	}
 }
 
 func TestReadLockNamesWhatIsNotFixed(t *testing.T) {
-	for name, entry := range map[string]string{
-		"git":                        `"resolved":"git://h.example/a.git#0123"`,
-		"nothing":                    `"resolved":"https://h.example/a.tgz"`,
-		"in another case of letters": `"Integrity":"` + sha512a + `"`,
-		"bundled with nothing":       `"inBundle":true`,
-		"SHA-1":                      `"integrity":"` + sha1 + `"`,
-		"a digest that is too short": `"integrity":"sha512-AAAA"`,
-	} {
+	for name, entry := range testkit.Map[string](t, "read-lock-names-what-is-not-fixed.txt") {
 		list, err := ReadLock(lockOf(`node_modules/a: "version":"1.0.0",` + entry))
 		if list != nil || message(err) != "the registry gives no SHA-512 of the archive of a@1.0.0, so nothing fixes what is in it" {
 			t.Errorf("%s: %v", name, err)
@@ -71,19 +62,7 @@ func TestReadLockNamesWhatIsNotFixed(t *testing.T) {
 }
 
 func TestReadLockRefuses(t *testing.T) {
-	for _, c := range []struct{ name, file, want string }{
-		{"no JSON", `x`, "it is not a JSON object"},
-		{"version 1", `{"lockfileVersion":1,"dependencies":{}}`, `its lockfileVersion is "1"`},
-		{"no version", `{"packages":{}}`, `its lockfileVersion is ""`},
-		{"a link", string(lockOf(`node_modules/a: "resolved":"a","link":true`)), "no place in a tree"},
-		{"a workspace", string(lockOf(`packages/a: "version":"1"`)), "no place in a tree"},
-		{"a list", `{"lockfileVersion":3,"packages":[]}`, "its list of packages cannot be read"},
-		{"a place that leads out", string(lockOf(`node_modules/../a: "version":"1"`)), "no place in a tree"},
-		{"a place inside a package", string(lockOf(`node_modules/a/dist: "version":"1"`)), "no place in a tree"},
-		{"a scope alone", string(lockOf(`node_modules/@a: "version":"1"`)), "no place in a tree"},
-		{"a hidden name", string(lockOf(`node_modules/.bin: "version":"1"`)), "no place in a tree"},
-		{"a backslash", string(lockOf(`node_modules/a\b: "version":"1"`)), "no place in a tree"},
-	} {
+	for _, c := range testkit.Table[struct{ name, file, want string }](t, "read-lock-refuses.txt") {
 		if list, err := ReadLock([]byte(c.file)); list != nil || !strings.Contains(message(err), c.want) || !strings.HasPrefix(message(err), "package-lock.json: ") {
 			t.Errorf("%s: %v", c.name, err)
 		}
@@ -109,8 +88,7 @@ func TestDigest(t *testing.T) {
 }
 
 func TestReadLockOfRealServers(t *testing.T) {
-	data, err := os.ReadFile("../../testdata/npm/package-lock.json")
-	testkit.Must(t, err)
+	data := testkit.Get(os.ReadFile("../../testdata/npm/package-lock.json"))(t)
 	var lock struct{ Packages map[string]json.RawMessage }
 	testkit.Must(t, json.Unmarshal(data, &lock))
 	list, err := ReadLock(data)

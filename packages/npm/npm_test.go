@@ -2,6 +2,7 @@ package npm
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path"
@@ -23,12 +24,10 @@ func answers(t *testing.T, script, modules string) (lines [][]any) {
 			npm, err = filepath.EvalSymlinks(npm)
 		}
 		testkit.Must(t, err)
-		out, err := exec.Command("node", base+".cjs", filepath.Join(npm, "../../node_modules", modules)).Output()
-		testkit.Must(t, err)
+		out := testkit.Get(exec.Command("node", base+".cjs", filepath.Join(npm, "../../node_modules", modules)).Output())(t)
 		testkit.Must(t, os.WriteFile(base+".json", out, 0o644))
 	}
-	data, err := os.ReadFile(base + ".json")
-	testkit.Must(t, err)
+	data := testkit.Get(os.ReadFile(base + ".json"))(t)
 	if err := json.Unmarshal(data, &lines); err != nil || len(lines) < 400 {
 		t.Fatal(len(lines), err)
 	}
@@ -42,9 +41,7 @@ func TestEngineFitsAsNodeSemver(t *testing.T) {
 		if ok, err := EngineFits(rng, v); err == nil {
 			got = ok
 		}
-		if got != line[3] {
-			t.Errorf("%q, %s: %v, want %v", rng, v, got, line[3])
-		}
+		testkit.Equal(t, fmt.Sprintf("%q, %s", rng, v), got, line[3])
 	}
 }
 
@@ -65,8 +62,6 @@ func TestProgramAsNpm(t *testing.T) {
 		if s, err := Program(pkg, ""); err == nil {
 			entry = s.Entry
 		}
-		if entry != line[2] {
-			t.Errorf("%s: %v, want %v", line[0], entry, line[2])
-		}
+		testkit.Equal(t, line[0], entry, line[2])
 	}
 }

@@ -51,9 +51,7 @@ func TestProgramErrorsInWords(t *testing.T) {
 			t.Errorf("%s: %v", c.manifest, err)
 		}
 	}
-	if _, err := Program(fstest.MapFS{}, ""); !errors.Is(err, fs.ErrNotExist) {
-		t.Error(err)
-	}
+	testkit.Is(t, "", testkit.ErrorOf(Program(fstest.MapFS{}, "")), fs.ErrNotExist)
 }
 
 func TestStartByFirstBytes(t *testing.T) {
@@ -144,16 +142,7 @@ func TestRootProgram(t *testing.T) {
 		"node_modules/b/y.js":             file("#!/usr/bin/env node\n"),
 		"node_modules/plain/package.json": file(`{"name":"plain"}`),
 	}
-	for _, c := range []struct{ asked, wanted, name, entry, err string }{
-		{"b @s/a", "one", "@s/a", "x.js", ""},
-		{"b @s/a", "two", "b", "y.js", ""},
-		{"@s/a b", "two", "b", "y.js", ""},
-		{"plain @s/a b", "two", "b", "y.js", ""},
-		{"b @s/a", "both", "", "", "the packages b and @s/a both write node_modules/.bin/both"},
-		{"@s/a b", "both", "", "", "the packages @s/a and b both write node_modules/.bin/both"},
-		{"b @s/a", "none", "", "", "b: it has no program of that name (none)"},
-		{"plain b", "", "", "", "plain"},
-	} {
+	for _, c := range testkit.Table[struct{ asked, wanted, name, entry, err string }](t, "root-program.txt") {
 		name, s, err := RootProgram(tree, strings.Fields(c.asked), c.wanted)
 		if name != c.name || s.Entry != c.entry || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), strings.Split(c.err, ":")[0]) {
 			t.Errorf("%s, %s: %q, %+v, %v", c.asked, c.wanted, name, s, err)

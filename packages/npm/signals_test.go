@@ -27,12 +27,8 @@ func TestSignalsInWords(t *testing.T) {
 	if len(got) != 2 || got[0].Kind != Deprecated || got[1].String() != "the registry no longer has the old version" || err != nil {
 		t.Error(got, err)
 	}
-	if _, err := Signals([]byte(`"1.0.0"`), "1.0.0", "2.0.0"); err == nil {
-		t.Error(err)
-	}
-	if _, err := Signals([]byte(`<html>`), "1.0.0", "2.0.0"); err == nil {
-		t.Error("HTML is metadata")
-	}
+	testkit.Fails(t, "", testkit.ErrorOf(Signals([]byte(`"1.0.0"`), "1.0.0", "2.0.0")), "")
+	testkit.Fails(t, "HTML is metadata", testkit.ErrorOf(Signals([]byte(`<html>`), "1.0.0", "2.0.0")), "")
 }
 
 // more returns further members of an object.
@@ -49,24 +45,20 @@ func TestWritersAmongRealServers(t *testing.T) {
 	own := regexp.MustCompile(`import\.meta\.(url|dirname|filename)|__dirname|__filename`)
 	writes := regexp.MustCompile(`writeFile|appendFile|createWriteStream|mkdir`)
 	scope := filepath.Join(servers(t), "@modelcontextprotocol")
-	entries, err := os.ReadDir(scope)
-	testkit.Must(t, err)
+	entries := testkit.Get(os.ReadDir(scope))(t)
 	seen := 0
 	for _, e := range entries {
 		if !strings.HasPrefix(e.Name(), "server-") {
 			continue
 		}
-		manifest, err := os.ReadFile(filepath.Join(scope, e.Name(), "package.json"))
-		testkit.Must(t, err)
-		o, err := readObject(manifest)
-		testkit.Must(t, err)
+		manifest := testkit.Get(os.ReadFile(filepath.Join(scope, e.Name(), "package.json")))(t)
+		o := testkit.Get(readObject(manifest))(t)
 		variable, name := DataVariable(o.text("name"))
 		files, _ := filepath.Glob(filepath.Join(scope, e.Name(), "dist", "*.js"))
 		deeper, _ := filepath.Glob(filepath.Join(scope, e.Name(), "dist", "*", "*.js"))
 		found := false
 		for _, file := range append(files, deeper...) {
-			code, err := os.ReadFile(file)
-			testkit.Must(t, err)
+			code := testkit.Get(os.ReadFile(file))(t)
 			if own.Match(code) && writes.Match(code) {
 				found = true
 				if !strings.Contains(string(code), variable) || !strings.Contains(string(code), "'"+name+"'") {

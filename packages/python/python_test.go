@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,11 +23,8 @@ func TestRequirement(t *testing.T) {
 		"uvx server@latest":              "server",
 		"uvx --from server[b,a]>=1,<2 x": "server[a,b]>=1,<2",
 	} {
-		line, err := runline.Parse(strings.Fields(words))
-		testkit.Must(t, err)
-		if got := Requirement(line.Packages[0]); got != want {
-			t.Errorf("%s: %q; want %q", words, got, want)
-		}
+		line := testkit.Get(runline.Parse(strings.Fields(words)))(t)
+		testkit.Equal(t, words, Requirement(line.Packages[0]), want)
 	}
 }
 
@@ -43,15 +41,7 @@ func TestVersionRange(t *testing.T) {
 }
 
 func TestParseWheel(t *testing.T) {
-	for file, want := range map[string]string{
-		"Needed_One-1.5-py3-none-any.whl":                         "needed-one 1.5",
-		"pydantic_core-2.1-cp312-cp312-manylinux_2_17_x86_64.whl": "pydantic-core 2.1",
-		"x-1-2build-cp311-none-any.whl":                           "x 1",
-		"x-1.tar.gz":                                              "!",
-		"../x-1-py3-none-any.whl":                                 "!",
-		"x-1-py3-none.whl":                                        "!",
-		"a-b-c-d-e-f-g.whl":                                       "!",
-	} {
+	for file, want := range testkit.Map[string](t, "parse-wheel.txt") {
 		name, version, err := ParseWheel(file)
 		if got := name + " " + version; (err != nil) != (want == "!") || err == nil && got != want {
 			t.Errorf("%s: %q, %v; want %q", file, got, err, want)
@@ -61,9 +51,7 @@ func TestParseWheel(t *testing.T) {
 		"cp311-cp311-linux_x86_64": true, "cp311-none-any": true, "": false, "cp37-abi3-manylinux_2_28_x86_64": false,
 		"py2.py3-none-any": false, "py3-none-manylinux_2_17_x86_64": false, "cp311-cp311-linux\nTag: py3-none-any": false,
 	} {
-		if got := BoundTags("Wheel-Version: 1.0\nTag: " + tags + "\n"); got != want {
-			t.Errorf("%q: %v", tags, got)
-		}
+		testkit.Equal(t, tags, BoundTags("Wheel-Version: 1.0\nTag: "+tags+"\n"), want)
 	}
 }
 
@@ -82,9 +70,7 @@ func TestRequirements(t *testing.T) {
 		t.Errorf("again: %+v, %v", again, err)
 	}
 	for _, bad := range []string{"x==1", "x --hash=" + hash("0"), "x==1 --hash=md5:00", "x==1 ; python_version<'3' --hash=" + hash("0"), "x==1 --index-url=http://a --hash=" + hash("0"), "-e ."} {
-		if _, err := ReadRequirements(bad); err == nil {
-			t.Errorf("%q is read", bad)
-		}
+		testkit.Fails(t, fmt.Sprintf("%q is read", bad), testkit.ErrorOf(ReadRequirements(bad)), "")
 	}
 }
 
@@ -107,18 +93,14 @@ func TestSame(t *testing.T) {
 		{"another one", []Package{pinned[0], {"c", "2", []string{hash("2")}}}, false, nil, false},
 		{"others for another Python", []Package{pinned[0], {"c", "1", nil}}, true, nil, true},
 	} {
-		if got := Same(pinned, c.now, c.otherPython, c.bound); got != c.want {
-			t.Errorf("%s: %v", c.name, got)
-		}
+		testkit.Equal(t, c.name, Same(pinned, c.now, c.otherPython, c.bound), c.want)
 	}
 }
 
 func TestEntryPoints(t *testing.T) {
 	programs := EntryPoints("[console_scripts]\n# comment\nserver = pkg.cli:main\nobj=pkg:App.run [extra]\nbad = pkg\n../x = pkg:main\nevil = os;import sys:main\n[gui_scripts]\ngui = g:main\n[other]\nx = y:z\n")
 	want := []EntryPoint{{"server", "pkg.cli", "main"}, {"obj", "pkg", "App.run"}, {"gui", "g", "main"}}
-	if !slices.Equal(programs, want) {
-		t.Errorf("%v", programs)
-	}
+	testkit.Equal(t, "", programs, want)
 	text := want[1].Starter()
 	if !strings.Contains(text, "    from pkg import App\n    sys.exit(App.run())\n") || !IsStarter([]byte(text)) || strings.Contains(text, "%!") {
 		t.Errorf("starter: %s", text)
@@ -156,9 +138,7 @@ func TestRange(t *testing.T) {
 		{[]Metadata{m(">=3.8")}, true, ">=3.8,==3.11.*"},
 		{[]Metadata{m(">=3.8.dev0, ===3.11")}, false, ""},
 	} {
-		if got := Range(c.packages, c.bound, "3.11.7"); got != c.want {
-			t.Errorf("%+v: %q, want %q", c.packages, got, c.want)
-		}
+		testkit.Equal(t, c.packages, Range(c.packages, c.bound, "3.11.7"), c.want)
 	}
 	got := ReadMetadata("Metadata-Version: 2.1\nName: A.b\nVersion: 1\nRequires-Dist: tomli>=1; python_version < '3.11'\nRequires-Python: >=3.9\n\nName: not this\n")
 	if got.Name != "a-b" || !got.Bound() || got.Python != ">=3.9" || (Metadata{Requires: []string{"x; extra == 'python_versions'", "python_version"}}).Bound() {
@@ -227,8 +207,6 @@ func TestCommands(t *testing.T) {
 		{"uv pip compile", r.UvCompile("P", "IN", "OUT"), "pip compile --python P --no-build --no-python-downloads --generate-hashes --no-header --no-annotate --output-file OUT --constraints V IN"},
 		{"uv pip install", UvInstall("P", "S", "OUT"), "pip install --python P --no-build --no-python-downloads --target S --require-hashes --no-deps --link-mode copy --no-compile-bytecode --requirement OUT"},
 	} {
-		if got := strings.Join(c.got, " "); got != c.want {
-			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
-		}
+		testkit.Equal(t, c.name, strings.Join(c.got, " "), c.want)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // FuzzParse: no line makes Parse panic or changes it, each package is one of a registry, and the arguments
@@ -20,9 +22,7 @@ func FuzzParse(f *testing.F) {
 		argv := strings.Split(text, "\x1f")
 		before := slices.Clone(argv)
 		l, err := Parse(argv)
-		if !slices.Equal(argv, before) {
-			t.Fatalf("%q was changed to %q", before, argv)
-		}
+		testkit.MustEqual(t, "was changed to", argv, before)
 		if err != nil {
 			_ = err.Error()
 			return

@@ -17,8 +17,7 @@ func TestOfProject(t *testing.T) {
 		home := t.TempDir()
 		testkit.Must(t, os.MkdirAll(filepath.Join(home, "p/sub"), 0o700))
 		testkit.WriteFile(t, filepath.Join(home, filepath.FromSlash(file)), text)
-		host, err := hostfs.LocalHost()
-		testkit.Must(t, err)
+		host := testkit.Get(hostfs.LocalHost())(t)
 		host.Home, host.Dir = home, filepath.Join(home, "p/sub")
 		own := OfProject(&host, npm)
 		if (own == nil) != (want == "") || own != nil && own.Line != want {

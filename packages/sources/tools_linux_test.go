@@ -88,8 +88,7 @@ func needs(t *testing.T, tool sources.Tool) {
 
 // serve serves a stock at an address of loopback, below / and below /npm/.
 func serve(t *testing.T, ip string, stock registry.Stock) (url string, r *registry.Registry) {
-	l, err := net.Listen("tcp", ip+":0")
-	testkit.Must(t, err)
+	l := testkit.Get(net.Listen("tcp", ip+":0"))(t)
 	url = "http://" + l.Addr().String()
 	stock.Base = url + "/npm"
 	r = registry.New(stock)
@@ -130,8 +129,7 @@ func (c trial) run(t *testing.T, tool sources.Tool) {
 	}
 	own, _ := serve(t, "127.0.0.1", stock)
 	base64Of := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
-	quoted, err := json.Marshal(strings.Replace(secret, "${", `\${`, 1))
-	testkit.Must(t, err)
+	quoted := testkit.Get(json.Marshal(strings.Replace(secret, "${", `\${`, 1)))(t)
 	fill := strings.NewReplacer("OWNHOST", own[7:], "OTHERHOST", other[7:], "OWN", own, "OTHER", other, "SECRET", url.PathEscape(secret),
 		"QUOTED", string(quoted), "BASE64", base64Of(secret), "USER64", base64Of("__token__:"+secret)).Replace
 	file := map[sources.Tool]string{sources.NPM: ".npmrc", sources.Pip: ".config/pip/pip.conf"}[tool]
@@ -146,8 +144,7 @@ func (c trial) run(t *testing.T, tool sources.Tool) {
 		t.Error("control: the other registry was not asked")
 	}
 	for _, q := range requests {
-		head, err := json.Marshal(q.Header)
-		testkit.Must(t, err)
+		head := testkit.Get(json.Marshal(q.Header))(t)
 		all := q.URI + string(head) + q.Body
 		for _, form := range []string{"s3cret", "czNjcmV0", base64Of("__token__:s3cret"), "Authorization", "Cookie"} {
 			if strings.Contains(all, form) {
@@ -164,8 +161,7 @@ func fetch(t *testing.T, tool sources.Tool, reader sources.Reader) string {
 		return err.Error()
 	}
 	home := testkit.ShortDir(t)
-	variables, err := s.Write(home)
-	testkit.Must(t, err)
+	variables := testkit.Get(s.Write(home))(t)
 	options := "install --ignore-scripts --no-audit --no-fund --fetch-retries=0 --no-update-notifier plain @open/y @priv/x"
 	if tool == sources.Pip {
 		options = "download --no-deps --disable-pip-version-check --no-input --no-cache-dir --retries 0 plain priv-x"
@@ -199,10 +195,8 @@ func TestReadAsTools(t *testing.T) {
 	for tool, files := range map[sources.Tool]map[string]string{sources.NPM: npmrc, sources.Pip: pipConf} {
 		needs(t, tool)
 		host := user(t, merged(files, map[string]string{"ca.pem": "x"}), "A=https://a.test/", "E=")
-		s, err := sources.Reader{Host: host, Logins: true}.Read(tool)
-		testkit.Must(t, err)
-		variables, err := s.Write(testkit.ShortDir(t))
-		testkit.Must(t, err)
+		s := testkit.Get(sources.Reader{Host: host, Logins: true}.Read(tool))(t)
+		variables := testkit.Get(s.Write(testkit.ShortDir(t)))(t)
 		want, got := settings(t, tool, host, nil), settings(t, tool, host, variables)
 		if want != got || !strings.Contains(want, "ca.pem") || !strings.Contains(want, "https://a.test/") {
 			t.Errorf("%s: from what is written it reads\n%s\nand from the user's file\n%s", tool, got, want)
@@ -218,8 +212,7 @@ func settings(t *testing.T, tool sources.Tool, host *hostfs.Host, variables map[
 	for name, value := range variables {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
-	out, err := cmd.Output()
-	testkit.Must(t, err)
+	out := testkit.Get(cmd.Output())(t)
 	var lines []string
 	for line := range strings.Lines(string(out)) {
 		line = strings.NewReplacer("global.", "", ":env:.", "", `\n`, " ", "~", host.Home, "=' ", "='").Replace(line)

@@ -3,7 +3,6 @@ package store
 import (
 	"bytes"
 	"encoding/json"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -22,9 +21,7 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	if again, err := f.encode(); err != nil || !bytes.Equal(again, text) {
-		t.Errorf("%v\n%s\nwas\n%s", err, again, text)
-	}
+	testkit.Equal(t, "", testkit.Get(f.encode())(t), text)
 	for _, want := range []*Entry{a, b, c} {
 		got := f.Find(want.Key)
 		if got.Lock != nil { // the file has it indented
@@ -32,9 +29,7 @@ func TestRoundTrip(t *testing.T) {
 			testkit.Must(t, json.Compact(&compact, got.Lock))
 			got.Lock = compact.Bytes()
 		}
-		if !reflect.DeepEqual(got, want) {
-			t.Errorf("%+v\nwant %+v", got, want)
-		}
+		testkit.Equal(t, "", got, want)
 	}
 	if f.Remove(Key{NPM, "no"}) || !f.Remove(a.Key) || f.Find(a.Key) != nil || len(f.Entries()) != 2 {
 		t.Error("Remove")
@@ -49,9 +44,7 @@ func TestRefuses(t *testing.T) {
 	const entry = `"ecosystem":"npm","spec":"a","name":"n","version":"1","pinned":"2026-11-22T20:43:20Z"`
 	const tool = `{"name":"t","definition":{}}`
 	file := func(members string) string { return "{\"version\":1,\n\"packages\":[{" + entry + members + "}]}" }
-	if _, err := parse([]byte(file(`,"pins":{"x":{"tools":[`+tool+`]}}`)), "f"); err != nil {
-		t.Errorf("control: %v", err)
-	}
+	testkit.Works(t, "control", testkit.ErrorOf(parse([]byte(file(`,"pins":{"x":{"tools":[`+tool+`]}}`)), "f")))
 	for text, want := range map[string]string{
 		"# a comment\nversion = 2\n[npm.\"a\"]": "f is no lock file of this version of mcp-jail: line 1 is no JSON: ",
 		`{`:                                     "line 1 is no JSON: unexpected EOF",
@@ -79,15 +72,11 @@ func TestRefuses(t *testing.T) {
 		strings.Replace(file(""), `"2026-`, `"26-`, 1):                    "/pinned is not what",
 		strings.Replace(file(""), `"n"`, "\"\xff\"", 1):                   "UTF-8",
 	} {
-		if _, err := parse([]byte(text), "f"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v; want %s", text, err, want)
-		}
+		testkit.Fails(t, text, testkit.ErrorOf(parse([]byte(text), "f")), want)
 	}
 	for lock, want := range map[string]string{`{"lockfileVersion":1}`: "its lockfileVersion is", string(npmLock(`"node_modules/..":{}`)): "no place"} {
 		e := anEntry(t, "a")
 		e.Lock = json.RawMessage(lock)
-		if err := (&File{}).Set(e); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", lock, err)
-		}
+		testkit.Fails(t, lock, (&File{}).Set(e), want)
 	}
 }

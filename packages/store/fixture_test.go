@@ -60,7 +60,6 @@ func encode(t testing.TB, entries ...*Entry) []byte {
 	for _, e := range entries {
 		testkit.Must(t, f.Set(e))
 	}
-	text, err := f.encode()
-	testkit.Must(t, err)
+	text := testkit.Get(f.encode())(t)
 	return text
 }

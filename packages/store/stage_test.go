@@ -2,6 +2,7 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,9 +22,7 @@ func TestDamagedTree(t *testing.T) {
 			s, contents := installed(t)
 			testkit.Must(t, damage(filepath.Join(s.Dir, id().below(), sealName)))
 			if tree, err := s.Open(id()); err == nil {
-				if err := tree.Check(contents); err == nil {
-					t.Error("it is accepted")
-				}
+				testkit.Fails(t, "it is accepted", tree.Check(contents), "")
 				tree.Close()
 			}
 			if trees, err := s.Trees(); len(trees) != 0 || (err == nil) != (name == "no seal") {
@@ -34,9 +33,7 @@ func TestDamagedTree(t *testing.T) {
 			plant(t, filepath.Join(stage.Dir, "work"), map[string]string{"a": "b"})
 			contents, err = stage.Commit(id(), filepath.Join(stage.Dir, "work"))
 			testkit.Must(t, errors.Join(err, stage.Discard()))
-			if err := open(t, s).Check(contents); err != nil {
-				t.Error(err)
-			}
+			testkit.Works(t, "", open(t, s).Check(contents))
 		})
 	}
 }
@@ -56,9 +53,7 @@ func TestLockSurvivesNewSeal(t *testing.T) {
 	if err != nil || len(trees) != 1 {
 		t.Fatalf("%v, %v", trees, err)
 	}
-	if err := s.Remove(trees[0]); !errors.Is(err, ErrInUse) {
-		t.Errorf("%v", err)
-	}
+	testkit.Is(t, "", s.Remove(trees[0]), ErrInUse)
 }
 
 // TestSeal tests that a tree is found in its own store, and nowhere else, before it is
@@ -67,8 +62,7 @@ func TestLockSurvivesNewSeal(t *testing.T) {
 func TestSeal(t *testing.T) {
 	s := Store{filepath.Join(t.TempDir(), "store")}
 	t.Cleanup(func() { removeAll(s) })
-	stage, err := s.Stage("k")
-	testkit.Must(t, err)
+	stage := testkit.Get(s.Stage("k"))(t)
 	work := filepath.Join(stage.Dir, "work")
 	plant(t, work, map[string]string{"closed/secret": "x", "run": "x"})
 	for _, f := range []struct {
@@ -77,38 +71,26 @@ func TestSeal(t *testing.T) {
 	}{{"closed/secret", 0}, {"closed", 0}, {"run", 0o700 | os.ModeSetuid}} {
 		testkit.Must(t, os.Chmod(filepath.Join(work, f.name), f.mode))
 	}
-	sealed, err := stage.Seal(id(), work)
-	testkit.Must(t, err)
-	if _, err := s.Open(id()); !errors.Is(err, ErrNotInstalled) {
-		t.Errorf("before: %v", err)
-	}
+	sealed := testkit.Get(stage.Seal(id(), work))(t)
+	testkit.Is(t, "before", testkit.ErrorOf(s.Open(id())), ErrNotInstalled)
 	trial := open(t, sealed.Store)
-	if err := trial.Check(sealed.Contents); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "", trial.Check(sealed.Contents))
 	for range 2 { // the second has nothing to do
 		testkit.Must(t, sealed.Commit())
 	}
 	tree := open(t, s)
-	if err := tree.Check(sealed.Contents); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "", tree.Check(sealed.Contents))
 	for name, want := range map[string]os.FileMode{"closed/secret": 0o444, "run": 0o555} {
-		if info, err := os.Stat(filepath.Join(tree.Dir, name)); err != nil || info.Mode() != want {
-			t.Errorf("%s: %v, %v, want %v", name, info.Mode(), err, want)
-		}
+		testkit.Equal(t, name, testkit.Get(os.Stat(filepath.Join(tree.Dir, name)))(t).Mode(), want)
 	}
-	if err := stage.Remove(filepath.Join(stage.Dir, "..", "other")); err == nil {
-		t.Error("a stage removes what is outside of it")
-	}
+	testkit.Fails(t, "a stage removes what is outside of it", stage.Remove(filepath.Join(stage.Dir, "..", "other")), "")
 }
 
 // TestSweep tests that old stages and the trash go, and that stages in use stay.
 func TestSweep(t *testing.T) {
 	s := Store{t.TempDir()}
 	for _, key := range []string{"old", "new", "used"} {
-		stage, err := s.Stage(key)
-		testkit.Must(t, err)
+		stage := testkit.Get(s.Stage(key))(t)
 		plant(t, stage.Dir, map[string]string{"x": "x"})
 		if key == "used" {
 			defer stage.Close()
@@ -120,21 +102,15 @@ func TestSweep(t *testing.T) {
 		}
 	}
 	plant(t, filepath.Join(s.Dir, "trash"), nil)
-	if n := len(s.Leftovers()); n != 3 {
-		t.Errorf("with an empty trash, %d leftovers", n)
-	}
+	testkit.Equal(t, "with an empty trash", len(s.Leftovers()), 3)
 	plant(t, filepath.Join(s.Dir, "trash", "1"), map[string]string{"x": "x"})
-	if n := len(s.Leftovers()); n != 4 {
-		t.Errorf("with a file in the trash, %d leftovers", n)
-	}
+	testkit.Equal(t, "with a file in the trash", len(s.Leftovers()), 4)
 	s.Sweep(24 * time.Hour)
 	left, _ := filepath.Glob(filepath.Join(s.Dir, "*", "*"))
 	for i := range left {
 		left[i] = filepath.Base(left[i])
 	}
-	if got := strings.Join(left, " "); got != "new used" {
-		t.Errorf("%s is left", got)
-	}
+	testkit.Equal(t, "is left", strings.Join(left, " "), "new used")
 }
 
 // TestStaysInside tests which links a tree may have.
@@ -146,9 +122,7 @@ func TestStaysInside(t *testing.T) {
 		{"node_modules/.bin/x", "../x/cli.js", true}, {"node_modules/.bin/x", "../../package.json", true}, {"a", "b/./c", true}, {"a/b", "..", true},
 		{"a", "..", false}, {"node_modules/.bin/x", "../../../etc/passwd", false}, {"a", "/etc/passwd", false}, {"a/b", "c/../../x", false}, {"a", "", false},
 	} {
-		if got := staysInside(c.path, c.target); got != c.want {
-			t.Errorf("%s -> %s: %v, want %v", c.path, c.target, got, c.want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s -> %s", c.path, c.target), staysInside(c.path, c.target), c.want)
 	}
 	for _, target := range []string{`\x`, `\\m\s\x`, `//m/s/x`, `C:\x`, `C:x`, `\\?\C:\x`, `b\..\..\x`} {
 		if filepath.Separator == '\\' && staysInside("a", target) {
@@ -160,13 +134,10 @@ func TestStaysInside(t *testing.T) {
 // TestLinkOutOfTree: a tree with a link that leads out of it is refused.
 func TestLinkOutOfTree(t *testing.T) {
 	s := Store{t.TempDir()}
-	stage, err := s.Stage("k")
-	testkit.Must(t, err)
+	stage := testkit.Get(s.Stage("k"))(t)
 	defer stage.Discard()
 	work := filepath.Join(stage.Dir, "work")
 	plant(t, work, map[string]string{"a": "x"})
 	testkit.Must(t, os.Symlink("/dev/zero", filepath.Join(work, "package.json")))
-	if _, err := stage.Seal(id(), work); err == nil || !strings.Contains(err.Error(), "a link to /dev/zero") {
-		t.Errorf("%v", err)
-	}
+	testkit.Fails(t, "", testkit.ErrorOf(stage.Seal(id(), work)), "a link to /dev/zero")
 }

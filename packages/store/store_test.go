@@ -39,22 +39,19 @@ func installed(t *testing.T) (Store, string) {
 	t.Helper()
 	s := Store{filepath.Join(t.TempDir(), "store")}
 	t.Cleanup(func() { removeAll(s) })
-	stage, err := s.Stage("name")
-	testkit.Must(t, err)
+	stage := testkit.Get(s.Stage("name"))(t)
 	tree := filepath.Join(stage.Dir, "work")
 	plant(t, tree, map[string]string{"package.json": "{}", "node_modules/a/index.js": "a", "node_modules/b/lib/b.js": "b", "node_modules/.bin/x": "x"})
 	testkit.Must(t, os.Chmod(filepath.Join(tree, "node_modules/.bin/x"), 0o755))
 	testkit.Must(t, os.Symlink("../a/index.js", filepath.Join(tree, "node_modules/.bin/a")))
-	contents, err := stage.Commit(id(), tree)
-	testkit.Must(t, err)
+	contents := testkit.Get(stage.Commit(id(), tree))(t)
 	testkit.Must(t, stage.Discard())
 	return s, contents
 }
 
 func open(t *testing.T, s Store) *Tree {
 	t.Helper()
-	tree, err := s.Open(id())
-	testkit.Must(t, err)
+	tree := testkit.Get(s.Open(id()))(t)
 	t.Cleanup(func() { tree.Close() })
 	return tree
 }
@@ -107,9 +104,7 @@ func TestCheckFindsChanges(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s, contents := installed(t)
 			tree := open(t, s)
-			if err := tree.Check(contents); err != nil {
-				t.Fatalf("before: %v", err)
-			}
+			testkit.Must(t, tree.Check(contents))
 			c.change(t, tree.Dir)
 			err := tree.Check(contents)
 			var changed *ChangedError
@@ -122,9 +117,7 @@ func TestCheckFindsChanges(t *testing.T) {
 		})
 	}
 	s, _ := installed(t)
-	if err := open(t, s).Check(strings.Repeat("0", 64)); err == nil || !strings.Contains(err.Error(), "the pin names other files") {
-		t.Errorf("another pin: %v", err)
-	}
+	testkit.Fails(t, "another pin", open(t, s).Check(strings.Repeat("0", 64)), "the pin names other files")
 }
 
 // TestRestoredTree tests that a copy with other times and inodes passes, and that the next
@@ -132,8 +125,7 @@ func TestCheckFindsChanges(t *testing.T) {
 func TestRestoredTree(t *testing.T) {
 	s, contents := installed(t)
 	tree := open(t, s)
-	before, err := readHead(tree.seal)
-	testkit.Must(t, err)
+	before := testkit.Get(readHead(tree.seal))(t)
 	file := filepath.Join(tree.Dir, "node_modules/a/index.js")
 	os.Chmod(filepath.Dir(file), 0o755)
 	testkit.Must(t, errors.Join(os.Remove(file), os.WriteFile(file, []byte("a"), 0o444), os.Chmod(filepath.Dir(file), 0o555)))
@@ -143,8 +135,7 @@ func TestRestoredTree(t *testing.T) {
 	if err != nil || after.attributes == before.attributes && before.attributes != "" {
 		t.Errorf("%v: the seal is the old one", err)
 	}
-	seal, err := os.ReadFile(again.seal.Name())
-	testkit.Must(t, err)
+	seal := testkit.Get(os.ReadFile(again.seal.Name()))(t)
 	now, err := attributesDigest(again.tree.Root(), sealLines(seal))
 	if err != nil || now != after.attributes {
 		t.Errorf("%v: the new seal does not fit", err)
@@ -159,27 +150,20 @@ func TestNoLocks(t *testing.T) {
 	if errors.Is(err, ErrBusy) || !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), "on plan9") {
 		t.Errorf("no locks: %v", err)
 	}
-	if err := lockFault(&os.PathError{Op: "lock", Path: "/s", Err: private.ErrLocked}); !errors.Is(err, ErrBusy) {
-		t.Errorf("locked: %v", err)
-	}
+	testkit.Is(t, "locked", lockFault(&os.PathError{Op: "lock", Path: "/s", Err: private.ErrLocked}), ErrBusy)
 }
 
 // TestStageContinues tests that an interrupted installation leaves its files to the next one,
 // and that two cannot work in one stage.
 func TestStageContinues(t *testing.T) {
 	s := Store{t.TempDir()}
-	first, err := s.Stage("k")
-	testkit.Must(t, err)
+	first := testkit.Get(s.Stage("k"))(t)
 	plant(t, first.Dir, map[string]string{"cache/x": "fetched"})
-	if _, err := s.Stage("k"); !errors.Is(err, ErrBusy) {
-		t.Errorf("a second one at once: %v", err)
-	}
-	other, err := s.Stage("other")
-	testkit.Must(t, err)
+	testkit.Is(t, "a second one at once", testkit.ErrorOf(s.Stage("k")), ErrBusy)
+	other := testkit.Get(s.Stage("other"))(t)
 	other.Close()
 	first.Close()
-	next, err := s.Stage("k")
-	testkit.Must(t, err)
+	next := testkit.Get(s.Stage("k"))(t)
 	defer next.Close()
 	if b, err := os.ReadFile(filepath.Join(next.Dir, "cache/x")); string(b) != "fetched" {
 		t.Errorf("%q, %v", b, err)
@@ -195,33 +179,25 @@ func TestStageContinues(t *testing.T) {
 // TestRemove tests that a tree is removed unless a server runs from it.
 func TestRemove(t *testing.T) {
 	s, _ := installed(t)
-	tree, err := s.Open(id())
-	testkit.Must(t, err)
+	tree := testkit.Get(s.Open(id()))(t)
 	trees, err := s.Trees()
 	if err != nil || len(trees) != 1 || trees[0].ID != id() || trees[0].Files != 5 || trees[0].Bytes == 0 {
 		t.Fatalf("%+v, %v", trees, err)
 	}
-	if err := s.Remove(trees[0]); !errors.Is(err, ErrInUse) {
-		t.Errorf("in use: %v", err)
-	}
+	testkit.Is(t, "in use", s.Remove(trees[0]), ErrInUse)
 	tree.Close()
 	testkit.Must(t, s.Remove(trees[0]))
-	if _, err := s.Open(id()); !errors.Is(err, ErrNotInstalled) {
-		t.Errorf("after: %v", err)
-	}
+	testkit.Is(t, "after", testkit.ErrorOf(s.Open(id())), ErrNotInstalled)
 	left, _ := filepath.Glob(filepath.Join(s.Dir, "*", "*"))
 	for _, name := range left {
-		if !strings.Contains(name, "staging") {
-			t.Errorf("%s is left", name)
-		}
+		testkit.Contains(t, "is left", name, "staging")
 	}
 }
 
 // TestThrownAgain: a tree is thrown away again if the trash was just removed, and only until it has been moved.
 func TestThrownAgain(t *testing.T) {
 	s, _ := installed(t)
-	top, err := private.Open(s.Dir, ".")
-	testkit.Must(t, err)
+	top := testkit.Get(private.Open(s.Dir, "."))(t)
 	defer top.Close()
 	gone, below := &os.PathError{Op: "move", Path: trashName, Err: os.ErrNotExist}, id().below()
 	for _, c := range []struct {
@@ -246,9 +222,7 @@ func TestThrownAgain(t *testing.T) {
 			t.Errorf("%s: %d times, %v", c.name, thrown, err)
 		}
 	}
-	if _, err := s.Open(id()); !errors.Is(err, ErrNotInstalled) {
-		t.Errorf("it is there: %v", err)
-	}
+	testkit.Is(t, "it is there", testkit.ErrorOf(s.Open(id())), ErrNotInstalled)
 	if moved, err := throwAway(top, below); moved || err == nil {
 		t.Errorf("a tree that is gone: %v, %v", moved, err)
 	}
@@ -260,11 +234,7 @@ func TestID(t *testing.T) {
 		{"npm", "../x", "1", digest}, {"npm", "a/b", "1", digest}, {"npm", "@a/../b", "1", digest}, {"npm", "@a/b/c", "1", digest}, {"npm", "@/b", "1", ""},
 		{"npm", "a", "../1", digest}, {"npm", "a", "1", "zz"}, {"", "a", "1", digest}, {"npm", "a", "1", "0123"}, {"npm", ".a", "1", digest}, {"npm", "a\nb", "1", digest},
 	} {
-		if err := bad.validate(); err == nil {
-			t.Errorf("%+v is accepted", bad)
-		}
+		testkit.Fails(t, fmt.Sprintf("%+v is accepted", bad), bad.validate(), "")
 	}
-	if err := id().validate(); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "", id().validate())
 }

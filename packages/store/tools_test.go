@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,8 +30,7 @@ func pinnedPackage(t *testing.T, pins map[string]*toolpin.Pin) ToolPins {
 // now returns the descriptions of the tool a that are pinned, by the names of the pins.
 func now(t *testing.T, p ToolPins) string {
 	t.Helper()
-	pins, err := p.Pinned(true)
-	testkit.Must(t, err)
+	pins := testkit.Get(p.Pinned(true))(t)
 	var all []string
 	for _, name := range []string{"x", "y"} {
 		if pin := pins[name]; pin != nil {
@@ -58,9 +58,7 @@ func TestToolPins(t *testing.T) {
 		{"y", toolA(t, "B"), `x"A"`},
 	} {
 		testkit.Must(t, p.Add(step.name, step.pin))
-		if got := now(t, p); got != step.want {
-			t.Errorf("%s: %s, want %s", step.name, got, step.want)
-		}
+		testkit.Equal(t, step.name, now(t, p), step.want)
 	}
 	if pins, err := p.Pinned(false); pins != nil || err != nil {
 		t.Errorf("%v, %v", pins, err)
@@ -69,9 +67,7 @@ func TestToolPins(t *testing.T) {
 	updated.Version = "2.0.0"
 	p.Entry = &updated
 	testkit.Must(t, p.Add("y", mustPin(t, `{"name":"z"}`)))
-	if got := now(t, p); got != "" {
-		t.Errorf("an updated entry has %s", got)
-	}
+	testkit.Equal(t, "an updated entry", now(t, p), "")
 }
 
 // TestAcceptTools: what was proposed is pinned, once; without a proposal the pins go.
@@ -92,9 +88,7 @@ func TestAcceptTools(t *testing.T) {
 		if !strings.Contains(got, step.want) || step.want == "" && got != "" {
 			t.Errorf("%s: %s, want %s", step.name, got, step.want)
 		}
-		if got := now(t, p); got != step.pinned {
-			t.Errorf("%s: %s is pinned, want %s", step.name, got, step.pinned)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: … is pinned", step.name), now(t, p), step.pinned)
 	}
 }
 
@@ -104,10 +98,6 @@ func TestAcceptStale(t *testing.T) {
 	old := *p.Entry
 	old.Version = "0.9.0"
 	testkit.Must(t, (ToolPins{p.File, p.Proposed, &old}).Propose("x", toolA(t, "B")))
-	if _, err := AcceptTools(p.File, p.Proposed, "files@latest"); err != nil {
-		t.Fatal(err)
-	}
-	if got := now(t, p); got != "" {
-		t.Errorf("%s is pinned", got)
-	}
+	testkit.Must(t, testkit.ErrorOf(AcceptTools(p.File, p.Proposed, "files@latest")))
+	testkit.Equal(t, "is pinned", now(t, p), "")
 }

@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -49,19 +48,13 @@ func TestUpdate(t *testing.T) {
 	name := filepath.Join(dir, FileName)
 	must(t, CanUpdate(name))
 	must(t, Update(name, func(f *File) error { return nil }))
-	if f, err := Load(name); err != nil || len(f.Entries()) != 0 {
-		t.Fatalf("no file: %v, %v", f, err)
-	}
-	if _, err := os.Stat(name); err == nil {
-		t.Error("an empty file was written")
-	}
+	testkit.MustEqual(t, "no file", len(testkit.Get(Load(name))(t).Entries()), 0)
+	testkit.Fails(t, "an empty file was written", testkit.ErrorOf(os.Stat(name)), "")
 	want := aPython()
 	must(t, Update(name, func(f *File) error { return f.Set(want) }))
 	f, err := Load(name)
 	must(t, err)
-	if !reflect.DeepEqual(f.Find(want.Key), want) {
-		t.Errorf("%+v", f.Find(want.Key))
-	}
+	testkit.Equal(t, "", f.Find(want.Key), want)
 	first, err := os.Stat(name)
 	must(t, err)
 	if runtime.GOOS != "windows" && first.Mode() != 0o644 {
@@ -71,32 +64,20 @@ func TestUpdate(t *testing.T) {
 	err = Update(name, func(f *File) error {
 		return f.Set(&Entry{Key: Key{NPM, "big"}, Name: "big", Version: "1", Pinned: someDay, Note: strings.Repeat("x", maxSize)})
 	})
-	if err == nil || !strings.Contains(err.Error(), "mcp-jail status --remove") {
-		t.Errorf("too large: %v", err)
-	}
+	testkit.Fails(t, "too large", err, "mcp-jail status --remove")
 	sorry := errors.New("sorry")
-	if err := Update(name, func(f *File) error { f.Remove(want.Key); return sorry }); err != sorry {
-		t.Errorf("%v", err)
-	}
+	testkit.Equal(t, "", Update(name, func(f *File) error { f.Remove(want.Key); return sorry }), sorry)
 	if again, err := os.Stat(name); err != nil || !os.SameFile(first, again) {
 		t.Error("the file was written though nothing changed")
 	}
-	if err := CanUpdate(filepath.Join(name, FileName)); err == nil || !strings.Contains(err.Error(), "cannot be written") {
-		t.Errorf("below a file: %v", err)
-	}
+	testkit.Fails(t, "below a file", CanUpdate(filepath.Join(name, FileName)), "cannot be written")
 	must(t, Update(name, func(f *File) error { f.Remove(want.Key); return nil }))
-	if f, err := Load(name); err != nil || len(f.Entries()) != 0 {
-		t.Errorf("%v, %v", f, err)
-	}
-	if files, err := os.ReadDir(dir); err != nil || len(files) != 1+lockFiles {
-		t.Errorf("left behind: %v, %v", files, err)
-	}
+	testkit.Empty(t, "", testkit.Get(Load(name))(t).Entries())
+	testkit.Equal(t, "left behind", len(testkit.Get(os.ReadDir(dir))(t)), 1+lockFiles)
 	for _, other := range []string{"version = 2\n[npm.\"a\"]\n", `{"version":9}`} {
 		must(t, os.WriteFile(name, []byte(other), 0o644))
 		for what, err := range map[string]error{"Update": addEntry(name, "a"), "CanUpdate": CanUpdate(name)} {
-			if err == nil || !strings.Contains(err.Error(), name+" is no lock file of this version") {
-				t.Errorf("%s: %s: %v", other, what, err)
-			}
+			testkit.Fails(t, fmt.Sprintf("%s: %s", other, what), err, name+" is no lock file of this version")
 		}
 	}
 }
@@ -115,18 +96,14 @@ func TestUpdateTogether(t *testing.T) {
 		})
 		wg.Go(func() {
 			for i := range 10 {
-				if err := addEntry(name, fmt.Sprintf("g%d-%d", p, i)); err != nil {
-					t.Error(err)
-				}
+				testkit.Works(t, "", addEntry(name, fmt.Sprintf("g%d-%d", p, i)))
 			}
 		})
 	}
 	wg.Wait()
 	f, err := Load(name)
 	must(t, err)
-	if len(f.Entries()) != 60 {
-		t.Errorf("%d of 60 entries", len(f.Entries()))
-	}
+	testkit.Equal(t, "of 60 entries", len(f.Entries()), 60)
 }
 
 // TestUpdateWithoutLock: a program that does not take the lock loses nothing either.
@@ -147,9 +124,7 @@ func TestUpdateWithoutLock(t *testing.T) {
 		must(t, os.WriteFile(name, encode(t, anEntry(t, fmt.Sprint(calls))), 0o644))
 		return f.Set(anEntry(t, "c"))
 	})
-	if err == nil || !strings.Contains(err.Error(), "changes it all the time") {
-		t.Errorf("%v after %d calls", err, calls)
-	}
+	testkit.Fails(t, fmt.Sprintf("after %d calls", calls), err, "changes it all the time")
 }
 
 // TestLoadRefuses: files of others, and what is not a file.
@@ -186,7 +161,5 @@ func TestLoadRefuses(t *testing.T) {
 	try("a directory", "not a regular file")
 	must(t, os.Remove(name))
 	must(t, os.Symlink("absent/lock", name))
-	if err := addEntry(name, "b"); err == nil || !strings.Contains(err.Error(), "symbolic link (to absent/lock)") {
-		t.Errorf("%v", err)
-	}
+	testkit.Fails(t, "", addEntry(name, "b"), "symbolic link (to absent/lock)")
 }

@@ -1,6 +1,7 @@
 package toolpin
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -11,9 +12,7 @@ import (
 func TestCanonical(t *testing.T) {
 	for _, row := range testkit.Rows(t, "canonical.txt", 2) {
 		in, want := row[0], row[1]
-		if got, err := canonical([]byte(in)); err != nil || string(got) != want {
-			t.Errorf("%s: %s, %v; want %s", in, got, err, want)
-		}
+		testkit.Equal(t, in, string(testkit.Get(canonical([]byte(in)))(t)), want)
 	}
 }
 
@@ -31,11 +30,7 @@ func TestCanonicalRefuses(t *testing.T) {
 		strings.Repeat("[", 65) + strings.Repeat("]", 65): "nested more than 64 deep", strings.Repeat(`{"a":`, 1_000_000): "nested",
 	} {
 		got, err := canonical([]byte(in))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.40q: %s, %v; want %s", in, got, err, want)
-		}
+		testkit.Fails(t, fmt.Sprintf("%.40q: %s", in, got), err, want)
 	}
-	if _, err := canonical([]byte(strings.Repeat("[", 64) + strings.Repeat("]", 64))); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "", testkit.ErrorOf(canonical([]byte(strings.Repeat("[", 64)+strings.Repeat("]", 64)))))
 }

@@ -4,45 +4,21 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestJudge: which lists are pinned, which are new, and which are changes.
 func TestJudge(t *testing.T) {
 	const a, b, c = `{"name":"a","description":"A"}`, `{"name":"b","description":"B"}`, `{"name":"c","description":"C"}`
 	const otherA, hintA, twice = `{"name":"a","description":"Send it."}`, `{"name":"a","description":"A","annotations":{"readOnlyHint":true}}`, a + "," + a
-	for name, test := range map[string]struct {
+	for name, test := range testkit.Map[struct {
 		pins map[string]string
 		name string
 		list string
 		part bool
 		want string // "", "new", "mild: …", "refused: …"
-	}{
-		"first list":              {nil, "x", a, false, "new"},
-		"no tools":                {nil, "x", "", false, ""},
-		"no tools of a new name":  {map[string]string{"x": a}, "y", "", false, ""},
-		"first page":              {nil, "x", a, true, ""},
-		"same":                    {map[string]string{"x": a + "," + b}, "x", b + "," + a, false, ""},
-		"same by another name":    {map[string]string{"x": a}, "y", a, false, ""},
-		"pin of another name":     {map[string]string{"x": a, "y": a + "," + b}, "x", a + "," + b, false, ""},
-		"other tools":             {map[string]string{"x": a}, "y", b, false, "new"},
-		"fewer tools":             {map[string]string{"x": a + "," + b}, "y", a, false, "new"},
-		"more tools":              {map[string]string{"x": a}, "y", a + "," + b, false, "new"},
-		"other definition":        {map[string]string{"x": a}, "y", otherA + "," + b, false, "refused: tool a: its description changed: «A» → «Send it.» tool b: it is new: «B»"},
-		"both are pinned":         {map[string]string{"x": a, "z": otherA + "," + b}, "y", otherA + "," + c, false, "new"},
-		"changed":                 {map[string]string{"x": a}, "x", otherA, false, "refused: tool a: its description changed: «A» → «Send it.»"},
-		"added":                   {map[string]string{"x": a}, "x", a + "," + b, false, "refused: tool b: it is new: «B»"},
-		"removed":                 {map[string]string{"x": a + "," + b}, "x", a, false, "mild: tool b: it is gone"},
-		"annotations":             {map[string]string{"x": a}, "x", hintA, false, "mild: tool a: its annotations is new: «{\"readOnlyHint\":true}»"},
-		"annotations of new name": {map[string]string{"x": a}, "y", hintA, false, "mild: tool a: its annotations is new: «{\"readOnlyHint\":true}»"},
-		"closest":                 {map[string]string{"x": b, "z": a}, "x", a + "," + c, false, "refused: tool c: it is new: «C»"},
-		"own if as close":         {map[string]string{"x": a, "w": b}, "x", c, false, "refused: tool a: it is gone tool c: it is new: «C»"},
-		"twice":                   {map[string]string{"x": a}, "x", twice, false, "refused: tool a: its definition changed; it is listed 2 times, and clients differ in which one they call"},
-		"twice by a new name":     {map[string]string{"x": a}, "y", twice, false, "refused: tool a: its definition changed; it is listed 2 times, and clients differ in which one they call"},
-		"page":                    {map[string]string{"x": a + "," + b}, "x", b, true, ""},
-		"page with a change":      {map[string]string{"x": a + "," + b}, "x", otherA, true, "refused: tool a: its description changed: «A» → «Send it.»"},
-		"page of a new name":      {map[string]string{"x": a}, "y", c, true, ""},
-		"page, pinned twice":      {map[string]string{"x": twice}, "x", a, true, ""},
-	} {
+	}](t, "judge.txt") {
 		pins := map[string]*Pin{}
 		for n, list := range test.pins {
 			pins[n] = mustPin(t, list)
@@ -61,9 +37,7 @@ func TestJudge(t *testing.T) {
 		case got != "":
 			got = "mild: " + got
 		}
-		if got != test.want {
-			t.Errorf("%s:\n%s, want\n%s", name, got, test.want)
-		}
+		testkit.Equal(t, name, got, test.want)
 	}
 }
 
@@ -97,9 +71,7 @@ func TestJudgeServers(t *testing.T) {
 		"unknown":      {Server{}, false, true},
 	} {
 		p.Server = c.server
-		if got := Judge(pins, "x", p, false).Refused(); got != c.list {
-			t.Errorf("%s: the list is refused: %v", name, got)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: the list is refused", name), Judge(pins, "x", p, false).Refused(), c.list)
 		if got := JudgeServer(pins, "x", c.server).Refused(); got != c.instead {
 			t.Errorf("%s: initialize is refused: %v", name, got)
 		}

@@ -126,16 +126,12 @@ func TestReadServer(t *testing.T) {
 		`{"instructions":null}`: {},
 		`{}`:                    {},
 	} {
-		if got, err := ReadServer([]byte(in)); err != nil || got != want {
-			t.Errorf("%s: %+v, %v", in, got, err)
-		}
+		testkit.Equal(t, in, testkit.Get(ReadServer([]byte(in)))(t), want)
 	}
 	for in, want := range map[string]string{
 		`[]`: "not an object", `{"serverInfo":{"name":"a","name":"b"}}`: "twice", `{"Instructions":"x"}`: "by its case", `{}x`: "invalid character 'x'",
 	} {
-		if _, err := ReadServer([]byte(in)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", in, err)
-		}
+		testkit.Fails(t, in, testkit.ErrorOf(ReadServer([]byte(in))), want)
 	}
 }
 
@@ -153,13 +149,9 @@ func TestNewRefuses(t *testing.T) {
 		`{"tools":[{"name":"\ud800"}]}`:                                 "surrogate",
 		`{"tools":[{"name":"` + strings.Repeat("n", maxName+1) + `"}]}`: "more than 1024 bytes",
 	} {
-		if _, err := New(Server{}, []byte(in)); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", in, err)
-		}
+		testkit.Fails(t, in, testkit.ErrorOf(New(Server{}, []byte(in))), want)
 	}
-	if _, err := New(Server{}, []byte(`{"tools":[]}`), []byte(`{"tools":[{]}`)); err == nil || !strings.Contains(err.Error(), "page 2") {
-		t.Errorf("%v", err)
-	}
+	testkit.Fails(t, "", testkit.ErrorOf(New(Server{}, []byte(`{"tools":[]}`), []byte(`{"tools":[{]}`))), "page 2")
 }
 
 // TestNewBounded: a pin keeps the definitions up to a bound, and the hashes of all.

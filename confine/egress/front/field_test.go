@@ -12,9 +12,7 @@ import (
 func TestCheckField(t *testing.T) {
 	for _, row := range testkit.Rows(t, "fields.txt", 3) {
 		for i, in := range []Section{InHeader, InTrailer} {
-			if got := CheckField(row[0], in); fmt.Sprint(got == "") != row[1+i] {
-				t.Errorf("%s in a %s: %q", row[0], in, got)
-			}
+			testkit.Equal(t, fmt.Sprintf("%s in a %s", row[0], in), fmt.Sprint(CheckField(row[0], in) == ""), row[1+i])
 		}
 	}
 }

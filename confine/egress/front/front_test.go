@@ -35,10 +35,8 @@ func pair(t testing.TB) (client, server *net.TCPConn) {
 	for _, l := range listeners {
 		defer l.Close()
 	}
-	c, err := net.Dial("tcp", listeners[0].Addr().String())
-	testkit.Must(t, err)
-	s, err := listeners[0].AcceptTCP()
-	testkit.Must(t, err)
+	c := testkit.Get(net.Dial("tcp", listeners[0].Addr().String()))(t)
+	s := testkit.Get(listeners[0].AcceptTCP())(t)
 	t.Cleanup(func() { c.Close(); s.Close() })
 	return c.(*net.TCPConn), s
 }
@@ -56,8 +54,7 @@ func converse(t testing.TB, send string) (c *Client, answer string, denied refus
 	}()
 	c = f.Greet(context.Background(), server)
 	server.Close()
-	b, err := io.ReadAll(client)
-	testkit.Must(t, err)
+	b := testkit.Get(io.ReadAll(client))(t)
 	for _, d := range f.Unasked() {
 		seen = append(seen, "none: "+d.Detail)
 	}
@@ -112,9 +109,7 @@ func TestAsked(t *testing.T) {
 		got := answer
 		if client != nil {
 			got = fmt.Sprintf("%s %d %s", client.Host, client.Port, client.Rest)
-			if url := client.Request != nil; url != (what == "a URL") {
-				t.Errorf("%s: it asks for a URL: %v", what, url)
-			}
+			testkit.Equal(t, fmt.Sprintf("%s: it asks for a URL", what), client.Request != nil, (what == "a URL"))
 		} else if got = answer; strings.HasPrefix(got, want) && want != in {
 			got = want
 		}
@@ -199,9 +194,7 @@ func TestWaiting(t *testing.T) {
 	for range maxWaiting + 1 {
 		wait()
 	}
-	if n := <-ended; n != 0 {
-		t.Errorf("client %d had to go, want the oldest", n)
-	}
+	testkit.Equal(t, "client … had to go must go", <-ended, 0)
 	client, server := pair(t)
 	io.WriteString(client, "CONNECT a.test:443 HTTP/1.1\r\n"+basic("jail:"+password)+"\r\n")
 	if f.Greet(ctx, server) == nil {
@@ -211,9 +204,7 @@ func TestWaiting(t *testing.T) {
 	for range maxWaiting {
 		<-ended
 	}
-	if len(f.waiting) > 0 {
-		t.Errorf("%d clients wait after the end", len(f.waiting))
-	}
+	testkit.Empty(t, fmt.Sprintf("%d clients wait after the end", len(f.waiting)), f.waiting)
 }
 
 // FuzzFront: no bytes get in without the password, and with it a client is read the same however its
@@ -235,9 +226,7 @@ func FuzzFront(f *testing.F) {
 			return fmt.Sprintf("%q %d %v", c.Host, c.Port, c.Request != nil)
 		}
 		whole := read(bytes.NewReader(b))
-		if bytewise := read(&slow{bytes.NewReader(b)}); bytewise != whole {
-			t.Errorf("%q: %q, and byte by byte %q", b, whole, bytewise)
-		}
+		testkit.Equal(t, fmt.Sprintf("%q: …, and byte by byte", b), read(&slow{bytes.NewReader(b)}), whole)
 		given := bytes.Contains(b, []byte(password)) || bytes.Contains(b, []byte("Basic")) || bytes.Contains(bytes.ToLower(b), []byte("basic"))
 		if whole != "" && !given {
 			t.Errorf("%q gets in: %s", b, whole)

@@ -1,6 +1,7 @@
 package front
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -19,17 +20,13 @@ func TestParseHead(t *testing.T) {
 			} else if r.Length > 0 {
 				got = strings.Join(r.Hosts, ",") + " 12"
 			}
-			if n != len(head) {
-				t.Errorf("%q: its head has %d octets", head, n)
-			}
+			testkit.Equal(t, fmt.Sprintf("%q: its head octets", head), n, len(head))
 			for cut := range len(head) {
 				if _, n, err := ParseHead([]byte(head[:cut])); n != 0 || err != nil {
 					t.Errorf("%q: %d, %v", head[:cut], n, err)
 				}
 			}
 		}
-		if got != want {
-			t.Errorf("%q: %q, want %q", head, got, want)
-		}
+		testkit.Equal(t, head, got, want)
 	}
 }

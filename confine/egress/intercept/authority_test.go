@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -20,8 +21,7 @@ import (
 // certify has the authority sign for a name, as somebody would who had its key.
 func (a *authority) certify(t *testing.T, name string) *tls.Certificate {
 	t.Helper()
-	c, err := a.leaf(name)
-	testkit.Must(t, err)
+	c := testkit.Get(a.leaf(name))(t)
 	return c
 }
 
@@ -45,8 +45,7 @@ func TestConstraints(t *testing.T) {
 		for _, h := range c.hosts {
 			rules = append(rules, ruleFor(h))
 		}
-		a, err := newAuthority(rules)
-		testkit.Must(t, err)
+		a := testkit.Get(newAuthority(rules))(t)
 		verify := func(name string) error {
 			pool := x509.NewCertPool()
 			pool.AppendCertsFromPEM(a.pem)
@@ -57,14 +56,10 @@ func TestConstraints(t *testing.T) {
 			return err
 		}
 		for _, name := range c.good {
-			if err := verify(name); err != nil {
-				t.Errorf("%v, %s: %v", c.hosts, name, err)
-			}
+			testkit.Works(t, fmt.Sprintf("%v, %s", c.hosts, name), verify(name))
 		}
 		for _, name := range c.bad {
-			if err := verify(name); err == nil || !strings.Contains(err.Error(), "not authorized to sign") {
-				t.Errorf("%v, %s: %v", c.hosts, name, err)
-			}
+			testkit.Fails(t, fmt.Sprintf("%v, %s", c.hosts, name), verify(name), "not authorized to sign")
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // slowBody is a body whose Read waits for the deadline that a responder gets.
@@ -45,9 +47,7 @@ func TestBodyStopped(t *testing.T) {
 	if !b.left {
 		t.Error("it is still being read")
 	}
-	if err := <-got; err != io.ErrNoProgress {
-		t.Error(err)
-	}
+	testkit.Equal(t, "", <-got, io.ErrNoProgress)
 	if n, err := u.Read(make([]byte, 1)); n != 0 || err != http.ErrBodyReadAfterClose {
 		t.Errorf("then %d, %v", n, err)
 	}

@@ -24,16 +24,12 @@ func TestHandshake(t *testing.T) {
 		testkit.Must(t, err)
 		err = tls.Client(conn, &tls.Config{ServerName: c.name, InsecureSkipVerify: true}).Handshake()
 		conn.Close()
-		if err == nil || !strings.Contains(err.Error(), "unrecognized name") {
-			t.Errorf("%q: %v", c.name, err)
-		}
+		testkit.Fails(t, c.name, err, "unrecognized name")
 		if !contains(w.denied(), policy.DeniedWrongName, c.why) {
 			t.Errorf("%q: no denial", c.name)
 		}
 	}
-	if n := w.dials.Load(); n != 0 {
-		t.Errorf("%d connections to the upstream", n)
-	}
+	testkit.Equal(t, "connections to the upstream", w.dials.Load(), 0)
 	for _, name := range []string{host, "API.example.com"} {
 		conn, _ := net.Dial("tcp", w.gate.Addr().String())
 		if err := tls.Client(conn, &tls.Config{ServerName: name, RootCAs: w.pool()}).Handshake(); err != nil {
@@ -46,19 +42,11 @@ func TestHandshake(t *testing.T) {
 // TestProtocols: what the jail is offered is what the upstream speaks.
 func TestProtocols(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		kind   string
 		offers []string
 		want   string
-	}{
-		{"h2", []string{"h2", "http/1.1"}, "h2"},
-		{"h2", []string{"http/1.1"}, "http/1.1"},
-		{"h2", nil, ""},
-		{"https", []string{"h2", "http/1.1"}, "http/1.1"},
-		{"https", nil, ""},
-		{"https", []string{"h2"}, "error"},
-		{"h2", []string{"dot"}, "error"},
-	} {
+	}](t, "protocols.txt") {
 		s := serve(t, c.kind, func(w http.ResponseWriter, r *http.Request) {})
 		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("GET")}})
 		conn, err := net.Dial("tcp", w.gate.Addr().String())

@@ -88,8 +88,7 @@ func TestEcho(t *testing.T) {
 					}}))
 				})
 				if res.Header.Get("Content-Encoding") == "gzip" { // of the control
-					z, err := gzip.NewReader(strings.NewReader(body))
-					testkit.Must(t, err)
+					z := testkit.Get(gzip.NewReader(strings.NewReader(body)))(t)
 					plain, _ := io.ReadAll(z)
 					body = string(plain)
 				}
@@ -147,9 +146,7 @@ func TestEchoUnreadable(t *testing.T) {
 		}
 	})
 	for accepted, want := range map[string]string{"gzip": "gzip", "br,GZIP;q=0.1": "gzip", "x-gzip": "gzip", "gzip; q=0.0": "identity", "": "identity", "br": "identity", "*": "identity"} {
-		if got := acceptable(accepted); got != want {
-			t.Errorf("%q: %s", accepted, got)
-		}
+		testkit.Equal(t, accepted, acceptable(accepted), want)
 	}
 }
 
@@ -234,8 +231,7 @@ func TestEchoStreams(t *testing.T) {
 				io.WriteString(w, c.second)
 			})
 			w := newWorld(t, s, Options{Rules: []policy.NetRule{withSecret("T")}, Secrets: map[string]string{"T": guarded}})
-			res, err := w.client(t, http2).Get(w.url("/"))
-			testkit.Must(t, err)
+			res := testkit.Get(w.client(t, http2).Get(w.url("/")))(t)
 			first := make([]byte, len(c.first))
 			if _, err := io.ReadFull(res.Body, first); err != nil || string(first) != c.first {
 				t.Fatalf("%s: %q, %v", c.kind, first, err)

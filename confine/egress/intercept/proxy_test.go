@@ -3,6 +3,7 @@ package intercept
 import (
 	"bufio"
 	"cmp"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -27,12 +28,8 @@ func TestForwardedBytes(t *testing.T) {
 		w := newWorldAt(t, addr, false, Options{Rules: []policy.NetRule{withSecret("T")}})
 		// With this field the connection ends with the answer. It goes no further, and the answer gets it.
 		got := strings.Replace(w.raw(t, strings.Replace(request, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)), "Connection: close\r\n", "", 1)
-		if r := <-seen; sorted(r) != sorted(want) {
-			t.Errorf("%s: the upstream saw\n%q, not\n%q", name, r, want)
-		}
-		if sorted(got) != sorted(answer) {
-			t.Errorf("%s: the client got\n%q, not\n%q", name, got, answer)
-		}
+		testkit.Equal(t, name, sorted(<-seen), sorted(want))
+		testkit.Equal(t, fmt.Sprintf("%s: the client got\n%q, not\n%q", name, got, answer), sorted(got), sorted(answer))
 	}
 }
 
@@ -62,9 +59,7 @@ func TestWebSocket(t *testing.T) {
 		if line, err := textproto.NewReader(r).ReadLine(); err != nil || !strings.Contains(line, " 101 ") {
 			t.Fatalf("%s: %q %v", kind, line, err)
 		}
-		if h, err := textproto.NewReader(r).ReadMIMEHeader(); err != nil || h.Get("Sec-Websocket-Accept") != "x" {
-			t.Fatalf("%s: %v %v", kind, h, err)
-		}
+		testkit.MustEqual(t, kind, testkit.Get(textproto.NewReader(r).ReadMIMEHeader())(t).Get("Sec-Websocket-Accept"), "x")
 		for _, text := range []string{"ping", "POST /other HTTP/1.1\r\n\r\n", strings.Repeat("x", 1<<20)} {
 			go io.WriteString(c, text)
 			got := make([]byte, len(text))
@@ -126,13 +121,9 @@ func TestKeepAlive(t *testing.T) {
 			_, again := do(t, c, "POST", w.url("/"), func(r *http.Request) {
 				r.Body, r.ContentLength = io.NopCloser(strings.NewReader("12345")), 5
 			})
-			if again != first {
-				t.Errorf("another connection: %s, %s", first, again)
-			}
+			testkit.Equal(t, "another connection", again, first)
 		}
-		if n := w.dials.Load(); n != 1 {
-			t.Errorf("%d connections to the upstream", n)
-		}
+		testkit.Equal(t, "connections to the upstream", w.dials.Load(), 1)
 		s.CloseClientConnections()
 		testkit.Eventually(t, "an answer by another connection", func() bool {
 			res, err := c.Get(w.url("/"))
@@ -152,8 +143,7 @@ func TestKeepAlive(t *testing.T) {
 // TestUnreachable: an upstream that cannot be reached or ends early looks like that.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
+	closed := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	closed.Close()
 	broken := scripted(t, func(_ string, c net.Conn) { io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Le"); c.Close() })
 	short := scripted(t, func(_ string, c net.Conn) {
@@ -175,9 +165,7 @@ func TestUnreachable(t *testing.T) {
 		if err == nil {
 			_, err = io.ReadAll(res.Body)
 		}
-		if err == nil {
-			t.Errorf("%s: %s", c.name, res.Status)
-		}
+		testkit.Fails(t, c.name, err, "")
 		if d := w.denied(); d != nil {
 			t.Errorf("%s: a failure became a denial: %v", c.name, d)
 		}

@@ -41,8 +41,7 @@ func TestStream(t *testing.T) {
 		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("GET")}})
 		ctx, cancel := context.WithCancel(t.Context())
 		r, _ := http.NewRequestWithContext(ctx, "GET", w.url("/events"), nil)
-		res, err := w.client(t, http2).Do(r)
-		testkit.Must(t, err)
+		res := testkit.Get(w.client(t, http2).Do(r))(t)
 		defer res.Body.Close()
 		lines := bufio.NewReader(res.Body)
 		for _, text := range []string{"one", "two", "three"} {
@@ -108,9 +107,7 @@ func TestEarlyAnswer(t *testing.T) {
 				n := i % 20
 				r.Body, r.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat("x", n))), int64(n)
 			})
-			if body != "early" {
-				t.Fatal(body)
-			}
+			testkit.MustEqual(t, "", body, "early")
 		}
 	})
 }
@@ -164,8 +161,7 @@ func TestConversation(t *testing.T) {
 		w := newWorld(t, s, Options{Rules: []policy.NetRule{only("POST")}})
 		out, in := io.Pipe()
 		r, _ := http.NewRequest("POST", w.url("/"), out)
-		res, err := w.client(t, http2).Do(r)
-		testkit.Must(t, err)
+		res := testkit.Get(w.client(t, http2).Do(r))(t)
 		defer res.Body.Close()
 		for _, text := range []string{"one", "two", "three"} {
 			io.WriteString(in, text)
@@ -175,8 +171,6 @@ func TestConversation(t *testing.T) {
 			}
 		}
 		in.Close()
-		if rest, err := io.ReadAll(res.Body); err != nil || len(rest) > 0 {
-			t.Errorf("%q %v", rest, err)
-		}
+		testkit.Empty(t, "", testkit.Get(io.ReadAll(res.Body))(t))
 	})
 }

@@ -83,8 +83,7 @@ func parseSent(t *testing.T, lines []string) (s sent) {
 		field, isTrailer := strings.CutPrefix(line, "trailer ")
 		switch {
 		case strings.HasPrefix(line, `"`):
-			text, err := strconv.Unquote(line)
-			testkit.Must(t, err)
+			text := testkit.Get(strconv.Unquote(line))(t)
 			s.raw += text
 		case n == 0:
 			s.line = line
@@ -128,8 +127,7 @@ func (s sent) http1() string {
 func (s sent) overHTTP2(t *testing.T, c *http.Client) string {
 	t.Helper()
 	method, target, _ := strings.Cut(s.line, " ")
-	r, err := http.NewRequest(method, "https://"+host, strings.NewReader(s.body))
-	testkit.Must(t, err)
+	r := testkit.Get(http.NewRequest(method, "https://"+host, strings.NewReader(s.body)))(t)
 	add := func(to http.Header, field string) {
 		name, value, _ := strings.Cut(field, ":")
 		to[name] = append(to[name], strings.TrimPrefix(value, " "))
@@ -248,8 +246,7 @@ func answersIn(text string) string {
 // TestTranscript sends each request of the transcript under its rules to an upstream by HTTP/1.1 with and without TLS,
 // and by HTTP/2. What comes of it is what the transcript says.
 func TestTranscript(t *testing.T) {
-	text, err := os.ReadFile("testdata/" + transcript)
-	testkit.Must(t, err)
+	text := testkit.Get(os.ReadFile("testdata/" + transcript))(t)
 	text = bytes.TrimSuffix(text, []byte("\n"))
 	var got []string
 	var worlds map[string]*world

@@ -22,8 +22,7 @@ import (
 func TestStuckUpstream(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "h2", func(http.ResponseWriter, *http.Request) {})
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
+	l := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
 	sent := make(chan struct{})
 	go func() {

@@ -209,16 +209,13 @@ func (w *world) url(path string) string {
 // do sends one request and reads its answer.
 func do(t *testing.T, c *http.Client, method, url string, edit func(*http.Request)) (*http.Response, string) {
 	t.Helper()
-	r, err := http.NewRequest(method, url, nil)
-	testkit.Must(t, err)
+	r := testkit.Get(http.NewRequest(method, url, nil))(t)
 	if edit != nil {
 		edit(r)
 	}
-	res, err := c.Do(r)
-	testkit.Must(t, err)
+	res := testkit.Get(c.Do(r))(t)
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
-	testkit.Must(t, err)
+	body := testkit.Get(io.ReadAll(res.Body))(t)
 	return res, string(body)
 }
 
@@ -228,9 +225,7 @@ func (w *world) raw(t *testing.T, text string) string {
 	t.Helper()
 	c := w.connect(t)
 	defer c.Close()
-	if _, err := io.WriteString(c, text); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, testkit.ErrorOf(io.WriteString(c, text)))
 	c.SetReadDeadline(time.Now().Add(20 * time.Second)) // the end of the connection is part of what is asked for
 	out, _ := io.ReadAll(c)
 	return string(out)
@@ -238,8 +233,7 @@ func (w *world) raw(t *testing.T, text string) string {
 
 func (w *world) connect(t *testing.T) net.Conn {
 	t.Helper()
-	c, err := net.Dial("tcp", w.gate.Addr().String())
-	testkit.Must(t, err)
+	c := testkit.Get(net.Dial("tcp", w.gate.Addr().String()))(t)
 	t.Cleanup(func() { c.Close() })
 	if !w.tls {
 		return c
@@ -277,8 +271,7 @@ func contains(list []policy.Denial, why policy.DenialReason, detail string) bool
 // header, and answers with the bytes of the function.
 func scripted(t *testing.T, answer func(request string, c net.Conn)) net.Addr {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
+	l := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { l.Close() })
 	go egresstest.Serve(l, func(c net.Conn) {
 		r := bufio.NewReader(c)

@@ -1,7 +1,6 @@
 package tlsworker_test
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,22 +25,16 @@ func TestFind(t *testing.T) {
 	}
 	nothing := only()
 	self := filepath.Join(a, "mcp-jail")
-	if _, err := tlsworker.Find(self, b, nothing); !errors.Is(err, tlsworker.ErrMissing) {
-		t.Errorf("%v", err)
-	}
+	testkit.Is(t, "", testkit.ErrorOf(tlsworker.Find(self, b, nothing)), tlsworker.ErrMissing)
 	make := func(dir string, mode os.FileMode) string {
 		file := filepath.Join(dir, tlsworker.Name)
 		testkit.Must(t, os.WriteFile(file, nil, mode))
 		return file
 	}
 	inPath := make(b, 0o755)
-	if got, err := tlsworker.Find(self, "relative:"+b, nothing); got != inPath || err != nil {
-		t.Errorf("%s %v", got, err)
-	}
+	testkit.Equal(t, "", testkit.Get(tlsworker.Find(self, "relative:"+b, nothing))(t), inPath)
 	beside := make(a, 0o755)
-	if got, err := tlsworker.Find(self, b, nothing); got != beside || err != nil {
-		t.Errorf("%s %v", got, err)
-	}
+	testkit.Equal(t, "", testkit.Get(tlsworker.Find(self, b, nothing))(t), beside)
 	for _, c := range []struct {
 		shut   string
 		refuse bool
@@ -57,9 +50,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s can be written to: %s %v", shut, got, err)
 		}
 	}
-	if got, err := tlsworker.Find(self, b, nothing); got != inPath || err != nil {
-		t.Errorf("not executable: %s %v", got, err)
-	}
+	testkit.Equal(t, "not executable", testkit.Get(tlsworker.Find(self, b, nothing))(t), inPath)
 
 	// A link that the server could replace would choose another program of the host's.
 	linked, current := filepath.Join(dir, "linked"), filepath.Join(dir, "current")
@@ -67,9 +58,7 @@ func TestFind(t *testing.T) {
 	os.Mkdir(current, 0o755)
 	os.Symlink("../current/tls", filepath.Join(linked, tlsworker.Name))
 	os.Symlink(inPath, filepath.Join(current, "tls"))
-	if got, err := tlsworker.Find(self, linked, nothing); got != inPath || err != nil {
-		t.Errorf("by links: %s %v", got, err)
-	}
+	testkit.Equal(t, "by links", testkit.Get(tlsworker.Find(self, linked, nothing))(t), inPath)
 	for _, shut := range []string{linked, current} {
 		if got, err := tlsworker.Find(self, linked, only(shut)); err == nil || !strings.Contains(err.Error(), "may replace the symbolic link "+shut) {
 			t.Errorf("%s can be written to: %s %v", shut, got, err)

@@ -2,6 +2,7 @@ package tlsworker
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -31,8 +32,7 @@ func TestMessageEncoding(t *testing.T) {
 		{Leak: &leakMessage{ID: 2, For: 1, Place: egress.PlaceURL, Name: "T", Form: leak.Plain}},
 		{Connected: 1},
 	} {
-		b, err := json.Marshal(m)
-		testkit.Must(t, err)
+		b := testkit.Get(json.Marshal(m))(t)
 		got.Write(append(b, '\n'))
 	}
 	const want = `{"setup":{"version":12,"rules":[{"Host":"a.test","Scheme":"https","Port":443,"PathPrefix":"/x","Methods":["GET"],"Secrets":[{"Env":"T","File":"/f","Command":null,"Header":["Authorization"],"Where":"f:2"}],"Allow":true,"Where":"f:1"}],"secrets":{"T":"dg=="},"roots":"cg==","leak_names":["T"],"leak_values":["dg=="],"leak_tokens":true,"leak_block":true}}
@@ -45,7 +45,5 @@ func TestMessageEncoding(t *testing.T) {
 {"leak":{"id":2,"for":1,"place":"the URL","name":"T","form":"as it is"}}
 {"connected":1}
 `
-	if got.String() != want {
-		t.Errorf("the messages are\n%s", &got)
-	}
+	testkit.Equal(t, fmt.Sprintf("the messages are\n%s", &got), got.String(), want)
 }

@@ -30,10 +30,8 @@ func muxes(t *testing.T) (a, b *mux) {
 }
 
 func open(t *testing.T, a, b *mux, id uint32) (x, y *conn) {
-	x, err := a.open(id)
-	testkit.Must(t, err)
-	y, err = b.open(id)
-	testkit.Must(t, err)
+	x = testkit.Get(a.open(id))(t)
+	y = testkit.Get(b.open(id))(t)
 	return x, y
 }
 
@@ -49,34 +47,22 @@ func TestConn(t *testing.T) {
 		io.WriteString(x, text)
 		x.CloseWrite()
 	}()
-	if got, err := io.ReadAll(y); string(got) != text || err != nil {
-		t.Errorf("%d bytes, %v", len(got), err)
-	}
-	if _, err := x.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("written after the end: %v", err)
-	}
+	testkit.Equal(t, "bytes", string(testkit.Get(io.ReadAll(y))(t)), text)
+	testkit.Is(t, "written after the end", testkit.ErrorOf(x.Write([]byte("x"))), net.ErrClosed)
 	go func() {
 		io.WriteString(y, "back")
 		y.Close()
 	}()
-	if got, err := io.ReadAll(x); string(got) != "back" || err != nil {
-		t.Errorf("%q, %v", got, err)
-	}
+	testkit.Equal(t, "", string(testkit.Get(io.ReadAll(x))(t)), "back")
 	<-x.done
-	if _, err := a.open(1); err == nil {
-		t.Error("a number was used twice")
-	}
+	testkit.Fails(t, "a number was used twice", testkit.ErrorOf(a.open(1)), "")
 	if got, err := io.ReadAll(io.LimitReader(unread, int64(len(text)))); string(got) != text || err != nil {
 		t.Errorf("read at last: %d bytes, %v", len(got), err)
 	}
 	unread.SetLinger(0)
 	unread.Close()
-	if _, err := stuck.Read(make([]byte, 1)); !errors.Is(err, errReset) {
-		t.Errorf("after a reset: %v", err)
-	}
-	if len(a.conns)+len(b.conns) != 0 {
-		t.Error("a connection is left")
-	}
+	testkit.Is(t, "after a reset", testkit.ErrorOf(stuck.Read(make([]byte, 1))), errReset)
+	testkit.Equal(t, "a connection is left", len(a.conns)+len(b.conns), 0)
 }
 
 // TestConnDeadlines: a deadline ends a Read and a Write that wait, and one that was moved does not.
@@ -86,13 +72,9 @@ func TestConnDeadlines(t *testing.T) {
 	x.SetReadDeadline(time.Unix(1, 0))
 	x.SetReadDeadline(time.Time{})
 	go io.WriteString(y, "ab")
-	if _, err := io.ReadFull(x, make([]byte, 2)); err != nil {
-		t.Errorf("moved: %v", err)
-	}
+	testkit.Works(t, "moved", testkit.ErrorOf(io.ReadFull(x, make([]byte, 2))))
 	x.SetDeadline(time.Now().Add(20 * time.Millisecond))
-	if _, err := x.Read(make([]byte, 1)); !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("read: %v", err)
-	}
+	testkit.Is(t, "read", testkit.ErrorOf(x.Read(make([]byte, 1))), os.ErrDeadlineExceeded)
 	if n, err := x.Write(make([]byte, 2*window)); !errors.Is(err, os.ErrDeadlineExceeded) || n > window {
 		t.Errorf("%d bytes were written: %v", n, err)
 	}
@@ -123,8 +105,6 @@ func TestReceiveRefuses(t *testing.T) {
 		m := newMux(maxMessage, func([]byte) error { return nil })
 		_, err := m.open(1)
 		testkit.Must(t, err)
-		if err := m.receive(bytes.NewReader(c.stream), func(message) error { return nil }); err == nil || !strings.Contains(err.Error(), c.why) {
-			t.Errorf("%s: %v", c.name, err)
-		}
+		testkit.Fails(t, c.name, m.receive(bytes.NewReader(c.stream), func(message) error { return nil }), c.why)
 	}
 }

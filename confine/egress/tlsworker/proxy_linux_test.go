@@ -29,8 +29,7 @@ func tlsProxy(t *testing.T) (port string, certificate []byte, asked chan string)
 	cert := s.TLS.Certificates[0]
 	certificate = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	s.Close()
-	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}})
-	testkit.Must(t, err)
+	l := testkit.Get(tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{cert}}))(t)
 	t.Cleanup(func() { l.Close() })
 	asked = make(chan string, 64)
 	go egresstest.Serve(l, func(c net.Conn) {
@@ -70,8 +69,7 @@ func throughProxy(t *testing.T, p *tlsworker.Proxy, at string) (proxies.Conn, er
 // the end of each. A proxy whose certificate is not trusted, or is of another name, gets nothing.
 func TestTLSProxy(t *testing.T) {
 	port, certificate, asked := tlsProxy(t)
-	other, err := intercept.New(intercept.Options{Roots: certificate})
-	testkit.Must(t, err)
+	other := testkit.Get(intercept.New(intercept.Options{Roots: certificate}))(t)
 	defer other.Close()
 	for _, c := range []struct {
 		host        string
@@ -116,16 +114,11 @@ func TestTLSProxyOnce(t *testing.T) {
 	defer p.Close()
 	var last proxies.Conn
 	for range 3 {
-		conn, err := throughProxy(t, p, "127.0.0.1:"+port)
-		testkit.Must(t, err)
+		conn := testkit.Get(throughProxy(t, p, "127.0.0.1:"+port))(t)
 		defer conn.Close()
 		last = conn
 	}
-	if starts != 1 {
-		t.Errorf("%d processes were started", starts)
-	}
+	testkit.Equal(t, "processes were started", starts, 1)
 	p.Close()
-	if _, err := io.ReadAll(last); err == nil {
-		t.Error("a connection did not end with the process")
-	}
+	testkit.Fails(t, "a connection did not end with the process", testkit.ErrorOf(io.ReadAll(last)), "")
 }

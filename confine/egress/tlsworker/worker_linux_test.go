@@ -75,17 +75,12 @@ func TestWorkerDies(t *testing.T) {
 	w, p := start(t, root)
 	g := newGate(t, w, s.Listener.Addr().String())
 	c := g.client(t, w.CA(), true)
-	res, err := c.Get("https://" + host + "/")
-	testkit.Must(t, err)
+	res := testkit.Get(c.Get("https://" + host + "/"))(t)
 	defer res.Body.Close()
 	p.Kill()
-	if _, err := io.ReadAll(res.Body); err == nil {
-		t.Error("the answer ended as if it were whole")
-	}
+	testkit.Fails(t, "the answer ended as if it were whole", testkit.ErrorOf(io.ReadAll(res.Body)), "")
 	testkit.Eventually(t, "the end of the connection", func() bool { return g.open.Load() == 0 })
-	if _, err := c.Get("https://" + host + "/"); err == nil {
-		t.Error("there is an answer without the process")
-	}
+	testkit.Fails(t, "there is an answer without the process", testkit.ErrorOf(c.Get("https://"+host+"/")), "")
 	testkit.Eventually(t, "the denial", func() bool {
 		d := g.refused()
 		return len(d) > 0 && d[0].Reason == policy.DeniedUnsupported && strings.Contains(d[0].Detail, "has ended")
@@ -122,9 +117,7 @@ func TestLauncherDies(t *testing.T) {
 	in.Close()
 	testkit.Must(t, err)
 	var pid int
-	if _, err := fmt.Fscan(out, &pid); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, testkit.ErrorOf(fmt.Fscan(out, &pid)))
 	alive := func() bool {
 		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		return err == nil && !strings.Contains(string(status), ") Z ")
@@ -218,15 +211,10 @@ func TestGatewayEnds(t *testing.T) {
 	w, _ := start(t, root)
 	done := make(chan struct{})
 	g := newGate(t, gated{w, done}, s.Listener.Addr().String())
-	res, err := g.client(t, w.CA(), true).Get("https://" + host + "/")
-	testkit.Must(t, err)
+	res := testkit.Get(g.client(t, w.CA(), true).Get("https://" + host + "/"))(t)
 	defer res.Body.Close()
-	if g.open.Load() != 1 {
-		t.Fatalf("%d connections", g.open.Load())
-	}
+	testkit.MustEqual(t, "connections", g.open.Load(), 1)
 	close(done)
 	testkit.Eventually(t, "the end of Serve", func() bool { return g.open.Load() == 0 })
-	if _, err := io.ReadAll(res.Body); err == nil {
-		t.Error("the answer ended as if it were whole")
-	}
+	testkit.Fails(t, "the answer ended as if it were whole", testkit.ErrorOf(io.ReadAll(res.Body)), "")
 }

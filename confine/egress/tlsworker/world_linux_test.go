@@ -107,8 +107,7 @@ type gate struct {
 
 func newGate(t testing.TB, p egress.Interceptor, upstream string) *gate {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
+	l := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	g := &gate{Listener: l, program: p, upstream: upstream}
 	var served sync.WaitGroup
 	go func() {
@@ -169,13 +168,10 @@ func (g *gate) client(t testing.TB, ca []byte, http2 bool) *http.Client {
 
 func fetch(t testing.TB, c *http.Client, method string, body io.Reader) (int, string) {
 	t.Helper()
-	r, err := http.NewRequest(method, "https://"+host+"/x", body)
-	testkit.Must(t, err)
+	r := testkit.Get(http.NewRequest(method, "https://"+host+"/x", body))(t)
 	r.Header.Set("Authorization", "token "+policy.Placeholder("T"))
-	res, err := c.Do(r)
-	testkit.Must(t, err)
+	res := testkit.Get(c.Do(r))(t)
 	defer res.Body.Close()
-	out, err := io.ReadAll(res.Body)
-	testkit.Must(t, err)
+	out := testkit.Get(io.ReadAll(res.Body))(t)
 	return res.StatusCode, string(out)
 }

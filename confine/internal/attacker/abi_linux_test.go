@@ -30,13 +30,9 @@ func TestABINumbers(t *testing.T) {
 		if m := row.FindStringSubmatch(s.Text()); m != nil {
 			if n, ok := i386Calls[strings.ToLower(m[1])]; ok {
 				seen++
-				if fmt.Sprint(n) != m[2] {
-					t.Errorf("%s is %s, not %d", m[1], m[2], n)
-				}
+				testkit.Equal(t, m[1], fmt.Sprint(n), m[2])
 			}
 		}
 	}
-	if seen != len(i386Calls) {
-		t.Errorf("%d of %d were compared", seen, len(i386Calls))
-	}
+	testkit.Equal(t, "of … were compared", seen, len(i386Calls))
 }

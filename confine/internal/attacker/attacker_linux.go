@@ -43,7 +43,7 @@ func makeAttempt(a Attempt) Outcome {
 	if !ok {
 		return "no verb " + a[0]
 	}
-	answer, err := verb(a[1:])
+	answer, err := caught(verb, a[1:])
 	if err != nil {
 		var why emptyHanded
 		if errors.As(err, &why) {
@@ -56,6 +56,36 @@ func makeAttempt(a Attempt) Outcome {
 		return "error: " + err.Error()
 	}
 	return strings.TrimSuffix(Succeeded+" "+answer, " ")
+}
+
+// A failure is what get and must panic with. A verb that fails so ends with its error.
+type failure struct{ error }
+
+// caught calls a verb.
+func caught(verb func([]string) (string, error), args []string) (answer string, err error) {
+	defer func() {
+		switch why := recover().(type) {
+		case nil:
+		case failure:
+			answer, err = "", why.error
+		default:
+			panic(why)
+		}
+	}()
+	return verb(args)
+}
+
+// get ends the verb if there is an error. Only the goroutine that called the verb may call it.
+func get[T any](value T, err error) T {
+	must(err)
+	return value
+}
+
+// must is get for calls without a value.
+func must(err error) {
+	if err != nil {
+		panic(failure{err})
+	}
 }
 
 // Verbs are the verbs by name. init fills it, since the verb verify uses other verbs, and keeps

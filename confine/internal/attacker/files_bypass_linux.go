@@ -105,16 +105,12 @@ func attemptWriteMapped(a []string) error {
 }
 
 func attemptSwapDir(a []string) error {
-	if err := unix.Rename(a[0], a[0]+"-moved"); err != nil {
-		return err
-	}
+	must(unix.Rename(a[0], a[0]+"-moved"))
 	return unix.Mkdir(a[0], 0o755)
 }
 
 func attemptRepository(a []string) error {
-	if err := os.MkdirAll(filepath.Join(a[0], ".git/hooks"), 0o755); err != nil {
-		return err
-	}
+	must(os.MkdirAll(filepath.Join(a[0], ".git/hooks"), 0o755))
 	return os.WriteFile(filepath.Join(a[0], ".git/hooks/post-checkout"), []byte("#!/bin/sh\n"), 0o755)
 }
 
@@ -136,16 +132,12 @@ func attemptLitterDir(a []string) error {
 }
 
 func attemptCreateRenamed(a []string) error {
-	if err := os.WriteFile(a[0], nil, 0o644); err != nil {
-		return err
-	}
+	must(os.WriteFile(a[0], nil, 0o644))
 	return unix.Rename(a[0], a[1])
 }
 
 func attemptCreateLinked(a []string) error {
-	if err := os.WriteFile(a[0], nil, 0o644); err != nil {
-		return err
-	}
+	must(os.WriteFile(a[0], nil, 0o644))
 	return unix.Link(a[0], a[1])
 }
 

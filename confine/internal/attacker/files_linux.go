@@ -55,9 +55,7 @@ var verbsOnFiles = map[string]func(args []string) (string, error){
 	"rmdir":  silent(func(a []string) error { return unix.Rmdir(a[0]) }),
 	"rename": silent(func(a []string) error { return unix.Rename(a[0], a[1]) }),
 	"rename-undo": silent(func(a []string) error {
-		if err := unix.Rename(a[0], a[1]); err != nil {
-			return err
-		}
+		must(unix.Rename(a[0], a[1]))
 		return unix.Rename(a[1], a[0])
 	}),
 	"exchange": silent(func(a []string) error {
@@ -69,29 +67,19 @@ var verbsOnFiles = map[string]func(args []string) (string, error){
 		return err
 	}),
 	"chdir-list": func(a []string) (string, error) {
-		if err := os.Chdir(a[0]); err != nil {
-			return "", err
-		}
+		must(os.Chdir(a[0]))
 		return "", Closing(unix.Open(".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
 	},
 	"chdir-read": silent(func(a []string) error {
-		if err := os.Chdir(a[0]); err != nil {
-			return err
-		}
+		must(os.Chdir(a[0]))
 		return Closing(unix.Open("file", unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	}),
 	"path-read": silent(func(a []string) error { // beginning at a descriptor that opens nothing
-		fd, err := unix.Open(filepath.Dir(a[0]), unix.O_PATH|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
+		fd := get(unix.Open(filepath.Dir(a[0]), unix.O_PATH|unix.O_CLOEXEC, 0))
 		return Closing(unix.Openat(fd, filepath.Base(a[0]), unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	}),
 	"path-reopen": silent(func(a []string) error {
-		fd, err := unix.Open(a[0], unix.O_PATH|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
+		fd := get(unix.Open(a[0], unix.O_PATH|unix.O_CLOEXEC, 0))
 		return Closing(unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	}),
 }
@@ -108,24 +96,16 @@ func attemptList(a []string) (string, error) {
 }
 
 func attemptBind(a []string) error {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
+	fd := get(unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 	defer unix.Close(fd)
 	// A path may be too long for a socket's address.
-	if err := os.Chdir(filepath.Dir(a[0])); err != nil {
-		return err
-	}
+	must(os.Chdir(filepath.Dir(a[0])))
 	return unix.Bind(fd, &unix.SockaddrUnix{Name: filepath.Base(a[0])})
 }
 
 // attemptTmpfile makes a file without a name and gives it one.
 func attemptTmpfile(a []string) error {
-	fd, err := unix.Open(filepath.Dir(a[0]), unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o644)
-	if err != nil {
-		return err
-	}
+	fd := get(unix.Open(filepath.Dir(a[0]), unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o644))
 	defer unix.Close(fd)
 	return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", fd), unix.AT_FDCWD, a[0], unix.AT_SYMLINK_FOLLOW)
 }

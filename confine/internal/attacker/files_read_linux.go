@@ -33,15 +33,9 @@ func attemptDnotify(a []string) error {
 }
 
 func attemptReadDotdot(a []string) (string, error) {
-	dir, err := unix.Open(a[0], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
+	dir := get(unix.Open(a[0], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
 	defer unix.Close(dir)
-	fd, err := unix.Openat(dir, a[1], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
+	fd := get(unix.Openat(dir, a[1], unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	return readAndClose(fd)
 }
 
@@ -56,28 +50,17 @@ func readAndClose(fd int) (string, error) {
 }
 
 func attemptReadOpath(a []string) (string, error) {
-	fd, err := unix.Open(a[0], unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
+	fd := get(unix.Open(a[0], unix.O_PATH|unix.O_CLOEXEC, 0))
 	defer unix.Close(fd)
-	again, err := unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
+	again := get(unix.Open(fmt.Sprintf("/proc/self/fd/%d", fd), unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	return readAndClose(again)
 }
 
 func attemptReadMapped(a []string) (string, error) {
-	fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
+	fd := get(unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	defer unix.Close(fd)
 	var st unix.Stat_t
-	if err := unix.Fstat(fd, &st); err != nil {
-		return "", err
-	}
+	must(unix.Fstat(fd, &st))
 	b, err := unix.Mmap(fd, 0, 1, unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil || st.Size == 0 {
 		return "", errors.Join(err, nothingIf(st.Size == 0))
@@ -87,9 +70,7 @@ func attemptReadMapped(a []string) (string, error) {
 
 // attemptReadFrom reads a file relative to another working directory or root.
 func attemptReadFrom(a []string) (string, error) {
-	if err := unix.Chdir(a[0]); err != nil {
-		return "", err
-	}
+	must(unix.Chdir(a[0]))
 	b, err := os.ReadFile(a[1])
 	return string(b), err
 }
@@ -109,9 +90,7 @@ func attemptLinked(link func(from, to string) error) func([]string) (string, err
 // attemptReadSwapped swaps a directory a[0] of its own and a symlink to a[1] while it reads a[2]
 // below it.
 func attemptReadSwapped(a []string) (string, error) {
-	if err := os.MkdirAll(a[0], 0o755); err != nil {
-		return "", err
-	}
+	must(os.MkdirAll(a[0], 0o755))
 	stop := time.Now().Add(300 * time.Millisecond)
 	go func() {
 		for time.Now().Before(stop) {
@@ -137,44 +116,27 @@ func attemptReadSwapped(a []string) (string, error) {
 // attemptReadMoved keeps a descriptor of the directory a[0] while stage.mover of package attacks
 // moves it out of the grant on the host. It then goes up from there.
 func attemptReadMoved(a []string) (string, error) {
-	dir, err := unix.Open(a[0], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
+	dir := get(unix.Open(a[0], unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
 	defer unix.Close(dir)
-	if err := os.WriteFile(filepath.Join(a[0], "ready"), nil, 0o644); err != nil {
-		return "", err
-	}
+	must(os.WriteFile(filepath.Join(a[0], "ready"), nil, 0o644))
 	for range 1000 {
 		if _, err := os.Stat(a[0]); errors.Is(err, unix.ENOENT) {
 			break
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	fd, err := unix.Openat(dir, "../secret", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
+	fd := get(unix.Openat(dir, "../secret", unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	return readAndClose(fd)
 }
 
 // attemptReadHandle opens a file by its handle, TYPE:HEX, through the mount of a[0].
 // A handle is an inode number, which can be guessed.
 func attemptReadHandle(a []string) (string, error) {
-	mount, err := unix.Open(a[0], unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
+	mount := get(unix.Open(a[0], unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0))
 	defer unix.Close(mount)
 	kind, text, _ := strings.Cut(a[1], ":")
-	b, err := hex.DecodeString(text)
-	if err != nil {
-		return "", err
-	}
-	fd, err := unix.OpenByHandleAt(mount, unix.NewFileHandle(int32(Number(kind)), b), unix.O_RDONLY|unix.O_CLOEXEC)
-	if err != nil {
-		return "", err
-	}
+	b := get(hex.DecodeString(text))
+	fd := get(unix.OpenByHandleAt(mount, unix.NewFileHandle(int32(Number(kind)), b), unix.O_RDONLY|unix.O_CLOEXEC))
 	return readAndClose(fd)
 }
 
@@ -198,18 +160,9 @@ func attemptReadUring(a []string) (string, error) {
 	}
 	ring := int(r)
 	defer unix.Close(ring)
-	sq, err := unix.Mmap(ring, 0, int(p.sq.array+p.sqEntries*4), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return "", err
-	}
-	cq, err := unix.Mmap(ring, 0x8000000, int(p.cq.cqes+p.cqEntries*16), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return "", err
-	}
-	sqes, err := unix.Mmap(ring, 0x10000000, int(p.sqEntries*64), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
-	if err != nil {
-		return "", err
-	}
+	sq := get(unix.Mmap(ring, 0, int(p.sq.array+p.sqEntries*4), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED))
+	cq := get(unix.Mmap(ring, 0x8000000, int(p.cq.cqes+p.cqEntries*16), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED))
+	sqes := get(unix.Mmap(ring, 0x10000000, int(p.sqEntries*64), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED))
 	name, _ := unix.BytePtrFromString(a[0])
 	const opOpenat = 18
 	sqes[0] = opOpenat

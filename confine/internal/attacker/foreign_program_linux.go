@@ -58,26 +58,13 @@ func foreignProgram() ([]byte, error) {
 
 // runForeign succeeds if the kernel carried out the system calls of the program.
 func runForeign([]string) error {
-	program, err := foreignProgram()
-	if err != nil {
-		return err
-	}
-	fd, err := unix.MemfdCreate("foreign", 0)
-	if err != nil {
-		return err
-	}
+	program := get(foreignProgram())
+	fd := get(unix.MemfdCreate("foreign", 0))
 	defer unix.Close(fd)
-	if _, err := unix.Write(fd, program); err != nil {
-		return err
-	}
-	pid, err := syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", fd), []string{"foreign"}, &syscall.ProcAttr{})
-	if err != nil {
-		return err
-	}
+	get(unix.Write(fd, program))
+	pid := get(syscall.ForkExec(fmt.Sprintf("/proc/self/fd/%d", fd), []string{"foreign"}, &syscall.ProcAttr{}))
 	var ws syscall.WaitStatus
-	if _, err := syscall.Wait4(pid, &ws, 0, nil); err != nil {
-		return err
-	}
+	get(syscall.Wait4(pid, &ws, 0, nil))
 	switch {
 	case ws.Signaled() && ws.Signal() == unix.SIGILL:
 		return emptyHanded("its calls are refused")

@@ -52,10 +52,7 @@ func kernelVerbs() map[string]func([]string) (string, error) {
 		}),
 		// The command of ioctl(2) on a path that is opened for reading.
 		"command": silent(func(a []string) error {
-			fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
+			fd := get(unix.Open(a[0], unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0))
 			defer unix.Close(fd)
 			return RawErr(unix.SYS_IOCTL, uintptr(fd), uintptr(Number(a[1])), 0)
 		}),
@@ -92,27 +89,16 @@ func attemptClone3Into(a []string) error {
 // attemptChrootOut leaves the root as chroot(2) describes: it keeps a directory open, changes the root
 // to one below it, and goes back to the open one.
 func attemptChrootOut(a []string) (string, error) {
-	dir, err := unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
-	if err := unix.Chroot(a[0]); err != nil {
-		return "", err
-	}
-	if err := unix.Fchdir(dir); err != nil {
-		return "", err
-	}
+	dir := get(unix.Open("/", unix.O_PATH|unix.O_CLOEXEC, 0))
+	must(unix.Chroot(a[0]))
+	must(unix.Fchdir(dir))
 	b, err := os.ReadFile(a[1][1:])
 	return string(b), err
 }
 
 func attemptPivotOut(a []string) error {
-	if err := unix.Mount(a[0], a[0], "", unix.MS_BIND, ""); err != nil {
-		return err
-	}
-	if err := unix.Chdir(a[0]); err != nil {
-		return err
-	}
+	must(unix.Mount(a[0], a[0], "", unix.MS_BIND, ""))
+	must(unix.Chdir(a[0]))
 	return unix.PivotRoot(".", ".")
 }
 
@@ -148,10 +134,7 @@ func attemptUring([]string) error {
 }
 
 func attemptFanotify(a []string) error {
-	fd, err := unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC|unix.FAN_REPORT_FID, unix.O_RDONLY)
-	if err != nil {
-		return err
-	}
+	fd := get(unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_CLOEXEC|unix.FAN_REPORT_FID, unix.O_RDONLY))
 	defer unix.Close(fd)
 	return unix.FanotifyMark(fd, unix.FAN_MARK_ADD, unix.FAN_OPEN, unix.AT_FDCWD, a[0])
 }
@@ -162,19 +145,13 @@ func attemptDmesg([]string) error {
 }
 
 func attemptKcore([]string) (string, error) {
-	fd, err := unix.Open("/proc/kcore", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
+	fd := get(unix.Open("/proc/kcore", unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	return readAndClose(fd)
 }
 
 // attemptKallsyms reads the addresses of the kernel's symbols. Zeroes are no success.
 func attemptKallsyms([]string) (string, error) {
-	fd, err := unix.Open("/proc/kallsyms", unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
+	fd := get(unix.Open("/proc/kallsyms", unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	s, err := readAndClose(fd)
 	if err == nil && len(s) > 16 && s[:16] == "0000000000000000" {
 		return "", emptyHanded("zeroes")
@@ -184,9 +161,7 @@ func attemptKallsyms([]string) (string, error) {
 
 func attemptCrashes(a []string) error {
 	var l unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_CORE, &l); err != nil {
-		return err
-	}
+	must(unix.Getrlimit(unix.RLIMIT_CORE, &l))
 	if l.Max <= 1 {
 		return emptyHanded("RLIMIT_CORE")
 	}
@@ -244,12 +219,7 @@ func withTerminal(f func(master, slave int) error) func([]string) error {
 }
 
 func attemptListener([]string) error {
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
-	}
-	prog, err := bpf.Assemble([]bpf.Instruction{bpf.RetConstant{Val: seccomp.VerdictAllow}})
-	if err != nil {
-		return err
-	}
+	must(unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+	prog := get(bpf.Assemble([]bpf.Instruction{bpf.RetConstant{Val: seccomp.VerdictAllow}}))
 	return Closing(seccomp.Install(&stub.Task{}, seccomp.Records(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER))
 }

@@ -29,10 +29,7 @@ var verbsOfKernelMemory = map[string]func(args []string) (string, error){
 		return err
 	}),
 	"send": silent(func(a []string) error { // one byte, with flags
-		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
+		pair := get(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 		return unix.Sendto(pair[0], []byte("x"), Number(a[0]), nil)
 	}),
 	"splice": silent(func(a []string) error { // a page of a file into a pipe

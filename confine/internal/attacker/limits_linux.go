@@ -41,12 +41,8 @@ var verbsOfLimits = map[string]func(args []string) (string, error){
 	"allocate-two": silent(func(a []string) error {
 		cmd := exec.Command(Executable())
 		cmd.Args = []string{Name, fmt.Sprintf(`[["allocate", %q]]`, a[0])}
-		if err := cmd.Start(); err != nil {
-			return err
-		}
-		if err := attemptAllocate(a, unix.MAP_PRIVATE); err != nil {
-			return err
-		}
+		must(cmd.Start())
+		must(attemptAllocate(a, unix.MAP_PRIVATE))
 		return cmd.Wait()
 	}),
 	"allocate-memfd": silent(attemptAllocateMemfd),
@@ -212,20 +208,12 @@ func endFirstThread(tries int) {
 func attemptAllocateSysV(a []string) error {
 	const size = 16 << 20
 	for range Number(a[0])<<20/size + 1 {
-		id, err := unix.SysvShmGet(unix.IPC_PRIVATE, size, unix.IPC_CREAT|0o600)
-		if err != nil {
-			return err
-		}
-		b, err := unix.SysvShmAttach(id, 0, 0)
-		if err != nil {
-			return err
-		}
+		id := get(unix.SysvShmGet(unix.IPC_PRIVATE, size, unix.IPC_CREAT|0o600))
+		b := get(unix.SysvShmAttach(id, 0, 0))
 		for i := 0; i < len(b); i += 4096 {
 			b[i] = 1
 		}
-		if err := unix.SysvShmDetach(b); err != nil {
-			return err
-		}
+		must(unix.SysvShmDetach(b))
 	}
 	time.Sleep(20 * time.Second)
 	return nil
@@ -237,10 +225,7 @@ func attemptAllocatePageTables(a []string) error {
 	const span = 2 << 20
 	n := Number(a[0])
 	for begin := 0; begin < n; begin += 1000 {
-		b, err := unix.Mmap(-1, 0, 1000*span, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE)
-		if err != nil {
-			return err
-		}
+		b := get(unix.Mmap(-1, 0, 1000*span, unix.PROT_READ, unix.MAP_PRIVATE|unix.MAP_ANON|unix.MAP_NORESERVE))
 		unix.Madvise(b, unix.MADV_NOHUGEPAGE)
 		for i := range 1000 {
 			if b[i*span] != 0 {
@@ -254,15 +239,10 @@ func attemptAllocatePageTables(a []string) error {
 
 func attemptFill(a []string) error {
 	signal.Ignore(syscall.SIGXFSZ)
-	f, err := os.Create(a[0])
-	if err != nil {
-		return err
-	}
+	f := get(os.Create(a[0]))
 	defer f.Close()
 	for range Number(a[1]) {
-		if _, err := f.Write(make([]byte, 1<<20)); err != nil {
-			return err
-		}
+		get(f.Write(make([]byte, 1<<20)))
 	}
 	return nil
 }

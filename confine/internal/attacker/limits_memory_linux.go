@@ -19,10 +19,7 @@ const mostSwarm, mostForks = 60, 20000
 func attemptSwarm(a []string) (string, error) {
 	most, mb, busy := min(Number(a[0]), mostSwarm), Number(a[1]), len(a) > 3 && a[3] == "busy"
 	until := time.Now().Add(time.Duration(Number(a[2])) * time.Second)
-	b, err := unix.Mmap(-1, 0, mb<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		return "", err
-	}
+	b := get(unix.Mmap(-1, 0, mb<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON))
 	alive := map[int]bool{}
 	for forks := 0; time.Now().Before(until) && forks < mostForks; {
 		for len(alive) < most {
@@ -72,10 +69,7 @@ func forkToucher(b []byte, busy bool) (int, syscall.Errno) {
 // and says how many were ended.
 func attemptGlutton(a []string) (string, error) {
 	ended := 0
-	b, err := unix.Mmap(-1, 0, Number(a[1])<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	if err != nil {
-		return "", err
-	}
+	b := get(unix.Mmap(-1, 0, Number(a[1])<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON))
 	for range Number(a[0]) {
 		pid, errno := forkToucher(b, false)
 		if errno != 0 {

@@ -22,9 +22,7 @@ var CallVerbs = map[string]func(args []string) (string, error){
 	"await":    silent(attemptAwait),
 	"creating": silent(func(a []string) error { return Closing(unix.Open(a[0], unix.O_WRONLY|unix.O_CREAT, 0o644)) }),
 	"by-cwd": silent(func(a []string) error {
-		if err := unix.Chdir(a[0]); err != nil {
-			return err
-		}
+		must(unix.Chdir(a[0]))
 		return Closing(unix.Open(a[1], unix.O_WRONLY|unix.O_CREAT, 0o644))
 	}),
 	"by-dir": silent(func(a []string) error {
@@ -59,18 +57,13 @@ var CallVerbs = map[string]func(args []string) (string, error){
 	}),
 	"fill-unnamed": silent(func(a []string) error {
 		f, err := os.OpenFile(path.Dir(a[0]), os.O_RDWR|unix.O_TMPFILE, 0o644)
-		if err := fill(f, err, a[1]); err != nil {
-			return err
-		}
+		must(fill(f, err, a[1]))
 		defer f.Close()
 		return unix.Linkat(unix.AT_FDCWD, fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.AT_FDCWD, a[0], unix.AT_SYMLINK_FOLLOW)
 	}),
 	// refill opens a file that it made once more, by its descriptor.
 	"refill": silent(func(a []string) error {
-		f, err := os.OpenFile(a[0], os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
-		if err != nil {
-			return err
-		}
+		f := get(os.OpenFile(a[0], os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644))
 		return Closing(unix.Open(fmt.Sprintf("/proc/self/fd/%d", f.Fd()), unix.O_WRONLY, 0))
 	}),
 	"unanswered":    silent(attemptUnanswered),
@@ -87,17 +80,12 @@ var CallVerbs = map[string]func(args []string) (string, error){
 	"fifo-anew":     silent(attemptFifoAnew),
 	"many-opens":    attemptManyOpens,
 	"reopen-fd": silent(func(a []string) error { // for writing, what is open for reading
-		fd, err := unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
+		fd := get(unix.Open(a[0], unix.O_RDONLY|unix.O_CLOEXEC, 0))
 		defer unix.Close(fd)
 		return Closing(unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_WRONLY, 0))
 	}),
 	"rename-shut": silent(func(a []string) error { // with a directory in it that is shut meanwhile
-		if err := unix.Chmod(a[0]+"/"+a[2], 0); err != nil {
-			return err
-		}
+		must(unix.Chmod(a[0]+"/"+a[2], 0))
 		err := unix.Rename(a[0], a[1])
 		for _, dir := range a[:2] {
 			unix.Chmod(dir+"/"+a[2], 0o755)
@@ -140,17 +128,9 @@ func inDir(name string, f func(dir int) error) error {
 // listener.
 func attemptUnanswered(a []string) error {
 	arch, _ := seccomp.ArchOf(runtime.GOARCH)
-	prog, err := seccomp.CompileListener(arch, seccomp.Options{}, seccomp.NotifyRules(seccomp.AllConnects, false))
-	if err != nil {
-		return err
-	}
-	if err := jail.SetNoNewPrivs(&stub.Task{}); err != nil {
-		return err
-	}
-	fd, err := seccomp.Install(&stub.Task{}, seccomp.Records(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER)
-	if err != nil {
-		return err
-	}
+	prog := get(seccomp.CompileListener(arch, seccomp.Options{}, seccomp.NotifyRules(seccomp.AllConnects, false)))
+	must(jail.SetNoNewPrivs(&stub.Task{}))
+	fd := get(seccomp.Install(&stub.Task{}, seccomp.Records(prog), unix.SECCOMP_FILTER_FLAG_NEW_LISTENER))
 	unix.Close(fd)
 	return unix.Mkdir(a[0]+"/new", 0o755)
 }

@@ -29,7 +29,7 @@ func streamVerbs() map[string]func([]string) (string, error) {
 			for range Number(a[1]) {
 				wg.Go(func() {
 					for range todo {
-						if got, err := greetingVerbs()["greeted"](a[2:]); err != nil || got == "" {
+						if got, err := caught(greetingVerbs()["greeted"], a[2:]); err != nil || got == "" {
 							failures <- fmt.Errorf("%q, %v", got, err)
 						}
 					}
@@ -53,10 +53,7 @@ func streamVerbs() map[string]func([]string) (string, error) {
 			return err
 		}),
 		"halves": func(a []string) (string, error) { // sends, shuts its side, then reads
-			c, err := net.Dial("tcp", a[0])
-			if err != nil {
-				return "", err
-			}
+			c := get(net.Dial("tcp", a[0]))
 			defer c.Close()
 			sent := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 			go func() {
@@ -75,10 +72,7 @@ func streamVerbs() map[string]func([]string) (string, error) {
 func egressVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
 		"get": func(a []string) (string, error) { // by Go's own resolver and TLS
-			r, err := http.Get(a[0])
-			if err != nil {
-				return "", err
-			}
+			r := get(http.Get(a[0]))
 			defer r.Body.Close()
 			b, err := io.ReadAll(r.Body)
 			return string(b), err
@@ -89,20 +83,14 @@ func egressVerbs() map[string]func([]string) (string, error) {
 func greetingVerbs() map[string]func([]string) (string, error) {
 	return map[string]func([]string) (string, error){
 		"greeted": func(a []string) (string, error) {
-			c, err := net.DialTimeout("tcp", a[0], 10*time.Second)
-			if err != nil {
-				return "", err
-			}
+			c := get(net.DialTimeout("tcp", a[0], 10*time.Second))
 			defer c.Close()
 			c.SetDeadline(time.Now().Add(10 * time.Second))
 			line, err := bufio.NewReader(c).ReadString('\n')
 			return strings.TrimSpace(line), err
 		},
 		"asked": func(a []string) (string, error) { // one address, with the Host header of another name
-			c, err := net.DialTimeout("tcp", a[0], 10*time.Second)
-			if err != nil {
-				return "", err
-			}
+			c := get(net.DialTimeout("tcp", a[0], 10*time.Second))
 			defer c.Close()
 			c.SetDeadline(time.Now().Add(10 * time.Second))
 			fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", a[1])

@@ -11,21 +11,12 @@ import (
 // callbackVerb listens like a program that waits for an OAuth callback, and ends after a[1]
 // answers.
 func callbackVerb(a []string) (string, error) {
-	l, err := net.Listen("tcp", a[0])
-	if err != nil {
-		return "", err
-	}
+	l := get(net.Listen("tcp", a[0]))
 	fmt.Println("listening")
 	var heard []string
 	for range Number(a[1]) {
-		c, err := l.Accept()
-		if err != nil {
-			return "", err
-		}
-		b, err := io.ReadAll(c)
-		if err != nil {
-			return "", err
-		}
+		c := get(l.Accept())
+		b := get(io.ReadAll(c))
 		io.WriteString(c, "heard "+string(b))
 		c.Close()
 		heard = append(heard, string(b))

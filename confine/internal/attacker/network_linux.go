@@ -53,31 +53,18 @@ func NetworkVerbs() map[string]func([]string) (string, error) {
 }
 
 func attemptEchoUDP(a []string) error {
-	c, err := net.Dial("udp", a[0])
-	if err != nil {
-		return err
-	}
+	c := get(net.Dial("udp", a[0]))
 	defer c.Close()
-	if _, err := c.Write([]byte("x")); err != nil {
-		return err
-	}
+	get(c.Write([]byte("x")))
 	return answered(c)
 }
 
 // attemptEchoSendto asks a[0] by a UDP socket that is not connected.
 func attemptEchoSendto(a []string) error {
-	to, err := net.ResolveUDPAddr("udp", a[0])
-	if err != nil {
-		return err
-	}
-	c, err := net.ListenPacket("udp", ":0")
-	if err != nil {
-		return err
-	}
+	to := get(net.ResolveUDPAddr("udp", a[0]))
+	c := get(net.ListenPacket("udp", ":0"))
 	defer c.Close()
-	if _, err := c.WriteTo([]byte("x"), to); err != nil {
-		return err
-	}
+	get(c.WriteTo([]byte("x"), to))
 	return answered(c.(*net.UDPConn))
 }
 
@@ -93,27 +80,17 @@ func attemptSendDescriptor(a []string) error {
 }
 
 func attemptResolve(a []string) error {
-	c, err := net.Dial("udp", a[0])
-	if err != nil {
-		return err
-	}
+	c := get(net.Dial("udp", a[0]))
 	defer c.Close()
 	query := "\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x06secret\x07example\x00\x00\x01\x00\x01"
-	if _, err := c.Write([]byte(query)); err != nil {
-		return err
-	}
+	get(c.Write([]byte(query)))
 	return answered(c)
 }
 
 func attemptQuic(a []string) error {
-	c, err := net.Dial("udp", a[0])
-	if err != nil {
-		return err
-	}
+	c := get(net.Dial("udp", a[0]))
 	defer c.Close()
-	if _, err := c.Write(append([]byte{0xc3, 0, 0, 0, 1, 8}, make([]byte, 1194)...)); err != nil {
-		return err
-	}
+	get(c.Write(append([]byte{0xc3, 0, 0, 0, 1, 8}, make([]byte, 1194)...)))
 	return answered(c)
 }
 
@@ -138,10 +115,7 @@ func attemptVsock(a []string) error {
 }
 
 func attemptInterfaces([]string) (string, error) {
-	list, err := net.Interfaces()
-	if err != nil {
-		return "", err
-	}
+	list := get(net.Interfaces())
 	var names []string
 	for _, i := range list {
 		if i.Name != "lo" {
@@ -152,10 +126,7 @@ func attemptInterfaces([]string) (string, error) {
 }
 
 func attemptAddresses(a []string) (string, error) {
-	list, err := net.InterfaceAddrs()
-	if err != nil {
-		return "", err
-	}
+	list := get(net.InterfaceAddrs())
 	host, _, _ := net.SplitHostPort(a[0])
 	for _, addr := range list {
 		if strings.HasPrefix(addr.String(), host+"/") {
@@ -166,10 +137,7 @@ func attemptAddresses(a []string) (string, error) {
 }
 
 func attemptConnections(a []string) (string, error) {
-	b, err := os.ReadFile("/proc/self/net/" + a[0])
-	if err != nil {
-		return "", err
-	}
+	b := get(os.ReadFile("/proc/self/net/" + a[0]))
 	return "", nothingIf(!strings.Contains(string(b), a[1]))
 }
 
@@ -188,41 +156,29 @@ func attemptRaiseLo(a []string) error {
 }
 
 func attemptUnixDgram(a []string) error {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
+	fd := get(unix.Socket(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0))
 	defer unix.Close(fd)
 	return unix.Sendto(fd, []byte("x"), 0, &unix.SockaddrUnix{Name: a[0]})
 }
 
 // attemptUnixLinked connects to a UNIX socket by a hard link a[1] to it.
 func attemptUnixLinked(a []string) error {
-	if err := unix.Link(a[0], a[1]); err != nil {
-		return err
-	}
+	must(unix.Link(a[0], a[1]))
 	return connectUnix(unix.SOCK_STREAM, a[1])
 }
 
 // attemptUnixSymlinked connects to a UNIX socket by a symbolic link a[1] to it.
 func attemptUnixSymlinked(a []string) error {
-	if err := unix.Symlink(a[0], a[1]); err != nil {
-		return err
-	}
+	must(unix.Symlink(a[0], a[1]))
 	return connectUnix(unix.SOCK_STREAM, a[1])
 }
 
 // attemptUnixFd connects to a UNIX socket relative to the descriptor of its directory.
 func attemptUnixFd(a []string) error {
 	dir, base := a[0][:strings.LastIndexByte(a[0], '/')], a[0][strings.LastIndexByte(a[0], '/')+1:]
-	fd, err := unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
+	fd := get(unix.Open(dir, unix.O_PATH|unix.O_CLOEXEC, 0))
 	defer unix.Close(fd)
-	if err := unix.Fchdir(fd); err != nil {
-		return err
-	}
+	must(unix.Fchdir(fd))
 	return connectUnix(unix.SOCK_STREAM, base)
 }
 
@@ -309,14 +265,9 @@ func attemptFastConnect(a []string) error {
 // attemptTakeDescriptor receives a descriptor from a process of the host over a socket
 // (SCM_RIGHTS) and reads from it.
 func attemptTakeDescriptor(a []string) (string, error) {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
+	fd := get(unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 	defer unix.Close(fd)
-	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: a[0]}); err != nil {
-		return "", err
-	}
+	must(unix.Connect(fd, &unix.SockaddrUnix{Name: a[0]}))
 	b, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
 	_, n, _, _, err := unix.Recvmsg(fd, b, rights, unix.MSG_CMSG_CLOEXEC)
 	if err != nil {
@@ -326,10 +277,7 @@ func attemptTakeDescriptor(a []string) (string, error) {
 	if err != nil || len(messages) == 0 {
 		return "", emptyHanded("nothing")
 	}
-	fds, err := unix.ParseUnixRights(&messages[0])
-	if err != nil {
-		return "", err
-	}
+	fds := get(unix.ParseUnixRights(&messages[0]))
 	return readAndClose(fds[0])
 }
 

@@ -30,28 +30,19 @@ func socketVerbs() map[string]func([]string) (string, error) {
 		"nonblock":   attemptNonblock,
 		"after-init": silent(attemptAfterInit),
 		"option": silent(func(a []string) error { // family, level, name, bytes
-			fd, err := unix.Socket(Number(a[0]), unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
+			fd := get(unix.Socket(Number(a[0]), unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 			defer unix.Close(fd)
 			return unix.SetsockoptString(fd, Number(a[1]), Number(a[2]), string(make([]byte, Number(a[3]))))
 		}),
 		"source-route": silent(func(a []string) error { // by a[0], to wherever
-			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
+			fd := get(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 			defer unix.Close(fd)
 			hop := netip.MustParseAddr(a[0]).As4()
 			const loose, end = 131, 0
 			return unix.SetsockoptString(fd, unix.IPPROTO_IP, unix.IP_OPTIONS, string(append(append([]byte{loose, 7, 4}, hop[:]...), end)))
 		}),
 		"listens": silent(func([]string) error { // without bind
-			fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-			if err != nil {
-				return err
-			}
+			fd := get(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 			defer unix.Close(fd)
 			return unix.Listen(fd, 1)
 		}),
@@ -89,10 +80,7 @@ func attemptRace(a []string) (string, error) {
 	least, outcomes := Number(a[2]), Number(a[3])
 	for attempts, met := 0, 0; attempts < least || (met < least/10 || len(counts) < outcomes) && attempts < 20*least; attempts++ {
 		before := moves.Load()
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return "", err
-		}
+		fd := get(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 		_, _, errno := unix.Syscall(unix.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(memory)), 16)
 		switch {
 		case errno == 0:
@@ -122,23 +110,15 @@ func attemptHandedOn(a []string) (string, error) {
 			return "", err
 		}
 	case "pair":
-		pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return "", err
-		}
-		if err := unix.Sendmsg(pair[0], []byte{0}, unix.UnixRights(fd), nil, 0); err != nil {
-			return "", err
-		}
+		pair := get(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+		must(unix.Sendmsg(pair[0], []byte{0}, unix.UnixRights(fd), nil, 0))
 		unix.Close(fd)
 		rights := make([]byte, unix.CmsgSpace(4))
 		_, n, _, _, err := unix.Recvmsg(pair[1], make([]byte, 1), rights, 0)
 		if err != nil {
 			return "", err
 		}
-		fds, err := sys.ParseRights(rights[:n])
-		if err != nil {
-			return "", err
-		}
+		fds := get(sys.ParseRights(rights[:n]))
 		fd = fds[0]
 	case "child": // which connects what its parent made, and the parent reads
 		cmd := exec.Command(Executable())
@@ -152,29 +132,20 @@ func attemptHandedOn(a []string) (string, error) {
 		return "", unix.Connect(3, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()})
 	case "thread": // with descriptors of its own
 		runtime.LockOSThread()
-		if err := unix.Unshare(unix.CLONE_FILES); err != nil {
-			return "", err
-		}
+		must(unix.Unshare(unix.CLONE_FILES))
 	}
-	if err := unix.Connect(fd, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}); err != nil {
-		return "", err
-	}
+	must(unix.Connect(fd, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}))
 	return greeting(fd), nil
 }
 
 func attemptInterrupt(a []string) (string, error) {
 	to := netip.MustParseAddrPort(a[0])
 	every := unix.Itimerval{Interval: unix.Timeval{Usec: 100}, Value: unix.Timeval{Usec: 100}}
-	if _, err := unix.Setitimer(unix.ITIMER_REAL, every); err != nil {
-		return "", err
-	}
+	get(unix.Setitimer(unix.ITIMER_REAL, every))
 	defer unix.Setitimer(unix.ITIMER_REAL, unix.Itimerval{})
 	counts := map[string]int{}
 	for range Number(a[1]) {
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return "", err
-		}
+		fd := get(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 		if err := unix.Connect(fd, &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}); err != nil {
 			counts[err.Error()]++
 		} else {
@@ -217,12 +188,8 @@ func attemptPacket(a []string) error {
 		runtime.KeepAlive(name)
 		return NilIfZero(errno)
 	}
-	if err := unix.Connect(fd, sa); err != nil {
-		return err
-	}
-	if _, err := unix.Write(fd, []byte("x")); err != nil {
-		return err
-	}
+	must(unix.Connect(fd, sa))
+	get(unix.Write(fd, []byte("x")))
 	time.Sleep(100 * time.Millisecond)
 	_, err = unix.Write(fd, []byte("x")) // the first one's refusal shows now at the latest
 	return err
@@ -295,10 +262,7 @@ func attemptDatagrams(a []string) (string, error) {
 // attemptNonblock connects to a[0] without waiting, and then connects twice more.
 func attemptNonblock(a []string) (string, error) {
 	to := netip.MustParseAddrPort(a[0])
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return "", err
-	}
+	fd := get(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0))
 	defer unix.Close(fd)
 	sa := &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}
 	first := unix.Connect(fd, sa)
@@ -323,17 +287,12 @@ func attemptAfterInit(a []string) error {
 		cmd.Args = []string{Name, fmt.Sprintf(`[["after-init", "wait", %q]]`, a[1])}
 		cmd.Stderr = os.Stderr
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-		if err := cmd.Start(); err != nil {
-			return err
-		}
+		must(cmd.Start())
 		time.Sleep(time.Hour)
 	}
 	to := netip.MustParseAddrPort(a[1])
 	sa := &unix.SockaddrInet4{Port: int(to.Port()), Addr: to.Addr().As4()}
-	made, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
+	made := get(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 	parent := os.Getppid()
 	fmt.Fprintln(os.Stderr, "waits")
 	for os.Getppid() == parent {

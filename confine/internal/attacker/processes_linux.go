@@ -92,9 +92,7 @@ func attemptQueueSignal(a []string) error {
 // attemptSetLimit sets a limit of the process a[0] to its present value.
 func attemptSetLimit(a []string) error {
 	var l unix.Rlimit
-	if err := unix.Prlimit(Number(a[0]), unix.RLIMIT_NOFILE, nil, &l); err != nil {
-		return err
-	}
+	must(unix.Prlimit(Number(a[0]), unix.RLIMIT_NOFILE, nil, &l))
 	return unix.Prlimit(Number(a[0]), unix.RLIMIT_NOFILE, &l, nil)
 }
 
@@ -105,10 +103,7 @@ func attemptScheduler(a []string) error {
 
 // attemptAllProcs counts the processes in /proc. It succeeds if it sees those of the host.
 func attemptAllProcs([]string) (string, error) {
-	names, err := attemptList([]string{"/proc"})
-	if err != nil {
-		return "", err
-	}
+	names := get(attemptList([]string{"/proc"}))
 	n := 0
 	for _, f := range strings.Fields(names) {
 		if f[0] >= '0' && f[0] <= '9' {
@@ -134,9 +129,7 @@ func attemptGains(a []string) error {
 
 func attemptDescriptor(a []string) error {
 	var st unix.Stat_t
-	if err := unix.Fstat(Number(a[0]), &st); err != nil {
-		return err
-	}
+	must(unix.Fstat(Number(a[0]), &st))
 	if st.Mode&unix.S_IFMT == 0 {
 		return unix.EBADF // an epoll or event descriptor of the runtime
 	}
@@ -145,10 +138,7 @@ func attemptDescriptor(a []string) error {
 
 // attemptReadBeneath reads a[1] relative to the directory that is open as a[0].
 func attemptReadBeneath(a []string) (string, error) {
-	fd, err := unix.Openat(Number(a[0]), a[1], unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return "", err
-	}
+	fd := get(unix.Openat(Number(a[0]), a[1], unix.O_RDONLY|unix.O_CLOEXEC, 0))
 	return readAndClose(fd)
 }
 
@@ -199,9 +189,7 @@ var memoryTarget byte
 
 func attemptAffinity(a []string) error {
 	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(Number(a[0]), &set); err != nil {
-		return err
-	}
+	must(unix.SchedGetaffinity(Number(a[0]), &set))
 	return unix.SchedSetaffinity(Number(a[0]), &set)
 }
 
@@ -217,10 +205,7 @@ func attemptRegain([]string) error {
 func attemptIDsOf(a []string) (string, error) {
 	cmd := exec.Command(a[0])
 	cmd.Args = []string{Name, `[["ids"], ["capabilities"]]`}
-	out, err := cmd.Output()
-	if err != nil {
-		return "", err
-	}
+	out := get(cmd.Output())
 	uid := os.Getuid()
 	if string(out) == fmt.Sprintf(`["ok %d %d %d",%q]`, uid, uid, os.Getgid(), makeAttempt(Try("capabilities"))) {
 		return "", emptyHanded("no change")
@@ -246,10 +231,7 @@ func attemptKeyAdd(a []string) error {
 }
 
 func attemptShmAttach(a []string) error {
-	id, err := unix.SysvShmGet(Number(a[0]), 1, 0)
-	if err != nil {
-		return err
-	}
+	id := get(unix.SysvShmGet(Number(a[0]), 1, 0))
 	b, err := unix.SysvShmAttach(id, 0, 0)
 	if err == nil {
 		unix.SysvShmDetach(b)
@@ -259,10 +241,7 @@ func attemptShmAttach(a []string) error {
 
 // attemptShmAny attaches by number, without a key.
 func attemptShmAny(a []string) (string, error) {
-	b, err := unix.SysvShmAttach(Number(a[0]), 0, unix.SHM_RDONLY)
-	if err != nil {
-		return "", err
-	}
+	b := get(unix.SysvShmAttach(Number(a[0]), 0, unix.SHM_RDONLY))
 	defer unix.SysvShmDetach(b)
 	return string(b[:1]), nil
 }

@@ -52,10 +52,7 @@ func child() (*exec.Cmd, error) {
 }
 
 func attemptPtrace([]string) error {
-	c, err := child()
-	if err != nil {
-		return err
-	}
+	c := get(child())
 	defer c.Process.Kill()
 	return unix.PtraceAttach(c.Process.Pid)
 }

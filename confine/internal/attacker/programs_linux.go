@@ -46,25 +46,14 @@ func attemptExec(a []string) (string, error) {
 
 // attemptMemExec executes the copy of a program that has no path.
 func attemptMemExec(a []string) (string, error) {
-	b, err := os.ReadFile(a[0])
-	if err != nil {
-		return "", err
-	}
-	fd, err := unix.MemfdCreate("copy", 0)
-	if err != nil {
-		return "", err
-	}
-	if _, err := unix.Write(fd, b); err != nil {
-		return "", err
-	}
+	b := get(os.ReadFile(a[0]))
+	fd := get(unix.MemfdCreate("copy", 0))
+	get(unix.Write(fd, b))
 	return attemptExec([]string{fmt.Sprintf("/proc/self/fd/%d", fd)})
 }
 
 func attemptExecInTmp(a []string) (string, error) {
-	b, err := os.ReadFile(a[0])
-	if err != nil {
-		return "", err
-	}
+	b := get(os.ReadFile(a[0]))
 	copied := filepath.Join(os.TempDir(), "copy")
 	if err := os.WriteFile(copied, b, 0o700); err != nil {
 		return "", fmt.Errorf("the copy cannot be made: %v", err) // no errno: it is not what is asked
@@ -89,10 +78,7 @@ func attemptExecutable(a []string) error {
 func attemptExecWritten(a []string) error {
 	for i := range 1000 {
 		name := filepath.Join(a[0], fmt.Sprint("written", i))
-		fd, err := unix.Open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o700)
-		if err != nil {
-			return err
-		}
+		fd := get(unix.Open(name, unix.O_WRONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o700))
 		unix.Write(fd, []byte("no program"))
 		unix.Close(fd)
 		if err := syscall.Exec(name, []string{name}, nil); !errors.Is(err, syscall.ENOEXEC) {

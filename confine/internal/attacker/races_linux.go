@@ -108,9 +108,7 @@ func attemptRaceRename(a []string) (string, error) {
 // attemptRaceSymlink makes a name by a symlink whose target another thread changes.
 func attemptRaceSymlink(a []string) (string, error) {
 	github := a[0] + "/.github"
-	if err := unix.Mkdir(github, 0o755); err != nil {
-		return "", err
-	}
+	must(unix.Mkdir(github, 0o755))
 	return race(func(int) {
 		for _, target := range []string{"one", ".github"} {
 			unix.Symlink(target, a[0]+"/next")
@@ -126,10 +124,7 @@ func attemptRaceSymlink(a []string) (string, error) {
 // now and then.
 func attemptRaceOpen(a []string) (string, error) {
 	name, next, config := a[0]+"/swap", a[0]+"/next", a[0]+"/repo/.git/config"
-	before, err := os.ReadFile(config)
-	if err != nil {
-		return "", err
-	}
+	before := get(os.ReadFile(config))
 	return race(func(int) {
 		os.WriteFile(next, nil, 0o644)
 		unix.Rename(next, name)

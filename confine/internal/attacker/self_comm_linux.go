@@ -31,25 +31,16 @@ func attemptNameThread(a []string) (string, error) {
 	path := strings.NewReplacer("OWN", strconv.Itoa(unix.Gettid()), "OTHER", strconv.Itoa(other), "PID", strconv.Itoa(os.Getpid())).Replace(a[1])
 	if strings.Contains(path, "CHILD") {
 		child := exec.Command("/usr/bin/sh", "-c", "read line")
-		if _, err := child.StdinPipe(); err != nil {
-			return "", err
-		}
-		if err := child.Start(); err != nil {
-			return "", err
-		}
+		get(child.StdinPipe())
+		must(child.Start())
 		defer child.Wait()
 		defer child.Process.Kill()
 		path = strings.ReplaceAll(path, "CHILD", strconv.Itoa(child.Process.Pid))
 	}
 	flags := map[string]int{"rw": unix.O_RDWR, "w": unix.O_WRONLY | unix.O_CREAT | unix.O_TRUNC, "excl": unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL}[a[0]]
-	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o644)
-	if err != nil {
-		return "", err
-	}
+	fd := get(unix.Open(path, flags|unix.O_CLOEXEC, 0o644))
 	defer unix.Close(fd)
-	if _, err := unix.Write(fd, []byte("named")); err != nil {
-		return "", err
-	}
+	get(unix.Write(fd, []byte("named")))
 	if !strings.Contains(a[1], "OTHER") {
 		return ownThreadName(), nil
 	}
@@ -103,10 +94,7 @@ func startThread(end <-chan struct{}) int {
 // attemptNameByHeir writes a thread's name through a descriptor that another process has opened
 // for its own thread.
 func attemptNameByHeir([]string) (string, error) {
-	f, err := os.OpenFile("/proc/self/comm", os.O_RDWR, 0)
-	if err != nil {
-		return "", err
-	}
+	f := get(os.OpenFile("/proc/self/comm", os.O_RDWR, 0))
 	defer f.Close()
 	heir := exec.Command("/usr/bin/sh", "-c", "echo named >&3")
 	heir.ExtraFiles = []*os.File{f}

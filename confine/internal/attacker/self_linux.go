@@ -69,10 +69,7 @@ func attemptWriteTerminal() error {
 }
 
 func attemptStatus(a []string) (string, error) {
-	b, err := os.ReadFile("/proc/thread-self/status")
-	if err != nil {
-		return "", err
-	}
+	b := get(os.ReadFile("/proc/thread-self/status"))
 	var out []string
 	for _, want := range a {
 		for line := range strings.Lines(string(b)) {
@@ -108,10 +105,7 @@ func attemptLimit(a []string) (string, error) {
 func attemptOwnTerminal(a []string) (string, error) {
 	var answers [2]int
 	for i := range answers {
-		master, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return "", err
-		}
+		master := get(unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC, 0))
 		n, err := unix.IoctlGetInt(master, unix.TIOCGPTN)
 		if err == nil {
 			err = unix.IoctlSetPointerInt(master, unix.TIOCSPTLCK, 0)
@@ -121,19 +115,11 @@ func attemptOwnTerminal(a []string) (string, error) {
 		}
 		name := fmt.Sprint("/dev/pts/", n)
 		if i == 1 {
-			end, err := unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0)
-			if err != nil {
-				return "", err
-			}
+			end := get(unix.Open(name, unix.O_PATH|unix.O_CLOEXEC, 0))
 			name = fmt.Sprint("/proc/self/fd/", end)
 		}
-		if _, err := unix.Open(name, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0); err != nil {
-			return "", err
-		}
-		stat, err := os.ReadFile("/proc/" + a[0] + "/stat")
-		if err != nil {
-			return "", err
-		}
+		get(unix.Open(name, unix.O_RDWR|unix.O_CREAT|unix.O_CLOEXEC, 0))
+		stat := get(os.ReadFile("/proc/" + a[0] + "/stat"))
 		answers[i] = mediate.TerminalNumber(stat)
 	}
 	return fmt.Sprint(answers[0], answers[1]), nil

@@ -67,14 +67,8 @@ var verbsOnShared = map[string]func(args []string) (string, error){
 		return fmt.Sprintf("%q", b[:max(n, 0)]), err
 	},
 	"xattr-at": func(a []string) (string, error) { // getxattrat, of Linux 6.13
-		name, err := unix.BytePtrFromString(a[0])
-		if err != nil {
-			return "", err
-		}
-		attribute, err := unix.BytePtrFromString(a[1])
-		if err != nil {
-			return "", err
-		}
+		name := get(unix.BytePtrFromString(a[0]))
+		attribute := get(unix.BytePtrFromString(a[1]))
 		b := make([]byte, 64)
 		args := struct {
 			value       uintptr

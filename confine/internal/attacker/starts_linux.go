@@ -47,18 +47,10 @@ func attemptStart(a []string) (string, error) {
 // attemptStartCopy starts a copy of the program a[0] that is only in memory, with the argv that
 // follows. It answers as attemptStart does.
 func attemptStartCopy(a []string) (string, error) {
-	program, err := os.ReadFile(a[0])
-	if err != nil {
-		return "", err
-	}
-	fd, err := unix.MemfdCreate("copy", 0)
-	if err != nil {
-		return "", err
-	}
+	program := get(os.ReadFile(a[0]))
+	fd := get(unix.MemfdCreate("copy", 0))
 	defer unix.Close(fd)
-	if _, err := unix.Write(fd, program); err != nil {
-		return "", err
-	}
+	get(unix.Write(fd, program))
 	return outcomeOf(&exec.Cmd{Path: fmt.Sprintf("/proc/self/fd/%d", fd), Args: a[1:]})
 }
 
@@ -101,16 +93,11 @@ func attemptBecome(a []string) error {
 // attemptStopAfterFailure starts a process that fails to execute something and then stops. It
 // answers whether a parent sees that it stops, goes on, and ends by a signal, as of any other.
 func attemptStopAfterFailure([]string) (string, error) {
-	pid, err := syscall.ForkExec(Executable(), []string{Name, `[["stop-after-failure"]]`}, &syscall.ProcAttr{})
-	if err != nil {
-		return "", err
-	}
+	pid := get(syscall.ForkExec(Executable(), []string{Name, `[["stop-after-failure"]]`}, &syscall.ProcAttr{}))
 	var seen []string
 	for range 3 {
 		var ws syscall.WaitStatus
-		if _, err := syscall.Wait4(pid, &ws, syscall.WUNTRACED|syscall.WCONTINUED, nil); err != nil {
-			return "", err
-		}
+		get(syscall.Wait4(pid, &ws, syscall.WUNTRACED|syscall.WCONTINUED, nil))
 		switch {
 		case ws.Stopped():
 			seen = append(seen, "stops")
@@ -194,13 +181,8 @@ func attemptWriteIntoStarts(a []string) (string, error) {
 // attemptSwappedScript starts a link that leads to the scripts a[0] and a[1] by turns, with the
 // argument a[2], and answers which of them ran, by their output a[3] and a[4].
 func attemptSwappedScript(a []string) (string, error) {
-	dir, err := os.MkdirTemp("", "swap")
-	if err != nil {
-		return "", err
-	}
-	if err := os.Symlink(a[0], dir+"/x"); err != nil {
-		return "", err
-	}
+	dir := get(os.MkdirTemp("", "swap"))
+	must(os.Symlink(a[0], dir+"/x"))
 	_, stop := turns(func(i int) {
 		os.Symlink(a[i%2], dir+"/y")
 		os.Rename(dir+"/y", dir+"/x")

@@ -38,9 +38,7 @@ func attemptSwappedLeaders(a []string) (string, error) {
 	for range 12 { // which keep the tracer busy
 		cmd := exec.Command(Executable())
 		cmd.Args = []string{Name, fmt.Sprintf(`[["good-starts",%q]]`, a[1])}
-		if err := cmd.Start(); err != nil {
-			return "", err
-		}
+		must(cmd.Start())
 		defer func() { cmd.Process.Kill(); cmd.Wait() }()
 	}
 	var mu sync.Mutex
@@ -195,14 +193,8 @@ func attemptStartDescriptor(a []string) (string, error) {
 
 // attemptBecomeDescriptor is fexecve(3) of a file that stays open, for its interpreter.
 func attemptBecomeDescriptor(a []string) error {
-	fd, err := unix.Open(a[0], unix.O_RDONLY, 0)
-	if err != nil {
-		return err
-	}
-	argv, err := syscall.SlicePtrFromStrings(a[1:])
-	if err != nil {
-		return err
-	}
+	fd := get(unix.Open(a[0], unix.O_RDONLY, 0))
+	argv := get(syscall.SlicePtrFromStrings(a[1:]))
 	env, empty := []*byte{nil}, []byte{0}
 	_, _, errno := unix.RawSyscall6(unix.SYS_EXECVEAT, uintptr(fd), uintptr(unsafe.Pointer(&empty[0])),
 		uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&env[0])), unix.AT_EMPTY_PATH, 0)

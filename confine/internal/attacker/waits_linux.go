@@ -43,30 +43,19 @@ func callsMustPass(dir string, i int) error {
 // the host says that all of them wait, it makes other calls and tells the host. It answers how
 // many of the opens returned after that.
 func attemptBlockedOpens(a []string) (string, error) {
-	held, err := filepath.Glob(a[0] + "/held/*")
-	if err != nil {
-		return "", err
-	}
+	held := get(filepath.Glob(a[0] + "/held/*"))
 	ends := make(chan error, len(held))
 	for _, name := range held {
 		go func() { ends <- Closing(unix.Open(name, unix.O_WRONLY|unix.O_CLOEXEC, 0)) }()
 	}
-	if err := attemptAwait([]string{a[0] + "/wait"}); err != nil {
-		return "", err
-	}
-	if err := callsMustPass(a[0], 0); err != nil {
-		return "", err
-	}
+	must(attemptAwait([]string{a[0] + "/wait"}))
+	must(callsMustPass(a[0], 0))
 	if len(ends) != 0 {
 		return "they did not wait", nil
 	}
-	if err := os.WriteFile(a[0]+"/passed", nil, 0o644); err != nil {
-		return "", err
-	}
+	must(os.WriteFile(a[0]+"/passed", nil, 0o644))
 	for range held {
-		if err := <-ends; err != nil {
-			return "", err
-		}
+		must(<-ends)
 	}
 	return fmt.Sprint(len(held)), nil
 }
@@ -89,9 +78,7 @@ func attemptSwappedOpens(a []string) (string, error) {
 		}()
 	}
 	for i := range 200 {
-		if err := callsMustPass(a[0], i); err != nil {
-			return "", err
-		}
+		must(callsMustPass(a[0], i))
 	}
 	return "passed", nil
 }

@@ -13,11 +13,9 @@ import (
 // TestInboundRetriesSocket checks that Inbound asks again for a socket that the supervisor could
 // not pass, because too many descriptors were in flight.
 func TestInboundRetriesSocket(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
+	l := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	testkit.Must(t, err)
+	pair := testkit.Get(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))(t)
 	ours := os.NewFile(uintptr(pair[0]), "control")
 	defer ours.Close()
 	in := newInbound(ours, nil, nil, func(string) {})

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -36,8 +37,6 @@ func TestLeaksOf(t *testing.T) {
 		for _, s := range l.Secrets {
 			names = append(names, s.Name)
 		}
-		if got := fmt.Sprint(strings.Join(names, ","), " ", l.Block); got != c.want {
-			t.Errorf("%s: %s", c.name, got)
-		}
+		testkit.Equal(t, c.name, fmt.Sprint(strings.Join(names, ","), " ", l.Block), c.want)
 	}
 }

@@ -3,10 +3,8 @@
 package gateway
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -21,9 +19,7 @@ func TestRunSecret(t *testing.T) {
 	t.Setenv("PLANTED_LIB", "/grant/x")
 	t.Setenv("KEPT_LIB", "/opt/x")
 	s := policy.Secret{Env: "T", Command: []string{"sh", "-c", `echo "$0 $PATH $PLANTED_LIB $KEPT_LIB $(pwd)"`, "arg"}, Program: "/bin/sh", Path: "/usr/bin:/bin", Unset: []string{"PLANTED_LIB"}}
-	if got, err := runSecret(t.Context(), s); err != nil || got != "arg /usr/bin:/bin  /opt/x /\n" {
-		t.Errorf("%q, %v", got, err)
-	}
+	testkit.Equal(t, "", testkit.Get(runSecret(t.Context(), s))(t), "arg /usr/bin:/bin  /opt/x /\n")
 	s.Command, s.Path = []string{"sh", "-c", "planted"}, t.TempDir()
 	if got, err := runSecret(t.Context(), s); err == nil || !strings.HasSuffix(err.Error(), "; it ran without PLANTED_LIB, whose values name files that a server may write") {
 		t.Errorf("%q, %v", got, err)
@@ -35,17 +31,14 @@ func TestRunSecret(t *testing.T) {
 
 // TestOpenPlain checks that openPlain opens a plain path and refuses symbolic links.
 func TestOpenPlain(t *testing.T) {
-	dir, err := filepath.EvalSymlinks(t.TempDir())
-	testkit.Must(t, err)
+	dir := testkit.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	os.MkdirAll(filepath.Join(dir, "a/b"), 0o755)
 	os.WriteFile(filepath.Join(dir, "a/b/t"), []byte("true"), 0o600)
 	os.Symlink("a", filepath.Join(dir, "linked"))
 	os.Symlink("t", filepath.Join(dir, "a/b/l"))
 	for name, want := range map[string]error{"a/b/t": nil, "a/b/l": unix.ELOOP, "linked/b/t": unix.ENOTDIR, "a/b/none": unix.ENOENT} {
 		f, err := openPlain(filepath.Join(dir, name))
-		if !errors.Is(err, want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		testkit.Is(t, name, err, want)
 		if err == nil {
 			if b, err := readFile(f, 100); string(b) != "true" {
 				t.Errorf("%s: %q, %v", name, b, err)
@@ -60,7 +53,5 @@ func TestSecretEnvironment(t *testing.T) {
 	s := policy.Secret{Command: []string{"sh", "-c", "vault $VAULT_NAME ${OTHER_NAME-} $GONE"}, Path: "/usr/bin", Unset: []string{"GONE"}}
 	inherited := []string{"HOME=/h", "PATH=/e", "GNUPGHOME=/g", "VAULT_ADDR=a", "VAULT_NAME=v", "OTHER_NAME=o", "NAME=n", "GONE=g", "LD_PRELOAD=l", "NODE_OPTIONS=o", "npm_config_prefix=p"}
 	want := []string{"HOME=/h", "GNUPGHOME=/g", "VAULT_ADDR=a", "VAULT_NAME=v", "OTHER_NAME=o", "PATH=/usr/bin"}
-	if got := secretEnvironment(s, inherited); !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
+	testkit.Equal(t, "", secretEnvironment(s, inherited), want)
 }

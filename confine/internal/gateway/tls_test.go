@@ -42,9 +42,7 @@ func TestAuthorities(t *testing.T) {
 		{"no file", "/dev/zero", ""},
 	} {
 		p := &policy.Profile{Env: []policy.Variable{{Name: "SSL_CERT_FILE", Value: c.path}}}
-		if got := authorities(p, []byte("OWN"), nil, policy.AuthorityVariables); got != c.want+"OWN" {
-			t.Errorf("%s: %q", c.what, got)
-		}
+		testkit.Equal(t, c.what, authorities(p, []byte("OWN"), nil, policy.AuthorityVariables), c.want+"OWN")
 	}
 }
 

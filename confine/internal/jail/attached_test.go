@@ -1,10 +1,12 @@
 package jail
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestAreAttached: a list has all mounts only if each is where the plan mounts it, and is of its kind.
@@ -38,9 +40,7 @@ func TestAreAttached(t *testing.T) {
 		"writable":                       {"/ws/.git ro", "/ws/.git rw"},
 		"executable":                     {"nosuid,noexec - ext4", "nosuid - ext4"},
 	} {
-		if !strings.Contains(whole, c[0]) {
-			t.Errorf("%s: nothing to change", what)
-		}
+		testkit.Contains(t, fmt.Sprintf("%s: nothing to change", what), whole, c[0])
 		if AreAttached(mounts, []byte(strings.Replace(whole, c[0], c[1], 1))) {
 			t.Errorf("%s: the list is whole", what)
 		}

@@ -20,8 +20,7 @@ func TestOpenByStep(t *testing.T) {
 		os.Symlink("a", dir+"/link"), os.Symlink("file", dir+"/a/b/last"), os.Symlink("/", dir+"/root")); err != nil {
 		t.Fatal(err)
 	}
-	at, err := OpenObject(&stub.Task{}, unix.AT_FDCWD, dir)
-	testkit.Must(t, err)
+	at := testkit.Get(OpenObject(&stub.Task{}, unix.AT_FDCWD, dir))(t)
 	defer unix.Close(at)
 	for _, p := range []string{"/", ".", dir, dir + "/a/b/file", "a/b", "a/b/file", "a/../a/b", dir + "/link", dir + "/link/b", "link/b/file", "a/b/last", "a/b/last/x", "root/etc", "absent", "a/absent/x", "a/b/file/x", ""} {
 		for _, last := range []bool{false, true} {
@@ -71,9 +70,7 @@ func TestOpenPassable(t *testing.T) {
 		if os.Getuid() == 0 {
 			unix.RawSyscall(unix.SYS_SETFSUID, 61234, 0, 0) // and the capabilities that pass by modes
 		}
-		if _, err := unix.Open(dir+"/passable", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0); err != unix.EACCES {
-			t.Errorf("the control: listing it: %v", err)
-		}
+		testkit.Is(t, "the control: listing it", testkit.ErrorOf(unix.Open(dir+"/passable", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)), unix.EACCES)
 		for _, p := range []string{"/passable", "/passable/in", "/passable/in/file"} {
 			for how, open := range map[string]func(string) (int, error){
 				"at once": func(p string) (int, error) { return openBeneath(&stub.Task{}, unix.AT_FDCWD, p, 0) },

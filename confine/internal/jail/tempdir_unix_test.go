@@ -42,13 +42,9 @@ func TestRemoveTree(t *testing.T) {
 	if _, err := os.Lstat(dir); !os.IsNotExist(err) {
 		t.Errorf("the tree is left: %v", err)
 	}
-	if info, err := os.Lstat(outside); err != nil || info.Mode().Perm() != 0o500 {
-		t.Errorf("outside: %v, %v", info, err)
-	}
+	testkit.Equal(t, "outside", testkit.Get(os.Lstat(outside))(t).Mode().Perm(), 0o500)
 	os.Chmod(outside, 0o700)
-	if _, err := os.Lstat(filepath.Join(outside, "file")); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "", testkit.ErrorOf(os.Lstat(filepath.Join(outside, "file"))))
 }
 
 // TestRemoveDeepTree: a tree that is deeper than this process may have descriptors, and whose paths are longer
@@ -72,9 +68,7 @@ func TestRemoveDeepTree(t *testing.T) {
 	var limit unix.Rlimit
 	testkit.Must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
 	defer func() {
-		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "", unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
 	}()
 	next := at + 16 // the lowest number that is free is near
 	unix.Close(at)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -20,9 +21,7 @@ import (
 func Attempts(t testing.TB, p *policy.Profile, attempts ...attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	out, err := Run(t, confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}, p, attempts)
-	if err != nil {
-		t.Fatalf("start: %v", err)
-	}
+	testkit.Must(t, err)
 	return out
 }
 
@@ -30,6 +29,14 @@ func Attempts(t testing.TB, p *policy.Profile, attempts ...attacker.Attempt) []a
 func Attempt(t testing.TB, p *policy.Profile, verb string, args ...string) attacker.Outcome {
 	t.Helper()
 	return Attempts(t, p, attacker.Try(verb, args...))[0]
+}
+
+// Tries returns the attempts of lines, whose words are separated by spaces. DIR is dir.
+func Tries(dir string, lines ...string) (tries []attacker.Attempt) {
+	for _, line := range lines {
+		tries = append(tries, strings.Fields(strings.ReplaceAll(line, "DIR", dir)))
+	}
+	return tries
 }
 
 // Run makes the attempts in one jail that the launcher starts. It returns the error of the
@@ -91,10 +98,7 @@ func Unconfined(t testing.TB, dir string, attempts ...attacker.Attempt) []attack
 // Args returns the arguments that make the attacker make the attempts.
 func Args(t testing.TB, attempts []attacker.Attempt) []string {
 	t.Helper()
-	b, err := json.Marshal(attempts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Get(json.Marshal(attempts))(t)
 	return []string{string(b)}
 }
 
@@ -128,7 +132,5 @@ func Rounds(short, long int) int {
 // Expect compares an outcome with the one that the test wants.
 func Expect(t testing.TB, what string, got, want attacker.Outcome) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s: %s, want %s", what, got, want)
-	}
+	testkit.Equal(t, what, got, want)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -11,9 +12,7 @@ import (
 func MakeQueue(t *testing.T, name string) {
 	t.Helper()
 	fd, err := attacker.MqOpen(name, unix.O_RDONLY|unix.O_CREAT|unix.O_EXCL)
-	if err != nil {
-		t.Fatalf("mq_open: %v", err)
-	}
+	testkit.Must(t, err)
 	unix.Close(fd)
 	t.Cleanup(func() { attacker.MqUnlink(name) })
 }

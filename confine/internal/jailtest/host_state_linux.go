@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // HostTree lists the files below dir with mode, links, owner and content.
@@ -66,10 +68,7 @@ func RootNames(t testing.TB) string {
 // runs some that mount there, at the same time.
 func Mountinfo(t testing.TB) string {
 	t.Helper()
-	b, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
+	b := testkit.Get(os.ReadFile("/proc/self/mountinfo"))(t)
 	own, _, _ := strings.Cut(t.Name(), "/")
 	var all strings.Builder
 	for line := range strings.Lines(string(b)) {
@@ -94,13 +93,7 @@ func LookAtHost(t testing.TB, dir string) hostState {
 func (h hostState) Same(t testing.TB) {
 	t.Helper()
 	now := LookAtHost(t, h.dir)
-	if now.tree != h.tree {
-		t.Errorf("the host's tree has changed:\n%s\nto\n%s", h.tree, now.tree)
-	}
-	if now.mounts != h.mounts {
-		t.Errorf("the host's mounts have changed:\n%s\nto\n%s", h.mounts, now.mounts)
-	}
-	if now.names != h.names {
-		t.Errorf("names were left on the host:\n%s\nwere\n%s", now.names, h.names)
-	}
+	testkit.Equal(t, "the host's tree", now.tree, h.tree)
+	testkit.Equal(t, "the host's mounts ", now.mounts, h.mounts)
+	testkit.Equal(t, "names on the host", now.names, h.names)
 }

@@ -54,9 +54,7 @@ func NeedsHostNS(t testing.TB) {
 		t.Skipf("user namespaces: %v, see TestWithoutNamespaces", f.Answer)
 	}
 	kerneltest.Needs(t, "landlock", "seccomp")
-	if err := MakeDir(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, MakeDir())
 }
 
 // WaivesGaps is a launcher that waives every gap of a jail without namespaces.
@@ -75,9 +73,7 @@ func Compile(p *policy.Profile, host kernel.Facts) *plan.Plan {
 func AttemptsHostNS(t testing.TB, p *policy.Profile, attempts ...attacker.Attempt) []attacker.Outcome {
 	t.Helper()
 	out, err := Run(t, WaivesGaps, p, attempts)
-	if err != nil {
-		t.Fatalf("start: %v", err)
-	}
+	testkit.Must(t, err)
 	return out
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/kernel/kerneltest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"golang.org/x/sys/unix"
 )
 
@@ -80,9 +81,7 @@ var MakeDir = sync.OnceValue(func() error {
 func Needs(t testing.TB) {
 	t.Helper()
 	kerneltest.Needs(t, "userns", "landlock", "seccomp", "mount_api")
-	if err := MakeDir(); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, MakeDir())
 }
 
 // RunAsUser drops all groups and capabilities, also from the bounding set, becomes OrdinaryUser

@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -59,10 +60,7 @@ func Entry(t testing.TB, g Grant) policy.Entry {
 	if e.ID, err = Identity(fd); err != nil {
 		t.Fatal(err)
 	}
-	fi, err := os.Lstat(g.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	fi := testkit.Get(os.Lstat(g.Path))(t)
 	switch {
 	case fi.IsDir():
 		e.Kind = policy.KindDir

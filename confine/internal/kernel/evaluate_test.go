@@ -1,8 +1,11 @@
 package kernel
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestFeatureNames(t *testing.T) {
@@ -10,14 +13,10 @@ func TestFeatureNames(t *testing.T) {
 	for name, want := range map[string]Answer{
 		"landlock": Yes, "landlock:1": Yes, "landlock:5": Yes, "landlock:6": No, "userns": No, "cgroup": Unknown,
 	} {
-		if got, err := f.Has(name); err != nil || got.Answer != want {
-			t.Errorf("%s: %v, %v, want %v", name, got.Answer, err, want)
-		}
+		testkit.Equal(t, name, testkit.Get(f.Has(name))(t).Answer, want)
 	}
 	for _, name := range []string{"", "landlok", "userns:2", "landlock:x", "landlock:"} {
-		if _, err := f.Has(name); err == nil {
-			t.Errorf("%q is accepted as a feature", name)
-		}
+		testkit.Fails(t, fmt.Sprintf("%q is accepted as a feature", name), testkit.ErrorOf(f.Has(name)), "")
 	}
 	f.Landlock = Undetermined("")
 	if got, _ := f.Has("landlock:1"); got.Answer != Unknown {
@@ -29,9 +28,7 @@ func TestKernelAtLeast(t *testing.T) {
 	for release, want := range map[string]Answer{
 		"6.14.0": Yes, "6.18.44-fc": Yes, "7.0-rc1": Yes, "10.1": Yes, "6.13.9": No, "5.15.0-100-generic": No, "": Unknown, "six": Unknown, "6": Unknown, "6.": Unknown, "6-15": Unknown,
 	} {
-		if got := kernelAtLeast(release, 6, 14).Answer; got != want {
-			t.Errorf("%q: %v, want %v", release, got, want)
-		}
+		testkit.Equal(t, release, kernelAtLeast(release, 6, 14).Answer, want)
 	}
 }
 
@@ -78,9 +75,7 @@ func TestFreshProcFeature(t *testing.T) {
 	for mountinfo, want := range map[string]Answer{
 		proc: Yes, proc + misc + other: Yes, proc + masked: No, proc + sys: No, bound: No, ro: No, subset: No, "": No, other: No,
 	} {
-		if got := freshProcFeature(mountinfo); got.Answer != want {
-			t.Errorf("%q: %+v, want %v", mountinfo, got, want)
-		}
+		testkit.Equal(t, mountinfo, freshProcFeature(mountinfo).Answer, want)
 	}
 }
 

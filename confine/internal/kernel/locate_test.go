@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestLocate checks where a jail's cgroup goes, for each kind of host.
@@ -48,9 +50,7 @@ func TestPath(t *testing.T) {
 func TestParseLine(t *testing.T) {
 	const events = "low 0\nhigh 3\nmax 7\noom_group_kill 1\noom_kill 5\noom 2\nodd\n"
 	for key, want := range map[string]int64{"max": 7, "oom": 2, "oom_kill": 5, "hi": 0, "odd": 0, "": 0} {
-		if n := parseLine(events, key); n != want {
-			t.Errorf("%q: %d, want %d", key, n, want)
-		}
+		testkit.Equal(t, key, parseLine(events, key), want)
 	}
 }
 
@@ -66,9 +66,7 @@ func TestDBusMessage(t *testing.T) {
 		"080000005461736b734d617800017400", "4000000000000000",
 		"0b000000436f6c6c6563744d6f64650001730000", "08000000696e61637469766500",
 	}, "")
-	if got := hex.EncodeToString(body.b); got != want {
-		t.Errorf("body %s\nwant %s", got, want)
-	}
+	testkit.Equal(t, "body", hex.EncodeToString(body.b), want)
 	message := dbusMessage("/o", "i.f", "M", "s", []byte{1, 2})
 	if len(message)%8 != 2 || message[0] != 'l' || message[1] != dbusCall || message[4] != 2 {
 		t.Errorf("message %x", message)

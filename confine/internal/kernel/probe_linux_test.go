@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"runtime"
 	"syscall"
 	"testing"
@@ -17,13 +18,9 @@ func TestCacheKeepsOnlyCertainAnswers(t *testing.T) {
 	asked := 0
 	probe := func() Feature { asked++; return answers[asked-1] }
 	for i, want := range []Answer{Unknown, No, No, No} {
-		if got := m.Get("f", probe).Answer; got != want {
-			t.Errorf("question %d: %v, want %v", i, got, want)
-		}
+		testkit.Equal(t, fmt.Sprintf("question %d", i), m.Get("f", probe).Answer, want)
 	}
-	if asked != 2 {
-		t.Errorf("the probe ran %d times, want 2", asked)
-	}
+	testkit.Equal(t, "the times that the probe ran", asked, 2)
 }
 
 // A running session is not dumpable. Its probe must not take the EACCES of uid_map for a refusal
@@ -44,9 +41,7 @@ func TestConfiningProfile(t *testing.T) {
 		"": "", "unconfined": "", "unconfined (enforce)": "", "vscode (unconfined)": "",
 		"docker-default (enforce)": "docker-default", "bwrap//&unpriv_bwrap (enforce)": "bwrap//&unpriv_bwrap", "odd": "odd",
 	} {
-		if got := confiningProfile(current); got != want {
-			t.Errorf("%q: %q, want %q", current, got, want)
-		}
+		testkit.Equal(t, current, confiningProfile(current), want)
 	}
 }
 

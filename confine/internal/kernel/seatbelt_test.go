@@ -1,10 +1,12 @@
 package kernel
 
 import (
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -58,23 +60,15 @@ func TestProofFeature(t *testing.T) {
 // TestSeatbeltTempDir: a socket in the directory has a name that fits into 104 bytes.
 func TestSeatbeltTempDir(t *testing.T) {
 	got := seatbeltTempDir(501, [4]byte{0, 1, 0xab, 0xff})
-	if got != "/private/tmp/mj-501-0001abff" {
-		t.Error(got)
-	}
+	testkit.Equal(t, "", got, "/private/tmp/mj-501-0001abff")
 }
 
 // TestFeaturesOfSystems: a report names the features of its own system and those of no other.
 func TestFeaturesOfSystems(t *testing.T) {
 	for os, want := range map[string]int{"linux": 12, "darwin": 2, "windows": 0, "freebsd": 0} {
 		f := Features{OS: os, Arch: "arm64", Product: "15.2", Build: "24C101", Seatbelt: Available("x"), SelfTest: Available("y")}
-		if n := len(f.List()); n != want {
-			t.Errorf("%s has %d features, want %d", os, n, want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s features", os), len(f.List()), want)
 	}
-	if got := (Features{OS: "darwin", Product: "15.2", Build: "24C101"}).System(); got != "macOS 15.2 (24C101)" {
-		t.Error(got)
-	}
-	if got := (Features{OS: "linux", Kernel: "6.18"}).System(); got != "linux 6.18" {
-		t.Error(got)
-	}
+	testkit.Equal(t, "", (Features{OS: "darwin", Product: "15.2", Build: "24C101"}).System(), "macOS 15.2 (24C101)")
+	testkit.Equal(t, "", (Features{OS: "linux", Kernel: "6.18"}).System(), "linux 6.18")
 }

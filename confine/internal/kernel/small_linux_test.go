@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -34,8 +35,6 @@ func TestSmallHost(t *testing.T) {
 			name, content, _ := strings.Cut(file, "=")
 			testkit.Must(t, os.WriteFile(filepath.Join(root, name), []byte(content+"\n"), 0o600))
 		}
-		if got := isSmall(c.memory, root, "/above/own"); got != c.want {
-			t.Errorf("%s: small: %t", c.what, got)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: small", c.what), isSmall(c.memory, root, "/above/own"), c.want)
 	}
 }

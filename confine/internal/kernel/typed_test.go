@@ -11,8 +11,7 @@ import (
 
 // TestTyped tests how the command is typed that a remedy names, for each way of installing.
 func TestTyped(t *testing.T) {
-	base, err := filepath.EvalSymlinks(t.TempDir())
-	testkit.Must(t, err)
+	base := testkit.Get(filepath.EvalSymlinks(t.TempDir()))(t)
 	for _, file := range []string{"bin/mcp-jail", "archive/mcp-jail", "my place/it's/mcp-jail", "Cellar/1.2/bin/mcp-jail", "lib/node_modules/mcp-jail/bin/mcp-jail.js",
 		"lib/node_modules/mcp-jail/node_modules/@mcp-jail/linux-x64/bin/mcp-jail", "_npx/1/node_modules/mcp-jail/bin/mcp-jail.js", "_npx/1/node_modules/@mcp-jail/linux-x64/bin/mcp-jail", "other/tool"} {
 		testkit.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(base, file)), 0o755))
@@ -22,21 +21,7 @@ func TestTyped(t *testing.T) {
 		testkit.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(base, link)), 0o755))
 		testkit.Must(t, os.Symlink(filepath.Join(base, to), filepath.Join(base, link)))
 	}
-	for _, c := range []struct{ self, path, want string }{
-		{"bin/mcp-jail", "bin", "mcp-jail"},
-		{"bin/mcp-jail-cli", "bin", "mcp-jail"},
-		{"archive/mcp-jail", "", "$/archive/mcp-jail"},
-		{"archive/mcp-jail-cli", "none", "$/archive/mcp-jail"},
-		{"archive/mcp-jail", "bin", "$/archive/mcp-jail"},
-		{"archive/mcp-jail", "bin:archive", "$/archive/mcp-jail"}, // a shell starts the other one
-		{"my place/it's/mcp-jail", "", `'$/my place/it'\''s/mcp-jail'`},
-		{"Cellar/1.2/bin/mcp-jail", "brew", "mcp-jail"},
-		{"lib/node_modules/mcp-jail/node_modules/@mcp-jail/linux-x64/bin/mcp-jail", "npm", "mcp-jail"},
-		{"_npx/1/node_modules/@mcp-jail/linux-x64/bin/mcp-jail", "_npx/1/node_modules/.bin", "$/_npx/1/node_modules/@mcp-jail/linux-x64/bin/mcp-jail"},
-		{"_npx/1/node_modules/@mcp-jail/linux-x64/bin/mcp-jail", "npm", "$/_npx/1/node_modules/@mcp-jail/linux-x64/bin/mcp-jail"},
-		{"other/tool", "bin", "mcp-jail"},
-		{"", "bin", "mcp-jail"},
-	} {
+	for _, c := range testkit.Table[struct{ self, path, want string }](t, "typed.txt") {
 		var dirs []string
 		for _, dir := range strings.Split(c.path, ":") {
 			dirs = append(dirs, filepath.Join(base, dir))

@@ -3,6 +3,8 @@ package kernel
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestUsernsFeatureNamesTheCause(t *testing.T) {
@@ -67,22 +69,10 @@ func TestUsernsShortageIsNotCertain(t *testing.T) {
 }
 
 func TestSandbox(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		file, variable, init string
 		want, outside        string
-	}{
-		{},
-		{init: "systemd"},
-		{file: "/.flatpak-info", init: "bwrap", want: "Flatpak", outside: "flatpak-spawn --host"},
-		{variable: "SNAP_NAME=code", want: "a snap", outside: "that is no snap"},
-		{variable: "SANDBOX_RUNTIME=1", init: "bwrap", want: "srt", outside: "outside of the sandbox"},
-		{variable: "CODEX_SANDBOX_NETWORK_DISABLED=1", init: "codex-linux-san", want: "Codex", outside: "outside of the sandbox"},
-		{file: "/run/.containerenv", want: "a container of Podman"},
-		{file: "/.dockerenv", init: "bwrap", want: "bubblewrap", outside: "outside of the sandbox"},
-		{file: "/.dockerenv", want: "a container of Docker"},
-		{variable: "KUBERNETES_SERVICE_HOST=10.0.0.1", want: "a pod of Kubernetes"},
-		{init: "bwrap", want: "bubblewrap", outside: "outside of the sandbox"},
-	} {
+	}](t, "sandbox.txt") {
 		getenv := func(name string) string {
 			key, value, _ := strings.Cut(c.variable, "=")
 			if name != key {

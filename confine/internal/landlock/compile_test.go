@@ -146,15 +146,11 @@ func TestRightsMatchGoLandlock(t *testing.T) {
 		{}, landlock.V1, landlock.V2, landlock.V3, landlock.V4, landlock.V5, landlock.V6,
 		landlock.V7, landlock.V8, landlock.V9, landlock.V10, landlock.V11,
 	}
-	if len(known) != NewestABI+1 {
-		t.Errorf("the library's newest is %d, ours %d", len(known)-1, NewestABI)
-	}
+	testkit.Equal(t, fmt.Sprintf("the library's newest is %d, ours %d", len(known)-1, NewestABI), len(known), NewestABI+1)
 	for abi, want := range known {
 		p := Compile(Input{ABI: abi, DenyPorts: true})
 		got := landlock.Config{HandledAccessFS: landlock.AccessFSSet(p.FS), HandledAccessNet: landlock.AccessNetSet(p.Net), Scoped: landlock.ScopedSet(p.Scoped)}
-		if got.String() != want.String() {
-			t.Errorf("ABI %d: %v, want %v", abi, got, want)
-		}
+		testkit.Equal(t, fmt.Sprintf("ABI %d: %v, want %v", abi, got, want), got.String(), want.String())
 		if names := "{" + strings.ReplaceAll(AccessNames(p.FS), " ", ",") + "}"; abi > 0 && names != want.HandledAccessFS.String() {
 			t.Errorf("ABI %d: %s, want %v", abi, names, want.HandledAccessFS)
 		}

@@ -17,9 +17,7 @@ import (
 func TestCreateRulesetIsCompleteOrFails(t *testing.T) {
 	kerneltest.Needs(t, "landlock")
 	open := func(r landlock.Rule) (int, error) { return unix.Open(r.Path, unix.O_PATH|unix.O_CLOEXEC, 0) }
-	if _, err := landlock.Create(&stub.Task{}, &landlock.Ruleset{}, open); err != landlock.ErrNothingHandled {
-		t.Errorf("nothing handled: %v", err)
-	}
+	testkit.Is(t, "nothing handled", testkit.ErrorOf(landlock.Create(&stub.Task{}, &landlock.Ruleset{}, open)), landlock.ErrNothingHandled)
 	dir := t.TempDir()
 	testkit.Must(t, os.WriteFile(dir+"/file", nil, 0o600))
 	for path, want := range map[string]error{dir: nil, dir + "/absent": unix.ENOENT, dir + "/file": unix.EINVAL} {

@@ -42,9 +42,7 @@ func TestLinksStayInHome(t *testing.T) {
 	if err := makeLinks(&spec.Spec{Home: home, Links: []policy.Link{{Path: filepath.Join(home, "tool"), Target: "/target"}}}); err != nil {
 		t.Errorf("a link that is there already: %v", err)
 	}
-	if left, err := os.ReadDir(outside); err != nil || len(left) != 0 {
-		t.Errorf("outside: %v, %v", left, err)
-	}
+	testkit.Empty(t, "outside", testkit.Get(os.ReadDir(outside))(t))
 }
 
 // TestHomeCopied: HOME is a copy of what the server has kept, or empty if there is nothing. Of a copy that

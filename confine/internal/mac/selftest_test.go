@@ -4,6 +4,7 @@ package mac
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -75,10 +76,8 @@ func TestTableAgainstTexts(t *testing.T) {
 	}
 	asked, denials := 0, 0
 	for jail := range jails {
-		text, err := seatbelt.Compile(r.input(jail, n, 40000, nil))
-		testkit.Must(t, err)
-		rules, err := seatbelttest.Read(text.Profile, text.Params)
-		testkit.Must(t, err)
+		text := testkit.Get(seatbelt.Compile(r.input(jail, n, 40000, nil)))(t)
+		rules := testkit.Get(seatbelttest.Read(text.Profile, text.Params))(t)
 		if forks := seatbelttest.Allowed(rules, "process-fork", "/", ""); forks == (jail == noFork) {
 			t.Errorf("jail %d: it may start processes: %v", jail, forks)
 		}
@@ -95,9 +94,7 @@ func TestTableAgainstTexts(t *testing.T) {
 				denials++
 			}
 			allowed := !slices.ContainsFunc(ops, func(o operation) bool { return !seatbelttest.Allowed(rules, o.name, o.path, o.vnode) })
-			if allowed != (a.Sign == "+") {
-				t.Errorf("%s: %s %v: allowed is %v", probes[a.Probe].ID, a.Do, a.Args, allowed)
-			}
+			testkit.Equal(t, fmt.Sprintf("%s: %s %v: allowed", probes[a.Probe].ID, a.Do, a.Args), allowed, (a.Sign == "+"))
 		}
 	}
 	if asked < 60 || denials < 40 {
@@ -137,11 +134,9 @@ func asWanted(a attempt) string {
 func test(t *testing.T, s *scripted) kernel.Proof {
 	t.Helper()
 	s.sandbox = "/usr/bin/sandbox-exec"
-	temp, err := os.MkdirTemp(shortDir, "mj-test-")
-	testkit.Must(t, err)
+	temp := testkit.Get(os.MkdirTemp(shortDir, "mj-test-"))(t)
 	t.Cleanup(func() { os.RemoveAll(temp) })
-	self, err := os.Executable()
-	testkit.Must(t, err)
+	self := testkit.Get(os.Executable())(t)
 	r := runner{self: self, sandbox: s.sandbox, dir: t.TempDir(), temp: temp, perform: s.perform}
 	got, err := r.run(t.Context())
 	if err != nil || !got.Made || len(got.Passed)+len(got.Failed) != len(probes) {
@@ -187,18 +182,11 @@ func TestNoAnswer(t *testing.T) {
 }
 
 func TestFailure(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		sign, only, got, control string
 		fails                    bool
-	}{
-		{"+", "", works, works, false}, {"+", "", "EPERM", works, true}, {"+", "", "", works, true}, {"-", "", "EPERM", works, false}, {"-", "", works, works, true},
-		{"-", "", "ENOENT", works, true}, {"-", "", "", works, true}, {"~", "", "EIO", works, false}, {"~", "", works, works, true}, {"~", "", "", works, true},
-		{"-", "", "EPERM", "EPERM", true}, {"+", "", works, "", true}, {"-", "", "EPERM", "ENOENT", true},
-		{"-", "case", "ENOENT", "ENOENT", false}, {"-", "case", "ENOENT", "EPERM", true}, {"-", "case", works, works, true},
-	} {
-		if got := (attempt{Sign: c.sign, If: c.only, Do: "read"}).failure(c.control, c.got, ""); (got != "") != c.fails {
-			t.Errorf("%+v: %s", c, got)
-		}
+	}](t, "failure.txt") {
+		testkit.Equal(t, c, ((attempt{Sign: c.sign, If: c.only, Do: "read"}).failure(c.control, c.got, "") != ""), c.fails)
 	}
 }
 
@@ -218,8 +206,7 @@ func TestProve(t *testing.T) {
 		t.Errorf("a start does not see what failed: %+v", p)
 	}
 	path := filepath.Join(dir, file)
-	text, err := os.ReadFile(path)
-	testkit.Must(t, err)
+	text := testkit.Get(os.ReadFile(path))(t)
 	if left, _ := filepath.Glob(filepath.Join(dir, "selftest-*")); left != nil {
 		t.Errorf("left: %v", left)
 	}

@@ -122,9 +122,7 @@ func TestFailures(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := Start(ctx, command("", "hang", "")); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("one that hangs: %v", err)
-	}
+	testkit.Is(t, "one that hangs", testkit.ErrorOf(Start(ctx, command("", "hang", ""))), context.DeadlineExceeded)
 }
 
 func ended(pid int) bool { return errors.Is(unix.Kill(pid, 0), unix.ESRCH) || zombie(pid) }
@@ -169,8 +167,7 @@ func TestGroupEnds(t *testing.T) {
 func TestLauncherKilled(t *testing.T) {
 	temp := filepath.Join(t.TempDir(), "temp")
 	testkit.Must(t, os.Mkdir(temp, 0o700))
-	self, err := os.Executable()
-	testkit.Must(t, err)
+	self := testkit.Get(os.Executable())(t)
 	launcher := exec.Command(self, launches, temp)
 	out, err := launcher.StdoutPipe()
 	if err == nil {

@@ -3,6 +3,7 @@ package mediate
 import (
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/undo"
 )
@@ -18,8 +19,6 @@ func TestJournalKeeps(t *testing.T) {
 		{Path: "/usr", Rights: policy.AllRights, Origin: policy.OriginBaseline},
 	}}}}
 	for at, want := range map[string]bool{"/copy/x": false, "/copy/real/x": true, "/home/x": false, "/real/x": true, "/usr/x": false, "/x": false} {
-		if got := k.keeps(at); got != want {
-			t.Errorf("%s: %v", at, got)
-		}
+		testkit.Equal(t, at, k.keeps(at), want)
 	}
 }

@@ -49,13 +49,9 @@ func TestStaleCallIsRefused(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			l, id, letGo := seccomptest.HeldCall(t)
 			n := seccomp.Notification{Id: id, Tid: uint32(os.Getpid())}
-			if errno := c.try(l, &n); errno != 0 {
-				t.Errorf("while the caller waits: %v", errno)
-			}
+			testkit.Equal(t, "while the caller waits", c.try(l, &n), 0)
 			letGo()
-			if errno := c.try(l, &n); errno != unix.ESRCH {
-				t.Errorf("when the caller is gone: %v", errno)
-			}
+			testkit.Equal(t, "when the caller is gone", c.try(l, &n), unix.ESRCH)
 		})
 	}
 }
@@ -65,8 +61,7 @@ func TestStaleCallIsRefused(t *testing.T) {
 func TestRetryOfStaleCall(t *testing.T) {
 	l, id, letGo := seccomptest.HeldCall(t)
 	open := func() int {
-		fd, err := unix.Open(t.TempDir(), unix.O_PATH|unix.O_CLOEXEC, 0)
-		testkit.Must(t, err)
+		fd := testkit.Get(unix.Open(t.TempDir(), unix.O_PATH|unix.O_CLOEXEC, 0))(t)
 		return fd
 	}
 	for _, waits := range []bool{true, false} {

@@ -94,8 +94,6 @@ func TestObserveConnect(t *testing.T) {
 		pinned.Pin(&b[0])
 		got := observed(&observer{network: c.gated, judge: &judge{profile: profile}}, 0, "connect", 0, uint64(uintptr(unsafe.Pointer(&b[0]))), size)
 		pinned.Unpin()
-		if fmt.Sprint(got) != c.want {
-			t.Errorf("%s: %v, want %v", c.what, got, c.want)
-		}
+		testkit.Equal(t, c.what, fmt.Sprint(got), c.want)
 	}
 }

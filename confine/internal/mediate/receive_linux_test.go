@@ -31,9 +31,7 @@ func unused(t *testing.T) seccomp.Listener {
 		program := unix.SockFprog{Len: 1, Filter: &allow[0]}
 		unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 		fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&program)))
-		if errno != 0 {
-			t.Error(errno)
-		}
+		testkit.Equal(t, "", errno, 0)
 		made <- int(fd)
 	}
 	go user()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"golang.org/x/sys/unix"
 )
@@ -59,8 +60,6 @@ func TestTerminalNumber(t *testing.T) {
 		"7 (cat) S 1 2":                           0,
 		"":                                        0,
 	} {
-		if got := TerminalNumber([]byte(stat)); got != want {
-			t.Errorf("%q: %d, want %d", stat, got, want)
-		}
+		testkit.Equal(t, stat, TerminalNumber([]byte(stat)), want)
 	}
 }

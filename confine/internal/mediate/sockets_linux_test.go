@@ -1,6 +1,7 @@
 package mediate
 
 import (
+	"fmt"
 	"os"
 	"syscall"
 	"testing"
@@ -15,8 +16,7 @@ import (
 // openSocket makes a socket that ends with the test.
 func openSocket(t *testing.T, family, kind int) (fd int) {
 	t.Helper()
-	fd, err := unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0)
-	testkit.Must(t, err)
+	fd = testkit.Get(unix.Socket(family, kind|unix.SOCK_CLOEXEC, 0))(t)
 	t.Cleanup(func() { unix.Close(fd) })
 	return fd
 }
@@ -24,8 +24,7 @@ func openSocket(t *testing.T, family, kind int) (fd int) {
 // openPair makes a pair of UNIX sockets that end with the test.
 func openPair(t *testing.T) (pair [2]int) {
 	t.Helper()
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
-	testkit.Must(t, err)
+	pair = testkit.Get(unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0))(t)
 	t.Cleanup(func() { unix.Close(pair[0]); unix.Close(pair[1]) })
 	return pair
 }
@@ -42,16 +41,13 @@ func TestKnownSockets(t *testing.T) {
 	}
 	tcp := func() (fd int) {
 		fd = openSocket(t, unix.AF_INET, unix.SOCK_STREAM)
-		own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-		testkit.Must(t, err)
+		own := testkit.Get(unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0))(t)
 		testkit.Must(t, h.add(fd, &socket{family: unix.AF_INET, fd: own}))
 		return fd
 	}
 	knows := func(fd int) bool {
 		inode, errno := h.inode(call(fd))
-		if errno != 0 {
-			t.Fatal(errno)
-		}
+		testkit.MustEqual(t, "", errno, 0)
 		o := h.find(inode)
 		if o == nil {
 			return false
@@ -90,9 +86,7 @@ func TestKnownSockets(t *testing.T) {
 		{"a negative one", -1, "bind", failed(unix.EBADF)},
 		{"a listener of seccomp", int(listener), "connect", failed(unix.ENOTSOCK)},
 	} {
-		if got := h.perform(call(row.fd), row.call); got != row.want {
-			t.Errorf("%s of %s: %+v, want %+v", row.call, row.what, got, row.want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s of %s", row.call, row.what), h.perform(call(row.fd), row.call), row.want)
 	}
 }
 
@@ -121,13 +115,9 @@ func TestStaleSocketCallIsRefused(t *testing.T) {
 		t.Run(c.what, func(t *testing.T) {
 			l, id, letGo := seccomptest.HeldCall(t)
 			h, n := &socketHandler{Listener: &l}, seccomp.Notification{Id: id, Tid: uint32(os.Getpid())}
-			if errno := c.try(h, &n); errno != 0 {
-				t.Errorf("while the caller waits: %v", errno)
-			}
+			testkit.Equal(t, "while the caller waits", c.try(h, &n), 0)
 			letGo()
-			if errno := c.try(h, &n); errno != unix.ESRCH {
-				t.Errorf("when the caller is gone: %v", errno)
-			}
+			testkit.Equal(t, "when the caller is gone", c.try(h, &n), unix.ESRCH)
 		})
 	}
 }

@@ -18,9 +18,7 @@ import (
 // for as long as the kernel would try.
 func TestConnectIsBounded(t *testing.T) {
 	l, at, errno := openListener(netip.IPv4Unspecified())
-	if errno != 0 {
-		t.Fatal(errno)
-	}
+	testkit.MustEqual(t, "", errno, 0)
 	defer unix.Close(l)
 	dial := func(flags int) (fd int, errno error) {
 		fd = openSocket(t, unix.AF_INET, unix.SOCK_STREAM|flags)
@@ -52,21 +50,16 @@ func TestAcceptFromForeignConnection(t *testing.T) {
 				l.Close()
 			}
 			l, at, errno := openListener(netip.MustParseAddr(family))
-			if errno != 0 {
-				t.Fatal(errno)
-			}
+			testkit.MustEqual(t, "", errno, 0)
 			defer unix.Close(l)
-			stranger, err := net.Dial("tcp", at.String())
-			testkit.Must(t, err)
+			stranger := testkit.Get(net.Dial("tcp", at.String()))(t)
 			defer stranger.Close()
 			domain := unix.AF_INET
 			if family == "::1" {
 				domain = unix.AF_INET6
 			}
 			fd := openSocket(t, domain, unix.SOCK_STREAM|unix.SOCK_NONBLOCK)
-			if errno := connectRaw(fd, sys.Sockaddr(at)); errno != unix.EINPROGRESS {
-				t.Fatal(errno)
-			}
+			testkit.MustEqual(t, "", connectRaw(fd, sys.Sockaddr(at)), unix.EINPROGRESS)
 			other := acceptFrom(l, at, fd)
 			if other < 0 {
 				t.Fatal("the server's own connection is not accepted")

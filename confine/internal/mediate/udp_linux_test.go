@@ -21,8 +21,7 @@ import (
 type memory []byte
 
 func newMemory(t *testing.T) memory {
-	m, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
-	testkit.Must(t, err)
+	m := testkit.Get(unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON))(t)
 	t.Cleanup(func() { unix.Munmap(m) })
 	return m
 }
@@ -93,9 +92,7 @@ func TestDatagramAddresses(t *testing.T) {
 		}
 	}
 	o := &socket{family: unix.AF_INET, fd: -1}
-	if got := call(o, "connect", 0, m.at(nameAt), 1<<32-1); got != failed(unix.EINVAL) {
-		t.Errorf("connect, of less than nothing: %+v", got)
-	}
+	testkit.Equal(t, "connect, of less than nothing", call(o, "connect", 0, m.at(nameAt), 1<<32-1), failed(unix.EINVAL))
 }
 
 // TestDatagramNames checks the addresses that getsockname and the calls that receive write. They do
@@ -134,9 +131,7 @@ func TestDatagramNames(t *testing.T) {
 			got = call(o, c.call, 0, m.at(headerAt))
 		case "getsockname":
 			got, want = call(o, c.call, 0, m.at(nameAt), m.at(sizeAt)), outcome{}
-			if size := binary.NativeEndian.Uint32(m[sizeAt:]); size != 16 {
-				t.Errorf("getsockname says %d bytes", size)
-			}
+			testkit.Equal(t, "getsockname says … bytes", binary.NativeEndian.Uint32(m[sizeAt:]), 16)
 		}
 		written := "none"
 		if to, ok := sys.ParseSockaddr(m[nameAt : nameAt+64]); ok {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -64,9 +65,7 @@ func TestWindowIsBounded(t *testing.T) {
 	for _, m := range rest {
 		told += m.Num
 	}
-	if told != seen {
-		t.Errorf("%d of %d refusals are counted", told, seen)
-	}
+	testkit.Equal(t, "of … refusals are counted", told, seen)
 }
 
 // tells counts s, and reports whether the result is an event for want.

@@ -1,6 +1,7 @@
 package mediate
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -16,40 +17,28 @@ func TestWorkerPool(t *testing.T) {
 	fresh := func() *Request { return &Request{bases: [2]int{-1, -1}} }
 	c := workerPool{}
 	for range MaxWorkers {
-		if got := c.assign(fresh(), stale); got != startWorker {
-			t.Fatal(got)
-		}
+		testkit.MustEqual(t, "", c.assign(fresh(), stale), startWorker)
 	}
 	var waiting []*Request
 	for range maxHeld - 1 {
 		r := fresh()
-		if got := c.assign(r, stale); got != assigned {
-			t.Fatal(got)
-		}
+		testkit.MustEqual(t, "", c.assign(r, stale), assigned)
 		waiting = append(waiting, r)
 	}
 	if !c.sleep() || c.sleep() {
 		t.Error("a sleeping request does not count as held")
 	}
-	if got := c.assign(fresh(), stale); got != turnAway {
-		t.Error(got)
-	}
+	testkit.Equal(t, "", c.assign(fresh(), stale), turnAway)
 	gone[waiting[1]] = true
 	again := fresh()
-	if got := c.assign(again, stale); got != assigned {
-		t.Error(got)
-	}
+	testkit.Equal(t, "", c.assign(again, stale), assigned)
 	waiting = append(slices.Delete(waiting, 1, 2), again)
 	w := &worker{}
 	for i, want := range waiting {
-		if got := c.next(w); got != want {
-			t.Fatalf("the request at position %d is another one", i)
-		}
+		testkit.MustEqual(t, fmt.Sprintf("the request at position %d is another one", i), c.next(w), want)
 	}
 	c.wake()
-	if len(c.waiting)+c.asleep != 0 {
-		t.Errorf("%d wait, %d sleep", len(c.waiting), c.asleep)
-	}
+	testkit.Equal(t, fmt.Sprintf("%d wait, %d sleep", len(c.waiting), c.asleep), len(c.waiting)+c.asleep, 0)
 	// The next request goes to the idle worker.
 	done := make(chan *Request)
 	go func() { done <- c.next(w) }()
@@ -69,9 +58,7 @@ func TestWorkerPoolSingle(t *testing.T) {
 	c.started = 1
 	first, second := fresh(), fresh()
 	for _, r := range []*Request{first, second} {
-		if got := c.assign(r, none); got != assigned {
-			t.Fatal(got)
-		}
+		testkit.MustEqual(t, "", c.assign(r, none), assigned)
 	}
 	w := &worker{}
 	if c.next(w) != first || c.next(w) != second || c.started != 1 {

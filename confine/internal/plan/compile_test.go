@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/landlock"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -76,12 +77,8 @@ func windowsProfile() *policy.Profile {
 func TestPlanIsThatOfItsProfile(t *testing.T) {
 	p := plantest.Profile()
 	first := planText(Compile(p, plantest.Kernel(), Watching{}))
-	if !reflect.DeepEqual(p, plantest.Profile()) {
-		t.Error("compiling changed the profile")
-	}
-	if second := planText(Compile(p, plantest.Kernel(), Watching{})); second != first {
-		t.Errorf("%s\nis not\n%s", second, first)
-	}
+	testkit.Equal(t, "compiling changed the profile", p, plantest.Profile())
+	testkit.Equal(t, "is", planText(Compile(p, plantest.Kernel(), Watching{})), first)
 }
 
 func TestWaivedGaps(t *testing.T) {

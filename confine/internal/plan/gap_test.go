@@ -1,11 +1,13 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/plan/plantest"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -29,9 +31,7 @@ func TestWaivedBy(t *testing.T) {
 		{"fatal", Gap{Axis: fs, Fatal: true}, policy.Waivers(), false},
 		{"fatal, of a system", Gap{Axis: fs, Fatal: true, Platform: macos}, policy.Waivers(), false},
 	} {
-		if got := c.gap.WaivedBy(c.words); got != c.want {
-			t.Errorf("%s: %v", c.name, got)
-		}
+		testkit.Equal(t, c.name, c.gap.WaivedBy(c.words), c.want)
 	}
 	if g := UserNamespaceGap(kernel.Undetermined("no space")).Gaps; len(g) != 1 || g[0].WaivedBy(policy.Waivers()) {
 		t.Errorf("user namespaces that are not there now can be waived: %+v", g)
@@ -70,12 +70,8 @@ func TestGapErrorText(t *testing.T) {
 			head + ": user namespaces are refused: a setting\n  change it\nwithout them this does not hold:\n  net: only these hosts: no namespace\n" +
 				`to start it all the same, and accept all of this:  waive = ["net"]  (--waive net)`},
 	} {
-		if got := c.err.WaiveLine(); got != c.line {
-			t.Errorf("%s: the line is\n%s\nwant\n%s", c.name, got, c.line)
-		}
-		if got := c.err.Error(); got != c.want {
-			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: the line is", c.name), c.err.WaiveLine(), c.line)
+		testkit.Equal(t, c.name, c.err.Error(), c.want)
 	}
 }
 

@@ -1,11 +1,11 @@
 package plan
 
 import (
-	"slices"
 	"testing"
 
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	landlockpkg "github.com/mcp-jail/mcp-jail/confine/internal/landlock"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -29,9 +29,7 @@ func TestOwnPlaceThatIsGranted(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	}
-	if want := []string{"/dev", "/dev/tty", "/tmp"}; !slices.Equal(paths, want) {
-		t.Errorf("rules for %q, want %q", paths, want)
-	}
+	testkit.Equal(t, "rules for", paths, []string{"/dev", "/dev/tty", "/tmp"})
 	entries := mediatedEntries(granted, own)
 	if len(entries) != 3 || entries[2].Rights != policy.Read|policy.Update || entries[2].Origin != policy.OriginHome || entries[0] != granted[0] {
 		t.Errorf("%+v", entries)

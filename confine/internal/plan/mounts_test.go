@@ -74,12 +74,8 @@ func TestMounts(t *testing.T) {
 				entries = strings.Split(written, ", ")
 			}
 			mounts, gaps := mountsOf(t, entries...)
-			if got := strings.Join(mounts, "\n"); got != strings.TrimSpace(want) {
-				t.Errorf("mounts\n%s\nwant\n%s", got, want)
-			}
-			if got := strings.Join(gaps, "\n"); got != wantGaps {
-				t.Errorf("gaps %q, want %q", got, wantGaps)
-			}
+			testkit.Equal(t, "mounts", strings.Join(mounts, "\n"), strings.TrimSpace(want))
+			testkit.Equal(t, "gaps", strings.Join(gaps, "\n"), wantGaps)
 		})
 	}
 }

@@ -11,8 +11,7 @@ import (
 
 // TestRefusedFilter runs the filter on packets as a packet socket sees them.
 func TestRefusedFilter(t *testing.T) {
-	raw, err := compileRefused()
-	testkit.Must(t, err)
+	raw := testkit.Get(compileRefused())(t)
 	vm := bpftest.VM(t, raw)
 	v4 := func(proto string) string {
 		return "45000028" + "00004000" + "40" + proto + "0000" + "c6336401" + "c6336401"

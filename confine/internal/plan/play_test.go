@@ -32,8 +32,7 @@ import (
 //	reads, asks                 what is watched
 //	show WHAT…                  what follows says of the plan: see plays
 func TestPlans(t *testing.T) {
-	files, err := filepath.Glob("testdata/plans/*.txt")
-	testkit.Must(t, err)
+	files := testkit.Get(filepath.Glob("testdata/plans/*.txt"))(t)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
 			var c *planCase

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestAuthoritiesOfInspectedHosts: where requests are inspected, no variable names a file without
@@ -15,7 +16,5 @@ func TestAuthoritiesOfInspectedHosts(t *testing.T) {
 	setAuthorities(o, "/own", "/bundle")
 	slices.Sort(o.Env)
 	const want = "A=1 CURL_CA_BUNDLE=/bundle GIT_SSL_CAINFO=/bundle NIX_SSL_CERT_FILE=/bundle NODE_EXTRA_CA_CERTS=/own PIP_CERT=/bundle REQUESTS_CA_BUNDLE=/bundle SSL_CERT_DIR=/u SSL_CERT_FILE=/bundle"
-	if got := strings.Join(o.Env, " "); got != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
+	testkit.Equal(t, "", strings.Join(o.Env, " "), want)
 }

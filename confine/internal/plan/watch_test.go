@@ -2,6 +2,7 @@ package plan
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -34,9 +35,7 @@ func TestPlanWatch(t *testing.T) {
 			t.Errorf("%s: the filter hands reads over: %v, watched: %v", name, handsOverReads(t, off), handsOverReads(t, on))
 		}
 		on.WatchesReads, on.Spec.ListenerFilter = false, off.Spec.ListenerFilter
-		if planText(on) != planText(off) {
-			t.Errorf("%s: the plan differs in more than the filter:\n%s", name, planText(on))
-		}
+		testkit.Equal(t, fmt.Sprintf("%s: the plan differs in more than the filter", name), planText(on), planText(off))
 		without := f
 		without.SeccompNotify = kernel.Unavailable("left out", "")
 		if plan := Compile(p, without, Watching{Reads: true}); !slices.ContainsFunc(plan.Gaps, isWatch) || plan.CanWatch() || plan.WatchesReads {
@@ -65,7 +64,6 @@ func handsOverReads(t *testing.T, p *Plan) bool {
 	call := make([]byte, 64) // struct seccomp_data, as the test's machine reads it: all zeros but number and architecture
 	binary.BigEndian.PutUint32(call, nr)
 	binary.BigEndian.PutUint32(call[4:], 0xc000003e) // AUDIT_ARCH_X86_64
-	verdict, err := bpftest.VM(t, prog).Run(call)
-	testkit.Must(t, err)
+	verdict := testkit.Get(bpftest.VM(t, prog).Run(call))(t)
 	return uint32(verdict) == 0x7fc00000 // SECCOMP_RET_USER_NOTIF
 }

@@ -1,6 +1,7 @@
 package seatbelt_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -44,15 +45,11 @@ func TestBaseAndNetwork(t *testing.T) {
 	}
 	for _, in := range []seatbelt.Input{{}, {NoFork: true}, {ProxyPort: 4711}, {Inbound: true}, {TempDir: "/private/tmp/mj-1-2"}, {ProxyPort: 4711, TempDir: "/private/tmp/mj-1-2"}, {Without: []string{"file-test-existence"}}} {
 		in.Profile, in.Self = p, "/opt/mcp-jail"
-		text, err := seatbelt.Compile(in)
-		testkit.Must(t, err)
-		rules, err := seatbelttest.Read(text.Profile, text.Params)
-		testkit.Must(t, err)
+		text := testkit.Get(seatbelt.Compile(in))(t)
+		rules := testkit.Get(seatbelttest.Read(text.Profile, text.Params))(t)
 		check := func(op, subject string, want bool) {
 			t.Helper()
-			if got := seatbelttest.Allowed(rules, op, subject, ""); got != want {
-				t.Errorf("%+v: %s %s: %v", in, op, subject, got)
-			}
+			testkit.Equal(t, fmt.Sprintf("%+v: %s %s", in, op, subject), seatbelttest.Allowed(rules, op, subject, ""), want)
 		}
 		for _, c := range never {
 			check(c[0], c[1], false)
@@ -88,8 +85,7 @@ func TestTempDirsOfOthers(t *testing.T) {
 		}}
 		text, err := seatbelt.Compile(seatbelt.Input{Profile: p, Self: "/opt/mcp-jail", TempDir: "/private/tmp/mj-501-0a1b2c3d"})
 		testkit.Must(t, err)
-		rules, err := seatbelttest.Read(text.Profile, text.Params)
-		testkit.Must(t, err)
+		rules := testkit.Get(seatbelttest.Read(text.Profile, text.Params))(t)
 		for _, op := range []string{"file-read-metadata", "file-read-data", "file-read-xattr", "process-exec*", "file-map-executable", "file-write-data", "file-write-create", "file-write-unlink", "file-write-mode", "network-outbound", "network-bind"} {
 			for name, want := range map[string]bool{
 				"/private/tmp/x": true, "/private/tmp/mj": true, "/private/tmp/amj-1/x": true, "/private/tmp/mj-501-0a1b2c3d/x": true,
@@ -113,9 +109,7 @@ func TestTempDirsAreNotListed(t *testing.T) {
 	}
 	rules := compiled(t, p)
 	for name, want := range map[string]bool{"/private": true, "/private/tmp": true, "/private/tmp/mj-501-0": false, "/private/tmp/mj-501-0/a": true} {
-		if got := seatbelttest.Allowed(rules, "file-read-data", name, ""); got != want {
-			t.Errorf("list %s: %v", name, got)
-		}
+		testkit.Equal(t, fmt.Sprintf("list %s", name), seatbelttest.Allowed(rules, "file-read-data", name, ""), want)
 	}
 }
 
@@ -134,9 +128,7 @@ func TestNamedSockets(t *testing.T) {
 		"/private/var/run/docker.sock": true, "/private/var/run/mDNSResponder": false, "/private/var/run/read.sock": false, "/private/var/run/other": false,
 		"/w/found.sock": false, "/w/named.sock": true, "/w/own.sock": true,
 	} {
-		if got := seatbelttest.Allowed(rules, "network-outbound", name, ""); got != want {
-			t.Errorf("connect to %s: %v", name, got)
-		}
+		testkit.Equal(t, fmt.Sprintf("connect to %s", name), seatbelttest.Allowed(rules, "network-outbound", name, ""), want)
 		if got := seatbelttest.Allowed(rules, "network-bind", name, ""); got != (name == "/w/own.sock") {
 			t.Errorf("bind %s: %v", name, got)
 		}
@@ -168,9 +160,7 @@ func TestListOnly(t *testing.T) {
 	rules := compiled(t, p)
 	for name, want := range map[string]bool{"/Users": true, "/Users/me": true, "/Users/me/a": true, "/Users/me/x": false, "/Users/me/a/x": false, "/Users/me/hidden": false} {
 		for _, op := range []string{"file-read-data", "file-read-metadata"} {
-			if got := seatbelttest.Allowed(rules, op, name, ""); got != want {
-				t.Errorf("%s %s: %v", op, name, got)
-			}
+			testkit.Equal(t, fmt.Sprintf("%s %s", op, name), seatbelttest.Allowed(rules, op, name, ""), want)
 		}
 		if seatbelttest.Allowed(rules, "file-read-xattr", name, "") || seatbelttest.Allowed(rules, "file-write-create", name+"/x", "") || seatbelttest.Allowed(rules, "process-exec*", name, "") {
 			t.Errorf("%s can be more than listed", name)

@@ -1,6 +1,7 @@
 package seatbelt_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -12,17 +13,14 @@ import (
 const head = "(version 1)\n(deny default)\n"
 
 func TestEvaluatorKnowsPublishedFacts(t *testing.T) {
-	text, err := os.ReadFile("testdata/facts.txt")
-	testkit.Must(t, err)
+	text := testkit.Get(os.ReadFile("testdata/facts.txt"))(t)
 	facts := 0
 	for line := range strings.SplitSeq(string(text), "\n") {
 		f := strings.Split(line, " :: ")
 		if line == "" || line[0] == '#' {
 			continue
 		}
-		if len(f) != 5 {
-			t.Fatalf("%d fields: %s", len(f), line)
-		}
+		testkit.MustEqual(t, fmt.Sprintf("fields: %s", line), len(f), 5)
 		facts++
 		rules, err := seatbelttest.Read(head+f[2], nil)
 		if err != nil {

@@ -207,8 +207,7 @@ func compiled(t *testing.T, p *policy.Profile) []seatbelttest.Rule {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, dump(p))
 	}
-	rules, err := seatbelttest.Read(text.Profile, text.Params)
-	testkit.Must(t, err)
+	rules := testkit.Get(seatbelttest.Read(text.Profile, text.Params))(t)
 	return rules
 }
 

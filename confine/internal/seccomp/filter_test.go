@@ -51,12 +51,10 @@ func seccompData(audit, nr uint32, a [6]uint64) []byte {
 // one. A refusal by either takes precedence over a notification.
 func filterVM(t testing.TB, arch Arch, opts Options) func(data []byte) uint32 {
 	t.Helper()
-	first, err := Compile(arch, opts)
-	testkit.Must(t, err)
+	first := testkit.Get(Compile(arch, opts))(t)
 	programs := [][]bpf.RawInstruction{first}
 	if opts.Supervised {
-		second, err := CompileListener(arch, opts, NotifyRules(AllConnects, false))
-		testkit.Must(t, err)
+		second := testkit.Get(CompileListener(arch, opts, NotifyRules(AllConnects, false)))(t)
 		programs = append(programs, second)
 	}
 	var machines []*bpf.VM
@@ -66,8 +64,7 @@ func filterVM(t testing.TB, arch Arch, opts Options) func(data []byte) uint32 {
 	return func(data []byte) uint32 {
 		verdict := VerdictAllow
 		for _, vm := range machines {
-			got, err := vm.Run(data)
-			testkit.Must(t, err)
+			got := testkit.Get(vm.Run(data))(t)
 			verdict = min(verdict, uint32(got)) // their numbers are in the order of precedence
 		}
 		return verdict
@@ -96,9 +93,7 @@ func TestRulesNameEachCallOnce(t *testing.T) {
 }
 
 func TestCompileRefusesUnknownArchAndCall(t *testing.T) {
-	if _, err := Compile(Arch(9), Options{}); err == nil {
-		t.Error("an unknown machine was compiled for")
-	}
+	testkit.Fails(t, "an unknown machine was compiled for", testkit.ErrorOf(Compile(Arch(9), Options{})), "")
 	if _, err := CompileListener(ArchAMD64, Options{}, []Notify{{Call: "nonesuch"}}); err == nil {
 		t.Error("an unknown call was compiled")
 	}
@@ -114,8 +109,7 @@ func TestAssembleFarJumps(t *testing.T) {
 		nodes[nr] = WhenEqual(Low(0), nr, ErrnoNode(linuxENOSYS), WhenEqual(high(1), nr, ErrnoNode(linuxEPERM), AllowNode))
 	}
 	tree := search(Word{DataNr, AllBits}, segments(ArchAMD64, nodes, ErrnoNode(linuxEPERM)))
-	raw, err := Assemble(tree)
-	testkit.Must(t, err)
+	raw := testkit.Get(Assemble(tree))(t)
 	if len(raw) < 1000 {
 		t.Fatalf("only %d instructions: no jump is far", len(raw))
 	}
@@ -149,8 +143,7 @@ func TestUnnamedCallsReadNoArgument(t *testing.T) {
 				named[nr] = true
 			}
 		}
-		tree, err := compileTree(arch, rules(opts), nil)
-		testkit.Must(t, err)
+		tree := testkit.Get(compileTree(arch, rules(opts), nil))(t)
 		deepest := 0
 		for nr := uint32(0); nr <= lastKnownCall; nr++ {
 			if named[nr] {

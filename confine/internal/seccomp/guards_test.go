@@ -13,8 +13,7 @@ func TestServerGuard(t *testing.T) {
 	const clone, thread = 0x400, 0x10000 // CLONE_FILES, CLONE_THREAD
 	firsts := []uint32{0, 1, 2, 8, 300, 1 << 30, 1 << 31, ^uint32(0), clone, clone | 1, clone | 17, thread, clone | thread, thread | 17}
 	for _, arch := range bothArchs {
-		raw, err := CompileServerGuard(arch)
-		testkit.Must(t, err)
+		raw := testkit.Get(CompileServerGuard(arch))(t)
 		vm := bpftest.VM(t, raw)
 		refused := map[uint32]func(first uint32) bool{}
 		number := func(name string) uint32 {
@@ -50,8 +49,7 @@ func TestServerGuard(t *testing.T) {
 func TestSignalGuard(t *testing.T) {
 	const tid = 348
 	for _, arch := range bothArchs {
-		raw, err := CompileSignalGuard(arch, tid)
-		testkit.Must(t, err)
+		raw := testkit.Get(CompileSignalGuard(arch, tid))(t)
 		vm := bpftest.VM(t, raw)
 		const any = 7 // an argument that does not matter
 		for _, c := range []struct {

@@ -6,6 +6,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestListenerIsUnused: a listener is used while a thread has the filter, and not when the thread has ended.
@@ -23,9 +25,7 @@ func TestListenerIsUnused(t *testing.T) {
 		program := unix.SockFprog{Len: 1, Filter: &allow[0]}
 		unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 		fd, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_NEW_LISTENER, uintptr(unsafe.Pointer(&program)))
-		if errno != 0 {
-			t.Error(errno)
-		}
+		testkit.Equal(t, "", errno, 0)
 		made <- int(fd)
 		<-end
 	}
@@ -37,9 +37,7 @@ func TestListenerIsUnused(t *testing.T) {
 	}
 	close(end)
 	fds := []unix.PollFd{{Fd: int32(fd)}}
-	if _, err := unix.Poll(fds, 60_000); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, testkit.ErrorOf(unix.Poll(fds, 60_000)))
 	if !Listener(fd).IsUnused() {
 		t.Error("used after the end of the thread")
 	}

@@ -22,12 +22,10 @@ func TestNotifyConnects(t *testing.T) {
 			{"all", AllConnects, verdictNotify, verdictNotify},
 			{"UNIX", UnixConnects, VerdictAllow, verdictNotify},
 		} {
-			raw, err := CompileListener(arch, Options{}, NotifyRules(c.connects, false))
-			testkit.Must(t, err)
+			raw := testkit.Get(CompileListener(arch, Options{}, NotifyRules(c.connects, false)))(t)
 			vm := bpftest.VM(t, raw)
 			for length, want := range map[uint64]uint32{16: c.internet, 28: c.internet, 0: c.other, 2: c.other, 24: c.other, 110: c.other, 128: c.other, 16 | 1<<32: c.internet} {
-				got, err := vm.Run(seccompData(arch.audit(), nr, [6]uint64{3, 0x1000, length}))
-				testkit.Must(t, err)
+				got := testkit.Get(vm.Run(seccompData(arch.audit(), nr, [6]uint64{3, 0x1000, length})))(t)
 				if uint32(got) != want {
 					t.Errorf("%v, %s: connect with a length of %d is %#x, not %#x", arch, c.name, length, got, want)
 				}

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -55,11 +56,8 @@ func TestSpecRoundTrip(t *testing.T) {
 			t.Errorf("the sample leaves %s out", v.Type().Field(i).Name)
 		}
 	}
-	got, err := Decode(o.Encode())
-	testkit.Must(t, err)
-	if !reflect.DeepEqual(got, o) {
-		t.Errorf("%+v\nbecame\n%+v", o, got)
-	}
+	got := testkit.Get(Decode(o.Encode()))(t)
+	testkit.Equal(t, "became", got, o)
 }
 
 // TestProgramsRoundTrip checks that a profile that restricts no program and one that grants
@@ -80,35 +78,25 @@ func TestMountRoundTrip(t *testing.T) {
 		m := Mount{Path: "/x"}
 		*[]*bool{&m.IsDir, &m.ReadOnly, &m.NoExec, &m.Dev, &m.OnExisting, &m.UnderMask, &m.Traversable, &m.InOverlay}[i] = true
 		o := &Spec{Mounts: []Mount{m}}
-		if got, err := Decode(o.Encode()); err != nil || got.Mounts[0] != m {
-			t.Errorf("%+v became %+v, %v", m, got.Mounts, err)
-		}
+		testkit.Equal(t, "became", testkit.Get(Decode(o.Encode()))(t).Mounts[0], m)
 	}
 }
 
 func TestDecodeRefusesMalformedSpecs(t *testing.T) {
 	b := sampleSpec().Encode()
 	for n := range b {
-		if _, err := Decode(b[:n]); err == nil {
-			t.Errorf("the first %d of %d bytes are accepted", n, len(b))
-		}
+		testkit.Fails(t, fmt.Sprintf("the first %d of %d bytes are accepted", n, len(b)), testkit.ErrorOf(Decode(b[:n])), "")
 	}
-	if _, err := Decode(append(b, 0)); err == nil {
-		t.Error("an additional byte is accepted")
-	}
+	testkit.Fails(t, "an additional byte is accepted", testkit.ErrorOf(Decode(append(b, 0))), "")
 	other := append([]byte(nil), b...)
 	other[len(specMagic)]++ // its last letter; one byte of length is in front
-	if _, err := Decode(other); err == nil {
-		t.Error("a Spec of another version is accepted")
-	}
+	testkit.Fails(t, "a Spec of another version is accepted", testkit.ErrorOf(Decode(other)), "")
 }
 
 func TestEventRoundTrip(t *testing.T) {
 	m := Event{Kind: EventLimit, Step: "memory_mb", Num: -1, Detail: "memory", Arguments: "apush\x00", Pid: 7, Program: "node\n"}
 	got, rest, err := NextEvent(append(m.Encode(), "next"...))
-	if string(rest) != "next" {
-		t.Errorf("the rest is %q", rest)
-	}
+	testkit.Equal(t, "the rest", string(rest), "next")
 	if err != nil || got != m {
 		t.Errorf("%+v became %+v, %v", m, got, err)
 	}

@@ -40,9 +40,7 @@ func TestBatch(t *testing.T) {
 
 	child.Begin()
 	Read(child, fd, text)
-	if err := child.Submit(); err == nil {
-		t.Error("a batch starts with the result of another that has not ended")
-	}
+	testkit.Fails(t, "a batch starts with the result of another that has not ended", child.Submit(), "")
 	testkit.Must(t, first.Run())
 	ended(t, first.Resolve(pid))
 	child.Begin()
@@ -72,12 +70,8 @@ func TestBatchFails(t *testing.T) {
 	if !errors.As(err, &failed) || failed.Call != unix.SYS_UNLINKAT || failed.Errno != unix.ENOENT || !IsBatchError(err) || seen {
 		t.Errorf("%v, seen: %t", err, seen)
 	}
-	if _, err := os.Stat(dir + "/before"); err != nil {
-		t.Error(err)
-	}
-	if _, err := os.Stat(dir + "/after"); err == nil {
-		t.Error("the batch went on")
-	}
+	testkit.Works(t, "", testkit.ErrorOf(os.Stat(dir+"/before")))
+	testkit.Fails(t, "the batch went on", testkit.ErrorOf(os.Stat(dir+"/after")), "")
 	task.Begin()
 	task.Call(unix.SYS_GETPID)
 	task.OnComplete(func() error { return unix.EBADMSG })
@@ -96,17 +90,13 @@ func TestBatchFails(t *testing.T) {
 	if err := task.Run(); !IsBatchError(err) {
 		t.Errorf("arguments that do not fit: %v", err)
 	}
-	if _, err := task.Call(unix.SYS_GETPID); err != nil {
-		t.Errorf("after that: %v", err)
-	}
+	testkit.Works(t, "after that", testkit.ErrorOf(task.Call(unix.SYS_GETPID)))
 	r.SetStepwise()
 	task.Begin()
 	if task.Batching() {
 		t.Error("a stepwise stub batches")
 	}
-	if err := Unlinkat(task, unix.AT_FDCWD, dir+"/absent", 0); err != unix.ENOENT {
-		t.Errorf("stepwise: %v", err)
-	}
+	testkit.Is(t, "stepwise", Unlinkat(task, unix.AT_FDCWD, dir+"/absent", 0), unix.ENOENT)
 }
 
 // TestSubmitFatal checks that the process exits if a call of the batch fails.

@@ -1,7 +1,6 @@
 package stub
 
 import (
-	"errors"
 	"os"
 	"testing"
 
@@ -12,13 +11,10 @@ import (
 
 // TestProgram checks that the stub's program is small and cannot be changed.
 func TestProgram(t *testing.T) {
-	fd, err := Program()
-	testkit.Must(t, err)
+	fd := testkit.Get(Program())(t)
 	if w, err := os.OpenFile(fdPath(fd), os.O_RDWR, 0); err == nil {
 		defer w.Close()
-		if _, err := w.Write([]byte{0}); !errors.Is(err, unix.EPERM) {
-			t.Errorf("writing to it: %v", err)
-		}
+		testkit.Is(t, "writing to it", testkit.ErrorOf(w.Write([]byte{0})), unix.EPERM)
 	}
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil || st.Size > 1024 {

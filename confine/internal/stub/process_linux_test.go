@@ -19,8 +19,7 @@ func TestFork(t *testing.T) {
 	first := r.First()
 	child := first.Child(1)
 	pidfd := -1
-	pid, err := first.Fork(child, unix.CLONE_FS, &pidfd)
-	testkit.Must(t, err)
+	pid := testkit.Get(first.Fork(child, unix.CLONE_FS, &pidfd))(t)
 	ended(t, pid)
 	if got, err := child.Call(unix.SYS_GETPID); err != nil || int(got) != pid || pid == r.pid {
 		t.Errorf("%d, %v, want %d, which is not %d", got, err, pid, r.pid)
@@ -30,24 +29,18 @@ func TestFork(t *testing.T) {
 	if err := Mkdir(first, "made", 0o700); err != nil { // CLONE_FS: they share the working directory
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(dir + "/made"); err != nil {
-		t.Error(err)
-	}
+	testkit.Works(t, "", testkit.ErrorOf(os.Stat(dir+"/made")))
 	// One task waits while another goes on.
 	var ws syscall.WaitStatus
 	first.BeginAlways()
 	first.RepeatUntil(pid)
 	Wait4(first, -1, &ws, 0)
 	testkit.Must(t, first.Submit())
-	if _, err := child.Call(unix.SYS_KILL, uintptr(pid), uintptr(unix.SIGTERM)); err != errExited {
-		t.Errorf("%v of a task that has ended", err)
-	}
+	testkit.Is(t, "of a task that has ended", testkit.ErrorOf(child.Call(unix.SYS_KILL, uintptr(pid), uintptr(unix.SIGTERM))), errExited)
 	if err := first.WaitLong(); err != nil || ws.Signal() != unix.SIGTERM {
 		t.Errorf("%v, %v", err, ws)
 	}
-	if err := Close(first, pidfd); err != nil {
-		t.Errorf("there was no pidfd: %v", err)
-	}
+	testkit.Works(t, "there was no pidfd", Close(first, pidfd))
 }
 
 // TestExec checks that a task becomes another program, and stays a task if that fails.
@@ -56,8 +49,7 @@ func TestExec(t *testing.T) {
 	first := r.First()
 	child := first.Child(2)
 	pidfd := -1
-	pid, err := first.Fork(child, 0, &pidfd)
-	testkit.Must(t, err)
+	pid := testkit.Get(first.Fork(child, 0, &pidfd))(t)
 	run := func(path string, argv, env []string) error {
 		child.Begin()
 		Exec(child, path, argv, env)
@@ -74,16 +66,12 @@ func TestExec(t *testing.T) {
 		t.Error("arguments that do not fit were accepted")
 	}
 	out := t.TempDir() + "/out"
-	if err := run("/bin/sh", []string{"sh", "-c", `echo "$1 $V" >"$2"; exit 7`, "sh", "a b", out}, []string{"V=c"}); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, run("/bin/sh", []string{"sh", "-c", `echo "$1 $V" >"$2"; exit 7`, "sh", "a b", out}, []string{"V=c"}))
 	var ws syscall.WaitStatus
 	if _, err := Wait4(first, pid, &ws, 0); err != nil || ws.ExitStatus() != 7 {
 		t.Errorf("%v, %v", err, ws)
 	}
-	if b, err := os.ReadFile(out); err != nil || string(b) != "a b c\n" {
-		t.Errorf("%q, %v", b, err)
-	}
+	testkit.Equal(t, "", string(testkit.Get(os.ReadFile(out))(t)), "a b c\n")
 }
 
 // TestEvent checks that a batch waits for an event that another sets, and that Wait gives up
@@ -94,8 +82,7 @@ func TestEvent(t *testing.T) {
 		first := r.First()
 		child := first.Child(1)
 		pidfd := -1
-		pid, err := first.Fork(child, 0, &pidfd)
-		testkit.Must(t, err)
+		pid := testkit.Get(first.Fork(child, 0, &pidfd))(t)
 		ended(t, pid)
 		dir, event := t.TempDir(), r.NewEvent()
 		child.Begin()
@@ -109,9 +96,7 @@ func TestEvent(t *testing.T) {
 		}
 		SetEvent(first, event)
 		testkit.Must(t, first.Submit())
-		if err := child.Wait(); (err != nil) != fails {
-			t.Errorf("the other fails: %t, and this: %v", fails, err)
-		}
+		testkit.Equal(t, "the other fails: …, and this", (child.Wait() != nil), fails)
 		if _, err := os.Stat(dir + "/made"); (err == nil) != fails {
 			t.Errorf("the other fails: %t: %v", fails, err)
 		}
@@ -152,8 +137,6 @@ func TestPollUnused(t *testing.T) {
 		first.BeginAlways()
 		outcome := PollUnused(first, 1, 1, other, last)
 		testkit.Must(t, first.Run())
-		if got := outcome(); got != c.want {
-			t.Errorf("%s: %v, want %v", c.what, got, c.want)
-		}
+		testkit.Equal(t, c.what, outcome(), c.want)
 	}
 }

@@ -47,9 +47,7 @@ func start(t *testing.T, sys *syscall.SysProcAttr) *running {
 		unix.Kill(pid, unix.SIGKILL)
 		unix.Wait4(pid, nil, 0, nil)
 		s.MarkExited()
-		if err := s.Free(); err != nil {
-			t.Error(err)
-		}
+		testkit.Works(t, "", s.Free())
 	})
 	return r
 }
@@ -63,46 +61,31 @@ func ended(t *testing.T, pid int) {
 func TestCall(t *testing.T) {
 	r := start(t, nil)
 	task := r.First()
-	if pid, err := task.Call(unix.SYS_GETPID); err != nil || int(pid) != r.pid {
-		t.Errorf("%d, %v; it is %d", pid, err, r.pid)
-	}
+	testkit.Equal(t, "", int(testkit.Get(task.Call(unix.SYS_GETPID))(t)), r.pid)
 	dir := t.TempDir()
-	if err := Mkdirat(task, unix.AT_FDCWD, dir+"/made", 0o700); err != nil {
-		t.Error(err)
-	}
-	if err := Mkdirat(task, unix.AT_FDCWD, dir+"/made", 0o700); err != unix.EEXIST {
-		t.Errorf("%v for a directory that is there", err)
-	}
-	fd, err := Openat(task, unix.AT_FDCWD, dir+"/file", unix.O_RDWR|unix.O_CREAT, 0o600)
-	testkit.Must(t, err)
+	testkit.Works(t, "", Mkdirat(task, unix.AT_FDCWD, dir+"/made", 0o700))
+	testkit.Is(t, "for a directory that is there", Mkdirat(task, unix.AT_FDCWD, dir+"/made", 0o700), unix.EEXIST)
+	fd := testkit.Get(Openat(task, unix.AT_FDCWD, dir+"/file", unix.O_RDWR|unix.O_CREAT, 0o600))(t)
 	// The descriptor is the stub's, not this process's.
 	if link, err := os.Readlink("/proc/" + strconv.Itoa(r.pid) + "/fd/" + strconv.Itoa(fd)); err != nil || link != dir+"/file" {
 		t.Errorf("%q, %v", link, err)
 	}
 	long := strings.Repeat("x", arenaSize/2)
-	if n, err := Write(task, fd, []byte(long)); err != nil || n != len(long) {
-		t.Errorf("%d bytes, %v", n, err)
-	}
-	if got, err := os.ReadFile(dir + "/file"); err != nil || string(got) != long {
-		t.Errorf("%d bytes, %v", len(got), err)
-	}
+	testkit.Equal(t, "bytes", testkit.Get(Write(task, fd, []byte(long)))(t), len(long))
+	testkit.Equal(t, "bytes", string(testkit.Get(os.ReadFile(dir+"/file"))(t)), long)
 	if _, err := Openat(task, unix.AT_FDCWD, dir+"/made\x00", 0, 0); err == nil {
 		t.Error("a name with a NUL is opened")
 	}
 	if _, err := Openat(task, unix.AT_FDCWD, strings.Repeat("x", arenaSize), 0, 0); err == nil {
 		t.Error("a name that does not fit is opened")
 	}
-	if err := Close(task, fd); err != nil {
-		t.Errorf("after that: %v", err)
-	}
+	testkit.Works(t, "after that", Close(task, fd))
 }
 
 // TestNamespaces checks that a stub can start in new namespaces.
 func TestNamespaces(t *testing.T) {
 	r := start(t, &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_VM | unix.CLONE_VFORK})
-	if pid, err := r.First().Call(unix.SYS_GETPID); err != nil || pid != 1 {
-		t.Errorf("%d, %v", pid, err)
-	}
+	testkit.Equal(t, "", testkit.Get(r.First().Call(unix.SYS_GETPID))(t), 1)
 }
 
 // TestMarkExited checks that calls return when the stub has ended.
@@ -117,12 +100,8 @@ func TestMarkExited(t *testing.T) {
 	time.Sleep(50 * time.Millisecond) // the call is being waited for by then
 	unix.Kill(r.pid, unix.SIGKILL)
 	r.MarkExited()
-	if err := <-done; err != errExited {
-		t.Errorf("%v", err)
-	}
-	if _, err := task.Call(unix.SYS_GETPID); err != errExited {
-		t.Errorf("and then %v", err)
-	}
+	testkit.Equal(t, "", <-done, errExited)
+	testkit.Equal(t, "and then", testkit.ErrorOf(task.Call(unix.SYS_GETPID)), errExited)
 }
 
 // TestStubEndsWithLauncher checks that a stub exits if the other end of LifeFD is closed, at
@@ -140,9 +119,7 @@ func TestStubEndsWithLauncher(t *testing.T) {
 			}
 			s, pid := fork(t, nil, stubs)
 			if closed != "before" {
-				if _, err := s.First().Call(unix.SYS_GETPID); err != nil {
-					t.Errorf("the stub makes no calls: %v", err)
-				}
+				testkit.Works(t, "the stub makes no calls", testkit.ErrorOf(s.First().Call(unix.SYS_GETPID)))
 			}
 			if closed == "later" {
 				host.Close()

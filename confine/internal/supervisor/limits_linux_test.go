@@ -17,22 +17,15 @@ func TestEventQueueDoesNotBlock(t *testing.T) {
 	testkit.Must(t, err)
 	defer r.Close()
 	defer w.Close()
-	size, err := unix.FcntlInt(w.Fd(), unix.F_GETPIPE_SZ, 0)
-	testkit.Must(t, err)
-	if _, err := w.Write(make([]byte, size)); err != nil {
-		t.Fatal(err)
-	}
+	size := testkit.Get(unix.FcntlInt(w.Fd(), unix.F_GETPIPE_SZ, 0))(t)
+	testkit.Must(t, testkit.ErrorOf(w.Write(make([]byte, size))))
 	to := eventWriter{w}
 	var late eventQueue
 	for range 2 * maxQueued {
 		late.add(to, spec.Event{Kind: spec.EventLimit, Step: spec.KeyMemory})
 	}
-	if len(late) != maxQueued {
-		t.Errorf("%d events are queued, want %d", len(late), maxQueued)
-	}
-	if _, err := io.ReadFull(r, make([]byte, size)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Equal(t, "events are queued", len(late), maxQueued)
+	testkit.Must(t, testkit.ErrorOf(io.ReadFull(r, make([]byte, size))))
 	late.flush(to)
 	b := make([]byte, size)
 	n, err := r.Read(b)
@@ -45,7 +38,5 @@ func TestEventQueueDoesNotBlock(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if sent != maxQueued {
-		t.Errorf("%d events were sent, want %d", sent, maxQueued)
-	}
+	testkit.Equal(t, "events were sent", sent, maxQueued)
 }

@@ -16,8 +16,7 @@ import (
 // The kernel gives the list in pieces: a lock that another process takes between two of them
 // moves the list, so that a line can come twice or not at all.
 func TestRecordLocks(t *testing.T) {
-	f, err := os.CreateTemp(t.TempDir(), "locks")
-	testkit.Must(t, err)
+	f := testkit.Get(os.CreateTemp(t.TempDir(), "locks"))(t)
 	defer f.Close()
 	const n = 3000
 	for i := range int64(n) {
@@ -27,9 +26,7 @@ func TestRecordLocks(t *testing.T) {
 	if got := recordLocks("/proc", []string{self}); got < n*9/10 || got > n*11/10 {
 		t.Errorf("%d locks, want about %d", got, n)
 	}
-	if got := recordLocks("/proc", []string{"1x"}); got != 0 {
-		t.Errorf("%d locks of no process", got)
-	}
+	testkit.Equal(t, "locks of no process", recordLocks("/proc", []string{"1x"}), 0)
 }
 
 // TestRecordLocksCount checks that record locks count as memory, and that too many end a jail
@@ -38,18 +35,12 @@ func TestRecordLocksCount(t *testing.T) {
 	line := func(i int, pid string) string {
 		return fmt.Sprintf("%d: POSIX  ADVISORY  WRITE %s fe:00:1 %d %d\n", i, pid, i, i)
 	}
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		limit int64 // in MB
 		locks int
 		pid   string
 		over  bool
-	}{
-		{8, 100, "3", false},
-		{8, 45000, "3", true},
-		{8, 45000, "4", false}, // another process of the host
-		{1 << 20, 49000, "3", false},
-		{1 << 20, 51000, "3", true},
-	} {
+	}](t, "record-locks-count.txt") {
 		w, f := watch(t, c.limit)
 		w.Locks = true
 		f.set("3", 1, 1)

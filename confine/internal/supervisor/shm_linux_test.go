@@ -2,6 +2,7 @@ package supervisor
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"strconv"
 	"testing"
@@ -19,15 +20,11 @@ func TestMemfdSearch(t *testing.T) {
 	before := newMemfdSearch("/proc", []string{self}) // memfds that the test process has already
 	for !before.continueUntil(time.Now().Add(time.Minute)) {
 	}
-	fd, err := unix.MemfdCreate("hoard", unix.MFD_CLOEXEC)
-	testkit.Must(t, err)
+	fd := testkit.Get(unix.MemfdCreate("hoard", unix.MFD_CLOEXEC))(t)
 	defer unix.Close(fd)
-	if _, err := unix.Write(fd, bytes.Repeat([]byte{1}, 3<<20)); err != nil {
-		t.Fatal(err)
-	}
+	testkit.Must(t, testkit.ErrorOf(unix.Write(fd, bytes.Repeat([]byte{1}, 3<<20))))
 	for range 500 {
-		copied, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
-		testkit.Must(t, err)
+		copied := testkit.Get(unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0))(t)
 		defer unix.Close(copied)
 	}
 	m := newMemfdSearch("/proc", []string{self})
@@ -48,9 +45,7 @@ func TestSharedMemoryGrowth(t *testing.T) {
 		want bool
 	}{{"1000", false}, {"1100", false}, {"1101", true}, {"500", false}, {"700", true}} {
 		f.write("meminfo", "Shmem: "+c.kb+" kB\n")
-		if got := u.grew(f.dir, 1000<<10, 100<<10); got != c.want {
-			t.Errorf("%s kB: %v", c.kb, got)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s kB", c.kb), u.grew(f.dir, 1000<<10, 100<<10), c.want)
 	}
 	f.write("meminfo", "Shmem: 500 kB\n")
 	if u.asked = time.Now().Add(-2 * time.Second); !u.grew(f.dir, 1000<<10, 100<<10) || u.grew(f.dir, 1000<<10, 100<<10) {

@@ -24,10 +24,8 @@ func TestMain(m *testing.M) {
 // its spec: the launcher may be waiting for the supervisor. A shell whose child plays the init
 // becomes the supervisor.
 func TestSupervisorEndsWithInit(t *testing.T) {
-	self, err := os.Executable()
-	testkit.Must(t, err)
-	ends, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	testkit.Must(t, err)
+	self := testkit.Get(os.Executable())(t)
+	ends := testkit.Get(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))(t)
 	launcher, events := os.NewFile(uintptr(ends[0]), "launcher"), os.NewFile(uintptr(ends[1]), "events")
 	defer launcher.Close()
 	cmd := exec.Command("bash", "-c", `sleep 0.2 & exec -a "$1" "$0" 22 "$2"`, self, spec.SupervisorName, spec.ArgSupervise)
@@ -48,9 +46,7 @@ func TestSupervisorEndsWithInit(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	testkit.Eventually(t, "the end of the supervisor", func() bool { return len(ended) > 0 })
-	if err := <-ended; err != nil {
-		t.Errorf("%v\n%s", err, &stderr)
-	}
+	testkit.Works(t, &stderr, <-ended)
 }
 
 // runReporter is the argv[0] that makes the test binary report a failed step as the first process of

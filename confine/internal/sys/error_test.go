@@ -4,6 +4,8 @@ import (
 	"os"
 	"syscall"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestErrorText: an error says once what the system answered.
@@ -15,8 +17,6 @@ func TestErrorText(t *testing.T) {
 		"step init failed: permission denied":                                                              {Step: "init", Errno: syscall.EACCES},
 		"step seccomp failed: the kernel has no room for another compiled filter (net.core.bpf_jit_limit)": {Step: "seccomp", Errno: noRoomForCode},
 	} {
-		if got := e.Error(); got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		testkit.Equal(t, "", e.Error(), want)
 	}
 }

@@ -12,8 +12,7 @@ import (
 
 // TestListeners: a lookup finds the listener that a connection would reach.
 func TestListeners(t *testing.T) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG)
-	testkit.Must(t, err)
+	fd := testkit.Get(unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG))(t)
 	defer unix.Close(fd)
 	l := &Listeners{Socket: fd}
 	for _, c := range []struct {
@@ -30,8 +29,7 @@ func TestListeners(t *testing.T) {
 		if c.listens == "0.0.0.0" {
 			network = "tcp4" // else it is [::], which takes both families
 		}
-		listener, err := net.Listen(network, c.listens+":0")
-		testkit.Must(t, err)
+		listener := testkit.Get(net.Listen(network, c.listens+":0"))(t)
 		port := uint16(listener.Addr().(*net.TCPAddr).Port)
 		at := func(addr string) bool {
 			yes, known := l.At(netip.AddrPortFrom(netip.MustParseAddr(addr), port))

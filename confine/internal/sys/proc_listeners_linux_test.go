@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -36,12 +37,9 @@ func TestLoopbackListeners(t *testing.T) {
 		{"localhost", 8080, false}, {"localhost", 80, false}, {"localhost", 22, false}, {"localhost", 40000, false},
 		{"127.0.0.2", 80, true}, {"127.0.0.2", 3000, true}, {"127.0.0.2", 5432, false},
 	} {
-		if got := listens(c.host, c.port); got != c.want {
-			t.Errorf("%s:%d: %t", c.host, c.port, got)
-		}
+		testkit.Equal(t, fmt.Sprintf("%s:%d", c.host, c.port), listens(c.host, c.port), c.want)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	testkit.Must(t, err)
+	l := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	port := l.Addr().(*net.TCPAddr).Port
 	if !ShowsListeners("/proc/self/net") || !LoopbackListeners("/proc/self/net")("localhost", port) {
 		t.Error("a listener of this process was not found")

@@ -16,26 +16,20 @@ import (
 // process, nor its parent, nor an orphan that a child has left behind is.
 func TestDescendants(t *testing.T) {
 	shell := exec.Command("sh", "-c", "sleep 1000 & echo $!; wait")
-	out, err := shell.StdoutPipe()
-	testkit.Must(t, err)
+	out := testkit.Get(shell.StdoutPipe())(t)
 	testkit.Must(t, shell.Start())
-	line, err := bufio.NewReader(out).ReadString('\n')
-	testkit.Must(t, err)
+	line := testkit.Get(bufio.NewReader(out).ReadString('\n'))(t)
 	grandchild := strings.TrimSpace(line)
 	defer func() {
 		kill(t, grandchild)
 		shell.Wait()
 	}()
-	left, err := exec.Command("sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!").Output()
-	testkit.Must(t, err)
+	left := testkit.Get(exec.Command("sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!").Output())(t)
 	orphan := strings.TrimSpace(string(left))
 	defer kill(t, orphan)
-	if _, err := os.Stat("/proc/" + orphan); err != nil {
-		t.Fatalf("control: the orphan does not live: %v", err)
-	}
+	testkit.Must(t, testkit.ErrorOf(os.Stat("/proc/"+orphan)))
 
-	all, err := Descendants()
-	testkit.Must(t, err)
+	all := testkit.Get(Descendants())(t)
 	for _, pid := range []string{strconv.Itoa(shell.Process.Pid), grandchild} {
 		if !slices.Contains(all, pid) {
 			t.Errorf("%s is not among %v", pid, all)
@@ -50,9 +44,7 @@ func TestDescendants(t *testing.T) {
 
 func kill(t *testing.T, pid string) {
 	t.Helper()
-	n, err := strconv.Atoi(pid)
-	testkit.Must(t, err)
-	p, err := os.FindProcess(n)
-	testkit.Must(t, err)
+	n := testkit.Get(strconv.Atoi(pid))(t)
+	p := testkit.Get(os.FindProcess(n))(t)
 	p.Kill()
 }

@@ -33,15 +33,13 @@ func TestWritableInodes(t *testing.T) {
 	if !writable() {
 		t.Error("open for writing: it does not count")
 	}
-	b, err := syscall.Mmap(int(f.Fd()), 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED)
-	testkit.Must(t, err)
+	b := testkit.Get(syscall.Mmap(int(f.Fd()), 0, 4096, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_SHARED))(t)
 	f.Close()
 	if !writable() {
 		t.Error("mapped: it does not count")
 	}
 	syscall.Munmap(b)
-	reader, err := os.Open(name)
-	testkit.Must(t, err)
+	reader := testkit.Get(os.Open(name))(t)
 	defer reader.Close()
 	if writable() {
 		t.Error("open for reading: it counts")
@@ -52,8 +50,7 @@ func TestWritableInodes(t *testing.T) {
 // through a socket makes every file count.
 func TestHiddenDescriptors(t *testing.T) {
 	open := func() (*os.File, uint64) {
-		f, err := os.Create(filepath.Join(t.TempDir(), "f"))
-		testkit.Must(t, err)
+		f := testkit.Get(os.Create(filepath.Join(t.TempDir(), "f")))(t)
 		info, _ := f.Stat()
 		return f, info.Sys().(*syscall.Stat_t).Ino
 	}
@@ -85,8 +82,7 @@ func TestHiddenDescriptors(t *testing.T) {
 	<-over
 
 	f, inode = open()
-	pair, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
-	testkit.Must(t, err)
+	pair := testkit.Get(syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0))(t)
 	defer syscall.Close(pair[1])
 	// While a thread ends, the list of threads is not whole, and then all files count.
 	testkit.Eventually(t, "before it is sent, the file counts, and not all do", func() bool {
