@@ -1,6 +1,7 @@
 package presets
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
