@@ -1,8 +1,10 @@
 package testkit
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -40,4 +42,52 @@ func Rows(t testing.TB, name string, columns int) (rows [][]string) {
 		t.Fatalf("%s has no rows", name)
 	}
 	return rows
+}
+
+// Table reads the rows of a file below testdata (see Rows). A field of T, or T itself, is a field of the row: a
+// text as it stands, anything else in JSON, and its zero value for "".
+func Table[T any](t testing.TB, name string) (all []T) {
+	t.Helper()
+	for _, row := range Rows(t, name, columns[T]()) {
+		all = append(all, fill[T](t, row))
+	}
+	return all
+}
+
+// Named reads a table whose first column has the names of the rows, each once.
+func Named[T any](t testing.TB, name string) map[string]T {
+	t.Helper()
+	all := map[string]T{}
+	for _, row := range Rows(t, name, 1+columns[T]()) {
+		if _, twice := all[row[0]]; twice {
+			t.Fatalf("%s: there are two rows %q", name, row[0])
+		}
+		all[row[0]] = fill[T](t, row[1:])
+	}
+	return all
+}
+
+func columns[T any]() int {
+	if of := reflect.TypeFor[T](); of.Kind() == reflect.Struct {
+		return of.NumField()
+	}
+	return 1
+}
+
+func fill[T any](t testing.TB, row []string) (one T) {
+	t.Helper()
+	v := reflect.ValueOf(&one).Elem()
+	for i, text := range row {
+		field := v
+		if v.Kind() == reflect.Struct {
+			field = reflect.NewAt(v.Field(i).Type(), v.Field(i).Addr().UnsafePointer()).Elem() // settable, though it is not exported
+		}
+		switch {
+		case field.Kind() == reflect.String:
+			field.SetString(text)
+		case text != "":
+			Must(t, json.Unmarshal([]byte(text), field.Addr().Interface()))
+		}
+	}
+	return one
 }
