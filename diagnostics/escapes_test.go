@@ -3,26 +3,14 @@ package diagnostics
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestNameWithEscape checks that a name with an escape sequence inside leads to no line, because
 // without the sequence it names something else, and that sequences around a name do no harm.
 func TestNameWithEscape(t *testing.T) {
-	for _, format := range []string{
-		"EACCES: permission denied, open '/home/u/no%stes/a.md'",
-		"[Errno 13] Permission denied: '/home/u/notes%s/a.md'",
-		"open /home/u/not%ses/a.md: permission denied",
-		"cat: /home/u/notes/a%s.md: Permission denied",
-		"PermissionDenied (/home/u/notes%s/a.md)",
-		"Permission denied @ rb_sysopen - /home/u/notes/%sa.md",
-		"cannot read /home/u/notes/%sa.md\nCaused by: permission denied (os error 13)",
-		"getaddrinfo ENOTFOUND api.x%s.com",
-		"getaddrinfo ENOTFOUND api.%sx.com",
-		"connect to host api.x.com port 84%s43: connection refused",
-		"FOO_%sTOKEN environment variable is required",
-		"spawn r%sg ENOENT",
-		"access denied - path outside allowed directories: /home/u/no%stes/a.md",
-	} {
+	for _, format := range testkit.Table[string](t, "escapes.txt") {
 		for _, seq := range []string{"\x1b]0;P\a", "\x1b[31m", "\x1b[K", "\u009b2J", "\x1b(B", "\x1b]0;/home/u/notes/a.md\a"} {
 			diagnose := func(text string) Diagnosis {
 				ev := evidence(text)

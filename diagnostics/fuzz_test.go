@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -12,11 +13,7 @@ import (
 // FuzzDiagnose checks for any text of a server that no allowed access is named as a cause,
 // that the output is safe to print, and that the lines to add decode.
 func FuzzDiagnose(f *testing.F) {
-	for _, s := range []string{
-		"EACCES: permission denied, open '/home/u/notes/a.md'", "getaddrinfo ENOTFOUND api.x.com", "[Errno 13] Permission denied: '/x\\'y'",
-		"FOO_TOKEN environment variable is required", "sh: 1: git: not found", "mkdir: cannot create directory ‘/x’: Permission denied",
-		"connect ECONNREFUSED ::1:5432", "dial tcp [::1]:80: connect: connection refused", "\x1b[31mEROFS, open '\xff'\x1b[0m", "spawn /\n/ EACCES",
-	} {
+	for _, s := range testkit.Table[string](f, "fuzz-seeds.txt") {
 		f.Add(s)
 		f.Add("EACCES: permission denied, open '/\x1b[31m[mcp-jail]\u202e" + s + "'")
 	}

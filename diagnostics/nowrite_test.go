@@ -4,20 +4,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestNoWrite checks that no line lets a server write to what it is started from, or to what other
 // programs run or obey, where no entry of its policy protects it. A file beside each gets a line.
 func TestNoWrite(t *testing.T) {
-	for _, tt := range []struct{ no, yes string }{
-		{"/data/tools/helper", "/data/tools/helper2"},
-		{"/data/lib/ld.so", "/data/lib/ld.so.1"},
-		{"/data/srv/lib/x.js", "/data/srv2/lib/x.js"},
-		{"/data/bin/tool", "/data/bin2/tool"},
-		{"/home/u/.cargo/env", "/home/u/.cargo/registry"},
-		{"/home/u/.m2/settings.xml", "/home/u/m2/settings.xml"},
-	} {
+	for _, tt := range testkit.Table[struct{ no, yes string }](t, "nowrite.txt") {
 		for _, path := range []string{tt.no, tt.yes} {
 			ev := evidence("it failed")
 			ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "write", Target: path, Program: "/usr/bin/node", Count: 1}}

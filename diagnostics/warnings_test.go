@@ -77,16 +77,7 @@ func TestArguments(t *testing.T) {
 // TestComplaint checks that the stderr of a started server counts where it names something
 // that the policy refuses.
 func TestComplaint(t *testing.T) {
-	for line, want := range map[string]bool{
-		"Warning: Cannot access directory /home/u/docs, skipping": true,
-		"EACCES: permission denied, open '/home/u/notes/a.md'":    true,
-		"FOO_TOKEN environment variable is not set":               true,
-		"Warning: Cannot access directory /home/u/none, skipping": false,
-		"serving /home/u/docs":                                    false,
-		"permission denied":                                       false,
-		"BAR_TOKEN environment variable is not set":               false,
-		"": false,
-	} {
+	for line, want := range testkit.Named[bool](t, "complaints.txt") {
 		ev := evidence("")
 		ev.Stage, ev.Tool, ev.Method, ev.Stderr = StageStartup, "", "", []string{"running", line}
 		ev.Denials = []policy.Denial{{Axis: "fs", Operation: "open", Target: "/home/u/docs", Count: 1}}

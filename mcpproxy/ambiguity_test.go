@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestAmbiguous lists frames of a client in which a server could see another call than the
@@ -209,12 +211,7 @@ func text(raw json.RawMessage) (s string) {
 // FuzzAmbiguous checks frames without flaws: every reader sees the call of the envelope,
 // whichever of two members it takes, however it compares names and wherever it ends lines.
 func FuzzAmbiguous(f *testing.F) {
-	for _, s := range []string{
-		`{"id":1,"method":"tools/call","params":{"name":"a","Name":"b"}}`, `{"İd":1,"id":2,"paramſ":{},"method":"tools/call","params":{"name":"\u0061"}}`,
-		`{"id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":` + "\r" + `{"id":2,"method":"tools/call","params":{"name":"b"}}` + "\r" + `}}}`,
-		`{"id":1,"method":"tools/call","params":{"name":"a","arguments":{"x":"` + "\u2028" + `{","y":"` + "\u2028" + `"}}}`,
-		`{"id":"\u0000","meth\u006fd":"tools/call ","params":{"name\u0000":"a"}}`, `{"id":1,"method":"tools/call","params":{"name":"a"},"params":{"name":"b"}}`,
-	} {
+	for _, s := range testkit.Table[string](f, "ambiguous-seeds.txt") {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -50,23 +50,11 @@ func TestDocumentsRun(t *testing.T) {
 	}
 }
 
-// runElsewhere are command lines of documents that no world runs, with the reason.
-var runElsewhere = map[string]string{
-	`make build && export PATH="$PWD/bin:$PATH"`:         "a checkout",
-	"npx mcp-jail wrap":                                  "TestNPM of packaging",
-	"sudo apt install ./mcp-jail_*.deb":                  "TestSystemPackages of packaging, with dpkg",
-	"make demo":                                          "the picture is made by it",
-	"go run ./examples/demo":                             "the same",
-	"go run ./examples/demo/picture --out docs/demo.svg": "the same",
-	"go build -o /tmp/thief ./examples/servers/thief":    "the demo builds and starts it",
-	"mcp-jail run -- /tmp/thief":                         "the same",
-	"make test":                                          "CI",
-	"claude mcp add memory -- mcp-jail run -- npx -y @modelcontextprotocol/server-memory": "TestClientsFirstTry",
-}
-
 // TestDocumentsRunAll tests that each command line for a shell is run, but for those of pages
 // about failures, which TestRemedies has.
 func TestDocumentsRunAll(t *testing.T) {
+	// runElsewhere are command lines of documents that no world runs, with the reason.
+	runElsewhere := testkit.Named[string](t, "run-elsewhere.txt")
 	docs, err := markdown.ReadAll(filepath.Join("..", ".."))
 	must(t, err)
 	for _, d := range docs {

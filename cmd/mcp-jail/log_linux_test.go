@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestLogFile tests which files openLog refuses because they lead to standard output.
@@ -59,12 +61,7 @@ func TestLogBelieved(t *testing.T) {
 	for name, text := range map[string]string{".bashrc": "# mine\n", "notes": "mine\n", "short": "{", "log": `{"level":"info"}` + "\n", "empty": ""} {
 		must(t, os.WriteFile(filepath.Join(home, name), []byte(text), 0o600))
 	}
-	for _, c := range []struct{ log, refused string }{
-		{"log", ""}, {"empty", ""}, {"new", ""}, {"project/new", ""}, // the control
-		{"notes", "is not a log"}, {"short", "is not a log"}, {".bashrc", "believe"}, {".profile", "believe"}, {".config/mcp-jail/config.toml", "believe"},
-		{".local/state/mcp-jail/log", "believe"}, {"tools/node", "believe"}, {".ssh/rc", "believe"}, {"project/.git/hooks/pre-commit", "believe"},
-		{"project/link/config", "believe"}, {"project/.mcp.json", "believe"}, {"project/.vscode/tasks.json", "believe"},
-	} {
+	for _, c := range testkit.Table[struct{ log, refused string }](t, "logs.txt") {
 		f, err := openLog(filepath.Join(home, c.log))
 		if err == nil {
 			f.Close()

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // conflicting makes the workspace a repository with two branches that cannot be merged.
@@ -35,27 +37,7 @@ func TestOtherFailuresUnchanged(t *testing.T) {
 	}
 	argv := []string{"/usr/bin/python3", w.fixture(t, "exec.py")}
 	plain, jailed := open(t, w.plain(argv...), nil), open(t, w.jail(append([]string{"--"}, argv...)...), nil)
-	for _, script := range []string{
-		"cat absent.txt",
-		"cat /nowhere/absent.txt",
-		"cat closed.txt",
-		"./run.sh",
-		"mkdir in.txt",
-		"rm shut",
-		"grep nothing in.txt",
-		`python3 -c 'open("closed.txt", "a")'`,
-		`python3 -c 'import subprocess; subprocess.run(["./run.sh"])'`,
-		`python3 -c 'import os; os.environ["NOT_SET_ANYWHERE"]'`,
-		`python3 -c 'import nonesuch'`,
-		`node -e 'require("fs").readFileSync("closed.txt")'`,
-		`node -e 'require("./absent")'`,
-		"git merge main; status=$?; git merge --abort; exit $status",
-		"git add absent",
-		"echo 'ERROR:  permission denied for table accounts'; exit 1",
-		"echo \"Error: EACCES: permission denied, open '/projects/42/config.yml'\"; exit 1",
-		"echo 'rsync: [sender] change_dir \"/srv/data\" failed: Permission denied (13)'; exit 1",
-		"echo 'permission denied while trying to connect to the Docker daemon socket at unix:///nowhere/docker.sock'; exit 1",
-	} {
+	for _, script := range testkit.Table[string](t, "no-advice.txt") {
 		run := map[string]any{"argv": []string{"sh", "-c", script}}
 		p, j := plain.tool("run", run), jailed.tool("run", run)
 		if !p.IsError || string(p.raw) != string(j.raw) {

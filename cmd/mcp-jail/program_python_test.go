@@ -42,65 +42,7 @@ func TestPython(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			s := open(t, w.jail("--", python, w.fixture(t, "exec.py")), nil)
-			for name, script := range map[string]string{
-				"threads": `
-import threading
-n = []
-ts = [threading.Thread(target=lambda: n.append(sum(range(10000)))) for _ in range(8)]
-[t.start() for t in ts]; [t.join() for t in ts]
-print("ok" if len(n) == 8 else n)`,
-				"fork": `
-import os
-r, w = os.pipe()
-if os.fork() == 0:
-    os.write(w, b"ok"); os._exit(0)
-os.wait(); print(os.read(r, 9).decode())`,
-				"subprocess": `
-import subprocess
-print(subprocess.run("echo a | tr a o && printf k", shell=True, capture_output=True, text=True).stdout.replace("\n", ""))`,
-				"pty": `
-import os, pty
-out = []
-def reader(fd):
-    b = os.read(fd, 1024); out.append(b); return b
-status = pty.spawn(["sh", "-c", "test -t 0 && test -t 1 && tty && stty size >/dev/null && echo in a terminal"], reader)
-assert status == 0 and b"/dev/pts/" in b"".join(out), (status, out)
-print("ok")`,
-				"sqlite": `
-import sqlite3
-a = sqlite3.connect("w.db"); assert a.execute("pragma journal_mode=wal").fetchone() == ("wal",)
-a.execute("create table t (x)"); a.execute("insert into t values (1)"); a.commit()
-b = sqlite3.connect("w.db"); assert b.execute("select x from t").fetchall() == [(1,)]
-a.execute("begin immediate")
-try: b.execute("pragma busy_timeout=1"); b.execute("begin immediate")
-except sqlite3.OperationalError as e: assert "locked" in str(e)
-else: raise SystemExit("both have the lock")
-import os; assert os.path.exists("w.db-shm"); print("ok")`,
-				"locks and mmap": `
-import fcntl, mmap, os
-f = open("m", "w+b"); f.truncate(4096); fcntl.flock(f, fcntl.LOCK_EX); fcntl.lockf(f, fcntl.LOCK_EX)
-m = mmap.mmap(f.fileno(), 4096); m[0:2] = b"ok"; m.flush(); print(open("m").read(2)); os.remove("m")`,
-				"temporary files": `
-import tempfile, os
-with tempfile.NamedTemporaryFile() as f, tempfile.TemporaryDirectory() as d, tempfile.TemporaryFile() as g:
-    f.write(b"x"); open(d + "/y", "w").close(); print("ok" if f.name.startswith("/tmp/") else f.name)`,
-				"asyncio": `
-import asyncio
-async def main():
-    async def hello(r, w): w.write(b"ok"); await w.drain(); w.close()
-    server = await asyncio.start_server(hello, "127.0.0.1", 0)
-    r, w = await asyncio.open_connection(*server.sockets[0].getsockname())
-    print((await r.read()).decode()); w.close()
-    p = await asyncio.create_subprocess_exec("true"); assert await p.wait() == 0
-asyncio.run(main())`,
-				"imports": `
-import ssl, ctypes, socket, select, multiprocessing.shared_memory as sm
-m = sm.SharedMemory(create=True, size=64); m.buf[0] = 1; m.close(); m.unlink()
-ssl.create_default_context(); socket.socketpair(); select.epoll(); print("ok")`,
-				"user": `
-import os, pwd, getpass
-print("ok" if pwd.getpwuid(os.getuid()).pw_name and os.path.expanduser("~") == os.environ["HOME"] else "no")`,
-			} {
+			for name, script := range testkit.Archive(t, "python-forms.txt") {
 				if got := strings.Fields(s.mustRun("python", "-c", script)); len(got) == 0 || got[len(got)-1] != "ok" {
 					t.Errorf("%s: %q", name, got)
 				}

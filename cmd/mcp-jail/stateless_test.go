@@ -44,18 +44,10 @@ name = "PLANTED_SECRET"
 read = true
 `)
 	arg := func(a string) map[string]any { return map[string]any{"arg": a} }
-	for _, step := range []struct {
+	for _, step := range testkit.Table[struct {
 		tool, arg, want string
 		ok              bool
-	}{
-		{"read", "notes/a", "a note", true},
-		{"read", "other/b", "no such file", false},
-		{"write", "out/x", "written", true},
-		{"write", "notes/a", "no such file", false},
-		{"read", "out/x", "no such file", false},
-		{"env", "PLANTED_SECRET", "hunter2", true},
-		{"write", "../home/x", "read-only file system", false},
-	} {
+	}](t, "tool-policies.txt") {
 		r := s.tool(step.tool, arg(step.arg))
 		if text := r.texts(); r.IsError == step.ok || !strings.Contains(text, step.want) {
 			t.Errorf("%s %s: %s", step.tool, step.arg, text)

@@ -65,11 +65,7 @@ func TestWithoutNamespacesPrograms(t *testing.T) {
 	}
 	s := open(t, withoutUserns(w.jail(append(slices.Clip(waiveNamespaces), "--", "/usr/bin/python3", w.fixture(t, "exec.py"))...)), nil)
 	defer s.close()
-	for program, argv := range map[string][]string{
-		"node":    {"node", "-e", `require("fs").writeFileSync(require("os").tmpdir() + "/x", "x"); require("child_process").execFileSync("node", ["-v"]); require("os").cpus(); new (require("worker_threads").Worker)("0", {eval: true}).on("exit", () => console.log("fine"))`},
-		"python3": {"python3", "-c", `import subprocess, tempfile, concurrent.futures as c; tempfile.TemporaryFile(); subprocess.run(["true"], check=True); print(*c.ThreadPoolExecutor().map(str, ["fine"]))`},
-		"git":     {"sh", "-c", `cd repo && echo x > f && git add f && git -c user.name=a -c user.email=b@c commit -qm fine && git log --format=%s`},
-	} {
+	for program, argv := range testkit.Named[[]string](t, "without-namespaces.txt") {
 		t.Run(program, func(t *testing.T) {
 			need(t, program)
 			if out := s.mustRun(argv...); !strings.Contains(out, "fine") {

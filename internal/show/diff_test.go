@@ -5,24 +5,15 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestDiff(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		name, before, after, want string
 		context                   int
-	}{
-		{"equal", "a\n", "a\n", "", 3},
-		{"one line", "a\nb\nc\n", "a\nB\nc\n", "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", 3},
-		{"no context", "a\nb\nc\n", "a\nB\nc\n", "@@ -2 +2 @@\n-b\n+B\n", 0},
-		{"added", "a\nc\n", "a\nb\nc\n", "@@ -1,0 +2 @@\n+b\n", 0},
-		{"removed", "a\nb\nc\n", "a\nc\n", "@@ -2 +1,0 @@\n-b\n", 0},
-		{"from nothing", "", "a\n", "@@ -0,0 +1 @@\n+a\n", 3},
-		{"line ends", "a\r\nb", "a\r\nc", "@@ -1,2 +1,2 @@\n a\r\n-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file\n", 1},
-		{"two hunks", "1\n2\n3\n4\n5\n6\n", "x\n2\n3\n4\n5\ny\n", "@@ -1,2 +1,2 @@\n-1\n+x\n 2\n@@ -5,2 +5,2 @@\n 5\n-6\n+y\n", 1},
-		{"hunks that touch", "1\n2\n3\n4\n", "x\n2\n3\ny\n", "@@ -1,4 +1,4 @@\n-1\n+x\n 2\n 3\n-4\n+y\n", 1},
-		{"a line that is there twice, between changes", "a\ns\nb\ns\n", "x\ns\ny\ns\n", "@@ -1 +1 @@\n-a\n+x\n@@ -3 +3 @@\n-b\n+y\n", 0},
-	} {
+	}](t, "diffs.txt") {
 		want := c.want
 		if want != "" {
 			want = "--- f\n+++ f\n" + want

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
 )
 
 // Rows reads a table below testdata: each line is a row of words, and of strings as Go quotes them. What
@@ -90,4 +92,19 @@ func fill[T any](t testing.TB, row []string) (one T) {
 		}
 	}
 	return one
+}
+
+// Archive returns the texts of an archive below testdata, by their names. Before each of them is a line "-- NAME --".
+func Archive(t testing.TB, name string) map[string]string {
+	t.Helper()
+	archive, err := txtar.ParseFile(filepath.Join("testdata", name))
+	Must(t, err)
+	texts := map[string]string{}
+	for _, f := range archive.Files {
+		texts[f.Name] = string(f.Data)
+	}
+	if len(texts) == 0 {
+		t.Fatalf("%s has no texts", name)
+	}
+	return texts
 }

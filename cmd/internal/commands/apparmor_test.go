@@ -26,30 +26,16 @@ func TestAppArmorProfile(t *testing.T) {
 	}
 }
 
-// installs are programs as each way of installing places them, where an update places them, and paths
-// that the profile must not match.
-var installs = []struct {
-	way, path string
-	also, not []string
-}{
-	{"deb", "/usr/bin/mcp-jail", []string{"/usr/local/bin/mcp-jail"}, []string{"/usr/bin/mcp-jail-tls", "/usr/bin/x"}},
-	{"go install", "/home/u/go/bin/mcp-jail", []string{"/usr/bin/mcp-jail"}, []string{"/home/v/go/bin/mcp-jail", "/home/u/go/bin/mcp-jail-other"}},
-	{"archive", "/home/u/mcp-jail_1.2.3_linux_amd64/mcp-jail", []string{"/home/u/mcp-jail_1.10.0-rc.1_linux_amd64/mcp-jail"}, []string{"/home/u/mcp-jail_1.2.3_linux_amd64/x/mcp-jail", "/home/u/mcp-jail"}},
-	{"homebrew", "/home/linuxbrew/.linuxbrew/Cellar/mcp-jail/1.2.3/bin/mcp-jail", []string{"/home/linuxbrew/.linuxbrew/Cellar/mcp-jail/1.3.0_1/bin/mcp-jail"}, []string{"/home/linuxbrew/.linuxbrew/Cellar/other/1.2.3/bin/mcp-jail"}},
-	{"homebrew, revised", "/home/linuxbrew/.linuxbrew/Cellar/mcp-jail/1.2.3_2/bin/mcp-jail", []string{"/home/linuxbrew/.linuxbrew/Cellar/mcp-jail/1.2.4/bin/mcp-jail"}, nil},
-	{"npm", "/usr/lib/node_modules/mcp-jail/node_modules/@mcp-jail/linux-x64/bin/mcp-jail", nil, []string{"/usr/lib/node_modules/mcp-jail/bin/mcp-jail"}},
-	{"npm, nvm", "/home/u/.nvm/versions/node/v22.1.0/lib/node_modules/mcp-jail/node_modules/@mcp-jail/linux-x64/bin/mcp-jail", []string{"/home/u/.nvm/versions/node/v24.0.1/lib/node_modules/mcp-jail/node_modules/@mcp-jail/linux-x64/bin/mcp-jail"}, nil},
-	{"pnpm", "/home/u/.local/share/pnpm/global/5/.pnpm/@mcp-jail+linux-x64@1.2.3/node_modules/@mcp-jail/linux-x64/bin/mcp-jail", []string{"/home/u/.local/share/pnpm/global/5/.pnpm/@mcp-jail+linux-x64@2.0.0/node_modules/@mcp-jail/linux-x64/bin/mcp-jail"}, []string{"/home/u/.local/share/pnpm/global/6/.pnpm/@mcp-jail+linux-x64@1.2.3/node_modules/@mcp-jail/linux-x64/bin/mcp-jail"}},
-	{"npx", "/home/u/.npm/_npx/0123abcd/node_modules/@mcp-jail/linux-x64/bin/mcp-jail", []string{"/home/u/.npm/_npx/ffff/node_modules/@mcp-jail/linux-x64/bin/mcp-jail"}, []string{"/home/u/.npm/_npx/ffff/node_modules/@mcp-jail/x/bin/mcp-jail"}},
-	{"pnpm dlx", "/home/u/.cache/pnpm/dlx/abc/def/node_modules/.pnpm/@mcp-jail+linux-x64@1.2.3/node_modules/@mcp-jail/linux-x64/bin/mcp-jail", []string{"/home/u/.cache/pnpm/dlx/x/y/node_modules/.pnpm/@mcp-jail+linux-x64@1.2.4/node_modules/@mcp-jail/linux-x64/bin/mcp-jail"}, nil},
-	{"a sticky directory", "/sticky/1.2.3/mcp-jail", nil, []string{"/sticky/1.2.4/mcp-jail"}},
-	{"odd characters", "/home/a b/go{x}[y]*?^@{HOME}\",#=z/bin/mcp-jail", nil, []string{"/home/a b/gox[y]*?^@{HOME}\",#=z/bin/mcp-jail", "/home/a b/go{x}y**^@{HOME}\",#=z/bin/mcp-jail"}},
-}
-
 // TestAppArmorPaths tests, by what apparmor_parser makes of the profile, that it matches the
 // programs of each way of installing that build jails, and no others. Versions before 4 know neither the
 // userns rule nor the abi, so the test leaves out those two lines.
 func TestAppArmorPaths(t *testing.T) {
+	// installs are programs as each way of installing places them, where an update places them, and paths
+	// that the profile must not match.
+	installs := testkit.Table[struct {
+		way, path string
+		also, not []string
+	}](t, "apparmor.txt")
 	parser, err := exec.LookPath("apparmor_parser")
 	if err != nil {
 		parser = "/usr/sbin/apparmor_parser"

@@ -48,53 +48,10 @@ func TestComplete(t *testing.T) {
 	testkit.WriteFile(t, ".claude.json", `{"mcpServers": {"tickets": {"command": "mcp-jail", "args": ["run", "--name", "t", "--", "tickets-server"]}, "bare": {"command": "bare-server"},
 		"--yes": {"command": "mcp-jail", "args": ["run", "--", "x"]}, "_activeHelp_ x": {"command": "mcp-jail", "args": ["run", "--", "y"]}}}`)
 	testkit.PlantBelow(t, filepath.Join(home, ".local/state/mcp-jail/servers"), "used/last.json")
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		typed      string // the last word is being typed
 		want, none string // lines of the answer, separated by spaces, and one that may not be there
-	}{
-		{"ch", "check", "run"},
-		{"", "run check plan doctor why trust help", "__complete"},
-		{"run --config c.toml ", "github notes", "used"},
-		{"plan --config c.toml --read /x ", "github notes", ""},
-		{"plan --config c.toml github ", "", "notes"},
-		{"plan --config c.toml ", "github", "tickets"},
-		{"plan tickets ", ":4", "tickets"},
-		{"wrap --server ", "tickets", "--yes"},
-		{"check c.t", ":0", "tickets"},
-		{"unwrap --server ", "tickets bare", "github"},
-		{"plan --config nowhere.toml ", "", "github"},
-		{"why ", "used", "github"},
-		{"install ", "used", "notes"},
-		{"install --config c.toml ", "github notes", "used"},
-		{"run --wa", "--waive", "--read"},
-		{"run --waive ", "fs net env limits", "private"},
-		{"run --waive=n", "--waive=net", ""},
-		{"run --home ", "private real", ""},
-		{"run --env A_T", "A_TOKEN", "secret"},
-		{"check --format ", "text json", ""},
-		{"completion ", "bash zsh fish", "run"},
-		{"plan --config c.toml notes --tool ", "search", ""},
-		{"plan --config c.toml github --tool ", ":4", "search"},
-		{"run --preset git", "github gitlab git", ""},
-		{"preset ", "github time", "c.toml"},
-		{"wrap --client ", "claude-code cursor vscode", "c.toml"},
-		{"wrap --server ", "issues search", "github"},
-		{"wrap --client cursor --server ", "issues", "search"},
-		{"unwrap --server issues --server ", "search", "issues"},
-		{"unwrap --file .mcp.json --server ", "search", "issues"},
-		{"wrap --file ", ":0", ""},
-		{"run --inb", "--inbound", "c.toml"},
-		{"run --inbound ", ":4", "c.toml"},
-		{"run --limit ", "memory_mb= processes= :6", "c.toml"},
-		{"undo --session ", ":36", "c.toml"},
-		{"undo --call ", ":4", "c.toml"},
-		{"status --unused ", ":4", "c.toml"},
-		{"preset github ", ":4", "time"},
-		{"help ", "run why fs-read rules", ""},
-		{"help run ", ":4", "run"},
-		{"run -- npx ", ":0", "github"},
-		{"check ", ":0", "github"},
-	} {
+	}](t, "completions.txt") {
 		words := strings.Split(c.typed, " ")
 		out, status := said(t, append([]string{"__complete"}, words...)...)
 		var got []string

@@ -16,6 +16,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/markdown"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -66,12 +67,7 @@ func TestDocumentedConfigurations(t *testing.T) {
 	if found["toml"] < 20 || found["json"]+found["jsonc"] < 5 {
 		t.Errorf("only %v were found", found)
 	}
-	for _, text := range []string{
-		"```toml\n[servers.x]\ncomand = \"y\"\n```", "```toml\nx = \n```", "```toml\nsecret = { env = \"A\" }\n```", "```json\n{\"a\": 1, // no\n}\n```",
-		"<!-- below: [[servers.x.access.net]] -->\n```toml\nhots = \"a\"\n```", "<!-- refused: stateful -->\n```toml\n[servers.x]\ncommand = \"y\"\n```",
-		"<!-- lines below: [servers.x] -->\n```toml\ncommand = \"y\"\ncomand = \"y\"\n```",
-		"```jsonc\n{ \"command\": \"mcp-jail\", \"args\": [\"run\", \"--reed\", \"x\", \"--\", \"y\"] }\n```",
-	} {
+	for _, text := range testkit.Table[string](t, "documents.txt") {
 		if checkConfiguration(markdown.Parse("x.md", text).Blocks[0]) == nil {
 			t.Errorf("this passes:\n%s", text)
 		}

@@ -283,19 +283,7 @@ func TestInstallMisuse(t *testing.T) {
 	}
 	u.types(2, []string{"install"}, "no configured server is started by npx", "mcp-jail install -- npx -y PACKAGE")
 	u.configure("[servers.plain]\ncommand = \"node\"\n[servers.odd]\ncommand = \"npx\"\narguments = [\"--no-such-flag\", \"a\"]\n")
-	for want, args := range map[string][]string{
-		"server plain is started by node, which fetches no package: there is nothing to install": {"plain"},
-		"server odd: this npx line runs as it is given, and its package is not pinned":           {"odd"},
-		"there is no server \"@s/a\" in the configuration; declared are odd, plain\n":            {"@s/a"},
-		"mcp-jail install -- npx -y @s/a":                                                        {"@s/a"},
-		"put -- before the command of the server: type  mcp-jail install -- npx -y a":            {"npx", "-y", "a"},
-		"there is no command after --. Type for example\n":                                       {"--"},
-		"because it names no package. Nothing is installed for it":                               {"--", "npx", "-y"},
-		"node fetches no package, so there is nothing to install. What does: npx, ":              {"--", "node", "x.js"},
-		"--update and --accept-tools are different things: give one of them":                     {"--update", "--accept-tools", "plain"},
-		"name a server or package whose tools you accept: mcp-jail install --accept-tools NAME":  {"--accept-tools"},
-		"--accept-tools takes names, no command after --":                                        {"--accept-tools", "--", "npx", "a"},
-	} {
+	for want, args := range testkit.Named[[]string](t, "install-misuse.txt") {
 		u.types(2, append([]string{"install"}, args...), want)
 	}
 }

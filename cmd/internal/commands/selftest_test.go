@@ -15,26 +15,11 @@ import (
 // how to waive it where that can be.
 func TestSelfTestText(t *testing.T) {
 	c := terminal.New(os.Stdin, os.Stdout, os.Stderr)
-	for _, k := range []struct {
+	for _, k := range testkit.Table[struct {
 		name, result string
 		all          bool
 		want, not    []string
-	}{
-		{"none on this system", `{}`, true, nil, nil},
-		{"no result", `{"why":"no space left"}`, false, []string{"has no result, and no server starts", "no space left"}, nil},
-		{"passed", `{"made":true,"passed":[{"id":"R1","what":"what is granted can be read"}]}`, false, []string{"has passed"}, []string{"R1", "--waive"}},
-		{"passed, all", `{"made":true,"passed":[{"id":"R1","what":"what is granted can be read"}]}`, true, []string{"R1", "what is granted can be read"}, nil},
-		{"failed", `{"made":true,"failed":[{"id":"R2","axis":"fs","what":"what is not granted cannot be read","got":"read u/file: works, not EPERM"}],
-			"passed":[{"id":"R1","what":"what is granted can be read"}]}`, true,
-			[]string{"R2: this does not hold: what is not granted cannot be read", "read u/file: works, not EPERM", "--waive fs"}, []string{"nothing can waive"}},
-		{"fatal", `{"made":true,"failed":[{"id":"S1","axis":"process","fatal":true,"what":"a program starts in a jail","got":"x"}]}`, false,
-			[]string{"No server starts, and nothing can waive that"}, []string{"--waive", "--verbose"}},
-		{"fatal with others", `{"made":true,"failed":[{"id":"S1","axis":"process","fatal":true,"what":"a program starts in a jail","got":"x"},{"id":"S2","axis":"process","fatal":true,"what":"z","got":"no answer"},{"id":"R2","axis":"fs","what":"y","got":"no answer"}],
-			"passed":[{"id":"F6","what":"w"}]}`, false,
-			[]string{"S1: ", "2 more failed: --verbose lists them"}, []string{"S2", "R2", "F6", "--waive"}},
-		{"fatal with others, all", `{"made":true,"failed":[{"id":"S1","axis":"process","fatal":true,"what":"a program starts in a jail","got":"x"},{"id":"R2","axis":"fs","what":"y","got":"no answer"}]}`, true,
-			[]string{"S1: ", "R2: ", "--waive fs"}, []string{"--verbose"}},
-	} {
+	}](t, "selftest.txt") {
 		var r confine.SelfTest
 		testkit.Must(t, json.Unmarshal([]byte(k.result), &r))
 		got := selfTestText(c, r, k.all)

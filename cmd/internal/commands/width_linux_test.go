@@ -31,11 +31,7 @@ func TestTerminalWidth(t *testing.T) {
 	client := filepath.Join(home, ".cursor", "mcp.json")
 	testkit.Must(t, os.MkdirAll(filepath.Dir(client), 0o700))
 	testkit.Must(t, os.WriteFile(client, []byte(widthClient), 0o600))
-	lines := [][]string{
-		{}, {"plan", "notes"}, {"plan", "--verbose", "notes"}, {"plan", "--", "/bin/true"}, {"check"}, {"doctor"}, {"doctor", "--verbose"}, {"version"},
-		{"status", "--all"}, {"why"}, {"undo", "--list"}, {"preset"}, {"preset", "playwright"}, {"help", "topics"}, {"status"}, {"wrap", "--dry-run"}, {"unwrap", "--dry-run"},
-		{"plan", "no-such-server"}, {"plan", "--waive", "everything", "notes"}, {"check", "some/file/that/is/not/there.toml"}, {"why", "no-such-server"}, {"wrpa"}, {"status", "--nope"},
-	}
+	lines := testkit.Table[[]string](t, "width.txt")
 	for _, page := range explain.Names() {
 		lines = append(lines, []string{"explain", page})
 	}

@@ -5,16 +5,13 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestOtherMachine: an entry names another machine in each of its parts and in each spelling, and addresses
 // and paths of this machine are none.
 func TestOtherMachine(t *testing.T) {
-	for word, want := range map[string]bool{
-		`\\evil\share\x.js`: true, `//evil/share/x.js`: true, `\/evil\share`: true, `/\evil/share`: true, `\\?\UNC\evil\share`: true, `\\.\UNC\evil\x`: true, `\??\UNC\evil\x`: true,
-		`--dir=\\evil\share`: true, `C:\a;\\evil\share`: true, `${A:-\\evil\share}`: true, `${A}\\evil\share`: true, `"\\evil\share"`: true, `\\wsl.localhost\U\a;\\evil\b`: true, `\\wsl.localhost.evil\a`: true, `\\wsl.localhost\Ubuntu\home`: true, `//wsl$/Ubuntu/home`: true,
-		`https://example.com/a`: false, `C:\Users\me`: false, `C:\\Users\\me`: false, `a//b`: false, `/mnt/c`: false, `--x=/a/b`: false, `--url=http://a.b//c`: false, ``: false, `//`: false, `\\`: false, "s/a//": false,
-	} {
+	for word, want := range testkit.Named[bool](t, "machines.txt") {
 		for name, e := range map[string]clients.Entry{
 			"command": {Command: word}, "argument": {Command: "node", Args: []string{"-x", word}}, "directory": {Command: "node", Cwd: word}, "file of variables": {Command: "node", EnvFile: word},
 			"variable": {Command: "node", Env: []clients.Variable{{Name: "A", Value: word}}},

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // notes is the server of the user's that others try to be.
@@ -84,14 +86,7 @@ func TestNewID(t *testing.T) {
 			t.Errorf("%q: %s, %s", called, one, two)
 		}
 	}
-	for words, want := range map[string]string{
-		"npx -y @modelcontextprotocol/server-memory@2025.1.1": "server-memory",
-		"uvx mcp-server-time --local":                         "mcp-server-time",
-		"/usr/bin/python3 /home/me/My_Server.py":              "my-server-py",
-		"env A=secret npx -y @a/b --token=s":                  "b",
-		"npx":                                                 "npx",
-		"":                                                    "server",
-	} {
+	for words, want := range testkit.Named[string](t, "identity.txt") {
 		if got := Label(strings.Fields(words)); got != want {
 			t.Errorf("%s: %s", words, got)
 		}

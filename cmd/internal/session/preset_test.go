@@ -17,25 +17,7 @@ import (
 // TestServerWords tests which words of a command line a server gets. There are none if the line
 // starts a wrapper, or has the text of a script.
 func TestServerWords(t *testing.T) {
-	for line, want := range map[string]string{
-		"npx -y @modelcontextprotocol/server-filesystem /a /b":     "/a /b",
-		"env A=1 GITHUB_HOST=https://ghe.test npx -y pkg -x /a":    "-x /a A GITHUB_HOST",
-		"uvx --from mcp-server-git mcp-server-git --repository /r": "--repository /r",
-		"npx --unknown pkg /a":                                     "",
-		"github-mcp-server stdio --gh-host x":                      "stdio --gh-host x",
-		"/usr/bin/node --enable-source-maps /srv/dist/index.js /a": "/a",
-		"node -r ./x.js index.js":                                  "",
-		"node -e 1 /a":                                             "",
-		"python3 -u -m mcp_server_git --repository /r":             "--repository /r",
-		"python3 -c pass /a":                                       "",
-		"python3 -m":                                               "",
-		"sh -c exec":                                               "",
-		"sh start.sh /a":                                           "/a",
-		"env A=1 server /a":                                        "",
-		"timeout 5 node index.js /a":                               "",
-		"docker run -i --rm ghcr.io/github/github-mcp-server -x /etc": "",
-		"": "",
-	} {
+	for line, want := range testkit.Named[string](t, "presets.txt") {
 		words, set := serverWords(strings.Fields(line))
 		for _, a := range set {
 			words = append(words, a.Name)

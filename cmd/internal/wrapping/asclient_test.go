@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // started returns how the client of a file starts its only entry, in one line: its words, then the
@@ -51,32 +52,7 @@ func started(t *testing.T, h clients.Host, path string, env map[string]string, i
 // TestAsClient tests how clients start the server of an entry: what replaces their variables, where it
 // starts, and which variables it gets.
 func TestAsClient(t *testing.T) {
-	for _, c := range []struct{ name, place, table, entry, want string }{
-		{"plain", ".claude.json", "mcpServers", `{"command":"x","args":["a b"],"env":{"A":"1"}}`, `x a b in PROJECT root  A="1"`},
-		{"a value of the environment", ".claude.json", "mcpServers", `{"command":"x","args":["${SET}","${UNSET:-d}"],"env":{"A":"<${SET}${SET}>"}}`, `x v${SET} d in PROJECT root  A="<v${SET}v${SET}>"`},
-		{"not set, for a variable", ".claude.json", "mcpServers", `{"command":"x","env":{"A":"${UNSET}","B":"1"}}`, `x in PROJECT root  B="1" note`},
-		{"not set, for a word", ".claude.json", "mcpServers", `{"command":"x","args":["/${UNSET}"]}`, `the entry has /${UNSET}, which is not set here`},
-		{"given for one that is not set", ".claude.json", "mcpServers", `{"command":"x","args":["${GIVEN}"]}`, `x w in PROJECT root `},
-		{"as it is", ".claude.json", "mcpServers", `{"command":"x","env":{"SET":"${SET}"}}`, `x in PROJECT root `},
-		{"no directory is known", ".config/Claude/claude_desktop_config.json", "mcpServers", `{"command":"x"}`, `x in  root `},
-		{"in a project", "PROJECT/.cursor/mcp.json", "mcpServers", `{"command":"x","args":["${workspaceFolder}/a","${userHome}"]}`, `x PROJECT/a HOME in PROJECT root PROJECT`},
-		{"the folder of the user's own file", ".config/Code/User/mcp.json", "servers", `{"command":"~/x","args":["${workspaceFolder}","~/y"],"cwd":"${userHome}/d"}`, `HOME/x PROJECT HOME/y in HOME/d root `},
-		{"a relative directory", "PROJECT/.vscode/mcp.json", "servers", `{"command":"x","cwd":"sub"}`, `x in PROJECT/sub root PROJECT`},
-		{"an input", ".config/Code/User/mcp.json", "servers", `{"command":"x","args":["${input:GIVEN}"],"env":{"T":"${input:GIVEN}"}}`, `x w in PROJECT root  T="w"`},
-		{"an input that is asked for", ".config/Code/User/mcp.json", "servers", `{"command":"x","env":{"T":"${input:other}"}}`, `asks for ${input:other}`},
-		{"a command is not run", ".config/Code/User/mcp.json", "servers", `{"command":"x","env":{"T":"${command:touch}"}}`, `asks for ${command:touch}`},
-		{"a variable is taken away", ".config/Code/User/mcp.json", "servers", `{"command":"x","env":{"SET":null}}`, `x in PROJECT root  SET="" unset`},
-		{"a file of variables, below the entry's own", ".config/Code/User/mcp.json", "servers", `{"command":"x","envFile":"${userHome}/v.env","env":{"B":"entry"}}`,
-			`x in PROJECT root  A="1" B="two words" C="a\nb" D="q\"q" E="" F="7" B="entry"`},
-		{"a file of the user's takes no variables out of a project", ".config/Code/User/mcp.json", "servers", `{"command":"x","envFile":"${workspaceFolder}/v.env"}`, `x in PROJECT root  note`},
-		{"a file of variables that is missing", ".config/Code/User/mcp.json", "servers", `{"command":"x","envFile":"/nowhere/v.env"}`, `x in PROJECT root  note`},
-		{"a relative file of variables", "PROJECT/.vscode/mcp.json", "servers", `{"command":"x","envFile":"v.env"}`, `x in PROJECT root PROJECT A="planted"`},
-		{"a file of variables with a key", ".config/Code/User/mcp.json", "servers", `{"command":"x","envFile":"${userHome}/k.env"}`, `x in PROJECT root  note`},
-		{"a file of variables that clients read in different ways", "PROJECT/.vscode/mcp.json", "servers", `{"command":"x","envFile":"odd.env"}`, `x in PROJECT root PROJECT`},
-		{"~/ for a client that does not replace it", ".claude.json", "mcpServers", `{"command":"x","args":["~/y"]}`, `x ~/y in PROJECT root `},
-		{"~/ beside a variable", ".config/Code/User/mcp.json", "servers", `{"command":"x","args":["~/${workspaceFolder}"]}`, `x ~/PROJECT in PROJECT root `},
-		{"what acts on mcp-jail", "PROJECT/.cursor/mcp.json", "mcpServers", `{"command":"x","env":{"XDG_CONFIG_HOME":"/evil"}}`, `the entry sets XDG_CONFIG_HOME, which acts on mcp-jail itself, outside of the jail`},
-	} {
+	for _, c := range testkit.Table[struct{ name, place, table, entry, want string }](t, "as-client.txt") {
 		h := newHost(t)
 		path := filepath.Join(h.Home, c.place)
 		if below, ok := strings.CutPrefix(c.place, "PROJECT/"); ok {

@@ -9,39 +9,14 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
-
-// envFiles are files of variables. A file that begins with "line" in want is one that clients read in
-// different ways. In the others, a client finds the names of want, and those alone.
-var envFiles = map[string]struct{ text, want string }{
-	"usual":               {"# a comment: x\n\nexport A=1\n B = 'x'\nC: y\r\n", "A B C"},
-	"a text that goes on": {"A=\"one\n two three: x\nvier\u00e9\n\"\n", "A"},
-	"a key":               {"KEY=\"MIIa+b/c\nab+/cd==\n\"\n", "KEY"},
-	"a mark at the start": {"\ufeffA=1\n", "A"},
-	"a comment":           {"# \u00fc\ufeffA=1\n", ""},
-	"the last word":       {"declare -x HTTPS_PROXY=x\n", "HTTPS_PROXY"},
-	"in quotes":           {"'HTTPS_PROXY'=x\n", "HTTPS_PROXY"},
-	"after a CR":          {"A=1\rB=2", "A B"},
-
-	"a mark before a name":      {"A=1\n\ufeffHTTPS_PROXY=x\n", `line 2: U+FEFF before a "="`},
-	"a mark after a name":       {"A=1\r\nHTTPS_PROXY\ufeff: x\n", `line 2: U+FEFF before a ":"`},
-	"a mark after export":       {"export \ufeffHTTPS_PROXY=x\n", "line 1: U+FEFF"},
-	"two marks":                 {"\ufeff\ufeffHTTPS_PROXY=x\n", "line 1: U+FEFF"},
-	"a blank of JavaScript":     {"A=1\n\u3000HTTPS_PROXY=x\n", "line 2: U+3000"},
-	"a letter":                  {"HTTPS\u212a=x\n", "line 1: U+212A"},
-	"a comment with a line":     {"# x\u2028HTTPS_PROXY=x\n", "line 1: U+2028 ends a line"},
-	"a value with a line":       {"A='x'\u2029HTTPS_PROXY=x\n", "line 1: U+2029 ends a line"},
-	"a line end of Python":      {"# x\x1dHTTPS_PROXY=x\n", "line 1: U+001D ends a line"},
-	"a form feed":               {"A=1\n\fHTTPS_PROXY=x\n", "line 2: U+000C"},
-	"NUL":                       {"A=1\nHTTPS_PROXY\x00=x\n", "line 2: U+0000"},
-	"no UTF-8":                  {"A=1\n\xffHTTPS_PROXY=x\n", "line 2: U+FFFD"},
-	"a name on the line before": {"A=1\nHTTPS_PROXY\n =x\n", `line 3: "=" belongs`},
-	"the same with a colon":     {"HTTPS_PROXY\n\n: x\n", `line 3: ":" belongs`},
-	"a name on two lines":       {"HTTPS_\\\nPROXY=x\n", `line 1: "\" joins`},
-}
 
 // TestEnvFile tests which names a file of variables has. TestEnvFileJudged tests what becomes of it.
 func TestEnvFile(t *testing.T) {
+	// envFiles are files of variables. A file that begins with "line" in want is one that clients read in
+	// different ways. In the others, a client finds the names of want, and those alone.
+	envFiles := testkit.Named[struct{ text, want string }](t, "env-files.txt")
 	for name, c := range envFiles {
 		names, err := meaning.DotenvNames(c.text, true)
 		if strings.HasPrefix(c.want, "line ") {
@@ -92,11 +67,7 @@ func TestEnvFileOfWhom(t *testing.T) {
 		must(t, os.Symlink(to, filepath.Join(h.Project, link)))
 	}
 	must(t, os.Symlink(filepath.Join(h.Project, ".env"), filepath.Join(h.Home, ".env.link")))
-	for file, want := range map[string][2]bool{ // of a project, of the user
-		"PROJECT/.env": {true, true}, "PROJECT/.env.local": {true, true}, "PROJECT/dev/.env.production": {true, true}, "PROJECT/.env.staging": {true, true}, "PROJECT/.env.gone": {true, true},
-		"HOME/other/.env": {false, true}, "HOME/other/.env.local": {false, true}, "PROJECT/dev/.env.link": {false, true}, "PROJECT/.env.aws": {false, true},
-		"HOME/.env.link": {false, true}, "HOME/.aws/credentials": {false, false}, "HOME/.ssh/.env.local": {false, true}, "HOME/plain.txt": {false, true}, "PROJECT/plain.link": {false, true},
-	} {
+	for file, want := range testkit.Named[[2]bool](t, "env-files-of-whom.txt") {
 		for i, path := range []string{filepath.Join(h.Project, ".vscode/mcp.json"), filepath.Join(h.Home, ".config/Code/User/mcp.json")} {
 			write(t, path, `{"servers": {"a": {"command": "x", "envFile": "`+strings.NewReplacer("PROJECT", h.Project, "HOME", h.Home).Replace(file)+`"}}}`)
 			f := only(t, h, Selection{Clients: []string{"vscode"}, Files: []string{path}})

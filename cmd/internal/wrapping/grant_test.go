@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestGrants: what the user's own entry shows becomes a policy.
@@ -270,13 +271,7 @@ func TestMissingProgram(t *testing.T) {
 // TestWholeLineWritten: what to write in place of a whole line in one word, in the form of the file and
 // without secrets.
 func TestWholeLineWritten(t *testing.T) {
-	for file, c := range map[string]struct{ text, want string }{
-		".cursor/mcp.json":               {`{"mcpServers": {"s": {"command": "npx -y pkg", "args": ["--api-key", "hunter22"]}}}`, `write "command": "npx", "args": ["-y", "pkg", "--api-key", "***"]`},
-		".claude.json":                   {`{"mcpServers": {"s": {"command": "npx -y 'pkg' --token='hunter22'"}}}`, `write "command": "npx", "args": ["-y", "pkg", "--token=***"]`},
-		".codex/config.toml":             {"[mcp_servers.s]\ncommand = 'npx pkg --key hunter22'", `write command = "npx", args = ["pkg", "--key", "***"]`},
-		".config/goose/config.yaml":      {"extensions:\n  s:\n    type: stdio\n    cmd: npx -y pkg", `write cmd: "npx", args: ["-y", "pkg"]`},
-		".config/opencode/opencode.json": {`{"mcp": {"s": {"type": "local", "command": ["npx -y pkg", "x"]}}}`, `write "command": ["npx", "-y", "pkg", "x"]`},
-	} {
+	for file, c := range testkit.Named[struct{ text, want string }](t, "whole-lines.txt") {
 		h := newHost(t)
 		path := filepath.Join(h.Home, file)
 		write(t, path, c.text)

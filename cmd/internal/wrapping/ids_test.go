@@ -50,15 +50,7 @@ func fileOf(t *testing.T, h clients.Host, name string) string {
 // TestOldEntries: the flags of an older entry of the user's own are read into a file once, and the words in
 // front become those of an id.
 func TestOldEntries(t *testing.T) {
-	for args, want := range map[string]string{
-		`"run", "--"`: `id = "s-ID" command = "x" arguments = ["a"]`,
-		`"run", "--name", "s", "--read", "/usr/share", "--write", "~/w", "--"`:                                                                 `id = "s-ID" command = "x" arguments = ["a"] [servers.s.access] [[servers.s.access.fs]] path = "/usr/share" read = true [[servers.s.access.fs]] path = "~/w" read = true write = true`,
-		`"run", "--name=s", "--net", "a.test:8080", "--env", "TOKEN", "--"`:                                                                    `id = "s-ID" command = "x" arguments = ["a"] variables = ["TOKEN"] [servers.s.access] [[servers.s.access.net]] host = "a.test" port = 8080 allow = true`,
-		`"run", "--workspace", "/usr", "--home", "real", "--waive", "fs", "--limit", "processes=9", "--limit", "startup_timeout_secs=5", "--"`: `id = "s-ID" command = "x" arguments = ["a"] workspace = "/usr" home = "real" startup_timeout_secs = 5 waive = ["fs"] [servers.s.limits] processes = 9`,
-		`"run", "--config", "/etc/c.toml", "--"`:                                                                                               "",
-		`"run", "--read", "${HOME}/n", "--"`:                                                                                                   `id = "s-ID" command = "x" arguments = ["a"] [servers.s.access] [[servers.s.access.fs]] path = "HOME/n" read = true`,
-		`"run", "--read", "${NOTES}", "--"`:                                                                                                    "", // only the client knows
-	} {
+	for args, want := range testkit.Named[string](t, "old-entries.txt") {
 		h := newHost(t)
 		path := filepath.Join(h.Home, ".claude.json")
 		before := `{"mcpServers": {"s": {"command": "` + program + `", "args": [` + args + `, "x", "\u0061"]}}}`
@@ -238,13 +230,7 @@ func TestOffered(t *testing.T) {
 
 // TestSaved: a word of which the client makes another one at each start has "${…}" in the file.
 func TestSaved(t *testing.T) {
-	for client, c := range map[string]struct{ file, entry, want string }{
-		"claude-code": {".claude.json", `{"mcpServers": {"s": {"command": "x", "args": ["${A:-b}/c", "$D"]}}}`, `["${A}/c", "$D"]`},
-		"vscode":      {".config/Code/User/mcp.json", `{"servers": {"s": {"command": "x", "args": ["${input:k}", "~/n"]}}}`, `["${k}", "HOME/n"]`},
-		"opencode":    {".config/opencode/opencode.json", `{"mcp": {"s": {"type": "local", "command": ["x", "{env:A}-b"]}}}`, `["${A}-b"]`},
-		"gemini":      {".gemini/settings.json", `{"mcpServers": {"s": {"command": "x", "args": ["$A", "${B}"]}}}`, `["${A}", "${B}"]`},
-		"codex":       {".codex/config.toml", "[mcp_servers.s]\ncommand = \"x\"\nargs = [\"~/n\"]\n", `["~/n"]`},
-	} {
+	for client, c := range testkit.Named[struct{ file, entry, want string }](t, "saved.txt") {
 		h := newHost(t)
 		write(t, filepath.Join(h.Home, c.file), c.entry)
 		wrapAll(t, h)

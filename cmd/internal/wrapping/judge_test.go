@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // judged is an entry in the form of a client, as a project's file and as the user's own. Its begin of
@@ -213,19 +214,7 @@ func TestFlagsOfProjects(t *testing.T) {
 func TestJudgeOpen(t *testing.T) {
 	h := newHost(t)
 	file := filepath.Join(h.Home, "x", ".vscode", "mcp.json")
-	for entry, open := range map[string]bool{
-		`"a": {"command": "./e", "args": null}`:                      true,
-		`"a": {"command": "./e", "args": [1]}`:                       true,
-		`"a": {"command": "./e", "args": "c"}`:                       true,
-		`"a": {"command": ["./e"]}`:                                  true,
-		`"": {"command": "./e"}`:                                     true,
-		`"a": {"command": "./e", "sandboxEnabled": true}`:            true,
-		`"a": {"command": "docker", "args": ["run", "-i", "image"]}`: true,
-		`"a": {"url": "https://h"}`:                                  false,
-		`"a": {"command": null}`:                                     false,
-		`"a": null`:                                                  false,
-		`"a": {}`:                                                    false,
-	} {
+	for entry, open := range testkit.Named[bool](t, "judged-open.txt") {
 		write(t, file, `{"servers": {`+entry+`}}`)
 		f := only(t, h, Selection{Files: []string{file}})
 		if len(f.Entries) == 0 && !open {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestVariablesFromFile: an entry is left if its file has a variable that acts on mcp-jail. All of them
@@ -48,21 +49,7 @@ func TestCarried(t *testing.T) {
 	ours := Program{Path: filepath.Join(h.Home, "bin", "mcp-jail")}
 	write(t, ours.Path, "")
 	file := filepath.Join(h.Home, ".cursor/mcp.json")
-	for line, left := range map[string]string{
-		`"docker", "run", "-i", "x"`: "starts a container, which Docker or Podman runs", `"sh", "-c", "docker run -i x"`: "starts a container, which Docker or Podman runs", `"docker-compose", "run", "x"`: "starts a container, which Docker or Podman runs",
-		`"ssh", "host", "server"`:                   "starts its server on another machine with ssh, and a jail here would hold ssh alone",
-		`"timeout", "9", "ssh", "host"`:             "starts its server on another machine with ssh",
-		`"bash", "-lc", "exec ssh host server"`:     "starts its server on another machine with ssh",
-		`"kubectl", "-n", "a", "exec", "-i", "p"`:   "starts its server in a cluster with kubectl",
-		`"wsl.exe", "bash", "-c", "node x"`:         "starts its server in another system of this machine with wsl",
-		`"sudo", "-n", "node", "x"`:                 "starts its server as another user with sudo, which no program can do in a jail: take sudo out",
-		`"${userHome}/bin/kubectl", "exec", "p"`:    "starts its server in a cluster with kubectl",
-		`"node", "ssh", "host"`:                     "",
-		`"npx", "-y", "docker-mcp", "run"`:          "",
-		`"bash", "-lc", "node x --with 'ssh host'"`: "",
-		`"REPO/ssh", "host"`:                        "starts its server on another machine with ssh",
-		`"./ssh", "host"`:                           "",
-	} {
+	for line, left := range testkit.Named[string](t, "left.txt") {
 		line = strings.ReplaceAll(line, "REPO", h.Project)
 		command, args, _ := strings.Cut(line, ", ")
 		write(t, file, `{"mcpServers": {"s": {"command": `+command+`, "args": [`+args+`]}, "by hand": {"command": "`+ours.Path+`", "args": ["run", "--name", "s", "--", `+line+`]}}}`)

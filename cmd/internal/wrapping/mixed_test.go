@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // plant writes files into the project or, if they begin with "~/", the home directory. It puts a
@@ -254,18 +255,7 @@ func TestUnread(t *testing.T) {
 // TestUnreadAgents: files of agents, and those that another file names, are named if they can have
 // servers, also if a project's file spells the word with escapes.
 func TestUnreadAgents(t *testing.T) {
-	for path, texts := range map[string][2]string{ // one with servers, one without
-		"project/.qwen/agents/a.md":    {"---\nmcpServers:\n  a: {command: ./e}\n---\n", "---\nname: a\n---\n"},
-		"project/.qwen/agents/x/a.md":  {"---\n\"mcp\\x53ervers\":\n  a: {command: ./e}\n---\n", "---\nname: a\n---\n"},
-		"project/.claude/agents/a.md":  {"---\n\"mcp\\u0053ervers\":\n  a: {command: ./e}\n---\n", "---\nname: a\n---\n"},
-		"home/.qwen/agents/a.md":       {"---\nmcpServers:\n  a: {command: ./e}\n---\n", "---\nname: a\n---\n"},
-		"project/.codex/agents/a.toml": {"[mcp_servers.a]\ncommand = './e'\n", "name = 'a'\n"},
-		"home/.codex/agents/a.toml":    {"[mcp_servers.a]\ncommand = './e'\n", "name = 'a'\n"},
-		"project/.codex/config.toml":   {"[agents.a]\nconfig_file = 'a.toml'\n", "model = 'a'\n"},
-		"home/.codex/config.toml":      {"[agents.a]\nconfig_file = 'a.toml'\n", "model = 'a'\n"},
-		"home/.codex/./config.toml":    {"project_root_markers = ['.hg']\n", "model = 'a'\n"},
-		"home/.gemini/agents/a.md":     {"---\nmcp_servers:\n  a: {command: ./e}\n---\n", "---\nname: a\n---\n"},
-	} {
+	for path, texts := range testkit.Named[[2]string](t, "agents.txt") {
 		for i, text := range texts {
 			h := newHost(t)
 			before := len(Unread(h, Selection{}))
@@ -280,13 +270,7 @@ func TestUnreadAgents(t *testing.T) {
 // TestReplacedAsText: OpenCode and Kilo replace variables in the text of the file, so they can make
 // keys and hide comments.
 func TestReplacedAsText(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"m{env:NOPE}cp": {"a": {"type": "local", "command": ["evil"]}}}`:                        `line 1, column 4: "{env:…}" stands outside`,
-		`{"mcp": {"a": {"type": "local", "command": ["x"], "{file:./k}": {"LD_PRELOAD": "y"}}}}`:  `"{file:…}" stands outside`,
-		`{/* {file:./end} "mcp": {"a": {"type": "local", "command": ["evil"]}}, /* */ "mcp": {}}`: `"{file:…}" stands outside`,
-		`{"mcp": {"a": {"type": "local", "command": ["x", "{env:"], "cwd": "}"}}}`:                `"{env:…}" stands outside`,
-		`{"mcp": {"a": {"type": "local", "command": ["x", "{env:A}"]}}}`:                          "a no: ",
-	} {
+	for text, want := range testkit.Named[string](t, "replaced-texts.txt") {
 		h := newHost(t)
 		write(t, filepath.Join(h.Project, "opencode.json"), text)
 		if got := strings.Join(verdicts(t, h, Selection{Clients: []string{"opencode"}}), "\n"); !strings.Contains(got, want) {

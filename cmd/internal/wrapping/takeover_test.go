@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
@@ -15,17 +16,10 @@ func TestTakeOver(t *testing.T) {
 	entry := func(words string) string {
 		return `{"mcpServers": {"s": {"command": "` + program + `", "args": ["run", "--id", "` + id + `", "--", ` + words + `]}}}`
 	}
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Named[struct {
 		own, other, project, given string
 		want                       string
-	}{
-		"the user's own line":            {own: `"x", "b"`, given: "x b", want: "x b"},
-		"with a client's variable":       {own: `"x", "${B}/c"`, given: "x /b/c", want: "x ${B}/c"},
-		"another line":                   {own: `"x", "b"`, given: "x c"},
-		"a project's line":               {project: `"x", "b"`, given: "x b"},
-		"a project's, beside the user's": {own: `"x", "a"`, project: `"x", "b"`, given: "x b"},
-		"another entry has its words":    {own: `"x", "b"`, other: `"x", "a"`, given: "x b"},
-	} {
+	}](t, "takeover.txt") {
 		h := newHost(t)
 		h.Env = func(name string) string { return map[string]string{"CLAUDE_CONFIG_DIR": h.Project}[name] }
 		file := filepath.Join(configDir(h), config.ServersDir, "s.toml")

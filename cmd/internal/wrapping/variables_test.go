@@ -8,49 +8,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-)
 
-// entryLines are command lines of entries, by what mcp-jail does outside of the jail to start them.
-var entryLines = map[string]string{
-	"a package of npm":         `"command": "npx", "args": ["-y", "some-mcp"]`,
-	"one by another launcher":  `"command": "bunx", "args": ["some-mcp"]`,
-	"one behind env":           `"command": "env", "args": ["A=b", "npx", "-y", "some-mcp"]`,
-	"one behind a shell":       `"command": "bash", "args": ["-lc", "exec npx -y some-mcp"]`,
-	"one behind cmd":           `"command": "cmd", "args": ["/c", "npx", "-y", "some-mcp"]`,
-	"npx by its script":        `"command": "node", "args": ["/usr/lib/node_modules/npm/bin/npx-cli.js", "-y", "some-mcp"]`,
-	"npx by a shown reference": `"command": "${workspaceFolder}/npx", "args": ["-y", "some-mcp"]`,
-	"a launcher, perhaps":      `"command": "${env:A}", "args": ["-y", "some-mcp"]`,
-	"a word of env, perhaps":   `"command": "env", "args": ["${env:A}", "some-mcp"]`,
-	"a script of node, asked":  `"command": "node", "args": ["${input:a}", "-y", "some-mcp"]`,
-	"a text for a shell":       `"command": "sh", "args": ["-c", "${env:A} -y some-mcp"]`,
-	"not taken apart":          `"command": "npx", "args": ["--unknown", "some-mcp"]`,
-	"a package of Python":      `"command": "uvx", "args": ["some-mcp"]`,
-	"a preset's program":       `"command": "github-mcp-server", "args": ["stdio"]`,
-	"node":                     `"command": "node", "args": ["dist/index.js"]`,
-	"node, in the workspace":   `"command": "node", "args": ["${workspaceFolder}/dist/index.js"]`,
-	"a venv":                   `"command": "REPO/.venv/bin/python", "args": ["-m", "server"]`,
-	"a venv, relative":         `"command": ".venv/bin/python", "args": ["${input:a}"]`,
-	"uv run":                   `"command": "uv", "args": ["run", "server.py"]`,
-	"a program":                `"command": "/opt/server", "args": ["npx", "-y", "some-mcp"]`,
-}
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+)
 
 // fetched are the lines for which mcp-jail finds, fetches or pins a package outside of the jail, or
 // could.
 var fetched = []string{"a package of npm", "one by another launcher", "one behind env", "one behind a shell", "one behind cmd", "npx by a shown reference", "a launcher, perhaps", "a word of env, perhaps",
 	"a text for a shell", "not taken apart", "a package of Python"}
-
-// variables says for each assignment in which entries wrap accepts it. "never": in none. "project":
-// not in one of a project. "free": in all. "launcher": in one of a project only if mcp-jail fetches
-// no package for its line.
-var variables = map[string]string{
-	"LD_PRELOAD=/e.so": "never", "HOME=/e": "never", "XDG_STATE_HOME=/e": "never", "XDG_CONFIG_HOME=/e": "never", "MCP_JAIL_X=1": "never", "BASH_ENV=e": "never", "A=B=c": "never",
-	"PATH=REPO/bin": "project", "HTTPS_PROXY=http://e": "project", "https_proxy=http://e": "project", "NVM_DIR=REPO/e": "project", "FNM_DIR=e": "project", "N_PREFIX=e": "project", "MISE_DATA_DIR=e": "project",
-	"SSL_CERT_FILE=e": "project", "GODEBUG=e": "project", "TMPDIR=/e": "project", "npm_config_cache=e": "project", "GOPATH=/e": "project", "PYENV_ROOT=/e": "project", "PATH=${env:PATH}:e": "project", "UV_PYTHON_INSTALL_DIR=/e": "project",
-	"npm_config_registry=http://e": "launcher", "NPM_CONFIG_USERCONFIG=e": "launcher", "PREFIX=e": "launcher", "DESTDIR=e": "launcher", "UV_INDEX_URL=http://e": "launcher", "PIP_INDEX_URL=http://e": "launcher",
-	"NODE_EXTRA_CA_CERTS=e": "launcher", "VIRTUAL_ENV=.venv": "launcher", "GIT_SSH_COMMAND=e": "launcher", "PYENV_VERSION=3": "launcher", "YARN_E=e": "launcher", "PYTHON_E=e": "launcher",
-	"NODE_ENV=production": "free", "PYTHONPATH=src": "free", "NODE_OPTIONS=--require ./e.js": "free", "NODE_OPTIONS=--max-old-space-size=4096": "free", "NODE_TLS_REJECT_UNAUTHORIZED=0": "free", "PYTHONUNBUFFERED=1": "free",
-	"NPM_CONFIG_LOGLEVEL=error": "free", "API_KEY=k": "free", "DEBUG=1": "free", "PATH=${env:PATH}": "free", "HOME=${env:HOME}": "free", "LD_LIBRARY_PATH=${env:LD_LIBRARY_PATH}": "free", "HOME=HOME_DIR": "free",
-}
 
 func splitVariable(text string) (name, value string) {
 	if value, odd := strings.CutPrefix(text, "A=B="); odd {
@@ -64,6 +29,12 @@ func splitVariable(text string) (name, value string) {
 // an entry is left only if the variable acts on what mcp-jail does outside of the jail for that line.
 // What status says is the same, before and after wrap.
 func TestVariablesByLine(t *testing.T) {
+	// variables says for each assignment in which entries wrap accepts it. "never": in none. "project":
+	// not in one of a project. "free": in all. "launcher": in one of a project only if mcp-jail fetches
+	// no package for its line.
+	variables := testkit.Named[string](t, "variables.txt")
+	// entryLines are command lines of entries, by what mcp-jail does outside of the jail to start them.
+	entryLines := testkit.Named[string](t, "entry-lines.txt")
 	h := newHost(t)
 	ours := Program{Path: filepath.Join(h.Home, "bin", "mcp-jail")}
 	write(t, ours.Path, "")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -69,13 +70,7 @@ func tokenRedactor() *Redactor {
 // TestIsPlainValue lists values that are shown, and values that may hold a secret and are
 // not.
 func TestIsPlainValue(t *testing.T) {
-	for value, want := range map[string]bool{
-		"/home/u/data": true, "~/notes": true, "./data/app.db": true, "/var/tmp/mcp-jail-real-1234567890/data": true, "/srv/IntelliJIdea/x": true,
-		"https://api.example.org/v1": true, "http://localhost:8080": true, "postgres://db.internal:5432/app": true, "postgres://reader@db.internal/app": true, "file:///srv/x": true,
-		"postgres://u:hunter2222@db/x": false, "https://ghp_0123456789abcdef@github.com/": false, "https://hooks.example.org/services/T00/B00/aB3dE5fG7hI9jK1lM3nO5pQ7": false,
-		"https://api.example.org/v1?key=abcdef": false, "/K7MDENG+bPxRfiCYEXAMPLEKEY/wJalrXUtnFEMI": false, "postgres": false, "abcdefgh": false, "ghp_0123456789abcdef": false,
-		"https://api.example.org/#abcdefgh": false, "/home/u/a b": false, "mailto:u@example.org": false,
-	} {
+	for value, want := range testkit.Named[bool](t, "plain-values.txt") {
 		text := "open '" + value + "/x' failed"
 		if got := redactorOf(value).Redact(text) == text; got != want {
 			t.Errorf("%s is named: %v", value, got)

@@ -3,6 +3,7 @@ package answers
 import (
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
@@ -66,18 +67,7 @@ func TestStripTools(t *testing.T) {
 
 func TestIsTask(t *testing.T) {
 	t.Parallel()
-	for result, want := range map[string]bool{
-		``:                                   false,
-		`{"resultType":"task"}`:              true,
-		`{"resultType":"t\u0061sk"}`:         true,
-		`{"task":{"taskId":"1"}}`:            true,
-		`{"task":{"taskId":"1"},"_meta":{}}`: true,
-		`{"resultType":"complete","content":[{"text":"task"}]}`: false,
-		`{"content":[],"task":{"taskId":"1"}}`:                  false, // an answer with a member of the server's own
-		`{"task":{"title":"buy milk"}}`:                         false,
-		`{"task":"buy milk"}`:                                   false,
-		`{"structuredContent":{"resultType":"task"}}`:           false,
-	} {
+	for result, want := range testkit.Named[bool](t, "capabilities.txt") {
 		if got := IsTask([]byte(result)); got != want {
 			t.Errorf("%s: %v", result, got)
 		}

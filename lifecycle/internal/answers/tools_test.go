@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
@@ -17,18 +18,11 @@ func page(next string, names ...string) []byte {
 func TestPages(t *testing.T) {
 	t.Parallel()
 	var tools Tools
-	for i, c := range []struct {
+	for i, c := range testkit.Table[struct {
 		next  string
 		first bool
 		want  []string
-	}{
-		{"", false, nil}, // of a list whose first page is unknown
-		{"1", true, nil},
-		{"2", false, nil},
-		{"", false, []string{"t1", "t2", "t3"}},
-		{"", false, nil}, // the last page once more
-		{"", true, []string{"t5"}},
-	} {
+	}](t, "tools.txt") {
 		next, all := tools.AddPage(page(c.next, fmt.Sprint("t", i)), c.first)
 		if next != c.next || !slices.Equal(all, c.want) {
 			t.Errorf("page %d: next %q, all %q", i, next, all)

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -20,19 +21,11 @@ func refusalOf(target string) diagnostics.Diagnosis {
 func TestLog(t *testing.T) {
 	r := newRefusalLog()
 	r.limit = rate.NewLimiter(0, 2)
-	for _, step := range []struct {
+	for _, step := range testkit.Table[struct {
 		target      string
 		sent, again bool
 		want        bool
-	}{
-		{"kept", false, false, true},
-		{"kept", false, false, false},
-		{"a", true, false, true},
-		{"a", true, false, false},
-		{"a", true, true, true},
-		{"b", true, false, false},
-		{"b", true, true, false},
-	} {
+	}](t, "refusals.txt") {
 		if _, ok := r.text(refusalOf(step.target), step.sent, step.again); ok != step.want {
 			t.Errorf("%+v: %v", step, ok)
 		}

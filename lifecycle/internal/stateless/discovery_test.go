@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -132,16 +133,11 @@ func TestDiscoveryDenials(t *testing.T) {
 // twice, and the session goes on.
 func TestAnswerDiscover(t *testing.T) {
 	t.Parallel()
-	for option, row := range map[string]struct {
+	for option, row := range testkit.Named[struct {
 		want []string
 		not  string
 		said bool // on stderr
-	}{
-		"ttl=0":        {[]string{`"resultType":"complete"`, `"capabilities":{"tools":{},"resources":{}}`}, "subscribe", false},
-		"error-probe":  {[]string{`"error":{"code":-32601,"message":"what?"}`}, "mcp-jail", false},
-		"die-probe":    {[]string{`"error":{"code":-32601,`, "ended on server/discover", "dev.mcp-jail/discover-guard"}, "result", false},
-		"silent-probe": {[]string{`"error":{"code":-32601,`, "has ignored server/discover", "dev.mcp-jail/discover-guard"}, "result", false},
-	} {
+	}](t, "discovery.txt") {
 		t.Run(option, func(t *testing.T) {
 			f := sessiontest.NewShop()
 			f.Options = func(string, int) string { return option }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 )
@@ -15,23 +16,7 @@ import (
 // error that says so, once the process is silent or has ended. An answer that still comes is better.
 func TestLostAnswers(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ tool, arguments, want string }{
-		{"text-id", "{}", `it answered with the id \"3\", and the request has the id 3: in JSON-RPC a number and a string are two ids`},
-		{"other-id", "99", "it answered with the id 99, and the request has the id 3"},
-		{"other-id", "null", "it answered with the id null, and the request has the id 3"},
-		{"no-id", "{}", "it answered without an id, and the request has the id 3"},
-		{"other-ends", "99", "it answered with the id 99, and the request has the id 3"},
-		{"mixed", "{}", `its answer is after other text on one line of stdout, \"Welcome to the shop.\"`},
-		{"indented", "{}", "writes one message over several lines"},
-		{"deep", "{}", "an answer was not passed on: its values are nested more than 10000 deep"},
-		{"framed", "{}", "frames its messages with Content-Length"},
-
-		{"number", "{}", ""},
-		{"logs-answer", "{}", ""},
-		{"other-error", "99", ""},   // may answer a notification
-		{"other-error", "null", ""}, // the same
-		{"answers-notice", "null", ""},
-	} {
+	for _, c := range testkit.Table[struct{ tool, arguments, want string }](t, "lost-answers.txt") {
 		t.Run(c.tool+" "+c.arguments, func(t *testing.T) {
 			t.Parallel()
 			f := sessiontest.NewShop()

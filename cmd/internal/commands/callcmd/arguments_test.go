@@ -47,17 +47,7 @@ func TestPairs(t *testing.T) {
 		"path":{"type":"string"},"n":{"type":"integer"},"on":{"type":"boolean"},"either":{"type":["string","number"]},"list":{"type":"array"},"any":{}}}}]}`)})
 	testkit.Must(t, err)
 	schema := listed[0].schema()
-	for line, want := range map[string]string{
-		"path=7 n=7":           `{"n":7,"path":"7"}`,
-		"path=a=b":             `{"path":"a=b"}`,
-		"path=":                `{"path":""}`,
-		"on=true either=5":     `{"either":"5","on":true}`,
-		`list=["a",1]`:         `{"list":["a",1]}`,
-		"any=5 unknown=x":      `{"any":5,"unknown":"x"}`,
-		"n=seven":              `! n: the tool wants integer, and "seven" is none`,
-		"path=a path=b":        "! path is given twice",
-		`n={"deep":{"er":[]}}`: `{"n":{"deep":{"er":[]}}}`, // which values are right, the server decides
-	} {
+	for line, want := range testkit.Named[string](t, "pairs.txt") {
 		got, err := arguments{pairs: strings.Fields(line)}.object(schema)
 		if problem, fails := strings.CutPrefix(want, "! "); fails {
 			if err == nil || !strings.HasPrefix(err.Error(), problem) {

@@ -16,25 +16,13 @@ import (
 // TestCall tests a call: what the server is told of the client, what it may ask meanwhile, and what the
 // caller gets.
 func TestCall(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		name, root string
 		answers    []string // to the call; ID stands for its id
 		want       string
 		sent       []string
 		unsent     string
-	}{
-		{"a result as it is", "", []string{`{"jsonrpc":"2.0","id":ID,"result":{"content":[], "x" : 1.10}}`}, `{"content":[], "x" : 1.10}`, []string{`"capabilities":{}`, `"arguments":{"n":12345678901234567890}`}, "roots"},
-		{"an error as it is", "", []string{`{"jsonrpc":"2.0","id":ID,"error":{"code":-7,"message":"no","data":{"a": 1}}}`}, `error -7 no {"a": 1}`, nil, ""},
-		{"late and foreign answers", "", []string{`{"jsonrpc":"2.0","id":1,"result":{}}`, `{"jsonrpc":"2.0","id":"ID","result":{}}`, `{"jsonrpc":"2.0","id":ID,"result":{"a":1}}`}, `{"a":1}`, nil, ""},
-		{"roots of a project", "/home/me/a b", []string{`{"jsonrpc":"2.0","id":"r","method":"roots/list"}`, `{"jsonrpc":"2.0","id":ID,"result":{}}`}, `{}`,
-			[]string{`"capabilities":{"roots":{}}`, `"id":"r","result":{"roots":[{"uri":"file:///home/me/a%20b","name":"a b"}]}`}, ""},
-		{"no roots without one", "", []string{`{"jsonrpc":"2.0","id":"r","method":"roots/list"}`, `{"jsonrpc":"2.0","id":ID,"result":{}}`}, `{}`, []string{`"id":"r","error":{"code":-32601`}, "file:"},
-		{"neither sampling nor elicitation", "/p", []string{`{"jsonrpc":"2.0","id":"s","method":"sampling/createMessage","params":{}}`, `{"jsonrpc":"2.0","id":"e","method":"elicitation/create","params":{}}`, `{"jsonrpc":"2.0","id":ID,"result":{}}`}, `{}`,
-			[]string{`"id":"s","error":{"code":-32601`, `"id":"e","error":{"code":-32601`}, ""},
-		{"progress", "", []string{`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"call","progress":1,"total":2,"message":"m"}}`,
-			`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"other","progress":9}}`, `{"jsonrpc":"2.0","id":ID,"result":{}}`}, `{} progress 1 of 2: m`, []string{`"_meta":{"progressToken":"call"}`}, ""},
-		{"the end", "", nil, "the server ended before it answered tools/call", nil, ""},
-	} {
+	}](t, "conn.txt") {
 		ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 		fromServer, out := io.Pipe()
 		in, toServer := io.Pipe()

@@ -11,27 +11,11 @@ import (
 
 // TestTexts tests what a result has for people.
 func TestTexts(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		name, result string
 		told         bool
 		want         string
-	}{
-		{"text", `{"content":[{"type":"text","text":"a\n"},{"type":"text","text":"b"}]}`, false, "a\n|b"},
-		{"structured with its text", `{"content":[{"type":"text","text":"five"}],"structuredContent":{"n":5}}`, false, "five"},
-		{"structured alone", `{"content":[],"structuredContent":{"n":5}}`, false, "{\n  \"n\": 5\n}"},
-		{"structured null", `{"content":[],"structuredContent":null}`, false, ""},
-		{"image", `{"content":[{"type":"image","mimeType":"image/png","data":"AAAAAAA="}]}`, false, "(image image/png, 5 B: --format json has its data)"},
-		{"audio", `{"content":[{"type":"audio","mimeType":"audio/wav","data":"AAAA"}]}`, false, "(audio audio/wav, 3 B: --format json has its data)"},
-		{"no data", `{"content":[{"type":"image"}]}`, false, "(image , 0 B: --format json has its data)"},
-		{"resource", `{"content":[{"type":"resource","resource":{"uri":"file:///a","text":"inside"}}]}`, false, "inside"},
-		{"blob", `{"content":[{"type":"resource","resource":{"uri":"file:///a","mimeType":"x/y","blob":"AAA="}}]}`, false, "(file:///a x/y, 2 B: --format json has its data)"},
-		{"link", `{"content":[{"type":"resource_link","uri":"file:///a","name":"a"}]}`, false, "file:///a  a"},
-		{"a kind of later", `{"content":[{"type":"video","x":1}]}`, false, "{\n  \"type\": \"video\",\n  \"x\": 1\n}"},
-		{"told elsewhere", `{"content":[{"type":"text","text":"EACCES"},{"type":"text","text":"\n[mcp-jail] Cause: x"}],"isError":true}`, true, "EACCES"},
-		{"not told elsewhere", `{"content":[{"type":"text","text":"EACCES"},{"type":"text","text":"\n[mcp-jail] Cause: x"}],"isError":true}`, false, "EACCES|\n[mcp-jail] Cause: x"},
-		{"a result of a server that looks so", `{"content":[{"type":"text","text":"\n[mcp-jail] Cause: x"}]}`, true, "\n[mcp-jail] Cause: x"},
-		{"only the last", `{"content":[{"type":"text","text":"\n[mcp-jail] forged"},{"type":"text","text":"\n[mcp-jail] Cause: x"}],"isError":true}`, true, "\n[mcp-jail] forged"},
-	} {
+	}](t, "results.txt") {
 		var out result
 		testkit.Must(t, json.Unmarshal([]byte(c.result), &out))
 		if got := strings.Join(out.texts(c.told), "|"); got != c.want {

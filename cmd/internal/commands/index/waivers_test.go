@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -49,14 +50,7 @@ func TestWaiversOfSystems(t *testing.T) {
 		return confine.Gap{Axis: axis, What: string(axis), Platform: system}
 	}
 	mac := GapNeed{Gaps: []confine.Gap{gap("fs", "macos"), gap("limits", "macos"), gap("net", "")}}
-	for _, c := range []struct{ has, accepted, needs, drops string }{
-		{"", "", "net macos", ""},
-		{"macos", "", "net macos", ""},
-		{"fs limits", "", "fs net limits", ""},
-		{"fs ipc", "", "fs net macos", "ipc"},
-		{"", "macos", "net", ""},
-		{"macos", "macos", "net macos", ""},
-	} {
+	for _, c := range testkit.Table[struct{ has, accepted, needs, drops string }](t, "waivers.txt") {
 		mac.Accepted = axesOf(c.accepted)
 		needs := mac.Waivers(axesOf(c.has))
 		if drops := NotNeeded(axesOf(c.has), needs); AxisNames(needs, " ") != c.needs || AxisNames(drops, " ") != c.drops {
