@@ -12,12 +12,15 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
+// here is the directory of the package: a test may be in another one when it reads a table.
+var here, _ = os.Getwd()
+
 // Rows reads a table below testdata: each line is a row of words, and of strings as Go quotes them. What
 // follows a "#" is a comment. A row has at most as many fields as there are columns; those that it lacks
 // are "".
 func Rows(t testing.TB, name string, columns int) (rows [][]string) {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", name))
+	text, err := os.ReadFile(filepath.Join(here, "testdata", name))
 	Must(t, err)
 	for line := range strings.Lines(string(text)) {
 		row := make([]string, 0, columns)
@@ -97,7 +100,7 @@ func fill[T any](t testing.TB, row []string) (one T) {
 // Archive returns the texts of an archive below testdata, by their names. Before each of them is a line "-- NAME --".
 func Archive(t testing.TB, name string) map[string]string {
 	t.Helper()
-	archive, err := txtar.ParseFile(filepath.Join("testdata", name))
+	archive, err := txtar.ParseFile(filepath.Join(here, "testdata", name))
 	Must(t, err)
 	texts := map[string]string{}
 	for _, f := range archive.Files {

@@ -66,10 +66,9 @@ var aUser = map[string]string{
 
 // TestPick tests which words mean which server, and what is said of the others.
 func TestPick(t *testing.T) {
-	picked := testkit.Named[string](t, "picked.txt")
 	dir := plantHome(t, aUser)
 	x := readAs(t, dir+"/bin/mcp-jail")
-	for word, want := range picked {
+	for word, want := range testkit.Named[string](t, "picked.txt") {
 		if s, err := x.Pick(word, nil); err != nil || s.Key != want {
 			t.Errorf("%s: %+v, %v, want %s", word, s, err, want)
 		}
