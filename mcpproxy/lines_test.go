@@ -6,23 +6,13 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestNoise checks what of a server's output is a message, by its members.
 func TestNoise(t *testing.T) {
-	for line, noise := range map[string]bool{
-		`{"jsonrpc":"2.0","id":1,"result":{}}`: false, `{"result":{},"id":1}`: false, `{"id":1,"error":{"code":1}}`: false, `{"id":null,"error":{}}`: false,
-		`{"method":"m"}`: false, `{"params":{"a":1},"method":"m","x":1}`: false, `{"jsonrpc":"2.0"}`: false, `{"jsonrpc":"2.0","id":1}`: false, `{"id":[1],"result":1}`: false,
-		`{"\u006dethod":"m"}`: false, `{"id":1,"res\u0075lt":1}`: false, `{"id":1,"id":2,"result":1}`: false, `{"ID":1,"Result":1}`: false, `{"JSONRPC":"2.0","x":1}`: false,
-		`{"level":30,"jsonrpc":"2.0","method":"m"}`: false, `[{"level":30},{"method":"m"}]`: false, `[7,{"id":1,"result":1}]`: false, `{"method":"m"}{"level":30}`: false,
-		"{\"id\":1,\"result\":\"\xff\"}": false, `{"id":1,"result":NaN}`: false, byteOrderMark + `{"id":1,"result":1}`: false,
-		`{"a":{"jsonrpc":"2.0"},"result":{"text":"` + strings.Repeat("x", 2*maxInMemory) + `"},"id":1}`: false,
-
-		`{"level":30,"time":1,"msg":"started"}`: true, `{}`: true, `[{}]`: true, `[{"level":30},{"level":40}]`: true, `{"id":5}`: true, `{"id":"a","level":"info"}`: true,
-		`{"level":"info","method":"GET","url":"/mcp","status":200}`: true, `{"level":"info","id":"r1","method":"GET","url":"/"}`: true, `{"level":"error","error":{"code":1}}`: true,
-		`{"msg":{"jsonrpc":"2.0","id":1,"result":{}}}`: true, `{"result":{}}`: true, `{"params":{}}`: true, `{"json\u0072pcs":"2.0"}`: true,
-		`{"a":{"jsonrpc":"2.0"},"level":"` + strings.Repeat("x", 2*maxInMemory) + `"}`: true,
-	} {
+	for line, noise := range testkit.Named[bool](t, "lines.txt", "<long>", strings.Repeat("x", 2*maxInMemory)) {
 		f, err := NewReader(strings.NewReader(line+"\n"), 0).Next()
 		if err != nil || f.Noise() != noise {
 			t.Errorf("%.80s: noise %v, error %v", line, f.Noise(), err)

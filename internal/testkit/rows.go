@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -50,24 +51,26 @@ func Rows(t testing.TB, name string, columns int) (rows [][]string) {
 }
 
 // Table reads the rows of a file below testdata (see Rows). A field of T, or T itself, is a field of the row: a
-// text as it stands, anything else in JSON, and its zero value for "".
-func Table[T any](t testing.TB, name string) (all []T) {
+// text as it stands, anything else in JSON, and its zero value for "". The pairs are texts of the file and what the
+// test has in their place.
+func Table[T any](t testing.TB, name string, pairs ...string) (all []T) {
 	t.Helper()
 	for _, row := range Rows(t, name, columns[T]()) {
-		all = append(all, fill[T](t, row))
+		all = append(all, fill[T](t, row, pairs))
 	}
 	return all
 }
 
 // Named reads a table whose first column has the names of the rows, each once.
-func Named[T any](t testing.TB, name string) map[string]T {
+func Named[T any](t testing.TB, name string, pairs ...string) map[string]T {
 	t.Helper()
-	all := map[string]T{}
+	all, given := map[string]T{}, strings.NewReplacer(pairs...)
 	for _, row := range Rows(t, name, 1+columns[T]()) {
-		if _, twice := all[row[0]]; twice {
-			t.Fatalf("%s: there are two rows %q", name, row[0])
+		name := given.Replace(row[0])
+		if _, twice := all[name]; twice {
+			t.Fatalf("there are two rows %q", name)
 		}
-		all[row[0]] = fill[T](t, row[1:])
+		all[name] = fill[T](t, row[1:], pairs)
 	}
 	return all
 }
@@ -79,8 +82,16 @@ func columns[T any]() int {
 	return 1
 }
 
-func fill[T any](t testing.TB, row []string) (one T) {
+func fill[T any](t testing.TB, row, pairs []string) (one T) {
 	t.Helper()
+	given, quoted := strings.NewReplacer(pairs...), slices.Clone(pairs)
+	for i, text := range pairs {
+		inJSON, err := json.Marshal(text)
+		Must(t, err)
+		if i%2 == 1 {
+			quoted[i] = string(inJSON[1 : len(inJSON)-1])
+		}
+	}
 	v := reflect.ValueOf(&one).Elem()
 	for i, text := range row {
 		field := v
@@ -89,9 +100,9 @@ func fill[T any](t testing.TB, row []string) (one T) {
 		}
 		switch {
 		case field.Kind() == reflect.String:
-			field.SetString(text)
+			field.SetString(given.Replace(text))
 		case text != "":
-			Must(t, json.Unmarshal([]byte(text), field.Addr().Interface()))
+			Must(t, json.Unmarshal([]byte(strings.NewReplacer(quoted...).Replace(text)), field.Addr().Interface()))
 		}
 	}
 	return one
@@ -110,4 +121,18 @@ func Archive(t testing.TB, name string) map[string]string {
 		t.Fatalf("%s has no texts", name)
 	}
 	return texts
+}
+
+// Cases returns the texts of an archive by case and name: before each of them is a line "-- CASE: NAME --".
+func Cases(t testing.TB, name string) map[string]map[string]string {
+	t.Helper()
+	cases := map[string]map[string]string{}
+	for section, text := range Archive(t, name) {
+		of, file, _ := strings.Cut(section, ": ")
+		if cases[of] == nil {
+			cases[of] = map[string]string{}
+		}
+		cases[of][file] = text
+	}
+	return cases
 }

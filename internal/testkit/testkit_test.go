@@ -52,11 +52,11 @@ func TestTable(t *testing.T) {
 		n     int
 		is    bool
 	}
-	want := map[string]row{"all": {"a b", []string{"c", "d e"}, -2, true}, "some": {n: 1}, "none": {}}
-	if got := Named[row](t, "table.txt"); !reflect.DeepEqual(got, want) {
+	want := map[string]row{"all": {"a b", []string{`"c"`, "d e"}, -2, true}, "some": {n: 1}, "none": {}}
+	if got := Named[row](t, "table.txt", "<C>", `"c"`); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v", got)
 	}
-	if got := Table[string](t, "list.txt"); !slices.Equal(got, []string{"one", "t\two", "#"}) {
+	if got := Table[string](t, "list.txt", "<here>", "/x"); !slices.Equal(got, []string{"one", "t\two", "#", "in /x"}) {
 		t.Errorf("got %q", got)
 	}
 }

@@ -25,45 +25,11 @@ func TestGrants(t *testing.T) {
 	write(t, script, "")
 	write(t, filepath.Join(h.Home, "vars.env"), "# a comment\nexport TOKEN=x\nNAME = y\nnot a line\n")
 	write(t, filepath.Join(h.Home, ".npm/_npx/0f/node_modules/@modelcontextprotocol/server-memory/dist/memory.json"), "{}")
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Named[struct {
 		client, entry string
 		flags, gets   string
 		note          string
-	}{
-		"nothing":                  {"claude-code", `{"command": "mine"}`, "", "the project folder", ""},
-		"relative script":          {"claude-code", `{"command": "node", "args": ["--no-warnings", "dist/index.js"]}`, "", "the project folder", "it starts in its private HOME, where dist/index.js is not"},
-		"relative program":         {"claude-code", `{"command": "./serve"}`, "", "the project folder", "it starts in its private HOME, where ./serve is not"},
-		"variables":                {"cursor", `{"command": "mine", "env": {"B": "1", "A": "2"}}`, "--env A --env B", "the project folder, A, B", ""},
-		"paths":                    {"cursor", `{"command": "node", "args": ["` + script + `", "--data=` + data + `", "` + docs + `", "relative", "/v1/api"]}`, "--read " + data + " --read " + docs, "~/data.json (read only), ~/docs (read only)", ""},
-		"default of a variable":    {"claude-code", `{"command": "mine", "args": ["${NO_SUCH_DIR:-` + docs + `}"]}`, "--read " + docs, "~/docs (read only)", ""},
-		"path in a variable":       {"claude-code", `{"command": "mine", "env": {"THING_PATH": "` + data + `", "EDITOR": "/usr/bin/vi"}}`, "--env EDITOR --env THING_PATH --read " + data, "~/data.json (read only), EDITOR, THING_PATH", ""},
-		"beside a path":            {"claude-code", `{"command": "mine", "args": ["` + docs + `"], "env": {"CERT": "` + data + `", "AGAIN": "` + docs + `"}}`, "--read " + docs + " --env AGAIN --env CERT --read " + data, "~/docs (read only), ~/data.json (read only), AGAIN, CERT", ""},
-		"in a variable, sensitive": {"claude-code", `{"command": "mine", "env": {"KEY": "` + h.Home + `/.ssh/id_rsa"}}`, "--env KEY", "the project folder, KEY", "the path in the variable KEY is not granted: it is a sensitive path (~/.ssh)"},
-		"in a variable, tilde":     {"claude-code", `{"command": "mine", "env": {"KEY": "~/data.json", "U": "/v1/api"}}`, "--env KEY --env U", "the project folder, KEY, U", ""},
-		"in a variable, HOME":      {"claude-code", `{"command": "mine", "env": {"ROOT": "` + h.Home + `/"}}`, "--env ROOT", "the project folder, ROOT", "the directory in the variable ROOT is not granted, because it holds your whole home directory"},
-		"in a variable, preset":    {"cursor", `{"command": "npx", "args": ["-y", "tavily-mcp@1.2"], "env": {"TAVILY_API_KEY": "k", "DATA_FILE": "` + data + `"}}`, "--preset tavily --env DATA_FILE --read " + data, "~/data.json (read only), api.tavily.com, DATA_FILE", ""},
-		"proxies":                  {"claude-code", `{"command": "mine", "env": {"HTTPS_PROXY": "http://127.0.0.1:3128", "no_proxy": "a.test", "A": "1"}}`, "--env A", "the project folder, A", ""},
-		"loopback":                 {"claude-code", `{"command": "mine", "env": {"TRACKER_URL": "http://127.0.0.1:8932", "B": "postgres://u:p@LOCALHOST:5432/db", "C": "https://[::1]/x"}}`, "--env B --env C --env TRACKER_URL --write . --net localhost:5432 --net [::1]:443 --net 127.0.0.1:8932", "the project folder, localhost:5432, ::1, 127.0.0.1:8932, B, C, TRACKER_URL", ""},
-		"loopback, argument":       {"claude-code", `{"command": "mine", "args": ["--api=http://127.0.0.1:8932/v1"]}`, "--write . --net 127.0.0.1:8932", "the project folder, 127.0.0.1:8932", ""},
-		"lists":                    {"claude-code", `{"command": "mine", "args": ["` + docs + `,` + data + `"], "env": {"A": "` + docs + `:` + h.Home + `/.ssh:` + h.Home + `/new", "B": "x,` + docs + `", "C": "http://localhost:1,https://localhost"}}`, "--read " + docs + " --read " + data + " --env A --env B --env C --net localhost:1 --net localhost:443", "~/docs (read only), ~/data.json (read only), localhost:1, localhost, A, B, C", h.Home + "/new in the variable A does not exist"},
-		"list, sensitive":          {"claude-code", `{"command": "mine", "env": {"A": "` + docs + `:` + h.Home + `/.ssh"}}`, "--env A --read " + docs, "~/docs (read only), A", h.Home + "/.ssh in the variable A is not granted: it is a sensitive path (~/.ssh)"},
-		"a class path":             {"claude-code", `{"command": "mine", "args": ["-cp", "` + docs + `/*:` + data + `"]}`, "--read " + docs + " --read " + data, "~/docs (read only), ~/data.json (read only)", ""},
-		"not loopback":             {"claude-code", `{"command": "mine", "env": {"A": "http://a.test:80", "B": "127.0.0.1:80", "C": "redis://127.0.0.1", "D": "http://127.0.0.1:99999"}}`, "--env A --env B --env C --env D", "the project folder, A, B, C, D", ""},
-		"missing path":             {"claude-code", `{"command": "mine", "args": ["` + docs + `/new.db"]}`, "", "the project folder", "new.db does not exist, and is not granted"},
-		"client's variable":        {"cursor", `{"command": "mine", "args": ["${userHome}/docs"]}`, "--read " + docs, "~/docs (read only)", ""},
-		"other variable":           {"roo", `{"command": "mine", "args": ["${env:WHERE}/docs"]}`, "", "the project folder", ""},
-		"no variable":              {"codex", `{"command": "mine", "args": ["${userHome}/docs"]}`, "", "the project folder", ""},
-		"file of variables":        {"vscode", `{"command": "mine", "envFile": "${userHome}/vars.env"}`, "--env TOKEN --env NAME", "the project folder, TOKEN, NAME", ""},
-		"tilde":                    {"claude-code", `{"command": "mine", "args": ["~/docs"]}`, "", "the project folder", "~ is not replaced in arguments: the server gets ~/docs as it is written; a server that replaces it itself finds its private HOME; write '"},
-		"sensitive path":           {"claude-code", `{"command": "mine", "args": ["` + h.Home + `/.ssh/id_rsa", "` + h.Home + `/link"]}`, "", "the project folder", "id_rsa is not granted: it is a sensitive path (~/.ssh)"},
-		"sensitive, preset":        {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + h.Home + `/.ssh"]}`, "--preset filesystem", "", "/.ssh is not granted: it decides what a jail grants"},
-		"replaced value":           {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "${HOME}/docs/m.json"}}`, "--preset memory", "~/docs, MEMORY_FILE_PATH", ""},
-		"tilde, preset":            {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "~/docs/m.json"}}`, "--preset memory", "MEMORY_FILE_PATH", "MEMORY_FILE_PATH: \"~/docs/m.json\": ~ is not replaced in a variable"},
-		"preset":                   {"cursor", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + docs + `"]}`, "--preset filesystem", "~/docs", ""},
-		"hosts below one":          {"cursor", `{"command": "npx", "args": ["-y", "slack-mcp-server"]}`, "--preset slack-user", "slack.com, *.slack.com", ""},
-		"any host":                 {"cursor", `{"command": "uvx", "args": ["mcp-server-fetch"]}`, "--preset fetch", "every host", ""},
-		"preset and more":          {"cursor", `{"command": "npx", "args": ["-y", "tavily-mcp@1.2"], "env": {"TAVILY_API_KEY": "k", "PAGER": "less"}}`, "--preset tavily --env PAGER", "api.tavily.com, PAGER", ""},
-	} {
+	}](t, "grants.txt", "<script>", script, "<data>", data, "<docs>", docs, "<home>", h.Home) {
 		t.Run(name, func(t *testing.T) {
 			file := ".cursor/mcp.json"
 			text := `{"mcpServers": {"s": ` + c.entry + `}}`
@@ -240,24 +206,7 @@ func TestMissingProgram(t *testing.T) {
 	}
 	h.Env = func(name string) string { return map[string]string{"PATH": bin}[name] }
 	const missing, oneWord = "the server cannot start, with a jail or without", "is a whole line in one word"
-	for entry, want := range map[string]string{
-		`{"command": "npx", "args": ["-y", "pkg"]}`:        "",
-		`{"command": "bunx", "args": ["pkg"]}`:             missing,
-		`{"command": "cmd", "args": ["/c", "npx", "pkg"]}`: "",
-		`{"command": "uvx", "args": ["pkg"]}`:              "",
-		`{"command": "mine", "args": ["x"]}`:               missing,
-		`{"command": "` + bin + `/mine"}`:                  missing,
-		`{"command": "npx -y pkg"}`:                        oneWord,
-		`{"command": "npx -y @scope/pkg"}`:                 oneWord,
-		`{"command": "uvx pkg"}`:                           oneWord,
-		`{"command": "` + bin + `/npx -y pkg"}`:            oneWord,
-		`{"command": "` + bin + `/a b"}`:                   "",
-		`{"command": "` + bin + `/a b --flag"}`:            oneWord,
-		`{"command": "~/tool --flag"}`:                     oneWord,
-		`{"command": "~/other --flag"}`:                    "",
-		`{"command": "mine -y pkg"}`:                       missing,
-		`{"command": "./mine", "args": ["x"]}`:             "",
-	} {
+	for entry, want := range testkit.Named[string](t, "waived.txt", "<bin>", bin) {
 		write(t, filepath.Join(h.Home, ".cursor", "mcp.json"), `{"mcpServers": {"s": `+entry+`}}`)
 		f := only(t, h, Selection{})
 		ch := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h))

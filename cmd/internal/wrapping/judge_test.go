@@ -16,108 +16,6 @@ import (
 // the reason is "yes" for an entry that starts in mcp-jail.
 type judged struct{ entry, project, user string }
 
-const (
-	acts   = "sets "
-	odd    = string(oddName) + ": "
-	others = "starts a program called mcp-jail that is not this one"
-	gone   = "starts /gone/mcp-jail, which does not exist any more"
-	byWay  = "starts mcp-jail through another program, which may take another version each time"
-)
-
-// judgedEntries are the same for each client. OURS, BIN and REPO stand for the program, its
-// directory, and the project.
-var judgedEntries = map[string]judged{
-	"by its path":            {`"command": "OURS", "args": ["run", "--name", "a", "--", "x"]`, "yes", "yes"},
-	"by its name":            {`"command": "mcp-jail", "args": ["run", "--", "x"]`, "yes", "yes"},
-	"its other path":         {`"command": "HOME/lasting/mcp-jail", "args": ["run", "--", "x"]`, "yes", "yes"},
-	"a server's variable":    {`"command": "OURS", "args": ["run", "--env", "TOKEN", "--", "x"], "env": {"TOKEN": "t", "GITHUB_TOKEN": "t"}`, "yes", "yes"},
-	"variables of a prefix":  {`"command": "OURS", "args": ["run", "--env", "TO*", "--", "x"], "env": {"TOKEN": "t"}`, "yes", "yes"},
-	"variables of a preset":  {`"command": "OURS", "args": ["run", "--preset", "memory", "--", "x"], "env": {"MEMORY_FILE_PATH": "t"}`, "yes", "yes"},
-	"not the server's":       {`"command": "OURS", "args": ["run", "--env", "T", "--preset", "memory", "--", "x"], "env": {"TOKEN": "t"}`, "yes", "yes"},
-	"removed":                {`"command": "OURS", "args": ["run", "--", "x"], "env": {"TOKEN": null}`, "yes", "yes"},
-	"a name with =":          {`"command": "OURS", "args": ["run", "--", "x"], "env": {"HTTPS_PROXY=http://e:1/": ""}`, odd + `"HTTPS_PROXY=http://e:1/"`, odd},
-	"a granted one with =":   {`"command": "OURS", "args": ["run", "--env", "A*", "--", "x"], "env": {"A=\u0000SSL_CERT_DIR=x": "/e"}`, odd, odd},
-	"HOME with =":            {`"command": "OURS", "args": ["run", "a"], "env": {"HOME=/proc/self/cwd/e": ""}`, odd, odd},
-	"no name":                {`"command": "OURS", "args": ["run", "--", "x"], "env": {"": "x"}`, odd, odd},
-	"a name with a blank":    {`"command": "OURS", "args": ["run", "--env", "*", "--", "x"], "env": {"\ufeffHTTPS_PROXY": "x"}`, odd, odd},
-	"a name with a letter":   {`"command": "OURS", "args": ["run", "--env", "*", "--", "x"], "env": {"\u212AUBECONFIG": "x"}`, odd, odd},
-	"a name with a sign":     {`"command": "OURS", "args": ["run", "--env", "*", "--", "x"], "env": {"a.b": "x"}`, odd, "yes"},
-	"a name of Windows":      {`"command": "OURS", "args": ["run", "--env", "ProgramFiles(x86)", "--", "x"], "env": {"ProgramFiles(x86)": "x"}`, "yes", "yes"},
-	"grants":                 {`"command": "OURS", "args": ["run", "--write", "~/data", "--net", "a.test", "--", "x", "--config", "y"]`, "yes", "yes"},
-	"no jail":                {`"command": "x"`, "", ""},
-	"env before it":          {`"command": "env", "args": ["OURS", "run", "--", "x"]`, byWay, byWay},
-	"a variable before it":   {`"command": "env", "args": ["A=B", "OURS", "run", "--", "x"]`, "", ""},
-	"npx before it":          {`"command": "npx", "args": ["-y", "mcp-jail@latest", "run", "--", "x"]`, byWay + " (npx -y mcp-jail@latest)", byWay},
-	"npx, and a waiver":      {`"command": "npx", "args": ["mcp-jail", "run", "--waive", "fs", "--", "x"]`, byWay + " (npx mcp-jail)", byWay},
-	"PATH":                   {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": "REPO/bin:/usr/bin"}`, others, others},
-	"PATH without it":        {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": "/nonexistent"}`, acts + "PATH", "yes"},
-	"PATH to it":             {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": "BIN"}`, acts + "PATH", "yes"},
-	"no PATH":                {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": null}`, acts + "PATH", "yes"},
-	"another's path":         {`"command": "REPO/bin/mcp-jail", "args": ["run", "--", "x"]`, others, others},
-	"a missing path":         {`"command": "/gone/mcp-jail", "args": ["run", "--", "x"]`, gone, gone},
-	"gone, and a waiver":     {`"command": "/gone/mcp-jail", "args": ["run", "--waive", "fs", "--", "x"]`, gone, gone},
-	"gone, and code":         {`"command": "/gone/mcp-jail", "args": ["run", "--", "x"], "env": {"LD_PRELOAD": "/e"}`, gone, gone + "; wrap does not"},
-	"gone, configured":       {`"command": "/gone/mcp-jail", "args": ["run", "a"]`, gone, gone},
-	"a path in the project":  {`"command": "REPO/link/mcp-jail", "args": ["run", "--", "x"]`, "starts a program in the project", "yes"},
-	"relative":               {`"command": "./link/mcp-jail", "args": ["run", "--", "x"]`, "", "yes"}, // of the project: see below
-	"relative to another":    {`"command": "bin/mcp-jail", "args": ["run", "--", "x"]`, "", others},
-	"relative to its cwd":    {`"command": "./mcp-jail", "args": ["run", "--", "x"], "cwd": "REPO/bin"`, others, others},
-	"configuration":          {`"command": "OURS", "args": ["run", "a"], "env": {"XDG_CONFIG_HOME": "/e"}`, acts + "XDG_CONFIG_HOME", acts + "XDG_CONFIG_HOME"},
-	"HOME":                   {`"command": "OURS", "args": ["run", "a"], "env": {"HOME": "/e"}`, acts + "HOME", acts + "HOME"},
-	"no HOME":                {`"command": "OURS", "args": ["run", "a"], "env": {"HOME": null}`, acts + "HOME", acts + "HOME"},
-	"code":                   {`"command": "OURS", "args": ["run", "--", "x"], "env": {"LD_PRELOAD": "/e"}`, acts + "LD_PRELOAD", acts + "LD_PRELOAD"},
-	"registry":               {`"command": "OURS", "args": ["run", "--", "npx", "x"], "env": {"npm_config_registry": "http://e"}`, acts + "npm_config_registry", "yes"},
-	"managers":               {`"command": "OURS", "args": ["run", "--", "npx", "x"], "env": {"FNM_DIR": "/e"}`, acts + "FNM_DIR", "yes"},
-	"a secret's command":     {`"command": "OURS", "args": ["run", "a"], "env": {"GNUPGHOME": "/e"}`, acts + "GNUPGHOME for a server of your configuration", "yes"},
-	"its host":               {`"command": "OURS", "args": ["run", "a"], "env": {"GRAFANA_URL": "http://e"}`, acts + "GRAFANA_URL for a server of your configuration", "yes"},
-	"a host of its own":      {`"command": "OURS", "args": ["run", "--preset", "grafana", "--", "x"], "env": {"GRAFANA_URL": "http://e"}`, "yes", "yes"},
-	"its variable":           {`"command": "OURS", "args": ["run", "a"], "env": {"TOKEN": "t"}`, acts + "TOKEN for a server of your configuration", "yes"},
-	"its variable, removed":  {`"command": "OURS", "args": ["run", "a"], "env": {"TOKEN": null}`, acts + "TOKEN for a server of your configuration", "yes"},
-	"the width of its text":  {`"command": "OURS", "args": ["run", "a"], "env": {"COLUMNS": "80"}`, "yes", "yes"},
-	"no configured server":   {`"command": "OURS", "args": ["run", "--", "x"], "env": {"GNUPGHOME": "/e"}`, "yes", "yes"},
-	"its own configuration":  {`"command": "OURS", "args": ["run", "--config", "e.toml", "a"]`, "names a configuration", "yes"},
-	"in one word":            {`"command": "OURS", "args": ["run", "--config=e.toml", "a"]`, "names a configuration", "yes"},
-	"its own waiver":         {`"command": "OURS", "args": ["run", "--name", "a", "--waive", "fs", "--", "x"]`, "has --waive", "yes"},
-	"a value that is a name": {`"command": "OURS", "args": ["run", "--workspace", "--waive", "--", "x"]`, "has flags that mcp-jail does not accept", "yes"},
-	"its own log":            {`"command": "OURS", "args": ["run", "--name", "a", "--log-file", "e", "--", "x"]`, "has --log-file", "yes"},
-	"a log in one word":      {`"command": "OURS", "args": ["run", "--log-file=e", "--", "x"]`, "has --log-file", "yes"},
-	"an unknown flag":        {`"command": "OURS", "args": ["run", "--new", "e", "--", "x"]`, "has flags that mcp-jail does not accept", "yes"},
-}
-
-// judgedForms are entries that one client reads in its own way.
-var judgedForms = map[string]map[string]judged{
-	"vscode": {
-		"its place":      {`"command": "${workspaceFolder}/bin/mcp-jail", "args": ["run", "--", "x"]`, others, "has a program whose path"},
-		"other folder":   {`"command": "${workspaceFolder:other}/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "has a program whose path"},
-		"home":           {`"command": "${userHome}/own/mcp-jail", "args": ["run", "--", "x"]`, "yes", "yes"},
-		"asked for":      {`"command": "${input:a}/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "has a program whose path"},
-		"cwd":            {`"command": "./mcp-jail", "args": ["run", "--", "x"], "cwd": "${workspaceFolder}/bin"`, others, string(unknownDir)},
-		"unknown cwd":    {`"command": "./mcp-jail", "args": ["run", "--", "x"], "cwd": "${env:A}"`, string(unknownDir), string(unknownDir)},
-		"flag":           {`"command": "OURS", "args": ["run", "${input:a}", "--", "x"]`, "has a flag for mcp-jail that only", "yes"},
-		"value":          {`"command": "OURS", "args": ["run", "--workspace", "${workspaceFolder}", "--", "x"]`, "yes", "yes"},
-		"file":           {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "REPO/bad.env"`, acts + "FNM_DIR", "yes"},
-		"harmless file":  {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "REPO/good.env"`, "yes", "yes"},
-		"dangerous file": {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "REPO/worse.env"`, acts + "LD_AUDIT", acts + "LD_AUDIT"},
-		"command":        {`"command": "OURS", "args": ["run", "--", "x", "${command:e}"]`, "has a command in a text, which Visual Studio Code runs", "yes"},
-		"unknown file":   {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "${env:A}"`, "has a file of variables that is not known", "yes"},
-	},
-	"crush": {
-		"command":        {`"command": "OURS", "args": ["run", "--", "x", "a$(./e)"]`, "has a command in a text, which Crush runs", "yes"},
-		"in a value":     {`"command": "OURS", "args": ["run", "--env", "A", "--", "x"], "env": {"A": "${B:-$(./e)}"}`, "has a command in a text, which Crush runs", "yes"},
-		"with backticks": {`"command": "OURS", "args": ["run", "--", "x", "` + "`./e`" + `"]`, "has a command in a text, which Crush runs", "yes"},
-		"arithmetic":     {`"command": "OURS", "args": ["run", "--", "x", "$((1+1))"]`, "has a command in a text, which Crush runs", "yes"},
-		"a variable":     {`"command": "OURS", "args": ["run", "--env", "A", "--", "x"], "env": {"A": "$B (c)"}`, "yes", "yes"},
-		"letter case":    {`"command": "OURS", "args": ["run", "--", "x"], "Command": "./e"`, "can be read in two ways", "can be read in two ways"},
-		"its variables":  {`"command": "OURS", "args": ["run", "--", "x"], "ENV": {"LD_AUDIT": "e"}`, "can be read in two ways", "can be read in two ways"},
-	},
-	"claude-code": {
-		"default": {`"command": "OURS", "args": ["run", "${A:---config=e.toml}", "--", "x"]`, "has a flag for mcp-jail that only", "yes"},
-		"home":    {`"command": "${HOME}/own/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "yes"}, // others read that file, too
-		"ours":    {`"command": "${A:-BIN}/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "has a program whose path"},
-		"path":    {`"command": "${A:-/usr}/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "has a program whose path"},
-	},
-}
-
 // TestJudge: an entry starts in mcp-jail only if nothing of it can make its command line start
 // another program, or give mcp-jail a configuration that is not the user's.
 func TestJudge(t *testing.T) {
@@ -178,19 +76,22 @@ func TestJudge(t *testing.T) {
 				must(t, os.Remove(path))
 			}
 		}
-		for name, row := range judgedEntries {
+		for name, row := range testkit.Named[judged](t, "judged.txt") {
+			if only, _, some := strings.Cut(name, ": "); some {
+				if only == client {
+					judge(name, row)
+				}
+				continue
+			}
 			if row.project == "" && row.user != "" { // where the client starts it counts
 				row.project = map[string]string{"vscode": "starts a program in the project", "claude-code": "starts a program in the project", "crush": "starts a program in the project", "cursor": string(unknownDir)}[client]
 				if strings.Contains(row.entry, `"bin/`) && client != "cursor" {
-					row.project = others
+					row.project = "starts a program called mcp-jail that is not this one"
 				}
 			}
 			if client != "vscode" && strings.Contains(row.entry, `"cwd"`) {
 				continue // the others know no cwd
 			}
-			judge(name, row)
-		}
-		for name, row := range judgedForms[client] {
 			judge(name, row)
 		}
 	}

@@ -4,33 +4,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestKeysNotRead: which keys that a client does not read are named, in which format ever.
 func TestKeysNotRead(t *testing.T) {
-	const server = `{"m": {"command": "npx", "args": ["-y", "x"]}}`
-	const top = "its servers are at the top of the file"
-	for _, c := range []struct{ file, text, want string }{
-		{".cursor/mcp.json", `{"mcpServers": ` + server + `}`, ""},
-		{".cursor/mcp.json", `{"servers": ` + server + `}`, "(servers or mcpServers), and Cursor does not read them there; it reads mcpServers"},
-		{".cursor/mcp.json", `{"servers": ` + server + `, "mcpServers": ` + server + `}`, ""},
-		{".cursor/mcp.json", `{"context_servers": ` + server + `}`, "Cursor does not read them there; it reads mcpServers"},
-		{".cursor/mcp.json", `{"servers": {"a": {"port": 1}}}`, ""},
-		{".cursor/mcp.json", `{"mcp": {"servers": ` + server + `}}`, "(mcp or mcp.servers), and Cursor"},
-		{".cursor/mcp.json", `{"mcp_servers": ` + server + `}`, "where Codex has them (mcp_servers)"},
-		{".cursor/mcp.json", `{"mcpservers": ` + server + `}`, "a client that ignores the case of letters"},
-		{".cursor/mcp.json", server, top},
-		{".cursor/mcp.json", `{"m": {"url": "https://a.test/mcp"}}`, top},
-		{".cursor/mcp.json", `[{"name": "m", "command": "x"}]`, top},
-		{".claude.json", server, top},
-		{".claude.json", `{"numStartups": 3, "m": {"command": "x"}}`, ""},
-		{".claude.json", `{"statusLine": {"type": "command", "command": "x"}}`, ""},
-		{".claude.json", `{"projects": {}, "mcpServers": {}}`, ""},
-		{".codex/config.toml", "[mcpServers.m]\ncommand = \"x\"\n", "(mcpServers), and Codex does not read them there; it reads mcp_servers"},
-		{".codex/config.toml", "[m]\ncommand = \"x\"\n", top},
-		{".codex/config.toml", "model = \"x\"\n", ""},
-		{".config/goose/config.yaml", "mcpServers:\n  m:\n    command: x\n", "(mcpServers), and Goose does not read them there"},
-	} {
+	for _, c := range testkit.Table[struct{ file, text, want string }](t, "keys.txt") {
 		h := newHost(t)
 		path := filepath.Join(h.Home, c.file)
 		write(t, path, c.text)

@@ -85,27 +85,7 @@ func TestStartNotes(t *testing.T) {
 	must(t, os.Chmod(h.Home+"/flat", 0o600))
 	h.Env = func(name string) string { return map[string]string{"PATH": bin}[name] }
 	file := filepath.Join(h.Home, ".cursor/mcp.json")
-	for entry, want := range map[string][]string{
-		`"tool"`: nil, `"` + bin + `/tool"`: nil, `"./gone"`: nil, `"${env:X}"`: nil, `"sh", "-c", "x"`: nil,
-		`"gone-tool"`:                        {gone},
-		`"/gone/tool"`:                       {gone},
-		`"HOME/flat"`:                        {"is not executable"},
-		`"gone-tool" PATH`:                   {gone},
-		`"npm-less" PATH`:                    {gone},
-		`"timeout", "9", "gone-tool"`:        {gone},
-		`"timeout", "9", "npx", "-y", "x"`:   {"npm was not found in PATH"}, // as without timeout
-		`"go", "run", "example.test/x@v1"`:   {gone, "go install MODULE@VERSION"},
-		`"op", "run", "--", "npx", "x"`:      {hides, keeps},
-		`"op", "run", "--", "tool"`:          {keeps},
-		`"doppler", "run", "--", "npx", "x"`: {gone, hides, keeps},
-		`"npx", "-y", "x"`:                   {"npm was not found in PATH"},
-		`"bunx", "x"`:                        {gone, "is not pinned, because"},
-		`"npx", "-y", "x" PATH`:              nil,
-		`"cmd", "/c", "npx", "-y", "x" PATH`: nil,
-		`"uvx", "x" PATH`:                    nil,
-		`"uvx", "--unknown", "x" PATH`:       {"uvx: " + gone},
-		`"cmd", "/c", "node", "x" PATH`:      {"cmd: " + gone},
-	} {
+	for entry, want := range testkit.Named[[]string](t, "left-lines.txt", "<bin>", bin) {
 		words, inPath := strings.CutSuffix(strings.ReplaceAll(entry, "HOME", h.Home), " PATH")
 		command, args, _ := strings.Cut(words, ", ")
 		text := `{"mcpServers": {"s": {"command": ` + command + `, "args": [` + args + `]`
@@ -218,20 +198,7 @@ func TestBesides(t *testing.T) {
 	write(t, ours, "x")
 	must(t, os.Chmod(ours, 0o700))
 	wrapped := `"command": "` + ours + `", "args": ["run", "--name", "a", "--", "x"]`
-	for entry, want := range map[string]string{
-		`"type": "http", "url": "https://h"`:                                         "-",
-		`"type": "http", "url": "https://h", "headersHelper": "./e"`:                 "no",
-		`"type": "http", "url": "https://h", "headersHelper": "./e", "command": "x"`: "no",
-		`"type": "http", "url": "https://h", "command": "x"`:                         "no",
-		`"headersHelper": "./e", ` + wrapped:                                         "?",
-		`"type": "http", ` + wrapped:                                                 "?",
-		wrapped:                                                                      "yes",
-		`"type": "stdio", "url": "https://h", ` + wrapped:                            "yes",
-		`"type": "http", "url": "https://h", "headers": {"A": "$(./e)"}`:             "-",
-		`"crush": 1, "type": "http", "url": "https://h", "headers": {"A": "$(./e)"}`: "no",
-		`"crush": 1, "type": "http", "url": "https://h", "headers": {"A": "$A (b)"}`: "-",
-		`"crush": 1, "type": "http", "url": "https://$(./e)"`:                        "no",
-	} {
+	for entry, want := range testkit.Named[string](t, "left-wrapped.txt", "<wrapped>", wrapped) {
 		for _, first := range []string{"", "gemini"} {
 			h := newHost(t)
 			file, table := filepath.Join(h.Project, ".mcp.json"), "mcpServers"

@@ -57,60 +57,20 @@ func verdicts(t *testing.T, h clients.Host, sel Selection) (lines []string) {
 // TestMixed: what a client makes out of two entries of one name is called jailed in neither of them,
 // and is not wrapped.
 func TestMixed(t *testing.T) {
-	const mixed = " is mixed by "
-	jailed := `["OURS", "run", "--", "x"]`
-	for name, c := range map[string]struct {
-		files map[string]string // "~/" for the user's
-		want  []string          // a line has each of these
-		not   []string
-	}{
-		"Codex": {files: map[string]string{
-			"~/.codex/config.toml": "[mcp_servers.a]\ncommand = 'OURS'\nargs = ['run', '--', 'x']\n[mcp_servers.b]\ncommand = 'b'\n",
-			".codex/config.toml":   "[mcp_servers.a.env]\nLD_PRELOAD = './evil.so'\n[mcp_servers.c]\ncommand = 'c'\n",
-		}, want: []string{"a ?:" + mixed + "Codex", ".codex/config.toml, line 1, and what it starts", "b no: ", "c no: "}},
-		"Codex, a program in place of it": {files: map[string]string{
-			"~/.codex/config.toml": "[mcp_servers.a]\ncommand = 'OURS'\nargs = ['run', '--', 'x']\n",
-			".codex/config.toml":   "[mcp_servers.a]\ncommand = './evil'\n",
-		}, want: []string{"a ?:" + mixed, "a no:" + mixed}},
-		"OpenCode": {files: map[string]string{
-			"~/.config/opencode/opencode.json": `{"mcp": {"a": {"type": "local", "command": ` + jailed + `}}}`,
-			"opencode.json":                    `{"mcp": {"a": {"type": "local", "command": ` + jailed + `, "environment": {"X": "1"}}}}`,
-		}, want: []string{"a ?:" + mixed + "OpenCode"}, not: []string{"a yes"}},
-		"two tables of one file": {files: map[string]string{
-			"opencode.json": `{"mcp": {"a": {"type": "local", "command": ` + jailed + `}, "servers": {"a": {"type": "local", "command": ["evil"]}}}}`,
-		}, want: []string{"a ?:" + mixed, "a no:" + mixed}},
-		"Crush, written by itself": {files: map[string]string{
-			"~/.config/crush/crush.json": `{"mcp": {"a": {"type": "stdio", "command": "OURS", "args": ["run", "--", "x"]}}}`,
-			".crush/crush.json":          `{"mcp": {"a": {"args": ["--config", "evil"]}}}`,
-		}, want: []string{"a ?:" + mixed + "Crush"}},
-		"Kilo, of the older extension": {files: map[string]string{
-			"~/.config/kilo/kilo.json": `{"mcp": {"a": {"type": "local", "command": ` + jailed + `}}}`,
-			".kilo/mcp.json":           `{"mcpServers": {"a": {"command": "evil", "env": {"LD_PRELOAD": "x"}}}}`,
-			".kilo/mcp/one.json":       `{"command": "one"}`,
-		}, want: []string{"a ?:" + mixed + "Kilo", "one no: "}},
-		"switched off in the project": {files: map[string]string{
-			"~/.config/opencode/opencode.json": `{"mcp": {"a": {"type": "local", "command": ` + jailed + `}}}`,
-			"opencode.json":                    `{"mcp": {"a": {"enabled": false, "timeout": 3}}}`,
-		}, want: []string{"a yes"}, not: []string{"a ?:"}},
-		"switched on in the project": {files: map[string]string{
-			"~/.config/opencode/opencode.json": `{"mcp": {"a": {"type": "local", "command": ["x"], "enabled": false}}}`,
-			"opencode.json":                    `{"mcp": {"a": {"enabled": true}}}`,
-		}, want: []string{"a no:" + mixed}},
-		"a client that mixes nothing": {files: map[string]string{
-			"~/.claude.json": `{"mcpServers": {"a": {"command": "OURS", "args": ["run", "--", "x"]}}}`,
-			".mcp.json":      `{"mcpServers": {"a": {"command": "evil"}}}`,
-		}, want: []string{".claude.json a yes", ".mcp.json a no: "}, not: []string{mixed}},
-	} {
+	for name, c := range testkit.Cases(t, "mixed.txt") {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
-			plant(t, h, c.files)
+			want, not := linesOf(c["want"]), linesOf(c["not"])
+			delete(c, "want")
+			delete(c, "not")
+			plant(t, h, c)
 			got := strings.Join(verdicts(t, h, Selection{}), "\n")
-			for _, want := range c.want {
+			for _, want := range want {
 				if !strings.Contains(got, want) {
 					t.Errorf("no %q in\n%s", want, got)
 				}
 			}
-			for _, not := range c.not {
+			for _, not := range not {
 				if strings.Contains(got, not) {
 					t.Errorf("%q in\n%s", not, got)
 				}

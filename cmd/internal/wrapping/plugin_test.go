@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestPlugins: the servers of plugins are wrapped where the client reads them. A plugin's text counts as
@@ -13,27 +15,11 @@ func TestPlugins(t *testing.T) {
 		root = ".claude/plugins/cache/m/p/1/"
 		list = `{"version": 2, "plugins": {"p@m": [{"scope": "user", "version": "1", "installPath": "HOME/` + root + `"}]}}`
 	)
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Named[struct {
 		client, file, text string
 		off                bool
 		want               string // the words before the server's, or why it stays
-	}{
-		"a launcher": {"claude-code", root + ".mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"]}}}`, false, "run --"},
-		"at the top": {"claude-code", root + ".mcp.json", `{"a": {"command": "npx", "args": ["-y", "x"]}}`, false, "run --"},
-		"its own code": {"claude-code", root + ".mcp.json", `{"mcpServers": {"a": {"command": "node", "args": ["${CLAUDE_PLUGIN_ROOT}/s.js"]}}}`, false,
-			"run --"},
-		"a file of its own": {"claude-code", root + ".mcp.json", `{"mcpServers": {"a": {"command": "node", "args": ["${CLAUDE_PLUGIN_ROOT}/s.js", "${CLAUDE_PLUGIN_ROOT}/d"]}}}`, false,
-			"run --"},
-		"its data": {"claude-code", root + ".mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x", "${CLAUDE_PLUGIN_DATA}"]}}}`, false,
-			"run --"},
-		"in the manifest": {"claude-code", root + ".claude-plugin/plugin.json", `{"name": "p", "mcpServers": [{"a": {"command": "npx", "args": ["-y", "x"]}}]}`, false, "run --"},
-		"switched off":    {"claude-code", root + ".mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"]}}}`, true, "is switched off"},
-		"a variable that acts on mcp-jail": {"claude-code", root + ".mcp.json", `{"mcpServers": {"a": {"command": "npx", "args": ["-y", "x"], "env": {"npm_config_registry": "http://x"}}}}`, false,
-			"has a variable that would change"},
-		"an extension": {"gemini", ".gemini/extensions/e/gemini-extension.json", `{"name": "e", "mcpServers": {"a": {"command": "node", "args": ["${extensionPath}${/}s.js"]}}}`, false, "run --"},
-		"a bundle": {"claude-desktop", ".config/Claude/Claude Extensions/e/manifest.json", `{"server": {"type": "node", "mcp_config": {"command": "node", "args": ["${__dirname}/s.js"], "env": {"K": "${user_config.k}"}}}}`, false,
-			"run --"},
-	} {
+	}](t, "plugins.txt") {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
 			if c.client == "claude-code" {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+
 	"github.com/mcp-jail/mcp-jail/clients"
 )
 
@@ -31,64 +33,17 @@ func found(t *testing.T, h clients.Host, sel Selection) (lines []string) {
 
 // TestReadings: status shows and wrap changes what each client finds in a file that several read.
 func TestReadings(t *testing.T) {
-	const harmless = `"mcpServers": {"good": {"command": "good"}}`
-	for name, c := range map[string]struct {
-		files, links map[string]string
-		want         []string // lines, each with all of these words
-	}{
-		"a table for another client": {
-			files: map[string]string{".mcp.json": `{` + harmless + `, "servers": {"evil": {"command": "./evil.sh"}}}`},
-			links: map[string]string{".vscode/mcp.json": "../.mcp.json"},
-			want:  []string{"good: claude-code [good]", "evil: vscode [./evil.sh]"},
-		},
-		"a file without a table": {
-			files: map[string]string{".mcp.json": `{"notes": {"command": "./evil.sh"}}`},
-			want:  []string{"notes: copilot [./evil.sh]"},
-		},
-		"the table of older versions": {
-			files: map[string]string{".vscode/mcp.json": `{"servers": {"a": {"command": "x"}}, "mcpServers": {"b": {"command": "y"}}}`},
-			want:  []string{"a: vscode [x]", "b: vscode [y]"},
-		},
-		"one entry in two forms": {
-			files: map[string]string{".vscode/mcp.json": `{"servers": {"a": {"command": "good", "config": {"command": "./evil.sh", "args": ["x"]}}}}`},
-			want:  []string{"a: vscode [./evil.sh x]"},
-		},
-		"two clients that start different programs": {
-			files: map[string]string{".vscode/mcp.json": `{"servers": {}, "mcpServers": {"a": {"command": "good", "config": {"command": "./evil.sh"}}}}`},
-			links: map[string]string{".mcp.json": ".vscode/mcp.json"},
-			want:  []string{"a: ", "(can be read in two ways) Claude Code and Visual Studio Code do not start the same there"},
-		},
-		"folders below, both endings, files that are one entry": {
-			files: map[string]string{
-				".continue/mcpServers/a.yml": "mcpServers: [{name: a, command: a}]", ".continue/mcpServers/b/c/d.yaml": "mcpServers: [{name: d, command: d}]",
-				".continue/mcpServers/x/one.json": `{"command": "one"} // comment`, ".continue/mcpServers/p.json": `{"projects": {"/x": {"mcpServers": {"p": {"command": "p"}}}}}`,
-			},
-			want: []string{"d: continue [d]", "a: continue [a]", "p: continue [p]", "one: continue [one]"},
-		},
-		"a file that can be read in two ways": {
-			files: map[string]string{".mcp.json": "{" + harmless + "} // \r"},
-			want:  []string{".mcp.json: ", "line 1, column 50: a carriage return (CR) stands alone"},
-		},
-		"a table that can be read in two ways": {
-			files: map[string]string{".vscode/mcp.json": `{"servers": {"a": {"command": "x"}}, "__proto__": {"servers": {"b": {"command": "y"}}}}`},
-			want:  []string{`mcp.json: line 1, column 38: the key "__proto__" is special in JavaScript`},
-		},
-		"an entry that can be read in two ways, and says that it is wrapped": {
-			files: map[string]string{".vscode/mcp.json": `{"servers": {"a": {"command": "mcp-jail", "args": ["run", "--name", "a", "--", "x"], "__proto__": {"env": {"LD_PRELOAD": "y"}}}}}`},
-			want:  []string{"a: vscode", `(can be read in two ways) line 1, column 86: the key "__proto__"`},
-		},
-	} {
+	for name, c := range testkit.Cases(t, "reading.txt") {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
-			for file, text := range c.files {
-				write(t, filepath.Join(h.Project, file), text)
+			for file, text := range c {
+				if file != "want" && file != "links" {
+					write(t, filepath.Join(h.Project, file), strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "<CR>", "\r"))
+				}
 			}
-			for link, to := range c.links {
-				must(t, os.MkdirAll(filepath.Dir(filepath.Join(h.Project, link)), 0o700))
-				must(t, os.Symlink(to, filepath.Join(h.Project, link)))
-			}
+			testkit.PlantBelow(t, h.Project, linesOf(c["links"])...)
 			got := strings.Join(found(t, h, Selection{}), "\n")
-			for _, want := range c.want {
+			for _, want := range linesOf(c["want"]) {
 				if !strings.Contains(got, want) {
 					t.Errorf("no %q in\n%s", want, got)
 				}

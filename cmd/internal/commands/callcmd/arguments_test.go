@@ -10,24 +10,7 @@ import (
 
 // TestObject tests what arguments a tool may get as JSON, and where a fault is said to be.
 func TestObject(t *testing.T) {
-	for text, want := range map[string]string{
-		"{}":                                 `{}`,
-		" {\"a\": 1,\n \"b\": [\"x\"]}\n":    `{"a":1,"b":["x"]}`,
-		"\ufeff{\"a\": 1e400}":               `{"a":1e400}`, // numbers pass as they are
-		"{\"a\": 12345678901234567890.10}":   `{"a":12345678901234567890.10}`,
-		"":                                   "! the text, character 1: no JSON: unexpected end of JSON input",
-		"{\"a\": 1,}":                        `! the text, character 9, after "{\"a\": 1,": no JSON: invalid character '}'`,
-		"{\n  \"ä\": x\n}":                   `! the text, line 2, character 8, after "  \"ä\": ": no JSON: invalid character 'x'`,
-		"{} {}":                              `! the text, character 4, after "{} ": no JSON: invalid character '{' after top-level value`,
-		"[1]":                                "! the text: a tool takes a JSON object, such as {\"path\": \"/tmp\"}, and this is a list",
-		"\"{}\"":                             "! the text: a tool takes a JSON object, such as {\"path\": \"/tmp\"}, and this is a text",
-		"null":                               "! the text: a tool takes a JSON object, such as {\"path\": \"/tmp\"}, and this is null",
-		"-3":                                 "! the text: a tool takes a JSON object, such as {\"path\": \"/tmp\"}, and this is a number",
-		"{\"a\": \"\xff\"}":                  "! the text: no JSON: it is not UTF-8",
-		"{\"a\": \"" + "\x1b[2J\n" + "\"}":   "! the text, ",
-		"{'path': '/tmp'}":                   `! the text, character 2, after "{": no JSON: invalid character '\''`,
-		"{\"a\": " + strings.Repeat("[", 20): "! the text, character 26",
-	} {
+	for text, want := range testkit.Named[string](t, "arguments.txt", "<deep>", strings.Repeat("[", 20)) {
 		got, err := object([]byte(text), "the text")
 		problem, fails := strings.CutPrefix(want, "! ")
 		switch {
