@@ -16,12 +16,6 @@ import (
 // clusterHost is the host and port of an imitated Kubernetes cluster, which is the web server.
 const clusterHost = "cluster.example:6443"
 
-// kubeconfig is a kubeconfig file of the cluster. JSON is YAML too.
-const kubeconfig = `{"apiVersion":"v1","kind":"Config","current-context":"c",` +
-	`"clusters":[{"name":"c","cluster":{"server":"https://` + clusterHost + `","certificate-authority-data":"{authority64}"}}],` +
-	`"users":[{"name":"u","user":{"token":"{token}"}}],` +
-	`"contexts":[{"name":"c","context":{"cluster":"c","user":"u"}}]}`
-
 // kubectl stands in for kubectl, which the tests do not install. It asks the API server of the
 // kubeconfig file for a list, with the token and the authority of the file, as kubectl does.
 const kubectl = `#!/usr/bin/env node

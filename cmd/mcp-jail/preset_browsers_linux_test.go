@@ -112,7 +112,7 @@ func (c browserServer) start(t *testing.T, w *world, flags ...string) *clientSes
 	t.Helper()
 	line := []string{"node", module(playwright, "cli.js")}
 	if c.npm != playwright {
-		line = presetServer{npm: c.npm}.command(t)
+		line = presetServer{NPM: c.npm}.command(t)
 	}
 	words := slices.Concat([]string{"--name", "browser", "--preset", c.preset}, flags, []string{"--"}, line, c.args)
 	return open(t, w.jail(w.declared(t, words...)...), nil)
