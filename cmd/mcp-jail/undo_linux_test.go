@@ -201,3 +201,80 @@ func TestUndoWorstHour(t *testing.T) {
 		w.mustBe(t, "the undo undone", after)
 	})
 }
+
+// TestUndoReloaded: undo is switched on, off and on again during a session of a stateless server,
+// and its grant changes as well. All changes of the calls with undo are put back.
+func TestUndoReloaded(t *testing.T) {
+	t.Parallel()
+	w, config := execWorld(t, "stateful = false\n")
+	w.plant(t, w.base, map[string]string{"other/y": "y\n"})
+	other := filepath.Join(w.base, "other")
+	head := testkit.ReadFile(t, config)
+	configure := func(keys string) {
+		t.Helper()
+		must(t, os.WriteFile(config+".new", []byte(head+keys), 0o644))
+		must(t, os.Rename(config+".new", config))
+	}
+	writes := func(dir string) string {
+		return fmt.Sprintf("[[servers.agent.tools.run.access.fs]]\npath = %q\nread = true\nexecute = true\ncreate = true\nupdate = true\ndelete = true\n", dir)
+	}
+	s := open(t, w.jail("--config", config, "agent"), nil)
+	s.tools()
+	s.mustRun("sh", "-c", "echo off >> a")
+	configure("undo = \"session\"\n")
+	s.mustRun("sh", "-c", "echo session >> b")
+	configure("undo = \"off\"\n")
+	s.mustRun("sh", "-c", "echo off >> c")
+	configure("undo = \"call\"\nundo_total_mb = 99\n" + writes(other))
+	s.mustRun("sh", "-c", "echo call >> "+other+"/y")
+	s.close()
+	w.noneLeft(t)
+	if said := s.stderr.String(); strings.Count(said, `server "agent" made 2 changes in your files`) != 1 {
+		t.Errorf("stderr: %s", said)
+	}
+	if got, want := w.operations(t), "changed "+other+"/y; changed b"; got != want {
+		t.Errorf("changes: %s, want %s", got, want)
+	}
+	w.output(t, "undo", "agent", "--yes")
+	for file, want := range map[string]string{"work/a": "a\noff\n", "work/b": "b\n", "work/c": "c\noff\n", "other/y": "y\n"} {
+		if got := testkit.ReadFile(t, filepath.Join(w.base, file)); got != want {
+			t.Errorf("%s has %q, want %q", file, got, want)
+		}
+	}
+}
+
+// TestUndoMovedAway: undo puts back files that the server moves or links to a place whose changes
+// are not kept, and changes or removes there. A directory
+// that is not empty cannot be renamed, so mv copies it.
+func TestUndoMovedAway(t *testing.T) {
+	t.Parallel()
+	for name, keys := range map[string]string{"namespaces": "", "without namespaces": "waive = [\"fs\", \"process\", \"limits\"]\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, config := execWorld(t, "undo = \"session\"\n"+keys)
+			text := testkit.ReadFile(t, config) + fmt.Sprintf("[[servers.agent.access.fs]]\npath = %q\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n", w.work)
+			must(t, os.WriteFile(config, []byte(text), 0o644))
+			if keys != "" {
+				w.around = withoutUserns
+			}
+			s := open(t, w.jail("--config", config, "agent"), nil)
+			s.mustFail("EXDEV", "node", "-e", "require('fs').renameSync('d', 'moved')")
+			s.mustRun("sh", "-c", "mkdir e; mv e f; rmdir f; mv d moved; mv moved d")
+			s.mustRun("sh", "-c", "mv a $HOME/p; echo server > $HOME/p; rm $HOME/p")
+			s.mustRun("sh", "-c", "ln b $HOME/q; echo server > $HOME/q; true")
+			s.mustRun("sh", "-c", "mv d $HOME/d; echo server > $HOME/d/x; rm -r $HOME/d")
+			s.mustRun("sh", "-c", "mv c ${TMPDIR:-/tmp}/c; echo server > ${TMPDIR:-/tmp}/c; rm ${TMPDIR:-/tmp}/c")
+			s.close()
+			w.noneLeft(t)
+			out, err := w.mcpJail("undo", "agent", "--yes").CombinedOutput()
+			if err != nil {
+				t.Errorf("%v %s", err, out)
+			}
+			for file, want := range map[string]string{"a": "a\n", "b": "b\n", "c": "c\n", "d/x": "x\n"} {
+				if got := testkit.ReadFile(t, filepath.Join(w.work, file)); got != want {
+					t.Errorf("%s has %q, want %q", file, got, want)
+				}
+			}
+		})
+	}
+}

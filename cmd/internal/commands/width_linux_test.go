@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/docs/explain"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
@@ -133,3 +134,13 @@ func TestWidths(t *testing.T) {
 		}
 	}
 }
+
+// TestMain runs the tests, or the supervisor of a jail or mcp-jail-cli, which are the test
+// binary, too.
+func TestMain(m *testing.M) {
+	confine.RunSupervisor()
+	testkit.Programs{commandsName: commandsMain}.Dispatch()
+	os.Exit(m.Run())
+}
+
+var must = testkit.Must

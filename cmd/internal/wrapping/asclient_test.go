@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -143,6 +144,93 @@ func TestInputOf(t *testing.T) {
 	for id, want := range map[string]string{"a": "{Key  [] true}", "b": "{ x [x y] false}", "c": "{  [] true}"} {
 		if got := fmt.Sprint(InputOf(f, id)); got != want {
 			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+}
+
+// TestEnvFile tests which names a file of variables has. TestEnvFileJudged tests what becomes of it.
+func TestEnvFile(t *testing.T) {
+	// envFiles are files of variables. A file that begins with "line" in want is one that clients read in
+	// different ways. In the others, a client finds the names of want, and those alone.
+	envFiles := testkit.Named[struct{ text, want string }](t, "env-files.txt")
+	for name, c := range envFiles {
+		names, err := meaning.DotenvNames(c.text, true)
+		if strings.HasPrefix(c.want, "line ") {
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %s", name, err, c.want)
+			}
+		} else if got := strings.Join(names, " "); got != c.want || err != nil {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, c.want)
+		}
+	}
+	if names, _ := meaning.DotenvNames("A.B=1\n", false); len(names) != 1 {
+		t.Errorf("the user's own file: %q", names)
+	}
+}
+
+// TestEnvFileJudged: an entry of a project's file with a file that clients read in different ways is
+// left, and unclear if it starts in mcp-jail. The reason names the line.
+func TestEnvFileJudged(t *testing.T) {
+	for _, c := range []struct{ place, table string }{{".vscode/mcp.json", "servers"}, {".mcp.json", "mcpServers"}} { // the second is Claude Code's, which reads no such file, and VS Code's
+		h := newHost(t)
+		ours := Program{Path: program}
+		write(t, filepath.Join(h.Project, c.place), `{"`+c.table+`": {"a": {"command": "`+ours.Path+`", "args": ["run", "--", "x"], "envFile": "${workspaceFolder}/v.env"}, "b": {"command": "x", "envFile": "${workspaceFolder}/v.env"}}}`)
+		for text, want := range map[string]string{"A=1\n": "", "A=1\n\ufeffHTTPS_PROXY=x\n": "v.env, line 2: U+FEFF", "A=1\nHTTPS_PROXY=x\n": "HTTPS_PROXY"} {
+			write(t, filepath.Join(h.Project, "v.env"), text)
+			f := only(t, h, Selection{})
+			v, p := f.Judge(f.Entries[0], ours, h), f.Wrap(ours, Selection{}, h, newIDs(h)).Servers
+			if v.Jailed != (want == "") || !strings.Contains(string(v.Why), want) {
+				t.Errorf("%s, %q: judged %q, want %q", c.place, text, v.Why, want)
+			}
+			if p[0].Left == "" || !v.Jailed && p[0].Left != string(v.Why) || (p[1].Left == "") != (want == "") || !strings.Contains(p[1].Left, want) {
+				t.Errorf("%s, %q: left %q and %q, want %q", c.place, text, p[0].Left, p[1].Left, want)
+			}
+			if v.Jailed && p[0].Left != string(clients.Jailed) {
+				t.Errorf("%s, %q: left %q", c.place, text, p[0].Left)
+			}
+		}
+	}
+}
+
+// TestEnvFileOfWhom: files such as .env.local are read for an entry of the user, and for one of a
+// project if they are in its repository, without a link out of it. Other sensitive files are not.
+func TestEnvFileOfWhom(t *testing.T) {
+	h := newHost(t)
+	for _, path := range []string{"project/.env", "project/.env.local", "project/dev/.env.production", "home/other/.env", "home/other/.env.local", "home/.aws/credentials", "home/.ssh/.env.local", "home/plain.txt"} {
+		write(t, filepath.Join(filepath.Dir(h.Home), path), "OTHER_SECRET=x\n")
+	}
+	for link, to := range map[string]string{".env.staging": ".env", "dev/.env.link": h.Home + "/other/.env.local", ".env.aws": h.Home + "/.aws/credentials", "plain.link": h.Home + "/plain.txt"} {
+		must(t, os.Symlink(to, filepath.Join(h.Project, link)))
+	}
+	must(t, os.Symlink(filepath.Join(h.Project, ".env"), filepath.Join(h.Home, ".env.link")))
+	for file, want := range testkit.Named[[2]bool](t, "env-files-of-whom.txt") {
+		for i, path := range []string{filepath.Join(h.Project, ".vscode/mcp.json"), filepath.Join(h.Home, ".config/Code/User/mcp.json")} {
+			write(t, path, `{"servers": {"a": {"command": "x", "envFile": "`+strings.NewReplacer("PROJECT", h.Project, "HOME", h.Home).Replace(file)+`"}}}`)
+			f := only(t, h, Selection{Clients: []string{"vscode"}, Files: []string{path}})
+			p, v := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0], f.Judge(f.Entries[0], Program{Path: program}, h)
+			gets := slices.Contains(p.Flags, "OTHER_SECRET") || strings.Contains(file, "gone")
+			isRead := want[i] || i == 1 || strings.Contains(file, "plain")
+			if i == 1 && gets != want[i] || (p.Left == "") != isRead || string(v.Why) != p.Left {
+				t.Errorf("%s in a file of %s: flags %q, left %q, judged %q, notes %q, want %v", file, f.Place.Scope, p.Flags, p.Left, v.Why, p.Notes, want[i])
+			}
+		}
+	}
+}
+
+// TestEnvFileInHome: where the home directory is the project, what is sensitive for another reason than
+// its name stays so, also by a link.
+func TestEnvFileInHome(t *testing.T) {
+	h := newHost(t)
+	for _, path := range []string{".env", ".aws/credentials"} {
+		write(t, filepath.Join(h.Home, path), "OTHER_SECRET=x\n")
+	}
+	must(t, os.Symlink(".aws/credentials", filepath.Join(h.Home, ".env.aws")))
+	write(t, filepath.Join(h.Project, ".vscode/mcp.json"), `{"servers": {"a": {"command": "x", "envFile": ".env"}}}`)
+	e := only(t, h, Selection{}).Entries[0]
+	h.Project = h.Home
+	for name, want := range map[string]bool{".env": true, ".env.aws": false, ".aws/credentials": false} {
+		if why := e.whyUnreadable(filepath.Join(h.Home, name), h); (why == "") != want {
+			t.Errorf("%s: %q, want %v", name, why, want)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package wrapping
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -126,5 +127,173 @@ func TestJudgeOpen(t *testing.T) {
 		if v.Open != open || p.Open != open || v.Why == "" || v.Jailed {
 			t.Errorf("%s: %+v, and wrap says %v, want %v", entry, v, p.Open, open)
 		}
+	}
+}
+
+// TestKeysNotRead: which keys that a client does not read are named, in which format ever.
+func TestKeysNotRead(t *testing.T) {
+	for _, c := range testkit.Table[struct{ file, text, want string }](t, "keys.txt") {
+		h := newHost(t)
+		path := filepath.Join(h.Home, c.file)
+		write(t, path, c.text)
+		for _, sel := range []Selection{{Files: []string{path}}, {}} {
+			files, err := Find(h, sel)
+			must(t, err)
+			got := ""
+			if len(files) > 0 && files[0].Err != nil {
+				got = files[0].Err.Error()
+			}
+			if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("%s %s: %q, want %q", c.file, c.text, got, c.want)
+			}
+		}
+	}
+}
+
+// TestDirectory checks that wrap shows the directory in which a server starts, with its links followed,
+// and all that a start would say about it and about the rules for files.
+func TestDirectory(t *testing.T) {
+	h := newHost(t)
+	for _, dir := range []string{"Documents", ".config/autostart", ".config/google-chrome/Default", ".local/state/mcp-jail", ".local/bin", ".npm", "notes"} {
+		must(t, os.MkdirAll(filepath.Join(h.Home, dir), 0o700))
+	}
+	write(t, filepath.Join(h.Home, ".bashrc"), "")
+	for _, dir := range []string{"a/b/c", "a/Documents", "sub", ".git/hooks"} {
+		must(t, os.MkdirAll(filepath.Join(h.Project, dir), 0o700))
+	}
+	for name, to := range map[string]string{"x": "a/b/c", "data": h.Home + "/Documents", "auto": "../home/.config/autostart", "home": h.Home} {
+		must(t, os.Symlink(to, filepath.Join(h.Project, name)))
+	}
+	mine := func(cwd string) string {
+		return `{"command": "mine", "args": ["s.py"], "cwd": "` + cwd + `"}`
+	}
+	files := func(path, cwd string) string {
+		return `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + path + `"], "cwd": "` + cwd + `"}`
+	}
+	const none = "nothing"
+	for _, c := range []struct{ name, entry, gets, note, left string }{
+		{"cwd", mine(h.Home + "/Documents"), "~/Documents", none, ""},
+		{"cwd by a link", mine("${workspaceFolder}/data"), "~/Documents", "in ${workspaceFolder}/data, which leads to " + h.Home + "/Documents", ""},
+		{"relative cwd", mine("sub"), h.Project + "/sub", none, ""},
+		{"cwd that decides", mine("${userHome}/.config/autostart"), "", "is ~/.config/autostart (", ""},
+		{"cwd that decides, by a link", mine("${workspaceFolder}/auto"), "", "is ~/.config/autostart (", ""},
+		{"cwd with secrets", mine("${userHome}/.config/google-chrome/Default"), "", "is a sensitive path (~/.config/google-chrome*)", ""},
+		{"cwd in .git", mine("${workspaceFolder}/.git/hooks"), "", "/.git (programs run or trust what is there", ""},
+		{"cwd in two ways", mine("${workspaceFolder}/x/../../Documents"), "", none, "can be read in two ways"},
+		{"unknown cwd", mine("${input:where}"), "${input:where}", none, ""},
+		{"no cwd", mine(""), "the project folder", none, ""},
+
+		{"preset", files(".", ""), "the project folder", none, ""},
+		{"preset with cwd", files(".", h.Home+"/Documents"), "~/Documents", none, ""},
+		{"preset with cwd by a link", files(".", "${workspaceFolder}/data"), "~/Documents", "which leads to", ""},
+		{"preset with a cwd that decides", files(".", "${workspaceFolder}/auto"), "", "it allows nothing", ""},
+		{"preset with a drive", files(`C:\\a`, "${input:where}"), `C:\a`, none, ""},
+		{"preset with an unknown cwd", files("m", "${input:where}"), "m in the project folder", none, ""},
+		{"preset, ..", files("..", h.Project), "", none, "leaves the workspace"},
+		{"preset, a link", files("home", h.Project), "", none, "leaves the workspace"},
+		{"preset, in two ways", files("${workspaceFolder}/x/../../Documents", ""), "", none, "goes up from there"},
+		{"preset, relative in two ways", files("x/../..", h.Project), "", none, "goes up from there"},
+		{"preset, /proc", files("/proc/self/cwd/../..", ""), "", none, "goes up from there"},
+		{"preset, state", files("${userHome}/.local/state/mcp-jail", ""), "", "is not granted: it decides", ""},
+		{"preset, programs", files("${userHome}/.local/bin", ""), "", "is not granted: it decides", ""},
+		{"preset, .bashrc", files("${userHome}/.bashrc", ""), "", "is not granted: it decides", ""},
+		{"preset, packages", files("${userHome}/.npm", ""), "~/.npm", h.Home + "/.npm: it gives a hold on ~/.npm", ""},
+		{"preset, hooks", files("${workspaceFolder}/.git/hooks", ""), "", "is not granted: it is a protected name", ""},
+		{"preset, ordinary", files("${userHome}/notes", ""), "~/notes", none, ""},
+
+		{"argument in two ways", `{"command": "mine", "args": ["--dir=` + h.Project + `/x/../../Documents"]}`, "the project folder", "it can be read in two ways", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file := filepath.Join(h.Project, ".vscode/mcp.json")
+			if strings.HasPrefix(c.name, "preset") || strings.HasPrefix(c.name, "argument") { // only the user's own gets those
+				file = filepath.Join(h.Home, ".config/Code/User/mcp.json")
+				c.entry = strings.ReplaceAll(c.entry, "${workspaceFolder}", h.Project)
+			}
+			write(t, file, strings.Replace(`{"servers": {"s": `+c.entry+`}}`, `, "cwd": ""`, "", 1))
+			if !json.Valid([]byte(c.entry)) {
+				t.Fatal(c.entry)
+			}
+			change := only(t, h, Selection{Clients: []string{"vscode"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h))
+			p := change.Servers[0]
+			if got := strings.Join(p.Gets, ", "); c.left == "" && got != c.gets {
+				t.Errorf("gets %q, want %q", got, c.gets)
+			}
+			if (p.Left != "") != (c.left != "") || !strings.Contains(p.Left, c.left) {
+				t.Errorf("left: %q, want %q", p.Left, c.left)
+			}
+			notes := strings.Join(append(p.Notes, p.Careful...), "\n")
+			if c.note == none && c.left == "" && notes != "" || c.note != none && !strings.Contains(notes, c.note) {
+				t.Errorf("notes %q, want %q", notes, c.note)
+			}
+		})
+	}
+}
+
+// TestPlugins: the servers of plugins are wrapped where the client reads them. A plugin's text counts as
+// another's: it steers nothing outside of the jail.
+func TestPlugins(t *testing.T) {
+	const (
+		root = ".claude/plugins/cache/m/p/1/"
+		list = `{"version": 2, "plugins": {"p@m": [{"scope": "user", "version": "1", "installPath": "HOME/` + root + `"}]}}`
+	)
+	for name, c := range testkit.Named[struct {
+		client, file, text string
+		off                bool
+		want               string // the words before the server's, or why it stays
+	}](t, "plugins.txt") {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			if c.client == "claude-code" {
+				write(t, filepath.Join(h.Home, ".claude/plugins/installed_plugins.json"), strings.ReplaceAll(list, "HOME", h.Home))
+				write(t, filepath.Join(h.Home, root, "s.js"), "")
+				write(t, filepath.Join(h.Home, root, "d"), "")
+			}
+			if c.off {
+				write(t, filepath.Join(h.Home, ".claude/settings.json"), `{"enabledPlugins": {"p@m": false}}`)
+			}
+			path := filepath.Join(h.Home, c.file)
+			write(t, path, c.text)
+			for _, sel := range []Selection{{}, {Files: []string{path}}} {
+				f := only(t, h, sel)
+				if f.Client.Name != c.client || f.Plugin() == nil || !f.IsProject() {
+					t.Fatalf("%s, %v, %v", f.Client.Name, f.Plugin(), f.IsProject())
+				}
+				change := f.Wrap(Program{Path: program}, sel, h, newIDs(h, f))
+				got := change.Servers[0].Left
+				if got == "" {
+					after := strings.Join(change.Servers[0].After, " ")
+					words, _, _ := strings.Cut(strings.TrimPrefix(after, program+" "), " -- ")
+					got = words + " --"
+				}
+				if !strings.HasPrefix(got, c.want) {
+					t.Fatalf("%q, want %q", got, c.want)
+				}
+			}
+		})
+	}
+}
+
+// TestPluginsNamed: a server of a plugin that no file has is named, and so is an extension with code.
+func TestPluginsNamed(t *testing.T) {
+	h := newHost(t)
+	root := filepath.Join(h.Home, ".claude/plugins/cache/m/p/1")
+	write(t, filepath.Join(root, ".claude-plugin/plugin.json"), `{"mcpServers": "./s.mcpb"}`)
+	write(t, filepath.Join(h.Home, ".codex/plugins/cache/m/p/1/.mcp.json"), `{"mcpServers": {}}`)
+	write(t, filepath.Join(h.Home, ".codex/plugins/elsewhere/.mcp.json"), `{"mcpServers": {}}`)
+	for _, dir := range []string{"a.b-1", "a.c-1", "a.c-2"} {
+		write(t, filepath.Join(h.Home, ".vscode/extensions", dir, "package.json"), `{"contributes": {"mcpServerDefinitionProviders": [{"id": "x"}]}}`)
+	}
+	write(t, filepath.Join(h.Home, ".vscode/extensions/a.d-1/package.json"), `{"contributes": {}}`)
+	write(t, filepath.Join(h.Home, ".vscode/extensions/.obsolete"), `{"a.c-1": true}`)
+	var got []string
+	for _, b := range Unread(h, Selection{}) {
+		if strings.Contains(b.Path, ".mcp") || b.Starts {
+			why, _, _ := strings.Cut(b.Why, ": ")
+			got = append(got, strings.TrimPrefix(b.Path, h.Home+"/")+" "+why)
+		}
+	}
+	want := "~/.vscode/extensions/a.b-1/package.json not jailed; ~/.vscode/extensions/a.c-2/package.json not jailed; ~/.codex/plugins/elsewhere/.mcp.json it is in no folder of a plugin that mcp-jail knows; ./s.mcpb of the plugin p@m 1"
+	if strings.Join(got, "; ") != strings.ReplaceAll(want, "~/", "") {
+		t.Errorf("%q", got)
 	}
 }
