@@ -230,20 +230,6 @@ func mysqlMessage(c *bufio.ReadWriter) (number byte, content []byte, err error) 
 // clusterHost is the host and port of an imitated Kubernetes cluster, which is the web server.
 const clusterHost = "cluster.example:6443"
 
-// kubectl stands in for kubectl, which the tests do not install. It asks the API server of the
-// kubeconfig file for a list, with the token and the authority of the file, as kubectl does.
-const kubectl = `#!/usr/bin/env node
-const [verb, kind] = process.argv.slice(2)
-const config = JSON.parse(require("fs").readFileSync(process.env.KUBECONFIG))
-const { server, "certificate-authority-data": authority } = config.clusters[0].cluster
-const options = {
-  ca: Buffer.from(authority, "base64"),
-  headers: { Authorization: "Bearer " + config.users[0].user.token },
-}
-if (verb !== "get") process.exit(1)
-require("https").get(server + "/api/v1/" + kind, options, r => r.pipe(process.stdout))
-`
-
 // plantKubectl writes the program kubectl into a directory of its own, and returns that. The
 // directory is the first in PATH. The jail keeps it there if it is granted, and a real kubectl of
 // the machine comes after it.
@@ -251,7 +237,7 @@ func plantKubectl(t *testing.T, w *world) string {
 	t.Helper()
 	dir := filepath.Join(w.base, "kubectl")
 	must(t, os.Mkdir(dir, 0o755))
-	must(t, testkit.WriteProgram(filepath.Join(dir, "kubectl"), []byte(kubectl)))
+	must(t, testkit.WriteProgram(filepath.Join(dir, "kubectl"), []byte(source(t, "kubectl"))))
 	w.prependPath(dir)
 	return dir
 }

@@ -172,3 +172,13 @@ func compareResults(t *testing.T, script []step, plain, jailed []toolResult) {
 		}
 	}
 }
+
+// source returns a program or a configuration of testdata/sources.txt.
+func source(t testing.TB, name string) string {
+	t.Helper()
+	text, ok := testkit.Archive(t, "sources.txt")[name]
+	if !ok {
+		t.Fatalf("sources.txt has no %s", name)
+	}
+	return text
+}

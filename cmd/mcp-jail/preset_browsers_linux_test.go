@@ -13,18 +13,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// devServer answers on ports of the loopback, as the servers of a user do at work: some tools listen
-// at ::1 alone. It says when it listens, and ends with its parent.
-const devServer = `
-import { createServer } from "node:http";
-const parent = process.ppid;
-setInterval(() => process.ppid === parent || process.exit(), 100);
-for (const [host, port] of [["127.0.0.1", 3000], ["::1", 5173], ["127.0.0.1", 8123]])
-  await new Promise((listens) =>
-    createServer((q, r) => r.writeHead(200, { "Content-Type": "text/html" }).end("<title>Page of " + port + "</title><h1>hello</h1>")).listen(port, host, listens));
-console.log("listens");
-`
-
 // browserServer is a server that starts a browser, with its tools.
 type browserServer struct {
 	preset, npm    string
@@ -81,7 +69,7 @@ func testPresetBrowser(t *testing.T, c browserServer, layout string) {
 	case layout != "":
 		layBrowser(t, filepath.Join(w.home, layout))
 	}
-	w.plant(t, w.base, map[string]string{"dev/server.mjs": devServer})
+	w.plant(t, w.base, map[string]string{"dev/server.mjs": source(t, "dev/server.mjs")})
 	w.around = func(cmd *exec.Cmd) *exec.Cmd {
 		cmd.Args = append([]string{"sh", "-c", script, filepath.Join(w.base, "dev", "server.mjs"), cmd.Path}, cmd.Args[1:]...)
 		cmd.Path = "/bin/sh"

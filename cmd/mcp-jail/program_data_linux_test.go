@@ -169,20 +169,6 @@ func TestSQLite(t *testing.T) {
 	})
 }
 
-// watcher exits when it has seen the files that the test writes.
-const watcher = `
-const fs = require("fs"), path = require("path"), dir = process.argv[1];
-fs.readdirSync(dir);
-const seen = new Set();
-fs.watch(dir, { recursive: true }, (what, name) => {
-	seen.add(name);
-	if (seen.has("by-the-host.txt") && seen.has(path.join("sub", "deeper.txt"))) {
-		console.log("seen", fs.readFileSync(path.join(dir, "by-the-host.txt"), "utf8"));
-		process.exit(0);
-	}
-});
-`
-
 // TestWatch tests that a file watcher in the jail needs only read access, and sees
 // changes by the host.
 func TestWatch(t *testing.T) {
@@ -205,7 +191,7 @@ func TestWatch(t *testing.T) {
 				os.WriteFile(filepath.Join(w.work, "sub", "deeper.txt"), fmt.Append(nil, i), 0o644)
 			}
 		}()
-		r := s.tool("run", map[string]any{"argv": []string{"node", "-e", watcher, w.work}})
+		r := s.tool("run", map[string]any{"argv": []string{"node", "-e", source(t, "watcher"), w.work}})
 		close(stop)
 		<-stopped
 		if !r.IsError && !strings.Contains(r.texts(), "seen") {

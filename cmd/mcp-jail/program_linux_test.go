@@ -242,30 +242,6 @@ func TestCommandsWrapped(t *testing.T) {
 	})
 }
 
-// commandsConfig has two rules for git, a script, and two programs with different variables.
-const commandsConfig = `version = 1
-[servers.s]
-command = "node"
-arguments = [%q]
-variables = ["A_VAR", "B_VAR"]
-[[servers.s.access.fs]]
-path = "."
-read = true
-write = true
-[[servers.s.access.fs]]
-path = %q
-read = true
-execute = true
-[servers.s.access.commands.git]
-args = [["status", "**"], ["log", "--oneline", "*"]]
-[servers.s.access.commands.%q]
-args = ["check"]
-[servers.s.access.commands.%q]
-envs = ["A_VAR"]
-[servers.s.access.commands.%q]
-envs = ["B_VAR"]
-`
-
 // TestCommandArguments tests the examples of docs/policy.md "Command rules".
 func TestCommandArguments(t *testing.T) {
 	need(t, "node", "git")
@@ -284,7 +260,7 @@ func TestCommandArguments(t *testing.T) {
 			}
 			cargo, one, two := tools+"/cargo", tools+"/one", tools+"/two"
 			config := filepath.Join(w.base, "commands.toml")
-			must(t, os.WriteFile(config, fmt.Appendf(nil, commandsConfig, w.fixture(t, "exec.mjs"), tools, cargo, one, two), 0o644))
+			must(t, os.WriteFile(config, fmt.Appendf(nil, source(t, "commands.toml"), w.fixture(t, "exec.mjs"), tools, cargo, one, two), 0o644))
 			w.env = append(w.env, "A_VAR=a", "B_VAR=b", "GIT_CONFIG_GLOBAL=/dev/null")
 			for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=x", "-c", "user.email=x@x", "commit", "-q", "--allow-empty", "-m", "first"}} {
 				must(t, w.plain(append([]string{"git"}, args...)...).Run())

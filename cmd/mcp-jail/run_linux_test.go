@@ -184,30 +184,13 @@ func TestForeignDirectories(t *testing.T) {
 	}
 }
 
-// loginServer waits for a browser before it answers, as mcp-remote does.
-const loginServer = `import socket, sys
-port = int(sys.argv[1])
-s = socket.socket()
-s.bind(("127.0.0.1", port))
-s.listen()
-print("Please authorize this client by visiting:", file=sys.stderr)
-print("https://login.example.com/authorize?redirect_uri=http%3A%2F%2Flocalhost%3A" + str(port) + "%2Fcallback", file=sys.stderr)
-print("Waiting for authorization...", file=sys.stderr, flush=True)
-c, _ = s.accept()
-c.recv(100)
-c.close()
-sys.stdin.readline()
-print('{"jsonrpc":"2.0","id":1,"result":{}}', flush=True)
-sys.stdin.read()
-`
-
 // TestExplainInbound makes the example of the page about ports that lead in, adds its lines to the
 // configuration, and then reaches the server as a browser does.
 func TestExplainInbound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.work = filepath.Join(w.home, "project")
-	w.plant(t, w.work, map[string]string{"login.py": loginServer})
+	w.plant(t, w.work, map[string]string{"login.py": source(t, "login.py")})
 	port := freeLoopbackPort(t)
 	config := fmt.Sprintf("version = 1\n[servers.notes]\ncommand = \"/usr/bin/python3\"\narguments = [%q, \"%d\"]\nstartup_timeout_secs = 0\n", filepath.Join(w.work, "login.py"), port)
 	w.plant(t, w.home, map[string]string{".config/mcp-jail/config.toml": config})

@@ -15,40 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// worstHour does to a workspace what an agent does: edits, renames and deletions, a checkout, an
-// installation and a database. $N is the number of rounds.
-const worstHour = `
-set -e
-git="git -c user.name=agent -c user.email=agent@example.com -c core.fsmonitor=false"
-i=0
-while [ $i -lt $N ]; do
-  echo "edit $i" >> files/f$((i % 40))
-  echo "new $i" > files/n$i
-  case $((i % 8)) in
-    0) mv files/n$i files/f$((i % 40)) ;;
-    1) mv files/f$((i % 40)) files/moved$i ;;
-    2) rm -f files/f$(((i + 7) % 40)) ;;
-    3) mkdir -p made/$i; mv files/n$i made/$i/file ;;
-    4) ln files/n$i files/hard$i; ln -s n$i files/soft$i ;;
-    5) chmod 600 files/n$i; sed -i s/new/newer/ files/n$i ;;
-    6) [ ! -d made ] || mv made remade; [ ! -d remade ] || mv remade made ;;
-    7) cp files/n$i files/f3; rm files/n$i ;;
-  esac
-  i=$((i + 1))
-done
-rm links/three; mv links/four links/five
-rm links/soft; echo "no link" > links/soft
-chmod 755 links/mode
-mv tree tree2; echo changed >> tree2/a/b/c; rm tree2/a/d; mkdir tree; echo other > tree/a
-rm -r gone
-$git checkout -q -f other
-$git checkout -q -b third
-$git commit -q --allow-empty -m empty
-npm install --no-audit --no-fund --loglevel=error --install-links ./package >/dev/null
-sqlite3 data/app.db "pragma journal_mode = wal; update t set x = x + 1; insert into t select x from t; create table u (y); drop table if exists v;" >/dev/null
-`
-
-// undoWorld returns a world with a workspace that has all the files which worstHour uses.
+// undoWorld returns a world with a workspace that has all the files which agent.sh uses.
 func undoWorld(t *testing.T, rounds int, mode string) *world {
 	w := newWorld(t)
 	files := map[string]string{"package/package.json": `{"name":"local","version":"1.0.0"}`, "package/index.js": "module.exports = 1\n", "package.json": `{"name":"work","version":"1.0.0"}`}
@@ -76,7 +43,7 @@ sqlite3 data/app.db 'create table t (x); insert into t values (1), (2); create t
 		t.Fatalf("%v: %s", err, out)
 	}
 	script := filepath.Join(w.base, "agent.sh")
-	must(t, os.WriteFile(script, []byte(strings.ReplaceAll(worstHour, "$N", fmt.Sprint(rounds))+"\n"), 0o644))
+	must(t, os.WriteFile(script, []byte(strings.ReplaceAll(source(t, "agent.sh"), "$N", fmt.Sprint(rounds))+"\n"), 0o644))
 	config := fmt.Sprintf("[servers.agent]\ncommand = \"node\"\narguments = [%q]\nworkspace = %q\nundo = %q\n[[servers.agent.access.fs]]\npath = \".\"\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n[[servers.agent.access.fs]]\npath = %q\nread = true\n", w.fixture(t, "exec.mjs"), w.work, mode, script)
 	must(t, os.WriteFile(filepath.Join(w.base, "mcp-jail.toml"), []byte(config), 0o644))
 	return w
