@@ -177,28 +177,7 @@ func TestReleasePacks(t *testing.T) {
 	dir := directory(t)
 	run(t, exec.Command("cp", "-r", ".", ownDirectory(t, dir+"/packaging")))
 	run(t, exec.Command("cp", "../LICENSE", "../THIRD_PARTY_LICENSES", "../README.md", dir))
-	write(t, ownDirectory(t, dir+"/bin")+"/goreleaser", `#!/usr/bin/env python3
-import hashlib, json, os, tarfile, zipfile
-os.makedirs("dist")
-json.dump({"version": "1.2.3"}, open("dist/metadata.json", "w"))
-sums = open("dist/checksums.txt", "w")
-for target in ["linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64", "windows_amd64", "windows_arm64"]:
-    top = "mcp-jail_1.2.3_" + target
-    windows = target.startswith("windows")
-    files = [n + (".exe" if windows else "") for n in ["mcp-jail", "mcp-jail-cli", "mcp-jail-tls"]]
-    for n in files + ["LICENSE", "THIRD_PARTY_LICENSES", "README.md", "packaging/man/mcp-jail.1", "packaging/man/mcp-jail-wrap.1", "packaging/completions/mcp-jail.bash", "packaging/completions/_mcp-jail", "packaging/completions/mcp-jail.fish"]:
-        os.makedirs(os.path.dirname("made/" + top + "/" + n), exist_ok=True)
-        with open("made/" + top + "/" + n, "w") as f: f.write(target)
-        os.chmod("made/" + top + "/" + n, 0o755)
-    archive = "dist/" + top + (".zip" if windows else ".tar.gz")
-    if windows:
-        with zipfile.ZipFile(archive, "w") as z:
-            for base, _, names in os.walk("made/" + top):
-                for n in names: z.write(base + "/" + n, (base + "/" + n)[5:])
-    else:
-        with tarfile.open(archive, "w:gz") as z: z.add("made/" + top, top)
-    print(hashlib.sha256(open(archive, "rb").read()).hexdigest(), "", os.path.basename(archive), file=sums)
-`)
+	write(t, ownDirectory(t, dir+"/bin")+"/goreleaser", testkit.Archive(t, "programs.txt")["goreleaser"])
 	testkit.Must(t, os.Chmod(dir+"/bin/goreleaser", 0o755))
 	cmd := exec.Command("bash", dir+"/packaging/release.sh", "--snapshot")
 	cmd.Env = append(os.Environ(), "PATH="+dir+"/bin:"+os.Getenv("PATH"), "npm_config_update_notifier=false", "npm_config_cache="+dir+"/npm-cache")

@@ -69,20 +69,7 @@ func TestNode(t *testing.T) {
 	need(t, "node")
 	t.Parallel()
 	w := newWorld(t)
-	w.plant(t, w.work, map[string]string{"cluster.js": `
-const cluster = require("cluster"), http = require("http");
-if (cluster.isPrimary) {
-	let up = 0;
-	cluster.on("listening", (worker, at) => {
-		if (++up !== 2) return;
-		http.get({ host: "127.0.0.1", port: at.port }, (r) => r.on("data", (b) => console.log(String(b))).on("end", () => process.exit(0)));
-	});
-	cluster.fork();
-	cluster.fork();
-} else {
-	http.createServer((q, r) => r.end("ok")).listen(18080, "127.0.0.1");
-}
-`})
+	w.plant(t, w.work, map[string]string{"cluster.js": source(t, "cluster.js")})
 	s := nodeSession(t, w)
 	for name, script := range testkit.Archive(t, "node-forms.txt") {
 		if got := strings.TrimSpace(s.mustRun("node", "-e", script)); got != "ok" {
@@ -131,18 +118,7 @@ func TestNpmInstall(t *testing.T) {
 		w.plant(t, w.work, map[string]string{"package.json": `{"name":"project","version":"1.0.0","scripts":{"use":"jail-fixture"}}`})
 		return r
 	}
-	checkRecipe(t, packages, useRun("sh", "-ec", `
-		export npm_config_registry=`+site.URL+` npm_config_offline=false npm_config_update_notifier=false npm_config_audit=false npm_config_fund=false
-		for again in 1 2; do
-			npm install jail-fixture 2>&1
-			test "$(cat node_modules/jail-fixture/installed)" = "by a script"
-			cat node_modules/jail-fixture/.vscode/settings.json node_modules/jail-fixture/.github/workflows/ci.yml >/dev/null
-			npm ci 2>&1
-		done
-		(cd ~ && npx -y jail-fixture 2>&1) | grep "dependency loaded"
-		test -e ~/.npm/_cacache
-		npm run use 2>&1
-	`))
+	checkRecipe(t, packages, useRun("sh", "-ec", strings.ReplaceAll(source(t, "npm.sh"), "REGISTRY", site.URL)))
 }
 
 // TestNpxInstalled starts a package that is installed in the workspace. The workspace
@@ -285,12 +261,5 @@ func TestPythonWheel(t *testing.T) {
 		wheel(t, w.work)
 		return readRecipe(t, "wheels", `command = "python-server"`, fmt.Sprintf("command = %q\narguments = [%q]", python, w.fixture(t, "exec.py")))
 	}
-	checkRecipe(t, wheels, useRun("python", "-c", `
-import os, sys
-os.execvp("sh", ["sh", "-ec", """
-	"$0" -m venv --without-pip .venv
-	"$0" -m pip --python .venv/bin/python install -q --no-index --disable-pip-version-check fixture-1.0-py3-none-any.whl
-	.venv/bin/python -c "import fixture; fixture.main()"
-	.venv/bin/fixture-tool
-""", sys.executable])`))
+	checkRecipe(t, wheels, useRun("python", "-c", "\n"+source(t, "wheels.py")))
 }

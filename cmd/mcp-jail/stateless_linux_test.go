@@ -35,17 +35,7 @@ func TestStatelessToolPolicies(t *testing.T) {
 	out := filepath.Join(w.work, "out")
 	must(t, os.Mkdir(out, 0o777))
 	must(t, os.Chmod(out, 0o777))
-	s := w.statelessSession(t, w.copySelf(t, "victim"), `
-[[servers.s.tools.read.access.fs]]
-path = "notes"
-read = true
-[[servers.s.tools.write.access.fs]]
-path = "out"
-write = true
-[[servers.s.tools.env.access.env]]
-name = "PLANTED_SECRET"
-read = true
-`)
+	s := w.statelessSession(t, w.copySelf(t, "victim"), "\n"+source(t, "tool-policies.toml"))
 	arg := func(a string) map[string]any { return map[string]any{"arg": a} }
 	for _, step := range testkit.Table[struct {
 		tool, arg, want string
@@ -85,15 +75,7 @@ func TestStatelessToolsNeverShare(t *testing.T) {
 		{"warm", "warm = 4\n", 400, 2, 40 * time.Millisecond},
 	} {
 		mode.calls /= rounds(10, 4)
-		s := w.statelessSession(t, program, mode.keys+`
-[[servers.s.tools.granted.access.fs]]
-path = "granted"
-read = true
-[[servers.s.tools.other.access.fs]]
-path = "nothing/"
-read = true
-create = true
-`)
+		s := w.statelessSession(t, program, mode.keys+"\n"+source(t, "tools.toml"))
 		s.tools() // so that warm processes are started
 		s.interleave(mode.name, mode.calls, mode.atOnce, mode.pause, arg)
 		if status := s.close(); status != 0 {
@@ -216,16 +198,7 @@ func TestStatelessCertainReads(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.plant(t, w.work, map[string]string{"granted/file": "a note", "other/file": "secret", "other/quiet": "secret"})
-	s := w.statelessSession(t, w.copySelf(t, "vague"), `
-[servers.s.tools.load]
-warm = 1
-[[servers.s.tools.load.access.fs]]
-path = "granted"
-read = true
-[[servers.s.tools.quiet.access.fs]]
-path = "granted"
-read = true
-`)
+	s := w.statelessSession(t, w.copySelf(t, "vague"), "\n"+source(t, "certain.toml"))
 	file, granted, quiet := filepath.Join(w.work, "other/file"), filepath.Join(w.work, "granted/file"), filepath.Join(w.work, "other/quiet")
 	const possible, certain = "may have blocked", "may not read"
 	for i, c := range []struct{ tool, arg, says string }{

@@ -121,20 +121,7 @@ func TestInstallPinsTools(t *testing.T) {
 	t.Parallel()
 	site := registry.Start(t, registry.Stock{Packages: []registry.Package{registry.MCPServer{Name: "files", Version: "1.0.0"}.Package()}})
 	u := newNPMUser(t, site)
-	u.configure(fmt.Sprintf(`[servers.f]
-command = "npx"
-arguments = ["-y", "files", "one"]
-[[servers.f.access.fs]]
-path = "~/data"
-read = true
-create = true
-update = true
-[[servers.f.access.net]]
-host = "127.0.0.1"
-scheme = "tcp"
-port = %s
-allow = true
-`, site.URL[strings.LastIndex(site.URL, ":")+1:]))
+	u.configure(fmt.Sprintf(testkit.Archive(t, "configurations.txt")["pins"], site.URL[strings.LastIndex(site.URL, ":")+1:]))
 	u.types(0, []string{"install"}, "mcp-jail: downloading f: ", "mcp-jail: starting f to list its tools: ", "f is ready: version 1.0.0, 5 tools, ")
 	if e := u.entry("files@latest"); len(e.Pins) != 1 {
 		t.Errorf("pinned is %v", e.Pins)
@@ -223,22 +210,7 @@ func TestInstallUnlisted(t *testing.T) {
 	if e := u.entry("needy@latest"); e.Pins != nil {
 		t.Errorf("pinned is %v", e.Pins)
 	}
-	u.configure(`
-[servers.off]
-command = "npx"
-arguments = ["-y", "needy"]
-variables = ["NEEDY_KEY"]
-pin_tools = "off"
-[servers.on]
-command = "npx"
-arguments = ["-y", "needy"]
-variables = ["NEEDY_KEY"]
-[servers.broken]
-command = "npx"
-arguments = ["-y", "--no-such-flag", "needy"]
-[servers.other]
-command = "node"
-`)
+	u.configure("\n" + testkit.Archive(t, "configurations.txt")["unlisted"])
 	u.env = append(u.env, "NEEDY_KEY=1")
 	u.types(0, []string{"install", "off"}, "off was ready already: version 1.0.0, 5 tools, ")
 	if e := u.entry("needy@latest"); e.Pins != nil {
