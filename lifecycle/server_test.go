@@ -3,6 +3,7 @@
 package lifecycle
 
 import (
+	"context"
 	"io"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/stateful"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/stateless"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -184,4 +186,26 @@ func TestRootsOfTools(t *testing.T) {
 			p.Nothing()
 		})
 	}
+}
+
+func TestMain(m *testing.M) { sessiontest.MainOf(m, nil) }
+
+// begin starts a stateful session.
+func begin(t testing.TB, f *sessiontest.Fake, change func(*session.Session)) *sessiontest.Play {
+	t.Helper()
+	return sessiontest.BeginWith(t, f, change, stateful.Run)
+}
+
+// beginStateless starts a session each of whose calls has a process of its own.
+func beginStateless(t testing.TB, f *sessiontest.Fleet, change func(*session.Session, *stateless.Options)) *sessiontest.Play {
+	t.Helper()
+	p, s := sessiontest.NewFleetPlay(t, f)
+	o := stateless.Options{Version: "test", Tool: func(name string) (stateless.Tool, error) {
+		return stateless.Tool{Profile: sessiontest.ProfileOf(&s, name)}, nil
+	}}
+	if change != nil {
+		change(&s, &o)
+	}
+	p.RunFleet(f, s, func(ctx context.Context) confine.Exit { return stateless.Run(ctx, s, o) })
+	return p
 }
