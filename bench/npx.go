@@ -40,9 +40,14 @@ func measureNpx(ctx context.Context, s *site) ([]row, error) {
 	return rows, nil
 }
 
-// npmEnviron returns the environment of a user with a home.
+// npmEnviron returns the environment of a user with a home, and what npm needs to reach the user's registry.
 func npmEnviron(home string) []string {
 	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "LANG=C.UTF-8", "npm_config_update_notifier=false"}
+	for _, name := range []string{"npm_config_registry", "HTTPS_PROXY", "NO_PROXY", "NODE_EXTRA_CA_CERTS"} {
+		if value := os.Getenv(name); value != "" {
+			env = append(env, name+"="+value)
+		}
+	}
 	for variable, name := range map[string]string{"XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state", "XDG_CACHE_HOME": "cache", "XDG_DATA_HOME": "data"} {
 		env = append(env, variable+"="+filepath.Join(home, name))
 	}
