@@ -11,9 +11,8 @@
 //     with the same program where it is installed.
 //   - Initialize: from the spawn of a server to the last byte of its answer to
 //     initialize. A node server, server-filesystem, and a small one in Go.
-//   - Npx: the same for "npx -y PACKAGE", in an empty home and later, and the bytes that are
-//     sent to the registry. In the jail mcp-jail takes the line apart. The later starts are
-//     also compared with npx --offline.
+//   - Npx: the same for "npx -y PACKAGE" once the package was fetched: in the jail mcp-jail takes the line
+//     apart. It is also compared with npx --offline.
 //   - Call: one tools/call after the other, by the size of the answer.
 //   - Memory: the proportional set size of the two processes that a jail adds,
 //     while server-filesystem idles after one call; and of twenty such sessions together.

@@ -4,16 +4,19 @@ package conformance
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -234,4 +237,181 @@ func clip(b []byte) []byte {
 		return append(b[:4000:4000], "…\n"...)
 	}
 	return b
+}
+
+// A server is a program that speaks MCP on its standard input and output.
+type server struct {
+	name string
+	made string // the library
+	argv func(*site) []string
+}
+
+// servers have four implementations: the TypeScript SDK, mcp-go, the Go SDK, and one
+// without a library.
+var servers = []server{
+	{"everything", "TypeScript SDK 1.x", func(s *site) []string {
+		return []string{"node", filepath.Join(s.servers, "@modelcontextprotocol/server-everything/dist/index.js"), "stdio"}
+	}},
+	{"filesystem", "TypeScript SDK 1.x", func(s *site) []string {
+		return []string{"node", filepath.Join(s.servers, "@modelcontextprotocol/server-filesystem/dist/index.js"), s.work}
+	}},
+	{"mcp-go", "mcp-go", func(s *site) []string { return []string{filepath.Join(s.bin, "everything")} }},
+	{"notes", "mcp-go", func(s *site) []string { return []string{filepath.Join(s.bin, "notes"), filepath.Join(s.work, "notes")} }},
+	{"go-sdk", "Go SDK", func(s *site) []string { return []string{filepath.Join(s.bin, "everything-server")} }},
+	{"odd", "Python, no library", func(s *site) []string { return []string{"python3", filepath.Join(s.base, "servers", "odd.py")} }},
+}
+
+func serverNamed(t *testing.T, name string) server {
+	t.Helper()
+	for _, sv := range servers {
+		if sv.name == name {
+			return sv
+		}
+	}
+	t.Fatalf("there is no server %q", name)
+	return server{}
+}
+
+// A side is a way to start a server.
+type side func(*site, server) []string
+
+// plain starts the server itself.
+func plain(s *site, sv server) []string { return sv.argv(s) }
+
+// jailed starts the server behind mcp-jail, with the default policy.
+func jailed(s *site, sv server) []string {
+	return append([]string{s.jail, "run", "--workspace", s.work, "--name", "conformance-" + sv.name, "--"}, sv.argv(s)...)
+}
+
+// stateless starts the server behind mcp-jail with a process for every call, the default
+// policy, and the given number of warm workers for each tool.
+func stateless(warm int) side {
+	return func(s *site, sv server) []string {
+		return []string{s.jail, "run", "--config", filepath.Join(s.base, fmt.Sprintf("warm-%d.toml", warm)), fmt.Sprintf("conformance-%s-%d", sv.name, warm)}
+	}
+}
+
+// configure writes the configurations of the stateless servers.
+func (s *site) configure() error {
+	for _, warm := range []int{0, 1} {
+		var b strings.Builder
+		for _, sv := range append(servers, long...) {
+			argv := sv.argv(s)
+			arguments := make([]string, 0, len(argv))
+			for _, a := range argv[1:] {
+				arguments = append(arguments, strconv.Quote(a))
+			}
+			fmt.Fprintf(&b, "[servers.conformance-%s-%d]\nstateful = false\nwarm = %d\nworkspace = %q\ncommand = %q\narguments = [%s]\n",
+				sv.name, warm, warm, s.work, argv[0], strings.Join(arguments, ", "))
+		}
+		if err := os.WriteFile(filepath.Join(s.base, fmt.Sprintf("warm-%d.toml", warm)), []byte(b.String()), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lossy starts the server behind a relay with a fault.
+func lossy(fault string) side {
+	return func(s *site, sv server) []string {
+		return append([]string{filepath.Join(s.bin, "lossy"), fault}, sv.argv(s)...)
+	}
+}
+
+// A tally counts comparisons without a difference.
+type tally struct {
+	sessions, lines, bytes, answers, verdicts, additions, departures int
+}
+
+func (n *tally) add(more tally) {
+	n.sessions += more.sessions
+	n.lines += more.lines
+	n.bytes += more.bytes
+	n.answers += more.answers
+	n.verdicts += more.verdicts
+	n.additions += more.additions
+	n.departures += more.departures
+}
+
+// ledger collects tallies by the kind of comparison and by its subject.
+type ledger struct {
+	mu   sync.Mutex
+	rows map[[2]string]tally
+}
+
+var results = ledger{rows: map[[2]string]tally{}}
+
+// add counts a comparison if the test has not failed.
+func (l *ledger) add(t *testing.T, kind, what string, n tally) {
+	t.Helper()
+	if t.Failed() {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	row := l.rows[[2]string{kind, what}]
+	row.add(n)
+	l.rows[[2]string{kind, what}] = row
+}
+
+// of returns the rows of one kind, by name, and their sum.
+func (l *ledger) of(kind string) (names []string, rows map[string]tally, sum tally) {
+	rows = map[string]tally{}
+	for key, n := range l.rows {
+		if key[0] == kind {
+			rows[key[1]] = n
+			sum.add(n)
+		}
+	}
+	return slices.SortedFunc(maps.Keys(rows), cmp.Compare[string]), rows, sum
+}
+
+func (l *ledger) table() string {
+	var b strings.Builder
+	b.WriteString("# What was compared\n\n" +
+		"Written by `go test -update` in this directory. Each comparison was made with the bare server on one side and the same server behind `mcp-jail run`\n" +
+		"on the other. **Differences: 0.** (A difference fails the test, and then this file is not written.)\n\n" +
+		"*Additions* are results with `isError` that carry what the reference promises under “Answers to tool calls”: they were equal once exactly that was taken out.\n")
+	section := func(kind, head, columns string, row func(tally) string) {
+		names, rows, sum := l.of(kind)
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n%s\n", head, columns, strings.Repeat("|---", strings.Count(columns, "|")-1)+"|")
+		for _, name := range names {
+			fmt.Fprintf(&b, "| %s %s\n", name, row(rows[name]))
+		}
+		fmt.Fprintf(&b, "| **all** %s\n", row(sum))
+	}
+	section("transcripts", "Transcripts: stdout and exit status, byte for byte",
+		"| server | transcripts | lines of the server | bytes | additions |",
+		func(n tally) string {
+			return fmt.Sprintf("| %d | %d | %d | %d |", n.sessions, n.lines, n.bytes, n.additions)
+		})
+	section("clients", "Client libraries: what they report, deeply equal",
+		"| client → server | sessions | answers | additions |",
+		func(n tally) string { return fmt.Sprintf("| %d | %d | %d |", n.sessions, n.answers, n.additions) })
+	section("stateless", "Client libraries, with a process for every call: what they report, deeply equal but for the departures",
+		"| client → server | sessions | answers | additions | departures |",
+		func(n tally) string {
+			return fmt.Sprintf("| %d | %d | %d | %d |", n.sessions, n.answers, n.additions, n.departures)
+		})
+	b.WriteString("\nThe departures, each of which was seen:\n\n| server | where | why |\n|---|---|---|\n")
+	for _, d := range departures {
+		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", cmp.Or(d.server, "any"), d.at[1:], d.why)
+	}
+	section("inspector", "The Inspector's command line: output, byte for byte",
+		"| server | commands | bytes |",
+		func(n tally) string { return fmt.Sprintf("| %d | %d |", n.sessions, n.bytes) })
+	section("suite", "The official conformance suite: verdicts",
+		"| suite, server | scenarios | verdicts |",
+		func(n tally) string { return fmt.Sprintf("| %d | %d |", n.sessions, n.verdicts) })
+	return b.String()
+}
+
+// write writes the table if every kind of comparison was made.
+func (l *ledger) write() error {
+	for _, kind := range []string{"transcripts", "clients", "stateless", "inspector", "suite"} {
+		if _, _, sum := l.of(kind); sum == (tally{}) {
+			return fmt.Errorf("no comparison of kind %s was made: RESULTS.md stays as it was", kind)
+		}
+	}
+	return os.WriteFile("RESULTS.md", []byte(l.table()), 0o644)
 }

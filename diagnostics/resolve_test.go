@@ -1,12 +1,16 @@
 package diagnostics
 
 import (
+	"errors"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
+	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -67,4 +71,95 @@ var hostFiles = []string{
 	"/home/u/work/src/lib.rs", "/home/u/work/.env", "/home/u/work/.git/hooks/", "/home/u/work/.git/config", "/home/u/work/out.txt",
 	"/home/u/notes/a.md", "/home/u/.ssh/id_rsa", "/home/u/docs/", "/home/u/it's [here]/b", "/home/u/\"q\"\\b.txt", "/home/u/zażółć.txt",
 	"/data/notes/x.md", "/home/u/.local/state/mcp-jail/", "/run/docker.sock", "/tmp/shared.sock",
+}
+
+// granting adds to a server, or to one of its tools, what mcp-jail grant does with words.
+func granting(s *config.Server, tool string, words []string) error {
+	var o config.CommandLineOptions
+	for ; len(words) > 1; words = words[2:] {
+		list := map[string]*[]string{"--read": &o.Read, "--write": &o.Write, "--execute": &o.Execute, "--net": &o.Net, "--inbound": &o.Inbound, "--env": &o.Env, "--limit": &o.Limit}[words[0]]
+		if list == nil {
+			o.Workspace = words[1]
+			continue
+		}
+		*list = append(*list, words[1])
+	}
+	table, err := o.Table()
+	if err != nil {
+		return err
+	}
+	g := config.Grants{Table: table, Tool: tool, At: func(p string) string {
+		switch {
+		case strings.HasPrefix(p, "~/"):
+			p = "/home/u/" + p[2:]
+		case !strings.HasPrefix(p, "/"):
+			p = "/home/u/work/" + p
+		}
+		return path.Clean(p)
+	}}
+	narrower, err := g.AddTo(s)
+	for _, r := range narrower {
+		g.Drop(s, r)
+	}
+	return err
+}
+
+// TestNoWrite checks that no line lets a server write to what it is started from, or to what other
+// programs run or obey, where no entry of its policy protects it. A file beside each gets a line.
+func TestNoWrite(t *testing.T) {
+	for _, tt := range testkit.Table[struct{ no, yes string }](t, "nowrite.txt") {
+		for _, path := range []string{tt.no, tt.yes} {
+			ev := evidence("it failed")
+			ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "write", Target: path, Program: "/usr/bin/node", Count: 1}}
+			ev.Exists, ev.SearchPath = func(p string) bool { return p == path || strings.HasPrefix(path, p+"/") }, "/usr/bin:/data/bin"
+			host := fakeHost(hostFiles)
+			host.Environ = []string{"PATH=/usr/bin:/data/bin"}
+			ev.Harm = judge(&policy.Policy{}, host)
+			ev.Profile.Programs, ev.Profile.Loaders = []string{"/data/tools/helper"}, []string{"/data/lib/ld.so"}
+			ev.Profile.Parts = []policy.Part{{Path: "/data/srv"}}
+			if d := Diagnose(ev); strings.Contains(strings.Join(d.Words, "\n"), "--write") != (path == tt.yes) {
+				t.Errorf("%s\n%s", path, d.Text())
+			}
+		}
+	}
+}
+
+// TestRefusedProposal tests what is said of a grant with which the server would not start.
+func TestRefusedProposal(t *testing.T) {
+	for err, want := range map[error]string{
+		nil:                           "grant --read ~/notes/a.md",
+		errors.New("it says \x1b no"): "mcp-jail does not suggest allowing it, because the server would not start with it: it says",
+	} {
+		ev := evidence("EACCES: permission denied, open '/home/u/notes/a.md'")
+		tried := 0
+		ev.Try = func(tool string, words []string) error {
+			if tried++; len(words) == 0 || tool != "" {
+				t.Errorf("tried %q, %q", tool, words)
+			}
+			return err
+		}
+		d := Diagnose(ev)
+		if tried == 0 || !strings.Contains(advised(d), want) || strings.Contains(advised(d), "\x1b") || (len(d.Words) > 0) != (err == nil) || (len(d.Hints[0].Words) > 0) != (err == nil) {
+			t.Errorf("%v: tried %d times, %q\n%s", err, tried, d.Words, d.Text())
+		}
+	}
+}
+
+func TestSecretsStayOut(t *testing.T) {
+	const secret = "ghp_0123456789abcdef"
+	ev := evidence("EACCES: permission denied, open '/data/" + secret + "/x' while GITHUB_TOKEN=" + secret)
+	ev.Exists = nil
+	ev.Stderr = []string{"token " + secret, "https://u:" + secret + "@example.org/"}
+	ev.Denials = []policy.Denial{{Axis: policy.AxisNet, Operation: "connect", Target: "https://example.org/?t=" + secret}}
+	d := Diagnose(ev)
+	r, err := Record{Diagnoses: []Diagnosis{d}, Denials: d.Denials}.Encode()
+	testkit.Must(t, err)
+	for name, s := range map[string]string{"text": d.Text(), "frame": string(d.ErrorFrame([]byte("1"))), "block": string(d.ResultBlock()), "record": string(r)} {
+		if strings.Contains(s, secret) {
+			t.Errorf("the %s holds a secret:\n%s", name, s)
+		}
+	}
+	if strings.Contains(strings.Join(d.Words, "\n"), "redacted") {
+		t.Errorf("a rule for a name that is not the name: %v", d.Words)
+	}
 }

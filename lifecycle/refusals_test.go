@@ -5,7 +5,9 @@ package lifecycle
 import (
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/stateless"
@@ -146,5 +148,68 @@ func TestRefusedSilently(t *testing.T) {
 	sessiontest.Has(t, line, `the jail blocked something of test`, "/data/")
 	if rest := p.End(); strings.Contains(rest+line, leaked) {
 		t.Errorf("it has a secret: %s, %s", line, rest)
+	}
+}
+
+// TestUnansweredPort: an error without words gets the port of the loopback that the server tried in
+// vain and at which the host listens. A success is not annotated.
+func TestUnansweredPort(t *testing.T) {
+	t.Parallel()
+	const fails = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"fails"}}`
+	for _, c := range []struct {
+		name    string
+		call    string
+		listens int
+		at      time.Duration // of the connection, from now
+		told    bool
+	}{
+		{"during the call", fails, 11434, time.Hour, true},
+		{"before the call", fails, 11434, -time.Hour, true},
+		{"no listener on the host", fails, 80, time.Hour, false},
+		{"a success", sessiontest.CallLine, 11434, time.Hour, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			at := time.Now().Add(c.at)
+			p := begin(t, &sessiontest.Fake{Server: "wordless", Unanswered: []policy.Unanswered{{Host: "localhost", Port: 11434, Time: at, Last: at}}}, func(s *session.Session) {
+				s.Known.Listens = func(host string, port int) bool { return host == "localhost" && port == c.listens }
+			})
+			p.Send(c.call)
+			got := p.Line()
+			if told := strings.Contains(got, `"attribution":"likely"`) && strings.Contains(got, `localhost:11434`); told != c.told || !told && strings.Contains(got, "mcp-jail") {
+				t.Errorf("told: %t\n%s", told, got)
+			}
+			p.Close()
+		})
+	}
+}
+
+// TestUsualHostsComeLast: a host that was refused before the call, and again during it,
+// ranks after the host that only the call has contacted. The session's record tells the
+// next session.
+func TestUsualHostsComeLast(t *testing.T) {
+	t.Parallel()
+	refused := func(host string, count int, at time.Time) policy.Denial {
+		return policy.Denial{Axis: policy.AxisNet, Operation: "resolve", Target: host, Reason: "not_granted", Count: count, Time: at}
+	}
+	denials := []policy.Denial{refused("api.example", 1, time.Time{}), refused("telemetry.example", 9, time.Now().Add(-time.Hour))}
+	p := begin(t, &sessiontest.Fake{Server: "grumbling", Denials: denials}, func(s *session.Session) {
+		s.Profile.Entries = []policy.Entry{{Path: "/", Kind: policy.KindDir, Rights: policy.AllRights}} // what the text names
+		s.Earlier = func() (diagnostics.Record, bool) {
+			return diagnostics.Record{Denials: []policy.Denial{{Axis: policy.AxisNet, Target: "updates.example", Background: true}, {Axis: policy.AxisNet, Target: "api.example"}}}, true
+		}
+	})
+	p.Send(sessiontest.CallLine)
+	got := p.Line()
+	api, telemetry := strings.Index(got, `may not reach api.example`), strings.Index(got, `"target":"telemetry.example"`)
+	if api < 0 || telemetry < api || strings.Contains(got, "telemetry.example\\") {
+		t.Errorf("want api.example alone in front:\n%s", got)
+	}
+	p.Close()
+	usual := map[string]bool{}
+	for _, d := range p.Record.Denials {
+		usual[d.Target] = d.Background
+	}
+	if !usual["telemetry.example"] || usual["api.example"] || len(usual) != 2 {
+		t.Errorf("recorded as usual: %v", usual)
 	}
 }

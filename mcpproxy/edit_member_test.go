@@ -14,18 +14,7 @@ import (
 
 func TestAddMeta(t *testing.T) {
 	const name, value = "dev.mcp-jail/denials", `{"v":1}`
-	for in, want := range map[string]string{
-		`{"id":1,"result":{}}`:                                  `{"id":1,"result":{"_meta":{"dev.mcp-jail/denials":{"v":1}}}}`,
-		`{"id":1,"result":{ "isError":true }}`:                  `{"id":1,"result":{ "isError":true ,"_meta":{"dev.mcp-jail/denials":{"v":1}}}}`,
-		`{"result":{"_meta":{}, "x":9007199254740993},"id":1}`:  `{"result":{"_meta":{"dev.mcp-jail/denials":{"v":1}}, "x":9007199254740993},"id":1}`,
-		`{"result":{"\u005fmeta":{"a":[{}]},"x":"\u00e9"}}`:     `{"result":{"\u005fmeta":{"a":[{}],"dev.mcp-jail/denials":{"v":1}},"x":"\u00e9"}}`,
-		`{"result":{"_meta":null}}`:                             "",
-		`{"result":{"_meta":[]}}`:                               "",
-		`{"result":"text"}`:                                     "",
-		`{"result":[]}`:                                         "",
-		`{"error":{"_meta":{}}}`:                                "",
-		`{"result":{"_meta":{"a":1}},"result":{"b":{"c":{}}}} `: `{"result":{"_meta":{"a":1}},"result":{"b":{"c":{}},"_meta":{"dev.mcp-jail/denials":{"v":1}}}} `,
-	} {
+	for in, want := range testkit.Named[string](t, "meta-added.txt") {
 		f, err := NewReader(strings.NewReader(in+"\r\n"), 0).Next()
 		testkit.Must(t, err)
 		e := &f.Messages[0]
@@ -99,19 +88,7 @@ func TestCutBlanks(t *testing.T) {
 // TestCutReserved checks that reserved members are found and cut out wherever some reader
 // would see them, and nowhere else.
 func TestCutReserved(t *testing.T) {
-	for in, want := range map[string]string{
-		`{"id":1,"result":{"_meta":{"dev.mcp-jail/denials":[1]}}}`:                                     `{"id":1,"result":{"_meta":{}}}`,
-		`{"id":1,"result":{"_meta":{ "dev.mcp-jail\/x" : {"a":[]} , "b":9007199254740993}}}`:           `{"id":1,"result":{"_meta":{ "b":9007199254740993}}}`,
-		`{"id":1,"result":{"_meta":{"a":1, "\u0064ev.mcp-jail/x":"s" }}}`:                              `{"id":1,"result":{"_meta":{"a":1 }}}`,
-		`{"result":{"_meta":{"dev.mcp-jail/a":1,"x":2,"dev.mcp-jail/b":3,"dev.mcp-jail/a":4}},"id":1}`: `{"result":{"_meta":{"x":2}},"id":1}`,
-		`{"result":{"_meta":{"dev.mcp-jail/a":1},"_meta":{}},"id":1}`:                                  `{"result":{"_meta":{},"_meta":{}},"id":1}`,
-		`{"Result":{"_META":{"dev.mcp-jail/a":1}},"result":{"_Meta":{"dev.mcp-jail/a":2},"x":1}}`:      `{"Result":{"_META":{}},"result":{"_Meta":{},"x":1}}`,
-		`{"id":1,"error":{"code":1,"data":{"dev.mcp-jail/failure":{}}}}`:                               `{"id":1,"error":{"code":1,"data":{}}}`,
-		`[{"id":1,"result":{"_meta":{"dev.mcp-jail/a":null}}},{"id":2,"result":{"_meta":{"a":1}}}]`:    `[{"id":1,"result":{"_meta":{}}},{"id":2,"result":{"_meta":{"a":1}}}]`,
-		`[{"params":{"capabilities":{"experimental":{"a":1,"dev.mcp-jail/x":{"b":2},"c":3}}}}]`:        `[{"params":{"capabilities":{"experimental":{"a":1,"c":3}}}}]`,
-		`{"id":1,"result":{"content":[{"_meta":{"dev.mcp-jail/a":1}}],"dev.mcp-jail/a":1}}`:            "",
-		`{"id":1,"result":{"_meta":{"dev.mcp-jail/":1,"dev.mcp-jai":2,"DEV.mcp-jail/x":3}}}`:           `{"id":1,"result":{"_meta":{"dev.mcp-jail/":1,"dev.mcp-jai":2}}}`,
-	} {
+	for in, want := range testkit.Named[string](t, "reserved-cut.txt") {
 		if want == "" {
 			want = in
 		}

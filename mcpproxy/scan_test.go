@@ -180,3 +180,79 @@ func BenchmarkScan(b *testing.B) {
 		})
 	}
 }
+
+// TestLongStrings puts what ends or breaks a string at each place of long ones, with and without
+// escapes and characters beyond ASCII before it, and compares with encoding/json.
+func TestLongStrings(t *testing.T) {
+	const most = 20
+	var c comparison
+	for _, before := range []string{"a", `a\n`, "é", `\"`, strings.Repeat("b", 16) + `\\`, strings.Repeat("b", 7) + `\"`} {
+		for _, here := range []string{"", `"`, `\`, `\\`, `\"`, `\n`, `\x`, `\u00e9`, `\u00eg`, "\x00", "\x1f", "\x7f", "\x80", "é", "\xe9", `","b":"`, `\"\"\"\"\"\"\"\"\"`} {
+			for n := range most {
+				text := strings.Repeat(before, n/len(before)) + strings.Repeat("c", n%len(before)) + here
+				for _, after := range []string{"", "d", strings.Repeat("d", most), strings.Repeat("d", most) + `\t`, `\t` + strings.Repeat("d", most)} {
+					c.compare(t, `{"id":"`+text+after+`","method":"`+after+`m"}`)
+				}
+			}
+		}
+	}
+}
+
+// comparison compares scans with encoding/json.
+type comparison struct{ whole, parts scanner }
+
+func (c *comparison) compare(t *testing.T, line string) {
+	t.Helper()
+	messages, flaws := c.whole.scan([]byte(line))
+	var want struct {
+		ID     json.RawMessage
+		Method string
+	}
+	if valid := json.Unmarshal([]byte(line), &want) == nil; valid == flaws.Has(FlawMalformed|FlawTrailing) {
+		t.Fatalf("%q: valid for encoding/json: %v, flaws %b", line, valid, flaws)
+	} else if valid && (string(messages[0].ID) != string(want.ID) || string(messages[0].Method) != want.Method) {
+		t.Fatalf("%q: id %q, method %q", line, messages[0].ID, messages[0].Method)
+	}
+	half := len(line) / 2
+	c.parts.reset()
+	c.parts.feed([]byte(line[:half]))
+	c.parts.feed([]byte(line[half:]))
+	if _, again := c.parts.finish(); again != flaws {
+		t.Fatalf("%q: flaws %b, in two parts %b", line, flaws, again)
+	}
+}
+
+// TestTokens checks the spans of ids and tokens: replacing them changes nothing else.
+func TestTokens(t *testing.T) {
+	type want struct{ id, cancels, token, sent string }
+	for in, want := range testkit.Named[want](t, "tokens.txt") {
+		for _, batch := range []bool{false, true} {
+			line, sentWant := in+"\r\n", want.sent+"\r\n"
+			if batch {
+				const more = `{"id":1,"params":{"_meta":{"progressToken":2},"requestId":3}}`
+				line, sentWant = "[ "+more+", "+in+" ,"+more+"]\n", "[ "+more+", "+want.sent+" ,"+more+"]\n"
+			}
+			f, err := NewReader(iotest.OneByteReader(strings.NewReader(line)), 0).Next()
+			testkit.Must(t, err)
+			e := &f.Messages[len(f.Messages)/2]
+			if string(e.ID) != want.id || string(e.Cancels) != want.cancels || string(e.Token) != want.token {
+				t.Errorf("%s: id %s, cancels %s, token %s", line, e.ID, e.Cancels, e.Token)
+			}
+			for _, token := range []struct {
+				value []byte
+				at    Span
+				text  string
+			}{{e.ID, e.IDAt, "ID"}, {e.Cancels, e.CancelsAt, "CANCELS"}, {e.Token, e.TokenAt, "TOKEN"}} {
+				if !bytes.Equal(f.Slice(token.at), token.value) {
+					t.Errorf("%s: %s stands at %+v", line, token.value, token.at)
+				}
+				if f.Replace(token.at, []byte(token.text)) != (token.value != nil) {
+					t.Errorf("%s: %s was not replaced", line, token.value)
+				}
+			}
+			if got := sent(t, f); got != sentWant {
+				t.Errorf("%s\n got %s\nwant %s", line, got, sentWant)
+			}
+		}
+	}
+}

@@ -266,14 +266,7 @@ func TestNPMRefusals(t *testing.T) {
 		testkit.Skip(t, "npm", "%v", err)
 	}
 	const launcher = "./npm/mcp-jail/bin/mcp-jail.js"
-	for _, c := range []struct{ platform, processor, says string }{
-		{"freebsd", "arm64", "mcp-jail: it does not run on freebsd, only on Linux, macOS and Windows.\n  Run your MCP client in Linux: "},
-		{"win32", "x64", "mcp-jail: its package @mcp-jail/win32-x64 is missing: optional dependencies were left out"},
-		{"win32", "ia32", "there is no package for the processor ia32"},
-		{"darwin", "arm64", "mcp-jail: its package @mcp-jail/darwin-arm64 is missing: optional dependencies were left out"},
-		{"linux", "riscv64", "mcp-jail: there is no package for the processor riscv64, only for x64 and arm64.\n  Build it with Go: "},
-		{"linux", "x64", "mcp-jail: its package @mcp-jail/linux-x64 is missing: optional dependencies were left out"},
-	} {
+	for _, c := range testkit.Table[struct{ platform, processor, says string }](t, "platforms.txt") {
 		script := fmt.Sprintf(`for (const [k, v] of [["platform", %q], ["arch", %q]]) Object.defineProperty(process, k, { value: v });
 			require(%q)`, c.platform, c.processor, launcher)
 		cmd := exec.Command("node", "-e", script)

@@ -1,16 +1,23 @@
+// Package packaging_test installs the packages of a release as users do, tries them, and
+// removes them. The programs in them are built by the tests.
 package packaging_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/internal/testkit/container"
 )
 
 // archives are the systems and processors, as Go names them, of the archives from which the formula for
@@ -170,28 +177,7 @@ func TestReleasePacks(t *testing.T) {
 	dir := directory(t)
 	run(t, exec.Command("cp", "-r", ".", ownDirectory(t, dir+"/packaging")))
 	run(t, exec.Command("cp", "../LICENSE", "../THIRD_PARTY_LICENSES", "../README.md", dir))
-	write(t, ownDirectory(t, dir+"/bin")+"/goreleaser", `#!/usr/bin/env python3
-import hashlib, json, os, tarfile, zipfile
-os.makedirs("dist")
-json.dump({"version": "1.2.3"}, open("dist/metadata.json", "w"))
-sums = open("dist/checksums.txt", "w")
-for target in ["linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64", "windows_amd64", "windows_arm64"]:
-    top = "mcp-jail_1.2.3_" + target
-    windows = target.startswith("windows")
-    files = [n + (".exe" if windows else "") for n in ["mcp-jail", "mcp-jail-cli", "mcp-jail-tls"]]
-    for n in files + ["LICENSE", "THIRD_PARTY_LICENSES", "README.md", "packaging/man/mcp-jail.1", "packaging/man/mcp-jail-wrap.1", "packaging/completions/mcp-jail.bash", "packaging/completions/_mcp-jail", "packaging/completions/mcp-jail.fish"]:
-        os.makedirs(os.path.dirname("made/" + top + "/" + n), exist_ok=True)
-        with open("made/" + top + "/" + n, "w") as f: f.write(target)
-        os.chmod("made/" + top + "/" + n, 0o755)
-    archive = "dist/" + top + (".zip" if windows else ".tar.gz")
-    if windows:
-        with zipfile.ZipFile(archive, "w") as z:
-            for base, _, names in os.walk("made/" + top):
-                for n in names: z.write(base + "/" + n, (base + "/" + n)[5:])
-    else:
-        with tarfile.open(archive, "w:gz") as z: z.add("made/" + top, top)
-    print(hashlib.sha256(open(archive, "rb").read()).hexdigest(), "", os.path.basename(archive), file=sums)
-`)
+	write(t, ownDirectory(t, dir+"/bin")+"/goreleaser", testkit.Archive(t, "programs.txt")["goreleaser"])
 	testkit.Must(t, os.Chmod(dir+"/bin/goreleaser", 0o755))
 	cmd := exec.Command("bash", dir+"/packaging/release.sh", "--snapshot")
 	cmd.Env = append(os.Environ(), "PATH="+dir+"/bin:"+os.Getenv("PATH"), "npm_config_update_notifier=false", "npm_config_cache="+dir+"/npm-cache")
@@ -221,4 +207,107 @@ for target in ["linux_amd64", "linux_arm64", "darwin_amd64", "darwin_arm64", "wi
 			t.Errorf("release.yml does not publish %s", name)
 		}
 	}
+}
+
+// version is the version of the packages that the tests build.
+const version = "9.9.9-test.1"
+
+// stranger is the user and group as whom root's tests start programs.
+const stranger = 64123
+
+// directory returns a directory that every user can read, and that the test removes.
+func directory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/var/tmp", "mcp-jail-packaging-")
+	testkit.Must(t, err)
+	t.Cleanup(func() {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	testkit.Must(t, os.Chmod(dir, 0o755))
+	return dir
+}
+
+// ownDirectory makes a directory that belongs to the user of the tests.
+func ownDirectory(t *testing.T, name string) string {
+	t.Helper()
+	testkit.Must(t, os.MkdirAll(name, 0o755))
+	if os.Getuid() == 0 {
+		testkit.Must(t, os.Chown(name, stranger, stranger))
+	}
+	return name
+}
+
+// asUser makes a command run as an ordinary user, if root runs the tests.
+func asUser(cmd *exec.Cmd) *exec.Cmd {
+	if os.Getuid() == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: stranger, Gid: stranger}}
+	}
+	return cmd
+}
+
+// built is the directory that TestMain removes. The programs in it are linked once for all tests,
+// which copy them.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	testkit.Programs{container.Name: container.Main}.Dispatch()
+	status := m.Run()
+	if built.dir != "" {
+		os.RemoveAll(built.dir)
+	}
+	os.Exit(status)
+}
+
+// programs builds the three programs as a release does, and returns their directory.
+func programs(t *testing.T) string {
+	t.Helper()
+	built.once.Do(func() {
+		if built.dir, built.err = os.MkdirTemp("/var/tmp", "mcp-jail-packaging-programs-"); built.err != nil {
+			return
+		}
+		const variables = "github.com/mcp-jail/mcp-jail/cmd/internal/cmdline."
+		flags := "-s -w -X " + variables + "release=" + version + " -X " + variables + "releaseCommit=0123456789"
+		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", built.dir+"/", "../cmd/...")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			built.err = fmt.Errorf("%w\n%s", err, out)
+			return
+		}
+		built.err = os.Chmod(built.dir, 0o755)
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return built.dir
+}
+
+// run runs a command that must succeed, and returns what it wrote to standard output.
+func run(t *testing.T, cmd *exec.Cmd) string {
+	t.Helper()
+	var out, problems bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &problems
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s%s", strings.Join(cmd.Args, " "), err, &out, &problems)
+	}
+	return out.String()
+}
+
+// write writes a file that every user can read.
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	testkit.Must(t, os.WriteFile(name, []byte(text), 0o644))
+}
+
+// processor returns node's name of this machine's processor.
+func processor() string {
+	if runtime.GOARCH == "amd64" {
+		return "x64"
+	}
+	return runtime.GOARCH
 }

@@ -50,23 +50,11 @@ func TestDocumentsRun(t *testing.T) {
 	}
 }
 
-// runElsewhere are command lines of documents that no world runs, with the reason.
-var runElsewhere = map[string]string{
-	`make build && export PATH="$PWD/bin:$PATH"`:         "a checkout",
-	"npx mcp-jail wrap":                                  "TestNPM of packaging",
-	"sudo apt install ./mcp-jail_*.deb":                  "TestSystemPackages of packaging, with dpkg",
-	"make demo":                                          "the picture is made by it",
-	"go run ./examples/demo":                             "the same",
-	"go run ./examples/demo/picture --out docs/demo.svg": "the same",
-	"go build -o /tmp/thief ./examples/servers/thief":    "the demo builds and starts it",
-	"mcp-jail run -- /tmp/thief":                         "the same",
-	"make test":                                          "CI",
-	"claude mcp add memory -- mcp-jail run -- npx -y @modelcontextprotocol/server-memory": "TestClientsFirstTry",
-}
-
 // TestDocumentsRunAll tests that each command line for a shell is run, but for those of the
 // help topics, which TestRemedies has.
 func TestDocumentsRunAll(t *testing.T) {
+	// runElsewhere are command lines of documents that no world runs, with the reason.
+	runElsewhere := testkit.Named[string](t, "run-elsewhere.txt")
 	docs, err := markdown.ReadAll(filepath.Join("..", ".."))
 	must(t, err)
 	for _, d := range docs {
@@ -256,4 +244,38 @@ func matches(shown, got string) bool {
 		}
 	}
 	return regexp.MustCompile(pattern + "$").MatchString(plain(got))
+}
+
+// TestDocumentedSecret tests the example of docs/getting-started.md: the server reads with a
+// token that it never has, and cannot write.
+func TestDocumentedSecret(t *testing.T) {
+	need(t, "npm")
+	t.Parallel()
+	_, rest, _ := strings.Cut(testkit.ReadFile(t, filepath.Join("..", "..", "docs", "getting-started.md")), "<!-- hosts -->\n```toml\n")
+	config, _, ok := strings.Cut(rest, "```\n")
+	for old, now := range map[string]string{`"npx"`: `"node"`, `"-y", "` + github + `"`: `"` + server(github) + `"`} {
+		ok = ok && strings.Contains(config, old)
+		config = strings.Replace(config, old, now, 1)
+	}
+	if !ok {
+		t.Fatal("the page has no such example")
+	}
+	w := newWorld(t)
+	token := newToken()
+	net := newInternet(t, w, token)
+	w.env = append(w.env, githubToken+"="+token)
+	if got := w.attempt(t, "github", config, func(t *testing.T, _ *world, s *clientSession) toolResult {
+		if got := commits(s); got.IsError || !strings.Contains(got.texts(), "a commit") {
+			t.Errorf("reading: %s\n%s", got.raw, s.stderr.String())
+		}
+		if got := s.tool("create_issue", map[string]any{"owner": "a", "repo": "b", "title": "x"}); !got.IsError {
+			t.Errorf("writing: %s", got.raw)
+		}
+		return toolResult{}
+	}); got.IsError {
+		t.Errorf("the server did not start: %s", got.raw)
+	}
+	if told := net.requests(t); told != "GET /repos/a/b/commits Bearer "+token+"\n" {
+		t.Errorf("the host was told %q", told)
+	}
 }

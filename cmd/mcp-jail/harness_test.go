@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -140,3 +141,44 @@ var timePattern = regexp.MustCompile(`\d\d?:\d\d:\d\d( [AP]M)?|\d{4}-\d\d-\d\dT[
 
 // withoutTimes replaces times and dates, which differ between two sessions.
 func withoutTimes(s string) string { return timePattern.ReplaceAllString(s, "TIME") }
+
+// step is a tool call in a script for two sessions.
+type step struct {
+	tool      string
+	arguments map[string]any
+}
+
+// callTools calls the tools of a script and returns their results.
+func callTools(s *clientSession, script []step) (results []toolResult) {
+	s.t.Helper()
+	for _, c := range script {
+		results = append(results, s.tool(c.tool, c.arguments))
+	}
+	return results
+}
+
+// compareResults compares the results of a script without and with a jail, byte for byte
+// except for times. In the jail a failure may have additional text and _meta.
+func compareResults(t *testing.T, script []step, plain, jailed []toolResult) {
+	t.Helper()
+	for i, c := range script {
+		p, j := plain[i], jailed[i]
+		same := withoutTimes(string(p.raw)) == withoutTimes(string(j.raw))
+		if p.IsError && j.IsError {
+			same = strings.HasPrefix(withoutTimes(j.texts()), withoutTimes(p.texts()))
+		}
+		if !same {
+			t.Errorf("%s %v\n plain  %s\n jailed %s", c.tool, c.arguments, p.raw, j.raw)
+		}
+	}
+}
+
+// source returns a program or a configuration of testdata/sources.txt.
+func source(t testing.TB, name string) string {
+	t.Helper()
+	text, ok := testkit.Archive(t, "sources.txt")[name]
+	if !ok {
+		t.Fatalf("sources.txt has no %s", name)
+	}
+	return text
+}

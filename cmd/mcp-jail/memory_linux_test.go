@@ -289,19 +289,7 @@ func TestOwnMemoryNetwork(t *testing.T) {
 				w.copyProgram(t, file, tlsName)
 			}
 			config := filepath.Join(w.base, "flood.toml")
-			must(t, os.WriteFile(config, fmt.Appendf(nil, `version = 1
-[servers.s]
-command = %q
-[[servers.s.access.net]]
-host = %q
-port = 8443
-scheme = "https"
-path_prefix = "/repos"
-allow = true
-[[servers.s.access.net]]
-host = %q
-allow = true
-`, w.copySelf(t, "flood"), internetHost, readOnlyHost), 0o644))
+			must(t, os.WriteFile(config, fmt.Appendf(nil, source(t, "memory.toml"), w.copySelf(t, "flood"), internetHost, readOnlyHost), 0o644))
 			peak := measureFlood(t, w.jail("--config", config, "s"), true, calling(1, name))
 			if name != "heads" && peak[tlsName] == 0 {
 				t.Errorf("no %s", tlsName)

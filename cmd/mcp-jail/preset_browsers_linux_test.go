@@ -1,5 +1,3 @@
-//go:build linux
-
 package main
 
 import (
@@ -14,18 +12,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
-
-// devServer answers on ports of the loopback, as the servers of a user do at work: some tools listen
-// at ::1 alone. It says when it listens, and ends with its parent.
-const devServer = `
-import { createServer } from "node:http";
-const parent = process.ppid;
-setInterval(() => process.ppid === parent || process.exit(), 100);
-for (const [host, port] of [["127.0.0.1", 3000], ["::1", 5173], ["127.0.0.1", 8123]])
-  await new Promise((listens) =>
-    createServer((q, r) => r.writeHead(200, { "Content-Type": "text/html" }).end("<title>Page of " + port + "</title><h1>hello</h1>")).listen(port, host, listens));
-console.log("listens");
-`
 
 // browserServer is a server that starts a browser, with its tools.
 type browserServer struct {
@@ -83,7 +69,7 @@ func testPresetBrowser(t *testing.T, c browserServer, layout string) {
 	case layout != "":
 		layBrowser(t, filepath.Join(w.home, layout))
 	}
-	w.plant(t, w.base, map[string]string{"dev/server.mjs": devServer})
+	w.plant(t, w.base, map[string]string{"dev/server.mjs": source(t, "dev/server.mjs")})
 	w.around = func(cmd *exec.Cmd) *exec.Cmd {
 		cmd.Args = append([]string{"sh", "-c", script, filepath.Join(w.base, "dev", "server.mjs"), cmd.Path}, cmd.Args[1:]...)
 		cmd.Path = "/bin/sh"
@@ -112,7 +98,7 @@ func (c browserServer) start(t *testing.T, w *world, flags ...string) *clientSes
 	t.Helper()
 	line := []string{"node", module(playwright, "cli.js")}
 	if c.npm != playwright {
-		line = presetServer{npm: c.npm}.command(t)
+		line = presetServer{NPM: c.npm}.command(t)
 	}
 	words := slices.Concat([]string{"--name", "browser", "--preset", c.preset}, flags, []string{"--"}, line, c.args)
 	return open(t, w.jail(w.declared(t, words...)...), nil)
@@ -190,4 +176,50 @@ func copyBrowserFile(t *testing.T, from, to string) {
 	_, err = io.Copy(out, in)
 	must(t, err)
 	must(t, out.Close())
+}
+
+const playwright = "@playwright/mcp"
+
+// chromium returns the path of the browser: Debian's headless one, or the full one.
+func chromium() string {
+	for _, name := range []string{"/usr/bin/chromium-headless-shell", "/usr/bin/chromium"} {
+		if _, err := os.Stat(name); err == nil {
+			return name
+		}
+	}
+	return ""
+}
+
+// browserRecipe returns the recipe for the server of testdata/npm and the browser of this
+// machine.
+func browserRecipe(t *testing.T, w *world) recipe {
+	t.Helper()
+	w.plant(t, w.work, map[string]string{"page.html": "<title>Jailed</title><h1>hello</h1>"})
+	return readRecipe(t, "browser",
+		`"npx"`, `"node"`, `"-y", "`+playwright+`"`, `"`+module(playwright, "cli.js")+`"`, "/usr/bin/chromium", chromium(), "/home/me/project", w.work)
+}
+
+// TestChromium opens a page, reads its text, and saves a screenshot in the workspace.
+func TestChromium(t *testing.T) {
+	need(t, "npm", "chromium")
+	t.Parallel()
+	checkRecipe(t, browserRecipe, func(t *testing.T, w *world, s *clientSession) toolResult {
+		r := s.tool("browser_navigate", map[string]any{"url": "file://" + w.work + "/page.html"})
+		if !r.IsError && !strings.Contains(r.texts(), "Page Title: Jailed") {
+			t.Errorf("the page: %s", r.texts())
+		}
+		if r.IsError {
+			return r
+		}
+		if r := s.tool("browser_snapshot", nil); !strings.Contains(r.texts(), `heading "hello"`) {
+			t.Errorf("the snapshot: %s", r.texts())
+		}
+		if r = s.tool("browser_take_screenshot", nil); r.IsError {
+			return r
+		}
+		if shots, _ := filepath.Glob(filepath.Join(w.work, "shots", "*.png")); len(shots) == 0 || !strings.HasPrefix(testkit.ReadFile(t, shots[0]), "\x89PNG") {
+			t.Errorf("no picture in %q", shots)
+		}
+		return r
+	})
 }

@@ -99,22 +99,7 @@ func TestGitWorktree(t *testing.T) {
 		git("worktree", "add", "-q", w.work, "-b", "feature")
 		return nodeServer(t, w, "worktree", "/home/me/feature", w.work, "/home/me/project", project)
 	}
-	checkRecipe(t, worktree, useRun("sh", "-ec", `
-		git status --short
-		echo more >>a.txt
-		echo b >b.txt
-		git add .
-		git commit -qm second
-		git rm -q b.txt
-		git commit -qm third
-		echo c >>a.txt
-		git stash -q
-		git stash pop -q
-		git branch side
-		git log --oneline
-		git worktree list
-		git fsck
-	`))
+	checkRecipe(t, worktree, useRun("sh", "-ec", "\n"+source(t, "worktree.sh")))
 
 	w := newWorld(t)
 	r := worktree(t, w)

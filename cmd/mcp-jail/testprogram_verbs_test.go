@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,8 +11,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -164,4 +168,190 @@ func send(a map[string]string) (string, error) {
 	defer answer.Body.Close()
 	body, err := io.ReadAll(answer.Body)
 	return fmt.Sprint(answer.StatusCode, " ", string(body)), err
+}
+
+// probeGo uses threads, a child process, loopback and files.
+func probeGo(map[string]string) (string, error) {
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() { runtime.LockOSThread(); runtime.Gosched() })
+	}
+	wg.Wait()
+	out, err := exec.Command("sh", "-c", "echo child").Output()
+	if err != nil {
+		return "", err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	defer l.Close()
+	go http.Serve(l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "loopback") }))
+	r, err := http.Get("http://" + l.Addr().String())
+	if err != nil {
+		return "", err
+	}
+	defer r.Body.Close()
+	var body bytes.Buffer
+	body.ReadFrom(r.Body)
+	_, sshErr := os.ReadDir(filepath.Join(filepath.Dir(os.Getenv("TEST_WORK")), "home", ".ssh"))
+	return strings.TrimSpace(string(out)) + " " + body.String() + fmt.Sprint(" ", sshErr != nil), os.WriteFile("from-go.txt", []byte("x"), 0o644)
+}
+
+// newcomerMain is a server as a newcomer writes it: it keeps notes in ~/notes. With arguments, its one tool opens each of
+// them, and fails if the first one cannot be read.
+func newcomerMain() {
+	if len(os.Args) > 1 {
+		serveListed("opener", []map[string]any{{"name": "open", "inputSchema": map[string]string{"type": "object"}, "annotations": map[string]bool{"readOnlyHint": true}}}, func(toolCall) (string, error) {
+			return openAll(os.Args[1:])
+		})
+		return
+	}
+	tool := func(name string, reads bool, arguments ...string) map[string]any {
+		properties := map[string]any{}
+		for _, a := range arguments {
+			properties[a] = map[string]string{"type": "string"}
+		}
+		schema := map[string]any{"type": "object", "properties": properties, "required": append([]string{}, arguments...)}
+		return map[string]any{"name": name, "inputSchema": schema, "annotations": map[string]bool{"readOnlyHint": reads}}
+	}
+	home, _ := os.UserHomeDir()
+	dir := filepath.Join(home, "notes")
+	tools := []map[string]any{tool("list_notes", true), tool("read_note", true, "name"), tool("add_note", false, "name", "text")}
+	serveListed("newcomer", tools, func(c toolCall) (string, error) {
+		file := filepath.Join(dir, c.Arguments["name"]+".md")
+		switch c.Name {
+		case "list_notes":
+			entries, err := os.ReadDir(dir)
+			names, _ := json.Marshal(entries)
+			return string(names), err
+		case "read_note":
+			text, err := os.ReadFile(file)
+			return string(text), err
+		case "hang":
+			time.Sleep(time.Hour)
+		}
+		return "added", os.WriteFile(file, []byte(c.Arguments["text"]), 0o644)
+	})
+}
+
+func openAll(paths []string) (string, error) {
+	var texts []string
+	var first error
+	home, _ := os.UserHomeDir()
+	for i, path := range paths {
+		path = strings.Replace(path, "~", home, 1)
+		text, err := os.ReadFile(path)
+		if entries, listed := os.ReadDir(path); listed == nil { // and what is in there
+			err = nil
+			for _, e := range entries {
+				more, _ := os.ReadFile(filepath.Join(path, e.Name()))
+				text = append(text, more...)
+			}
+		}
+		if i == 0 && err != nil {
+			first = err
+		}
+		texts = append(texts, string(text))
+	}
+	if strings.HasSuffix(paths[len(paths)-1], "!") { // such a call always fails
+		first = errors.New(strings.Join(paths, ": permission denied, open "))
+	}
+	if first != nil && paths[len(paths)-1] == "?" { // it does not say what is missing
+		first = errors.New("that does not work")
+	}
+	return strings.Join(texts, " "), first
+}
+
+// takes makes a verb of a function that uses n of a resource.
+func takes(take func(n int, path string) error) verb {
+	return func(a map[string]string) (string, error) { return "had " + a["n"], take(number(a["n"]), a["path"]) }
+}
+
+// takeMemory holds n MB for three seconds, in a child process if child is not empty.
+func takeMemory(n int, child string) error {
+	if child != "" {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Args = []string{"glutton-child", strconv.Itoa(n)}
+		return cmd.Run()
+	}
+	b := make([]byte, n<<20)
+	for i := 0; i < len(b); i += 4096 {
+		b[i] = 1
+	}
+	time.Sleep(3 * time.Second)
+	b[0] = 2
+	return nil
+}
+
+func gluttonChildMain() {
+	n, _ := strconv.Atoi(os.Args[1])
+	if n > 0 {
+		takeMemory(n, "")
+	}
+	time.Sleep(time.Hour)
+}
+
+// takeProcesses starts n processes and, if it reaches the limit, waits until the sampler
+// has seen that.
+func takeProcesses(n int, _ string) (err error) {
+	spareThreads()
+	var all []*exec.Cmd
+	for range n {
+		cmd := exec.Command("/bin/sleep", "60")
+		if err = cmd.Start(); err != nil {
+			time.Sleep(1500 * time.Millisecond)
+			break
+		}
+		all = append(all, cmd)
+	}
+	for _, cmd := range all {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}
+	return err
+}
+
+// spareThreads makes Go's runtime start threads in advance, since it crashes if it cannot
+// start one.
+func spareThreads() {
+	var there sync.WaitGroup
+	there.Add(8)
+	for range 8 {
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			there.Done()
+			there.Wait()
+		}()
+	}
+	there.Wait()
+}
+
+func takeFiles(n int, _ string) error {
+	for range n {
+		f, err := os.Open("/dev/null")
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+	}
+	return nil
+}
+
+// takeSpace writes n MB to a file.
+func takeSpace(n int, path string) error {
+	f, err := os.Create(filepath.Join(path, "large"))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	block := make([]byte, 1<<20)
+	for range n {
+		if _, err := f.Write(block); err != nil {
+			time.Sleep(1500 * time.Millisecond)
+			return fmt.Errorf("cannot save: %w", err)
+		}
+	}
+	return nil
 }

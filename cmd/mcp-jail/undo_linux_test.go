@@ -15,40 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// worstHour does to a workspace what an agent does: edits, renames and deletions, a checkout, an
-// installation and a database. $N is the number of rounds.
-const worstHour = `
-set -e
-git="git -c user.name=agent -c user.email=agent@example.com -c core.fsmonitor=false"
-i=0
-while [ $i -lt $N ]; do
-  echo "edit $i" >> files/f$((i % 40))
-  echo "new $i" > files/n$i
-  case $((i % 8)) in
-    0) mv files/n$i files/f$((i % 40)) ;;
-    1) mv files/f$((i % 40)) files/moved$i ;;
-    2) rm -f files/f$(((i + 7) % 40)) ;;
-    3) mkdir -p made/$i; mv files/n$i made/$i/file ;;
-    4) ln files/n$i files/hard$i; ln -s n$i files/soft$i ;;
-    5) chmod 600 files/n$i; sed -i s/new/newer/ files/n$i ;;
-    6) [ ! -d made ] || mv made remade; [ ! -d remade ] || mv remade made ;;
-    7) cp files/n$i files/f3; rm files/n$i ;;
-  esac
-  i=$((i + 1))
-done
-rm links/three; mv links/four links/five
-rm links/soft; echo "no link" > links/soft
-chmod 755 links/mode
-mv tree tree2; echo changed >> tree2/a/b/c; rm tree2/a/d; mkdir tree; echo other > tree/a
-rm -r gone
-$git checkout -q -f other
-$git checkout -q -b third
-$git commit -q --allow-empty -m empty
-npm install --no-audit --no-fund --loglevel=error --install-links ./package >/dev/null
-sqlite3 data/app.db "pragma journal_mode = wal; update t set x = x + 1; insert into t select x from t; create table u (y); drop table if exists v;" >/dev/null
-`
-
-// undoWorld returns a world with a workspace that has all the files which worstHour uses.
+// undoWorld returns a world with a workspace that has all the files which agent.sh uses.
 func undoWorld(t *testing.T, rounds int, mode string) *world {
 	w := newWorld(t)
 	files := map[string]string{"package/package.json": `{"name":"local","version":"1.0.0"}`, "package/index.js": "module.exports = 1\n", "package.json": `{"name":"work","version":"1.0.0"}`}
@@ -76,7 +43,7 @@ sqlite3 data/app.db 'create table t (x); insert into t values (1), (2); create t
 		t.Fatalf("%v: %s", err, out)
 	}
 	script := filepath.Join(w.base, "agent.sh")
-	must(t, os.WriteFile(script, []byte(strings.ReplaceAll(worstHour, "$N", fmt.Sprint(rounds))+"\n"), 0o644))
+	must(t, os.WriteFile(script, []byte(strings.ReplaceAll(source(t, "agent.sh"), "$N", fmt.Sprint(rounds))+"\n"), 0o644))
 	config := fmt.Sprintf("[servers.agent]\ncommand = \"node\"\narguments = [%q]\nworkspace = %q\nundo = %q\n[[servers.agent.access.fs]]\npath = \".\"\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n[[servers.agent.access.fs]]\npath = %q\nread = true\n", w.fixture(t, "exec.mjs"), w.work, mode, script)
 	must(t, os.WriteFile(filepath.Join(w.base, "mcp-jail.toml"), []byte(config), 0o644))
 	return w
@@ -200,4 +167,81 @@ func TestUndoWorstHour(t *testing.T) {
 		w.output(t, append(strings.Fields(line), "--yes")...)
 		w.mustBe(t, "the undo undone", after)
 	})
+}
+
+// TestUndoReloaded: undo is switched on, off and on again during a session of a stateless server,
+// and its grant changes as well. All changes of the calls with undo are put back.
+func TestUndoReloaded(t *testing.T) {
+	t.Parallel()
+	w, config := execWorld(t, "stateful = false\n")
+	w.plant(t, w.base, map[string]string{"other/y": "y\n"})
+	other := filepath.Join(w.base, "other")
+	head := testkit.ReadFile(t, config)
+	configure := func(keys string) {
+		t.Helper()
+		must(t, os.WriteFile(config+".new", []byte(head+keys), 0o644))
+		must(t, os.Rename(config+".new", config))
+	}
+	writes := func(dir string) string {
+		return fmt.Sprintf("[[servers.agent.tools.run.access.fs]]\npath = %q\nread = true\nexecute = true\ncreate = true\nupdate = true\ndelete = true\n", dir)
+	}
+	s := open(t, w.jail("--config", config, "agent"), nil)
+	s.tools()
+	s.mustRun("sh", "-c", "echo off >> a")
+	configure("undo = \"session\"\n")
+	s.mustRun("sh", "-c", "echo session >> b")
+	configure("undo = \"off\"\n")
+	s.mustRun("sh", "-c", "echo off >> c")
+	configure("undo = \"call\"\nundo_total_mb = 99\n" + writes(other))
+	s.mustRun("sh", "-c", "echo call >> "+other+"/y")
+	s.close()
+	w.noneLeft(t)
+	if said := s.stderr.String(); strings.Count(said, `server "agent" made 2 changes in your files`) != 1 {
+		t.Errorf("stderr: %s", said)
+	}
+	if got, want := w.operations(t), "changed "+other+"/y; changed b"; got != want {
+		t.Errorf("changes: %s, want %s", got, want)
+	}
+	w.output(t, "undo", "agent", "--yes")
+	for file, want := range map[string]string{"work/a": "a\noff\n", "work/b": "b\n", "work/c": "c\noff\n", "other/y": "y\n"} {
+		if got := testkit.ReadFile(t, filepath.Join(w.base, file)); got != want {
+			t.Errorf("%s has %q, want %q", file, got, want)
+		}
+	}
+}
+
+// TestUndoMovedAway: undo puts back files that the server moves or links to a place whose changes
+// are not kept, and changes or removes there. A directory
+// that is not empty cannot be renamed, so mv copies it.
+func TestUndoMovedAway(t *testing.T) {
+	t.Parallel()
+	for name, keys := range map[string]string{"namespaces": "", "without namespaces": "waive = [\"fs\", \"process\", \"limits\"]\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, config := execWorld(t, "undo = \"session\"\n"+keys)
+			text := testkit.ReadFile(t, config) + fmt.Sprintf("[[servers.agent.access.fs]]\npath = %q\nread = true\ncreate = true\nupdate = true\ndelete = true\nexecute = true\n", w.work)
+			must(t, os.WriteFile(config, []byte(text), 0o644))
+			if keys != "" {
+				w.around = withoutUserns
+			}
+			s := open(t, w.jail("--config", config, "agent"), nil)
+			s.mustFail("EXDEV", "node", "-e", "require('fs').renameSync('d', 'moved')")
+			s.mustRun("sh", "-c", "mkdir e; mv e f; rmdir f; mv d moved; mv moved d")
+			s.mustRun("sh", "-c", "mv a $HOME/p; echo server > $HOME/p; rm $HOME/p")
+			s.mustRun("sh", "-c", "ln b $HOME/q; echo server > $HOME/q; true")
+			s.mustRun("sh", "-c", "mv d $HOME/d; echo server > $HOME/d/x; rm -r $HOME/d")
+			s.mustRun("sh", "-c", "mv c ${TMPDIR:-/tmp}/c; echo server > ${TMPDIR:-/tmp}/c; rm ${TMPDIR:-/tmp}/c")
+			s.close()
+			w.noneLeft(t)
+			out, err := w.mcpJail("undo", "agent", "--yes").CombinedOutput()
+			if err != nil {
+				t.Errorf("%v %s", err, out)
+			}
+			for file, want := range map[string]string{"a": "a\n", "b": "b\n", "c": "c\n", "d/x": "x\n"} {
+				if got := testkit.ReadFile(t, filepath.Join(w.work, file)); got != want {
+					t.Errorf("%s has %q, want %q", file, got, want)
+				}
+			}
+		})
+	}
 }

@@ -14,21 +14,10 @@ import (
 // set; those that act on every start, which a project's entry may not set; those that act on packages
 // that mcp-jail fetches, and on presets; and those that only a server reads.
 func TestMaySet(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		names                 string
 		user, direct, project bool
-	}{
-		{"LD_PRELOAD ld_preload DYLD_INSERT_LIBRARIES BASH_ENV ENV GCONV_PATH HOME USERPROFILE XDG_CONFIG_HOME XDG_STATE_HOME XDG_NEW MCP_JAIL_CALLER", false, false, false},
-		{"PATH LD_LIBRARY_PATH FNM_DIR N_PREFIX MISE_DATA_DIR ASDF_DATA_DIR NODENV_ROOT NVM_DIR VOLTA_HOME npm_config_cache PIP_CACHE_DIR UV_CACHE_DIR", true, false, false},
-		{"HTTPS_PROXY https_proxy no_proxy SSL_CERT_FILE GODEBUG CARGO_HOME GOPATH FPATH TMPDIR USER IFS APPDATA BASH_FUNC_x%%", true, false, false},
-		{"npm_config_@a:registry npm-config-userconfig A.B 1A a%b npm_config_@a:x //r/:_authToken", true, false, false},
-		{"npm_config_registry NPM_CONFIG_REGISTRY NPM_TOKEN NODE_EXTRA_CA_CERTS UV_INDEX_URL PIP_INDEX_URL NETRC PREFIX DESTDIR", true, true, false},
-		{"PYENV_VERSION RBENV_VERSION NVM_BIN GIT_SSH_COMMAND YARN_X UV_PROJECT VIRTUAL_ENV REQUESTS_CA_BUNDLE PYTHON_NEW NODE_NEW CLINE_DIR", true, true, false},
-		{"HTTPS_PROXY=http://e/ A=B = =A \x00 A\x00 \ufeffHTTPS_PROXY HTTPS_PROXY\ufeff \u212AEY \x7f", false, false, false},
-		{"ProgramFiles(x86) A1 _ a", true, true, true},
-		{"NODE_OPTIONS PYTHONPATH OPENSSL_CONF NODE_TLS_REJECT_UNAUTHORIZED npm_config_loglevel PYTHONHASHSEED GIT_AUTHOR_NAME", true, true, true},
-		{"API_KEY GITHUB_TOKEN NODE_ENV PYTHONUNBUFFERED NO_COLOR LANG LC_ALL TZ HOMEPAGE PATHS EN", true, true, true},
-	} {
+	}](t, "setters.txt") {
 		names := strings.Fields(c.names)
 		if !c.user {
 			names = append(names, "", "HTTPS_PROXY ", "A\n")

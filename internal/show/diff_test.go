@@ -5,24 +5,15 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 func TestDiff(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		name, before, after, want string
 		context                   int
-	}{
-		{"equal", "a\n", "a\n", "", 3},
-		{"one line", "a\nb\nc\n", "a\nB\nc\n", "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c\n", 3},
-		{"no context", "a\nb\nc\n", "a\nB\nc\n", "@@ -2 +2 @@\n-b\n+B\n", 0},
-		{"added", "a\nc\n", "a\nb\nc\n", "@@ -1,0 +2 @@\n+b\n", 0},
-		{"removed", "a\nb\nc\n", "a\nc\n", "@@ -2 +1,0 @@\n-b\n", 0},
-		{"from nothing", "", "a\n", "@@ -0,0 +1 @@\n+a\n", 3},
-		{"line ends", "a\r\nb", "a\r\nc", "@@ -1,2 +1,2 @@\n a\r\n-b\n\\ No newline at end of file\n+c\n\\ No newline at end of file\n", 1},
-		{"two hunks", "1\n2\n3\n4\n5\n6\n", "x\n2\n3\n4\n5\ny\n", "@@ -1,2 +1,2 @@\n-1\n+x\n 2\n@@ -5,2 +5,2 @@\n 5\n-6\n+y\n", 1},
-		{"hunks that touch", "1\n2\n3\n4\n", "x\n2\n3\ny\n", "@@ -1,4 +1,4 @@\n-1\n+x\n 2\n 3\n-4\n+y\n", 1},
-		{"a line that is there twice, between changes", "a\ns\nb\ns\n", "x\ns\ny\ns\n", "@@ -1 +1 @@\n-a\n+x\n@@ -3 +3 @@\n-b\n+y\n", 0},
-	} {
+	}](t, "diffs.txt") {
 		want := c.want
 		if want != "" {
 			want = "--- f\n+++ f\n" + want
@@ -92,4 +83,41 @@ func patch(t *testing.T, before, diff string) string {
 		}
 	}
 	return out.String() + strings.Join(rest, "")
+}
+
+// TestWindowsWord: a word that is proposed is one that PowerShell, cmd.exe and the program read alike. The
+// others are shown and not proposed.
+func TestWindowsWord(t *testing.T) {
+	for _, c := range testkit.Table[struct {
+		in, word string
+		ok       bool
+	}](t, "windows-words.txt") {
+		if word, ok := windowsWord(c.in); word != c.word || ok != c.ok {
+			t.Errorf("%s: %s, %v; want %s, %v", c.in, word, ok, c.word, c.ok)
+		}
+	}
+}
+
+// TestWindowsPath: a path is shown as Windows writes it.
+func TestWindowsPath(t *testing.T) {
+	for plain, quoted := range map[string]string{`C:\Users\me\.mcp.json`: `"C:\\Users\\me\\.mcp.json"`, `\\server\x`: `"\\\\server\\x"`} {
+		if got, want := Name(plain), map[bool]string{true: plain, false: quoted}[onWindows]; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+// TestNoLine: where no line is proposed, the reason is that of the name and of the system.
+func TestNoLine(t *testing.T) {
+	const other = "is one that shells of Windows"
+	for _, c := range []struct{ in, unix, windows string }{
+		{"a b", "", ""}, {"-x", `begins with "-"`, `begins with "-"`}, {"a\x1b[2J", "has characters that do not show", "has characters that do not show"},
+		{"", "", other}, {`a b\`, "", other}, {`a"b\`, "", other}, {"50%", "", other}, {"a\u201cb", "", other}, {"a`$b", "", other},
+	} {
+		for windows, want := range map[bool]string{false: c.unix, true: c.windows} {
+			if line, why := typed("cat -v", []string{"x", c.in}, windows); (why == "") != (want == "") || (line == "") != (want != "") || !strings.HasPrefix(why, want) {
+				t.Errorf("%q, on Windows %v: %q, %q; want %q", c.in, windows, line, why, want)
+			}
+		}
+	}
 }

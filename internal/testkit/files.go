@@ -26,8 +26,9 @@ func PlantBelow(t testing.TB, dir string, names ...string) {
 		link, target, isLink := strings.Cut(name, " -> ")
 		hard, other, isHard := strings.Cut(name, " = ")
 		p := filepath.Join(dir, name)
-		var err error
+		err := os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o755)
 		switch {
+		case err != nil:
 		case strings.HasSuffix(name, "/"):
 			err = os.MkdirAll(p, 0o755)
 		case isLink:
@@ -35,9 +36,7 @@ func PlantBelow(t testing.TB, dir string, names ...string) {
 		case isHard:
 			err = os.Link(filepath.Join(dir, other), filepath.Join(dir, hard))
 		default:
-			if err = os.MkdirAll(filepath.Dir(p), 0o755); err == nil {
-				err = os.WriteFile(p, []byte(filepath.Base(name)), 0o755)
-			}
+			err = os.WriteFile(p, []byte(filepath.Base(name)), 0o755)
 		}
 		if err != nil {
 			t.Fatal(err)

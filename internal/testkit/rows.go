@@ -1,22 +1,29 @@
 package testkit
 
 import (
-	"fmt"
+	"encoding/json"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
 )
+
+// here is the directory of the package: a test may be in another one when it reads a table.
+var here, _ = os.Getwd()
 
 // Rows reads a table below testdata: each line is a row of words, and of strings as Go quotes them. What
 // follows a "#" is a comment. A row has at most as many fields as there are columns; those that it lacks
 // are "".
 func Rows(t testing.TB, name string, columns int) [][]string {
 	t.Helper()
-	return RowsIn(t, os.DirFS("."), name, columns)
+	return RowsIn(t, os.DirFS(here), name, columns)
 }
 
 // RowsIn is Rows for a test that may run in another directory than its files.
@@ -51,89 +58,89 @@ func RowsIn(t testing.TB, files fs.FS, name string, columns int) (rows [][]strin
 	return rows
 }
 
-// Map is Table for a map. The first column is the key.
-func Map[T any](t testing.TB, name string) map[string]T {
+// Table reads the rows of a file below testdata (see Rows). A field of T, or T itself, is a field of the row: a
+// text as it stands, anything else in JSON, and its zero value for "". The pairs are texts of the file and what the
+// test has in their place.
+func Table[T any](t testing.TB, name string, pairs ...string) (all []T) {
 	t.Helper()
-	all := map[string]T{}
-	for _, entry := range Table[struct {
-		key   string
-		value T
-	}](t, name) {
-		all[entry.key] = entry.value
+	for _, row := range Rows(t, name, columns[T]()) {
+		all = append(all, fill[T](t, row, pairs))
 	}
 	return all
 }
 
-// Table reads the table of Rows into structs, a column for each field: a text, a number, a boolean, or a
-// list or a map of texts with " | " between them. A struct in the last field has the columns that are left.
-// A field that a row lacks is zero.
-func Table[T any](t testing.TB, name string) []T {
+// Named reads a table whose first column has the names of the rows, each once.
+func Named[T any](t testing.TB, name string, pairs ...string) map[string]T {
 	t.Helper()
-	return TableIn[T](t, os.DirFS("."), name)
+	all, given := map[string]T{}, strings.NewReplacer(pairs...)
+	for _, row := range Rows(t, name, 1+columns[T]()) {
+		name := given.Replace(row[0])
+		if _, twice := all[name]; twice {
+			t.Fatalf("there are two rows %q", name)
+		}
+		all[name] = fill[T](t, row[1:], pairs)
+	}
+	return all
 }
 
-// TableIn is Table for a test that may run in another directory than its files.
-func TableIn[T any](t testing.TB, files fs.FS, name string) (table []T) {
+func columns[T any]() int {
+	if of := reflect.TypeFor[T](); of.Kind() == reflect.Struct {
+		return of.NumField()
+	}
+	return 1
+}
+
+func fill[T any](t testing.TB, row, pairs []string) (one T) {
 	t.Helper()
-	for _, row := range RowsIn(t, files, name, len(fieldsOf(reflect.ValueOf(new(T)).Elem()))) {
-		var entry T
-		for i, field := range fieldsOf(reflect.ValueOf(&entry).Elem()) {
-			Must(t, setField(field, row[i]))
+	given, quoted := strings.NewReplacer(pairs...), slices.Clone(pairs)
+	for i, text := range pairs {
+		inJSON, err := json.Marshal(text)
+		Must(t, err)
+		if i%2 == 1 {
+			quoted[i] = string(inJSON[1 : len(inJSON)-1])
 		}
-		table = append(table, entry)
 	}
-	return table
+	v := reflect.ValueOf(&one).Elem()
+	for i, text := range row {
+		field := v
+		if v.Kind() == reflect.Struct {
+			field = reflect.NewAt(v.Field(i).Type(), v.Field(i).Addr().UnsafePointer()).Elem() // settable, though it is not exported
+		}
+		switch {
+		case field.Kind() == reflect.String:
+			field.SetString(given.Replace(text))
+		case text != "":
+			Must(t, json.Unmarshal([]byte(strings.NewReplacer(quoted...).Replace(text)), field.Addr().Interface()))
+		}
+	}
+	return one
 }
 
-func fieldsOf(entry reflect.Value) (fields []reflect.Value) {
-	for i := range entry.NumField() {
-		field := entry.Field(i)
-		field = reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem() // it may be unexported
-		if field.Kind() == reflect.Struct {
-			return append(fields, fieldsOf(field)...)
-		}
-		fields = append(fields, field)
+// Archive returns the texts of an archive below testdata, by their names. Before each of them is a line "-- NAME --".
+func Archive(t testing.TB, name string) map[string]string {
+	t.Helper()
+	archive, err := txtar.ParseFile(filepath.Join(here, "testdata", name))
+	Must(t, err)
+	texts := map[string]string{}
+	for _, f := range archive.Files {
+		texts[f.Name] = string(f.Data)
 	}
-	return fields
+	if len(texts) == 0 {
+		t.Fatalf("%s has no texts", name)
+	}
+	return texts
 }
 
-func setField(field reflect.Value, text string) error {
-	if text == "" {
-		return nil
-	}
-	switch field.Interface().(type) {
-	case []byte:
-		field.SetBytes([]byte(text))
-		return nil
-	case []string:
-		field.Set(reflect.ValueOf(strings.Split(text, " | ")))
-		return nil
-	case map[string]string:
-		all := map[string]string{}
-		for pair := range strings.SplitSeq(text, " | ") {
-			key, value, _ := strings.Cut(pair, "=")
-			all[key] = value
+// Cases returns the texts of an archive by case and name: before each of them is a line "-- CASE: NAME --".
+func Cases(t testing.TB, name string) map[string]map[string]string {
+	t.Helper()
+	cases := map[string]map[string]string{}
+	for section, text := range Archive(t, name) {
+		of, file, _ := strings.Cut(section, ": ")
+		if cases[of] == nil {
+			cases[of] = map[string]string{}
 		}
-		field.Set(reflect.ValueOf(all))
-		return nil
+		cases[of][file] = text
 	}
-	switch {
-	case field.Kind() == reflect.String:
-		field.SetString(text)
-	case field.Kind() == reflect.Bool:
-		value, err := strconv.ParseBool(text)
-		field.SetBool(value)
-		return err
-	case field.CanInt():
-		value, err := strconv.ParseInt(text, 0, 64)
-		field.SetInt(value)
-		return err
-	case field.CanUint():
-		value, err := strconv.ParseUint(text, 0, 64)
-		field.SetUint(value)
-		return err
-	default:
-		return fmt.Errorf("a field of type %v", field.Type())
-	}
-	return nil
+	return cases
 }

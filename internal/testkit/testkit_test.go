@@ -2,6 +2,8 @@ package testkit
 
 import (
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -40,5 +42,21 @@ func TestSkipFailsWhereRequired(t *testing.T) {
 		if Skip(r, "npm", "%s", "gone"); !strings.HasPrefix(r.said, want) {
 			t.Errorf("with %q: %q, want %q", required, r.said, want)
 		}
+	}
+}
+
+func TestTable(t *testing.T) {
+	type row struct {
+		text  string
+		words []string
+		n     int
+		is    bool
+	}
+	want := map[string]row{"all": {"a b", []string{`"c"`, "d e"}, -2, true}, "some": {n: 1}, "none": {}}
+	if got := Named[row](t, "table.txt", "<C>", `"c"`); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v", got)
+	}
+	if got := Table[string](t, "list.txt", "<here>", "/x"); !slices.Equal(got, []string{"one", "t\two", "#", "in /x"}) {
+		t.Errorf("got %q", got)
 	}
 }

@@ -39,7 +39,7 @@ func mac(t *testing.T, lines ...string) *hostfs.Host {
 // for its version: it would open a dialog.
 func TestMac(t *testing.T) {
 	const tools = "/Library/Developer/CommandLineTools/usr/bin/python3"
-	for _, c := range testkit.Table[struct {
+	for _, c := range testkit.Lines[struct {
 		lang    language
 		files   string
 		want    string // the default

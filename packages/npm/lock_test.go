@@ -62,7 +62,7 @@ func TestReadLockNamesWhatIsNotFixed(t *testing.T) {
 }
 
 func TestReadLockRefuses(t *testing.T) {
-	for _, c := range testkit.Table[struct{ name, file, want string }](t, "read-lock-refuses.txt") {
+	for _, c := range testkit.Lines[struct{ name, file, want string }](t, "read-lock-refuses.txt") {
 		if list, err := ReadLock([]byte(c.file)); list != nil || !strings.Contains(message(err), c.want) || !strings.HasPrefix(message(err), "package-lock.json: ") {
 			t.Errorf("%s: %v", c.name, err)
 		}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/markdown"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -66,12 +68,7 @@ func TestDocumentedConfigurations(t *testing.T) {
 	if found["toml"] < 20 || found["json"]+found["jsonc"] < 5 {
 		t.Errorf("only %v were found", found)
 	}
-	for _, text := range []string{
-		"```toml\n[servers.x]\ncomand = \"y\"\n```", "```toml\nx = \n```", "```toml\nsecret = { env = \"A\" }\n```", "```json\n{\"a\": 1, // no\n}\n```",
-		"<!-- below: [[servers.x.access.net]] -->\n```toml\nhots = \"a\"\n```", "<!-- refused: stateful -->\n```toml\n[servers.x]\ncommand = \"y\"\n```",
-		"<!-- lines below: [servers.x] -->\n```toml\ncommand = \"y\"\ncomand = \"y\"\n```",
-		"```jsonc\n{ \"command\": \"mcp-jail\", \"args\": [\"run\", \"--reed\", \"x\", \"--\", \"y\"] }\n```",
-	} {
+	for _, text := range testkit.Table[string](t, "documents.txt") {
 		if checkConfiguration(markdown.Parse("x.md", text).Blocks[0]) == nil {
 			t.Errorf("this passes:\n%s", text)
 		}
@@ -343,4 +340,48 @@ func decodeLayered(dir, text string) error {
 	}
 	_, err := config.Load(config.LoadOptions{Files: []string{below, above}})
 	return err
+}
+
+// refusedExample matches a configuration and what check prints about it.
+var refusedExample = regexp.MustCompile("(?s)(<!-- refused: [^\n]* -->\n```toml\n)(.*?)(```\n\n```text\n)(.*?)```\n")
+
+// TestDocumentedRefusals tests that docs/policy.md shows a message of check as the
+// program prints them. MCPJAIL_UPDATE=1 writes them there.
+func TestDocumentedRefusals(t *testing.T) {
+	file, err := filepath.Abs(filepath.Join("..", "..", "..", "docs", "policy.md"))
+	testkit.Must(t, err)
+	text, err := os.ReadFile(file)
+	testkit.Must(t, err)
+	shown := string(text)
+	if n := len(refusedExample.FindAllString(shown, -1)); n != 1 {
+		t.Fatalf("the page has %d examples, want 1", n)
+	}
+	t.Chdir(t.TempDir())
+	said := refusedExample.ReplaceAllStringFunc(shown, func(example string) string {
+		m := refusedExample.FindStringSubmatch(example)
+		return m[1] + m[2] + m[3] + checkSays(t, m[2]) + "```\n"
+	})
+	switch {
+	case said == shown:
+	case os.Getenv("MCPJAIL_UPDATE") != "":
+		testkit.Must(t, os.WriteFile(file, []byte(said), 0o644))
+	default:
+		t.Errorf("the page shows\n%s\nthe program says (MCPJAIL_UPDATE=1 writes it there)\n%s", shown, said)
+	}
+}
+
+// checkSays returns what check prints to standard error about a configuration that cannot
+// be used.
+func checkSays(t *testing.T, config string) string {
+	t.Helper()
+	testkit.Must(t, os.WriteFile("mcp-jail.toml", []byte(config), 0o600))
+	out, err := os.Create("said")
+	testkit.Must(t, err)
+	defer out.Close()
+	if status := main([]string{"check", "mcp-jail.toml"}, terminal.New(out, out, out)); status != terminal.Failure {
+		t.Errorf("exit status %d", status)
+	}
+	said, err := os.ReadFile("said")
+	testkit.Must(t, err)
+	return string(said)
 }

@@ -1,13 +1,19 @@
 package commands
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -115,20 +121,7 @@ func TestInstallPinsTools(t *testing.T) {
 	t.Parallel()
 	site := registry.Start(t, registry.Stock{Packages: []registry.Package{registry.MCPServer{Name: "files", Version: "1.0.0"}.Package()}})
 	u := newNPMUser(t, site)
-	u.configure(fmt.Sprintf(`[servers.f]
-command = "npx"
-arguments = ["-y", "files", "one"]
-[[servers.f.access.fs]]
-path = "~/data"
-read = true
-create = true
-update = true
-[[servers.f.access.net]]
-host = "127.0.0.1"
-scheme = "tcp"
-port = %s
-allow = true
-`, site.URL[strings.LastIndex(site.URL, ":")+1:]))
+	u.configure(fmt.Sprintf(testkit.Archive(t, "configurations.txt")["pins"], site.URL[strings.LastIndex(site.URL, ":")+1:]))
 	u.types(0, []string{"install"}, "mcp-jail: downloading f: ", "mcp-jail: starting f to list its tools: ", "f is ready: version 1.0.0, 5 tools, ")
 	if e := u.entry("files@latest"); len(e.Pins) != 1 {
 		t.Errorf("pinned is %v", e.Pins)
@@ -217,22 +210,7 @@ func TestInstallUnlisted(t *testing.T) {
 	if e := u.entry("needy@latest"); e.Pins != nil {
 		t.Errorf("pinned is %v", e.Pins)
 	}
-	u.configure(`
-[servers.off]
-command = "npx"
-arguments = ["-y", "needy"]
-variables = ["NEEDY_KEY"]
-pin_tools = "off"
-[servers.on]
-command = "npx"
-arguments = ["-y", "needy"]
-variables = ["NEEDY_KEY"]
-[servers.broken]
-command = "npx"
-arguments = ["-y", "--no-such-flag", "needy"]
-[servers.other]
-command = "node"
-`)
+	u.configure("\n" + testkit.Archive(t, "configurations.txt")["unlisted"])
 	u.env = append(u.env, "NEEDY_KEY=1")
 	u.types(0, []string{"install", "off"}, "off was ready already: version 1.0.0, 5 tools, ")
 	if e := u.entry("needy@latest"); e.Pins != nil {
@@ -262,7 +240,7 @@ func TestInstallUnconfigured(t *testing.T) {
 	for _, name := range []string{"files", "@s/files"} {
 		u.types(0, []string{"install", name}, "@s/files was ready already: version 1.0.0, ")
 	}
-	u.types(2, []string{"install", "filse"}, "there is no server filse", "mcp-jail install -- npx -y filse")
+	u.types(2, []string{"install", "filse"}, "there is no server \"filse\" in the configuration", "mcp-jail install -- npx -y filse")
 	site.Publish(registry.MCPServer{Name: "@s/files", Version: "2.0.0"}.Package())
 	u.types(0, []string{"install", "--update", "--yes"}, "other 1.0.0 is the newest already", "@s/files 1.0.0 → 2.0.0", "@s/files is ready: version 2.0.0, ")
 	u.types(0, []string{"install", "--update", "--yes", "--", "npx", "-y", "@s/files@1.0.0"}, "@s/files 1.0.0\n  it was not pinned yet\n", "is ready: version 1.0.0, ")
@@ -283,19 +261,136 @@ func TestInstallMisuse(t *testing.T) {
 	}
 	u.types(2, []string{"install"}, "no configured server is started by npx", "mcp-jail install -- npx -y PACKAGE")
 	u.configure("[servers.plain]\ncommand = \"node\"\n[servers.odd]\ncommand = \"npx\"\narguments = [\"--no-such-flag\", \"a\"]\n")
-	for want, args := range map[string][]string{
-		"server plain is started by node, which fetches no package: there is nothing to install": {"plain"},
-		"server odd: this npx line runs as it is given, and its package is not pinned":           {"odd"},
-		"there is no server @s/a; `mcp-jail status --all` shows them\n":                          {"@s/a"},
-		"mcp-jail install -- npx -y @s/a":                                                        {"@s/a"},
-		"put -- before the command of the server: type  mcp-jail install -- npx -y a":            {"npx", "-y", "a"},
-		"there is no command after --. Type for example\n":                                       {"--"},
-		"because it names no package. Nothing is installed for it":                               {"--", "npx", "-y"},
-		"node fetches no package, so there is nothing to install. What does: npx, ":              {"--", "node", "x.js"},
-		"--update and --accept-tools are different things: give one of them":                     {"--update", "--accept-tools", "plain"},
-		"name a server or package whose tools you accept: mcp-jail install --accept-tools NAME":  {"--accept-tools"},
-		"--accept-tools takes names, no command after --":                                        {"--accept-tools", "--", "npx", "a"},
-	} {
+	for want, args := range testkit.Named[[]string](t, "install-misuse.txt") {
 		u.types(2, append([]string{"install"}, args...), want)
+	}
+}
+
+// gated is a registry that holds the archives of some packages back.
+type gated struct {
+	*registry.Registry
+	asked map[string]chan struct{} // by package: an archive was asked for
+	gates map[string]chan struct{} // by package: closed when the archive may come; none: it comes
+}
+
+func (g *gated) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	if name, file, ok := strings.Cut(strings.TrimPrefix(q.URL.Path, "/"), "/-/"); ok && strings.HasSuffix(file, ".tgz") {
+		select {
+		case g.asked[name] <- struct{}{}:
+		default:
+		}
+		if gate := g.gates[name]; gate != nil {
+			select {
+			case <-gate:
+			case <-q.Context().Done():
+				return
+			case <-time.After(testkit.Patience):
+			}
+		}
+	}
+	g.Registry.ServeHTTP(w, q)
+}
+
+// newGated serves packages of one server each, and returns a user with a server for each name.
+func newGated(t *testing.T, held []string, packages, servers []string) (*gated, *npmUser) {
+	t.Helper()
+	stock := registry.Stock{}
+	g := &gated{asked: map[string]chan struct{}{}, gates: map[string]chan struct{}{}}
+	for _, name := range packages {
+		stock.Packages = append(stock.Packages, registry.MCPServer{Name: name}.Package())
+		g.asked[name] = make(chan struct{}, 1)
+	}
+	for _, name := range held {
+		g.gates[name] = make(chan struct{})
+	}
+	g.Registry = registry.New(stock)
+	served := httptest.NewServer(g)
+	t.Cleanup(served.Close)
+	u := newNPMUser(t, &registry.Site{Registry: g.Registry, URL: served.URL})
+	text := ""
+	for _, name := range servers {
+		text += fmt.Sprintf("[servers.%s]\ncommand = \"npx\"\narguments = [\"-y\", %q]\n", name, strings.TrimSuffix(name, "again"))
+	}
+	u.configure(text)
+	return g, u
+}
+
+// pinned returns the names of the pinned packages.
+func (u *npmUser) pinned() (names []string) {
+	f, err := store.Load(filepath.Join(u.home, ".config/mcp-jail", store.FileName))
+	must(u.t, err)
+	for _, e := range f.Entries() {
+		names = append(names, e.Name)
+	}
+	return names
+}
+
+var outcome = regexp.MustCompile(`(?m)^(?:error: )?(\w+ (?:is ready|was ready already|is not ready)):`)
+
+// outcomes returns what was said of each package, in its order.
+func outcomes(said string) string {
+	var all []string
+	for _, m := range outcome.FindAllStringSubmatch(said, -1) {
+		all = append(all, m[1])
+	}
+	return strings.Join(all, ", ")
+}
+
+// TestInstallSeveral installs four packages at once: three archives come when that of the fourth is
+// asked for. One more package is missing, and one has two servers. What is said has the order of the
+// servers.
+func TestInstallSeveral(t *testing.T) {
+	t.Parallel()
+	g, u := newGated(t, []string{"alpha", "beta", "charlie"}, []string{"alpha", "beta", "charlie", "delta"}, []string{"alpha", "beta", "cgone", "charlie", "delta", "deltaagain"})
+	go func() {
+		<-g.asked["delta"]
+		for _, gate := range g.gates {
+			close(gate)
+		}
+	}()
+	said := u.types(1, []string{"install"}, "cgone", "E404")
+	if got, want := outcomes(said), "alpha is ready, beta is ready, cgone is not ready, charlie is ready, delta is ready, deltaagain was ready already"; got != want {
+		t.Errorf("%s, want %s:\n%s", got, want, said)
+	}
+	if got := len(u.pinned()); got != 4 {
+		t.Errorf("pinned are %q", u.pinned())
+	}
+	if left, err := filepath.Glob(filepath.Join(u.home, ".local/share/mcp-jail/packages/staging/*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %q, %v", left, err)
+	}
+	for _, name := range []string{"alpha", "delta"} {
+		g.Publish(registry.MCPServer{Name: name, Version: "2.0.0"}.Package())
+	}
+	said = u.types(0, []string{"install", "--update", "--yes", "delta", "beta", "deltaagain", "alpha"}, "alpha 1.0.0 → 2.0.0", "beta 1.0.0 is the newest already")
+	if strings.Count(said, "delta 1.0.0 → 2.0.0") != 1 || !strings.Contains(said, "delta 2.0.0 is the newest already") || strings.Count(said, "is ready: ") != 2 {
+		t.Errorf("updates: %s", said)
+	}
+}
+
+// TestInstallInterrupted: what is complete stays, and is said. Of the rest nothing is in the store.
+func TestInstallInterrupted(t *testing.T) {
+	t.Parallel()
+	g, u := newGated(t, []string{"alpha", "delta"}, []string{"alpha", "beta", "delta"}, []string{"alpha", "beta", "delta"})
+	cmd := testkit.Self(commandsName, "install")
+	var out bytes.Buffer
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = filepath.Join(u.home, "project"), u.env, &out, &out
+	must(t, cmd.Start())
+	testkit.Eventually(t, "beta is pinned, and alpha and delta are asked for", func() bool {
+		return len(g.asked["alpha"]) > 0 && len(g.asked["delta"]) > 0 && len(u.pinned()) > 0
+	})
+	must(t, cmd.Process.Signal(syscall.SIGINT))
+	cmd.Wait()
+	said := out.String()
+	if got := outcomes(said); cmd.ProcessState.ExitCode() != terminal.Failure || got != "beta is ready" || !strings.Contains(said, "Stopped. What was downloaded is kept") {
+		t.Errorf("status %d, %q:\n%s", cmd.ProcessState.ExitCode(), got, said)
+	}
+	kept, err := os.ReadDir(filepath.Join(u.home, ".local/share/mcp-jail/packages/npm"))
+	if err != nil || len(kept) != 1 || kept[0].Name() != "beta" || strings.Join(u.pinned(), " ") != "beta" {
+		t.Errorf("the store has %v, %v; pinned are %q", kept, err, u.pinned())
+	}
+	close(g.gates["alpha"])
+	close(g.gates["delta"])
+	if got, want := outcomes(u.types(0, []string{"install"})), "alpha is ready, beta was ready already, delta is ready"; got != want {
+		t.Errorf("then %s, want %s", got, want)
 	}
 }

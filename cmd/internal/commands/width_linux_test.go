@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/docs"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
@@ -31,11 +32,7 @@ func TestTerminalWidth(t *testing.T) {
 	client := filepath.Join(home, ".cursor", "mcp.json")
 	testkit.Must(t, os.MkdirAll(filepath.Dir(client), 0o700))
 	testkit.Must(t, os.WriteFile(client, []byte(widthClient), 0o600))
-	lines := [][]string{
-		{}, {"plan", "notes"}, {"plan", "--verbose", "notes"}, {"plan", "--", "/bin/true"}, {"check"}, {"doctor"}, {"doctor", "--verbose"}, {"version"},
-		{"status", "--all"}, {"why"}, {"undo", "--list"}, {"preset"}, {"preset", "playwright"}, {"help", "topics"}, {"status"}, {"wrap", "--dry-run"}, {"unwrap", "--dry-run"},
-		{"plan", "no-such-server"}, {"plan", "--waive", "everything", "notes"}, {"check", "some/file/that/is/not/there.toml"}, {"why", "no-such-server"}, {"wrpa"}, {"status", "--nope"},
-	}
+	lines := testkit.Table[[]string](t, "width.txt")
 	for _, t := range docs.Topics() {
 		lines = append(lines, []string{"help", t.Name})
 	}
@@ -137,3 +134,13 @@ func TestWidths(t *testing.T) {
 		}
 	}
 }
+
+// TestMain runs the tests, or the supervisor of a jail or mcp-jail-cli, which are the test
+// binary, too.
+func TestMain(m *testing.M) {
+	confine.RunSupervisor()
+	testkit.Programs{commandsName: commandsMain}.Dispatch()
+	os.Exit(m.Run())
+}
+
+var must = testkit.Must

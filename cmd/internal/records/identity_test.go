@@ -2,9 +2,15 @@ package records
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // notes is the server of the user's that others try to be.
@@ -84,14 +90,7 @@ func TestNewID(t *testing.T) {
 			t.Errorf("%q: %s, %s", called, one, two)
 		}
 	}
-	for words, want := range map[string]string{
-		"npx -y @modelcontextprotocol/server-memory@2025.1.1": "server-memory",
-		"uvx mcp-server-time --local":                         "mcp-server-time",
-		"/usr/bin/python3 /home/me/My_Server.py":              "my-server-py",
-		"env A=secret npx -y @a/b --token=s":                  "b",
-		"npx":                                                 "npx",
-		"":                                                    "server",
-	} {
+	for words, want := range testkit.Named[string](t, "identity.txt") {
 		if got := Label(strings.Fields(words)); got != want {
 			t.Errorf("%s: %s", words, got)
 		}
@@ -124,4 +123,35 @@ func matches(given []string) bool {
 		return false
 	}
 	return strings.HasSuffix(given[4], "/notes") && strings.Contains(strings.TrimSuffix(given[5], ".db"), "-") && strings.HasSuffix(given[5], ".db")
+}
+
+// TestRename: the directory of an id moves to another id, unless that has a directory already.
+func TestRename(t *testing.T) {
+	const id = "s-4k7q2m9x3vt5"
+	for name, c := range map[string]struct {
+		before func(host hostfs.Host) error
+		moved  bool
+		err    string
+	}{
+		"free":              {nil, true, ""},
+		"the id has a HOME": {func(host hostfs.Host) error { return os.MkdirAll(Path(host, id), 0o700) }, false, "has a private HOME already"},
+	} {
+		host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "state")}
+		d, err := private.Make(host.StateDir, filepath.Join(ServersDir, "s"))
+		if err == nil && c.before != nil {
+			err = c.before(host)
+		}
+		testkit.Must(t, err)
+		d.Close()
+		err = Rename(host, "s", id)
+		if c.err == "" && err != nil || c.err != "" && (err == nil || !strings.Contains(err.Error(), c.err)) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if _, err := os.Lstat(Path(host, "s")); (err != nil) != c.moved {
+			t.Errorf("%s: moved: %t", name, err != nil)
+		}
+	}
+	if err := Rename(hostfs.Host{StateDir: filepath.Join(t.TempDir(), "state")}, "none", id); err != nil {
+		t.Error(err)
+	}
 }

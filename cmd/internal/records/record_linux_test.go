@@ -1,14 +1,18 @@
 package records
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -55,3 +59,147 @@ func TestRecordPlanted(t *testing.T) {
 }
 
 var must = testkit.Must
+
+// writesOf returns a policy's rules with a grant of one directory.
+func writesOf(server, dir string) []policy.WriterRules {
+	return []policy.WriterRules{{Name: server, Rules: map[string]policy.WriteGrant{dir: {Rights: policy.Write, Rule: "--write " + dir}}}}
+}
+
+// read returns what the notes say, as SERVER DIR, to the server me, in a configuration that has the
+// server "configured".
+func read(t *testing.T, host hostfs.Host) string {
+	t.Helper()
+	rules, err := Writes(host, "me", "here", func(server string) bool { return server == "configured" })
+	must(t, err)
+	var out []string
+	for _, w := range rules {
+		for _, dir := range slices.Sorted(maps.Keys(w.Rules)) {
+			out = append(out, w.Name+" "+dir)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// TestWrites tests which notes a start reads: those of the other servers, as their last starts with
+// the same command and workspace wrote them, until they are forgotten.
+func TestWrites(t *testing.T) {
+	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
+	note := func(server, key string, configured bool, dir string) {
+		t.Helper()
+		rules := writesOf(server, dir)
+		if dir == "" {
+			rules = nil
+		}
+		must(t, NoteWrites(host, server, key, configured, rules))
+	}
+	for _, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() {}, ""},
+		{func() { note("a", "x", false, "") }, ""},
+		{func() { note("a", "x", false, "/one") }, "a /one"},
+		{func() { note("a", "y", false, "/two") }, "a /one, a /two"},
+		{func() { note("a", "x", false, "/three") }, "a /three, a /two"},
+		{func() { note("a", "y", false, "") }, "a /three"},
+		{func() { note("configured", "x", true, "/c") }, "a /three"},
+		{func() { note("configured", "y", false, "/d") }, "a /three, configured /d"}, // another server of that name
+		{func() { note("me", "here", false, "/e") }, "a /three, configured /d"},
+		{func() { note("a.b", "x", false, "/f") }, "a /three, a.b /f, configured /d"},
+		{func() { must(t, ForgetWrites(host, "a")) }, "a.b /f, configured /d"},
+		{func() { must(t, ForgetWrites(host, "none")) }, "a.b /f, configured /d"},
+	} {
+		step.do()
+		got := strings.Split(read(t, host), ", ")
+		for _, w := range strings.Split(step.want, ", ") {
+			if !strings.Contains(strings.Join(got, ", "), w) || len(got) != len(strings.Split(step.want, ", ")) {
+				t.Fatalf("%q, want %q", got, step.want)
+			}
+		}
+	}
+}
+
+// TestWritesUnsafe tests that a note which cannot be read, and a directory by way of a link, are
+// errors: what a server may write is then not known.
+func TestWritesUnsafe(t *testing.T) {
+	dir := t.TempDir()
+	host := hostfs.Host{StateDir: filepath.Join(dir, "mcp-jail")}
+	must(t, NoteWrites(host, "a", "x", false, writesOf("a", "/one")))
+	file := filepath.Join(host.StateDir, writesDir, writesFile)
+	must(t, os.WriteFile(file, []byte("[{"), 0o600))
+	none := func(string) bool { return false }
+	if _, err := Writes(host, "me", "", none); err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "where other servers may write") {
+		t.Errorf("a broken note: %v", err)
+	}
+	must(t, os.Rename(filepath.Join(host.StateDir, writesDir), filepath.Join(dir, "elsewhere")))
+	must(t, os.Symlink(filepath.Join(dir, "elsewhere"), filepath.Join(host.StateDir, writesDir)))
+	if _, err := Writes(host, "me", "", none); err == nil {
+		t.Error("a link was followed")
+	}
+	if err := NoteWrites(host, "a", "y", false, writesOf("a", "/two")); err == nil {
+		t.Error("a note was written by way of a link")
+	}
+}
+
+// TestAbout tests that the About is written as soon as the client is known, that a session
+// without a client keeps the client of the session before, and that nothing is written if nothing
+// has changed.
+func TestAbout(t *testing.T) {
+	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
+	session := func(version string) *Recorder {
+		k := New(host, "s")
+		k.About = func() About {
+			return About{Command: []string{"npx", "-y", "p"}, Package: &Package{"npm", "p@latest", "p", version}}
+		}
+		k.MarkStart()
+		return k
+	}
+	want := About{Command: []string{"npx", "-y", "p"}, Package: &Package{"npm", "p@latest", "p", "1.0"}, Client: Client{"code", "2.1"}}
+	session("1.0").ClientNamed("code", "2.1")
+	if got := ReadAbout(host, "s"); !reflect.DeepEqual(got, want) {
+		t.Errorf("after the handshake: %+v", got)
+	}
+	file := filepath.Join(Path(host, "s"), aboutFile)
+	before, err := os.Stat(file)
+	must(t, err)
+	session("1.0").Save(diagnostics.Record{Server: "s", Time: time.Now()})
+	if after, err := os.Stat(file); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the same is written again: %v", err)
+	}
+	session("1.1").Save(diagnostics.Record{Server: "s", Time: time.Now()})
+	want.Package.Version = "1.1"
+	if got := ReadAbout(host, "s"); !reflect.DeepEqual(got, want) {
+		t.Errorf("after a session of no client: %+v", got)
+	}
+	session("1.1").ClientNamed(strings.Repeat("x", 9999), "1")
+	if got := ReadAbout(host, "s").Client; len(got.Name) != maxClientText {
+		t.Errorf("a name of %d bytes", len(got.Name))
+	}
+	must(t, os.WriteFile(file, []byte(`{"command": 7`), 0o600))
+	if got := ReadAbout(host, "s"); !reflect.DeepEqual(got, About{}) {
+		t.Errorf("of a broken file: %+v", got)
+	}
+}
+
+// TestLock tests that the directory of a server is held from the start of a session, by
+// several sessions at once.
+func TestLock(t *testing.T) {
+	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
+	must(t, os.MkdirAll(Path(host, "s"), 0o700))
+	d, err := Open(host, "s")
+	must(t, err)
+	defer d.Close()
+	if d.Running() {
+		t.Error("a server without a session runs")
+	}
+	if unlock, free := d.Lock(); !free {
+		t.Error("held by no session")
+	} else {
+		unlock()
+	}
+	New(host, "s").MarkStart()
+	New(host, "s").MarkStart()
+	if _, free := d.Lock(); free || !d.Running() {
+		t.Error("not held by two sessions")
+	}
+}

@@ -72,16 +72,7 @@ func hostileHome(t *testing.T, files map[string]string) (home string, line []str
 // or changes what mcp-jail takes from the user's environment.
 func TestHostilePackage(t *testing.T) {
 	const manifest = `{"name":"hostile","version":"1.0.0","bin":"main.js"}`
-	for _, test := range []struct{ name, line string }{
-		{"a directory as node's script", "#!/usr/bin/env -S node HOME/private"},
-		{"a directory as the value of an option", "#!/usr/bin/env -S node -C x HOME/private"},
-		{"a script for another interpreter", "#!/usr/bin/python3 HOME/private/run.py"},
-		{"another script by env", "#!/usr/bin/env -S bash HOME/private/run.py"},
-		{"an interpreter in an environment", "#!HOME/private/bin/python"},
-		{"the same by env", "#!/usr/bin/env HOME/private/bin/python"},
-		{"a script as interpreter", "#!HOME/private/run.py"},
-		{"an environment of the user's", "#!/usr/bin/env -S PATH=HOME/private XDG_CONFIG_HOME=/nowhere node"},
-	} {
+	for _, test := range testkit.Table[struct{ name, line string }](t, "hostile.txt") {
 		t.Run(test.name, func(t *testing.T) {
 			home, line := hostileHome(t, map[string]string{"PACKAGE/package.json": manifest, "PACKAGE/main.js": test.line + "\n"})
 			for name, text := range map[string]string{"private/run.py": "#!/usr/bin/python3\n", "private/plan": "secret", "private/pyvenv.cfg": "home = /usr/bin\n"} {

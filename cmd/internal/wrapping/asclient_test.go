@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // started returns how the client of a file starts its only entry, in one line: its words, then the
@@ -50,32 +53,7 @@ func started(t *testing.T, h clients.Host, path string, env map[string]string, i
 // TestAsClient tests how clients start the server of an entry: what replaces their variables, where it
 // starts, and which variables it gets.
 func TestAsClient(t *testing.T) {
-	for _, c := range []struct{ name, place, table, entry, want string }{
-		{"plain", ".claude.json", "mcpServers", `{"command":"x","args":["a b"],"env":{"A":"1"}}`, `x a b in PROJECT root  A="1"`},
-		{"a value of the environment", ".claude.json", "mcpServers", `{"command":"x","args":["${SET}","${UNSET:-d}"],"env":{"A":"<${SET}${SET}>"}}`, `x v${SET} d in PROJECT root  A="<v${SET}v${SET}>"`},
-		{"not set, for a variable", ".claude.json", "mcpServers", `{"command":"x","env":{"A":"${UNSET}","B":"1"}}`, `x in PROJECT root  B="1" note`},
-		{"not set, for a word", ".claude.json", "mcpServers", `{"command":"x","args":["/${UNSET}"]}`, `the entry has /${UNSET}, which is not set here`},
-		{"given for one that is not set", ".claude.json", "mcpServers", `{"command":"x","args":["${GIVEN}"]}`, `x w in PROJECT root `},
-		{"as it is", ".claude.json", "mcpServers", `{"command":"x","env":{"SET":"${SET}"}}`, `x in PROJECT root `},
-		{"no directory is known", ".config/Claude/claude_desktop_config.json", "mcpServers", `{"command":"x"}`, `x in  root `},
-		{"in a project", "PROJECT/.cursor/mcp.json", "mcpServers", `{"command":"x","args":["${workspaceFolder}/a","${userHome}"]}`, `x PROJECT/a HOME in PROJECT root PROJECT`},
-		{"the folder of the user's own file", ".config/Code/User/mcp.json", "servers", `{"command":"~/x","args":["${workspaceFolder}","~/y"],"cwd":"${userHome}/d"}`, `HOME/x PROJECT HOME/y in HOME/d root `},
-		{"a relative directory", "PROJECT/.vscode/mcp.json", "servers", `{"command":"x","cwd":"sub"}`, `x in PROJECT/sub root PROJECT`},
-		{"an input", ".config/Code/User/mcp.json", "servers", `{"command":"x","args":["${input:GIVEN}"],"env":{"T":"${input:GIVEN}"}}`, `x w in PROJECT root  T="w"`},
-		{"an input that is asked for", ".config/Code/User/mcp.json", "servers", `{"command":"x","env":{"T":"${input:other}"}}`, `asks for ${input:other}`},
-		{"a command is not run", ".config/Code/User/mcp.json", "servers", `{"command":"x","env":{"T":"${command:touch}"}}`, `asks for ${command:touch}`},
-		{"a variable is taken away", ".config/Code/User/mcp.json", "servers", `{"command":"x","env":{"SET":null}}`, `x in PROJECT root  SET="" unset`},
-		{"a file of variables, below the entry's own", ".config/Code/User/mcp.json", "servers", `{"command":"x","envFile":"${userHome}/v.env","env":{"B":"entry"}}`,
-			`x in PROJECT root  A="1" B="two words" C="a\nb" D="q\"q" E="" F="7" B="entry"`},
-		{"a file of the user's takes no variables out of a project", ".config/Code/User/mcp.json", "servers", `{"command":"x","envFile":"${workspaceFolder}/v.env"}`, `x in PROJECT root  note`},
-		{"a file of variables that is missing", ".config/Code/User/mcp.json", "servers", `{"command":"x","envFile":"/nowhere/v.env"}`, `x in PROJECT root  note`},
-		{"a relative file of variables", "PROJECT/.vscode/mcp.json", "servers", `{"command":"x","envFile":"v.env"}`, `x in PROJECT root PROJECT A="planted"`},
-		{"a file of variables with a key", ".config/Code/User/mcp.json", "servers", `{"command":"x","envFile":"${userHome}/k.env"}`, `x in PROJECT root  note`},
-		{"a file of variables that clients read in different ways", "PROJECT/.vscode/mcp.json", "servers", `{"command":"x","envFile":"odd.env"}`, `x in PROJECT root PROJECT`},
-		{"~/ for a client that does not replace it", ".claude.json", "mcpServers", `{"command":"x","args":["~/y"]}`, `x ~/y in PROJECT root `},
-		{"~/ beside a variable", ".config/Code/User/mcp.json", "servers", `{"command":"x","args":["~/${workspaceFolder}"]}`, `x ~/PROJECT in PROJECT root `},
-		{"what acts on mcp-jail", "PROJECT/.cursor/mcp.json", "mcpServers", `{"command":"x","env":{"XDG_CONFIG_HOME":"/evil"}}`, `the entry sets XDG_CONFIG_HOME, which acts on mcp-jail itself, outside of the jail`},
-	} {
+	for _, c := range testkit.Table[struct{ name, place, table, entry, want string }](t, "as-client.txt") {
 		h := newHost(t)
 		path := filepath.Join(h.Home, c.place)
 		if below, ok := strings.CutPrefix(c.place, "PROJECT/"); ok {
@@ -127,5 +105,92 @@ func TestAsClientOfProject(t *testing.T) {
 			t.Errorf("%s: %s, want %s", settings, got, want)
 		}
 		must(t, os.Remove(settings))
+	}
+}
+
+// TestEnvFile tests which names a file of variables has. TestEnvFileJudged tests what becomes of it.
+func TestEnvFile(t *testing.T) {
+	// envFiles are files of variables. A file that begins with "line" in want is one that clients read in
+	// different ways. In the others, a client finds the names of want, and those alone.
+	envFiles := testkit.Named[struct{ text, want string }](t, "env-files.txt")
+	for name, c := range envFiles {
+		names, err := meaning.DotenvNames(c.text, true)
+		if strings.HasPrefix(c.want, "line ") {
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %s", name, err, c.want)
+			}
+		} else if got := strings.Join(names, " "); got != c.want || err != nil {
+			t.Errorf("%s: %q, %v, want %q", name, got, err, c.want)
+		}
+	}
+	if names, _ := meaning.DotenvNames("A.B=1\n", false); len(names) != 1 {
+		t.Errorf("the user's own file: %q", names)
+	}
+}
+
+// TestEnvFileJudged: an entry of a project's file with a file that clients read in different ways is
+// left, and unclear if it starts in mcp-jail. The reason names the line.
+func TestEnvFileJudged(t *testing.T) {
+	for _, c := range []struct{ place, table string }{{".vscode/mcp.json", "servers"}, {".mcp.json", "mcpServers"}} { // the second is Claude Code's, which reads no such file, and VS Code's
+		h := newHost(t)
+		ours := Program{Path: program}
+		write(t, filepath.Join(h.Project, c.place), `{"`+c.table+`": {"a": {"command": "`+ours.Path+`", "args": ["run", "--", "x"], "envFile": "${workspaceFolder}/v.env"}, "b": {"command": "x", "envFile": "${workspaceFolder}/v.env"}}}`)
+		for text, want := range map[string]string{"A=1\n": "", "A=1\n\ufeffHTTPS_PROXY=x\n": "v.env, line 2: U+FEFF", "A=1\nHTTPS_PROXY=x\n": "HTTPS_PROXY"} {
+			write(t, filepath.Join(h.Project, "v.env"), text)
+			f := only(t, h, Selection{})
+			v, p := f.Judge(f.Entries[0], ours, h), f.Wrap(ours, Selection{}, h, newIDs(h)).Servers
+			if v.Jailed != (want == "") || !strings.Contains(string(v.Why), want) {
+				t.Errorf("%s, %q: judged %q, want %q", c.place, text, v.Why, want)
+			}
+			if p[0].Left == "" || !v.Jailed && p[0].Left != string(v.Why) || (p[1].Left == "") != (want == "") || !strings.Contains(p[1].Left, want) {
+				t.Errorf("%s, %q: left %q and %q, want %q", c.place, text, p[0].Left, p[1].Left, want)
+			}
+			if v.Jailed && p[0].Left != string(clients.Jailed) {
+				t.Errorf("%s, %q: left %q", c.place, text, p[0].Left)
+			}
+		}
+	}
+}
+
+// TestEnvFileOfWhom: files such as .env.local are read for an entry of the user, and for one of a
+// project if they are in its repository, without a link out of it. Other sensitive files are not.
+func TestEnvFileOfWhom(t *testing.T) {
+	h := newHost(t)
+	for _, path := range []string{"project/.env", "project/.env.local", "project/dev/.env.production", "home/other/.env", "home/other/.env.local", "home/.aws/credentials", "home/.ssh/.env.local", "home/plain.txt"} {
+		write(t, filepath.Join(filepath.Dir(h.Home), path), "OTHER_SECRET=x\n")
+	}
+	for link, to := range map[string]string{".env.staging": ".env", "dev/.env.link": h.Home + "/other/.env.local", ".env.aws": h.Home + "/.aws/credentials", "plain.link": h.Home + "/plain.txt"} {
+		must(t, os.Symlink(to, filepath.Join(h.Project, link)))
+	}
+	must(t, os.Symlink(filepath.Join(h.Project, ".env"), filepath.Join(h.Home, ".env.link")))
+	for file, want := range testkit.Named[[2]bool](t, "env-files-of-whom.txt") {
+		for i, path := range []string{filepath.Join(h.Project, ".vscode/mcp.json"), filepath.Join(h.Home, ".config/Code/User/mcp.json")} {
+			write(t, path, `{"servers": {"a": {"command": "x", "envFile": "`+strings.NewReplacer("PROJECT", h.Project, "HOME", h.Home).Replace(file)+`"}}}`)
+			f := only(t, h, Selection{Clients: []string{"vscode"}, Files: []string{path}})
+			p, v := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0], f.Judge(f.Entries[0], Program{Path: program}, h)
+			gets := slices.Contains(p.Flags, "OTHER_SECRET") || strings.Contains(file, "gone")
+			isRead := want[i] || i == 1 || strings.Contains(file, "plain")
+			if i == 1 && gets != want[i] || (p.Left == "") != isRead || string(v.Why) != p.Left {
+				t.Errorf("%s in a file of %s: flags %q, left %q, judged %q, notes %q, want %v", file, f.Place.Scope, p.Flags, p.Left, v.Why, p.Notes, want[i])
+			}
+		}
+	}
+}
+
+// TestEnvFileInHome: where the home directory is the project, what is sensitive for another reason than
+// its name stays so, also by a link.
+func TestEnvFileInHome(t *testing.T) {
+	h := newHost(t)
+	for _, path := range []string{".env", ".aws/credentials"} {
+		write(t, filepath.Join(h.Home, path), "OTHER_SECRET=x\n")
+	}
+	must(t, os.Symlink(".aws/credentials", filepath.Join(h.Home, ".env.aws")))
+	write(t, filepath.Join(h.Project, ".vscode/mcp.json"), `{"servers": {"a": {"command": "x", "envFile": ".env"}}}`)
+	e := only(t, h, Selection{}).Entries[0]
+	h.Project = h.Home
+	for name, want := range map[string]bool{".env": true, ".env.aws": false, ".aws/credentials": false} {
+		if why := e.whyUnreadable(filepath.Join(h.Home, name), h); (why == "") != want {
+			t.Errorf("%s: %q, want %v", name, why, want)
+		}
 	}
 }

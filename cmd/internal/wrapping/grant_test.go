@@ -1,6 +1,7 @@
 package wrapping
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -8,8 +9,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestGrants: what the user's own entry shows becomes a policy.
@@ -24,45 +28,11 @@ func TestGrants(t *testing.T) {
 	write(t, script, "")
 	write(t, filepath.Join(h.Home, "vars.env"), "# a comment\nexport TOKEN=x\nNAME = y\nnot a line\n")
 	write(t, filepath.Join(h.Home, ".npm/_npx/0f/node_modules/@modelcontextprotocol/server-memory/dist/memory.json"), "{}")
-	for name, c := range map[string]struct {
+	for name, c := range testkit.Named[struct {
 		client, entry string
 		flags, gets   string
 		note          string
-	}{
-		"nothing":                  {"claude-code", `{"command": "mine"}`, "", "the project folder", ""},
-		"relative script":          {"claude-code", `{"command": "node", "args": ["--no-warnings", "dist/index.js"]}`, "", "the project folder", "it starts in its private HOME, where dist/index.js is not"},
-		"relative program":         {"claude-code", `{"command": "./serve"}`, "", "the project folder", "it starts in its private HOME, where ./serve is not"},
-		"variables":                {"cursor", `{"command": "mine", "env": {"B": "1", "A": "2"}}`, "--env A --env B", "the project folder, A, B", ""},
-		"paths":                    {"cursor", `{"command": "node", "args": ["` + script + `", "--data=` + data + `", "` + docs + `", "relative", "/v1/api"]}`, "--read " + data + " --read " + docs, "~/data.json (read only), ~/docs (read only)", ""},
-		"default of a variable":    {"claude-code", `{"command": "mine", "args": ["${NO_SUCH_DIR:-` + docs + `}"]}`, "--read " + docs, "~/docs (read only)", ""},
-		"path in a variable":       {"claude-code", `{"command": "mine", "env": {"THING_PATH": "` + data + `", "EDITOR": "/usr/bin/vi"}}`, "--env EDITOR --env THING_PATH --read " + data, "~/data.json (read only), EDITOR, THING_PATH", ""},
-		"beside a path":            {"claude-code", `{"command": "mine", "args": ["` + docs + `"], "env": {"CERT": "` + data + `", "AGAIN": "` + docs + `"}}`, "--read " + docs + " --env AGAIN --env CERT --read " + data, "~/docs (read only), ~/data.json (read only), AGAIN, CERT", ""},
-		"in a variable, sensitive": {"claude-code", `{"command": "mine", "env": {"KEY": "` + h.Home + `/.ssh/id_rsa"}}`, "--env KEY", "the project folder, KEY", "the path in the variable KEY is not granted: it is a sensitive path (~/.ssh)"},
-		"in a variable, tilde":     {"claude-code", `{"command": "mine", "env": {"KEY": "~/data.json", "U": "/v1/api"}}`, "--env KEY --env U", "the project folder, KEY, U", ""},
-		"in a variable, HOME":      {"claude-code", `{"command": "mine", "env": {"ROOT": "` + h.Home + `/"}}`, "--env ROOT", "the project folder, ROOT", "the directory in the variable ROOT is not granted, because it holds your whole home directory"},
-		"in a variable, preset":    {"cursor", `{"command": "npx", "args": ["-y", "tavily-mcp@1.2"], "env": {"TAVILY_API_KEY": "k", "DATA_FILE": "` + data + `"}}`, "--preset tavily --env DATA_FILE --read " + data, "~/data.json (read only), api.tavily.com, DATA_FILE", ""},
-		"proxies":                  {"claude-code", `{"command": "mine", "env": {"HTTPS_PROXY": "http://127.0.0.1:3128", "no_proxy": "a.test", "A": "1"}}`, "--env A", "the project folder, A", ""},
-		"loopback":                 {"claude-code", `{"command": "mine", "env": {"TRACKER_URL": "http://127.0.0.1:8932", "B": "postgres://u:p@LOCALHOST:5432/db", "C": "https://[::1]/x"}}`, "--env B --env C --env TRACKER_URL --write . --net localhost:5432 --net [::1]:443 --net 127.0.0.1:8932", "the project folder, localhost:5432, ::1, 127.0.0.1:8932, B, C, TRACKER_URL", ""},
-		"loopback, argument":       {"claude-code", `{"command": "mine", "args": ["--api=http://127.0.0.1:8932/v1"]}`, "--write . --net 127.0.0.1:8932", "the project folder, 127.0.0.1:8932", ""},
-		"lists":                    {"claude-code", `{"command": "mine", "args": ["` + docs + `,` + data + `"], "env": {"A": "` + docs + `:` + h.Home + `/.ssh:` + h.Home + `/new", "B": "x,` + docs + `", "C": "http://localhost:1,https://localhost"}}`, "--read " + docs + " --read " + data + " --env A --env B --env C --net localhost:1 --net localhost:443", "~/docs (read only), ~/data.json (read only), localhost:1, localhost, A, B, C", h.Home + "/new in the variable A does not exist"},
-		"list, sensitive":          {"claude-code", `{"command": "mine", "env": {"A": "` + docs + `:` + h.Home + `/.ssh"}}`, "--env A --read " + docs, "~/docs (read only), A", h.Home + "/.ssh in the variable A is not granted: it is a sensitive path (~/.ssh)"},
-		"a class path":             {"claude-code", `{"command": "mine", "args": ["-cp", "` + docs + `/*:` + data + `"]}`, "--read " + docs + " --read " + data, "~/docs (read only), ~/data.json (read only)", ""},
-		"not loopback":             {"claude-code", `{"command": "mine", "env": {"A": "http://a.test:80", "B": "127.0.0.1:80", "C": "redis://127.0.0.1", "D": "http://127.0.0.1:99999"}}`, "--env A --env B --env C --env D", "the project folder, A, B, C, D", ""},
-		"missing path":             {"claude-code", `{"command": "mine", "args": ["` + docs + `/new.db"]}`, "", "the project folder", "new.db does not exist, and is not granted"},
-		"client's variable":        {"cursor", `{"command": "mine", "args": ["${userHome}/docs"]}`, "--read " + docs, "~/docs (read only)", ""},
-		"other variable":           {"roo", `{"command": "mine", "args": ["${env:WHERE}/docs"]}`, "", "the project folder", ""},
-		"no variable":              {"codex", `{"command": "mine", "args": ["${userHome}/docs"]}`, "", "the project folder", ""},
-		"file of variables":        {"vscode", `{"command": "mine", "envFile": "${userHome}/vars.env"}`, "--env TOKEN --env NAME", "the project folder, TOKEN, NAME", ""},
-		"tilde":                    {"claude-code", `{"command": "mine", "args": ["~/docs"]}`, "", "the project folder", "~ is not replaced in arguments: the server gets ~/docs as it is written; a server that replaces it itself finds its private HOME; write '"},
-		"sensitive path":           {"claude-code", `{"command": "mine", "args": ["` + h.Home + `/.ssh/id_rsa", "` + h.Home + `/link"]}`, "", "the project folder", "id_rsa is not granted: it is a sensitive path (~/.ssh)"},
-		"sensitive, preset":        {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + h.Home + `/.ssh"]}`, "--preset filesystem", "", "/.ssh is not granted: it decides what a jail grants"},
-		"replaced value":           {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "${HOME}/docs/m.json"}}`, "--preset memory", "~/docs, MEMORY_FILE_PATH", ""},
-		"tilde, preset":            {"claude-code", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"], "env": {"MEMORY_FILE_PATH": "~/docs/m.json"}}`, "--preset memory", "MEMORY_FILE_PATH", "MEMORY_FILE_PATH: \"~/docs/m.json\": ~ is not replaced in a variable"},
-		"preset":                   {"cursor", `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + docs + `"]}`, "--preset filesystem", "~/docs", ""},
-		"hosts below one":          {"cursor", `{"command": "npx", "args": ["-y", "slack-mcp-server"]}`, "--preset slack-user", "slack.com, *.slack.com", ""},
-		"any host":                 {"cursor", `{"command": "uvx", "args": ["mcp-server-fetch"]}`, "--preset fetch", "every host", ""},
-		"preset and more":          {"cursor", `{"command": "npx", "args": ["-y", "tavily-mcp@1.2"], "env": {"TAVILY_API_KEY": "k", "PAGER": "less"}}`, "--preset tavily --env PAGER", "api.tavily.com, PAGER", ""},
-	} {
+	}](t, "grants.txt", "<script>", script, "<data>", data, "<docs>", docs, "<home>", h.Home) {
 		t.Run(name, func(t *testing.T) {
 			file := ".cursor/mcp.json"
 			text := `{"mcpServers": {"s": ` + c.entry + `}}`
@@ -239,24 +209,7 @@ func TestMissingProgram(t *testing.T) {
 	}
 	h.Env = func(name string) string { return map[string]string{"PATH": bin}[name] }
 	const missing, oneWord = "the server cannot start, with a jail or without", "is a whole line in one word"
-	for entry, want := range map[string]string{
-		`{"command": "npx", "args": ["-y", "pkg"]}`:        "",
-		`{"command": "bunx", "args": ["pkg"]}`:             missing,
-		`{"command": "cmd", "args": ["/c", "npx", "pkg"]}`: "",
-		`{"command": "uvx", "args": ["pkg"]}`:              "",
-		`{"command": "mine", "args": ["x"]}`:               missing,
-		`{"command": "` + bin + `/mine"}`:                  missing,
-		`{"command": "npx -y pkg"}`:                        oneWord,
-		`{"command": "npx -y @scope/pkg"}`:                 oneWord,
-		`{"command": "uvx pkg"}`:                           oneWord,
-		`{"command": "` + bin + `/npx -y pkg"}`:            oneWord,
-		`{"command": "` + bin + `/a b"}`:                   "",
-		`{"command": "` + bin + `/a b --flag"}`:            oneWord,
-		`{"command": "~/tool --flag"}`:                     oneWord,
-		`{"command": "~/other --flag"}`:                    "",
-		`{"command": "mine -y pkg"}`:                       missing,
-		`{"command": "./mine", "args": ["x"]}`:             "",
-	} {
+	for entry, want := range testkit.Named[string](t, "waived.txt", "<bin>", bin) {
 		write(t, filepath.Join(h.Home, ".cursor", "mcp.json"), `{"mcpServers": {"s": `+entry+`}}`)
 		f := only(t, h, Selection{})
 		ch := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h))
@@ -270,13 +223,7 @@ func TestMissingProgram(t *testing.T) {
 // TestWholeLineWritten: what to write in place of a whole line in one word, in the form of the file and
 // without secrets.
 func TestWholeLineWritten(t *testing.T) {
-	for file, c := range map[string]struct{ text, want string }{
-		".cursor/mcp.json":               {`{"mcpServers": {"s": {"command": "npx -y pkg", "args": ["--api-key", "hunter22"]}}}`, `write "command": "npx", "args": ["-y", "pkg", "--api-key", "***"]`},
-		".claude.json":                   {`{"mcpServers": {"s": {"command": "npx -y 'pkg' --token='hunter22'"}}}`, `write "command": "npx", "args": ["-y", "pkg", "--token=***"]`},
-		".codex/config.toml":             {"[mcp_servers.s]\ncommand = 'npx pkg --key hunter22'", `write command = "npx", args = ["pkg", "--key", "***"]`},
-		".config/goose/config.yaml":      {"extensions:\n  s:\n    type: stdio\n    cmd: npx -y pkg", `write cmd: "npx", args: ["-y", "pkg"]`},
-		".config/opencode/opencode.json": {`{"mcp": {"s": {"type": "local", "command": ["npx -y pkg", "x"]}}}`, `write "command": ["npx", "-y", "pkg", "x"]`},
-	} {
+	for file, c := range testkit.Named[struct{ text, want string }](t, "whole-lines.txt") {
 		h := newHost(t)
 		path := filepath.Join(h.Home, file)
 		write(t, path, c.text)
@@ -289,4 +236,130 @@ func TestWholeLineWritten(t *testing.T) {
 			t.Errorf("%s: the secret is shown:\n%s", file, all)
 		}
 	}
+}
+
+// fixtures has the rows of TestWrapAndUnwrap: CLIENT/FILE is a file of a client before wrap, FILE.after the
+// one that wrap makes of it, and FILE.unwrapped what unwrap makes of that, where it is not the first.
+// SCOPE, or SCOPE-NAME, and the ending of a file select its place. Two words stand for what no file can
+// know: the path of mcp-jail, and the end of an id.
+const (
+	fixtures     = "../../../clients/testdata"
+	shownProgram = "/usr/local/bin/mcp-jail"
+	shownID      = "0123456789ab"
+)
+
+// A row is a file of a client.
+type row struct {
+	client clients.Client
+	place  clients.Place
+	name   string // below fixtures
+}
+
+// rows returns the rows of the table. There is one for each client at least.
+func rows(t *testing.T) (all []row) {
+	t.Helper()
+	for _, c := range clients.All() {
+		names, err := filepath.Glob(filepath.Join(fixtures, c.Name, "*"))
+		must(t, err)
+		before := len(all)
+		for _, name := range names {
+			base, ext := filepath.Base(name), filepath.Ext(name)
+			if strings.Count(base, ".") > 1 {
+				continue // another column
+			}
+			scope, _, _ := strings.Cut(strings.TrimSuffix(base, ext), "-")
+			at := slices.IndexFunc(c.Places, func(p clients.Place) bool { return string(p.Scope) == scope && strings.HasSuffix(p.Linux, ext) })
+			if at < 0 {
+				t.Fatalf("%s: %s has no such place", name, c.Name)
+			}
+			all = append(all, row{c, c.Places[at], c.Name + "/" + base})
+		}
+		if len(all) == before {
+			t.Errorf("%s has no row", c.Name)
+		}
+	}
+	return all
+}
+
+// column returns the name of the file in another column of the table.
+func (r row) column(name string) string {
+	ext := filepath.Ext(r.name)
+	return filepath.Join("..", fixtures, strings.TrimSuffix(r.name, ext)+"."+name+ext)
+}
+
+// TestWrapAndUnwrap wraps and unwraps each file where its client keeps it, byte for byte. Each is also
+// tried as programs of Windows write it: with a byte order mark, CRLF, and no end of the last line.
+func TestWrapAndUnwrap(t *testing.T) {
+	for _, r := range rows(t) {
+		t.Run(r.name, func(t *testing.T) {
+			before := testkit.ReadFile(t, filepath.Join(fixtures, r.name))
+			wrapped, unwrapped := r.wrapAndUnwrap(t, before)
+			testkit.Golden(t, r.column("after"), wrapped)
+			if _, err := os.Stat(filepath.Join("testdata", r.column("unwrapped"))); err == nil || unwrapped != before {
+				testkit.Golden(t, r.column("unwrapped"), unwrapped)
+			}
+			windows := func(text string) string {
+				return "\ufeff" + strings.ReplaceAll(strings.TrimRight(text, "\n"), "\n", "\r\n")
+			}
+			if w, u := r.wrapAndUnwrap(t, windows(before)); w != windows(wrapped) || u != windows(unwrapped) {
+				t.Errorf("of Windows, wrapped:\n%s\nunwrapped:\n%s", w, u)
+			}
+		})
+	}
+}
+
+// wrapAndUnwrap returns the texts that a file becomes. Between them, each wrapped entry starts in the jail,
+// and nothing is left to wrap.
+func (r row) wrapAndUnwrap(t *testing.T, before string) (wrapped, unwrapped string) {
+	t.Helper()
+	h := newHost(t)
+	program, state := Program{Path: ours(h)}, filepath.Join(h.Home, "state")
+	write(t, program.Path, "")
+	at, ok := r.place.Locate(h)
+	if !ok {
+		t.Fatalf("%s has no such place", r.client.Name)
+	}
+	path := cmp.Or(at.File, filepath.Join(at.Dir, strings.NewReplacer("**/", "", "*", "x").Replace(at.Pattern)))
+	write(t, path, strings.ReplaceAll(before, shownProgram, program.Path))
+	must(t, os.Chmod(path, 0o640))
+	t.Setenv("PATH", filepath.Dir(program.Path)+":"+os.Getenv("PATH"))
+	must(t, os.Chmod(program.Path, 0o755))
+	find := func() *File { return only(t, h, Selection{Clients: []string{r.client.Name}, Files: []string{path}}) }
+	save := func(c *Change) string {
+		was := c.File.own.Data
+		must(t, WriteFiles(configDir(h), []*Change{c}))
+		backup, err := c.Write(state, time.Now())
+		must(t, err)
+		info, err := os.Stat(path)
+		must(t, err)
+		if info.Mode() != 0o640 || testkit.ReadFile(t, backup) != string(was) {
+			t.Errorf("the mode is %s, or the copy is not the file", info.Mode())
+		}
+		return testkit.ReadFile(t, path)
+	}
+	wrap := func() *Change {
+		f := find()
+		return f.Wrap(program, Selection{}, h, newIDs(h, f))
+	}
+
+	first := wrap()
+	wrapped = save(first)
+	for i, e := range find().Entries {
+		if s := first.Servers[i]; s.Left == "" && e.file.Judge(e, program, h).Jailed == slices.ContainsFunc(e.Args, e.by.client.Runs) {
+			t.Errorf("%s is wrapped, and judged: %s", e.Server, e.file.Judge(e, program, h).Why)
+		}
+	}
+	if again := wrap(); len(again.Changed()) != 0 || again.Diff() != "" {
+		t.Errorf("a second wrap changes it: %s", again.Diff())
+	}
+	f := find()
+	unwrapped = save(f.Unwrap(Selection{}))
+	words := []string{program.Path, shownProgram}
+	for _, e := range f.Entries {
+		if w, _ := clients.ParseWrapped(e.Argv()); w.ID != "" {
+			words = append(words, w.ID[len(w.ID)-len(shownID):], shownID)
+		}
+	}
+	shown := strings.NewReplacer(words...).Replace
+	return shown(wrapped), shown(unwrapped)
 }

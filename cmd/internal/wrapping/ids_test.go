@@ -50,15 +50,7 @@ func fileOf(t *testing.T, h clients.Host, name string) string {
 // TestOldEntries: the flags of an older entry of the user's own are read into a file once, and the words in
 // front become those of an id.
 func TestOldEntries(t *testing.T) {
-	for args, want := range map[string]string{
-		`"run", "--"`: `id = "s-ID" command = "x" arguments = ["a"]`,
-		`"run", "--name", "s", "--read", "/usr/share", "--write", "~/w", "--"`:                                                                 `id = "s-ID" command = "x" arguments = ["a"] [servers.s.access] [[servers.s.access.fs]] path = "/usr/share" read = true [[servers.s.access.fs]] path = "~/w" read = true write = true`,
-		`"run", "--name=s", "--net", "a.test:8080", "--env", "TOKEN", "--"`:                                                                    `id = "s-ID" command = "x" arguments = ["a"] variables = ["TOKEN"] [servers.s.access] [[servers.s.access.net]] host = "a.test" port = 8080 allow = true`,
-		`"run", "--workspace", "/usr", "--home", "real", "--waive", "fs", "--limit", "processes=9", "--limit", "startup_timeout_secs=5", "--"`: `id = "s-ID" command = "x" arguments = ["a"] workspace = "/usr" home = "real" startup_timeout_secs = 5 waive = ["fs"] [servers.s.limits] processes = 9`,
-		`"run", "--config", "/etc/c.toml", "--"`:                                                                                               "",
-		`"run", "--read", "${HOME}/n", "--"`:                                                                                                   `id = "s-ID" command = "x" arguments = ["a"] [servers.s.access] [[servers.s.access.fs]] path = "HOME/n" read = true`,
-		`"run", "--read", "${NOTES}", "--"`:                                                                                                    "", // only the client knows
-	} {
+	for args, want := range testkit.Named[string](t, "old-entries.txt") {
 		h := newHost(t)
 		path := filepath.Join(h.Home, ".claude.json")
 		before := `{"mcpServers": {"s": {"command": "` + program + `", "args": [` + args + `, "x", "\u0061"]}}}`
@@ -231,13 +223,7 @@ func TestOffered(t *testing.T) {
 
 // TestSaved: a word of which the client makes another one at each start has "${…}" in the file.
 func TestSaved(t *testing.T) {
-	for client, c := range map[string]struct{ file, entry, want string }{
-		"claude-code": {".claude.json", `{"mcpServers": {"s": {"command": "x", "args": ["${A:-b}/c", "$D"]}}}`, `["${A}/c", "$D"]`},
-		"vscode":      {".config/Code/User/mcp.json", `{"servers": {"s": {"command": "x", "args": ["${input:k}", "~/n"]}}}`, `["${k}", "HOME/n"]`},
-		"opencode":    {".config/opencode/opencode.json", `{"mcp": {"s": {"type": "local", "command": ["x", "{env:A}-b"]}}}`, `["${A}-b"]`},
-		"gemini":      {".gemini/settings.json", `{"mcpServers": {"s": {"command": "x", "args": ["$A", "${B}"]}}}`, `["${A}", "${B}"]`},
-		"codex":       {".codex/config.toml", "[mcp_servers.s]\ncommand = \"x\"\nargs = [\"~/n\"]\n", `["~/n"]`},
-	} {
+	for client, c := range testkit.Named[struct{ file, entry, want string }](t, "saved.txt") {
 		h := newHost(t)
 		write(t, filepath.Join(h.Home, c.file), c.entry)
 		wrapAll(t, h)
@@ -272,5 +258,59 @@ func TestNewerPreset(t *testing.T) {
 	}
 	if now, err := os.ReadFile(file); string(now) != older || again.Left == "" {
 		t.Errorf("%s, %v; left %q", now, err, again.Left)
+	}
+}
+
+// TestTakeOver: at a start, other words than those of its file count for an id only if an entry of the user's own has
+// exactly this line.
+func TestTakeOver(t *testing.T) {
+	const id = "s-4k7q2m9x3vt5"
+	entry := func(words string) string {
+		return `{"mcpServers": {"s": {"command": "` + program + `", "args": ["run", "--id", "` + id + `", "--", ` + words + `]}}}`
+	}
+	for name, c := range testkit.Named[struct {
+		own, other, project, given string
+		want                       string
+	}](t, "takeover.txt") {
+		h := newHost(t)
+		h.Env = func(name string) string { return map[string]string{"CLAUDE_CONFIG_DIR": h.Project}[name] }
+		file := filepath.Join(configDir(h), config.ServersDir, "s.toml")
+		write(t, file, "[servers.s]\nid = \""+id+"\"\ncommand = \"x\"\narguments = [\"a\"]\nhome = \"real\"\n")
+		for path, words := range map[string]string{
+			filepath.Join(h.Home, ".claude.json"):     c.own,
+			filepath.Join(h.Home, ".cursor/mcp.json"): c.other,
+			filepath.Join(h.Project, ".mcp.json"):     c.project,
+			filepath.Join(h.Project, ".claude.json"):  c.project,
+		} {
+			if words != "" {
+				write(t, path, entry(words))
+			}
+		}
+		place, err := TakeOver(configDir(h), h, id, strings.Fields(c.given))
+		must(t, err)
+		f, err := config.FindServerFile(configDir(h), id)
+		must(t, err)
+		want, wantPlace := c.want, filepath.Join(h.Home, ".claude.json")+", line 1"
+		if want == "" {
+			want, wantPlace = "x a", ""
+		}
+		if got := strings.Join(f.Words(), " "); got != want || place != wantPlace || f.Server.Home != "real" {
+			t.Errorf("%s: %s, taken from %q", name, got, place)
+		}
+	}
+}
+
+// TestDiffHides: the diff shows no secret among the variables and the arguments, and nothing of one that begins
+// like another one.
+func TestDiffHides(t *testing.T) {
+	for entry, c := range testkit.Named[struct{ hidden, shown []string }](t, "secrets.txt") {
+		h := newHost(t)
+		write(t, filepath.Join(h.Project, ".mcp.json"), `{"mcpServers": {"a": {"command": "x", `+entry+`}}}`)
+		diff := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Diff()
+		for _, text := range append(c.hidden, c.shown...) {
+			if strings.Contains(diff, text) != slices.Contains(c.shown, text) {
+				t.Errorf("%s:\n%s", text, diff)
+			}
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package wrapping
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,113 +10,12 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // judged is an entry in the form of a client, as a project's file and as the user's own. Its begin of
 // the reason is "yes" for an entry that starts in mcp-jail.
 type judged struct{ entry, project, user string }
-
-const (
-	acts   = "sets "
-	odd    = string(oddName) + ": "
-	others = "starts a program called mcp-jail that is not this one"
-	gone   = "starts /gone/mcp-jail, which does not exist any more"
-	byWay  = "starts mcp-jail through another program, which may take another version each time"
-)
-
-// judgedEntries are the same for each client. OURS, BIN and REPO stand for the program, its
-// directory, and the project.
-var judgedEntries = map[string]judged{
-	"by its path":            {`"command": "OURS", "args": ["run", "--name", "a", "--", "x"]`, "yes", "yes"},
-	"by its name":            {`"command": "mcp-jail", "args": ["run", "--", "x"]`, "yes", "yes"},
-	"its other path":         {`"command": "HOME/lasting/mcp-jail", "args": ["run", "--", "x"]`, "yes", "yes"},
-	"a server's variable":    {`"command": "OURS", "args": ["run", "--env", "TOKEN", "--", "x"], "env": {"TOKEN": "t", "GITHUB_TOKEN": "t"}`, "yes", "yes"},
-	"variables of a prefix":  {`"command": "OURS", "args": ["run", "--env", "TO*", "--", "x"], "env": {"TOKEN": "t"}`, "yes", "yes"},
-	"variables of a preset":  {`"command": "OURS", "args": ["run", "--preset", "memory", "--", "x"], "env": {"MEMORY_FILE_PATH": "t"}`, "yes", "yes"},
-	"not the server's":       {`"command": "OURS", "args": ["run", "--env", "T", "--preset", "memory", "--", "x"], "env": {"TOKEN": "t"}`, "yes", "yes"},
-	"removed":                {`"command": "OURS", "args": ["run", "--", "x"], "env": {"TOKEN": null}`, "yes", "yes"},
-	"a name with =":          {`"command": "OURS", "args": ["run", "--", "x"], "env": {"HTTPS_PROXY=http://e:1/": ""}`, odd + `"HTTPS_PROXY=http://e:1/"`, odd},
-	"a granted one with =":   {`"command": "OURS", "args": ["run", "--env", "A*", "--", "x"], "env": {"A=\u0000SSL_CERT_DIR=x": "/e"}`, odd, odd},
-	"HOME with =":            {`"command": "OURS", "args": ["run", "a"], "env": {"HOME=/proc/self/cwd/e": ""}`, odd, odd},
-	"no name":                {`"command": "OURS", "args": ["run", "--", "x"], "env": {"": "x"}`, odd, odd},
-	"a name with a blank":    {`"command": "OURS", "args": ["run", "--env", "*", "--", "x"], "env": {"\ufeffHTTPS_PROXY": "x"}`, odd, odd},
-	"a name with a letter":   {`"command": "OURS", "args": ["run", "--env", "*", "--", "x"], "env": {"\u212AUBECONFIG": "x"}`, odd, odd},
-	"a name with a sign":     {`"command": "OURS", "args": ["run", "--env", "*", "--", "x"], "env": {"a.b": "x"}`, odd, "yes"},
-	"a name of Windows":      {`"command": "OURS", "args": ["run", "--env", "ProgramFiles(x86)", "--", "x"], "env": {"ProgramFiles(x86)": "x"}`, "yes", "yes"},
-	"grants":                 {`"command": "OURS", "args": ["run", "--write", "~/data", "--net", "a.test", "--", "x", "--config", "y"]`, "yes", "yes"},
-	"no jail":                {`"command": "x"`, "", ""},
-	"env before it":          {`"command": "env", "args": ["OURS", "run", "--", "x"]`, byWay, byWay},
-	"a variable before it":   {`"command": "env", "args": ["A=B", "OURS", "run", "--", "x"]`, "", ""},
-	"npx before it":          {`"command": "npx", "args": ["-y", "mcp-jail@latest", "run", "--", "x"]`, byWay + " (npx -y mcp-jail@latest)", byWay},
-	"npx, and a waiver":      {`"command": "npx", "args": ["mcp-jail", "run", "--waive", "fs", "--", "x"]`, byWay + " (npx mcp-jail)", byWay},
-	"PATH":                   {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": "REPO/bin:/usr/bin"}`, others, others},
-	"PATH without it":        {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": "/nonexistent"}`, acts + "PATH", "yes"},
-	"PATH to it":             {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": "BIN"}`, acts + "PATH", "yes"},
-	"no PATH":                {`"command": "mcp-jail", "args": ["run", "--", "x"], "env": {"PATH": null}`, acts + "PATH", "yes"},
-	"another's path":         {`"command": "REPO/bin/mcp-jail", "args": ["run", "--", "x"]`, others, others},
-	"a missing path":         {`"command": "/gone/mcp-jail", "args": ["run", "--", "x"]`, gone, gone},
-	"gone, and a waiver":     {`"command": "/gone/mcp-jail", "args": ["run", "--waive", "fs", "--", "x"]`, gone, gone},
-	"gone, and code":         {`"command": "/gone/mcp-jail", "args": ["run", "--", "x"], "env": {"LD_PRELOAD": "/e"}`, gone, gone + "; wrap does not"},
-	"gone, configured":       {`"command": "/gone/mcp-jail", "args": ["run", "a"]`, gone, gone},
-	"a path in the project":  {`"command": "REPO/link/mcp-jail", "args": ["run", "--", "x"]`, "starts a program in the project", "yes"},
-	"relative":               {`"command": "./link/mcp-jail", "args": ["run", "--", "x"]`, "", "yes"}, // of the project: see below
-	"relative to another":    {`"command": "bin/mcp-jail", "args": ["run", "--", "x"]`, "", others},
-	"relative to its cwd":    {`"command": "./mcp-jail", "args": ["run", "--", "x"], "cwd": "REPO/bin"`, others, others},
-	"configuration":          {`"command": "OURS", "args": ["run", "a"], "env": {"XDG_CONFIG_HOME": "/e"}`, acts + "XDG_CONFIG_HOME", acts + "XDG_CONFIG_HOME"},
-	"HOME":                   {`"command": "OURS", "args": ["run", "a"], "env": {"HOME": "/e"}`, acts + "HOME", acts + "HOME"},
-	"no HOME":                {`"command": "OURS", "args": ["run", "a"], "env": {"HOME": null}`, acts + "HOME", acts + "HOME"},
-	"code":                   {`"command": "OURS", "args": ["run", "--", "x"], "env": {"LD_PRELOAD": "/e"}`, acts + "LD_PRELOAD", acts + "LD_PRELOAD"},
-	"registry":               {`"command": "OURS", "args": ["run", "--", "npx", "x"], "env": {"npm_config_registry": "http://e"}`, acts + "npm_config_registry", "yes"},
-	"managers":               {`"command": "OURS", "args": ["run", "--", "npx", "x"], "env": {"FNM_DIR": "/e"}`, acts + "FNM_DIR", "yes"},
-	"a secret's command":     {`"command": "OURS", "args": ["run", "a"], "env": {"GNUPGHOME": "/e"}`, acts + "GNUPGHOME for a server of your configuration", "yes"},
-	"its host":               {`"command": "OURS", "args": ["run", "a"], "env": {"GRAFANA_URL": "http://e"}`, acts + "GRAFANA_URL for a server of your configuration", "yes"},
-	"a host of its own":      {`"command": "OURS", "args": ["run", "--preset", "grafana", "--", "x"], "env": {"GRAFANA_URL": "http://e"}`, "yes", "yes"},
-	"its variable":           {`"command": "OURS", "args": ["run", "a"], "env": {"TOKEN": "t"}`, acts + "TOKEN for a server of your configuration", "yes"},
-	"its variable, removed":  {`"command": "OURS", "args": ["run", "a"], "env": {"TOKEN": null}`, acts + "TOKEN for a server of your configuration", "yes"},
-	"the width of its text":  {`"command": "OURS", "args": ["run", "a"], "env": {"COLUMNS": "80"}`, "yes", "yes"},
-	"no configured server":   {`"command": "OURS", "args": ["run", "--", "x"], "env": {"GNUPGHOME": "/e"}`, "yes", "yes"},
-	"its own configuration":  {`"command": "OURS", "args": ["run", "--config", "e.toml", "a"]`, "names a configuration", "yes"},
-	"in one word":            {`"command": "OURS", "args": ["run", "--config=e.toml", "a"]`, "names a configuration", "yes"},
-	"its own waiver":         {`"command": "OURS", "args": ["run", "--name", "a", "--waive", "fs", "--", "x"]`, "has --waive", "yes"},
-	"a value that is a name": {`"command": "OURS", "args": ["run", "--workspace", "--waive", "--", "x"]`, "has flags that mcp-jail does not accept", "yes"},
-	"its own log":            {`"command": "OURS", "args": ["run", "--name", "a", "--log-file", "e", "--", "x"]`, "has --log-file", "yes"},
-	"a log in one word":      {`"command": "OURS", "args": ["run", "--log-file=e", "--", "x"]`, "has --log-file", "yes"},
-	"an unknown flag":        {`"command": "OURS", "args": ["run", "--new", "e", "--", "x"]`, "has flags that mcp-jail does not accept", "yes"},
-}
-
-// judgedForms are entries that one client reads in its own way.
-var judgedForms = map[string]map[string]judged{
-	"vscode": {
-		"its place":      {`"command": "${workspaceFolder}/bin/mcp-jail", "args": ["run", "--", "x"]`, others, "has a program whose path"},
-		"other folder":   {`"command": "${workspaceFolder:other}/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "has a program whose path"},
-		"home":           {`"command": "${userHome}/own/mcp-jail", "args": ["run", "--", "x"]`, "yes", "yes"},
-		"asked for":      {`"command": "${input:a}/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "has a program whose path"},
-		"cwd":            {`"command": "./mcp-jail", "args": ["run", "--", "x"], "cwd": "${workspaceFolder}/bin"`, others, string(unknownDir)},
-		"unknown cwd":    {`"command": "./mcp-jail", "args": ["run", "--", "x"], "cwd": "${env:A}"`, string(unknownDir), string(unknownDir)},
-		"flag":           {`"command": "OURS", "args": ["run", "${input:a}", "--", "x"]`, "has a flag for mcp-jail that only", "yes"},
-		"value":          {`"command": "OURS", "args": ["run", "--workspace", "${workspaceFolder}", "--", "x"]`, "yes", "yes"},
-		"file":           {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "REPO/bad.env"`, acts + "FNM_DIR", "yes"},
-		"harmless file":  {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "REPO/good.env"`, "yes", "yes"},
-		"dangerous file": {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "REPO/worse.env"`, acts + "LD_AUDIT", acts + "LD_AUDIT"},
-		"command":        {`"command": "OURS", "args": ["run", "--", "x", "${command:e}"]`, "has a command in a text, which Visual Studio Code runs", "yes"},
-		"unknown file":   {`"command": "OURS", "args": ["run", "--", "x"], "envFile": "${env:A}"`, "has a file of variables that is not known", "yes"},
-	},
-	"crush": {
-		"command":        {`"command": "OURS", "args": ["run", "--", "x", "a$(./e)"]`, "has a command in a text, which Crush runs", "yes"},
-		"in a value":     {`"command": "OURS", "args": ["run", "--env", "A", "--", "x"], "env": {"A": "${B:-$(./e)}"}`, "has a command in a text, which Crush runs", "yes"},
-		"with backticks": {`"command": "OURS", "args": ["run", "--", "x", "` + "`./e`" + `"]`, "has a command in a text, which Crush runs", "yes"},
-		"arithmetic":     {`"command": "OURS", "args": ["run", "--", "x", "$((1+1))"]`, "has a command in a text, which Crush runs", "yes"},
-		"a variable":     {`"command": "OURS", "args": ["run", "--env", "A", "--", "x"], "env": {"A": "$B (c)"}`, "yes", "yes"},
-		"letter case":    {`"command": "OURS", "args": ["run", "--", "x"], "Command": "./e"`, "can be read in two ways", "can be read in two ways"},
-		"its variables":  {`"command": "OURS", "args": ["run", "--", "x"], "ENV": {"LD_AUDIT": "e"}`, "can be read in two ways", "can be read in two ways"},
-	},
-	"claude-code": {
-		"default": {`"command": "OURS", "args": ["run", "${A:---config=e.toml}", "--", "x"]`, "has a flag for mcp-jail that only", "yes"},
-		"home":    {`"command": "${HOME}/own/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "yes"}, // others read that file, too
-		"ours":    {`"command": "${A:-BIN}/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "has a program whose path"},
-		"path":    {`"command": "${A:-/usr}/mcp-jail", "args": ["run", "--", "x"]`, "has a program whose path", "has a program whose path"},
-	},
-}
 
 // TestJudge: an entry starts in mcp-jail only if nothing of it can make its command line start
 // another program, or give mcp-jail a configuration that is not the user's.
@@ -177,19 +77,22 @@ func TestJudge(t *testing.T) {
 				must(t, os.Remove(path))
 			}
 		}
-		for name, row := range judgedEntries {
+		for name, row := range testkit.Named[judged](t, "judged.txt") {
+			if only, _, some := strings.Cut(name, ": "); some {
+				if only == client {
+					judge(name, row)
+				}
+				continue
+			}
 			if row.project == "" && row.user != "" { // where the client starts it counts
 				row.project = map[string]string{"vscode": "starts a program in the project", "claude-code": "starts a program in the project", "crush": "starts a program in the project", "cursor": string(unknownDir)}[client]
 				if strings.Contains(row.entry, `"bin/`) && client != "cursor" {
-					row.project = others
+					row.project = "starts a program called mcp-jail that is not this one"
 				}
 			}
 			if client != "vscode" && strings.Contains(row.entry, `"cwd"`) {
 				continue // the others know no cwd
 			}
-			judge(name, row)
-		}
-		for name, row := range judgedForms[client] {
 			judge(name, row)
 		}
 	}
@@ -213,19 +116,7 @@ func TestFlagsOfProjects(t *testing.T) {
 func TestJudgeOpen(t *testing.T) {
 	h := newHost(t)
 	file := filepath.Join(h.Home, "x", ".vscode", "mcp.json")
-	for entry, open := range map[string]bool{
-		`"a": {"command": "./e", "args": null}`:                      true,
-		`"a": {"command": "./e", "args": [1]}`:                       true,
-		`"a": {"command": "./e", "args": "c"}`:                       true,
-		`"a": {"command": ["./e"]}`:                                  true,
-		`"": {"command": "./e"}`:                                     true,
-		`"a": {"command": "./e", "sandboxEnabled": true}`:            true,
-		`"a": {"command": "docker", "args": ["run", "-i", "image"]}`: true,
-		`"a": {"url": "https://h"}`:                                  false,
-		`"a": {"command": null}`:                                     false,
-		`"a": null`:                                                  false,
-		`"a": {}`:                                                    false,
-	} {
+	for entry, open := range testkit.Named[bool](t, "judged-open.txt") {
 		write(t, file, `{"servers": {`+entry+`}}`)
 		f := only(t, h, Selection{Files: []string{file}})
 		if len(f.Entries) == 0 && !open {
@@ -236,5 +127,84 @@ func TestJudgeOpen(t *testing.T) {
 		if v.Open != open || p.Open != open || v.Why == "" || v.Jailed {
 			t.Errorf("%s: %+v, and wrap says %v, want %v", entry, v, p.Open, open)
 		}
+	}
+}
+
+// TestDirectory checks that wrap shows the directory in which a server starts, with its links followed,
+// and all that a start would say about it and about the rules for files.
+func TestDirectory(t *testing.T) {
+	h := newHost(t)
+	for _, dir := range []string{"Documents", ".config/autostart", ".config/google-chrome/Default", ".local/state/mcp-jail", ".local/bin", ".npm", "notes"} {
+		must(t, os.MkdirAll(filepath.Join(h.Home, dir), 0o700))
+	}
+	write(t, filepath.Join(h.Home, ".bashrc"), "")
+	for _, dir := range []string{"a/b/c", "a/Documents", "sub", ".git/hooks"} {
+		must(t, os.MkdirAll(filepath.Join(h.Project, dir), 0o700))
+	}
+	for name, to := range map[string]string{"x": "a/b/c", "data": h.Home + "/Documents", "auto": "../home/.config/autostart", "home": h.Home} {
+		must(t, os.Symlink(to, filepath.Join(h.Project, name)))
+	}
+	mine := func(cwd string) string {
+		return `{"command": "mine", "args": ["s.py"], "cwd": "` + cwd + `"}`
+	}
+	files := func(path, cwd string) string {
+		return `{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + path + `"], "cwd": "` + cwd + `"}`
+	}
+	const none = "nothing"
+	for _, c := range []struct{ name, entry, gets, note, left string }{
+		{"cwd", mine(h.Home + "/Documents"), "~/Documents", none, ""},
+		{"cwd by a link", mine("${workspaceFolder}/data"), "~/Documents", "in ${workspaceFolder}/data, which leads to " + h.Home + "/Documents", ""},
+		{"relative cwd", mine("sub"), h.Project + "/sub", none, ""},
+		{"cwd that decides", mine("${userHome}/.config/autostart"), "", "is ~/.config/autostart (", ""},
+		{"cwd that decides, by a link", mine("${workspaceFolder}/auto"), "", "is ~/.config/autostart (", ""},
+		{"cwd with secrets", mine("${userHome}/.config/google-chrome/Default"), "", "is a sensitive path (~/.config/google-chrome*)", ""},
+		{"cwd in .git", mine("${workspaceFolder}/.git/hooks"), "", "/.git (programs run or trust what is there", ""},
+		{"cwd in two ways", mine("${workspaceFolder}/x/../../Documents"), "", none, "can be read in two ways"},
+		{"unknown cwd", mine("${input:where}"), "${input:where}", none, ""},
+		{"no cwd", mine(""), "the project folder", none, ""},
+
+		{"preset", files(".", ""), "the project folder", none, ""},
+		{"preset with cwd", files(".", h.Home+"/Documents"), "~/Documents", none, ""},
+		{"preset with cwd by a link", files(".", "${workspaceFolder}/data"), "~/Documents", "which leads to", ""},
+		{"preset with a cwd that decides", files(".", "${workspaceFolder}/auto"), "", "it allows nothing", ""},
+		{"preset with a drive", files(`C:\\a`, "${input:where}"), `C:\a`, none, ""},
+		{"preset with an unknown cwd", files("m", "${input:where}"), "m in the project folder", none, ""},
+		{"preset, ..", files("..", h.Project), "", none, "leaves the workspace"},
+		{"preset, a link", files("home", h.Project), "", none, "leaves the workspace"},
+		{"preset, in two ways", files("${workspaceFolder}/x/../../Documents", ""), "", none, "goes up from there"},
+		{"preset, relative in two ways", files("x/../..", h.Project), "", none, "goes up from there"},
+		{"preset, /proc", files("/proc/self/cwd/../..", ""), "", none, "goes up from there"},
+		{"preset, state", files("${userHome}/.local/state/mcp-jail", ""), "", "is not granted: it decides", ""},
+		{"preset, programs", files("${userHome}/.local/bin", ""), "", "is not granted: it decides", ""},
+		{"preset, .bashrc", files("${userHome}/.bashrc", ""), "", "is not granted: it decides", ""},
+		{"preset, packages", files("${userHome}/.npm", ""), "~/.npm", h.Home + "/.npm: it gives a hold on ~/.npm", ""},
+		{"preset, hooks", files("${workspaceFolder}/.git/hooks", ""), "", "is not granted: it is a protected name", ""},
+		{"preset, ordinary", files("${userHome}/notes", ""), "~/notes", none, ""},
+
+		{"argument in two ways", `{"command": "mine", "args": ["--dir=` + h.Project + `/x/../../Documents"]}`, "the project folder", "it can be read in two ways", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			file := filepath.Join(h.Project, ".vscode/mcp.json")
+			if strings.HasPrefix(c.name, "preset") || strings.HasPrefix(c.name, "argument") { // only the user's own gets those
+				file = filepath.Join(h.Home, ".config/Code/User/mcp.json")
+				c.entry = strings.ReplaceAll(c.entry, "${workspaceFolder}", h.Project)
+			}
+			write(t, file, strings.Replace(`{"servers": {"s": `+c.entry+`}}`, `, "cwd": ""`, "", 1))
+			if !json.Valid([]byte(c.entry)) {
+				t.Fatal(c.entry)
+			}
+			change := only(t, h, Selection{Clients: []string{"vscode"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h))
+			p := change.Servers[0]
+			if got := strings.Join(p.Gets, ", "); c.left == "" && got != c.gets {
+				t.Errorf("gets %q, want %q", got, c.gets)
+			}
+			if (p.Left != "") != (c.left != "") || !strings.Contains(p.Left, c.left) {
+				t.Errorf("left: %q, want %q", p.Left, c.left)
+			}
+			notes := strings.Join(append(p.Notes, p.Careful...), "\n")
+			if c.note == none && c.left == "" && notes != "" || c.note != none && !strings.Contains(notes, c.note) {
+				t.Errorf("notes %q, want %q", notes, c.note)
+			}
+		})
 	}
 }

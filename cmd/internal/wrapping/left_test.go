@@ -1,14 +1,18 @@
 package wrapping
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/clients/edit"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // TestVariablesFromFile: an entry is left if its file has a variable that acts on mcp-jail. All of them
@@ -48,21 +52,7 @@ func TestCarried(t *testing.T) {
 	ours := Program{Path: filepath.Join(h.Home, "bin", "mcp-jail")}
 	write(t, ours.Path, "")
 	file := filepath.Join(h.Home, ".cursor/mcp.json")
-	for line, left := range map[string]string{
-		`"docker", "run", "-i", "x"`: "starts a container, which Docker or Podman runs", `"sh", "-c", "docker run -i x"`: "starts a container, which Docker or Podman runs", `"docker-compose", "run", "x"`: "starts a container, which Docker or Podman runs",
-		`"ssh", "host", "server"`:                   "starts its server on another machine with ssh, and a jail here would hold ssh alone",
-		`"timeout", "9", "ssh", "host"`:             "starts its server on another machine with ssh",
-		`"bash", "-lc", "exec ssh host server"`:     "starts its server on another machine with ssh",
-		`"kubectl", "-n", "a", "exec", "-i", "p"`:   "starts its server in a cluster with kubectl",
-		`"wsl.exe", "bash", "-c", "node x"`:         "starts its server in another system of this machine with wsl",
-		`"sudo", "-n", "node", "x"`:                 "starts its server as another user with sudo, which no program can do in a jail: take sudo out",
-		`"${userHome}/bin/kubectl", "exec", "p"`:    "starts its server in a cluster with kubectl",
-		`"node", "ssh", "host"`:                     "",
-		`"npx", "-y", "docker-mcp", "run"`:          "",
-		`"bash", "-lc", "node x --with 'ssh host'"`: "",
-		`"REPO/ssh", "host"`:                        "starts its server on another machine with ssh",
-		`"./ssh", "host"`:                           "",
-	} {
+	for line, left := range testkit.Named[string](t, "left.txt") {
 		line = strings.ReplaceAll(line, "REPO", h.Project)
 		command, args, _ := strings.Cut(line, ", ")
 		write(t, file, `{"mcpServers": {"s": {"command": `+command+`, "args": [`+args+`]}, "by hand": {"command": "`+ours.Path+`", "args": ["run", "--name", "s", "--", `+line+`]}}}`)
@@ -98,27 +88,7 @@ func TestStartNotes(t *testing.T) {
 	must(t, os.Chmod(h.Home+"/flat", 0o600))
 	h.Env = func(name string) string { return map[string]string{"PATH": bin}[name] }
 	file := filepath.Join(h.Home, ".cursor/mcp.json")
-	for entry, want := range map[string][]string{
-		`"tool"`: nil, `"` + bin + `/tool"`: nil, `"./gone"`: nil, `"${env:X}"`: nil, `"sh", "-c", "x"`: nil,
-		`"gone-tool"`:                        {gone},
-		`"/gone/tool"`:                       {gone},
-		`"HOME/flat"`:                        {"is not executable"},
-		`"gone-tool" PATH`:                   {gone},
-		`"npm-less" PATH`:                    {gone},
-		`"timeout", "9", "gone-tool"`:        {gone},
-		`"timeout", "9", "npx", "-y", "x"`:   {"npm was not found in PATH"}, // as without timeout
-		`"go", "run", "example.test/x@v1"`:   {gone, "go install MODULE@VERSION"},
-		`"op", "run", "--", "npx", "x"`:      {hides, keeps},
-		`"op", "run", "--", "tool"`:          {keeps},
-		`"doppler", "run", "--", "npx", "x"`: {gone, hides, keeps},
-		`"npx", "-y", "x"`:                   {"npm was not found in PATH"},
-		`"bunx", "x"`:                        {gone, "is not pinned, because"},
-		`"npx", "-y", "x" PATH`:              nil,
-		`"cmd", "/c", "npx", "-y", "x" PATH`: nil,
-		`"uvx", "x" PATH`:                    nil,
-		`"uvx", "--unknown", "x" PATH`:       {"uvx: " + gone},
-		`"cmd", "/c", "node", "x" PATH`:      {"cmd: " + gone},
-	} {
+	for entry, want := range testkit.Named[[]string](t, "left-lines.txt", "<bin>", bin) {
 		words, inPath := strings.CutSuffix(strings.ReplaceAll(entry, "HOME", h.Home), " PATH")
 		command, args, _ := strings.Cut(words, ", ")
 		text := `{"mcpServers": {"s": {"command": ` + command + `, "args": [` + args + `]`
@@ -221,20 +191,7 @@ func TestBesides(t *testing.T) {
 	write(t, ours, "x")
 	must(t, os.Chmod(ours, 0o700))
 	wrapped := `"command": "` + ours + `", "args": ["run", "--name", "a", "--", "x"]`
-	for entry, want := range map[string]string{
-		`"type": "http", "url": "https://h"`:                                         "-",
-		`"type": "http", "url": "https://h", "headersHelper": "./e"`:                 "no",
-		`"type": "http", "url": "https://h", "headersHelper": "./e", "command": "x"`: "no",
-		`"type": "http", "url": "https://h", "command": "x"`:                         "no",
-		`"headersHelper": "./e", ` + wrapped:                                         "?",
-		`"type": "http", ` + wrapped:                                                 "?",
-		wrapped:                                                                      "yes",
-		`"type": "stdio", "url": "https://h", ` + wrapped:                            "yes",
-		`"type": "http", "url": "https://h", "headers": {"A": "$(./e)"}`:             "-",
-		`"crush": 1, "type": "http", "url": "https://h", "headers": {"A": "$(./e)"}`: "no",
-		`"crush": 1, "type": "http", "url": "https://h", "headers": {"A": "$A (b)"}`: "-",
-		`"crush": 1, "type": "http", "url": "https://$(./e)"`:                        "no",
-	} {
+	for entry, want := range testkit.Named[string](t, "left-wrapped.txt", "<wrapped>", wrapped) {
 		for _, first := range []string{"", "gemini"} {
 			h := newHost(t)
 			file, table := filepath.Join(h.Project, ".mcp.json"), "mcpServers"
@@ -292,5 +249,126 @@ func TestServerLine(t *testing.T) {
 	write(t, filepath.Join(h.Project, ".gemini/settings.json"), `{"mcp": {"__proto__": {"serverCommand": "./e"}}}`)
 	if files, err := Find(h, Selection{}); err != nil || len(files) != 1 || files[0].Err == nil {
 		t.Errorf("a key that some readers inherit: %d files, %v", len(files), err)
+	}
+}
+
+// TestLargeFiles: a user's file of JSON may be large. The others may not, and the reason says how large
+// they may be.
+func TestLargeFiles(t *testing.T) {
+	h := newHost(t)
+	ours := Program{Path: filepath.Join(h.Home, "bin", "mcp-jail")}
+	write(t, ours.Path, "")
+	history := `"history": ["` + strings.Repeat("x", edit.MaxSize) + `"]`
+	servers := `"mcpServers": {"m": {"command": "npx", "args": ["-y", "some-server"]}}`
+	for path, c := range map[string]struct{ text, why string }{
+		h.Home + "/.claude.json":                   {"{" + history + ", " + servers + "}", ""},
+		h.Home + "/.cursor/mcp.json":               {"{" + servers + ", " + history + "}", ""},
+		h.Project + "/.mcp.json":                   {"{" + servers + ", " + history + "}", "of at most 5 MB"},
+		h.Home + "/.codex/config.toml":             {"[mcp_servers.m]\ncommand = 'x'\nargs = ['" + strings.Repeat("x", edit.MaxSize) + "']", "of at most 5 MB"},
+		h.Home + "/.config/opencode/opencode.json": {`{"mcp": {"m": {"command": ["x"]}}, ` + history + "}", "reads all of the file"},
+		h.Home + "/.warp/.mcp.json":                {`{"m": {"command": "x"}, ` + history + "}", "reads all of the file"},
+		h.Home + "/.gemini/settings.json":          {`{"mcpServers": {"m": {"command": "` + strings.Repeat("x", edit.MaxSize) + `"}}}`, "tables of servers"},
+	} {
+		write(t, path, c.text)
+		files, err := Find(h, Selection{Files: []string{path}})
+		must(t, err)
+		f := files[0]
+		if c.why != "" {
+			if f.Err == nil || !strings.Contains(f.Err.Error(), c.why) || len(f.Entries) > 0 {
+				t.Errorf("%s: %v, %d entries, want %q", path, f.Err, len(f.Entries), c.why)
+			}
+			continue
+		}
+		state := filepath.Join(h.Home, "state")
+		change := f.Wrap(ours, Selection{}, h, newIDs(h))
+		if diff := change.Diff(); len(diff) > 1000 || !strings.Contains(diff, ours.Path) {
+			t.Errorf("%s: %d bytes of difference", path, len(diff))
+		}
+		_, err = change.Write(state, time.Now())
+		must(t, err)
+		f = only(t, h, Selection{Files: []string{path}})
+		if len(f.Entries) != 1 || !f.Judge(f.Entries[0], ours, h).Jailed {
+			t.Errorf("%s: wrapped, it has %d entries", path, len(f.Entries))
+		}
+	}
+}
+
+// fetched are the lines for which mcp-jail finds, fetches or pins a package outside of the jail, or
+// could.
+var fetched = []string{"a package of npm", "one by another launcher", "one behind env", "one behind a shell", "one behind cmd", "npx by a shown reference", "a launcher, perhaps", "a word of env, perhaps",
+	"a text for a shell", "not taken apart", "a package of Python"}
+
+func splitVariable(text string) (name, value string) {
+	if value, odd := strings.CutPrefix(text, "A=B="); odd {
+		return "A=B", value
+	}
+	name, value, _ = strings.Cut(text, "=")
+	return name, value
+}
+
+// TestVariablesByLine tests each line with each variable in a project's file and in one of the user's:
+// an entry is left only if the variable acts on what mcp-jail does outside of the jail for that line.
+// What status says is the same, before and after wrap.
+func TestVariablesByLine(t *testing.T) {
+	// variables says for each assignment in which entries wrap accepts it. "never": in none. "project":
+	// not in one of a project. "free": in all. "launcher": in one of a project only if mcp-jail fetches
+	// no package for its line.
+	variables := testkit.Named[string](t, "variables.txt")
+	// entryLines are command lines of entries, by what mcp-jail does outside of the jail to start them.
+	entryLines := testkit.Named[string](t, "entry-lines.txt")
+	h := newHost(t)
+	ours := Program{Path: filepath.Join(h.Home, "bin", "mcp-jail")}
+	write(t, ours.Path, "")
+	must(t, os.Chmod(ours.Path, 0o755))
+	t.Setenv("PATH", filepath.Dir(ours.Path)+":"+os.Getenv("PATH"))
+	fill := strings.NewReplacer("REPO", h.Project, "HOME_DIR", h.Home)
+	files := map[string]string{"project": filepath.Join(h.Project, ".vscode/mcp.json"), "user": filepath.Join(h.Home, ".config/Code/User/mcp.json")}
+	kinds := map[string]string{}
+	for variable, kind := range variables {
+		kinds[fill.Replace(variable)] = kind
+	}
+	rows := 0
+	for line, words := range entryLines {
+		starts := slices.Contains(fetched, line)
+		for scope, path := range files {
+			if scope == "user" && line != "node" && line != "a package of npm" && line != "a preset's program" {
+				continue // its line decides nothing
+			}
+			var entries []string
+			for variable := range variables {
+				name, value := splitVariable(variable)
+				entries = append(entries, fmt.Sprintf(`%q: {%s, "env": {"%s": "%s"}}`, variable, words, name, value))
+			}
+			write(t, path, fill.Replace(`{"servers": {`+strings.Join(entries, ", ")+`}}`))
+			sel := Selection{Files: []string{path}, Clients: []string{"vscode"}}
+			f := only(t, h, sel)
+			change := f.Wrap(ours, Selection{}, h, newIDs(h))
+			left := map[string]string{}
+			for i, e := range f.Entries {
+				variable, kind := e.Server, kinds[e.Server]
+				left[variable] = change.Servers[i].Left
+				want := kind == "never" || scope == "project" && (kind == "project" || kind == "launcher" && starts)
+				if (left[variable] != "") != want {
+					t.Errorf("%s, %s, %s's file: left %q, want %v", line, variable, scope, left[variable], want)
+				}
+				if v := f.Judge(e, ours, h); string(v.Why) != left[variable] || v.Jailed || v.Open != (left[variable] != "") {
+					t.Errorf("%s, %s, %s's file: left %q, and judged %q", line, variable, scope, left[variable], v.Why)
+				}
+				rows++
+			}
+			must(t, errors.Join(WriteFiles(configDir(h), []*Change{change}), os.WriteFile(path, change.After, 0o600)))
+			after := only(t, h, sel)
+			for _, e := range after.Entries {
+				if v := after.Judge(e, ours, h); v.Jailed != (left[e.Server] == "") {
+					t.Errorf("%s, %s, %s's file: left %q, and judged after wrap: %q", line, e.Server, scope, left[e.Server], v.Why)
+				}
+			}
+			if again := after.Wrap(ours, Selection{}, h, newIDs(h)); len(again.Changed()) != 0 {
+				t.Errorf("%s, %s's file: a second wrap changes it", line, scope)
+			}
+		}
+	}
+	if rows != (len(entryLines)+3)*len(variables) {
+		t.Errorf("control: %d rows", rows)
 	}
 }

@@ -1,6 +1,7 @@
 package wrapping
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 // plant writes files into the project or, if they begin with "~/", the home directory. It puts a
@@ -56,60 +58,20 @@ func verdicts(t *testing.T, h clients.Host, sel Selection) (lines []string) {
 // TestMixed: what a client makes out of two entries of one name is called jailed in neither of them,
 // and is not wrapped.
 func TestMixed(t *testing.T) {
-	const mixed = " is mixed by "
-	jailed := `["OURS", "run", "--", "x"]`
-	for name, c := range map[string]struct {
-		files map[string]string // "~/" for the user's
-		want  []string          // a line has each of these
-		not   []string
-	}{
-		"Codex": {files: map[string]string{
-			"~/.codex/config.toml": "[mcp_servers.a]\ncommand = 'OURS'\nargs = ['run', '--', 'x']\n[mcp_servers.b]\ncommand = 'b'\n",
-			".codex/config.toml":   "[mcp_servers.a.env]\nLD_PRELOAD = './evil.so'\n[mcp_servers.c]\ncommand = 'c'\n",
-		}, want: []string{"a ?:" + mixed + "Codex", ".codex/config.toml, line 1, and what it starts", "b no: ", "c no: "}},
-		"Codex, a program in place of it": {files: map[string]string{
-			"~/.codex/config.toml": "[mcp_servers.a]\ncommand = 'OURS'\nargs = ['run', '--', 'x']\n",
-			".codex/config.toml":   "[mcp_servers.a]\ncommand = './evil'\n",
-		}, want: []string{"a ?:" + mixed, "a no:" + mixed}},
-		"OpenCode": {files: map[string]string{
-			"~/.config/opencode/opencode.json": `{"mcp": {"a": {"type": "local", "command": ` + jailed + `}}}`,
-			"opencode.json":                    `{"mcp": {"a": {"type": "local", "command": ` + jailed + `, "environment": {"X": "1"}}}}`,
-		}, want: []string{"a ?:" + mixed + "OpenCode"}, not: []string{"a yes"}},
-		"two tables of one file": {files: map[string]string{
-			"opencode.json": `{"mcp": {"a": {"type": "local", "command": ` + jailed + `}, "servers": {"a": {"type": "local", "command": ["evil"]}}}}`,
-		}, want: []string{"a ?:" + mixed, "a no:" + mixed}},
-		"Crush, written by itself": {files: map[string]string{
-			"~/.config/crush/crush.json": `{"mcp": {"a": {"type": "stdio", "command": "OURS", "args": ["run", "--", "x"]}}}`,
-			".crush/crush.json":          `{"mcp": {"a": {"args": ["--config", "evil"]}}}`,
-		}, want: []string{"a ?:" + mixed + "Crush"}},
-		"Kilo, of the older extension": {files: map[string]string{
-			"~/.config/kilo/kilo.json": `{"mcp": {"a": {"type": "local", "command": ` + jailed + `}}}`,
-			".kilo/mcp.json":           `{"mcpServers": {"a": {"command": "evil", "env": {"LD_PRELOAD": "x"}}}}`,
-			".kilo/mcp/one.json":       `{"command": "one"}`,
-		}, want: []string{"a ?:" + mixed + "Kilo", "one no: "}},
-		"switched off in the project": {files: map[string]string{
-			"~/.config/opencode/opencode.json": `{"mcp": {"a": {"type": "local", "command": ` + jailed + `}}}`,
-			"opencode.json":                    `{"mcp": {"a": {"enabled": false, "timeout": 3}}}`,
-		}, want: []string{"a yes"}, not: []string{"a ?:"}},
-		"switched on in the project": {files: map[string]string{
-			"~/.config/opencode/opencode.json": `{"mcp": {"a": {"type": "local", "command": ["x"], "enabled": false}}}`,
-			"opencode.json":                    `{"mcp": {"a": {"enabled": true}}}`,
-		}, want: []string{"a no:" + mixed}},
-		"a client that mixes nothing": {files: map[string]string{
-			"~/.claude.json": `{"mcpServers": {"a": {"command": "OURS", "args": ["run", "--", "x"]}}}`,
-			".mcp.json":      `{"mcpServers": {"a": {"command": "evil"}}}`,
-		}, want: []string{".claude.json a yes", ".mcp.json a no: "}, not: []string{mixed}},
-	} {
+	for name, c := range testkit.Cases(t, "mixed.txt") {
 		t.Run(name, func(t *testing.T) {
 			h := newHost(t)
-			plant(t, h, c.files)
+			want, not := linesOf(c["want"]), linesOf(c["not"])
+			delete(c, "want")
+			delete(c, "not")
+			plant(t, h, c)
 			got := strings.Join(verdicts(t, h, Selection{}), "\n")
-			for _, want := range c.want {
+			for _, want := range want {
 				if !strings.Contains(got, want) {
 					t.Errorf("no %q in\n%s", want, got)
 				}
 			}
-			for _, not := range c.not {
+			for _, not := range not {
 				if strings.Contains(got, not) {
 					t.Errorf("%q in\n%s", not, got)
 				}
@@ -254,18 +216,7 @@ func TestUnread(t *testing.T) {
 // TestUnreadAgents: files of agents, and those that another file names, are named if they can have
 // servers, also if a project's file spells the word with escapes.
 func TestUnreadAgents(t *testing.T) {
-	for path, texts := range map[string][2]string{ // one with servers, one without
-		"project/.qwen/agents/a.md":    {"---\nmcpServers:\n  a: {command: ./e}\n---\n", "---\nname: a\n---\n"},
-		"project/.qwen/agents/x/a.md":  {"---\n\"mcp\\x53ervers\":\n  a: {command: ./e}\n---\n", "---\nname: a\n---\n"},
-		"project/.claude/agents/a.md":  {"---\n\"mcp\\u0053ervers\":\n  a: {command: ./e}\n---\n", "---\nname: a\n---\n"},
-		"home/.qwen/agents/a.md":       {"---\nmcpServers:\n  a: {command: ./e}\n---\n", "---\nname: a\n---\n"},
-		"project/.codex/agents/a.toml": {"[mcp_servers.a]\ncommand = './e'\n", "name = 'a'\n"},
-		"home/.codex/agents/a.toml":    {"[mcp_servers.a]\ncommand = './e'\n", "name = 'a'\n"},
-		"project/.codex/config.toml":   {"[agents.a]\nconfig_file = 'a.toml'\n", "model = 'a'\n"},
-		"home/.codex/config.toml":      {"[agents.a]\nconfig_file = 'a.toml'\n", "model = 'a'\n"},
-		"home/.codex/./config.toml":    {"project_root_markers = ['.hg']\n", "model = 'a'\n"},
-		"home/.gemini/agents/a.md":     {"---\nmcp_servers:\n  a: {command: ./e}\n---\n", "---\nname: a\n---\n"},
-	} {
+	for path, texts := range testkit.Named[[2]string](t, "agents.txt") {
 		for i, text := range texts {
 			h := newHost(t)
 			before := len(Unread(h, Selection{}))
@@ -280,13 +231,7 @@ func TestUnreadAgents(t *testing.T) {
 // TestReplacedAsText: OpenCode and Kilo replace variables in the text of the file, so they can make
 // keys and hide comments.
 func TestReplacedAsText(t *testing.T) {
-	for text, want := range map[string]string{
-		`{"m{env:NOPE}cp": {"a": {"type": "local", "command": ["evil"]}}}`:                        `line 1, column 4: "{env:…}" stands outside`,
-		`{"mcp": {"a": {"type": "local", "command": ["x"], "{file:./k}": {"LD_PRELOAD": "y"}}}}`:  `"{file:…}" stands outside`,
-		`{/* {file:./end} "mcp": {"a": {"type": "local", "command": ["evil"]}}, /* */ "mcp": {}}`: `"{file:…}" stands outside`,
-		`{"mcp": {"a": {"type": "local", "command": ["x", "{env:"], "cwd": "}"}}}`:                `"{env:…}" stands outside`,
-		`{"mcp": {"a": {"type": "local", "command": ["x", "{env:A}"]}}}`:                          "a no: ",
-	} {
+	for text, want := range testkit.Named[string](t, "replaced-texts.txt") {
 		h := newHost(t)
 		write(t, filepath.Join(h.Project, "opencode.json"), text)
 		if got := strings.Join(verdicts(t, h, Selection{Clients: []string{"opencode"}}), "\n"); !strings.Contains(got, want) {
@@ -324,5 +269,112 @@ func TestReplacedByQuotes(t *testing.T) {
 	write(t, filepath.Join(h.Project, ".roo/mcp.json"), `{"mcpServers": {"a": {"command": "x", "env": {"A": "${env:QUOTE} {env:QUOTE}"}}}}`)
 	if got := strings.Join(verdicts(t, h, Selection{Clients: []string{"roo"}}), "\n"); !strings.Contains(got, " a no: ") {
 		t.Errorf("Roo Code: %s", got)
+	}
+}
+
+// found returns what each file says of its servers, in lines.
+func found(t *testing.T, h clients.Host, sel Selection) (lines []string) {
+	t.Helper()
+	files, err := Find(h, sel)
+	must(t, err)
+	for _, f := range files {
+		rel, _ := filepath.Rel(h.Project, f.Path)
+		if f.Err != nil {
+			lines = append(lines, fmt.Sprintf("%s: %v", rel, f.Err))
+		}
+		for _, e := range f.Entries {
+			reader := e.by.client
+			lines = append(lines, strings.TrimSpace(fmt.Sprintf("%s %s: %s %s (%s) %s", rel, e.Server, reader.Name, e.Argv(), e.Left, e.Detail)))
+		}
+	}
+	return lines
+}
+
+// TestReadings: status shows and wrap changes what each client finds in a file that several read.
+func TestReadings(t *testing.T) {
+	for name, c := range testkit.Cases(t, "reading.txt") {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			for file, text := range c {
+				if file != "want" && file != "links" {
+					write(t, filepath.Join(h.Project, file), strings.ReplaceAll(strings.TrimSuffix(text, "\n"), "<CR>", "\r"))
+				}
+			}
+			testkit.PlantBelow(t, h.Project, linesOf(c["links"])...)
+			got := strings.Join(found(t, h, Selection{}), "\n")
+			for _, want := range linesOf(c["want"]) {
+				if !strings.Contains(got, want) {
+					t.Errorf("no %q in\n%s", want, got)
+				}
+			}
+		})
+	}
+}
+
+// TestFoldersWithMore: a folder of which not all files are looked at is named.
+func TestFoldersWithMore(t *testing.T) {
+	const server = "mcpServers: [{name: d, command: d}]"
+	h := newHost(t)
+	folder := filepath.Join(h.Project, ".continue/mcpServers/b")
+	write(t, filepath.Join(folder, "z.yaml"), server)
+	if got := strings.Join(found(t, h, Selection{}), "\n"); !strings.Contains(got, "d: continue [d]") || strings.Contains(got, "does not look") {
+		t.Errorf("control: %s", got)
+	}
+	must(t, os.Mkdir(filepath.Join(h.Project, "elsewhere"), 0o700))
+	must(t, os.Symlink("../../elsewhere", filepath.Join(h.Project, ".continue/mcpServers/link")))
+	if got := strings.Join(found(t, h, Selection{}), "\n"); !strings.Contains(got, "mcpServers/link: mcp-jail does not look at all") {
+		t.Errorf("a link to a folder: %s", got)
+	}
+	must(t, os.Remove(filepath.Join(h.Project, ".continue/mcpServers/link")))
+	for i := range mostFiles {
+		write(t, filepath.Join(folder, fmt.Sprint(i)), "")
+	}
+	if got := strings.Join(found(t, h, Selection{}), "\n"); !strings.Contains(got, ".continue/mcpServers: mcp-jail does not look at all") {
+		t.Errorf("many files: %s", got)
+	}
+}
+
+// TestLinkHidesNothing: a link of a project to a file of the user's does not change what is found in
+// it, and whose file it is.
+func TestLinkHidesNothing(t *testing.T) {
+	h := newHost(t)
+	user := filepath.Join(h.Home, ".config/Code/User/mcp.json")
+	write(t, user, `{"servers": {"mine": {"command": "x", "env": {"PATH": "/p"}}}}`)
+	before := found(t, h, Selection{})
+	must(t, os.Symlink(user, filepath.Join(h.Project, ".mcp.json")))
+	files, err := Find(h, Selection{})
+	must(t, err)
+	if len(files) != 1 || len(files[0].Entries) != 1 || files[0].Entries[0].Left != "" || files[0].IsProject() || files[0].Real() != user {
+		t.Errorf("%q becomes %q", before, found(t, h, Selection{}))
+	}
+	must(t, os.Remove(filepath.Join(h.Project, ".mcp.json")))
+	theirs := filepath.Join(h.Project, ".mcp.json")
+	write(t, theirs, `{"servers": {"theirs": {"command": "x", "env": {"PATH": "/p"}}}}`)
+	must(t, os.Remove(user))
+	must(t, os.Symlink(theirs, user))
+	if files, err = Find(h, Selection{}); err != nil || len(files) != 1 || !files[0].IsProject() || !strings.HasPrefix(string(files[0].Judge(files[0].Entries[0], Program{Path: program}, h).Why), "sets ") {
+		t.Errorf("a link of the user's to a project's file: %q, %v", found(t, h, Selection{}), err)
+	}
+}
+
+// TestReadingsAreWrapped: the entries of all readings change in one file, are recorded together, and
+// come back.
+func TestReadingsAreWrapped(t *testing.T) {
+	h := newHost(t)
+	const text = `{"mcpServers": {"a": {"command": "x"}}, "servers": {"b": {"command": "y"}}}`
+	write(t, filepath.Join(h.Project, ".mcp.json"), text)
+	must(t, os.MkdirAll(filepath.Join(h.Project, ".vscode"), 0o700))
+	must(t, os.Symlink("../.mcp.json", filepath.Join(h.Project, ".vscode/mcp.json")))
+	change := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h))
+	if len(change.Changed()) != 2 {
+		t.Fatalf("%d change\n%s", len(change.Changed()), change.After)
+	}
+	must(t, os.WriteFile(filepath.Join(h.Project, ".mcp.json"), change.After, 0o600))
+	f := only(t, h, Selection{})
+	if lefts := []clients.Reason{f.Entries[0].Left, f.Entries[1].Left}; !slices.Equal(lefts, []clients.Reason{clients.Jailed, clients.Jailed}) {
+		t.Errorf("%q", lefts)
+	}
+	if back := f.Unwrap(Selection{}); string(back.After) != text {
+		t.Errorf("back: %s", back.After)
 	}
 }

@@ -134,3 +134,7 @@ func TestChangedMeanwhile(t *testing.T) {
 		t.Errorf("%s, %v", now, err)
 	}
 }
+
+func linesOf(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
+}

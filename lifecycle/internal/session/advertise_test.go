@@ -9,20 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
 // FuzzAdvertise: an advertised message has the policy once, and all other bytes are the
 // client's.
 func FuzzAdvertise(f *testing.F) {
-	for _, s := range []string{
-		`{"id":1,"method":"initialize"}`, `{"id":1,"method":"initialize","params":{}}`, `{"method":"initialize","id":"x","params":{"capabilities":{"roots":{}},"_meta":{}}}`,
-		`{"id":1,"method":"initialize","params":{"capabilities":{ "experimental" : { "a" : 1 } } , "_meta":{"dev.mcp-jail/policy":1,"b":2}}}`, `{"id":1,"method":"initialize","params":[1]}`,
-		`{"id":1,"method":"initialize","params":{"capabilities":{"experimental":null,"roots":null}}}`, `{"id":1,"method":"initialize","params":{"_meta":[]}}`,
-		`{"id":1,"method":"server/discover"}`, `{"id":1,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"},"name":"x"}}`,
-		`{"id":1,"method":"initialize","params":{"capabilities":{"experimental":{"dev.mcp-jail/policy":1}}}}`, `{"id":1,"method":"initialize","params":{},"params":{}}`,
-		`{"id":1,"method":"tools/call","params":{"arguments":{}}}`, `[{"id":1,"method":"initialize","params":{}}]`,
-	} {
+	for _, s := range testkit.Table[string](f, "advertise.txt") {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {

@@ -2,11 +2,14 @@ package session
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestAddDiagnosisToError: the diagnosis goes into the data of the error, and its sentence to the end
@@ -15,31 +18,7 @@ func TestAddDiagnosisToError(t *testing.T) {
 	t.Parallel()
 	known := diagnostics.Diagnosis{Attribution: diagnostics.Likely, Cause: `no "x"`, Fix: "start it with --net x", Hints: []diagnostics.Hint{{}}}
 	const note = `[mcp-jail] The jail probably blocked this: no \"x\". Start it with --net x.`
-	for in, want := range map[string]string{
-		`{"id":1,"error":{"code":-1,"message":"m"}}`:                                  `{"id":1,"error":{"code":-1,"message":"m NOTE","data":{"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
-		`{"id":1,"error":{}}`:                                                         `{"id":1,"error":{"data":{"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
-		`{"error":{"data":{ "a":9007199254740993 },"code":-1.0},"id":"\u0061"}`:       `{"error":{"data":{ "a":9007199254740993 ,"dev.mcp-jail/diagnosis":{"hint":"h"}},"code":-1.0},"id":"\u0061"}`,
-		`{"id":1,"error":{"data":{}}}`:                                                `{"id":1,"error":{"data":{"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
-		`{"id":1,"error":{"data":"it's \"bad\"","code":-1}}`:                          `{"id":1,"error":{"data":{"dev.mcp-jail/data":"it's \"bad\"","dev.mcp-jail/diagnosis":{"hint":"h"}},"code":-1}}`,
-		`{"id":1,"error":{"data": [ 1,{"a":2}] }}`:                                    `{"id":1,"error":{"data": {"dev.mcp-jail/data":[ 1,{"a":2}],"dev.mcp-jail/diagnosis":{"hint":"h"}} }}`,
-		`{"id":1,"error":{"data":1.50}}`:                                              `{"id":1,"error":{"data":{"dev.mcp-jail/data":1.50,"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
-		`{"id":1,"error":{"data":null}}`:                                              `{"id":1,"error":{"data":{"dev.mcp-jail/data":null,"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
-		`{"id":1,"error":{"data":{"dev.mcp-jail/diagnosis":"forged"}}}`:               `{"id":1,"error":{"data":{"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
-		`{"id":1,"error":{"data":{"a":1,"dev.mcp-jail/data":"forged"}}}`:              `{"id":1,"error":{"data":{"a":1,"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
-		`{"id":1,"error":{"data":"x"},"error":{"message":"the last one counts"}}`:     `{"id":1,"error":{"data":"x"},"error":{"message":"the last one counts NOTE","data":{"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
-		`{"id":1,"error":{"message":"","data":{}}}`:                                   `{"id":1,"error":{"message":"NOTE","data":{"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
-		`{"id":1,"error":{"message":"\ud83d\\","data":{}}}`:                           `{"id":1,"error":{"message":"\ud83d\\ NOTE","data":{"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
-		`{"id":1,"error":{"message":42,"data":{}}}`:                                   `{"id":1,"error":{"message":42,"data":{"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
-		`{"id":1,"error":{"message":null,"data":{}}}`:                                 `{"id":1,"error":{"message":null,"data":{"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
-		`{"id":1,"error":{"message":["m"],"data":{"message":"x"}}}`:                   `{"id":1,"error":{"message":["m"],"data":{"message":"x","dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
-		`{"id":1,"error":{"message":"first","data":{},"message":"last"}}`:             `{"id":1,"error":{"message":"first","data":{"dev.mcp-jail/diagnosis":{"hint":"h"}},"message":"last NOTE"}}`,
-		`{"id":1,"error":{"message":"text","data":{},"message":7}}`:                   `{"id":1,"error":{"message":"text","data":{"dev.mcp-jail/diagnosis":{"hint":"h"}},"message":7}}`,
-		`{"id":1,"error":{"data":{},"\u006dessage":"m"}}`:                             `{"id":1,"error":{"data":{"dev.mcp-jail/diagnosis":{"hint":"h"}},"\u006dessage":"m NOTE"}}`,
-		`{"id":1,"error":{"Message":"other","message":"m","data":{}}}`:                `{"id":1,"error":{"Message":"other","message":"m NOTE","data":{"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
-		`{"id":1,"error":{"message":"` + strings.Repeat("x", 1<<17) + `","data":{}}}`: `{"id":1,"error":{"message":"` + strings.Repeat("x", 1<<17) + ` NOTE","data":{"dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
-		`{"id":1,"error":"no object"}`:                                                `{"id":1,"error":"no object"}`,
-		`{"id":1,"error":{"data":"` + strings.Repeat("x", 1<<17) + `"}}`:              `{"id":1,"error":{"data":{"dev.mcp-jail/data":"` + strings.Repeat("x", 1<<17) + `","dev.mcp-jail/diagnosis":{"hint":"h"}}}}`,
-	} {
+	for in, want := range testkit.Named[string](t, "errors.txt", "<128 KiB>", strings.Repeat("x", 1<<17)) {
 		f := mcpproxy.Parse([]byte(in + "\n"))
 		e := &f.Messages[0]
 		StripReserved(f, e)
@@ -55,5 +34,24 @@ func TestAddDiagnosisToError(t *testing.T) {
 	addDiagnosisToError(f, &f.Messages[0], diagnostics.Diagnosis{})
 	if got, _ := f.AppendTo(nil); string(got) != plain {
 		t.Error("nothing to say, and said")
+	}
+}
+
+func TestRootsIn(t *testing.T) {
+	p := &policy.Profile{Entries: []policy.Entry{
+		{Path: "/a", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule},
+		{Path: "/a/in", Kind: policy.KindDir, Rights: policy.Read | policy.Update, Origin: policy.OriginRule},
+		{Path: "/a/off", Kind: policy.KindDir, Origin: policy.OriginRule},
+		{Path: "/a/off/on", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule},
+		{Path: "/ab", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule},
+		{Path: "/b", Kind: policy.KindFile, Rights: policy.Read, Origin: policy.OriginRule},
+		{Path: "/home", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginHome},
+		{Path: "/usr", Kind: policy.KindDir, Rights: policy.Read | policy.Execute, Origin: policy.OriginBaseline},
+		{Path: "/w", Kind: policy.KindDir, Rights: policy.Write, Origin: policy.OriginRule},
+	}}
+	for dir, want := range map[string]string{"/": "[/a /a/off/on /ab]", "/a": "[/a /a/off/on]", "/a/off": "[/a/off/on]", "/w": "[]"} {
+		if got := fmt.Sprint(rootsIn(p, dir)); got != want {
+			t.Errorf("in %s: %s, want %s", dir, got, want)
+		}
 	}
 }

@@ -5,17 +5,20 @@ package stateful
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/rogpeppe/go-internal/txtar"
 )
 
 // TestTranscripts plays testdata/*.txtar. The comment sets the session up: "server NAME",
@@ -118,5 +121,110 @@ func setUp(t *testing.T, f *sessiontest.Fake, s *session.Session, comment string
 			t.Fatalf("unknown setting %q", key)
 		}
 		testkit.Must(t, err)
+	}
+}
+
+func silentSoon(s *session.Session) { session.TimesOf(s).Silence = 100 * time.Millisecond }
+
+const list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
+
+// TestNotOnOneLine: an answer that is not one line by itself becomes an error that says why, while
+// the server runs on.
+func TestNotOnOneLine(t *testing.T) {
+	t.Parallel()
+	for server, want := range map[string]string{
+		"indented": "writes one message over several lines; MCP's stdio needs one line each",
+		"deep":     "an answer was not passed on: its values are nested more than 10000 deep",
+		"framed":   "frames its messages with Content-Length, as LSP does",
+		"banner":   `its answer is after other text on one line of stdout, "Welcome!"`,
+	} {
+		t.Run(server, func(t *testing.T) {
+			t.Parallel()
+			p := begin(t, &sessiontest.Fake{Server: server}, silentSoon)
+			p.Send(sessiontest.Initialize)
+			line := p.Line()
+			if got := sessiontest.FailureOf(t, line).String(); got != "0 -32603 call" || !strings.Contains(line, strings.ReplaceAll(want, `"`, `\"`)) {
+				t.Errorf("got %q", line)
+			}
+			if stderr := p.End(); !strings.Contains(stderr, want) {
+				t.Errorf("stderr %q", stderr)
+			}
+		})
+	}
+}
+
+// TestLoggedAnswer: a log that has an answer in it replaces no answer. If none follows, the error
+// says where the answer was.
+func TestLoggedAnswer(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "banner"}, silentSoon)
+	p.Send(sessiontest.Initialize)
+	sessiontest.FailureOf(t, p.Line())
+	p.Send(list)
+	if got := p.Line(); got != `{"jsonrpc":"2.0","id":1,"result":{}}`+"\n" {
+		t.Errorf("got %q", got)
+	}
+	p.Send(sessiontest.CallOf("2", "a", "{}"))
+	line := p.Line()
+	if got := sessiontest.FailureOf(t, line).String(); got != "2 -32603 call a" || !strings.Contains(line, "DEBUG sending") {
+		t.Errorf("got %q", line)
+	}
+	if rest := p.Rest(); rest != "" {
+		t.Errorf("then %q", rest)
+	}
+	p.Ended()
+}
+
+// TestTextIDs: an answer with the id in another type is passed on. At the end the open request gets
+// an error that says so, also without any other answer before.
+func TestTextIDs(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "text-ids"}, silentSoon)
+	p.Send(list)
+	if got := p.Line(); got != `{"jsonrpc":"2.0","id":"1","result":{}}`+"\n" {
+		t.Errorf("got %q", got)
+	}
+	p.In.Close()
+	line := p.Rest()
+	if got := sessiontest.FailureOf(t, line).String(); got != "1 -32603 call" || !strings.Contains(line, `it answered with the id \"1\", and the request has the id 1: in JSON-RPC a number and a string are two ids`) {
+		t.Errorf("got %q", line)
+	}
+	p.Ended()
+}
+
+// TestMadeNonBlocking: another program that shares the client's descriptors makes them
+// non-blocking during the session.
+func TestMadeNonBlocking(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), "MCP_JAIL_TEST_SERVER=session", "MCP_JAIL_TEST_INNER=polite", "GORACE=atexit_sleep_ms=0")
+	inR, in, err := os.Pipe()
+	testkit.Must(t, err)
+	out, outW, err := os.Pipe()
+	testkit.Must(t, err)
+	defer out.Close()
+	cmd.Stdin, cmd.Stdout = inR, outW
+	testkit.Must(t, cmd.Start())
+	p := &sessiontest.Play{T: t}
+	p.Use(in, out)
+	p.Send(sessiontest.Initialize)
+	p.Line()
+	for _, f := range []*os.File{inR, outW} {
+		testkit.Must(t, syscall.SetNonblock(int(f.Fd()), true))
+		f.Close()
+	}
+	const n = 100
+	line := `{"id":1,"method":"m","params":"` + strings.Repeat("x", 2000) + `"}`
+	for range n {
+		p.Send(line)
+	}
+	p.In.Close()
+	time.Sleep(300 * time.Millisecond) // until our stdout is full
+	if got := p.Rest(); got != strings.Repeat(sessiontest.AnswerTo("1", line), n) {
+		t.Errorf("got %d bytes", len(got))
+	}
+	cmd.Wait()
+	if got := cmd.ProcessState.ExitCode(); got != 7 {
+		t.Errorf("status %d", got)
 	}
 }

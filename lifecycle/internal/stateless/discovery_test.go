@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -132,16 +133,11 @@ func TestDiscoveryDenials(t *testing.T) {
 // twice, and the session goes on.
 func TestAnswerDiscover(t *testing.T) {
 	t.Parallel()
-	for option, row := range map[string]struct {
+	for option, row := range testkit.Named[struct {
 		want []string
 		not  string
 		said bool // on stderr
-	}{
-		"ttl=0":        {[]string{`"resultType":"complete"`, `"capabilities":{"tools":{},"resources":{}}`}, "subscribe", false},
-		"error-probe":  {[]string{`"error":{"code":-32601,"message":"what?"}`}, "mcp-jail", false},
-		"die-probe":    {[]string{`"error":{"code":-32601,`, "ended on server/discover", "dev.mcp-jail/discover-guard"}, "result", false},
-		"silent-probe": {[]string{`"error":{"code":-32601,`, "has ignored server/discover", "dev.mcp-jail/discover-guard"}, "result", false},
-	} {
+	}](t, "discovery.txt") {
 		t.Run(option, func(t *testing.T) {
 			f := sessiontest.NewShop()
 			f.Options = func(string, int) string { return option }
@@ -178,5 +174,138 @@ func TestStripCapabilities(t *testing.T) {
 		p.Send(sessiontest.HelloFrom(id, "{}"))
 		sessiontest.Has(t, p.Answer(id).Line, `"capabilities":{"tools":{"listChanged":true},"logging":{},"resources":{}},"serverInfo"`)
 	}
+	p.Nothing()
+}
+
+// knowing is a modern request of a client that knows the extension for tasks.
+func knowing(id, method, params string) string {
+	return strings.Replace(sessiontest.Modern(id, method, params), `clientCapabilities":{}`,
+		`clientCapabilities":{"elicitation":{},"extensions":{"io.modelcontextprotocol\/tasks":{}, "c/d":{}}}`, 1)
+}
+
+// TestModernTasks: neither side learns that the other has the extension for tasks, so the server
+// answers with a result. A task that it answers with all the same is an error that says what to do.
+func TestModernTasks(t *testing.T) {
+	t.Parallel()
+	f := &sessiontest.Fleet{Servers: map[string]string{"": "clerk"}}
+	p := beginStateless(t, f, nil)
+	p.Send(knowing("1", "server/discover", ""))
+	if line := p.Answer("1").Line; !strings.Contains(line, `"extensions":{"a/b":{}}`) {
+		t.Error(line)
+	}
+	p.Send(knowing("2", "tools/list", ""))
+	if line := p.Answer("2").Line; strings.Count(line, "taskSupport") != 1 {
+		t.Error(line)
+	}
+	p.Send(knowing("3", "tools/call", `"name":"report","arguments":{"task":1},"task":2`))
+	sessiontest.Has(t, p.Answer("3").Line, `\"elicitation\":{},\"extensions\":{ \"c/d\":{}}`, `\"arguments\":{\"task\":1},\"task\":2`)
+	p.Send(knowing("4", "tools/call", `"name":"slow"`)) // its word about tasks is for the legacy era
+	sessiontest.Has(t, p.Answer("4").Line, `"content":`)
+	p.Send(knowing("5", "tools/call", `"name":"always"`))
+	line := p.Answer("5").Line
+	sessiontest.Has(t, line, "tools/call with a task", "stateful = true")
+	sessiontest.IsFailure(t, line, "5 -32603 call always")
+	for i, method := range []string{"tasks/get", "tasks/update", "tasks/cancel"} {
+		id := fmt.Sprint(10 + i)
+		p.Send(knowing(id, method, `"taskId":"t1"`))
+		line := p.Answer(id).Line
+		sessiontest.Has(t, line, "stateful = true")
+		if got := sessiontest.FailureOf(t, line).Error.Code; got != -32601 {
+			t.Error(line)
+		}
+	}
+	p.Close()
+}
+
+// TestLegacyTasks: the same in the older era, in which the client asks for a task with each call.
+func TestLegacyTasks(t *testing.T) {
+	t.Parallel()
+	f := &sessiontest.Fleet{Servers: map[string]string{"": "clerk"}}
+	p := beginStateless(t, f, nil)
+	p.Send(strings.Replace(sessiontest.HelloFrom("0", `{"roots":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}`), "2025-06-18", "2025-11-25", 1))
+	sessiontest.Has(t, p.Answer("0").Line, `"capabilities":{"tools":{},"extensions":{"a/b":{}}}`)
+	p.Send(sessiontest.Initialized, sessiontest.Legacy("1", "tools/call", `{"name":"report","task":{"ttl":1},"arguments":{"task":1}}`))
+	sessiontest.Has(t, p.Answer("1").Line, `"text":"{\"name\":\"report\",\"arguments\":{\"task\":1}}"`)
+	for i := range 2 { // the second answer comes from the cache
+		id := fmt.Sprint(2 + i)
+		p.Send(sessiontest.Legacy(id, "tools/list", "{}"))
+		sessiontest.Has(t, p.Answer(id).Line, `{"tools":[{"name":"report","execution":{}},{"name":"slow","execution":{}},{"name":"always","execution":{"taskSupport":"forbidden"}}]}`)
+	}
+	started := f.Started("slow")
+	for i, row := range []struct{ tool, want string }{{"slow", "taskSupport"}, {"always", "tools/call with a task"}} {
+		id := fmt.Sprint(10 + i)
+		line := p.Ask(sessiontest.CallOf(id, row.tool, "{}")).Line
+		sessiontest.Has(t, line, row.want, "stateful = true")
+		sessiontest.FailureOf(t, line)
+	}
+	if f.Started("slow") != started {
+		t.Error("a process was started for a tool that can only answer with a task")
+	}
+	p.Send(sessiontest.Legacy("20", "tasks/result", `{"taskId":"t1"}`))
+	sessiontest.Has(t, p.Answer("20").Line, "-32601", "tasks/result")
+	p.Close()
+}
+
+// TestCertainReads: after a failure whose cause is only possible, the next call of the tool gets a
+// process whose jail records refused reads, and no warm worker, until such a call goes well. No
+// other process gets one.
+func TestCertainReads(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	p := beginStateless(t, f, warm(1, "vague"))
+	p.Opening()
+	p.warmed(f, "vague", 0)
+	for i, c := range []struct {
+		tool, arguments string
+		certain         bool // the process of this call
+	}{
+		{"vague", `"well"`, false}, {"vague", "{}", false}, {"echo", "{}", false}, {"vague", "{}", true}, {"fail", "{}", false}, {"fail", "{}", false},
+		{"vague", `"well"`, true}, {"vague", `"well"`, false}, {"vague", "{}", false},
+	} {
+		if !c.certain && c.tool == "vague" { // it takes the warm worker
+			p.pooled("a warm worker", func(pool *pool) bool {
+				return len(pool.warmReady()) == 1
+			})
+		}
+		before := count(f.Certain(c.tool))
+		id := fmt.Sprint(i)
+		p.Ask(sessiontest.CallOf(id, c.tool, c.arguments))
+		if got := count(f.Certain(c.tool)) > before; got != c.certain {
+			t.Errorf("call %d, of %s: certain reads %v, want %v (%v)", i, c.tool, got, c.certain, f.Certain(c.tool))
+		}
+	}
+	if n := count(f.Certain("")); n > 0 {
+		t.Errorf("%d discovery workers have certain reads", n)
+	}
+	p.Nothing()
+}
+
+func count(all []bool) (n int) {
+	for _, set := range all {
+		if set {
+			n++
+		}
+	}
+	return n
+}
+
+// TestCertainReadsThatGoWell: a call that goes well tells nothing of the reads that were refused.
+// One that fails names them.
+func TestCertainReadsThatGoWell(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	p := beginStateless(t, f, nil)
+	p.Opening()
+	p.Ask(sessiontest.CallOf("1", "vague", "{}"))
+	f.Mu.Lock()
+	f.Denials = map[string][]policy.Denial{"vague": {{Axis: policy.AxisFs, Operation: "read", Target: "/srv/call", Count: 1, Time: time.Now().Add(time.Minute)}}}
+	f.Mu.Unlock()
+	p.Send(sessiontest.CallOf("2", "vague", `"well"`))
+	if l := p.Answer("2").Line; strings.Contains(l, "denials") || strings.Contains(l, "/srv") {
+		t.Errorf("it went well: %s", l)
+	}
+	p.Send(sessiontest.CallOf("3", "vague", `"well"`)) // in an ordinary jail, which does not record that of itself
+	sessiontest.Has(t, p.Answer("3").Line, "denials", "/srv/call")
+	sessiontest.Has(t, p.Ask(sessiontest.CallOf("4", "vague", "{}")).Line, "may not read /srv/call")
 	p.Nothing()
 }

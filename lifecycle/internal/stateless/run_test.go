@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -239,4 +240,137 @@ func TestPastDenialsAreBounded(t *testing.T) {
 	if len(s.pool.pastDenials) != 1000 || count["/third"] != 600 || count["/second"] != 400 {
 		t.Errorf("%d denials are remembered: %v", len(s.pool.pastDenials), count)
 	}
+}
+
+func TestMain(m *testing.M) { sessiontest.MainOf(m, nil) }
+
+// statelessPlay is a session under test, seen from the client and from inside.
+type statelessPlay struct {
+	*sessiontest.Play
+	session *statelessSession
+}
+
+// beginStateless starts a session each of whose calls has a process of its own.
+// Everything of it is over when the test ends, or the test fails.
+func beginStateless(t testing.TB, f *sessiontest.Fleet, change func(*session.Session, *Options)) *statelessPlay {
+	t.Helper()
+	p, s := sessiontest.NewFleetPlay(t, f)
+	o := Options{Version: "test", Tool: func(name string) (Tool, error) { return Tool{Profile: sessiontest.ProfileOf(&s, name)}, nil }}
+	if change != nil {
+		change(&s, &o)
+	}
+	var running *statelessSession
+	p.Labelled(func() { running = newStatelessSession(s, o) })
+	t.Cleanup(func() { // after the session is over
+		if t.Failed() {
+			return
+		}
+		table, asked, pool := &running.dispatcher.table, &running.serverRequests, &running.pool
+		for _, mu := range []*sync.Mutex{&table.mu, &asked.mu, &pool.mu} {
+			mu.Lock()
+			defer mu.Unlock()
+		}
+		if left := fmt.Sprint(len(table.open), len(table.queue), table.waiting, table.answered, len(asked.open), len(pool.workers), len(pool.offers)); left != "0 0 {0 0} {0 0} 0 0 0" {
+			t.Error("the tables are not empty: " + left)
+		}
+	})
+	p.RunFleet(f, s, running.run)
+	return &statelessPlay{p, running}
+}
+
+// greeted begins a session with the servers of a shop, and greets it.
+func greeted(t testing.TB, change func(*session.Session, *Options)) (*sessiontest.Fleet, *statelessPlay) {
+	t.Helper()
+	f := sessiontest.NewShop()
+	p := beginStateless(t, f, change)
+	p.Greet()
+	return f, p
+}
+
+// pooled waits until something holds of the pool.
+func (p *statelessPlay) pooled(condition string, holds func(*pool) bool) {
+	p.T.Helper()
+	sessiontest.Eventually(p.T, condition, func() bool {
+		p.session.pool.mu.Lock()
+		defer p.session.pool.mu.Unlock()
+		return holds(&p.session.pool)
+	})
+}
+
+// warmReady returns the warm workers that a call could get. The caller holds mu.
+func (p *pool) warmReady() (all []*worker) {
+	for _, w := range p.offers {
+		if w.tool != "" && w.uses == 0 {
+			all = append(all, w)
+		}
+	}
+	return all
+}
+
+// TestWorkerClosesStdout: a worker that has closed its stdout can answer nothing, and its
+// call fails.
+func TestWorkerClosesStdout(t *testing.T) {
+	t.Parallel()
+	_, p := greeted(t, atMost(1))
+	p.Send(sessiontest.CallOf("1", "mute", "{}"), sessiontest.CallOf("2", "echo", "{}"))
+	sessiontest.IsFailure(t, p.Answer("1").Line, "call mute")
+	sessiontest.Has(t, p.Answer("2").Line, "tool=echo")
+	sessiontest.Has(t, p.Nothing(), "has closed its stdout")
+}
+
+// TestWorkerAsksWithoutReading: a worker that sends requests and reads no answers is
+// killed, and its slot is free again.
+func TestWorkerAsksWithoutReading(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	f.Options = func(tool string, _ int) string {
+		if tool == "never" {
+			return "stuff"
+		}
+		return ""
+	}
+	p := beginStateless(t, f, atMost(1))
+	p.Greet()
+	p.Send(sessiontest.CallOf("1", "never", "{}"), sessiontest.CallOf("2", "echo", "{}"))
+	a := p.Answer("1")
+	if a.Error == nil || strings.Contains(a.Line, "memory_mb") {
+		t.Error(a.Line)
+	}
+	sessiontest.Has(t, a.Line, "ended by mcp-jail: it did not read the answers")
+	sessiontest.Has(t, p.Answer("2").Line, "tool=echo")
+	sessiontest.Has(t, p.Nothing(), `tool "never" does not read the answers to its requests; it was ended`)
+}
+
+// TestNoLineEnd: a last line without a newline reaches a worker that waits for one, and
+// the worker's last answer reaches the client.
+func TestNoLineEnd(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	f.Servers["last"] = "unended"
+	p := beginStateless(t, f, nil)
+	p.Greet()
+	p.Send(sessiontest.CallOf("1", "last", "{}"))
+	p.Answer("1") // which is read as a line
+	p.Ask(sessiontest.CallOf("2", "echo", "{}"))
+	p.In.WriteString(sessiontest.CallOf("3", "echo", "{}"))
+	p.In.Close()
+	sessiontest.Has(t, p.Answer("3").Line, "tool=echo")
+	p.Nothing()
+}
+
+// TestWorkerThatDoesNotRead: a worker that reads nothing delays no other, and its call can
+// be cancelled.
+func TestWorkerThatDoesNotRead(t *testing.T) {
+	t.Parallel()
+	f, p := greeted(t, nil)
+	p.Send(sessiontest.CallOf("1", "deaf", "{}"))
+	sessiontest.Eventually(t, "it has begun", func() bool { return strings.Contains(f.Saw("deaf", 0), "deaf\n") })
+	for range 3 {
+		p.Send(`{"jsonrpc":"2.0","method":"notifications/x","params":"` + strings.Repeat("x", 3<<20) + `"}`)
+	}
+	p.Ask(sessiontest.CallOf("2", "echo", "{}"))
+	p.Send(cancel("1"), sessiontest.Legacy("3", "ping", "{}"))
+	p.Answer("3")
+	f.Of("deaf")[0].Ended(t)
+	p.Nothing()
 }

@@ -1,12 +1,18 @@
 package grantcmd
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // TestPath: a path that a person typed is written so that each directory reads it alike.
@@ -62,6 +68,84 @@ func TestPathOfWindows(t *testing.T) {
 	for _, home := range []string{`C:\`, ""} {
 		if got, err := (person{system: "windows", home: home, dir: `C:\d`}).path("a"); got != `C:\d\a` || err != nil {
 			t.Errorf("the home %q: %q, %v", home, got, err)
+		}
+	}
+}
+
+// TestLackedIn: what the failures of a session lacked, how certain that is, and what is left out.
+func TestLackedIn(t *testing.T) {
+	hint := func(by diagnostics.Attribution, warning string, words ...string) diagnostics.Hint {
+		return diagnostics.Hint{Attribution: by, Words: words, Warning: warning, Cause: "because"}
+	}
+	const certain, likely, possible = diagnostics.Certain, diagnostics.Likely, diagnostics.Possible
+	for _, c := range []struct {
+		name string
+		all  []diagnostics.Diagnosis
+		want []string
+		none []string
+	}{
+		{"each flag has its own certainty", []diagnostics.Diagnosis{
+			{Words: []string{"--read", "~/a", "--net", "b"}, Hints: []diagnostics.Hint{hint(likely, "", "--read", "~/a"), hint(certain, "", "--net", "b")}},
+		}, []string{"--read ~/a likely ", "--net b certain "}, nil},
+		{"a hint that the failure does not need is left out", []diagnostics.Diagnosis{
+			{Words: []string{"--read", "~/a"}, Hints: []diagnostics.Hint{hint(certain, "", "--read", "~/a"), hint(certain, "", "--net", "b")}},
+		}, []string{"--read ~/a certain "}, nil},
+		{"a flag without a hint is not certain", []diagnostics.Diagnosis{
+			{Words: []string{"--write", "~/a"}, Hints: []diagnostics.Hint{hint(certain, "", "--read", "~/a")}},
+		}, []string{"--write ~/a possible "}, nil},
+		{"twice: the certain one counts, unless it has a warning", []diagnostics.Diagnosis{
+			{Words: []string{"--read", "~/a"}, Hints: []diagnostics.Hint{hint(likely, "", "--read", "~/a")}},
+			{Words: []string{"--read", "~/a"}, Hints: []diagnostics.Hint{hint(certain, "", "--read", "~/a")}},
+			{Words: []string{"--read", "~/s"}, Hints: []diagnostics.Hint{hint(likely, "", "--read", "~/s")}},
+			{Words: []string{"--read", "~/s"}, Hints: []diagnostics.Hint{hint(certain, "keys", "--read", "~/s")}},
+		}, []string{"--read ~/a certain ", "--read ~/s likely "}, nil},
+		{"a certain one stays", []diagnostics.Diagnosis{
+			{Words: []string{"--read", "~/a"}, Hints: []diagnostics.Hint{hint(certain, "", "--read", "~/a")}},
+			{Words: []string{"--read", "~/a"}, Hints: []diagnostics.Hint{hint(likely, "", "--read", "~/a")}},
+		}, []string{"--read ~/a certain "}, nil},
+		{"the workspace, where it was lacked", []diagnostics.Diagnosis{
+			{Words: []string{"--write", ".", "--read", "~/a"}, Hints: []diagnostics.Hint{hint(certain, "", "--write", "."), hint(certain, "", "--read", "~/a")}},
+		}, []string{"--write . certain ", "--read ~/a certain "}, nil},
+		{"what no flag grants is named", []diagnostics.Diagnosis{
+			{Hints: []diagnostics.Hint{{Attribution: certain, Axis: policy.AxisProcess, Target: "git"}}},
+		}, nil, []string{`"git"`}},
+		{"a failure without a remedy", []diagnostics.Diagnosis{{What: "it failed"}}, nil, nil},
+	} {
+		items, none := lackedIn(diagnostics.Record{Diagnoses: c.all})
+		var got []string
+		for _, l := range items {
+			got = append(got, fmt.Sprintf("%s %s %s %s", l.flag.name, l.flag.value, l.by, l.warning))
+		}
+		if !slices.Equal(got, c.want) || !slices.Equal(none, c.none) {
+			t.Errorf("%s: %q %q, want %q %q", c.name, got, none, c.want, c.none)
+		}
+	}
+}
+
+// TestHarmToOthers: what another server is started from is not granted to write, and what lies beside it is asked for.
+func TestHarmToOthers(t *testing.T) {
+	home, err := filepath.EvalSymlinks(t.TempDir())
+	testkit.Must(t, err)
+	testkit.PlantBelow(t, home, "b/n.js", "b/lib/x.js", "c/m.js", "todo.js", "data/")
+	testkit.Must(t, os.Symlink(filepath.Join(home, "c"), filepath.Join(home, "link")))
+	x := &index.Index{Host: hostfs.Host{Home: home}, Servers: []*index.Server{
+		{Name: "vault", Key: "vault", Words: []string{"node", home + "/b/n.js"}},
+		{Name: "there", Key: "there", Words: []string{"node", "m.js"}, Dir: home + "/link"},
+		{Name: "top", Key: "top", Words: []string{"node", "~/todo.js"}},
+		{Name: "own", Key: "own", Words: []string{"node", home + "/data/own.js"}},
+	}}
+	for path, want := range map[string]string{
+		"b/n.js": "never", "b": "never", "b/lib/x.js": "ask", "c/m.js": "never", "c/data": "ask", "todo.js": "never", "data": "", "data/own.js": "", "new": "", "": "never",
+	} {
+		got := ""
+		switch h := harmToOthers(x, "own", filepath.Join(home, path)); {
+		case h.Never != "":
+			got = "never"
+		case h.Ask != "":
+			got = "ask"
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
 }

@@ -119,18 +119,11 @@ func answered(t *testing.T, e *Edit, l lacked, yes, tty bool, answer string) (sa
 
 // TestOfTool: of a server with a process for each tool, one tool gets what it lacked itself.
 func TestOfTool(t *testing.T) {
-	for _, c := range []struct {
+	for _, c := range testkit.Table[struct {
 		tool, failed     string // the tools that failed
 		perCall          bool
 		want, wantsError string
-	}{
-		{"", "a b", true, "", "--tool a\n  mcp-jail grant x --last --tool b"},
-		{"", "b a b", true, "", "--tool b\n  mcp-jail grant x --last --tool a"},
-		{"a", "a b a", true, "a a", ""},
-		{"", "a", true, "a", ""},
-		{"c", "a b", true, "", ""},
-		{"", "a b", false, "a b", ""},
-	} {
+	}](t, "wants.txt") {
 		e := newEdit(t, fmt.Sprintf("stateful = %t\n", !c.perCall))
 		g := &grantCmd{tool: c.tool, last: true}
 		var r diagnostics.Record

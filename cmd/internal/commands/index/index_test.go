@@ -43,39 +43,11 @@ const (
 	serversAt = "home/.config/mcp-jail/servers/"
 )
 
-// aUser has: notes, with an id, in two clients; mem in one client without a jail and in another one too, with other words;
-// gh, a table that Cursor starts as hub; a project's entry notes; and records of lines by hand.
-var aUser = map[string]string{
-	"home/.cursor/mcp.json": `{"mcpServers": {
-		"notes": {"command": "BIN/mcp-jail", "args": ["run", "--id", "notes-0123456789ab", "--", "npx", "-y", "notes"]},
-		"mem": {"command": "npx", "args": ["-y", "mem"]},
-		"hub": {"command": "BIN/mcp-jail", "args": ["run", "gh"]},
-		"old": {"command": "HOME/gone/mcp-jail", "args": ["run", "--", "npx", "-y", "old"]}}}`,
-	"home/.gemini/settings.json": `{"mcpServers": {
-		"notizen": {"command": "BIN/mcp-jail", "args": ["run", "--id", "notes-0123456789ab", "--", "npx", "-y", "notes"]},
-		"mem": {"command": "npx", "args": ["-y", "mem", "--other"]}}}`,
-	"project/.mcp.json":                            `{"mcpServers": {"notes": {"command": "BIN/mcp-jail", "args": ["run", "--", "npx", "-y", "evil"]}, "team": {"command": "npx", "args": ["-y", "team"]}}}`,
-	"home/.config/mcp-jail/config.toml":            "version = 1\n[servers.gh]\ncommand = \"true\"\n",
-	serversAt + "my-notes.toml":                    "# mcp-jail writes this file\nversion = 1\n[servers.my-notes]\nid = \"notes-0123456789ab\"\ncommand = \"npx\"\narguments = [\"-y\", \"notes\"]\n",
-	serversAt + "broken.toml":                      "version = 1\n[servers.broken]\nid = 1\n",
-	stateDir + "notes-0123456789ab/about.json":     `{"command": ["npx", "-y", "notes"], "name": "my-notes"}`,
-	stateDir + "twin-0123456789abcdef/about.json":  `{"command": ["twin", "a"], "name": "twin", "configuration": {"id": "twin-0123456789abcdef", "workspace": "/a"}}`,
-	stateDir + "twin-fedcba9876543210/about.json":  `{"command": ["twin", "b"], "name": "twin", "configuration": {"id": "twin-fedcba9876543210", "workspace": "/b"}}`,
-	stateDir + "files-0123456789abcdef/about.json": `{"command": ["npx", "@a/files"], "name": "files", "package": {"ecosystem": "npm", "name": "@a/files", "spec": "@a/files@^1", "version": "1.2.3"}}`,
-}
-
 // TestPick tests which words mean which server, and what is said of the others.
 func TestPick(t *testing.T) {
-	dir := plantHome(t, aUser)
+	dir := plantHome(t, testkit.Archive(t, "user.txt"))
 	x := readAs(t, dir+"/bin/mcp-jail")
-	for word, want := range map[string]string{
-		"my-notes": "notes-0123456789ab", "notes-0123456789ab": "notes-0123456789ab", "notizen": "notes-0123456789ab",
-		"notes": "notes-0123456789ab", // the user's own, and not the project's
-		"gh":    "gh", "hub": "gh",
-		"twin-0123": "twin-0123456789abcdef", "twin-fedcba98": "twin-fedcba9876543210", "twin-fedcba9876543210": "twin-fedcba9876543210",
-		"files": "files-0123456789abcdef", "@a/files": "files-0123456789abcdef", "@a/files@^1": "files-0123456789abcdef", "fil": "files-0123456789abcdef",
-		"team": "", "old": "",
-	} {
+	for word, want := range testkit.Named[string](t, "picked.txt") {
 		if s, err := x.Pick(word, nil); err != nil || s.Key != want {
 			t.Errorf("%s: %+v, %v, want %s", word, s, err, want)
 		}
@@ -103,7 +75,7 @@ func TestPick(t *testing.T) {
 
 // TestJoined tests that all that is known of a server comes together under one key, and that each name chooses its server.
 func TestJoined(t *testing.T) {
-	dir := plantHome(t, aUser)
+	dir := plantHome(t, testkit.Archive(t, "user.txt"))
 	x := readAs(t, dir+"/bin/mcp-jail")
 	s, err := x.Pick("my-notes", nil)
 	if err != nil || len(s.Entries) != 2 || s.File == nil || s.Kept == nil || !slices.Equal(s.Called, []string{"notes", "notizen", "my-notes"}) || s.Name != "my-notes" {

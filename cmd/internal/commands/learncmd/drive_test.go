@@ -48,21 +48,7 @@ func TestProbe(t *testing.T) {
 		return fmt.Sprintf(`{"name":%q,"annotations":{"readOnlyHint":true},"inputSchema":%s}`, name, schema)
 	}
 	place := place{Workspace: "/ws", File: "README.md"}
-	for schema, want := range map[string]string{
-		`{"type":"object"}`: `{}`,
-		`{"required":["path"],"properties":{"path":{"type":"string"}}}`:                                                                                     `{"path":"/ws"}`,
-		`{"required":["filePath"],"properties":{"filePath":{"type":"string"}}}`:                                                                             `{"filePath":"/ws/README.md"}`,
-		`{"required":["n"],"properties":{"n":{"type":"integer","minimum":3}}}`:                                                                              `{"n":3}`,
-		`{"required":["n"],"properties":{"n":{"type":"integer","minimum":-3,"maximum":0}}}`:                                                                 `{"n":0}`,
-		`{"required":["e"],"properties":{"e":{"enum":["x","y"]}}}`:                                                                                          `{"e":"x"}`,
-		`{"required":["e"],"properties":{"e":{"type":"string","default":"d"}}}`:                                                                             `{"e":"d"}`,
-		`{"required":["url"],"properties":{"url":{"type":"string"}}}`:                                                                                       `{"url":"https://example.com/"}`,
-		`{"required":["paths"],"properties":{"paths":{"type":"array","items":{"type":"string"}}}}`:                                                          `{"paths":["/ws"]}`,
-		`{"required":["o"],"properties":{"o":{"$ref":"#/$defs/o"}},"$defs":{"o":{"type":"object","required":["b"],"properties":{"b":{"type":"boolean"}}}}}`: `{"o":{"b":false}}`,
-		`{"required":["q"],"properties":{"q":{"anyOf":[{"type":"null"},{"type":"string"}]}}}`:                                                               `{"q":"a"}`,
-		`{"required":["q"],"properties":{"q":true}}`:                                                                                                        `{"q":"a"}`,
-		`{"required":["q"]}`: `{"q":"a"}`,
-	} {
+	for schema, want := range testkit.Named[string](t, "probes.txt") {
 		got, skipped := probe(list(read("t", schema)), place)
 		if len(got) != 1 || len(skipped) != 0 {
 			t.Errorf("%s: %+v, %+v", schema, got, skipped)
@@ -95,6 +81,7 @@ func TestProbe(t *testing.T) {
 func TestPlay(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
 	defer cancel()
+	results := testkit.Named[string](t, "play.txt")
 	from, out := io.Pipe()
 	in, to := io.Pipe()
 	go func() {
@@ -107,12 +94,7 @@ func TestPlay(t *testing.T) {
 				Params struct{ Name string }
 			}
 			json.Unmarshal(lines.Bytes(), &m)
-			result := map[string]string{
-				"initialize":     `{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"prompts":{}},"serverInfo":{"name":"n","version":"1"}}`,
-				"tools/list":     `{"tools":[{"name":"a","annotations":{"readOnlyHint":true}},{"name":"b"},{"name":"end","annotations":{"readOnlyHint":true}}]}`,
-				"tools/call":     `{"content":[]}`,
-				"resources/list": `{}`,
-			}[m.Method]
+			result := results[m.Method]
 			if m.Params.Name == "end" {
 				return
 			}
