@@ -36,26 +36,26 @@ type budgetRow struct {
 // much.
 var budget = []budgetRow{
 	{"clients", 3802},
-	{"cmd", 23074},        // undo fell by more
+	{"cmd", 20563},
 	{"confine", 25974},    // the same
-	{"diagnostics", 5262}, // policy fell by more
-	{"docs", 97},
-	{"internal", 3118},
+	{"diagnostics", 5253}, // policy fell by more
+	{"docs", 98}, // cmd fell by more
+	{"internal", 2813},
 	{"lifecycle", 7650}, // the same
 	{"mcpproxy", 2162},
 	{"packages", 8019},
-	{"policy", 14723},
-	{"presets", 1206},
+	{"policy", 14105},
+	{"presets", 1196},
 	{"undo", 1564},
-	{"the product, in lines of code", 96651},
-	{"the trusted part, in lines", 40697}, // of the packages that SECURITY.md names
-	{"other Go code, in lines", 96436},    // the product fell by more
-	{"scripts, in lines", 9312},
-	{"files of the product", 640},
+	{"the product, in lines of code", 93199},
+	{"the trusted part, in lines", 40079}, // of the packages that SECURITY.md names
+	{"other Go code, in lines", 89521},    // the product fell by more
+	{"scripts, in lines", 9202},
+	{"files of the product", 625},
 	{"packages of the product", 75},
 	{"functions over 60 lines", 1},
-	{"exported names", 3075},
-	{"words of documentation", 91739},
+	{"exported names", 3043},
+	{"words of documentation", 50218},
 	{"commands", 16},
 	{"flags", 44}, // "Learning is granting in a loop": drive, budget
 	{"keys", 58},  // "One id and one file a server": id, directory, deny
