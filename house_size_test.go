@@ -36,28 +36,28 @@ type budgetRow struct {
 // much.
 var budget = []budgetRow{
 	{"clients", 3802},
-	{"cmd", 20563},
+	{"cmd", 20616},
 	{"confine", 25974},    // the same
 	{"diagnostics", 5253}, // policy fell by more
 	{"docs", 98},          // cmd fell by more
 	{"internal", 2813},
-	{"lifecycle", 7650}, // the same
+	{"lifecycle", 7651}, // the same
 	{"mcpproxy", 2162},
 	{"packages", 8019},
 	{"policy", 14105},
 	{"presets", 1196},
 	{"undo", 1564},
-	{"the product, in lines of code", 93199},
+	{"the product, in lines of code", 93253},
 	{"the trusted part, in lines", 40079}, // of the packages that SECURITY.md names
-	{"other Go code, in lines", 89521},    // the product fell by more
-	{"scripts, in lines", 9202},
+	{"other Go code, in lines", 89525},    // the product fell by more
+	{"scripts, in lines", 9201},
 	{"files of the product", 625},
 	{"packages of the product", 75},
 	{"functions over 60 lines", 1},
 	{"exported names", 3043},
-	{"words of documentation", 50218},
+	{"words of documentation", 49945},
 	{"commands", 16},
-	{"flags", 44}, // "Learning is granting in a loop": drive, budget
+	{"flags", 43}, // "Learning is granting in a loop": drive, budget
 	{"keys", 58},  // "One id and one file a server": id, directory, deny
 }
 

@@ -170,7 +170,7 @@ func bench(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	t.Machine.LoadAfter = load()
-	if _, err := io.WriteString(out, t.markdown()); err != nil {
+	if _, err := io.WriteString(out, t.markdown(true)+"\n"+t.notes()); err != nil {
 		return err
 	}
 	if o.write && failed == nil {

@@ -35,15 +35,22 @@ type row struct {
 
 var heads = []string{"measure", "bare", "in the jail", "added", "ratio", "goal"}
 
-// markdown returns the table with aligned columns.
-func (t table) markdown() string {
-	lines := [][]string{heads}
-	var notes []string
+// notes says on what machine the table was made, and what its rows do not show.
+func (t table) notes() string {
+	lines := []string{fmt.Sprintf("Medians of %d rounds.\n%s", t.Runs, t.Machine)}
 	for _, r := range t.Rows {
-		lines = append(lines, r.cells())
 		if r.Note != "" {
-			notes = append(notes, "- "+r.Measure+": "+r.Note)
+			lines = append(lines, r.Measure+": "+r.Note)
 		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// markdown returns the table with aligned columns: with the least and the greatest value of each cell, or without.
+func (t table) markdown(spread bool) string {
+	lines := [][]string{heads}
+	for _, r := range t.Rows {
+		lines = append(lines, r.cells(spread))
 	}
 	width := make([]int, len(heads))
 	for _, cells := range lines {
@@ -68,21 +75,17 @@ func (t table) markdown() string {
 			b.WriteString("|\n")
 		}
 	}
-	fmt.Fprintf(&b, "\nMedians of %d rounds (least to greatest); added and ratio: medians over the pairs of a round.  \n%s\n", t.Runs, t.Machine)
-	if notes != nil {
-		b.WriteString("\n" + strings.Join(notes, "\n") + "\n")
-	}
 	return b.String()
 }
 
-func (r row) cells() []string {
+func (r row) cells(spread bool) []string {
 	const nothing = "–"
 	cells := []string{r.Measure, nothing, nothing, nothing, nothing, nothing}
 	if r.Bare != nil {
-		cells[1] = r.Bare.in(r.Unit, r.Tail)
+		cells[1] = r.Bare.in(r.Unit, r.Tail, spread)
 	}
 	if r.Jailed != nil {
-		cells[2] = r.Jailed.in(r.Unit, r.Tail)
+		cells[2] = r.Jailed.in(r.Unit, r.Tail, spread)
 	}
 	if r.Added != nil {
 		cells[3] = signed(*r.Added) + " " + r.Unit
@@ -96,9 +99,9 @@ func (r row) cells() []string {
 	return cells
 }
 
-func (s summary) in(unit string, tail bool) string {
+func (s summary) in(unit string, tail, spread bool) string {
 	switch {
-	case s.Min == s.Max:
+	case s.Min == s.Max || !spread:
 		return figure(s.Median) + " " + unit
 	case tail:
 		return fmt.Sprintf("%s %s (%s–%s, p90 %s)", figure(s.Median), unit, figure(s.Min), figure(s.Max), figure(s.P90))

@@ -33,7 +33,7 @@ func jp() Client {
 		Blind:  jpBlind(user),
 		Shapes: []Shape{{Command: "command", Args: "arguments", Names: "variables", Checksum: "checksum"}},
 		Dir:    DirProject,
-		Reload: "Nothing: each query reads the file.",
+		Reload: "You need not restart it: each query reads the file.",
 	}
 }
 

@@ -24,9 +24,9 @@ func PlantBelow(t testing.TB, dir string, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		link, target, isLink := strings.Cut(name, " -> ")
-		hard, other, isHard := strings.Cut(name, " = ")
+		hard, other, isHard := strings.Cut(link, " = ")
 		p := filepath.Join(dir, name)
-		err := os.MkdirAll(filepath.Dir(filepath.Join(dir, link)), 0o755)
+		err := os.MkdirAll(filepath.Dir(filepath.Join(dir, hard)), 0o755)
 		switch {
 		case err != nil:
 		case strings.HasSuffix(name, "/"):

@@ -127,7 +127,7 @@ func programHelp(root *cobra.Command, width int) string {
 		}
 	}
 	return "mcp-jail starts MCP servers in a jail that the kernel enforces.\n\nUsage: mcp-jail COMMAND\n" +
-		cli.Table("Commands of every day", first, width) + cli.Table("Other commands", others, width) +
+		cli.Table("Everyday commands", first, width) + cli.Table("Other commands", others, width) +
 		"\n" + cli.Reflow("For the options of a command, type `mcp-jail COMMAND --help`, and for all about it `mcp-jail help COMMAND`.", width) + "\n"
 }
 

@@ -62,7 +62,7 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		unanswered := s.unanswered(c.Start, c.Start)
 		s.Client.usual.learnPorts(unanswered)
 		if len(withoutReads(s.CertainReads, s.denials(c.Start))) == 0 {
-			s.noteOfJail(FailureText(f, e), unanswered, c)
+			s.noteOfJail(f, e, unanswered, c)
 			return ""
 		}
 	}
@@ -113,14 +113,16 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 }
 
 // noteOfJail records, for `mcp-jail why`, that a result names what only the jail has. The answer stays
-// as it is.
-func (s *Server) noteOfJail(result string, unanswered []policy.Unanswered, c *mcpproxy.Call) {
+// as it is. Its text is decoded only if its beginning may name such a thing: decoding takes ten times as
+// long as relaying.
+func (s *Server) noteOfJail(f *mcpproxy.Frame, e *mcpproxy.Envelope, unanswered []policy.Unanswered, c *mcpproxy.Call) {
 	tried := slices.ContainsFunc(unanswered, func(u policy.Unanswered) bool { return !u.Background })
-	if !tried && !diagnostics.MayBeOfJail(s.Profile, result) {
+	raw := f.Slice(e.Content)
+	if !tried && !diagnostics.MayBeOfJail(s.Profile, string(raw[:min(len(raw), maxText)])) {
 		return
 	}
 	ev := s.Evidence(diagnostics.StageCall, c, c.Start)
-	ev.Text, ev.Unanswered = result, unanswered
+	ev.Text, ev.Unanswered = FailureText(f, e), unanswered
 	if d, ok := diagnostics.OfJail(ev); ok {
 		s.recordDiagnosis(d)
 	}

@@ -51,6 +51,7 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 		}
 		return nil
 	}
+	can := how.why
 	var apart []string
 	for _, p := range e.parts {
 		more, err := e.show(c, p, whole)
@@ -58,13 +59,16 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 			return err
 		}
 		apart = append(apart, more...)
+		if !e.remove {
+			can = append(e.consequences(), can...)
+		}
 		if !how.Yes && !how.Named && !e.remove && e.grants.Table.Access != nil {
 			apart = append(e.builtinDenials(e.grants.Table.Access.Fs), apart...)
 		}
 	}
 	e.File = whole
-	why := strings.Join(append(how.why, "This is saved in "+e.Short(e.File.Path)+"."), " ")
-	c.Printf("\n%s\n\n", terminal.Hang("", "", why, c.TextColumns()))
+	can = append(can, "This is saved in "+e.Short(e.File.Path)+".")
+	c.Printf("\n%s\n\n", terminal.Hang("", "", strings.Join(can, " "), c.TextColumns()))
 	if how.DryRun {
 		c.Printf("Nothing was changed (--dry-run).\n")
 		return nil
@@ -160,6 +164,49 @@ func table80(rows [][3]string) string {
 		}
 	}
 	return b.String()
+}
+
+// consequences says what the server can then do with what is granted.
+func (e *Edit) consequences() (all []string) {
+	t, who := e.grants.Table, show.Name(e.word)
+	say := func(format string, args ...any) {
+		begin := who + " can then "
+		if len(all) > 0 {
+			begin = "It can also "
+		}
+		all = append(all, begin+fmt.Sprintf(format, args...)+".")
+	}
+	if t.Access != nil {
+		for _, r := range t.Access.Fs {
+			at := e.Short(r.Path)
+			info, err := os.Stat(e.At(r.Path))
+			isDir := err != nil || info.IsDir()
+			switch rights := r.Rights(); {
+			case rights&policy.Write != 0 && isDir:
+				say("change and delete every file in %s, except protected files such as .git/hooks", at)
+			case rights&policy.Write != 0:
+				say("change %s", at)
+			case rights.Has(policy.Execute):
+				say("start %s", at)
+			case rights.Has(policy.Read) && isDir:
+				say("read every file in %s, except keys and passwords", at)
+			case rights.Has(policy.Read):
+				say("read %s", at)
+			}
+		}
+		for _, r := range t.Access.Net {
+			if r.Allow {
+				say("send everything that it can read to %s", show.Name(r.Host))
+			}
+		}
+	}
+	for _, v := range t.Variables {
+		say("use the value of %s", show.Name(v.Name))
+	}
+	if len(all) > 4 {
+		return nil // the rows say it
+	}
+	return all
 }
 
 // compare returns what differs between the policies of two files.

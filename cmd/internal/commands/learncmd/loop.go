@@ -2,6 +2,7 @@ package learncmd
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -134,5 +135,14 @@ func (l *loop) say(n int, t *try, given []*grant) {
 	case len(t.failed) == 0:
 		text = "nothing failed"
 	}
-	l.c.Notef("try %d: %s. (%v left)", n, text, max(0, time.Until(l.deadline)).Round(time.Second))
+	l.c.Notef("try %d: %s. (%s left)", n, text, shortly(time.Until(l.deadline)))
+}
+
+// shortly returns a time as "1 min 57 s".
+func shortly(d time.Duration) string {
+	seconds := int(max(0, d).Round(time.Second).Seconds())
+	if seconds < 60 {
+		return fmt.Sprintf("%d s", seconds)
+	}
+	return fmt.Sprintf("%d min %d s", seconds/60, seconds%60)
 }

@@ -165,7 +165,7 @@ func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Pro
 	switch n := countChanged(changes); {
 	case n == 0:
 	case len(fresh) < n:
-		s.intro = []string{"This becomes of " + cli.Plural(n, "server") + ":"}
+		s.intro = []string{cli.Plural(n, "server") + " will change:"}
 	case n == 1:
 		s.intro = []string{"This server will start in a jail. It can then use only what is listed:"}
 	default:
