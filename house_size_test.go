@@ -38,24 +38,24 @@ var budget = []budgetRow{
 	{"clients", 3802},
 	{"cmd", 20616},
 	{"confine", 25974},    // the same
-	{"diagnostics", 5253}, // policy fell by more
+	{"diagnostics", 5246}, // policy fell by more
 	{"docs", 98},          // cmd fell by more
 	{"internal", 2813},
-	{"lifecycle", 7651}, // the same
+	{"lifecycle", 7646}, // the same
 	{"mcpproxy", 2162},
 	{"packages", 8019},
 	{"policy", 14105},
 	{"presets", 1196},
 	{"undo", 1564},
-	{"the product, in lines of code", 93253},
+	{"the product, in lines of code", 93241},
 	{"the trusted part, in lines", 40079}, // of the packages that SECURITY.md names
-	{"other Go code, in lines", 89525},    // the product fell by more
+	{"other Go code, in lines", 89510},    // the product fell by more
 	{"scripts, in lines", 9201},
 	{"files of the product", 625},
 	{"packages of the product", 75},
 	{"functions over 60 lines", 1},
-	{"exported names", 3043},
-	{"words of documentation", 49945},
+	{"exported names", 3042},
+	{"words of documentation", 49940},
 	{"commands", 16},
 	{"flags", 43}, // "Learning is granting in a loop": drive, budget
 	{"keys", 58},  // "One id and one file a server": id, directory, deny

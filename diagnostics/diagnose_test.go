@@ -247,7 +247,7 @@ func refusals(all ...string) (denials []policy.Denial) {
 
 func TestRecord(t *testing.T) {
 	in := Record{
-		Version: RecordVersion, Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Server: "github", Tool: "search", Profile: Digest(fixture(nil)),
+		Version: RecordVersion, Time: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Server: "github", Tool: "search",
 		Warnings: []string{"w"}, Waived: []string{"net: x"},
 		Denials:   []policy.Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/x", PID: 3, Program: "/usr/bin/node", Count: 1, Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}},
 		Diagnoses: []Diagnosis{bootFailure()},
@@ -273,20 +273,6 @@ func TestRecord(t *testing.T) {
 	}
 	if w := whyText((Record{Server: "x", Unfinished: true})); strings.Contains(w, "Nothing was blocked") || !strings.Contains(w, "still running") {
 		t.Error(w)
-	}
-}
-
-func TestDigest(t *testing.T) {
-	a, b := fixture(nil), fixture(nil)
-	b.Env[0].Value = "another"
-	if Digest(a) != Digest(b) {
-		t.Error("the value of a secret changes the digest")
-	}
-	if b.Entries[0].Rights ^= policy.Read; Digest(a) == Digest(b) {
-		t.Error("another policy, the same digest")
-	}
-	if Digest(nil) != "" {
-		t.Error("no profile, no digest")
 	}
 }
 

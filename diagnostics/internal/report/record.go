@@ -23,7 +23,6 @@ type Record struct {
 	Server    string          `json:"server"`
 	Tool      string          `json:"tool,omitempty"`
 	Project   string          `json:"project,omitempty"` // the project's file, if the server is the project's own
-	Profile   string          `json:"profile"`           // digest of the profile: see Digest
 	Warnings  []string        `json:"warnings,omitempty"`
 	Waived    []string        `json:"waived,omitempty"`  // one line for each gap that the user accepted
 	Changes   string          `json:"changes,omitempty"` // a sentence about what can be undone

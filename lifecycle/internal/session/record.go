@@ -28,9 +28,7 @@ type record struct {
 	Finished chan struct{}
 	Saved    chan struct{} // closed after the last write
 
-	digested   *policy.Profile // this and the next two are used by the goroutine alone
-	digest     string          // of digested
-	warnedLost bool
+	warnedLost bool // used by the goroutine alone
 }
 
 func (r *record) addDiagnosis(d diagnostics.Diagnosis) {
@@ -107,10 +105,7 @@ func (r *record) save(finished bool) {
 	now := r.Record // never written to: its lists are only appended to or replaced
 	r.Mu.Unlock()
 	now.Unfinished = !finished
-	if r.digested != config.Profile { // computed here, so that the start does not wait for it
-		r.digested, r.digest = config.Profile, diagnostics.Digest(config.Profile)
-	}
-	now.Profile, now.Denials = r.digest, r.denials()
+	now.Denials = r.denials()
 	config.Sink(now)
 	if config.Lost == nil || r.warnedLost {
 		return
