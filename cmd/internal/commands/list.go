@@ -18,8 +18,8 @@ import (
 )
 
 // nothingStored says how something comes to be stored.
-const nothingStored = "No server has changed a file of yours since mcp-jail stores such changes. " +
-	"It stores them after these lines in ~/.config/mcp-jail/config.toml:\n  [defaults]\n  undo = \"session\""
+const nothingStored = "No changes are stored. " +
+	"mcp-jail stores them after these lines in ~/.config/mcp-jail/config.toml:\n  [defaults]\n  undo = \"session\""
 
 // sessions returns what is stored of the server, or of all servers, the latest first. It prints an error about journals
 // that cannot be read.

@@ -169,7 +169,7 @@ func (u *undoCmd) restore(c terminal.Console, s *undo.Session) error {
 	case todo == 0 && s.Damaged:
 		return errUnknown
 	case todo == 0:
-		c.Printf("Everything is as it was before. There is nothing to restore.\n")
+		c.Printf("Everything is as it was before this session. To see the others:\n  mcp-jail undo --list\n")
 		return nil
 	}
 	if !u.yes {

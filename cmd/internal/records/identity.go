@@ -150,7 +150,10 @@ func KeyLabel(key string) string {
 
 // ShortKey returns a key shortened for the name of a file: LABEL-KEY8.
 func ShortKey(key string) string {
-	label, end, _ := cutLast(key)
+	label, end, ok := cutLast(key)
+	if !ok || label == "" { // that of a table: its name
+		return key
+	}
 	return label + "-" + end[:min(8, len(end))]
 }
 

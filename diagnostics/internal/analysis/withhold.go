@@ -100,8 +100,7 @@ func Withhold(c *Case, f Finding, dials bool) Finding {
 	if !dials && (n.Rights&^c.Profile.RightsAt(n.Path)&policy.Write != 0 || n.Rights&policy.Write != 0 && isReserved(c, n.Path)) {
 		why = WriteForbidden(c, n.Path)
 	}
-	// The server chooses its words: they lead to no key. A .env is its project's.
-	named := f.Hint.Attribution != report.Certain && !strings.HasPrefix(filepath.Base(n.Path), ".env")
+	named := f.Hint.Attribution != report.Certain // the server chooses its words: they lead to no key
 	if why == "" && (named || dials) && IsSensitive(c, n.Path) {
 		if dials {
 			return f.Unfixable(notSuggested + ": behind that socket keys are used")

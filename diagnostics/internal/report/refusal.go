@@ -58,6 +58,9 @@ func (d Diagnosis) causeText() string {
 	case len(d.Hints) == 0 && d.Attribution != Likely && clause == d.Cause:
 		return d.Cause // a line of an error of mcp-jail
 	}
+	if strings.HasPrefix(clause, d.Server+" ") { // a name stays as it is written
+		return fullStop(clause)
+	}
 	return sentence(clause)
 }
 

@@ -182,7 +182,11 @@ func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Pro
 
 // printNothing says why there is nothing to ask about.
 func (w *wrapCmd) printNothing(c terminal.Console, host hostfs.Host, changes []*wrapping.Change) {
-	if len(changes) == 0 {
+	switch {
+	case len(changes) > 0:
+	case !w.Everything():
+		c.PrintText("No servers were found in what you named. To see all servers:\n  mcp-jail status\n")
+	default:
 		c.PrintText(fmt.Sprintf("No client with servers was found. wrap looked for the files of %d clients, and in the working directory. For another file:\n  mcp-jail wrap --file FILE\n", len(clients.All())))
 	}
 	jailed := 0
