@@ -220,7 +220,7 @@ var foreignKeys = map[string]map[string]string{
 		"mcpServers": declareServer, "mcp_servers": declareServer, "context_servers": declareServer, "mcp": declareServer, "providers": declareServer,
 		"agents": policyOfEach, "sandbox": policyOfEach, "mounts": mountRule,
 		"conversation": "write [servers.NAME.access] for all tools of a server, or stateful = false and [servers.NAME.tools.TOOL.access] for one",
-		"pin_tools":    inEachServer, "leaks": inEachServer, "leak_patterns": inEachServer, "undo": inEachServer, "undo_total_mb": inEachServer,
+		"pin_tools":    inEachServer, "leaks": inEachServer, "leak_patterns": inEachServer, "undo": inEachServer, "undo_total_mb": inEachServer, "ask": inEachServer,
 		"preset": inEachServer, "stateful": inEachServer, "workspace": inEachServer, "home": inEachServer, "waive": inEachServer,
 	},
 	"defaults": {
