@@ -194,6 +194,13 @@ func withAskedPorts(p *policy.Profile, f kernel.Facts) *policy.Profile {
 	return &with
 }
 
+// MayConsent reports whether the launcher is asked about a host that no rule is about, when the program connects to it
+// at a port.
+func (p *Plan) MayConsent(port int) bool {
+	n := &p.Spec.Network
+	return p.AsksHosts && (n.Brokered || n.Open && slices.Contains(n.Ports, uint16(port)))
+}
+
 // canGate reports whether a gateway can have all connections of a server, without a proxy that its programs
 // would have to know.
 func canGate(f kernel.Facts) bool {

@@ -95,6 +95,9 @@ func (dp *dispatcher) dispatchMessage(ctx context.Context, f *mcpproxy.Frame, ba
 		dp.dispatchRequest(working, rq)
 		return
 	case mcpproxy.Response:
+		if e.Trackable() && dp.client.Questions.Answered(f, e) {
+			break
+		}
 		dp.onClientResponse(f, e)
 		return
 	case mcpproxy.Notification:
@@ -111,6 +114,7 @@ func (dp *dispatcher) dispatchMessage(ctx context.Context, f *mcpproxy.Frame, ba
 func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 	e := &rq.frame.Messages[0]
 	dp.client.Introduction.Note(rq.frame, e)
+	dp.client.Questions.NoteInitialize(rq.frame, e)
 	dp.client.Logs.NoteRequest(rq.frame, e)
 	switch {
 	case rq.method == "initialize":
@@ -141,6 +145,9 @@ func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 			dp.fail(rq, dp.client.Announce(noTasks(dp.session.serverName, rq.tool, "the tool answers with tasks alone (execution.taskSupport is \"required\")")))
 			return
 		}
+		if rq.batch == nil && dp.client.Questions != nil && dp.client.Questions.Hold(rq.frame, e, dp.held(ctx, rq)) {
+			return
+		}
 		dp.queueCall(ctx, rq)
 	case "ping":
 		dp.respondWith(rq, "result", []byte("{}"))
@@ -160,6 +167,19 @@ func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 		dp.table.goTask(func() { dp.session.discovery.answerDiscover(ctx, rq) })
 	default:
 		dp.table.goTask(func() { dp.session.discovery.answer(ctx, rq) })
+	}
+}
+
+// held returns a call in front of which a question may stand.
+func (dp *dispatcher) held(ctx context.Context, rq *clientRequest) session.HeldCall {
+	return session.HeldCall{
+		ID: string(rq.id), Tool: rq.tool, Kept: rq.frame.Clone,
+		Pass: func(f *mcpproxy.Frame) {
+			rq.frame.Close()
+			rq.frame = f
+			dp.queueCall(ctx, rq)
+		},
+		Answer: func(line []byte) { dp.respond(rq, line) },
 	}
 }
 
@@ -219,6 +239,7 @@ func (dp *dispatcher) onCancelled(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	} else {
 		f.Close()
 	}
+	dp.client.Questions.Cancelled(rq.id)
 	// This stops the worker of a call, which works on nothing else. A discovery worker goes on.
 	dp.respond(rq, nil)
 }

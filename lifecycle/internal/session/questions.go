@@ -1,0 +1,332 @@
+package session
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// Asker keeps what the user has answered in the client. Several goroutines call it.
+type Asker interface {
+	// May reports whether the user may be asked today about what words of mcp-jail grant allow.
+	May(words []string) bool
+	// Begin counts a question. It returns false if there were too many today.
+	Begin() bool
+	// No keeps for today that the user did not allow what words stand for.
+	No(words []string)
+	// Yes allows a tool what words stand for, for this session.
+	Yes(tool string, words []string) error
+}
+
+// Questions asks the user in the client whether the server may have what the jail has refused it. The refused call is
+// answered as ever. The question stands in front of the next call of the same tool, before the server sees it.
+//
+// A question is open from the time at which the client gets it until it is answered, cancelled or late. One is open at
+// a time. While it is, the server's own questions wait: see Wait. A server's question that is open, or was answered
+// just before, has ours stand in front of a later call.
+type Questions struct {
+	client *Client
+	asker  Asker
+	quit   Event
+
+	mu       sync.Mutex
+	greeting []byte              // params of the client's last initialize
+	meta     []byte              // _meta of the client's last call, if that was a modern one
+	due      map[string][]object // by tool: what its next call asks about
+	granted  map[string]bool     // objects that were allowed
+	open     *question
+	ours     map[string]bool // the ids of our requests and our states, each used once
+	others   time.Time       // when the server's latest question went to the client; zero: it is answered
+	answered time.Time       // when the client has answered a question of the server
+	dumb     bool            // the client has answered a question with an error
+}
+
+// A question is one that the client has.
+type question struct {
+	id      string // of our request, or the requestState
+	call    HeldCall
+	frame   *mcpproxy.Frame // the call that waits; nil in the modern era, whose client sends it again
+	digest  [32]byte        // of the call, in the modern era
+	objects []object
+	asked   time.Time
+	late    *time.Timer
+	closed  chan struct{}
+}
+
+// HeldCall is a call in front of which a question may stand.
+type HeldCall struct {
+	ID, Tool string
+	Pass     func(*mcpproxy.Frame)  // gives the call to the server
+	Answer   func(line []byte)      // answers it in the server's place
+	Kept     func() *mcpproxy.Frame // returns its frame, to be kept
+}
+
+const (
+	maxDue      = 3 // objects of one question
+	maxDueTools = 64
+	apart       = 2 * time.Second // from the answer to a question of the server to one of ours
+	otherWaits  = 2 * time.Minute // a question of the server that is as old does not count
+)
+
+// The answer of a question.
+type answer int
+
+const (
+	none answer = iota // the call does not run
+	no
+	yes
+)
+
+func newQuestions(c *Client) *Questions {
+	if c.Config.Asker == nil {
+		return nil
+	}
+	return &Questions{
+		client: c, asker: c.Config.Asker, quit: Event{Done: make(chan struct{})},
+		due: map[string][]object{}, granted: map[string]bool{}, ours: map[string]bool{},
+	}
+}
+
+// NoteInitialize keeps what a legacy client says of itself.
+func (q *Questions) NoteInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	if q == nil || string(e.Method) != "initialize" {
+		return
+	}
+	params := append([]byte{}, f.Slice(e.Params)...)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.greeting = nil; len(params) <= MaxIntroduction {
+		q.greeting = params
+	}
+}
+
+// refused notes what the next call of a tool asks about, and reports whether it asks.
+func (q *Questions) refused(s *Server, d diagnostics.Diagnosis) bool {
+	if q == nil || d.Tool == "" || !q.shows() {
+		return false
+	}
+	found := s.askable(d)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	all := q.due[d.Tool]
+	for _, o := range found {
+		if !o.isAmong(all) && len(all) < maxDue && len(q.due) < maxDueTools && q.may(d.Tool, o) {
+			all = append(all, o)
+		}
+	}
+	if len(all) == 0 {
+		return false
+	}
+	q.due[d.Tool] = all
+	return true
+}
+
+// may reports whether a question may be about an object: it was not allowed or denied, nor is it being asked about. The
+// caller holds mu.
+func (q *Questions) may(tool string, o object) bool {
+	return !q.granted[grantKey(tool, o)] && (q.open == nil || !o.isAmong(q.open.objects)) && q.asker.May(o.words)
+}
+
+func grantKey(tool string, o object) string { return tool + "\x00" + o.key() }
+
+// Hold asks before a call, if something is due for its tool. It reports whether the call goes on by itself, or was
+// answered.
+func (q *Questions) Hold(f *mcpproxy.Frame, e *mcpproxy.Envelope, call HeldCall) bool {
+	modern := e.Era() == mcpproxy.Modern
+	if modern && q.retried(f, e, call) {
+		return true
+	}
+	open := q.begin(f, e, call)
+	switch server := q.client.Config.Profile.Server; {
+	case open == nil:
+		return false
+	case modern:
+		call.Answer(inputRequired(call.ID, server, open))
+	default:
+		q.client.Proxy.Client.Inject(elicitation(server, open))
+	}
+	return true
+}
+
+// begin opens the question that is due before a call, or returns nil.
+func (q *Questions) begin(f *mcpproxy.Frame, e *mcpproxy.Envelope, call HeldCall) *question {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	modern := e.Era() == mcpproxy.Modern
+	if q.meta = nil; modern {
+		q.meta = append([]byte{}, f.Slice(e.ParamsMeta)...)
+	}
+	objects := slices.DeleteFunc(slices.Clone(q.due[call.Tool]), func(o object) bool { return !q.may(call.Tool, o) })
+	waits := q.open != nil || e.Inputs.Present() || time.Since(q.answered) < apart || !q.others.IsZero() && time.Since(q.others) < otherWaits
+	if len(objects) == 0 || waits || !f.Flaws.IsStrict() || f.Slice(e.Params) == nil || !q.showsNow() {
+		return nil
+	}
+	delete(q.due, call.Tool)
+	if !q.asker.Begin() {
+		return nil
+	}
+	id := string(JSONString("mcp-jail/" + rand.Text())) // of 130 random bits
+	open := &question{id: id, call: call, objects: objects, asked: time.Now(), closed: make(chan struct{})}
+	if modern {
+		open.digest = digestOf(f, e)
+	} else {
+		open.frame = call.Kept()
+	}
+	limit := q.client.Times.Question
+	open.late = time.AfterFunc(limit, func() { q.close(open, "nobody has answered the question within "+limit.String()) })
+	q.open, q.ours[id] = open, true
+	return open
+}
+
+// take closes the open question if it has an id, and returns it. The caller holds mu.
+func (q *Questions) take(id string) *question {
+	open := q.open
+	if open == nil || open.id != id {
+		return nil
+	}
+	open.late.Stop()
+	q.open = nil
+	close(open.closed)
+	return open
+}
+
+// settle does what the answer to a question says, and passes its call on.
+func (q *Questions) settle(open *question, said answer, f *mcpproxy.Frame) {
+	if said != none && time.Since(open.asked) < q.client.Times.Automatic {
+		said = no // no person is as fast
+	}
+	switch said {
+	case none:
+		q.notRun(open, "the question was cancelled")
+		return
+	case yes:
+		for _, o := range open.objects {
+			if err := q.asker.Yes(open.call.Tool, o.words); err != nil {
+				q.client.warnNow("warning: what was allowed in the client cannot be given: " + err.Error())
+				continue
+			}
+			q.mu.Lock()
+			q.granted[grantKey(open.call.Tool, o)] = true
+			q.mu.Unlock()
+			q.client.Record.allowed(o.line(open.call.Tool))
+		}
+	default:
+		for _, o := range open.objects {
+			q.asker.No(o.words)
+		}
+	}
+	open.call.Pass(f)
+}
+
+// notRun answers the call of a question that has no answer. What it was about is asked before the next call.
+func (q *Questions) notRun(open *question, why string) {
+	q.mu.Lock()
+	if len(q.due) < maxDueTools {
+		q.due[open.call.Tool] = open.objects
+	}
+	q.mu.Unlock()
+	if open.frame == nil {
+		return // the client was told that the call has not run
+	}
+	open.frame.Close()
+	d := Refusal(-32603, "", q.client.Config.Profile.Server, open.call.Tool, "the tool was not run: "+why, "call it again, and the question comes again")
+	q.client.Announce(d)
+	open.call.Answer(d.ErrorFrame([]byte(open.call.ID)))
+}
+
+// close ends the wait for an answer.
+func (q *Questions) close(open *question, why string) {
+	q.mu.Lock()
+	taken := q.take(open.id)
+	q.mu.Unlock()
+	if taken == nil {
+		return
+	}
+	if taken.frame != nil {
+		q.client.Proxy.Client.Inject(Cancellation([]byte(taken.id), why))
+	}
+	q.notRun(taken, why)
+}
+
+// Cancelled reports whether a call that the client cancels was waiting for an answer. It is forgotten.
+func (q *Questions) Cancelled(id []byte) bool {
+	if q == nil {
+		return false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.open == nil || q.open.frame == nil || mcpproxy.IDKey([]byte(q.open.call.ID)) != mcpproxy.IDKey(id) {
+		return false
+	}
+	open := q.take(q.open.id)
+	q.due[open.call.Tool] = open.objects
+	open.frame.Close()
+	q.client.Proxy.Client.Inject(Cancellation([]byte(open.id), "the call was cancelled"))
+	return true
+}
+
+// End closes the open question, if there is one: the client has left, or the server has ended.
+func (q *Questions) End() {
+	if q == nil {
+		return
+	}
+	q.mu.Lock()
+	open := q.open
+	q.mu.Unlock()
+	if open != nil {
+		q.close(open, "the session has ended")
+	}
+}
+
+// watch ends the open question when the client has left.
+func (q *Questions) watch(left <-chan struct{}) {
+	select {
+	case <-left:
+	case <-q.quit.Done:
+	}
+	q.End()
+}
+
+// Wait holds a question of the server back while ours is open. It is for the goroutine that reads the server.
+func (q *Questions) Wait(f *mcpproxy.Frame) {
+	if q == nil || !asksClient(f) {
+		return
+	}
+	q.mu.Lock()
+	for q.open != nil {
+		closed := q.open.closed
+		q.mu.Unlock()
+		<-closed
+		q.mu.Lock()
+	}
+	q.others = time.Now()
+	q.mu.Unlock()
+}
+
+// OthersAnswered notes that the client has answered a request of the server.
+func (q *Questions) OthersAnswered(method string) {
+	if q == nil || method != methodElicit {
+		return
+	}
+	q.mu.Lock()
+	q.answered, q.others = time.Now(), time.Time{}
+	q.mu.Unlock()
+}
+
+// text is the question in words. It names the server as `mcp-jail status` does.
+func (open *question) text(server string) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "mcp-jail has refused the server %s:\n", show.Name(server))
+	for _, o := range open.objects {
+		fmt.Fprintf(&b, "- to %s %s: %s\n", o.does, o.shown, o.could)
+	}
+	fmt.Fprintf(&b, "May it, for this session? To allow it for ever, type in a terminal: %s", grantCommand(server, open.call.Tool, open.objects))
+	return b.String()
+}
