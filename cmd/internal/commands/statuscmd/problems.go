@@ -145,6 +145,9 @@ func sayStart(g *groups, r *row) {
 
 // sayMore says what a server gets that the user may not know of.
 func sayMore(g *groups, r *row) {
+	if len(r.Allowed) > 0 {
+		g.add(r.shown(), "NAMES has more until its session ends, allowed in the client: "+show.Line(strings.Join(r.Allowed, ", "))+".", "", "")
+	}
 	if r.Outdated != "" {
 		g.add(r.shown(), "NAMES "+sentence(r.Outdated), "", "")
 	}

@@ -46,6 +46,7 @@ type row struct {
 	Granted     []string        `json:"granted,omitempty"` // by the file of a project or a plugin
 	Fault       string          `json:"fault,omitempty"`   // why it cannot start
 	Outdated    string          `json:"outdated,omitempty"`
+	Allowed     []string        `json:"allowed_in_client,omitempty"` // for the session that runs
 	Stored      *storedPart     `json:"stored,omitempty"`
 
 	title   string // of its client
@@ -233,7 +234,7 @@ func (r *row) addStored(x *index.Index, of *index.Server) {
 	kept := of.Kept
 	x.Stored.ReadSessions(kept)
 	about := kept.About
-	r.running, r.LastFailure = kept.Running, kept.Failure
+	r.running, r.LastFailure, r.Allowed = kept.Running, kept.Failure, kept.Allowed
 	if !kept.Used.IsZero() && len(about.Command) > 0 {
 		r.LastUsed = &kept.Used
 	}
