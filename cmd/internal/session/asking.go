@@ -112,7 +112,7 @@ func (a *Asking) load(t *Target) (*Target, error) {
 	file, err := ownFile(t)
 	for _, g := range a.granted {
 		if err == nil {
-			file, err = t.add(file, g.tool, g.words)
+			file, err = addTo(t, file, g.tool, g.words)
 		}
 	}
 	if err != nil {

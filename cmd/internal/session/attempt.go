@@ -286,11 +286,11 @@ func (t *Target) granted(tool string, words []string) (*config.ServerFile, error
 	if err != nil {
 		return nil, err
 	}
-	return t.add(file, tool, words)
+	return addTo(t, file, tool, words)
 }
 
-// add returns a file of the server to which it adds what words grant.
-func (t *Target) add(file *config.ServerFile, tool string, words []string) (*config.ServerFile, error) {
+// addTo returns a file of the server to which it adds what words grant.
+func addTo(t *Target, file *config.ServerFile, tool string, words []string) (*config.ServerFile, error) {
 	flags, err := cmdline.ParseRun(append([]string{"run"}, words...))
 	if err != nil {
 		return nil, err

@@ -16,25 +16,30 @@ import (
 
 // An object is what a question is about: a host, or a file of a per-call server.
 type object struct {
-	words   []string // for mcp-jail grant
-	perCall bool
-	does    string // "reach", "read", "change", "start"
-	shown   string // the host, or the path as it is resolved
-	could   string // what the server could do with it
+	words []string // for mcp-jail grant
+	tool  string   // that may have it; "" is all of a stateful server
+	does  string   // "reach", "read", "change", "start"
+	shown string   // the host, or the path as it is resolved
+	could string   // what the server could do with it
 }
 
-func (o object) key() string { return strings.Join(o.words, " ") }
+func (o object) key() string { return o.tool + "\x00" + strings.Join(o.words, " ") }
 
 func (o object) isAmong(all []object) bool {
 	return slices.ContainsFunc(all, func(other object) bool { return other.key() == o.key() })
 }
 
-// line says what was allowed.
-func (o object) line(tool string) string {
-	if !o.perCall {
-		tool = ""
+// typedFlags returns the flags of mcp-jail grant for an object, with a space before each word.
+func typedFlags(o object) (line string) {
+	words := o.words
+	if o.tool != "" {
+		words = append([]string{"--tool", o.tool}, words...)
 	}
-	return typedGrant("", tool, o.words)
+	for _, word := range words {
+		typed, _ := show.Path(word)
+		line += " " + typed
+	}
+	return line
 }
 
 // maxShown bounds the characters of what is asked about: a dialog would cut more.
@@ -54,7 +59,11 @@ func (s *Server) askable(d diagnostics.Diagnosis) (found []object) {
 		if h.Words[0] != "--net" {
 			o, ok = s.fileObject(h.Words)
 		}
-		if ok && canShow(o.shown) && canShow(o.could) && typedGrant(s.Profile.Server, "", o.words) != "" {
+		if s.Stateless {
+			o.tool = d.Tool
+		}
+		_, named := show.TypedOK("mcp-jail grant", s.Profile.Server, o.tool)
+		if ok && named && canShow(o.shown) && canShow(o.could) {
 			found = append(found, o)
 		}
 	}
@@ -68,10 +77,11 @@ func (s *Server) hostObject(words []string) (o object, ok bool) {
 		port, _ := strconv.Atoi(number)
 		host, ports = name, []int{port}
 	}
-	if _, err := netip.ParseAddr(host); err == nil || host == "localhost" || strings.HasSuffix(host, ".localhost") || strings.ContainsAny(host, "*[]:") || s.Client.Config.Known.HarmOfHost == nil {
+	name, err := policy.NormalizeTarget(host)
+	if _, isAddress := netip.ParseAddr(host); err != nil || name != host || isAddress == nil || strings.HasSuffix("."+host, ".localhost") || s.Client.Config.Known.HarmOfHost == nil {
 		return o, false
 	}
-	o = object{words: words, perCall: s.Stateless, does: "reach", shown: words[1], could: "it could send there what it can read"}
+	o = object{words: words, does: "reach", shown: words[1], could: "it could send there what it can read"}
 	for _, port := range ports {
 		r := policy.NetRule{Host: host, Port: port, Allow: true}
 		harm := s.Client.Config.Known.HarmOfHost(r)
@@ -116,7 +126,7 @@ func (s *Server) fileObject(words []string) (o object, ok bool) {
 	}
 	path = ask.Canonical(filepath.Clean(path))
 	harm := ask.Harm(path, grant.rights)
-	o = object{words: words, perCall: true, does: grant.does, shown: path, could: grant.could}
+	o = object{words: words, does: grant.does, shown: path, could: grant.could}
 	if harm.Ask != "" {
 		o.could = harm.Say("it")
 	}
@@ -126,37 +136,4 @@ func (s *Server) fileObject(words []string) (o object, ok bool) {
 // canShow reports whether a text shows as it is, on one line of a dialog.
 func canShow(s string) bool {
 	return s != "" && utf8.ValidString(s) && utf8.RuneCountInString(s) <= maxShown && !strings.ContainsFunc(s, show.IsHidden) && show.Line(s) == s
-}
-
-// grantCommand returns what allows objects for ever.
-func grantCommand(server, tool string, objects []object) string {
-	var words []string
-	perCall := false
-	for _, o := range objects {
-		words = append(words, o.words...)
-		perCall = perCall || o.perCall
-	}
-	if !perCall {
-		tool = ""
-	}
-	return typedGrant(server, tool, words)
-}
-
-// typedGrant returns a command as a shell takes it, or its flags alone without a server. It is "" if it cannot be typed.
-func typedGrant(server, tool string, words []string) string {
-	line, ok := "", true
-	if server != "" {
-		line, ok = show.TypedOK("mcp-jail grant", server)
-	}
-	if !ok {
-		return ""
-	}
-	if tool != "" {
-		words = append([]string{"--tool", tool}, words...)
-	}
-	for _, word := range words {
-		typed, _ := show.Path(word)
-		line += " " + typed
-	}
-	return strings.TrimSpace(line)
 }

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -27,37 +28,31 @@ func inputRequired(id, server string, open *question) []byte {
 // retried takes a call that the client sends again with an answer to our question. It reports whether the call has a
 // state of ours. A state counts once, and for its own call.
 func (q *Questions) retried(f *mcpproxy.Frame, e *mcpproxy.Envelope, call HeldCall) bool {
-	q.mu.Lock()
-	asked := len(q.ours) > 0
-	q.mu.Unlock()
-	if !asked && !e.Inputs.Present() {
-		return false
-	}
 	var params struct {
 		State  json.RawMessage            `json:"requestState"`
 		Inputs map[string]json.RawMessage `json:"inputResponses"`
 	}
-	if json.Unmarshal(f.Slice(e.Params), &params) != nil {
+	q.mu.Lock()
+	asked := len(q.ours) > 0
+	q.mu.Unlock()
+	if !asked && !e.Inputs.Present() || json.Unmarshal(f.Slice(e.Params), &params) != nil {
 		return false
 	}
-	id := ""
-	if params.State != nil {
-		id = mcpproxy.IDKey(params.State)
-	}
+	id := mcpproxy.IDKey(params.State)
 	q.mu.Lock()
 	ours, open := q.ours[id], q.take(id)
 	q.mu.Unlock()
-	if open != nil && (open.call.Tool != call.Tool || open.digest != digestOf(f, e) || !f.Flaws.IsStrict()) {
-		q.notRun(open, "")
+	if !ours {
+		if e.Inputs.Present() {
+			q.OthersAnswered(methodElicit)
+		}
+		return false
+	}
+	if open != nil && (open.digest != digestOf(f, e) || !f.Flaws.IsStrict()) {
+		q.again(open)
 		open = nil
 	}
-	switch {
-	case !ours && e.Inputs.Present():
-		q.OthersAnswered(methodElicit)
-		return false
-	case !ours:
-		return false
-	case open == nil:
+	if open == nil {
 		d := Refusal(-32602, "", q.client.Config.Profile.Server, call.Tool, "the tool was not run: its requestState is late, was used before, or is that of another call", "call it again without")
 		q.client.Announce(d)
 		call.Answer(d.ErrorFrame([]byte(call.ID)))
@@ -103,65 +98,36 @@ func DrawsForms(name string) bool {
 	return false
 }
 
+// shows reports whether the client shows forms: it says so, and is known for it. The caller holds mu.
 func (q *Questions) shows() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.showsNow()
-}
-
-// showsNow reports whether the client shows forms: it says so, and is known for it. The caller holds mu.
-func (q *Questions) showsNow() bool {
 	type capabilities struct {
-		Elicitation *struct {
-			Form, URL json.RawMessage
-		}
+		Elicitation *struct{ Form, URL json.RawMessage }
 	}
 	type info struct{ Name string }
 	var said struct {
-		Capabilities capabilities `json:"capabilities"`
-		Info         info         `json:"clientInfo"`
+		Legacy     capabilities `json:"capabilities"`
+		LegacyInfo info         `json:"clientInfo"`
+		Modern     capabilities `json:"io.modelcontextprotocol/clientCapabilities"`
+		ModernInfo info         `json:"io.modelcontextprotocol/clientInfo"`
 	}
-	var modern struct {
-		Capabilities capabilities `json:"io.modelcontextprotocol/clientCapabilities"`
-		Info         info         `json:"io.modelcontextprotocol/clientInfo"`
+	text := q.greeting
+	if q.meta != nil {
+		text = q.meta
 	}
-	switch {
-	case q.dumb:
-		return false
-	case q.meta != nil:
-		if json.Unmarshal(q.meta, &modern) != nil {
-			return false
-		}
-		said.Capabilities, said.Info = modern.Capabilities, modern.Info
-	case q.greeting == nil || json.Unmarshal(q.greeting, &said) != nil:
+	if q.dumb || json.Unmarshal(text, &said) != nil {
 		return false
 	}
-	e := said.Capabilities.Elicitation
-	return e != nil && (e.Form != nil || e.URL == nil) && DrawsForms(said.Info.Name) // {} is a form
-}
-
-// asksClient reports whether a frame of the server has a question for the client's user in it.
-func asksClient(f *mcpproxy.Frame) bool {
-	for i := range f.Messages {
-		e := &f.Messages[i]
-		if string(e.Method) == methodElicit {
-			return true
-		}
-		if e.Kind() != mcpproxy.Response || !e.Result.Present() || !mayAsk(f, e) {
-			continue
-		}
-		var result struct {
-			Type string `json:"resultType"`
-		}
-		if json.Unmarshal(f.Slice(e.Result), &result) == nil && result.Type == "input_required" {
-			return true
-		}
+	can, name := said.Legacy.Elicitation, said.LegacyInfo.Name
+	if q.meta != nil {
+		can, name = said.Modern.Elicitation, said.ModernInfo.Name
 	}
-	return false
+	return can != nil && (can.Form != nil || can.URL == nil) && DrawsForms(name) // {} is a form
 }
 
-// mayAsk spares most results the decoding: the word stands in one that asks, or an escape does.
-func mayAsk(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
-	text := f.Slice(e.Result)
-	return bytes.Contains(text, []byte("input_required")) || bytes.Contains(text[:min(len(text), 256)], []byte(`\u`))
+// requiresInput reports whether a frame of the server has a result that asks the client for something.
+func requiresInput(f *mcpproxy.Frame) bool {
+	return slices.ContainsFunc(f.Messages, func(e mcpproxy.Envelope) bool {
+		var result struct{ ResultType string }
+		return e.Result.Present() && json.Unmarshal(f.Slice(e.Result), &result) == nil && result.ResultType == "input_required"
+	})
 }

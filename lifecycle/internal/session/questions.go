@@ -26,7 +26,8 @@ type Asker interface {
 }
 
 // Questions asks the user in the client whether the server may have what the jail has refused it. The refused call is
-// answered as ever. The question stands in front of the next call of the same tool, before the server sees it.
+// answered as ever. The question stands in front of the next call of the same tool, before the server sees it. The
+// methods take nil for a session that asks nothing.
 //
 // A question is open from the time at which the client gets it until it is answered, cancelled or late. One is open at
 // a time. While it is, the server's own questions wait: see Wait. A server's question that is open, or was answered
@@ -40,9 +41,9 @@ type Questions struct {
 	greeting []byte              // params of the client's last initialize
 	meta     []byte              // _meta of the client's last call, if that was a modern one
 	due      map[string][]object // by tool: what its next call asks about
-	granted  map[string]bool     // objects that were allowed
+	granted  map[string]bool     // keys of objects that were allowed
 	open     *question
-	ours     map[string]bool // the ids of our requests and our states, each used once
+	ours     map[string]bool // the ids of our requests, and our states
 	others   time.Time       // when the server's latest question went to the client; zero: it is answered
 	answered time.Time       // when the client has answered a question of the server
 	dumb     bool            // the client has answered a question with an error
@@ -63,19 +64,18 @@ type question struct {
 // HeldCall is a call in front of which a question may stand.
 type HeldCall struct {
 	ID, Tool string
-	Pass     func(*mcpproxy.Frame)  // gives the call to the server
-	Answer   func(line []byte)      // answers it in the server's place
-	Kept     func() *mcpproxy.Frame // returns its frame, to be kept
+	Pass     func(*mcpproxy.Frame) // gives the call to the server
+	Answer   func(line []byte)     // answers it in the server's place
 }
 
 const (
-	maxDue      = 3 // objects of one question
-	maxDueTools = 64
+	maxDue      = 3               // objects of one question
+	maxDueTools = 64              // that have some
 	apart       = 2 * time.Second // from the answer to a question of the server to one of ours
 	otherWaits  = 2 * time.Minute // a question of the server that is as old does not count
 )
 
-// The answer of a question.
+// The answer to a question.
 type answer int
 
 const (
@@ -96,20 +96,17 @@ func newQuestions(c *Client) *Questions {
 
 // NoteInitialize keeps what a legacy client says of itself.
 func (q *Questions) NoteInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	if q == nil || string(e.Method) != "initialize" {
+	if q == nil || string(e.Method) != "initialize" || e.Params.End-e.Params.Start > MaxIntroduction {
 		return
 	}
-	params := append([]byte{}, f.Slice(e.Params)...)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.greeting = nil; len(params) <= MaxIntroduction {
-		q.greeting = params
-	}
+	q.greeting = slices.Clone(f.Slice(e.Params))
 }
 
 // refused notes what the next call of a tool asks about, and reports whether it asks.
 func (q *Questions) refused(s *Server, d diagnostics.Diagnosis) bool {
-	if q == nil || d.Tool == "" || !q.shows() {
+	if q == nil || d.Tool == "" {
 		return false
 	}
 	found := s.askable(d)
@@ -117,11 +114,11 @@ func (q *Questions) refused(s *Server, d diagnostics.Diagnosis) bool {
 	defer q.mu.Unlock()
 	all := q.due[d.Tool]
 	for _, o := range found {
-		if !o.isAmong(all) && len(all) < maxDue && len(q.due) < maxDueTools && q.may(d.Tool, o) {
+		if !o.isAmong(all) && len(all) < maxDue && len(q.due) < maxDueTools && q.may(o) {
 			all = append(all, o)
 		}
 	}
-	if len(all) == 0 {
+	if len(all) == 0 || !q.shows() {
 		return false
 	}
 	q.due[d.Tool] = all
@@ -130,11 +127,9 @@ func (q *Questions) refused(s *Server, d diagnostics.Diagnosis) bool {
 
 // may reports whether a question may be about an object: it was not allowed or denied, nor is it being asked about. The
 // caller holds mu.
-func (q *Questions) may(tool string, o object) bool {
-	return !q.granted[grantKey(tool, o)] && (q.open == nil || !o.isAmong(q.open.objects)) && q.asker.May(o.words)
+func (q *Questions) may(o object) bool {
+	return !q.granted[o.key()] && (q.open == nil || !o.isAmong(q.open.objects)) && q.asker.May(o.words)
 }
-
-func grantKey(tool string, o object) string { return tool + "\x00" + o.key() }
 
 // Hold asks before a call, if something is due for its tool. It reports whether the call goes on by itself, or was
 // answered.
@@ -161,11 +156,11 @@ func (q *Questions) begin(f *mcpproxy.Frame, e *mcpproxy.Envelope, call HeldCall
 	defer q.mu.Unlock()
 	modern := e.Era() == mcpproxy.Modern
 	if q.meta = nil; modern {
-		q.meta = append([]byte{}, f.Slice(e.ParamsMeta)...)
+		q.meta = slices.Clone(f.Slice(e.ParamsMeta))
 	}
-	objects := slices.DeleteFunc(slices.Clone(q.due[call.Tool]), func(o object) bool { return !q.may(call.Tool, o) })
-	waits := q.open != nil || e.Inputs.Present() || time.Since(q.answered) < apart || !q.others.IsZero() && time.Since(q.others) < otherWaits
-	if len(objects) == 0 || waits || !f.Flaws.IsStrict() || f.Slice(e.Params) == nil || !q.showsNow() {
+	objects := slices.DeleteFunc(slices.Clone(q.due[call.Tool]), func(o object) bool { return !q.may(o) })
+	waits := q.open != nil || e.Inputs.Present() || time.Since(q.answered) < apart || time.Since(q.others) < otherWaits
+	if len(objects) == 0 || waits || !f.Flaws.IsStrict() || f.Slice(e.Params) == nil || !q.shows() {
 		return nil
 	}
 	delete(q.due, call.Tool)
@@ -177,10 +172,10 @@ func (q *Questions) begin(f *mcpproxy.Frame, e *mcpproxy.Envelope, call HeldCall
 	if modern {
 		open.digest = digestOf(f, e)
 	} else {
-		open.frame = call.Kept()
+		open.frame = f.Detach()
 	}
 	limit := q.client.Times.Question
-	open.late = time.AfterFunc(limit, func() { q.close(open, "nobody has answered the question within "+limit.String()) })
+	open.late = time.AfterFunc(limit, func() { q.close(id, "nobody has answered the question within "+limit.String()) })
 	q.open, q.ours[id] = open, true
 	return open
 }
@@ -202,24 +197,20 @@ func (q *Questions) settle(open *question, said answer, f *mcpproxy.Frame) {
 	if said != none && time.Since(open.asked) < q.client.Times.Automatic {
 		said = no // no person is as fast
 	}
-	switch said {
-	case none:
+	if said == none {
 		q.notRun(open, "the question was cancelled")
 		return
-	case yes:
-		for _, o := range open.objects {
-			if err := q.asker.Yes(open.call.Tool, o.words); err != nil {
-				q.client.warnNow("warning: what was allowed in the client cannot be given: " + err.Error())
-				continue
-			}
-			q.mu.Lock()
-			q.granted[grantKey(open.call.Tool, o)] = true
-			q.mu.Unlock()
-			q.client.Record.allowed(o.line(open.call.Tool))
-		}
-	default:
-		for _, o := range open.objects {
+	}
+	for _, o := range open.objects {
+		if said == no {
 			q.asker.No(o.words)
+		} else if err := q.asker.Yes(open.call.Tool, o.words); err != nil {
+			q.client.warnNow("warning: what was allowed in the client cannot be given: " + err.Error())
+		} else {
+			q.mu.Lock()
+			q.granted[o.key()] = true
+			q.mu.Unlock()
+			q.client.Record.allowed(strings.TrimSpace(typedFlags(o)))
 		}
 	}
 	open.call.Pass(f)
@@ -227,32 +218,48 @@ func (q *Questions) settle(open *question, said answer, f *mcpproxy.Frame) {
 
 // notRun answers the call of a question that has no answer. What it was about is asked before the next call.
 func (q *Questions) notRun(open *question, why string) {
-	q.mu.Lock()
-	if len(q.due) < maxDueTools {
-		q.due[open.call.Tool] = open.objects
-	}
-	q.mu.Unlock()
+	q.again(open)
 	if open.frame == nil {
 		return // the client was told that the call has not run
 	}
-	open.frame.Close()
 	d := Refusal(-32603, "", q.client.Config.Profile.Server, open.call.Tool, "the tool was not run: "+why, "call it again, and the question comes again")
 	q.client.Announce(d)
 	open.call.Answer(d.ErrorFrame([]byte(open.call.ID)))
+	open.frame.Close()
 }
 
-// close ends the wait for an answer.
-func (q *Questions) close(open *question, why string) {
+// again has what a question was about stand in front of the next call.
+func (q *Questions) again(open *question) {
 	q.mu.Lock()
-	taken := q.take(open.id)
+	defer q.mu.Unlock()
+	q.due[open.call.Tool] = open.objects
+}
+
+// close ends the wait for an answer, and takes the question back from a legacy client.
+func (q *Questions) close(id, why string) {
+	if open := q.takeBack(id, why); open != nil {
+		q.notRun(open, why)
+	}
+}
+
+func (q *Questions) takeBack(id, why string) *question {
+	q.mu.Lock()
+	open := q.take(id)
 	q.mu.Unlock()
-	if taken == nil {
-		return
+	if open != nil && open.frame != nil {
+		q.client.Proxy.Client.Inject(Cancellation([]byte(id), why))
 	}
-	if taken.frame != nil {
-		q.client.Proxy.Client.Inject(Cancellation([]byte(taken.id), why))
+	return open
+}
+
+// openFor returns the id of the open question, or "". It may be asked for that of a legacy call alone.
+func (q *Questions) openFor(call []byte) string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.open == nil || call != nil && (q.open.frame == nil || mcpproxy.IDKey([]byte(q.open.call.ID)) != mcpproxy.IDKey(call)) {
+		return ""
 	}
-	q.notRun(taken, why)
+	return q.open.id
 }
 
 // Cancelled reports whether a call that the client cancels was waiting for an answer. It is forgotten.
@@ -260,28 +267,19 @@ func (q *Questions) Cancelled(id []byte) bool {
 	if q == nil {
 		return false
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.open == nil || q.open.frame == nil || mcpproxy.IDKey([]byte(q.open.call.ID)) != mcpproxy.IDKey(id) {
+	open := q.takeBack(q.openFor(id), "the call was cancelled")
+	if open == nil {
 		return false
 	}
-	open := q.take(q.open.id)
-	q.due[open.call.Tool] = open.objects
+	q.again(open)
 	open.frame.Close()
-	q.client.Proxy.Client.Inject(Cancellation([]byte(open.id), "the call was cancelled"))
 	return true
 }
 
 // End closes the open question, if there is one: the client has left, or the server has ended.
 func (q *Questions) End() {
-	if q == nil {
-		return
-	}
-	q.mu.Lock()
-	open := q.open
-	q.mu.Unlock()
-	if open != nil {
-		q.close(open, "the session has ended")
+	if q != nil {
+		q.close(q.openFor(nil), "the session has ended")
 	}
 }
 
@@ -296,18 +294,21 @@ func (q *Questions) watch(left <-chan struct{}) {
 
 // Wait holds a question of the server back while ours is open. It is for the goroutine that reads the server.
 func (q *Questions) Wait(f *mcpproxy.Frame) {
-	if q == nil || !asksClient(f) {
+	if q == nil {
 		return
 	}
+	asks := slices.ContainsFunc(f.Messages, func(e mcpproxy.Envelope) bool { return string(e.Method) == methodElicit })
 	q.mu.Lock()
-	for q.open != nil {
+	defer q.mu.Unlock()
+	for q.open != nil && (asks || requiresInput(f)) {
 		closed := q.open.closed
 		q.mu.Unlock()
 		<-closed
 		q.mu.Lock()
 	}
-	q.others = time.Now()
-	q.mu.Unlock()
+	if asks {
+		q.others = time.Now()
+	}
 }
 
 // OthersAnswered notes that the client has answered a request of the server.
@@ -316,17 +317,17 @@ func (q *Questions) OthersAnswered(method string) {
 		return
 	}
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.answered, q.others = time.Now(), time.Time{}
-	q.mu.Unlock()
 }
 
 // text is the question in words. It names the server as `mcp-jail status` does.
 func (open *question) text(server string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "mcp-jail has refused the server %s:\n", show.Name(server))
+	objects, flags := "", ""
 	for _, o := range open.objects {
-		fmt.Fprintf(&b, "- to %s %s: %s\n", o.does, o.shown, o.could)
+		objects += fmt.Sprintf("- to %s %s: %s\n", o.does, o.shown, o.could)
+		flags += typedFlags(o)
 	}
-	fmt.Fprintf(&b, "May it, for this session? To allow it for ever, type in a terminal: %s", grantCommand(server, open.call.Tool, open.objects))
-	return b.String()
+	grant, _ := show.TypedOK("mcp-jail grant", server) // askable has asked
+	return "mcp-jail has refused the server " + show.Name(server) + ":\n" + objects + "May it, for this session? To allow it for ever, type in a terminal: " + grant + flags
 }

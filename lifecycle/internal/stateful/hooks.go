@@ -181,7 +181,7 @@ func (s *inspection) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answere
 	if s.client.Tools != nil || string(e.Method) == "logging/setLevel" {
 		s.lists.note(f, e)
 	}
-	if string(e.Method) == "tools/call" && !f.Batch && e.Trackable() && s.client.Questions != nil && s.client.Questions.Hold(f, e, s.held(f, e)) {
+	if string(e.Method) == "tools/call" && !f.Batch && e.Trackable() && s.client.Questions != nil && s.client.Questions.Hold(f, e, s.held(e)) {
 		return true
 	}
 	s.client.Logs.NoteRequest(f, e)
@@ -196,9 +196,9 @@ func (s *inspection) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answere
 }
 
 // held returns a call in front of which a question may stand.
-func (s *inspection) held(f *mcpproxy.Frame, e *mcpproxy.Envelope) session.HeldCall {
+func (s *inspection) held(e *mcpproxy.Envelope) session.HeldCall {
 	return session.HeldCall{
-		ID: string(e.ID), Tool: string(e.Name), Kept: f.Detach,
+		ID: string(e.ID), Tool: string(e.Name),
 		Pass: func(f *mcpproxy.Frame) {
 			s.client.Proxy.Forward(f, s.upstream)
 			f.Close()

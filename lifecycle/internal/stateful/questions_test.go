@@ -112,7 +112,9 @@ func TestNothingAsked(t *testing.T) {
 		{"a long name", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) {
 			f.Denials[0].Target = strings.Repeat("long.", 20) + "example.com:443"
 		}},
-		{"a file of a stateful server", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) {
+		{"a file of a stateful server", sessiontest.HelloForms("claude-code", forms), func(s *session.Session, f *sessiontest.Fake) {
+			s.Known.Harm, s.Known.Canonical = func(string, policy.Rights) policy.Harm { return policy.Harm{} }, func(path string) string { return path }
+			f.Server = "fails"
 			f.Denials[0] = policy.Denial{Axis: policy.AxisFs, Operation: "write", Target: "/home/u/notes/x", Count: 2}
 		}},
 	} {
@@ -174,7 +176,7 @@ func TestNoAnswer(t *testing.T) {
 		p.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}`)
 		sessiontest.Has(t, p.Told("notifications/cancelled").Line, string(q.ID))
 		p.Send(sessiontest.ReplyTo(q, yesReply))
-		if stderr := p.Nothing(); strings.Contains(stderr, `"n":2`) || a.Kept() != "yes ; no " {
+		if stderr := p.Nothing(); strings.Contains(stderr, `"n":2`) || strings.Contains(stderr, "cancelled") || a.Kept() != "yes ; no " {
 			t.Errorf("%s, %s", stderr, a.Kept())
 		}
 	})
@@ -212,6 +214,27 @@ func TestFlood(t *testing.T) {
 		}
 	}
 	if p.Nothing(); a.Kept() != "yes ; no --net api.example.com" {
+		t.Error(a.Kept())
+	}
+}
+
+// TestJoined: what one call lacked is one question.
+func TestJoined(t *testing.T) {
+	t.Parallel()
+	p, a := asked(t, func(_ *session.Session, f *sessiontest.Fake) {
+		second := sessiontest.AskedDenial()
+		second.Target = "cdn.example.com:443"
+		f.Server, f.Denials = "refused-two", append(f.Denials, second)
+	})
+	due(t, p, sessiontest.HelloForms("claude-code", forms))
+	p.Send("[" + call2 + "]") // before a batch nothing is asked
+	sessiontest.Has(t, p.Line(), `"id":2,"result"`)
+	p.Send(call3)
+	q := p.Told("elicitation/create")
+	sessiontest.Has(t, q.Line, "- to reach api.example.com: ", "- to reach cdn.example.com: ", "grant test --net api.example.com --net cdn.example.com")
+	p.Send(sessiontest.ReplyTo(q, yesReply))
+	p.Answer("3")
+	if p.Nothing(); a.Kept() != "yes --net api.example.com, --net cdn.example.com; no " {
 		t.Error(a.Kept())
 	}
 }

@@ -145,10 +145,7 @@ func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 			dp.fail(rq, dp.client.Announce(noTasks(dp.session.serverName, rq.tool, "the tool answers with tasks alone (execution.taskSupport is \"required\")")))
 			return
 		}
-		if rq.batch == nil && dp.client.Questions != nil && dp.client.Questions.Hold(rq.frame, e, dp.held(ctx, rq)) {
-			return
-		}
-		dp.queueCall(ctx, rq)
+		dp.askOrQueue(ctx, rq)
 	case "ping":
 		dp.respondWith(rq, "result", []byte("{}"))
 	case "logging/setLevel":
@@ -170,16 +167,21 @@ func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 	}
 }
 
-// held returns a call in front of which a question may stand.
-func (dp *dispatcher) held(ctx context.Context, rq *clientRequest) session.HeldCall {
-	return session.HeldCall{
-		ID: string(rq.id), Tool: rq.tool, Kept: rq.frame.Clone,
+// askOrQueue asks the user about what is due before a call, which then waits for the answer, or queues it.
+func (dp *dispatcher) askOrQueue(ctx context.Context, rq *clientRequest) {
+	call := session.HeldCall{
+		ID: string(rq.id), Tool: rq.tool,
 		Pass: func(f *mcpproxy.Frame) {
-			rq.frame.Close()
+			if f != rq.frame {
+				rq.frame.Close()
+			}
 			rq.frame = f
 			dp.queueCall(ctx, rq)
 		},
 		Answer: func(line []byte) { dp.respond(rq, line) },
+	}
+	if q := dp.client.Questions; q == nil || rq.batch != nil || !q.Hold(rq.frame, &rq.frame.Messages[0], call) {
+		dp.queueCall(ctx, rq)
 	}
 }
 
