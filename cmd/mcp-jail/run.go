@@ -71,12 +71,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 		launcher.Pool = launcher.NewPool()
 	}
 	defer launcher.Pool.Close()
-	asking := followed.Asking()
-	launcher.AskHost = asking.AskHost()
-	session := followed.Session(c, launcher)
-	if asking != nil {
-		session.Asker = asking
-	}
+	session := followed.AskingSession(c, launcher)
 	session.Log, session.Refresh, session.Waived = log, followed.Refresh, waived
 	t.Package.PinTools(&session)
 	tellTyping(c, &session)

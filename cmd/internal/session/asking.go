@@ -7,13 +7,15 @@ import (
 	"sync"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 )
 
-// Asking keeps what the user allows in the client during a session: for a stateful server hosts, which its gateway asks
+// asking keeps what the user allows in the client during a session: for a stateful server hosts, which its gateway asks
 // for, and for a per-call server what mcp-jail grant would write, for the processes that start from now on. No file of
 // the configuration is written. It is the Asker of the session.
-type Asking struct {
+type asking struct {
 	followed *Followed
 
 	mu      sync.Mutex
@@ -26,22 +28,31 @@ type sessionGrant struct {
 	words []string
 }
 
-// Asking returns the Asker of the session, or nil where nothing is asked: of a server without an id, and of one that a
+// AskingSession is Session, and has the user asked in the client about what the jail refuses.
+func (f *Followed) AskingSession(c terminal.Console, launcher confine.Launcher) lifecycle.Session {
+	a := f.asking()
+	if a == nil {
+		return f.Session(c, launcher)
+	}
+	launcher.AskHost = a.askHost()
+	s := f.Session(c, launcher)
+	s.Asker = a
+	return s
+}
+
+// asking returns the Asker of the session, or nil where nothing is asked: of a server without an id, and of one that a
 // project's file narrows.
-func (f *Followed) Asking() *Asking {
+func (f *Followed) asking() *asking {
 	t := f.target()
 	if p := t.Policy; p.ID == "" || !p.Ask || p.Narrow != nil || t.trial != nil {
 		return nil
 	}
-	return &Asking{followed: f, hosts: map[string]bool{}}
+	return &asking{followed: f, hosts: map[string]bool{}}
 }
 
-// AskHost returns what the gateway of a stateful server asks about a host, or nil. Only a server whose last client
+// askHost returns what the gateway of a stateful server asks about a host, or nil. Only a server whose last client
 // shows forms gets a gateway for the sake of it: the client of this session is not known yet.
-func (a *Asking) AskHost() func(host string, port int) bool {
-	if a == nil {
-		return nil
-	}
+func (a *asking) askHost() func(host string, port int) bool {
 	t := a.followed.target()
 	if !t.Policy.Stateful || !lifecycle.DrawsForms(records.ReadAbout(t.Host, t.Policy.KeptName()).Client.Name) {
 		return nil
@@ -54,25 +65,25 @@ func (a *Asking) AskHost() func(host string, port int) bool {
 }
 
 // May implements lifecycle.Asker.
-func (a *Asking) May(words []string) bool {
+func (a *asking) May(words []string) bool {
 	t := a.followed.target()
 	return t.Policy.Ask && t.Policy.Narrow == nil && records.ReadAsked(t.Host, t.Policy.KeptName()).May(strings.Join(words, " "))
 }
 
 // Begin implements lifecycle.Asker.
-func (a *Asking) Begin() bool {
+func (a *asking) Begin() bool {
 	t := a.followed.target()
 	return records.CountAsked(t.Host, t.Policy.KeptName())
 }
 
 // No implements lifecycle.Asker. A no that cannot be kept holds for as long as nothing else is refused.
-func (a *Asking) No(words []string) {
+func (a *asking) No(words []string) {
 	t := a.followed.target()
 	_ = records.NoteNo(t.Host, t.Policy.KeptName(), strings.Join(words, " "))
 }
 
 // Yes implements lifecycle.Asker.
-func (a *Asking) Yes(tool string, words []string) error {
+func (a *asking) Yes(tool string, words []string) error {
 	if a.followed.target().Policy.Stateful {
 		a.mu.Lock()
 		defer a.mu.Unlock()
@@ -83,7 +94,7 @@ func (a *Asking) Yes(tool string, words []string) error {
 }
 
 // grant gives the processes that start from now on what the user has allowed in the client.
-func (f *Followed) grant(a *Asking, g sessionGrant) error {
+func (f *Followed) grant(a *asking, g sessionGrant) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before := f.target()
@@ -108,7 +119,7 @@ func (f *Followed) grant(a *Asking, g sessionGrant) error {
 }
 
 // load loads a target again, as if its file had what the user has allowed.
-func (a *Asking) load(t *Target) (*Target, error) {
+func (a *asking) load(t *Target) (*Target, error) {
 	file, err := ownFile(t)
 	for _, g := range a.granted {
 		if err == nil {
