@@ -78,6 +78,7 @@ func TestAskingPerCall(t *testing.T) {
 	if err := a.Yes("read", []string{"--read", "~/x/*"}); err == nil || rights("read", notes) != policy.Read {
 		t.Errorf("what cannot be given: %v", err)
 	}
+	testkit.Must(t, a.Yes("write", []string{"--read", "~/notes"})) // the next one is given
 }
 
 // TestAskingWhere: nothing is asked about a server whose file or project says so, and only a stateful server whose
