@@ -233,9 +233,45 @@ func TestJoined(t *testing.T) {
 	q := p.Told("elicitation/create")
 	sessiontest.Has(t, q.Line, "- to reach api.example.com: ", "- to reach cdn.example.com: ", "grant test --net api.example.com --net cdn.example.com")
 	p.Send(sessiontest.ReplyTo(q, yesReply))
-	p.Answer("3")
+	for _, again := range []string{p.Answer("3").Line, p.Ask(sessiontest.CallOf("4", "fetch", "{}")).Line} {
+		if strings.Contains(again, askedNext) { // what was allowed, and is refused for another reason
+			t.Error("asks again after a yes: " + again)
+		}
+	}
 	if p.Nothing(); a.Kept() != "yes --net api.example.com, --net cdn.example.com; no " {
 		t.Error(a.Kept())
+	}
+}
+
+// TestServerFloods: a server that is refused more and more has three questions, each with three objects at most, and
+// its own questions do not pile up.
+func TestServerFloods(t *testing.T) {
+	t.Parallel()
+	p, a := asked(t, func(_ *session.Session, f *sessiontest.Fake) {
+		f.Server, f.Denials = "refused-many", nil
+		for n := range 40 {
+			d := sessiontest.AskedDenial()
+			d.Target = fmt.Sprintf("h%d.example.com:443", n)
+			f.Denials = append(f.Denials, d)
+		}
+	})
+	p.Send(sessiontest.HelloForms("claude-code", forms))
+	p.Answer("0")
+	questions := 0
+	for n := range 40 {
+		p.Send(sessiontest.CallOf(fmt.Sprint(n+1), fmt.Sprintf("cannot reach h%d.example.com, h1.example.com, h3.example.com, h5.example.com, h7.example.com", n%8), "{}"))
+		got := p.Take("an answer or a question", func(s sessiontest.Said) bool { return s.ID != nil })
+		if got.Method == "elicitation/create" {
+			questions++
+			if n := strings.Count(got.Line, "- to reach "); n == 0 || n > 3 {
+				t.Errorf("%d objects: %s", n, got.Line)
+			}
+			p.Send(sessiontest.ReplyTo(got, yesReply))
+			p.Answer(fmt.Sprint(n + 1))
+		}
+	}
+	if p.Nothing(); questions != 3 {
+		t.Errorf("%d questions, %s", questions, a.Kept())
 	}
 }
 
