@@ -59,6 +59,10 @@ func TestAskingPerCall(t *testing.T) {
 	if rights("read", notes) != 0 {
 		t.Fatal("the control: the tool has it already")
 	}
+	work := rights("read", f.target().Profile.Workspace)
+	if !work.Has(policy.Update) {
+		t.Fatal("the control: the tool has no workspace")
+	}
 	testkit.Must(t, a.Yes("read", []string{"--read", "~/notes"}))
 	testkit.Must(t, a.Yes("read", []string{"--read", "~/more"}))
 	for range 2 {
@@ -67,6 +71,11 @@ func TestAskingPerCall(t *testing.T) {
 		}
 		write("stateful = false\ncall_timeout_secs = 7\n")
 		f.Refresh()
+	}
+	testkit.Must(t, a.Yes("read", []string{"--net", "a.test"}))
+	of, err := f.target().Tool("read")
+	if testkit.Must(t, err); len(of.Profile.Net) == 0 || rights("read", f.target().Profile.Workspace) != work {
+		t.Errorf("hosts %v, and %v in the workspace", of.Profile.Net, rights("read", f.target().Profile.Workspace))
 	}
 	if f.target().Policy.Call == 0 {
 		t.Error("the new configuration is not in force")
