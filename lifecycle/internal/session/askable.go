@@ -55,10 +55,11 @@ func (s *Server) askable(d diagnostics.Diagnosis) (found []object) {
 		if h.Attribution != diagnostics.Certain || len(h.Words) != 2 {
 			continue
 		}
-		o, ok := s.hostObject(h.Words)
-		if h.Words[0] != "--net" {
-			o, ok = s.fileObject(h.Words)
+		judge := s.fileObject
+		if h.Words[0] == "--net" {
+			judge = s.hostObject
 		}
+		o, ok := judge(h.Words)
 		if s.Stateless {
 			o.tool = d.Tool
 		}
