@@ -174,8 +174,8 @@ type Launcher struct {
 	UserHome string
 
 	// AskHost, if it is not nil, decides about each host and port that no rule is about, when the program
-	// connects to it by its name: see egress.Options. Where connections cannot be held for that, there is a gap.
-	AskHost func(ctx context.Context, host string, port int) bool
+	// connects to it by its name: see egress.Options. Where no gateway can have all connections, nothing is asked.
+	AskHost func(host string, port int) bool
 
 	// Kept are the files in which the jail's supervisor keeps the user's files before the program
 	// changes them, if the profile asks for that (policy.Undo). Each Start needs files of its own.

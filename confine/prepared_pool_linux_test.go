@@ -2,7 +2,6 @@ package confine_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -208,7 +207,7 @@ func TestPreparedForItsLauncher(t *testing.T) {
 		t.Error("the control: an ordinary start has a jail of its own")
 	}
 	umask := 0o77
-	ask := func(context.Context, string, int) bool { return false }
+	ask := func(string, int) bool { return false }
 	for what, c := range map[string]struct{ of, start confine.Launcher }{
 		"asks for hosts":  {confine.Launcher{AskHost: ask}, confine.Launcher{AskHost: ask}},
 		"keeps changes":   {start: confine.Launcher{Kept: &confine.Kept{}}},

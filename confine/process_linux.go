@@ -2,7 +2,6 @@ package confine
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"slices"
 	"sync"
@@ -43,7 +42,7 @@ type Process struct {
 	done        chan struct{}
 	wholeMounts []byte       // see Mounts: the last list that had all
 	keeping     *heldAnswers // of KeepCall
-	askHost     func(ctx context.Context, host string, port int) bool
+	askHost     func(host string, port int) bool
 	userHome    string // see Launcher.UserHome
 	closeDone   sync.Once
 	inCgroup    bool // it has a cgroup, which this process removes

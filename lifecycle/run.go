@@ -147,6 +147,12 @@ type DiagnosedError = session.DiagnosedError
 // Pins keeps the tool definitions of a server from one session to the next.
 type Pins = session.Pins
 
+// Asker keeps what the user has answered in the client, in a session that asks there about what the jail refused.
+type Asker = session.Asker
+
+// DrawsForms reports whether a client of this name is known to show a form to a person.
+func DrawsForms(client string) bool { return session.DrawsForms(client) }
+
 // Refreshed is what Session.Refresh has found.
 type Refreshed = session.Refreshed
 

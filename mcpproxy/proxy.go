@@ -119,13 +119,21 @@ func (p *Proxy) RunClient(up Upstream) error {
 			}
 			continue
 		}
-		if !f.NonMessage() && !p.trackClient(f, &call) {
-			continue
-		}
-		if err := up.Send(f); err != nil {
+		if err := p.forward(f, up, &call); err != nil {
 			return err
 		}
 	}
+}
+
+// Forward forwards a frame of the client that a hook has kept, as if the client had sent it now. It is for the
+// goroutine of RunClient.
+func (p *Proxy) Forward(f *Frame, up Upstream) error { return p.forward(f, up, new(Call)) }
+
+func (p *Proxy) forward(f *Frame, up Upstream, call *Call) error {
+	if !f.NonMessage() && !p.trackClient(f, call) {
+		return nil
+	}
+	return up.Send(f)
 }
 
 func (p *Proxy) trackClient(f *Frame, call *Call) bool {
@@ -155,7 +163,10 @@ func (p *Proxy) trackClient(f *Frame, call *Call) bool {
 			}
 		case Response:
 			switch {
-			case !e.Trackable() || !p.ServerRequests.Take(e.ID, call):
+			case !e.Trackable():
+			case p.Hooks.OwnResponse != nil && p.Hooks.OwnResponse(f, e):
+				cuts = append(cuts, &e.Self)
+			case !p.ServerRequests.Take(e.ID, call):
 			case call.Answered:
 				cuts = append(cuts, &e.Self)
 			case p.Hooks.ClientResponse != nil:
@@ -166,6 +177,9 @@ func (p *Proxy) trackClient(f *Frame, call *Call) bool {
 				// 2025-11-25, "Cancellation, Behavior Requirements": a cancelled request
 				// has no response. A response that is sent anyway matches no request.
 				p.Requests.Drop(e.Cancels, func(*Call) bool { return true })
+				if p.Hooks.ClientCancels != nil && p.Hooks.ClientCancels(e.Cancels) {
+					cuts = append(cuts, &e.Self)
+				}
 			}
 		}
 	}
@@ -310,6 +324,12 @@ type Hooks struct {
 	// ClientRequest is called for every request of the client. When it returns true, the
 	// request is not forwarded and the hook is responsible for the response.
 	ClientRequest func(f *Frame, e *Envelope) (answered bool)
+	// OwnResponse is called for every response of the client with an id. When it returns true, the response was to a
+	// request of ours, and is not forwarded.
+	OwnResponse func(f *Frame, e *Envelope) (ours bool)
+	// ClientCancels is called for every request that the client cancels. When it returns true, the server never got the
+	// request, and gets no notification either.
+	ClientCancels func(id []byte) (kept bool)
 	// ClientResponse is called for every response of the client to a request of the
 	// server.
 	ClientResponse func(f *Frame, e *Envelope, c *Call)

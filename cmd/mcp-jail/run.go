@@ -71,7 +71,7 @@ func run(args []string, c terminal.Console) confine.Exit {
 		launcher.Pool = launcher.NewPool()
 	}
 	defer launcher.Pool.Close()
-	session := followed.Session(c, launcher)
+	session := followed.AskingSession(c, launcher)
 	session.Log, session.Refresh, session.Waived = log, followed.Refresh, waived
 	t.Package.PinTools(&session)
 	tellTyping(c, &session)

@@ -161,12 +161,13 @@ func clientMain() {
 	together := flag.Bool("together", false, "send all that follows the first response at once")
 	deaf := flag.Bool("deaf", false, "close the program's stdout before anything is sent")
 	sig := flag.Int("signal", 0, "at the end send this signal instead of closing stdin")
+	answer := flag.String("answer", "", "the result that answers each request of the program, as a person would, after a moment")
 	pause := flag.Duration("pause", 0, "before each line")
 	flag.Parse()
 	begin := time.Now()
-	fetching, err := client(*once, *together, *deaf, syscall.Signal(*sig), *pause, flag.Args())
+	fetching, err := client(*once, *together, *deaf, syscall.Signal(*sig), *pause, *answer, flag.Args())
 	for fetching && !*once && time.Since(begin) < testkit.Patience {
-		fetching, err = client(*once, *together, *deaf, syscall.Signal(*sig), *pause, flag.Args())
+		fetching, err = client(*once, *together, *deaf, syscall.Signal(*sig), *pause, *answer, flag.Args())
 	}
 	if err != nil {
 		var exit *exec.ExitError
@@ -203,7 +204,7 @@ func (w *withoutProgress) Write(b []byte) (int, error) {
 func (w *withoutProgress) flush() { w.to.Write(w.rest) }
 
 // client reports whether the program answered, in its time, that its package is still being fetched.
-func client(once, together, deaf bool, sig syscall.Signal, pause time.Duration, args []string) (fetching bool, err error) {
+func client(once, together, deaf bool, sig syscall.Signal, pause time.Duration, answer string, args []string) (fetching bool, err error) {
 	script, err := os.Open(args[0])
 	if err != nil {
 		return false, err
@@ -253,8 +254,13 @@ func client(once, together, deaf bool, sig syscall.Signal, pause time.Duration, 
 					ID     json.RawMessage `json:"id"`
 					Method string          `json:"method"`
 				}
-				if json.Unmarshal(line, &m) == nil && m.ID != nil && m.Method == "" {
+				switch {
+				case json.Unmarshal(line, &m) != nil || m.ID == nil:
+				case m.Method == "":
 					answered <- string(m.ID)
+				case answer != "":
+					time.Sleep(600 * time.Millisecond)
+					fmt.Fprintf(in, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, answer)
 				}
 			}
 		}()

@@ -118,10 +118,10 @@ type Options struct {
 	// Tell reports a secret in a request that is sent on: see Target.Tell. Optional.
 	Tell func(Leak)
 
-	// Ask decides about a name and port that no rule is about, when a program connects to it. The connection
-	// waits, for at most two minutes. The answer holds until the end of the Gateway. The addresses of the
-	// name are checked as any other's, and nothing is looked up before. Optional.
-	Ask func(ctx context.Context, host string, port int) bool
+	// Ask decides about a name and port that no rule is about, each time a program connects to it. The connection
+	// waits for the answer, so Ask asks no person. A yes holds until the end of the Gateway. The addresses of the
+	// name are checked as any other's, and nothing is looked up before. Several goroutines may call Ask. Optional.
+	Ask func(host string, port int) bool
 }
 
 // resolver looks up addresses, as net.Resolver does.
@@ -186,7 +186,6 @@ type Gateway struct {
 	querySlots     chan struct{} // one element for each DNS query in progress
 	seqpacketSlots chan struct{} // one element for each connection of ServeSeqpacket
 	denials        denialLog
-	asking         asker
 	failures       failureLog
 	front          atomic.Pointer[front.Front]
 	life           lifetime
@@ -224,7 +223,6 @@ func New(o Options) *Gateway {
 	}
 	g.rules.set(o.Rules)
 	g.life.begin()
-	g.asking.Ask = o.Ask
 	g.failures.life = &g.life
 	g.lookups = lookupCache{upstream: o.Upstream, life: &g.life, results: map[string]*lookupResult{}}
 	g.dialer = dialer{rules: &g.rules, lookups: &g.lookups, failures: &g.failures, proxy: o.Proxy, startTLS: o.StartTLS}

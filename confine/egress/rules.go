@@ -3,15 +3,12 @@ package egress
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -266,7 +263,7 @@ func AskedPorts() []uint16 { return []uint16{80, 443, 8443} }
 // mayAsk reports whether a destination is one to ask about: a name that the program has looked up, and that
 // no rule is about.
 func (g *Gateway) mayAsk(d *destination) bool {
-	if g.asking.Ask == nil || !d.named {
+	if g.o.Ask == nil || !d.named {
 		return false
 	}
 	for _, p := range protocols {
@@ -280,77 +277,11 @@ func (g *Gateway) mayAsk(d *destination) bool {
 // consents asks about a destination that nothing grants. With the answer yes, the rules grant its host and
 // port from then on.
 func (g *Gateway) consents(d *destination) bool {
-	if !g.mayAsk(d) {
+	port := int(d.to.Port())
+	if !g.mayAsk(d) || !g.o.Ask(d.host, port) {
 		return false
 	}
-	yes, why := g.asking.answer(g.life.jailCtx, d.host, int(d.to.Port()))
-	if !yes {
-		d.why, d.detail = policy.DeniedNotGranted, why
-		return false
-	}
-	g.rules.grant(policy.NetRule{Host: d.host, Port: int(d.to.Port()), Allow: true, Where: askedRule})
+	g.rules.grant(policy.NetRule{Host: d.host, Port: port, Allow: true, Where: askedRule})
 	g.rules.judge(d)
 	return d.granted()
-}
-
-const (
-	askTimeout = 2 * time.Minute
-	maxAsked   = 64 // questions in all
-)
-
-// asker asks whether hosts may be reached that no rule is about. An answer holds until the end.
-type asker struct {
-	Ask func(ctx context.Context, host string, port int) bool // nil: nothing is asked
-
-	mu      sync.Mutex
-	answers map[string]*askedHost
-}
-
-type askedHost struct {
-	done chan struct{}
-	yes  bool
-}
-
-// answer asks, or returns the answer that there was. why is the reason of a refusal.
-func (a *asker) answer(ctx context.Context, host string, port int) (yes bool, why string) {
-	jail := ctx
-	ctx, cancel := context.WithTimeout(jail, askTimeout)
-	defer cancel()
-	key := net.JoinHostPort(host, strconv.Itoa(port))
-	a.mu.Lock()
-	h := a.answers[key]
-	if h == nil {
-		if len(a.answers) >= maxAsked {
-			a.mu.Unlock()
-			return false, fmt.Sprintf("%d hosts were asked about, and no more are", maxAsked)
-		}
-		h = &askedHost{done: make(chan struct{})}
-		if a.answers == nil {
-			a.answers = map[string]*askedHost{}
-		}
-		a.answers[key] = h
-		go a.run(jail, key, host, port, h) // nothing waits for it: the function could ignore its context
-	}
-	a.mu.Unlock()
-	select {
-	case <-h.done:
-		if !h.yes {
-			return false, "it was asked about, and the answer was no"
-		}
-		return true, ""
-	case <-ctx.Done():
-		return false, "it was asked about, and there was no answer"
-	}
-}
-
-func (a *asker) run(ctx context.Context, key, host string, port int, h *askedHost) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	h.yes = a.Ask(ctx, host, port)
-	if !h.yes && ctx.Err() != nil { // it was not answered: the next connection asks again
-		a.mu.Lock()
-		delete(a.answers, key)
-		a.mu.Unlock()
-	}
-	close(h.done)
 }

@@ -119,7 +119,7 @@ func TestComparePolicies(t *testing.T) {
 func TestEveryFieldIsCompared(t *testing.T) {
 	compared := strings.Fields("Command Arguments Workspace Stateful Warm HomeReal Fs Net Inbound Env Commands Sensitive Waive Settings")
 	ignored := strings.Fields("Server Tool Where FromCommandLine Project Others Noted Kept UnusedKeys Narrow Default ID Key StartIn " +
-		"Startup Call Roots Undo Leaks LeakPatterns Limits Packages")
+		"Startup Call Roots Undo Leaks LeakPatterns Ask Limits Packages")
 	typ := reflect.TypeFor[policy.Policy]()
 	for i := range typ.NumField() {
 		if name := typ.Field(i).Name; !slices.Contains(compared, name) && !slices.Contains(ignored, name) {

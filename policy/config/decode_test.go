@@ -32,8 +32,8 @@ undo = "call"
 undo_total_mb = 99
 leaks = "block"
 leak_patterns = true
+ask = false
 waive = ["limits", "ipc", "macos", "windows"]
-
 [[servers.github.access.fs]]
 path = "."
 read = true
@@ -100,7 +100,7 @@ func TestDecodeEveryKey(t *testing.T) {
 	if len(p.Others) != 2 || p.Others[0].Server != "notes" || p.Others[0].Tool != "" || p.Others[1].Tool != "search" {
 		t.Errorf("the other processes: %+v", p.Others)
 	}
-	if n := len(p.Settings); n != 13 || p.Settings[10].String() != "startup_timeout_secs = 60  mcp-jail.toml:11" {
+	if n := len(p.Settings); n != 14 || p.Settings[11].String() != "startup_timeout_secs = 60  mcp-jail.toml:11" {
 		t.Errorf("%d settings: %v", n, p.Settings)
 	}
 	p.Others, p.Settings = nil, nil

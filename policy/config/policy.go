@@ -239,6 +239,7 @@ func (s *Server) policy() *policy.Policy {
 		Packages:     policy.Packages{PinTools: set.word("pin_tools")},
 		Leaks:        set.word("leaks"),
 		LeakPatterns: set.text("leak_patterns") == "true",
+		Ask:          set.text("ask") == "true",
 		Project:      s.Project,
 		Net:          []policy.NetRule{},
 		Env:          slices.Clone(s.Variables),

@@ -168,7 +168,7 @@ func TestPresets(t *testing.T) {
 			p.Settings = nil
 			return fmt.Sprintf("%+v", *p)
 		}
-		other := "true"
+		other := fmt.Sprint(set.Preset != true)
 		for _, word := range set.Value.Words {
 			if word != set.Preset {
 				other = `"` + word + `"`

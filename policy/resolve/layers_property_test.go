@@ -77,6 +77,7 @@ func (g layerGenerator) access(project bool) string {
 var layerSettings = map[string][]string{
 	"pin_tools": {`"enforce"`, `"warn"`, `"off"`}, "leaks": {`"block"`, `"warn"`, `"off"`}, "undo": {`"call"`, `"session"`, `"off"`},
 	"leak_patterns":    {"true", "false"},
+	"ask":              {"false", "true"},
 	"limits.memory_mb": {"100", "4096", "9000"},
 }
 
@@ -307,6 +308,7 @@ func (c *layerChecker) settings(below map[string]int) {
 	for key, value := range map[string]string{
 		"pin_tools": fmt.Sprintf("%q", p.Packages.PinTools), "leaks": fmt.Sprintf("%q", p.Leaks), "undo": fmt.Sprintf("%q", p.Undo.Mode),
 		"leak_patterns":    fmt.Sprint(p.LeakPatterns),
+		"ask":              fmt.Sprint(p.Ask),
 		"limits.memory_mb": fmt.Sprint(p.Limits.MemoryMB),
 	} {
 		if value == `""` {

@@ -282,6 +282,15 @@ func (t *Target) attempt(tool string, words []string) error {
 
 // granted returns the file of the server with what words grant.
 func (t *Target) granted(tool string, words []string) (*config.ServerFile, error) {
+	file, err := ownFile(t)
+	if err != nil {
+		return nil, err
+	}
+	return addTo(t, file, tool, words)
+}
+
+// addTo returns a file of the server to which it adds what words grant.
+func addTo(t *Target, file *config.ServerFile, tool string, words []string) (*config.ServerFile, error) {
 	flags, err := cmdline.ParseRun(append([]string{"run"}, words...))
 	if err != nil {
 		return nil, err
@@ -290,10 +299,6 @@ func (t *Target) granted(tool string, words []string) (*config.ServerFile, error
 	in.Dir = cmp.Or(t.Profile.Workspace, in.Dir)
 	g := config.Grants{Tool: tool, Only: !records.IsID(t.source.options.ID), At: func(path string) string { return expand(path, in) }}
 	if g.Table, err = flags.Options(nil).Table(); err != nil {
-		return nil, err
-	}
-	file, err := ownFile(t)
-	if err != nil {
 		return nil, err
 	}
 	narrower, err := g.AddTo(file.Server)

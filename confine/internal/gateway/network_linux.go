@@ -1,7 +1,6 @@
 package gateway
 
 import (
-	"context"
 	"net"
 	"net/netip"
 	"os"
@@ -34,7 +33,7 @@ type Options struct {
 	Control     *os.File     // the socket over which the jail passes its sockets
 	Interceptor *Interceptor // nil if no rule concerns requests
 	Run         Runner       // for a proxy that is reached by TLS
-	Ask         func(ctx context.Context, host string, port int) bool
+	Ask         func(host string, port int) bool
 	Leak        func(egress.Leak)
 	Warn        func(string)
 }

@@ -44,9 +44,6 @@ func Compile(p *policy.Profile, f kernel.Facts, watching Watching) *Plan {
 		own = withAskedPorts(p, f)
 	}
 	c := compiler{p: ownProfile(own, f), f: f, watch: watching.Reads, once: watching.Once, plan: &Plan{Profile: p, AsksHosts: watching.Hosts, Enforced: make([]Enforcement, 0, 16)}}
-	if watching.Hosts {
-		c.asked()
-	}
 	if !f.Supported {
 		for _, axis := range policy.Axes() {
 			c.addGap(Gap{

@@ -116,7 +116,7 @@ func canBroker(f kernel.Facts) kernel.Feature {
 }
 
 func onlyHosts(c *compiler, by string, granted []string) {
-	if c.plan.AsksHosts {
+	if c.plan.AsksHosts && canGate(c.f) {
 		granted = append(slices.DeleteFunc(slices.Clone(granted), func(h string) bool { return h == "*" }), "that are consented to")
 	}
 	c.addEnforced(policy.AxisNet, by, "only the hosts %s; every other is refused at once and recorded", strings.Join(shorten(granted, 6), ", "))
@@ -183,7 +183,7 @@ func ports(list []int) string {
 // withAskedPorts returns the profile from which the network of a jail is compiled whose user is asked about
 // hosts: rules for every host stand for the gateway, which gets listeners so. p is not changed.
 func withAskedPorts(p *policy.Profile, f kernel.Facts) *policy.Profile {
-	if ok, _ := canGate(f); !ok {
+	if !canGate(f) {
 		return p
 	}
 	with := *p
@@ -194,27 +194,17 @@ func withAskedPorts(p *policy.Profile, f kernel.Facts) *policy.Profile {
 	return &with
 }
 
-// canGate reports whether a gateway can have all connections of a server, without a proxy that its programs
-// would have to know.
-func canGate(f kernel.Facts) (ok bool, why string) {
-	switch {
-	case f.OS != "linux":
-		return false, "only on Linux a server has a network of its own"
-	case f.UserNamespaces.Answer != kernel.No:
-		return true, ""
-	}
-	can := canBroker(f)
-	return can.Answer == kernel.Yes, can.Detail
+// MayConsent reports whether the launcher is asked about a host that no rule is about, when the program connects to it
+// at a port.
+func (p *Plan) MayConsent(port int) bool {
+	n := &p.Spec.Network
+	return p.AsksHosts && (n.Brokered || n.Open && slices.Contains(n.Ports, uint16(port)))
 }
 
-// asked adds the gap of a network where hosts cannot be asked about.
-func (c *compiler) asked() {
-	if ok, why := canGate(c.f); !ok {
-		c.addGap(Gap{
-			Axis: policy.AxisNet, What: "to ask about each host", Why: why, Fatal: true,
-			Fix: "name the hosts, or leave the network closed",
-		})
-	}
+// canGate reports whether a gateway can have all connections of a server, without a proxy that its programs
+// would have to know.
+func canGate(f kernel.Facts) bool {
+	return f.OS == "linux" && (f.UserNamespaces.Answer != kernel.No || canBroker(f).Answer == kernel.Yes)
 }
 
 // Rules about requests, and secrets, need an interceptor: a separate program that terminates

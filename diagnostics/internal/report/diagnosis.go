@@ -45,6 +45,7 @@ type Diagnosis struct {
 	Words   []string        `json:"words,omitempty"`       // what mcp-jail grant takes for what the failure most likely needs of Hints, not quoted
 
 	NoLine bool `json:"-"` // Fix says why no line of a policy helps
+	Asked  bool `json:"-"` // the next call of the tool asks the user in the client
 }
 
 // Silent reports whether there is nothing to say: no cause is known and the jail refused

@@ -26,6 +26,7 @@ type Record struct {
 	Warnings  []string        `json:"warnings,omitempty"`
 	Waived    []string        `json:"waived,omitempty"`  // one line for each gap that the user accepted
 	Changes   string          `json:"changes,omitempty"` // a sentence about what can be undone
+	Allowed   []string        `json:"allowed,omitempty"` // in the client, for the session: words of mcp-jail grant
 	Denials   []policy.Denial `json:"denials,omitempty"`
 	Diagnoses []Diagnosis     `json:"diagnoses,omitempty"`
 	// Unfinished says that the session went on when the record was written.
@@ -142,6 +143,7 @@ func (r Record) Text(title func(Record) string, verbose bool) string {
 		section("  Not enforced, because you accepted a weaker jail:", r.Waived)
 		section("  Warnings:", r.Warnings)
 	}
+	section("  Allowed in the client, for that session:", r.Allowed)
 	if r.Changes != "" {
 		line("  ", r.Changes)
 	}

@@ -90,6 +90,9 @@ func (d Diagnosis) advice(between string) (text string) {
 	if own != "" {
 		return text + inner + own
 	}
+	if d.Asked {
+		text += between + "The next call of this tool asks the user here whether it may."
+	}
 	if command := d.command(); command != "" {
 		return text + between + "Only the user can allow it. They run this and then restart the server:" + inner + command
 	}

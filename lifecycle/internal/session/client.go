@@ -32,6 +32,8 @@ type Client struct {
 	Leaks   *leakCheck             // nil: nothing is looked for
 	Logs    clientLogs
 
+	Questions *Questions // nil: nothing is asked
+
 	Introduction introduction
 
 	Requested  Event         // the client has sent a request
@@ -70,7 +72,7 @@ func NewClient(s Session, hooks mcpproxy.Hooks, denied func() []policy.Denial, r
 	for _, line := range c.Config.Waived {
 		c.said.first(cutLine(line))
 	}
-	c.Tools, c.Leaks = newToolCheck(c), newLeakCheck(c)
+	c.Tools, c.Leaks, c.Questions = newToolCheck(c), newLeakCheck(c), newQuestions(c)
 	c.Tasks.Go(func() { c.told.queue.Run(c.Proxy.Client.Inject) })
 	go c.Record.run()
 	for _, line := range c.Config.Warnings {
@@ -82,6 +84,9 @@ func NewClient(s Session, hooks mcpproxy.Hooks, denied func() []policy.Denial, r
 // StartReading runs read, which reads the client's stdin to its end, on a goroutine.
 func (c *Client) StartReading(read func() error) {
 	c.InputEnded = make(chan struct{})
+	if c.Questions != nil {
+		c.Tasks.Go(func() { c.Questions.watch(c.InputEnded) })
+	}
 	go func() {
 		defer close(c.InputEnded)
 		if err := read(); err != nil {
@@ -173,6 +178,9 @@ func (c *Client) ReadLastRequest(ends <-chan os.Signal) bool {
 // comment). last runs before the last record is saved.
 func (c *Client) Finish(ctx context.Context, ends <-chan os.Signal, last func()) {
 	c.EndMessages()
+	if c.Questions != nil {
+		c.Questions.quit.Set()
+	}
 	done := make(chan struct{})
 	go func() {
 		c.Tasks.Wait()

@@ -90,6 +90,7 @@ func (s *Server) DiagnoseCall(c *mcpproxy.Call, ev diagnostics.Evidence) diagnos
 		return s.Announce(lost)
 	}
 	d := s.Diagnose(ev)
+	d.Asked = s.Client.Questions.refused(s, d)
 	s.Client.WarnRefused(d, c)
 	return d
 }

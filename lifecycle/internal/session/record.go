@@ -50,6 +50,12 @@ func (r *record) addLine(to *[]string, line string) {
 	}
 }
 
+// allowed adds what the user has allowed in the client.
+func (r *record) allowed(words string) {
+	r.addLine(&r.Allowed, words)
+	r.changes()
+}
+
 func (r *record) changes() {
 	select {
 	case r.changed <- struct{}{}:

@@ -80,6 +80,7 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	d := diagnostics.Diagnose(ev)
 	if failed {
 		sure = d.Attribution
+		d.Asked = s.Client.Questions.refused(s, d)
 	}
 	if d.Silent() {
 		s.recordDiagnosis(d)

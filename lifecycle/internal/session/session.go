@@ -64,6 +64,9 @@ type Session struct {
 	Pins        Pins
 	EnforcePins bool
 
+	// Asker has the user asked in the client about what the jail refused. nil asks nothing.
+	Asker Asker
+
 	// Refresh looks whether the configuration has changed since it was read. It is called for calls
 	// of tools and, in a stateless session, before each use of a discovery worker. Several goroutines
 	// may call it. It may be nil.
@@ -100,6 +103,8 @@ type times struct {
 	Discover     time.Duration // how long a server may ignore an opening server/discover
 	Silence      time.Duration // of a server whose answer did not arrive, until the request gets an error
 	AfterRefusal time.Duration // from the last refused request to the end of a failed session
+	Question     time.Duration // how long a question in the client may stay without an answer
+	Automatic    time.Duration // an answer to one that comes sooner is that of a program
 
 	// Of stateless sessions:
 	ExitGrace     time.Duration // how long a worker that has answered may take to end
@@ -140,6 +145,8 @@ func (s Session) withDefaults() Session {
 		{&times.Discover, 2 * time.Second},
 		{&times.Silence, time.Second},
 		{&times.AfterRefusal, 3 * time.Second},
+		{&times.Question, 2 * time.Minute},
+		{&times.Automatic, 500 * time.Millisecond},
 		{&times.ExitGrace, 500 * time.Millisecond},
 		{&times.DiscoveryIdle, time.Minute},
 		{&times.WarmIdle, 10 * time.Minute},

@@ -31,7 +31,9 @@ type inspection struct {
 func (s *inspection) hooks() mcpproxy.Hooks {
 	return mcpproxy.Hooks{
 		ClientRequest:   s.onRequest,
-		ClientResponse:  s.server.Roots.OnClientResponse,
+		OwnResponse:     func(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool { return s.client.Questions.Answered(f, e) },
+		ClientCancels:   func(id []byte) bool { return s.client.Questions.Cancelled(id) },
+		ClientResponse:  s.onClientResponse,
 		ServerRequest:   s.answerRoots,
 		TooManyPending:  s.tooManyPending,
 		FirstResponse:   s.onFirstResponse,
@@ -45,6 +47,11 @@ func (s *inspection) hooks() mcpproxy.Hooks {
 		Oversized:  s.onOversized,
 		NonMessage: s.onNonMessage,
 	}
+}
+
+func (s *inspection) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+	s.client.Questions.OthersAnswered(string(c.Method))
+	s.server.Roots.OnClientResponse(f, e, c)
 }
 
 func (s *inspection) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
@@ -156,6 +163,7 @@ func (s *inspection) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 func (s *inspection) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answered bool) {
 	s.client.Requested.Set()
 	s.client.Introduction.Note(f, e)
+	s.client.Questions.NoteInitialize(f, e)
 	if !s.answered.IsSet() {
 		select {
 		case s.requestSent <- struct{}{}:
@@ -173,6 +181,9 @@ func (s *inspection) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answere
 	if s.client.Tools != nil || string(e.Method) == "logging/setLevel" {
 		s.lists.note(f, e)
 	}
+	if string(e.Method) == "tools/call" && !f.Batch && e.Trackable() && s.client.Questions != nil && s.client.Questions.Hold(f, e, s.held(e)) {
+		return true
+	}
 	s.client.Logs.NoteRequest(f, e)
 	if string(e.Method) == "tools/call" {
 		s.refresh.onCall(s.client, f, e)
@@ -182,6 +193,18 @@ func (s *inspection) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answere
 	}
 	s.server.Roots.Advertise(f, e)
 	return false
+}
+
+// held returns a call in front of which a question may stand.
+func (s *inspection) held(e *mcpproxy.Envelope) session.HeldCall {
+	return session.HeldCall{
+		ID: string(e.ID), Tool: string(e.Name),
+		Pass: func(f *mcpproxy.Frame) {
+			s.client.Proxy.Forward(f, s.upstream)
+			f.Close()
+		},
+		Answer: func(line []byte) { s.client.Proxy.Client.Inject(line) },
+	}
 }
 
 func (s *inspection) tooManyPending(from mcpproxy.Side, e *mcpproxy.Envelope) {
@@ -290,6 +313,7 @@ func (s *inspection) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 
 func (s *inspection) onServerFrame(f *mcpproxy.Frame) (drop bool) {
 	s.server.Lost.Heard()
+	s.client.Questions.Wait(f)
 	if s.client.Tools.Enforces() && f.Flaws.Ambiguous() {
 		d := session.Refusal(-32603, diagnostics.PageMessage, s.server.Profile.Server, "",
 			`two JSON readers could read one of its messages differently, and pin_tools is "enforce"`, "")

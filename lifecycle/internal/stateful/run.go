@@ -139,6 +139,7 @@ func (s *statefulSession) relay(ctx context.Context, ends <-chan os.Signal) (how
 	stopWatch := s.watchCallTimes()
 	how = s.wait(ctx, ends, proc, replayed, serverEnded)
 	stopWatch()
+	s.client.Tasks.Go(s.client.Questions.End) // what the server has written may wait for an answer
 
 	exit, err := proc.Wait()
 	s.client.Log.Debug().Int("code", exit.Code).Str("why", exit.Why).Err(err).Bool("asked", how.byClient || how.signalled).Msg("the server has ended")

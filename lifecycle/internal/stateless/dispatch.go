@@ -95,6 +95,9 @@ func (dp *dispatcher) dispatchMessage(ctx context.Context, f *mcpproxy.Frame, ba
 		dp.dispatchRequest(working, rq)
 		return
 	case mcpproxy.Response:
+		if e.Trackable() && dp.client.Questions.Answered(f, e) {
+			break
+		}
 		dp.onClientResponse(f, e)
 		return
 	case mcpproxy.Notification:
@@ -111,6 +114,7 @@ func (dp *dispatcher) dispatchMessage(ctx context.Context, f *mcpproxy.Frame, ba
 func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 	e := &rq.frame.Messages[0]
 	dp.client.Introduction.Note(rq.frame, e)
+	dp.client.Questions.NoteInitialize(rq.frame, e)
 	dp.client.Logs.NoteRequest(rq.frame, e)
 	switch {
 	case rq.method == "initialize":
@@ -141,7 +145,7 @@ func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 			dp.fail(rq, dp.client.Announce(noTasks(dp.session.serverName, rq.tool, "the tool answers with tasks alone (execution.taskSupport is \"required\")")))
 			return
 		}
-		dp.queueCall(ctx, rq)
+		dp.askOrQueue(ctx, rq)
 	case "ping":
 		dp.respondWith(rq, "result", []byte("{}"))
 	case "logging/setLevel":
@@ -160,6 +164,24 @@ func (dp *dispatcher) dispatchRequest(ctx context.Context, rq *clientRequest) {
 		dp.table.goTask(func() { dp.session.discovery.answerDiscover(ctx, rq) })
 	default:
 		dp.table.goTask(func() { dp.session.discovery.answer(ctx, rq) })
+	}
+}
+
+// askOrQueue asks the user about what is due before a call, which then waits for the answer, or queues it.
+func (dp *dispatcher) askOrQueue(ctx context.Context, rq *clientRequest) {
+	call := session.HeldCall{
+		ID: string(rq.id), Tool: rq.tool,
+		Pass: func(f *mcpproxy.Frame) {
+			if f != rq.frame {
+				rq.frame.Close()
+			}
+			rq.frame = f
+			dp.queueCall(ctx, rq)
+		},
+		Answer: func(line []byte) { dp.respond(rq, line) },
+	}
+	if q := dp.client.Questions; q == nil || rq.batch != nil || !q.Hold(rq.frame, &rq.frame.Messages[0], call) {
+		dp.queueCall(ctx, rq)
 	}
 }
 
@@ -219,6 +241,7 @@ func (dp *dispatcher) onCancelled(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	} else {
 		f.Close()
 	}
+	dp.client.Questions.Cancelled(rq.id)
 	// This stops the worker of a call, which works on nothing else. A discovery worker goes on.
 	dp.respond(rq, nil)
 }

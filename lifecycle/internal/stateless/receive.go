@@ -25,6 +25,7 @@ func (w *worker) read() {
 	}
 	hooks.Receive(w.conn.Reader, func(f *mcpproxy.Frame) error {
 		w.server.Lost.Heard()
+		w.client.Questions.Wait(f)
 		leak := w.server.Leaks.Load().Check(f, w.tool)
 		switch {
 		case leak != nil:

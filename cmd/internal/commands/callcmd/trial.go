@@ -23,7 +23,7 @@ type Trial struct {
 	Timeout time.Duration   // for all of it
 	Slow    func()          // called, in another goroutine, if the server takes longer than a second; may be nil
 	// AskHost, if it is not nil, is asked about each host that no rule is about, and the jail records refused reads.
-	AskHost func(ctx context.Context, host string, port int) bool
+	AskHost func(host string, port int) bool
 }
 
 // Failure reports that a server did not list its tools.

@@ -42,6 +42,7 @@ type StoredServer struct {
 	Running bool
 	Used    time.Time // the latest sign of a session; the date of the pin if there was none
 	Failure *Failure
+	Allowed []string     // in the client, for the session that runs
 	Homes   []StoredHome // private HOMEs that have files
 	Records int64        // bytes of the records, and of what undo keeps
 
@@ -221,6 +222,9 @@ func (s *StoredServer) readTimes(d records.Dir) {
 	var last time.Time // the start of the session that a record without a failure is about
 	for _, read := range []func() (diagnostics.Record, bool){d.Last, d.Failed} {
 		r, ok := read()
+		if s.Running && r.Unfinished {
+			s.Allowed = r.Allowed
+		}
 		if n := len(r.Diagnoses); ok && n > 0 {
 			failure := r.Diagnoses[n-1]
 			what, _, _ := strings.Cut(failure.What, "\n")

@@ -128,7 +128,7 @@ func (l *loop) install(t *session.Target) error {
 }
 
 // note takes a host down that the server wants to reach, and refuses it: what is asked is asked between two tries.
-func (l *loop) note(_ context.Context, host string, port int) bool {
+func (l *loop) note(host string, port int) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if at := fmt.Sprintf("%s:%d", host, port); !slices.Contains(l.asked, at) && len(l.asked) < 100 {

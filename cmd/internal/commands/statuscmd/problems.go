@@ -138,6 +138,9 @@ func sayStart(g *groups, r *row) {
 
 // sayMore says what a server gets that the user may not know of.
 func sayMore(g *groups, r *row) {
+	if len(r.Allowed) > 0 {
+		g.add(r.shown(), "NAMES has more until its session ends, allowed in the client: "+show.Line(strings.Join(r.Allowed, ", "))+".", "", "")
+	}
 	plan := show.Typed("mcp-jail plan", r.Name)
 	if r.Jail != inJail && r.Jail != weaker {
 		return

@@ -45,6 +45,7 @@ type row struct {
 	Lacks       []policy.Axis   `json:"lacks,omitempty"`   // of which this machine cannot enforce all: it does not start
 	Granted     []string        `json:"granted,omitempty"` // by the file of a project or a plugin
 	Fault       string          `json:"fault,omitempty"`   // why it cannot start
+	Allowed     []string        `json:"allowed_in_client,omitempty"` // for the session that runs
 	Stored      *storedPart     `json:"stored,omitempty"`
 
 	title   string // of its client
@@ -224,7 +225,7 @@ func (r *row) addStored(x *index.Index, of *index.Server) {
 	kept := of.Kept
 	x.Stored.ReadSessions(kept)
 	about := kept.About
-	r.running, r.LastFailure = kept.Running, kept.Failure
+	r.running, r.LastFailure, r.Allowed = kept.Running, kept.Failure, kept.Allowed
 	if !kept.Used.IsZero() && len(about.Command) > 0 {
 		r.LastUsed = &kept.Used
 	}

@@ -1,0 +1,135 @@
+package session
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+const askedID = "notes-4k7q2m9x3vt5"
+
+// askedServer returns the session of a server with an id, and a function that writes its file with more lines. project
+// is the file of its project; "" is none.
+func askedServer(t *testing.T, lines, project string) (f *Followed, write func(lines string)) {
+	t.Helper()
+	home := t.TempDir()
+	t.Setenv("HOME", home)
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"} {
+		t.Setenv(name, "")
+	}
+	work, servers := filepath.Join(home, "work"), filepath.Join(home, ".config/mcp-jail/servers")
+	for _, dir := range []string{work, servers, filepath.Join(home, "notes"), filepath.Join(home, "more")} {
+		testkit.Must(t, os.MkdirAll(dir, 0o700))
+	}
+	t.Chdir(work)
+	write = func(lines string) {
+		t.Helper()
+		text := "version = 1\n[servers.notes]\nid = \"" + askedID + "\"\ncommand = \"sh\"\ndirectory = \"workspace\"\n" + lines
+		testkit.Must(t, os.WriteFile(filepath.Join(servers, "notes.toml"), []byte(text), 0o600))
+	}
+	write(lines)
+	target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{ID: askedID}, "", "", cmdline.Server{Given: true, Argv: []string{"sh"}})
+	testkit.Must(t, err)
+	if project != "" {
+		target.Policy.Narrow = &policy.Policy{}
+	}
+	f = target.Follow(terminal.Console{})
+	t.Cleanup(f.Close)
+	return f, write
+}
+
+// TestAskingPerCall: what is allowed in the client is in the policy of the tool alone, adds up, and stays when the
+// configuration changes. The file of the server does not have it.
+func TestAskingPerCall(t *testing.T) {
+	f, write := askedServer(t, "stateful = false\n", "")
+	a := f.asking()
+	notes, more := filepath.Join(os.Getenv("HOME"), "notes"), filepath.Join(os.Getenv("HOME"), "more")
+	rights := func(tool, path string) policy.Rights {
+		t.Helper()
+		of, err := f.target().Tool(tool)
+		testkit.Must(t, err)
+		return of.Profile.RightsAt(path)
+	}
+	if rights("read", notes) != 0 {
+		t.Fatal("the control: the tool has it already")
+	}
+	work := rights("read", f.target().Profile.Workspace)
+	if !work.Has(policy.Update) {
+		t.Fatal("the control: the tool has no workspace")
+	}
+	testkit.Must(t, a.Yes("read", []string{"--read", "~/notes"}))
+	testkit.Must(t, a.Yes("read", []string{"--read", "~/more"}))
+	for range 2 {
+		if rights("read", notes) != policy.Read || rights("read", more) != policy.Read || rights("write", notes) != 0 {
+			t.Errorf("read has %v and %v, write has %v", rights("read", notes), rights("read", more), rights("write", notes))
+		}
+		write("stateful = false\ncall_timeout_secs = 7\n")
+		f.Refresh()
+	}
+	testkit.Must(t, a.Yes("read", []string{"--net", "a.test"}))
+	of, err := f.target().Tool("read")
+	if testkit.Must(t, err); len(of.Profile.Net) == 0 || rights("read", f.target().Profile.Workspace) != work {
+		t.Errorf("hosts %v, and %v in the workspace", of.Profile.Net, rights("read", f.target().Profile.Workspace))
+	}
+	if f.target().Policy.Call == 0 {
+		t.Error("the new configuration is not in force")
+	}
+	text, err := os.ReadFile(filepath.Join(os.Getenv("HOME"), ".config/mcp-jail/servers/notes.toml"))
+	if testkit.Must(t, err); len(text) > 200 {
+		t.Errorf("%s", text)
+	}
+	if err := a.Yes("read", []string{"--read", "~/x/*"}); err == nil || rights("read", notes) != policy.Read {
+		t.Errorf("what cannot be given: %v", err)
+	}
+	testkit.Must(t, a.Yes("write", []string{"--read", "~/notes"})) // the next one is given
+}
+
+// TestAskingWhere: nothing is asked about a server whose file or project says so, and only a stateful server whose
+// client shows forms has a gateway for it.
+func TestAskingWhere(t *testing.T) {
+	for _, tt := range []struct {
+		name, lines, project, client string
+		asks, gateway                bool
+	}{
+		{"stateful", "", "", "claude-code", true, true},
+		{"another client", "", "", "claude-ai", true, false},
+		{"no client yet", "", "", "", true, false},
+		{"per call", "stateful = false\n", "", "claude-code", true, false},
+		{"ask = false", "ask = false\n", "", "claude-code", false, false},
+		{"narrowed by a project", "", "narrows", "claude-code", false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f, _ := askedServer(t, tt.lines, tt.project)
+			if tt.client != "" {
+				r := records.New(f.target().Host, f.target().Policy.KeptName())
+				r.About = f.target().about
+				r.ClientNamed(tt.client, "1")
+			}
+			a := f.asking()
+			var host func(string, int) bool
+			if a != nil {
+				host = a.askHost()
+			}
+			if (a != nil) != tt.asks || (host != nil) != tt.gateway {
+				t.Fatalf("asks %t, has a gateway for it %t", a != nil, host != nil)
+			}
+			if host == nil {
+				return
+			}
+			if host("a.test", 443) {
+				t.Error("a host is granted that was not asked about")
+			}
+			testkit.Must(t, a.Yes("t", []string{"--net", "a.test"}))
+			testkit.Must(t, a.Yes("t", []string{"--net", "b.test:8443"}))
+			if !host("a.test", 443) || !host("a.test", 80) || host("a.test", 8443) || !host("b.test", 8443) || host("b.test", 443) || host("x.a.test", 443) {
+				t.Error("not just these hosts at these ports are granted")
+			}
+		})
+	}
+}

@@ -1,0 +1,140 @@
+package session
+
+import (
+	"net"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// An object is what a question is about: a host, or a file of a per-call server.
+type object struct {
+	words []string // for mcp-jail grant
+	tool  string   // that may have it; "" is all of a stateful server
+	does  string   // "reach", "read", "change", "start"
+	shown string   // the host, or the path as it is resolved
+	could string   // what the server could do with it
+}
+
+func (o object) key() string { return o.tool + "\x00" + strings.Join(o.words, " ") }
+
+func (o object) isAmong(all []object) bool {
+	return slices.ContainsFunc(all, func(other object) bool { return other.key() == o.key() })
+}
+
+// typedFlags returns the flags of mcp-jail grant for an object, with a space before each word.
+func typedFlags(o object) (line string) {
+	words := o.words
+	if o.tool != "" {
+		words = append([]string{"--tool", o.tool}, words...)
+	}
+	for _, word := range words {
+		typed, _ := show.Path(word)
+		line += " " + typed
+	}
+	return line
+}
+
+// maxShown bounds the characters of what is asked about: a dialog would cut more.
+const maxShown = 100
+
+// askable returns what of a certain refusal the user may be asked about. That is nothing which the judge of harm
+// forbids, no secret and no address of this machine or its network. What a user has denied has no words.
+func (s *Server) askable(d diagnostics.Diagnosis) (found []object) {
+	if d.Attribution != diagnostics.Certain || len(d.Words) == 0 {
+		return nil
+	}
+	for _, h := range d.Hints {
+		if h.Attribution != diagnostics.Certain || len(h.Words) != 2 {
+			continue
+		}
+		judge := s.fileObject
+		if h.Words[0] == "--net" {
+			judge = s.hostObject
+		}
+		o, ok := judge(h.Words)
+		if s.Stateless {
+			o.tool = d.Tool
+		}
+		_, named := show.TypedOK("mcp-jail grant", s.Profile.Server, o.tool)
+		if ok && named && canShow(o.shown) && canShow(o.could) {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+// hostObject judges a host. That of a stateful server must be one that its gateway can grant while it runs.
+func (s *Server) hostObject(words []string) (o object, ok bool) {
+	host, ports := words[1], []int{80, 443}
+	if name, number, err := net.SplitHostPort(host); err == nil {
+		port, _ := strconv.Atoi(number)
+		host, ports = name, []int{port}
+	}
+	name, err := policy.NormalizeTarget(host)
+	if _, isAddress := netip.ParseAddr(host); err != nil || name != host || isAddress == nil || strings.HasSuffix("."+host, ".localhost") || s.Client.Config.Known.HarmOfHost == nil {
+		return o, false
+	}
+	o = object{words: words, does: "reach", shown: words[1], could: "it could send there what it can read"}
+	for _, port := range ports {
+		r := policy.NetRule{Host: host, Port: port, Allow: true}
+		harm := s.Client.Config.Known.HarmOfHost(r)
+		if harm.Never != "" || harm.Secret || r.SpecialTarget() != "" || !s.Stateless && !s.mayConsent(port) {
+			return o, false
+		}
+		if harm.Ask != "" {
+			o.could = harm.Say(show.Name(host))
+		}
+	}
+	return o, true
+}
+
+func (s *Server) mayConsent(port int) bool {
+	proc := s.Processes.now()
+	return proc != nil && proc.Plan() != nil && proc.Plan().MayConsent(port)
+}
+
+// fileGrants has what the flags for paths allow.
+var fileGrants = map[string]struct {
+	rights      policy.Rights
+	does, could string
+}{
+	"--read":    {policy.Read, "read", "it could pass on what is in it"},
+	"--write":   {policy.Read | policy.Write, "change", "it could change or remove what is in it"},
+	"--execute": {policy.Read | policy.Execute, "start", "it runs in the server's jail"},
+}
+
+// fileObject judges a path. The processes of a stateful server keep the files that they have.
+func (s *Server) fileObject(words []string) (o object, ok bool) {
+	grant, known := fileGrants[words[0]]
+	ask := s.Client.Config.Known
+	if !known || !s.Stateless || ask.Harm == nil || ask.Canonical == nil {
+		return o, false
+	}
+	path := words[1]
+	if rest, below := strings.CutPrefix(path, "~/"); below {
+		path = filepath.Join(ask.UserHome, rest)
+	}
+	if !filepath.IsAbs(path) {
+		return o, false
+	}
+	path = ask.Canonical(filepath.Clean(path))
+	harm := ask.Harm(path, grant.rights)
+	o = object{words: words, does: grant.does, shown: path, could: grant.could}
+	if harm.Ask != "" {
+		o.could = harm.Say("it")
+	}
+	return o, harm.Never == "" && !harm.Secret && (harm.Ask == "" || harm.Inside)
+}
+
+// canShow reports whether a text shows as it is, on one line of a dialog.
+func canShow(s string) bool {
+	return s != "" && utf8.ValidString(s) && utf8.RuneCountInString(s) <= maxShown && !strings.ContainsFunc(s, show.IsHidden) && show.Line(s) == s
+}

@@ -1,0 +1,333 @@
+package session
+
+import (
+	"crypto/rand"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+)
+
+// Asker keeps what the user has answered in the client. Several goroutines call it.
+type Asker interface {
+	// May reports whether the user may be asked today about what words of mcp-jail grant allow.
+	May(words []string) bool
+	// Begin counts a question. It returns false if there were too many today.
+	Begin() bool
+	// No keeps for today that the user did not allow what words stand for.
+	No(words []string)
+	// Yes allows a tool what words stand for, for this session.
+	Yes(tool string, words []string) error
+}
+
+// Questions asks the user in the client whether the server may have what the jail has refused it. The refused call is
+// answered as ever. The question stands in front of the next call of the same tool, before the server sees it. The
+// methods take nil for a session that asks nothing.
+//
+// A question is open from the time at which the client gets it until it is answered, cancelled or late. One is open at
+// a time. While it is, the server's own questions wait: see Wait. A server's question that is open, or was answered
+// just before, has ours stand in front of a later call.
+type Questions struct {
+	client *Client
+	asker  Asker
+	quit   Event
+
+	mu       sync.Mutex
+	greeting []byte              // params of the client's last initialize
+	meta     []byte              // _meta of the client's last call, if that was a modern one
+	due      map[string][]object // by tool: what its next call asks about
+	granted  map[string]bool     // keys of objects that were allowed
+	open     *question
+	ours     map[string]bool // the ids of our requests, and our states
+	others   time.Time       // when the server's latest question went to the client; zero: it is answered
+	answered time.Time       // when the client has answered a question of the server
+	dumb     bool            // the client has answered a question with an error
+}
+
+// A question is one that the client has.
+type question struct {
+	id      string // of our request, or the requestState
+	call    HeldCall
+	frame   *mcpproxy.Frame // the call that waits; nil in the modern era, whose client sends it again
+	digest  [32]byte        // of the call, in the modern era
+	objects []object
+	asked   time.Time
+	late    *time.Timer
+	closed  chan struct{}
+}
+
+// HeldCall is a call in front of which a question may stand.
+type HeldCall struct {
+	ID, Tool string
+	Pass     func(*mcpproxy.Frame) // gives the call to the server
+	Answer   func(line []byte)     // answers it in the server's place
+}
+
+const (
+	maxDue      = 3               // objects of one question
+	maxDueTools = 64              // that have some
+	apart       = 2 * time.Second // from the answer to a question of the server to one of ours
+	otherWaits  = 2 * time.Minute // a question of the server that is as old does not count
+)
+
+// The answer to a question.
+type answer int
+
+const (
+	none answer = iota // the call does not run
+	no
+	yes
+)
+
+func newQuestions(c *Client) *Questions {
+	if c.Config.Asker == nil {
+		return nil
+	}
+	return &Questions{
+		client: c, asker: c.Config.Asker, quit: Event{Done: make(chan struct{})},
+		due: map[string][]object{}, granted: map[string]bool{}, ours: map[string]bool{},
+	}
+}
+
+// NoteInitialize keeps what a legacy client says of itself.
+func (q *Questions) NoteInitialize(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
+	if q == nil || string(e.Method) != "initialize" || e.Params.End-e.Params.Start > MaxIntroduction {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.greeting = slices.Clone(f.Slice(e.Params))
+}
+
+// refused notes what the next call of a tool asks about, and reports whether it asks.
+func (q *Questions) refused(s *Server, d diagnostics.Diagnosis) bool {
+	if q == nil || d.Tool == "" {
+		return false
+	}
+	found := s.askable(d)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	all := q.due[d.Tool]
+	for _, o := range found {
+		if !o.isAmong(all) && len(all) < maxDue && len(q.due) < maxDueTools && q.may(o) {
+			all = append(all, o)
+		}
+	}
+	if len(all) == 0 || !q.shows() {
+		return false
+	}
+	q.due[d.Tool] = all
+	return true
+}
+
+// may reports whether a question may be about an object: it was not allowed or denied, nor is it being asked about. The
+// caller holds mu.
+func (q *Questions) may(o object) bool {
+	return !q.granted[o.key()] && (q.open == nil || !o.isAmong(q.open.objects)) && q.asker.May(o.words)
+}
+
+// Hold asks before a call, if something is due for its tool. It reports whether the call goes on by itself, or was
+// answered.
+func (q *Questions) Hold(f *mcpproxy.Frame, e *mcpproxy.Envelope, call HeldCall) bool {
+	modern := e.Era() == mcpproxy.Modern
+	if modern && q.retried(f, e, call) {
+		return true
+	}
+	open := q.begin(f, e, call)
+	switch server := q.client.Config.Profile.Server; {
+	case open == nil:
+		return false
+	case modern:
+		call.Answer(inputRequired(call.ID, server, open))
+	default:
+		q.client.Proxy.Client.Inject(elicitation(server, open))
+	}
+	return true
+}
+
+// begin opens the question that is due before a call, or returns nil.
+func (q *Questions) begin(f *mcpproxy.Frame, e *mcpproxy.Envelope, call HeldCall) *question {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	modern := e.Era() == mcpproxy.Modern
+	if q.meta = nil; modern {
+		q.meta = slices.Clone(f.Slice(e.ParamsMeta))
+	}
+	objects := slices.DeleteFunc(slices.Clone(q.due[call.Tool]), func(o object) bool { return !q.may(o) })
+	waits := q.open != nil || e.Inputs.Present() || time.Since(q.answered) < apart || time.Since(q.others) < otherWaits
+	if len(objects) == 0 || waits || !f.Flaws.IsStrict() || f.Slice(e.Params) == nil || !q.shows() {
+		return nil
+	}
+	delete(q.due, call.Tool)
+	if !q.asker.Begin() {
+		return nil
+	}
+	id := string(JSONString("mcp-jail/" + rand.Text())) // of 130 random bits
+	open := &question{id: id, call: call, objects: objects, asked: time.Now(), closed: make(chan struct{})}
+	if modern {
+		open.digest = digestOf(f, e)
+	} else {
+		open.frame = f.Detach()
+	}
+	limit := q.client.Times.Question
+	open.late = time.AfterFunc(limit, func() { q.close(id, "nobody has answered the question within "+limit.String()) })
+	q.open, q.ours[id] = open, true
+	return open
+}
+
+// take closes the open question if it has an id, and returns it. The caller holds mu.
+func (q *Questions) take(id string) *question {
+	open := q.open
+	if open == nil || open.id != id {
+		return nil
+	}
+	open.late.Stop()
+	q.open = nil
+	close(open.closed)
+	return open
+}
+
+// settle does what the answer to a question says, and passes its call on.
+func (q *Questions) settle(open *question, said answer, f *mcpproxy.Frame) {
+	if said != none && time.Since(open.asked) < q.client.Times.Automatic {
+		said = no // no person is as fast
+	}
+	if said == none {
+		q.notRun(open, "the question was cancelled")
+		return
+	}
+	for _, o := range open.objects {
+		if said == no {
+			q.asker.No(o.words)
+		} else if err := q.asker.Yes(open.call.Tool, o.words); err != nil {
+			q.client.warnNow("warning: what was allowed in the client cannot be given: " + err.Error())
+		} else {
+			q.mu.Lock()
+			q.granted[o.key()] = true
+			q.mu.Unlock()
+			q.client.Record.allowed(strings.TrimSpace(typedFlags(o)))
+		}
+	}
+	open.call.Pass(f)
+}
+
+// notRun answers the call of a question that has no answer. What it was about is asked before the next call.
+func (q *Questions) notRun(open *question, why string) {
+	q.again(open)
+	if open.frame == nil {
+		return // the client was told that the call has not run
+	}
+	d := Refusal(-32603, "", q.client.Config.Profile.Server, open.call.Tool, "the tool was not run: "+why, "call it again, and the question comes again")
+	q.client.Announce(d)
+	open.call.Answer(d.ErrorFrame([]byte(open.call.ID)))
+	open.frame.Close()
+}
+
+// again has what a question was about stand in front of the next call.
+func (q *Questions) again(open *question) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.due[open.call.Tool] = open.objects
+}
+
+// close ends the wait for an answer, and takes the question back from a legacy client.
+func (q *Questions) close(id, why string) {
+	if open := q.takeBack(id, why); open != nil {
+		q.notRun(open, why)
+	}
+}
+
+func (q *Questions) takeBack(id, why string) *question {
+	q.mu.Lock()
+	open := q.take(id)
+	q.mu.Unlock()
+	if open != nil && open.frame != nil {
+		q.client.Proxy.Client.Inject(Cancellation([]byte(id), why))
+	}
+	return open
+}
+
+// openFor returns the id of the open question, or "". It may be asked for that of a legacy call alone.
+func (q *Questions) openFor(call []byte) string {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.open == nil || call != nil && (q.open.frame == nil || mcpproxy.IDKey([]byte(q.open.call.ID)) != mcpproxy.IDKey(call)) {
+		return ""
+	}
+	return q.open.id
+}
+
+// Cancelled reports whether a call that the client cancels was waiting for an answer. It is forgotten.
+func (q *Questions) Cancelled(id []byte) bool {
+	if q == nil {
+		return false
+	}
+	open := q.takeBack(q.openFor(id), "the call was cancelled")
+	if open == nil {
+		return false
+	}
+	q.again(open)
+	open.frame.Close()
+	return true
+}
+
+// End closes the open question, if there is one: the client has left, or the server has ended.
+func (q *Questions) End() {
+	if q != nil {
+		q.close(q.openFor(nil), "the session has ended")
+	}
+}
+
+// watch ends the open question when the client has left.
+func (q *Questions) watch(left <-chan struct{}) {
+	select {
+	case <-left:
+	case <-q.quit.Done:
+	}
+	q.End()
+}
+
+// Wait holds a question of the server back while ours is open. It is for the goroutine that reads the server.
+func (q *Questions) Wait(f *mcpproxy.Frame) {
+	if q == nil {
+		return
+	}
+	asks := slices.ContainsFunc(f.Messages, func(e mcpproxy.Envelope) bool { return string(e.Method) == methodElicit })
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for q.open != nil && (asks || requiresInput(f)) {
+		closed := q.open.closed
+		q.mu.Unlock()
+		<-closed
+		q.mu.Lock()
+	}
+	if asks {
+		q.others = time.Now()
+	}
+}
+
+// OthersAnswered notes that the client has answered a request of the server.
+func (q *Questions) OthersAnswered(method string) {
+	if q == nil || method != methodElicit {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.answered, q.others = time.Now(), time.Time{}
+}
+
+// text is the question in words. It names the server as `mcp-jail status` does.
+func (open *question) text(server string) string {
+	objects, flags := "", ""
+	for _, o := range open.objects {
+		objects += fmt.Sprintf("- to %s %s: %s\n", o.does, o.shown, o.could)
+		flags += typedFlags(o)
+	}
+	grant, _ := show.TypedOK("mcp-jail grant", server) // askable has asked
+	return "mcp-jail has refused the server " + show.Name(server) + ":\n" + objects + "May it, for this session? To allow it for ever, type in a terminal: " + grant + flags
+}

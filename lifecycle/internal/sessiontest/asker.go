@@ -1,0 +1,89 @@
+//go:build unix
+
+package sessiontest
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Asker keeps answers for a test. It allows three questions.
+type Asker struct {
+	mu         sync.Mutex
+	asked      int
+	noes, yess []string
+}
+
+func (a *Asker) May(words []string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return !slices.Contains(a.noes, strings.Join(words, " "))
+}
+
+func (a *Asker) Begin() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.asked++
+	return a.asked <= 3
+}
+
+func (a *Asker) No(words []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.noes = append(a.noes, strings.Join(words, " "))
+}
+
+func (a *Asker) Yes(tool string, words []string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.yess = append(a.yess, strings.Join(words, " "))
+	return nil
+}
+
+// Kept says what was answered so far.
+func (a *Asker) Kept() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return "yes " + strings.Join(a.yess, ", ") + "; no " + strings.Join(a.noes, ", ")
+}
+
+// AskedDenial is a refused connection of api.example.com.
+func AskedDenial() policy.Denial {
+	return policy.Denial{Axis: policy.AxisNet, Operation: "connect", Target: "api.example.com:443", Reason: policy.DeniedNotGranted, Count: 2}
+}
+
+// Asking makes a session ask by a. The judge of harm finds every host fine.
+func Asking(s *session.Session, a *Asker) {
+	s.Asker, s.Known.HarmOfHost = a, func(policy.NetRule) policy.Harm { return policy.Harm{} }
+	session.TimesOf(s).Automatic = time.Nanosecond
+}
+
+// AskingPlan is that of a jail whose gateway asks about hosts.
+func AskingPlan() *confine.Plan {
+	plan := &confine.Plan{AsksHosts: true}
+	plan.Spec.Network.Brokered = true
+	return plan
+}
+
+// HelloForms is the initialize of a client of some name that shows forms.
+func HelloForms(name, elicitation string) string {
+	return strings.Replace(HelloFrom("0", `{`+elicitation+`}`), `"name":"c"`, `"name":"`+name+`"`, 1)
+}
+
+// ModernForms is a modern request of such a client.
+func ModernForms(name, id, method, params string) string {
+	return strings.Replace(ModernBy(name, id, method, params), `clientCapabilities":{}`, `clientCapabilities":{"elicitation":{}}`, 1)
+}
+
+// Silent reports whether the client is told nothing for a while.
+func (p *Play) Silent(d time.Duration) bool {
+	p.Out.SetReadDeadline(time.Now().Add(d))
+	_, err := p.lines.Peek(1)
+	return err != nil && len(p.Stash) == 0
+}

@@ -1,0 +1,141 @@
+//go:build unix
+
+package stateless
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
+	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+const (
+	asksNext = "The next call of this tool asks the user here whether it may."
+	yesReply = `{"action":"accept","content":{"answer":"for this session"}}`
+)
+
+// asking begins a session whose calls of fail are refused a file, and whose judge of harm says harm.
+func asking(t *testing.T, path string, harm policy.Harm) (*sessiontest.Fleet, *statelessPlay, *sessiontest.Asker) {
+	t.Helper()
+	f, a := sessiontest.NewShop(), &sessiontest.Asker{}
+	f.Denials = map[string][]policy.Denial{"fail": {{Axis: policy.AxisFs, Operation: "read", Target: path, Count: 2}}}
+	p := beginStateless(t, f, func(s *session.Session, _ *Options) {
+		sessiontest.Asking(s, a)
+		session.TimesOf(s).Question = 20 * time.Second
+		s.Known.UserHome, s.Known.Canonical = "/home/u", func(path string) string { return strings.Replace(path, "/home/u/link", "/home/u/notes", 1) }
+		s.Known.Harm = func(string, policy.Rights) policy.Harm { return harm }
+		s.Known.Exists = func(string) bool { return true }
+	})
+	p.Send(sessiontest.HelloForms("claude-code", `"elicitation":{}`), sessiontest.Initialized)
+	p.Answer("0")
+	return f, p, a
+}
+
+// TestQuestion: the question about a file stands in front of a process, which has it after a yes.
+func TestQuestion(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, reply, kept string
+		starts            int
+	}{
+		{"yes", yesReply, "yes --read ~/link/x; no ", 2},
+		{"no", `{"action":"decline"}`, "yes ; no --read ~/link/x", 2},
+		{"cancelled", `{"action":"cancel"}`, "yes ; no ", 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			f, p, a := asking(t, "/home/u/link/x", policy.Harm{})
+			sessiontest.Has(t, p.Ask(sessiontest.CallOf("1", "fail", "{}")).Line, asksNext)
+			p.Send(sessiontest.CallOf("2", "fail", "{}"))
+			q := p.Told("elicitation/create")
+			sessiontest.Has(t, q.Line, "- to read /home/u/notes/x: it could pass on what is in it", "mcp-jail grant test --tool fail --read ~/link/x")
+			if n := f.Started("fail"); n != 1 {
+				t.Errorf("%d processes before the answer", n)
+			}
+			p.Send(sessiontest.ReplyTo(q, tt.reply))
+			got := p.Answer("2")
+			p.Nothing()
+			if n := f.Started("fail"); n != tt.starts || a.Kept() != tt.kept || (got.Error == nil) != (tt.starts == 2) {
+				t.Errorf("%d processes, kept %q: %s", n, a.Kept(), got.Line)
+			}
+		})
+		t.Run(tt.name+", in 2026-07-28", func(t *testing.T) {
+			t.Parallel()
+			f, p, a := asking(t, "/home/u/link/x", policy.Harm{})
+			call := func(id, more string) sessiontest.Said {
+				return p.Ask(sessiontest.ModernForms("claude-code", id, "tools/call", `"name":"fail","arguments":{}`+more))
+			}
+			sessiontest.Has(t, call("1", "").Line, asksNext)
+			q := call("2", "")
+			_, after, _ := strings.Cut(q.Line, `"requestState":`)
+			state, _, _ := strings.Cut(after, "}")
+			sessiontest.Has(t, q.Line, `"resultType":"input_required"`, "- to read /home/u/notes/x")
+			got := call("3", `,"inputResponses":{"mcp-jail":`+tt.reply+`},"requestState":`+state)
+			p.Nothing()
+			if n := f.Started("fail"); n != tt.starts || a.Kept() != tt.kept || (got.Error == nil) != (tt.starts == 2) || strings.Contains(f.Saw("fail", 1), "requestState") {
+				t.Errorf("%d processes, kept %q: %s", n, a.Kept(), got.Line)
+			}
+		})
+	}
+}
+
+// TestAskable: only what the judge of harm finds fine is asked about, or what it asks for with a reason, and what a
+// dialog shows as it is.
+func TestAskable(t *testing.T) {
+	t.Parallel()
+	const file = "/home/u/notes/x"
+	for _, tt := range []struct {
+		name, path string
+		harm       policy.Harm
+		shows      string // "": nothing is asked
+	}{
+		{"fine", file, policy.Harm{}, file + ": it could pass on"},
+		{"with a reason", file, policy.Harm{Ask: "it holds the files of many programs", Inside: true}, file + ": it holds the files of many programs"},
+		{"never", file, policy.Harm{Never: "it belongs to the system"}, ""},
+		{"a sensitive path", file, policy.Harm{Ask: "it is a sensitive path", Secret: true}, ""},
+		{"a protected name", file, policy.Harm{Ask: "it is a protected name"}, ""},
+		{"100 characters", "/home/u/" + strings.Repeat("x", 92), policy.Harm{}, "xxx: it could pass on"},
+		{"101 characters", "/home/u/" + strings.Repeat("x", 93), policy.Harm{}, ""},
+		{"a character that turns the line around", "/home/u/\u202enotes", policy.Harm{}, ""},
+		{"a control", "/home/u/notes\a", policy.Harm{}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, p, _ := asking(t, tt.path, tt.harm)
+			first := p.Ask(sessiontest.CallOf("1", "fail", "{}")).Line
+			if strings.Contains(first, asksNext) != (tt.shows != "") {
+				t.Error(first)
+			}
+			p.Send(sessiontest.CallOf("2", "fail", "{}"))
+			if tt.shows != "" {
+				q := p.Told("elicitation/create")
+				sessiontest.Has(t, q.Line, tt.shows)
+				p.Send(sessiontest.ReplyTo(q, yesReply))
+			}
+			p.Answer("2")
+			p.Nothing()
+		})
+	}
+}
+
+// TestQuestionWithoutAnswer: no process starts for a call whose client cancels it, or leaves, or answers too late.
+func TestQuestionWithoutAnswer(t *testing.T) {
+	t.Parallel()
+	f, p, a := asking(t, "/home/u/notes/x", policy.Harm{})
+	p.Ask(sessiontest.CallOf("1", "fail", "{}"))
+	p.Send(sessiontest.CallOf("2", "fail", "{}"))
+	q := p.Told("elicitation/create")
+	p.Send(cancel("2"))
+	sessiontest.Has(t, p.Told("notifications/cancelled").Line, string(q.ID))
+	p.Send(sessiontest.ReplyTo(q, yesReply)) // too late
+	p.Send(sessiontest.CallOf("3", "fail", "{}"))
+	p.Told("elicitation/create")
+	rest, _, _ := p.Close()
+	sessiontest.Has(t, rest, `"id":3,"error"`, "the tool was not run: the session has ended")
+	if n := f.Started("fail"); n != 1 || a.Kept() != "yes ; no " {
+		t.Errorf("%d processes, kept %q", n, a.Kept())
+	}
+}
