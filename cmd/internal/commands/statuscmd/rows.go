@@ -41,10 +41,10 @@ type row struct {
 	LastUsed    *time.Time      `json:"last_used,omitempty"`
 	LastClient  *records.Client `json:"last_client,omitempty"`
 	LastFailure *index.Failure  `json:"last_failure,omitempty"`
-	Waived      []policy.Axis   `json:"waived,omitempty"`  // the user accepts that these are not enforced
-	Lacks       []policy.Axis   `json:"lacks,omitempty"`   // of which this machine cannot enforce all: it does not start
-	Granted     []string        `json:"granted,omitempty"` // by the file of a project or a plugin
-	Fault       string          `json:"fault,omitempty"`   // why it cannot start
+	Waived      []policy.Axis   `json:"waived,omitempty"`            // the user accepts that these are not enforced
+	Lacks       []policy.Axis   `json:"lacks,omitempty"`             // of which this machine cannot enforce all: it does not start
+	Granted     []string        `json:"granted,omitempty"`           // by the file of a project or a plugin
+	Fault       string          `json:"fault,omitempty"`             // why it cannot start
 	Allowed     []string        `json:"allowed_in_client,omitempty"` // for the session that runs
 	Stored      *storedPart     `json:"stored,omitempty"`
 
