@@ -36,29 +36,29 @@ type budgetRow struct {
 // much.
 var budget = []budgetRow{
 	{"clients", 3802},
-	{"cmd", 20616},
-	{"confine", 25974},    // the same
-	{"diagnostics", 5246}, // policy fell by more
+	{"cmd", 20840},
+	{"confine", 25895},    // the same
+	{"diagnostics", 5255}, // policy fell by more
 	{"docs", 98},          // cmd fell by more
 	{"internal", 2813},
-	{"lifecycle", 7646}, // the same
-	{"mcpproxy", 2162},
+	{"lifecycle", 8293}, // "Yes, in the chat"
+	{"mcpproxy", 2174},  // "Yes, in the chat"
 	{"packages", 8019},
-	{"policy", 14105},
+	{"policy", 14137},
 	{"presets", 1196},
 	{"undo", 1564},
-	{"the product, in lines of code", 93241},
-	{"the trusted part, in lines", 40079}, // of the packages that SECURITY.md names
-	{"other Go code, in lines", 89510},    // the product fell by more
-	{"scripts, in lines", 9201},
-	{"files of the product", 625},
+	{"the product, in lines of code", 94086},
+	{"the trusted part, in lines", 40032}, // of the packages that SECURITY.md names
+	{"other Go code, in lines", 90268},    // the product fell by more
+	{"scripts, in lines", 9314},           // "Yes, in the chat"
+	{"files of the product", 631},
 	{"packages of the product", 75},
 	{"functions over 60 lines", 1},
-	{"exported names", 3042},
+	{"exported names", 3069},
 	{"words of documentation", 49940},
 	{"commands", 16},
 	{"flags", 43}, // "Learning is granting in a loop": drive, budget
-	{"keys", 58},  // "One id and one file a server": id, directory, deny
+	{"keys", 59},  // "Yes, in the chat": ask
 }
 
 const (

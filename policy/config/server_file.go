@@ -214,11 +214,14 @@ func ChangeServers(configDir string, change func(files []*ServerFile, broken []e
 	return nil
 }
 
-// lockServers waits for the lock of the files for ten seconds.
+// lockServers waits for the lock of the files for ten seconds. Where directories cannot be locked, as on Windows, it
+// goes on without.
 func lockServers(d *private.Dir) (unlock func(), err error) {
 	for range 1000 {
-		if unlock, err = d.Lock(private.Exclusive); !errors.Is(err, private.ErrLocked) {
-			return unlock, err
+		if unlock, err = d.Lock(private.Exclusive); err == nil {
+			return unlock, nil
+		} else if !errors.Is(err, private.ErrLocked) {
+			return func() {}, nil
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -4,12 +4,16 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/internal/wrapper"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 // Instead returns a sentence with the line that starts the server of a container without it, or "" if no preset knows
 // an image among the words.
 func Instead(argv []string) string {
+	if _, where := wrapper.Elsewhere(argv); where != wrapper.InContainer {
+		return ""
+	}
 	for _, word := range argv {
 		if p, ok := presets.ForPackage(presets.Image, word); ok {
 			if line := lineOf(p); line != nil {

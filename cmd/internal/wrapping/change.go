@@ -126,10 +126,16 @@ func (c *Change) Diff() string {
 		}
 		return text
 	})
-	// Arguments within longer texts, the longest first: one that is a part of another would leave the rest of that.
+	// Arguments and values within longer texts, the longest first: one that is a part of another would leave the rest of
+	// that. A value that looks like a part of the file itself stays: hiding it could hide a change.
 	words := slices.DeleteFunc(slices.Collect(maps.Keys(arguments)), func(word string) bool {
 		return len(word) < terminal.Shortest || strings.ContainsAny(word, "\"'[]{} ")
 	})
+	for value, hide := range values {
+		if hide && !c.File.IsProject() && !strings.ContainsAny(value, "\"',=[]{}") {
+			words = append(words, value)
+		}
+	}
 	slices.SortFunc(words, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	for _, word := range words {
 		diff = strings.ReplaceAll(diff, word, terminal.Hidden)
@@ -336,8 +342,16 @@ func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
 	}
 	_ = prune(dir, own.Real) // else the next change tries it again
 	after := c.File.again()
-	if after.Err != nil {
-		return backup, after.Err
+	if after.Err == nil {
+		err = remember(after, dir, c.After)
 	}
-	return backup, remember(after, dir, c.After)
+	if err = cmp.Or(after.Err, err); err != nil {
+		return backup, &WrittenError{err}
+	}
+	return backup, nil
 }
+
+// A WrittenError is about what follows after a file was written.
+type WrittenError struct{ Err error }
+
+func (e *WrittenError) Error() string { return e.Err.Error() }

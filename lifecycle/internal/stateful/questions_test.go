@@ -107,6 +107,7 @@ func TestNothingAsked(t *testing.T) {
 		{"a host that the judge forbids", sessiontest.HelloForms("claude-code", forms), func(s *session.Session, _ *sessiontest.Fake) {
 			s.Known.HarmOfHost = func(policy.NetRule) policy.Harm { return policy.Harm{Never: "it is never given"} }
 		}},
+		{"the server's words alone", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) { f.Denials = nil }},
 		{"a private address", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) { f.Denials[0].Target = "192.168.1.1:443" }},
 		{"this machine", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) { f.Denials[0].Target = "localhost:443" }},
 		{"a long name", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) {
@@ -367,5 +368,34 @@ func TestModernQuestion(t *testing.T) {
 				t.Errorf("%s: %s", a.Kept(), stderr)
 			}
 		})
+	}
+}
+
+// TestServersOwnInput: a result of the server that asks for input waits too while our question is open.
+func TestServersOwnInput(t *testing.T) {
+	t.Parallel()
+	p, a := asked(t, nil)
+	request := func(id, params string) string {
+		return sessiontest.ModernForms("claude-code", id, "tools/call", params)
+	}
+	const fetch, its = `"name":"fetch","arguments":{}`, `"name":"its-form","arguments":{}`
+	sessiontest.Has(t, p.Ask(request("1", its)).Line, `"requestState":"its"`) // the control: it comes at once
+	p.Ask(request("2", fetch))
+	_, after, _ := strings.Cut(p.Ask(request("3", fetch)).Line, `"requestState":`)
+	state, _, _ := strings.Cut(after, "}")
+	p.Send(request("4", its))
+	if !p.Silent(300 * time.Millisecond) {
+		t.Error("the server's question did not wait: " + p.Line())
+	}
+	p.Send(request("5", its+`,"inputResponses":{"mcp-jail":`+yesReply+`},"requestState":"its"`)) // its own answer is none to ours
+	if !p.Silent(100*time.Millisecond) || a.Kept() != "yes ; no " {
+		t.Error("an answer to the server's question ended ours: " + a.Kept())
+	}
+	p.Send(request("6", fetch+`,"inputResponses":{"mcp-jail":`+yesReply+`},"requestState":`+state))
+	p.Answer("6")
+	p.Answer("4")
+	p.Answer("5")
+	if p.Nothing(); a.Kept() != "yes --net api.example.com; no " {
+		t.Error(a.Kept())
 	}
 }

@@ -214,7 +214,11 @@ func Write(c terminal.Console, host hostfs.Host, command string, changes []*wrap
 			continue
 		}
 		if ch.Rewrites() {
-			if _, err := ch.Write(host.StateDir, time.Now()); err != nil {
+			_, err := ch.Write(host.StateDir, time.Now())
+			var written *wrapping.WrittenError
+			if errors.As(err, &written) {
+				c.Notef("warning: %s was changed, but mcp-jail could not note that: %s", cli.ShortPath(ch.File.Path, host.Home), show.Line(err.Error()))
+			} else if err != nil {
 				failed = append(failed, &unchangedError{ch.File.Path, command, err})
 				continue
 			}

@@ -149,7 +149,7 @@ func (s *statusCmd) removeStored(c terminal.Console, x *index.Index) error {
 	if err != nil {
 		return err
 	}
-	copies := s.all && !slices.ContainsFunc(x.Files, (*wrapping.File).HasWrapped) && hasCopies(x.Host)
+	copies := s.all && !slices.ContainsFunc(x.Files, func(f *wrapping.File) bool { return f.Err != nil || f.HasWrapped() }) && hasCopies(x.Host)
 	for _, text := range removal.Stays {
 		c.PrintText(show.Line(text) + "\n")
 	}

@@ -238,10 +238,37 @@ func (g *git) protectRemote(s setting, tree tree) {
 // protectCommand protects what a shell command may name, in any quoting: each word may be a program, or a script
 // that the program reads. What follows an expansion may lie in the tree.
 func (g *git) protectCommand(command string, tree tree, named string) {
-	command = strings.NewReplacer("${HOME}", g.Host.Home, "$HOME", g.Host.Home, `\`, "").Replace(command)
+	command = strings.NewReplacer("${HOME}", g.Host.Home, "${HOME:?}", g.Host.Home, "$HOME", g.Host.Home).Replace(command)
+	g.protectShellWords(command, tree, named)
+	command = strings.ReplaceAll(command, `\`, "")
 	for _, separators := range [...]string{"\"'` \t\n;|&<>(){}", "\"'`", ""} {
 		for word := range strings.FieldsFuncSeq(command, func(r rune) bool { return strings.ContainsRune(separators, r) }) {
 			g.protectWord(word, tree, named)
+		}
+	}
+}
+
+// protectShellWords protects the words of a command as a shell reads them: quotes and backslashes join what they
+// are around.
+func (g *git) protectShellWords(command string, tree tree, named string) {
+	var word strings.Builder
+	quote, escaped := rune(0), false
+	for _, c := range command + "\n" {
+		switch {
+		case escaped:
+			escaped = false
+			word.WriteRune(c)
+		case c == '\\' && quote != '\'':
+			escaped = true
+		case c == quote:
+			quote = 0
+		case quote == 0 && (c == '"' || c == '\''):
+			quote = c
+		case quote == 0 && strings.ContainsRune(" \t\n;|&<>(){}`", c):
+			g.protectWord(word.String(), tree, named)
+			word.Reset()
+		default:
+			word.WriteRune(c)
 		}
 	}
 }
@@ -250,8 +277,8 @@ func (g *git) protectWord(text string, tree tree, named string) {
 	if i := strings.IndexByte(text, '='); i >= 0 && !strings.ContainsRune(text[:i], '/') {
 		text = text[i+1:] // --option=FILE, NAME=FILE
 	}
-	if i := strings.IndexByte(text, '/'); i >= 0 && text[0] == '$' {
-		text = text[i:]
+	if _, after, ok := strings.Cut(text, "$"); ok && strings.Contains(after, "/") {
+		text = after[strings.IndexByte(after, '/'):]
 	}
 	if text = strings.TrimPrefix(text, "!"); text == "" || text[0] == '-' || strings.Contains(text, "://") || strings.ContainsRune(text, 0) {
 		return

@@ -153,6 +153,8 @@ func (g *git) UserSettings(readable func(file string) bool) (text string) {
 				values[name] = plain(s.value, maxValue)
 			case s.section == "core" && s.sub == "" && files[s.key] != "":
 				files[s.key] = cmp.Or(plain(g.expandPath(s.value, ""), maxPath), "/")
+			case name == "safe.directory" && s.value == "":
+				safe = nil // git forgets those before it
 			case name == "safe.directory" && (s.value == "*" || plain(g.expandPath(s.value, ""), maxPath) != ""):
 				safe = append(safe, cmp.Or(g.expandPath(s.value, ""), s.value))
 			case s.section == "filter" && isCommand(s) && plain(s.sub, maxValue) == s.sub && !slices.Contains(filters, s.sub):

@@ -28,7 +28,7 @@ func TestUserSettings(t *testing.T) {
 		{"several lines", `[user]` + "\n" + `name = "A\nB"` + "\n" + `email = "a\tb"`, "", ""},
 		{"characters that cannot be seen", "[user]\nname = A\x1b[1mB\nemail = a\u202eb\u200bc", "", ""},
 		{"no text", "[user]\nname = A\xffB", "", ""},
-		{"safe directories", "[safe]\ndirectory = ~/x\ndirectory = /a b\ndirectory = rel\ndirectory = *\ndirectory =", "", "safe.directory=HOME/x;safe.directory=/a b;safe.directory=*"},
+		{"safe directories", "[safe]\ndirectory = /forgotten\ndirectory =\ndirectory = ~/x\ndirectory = /a b\ndirectory = rel\ndirectory = *", "", "safe.directory=HOME/x;safe.directory=/a b;safe.directory=*"},
 		{"too long", "[user]\nname = " + long + "\nemail = " + long[1:], "", "user.email=" + long[1:]},
 	} {
 		home := testkit.Plant(t, ".config/git/")
