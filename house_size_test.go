@@ -44,18 +44,18 @@ var budget = []budgetRow{
 	{"lifecycle", 8293}, // "Yes, in the chat"
 	{"mcpproxy", 2174},  // "Yes, in the chat"
 	{"packages", 8019},
-	{"policy", 14137},
+	{"policy", 14130},
 	{"presets", 1196},
 	{"undo", 1564},
-	{"the product, in lines of code", 94086},
-	{"the trusted part, in lines", 40032}, // of the packages that SECURITY.md names
-	{"other Go code, in lines", 90268},    // the product fell by more
+	{"the product, in lines of code", 94079},
+	{"the trusted part, in lines", 40025}, // of the packages that SECURITY.md names
+	{"other Go code, in lines", 90256},    // the product fell by more
 	{"scripts, in lines", 9314},           // "Yes, in the chat"
 	{"files of the product", 631},
 	{"packages of the product", 75},
 	{"functions over 60 lines", 1},
-	{"exported names", 3069},
-	{"words of documentation", 49990},
+	{"exported names", 3068},
+	{"words of documentation", 49969},
 	{"commands", 16},
 	{"flags", 43}, // "Learning is granting in a loop": drive, budget
 	{"keys", 59},  // "Yes, in the chat": ask

@@ -1,8 +1,6 @@
 package egress
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -12,14 +10,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
-
-// fatalResolver fails the test: nothing may be looked up.
-type fatalResolver struct{ t testing.TB }
-
-func (r fatalResolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
-	r.t.Errorf("%s was looked up", host)
-	return nil, errors.New("not looked up")
-}
 
 // TestAsk: a host that no rule is about is asked about when a program connects to it by its name, until the answer is
 // yes. Before that nothing is looked up. Its addresses are checked.

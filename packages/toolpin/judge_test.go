@@ -10,8 +10,6 @@ import (
 
 // TestJudge: which lists are pinned, which are new, and which are changes.
 func TestJudge(t *testing.T) {
-	const a, b, c = `{"name":"a","description":"A"}`, `{"name":"b","description":"B"}`, `{"name":"c","description":"C"}`
-	const otherA, hintA, twice = `{"name":"a","description":"Send it."}`, `{"name":"a","description":"A","annotations":{"readOnlyHint":true}}`, a + "," + a
 	for name, test := range testkit.Map[struct {
 		pins map[string]string
 		name string

@@ -132,15 +132,6 @@ func JoinWindows(dir, p string) string {
 	return strings.TrimRight(dir, `\/`) + `\` + p
 }
 
-// WindowsDir returns the directory of a clean path.
-func WindowsDir(p string) string {
-	i := strings.LastIndexByte(p, '\\')
-	if i < 3 {
-		return p[:min(3, len(p))]
-	}
-	return p[:i]
-}
-
 // windowsExtension returns what follows the last dot of a path's last name, in small letters and with the dot.
 func windowsExtension(p string) string {
 	name := p[strings.LastIndexAny(p, `\/`)+1:]

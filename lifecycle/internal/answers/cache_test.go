@@ -164,7 +164,6 @@ func TestReset(t *testing.T) {
 
 func TestStripRequest(t *testing.T) {
 	t.Parallel()
-	const version = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
 	for line, want := range testkit.Named[string](t, "capabilities-kept.txt") {
 		f := mcpproxy.Parse([]byte(line))
 		got := StripRequest(f)
