@@ -24,7 +24,7 @@ func writePages(t table) error {
 	attacks := regexp.MustCompile(`(?m)^\| attacks .*\n`).Find(page) // which confine/attacks counts
 	figures = "| | |\n|---|---|\n" + figures + string(attacks) + "\nMeasured on " + today + ". [Performance](docs/performance.md) has the machine and the method.\n"
 	return errors.Join(
-		replaceMarked("docs/performance.md", "bench", fmt.Sprintf("%s\nMeasured on %s in %d rounds:\n%s.\n", t.markdown(false), today, t.Runs, t.Machine)),
+		replaceMarked("docs/performance.md", "bench", fmt.Sprintf("%s\nMeasured on %s in %d rounds:\n%s.\n", t.markdown(false), today, t.Runs, strings.Replace(t.Machine.String(), ", load", ",\nload", 1))),
 		replaceMarked("README.md", "figures", figures))
 }
 

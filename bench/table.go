@@ -213,7 +213,7 @@ type machine struct {
 func machineOf(ctx context.Context) machine {
 	m := machine{Kernel: runtime.GOOS, Cores: runtime.NumCPU(), CPU: runtime.GOARCH, Go: runtime.Version(), Load: load()}
 	if b, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
-		m.Kernel = "Linux " + strings.TrimSpace(string(b))
+		m.Kernel = "Linux " + strings.Split(strings.TrimSpace(string(b)), "-")[0]
 	}
 	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		if name := processorName(string(b)); name != "" {
