@@ -44,11 +44,11 @@ var budget = []budgetRow{
 	{"lifecycle", 8293}, // "Yes, in the chat"
 	{"mcpproxy", 2174},  // "Yes, in the chat"
 	{"packages", 8019},
-	{"policy", 14130},
+	{"policy", 14131},
 	{"presets", 1196},
 	{"undo", 1564},
-	{"the product, in lines of code", 94079},
-	{"the trusted part, in lines", 40025}, // of the packages that SECURITY.md names
+	{"the product, in lines of code", 94080},
+	{"the trusted part, in lines", 40026}, // of the packages that SECURITY.md names
 	{"other Go code, in lines", 90256},    // the product fell by more
 	{"scripts, in lines", 9314},           // "Yes, in the chat"
 	{"files of the product", 631},

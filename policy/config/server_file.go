@@ -218,10 +218,11 @@ func ChangeServers(configDir string, change func(files []*ServerFile, broken []e
 // goes on without.
 func lockServers(d *private.Dir) (unlock func(), err error) {
 	for range 1000 {
-		if unlock, err = d.Lock(private.Exclusive); err == nil {
-			return unlock, nil
-		} else if !errors.Is(err, private.ErrLocked) {
+		switch unlock, err = d.Lock(private.Exclusive); {
+		case errors.Is(err, errors.ErrUnsupported):
 			return func() {}, nil
+		case !errors.Is(err, private.ErrLocked):
+			return unlock, err
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
