@@ -92,7 +92,7 @@ func TestReportsAMissingJail(t *testing.T) {
 	}
 	text, err := os.ReadFile(c.out.Name())
 	testkit.Must(t, err)
-	for _, want := range []string{"✓ search beans     garden.md:2: Sow the beans", "without", "write into its own workspace     fine           fine"} {
+	for _, want := range []string{"✓ search beans     garden.md:2: Sow the beans", "without", "write into the project folder    fine           fine"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q in:\n%s", want, text)
 		}
@@ -134,9 +134,9 @@ func TestGrant(t *testing.T) {
 
 func TestReason(t *testing.T) {
 	for text, want := range map[string]string{
-		"failed: EACCES: open x: permission denied":                  "refused  EACCES",
+		"failed: EACCES: open x: permission denied":                  "blocked  EACCES",
 		"failed: nothing to steal: X is not set":                     "not set",
-		"failed: ENOENT: open a: no such file\nopen b: no such file": "refused  ENOENT",
+		"failed: ENOENT: open a: no such file\nopen b: no such file": "blocked  ENOENT",
 		"the server ended": "the server ended",
 	} {
 		if got := reason(answer{text: text}); got != want {

@@ -1,6 +1,6 @@
 // Command demo shows mcp-jail at work. It starts the honest server notes and the dishonest server thief in jails, speaks
-// MCP to them through the proxy as any client does, and prints what worked, what the jail refused, and the command that
-// would grant it.
+// MCP to them through the proxy as any client does, and prints what worked, what the jail blocked, and the command that
+// would allow it.
 //
 //	go run ./examples/demo
 //

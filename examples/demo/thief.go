@@ -25,9 +25,9 @@ type outcomes map[string]answer
 
 func (d *demo) attempts() []attempt {
 	all := []attempt{
-		{"write into its own workspace", "write_file", map[string]any{"path": "report.txt"}, true},
+		{"write into the project folder", "write_file", map[string]any{"path": "report.txt"}, true},
 		{"read ~/.ssh/id_ed25519", "read_file", map[string]any{"path": d.path("home/.ssh/id_ed25519"), "show": 0}, false},
-		{"read .env inside the workspace", "read_file", map[string]any{"path": ".env", "show": 0}, false},
+		{"read .env in the project folder", "read_file", map[string]any{"path": ".env", "show": 0}, false},
 		{"read the variable " + secretName, "env_var", map[string]any{"name": secretName}, false},
 		{"plant a hook in .git/hooks", "write_hook", nil, false},
 		{"connect to a local service", "connect", map[string]any{"port": d.tcp.Addr().(*net.TCPAddr).Port}, false},
@@ -43,7 +43,7 @@ func (d *demo) attempts() []attempt {
 
 // thief plays the act of the dishonest server, without a jail and in one, with the same targets.
 func (d *demo) thief(ctx context.Context) error {
-	d.heading(3, "thief", ", a server that steals, under the default policy")
+	d.heading(3, "thief", ", a server that steals: it may use the project folder, and no network")
 	d.command("mcp-jail run --config jail.toml thief")
 	bare, err := d.heist(ctx, "bare", 3, d.programs.thief)
 	if err != nil {
@@ -78,8 +78,8 @@ func (d *demo) row(label string, bare, jailed answer, owned bool) {
 	case owned:
 		without, first = "fine", plain
 	case !bare.ok:
-		// The host refuses the theft without a jail, so this row proves nothing about the jail.
-		without, first = "refused too", dim
+		// This machine stops the theft without a jail, so this row proves nothing about the jail.
+		without, first = "fails too", dim
 	}
 	with, second := reason(jailed), green
 	if jailed.ok {
@@ -95,7 +95,7 @@ func (d *demo) row(label string, bare, jailed answer, owned bool) {
 func reason(a answer) string {
 	text := strings.TrimPrefix(oneLine(a.text), "failed: ")
 	if errno, _, ok := strings.Cut(text, ":"); ok && errno == strings.ToUpper(errno) {
-		return "refused  " + errno
+		return "blocked  " + errno
 	}
 	if strings.HasSuffix(text, "is not set") {
 		return "not set"

@@ -93,7 +93,7 @@ func (d *demo) hosts(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.heading(4, "thief", ", with one port of this machine granted")
+	d.heading(4, "thief", ", which may connect to one port of this machine")
 	d.command("mcp-jail run --config port.toml thief")
 	s, err := d.start(ctx, d.programs.jail, "run", "--config", policy, "thief")
 	if err != nil {
