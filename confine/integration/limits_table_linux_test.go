@@ -45,10 +45,10 @@ func resources() []resource {
 		{what: "descriptors of a process", with: "`open_files` (RLIMIT_NOFILE)", limits: policy.Limits{OpenFiles: 40}, try: attacker.Try("openfiles"), got: "EMFILE"},
 		{what: "instances of inotify", with: "a quarter of the user's, by the user namespace", try: attacker.Try("inotify", fmt.Sprint(mostInotify()+1)), got: "EMFILE"},
 		{what: "terminals", with: "128 (`devpts`)", try: attacker.Try("terminals", "129"), got: "128 ENOSPC"},
-		{what: "filters of sockets", with: "refused (ENOPROTOOPT)", try: attacker.Try("socket-option", fmt.Sprint(unix.SOL_SOCKET), fmt.Sprint(unix.SO_ATTACH_FILTER)), got: "ENOPROTOOPT"},
+		{what: "filters of sockets", with: "blocked (ENOPROTOOPT)", try: attacker.Try("socket-option", fmt.Sprint(unix.SOL_SOCKET), fmt.Sprint(unix.SO_ATTACH_FILTER)), got: "ENOPROTOOPT"},
 		{what: "the queue of a TCP socket", with: "1 MB, where the jail has a network and a /proc of its own", try: attacker.Try("queue-tcp", fmt.Sprint(3<<20)), got: "EAGAIN"},
-		{what: "pages that a message keeps", with: "refused (`MSG_ZEROCOPY`: EOPNOTSUPP)", try: attacker.Try("send", fmt.Sprint(unix.MSG_ZEROCOPY)), got: "ENOTSUP"},
-		{what: "pages of files in pipes", with: "refused (`splice`, `tee`: EINVAL); `sendfile` as the next row", try: attacker.Try("splice", "/proc/self/exe"), got: "EINVAL"},
+		{what: "pages that a message keeps", with: "blocked (`MSG_ZEROCOPY`: EOPNOTSUPP)", try: attacker.Try("send", fmt.Sprint(unix.MSG_ZEROCOPY)), got: "ENOTSUP"},
+		{what: "pages of files in pipes", with: "blocked (`splice`, `tee`: EINVAL); `sendfile` as the next row", try: attacker.Try("splice", "/proc/self/exe"), got: "EINVAL"},
 		{what: "queues of sockets; pipes, eventfds, filters of seccomp, watches of epoll", with: memory, without: naught, limits: small, try: attacker.Try("queues", "1000"), got: "ok", held: ended},
 		{what: "records in the kernel's log (`SECCOMP_RET_LOG`)", with: "**nothing**", try: attacker.Try("log", "20"), got: "ok"},
 	}
