@@ -47,7 +47,7 @@ func TestAttackMatrix(t *testing.T) {
 			}
 		}
 	}
-	if sum := fmt.Sprintf(": %d attacks in %d forms; ", attacks, forms); runtime.GOARCH == "amd64" && !strings.Contains(committed, sum) {
+	if sum := fmt.Sprintf(": %d attacks in %d variants; ", attacks, forms); runtime.GOARCH == "amd64" && !strings.Contains(committed, sum) {
 		t.Errorf("the table in %s does not begin with %q: run TestAttackTable with -update as root", tableFile, sum)
 	}
 }

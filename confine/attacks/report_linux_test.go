@@ -26,7 +26,7 @@ func attackTable(root, user []finding) string {
 	attacks, forms, tried := 0, 0, 0
 	var body strings.Builder
 	for _, g := range allAttacks() {
-		fmt.Fprintf(&body, "\n**%s**\n\n| attack | forms | outcome | refused by | without namespaces |\n|---|---|---|---|---|\n", g.title)
+		fmt.Fprintf(&body, "\n**%s**\n\n| attack | variants | outcome | blocked by | without namespaces |\n|---|---|---|---|---|\n", g.title)
 		for _, a := range g.attacks {
 			r := newRow(g.title, a, root, user)
 			attacks, forms = attacks+1, forms+len(r.root)
@@ -39,7 +39,7 @@ func attackTable(root, user []finding) string {
 		}
 	}
 	f := kernel.Detect()
-	fmt.Fprintf(&b, "Linux %s, Landlock ABI %d, %s: %d attacks in %d forms; %d succeed here without a jail.\n", release(f.Kernel), f.LandlockABI, runtime.GOARCH, attacks, forms, tried)
+	fmt.Fprintf(&b, "Linux %s, Landlock ABI %d, %s: %d attacks in %d variants; %d succeed here without a jail.\n", release(f.Kernel), f.LandlockABI, runtime.GOARCH, attacks, forms, tried)
 	return b.String() + body.String()
 }
 
