@@ -28,7 +28,7 @@ const (
 	fetchPackage = "downloads its package"
 )
 
-// launchers are the programs of docs/packages.md, "What mcp-jail does not fetch", after the four that it
+// launchers are the programs of docs/packages.md, "What mcp-jail does not download", after the four that it
 // replaces.
 var launchers = []Launcher{
 	{Name: "npx", Package: true, Does: fetchPackage, Instead: useNpx},
