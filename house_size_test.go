@@ -55,7 +55,7 @@ var budget = []budgetRow{
 	{"packages of the product", 75},
 	{"functions over 60 lines", 1},
 	{"exported names", 3068},
-	{"words of documentation", 49312},
+	{"words of documentation", 49325},
 	{"commands", 16},
 	{"flags", 43}, // "Learning is granting in a loop": drive, budget
 	{"keys", 59},  // "Yes, in the chat": ask
