@@ -122,13 +122,13 @@ func TestWithoutNamespacesNothingRuns(t *testing.T) {
 		told, omitted string
 	}{
 		{nil, "accept all of this:  waive = [\"fs\", \"process\", \"limits\"]  (" + whole + ")", "accepted already"},
-		{waiveNamespaces[:2], "accepted already: fs; to start it all the same, and accept the rest too:  waive = [\"fs\", \"process\", \"limits\"]  (add --waive process --waive limits)", "(--waive fs"},
+		{waiveNamespaces[:2], "accepted already: fs. To start it all the same, and accept the rest too: waive = [\"fs\", \"process\", \"limits\"]  (add --waive process --waive limits)", "(--waive fs"},
 	} {
 		s := start(t, withoutUserns(w.jail(slices.Concat(c.given, []string{"--", "npx", "-y", "server"})...)))
 		m := s.call("initialize", map[string]any{})
 		s.close()
 		told := string(m.Error) + s.stderr.String()
-		for _, want := range []string{"user namespaces are refused", c.told, "mcp-jail help userns"} {
+		for _, want := range []string{"does not allow user namespaces", c.told, "mcp-jail help userns"} {
 			if !strings.Contains(told, want) {
 				t.Errorf("%q: nothing of %q in:\n%s", c.given, want, told)
 			}

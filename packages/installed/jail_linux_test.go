@@ -74,7 +74,7 @@ exit 0
 		j.Waive = slices.Delete(slices.Clone(all), n, n+1)
 		_, _, err := j.Run(t.Context(), &bytes.Buffer{}, "/bin/bash", file)
 		var failed *hostError
-		if !errors.As(err, &failed) || !slices.Equal(failed.Gaps.Missing(), all[n:n+1]) || !strings.Contains(err.Error(), "Missing: "+string(all[n])+".") {
+		if !errors.As(err, &failed) || !slices.Equal(failed.Gaps.Missing(), all[n:n+1]) || !strings.Contains(err.Error(), "(waive: "+string(all[n])+")") {
 			t.Errorf("without %s: %v", all[n], err)
 		}
 	}

@@ -147,7 +147,7 @@ func ComparePolicies(before, after *policy.Policy) (all []Change) {
 		listChanges(hadGrants, grants, true, "", "no longer: "),
 		listChanges(hadRefusals, refusals, false, "refuses ", "no longer refuses "),
 		compareCommands(before, after),
-		listChanges(axisTexts(before.Waive), axisTexts(after.Waive), true, "waived ", "no longer: waived "),
+		listChanges(axisTexts(before.Waive), axisTexts(after.Waive), true, "waived ", "no longer: accepted "),
 		compareSettings(before, after))
 }
 
@@ -221,7 +221,7 @@ func ruleTexts(p *policy.Policy) (grants, refusals []string) {
 	for _, r := range p.Fs {
 		switch {
 		case r.Where == policy.DefaultSource:
-			grant("the default policy: the workspace (read write)")
+			grant("the project folder (read write)")
 		case r.Deny == policy.Write:
 			refuse("writing " + placeText(r.Path))
 		case r.Deny != 0:
@@ -252,7 +252,7 @@ func ruleTexts(p *policy.Policy) (grants, refusals []string) {
 		grant("inbound port %d", r.Port)
 	}
 	for _, s := range p.Sensitive {
-		refuse("the sensitive path " + s)
+		refuse("the sensitive file " + s)
 	}
 	return grants, refusals
 }

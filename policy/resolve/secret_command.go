@@ -241,7 +241,7 @@ func (b *secrets) resolveSource(s *policy.Secret, host map[string]string) (missi
 		return err.Error(), nil
 	}
 	if l, w, ok := b.writers.writableLink(at.Links); ok {
-		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("the file %s leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s; if not, remove it", s.File, l.Path, l.Target, w.Name, w.Rule, at.Path)}
+		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("the file %s leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s. Otherwise remove it", s.File, l.Path, l.Target, w.Name, w.Rule, at.Path)}
 	}
 	if w, ok := b.writers.writerOf(at.Path, policy.Write); ok && at.Exists() {
 		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("%s could write the file %s (%s): keep it where no server may write", w.Name, s.File, w.Rule)}

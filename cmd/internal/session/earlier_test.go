@@ -62,7 +62,7 @@ func copyLogins(t *testing.T, target *Target) (dirs, said string) {
 func TestLogins(t *testing.T) {
 	target, user, own := loginTarget(t, "preset = \"mcp-remote\"\n")
 	dirs, said := copyLogins(t, target)
-	if dirs != "~/.mcp-auth" || !strings.Contains(said, "copied: ") || !strings.Contains(said, "private HOME of far") {
+	if dirs != "~/.mcp-auth" || !strings.Contains(said, "copied: ") || !strings.Contains(said, "the HOME of far") {
 		t.Errorf("in %q; said %q", dirs, said)
 	}
 	entries, err := os.ReadDir(filepath.Join(own, loginDir))

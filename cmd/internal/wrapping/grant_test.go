@@ -173,7 +173,7 @@ secret = { env = "T", file = "~/token" }
 	}
 	must(t, os.Symlink(filepath.Join(h.Home, ".local/state"), filepath.Join(h.Project, "state")))
 	for file, why := range map[string]string{
-		filepath.Join(h.Home, "token"): "sensitive path (~/token)", filepath.Join(h.Home, "vault/a.txt"): "sensitive path (~/vault)", filepath.Join(h.Project, "state/mcp-jail"): "decides what a jail grants",
+		filepath.Join(h.Home, "token"): "sensitive file (~/token)", filepath.Join(h.Home, "vault/a.txt"): "sensitive file (~/vault)", filepath.Join(h.Project, "state/mcp-jail"): "decides what a jail grants",
 		filepath.Join(h.Home, ".config/mcp-jail"): "decides what a jail grants", filepath.Join(h.Home, "notes/a.txt"): "",
 	} {
 		write(t, filepath.Join(h.Home, ".cursor/mcp.json"), `{"mcpServers": {"s": {"command": "mine", "args": ["`+file+`"]}}}`)

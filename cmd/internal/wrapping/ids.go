@@ -382,7 +382,7 @@ func (j judge) newer(s Entry, f *config.ServerFile) (lines []string) {
 func (j judge) stolen(s Entry, p *ServerChange, place string, ids *IDs) {
 	p.Former = p.Own.Server.ID
 	p.Own, p.Writes = ids.replace(s, p.Own), true
-	p.Notes = append(p.Notes, fmt.Sprintf("its id also stands in %s. Here, in %s, line %d, it gets a new one", place, j.file.Path, s.Line))
+	p.Notes = append(p.Notes, fmt.Sprintf("its id is also in %s. Here, in %s, line %d, it gets a new one", place, j.file.Path, s.Line))
 }
 
 // waive has the file of a server accept more gaps than it does.

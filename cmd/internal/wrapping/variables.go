@@ -67,7 +67,7 @@ func (j judge) variables(e Entry, argv []string, preset bool) clients.Reason {
 		if len(names) > 1 {
 			them = "them"
 		}
-		return clients.Reason("sets " + listed(names) + ", which acts on mcp-jail itself, outside of the jail: take " + them + " out there; where mcp-jail is to obey " + them + ", set " + them + " in the environment that starts the client")
+		return clients.Reason("sets " + listed(names) + ", which acts on mcp-jail itself, outside of the jail: take " + them + " out there; where mcp-jail should obey " + them + ", set " + them + " in the environment that starts the client")
 	case err != nil && project:
 		return clients.Reason("has a file of variables that is not known, and some would act on mcp-jail itself: " + err.Error())
 	}

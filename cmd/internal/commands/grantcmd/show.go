@@ -144,7 +144,10 @@ func rows(changes []config.Change) (all [][3]string) {
 		}
 		all = append(all, [3]string{show.Line(what), now, then})
 	}
-	return all
+	return slices.DeleteFunc(all, func(r [3]string) bool { // the row of the folder around it says it
+		around := func(o [3]string) bool { return strings.HasPrefix(r[0], o[0]+"/") && strings.Contains(o[2], r[1]) }
+		return r[2] == nothing && slices.ContainsFunc(all, around)
+	})
 }
 
 // table80 writes rows in columns.
@@ -256,7 +259,7 @@ func (e *Edit) builtinDenials(rules []policy.FsRule) (all []string) {
 		case r.Rights() == 0:
 			continue
 		case place != "":
-			what = "a sensitive path (" + place + ")"
+			what = "a sensitive file (" + place + ")"
 		case r.Rights()&policy.Write == 0 || !hostfs.HasProtectedName(e.host.OS, at):
 			continue
 		}
