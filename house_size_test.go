@@ -36,7 +36,7 @@ type budgetRow struct {
 // much.
 var budget = []budgetRow{
 	{"clients", 3802},
-	{"cmd", 20875},        // why says what was allowed since, status what has another command
+	{"cmd", 20878},        // why says what was allowed since, status what has another command
 	{"confine", 25895},    // the same
 	{"diagnostics", 5261}, // the folder that the server looked for in its own HOME
 	{"docs", 98},          // cmd fell by more
@@ -47,10 +47,10 @@ var budget = []budgetRow{
 	{"policy", 14131},
 	{"presets", 1196},
 	{"undo", 1564},
-	{"the product, in lines of code", 94119}, // the same
+	{"the product, in lines of code", 94122}, // the same
 	{"the trusted part, in lines", 40026},    // of the packages that SECURITY.md names
 	{"other Go code, in lines", 90257},       // the same
-	{"scripts, in lines", 9322},              // their tests
+	{"scripts, in lines", 9325},              // their tests
 	{"files of the product", 631},
 	{"packages of the product", 75},
 	{"functions over 60 lines", 1},

@@ -96,7 +96,7 @@ exit 0
 	if strings.Contains(text, "connected") {
 		t.Errorf("it reaches the host's network: %q", text)
 	}
-	testkit.Fails(t, "it wrote outside of its HOME", testkit.ErrorOf(os.Lstat(filepath.Join(outside, "planted"))), "")
+	testkit.Fails(t, "it wrote outside its HOME", testkit.ErrorOf(os.Lstat(filepath.Join(outside, "planted"))), "")
 	control := exec.Command("/bin/bash", file)
 	control.Env = []string{"HOME=" + j.Home(), "OUTSIDE=" + outside, "PORT=" + port, "PATH=/usr/bin:/bin"}
 	testkit.Contains(t, "control", string(testkit.Get(control.Output())(t)), "connected")

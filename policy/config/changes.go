@@ -244,7 +244,7 @@ func ruleTexts(p *policy.Policy) (grants, refusals []string) {
 			case s.File != "":
 				grant("%s gets the content of a file, as the secret %s: %s", r.Host, s.Env, s.File)
 			case s.Command != nil:
-				grant("runs outside of the jail, for the secret %s: %s", s.Env, strings.Join(s.Command, " "))
+				grant("runs outside the jail, for the secret %s: %s", s.Env, strings.Join(s.Command, " "))
 			}
 		}
 	}

@@ -82,7 +82,7 @@ func TestComparePolicies(t *testing.T) {
 		{policy.Policy{}, policy.Policy{Fs: []policy.FsRule{policy.WorkspaceRule("write", policy.DefaultSource)}}, "!the project folder (read write)"},
 		{policy.Policy{}, net(policy.NetRule{Host: "h", Port: 1, Scheme: "https", PathPrefix: "/p", Methods: []string{"GET"}, Allow: true}), "!h:1 (only https, the path /p, GET)"},
 		{policy.Policy{}, net(policy.NetRule{Host: "h", Secrets: []policy.Secret{{Env: "K", File: "/f"}}, Allow: true}), "!h (with the secret K)|!h gets the content of a file, as the secret K: /f"},
-		{policy.Policy{}, net(policy.NetRule{Host: "h", Secrets: []policy.Secret{{Env: "K", Command: []string{"op", "x"}}}, Allow: true}), "!h (with the secret K)|!runs outside of the jail, for the secret K: op x"},
+		{policy.Policy{}, net(policy.NetRule{Host: "h", Secrets: []policy.Secret{{Env: "K", Command: []string{"op", "x"}}}, Allow: true}), "!h (with the secret K)|!runs outside the jail, for the secret K: op x"},
 		{policy.Policy{}, net(policy.NetRule{Host: "h"}), "refuses h"},
 		{policy.Policy{}, policy.Policy{Inbound: []policy.InboundRule{{Port: 80}}}, "!inbound port 80"},
 		{policy.Policy{}, policy.Policy{Env: []policy.EnvRule{{Name: "X", Read: true}, {Name: "Y"}}}, "!variable X|refuses the variable Y"},

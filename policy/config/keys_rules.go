@@ -90,7 +90,7 @@ func secret(s *policy.Secret) value {
 		needed("env", named(&s.Env, variablePattern), "The variable in which the server finds a placeholder. "+
 			"Without file and command, mcp-jail takes the secret from its own variable of this name.", ""),
 		row("file", named(&s.File, filePattern), "The file that has the secret."),
-		row("command", command, "The program that prints the secret, with its arguments. It runs outside of the jail."),
+		row("command", command, "The program that prints the secret, with its arguments. It runs outside the jail."),
 		row("header", header, "The header fields that may carry the secret. Without it, the usual ones, such as Authorization."),
 	})
 }

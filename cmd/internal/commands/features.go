@@ -20,11 +20,11 @@ import (
 // featurePurposes has the purpose of each feature: those of confine.Features.List in its order,
 // then those that doctor tries itself.
 var featurePurposes = map[string]string{
-	"landlock":           "second wall: files, signals, abstract sockets",
+	"landlock":           "second layer: files, signals, abstract sockets",
 	"seccomp":            "filter of system calls",
 	"seccomp_notify":     "system calls can be handed to mcp-jail",
 	"seccomp_tsync":      "one filter for all threads",
-	"userns":             "first wall: namespaces without root",
+	"userns":             "first layer: namespaces without root",
 	"mount_api":          "mounts by descriptor",
 	"fresh_proc":         "a /proc of the jail's own",
 	"ptrace_scope":       "mcp-jail may read the arguments of calls",

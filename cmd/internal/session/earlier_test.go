@@ -111,7 +111,7 @@ func TestLoginsPlanted(t *testing.T) {
 		t.Errorf("%q, %v", told, err)
 	}
 	if left, _ := os.ReadDir(outside); len(left) != 0 {
-		t.Fatalf("%v was written outside of the private HOME", left)
+		t.Fatalf("%v was written outside the private HOME", left)
 	}
 	// The control: without the link it is copied.
 	testkit.Must(t, os.Remove(planted))

@@ -56,7 +56,7 @@ func (f *File) runsCommand(e Entry) clients.Reason {
 	}
 	for _, c := range f.clients() {
 		if slices.ContainsFunc(texts, c.Runs) {
-			return clients.Reason("has a command in a text, which " + c.Title + " runs itself, outside of the jail")
+			return clients.Reason("has a command in a text, which " + c.Title + " runs itself, outside the jail")
 		}
 	}
 	return ""

@@ -120,7 +120,7 @@ func TestUnasked(t *testing.T) {
 		`{"command": "mine", "env": {"F": "` + h.Home + `/docs/a.txt"}}`:      {"/docs/a.txt", "", ""},
 		`{"command": "mine", "env": {"F": "` + h.Home + `/docs/server.pem"}}`: {"/docs/server.pem", "the path in the variable F: it has the name of a file with a key", "mcp-jail grant s --read " + h.Home + "/docs/server.pem"},
 		files("/docs"):    {"/docs", "", ""},
-		files("/.npm"):    {"/.npm", "it gives a hold on", "mcp-jail grant s --write " + h.Home + "/.npm"},
+		files("/.npm"):    {"/.npm", "it gives control of", "mcp-jail grant s --write " + h.Home + "/.npm"},
 		files("/.bashrc"): {"", "is not granted: it decides", "is not granted: it decides"},
 	} {
 		path := filepath.Join(h.Home, ".cursor/mcp.json")

@@ -208,7 +208,7 @@ func proxyNotes(c *compiler) {
 }
 
 func seatbeltProcesses(c *compiler) {
-	c.addEnforced(policy.AxisIPC, bySeatbelt, "no keychain, and no socket of another program outside of the grants")
+	c.addEnforced(policy.AxisIPC, bySeatbelt, "no keychain, and no socket of another program outside the grants")
 	c.addEnforced(policy.AxisIPC, unproven, "no clipboard, window, Apple event or service of the system but the few that every program needs, and no shared memory; semaphores with a name are those of all your programs")
 	c.addEnforced(policy.AxisProcess, bySeatbelt, "no signal to other processes, and no look at their arguments or variables")
 	c.addEnforced(policy.AxisProcess, unproven, "no look at the memory of other processes; every process that the server starts has the same sandbox and cannot leave it")

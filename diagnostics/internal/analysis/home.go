@@ -301,7 +301,7 @@ func RepositoryAbove(c *Case) Finding {
 }
 
 // newRepositoryFix is the remedy where git could not create a repository.
-const newRepositoryFix = "no rule lets a server create a repository, a worktree or a submodule where your git would trust it: create it outside of the jail, or in the server's HOME"
+const newRepositoryFix = "no rule lets a server create a repository, a worktree or a submodule where your git would trust it: create it outside the jail, or in the server's HOME"
 
 // inGitWorktree reports whether path is in an existing directory that git keeps for a
 // worktree or submodule, except for the files in it that point elsewhere.

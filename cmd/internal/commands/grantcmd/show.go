@@ -254,7 +254,7 @@ func (e *Edit) apart(changes []config.Change) (more []string) {
 func (e *Edit) builtinDenials(rules []policy.FsRule) (all []string) {
 	for _, r := range rules {
 		at := e.At(r.Path)
-		what := "a protected file: programs outside of the jail run or trust what is written there"
+		what := "a protected file: programs outside the jail run or trust what is written there"
 		switch place := resolve.Sensitive(&e.host, e.now[e.tool].target.Policy, at); {
 		case r.Rights() == 0:
 			continue

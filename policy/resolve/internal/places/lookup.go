@@ -126,7 +126,7 @@ func (b *Places) WhyShared(dir string) string {
 	for _, d := range b.Deciding {
 		// A variable such as PATH may name a directory of the user's own work.
 		if !d.OfEnvironment && policy.Within(b.paths.Canonical(d.Abs), dir) {
-			return fmt.Sprintf("holds %s: %s, outside of the jail", d.Written, d.Why)
+			return fmt.Sprintf("holds %s: %s, outside the jail", d.Written, d.Why)
 		}
 	}
 	switch work := b.paths.Canonical(b.workspaceOrDir()); {
@@ -232,9 +232,9 @@ func (b *Places) judgeUnsafe(dir string) string {
 	case !ok:
 		return ""
 	case b.liesIn(path.Dir(dir), b.paths.Canonical(d.Abs)):
-		return fmt.Sprintf("is in %s (%s, outside of the jail)", d.Written, d.Why)
+		return fmt.Sprintf("is in %s (%s, outside the jail)", d.Written, d.Why)
 	}
-	return fmt.Sprintf("is %s (%s, outside of the jail)", d.Written, d.Why)
+	return fmt.Sprintf("is %s (%s, outside the jail)", d.Written, d.Why)
 }
 
 // IsWiderThanMeant reports whether a relative flag, or a relative rule of a preset, would grant the
