@@ -128,7 +128,7 @@ func ComparePolicies(before, after *policy.Policy) (all []Change) {
 	}{
 		{"command ", before.Command, after.Command, true},
 		{"arguments ", show.Spelled(before.Arguments), show.Spelled(after.Arguments), true},
-		{"workspace ", before.Workspace, after.Workspace, true},
+		{"project folder ", before.Workspace, after.Workspace, true},
 		{"stateful ", fmt.Sprint(before.Stateful), fmt.Sprint(after.Stateful), true},
 		{"warm ", strconv.Itoa(before.Warm), strconv.Itoa(after.Warm), false},
 		{"home = ", home[before.HomeReal], home[after.HomeReal], after.HomeReal},
@@ -274,7 +274,7 @@ func commandTexts(rules []policy.CommandRule) (out []string) {
 // placeText returns a path as it is written, but for that of the workspace.
 func placeText(path string) string {
 	if path == "." {
-		return "the workspace"
+		return "the project folder"
 	}
 	return path
 }

@@ -284,7 +284,7 @@ func programChecks(x *index.Index) (all []check) {
 		all = append(all, k)
 	}
 	if all == nil && servers > 0 {
-		all = []check{{mark: well, subject: "servers", text: "the programs that your " + cli.Plural(servers, "server") + " need are installed"}}
+		all = []check{{mark: well, subject: "servers", text: "the programs of your " + cli.Plural(servers, "server") + " are installed"}}
 	}
 	if all == nil {
 		all = []check{{mark: note, subject: "servers", text: "no client has a server that starts a program here"}}

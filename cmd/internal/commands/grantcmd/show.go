@@ -216,7 +216,7 @@ func (e *Edit) consequences() (all []string) {
 func (e *Edit) compare(before, after *checked) []config.Change {
 	was, is := *before.target.Policy, *after.target.Policy
 	if was.Workspace != is.Workspace { // a name for that of a server without one
-		started := cmp.Or(cli.ShortPath(e.dir, e.host.Home), "the directory that it is started in")
+		const started = "where its client starts it"
 		was.Workspace, is.Workspace = cmp.Or(was.Workspace, started), cmp.Or(is.Workspace, started)
 	}
 	if was.Default && !is.Default { // the same rule, written
