@@ -36,9 +36,9 @@ type budgetRow struct {
 // much.
 var budget = []budgetRow{
 	{"clients", 3802},
-	{"cmd", 20840},
+	{"cmd", 20878},        // why says what was allowed since, status what has another command
 	{"confine", 25895},    // the same
-	{"diagnostics", 5255}, // policy fell by more
+	{"diagnostics", 5261}, // the folder that the server looked for in its own HOME
 	{"docs", 98},          // cmd fell by more
 	{"internal", 2813},
 	{"lifecycle", 8293}, // "Yes, in the chat"
@@ -47,14 +47,14 @@ var budget = []budgetRow{
 	{"policy", 14131},
 	{"presets", 1196},
 	{"undo", 1564},
-	{"the product, in lines of code", 94080},
-	{"the trusted part, in lines", 40026}, // of the packages that SECURITY.md names
-	{"other Go code, in lines", 90256},    // the product fell by more
-	{"scripts, in lines", 9314},           // "Yes, in the chat"
+	{"the product, in lines of code", 94122}, // the same
+	{"the trusted part, in lines", 40026},    // of the packages that SECURITY.md names
+	{"other Go code, in lines", 90257},       // the same
+	{"scripts, in lines", 9325},              // their tests
 	{"files of the product", 631},
 	{"packages of the product", 75},
 	{"functions over 60 lines", 1},
-	{"exported names", 3068},
+	{"exported names", 3069}, // AllowsLast
 	{"words of documentation", 49325},
 	{"commands", 16},
 	{"flags", 43}, // "Learning is granting in a loop": drive, budget

@@ -112,7 +112,7 @@ const (
 	Jailed    Reason = "starts in mcp-jail already"
 	Ambiguous Reason = "can be read in two ways"
 	AsLine    Reason = "is a line of text, in which mcp-jail changes nothing"
-	Beside    Reason = "has a command that its client runs itself, outside of the jail"
+	Beside    Reason = "has a command that its client runs itself, outside the jail"
 )
 
 // Argv returns the command line: the program and its arguments, as the file has them.

@@ -112,7 +112,7 @@ func movedBy(variable, to string, b Blind) Blind {
 const (
 	whyPlugin = "a plugin brings servers of its own"
 	whyFolder = "it is in no folder of a plugin that mcp-jail knows"
-	whyCode   = "not jailed: this extension has code that starts servers. Where it has a setting for the command, write mcp-jail run -- before it; else switch the extension off, and add its server to mcp.json"
+	whyCode   = "not jailed: this extension has code that starts servers. Where it has a setting for the command, write mcp-jail run -- before it. Otherwise switch the extension off, and add its server to mcp.json"
 	whyAgent  = "an agent can have servers of its own"
 
 	whyAgentFile = "its own servers are read, and those of the file at an agent's `config_file` are not"

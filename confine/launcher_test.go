@@ -96,7 +96,7 @@ func TestPlatformWaiver(t *testing.T) {
 		{"the word", nothing, "macos", "", ""},
 		{"the word of another system", nothing, "windows", "fs process limits", `waive = ["macos"]  (--waive macos)`},
 		{"all axes of the gaps", nothing, "fs process limits", "", ""},
-		{"one of these axes", nothing, "fs", "process limits", `accepted already: fs; to start it all the same, and accept the rest too:  waive = ["fs", "macos"]  (add --waive macos)`},
+		{"one of these axes", nothing, "fs", "process limits", `accepted already: fs. To start it all the same, and accept the rest too: waive = ["fs", "macos"]  (add --waive macos)`},
 		{"the word, with a gap of the policy", inbound, "macos", "net", `(--waive net)`},
 		{"the axis of that gap too", inbound, "macos net", "", ""},
 		{"only the axis of that gap", inbound, "net", "fs process limits", `waive = ["net", "macos"]  (add --waive macos)`},

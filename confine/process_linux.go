@@ -81,7 +81,7 @@ func (p *Process) listen(events *os.File, started chan<- error) error {
 	p.mu.Unlock()
 	w.Run()
 	if !running && failed == nil {
-		failed = &sys.Error{Step: "init", Detail: "the supervisor ended without a reason. A Go program ends so if the limit of processes, memory or open files is too low (ulimit -a)"}
+		failed = &sys.Error{Step: "init", Detail: "the part of mcp-jail that watches the jail ended without a reason. A Go program ends so if the limit of processes, memory or open files is too low (ulimit -a)"}
 	}
 	return failed
 }

@@ -69,7 +69,7 @@ func newDenial(s spec.Refusal, now time.Time) policy.Denial {
 		d.Reason = policy.DeniedArguments
 	case s.Target != policy.DenialOthers:
 	case s.Absent:
-		d.Reason, d.Detail = policy.DeniedAbsent, "more names were missing in the jail than were looked up on the host, where they may be missing too"
+		d.Reason, d.Detail = policy.DeniedAbsent, "more names were missing in the jail than were looked up on this machine, where they may be missing too"
 	default:
 		d.Reason, d.Detail = policy.DeniedLimit, "too many different refusals to record each"
 	}

@@ -239,7 +239,7 @@ func (p *starter) leaveCgroup() {
 
 // supervisorDied is the Exit.Why of a jail whose init or supervisor ended without reporting a
 // reason.
-const supervisorDied = "the jail's init or supervisor died: another process killed it, or the kernel did for lack of memory (see dmesg), or it could not start at the limit of processes (ulimit -u, a container's limit), which the server may have used up"
+const supervisorDied = "a part of mcp-jail that the jail needs has died: another process killed it, or the kernel did for lack of memory (see dmesg), or it could not start at the limit of processes (ulimit -u, a container's limit), which the server may have used up"
 
 // failureCause returns why a jail with namespaces ended before its program: the call that the
 // kernel refused when the outer process executed the supervisor, or supervisorDied.

@@ -196,7 +196,7 @@ func cancelled(ctx context.Context) error {
 	}
 	e := late(ctx)
 	if queued, limit := queuedSignals(); limit > 0 && queued+2*spec.SupervisorThreads > limit {
-		e.Detail += fmt.Sprintf(". %d signals are queued for this user, of at most %d (SigQ in /proc/self/status), and the supervisor needs one for each of its threads: end the programs that leave signals queued, or raise the limit (ulimit -i)", queued, limit)
+		e.Detail += fmt.Sprintf(". %d signals are queued for this user, of at most %d (SigQ in /proc/self/status), and mcp-jail needs one for each of its threads: end the programs that leave signals queued, or raise the limit (ulimit -i)", queued, limit)
 	}
 	return e
 }

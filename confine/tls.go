@@ -68,5 +68,5 @@ func (p tlsProcess) Wait() string {
 }
 
 func (p *Process) tellOfTLS(end error) {
-	p.notify(Notice{Text: end.Error() + ": until then, requests to hosts whose requests are read are refused", Warning: true})
+	p.notify(Notice{Text: end.Error() + ": until then, requests to hosts whose requests are read are blocked", Warning: true})
 }

@@ -45,7 +45,7 @@ func TestGolden(t *testing.T) {
 	call := Diagnose(ev)
 	testkit.Golden(t, "call.txt", []byte(call.Text()+"\n"+string(call.ResultBlock())+"\n"+string(call.ResultMeta())+"\n"))
 	testkit.Golden(t, "config.txt", []byte(configError().Text()))
-	testkit.Golden(t, "jail.txt", []byte(JailFailure("github", "this host cannot enforce the policy\n  net: host allow-list: listed twice", []string{"net: host allow-list (api.github.com): no user namespaces", "  sysctl kernel.unprivileged_userns_clone=1"}).Text()))
+	testkit.Golden(t, "jail.txt", []byte(JailFailure("github", "this machine cannot enforce the policy\n  net: host allow-list: listed twice", []string{"net: host allow-list (api.github.com): no user namespaces", "  sysctl kernel.unprivileged_userns_clone=1"}).Text()))
 	r := Record{
 		Time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), Server: "github", Warnings: []string{"no workspace"}, Waived: []string{"net: no host allow-list"},
 		Denials: slices.Concat(d.Denials, []policy.Denial{
@@ -171,7 +171,7 @@ func TestArguments(t *testing.T) {
 			defaults(ev)
 			ev.Profile.Entries = append(ev.Profile.Entries, policy.Entry{Path: "/home/u/work/out.txt", Kind: policy.KindFile, Origin: policy.OriginRule, Rule: "--deny out.txt"})
 			slices.SortFunc(ev.Profile.Entries, func(a, b policy.Entry) int { return strings.Compare(a.Path, b.Path) })
-		}, "not granted: out.txt. Leave out --deny out.txt, if the server may have out.txt"},
+		}, "not granted: ~/work/out.txt. Leave out --deny out.txt, if the server may have ~/work/out.txt"},
 		{"on Windows", "/home/u/notes", func(ev *Evidence) { defaults(ev); ev.Profile.Dir = `C:\work` }, ""},
 		{"proc", "/proc/self", func(ev *Evidence) { defaults(ev); ev.Exists = func(string) bool { return true } }, ""},
 	}

@@ -80,7 +80,7 @@ func TestLeaksWarn(t *testing.T) {
 				t.Errorf("%s: told %d times in %q", place, n, stderr)
 			}
 		}
-		sessiontest.Has(t, stderr, `mcp-jail: warning: test sends the value of MY_TOKEN (as it is) in an answer. If it must not be there, replace the secret. leaks = "block" under [servers.test] refuses such messages`)
+		sessiontest.Has(t, stderr, `mcp-jail: warning: test sends the value of MY_TOKEN (as it is) in an answer. If it must not be there, replace the secret. leaks = "block" under [servers.test] blocks such messages`)
 		sessiontest.Has(t, p.Record.Text(func(diagnostics.Record) string { return "" }, true), "MY_TOKEN")
 		if b, err := p.Record.Encode(); err != nil || strings.Contains(stderr+string(b), leaked) || strings.Contains(string(b), "MY_SIZE") {
 			t.Errorf("the record is %s, %v", b, err)

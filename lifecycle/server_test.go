@@ -74,7 +74,7 @@ func TestWaivedGaps(t *testing.T) {
 	p.Send(sessiontest.Initialize)
 	p.Line()
 	_, stderr, _ := p.Close()
-	if strings.Count(stderr, "not enforced (waived): net: hosts: no namespaces") != 1 || strings.Contains(stderr, "fs: ") {
+	if strings.Count(stderr, "not enforced, as you have accepted: hosts: no namespaces") != 1 || strings.Contains(stderr, "names: ") {
 		t.Errorf("stderr %q", stderr)
 	}
 	if recorded := p.Record.Waived; len(recorded) != 2 || !slices.Contains(recorded, lines[0]) || p.Fake.Starts != 2 {

@@ -34,7 +34,7 @@ func CheckAddress(rules []NetRule, addr netip.Addr, port int, own bool) (reason 
 		return reason, false
 	}
 	if own {
-		return "is one of this host's own", false
+		return "is one of this machine's own", false
 	}
 	return "", true
 }

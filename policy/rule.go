@@ -309,7 +309,7 @@ func FindConflict(entries []Entry) error {
 func CheckPath(path string) error {
 	switch {
 	case path == "":
-		return fmt.Errorf("the path is empty; write \".\" for the workspace")
+		return fmt.Errorf("the path is empty; write \".\" for the project folder")
 	case strings.ContainsAny(path, "\x00"):
 		return fmt.Errorf("the path contains a NUL")
 	case strings.ContainsAny(path, "\n\r"):
@@ -319,7 +319,7 @@ func CheckPath(path string) error {
 	case path[0] == '~' && path != "~" && !strings.HasPrefix(path, "~/"):
 		return fmt.Errorf("%q: only ~/ is understood; write the home directory of another user as an absolute path, and a name that begins with ~ as ./%s", Abbreviate(path), Abbreviate(path))
 	case variableIn(path) != "":
-		return fmt.Errorf("%q: variables are not expanded; write ~/ for the home directory, %q for the workspace, and a name that begins with $ as ./%s", Abbreviate(path), ".", Abbreviate(path))
+		return fmt.Errorf("%q: variables are not expanded; write ~/ for the home directory, %q for the project folder, and a name that begins with $ as ./%s", Abbreviate(path), ".", Abbreviate(path))
 	case strings.Contains(path, "**") || strings.HasSuffix(path, "/*") || path == "*":
 		return fmt.Errorf("%q: a path is literal, there are no globs; a rule covers everything below its path already", Abbreviate(path))
 	}
@@ -339,15 +339,15 @@ func variableIn(path string) string {
 func CheckSensitivePath(s string) error {
 	switch {
 	case s == "":
-		return fmt.Errorf("a sensitive path is empty")
+		return fmt.Errorf("a sensitive file is empty")
 	case strings.ContainsAny(s, "\x00\r\n"):
-		return fmt.Errorf("a sensitive path contains a NUL or a line break")
+		return fmt.Errorf("a sensitive file contains a NUL or a line break")
 	case len(s) >= 4096:
-		return fmt.Errorf("a sensitive path is longer than 4095 bytes")
+		return fmt.Errorf("a sensitive file is longer than 4095 bytes")
 	case variableIn(s) != "":
 		return fmt.Errorf("%q: variables are not expanded; write ~/NAME for a place in the home directory, and a name that begins with $ as ./%s", Abbreviate(s), Abbreviate(s))
 	case s[0] == '~' && !strings.HasPrefix(s, "~/"):
-		return fmt.Errorf("%q: write ~/NAME, an absolute path, a path in the workspace, or **/NAME", Abbreviate(s))
+		return fmt.Errorf("%q: write ~/NAME, an absolute path, a path in the project folder, or **/NAME", Abbreviate(s))
 	}
 	literal := s
 	if pattern, ok := strings.CutPrefix(s, "**/"); ok {

@@ -376,7 +376,7 @@ func TestOutOfGrant(t *testing.T) {
 	w.calls(func() { w.write("../out=2") })
 	id := w.end()
 	for _, take := range [][]string{nil, {"../out"}} {
-		if stay, _ := w.undo(id, 0, take...); !strings.Contains(stay[w.at("../out")], "out of what the server could write") {
+		if stay, _ := w.undo(id, 0, take...); !strings.Contains(stay[w.at("../out")], "where the server could not write") {
 			t.Errorf("stay: %v", stay)
 		}
 	}

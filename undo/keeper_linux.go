@@ -182,7 +182,7 @@ func (k *Keeper) keep(object int, path string, st *state) error {
 		err = addLocked(k.Journal, maxJournal(k.TotalBytes)/2, &r)
 	}
 	if isRoom(err) {
-		k.tell(strconv.Quote(path) + " was not changed: what is there cannot be kept, because there is no room (undo_total_mb, limits.file_size_mb, or the disk)")
+		k.tell(strconv.Quote(path) + " was not changed: what is there cannot be stored, because there is no room (undo_total_mb, limits.file_size_mb, or the disk)")
 		err = unix.ENOSPC
 	}
 	if err != nil {
@@ -284,7 +284,7 @@ func (k *Keeper) CallBegins() {
 	clear(k.touched)
 	for _, path := range k.open() {
 		if err := k.byPath(path); err != nil {
-			k.tell(strconv.Quote(path) + ": the server has it open, and it could not be kept anew: " + err.Error())
+			k.tell(strconv.Quote(path) + ": the server has it open, and it could not be stored anew: " + err.Error())
 		}
 	}
 }

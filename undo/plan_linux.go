@@ -143,7 +143,7 @@ func (r *Restorer) cannotMake(s *Step) string {
 	}
 	switch want := &s.want; {
 	case !r.granted(s.Path):
-		return "it is out of what the server could write"
+		return "it is where the server could not write"
 	case want.Kind == other:
 		return "it was a FIFO, a socket or a device, which undo does not make"
 	case want.Kind == file && !want.Kept:

@@ -118,11 +118,11 @@ func (w *work) keepNow(s *Step, dir int, name string) error {
 	now, err := w.keeper.name(dir, name, s.Path)
 	switch {
 	case err != nil:
-		return fmt.Errorf("what is there now cannot be kept: %w", err)
+		return fmt.Errorf("what is there now cannot be stored: %w", err)
 	case !s.isStill(&now):
 		return errChanged
 	case now.Kind == file && !now.Kept:
-		return errors.New("what is there now cannot be kept: " + now.Lost)
+		return errors.New("what is there now cannot be stored: " + now.Lost)
 	}
 	s.now.ACL = now.ACL
 	return nil
@@ -279,12 +279,12 @@ func (w *work) make(s *Step, dir int, temp string) error {
 // verify reads a content that was kept, and compares its digest: the store may be damaged.
 func (w *work) verify(want *state) error {
 	if w.data == nil {
-		return errors.New("what was kept of it is missing")
+		return errors.New("what was stored of it is missing")
 	}
 	h := sha256.New()
 	n, err := io.Copy(h, io.NewSectionReader(w.data, want.Data, want.Size))
 	if err == nil && (n != want.Size || !bytes.Equal(h.Sum(nil), want.Sum)) {
-		err = errors.New("what was kept of it is damaged")
+		err = errors.New("what was stored of it is damaged")
 	}
 	return err
 }

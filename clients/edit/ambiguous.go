@@ -27,7 +27,7 @@ func (f *File) checkText(from, to int) error {
 		r, size := utf8.DecodeRune(f.src[i:])
 		switch {
 		case r == '\r' && !bytes.HasPrefix(f.src[i:], []byte("\r\n")):
-			return f.placed(&Fault{offset: i, Reason: "a carriage return (CR) stands alone, and ends a line for some clients only", Fix: "end lines with LF or CR LF"})
+			return f.placed(&Fault{offset: i, Reason: "a carriage return (CR) is alone, and ends a line for some clients only", Fix: "end lines with LF or CR LF"})
 		case f.format == TOML: // all versions of it name the same characters
 		case strings.ContainsRune("\v\f\u0085\u2028\u2029", r):
 			return f.placed(&Fault{offset: i, Reason: fmt.Sprintf("U+%04X ends a line for some clients only", r), Fix: "remove it"})
@@ -115,7 +115,7 @@ func (f *File) ownDoubt(n *node, known ...string) *Fault {
 		case m.twice != nil && slices.Contains(known, name):
 			return m.twice
 		case ofPrototype[name]:
-			return m.fault("the key "+strconv.Quote(name)+" is special in JavaScript: what stands there can count as members of the table around it", "remove it")
+			return m.fault("the key "+strconv.Quote(name)+" is special in JavaScript: what is there can count as members of the table around it", "remove it")
 		case at >= 0:
 			return m.fault("a client that ignores the case of letters reads the key "+strconv.Quote(name)+" as "+known[at], "write "+known[at]+", or remove it")
 		}

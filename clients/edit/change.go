@@ -236,7 +236,7 @@ func (f *File) all(list *node, begin int, text string) ([]splice, *Fault) {
 		return nil, item.fault("the word goes on in another line, or has a tag or an anchor", "write it in one line, between double quotes")
 	case text == "" && !list.flow: // it cannot be empty: it becomes [] after the colon of its key
 		if begin = len(bytes.TrimRight(f.src[:begin], " \t\r\n")); begin == 0 || f.src[begin-1] != ':' {
-			return nil, list.fault("a comment stands before the first word, and the list would be empty", "remove the comment")
+			return nil, list.fault("a comment is before the first word, and the list would be empty", "remove the comment")
 		}
 		text = " []"
 	case text == "" && comma < len(f.src) && f.src[comma] == ',':

@@ -70,7 +70,7 @@ func TestLarge(t *testing.T) {
 // as in a small one.
 func TestLargeRefused(t *testing.T) {
 	for name, c := range map[string]struct{ before, history, after, want string }{
-		"two tables":        {twoServers, "x", twoServers + `"last": 1`, "stands twice"},
+		"two tables":        {twoServers, "x", twoServers + `"last": 1`, "is there twice"},
 		"another case":      {twoServers, "x", `"McpServers": {"n": {"command": "` + strings.Repeat("long", 30) + `"}}`, "ignores the case"},
 		"a carriage return": {twoServers, "x", "\"last\": [1,\r 2]", "carriage return"},
 		"no value":          {twoServers, "x", `"last": {"deep": [undefined` + strings.Repeat(" ", 100) + `]}`, "is not a value"},

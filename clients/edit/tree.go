@@ -60,7 +60,7 @@ func (n *node) findTwice() {
 	for i := range n.members {
 		m := &n.members[i]
 		if before, twice := last[m.key.text]; twice {
-			m.twice = m.fault("the key "+strconv.Quote(m.key.text)+" stands twice, also in line "+strconv.Itoa(n.members[before].key.line)+", and clients differ in which of the two they use", "remove one of them")
+			m.twice = m.fault("the key "+strconv.Quote(m.key.text)+" is there twice, also in line "+strconv.Itoa(n.members[before].key.line)+", and clients differ in which of the two they use", "remove one of them")
 			n.members[before].twice = m.twice
 		}
 		last[m.key.text] = i
@@ -154,7 +154,7 @@ func (f *File) parseTOML() error {
 		switch fault.What {
 		case show.NULInKey, show.NULInText, show.BadNumber, show.BadDate: // the value has its spelling
 		default:
-			return f.syntax(fault.Line, "%s", cmp.Or(fault.Text, "a key stands twice, or for a table and for something else"))
+			return f.syntax(fault.Line, "%s", cmp.Or(fault.Text, "a key is there twice, or for a table and for something else"))
 		}
 	}
 	f.root = f.fromTOML(root, 1, false)

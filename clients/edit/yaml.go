@@ -73,7 +73,7 @@ func (b *yamlBuilder) node(y *yaml.Node) node {
 		if n.text = y.Alias.Value; y.Alias.Kind != yaml.ScalarNode {
 			n.kind = isAlias
 		}
-		n.doubt = n.fault("*"+y.Value+" stands there for the value at &"+y.Value, "write the value out")
+		n.doubt = n.fault("*"+y.Value+" is there in place of the value at &"+y.Value, "write the value out")
 	case y.Anchor != "":
 		n.doubt = n.fault("it has the anchor &"+y.Anchor+", and what changes here would change where *"+y.Anchor+" stands", "write the value out in each place")
 	case y.Style&yaml.TaggedStyle != 0:

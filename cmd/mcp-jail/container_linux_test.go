@@ -74,7 +74,7 @@ var landlockCalls = []string{"landlock_create_ruleset", "landlock_add_rule", "la
 
 func insides() []inside {
 	all := []string{"fs", "process", "limits"}
-	const filtered = "user namespaces are refused: a seccomp filter around this process refuses it"
+	const filtered = "it does not allow user namespaces: a seccomp filter around this process refuses it"
 	return []inside{
 		{name: "without a wall", make: plain(container.Container{UID: ordinary}), jail: true},
 		{name: "docker as root", make: docker(0), told: []string{filtered}, waives: all},

@@ -53,7 +53,7 @@ var nestings = []nested{
 	{name: "bwrap without devices", around: []string{"bwrap", "--bind", "/", "/"}, says: []string{"/dev/null"}, fix: "--dev-bind /dev /dev"},
 	{name: "bwrap, a masked /dev/null", around: []string{"bwrap", "--dev-bind", "/", "/", "--ro-bind", "/etc/passwd", "/dev/null"}, says: []string{"/dev/null"}, fix: "--dev-bind /dev /dev"},
 	{name: "bwrap without further namespaces", around: []string{"bwrap", "--unshare-user", "--disable-userns", "--bind", "/", "/", "--dev", "/dev", "--proc", "/proc"},
-		says: []string{"a sandbox around this process allows no user namespace in it"}, fix: "outside of", waived: true},
+		says: []string{"a sandbox around this process allows no user namespace in it"}, fix: "outside", waived: true},
 	{name: "a user who is not mapped", around: []string{"unshare", "-U"}, says: []string{"the user namespace around mcp-jail does not know you"}, fix: "--map-current-user"},
 
 	// dist/sandbox/linux-sandbox-utils.js of @anthropic-ai/sandbox-runtime 0.0.78: absent names that the
@@ -69,7 +69,7 @@ var nestings = []nested{
 			{number: unix.SYS_PTRACE, errno: uint32(unix.EPERM)}, {number: unix.SYS_PROCESS_VM_READV, errno: uint32(unix.EPERM)}, {number: unix.SYS_PROCESS_VM_WRITEV, errno: uint32(unix.EPERM)},
 			{number: unix.SYS_CONNECT, errno: uint32(unix.EPERM)}, {number: unix.SYS_BIND, errno: uint32(unix.EPERM)}, {number: unix.SYS_LISTEN, errno: uint32(unix.EPERM)},
 			{number: unix.SYS_SOCKET, errno: uint32(unix.EPERM), unless: unix.AF_UNIX},
-		}, says: []string{`a seccomp filter around this process refuses the step "loopback" of a jail in one`}, fix: "outside of the sandbox of Codex", waived: true, root: "-"},
+		}, says: []string{`a seccomp filter around this process refuses the step "loopback" of a jail in one`}, fix: "outside the sandbox of Codex", waived: true, root: "-"},
 
 	// common/flatpak-run.c of flatpak/flatpak: flatpak_run_add_environment_args and setup_seccomp.
 	{name: "Flatpak", around: []string{"bwrap", "--unshare-pid", "--proc", "/proc", "--dev", "/dev", "--ro-bind", "/usr", "/usr", "--symlink", "usr/bin", "/bin", "--symlink", "usr/lib", "/lib", "--symlink", "usr/lib64", "/lib64",

@@ -232,7 +232,7 @@ func TestGitNewRepository(t *testing.T) {
 	w := newWorld(t)
 	repository(t, w, w.work)
 	s := nodeSession(t, w)
-	const outside = "create it outside of the jail"
+	const outside = "create it outside the jail"
 	s.mustFail(outside, "git", "init", "new")
 	s.mustFail(outside, "git", "clone", "-q", ".", "cloned")
 	s.mustFail(outside, "git", "worktree", "add", "wt", "-b", "side")

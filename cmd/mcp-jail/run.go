@@ -117,8 +117,8 @@ func tellTyping(c terminal.Console, s *lifecycle.Session) {
 		if !s.Known.FromCommandLine {
 			call = show.Typed("mcp-jail call", s.Profile.Server)
 		}
-		c.Sayf("waiting for an MCP client on standard input; Ctrl-C ends it. `%s` calls a tool by hand", call)
-		s.Typed = "that line is not an MCP message: a client writes JSON here, one message a line; Ctrl-C ends mcp-jail"
+		c.Sayf("waiting for an MCP client on standard input. Ctrl-C ends it. `%s` calls a tool by hand", call)
+		s.Typed = "that line is not an MCP message: a client writes JSON here, one message a line. Ctrl-C ends mcp-jail"
 	}
 }
 

@@ -77,7 +77,7 @@ func TestServerFilesystem(t *testing.T) {
 		if status := s.close(); status != 0 {
 			t.Errorf("%s: exit status %d\nstderr: %s", kind, status, &s.stderr)
 		}
-		if strings.Contains(s.stderr.String(), "runs without namespaces") != (kind == hostNamespaces) {
+		if strings.Contains(s.stderr.String(), "weaker jail, without namespaces") != (kind == hostNamespaces) {
 			t.Errorf("%s: stderr: %s", kind, &s.stderr)
 		}
 		return tools, results, snapshot(t, w.work)

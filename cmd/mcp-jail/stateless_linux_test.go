@@ -205,11 +205,11 @@ func TestStatelessCertainReads(t *testing.T) {
 		{"quiet", quiet, "done"},
 		{"load", file, possible},
 		{"quiet", quiet, "done"},
-		{"load", file, certain + " other/file"},
+		{"load", file, certain + " " + file},
 		{"load", file, possible}, // its cause was certain, so this one is an ordinary process
 		{"load", granted, "loaded a note"},
 		{"load", file, possible}, // the call before went well
-		{"load", file, certain + " other/file"},
+		{"load", file, certain + " " + file},
 	} {
 		r := s.tool(c.tool, map[string]any{"arg": c.arg})
 		text := r.texts()
@@ -367,7 +367,7 @@ func TestStatelessPlantedFiles(t *testing.T) {
 			}
 			s.close()
 			if _, err := os.Lstat(marker); err == nil {
-				t.Error("what the server wrote was run outside of its jail")
+				t.Error("what the server wrote was run outside its jail")
 			}
 			if os.Remove(notes) == nil { // it was a link: a directory with files cannot be removed
 				must(t, os.Rename(notes+".away", notes))

@@ -121,14 +121,14 @@ func TestWithoutNamespacesNothingRuns(t *testing.T) {
 		given         []string
 		told, omitted string
 	}{
-		{nil, "accept all of this:  waive = [\"fs\", \"process\", \"limits\"]  (" + whole + ")", "accepted already"},
-		{waiveNamespaces[:2], "accepted already: fs; to start it all the same, and accept the rest too:  waive = [\"fs\", \"process\", \"limits\"]  (add --waive process --waive limits)", "(--waive fs"},
+		{nil, "accept all of this: waive = [\"fs\", \"process\", \"limits\"]  (" + whole + ")", "accepted already"},
+		{waiveNamespaces[:2], "accepted already: fs. To start it all the same, and accept the rest too: waive = [\"fs\", \"process\", \"limits\"]  (add --waive process --waive limits)", "(--waive fs"},
 	} {
 		s := start(t, withoutUserns(w.jail(slices.Concat(c.given, []string{"--", "npx", "-y", "server"})...)))
 		m := s.call("initialize", map[string]any{})
 		s.close()
 		told := string(m.Error) + s.stderr.String()
-		for _, want := range []string{"user namespaces are refused", c.told, "mcp-jail help userns"} {
+		for _, want := range []string{"does not allow user namespaces", c.told, "mcp-jail help userns"} {
 			if !strings.Contains(told, want) {
 				t.Errorf("%q: nothing of %q in:\n%s", c.given, want, told)
 			}
@@ -175,7 +175,7 @@ func TestWithoutNamespacesPackage(t *testing.T) {
 		site.Forget()
 		if c.name == "flags after install" {
 			out, err := withoutUserns(w.mcpJail(slices.Concat([]string{"install"}, waiveNamespaces, line)...)).CombinedOutput()
-			if err != nil || !strings.Contains(string(out), "server is ready: version 1.0.0") || strings.Count(string(out), "runs without namespaces") != 1 {
+			if err != nil || !strings.Contains(string(out), "server is ready: version 1.0.0") || strings.Count(string(out), "weaker jail, without namespaces") != 1 {
 				t.Fatalf("install: %v\n%s", err, out)
 			}
 			if out, err := withoutUserns(w.mcpJail(slices.Concat([]string{"install", "--update"}, waiveNamespaces, line)...)).CombinedOutput(); err != nil || !strings.Contains(string(out), "is the newest already") {
@@ -194,7 +194,7 @@ func TestWithoutNamespacesPackage(t *testing.T) {
 			if asked := site.Requests(); later != (len(asked) == 0) && c.name != "flags after install" {
 				t.Errorf("%s, a later start: %t: the registry was asked for %v", c.name, later, asked)
 			}
-			for _, want := range []string{"runs without namespaces", "fs: what is not granted is hidden", "process: no process survives", "limits: space in TMPDIR", "limits: processes = 512"} {
+			for _, want := range []string{"weaker jail, without namespaces", "accepted: what is not granted is hidden", "accepted: no process survives", "accepted: space in TMPDIR", "accepted: processes = 512"} {
 				if n := strings.Count(s.stderr.String(), want); n != 1 {
 					t.Errorf("%s: %d times %q in:\n%s", c.name, n, want, &s.stderr)
 				}

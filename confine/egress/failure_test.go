@@ -62,7 +62,7 @@ func TestUnreachedHosts(t *testing.T) {
 		{&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, "connection refused"},
 		{&net.OpError{Op: "dial", Err: syscall.ENETUNREACH}, "there is no route to it"},
 		{fmt.Errorf("dial: %w", context.DeadlineExceeded), "it does not answer"},
-		{fmt.Errorf(ofProxy+"http://p:1: %w", syscall.ECONNREFUSED), "the host's proxy http://p:1: connection refused"},
+		{fmt.Errorf(ofProxy+"http://p:1: %w", syscall.ECONNREFUSED), "this machine's proxy http://p:1: connection refused"},
 		{errors.New("something else"), "something else"},
 	} {
 		g, _ := testGateway(t, nil, allow("api.test"))

@@ -32,7 +32,7 @@ func TestLocalRoute(t *testing.T) {
 			want := c.form
 			if asks {
 				o.IsLocal = isLocal
-				want = cmp.Or(want, "this host's own")
+				want = cmp.Or(want, "this machine's own")
 			}
 			g := testGatewayWith(t, o)
 			named := dialNamed(t, g, "api.test", 80)

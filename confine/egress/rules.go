@@ -87,7 +87,7 @@ func (s *ruleSet) evaluate(host, scheme string, port int) (verdict, policy.NetRu
 func (s *ruleSet) checkAddress(addr netip.Addr, port int) (reason string, ok bool) {
 	own, err := s.isLocal(addr)
 	if err != nil {
-		return "cannot be compared with this host's own: " + err.Error(), false
+		return "cannot be compared with this machine's own: " + err.Error(), false
 	}
 	return policy.CheckAddress(s.all(), addr, port, own)
 }

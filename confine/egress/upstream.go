@@ -183,7 +183,7 @@ func sendConnect(c Conn, user *url.Userinfo, target string) error {
 }
 
 // ofProxy begins the errors of the host's proxy.
-const ofProxy = "the host's proxy "
+const ofProxy = "this machine's proxy "
 
 // proxyFor returns the host's proxy for a destination, or nil if it has none. Of the connections
 // that are not and cannot be HTTPS, only a SOCKS proxy gets any; others refuse them.
@@ -199,12 +199,12 @@ func (v *dialer) proxyFor(d *destination) (*url.URL, error) {
 	u, err := v.proxy(&url.URL{Scheme: scheme, Host: net.JoinHostPort(d.host, strconv.Itoa(int(d.to.Port())))})
 	switch {
 	case err != nil: // the error may contain a password
-		return nil, &refusal{policy.DeniedUnsupported, "the host's proxy settings are invalid: HTTPS_PROXY or ALL_PROXY is not the URL of a proxy"}
+		return nil, &refusal{policy.DeniedUnsupported, "this machine's proxy settings are invalid: HTTPS_PROXY or ALL_PROXY is not the URL of a proxy"}
 	case u == nil || scheme != "https" && !isSOCKS(u):
 		return nil, nil
 	}
 	if err := supportedProxy(u); err != nil {
-		return nil, &refusal{policy.DeniedUnsupported, "the host's proxy has a URL that cannot be used: " + err.Error()}
+		return nil, &refusal{policy.DeniedUnsupported, "this machine's proxy has a URL that cannot be used: " + err.Error()}
 	}
 	return u, nil
 }

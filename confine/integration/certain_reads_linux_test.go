@@ -82,5 +82,5 @@ func TestCertainReadsNeedMediation(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
 	_, err := confine.Launcher{Once: true, CertainReads: true}.Start(t.Context(), jailtest.Profile(t), confine.Stdio{})
-	testkit.Fails(t, "", err, "record each refused read")
+	testkit.Fails(t, "", err, "record each blocked read")
 }

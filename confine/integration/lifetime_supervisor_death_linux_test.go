@@ -32,8 +32,8 @@ func TestJailSupervisorKilled(t *testing.T) {
 		name, why string
 		end       func(*confine.Process)
 	}{
-		{"killed", "supervisor died", func(p *confine.Process) { unix.Kill(p.PID(), unix.SIGKILL) }},
-		{"supervised, and killed", "supervisor died", func(p *confine.Process) {
+		{"killed", "mcp-jail that the jail needs has died", func(p *confine.Process) { unix.Kill(p.PID(), unix.SIGKILL) }},
+		{"supervised, and killed", "mcp-jail that the jail needs has died", func(p *confine.Process) {
 			testkit.Eventually(t, "its supervisor", func() bool {
 				return strings.Contains(sys.ReadLine(fmt.Sprintf("/proc/%d/cmdline", p.PID())), spec.ArgSupervise)
 			})
@@ -139,7 +139,7 @@ func TestHostNSSupervisorIsKilled(t *testing.T) {
 	s.Errs.Await(t, "daemon")
 	unix.Kill(s.PID(), unix.SIGKILL)
 	exit, _ := s.Wait()
-	if exit.Code != 137 || exit.Signal != syscall.SIGKILL || !strings.Contains(exit.Why, "the jail's init or supervisor died") {
+	if exit.Code != 137 || exit.Signal != syscall.SIGKILL || !strings.Contains(exit.Why, "a part of mcp-jail that the jail needs has died") {
 		t.Errorf("%+v", exit)
 	}
 	if _, err := os.Lstat(s.Plan().Spec.TempDir); !errors.Is(err, os.ErrNotExist) {

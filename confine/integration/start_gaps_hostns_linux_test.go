@@ -55,7 +55,7 @@ func TestHostNSGaps(t *testing.T) {
 		{unsupervised, attacker.Try("read", dir+"/work/.env"), "ok .env", "hidden inside a wider grant: " + dir + "/work/.env, " + dir + "/work/private"},
 		{unsupervised, attacker.Try("write", dir+"/work/.git/hooks/pre-commit"), "ok", "less than around them: " + dir + "/work/.git/config (no update), " + dir + "/work/.git/hooks (no write)"},
 		{unsupervised, attacker.Try("chmod", dir+"/outside"), "ok", "modes, owners, times"},
-		{unsupervised, attacker.Try("create", dir+"/work/.envrc"), "ok", "protected names that do not exist yet"},
+		{unsupervised, attacker.Try("create", dir+"/work/.envrc"), "ok", "protected files that do not exist yet"},
 	} {
 		plan := planpkg.Compile(p, c.facts, planpkg.Watching{})
 		if !slices.ContainsFunc(plan.Gaps, func(g planpkg.Gap) bool {

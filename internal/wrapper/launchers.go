@@ -56,7 +56,7 @@ var launchers = []Launcher{
 		Instead: "Build it once: nix build -o ~/.local/state/NAME, and start the program in ~/.local/state/NAME/bin"},
 	{Name: "uv run", Local: true, fetches: "--with", Does: "brings the project's environment up to date, and downloads what is missing there",
 		Instead: "Make the environment once: uv sync, and start .venv/bin/PROGRAM of the project"},
-	{Name: "poetry run", Local: true, Does: "uses an environment outside of the project, which the jail does not have",
+	{Name: "poetry run", Local: true, Does: "uses an environment outside the project, which the jail does not have",
 		Instead: "Make the environment once: poetry install, and start the program below the directory that poetry env info --path prints"},
 
 	{Name: "op run", Secret: []string{"op", "read", "op://VAULT/ITEM/FIELD"}},

@@ -330,7 +330,7 @@ func nodeHeaders(path []string) string {
 func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 	lock, err := os.ReadFile(r.lockFile())
 	if err != nil {
-		return nil, fmt.Errorf("npm has left no lock file: %w", err)
+		return nil, fmt.Errorf("npm wrote no lock file: %w", err)
 	}
 	packages, err := npm.ReadLock(lock)
 	if err != nil {

@@ -366,11 +366,11 @@ func (p *pythonFetch) withUv(ctx context.Context) ([]python.Package, error) {
 	}
 	text, err := os.ReadFile(list)
 	if err != nil {
-		return nil, fmt.Errorf("uv has left no list of packages: %w", err)
+		return nil, fmt.Errorf("uv wrote no list of packages: %w", err)
 	}
 	packages, err := python.ReadRequirements(string(text))
 	if err != nil {
-		return nil, fmt.Errorf("the list of packages that uv has left cannot be read: %w", err)
+		return nil, fmt.Errorf("the list of packages that uv wrote cannot be read: %w", err)
 	}
 	return packages, p.online(ctx, append([]string{p.uv}, python.UvInstall(p.python.Path, p.site(), list)...)...)
 }

@@ -220,18 +220,18 @@ type hostError struct {
 func (e *hostError) Error() string {
 	why := e.Gaps.HostNamespaces.Detail
 	if why != "" {
-		why = "user namespaces are refused: " + why
+		why = "it does not allow user namespaces: " + why
 	} else if len(e.Gaps.Gaps) > 0 {
 		why = e.Gaps.Gaps[0].What + ": " + e.Gaps.Gaps[0].Why
 	}
 	if e.Gaps.Waive == nil {
-		return e.Purpose + " needs a jail, which this host cannot make (" + why + "), and does not run without one: mcp-jail doctor says what to change"
+		return e.Purpose + " needs a jail, which this machine cannot build (" + why + "), and does not run without one: mcp-jail doctor says what to change"
 	}
 	var missing []string
 	for _, axis := range e.Gaps.Missing() {
 		missing = append(missing, string(axis))
 	}
-	return e.Purpose + " needs a jail, which this host cannot make (" + why + "), unless its gaps are accepted for the server. Missing: " + strings.Join(missing, ", ") + ". mcp-jail doctor says what they mean, and what closes them"
+	return e.Purpose + " needs a jail, which this machine cannot build (" + why + "), unless you accept a weaker jail for the server (waive: " + strings.Join(missing, ", ") + "). mcp-jail doctor says what that means, and how to avoid it"
 }
 
 func (e *hostError) Unwrap() error { return e.Gaps }

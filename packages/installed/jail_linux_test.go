@@ -74,7 +74,7 @@ exit 0
 		j.Waive = slices.Delete(slices.Clone(all), n, n+1)
 		_, _, err := j.Run(t.Context(), &bytes.Buffer{}, "/bin/bash", file)
 		var failed *hostError
-		if !errors.As(err, &failed) || !slices.Equal(failed.Gaps.Missing(), all[n:n+1]) || !strings.Contains(err.Error(), "Missing: "+string(all[n])+".") {
+		if !errors.As(err, &failed) || !slices.Equal(failed.Gaps.Missing(), all[n:n+1]) || !strings.Contains(err.Error(), "(waive: "+string(all[n])+")") {
 			t.Errorf("without %s: %v", all[n], err)
 		}
 	}
@@ -96,7 +96,7 @@ exit 0
 	if strings.Contains(text, "connected") {
 		t.Errorf("it reaches the host's network: %q", text)
 	}
-	testkit.Fails(t, "it wrote outside of its HOME", testkit.ErrorOf(os.Lstat(filepath.Join(outside, "planted"))), "")
+	testkit.Fails(t, "it wrote outside its HOME", testkit.ErrorOf(os.Lstat(filepath.Join(outside, "planted"))), "")
 	control := exec.Command("/bin/bash", file)
 	control.Env = []string{"HOME=" + j.Home(), "OUTSIDE=" + outside, "PORT=" + port, "PATH=/usr/bin:/bin"}
 	testkit.Contains(t, "control", string(testkit.Get(control.Output())(t)), "connected")

@@ -118,7 +118,7 @@ func (p *parser) parse(launcher wrapper.Launcher, words []string) (err error) {
 	_, command, _ := strings.Cut(launcher.Name, " ")
 	for part := range strings.FieldsSeq(command) {
 		if words[0] != part {
-			return p.bad(words[0], "it stands before "+command+", where mcp-jail does not know what it changes")
+			return p.bad(words[0], "it is before "+command+", where mcp-jail does not know what it changes")
 		}
 		words = words[1:]
 	}

@@ -83,7 +83,7 @@ func TestSeal(t *testing.T) {
 	for name, want := range map[string]os.FileMode{"closed/secret": 0o444, "run": 0o555} {
 		testkit.Equal(t, name, testkit.Get(os.Stat(filepath.Join(tree.Dir, name)))(t).Mode(), want)
 	}
-	testkit.Fails(t, "a stage removes what is outside of it", stage.Remove(filepath.Join(stage.Dir, "..", "other")), "")
+	testkit.Fails(t, "a stage removes what is outside it", stage.Remove(filepath.Join(stage.Dir, "..", "other")), "")
 }
 
 // TestSweep tests that old stages and the trash go, and that stages in use stay.

@@ -128,7 +128,7 @@ func ComparePolicies(before, after *policy.Policy) (all []Change) {
 	}{
 		{"command ", before.Command, after.Command, true},
 		{"arguments ", show.Spelled(before.Arguments), show.Spelled(after.Arguments), true},
-		{"workspace ", before.Workspace, after.Workspace, true},
+		{"project folder ", before.Workspace, after.Workspace, true},
 		{"stateful ", fmt.Sprint(before.Stateful), fmt.Sprint(after.Stateful), true},
 		{"warm ", strconv.Itoa(before.Warm), strconv.Itoa(after.Warm), false},
 		{"home = ", home[before.HomeReal], home[after.HomeReal], after.HomeReal},
@@ -147,7 +147,7 @@ func ComparePolicies(before, after *policy.Policy) (all []Change) {
 		listChanges(hadGrants, grants, true, "", "no longer: "),
 		listChanges(hadRefusals, refusals, false, "refuses ", "no longer refuses "),
 		compareCommands(before, after),
-		listChanges(axisTexts(before.Waive), axisTexts(after.Waive), true, "waived ", "no longer: waived "),
+		listChanges(axisTexts(before.Waive), axisTexts(after.Waive), true, "waived ", "no longer: accepted "),
 		compareSettings(before, after))
 }
 
@@ -221,7 +221,7 @@ func ruleTexts(p *policy.Policy) (grants, refusals []string) {
 	for _, r := range p.Fs {
 		switch {
 		case r.Where == policy.DefaultSource:
-			grant("the default policy: the workspace (read write)")
+			grant("the project folder (read write)")
 		case r.Deny == policy.Write:
 			refuse("writing " + placeText(r.Path))
 		case r.Deny != 0:
@@ -244,7 +244,7 @@ func ruleTexts(p *policy.Policy) (grants, refusals []string) {
 			case s.File != "":
 				grant("%s gets the content of a file, as the secret %s: %s", r.Host, s.Env, s.File)
 			case s.Command != nil:
-				grant("runs outside of the jail, for the secret %s: %s", s.Env, strings.Join(s.Command, " "))
+				grant("runs outside the jail, for the secret %s: %s", s.Env, strings.Join(s.Command, " "))
 			}
 		}
 	}
@@ -252,7 +252,7 @@ func ruleTexts(p *policy.Policy) (grants, refusals []string) {
 		grant("inbound port %d", r.Port)
 	}
 	for _, s := range p.Sensitive {
-		refuse("the sensitive path " + s)
+		refuse("the sensitive file " + s)
 	}
 	return grants, refusals
 }
@@ -274,7 +274,7 @@ func commandTexts(rules []policy.CommandRule) (out []string) {
 // placeText returns a path as it is written, but for that of the workspace.
 func placeText(path string) string {
 	if path == "." {
-		return "the workspace"
+		return "the project folder"
 	}
 	return path
 }

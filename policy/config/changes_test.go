@@ -52,7 +52,7 @@ arguments = ["x"]
 	testkit.Must(t, err)
 	want := []ServerChange{
 		{Server: "calls", Texts: []string{"tool t: all files"}},
-		{Server: "own", Starts: []string{"/bin/sh", "x"}, Texts: []string{"the default policy: the workspace (read write)"}},
+		{Server: "own", Starts: []string{"/bin/sh", "x"}, Texts: []string{"the project folder (read write)"}},
 		{Server: "s", Texts: []string{"all files but pub (read write)", "all hosts but h.example", "all programs but its own, perl", "gone", `undo = "session"`}},
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -72,21 +72,21 @@ func TestComparePolicies(t *testing.T) {
 	}{
 		{policy.Policy{Command: "a"}, policy.Policy{Command: "b"}, "!command b (was a)"},
 		{policy.Policy{}, policy.Policy{Arguments: []string{"a b"}}, `!arguments 'a b'`},
-		{policy.Policy{Workspace: "a"}, policy.Policy{Workspace: "b"}, "!workspace b (was a)"},
+		{policy.Policy{Workspace: "a"}, policy.Policy{Workspace: "b"}, "!project folder b (was a)"},
 		{policy.Policy{}, policy.Policy{Stateful: true}, "!stateful true"},
 		{policy.Policy{}, policy.Policy{Warm: 3}, "warm 3"},
 		{policy.Policy{}, policy.Policy{HomeReal: true}, `!home = "real"`},
 		{policy.Policy{HomeReal: true}, policy.Policy{}, `home = "private"`},
 		{policy.Policy{}, policy.Policy{Fs: []policy.FsRule{{Path: "p", Read: true}, {Path: "d", Deny: policy.Write}}}, "!p (read)|refuses writing d"},
-		{policy.Policy{Fs: []policy.FsRule{{Path: ".", Deny: policy.AllRights}}}, policy.Policy{}, "!no longer refuses the workspace"},
-		{policy.Policy{}, policy.Policy{Fs: []policy.FsRule{policy.WorkspaceRule("write", policy.DefaultSource)}}, "!the default policy: the workspace (read write)"},
+		{policy.Policy{Fs: []policy.FsRule{{Path: ".", Deny: policy.AllRights}}}, policy.Policy{}, "!no longer refuses the project folder"},
+		{policy.Policy{}, policy.Policy{Fs: []policy.FsRule{policy.WorkspaceRule("write", policy.DefaultSource)}}, "!the project folder (read write)"},
 		{policy.Policy{}, net(policy.NetRule{Host: "h", Port: 1, Scheme: "https", PathPrefix: "/p", Methods: []string{"GET"}, Allow: true}), "!h:1 (only https, the path /p, GET)"},
 		{policy.Policy{}, net(policy.NetRule{Host: "h", Secrets: []policy.Secret{{Env: "K", File: "/f"}}, Allow: true}), "!h (with the secret K)|!h gets the content of a file, as the secret K: /f"},
-		{policy.Policy{}, net(policy.NetRule{Host: "h", Secrets: []policy.Secret{{Env: "K", Command: []string{"op", "x"}}}, Allow: true}), "!h (with the secret K)|!runs outside of the jail, for the secret K: op x"},
+		{policy.Policy{}, net(policy.NetRule{Host: "h", Secrets: []policy.Secret{{Env: "K", Command: []string{"op", "x"}}}, Allow: true}), "!h (with the secret K)|!runs outside the jail, for the secret K: op x"},
 		{policy.Policy{}, net(policy.NetRule{Host: "h"}), "refuses h"},
 		{policy.Policy{}, policy.Policy{Inbound: []policy.InboundRule{{Port: 80}}}, "!inbound port 80"},
 		{policy.Policy{}, policy.Policy{Env: []policy.EnvRule{{Name: "X", Read: true}, {Name: "Y"}}}, "!variable X|refuses the variable Y"},
-		{policy.Policy{}, policy.Policy{Sensitive: []string{"s"}}, "refuses the sensitive path s"},
+		{policy.Policy{}, policy.Policy{Sensitive: []string{"s"}}, "refuses the sensitive file s"},
 		{policy.Policy{}, policy.Policy{Commands: []policy.CommandRule{{Name: "git", Args: [][]string{{"a"}, {"b"}}, Envs: []string{"E"}}}},
 			`may start no program but its own and those listed|may start git with ["a"] or ["b"], which gets the variables ["E"]`},
 		{policy.Policy{Commands: []policy.CommandRule{}}, policy.Policy{}, "!may start any program"},

@@ -100,14 +100,14 @@ func (a *Access) keys() []key {
 	return []key{
 		row("fs", joined(&a.Merge, "fs", list(&a.Fs, fsRule)), "Rules for files and directories."),
 		row("net", joined(&a.Merge, "net", list(&a.Net, netRule)), "Rules for hosts that the server may reach."),
-		row("inbound", joined(&a.Merge, "inbound", list(&a.Inbound, inboundRule)), "Ports on which the host reaches the server, such as for the callback of a login. At most 64."),
+		row("inbound", joined(&a.Merge, "inbound", list(&a.Inbound, inboundRule)), "Ports on which programs of this machine reach the server, such as for the callback of a login. At most 64."),
 		row("env", joined(&a.Merge, "env", list(&a.Env, envRule)), "Rules for environment variables."),
 		row("commands", value{
 			Kind: show.Table, Form: commandForm, Names: a.newCommand,
 			Keep: func(*node, string) { a.Commands = map[string][]policy.CommandRule{} },
 		}, "The programs that the server may start, by name or path. Without this table, it may start every program that its files allow."),
 		row("workspace", placed(&a.workspaceAt, choice(&a.Workspace, "write", "read", "none")),
-			"What the server may do in its workspace. Without it, nothing where the table grants something, and else to write."),
+			"What the server may do in its workspace. Without it, nothing where the table grants something, and otherwise to write."),
 		row("sensitive_paths", sensitivePaths(&a.SensitivePaths, &a.sensitiveAt), "More paths that are hidden inside wider grants: a path as in a rule, or **/NAME for any depth. "+
 			"They join the built-in list."),
 	}

@@ -90,14 +90,14 @@ func secret(s *policy.Secret) value {
 		needed("env", named(&s.Env, variablePattern), "The variable in which the server finds a placeholder. "+
 			"Without file and command, mcp-jail takes the secret from its own variable of this name.", ""),
 		row("file", named(&s.File, filePattern), "The file that has the secret."),
-		row("command", command, "The program that prints the secret, with its arguments. It runs outside of the jail."),
+		row("command", command, "The program that prints the secret, with its arguments. It runs outside the jail."),
 		row("header", header, "The header fields that may carry the secret. Without it, the usual ones, such as Authorization."),
 	})
 }
 
 func inboundRule(r *policy.InboundRule) value {
 	return table(&r.Where, []key{
-		needed("port", number(&r.Port, 1, math.MaxUint16), "The port of the host's loopback, which leads to the same port in the jail.", ""),
+		needed("port", number(&r.Port, 1, math.MaxUint16), "The port of this machine's loopback, which leads to the same port in the jail.", ""),
 	})
 }
 
@@ -112,7 +112,7 @@ func commandRule(name string, r *policy.CommandRule) value {
 	r.Name = name
 	return table(&r.Where, []key{
 		row("args", argumentLists(&r.Args), "Lists of words that the arguments must match whole. \"*\" is one argument, \"**\" at the end any number. Without it, any arguments will do."),
-		row("envs", list(&r.Envs, func(to *string) value { return like(to, prefixForm) }), "The variables that the program gets besides the minimal set: names, or beginnings with one '*' at the end. "+
+		row("envs", list(&r.Envs, func(to *string) value { return like(to, prefixForm) }), "The variables that the program gets in addition to the minimal set: names, or beginnings with one '*' at the end. "+
 			"Without it, it gets those of its parent."),
 	})
 }

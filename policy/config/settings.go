@@ -48,12 +48,12 @@ var settings = []setting{
 		"advertise also answers for a client that has none, and puts the policy into messages to the server.", "off"), unordered},
 	{row("pin_tools", words(policy.PinOff, policy.PinWarn, policy.PinEnforce), "What happens when the tools of a server are not the pinned ones: "+
 		"off does nothing, warn tells you, enforce gives the client an error.", policy.PinWarn), more},
-	{row("undo", words(policy.UndoOff, policy.UndoSession, policy.UndoCall), "Keep what stands in your files before the server changes it: for the whole session, or for each call.", policy.UndoOff), more},
+	{row("undo", words(policy.UndoOff, policy.UndoSession, policy.UndoCall), "Keep what is in your files before the server changes it: for the whole session, or for each call.", policy.UndoOff), more},
 	{row("undo_total_mb", bounds(1, 1<<24), "MiB that undo keeps for a session, and for all sessions of the server together.", policy.DefaultUndoTotalMB), more},
 	{row("leaks", words(policy.LeaksOff, policy.LeaksWarn, policy.LeaksBlock), "What happens when the server sends a secret to the client: "+
 		"off does nothing, warn tells you, block sends an error in its place.", policy.LeaksWarn), more},
 	{row("leak_patterns", reader.Value{Kind: show.Bool}, "Look for well-known kinds of tokens too, not only for the secrets that the server was granted.", false), more},
-	{row("ask", reader.Value{Kind: show.Bool}, "Ask in the client, where it can show a form, whether the server may have for this session what the jail refused it.", true), less},
+	{row("ask", reader.Value{Kind: show.Bool}, "Ask in the client, where it can show a form, whether the server may have for this session what the jail blocked.", true), less},
 	{row("warm", bounds(0, maxWarm), "How many spare processes are kept ready for each tool, of a server with stateful = false.", 0), neutral},
 	{row("limits.memory_mb", bounds(1, 1<<24), "MiB of memory for all processes together, /tmp included.", policy.DefaultLimits.MemoryMB), less},
 	{row("limits.processes", bounds(1, maxCount), "Processes and threads.", policy.DefaultLimits.Processes), less},

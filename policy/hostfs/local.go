@@ -60,7 +60,7 @@ func HomeDir() (string, error) {
 		// Desktop clients may start servers without HOME.
 		u, err := user.Current()
 		if err != nil || !filepath.IsAbs(u.HomeDir) {
-			return "", fmt.Errorf("the home directory cannot be found: HOME is not set to an absolute path, and the user %d is not in /etc/passwd: set HOME to a directory of yours (docker run --env HOME=DIR)", os.Getuid())
+			return "", fmt.Errorf("the home directory cannot be found: HOME is not set to an absolute path, and the user %d is not in /etc/passwd: set HOME to one of your directories (docker run --env HOME=DIR)", os.Getuid())
 		}
 		home = u.HomeDir
 	}

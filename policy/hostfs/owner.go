@@ -290,7 +290,7 @@ func (h *Host) ownerProblem(p string, info FileInfo, last, inShared bool) (reaso
 		return "may belong to any user: the user namespace around mcp-jail does not know you, and shows you and all others as " + describeUser(h.UID),
 			"have that namespace map your user (unshare --map-current-user, bwrap)"
 	case !own:
-		return fmt.Sprintf("belongs to %s, and you are %s: that user decides what stands there", describeUser(info.UID), describeUser(h.UID)),
+		return fmt.Sprintf("belongs to %s, and you are %s: that user decides what is there", describeUser(info.UID), describeUser(h.UID)),
 			ownPlace + ", or make it yours with chown"
 	case info.Mode&fs.ModeSymlink != 0 || info.Mode.IsDir() && info.Mode&fs.ModeSticky != 0 && !last:
 		return "", ""

@@ -72,7 +72,7 @@ func (b *authorities) whyNoAuthority(at hostfs.ResolvedPath, near policy.Entry, 
 		return "it is not a regular file"
 	}
 	if sensitive := places.Sensitive(b.h, b.p, at.Path); sensitive != "" {
-		return "it is a sensitive path (" + sensitive + ")"
+		return "it is a sensitive file (" + sensitive + ")"
 	}
 	if why := b.writers.whyChangeable(at); why != "" {
 		return why

@@ -88,7 +88,7 @@ func (h windows) fill(p *policy.Policy, out *policy.Profile) (err error) {
 	}
 	if out.HomePrivate && !p.Stateful {
 		// The only entry: the plan says that no call has a copy of its own.
-		out.Entries = []policy.Entry{{Path: out.Home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Named: out.Home, Rule: "the server's private HOME", Ephemeral: true}}
+		out.Entries = []policy.Entry{{Path: out.Home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Named: out.Home, Rule: "the server's own HOME", Ephemeral: true}}
 	}
 	if err := h.program(p, out); err != nil {
 		return err

@@ -86,7 +86,7 @@ func (b *facts) warnMissing(r policy.FsRule, at hostfs.ResolvedPath) {
 	tail := "it grants nothing"
 	switch {
 	case r.Deny != 0 && at.Unsearchable == "":
-		tail = "there is nothing to take away, and the server can make nothing there. If the host makes it, that counts from the next start on"
+		tail = "there is nothing to take away, and the server can make nothing there. If it is made later, that counts from the next start on"
 	case strings.ContainsAny(r.Path, "*?["):
 		tail += "; a path is literal, there are no globs"
 	}
@@ -104,7 +104,7 @@ func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hos
 		if r.Workspace {
 			return abs, none, nil // resolveWorkspace has warned of it
 		}
-		return abs, none, &RuleError{r.Label(), "is relative, and there is no workspace"}
+		return abs, none, &RuleError{r.Label(), "is relative, and there is no project folder"}
 	}
 	for _, written := range []string{r.Path, r.Beside} {
 		if why := b.places.WhyTwoWays(written, workspace); why != "" {
@@ -118,20 +118,20 @@ func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hos
 		return abs, none, &RuleError{r.Label(), why}
 	}
 	if relative && !policy.Within(abs, workspace) {
-		return abs, none, &RuleError{r.Label(), fmt.Sprintf("leaves the workspace %s (it is %s); write it as an absolute path or with ~/ to grant an outside place", workspace, abs)}
+		return abs, none, &RuleError{r.Label(), fmt.Sprintf("leaves the project folder %s (it is %s). For a place outside, write it as an absolute path or with ~/", workspace, abs)}
 	}
 	if relative && !policy.Within(at.Path, workspace) {
-		return abs, none, &RuleError{r.Label(), fmt.Sprintf("leaves the workspace %s through a symbolic link (%s -> %s); write it as an absolute path or with ~/ to grant an outside place", workspace, abs, at.Path)}
+		return abs, none, &RuleError{r.Label(), fmt.Sprintf("leaves the project folder %s through a symbolic link (%s -> %s). For a place outside, write it as an absolute path or with ~/", workspace, abs, at.Path)}
 	}
 	if relative && b.places.IsWiderThanMeant(b.p, r, at.Path) {
-		b.warnings.warn("home-workspace", r.Where, "%s is %s, where this server was started: it grants nothing; name a directory with --workspace DIR, or write ~ if you mean all of your home", r.Path, at.Path)
+		b.warnings.warn("home-workspace", r.Where, "%s is %s, where this server was started: it allows nothing. If the server needs a project folder, name it with --workspace. If you mean all of your home folder, write ~", r.Path, at.Path)
 		return abs, none, nil
 	}
 	if !relative {
 		return abs, at, nil
 	}
 	if why := b.places.WhyNotRelative(r, at.Path); why != "" {
-		b.warnings.warn("no-workspace", r.Where, "path = %s is %s, which %s: it allows nothing. If the server needs a project folder, name it: mcp-jail grant %s --workspace DIR", show.TOML(r.Path), at.Path, why, b.p.Server)
+		b.warnings.warn("no-workspace", r.Where, "%s %s, so the rule allows nothing there. If %s needs a project folder, name it: mcp-jail grant %[3]s --workspace ~/project", at.Path, why, b.p.Server)
 		return abs, none, nil
 	}
 	return abs, at, nil
@@ -146,7 +146,7 @@ func (b *resolver) checkWritableLinks() error {
 			links = append(slices.Clone(links), b.workspaceLinks...) // it is relative
 		}
 		if l, w, ok := b.writers.writableLink(links); ok {
-			return &RuleError{n.Rule.Label(), fmt.Sprintf("leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s; if not, remove it", l.Path, l.Target, w.Name, w.Rule, n.Canonical)}
+			return &RuleError{n.Rule.Label(), fmt.Sprintf("leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s. Otherwise remove it", l.Path, l.Target, w.Name, w.Rule, n.Canonical)}
 		}
 	}
 	return nil
@@ -193,7 +193,7 @@ func wideGrant(r policy.FsRule, at, home string) string {
 	}
 	but := "sensitive paths"
 	if r.Rights()&policy.Write != 0 {
-		but += " and protected names"
+		but += " and protected files"
 	}
 	return fmt.Sprintf("path = %s grants %s to everything below %s but %s", show.TOML(r.Path), r.Rights(), at, but)
 }

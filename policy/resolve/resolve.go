@@ -208,7 +208,7 @@ func (b *resolver) findProgram(c *Resolver, out *policy.Profile) (err error) {
 		c.addToolScript(b.p.Arguments)
 	}
 	for _, l := range c.EscapingLinks {
-		b.warnings.warn("stray-script", b.p.Where, "%s leads out of the workspace to %s, which a link does not grant: name that path itself", l.Path, l.Target)
+		b.warnings.warn("stray-script", b.p.Where, "%s leads out of the project folder to %s, which a link does not grant: name that path itself", l.Path, l.Target)
 	}
 	return nil
 }

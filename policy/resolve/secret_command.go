@@ -122,7 +122,7 @@ func (k *commandChecker) checkSettings(program string) error {
 	for _, p := range programSettings[path.Base(program)] {
 		abs, _ := k.places.Expand(p, "/")
 		if w, ok := k.writers.writerInside(k.paths.Canonical(abs), policy.Write); ok {
-			return &RuleError{k.secret.Where + ": secret", fmt.Sprintf("the command runs %s, which reads %s, and %s may write there (%s): it could choose what is run outside of its jail, or what is sent as the secret; take that right from it", path.Base(program), abs, w.Name, w.Rule)}
+			return &RuleError{k.secret.Where + ": secret", fmt.Sprintf("the command runs %s, which reads %s, and %s may write there (%s): it could choose what is run outside its jail, or what is sent as the secret; take that right from it", path.Base(program), abs, w.Name, w.Rule)}
 		}
 	}
 	return nil
@@ -138,7 +138,7 @@ func (k *commandChecker) checkPath(p string) error {
 	if why == "" {
 		return nil
 	}
-	return &RuleError{k.secret.Where + ": secret", fmt.Sprintf("the command needs %s, and %s: it could choose what is run outside of its jail, or what is sent as the secret; keep that where no server may write", abs, why)}
+	return &RuleError{k.secret.Where + ": secret", fmt.Sprintf("the command needs %s, and %s: it could choose what is run outside its jail, or what is sent as the secret; keep that where no server may write", abs, why)}
 }
 
 // pathsIn returns the parts of a word that a program could take for a path. The command
@@ -241,7 +241,7 @@ func (b *secrets) resolveSource(s *policy.Secret, host map[string]string) (missi
 		return err.Error(), nil
 	}
 	if l, w, ok := b.writers.writableLink(at.Links); ok {
-		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("the file %s leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s; if not, remove it", s.File, l.Path, l.Target, w.Name, w.Rule, at.Path)}
+		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("the file %s leads through the symbolic link %s (-> %s), which %s could replace (%s): if that link is yours, write the path that is meant, %s. Otherwise remove it", s.File, l.Path, l.Target, w.Name, w.Rule, at.Path)}
 	}
 	if w, ok := b.writers.writerOf(at.Path, policy.Write); ok && at.Exists() {
 		return "", &RuleError{s.Where + ": secret", fmt.Sprintf("%s could write the file %s (%s): keep it where no server may write", w.Name, s.File, w.Rule)}

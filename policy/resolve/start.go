@@ -51,7 +51,7 @@ func (c *Resolver) resolveProgram(command, found string, args []string, depth in
 	switch {
 	// A script that the server chose must not bring the package around it into the jail.
 	case script && escapes:
-		return failed("is a symbolic link of the workspace, or of another place that a server may write to, to a script outside of it", "name that script itself: "+at.Path)
+		return failed("is a symbolic link of the project folder, or of another place that a server may write to, to a script outside it", "name that script itself: "+at.Path)
 	case script && chosen && !c.isServerWritable(at.Path) && !places.InBaseline(c.H.OS, at.Path):
 		return failed("the #! line of a script that the server may write names another script, "+at.Path, "name the interpreter in the command")
 	}

@@ -206,7 +206,7 @@ func (b *sums) checkRules() error {
 		case own == rights:
 			b.warnings.warn("useless-rule", n.Rule.Where, "path = %s (%s) adds nothing to %s (%s), because rights add up", show.TOML(n.Rule.Path), own, by.Rule.Label(), by.Rule.Rights())
 		default:
-			text := fmt.Sprintf("takes nothing away from %s (%s), because rights add up. To keep the server from changing it, write deny = \"write\" in place of %s; to hide it, deny = true; otherwise remove the rule.",
+			text := fmt.Sprintf("takes nothing away from %s (%s), because rights add up. To keep the server from changing it, write deny = \"write\" in place of %s. To hide it, write deny = true. Otherwise remove the rule.",
 				by.Rule.Label(), by.Rule.Rights(), strings.Join(n.Rule.TOMLFields()[1:], ", "))
 			if err := b.refuse(n, by, text); err != nil {
 				return err

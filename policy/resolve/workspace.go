@@ -44,22 +44,22 @@ func (b *resolver) resolveHome() (string, error) {
 		return path.Clean(b.h.Home), nil
 	}
 	if !strings.HasPrefix(b.h.StateDir, "/") {
-		return "", fmt.Errorf("mcp-jail has no state directory for the server's private HOME; set XDG_STATE_HOME, or home = \"real\"")
+		return "", fmt.Errorf("mcp-jail has no state directory for the server's own HOME. Set XDG_STATE_HOME, or home = \"real\"")
 	}
 	below := path.Join("servers", b.p.KeptName(), "home")
 	at, err := b.paths.Resolve(path.Join(b.h.StateDir, below))
 	if err == nil && at.Reason == "" {
 		if err := b.paths.CheckPrivate(b.h.StateDir, below); err != nil {
-			return "", fmt.Errorf("the server's private HOME is not used: %w; or set home = \"real\" (--home real)", err)
+			return "", fmt.Errorf("the server's own HOME is not used: %w. Or set home = \"real\" (--home real)", err)
 		}
 	}
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("the server's private HOME cannot be found: %w; set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)", err)
+		return "", fmt.Errorf("the server's own HOME cannot be found: %w. Set XDG_STATE_HOME to one of your directories, or home = \"real\" (--home real)", err)
 	case at.Reason != "":
-		return "", fmt.Errorf("the server's private HOME %s cannot be reached: %s; set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)", at.Path, at.Reason)
+		return "", fmt.Errorf("the server's own HOME %s cannot be reached: %s. Set XDG_STATE_HOME to one of your directories, or home = \"real\" (--home real)", at.Path, at.Reason)
 	case at.Exists() && !at.Info.Mode.IsDir():
-		return "", fmt.Errorf("the server's private HOME %s is not a directory", at.Path)
+		return "", fmt.Errorf("the server's own HOME %s is not a directory", at.Path)
 	}
 	return at.Path, nil
 }
@@ -74,9 +74,9 @@ func (b *resolver) addPrivateHome(out *policy.Profile) {
 	if !out.HomePrivate {
 		return
 	}
-	e := policy.Entry{Path: out.Home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Named: out.Home, Rule: "the server's private HOME", Make: true}
+	e := policy.Entry{Path: out.Home, Kind: policy.KindDir, Rights: policy.AllRights, Origin: policy.OriginHome, Named: out.Home, Rule: "the server's own HOME", Make: true}
 	if !b.p.Stateful {
-		e.Ephemeral, e.Rule = true, "the server's private HOME, as a copy that is thrown away"
+		e.Ephemeral, e.Rule = true, "the server's own HOME, as a copy that is thrown away"
 	}
 	b.entries[out.Home] = e
 }

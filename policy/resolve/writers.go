@@ -20,7 +20,7 @@ type writers struct {
 
 func (b *writers) collectWriters(out *policy.Profile) {
 	b.reach = &policy.Reach{}
-	home := policy.WriteGrant{Rights: policy.AllRights, Rule: "its private HOME", InHome: true}
+	home := policy.WriteGrant{Rights: policy.AllRights, Rule: "its own HOME", InHome: true}
 	spaces := map[[2]string]string{}
 	type linked struct {
 		writer int

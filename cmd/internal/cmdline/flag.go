@@ -28,7 +28,7 @@ func (f Flag) Set(value string) error {
 		return fmt.Errorf("--%s must be one of %s but got %q", f.Name, strings.Join(f.Words, ", "), value)
 	case value == "":
 		// The default, which would apply otherwise, is not what the user asked for.
-		return fmt.Errorf("--%s has an empty value (from an unset variable?); leave the flag out to get its default", f.Name)
+		return fmt.Errorf("--%s has an empty value (from an unset variable?). Leave the flag out to get its default", f.Name)
 	case f.Many != nil:
 		*f.Many = append(*f.Many, value)
 	default:
@@ -95,7 +95,7 @@ func CheckValue(flag string, after []string) error {
 // CheckArgument returns an error for an empty argument.
 func CheckArgument(arg string) error {
 	if arg == "" {
-		return errors.New("an argument is empty (from an unset variable?); leave it out, or give it a value")
+		return errors.New("an argument is empty (from an unset variable?). Leave it out, or give it a value")
 	}
 	return nil
 }

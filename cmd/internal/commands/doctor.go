@@ -157,7 +157,7 @@ func selfTestText(c terminal.Console, t confine.SelfTest, all bool) string {
 	for _, f := range t.Failed {
 		fmt.Fprintf(&b, "\n%s: this does not hold: %s\n  %s\n", f.ID, f.What, show.Line(f.Got))
 		if f.Fatal {
-			b.WriteString("  No server starts, and nothing can waive that.\n")
+			b.WriteString("  No server starts, and you cannot accept that.\n")
 		} else {
 			fmt.Fprintf(&b, "  Servers that need it do not start. To start one without it: %s\n", confine.WaiveFlags([]policy.Axis{f.Axis}))
 		}
@@ -284,7 +284,7 @@ func programChecks(x *index.Index) (all []check) {
 		all = append(all, k)
 	}
 	if all == nil && servers > 0 {
-		all = []check{{mark: well, subject: "servers", text: "the programs that your " + cli.Plural(servers, "server") + " need are installed"}}
+		all = []check{{mark: well, subject: "servers", text: "the programs of your " + cli.Plural(servers, "server") + " are installed"}}
 	}
 	if all == nil {
 		all = []check{{mark: note, subject: "servers", text: "no client has a server that starts a program here"}}

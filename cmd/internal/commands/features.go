@@ -20,14 +20,14 @@ import (
 // featurePurposes has the purpose of each feature: those of confine.Features.List in its order,
 // then those that doctor tries itself.
 var featurePurposes = map[string]string{
-	"landlock":           "second wall: files, signals, abstract sockets",
+	"landlock":           "second layer: files, signals, abstract sockets",
 	"seccomp":            "filter of system calls",
-	"seccomp_notify":     "a supervisor that system calls can be handed to",
+	"seccomp_notify":     "system calls can be handed to mcp-jail",
 	"seccomp_tsync":      "one filter for all threads",
-	"userns":             "first wall: namespaces without root",
+	"userns":             "first layer: namespaces without root",
 	"mount_api":          "mounts by descriptor",
 	"fresh_proc":         "a /proc of the jail's own",
-	"ptrace_scope":       "the supervisor may read the arguments of calls",
+	"ptrace_scope":       "mcp-jail may read the arguments of calls",
 	"pid_max":            "limit of processes for root",
 	"supervised_sockets": "granted hosts where there are no namespaces",
 	"cgroup":             "limits that the kernel holds",
@@ -187,7 +187,7 @@ func tryEgress() confine.Feature {
 			}
 		}
 		if gaps.HostNamespaces.Answer == confine.No && gaps.Waive != nil && session.TryJail(confine.Launcher{Waive: gaps.Waive}, "example.org") == nil {
-			return confine.Feature{Answer: confine.Yes, Detail: "sockets made by a supervisor"}
+			return confine.Feature{Answer: confine.Yes, Detail: "sockets made by mcp-jail"}
 		}
 	}
 	return confine.Feature{Answer: confine.No, Detail: "no jail can be built"}

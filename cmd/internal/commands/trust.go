@@ -138,7 +138,7 @@ func (t *trustCmd) confirm(c terminal.Console, file string) error {
 	}
 	yes, err := cli.AskYes(c, "Accept "+file+"?", file+" is not accepted")
 	if err == nil && !yes {
-		return fmt.Errorf("%s is not accepted: the answer was not yes", file)
+		return &terminal.DeclinedError{}
 	}
 	return err
 }

@@ -47,9 +47,9 @@ func Undo(line *cli.CommandLine) *cobra.Command {
 Without it, undo takes the session that began last, of any server. With PATHs it
 restores only these, and what is below them.
 
-undo shows what it will do, and asks. It skips a file that does not stand as the
-server left it, and says so. Name that PATH to restore it all the same.
-With --yes such a file is always skipped.
+undo shows what it will do, and asks. It skips a file that has changed since the
+server changed it, and says so. Name that PATH to restore it all the same.
+With --yes, undo always skips such a file.
 
 What undo replaces is stored as a session too, so you can undo the undo. The exit
 status is 1 if a path was skipped.`

@@ -106,7 +106,7 @@ func fetchedBy(program string, words []string) []string {
 
 func noteOfSecrets(l wrapper.Launcher) string {
 	return l.Name + " runs in the jail, too, without its login, its files and its hosts: it will fail if it needs one of them. " +
-		"mcp-jail can ask for a secret outside of the jail, and send it to its host alone. In the rule of that host: secret = { env = \"NAME\", command = " + show.List(l.Secret) + " } (mcp-jail help secret)"
+		"mcp-jail can ask for a secret outside the jail, and send it to its host alone. In the rule of that host: secret = { env = \"NAME\", command = " + show.List(l.Secret) + " } (mcp-jail help secret)"
 }
 
 // missing returns why a start does not find a program, or "". It says nothing of a relative path:

@@ -31,8 +31,7 @@ type WordsError struct {
 }
 
 func (e *WordsError) Error() string {
-	return show.Name(cmp.Or(e.Name, e.ID)) + ": its command is not the one that you wrapped\n" + strings.Join(e.Lines(), "\n") +
-		"\nNone of your client files has the new command. If it is yours, write it there and run:\n  mcp-jail wrap"
+	return show.Name(cmp.Or(e.Name, e.ID)) + ": its command is not the one that you wrapped\n" + strings.Join(e.Lines(), "\n")
 }
 
 // Lines are the command that was wrapped, and the new one.

@@ -134,7 +134,7 @@ func TestRename(t *testing.T) {
 		err    string
 	}{
 		"free":              {nil, true, ""},
-		"the id has a HOME": {func(host hostfs.Host) error { return os.MkdirAll(Path(host, id), 0o700) }, false, "has a private HOME already"},
+		"the id has a HOME": {func(host hostfs.Host) error { return os.MkdirAll(Path(host, id), 0o700) }, false, "has its own HOME already"},
 	} {
 		host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "state")}
 		d, err := private.Make(host.StateDir, filepath.Join(ServersDir, "s"))

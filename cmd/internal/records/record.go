@@ -293,7 +293,7 @@ func Rename(host hostfs.Host, former, name string) error {
 	defer d.Close()
 	unlock, ok := d.Lock()
 	if !ok {
-		return fmt.Errorf("a session has the private HOME of %s, which stays where it is: end it, and rename %s to %s there", show.Name(former), Path(host, former), show.Name(name))
+		return fmt.Errorf("a session uses the HOME of %s, which stays where it is: end it, and rename %s to %s there", show.Name(former), Path(host, former), show.Name(name))
 	}
 	defer unlock()
 	servers, err := private.Open(host.StateDir, ServersDir)
@@ -302,7 +302,7 @@ func Rename(host hostfs.Host, former, name string) error {
 	}
 	defer servers.Close()
 	if _, err := servers.Lstat(name); err == nil {
-		return fmt.Errorf("%s has a private HOME already, so that of %s stays in %s", show.Name(name), show.Name(former), Path(host, former))
+		return fmt.Errorf("%s has its own HOME already, so that of %s stays in %s", show.Name(name), show.Name(former), Path(host, former))
 	}
 	return servers.Rename(former, name)
 }
@@ -347,7 +347,7 @@ func TakeHome(host hostfs.Host, name string) error {
 	}
 	defer d.Close()
 	if _, held := d.lock(private.Shared, patience); !held {
-		return fmt.Errorf("the private HOME and records of the server %s are being removed; start it again when that has ended", show.Name(name))
+		return fmt.Errorf("the HOME and the records of the server %s are being removed; start it again when that has ended", show.Name(name))
 	}
 	return nil
 }

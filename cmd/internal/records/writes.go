@@ -101,7 +101,7 @@ func Writes(host hostfs.Host, server, own string, configured func(server string)
 		}
 		for _, w := range n.Writes {
 			for at, place := range w.Rules {
-				place.Rule += ", when it was last started; if it is gone: " + show.Typed("mcp-jail status --remove", n.Server)
+				place.Rule += ", when it was last started. If it is gone: " + show.Typed("mcp-jail status --remove", n.Server)
 				w.Rules[at] = place
 			}
 		}

@@ -167,7 +167,7 @@ func (e Earlier) Copy() (told []string, err error) {
 			}
 			names = append(names, "~/"+f.Path)
 		}
-		told = append(told, "copied: "+strings.Join(names, ", ")+" to the private HOME of "+show.Name(t.Policy.Server)+"; yours stays as it is")
+		told = append(told, "copied: "+strings.Join(names, ", ")+" to the HOME of "+show.Name(t.Policy.Server)+"; yours stays as it is")
 	}
 	return told, nil
 }
@@ -225,7 +225,7 @@ func (h *home) claim() error {
 	case err == nil || h.policy.HomeReal:
 		return nil
 	case errors.Is(err, syscall.EROFS) || errors.Is(err, syscall.EACCES):
-		err = fmt.Errorf("the private HOME of this server cannot be made: %w. Make that place writable, or let XDG_STATE_HOME name a directory of yours", err)
+		err = fmt.Errorf("the HOME of this server cannot be made: %w. Make that place writable, or let XDG_STATE_HOME name one of your directories", err)
 	}
 	return &terminal.HostError{Err: err}
 }

@@ -62,7 +62,7 @@ func copyLogins(t *testing.T, target *Target) (dirs, said string) {
 func TestLogins(t *testing.T) {
 	target, user, own := loginTarget(t, "preset = \"mcp-remote\"\n")
 	dirs, said := copyLogins(t, target)
-	if dirs != "~/.mcp-auth" || !strings.Contains(said, "copied: ") || !strings.Contains(said, "private HOME of far") {
+	if dirs != "~/.mcp-auth" || !strings.Contains(said, "copied: ") || !strings.Contains(said, "the HOME of far") {
 		t.Errorf("in %q; said %q", dirs, said)
 	}
 	entries, err := os.ReadDir(filepath.Join(own, loginDir))
@@ -111,7 +111,7 @@ func TestLoginsPlanted(t *testing.T) {
 		t.Errorf("%q, %v", told, err)
 	}
 	if left, _ := os.ReadDir(outside); len(left) != 0 {
-		t.Fatalf("%v was written outside of the private HOME", left)
+		t.Fatalf("%v was written outside the private HOME", left)
 	}
 	// The control: without the link it is copied.
 	testkit.Must(t, os.Remove(planted))

@@ -58,7 +58,7 @@ func (k *keeping) files(p *policy.Profile) (*confine.Kept, error) {
 			return kept, nil
 		}
 	}
-	return nil, fmt.Errorf("undo = %q: what server %q changes cannot be kept in %s: %w", k.undo.Mode, k.Name, at, err)
+	return nil, fmt.Errorf("undo = %q: what server %q changes cannot be stored in %s: %w", k.undo.Mode, k.Name, at, err)
 }
 
 func writableRoots(p *policy.Profile) (roots []string) {
@@ -217,7 +217,7 @@ func (k *keeping) End() {
 	}
 	gone := k.Store.Expire(policy.UndoDays*24*time.Hour, int64(k.undo.TotalMB)<<20)
 	for _, id := range gone {
-		k.Console.Sayf("undo: what was kept of session %s of server %q was removed (after %d days, or beyond undo_total_mb = %d)", id, k.Name, policy.UndoDays, k.undo.TotalMB)
+		k.Console.Sayf("undo: what was stored of session %s of server %q was removed (after %d days, or beyond undo_total_mb = %d)", id, k.Name, policy.UndoDays, k.undo.TotalMB)
 	}
 }
 

@@ -325,7 +325,7 @@ func CheckLog(file string) error {
 	if place == "" {
 		return nil
 	}
-	return fmt.Errorf("%s: programs outside of the jail believe what is in %s. Name another file", file, place)
+	return fmt.Errorf("%s: programs outside the jail believe what is in %s. Name another file", file, place)
 }
 
 // WithoutOperation returns an error about a file without the word "open", which the user did not ask

@@ -60,7 +60,7 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 	switch {
 	case errors.As(err, &workspace):
 		d := diagnostics.ConfigFailure(server, err.Error())
-		d.What, d.Fix = "the workspace cannot be used", "make that directory, or name another one as the workspace"
+		d.What, d.Fix = "the project folder cannot be used", "make that folder, or name another one"
 		return d
 	case errors.As(err, new(*records.WordsError)), errors.As(err, new(*config.UnknownIDError)), errors.As(err, new(*config.UntrustedError)):
 		return configFailure(server, err)
@@ -111,7 +111,7 @@ func configFailure(server string, err error) diagnostics.Diagnosis {
 		d.Explain = diagnostics.PageConflict
 	case errors.As(err, &words):
 		d.What, d.Cause, d.Detail = notStarted(cmp.Or(words.Name, words.ID)), "its command is not the one that you wrapped", words.Lines()
-		d.Fix = "none of your client files has the new command. If it is yours, write it there and run: mcp-jail wrap"
+		d.Fix = "if the new command is yours, write it into your client's file and run: mcp-jail wrap"
 	case errors.As(err, new(*config.UnknownIDError)):
 		d.Fix = "put the file back, or run: mcp-jail wrap"
 	}

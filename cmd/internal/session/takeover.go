@@ -41,6 +41,6 @@ func TakeOver(c terminal.Console, err error) bool {
 	if err != nil || place == "" {
 		return false
 	}
-	c.Sayf("the line of %s has changed in %s: its file has the new one now", show.Name(other.ID), show.Line(place))
+	c.Sayf("%s now starts %s, as %s says. It keeps its policy, data and logins.", show.Name(records.KeyLabel(other.ID)), show.Line(terminal.ShownLine(other.Given)), show.Line(place))
 	return true
 }

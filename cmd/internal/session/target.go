@@ -130,7 +130,7 @@ func Resolve(common cmdline.ConfigFlags, flags cmdline.PolicyFlags, name, tool s
 	}
 	var defaults *terminal.DefaultsError
 	var beside *resolve.BesideError
-	if server.Given && terminal.IsUserError(err) && !errors.As(err, &defaults) && !errors.As(err, &beside) {
+	if server.Given && flags.ID == "" && terminal.IsUserError(err) && !errors.As(err, &defaults) && !errors.As(err, &beside) {
 		err = terminal.UsageErrorf("%w", err) // the whole policy comes from the command line
 	}
 	return t, err

@@ -21,7 +21,7 @@ var allowedFlags = []string{"workspace", "preset", "read", "write", "deny", "exe
 // forbiddenFlags are the other flags of run.
 var forbiddenFlags = map[string]clients.Reason{
 	"config":   "names a configuration of its own with --config: the project decides what its server may do",
-	"waive":    "has --waive: the project accepts what this host cannot enforce, and you have not",
+	"waive":    "has --waive: the project accepts what this machine cannot enforce, and you have not",
 	"id":       "has an id with --id, which belongs to a server of your own",
 	"log-file": "has --log-file: mcp-jail itself writes to the file that the project names",
 }
@@ -56,7 +56,7 @@ func (f *File) runsCommand(e Entry) clients.Reason {
 	}
 	for _, c := range f.clients() {
 		if slices.ContainsFunc(texts, c.Runs) {
-			return clients.Reason("has a command in a text, which " + c.Title + " runs itself, outside of the jail")
+			return clients.Reason("has a command in a text, which " + c.Title + " runs itself, outside the jail")
 		}
 	}
 	return ""

@@ -111,7 +111,7 @@ func (s *Started) add(v *values, may environ.Setter, env ...clients.Variable) er
 			continue
 		}
 		if !environ.MaySet(one.Name, may) {
-			return fmt.Errorf("the entry sets %s, which acts on mcp-jail itself, outside of the jail", one.Name)
+			return fmt.Errorf("the entry sets %s, which acts on mcp-jail itself, outside the jail", one.Name)
 		}
 		s.Env = append(s.Env, one)
 	}

@@ -98,7 +98,7 @@ func TestAsClientOfProject(t *testing.T) {
 	write(t, path, `{"mcpServers": {"s": {"command": "x"}}}`)
 	for settings, want := range map[string]string{
 		filepath.Join(h.Home, ".claude", "settings.json"):    `x in PROJECT root  HTTPS_PROXY="http://p"`,
-		filepath.Join(h.Project, ".claude", "settings.json"): "the entry sets HTTPS_PROXY, which acts on mcp-jail itself, outside of the jail",
+		filepath.Join(h.Project, ".claude", "settings.json"): "the entry sets HTTPS_PROXY, which acts on mcp-jail itself, outside the jail",
 	} {
 		write(t, settings, `{"env": {"HTTPS_PROXY": "http://p"}}`)
 		if got := started(t, h, path, nil, nil); got != want {

@@ -335,7 +335,7 @@ func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
 	}
 	backup, err = keepCopy(dir, own, now)
 	if err != nil {
-		return "", fmt.Errorf("no copy of the file could be kept, so it was not changed: %w", err)
+		return "", fmt.Errorf("no copy of the file could be made, so it was not changed: %w", err)
 	}
 	if err := own.Replace(c.After); err != nil {
 		return backup, err

@@ -61,7 +61,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	}
 	g.noteHidden(s, args, dir, host)
 	if word := slices.IndexFunc(args, func(a string) bool { return a == "~" || strings.HasPrefix(a, "~/") }); word >= 0 && !c.Tilde {
-		g.Notes = append(g.Notes, "~ is not replaced in arguments: the server gets "+args[word]+" as it is written; a server that replaces it itself finds its private HOME; write '"+host.Home+strings.TrimPrefix(args[word], "~")+"' into the entry before you wrap it")
+		g.Notes = append(g.Notes, "~ is not replaced in arguments: the server gets "+args[word]+" as it is written; a server that replaces it itself finds its own HOME; write '"+host.Home+strings.TrimPrefix(args[word], "~")+"' into the entry before you wrap it")
 	}
 	g.describe(server, s, g.checkFiles(server, dir, host), dir != "", host.Home)
 	return g
@@ -135,7 +135,7 @@ func (g *Grant) noteRelative(s Entry) {
 	}
 	for _, word := range words {
 		if word != "" && s.Cwd == "" && s.For == "" && !filepath.IsAbs(word) && !strings.ContainsAny(word, "$~{%") {
-			g.Notes = append(g.Notes, "it starts in its private HOME, where "+word+" is not: write its whole path into the entry, or a cwd")
+			g.Notes = append(g.Notes, "it starts in its own HOME, where "+word+" is not: write its whole path into the entry, or a cwd")
 		}
 	}
 }

@@ -120,7 +120,7 @@ func TestUnasked(t *testing.T) {
 		`{"command": "mine", "env": {"F": "` + h.Home + `/docs/a.txt"}}`:      {"/docs/a.txt", "", ""},
 		`{"command": "mine", "env": {"F": "` + h.Home + `/docs/server.pem"}}`: {"/docs/server.pem", "the path in the variable F: it has the name of a file with a key", "mcp-jail grant s --read " + h.Home + "/docs/server.pem"},
 		files("/docs"):    {"/docs", "", ""},
-		files("/.npm"):    {"/.npm", "it gives a hold on", "mcp-jail grant s --write " + h.Home + "/.npm"},
+		files("/.npm"):    {"/.npm", "it gives control of", "mcp-jail grant s --write " + h.Home + "/.npm"},
 		files("/.bashrc"): {"", "is not granted: it decides", "is not granted: it decides"},
 	} {
 		path := filepath.Join(h.Home, ".cursor/mcp.json")
@@ -173,7 +173,7 @@ secret = { env = "T", file = "~/token" }
 	}
 	must(t, os.Symlink(filepath.Join(h.Home, ".local/state"), filepath.Join(h.Project, "state")))
 	for file, why := range map[string]string{
-		filepath.Join(h.Home, "token"): "sensitive path (~/token)", filepath.Join(h.Home, "vault/a.txt"): "sensitive path (~/vault)", filepath.Join(h.Project, "state/mcp-jail"): "decides what a jail grants",
+		filepath.Join(h.Home, "token"): "sensitive file (~/token)", filepath.Join(h.Home, "vault/a.txt"): "sensitive file (~/vault)", filepath.Join(h.Project, "state/mcp-jail"): "decides what a jail grants",
 		filepath.Join(h.Home, ".config/mcp-jail"): "decides what a jail grants", filepath.Join(h.Home, "notes/a.txt"): "",
 	} {
 		write(t, filepath.Join(h.Home, ".cursor/mcp.json"), `{"mcpServers": {"s": {"command": "mine", "args": ["`+file+`"]}}}`)

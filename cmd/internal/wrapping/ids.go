@@ -339,7 +339,7 @@ func (j judge) known(p *ServerChange, f *config.ServerFile, words []string) {
 	server := *f.Server
 	server.Command, server.Arguments = words[0], words[1:]
 	p.Own, p.Writes = &config.ServerFile{Path: f.Path, Server: &server}, true
-	p.Notes = append(p.Notes, "its line is another one than its file has: "+terminal.ShownLine(f.Words())+". The new one gets what the old one had")
+	p.Notes = append(p.Notes, "its command has changed. It was "+terminal.ShownLine(f.Words())+". The new one keeps its policy")
 }
 
 // newer returns in words what the preset of a server's file gives now and the file has not, each with a sign. What the
@@ -382,7 +382,7 @@ func (j judge) newer(s Entry, f *config.ServerFile) (lines []string) {
 func (j judge) stolen(s Entry, p *ServerChange, place string, ids *IDs) {
 	p.Former = p.Own.Server.ID
 	p.Own, p.Writes = ids.replace(s, p.Own), true
-	p.Notes = append(p.Notes, fmt.Sprintf("its id also stands in %s. Here, in %s, line %d, it gets a new one", place, j.file.Path, s.Line))
+	p.Notes = append(p.Notes, fmt.Sprintf("its id is also in %s. Here, in %s, line %d, it gets a new one", place, j.file.Path, s.Line))
 }
 
 // waive has the file of a server accept more gaps than it does.

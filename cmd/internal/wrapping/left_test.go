@@ -34,7 +34,7 @@ func TestVariablesFromFile(t *testing.T) {
 			t.Errorf("%q: left %q, and judged %q", text, p.Left, v.Why)
 		}
 	}
-	const all = "sets LD_PRELOAD, XDG_CONFIG_HOME, which acts on mcp-jail itself, outside of the jail: take them out there; "
+	const all = "sets LD_PRELOAD, XDG_CONFIG_HOME, which acts on mcp-jail itself, outside the jail: take them out there; "
 	write(t, filepath.Join(h.Project, ".env"), "LD_PRELOAD=y\nTOKEN=x\nXDG_CONFIG_HOME=y\n")
 	for _, entry := range []string{`"envFile": "${workspaceFolder}/.env"`, `"env": {"LD_PRELOAD": "y", "TOKEN": "x", "XDG_CONFIG_HOME": "y"}`} {
 		write(t, filepath.Join(h.Project, ".vscode/mcp.json"), `{"servers": {"a": {"command": "x", `+entry+`}}}`)

@@ -67,7 +67,7 @@ func (j judge) variables(e Entry, argv []string, preset bool) clients.Reason {
 		if len(names) > 1 {
 			them = "them"
 		}
-		return clients.Reason("sets " + listed(names) + ", which acts on mcp-jail itself, outside of the jail: take " + them + " out there; where mcp-jail is to obey " + them + ", set " + them + " in the environment that starts the client")
+		return clients.Reason("sets " + listed(names) + ", which acts on mcp-jail itself, outside the jail: take " + them + " out there; where mcp-jail should obey " + them + ", set " + them + " in the environment that starts the client")
 	case err != nil && project:
 		return clients.Reason("has a file of variables that is not known, and some would act on mcp-jail itself: " + err.Error())
 	}
@@ -168,7 +168,7 @@ func (j judge) sharedVariable(argv []string, preset bool) clients.Reason {
 						return clients.Reason("gets " + name + " from " + path + " if " + c.Title + " starts it: the project would choose what a server of your configuration does")
 					}
 					if !environ.MaySet(name, may) || project && environ.Loads(name) {
-						return clients.Reason("gets " + name + " from " + path + " if " + c.Title + " starts it, which acts on mcp-jail itself, outside of the jail")
+						return clients.Reason("gets " + name + " from " + path + " if " + c.Title + " starts it, which acts on mcp-jail itself, outside the jail")
 					}
 				}
 			}

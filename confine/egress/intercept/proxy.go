@@ -155,7 +155,7 @@ func (c *jailConn) refuse(w http.ResponseWriter, r *http.Request, no *refusal) {
 		w.Header().Set("Connection", "close")
 	}
 	w.WriteHeader(no.status)
-	fmt.Fprintf(w, "mcp-jail refused %s: %s\n", request, no.text)
+	fmt.Fprintf(w, "mcp-jail blocked %s: %s\n", request, no.text)
 }
 
 func (c *jailConn) url(r *http.Request) string {

@@ -177,7 +177,7 @@ func attemptVerify(a []string) error {
 		}
 	}
 	if got := makeAttempt(Try("create", a[2]+"/.envrc")); strings.HasPrefix(got, Succeeded) {
-		return fmt.Errorf("a protected name was made")
+		return fmt.Errorf("a protected file was made")
 	}
 	for i, kind := range NamespaceKinds {
 		if ns, err := os.Readlink("/proc/self/ns/" + kind); err != nil || ns == a[3+i] {

@@ -210,7 +210,7 @@ func (b *Builder) nameHost() error {
 		if !errors.Is(err, unix.EPERM) {
 			return steppkg.On("hostname", err)
 		}
-		b.Send(spec.Event{Kind: spec.EventNote, Detail: "the server sees the name of this host: a seccomp filter around mcp-jail refuses sethostname"})
+		b.Send(spec.Event{Kind: spec.EventNote, Detail: "the server sees the name of this machine: a seccomp filter around mcp-jail refuses sethostname"})
 		return nil
 	})
 }

@@ -38,7 +38,7 @@ func (b *Builder) openNetwork() error {
 		}
 	}
 	if g.noPackets {
-		b.Send(spec.Event{Kind: spec.EventNote, Detail: "this kernel has no packet sockets: connections to ports that no rule grants are refused, but not recorded"})
+		b.Send(spec.Event{Kind: spec.EventNote, Detail: "this kernel has no packet sockets: connections to ports that no rule grants are blocked, but not recorded"})
 	}
 	if network.Inbound {
 		for range spec.InboundSockets {

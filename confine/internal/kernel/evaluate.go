@@ -338,7 +338,7 @@ func seatbeltFeature(mode fs.FileMode, owner int, err error) Feature {
 	case errors.Is(err, fs.ErrNotExist):
 		return Unavailable("this macOS has no "+sandboxExec, fix)
 	case errors.Is(err, fs.ErrPermission):
-		return Unavailable("another sandbox around this process hides "+sandboxExec, "start mcp-jail outside of it")
+		return Unavailable("another sandbox around this process hides "+sandboxExec, "start mcp-jail outside it")
 	case err != nil:
 		return Unavailable(fmt.Sprintf("%s cannot be looked at: %v", sandboxExec, err), fix)
 	case !mode.IsRegular() || mode&0o111 == 0:

@@ -29,7 +29,7 @@ func TestLocate(t *testing.T) {
 		{"another user's manager", "no systemd manager", facts{Own: session, UID: 1001, Manager: socket, Has: has}},
 		{"a session that is not the manager's", "no systemd manager", facts{Own: "/user.slice/user-1000.slice/session-3.scope", UID: 1000, Manager: socket, Has: has}},
 		{"a container", "no systemd manager", facts{Own: "/", UID: 1000, Manager: socket, Has: has}},
-		{"a cgroup outside of the namespace", "no systemd manager", facts{Own: "/../x", UID: 1000, Manager: socket, Has: has}},
+		{"a cgroup outside the namespace", "no systemd manager", facts{Own: "/../x", UID: 1000, Manager: socket, Has: has}},
 		{"without controllers", "no systemd manager", facts{Own: session, UID: 1000, Manager: socket, Has: func(string) bool { return false }}},
 	} {
 		got := locate(c.facts)

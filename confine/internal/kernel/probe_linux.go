@@ -218,7 +218,7 @@ func tryListener(flags uintptr) Feature {
 		unix.Close(int(fd))
 		return Available("")
 	case unix.EBUSY:
-		return Unavailable("the sandbox around this process supervises its system calls, and the kernel allows one such supervisor", "start mcp-jail outside of that sandbox")
+		return Unavailable("the sandbox around this process supervises its system calls, and the kernel allows one such supervisor", "start mcp-jail outside that sandbox")
 	}
 	return Undetermined("the kernel answers " + errno.Error())
 }

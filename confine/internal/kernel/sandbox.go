@@ -9,7 +9,7 @@ type sandbox struct {
 
 // sandboxAround returns the innermost sandbox that is known. init is the name of process 1.
 func sandboxAround(exists func(file string) bool, getenv func(name string) string, init string) sandbox {
-	const outside = "start mcp-jail outside of the sandbox"
+	const outside = "start mcp-jail outside the sandbox"
 	switch {
 	case exists("/.flatpak-info"):
 		return sandbox{"Flatpak", "start it outside of Flatpak's sandbox (flatpak-spawn --host mcp-jail …), or use a client that is no Flatpak"}

@@ -39,7 +39,7 @@ const unlimited = 1<<31 - 1
 // usernsFeature says why user namespaces are refused and what would help. It tests for the most
 // certain cause first.
 func usernsFeature(f usernsFacts) Feature {
-	outside, use := "start mcp-jail outside of that sandbox", "a mount"
+	outside, use := "start mcp-jail outside that sandbox", "a mount"
 	seccompFix := "start the container with a seccomp profile that allows user namespaces, and mounts in them, for instance --security-opt seccomp=unconfined"
 	if f.Outside != "" {
 		outside, seccompFix = f.Outside, f.Outside
@@ -74,7 +74,7 @@ func usernsFeature(f usernsFacts) Feature {
 		return Unavailable("AppArmor restricts user namespaces to programs with a profile (kernel.apparmor_restrict_unprivileged_userns is 1)",
 			"allow them for this program only:  mcp-jail doctor --apparmor | sudo tee /etc/apparmor.d/mcp-jail && sudo apparmor_parser -r /etc/apparmor.d/mcp-jail")
 	case f.Chrooted && f.Stage == stageMake:
-		return Unavailable("this process is in a chroot, where the kernel refuses user namespaces", "start mcp-jail outside of the chroot")
+		return Unavailable("this process is in a chroot, where the kernel refuses user namespaces", "start mcp-jail outside the chroot")
 	case f.Errno == "EACCES" && f.AppArmorProfile != "": // a seccomp filter has answered EPERM
 		return Unavailable("the AppArmor profile "+f.AppArmorProfile+" around this process refuses it, or the mounts in it",
 			"start the container with --security-opt apparmor=unconfined, or with a profile that has the rules `userns,` and `mount,`")

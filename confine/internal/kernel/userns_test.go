@@ -34,19 +34,19 @@ func TestUsernsFeatureNamesTheCause(t *testing.T) {
 		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse, SeccompMode: "2", AppArmorProfile: "docker-default"}, want: "a seccomp filter"},
 
 		// Inside of other sandboxes.
-		{facts: usernsFacts{Errno: "ENOSPC", Limit: "2147483647", Nested: true, Built: true}, want: "a sandbox around this process allows no user namespace", fix: "outside of that sandbox"},
+		{facts: usernsFacts{Errno: "ENOSPC", Limit: "2147483647", Nested: true, Built: true}, want: "a sandbox around this process allows no user namespace", fix: "outside that sandbox"},
 		{facts: usernsFacts{Errno: "EPERM", Built: true, Nested: true, Unmapped: true}, want: "does not know its user or its group"},
 		{facts: usernsFacts{Errno: "EPERM", Stage: stageMap, Root: true}, want: "CAP_SETFCAP"},
 		{facts: usernsFacts{Errno: "EPERM", Stage: stageMap, Root: true, SetFCap: true, SeccompMode: "2"}, want: "a seccomp filter"},
 		{facts: usernsFacts{Errno: "EROFS", Stage: stageMap, SeccompMode: "2"}, want: "/proc is read-only", fix: "--proc /proc"},
-		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse, AppArmorRestricted: "1", AppArmorProfile: "unpriv_bwrap", Nested: true}, want: "the AppArmor profile unpriv_bwrap, of the sandbox", fix: "outside of that sandbox"},
-		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse, SeccompMode: "2", AppArmorProfile: "bwrap//&unpriv_bwrap", Nested: true, Root: true}, want: "bwrap//&unpriv_bwrap", fix: "outside of that sandbox"},
+		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse, AppArmorRestricted: "1", AppArmorProfile: "unpriv_bwrap", Nested: true}, want: "the AppArmor profile unpriv_bwrap, of the sandbox", fix: "outside that sandbox"},
+		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse, SeccompMode: "2", AppArmorProfile: "bwrap//&unpriv_bwrap", Nested: true, Root: true}, want: "bwrap//&unpriv_bwrap", fix: "outside that sandbox"},
 		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse, SeccompMode: "2"}, want: "a seccomp filter around this process refuses a mount in one (EPERM)", fix: "mounts in them"},
-		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse}, want: "a mount in it is refused with EPERM", fix: "outside of that sandbox"},
+		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse}, want: "a mount in it is refused with EPERM", fix: "outside that sandbox"},
 		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse, SeccompMode: "2", Step: "loopback", Outside: "go out"}, want: `refuses the step "loopback" of a jail in one (EPERM)`, fix: "go out"},
 		{facts: usernsFacts{Errno: "EPERM", SeccompMode: "2", Outside: "go out"}, want: "a seccomp filter", fix: "go out"},
 		{facts: usernsFacts{Errno: "ENOSPC", Limit: "2147483647", Nested: true, Outside: "go out"}, want: "a sandbox around", fix: "go out"},
-		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse, Step: "own filesystems"}, want: `the step "own filesystems" of a jail in it is refused with EPERM`, fix: "outside of that sandbox"},
+		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse, Step: "own filesystems"}, want: `the step "own filesystems" of a jail in it is refused with EPERM`, fix: "outside that sandbox"},
 		{facts: usernsFacts{Errno: "EPERM", Stage: stageUse, Chrooted: true}, want: "a mount in it is refused"},
 	} {
 		got := usernsFeature(c.facts)

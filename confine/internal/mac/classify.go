@@ -42,7 +42,7 @@ func classify(e Ended) *sys.Error {
 	case e.Code == statusNotApplied && strings.Contains(e.Said, "sandbox_apply"):
 		return &sys.Error{
 			Step: stepApply, Detail: "mcp-jail runs inside another sandbox, and macOS applies no second one" + quoted(said),
-			Fix: "start mcp-jail outside of that sandbox: a client that confines its servers itself (VS Code, Codex, srt, or an app) must leave that to mcp-jail",
+			Fix: "start mcp-jail outside that sandbox: a client that confines its servers itself (VS Code, Codex, srt, or an app) must leave that to mcp-jail",
 		}
 	case e.Code == statusNotApplied && strings.Contains(e.Said, "execvp"):
 		return &sys.Error{

@@ -14,7 +14,7 @@ func TestClassify(t *testing.T) {
 		step, says, fix string
 	}{
 		{Ended{Code: 65, Said: "sandbox-exec: unbound variable: x at <input string>, line 3\n"}, stepApply, "knows other rules", "mcp-jail doctor"},
-		{Ended{Code: 71, Said: "sandbox-exec: sandbox_apply: Operation not permitted\n"}, stepApply, "inside another sandbox", "outside of that sandbox"},
+		{Ended{Code: 71, Said: "sandbox-exec: sandbox_apply: Operation not permitted\n"}, stepApply, "inside another sandbox", "outside that sandbox"},
 		{Ended{Code: 71, Said: "sandbox-exec: execvp() of '/x' failed: No such file or directory\n"}, stepApply, "mcp-jail's own program", "you may execute it"},
 		{Ended{Code: 71}, stepApply, "does not apply", ""},
 		{Ended{Code: 134}, stepReady, "was aborted", "mcp-jail doctor"},

@@ -136,7 +136,7 @@ func (a attempt) failure(control, got, said string) string {
 	case control == "ENOENT" && a.If == "case":
 		return "" // this volume does not ignore case
 	case control != works:
-		got = "outside of the jail: " + control
+		got = "outside the jail: " + control
 	case got == "":
 		got = "no answer" + said
 	case got == want, a.Sign == "~" && got != works:

@@ -49,7 +49,7 @@ var probes = []probe{
 			- write {t}/w/ro/file; create {t}/w/ro/new; mkdir {t}/w/ro/newdir; unlink {t}/w/ro/unlink
 			- chmod {t}/w/ro/file; rename {t}/w/ro/away {t}/w/away; rename {t}/w/over {t}/w/ro/over
 			- swap {t}/w/swap {t}/w/ro/swap; write {t}/g/file; create {t}/u/new`},
-	{"F3", policy.AxisFs, false, "protected names cannot be made or changed", plain, `
+	{"F3", policy.AxisFs, false, "protected files cannot be made or changed", plain, `
 			- create {t}/w/x1/.vscode; create {t}/w/x2/.VSCode; create {t}/w/x3/.v` + "\u017f" + `code; create {t}/w/x4/.mcp.json
 			- movenew {t}/w/prepared {t}/w/x5/.claude; write {t}/w/.git/hooks/old; create {t}/w/x6/.git/hooks/new
 			- symlink ../u {t}/w/.git/modules/m/made; movenew {t}/w/prepared2 {t}/w/.git/modules/m/submodule

@@ -19,7 +19,7 @@ func TestScanInParts(t *testing.T) {
 	}
 	left := 2 * readAtOnce
 	if protectedBelow(unix.AT_FDCWD, dir, &left) || left != 0 {
-		t.Errorf("a protected name was found: %d left", left)
+		t.Errorf("a protected file was found: %d left", left)
 	}
 	testkit.Must(t, os.Mkdir(filepath.Join(dir, ".vscode"), 0o700))
 	for _, names := range []int{10, 2*readAtOnce + 1} {

@@ -222,7 +222,7 @@ func (c *compiler) network(o *spec.Spec) {
 	}
 	if c.p.Inbound != nil {
 		o.Network.Inbound = true
-		c.addEnforced(policy.AxisNet, "sockets handed out of the jail's network namespace", "only port %s of the host's loopback leads to the server", ports(c.p.Inbound))
+		c.addEnforced(policy.AxisNet, "sockets handed out of the jail's network namespace", "only port %s of this machine's loopback leads to the server", ports(c.p.Inbound))
 	}
 	if granted := grantedHosts(c.p.Net); granted == nil {
 		c.addEnforced(policy.AxisNet, "an empty network namespace", "no network but the jail's own loopback")
@@ -261,7 +261,7 @@ func (c *compiler) processes(o *spec.Spec) {
 	c.ipc()
 	c.addEnforced(policy.AxisProcess, "pid and user namespaces, seccomp, no_new_privs, no capability", "no privilege, no tracing, no new namespace; all processes end with the session")
 	c.programs("Landlock", "the kernel", c.canMediate)
-	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
+	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of yours withheld", len(c.p.Env), len(c.p.Withheld))
 }
 
 // filters compiles the server's filter, and the second one with the mediated calls. It returns false
@@ -294,7 +294,7 @@ func (c *compiler) filters(o *spec.Spec, calls []seccomp.Notify, options seccomp
 // A UNIX socket can be a file: before Landlock ABI 9 a server can connect to each socket that it
 // can name. The policy masks the sockets that exist at the start.
 func (c *compiler) ipc() {
-	what := "no process, queue, shared memory or socket of the host can be reached"
+	what := "no process, queue, shared memory or socket of this machine can be reached"
 	if c.f.LandlockABI < 9 {
 		what += ", but for sockets that a rule names or that another process makes in a granted directory after the start"
 	}

@@ -84,7 +84,7 @@ func TestPlanIsThatOfItsProfile(t *testing.T) {
 func TestWaivedGaps(t *testing.T) {
 	gaps := []Gap{{Axis: policy.AxisFs, What: "a"}, {Axis: policy.AxisNet, What: "b", Why: "c", Fix: "d"}}
 	err := error(&GapError{Gaps: gaps})
-	if !errors.Is(err, ErrGaps) || !strings.Contains(err.Error(), "net: b: c\n    d") {
+	if !errors.Is(err, ErrGaps) || !strings.Contains(err.Error(), "b: c\n    d") {
 		t.Errorf("%v", err)
 	}
 }

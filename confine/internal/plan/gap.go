@@ -36,7 +36,7 @@ type Enforcement struct {
 }
 
 // ErrGaps is in the chain of every refusal because of a gap.
-var ErrGaps = errors.New("this host cannot enforce the policy")
+var ErrGaps = errors.New("this machine cannot enforce the policy")
 
 // GapError refuses a start. It lists the gaps that are not waived.
 type GapError struct {
@@ -53,10 +53,10 @@ func (e *GapError) Error() string {
 	var b strings.Builder
 	b.WriteString(ErrGaps.Error())
 	if e.HostNamespaces.Answer == kernel.No {
-		fmt.Fprintf(&b, ": user namespaces are refused: %s\n  %s\nwithout them this does not hold:", e.HostNamespaces.Detail, e.HostNamespaces.Fix)
+		fmt.Fprintf(&b, ": it does not allow user namespaces: %s\n  %s\nwithout them, this does not hold:", e.HostNamespaces.Detail, e.HostNamespaces.Fix)
 	}
 	for _, g := range e.Gaps {
-		fmt.Fprintf(&b, "\n  %s: %s: %s", g.Axis, g.What, g.Why)
+		fmt.Fprintf(&b, "\n  %s: %s", g.What, g.Why)
 		if g.Fix != "" && g.Fix != FixNamespaces && (g.Platform == "" || e.Waive == nil) {
 			fmt.Fprintf(&b, "\n    %s", g.Fix)
 		}
@@ -103,9 +103,9 @@ func (e *GapError) WaiveLine() string {
 			accepted = append(accepted, string(a))
 		}
 	}
-	text, flags := "to start it all the same, and accept all of this:  ", WaiveFlags(missing)
+	text, flags := "to start it all the same, and accept all of this: ", WaiveFlags(missing)
 	if accepted != nil {
-		text, flags = "accepted already: "+strings.Join(accepted, ", ")+"; to start it all the same, and accept the rest too:  ", "add "+flags
+		text, flags = "accepted already: "+strings.Join(accepted, ", ")+". To start it all the same, and accept the rest too: ", "add "+flags
 	}
 	return text + "waive = [" + strings.Join(names, ", ") + "]  (" + flags + ")"
 }
@@ -171,7 +171,7 @@ func windowsGaps(c *compiler) {
 	gap(policy.AxisNet, "which hosts the server reaches", "mcp-jail restricts no connections on Windows: the server can reach every host, and listen on every port")
 	gap(policy.AxisIPC, "what your other programs offer", "the server can use the clipboard, and talk to services and to your other programs where these let programs of low integrity do so; by them it can start programs that are in no jail")
 	if Ephemeral(c.plan.Profile) != "" {
-		gap(policy.AxisFs, "a HOME for each call", "all calls share one private HOME, and what one writes there the next one finds")
+		gap(policy.AxisFs, "a HOME for each call", "all calls share one HOME, and what one writes there the next one finds")
 	}
 	if c.p.Programs != nil {
 		c.addGap(Gap{
@@ -194,7 +194,7 @@ func windowsGaps(c *compiler) {
 func windowsHolds(c *compiler) {
 	c.addEnforced(policy.AxisProcess, byJob, "every process that the server starts ends with the session, also when mcp-jail is killed, but for those that a service or another program starts on its behalf")
 	c.addEnforced(policy.AxisProcess, byToken, "no privileges, nothing that only administrators may do, and no changes of programs that run as you")
-	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
+	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of yours withheld", len(c.p.Env), len(c.p.Withheld))
 	l := c.p.Limits
 	if l.Processes > 0 {
 		c.addEnforced(policy.AxisLimits, byJob, "%d processes: more cannot be started", l.Processes)

@@ -147,8 +147,8 @@ func hostNSMediation(c *compiler, o *spec.Spec) {
 	c.decideTracing()
 	c.commands(o)
 	o.Profile.Unprotected, o.Profile.GitDirs, o.Profile.Programs = c.p.Unprotected, c.p.GitDirs, c.p.Programs
-	c.addEnforced(policy.AxisFs, "the jail's supervisor, asked by seccomp",
-		"narrower rules and protected names hold inside of wider grants; modes, owners and times change where the server may write")
+	c.addEnforced(policy.AxisFs, "mcp-jail, asked by seccomp",
+		"narrower rules and protected files hold inside of wider grants; modes, owners and times change where the server may write")
 }
 
 func canMediateHostNS(f kernel.Facts) kernel.Feature {
@@ -265,7 +265,7 @@ func hostNSCarveOuts(c *compiler, carved []landlock.Carve) {
 	}
 	c.addPathsGap("not executable inside a wider grant: ", whyExecutable, FixNamespaces, executable)
 	if grantsProc(c.p) {
-		c.addPathsGap("the host's ", why+": the supervisor refuses the files of other processes there, and no others", FixNamespaces, []string{"/proc"})
+		c.addPathsGap("the host's ", why+": mcp-jail blocks the files of other processes there, and no others", FixNamespaces, []string{"/proc"})
 	}
 	if c.mediated {
 		c.otherSpellings()
@@ -290,14 +290,14 @@ func hostNSProcesses(c *compiler, o *spec.Spec) {
 	}) {
 		return
 	}
-	by, what := "seccomp", "no UNIX socket can be made but connected pairs; no queue, shared memory or key of the host can be reached"
+	by, what := "seccomp", "no UNIX socket can be made but connected pairs; no queue, shared memory or key of this machine can be reached"
 	if sockets {
-		by, what = "seccomp, Landlock", "no socket, queue, shared memory or key of the host can be reached, but for sockets that a rule names"
+		by, what = "seccomp, Landlock", "no socket, queue, shared memory or key of this machine can be reached, but for sockets that a rule names"
 	}
 	c.addEnforced(policy.AxisIPC, by, "%s", what)
 	hostNSLifetime(c)
 	c.programs("Landlock", "the kernel", c.canMediate)
-	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
+	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of yours withheld", len(c.p.Env), len(c.p.Withheld))
 }
 
 func hostNSLifetime(c *compiler) {
@@ -312,7 +312,7 @@ func hostNSLifetime(c *compiler) {
 		c.addEnforced(policy.AxisProcess, "seccomp, Landlock, no_new_privs, no capability", "no privilege, no tracing, no signal to others, no new namespace")
 		c.addGap(Gap{
 			Axis: policy.AxisProcess, What: "no process survives",
-			Why: "what the server has started goes on after its end if another program kills the part of mcp-jail that watches it (its supervisor) first",
+			Why: "what the server has started goes on after its end if another program kills the part of mcp-jail that watches it first",
 			Fix: FixNamespaces,
 		})
 		return
@@ -320,7 +320,7 @@ func hostNSLifetime(c *compiler) {
 	c.addEnforced(policy.AxisProcess, "seccomp, Landlock, no_new_privs, no capability", "no privilege, no tracing, no new namespace")
 	c.addGap(Gap{
 		Axis: policy.AxisProcess, What: "no signal to your other processes, and no process survives",
-		Why: "the server can end any process of yours, and also the jail's supervisor, and what it has started then goes on: Landlock restricts signals only since Linux 6.12",
+		Why: "the server can end any of your processes, and also the part of mcp-jail that watches it, and what it has started then goes on: Landlock restricts signals only since Linux 6.12",
 		Fix: FixNamespaces,
 	})
 }

@@ -74,7 +74,7 @@ func (c *compiler) memory(o *spec.Spec, mb int) {
 		c.addEnforced(policy.AxisLimits, place.Describe("memory.max"), "%d MB of memory and no swap: the kernel ends a process when all together exceed it", mb)
 	case sampled:
 		o.SampleMemory = true
-		c.addEnforced(policy.AxisLimits, "a sampler in the jail's supervisor", "%d MB of memory: the jail is ended when all processes together exceed it", mb)
+		c.addEnforced(policy.AxisLimits, "a sampler in mcp-jail", "%d MB of memory: the jail is ended when all processes together exceed it", mb)
 	default:
 		if c.f.Cgroup.Why != "" {
 			why += ", and it gets no cgroup: " + c.f.Cgroup.Why
@@ -132,7 +132,7 @@ func (c *compiler) processLimit(o *spec.Spec, n int) {
 	switch {
 	case o.HostNS:
 		gap.Fix = FixNamespaces
-		gap.Why = "the server can have more when other processes of yours end: the limit counts all of yours together, and is that far above what runs at the start"
+		gap.Why = "the server can have more when your other processes end: the limit counts all of yours together, and is that far above what runs at the start"
 		if c.f.UID == 0 {
 			gap.Why = "the server can start any number: root is exempt from RLIMIT_NPROC, and there is no PID namespace that could have a limit"
 		}

@@ -36,7 +36,7 @@ func (c *compiler) mediation(o *spec.Spec) {
 		}
 		c.commands(o)
 		o.WorkerRules = workerRuleset(c.landlock(o))
-		c.addEnforced(policy.AxisFs, "the jail's supervisor, asked by seccomp", "no protected name comes into being, and what the host replaces stays read-only")
+		c.addEnforced(policy.AxisFs, "mcp-jail, asked by seccomp", "no protected file comes into being, and what another program replaces stays read-only")
 		return
 	}
 	c.unmediated(c.canMediate)
@@ -50,8 +50,8 @@ func (c *compiler) watched() {
 		c.plan.WatchesReads = true
 	default:
 		c.addGap(Gap{
-			Axis: policy.AxisProcess, What: "to record each refused read", Fatal: true,
-			Why: "no supervisor sees its calls: " + c.canMediate.Detail, Fix: c.canMediate.Fix,
+			Axis: policy.AxisProcess, What: "to record each blocked read", Fatal: true,
+			Why: "mcp-jail cannot see its calls: " + c.canMediate.Detail, Fix: c.canMediate.Fix,
 		})
 	}
 }
@@ -62,7 +62,7 @@ func (c *compiler) startsOnce() {
 	case !c.once:
 	case c.plan.CanWatch():
 		c.plan.Spec.Once = true
-		c.addEnforced(policy.AxisProcess, "the jail's supervisor, asked by seccomp", "no program is started after the first one")
+		c.addEnforced(policy.AxisProcess, "mcp-jail, asked by seccomp", "no program is started after the first one")
 	default:
 		missing := c.f.SeccompNotify
 		if missing.Answer == kernel.Yes { // in the host's namespaces it needs more
@@ -70,7 +70,7 @@ func (c *compiler) startsOnce() {
 		}
 		c.addGap(Gap{
 			Axis: policy.AxisProcess, What: "no further program is started", Fatal: true,
-			Why: "no supervisor holds its calls: " + missing.Detail, Fix: missing.Fix,
+			Why: "mcp-jail cannot hold its calls: " + missing.Detail, Fix: missing.Fix,
 		})
 	}
 }
@@ -88,8 +88,8 @@ func (c *compiler) keep(o *spec.Spec) {
 	}
 	if !c.mediated {
 		c.addGap(Gap{
-			Axis: policy.AxisFs, What: "undo: what the server changes is not kept",
-			Why: "no supervisor carries out the calls that change files: " + c.canMediate.Detail,
+			Axis: policy.AxisFs, What: "undo: what the server changes is not stored",
+			Why: "mcp-jail cannot carry out the calls that change files: " + c.canMediate.Detail,
 			Fix: `set undo = "off", or accept it for this server with waive = ["fs"] (--waive fs)`,
 		})
 		return
@@ -99,13 +99,13 @@ func (c *compiler) keep(o *spec.Spec) {
 		total = min(total, limit)
 	}
 	o.Keep = spec.Keep{On: true, PerCall: u.Mode == policy.UndoCall, TotalMB: total}
-	c.addEnforced(policy.AxisFs, "the jail's supervisor", "files of up to %d MB are kept before the server changes them (mcp-jail undo). So it cannot rename a directory that is not empty: programs such as mv copy it then", policy.UndoFileMB)
+	c.addEnforced(policy.AxisFs, "mcp-jail", "files of up to %d MB are stored before the server changes them (mcp-jail undo). So it cannot rename a directory that is not empty: programs such as mv copy it then", policy.UndoFileMB)
 }
 
 func (c *compiler) unmediated(missing kernel.Feature) {
 	for _, e := range c.p.Entries {
 		if fillsOnly(e) {
-			c.createsEmpty(e, "Landlock would only let the server make empty files, and no supervisor can open them for it: "+missing.Detail)
+			c.createsEmpty(e, "Landlock would only let the server make empty files, and mcp-jail cannot open them for it: "+missing.Detail)
 		}
 	}
 	where := slices.IndexFunc(c.p.Entries, func(e policy.Entry) bool {
@@ -114,13 +114,13 @@ func (c *compiler) unmediated(missing kernel.Feature) {
 	if where < 0 {
 		return
 	}
-	what := "protected names that do not exist yet, in " + c.p.Entries[where].Path
+	what := "protected files that do not exist yet, in " + c.p.Entries[where].Path
 	if n := len(c.p.Unprotected); n > 0 {
 		what += " (" + strings.Join(shorten(c.p.Unprotected, 4), ", ") + ")"
 	}
 	c.addGap(Gap{
 		Axis: policy.AxisFs, What: what,
-		Why: "the server could make them, since no supervisor can decide the calls that make names: " + missing.Detail,
+		Why: "the server could make them, since mcp-jail cannot decide the calls that make names: " + missing.Detail,
 		Fix: strings.Join(slices.DeleteFunc([]string{missing.Fix, `grant no create, or accept it for this server with waive = ["fs"] (--waive fs)`}, func(s string) bool { return s == "" }), ", or "),
 	})
 }
@@ -219,7 +219,7 @@ func (c *compiler) programs(by, decides string, cannot kernel.Feature) {
 	switch {
 	case !c.p.ConstrainsStarts():
 	case c.traced:
-		c.addEnforced(policy.AxisProcess, "the jail's supervisor, by seccomp and ptrace",
+		c.addEnforced(policy.AxisProcess, "mcp-jail, by seccomp and ptrace",
 			"each program that is started is looked at before its first instruction: the arguments and variables of %s are those of the rules, and loaders and interpreters without a rule start nothing by themselves", names)
 	default:
 		if cannot.Answer == kernel.Yes {
@@ -227,7 +227,7 @@ func (c *compiler) programs(by, decides string, cannot kernel.Feature) {
 		}
 		c.addGap(Gap{
 			Axis: policy.AxisProcess, What: "arguments and variables of " + names,
-			Why: decides + " decides which file is started, not with which arguments, and no supervisor can look at what is started: " + cannot.Detail,
+			Why: decides + " decides which file is started, not with which arguments, and mcp-jail cannot look at what is started: " + cannot.Detail,
 			Fix: strings.Join(slices.DeleteFunc([]string{cannot.Fix, "drop args and envs from the command rules"}, func(s string) bool { return s == "" }), ", or "),
 		})
 	}

@@ -69,7 +69,7 @@ func CompileMounts(entries []policy.Entry, copies bool) ([]spec.Mount, []Gap) {
 
 // neverProc is why a rule for a path in /proc is a fatal gap in both kinds of jail: /proc describes
 // all processes, and the meaning of a path in it depends on the process that opens it.
-const neverProc = "the host's /proc is never shown to a server"
+const neverProc = "this machine's /proc is never shown to a server"
 
 // mountState is what holds at a path after the mounts so far.
 type mountState struct {

@@ -43,7 +43,7 @@ func (c *compiler) compileNetwork(o *spec.Spec, granted []string) {
 	o.Network.Open, o.Network.Ports = true, egress.Ports(c.p.Net)
 	filter, err := compileRefused()
 	if err != nil {
-		c.addGap(Gap{Axis: policy.AxisNet, What: "what the jail's network refuses", Fatal: true, Why: err.Error(), Fix: "report this"})
+		c.addGap(Gap{Axis: policy.AxisNet, What: "what the jail's network blocks", Fatal: true, Why: err.Error(), Fix: "report this"})
 		return
 	}
 	o.Network.Refused = seccomp.Records(filter)
@@ -99,7 +99,7 @@ func brokeredNetwork(c *compiler, o *spec.Spec, granted []string) {
 		return
 	}
 	o.Network.Brokered = true
-	by := "sockets that a supervisor makes and connects, asked by seccomp"
+	by := "sockets that mcp-jail makes and connects, asked by seccomp"
 	if c.f.LandlockABI >= 4 {
 		by += "; Landlock"
 	}
@@ -119,7 +119,7 @@ func onlyHosts(c *compiler, by string, granted []string) {
 	if c.plan.AsksHosts && canGate(c.f) {
 		granted = append(slices.DeleteFunc(slices.Clone(granted), func(h string) bool { return h == "*" }), "that are consented to")
 	}
-	c.addEnforced(policy.AxisNet, by, "only the hosts %s; every other is refused at once and recorded", strings.Join(shorten(granted, 6), ", "))
+	c.addEnforced(policy.AxisNet, by, "only the hosts %s; every other is blocked at once and recorded", strings.Join(shorten(granted, 6), ", "))
 }
 
 // hostNetwork adds the gaps of a server whose granted hosts cannot be enforced. It gets the
@@ -129,7 +129,7 @@ func hostNetwork(c *compiler, o *spec.Spec, missing kernel.Feature) {
 	const fix = `, or accept the whole network for this server with waive = ["net"] (--waive net)`
 	c.addGap(Gap{
 		Axis: policy.AxisNet, What: "only the hosts " + strings.Join(shorten(grantedHosts(c.p.Net), 6), ", "),
-		Why: "there is no network namespace, and no supervisor can decide what a socket may reach: " + missing.Detail + "; so the server gets all of the network or none",
+		Why: "there is no network namespace, and mcp-jail cannot decide what a socket may reach: " + missing.Detail + "; so the server gets all of the network or none",
 		Fix: strings.TrimPrefix(missing.Fix+", or remove the net rules", ", or ") + fix,
 	})
 	if NeedsInterception(c.p.Net) {
@@ -152,7 +152,7 @@ func requestsOf(rules []policy.NetRule) string {
 }
 
 func noInbound(c *compiler) {
-	const why = "a port of the host can lead only into a jail with a network namespace"
+	const why = "a port of this machine can lead only into a jail with a network namespace"
 	required := requiredInbound(c.p)
 	if len(c.p.OptionalInbound) > 0 {
 		c.plan.Notes = append(c.plan.Notes, "the inbound ports "+ports(c.p.OptionalInbound)+" of the preset do not lead in, so no browser can finish a login: "+why)

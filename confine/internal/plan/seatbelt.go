@@ -117,18 +117,18 @@ func (c *compiler) otherVolumes() {
 
 func seatbeltFiles(c *compiler, home string) {
 	c.otherVolumes()
-	c.addEnforced(policy.AxisFs, bySeatbelt, "nothing but the listed paths can be read, listed, written, made, removed or executed; narrower rules and protected names hold inside wider grants")
+	c.addEnforced(policy.AxisFs, bySeatbelt, "nothing but the listed paths can be read, listed, written, made, removed or executed; narrower rules and protected files hold inside wider grants")
 	c.platformGap(policy.AxisFs, "what is not granted is hidden",
 		"the server cannot open a file that is not granted, but it can find out whether a name that it guesses exists")
 	c.platformGap(policy.AxisFs, "sockets and links that other programs make in a grant during the session",
 		"Seatbelt decides by names and not by objects: the server can connect to such a socket, and a hard link in a grant leads to its file wherever else that is")
 	if where := createsProtected(c.p); where != "" {
-		c.platformGap(policy.AxisFs, "protected names inside a directory that is moved to "+where,
+		c.platformGap(policy.AxisFs, "protected files inside a directory that is moved to "+where,
 			"the server can make such names in HOME, TMPDIR or node_modules, and move the directory around them: Seatbelt decides a move by its two names")
 	}
 	for _, e := range c.p.Entries {
 		if fillsOnly(e) {
-			c.createsEmpty(e, "Seatbelt would only let the server make empty files, and no supervisor can open them for it: "+c.canMediate.Detail)
+			c.createsEmpty(e, "Seatbelt would only let the server make empty files, and mcp-jail cannot open them for it: "+c.canMediate.Detail)
 		}
 		if e.Rights.Has(policy.Delete) && !e.Rights.Has(policy.Read) {
 			c.addGap(Gap{
@@ -208,14 +208,14 @@ func proxyNotes(c *compiler) {
 }
 
 func seatbeltProcesses(c *compiler) {
-	c.addEnforced(policy.AxisIPC, bySeatbelt, "no keychain, and no socket of another program outside of the grants")
+	c.addEnforced(policy.AxisIPC, bySeatbelt, "no keychain, and no socket of another program outside the grants")
 	c.addEnforced(policy.AxisIPC, unproven, "no clipboard, window, Apple event or service of the system but the few that every program needs, and no shared memory; semaphores with a name are those of all your programs")
 	c.addEnforced(policy.AxisProcess, bySeatbelt, "no signal to other processes, and no look at their arguments or variables")
 	c.addEnforced(policy.AxisProcess, unproven, "no look at the memory of other processes; every process that the server starts has the same sandbox and cannot leave it")
 	c.platformGap(policy.AxisProcess, "no process survives",
 		"a program that makes a process group or a session of its own can go on after the session; its sandbox stays, and its network ends with the session")
 	c.programs(unproven, "Seatbelt", c.canMediate)
-	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of the host's withheld", len(c.p.Env), len(c.p.Withheld))
+	c.addEnforced(policy.AxisEnv, "an environment made anew", "%d variables, %d of yours withheld", len(c.p.Env), len(c.p.Withheld))
 }
 
 func seatbeltLimits(c *compiler) {
@@ -273,11 +273,11 @@ func seatbeltNotes(c *compiler) {
 	c.plan.Notes = append(c.plan.Notes,
 		"TMPDIR is a directory of the server's own; terminals and the rest of /private/tmp are not there for it",
 		"no hard links can be made, so git, pnpm and cargo copy or rename; setuid programs such as ps and sudo do not start; a program that sandboxes its own children (codex, claude) fails",
-		"macOS may ask you about Desktop, Documents and Downloads besides, in the name of the client")
+		"macOS may ask you about Desktop, Documents and Downloads, in the name of the client")
 	if len(c.p.ListOnly) > 0 {
 		c.plan.Notes = append(c.plan.Notes, "bun lists each directory above its working directory when it starts, so the server sees the names in "+strings.Join(c.p.ListOnly, ", "))
 	}
 	if len(c.p.Unprotected) > 0 {
-		c.plan.Notes = append(c.plan.Notes, "directories on the way to protected names that do not exist yet cannot be made either")
+		c.plan.Notes = append(c.plan.Notes, "directories on the way to protected files that do not exist yet cannot be made either")
 	}
 }

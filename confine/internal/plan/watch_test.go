@@ -20,7 +20,7 @@ import (
 // TestPlanWatch: only a jail that records refused reads has the filter that hands over each open. Where no call
 // is mediated, that is a gap which cannot be waived.
 func TestPlanWatch(t *testing.T) {
-	isWatch := func(g Gap) bool { return g.Fatal && strings.HasPrefix(g.What, "to record each refused read") }
+	isWatch := func(g Gap) bool { return g.Fatal && strings.HasPrefix(g.What, "to record each blocked read") }
 	for name, change := range map[string]func(*kernel.Facts){"namespaces": func(*kernel.Facts) {}, "host namespaces": refuseNamespaces} {
 		p, f := plantest.Profile(), plantest.Kernel()
 		change(&f)

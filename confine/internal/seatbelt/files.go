@@ -283,7 +283,7 @@ func (f *files) changing(k kind, ops []string, why string) []rule {
 		return func(i int) bool { return own[i] == want && f.entries[i].Kind == policy.KindDir }
 	}
 	f.trees(l, why, in(false), grants, nil)
-	l.deny("protected names", f.protected(k)...)
+	l.deny("protected files", f.protected(k)...)
 	f.trees(l, why, in(true), grants, func(i int) []filter { return f.protectedInside(f.entries[i], k) })
 	for i := range f.entries {
 		if grants(i) {

@@ -30,21 +30,21 @@ func explanation(p *policy.Profile, op policy.Op, name string) string {
 	case creates && p.ProtectsFromLink(name) && e.Path == name:
 		return "a file that could be replaced by a link"
 	case inPackageBelowName(folded):
-		return "a package below a protected name"
+		return "a package below a protected file"
 	case op != policy.OpRead && op != policy.OpExec && strings.Contains(folded, "/node_modules") && namedAround(p, name):
-		return "a package in what a rule grants below a protected name"
+		return "a package in what a rule grants below a protected file"
 	case regexp.MustCompile(`/(modules|worktrees)/.*refs/(heads|remotes|tags)(/|$)`).MatchString(folded):
 		return "the name of a branch"
 	case slices.ContainsFunc(p.Entries, func(e policy.Entry) bool {
 		return baselineInName(e) && policy.Within(name, e.Path)
 	}):
-		return "a directory of the baseline below a protected name"
+		return "a directory of the baseline below a protected file"
 	case slices.ContainsFunc(p.GitDirs, func(g string) bool { return policy.ProtectedName(path.Base(g)) && policy.Within(name, g) }):
 		return "a git directory that has the name of something else that is protected"
 	case folded == name && (policy.HasProtectedName(folded) || base == ".git" || strings.Contains(folded, "/.git/")):
 		return ""
 	case policy.HasProtectedName(folded) || base == ".git" || strings.Contains(folded, "/.git/"):
-		return "another spelling of a protected name"
+		return "another spelling of a protected file"
 	}
 	return ""
 }

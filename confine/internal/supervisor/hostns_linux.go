@@ -140,7 +140,7 @@ func canSignalThreads() error {
 		return sys.On("getrlimit", err)
 	}
 	if limit.Cur < 2*spec.SupervisorThreads {
-		return fmt.Errorf("RLIMIT_SIGPENDING is %d, too low to signal each thread of the jail's supervisor: raise it (ulimit -i)", limit.Cur)
+		return fmt.Errorf("RLIMIT_SIGPENDING is %d, too low to signal each thread of mcp-jail: raise it (ulimit -i)", limit.Cur)
 	}
 	return nil
 }

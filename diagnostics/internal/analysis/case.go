@@ -76,8 +76,8 @@ func (c *Case) Restricts(axis policy.Axis) bool {
 	return !c.Windows() || axis != policy.AxisFs && axis != policy.AxisNet && axis != policy.AxisIPC
 }
 
-// Show returns a path as the configuration writes it, for a sentence.
-func (c *Case) Show(path string) string { return c.Name(c.Writer.Display(path)) }
+// Show returns a path for a sentence. The reader may not know where the server was started, so no path is relative.
+func (c *Case) Show(path string) string { return c.Name(c.Writer.whole(path)) }
 
 // Name returns a name for a sentence, without the values of secrets.
 func (c *Case) Name(s string) string { return show.InSentence(c.Evidence.Redactor.Redact(s)) }

@@ -51,6 +51,14 @@ func namedInHome(c *Case, path, user string, n words.Name) Finding {
 			Hint: report.Hint{Attribution: report.Likely, Explain: report.PagePathArg},
 		}
 	}
+	if c.Exists(real) == Absent && c.Exists(filepath.Dir(path)) == Absent && rel[0] != '.' { // a program expects hidden ones of its own
+		for c.Exists(dir) == Absent && inUserHome(c, dir) {
+			dir = filepath.Dir(dir)
+		}
+		if missing := missingRights(c, dir, n); dir != c.Evidence.UserHome && counts(c, dir, missing) && !IsTooWide(c, dir) {
+			return itsOwn(InHome(c, report.Possible, dir, missing, c.Who()+" looked for "+c.Show(user)+" in its own HOME. It may mean your "+c.Show(dir)+", which it may not see"))
+		}
+	}
 	if c.Exists(real) != Present || !counts(c, real, missing) {
 		return Finding{}
 	}
@@ -293,7 +301,7 @@ func RepositoryAbove(c *Case) Finding {
 }
 
 // newRepositoryFix is the remedy where git could not create a repository.
-const newRepositoryFix = "no rule lets a server create a repository, a worktree or a submodule where the host's git would trust it: create it outside of the jail, or in the server's HOME"
+const newRepositoryFix = "no rule lets a server create a repository, a worktree or a submodule where your git would trust it: create it outside the jail, or in the server's HOME"
 
 // inGitWorktree reports whether path is in an existing directory that git keeps for a
 // worktree or submodule, except for the files in it that point elsewhere.

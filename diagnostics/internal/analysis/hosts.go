@@ -435,7 +435,7 @@ func withLogins(c *Case, f Finding) Finding {
 		return f
 	}
 	if dir := c.Evidence.Logins(); dir != "" {
-		f.Fix = report.Joined(f.Fix, "its logins of before are in your "+show.Line(dir)+": `mcp-jail wrap` copies them to its private HOME")
+		f.Fix = report.Joined(f.Fix, "its logins of before are in your "+show.Line(dir)+": `mcp-jail wrap` copies them to its own HOME")
 	}
 	return f
 }

@@ -79,7 +79,7 @@ func AnalyzeSignal(c *Case) (f Finding, ok bool) {
 		return f, false
 	}
 	if c.Evidence.Unread {
-		return Finding{Note: "it was ended by mcp-jail: it did not read the answers to its own requests, and mcp-jail had no memory for more of them"}, true
+		return Finding{Note: "mcp-jail ended it: it did not read the answers to its own requests, and mcp-jail had no memory for more of them"}, true
 	}
 	limits := c.Profile.Limits
 	switch sig := c.Evidence.Exit.Signal; {

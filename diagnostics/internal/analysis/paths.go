@@ -213,13 +213,9 @@ func attributeParent(c *Case, sure report.Attribution, path string, missing poli
 	return f
 }
 
-// absent says that a path does not exist, and where a relative one was looked for.
+// absent says that a path does not exist.
 func absent(c *Case, path string) string {
-	text, shown := c.Show(path), c.Writer.Display(path)
-	if !filepath.IsAbs(shown) && !strings.HasPrefix(shown, "~") {
-		text += " in " + c.Quote(c.Profile.Workspace)
-	}
-	return text + " does not exist on this machine either"
+	return c.Show(path) + " does not exist on this machine either"
 }
 
 // AttributePath returns the finding that path lacks a right, with the rule to add.
@@ -354,7 +350,7 @@ func AnalyzePath(c *Case, d policy.Denial, cause string) Finding {
 	if missing == 0 && private != "" {
 		// The jail's own directory is writable and does not contain the socket.
 		missing = policy.Update
-		cause += ", which exists on the host: the jail has a " + private + " of its own"
+		cause += ", which exists on this machine: the jail has a " + private + " of its own"
 	}
 	if missing == 0 {
 		return grantedDenial(c, d, Refused(report.Certain, d.Axis, path, RightName(want), cause, Grant{}))
@@ -381,7 +377,7 @@ func AnalyzePath(c *Case, d policy.Denial, cause string) Finding {
 	if n := f.Grant; n.Path != "" && !n.Create && private == "" && n.Rights&^c.Profile.RightsAt(n.Path) == 0 && !isReserved(c, n.Path) {
 		f.Grant, f.Hint.Warning = Grant{}, ""
 		f.Hint.Explain = report.PageFsMove
-		f.Fix = "the policy already grants this, but the path of a rule or a protected name cannot be moved or removed: see " + c.planCommand()
+		f.Fix = "the policy already grants this, but the path of a rule or a protected file cannot be moved or removed: see " + c.planCommand()
 	}
 	return Withhold(c, forSocket(c, f, dials), dials)
 }
@@ -393,9 +389,9 @@ func grantedDenial(c *Case, d policy.Denial, f Finding) Finding {
 	case strings.HasPrefix(d.Operation, "rename"):
 		// The record holds only the new name. The refusal concerns the old name.
 		f.Hint.Explain = report.PageFsMove
-		f.Fix = "the new name is granted, but the old name cannot be moved: the server has no right to delete it, or it is or contains a protected name or the path of a rule; copy it instead, or see " + c.planCommand()
+		f.Fix = "the new name is granted, but the old name cannot be moved: the server has no right to delete it, or it is or contains a protected file or the path of a rule; copy it instead, or see " + c.planCommand()
 	case c.mac():
-		f.Fix, f.NoLine = "the policy grants this, but on macOS the jail is narrower beside protected names and for links: see "+c.planCommand(), true
+		f.Fix, f.NoLine = "the policy grants this, but on macOS the jail is narrower beside protected files and for links: see "+c.planCommand(), true
 	default:
 		f.Fix = "the policy already grants this: run `mcp-jail doctor` and report the problem"
 	}

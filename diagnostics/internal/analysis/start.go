@@ -101,7 +101,7 @@ func buildFix(c *Case, s Start) string {
 	case s.Step != "create directory":
 		return "to see why: mcp-jail doctor"
 	case c.Profile.HomePrivate && at == c.Profile.Home:
-		return "set XDG_STATE_HOME to a directory of yours, or home = \"real\" (--home real)"
+		return "set XDG_STATE_HOME to one of your directories, or home = \"real\" (--home real)"
 	}
 	return "create it yourself, or remove the / at the end of the rule, which asks mcp-jail to create it"
 }

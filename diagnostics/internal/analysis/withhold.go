@@ -41,7 +41,7 @@ func WriteForbidden(c *Case, path string) string {
 	case filepath.Base(path) == ".git" && c.Exists(path+"/.") == Present && !c.Profile.InGitInternals(path):
 		// The protected names in it stay protected.
 	case entry.Origin == policy.OriginProtected, c.Profile.InGitInternals(path), policy.HasProtectedName(path):
-		return c.Show(path) + " is a protected name: programs outside of the jail run or trust what is written there"
+		return c.Show(path) + " is a protected file: programs outside the jail run or trust what is written there"
 	case isServerProgram(c, path):
 		return c.Show(path) + " is a file that the server is started from"
 	case c.isSystem(path) && entry.Rights.Has(policy.Execute) && !isServerPackage(c, path):

@@ -164,7 +164,7 @@ func (l Leak) Warning() string {
 	if l.Blocked {
 		return said + `, which was dropped, since leaks is "block"` + PageLeak.Reference()
 	}
-	return said + ". If it must not be there, replace the secret. " + l.line("block") + " refuses such messages" + PageLeak.Reference()
+	return said + ". If it must not be there, replace the secret. " + l.line("block") + " blocks such messages" + PageLeak.Reference()
 }
 
 func (l Leak) line(value string) string {

@@ -109,14 +109,14 @@ func (s *Server) StartFailure(err error) (diagnostics.Diagnosis, int) {
 // line, so it names one cause: missing namespaces if they are missing, else the first gap. The
 // other gaps follow. The fix is for the named cause.
 func GapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
-	text := func(g confine.Gap) string { return string(g.Axis) + ": " + g.What + ": " + g.Why }
+	text := func(g confine.Gap) string { return g.What + ": " + g.Why }
 	gaps, cause, fix := e.Gaps, "", ""
 	if e.HostNamespaces.Answer == confine.No {
-		cause, fix = "user namespaces are refused: "+e.HostNamespaces.Detail, e.HostNamespaces.Fix
+		cause, fix = "it does not allow user namespaces: "+e.HostNamespaces.Detail, e.HostNamespaces.Fix
 	} else {
 		cause, fix, gaps = text(gaps[0]), gaps[0].Fix, gaps[1:]
 		if n := len(e.Gaps); n > 1 && !slices.ContainsFunc(e.Gaps, func(g confine.Gap) bool { return g.Platform == "" }) {
-			cause = fmt.Sprintf("%d parts of it, as under every policy on macOS, the first of them %s", n, cause)
+			cause = fmt.Sprintf("%d parts of it, as under every policy on macOS, the first of them: %s", n, cause)
 		}
 	}
 	waives := e.Waive != nil && (e.HostNamespaces.Answer == confine.No || e.OfPlatform())
@@ -129,12 +129,12 @@ func GapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 	}
 	if waives {
 		if e.HostNamespaces.Answer == confine.No {
-			more = append([]string{"without them this does not hold:"}, more...)
+			more = append([]string{"without them, this does not hold:"}, more...)
 		}
 		if e.Gaps[0].Platform != "" {
 			fix = "" // the line says it
 		}
-		fix = strings.TrimPrefix(fix+"; "+e.WaiveLine(), "; ")
+		fix = strings.TrimPrefix(fix+". Or, "+e.WaiveLine(), ". Or, ")
 	}
 	d := diagnostics.JailFailure(server, confine.ErrGaps.Error()+": "+cause, more)
 	d.Explain = diagnostics.PageGap

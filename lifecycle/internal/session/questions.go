@@ -329,5 +329,5 @@ func (open *question) text(server string) string {
 		flags += typedFlags(o)
 	}
 	grant, _ := show.TypedOK("mcp-jail grant", server) // askable has asked
-	return "mcp-jail has refused the server " + show.Name(server) + ":\n" + objects + "May it, for this session? To allow it for ever, type in a terminal: " + grant + flags
+	return "The jail has blocked the server " + show.Name(server) + ". It wanted\n" + objects + "Allow it for this session? To allow it for good, type in a terminal: " + grant + flags
 }

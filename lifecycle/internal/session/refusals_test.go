@@ -147,9 +147,9 @@ func TestGapFailureOnMac(t *testing.T) {
 		cause     string
 		not, flag string
 	}{
-		{[]confine.Gap{names, survives}, "2 parts of it, as under every policy on macOS, the first of them fs: names are hidden", "accept it", "--waive macos"},
-		{[]confine.Gap{names}, "enforce the policy: fs: names are hidden", "parts", "--waive macos"},
-		{[]confine.Gap{ports, names}, "enforce the policy: net: only some ports", "parts", "--waive net --waive macos"},
+		{[]confine.Gap{names, survives}, "2 parts of it, as under every policy on macOS, the first of them: names are hidden", "accept it", "--waive macos"},
+		{[]confine.Gap{names}, "enforce the policy: names are hidden", "parts", "--waive macos"},
+		{[]confine.Gap{ports, names}, "enforce the policy: only some ports", "parts", "--waive net --waive macos"},
 	} {
 		d := GapFailure("s", &confine.GapError{Gaps: tt.gaps, Waive: confine.WaiversFor(tt.gaps, nil)})
 		text := d.Text()

@@ -67,7 +67,7 @@ func (c *Client) ExplainTyped(f *mcpproxy.Frame) {
 // SayDropped says that a frame was dropped for which nothing waits. A server whose messages are not
 // lines writes all of them so.
 func (c *Client) SayDropped(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
-	line := d.What + "; it was dropped"
+	line := d.What + ". It was dropped"
 	if d.Cause != "" {
 		line += ": " + d.Cause
 	}
@@ -100,19 +100,19 @@ func WaivedWarnings(plan *confine.Plan) (lines []string) {
 		return nil
 	}
 	if plan.HostNamespaces.Answer == confine.No {
-		lines = append(lines, "warning: this server runs without namespaces, held by Landlock and seccomp alone: "+plan.HostNamespaces.Detail+diagnostics.PageUserns.Reference())
+		lines = append(lines, "warning: this server runs in a weaker jail, without namespaces: "+plan.HostNamespaces.Detail+diagnostics.PageUserns.Reference())
 	}
 	var platform []string
 	for _, g := range plan.Gaps {
 		switch {
 		case g.Waived && g.Platform != "":
-			platform = append(platform, string(g.Axis)+": "+g.What)
+			platform = append(platform, g.What)
 		case g.Waived:
-			lines = append(lines, fmt.Sprintf("warning: not enforced (waived): %s: %s: %s%s", g.Axis, g.What, g.Why, diagnostics.PageGap.Reference()))
+			lines = append(lines, fmt.Sprintf("warning: not enforced, as you have accepted: %s: %s%s", g.What, g.Why, diagnostics.PageGap.Reference()))
 		}
 	}
 	if platform != nil { // in one line: they are the same at each start of every server
-		lines = append(lines, "warning: not enforced on this system (waived): "+strings.Join(platform, "; ")+diagnostics.PageGap.Reference())
+		lines = append(lines, "warning: not enforced on this system, as you have accepted: "+strings.Join(platform, "; ")+diagnostics.PageGap.Reference())
 	}
 	return lines
 }

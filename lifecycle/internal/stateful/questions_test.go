@@ -72,7 +72,7 @@ func TestQuestion(t *testing.T) {
 			sessiontest.Has(t, due(t, p, sessiontest.HelloForms("claude-code", forms)), askedNext, "mcp-jail grant test --last")
 			p.Send(call2)
 			q := p.Told("elicitation/create")
-			sessiontest.Has(t, q.Line, `"id":"mcp-jail/`, "mcp-jail has refused the server test", "to reach api.example.com: it could send there what it can read",
+			sessiontest.Has(t, q.Line, `"id":"mcp-jail/`, "The jail has blocked the server test", "to reach api.example.com: it could send there what it can read",
 				"mcp-jail grant test --net api.example.com", `"enum":["no","for this session"]`, `"required":["answer"]`)
 			p.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%q:%s}`, q.ID, tt.member, tt.reply))
 			got, again := p.Answer("2"), fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, q.ID, yesReply)

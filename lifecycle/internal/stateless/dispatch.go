@@ -45,7 +45,7 @@ func (dp *dispatcher) dispatch(ctx context.Context, f *mcpproxy.Frame) {
 	switch {
 	case f.Blank():
 	case f.NonMessage():
-		dp.client.SayOnce(fmt.Sprintf("the client has sent a line that is not an MCP message. With stateful = false no process of server %q gets such lines; it was dropped", dp.session.serverName))
+		dp.client.SayOnce(fmt.Sprintf("the client has sent a line that is not an MCP message. With stateful = false no process of server %q gets such lines. It was dropped", dp.session.serverName))
 	case f.Flaws.Ambiguous():
 		dp.rejectAmbiguous(f)
 	case f.Batch:
@@ -79,7 +79,7 @@ func (dp *dispatcher) dispatchMessage(ctx context.Context, f *mcpproxy.Frame, ba
 	switch e.Kind() {
 	case mcpproxy.Request:
 		if !e.Trackable() {
-			dp.client.SayOnce(fmt.Sprintf("the client has sent a request %q whose id is null, which cannot be answered; it was dropped", e.Method))
+			dp.client.SayOnce(fmt.Sprintf("the client has sent a request %q whose id is null, which cannot be answered. It was dropped", e.Method))
 			break
 		}
 		f = answers.StripRequest(f)
@@ -215,7 +215,7 @@ func (dp *dispatcher) onNotification(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		f.Close()
 	default: // such as notifications/roots/list_changed: it goes to every worker that is ready
 		if !strings.HasPrefix(string(e.Method), "notifications/") { // a call without an id, say
-			dp.client.SayOnce(fmt.Sprintf("the client has sent a request %q without an id, which cannot be answered; it was dropped", e.Method))
+			dp.client.SayOnce(fmt.Sprintf("the client has sent a request %q without an id, which cannot be answered. It was dropped", e.Method))
 			f.Close()
 			return
 		}
@@ -285,7 +285,7 @@ func (dp *dispatcher) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	}
 	switch {
 	case len(answers) == 0 && !told:
-		d.What += "; it was dropped"
+		d.What += ". It was dropped"
 	case len(answers) > 0 && f.Batch:
 		dp.session.noteSendError(dp.client.Proxy.Client.Inject(append(append([]byte{'['}, bytes.Join(answers, []byte{','})...), ']')))
 	case len(answers) > 0:

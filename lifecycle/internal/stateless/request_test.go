@@ -69,7 +69,7 @@ func TestDuplicateID(t *testing.T) {
 	p.Send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{}}`, ask.ID))
 	sessiontest.Has(t, p.Answer(`"é"`).Line, "id=0 result={}")
 	stderr := p.Nothing()
-	sessiontest.Has(t, stderr, "for a second request before the first was answered", "two JSON readers could read the message differently", "; it was dropped")
+	sessiontest.Has(t, stderr, "for a second request before the first was answered", "two JSON readers could read the message differently", ". It was dropped")
 	if f.Started("crash") != 0 {
 		t.Error("the second was run")
 	}
@@ -138,7 +138,7 @@ func TestOversizedFrames(t *testing.T) {
 	sessiontest.Has(t, l, `"code":-32603`, "message_mb", `"tool":"big"`)
 	sessiontest.Has(t, p.Answer("5").Line, "bbbb")
 	p.Send(`{"jsonrpc":"2.0","method":"notifications/x","params":` + large + "}")
-	sessiontest.Has(t, p.Nothing(), "it was dropped")
+	sessiontest.Has(t, p.Nothing(), "It was dropped")
 	if f.Started("echo") != 0 {
 		t.Error("it was run")
 	}

@@ -336,7 +336,7 @@ func TestWorkerAsksWithoutReading(t *testing.T) {
 	if a.Error == nil || strings.Contains(a.Line, "memory_mb") {
 		t.Error(a.Line)
 	}
-	sessiontest.Has(t, a.Line, "ended by mcp-jail: it did not read the answers")
+	sessiontest.Has(t, a.Line, "mcp-jail ended it: it did not read the answers")
 	sessiontest.Has(t, p.Answer("2").Line, "tool=echo")
 	sessiontest.Has(t, p.Nothing(), `tool "never" does not read the answers to its requests; it was ended`)
 }

@@ -178,7 +178,7 @@ func (w *worker) waitExit(said <-chan struct{}) {
 	}
 	if !w.queue.isClosed() { // else it is being stopped
 		if !w.server.Quiet.Load() {
-			w.client.Stderr.SayLine(fmt.Sprintf("server %q%s has closed its stdout and can no longer answer, so it was ended", w.session.serverName, w.forTool()))
+			w.client.Stderr.SayLine(fmt.Sprintf("server %q%s has closed its stdout and can no longer answer, so mcp-jail ended it", w.session.serverName, w.forTool()))
 		}
 		w.client.Tasks.Go(w.stop)
 	}

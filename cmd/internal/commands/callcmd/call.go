@@ -80,8 +80,8 @@ func Call(line *cli.CommandLine) *cobra.Command {
 the tools.
 
 The arguments of a tool are a JSON object, or NAME=VALUE for each; "-", or a stdin that
-is no terminal, reads the JSON from there. What is typed as NAME=VALUE is text where the
-tool wants text, and JSON elsewhere.
+is no terminal, reads the JSON from there. The VALUE is text where the tool wants
+text, and otherwise JSON.
 
 The result goes to stdout. What the jail blocked follows on stderr, with the command that
 allows it, so you can try that without a new session of the client.`

@@ -121,7 +121,7 @@ func (t *target) Confirm(c terminal.Console, yes bool) error {
 	case errors.As(err, &interrupted):
 		interrupted.Undone = "the server was not started"
 	case err != nil && c.Asks():
-		return errors.New("the server was not started: the answer was not yes")
+		return &terminal.DeclinedError{}
 	}
 	return err
 }

@@ -307,7 +307,7 @@ func (e *Edit) granted(f flag) (by string, err error) {
 	switch by := e.around(wanted); {
 	case by != "" && (err != nil || after.files != nil && e.now[e.tool].files == nil):
 		return by, nil // a rule with fewer rights than the one around it is an error
-	case err != nil || !after.isSame(e.now[e.tool]):
+	case err != nil || !after.isSame(e.now[e.tool]), f.name == "--workspace" && e.now[e.tool].target.Policy.Workspace == "":
 		return "", err
 	}
 	now := e.now[e.tool].target.Policy

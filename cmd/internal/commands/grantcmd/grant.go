@@ -149,7 +149,7 @@ func (e *Edit) spelled(typed []flag) (flags []flag, err error) {
 			}
 			isHome := e.host.Home != "" && hostfs.Within(runtime.GOOS, e.host.Home, p.absolute(path))
 			if isHome && !e.remove && f.name != "--deny" && !slices.Contains([]string{"/", "~", "~/", e.host.Home, e.host.Home + "/"}, f.value) {
-				return nil, terminal.UsageErrorf("%s is your whole home directory here, or more. To grant all of that, write it as %s; the workspace of the server needs no flag", f, path)
+				return nil, terminal.UsageErrorf("%s is your whole home directory here, or more. To grant all of that, write it as %s. The project folder needs no flag", f, path)
 			}
 			f.value = path
 		}

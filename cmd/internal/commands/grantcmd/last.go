@@ -64,6 +64,24 @@ func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (flags []flag, 
 	return flags, nil
 }
 
+// AllowsLast reports whether the server that a word means has by now what its last failure needed.
+func AllowsLast(x *index.Index, word string) bool {
+	e, err := Begin(x, word)
+	if err != nil {
+		return false
+	}
+	r, err := e.lastFailure()
+	return err == nil && !slices.ContainsFunc(r.Diagnoses, func(d diagnostics.Diagnosis) bool {
+		if e.was[""].target.Policy.Stateful {
+			d.Tool = ""
+		}
+		return slices.ContainsFunc(split(d.Words), func(f flag) bool {
+			by, err := e.add(d.Tool, f)
+			return by == "" || err != nil
+		})
+	})
+}
+
 // lastFailure returns the record of the last session of the server that has a failure.
 func (e *Edit) lastFailure() (r diagnostics.Record, err error) {
 	if r, err = records.Load(e.host, e.was[""].target.Policy.KeptName()); err != nil {

@@ -144,7 +144,10 @@ func rows(changes []config.Change) (all [][3]string) {
 		}
 		all = append(all, [3]string{show.Line(what), now, then})
 	}
-	return all
+	return slices.DeleteFunc(all, func(r [3]string) bool { // the row of the folder around it says it
+		around := func(o [3]string) bool { return strings.HasPrefix(r[0], o[0]+"/") && strings.Contains(o[2], r[1]) }
+		return r[2] == nothing && slices.ContainsFunc(all, around)
+	})
 }
 
 // table80 writes rows in columns.
@@ -213,7 +216,7 @@ func (e *Edit) consequences() (all []string) {
 func (e *Edit) compare(before, after *checked) []config.Change {
 	was, is := *before.target.Policy, *after.target.Policy
 	if was.Workspace != is.Workspace { // a name for that of a server without one
-		started := cmp.Or(cli.ShortPath(e.dir, e.host.Home), "the directory that it is started in")
+		const started = "where its client starts it"
 		was.Workspace, is.Workspace = cmp.Or(was.Workspace, started), cmp.Or(is.Workspace, started)
 	}
 	if was.Default && !is.Default { // the same rule, written
@@ -251,12 +254,12 @@ func (e *Edit) apart(changes []config.Change) (more []string) {
 func (e *Edit) builtinDenials(rules []policy.FsRule) (all []string) {
 	for _, r := range rules {
 		at := e.At(r.Path)
-		what := "a protected file: programs outside of the jail run or trust what is written there"
+		what := "a protected file: programs outside the jail run or trust what is written there"
 		switch place := resolve.Sensitive(&e.host, e.now[e.tool].target.Policy, at); {
 		case r.Rights() == 0:
 			continue
 		case place != "":
-			what = "a sensitive path (" + place + ")"
+			what = "a sensitive file (" + place + ")"
 		case r.Rights()&policy.Write == 0 || !hostfs.HasProtectedName(e.host.OS, at):
 			continue
 		}

@@ -93,7 +93,7 @@ func (s *Server) JailedEntry(word string) (*Entry, error) {
 		if s.Dir != "" {
 			line = show.InDir(s.Dir, line)
 		}
-		return nil, terminal.UsageErrorf("no client starts %s; its line:  %s", s.Title(), line)
+		return nil, terminal.UsageErrorf("no client starts %s. To see what it may use:\n  %s", s.Title(), line)
 	}
 	called := slices.DeleteFunc(slices.Clone(s.Entries), func(e *Entry) bool { return e.Server != word })
 	if len(called) == 0 {

@@ -339,7 +339,7 @@ func (s *Server) Place() string {
 	case s.Dir != "":
 		return "started by hand in " + show.Line(cli.ShortPath(s.Dir, s.home)) + ":  " + cli.Clip(terminal.ShownLine(s.Words), maxLine)
 	}
-	return "kept since an earlier session or installation"
+	return "stored since an earlier session or installation"
 }
 
 // maxLine is the most that is shown of a line beside its server's name.

@@ -236,7 +236,7 @@ func (x *Index) unknown(word string) error {
 	case near != "":
 		text += "; did you mean " + show.Name(near) + "?"
 	case len(names) == 0:
-		text += ": no client and no configuration has one, and nothing is kept of any"
+		text += ": no client and no configuration has one, and nothing is stored of any"
 	default:
 		text += "; `mcp-jail status --all` shows them"
 	}

@@ -3,6 +3,7 @@ package inspect
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -97,6 +98,9 @@ func (p *page) server() {
 	row("program", p.short(p.Profile.Program))
 	row("arguments", terminal.ShownLine(p.Profile.Argv))
 	row("project folder", cmp.Or(p.short(p.Profile.Workspace), "none"))
+	if here, _ := os.Getwd(); p.policy.Workspace == "" && here == p.Profile.Workspace {
+		row("", "this folder now, and for a client the one that it starts the server in")
+	}
 	if p.Profile.Dir != p.Profile.Workspace || p.verbose {
 		row("starts in", p.short(p.Profile.Dir))
 	}

@@ -135,7 +135,7 @@ func undeclaredToolWarning(t *session.Target, tool string) policy.Warning {
 	if t.Config.HasAnyTool(t.Policy.Server) {
 		rest = `what the table for all others, tools."*", gives`
 	}
-	msg := fmt.Sprintf("the configuration has no table for the tool %q. If the server offers it, it may use %s. Otherwise calls of it are refused", tool, rest)
+	msg := fmt.Sprintf("the configuration has no table for the tool %q. If the server offers it, it may use %s. Otherwise calls of it are blocked", tool, rest)
 	if near := config.Suggest(tool, t.Config.DeclaredTools(t.Policy.Server)); near != "" {
 		msg += fmt.Sprintf(". Did you mean %q?", near)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -31,7 +32,7 @@ func Why(line *cli.CommandLine) *cobra.Command {
 		return w.Run(line.Console)
 	})
 	cmd.Long = `SERVER is the name of a server, the beginning of its name, or its package.
-Without it, why tells of each server whose last session had a failure.
+Without it, why explains each server whose last session had a failure.
 
 For each failure why says what happened, what the server may do instead, and what
 the server said. The last line is the command that allows what was blocked. If the
@@ -90,8 +91,12 @@ func (w *whyCmd) Run(c terminal.Console) error {
 // tell prints what a record says, and then the command that allows what was blocked.
 func (w *whyCmd) tell(c terminal.Console, x *index.Index, s *index.Server, record diagnostics.Record) {
 	c.PrintText(record.Text(func(r diagnostics.Record) string { return w.title(x, s, r) }, w.verbose))
-	if line := grantLine(s, record); line != "" {
-		c.PrintText("\nTo allow it, run this and then restart " + show.Name(record.Server) + ":\n  " + line + "\n")
+	switch line, name := grantLine(s, record), show.Name(record.Server); {
+	case line == "":
+	case s.File != nil && grantcmd.AllowsLast(x, s.Name): // the flags of another line are not known
+		c.PrintText("\nIt has been allowed since. Restart " + name + " and try again.\n")
+	default:
+		c.PrintText("\nTo allow it, run this and then restart " + name + ":\n  " + line + "\n")
 	}
 }
 
@@ -115,7 +120,7 @@ func (w *whyCmd) find(c terminal.Console, x *index.Index) ([]*index.Server, erro
 	all := x.Sessions()
 	switch {
 	case w.server == "" && len(all) == 0:
-		return nil, errors.New("there is no record: no server was run yet")
+		return nil, errors.New("there is no record: no server has run yet")
 	case w.server == "":
 		return all, nil
 	}

@@ -159,7 +159,7 @@ func (m *maker) text(name string, s *schema) (string, error) {
 	case !isFile && !has(directoryWords...) && !has("path"):
 		return "a", nil
 	case m.place.Workspace == "":
-		return "", fmt.Errorf("%s is a path, and there is no workspace", show.Name(name))
+		return "", fmt.Errorf("%s is a path, and there is no project folder", show.Name(name))
 	case isFile:
 		return filepath.Join(m.place.Workspace, m.place.File), nil
 	}

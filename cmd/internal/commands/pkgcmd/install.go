@@ -116,7 +116,7 @@ func (i *installCmd) run(ctx context.Context, cancel func(), c terminal.Console,
 	all, failed, err := i.wanted(c, host, cancel)
 	var unknown *config.UnknownServerError
 	if errors.As(err, &unknown) {
-		return terminal.UsageErrorf("%s\nA package that was not installed yet: %s", err, show.Typed("mcp-jail install -- npx -y", unknown.Server))
+		return terminal.UsageErrorf("%s\nTo install a package of that name:\n  %s", err, show.Typed("mcp-jail install -- npx -y", unknown.Server))
 	}
 	if err != nil {
 		return err

@@ -122,7 +122,10 @@ func sayUnclear(g *groups, r *row) {
 
 // sayStart says why a server cannot start, or fails when it does.
 func sayStart(g *groups, r *row) {
-	if r.Fault != "" {
+	switch {
+	case r.changed:
+		g.add(r.shown(), "NAMES has another command than you wrapped. To keep its policy:", "", "", show.Typed("mcp-jail wrap --server", r.Called))
+	case r.Fault != "":
 		g.add(r.shown(), "NAMES cannot start: "+sentence(r.Fault), "", "")
 	}
 	if len(r.Lacks) > 0 {

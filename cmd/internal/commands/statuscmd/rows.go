@@ -50,6 +50,7 @@ type row struct {
 
 	title   string // of its client
 	running bool
+	changed bool   // its line has another command than its file
 	own     string // what it is, without a pinned version
 }
 
@@ -152,7 +153,10 @@ func entryRow(x *index.Index, e *index.Entry, of *index.Server, here index.GapNe
 	if v.Jailed && slices.ContainsFunc(here.Waivers(nil), func(a policy.Axis) bool { return slices.Contains(r.Waived, a) }) {
 		r.Jail = weaker
 	}
-	if err := startError(x, of, f, e.Entry, w); err != nil {
+	switch err := startError(x, of, f, e.Entry, w); {
+	case errors.As(err, new(*records.WordsError)):
+		r.changed, r.Fault = true, "its command is not the one that you wrapped"
+	case err != nil:
 		r.Fault = err.Error()
 	}
 	if of.Kept != nil {

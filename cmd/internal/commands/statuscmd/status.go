@@ -50,7 +50,7 @@ that mcp-jail has pinned. Below the table is what you can do about what it shows
 --all adds what mcp-jail has stored, with its size, also of servers that are in no
 client. --remove removes it: the servers' own data, which nothing brings back, the
 records of their sessions, their pins and their packages. It shows all of that, and
-asks. Packages that no server uses and what interrupted work has left go with it. The
+asks. Packages that no server uses go with it, and the remains of interrupted work. The
 policies and the clients' files stay. --remove --all also removes the copies
 of clients' files, after unwrap.
 

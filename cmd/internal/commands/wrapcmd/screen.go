@@ -149,7 +149,7 @@ func reach(s wrapping.ServerChange, home string) string {
 	case wrapped && s.Accepts != nil:
 		return "gets the weaker jail"
 	case wrapped:
-		return "its policy file gets the line that the client starts now"
+		return "it has a new command, and keeps its policy"
 	case isCoarse(s):
 		return "all of your files to read, every host: no jail on Windows holds more"
 	}

@@ -23,7 +23,7 @@ func Unwrap(line *cli.CommandLine) *cobra.Command {
 		return u.unwrap(line.Console)
 	})
 	cmd.Long = `unwrap takes the words of mcp-jail out of the files of your MCP clients. The rest of each
-file stays as it is, whatever has changed it since.
+file stays as it is.
 
 The policies of the servers and their data are kept, and wrap finds them again.
 ` + "`mcp-jail status --remove NAME`" + ` removes them.`

@@ -227,11 +227,11 @@ func (b *Masks) WarnNamed() {
 			continue
 		}
 		if d, ok := b.Places.DecidingAround(n.Canonical); ok {
-			b.Warn("deciding-granted", n.Rule.Where, "path = %s lets the server write %s: %s, outside of the jail. Grant a directory of its own instead, unless you trust this server with that", written, d.Written, d.Why)
+			b.Warn("deciding-granted", n.Rule.Where, "path = %s lets the server write %s: %s, outside the jail. Grant a directory of its own instead, unless you trust this server with that", written, d.Written, d.Why)
 		} else if caches, risk := b.cachesBelow(n.Canonical); caches != nil {
-			b.Warn("deciding-kept", n.Rule.Where, "path = %s does not let the server write %s: %s, outside of the jail. Only a rule that names it grants it", written, strings.Join(caches, ", "), risk)
+			b.Warn("deciding-kept", n.Rule.Where, "path = %s does not let the server write %s: %s, outside the jail. Only a rule that names it grants it", written, strings.Join(caches, ", "), risk)
 		} else if name := b.Places.ProtectedAround(n.Canonical); name != "" && n.Rule.Preset {
-			b.Warn("protected-granted", n.Rule.Where, "path = %s lets the server write %s, which programs run or trust outside of the jail: a rule that names it grants it. Take it out of the command line, unless you trust this server with that", written, b.Places.Abbreviate(name))
+			b.Warn("protected-granted", n.Rule.Where, "path = %s lets the server write %s, which programs run or trust outside the jail: a rule that names it grants it. Take it out of the command line, unless you trust this server with that", written, b.Places.Abbreviate(name))
 		}
 	}
 }

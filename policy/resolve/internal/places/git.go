@@ -331,7 +331,7 @@ func (g *git) settingsOf(cfg string) []setting {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err == nil && len(text) > MaxGitConfig, len(g.settings) > MaxGitConfigs:
-		g.Failed = &GitConfigError{cfg, fmt.Sprintf("it is larger than %d bytes, or includes or stands beside more than %d others", MaxGitConfig, MaxGitConfigs)}
+		g.Failed = &GitConfigError{cfg, fmt.Sprintf("it is larger than %d bytes, or includes or is beside more than %d others", MaxGitConfig, MaxGitConfigs)}
 		return nil
 	}
 	var settings []setting

@@ -120,20 +120,20 @@ func (b *Places) WhyShared(dir string) string {
 	}
 	for _, s := range b.Builtin { // those of the user stay hidden in a grant
 		if policy.Within(b.paths.Canonical(strings.TrimSuffix(s.Abs, "*")), dir) {
-			return fmt.Sprintf("holds a sensitive path (%s)", s.Written)
+			return fmt.Sprintf("holds a sensitive file (%s)", s.Written)
 		}
 	}
 	for _, d := range b.Deciding {
 		// A variable such as PATH may name a directory of the user's own work.
 		if !d.OfEnvironment && policy.Within(b.paths.Canonical(d.Abs), dir) {
-			return fmt.Sprintf("holds %s: %s, outside of the jail", d.Written, d.Why)
+			return fmt.Sprintf("holds %s: %s, outside the jail", d.Written, d.Why)
 		}
 	}
 	switch work := b.paths.Canonical(b.workspaceOrDir()); {
 	case dir == work: // the default policy grants it, too
 		return b.paths.Others(dir)
 	case policy.Within(work, dir):
-		return "holds the workspace"
+		return "holds the project folder"
 	}
 	if why := b.whyRepository(dir); why != "" {
 		return why
@@ -203,9 +203,9 @@ func (b *Places) judgeUnsafe(dir string) string {
 	case dir == "/":
 		return "is the root of the filesystem"
 	case dir == home:
-		return "is the home directory"
+		return "is your home folder"
 	case policy.Within(home, dir):
-		return "holds the home directory"
+		return "holds your home folder"
 	}
 	for _, own := range b.allOwnDirs() {
 		if own = b.paths.Canonical(own); policy.Within(own, dir) || b.liesIn(dir, own) {
@@ -216,7 +216,7 @@ func (b *Places) judgeUnsafe(dir string) string {
 		return "is a system directory"
 	}
 	if s := b.SensitiveAround(dir); s != "" {
-		return fmt.Sprintf("is a sensitive path (%s)", s)
+		return fmt.Sprintf("is a sensitive file (%s)", s)
 	}
 	d, ok := b.DecidingAround(dir)
 	for _, of := range b.decidingWork {
@@ -232,9 +232,9 @@ func (b *Places) judgeUnsafe(dir string) string {
 	case !ok:
 		return ""
 	case b.liesIn(path.Dir(dir), b.paths.Canonical(d.Abs)):
-		return fmt.Sprintf("is in %s (%s, outside of the jail)", d.Written, d.Why)
+		return fmt.Sprintf("is in %s (%s, outside the jail)", d.Written, d.Why)
 	}
-	return fmt.Sprintf("is %s (%s, outside of the jail)", d.Written, d.Why)
+	return fmt.Sprintf("is %s (%s, outside the jail)", d.Written, d.Why)
 }
 
 // IsWiderThanMeant reports whether a relative flag, or a relative rule of a preset, would grant the
@@ -272,7 +272,7 @@ func (b *Places) FindWorkspace() (workspace, error) {
 	}
 	fail := func(reason string) (workspace, error) {
 		if written == "" {
-			return b.noWorkspace("the working directory %s %s: the server runs without a workspace; name one with --workspace DIR or workspace = \"DIR\"", abs, reason)
+			return b.noWorkspace(abs, reason)
 		}
 		where := b.p.Where
 		if b.p.FromCommandLine {
@@ -294,14 +294,15 @@ func (b *Places) FindWorkspace() (workspace, error) {
 	}
 	if b.p.Default {
 		if reason := b.whyUnsafe(at.Path); reason != "" {
-			return b.noWorkspace("%[3]s has no project folder, because %[1]s %[2]s. If it needs one, name it: mcp-jail grant %[3]s --workspace DIR", at.Path, reason, b.p.Server)
+			return b.noWorkspace(at.Path, reason)
 		}
 	}
 	return workspace{Dir: at.Path, Links: at.Links}, nil
 }
 
-func (b *Places) noWorkspace(format string, args ...any) (workspace, error) {
-	return workspace{Warnings: []policy.Warning{{Code: "no-workspace", Message: fmt.Sprintf(format, args...), Where: b.p.Where}}}, nil
+func (b *Places) noWorkspace(dir, reason string) (workspace, error) {
+	text := fmt.Sprintf("%[1]s has no project folder, because %[2]s %[3]s. If it needs one, name it: mcp-jail grant %[1]s --workspace ~/project", b.p.Server, dir, reason)
+	return workspace{Warnings: []policy.Warning{{Code: "no-workspace", Message: text, Where: b.p.Where}}}, nil
 }
 
 // WorkspaceError reports a workspace that was named and cannot be used.
@@ -312,5 +313,5 @@ type WorkspaceError struct {
 }
 
 func (e *WorkspaceError) Error() string {
-	return strings.TrimPrefix(e.Where+": ", ": ") + fmt.Sprintf("the workspace %q %s", e.Workspace, e.Reason)
+	return strings.TrimPrefix(e.Where+": ", ": ") + fmt.Sprintf("the project folder %q %s", e.Workspace, e.Reason)
 }

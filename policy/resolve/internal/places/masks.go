@@ -190,7 +190,7 @@ func (b *Masks) hideSensitivePath(written, abs string) {
 
 // WarnMasked warns of a rule that leads to a sensitive path and does not name it.
 func (b *Masks) WarnMasked(r policy.FsRule, written string) {
-	b.Warn("sensitive-masked", r.Where, "path = %s leads to the sensitive path %s, which only a rule that names it grants: it stays hidden", show.TOML(r.Path), written)
+	b.Warn("sensitive-masked", r.Where, "path = %s leads to the sensitive file %s, which only a rule that names it grants: it stays hidden", show.TOML(r.Path), written)
 }
 
 // hideLinks also masks the symbolic links that lead to a hidden path, if the server could
@@ -218,7 +218,7 @@ func (b *Masks) judgeTargets() {
 			switch {
 			case s == nil || s.Takes != policy.AllRights || s.Written == HostSocket:
 			case b.Names(n, p, s.Abs):
-				b.Warn("sensitive-granted", n.Rule.Where, "path = %s names a sensitive path (%s): the server will be able to %s %s", show.TOML(n.Rule.Path), s.Written, rightsText(n.Rule.Rights()), n.Canonical)
+				b.Warn("sensitive-granted", n.Rule.Where, "path = %s names a sensitive file (%s): the server will be able to %s %s", show.TOML(n.Rule.Path), s.Written, rightsText(n.Rule.Rights()), n.Canonical)
 			default:
 				b.WarnMasked(n.Rule, s.Written)
 				b.Entries.Empty(n.Canonical, s.Written)

@@ -149,7 +149,7 @@ func (b *Masks) hideMatch(h match) {
 	rule := "sensitive: " + h.pattern
 	switch h.pattern {
 	case HostSocket:
-		rule = "a socket of the host"
+		rule = "a socket of this machine"
 	case hostFifo, hostDevice:
 		if e.Rights.Has(policy.Update) || !b.Entries.rightsAround(e.Path).Has(policy.Update) {
 			return

@@ -324,11 +324,11 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 	case place != "":
 		hold := "it "
 		if place != at && place != abs {
-			hold = "it gives a hold on " + b.Abbreviate(place) + ", which "
+			hold = "it gives control of " + b.Abbreviate(place) + ", which "
 		}
-		return policy.Harm{Never: hold + "decides what a jail grants, or what runs outside of it", Inside: !b.holds(at, b.paths.Canonical(place))}
+		return policy.Harm{Never: hold + "decides what a jail grants, or what runs outside it", Inside: !b.holds(at, b.paths.Canonical(place))}
 	case changes && policy.HasProtectedName(at) && !isGit:
-		return policy.Harm{Never: "it is a protected name: programs outside of the jail run or trust what is written there"}
+		return policy.Harm{Never: "it is a protected file: programs outside the jail run or trust what is written there"}
 	case changes && system && !policy.Within(at, "/dev"):
 		return policy.Harm{Never: "it belongs to the system"}
 	case rights.Has(policy.Execute) && !mode.IsDir() && (mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 || slices.Contains(rows("raising", ""), path.Base(at))):
@@ -337,13 +337,13 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 	place = b.Sensitive(name)
 	switch {
 	case place != "":
-		return policy.Harm{Ask: "it is a sensitive path (" + place + ")", Secret: true}
+		return policy.Harm{Ask: "it is a sensitive file (" + place + ")", Secret: true}
 	case HasKeyName(at) && !mode.IsDir():
 		return policy.Harm{Ask: "it has the name of a file with a key or passwords"}
 	case socket:
-		return policy.Harm{Ask: "it is a socket of the host: the program that listens there is outside of the jail"}
+		return policy.Harm{Ask: "it is a socket of this machine: the program that listens there is outside the jail"}
 	case changes && isGit:
-		return policy.Harm{Ask: "it is a protected name: programs outside of the jail run or trust what is written there"}
+		return policy.Harm{Ask: "it is a protected file: programs outside the jail run or trust what is written there"}
 	case changes && system:
 		return policy.Harm{Ask: "it belongs to the system"}
 	case !policy.Within(at, home) && isIn("of others", "", at):
@@ -354,7 +354,7 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 	if changes {
 		for _, d := range b.Deciding {
 			if b.touches(at, d.Abs) {
-				return policy.Harm{Ask: "it gives a hold on " + d.Written + ": " + d.Why + ", outside of the jail"}
+				return policy.Harm{Ask: "it gives control of " + d.Written + ": " + d.Why + ", outside the jail"}
 			}
 		}
 	}
