@@ -16,7 +16,7 @@ const (
 
 	readSize    = 64 << 10  // most bytes of one read: the default capacity of a pipe
 	maxInMemory = 4 << 20   // larger frames go to a file
-	keepBuffer  = 256 << 10 // a larger buffer is not kept for the next frame
+	keepBuffer  = 256 << 10 // a larger buffer is kept until a frame that needs less
 )
 
 // Reader cuts a stream into frames.
@@ -44,11 +44,11 @@ func NewReader(src io.Reader, limit int64) *Reader {
 // the error of the source: io.EOF at a clean end.
 func (r *Reader) Next() (*Frame, error) {
 	f := &r.frame
-	f.reset()
-	r.scan.reset()
-	if r.held.Reset(); r.held.Cap() > keepBuffer {
+	if r.held.Reset(); r.held.Cap() > keepBuffer && f.Size <= keepBuffer {
 		r.held = bytes.Buffer{}
 	}
+	f.reset()
+	r.scan.reset()
 	for {
 		part, ends, err := r.read()
 		if err != nil && f.Size == 0 {

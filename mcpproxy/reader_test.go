@@ -119,8 +119,20 @@ func TestReaderMemory(t *testing.T) {
 	if got := after.TotalAlloc - before.TotalAlloc; got > 12<<20 {
 		t.Errorf("%d bytes allocated in all", got)
 	}
+	r.Next() // a small frame
 	if r.Next(); r.held.Cap() > keepBuffer {
 		t.Errorf("keeps a buffer of %d", r.held.Cap())
+	}
+}
+
+// TestReaderCopies checks that large frames that follow one another are all read into one buffer. A new
+// one for each, which grows by copies, costs more than all else that is done with them.
+func TestReaderCopies(t *testing.T) {
+	line := `{"id":1,"result":"` + strings.Repeat("x", 1<<20) + "\"}\n"
+	r := NewReader(strings.NewReader(strings.Repeat(line, 5)), 0)
+	r.Next()
+	if got := testing.AllocsPerRun(3, func() { r.Next() }); got > 1 { // the id
+		t.Errorf("%v allocations for a frame", got)
 	}
 }
 

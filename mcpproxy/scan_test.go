@@ -184,7 +184,7 @@ func BenchmarkScan(b *testing.B) {
 // TestLongStrings puts what ends or breaks a string at each place of long ones, with and without
 // escapes and characters beyond ASCII before it, and compares with encoding/json.
 func TestLongStrings(t *testing.T) {
-	const most = 20
+	const most = 80
 	var c comparison
 	for _, before := range []string{"a", `a\n`, "é", `\"`, strings.Repeat("b", 16) + `\\`, strings.Repeat("b", 7) + `\"`} {
 		for _, here := range []string{"", `"`, `\`, `\\`, `\"`, `\n`, `\x`, `\u00e9`, `\u00eg`, "\x00", "\x1f", "\x7f", "\x80", "é", "\xe9", `","b":"`, `\"\"\"\"\"\"\"\"\"`} {

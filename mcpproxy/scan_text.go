@@ -18,20 +18,28 @@ func isHex(c byte) bool {
 }
 
 // skipPlain returns the index of the first quote, backslash or control character from i on, or len(b).
-// It looks at eight bytes at a time: most of a large message is text.
+// It looks at 32 bytes at a time: most of a large message is text.
 func skipPlain(b []byte, i int) int {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080 // of each byte: the lowest and the highest bit
-	for ; i+8 <= len(b); i += 8 {
-		x := binary.LittleEndian.Uint64(b[i:])
-		quote, slash := x^ones*'"', x^ones*'\\'
-		if ((quote-ones)&^quote|(slash-ones)&^slash|(x-ones*0x20)&^x)&tops != 0 {
+	for ; i+32 <= len(b); i += 32 {
+		w := b[i : i+32]
+		if ends(w)|ends(w[8:])|ends(w[16:])|ends(w[24:]) != 0 {
 			break
 		}
+	}
+	for ; i+8 <= len(b) && ends(b[i:i+8]) == 0; i += 8 {
 	}
 	for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= 0x20 {
 		i++
 	}
 	return i
+}
+
+// ends returns 0 if none of the first eight bytes ends a run of plain text.
+func ends(b []byte) uint64 {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080 // of each byte: the lowest and the highest bit
+	x := binary.LittleEndian.Uint64(b)
+	quote, slash := x^ones*'"', x^ones*'\\'
+	return ((quote-ones)&^quote | (slash-ones)&^slash | (x-ones*0x20)&^x) & tops
 }
 
 // appendUnescaped appends the decoded content of a string that the scanner has found

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -21,12 +22,12 @@ func TestUnmap(t *testing.T) {
 	for _, segment := range readOnly() {
 		testkit.Must(t, unix.Madvise(segment, unix.MADV_POPULATE_READ))
 	}
-	before := mappedFile(t)
+	before := memory(t, "RssFile")
 	if before < 2000 {
 		t.Fatalf("%d kB of the program are mapped: less than it has", before)
 	}
 	unmap()
-	if after := mappedFile(t); after > before/2 {
+	if after := memory(t, "RssFile"); after > before/2 {
 		t.Errorf("%d kB of the program's file are mapped, and were %d before", after, before)
 	}
 	if written[0] != 1 || written[len(written)-1] != 2 {
@@ -34,11 +35,21 @@ func TestUnmap(t *testing.T) {
 	}
 }
 
-// mappedFile returns how much of files this process has mapped, in kB.
-func mappedFile(t *testing.T) int {
+// TestShrink waits until what is no longer used is given back.
+func TestShrink(t *testing.T) {
+	after = [len(after)]time.Duration{}
+	unused := bytes.Repeat([]byte{1}, 16<<20)
+	unused[0]++
+	before := memory(t, "RssAnon")
+	Shrink()
+	testkit.Eventually(t, "16 MB are given back", func() bool { return memory(t, "RssAnon") < before-15<<10 })
+}
+
+// memory returns a line of this process's status, in kB.
+func memory(t *testing.T, line string) int {
 	status, err := os.ReadFile("/proc/self/status")
 	testkit.Must(t, err)
-	_, rest, _ := strings.Cut(string(status), "\nRssFile:")
+	_, rest, _ := strings.Cut(string(status), "\n"+line+":")
 	n, err := strconv.Atoi(strings.Fields(rest)[0])
 	testkit.Must(t, err)
 	return n
