@@ -1,4 +1,4 @@
-// Package wrapper knows the programs that stand in front of a server in its command line.
+// Package wrapper knows the programs that command lines have before the server itself.
 //
 //   - Wrappers set something up and then become, or wait for, another program: env, timeout, nice,
 //     ionice, nohup, stdbuf, taskset and time, and shells that run one simple command. Their options

@@ -26,12 +26,12 @@ type Asker interface {
 }
 
 // Questions asks the user in the client whether the server may have what the jail has refused it. The refused call is
-// answered as ever. The question stands in front of the next call of the same tool, before the server sees it. The
+// answered as ever. The question comes at the next call of the same tool, before the server sees that call. The
 // methods take nil for a session that asks nothing.
 //
 // A question is open from the time at which the client gets it until it is answered, cancelled or late. One is open at
-// a time. While it is, the server's own questions wait: see Wait. A server's question that is open, or was answered
-// just before, has ours stand in front of a later call.
+// a time. While it is, the server's own questions wait: see Wait. If a question of the server's is open, or was answered
+// just before, ours waits for a later call.
 type Questions struct {
 	client *Client
 	asker  Asker
@@ -228,7 +228,7 @@ func (q *Questions) notRun(open *question, why string) {
 	open.frame.Close()
 }
 
-// again has what a question was about stand in front of the next call.
+// again has the question asked once more at the next call.
 func (q *Questions) again(open *question) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

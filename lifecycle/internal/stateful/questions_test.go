@@ -51,7 +51,7 @@ func due(t *testing.T, p *sessiontest.Play, hello string) string {
 	return p.Answer("1").Line
 }
 
-// TestQuestion: the question stands in front of the next call of the tool. Only the listed answer is a yes.
+// TestQuestion: the question comes at the next call of the tool. Only the listed answer is a yes.
 func TestQuestion(t *testing.T) {
 	t.Parallel()
 	const given, denied, open = "yes --net api.example.com; no ", "yes ; no --net api.example.com", "yes ; no "

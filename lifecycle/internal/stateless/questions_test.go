@@ -34,7 +34,7 @@ func asking(t *testing.T, path string, harm policy.Harm) (*sessiontest.Fleet, *s
 	return f, p, a
 }
 
-// TestQuestion: the question about a file stands in front of a process, which has it after a yes.
+// TestQuestion: the question about a file comes before a process starts, which has the file after a yes.
 func TestQuestion(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -163,7 +163,7 @@ func (a *Stored) ReadSessions(s *StoredServer) {
 	}
 }
 
-// Sessions returns the servers that had a session, of which nobody else can have written the record: the latest first.
+// Sessions returns the servers that had a session, the latest first. It leaves out records that others may have written.
 func (x *Index) Sessions() (all []*Server) {
 	last := map[*Server]time.Time{}
 	for _, s := range x.Servers {
