@@ -1,6 +1,7 @@
 package diagnostics
 
 import (
+	"bytes"
 	"cmp"
 	"io"
 	"path/filepath"
@@ -112,9 +113,9 @@ func PageOfLimit(key string) Page { return report.PageOfLimit(key) }
 func BuildFix(err error, system string) string { return analysis.BuildFix(err, system) }
 
 // MayBeOfJail reports, without much work, whether a result may name a thing that only the jail has.
-func MayBeOfJail(p *policy.Profile, result string) bool {
-	return strings.Contains(result, "/tmp/") || p.HomePrivate && p.Home != "" && strings.Contains(result, p.Home) ||
-		strings.Contains(result, "localhost:") || strings.Contains(result, "127.0.0.1:")
+func MayBeOfJail(p *policy.Profile, result []byte) bool {
+	has := func(text string) bool { return bytes.Contains(result, []byte(text)) }
+	return has("/tmp/") || has("localhost:") || has("127.0.0.1:") || p.HomePrivate && p.Home != "" && has(p.Home)
 }
 
 // OfJail returns a note about a call that succeeded: its result, in Text, names a file that is only in

@@ -158,7 +158,7 @@ func TestOfJail(t *testing.T) {
 		if ok != (tt.note != "") || !strings.Contains(d.Cause, tt.note) || strings.Join(d.Words, " ") != tt.words {
 			t.Errorf("%s: %v %q %q", tt.name, ok, d.Cause, d.Words)
 		}
-		if ok && len(tt.unanswered) == 0 && !MayBeOfJail(ev.Profile, tt.text) {
+		if ok && len(tt.unanswered) == 0 && !MayBeOfJail(ev.Profile, []byte(tt.text)) {
 			t.Errorf("%s: is not looked at", tt.name)
 		}
 	}

@@ -119,7 +119,7 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 func (s *Server) noteOfJail(f *mcpproxy.Frame, e *mcpproxy.Envelope, unanswered []policy.Unanswered, c *mcpproxy.Call) {
 	tried := slices.ContainsFunc(unanswered, func(u policy.Unanswered) bool { return !u.Background })
 	raw := f.Slice(e.Content)
-	if !tried && !diagnostics.MayBeOfJail(s.Profile, string(raw[:min(len(raw), maxText)])) {
+	if !tried && !diagnostics.MayBeOfJail(s.Profile, raw[:min(len(raw), maxText)]) {
 		return
 	}
 	ev := s.Evidence(diagnostics.StageCall, c, c.Start)
