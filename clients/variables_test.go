@@ -11,7 +11,7 @@ import (
 
 // TestReferences tests which variables a client finds in a text.
 func TestReferences(t *testing.T) {
-	for _, c := range testkit.Lines[struct{ client, text, want string }](t, "references.txt") {
+	for _, c := range testkit.Table[struct{ client, text, want string }](t, "references.txt") {
 		client := testkit.Get(ByName(c.client))(t)
 		var got []string
 		for _, r := range client.References(c.text) {

@@ -14,7 +14,7 @@ var wrapper = []string{"/opt/jail", "run", "--"}
 // TestRemoveRefused: words that a client or a person has written anew are not removed where that could
 // change more than them.
 func TestRemoveRefused(t *testing.T) {
-	for _, c := range testkit.Lines[struct{ name, text, want string }](t, "remove-refused.txt") {
+	for _, c := range testkit.Table[struct{ name, text, want string }](t, "remove-refused.txt") {
 		f, s := one(t, YAML, c.text, Table{})
 		if got, err := f.Apply(Change{Server: s, Drop: 3}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %s\n%s", c.name, err, c.want, got)

@@ -129,7 +129,7 @@ func TestCheck(t *testing.T) {
 	if err != nil || f.check(f.src, wrapped, changes) != nil {
 		t.Fatal(err)
 	}
-	for _, c := range testkit.Lines[struct{ old, new, want string }](t, "check.txt") {
+	for _, c := range testkit.Table[struct{ old, new, want string }](t, "check.txt") {
 		other := strings.Replace(string(wrapped), c.old, c.new, 1)
 		testkit.Fails(t, other, f.check(f.src, []byte(other), changes), c.want)
 	}

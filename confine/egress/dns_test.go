@@ -23,7 +23,7 @@ func TestGrantedNames(t *testing.T) {
 		"a.wild.test": {"198.51.100.8"}, "b.a.wild.test": {"198.51.100.9"}, "wild.test": {"198.51.100.10"},
 		"named.test": {"198.51.100.20"},
 	}, allow("api.test"), allow("other.test"), allow("six.test"), allow("*.wild.test"), allow("named.test"), allow("198.51.100.20"))
-	for _, c := range testkit.Lines[struct{ name, want string }](t, "granted-names.txt") {
+	for _, c := range testkit.Table[struct{ name, want string }](t, "granted-names.txt") {
 		testkit.Equal(t, c.name, resolve(t, g, c.name).String(), c.want)
 	}
 	testkit.Empty(t, "denials", g.Denials())
@@ -83,7 +83,7 @@ func TestOtherNames(t *testing.T) {
 // TestForbiddenAddresses: a granted name that leads to no address that may be dialled is refused, and the others of a mixed
 // answer are used. TestSpecialAddresses of package policy has the addresses.
 func TestForbiddenAddresses(t *testing.T) {
-	for _, c := range testkit.Lines[struct {
+	for _, c := range testkit.Table[struct {
 		addrs []string
 		want  string // "" where it is refused
 		says  string

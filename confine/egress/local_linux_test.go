@@ -26,7 +26,7 @@ func TestIsLocal(t *testing.T) {
 // The control asks no routes: what is no special form then passes.
 func TestLocalRoute(t *testing.T) {
 	listen(t, "[::]:80", echo(""))
-	for _, c := range testkit.Lines[struct{ addr, form string }](t, "local-route.txt") {
+	for _, c := range testkit.Table[struct{ addr, form string }](t, "local-route.txt") {
 		for _, asks := range []bool{false, true} {
 			o := Options{Rules: []rule{allow("api.test")}, Upstream: &fakeResolver{names: map[string][]string{"api.test": {c.addr}}}}
 			want := c.form

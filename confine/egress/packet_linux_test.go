@@ -17,7 +17,7 @@ func TestKernelRefusals(t *testing.T) {
 	resolve(t, g, "api.test")
 	g.Serve(Sockets{Refused: packets(t)})
 	listen(t, "127.0.0.1:9000", echo(""))
-	for _, c := range testkit.Lines[struct{ network, at, target string }](t, "kernel-refusals.txt") {
+	for _, c := range testkit.Table[struct{ network, at, target string }](t, "kernel-refusals.txt") {
 		before := len(g.Denials())
 		if conn, err := net.Dial(c.network, c.at); err == nil {
 			conn.SetDeadline(time.Now().Add(patience))

@@ -51,7 +51,7 @@ func TestUpstreamProxy(t *testing.T) {
 	listen(t, "198.51.100.7:80", echo("hello"))
 	good := tunnel(t, "10.99.0.5:3128", "200 fine", "198.51.100.7:443")
 	tunnel(t, "10.99.0.6:3128", "407 who are you", "198.51.100.7:443")
-	for _, c := range testkit.Lines[struct {
+	for _, c := range testkit.Table[struct {
 		proxy, port string
 		asked       string
 		why         policy.DenialReason

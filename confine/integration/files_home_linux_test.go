@@ -189,7 +189,7 @@ func TestJailHomeHolds(t *testing.T) {
 	// What no jail lets through, and what would lead to a layer below if it did.
 	home := plantHome(t)
 	before := everything(t, filepath.Dir(home))
-	for _, c := range testkit.LinesIn[struct{ attempt, want string }](t, tables, "jail-home-holds.txt") {
+	for _, c := range testkit.TableIn[struct{ attempt, want string }](t, tables, "jail-home-holds.txt") {
 		jailtest.Expect(t, c.attempt, jailtest.Attempt(t, homeProfile(t, home), strings.Fields(c.attempt)[0], strings.Fields(strings.ReplaceAll(c.attempt, "HOME", home))[1:]...), c.want)
 	}
 	testkit.Equal(t, "the host's tree", everything(t, filepath.Dir(home)), before)

@@ -19,7 +19,7 @@ import (
 func TestJailUnanswered(t *testing.T) {
 	jailtest.Needs(t)
 	other := []policy.NetRule{{Host: "example.org", Allow: true}, {Host: "localhost", Scheme: "tcp", Port: 9, Allow: true}}
-	for _, c := range testkit.LinesIn[struct {
+	for _, c := range testkit.TableIn[struct {
 		attempt string // PORT is a free port
 		none    bool   // every connection reached a program of the jail, or was no connection
 		host    string // "": localhost

@@ -58,12 +58,19 @@ func RowsIn(t testing.TB, files fs.FS, name string, columns int) (rows [][]strin
 	return rows
 }
 
-// Table reads the rows of a file below testdata (see Rows). A field of T, or T itself, is a field of the row: a
-// text as it stands, anything else in JSON, and its zero value for "". The pairs are texts of the file and what the
-// test has in their place.
-func Table[T any](t testing.TB, name string, pairs ...string) (all []T) {
+// Table reads the rows of a file below testdata (see Rows). T has a column for each of its fields, those of a struct
+// in the last field among them, or is one column itself. A text stands as it is. Anything else is JSON, or a list or map
+// of texts with " | " between them, and its zero value for "". The pairs are texts of the file and what the test has in
+// their place.
+func Table[T any](t testing.TB, name string, pairs ...string) []T {
 	t.Helper()
-	for _, row := range Rows(t, name, columns[T]()) {
+	return TableIn[T](t, os.DirFS(here), name, pairs...)
+}
+
+// TableIn is Table for a test that may run in another directory than its files.
+func TableIn[T any](t testing.TB, files fs.FS, name string, pairs ...string) (all []T) {
+	t.Helper()
+	for _, row := range RowsIn(t, files, name, len(columns(reflect.ValueOf(new(T)).Elem()))) {
 		all = append(all, fill[T](t, row, pairs))
 	}
 	return all
@@ -73,7 +80,7 @@ func Table[T any](t testing.TB, name string, pairs ...string) (all []T) {
 func Named[T any](t testing.TB, name string, pairs ...string) map[string]T {
 	t.Helper()
 	all, given := map[string]T{}, strings.NewReplacer(pairs...)
-	for _, row := range Rows(t, name, 1+columns[T]()) {
+	for _, row := range Rows(t, name, 1+len(columns(reflect.ValueOf(new(T)).Elem()))) {
 		name := given.Replace(row[0])
 		if _, twice := all[name]; twice {
 			t.Fatalf("there are two rows %q", name)
@@ -83,11 +90,18 @@ func Named[T any](t testing.TB, name string, pairs ...string) map[string]T {
 	return all
 }
 
-func columns[T any]() int {
-	if of := reflect.TypeFor[T](); of.Kind() == reflect.Struct {
-		return of.NumField()
+func columns(of reflect.Value) (all []reflect.Value) {
+	if of.Kind() != reflect.Struct {
+		return []reflect.Value{of}
 	}
-	return 1
+	for i := range of.NumField() {
+		field := reflect.NewAt(of.Field(i).Type(), of.Field(i).Addr().UnsafePointer()).Elem() // settable, though it is not exported
+		if i == of.NumField()-1 {
+			return append(all, columns(field)...)
+		}
+		all = append(all, field)
+	}
+	return all
 }
 
 func fill[T any](t testing.TB, row, pairs []string) (one T) {
@@ -100,20 +114,40 @@ func fill[T any](t testing.TB, row, pairs []string) (one T) {
 			quoted[i] = string(inJSON[1 : len(inJSON)-1])
 		}
 	}
-	v := reflect.ValueOf(&one).Elem()
-	for i, text := range row {
-		field := v
-		if v.Kind() == reflect.Struct {
-			field = reflect.NewAt(v.Field(i).Type(), v.Field(i).Addr().UnsafePointer()).Elem() // settable, though it is not exported
-		}
-		switch {
-		case field.Kind() == reflect.String:
-			field.SetString(given.Replace(text))
-		case text != "":
-			Must(t, json.Unmarshal([]byte(strings.NewReplacer(quoted...).Replace(text)), field.Addr().Interface()))
-		}
+	for i, column := range columns(reflect.ValueOf(&one).Elem()) {
+		Must(t, set(column, given.Replace(row[i]), strings.NewReplacer(quoted...).Replace(row[i])))
 	}
 	return one
+}
+
+func set(column reflect.Value, text, inJSON string) error {
+	to, err := column.Addr().Interface(), error(nil)
+	if text != "" && column.Kind() != reflect.String {
+		err = json.Unmarshal([]byte(inJSON), to)
+	}
+	switch to := to.(type) {
+	case *[]byte:
+		*to = []byte(text)
+		return nil
+	case *[]string:
+		if err != nil {
+			*to = strings.Split(text, " | ")
+		}
+		return nil
+	case *map[string]string:
+		if err != nil {
+			*to = map[string]string{}
+			for pair := range strings.SplitSeq(text, " | ") {
+				key, value, _ := strings.Cut(pair, "=")
+				(*to)[key] = value
+			}
+		}
+		return nil
+	}
+	if column.Kind() == reflect.String {
+		column.SetString(text)
+	}
+	return err
 }
 
 // Archive returns the texts of an archive below testdata, by their names. Before each of them is a line "-- NAME --".

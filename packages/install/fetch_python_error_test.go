@@ -9,7 +9,7 @@ import (
 
 // TestPythonErrorReasons tests which reason an error names for the words of pip and uv.
 func TestPythonErrorReasons(t *testing.T) {
-	for _, c := range testkit.Lines[struct{ installer, output, want string }](t, "python-error-reasons.txt") {
+	for _, c := range testkit.Table[struct{ installer, output, want string }](t, "python-error-reasons.txt") {
 		err := &pythonError{What: "thing", Installer: c.installer, Status: 1, Output: c.output}
 		testkit.Contains(t, fmt.Sprintf("%s: %s", c.installer, c.output), err.Error(), c.want)
 	}

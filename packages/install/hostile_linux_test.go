@@ -81,7 +81,7 @@ func TestPythonAddress(t *testing.T) {
 // TestSamePath: two packages that write one file are not installed together, whichever of them is
 // written last. A file that both have in the same form is none.
 func TestSamePath(t *testing.T) {
-	for _, c := range testkit.Lines[struct {
+	for _, c := range testkit.Table[struct {
 		name           string
 		files, scripts map[string]string // of the dependency
 		want           string

@@ -15,7 +15,7 @@ func TestChoose(t *testing.T) {
 		{Language: Node, Path: "/h/9", Version: "9.1.0"}, {Language: Node, Path: "/h/22", Version: "22.1.0"}, {Language: Node, Path: "/h/24", Version: "24.10.0"},
 		{Language: Node, Path: "/h/24.9", Version: "24.9.0"}, {Language: Node, Path: "/h/25", Version: "25.0.0-nightly1"},
 	}}
-	for _, c := range testkit.Lines[struct{ name, rng, want string }](t, "choose.txt") {
+	for _, c := range testkit.Table[struct{ name, rng, want string }](t, "choose.txt") {
 		got, err := found.Choose(c.rng, npm.EngineFits)
 		if got.Path != c.want || err != nil {
 			t.Errorf("%s: %s, %v", c.name, got.Path, err)
@@ -49,7 +49,7 @@ func TestMissingInWords(t *testing.T) {
 }
 
 func TestPythonFits(t *testing.T) {
-	for _, c := range testkit.Lines[struct {
+	for _, c := range testkit.Table[struct {
 		rng, version string
 		want         bool
 	}](t, "python-fits.txt") {

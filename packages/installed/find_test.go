@@ -186,7 +186,7 @@ func TestFindBehindShims(t *testing.T) {
 }
 
 func TestFindRunsNoProgramOfOthers(t *testing.T) {
-	for _, c := range testkit.Lines[struct{ name, environ, file, chmod, want string }](t, "find-runs-no-program-of-others.txt") {
+	for _, c := range testkit.Table[struct{ name, environ, file, chmod, want string }](t, "find-runs-no-program-of-others.txt") {
 		m := newMachine(t, []string{c.environ}, "x work/x/node", "l work/n -> ../usr/bin/node", "x usr/bin/node", "x usr/bin/snap", c.file)
 		if c.chmod != "" {
 			m.modes[m.at(c.chmod)] |= 0o777

@@ -14,7 +14,7 @@ import (
 // TestKey: if variables choose a registry, mcp-jail pins the package under a key of its own, which
 // holds no credential. A line without such variables has the plain key.
 func TestKey(t *testing.T) {
-	for _, c := range testkit.Lines[struct{ line, env, npmrc, want string }](t, "key.txt") {
+	for _, c := range testkit.Table[struct{ line, env, npmrc, want string }](t, "key.txt") {
 		line := testkit.Get(runline.Parse(strings.Fields(c.line)))(t)
 		local := testkit.Get(hostfs.LocalHost())(t)
 		host := &hostfs.Host{Home: t.TempDir(), Dir: "/w", Environ: strings.Fields(c.env), ReadHead: local.ReadHead}

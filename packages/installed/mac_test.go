@@ -38,7 +38,7 @@ func mac(t *testing.T, lines ...string) *hostfs.Host {
 // TestMac tests what is found for a client with a window, and that a stand-in of macOS is never asked
 // for its version: it would open a dialog.
 func TestMac(t *testing.T) {
-	for _, c := range testkit.Lines[struct {
+	for _, c := range testkit.Table[struct {
 		lang    language
 		files   string
 		want    string // the default

@@ -15,7 +15,7 @@ import (
 // TestShadow: a program of the project around the working directory is in the way of a package that is not
 // pinned, as it is for npx. It is none for a line of the user's own.
 func TestShadow(t *testing.T) {
-	for _, tt := range testkit.Lines[struct {
+	for _, tt := range testkit.Table[struct {
 		name, line, file string
 		own              bool
 		want             string

@@ -53,7 +53,7 @@ func TestReadLock(t *testing.T) {
 }
 
 func TestReadLockNamesWhatIsNotFixed(t *testing.T) {
-	for name, entry := range testkit.Map[string](t, "read-lock-names-what-is-not-fixed.txt") {
+	for name, entry := range testkit.Named[string](t, "read-lock-names-what-is-not-fixed.txt") {
 		list, err := ReadLock(lockOf(`node_modules/a: "version":"1.0.0",` + entry))
 		if list != nil || message(err) != "the registry gives no SHA-512 of the archive of a@1.0.0, so nothing fixes what is in it" {
 			t.Errorf("%s: %v", name, err)
@@ -62,7 +62,7 @@ func TestReadLockNamesWhatIsNotFixed(t *testing.T) {
 }
 
 func TestReadLockRefuses(t *testing.T) {
-	for _, c := range testkit.Lines[struct{ name, file, want string }](t, "read-lock-refuses.txt") {
+	for _, c := range testkit.Table[struct{ name, file, want string }](t, "read-lock-refuses.txt") {
 		if list, err := ReadLock([]byte(c.file)); list != nil || !strings.Contains(message(err), c.want) || !strings.HasPrefix(message(err), "package-lock.json: ") {
 			t.Errorf("%s: %v", c.name, err)
 		}

@@ -142,7 +142,7 @@ func TestRootProgram(t *testing.T) {
 		"node_modules/b/y.js":             file("#!/usr/bin/env node\n"),
 		"node_modules/plain/package.json": file(`{"name":"plain"}`),
 	}
-	for _, c := range testkit.Lines[struct{ asked, wanted, name, entry, err string }](t, "root-program.txt") {
+	for _, c := range testkit.Table[struct{ asked, wanted, name, entry, err string }](t, "root-program.txt") {
 		name, s, err := RootProgram(tree, strings.Fields(c.asked), c.wanted)
 		if name != c.name || s.Entry != c.entry || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), strings.Split(c.err, ":")[0]) {
 			t.Errorf("%s, %s: %q, %+v, %v", c.asked, c.wanted, name, s, err)

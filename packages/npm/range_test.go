@@ -20,7 +20,7 @@ func TestVersionErrors(t *testing.T) {
 }
 
 func TestEngines(t *testing.T) {
-	for _, c := range testkit.Lines[struct{ name, file, want, err string }](t, "engines.txt") {
+	for _, c := range testkit.Table[struct{ name, file, want, err string }](t, "engines.txt") {
 		got, err := Engines([]byte(c.file))
 		if got != c.want || message(err) != c.err {
 			t.Errorf("%s: %q, %v", c.name, got, err)

@@ -41,7 +41,7 @@ func TestVersionRange(t *testing.T) {
 }
 
 func TestParseWheel(t *testing.T) {
-	for file, want := range testkit.Map[string](t, "parse-wheel.txt") {
+	for file, want := range testkit.Named[string](t, "parse-wheel.txt") {
 		name, version, err := ParseWheel(file)
 		if got := name + " " + version; (err != nil) != (want == "!") || err == nil && got != want {
 			t.Errorf("%s: %q, %v; want %q", file, got, err, want)

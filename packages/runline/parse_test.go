@@ -61,7 +61,7 @@ func TestParse(t *testing.T) {
 
 // TestNotUnderstood: a launcher's line that may mean something else runs as it is given, and names the word.
 func TestNotUnderstood(t *testing.T) {
-	for _, tt := range testkit.Lines[struct{ line, word string }](t, "not-understood.txt") {
+	for _, tt := range testkit.Table[struct{ line, word string }](t, "not-understood.txt") {
 		l, err := Parse(strings.Split(tt.line, "|"))
 		var e *NotUnderstoodError
 		if !errors.As(err, &e) || e.Word != tt.word || e.Why == "" || e.Launcher == "" || !strings.Contains(err.Error(), "not pinned") {
@@ -85,7 +85,7 @@ func TestNotLauncher(t *testing.T) {
 
 // TestWanted: lines with the same text share an installation: wrappers, arguments and the program are not in it.
 func TestWanted(t *testing.T) {
-	for _, tt := range testkit.Lines[struct{ line, want, local string }](t, "wanted.txt") {
+	for _, tt := range testkit.Table[struct{ line, want, local string }](t, "wanted.txt") {
 		l, err := Parse(strings.Fields(tt.line))
 		if err != nil || l.Wanted() != tt.want || l.Local() != tt.local {
 			t.Errorf("%s: %v, %q, %q, want %q, %q", tt.line, err, l.Wanted(), l.Local(), tt.want, tt.local)

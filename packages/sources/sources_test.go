@@ -129,7 +129,7 @@ func TestRead(t *testing.T) {
 
 // TestReadNotOwn tests what is left for a line that is not the user's own: registries, and no secret.
 func TestReadNotOwn(t *testing.T) {
-	for _, c := range testkit.Lines[struct {
+	for _, c := range testkit.Table[struct {
 		tool sources.Tool
 		shape
 	}](t, "read-not-own.txt") {

@@ -10,7 +10,7 @@ import (
 
 // TestJudge: which lists are pinned, which are new, and which are changes.
 func TestJudge(t *testing.T) {
-	for name, test := range testkit.Map[struct {
+	for name, test := range testkit.Named[struct {
 		pins map[string]string
 		name string
 		list string

@@ -42,7 +42,7 @@ func TestHandshake(t *testing.T) {
 // TestProtocols: what the jail is offered is what the upstream speaks.
 func TestProtocols(t *testing.T) {
 	t.Parallel()
-	for _, c := range testkit.Lines[struct {
+	for _, c := range testkit.Table[struct {
 		kind   string
 		offers []string
 		want   string

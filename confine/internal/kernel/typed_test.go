@@ -21,7 +21,7 @@ func TestTyped(t *testing.T) {
 		testkit.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(base, link)), 0o755))
 		testkit.Must(t, os.Symlink(filepath.Join(base, to), filepath.Join(base, link)))
 	}
-	for _, c := range testkit.Lines[struct{ self, path, want string }](t, "typed.txt") {
+	for _, c := range testkit.Table[struct{ self, path, want string }](t, "typed.txt") {
 		var dirs []string
 		for _, dir := range strings.Split(c.path, ":") {
 			dirs = append(dirs, filepath.Join(base, dir))

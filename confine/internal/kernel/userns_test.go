@@ -69,7 +69,7 @@ func TestUsernsShortageIsNotCertain(t *testing.T) {
 }
 
 func TestSandbox(t *testing.T) {
-	for _, c := range testkit.Lines[struct {
+	for _, c := range testkit.Table[struct {
 		file, variable, init string
 		want, outside        string
 	}](t, "sandbox.txt") {

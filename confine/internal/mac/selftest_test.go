@@ -182,7 +182,7 @@ func TestNoAnswer(t *testing.T) {
 }
 
 func TestFailure(t *testing.T) {
-	for _, c := range testkit.Lines[struct {
+	for _, c := range testkit.Table[struct {
 		sign, only, got, control string
 		fails                    bool
 	}](t, "failure.txt") {

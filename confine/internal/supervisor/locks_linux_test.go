@@ -35,7 +35,7 @@ func TestRecordLocksCount(t *testing.T) {
 	line := func(i int, pid string) string {
 		return fmt.Sprintf("%d: POSIX  ADVISORY  WRITE %s fe:00:1 %d %d\n", i, pid, i, i)
 	}
-	for _, c := range testkit.Lines[struct {
+	for _, c := range testkit.Table[struct {
 		limit int64 // in MB
 		locks int
 		pid   string
