@@ -37,25 +37,25 @@ type budgetRow struct {
 var budget = []budgetRow{
 	{"clients", 3802},
 	{"cmd", 20878},        // why says what was allowed since, status what has another command
-	{"confine", 25895},    // the same
-	{"diagnostics", 5261}, // the folder that the server looked for in its own HOME
+	{"confine", 25893},    // the same
+	{"diagnostics", 5262}, // the folder that the server looked for in its own HOME
 	{"docs", 98},          // cmd fell by more
-	{"internal", 2813},
+	{"internal", 2817}, // what a start leaves behind is given back; other Go fell by more
 	{"lifecycle", 8293}, // "Yes, in the chat"
-	{"mcpproxy", 2174},  // "Yes, in the chat"
+	{"mcpproxy", 2180},  // "Yes, in the chat"; 32 bytes at a time
 	{"packages", 8019},
 	{"policy", 14131},
 	{"presets", 1196},
 	{"undo", 1564},
-	{"the product, in lines of code", 94122}, // the same
-	{"the trusted part, in lines", 40026},    // of the packages that SECURITY.md names
-	{"other Go code, in lines", 90257},       // the same
+	{"the product, in lines of code", 94133}, // the same
+	{"the trusted part, in lines", 40024},    // of the packages that SECURITY.md names
+	{"other Go code, in lines", 90216},       // the same
 	{"scripts, in lines", 9325},              // their tests
 	{"files of the product", 631},
 	{"packages of the product", 75},
 	{"functions over 60 lines", 1},
 	{"exported names", 3069}, // AllowsLast
-	{"words of documentation", 49325},
+	{"words of documentation", 49309},
 	{"commands", 16},
 	{"flags", 43}, // "Learning is granting in a loop": drive, budget
 	{"keys", 59},  // "Yes, in the chat": ask
