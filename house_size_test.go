@@ -40,9 +40,9 @@ var budget = []budgetRow{
 	{"confine", 25893},    // the same
 	{"diagnostics", 5262}, // the folder that the server looked for in its own HOME
 	{"docs", 98},          // cmd fell by more
-	{"internal", 2817}, // what a start leaves behind is given back; other Go fell by more
-	{"lifecycle", 8293}, // "Yes, in the chat"
-	{"mcpproxy", 2180},  // "Yes, in the chat"; 32 bytes at a time
+	{"internal", 2817},    // what a start leaves behind is given back; other Go fell by more
+	{"lifecycle", 8293},   // "Yes, in the chat"
+	{"mcpproxy", 2180},    // "Yes, in the chat"; 32 bytes at a time
 	{"packages", 8019},
 	{"policy", 14131},
 	{"presets", 1196},
