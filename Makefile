@@ -4,11 +4,11 @@ export CGO_ENABLED = 0
 .PHONY: build demo test test-all test-long bench lint
 
 build: ## bin/mcp-jail, and beside it what it starts: mcp-jail-cli, mcp-jail-tls
-	@echo 'building: up to two minutes the first time, in which Go prints nothing; later seconds' >&2
+	@echo 'building: a few minutes the first time, and seconds later' >&2
 	go build -trimpath -ldflags='-s -w' -o bin/ ./cmd/...
 
 demo: ## two servers in two jails: what works, what is refused, the line that grants it
-	@echo 'building: up to two minutes the first time, in which Go prints nothing; later seconds' >&2
+	@echo 'building: a few minutes the first time, and seconds later' >&2
 	go run -trimpath ./examples/demo
 
 # Root makes an ordinary user for the tests. What differs for root runs as root as well, in test-all:

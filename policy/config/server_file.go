@@ -31,7 +31,7 @@ type ServerFile struct {
 type UnknownIDError struct{ ID, Dir string }
 
 func (e *UnknownIDError) Error() string {
-	return fmt.Sprintf("no file in %s has the id %s: `mcp-jail wrap` writes one for an entry of yours, from the flags and the words that it has now", e.Dir, show.Name(e.ID))
+	return fmt.Sprintf("no file in %s has the id %s. To have one written from the entry as it is now:\n  mcp-jail wrap", e.Dir, show.Name(e.ID))
 }
 
 // ServerFiles returns the files of all servers in the directory of a configuration, sorted by name. broken has an

@@ -158,7 +158,7 @@ func (f *PolicyFlags) Flags() []Flag {
 		{Name: "inbound", Value: "PORT", Many: &f.Inbound, Rule: true, Usage: "* Be reached on this port, by programs of this machine"},
 		{Name: "env", Value: "NAME", Many: &f.Env, Rule: true, Usage: "* Get an environment variable: NAME or PREFIX*"},
 		{Name: "limit", Value: "KEY=NUMBER", Many: &f.Limit, Rule: true, Usage: "* Set a limit, such as memory_mb=8192"},
-		{Name: "home", Value: "real", One: &f.Home, Rule: true, Usage: "See the name of your home folder. It allows no files"},
+		{Name: "home", Value: "real", One: &f.Home, Rule: true, Usage: "HOME is your home folder. This alone allows no file in it"},
 		{Name: "preset", Value: "NAME", One: &f.Preset, Rule: true, Usage: "What a well-known server needs: mcp-jail preset"},
 		{Name: "workspace", Value: "DIR", One: &f.Workspace, Rule: true, Usage: "The project folder. Default: where the server starts"},
 		{Name: "id", Value: "ID", One: &f.ID, Usage: "The server's id, which mcp-jail wrap has given to it"},
@@ -207,8 +207,8 @@ type ConfigFlags struct {
 // Flags returns the flags, which set the fields of f.
 func (f *ConfigFlags) Flags() []Flag {
 	return []Flag{
-		{Name: "config", Value: "FILE", Many: &f.Config, Usage: "Read only this configuration file. Later ones win"},
-		{Name: "waive", Value: "AXIS", Many: &f.Waive, Usage: "Start also in a weaker jail: mcp-jail help gap"},
+		{Name: "config", Value: "FILE", Many: &f.Config, Usage: "Read this configuration file instead of yours (repeatable: later ones win)"},
+		{Name: "waive", Value: "PART", Many: &f.Waive, Usage: "Accept a jail that is weaker in this: mcp-jail help gap"},
 	}
 }
 

@@ -85,9 +85,9 @@ func isFlag(arg string) bool {
 func CheckValue(flag string, after []string) error {
 	switch {
 	case len(after) == 0:
-		return fmt.Errorf("expected argument for flag --%s", flag)
+		return fmt.Errorf("the option --%s needs a value", flag)
 	case isFlag(after[0]):
-		return fmt.Errorf("expected argument for flag --%s, but got option %s", flag, after[0])
+		return fmt.Errorf("the option --%s needs a value, and %s is an option", flag, after[0])
 	}
 	return nil
 }

@@ -18,8 +18,7 @@ import (
 )
 
 // nothingStored says how something comes to be stored.
-const nothingStored = "No changes are stored. " +
-	"mcp-jail stores them after these lines in ~/.config/mcp-jail/config.toml:\n  [defaults]\n  undo = \"session\""
+const nothingStored = "To store changes from now on, add these lines to ~/.config/mcp-jail/config.toml:\n  [defaults]\n  undo = \"session\""
 
 // sessions returns what is stored of the server, or of all servers, the latest first. It prints an error about journals
 // that cannot be read.
@@ -31,7 +30,7 @@ func (u *undoCmd) sessions(c terminal.Console) (all []*undo.Session, err error) 
 		case err != nil:
 			return nil, err
 		case !slices.Contains(names, s.Key):
-			return nil, fmt.Errorf("there are no stored changes of %s:\n%s", s.Title(), nothingStored)
+			return nil, fmt.Errorf("no changes of %s are stored.\n%s", s.Title(), nothingStored)
 		}
 		names = []string{s.Key}
 	}

@@ -330,21 +330,6 @@ func showPreset(c terminal.Console, name string) error {
 	case err != nil:
 		return err
 	}
-	c.Printf("%s", factsFolded(c, string(p.Text)))
+	c.Printf("%s", p.Text) // not folded: it is copied
 	return nil
-}
-
-// factsFolded returns the text of a preset for a terminal, with its long facts folded. The part for a
-// configuration is as it is, and so is all of it in a pipe.
-func factsFolded(c terminal.Console, text string) string {
-	facts, table, ok := strings.Cut(text, "\n[servers.")
-	if c.TableColumns() == 0 || !ok {
-		return text
-	}
-	var b strings.Builder
-	for line := range strings.SplitSeq(facts, "\n") {
-		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
-		b.WriteString(terminal.Hang(indent, indent+"    ", line[len(indent):], c.TextColumns()) + "\n")
-	}
-	return b.String() + "[servers." + table
 }

@@ -59,7 +59,7 @@ status is 1 if a path was skipped.`
     mcp-jail undo filesystem --call 3`
 	f := cmd.Flags()
 	f.BoolVar(&u.list, "list", false, "List what servers changed, and change nothing")
-	f.BoolVar(&u.diff, "diff", false, "With --list: also show the differences")
+	f.BoolVar(&u.diff, "diff", false, "With --list: also show how the files differ from now")
 	const only = "Only this session, or this call of it: see --list"
 	cli.AddFlags(cmd,
 		cmdline.Flag{Name: "session", Value: "ID", One: &u.session, Usage: only},
@@ -169,7 +169,7 @@ func (u *undoCmd) restore(c terminal.Console, s *undo.Session) error {
 	case todo == 0 && s.Damaged:
 		return errUnknown
 	case todo == 0:
-		c.Printf("Everything is as it was before this session. To see the others:\n  mcp-jail undo --list\n")
+		c.Printf("Your files are as they were before session %s already. To see the others:\n  mcp-jail undo --list\n", s.ID)
 		return nil
 	}
 	if !u.yes {

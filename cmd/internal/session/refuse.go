@@ -151,7 +151,7 @@ func execFailure(server string, e *resolve.CommandError, isTyped bool) diagnosti
 		if isTyped {
 			of = "here"
 		}
-		return diagnostics.ExecFailure(server, "the PATH "+of+" has no program "+show.Name(e.Command), strings.TrimSpace(e.Fix+" Write the full path in place of the name. A terminal prints it: "+where))
+		return diagnostics.ExecFailure(server, "the PATH "+of+" has no program "+show.Name(e.Command), strings.TrimSpace(e.Fix+" Install it. If a terminal finds it, write the full path in place of the name: "+where))
 	}
 	fix := e.Fix
 	if fix == "" && isTyped {

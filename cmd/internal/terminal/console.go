@@ -137,10 +137,16 @@ func (c Console) Ask(question, answers string) {
 	fmt.Fprint(c.err, Fold(show.Line(question)+" "+answers, textColumns(c.err))+" ") // show.Line has done what screen does
 }
 
+// QuoteMark is before each line of a server's own words, which are shown as they are.
+const QuoteMark = "  | "
+
 // Errorf prints an error to Err, folded.
 func (c Console) Errorf(format string, args ...any) {
-	msg := ShortHome(show.Lines(strings.TrimRight(fmt.Sprintf(format, args...), "\n")), os.Getenv("HOME"))
+	msg := show.Lines(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
 	for i, line := range strings.Split(msg, "\n") {
+		if !strings.HasPrefix(line, QuoteMark) {
+			line = ShortHome(line, os.Getenv("HOME"))
+		}
 		if i == 0 {
 			line = paint(c.ErrTTY, Red, "error:") + " " + line
 		}

@@ -22,7 +22,7 @@ var allowedFlags = []string{"workspace", "preset", "read", "write", "deny", "exe
 var forbiddenFlags = map[string]clients.Reason{
 	"config":   "names a configuration of its own with --config: the project decides what its server may do",
 	"waive":    "has --waive: the project accepts what this machine cannot enforce, and you have not",
-	"id":       "has an id with --id, which belongs to a server of your own",
+	"id":       "names by --id a policy of your own servers",
 	"log-file": "has --log-file: mcp-jail itself writes to the file that the project names",
 }
 

@@ -63,9 +63,9 @@ func object(text []byte, place string) (json.RawMessage, error) {
 	err := json.Unmarshal(text, &value)
 	switch {
 	case err != nil:
-		return nil, terminal.UsageErrorf("%s: no JSON: %s", place, err)
+		return nil, terminal.UsageErrorf("%s: not a JSON object, such as {\"path\": \"/tmp\"}: %s", place, err)
 	case !utf8.Valid(text):
-		return nil, terminal.UsageErrorf("%s: no JSON: it is not UTF-8", place)
+		return nil, terminal.UsageErrorf("%s: not JSON: it is not UTF-8", place)
 	case len(value) == 0 || value[0] != '{':
 		return nil, terminal.UsageErrorf("%s: a tool takes a JSON object, such as {\"path\": \"/tmp\"}", place)
 	}

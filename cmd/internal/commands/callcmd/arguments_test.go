@@ -15,18 +15,18 @@ func TestObject(t *testing.T) {
 		" {\"a\": 1,\n \"b\": [\"x\"]}\n":    `{"a":1,"b":["x"]}`,
 		"\ufeff{\"a\": 1e400}":               `{"a":1e400}`, // numbers pass as they are
 		"{\"a\": 12345678901234567890.10}":   `{"a":12345678901234567890.10}`,
-		"":                                   "! the text: no JSON: unexpected end of JSON input",
-		"{\"a\": 1,}":                        `! the text: no JSON: invalid character '}'`,
-		"{\n  \"ä\": x\n}":                   `! the text: no JSON: invalid character 'x'`,
-		"{} {}":                              `! the text: no JSON: invalid character '{' after top-level value`,
+		"":                                   "! the text: not a JSON object, such as {\"path\": \"/tmp\"}: unexpected end of JSON input",
+		"{\"a\": 1,}":                        `! the text: not a JSON object, such as {"path": "/tmp"}: invalid character '}'`,
+		"{\n  \"ä\": x\n}":                   `! the text: not a JSON object, such as {"path": "/tmp"}: invalid character 'x'`,
+		"{} {}":                              `! the text: not a JSON object, such as {"path": "/tmp"}: invalid character '{' after top-level value`,
 		"[1]":                                "! the text: a tool takes a JSON object, such as {\"path\": \"/tmp\"}",
 		"\"{}\"":                             "! the text: a tool takes a JSON object, such as {\"path\": \"/tmp\"}",
 		"null":                               "! the text: a tool takes a JSON object, such as {\"path\": \"/tmp\"}",
 		"-3":                                 "! the text: a tool takes a JSON object, such as {\"path\": \"/tmp\"}",
-		"{\"a\": \"\xff\"}":                  "! the text: no JSON: it is not UTF-8",
-		"{\"a\": \"" + "\x1b[2J\n" + "\"}":   "! the text: no JSON: ",
-		"{'path': '/tmp'}":                   `! the text: no JSON: invalid character '\''`,
-		"{\"a\": " + strings.Repeat("[", 20): "! the text: no JSON: unexpected end",
+		"{\"a\": \"\xff\"}":                  "! the text: not JSON: it is not UTF-8",
+		"{\"a\": \"" + "\x1b[2J\n" + "\"}":   "! the text: not a JSON object, such as {\"path\": \"/tmp\"}: ",
+		"{'path': '/tmp'}":                   `! the text: not a JSON object, such as {"path": "/tmp"}: invalid character '\''`,
+		"{\"a\": " + strings.Repeat("[", 20): "! the text: not a JSON object, such as {\"path\": \"/tmp\"}: unexpected end",
 	} {
 		got, err := object([]byte(text), "the text")
 		problem, fails := strings.CutPrefix(want, "! ")

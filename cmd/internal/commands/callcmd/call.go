@@ -66,7 +66,7 @@ const maxAnswer = 1 << 30
 // Call returns the command.
 func Call(line *cli.CommandLine) *cobra.Command {
 	k := &callCmd{Chooser: Chooser{Verb: "call"}, timeout: 5 * time.Minute}
-	cmd := line.Command("call [options] SERVER [TOOL [JSON]]", "Call a server's tool from the terminal, in its jail", cli.AnyNumber, false, func(words []string) error {
+	cmd := line.Command("call [options] SERVER [TOOL [JSON | NAME=VALUE...]]", "Call a server's tool from the terminal, in its jail", cli.AnyNumber, false, func(words []string) error {
 		if len(words) == 0 {
 			return terminal.UsageErrorf("which server? To see those of your clients:\n  mcp-jail status")
 		}
@@ -76,8 +76,8 @@ func Call(line *cli.CommandLine) *cobra.Command {
 		}
 		return k.Run(line.Console)
 	})
-	cmd.Long = `call starts the server as its client does, with the same jail. Without TOOL, call lists
-the tools.
+	cmd.Long = `call starts the server as its client does, with the same policy. The project folder is the
+one that you are in, and a client uses the one that it has open. Without TOOL, call lists the tools.
 
 The arguments of a tool are a JSON object, or NAME=VALUE for each; "-", or a stdin that
 is no terminal, reads the JSON from there. The VALUE is text where the tool wants

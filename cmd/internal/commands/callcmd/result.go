@@ -165,8 +165,12 @@ func (r *outcome) errorText(c terminal.Console) string {
 		text = r.quoted(c, strings.TrimSpace(text))
 	}
 	all := append(r.shown, r.said...)
-	if own, is := strings.CutPrefix(text, ownPrefix); is && slices.ContainsFunc(all, func(line string) bool { return line != "" && strings.HasPrefix(own, line) }) {
-		return ""
+	// What is in one sentence there is in several lines here.
+	if own, is := strings.CutPrefix(text, ownPrefix); is {
+		what, _, _ := strings.Cut(own, ":")
+		if slices.ContainsFunc(all, func(line string) bool { return line != "" && strings.HasPrefix(own, line) || strings.HasPrefix(line, what) }) {
+			return ""
+		}
 	}
 	if len(r.said) == 0 {
 		return text

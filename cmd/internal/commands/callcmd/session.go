@@ -44,13 +44,16 @@ const ownPrefix = "mcp-jail: "
 // marked returns a server's words for a terminal, each line of the screen with a mark: without it, a server could write what looks
 // like mcp-jail's own, such as the command that grants something.
 func marked(c terminal.Console, text string) string {
-	const mark, widest = "  | ", 80
+	const mark = terminal.QuoteMark
 	var lines []string
 	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
 		for rest := []rune(line); ; {
 			n := len(rest)
-			if width := c.TextColumns(); c.OutIsTerminal() || c.ErrIsTerminal() { // not folded again
-				n = min(n, min(width, widest)-len(mark)-1)
+			if width := c.TextColumns() - len(mark) - 1; (c.OutIsTerminal() || c.ErrIsTerminal()) && n > width { // not folded again
+				n = width
+				if blank := strings.LastIndexByte(string(rest[:n]), ' '); blank > 0 {
+					n = len([]rune(string(rest[:n])[:blank+1]))
+				}
 			}
 			lines = append(lines, mark+string(rest[:n]))
 			if rest = rest[n:]; len(rest) == 0 {

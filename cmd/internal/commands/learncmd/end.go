@@ -26,7 +26,7 @@ func (l *loop) end() error {
 	case !l.edit.Changed() && len(l.left) == 0 && len(l.last.failed) == 0:
 		l.c.PrintText("Nothing to change: " + show.Name(l.name) + " has all that these calls need.\n")
 	case !l.edit.Changed():
-		l.c.PrintText("Nothing was changed: learn can allow nothing of what failed.\n")
+		l.c.PrintText("Nothing was changed. A call failed, and nothing that it needed was allowed.\n")
 	case !answered && (l.yes || !l.c.Asks()):
 		l.sayLeft()
 		return errors.New("nothing was changed: no call answered, and learn writes nothing then without a question")
@@ -81,7 +81,7 @@ func (l *loop) reportSkipped(skipped []Skipped) {
 		l.c.PrintText("  not called " + strings.Join(of[why], ", ") + ": " + why + "\n")
 	}
 	if example != "" {
-		l.c.PrintText("  to call what was not called, write such lines into a file for --drive:\n    " + show.Line(example) + "\n")
+		l.c.PrintText("  to call these too, write such lines into a file, and name it with --drive:\n    " + show.Line(example) + "\n")
 	}
 }
 

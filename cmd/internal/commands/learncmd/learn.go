@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -112,7 +113,7 @@ func (k *learnCmd) requests() ([]request, error) {
 	}
 	f, err := os.Open(k.drive)
 	if err != nil {
-		return nil, terminal.UsageErrorf("--drive: %s", err)
+		return nil, terminal.UsageErrorf("--drive %s cannot be read: %s", show.Name(k.drive), strings.TrimPrefix(err.Error(), "open "+k.drive+": "))
 	}
 	defer f.Close()
 	requests, err := read(f, k.drive)

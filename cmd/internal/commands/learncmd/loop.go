@@ -124,7 +124,7 @@ func (l *loop) add(g *grant) (isNew bool, err error) {
 
 // say tells of one try in a line.
 func (l *loop) say(n int, t *try, given []*grant) {
-	text := "nothing more may be allowed"
+	text := "a call failed, and nothing that it needed was allowed"
 	switch {
 	case len(given) > 0:
 		var needs []string

@@ -139,10 +139,7 @@ func (i *installCmd) run(ctx context.Context, cancel func(), c terminal.Console,
 			failed = true
 		}
 	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if failed {
+	if failed || ctx.Err() != nil { // whoever ended ctx says so
 		return terminal.ReportedStatus(terminal.Failure)
 	}
 	return nil

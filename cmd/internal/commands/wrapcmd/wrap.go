@@ -61,7 +61,7 @@ asks about that. In a script, --waive names what you accept: --yes accepts nothi
 	cmd.Flags().BoolVar(&w.noInstall, "no-install", false, "Download packages at the first start, not now")
 	cmd.Flags().BoolVar(&w.forSession, "for-session", false, "")
 	cmd.Flags().MarkHidden("for-session") // mcp-jail run asks with it
-	cli.AddFlags(cmd, cmdline.Flag{Name: "waive", Value: "AXIS", Many: &w.waive, Usage: "Accept a weaker jail: fs, process, limits, macos"})
+	cli.AddFlags(cmd, cmdline.Flag{Name: "waive", Value: "PART", Many: &w.waive, Usage: "Accept a weaker jail: fs, process, limits, macos"})
 	return cmd
 }
 
