@@ -168,7 +168,9 @@ func (r *outcome) errorText(c terminal.Console) string {
 	// What is in one sentence there is in several lines here.
 	if own, is := strings.CutPrefix(text, ownPrefix); is {
 		what, _, _ := strings.Cut(own, ":")
-		if slices.ContainsFunc(all, func(line string) bool { return line != "" && strings.HasPrefix(own, line) || strings.HasPrefix(line, what) }) {
+		if slices.ContainsFunc(all, func(line string) bool {
+			return line != "" && strings.HasPrefix(own, line) || strings.HasPrefix(line, what)
+		}) {
 			return ""
 		}
 	}
