@@ -230,9 +230,9 @@ func memoryFiles(home, stateDir, id string, s wrapping.ServerChange) (outside, i
 	if !slices.Contains(s.Args, name) || slices.Contains(s.EnvNames(), "MEMORY_FILE_PATH") {
 		return "", ""
 	}
-	found, _ := filepath.Glob(filepath.Join(home, ".npm/_npx/*/node_modules", name, "dist/memory.jsonl"))
 	newest := time.Time{}
-	for _, file := range found {
+	for _, file := range hostfs.Glob(home)("~/.npm/_npx/*/node_modules/" + name + "/dist/memory.jsonl") {
+		file = home + strings.TrimPrefix(file, "~")
 		if info, err := os.Stat(file); err == nil && info.ModTime().After(newest) {
 			outside, newest = file, info.ModTime()
 		}
