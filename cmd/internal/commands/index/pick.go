@@ -174,7 +174,7 @@ func (x *Index) Pick(word string, fits func(*Server) bool) (*Server, error) {
 		switch len(found) {
 		case 0:
 		case 1:
-			if fits != nil && !found[0].IsDeclared() && x.unreadable() != "" {
+			if fits != nil && !fits(found[0]) && !found[0].IsDeclared() && x.unreadable() != "" {
 				return nil, x.unknown(word) // it may be in that file
 			}
 			return found[0], x.contested(word, found[0])
