@@ -36,7 +36,7 @@ type budgetRow struct {
 // much.
 var budget = []budgetRow{
 	{"clients", 3804},     // the whole chmod command
-	{"cmd", 20933},        // memories from before, files of clients that cannot be read, missing policy files
+	{"cmd", 20932},        // memories from before, files of clients that cannot be read, missing policy files
 	{"confine", 25893},    // the same
 	{"diagnostics", 5262}, // the folder that the server looked for in its own HOME
 	{"docs", 98},          // cmd fell by more
@@ -47,7 +47,7 @@ var budget = []budgetRow{
 	{"policy", 14131},
 	{"presets", 1196},
 	{"undo", 1564},
-	{"the product, in lines of code", 94190}, // the same
+	{"the product, in lines of code", 94189}, // the same
 	{"the trusted part, in lines", 40024},    // of the packages that SECURITY.md names
 	{"other Go code, in lines", 90234},       // the same
 	{"scripts, in lines", 9345},              // their tests

@@ -183,7 +183,7 @@ func losses(servers []wrapping.ServerChange) []string {
 	about := ""
 	for _, s := range servers {
 		if slices.Contains(s.Gets, "the project folder") {
-			about = "The project folder is the one that your client works in. A server may read and change it. "
+			about = "The project folder is where your client works. A server may read and change it. "
 		}
 	}
 	return []string{about + it + " reach your other files, or a host or variable that is not listed. Keys and .env files stay hidden, also in a folder that you allow. If a tool needs more, its error message says so and names the command.", ""}
@@ -206,10 +206,10 @@ func versions(servers []wrapping.ServerChange, missing []*missingPackage, noInst
 		if noInstall {
 			when += " at the first start"
 		}
-		texts = append(texts, listed(pinned)+when+". Starts use this version until you run", "  mcp-jail install --update")
+		texts = append(texts, listed(pinned)+when+", and keep this version until you run", "  mcp-jail install --update")
 	}
 	if len(unpinned) > 0 {
-		texts = append(texts, listed(unpinned)+" will probably fail: a start downloads, and the jail has no network.")
+		texts = append(texts, listed(unpinned)+" will probably fail: the jail has no network to download the package.")
 	}
 	return texts
 }
