@@ -35,8 +35,8 @@ type budgetRow struct {
 // "go test . -run Budget -update" does. A commit that raises a row by hand names the row that falls by as
 // much.
 var budget = []budgetRow{
-	{"clients", 3802},
-	{"cmd", 20877},        // why says what was allowed since, status what has another command
+	{"clients", 3804},     // the whole chmod command
+	{"cmd", 20932},        // memories from before, files of clients that cannot be read, missing policy files
 	{"confine", 25893},    // the same
 	{"diagnostics", 5262}, // the folder that the server looked for in its own HOME
 	{"docs", 98},          // cmd fell by more
@@ -47,15 +47,15 @@ var budget = []budgetRow{
 	{"policy", 14131},
 	{"presets", 1196},
 	{"undo", 1564},
-	{"the product, in lines of code", 94132}, // the same
+	{"the product, in lines of code", 94189}, // the same
 	{"the trusted part, in lines", 40024},    // of the packages that SECURITY.md names
-	{"other Go code, in lines", 90221},       // the same
-	{"scripts, in lines", 9325},              // their tests
+	{"other Go code, in lines", 90234},       // the same
+	{"scripts, in lines", 9345},              // their tests
 	{"files of the product", 631},
 	{"packages of the product", 75},
 	{"functions over 60 lines", 1},
-	{"exported names", 3070}, // AllowsLast, QuoteMark
-	{"words of documentation", 49360},
+	{"exported names", 3069}, // AllowsLast
+	{"words of documentation", 49334},
 	{"commands", 16},
 	{"flags", 43}, // "Learning is granting in a loop": drive, budget
 	{"keys", 59},  // "Yes, in the chat": ask

@@ -109,7 +109,7 @@ const (
 	debugged  Reason = "is started with a debugger by its client, which changes its command line"
 	elsewhere Reason = "is started on another machine or in a container"
 	replaced  Reason = "has a program whose name the client makes of a variable, which it would not do behind mcp-jail"
-	Jailed    Reason = "starts in mcp-jail already"
+	Jailed    Reason = "already starts in the jail"
 	Ambiguous Reason = "can be read in two ways"
 	AsLine    Reason = "is a line of text, in which mcp-jail changes nothing"
 	Beside    Reason = "has a command that its client runs itself, outside the jail"

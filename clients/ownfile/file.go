@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 )
 
 // maxSize is the size of the largest file that Read reads, in bytes, and maxLarge that of the largest
@@ -202,7 +203,7 @@ func (f *File) changed(reason string) error {
 func (f *File) Replaceable() error {
 	switch {
 	case f.info.Mode()&0o200 == 0:
-		return f.refuse(fmt.Sprintf("it is read-only (mode %04o)", f.info.Mode().Perm()), "if it may be changed: chmod u+w")
+		return f.refuse(fmt.Sprintf("it is read-only (mode %04o)", f.info.Mode().Perm()), "if it may be changed:  chmod u+w "+strings.ReplaceAll(f.Name, " ", `\ `))
 	case hardLinks(f.info) > 1:
 		return f.refuse(fmt.Sprintf("it has %d hard links, and a replacement would part them", hardLinks(f.info)), "replace the other names by symbolic links")
 	}

@@ -127,7 +127,7 @@ var hostDependent = []struct {
 }{
 	{regexp.MustCompile(`/\S*/testscript-main\d+/bin\b`), "BIN"},
 	{regexp.MustCompile(`ABI \d+`), "ABI N"},
-	{regexp.MustCompile(`(?m)^ +nothing +/etc/.*\n`), ""},
+	{regexp.MustCompile(`(?m)^ +hidden +/etc/.*\n`), ""},
 	{regexp.MustCompile(`(?m)^  (every server may read and execute|symbolic links|your other variables are hidden):\n(    .*\n)*`), "  $1:\n    ...\n"},
 	{regexp.MustCompile(`(?m)^ +(PATH|LANG|LC_[A-Z]+|TERM|TZ|SHELL)=.*\n`), ""},
 	{regexp.MustCompile(`(?m)(processes and threads) +\(.*\)$`), "$1  (PROCESSES)"},

@@ -178,7 +178,7 @@ func TestWithoutNamespacesPackage(t *testing.T) {
 			if err != nil || !strings.Contains(string(out), "server is ready: version 1.0.0") || strings.Count(string(out), "weaker jail, without namespaces") != 1 {
 				t.Fatalf("install: %v\n%s", err, out)
 			}
-			if out, err := withoutUserns(w.mcpJail(slices.Concat([]string{"install", "--update"}, waiveNamespaces, line)...)).CombinedOutput(); err != nil || !strings.Contains(string(out), "is the newest already") {
+			if out, err := withoutUserns(w.mcpJail(slices.Concat([]string{"install", "--update"}, waiveNamespaces, line)...)).CombinedOutput(); err != nil || !strings.Contains(string(out), "is already the newest") {
 				t.Fatalf("install --update: %v\n%s", err, out)
 			}
 		}

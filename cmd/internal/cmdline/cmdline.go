@@ -102,8 +102,7 @@ func MissingDashes(args []string, server Server) string {
 		return dashesBeforeLauncher(args)
 	}
 	if args[0] != "run" && args[0] != "plan" {
-		misspelt := func(name string) bool { return config.Suggest(args[0], []string{name}) != "" && !IsInPath(args[0]) }
-		if strings.HasPrefix(args[0], "-") || isCommand(args[0]) || slices.ContainsFunc(Commands(), misspelt) {
+		if strings.HasPrefix(args[0], "-") || isCommand(args[0]) || !IsInPath(args[0]) {
 			return ""
 		}
 		return fmt.Sprintf("%s is no command of mcp-jail. To start it as a server, type  %s", show.Line(args[0]), show.Typed("mcp-jail run --", args...))
@@ -226,7 +225,7 @@ func ParseWaivers(flag string, words []string) (waivers []policy.Axis, err error
 	for _, w := range words {
 		a := policy.Axis(w)
 		if !slices.Contains(policy.Waivers(), a) {
-			return nil, terminal.UsageErrorf("%s %s: must be one of %s; each has to be named", flag, w, strings.Join(Waivers(), ", "))
+			return nil, terminal.UsageErrorf("%s %s: must be one of %s. Name each", flag, w, strings.Join(Waivers(), ", "))
 		}
 		waivers = append(waivers, a)
 	}

@@ -106,7 +106,8 @@ func UnknownFlag(typed string, names []string) error {
 		return fmt.Errorf("there is no option %q: this is one word with a space in it. Write the option and its value as two words, or as --%s=VALUE", typed, strings.TrimLeft(flag, "-"))
 	}
 	word := strings.TrimLeft(typed, "-")
-	if near := config.Suggest(word, names); near != "" && len(word) > 2 { // too many names differ from a shorter one in two letters
+	// Too many names differ from a shorter one in two letters.
+	if near := config.Suggest(word, names); near != "" && len(word) > 2 {
 		return fmt.Errorf("there is no option %s. Did you mean --%s?", typed, near)
 	}
 	return fmt.Errorf("there is no option %s", typed)
@@ -115,11 +116,11 @@ func UnknownFlag(typed string, names []string) error {
 // UnknownCommand returns the error about a word that is no command.
 func UnknownCommand(word string) error {
 	if strings.HasPrefix(word, "-") {
-		return UnknownFlag(word, []string{"help", "version"})
+		return fmt.Errorf("%w. To see all commands:\n  mcp-jail help", UnknownFlag(word, []string{"help", "version"}))
 	}
 	near := config.Suggest(word, append(Commands(), "--version"))
 	if near == "" {
-		return fmt.Errorf("there is no command %q. To see all of them:\n  mcp-jail --help", word)
+		return fmt.Errorf("there is no command %q. To see all commands:\n  mcp-jail help", word)
 	}
 	return fmt.Errorf("there is no command %q. Did you mean:\n  mcp-jail %s", word, near)
 }

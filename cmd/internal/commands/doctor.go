@@ -55,7 +55,7 @@ alone:
 // Run prints a line for each thing that it looks at, and then what to do.
 func (d *doctorCmd) Run(c terminal.Console) error {
 	if d.apparmor && runtime.GOOS != "linux" {
-		return terminal.UsageErrorf("--apparmor is for Linux: this system has no AppArmor, and its jails need no profile of it")
+		return terminal.UsageErrorf("--apparmor is for Linux: this system has no AppArmor, and needs no profile")
 	}
 	if d.apparmor {
 		return printApparmorProfile(c)
@@ -252,6 +252,11 @@ func otherOwner(dir string, host hostfs.Host) string {
 
 // policyChecks names the mistakes in the policies and in the configuration.
 func policyChecks(x *index.Index) (all []check) {
+	for _, f := range x.Files {
+		if f.Err != nil {
+			all = append(all, check{mark: fails, subject: "clients", text: f.Err.Error()})
+		}
+	}
 	for _, err := range x.Broken {
 		all = append(all, check{mark: fails, subject: "policy", text: err.Error()})
 	}
@@ -284,7 +289,7 @@ func programChecks(x *index.Index) (all []check) {
 		all = append(all, k)
 	}
 	if all == nil && servers > 0 {
-		all = []check{{mark: well, subject: "servers", text: "the programs of your " + cli.Plural(servers, "server") + " are installed"}}
+		all = []check{{mark: well, subject: "servers", text: "the programs that start your " + cli.Plural(servers, "server") + " are installed. Scripts and packages were not looked at"}}
 	}
 	if all == nil {
 		all = []check{{mark: note, subject: "servers", text: "no client has a server that starts a program here"}}
@@ -309,14 +314,19 @@ func pathChecks(host hostfs.Host) []check {
 	switch {
 	case err == nil && !sameFile(found, self):
 		k.text = "terminals start another mcp-jail: " + found
-	case err == nil && (!isOwn || slices.ContainsFunc(profiles, func(name string) bool { return mentions(filepath.Join(host.Home, name), below) })):
+	case !isOwn && err == nil, isOwn && slices.ContainsFunc(profiles, func(name string) bool { return mentions(filepath.Join(host.Home, name), below) }):
 		return nil
+	}
+	file := "~/.profile"
+	// A new window on a desktop reads no other file.
+	if shell := filepath.Base(os.Getenv("SHELL")); shell == "bash" || shell == "zsh" {
+		file = "~/." + shell + "rc"
 	}
 	if isOwn {
 		dir = "$HOME/" + below
 	}
 	if !strings.ContainsAny(dir, "'\"") {
-		k.advice = []advice{{"To let new terminals find mcp-jail:", `echo 'export PATH="` + dir + `:$PATH"' >> ~/.profile`}}
+		k.advice = []advice{{"To let new terminals find mcp-jail:", `echo 'export PATH="` + dir + `:$PATH"' >> ` + file}}
 	}
 	return []check{k}
 }

@@ -1,8 +1,11 @@
 package commands
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -64,11 +67,11 @@ func explainTo(c terminal.Console, root *cobra.Command, word string) error {
 		for _, t := range docs.Topics() {
 			names = append(names, t.Name)
 		}
-		near := config.Suggest(word, names)
-		if near == "" {
-			near = "topics"
+		near := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasPrefix(name, word) })
+		if len(near) == 0 {
+			near = []string{cmp.Or(config.Suggest(word, names), "topics")}
 		}
-		return terminal.UsageErrorf("there is no command and no topic %q. Did you mean:\n  mcp-jail help %s", word, near)
+		return terminal.UsageErrorf("there is no command and no topic %q. Did you mean:\n  mcp-jail help %s", word, strings.Join(near, "\n  mcp-jail help "))
 	}
 	c.PrintText(found.Text(c.Width(), func(s string) string { return c.Paint(terminal.Bold, s) }))
 	return nil

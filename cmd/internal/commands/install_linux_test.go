@@ -126,11 +126,11 @@ func TestInstallPinsTools(t *testing.T) {
 	if e := u.entry("files@latest"); len(e.Pins) != 1 {
 		t.Errorf("pinned is %v", e.Pins)
 	}
-	if said := u.types(0, []string{"install", "f"}, "f was ready already: version 1.0.0, 5 tools, "); strings.Contains(said, "starting") {
+	if said := u.types(0, []string{"install", "f"}, "f is already installed: version 1.0.0, 5 tools, "); strings.Contains(said, "starting") {
 		t.Errorf("a server whose tools are pinned was started: %s", said)
 	}
 	if testkit.Long() {
-		u.types(0, []string{"install", "--update", "f"}, "files 1.0.0 is the newest already")
+		u.types(0, []string{"install", "--update", "f"}, "files 1.0.0 is already the newest")
 	}
 
 	tools := append(registry.Tools()[1:], registry.Tool{Name: "pay", Description: "Pays.", InputSchema: map[string]any{"type": "object"}})
@@ -212,11 +212,11 @@ func TestInstallUnlisted(t *testing.T) {
 	}
 	u.configure("\n" + testkit.Archive(t, "configurations.txt")["unlisted"])
 	u.env = append(u.env, "NEEDY_KEY=1")
-	u.types(0, []string{"install", "off"}, "off was ready already: version 1.0.0, 5 tools, ")
+	u.types(0, []string{"install", "off"}, "off is already installed: version 1.0.0, 5 tools, ")
 	if e := u.entry("needy@latest"); e.Pins != nil {
 		t.Errorf("with pin_tools = off, pinned is %v", e.Pins)
 	}
-	u.types(0, []string{"install"}, "mcp-jail: not installed: server broken: ", "on was ready already: version 1.0.0, 5 tools, ")
+	u.types(0, []string{"install"}, "mcp-jail: not installed: server broken: ", "on is already installed: version 1.0.0, 5 tools, ")
 	if e := u.entry("needy@latest"); len(e.Pins) != 1 {
 		t.Errorf("pinned is %v", e.Pins)
 	}
@@ -233,18 +233,18 @@ func TestInstallUnconfigured(t *testing.T) {
 	u.types(0, []string{"install", "--", "npx", "-y", "@s/files", "one"}, "is ready: version 1.0.0, ")
 	u.types(0, []string{"check"}, "no server has a policy yet")
 	u.configure("[servers.o]\ncommand = \"npx\"\narguments = [\"-y\", \"other\"]\n")
-	said := u.types(0, []string{"install"}, "o is ready: version 1.0.0, ", "@s/files was ready already: version 1.0.0, ")
-	if strings.Count(said, "@s/files was ready") != 1 || strings.Count(said, "o is ready") != 1 {
+	said := u.types(0, []string{"install"}, "o is ready: version 1.0.0, ", "@s/files is already installed: version 1.0.0, ")
+	if strings.Count(said, "@s/files is already installed") != 1 || strings.Count(said, "o is ready") != 1 {
 		t.Errorf("not each package once: %s", said)
 	}
 	for _, name := range []string{"files", "@s/files"} {
-		u.types(0, []string{"install", name}, "@s/files was ready already: version 1.0.0, ")
+		u.types(0, []string{"install", name}, "@s/files is already installed: version 1.0.0, ")
 	}
-	u.types(2, []string{"install", "filse"}, "there is no server \"filse\" in the configuration", "mcp-jail install -- npx -y filse")
+	u.types(2, []string{"install", "filse"}, "there is no server \"filse\" in the configuration", "mcp-jail status")
 	site.Publish(registry.MCPServer{Name: "@s/files", Version: "2.0.0"}.Package())
-	u.types(0, []string{"install", "--update", "--yes"}, "other 1.0.0 is the newest already", "@s/files 1.0.0 → 2.0.0", "@s/files is ready: version 2.0.0, ")
+	u.types(0, []string{"install", "--update", "--yes"}, "other 1.0.0 is already the newest", "@s/files 1.0.0 → 2.0.0", "@s/files is ready: version 2.0.0, ")
 	u.types(0, []string{"install", "--update", "--yes", "--", "npx", "-y", "@s/files@1.0.0"}, "@s/files 1.0.0\n  it was not pinned yet\n", "is ready: version 1.0.0, ")
-	u.types(0, []string{"install", "--update", "--", "npx", "-y", "@s/files@1.0.0"}, "@s/files 1.0.0 is the newest already that the line allows: @s/files@1.0.0\n")
+	u.types(0, []string{"install", "--update", "--", "npx", "-y", "@s/files@1.0.0"}, "@s/files 1.0.0 is already the newest that the line allows: @s/files@1.0.0\n")
 	if e := u.entry("@s/files@latest"); e.Version != "2.0.0" {
 		t.Errorf("after the update: %s", e.Version)
 	}
@@ -325,7 +325,7 @@ func (u *npmUser) pinned() (names []string) {
 	return names
 }
 
-var outcome = regexp.MustCompile(`(?m)^(?:error: )?(\w+ (?:is ready|was ready already|is not ready)):`)
+var outcome = regexp.MustCompile(`(?m)^(?:error: )?(\w+ (?:is ready|is already installed|is not ready)):`)
 
 // outcomes returns what was said of each package, in its order.
 func outcomes(said string) string {
@@ -349,7 +349,7 @@ func TestInstallSeveral(t *testing.T) {
 		}
 	}()
 	said := u.types(1, []string{"install"}, "cgone", "E404")
-	if got, want := outcomes(said), "alpha is ready, beta is ready, cgone is not ready, charlie is ready, delta is ready, deltaagain was ready already"; got != want {
+	if got, want := outcomes(said), "alpha is ready, beta is ready, cgone is not ready, charlie is ready, delta is ready, deltaagain is already installed"; got != want {
 		t.Errorf("%s, want %s:\n%s", got, want, said)
 	}
 	if got := len(u.pinned()); got != 4 {
@@ -361,8 +361,8 @@ func TestInstallSeveral(t *testing.T) {
 	for _, name := range []string{"alpha", "delta"} {
 		g.Publish(registry.MCPServer{Name: name, Version: "2.0.0"}.Package())
 	}
-	said = u.types(0, []string{"install", "--update", "--yes", "delta", "beta", "deltaagain", "alpha"}, "alpha 1.0.0 → 2.0.0", "beta 1.0.0 is the newest already")
-	if strings.Count(said, "delta 1.0.0 → 2.0.0") != 1 || !strings.Contains(said, "delta 2.0.0 is the newest already") || strings.Count(said, "is ready: ") != 2 {
+	said = u.types(0, []string{"install", "--update", "--yes", "delta", "beta", "deltaagain", "alpha"}, "alpha 1.0.0 → 2.0.0", "beta 1.0.0 is already the newest")
+	if strings.Count(said, "delta 1.0.0 → 2.0.0") != 1 || !strings.Contains(said, "delta 2.0.0 is already the newest") || strings.Count(said, "is ready: ") != 2 {
 		t.Errorf("updates: %s", said)
 	}
 }
@@ -390,7 +390,7 @@ func TestInstallInterrupted(t *testing.T) {
 	}
 	close(g.gates["alpha"])
 	close(g.gates["delta"])
-	if got, want := outcomes(u.types(0, []string{"install"})), "alpha is ready, beta was ready already, delta is ready"; got != want {
+	if got, want := outcomes(u.types(0, []string{"install"})), "alpha is ready, beta is already installed, delta is ready"; got != want {
 		t.Errorf("then %s, want %s", got, want)
 	}
 }

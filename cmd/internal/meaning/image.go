@@ -17,7 +17,7 @@ func Instead(argv []string) string {
 	for _, word := range argv {
 		if p, ok := presets.ForPackage(presets.Image, word); ok {
 			if line := lineOf(p); line != nil {
-				return "the preset " + p.Name + " knows it without a container, so that mcp-jail can confine it: write the entry as " + show.Spelled(line) + ", with the server's own arguments and variables"
+				return "the same server without one: " + show.Spelled(line)
 			}
 		}
 	}

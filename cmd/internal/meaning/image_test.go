@@ -16,9 +16,7 @@ func TestInstead(t *testing.T) {
 		"docker mcp gateway run":                                             "",
 	} {
 		got := Instead(strings.Fields(line))
-		if _, after, is := strings.Cut(got, "write the entry as "); is {
-			got, _, _ = strings.Cut(after, ", with")
-		}
+		_, got, _ = strings.Cut(got, "without one: ")
 		if got != want {
 			t.Errorf("%s: %q, want %q", line, got, want)
 		}

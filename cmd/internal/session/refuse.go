@@ -70,7 +70,7 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		return lifecycle.GapFailure(server, gaps)
 	case errors.As(err, &unknown):
 		d := diagnostics.ConfigFailure(server, err.Error())
-		d.Fix = "name a configured server, or give the command itself: mcp-jail run -- COMMAND"
+		d.Fix = "name a configured server, or give the command itself (mcp-jail run -- COMMAND). To try a server of a client: " + show.Typed("mcp-jail call", unknown.Server)
 		return d
 	case errors.As(err, &owner) && owner.Role != "":
 		d := diagnostics.ConfigFailure(server, err.Error())
@@ -78,7 +78,8 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		return d
 	case errors.As(err, &beside):
 		d := diagnostics.ConfigFailure(server, err.Error())
-		d.What, d.Fix = "the preset does not grant a directory that is not for this server alone", "" // the cause says what to do
+		// The cause says what to do.
+		d.What, d.Fix = "the preset does not grant a directory that is not for this server alone", ""
 		return d
 	case errors.As(err, &install):
 		d := diagnostics.ExecFailure(server, err.Error(), "")

@@ -319,7 +319,9 @@ func (j judge) planned(s, plain Entry, words []string, line clients.Wrapped, id 
 	}
 	table, err := j.table(plain, words, p)
 	if err == nil {
-		p.Own, p.Writes = ids.choose(plain, table, id)
+		if p.Own, p.Writes = ids.choose(plain, table, id); id != "" && p.Writes {
+			p.Careful = append(p.Careful, "its policy file is missing. A new one is written, without what you had allowed")
+		}
 		_, err = p.Own.Checked()
 	}
 	switch {
@@ -339,7 +341,7 @@ func (j judge) known(p *ServerChange, f *config.ServerFile, words []string) {
 	server := *f.Server
 	server.Command, server.Arguments = words[0], words[1:]
 	p.Own, p.Writes = &config.ServerFile{Path: f.Path, Server: &server}, true
-	p.Notes = append(p.Notes, "its command has changed. It was "+terminal.ShownLine(f.Words())+". The new one keeps its policy")
+	p.Notes = append(p.Notes, "its command has changed. It was "+terminal.ShownLine(f.Words())+". Its policy stays")
 }
 
 // newer returns in words what the preset of a server's file gives now and the file has not, each with a sign. What the
@@ -397,7 +399,7 @@ func (p *ServerChange) waive(given map[string][]policy.Axis, key string) {
 
 // offer says that a server gets the file that it had before.
 func (p *ServerChange) offer(home string) {
-	p.Grant = Grant{Preset: p.Own.Server.Preset, Flags: []string{"--id", p.Own.Server.ID}, Remarks: []string{"as before"}, Unpinned: p.Unpinned}
+	p.Grant = Grant{Preset: p.Own.Server.Preset, Flags: []string{"--id", p.Own.Server.ID}, Remarks: []string{"with the policy from your last wrap"}, Unpinned: p.Unpinned}
 	p.describe(p.Own.Server, p.Entry, nil, false, home)
 }
 

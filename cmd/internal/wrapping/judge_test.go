@@ -152,23 +152,23 @@ func TestDirectory(t *testing.T) {
 	}
 	const none = "nothing"
 	for _, c := range []struct{ name, entry, gets, note, left string }{
-		{"cwd", mine(h.Home + "/Documents"), "~/Documents", none, ""},
-		{"cwd by a link", mine("${workspaceFolder}/data"), "~/Documents", "in ${workspaceFolder}/data, which leads to " + h.Home + "/Documents", ""},
-		{"relative cwd", mine("sub"), h.Project + "/sub", none, ""},
+		{"cwd", mine(h.Home + "/Documents"), "~/Documents (read and write)", none, ""},
+		{"cwd by a link", mine("${workspaceFolder}/data"), "~/Documents (read and write)", "in ${workspaceFolder}/data, which leads to " + h.Home + "/Documents", ""},
+		{"relative cwd", mine("sub"), h.Project + "/sub (read and write)", none, ""},
 		{"cwd that decides", mine("${userHome}/.config/autostart"), "", "is ~/.config/autostart (", ""},
 		{"cwd that decides, by a link", mine("${workspaceFolder}/auto"), "", "is ~/.config/autostart (", ""},
 		{"cwd with secrets", mine("${userHome}/.config/google-chrome/Default"), "", "is a sensitive file (~/.config/google-chrome*)", ""},
 		{"cwd in .git", mine("${workspaceFolder}/.git/hooks"), "", "/.git (programs run or trust what is there", ""},
 		{"cwd in two ways", mine("${workspaceFolder}/x/../../Documents"), "", none, "can be read in two ways"},
-		{"unknown cwd", mine("${input:where}"), "${input:where}", none, ""},
+		{"unknown cwd", mine("${input:where}"), "${input:where} (read and write)", none, ""},
 		{"no cwd", mine(""), "the project folder", none, ""},
 
 		{"preset", files(".", ""), "the project folder", none, ""},
-		{"preset with cwd", files(".", h.Home+"/Documents"), "~/Documents", none, ""},
-		{"preset with cwd by a link", files(".", "${workspaceFolder}/data"), "~/Documents", "which leads to", ""},
+		{"preset with cwd", files(".", h.Home+"/Documents"), "~/Documents (read and write)", none, ""},
+		{"preset with cwd by a link", files(".", "${workspaceFolder}/data"), "~/Documents (read and write)", "which leads to", ""},
 		{"preset with a cwd that decides", files(".", "${workspaceFolder}/auto"), "", "so the rule allows nothing there", ""},
-		{"preset with a drive", files(`C:\\a`, "${input:where}"), `C:\a`, none, ""},
-		{"preset with an unknown cwd", files("m", "${input:where}"), "m in the project folder", none, ""},
+		{"preset with a drive", files(`C:\\a`, "${input:where}"), `C:\a (read and write)`, none, ""},
+		{"preset with an unknown cwd", files("m", "${input:where}"), "m in the project folder (read and write)", none, ""},
 		{"preset, ..", files("..", h.Project), "", none, "leaves the project folder"},
 		{"preset, a link", files("home", h.Project), "", none, "leaves the project folder"},
 		{"preset, in two ways", files("${workspaceFolder}/x/../../Documents", ""), "", none, "goes up from there"},
@@ -177,9 +177,9 @@ func TestDirectory(t *testing.T) {
 		{"preset, state", files("${userHome}/.local/state/mcp-jail", ""), "", "is not granted: it decides", ""},
 		{"preset, programs", files("${userHome}/.local/bin", ""), "", "is not granted: it decides", ""},
 		{"preset, .bashrc", files("${userHome}/.bashrc", ""), "", "is not granted: it decides", ""},
-		{"preset, packages", files("${userHome}/.npm", ""), "~/.npm", h.Home + "/.npm: it gives control of ~/.npm", ""},
+		{"preset, packages", files("${userHome}/.npm", ""), "~/.npm (read and write)", h.Home + "/.npm: it gives control of ~/.npm", ""},
 		{"preset, hooks", files("${workspaceFolder}/.git/hooks", ""), "", "is not granted: it is a protected file", ""},
-		{"preset, ordinary", files("${userHome}/notes", ""), "~/notes", none, ""},
+		{"preset, ordinary", files("${userHome}/notes", ""), "~/notes (read and write)", none, ""},
 
 		{"argument in two ways", `{"command": "mine", "args": ["--dir=` + h.Project + `/x/../../Documents"]}`, "the project folder", "it can be read in two ways", ""},
 	} {

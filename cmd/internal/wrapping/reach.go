@@ -52,7 +52,7 @@ func (g *Grant) say(server *config.Server, home string, at func(policy.FsRule) s
 		for _, r := range p.Fs {
 			isProgram := r.Execute && r.Rights()&policy.Write == 0 && !policy.Within(r.Path, home)
 			if path := at(r); path != "" && r.Rights() != 0 && !isProgram {
-				files = addWords(files, placeWords(path, home)+rightsWords(r.Rights()))
+				files = addWords(files, placeWords(path, home)+rightsWords(path, r.Rights()))
 			}
 		}
 		for _, r := range p.Net {
@@ -70,7 +70,9 @@ func (g *Grant) say(server *config.Server, home string, at func(policy.FsRule) s
 	if isReal {
 		files = append(files, "your home folder as its own")
 	}
-	g.Gets = slices.Concat(files, hosts, variables)
+	if g.Gets = slices.Concat(files, hosts, variables); slices.ContainsFunc(files, func(words string) bool { return strings.Contains(words, "your whole home folder") }) {
+		g.Careful = append(g.Careful, "that is nearly all that you have. If it needs less, write the folder that it needs into its entry first")
+	}
 	if hasSecret {
 		g.Remarks = append(g.Remarks, "your token stays outside the jail")
 	}
@@ -95,10 +97,13 @@ func placeWords(path, home string) string {
 	return path
 }
 
-func rightsWords(rights policy.Rights) string {
+func rightsWords(path string, rights policy.Rights) string {
 	switch rights & policy.Write {
 	case policy.Write:
-		return ""
+		if path == projectFolder { // wrap says it once
+			return ""
+		}
+		return " (read and write)"
 	case 0:
 		return " (read only)"
 	case policy.Create:

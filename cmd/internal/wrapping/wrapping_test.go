@@ -114,7 +114,7 @@ func TestInherited(t *testing.T) {
 	must(t, os.Mkdir(filepath.Join(h.Home, "notes"), 0o700))
 	write(t, filepath.Join(h.Home, ".cursor/mcp.json"), `{"mcpServers": {"m": {"command": "npx", "args": ["-y", "@modelcontextprotocol/server-memory"]}}}`)
 	p := only(t, h, Selection{}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
-	if text := strings.Join(p.Gets, ", "); text != "~/notes, MEMORY_FILE_PATH" {
+	if text := strings.Join(p.Gets, ", "); text != "~/notes (read and write), MEMORY_FILE_PATH" {
 		t.Error(text)
 	}
 }

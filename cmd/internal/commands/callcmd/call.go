@@ -68,7 +68,7 @@ func Call(line *cli.CommandLine) *cobra.Command {
 	k := &callCmd{Chooser: Chooser{Verb: "call"}, timeout: 5 * time.Minute}
 	cmd := line.Command("call [options] SERVER [TOOL [JSON | NAME=VALUE...]]", "Call a server's tool from the terminal, in its jail", cli.AnyNumber, false, func(words []string) error {
 		if len(words) == 0 {
-			return terminal.UsageErrorf("which server? To see those of your clients:\n  mcp-jail status")
+			return terminal.UsageErrorf("name a server. To see your servers:\n  mcp-jail status")
 		}
 		k.Server, k.words = words[0], words[1:]
 		if len(k.words) > 0 {

@@ -114,7 +114,7 @@ func (t *target) Confirm(c terminal.Console, yes bool) error {
 	if t.entry == nil || !t.entry.File.IsProject() || yes {
 		return nil
 	}
-	c.Notef("%s is in a file of this project, which others may have written. It starts in a jail, in %s:\n  %s", show.Line(t.Place), show.Line(t.Dir), show.Spelled(terminal.ShownWords(append([]string{cmdline.Main}, t.Argv...))))
+	c.Notef("%s is from %s, which others may have written. It would start in a jail, in %s:\n  %s", index.ServerTitle(t.entry.Entry), t.entry.Place(), show.Line(t.Dir), show.Spelled(terminal.ShownWords(append([]string{cmdline.Main}, t.Argv...))))
 	err := cli.Confirm(context.Background(), c, "Start it?")
 	var interrupted *terminal.InterruptedError
 	switch {

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -91,7 +90,7 @@ func (line *CommandLine) Command(use, short string, most int, forServers bool, r
 	cmd.RunE = func(_ *cobra.Command, args []string) error {
 		switch {
 		case len(args) > most:
-			return fmt.Errorf("unexpected argument %s%s", args[most], selectionHint(cmd, args[most]))
+			return fmt.Errorf("%s takes no argument %s%s", cmd.Name(), show.Name(args[most]), selectionHint(cmd, args[most]))
 		case line.Server.Given && !forServers:
 			return fmt.Errorf("mcp-jail %s takes no command after --", cmd.Name())
 		}
@@ -116,19 +115,14 @@ func selectionHint(cmd *cobra.Command, word string) string {
 	if cmd.Flags().Lookup("client") == nil {
 		return ""
 	}
+	flag := " --server"
 	if c, err := clients.ByName(word); err == nil {
-		return ", did you mean --client " + c.Name + "?"
+		flag, word = " --client", c.Name
+	} else if strings.ContainsAny(word, "/.") {
+		flag = " --file"
 	}
-	if _, err := os.Stat(word); err == nil || strings.ContainsAny(word, "/.") {
-		return didYouMean("--file", word, "?")
+	if line, ok := show.TypedOK("mcp-jail "+cmd.Name()+flag, word); ok {
+		return ". Did you mean:\n  " + line
 	}
-	return didYouMean("--server", word, "? A client: --client NAME")
-}
-
-func didYouMean(flag, word, more string) string {
-	line, ok := show.TypedOK(flag, word)
-	if !ok {
-		return ""
-	}
-	return ", did you mean " + line + more
+	return ""
 }

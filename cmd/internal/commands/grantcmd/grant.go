@@ -68,7 +68,7 @@ func (g *grantCmd) taken() []cmdline.Flag {
 func (g *grantCmd) check(words []string) error {
 	switch {
 	case g.server == "":
-		return terminal.UsageErrorf("name the server. To see their names:\n  mcp-jail status")
+		return terminal.UsageErrorf("name a server. To see your servers:\n  mcp-jail status")
 	case g.last && len(words) > 0:
 		return terminal.UsageErrorf("--last takes the grants from the last failure: leave %s out, or --last", words[0])
 	case g.last && g.remove:

@@ -33,7 +33,7 @@ func (r *Removal) Do() error {
 		defer d.Close()
 		unlock, free := d.Lock()
 		if !free {
-			return fmt.Errorf("nothing was removed: %s was started meanwhile, or another mcp-jail removes it", show.Name(s.Called()))
+			return fmt.Errorf("nothing was removed: %s was started, or another mcp-jail removes it", show.Name(s.Called()))
 		}
 		defer unlock()
 		letGo = append(letGo, func() { d.LetGo(unlock) })

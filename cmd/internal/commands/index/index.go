@@ -97,7 +97,7 @@ type Index struct {
 	tables  map[string]*config.Config             // of each directory
 	joined  map[string]*Server                    // by key, or by signature
 	of      map[*wrapping.File]map[string]*Server // of entries, by their keys
-	words   [3]map[string][]*Server               // by the names of files and tables here, by keys, and by what servers are called
+	words   [3]map[string][]*Server               // by names of files and tables, keys, what servers are called
 }
 
 // A Server is one server, with all that names it.

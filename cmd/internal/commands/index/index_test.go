@@ -56,7 +56,7 @@ func TestPick(t *testing.T) {
 		"mem":    "mem means 2 servers; type one of these:\n  mem --client cursor   Cursor (~/.cursor/mcp.json, line 3)\n  mem --client gemini   Gemini CLI (~/.gemini/settings.json, line 3)",
 		"twin":   "twin means 2 servers; type one of these:\n  twin-01234567   started by hand in /a:  twin a\n  twin-fedcba98   started by hand in /b:  twin b",
 		"notess": "there is no server notess; did you mean notes?\na server's file cannot be used: ~/.config/mcp-jail/servers/broken.toml:3",
-		"zzz":    "there is no server zzz; `mcp-jail status --all` shows",
+		"zzz":    "there is no server zzz. To see all servers:",
 		"broken": dir + "/home/.config/mcp-jail/servers/broken.toml:3",
 	} {
 		if s, err := x.Pick(word, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -103,6 +103,24 @@ func TestJoined(t *testing.T) {
 	testkit.Must(t, err)
 	if x := one.read(host, files, Program{Program: wrapping.Program{Path: dir + "/bin/mcp-jail"}}); len(x.Servers) != 2 || x.Servers[0].File == nil {
 		t.Errorf("of one client: %+v", x.Servers)
+	}
+}
+
+// TestPickRenewed: a name in the file of a client means what it starts now, and not what is left of a server of that name.
+func TestPickRenewed(t *testing.T) {
+	file := func(name, id, word string) string {
+		return "version = 1\n[servers." + name + "]\nid = \"" + id + "\"\ncommand = \"npx\"\narguments = [\"-y\", \"" + word + "\"]\n"
+	}
+	dir := plantHome(t, map[string]string{
+		"home/.claude.json":         `{"mcpServers": {"memory": {"command": "BIN/mcp-jail", "args": ["run", "--id", "memory-2-0123456789ab", "--", "npx", "-y", "new"]}}}`,
+		serversAt + "memory.toml":   file("memory", "memory-0123456789ab", "old"),
+		serversAt + "memory-2.toml": file("memory-2", "memory-2-0123456789ab", "new"),
+	})
+	x := readAs(t, dir+"/bin/mcp-jail")
+	for _, fits := range []func(*Server) bool{nil, (*Server).IsOwn} {
+		if s, err := x.Pick("memory", fits); err != nil || s.Key != "memory-2-0123456789ab" {
+			t.Errorf("%+v, %v", s, err)
+		}
 	}
 }
 

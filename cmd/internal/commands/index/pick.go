@@ -86,12 +86,19 @@ func (x *Index) exact(word string, fits func(*Server) bool) []*Server {
 			return x.ofProject(x.words[called][word])
 		}
 	}
+	isCalled := func(s *Server) bool {
+		return slices.ContainsFunc(s.Entries, func(e *Entry) bool { return e.Server == word && !e.File.IsProject() })
+	}
 	for _, tier := range x.words {
-		if found := x.preferred(tier[word], fits); found != nil {
+		all := tier[word]
+		if slices.ContainsFunc(x.words[called][word], isCalled) { // before what is left of another server that was called so
+			all = slices.DeleteFunc(slices.Clone(all), func(s *Server) bool { return !s.IsDeclared() })
+		}
+		if found := x.preferred(all, fits); found != nil {
 			return found
 		}
-		if i := slices.IndexFunc(tier[word], func(s *Server) bool { return s.Table != nil }); i >= 0 {
-			return tier[word][i : i+1]
+		if i := slices.IndexFunc(all, func(s *Server) bool { return s.Table != nil }); i >= 0 {
+			return all[i : i+1]
 		}
 	}
 	if fits != nil {
@@ -167,6 +174,9 @@ func (x *Index) Pick(word string, fits func(*Server) bool) (*Server, error) {
 		switch len(found) {
 		case 0:
 		case 1:
+			if fits != nil && !fits(found[0]) && !found[0].IsDeclared() && x.unreadable() != "" {
+				return nil, x.unknown(word) // it may be in that file
+			}
 			return found[0], x.contested(word, found[0])
 		default:
 			return nil, x.ambiguous(word, found)
@@ -232,18 +242,15 @@ func (x *Index) unknown(word string) error {
 		names = append(append(names, s.Name), s.Called...)
 	}
 	text := "there is no server " + show.Name(word)
-	switch near := config.Suggest(word, names); {
-	case near != "":
+	switch near, unreadable := config.Suggest(word, names), x.unreadable(); {
+	case near != "" && near != word:
 		text += "; did you mean " + show.Name(near) + "?"
+	case unreadable != "":
+		text = show.Name(word) + " was not found" + unreadable
 	case len(names) == 0:
 		text += ": no client and no configuration has one, and nothing is stored of any"
 	default:
-		text += "; `mcp-jail status --all` shows them"
-	}
-	for _, f := range x.Files {
-		if f.Err != nil {
-			text += "\na file could not be read: " + show.Line(cli.ShortPath(f.Err.Error(), x.Host.Home))
-		}
+		text += ". To see all servers:\n  mcp-jail status --all"
 	}
 	for _, err := range x.Broken {
 		text += "\na server's file cannot be used: " + show.Line(cli.ShortPath(err.Error(), x.Host.Home))
@@ -255,6 +262,16 @@ func (x *Index) unknown(word string) error {
 		text += "\n" + terminal.OneLine(x.Err)
 	}
 	return terminal.UsageErrorf("%s", text)
+}
+
+// unreadable says which files of clients could not be read, and why; "" for none.
+func (x *Index) unreadable() (text string) {
+	for _, f := range x.Files {
+		if f.Err != nil {
+			text += ", and " + show.Line(cli.ShortPath(f.Path, x.Host.Home)+" could not be read: "+strings.TrimPrefix(f.Err.Error(), f.Path+": "))
+		}
+	}
+	return text
 }
 
 // Propose has a shell propose the names of servers, but not those that only a project's file of a client has.

@@ -117,7 +117,8 @@ func copyProgram(from string, dir *private.Dir, name string) error {
 		return err
 	}
 	there, err := dir.ReadFile(name, int64(len(content)))
-	executable := func(info fs.FileInfo) bool { return info.Mode() == 0o755 || runtime.GOOS == "windows" } // which has no modes
+	// Windows has no modes.
+	executable := func(info fs.FileInfo) bool { return info.Mode() == 0o755 || runtime.GOOS == "windows" }
 	if info, looked := dir.Lstat(name); err == nil && looked == nil && executable(info) && bytes.Equal(there, content) {
 		return nil
 	}

@@ -32,7 +32,7 @@ func (e *runningError) Error() string {
 type inUseError struct{ Package string }
 
 func (e *inUseError) Error() string {
-	return fmt.Sprintf("nothing was removed: a running server uses the files of %s. Close its client, and try again", e.Package)
+	return fmt.Sprintf("nothing was removed: a running server uses the files of %s. Close its client and retry", e.Package)
 }
 
 // Removal returns the removal of servers, with the pins and trees that only they use, the trees that no pin names, and
@@ -79,7 +79,7 @@ func (a *Stored) addPins(r *Removal) {
 			continue
 		}
 		if i := slices.IndexFunc(users, func(name string) bool { return !goes(name) }); i >= 0 {
-			r.Stays = append(r.Stays, fmt.Sprintf("the package %s %s stays, because server %s uses it too", e.Name, e.Version, users[i]))
+			r.Stays = append(r.Stays, fmt.Sprintf("the package %s %s stays: server %s uses it too", e.Name, e.Version, users[i]))
 			continue
 		}
 		r.Pins = append(r.Pins, e)

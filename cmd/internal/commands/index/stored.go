@@ -156,7 +156,8 @@ const removedDir = "removed"
 
 // ReadSessions adds what the records tell of the sessions of a server: whether one runs, the last one, and what failed.
 func (a *Stored) ReadSessions(s *StoredServer) {
-	if d, err := records.Open(a.host, s.Name); err == nil && s.started { // what another user may have written tells nothing
+	// What another user may have written tells nothing.
+	if d, err := records.Open(a.host, s.Name); err == nil && s.started {
 		defer d.Close()
 		s.Running = d.Running()
 		s.readTimes(d)

@@ -171,7 +171,7 @@ func TestRemove(t *testing.T) {
 	u.runs("plain", day, nil)
 	must(t, store.Update(session.ProposedTools(u.host), func(f *store.File) error { return f.Set(e) }))
 
-	if stays := u.removes("one"); stays != "the package mem 2.0.0 stays, because server two uses it too" {
+	if stays := u.removes("one"); stays != "the package mem 2.0.0 stays: server two uses it too" {
 		t.Errorf("%s", stays)
 	}
 	if got := u.names(); strings.Contains(got, "one ") || !strings.Contains(got, "two") || !strings.Contains(got, "pin mem@latest") {
@@ -251,7 +251,7 @@ func TestRemoveRefused(t *testing.T) {
 	r, err = all.Removal(all.Servers)
 	must(t, err)
 	records.New(u.host, "s").MarkStart() // until the test binary ends
-	if err := r.Do(); err == nil || !strings.Contains(err.Error(), "was started meanwhile") {
+	if err := r.Do(); err == nil || !strings.Contains(err.Error(), "was started, or") {
 		t.Errorf("of a server that was started: %v", err)
 	}
 	var running *runningError

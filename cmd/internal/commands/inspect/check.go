@@ -130,6 +130,9 @@ func (r *checkReport) addFiles(files []string, server string, axes []policy.Axis
 		return err
 	}
 	r.home, host.Configs = host.Home, session.AbsolutePaths(files)
+	if len(files) == 1 && filepath.Dir(host.Configs[0]) == filepath.Join(host.ConfigDir, config.ServersDir) {
+		return r.addIndex(strings.TrimSuffix(filepath.Base(files[0]), ".toml"), axes, nil)
+	}
 	cfg, err := session.LoadConfig(config.LoadOptions{Files: files}, host)
 	if err != nil {
 		return r.addProblem(err)

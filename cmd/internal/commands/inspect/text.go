@@ -131,7 +131,7 @@ func (p *page) files() (lines []string) {
 		if e.Rights != 0 && slices.ContainsFunc(p.Profile.HomeLinks, func(l policy.HomeLink) bool { return l.Target == e.Path }) {
 			name += ", also in HOME"
 		}
-		row(e.Rights.String(), name, originText(e))
+		row(strings.Replace(e.Rights.String(), "nothing", "hidden", 1), name, originText(e))
 	}
 	for _, r := range p.missing {
 		row(r.Rights().String(), r.Path, placeOf(r.Label())+", not there now")

@@ -73,7 +73,7 @@ At the end learn shows what changes, asks, and writes the file of the server.`
 func (k *learnCmd) Run(c terminal.Console) error {
 	switch {
 	case k.Server == "":
-		return terminal.UsageErrorf("name a server:\n  mcp-jail learn SERVER")
+		return terminal.UsageErrorf("name a server. To see your servers:\n  mcp-jail status")
 	case k.budget <= 0:
 		return terminal.UsageErrorf("--budget %s: it must be positive, such as 90s or 10m", k.budget)
 	}

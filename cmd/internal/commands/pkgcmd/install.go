@@ -114,9 +114,8 @@ func (i *installCmd) run(ctx context.Context, cancel func(), c terminal.Console,
 		return i.acceptAll(c, host)
 	}
 	all, failed, err := i.wanted(c, host, cancel)
-	var unknown *config.UnknownServerError
-	if errors.As(err, &unknown) {
-		return terminal.UsageErrorf("%s\nTo install a package of that name:\n  %s", err, show.Typed("mcp-jail install -- npx -y", unknown.Server))
+	if errors.As(err, new(*config.UnknownServerError)) {
+		return terminal.UsageErrorf("%s. To see your servers:\n  mcp-jail status", err)
 	}
 	if err != nil {
 		return err
@@ -236,7 +235,7 @@ const launchers = "npx, npm exec, uvx and uv tool run"
 
 func (i *installCmd) behindDashes() (wanted, error) {
 	if len(i.given.Argv) == 0 {
-		return wanted{}, terminal.UsageErrorf("there is no command after --. Type for example\n  mcp-jail install -- npx -y PACKAGE")
+		return wanted{}, terminal.UsageErrorf("there is no command after --. For example:\n  mcp-jail install -- npx -y PACKAGE")
 	}
 	w, err := i.typed(i.given.Argv)
 	w.own = true

@@ -170,7 +170,7 @@ func (i *installCmd) finishInstall(c terminal.Console, j *job) {
 	case j.mended:
 		what = "is ready again"
 	case !j.result.Fetched:
-		what = "was ready already"
+		what = "is already installed"
 	}
 	if j.stopped && !j.tools.listed && !i.forWrap {
 		j.tools = toolsFound{remark: "its tools are pinned at its first session"}
@@ -186,7 +186,7 @@ func (i *installCmd) finishUpdate(ctx context.Context, c terminal.Console, j *jo
 	accepted := false
 	board.quietly(func() {
 		if u.Old != nil && len(j.changes) == 0 {
-			c.Printf("%s %s is the newest already%s\n", u.Old.Name, u.Old.Version, allowed(&j.line))
+			c.Printf("%s %s is already the newest%s\n", u.Old.Name, u.Old.Version, allowed(&j.line))
 			return
 		}
 		j.sayUpdate(c)

@@ -138,7 +138,7 @@ type statusReport struct {
 
 func (s *statusCmd) nothing(x *index.Index) *problem {
 	if len(x.Stored.Servers) > 0 {
-		return &problem{"No client has a server. To see the servers that you have started yourself:", []string{"mcp-jail status --all"}}
+		return &problem{"No client has a server. To see those that you started yourself:", []string{"mcp-jail status --all"}}
 	}
 	return &problem{What: fmt.Sprintf("No client has a server: mcp-jail looked for the files of %d clients, and in this folder.", len(clients.All()))}
 }
@@ -228,7 +228,7 @@ func printRemoval(c terminal.Console, x *index.Index, removal *index.Removal) {
 		if s.About.Project != "" {
 			project = ", a server of the project of " + show.Line(short(s.About.Project))
 		}
-		c.Printf("%s%s, last used %s\n", c.Paint(terminal.Bold, show.Name(x.NameOf(s.Name))), project, whenText(time.Now(), s.Used))
+		c.Printf("%s%s, last used %s\n", c.Paint(terminal.Bold, show.Name(s.Called())), project, whenText(time.Now(), s.Used))
 		if len(s.About.Command) > 0 {
 			c.Printf("  %8s  %s\n", "", cli.Clip(terminal.ShownLine(s.About.Command), 68))
 		}
@@ -238,6 +238,9 @@ func printRemoval(c terminal.Console, x *index.Index, removal *index.Removal) {
 		if s.Records > 0 {
 			line(cli.SizeText(s.Records), "the records of its sessions, and what undo needs")
 		}
+	}
+	if len(removal.Pins)+len(removal.Trees) > 0 {
+		c.Printf("%s\n", c.Paint(terminal.Bold, "Packages of these servers"))
 	}
 	for _, e := range removal.Pins {
 		line("", "the pin of %s %s in %s", e.Spec, e.Version, short(session.LockFile(x.Host)))

@@ -27,7 +27,6 @@ func fetch(c terminal.Console, packages []*missingPackage) error {
 	if len(packages) == 0 {
 		return nil
 	}
-	c.Printf("\n")
 	program, err := cmdline.Beside(cmdline.Companion)
 	if err != nil {
 		return err

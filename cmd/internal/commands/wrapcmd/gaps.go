@@ -172,7 +172,7 @@ func (g openGaps) print(c terminal.Console) {
 // platformGaps says what a system cannot enforce under any policy, and what holds there all the same.
 var platformGaps = map[policy.Axis]string{
 	policy.WaiveMacOS:   "macOS has gaps under every policy. Seatbelt enforces the rest, as the self-test on this Mac has shown.",
-	policy.WaiveWindows: "Windows has gaps under every policy: servers read all your files and reach every host. What a job object and a restricted token hold is listed by `mcp-jail plan`. For walls around files and hosts, run servers in WSL 2.",
+	policy.WaiveWindows: "Windows has gaps under every policy: servers read all your files and reach every host. What a job object and a restricted token hold is in `mcp-jail plan`. For walls around files and hosts, run servers in WSL 2.",
 }
 
 // closing returns what would close a gap, or "". The question is about accepting it, and the text above

@@ -2,10 +2,12 @@ package wrapcmd
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
@@ -148,7 +150,7 @@ func reach(s wrapping.ServerChange, home string) string {
 		return "starts this mcp-jail from now on: it " + terminal.ShortHome(string(s.Repair.Why), home)
 	case wrapped && s.Accepts != nil:
 		return "gets the weaker jail"
-	case wrapped:
+	case wrapped && s.Careful == nil:
 		return "it has a new command, and keeps its policy"
 	case isCoarse(s):
 		return "all of your files to read, every host: no jail on Windows holds more"
@@ -178,7 +180,13 @@ func losses(servers []wrapping.ServerChange) []string {
 	if len(servers) == 1 {
 		it = "It cannot"
 	}
-	return []string{it + " reach your other files, other hosts or your other environment variables. Keys and .env files stay hidden, also in a folder that you allow. If a tool needs more, its error message says so and names the command.", ""}
+	about := ""
+	for _, s := range servers {
+		if slices.Contains(s.Gets, "the project folder") {
+			about = "The project folder is where your client works. A server may read and change it. "
+		}
+	}
+	return []string{about + it + " reach your other files, or a host or variable that is not listed. Keys and .env files stay hidden, also in a folder that you allow. If a tool needs more, its error message says so and names the command.", ""}
 }
 
 // versions says which packages are pinned now, and which cannot be.
@@ -188,32 +196,22 @@ func versions(servers []wrapping.ServerChange, missing []*missingPackage, noInst
 		pinned = append(pinned, p.servers...)
 	}
 	for _, s := range servers {
-		if s.Unpinned {
+		if s.Unpinned && !isCoarse(s) {
 			unpinned = append(unpinned, index.ServerTitle(s.Entry))
 		}
 	}
 	pinned, unpinned = unique(pinned), unique(unpinned)
 	if len(pinned) > 0 {
-		when, they := " downloaded now.", " They keep this version until you run"
+		when := " will be downloaded"
 		if noInstall {
-			when = " downloaded at the first start."
+			when += " at the first start"
 		}
-		if len(pinned) == 1 {
-			they = " It keeps this version until you run"
-		}
-		texts = append(texts, listed(pinned)+isOrAre(pinned)+when+they, "  mcp-jail install --update")
+		texts = append(texts, listed(pinned)+when+", and keep this version until you run", "  mcp-jail install --update")
 	}
 	if len(unpinned) > 0 {
-		texts = append(texts, listed(unpinned)+isOrAre(unpinned)+" not pinned: what a start downloads may be another version each time.")
+		texts = append(texts, listed(unpinned)+" will probably fail: the jail has no network to download the package.")
 	}
 	return texts
-}
-
-func isOrAre(names []string) string {
-	if len(names) == 1 {
-		return " is"
-	}
-	return " are"
 }
 
 func unique(names []string) (once []string) {
@@ -223,6 +221,33 @@ func unique(names []string) (once []string) {
 		}
 	}
 	return once
+}
+
+// memoryFiles returns the file in which a server-memory keeps its memories without a jail, and the one in its own HOME. They are ""
+// if it has one elsewhere.
+func memoryFiles(home, stateDir, id string, s wrapping.ServerChange) (outside, inside string) {
+	const name = "@modelcontextprotocol/server-memory"
+	if !slices.Contains(s.Args, name) || slices.Contains(s.EnvNames(), "MEMORY_FILE_PATH") {
+		return "", ""
+	}
+	newest := time.Time{}
+	for _, file := range hostfs.Glob(home)("~/.npm/_npx/*/node_modules/" + name + "/dist/memory.jsonl") {
+		file = home + strings.TrimPrefix(file, "~")
+		if info, err := os.Stat(file); err == nil && info.ModTime().After(newest) {
+			outside, newest = file, info.ModTime()
+		}
+	}
+	return outside, filepath.Join(stateDir, "servers", id, "home/memory.jsonl")
+}
+
+// noMemories says how a server that would not find its memories in the jail does.
+func noMemories(s wrapping.ServerChange, host hostfs.Host) []string {
+	outside, inside := memoryFiles(host.Home, host.StateDir, s.Own.Server.ID, s)
+	if _, err := os.Stat(inside); outside == "" || err == nil {
+		return nil
+	}
+	return []string{index.ServerTitle(s.Entry) + " starts without the memories that it has now. To give it these, type this after the wrap:",
+		"  (umask 077; mkdir -p " + show.Spelled([]string{filepath.Dir(inside)}) + " && cp " + show.Spelled([]string{outside, inside}) + ")"}
 }
 
 // listed returns names as a sentence has them: "a, b and c".
@@ -248,7 +273,7 @@ func stayOpen(changes []*wrapping.Change) (texts []string) {
 		}
 	}
 	if len(texts) > maxOpen {
-		return []string{listed(unique(names)) + " stay without a jail. The notes say why (v)."}
+		return []string{listed(unique(names)) + " stay without a jail. There is more to know about them."}
 	}
 	return texts
 }
@@ -264,14 +289,14 @@ func withNotes(servers []wrapping.ServerChange) []string {
 	if names == nil {
 		return nil
 	}
-	return []string{"There are notes (v) on " + listed(unique(names)) + "."}
+	return []string{"There is more to know about " + listed(unique(names)) + "."}
 }
 
 // ask shows the differences and the notes as long as the user wants to see them. It returns nil if the answer is yes.
 func (s *screen) ask(question string) error {
-	keys := " y: yes  N: no  d: show the changes"
+	keys := " y: yes  N: no  d: changes"
 	if s.notes != nil {
-		keys += "  v: notes"
+		keys += "  v: more on each server"
 	}
 	for {
 		answer, err := cli.AskKey(s.c, question, keys)
@@ -281,11 +306,12 @@ func (s *screen) ask(question string) error {
 		case answer == "y" || answer == "yes":
 			return nil
 		case answer == "d":
+			s.c.Printf("\n")
 			s.printDiffs()
 		case answer == "v" && s.notes != nil:
 			s.c.Printf("\n")
 			s.notes()
-		default:
+		case answer == "" || strings.HasPrefix("no", answer):
 			return &terminal.DeclinedError{}
 		}
 	}
@@ -294,10 +320,9 @@ func (s *screen) ask(question string) error {
 func (s *screen) printDiffs() {
 	for _, ch := range s.changes {
 		if len(ch.Changed()) > 0 && ch.Rewrites() {
-			s.c.Printf("\n%s", index.DiffText(s.c, ch))
+			s.c.Printf("%s\n", index.DiffText(s.c, ch))
 		}
 	}
-	s.c.Printf("\n")
 }
 
 // printWritten says what was done, and what the user does next.
@@ -313,7 +338,11 @@ func (s *screen) printWritten(verb, stateDir string, written []*wrapping.Change)
 			}
 		}
 	}
-	s.c.Printf("%s %s.", verb, cli.Plural(countChanged(written), "server"))
+	n, all := countChanged(written), countChanged(s.changes)
+	if n < all {
+		verb += fmt.Sprintf(" %d of", n)
+	}
+	s.c.Printf("%s %s.", verb, cli.Plural(all, "server"))
 	if reload == nil {
 		s.c.Printf("\n")
 		return
@@ -334,6 +363,7 @@ func (w *wrapCmd) printNotes(c terminal.Console, host hostfs.Host, changes []*wr
 		text = show.Line(terminal.ShortHome(text, host.Home))
 		c.Printf("%s\n", terminal.Hang(indent, strings.Repeat(" ", len(indent)+2), text, c.TextColumns()))
 	}
+	c.Printf("%s\n", c.Paint(terminal.Bold, "More on each server:"))
 	for _, ch := range changes {
 		title := ch.File.Client.Title
 		for _, also := range ch.File.Also {

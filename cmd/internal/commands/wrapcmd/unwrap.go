@@ -51,11 +51,11 @@ func (w *changeCmd) unwrap(c terminal.Console) error {
 		s.printLines(s.paragraphs(s.outro))
 		return broken
 	}
-	s.intro = []string{fmt.Sprintf("These %s will start without a jail again, with all of your rights:", cli.Plural(countChanged(changes), "server"))}
+	who, kept := "These "+cli.Plural(countChanged(changes), "server"), "Their policies and their data are kept."
 	if countChanged(changes) == 1 {
-		s.intro[0] = "This server will start without a jail again, with all of your rights:"
+		who, kept = "This server", "Its policy and its data are kept."
 	}
-	s.outro = append(s.outro, "Their policies and their data are kept.")
+	s.intro, s.outro = []string{who + " will start without a jail again, with all of your rights:"}, append(s.outro, kept)
 	if s.print(); w.dryRun {
 		s.printAll()
 		return broken
@@ -128,6 +128,9 @@ func ownFiles(x *index.Index, changes []*wrapping.Change) (texts []string) {
 			for _, home := range kept.Homes {
 				said[kept.Name] = true
 				texts = append(texts, fmt.Sprintf("%s will not find the %s that it wrote in its own HOME:", show.Line(s.Server), cli.Plural(home.Files, "file")), "  "+cli.ShortPath(home.Path, x.Host.Home))
+				if outside, inside := memoryFiles(x.Host.Home, x.Host.StateDir, kept.Name, s); outside != "" {
+					texts = append(texts, "To give it the memories that are there:", "  cp "+show.Spelled([]string{inside, outside}))
+				}
 			}
 		}
 	}
@@ -137,7 +140,7 @@ func ownFiles(x *index.Index, changes []*wrapping.Change) (texts []string) {
 // checkWindows returns an error if the files of clients on Windows are asked for where there are none.
 func (w *changeCmd) checkWindows() error {
 	if w.OfWindows && len(w.Windows) == 0 {
-		return terminal.UsageErrorf("--windows is for WSL: this is another system, or its drive C has no home directories that can be read")
+		return terminal.UsageErrorf("--windows is for WSL: this is another system, or its drive C has no home folders to read")
 	}
 	return nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
@@ -132,7 +133,7 @@ func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, progra
 		return err
 	}
 	if len(written) > 0 {
-		s.printWritten("Wrapped", host.StateDir, written)
+		defer s.printWritten("Wrapped", host.StateDir, written) // the clients are restarted after the downloads
 	}
 	if err != nil && !w.noInstall { // some files stay as they were
 		fetches = missing(host, index.ClientsHost(host), written)
@@ -153,12 +154,21 @@ func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, progra
 // screen returns what is shown before the question.
 func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Program, changes []*wrapping.Change, missing []*missingPackage) *screen {
 	var fresh []wrapping.ServerChange
+	var later, also []string // what is downloaded later, and lines of text
 	for _, ch := range changes {
 		for _, s := range ch.Changed() {
 			if _, wrapped := clients.ParseWrapped(s.Argv()); !wrapped {
 				fresh = append(fresh, s)
 			}
+			if _, err := runline.Parse(s.Argv()); err == nil && ch.File.IsProject() {
+				later = append(later, index.ServerTitle(s.Entry))
+			} else if s.Own != nil {
+				also = append(also, noMemories(s, host)...)
+			}
 		}
+	}
+	if later != nil {
+		also = append(also, listed(unique(later))+" will be downloaded at the first start, because a file of this project names the package.")
 	}
 	s := &screen{c: c, home: host.Home, changes: changes}
 	s.reach = func(of wrapping.ServerChange) string { return reach(of, host.Home) }
@@ -172,7 +182,7 @@ func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Pro
 		s.intro = []string{fmt.Sprintf("These %d servers will start in a jail. Each can then use only what is listed:", n)}
 	}
 	temporary, about := program.About(host.Home)
-	s.outro = slices.Concat(losses(fresh), versions(fresh, missing, w.noInstall), stayOpen(changes), temporary, withNotes(fresh))
+	s.outro = slices.Concat(losses(fresh), versions(fresh, missing, w.noInstall), also, stayOpen(changes), temporary, withNotes(fresh))
 	if len(fresh) > 0 {
 		s.outro = append(s.outro, "To take the servers out of the jail again:", "  mcp-jail unwrap")
 	}
@@ -189,16 +199,8 @@ func (w *wrapCmd) printNothing(c terminal.Console, host hostfs.Host, changes []*
 	default:
 		c.PrintText(fmt.Sprintf("No client with servers was found. wrap looked for the files of %d clients, and in the working directory. For another file:\n  mcp-jail wrap --file FILE\n", len(clients.All())))
 	}
-	jailed := 0
-	for _, ch := range changes {
-		for _, s := range ch.Servers {
-			if _, wrapped := clients.ParseWrapped(s.Argv()); wrapped && !s.Open {
-				jailed++
-			}
-		}
-	}
 	if len(changes) > 0 {
-		c.Printf("Nothing to do: %s in the jail already.\n", cli.Plural(jailed, "server"))
+		c.Printf("Nothing to do: all servers that can start in the jail do.\n")
 	}
 	for _, text := range stayOpen(changes) {
 		c.PrintText(text + "\n")

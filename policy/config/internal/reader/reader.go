@@ -234,8 +234,8 @@ func tableName(key string) string {
 }
 
 // Suggest returns the candidate that word most likely means: the one with the smallest edit
-// distance. The distance may be two, or a third of the candidate's length if that is more. The
-// first of equal candidates wins. Suggest returns "" if none is close.
+// distance. The distance may be two, or a third of the candidate's length if that is more. A word of
+// three letters must begin as the candidate does. The first of equal candidates wins. Suggest returns "" if none is close.
 func Suggest(word string, candidates []string) string {
 	if len(word) > 64 {
 		return "" // a hostile key is not a typing error
@@ -243,8 +243,8 @@ func Suggest(word string, candidates []string) string {
 	best, bestDistance := "", 1<<30
 	for _, c := range candidates {
 		most := max(2, (len(c)+1)/3)
-		// The lengths alone are too far apart.
-		if gap := len(word) - len(c); max(gap, -gap) > most {
+		// The lengths alone are too far apart, or too many words differ as little.
+		if n := len(word) - len(c); max(n, -n) > most || len(word) < 4 && word != "" && !strings.HasPrefix(c, word[:1]) {
 			continue
 		}
 		if d := editDistance(word, c); d <= most && d < bestDistance && d < len(c) {
