@@ -3,6 +3,7 @@ package grantcmd
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -250,7 +251,7 @@ func (e *Edit) Command(tool string, words []string) string {
 	return commandOf(e.word, words)
 }
 
-// harmToOthers judges a grant to write by the files from which other servers are started. A server that may write to such a file
+// harmToOthers judges a grant to write by what other servers are started from. A server that may write to such a file
 // gets what the other server was granted.
 func harmToOthers(x *index.Index, own, at string) (h policy.Harm) {
 	within := func(path, dir string) bool { return hostfs.Within(runtime.GOOS, path, dir) }
@@ -258,24 +259,35 @@ func harmToOthers(x *index.Index, own, at string) (h policy.Harm) {
 		if s.Key == own && own != "" {
 			continue
 		}
-		for i, word := range s.Words {
-			path := startedFrom(s, i, word, x.Host.Home)
+		for i := range s.Words {
+			path := wordAt(s, i, x.Host.Home)
+			info, err := os.Stat(path)
+			if err != nil {
+				continue
+			}
+			dir := path
+			if !info.IsDir() {
+				dir = filepath.Dir(path)
+			}
+			started := !info.IsDir() || startsFolder(s.Words, i)
 			switch {
-			case path == "":
-			case within(path, at):
+			case started && within(path, at):
 				return policy.Harm{Never: "the server " + show.Name(s.Name) + " is started from " + show.Line(path)}
-			case i > 0 && filepath.Dir(path) != x.Host.Home && within(at, filepath.Dir(path)):
+			case i == 0 || within(x.Host.Home, dir):
+			case started && within(at, dir):
 				h.Ask = "it lies beside " + show.Line(path) + ", from which the server " + show.Name(s.Name) + " is started"
+			case !started && (within(at, path) || within(path, at)) && holdsProgram(path):
+				h.Ask = "the server " + show.Name(s.Name) + " may be started from " + show.Line(path) + ", which holds a program"
 			}
 		}
 	}
 	return h
 }
 
-// startedFrom returns the file that a word of a server's line names, or "".
-func startedFrom(s *index.Server, i int, word, home string) string {
-	path := word
-	if rest, ok := hostfs.CutHome(runtime.GOOS, word); ok {
+// wordAt returns the path that a word of a server's line names, or "".
+func wordAt(s *index.Server, i int, home string) string {
+	path := s.Words[i]
+	if rest, ok := hostfs.CutHome(runtime.GOOS, path); ok {
 		path = filepath.Join(home, rest)
 	}
 	switch {
@@ -291,4 +303,28 @@ func startedFrom(s *index.Server, i int, word, home string) string {
 		return real
 	}
 	return ""
+}
+
+// startsFolder reports whether a word of a line is a folder that an interpreter or a launcher runs: node DIR,
+// uv --directory DIR. Any other folder is data.
+func startsFolder(words []string, i int) bool {
+	for j, word := range words[:i] {
+		lang := policy.InterpreterFamily(filepath.Base(word))
+		options, _ := policy.ProgramWords("project", filepath.Base(word))
+		if lang != "" && policy.ScriptArgument(lang, words[j+1:]) == words[i] || slices.Contains(options, words[i-1]) {
+			return true
+		}
+	}
+	return false
+}
+
+// holdsProgram reports whether a folder has a file by which the package of a program is known.
+func holdsProgram(dir string) (holds bool) {
+	policy.ProgramRows("package", func(_, manifests []string) {
+		holds = holds || slices.ContainsFunc(manifests, func(name string) bool {
+			_, err := os.Stat(filepath.Join(dir, name))
+			return err == nil
+		})
+	})
+	return holds
 }
