@@ -42,7 +42,20 @@ func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (flags []flag, 
 		return nil, err
 	}
 	items, none := lackedIn(r)
-	if len(items) == 0 && len(none) == 0 {
+	for _, d := range r.Diagnoses {
+		for _, h := range d.Hints {
+			why, withheld := strings.CutPrefix(h.Fix, "mcp-jail does not suggest allowing it: ")
+			if withheld && filepath.IsAbs(h.Target) && Verbs["--"+h.Missing] != "" {
+				command := e.Command(g.tool, e.Whole([]string{"--" + h.Missing, h.Target}))
+				e.left = append(e.left, e.Short(h.Target)+". "+fullStop(show.Line(why))+" To allow it all the same, name it:\n  "+command)
+			}
+		}
+	}
+	switch last := r.Diagnoses[len(r.Diagnoses)-1]; {
+	case len(items) > 0, len(none) > 0, len(e.left) > 0:
+	case last.Attribution == diagnostics.None && len(last.Hints) == 0:
+		return nil, fmt.Errorf("nothing was changed: the jail blocked nothing in the last failure of %s", show.Name(e.word))
+	default:
 		return nil, fmt.Errorf("nothing was changed: no flag allows what the last failure of %s needed. To see what does:\n  %s", show.Name(e.word), show.Typed("mcp-jail why", e.Name))
 	}
 	for _, what := range none {
@@ -255,28 +268,28 @@ func (e *Edit) Command(tool string, words []string) string {
 // gets what the other server was granted.
 func harmToOthers(x *index.Index, own, at string) (h policy.Harm) {
 	within := func(path, dir string) bool { return hostfs.Within(runtime.GOOS, path, dir) }
+	manifests, _ := policy.ProgramWords("package", "*") // of a folder with a program
 	for _, s := range x.Servers {
 		if s.Key == own && own != "" {
 			continue
 		}
 		for i := range s.Words {
 			path := wordAt(s, i, x.Host.Home)
-			info, err := os.Stat(path)
-			if err != nil {
-				continue
-			}
 			dir := path
-			if !info.IsDir() {
+			files, err := os.ReadDir(path)
+			if err != nil {
 				dir = filepath.Dir(path)
 			}
-			started := !info.IsDir() || startsFolder(s.Words, i)
+			started := err != nil || startsFolder(s.Words, i)
+			isManifest := func(f os.DirEntry) bool { return slices.Contains(manifests, f.Name()) }
 			switch {
+			case path == "":
 			case started && within(path, at):
 				return policy.Harm{Never: "the server " + show.Name(s.Name) + " is started from " + show.Line(path)}
 			case i == 0 || within(x.Host.Home, dir):
 			case started && within(at, dir):
 				h.Ask = "it lies beside " + show.Line(path) + ", from which the server " + show.Name(s.Name) + " is started"
-			case !started && (within(at, path) || within(path, at)) && holdsProgram(path):
+			case !started && (within(at, path) || within(path, at)) && slices.ContainsFunc(files, isManifest):
 				h.Ask = "the server " + show.Name(s.Name) + " may be started from " + show.Line(path) + ", which holds a program"
 			}
 		}
@@ -316,15 +329,4 @@ func startsFolder(words []string, i int) bool {
 		}
 	}
 	return false
-}
-
-// holdsProgram reports whether a folder has a file by which the package of a program is known.
-func holdsProgram(dir string) (holds bool) {
-	policy.ProgramRows("package", func(_, manifests []string) {
-		holds = holds || slices.ContainsFunc(manifests, func(name string) bool {
-			_, err := os.Stat(filepath.Join(dir, name))
-			return err == nil
-		})
-	})
-	return holds
 }
