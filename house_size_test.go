@@ -36,7 +36,7 @@ type budgetRow struct {
 // much.
 var budget = []budgetRow{
 	{"clients", 3804},     // the whole chmod command
-	{"cmd", 20932},        // memories from before, files of clients that cannot be read, missing policy files
+	{"cmd", 21010},        // what grant says of each flag, memories from before, files of clients that cannot be read
 	{"confine", 25893},    // the same
 	{"diagnostics", 5262}, // the folder that the server looked for in its own HOME
 	{"docs", 98},          // cmd fell by more
@@ -44,18 +44,18 @@ var budget = []budgetRow{
 	{"lifecycle", 8293},   // "Yes, in the chat"
 	{"mcpproxy", 2180},    // "Yes, in the chat"; 32 bytes at a time
 	{"packages", 8019},
-	{"policy", 14131},
+	{"policy", 14132}, // a warning that ends with the first folder
 	{"presets", 1196},
 	{"undo", 1564},
-	{"the product, in lines of code", 94189}, // the same
-	{"the trusted part, in lines", 40024},    // of the packages that SECURITY.md names
-	{"other Go code, in lines", 90234},       // the same
-	{"scripts, in lines", 9345},              // their tests
+	{"the product, in lines of code", 94268}, // the same
+	{"the trusted part, in lines", 40025},    // of the packages that SECURITY.md names
+	{"other Go code, in lines", 90246},       // the same
+	{"scripts, in lines", 9362},              // their tests
 	{"files of the product", 631},
 	{"packages of the product", 75},
 	{"functions over 60 lines", 1},
-	{"exported names", 3069}, // AllowsLast
-	{"words of documentation", 49334},
+	{"exported names", 3070}, // AllowsLast, QuoteMark
+	{"words of documentation", 49385},
 	{"commands", 16},
 	{"flags", 43}, // "Learning is granting in a loop": drive, budget
 	{"keys", 59},  // "Yes, in the chat": ask

@@ -2,10 +2,12 @@ package policy
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -227,19 +229,15 @@ func beginsWide(prefix, segments []string) bool {
 
 // ParseHostPort reads the value of --net: HOST or HOST:PORT.
 func ParseHostPort(s string) (host string, port int, err error) {
-	if host = s; strings.Contains(s, "://") {
-		return "", 0, fmt.Errorf("%q is a URL: write HOST or HOST:PORT", Abbreviate(s))
+	if u, err := url.Parse(s); err == nil && u.Host != "" {
+		return "", 0, fmt.Errorf("this is a URL: write %s", Abbreviate(u.Host))
 	}
+	host = s
 	if i := strings.LastIndexByte(s, ':'); i >= 0 && (strings.Count(s, ":") == 1 || strings.HasSuffix(s[:i], "]")) {
 		host = s[:i]
-		for _, c := range s[i+1:] {
-			if c < '0' || c > '9' || port > 65535 {
-				return "", 0, fmt.Errorf("%q: the port is not a number between 1 and 65535; each port is written by itself, without a range or \"*\"", Abbreviate(s))
-			}
-			port = port*10 + int(c-'0')
-		}
-		if port < 1 || port > 65535 {
-			return "", 0, fmt.Errorf("%q: the port is not a number between 1 and 65535", Abbreviate(s))
+		number, err := strconv.ParseUint(s[i+1:], 10, 16)
+		if port = int(number); err != nil || port == 0 {
+			return "", 0, errors.New("the port is not a number between 1 and 65535; each port is written by itself, without a range or \"*\"")
 		}
 	}
 	host, err = NormalizeHost(host)

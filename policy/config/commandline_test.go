@@ -69,7 +69,7 @@ func TestFlagProblems(t *testing.T) {
 	for want, o := range map[string]CommandLineOptions{
 		"there is no command":                       {Command: []string{""}},
 		"COMMAND: the command contains a NUL":       {Command: []string{"x", "\x00"}},
-		"--net a:b: \"a:b\": the port":              {Net: []string{"a:b"}},
+		"--net a:b: the port":                       {Net: []string{"a:b"}},
 		"--net a:99999":                             {Net: []string{"a:99999"}},
 		"--name ../x: a name consists":              {Name: "../x"},
 		"--home foo: must be":                       {Home: "foo"},

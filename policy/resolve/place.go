@@ -131,7 +131,9 @@ func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hos
 		return abs, at, nil
 	}
 	if why := b.places.WhyNotRelative(r, at.Path); why != "" {
-		b.warnings.warn("no-workspace", r.Where, "%s %s, so the rule allows nothing there. If %s needs a project folder, name it: mcp-jail grant %[3]s --workspace ~/project", at.Path, why, b.p.Server)
+		if !r.Workspace || !slices.ContainsFunc(b.p.Fs, func(o policy.FsRule) bool { return !o.Workspace && o.Rights() != 0 }) {
+			b.warnings.warn("no-workspace", r.Where, "%[1]s has no project folder, because %[2]s %[3]s. If it needs one, name it: mcp-jail grant %[1]s --workspace ~/project", b.p.Server, at.Path, why)
+		}
 		return abs, none, nil
 	}
 	return abs, at, nil

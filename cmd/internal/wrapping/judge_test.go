@@ -166,7 +166,7 @@ func TestDirectory(t *testing.T) {
 		{"preset", files(".", ""), "the project folder", none, ""},
 		{"preset with cwd", files(".", h.Home+"/Documents"), "~/Documents (read and write)", none, ""},
 		{"preset with cwd by a link", files(".", "${workspaceFolder}/data"), "~/Documents (read and write)", "which leads to", ""},
-		{"preset with a cwd that decides", files(".", "${workspaceFolder}/auto"), "", "so the rule allows nothing there", ""},
+		{"preset with a cwd that decides", files(".", "${workspaceFolder}/auto"), "", "has no project folder", ""},
 		{"preset with a drive", files(`C:\\a`, "${input:where}"), `C:\a (read and write)`, none, ""},
 		{"preset with an unknown cwd", files("m", "${input:where}"), "m in the project folder (read and write)", none, ""},
 		{"preset, ..", files("..", h.Project), "", none, "leaves the project folder"},

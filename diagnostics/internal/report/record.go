@@ -129,7 +129,7 @@ func (r Record) Text(title func(Record) string, verbose bool) string {
 			line("  ", strings.TrimPrefix(l, "  "))
 			if i == 0 && d.Cause == "" && d.Attribution == None && d.Fix == "" {
 				unclear = true
-				line("  ", "The jail recorded no refusal in this call. The cause is probably in "+Who(r.Server)+" itself.")
+				line("  ", "The jail recorded no refusal then. The cause is probably in "+Who(r.Server)+" itself.")
 			}
 		}
 	}
@@ -148,7 +148,7 @@ func (r Record) Text(title func(Record) string, verbose bool) string {
 		line("  ", r.Changes)
 	}
 	if r.Failed != nil {
-		b.WriteString("\nThe last failure before it:\n\n" + r.Failed.Text(title, verbose))
+		b.WriteString("\nThe failure before the last session, in which nothing failed:\n\n" + r.Failed.Text(title, verbose))
 	}
 	return b.String()
 }

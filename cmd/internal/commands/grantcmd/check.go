@@ -113,11 +113,14 @@ func (e *Edit) takenAway(file *config.ServerFile) string {
 	return fmt.Sprintf("not in force in %s: %s, which you trusted, takes away  %s", show.Line(cli.ShortPath(t.Host.Dir, e.host.Home)), show.Line(cli.ShortPath(where, e.host.Home)), show.Line(strings.Join(lacks, ", ")))
 }
 
-// since returns why a server does not start any more, and the warnings that its start did not have before.
+// said are the codes of the warnings that the change itself says.
+var said = []string{"no-workspace", "home-workspace", "sensitive-granted", "useless-rule", "wide-grant"}
+
+// since returns why a server does not start any more, and the other warnings that its start did not have before.
 func (after *checked) since(now *checked) (warnings []string, err error) {
 	for _, w := range after.warnings {
 		isSame := func(o policy.Warning) bool { return o.Code == w.Code && o.Message == w.Message }
-		if !slices.ContainsFunc(now.warnings, isSame) {
+		if !slices.Contains(said, w.Code) && !strings.HasSuffix(w.Message, "does not exist: it grants nothing") && !slices.ContainsFunc(now.warnings, isSame) {
 			warnings = append(warnings, w.Message)
 		}
 	}

@@ -73,6 +73,8 @@ func (g *grantCmd) check(words []string) error {
 		return terminal.UsageErrorf("--last takes the grants from the last failure: leave %s out, or --last", words[0])
 	case g.last && g.remove:
 		return terminal.UsageErrorf("--last cannot be taken back: name the flags that --remove takes away")
+	case g.remove && len(words) == 0:
+		return terminal.UsageErrorf("say what to take back, such as --read PATH, --net HOST or --env NAME")
 	case !g.last && len(words) == 0:
 		return terminal.UsageErrorf("say what to allow, such as --read PATH, --net HOST or --env NAME. --last allows what the last failure needed")
 	}
@@ -129,7 +131,7 @@ func (e *Edit) want(tool string, wanted []flag) error {
 			return err
 		}
 		if _, set := os.LookupEnv(f.value); f.name == "--env" && !set && !e.remove && !strings.Contains(f.value, "*") {
-			e.notes = append(e.notes, show.Name(f.value)+" is set neither here nor in a file of a client: the server gets it once its client has it.")
+			e.notes = append(e.notes, fmt.Sprintf("%s is not set. %s gets it when its client sets it.", show.Name(f.value), show.Name(e.word)))
 		}
 		if by != "" {
 			e.notes = append(e.notes, fmt.Sprintf("%s is allowed already, by %s", f, show.Line(cli.ShortPath(by, e.host.Home))))

@@ -3,6 +3,7 @@ package grantcmd
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -41,7 +42,20 @@ func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (flags []flag, 
 		return nil, err
 	}
 	items, none := lackedIn(r)
-	if len(items) == 0 && len(none) == 0 {
+	for _, d := range r.Diagnoses {
+		for _, h := range d.Hints {
+			why, withheld := strings.CutPrefix(h.Fix, "mcp-jail does not suggest allowing it: ")
+			if withheld && filepath.IsAbs(h.Target) && Verbs["--"+h.Missing] != "" {
+				command := e.Command(g.tool, e.Whole([]string{"--" + h.Missing, h.Target}))
+				e.left = append(e.left, e.Short(h.Target)+". "+fullStop(show.Line(why))+" To allow it all the same, name it:\n  "+command)
+			}
+		}
+	}
+	switch last := r.Diagnoses[len(r.Diagnoses)-1]; {
+	case len(items) > 0, len(none) > 0, len(e.left) > 0:
+	case last.Attribution == diagnostics.None && len(last.Hints) == 0:
+		return nil, fmt.Errorf("nothing was changed: the jail blocked nothing in the last failure of %s", show.Name(e.word))
+	default:
 		return nil, fmt.Errorf("nothing was changed: no flag allows what the last failure of %s needed. To see what does:\n  %s", show.Name(e.word), show.Typed("mcp-jail why", e.Name))
 	}
 	for _, what := range none {
@@ -250,32 +264,43 @@ func (e *Edit) Command(tool string, words []string) string {
 	return commandOf(e.word, words)
 }
 
-// harmToOthers judges a grant to write by the files from which other servers are started. A server that may write to such a file
+// harmToOthers judges a grant to write by what other servers are started from. A server that may write to such a file
 // gets what the other server was granted.
 func harmToOthers(x *index.Index, own, at string) (h policy.Harm) {
 	within := func(path, dir string) bool { return hostfs.Within(runtime.GOOS, path, dir) }
+	manifests, _ := policy.ProgramWords("package", "*") // of a folder with a program
 	for _, s := range x.Servers {
 		if s.Key == own && own != "" {
 			continue
 		}
-		for i, word := range s.Words {
-			path := startedFrom(s, i, word, x.Host.Home)
+		for i := range s.Words {
+			path := wordAt(s, i, x.Host.Home)
+			dir := path
+			files, err := os.ReadDir(path)
+			if err != nil {
+				dir = filepath.Dir(path)
+			}
+			started := err != nil || startsFolder(s.Words, i)
+			isManifest := func(f os.DirEntry) bool { return slices.Contains(manifests, f.Name()) }
 			switch {
 			case path == "":
-			case within(path, at):
+			case started && within(path, at):
 				return policy.Harm{Never: "the server " + show.Name(s.Name) + " is started from " + show.Line(path)}
-			case i > 0 && filepath.Dir(path) != x.Host.Home && within(at, filepath.Dir(path)):
+			case i == 0 || within(x.Host.Home, dir):
+			case started && within(at, dir):
 				h.Ask = "it lies beside " + show.Line(path) + ", from which the server " + show.Name(s.Name) + " is started"
+			case !started && (within(at, path) || within(path, at)) && slices.ContainsFunc(files, isManifest):
+				h.Ask = "the server " + show.Name(s.Name) + " may be started from " + show.Line(path) + ", which holds a program"
 			}
 		}
 	}
 	return h
 }
 
-// startedFrom returns the file that a word of a server's line names, or "".
-func startedFrom(s *index.Server, i int, word, home string) string {
-	path := word
-	if rest, ok := hostfs.CutHome(runtime.GOOS, word); ok {
+// wordAt returns the path that a word of a server's line names, or "".
+func wordAt(s *index.Server, i int, home string) string {
+	path := s.Words[i]
+	if rest, ok := hostfs.CutHome(runtime.GOOS, path); ok {
 		path = filepath.Join(home, rest)
 	}
 	switch {
@@ -291,4 +316,17 @@ func startedFrom(s *index.Server, i int, word, home string) string {
 		return real
 	}
 	return ""
+}
+
+// startsFolder reports whether a word of a line is a folder that an interpreter or a launcher runs: node DIR,
+// uv --directory DIR. Any other folder is data.
+func startsFolder(words []string, i int) bool {
+	for j, word := range words[:i] {
+		lang := policy.InterpreterFamily(filepath.Base(word))
+		options, _ := policy.ProgramWords("project", filepath.Base(word))
+		if lang != "" && policy.ScriptArgument(lang, words[j+1:]) == words[i] || slices.Contains(options, words[i-1]) {
+			return true
+		}
+	}
+	return false
 }

@@ -62,7 +62,7 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 		if !e.remove {
 			can = append(e.consequences(), can...)
 		}
-		if !how.Yes && !how.Named && !e.remove && e.grants.Table.Access != nil {
+		if !how.Named && !e.remove && e.grants.Table.Access != nil {
 			apart = append(e.builtinDenials(e.grants.Table.Access.Fs), apart...)
 		}
 	}
@@ -121,9 +121,9 @@ func rows(changes []config.Change) (all [][3]string) {
 				what, now, then = rest, "yes", "no"
 			}
 		}
-		rights := ""
+		what, rights := strings.Replace(what, "refuses ", "hides ", 1), ""
 		if at := strings.LastIndex(what, " ("); at > 0 && strings.HasSuffix(what, ")") {
-			what, rights = what[:at], strings.ReplaceAll(what[at+2:len(what)-1], "read write", "read and write")
+			what, rights = what[:at], strings.Replace(what[at+2:len(what)-1], "read ", "read and ", 1)
 		}
 		if strings.HasPrefix(rights, "was ") || strings.Contains(what, " = ") {
 			all = append(all, [3]string{show.Line(ch.Text)})
@@ -145,7 +145,9 @@ func rows(changes []config.Change) (all [][3]string) {
 		all = append(all, [3]string{show.Line(what), now, then})
 	}
 	return slices.DeleteFunc(all, func(r [3]string) bool { // the row of the folder around it says it
-		around := func(o [3]string) bool { return strings.HasPrefix(r[0], o[0]+"/") && strings.Contains(o[2], r[1]) }
+		around := func(o [3]string) bool {
+			return (o[0] == "/" || strings.HasPrefix(r[0], strings.TrimSuffix(o[0], "/")+"/")) && strings.Contains(o[2], r[1])
+		}
 		return r[2] == nothing && slices.ContainsFunc(all, around)
 	})
 }
@@ -179,27 +181,25 @@ func (e *Edit) consequences() (all []string) {
 		}
 		all = append(all, begin+fmt.Sprintf(format, args...)+".")
 	}
+	for _, r := range e.now[e.tool].target.Policy.Fs {
+		if r.Workspace && t.Workspace != "" {
+			r.Path = t.Workspace
+			e.sayFile(say, r)
+		}
+	}
+	if t.Home == "real" {
+		say("see the name of your home folder. It allows no files")
+	}
 	if t.Access != nil {
 		for _, r := range t.Access.Fs {
-			at := e.Short(r.Path)
-			info, err := os.Stat(e.At(r.Path))
-			isDir := err != nil || info.IsDir()
-			switch rights := r.Rights(); {
-			case rights&policy.Write != 0 && isDir:
-				say("change and delete every file in %s, except protected files such as .git/hooks", at)
-			case rights&policy.Write != 0:
-				say("change %s", at)
-			case rights.Has(policy.Execute):
-				say("start %s", at)
-			case rights.Has(policy.Read) && isDir:
-				say("read every file in %s, except keys and passwords", at)
-			case rights.Has(policy.Read):
-				say("read %s", at)
-			}
+			e.sayFile(say, r)
+		}
+		for _, r := range t.Access.Inbound {
+			say("be reached on port %d, by every program of this machine", r.Port)
 		}
 		for _, r := range t.Access.Net {
 			if r.Allow {
-				say("send everything that it can read to %s", show.Name(r.Host))
+				say("send everything that it can read to %s", map[bool]string{false: show.Name(r.Host), true: "any host"}[r.Host == "*"])
 			}
 		}
 	}
@@ -210,6 +210,40 @@ func (e *Edit) consequences() (all []string) {
 		return nil // the rows say it
 	}
 	return all
+}
+
+// sayFile says what the server can do with a file or folder by a rule.
+func (e *Edit) sayFile(say func(string, ...any), r policy.FsRule) {
+	at, name, does, but := e.At(r.Path), e.Short(r.Path), "read", ", except keys and passwords"
+	info, err := os.Stat(at)
+	isDir := err != nil || info.IsDir()
+	switch rights := r.Rights(); {
+	case rights == 0:
+		does, isDir = "no longer read or change", false
+	case rights&policy.Write != 0 && isDir && !hostfs.HasProtectedName(e.host.OS, at):
+		does, but = "change and delete", ", except protected files such as .git/hooks"
+	case rights&policy.Write != 0:
+		does, isDir = "change", false
+	case rights.Has(policy.Execute) && isDir:
+		does, isDir = "run programs in", false
+	case rights.Has(policy.Execute):
+		does = "start"
+	}
+	switch {
+	case hostfs.Within(e.host.OS, real(e.host.Home), at):
+		name = "all your files"
+	case isDir:
+		name = "every file in " + name
+	default:
+		but = ""
+	}
+	if names := namesIn(at); r.Rights() != 0 && resolve.Sensitive(&e.host, e.now[e.tool].target.Policy, at) != "" && but+names != "" {
+		but = strings.TrimSuffix(", also your keys there ("+names+")", " ()")
+	}
+	if err != nil && r.Rights() != 0 {
+		but += ", once it exists"
+	}
+	say("%s %s%s", does, name, but)
 }
 
 // compare returns what differs between the policies of two files.
@@ -253,19 +287,18 @@ func (e *Edit) apart(changes []config.Change) (more []string) {
 // builtinDenials says which of some rules are for a sensitive path or a protected name, and what lies there.
 func (e *Edit) builtinDenials(rules []policy.FsRule) (all []string) {
 	for _, r := range rules {
-		at := e.At(r.Path)
-		what := "a protected file: programs outside the jail run or trust what is written there"
-		switch place := resolve.Sensitive(&e.host, e.now[e.tool].target.Policy, at); {
+		at, what := e.At(r.Path), "a protected file: programs outside the jail run or trust what is written there"
+		switch {
 		case r.Rights() == 0:
 			continue
-		case place != "":
-			what = "a sensitive file (" + place + ")"
+		case resolve.Sensitive(&e.host, e.now[e.tool].target.Policy, at) != "":
+			what = "hidden from every server, because keys or passwords are there"
 		case r.Rights()&policy.Write == 0 || !hostfs.HasProtectedName(e.host.OS, at):
 			continue
 		}
 		text := r.Path + " is " + what
 		if names := namesIn(at); names != "" {
-			text += ". There lie " + names
+			text += " (" + names + ")"
 		}
 		all = append(all, text)
 	}
@@ -311,18 +344,23 @@ func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 	for _, text := range apart {
 		text = show.Name(e.word) + ": " + show.Line(text)
 		if how.Yes || !c.Asks() {
-			return fmt.Errorf("nothing was changed: %s. That is asked on a terminal, and not taken by --yes", text)
+			return fmt.Errorf("nothing was changed: %s. grant asks about that on a terminal, also with --yes", text)
 		}
-		if err := cli.Confirm(context.Background(), c, text+". Is that meant?"); err != nil {
+		if err := cli.Confirm(context.Background(), c, text+". Do you want that?"); err != nil {
 			return err
 		}
 	}
-	if how.Yes || how.agreed {
+	if how.Yes || how.agreed || len(apart) > 0 && len(e.asked) == 1 {
 		return nil
 	}
 	question := "Allow it?"
-	if e.remove {
+	switch f := e.asked[0]; {
+	case e.remove:
 		question = "Take it back?"
+	case f.name == "--deny" && len(e.asked) == 1:
+		question = "Hide it from " + show.Name(e.word) + "?"
+	case f.isPath() && hostfs.Within(e.host.OS, real(e.host.Home), e.At(f.value)):
+		question = "Let " + show.Name(e.word) + " have all your files?"
 	}
 	return cli.Confirm(context.Background(), c, cmp.Or(how.asks, question))
 }

@@ -70,7 +70,7 @@ func reportOf(t *session.Target, plan *confine.Plan, open *confine.GapError) *Re
 func missingRules(t *session.Target) []policy.FsRule {
 	placed, _, err := resolve.CheckFiles(t.Policy, t.Host)
 	return slices.DeleteFunc(slices.Clone(t.Policy.Fs), func(r policy.FsRule) bool {
-		return err != nil || r.Rights() == 0 || slices.ContainsFunc(placed, func(p resolve.PlacedRule) bool { return p.Where == r.Where && p.Path == r.Path })
+		return err != nil || r.Rights() == 0 || r.Workspace || slices.ContainsFunc(placed, func(p resolve.PlacedRule) bool { return p.Where == r.Where && p.Path == r.Path })
 	})
 }
 

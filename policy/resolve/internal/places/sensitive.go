@@ -312,21 +312,21 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 	abs, _ := b.Expand(name, h.Dir)
 	at, home := b.paths.Canonical(abs), b.paths.Canonical(b.h.Home)
 	mode, around := b.paths.Lstat(at).Info.Mode, path.Dir(at)
-	socket := mode&fs.ModeSocket != 0 // to write is to connect
-	writes := rights&policy.Write != 0
-	changes := writes && !socket
-	isGit := path.Base(at) == ".git" && mode.IsDir() // a grant of it leaves the protected names in it out
-	system := isSystemPart(b.h.OS, at)
+	socket, writes := mode&fs.ModeSocket != 0, rights&policy.Write != 0 // to write to one is to connect
+	isGit := path.Base(at) == ".git" && mode.IsDir()                    // a grant of it leaves the protected names in it out
+	changes, system := writes && !socket, isSystemPart(b.h.OS, at)
 	place := guarded(b, abs, writes)
 	switch {
 	case at == "/" || policy.Within(home, at) || at == "/root" || around == "/home" || around == "/Users":
 		return policy.Harm{Never: "it is a whole home directory, or more", Inside: true, Secret: true}
 	case place != "":
-		hold := "it "
-		if place != at && place != abs {
-			hold = "it gives control of " + b.Abbreviate(place) + ", which "
+		why := "it decides what a jail grants, or what runs outside it"
+		if d, is := b.DecidingAround(at); is {
+			why = "it decides what runs outside the jail: " + d.Why + ". A server that can change it could run anything"
+		} else if place != at && place != abs {
+			why = "it gives control of " + b.Abbreviate(place) + ", which" + why[2:]
 		}
-		return policy.Harm{Never: hold + "decides what a jail grants, or what runs outside it", Inside: !b.holds(at, b.paths.Canonical(place))}
+		return policy.Harm{Never: why, Inside: !b.holds(at, b.paths.Canonical(place))}
 	case changes && policy.HasProtectedName(at) && !isGit:
 		return policy.Harm{Never: "it is a protected file: programs outside the jail run or trust what is written there"}
 	case changes && system && !policy.Within(at, "/dev"):
