@@ -229,10 +229,9 @@ func beginsWide(prefix, segments []string) bool {
 
 // ParseHostPort reads the value of --net: HOST or HOST:PORT.
 func ParseHostPort(s string) (host string, port int, err error) {
-	if u, err := url.Parse(s); err == nil && u.Host != "" {
-		return "", 0, fmt.Errorf("this is a URL: write %s", Abbreviate(u.Host))
+	if host = s; strings.Contains(s, "://") {
+		return "", 0, errors.New("this is a URL: write its host alone")
 	}
-	host = s
 	if i := strings.LastIndexByte(s, ':'); i >= 0 && (strings.Count(s, ":") == 1 || strings.HasSuffix(s[:i], "]")) {
 		host = s[:i]
 		number, err := strconv.ParseUint(s[i+1:], 10, 16)

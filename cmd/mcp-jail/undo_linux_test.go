@@ -196,7 +196,7 @@ func TestUndoReloaded(t *testing.T) {
 	s.mustRun("sh", "-c", "echo call >> "+other+"/y")
 	s.close()
 	w.noneLeft(t)
-	if said := s.stderr.String(); strings.Count(said, `server "agent" made 2 changes in your files`) != 1 {
+	if said := s.stderr.String(); strings.Count(said, `agent made 2 changes in your files`) != 1 {
 		t.Errorf("stderr: %s", said)
 	}
 	if got, want := w.operations(t), "changed "+other+"/y; changed b"; got != want {

@@ -123,7 +123,9 @@ func fill[T any](t testing.TB, row, pairs []string) (one T) {
 func set(column reflect.Value, text, inJSON string) error {
 	to, err := column.Addr().Interface(), error(nil)
 	if text != "" && column.Kind() != reflect.String {
-		err = json.Unmarshal([]byte(inJSON), to)
+		if err = json.Unmarshal([]byte(inJSON), to); err != nil && strings.ContainsRune("[{", rune(text[0])) {
+			return err
+		}
 	}
 	switch to := to.(type) {
 	case *[]byte:

@@ -240,5 +240,5 @@ func (k *keeping) changes() string {
 	if n > 1 {
 		changes = fmt.Sprintf("%d changes", n)
 	}
-	return fmt.Sprintf("%s made %s in your files. To restore them:\n  %s", show.Name(k.Name), changes, show.Typed("mcp-jail undo", k.Server))
+	return fmt.Sprintf("%s made %s in your files. To restore them: %s", show.Name(k.Name), changes, show.Typed("mcp-jail undo", k.Server))
 }

@@ -137,14 +137,36 @@ func (c Console) Ask(question, answers string) {
 	fmt.Fprint(c.err, Fold(show.Line(question)+" "+answers, textColumns(c.err))+" ") // show.Line has done what screen does
 }
 
-// QuoteMark is before each line of a server's own words, which are shown as they are.
-const QuoteMark = "  | "
+// quoteMark is before each line of a server's own words, which are shown as they are.
+const quoteMark = "  | "
+
+// Quoted returns a server's words for a terminal, each line of the screen with a mark: without it, a server could write what looks
+// like mcp-jail's own, such as the command that grants something.
+func (c Console) Quoted(text string) string {
+	var lines []string
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		for rest := []rune(line); ; {
+			n := len(rest)
+			if width := min(textColumns(c.out), textColumns(c.err)) - len(quoteMark) - 1; (c.OutIsTerminal() || c.ErrIsTerminal()) && n > width { // not folded again
+				n = width
+				if blank := strings.LastIndexByte(string(rest[:n]), ' '); blank > 0 {
+					n = len([]rune(string(rest[:n])[:blank+1]))
+				}
+			}
+			lines = append(lines, quoteMark+string(rest[:n]))
+			if rest = rest[n:]; len(rest) == 0 {
+				break
+			}
+		}
+	}
+	return strings.Join(lines, "\n")
+}
 
 // Errorf prints an error to Err, folded.
 func (c Console) Errorf(format string, args ...any) {
 	msg := show.Lines(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
 	for i, line := range strings.Split(msg, "\n") {
-		if !strings.HasPrefix(line, QuoteMark) {
+		if !strings.HasPrefix(line, quoteMark) {
 			line = ShortHome(line, os.Getenv("HOME"))
 		}
 		if i == 0 {

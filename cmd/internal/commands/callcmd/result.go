@@ -135,7 +135,7 @@ func (r *outcome) print(c terminal.Console) error {
 	} else {
 		for _, text := range texts {
 			if c.OutIsTerminal() {
-				text = marked(c, text)
+				text = c.Quoted(text)
 			}
 			c.WriteText(text)
 		}
@@ -152,7 +152,7 @@ func (r *outcome) print(c terminal.Console) error {
 
 // quoted sets the words of a server apart from what mcp-jail says.
 func (r *outcome) quoted(c terminal.Console, text string) string {
-	return show.InSentence(cmp.Or(r.Tool, r.Server)) + ":\n" + marked(c, text)
+	return show.InSentence(cmp.Or(r.Tool, r.Server)) + ":\n" + c.Quoted(text)
 }
 
 // errorText returns why there is no result, without what is in the lines of mcp-jail's own.
@@ -169,7 +169,7 @@ func (r *outcome) errorText(c terminal.Console) string {
 	if own, is := strings.CutPrefix(text, ownPrefix); is {
 		what, _, _ := strings.Cut(own, ":")
 		if slices.ContainsFunc(all, func(line string) bool {
-			return line != "" && strings.HasPrefix(own, line) || strings.HasPrefix(line, what)
+			return line != "" && strings.HasPrefix(own, line) || what != "" && strings.HasPrefix(line, what)
 		}) {
 			return ""
 		}

@@ -41,29 +41,6 @@ type clientSession struct {
 // quotes such a line.
 const ownPrefix = "mcp-jail: "
 
-// marked returns a server's words for a terminal, each line of the screen with a mark: without it, a server could write what looks
-// like mcp-jail's own, such as the command that grants something.
-func marked(c terminal.Console, text string) string {
-	const mark = terminal.QuoteMark
-	var lines []string
-	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		for rest := []rune(line); ; {
-			n := len(rest)
-			if width := c.TextColumns() - len(mark) - 1; (c.OutIsTerminal() || c.ErrIsTerminal()) && n > width { // not folded again
-				n = width
-				if blank := strings.LastIndexByte(string(rest[:n]), ' '); blank > 0 {
-					n = len([]rune(string(rest[:n])[:blank+1]))
-				}
-			}
-			lines = append(lines, mark+string(rest[:n]))
-			if rest = rest[n:]; len(rest) == 0 {
-				break
-			}
-		}
-	}
-	return strings.Join(lines, "\n")
-}
-
 // endAfter is how long a session may take to end after it was told to.
 const endAfter = 15 * time.Second
 
@@ -181,7 +158,7 @@ func (s *clientSession) take(line, own string, isOwn bool) {
 		}
 		s.console.Notef("%s%s", ownPrefix, own)
 	case s.verbose:
-		s.console.Notef("%s", marked(s.console, line))
+		s.console.Notef("%s", s.console.Quoted(line))
 	}
 }
 

@@ -116,7 +116,7 @@ func (r *outcome) printTools(c terminal.Console, format string) error {
 		}
 		b.WriteString(line + "\n")
 		if text := t.firstSentence(); text != "" {
-			b.WriteString(marked(c, text) + "\n")
+			b.WriteString(c.Quoted(text) + "\n")
 		}
 	}
 	c.PrintText(b.String())

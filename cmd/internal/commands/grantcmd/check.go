@@ -114,7 +114,7 @@ func (e *Edit) takenAway(file *config.ServerFile) string {
 }
 
 // said are the codes of the warnings that the change itself says.
-var said = []string{"no-workspace", "home-workspace", "sensitive-granted", "useless-rule", "wide-grant"}
+var said = []string{"sensitive-granted", "useless-rule"}
 
 // since returns why a server does not start any more, and the other warnings that its start did not have before.
 func (after *checked) since(now *checked) (warnings []string, err error) {

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
@@ -46,8 +47,11 @@ func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (flags []flag, 
 		for _, h := range d.Hints {
 			why, withheld := strings.CutPrefix(h.Fix, "mcp-jail does not suggest allowing it: ")
 			if withheld && filepath.IsAbs(h.Target) && Verbs["--"+h.Missing] != "" {
-				command := e.Command(g.tool, e.Whole([]string{"--" + h.Missing, h.Target}))
-				e.left = append(e.left, e.Short(h.Target)+". "+fullStop(show.Line(why))+" To allow it all the same, name it:\n  "+command)
+				text := e.Short(h.Target) + ". " + fullStop(show.Line(why))
+				if h.Attribution == diagnostics.Certain { // a mere word of the server leads to no command for a key
+					text += " To allow it all the same, name it:\n  " + e.Command(g.tool, e.Whole([]string{"--" + h.Missing, h.Target}))
+				}
+				e.left = append(e.left, text)
 			}
 		}
 	}
@@ -85,7 +89,7 @@ func AllowsLast(x *index.Index, word string) bool {
 		return false
 	}
 	r, err := e.lastFailure()
-	return err == nil && !slices.ContainsFunc(r.Diagnoses, func(d diagnostics.Diagnosis) bool {
+	return err == nil && e.takenAway(e.File) == "" && !slices.ContainsFunc(r.Diagnoses, func(d diagnostics.Diagnosis) bool {
 		if e.was[""].target.Policy.Stateful {
 			d.Tool = ""
 		}
@@ -131,6 +135,9 @@ func (g *grantCmd) ofTool(e *Edit, r diagnostics.Record) (diagnostics.Record, er
 	}
 	g.tool = cmp.Or(g.tool, tools[0])
 	r.Diagnoses = slices.DeleteFunc(slices.Clone(r.Diagnoses), func(d diagnostics.Diagnosis) bool { return d.Tool != g.tool })
+	if len(r.Diagnoses) == 0 {
+		return r, fmt.Errorf("there is no failure of the tool %s of %s on record", show.Name(g.tool), show.Name(e.word))
+	}
 	return r, nil
 }
 
@@ -268,33 +275,40 @@ func (e *Edit) Command(tool string, words []string) string {
 // gets what the other server was granted.
 func harmToOthers(x *index.Index, own, at string) (h policy.Harm) {
 	within := func(path, dir string) bool { return hostfs.Within(runtime.GOOS, path, dir) }
-	manifests, _ := policy.ProgramWords("package", "*") // of a folder with a program
 	for _, s := range x.Servers {
 		if s.Key == own && own != "" {
 			continue
 		}
 		for i := range s.Words {
 			path := wordAt(s, i, x.Host.Home)
-			dir := path
-			files, err := os.ReadDir(path)
-			if err != nil {
-				dir = filepath.Dir(path)
+			dir, isDir := filepath.Dir(path), false
+			if info, err := os.Stat(path); err == nil && info.IsDir() {
+				dir, isDir = path, true
 			}
-			started := err != nil || startsFolder(s.Words, i)
-			isManifest := func(f os.DirEntry) bool { return slices.Contains(manifests, f.Name()) }
 			switch {
-			case path == "":
-			case started && within(path, at):
+			case path == "" || isDir && isArgument(s, i, x.Host.Home):
+			case within(path, at):
 				return policy.Harm{Never: "the server " + show.Name(s.Name) + " is started from " + show.Line(path)}
-			case i == 0 || within(x.Host.Home, dir):
-			case started && within(at, dir):
+			case i > 0 && (isDir || dir != x.Host.Home) && within(at, dir):
 				h.Ask = "it lies beside " + show.Line(path) + ", from which the server " + show.Name(s.Name) + " is started"
-			case !started && (within(at, path) || within(path, at)) && slices.ContainsFunc(files, isManifest):
-				h.Ask = "the server " + show.Name(s.Name) + " may be started from " + show.Line(path) + ", which holds a program"
 			}
 		}
 	}
 	return h
+}
+
+// isArgument reports whether a word of a line comes after what the line starts: the package of a launcher, or a script.
+// A folder there is data.
+func isArgument(s *index.Server, i int, home string) bool {
+	if line, err := runline.Parse(s.Words); err == nil {
+		return i >= len(s.Words)-len(line.Args)
+	}
+	for j := 1; j < i; j++ {
+		if info, err := os.Stat(wordAt(s, j, home)); err == nil && info.Mode().IsRegular() {
+			return true
+		}
+	}
+	return false
 }
 
 // wordAt returns the path that a word of a server's line names, or "".
@@ -316,17 +330,4 @@ func wordAt(s *index.Server, i int, home string) string {
 		return real
 	}
 	return ""
-}
-
-// startsFolder reports whether a word of a line is a folder that an interpreter or a launcher runs: node DIR,
-// uv --directory DIR. Any other folder is data.
-func startsFolder(words []string, i int) bool {
-	for j, word := range words[:i] {
-		lang := policy.InterpreterFamily(filepath.Base(word))
-		options, _ := policy.ProgramWords("project", filepath.Base(word))
-		if lang != "" && policy.ScriptArgument(lang, words[j+1:]) == words[i] || slices.Contains(options, words[i-1]) {
-			return true
-		}
-	}
-	return false
 }

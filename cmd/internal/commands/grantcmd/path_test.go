@@ -140,7 +140,7 @@ func TestHarmToOthers(t *testing.T) {
 	}}
 	for path, want := range map[string]string{
 		"b/n.js": "never", "b": "never", "b/lib/x.js": "ask", "c/m.js": "never", "c/data": "ask", "todo.js": "never", "data": "", "data/own.js": "", "new": "", "": "never",
-		"notes": "", "notes/new": "", "app": "never", "app/lib": "ask", "uv": "never", "uv/x.py": "ask", "work": "ask", "work/src": "ask",
+		"notes": "", "notes/new": "", "app": "never", "app/lib": "ask", "uv": "never", "uv/x.py": "ask", "work": "never", "work/src": "ask",
 	} {
 		got := ""
 		switch h := harmToOthers(x, "own", filepath.Join(home, path)); {

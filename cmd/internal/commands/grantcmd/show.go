@@ -188,7 +188,7 @@ func (e *Edit) consequences() (all []string) {
 		}
 	}
 	if t.Home == "real" {
-		say("see the name of your home folder. It allows no files")
+		say("see the name of your home folder, but no more files in it")
 	}
 	if t.Access != nil {
 		for _, r := range t.Access.Fs {
@@ -219,7 +219,7 @@ func (e *Edit) sayFile(say func(string, ...any), r policy.FsRule) {
 	isDir := err != nil || info.IsDir()
 	switch rights := r.Rights(); {
 	case rights == 0:
-		does, isDir = "no longer read or change", false
+		does, but, isDir = "no longer read or change", "", false
 	case rights&policy.Write != 0 && isDir && !hostfs.HasProtectedName(e.host.OS, at):
 		does, but = "change and delete", ", except protected files such as .git/hooks"
 	case rights&policy.Write != 0:
@@ -230,6 +230,8 @@ func (e *Edit) sayFile(say func(string, ...any), r policy.FsRule) {
 		does = "start"
 	}
 	switch {
+	case at == "/":
+		name = "every file of this machine"
 	case hostfs.Within(e.host.OS, real(e.host.Home), at):
 		name = "all your files"
 	case isDir:
@@ -350,7 +352,7 @@ func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 			return err
 		}
 	}
-	if how.Yes || how.agreed || len(apart) > 0 && len(e.asked) == 1 {
+	if how.Yes || how.agreed || len(apart) > 0 && len(e.asked) == 1 && e.asked[0].name != "--preset" && how.asks == "" {
 		return nil
 	}
 	question := "Allow it?"
@@ -359,7 +361,7 @@ func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 		question = "Take it back?"
 	case f.name == "--deny" && len(e.asked) == 1:
 		question = "Hide it from " + show.Name(e.word) + "?"
-	case f.isPath() && hostfs.Within(e.host.OS, real(e.host.Home), e.At(f.value)):
+	case f.isPath() && f.name != "--deny" && hostfs.Within(e.host.OS, real(e.host.Home), e.At(f.value)):
 		question = "Let " + show.Name(e.word) + " have all your files?"
 	}
 	return cli.Confirm(context.Background(), c, cmp.Or(how.asks, question))

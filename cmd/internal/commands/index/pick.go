@@ -244,7 +244,7 @@ func (x *Index) unknown(word string) error {
 	text := "there is no server " + show.Name(word)
 	switch near, unreadable := config.Suggest(word, names), x.unreadable(); {
 	case near != "" && near != word:
-		text += "; did you mean " + show.Name(near) + "?"
+		text += unreadable + "; did you mean " + show.Name(near) + "?"
 	case unreadable != "":
 		text = show.Name(word) + " was not found" + unreadable
 	case len(names) == 0:

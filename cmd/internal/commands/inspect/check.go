@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -130,7 +131,7 @@ func (r *checkReport) addFiles(files []string, server string, axes []policy.Axis
 		return err
 	}
 	r.home, host.Configs = host.Home, session.AbsolutePaths(files)
-	if len(files) == 1 && filepath.Dir(host.Configs[0]) == filepath.Join(host.ConfigDir, config.ServersDir) {
+	if _, err := os.Stat(files[0]); err == nil && server == "" && len(files) == 1 && filepath.Dir(host.Configs[0]) == filepath.Join(host.ConfigDir, config.ServersDir) {
 		return r.addIndex(strings.TrimSuffix(filepath.Base(files[0]), ".toml"), axes, nil)
 	}
 	cfg, err := session.LoadConfig(config.LoadOptions{Files: files}, host)

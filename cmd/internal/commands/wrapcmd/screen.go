@@ -209,7 +209,7 @@ func versions(servers []wrapping.ServerChange, missing []*missingPackage, noInst
 		texts = append(texts, listed(pinned)+when+", and keep this version until you run", "  mcp-jail install --update")
 	}
 	if len(unpinned) > 0 {
-		texts = append(texts, listed(unpinned)+" will probably fail: the jail has no network to download the package.")
+		texts = append(texts, listed(unpinned)+" will fail unless it may reach the registry: each start downloads the package.")
 	}
 	return texts
 }

@@ -129,7 +129,7 @@ func ownFiles(x *index.Index, changes []*wrapping.Change) (texts []string) {
 				said[kept.Name] = true
 				texts = append(texts, fmt.Sprintf("%s will not find the %s that it wrote in its own HOME:", show.Line(s.Server), cli.Plural(home.Files, "file")), "  "+cli.ShortPath(home.Path, x.Host.Home))
 				if outside, inside := memoryFiles(x.Host.Home, x.Host.StateDir, kept.Name, s); outside != "" {
-					texts = append(texts, "To give it the memories that are there:", "  cp "+show.Spelled([]string{inside, outside}))
+					texts = append(texts, "To give it the memories that are there:", "  cp -i "+show.Spelled([]string{inside, outside}))
 				}
 			}
 		}
