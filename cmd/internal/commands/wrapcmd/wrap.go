@@ -162,7 +162,7 @@ func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Pro
 			}
 			if _, err := runline.Parse(s.Argv()); err == nil && ch.File.IsProject() {
 				later = append(later, index.ServerTitle(s.Entry))
-			} else if s.Own != nil {
+			} else if s.Own != nil && !w.dryRun { // the id of a dry run is not the one that is written
 				also = append(also, noMemories(s, host)...)
 			}
 		}
