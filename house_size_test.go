@@ -50,7 +50,7 @@ var budget = []budgetRow{
 	{"the product, in lines of code", 94275}, // the same
 	{"the trusted part, in lines", 40025},    // of the packages that SECURITY.md names
 	{"other Go code, in lines", 90280},       // the same
-	{"scripts, in lines", 9364},              // their tests
+	{"scripts, in lines", 9365},              // their tests
 	{"files of the product", 631},
 	{"packages of the product", 75},
 	{"functions over 60 lines", 1},
