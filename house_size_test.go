@@ -36,7 +36,7 @@ type budgetRow struct {
 // much.
 var budget = []budgetRow{
 	{"clients", 3804},     // the whole chmod command
-	{"cmd", 21017},        // what grant says of each flag, memories from before, files of clients that cannot be read
+	{"cmd", 21022},        // what grant says of each flag, memories from before, files of clients that cannot be read
 	{"confine", 25893},    // the same
 	{"diagnostics", 5262}, // the folder that the server looked for in its own HOME
 	{"docs", 98},          // cmd fell by more
@@ -47,9 +47,9 @@ var budget = []budgetRow{
 	{"policy", 14132}, // a warning that ends with the first folder
 	{"presets", 1196},
 	{"undo", 1564},
-	{"the product, in lines of code", 94275}, // the same
+	{"the product, in lines of code", 94279}, // the same
 	{"the trusted part, in lines", 40025},    // of the packages that SECURITY.md names
-	{"other Go code, in lines", 90280},       // the same
+	{"other Go code, in lines", 90281},       // the same
 	{"scripts, in lines", 9365},              // their tests
 	{"files of the product", 631},
 	{"packages of the product", 75},

@@ -136,7 +136,7 @@ func (g *grantCmd) ofTool(e *Edit, r diagnostics.Record) (diagnostics.Record, er
 	g.tool = cmp.Or(g.tool, tools[0])
 	r.Diagnoses = slices.DeleteFunc(slices.Clone(r.Diagnoses), func(d diagnostics.Diagnosis) bool { return d.Tool != g.tool })
 	if len(r.Diagnoses) == 0 {
-		return r, fmt.Errorf("there is no failure of the tool %s of %s on record", show.Name(g.tool), show.Name(e.word))
+		return r, fmt.Errorf("there is no failure of the tool %s of %s on record. To see what failed:\n  %s", show.Name(g.tool), show.Name(e.word), show.Typed("mcp-jail why", e.Name))
 	}
 	return r, nil
 }
@@ -303,10 +303,14 @@ func isArgument(s *index.Server, i int, home string) bool {
 	if line, err := runline.Parse(s.Words); err == nil {
 		return i >= len(s.Words)-len(line.Args)
 	}
-	for j := 1; j < i; j++ {
-		if info, err := os.Stat(wordAt(s, j, home)); err == nil && info.Mode().IsRegular() {
-			return true
+	for k, word := range s.Words[:i] {
+		lang := policy.InterpreterFamily(filepath.Base(word))
+		if lang == "" {
+			continue
 		}
+		script := k + 1 + slices.Index(s.Words[k+1:], policy.ScriptArgument(lang, s.Words[k+1:]))
+		info, err := os.Stat(wordAt(s, script, home))
+		return k < script && script < i && err == nil && info.Mode().IsRegular()
 	}
 	return false
 }

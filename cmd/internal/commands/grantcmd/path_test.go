@@ -126,7 +126,7 @@ func TestLackedIn(t *testing.T) {
 func TestHarmToOthers(t *testing.T) {
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	testkit.Must(t, err)
-	testkit.PlantBelow(t, home, "b/n.js", "b/lib/x.js", "c/m.js", "todo.js", "data/", "notes/", "app/index.js", "uv/", "work/package.json")
+	testkit.PlantBelow(t, home, "hook.js", "loaded/index.js", "b/n.js", "b/lib/x.js", "c/m.js", "todo.js", "data/", "notes/", "app/index.js", "uv/", "work/package.json")
 	testkit.Must(t, os.Symlink(filepath.Join(home, "c"), filepath.Join(home, "link")))
 	x := &index.Index{Host: hostfs.Host{Home: home}, Servers: []*index.Server{
 		{Name: "vault", Key: "vault", Words: []string{"node", home + "/b/n.js"}},
@@ -134,13 +134,14 @@ func TestHarmToOthers(t *testing.T) {
 		{Name: "top", Key: "top", Words: []string{"node", "~/todo.js"}},
 		{Name: "files", Key: "files", Words: []string{"npx", "-y", "server-filesystem", home + "/notes", home}},
 		{Name: "folder", Key: "folder", Words: []string{"timeout", "9", "node", "~/app"}},
+		{Name: "hooked", Key: "hooked", Words: []string{"node", "--require", "~/hook.js", "~/loaded"}},
 		{Name: "project", Key: "project", Words: []string{"uv", "--directory", home + "/uv", "run", "x"}},
 		{Name: "unclear", Key: "unclear", Words: []string{"make", "-C", "~/work"}},
 		{Name: "own", Key: "own", Words: []string{"node", home + "/data/own.js"}},
 	}}
 	for path, want := range map[string]string{
 		"b/n.js": "never", "b": "never", "b/lib/x.js": "ask", "c/m.js": "never", "c/data": "ask", "todo.js": "never", "data": "", "data/own.js": "", "new": "", "": "never",
-		"notes": "", "notes/new": "", "app": "never", "app/lib": "ask", "uv": "never", "uv/x.py": "ask", "work": "never", "work/src": "ask",
+		"notes": "", "notes/new": "", "app": "never", "loaded": "never", "app/lib": "ask", "uv": "never", "uv/x.py": "ask", "work": "never", "work/src": "ask",
 	} {
 		got := ""
 		switch h := harmToOthers(x, "own", filepath.Join(home, path)); {

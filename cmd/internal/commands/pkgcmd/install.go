@@ -138,7 +138,7 @@ func (i *installCmd) run(ctx context.Context, cancel func(), c terminal.Console,
 			failed = true
 		}
 	}
-	if failed || ctx.Err() != nil { // whoever ended ctx says so
+	if failed || ctx.Err() != nil { // Run, and the wrap or session that it works for, say that the user stopped it
 		return terminal.ReportedStatus(terminal.Failure)
 	}
 	return nil
