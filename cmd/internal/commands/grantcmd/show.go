@@ -346,7 +346,7 @@ func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 	for _, text := range apart {
 		text = show.Name(e.word) + ": " + show.Line(text)
 		if how.Yes || !c.Asks() {
-			return fmt.Errorf("nothing was changed: %s. grant asks about that on a terminal, also with --yes", text)
+			return fmt.Errorf("nothing was changed: %s. --yes does not answer that. Run it on a terminal, without --yes", text)
 		}
 		if err := cli.Confirm(context.Background(), c, text+". Do you want that?"); err != nil {
 			return err
