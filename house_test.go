@@ -1,6 +1,6 @@
 // Package house_test holds the sources to the rules of docs/architecture.md: which package
-// may import which, which files start programs, open files, print and read variables, and how
-// large the project may be. testdata/house has what is allowed.
+// may import which, and which files start programs, open files, print and read variables.
+// testdata/house has what is allowed.
 package house_test
 
 import (
@@ -8,7 +8,10 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
+	"os/exec"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -269,6 +272,33 @@ func TestProxyLinksNothingHeavy(t *testing.T) {
 			t.Errorf("%s has %v", program, found)
 		}
 	}
+}
+
+// listed lists the packages that programs import, with a variable set.
+func listed(t *testing.T, variable string, programs ...string) []string {
+	t.Helper()
+	list := exec.Command("go", append([]string{"list", "-deps"}, programs...)...)
+	list.Env = append(os.Environ(), "CGO_ENABLED=0", variable)
+	out, err := list.Output()
+	testkit.Must(t, err)
+	return strings.Fields(string(out))
+}
+
+// checkedOut lists the files of the checkout, without those that the tests install and the programs.
+func checkedOut(t *testing.T) (names []string) {
+	t.Helper()
+	testkit.Must(t, filepath.WalkDir(".", func(name string, d os.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && slices.Contains([]string{"node_modules", ".git", "bin", "vendor"}, d.Name()):
+			return filepath.SkipDir
+		case !d.IsDir():
+			names = append(names, filepath.ToSlash(name))
+		}
+		return nil
+	}))
+	return names
 }
 
 // startingCalls are what starts a program, for each package that has it. The constants are those
