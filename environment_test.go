@@ -115,7 +115,7 @@ func literalNames(file *ast.File) (found []string) {
 
 // variables returns the variables that a file of the product reads, or gives to a program.
 func (h *house) variables(s source) []string {
-	if isFree(s.dir) {
+	if h.forTests(s.dir) {
 		return nil
 	}
 	names := readsOf(s).named

@@ -1,5 +1,5 @@
-// Package house_test holds the sources to the rules of docs/architecture.md: which package
-// may import which, and which files start programs, open files, print and read variables.
+// Package house_test holds the sources to the rules of docs/architecture.md: which package may import
+// which, and which files start programs, open files, print and read variables.
 // testdata/house has what is allowed.
 package house_test
 
@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,35 +21,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
+const architecture = "docs/architecture.md"
+
 const module = "github.com/mcp-jail/mcp-jail/"
 
-// forTests are packages that only tests import: no line of the product has them.
-var forTests = []string{
-	"confine/attacks", "confine/egress/egresstest", "confine/integration", "confine/internal/attacker", "confine/internal/jailtest",
-	"confine/internal/landlock/landlocktest", "confine/internal/plan/plantest", "confine/internal/kernel/kerneltest",
-	"confine/internal/seccomp/bpftest", "confine/internal/seccomp/seccomptest", "confine/internal/seatbelt/seatbelttest",
-	"lifecycle/internal/sessiontest", "policy/policytest",
-	"internal/testkit", "internal/testkit/markdown", "internal/testkit/registry", "internal/testkit/container",
-}
-
-// freeTrees are no part of the product, which imports nothing of them. They may import anything.
-var freeTrees = []string{"internal/wine", "examples", "bench", "testdata", "conformance"}
-
-// pure packages decide from what they are given: they import neither os nor syscall.
-var pure = []string{
-	"clients", "clients/edit", "diagnostics/internal/report", "diagnostics/internal/words",
-	"internal/environ", "internal/show", "internal/wrapper", "packages/npm", "packages/python", "packages/runline",
-	"packages/toolpin", "policy", "policy/leak", "presets",
-}
-
 var emptyNames = []string{"util", "utils", "common", "helpers", "helper", "base", "types", "misc", "shared"}
-
-// isFree reports whether a package is no part of the product.
-func isFree(dir string) bool {
-	return slices.Contains(forTests, dir) || slices.ContainsFunc(freeTrees, func(tree string) bool { return isBelow(dir, tree) })
-}
-
-func isBelow(dir, tree string) bool { return dir == tree || strings.HasPrefix(dir, tree+"/") }
 
 // A source is a Go file that is no test.
 type source struct {
@@ -81,28 +58,40 @@ func table(t *testing.T, name string) map[string][]string {
 	return rows
 }
 
-// imports returns what each package of the product may import beside the standard library.
-func imports(t *testing.T) map[string][]string {
-	rows := table(t, "imports")
-	for dir, words := range rows {
-		if i := slices.Index(words, "confine/*"); i >= 0 {
-			rows[dir] = slices.Concat(words[:i], words[i+1:], rows["confine/*"])
-		}
-	}
-	delete(rows, "confine/*")
-	return rows
+// A place is the row of a package in the table "Packages by floor" of docs/architecture.md.
+type place struct {
+	row         int
+	pure, tests bool
 }
 
-// A house has the tables of testdata/house.
+// placesOf reads that table.
+func placesOf(page string) map[string]place {
+	_, page, _ = strings.Cut(page, "\n## Packages by floor\n")
+	page, _, _ = strings.Cut(page, "\n## ")
+	places, row := map[string]place{}, 0
+	for line := range strings.Lines(page) {
+		cells := strings.Split(line, "|")
+		if len(cells) != 5 {
+			continue
+		}
+		row++
+		for _, m := range regexp.MustCompile("`([^`]+)`( \\(pure\\))?").FindAllStringSubmatch(cells[2], -1) {
+			places[m[1]] = place{row, m[2] != "", strings.TrimSpace(cells[1]) == "tests"}
+		}
+	}
+	return places
+}
+
+// A house has the table of packages, and those of testdata/house.
 type house struct {
-	t       *testing.T
-	imports map[string][]string
-	may     map[string]map[string]string // reasons, by the name of a rule, and a file or package
-	used    map[string]bool              // rules and files or packages of may that are needed
+	t      *testing.T
+	places map[string]place
+	may    map[string]map[string]string // reasons, by the name of a rule, and a file or package
+	used   map[string]bool              // rules and files or packages of may that are needed
 }
 
 func newHouse(t *testing.T) *house {
-	h := &house{t, imports(t), map[string]map[string]string{}, map[string]bool{}}
+	h := &house{t, placesOf(testkit.ReadFile(t, architecture)), map[string]map[string]string{}, map[string]bool{}}
 	for _, rule := range []string{"start", "open", "print", "environment", "variable", "package"} {
 		h.may[rule] = map[string]string{}
 		for reason, names := range table(t, rule) {
@@ -112,6 +101,19 @@ func newHouse(t *testing.T) *house {
 		}
 	}
 	return h
+}
+
+// forTests reports whether a package is no part of the product: it is for tests, or below one that is.
+func (h *house) forTests(dir string) bool {
+	if strings.HasSuffix(dir, "test") {
+		return true
+	}
+	for ; dir != "."; dir = path.Dir(dir) {
+		if h.places[dir].tests {
+			return true
+		}
+	}
+	return false
 }
 
 // rules find what is against the house in one file.
@@ -130,7 +132,7 @@ var rules = map[string]func(*house, source) []string{
 // only returns the rule that a file of the product does something only if the table of that name has it or its package.
 func only(rule string, find func(source) []string) func(*house, source) []string {
 	return func(h *house, s source) []string {
-		if isFree(s.dir) {
+		if h.forTests(s.dir) {
 			return nil
 		}
 		found := find(s)
@@ -149,36 +151,39 @@ func only(rule string, find func(source) []string) func(*house, source) []string
 
 // importFaults lists the imports of a file that its package may not have.
 func importFaults(h *house, s source) (faults []string) {
-	free := isFree(s.dir)
-	allowed, known := h.imports[s.dir]
+	free := h.forTests(s.dir)
+	at, known := h.places[s.dir]
 	if !free && !known {
-		faults = append(faults, "the package "+s.dir+" has no line in testdata/house/imports.txt")
+		faults = append(faults, "the package "+s.dir+" has no row in "+architecture)
 	}
 	for _, spec := range s.file.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
 		testkit.Must(h.t, err)
 		first, _, _ := strings.Cut(imported, "/")
+		ours, isOurs := strings.CutPrefix(imported, module)
 		switch {
 		case imported == "C":
 			faults = append(faults, "cgo")
-		case slices.Contains(pure, s.dir) && (first == "os" || imported == "syscall"):
+		case at.pure && (first == "os" || imported == "syscall"):
 			faults = append(faults, s.dir+" is pure: it may not import "+imported)
 		// The paths of a profile have slashes on every system: a loop by filepath.Dir does not end for them.
 		case imported == "path/filepath" && (s.dir == "policy" || strings.HasPrefix(s.dir, "policy/resolve")):
 			faults = append(faults, s.dir+" has paths with slashes: it may not import "+imported)
-		case strings.Contains(first, ".") && !free && !slices.Contains(allowed, strings.TrimPrefix(imported, module)):
-			faults = append(faults, s.dir+" may not import "+imported)
+		case isOurs && !free && h.forTests(ours):
+			faults = append(faults, s.dir+" may not import "+ours+", which is for tests")
+		case isOurs && !free && known && h.places[ours].row > at.row:
+			faults = append(faults, s.dir+" may not import "+ours+", whose row in "+architecture+" is below its own")
 		}
 	}
 	return faults
 }
 
 // shapeFaults lists what no file may have: an empty name, and what runs at each start.
-func shapeFaults(_ *house, s source) (faults []string) {
+func shapeFaults(h *house, s source) (faults []string) {
 	if slices.Contains(emptyNames, s.file.Name.Name) {
 		faults = append(faults, "the package name "+s.file.Name.Name+" says nothing")
 	}
-	if isFree(s.dir) {
+	if h.forTests(s.dir) {
 		return faults
 	}
 	for _, decl := range s.file.Decls {
@@ -223,9 +228,9 @@ func TestHouse(t *testing.T) {
 			}
 		}
 	}
-	for dir := range h.imports {
-		if !seen[dir] {
-			t.Errorf("testdata/house/imports.txt has %s, which is no package", dir)
+	for dir, at := range h.places {
+		if !at.tests && !seen[dir] {
+			t.Errorf("%s has a row for %s, which is no package", architecture, dir)
 		}
 	}
 	for rule, names := range h.may {
