@@ -9,7 +9,7 @@
 // (connect, exec, umask) are only observed, and then continue. Refusals go to the launcher
 // through the Reporter, each before its call is answered. The socketHandler answers the socket
 // calls if there is no network namespace. The startTracer looks at the program that an exec has
-// loaded, if a command rule has arguments or variables.
+// loaded, if a command rule has arguments or variables; its thread makes all calls of ptrace.
 //
 // The caller is package supervisor: it calls New, hands it the listener with Serve, and calls
 // Reporter.Flush at the end of the server. In the host's namespaces it calls New before it
@@ -20,12 +20,12 @@
 // namespaces it also keeps CAP_SYS_PTRACE in the jail's user namespace. It changes no file.
 // Workers hold no capability and are under a ruleset with the server's rules. So the kernel
 // decides about their calls as it would about the server's. With mounts, a mistake here can let a
-// name come into being that should not exist, and nothing else. Without mounts the mediator alone holds the entries that take rights away inside a grant,
-// and the rules about modes, owners and times.
+// name come into being that should not exist, and nothing else. Without mounts the mediator alone
+// holds the entries that take rights away inside a grant, and the rules about modes, owners and times.
 //
 // Locks: every operation on names holds Mediator.names for reading from its verdict to its
 // act, and rename holds it for writing. Mediator.names is taken before Reporter.mu. workerPool.mu
-// is held with no other lock.
+// and startTracer.mu are held with no other lock.
 //
 // Where Spec.Keep is on, a worker has the Keeper of package undo copy what is at a path before the
 // worker changes it (journal_linux.go), with the names locked.
@@ -34,67 +34,6 @@
 // can move a directory between the verdict and the call. The mediator then checks the result
 // again and undoes it. It cannot undo RENAME_EXCHANGE into a protected name, so it refuses that.
 // When the supervisor ends, mediated calls fail with ENOSYS.
-//
-// # Starts of programs
-//
-// The startTracer enforces the arguments and variables of command rules: it looks at every program
-// that a jailed server starts, before the first instruction of the program.
-//
-// The server's second filter holds each execve (package mediate). It then traces the
-// calling thread (ptrace(2), PTRACE_SEIZE) and lets the call continue. If the kernel loads a
-// program, the thread stops (PTRACE_EVENT_EXEC). By then the other threads of the process are
-// gone, the arguments are copied, and no other process shares the new memory. So the tracer reads
-// there what the program will see. Threads that changed the memory of the caller do not matter.
-// The tracer asks policy.Profile.MatchStart, takes variables away, and lets the thread go, or
-// kills it. A thread whose execve fails stops before the call returns, and is let go. No other
-// stop is asked for: forks, threads, calls and signals cost nothing, since no process is traced
-// outside an execve.
-//
-// The execves of one process continue one after the other, so that a process has one traced
-// thread at most: see groups_linux.go.
-//
-// The caller is package mediate: Begin takes each held execve. Package supervisor waits for all
-// processes, and passes the status of a thread that has stopped, or of a process that has ended,
-// to Stopped.
-//
-// Threads: one, which makes all calls of ptrace. Lock: Tracer.mu, held with no other.
-//
-// Limits:
-//
-// The program of a script is its interpreter. The tracer replaces the name of the script by its
-// canonical path, so that the interpreter opens the script that was judged; $0 of the script is
-// that path then. A program that cannot be read (mode 0111) and a 32-bit program are refused.
-//
-// While an execve of one thread hangs in the kernel (a dead network filesystem), the execves of
-// the other threads of that process wait. Without the tracer the kernel has them wait too, a step
-// later. An execve of a file on FUSE can fail with EINTR, if the filesystem answers interrupts.
-//
-// # Sockets
-//
-// The socketHandler answers a server's socket calls if the jail has no network namespace.
-//
-// The mediator makes the server's TCP and UDP sockets, and keeps a list of them. It answers connect
-// and bind by its own copy of the address. The kernel never performs these two calls with arguments
-// of the server.
-//
-//   - A TCP socket is bound to the interface lo (only CAP_NET_RAW can undo that), and Landlock
-//     refuses connect and bind by the server itself (from ABI 4 on). The mediator keeps a
-//     descriptor of it until it is connected. To connect it, the mediator opens a listener for this
-//     one connection and passes the accepted end to the launcher's gateway.
-//   - A UDP socket is one end of a pair of UNIX sockets, and carries DNS only: see udp_linux.go.
-//
-// All other calls continue in the kernel, so a program sees that its TCP connection is one over lo,
-// and that its UDP socket is a UNIX socket.
-//
-// The number of its inode tells which socket a call is about. The caller may replace the descriptor
-// meanwhile. That does no harm: the mediator then acts on another socket that it made for this
-// server, and the launcher has permitted the address.
-//
-// The caller is package mediate, which passes a notification to Handler.Handle. That runs on the
-// receiver's thread, which is outside the server's Landlock domain.
-//
-// Limits: the server cannot listen. A TCP socket must be connected before maxSockets others are
-// made. A connect can hold up the receiver for twice joinTimeout.
 package mediate
 
 import (
@@ -219,7 +158,7 @@ func (m *Mediator) receive() {
 	}
 }
 
-// Stopped passes a status that wait(2) returned to the tracer: see analysis.Tracer.Stopped.
+// Stopped passes a status that wait(2) returned to the tracer: see startTracer.
 func (m *Mediator) Stopped(pid int, ws syscall.WaitStatus) {
 	if m.starts != nil {
 		m.starts.Stopped(pid, ws)

@@ -245,7 +245,7 @@ func isProcfs(fd int) bool {
 	return unix.Fstatfs(fd, &fs) == nil && fs.Type == procMagic
 }
 
-// recordedAt is full for a record. The directory of a mask is removed, and still at its path.
+// recorded returns the full path for a record. The directory of a mask is removed, and still at its path.
 func (at *pathRef) recorded() (string, syscall.Errno) {
 	full, errno := at.full()
 	var st unix.Stat_t

@@ -15,7 +15,28 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 )
 
-// socketHandler answers the socket calls of one jail.
+// socketHandler answers the socket calls of a server whose jail has no network namespace.
+//
+// It makes the server's TCP and UDP sockets, and keeps a list of them. It answers connect and bind by its
+// own copy of the address. The kernel never performs these two calls with arguments of the server.
+//
+//   - A TCP socket is bound to the interface lo (only CAP_NET_RAW can undo that), and Landlock refuses
+//     connect and bind by the server itself (from ABI 4 on). The handler keeps a descriptor of it until
+//     it is connected. To connect it, the handler opens a listener for this one connection and passes the
+//     accepted end to the launcher's gateway.
+//   - A UDP socket is one end of a pair of UNIX sockets, and carries DNS only: see udp_linux.go.
+//
+// All other calls continue in the kernel, so a program sees that its TCP connection is one over lo, and
+// that its UDP socket is a UNIX socket.
+//
+// The number of its inode tells which socket a call is about. The caller may replace the descriptor
+// meanwhile. That does no harm: the handler then acts on another socket that it made for this server, and
+// the launcher has permitted the address.
+//
+// The receiver passes each notification to Handle. Its thread is outside the server's Landlock domain.
+//
+// Limits: the server cannot listen. A TCP socket must be connected before maxSockets others are made. A
+// connect can hold up the receiver for twice joinTimeout.
 type socketHandler struct {
 	Listener *seccomp.Listener
 	Calls    map[uint32]string
