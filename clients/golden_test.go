@@ -11,10 +11,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestEntries compares what is read from each fixture with what it means. A fixture is a file of a client:
-// testdata/CLIENT/SCOPE.EXT or SCOPE-NAME.EXT, with what wrap makes of it in SCOPE.after.EXT, which a test of
-// cmd/internal/wrapping writes, and with its entries in SCOPE.entries.txt. The file that its page shows is the
-// last one.
+// TestEntries compares what is read from each fixture with what it means. A fixture is a file in the
+// folder of its client in testdata: SCOPE.EXT or SCOPE-NAME.EXT, with what wrap makes of it in SCOPE.after.EXT,
+// which a test of cmd/internal/wrapping writes, and with its entries in SCOPE.entries.txt. The file that its
+// page shows is the last one.
 func TestEntries(t *testing.T) {
 	for _, c := range All() {
 		files := testkit.Get(filepath.Glob(filepath.Join("testdata", c.Name, "*.*")))(t)

@@ -108,7 +108,7 @@ func movedBy(variable, to string, b Blind) Blind {
 	return b
 }
 
-// perClient is why a file with more than servers is not read.
+// These texts say why mcp-jail does not read a file that may have servers.
 const (
 	whyPlugin = "a plugin brings servers of its own"
 	whyFolder = "it is in no folder of a plugin that mcp-jail knows"

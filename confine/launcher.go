@@ -49,7 +49,7 @@
 // supervisor. The [Exit] is that of SIGKILL, and Exit.Why tells what ended the jail. In a jail
 // with host namespaces only the server's first process is killed with the supervisor; processes
 // that it detached survive, under the same Landlock rules and filter, and the plan has that as a
-// [Gap]. The file supervisor_death_linux.go describes all cases.
+// [Gap].
 //
 // # What holds, and by what
 //

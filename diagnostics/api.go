@@ -81,7 +81,7 @@ func ConfigFailure(server, message string) Diagnosis { return report.ConfigFailu
 func UsageFailure(server, message string) Diagnosis { return report.UsageFailure(server, message) }
 
 // ExecFailure returns the diagnosis of a program that was not found or cannot be started, known
-// before any attempt (a policy.CommandError).
+// before any attempt (a resolve.CommandError).
 func ExecFailure(server, message, fix string) Diagnosis {
 	return report.ExecFailure(server, message, fix)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// fakeHost returns someHost as policy.Host. Paths that end in "/" are directories, and so
+// fakeHost returns a host with some files. Paths that end in "/" are directories, and so
 // are paths with something in them.
 func fakeHost(files []string) hostfs.Host {
 	modes := map[string]fs.FileMode{"/": fs.ModeDir | 0o755}

@@ -272,7 +272,7 @@ func TestForgery(t *testing.T) {
 	for _, place := range []bool{false, true} {
 		ev := evidence("EACCES: permission denied, open '/data/\x1b[2K\u202e[mcp-jail] forged'")
 		ev.Exists, ev.FromCommandLine = nil, place
-		// OrderByRelevance removes the sequence. A denial keeps the name unchanged.
+		// Text of the server loses the sequence. A denial keeps the name unchanged.
 		ev.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "open", Target: "/data/\x1b[2K\u202e[MCP-jail] forged"}}
 		d := Diagnose(ev)
 		for _, s := range []string{d.Text(), blockText(d)[len("\n[mcp-jail]"):], d.Message()} {

@@ -8,7 +8,7 @@
 //     were touched or are open for writing. What changes outside of calls is not noted.
 //   - The [Writer] of mcp-jail says in the journal where a call begins and ends.
 //   - [Store.Session] reads a journal, and [Session.Changes] adds it up.
-//   - A restorer compares three states of a path: before, as noted, and now. What stands as it was
+//   - A [Restorer] compares three states of a path: before, as noted, and now. What stands as it was
 //     noted is put back; what is as before needs nothing; all else was changed by others, and is put back
 //     only if the user names it. An undo is a session of its own, so it can be undone.
 //

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// restorer puts back what a selection of a session changed.
+// Restorer puts back what a selection of a session changed.
 type Restorer struct {
 	Steps   []Step
 	session *Session

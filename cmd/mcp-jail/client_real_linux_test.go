@@ -77,7 +77,7 @@ func (c realClient) add(t *testing.T, w *world, program string) {
 
 // realClient is a client in testdata/clients, which has a command that starts its servers.
 type realClient struct {
-	name      string                         // as package clients has it; its files are testdata/clients/NAME.txtar
+	name      string                         // as package clients has it; its files are NAME.txtar in testdata/clients
 	command   []string                       // the first words are files of the installed packages; "ARCH" and "NODE" are replaced
 	arguments []string                       // behind the command, as they are
 	env       []string                       // beyond the usual

@@ -76,7 +76,7 @@ var nestings = []nested{
 		"--ro-bind", "/etc", "/etc", "--ro-bind", "/sys/devices", "/sys/devices", "--tmpfs", "/tmp", "--bind", "BASE", "BASE", "--ro-bind", flatpakInfo, "/.flatpak-info", "--die-with-parent"}, filter: flatpakCalls,
 		says: []string{"a seccomp filter around this process refuses it"}, fix: "flatpak-spawn --host", waived: true, root: "-"},
 
-	// interfaces/seccomp/template.go of snapcore/snapd lists what a snap may call: no unshare, no mount.
+	// github.com/snapcore/snapd/interfaces/seccomp/template.go lists what a snap may call: no unshare, no mount.
 	{name: "snap", around: []string{"bwrap", "--dev-bind", "/", "/"}, env: []string{"SNAP_NAME=code"}, filter: []refusedCall{
 		{number: unix.SYS_UNSHARE, errno: uint32(unix.EPERM)}, {number: unix.SYS_SETNS, errno: uint32(unix.EPERM)}, {number: unix.SYS_MOUNT, errno: uint32(unix.EPERM)}, {number: unix.SYS_UMOUNT2, errno: uint32(unix.EPERM)},
 		{number: unix.SYS_PIVOT_ROOT, errno: uint32(unix.EPERM)}, {number: unix.SYS_FSOPEN, errno: uint32(unix.EPERM)}, {number: unix.SYS_OPEN_TREE, errno: uint32(unix.EPERM)}, {number: unix.SYS_MOVE_MOUNT, errno: uint32(unix.EPERM)},

@@ -24,7 +24,7 @@ import (
 
 // The tests of granted hosts need hosts. They run in a network namespace that stands
 // for the host, joined by a pair of interfaces to another that stands for the
-// Internet (egress_internet_linux_test.go). Both end with the test.
+// Internet (network_internet_linux_test.go). Both end with the test.
 
 const (
 	networkName  = "mcp-jail-network"  // makes them, and becomes the rest of argv in the first

@@ -75,12 +75,12 @@ type Installer struct {
 	Store     store.Store
 	LockFile  string
 	Host      hostfs.Host
-	Untrusted func(file string) string // why no npm, node or Python is run from a place outside of the working directory: see runtime.Finder
+	Untrusted func(file string) string // why no npm, node or Python is run from a place outside of the working directory: see installed.InterpreterFinder
 	Asked     string                   // the words after "mcp-jail install" for this line, for advice: a server's name, or "-- npx -y …"; "" if that is not known
 	Own       bool                     // the line is of the user's own: its packages are fetched with the user's logins
 	Scripts   bool                     // scripts of packages run, without a network: those that ran when a line was pinned do so in any case
 	Limits    limits                   // the zero Limits are the usual ones
-	Waive     []policy.Axis            // of the server: see jail.Jail
+	Waive     []policy.Axis            // of the server: see installed.Jail
 	Waived    func(*confine.Plan)      // called with the plan of each jail that has gaps; may be nil
 	NotUsed   func(line string)        // called with what of the user's configuration is not used, by name; may be nil
 	Told      io.Writer                // what npm and the scripts print, without secrets; may be nil

@@ -23,7 +23,7 @@
 // PATH gives, which npx would have used.
 //
 // The finder runs no program. If the path of an interpreter in the directory of a version manager
-// names its version, Find reads it from there. Otherwise it asks Finder.Version. An interpreter must meet
+// names its version, Find reads it from there. Otherwise it asks InterpreterFinder.Version. An interpreter must meet
 // these conditions, and is no candidate at all if it does not:
 //
 //   - Its path is absolute. Relative entries of PATH do not count.

@@ -26,7 +26,7 @@ type Finder struct {
 	LockFile  string
 	Host      *hostfs.Host
 	Untrusted func(file string) string // why a file is not chosen as interpreter: see runtime.Finder
-	Waive     []policy.Axis            // of the server: see jail.Jail
+	Waive     []policy.Axis            // of the server: see Jail
 	// Own says that the line is of the user's own configuration: no file of the working directory is a
 	// shadow then.
 	Own bool

@@ -21,7 +21,7 @@ type versions struct {
 	host    *hostfs.Host
 	known   map[string]version
 	changed bool
-	waive   []policy.Axis // see jail.Jail
+	waive   []policy.Axis // see Jail
 	run     func(ctx context.Context, host *hostfs.Host, waive []policy.Axis, file string) (string, error)
 	spent   time.Duration // on asking interpreters
 }

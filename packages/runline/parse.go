@@ -307,7 +307,7 @@ const (
 	uvToolRun Launcher = "uv tool run"
 )
 
-// ecosystem is the kind of registry that packages come from.
+// Ecosystem is the kind of registry that packages come from.
 type Ecosystem string
 
 // The ecosystems.

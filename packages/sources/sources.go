@@ -2,10 +2,10 @@
 // one that works in a jail.
 //
 //	s, err := sources.Reader{Host: host, Logins: true}.Read(sources.NPM)
-//	jail.Registries = s.Registries()
-//	variables, err := s.Write(jail.Home())
+//	registries := s.Registries()     // the only hosts that the jail reaches
+//	variables, err := s.Write(home)  // of the jail
 //
-// What is read is one table (table.go) of some ten keys a tool. A variable says what a file says:
+// What is read is one table of some ten keys a tool. A variable says what a file says:
 // npm_config_registry, PIP_INDEX_URL, UV_INDEX_URL. All else that the user's files say is left out,
 // and named by [Sources.NotUsed].
 //

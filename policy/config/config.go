@@ -26,8 +26,8 @@
 //   - The package reads its own files and looks up their owners. It does not look at the
 //     paths, programs or variables that a policy names: package policy/resolve does.
 //
-// Below the package, internal/reader reads the values of a table, internal/trust keeps what the user
-// accepted, internal/stamp tells what has changed.
+// Below the package, internal/reader reads the values of a table, keeps what the user accepted, and tells
+// which files have changed.
 package config
 
 import (

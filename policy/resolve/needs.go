@@ -206,7 +206,7 @@ func (c *Resolver) holdsRepository(dir string) bool {
 }
 
 // addHoisted adds the node_modules of the directories above a package. In a monorepo they
-// contain the dependencies of packages/x.
+// contain the dependencies of its packages.
 func (c *Resolver) addHoisted(dir string) {
 	for ; dir != path.Dir(dir) && !c.isGuarded(dir); dir = path.Dir(dir) {
 		if m := path.Join(dir, "node_modules"); c.Paths.Exists(m) {

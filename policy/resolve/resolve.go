@@ -21,9 +21,9 @@
 //
 // The parts of a resolution are types with their own data: writers (where servers may write),
 // caseFolding and secrets. They share the entries and the warnings. What a project's file takes away is
-// resolved as a policy of its own, and met with the first one ([policy.Meet]). Below the package, internal/masks hides or protects what lies in a grant,
-// internal/places says what a path means on a host, internal/command finds a program and what it
-// needs, and internal/git names what git runs or trusts.
+// resolved as a policy of its own, and met with the first one ([policy.Meet]). command.go finds a program,
+// and needs.go what it needs. Below the package, internal/places says what a path means on a host, hides or
+// protects what lies in a grant, and names what git runs or trusts.
 package resolve
 
 import (

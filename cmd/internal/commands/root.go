@@ -2,23 +2,21 @@
 // mcp-jail itself serves. It is the whole of mcp-jail-cli: see [Program].
 //
 // The first word after mcp-jail is the command. The words after "--" are the command of a
-// server, and are not parsed as flags. This package reads that line, and has help. The packages below it
-// have the other commands, by subject, and do not import this one:
+// server, and are not parsed as flags. This package reads that line, and has the small commands: help,
+// preset, doctor, which builds jails, undo, which writes the user's files and the journal of the server,
+// and trust, which writes the trust store. The packages below it have the other commands, by subject, and
+// do not import this one:
 //
 //   - wrapcmd: wrap and unwrap, which write the files of clients, with copies and records of them.
 //   - statuscmd: status, which also removes the data and records of servers.
-//   - grantcmd: grant, which changes what a server may reach: the flags of its entry in a client's file.
+//   - grantcmd: grant, which changes what a server may reach: the file of the server.
+//   - learncmd: learn, which starts a server again and again, and writes the file of the server.
 //   - pkgcmd: install, which writes the lock file and the store of packages.
 //   - inspect: check, plan and why. They start nothing.
-//   - doctorcmd: doctor, which builds jails.
 //   - callcmd: call, which starts a server.
-//   - undocmd: undo, which writes the user's files, and the journal of the server.
-//   - configcmd: preset and trust, which writes the trust store.
 //
-// Each command has a file of its name, with a struct of its flags, a function that returns its
-// cobra.Command, and usually a method Run. Package cli has what all of them share, and package
-// entries how they choose the servers in clients' files. A test (-update) writes the manual pages
-// in packaging/man from the help texts.
+// Each command has a struct of its flags, a function that returns its cobra.Command, and usually a
+// method Run. Package cli has what all of them share, and package index the list of all servers.
 package commands
 
 import (
@@ -210,7 +208,7 @@ func help(line *cli.CommandLine, root *cobra.Command, args []string) int {
 	return terminal.OK
 }
 
-// run returns the command run for its help and for completion: mcp-jail itself runs it.
+// runCommand returns the command run for its help and for completion: mcp-jail itself runs it.
 func runCommand(line *cli.CommandLine) *cobra.Command {
 	f := &cmdline.RunFlags{}
 	cmd := line.Command("run [options] [SERVER | -- COMMAND [ARG...]]", "Start a server in its jail (your clients do this for you)", 1, true, nil)

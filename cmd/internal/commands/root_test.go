@@ -104,8 +104,8 @@ func TestReference(t *testing.T) {
 	testkit.Golden(t, "../../../../docs/reference.md", before+"<!-- commands -->\n"+help.String()+"<!-- /commands -->\n"+after)
 }
 
-// TestManPages makes a manual page of each command. With -update it writes them to packaging/man, which
-// packaging/generate.sh asks for: they are not kept in the repository.
+// TestManPages makes a manual page of each command. With -update it writes them into the folder
+// man of packaging, for packaging/generate.sh: they are not kept in the repository.
 func TestManPages(t *testing.T) {
 	root := commandTree(&cli.CommandLine{})
 	root.DisableAutoGenTag = true

@@ -1,5 +1,5 @@
 // Package session goes from a command line and the configuration to a session with a server. A
-// target is the server with its policy, resolved on this host. Both mcp-jail, which starts it,
+// [Target] is the server with its policy, resolved on this host. Both mcp-jail, which starts it,
 // and mcp-jail-cli, which describes and tries it, use this package. [Resolve] makes a target.
 // [Load] and [Configured] make one that is not resolved yet.
 //
@@ -11,18 +11,13 @@
 //   - A [Package] is what npx, uvx or the like would fetch for the server. [Package.Install] has
 //     mcp-jail-cli install it, and waits.
 //   - [LoadConfig] lays the preset that a server names below the server's table.
-//   - home.go has the server's private HOME, writers.go the places where other servers may write,
-//     undo.go the files that the server changes.
+//   - earlier.go has the server's private HOME, writers.go the places where other servers may write,
+//     keeping.go the files that the server changes.
 //   - [Refuse] and [Misuse] answer the client if there is no session.
 //
 // The package prints errors, and lines about packages, private HOMEs and undo, to standard error.
 // To standard output it writes only MCP messages: answers of Refuse and Misuse, and the progress of
-// an installation.
-//
-// # Waiting for a package
-//
-// The companion installs, and tells how far it is by a [Message] a line. A waiter says that to the
-// client, which does not wait for ever: the waiter knows how long by the client's first message.
+// an installation. mcp-jail-cli installs, and tells how far it is by a [Message] a line.
 package session
 
 import (
@@ -47,7 +42,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// target is one server as the command line and the configuration describe it. When it is
+// Target is one server as the command line and the configuration describe it. When it is
 // resolved, its Profile is the policy as this host has it. It is not yet compiled for the kernel.
 type Target struct {
 	Config   *config.Config                            // nil for a command after --

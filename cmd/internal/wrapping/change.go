@@ -15,15 +15,15 @@
 //
 // # What an entry gets
 //
-// The command line that Wrap writes carries the whole policy, as flags of mcp-jail run. It
-// grants what the entry itself shows:
+// An entry of the user's own gets an id ([IDs]), and the file of the server with that id has its policy:
+// [WriteFiles] makes it. A new one grants what the entry itself shows:
 //
-//   - the preset of the package or program, if there is one (--preset)
+//   - the preset of the package or program, if there is one
 //   - the variables that the entry sets, names or takes from a file, and that the preset does
-//     not know (--env)
-//   - without a preset, the files and directories among its arguments, to read (--read)
-//   - for an entry of a project that gets the default policy: the client's variable for the
-//     directory of the project, unless the client starts servers there anyway (--workspace)
+//     not know
+//   - without a preset, the files and directories among its arguments, to read
+//
+// An entry of a project's file, which others may have written, gets no id, and the default policy.
 //
 // # Limits
 //

@@ -67,7 +67,7 @@ func (g *Grant) checkFiles(server *config.Server, dir string, host clients.Host)
 	}
 	local.Dir = dir
 	if local.OS == "windows" || !strings.HasPrefix(local.Home, "/") {
-		return nil // a start there has no files to check: resolve.ErrPlatform
+		return nil // a start there has no files to check
 	}
 	c := config.Config{Servers: map[string]*config.Server{"server": server}}
 	server.Name = "server"

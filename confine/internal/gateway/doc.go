@@ -1,6 +1,6 @@
 // Package gateway is the launcher's end of a jail's network.
 //
-// A jail passes sockets to the launcher (passed). Package egress decides about the
+// A jail passes sockets to the launcher. Package egress decides about the
 // connections on them. Around that, this package has three parts:
 //
 //   - The broker serves a jail without a network namespace: its supervisor makes the server's

@@ -29,38 +29,15 @@
 //
 //	builder_linux.go   the steps, their order, and how they run
 //	outer_linux.go     the steps of Outer
+//	open_linux.go      clones of granted objects, and the filesystems of the jail's own
+//	rootfs_linux.go    the root filesystem, with mounts_linux.go, files_linux.go, proc_linux.go, copies_linux.go
 //	network_linux.go   addresses, routes and sockets of the jail's network
 //	restrict_linux.go  keyring, limits, capabilities, Landlock, checks of mounts
 //	selftest_linux.go  the self-test
 //	start_linux.go     from the built jail to the running server, and its end
 //
-// # The root filesystem
-//
-// A rootBuilder starts with an empty tmpfs and attaches only what the spec lists: clones of
-// granted files and directories, the jail's own /dev, /proc and temporary directories,
-// overlays, and masks over hidden paths. It works on descriptors. Its openSources opens
-// each source without following a symlink, checks that it is the object that the profile was
-// resolved to, and clones it, all before anything is attached. So no name is looked up twice.
-//
-// # Order
-//
-//	PrivateFS.Make   /dev, /dev/pts, /proc and the root, the same for every jail
-//	OpenSources      clone the granted objects
-//	MountOverlays    put an overlay in the place of a clone
-//	Build            attach all of it, and make it the root (pivot_root(2))
-//	SealProc         set the sysctls of the namespaces, make /proc read-only
-//
-// Every step makes its system calls through a task of package stub, in the jail's mount
-// namespace. The methods work with tasks that make each call at once, and with tasks that
-// record a batch.
-//
-// Limits:
-//
-// The package needs the mount API of Linux 5.12 (mount_setattr(2)). A file that the host
-// replaces by a rename loses its mask.
-//
 // # Limits
 //
 // The package decides nothing: it carries out the spec that package plan compiles. It runs on
-// Linux only.
+// Linux only, and needs the mount API of Linux 5.12 (mount_setattr(2)).
 package jail

@@ -11,7 +11,22 @@ import (
 	steppkg "github.com/mcp-jail/mcp-jail/confine/internal/sys"
 )
 
-// A rootBuilder builds the root filesystem of one jail.
+// A rootBuilder builds the root filesystem of one jail. It starts with an empty tmpfs and attaches only
+// what the spec lists: clones of granted files and directories, the jail's own /dev, /proc and temporary
+// directories, overlays, and masks over hidden paths.
+//
+// It works on descriptors. openSources opens each source without following a symlink, checks that it is
+// the object that the profile was resolved to, and clones it, all before anything is attached. So no name
+// is looked up twice. The order of its steps:
+//
+//	PrivateFS.Make   /dev, /dev/pts, /proc and the root, the same for every jail
+//	openSources      clone the granted objects
+//	mountOverlays    put an overlay in the place of a clone
+//	build            attach all of it, and make it the root (pivot_root(2))
+//	sealProc         set the sysctls of the namespaces, make /proc read-only
+//
+// Each step makes its system calls through a task of package stub, in the jail's mount namespace: at once,
+// or recorded in a batch. A file that the host replaces by a rename loses its mask.
 type rootBuilder struct {
 	Task          *stub.Task // makes the system calls
 	Spec          *spec.Spec

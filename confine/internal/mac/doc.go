@@ -9,9 +9,8 @@
 //
 // # Probes
 //
-// No Mac was at hand when it
-// was written, so no server starts there before the probes of the table were made on that machine, once for
-// each build of macOS and of mcp-jail.
+// No Mac was at hand when this was written. So no server starts on one before the probes of the table
+// were made on that machine, once for each build of macOS and of mcp-jail.
 //
 // A probe is some attempts, such as to open a file. Each is made twice, in two trees of files that are
 // alike: outside of a jail, where it must work, and in a jail, whose text comes from the generator that

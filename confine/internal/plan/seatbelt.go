@@ -58,7 +58,7 @@ func compileSeatbelt(c *compiler) {
 }
 
 // SeatbeltText returns the text that a start by the program self hands to sandbox-exec, but for the
-// port of the session's proxy. plan.Seatbelt must not be nil.
+// port of the session's proxy. The plan must be one of macOS.
 func (plan *Plan) SeatbeltText(self string) (seatbelt.Text, error) {
 	in := *plan.Seatbelt
 	in.Self = self

@@ -3,8 +3,9 @@
 // # Two filters
 //
 // The first filter, from [Compile], is a deny list. It holds for init, supervisor and
-// server, which inherits it from the init, and refuses calls with an errno. A call that no rule names is allowed. A call
-// whose number is above lastKnownCall gets ENOSYS, as an older kernel would answer.
+// server, which inherits it from the init, and refuses calls with an errno. A call that no rule
+// names is allowed. A call whose number is above lastKnownCall gets ENOSYS, as an older kernel would
+// answer.
 //
 // The second filter, from [CompileListener], holds for the server alone. It passes the
 // mediated calls to the supervisor by user notification (seccomp_unotify(2)), and refuses
@@ -13,16 +14,14 @@
 //
 // # Where to look
 //
-//	refused.go         which calls the first filter refuses, and with which errno
-//	ioctl.go, prctl.go which commands and options pass; all others are refused
-//	sockopt.go         which options of sockets pass, in the same way
-//	refused_sockets.go which sockets may be made, and which calls on sockets are mediated
+//	refused.go         which calls the first filter refuses, and with which errno; which sockets
+//	                   may be made, and which of their calls are mediated; which options of sockets pass
+//	ioctl.go           which commands of ioctl(2) pass; constants of the kernel's interface; two small
+//	                   filters that protect the init, and a thread of the supervisor; from a decision
+//	                   tree to a BPF program
 //	mediated.go        which calls go to the supervisor, and where their arguments are
-//	guards.go          two small filters that protect the init, and a thread of the supervisor
 //	numbers.go         the numbers of all calls that rules name
-//	abi.go             constants of the kernel's interface
-//	filter.go          from rules to a decision tree
-//	assemble.go        from a decision tree to a BPF program
+//	filter.go          from rules to a decision tree; which options of prctl(2) pass
 //	install_linux.go   seccomp(2)
 //	listener_linux.go  the supervisor's side of user notification
 //

@@ -1,8 +1,7 @@
 package seccomp
 
-// This file is the deny list: the calls that the first filter refuses. refused_sockets.go says
-// which sockets may be made. A call that no rule names is allowed if its number is at most
-// lastKnownCall. Calls with higher numbers get ENOSYS (segments in filter.go).
+// This file is the deny list: the calls that the first filter refuses, and which sockets may be
+// made. A call that no rule names is allowed if its number is at most lastKnownCall. Calls with higher numbers get ENOSYS (segments in filter.go).
 //
 // Each rule covers a call in its old form and in its *at form. A rule for one form alone
 // would break programs that use the other one, or would not hold them.
@@ -279,8 +278,8 @@ func socketpairRule(opts Options) *Node {
 }
 
 // Without a network namespace, a server with granted hosts may hold TCP sockets, but it
-// may not use one by itself. The supervisor makes, names and connects them (package
-// mediate/sockets). In place of a UDP socket the server holds a UNIX socket, so calls that
+// may not use one by itself. The supervisor makes, names and connects them (socketHandler
+// of package mediate). In place of a UDP socket the server holds a UNIX socket, so calls that
 // send and receive are harmless. Those that resolvers make are mediated, so that they find
 // the address of the DNS server.
 

@@ -18,8 +18,7 @@ const InitName = "mcp-jail: init"
 
 // ArgSupervise is the last argument of the supervisor of a jail with namespaces. The outer
 // process executes it when the jail needs a supervisor. So the supervisor is the first
-// process of the outer PID namespace: the server cannot see it, and the jail ends with it (see
-// supervisor_death_linux.go of package confine).
+// process of the outer PID namespace: the server cannot see it, and the kernel ends the jail with it.
 const ArgSupervise = "supervise"
 
 // Further descriptors of the supervisor of a jail with namespaces. There SpecFD carries signals,

@@ -138,7 +138,7 @@ const (
 	SocketTCP     = 't' // a listener on one of Ports
 	SocketPackets = 'r' // the packet socket, which sees refused packets
 	SocketInbound = 's' // an unconnected TCP socket, for one connection into the jail
-	SocketBroker  = 'a' // a UNIX socket, which carries BrokerRequests
+	SocketBroker  = 'a' // a UNIX socket; each message on it is a BrokerRequest
 	SocketsEnd    = '.' // without a descriptor: no more sockets follow
 )
 

@@ -11,12 +11,12 @@
 //   - In the host's namespaces, there is no init. The supervisor takes the steps of Steps: it
 //     restricts itself, checks the restrictions, starts the server and reaps.
 //
-// A jail with namespaces ends with its supervisor (supervisor_death_linux.go of package confine),
-// and every supervisor ends with its launcher (passSignals). The launcher talks to the supervisor
-// over two descriptors. With namespaces, spec.SpecFD carries one byte for each signal,
-// spec.RequestSocket, spec.RequestBegin or spec.RequestEnd, and spec.EventsFD is a socket that carries
-// the spec, and events back. In the host's namespaces, spec.SpecFD carries the spec and then the signals, and spec.EventsFD is
-// a pipe for events. Package confine calls Main. No other package of the product calls this one.
+// The kernel ends a jail with namespaces with its supervisor, and every supervisor ends with its
+// launcher (passSignals). The launcher talks to the supervisor over two descriptors. With
+// namespaces, spec.SpecFD carries one byte for each signal, spec.RequestSocket, spec.RequestBegin or
+// spec.RequestEnd, and spec.EventsFD is a socket that carries the spec, and events back. In the
+// host's namespaces, spec.SpecFD carries the spec and then the signals, and spec.EventsFD is a pipe
+// for events. Package confine calls Main. No other package of the product calls this one.
 //
 // Threads: the main thread is outside the server's Landlock domain and passes signals on.
 // In the host's namespaces a second, locked thread takes the steps, is restricted as the
@@ -27,22 +27,6 @@
 // Limits: memory is sampled, so a jail can exceed its limit for a short time unless a cgroup
 // enforces it. If the supervisor of a jail in the host's namespaces is killed with SIGKILL, only
 // the server's first process dies with it.
-//
-// # Memory
-//
-// The oomWatcher samples how much memory a jail uses.
-//
-// It adds up what the jail's processes, their record locks, the files of its own
-// filesystems and unmapped shared memory take, and reports when that exceeds a limit. The supervisor then
-// ends the whole jail, as systemd-oomd ends a cgroup. It does so only if the kernel holds
-// no such limit by a cgroup.
-//
-// Limits:
-//
-// The jail can exceed its limit between two samples: see oomWatcher.pause. Not counted are a
-// memfd that no process has open (it is in a socket's queue, or mapped and untouched), and
-// memfds of a process that made itself undumpable. Memory that two processes share as one address
-// space (vfork, CLONE_VM) counts twice.
 package supervisor
 
 import (

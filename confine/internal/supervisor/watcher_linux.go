@@ -16,6 +16,16 @@ import (
 
 // oomWatcher samples what the processes of a jail use together. The caller sets the first group
 // of fields. Sample sets the second.
+//
+// It adds up what the jail's processes, their record locks, the files of its own filesystems and
+// unmapped shared memory take, and reports when that exceeds a limit. The supervisor then ends the
+// whole jail, as systemd-oomd ends a cgroup. It does so only if the kernel holds no such limit by a
+// cgroup.
+//
+// Limits: the jail can exceed its limit between two samples, see pause. Not counted are a memfd that no
+// process has open (it is in a socket's queue, or mapped and untouched), and memfds of a process that
+// made itself undumpable. Memory that two processes share as one address space (vfork, CLONE_VM) counts
+// twice.
 type oomWatcher struct {
 	Proc   string                   // a proc filesystem that shows the jail's processes
 	List   func() ([]string, error) // lists their numbers

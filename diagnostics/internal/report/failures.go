@@ -29,7 +29,7 @@ func UsageFailure(server, message string) Diagnosis {
 }
 
 // ExecFailure returns the diagnosis of a program that was not found or cannot be started,
-// known before any attempt (a policy.CommandError).
+// known before any attempt (a resolve.CommandError).
 func ExecFailure(server, message, fix string) Diagnosis {
 	d := ownFailure(CodeExec, server, message)
 	d.Attribution = None // the jail has no part in it

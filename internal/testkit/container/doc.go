@@ -9,7 +9,7 @@
 //	cmd = container.Container{Filter: container.Moby(t)}.Around(t, cmd)
 //
 // The kernel removes all of it with the last process of the container. The covered paths, mounts
-// and capabilities are those of oci/defaults.go in moby/moby.
+// and capabilities are those of github.com/moby/moby/oci/defaults.go.
 //
 // Limits: no cgroup is made, and no AppArmor profile is loaded. The root is the host's or a
 // directory, never an image.

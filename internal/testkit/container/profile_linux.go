@@ -52,7 +52,7 @@ func Containers(t testing.TB, caps []string) []bpf.RawInstruction {
 func Moby(t testing.TB, caps []string) []bpf.RawInstruction { return MobyWith(t, caps) }
 
 // MobyWith is Docker's default profile for a container with capabilities. It is the profile of Podman
-// with the differences of seccomp/default_linux.go in moby/profiles: the default is EPERM; the
+// with the differences of github.com/moby/profiles/seccomp/default_linux.go: the default is EPERM; the
 // calls of namespaces and mounts need CAP_SYS_ADMIN, those on other processes CAP_SYS_PTRACE, and a
 // few another capability or one that is never given; clone may make no namespace; clone3 is ENOSYS.
 // It allows some calls besides.

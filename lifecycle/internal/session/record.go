@@ -126,7 +126,7 @@ func (r *record) save(finished bool) {
 type introduction struct {
 	named  func(name, version string) // nil: no caller wants the name
 	params atomic.Pointer[[]byte]     // of the first message that may have it
-	told   bool                       // used by saveRecords alone
+	told   bool                       // used by tell alone
 }
 
 // MaxIntroduction bounds the params that are kept.

@@ -169,7 +169,7 @@ func AnswerTo(id, line string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"echo":%q}}`+"\n", id, line)
 }
 
-// reply is the client's answer to a request of a process.
+// ReplyTo returns the client's answer to a request of a process.
 func ReplyTo(ask Said, result string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, ask.ID, result)
 }

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// testdata/servers.txt has the servers that need no Go. Its head tells how it is read.
+// scripts is testdata/servers.txt, which has the servers that need no Go. Its head tells how it is read.
 //
 //go:embed testdata/servers.txt
 var scripts string

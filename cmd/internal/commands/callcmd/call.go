@@ -5,12 +5,11 @@
 // the client, beside which this is one session more.
 //
 //   - choose.go finds the server, and what run is given for it.
-//   - inputs.go has the values that the client would ask its user for.
-//   - session.go starts the session, and ends it.
+//   - session.go starts the session, and ends it; server.go speaks with it, over conn.go.
 //   - arguments.go reads the arguments of the tool.
 //   - result.go and tools.go write what the server answered.
 //
-// # The client of ours
+// # mcp-jail as a client
 //
 // [Trial] is mcp-jail as a client: it starts a server in its jail, asks what it is and
 // which tools it has, and ends it. Every handshake that mcp-jail makes as a client is made here:

@@ -3,8 +3,9 @@
 //
 //   - index.go reads the list: of clients' files, of mcp-jail's files and tables, and of what is kept.
 //   - entry.go has a server as a client's file declares it, and pick.go finds one by a word.
-//   - selection.go has the flags that choose files of clients, and write.go writes these.
-//   - configuration.go finds faults of the configuration, and program.go the program that clients start.
+//   - stored.go and pins.go have what is kept, removal.go lists what is to be removed, and do.go removes it.
+//   - configuration.go finds faults of the configuration, program.go finds the program that clients start, and
+//     gaps.go what this host cannot enforce.
 //
 // # What mcp-jail keeps of a server
 //

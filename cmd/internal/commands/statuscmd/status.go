@@ -1,8 +1,8 @@
 // Package statuscmd has the command status, the one table of all servers.
 //
-//   - status.go has the flags, and rows.go what is known of each server.
-//   - table.go prints the table, and problems.go what to do about what it shows.
-//   - stored.go adds what mcp-jail has stored, and remove.go removes it.
+//   - status.go has the flags, and removes what mcp-jail has stored.
+//   - rows.go has what is known of each server, what is stored of it, and the table.
+//   - problems.go says what to do about what the table shows.
 package statuscmd
 
 import (

@@ -1,4 +1,4 @@
-// Package wrapcmd has the commands about the files of clients: wrap, unwrap and status.
+// Package wrapcmd has the commands that change the files of clients: wrap and unwrap.
 package wrapcmd
 
 import (

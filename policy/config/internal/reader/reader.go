@@ -1,5 +1,6 @@
 // Package reader reads the values of a configuration's tables, and says of each that is wrong what it
-// must be. Package config has the tables.
+// must be. Package config has the tables. A [TrustStore] keeps which project files the user accepted, and
+// a [Stamp] tells whether files have changed.
 package reader
 
 import (

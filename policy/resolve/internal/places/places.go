@@ -2,10 +2,8 @@
 // which decide what runs outside of the jail, which belong to mcp-jail, and which are not for one
 // server alone.
 //
-// # What is taken away
-//
-// [Masks] take rights away inside grants: it hides what is sensitive, and keeps what is
-// protected from being written.
+// [Masks] take rights away inside grants: they hide what is sensitive, and keep what is protected from
+// being written. builtin.txt has the places.
 package places
 
 import (

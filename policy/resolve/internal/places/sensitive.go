@@ -275,7 +275,7 @@ func guarded(b *Places, p string, write bool) string {
 		dirs = append(dirs, b.TrustedFiles()...)
 		dirs = append(dirs, path.Join(b.h.Home, ".ssh"), path.Join(b.h.Home, ".gnupg")) // keys that let others in, and what they start
 		for _, d := range b.Deciding {
-			if d.Kind != packages { // a server may have a reason to write it: see WarnDeciding
+			if d.Kind != packages { // a server may have a reason to write it
 				dirs = append(dirs, d.Abs)
 			}
 		}
