@@ -14,60 +14,41 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// names are what comments may name: what the package of each directory declares, T.Member of its types,
-// and .Member, which a comment may find in a type under another name.
+// names are what comments may name: for each directory what its package declares, and below "" the methods and
+// fields of all types.
 type names map[string]map[string]bool
 
-// add adds what a file declares.
 func (n names) add(dir string, file *ast.File) {
 	if n[dir] == nil {
 		n[dir] = map[string]bool{}
 	}
-	of := ""
-	member := func(id *ast.Ident) { n[dir][of+"."+id.Name], n[dir]["."+id.Name] = true, true }
 	ast.Inspect(file, func(node ast.Node) bool {
 		switch d := node.(type) {
 		case *ast.FuncDecl:
-			if d.Recv == nil {
-				n[dir][d.Name.Name] = true
-				break
+			of := dir
+			if d.Recv != nil {
+				of = ""
 			}
-			ast.Inspect(d.Recv.List[0].Type, func(x ast.Node) bool {
-				id, isName := x.(*ast.Ident)
-				if isName {
-					of = id.Name
-				}
-				return !isName
-			})
-			member(d.Name)
+			n[of][d.Name.Name] = true
 		case *ast.TypeSpec:
-			of = d.Name.Name
-			n[dir][of] = true
+			n[dir][d.Name.Name] = true
 		case *ast.ValueSpec:
 			for _, id := range d.Names {
 				n[dir][id.Name] = true
 			}
 		case *ast.Field:
 			for _, id := range d.Names {
-				member(id)
+				n[""][id.Name] = true
 			}
 		}
 		return true
 	})
 }
 
-// declares reports whether a package declares a name. T.Member counts if T is there and a type of ours has that member.
+// declares reports whether a package declares a name, which may be that of a type with one of its members.
 func (n names) declares(dir, name string) bool {
 	of, member, isMember := strings.Cut(name, ".")
-	if n[dir][name] || !isMember || !n[dir][of] {
-		return n[dir][name]
-	}
-	for _, names := range n {
-		if names["."+member] {
-			return true
-		}
-	}
-	return false
+	return n[dir][of] && (!isMember || n[""][member])
 }
 
 var (
@@ -75,22 +56,26 @@ var (
 	pathOf    = regexp.MustCompile(`(?:^|[^\w/.~<>*-])((?:bench|clients|cmd|confine|conformance|diagnostics|docs|examples|internal|lifecycle|mcpproxy|packages|packaging|policy|presets|testdata|undo)/[\w./*-]*\w)`)
 	docLink   = regexp.MustCompile(`(?:^|[^\w\])"'\x60])\[\*?(?:([\w/]+)\.)?([A-Z]\w*(?:\.[A-Z]\w*)?)\](?:$|[^\w\[({:])`)
 	qualified = regexp.MustCompile(`(?:^|[^\w/.[-])([a-z][a-z0-9]*)\.([A-Z]\w*(?:\.[A-Z]\w*)?)`)
-	member    = regexp.MustCompile(`(?:^|[^\w/.-])([A-Z]\w*)\.([A-Za-z]\w*)`)
+	exported  = regexp.MustCompile("`([A-Z][a-z]\\w*(?:\\.\\w+)?)`")
 )
 
 // faults lists what a text of a directory names, and what is not there. imports are those of its file.
 func (n names) faults(dir, text string, imports map[string]string) (faults []string) {
-	text = strings.ReplaceAll(text, module, "")
+	check := func(is bool, name string) {
+		if !is {
+			faults = append(faults, "there is no "+name)
+		}
+	}
 	exists := func(name string) bool {
 		atRoot, _ := filepath.Glob(name)
 		here, _ := filepath.Glob(path.Join(dir, name))
 		return len(atRoot)+len(here) > 0
 	}
-	// declares reports whether a package has a name. It is true for a package that is not ours.
-	declares := func(pkg, name string) bool {
+	// inPackage looks in each package of a name. One of another project has all names.
+	inPackage := func(pkg, name string) bool {
+		full, imported := imports[pkg]
 		known := false
 		for at := range n {
-			full, imported := imports[pkg]
 			if pkg == "" && at == dir || full == module+at || !imported && path.Base(at) == pkg {
 				if known = true; n.declares(at, name) {
 					return true
@@ -99,46 +84,42 @@ func (n names) faults(dir, text string, imports map[string]string) (faults []str
 		}
 		return !known
 	}
+	text = strings.ReplaceAll(text, module, "")
 	for _, name := range goFile.FindAllString(text, -1) {
-		host, _, _ := strings.Cut(name, "/") // that of a file of another project
-		if !exists(name) && (host == name || !strings.Contains(host, ".")) {
-			faults = append(faults, "there is no file "+name)
-		}
+		first, _, more := strings.Cut(name, "/")
+		check(exists(name) || more && strings.Contains(first, "."), name) // a file of another project has its host
 	}
 	for _, m := range pathOf.FindAllStringSubmatch(text, -1) {
-		at, name := strings.TrimSuffix(m[1], path.Ext(m[1])), strings.TrimPrefix(path.Ext(m[1]), ".")
-		if !exists(m[1]) && !n[at][name] && path.Ext(m[1]) != ".go" {
-			faults = append(faults, "there is no "+m[1])
-		}
+		ext := path.Ext(m[1])
+		check(exists(m[1]) || ext == ".go" || ext != "" && n[strings.TrimSuffix(m[1], ext)][ext[1:]], m[1])
 	}
 	for _, m := range docLink.FindAllStringSubmatch(text, -1) {
-		if pkg := m[1][strings.LastIndex(m[1], "/")+1:]; !declares(pkg, m[2]) {
-			faults = append(faults, "there is no ["+pkg+"."+m[2]+"]")
-		}
+		check(inPackage(m[1][strings.LastIndex(m[1], "/")+1:], m[2]), "["+strings.TrimPrefix(m[1]+"."+m[2], ".")+"]")
 	}
 	for _, m := range qualified.FindAllStringSubmatch(text, -1) {
-		if !declares(m[1], m[2]) {
-			faults = append(faults, "there is no "+m[1]+"."+m[2])
-		}
-	}
-	for _, m := range member.FindAllStringSubmatch(text, -1) {
-		if n[dir][m[1]] && !n.declares(dir, m[1]+"."+m[2]) {
-			faults = append(faults, "there is no "+m[1]+"."+m[2])
-		}
+		check(inPackage(m[1], m[2]), m[1]+"."+m[2])
 	}
 	return faults
 }
 
-// TestNames tests that what comments of the sources name exists: files, packages, and what packages
-// declare. In docs/architecture.md the same holds, and for each exported name in code.
+// TestNames tests that what comments of the sources and docs/architecture.md name exists: files, packages, and what
+// packages declare. Each package has one package comment.
 func TestNames(t *testing.T) {
-	all, files := names{}, map[string]*ast.File{}
+	all, files, manuals := names{"": {}}, map[string]*ast.File{}, map[string]int{}
 	for _, name := range checkedOut(t) {
 		if strings.HasSuffix(name, ".go") {
 			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution|parser.ParseComments)
 			testkit.Must(t, err)
 			files[name] = file
 			all.add(path.Dir(name), file)
+			if manuals[path.Dir(name)] += 0; file.Doc != nil {
+				manuals[path.Dir(name)]++
+			}
+		}
+	}
+	for dir, n := range manuals {
+		if n != 1 {
+			t.Errorf("%s has %d package comments: write one", dir, n)
 		}
 	}
 	for name, file := range files {
@@ -161,24 +142,22 @@ func TestNames(t *testing.T) {
 	for _, fault := range all.faults(".", page, nil) {
 		t.Errorf("%s: %s", architecture, fault)
 	}
-	for _, m := range regexp.MustCompile("`([A-Z][a-z]\\w*(?:\\.\\w+)?)`").FindAllStringSubmatch(page, -1) {
+	for _, m := range exported.FindAllStringSubmatch(page, -1) {
 		known := false
-		for _, names := range all {
-			known = known || names[m[1]] || names["."+m[1]]
+		for dir := range all {
+			known = known || all.declares(dir, m[1])
 		}
 		if !known {
 			t.Errorf("%s: there is no %s", architecture, m[1])
 		}
 	}
-	for text, want := range map[string]int{
-		"see no_such.go": 1, "see rename_linux.go": 1, "see house_test.go, environment_*.go and example.org/x/y.go": 0,
-		"in policy/nosuch": 1, "in policy/resolve, module/policy.Profile and cmd/mcp-jail/run.go": 0, "policy/config.NoSuch": 1,
-		"a [NoSuch]": 1, "a [policy.NoSuch]": 1, "a [policy.Profile], an [os.File], [place]": 0,
+	for text, faults := range map[string]int{
+		"no_such.go": 1, "rename_linux.go": 1, "house_test.go, environment_*.go, cmd/mcp-jail/run.go, example.org/x/y.go": 0,
+		"policy/nosuch": 1, "policy/config.NoSuch": 1, "policy/resolve, " + module + "policy.Profile": 0,
+		"[NoSuch]": 1, "[policy.NoSuch]": 1, "[policy.Profile.NoSuch]": 1, "[policy.Profile.Mediate], [os.File], list[Index]": 0,
 		"policy.NoSuch": 1, "policy.Profile.NoSuch": 1, "policy.Profile, exec.Cmd": 0,
-		"house.nothing": 0, "Thing.nothing": 1, "Thing.field": 0,
 	} {
-		here := names{"policy": all["policy"], ".": {"Thing": true, "Thing.field": true}}
-		if got := here.faults(".", strings.ReplaceAll(text, "module/", module), nil); len(got) != want {
+		if got := all.faults(".", text, nil); len(got) != faults {
 			t.Errorf("control: %q has %q", text, got)
 		}
 	}

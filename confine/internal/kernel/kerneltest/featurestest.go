@@ -1,3 +1,4 @@
+// Package kerneltest skips tests on hosts that lack a feature.
 package kerneltest
 
 import (

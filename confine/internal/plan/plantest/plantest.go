@@ -1,3 +1,4 @@
+// Package plantest has facts of hosts, and a profile, for tests that compile plans.
 package plantest
 
 import (

@@ -1,3 +1,4 @@
+// Package seccomptest makes a system call that a filter has handed over, for tests.
 package seccomptest
 
 import (
