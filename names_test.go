@@ -102,7 +102,7 @@ func (n names) faults(dir, text string, imports map[string]string) (faults []str
 	return faults
 }
 
-// TestNames tests that what comments of the sources and docs/architecture.md name exists: files, packages, and what
+// TestNames tests that what comments of the sources and the pages for maintainers name exists: files, packages, and what
 // packages declare. Each package has one package comment.
 func TestNames(t *testing.T) {
 	all, files, manuals := names{"": {}}, map[string]*ast.File{}, map[string]int{}
@@ -139,8 +139,10 @@ func TestNames(t *testing.T) {
 		}
 	}
 	page := testkit.ReadFile(t, architecture)
-	for _, fault := range all.faults(".", page, nil) {
-		t.Errorf("%s: %s", architecture, fault)
+	for _, name := range []string{architecture, "SECURITY.md", "CONTRIBUTING.md"} {
+		for _, fault := range all.faults(".", testkit.ReadFile(t, name), nil) {
+			t.Errorf("%s: %s", name, fault)
+		}
 	}
 	for _, m := range exported.FindAllStringSubmatch(page, -1) {
 		known := false

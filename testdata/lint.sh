@@ -1,6 +1,6 @@
 #!/bin/bash
 # make lint: formatting, the documents, go vet on every system that the program must compile on,
-# staticcheck, and code that nothing reaches.
+# staticcheck, and code that nothing reaches. It prints the size of each folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0
@@ -121,4 +121,21 @@ found=$(still "$mac" "$(GOOS=darwin files)" <<<"$found")
 windows=$(GOOS=windows "$deadcode" ./cmd/... ./examples/... ./bench/...)
 found=$(still "$windows" "$(GOOS=windows files)" <<<"$found")
 report "reached by tests alone" "$(drop '^confine/egress/egresstest/|^confine/internal/(sandboxexec|selftest)/[a-z]+_linux\.go:|\.String$' <<<"$found")"
+
+# lines FILE... prints how many lines of each file are neither blank nor a comment, and none of a binary file.
+lines() { xargs -d '\n' grep -IHcvE '^[[:space:]]*(//.*)?$' -- || true; }
+product=$(for os in linux darwin windows freebsd; do
+	GOOS=$os go list -deps -f '{{if and .Module .Module.Main}}{{range $f := .GoFiles}}{{$.Dir}}/{{$f}}
+{{end}}{{range $f := .SFiles}}{{$.Dir}}/{{$f}}
+{{end}}{{range $f := .EmbedFiles}}{{$.Dir}}/{{$f}}
+{{end}}{{end}}' ./cmd/...
+done | sed -n "s|^$PWD/||p" | sort -u)
+others=$(git ls-files --cached --others --exclude-standard -- '*.go' '*testdata/*' ':!*lock.json' ':!*go.sum' | sort -u | comm -23 - <(echo "$product") | while read -r file; do [ ! -f "$file" ] || echo "$file"; done)
+echo "lines, without blank ones and comments, and without lists of locked packages"
+awk -F: '{ n = split($1, dir, "/"); top = n > 1 ? dir[1] : "."; all[top]; sum[FILENAME == ARGV[1], top] += $NF; total[FILENAME == ARGV[1]] += $NF }
+	END {
+		row = "%-14s %9s %9s\n"; printf row, "", "product", "other Go"; printf row, "", "and data", "and tests"
+		for (top in all) printf row, top, sum[1, top] + 0, sum[0, top] + 0 | "sort"
+		close("sort"); printf row, "all", total[1], total[0]
+	}' <(lines <<<"$product") <(lines <<<"$others")
 [ -z "$failed" ]
