@@ -158,6 +158,14 @@ func (s *Server) Diagnose(ev diagnostics.Evidence) diagnostics.Diagnosis {
 	return s.Announce(d)
 }
 
+// DiagnoseCall diagnoses a call that got no answer, or none that can be used.
+func (s *Server) DiagnoseCall(c *mcpproxy.Call, ev diagnostics.Evidence) diagnostics.Diagnosis {
+	d := s.Diagnose(ev)
+	d.Asked = s.Client.Questions.refused(s, d)
+	s.Client.WarnRefused(d, c)
+	return d
+}
+
 // Announce announces a diagnosis, unless no request waits for the process.
 func (s *Server) Announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	if s.Quiet.Load() {

@@ -36,7 +36,6 @@ type Server struct {
 	Roots         roots
 	unsent        atomic.Int64 // messages that SendAsync has not written yet
 	Stray         strayLines
-	Lost          lostAnswers
 	seen          seenRefusals
 
 	// Stateless: other processes run beside it (diagnostics.Evidence). CertainReads: its jail records
@@ -47,7 +46,7 @@ type Server struct {
 func (s *Server) Init(c *Client, p *policy.Profile) {
 	s.Client, s.Profile, s.Unset = c, p, c.Config.Known.Unset
 	s.Roots.init(c, p)
-	s.Lost.server, s.Stray.server = s, s
+	s.Stray.server = s
 	s.Leaks.Store(c.Leaks.For(p))
 	s.LoginSaid = make(chan struct{}, 1)
 	s.Redact = diagnostics.NewRedactor(slices.Concat(p.Env, confine.SessionSecrets()))

@@ -187,7 +187,7 @@ func (s *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Sig
 		ended := diagnostics.Exit(exit)
 		ev := s.server.Evidence(diagnostics.StageStartup, nil, time.Time{})
 		ev.Exit = &ended
-		s.answerUntilClosed(ctx, ends, s.lostOr(func() diagnostics.Diagnosis { return s.server.Diagnose(ev) }))
+		s.answerUntilClosed(ctx, ends, s.server.Diagnose(ev))
 	}
 	return exit
 }
@@ -228,9 +228,6 @@ func (s *statefulSession) endDiagnoses(diagnose func(diagnostics.Evidence) diagn
 	return func(c *mcpproxy.Call) diagnostics.Diagnosis {
 		key := request{string(c.Method), string(c.Tool)}
 		d, ok := known[key]
-		if lost, isLost := s.server.Lost.Diagnosis(c.ID, key.tool); isLost {
-			return s.client.Announce(lost)
-		}
 		if !ok {
 			stage := diagnostics.StageCall
 			if session.IsDiscoveryMethod(key.method) {
