@@ -261,7 +261,7 @@ func TestAdvice(t *testing.T) {
 	if got := d.resultText(); got != "\n[mcp-jail] c"+command {
 		t.Errorf("%q", got)
 	}
-	if got := d.LogText(); !strings.HasSuffix(got, command) {
+	if got := d.Summary(); !strings.HasSuffix(got, command) {
 		t.Errorf("%q", got)
 	}
 	d.Words = nil

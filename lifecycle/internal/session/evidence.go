@@ -159,10 +159,9 @@ func (s *Server) Diagnose(ev diagnostics.Evidence) diagnostics.Diagnosis {
 }
 
 // DiagnoseCall diagnoses a call that got no answer, or none that can be used.
-func (s *Server) DiagnoseCall(c *mcpproxy.Call, ev diagnostics.Evidence) diagnostics.Diagnosis {
+func (s *Server) DiagnoseCall(ev diagnostics.Evidence) diagnostics.Diagnosis {
 	d := s.Diagnose(ev)
 	d.Asked = s.Client.Questions.refused(s, d)
-	s.Client.WarnRefused(d, c)
 	return d
 }
 
@@ -171,14 +170,12 @@ func (s *Server) Announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	if s.Quiet.Load() {
 		return d
 	}
-	s.seen.tell(d.Denials)
 	return s.Client.Announce(d)
 }
 
 // recordDiagnosis records a diagnosis, unless no request waits for the process.
 func (s *Server) recordDiagnosis(d diagnostics.Diagnosis) {
 	if !s.Quiet.Load() {
-		s.seen.tell(d.Denials)
 		s.Client.Record.addDiagnosis(d)
 	}
 }

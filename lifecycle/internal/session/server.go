@@ -36,7 +36,6 @@ type Server struct {
 	Roots         roots
 	unsent        atomic.Int64 // messages that SendAsync has not written yet
 	Stray         strayLines
-	seen          seenRefusals
 
 	// Stateless: other processes run beside it (diagnostics.Evidence). CertainReads: its jail records
 	// refused reads.

@@ -37,7 +37,7 @@ func newStatefulSession(s session.Session) *statefulSession {
 		s.Profile = &policy.Profile{}
 	}
 	r.messages = inspection{server: &r.server, upstream: &r.upstream, answered: &r.answered, requestSent: make(chan struct{}, 1), discoverDeclined: make(chan struct{}, 1)}
-	r.client = session.NewClient(s, r.messages.hooks(), r.server.RecordedDenials, func() int { return len(r.server.Processes.Denials()) }, func() []*session.Server { return []*session.Server{&r.server} })
+	r.client = session.NewClient(s, r.messages.hooks(), r.server.RecordedDenials, func() int { return len(r.server.Processes.Denials()) })
 	r.calls = openCalls{r.client.Proxy}
 	r.messages.client, r.messages.calls = r.client, r.calls
 	r.client.Logs.IsOpen = r.calls.has
@@ -238,7 +238,6 @@ func (s *statefulSession) endDiagnoses(diagnose func(diagnostics.Evidence) diagn
 			d = diagnose(ev)
 			known[key] = d
 		}
-		s.client.WarnRefused(d, c)
 		return d
 	}
 }
