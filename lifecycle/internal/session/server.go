@@ -101,7 +101,7 @@ func (s *Server) onNotice(r confine.Notice) {
 // PumpStderr copies the server's stderr to ours while shows returns true. It always keeps
 // the last lines for a diagnosis.
 func (s *Server) PumpStderr(stderr io.Reader, shows func() bool) {
-	shown := diagnostics.NewStderrFilter(s.Client.Stderr, s.Redact)
+	shown := diagnostics.NewStderrFilter(s.Client.Stderr, s.Redact, s.Client.Config.Rows)
 	io.Copy(io.MultiWriter(s.Tail, gatedWriter{shown, shows}, loginWords{s.LoginSaid}), stderr)
 	shown.Flush()
 }

@@ -299,7 +299,7 @@ func (l *strayLines) Show(f *mcpproxy.Frame) {
 		return
 	}
 	s.Tail.Write(line)
-	shown := diagnostics.NewStderrFilter(s.Client.Stderr, s.Redact)
+	shown := diagnostics.NewStderrFilter(s.Client.Stderr, s.Redact, s.Client.Config.Rows)
 	shown.Write(line)
 	shown.Flush()
 }

@@ -76,8 +76,10 @@ type Session struct {
 	// person at a terminal may have typed it. "" prints nothing.
 	Typed string
 
-	// Fold breaks the long lines of messages on Err. nil leaves them as they are.
+	// Fold breaks the long lines of messages on Err, and Rows returns a line of the server as rows that
+	// begin with a bar: see show.Rows. Both are nil unless Err is a terminal.
 	Fold func(text string) string
+	Rows func(line string) string
 
 	// Linger is how long a session whose start failed waits for a first request. 0
 	// means 30 s.
