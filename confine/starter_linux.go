@@ -108,7 +108,6 @@ func (p *starter) run(path string) {
 	defer func() {
 		process.markDone()
 		unix.Close(p.mounts)
-		process.network.ClosePackets()
 	}()
 	runtime.LockOSThread()
 	stepwise := p.testHooks.Steps != nil && !p.testHooks.Batched

@@ -71,8 +71,11 @@ func NewRedactor(env []policy.Variable) *Redactor { return report.NewRedactor(en
 // NewTail returns a Tail that redacts with r, which may be nil.
 func NewTail(r *Redactor) *Tail { return report.NewTail(r) }
 
-// NewStderrFilter returns a StderrFilter that writes to a writer. r may be nil.
-func NewStderrFilter(to io.Writer, r *Redactor) *StderrFilter { return report.NewStderrFilter(to, r) }
+// NewStderrFilter returns a StderrFilter that writes to a writer. r may be nil. rows returns a line as the rows of a
+// terminal. It is nil for a pipe.
+func NewStderrFilter(to io.Writer, r *Redactor, rows func(line string) string) *StderrFilter {
+	return report.NewStderrFilter(to, r, rows)
+}
 
 // ConfigFailure returns the diagnosis of an error in a configuration: message is of one or more lines.
 func ConfigFailure(server, message string) Diagnosis { return report.ConfigFailure(server, message) }

@@ -92,15 +92,3 @@ func Awaited(ev Evidence) (d Diagnosis, ok bool) {
 func MayAwait(b []byte) bool {
 	return bytes.Contains(b, []byte("http")) || bytes.Contains(b, []byte("port"))
 }
-
-// RefusedSilently returns the diagnosis of a denial that no call has failed from, as far as is known.
-// It uses the denials, the profile, and the fields that decide how advice is written.
-func RefusedSilently(ev Evidence, denial policy.Denial) Diagnosis {
-	ev.Stage, ev.Tool, ev.Method, ev.Text = StageCall, "", "", ""
-	ev.Stderr, ev.RawStderr, ev.Unanswered, ev.HostFailures = nil, nil, nil, nil
-	ev.Denials = []policy.Denial{denial}
-	d := Diagnose(ev)
-	d.Happened(report.SomethingBlocked(""))
-	d.Tool = denial.Tool
-	return d
-}

@@ -35,120 +35,41 @@ func beginRefusing(t *testing.T, kind string, change func(*session.Session)) *se
 	return beginStateless(t, f, func(s *session.Session, _ *stateless.Options) { both(s) })
 }
 
-// isWarning fails the test if a message is not the log message about refusedFile.
-func isWarning(t *testing.T, line string) {
-	t.Helper()
-	sessiontest.Has(t, line, `"method":"notifications/message","params":{"level":"warning","logger":"mcp-jail","data":"`,
-		`"_meta":{"dev.mcp-jail/warning":true}}}`, `the server from creating /data/x`, `restart the server:\n  mcp-jail grant test --last`)
-}
-
-// TestRefusalLogged: a client that has asked for log messages of the level warning gets one about a
-// refusal, before the answer of that call and once for those that are alike. Until it asks, and when it
-// asks for more serious ones alone, it gets none.
-func TestRefusalLogged(t *testing.T) {
+// TestRefusalsNotLogged: what was blocked in a call that succeeded is in the answer's _meta, on standard error
+// and in the record. It is no log message, also to a client that asked for those.
+func TestRefusalsNotLogged(t *testing.T) {
 	bothKinds(t, func(t *testing.T, kind string) {
 		p := beginRefusing(t, kind, nil)
 		p.Greet()
-		p.Ask(sessiontest.Legacy("1", "logging/setLevel", `{"level":"warning"}`))
-		p.Send(sessiontest.CallOf("2", "echo", "{}"))
-		isWarning(t, p.Line())
-		if answer := p.Line(); !sessiontest.HasID(answer, "2") {
-			t.Errorf("%s, and not the answer", answer)
+		p.Ask(sessiontest.Legacy("1", "logging/setLevel", `{"level":"debug"}`))
+		modern := strings.Replace(sessiontest.Modern("3", "tools/call", `"name":"echo","arguments":{}`), `"_meta":{`, `"_meta":{"io.modelcontextprotocol/logLevel":"debug",`, 1)
+		for _, call := range []string{sessiontest.CallOf("2", "echo", "{}"), modern} {
+			p.Send(call)
+			sessiontest.Has(t, p.Line(), `"result":`, `"dev.mcp-jail/denials":[`)
 		}
-		p.Ask(sessiontest.CallOf("3", "echo", "{}"))
-		p.End()
-
-		for _, setLevel := range []string{`{"level":"error"}`, ""} {
-			p = beginRefusing(t, kind, nil)
-			p.Greet()
-			if setLevel != "" {
-				p.Ask(sessiontest.Legacy("1", "logging/setLevel", setLevel))
-			}
-			for _, id := range []string{"2", "3"} {
-				p.Ask(sessiontest.CallOf(id, "echo", "{}"))
-			}
-			if len(p.Stash) > 0 {
-				t.Errorf("%s: it was sent %q", setLevel, p.Stash)
-			}
-			// It asks now, and gets what has waited.
-			p.Ask(sessiontest.Legacy("4", "logging/setLevel", `{"level":"debug"}`))
-			isWarning(t, p.Told("notifications/message").Line)
-			p.End()
+		rest, stderr, _ := p.Close()
+		if strings.Contains(rest, "notifications/message") {
+			t.Errorf("it was sent %q", rest)
+		}
+		sessiontest.Has(t, stderr, `the server from creating /data/x`)
+		if len(p.Record.Diagnoses) == 0 {
+			t.Error("the record has no diagnosis")
 		}
 	})
 }
 
-// TestRefusalUnlogged: a client whose logging/setLevel the server has refused gets no log message.
-func TestRefusalUnlogged(t *testing.T) {
+// TestUnlogged: a client whose logging/setLevel the server has refused gets no log message.
+func TestUnlogged(t *testing.T) {
 	t.Parallel()
-	p := begin(t, &sessiontest.Fake{Server: "erring", Denials: []policy.Denial{refusedFile}}, nil)
-	for _, method := range []string{"logging/setLevel", "tools/call"} {
-		p.Send(sessiontest.Legacy("1", method, `{"level":"debug","name":"x"}`))
-		sessiontest.Has(t, p.Line(), `"error":`)
-	}
-	p.End()
-}
-
-// TestRefusalLoggedModern: a modern request that asks for log messages gets its own, and one that does
-// not gets none, also while another that asks waits for its answer (2026-07-28, "Logging").
-func TestRefusalLoggedModern(t *testing.T) {
-	bothKinds(t, func(t *testing.T, kind string) {
-		p := beginRefusing(t, kind, nil)
-		call := func(id, level, tool string) {
-			line := sessiontest.Modern(id, "tools/call", `"name":"`+tool+`","arguments":{}`)
-			if level != "" {
-				line = strings.Replace(line, `"_meta":{`, `"_meta":{"io.modelcontextprotocol/logLevel":"`+level+`",`, 1)
-			}
-			p.Send(line)
-		}
-		for id, level := range map[string]string{"1": "", "2": "error", "3": "no such level"} {
-			call(id, level, "echo")
-			p.Answer(id)
-		}
-		for _, id := range []string{"4", "5"} {
-			call(id, "info", "echo")
-			isWarning(t, p.Line())
-			p.Answer(id)
-		}
-		hanging := "hang"
-		if kind == "stateless" {
-			hanging = "never"
-		}
-		call("6", "debug", hanging)
-		if kind == "stateless" {
-			p.Told("notifications/message") // the process says that it works
-		}
-		call("7", "", "echo")
-		p.Answer("7")
-		if len(p.Stash) > 0 {
-			t.Errorf("it was sent %q", p.Stash)
-		}
-		p.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6}}`)
-		p.End()
-	})
-}
-
-// TestRefusedSilently: a client that has asked for log messages is told of a refusal from which no call
-// fails, without secrets.
-func TestRefusedSilently(t *testing.T) {
-	t.Parallel()
-	fake := &sessiontest.Fake{Server: "scribe"}
-	p := begin(t, fake, func(s *session.Session) {
-		s.Known.Exists = func(string) bool { return true }
+	p := begin(t, &sessiontest.Fake{Server: "erring"}, func(s *session.Session) {
+		s.Profile.Leaks = policy.LeaksWarn
 		s.Profile.Env = []policy.Variable{{Name: "MY_TOKEN", Value: leaked, Secret: true}}
 	})
-	p.Greet()
-	p.Ask(sessiontest.Legacy("1", "logging/setLevel", `{"level":"info"}`))
-	fake.Mu.Lock()
-	d := refusedFile
-	d.Target = "/data/" + leaked
-	fake.Denials = []policy.Denial{d}
-	fake.Mu.Unlock()
-	line := p.Told("notifications/message").Line
-	sessiontest.Has(t, line, `the jail blocked something of test`, "/data/")
-	if rest := p.End(); strings.Contains(rest+line, leaked) {
-		t.Errorf("it has a secret: %s, %s", line, rest)
+	for _, method := range []string{"logging/setLevel", "tools/call"} {
+		p.Send(sessiontest.Legacy("1", method, `{"level":"debug","name":"`+leaked+`"}`))
+		sessiontest.Has(t, p.Line(), `"error":`)
 	}
+	sessiontest.Has(t, p.End(), "MY_TOKEN")
 }
 
 // TestUnansweredPort: an error without words gets the port of the loopback that the server tried in

@@ -220,11 +220,3 @@ func numberKey(token []byte) string {
 	}
 	return key
 }
-
-// SameText reports whether two ids that differ are the same text without quotes, such as 3 and "3".
-// Some servers and clients turn one into the other.
-func SameText(a, b []byte) bool { return textOf(a) == textOf(b) && IDKey(a) != IDKey(b) }
-
-func textOf(id []byte) string {
-	return numberKey(bytes.TrimSpace(bytes.Trim([]byte(IDKey(id)), `"`)))
-}

@@ -65,20 +65,6 @@ func TestIDKey(t *testing.T) {
 	}
 }
 
-func TestSameText(t *testing.T) {
-	for _, c := range []struct {
-		a, b string
-		want bool
-	}{
-		{`3`, `"3"`, true}, {`"3"`, `3.0`, true}, {`"3.0"`, `3`, true}, {`" 3"`, `3`, true}, {`-1`, `"-1"`, true},
-		{`3`, `3`, false}, {`3`, `3.0`, false}, {`3`, `4`, false}, {`3`, `"4"`, false}, {`"a"`, `"b"`, false}, {`null`, `"null"`, true}, {`3`, `null`, false},
-	} {
-		if got := SameText([]byte(c.a), []byte(c.b)); got != c.want {
-			t.Errorf("%s and %s: %v", c.a, c.b, got)
-		}
-	}
-}
-
 // TestPendingSameID checks that a client that uses an id twice gets both responses, in
 // order.
 func TestPendingSameID(t *testing.T) {

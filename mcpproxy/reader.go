@@ -315,30 +315,6 @@ func (f *Frame) lastBytes(n int64) []byte {
 	return nil
 }
 
-// maxEndings is how many places of a line are tried as the start of a message.
-const maxEndings = 8
-
-// Ending returns the message in which a line ends that is Noise because of other text before the
-// message, or nil. The message may be meant for the client, or be part of a log, so that no one
-// can tell by the line alone.
-func (f *Frame) Ending() *Frame {
-	line := bytes.TrimRight(f.line, " \t\r\n")
-	if !f.Flaws.Has(FlawMalformed) || len(line) == 0 || line[len(line)-1] != '}' {
-		return nil
-	}
-	for range maxEndings {
-		i := bytes.IndexByte(line, '{')
-		if i < 0 {
-			return nil
-		}
-		if m := Parse(line[i:]); !m.Flaws.Has(FlawTrailing) && !m.Noise() {
-			return m
-		}
-		line = line[i+1:]
-	}
-	return nil
-}
-
 // Flaw is a set of properties of a frame that can make two readers see different messages.
 // A frame with flaws can still be forwarded. The caller decides.
 type Flaw uint16

@@ -343,21 +343,3 @@ func TestContentLength(t *testing.T) {
 		t.Errorf("%q", all)
 	}
 }
-
-// TestEnding checks that a message after other text on its line is found, and nothing else.
-func TestEnding(t *testing.T) {
-	const m = `{"id":1,"result":{"a":{}}}`
-	for line, want := range map[string]string{
-		"Starting..." + m: m, "[INFO] {config: {a}} " + m + " \r": m, "x{y}" + m: m, m: "", m + "x": "", "x" + m + "x": "", "x" + m + m: m,
-		`{"level":30,"sent":` + m + `}`: "", `{"level":30,"sent":` + m: m, "x{}": "", `x{"level":30}`: "", "x": "", "": "",
-		strings.Repeat("{", maxEndings) + m: "",
-	} {
-		got := ""
-		if e := Parse([]byte(line + "\n")).Ending(); e != nil {
-			got = string(e.Bytes())
-		}
-		if got != want {
-			t.Errorf("%q: %q", line, got)
-		}
-	}
-}

@@ -137,6 +137,33 @@ func isColour(seq string) bool {
 	return ok && ended && strings.Trim(body, "0123456789;:") == ""
 }
 
+// Passes reports whether a line of a server's own may pass to a pipe as it is: colours are its only
+// escape sequences, no other control moves text, and no character is invisible or changes how others
+// show. It lets pass invalid UTF-8, and the two joiners that scripts and emoji need.
+func Passes(s string) bool {
+	for i := 0; i < len(s); {
+		if n := escapeLen(s[i:]); n > 0 {
+			if !isColour(s[i : i+n]) {
+				return false
+			}
+			i += n
+			continue
+		}
+		r, n := utf8.DecodeRuneInString(s[i:])
+		switch {
+		case r == utf8.RuneError && n == 1:
+			if s[i] < 0xa0 { // a control character in a text that is not UTF-8
+				return false
+			}
+		case r == '\t', r == '\u200c', r == '\u200d':
+		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp):
+			return false
+		}
+		i += n
+	}
+	return true
+}
+
 // Cut shortens s to at most n bytes without splitting a character. An ellipsis marks the
 // cut.
 func Cut(s string, n int) string {

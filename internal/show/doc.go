@@ -4,6 +4,7 @@
 //
 //   - [Line] writes one line for a terminal, and [Screen] is the last step before a terminal.
 //     [Named] writes a line in which each hidden character has its number, for comparisons.
+//   - [Rows] writes a server's words behind a bar.
 //   - [Typed] proposes a line for a shell. [Spelled] shows a command line that is not for typing.
 //   - [TOML], [Key] and [List] write TOML, [JSON] writes JSON, and [Item] writes a word of the list
 //     in a client's file. [Expands] tells which words a client may replace in that list.

@@ -2,28 +2,23 @@ package show
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
-// ownPrefix begins every line of mcp-jail's own.
-const ownPrefix = "mcp-jail:"
-
-// prefixSkeleton is the skeleton of ownPrefix. markSkeleton is the skeleton of the name
-// in the mark of a result's block.
+// mark begins a block of mcp-jail's own in a result, and prefix a line of its own.
 const (
-	prefixSkeleton = "mcpjall:"
-	markSkeleton   = "mcpjall"
+	mark   = "[mcp-jail"
+	prefix = "mcp-jail:"
 )
 
-// mark begins a block of mcp-jail's own in a result.
-const mark = "[mcp-jail"
+// isMark reports whether s, whose first character is r, begins with the mark.
+func isMark(r rune, s string) bool {
+	return r == '[' && len(s) >= len(mark) && strings.EqualFold(s[:len(mark)], mark)
+}
 
-func isMark(r rune, s string) bool { return confusable(r) == '[' && imitatesMark(s) }
-
-// escapeMark replaces the bracket by "(" wherever s shows as "[mcp-jail".
+// escapeMark replaces the bracket of each mark by "(".
 func escapeMark(s string) string {
-	if isPlain(s) && !strings.Contains(s, "[") {
+	if !strings.Contains(s, "[") {
 		return s
 	}
 	var b strings.Builder
@@ -31,179 +26,75 @@ func escapeMark(s string) string {
 	for i, r := range s {
 		if isMark(r, s[i:]) {
 			b.WriteString(s[done:i] + "(")
-			done = i + utf8.RuneLen(r)
+			done = i + 1
 		}
 	}
 	return b.String() + s[done:]
 }
 
-// Imitates reports whether s looks as if it contained ownPrefix or the mark.
+// Imitates reports whether a line begins as mcp-jail's own do: with its name and a colon, or with the mark. Blanks,
+// case, and what does not show make no difference. Letters that look alike do: on a terminal the line is behind
+// a [Bar].
 func Imitates(s string) bool {
-	seen := skeleton(s)
-	if strings.Contains(seen, prefixSkeleton) {
-		return true
+	if !isPlain(s) {
+		s = strings.ReplaceAll(visible(s, func(string) bool { return false }), string(utf8.RuneError), "")
 	}
-	seen = strings.ReplaceAll(seen, " ", "")
-	return strings.Contains(seen, "["+markSkeleton) || strings.Contains(seen, markSkeleton+"]")
+	s = strings.ToLower(strings.TrimLeft(s, " "))
+	return strings.HasPrefix(s, prefix) || strings.HasPrefix(s, mark)
 }
 
-func imitatesMark(s string) bool {
-	seen := skeleton(s[:min(len(s), 32*len(mark))])
-	return strings.HasPrefix(strings.ReplaceAll(seen, " ", ""), "["+markSkeleton)
+// Bar is before each row of a server's words on a terminal, and in text of mcp-jail's own. ASCIIBar is the same for a
+// pipe, and for a terminal that may not show the other.
+const (
+	Bar      = "│ "
+	ASCIIBar = "| "
+)
+
+const barWidth = 2 // columns of a bar
+
+// IsRow reports whether a line is one of [Rows].
+func IsRow(line string) bool {
+	return strings.HasPrefix(line, Bar) || strings.HasPrefix(line, ASCIIBar)
 }
 
-// skeleton returns an approximation of what people see of s, in the sense of Unicode TR39:
-// invisible characters and hyphens are removed, and letters that look like those of
-// ownPrefix are replaced by these.
-func skeleton(s string) string { return strings.Map(confusable, Bare(s)) }
-
-// confusable returns the character that r is confused with, r in lower case, or -1 for an
-// invisible character or a hyphen.
-func confusable(r rune) rune {
-	if r < utf8.RuneSelf && r != '-' && r != '|' && r != '1' && r >= ' ' && r <= '~' { // the common case
-		if r >= 'A' && r <= 'Z' {
-			r += 'a' - 'A'
-		}
-		if r == 'i' {
-			r = 'l'
-		}
-		return r
+// Rows returns a server's words, as [Line] shows them, in rows that begin with bar. A terminal of that many columns
+// breaks none of the rows, so that each of its own rows has the bar, too. With 0 columns only line ends begin rows. A
+// terminal needs one or two columns for a character beyond ASCII: Rows counts two.
+func Rows(text, bar string, columns int) string {
+	most := max(columns-barWidth-1, 2)
+	if columns == 0 {
+		most = len(text) * 8
 	}
-	switch {
-	case r >= 0xff01 && r <= 0xff5e: // full width
-		r -= 0xfee0
-	case r >= 0x1d400 && r < 0x1d6a4: // mathematical letters, thirteen times A to z
-		r = 'a' + (r-0x1d400)%26
-	}
-	switch r {
-	case 'Μ', 'Ꮇ', 'ꓟ', 'Ⲙ': // capitals whose small letters look different
-		return 'm'
-	case 'Ꮯ', 'ꓚ':
-		return 'c'
-	case 'Ꮲ', 'ꓑ':
-		return 'p'
-	case 'Ꭻ', 'ꓙ':
-		return 'j'
-	case 'Ꭺ', 'ꓮ':
-		return 'a'
-	case 'Ꮖ', 'ꓲ', 'Ꮮ', 'ꓡ':
-		return 'l'
-	}
-	switch r = unicode.ToLower(r); r {
-	case 'i', '1', '|', 'ı', 'ɩ', 'ι', 'і', 'ⅰ', 'ӏ', 'ⅼ', 'ǀ', '∣', 'ɪ', 'ʟ', 'ו', 'ן', 'ا', 'ⲓ':
-		return 'l'
-	case 'м', 'ⅿ', 'ᴍ':
-		return 'm'
-	case 'с', 'ϲ', 'ⅽ', 'ᴄ', 'ⲥ':
-		return 'c'
-	case 'р', 'ρ', 'ⲣ', 'ϱ', 'ᴘ':
-		return 'p'
-	case 'ј', 'ϳ', 'ᴊ', 'ȷ':
-		return 'j'
-	case 'а', 'ɑ', 'α', '⍺', 'ᴀ':
-		return 'a'
-	case '［', '【', '〔', '〖', '〘', '⟦', '❲', '⁅', '⦋', '⦍', '⦏', '﹝', '︹', '︻', '⸢', '⌈', '⌊', '⎡', '⎣', '「', '『':
-		return '['
-	case '］', '】', '〕', '〗', '〙', '⟧', '❳', '⁆', '⦌', '⦎', '⦐', '﹞', '︺', '︼', '⸣', '⌉', '⌋', '⎤', '⎦', '」', '』':
-		return ']'
-	case '꞉', '∶', 'ː', '˸', '׃', '։', '܃', '܄', 'ः', '︓', '﹕':
-		return ':'
-	case utf8.RuneError, '−', '⁃', '˗', '➖', 'ー', 'ㅡ', '─', '\u3164', '\u115f', '\u1160', '\uffa0', '\u2800':
-		return -1
-	}
-	if unicode.Is(unicode.Zs, r) || r == '\t' {
-		return ' '
-	}
-	if !unicode.IsPrint(r) || unicode.In(r, unicode.Pd, unicode.Mn, unicode.Me) {
-		return -1
-	}
-	return r
-}
-
-// Passes reports whether a line of a server's own may pass to a terminal as it is: colours are its
-// only escape sequences, no other control moves text, and no character is invisible or changes how
-// others show. It lets pass invalid UTF-8, and the two joiners that scripts and emoji need, because
-// Imitates sees through these.
-func Passes(s string) bool {
-	for i := 0; i < len(s); {
-		if n := escapeLen(s[i:]); n > 0 {
-			if !isColour(s[i : i+n]) {
-				return false
+	var rows []string
+	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
+		line = Line(strings.ReplaceAll(line, "\t", "    "))
+		for {
+			n := fitting(line, most)
+			rows = append(rows, bar+line[:n])
+			if line = line[n:]; line == "" {
+				break
 			}
-			i += n
-			continue
 		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		switch {
-		case r == utf8.RuneError && n == 1:
-			if s[i] < 0xa0 { // a control character in a text that is not UTF-8
-				return false
+	}
+	return strings.Join(rows, "\n")
+}
+
+// fitting returns how many bytes at the start of a line fit into columns. Where it can, the row ends after a blank.
+func fitting(line string, columns int) int {
+	width, blank := 0, 0
+	for i, r := range line {
+		if width++; r >= utf8.RuneSelf {
+			width++
+		}
+		if width > columns {
+			if blank > 0 {
+				return blank
 			}
-		case r == '\t', r == '\u200c', r == '\u200d':
-		case unicode.IsControl(r), unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp):
-			return false
+			return i
 		}
-		i += n
-	}
-	return true
-}
-
-// Row models what a terminal shows of the current line. A carriage return moves to
-// its start, and new text overwrites the old.
-type Row struct {
-	cells []rune
-	at    int
-}
-
-// Return moves to the start of the row.
-func (r *Row) Return() { r.at = 0 }
-
-// Clear begins another row.
-func (r *Row) Clear() { r.cells, r.at = r.cells[:0], 0 }
-
-const maxRow = 512 // cells that are recorded; terminals are narrower
-
-// WouldImitate reports whether writing text now would complete ownPrefix together with the
-// text on the row. A terminal may break the row at any width, so all of it counts.
-func (r *Row) WouldImitate(text string) bool {
-	if r.at > 0 || len(r.cells) == 0 || text == "" {
-		return false
-	}
-	if rest, ok := strings.CutPrefix(prefixSkeleton, strings.TrimLeft(skeleton(text), " ")); ok && strings.Contains(skeleton(string(r.cells)), rest) && rest != prefixSkeleton {
-		return true
-	}
-	// Text further to the right does not touch the new text.
-	near := min(len(r.cells), 2*utf8.RuneCountInString(text)+8*len(ownPrefix))
-	after := Row{cells: append([]rune(nil), r.cells[:near]...)}
-	after.Write(text)
-	return Imitates(string(after.cells))
-}
-
-// Write puts text on the row.
-func (r *Row) Write(text string) {
-	for _, c := range Bare(text) {
-		width := 1
-		switch {
-		case c == '\t': // moves without writing
-			r.at = (r.at/8 + 1) * 8
-			continue
-		case c != utf8.RuneError && (!unicode.IsPrint(c) && !unicode.Is(unicode.Zs, c) || unicode.In(c, unicode.Mn, unicode.Me)):
-			continue
-		case isWide(c):
-			width = 2
-		}
-		for ; width > 0 && r.at < maxRow; width-- {
-			for len(r.cells) <= r.at {
-				r.cells = append(r.cells, ' ')
-			}
-			r.cells[r.at] = c
-			r.at++
+		if r == ' ' {
+			blank = i + 1
 		}
 	}
-}
-
-func isWide(r rune) bool {
-	return r >= 0x1100 && (r <= 0x115f || r >= 0x2e80 && r <= 0xa4cf && r != 0x303f || r >= 0xac00 && r <= 0xd7a3 ||
-		r >= 0xf900 && r <= 0xfaff || r >= 0xfe30 && r <= 0xfe6f || r >= 0xff00 && r <= 0xff60 || r >= 0xffe0 && r <= 0xffe6 ||
-		r >= 0x1f300 && r <= 0x1faff || r >= 0x20000 && r <= 0x3fffd)
+	return len(line)
 }

@@ -210,7 +210,7 @@ func (r *npmRun) runNPM(ctx context.Context, j *fetchJail, w *watch, script stri
 	if script != "" {
 		redactor = nil
 	}
-	out := diagnostics.NewStderrFilter(io.MultiWriter(tail, r.installer.told()), redactor)
+	out := diagnostics.NewStderrFilter(io.MultiWriter(tail, r.installer.told()), redactor, nil)
 	exit, denials, err := j.Run(ctx, out, slices.Concat(r.npm, args)...)
 	stop()
 	out.Flush()

@@ -247,7 +247,7 @@ func (p *pythonFetch) run(ctx context.Context, jail fetchJail, step step, script
 		redactor = diagnostics.NewRedactor(p.from.Secrets())
 	}
 	tail := diagnostics.NewTail(nil)
-	out := diagnostics.NewStderrFilter(io.MultiWriter(tail, p.told()), redactor)
+	out := diagnostics.NewStderrFilter(io.MultiWriter(tail, p.told()), redactor, nil)
 	exit, denials, err := jail.Run(ctx, out, argv...)
 	stop()
 	out.Flush()

@@ -56,7 +56,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Warnings: warningLines(t),
 	}
 	if c.ErrIsTerminal() { // a client's log is easier to search with whole lines
-		s.Fold = c.FoldMessages
+		s.Fold, s.Rows = c.FoldMessages, c.ErrRows
 	}
 	s.Known.Harm, s.Known.HarmOfHost, s.Known.Shared = judges(t)
 	s.In, s.Out, s.Err = c.Raw()

@@ -9,6 +9,7 @@ package terminal
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -129,50 +130,63 @@ func (c Console) Printf(format string, args ...any) {
 
 // Notef prints a remark for people to Err, folded. A newline is added.
 func (c Console) Notef(format string, args ...any) {
-	fmt.Fprintln(c.err, screen(Fold(ShortHome(fmt.Sprintf(format, args...), os.Getenv("HOME")), textColumns(c.err))))
+	fmt.Fprintln(c.err, screen(foldFor(c.err, ShortHome(fmt.Sprintf(format, args...), os.Getenv("HOME")))))
 }
 
 // Ask prints a question to Err, folded, with its two answers: "[y/N]" or "[Y/n]".
 func (c Console) Ask(question, answers string) {
-	fmt.Fprint(c.err, Fold(show.Line(question)+" "+answers, textColumns(c.err))+" ") // show.Line has done what screen does
+	fmt.Fprint(c.err, foldFor(c.err, show.Line(question)+" "+answers)+" ") // show.Line has done what screen does
 }
 
-// quoteMark is before each line of a server's own words, which are shown as they are.
-const quoteMark = "  | "
+// bar returns what is before each row of a server's words.
+func bar(terminal bool) string {
+	if terminal && os.Getenv("TERM") != "dumb" && isUTF8(cmp.Or(os.Getenv("LC_ALL"), os.Getenv("LC_CTYPE"), os.Getenv("LANG"))) {
+		return show.Bar
+	}
+	return show.ASCIIBar
+}
 
-// Quoted returns a server's words for a terminal, each line of the screen with a mark: without it, a server could write what looks
-// like mcp-jail's own, such as the command that grants something.
-func (c Console) Quoted(text string) string {
-	var lines []string
-	for line := range strings.SplitSeq(strings.TrimSuffix(text, "\n"), "\n") {
-		for rest := []rune(line); ; {
-			n := len(rest)
-			if width := min(textColumns(c.out), textColumns(c.err)) - len(quoteMark) - 1; (c.OutIsTerminal() || c.ErrIsTerminal()) && n > width { // not folded again
-				n = width
-				if blank := strings.LastIndexByte(string(rest[:n]), ' '); blank > 0 {
-					n = len([]rune(string(rest[:n])[:blank+1]))
-				}
+// isUTF8 reports whether a locale has characters beyond ASCII, such as "en_US.UTF-8".
+func isUTF8(locale string) bool {
+	locale = strings.ToLower(locale)
+	return strings.Contains(locale, "utf-8") || strings.Contains(locale, "utf8")
+}
+
+// ErrRows returns a server's words for Err, each row of which begins with a bar. Without it, a server could write what
+// looks like mcp-jail's own, such as the command that grants something.
+func (c Console) ErrRows(text string) string { return rows(text, c.err) }
+
+// Quoted returns a server's words, as ErrRows does, for Out and for Err.
+func (c Console) Quoted(text string) string { return rows(text, c.out, c.err) }
+
+func rows(text string, shown ...*os.File) string {
+	width, terminal := 0, false
+	for _, f := range shown {
+		if isTerminal(f) {
+			n := columns(f)
+			if n == 0 { // it does not know its width
+				n = plainWidth
 			}
-			lines = append(lines, quoteMark+string(rest[:n]))
-			if rest = rest[n:]; len(rest) == 0 {
-				break
+			if terminal {
+				n = min(n, width)
 			}
+			width, terminal = n, true
 		}
 	}
-	return strings.Join(lines, "\n")
+	return show.Rows(text, bar(terminal), width)
 }
 
 // Errorf prints an error to Err, folded.
 func (c Console) Errorf(format string, args ...any) {
 	msg := show.Lines(strings.TrimRight(fmt.Sprintf(format, args...), "\n"))
 	for i, line := range strings.Split(msg, "\n") {
-		if !strings.HasPrefix(line, quoteMark) {
+		if !show.IsRow(line) {
 			line = ShortHome(line, os.Getenv("HOME"))
 		}
 		if i == 0 {
 			line = paint(c.ErrTTY, Red, "error:") + " " + line
 		}
-		fmt.Fprintln(c.err, Fold(line, textColumns(c.err)))
+		fmt.Fprintln(c.err, foldFor(c.err, line))
 	}
 }
 

@@ -38,17 +38,79 @@ var escape = show.Pattern("\x1b\\[[0-9;]*m")
 func Fold(text string, width int) string {
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		if visible(line) > width && (!wholeLine().MatchString(line) || prose().MatchString(line)) {
+		if visible(line) > width && isFolded(line) {
 			lines[i] = foldLine(line, width)
 		}
 	}
 	return strings.Join(lines, "\n")
 }
 
+// isFolded reports whether Fold breaks a line that is too long.
+func isFolded(line string) bool {
+	return !show.IsRow(line) && (!wholeLine().MatchString(line) || prose().MatchString(line))
+}
+
 func foldLine(line string, width int) string {
 	body := strings.TrimLeft(line, " ")
 	indent := line[:len(line)-len(body)]
 	return Hang(indent, indent+"    ", body, width)
+}
+
+// foldFor is Fold for a stream. On a terminal it shows a quotation that the terminal or Fold would break in rows with a
+// bar: its words may be a server's.
+func foldFor(f *os.File, text string) string { return foldWithin(f, text, textColumns(f)) }
+
+// foldWithin is foldFor for lines of a width.
+func foldWithin(f *os.File, text string, width int) string {
+	if !isTerminal(f) {
+		return Fold(text, width)
+	}
+	least := width
+	if n := columns(f); n > 0 {
+		least = min(least, n)
+	}
+	var out []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if visible(line) <= least || !isFolded(line) {
+			out = append(out, line)
+			continue
+		}
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		for {
+			own, said, rest := cutQuotation(line)
+			out = append(out, foldLine(own, width))
+			if said == "" {
+				break
+			}
+			out = append(out, rows(said, f))
+			if rest = strings.TrimLeft(rest, " .,:;)"); rest == "" {
+				break
+			}
+			line = indent + rest
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// cutQuotation cuts a line around the first text in double quotation marks that has a blank, or is long. Without one,
+// own is the line.
+func cutQuotation(line string) (own, said, rest string) {
+	for at := 0; ; at++ {
+		i := strings.IndexByte(line[at:], '"')
+		if i < 0 {
+			return line, "", ""
+		}
+		at += i
+		quoted, err := strconv.QuotedPrefix(line[at:])
+		if err != nil {
+			continue
+		}
+		end := at + len(quoted)
+		if said, err = strconv.Unquote(quoted); err == nil && said != "" && (strings.Contains(said, " ") || len(said) > minWidth/2) {
+			return strings.TrimRight(line[:at], " ("), said, line[end:]
+		}
+		at = end - 1
+	}
 }
 
 // Hang breaks one line as Fold does. The line begins with first, and each further one with rest.
@@ -160,8 +222,8 @@ func shortHome(text, home string) string {
 // messagePrefix is before each line of a session's messages.
 const messagePrefix = "mcp-jail: "
 
-// FoldMessages applies Fold and ShortHome to the messages of a session, at the width of Err. Each line
-// keeps its prefix, so that words of a server do not look like a line of mcp-jail.
+// FoldMessages applies foldFor and ShortHome to the messages of a session, at the width of Err. Each row
+// has the prefix, or the bar of a server's words.
 func (c Console) FoldMessages(text string) string {
 	width := textColumns(c.err) - len(messagePrefix)
 	var out []string
@@ -171,11 +233,14 @@ func (c Console) FoldMessages(text string) string {
 			out = append(out, line)
 			continue
 		}
-		if said := strings.TrimLeft(rest, " "); !strings.HasPrefix(said, "server said: ") && !strings.HasPrefix(said, "The server said: ") {
+		if said := strings.TrimLeft(rest, " "); !strings.HasPrefix(said, "The server said: ") {
 			rest = ShortHome(rest, os.Getenv("HOME"))
 		}
-		for _, folded := range strings.Split(Fold(rest, width), "\n") {
-			out = append(out, messagePrefix+folded)
+		for _, folded := range strings.Split(foldWithin(c.err, rest, width), "\n") {
+			if !show.IsRow(folded) {
+				folded = messagePrefix + folded
+			}
+			out = append(out, folded)
 		}
 	}
 	return strings.Join(out, "\n")
@@ -221,7 +286,7 @@ func (c Console) TableColumns() int {
 }
 
 // PrintText prints text for people to Out, folded.
-func (c Console) PrintText(text string) { c.Printf("%s", Fold(text, c.TextColumns())) }
+func (c Console) PrintText(text string) { c.Printf("%s", foldFor(c.out, text)) }
 
 // Bounds of the width of text, in characters.
 const (

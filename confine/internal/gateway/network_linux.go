@@ -24,7 +24,6 @@ type Network struct {
 	gateway *egress.Gateway // nil if no host is granted
 	broker  *broker         // nil unless the supervisor makes the server's sockets
 	inbound *inbound        // nil if no port leads into the jail
-	packets []int           // sockets that keep the jail's packet socket open: see closeInKernel
 }
 
 // Options says what Open opens.
@@ -65,10 +64,6 @@ func (n *Network) Open(o Options, goOn func()) error {
 		n.gateway = New(profile, o.Interceptor, o.Run, egress.Options{Tell: o.Leak, Ask: o.Ask})
 	}
 	if network.Open {
-		// The last close of a packet socket is slow, and would hold up the end of the jail.
-		if got.Refused != nil {
-			n.packets = closeInKernel(got.Refused)
-		}
 		n.gateway.Serve(got.Sockets)
 	}
 	if network.Brokered {
@@ -102,15 +97,6 @@ func (n *Network) Close(interceptor *Interceptor) {
 		ending.Go(inbound.close)
 	}
 	Close(gateway, interceptor)
-}
-
-// ClosePackets closes the packet socket of the jail, which takes long.
-func (n *Network) ClosePackets() {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, fd := range n.packets {
-		unix.Close(fd)
-	}
 }
 
 // HostFailures returns the granted hosts that this machine could not reach, the latest last.

@@ -57,24 +57,6 @@ func (s *passed) receive(control *os.File) (last byte, err error) {
 	return kinds[n-1], err
 }
 
-// closeInKernel keeps f open until the caller closes the sockets that it returns, or this
-// process ends. Then a thread of the kernel closes f. The purpose: the last close of a packet
-// socket waits for a grace period of RCU.
-//
-// A reference to f lies in the queue of a UNIX socket that lies in its own queue. When no
-// process has that socket open, the kernel's garbage collector frees it (unix(7)). Before
-// Linux 6.9 the collector runs in the process that closes the socket, so the close still waits.
-func closeInKernel(f *os.File) (sockets []int) {
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil // the close of f then waits
-	}
-	if c, err := f.SyscallConn(); err == nil {
-		c.Control(func(fd uintptr) { unix.Sendmsg(pair[1], []byte{0}, unix.UnixRights(pair[0], int(fd)), nil, 0) })
-	}
-	return pair[:]
-}
-
 // add stores f by its kind. Package net duplicates the descriptors of listeners and of DNS, so
 // the caller closes f for those kinds.
 func (s *passed) add(kind byte, f *os.File) error {

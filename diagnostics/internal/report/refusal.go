@@ -8,33 +8,15 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// Key returns a text that two diagnoses share if they are alike: the same thing was refused on the same
-// occasion.
-func (d Diagnosis) Key() string {
-	parts := []string{d.Server, d.Tool, d.What, string(d.Attribution)}
-	for _, h := range d.Hints {
-		parts = append(parts, string(h.Axis), h.Target, h.Missing)
-	}
-	if len(d.Hints) == 0 {
-		parts = append(parts, d.Cause)
-	}
-	if d.Cause == "" {
-		for _, r := range d.Denials {
-			parts = append(parts, string(r.Axis), r.Operation, r.Target, strings.Join(r.Arguments, "\x01"))
-		}
-	}
-	return strings.Join(parts, "\x00")
-}
-
 // Refused reports whether the diagnosis is about something that the policy refuses, and which a
 // line of the policy or another remedy would change: the jail recorded it, or the server named it.
 func (d Diagnosis) Refused() bool {
 	return d.Cause != "" && (d.Attribution == Certain || d.Attribution == Likely) && len(d.Hints) > 0
 }
 
-// LogText returns the diagnosis for a log message to the client: the sentence, and then the command that allows what
-// was blocked.
-func (d Diagnosis) LogText() string {
+// Summary returns the diagnosis as an error of a command: the sentence, and then the command that allows what was
+// blocked.
+func (d Diagnosis) Summary() string {
 	return show.Cut(d.headline()+d.advice("\n"), maxHint)
 }
 

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -21,7 +22,7 @@ func TestStderrFilter(t *testing.T) {
 		in, want := fill.Replace(row[0]), row[1]
 		for _, size := range []int{1, 3, 1 << 20} {
 			var out bytes.Buffer
-			f := NewStderrFilter(&out, tokenRedactor())
+			f := NewStderrFilter(&out, tokenRedactor(), nil)
 			for rest := []byte(in); len(rest) > 0; {
 				n := min(size, len(rest))
 				f.Write(rest[:n])
@@ -37,7 +38,7 @@ func TestStderrFilter(t *testing.T) {
 
 func TestStderrFilterLongLine(t *testing.T) {
 	var out bytes.Buffer
-	f := NewStderrFilter(&out, nil)
+	f := NewStderrFilter(&out, nil, nil)
 	long := strings.Repeat("x", 3*TailBytes)
 	for i := 0; i < len(long); i += 1000 {
 		f.Write([]byte(long[i:min(i+1000, len(long))]))
@@ -46,22 +47,25 @@ func TestStderrFilterLongLine(t *testing.T) {
 		}
 	}
 	f.Flush()
-	if out.String() != long {
+	if out.String() != long+"\n" {
 		t.Errorf("%d bytes of %d came out", out.Len(), len(long))
 	}
 }
 
-// TestStderrFilterCutLine checks that parts of a long line do not form a line of mcp-jail
-// where they meet.
-func TestStderrFilterCutLine(t *testing.T) {
-	for _, cut := range []int{1, 4, 8} {
-		var out bytes.Buffer
-		f := NewStderrFilter(&out, nil)
-		f.Write([]byte(strings.Repeat(" ", TailBytes+1-cut) + "mcp-jail:"[:cut]))
-		f.Write([]byte("mcp-jail:"[cut:] + " a lie\n"))
-		f.Flush()
-		if strings.Contains(out.String(), "mcp-jail:") {
-			t.Errorf("cut after %d: %q", cut, strings.TrimLeft(out.String(), " "))
+// TestStderrFilterRows: on a terminal each row of a server's text begins with a bar, also after a carriage return and
+// within a line that is too long to hold.
+func TestStderrFilterRows(t *testing.T) {
+	var out bytes.Buffer
+	f := NewStderrFilter(&out, tokenRedactor(), func(line string) string { return show.Rows(line, show.ASCIIBar, 42) })
+	fmt.Fprintf(f, "%s\r\n\n10 %%\r\x1b[1mmcp-jail: %s\x1b[0m\n\x1b[2Jmcp-jail:\r\n", token, strings.Repeat("x", 3*TailBytes))
+	fmt.Fprint(f, "mcp-jail: the end")
+	f.Flush()
+	if all := out.String(); !strings.HasPrefix(all, "| [redacted TOKEN]\r\n\n| 10 %\r| mcp-jail: \n| xxx") || !strings.HasSuffix(all, "\n| mcp-jail:\r\n| mcp-jail: the end\n") || strings.ContainsRune(all, '\x1b') {
+		t.Errorf("%q … %q", all[:100], all[len(all)-100:])
+	}
+	for row := range strings.FieldsFuncSeq(out.String(), func(r rune) bool { return r == '\r' || r == '\n' }) {
+		if !show.IsRow(row) || len(row) > 41 {
+			t.Errorf("%q", row)
 		}
 	}
 }
@@ -261,7 +265,7 @@ func TestAdvice(t *testing.T) {
 	if got := d.resultText(); got != "\n[mcp-jail] c"+command {
 		t.Errorf("%q", got)
 	}
-	if got := d.LogText(); !strings.HasSuffix(got, command) {
+	if got := d.Summary(); !strings.HasSuffix(got, command) {
 		t.Errorf("%q", got)
 	}
 	d.Words = nil

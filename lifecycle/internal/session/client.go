@@ -46,23 +46,20 @@ type Client struct {
 	Record record
 	said   saidLines
 	usual  usualHosts
-	told   told
 }
 
 // NewClient returns the client side of a session and starts saving its record. denied
-// returns the denials of the whole session, refused how many there are, and servers the servers
-// whose processes run.
-func NewClient(s Session, hooks mcpproxy.Hooks, denied func() []policy.Denial, refused func() int, servers func() []*Server) *Client {
+// returns the denials of the whole session, and refused how many there are.
+func NewClient(s Session, hooks mcpproxy.Hooks, denied func() []policy.Denial, refused func() int) *Client {
 	s = s.withDefaults()
 	c := &Client{Config: s, Times: s.times, Log: s.Log, Started: time.Now()}
 	c.Introduction.named, c.usual.earlier, c.said.said = s.ClientNamed, s.Earlier, map[string]bool{}
-	c.told.log, c.told.queue = newRefusalLog(), newRefusalQueue()
 	c.Requested.Done, c.Gone.Done, c.Shutdown.Done = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	c.Stderr = streams.NewStderr(c.Config.Err, c.Config.Fold)
 	c.written.Dst, c.written.Large = streams.Blocking{File: c.Config.Out}, func() { streams.Enlarge(c.Config.Out, streams.ClientPipe) }
 	c.Proxy = mcpproxy.NewProxy(mcpproxy.NewConn(streams.Blocking{File: c.Config.In}, &c.written, c.Limit()), hooks)
 	c.Record = record{
-		client: c, denials: denied, refused: refused, servers: servers,
+		client: c, denials: denied, refused: refused,
 		changed: make(chan struct{}, 1), Finished: make(chan struct{}), Saved: make(chan struct{}),
 		Record: diagnostics.Record{
 			Version: diagnostics.RecordVersion, Time: c.Started, Server: c.Config.Profile.Server, Tool: c.Config.Profile.Tool,
@@ -73,7 +70,6 @@ func NewClient(s Session, hooks mcpproxy.Hooks, denied func() []policy.Denial, r
 		c.said.first(cutLine(line))
 	}
 	c.Tools, c.Leaks, c.Questions = newToolCheck(c), newLeakCheck(c), newQuestions(c)
-	c.Tasks.Go(func() { c.told.queue.Run(c.Proxy.Client.Inject) })
 	go c.Record.run()
 	for _, line := range c.Config.Warnings {
 		c.Stderr.SayLine(line)
@@ -177,7 +173,6 @@ func (c *Client) ReadLastRequest(ends <-chan os.Signal) bool {
 // a descriptor of the client's, where the descriptor supports deadlines (see the package
 // comment). last runs before the last record is saved.
 func (c *Client) Finish(ctx context.Context, ends <-chan os.Signal, last func()) {
-	c.EndMessages()
 	if c.Questions != nil {
 		c.Questions.quit.Set()
 	}

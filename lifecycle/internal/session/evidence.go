@@ -158,19 +158,24 @@ func (s *Server) Diagnose(ev diagnostics.Evidence) diagnostics.Diagnosis {
 	return s.Announce(d)
 }
 
+// DiagnoseCall diagnoses a call that got no answer, or none that can be used.
+func (s *Server) DiagnoseCall(ev diagnostics.Evidence) diagnostics.Diagnosis {
+	d := s.Diagnose(ev)
+	d.Asked = s.Client.Questions.refused(s, d)
+	return d
+}
+
 // Announce announces a diagnosis, unless no request waits for the process.
 func (s *Server) Announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	if s.Quiet.Load() {
 		return d
 	}
-	s.seen.tell(d.Denials)
 	return s.Client.Announce(d)
 }
 
 // recordDiagnosis records a diagnosis, unless no request waits for the process.
 func (s *Server) recordDiagnosis(d diagnostics.Diagnosis) {
 	if !s.Quiet.Load() {
-		s.seen.tell(d.Denials)
 		s.Client.Record.addDiagnosis(d)
 	}
 }

@@ -20,7 +20,6 @@ type record struct {
 	client  *Client
 	denials func() []policy.Denial // of the whole session
 	refused func() int             // how many different ones they are
-	servers func() []*Server       // whose processes run
 
 	Mu sync.Mutex
 	diagnostics.Record
@@ -75,9 +74,6 @@ func (r *record) run() {
 			r.save(false)
 		case <-look.C:
 			r.client.Introduction.tell()
-			for _, s := range r.servers() {
-				s.lookRefused()
-			}
 			if n := r.refused(); n > saved {
 				saved = n
 				r.save(false)

@@ -36,8 +36,6 @@ type Server struct {
 	Roots         roots
 	unsent        atomic.Int64 // messages that SendAsync has not written yet
 	Stray         strayLines
-	Lost          lostAnswers
-	seen          seenRefusals
 
 	// Stateless: other processes run beside it (diagnostics.Evidence). CertainReads: its jail records
 	// refused reads.
@@ -47,7 +45,7 @@ type Server struct {
 func (s *Server) Init(c *Client, p *policy.Profile) {
 	s.Client, s.Profile, s.Unset = c, p, c.Config.Known.Unset
 	s.Roots.init(c, p)
-	s.Lost.server, s.Stray.server = s, s
+	s.Stray.server = s
 	s.Leaks.Store(c.Leaks.For(p))
 	s.LoginSaid = make(chan struct{}, 1)
 	s.Redact = diagnostics.NewRedactor(slices.Concat(p.Env, confine.SessionSecrets()))
@@ -103,7 +101,7 @@ func (s *Server) onNotice(r confine.Notice) {
 // PumpStderr copies the server's stderr to ours while shows returns true. It always keeps
 // the last lines for a diagnosis.
 func (s *Server) PumpStderr(stderr io.Reader, shows func() bool) {
-	shown := diagnostics.NewStderrFilter(s.Client.Stderr, s.Redact)
+	shown := diagnostics.NewStderrFilter(s.Client.Stderr, s.Redact, s.Client.Config.Rows)
 	io.Copy(io.MultiWriter(s.Tail, gatedWriter{shown, shows}, loginWords{s.LoginSaid}), stderr)
 	shown.Flush()
 }

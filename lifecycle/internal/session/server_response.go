@@ -91,7 +91,6 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		s.recordDiagnosis(d) // what was refused did no harm
 	case failed || !usual:
 		s.Announce(d) // usual denials were announced before
-		s.Client.WarnRefused(d, c)
 	}
 	if !failed {
 		s.Client.usual.learn(ev.Denials)
@@ -142,7 +141,6 @@ func (s *Server) AnnotateError(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcppr
 	}
 	ev.Text = FailureText(f, e)
 	d := s.Diagnose(ev)
-	s.Client.WarnRefused(d, c)
 	if !d.Silent() {
 		addDiagnosisToError(f, e, d)
 	}
@@ -301,7 +299,7 @@ func (l *strayLines) Show(f *mcpproxy.Frame) {
 		return
 	}
 	s.Tail.Write(line)
-	shown := diagnostics.NewStderrFilter(s.Client.Stderr, s.Redact)
+	shown := diagnostics.NewStderrFilter(s.Client.Stderr, s.Redact, s.Client.Config.Rows)
 	shown.Write(line)
 	shown.Flush()
 }

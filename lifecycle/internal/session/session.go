@@ -76,8 +76,10 @@ type Session struct {
 	// person at a terminal may have typed it. "" prints nothing.
 	Typed string
 
-	// Fold breaks the long lines of messages on Err. nil leaves them as they are.
+	// Fold breaks the long lines of messages on Err, and Rows returns a line of the server as rows that
+	// begin with a bar: see show.Rows. Both are nil unless Err is a terminal.
 	Fold func(text string) string
+	Rows func(line string) string
 
 	// Linger is how long a session whose start failed waits for a first request. 0
 	// means 30 s.
@@ -101,7 +103,6 @@ type times struct {
 	SlowNote     time.Duration // first request, or start of the jail, to the line that says that it is slow
 	SlowRepeat   time.Duration // from one such line to the next
 	Discover     time.Duration // how long a server may ignore an opening server/discover
-	Silence      time.Duration // of a server whose answer did not arrive, until the request gets an error
 	AfterRefusal time.Duration // from the last refused request to the end of a failed session
 	Question     time.Duration // how long a question in the client may stay without an answer
 	Automatic    time.Duration // an answer to one that comes sooner is that of a program
@@ -143,7 +144,6 @@ func (s Session) withDefaults() Session {
 		{&times.SlowNote, 1500 * time.Millisecond},
 		{&times.SlowRepeat, 15 * time.Second},
 		{&times.Discover, 2 * time.Second},
-		{&times.Silence, time.Second},
 		{&times.AfterRefusal, 3 * time.Second},
 		{&times.Question, 2 * time.Minute},
 		{&times.Automatic, 500 * time.Millisecond},

@@ -37,7 +37,7 @@ func newStatefulSession(s session.Session) *statefulSession {
 		s.Profile = &policy.Profile{}
 	}
 	r.messages = inspection{server: &r.server, upstream: &r.upstream, answered: &r.answered, requestSent: make(chan struct{}, 1), discoverDeclined: make(chan struct{}, 1)}
-	r.client = session.NewClient(s, r.messages.hooks(), r.server.RecordedDenials, func() int { return len(r.server.Processes.Denials()) }, func() []*session.Server { return []*session.Server{&r.server} })
+	r.client = session.NewClient(s, r.messages.hooks(), r.server.RecordedDenials, func() int { return len(r.server.Processes.Denials()) })
 	r.calls = openCalls{r.client.Proxy}
 	r.messages.client, r.messages.calls = r.client, r.calls
 	r.client.Logs.IsOpen = r.calls.has
@@ -187,7 +187,7 @@ func (s *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Sig
 		ended := diagnostics.Exit(exit)
 		ev := s.server.Evidence(diagnostics.StageStartup, nil, time.Time{})
 		ev.Exit = &ended
-		s.answerUntilClosed(ctx, ends, s.lostOr(func() diagnostics.Diagnosis { return s.server.Diagnose(ev) }))
+		s.answerUntilClosed(ctx, ends, s.server.Diagnose(ev))
 	}
 	return exit
 }
@@ -228,9 +228,6 @@ func (s *statefulSession) endDiagnoses(diagnose func(diagnostics.Evidence) diagn
 	return func(c *mcpproxy.Call) diagnostics.Diagnosis {
 		key := request{string(c.Method), string(c.Tool)}
 		d, ok := known[key]
-		if lost, isLost := s.server.Lost.Diagnosis(c.ID, key.tool); isLost {
-			return s.client.Announce(lost)
-		}
 		if !ok {
 			stage := diagnostics.StageCall
 			if session.IsDiscoveryMethod(key.method) {
@@ -241,7 +238,6 @@ func (s *statefulSession) endDiagnoses(diagnose func(diagnostics.Evidence) diagn
 			d = diagnose(ev)
 			known[key] = d
 		}
-		s.client.WarnRefused(d, c)
 		return d
 	}
 }

@@ -280,7 +280,7 @@ func (s *statefulSession) answerTimedOut(now time.Time) {
 	s.calls.answer(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
 		ev := s.server.Evidence(diagnostics.StageCall, c, c.Start)
 		ev.Timeout = limit
-		return s.server.DiagnoseCall(c, ev)
+		return s.server.DiagnoseCall(ev)
 	})
 	for i := range calls {
 		s.server.SendAsync(s.upstream.server.Load(), session.Cancellation(calls[i].ID, "timed out"))

@@ -316,16 +316,16 @@ func TestQueueIsBounded(t *testing.T) {
 	}
 }
 
-// TestLostAnswers: a call whose process has answered another request, or not on one line, gets an
-// error that says so, once the process is silent or has ended. An answer that still comes is better.
-func TestLostAnswers(t *testing.T) {
+// TestOddAnswers: a call whose process writes its answer over several lines gets an error that says so.
+// What looks like an answer, and is none, does not take the place of the one that follows.
+func TestOddAnswers(t *testing.T) {
 	t.Parallel()
-	for _, c := range testkit.Table[struct{ tool, arguments, want string }](t, "lost-answers.txt") {
+	for _, c := range testkit.Table[struct{ tool, arguments, want string }](t, "odd-answers.txt") {
 		t.Run(c.tool+" "+c.arguments, func(t *testing.T) {
 			t.Parallel()
 			f := sessiontest.NewShop()
 			f.Options = func(string, int) string { return "tools=" + c.tool }
-			p := beginStateless(t, f, func(s *session.Session, _ *Options) { session.TimesOf(s).Silence = 100 * time.Millisecond })
+			p := beginStateless(t, f, nil)
 			p.Greet()
 			p.Send(sessiontest.CallOf("3", c.tool, c.arguments))
 			line := p.Line()

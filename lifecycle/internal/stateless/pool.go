@@ -225,15 +225,6 @@ func (p *pool) countRefused() int {
 	return n
 }
 
-func (p *pool) servers() (all []*session.Server) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for w := range p.workers {
-		all = append(all, &w.server)
-	}
-	return all
-}
-
 func (p *pool) removeWorker(w *worker) {
 	denials := w.server.RecordedDenials() // before mu: a jail may take a while to answer
 	p.mu.Lock()

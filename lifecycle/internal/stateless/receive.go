@@ -1,7 +1,6 @@
 package stateless
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,7 +23,6 @@ func (w *worker) read() {
 		},
 	}
 	hooks.Receive(w.conn.Reader, func(f *mcpproxy.Frame) error {
-		w.server.Lost.Heard()
 		w.client.Questions.Wait(f)
 		leak := w.server.Leaks.Load().Check(f, w.tool)
 		switch {
@@ -55,10 +53,6 @@ func (w *worker) showsStderr() bool {
 }
 
 func (w *worker) onNonMessage(f *mcpproxy.Frame) {
-	w.server.Lost.Heard()
-	if m := f.Ending(); m != nil {
-		w.onMixedLine(f, m)
-	}
 	if w.showsStderr() {
 		w.server.Stray.Show(f)
 		return
@@ -177,9 +171,6 @@ func (w *worker) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 		return
 	}
 	rq := w.takeRequest(e)
-	if rq == nil {
-		w.onOtherID(e)
-	}
 	if rq == nil || session.IsClosed(rq.done) {
 		w.client.Log.Debug().Str("id", string(e.ID)).Msg("dropped an answer that matches no open request")
 		return
@@ -254,46 +245,6 @@ func (w *worker) ownsToken(token []byte) bool {
 	return false
 }
 
-// onMixedLine sees a line that is no message and ends in one. If that answers an open request of the
-// worker, the request is answered with an error once the worker is silent.
-func (w *worker) onMixedLine(f, ending *mcpproxy.Frame) {
-	e := &ending.Messages[0]
-	for _, id := range w.openIDs() {
-		if e.Kind() == mcpproxy.Response && mcpproxy.IDKey(e.ID) == mcpproxy.IDKey(id) {
-			w.loseAnswer(id, session.MixedLine(w.server.Redact, f, ending))
-		}
-	}
-}
-
-// onOtherID sees an answer that matches no open request. If it can only be meant for one that is
-// open, that is answered with an error once the worker is silent. An answer with an id of ours is a
-// second one.
-func (w *worker) onOtherID(e *mcpproxy.Envelope) {
-	ours := bytes.HasPrefix(e.ID, []byte(`"`+w.session.idPrefix))
-	if id := session.MeantID(e, w.openIDs(), w.tool != "" && !ours); id != nil {
-		w.loseAnswer(id, session.OtherID(e.ID, id))
-	}
-}
-
-func (w *worker) loseAnswer(id []byte, why string) {
-	w.server.Lost.Note(id, why, func() {
-		d, _ := w.server.Lost.Diagnosis(id, w.tool)
-		w.rejectAnswer(&mcpproxy.Envelope{ID: id, Error: mcpproxy.Span{Kind: '{'}}, d)
-	})
-}
-
-func (w *worker) openIDs() (ids [][]byte) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, rq := range w.requests {
-		ids = append(ids, rq.id)
-	}
-	for key := range w.waiters { // the ids of our requests are their own keys
-		ids = append(ids, []byte(key))
-	}
-	return ids
-}
-
 var (
 	errExited  = errors.New("the process has ended")
 	errNotRead = errors.New("the process ended without reading the request")
@@ -361,13 +312,11 @@ func (w *worker) request(ctx context.Context, f *mcpproxy.Frame, limit time.Dura
 		return got.result()
 	default:
 	}
-	switch d, lost := w.server.Lost.Diagnosis(id, w.tool); {
+	switch {
 	case !session.IsClosed(w.ended) && ctx.Err() != nil:
 		return nil, ctx.Err()
 	case !session.IsClosed(w.ended):
 		return nil, errTimeout
-	case lost:
-		return reply{rejected: &d}.result()
 	case w.notRead(at):
 		return nil, errNotRead
 	}

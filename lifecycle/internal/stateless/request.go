@@ -228,7 +228,7 @@ func (dp *dispatcher) serve(ctx context.Context, w *worker, rq *clientRequest, m
 	case w.tool == "":
 		dp.fail(rq, w.server.Diagnose(ev))
 	default:
-		d := w.server.DiagnoseCall(rq.call(), ev)
+		d := w.server.DiagnoseCall(ev)
 		dp.session.pool.noteOutcome(w, d.Attribution)
 		dp.fail(rq, d)
 	}
@@ -263,7 +263,7 @@ func (dp *dispatcher) callTimedOut(rq *clientRequest, limit time.Duration) diagn
 	w.queue.tryEnqueue(mcpproxy.Parse(session.Cancellation(rq.id, "timed out")))
 	ev := w.server.Evidence(diagnostics.StageCall, rq.call(), rq.start)
 	ev.Timeout = limit
-	d := w.server.DiagnoseCall(rq.call(), ev)
+	d := w.server.DiagnoseCall(ev)
 	dp.session.pool.noteOutcome(w, d.Attribution)
 	return d
 }

@@ -106,7 +106,7 @@ func newStatelessSession(c session.Session, o Options) *statelessSession {
 	}
 	s := &statelessSession{options: o, serverName: c.Profile.Server, idPrefix: "mcp-jail/" + rand.Text() + "/", wakeup: make(chan struct{}, 1)}
 	s.pool.workers = map[*worker]bool{} // before NewClient, which may ask for denials at once
-	s.client = session.NewClient(c, mcpproxy.Hooks{}, s.pool.allDenials, s.pool.countRefused, s.pool.servers)
+	s.client = session.NewClient(c, mcpproxy.Hooks{}, s.pool.allDenials, s.pool.countRefused)
 	if s.client.Tools != nil {
 		s.client.Tools.Redact = diagnostics.NewRedactor(slices.Concat(c.Profile.Env, confine.SessionSecrets()))
 	}

@@ -197,7 +197,6 @@ func TestClientLeavesUnread(t *testing.T) {
 func idleSession(t *testing.T, s session.Session, o Options) *statelessSession {
 	running := newStatelessSession(s, o)
 	t.Cleanup(func() {
-		running.client.EndMessages()
 		close(running.client.Record.Finished)
 		<-running.client.Record.Saved
 		running.client.Stderr.Close(time.Second, time.Second)

@@ -44,8 +44,8 @@ func TestTexts(t *testing.T) {
 func TestQuoted(t *testing.T) {
 	r := &outcome{Server: "s", Tool: "t"}
 	for text, want := range map[string]string{
-		"no":                             "t:\n  | no",
-		"to grant it:\n  mcp-jail grant": "t:\n  | to grant it:\n  |   mcp-jail grant",
+		"no":                             "t:\n| no",
+		"to grant it:\n  mcp-jail grant": "t:\n| to grant it:\n|   mcp-jail grant",
 	} {
 		if got := r.quoted(terminal.New(nil, nil, nil), text); got != want {
 			t.Errorf("%q: %q", text, got)

@@ -15,7 +15,7 @@ func TestTake(t *testing.T) {
 	const own = `server "s" writes lines that are not MCP messages; they are shown here instead (mcp-jail help stdout):`
 	for verbose, want := range map[bool]string{
 		false: ownPrefix + `server "s" writes lines that are not MCP messages; --verbose shows them (mcp-jail help stdout)` + "\n",
-		true:  ownPrefix + own + "\n  | rubbish\n",
+		true:  ownPrefix + own + "\n| rubbish\n",
 	} {
 		file, err := os.Create(filepath.Join(t.TempDir(), "err"))
 		testkit.Must(t, err)

@@ -123,7 +123,7 @@ func (t Trial) failure(ctx, timed context.Context, err error, record diagnostics
 	if n := len(record.Diagnoses); n > 0 {
 		// Take the diagnosis from the record: a server could forge an error response.
 		f.Diagnosis = &record.Diagnoses[n-1]
-		f.Err = errors.New(f.Diagnosis.LogText())
+		f.Err = errors.New(f.Diagnosis.Summary())
 	}
 	return f
 }

@@ -210,7 +210,7 @@ func hintsOf(record diagnostics.Record, tool string, all bool) (hints []diagnost
 	return hints
 }
 
-// reason returns the first line with which a call failed.
+// reason returns the first line with which a call failed, in quotes.
 func reason(a answer) string {
 	texts, _ := callcmd.ReadResult(a.Result)
 	text := strings.Join(texts, "\n")
@@ -219,7 +219,7 @@ func reason(a answer) string {
 	}
 	for line := range strings.Lines(text) {
 		if line = strings.TrimSpace(line); line != "" {
-			return cli.Clip(show.Line(line), 200)
+			return show.Quote(cli.Clip(line, 200))
 		}
 	}
 	return "it says that it failed, and not why"

@@ -164,7 +164,7 @@ func unlisted(remark string, err error) toolsFound {
 		found.remark = remark + " (" + d.What + ")"
 	}
 	if d.Cause != "" {
-		found.more = strings.Split(d.LogText(), "\n")
+		found.more = strings.Split(d.Summary(), "\n")
 	}
 	return found
 }
