@@ -216,12 +216,6 @@ func (j *job) sayUpdate(c terminal.Console) {
 	for _, change := range j.changes {
 		c.Printf("  %s\n", show.Line(change.Text))
 	}
-	for _, s := range u.Signals {
-		c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(s.String()))
-	}
-	if u.SignalsErr != nil {
-		c.Printf("  %s what the registry says against this version could not be found out: %s\n", c.Paint(terminal.Yellow, "note:"), show.Lines(u.SignalsErr.Error()))
-	}
 	for _, name := range u.Scripts {
 		c.Printf("  %s brings a script for its installation\n", show.Line(name))
 	}
