@@ -40,7 +40,11 @@ func TestDiff(t *testing.T) {
 		}, "integrity: click 8.1 has another content, with the same version: sha256:2 → sha256:3\nchanged: changed: git 1.0 → 1.1"},
 		"tools": {func(e *Entry) {
 			e.Pins["default"] = mustPin(t, `{"name":"read_file"},{"name":"empty","description":""},{"name":"twice"},{"name":"twice"}`)
-		}, "tool: default: tool read_file: its description is gone: it was «Reads it's<U+200B> \"file\".\\n»; its inputSchema is gone: it was «{\"default\":\"<it's>\",\"type\":\"object\"}»; its title is gone: it was «Read»; its annotations is gone: it was «{\"readOnlyHint\":true}»\ntool: default: tool «x.y ä»: it is gone"},
+		}, `tool: default: tool "read_file" annotations: {"readOnlyHint":true} → (none)
+tool: default: tool "read_file" description: "Reads it's<U+200B> \"file\".\n" → (none)
+tool: default: tool "read_file" inputSchema: {"default":"<it's>","type":"object"} → (none)
+tool: default: tool "read_file" title: "Read" → (none)
+tool: default: tool "x.y ä": {"description":null,"name":"x.y ä","outputSchema":{"a":"\\"},"title":"\u0000"} → (none)`},
 		"no pin so far":  {func(e *Entry) { e.Pins = map[string]*toolpin.Pin{"other": {}} }, ""},
 		"one pin of two": {func(e *Entry) { delete(e.Pins, "default") }, ""},
 	} {
