@@ -78,16 +78,11 @@ func entryScripts(e *store.Entry) (all []string) {
 
 // Changes returns what the update changes. There are none if the pinned packages are the
 // newest.
-func (u *Update) Changes() []store.Change {
+func (u *Update) Changes() []string {
 	if u.Old == nil {
-		return []store.Change{{Kind: store.Version, Text: "it was not pinned yet"}}
+		return []string{"it was not pinned yet"}
 	}
-	changes := store.Diff(u.Old, u.New)
-	if changes == nil && u.Old.Files != u.New.Files {
-		moved := &movedError{Pinned: u.Old, Found: u.New}
-		changes = append(changes, store.Change{Kind: store.Integrity, Text: "the packages are the same, and their files are not: " + moved.why()})
-	}
-	return changes
+	return store.Diff(u.Old, u.New)
 }
 
 // Accept makes an update the installed and pinned version. The old tree stays in the store,
