@@ -106,16 +106,16 @@ func TestNameWithEscape(t *testing.T) {
 func TestTools(t *testing.T) {
 	var many []string
 	for i := range 14 {
-		many = append(many, fmt.Sprintf("tool t%d: it is new: «[mcp-jail] obey\x1b[2J\nmcp-jail: fix: %s»", i, strings.Repeat("x", 600)))
+		many = append(many, fmt.Sprintf("tool \"t%d\": (none) → \"[mcp-jail] obey\x1b[2J\nmcp-jail: fix: %s\"", i, strings.Repeat("x", 600)))
 	}
 	d := Tools{Server: "files", Differences: many, Accept: "mcp-jail install --accept-tools files", Refused: true}.Diagnosis()
 	message, text := d.Message(), d.Text()
-	for _, part := range []string{`the tools of files are not those that mcp-jail.lock pins, and pin_tools is "enforce"`, "tool t0: it is new", "run `mcp-jail install --accept-tools files` and start the server again"} {
+	for _, part := range []string{`the tools of files are not those that mcp-jail.lock pins, and pin_tools is "enforce"`, `tool "t0": (none) → `, "run `mcp-jail install --accept-tools files` and start the server again"} {
 		if !strings.Contains(message, part) {
 			t.Errorf("%q is not in %q", part, message)
 		}
 	}
-	if !strings.Contains(text, "and 4 more differences") || strings.Contains(text, "t10:") || len(text) > 8<<10 {
+	if !strings.Contains(text, "and 4 more differences") || strings.Contains(text, `"t10"`) || len(text) > 8<<10 {
 		t.Errorf("%d bytes: %s", len(text), text)
 	}
 	for _, l := range append(strings.Split(strings.TrimSpace(text), "\n"), d.Warnings()...) {

@@ -29,7 +29,6 @@ type fetched struct {
 	sealed  *store.Sealed
 	refused []refusal
 	skipped []string
-	run     *npmRun // that fetched it; nil for a package of Python
 }
 
 // npmRun is what the steps of one installation share.
@@ -140,19 +139,6 @@ func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *runlin
 	return r, nil
 }
 
-// withLogins does something for which npm needs the user's configuration. The file with it is there meanwhile.
-func (r *npmRun) withLogins(do func() error) error {
-	variables, err := r.from.Write(r.jail.Home())
-	if err == nil {
-		maps.Copy(r.jail.Variables, variables)
-		err = do()
-	}
-	if left := forgetLogins(r.stage); left != nil && !isFull(err) { // of a full disk, all is removed
-		err = errors.Join(err, left)
-	}
-	return err
-}
-
 // cache returns the cache of the npm in the jail, which has what an interrupted installation has fetched.
 func (r *npmRun) cache() string { return filepath.Join(r.jail.Home(), "fetched", "_cacache") }
 
@@ -187,10 +173,14 @@ func (r *npmRun) fetch(ctx context.Context, pinned *store.Entry) (refused []refu
 		return nil, err
 	}
 	w := &watch{installer: r.installer, step: fetching, work: r.work, cache: r.cache(), pkg: r.line.Packages[0].String()}
-	err = r.withLogins(func() error {
+	variables, err := r.from.Write(r.jail.Home())
+	if err == nil {
+		maps.Copy(r.jail.Variables, variables)
 		refused, err = r.runNPM(ctx, r.jail, w, "", command...)
-		return err
-	})
+	}
+	if left := forgetLogins(r.stage); left != nil && !isFull(err) { // of a full disk, all is removed
+		err = errors.Join(err, left)
+	}
 	return refused, err
 }
 
@@ -337,7 +327,7 @@ func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 		return nil, fmt.Errorf("%s was not installed: %w", r.line.Packages[0], err)
 	}
 	e := &store.Entry{Key: r.installer.key(r.line), Pinned: r.began.UTC().Truncate(time.Second), Tree: npm.Digest(packages), Lock: lock}
-	f := &fetched{entry: e, run: r}
+	f := &fetched{entry: e}
 	if err := describe(e, r.line, r.work, packages); err != nil {
 		return nil, err
 	}

@@ -410,7 +410,7 @@ func (e *movedError) Error() string {
 				text += "\n  …"
 				break
 			}
-			text += "\n  " + c.Text
+			text += "\n  " + c
 		}
 	}
 	return text + "\nNothing was changed. To see and accept it: mcp-jail install --update " + e.Asked

@@ -2,13 +2,9 @@ package install
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"path/filepath"
-	"slices"
-	"strings"
 
-	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 )
@@ -18,12 +14,10 @@ type Update struct {
 	Old *store.Entry // nil if nothing is pinned
 	// New has the tools that Old pins. A caller that has asked the new version for its tools
 	// replaces them.
-	New        *store.Entry
-	Signals    []npm.Signal // what the registry's metadata say against the new version
-	SignalsErr error        // why Signals could not be found out
-	Scripts    []string     // NAME@VERSION of the packages that have install scripts
-	Refused    []refusal
-	Skipped    []string // those of Scripts that did not run
+	New     *store.Entry
+	Scripts []string // NAME@VERSION of the packages that have install scripts
+	Refused []refusal
+	Skipped []string // those of Scripts that did not run
 
 	// Store and LockFile have the new version and no other, for an installed.Finder that
 	// starts it before it is accepted. They exist until Accept or Close.
@@ -65,9 +59,6 @@ func (i *Installer) update(ctx context.Context, stage *store.Stage, line *runlin
 	u := &Update{Old: old, New: f.entry, Refused: f.refused, Skipped: f.skipped, Scripts: entryScripts(f.entry), Store: f.sealed.Store, LockFile: filepath.Join(stage.Dir, "update", store.FileName), stage: stage, sealed: f.sealed}
 	if old != nil {
 		u.New.Note, u.New.Pins = old.Note, maps.Clone(old.Pins)
-		if f.run != nil && old.Name == f.entry.Name && old.Version != f.entry.Version {
-			u.Signals, u.SignalsErr = f.run.signals(ctx, old, f.entry)
-		}
 	}
 	if err := stage.Remove(filepath.Dir(u.LockFile)); err != nil {
 		return nil, err
@@ -87,16 +78,11 @@ func entryScripts(e *store.Entry) (all []string) {
 
 // Changes returns what the update changes. There are none if the pinned packages are the
 // newest.
-func (u *Update) Changes() []store.Change {
+func (u *Update) Changes() []string {
 	if u.Old == nil {
-		return []store.Change{{Kind: store.Version, Text: "it was not pinned yet"}}
+		return []string{"it was not pinned yet"}
 	}
-	changes := store.Diff(u.Old, u.New)
-	if changes == nil && u.Old.Files != u.New.Files {
-		moved := &movedError{Pinned: u.Old, Found: u.New}
-		changes = append(changes, store.Change{Kind: store.Integrity, Text: "the packages are the same, and their files are not: " + moved.why()})
-	}
-	return changes
+	return store.Diff(u.Old, u.New)
 }
 
 // Accept makes an update the installed and pinned version. The old tree stays in the store,
@@ -123,23 +109,4 @@ func (u *Update) Close() error {
 	}
 	u.stage.Close()
 	return nil
-}
-
-// signals returns what the registry's metadata say against a new version.
-func (r *npmRun) signals(ctx context.Context, old, e *store.Entry) ([]npm.Signal, error) {
-	var view strings.Builder
-	words := append([]string{"view", "--json", "--", e.Name + "@" + old.Version + " || " + e.Version}, npm.SignalFields...)
-	err := r.withLogins(func() error {
-		j := *r.jail
-		j.NoStderr = true
-		exit, _, err := j.Run(ctx, &view, slices.Concat(r.npm, words)...)
-		if err == nil && exit.Code != 0 {
-			err = fmt.Errorf("npm view %s ended with status %d", e.Name, exit.Code)
-		}
-		return err
-	})
-	if err != nil {
-		return nil, err
-	}
-	return npm.Signals([]byte(view.String()), old.Version, e.Version)
 }

@@ -11,31 +11,19 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
-	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 )
 
-// changes returns changes as lines.
-func changes(all []store.Change) string {
-	var lines []string
-	for _, c := range all {
-		lines = append(lines, string(c.Kind)+": "+c.Text)
-	}
-	return strings.Join(lines, "\n")
-}
-
-// TestUpdate updates to a version with a new dependency, another publisher's mark and a script.
+// TestUpdate updates to a version with a new dependency and a script.
 // Nothing changes before the update is accepted.
 func TestUpdate(t *testing.T) {
 	t.Parallel()
-	first := server("1.0.0")
-	first.Attested = true
-	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), first}})
+	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), server("1.0.0")}})
 	u := newUser(t, site.URL)
 	i := u.installer()
 	u.installs(i, "@scope/server@latest")
 	same, err := i.Update(t.Context(), line(t, "@scope/server@latest"))
-	if err != nil || same.Changes() != nil || same.Signals != nil {
+	if err != nil || same.Changes() != nil {
 		t.Fatalf("the same version: %+v, %v", same, err)
 	}
 	testkit.Works(t, "", errors.Join(same.Close(), same.Close()))
@@ -44,7 +32,6 @@ func TestUpdate(t *testing.T) {
 	}
 
 	second := registry.MCPServer{Name: "@scope/server", Version: "2.0.0", Dependencies: map[string]string{"plain": "^1.0.0", "newcomer": "1"}, OnInstall: &registry.Attack{}}.Package()
-	second.Deprecated = "do not use it"
 	site.Publish(second, registry.Package{Name: "newcomer", Version: "1.0.0", Files: map[string]string{"index.js": ""}})
 	before := testkit.Get(os.ReadFile(i.LockFile))(t)
 	for _, accept := range []bool{false, true} {
@@ -74,19 +61,9 @@ func TestUpdate(t *testing.T) {
 // checkUpdate checks what an update says about the second version.
 func checkUpdate(t *testing.T, update *Update) {
 	t.Helper()
-	text := changes(update.Changes())
-	for _, want := range []string{"1.0.0", "2.0.0", "newcomer", "script"} {
-		testkit.Contains(t, "the changes", text, want)
-	}
-	var kinds []npm.SignalKind
-	for _, s := range update.Signals {
-		kinds = append(kinds, s.Kind)
-	}
-	slices.Sort(kinds)
-	if want := []npm.SignalKind{npm.Deprecated, npm.ProvenanceLost, npm.ScriptsAdded}; !slices.Equal(kinds, want) || update.SignalsErr != nil {
-		t.Errorf("the signals are %q, %v, want %q", kinds, update.SignalsErr, want)
-	}
-	if want := []string{"@scope/server@2.0.0"}; !slices.Equal(update.Scripts, want) || !slices.Equal(update.Skipped, want) {
+	want := []string{"@scope/server: 1.0.0 → 2.0.0", "install scripts of @scope/server 2.0.0: no → yes", "newcomer: (none) → 1.0.0"}
+	testkit.Equal(t, "the changes", update.Changes(), want)
+	if want = []string{"@scope/server@2.0.0"}; !slices.Equal(update.Scripts, want) || !slices.Equal(update.Skipped, want) {
 		t.Errorf("scripts %q, skipped %q", update.Scripts, update.Skipped)
 	}
 }

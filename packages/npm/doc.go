@@ -1,8 +1,8 @@
 // Package npm decides from files what npm and npx decide about packages: which program of
 // a package runs and how it is started ([Program]), which versions of node it accepts
 // ([Engines], [EngineFits]), and which packages a lock file names ([ReadLock],
-// [Digest]). It also tells what registry metadata says against an update ([Signals]), and
-// which variable moves what a package writes into its own folder ([DataVariable]).
+// [Digest]). It also tells which variable moves what a package writes into its own folder
+// ([DataVariable]).
 //
 // The package reads what its callers hand it, bytes or an fs.FS. It starts nothing, asks no
 // registry, and imports neither os nor syscall. The facts about npm are those of npm
@@ -17,9 +17,6 @@
 //   - Of bin, the forms of today count: one file, or files by their names. A list, directories.bin, and two
 //     spellings of one name are not read as npm reads them.
 //   - A bin that leads out of its package is an error; npm cuts the ".." off and goes on.
-//   - [Signals] knows the publisher, attestations and signatures by the form that the public
-//     registry gives them. A mirror may leave them out of all versions: then Signals returns no
-//     signal about them.
 //   - Field names are compared exactly, as JavaScript does. A symbolic link in a package is
 //     followed as far as the caller's fs.FS follows it; npm itself unpacks none.
 package npm

@@ -23,7 +23,7 @@ func Example() {
 			e := &store.Entry{Key: key, Name: "server-files", Version: version, Pinned: time.Now()}
 			if old := f.Find(key); old != nil {
 				for _, change := range store.Diff(old, e) {
-					fmt.Println(change.Text)
+					fmt.Println(change)
 				}
 			}
 			return f.Set(e)
@@ -42,6 +42,6 @@ func Example() {
 	}
 	fmt.Println(e.Version)
 	// Output:
-	// server-files 1.0.0 → 1.1.0
+	// server-files: 1.0.0 → 1.1.0
 	// 1.1.0
 }

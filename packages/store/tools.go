@@ -123,9 +123,16 @@ func acceptEntry(f *File, e, kept *Entry) (lines []string, err error) {
 	if t.isSame(kept) && len(kept.Pins) > 0 {
 		for _, name := range slices.Sorted(maps.Keys(kept.Pins)) {
 			next = *next.withPin(name, kept.Pins[name])
-		}
-		for _, c := range Diff(e, &next) {
-			lines = append(lines, c.Text)
+			if e.Pins[name] == nil {
+				continue // pinned for the first time
+			}
+			of := ""
+			if len(e.Pins) > 1 {
+				of = show.Named(name, 80) + ": "
+			}
+			for _, d := range toolpin.Compare(e.Pins[name], kept.Pins[name]) {
+				lines = append(lines, of+d.String())
+			}
 		}
 	} else if len(e.Pins) > 0 {
 		next.Pins = nil

@@ -34,7 +34,8 @@ func now(t *testing.T, p ToolPins) string {
 	var all []string
 	for _, name := range []string{"x", "y"} {
 		if pin := pins[name]; pin != nil {
-			all = append(all, name+string(pin.Tools[0].Description()))
+			definition := strings.TrimPrefix(string(pin.Tools[0].Definition), `{"description":`)
+			all = append(all, name+strings.TrimSuffix(definition, `,"name":"a"}`))
 		}
 	}
 	return strings.Join(all, " ")
@@ -76,7 +77,7 @@ func TestAcceptTools(t *testing.T) {
 	testkit.Must(t, p.Propose("x", toolA(t, "B")))
 	for _, step := range []struct{ name, want, pinned string }{
 		{"files", `no package files is in`, `x"A" y"Y"`},
-		{"files@latest", `tool a: its description changed: «A» → «B»`, `x"B" y"Y"`},
+		{"files@latest", `tool "a" description: "A" → "B"`, `x"B" y"Y"`},
 		{"@a/files", `the next session pins`, ""},
 		{"files@latest", ``, ""},
 	} {

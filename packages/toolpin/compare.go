@@ -5,47 +5,31 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// kind says how two pins differ.
-type kind string
-
-const (
-	added        kind = "added"        // a tool that the old pin does not have
-	removed      kind = "removed"      // a tool that only the old pin has
-	changed      kind = "changed"      // the hashes of a tool differ
-	annotations  kind = "annotations"  // only the annotations of a tool differ
-	instructions kind = "instructions" // of the server
-	Identity     kind = "identity"     // the server's name or version
-)
-
-// A Difference is a change of one tool, or of the server, since the old pin.
+// A Difference is one member in which two pins differ, or a tool that only one of them has.
 type Difference struct {
-	Tool string // "" for Instructions and Identity
-	Kind kind
-	// Fields are the places where the definitions differ, at most 5. For Added it has only the
-	// description. It is empty if one of the two texts is not kept.
-	Fields []field
-	// Times is how often a changed or added tool is listed, if more than once.
-	Times int
+	Server bool   // the member is the server's, and not a tool's
+	Tool   string // the name of the tool
+	Member string // "" for a whole tool
+	// Old and New are what the pins have there, "" for nothing. If one of them has only the hash of a
+	// definition, Member is "definition", and both are hashes.
+	Old, New JSON
 }
-
-// A Field is one place in a definition. Old and New are canonical JSON, "" where the member
-// is absent; for Instructions and Identity they are plain text.
-type field struct {
-	Path     string // "description", "inputSchema.properties.path.type", "inputSchema.required"
-	Old, New string
-}
-
-const maxFields = 5 // one more than is shown
 
 // Mild reports whether a model reads the same definitions as before, or fewer of them: the
 // annotations, the server's name or version changed, or a tool is gone.
 func (d Difference) Mild() bool {
-	return d.Kind == annotations || d.Kind == Identity || d.Kind == removed
+	if d.Server {
+		return d.Member != "instructions"
+	}
+	return d.Member == "annotations" || d.Member == "" && d.New == ""
 }
 
 // Compare returns how p differs from the old pin: the server first, then the tools by name.
@@ -58,71 +42,126 @@ func Compare(old, p *Pin) []Difference {
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		o, t := old.Find(name), p.Find(name)
-		switch {
+		switch o, t := old.Find(name), p.Find(name); {
 		case t == nil:
-			out = append(out, Difference{Tool: name, Kind: removed})
+			out = append(out, Difference{Tool: name, Old: o.Definition})
 		case o == nil:
-			d := Difference{Tool: name, Kind: added, Times: t.Times}
-			if text := t.Description(); text != "" {
-				d.Fields = []field{{Path: "description", New: string(text)}}
-			}
-			out = append(out, d)
-		case !o.sameDefinition(t):
-			d := Difference{Tool: name, Kind: changed, Times: t.Times}
-			if object(o.Definition) != nil && object(t.Definition) != nil {
-				d.Fields = fieldsOf(fieldsOf(nil, "", o.Definition, t.Definition), "annotations", o.Annotations, t.Annotations)
-			}
-			out = append(out, d)
-		case o.Annotations != t.Annotations:
-			d := Difference{Tool: name, Kind: annotations}
-			if o.Times <= 1 {
-				d.Fields = fieldsOf(nil, "annotations", o.Annotations, t.Annotations)
-			}
-			out = append(out, d)
+			out = append(out, Difference{Tool: name, New: t.Definition})
+		default:
+			out = append(out, compareTools(o, t)...)
 		}
 	}
 	return out
 }
 
-func compareServers(old, s Server) (out []Difference) {
-	var fields []field
-	if old.Name != s.Name {
-		fields = append(fields, field{"name", old.Name, s.Name})
+func compareServers(old, s Server) []Difference {
+	return compareMembers(Difference{Server: true}, old.members(), s.members())
+}
+
+func (s Server) members() map[string]JSON {
+	all := map[string]JSON{}
+	for member, text := range map[string]string{"name": s.Name, "version": s.Version, "instructions": s.Instructions} {
+		if text != "" {
+			all[member] = quote(text)
+		}
 	}
-	if old.Version != s.Version {
-		fields = append(fields, field{"version", old.Version, s.Version})
+	return all
+}
+
+// compareTools compares two tools of one name.
+func compareTools(old, t *Tool) []Difference {
+	if old.Times != t.Times { // all else is a hash then
+		return []Difference{{Tool: t.Name, Member: "times", Old: old.times(), New: t.times()}}
 	}
-	if fields != nil {
-		out = append(out, Difference{Kind: Identity, Fields: fields})
+	was, is := object(old.Definition), object(t.Definition)
+	if was == nil || is == nil {
+		was, is = map[string]JSON{"definition": old.Definition.hashed()}, map[string]JSON{"definition": t.Definition.hashed()}
 	}
-	if old.Instructions != s.Instructions {
-		out = append(out, Difference{Kind: instructions, Fields: []field{{"instructions", old.Instructions, s.Instructions}}})
+	was["annotations"], is["annotations"] = old.Annotations, t.Annotations
+	return compareMembers(Difference{Tool: t.Name}, was, is)
+}
+
+func (t *Tool) times() JSON { return JSON(strconv.Itoa(max(t.Times, 1))) }
+
+// compareMembers returns a difference of something for each member in which it differs.
+func compareMembers(of Difference, old, now map[string]JSON) (out []Difference) {
+	both := maps.Clone(old)
+	maps.Copy(both, now)
+	for _, member := range slices.Sorted(maps.Keys(both)) {
+		if of.Member, of.Old, of.New = member, old[member], now[member]; of.Old != of.New {
+			out = append(out, of)
+		}
 	}
 	return out
 }
 
-// fieldsOf appends the places where two canonical JSON values differ. It goes down into objects,
-// and into arrays of equal length.
-func fieldsOf(out []field, path string, old, value JSON) []field {
-	if old == value || len(out) >= maxFields {
-		return out
+// Bounds of one line, in characters.
+const (
+	maxShownName = 80
+	maxShownText = 160
+	contextWidth = 24 // shown before the first character that differs
+)
+
+// String returns the difference in one line: what differs, and the canonical JSON of both. It is bounded, and
+// shown as [show.Named] shows it.
+func (d Difference) String() string {
+	of := "server"
+	if !d.Server {
+		of = "tool " + named(d.Tool)
 	}
-	if a, b := object(old), object(value); a != nil && b != nil {
-		both := maps.Clone(a)
-		maps.Copy(both, b)
-		for _, name := range slices.Sorted(maps.Keys(both)) {
-			out = fieldsOf(out, strings.TrimPrefix(path+"."+name, "."), a[name], b[name])
+	if d.Member != "" {
+		of += " " + show.Named(d.Member, maxShownName)
+	}
+	old, now := window(string(d.Old), string(d.New))
+	return of + ": " + shown(old) + " → " + shown(now)
+}
+
+// named returns a name as a JSON string, which the name cannot end.
+func named(name string) string { return show.Named(string(quote(name)), maxShownName) }
+
+func shown(text string) string {
+	if text == "" {
+		return "(none)"
+	}
+	return show.Named(text, maxShownText)
+}
+
+// window cuts the common beginning of two texts, if one of them is too long, so that the first
+// difference shows. It keeps the last characters of that beginning.
+func window(a, b string) (string, string) {
+	if fits(a) && fits(b) {
+		return a, b
+	}
+	same := 0
+	for same < len(a) && same < len(b) && a[same] == b[same] {
+		same++
+	}
+	for same > 0 && (same < len(a) && !utf8.RuneStart(a[same]) || same < len(b) && !utf8.RuneStart(b[same])) {
+		same--
+	}
+	for width := 0; same > 0; {
+		_, n := utf8.DecodeLastRuneInString(a[:same])
+		one, _ := show.NamedWidth(a[same-n:])
+		if width += one; width > contextWidth {
+			break
 		}
-		return out
+		same -= n
 	}
-	if a, b := array(old), array(value); len(a) > 0 && len(a) == len(b) {
-		for i := range a {
-			out = fieldsOf(out, path+"["+strconv.Itoa(i)+"]", a[i], b[i])
+	if same == 0 {
+		return a, b
+	}
+	return "…" + a[same:], "…" + b[same:]
+}
+
+func fits(text string) bool {
+	for width := 0; text != ""; {
+		one, n := show.NamedWidth(text)
+		if width += one; width > maxShownText {
+			return false
 		}
-		return out
+		text = text[n:]
 	}
-	return append(out, field{path, string(old), string(value)})
+	return true
 }
 
 // object returns the members of an object, or nil for other JSON.

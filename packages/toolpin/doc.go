@@ -1,12 +1,12 @@
-// Package toolpin records what the tools of a server say about themselves, and tells in words
-// what changed. A model reads these definitions, so a changed description is a changed
+// Package toolpin records what the tools of a server say about themselves, and tells what
+// changed. A model reads these definitions, so a changed description is a changed
 // instruction.
 //
 // [New] makes a [Pin] of the pages of a tools/list result. A tool's definition is the
 // canonical JSON (RFC 8785) of its members name, title, description, inputSchema and
 // outputSchema, as far as they are present. The annotations and the server's own name,
-// version and instructions stand apart. [Compare] returns the differences between two pins, and [Difference.String] says
-// each one in a line that is safe on a terminal.
+// version and instructions stand apart. [Compare] returns the members
+// in which two pins differ, and [Difference.String] shows each one in a line that is safe on a terminal.
 //
 // # Limits
 //

@@ -139,7 +139,7 @@ func differences(old, p *Pin, part bool) []Difference {
 	}
 	return slices.DeleteFunc(all, func(d Difference) bool {
 		t := old.Find(d.Tool)
-		return d.Kind == removed || t != nil && t.Times > 1
+		return d.Member == "" && d.New == "" || t != nil && t.Times > 1
 	})
 }
 

@@ -243,9 +243,6 @@ func (t *Tool) sameDefinition(o *Tool) bool {
 	return t.Times == o.Times && (t.Definition == o.Definition || t.Definition.hashed() == o.Definition.hashed())
 }
 
-// Description returns the description in a definition that is kept, and "" otherwise.
-func (t *Tool) Description() JSON { return object(t.Definition)["description"] }
-
 // Find returns the tool of a name, or nil.
 func (p *Pin) Find(name string) *Tool {
 	i, ok := slices.BinarySearchFunc(p.Tools, name, func(t Tool, name string) int { return strings.Compare(t.Name, name) })

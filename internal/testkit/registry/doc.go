@@ -19,11 +19,10 @@
 // configuration counts.
 //
 // What it serves of npm: packuments in both forms with ETags, tarballs, dist-tags, ping,
-// whoami, attestations. POST to /-/loot is a host that takes stolen
-// things: the log has the body. Of Python: the simple index in HTML and JSON, wheels,
+// whoami. POST to /-/loot is a host that takes stolen things: the log has the body. Of Python: the simple index in HTML and JSON, wheels,
 // source distributions, metadata files.
 //
 // Limits:
 //   - There is no publishing, searching or logging in over HTTP.
-//   - Attestations and signatures are not signed: no client can verify them.
+//   - It has no attestations and no signatures.
 package registry

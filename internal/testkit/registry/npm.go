@@ -97,9 +97,6 @@ func shortFields() []string {
 // manifest returns what a packument says about a version.
 func (a answer) manifest(o offer, short bool) map[string]any {
 	m := o.packageJSON()
-	if o.Deprecated != "" {
-		m["deprecated"] = o.Deprecated
-	}
 	m["_id"] = o.ID()
 	m["dist"] = a.dist(o)
 	if short {
@@ -118,12 +115,6 @@ func (a answer) dist(o offer) map[string]any {
 		facts := o.tarball.facts()
 		dist["integrity"], dist["shasum"] = facts.integrity, facts.sha1
 	}
-	if o.Attested {
-		dist["attestations"] = map[string]any{
-			"url":        a.base() + "/-/npm/v1/attestations/" + url.PathEscape(o.ID()),
-			"provenance": map[string]string{"predicateType": "https://slsa.dev/provenance/v1"},
-		}
-	}
 	maps.Copy(dist, o.Dist)
 	maps.DeleteFunc(dist, func(_ string, value any) bool { return value == nil })
 	return dist
@@ -140,7 +131,6 @@ func tags(offers []offer) map[string]string {
 
 // service answers for what is below /-/.
 func (a answer) service(name string) {
-	attested, isAttestation := strings.CutPrefix(name, "npm/v1/attestations/")
 	of, isTags := strings.CutPrefix(name, "package/")
 	of, rest := strings.TrimSuffix(of, "/dist-tags"), strings.HasSuffix(of, "/dist-tags")
 	switch {
@@ -154,20 +144,9 @@ func (a answer) service(name string) {
 		if a.allowed(a.shelf.packages[of][0].Token) {
 			a.json(http.StatusOK, tags(a.shelf.packages[of]))
 		}
-	case isAttestation && a.attests(attested):
-		a.json(http.StatusOK, map[string]any{"attestations": []any{map[string]any{"predicateType": "https://slsa.dev/provenance/v1", "bundle": map[string]any{}}}})
 	default:
 		a.json(http.StatusNotFound, map[string]any{"error": "Not found"})
 	}
-}
-
-func (a answer) attests(id string) bool {
-	for _, offers := range a.shelf.packages {
-		if slices.ContainsFunc(offers, func(o offer) bool { return o.ID() == id && o.Attested }) {
-			return true
-		}
-	}
-	return false
 }
 
 // artifact is a file that the registry serves. It is written anew for each request.

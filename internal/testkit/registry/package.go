@@ -32,12 +32,10 @@ type Package struct {
 	Scripts      map[string]string
 	Engines      map[string]string
 	OS           []string
-	Deprecated   string         // in the registry's answer only
 	Manifest     map[string]any // further fields; they win
 
 	Published time.Time // 2026-01-01 otherwise
 
-	Attested bool // dist has attestations
 	// Dist has fields of dist that win, such as a wrong integrity; null leaves a field out.
 	Dist map[string]any
 

@@ -93,7 +93,7 @@ func (p *FakePins) Tools(name string) string {
 	}
 	text := list.Server.Instructions
 	for _, t := range list.Tools {
-		text += " " + t.Name + string(t.Description())
+		text += " " + t.Name + strings.TrimSuffix(strings.TrimPrefix(string(t.Definition), `{"description":`), `,"name":"`+t.Name+`"}`)
 		if t.Times > 1 {
 			text += fmt.Sprint(t.Times)
 		}

@@ -37,7 +37,7 @@ type job struct {
 	installer *install.Installer
 	result    *install.Result
 	update    *install.Update
-	changes   []store.Change // of update
+	changes   []string // of update
 	tools     toolsFound
 	err       error
 	stopped   bool // by the user
@@ -214,13 +214,7 @@ func (j *job) sayUpdate(c terminal.Console) {
 	u := j.update
 	c.Printf("%s\n", c.Paint(terminal.Bold, u.New.Name+" "+u.New.Version))
 	for _, change := range j.changes {
-		c.Printf("  %s\n", show.Line(change.Text))
-	}
-	for _, s := range u.Signals {
-		c.Printf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(s.String()))
-	}
-	if u.SignalsErr != nil {
-		c.Printf("  %s what the registry says against this version could not be found out: %s\n", c.Paint(terminal.Yellow, "note:"), show.Lines(u.SignalsErr.Error()))
+		c.Printf("  %s\n", show.Line(change))
 	}
 	for _, name := range u.Scripts {
 		c.Printf("  %s brings a script for its installation\n", show.Line(name))

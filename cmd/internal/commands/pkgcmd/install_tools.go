@@ -143,7 +143,7 @@ func (i *installCmd) tryUpdate(ctx context.Context, p *installProgress, w wanted
 	}
 	u.New.Pins[name] = list
 	return toolsFound{more: differenceTexts(slices.DeleteFunc(changed, func(d toolpin.Difference) bool {
-		return d.Kind == toolpin.Identity // the package's version, once more
+		return d.Server && d.Mild() // the package's version, once more
 	}))}
 }
 

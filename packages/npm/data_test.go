@@ -1,7 +1,6 @@
 package npm
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,34 +9,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
-
-func TestSignalsInWords(t *testing.T) {
-	for _, row := range testkit.Rows(t, "signals.txt", 4) {
-		name, was, becomes, want := row[0], row[1], row[2], row[3]
-		got, err := Signals(fmt.Appendf(nil, `[{"version":"2.0.0"%s},{"version":"1.0.0"%s}]`, more(becomes), more(was)), "1.0.0", "2.0.0")
-		var words []string
-		for _, s := range got {
-			words = append(words, s.String())
-		}
-		if strings.Join(words, "; ") != want || err != nil {
-			t.Errorf("%s: %q, %v", name, words, err)
-		}
-	}
-	got, err := Signals([]byte(`{"version":"2.0.0","deprecated":true}`), "1.0.0", "2.0.0")
-	if len(got) != 2 || got[0].Kind != Deprecated || got[1].String() != "the registry no longer has the old version" || err != nil {
-		t.Error(got, err)
-	}
-	testkit.Fails(t, "", testkit.ErrorOf(Signals([]byte(`"1.0.0"`), "1.0.0", "2.0.0")), "")
-	testkit.Fails(t, "HTML is metadata", testkit.ErrorOf(Signals([]byte(`<html>`), "1.0.0", "2.0.0")), "")
-}
-
-// more returns further members of an object.
-func more(members string) string {
-	if members == "" {
-		return ""
-	}
-	return "," + members
-}
 
 // TestWritersAmongRealServers reads the installed servers: a file that names its own folder
 // and writes files is in the table, and the code of the table's version has its facts.
