@@ -353,8 +353,8 @@ func (r NetRule) and(o NetRule) (both NetRule, some bool) {
 	case !hostIncludes(o.Host, r.Host):
 		return both, false
 	}
-	switch {
-	case r.Scheme == "" || r.Scheme == "tcp":
+	switch { // a rule with "tcp" is the widest: one without a scheme passes no bytes unseen
+	case r.Scheme == "tcp", r.Scheme == "" && o.Scheme != "tcp":
 		both.Scheme = o.Scheme
 	case o.Scheme != "" && o.Scheme != "tcp" && o.Scheme != r.Scheme:
 		return both, false
@@ -395,9 +395,10 @@ func namesAddress(host string) bool {
 	return err == nil || host == "localhost"
 }
 
+// hostIncludes reports whether a rule for one host is about another. A rule for localhost is about its two addresses.
 func hostIncludes(wide, narrow string) bool {
 	suffix, wild := strings.CutPrefix(wide, "*")
-	return wide == narrow || wild && strings.HasSuffix(narrow, suffix)
+	return wide == narrow || wild && strings.HasSuffix(narrow, suffix) || wide == "localhost" && isLoopback(narrow)
 }
 
 // isLoopback reports whether a host is localhost, or one of its two addresses.
