@@ -47,8 +47,8 @@ type ProgramStart struct {
 // CommandMatch is what the command rules say of a start.
 type CommandMatch struct {
 	Allowed bool
-	// Commands are the rules that allow the start. None: the server's own program.
-	Commands []*Command
+	// Commands are the rules that allow the start, and And those of Profile.AndCommands. None: the server's own program.
+	Commands, And []*Command
 	// Argument is the index in argv of the script's path, which must be replaced by Script: a
 	// name that the server can change must not lead elsewhere later. 0: none.
 	Argument int
@@ -65,10 +65,28 @@ func (p *Profile) ConstrainsStarts() bool { return len(p.CommandArgs) > 0 }
 // MatchStart decides about a start. Rules for one file add up. The start of a script is a start
 // of its interpreter too: rules for either allow it, and a rule for the script goes first. A file
 // that no rule is about may be started if it belongs to the server's own program.
+//
+// Where there are AndCommands, they must allow the start as well.
 func (p *Profile) MatchStart(s ProgramStart) CommandMatch {
+	m := p.matchStart(s, p.Commands)
+	if p.AndCommands == nil || !m.Allowed {
+		return m
+	}
+	also := p.matchStart(s, p.AndCommands)
+	if m.Script == "" { // what one list takes for the start of a script is that
+		m, also = also, m
+	}
+	if also.Script != "" && (also.Script != m.Script || also.Argument != m.Argument) || !also.Allowed {
+		m.Allowed = false
+	}
+	m.And = also.Commands
+	return m
+}
+
+func (p *Profile) matchStart(s ProgramStart, commands []Command) CommandMatch {
 	m := CommandMatch{}
-	for i := range p.Commands {
-		c := &p.Commands[i]
+	for i := range commands {
+		c := &commands[i]
 		for _, form := range c.Starts {
 			at, ok := form.match(s)
 			if !ok {
@@ -94,7 +112,7 @@ func (p *Profile) MatchStart(s ProgramStart) CommandMatch {
 	m.Args = s.Argv[1:]
 	// No rule is about the file: the server may still start what it consists of itself.
 	for _, own := range p.OwnPrograms {
-		if s.IsFile(own) && !p.isBinary(s) {
+		if s.IsFile(own) && !isBinary(s, commands) {
 			m.Allowed, m.Program = true, own
 		}
 	}
@@ -103,8 +121,8 @@ func (p *Profile) MatchStart(s ProgramStart) CommandMatch {
 
 // isBinary reports whether a rule is about the started file as a binary, and not about a script that
 // it runs. It compares the file, because a file can have several names.
-func (p *Profile) isBinary(s ProgramStart) bool {
-	for _, c := range p.Commands {
+func isBinary(s ProgramStart, commands []Command) bool {
+	for _, c := range commands {
 		if slices.ContainsFunc(c.Starts, func(form Start) bool { return form.Script == "" && s.IsFile(form.File) }) {
 			return true
 		}
@@ -153,15 +171,19 @@ func MatchArguments(list, args []string) bool {
 }
 
 // Keeps reports whether a program that these rules allow gets a variable, NAME=VALUE. One rule
-// that passes it is enough. granted reports whether the server itself was given the variable
+// of each list that passes it is enough. granted reports whether the server itself was given the variable
 // with that value.
 //
 // A rule with envs passes the minimal set and the variables that it names, and no others. A
 // rule with args and without envs passes every variable, except for an [IsDangerousVariable]
 // one that is not granted.
 func (m *CommandMatch) Keeps(variable string, granted func(string) bool) bool {
+	return keeps(m.Commands, variable, granted) && keeps(m.And, variable, granted)
+}
+
+func keeps(commands []*Command, variable string, granted func(string) bool) bool {
 	name, _, _ := strings.Cut(variable, "=")
-	return len(m.Commands) == 0 || slices.ContainsFunc(m.Commands, func(c *Command) bool {
+	return len(commands) == 0 || slices.ContainsFunc(commands, func(c *Command) bool {
 		switch {
 		case c.Envs != nil:
 			return IsMinimalVariable(name) || matchesName(c.Envs, name)

@@ -2,19 +2,16 @@ package policy
 
 import (
 	"cmp"
-	"fmt"
 	"net/netip"
 	"path"
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // Meet returns the profile that allows what both profiles allow, axis by axis, and nothing else. Both are
 // of the same server on the same host. What no axis has, such as the program, the settings and the secrets of
-// hosts, is that of a. The error is a *[ConflictError] for two rules for which no one rule can stand.
+// hosts, is that of a. The error is that of [FindConflict].
 //
 // Invariant: Meet(a, b) allows no path, host, port or program, and has no variable, that a or b does
 // not. It equals a where b has the same.
@@ -33,13 +30,8 @@ func Meet(a, b *Profile) (*Profile, error) {
 	if a.Dir != b.Dir && out.RightsAt(a.Dir) == 0 {
 		out.Dir = b.Dir
 	}
-	err := meetCommands(&out, a, b)
-	if err != nil {
-		return nil, err
-	}
-	if out.Net, err = meetNet(a.Net, b.Net); err != nil {
-		return nil, err
-	}
+	meetCommands(&out, a, b)
+	out.Net = meetNet(a.Net, b.Net)
 	out.Secrets = slices.DeleteFunc(slices.Clone(a.Secrets), func(s Secret) bool {
 		return !slices.ContainsFunc(out.Net, func(r NetRule) bool { return slices.Contains(r.SecretNames(), s.Env) })
 	})
@@ -144,156 +136,24 @@ func meetEnv(out, a, b *Profile) []Variable {
 	return all
 }
 
-// meetCommands makes out start what both profiles start. Where one of them has other forms of one program, no
-// list of commands says what both allow: that is an error.
-func meetCommands(out, a, b *Profile) error {
+// meetCommands makes out start what both profiles start: the files that both list, each as the commands of both allow.
+func meetCommands(out, a, b *Profile) {
 	switch {
-	case b.Programs == nil || slices.Equal(a.Programs, b.Programs) && reflect.DeepEqual(a.Commands, b.Commands):
-		return nil // those of a
+	case b.Programs == nil:
+		return // those of a
 	case a.Programs == nil:
 		out.Programs, out.Loaders, out.CommandArgs, out.Commands, out.OwnPrograms = b.Programs, b.Loaders, b.CommandArgs, b.Commands, b.OwnPrograms
-		return nil
+		return
 	}
-	out.Programs, out.Loaders = both(a.Programs, b.Programs), both(a.Loaders, b.Loaders)
-	if out.Programs == nil {
-		out.Programs = []string{} // none
-	}
-	out.CommandArgs, out.Commands, out.OwnPrograms = either(a.CommandArgs, b.CommandArgs), nil, nil
-	if out.CommandArgs == nil {
-		return nil
-	}
-	for _, file := range out.Programs {
-		if startsFreely(a, file) && startsFreely(b, file) {
-			out.OwnPrograms = append(out.OwnPrograms, file)
-		}
-	}
-	for _, side := range [][2]*Profile{{a, b}, {b, a}} {
-		for _, x := range formsIn(side[0]) {
-			file := x.Starts[0].File
-			if len(formsOf(side[1], file)) > 0 {
-				continue
-			}
-			if !startsFreely(side[1], file) {
-				x.Args = [][]string{} // no arguments are allowed
-			}
-			out.Commands = append(out.Commands, x)
-		}
-	}
-	for _, x := range formsIn(a) {
-		file, none := x.Starts[0].File, true
-		theirs := formsOf(b, file)
-		if len(theirs) > 0 && !reflect.DeepEqual(startsOf(formsOf(a, file)), startsOf(theirs)) {
-			return &ConflictError{Reason: fmt.Sprintf("%s: commands.%s and %s: commands.%s are about two forms of %s, and no rule allows what both allow: name the program in one way", x.Where, show.Key(x.Name), theirs[0].Where, show.Key(theirs[0].Name), file)}
-		}
-		for _, y := range theirs {
-			if both := (Command{x.Name, x.Where, andLists(x.Args, y.Args), andEnvs(x, y), x.Starts}); reflect.DeepEqual(x.Starts, y.Starts) && (both.Args == nil || len(both.Args) > 0) {
-				none, out.Commands = false, append(out.Commands, both)
-			}
-		}
-		if none && len(theirs) > 0 {
-			x.Args = [][]string{}
-			out.Commands = append(out.Commands, x)
-		}
-	}
-	return nil
-}
-
-// startsFreely reports whether a program may be started with any arguments, since no rule is about it.
-func startsFreely(p *Profile, file string) bool {
-	if p.CommandArgs == nil {
-		return slices.Contains(p.Programs, file)
-	}
-	return slices.Contains(p.OwnPrograms, file) && len(formsOf(p, file)) == 0
-}
-
-// formsIn returns the commands with one start each.
-func formsIn(p *Profile) (out []Command) {
-	for _, c := range p.Commands {
-		for _, s := range c.Starts {
-			c.Starts = []Start{s}
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-func formsOf(p *Profile, file string) []Command {
-	return slices.DeleteFunc(formsIn(p), func(c Command) bool { return c.Starts[0].File != file })
-}
-
-func startsOf(forms []Command) (out [][]Start) {
-	for _, c := range forms {
-		out = append(out, c.Starts)
-	}
-	return slices.CompactFunc(out, func(a, b []Start) bool { return reflect.DeepEqual(a, b) }) // rules for one program follow each other
-}
-
-// andLists returns the lists for the arguments that two sets of lists allow; nil is any arguments.
-func andLists(a, b [][]string) [][]string {
+	out.Programs, out.Loaders, out.CommandArgs = both(a.Programs, b.Programs), both(a.Loaders, b.Loaders), either(a.CommandArgs, b.CommandArgs)
 	switch {
-	case a == nil:
-		return b
-	case b == nil:
-		return a
+	case !b.ConstrainsStarts() || reflect.DeepEqual(a.Commands, b.Commands):
+	case !a.ConstrainsStarts():
+		out.Commands, out.OwnPrograms = b.Commands, b.OwnPrograms
+	default:
+		out.AndCommands = append([]Command{}, b.Commands...) // not nil: a list without rules allows none
+		out.OwnPrograms = both(a.OwnPrograms, b.OwnPrograms)
 	}
-	both := [][]string{}
-	for _, x := range a {
-		for _, y := range b {
-			if list, ok := andArguments(x, y); ok {
-				both = append(both, list)
-			}
-		}
-	}
-	return both
-}
-
-func andArguments(x, y []string) (both []string, ok bool) {
-	both = []string{}
-	for i := 0; ; i++ {
-		// A "**" at the end of one list takes in all that is left of the other.
-		restX, restY := i == len(x)-1 && x[i] == AnyArguments, i == len(y)-1 && y[i] == AnyArguments
-		switch {
-		case restX && i <= len(y):
-			return append(both, y[i:]...), true
-		case restY && i <= len(x):
-			return append(both, x[i:]...), true
-		case i == len(x) && i == len(y):
-			return both, true
-		case i >= len(x) || i >= len(y):
-			return nil, false
-		case x[i] == AnyArgument:
-			both = append(both, y[i])
-		case y[i] == AnyArgument || x[i] == y[i]:
-			both = append(both, x[i])
-		default:
-			return nil, false
-		}
-	}
-}
-
-// andEnvs returns the variables that both rules pass; nil is all. A rule with args and without
-// envs passes no variable that loads code.
-func andEnvs(a, b Command) []string {
-	for _, side := range [][2]Command{{a, b}, {b, a}} {
-		if envs := side[1].Envs; side[0].Envs == nil {
-			if side[0].Args == nil || envs == nil {
-				return envs
-			}
-			return slices.DeleteFunc(slices.Clone(envs), IsDangerousVariable)
-		}
-	}
-	both := []string{}
-	for _, x := range a.Envs {
-		for _, y := range b.Envs {
-			switch {
-			case EnvIncludes(x, y):
-				both = append(both, y)
-			case EnvIncludes(y, x):
-				both = append(both, x)
-			}
-		}
-	}
-	return both
 }
 
 // EnvIncludes reports whether the variables of one name or prefix are among those of another.
@@ -304,9 +164,9 @@ func EnvIncludes(wide, narrow string) bool {
 
 // meetNet returns rules that allow what both lists allow: the refusals of both, and for each pair of rules that
 // allow, the one for the requests of both.
-func meetNet(a, b []NetRule) (out []NetRule, err error) {
+func meetNet(a, b []NetRule) (out []NetRule) {
 	if reflect.DeepEqual(a, b) {
-		return a, nil
+		return a
 	}
 	add := func(r NetRule) {
 		if !slices.ContainsFunc(out, func(o NetRule) bool { return slices.Equal(o.TOMLFields(), r.TOMLFields()) }) {
@@ -320,17 +180,12 @@ func meetNet(a, b []NetRule) (out []NetRule, err error) {
 	}
 	for _, x := range a {
 		for _, y := range b {
-			both, some := x.and(y)
-			if !some {
-				continue
+			if both, some := x.and(y); some {
+				add(both)
 			}
-			if err := CheckNetRule(both); err != nil {
-				return nil, &ConflictError{Reason: fmt.Sprintf("%s: host = %s and %s: host = %s have no rule for what both allow: %s", x.Where, show.TOML(x.Host), y.Where, show.TOML(y.Host), err)}
-			}
-			add(both)
 		}
 	}
-	return out, nil
+	return out
 }
 
 // Includes reports whether a rule allows all that another allows, with the same secrets.
@@ -346,15 +201,15 @@ func (r NetRule) and(o NetRule) (both NetRule, some bool) {
 	switch {
 	case !r.Allow || !o.Allow:
 		return both, false
-	case r.Host != o.Host && (namesAddress(r.Host) || namesAddress(o.Host)):
+	case strings.Contains(r.Host+o.Host, "*") && r.Host != o.Host && (namesAddress(r.Host) || namesAddress(o.Host)):
 		return both, false // no wildcard allows an address that a rule must name
 	case hostIncludes(r.Host, o.Host):
 		both.Host = o.Host
 	case !hostIncludes(o.Host, r.Host):
 		return both, false
 	}
-	switch {
-	case r.Scheme == "" || r.Scheme == "tcp":
+	switch { // a rule with "tcp" is the widest: one without a scheme passes no bytes unseen
+	case r.Scheme == "tcp", r.Scheme == "" && o.Scheme != "tcp":
 		both.Scheme = o.Scheme
 	case o.Scheme != "" && o.Scheme != "tcp" && o.Scheme != r.Scheme:
 		return both, false
@@ -395,9 +250,10 @@ func namesAddress(host string) bool {
 	return err == nil || host == "localhost"
 }
 
+// hostIncludes reports whether a rule for one host is about another. A rule for localhost is about its two addresses.
 func hostIncludes(wide, narrow string) bool {
 	suffix, wild := strings.CutPrefix(wide, "*")
-	return wide == narrow || wild && strings.HasSuffix(narrow, suffix)
+	return wide == narrow || wild && strings.HasSuffix(narrow, suffix) || wide == "localhost" && isLoopback(narrow)
 }
 
 // isLoopback reports whether a host is localhost, or one of its two addresses.

@@ -80,6 +80,8 @@ type Profile struct {
 	CommandArgs []string
 	Commands    []Command
 	OwnPrograms []string
+	// AndCommands are the rules of a trusted project's file, which must allow each start as well; nil: there are none.
+	AndCommands []Command
 
 	Net     []NetRule // normalised; empty is no network
 	Inbound []int     // ports of the host's loopback that lead into the jail, sorted
@@ -321,6 +323,7 @@ type profileJSON struct {
 	Loaders     []string   `json:"loaders,omitempty"`
 	CommandArgs []string   `json:"command_args,omitempty"`
 	Commands    any        `json:"commands,omitempty"`
+	AndCommands any        `json:"and_commands,omitempty"`
 	Net         any        `json:"net"`
 	Inbound     []int      `json:"inbound,omitempty"`
 	Optional    []int      `json:"inbound_optional,omitempty"`
@@ -369,7 +372,8 @@ func (p *Profile) document() profileJSON {
 		Server: p.Server, Tool: p.Tool, Program: p.Program, Argv: list(p.Argv), Dir: p.Dir, Workspace: p.Workspace,
 		Home: p.Home, HomePrivate: p.HomePrivate, Default: p.Default,
 		Entries: append([]Entry{}, p.Entries...), Links: list(p.Links), HomeLinks: p.HomeLinks, Env: append([]Variable{}, p.Env...),
-		Net: p.netDocument(), Secrets: p.secretsDocument(), Commands: p.commandsDocument(),
+		Net: p.netDocument(), Secrets: p.secretsDocument(), Commands: commandsDocument(p.Commands),
+		AndCommands: commandsDocument(p.AndCommands),
 		Unprotected: list(p.Unprotected), ListOnly: p.ListOnly, GitDirs: p.GitDirs, GitConfig: p.GitConfig, IgnoreCase: p.IgnoreCase,
 		Programs: p.Programs, Loaders: p.Loaders, CommandArgs: p.CommandArgs, Withheld: list(p.Withheld),
 		Inbound: p.Inbound, Optional: p.OptionalInbound, Limits: p.Limits, Waive: list(p.Waive),
@@ -417,12 +421,15 @@ func (p *Profile) secretsDocument() any {
 	return unlessEmpty(out)
 }
 
-func (p *Profile) commandsDocument() any {
-	var out []commandJSON
-	for _, c := range p.Commands {
+func commandsDocument(commands []Command) any {
+	if commands == nil {
+		return nil
+	}
+	out := make([]commandJSON, 0, len(commands))
+	for _, c := range commands {
 		out = append(out, commandJSON{Name: c.Name, Args: c.Args, Envs: c.Envs, Rule: c.Where})
 	}
-	return unlessEmpty(out)
+	return out
 }
 
 func unlessEmpty[T any](s []T) any {
@@ -452,8 +459,9 @@ func (p *Profile) Key() string {
 		P        profileJSON
 		IDs      []FileID
 		Commands any
+		And      any
 		Own      []string
-	}{p.document(), ids, unlessEmpty(p.Commands), p.OwnPrograms})
+	}{p.document(), ids, unlessEmpty(p.Commands), unlessEmpty(p.AndCommands), p.OwnPrograms})
 	if err != nil {
 		panic(err) // no float but those of durations, no cycle, no channel
 	}

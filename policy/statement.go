@@ -27,9 +27,11 @@ type Statement struct {
 	Fs        []StatedFs `json:"fs"`        // the longest matching path decides, in full
 	Net       StatedNet  `json:"net"`
 	// Commands are the programs that may be started; null is any.
-	Commands  []StatedCommand `json:"commands"`
-	Variables []string        `json:"variables"` // names of the set ones, beyond the minimal set and mcp-jail's own
-	Limits    Limits          `json:"limits"`
+	Commands []StatedCommand `json:"commands"`
+	// AndCommands must allow each start as well; none: Commands decide alone.
+	AndCommands []StatedCommand `json:"and_commands,omitzero"`
+	Variables   []string        `json:"variables"` // names of the set ones, beyond the minimal set and mcp-jail's own
+	Limits      Limits          `json:"limits"`
 	// Truncated: a list is incomplete, because MaxBytes leaves no room for an item, or a
 	// path is not valid UTF-8.
 	Truncated bool `json:"truncated,omitempty"`
@@ -133,20 +135,26 @@ func (s *Statement) addNames(p *Profile, fits func(any) bool) {
 	if p.Programs != nil {
 		s.Commands = []StatedCommand{}
 	}
-	add := func(c StatedCommand) {
+	add := func(to *[]StatedCommand, c StatedCommand) {
 		if fits(c) {
-			s.Commands = append(s.Commands, c)
+			*to = append(*to, c)
 		}
 	}
 	for _, c := range p.Commands {
-		add(StatedCommand{Name: c.Name, Args: c.Args, Envs: c.Envs})
+		add(&s.Commands, StatedCommand{Name: c.Name, Args: c.Args, Envs: c.Envs})
+	}
+	if p.AndCommands != nil {
+		s.AndCommands = []StatedCommand{}
+	}
+	for _, c := range p.AndCommands {
+		add(&s.AndCommands, StatedCommand{Name: c.Name, Args: c.Args, Envs: c.Envs})
 	}
 	if p.Commands != nil {
 		return // Programs has their interpreters too, which need rules of their own
 	}
 	for _, file := range p.Programs {
 		if !slices.Contains(p.Loaders, file) {
-			add(StatedCommand{Name: file})
+			add(&s.Commands, StatedCommand{Name: file})
 		}
 	}
 }

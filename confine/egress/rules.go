@@ -192,7 +192,8 @@ type destination struct {
 	host    string // as rules write it: a name, an address or "localhost"
 	named   bool   // host is a name; the resolver knows its addresses
 	verdict [protoOther + 1]verdict
-	opaque  bool                           // only rules with scheme = "tcp" decide, so the bytes do not matter
+	opaque  bool                           // a rule with scheme = "tcp" allows it, so the bytes do not matter
+	anyName [protoOther + 1]bool           // a rule for the address allows it, and so each name there
 	rules   [protoOther + 1]policy.NetRule // the deciding rule of each protocol
 	why     policy.DenialReason            // set if nothing is granted
 	detail  string
@@ -230,16 +231,24 @@ func (s *ruleSet) decideAddress(to netip.AddrPort) destination {
 // judge sets what the rules decide about the host and port of a destination.
 func (s *ruleSet) judge(d *destination) {
 	port := int(d.to.Port())
-	d.opaque, d.why = true, policy.DeniedNotGranted
+	tcp := s.allows(d.host, protoOther, port, func(r policy.NetRule) bool { return r.Scheme == "tcp" })
+	d.opaque, d.why = tcp, policy.DeniedNotGranted
 	for _, p := range protocols {
 		d.verdict[p], d.rules[p] = s.evaluate(d.host, p.scheme(), port)
-		d.opaque = d.opaque && d.verdict[p] == verdictPass && d.rules[p].Scheme == "tcp"
+		d.opaque = d.opaque && d.verdict[p] == verdictPass
+		d.anyName[p] = !d.named && s.allows(d.host, p, port, func(r policy.NetRule) bool { return r.Host != "*" })
 	}
 	// Bytes that are not HTTP have no requests to decide about. On the port of HTTPS, a server may take
 	// for TLS what sniffProtocol does not.
-	if d.verdict[protoOther] == verdictIntercept || port == 443 && d.rules[protoOther].Scheme != "tcp" {
+	if d.verdict[protoOther] == verdictIntercept || port == 443 && !tcp {
 		d.verdict[protoOther] = verdictDeny
 	}
+}
+
+// allows reports whether one of some rules allows all that a connection carries, and none refuses it.
+func (s *ruleSet) allows(host string, p protocol, port int, some func(policy.NetRule) bool) bool {
+	_, ok := policy.MatchNet(slices.DeleteFunc(slices.Clone(s.all()), func(r policy.NetRule) bool { return r.Allow && !some(r) }), host, p.scheme(), port, "", "")
+	return ok
 }
 
 func (d *destination) granted() bool { return d.verdict != [protoOther + 1]verdict{} }
@@ -250,7 +259,7 @@ func (d *destination) needsInterception() bool {
 
 // needsNameCheck reports whether the name in a handshake or request matters for a protocol.
 // It does not if a rule grants the address itself: that rule grants every name there.
-func (d *destination) needsNameCheck(p protocol) bool { return d.named || d.rules[p].Host == "*" }
+func (d *destination) needsNameCheck(p protocol) bool { return !d.anyName[p] }
 
 // askedRule is the Where of a rule that an answer of Options.Ask made.
 const askedRule = "asked during the session"

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,7 @@ var internetHosts = map[string][]string{
 	"private.test":  {"10.9.9.9"},
 	"loopback.test": {"127.0.0.1"},
 	"closed.test":   {"198.51.100.99"}, // nothing listens there
+	"bytes.test":    {"198.51.100.14"}, // answers any line
 }
 
 func runInternet(dir string) { egresstest.Run(func() error { return serveInternet(dir) }) }
@@ -79,6 +81,14 @@ func serveInternet(dir string) error {
 			}
 		}
 	}
+	l, err := freebind("198.51.100.14:443")
+	if err != nil {
+		return err
+	}
+	go egresstest.Serve(l, func(c net.Conn) {
+		line, _ := bufio.NewReader(c).ReadString('\n')
+		fmt.Fprintf(c, "got %q\n", line)
+	})
 	return serveNames()
 }
 

@@ -3,6 +3,7 @@ package attacker
 import (
 	"bufio"
 	"bytes"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -76,6 +77,27 @@ func egressVerbs() map[string]func([]string) (string, error) {
 			defer r.Body.Close()
 			b, err := io.ReadAll(r.Body)
 			return string(b), err
+		},
+		"post": func(a []string) (string, error) {
+			r := get(http.Post(a[0], "text/plain", strings.NewReader("posted")))
+			defer r.Body.Close()
+			b, err := io.ReadAll(r.Body)
+			return string(b), err
+		},
+		"handshake": func(a []string) (string, error) { // with one address, which names another host
+			c, err := tls.DialWithDialer(&net.Dialer{Timeout: 10 * time.Second}, "tcp", a[0], &tls.Config{ServerName: a[1], InsecureSkipVerify: true})
+			if err != nil {
+				return "", err
+			}
+			return "shaken", c.Close()
+		},
+		"answered": func(a []string) (string, error) { // bytes that are neither TLS nor HTTP
+			c := get(net.DialTimeout("tcp", a[0], 10*time.Second))
+			defer c.Close()
+			c.SetDeadline(time.Now().Add(10 * time.Second))
+			fmt.Fprint(c, "\x00\x01 neither\n")
+			line, err := bufio.NewReader(c).ReadString('\n')
+			return strings.TrimSpace(line), err
 		},
 	}
 }

@@ -80,7 +80,7 @@ const maxHeldStarts = 4096
 // newStartTracer returns a tracer and starts its thread.
 func newStartTracer(o tracerOptions) *startTracer {
 	t := &startTracer{o: o, files: map[string]inode{}, groups: map[int]*group{}, wake: make(chan struct{}, 1)}
-	for _, c := range o.Profile.Commands {
+	for _, c := range slices.Concat(o.Profile.Commands, o.Profile.AndCommands) {
 		for _, s := range c.Starts {
 			t.identify(s.File)
 			t.identify(s.Script)

@@ -180,7 +180,7 @@ func (c *compiler) decideTracing() {
 
 func (c *compiler) commands(o *spec.Spec) {
 	if c.traced {
-		o.Profile.CommandArgs, o.Profile.Commands, o.Profile.OwnPrograms = c.p.CommandArgs, c.p.Commands, c.p.OwnPrograms
+		o.Profile.CommandArgs, o.Profile.Commands, o.Profile.AndCommands, o.Profile.OwnPrograms = c.p.CommandArgs, c.p.Commands, c.p.AndCommands, c.p.OwnPrograms
 	}
 }
 
@@ -195,10 +195,12 @@ func (c *compiler) ownEnv(o *spec.Spec) {
 			own = append(own, name)
 		}
 	}
-	o.Profile.Commands = slices.Clone(o.Profile.Commands)
-	for i := range o.Profile.Commands {
-		if r := &o.Profile.Commands[i]; r.Envs != nil {
-			r.Envs = append(slices.Clone(r.Envs), own...)
+	for _, list := range []*[]policy.Command{&o.Profile.Commands, &o.Profile.AndCommands} {
+		*list = slices.Clone(*list)
+		for i := range *list {
+			if r := &(*list)[i]; r.Envs != nil {
+				r.Envs = append(slices.Clone(r.Envs), own...)
+			}
 		}
 	}
 }

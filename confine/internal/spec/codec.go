@@ -145,6 +145,11 @@ func (c *codec) profile(p *policy.Profile) {
 	list(c, &p.CommandArgs, c.str)
 	list(c, &p.Commands, c.command)
 	list(c, &p.OwnPrograms, c.str)
+	oneList := p.AndCommands == nil // an empty second list allows none
+	list(c, &p.AndCommands, c.command)
+	if c.bool(&oneList); oneList {
+		p.AndCommands = nil
+	}
 }
 
 func (c *codec) command(r *policy.Command) {

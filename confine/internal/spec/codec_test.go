@@ -32,7 +32,7 @@ func sampleSpec() *Spec {
 		Profile: policy.Profile{
 			Entries:     []policy.Entry{{Ephemeral: true, Path: "/w", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginHome}},
 			Unprotected: []string{"/w/.envrc"}, GitDirs: []string{"/w/.git"}, Programs: []string{"/bin/cat"},
-			CommandArgs: []string{"git"}, OwnPrograms: []string{"/bin/sh"},
+			CommandArgs: []string{"git"}, OwnPrograms: []string{"/bin/sh"}, AndCommands: []policy.Command{},
 			Commands: []policy.Command{{
 				Name: "git", Args: [][]string{{"log", "**"}, {}}, Envs: []string{"FOO"},
 				Starts: []policy.Start{{File: "/bin/sh", Name: "sh", Paths: []string{"/bin/sh"}, Lead: []string{"-e"}, Script: "/bin/git"}},

@@ -336,6 +336,12 @@ func programLines(p *policy.Profile) (lines []string) {
 	for _, c := range p.Commands {
 		lines = append(lines, commandText(c))
 	}
+	if p.AndCommands != nil {
+		lines = append(lines, "and of these only what the project's file allows too:")
+	}
+	for _, c := range p.AndCommands {
+		lines = append(lines, commandText(c))
+	}
 	return lines
 }
 
