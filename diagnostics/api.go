@@ -288,9 +288,6 @@ func hint(c *analysis.Case, f analysis.Finding) Hint {
 			fixes = append(fixes, "only a rule that the user writes allows it")
 		}
 	}
-	if h.Warning == "" && f.Grant.Variable != "" { // only here: a warning would keep the tokens of one failure apart
-		h.Warning = policy.HarmOfVariable(f.Grant.Variable).Say(show.Name(f.Grant.Variable))
-	}
 	h.Fix = show.Cut(report.Joined(fixes...), 2*report.MaxCause)
 	return h
 }

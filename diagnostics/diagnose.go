@@ -364,7 +364,7 @@ func harmOf(c *analysis.Case, n analysis.Grant) (h policy.Harm, name string) {
 		return analysis.HarmOfGrant(c, n), c.Show(n.Path)
 	case n.Host != "" && c.Evidence.HarmOfHost != nil:
 		return c.Evidence.HarmOfHost(n.NetRule()), show.Name(n.Host)
-	case policy.IsDangerousVariable(n.Variable): // for the others see hint
+	case policy.IsDangerousVariable(n.Variable): // a warning would keep the variables of one failure apart
 		return policy.HarmOfVariable(n.Variable), show.Name(n.Variable)
 	}
 	return h, ""

@@ -213,9 +213,22 @@ func TestPrograms(t *testing.T) {
 				t.Errorf("%s: %s", row.Name, d.Text())
 			}
 		default:
-			for _, place := range slices.Concat(row.Places, row.Needs) {
-				if d := diagnose([]string{place}, nil); !slices.Contains(targets(d), "/home/u/"+place) || d.Attribution != Likely {
+			for _, place := range slices.Concat(row.Login, row.Places, row.Needs) {
+				d := diagnose([]string{place}, nil)
+				if !slices.Contains(targets(d), "/home/u/"+place) || d.Attribution != Likely {
 					t.Errorf("%s: %q, with %s: %s", row.Name, row.Real, place, d.Text())
+				}
+				secret := analysis.Harm(analysis.NewCase(new(evidence(""))), "/home/u/"+place, policy.Read).Secret
+				if secret && len(d.Words) > 0 && d.Hints[0].Warning == "" {
+					t.Errorf("%s: %q, with %s: a command without a warning: %s", row.Name, row.Real, place, d.Text())
+				}
+				if isLogin := slices.Contains(row.Login, place); secret && (len(d.Words) > 0) != isLogin {
+					t.Errorf("%s: %q, with %s: the command is %q: %s", row.Name, row.Real, place, d.Words, d.Text())
+				}
+				for _, never := range []string{".ssh", ".gnupg", ".netrc", ".git-credentials"} {
+					if strings.HasPrefix(place, never) && len(d.Words) > 0 {
+						t.Errorf("%s: words lead to %q", row.Name, d.Words)
+					}
 				}
 			}
 			for _, variable := range row.Variables {

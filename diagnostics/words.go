@@ -127,10 +127,18 @@ func missed(c *analysis.Case, row analysis.ProgramRow) (found []analysis.Finding
 		return []analysis.Finding{{Note: row.Says, NoLine: true, AboutPolicy: true, Hint: report.Hint{Attribution: Likely, Explain: Page(row.Page)}}}
 	}
 	if !c.Windows() {
-		for _, place := range row.Places {
-			if some := analysis.NeededPaths(c, Likely, []string{place}, row.Name+" looks for"); len(some) > 0 {
-				found = append(found, raised(c, some[0], row.Above))
+		for _, place := range row.Login {
+			if some := analysis.Logins(c, []string{place}, row.Name+" looks for"); len(some) > 0 {
+				found = append(found, some[0])
 				break
+			}
+		}
+		for _, place := range row.Places {
+			if len(found) > 0 {
+				break
+			}
+			for _, f := range analysis.NeededPaths(c, Likely, []string{place}, row.Name+" looks for") {
+				found = append(found, raised(c, f, row.Above))
 			}
 		}
 		found = append(found, analysis.NeededPaths(c, Likely, row.Needs, row.Name+" needs")...)

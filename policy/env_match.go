@@ -85,7 +85,7 @@ var dangerous = sync.OnceValue(func() map[string]bool {
 })
 
 // LooksLikeSecret reports whether a variable has the name of a secret. Its value is redacted
-// in output even if a prefix rule forwards it, like that of a variable granted by name.
+// in output even if a prefix rule forwards it, like that of a variable granted by name. Nothing else rests on it.
 func LooksLikeSecret(name string) bool {
 	upper := strings.ToUpper(name)
 	for _, part := range [...]string{"TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "API_KEY", "APIKEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTH", "COOKIE", "SESSION"} {

@@ -218,14 +218,11 @@ type Harm struct {
 }
 
 // HarmOfVariable judges a grant of a variable.
-func HarmOfVariable(name string) (h Harm) {
-	switch {
-	case IsDangerousVariable(name):
-		h.Ask = "it chooses what code programs load or start"
-	case LooksLikeSecret(name):
-		h.Ask = "it has the name of a token or key, which the server could send on"
+func HarmOfVariable(name string) Harm {
+	if IsDangerousVariable(name) {
+		return Harm{Ask: "it chooses what code programs load or start"}
 	}
-	return h
+	return Harm{Ask: "it may hold a token or password, which the server could send on", Inside: true}
 }
 
 // Say returns the question of a Harm with the shown name of what it is about.

@@ -11,16 +11,16 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestAsk: a host that no rule is about is asked about when a program connects to it by its name, until the answer is
+// TestAsk: a host that no rule is about, at any port, is asked about when a program connects to it by its name, until the answer is
 // yes. Before that nothing is looked up. Its addresses are checked.
 func TestAsk(t *testing.T) {
 	listen(t, "198.51.100.7:443", echo(""))
 	listen(t, "10.99.0.1:443", func(*net.TCPConn) { t.Error("an address of a private network was reached") })
 	var mu sync.Mutex
 	asked := []string{}
-	resolver := &fakeResolver{names: map[string][]string{"yes.test": {"198.51.100.7"}, "inside.test": {"10.99.0.1"}, "no.test": {"198.51.100.7"}}}
+	resolver := &fakeResolver{names: map[string][]string{"yes.test": {"198.51.100.7"}, "inside.test": {"10.99.0.1"}, "no.test": {"198.51.100.7"}, "known.test": {"198.51.100.7"}, "a.part.test": {"198.51.100.7"}}}
 	g := testGatewayWith(t, Options{
-		Rules: []rule{denyAll("denied.test"), allowPort("known.test", "tcp", 1000)}, Upstream: resolver,
+		Rules: []rule{denyAll("denied.test"), allowPort("known.test", "tcp", 1000), allowPort("*.part.test", "https", 8443)}, Upstream: resolver,
 		Ask: func(host string, port int) bool {
 			mu.Lock()
 			defer mu.Unlock()
@@ -49,7 +49,9 @@ func TestAsk(t *testing.T) {
 	if !g.Allowed("tcp", netip.AddrPortFrom(resolve(t, g, "no.test"), 443)) || g.Allowed("tcp", netip.MustParseAddrPort("203.0.113.5:443")) {
 		t.Error("a supervisor would not pass on what is asked about, or all")
 	}
-	wasReset(t, client(t, g, resolve(t, g, "denied.test").String()+":443"))
+	for _, name := range []string{"denied.test", "known.test", "a.part.test"} {
+		wasReset(t, client(t, g, resolve(t, g, name).String()+":443"))
+	}
 	testkit.Equal(t, "asked about", asked, []string{"yes.test 443", "no.test 443", "inside.test 443", "yes.test 22", "no.test 443"})
 	testkit.Equal(t, "names were looked up without consent", resolver.count("no.test")+resolver.count("denied.test"), 0)
 	reasons := map[string]string{}

@@ -266,21 +266,13 @@ const askedRule = "asked during the session"
 
 // AskedPorts are the ports at which the jail has listeners for hosts that Options.Ask may grant. A connection to
 // another port that no rule is about is refused by the jail's kernel. A listener takes its port from the jail's
-// programs, so these are few: those of HTTP.
-func AskedPorts() []uint16 { return []uint16{80, 443, 8443} }
+// programs: these are of HTTP, and no program of a jail may bind them.
+func AskedPorts() []uint16 { return []uint16{80, 443} }
 
 // mayAsk reports whether a destination is one to ask about: a name that the program has looked up, and that
-// no rule is about.
+// no rule is about, on any port.
 func (g *Gateway) mayAsk(d *destination) bool {
-	if g.o.Ask == nil || !d.named {
-		return false
-	}
-	for _, p := range protocols {
-		if d.rules[p].Host != "" {
-			return false
-		}
-	}
-	return true
+	return g.o.Ask != nil && d.named && !slices.ContainsFunc(g.rules.all(), func(r policy.NetRule) bool { return r.Where != askedRule && r.Covers(d.host, 0) })
 }
 
 // consents asks about a destination that nothing grants. With the answer yes, the rules grant its host and

@@ -29,7 +29,7 @@ func TestHarms(t *testing.T) {
 	for _, w := range harms(p, host) {
 		got = append(got, strings.Fields(w.Message)[1])
 	}
-	if want := "~/.npm ~/.bashrc 10.0.0.1 A_TOKEN"; strings.Join(got, " ") != want {
+	if want := "~/.npm ~/.bashrc 10.0.0.1 A_TOKEN LANGUAGE_OF_IT"; strings.Join(got, " ") != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

@@ -1,8 +1,6 @@
 package session
 
 import (
-	"net"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -19,7 +17,7 @@ type asking struct {
 	followed *Followed
 
 	mu      sync.Mutex
-	hosts   map[string]bool // HOST, or HOST:PORT
+	hosts   map[string]bool
 	granted []sessionGrant
 }
 
@@ -60,7 +58,7 @@ func (a *asking) askHost() func(host string, port int) bool {
 	return func(host string, port int) bool {
 		a.mu.Lock()
 		defer a.mu.Unlock()
-		return a.hosts[host] && (port == 80 || port == 443) || a.hosts[net.JoinHostPort(host, strconv.Itoa(port))]
+		return a.hosts[host] && (port == 80 || port == 443)
 	}
 }
 

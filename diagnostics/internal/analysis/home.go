@@ -129,6 +129,16 @@ func programDir(c *Case, program string) string {
 	return dir
 }
 
+// Logins returns the findings about places in the home that hold the login of one program alone. The user is asked about
+// them by name, and so their commands may rest on words.
+func Logins(c *Case, places []string, cause string) (all []Finding) {
+	for _, f := range NeededPaths(c, report.Certain, places, cause) {
+		f.Hint.Attribution = report.Likely
+		all = append(all, f)
+	}
+	return all
+}
+
 // NeededPaths returns the findings about what a granted program needs elsewhere in the home, and about
 // what a row of known programs says is there.
 func NeededPaths(c *Case, sure report.Attribution, places []string, cause string) (all []Finding) {
@@ -145,8 +155,7 @@ func NeededPaths(c *Case, sure report.Attribution, places []string, cause string
 		if missing == 0 || !c.may(real, missing) {
 			continue
 		}
-		f := InHome(c, report.Certain, path, missing, cause+" "+c.Show(path)+", which is not granted") // the place is not the server's word
-		f.Hint.Attribution = sure
+		f := InHome(c, sure, path, missing, cause+" "+c.Show(path)+", which is not granted")
 		all = append(all, forSocket(c, f, isSocket(path)))
 	}
 	return all

@@ -29,6 +29,7 @@ type ProgramRow struct {
 	Variables   []string
 	Any         bool
 	Beside      string // the row also counts where a program of this directory of the home is allowed
+	Login       []string
 	Places      []string
 	Above       int  // how many levels above a place the grant is for
 	Given       bool // paths of the server's arguments count, whatever the line names

@@ -64,6 +64,9 @@ func (d Diagnosis) clause() string {
 // advice says what to do: how the user allows what was blocked, or what else helps, with the page about it. A command
 // is alone on its line where lines are kept apart.
 func (d Diagnosis) advice(between string) (text string) {
+	if d.Asked {
+		return between + "The next call of this tool asks the user here whether it may."
+	}
 	inner := strings.Replace(between, "\n", "\n  ", 1)
 	fix, own := cutCommand(d.Fix)
 	if fix != "" {
@@ -71,9 +74,6 @@ func (d Diagnosis) advice(between string) (text string) {
 	}
 	if own != "" {
 		return text + inner + own
-	}
-	if d.Asked {
-		text += between + "The next call of this tool asks the user here whether it may."
 	}
 	if command := d.command(); command != "" {
 		return text + between + "Only the user can allow it. They run this and then restart the server:" + inner + command

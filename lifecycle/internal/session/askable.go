@@ -1,11 +1,9 @@
 package session
 
 import (
-	"net"
 	"net/netip"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -14,11 +12,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// An object is what a question is about: a host, or a file of a per-call server.
+// An object is what a question is about: a host, or what a per-call server may read.
 type object struct {
 	words []string // for mcp-jail grant
 	tool  string   // that may have it; "" is all of a stateful server
-	does  string   // "reach", "read", "change", "start"
+	does  string   // "reach" or "read"
 	shown string   // the host, or the path as it is resolved
 	could string   // what the server could do with it
 }
@@ -71,19 +69,19 @@ func (s *Server) askable(d diagnostics.Diagnosis) (found []object) {
 	return found
 }
 
-// hostObject judges a host. That of a stateful server must be one that its gateway can grant while it runs.
+// hostObject judges a host, which is asked about if no rule is about it, on any port. That of a stateful server must be
+// one that its gateway can grant while it runs.
 func (s *Server) hostObject(words []string) (o object, ok bool) {
-	host, ports := words[1], []int{80, 443}
-	if name, number, err := net.SplitHostPort(host); err == nil {
-		port, _ := strconv.Atoi(number)
-		host, ports = name, []int{port}
-	}
+	host := words[1]
 	name, err := policy.NormalizeTarget(host)
 	if _, isAddress := netip.ParseAddr(host); err != nil || name != host || isAddress == nil || strings.HasSuffix("."+host, ".localhost") || s.Client.Config.Known.HarmOfHost == nil {
 		return o, false
 	}
-	o = object{words: words, does: "reach", shown: words[1], could: "it could send there what it can read"}
-	for _, port := range ports {
+	if slices.ContainsFunc(s.Profile.Net, func(r policy.NetRule) bool { return r.Covers(host, 0) }) {
+		return o, false
+	}
+	o = object{words: words, does: "reach", shown: host, could: "it could send there what it can read"}
+	for _, port := range [...]int{80, 443} {
 		r := policy.NetRule{Host: host, Port: port, Allow: true}
 		harm := s.Client.Config.Known.HarmOfHost(r)
 		if harm.Never != "" || harm.Secret || r.SpecialTarget() != "" || !s.Stateless && !s.mayConsent(port) {
@@ -101,21 +99,10 @@ func (s *Server) mayConsent(port int) bool {
 	return proc != nil && proc.Plan() != nil && proc.Plan().MayConsent(port)
 }
 
-// fileGrants has what the flags for paths allow.
-var fileGrants = map[string]struct {
-	rights      policy.Rights
-	does, could string
-}{
-	"--read":    {policy.Read, "read", "it could pass on what is in it"},
-	"--write":   {policy.Read | policy.Write, "change", "it could change or remove what is in it"},
-	"--execute": {policy.Read | policy.Execute, "start", "it runs in the server's jail"},
-}
-
-// fileObject judges a path. The processes of a stateful server keep the files that they have.
+// fileObject judges a path to be read. The processes of a stateful server keep the files that they have.
 func (s *Server) fileObject(words []string) (o object, ok bool) {
-	grant, known := fileGrants[words[0]]
 	ask := s.Client.Config.Known
-	if !known || !s.Stateless || ask.Harm == nil || ask.Canonical == nil {
+	if words[0] != "--read" || !s.Stateless || ask.Harm == nil || ask.Canonical == nil {
 		return o, false
 	}
 	path := words[1]
@@ -126,8 +113,8 @@ func (s *Server) fileObject(words []string) (o object, ok bool) {
 		return o, false
 	}
 	path = ask.Canonical(filepath.Clean(path))
-	harm := ask.Harm(path, grant.rights)
-	o = object{words: words, does: grant.does, shown: path, could: grant.could}
+	harm := ask.Harm(path, policy.Read)
+	o = object{words: words, does: "read", shown: path, could: "it could pass on what is in it"}
 	if harm.Ask != "" {
 		o.could = harm.Say("it")
 	}

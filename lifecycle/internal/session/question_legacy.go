@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
@@ -73,20 +74,31 @@ func (q *Questions) Answered(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 
 // saidIn reads the result of an elicitation. Only the listed answer is a yes: what a client sends by itself is empty.
 func saidIn(result []byte) answer {
-	var said struct {
-		Action  string          `json:"action"`
-		Content json.RawMessage `json:"content"`
-	}
-	var content struct {
-		Answer string `json:"answer"`
-	}
+	var action, said string
+	_ = json.Unmarshal(only(result, "action"), &action)
+	_ = json.Unmarshal(only(only(result, "content"), "answer"), &said)
 	switch {
-	case json.Unmarshal(result, &said) != nil:
-		return no
-	case said.Action == "cancel":
+	case action == "cancel":
 		return none
-	case said.Action == "accept" && json.Unmarshal(said.Content, &content) == nil && content.Answer == answerYes:
+	case action == "accept" && said == answerYes:
 		return yes
 	}
 	return no
+}
+
+// only returns the value of a member that an object has once, in this case and in no other, or nil.
+func only(object []byte, member string) (value []byte) {
+	found := 0
+	EachMember(object, func(name string, _ int64, v []byte) {
+		if strings.EqualFold(name, member) {
+			found++
+		}
+		if name == member {
+			value = v
+		}
+	})
+	if found != 1 {
+		return nil
+	}
+	return value
 }

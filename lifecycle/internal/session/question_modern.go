@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
@@ -29,8 +28,7 @@ func inputRequired(id, server string, open *question) []byte {
 // state of ours. A state counts once, and for its own call.
 func (q *Questions) retried(f *mcpproxy.Frame, e *mcpproxy.Envelope, call HeldCall) bool {
 	var params struct {
-		State  json.RawMessage            `json:"requestState"`
-		Inputs map[string]json.RawMessage `json:"inputResponses"`
+		State json.RawMessage `json:"requestState"`
 	}
 	q.mu.Lock()
 	asked := len(q.ours) > 0
@@ -59,7 +57,7 @@ func (q *Questions) retried(f *mcpproxy.Frame, e *mcpproxy.Envelope, call HeldCa
 		return true
 	}
 	open.call = call
-	said := saidIn(params.Inputs[inputKey])
+	said := saidIn(only(only(f.Slice(e.Params), "inputResponses"), inputKey))
 	if said == none {
 		open.frame = f.Clone() // it waits for an answer that says so
 	}
@@ -122,12 +120,4 @@ func (q *Questions) shows() bool {
 		can, name = said.Modern.Elicitation, said.ModernInfo.Name
 	}
 	return can != nil && (can.Form != nil || can.URL == nil) && DrawsForms(name) // {} is a form
-}
-
-// requiresInput reports whether a frame of the server has a result that asks the client for something.
-func requiresInput(f *mcpproxy.Frame) bool {
-	return slices.ContainsFunc(f.Messages, func(e mcpproxy.Envelope) bool {
-		var result struct{ ResultType string }
-		return e.Result.Present() && json.Unmarshal(f.Slice(e.Result), &result) == nil && result.ResultType == "input_required"
-	})
 }

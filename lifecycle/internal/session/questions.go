@@ -30,8 +30,8 @@ type Asker interface {
 // methods take nil for a session that asks nothing.
 //
 // A question is open from the time at which the client gets it until it is answered, cancelled or late. One is open at
-// a time. While it is, the server's own questions wait: see Wait. If a question of the server's is open, or was answered
-// just before, ours waits for a later call.
+// a time, and holds nothing of the server back. If a question of the server's is open, or was answered just before, ours
+// waits for a later call.
 type Questions struct {
 	client *Client
 	asker  Asker
@@ -58,7 +58,6 @@ type question struct {
 	objects []object
 	asked   time.Time
 	late    *time.Timer
-	closed  chan struct{}
 }
 
 // HeldCall is a call in front of which a question may stand.
@@ -168,7 +167,7 @@ func (q *Questions) begin(f *mcpproxy.Frame, e *mcpproxy.Envelope, call HeldCall
 		return nil
 	}
 	id := string(JSONString("mcp-jail/" + rand.Text())) // of 130 random bits
-	open := &question{id: id, call: call, objects: objects, asked: time.Now(), closed: make(chan struct{})}
+	open := &question{id: id, call: call, objects: objects, asked: time.Now()}
 	if modern {
 		open.digest = digestOf(f, e)
 	} else {
@@ -188,7 +187,6 @@ func (q *Questions) take(id string) *question {
 	}
 	open.late.Stop()
 	q.open = nil
-	close(open.closed)
 	return open
 }
 
@@ -292,23 +290,14 @@ func (q *Questions) watch(left <-chan struct{}) {
 	q.End()
 }
 
-// Wait holds a question of the server back while ours is open. It is for the goroutine that reads the server.
-func (q *Questions) Wait(f *mcpproxy.Frame) {
-	if q == nil {
+// OthersAsk notes that the server asks the client something.
+func (q *Questions) OthersAsk(method string) {
+	if q == nil || method != methodElicit {
 		return
 	}
-	asks := slices.ContainsFunc(f.Messages, func(e mcpproxy.Envelope) bool { return string(e.Method) == methodElicit })
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for q.open != nil && (asks || requiresInput(f)) {
-		closed := q.open.closed
-		q.mu.Unlock()
-		<-closed
-		q.mu.Lock()
-	}
-	if asks {
-		q.others = time.Now()
-	}
+	q.others = time.Now()
 }
 
 // OthersAnswered notes that the client has answered a request of the server.

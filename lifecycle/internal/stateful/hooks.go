@@ -34,7 +34,7 @@ func (s *inspection) hooks() mcpproxy.Hooks {
 		OwnResponse:     func(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool { return s.client.Questions.Answered(f, e) },
 		ClientCancels:   func(id []byte) bool { return s.client.Questions.Cancelled(id) },
 		ClientResponse:  s.onClientResponse,
-		ServerRequest:   s.answerRoots,
+		ServerRequest:   s.onServerRequest,
 		TooManyPending:  s.tooManyPending,
 		FirstResponse:   s.onFirstResponse,
 		ServerFrame:     s.onServerFrame,
@@ -221,7 +221,8 @@ func (s *inspection) tooManyPending(from mcpproxy.Side, e *mcpproxy.Envelope) {
 	s.server.SendAsync(s.upstream.server.Load(), mcpproxy.NewError(e.ID, -32603, "mcp-jail: "+why, nil))
 }
 
-func (s *inspection) answerRoots(e *mcpproxy.Envelope) bool {
+func (s *inspection) onServerRequest(e *mcpproxy.Envelope) bool {
+	s.client.Questions.OthersAsk(string(e.Method))
 	answer := s.server.Roots.Answer(e)
 	if answer != nil {
 		s.server.SendAsync(s.upstream.server.Load(), answer)
@@ -263,7 +264,6 @@ func (s *inspection) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 }
 
 func (s *inspection) onServerFrame(f *mcpproxy.Frame) (drop bool) {
-	s.client.Questions.Wait(f)
 	if s.client.Tools.Enforces() && f.Flaws.Ambiguous() {
 		d := session.Refusal(-32603, diagnostics.PageMessage, s.server.Profile.Server, "",
 			`two JSON readers could read one of its messages differently, and pin_tools is "enforce"`, "")

@@ -61,6 +61,12 @@ func TestQuestion(t *testing.T) {
 		{"declined", "result", `{"action":"decline"}`, denied, "it ran"},
 		{"accepted, and empty", "result", `{"action":"accept","content":{}}`, denied, "it ran"},
 		{"accepted without content", "result", `{"action":"accept"}`, denied, "it ran"},
+		{"a no and a yes", "result", `{"action":"accept","content":{"answer":"no","answer":"for this session"}}`, denied, "it ran"},
+		{"a yes twice", "result", `{"action":"accept","content":{"answer":"for this session","answer":"for this session"}}`, denied, "it ran"},
+		{"two actions", "result", `{"action":"decline","action":"accept","content":{"answer":"for this session"}}`, denied, "it ran"},
+		{"a key in another case", "result", `{"action":"accept","content":{"ANSWER":"for this session"}}`, denied, "it ran"},
+		{"an action in another case", "result", `{"ACTION":"accept","content":{"answer":"for this session"}}`, denied, "it ran"},
+		{"values in another case", "result", `{"action":"ACCEPT","content":{"answer":"For this session"}}`, denied, "it ran"},
 		{"an unlisted value", "result", `{"action":"accept","content":{"answer":"yes"}}`, denied, "it ran"},
 		{"an empty result", "result", `{}`, denied, "it ran"},
 		{"an error", "error", `{"code":-32601,"message":"Method not found"}`, denied, "it ran"},
@@ -69,7 +75,10 @@ func TestQuestion(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			p, a := asked(t, nil)
-			sessiontest.Has(t, due(t, p, sessiontest.HelloForms("claude-code", forms)), askedNext, "mcp-jail grant test --last")
+			refused := due(t, p, sessiontest.HelloForms("claude-code", forms))
+			if sessiontest.Has(t, refused, askedNext); strings.Contains(refused, "They run this") {
+				t.Errorf("it says both that the user is asked and that they run a command: %s", refused)
+			}
 			p.Send(call2)
 			q := p.Told("elicitation/create")
 			sessiontest.Has(t, q.Line, `"id":"mcp-jail/`, "The jail has blocked the server test", "to reach api.example.com: it could send there what it can read",
@@ -91,6 +100,11 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
+// ruled gives the server of a session a rule for a host.
+func ruled(r policy.NetRule) func(*session.Session, *sessiontest.Fake) {
+	return func(s *session.Session, _ *sessiontest.Fake) { s.Profile.Net = append(s.Profile.Net, r) }
+}
+
 // TestNothingAsked: with another client, and where nothing could be given, the session is that of one which does not
 // ask, byte by byte.
 func TestNothingAsked(t *testing.T) {
@@ -110,6 +124,11 @@ func TestNothingAsked(t *testing.T) {
 		{"the server's words alone", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) { f.Denials = nil }},
 		{"a private address", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) { f.Denials[0].Target = "192.168.1.1:443" }},
 		{"this machine", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) { f.Denials[0].Target = "localhost:443" }},
+		{"another port", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) { f.Denials[0].Target = "api.example.com:8443" }},
+		{"a host with a rule", sessiontest.HelloForms("claude-code", forms), ruled(policy.NetRule{Host: "api.example.com", Scheme: "https", Methods: []string{"GET"}, Allow: true})},
+		{"a host with a rule for another port", sessiontest.HelloForms("claude-code", forms), ruled(policy.NetRule{Host: "api.example.com", Port: 22, Allow: true})},
+		{"a host with a wide rule", sessiontest.HelloForms("claude-code", forms), ruled(policy.NetRule{Host: "*.example.com", Port: 8443, Allow: true})},
+		{"a host that is denied at another port", sessiontest.HelloForms("claude-code", forms), ruled(policy.NetRule{Host: "api.example.com", Port: 22})},
 		{"a long name", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) {
 			f.Denials[0].Target = strings.Repeat("long.", 20) + "example.com:443"
 		}},
@@ -276,7 +295,7 @@ func TestServerFloods(t *testing.T) {
 	}
 }
 
-// TestServersOwnQuestion: a question of the server's waits while ours is open, gives nothing, and has ours wait.
+// TestServersOwnQuestion: an open question of ours holds nothing of the server back. Ours waits for the server's.
 func TestServersOwnQuestion(t *testing.T) {
 	t.Parallel()
 	p, a := asked(t, nil)
@@ -284,14 +303,17 @@ func TestServersOwnQuestion(t *testing.T) {
 	p.Send(call2)
 	q := p.Told("elicitation/create")
 	p.Send(`{"jsonrpc":"2.0","method":"notifications/ask"}`)
-	if !p.Silent(300 * time.Millisecond) {
-		t.Error("the server's question did not wait: " + p.Line())
+	its := p.Told("elicitation/create")
+	if got := p.Ask(sessiontest.CallOf("9", "send", "{}")); got.Result == nil {
+		t.Error(got.Line)
 	}
 	p.Send(sessiontest.ReplyTo(q, `{"action":"cancel"}`))
 	p.Answer("2")
-	its := p.Told("elicitation/create")
+	if got := p.Ask(call3); got.Result == nil || a.Kept() != "yes ; no " { // the server's is open
+		t.Errorf("%s, %s", got.Line, a.Kept())
+	}
 	p.Send(sessiontest.ReplyTo(its, yesReply)) // the control: it comes, and its answer goes to the server
-	if got := p.Ask(call3); got.Result == nil || a.Kept() != "yes ; no " {
+	if got := p.Ask(sessiontest.CallOf("5", "fetch", "{}")); got.Result == nil || a.Kept() != "yes ; no " {
 		t.Errorf("%s, %s", got.Line, a.Kept())
 	}
 	time.Sleep(2100 * time.Millisecond)
@@ -371,7 +393,7 @@ func TestModernQuestion(t *testing.T) {
 	}
 }
 
-// TestServersOwnInput: a result of the server that asks for input waits too while our question is open.
+// TestServersOwnInput: a result of the server that asks for input comes at once, and its answer is none to our question.
 func TestServersOwnInput(t *testing.T) {
 	t.Parallel()
 	p, a := asked(t, nil)
@@ -383,18 +405,12 @@ func TestServersOwnInput(t *testing.T) {
 	p.Ask(request("2", fetch))
 	_, after, _ := strings.Cut(p.Ask(request("3", fetch)).Line, `"requestState":`)
 	state, _, _ := strings.Cut(after, "}")
-	p.Send(request("4", its))
-	if !p.Silent(300 * time.Millisecond) {
-		t.Error("the server's question did not wait: " + p.Line())
-	}
-	p.Send(request("5", its+`,"inputResponses":{"mcp-jail":`+yesReply+`},"requestState":"its"`)) // its own answer is none to ours
-	if !p.Silent(100*time.Millisecond) || a.Kept() != "yes ; no " {
+	sessiontest.Has(t, p.Ask(request("4", its)).Line, `"requestState":"its"`)
+	p.Ask(request("5", its+`,"inputResponses":{"mcp-jail":`+yesReply+`},"requestState":"its"`))
+	if a.Kept() != "yes ; no " {
 		t.Error("an answer to the server's question ended ours: " + a.Kept())
 	}
-	p.Send(request("6", fetch+`,"inputResponses":{"mcp-jail":`+yesReply+`},"requestState":`+state))
-	p.Answer("6")
-	p.Answer("4")
-	p.Answer("5")
+	p.Ask(request("6", fetch+`,"inputResponses":{"mcp-jail":`+yesReply+`},"requestState":`+state))
 	if p.Nothing(); a.Kept() != "yes --net api.example.com; no " {
 		t.Error(a.Kept())
 	}

@@ -23,7 +23,6 @@ func (w *worker) read() {
 		},
 	}
 	hooks.Receive(w.conn.Reader, func(f *mcpproxy.Frame) error {
-		w.client.Questions.Wait(f)
 		leak := w.server.Leaks.Load().Check(f, w.tool)
 		switch {
 		case leak != nil:
@@ -144,6 +143,7 @@ func (w *worker) onMessage(f *mcpproxy.Frame) {
 		case !w.session.serverRequests.forward(w, f, e):
 			w.refuseRequest(e, "too many requests wait for the client")
 		default:
+			w.client.Questions.OthersAsk(string(e.Method))
 			w.session.sendToClient(f)
 		}
 	case mcpproxy.Notification:

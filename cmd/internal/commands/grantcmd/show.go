@@ -62,8 +62,8 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 		if !e.remove {
 			can = append(e.consequences(), can...)
 		}
-		if !how.Named && !e.remove && e.grants.Table.Access != nil {
-			apart = append(e.builtinDenials(e.grants.Table.Access.Fs), apart...)
+		if !how.Named && !e.remove {
+			apart = append(e.harmful(p.flags), apart...)
 		}
 	}
 	e.File = whole
@@ -286,19 +286,26 @@ func (e *Edit) apart(changes []config.Change) (more []string) {
 	return more
 }
 
-// builtinDenials says which of some rules are for a sensitive path or a protected name, and what lies there.
-func (e *Edit) builtinDenials(rules []policy.FsRule) (all []string) {
-	for _, r := range rules {
-		at, what := e.At(r.Path), "a protected file: programs outside the jail run or trust what is written there"
-		switch {
-		case r.Rights() == 0:
-			continue
-		case resolve.Sensitive(&e.host, e.now[e.tool].target.Policy, at) != "":
-			what = "hidden from every server, because keys or passwords are there"
-		case r.Rights()&policy.Write == 0 || !hostfs.HasProtectedName(e.host.OS, at):
+// harmful says which of some flags give a sensitive path, or let the server write what this machine runs or obeys, and
+// what lies there.
+func (e *Edit) harmful(flags []flag) (all []string) {
+	for _, f := range flags {
+		if f.name != "--read" && f.name != "--write" && f.name != "--execute" {
 			continue
 		}
-		text := r.Path + " is " + what
+		at, harm, text := e.At(f.value), e.judge(f), ""
+		switch {
+		case resolve.Sensitive(&e.host, e.now[e.tool].target.Policy, at) != "":
+			text = f.value + " is hidden from every server, because keys or passwords are there"
+		case f.name != "--write":
+			continue
+		case hostfs.HasProtectedName(e.host.OS, at):
+			text = f.value + " is a protected file: programs outside the jail run or trust what is written there"
+		case harm.Never != "" && !harm.Inside:
+			text = harm.Say(f.value)
+		default:
+			continue
+		}
 		if names := namesIn(at); names != "" {
 			text += " (" + names + ")"
 		}
@@ -321,10 +328,10 @@ func namesIn(dir string) string {
 	return strings.Join(names, ", ")
 }
 
-// partOf says to which part of a host the server is held so far, or "".
+// partOf says to which part of a host the server is held so far by a rule that covers it, or that lies in it, or "".
 func (e *Edit) partOf(r policy.NetRule) string {
 	for _, o := range e.was[e.tool].target.Policy.Net {
-		if o.Host != r.Host || !o.Allow || r.PathPrefix != "" || len(r.Methods) > 0 {
+		if !o.Allow || !o.Covers(r.Host, 0) && !r.Covers(o.Host, 0) || r.PathPrefix != "" || len(r.Methods) > 0 {
 			continue
 		}
 		part := append([]string{}, o.Methods...)

@@ -66,7 +66,7 @@ func TestWants(t *testing.T) {
 		{"--read ~/.ssh", likely, "keys", "asked"},
 		{"--write ~/repo/.git/hooks/x", certain, "", "never"},
 		{"--env API_TOKEN", certain, "", "asked"},
-		{"--env LANGUAGE_OF_IT", certain, "", "taken"},
+		{"--env LANGUAGE_OF_IT", certain, "", "asked"},
 		{"--execute /opt/x/sudo", certain, "", "never"},
 		{"--write ~/.config/mcp-jail/config.toml", certain, "", "never"},
 		{"--write ~/.config/mcp-jail", likely, "", "never"},

@@ -114,7 +114,7 @@ func (l *loop) judge(g *grant) (verdict, string, error) {
 		return l.ask(g, "", "learn allows no host without a question")
 	case harm.Secret, harm.Ask != "" && !harm.Inside, slices.Contains(l.keysIn(g), tooMany):
 		return leave, cmp.Or(harm.Ask, "too much lies in there to look for keys"), nil
-	case flag == "--write" && !l.isOwn(value), flag != "--read" && flag != "--write" && flag != "--execute" && flag != "--env" && !longer:
+	case flag == "--write" && !l.isOwn(value), flag != "--read" && flag != "--write" && flag != "--execute" && !longer:
 		return propose, harm.Ask, nil
 	case l.reaches() && !longer:
 		return l.ask(g, " "+show.Name(l.name)+" may reach hosts, so it could send that on.", "the server may reach hosts, so learn asks about each path")

@@ -11,12 +11,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestPathBesideHost: once a host is granted, each path is asked about, also in the try that granted the host.
-func TestPathBesideHost(t *testing.T) {
-	home := testkit.ShortDir(t)
+// begun returns a change of the server true, which has an id, and its home directory.
+func begun(t *testing.T) (edit func() *grantcmd.Edit, home string) {
+	t.Helper()
+	home = testkit.ShortDir(t)
 	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"} {
 		t.Setenv(name, "")
 	}
@@ -26,10 +26,46 @@ func TestPathBesideHost(t *testing.T) {
 	t.Chdir(filepath.Join(home, "work"))
 	testkit.PlantBelow(t, filepath.Join(home, ".config/mcp-jail/servers"), "true.toml")
 	testkit.WriteFile(t, filepath.Join(home, ".config/mcp-jail/servers/true.toml"), "version = 1\n[servers.true]\nid = \"true-4k7q2m9x3vt5\"\ncommand = \"/bin/true\"\naccess.workspace = \"write\"\n")
-	failed := func(call string, words ...string) failure {
-		return failure{call: call, hints: []diagnostics.Hint{{Attribution: diagnostics.Certain, Axis: policy.AxisFs, Words: words}}}
+	return func() *grantcmd.Edit {
+		t.Helper()
+		x, err := index.Read()
+		testkit.Must(t, err)
+		e, err := grantcmd.Begin(x, "true")
+		testkit.Must(t, err)
+		return e
+	}, home
+}
+
+func failed(call string, sure diagnostics.Attribution, words ...string) failure {
+	return failure{call: call, hints: []diagnostics.Hint{{Attribution: sure, Words: words}}}
+}
+
+// TestVariables: no variable is granted for a try, whatever its name. It is proposed at the end, and --yes skips it.
+func TestVariables(t *testing.T) {
+	edit, _ := begun(t)
+	for _, name := range []string{"DATABASE_URL", "REDIS_URL", "MYSQL_PWD", "JWT", "SLACK_WEBHOOK_URL", "GITHUB_TOKEN", "REGION"} {
+		l := &loop{edit: edit(), name: "true", yes: true}
+		given, err := l.give(&try{failed: []failure{failed("list", diagnostics.Certain, "--env", name)}})
+		testkit.Must(t, err)
+		if len(given) > 0 || l.edit.Changed() || len(l.proposed) != 1 {
+			t.Errorf("%s: given %d, proposed %d, left %d", name, len(given), len(l.proposed), len(l.left))
+		}
+		testkit.Must(t, l.takeProposed())
+		if len(l.left) != 1 || l.edit.Changed() {
+			t.Errorf("%s is not skipped by --yes", name)
+		}
 	}
-	dial, read := failed("dial", "--net", "api.example"), failed("read", "--read", "~/notes/a")
+	l := &loop{edit: edit(), name: "true", yes: true}
+	given, err := l.give(&try{failed: []failure{failed("list", diagnostics.Certain, "--env", "NODE_OPTIONS")}})
+	if testkit.Must(t, err); len(given) > 0 || len(l.proposed) > 0 || len(l.left) != 1 {
+		t.Error("what chooses code is not left out")
+	}
+}
+
+// TestPathBesideHost: once a host is granted, each path is asked about, also in the try that granted the host.
+func TestPathBesideHost(t *testing.T) {
+	edit, home := begun(t)
+	dial, read := failed("dial", diagnostics.Certain, "--net", "api.example"), failed("read", diagnostics.Certain, "--read", "~/notes/a")
 	for name, c := range map[string]struct {
 		failed       []failure
 		asked, given int
@@ -38,10 +74,6 @@ func TestPathBesideHost(t *testing.T) {
 		"a path before a host": {[]failure{read, dial}, 1, 2},
 		"a path after a host":  {[]failure{dial, read}, 2, 2},
 	} {
-		x, err := index.Read()
-		testkit.Must(t, err)
-		edit, err := grantcmd.Begin(x, "true")
-		testkit.Must(t, err)
 		screen, program, err := testkit.Terminal(0, 0)
 		testkit.Must(t, err)
 		defer screen.Close()
@@ -50,7 +82,7 @@ func TestPathBesideHost(t *testing.T) {
 		testkit.Must(t, err)
 		out, err := os.Create(filepath.Join(home, "out"))
 		testkit.Must(t, err)
-		l := &loop{c: terminal.New(program, program, out), edit: edit, name: "true"}
+		l := &loop{c: terminal.New(program, program, out), edit: edit(), name: "true"}
 		given, err := l.give(&try{failed: c.failed})
 		testkit.Must(t, err)
 		if asked := strings.Count(testkit.ReadFile(t, out.Name()), "[y/N]"); asked != c.asked || len(given) != c.given {
