@@ -23,6 +23,10 @@ type Profile struct {
 	Argv    []string // Argv[0] is the command as written; for the path of a shim, its program
 	Dir     string   // working directory of the server, absolute
 
+	// InPath are the programs that PATH has for the names in the server's line, in #! lines and in
+	// command rules, before links are followed. A start compares them with those of the last one.
+	InPath map[string]string
+
 	// Parts are the paths of which the program consists, sorted. Diagnoses take what
 	// lies there for the program. They grant nothing.
 	Parts []Part

@@ -137,6 +137,7 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 		return nil, b.warnings.list, err
 	}
 	b.listPrograms(c, out)
+	out.InPath = c.InPath
 	out.Parts = b.programParts(c)
 	b.addBaseline(c)
 	b.links = append(b.links, c.Links...)
