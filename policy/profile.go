@@ -53,6 +53,9 @@ type Profile struct {
 	// narrower rules whose path does not exist yet, and protected names that are
 	// symbolic links, which must not be replaced. Sorted.
 	Unprotected []string
+	// Hidden are the names that are hidden at any depth, which no server may make: the patterns of
+	// sensitive paths, without "**/". One that begins with "!" is an exception to those before it.
+	Hidden []string
 	// GitDirs are the git directories that have another name than .git: where a .git that is a file
 	// or a link leads, and grants that are one. Sorted. Their parts are protected like those of .git.
 	GitDirs []string
@@ -457,7 +460,8 @@ func (p *Profile) Key() string {
 		IDs      []FileID
 		Commands any
 		Own      []string
-	}{p.document(), ids, unlessEmpty(p.Commands), p.OwnPrograms})
+		Hidden   []string
+	}{p.document(), ids, unlessEmpty(p.Commands), p.OwnPrograms, p.Hidden})
 	if err != nil {
 		panic(err) // no float but those of durations, no cycle, no channel
 	}
