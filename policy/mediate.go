@@ -71,12 +71,12 @@ func (p *Profile) Protects(op Op, path string) bool {
 	return ok && e.Origin != OriginHome && e.Path != path && p.hasProtectedPart(path, op) && !p.InPackage(path)
 }
 
-// ProtectsFromLink reports whether no symbolic link may be made at path: the directories in which
-// git keeps the git directories of worktrees and submodules. git would follow the link to a
-// directory in which the server may write each file.
-func (p *Profile) ProtectsFromLink(path string) bool {
-	e, ok := p.Find(path)
-	return ok && e.Origin != OriginHome && p.InGitInternals(path)
+// ProtectsFromLink reports whether no symbolic link may be made at a path: the directories in which
+// git keeps the git directories of worktrees and submodules, and those in a name that is hidden at any
+// depth. Programs would follow the link to a directory in which the server may write each file.
+func (p *Profile) ProtectsFromLink(name string) bool {
+	e, ok := p.Find(name)
+	return ok && e.Origin != OriginHome && (p.InGitInternals(name) || p.leadsToHidden(path.Base(name)))
 }
 
 // MediateLink decides about a second name dst for the file src, by OpCreate or OpSymlink as its kind is.
@@ -139,7 +139,7 @@ func (p *Profile) mediateRename(src, dst string, holds func(name string) bool) V
 	// names may be created, and into a node_modules, where the server could change them. A move
 	// from one node_modules to another is neither.
 	from, into := p.InPackage(src), p.InPackage(dst)
-	if (p.isUnprotectedTree(src) || into) && !(from && into) && holds("**") {
+	if (p.isUnprotectedTree(src) || into || p.leadsToHidden(path.Base(dst))) && !(from && into) && holds("**") {
 		return Forbidden
 	}
 	return Granted
@@ -173,10 +173,14 @@ func (p *Profile) InPackage(file string) bool {
 }
 
 // ProtectedName reports whether the host executes a file of this name or trusts its
-// content. Such names are protected in every directory of a writable grant.
-func ProtectedName(name string) bool {
-	_, protected := ProtectedParts(foldCase(name))
-	return protected
+// content, or may find it hidden. Such names are protected in every directory of a writable grant.
+func (p *Profile) ProtectedName(name string) bool {
+	name = foldCase(name)
+	_, protected := ProtectedParts(name)
+	return protected || p.hiddenPart([]string{name}) > 0 || slices.ContainsFunc(p.Hidden, func(hidden string) bool {
+		dir, last := path.Split(foldCase(hidden))
+		return dir != "" && matchParts([]string{last}, []string{name})
+	})
 }
 
 // widensRights reports whether a file would have more rights at dst than at src. Landlock refuses such a move,

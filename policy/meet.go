@@ -23,6 +23,7 @@ func Meet(a, b *Profile) (*Profile, error) {
 	}
 	out.ListOnly = both(a.ListOnly, b.ListOnly)
 	out.GitDirs = either(a.GitDirs, b.GitDirs)
+	out.Hidden = append(slices.Clone(a.Hidden), slices.DeleteFunc(slices.Clone(b.Hidden), func(h string) bool { return slices.Contains(a.Hidden, h) })...)
 	out.Unprotected = slices.DeleteFunc(either(a.Unprotected, b.Unprotected), func(p string) bool { return (out.RightsAt(path.Dir(p))|out.RightsAt(p))&Write == 0 })
 	out.IgnoreCase = either(a.IgnoreCase, b.IgnoreCase)
 	out.LinksAstray = a.LinksAstray || b.LinksAstray

@@ -23,6 +23,10 @@ type Profile struct {
 	Argv    []string // Argv[0] is the command as written; for the path of a shim, its program
 	Dir     string   // working directory of the server, absolute
 
+	// InPath are the programs that PATH has for the names in the server's line, in #! lines and in
+	// command rules, before links are followed. A start compares them with those of the last one.
+	InPath map[string]string
+
 	// Parts are the paths of which the program consists, sorted. Diagnoses take what
 	// lies there for the program. They grant nothing.
 	Parts []Part
@@ -49,6 +53,9 @@ type Profile struct {
 	// narrower rules whose path does not exist yet, and protected names that are
 	// symbolic links, which must not be replaced. Sorted.
 	Unprotected []string
+	// Hidden are the names that are hidden at any depth, which no server may make: the patterns of
+	// sensitive paths, without "**/". One that begins with "!" is an exception to those before it.
+	Hidden []string
 	// GitDirs are the git directories that have another name than .git: where a .git that is a file
 	// or a link leads, and grants that are one. Sorted. Their parts are protected like those of .git.
 	GitDirs []string
@@ -461,7 +468,8 @@ func (p *Profile) Key() string {
 		Commands any
 		And      any
 		Own      []string
-	}{p.document(), ids, unlessEmpty(p.Commands), unlessEmpty(p.AndCommands), p.OwnPrograms})
+		Hidden   []string
+	}{p.document(), ids, unlessEmpty(p.Commands), unlessEmpty(p.AndCommands), p.OwnPrograms, p.Hidden})
 	if err != nil {
 		panic(err) // no float but those of durations, no cycle, no channel
 	}

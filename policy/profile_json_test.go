@@ -13,6 +13,7 @@ func TestKeyCoversProfile(t *testing.T) {
 	apart := map[string]string{
 		"Parts":       "what diagnoses take for the program; it follows from program and argv",
 		"LinksAstray": "follows from the disk: which opens are recorded, not which are allowed",
+		"InPath":      "what a start compares; it follows from program, argv and programs",
 		"Reach":       "what others may write, which is part of no output",
 	}
 	empty := (&Profile{}).Key()

@@ -124,6 +124,9 @@ func (p *Profile) protectedPart(at string, names []string, op Op) int {
 	if slices.ContainsFunc(p.GitDirs, func(dir string) bool { return foldCase(dir) == at }) {
 		name, below, protected = ".git", GitParts, true
 	}
+	if n := p.hiddenPart(names); n > 0 {
+		return n
+	}
 	switch {
 	case !protected:
 	case below == nil:
@@ -142,6 +145,50 @@ func (p *Profile) protectedPart(at string, names []string, op Op) int {
 		}
 	}
 	return 0
+}
+
+// hiddenPart returns how many of names belong to a name of Hidden that begins with the first, or 0.
+func (p *Profile) hiddenPart(names []string) (n int) {
+	for _, hidden := range p.Hidden {
+		pattern, except := strings.CutPrefix(foldCase(hidden), "!")
+		parts := strings.Split(pattern, "/")
+		if len(parts) > len(names) || !matchParts(parts, names) {
+			continue
+		}
+		if n = len(parts); except {
+			n = 0
+		}
+	}
+	return n
+}
+
+// matchParts reports whether the first names match all parts.
+func matchParts(parts, names []string) bool {
+	for i, part := range parts {
+		if ok, _ := path.Match(part, names[i]); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// leadsToHidden reports whether a name is that of a directory in a name of Hidden.
+func (p *Profile) leadsToHidden(name string) bool {
+	return slices.ContainsFunc(p.Hidden, func(hidden string) bool {
+		parts := strings.Split(foldCase(hidden), "/")
+		return slices.ContainsFunc(parts[:len(parts)-1], func(part string) bool { return matchParts([]string{part}, []string{foldCase(name)}) })
+	})
+}
+
+// HasProtectedName reports whether a path is or lies below a protected name, or one that is hidden at any depth.
+func (p *Profile) HasProtectedName(file string) bool {
+	names := strings.Split(foldCase(file), "/")
+	for i := range names {
+		if p.hiddenPart(names[i:]) > 0 {
+			return true
+		}
+	}
+	return HasProtectedName(file)
 }
 
 // ruleAround returns the path of the nearest rule at or around a path, or "/".

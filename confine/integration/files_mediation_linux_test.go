@@ -21,10 +21,14 @@ func TestJailProtectedNames(t *testing.T) {
 	t.Parallel()
 	jailtest.Needs(t)
 	tree := []string{
-		"a", "sub/b", "dir/workflows/", "dir/x", "node_modules/p/.vscode/", "node_modules/q/lib", "node_modules/s/in/.vscode/", "link -> sub", "dangling -> .envrc",
+		"a", "sub/b", "dir/workflows/", "dir/x", "node_modules/p/.vscode/", "node_modules/q/lib", "node_modules/s/in/.vscode/", "node_modules/e/.env", "keys/key", "link -> sub", "dangling -> .envrc",
 		"repo/.git/HEAD", "other/tasks.json",
 	}
-	profile := func(dir string) *policy.Profile { return jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw}) }
+	profile := func(dir string) *policy.Profile {
+		p := jailtest.Profile(t, jailtest.Grant{Path: dir, Rights: rw})
+		p.Hidden = []string{".env", ".env.*", "!.env.example", "dir/key"}
+		return p
+	}
 	(fileTable{tree, profile, jailtest.Attempts}).check(t, "protected-names.txt")
 }
 

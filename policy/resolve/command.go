@@ -42,6 +42,7 @@ type Resolver struct {
 	Loaders       []string          // those of files that run any program on request
 	StartedAs     string            // the program that a shim given by its path stands for, "" otherwise
 	Shimmed       map[string]string // a directory of shims -> the directory of the real programs
+	InPath        map[string]string // see policy.Profile.InPath
 	EscapingLinks []policy.Link     // links that a server may write, to places that none may write
 	Environments  []string          // the virtual environments of Python that are started, or may be
 }
@@ -95,6 +96,7 @@ func (c *Resolver) locate(command string) (string, error) {
 		if path.Dir(real) != dir && !standIn {
 			c.Shimmed[dir] = path.Dir(real)
 		}
+		c.InPath[command] = real
 		return real, nil
 	}
 	return "", failed
@@ -289,7 +291,7 @@ func (b *resolver) commandResolver(out *policy.Profile) *Resolver {
 	if bin := b.p.Packages.Bin; bin != "" {
 		dirs = append(dirs, bin)
 	}
-	return &Resolver{MayWrite: writes, Paths: b.paths, H: b.h, Dir: dir, WorkDir: work, Workspace: out.Workspace, Tree: b.p.Packages.Tree, SearchPath: dirs, NeverWiden: b.neverWiden, SensitiveDirs: b.places.SensitiveDirs, Shimmed: map[string]string{}}
+	return &Resolver{MayWrite: writes, Paths: b.paths, H: b.h, Dir: dir, WorkDir: work, Workspace: out.Workspace, Tree: b.p.Packages.Tree, SearchPath: dirs, NeverWiden: b.neverWiden, SensitiveDirs: b.places.SensitiveDirs, Shimmed: map[string]string{}, InPath: map[string]string{}}
 }
 
 // FindProgram returns the real path of the program that a start runs for a command line, or the *[CommandError]
@@ -300,8 +302,21 @@ func FindProgram(host hostfs.Host, argv ...string) (string, error) {
 		err := windows{&host}.program(&policy.Policy{Command: argv[0], Arguments: argv[1:]}, out)
 		return out.Program, err
 	}
-	c := &Resolver{Paths: hostfs.NewLinkResolver(&host), H: &host, Dir: host.Dir, WorkDir: host.Dir, SearchPath: searchPath(&host), Shimmed: map[string]string{}}
-	return c.Start(argv[0], nil)
+	return lineResolver(&host).Start(argv[0], nil)
+}
+
+func lineResolver(host *hostfs.Host) *Resolver {
+	return &Resolver{Paths: hostfs.NewLinkResolver(host), H: host, Dir: host.Dir, WorkDir: host.Dir, SearchPath: searchPath(host), Shimmed: map[string]string{}, InPath: map[string]string{}}
+}
+
+// FindInPath returns what Profile.InPath is for a start of a command line, as far as its policy does not change that.
+func FindInPath(host hostfs.Host, argv []string) map[string]string {
+	if host.OS == "windows" {
+		return nil
+	}
+	c := lineResolver(&host)
+	_, _ = c.Start(argv[0], argv[1:]) // the start reports the error
+	return c.InPath
 }
 
 func (b *resolver) listPrograms(c *Resolver, out *policy.Profile) {

@@ -137,6 +137,7 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 		return nil, b.warnings.list, err
 	}
 	b.listPrograms(c, out)
+	out.InPath = c.InPath
 	out.Parts = b.programParts(c)
 	b.addBaseline(c)
 	b.links = append(b.links, c.Links...)
@@ -155,6 +156,7 @@ func resolveUnix(p *policy.Policy, host hostfs.Host) (*policy.Profile, []policy.
 		return nil, b.warnings.list, err
 	}
 	out.Unprotected, out.GitDirs = b.unprotectedNames(), b.masks.Git.Dirs(out)
+	out.Hidden = b.places.HiddenNames()
 	out.IgnoreCase, out.LinksAstray = (&caseFolding{b.facts, map[string]bool{}}).directories(), b.masks.LinksAstray
 	if out.Dir, err = b.workingDirectory(out); err != nil {
 		return nil, b.warnings.list, err

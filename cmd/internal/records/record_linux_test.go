@@ -203,3 +203,25 @@ func TestLock(t *testing.T) {
 		t.Error("not held by two sessions")
 	}
 }
+
+// TestPrograms tests that programs are noted apart from what a server may write, and go with it.
+func TestPrograms(t *testing.T) {
+	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
+	must(t, NoteWrites(host, "a", "x", false, writesOf("a", "/one")))
+	first := Programs{}.With(map[string]string{"sh": "/bin/sh"}, nil)
+	must(t, NotePrograms(host, "a", first))
+	must(t, NoteWrites(host, "a", "x", false, writesOf("a", "/two")))
+	next := first.With(map[string]string{"sh": "/w/sh", "env": "/bin/env"}, func(file string) bool { return file == "/bin/sh" })
+	for name, want := range map[string][]string{"sh": {"/w/sh", "/bin/sh"}, "env": {"/bin/env"}} {
+		testkit.Equal(t, name, next.Taken[name], want)
+	}
+	testkit.Equal(t, "what is not kept", next.With(map[string]string{"sh": "/w/sh"}, func(string) bool { return false }).Taken["sh"], []string{"/w/sh"})
+	got, err := ProgramsOf(host, "a")
+	must(t, err)
+	testkit.Equal(t, "noted", got, first)
+	testkit.Equal(t, "writes", read(t, host), "a /two")
+	must(t, ForgetWrites(host, "a"))
+	if got, err = ProgramsOf(host, "a"); err != nil || got.Taken != nil {
+		t.Errorf("%v, %v", got, err)
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -27,25 +28,64 @@ const (
 	writesFile = "all.json"
 )
 
-// note says where a server may write. The notes of a file are in the order in which they were made.
+// note says where a server may write, or what programs it starts. The notes of a file are in the order in which they
+// were made.
 type note struct {
 	Server     string               `json:"server"`
-	Key        string               `json:"key"`                  // a digest of the command and workspace
+	Key        string               `json:"key"`                  // a digest of the command and workspace; "" for programs
 	Configured bool                 `json:"configured,omitempty"` // the server is one of a configuration
 	Writes     []policy.WriterRules `json:"writes"`
+	Programs   *Programs            `json:"programs,omitempty"`
+}
+
+// Programs are what PATH had for the names in the line of a server.
+type Programs struct {
+	Taken   map[string][]string `json:"taken,omitempty"`   // the path of the last start, and those where a server may write
+	Refused map[string]string   `json:"refused,omitempty"` // what the last start found and did not take
 }
 
 // NoteWrites notes where a server may write. The key tells its command and workspace.
 func NoteWrites(host hostfs.Host, server, key string, configured bool, rules []policy.WriterRules) error {
-	mine := note{server, policy.ShortHash(key), configured, rules}
-	isMine := func(n note) bool { return n.Server == server && n.Key == mine.Key }
+	return putNote(host, note{Server: server, Key: policy.ShortHash(key), Configured: configured, Writes: rules}, len(rules) > 0)
+}
+
+// With returns the programs after a start that takes those of inPath. Of the ones before it keeps some.
+func (p Programs) With(inPath map[string]string, keep func(file string) bool) Programs {
+	taken := map[string][]string{}
+	maps.Copy(taken, p.Taken)
+	for name, file := range inPath {
+		before := slices.DeleteFunc(slices.Clone(taken[name]), func(b string) bool { return b == file || !keep(b) })
+		taken[name] = append([]string{file}, before...)
+	}
+	return Programs{Taken: taken}
+}
+
+// NotePrograms notes the programs of a server, in place of those that were noted.
+func NotePrograms(host hostfs.Host, server string, programs Programs) error {
+	return putNote(host, note{Server: server, Programs: &programs}, true)
+}
+
+// ProgramsOf returns the programs that are noted of a server.
+func ProgramsOf(host hostfs.Host, server string) (Programs, error) {
+	notes, err := readNotes(host)
+	for _, n := range notes {
+		if n.Server == server && n.Programs != nil {
+			return *n.Programs, nil
+		}
+	}
+	return Programs{}, err
+}
+
+// putNote puts a note in the place of that with its server and key. It leaves out one that says nothing.
+func putNote(host hostfs.Host, mine note, says bool) error {
+	isMine := func(n note) bool { return n.Server == mine.Server && n.Key == mine.Key }
 	return changeNotes(host, func(notes []note) []note {
 		at := slices.IndexFunc(notes, isMine)
-		if at < 0 && len(rules) == 0 || at >= 0 && reflect.DeepEqual(notes[at], mine) {
+		if at < 0 && !says || at >= 0 && reflect.DeepEqual(notes[at], mine) {
 			return notes
 		}
 		notes = slices.DeleteFunc(slices.Clone(notes), isMine)
-		if len(rules) == 0 {
+		if !says {
 			return notes
 		}
 		return append(notes, mine)

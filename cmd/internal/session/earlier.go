@@ -275,8 +275,19 @@ func IsOwn(t *Target) bool {
 	return t.Policy.ID != "" || t.Config != nil && t.Policy.Project == "" && len(t.Host.Configs) == 0
 }
 
-// ClaimHome makes the directory of the server, and holds it until this process ends.
-func (t *Target) ClaimHome() error { return t.home().claim() }
+// ClaimHome begins a start: it makes the directory of the server, and holds it until this process ends. Without an
+// error, the start takes the programs that PATH has: see takePrograms.
+func (t *Target) ClaimHome() error {
+	t.begun = true
+	unnoted, err := t.takePrograms(t.Profile)
+	if unnoted != nil {
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "program-not-noted", Message: "the program of this server could not be noted (" + unnoted.Error() + "): the next start takes another one unasked", Where: t.Policy.Where})
+	}
+	if err != nil {
+		return err
+	}
+	return t.home().claim()
+}
 
 // about returns the command, the package and the configuration of a target, for `mcp-jail status`.
 func (t *Target) about() (a records.About) {

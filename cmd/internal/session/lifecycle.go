@@ -162,6 +162,11 @@ func (t *Target) Start(ctx context.Context, p *policy.Profile, launch func(*poli
 			return nil, err
 		}
 		now, unresolved := t.reresolve(p)
+		if unresolved == nil {
+			if _, other := t.takePrograms(now); other != nil {
+				return nil, &lifecycle.DiagnosedError{Diagnosis: t.diagnosisOf(t.Policy.Server, other), ExitStatus: terminal.Status(other)}
+			}
+		}
 		switch {
 		case unresolved == nil && now.Key() == p.Key():
 			return nil, err // the host has not changed

@@ -62,7 +62,7 @@ func (t *Target) diagnosisOf(server string, err error) diagnostics.Diagnosis {
 		d := diagnostics.ConfigFailure(server, err.Error())
 		d.What, d.Fix = "the project folder cannot be used", "make that folder, or name another one"
 		return d
-	case errors.As(err, new(*records.WordsError)), errors.As(err, new(*config.UnknownIDError)), errors.As(err, new(*config.UntrustedError)):
+	case errors.As(err, new(*records.WordsError)), errors.As(err, new(*ProgramError)), errors.As(err, new(*config.UnknownIDError)), errors.As(err, new(*config.UntrustedError)):
 		return configFailure(server, err)
 	case errors.As(err, &usage):
 		return diagnostics.UsageFailure(server, err.Error())
@@ -104,6 +104,7 @@ func configFailure(server string, err error) diagnostics.Diagnosis {
 	var untrusted *config.UntrustedError
 	var conflict *policy.ConflictError
 	var words *records.WordsError
+	var program *ProgramError
 	switch {
 	case errors.As(err, &untrusted):
 		d.What, d.Detail, d.Explain = notStarted(server), nil, diagnostics.PageTrust
@@ -113,6 +114,8 @@ func configFailure(server string, err error) diagnostics.Diagnosis {
 	case errors.As(err, &words):
 		d.What, d.Cause, d.Detail = notStarted(cmp.Or(words.Name, words.ID)), "its command is not the one that you wrapped", words.Lines()
 		d.Fix = "if the new command is yours, write it into your client's file and run: mcp-jail wrap"
+	case errors.As(err, &program):
+		d.What, d.Cause, d.Detail, d.Fix = notStarted(server), program.cause(), program.lines(), program.fix()
 	case errors.As(err, new(*config.UnknownIDError)):
 		d.Fix = "put the file back, or run: mcp-jail wrap"
 	}

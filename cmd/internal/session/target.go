@@ -12,7 +12,7 @@
 //     mcp-jail-cli install it, and waits.
 //   - [LoadConfig] lays the preset that a server names below the server's table.
 //   - earlier.go has the server's private HOME, writers.go the places where other servers may write,
-//     keeping.go the files that the server changes.
+//     program.go the programs that a start may take, keeping.go the files that the server changes.
 //   - [Refuse] and [Misuse] answer the client if there is no session.
 //
 // The package prints errors, and lines about packages, private HOMEs and undo, to standard error.
@@ -60,6 +60,7 @@ type Target struct {
 	inJail      inJail                    // what the preset adds to it
 	trial       *Trial                    // the packages that are tried; nil for those of the user
 	others      *writers                  // see writers
+	begun       bool                      // ClaimHome was called
 }
 
 // WarningTexts returns the warnings of the target as text.
@@ -380,7 +381,10 @@ func (t *Target) toolOn(name string, host hostfs.Host) (*Target, error) {
 	if tool.Policy, err = t.PolicyOf(name); err != nil {
 		return tool, err
 	}
-	if tool.Profile, tool.Warnings, err = resolveProfile(tool.Policy, host, nil); err != nil {
+	if tool.Profile, tool.Warnings, err = resolveProfile(tool.Policy, host, nil); err == nil && t.begun {
+		_, err = t.takePrograms(tool.Profile)
+	}
+	if err != nil {
 		return tool, err
 	}
 	return tool, checkPreset(t, tool.Profile)

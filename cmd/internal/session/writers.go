@@ -3,6 +3,7 @@ package session
 import (
 	"cmp"
 	"strings"
+	"sync"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -14,11 +15,13 @@ import (
 
 // writers knows where servers may write that are in no configuration: see policy.Reach.
 type writers struct {
-	host      *hostfs.Host
-	policy    *policy.Policy           // of this server; its Noted is set
-	config    *config.Config           // nil for a command after --
-	key       string                   // tells the note about this server from others of its name
-	broken    []error                  // about files of servers that cannot be used
+	host   *hostfs.Host
+	policy *policy.Policy // of this server; its Noted is set
+	config *config.Config // nil for a command after --
+	key    string         // tells the note about this server from others of its name
+	broken []error        // about files of servers that cannot be used
+
+	mu        sync.Mutex               // calls of tools ask at once
 	untrusted func(file string) string // nil before it is asked
 }
 
@@ -57,6 +60,8 @@ func (w *writers) reach() (*policy.Reach, error) {
 // whyUntrusted returns which server may write a file, and by which rule, or "". No interpreter and
 // no installer is run from such a file.
 func (w *writers) whyUntrusted(file string) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.untrusted == nil {
 		reach, err := w.reach()
 		if err != nil {

@@ -62,7 +62,7 @@ func (j *judge) mayRename(r *Request, from *pathRef, src, dst string) syscall.Er
 	if !exists(from) {
 		return 0
 	}
-	return j.verdict(r, "rename", dst, from, j.profile.MediateRename(src, dst, from.holds, !j.hostNS))
+	return j.verdict(r, "rename", dst, from, j.profile.MediateRename(src, dst, from.holder(j.profile), !j.hostNS))
 }
 
 // undoRename moves an object back when another jail, during the rename, put a protected name
@@ -70,10 +70,10 @@ func (j *judge) mayRename(r *Request, from *pathRef, src, dst string) syscall.Er
 // use again, the object gets a new name beside it.
 func (m *Mediator) undoRename(r *Request, from, to *pathRef, src string) syscall.Errno {
 	dst, errno := to.full()
-	if errno == 0 && to.holds("") && !m.judge.profile.EntersProtected(src, dst) {
+	if errno == 0 && to.holder(m.judge.profile)("") && !m.judge.profile.EntersProtected(src, dst) {
 		return 0
 	}
-	if errno == 0 && m.judge.profile.MediateRename(src, dst, to.holds, !m.judge.hostNS) == policy.Granted {
+	if errno == 0 && m.judge.profile.MediateRename(src, dst, to.holder(m.judge.profile), !m.judge.hostNS) == policy.Granted {
 		return 0
 	}
 	name := from.name
@@ -96,10 +96,15 @@ func sameMount(a, b int) bool {
 	return at.Mask&bt.Mask&mask == 0 || at.Mnt_id == bt.Mnt_id
 }
 
+// holder returns holds with the protected names of a profile.
+func (p *pathRef) holder(profile *policy.Profile) func(name string) bool {
+	return func(name string) bool { return p.holds(profile, name) }
+}
+
 // holds answers the questions of policy.Profile.MediateRename about the object at p: whether
 // it is a directory (""), whether it is a symbolic link ("@"), whether a protected name is
 // below it ("**"), else whether it contains name.
-func (p *pathRef) holds(name string) bool {
+func (p *pathRef) holds(profile *policy.Profile, name string) bool {
 	switch name {
 	case "":
 		var st unix.Stat_t
@@ -108,7 +113,7 @@ func (p *pathRef) holds(name string) bool {
 		return isLink(p)
 	case "**":
 		left := maxScan
-		return protectedBelow(p.dir, p.name, &left)
+		return protectedBelow(profile, p.dir, p.name, &left)
 	}
 	dir, err := unix.Openat(p.dir, p.name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -128,7 +133,7 @@ const readAtOnce = 256
 
 // protectedBelow reports whether a protected name is below name in dir. left is the number of
 // names that may still be scanned.
-func protectedBelow(dir int, name string, left *int) bool {
+func protectedBelow(profile *policy.Profile, dir int, name string, left *int) bool {
 	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err != unix.ENOTDIR && err != unix.ELOOP // a file contains no name, nor does a symlink
@@ -138,7 +143,7 @@ func protectedBelow(dir int, name string, left *int) bool {
 	for {
 		entries, err := f.ReadDir(readAtOnce)
 		for _, e := range entries {
-			if *left--; *left < 0 || policy.ProtectedName(e.Name()) || e.IsDir() && protectedBelow(fd, e.Name(), left) {
+			if *left--; *left < 0 || profile.ProtectedName(e.Name()) || e.IsDir() && protectedBelow(profile, fd, e.Name(), left) {
 				return true
 			}
 		}

@@ -146,7 +146,7 @@ func hostNSMediation(c *compiler, o *spec.Spec) {
 	c.mediated = true
 	c.decideTracing()
 	c.commands(o)
-	o.Profile.Unprotected, o.Profile.GitDirs, o.Profile.Programs = c.p.Unprotected, c.p.GitDirs, c.p.Programs
+	o.Profile.Unprotected, o.Profile.Hidden, o.Profile.GitDirs, o.Profile.Programs = c.p.Unprotected, c.p.Hidden, c.p.GitDirs, c.p.Programs
 	c.addEnforced(policy.AxisFs, "mcp-jail, asked by seccomp",
 		"narrower rules and protected files hold inside of wider grants; modes, owners and times change where the server may write")
 }

@@ -32,7 +32,7 @@ func (c *compiler) mediation(o *spec.Spec) {
 	if c.mediated {
 		o.Profile = policy.Profile{
 			Entries:     mediatedEntries(c.p.Entries, builtinEntries(o)),
-			Unprotected: c.p.Unprotected, GitDirs: c.p.GitDirs, Programs: c.p.Programs,
+			Unprotected: c.p.Unprotected, Hidden: c.p.Hidden, GitDirs: c.p.GitDirs, Programs: c.p.Programs,
 		}
 		c.commands(o)
 		o.WorkerRules = workerRuleset(c.landlock(o))

@@ -70,6 +70,48 @@ func protection(pre string, k kind) []filter {
 	return out
 }
 
+// hidden returns the filters of the names that are hidden at any depth, with pre as the beginning of each expression.
+func hidden(p *policy.Profile, pre string) (out []filter) {
+	for _, name := range p.Hidden {
+		name, except := strings.CutPrefix(name, "!")
+		var parts []string
+		for part := range strings.SplitSeq(name, "/") {
+			parts = append(parts, matching(part))
+		}
+		f := regex(pre + strings.Join(parts, "/") + tree)
+		if except && out != nil {
+			out = []filter{all{Any(out), not{f}}}
+		} else {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// matching returns the expression of a pattern for a name, in all spellings. What is in brackets is any character.
+func matching(pattern string) (expression string) {
+	for pattern != "" {
+		i := strings.IndexAny(pattern, `*?[\`)
+		switch {
+		case i < 0:
+			return expression + known(pattern)
+		case i > 0:
+			expression += strings.TrimSuffix(known(pattern[:i]), atEnd)
+			pattern = pattern[i:]
+		case pattern[0] == '*':
+			expression, pattern = expression+"[^/]*", pattern[1:]
+		case pattern[0] == '[':
+			_, pattern, _ = strings.Cut(pattern[1:], "]")
+			expression += "[^/]"
+		case pattern[0] == '?':
+			expression, pattern = expression+"[^/]", pattern[1:]
+		default:
+			expression, pattern = expression+"[^/]", pattern[min(2, len(pattern)):]
+		}
+	}
+	return expression
+}
+
 // partProtection returns the filters of the protected parts of a directory with one of the names of
 // which parts are protected.
 func partProtection(pre, name string, k kind) []filter {

@@ -39,7 +39,7 @@ func explanation(p *policy.Profile, op policy.Op, name string) string {
 		return baselineInName(e) && policy.Within(name, e.Path)
 	}):
 		return "a directory of the baseline below a protected file"
-	case slices.ContainsFunc(p.GitDirs, func(g string) bool { return policy.ProtectedName(path.Base(g)) && policy.Within(name, g) }):
+	case slices.ContainsFunc(p.GitDirs, func(g string) bool { return (&policy.Profile{}).ProtectedName(path.Base(g)) && policy.Within(name, g) }):
 		return "a git directory that has the name of something else that is protected"
 	case folded == name && (policy.HasProtectedName(folded) || base == ".git" || strings.Contains(folded, "/.git/")):
 		return ""
@@ -52,7 +52,7 @@ func explanation(p *policy.Profile, op policy.Op, name string) string {
 // baselineInName reports whether an entry is a directory below a protected name in which the baseline
 // lets a server write. Resolve makes none.
 func baselineInName(e policy.Entry) bool {
-	return e.Origin == policy.OriginBaseline && e.Kind == policy.KindDir && e.Rights&policy.Write != 0 && slices.ContainsFunc(strings.Split(e.Path, "/"), policy.ProtectedName)
+	return e.Origin == policy.OriginBaseline && e.Kind == policy.KindDir && e.Rights&policy.Write != 0 && slices.ContainsFunc(strings.Split(e.Path, "/"), (&policy.Profile{}).ProtectedName)
 }
 
 // pinned reports whether a path is that of an entry, or on the way to one, in another spelling.
@@ -66,7 +66,7 @@ func pinned(p *policy.Profile, around, folded string) bool {
 func namedAround(p *policy.Profile, name string) bool {
 	return slices.ContainsFunc(p.Entries, func(e policy.Entry) bool {
 		inGit := slices.ContainsFunc(p.GitDirs, func(g string) bool { return policy.Within(e.Path, g) })
-		return policy.Within(name, e.Path) && (inGit || slices.ContainsFunc(strings.Split(e.Path, "/"), policy.ProtectedName))
+		return policy.Within(name, e.Path) && (inGit || slices.ContainsFunc(strings.Split(e.Path, "/"), (&policy.Profile{}).ProtectedName))
 	})
 }
 

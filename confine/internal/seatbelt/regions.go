@@ -46,7 +46,7 @@ func (k kind) in(r policy.Rights) bool {
 func (f *files) own(k kind) []bool {
 	own := make([]bool, len(f.entries))
 	for i, e := range f.entries {
-		own[i] = f.parent[i] >= 0 && own[f.parent[i]] || e.Origin == policy.OriginHome || namesProtected(e) || slices.ContainsFunc(f.p.GitDirs, func(dir string) bool { return namesGitPart(e, dir, k) })
+		own[i] = f.parent[i] >= 0 && own[f.parent[i]] || e.Origin == policy.OriginHome || namesProtected(f.p, e) || slices.ContainsFunc(f.p.GitDirs, func(dir string) bool { return namesGitPart(e, dir, k) })
 	}
 	return own
 }
@@ -104,8 +104,8 @@ func guardsDirectory(rel string) bool {
 }
 
 // namesProtected reports whether a rule leads to a protected name, or to a git directory.
-func namesProtected(e policy.Entry) bool {
-	return e.Origin == policy.OriginRule && slices.ContainsFunc(strings.Split(e.Path, "/"), policy.ProtectedName)
+func namesProtected(p *policy.Profile, e policy.Entry) bool {
+	return e.Origin == policy.OriginRule && slices.ContainsFunc(strings.Split(e.Path, "/"), p.ProtectedName)
 }
 
 // namesGitPart reports whether a rule leads to what git trusts in a git directory with another name.
@@ -116,7 +116,7 @@ func namesGitPart(e policy.Entry, dir string, k kind) bool {
 // protected returns the filters of what is protected wherever it is, but for files of packages, and of what is
 // in git directories with other names.
 func (f *files) protected(k kind) (out []filter) {
-	if names := protection(anywhere, k); k == kindSocket || f.packages() == nil {
+	if names := append(protection(anywhere, k), hidden(f.p, anywhere)...); k == kindSocket || f.packages() == nil {
 		out = names
 	} else {
 		out = []filter{all{Any(names), not{f.packages()}}}
@@ -143,7 +143,7 @@ func (f *files) protectedInside(e policy.Entry, k kind) []filter {
 	if e.Origin == policy.OriginHome {
 		return nil
 	}
-	out := protection(components(e.Path)+"(.*/)?", k)
+	out := append(protection(components(e.Path)+"(.*/)?", k), hidden(f.p, components(e.Path)+"(.*/)?")...)
 	_, partial := protectedNames()
 	for d := e.Path; d != path.Dir(d); d = path.Dir(d) {
 		pre := components(path.Dir(d))

@@ -136,6 +136,7 @@ func (c *codec) profile(p *policy.Profile) {
 		e.Kind, e.Rights, e.Origin = policy.Kind(kind), policy.Rights(rights), policy.Origin(origin)
 	})
 	list(c, &p.Unprotected, c.str)
+	list(c, &p.Hidden, c.str)
 	list(c, &p.GitDirs, c.str)
 	anyProgram := p.Programs == nil // an empty list grants none
 	list(c, &p.Programs, c.str)

@@ -31,7 +31,7 @@ func sampleSpec() *Spec {
 		Seccomp:  []byte{0x20, 0, 0, 0, 4, 0, 0, 0}, ListenerFilter: []byte{6, 0, 0, 0, 0, 0, 0, 0},
 		Profile: policy.Profile{
 			Entries:     []policy.Entry{{Ephemeral: true, Path: "/w", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginHome}},
-			Unprotected: []string{"/w/.envrc"}, GitDirs: []string{"/w/.git"}, Programs: []string{"/bin/cat"},
+			Unprotected: []string{"/w/.envrc"}, Hidden: []string{".env.*"}, GitDirs: []string{"/w/.git"}, Programs: []string{"/bin/cat"},
 			CommandArgs: []string{"git"}, OwnPrograms: []string{"/bin/sh"}, AndCommands: []policy.Command{},
 			Commands: []policy.Command{{
 				Name: "git", Args: [][]string{{"log", "**"}, {}}, Envs: []string{"FOO"},

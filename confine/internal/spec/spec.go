@@ -42,7 +42,7 @@ type Spec struct {
 	// user notification (seccomp_unotify(2)). Empty: no call is mediated.
 	ListenerFilter []byte
 	// Profile is the part of the profile by which the supervisor decides: Entries (with Path,
-	// Kind, Rights and Origin, and with the private directories), Unprotected, GitDirs
+	// Kind, Rights and Origin, and with the private directories), Unprotected, Hidden, GitDirs
 	// and Programs. CommandArgs, Commands and OwnPrograms are set if each start of a program is
 	// traced. Its other fields are empty.
 	Profile     policy.Profile

@@ -40,7 +40,7 @@ func WriteForbidden(c *Case, path string) string {
 	switch {
 	case filepath.Base(path) == ".git" && c.Exists(path+"/.") == Present && !c.Profile.InGitInternals(path):
 		// The protected names in it stay protected.
-	case entry.Origin == policy.OriginProtected, c.Profile.InGitInternals(path), policy.HasProtectedName(path):
+	case entry.Origin == policy.OriginProtected, c.Profile.InGitInternals(path), c.Profile.HasProtectedName(path):
 		return c.Show(path) + " is a protected file: programs outside the jail run or trust what is written there"
 	case isServerProgram(c, path):
 		return c.Show(path) + " is a file that the server is started from"
@@ -205,7 +205,7 @@ func whyProtected(c *Case, path, owner string) string {
 	}
 	for _, name := range names {
 		entry, _ := c.Profile.Find(name)
-		if entry.Origin == policy.OriginProtected || c.Profile.InGitInternals(name) || policy.HasProtectedName(name) || Harm(c, name, policy.Write).Never != "" {
+		if entry.Origin == policy.OriginProtected || c.Profile.InGitInternals(name) || c.Profile.HasProtectedName(name) || Harm(c, name, policy.Write).Never != "" {
 			return WriteForbidden(c, name)
 		}
 	}

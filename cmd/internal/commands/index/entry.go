@@ -205,6 +205,17 @@ func (e *Entry) Earlier() (earlier session.Earlier, err error) {
 	return session.FindEarlier(t), nil
 }
 
+// InPath returns what PATH has for a start of the server by its client, as far as the entry says: see
+// policy.Profile.InPath.
+func (e *Entry) InPath() map[string]string {
+	restore, _, err := e.UseEnv(false)
+	defer restore()
+	if err != nil || e.flags == nil || e.flags.ID == "" || len(e.line.Argv) == 0 {
+		return nil
+	}
+	return session.FindPrograms(e.line.Argv)
+}
+
 // Write writes the files of changes that command makes. It returns the changes that were written. If one file cannot be
 // written, it goes on with the others.
 func Write(c terminal.Console, host hostfs.Host, command string, changes []*wrapping.Change) (written []*wrapping.Change, err error) {

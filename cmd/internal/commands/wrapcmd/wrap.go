@@ -138,7 +138,10 @@ func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, progra
 	if err != nil && !w.noInstall { // some files stay as they were
 		fetches = missing(host, index.ClientsHost(host), written)
 	}
-	err = errors.Join(err, w.copyEarlier(c, host.Home, !s.isEmpty()))
+	x, failed := w.Choice.Read()
+	if err = errors.Join(err, failed); failed == nil {
+		err = errors.Join(err, w.copyEarlier(c, x, !s.isEmpty()), w.notePrograms(c, x))
+	}
 	if interrupted := (*terminal.InterruptedError)(nil); errors.As(err, &interrupted) {
 		return err
 	}
@@ -326,11 +329,7 @@ func leaveRefused(files []*wrapping.File, sel wrapping.Selection, host hostfs.Ho
 
 // copyEarlier copies what wrapped servers of the user's own kept without a jail into their own HOMEs, as far as those lack
 // it. If the user has not agreed already, it asks. Without a terminal it then copies nothing.
-func (w *wrapCmd) copyEarlier(c terminal.Console, home string, agreed bool) error {
-	x, err := w.Choice.Read()
-	if err != nil {
-		return err
-	}
+func (w *wrapCmd) copyEarlier(c terminal.Console, x *index.Index, agreed bool) error {
 	var found []session.Earlier
 	var failed []error
 	seen := map[string]bool{} // several entries may have one id

@@ -57,6 +57,20 @@ func (b *Places) patterns() (out []pattern) {
 	return out
 }
 
+// HiddenNames returns policy.Profile.Hidden: the patterns, and after those that are built in their exceptions.
+func (b *Places) HiddenNames() (names []string) {
+	all := b.patterns()
+	for i, p := range all {
+		names = append(names, strings.Join(p.Parts, "/"))
+		if p.Builtin && (i+1 == len(all) || !all[i+1].Builtin) {
+			for _, sample := range rows("sample", "") {
+				names = append(names, "!"+sample)
+			}
+		}
+	}
+	return names
+}
+
 // windowsHomes returns the home directories of Windows, in WSL if a rule leads to them: to ask for each path
 // there is slow.
 func (b *Places) windowsHomes() (homes []string) {
