@@ -108,7 +108,9 @@ func (o CommandLineOptions) keepWord(s *Server) {
 	if o.Below != nil {
 		below = o.Below.Access
 	}
-	s.Access.Workspace, s.Access.workspaceAt = below.workspace(), policy.DefaultSource
+	if s.Access.Workspace = below.workspace(); !below.hasRules() {
+		s.Access.workspaceAt = policy.DefaultSource
+	}
 }
 
 // denyNarrow returns the rules of flags as a file says them. A flag that does not write, inside one that

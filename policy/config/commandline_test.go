@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestFlags tests what flags say as a file, which has the same policy, and which of them are no rules beside the default policy.
+// TestFlags tests what flags say as a file, which has the same policy, and which of them leave the default policy in force.
 func TestFlags(t *testing.T) {
 	read := func(path string) string { return fmt.Sprintf("fs path = %q read = true ", path) }
 	for _, c := range []struct {
@@ -23,11 +23,11 @@ func TestFlags(t *testing.T) {
 		{CommandLineOptions{Command: []string{"./serve"}}, `command = "/home/u/proj/serve"`, true},
 		{CommandLineOptions{Env: []string{"A"}, Home: "real", Workspace: "w", Limit: []string{"memory_mb=8", "startup_timeout_secs=9"}, Waive: []policy.Axis{"macos", policy.AxisIPC}},
 			`command = "x" workspace = "w" variables = ["A"] home = "real" startup_timeout_secs = 9 waive = ["macos", "ipc"] limits memory_mb = 8`, true},
-		{CommandLineOptions{Env: []string{"A_*"}}, `command = "x" access workspace = "write" env name = "A_*" read = true`, false},
+		{CommandLineOptions{Env: []string{"A_*"}}, `command = "x" access workspace = "write" env name = "A_*" read = true`, true},
 		{CommandLineOptions{Read: []string{"a"}, Env: []string{"A", "A_*"}}, `command = "x" variables = ["A"] access ` + read("a") + `env name = "A_*" read = true`, false},
 		{CommandLineOptions{Deny: []string{"secret"}}, `command = "x" access workspace = "write" fs path = "secret" deny = true`, true},
 		{CommandLineOptions{Write: []string{"."}, Deny: []string{"secret"}}, `command = "x" access ` + read(".") + `write = true fs path = "secret" deny = true`, false},
-		{CommandLineOptions{Inbound: []string{"19880"}, Deny: []string{"secret"}}, `command = "x" access workspace = "write" fs path = "secret" deny = true inbound port = 19880`, false},
+		{CommandLineOptions{Inbound: []string{"19880"}, Deny: []string{"secret"}}, `command = "x" access workspace = "write" fs path = "secret" deny = true inbound port = 19880`, true},
 		{CommandLineOptions{Net: []string{"A.b:8080", "[::1]:80", "::1"}, Inbound: []string{"3334"}},
 			`command = "x" access net host = "a.b" port = 8080 allow = true net host = "::1" port = 80 allow = true net host = "::1" allow = true inbound port = 3334`, false},
 		{CommandLineOptions{Read: []string{"a", "b"}, Write: []string{"b", "c"}, Execute: []string{"c", "d", "a"}}, // a path has the rights of all its flags

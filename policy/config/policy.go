@@ -151,7 +151,7 @@ func (s *Server) process(tool string) *policy.Policy {
 		}
 	}
 	switch word := access.workspace(); {
-	case word == "write" && !access.hasRules():
+	case word == "write" && (!access.hasRules() || access.workspaceAt == policy.DefaultSource):
 		p.Default = true
 		p.Fs = []policy.FsRule{policy.WorkspaceRule(word, policy.DefaultSource)}
 	case word != "none":
