@@ -36,7 +36,7 @@ type CommandLineOptions struct {
 	Preset    string        // --preset
 	Below     *Server       // the table of Preset, made to fit Command; nil without Preset
 	Defaults  *Defaults     // the table [defaults]; nil for none
-	Added     *ServerFile   // what the user has granted to the line; nil for nothing
+	File      *ServerFile   // what the user has granted to the line; nil for nothing
 	Dir       string        // the working directory
 }
 
@@ -47,13 +47,14 @@ func FromCommandLine(o CommandLineOptions) (*policy.Policy, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.keepWord(s)
 	// From here on, the flags are treated as a file with one server.
 	c := Config{Servers: map[string]*Server{s.Name: s}, Defaults: o.Defaults}
 	if o.Below != nil {
 		c.LayBelow(s.Name, o.Below)
 	}
-	if o.Added != nil {
-		if err := c.Servers[s.Name].add(o.Added); err != nil {
+	if o.File != nil {
+		if err := c.Servers[s.Name].grant(o.File); err != nil {
 			return nil, err
 		}
 	}
@@ -85,9 +86,7 @@ func (o CommandLineOptions) Declared() (*Server, error) {
 	if c := s.Command; strings.Contains(c, "/") && !path.IsAbs(c) && !strings.HasPrefix(c, "~/") && o.Dir != "" {
 		s.Command = path.Join(o.Dir, c) // in a file it belongs to the workspace
 	}
-	if replaces := o.Below != nil && o.Below.Access.replacesDefault(); s.Access != nil && s.Access.keepsDefault && !replaces {
-		s.Access.Workspace = "write" // a table in a file may replace the default policy
-	}
+	o.keepWord(s)
 	if s.Access != nil {
 		s.Access.Fs = o.denyNarrow(s.Access.Fs)
 	}
@@ -97,6 +96,21 @@ func (o CommandLineOptions) Declared() (*Server, error) {
 	c := Config{Servers: map[string]*Server{s.Name: s}}
 	c.LayBelow(s.Name, o.Below)
 	return c.Servers[s.Name], nil
+}
+
+// keepWord writes into the table of the flags the word for the workspace that holds without them, if they are not about
+// files and hosts.
+func (o CommandLineOptions) keepWord(s *Server) {
+	if s.Access == nil || len(o.Read)+len(o.Write)+len(o.Execute)+len(o.Net) > 0 {
+		return
+	}
+	var below *Access
+	if o.Below != nil {
+		below = o.Below.Access
+	}
+	if s.Access.Workspace = below.workspace(); !below.hasRules() {
+		s.Access.workspaceAt = policy.DefaultSource
+	}
 }
 
 // denyNarrow returns the rules of flags as a file says them. A flag that does not write, inside one that
@@ -147,7 +161,7 @@ func (o CommandLineOptions) server() (*Server, error) {
 		}
 	}
 	if fs, net, inbound := o.fsRules(&bad), o.netRules(&bad), o.inboundRules(&bad); len(fs)+len(net)+len(inbound)+len(env) > 0 {
-		s.Access = &Access{Fs: fs, Net: net, Inbound: inbound, Env: env, Where: s.Where, keepsDefault: len(fs)+len(net) == len(o.Deny)}
+		s.Access = &Access{Fs: fs, Net: net, Inbound: inbound, Env: env, Where: s.Where}
 	}
 	if err := bad.Err(); err != nil {
 		return nil, err

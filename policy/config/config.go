@@ -49,7 +49,7 @@ type Config struct {
 	Defaults *Defaults
 	Servers  map[string]*Server
 	Files    []string          // the files that were read, first layer first
-	broken   map[string]error  // of servers to which a file that cannot be used would add
+	broken   map[string]error  // of tables that a file of a server says it belongs to
 	ids      map[string]string // of servers with files of their own, by their names
 	// NarrowedIDs are those from which the project's file takes away: see LoadOptions.ID.
 	NarrowedIDs []string
@@ -99,14 +99,12 @@ type Tool struct {
 	below  bool // only a preset has the table: see Config.LayBelow
 }
 
-// Access is one access table. A table replaces the default policy, also if it is empty: see
-// replacesDefault. A nil list is not in the table; an empty list is.
-// Access that a table does not list is refused, except that any program may start where Commands
-// is nil.
+// Access is one access table. A nil list is not in the table; an empty list is. Access that a
+// table does not list is refused, except that any program may start where Commands is nil.
 type Access struct {
-	// Workspace is "write", "read", "none" or "": see Access.workspace.
+	// Workspace is "write", "read", "none" or "": see Access.word.
 	Workspace      string
-	workspaceAt    string
+	workspaceAt    string // "" if no file has the word
 	Fs             []policy.FsRule
 	Net            []policy.NetRule
 	Inbound        []policy.InboundRule
@@ -116,40 +114,51 @@ type Access struct {
 	sensitiveAt    map[string]string // their places, in a table that was decoded
 	// Merge is as in Server; the keys are "fs", "net", "inbound" and "env".
 	Merge map[string]strategy
-	Where string
-	// keepsDefault says that the default policy stays in force, and that the table takes away from
-	// it or adds to it: it is of --deny and --inbound alone, or what is kept from layers whose
-	// grants were dropped.
-	keepsDefault bool
+	Where string // "" for a table that no file and no flag has
 }
 
-// isDeclared reports whether a layer declares the table. One that keepsDefault does not.
-func (a *Access) isDeclared() bool { return a != nil && !a.keepsDefault }
+// isDeclared reports whether a file or flags have the table.
+func (a *Access) isDeclared() bool { return a != nil && a.Where != "" }
 
-// replacesDefault reports whether the table replaces the default policy: it grants something, or has a
-// list or nothing at all. Denials, sensitive paths and the word for the workspace alone do not.
-func (a *Access) replacesDefault() bool {
+// hasRules reports whether the table says what the server may do: it grants something, or has an empty list
+// or nothing at all. Denials, sensitive paths and the word for the workspace alone do not.
+func (a *Access) hasRules() bool {
 	switch {
-	case !a.isDeclared():
+	case a == nil:
 		return false
 	case a.Inbound != nil || a.Commands != nil, a.Fs != nil && len(a.Fs) == 0, a.Net != nil && len(a.Net) == 0, a.Env != nil && len(a.Env) == 0:
 		return true
 	case a.Fs == nil && a.Net == nil && a.Env == nil:
-		return a.SensitivePaths == nil && a.Workspace == ""
+		return a.isDeclared() && a.SensitivePaths == nil && a.Workspace == ""
 	}
 	return slices.ContainsFunc(a.Fs, func(r policy.FsRule) bool { return r.Rights() != 0 }) ||
 		slices.ContainsFunc(a.Net, func(r policy.NetRule) bool { return r.Allow }) || slices.ContainsFunc(a.Env, func(r policy.EnvRule) bool { return r.Read })
 }
 
-// workspace returns what the server may do in its workspace beside the rules: "write", "read" or "none".
-func (a *Access) workspace() string {
+// word returns what the table says of the workspace: the word that is written, and "none" beside rules without one.
+// "" is that of a table which says nothing of it, and only takes away.
+func (a *Access) word() string {
 	switch {
 	case a != nil && a.Workspace != "":
 		return a.Workspace
-	case a.replacesDefault():
+	case a.hasRules():
 		return "none"
 	}
-	return "write"
+	return ""
+}
+
+// workspace returns what the server may do in its workspace beside the rules: "write", "read" or "none".
+func (a *Access) workspace() string { return cmp.Or(a.word(), "write") }
+
+// writeWords writes the word for the workspace into the tables that say it by their rules, and into that of the server.
+func (s *Server) writeWords() {
+	if s.Access == nil {
+		s.Access = &Access{}
+	}
+	s.Access.Workspace = s.Access.workspace()
+	for _, a := range s.accesses() {
+		a.Workspace = a.word()
+	}
 }
 
 // saysDefault reports whether the table has the word for the workspace alone, and it says what holds
@@ -215,7 +224,7 @@ func (s *Server) overlay(l *Server) {
 	s.Waive = joinLists(s.Waive, l.Waive, l.Merge["waive"], Append, func(a, b policy.Axis) bool { return a == b })
 	if l.Access != nil {
 		if s.Access == nil {
-			s.Access = newAccess()
+			s.Access = &Access{}
 		}
 		s.Access.overlay(l.Access)
 	}
@@ -232,21 +241,29 @@ func (s *Server) overlay(l *Server) {
 		t.Warm = cmp.Or(lt.Warm, t.Warm)
 		if lt.Access != nil {
 			if t.Access == nil {
-				t.Access = newAccess()
+				t.Access = &Access{}
 			}
 			t.Access.overlay(lt.Access)
 		}
 	}
 }
 
-// newAccess returns a table to merge others into. It grants nothing and declares nothing.
-func newAccess() *Access { return &Access{keepsDefault: true} }
+// copied returns a table with lists of its own. That of nil is nil.
+func (a *Access) copied() *Access {
+	if a == nil {
+		return nil
+	}
+	out := &Access{}
+	out.overlay(a)
+	return out
+}
 
 func (a *Access) overlay(l *Access) {
-	a.Where, a.keepsDefault = cmp.Or(l.Where, a.Where), a.keepsDefault && l.keepsDefault
-	if l.Workspace != "" {
-		a.Workspace, a.workspaceAt = l.Workspace, l.workspaceAt
+	word := a.word() // before the lists: an empty table says more than one with the denials of l
+	if l.Workspace != "" || word == "" {
+		word, a.workspaceAt = l.word(), l.workspaceAt
 	}
+	a.Workspace, a.Where = word, cmp.Or(l.Where, a.Where)
 	a.Fs = joinLists(a.Fs, l.Fs, l.Merge["fs"], Append, sameFs)
 	a.Net = joinLists(a.Net, l.Net, l.Merge["net"], Append, sameNet)
 	a.Inbound = joinLists(a.Inbound, l.Inbound, l.Merge["inbound"], Append, sameInbound)

@@ -107,7 +107,7 @@ func (a *Access) keys() []key {
 			Keep: func(*node, string) { a.Commands = map[string][]policy.CommandRule{} },
 		}, "The programs that the server may start, by name or path. Without this table, it may start every program that its files allow."),
 		row("workspace", placed(&a.workspaceAt, choice(&a.Workspace, "write", "read", "none")),
-			"What the server may do in its workspace. Without it, nothing where the table grants something, and otherwise to write."),
+			"What the server may do in its workspace. Without it, nothing where the table grants something or is empty, and otherwise to write."),
 		row("sensitive_paths", sensitivePaths(&a.SensitivePaths, &a.sensitiveAt), "More paths that are hidden inside wider grants: a path as in a rule, or **/NAME for any depth. "+
 			"They join the built-in list."),
 	}

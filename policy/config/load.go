@@ -35,7 +35,8 @@ type LoadOptions struct {
 	// ID is that of a server with a file of its own: Load reads this file, the defaults, and what the project's file
 	// takes away.
 	ID string
-	// Candidate is the file of a server that the user is about to write, in place of the one that is there.
+	// Candidate is the file of a server that the user is about to write, in place of the one that is there. Without an
+	// id it is a table of the configuration.
 	Candidate *ServerFile
 }
 
@@ -71,8 +72,11 @@ func (o *LoadOptions) merge(layers []layer, leaveOut func(data []byte) bool) (*C
 	var problems policy.Problems
 	for _, l := range layers {
 		if l.project {
-			if err := merged.addFiles(*o); err != nil {
+			if err := merged.lookAtFiles(filepath.Dir(o.User)); err != nil { // layers has completed it
 				return nil, nil, err
+			}
+			if o.Candidate != nil {
+				merged.Servers[o.Candidate.Server.Name] = o.Candidate.Server
 			}
 		}
 		data, err := o.read(l)
@@ -259,9 +263,10 @@ func (o LoadOptions) Stamp() Stamp {
 	}
 	if len(o.Files) == 0 {
 		dir := filepath.Join(filepath.Dir(o.User), ServersDir)
-		for _, file := range o.relevantFiles(filepath.Dir(o.User)) {
-			s.Add(file)
-		}
+		_ = eachServerFile(filepath.Dir(o.User), func(_ *private.Dir, name string) error { // a start says what is wrong
+			s.Add(filepath.Join(dir, name))
+			return nil
+		})
 		s.Add(dir) // a file that is not there yet
 	}
 	return s

@@ -89,7 +89,7 @@ func (s *Server) narrow(p *policy.Policy, tool string) *policy.Policy {
 		return nil
 	}
 	out := &policy.Policy{Where: s.Where, Default: p.Default, Fs: slices.Concat(p.Fs, a.Fs), Inbound: p.Inbound, Commands: p.Commands}
-	if a.Workspace != "" || grantsOrNone(a.Fs, func(r policy.FsRule) bool { return r.Rights() != 0 }) {
+	if a.workspaceAt != "" || grantsOrNone(a.Fs, func(r policy.FsRule) bool { return r.Rights() != 0 }) {
 		out.Default, out.Fs = false, nil
 		if word := a.workspace(); word != "none" {
 			out.Fs = []policy.FsRule{policy.WorkspaceRule(word, a.workspaceAt)}
@@ -125,7 +125,7 @@ func withoutSecrets(rules []policy.NetRule) []policy.NetRule {
 }
 
 func (a *Access) isMentioned() bool {
-	return a.Workspace != "" || a.Fs != nil || a.Net != nil || a.Inbound != nil || a.Env != nil || a.Commands != nil || len(a.SensitivePaths) > 0
+	return a.workspaceAt != "" || a.Fs != nil || a.Net != nil || a.Inbound != nil || a.Env != nil || a.Commands != nil || len(a.SensitivePaths) > 0
 }
 
 // grantsOrNone reports whether a list says all that is allowed: it grants something, or is there and empty. A

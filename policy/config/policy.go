@@ -42,7 +42,7 @@ func (c *Config) Policy(server, tool string) (*policy.Policy, error) {
 	if s == nil {
 		return nil, &UnknownServerError{server, c.ServerNames(), c.Files}
 	}
-	if err := c.broken[server]; err != nil {
+	if err := c.broken[server]; err != nil && s.Project == "" {
 		return nil, err
 	}
 	if err := c.checkPresets(); err != nil {
@@ -111,9 +111,9 @@ func (c *Config) inForce(s *Server) (with *Server, d *Defaults, ws []policy.Warn
 	return s, c.Defaults, nil
 }
 
-// toolAccess returns the access table of a tool. If the tool's own table has nothing but sensitive
-// paths, it is added to the table for all tools. Otherwise it takes the place of that table, whose
-// sensitive paths stay.
+// toolAccess returns the access table of a tool. If the tool's own table only takes away, and has no word for the
+// workspace, it is added to the table for all tools. Otherwise it takes the place of that table, whose sensitive
+// paths stay.
 func (s *Server) toolAccess(tool string) *Access {
 	var all, own *Access
 	if t := s.Tools[AnyTool]; t != nil {
@@ -125,12 +125,12 @@ func (s *Server) toolAccess(tool string) *Access {
 	switch {
 	case own == nil || all == nil:
 		return cmp.Or(own, all)
-	case own.replacesDefault():
+	case own.word() != "":
 		with := *own
 		with.SensitivePaths = slices.Concat(all.SensitivePaths, own.SensitivePaths)
 		return &with
 	}
-	with := &Access{keepsDefault: all.keepsDefault}
+	with := &Access{}
 	with.overlay(all)
 	with.overlay(own)
 	return with
@@ -151,7 +151,7 @@ func (s *Server) process(tool string) *policy.Policy {
 		}
 	}
 	switch word := access.workspace(); {
-	case word == "write" && !access.replacesDefault():
+	case word == "write" && (!access.hasRules() || access.workspaceAt == policy.DefaultSource):
 		p.Default = true
 		p.Fs = []policy.FsRule{policy.WorkspaceRule(word, policy.DefaultSource)}
 	case word != "none":

@@ -65,7 +65,7 @@ func (s *Server) denials(dir string) *Server {
 		}
 		return r
 	}
-	all := newAccess()
+	all := &Access{}
 	for _, a := range s.accesses() {
 		for _, r := range a.Fs {
 			if r.Deny != 0 {

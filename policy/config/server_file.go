@@ -56,31 +56,50 @@ func ServerFiles(configDir string) (files []*ServerFile, broken []error) {
 	return files, broken
 }
 
-// FindServerFile returns the file that has an id. Two files with one id are an error.
+// FindServerFile returns the file that has an id, or the key of a line. Two files with one are an error, and so is a file
+// that cannot be used and may be the one, by its name.
 func FindServerFile(configDir, id string) (found *ServerFile, err error) {
-	err = eachServerText(configDir, func(path, text string) error {
-		if !strings.Contains(text, id) {
-			return nil
+	var refused error = &UnknownIDError{id, filepath.Join(configDir, ServersDir)}
+	err = eachServerFile(configDir, func(d *private.Dir, name string) error {
+		path, data, err := readServerFile(d, configDir, name)
+		mayBe, has := isNameOf(name, id), bytes.Contains(data, []byte(id))
+		if err == nil && !mayBe && !has {
+			return nil // not worth the decoding
 		}
-		f, err := decodeServerFile([]byte(text), path)
+		var f *ServerFile
+		if err == nil {
+			f, err = decodeServerFile(data, path)
+		}
 		switch {
-		case err != nil:
+		case err != nil && has:
 			return err
-		case f.Server.ID != id:
-			return nil
+		case err != nil && mayBe:
+			refused = err
+		case err != nil, f.Server.ID != id:
 		case found != nil:
 			return policy.Problems{{File: f.Path, Message: fmt.Sprintf("has the id of %s: remove one of the two files", found.Path)}}
+		default:
+			found = f
 		}
-		found = f
 		return nil
 	})
-	if err == nil && found == nil {
-		err = &UnknownIDError{id, filepath.Join(configDir, ServersDir)}
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case found == nil:
+		return nil, refused
 	}
 	return found, nil
+}
+
+// isNameOf reports whether a file has the name that mcp-jail gives to that of a line's key: its beginning, with at least
+// eight digits of the hash, and a number behind it if the name was taken.
+func isNameOf(name, key string) bool {
+	name = strings.TrimSuffix(name, ".toml")
+	if i := strings.LastIndexByte(name, '-'); i > 0 && len(name[i:]) < len("-01234567") && strings.Trim(name[i:], "-0123456789") == "" {
+		name = name[:i]
+	}
+	return strings.HasPrefix(key, name)
 }
 
 // eachServerFile calls do for the name of each file.
@@ -117,17 +136,6 @@ func readServerFile(d *private.Dir, configDir, name string) (path string, data [
 	return path, data, err
 }
 
-// eachServerText calls do for each file that can be read, in the order of their names.
-func eachServerText(configDir string, do func(path, text string) error) error {
-	return eachServerFile(configDir, func(d *private.Dir, name string) error {
-		path, data, err := readServerFile(d, configDir, name)
-		if err != nil {
-			return nil // what lists the files tells of it
-		}
-		return do(path, string(data))
-	})
-}
-
 func decodeServerFile(data []byte, path string) (*ServerFile, error) {
 	c, problems := decodeLayer(data, path)
 	if err := problems.Err(); err != nil {
@@ -146,14 +154,11 @@ func decodeServerFile(data []byte, path string) (*ServerFile, error) {
 	case s.ID == "":
 		return nil, refuse("[servers.%s] has no id: `mcp-jail wrap` writes these files; a server that you declare yourself belongs into config.toml", show.Key(name))
 	}
-	check := s.validate()
-	if s.Command == "" { // it adds to a table
-		check = s.checkScope("servers." + show.Key(name))
-	}
-	if err := check.Err(); err != nil {
+	if err := s.validate().Err(); err != nil {
 		return nil, err
 	}
 	s.hasBelow = true // its preset was written into it
+	s.writeWords()
 	return &ServerFile{path, s}, nil
 }
 
@@ -165,9 +170,6 @@ func (f *ServerFile) Encode() []byte {
 
 // Words returns the command line of the server.
 func (f *ServerFile) Words() []string {
-	if f.Server.Command == "" {
-		return nil
-	}
 	return append([]string{f.Server.Command}, f.Server.Arguments...)
 }
 
@@ -199,9 +201,11 @@ func ChangeServers(configDir string, change func(files []*ServerFile, broken []e
 			continue
 		}
 		// What the next start could not read is not written.
-		if _, err := decodeServerFile(text, f.Path); err != nil {
+		checked, err := decodeServerFile(text, f.Path)
+		if err != nil {
 			return fmt.Errorf("nothing was written, because the file would not be valid: %w", err)
 		}
+		text = checked.Encode() // with the word for the workspace
 		if was[f.Path] == nil {
 			if _, err := d.Lstat(name); err == nil {
 				return policy.Problems{{File: f.Path, Message: "is there already, and is not used: mend or remove it"}}
@@ -295,98 +299,77 @@ func (c *Config) refuseServerKeys() (ps policy.Problems) {
 	return ps
 }
 
-// A server without an id has its policy in the table of a configuration or in the flags of its line. Its file has
-// the name of the table, or the key of the line, in place of an id. It adds to what is there.
-
-// addedBy is why a file cannot add to a server, with its place.
-func (f *ServerFile) addedBy(format string, args ...any) error {
-	return policy.Problems{{File: f.Path, Key: "servers." + show.Key(f.Server.Name), Message: fmt.Sprintf(format, args...)}}
-}
-
-// add adds what the file of a server has.
-func (s *Server) add(f *ServerFile) error {
-	l := *f.Server
-	if l.IsStateful() != s.IsStateful() {
-		return f.addedBy("stateful is not as it is at %s, and its rules would hold for other processes", s.Where)
-	}
-	l.ID, l.Directory, l.Preset, l.Command, l.Arguments, l.Stateful, l.Where, l.Merge = "", "", "", "", nil, nil, "", nil
-	accesses := []*Access{l.Access}
-	l.Access, l.Tools = l.Access.adding(), map[string]*Tool{}
-	for name, t := range f.Server.Tools {
-		l.Tools[name] = &Tool{Name: name, Access: t.Access.adding(), Warm: t.Warm, Where: t.Where}
-		accesses = append(accesses, t.Access)
-	}
-	if slices.ContainsFunc(accesses, func(a *Access) bool { return a != nil && a.Commands != nil }) {
-		return f.addedBy("it only adds to what %s has: write commands there", s.Where)
-	}
-	s.overlay(&l)
-	return nil
-}
-
-// adding returns a table that takes the place of nothing.
-func (a *Access) adding() *Access {
-	if a == nil {
-		return nil
-	}
-	out := *a
-	out.keepsDefault, out.Merge = true, nil
-	return &out
-}
-
-// addFiles adds the files of servers to the tables of the system's and the user's configuration. A server whose
-// file cannot be used has no policy.
-func (c *Config) addFiles(o LoadOptions) error {
-	found := map[string]*ServerFile{}
-	broken := func(name string, err error) {
-		if c.broken == nil {
-			c.broken = map[string]error{}
+// lookAtFiles looks into the files of servers for the tables of the user: a table takes nothing from there, so that no
+// file can be missed. A table that one of them is for has no policy. It also learns the ids of the others.
+func (c *Config) lookAtFiles(configDir string) error {
+	c.ids, c.broken = map[string]string{}, map[string]error{}
+	return eachServerFile(configDir, func(d *private.Dir, name string) error {
+		path, data, err := readServerFile(d, configDir, name)
+		if err != nil {
+			return nil // it has nothing for a table
 		}
-		c.broken[name] = err
-	}
-	c.ids = map[string]string{}
-	take := func(f *ServerFile) {
-		switch first := found[f.Server.ID]; {
-		case f.Server.Command != "":
-			c.ids[f.Server.Name] = f.Server.ID
-		case c.Servers[f.Server.ID] == nil:
-		case first != nil:
-			broken(f.Server.ID, f.addedBy("has the id of %s: remove one of the two files", first.Path))
-		default:
-			found[f.Server.ID] = f
-			if err := c.Servers[f.Server.ID].add(f); err != nil {
-				broken(f.Server.ID, err)
-			}
-		}
-	}
-	if o.Candidate != nil {
-		take(o.Candidate)
-	}
-	configDir := filepath.Dir(o.User) // layers has completed it
-	return eachServerText(configDir, func(path, text string) error {
-		f, err := decodeServerFile([]byte(text), path)
-		if err == nil && (f.Server.Command != "" || o.Candidate == nil || o.Candidate.Path != path) {
-			take(f)
-		}
-		for _, server := range c.ServerNames() {
-			if err != nil && strings.Contains(text, "id = "+show.TOML(server)+"\n") {
-				broken(server, err)
+		l, _ := decodeLayer(data, path)
+		for _, s := range l.Servers {
+			if t := c.Servers[s.ID]; t != nil {
+				c.broken[t.Name] = policy.Problems{{File: path, Key: "servers." + show.Key(s.Name), Message: fmt.Sprintf(
+					"these rules are for your table [servers.%s], at %s, which takes none from other files. Move them there, and remove this file:\n\n%s", show.Key(t.Name), t.Where, s.Rules(t.Name))}}
+			} else {
+				c.ids[s.Name] = s.ID
 			}
 		}
 		return nil
 	})
 }
 
-// AddedTo returns the file that adds to the server of a key, or nil if there is none.
-func (o LoadOptions) AddedTo() (*ServerFile, error) {
+// Rules returns what a table says beside its command, as the text of the table with a name.
+func (s *Server) Rules(name string) string {
+	out := *s
+	out.Name, out.ID, out.Directory, out.Preset, out.Command, out.Arguments = name, "", "", "", "", nil
+	c := Config{Servers: map[string]*Server{name: &out}}
+	return strings.TrimRight(string(c.Encode()), "\n")
+}
+
+// LineFile returns the file of the line whose key is o.ID, or nil if it has none.
+func (o LoadOptions) LineFile() (*ServerFile, error) {
 	f, err := o.serverFile()
-	if errors.As(err, new(*UnknownIDError)) {
+	switch {
+	case errors.As(err, new(*UnknownIDError)):
 		return nil, nil
+	case err == nil && o.Candidate == nil && !isNameOf(filepath.Base(f.Path), o.ID): // it would be missed once it cannot be read
+		return nil, policy.Problems{{File: f.Path, Message: "must have the name that mcp-jail gave it: the beginning of its id, " + show.Name(o.ID)}}
 	}
 	return f, err
 }
 
-// Checked returns the file as it is read when it has been written.
-func (f *ServerFile) Checked() (*ServerFile, error) { return decodeServerFile(f.Encode(), f.Path) }
+// grant adds to the flags of a line what its file has. The file has no more of the workspace than the flags leave.
+func (s *Server) grant(f *ServerFile) error {
+	l := *f.Server
+	if !l.IsStateful() {
+		return policy.Problems{{File: f.Path, Key: "servers." + show.Key(l.Name), Message: "stateful = false is for a server with an id: mcp-jail wrap gives it one"}}
+	}
+	word := min(s.Access.workspace(), l.Access.workspace()) // of "none", "read" and "write"
+	l.Command, l.Arguments, l.Preset, l.Where = "", nil, "", ""
+	if s.overlay(&l); s.Access != nil {
+		s.Access.Workspace = word
+	}
+	return nil
+}
+
+// Checked returns the file as it is read when it has been written. The table of a configuration, which is not written, is
+// copied.
+func (f *ServerFile) Checked() (*ServerFile, error) {
+	if f.Server.ID != "" {
+		return decodeServerFile(f.Encode(), f.Path)
+	}
+	t := *f.Server
+	t.Access, t.Tools = t.Access.copied(), map[string]*Tool{}
+	for name, tool := range f.Server.Tools {
+		own := *tool
+		own.Access = tool.Access.copied()
+		t.Tools[name] = &own
+	}
+	return &ServerFile{f.Path, &t}, t.validate().Err()
+}
 
 // ServerPolicies returns the policies of all servers with files but the one with an id: what any server may
 // write, no other one believes. broken has an error for each file that cannot be used.
@@ -399,16 +382,4 @@ func ServerPolicies(configDir, id string) (all []*policy.Policy, broken []error)
 		}
 	}
 	return all, broken
-}
-
-// relevantFiles returns the files whose text a configuration may take something from: that of its id, or those that
-// add to a table, which have no command.
-func (o LoadOptions) relevantFiles(configDir string) (files []string) {
-	_ = eachServerText(configDir, func(path, text string) error {
-		if o.ID != "" && strings.Contains(text, o.ID) || o.ID == "" && !strings.Contains(text, "\ncommand = ") {
-			files = append(files, path)
-		}
-		return nil
-	})
-	return files
 }

@@ -15,7 +15,6 @@ import (
 type Grants struct {
 	Table *Server
 	Tool  string                   // whose rules they are; "" for those of the whole server
-	Only  bool                     // the file only adds to what is elsewhere
 	At    func(path string) string // where a path leads
 }
 
@@ -66,8 +65,8 @@ func (g Grants) split() (a Access, variables []policy.EnvRule) {
 	return a, variables
 }
 
-// makeAccess returns the rules of the process. The first ones of its own keep what it has without them: the default
-// policy, or the rules for all tools.
+// makeAccess returns the rules of the process. The first ones of its own keep what it has without them: its workspace,
+// and the rules for all tools.
 func (g Grants) makeAccess(s *Server) *Access {
 	at := &s.Access
 	if g.Tool != "" {
@@ -77,26 +76,21 @@ func (g Grants) makeAccess(s *Server) *Access {
 		if s.Tools[g.Tool] == nil {
 			s.Tools[g.Tool] = &Tool{Name: g.Tool}
 		}
-		if at = &s.Tools[g.Tool].Access; *at == nil && !g.Only {
-			if all := s.Tools[AnyTool]; all != nil && all.Access != nil {
-				*at = newAccess()
-				(*at).overlay(all.Access)
-			}
-		}
+		at = &s.Tools[g.Tool].Access
 	}
-	isNew := !(*at).replacesDefault()
-	if *at == nil {
+	has := *at
+	if g.Tool != "" && has.word() == "" {
+		has = s.toolAccess(g.Tool)
+	}
+	if *at = has.copied(); *at == nil {
 		*at = &Access{}
 	}
-	if isNew && !g.Only {
-		(*at).Workspace = "write" // what it had without a table
-	}
+	(*at).Workspace = (*at).workspace()
 	return *at
 }
 
 // addPath adds a rule for a path. Rules for one path are one.
 func (g Grants) addPath(a *Access, r policy.FsRule) (narrower []policy.FsRule, err error) {
-	r.Where = ""
 	denies := r.Deny != 0
 	at := g.At(r.Path)
 	given := r.Rights()
@@ -249,4 +243,69 @@ func without(variables, rules []policy.EnvRule) (left []policy.EnvRule) {
 
 func includesEnv(wide, narrow policy.EnvRule) bool {
 	return wide.Read == narrow.Read && policy.EnvIncludes(wide.Name, narrow.Name)
+}
+
+// Since returns a table with what a server has more than before, and the places of what it has no more. A table
+// without the word for the workspace gets it, because its first rule would change what the server may do there.
+func (s *Server) Since(before *Server) (more *Server, gone []string) {
+	more = &Server{Name: s.Name, Settings: maps.Clone(s.Settings)}
+	maps.DeleteFunc(more.Settings, func(key string, set policy.Setting) bool { return before.Settings[key].Value == set.Value })
+	for to, texts := range map[*string][2]string{&more.Home: {s.Home, before.Home}, &more.Workspace: {s.Workspace, before.Workspace}} {
+		if texts[0] != texts[1] {
+			*to = texts[0]
+		}
+	}
+	more.Variables = addedTo(before.Variables, s.Variables, sameEnv, func(r policy.EnvRule) string { return r.Where }, &gone)
+	more.Access = s.Access.since(before.Access, &gone)
+	for name, t := range s.Tools {
+		var was *Access
+		if o := before.Tools[name]; o != nil {
+			was = o.Access
+		}
+		if a := t.Access.since(was, &gone); a != nil {
+			if more.Tools == nil {
+				more.Tools = map[string]*Tool{}
+			}
+			more.Tools[name] = &Tool{Name: name, Access: a}
+		}
+	}
+	return more, gone
+}
+
+func (a *Access) since(before *Access, gone *[]string) *Access {
+	if a == nil {
+		return nil
+	}
+	if before == nil {
+		before = &Access{}
+	}
+	out := &Access{
+		Fs:      addedTo(before.Fs, a.Fs, sameFs, func(r policy.FsRule) string { return r.Where }, gone),
+		Net:     addedTo(before.Net, a.Net, sameNet, func(r policy.NetRule) string { return r.Where }, gone),
+		Inbound: addedTo(before.Inbound, a.Inbound, sameInbound, func(r policy.InboundRule) string { return r.Where }, gone),
+		Env:     addedTo(before.Env, a.Env, sameEnv, func(r policy.EnvRule) string { return r.Where }, gone),
+	}
+	if !out.isMentioned() {
+		return nil
+	}
+	if before.word() == "" {
+		out.Workspace = a.Workspace
+	}
+	return out
+}
+
+// addedTo returns the rules that a list has more than before, and adds the places of those that it has no more.
+func addedTo[T any](before, after []T, same func(a, b T) bool, where func(T) string, gone *[]string) (more []T) {
+	has := func(list []T, r T) bool { return slices.ContainsFunc(list, func(o T) bool { return same(o, r) }) }
+	for _, r := range before {
+		if !has(after, r) && where(r) != "" {
+			*gone = append(*gone, where(r))
+		}
+	}
+	for _, r := range after {
+		if !has(before, r) {
+			more = append(more, r)
+		}
+	}
+	return more
 }

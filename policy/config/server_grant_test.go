@@ -12,7 +12,7 @@ import (
 )
 
 // grantsOf returns the grants of some flags.
-func grantsOf(t *testing.T, tool string, only bool, flags string) Grants {
+func grantsOf(t *testing.T, tool, flags string) Grants {
 	t.Helper()
 	var o CommandLineOptions
 	words := strings.Fields(flags)
@@ -32,7 +32,7 @@ func grantsOf(t *testing.T, tool string, only bool, flags string) Grants {
 	at := func(p string) string {
 		return filepath.Join("/home/u", strings.TrimPrefix(strings.TrimPrefix(p, "/home/u"), "~"))
 	}
-	return Grants{Table: table, Tool: tool, Only: only, At: at}
+	return Grants{Table: table, Tool: tool, At: at}
 }
 
 // inFile returns the file of a server with some lines.
@@ -50,7 +50,7 @@ func TestGrants(t *testing.T) {
 	for _, row := range testkit.Rows(t, "grants.txt", 4) {
 		lines, flags, want, wantInside := fill.Replace(row[0]), row[1], row[2], row[3]
 		f := inFile(t, lines)
-		narrower, err := grantsOf(t, "", false, flags).AddTo(f.Server)
+		narrower, err := grantsOf(t, "", flags).AddTo(f.Server)
 		if err != nil {
 			t.Errorf("%s and %s: %v", lines, flags, err)
 			continue
@@ -70,16 +70,16 @@ func TestGrants(t *testing.T) {
 			t.Errorf("%s and %s: %v", lines, flags, err)
 		}
 		if lines == "" || lines == "[servers.notes.access]\n" {
-			if err := grantsOf(t, "", false, flags).TakeFrom(f.Server); err != nil {
+			if err := grantsOf(t, "", flags).TakeFrom(f.Server); err != nil {
 				t.Errorf("%s, taken back: %v", flags, err)
 			}
-			if got := strings.TrimPrefix(strings.Replace(shortened(f), "workspace = \"write\"", "", 1), "access"); strings.TrimSpace(strings.ReplaceAll(got, "fs = [", "")) != "" {
+			if got := strings.NewReplacer("access ", "", "workspace = \"write\"", "", "workspace = \"none\"", "", "fs = [", "").Replace(shortened(f)); strings.TrimSpace(got) != "" {
 				t.Errorf("%s, taken back: %q is left", flags, got)
 			}
 		}
 	}
 	var denied *DenialError
-	if _, err := grantsOf(t, "", false, "--read ~/n/a").AddTo(inFile(t, "[[servers.notes.access.fs]]\npath = \"~/n\"\ndeny = true\n").Server); !errors.As(err, &denied) || !strings.HasPrefix(denied.Where, "/c/servers/notes.toml:") {
+	if _, err := grantsOf(t, "", "--read ~/n/a").AddTo(inFile(t, "[[servers.notes.access.fs]]\npath = \"~/n\"\ndeny = true\n").Server); !errors.As(err, &denied) || !strings.HasPrefix(denied.Where, "/c/servers/notes.toml:") {
 		t.Errorf("a grant inside a denial: %v", err)
 	}
 }
@@ -100,7 +100,7 @@ func TestTakeFrom(t *testing.T) {
 	for _, row := range testkit.Rows(t, "taken.txt", 4) {
 		lines, flags, want, gone := fill.Replace(row[0]), row[1], row[2], row[3]
 		f := inFile(t, lines)
-		err := grantsOf(t, "", false, flags).TakeFrom(f.Server)
+		err := grantsOf(t, "", flags).TakeFrom(f.Server)
 		var missing *notThereError
 		switch {
 		case gone != "":
@@ -113,46 +113,44 @@ func TestTakeFrom(t *testing.T) {
 	}
 }
 
-// TestAddFiles tests that the file of a table adds to it and takes nothing away, for the user's tables alone, and
-// that a file that cannot be used stops its server and no other.
-func TestAddFiles(t *testing.T) {
-	const table = "[servers.Notes]\ncommand = \"x\"\n[servers.other]\ncommand = \"x\"\n[servers.calls]\ncommand = \"x\"\nstateful = false\n[[servers.calls.tools.\"*\".access.fs]]\npath = \"/all\"\nread = true\n"
-	file := func(name, id, lines string) string { return "[servers." + name + "]\nid = \"" + id + "\"\n" + lines }
-	fs := func(table, path string) string {
-		return "[[servers." + table + ".access.fs]]\npath = \"" + path + "\"\nread = true\n"
-	}
-	for _, c := range []struct{ name, text, server, tool, want, wrong string }{
-		{"notes", file("notes", "Notes", fs("notes", "/granted")), "Notes", "", ". /granted", ""},
-		{"notes", file("notes", "Notes", fs("notes", "/granted")), "other", "", ".", ""},
-		{"notes", file("notes", "Notes", "command = \"x\"\n"+fs("notes", "/granted")), "Notes", "", ".", ""}, // of a line
-		{"calls", file("calls", "calls", "stateful = false\n"+fs("calls.tools.a", "/granted")), "calls", "a", "/all /granted", ""},
-		{"calls", file("calls", "calls", "stateful = false\n"+fs("calls.tools.a", "/granted")), "calls", "b", "/all", ""},
-		{"calls", file("calls", "calls", fs("calls", "/granted")), "calls", "a", "", "calls.toml: servers.calls: stateful is not as it is"},
-		{"notes", file("notes", "Notes", "[servers.notes.access.commands]\n"), "Notes", "", "", "write commands there"},
-		{"notes", file("notes", "Notes", "comand = 1\n"), "Notes", "", "", "notes.toml:3: servers.notes.comand"},
-		{"notes", file("notes", "Notes", "comand = 1\n"), "other", "", ".", ""},
+// TestTableFiles tests that a table takes nothing from the files of servers: one that is for it is an error of its start,
+// which says what to move where, and of no other one. What cannot be read is no table's.
+func TestTableFiles(t *testing.T) {
+	const table = "[servers.Notes]\ncommand = \"x\"\n[servers.other]\ncommand = \"x\"\n"
+	const rule = "[[servers.notes.access.fs]]\npath = \"/denied\"\ndeny = true\n"
+	const forNotes = "[servers.notes]\nid=\"Notes\"\n" + rule
+	for text, wrong := range map[string]bool{
+		forNotes: true, forNotes + "command = 1\n": true, strings.Replace(forNotes, "id=", "command = \"x\"\nid = ", 1): true,
+		notesFile + rule: false, "[servers.notes\n": false, "": false,
 	} {
-		dir := serverFile(t, c.name+".toml", c.text)
+		dir := serverFile(t, "notes.toml", text)
 		user := filepath.Join(dir, "config.toml")
 		testkit.Must(t, os.WriteFile(user, []byte(table), 0o600))
 		o := LoadOptions{User: user, System: filepath.Join(dir, "none"), Trust: filepath.Join(dir, "trust"), Workspace: dir}
 		cfg, err := Load(o)
 		testkit.Must(t, err)
-		p, err := cfg.Policy(c.server, c.tool)
-		switch {
-		case c.wrong != "":
-			if err == nil || !strings.Contains(err.Error(), c.wrong) {
-				t.Errorf("%s: %v, want %s", c.text, err, c.wrong)
+		_, err = cfg.Policy("Notes", "")
+		if want := "servers/notes.toml: servers.notes: these rules are for your table [servers.Notes], at " + user + ":1, which takes none from other files. Move them there, and remove this file:\n\n[servers.Notes]"; wrong {
+			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "[[servers.Notes.access.fs]]\npath = \"/denied\"\ndeny = true") {
+				t.Errorf("%s: %v", text, err)
 			}
-		case err != nil || paths(p) != c.want:
-			t.Errorf("%s, of %s %s: %s, %v; want %s", c.text, c.server, c.tool, paths(p), err, c.want)
+		} else if err != nil {
+			t.Errorf("%s: %v", text, err)
 		}
-		o.Files = []string{user} // of --config, which a project can name
-		if cfg, err = Load(o); err == nil {
-			p, err = cfg.Policy(c.server, c.tool)
+		if p, err := cfg.Policy("other", ""); err != nil || paths(p) != "." {
+			t.Errorf("%s, of another server: %s, %v", text, paths(p), err)
 		}
-		if err != nil || strings.Contains(paths(p), "granted") {
-			t.Errorf("%s, with --config: %s, %v", c.text, paths(p), err)
+		// A trusted project's own server of that name is another one, and --config names all that counts.
+		o.Project = []byte("[servers.Notes]\ncommand = \"theirs\"\n")
+		cfg, err = Load(o)
+		testkit.Must(t, err)
+		if _, err := cfg.Policy("Notes", ""); err != nil {
+			t.Errorf("%s, of the project's server: %v", text, err)
+		}
+		cfg, err = Load(LoadOptions{Files: []string{user}})
+		testkit.Must(t, err)
+		if p, err := cfg.Policy("Notes", ""); err != nil || paths(p) != "." {
+			t.Errorf("%s, with --config: %s, %v", text, paths(p), err)
 		}
 	}
 }
@@ -165,16 +163,82 @@ func paths(p *policy.Policy) string {
 	return strings.Join(all, " ")
 }
 
-// TestAddToLine tests that the file of a line adds to its flags.
-func TestAddToLine(t *testing.T) {
-	f := inFile(t, "variables = [\"A\"]\n[servers.notes.limits]\nmemory_mb = 5\n[[servers.notes.access.fs]]\npath = \"/granted\"\nread = true\n")
+// TestLineFile tests that what the file of a line has adds to its flags, but nothing of the workspace that the flags do
+// not leave.
+func TestLineFile(t *testing.T) {
+	const lines = "workspace = \"~/w\"\nvariables = [\"A\"]\npreset = \"p\"\n[servers.notes.limits]\nmemory_mb = 5\n[servers.notes.access]\nworkspace = \"WORD\"\n[[servers.notes.access.fs]]\npath = \"/granted\"\nread = true\n"
 	for _, c := range []struct {
-		read []string
+		word string
+		o    CommandLineOptions
 		want string
-	}{{nil, ". /granted"}, {[]string{"/flag"}, "/flag /granted"}} {
-		p, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, Name: "n", Read: c.read, Added: f})
-		if err != nil || paths(p) != c.want || p.Limits.MemoryMB != 5 || len(p.Env) != 1 || p.ID != "" || p.Server != "n" || p.Command != "x" {
-			t.Errorf("%q: %s, %v; %+v", c.read, paths(p), err, p)
+	}{
+		{"write", CommandLineOptions{}, ". /granted"}, {"none", CommandLineOptions{}, "/granted"}, {"read", CommandLineOptions{Deny: []string{"d"}}, ". d /granted"},
+		{"write", CommandLineOptions{Read: []string{"/flag"}}, "/flag /granted"}, {"write", CommandLineOptions{Deny: []string{"d"}}, ". d /granted"},
+		{"write", CommandLineOptions{Inbound: []string{"3000"}}, ". /granted"}, {"none", CommandLineOptions{Inbound: []string{"3000"}, Env: []string{"B*"}}, "/granted"},
+		{"write", CommandLineOptions{Below: presetTable(t, "[servers.p.access]\nworkspace = \"none\"\nfs = [{ path = \"cache\", read = true }]\n"), Deny: []string{"d"}}, "cache d /granted"},
+	} {
+		c.o.Command, c.o.Name, c.o.Limit, c.o.File = []string{"x"}, "n", []string{"memory_mb=9"}, inFile(t, strings.Replace(lines, "WORD", c.word, 1))
+		p, err := FromCommandLine(c.o)
+		testkit.Must(t, err)
+		got := policy.Rights(0)
+		for _, r := range p.Fs {
+			if r.Workspace {
+				got = r.Rights()
+			}
 		}
+		if paths(p) != c.want || strings.HasPrefix(c.want, ". ") && got.Has(policy.Write) != (c.word == "write") || p.Limits.MemoryMB != 5 || p.Env[len(p.Env)-1].Name != "A" || p.ID != "" || p.Server != "n" || p.Command != "x" {
+			t.Errorf("%s, %+v: %s (%s); %+v", c.word, c.o, paths(p), got, p)
+		}
+	}
+	if _, err := FromCommandLine(CommandLineOptions{Command: []string{"x"}, File: inFile(t, "stateful = false\n")}); err == nil || !strings.Contains(err.Error(), "notes.toml: servers.notes: stateful = false is for a server with an id") {
+		t.Errorf("stateful: %v", err)
+	}
+}
+
+// TestRefusedLineFile tests that a file which cannot be used stops the line that it may belong to, by its name, and no
+// other, and no id whose file is elsewhere.
+func TestRefusedLineFile(t *testing.T) {
+	const key = "notes-0123456789abcdef"
+	const good = "[servers.NAME]\nid = \"" + key + "\"\ncommand = \"x\"\n"
+	for spoil, do := range map[string]func(path string) error{
+		"mode": func(path string) error { return os.Chmod(path, 0o664) },
+		"link": func(path string) error {
+			return errors.Join(os.Rename(path, path+".real"), os.Symlink(path+".real", path))
+		},
+		"size": func(path string) error {
+			return os.WriteFile(path, []byte(testkit.ReadFile(t, path)+strings.Repeat("# x\n", 300_000)), 0o600)
+		},
+		"mistake": func(path string) error { return os.WriteFile(path, []byte("[servers."), 0o600) },
+		"id": func(path string) error {
+			return os.WriteFile(path, []byte(strings.Replace(testkit.ReadFile(t, path), "command", "comand", 1)), 0o600)
+		},
+		"command": func(path string) error {
+			return os.WriteFile(path, []byte(strings.Replace(testkit.ReadFile(t, path), "command = \"x\"", "", 1)), 0o600)
+		},
+	} {
+		for _, name := range []string{"notes-01234567", "notes-01234567-2"} {
+			dir := serverFile(t, name+".toml", strings.Replace(good, "NAME", name, 1))
+			testkit.Must(t, os.WriteFile(filepath.Join(dir, ServersDir, "own.toml"), []byte(strings.ReplaceAll(notesFile, "notes]", "own]")), 0o600))
+			o := LoadOptions{ID: key, User: filepath.Join(dir, "config.toml")}
+			if f, err := o.LineFile(); err != nil || f.Server.ID != key {
+				t.Fatalf("control: %v", err)
+			}
+			path := filepath.Join(dir, ServersDir, name+".toml")
+			testkit.Must(t, do(path))
+			if f, err := o.LineFile(); f != nil || err == nil || !strings.Contains(err.Error(), path) {
+				t.Errorf("%s of %s: %+v, %v", spoil, name, f, err)
+			}
+			o.ID = "notes-89abcdef01234567"
+			if f, err := o.LineFile(); f != nil || err != nil {
+				t.Errorf("%s of %s, another line: %+v, %v", spoil, name, f, err)
+			}
+			if f, err := FindServerFile(dir, testID); err != nil || f.Server.Name != "own" {
+				t.Errorf("%s of %s, an id: %v", spoil, name, err)
+			}
+		}
+	}
+	o := LoadOptions{ID: key, User: filepath.Join(serverFile(t, "mine.toml", strings.Replace(good, "NAME", "mine", 1)), "config.toml")}
+	if _, err := o.LineFile(); err == nil || !strings.Contains(err.Error(), "mine.toml: must have the name that mcp-jail gave it") {
+		t.Errorf("another name: %v", err)
 	}
 }

@@ -297,7 +297,7 @@ func addTo(t *Target, file *config.ServerFile, tool string, words []string) (*co
 	}
 	in := t.Host // where relative paths of the file start
 	in.Dir = cmp.Or(t.Profile.Workspace, in.Dir)
-	g := config.Grants{Tool: tool, Only: !records.IsID(t.source.options.ID), At: func(path string) string { return expand(path, in) }}
+	g := config.Grants{Tool: tool, At: func(path string) string { return expand(path, in) }}
 	if g.Table, err = flags.Options(nil).Table(); err != nil {
 		return nil, err
 	}
@@ -311,24 +311,25 @@ func addTo(t *Target, file *config.ServerFile, tool string, words []string) (*co
 	return file.Checked()
 }
 
-// ownFile returns a copy of the file of the server, or a new one.
+// ownFile returns a copy of the file of the server, or a new one. That of a table is the table itself.
 func ownFile(t *Target) (*config.ServerFile, error) {
-	id := cmp.Or(t.source.options.ID, t.Policy.Server)
-	file, err := config.FindServerFile(t.Host.ConfigDir, id)
-	if errors.As(err, new(*config.UnknownIDError)) {
-		s := &config.Server{Name: t.Policy.Server, ID: id}
-		if t.Policy.FromCommandLine {
-			s.Command, s.Arguments = t.Policy.Command, t.Policy.Arguments
+	if id := t.source.options.ID; id != "" {
+		file, err := config.FindServerFile(t.Host.ConfigDir, id)
+		if !errors.As(err, new(*config.UnknownIDError)) {
+			return file, err
 		}
-		if stateful := t.Policy.Stateful; !stateful {
-			s.Stateful = &stateful
-		}
-		return &config.ServerFile{Path: filepath.Join(t.Host.ConfigDir, config.ServersDir, t.Policy.Server+".toml"), Server: s}, nil
+		name := records.ShortKey(id)
+		s := &config.Server{Name: name, ID: id, Command: t.Policy.Command, Arguments: t.Policy.Arguments}
+		return &config.ServerFile{Path: filepath.Join(t.Host.ConfigDir, config.ServersDir, name+".toml"), Server: s}, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	return file.Checked()
+	return t.Table().Checked()
+}
+
+// Table returns the table of a configured server, with its preset, in place of a file of the server.
+func (t *Target) Table() *config.ServerFile {
+	table := t.Config.Servers[t.Policy.Server]
+	path, _ := policy.SplitPosition(table.Where)
+	return &config.ServerFile{Path: path, Server: table}
 }
 
 // isNew reports whether err is more than what was there before. What this host cannot enforce of any

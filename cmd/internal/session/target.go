@@ -194,7 +194,7 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 		if t.commandLine.Defaults, err = config.LoadDefaults(t.source.options); err != nil {
 			return t, &terminal.DefaultsError{Err: err}
 		}
-		if t.commandLine.Added, err = t.source.options.AddedTo(); err != nil {
+		if t.commandLine.File, err = t.source.options.LineFile(); err != nil {
 			return nil, err
 		}
 		if err = t.layPreset(flags.Preset); err == nil {

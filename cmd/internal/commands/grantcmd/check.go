@@ -41,7 +41,7 @@ func (s *server) load(file *config.ServerFile, tool string) (*session.Target, er
 		return session.LoadWith(file, cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, s.Key, tool, cmdline.Server{})
 	}
 	flags := cmdline.PolicyFlags{}
-	if !s.adds {
+	if !s.isLine() {
 		flags.ID = s.Key
 	}
 	return session.LoadWith(file, cmdline.ConfigFlags{}, flags, "", tool, cmdline.Server{Given: true, Argv: s.words})
@@ -199,14 +199,13 @@ func (now *checked) gives(path string, rights policy.Rights) (by, denied string)
 	return by, denied
 }
 
-// server is a server with its file, which may not be there yet.
+// server is a server with its file, which may not be there yet, or with the table that the user wrote.
 type server struct {
-	Name  string // of the file, without ".toml"
-	Key   string // the id, the key of a line, or the name of a table
-	adds  bool   // the file only adds to a line or a table
-	words []string
-	dir   string // where its client starts it; "" if only the client knows
-	place string // where that is said, in words
+	Name  string   // of the file, without ".toml", or of the table
+	Key   string   // the id, the key of a line, or the name of a table
+	words []string // nil for a table
+	dir   string   // where its client starts it; "" if only the client knows
+	place string   // where that is said, in words
 
 	others   *index.Index // all servers
 	line     *index.Entry // nil if no client's file starts it
@@ -219,7 +218,7 @@ func find(x *index.Index, word string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &server{others: x, Key: s.Key, adds: !records.IsID(s.Key), words: s.Words, dir: s.Dir, place: s.Place()}
+	out := &server{others: x, Key: s.Key, words: s.Words, dir: s.Dir, place: s.Place()}
 	for _, e := range s.Entries {
 		out.starters = append(append(out.starters, e.File.Client), e.File.Also...)
 	}
@@ -236,7 +235,8 @@ func find(x *index.Index, word string) (*server, error) {
 	case s.Table != nil && s.Table.Project != "":
 		return nil, terminal.UsageErrorf("%s is a server of the project's file: change it there, at %s, and trust it again, with  %s", show.Name(s.Table.Name), show.Line(cli.ShortPath(s.Table.Where, x.Host.Home)), show.Typed("mcp-jail trust", s.Table.Project))
 	case s.Table != nil:
-		out.Key, out.adds, out.words = s.Table.Name, true, nil
+		out.Name, out.Key, out.words = s.Table.Name, s.Table.Name, nil
+		return out, nil
 	case isTable:
 		return nil, terminal.UsageErrorf("%s is a server of a configuration that does not hold here, or has an error: mcp-jail check shows that. Its directory is %s", s.Title(), show.Line(cli.ShortPath(s.Dir, x.Host.Home)))
 	case s.Key == "":
@@ -244,9 +244,15 @@ func find(x *index.Index, word string) (*server, error) {
 	case out.words == nil:
 		return nil, terminal.UsageErrorf("the line of %s is not known: start it once", s.Title())
 	}
-	out.Name = fileName(x, s, out)
+	out.Name = fileName(x, s, out.Key)
 	return out, nil
 }
+
+// isTable reports whether the user wrote the policy as a table, which mcp-jail does not change.
+func (s *server) isTable() bool { return s.words == nil }
+
+// isLine reports whether a line without an id starts the server.
+func (s *server) isLine() bool { return s.words != nil && !records.IsID(s.Key) }
 
 // hasFile reports whether a server has a file of its own, or can have one.
 func hasFile(s *index.Server) bool {
@@ -260,14 +266,11 @@ func hasFile(s *index.Server) bool {
 }
 
 // fileName returns the name for the file of a server: that of the file that it has, or one that none has.
-func fileName(x *index.Index, s *index.Server, of *server) string {
+func fileName(x *index.Index, s *index.Server, key string) string {
 	if s.File != nil {
 		return s.File.Server.Name
 	}
-	name := records.FileName(of.Key)
-	if of.words != nil {
-		name = records.ShortKey(of.Key)
-	}
+	name := records.ShortKey(key)
 	taken := map[string]bool{}
 	for _, o := range x.Servers {
 		if o.File != nil {

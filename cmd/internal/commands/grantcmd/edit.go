@@ -59,7 +59,7 @@ func Begin(x *index.Index, word string) (*Edit, error) {
 func (e *Edit) begin() error {
 	var saved *config.ServerFile
 	files, _ := config.ServerFiles(e.host.ConfigDir)
-	if e.adds && e.words != nil { // the words of a record may lack secrets, and so not lead to the file
+	if e.isLine() { // the words of a record may lack secrets, and so not lead to the file
 		saved = e.among(files)
 	}
 	now, err := e.check(saved, "")
@@ -71,9 +71,14 @@ func (e *Edit) begin() error {
 		in.dir = in.absolute(w)
 	}
 	e.was = map[string]*checked{"": now}
-	e.grants = config.Grants{Only: e.adds, At: in.absolute}
-	if e.before = saved; saved == nil {
-		e.before = e.in(files, now)
+	e.grants = config.Grants{At: in.absolute}
+	switch e.before = saved; {
+	case e.isTable():
+		if e.before, err = now.target.Table().Checked(); err != nil {
+			return err
+		}
+	case saved == nil:
+		e.before = e.in(files)
 	}
 	e.Reset()
 	return nil
@@ -85,22 +90,11 @@ func (e *Edit) Reset() {
 }
 
 // in returns the file of the server among others, or a new one.
-func (e *Edit) in(files []*config.ServerFile, now *checked) *config.ServerFile {
+func (e *Edit) in(files []*config.ServerFile) *config.ServerFile {
 	if f := e.among(files); f != nil {
 		return f
 	}
-	return e.made(now.target.Policy.Stateful)
-}
-
-// made returns a new file of the server.
-func (e *Edit) made(stateful bool) *config.ServerFile {
-	made := &config.Server{Name: e.Name, ID: e.Key}
-	if e.words != nil {
-		made.Command, made.Arguments = e.words[0], e.words[1:]
-	}
-	if !stateful {
-		made.Stateful = &stateful
-	}
+	made := &config.Server{Name: e.Name, ID: e.Key, Command: e.words[0], Arguments: e.words[1:]}
 	return &config.ServerFile{Path: filepath.Join(e.host.ConfigDir, config.ServersDir, e.Name+".toml"), Server: made}
 }
 
@@ -169,6 +163,9 @@ func (e *Edit) add(tool string, f flag) (by string, err error) {
 	if e.grants.Table, err = e.tableOf([]flag{f}); err != nil {
 		return "", err
 	}
+	if e.remove && e.isTable() {
+		return "", e.notThere(fmt.Errorf("mcp-jail does not change the table [servers.%s], which you wrote", show.Key(e.Key)))
+	}
 	file, after, err := e.apply(e.File)
 	if err != nil {
 		return "", err
@@ -210,7 +207,7 @@ func (e *Edit) rebuild(f *config.ServerFile) (_ *config.ServerFile, err error) {
 // among returns the file of the server among others, or nil.
 func (s *server) among(files []*config.ServerFile) *config.ServerFile {
 	for _, f := range files {
-		if f.Server.ID == s.Key && (f.Server.Command == "") == (s.words == nil) {
+		if f.Server.ID == s.Key {
 			return f
 		}
 	}
@@ -236,7 +233,7 @@ func (e *Edit) tableOf(flags []flag) (*config.Server, error) {
 	}
 	rest, err := table(slices.Delete(slices.Clone(flags), i, i+1))
 	if err == nil {
-		_, err = config.Grants{Table: rest, Only: true, At: e.grants.At}.AddTo(rules)
+		_, err = config.Grants{Table: rest, At: e.grants.At}.AddTo(rules)
 	}
 	return rules, err
 }
@@ -370,7 +367,7 @@ func (e *Edit) notThere(err error) error {
 
 // elsewhere says that a rule is in no file that grant writes.
 func (e *Edit) elsewhere(by string) string {
-	if strings.HasPrefix(by, e.before.Path+":") {
+	if strings.HasPrefix(by, e.before.Path+":") && !e.isTable() {
 		return ""
 	}
 	return ", which you wrote yourself: take it back there"

@@ -36,13 +36,14 @@ func Grant(line *cli.CommandLine) *cobra.Command {
 	})
 	cmd.Long = `grant shows what changes, asks, and writes the file of the server: servers/NAME.toml
 below your configuration. It changes no other file. SERVER is a server that a client
-starts in mcp-jail, one of the configuration, or one that you started yourself.
+starts in mcp-jail, or one that you started yourself. For one of your configuration
+grant prints what to write there, with file and line.
 
 --last allows what the last failure of the server needed, as mcp-jail why shows it. What
 mcp-jail took from the server's own words, and what may do harm, is asked for by name, and
 skipped with --yes.
 
-A rule that you wrote yourself, and one of a project's .mcp-jail.toml, is changed by hand.
+A table that you wrote yourself, and a project's .mcp-jail.toml, are changed by hand.
 
 Exit status 0: all of it is allowed; 1: something was skipped or nothing was changed; 2: a
 mistake, or the server could not start with it.`
@@ -81,7 +82,7 @@ func (g *grantCmd) check(words []string) error {
 	return nil
 }
 
-// Run finds the server, adds what is wanted to its file, and writes that after a question.
+// Run finds the server, adds what is wanted to its file, and writes that after a question. For a table it prints that.
 func (g *grantCmd) Run(c terminal.Console) error {
 	words := g.PolicyFlags.Words()
 	if err := g.check(words); err != nil {
@@ -99,7 +100,11 @@ func (g *grantCmd) Run(c terminal.Console) error {
 	how := How{Yes: g.yes, DryRun: g.dryRun, Named: g.last}
 	var wanted []flag
 	if g.last {
+		if e.isTable() { // it only prints, and asks nothing
+			how.Yes, how.DryRun = false, true
+		}
 		wanted, err = g.lastOf(c, e, &how)
+		how.DryRun = g.dryRun
 	} else {
 		wanted, err = e.spelled(split(words))
 	}

@@ -1,6 +1,7 @@
 package grantcmd
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -31,6 +32,8 @@ type history struct {
 	random *rand.Rand
 	path   string // of the client's file
 	words  int    // how often the line of the entry was edited
+	word   string // what the file says of the workspace at first; "" if it does not say it
+	table  bool   // the file has rules at first
 	grants map[string]map[string]bool
 	log    []string
 }
@@ -48,7 +51,7 @@ func probes(p *policy.Policy, h clients.Host) map[string]bool {
 			}
 		}
 	}
-	for _, host := range []string{"a.test", "b.test", "c.test", "a.example"} {
+	for _, host := range []string{"a.test", "b.test", "c.test", "a.example", "first.org"} {
 		for _, port := range []int{80, 443, 8443} {
 			r, ok := policy.MatchNet(p.Net, host, "", port, "", "")
 			is[fmt.Sprint(host, ":", port)] = ok && r.Allow
@@ -110,6 +113,14 @@ func (y *history) answers(flag string) map[string]bool {
 // want is the union of the grants.
 func (y *history) want() map[string]bool {
 	all := map[string]bool{"read .": true, "write .": true}
+	if y.word == "read" {
+		delete(all, "write .")
+	} else if y.word == "none" || y.word == "" && y.table {
+		all = map[string]bool{}
+	}
+	if y.table {
+		all["first.org:80"], all["first.org:443"] = true, true
+	}
 	for _, g := range y.grants {
 		maps.Copy(all, g)
 	}
@@ -212,8 +223,8 @@ func (y *history) byHand() {
 	}
 	y.log = append(y.log, "edit: "+flag)
 	y.grants[of(flag)] = y.answers(flag)
-	if !strings.Contains(text, ".access]") {
-		text += "[servers.s.access]\nworkspace = \"write\"\n"
+	if !strings.Contains(text, ".access") { // the first rule would change it
+		text += "[servers.s.access]\nworkspace = \"" + cmp.Or(y.word, "write") + "\"\n"
 	}
 	testkit.WriteFile(y.t, file, text+"# mine\n[[servers.s.access.fs]]\npath = \""+of(flag)+"\"\nread = true\n")
 }
@@ -263,6 +274,21 @@ func newHistory(t *testing.T, random *rand.Rand) *history {
 	return y
 }
 
+// said has the file of the server say something of the workspace, beside a rule or alone.
+func (y *history) said(word string, table bool) {
+	y.word, y.table = word, table
+	y.log = append(y.log, fmt.Sprintf("workspace = %q, with a rule: %v", word, table))
+	files, _ := config.ServerFiles(filepath.Join(y.h.Home, ".config/mcp-jail"))
+	text, _, _ := strings.Cut(testkit.ReadFile(y.t, files[0].Path), "\n[servers.s.access]")
+	if word != "" {
+		text += "\n[servers.s.access]\nworkspace = \"" + word + "\"\n"
+	}
+	if table {
+		text += "\n[[servers.s.access.net]]\nhost = \"first.org\"\nallow = true\n"
+	}
+	testkit.WriteFile(y.t, files[0].Path, text)
+}
+
 // edited changes a word of the wrapped entry, and wraps it again.
 func (y *history) edited() {
 	y.wrapped()
@@ -284,13 +310,14 @@ func (y *history) edited() {
 }
 
 // TestRandomSequences: after any sequence of commands and edits a server has the union of what was granted and neither
-// removed nor covered by a wider grant since. Adding never takes away.
+// removed nor covered by a wider grant since. Adding never takes away. In its workspace it may do what its file said at first.
 func TestRandomSequences(t *testing.T) {
 	seed := time.Now().UnixNano()
 	for n := range testkit.Rounds(10, 200) {
 		y := newHistory(t, rand.New(rand.NewPCG(uint64(seed), uint64(n))))
 		files, _ := config.ServerFiles(filepath.Join(y.h.Home, ".config/mcp-jail"))
 		id := files[0].Server.ID
+		y.said([]string{"", "write", "read", "none"}[n%4], n/4%2 == 1)
 		for range 30 {
 			was, at := y.inForce(files[0]), len(y.log)
 			switch y.random.IntN(16) {

@@ -32,10 +32,10 @@ type How struct {
 // Write shows the difference, asks, and writes the file.
 func (e *Edit) Write(c terminal.Console, how How) error {
 	whole := e.File
-	if e.adds {
+	if e.isTable() || e.isLine() {
 		c.PrintText(show.Name(e.Name) + "  " + e.place + "\n")
 	}
-	if e.adds && e.words != nil && e.dir != "" {
+	if e.isLine() && e.dir != "" {
 		c.PrintText("  for " + terminal.ShownLine(e.words) + "  started in " + e.Short(e.dir) + "\n")
 	}
 	for _, n := range e.notes {
@@ -67,6 +67,9 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 		}
 	}
 	e.File = whole
+	if e.isTable() {
+		return e.writeOut(c, how, append(can, apart...))
+	}
 	can = append(can, "This is saved in "+e.Short(e.File.Path)+".")
 	c.Printf("\n%s\n\n", terminal.Hang("", "", strings.Join(can, " "), c.TextColumns()))
 	if how.DryRun {
@@ -378,11 +381,7 @@ func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 func (e *Edit) commit(c terminal.Console) error {
 	whole := e.File
 	err := config.ChangeServers(e.host.ConfigDir, func(files []*config.ServerFile, broken []error) ([]*config.ServerFile, error) {
-		file := e.among(files)
-		if file == nil {
-			file = e.made(e.was[""].target.Policy.Stateful)
-		}
-		changed, err := e.rebuild(file)
+		changed, err := e.rebuild(e.in(files))
 		if err != nil {
 			return nil, err
 		}
