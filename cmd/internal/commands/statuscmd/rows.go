@@ -51,6 +51,7 @@ type row struct {
 	title   string // of its client
 	running bool
 	changed bool   // its line has another command than its file
+	copied  bool   // and another entry has that command, with the same id
 	own     string // what it is, without a pinned version
 }
 
@@ -156,6 +157,9 @@ func entryRow(x *index.Index, e *index.Entry, of *index.Server, here index.GapNe
 	switch err := startError(x, of, f, e.Entry, w); {
 	case errors.As(err, new(*records.WordsError)):
 		r.changed, r.Fault = true, "its command is not the one that you wrapped"
+		r.copied = of.File != nil && slices.ContainsFunc(of.Entries, func(o *index.Entry) bool {
+			return o != e && !o.File.IsProject() && records.SameWords(of.File.Words(), o.Line().Argv)
+		})
 	case err != nil:
 		r.Fault = err.Error()
 	}
