@@ -354,9 +354,8 @@ func KeptName(server, project string) string {
 	return server + "-" + ShortHash(project)
 }
 
-// ShortHash returns a short digest. It is long enough (64 bits) that a text with the digest
-// of another one is not easily found.
+// ShortHash returns a digest of 128 bits: two texts with one digest are not found.
 func ShortHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:8])
+	return hex.EncodeToString(sum[:16])
 }

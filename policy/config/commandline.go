@@ -16,8 +16,7 @@ import (
 
 // CommandLineOptions are the flags of `run -- COMMAND`. If any of Read, Write, Execute and
 // Net is set, they form an access table, together with Deny and Inbound. Without these, Deny takes
-// away from the default policy, and Inbound adds to it. Env and Limit form no table. With a preset, the table of the flags adds to
-// the preset's.
+// away from the default policy, and Inbound adds to it. Env and Limit form no table.
 type CommandLineOptions struct {
 	Command   []string      // the program and its arguments
 	Workspace string        // --workspace; "" is the working directory
@@ -30,11 +29,12 @@ type CommandLineOptions struct {
 	Env       []string      // --env NAME
 	Limit     []string      // --limit KEY=NUMBER
 	Home      string        // --home: "", "private" or "real"
-	Name      string        // --name, or another name for people
+	Name      string        // of the server
+	Called    string        // --name: what the server is called in the list of servers, and nowhere else
 	Key       string        // see policy.Policy.Key
 	Waive     []policy.Axis // --waive
-	Preset    string        // --preset
-	Below     *Server       // the table of Preset, made to fit Command; nil without Preset
+	Preset    string        // for Declared: the preset of the server
+	Below     *Server       // its table, made to fit Command; nil without Preset
 	Defaults  *Defaults     // the table [defaults]; nil for none
 	File      *ServerFile   // what the user has granted to the line; nil for nothing
 	Dir       string        // the working directory
@@ -50,16 +50,10 @@ func FromCommandLine(o CommandLineOptions) (*policy.Policy, error) {
 	o.keepWord(s)
 	// From here on, the flags are treated as a file with one server.
 	c := Config{Servers: map[string]*Server{s.Name: s}, Defaults: o.Defaults}
-	if o.Below != nil {
-		c.LayBelow(s.Name, o.Below)
-	}
 	if o.File != nil {
 		if err := c.Servers[s.Name].grant(o.File); err != nil {
 			return nil, err
 		}
-	}
-	if err := c.checkPresets(); err != nil {
-		return nil, err
 	}
 	p := c.process(c.Servers[s.Name], "")
 	p.FromCommandLine, p.Key = true, o.Key
@@ -176,8 +170,8 @@ func (o CommandLineOptions) checkWords(bad *flagProblems) {
 	if slices.ContainsFunc(o.Command, func(arg string) bool { return strings.ContainsRune(arg, 0) }) {
 		bad.Problems = append(bad.Problems, policy.Problem{File: "COMMAND", Message: "the command contains a NUL"})
 	}
-	if o.Name != "" && !policy.ValidServerName(o.Name) {
-		bad.add("--name", o.Name, "a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'")
+	if o.Called != "" && !policy.ValidServerName(o.Called) {
+		bad.add("--name", o.Called, "a name consists of letters, digits, '.', '_' and '-', and does not begin with '.'")
 	}
 	if o.Home != "" && o.Home != "private" && o.Home != "real" {
 		bad.add("--home", o.Home, `must be "private" or "real"`)

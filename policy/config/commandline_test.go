@@ -71,7 +71,7 @@ func TestFlagProblems(t *testing.T) {
 		"COMMAND: the command contains a NUL":       {Command: []string{"x", "\x00"}},
 		"--net a:b: the port":                       {Net: []string{"a:b"}},
 		"--net a:99999":                             {Net: []string{"a:99999"}},
-		"--name ../x: a name consists":              {Name: "../x"},
+		"--name ../x: a name consists":              {Called: "../x"},
 		"--home foo: must be":                       {Home: "foo"},
 		"--env A=B: a value is given after the nam": {Env: []string{"A=B"}},
 		"--waive all: must be one of fs, net":       {Waive: []policy.Axis{"all"}},

@@ -158,10 +158,10 @@ func (f *PolicyFlags) Flags() []Flag {
 		{Name: "env", Value: "NAME", Many: &f.Env, Rule: true, Usage: "* Get an environment variable: NAME or PREFIX*"},
 		{Name: "limit", Value: "KEY=NUMBER", Many: &f.Limit, Rule: true, Usage: "* Set a limit, such as memory_mb=8192"},
 		{Name: "home", Value: "real", One: &f.Home, Rule: true, Usage: "HOME is your home folder. This alone allows no file in it"},
-		{Name: "preset", Value: "NAME", One: &f.Preset, Rule: true, Usage: "What a well-known server needs: mcp-jail preset"},
+		{Name: "preset", Value: "NAME", One: &f.Preset, Rule: true, Usage: "With grant: what a well-known server needs"},
 		{Name: "workspace", Value: "DIR", One: &f.Workspace, Rule: true, Usage: "The project folder. Default: where the server starts"},
 		{Name: "id", Value: "ID", One: &f.ID, Usage: "The server's id, which mcp-jail wrap has given to it"},
-		{Name: "name", Value: "NAME", One: &f.Name, Usage: "What messages and mcp-jail why call the server"},
+		{Name: "name", Value: "NAME", One: &f.Name, Usage: "What mcp-jail status says that the line is called"},
 	}
 }
 
@@ -194,7 +194,7 @@ func (f *PolicyFlags) Words() (words []string) {
 func (f *PolicyFlags) Options(argv []string) config.CommandLineOptions {
 	return config.CommandLineOptions{
 		Command: argv, Workspace: f.Workspace, Read: f.Read, Write: f.Write, Execute: f.Execute, Deny: f.Deny,
-		Net: f.Net, Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Home: f.Home, Name: f.Name,
+		Net: f.Net, Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Home: f.Home, Called: f.Name,
 	}
 }
 

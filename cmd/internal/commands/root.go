@@ -219,7 +219,7 @@ server's own file say otherwise. The options that say it are in ` + "`mcp-jail h
 Standard output has only MCP. mcp-jail ends as the server does, with its exit status or
 its signal.`
 	cmd.Example = `    mcp-jail run -- npx -y @modelcontextprotocol/server-memory
-    mcp-jail run --preset github -- github-mcp-server stdio
+    mcp-jail run --net api.github.com -- github-mcp-server stdio
     mcp-jail run --read ~/notes --env NOTES_TOKEN -- notes-server ~/notes
     mcp-jail run github`
 	cli.AddFlags(cmd, f.Flags()...)
@@ -281,7 +281,7 @@ it. To change a preset, copy the part of its text that begins with [servers. int
 configuration.`
 	cmd.Example = `    mcp-jail preset
     mcp-jail preset github
-    mcp-jail plan --preset github -- github-mcp-server stdio`
+    mcp-jail grant github --preset github`
 	cmd.ValidArgsFunction = cli.ProposePresets
 	return cmd
 }

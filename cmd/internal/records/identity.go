@@ -109,7 +109,7 @@ func FileName(called string) string { return cut(clean(called)) }
 
 const (
 	idDigits  = 12 // 60 bits
-	keyDigits = 16 // of policy.ShortHash
+	keyDigits = 32 // of policy.ShortHash
 	alphabet  = "0123456789abcdefghjkmnpqrstvwxyz"
 )
 
@@ -141,19 +141,25 @@ func cutLast(text string) (before, after string, found bool) {
 
 // KeyLabel returns what a key says for people: all of one that is no id and no key of words.
 func KeyLabel(key string) string {
-	if label, end, _ := cutLast(key); label != "" && (len(end) == keyDigits || len(end) == idDigits) && strings.Trim(end, alphabet) == "" {
-		return label
-	}
-	return key
+	label, _ := cutKey(key)
+	return label
 }
 
-// ShortKey returns a key shortened for the name of a file: LABEL-KEY8.
+// ShortKey returns the name of a server without a file: LABEL-KEY8. That of a table is its key.
 func ShortKey(key string) string {
-	label, end, ok := cutLast(key)
-	if !ok || label == "" { // that of a table: its name
+	label, end := cutKey(key)
+	if end == "" {
 		return key
 	}
-	return label + "-" + end[:min(8, len(end))]
+	return label + "-" + end[:8]
+}
+
+// cutKey cuts the digits off an id, or off the key of words.
+func cutKey(key string) (label, digits string) {
+	if label, end, _ := cutLast(key); label != "" && (len(end) == keyDigits || len(end) == idDigits) && strings.Trim(end, alphabet) == "" {
+		return label, end
+	}
+	return key, ""
 }
 
 // SameWords reports whether the words of a start are those of a file. A word of the file with "${…}", which the client

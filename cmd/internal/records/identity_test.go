@@ -95,7 +95,7 @@ func TestNewID(t *testing.T) {
 			t.Errorf("%s: %s", words, got)
 		}
 	}
-	if got := ShortKey("notes-0123456789abcdef"); got != "notes-01234567" {
+	if got := ShortKey("notes-0123456789abcdef0123456789abcdef"); got != "notes-01234567" {
 		t.Error(got)
 	}
 }

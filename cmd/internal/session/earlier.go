@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -304,7 +305,7 @@ func (t *Target) about() (a records.About) {
 	a.Configuration = t.configuration()
 	if t.Policy != nil {
 		if a.Project = t.Policy.Project; t.Policy.Key != "" {
-			a.Name = t.Policy.Server
+			a.Name = cmp.Or(t.commandLine.Called, t.Policy.Server)
 		}
 		for _, word := range policy.OrderWaivers(t.Policy.Waive) {
 			a.Waived = append(a.Waived, string(word))

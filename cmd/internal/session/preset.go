@@ -1,9 +1,7 @@
 package session
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"path"
@@ -15,12 +13,10 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/wrapper"
-	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
@@ -144,26 +140,9 @@ func forTools(s *config.Server, tools []string) *config.Server {
 	return s
 }
 
-// layPreset adds the preset that --preset names to the options of a command after --.
-func (t *Target) layPreset(name string) error {
-	if name == "" || len(t.commandLine.Command) == 0 {
-		return nil
-	}
-	argv := t.commandLine.Command
-	s := &config.Server{Preset: name, Command: argv[0], Arguments: argv[1:], Workspace: t.commandLine.Workspace}
-	if slices.Contains(t.commandLine.Write, ".") {
-		s.Access = &config.Access{Fs: []policy.FsRule{{Path: ".", Create: true, Update: true, Delete: true}}}
-	}
-	f, err := fitPreset(s, nil, t.Host)
-	if err != nil {
-		return terminal.UsageErrorf("--preset %s: %s", policy.Abbreviate(name), err)
-	}
-	if p, err := presets.Find(name); err == nil {
-		byHand(p, f, expand(t.commandLine.Workspace, t.Host))
-	}
-	t.commandLine.Preset, t.commandLine.Below = name, f.Server
-	t.Warnings = append(t.Warnings, f.Warnings...)
-	return nil
+// PresetError is the error about --preset in the line of a server.
+func PresetError(name string) error {
+	return terminal.UsageErrorf("--preset %s: a preset is for a server with an id, or for a table. Your entries get theirs from `mcp-jail wrap`. For a line that you type, name the hosts that the preset lists, with --net HOST:\n  mcp-jail preset", policy.Abbreviate(name))
 }
 
 // inJail is what a preset adds to the start of a server because it runs in a jail.
@@ -192,7 +171,7 @@ func (j inJail) use(p *policy.Policy) {
 // Preset returns the name of the preset that is below the server of a target, or "".
 func (t *Target) Preset() string {
 	if t.Config == nil {
-		return t.commandLine.Preset
+		return ""
 	}
 	if s := t.Config.Servers[t.Policy.Server]; s != nil {
 		return s.Preset
@@ -217,72 +196,6 @@ func entryOf(p *presets.Preset, argv []string, host hostfs.Host) presets.Entry {
 		}
 	}
 	return e
-}
-
-// checkPreset returns an error if the preset of a command line is for something else than what starts:
-// a file of the project, or one that the server itself may write, may bear the name of its package or program.
-// profile is that of the server, or of one of its tools.
-func checkPreset(t *Target, profile *policy.Profile) error {
-	if t.Config != nil || t.Preset() == "" {
-		return nil // a table, and the file of an id, are the user's own words
-	}
-	p, err := presets.Find(t.Preset())
-	if err != nil {
-		return err
-	}
-	var shadow *installed.ShadowError
-	err = p.Lists(t.given)
-	program, _ := resolve.FindProgram(t.Host, t.given[0]) // the start reports the error
-	switch {
-	case err != nil:
-	case t.Package != nil && errors.As(t.Package.asGiven, &shadow):
-		err = fmt.Errorf("%w. To run the package itself: mcp-jail install %s", shadow, t.Asked())
-	case t.Package == nil && (hostfs.Through(program, t.Host.Dir) || hostfs.Through(program, cmp.Or(profile.Workspace, t.Host.Dir)) || profile.RightsAt(program)&policy.Write != 0):
-		err = fmt.Errorf("%s is a file of the project, or one that the server may write", show.Line(program))
-	}
-	if err != nil {
-		return terminal.UsageErrorf("--preset %s: %s", policy.Abbreviate(p.Name), err)
-	}
-	return nil
-}
-
-// byHand takes from the table of a preset what a line that anybody may have written does not get, and says
-// what: files outside of the workspace, and secrets.
-func byHand(p *presets.Preset, f *fittedPreset, workspace string) {
-	var left []string
-	isSecret := func(name string) bool {
-		v, known := p.Variable(name)
-		return known && v.Secret
-	}
-	f.Server.Variables = slices.DeleteFunc(slices.Clone(f.Server.Variables), func(r policy.EnvRule) bool {
-		if isSecret(r.Name) {
-			left = append(left, r.Name)
-		}
-		return isSecret(r.Name)
-	})
-	if a := f.Server.Access; a != nil {
-		own := *a
-		own.Fs = slices.DeleteFunc(slices.Clone(a.Fs), func(r policy.FsRule) bool {
-			outside := strings.HasPrefix(r.Path, "~") || filepath.IsAbs(r.Path) && !policy.Within(filepath.Clean(r.Path), workspace)
-			if outside {
-				left = append(left, r.Path)
-			}
-			return outside
-		})
-		own.Net = slices.Clone(a.Net)
-		for i, r := range own.Net {
-			for _, s := range r.Secrets {
-				if !slices.Contains(left, s.Env) {
-					left = append(left, s.Env)
-				}
-			}
-			own.Net[i].Secrets = nil
-		}
-		f.Server.Access = &own
-	}
-	if len(left) > 0 {
-		f.Warnings = append(f.Warnings, policy.Warning{Code: "preset", Message: "preset " + p.Name + ": not granted to a line by hand: " + show.Line(strings.Join(left, ", ")) + ". mcp-jail wrap gives an entry of yours all of it, or grant it yourself"})
-	}
 }
 
 // PresetTable returns what a preset grants to the server of a resolved target.

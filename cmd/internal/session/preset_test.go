@@ -134,37 +134,28 @@ func TestLoadConfig(t *testing.T) {
 	}
 }
 
-// TestPresetFlag tests the flag, and that a package's name alone grants nothing.
+// TestPresetFlag tests that no start takes a preset by a flag, and that a package's name alone grants nothing.
 func TestPresetFlag(t *testing.T) {
 	t.Setenv("HOME", t.TempDir())
 	t.Chdir(t.TempDir())
 	server := cmdline.Server{Given: true, Argv: []string{"npx", "-y", "@modelcontextprotocol/server-github"}}
-	load := func(flags cmdline.PolicyFlags) (*Target, error) {
-		return Load(cmdline.ConfigFlags{}, flags, "", "", server)
-	}
-	hosts := func(t *Target) (out []string) {
-		for _, r := range t.Policy.Net {
-			out = append(out, r.Host)
-		}
-		return out
-	}
-	plain, err := load(cmdline.PolicyFlags{})
-	if err != nil || hosts(plain) != nil || !plain.Policy.Default || plain.Preset() != "" {
+	plain, err := Load(cmdline.ConfigFlags{}, cmdline.PolicyFlags{}, "", "", server)
+	if err != nil || len(plain.Policy.Net) > 0 || !plain.Policy.Default || plain.Preset() != "" {
 		t.Errorf("without a preset: %+v, %v", plain.Policy, err)
 	}
-	got, err := load(cmdline.PolicyFlags{Preset: "github-archived", Net: []string{"b.test"}})
-	if err != nil || fmt.Sprint(hosts(got)) != "[api.github.com b.test]" || got.Policy.Default || got.Preset() != "github-archived" {
-		t.Errorf("with one: %+v, %v", got.Policy, err)
-	}
-	if got.Policy.Server != plain.Policy.Server {
-		t.Errorf("the server is called %s and %s", got.Policy.Server, plain.Policy.Server)
-	}
-	if _, err := load(cmdline.PolicyFlags{Preset: "githb"}); err == nil || terminal.Status(err) != terminal.Usage || err.Error() != `--preset githb: there is no preset "githb"; did you mean "github"?` {
-		t.Errorf("%v", err)
-	}
-	_, err = Load(cmdline.ConfigFlags{}, cmdline.PolicyFlags{Preset: "github"}, "s", "", cmdline.Server{})
-	if err == nil || !strings.Contains(err.Error(), "--preset is for a command after --") {
-		t.Errorf("with a configured server: %v", err)
+	for how, start := range map[string]func(f cmdline.PolicyFlags) (*Target, error){
+		"a line": func(f cmdline.PolicyFlags) (*Target, error) { return Load(cmdline.ConfigFlags{}, f, "", "", server) },
+		"a table": func(f cmdline.PolicyFlags) (*Target, error) {
+			return Load(cmdline.ConfigFlags{}, f, "s", "", cmdline.Server{})
+		},
+		"an id": func(f cmdline.PolicyFlags) (*Target, error) {
+			f.ID = "s-0123456789ab"
+			return Load(cmdline.ConfigFlags{}, f, "", "", server)
+		},
+	} {
+		if _, err := start(cmdline.PolicyFlags{Preset: "github-archived"}); terminal.Status(err) != terminal.Usage || !strings.Contains(err.Error(), "--preset github-archived: a preset is for a server with an id, or for a table") {
+			t.Errorf("%s: %v", how, err)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ type Target struct {
 	Warnings []policy.Warning
 	Host     hostfs.Host
 
-	commandLine config.CommandLineOptions // for a command after --, with its preset
+	commandLine config.CommandLineOptions // for a command after --
 	isTool      bool                      // for one tool, or for the tools without a table
 	source      source                    // what it was loaded from
 	given       []string                  // the command before a program of a package replaced it
@@ -173,6 +173,8 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 		return LoadWith(file, common, flags, name, tool, server)
 	}
 	switch {
+	case flags.Preset != "":
+		return nil, PresetError(flags.Preset)
 	case flags.ID != "":
 		t.Policy, err = t.loadID(file, common, flags, name, tool, server, axes)
 	case tool != "" && server.Given:
@@ -186,10 +188,8 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 	case server.Given:
 		t.commandLine = flags.Options(server.Argv)
 		t.commandLine.Waive, t.commandLine.Dir = axes, host.Dir
-		if flags.Name == "" {
-			t.commandLine.Name = records.Label(server.Argv)
-		}
 		t.commandLine.Key = KeyOf(host, server.Argv)
+		t.commandLine.Name = records.ShortKey(t.commandLine.Key)
 		t.source.take(config.LoadOptions{ID: t.commandLine.Key, Candidate: file})
 		if t.commandLine.Defaults, err = config.LoadDefaults(t.source.options); err != nil {
 			return t, &terminal.DefaultsError{Err: err}
@@ -197,9 +197,10 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 		if t.commandLine.File, err = t.source.options.LineFile(); err != nil {
 			return nil, err
 		}
-		if err = t.layPreset(flags.Preset); err == nil {
-			t.Policy, err = config.FromCommandLine(t.commandLine)
+		if t.commandLine.File != nil {
+			t.commandLine.Name = t.commandLine.File.Server.Name
 		}
+		t.Policy, err = config.FromCommandLine(t.commandLine)
 	default:
 		if given := flags.FirstSet(); given != "" {
 			return nil, terminal.UsageErrorf("%s is for a command after --; the policy of server %s is in its configuration", given, name)
@@ -298,10 +299,8 @@ func (t *Target) Resolve() (err error) {
 	t.inJail = findInJail(t)
 	t.Package.use(t.Policy)
 	t.inJail.use(t.Policy)
-	if t.Profile, t.Warnings, err = resolveProfile(t.Policy, t.Host, t.Warnings); err != nil {
-		return err
-	}
-	return checkPreset(t, t.Profile)
+	t.Profile, t.Warnings, err = resolveProfile(t.Policy, t.Host, t.Warnings)
+	return err
 }
 
 func (t *Target) setConfig(cfg *config.Config, name string, axes []policy.Axis) {
@@ -384,10 +383,7 @@ func (t *Target) toolOn(name string, host hostfs.Host) (*Target, error) {
 	if tool.Profile, tool.Warnings, err = resolveProfile(tool.Policy, host, nil); err == nil && t.begun {
 		_, err = t.takePrograms(tool.Profile)
 	}
-	if err != nil {
-		return tool, err
-	}
-	return tool, checkPreset(t, tool.Profile)
+	return tool, err
 }
 
 // toolCache caches the targets of tools. An entry is valid while the host gives the same

@@ -46,7 +46,7 @@ const maxShown = 100
 // askable returns what of a certain refusal the user may be asked about. That is nothing which the judge of harm
 // forbids, no secret and no address of this machine or its network. What a user has denied has no words.
 func (s *Server) askable(d diagnostics.Diagnosis) (found []object) {
-	if d.Attribution != diagnostics.Certain || len(d.Words) == 0 {
+	if d.Attribution != diagnostics.Certain || len(d.Words) == 0 || s.Stateless && d.Tool == "*" { // in a policy "*" is all tools
 		return nil
 	}
 	for _, h := range d.Hints {

@@ -24,8 +24,8 @@ import (
 type Chooser struct {
 	index.Choice
 	Inputs []string // NAME=VALUE, or the NAME of a variable: what a client would ask for
-	Server string
-	Verb   string // the command, for advice
+	Server string   // as it was typed; Choose puts the name of the server in its place
+	Verb   string   // the command, for advice
 }
 
 // target is a server, and how it is started.
@@ -52,6 +52,8 @@ func (k *Chooser) Choose(c terminal.Console) (*target, error) {
 	if err != nil {
 		return nil, err
 	}
+	word := k.Server
+	k.Server = s.Name
 	t := &target{Key: s.Key, Dir: x.Host.Dir, grant: show.Spelled([]string{cmdline.Main, "grant", s.Name, "--last"})}
 	if s.Table != nil && k.Everything() { // of its entries, only one that starts it by its name counts
 		if t.entry = s.EntryByName(); t.entry == nil {
@@ -62,7 +64,7 @@ func (k *Chooser) Choose(c terminal.Console) (*target, error) {
 			return t, nil
 		}
 	} else if t.entry = s.EntryIn(x.Host.Dir); t.entry == nil || !t.entry.Verdict().Jailed {
-		if t.entry, err = s.JailedEntry(k.Server); err != nil {
+		if t.entry, err = s.JailedEntry(word); err != nil {
 			return nil, err
 		}
 	}

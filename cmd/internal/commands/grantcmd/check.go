@@ -207,6 +207,7 @@ type server struct {
 	dir   string   // where its client starts it; "" if only the client knows
 	place string   // where that is said, in words
 
+	of       *index.Server
 	others   *index.Index // all servers
 	line     *index.Entry // nil if no client's file starts it
 	starters []clients.Client
@@ -218,7 +219,7 @@ func find(x *index.Index, word string) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &server{others: x, Key: s.Key, words: s.Words, dir: s.Dir, place: s.Place()}
+	out := &server{of: s, others: x, Key: s.Key, words: s.Words, dir: s.Dir, place: s.Place()}
 	for _, e := range s.Entries {
 		out.starters = append(append(out.starters, e.File.Client), e.File.Also...)
 	}

@@ -23,7 +23,7 @@ import (
 // Edit is a change of the file of one server that grows grant by grant. Nothing is written before Write.
 type Edit struct {
 	*server
-	word   string // as the user calls the server
+	word   string // the name of the server, see index.Server
 	host   hostfs.Host
 	remove bool // the flags are taken away
 
@@ -51,7 +51,7 @@ func Begin(x *index.Index, word string) (*Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Edit{server: s, word: word, host: x.Host}
+	e := &Edit{server: s, word: s.of.Name, host: x.Host}
 	return e, e.begin()
 }
 
@@ -137,6 +137,9 @@ func (e *Edit) use(tool string) (err error) {
 
 // Judge judges a grant to a tool, or to the whole server, that no person typed.
 func (e *Edit) Judge(tool string, words []string) (policy.Harm, error) {
+	if tool == config.AnyTool {
+		return policy.Harm{Never: "in a policy * means all tools without rules of their own"}, nil
+	}
 	if err := e.use(tool); err != nil {
 		return policy.Harm{}, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
@@ -114,6 +115,11 @@ func (e *Edit) lastFailure() (r diagnostics.Record, err error) {
 	return r, nil
 }
 
+// notForAll is the error about a tool that its server calls "*": what is allowed to it would be for all others.
+func (e *Edit) notForAll() error {
+	return terminal.UsageErrorf("nothing was changed: a tool of %s is called *, and in a policy * means all tools without rules of their own. What they may all do, you can type:\n  %s --read PATH", show.Name(e.word), show.Typed("mcp-jail grant --tool '*'", e.word))
+}
+
 // ofTool returns a record with the failures of one process alone: each tool of a per-call server has
 // its own.
 func (g *grantCmd) ofTool(e *Edit, r diagnostics.Record) (diagnostics.Record, error) {
@@ -133,7 +139,9 @@ func (g *grantCmd) ofTool(e *Edit, r diagnostics.Record) (diagnostics.Record, er
 		}
 		return r, terminal.UsageErrorf("%s", text)
 	}
-	g.tool = cmp.Or(g.tool, tools[0])
+	if g.tool = cmp.Or(g.tool, tools[0]); g.tool == config.AnyTool {
+		return r, e.notForAll()
+	}
 	r.Diagnoses = slices.DeleteFunc(slices.Clone(r.Diagnoses), func(d diagnostics.Diagnosis) bool { return d.Tool != g.tool })
 	if len(r.Diagnoses) == 0 {
 		return r, fmt.Errorf("there is no failure of the tool %s of %s on record. To see what failed:\n  %s", show.Name(g.tool), show.Name(e.word), show.Typed("mcp-jail why", e.Name))

@@ -93,7 +93,11 @@ func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile) (apart
 	if err != nil {
 		return nil, err
 	}
-	if p.tool != "" {
+	switch p.tool {
+	case "":
+	case config.AnyTool:
+		c.PrintText("\n  for all tools without rules of their own:\n")
+	default:
 		c.PrintText(fmt.Sprintf("\n  for the tool %s:\n", show.InSentence(p.tool)))
 	}
 	if e.grants.Table, err = e.tableOf(p.flags); err != nil {

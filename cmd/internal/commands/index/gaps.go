@@ -107,9 +107,9 @@ func try(hosts ...string) (GapNeed, error) {
 	return GapNeed{Gaps: open.Gaps, Namespaces: open.HostNamespaces}, nil
 }
 
-// Of returns the need of an entry that starts a command line with some flags of mcp-jail run.
-func (f *gapFinder) Of(file *wrapping.File, e wrapping.Entry, flags, argv []string) (need GapNeed) {
-	need, err := f.compile(file, e, flags, argv)
+// Of returns the need of an entry that starts a command line: with the file of its server, or else with some flags of mcp-jail run.
+func (f *gapFinder) Of(file *wrapping.File, e wrapping.Entry, own *config.ServerFile, flags, argv []string) (need GapNeed) {
+	need, err := f.compile(file, e, own, flags, argv)
 	if err != nil { // the start says what is wrong
 		need = f.Standard()
 	}
@@ -120,14 +120,20 @@ func (f *gapFinder) Of(file *wrapping.File, e wrapping.Entry, flags, argv []stri
 }
 
 // compile compiles the policy of an entry for this host, with the variables that its client sets.
-func (f *gapFinder) compile(file *wrapping.File, e wrapping.Entry, flags, argv []string) (GapNeed, error) {
+func (f *gapFinder) compile(file *wrapping.File, e wrapping.Entry, own *config.ServerFile, flags, argv []string) (GapNeed, error) {
 	given, err := cmdline.ParseRun(append([]string{"run"}, file.Started(e, flags, f.host)...))
-	if err != nil {
+	switch {
+	case own != nil:
+		given = &cmdline.RunFlags{PolicyFlags: cmdline.PolicyFlags{ID: own.Server.ID}}
+	case err != nil:
 		return GapNeed{}, err
 	}
 	restore, _, _ := file.UseEnv(e, f.host.Home, false) // no program can be started with a variable that cannot be set
 	defer restore()
-	t, err := session.Resolve(given.ConfigFlags, given.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: file.Started(e, argv, f.host)})
+	t, err := session.LoadWith(own, given.ConfigFlags, given.PolicyFlags, "", "", cmdline.Server{Given: true, Argv: file.Started(e, argv, f.host)})
+	if err == nil {
+		err = t.Resolve()
+	}
 	if t != nil {
 		defer t.Close()
 	}
@@ -141,7 +147,7 @@ func (f *gapFinder) compile(file *wrapping.File, e wrapping.Entry, flags, argv [
 	}
 	// A program of mcp-jail that is missing is no fault of the host: doctor and the start name it.
 	of := slices.DeleteFunc(plan.Gaps, func(g confine.Gap) bool { return strings.Contains(g.Why, tlsworker.ErrMissing.Error()) })
-	return GapNeed{of, plan.HostNamespaces, WithoutAxes(t.Policy.Waive, waivedBy(file.Started(e, flags, f.host)))}, nil
+	return GapNeed{of, plan.HostNamespaces, WithoutAxes(t.Policy.Waive, HasWaivers(own, clients.Wrapped{ID: given.ID, Flags: file.Started(e, flags, f.host)}))}, nil
 }
 
 // waivedBy returns the axes, and the words of systems, that flags of mcp-jail run accept.

@@ -98,12 +98,12 @@ type Index struct {
 	tables  map[string]*config.Config             // of each directory
 	joined  map[string]*Server                    // by key, or by signature
 	of      map[*wrapping.File]map[string]*Server // of entries, by their keys
-	words   [3]map[string][]*Server               // by names of files and tables, keys, what servers are called
+	named   map[string][]*Server                  // those with a key, by their names
 }
 
 // A Server is one server, with all that names it.
 type Server struct {
-	Name   string   // means this server and no other, if one word can
+	Name   string   // see Index.name
 	Key    string   // under which mcp-jail keeps what belongs to it; "" if only its start can tell
 	Called []string // by clients and people
 	Words  []string // its line, with the client's variables and without their values
@@ -172,7 +172,7 @@ func (x *Index) addKnown(isNew bool) {
 		}
 	}
 	for _, k := range x.Stored.Servers {
-		one := &Server{Key: k.Name, Called: []string{k.Called()}, Kept: k, Words: k.About.Command}
+		one := &Server{Key: k.Name, Called: []string{cmp.Or(k.About.Name, k.Called())}, Kept: k, Words: k.About.Command}
 		if c := k.About.Configuration; c != nil {
 			one.Dir = c.Workspace
 		}
@@ -349,7 +349,7 @@ const maxLine = 60
 // Title names a server, and says where it is declared.
 func (s *Server) Title() string {
 	if len(s.Entries) > 0 {
-		return ServerTitle(s.Entries[0].Entry) + " of " + s.Place()
+		return show.Name(s.Name) + " of " + s.Place()
 	}
 	return show.Name(s.Name) + " (" + s.Place() + ")"
 }

@@ -56,6 +56,7 @@ func TestPick(t *testing.T) {
 		"mem":    "mem means 2 servers; type one of these:\n  mem --client cursor   Cursor (~/.cursor/mcp.json, line 3)\n  mem --client gemini   Gemini CLI (~/.gemini/settings.json, line 3)",
 		"twin":   "twin means 2 servers; type one of these:\n  twin-01234567   started by hand in /a:  twin a\n  twin-fedcba98   started by hand in /b:  twin b",
 		"notess": "there is no server notess; did you mean notes?\na server's file cannot be used: ~/.config/mcp-jail/servers/broken.toml:3",
+		"notes":  "notes means 2 servers; type one of these:\n  evil-", // the user's own is called so, and the project's
 		"zzz":    "there is no server zzz. To see all servers:",
 		"broken": dir + "/home/.config/mcp-jail/servers/broken.toml:3",
 	} {
@@ -65,7 +66,7 @@ func TestPick(t *testing.T) {
 	}
 	// What a command cannot use does not hide what it can.
 	kept := func(s *Server) bool { return s.Kept != nil && strings.HasPrefix(s.Key, "twin-f") }
-	if s, err := x.Pick("twin", kept); err != nil || s.Key != "twin-fedcba9876543210" {
+	if s, err := x.Pick("twin", kept); err != nil || s.Key != "twin-fedcba9876543210fedcba9876543210" {
 		t.Errorf("of those that fit: %+v, %v", s, err)
 	}
 	if s, err := x.Pick("gh", kept); err != nil || s.Key != "gh" {
@@ -106,7 +107,7 @@ func TestJoined(t *testing.T) {
 	}
 }
 
-// TestPickRenewed: a name in the file of a client means what it starts now, and not what is left of a server of that name.
+// TestPickRenewed: the name of a server that no client starts any more is not taken for what a client calls so now.
 func TestPickRenewed(t *testing.T) {
 	file := func(name, id, word string) string {
 		return "version = 1\n[servers." + name + "]\nid = \"" + id + "\"\ncommand = \"npx\"\narguments = [\"-y\", \"" + word + "\"]\n"
@@ -118,8 +119,13 @@ func TestPickRenewed(t *testing.T) {
 	})
 	x := readAs(t, dir+"/bin/mcp-jail")
 	for _, fits := range []func(*Server) bool{nil, (*Server).IsOwn} {
-		if s, err := x.Pick("memory", fits); err != nil || s.Key != "memory-2-0123456789ab" {
+		if s, err := x.Pick("memory", fits); err == nil || !strings.Contains(err.Error(), ":\n  memory-0123456789ab   ~/.config/mcp-jail/servers/memory.toml\n  memory-2   Claude Code") {
 			t.Errorf("%+v, %v", s, err)
+		}
+		for _, word := range []string{"memory-2", "memory-0123456789ab"} {
+			if s, err := x.Pick(word, fits); err != nil || !strings.HasPrefix(s.Key, word) {
+				t.Errorf("%s: %+v, %v", word, s, err)
+			}
 		}
 	}
 }
@@ -149,7 +155,10 @@ func TestPickOfProjects(t *testing.T) {
 	if s, err := x.Pick("track", nil); err == nil || !strings.Contains(err.Error(), "track means 2 servers") {
 		t.Errorf("the beginning of a name: %+v, %v", s, err)
 	}
-	if s, err := x.Pick("local", nil); err != nil || s.Key != "local-ba9876543210" {
+	if s, err := x.Pick("local", nil); err == nil || !strings.Contains(err.Error(), ":\n  local-0123456789ab   ") || !strings.Contains(err.Error(), "\n  local-2   ") {
+		t.Errorf("the name of another project's, which is called so here, too: %+v, %v", s, err)
+	}
+	if s, err := x.Pick("local-2", nil); err != nil || s.Key != "local-ba9876543210" {
 		t.Errorf("the one for this project: %+v, %v", s, err)
 	}
 	if s, err := x.Pick("bare", nil); err != nil || s.File == nil || len(s.Entries) != 1 || s.IsJailed() {

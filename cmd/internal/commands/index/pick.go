@@ -2,6 +2,7 @@ package index
 
 import (
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,56 +16,47 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// The names of servers, by what they say: what comes first decides.
-const (
-	files  = iota // of a server's file, or of a table that holds here
-	keys          // under which something is kept
-	called        // by clients and people
-	tiers
-)
-
-// name gives each server the shortest of its names that no other server has.
+// name gives each server its name, which is known from its key alone: that of its file or table, or LABEL-KEY8. Where two
+// have one name, each is named by its key. A server without a key, which mcp-jail does not start, has that of its client.
 func (x *Index) name() {
-	x.words = [tiers]map[string][]*Server{{}, {}, {}}
-	add := func(tier int, word string, s *Server) {
-		if word != "" && !slices.Contains(x.words[tier][word], s) {
-			x.words[tier][word] = append(x.words[tier][word], s)
-		}
-	}
+	x.named = map[string][]*Server{}
 	for _, s := range x.Servers {
-		add(keys, s.Key, s)
-		if s.File != nil {
-			add(files, s.File.Server.Name, s)
-		}
-		if s.Table != nil {
-			add(files, s.Table.Name, s)
-		}
-		for _, name := range s.Called {
-			add(called, name, s)
-		}
-		if s.Key != "" {
-			add(called, records.ShortKey(s.Key), s)
-		}
-	}
-	for _, s := range x.Servers {
-		names := slices.Clone(s.Called)
 		switch {
 		case s.File != nil:
-			names = append([]string{s.File.Server.Name}, names...)
+			s.Name = s.File.Server.Name
 		case s.Table != nil:
-			names = append([]string{s.Table.Name}, names...)
+			s.Name = s.Table.Name
+		case s.Key != "":
+			s.Name = records.ShortKey(s.Key)
+		default:
+			s.Name = s.Called[0]
+			continue
 		}
-		if s.Key != "" {
-			names = append(names, records.ShortKey(s.Key), s.Key)
+		x.named[s.Name] = append(x.named[s.Name], s)
+	}
+	for name, all := range maps.Clone(x.named) {
+		first := all
+		for _, comesFirst := range []func(*Server) bool{func(s *Server) bool { return s.File != nil || s.Table != nil }, func(s *Server) bool { return s.Table != nil && s.Table.Project == "" }} {
+			if some := only(first, comesFirst); some != nil {
+				first = some
+			}
 		}
-		s.Name = names[0]
-		for _, name := range names {
-			if found := x.exact(name, nil); len(found) == 1 && found[0] == s {
-				s.Name = name
-				break
+		x.named[name] = first
+		for _, s := range all {
+			if (len(first) > 1 || s != first[0]) && s.Key != name { // that of a table is its name
+				s.Name, x.named[s.Key] = s.Key, []*Server{s}
 			}
 		}
 	}
+}
+
+func only(all []*Server, is func(*Server) bool) (some []*Server) {
+	for _, s := range all {
+		if is(s) {
+			some = append(some, s)
+		}
+	}
+	return some
 }
 
 // WithKey returns the server with a key, or nil.
@@ -78,130 +70,52 @@ func (x *Index) NameOf(key string) string {
 	return key
 }
 
-// exact returns the servers that have a whole name. A table of the configuration here hides what else has its name, whether it
-// fits or not: a project's server must not be taken for the user's.
-func (x *Index) exact(word string, fits func(*Server) bool) []*Server {
-	for _, s := range x.words[called][word] { // what a client calls so in this project, before what has the name elsewhere
-		if slices.ContainsFunc(s.Entries, func(e *Entry) bool { return e.Server == word && e.For == x.Host.Dir && !e.File.IsProject() }) {
-			return x.ofProject(x.words[called][word])
-		}
-	}
-	isCalled := func(s *Server) bool {
-		return slices.ContainsFunc(s.Entries, func(e *Entry) bool { return e.Server == word && !e.File.IsProject() })
-	}
-	for _, tier := range x.words {
-		all := tier[word]
-		if slices.ContainsFunc(x.words[called][word], isCalled) { // before what is left of another server that was called so
-			all = slices.DeleteFunc(slices.Clone(all), func(s *Server) bool { return !s.IsDeclared() })
-		}
-		if found := x.preferred(all, fits); found != nil {
-			return found
-		}
-		if i := slices.IndexFunc(all, func(s *Server) bool { return s.Table != nil }); i >= 0 {
-			return all[i : i+1]
-		}
-	}
-	if fits != nil {
-		return x.exact(word, nil)
-	}
-	return nil
-}
-
-// preferred returns the servers that fit: those that the user has declared, if there are any, and of these without those
-// for other projects. A file that has one for the project here prefers it to that for all projects.
-func (x *Index) preferred(all []*Server, fits func(*Server) bool) (found []*Server) {
-	for _, isOwn := range []bool{true, false} {
-		for _, s := range all {
-			if s.IsOwn() == isOwn && (fits == nil || fits(s)) {
-				found = append(found, s)
-			}
-		}
-		if len(found) > 1 {
-			return x.ofProject(found)
-		}
-		if found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
-// ofProject returns the servers that count in the working directory, if they differ in that.
-func (x *Index) ofProject(all []*Server) []*Server {
-	if started := slices.DeleteFunc(slices.Clone(all), func(s *Server) bool { return len(s.Entries) > 0 || s.Dir != x.Host.Dir }); len(started) > 0 && !all[0].IsOwn() {
-		return started
-	}
-	counts := slices.DeleteFunc(slices.Clone(all), func(s *Server) bool {
-		e := s.EntryIn(x.Host.Dir)
-		return e != nil && e.For != "" && e.For != x.Host.Dir
-	})
-	if len(counts) == 0 {
-		return all
-	}
-	file := ""
-	var only *Server
-	for _, s := range counts {
-		e := s.EntryIn(x.Host.Dir)
-		if e == nil || file != "" && file != e.File.Path {
-			return counts
-		}
-		if file = e.File.Path; e.For == x.Host.Dir {
-			only = s
-		}
-	}
-	if only == nil {
-		return counts
-	}
-	return []*Server{only}
-}
-
-// Pick returns the server that a word means: by its name, by what a client or a person calls it, by its package, or
-// by the beginning of a name. fits says which servers a command can use; nil is all. If the one that the word means does
-// not fit, it is returned all the same, and the command says what it lacks.
+// Pick returns the server that a word means: the one with that name, else the only one that a client or a person calls so,
+// else the only one with this package, or whose name begins so. fits says which servers a command can use; nil is all. If the
+// one that the word means does not fit, it is returned all the same, and the command says what it lacks.
 func (x *Index) Pick(word string, fits func(*Server) bool) (*Server, error) {
 	for _, err := range x.Broken {
 		if strings.HasPrefix(err.Error(), filepath.Join(x.Host.ConfigDir, config.ServersDir, word+".toml")+":") {
 			return nil, err
 		}
 	}
-	found := x.exact(word, fits)
-	for _, fits := range []func(*Server) bool{fits, nil} {
-		for _, matches := range []func(*Server, string) bool{isPackage, begins} {
-			if found == nil && word != "" {
-				found = x.preferred(x.Servers, func(s *Server) bool { return matches(s, word) && (fits == nil || fits(s)) })
-			}
-		}
-		switch len(found) {
-		case 0:
-		case 1:
-			if fits != nil && !fits(found[0]) && !found[0].IsDeclared() && x.unreadable() != "" {
-				return nil, x.unknown(word) // it may be in that file
-			}
-			return found[0], x.contested(word, found[0])
-		default:
-			return nil, x.ambiguous(word, found)
+	found := x.named[word]
+	if len(found) == 1 && !x.counts(found[0]) { // it is left from earlier, or another project's: the user may mean one that counts here
+		found = append(found[:1:1], only(x.Servers, func(s *Server) bool { return s.IsOwn() && x.counts(s) && isCalled(s, word) })...)
+	}
+	if found == nil {
+		found = fitting(only(x.Servers, func(s *Server) bool { return isCalled(s, word) }), fits)
+		if len(found) == 0 || len(found) == 1 && !found[0].IsOwn() { // a project takes no word from a server of the user's
+			found = append(found, fitting(only(x.Servers, func(s *Server) bool { return (found == nil || s.IsOwn()) && isAlmost(s, word) }), fits)...)
 		}
 	}
-	return nil, x.unknown(word)
+	switch {
+	case len(found) > 1:
+		return nil, x.ambiguous(word, found)
+	case len(found) == 0, fits != nil && !fits(found[0]) && !found[0].IsDeclared() && x.unreadable() != "": // it may be in that file
+		return nil, x.unknown(word)
+	}
+	return found[0], nil
 }
 
-func isPackage(s *Server, name string) bool { return s.Kept != nil && s.Kept.isPackage(name) }
-
-func begins(s *Server, word string) bool {
-	return slices.ContainsFunc(append([]string{s.Name, s.Key}, s.Called...), func(name string) bool { return strings.HasPrefix(name, word) })
+// fitting returns the servers that fit, or all if none does.
+func fitting(all []*Server, fits func(*Server) bool) []*Server {
+	if some := only(all, func(s *Server) bool { return fits == nil || fits(s) }); some != nil {
+		return some
+	}
+	return all
 }
 
-// contested returns an error if a server that the user has not declared has a word which is the package, or the beginning of the
-// name, of one that is the user's: a project must not take the word from it.
-func (x *Index) contested(word string, found *Server) error {
-	if found.IsOwn() || found.Name == word && found.Key == word {
-		return nil
-	}
-	users := slices.DeleteFunc(slices.Clone(x.Servers), func(s *Server) bool { return !s.IsOwn() || !isPackage(s, word) && !begins(s, word) })
-	if len(users) == 0 {
-		return nil
-	}
-	return x.ambiguous(word, append(users, found))
+// counts reports whether a client starts a server in the working directory, or a table declares it here.
+func (x *Index) counts(s *Server) bool {
+	return s.Table != nil || slices.ContainsFunc(s.Entries, func(e *Entry) bool { return e.For == "" || e.For == x.Host.Dir })
+}
+
+func isCalled(s *Server, word string) bool { return s.Key == word || slices.Contains(s.Called, word) }
+
+// isAlmost reports whether a word is the package of a server, or the beginning of a name of it.
+func isAlmost(s *Server, word string) bool {
+	return word != "" && (s.Kept != nil && s.Kept.isPackage(word) || slices.ContainsFunc(append([]string{s.Name, s.Key}, s.Called...), func(name string) bool { return strings.HasPrefix(name, word) }))
 }
 
 // An AmbiguousError reports a word that may mean several servers.
@@ -220,7 +134,10 @@ func (x *Index) ambiguous(word string, found []*Server) error {
 	slices.SortStableFunc(found, func(a, b *Server) int { return strings.Compare(a.Name, b.Name) })
 	for _, s := range found[:min(maxShown, len(found))] {
 		words := show.Name(s.Name)
-		if only := x.exact(s.Name, nil); (len(only) != 1 || only[0] != s) && len(s.Entries) > 0 {
+		switch {
+		case s.Key != "" && s.Name == word: // it is not sure here
+			words = show.Name(s.Key)
+		case s.Key == "":
 			words += " --client " + s.Entries[0].File.Client.Name
 			if slices.ContainsFunc(found, func(o *Server) bool {
 				return o != s && len(o.Entries) > 0 && o.Entries[0].File.Client.Name == s.Entries[0].File.Client.Name

@@ -49,12 +49,15 @@ type StoredServer struct {
 	started bool // there was a session
 }
 
-// Called returns the name by which people call the server.
+// Called returns the name of the server, as far as its key and its records tell it.
 func (s *StoredServer) Called() string {
 	if s.About.Project != "" {
 		return PlainName(s.Name, s.About.Project)
 	}
-	return cmp.Or(s.About.Name, records.KeyLabel(s.Name))
+	if records.IsID(s.Name) {
+		return cmp.Or(s.About.Name, records.KeyLabel(s.Name))
+	}
+	return records.ShortKey(s.Name)
 }
 
 // PlainName returns the name that a server has in its configuration. kept is the name under which

@@ -91,7 +91,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 // tell prints what a record says, and then the command that allows what was blocked.
 func (w *whyCmd) tell(c terminal.Console, x *index.Index, s *index.Server, record diagnostics.Record) {
 	c.PrintText(record.Text(func(r diagnostics.Record) string { return w.title(x, s, r) }, w.verbose))
-	switch line, name := grantLine(s, record), show.Name(record.Server); {
+	switch line, name := grantLine(s, record), show.Name(s.Name); {
 	case line == "":
 	case s.File != nil && grantcmd.AllowsLast(x, s.Name): // the flags of another line are not known
 		c.PrintText("\nIt has been allowed since. Restart " + name + " and try again.\n")
@@ -102,7 +102,7 @@ func (w *whyCmd) tell(c terminal.Console, x *index.Index, s *index.Server, recor
 
 // title says which server a record is about, where it is and when that was: "notes in Cursor, today 14:02".
 func (w *whyCmd) title(x *index.Index, s *index.Server, r diagnostics.Record) string {
-	text := show.Name(r.Server)
+	text := show.Name(s.Name)
 	switch {
 	case r.Project != "":
 		text += " of the project " + show.Line(cli.ShortPath(filepath.Dir(r.Project), x.Host.Home))

@@ -20,7 +20,7 @@ const maxTries = 10
 type loop struct {
 	c     terminal.Console
 	edit  *grantcmd.Edit // what was granted so far, which is in no file yet
-	name  string         // as the user calls it
+	name  string         // of the server
 	words []string       // its line
 	argv  []string       // of mcp-jail, from run on
 	root  string         // the directory of its project; "" for none

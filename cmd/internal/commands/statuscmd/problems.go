@@ -123,6 +123,8 @@ func sayUnclear(g *groups, r *row) {
 // sayStart says why a server cannot start, or fails when it does.
 func sayStart(g *groups, r *row) {
 	switch {
+	case r.copied:
+		g.add(show.Name(r.Called), "NAMES has the id of "+r.shown()+", and another command. To give it a policy of its own:", "", "", show.Typed("mcp-jail wrap --server", r.Called))
 	case r.changed:
 		g.add(r.shown(), "NAMES has another command than you wrapped. To keep its policy:", "", "", show.Typed("mcp-jail wrap --server", r.Called))
 	case r.Fault != "":

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -21,13 +22,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
-	"github.com/mcp-jail/mcp-jail/presets"
 )
 
 // A row is a server as a client starts it, or one that no client has.
 type row struct {
-	Name        string          `json:"name"`             // means this server, in other commands
-	Called      string          `json:"called,omitempty"` // by its client
+	Name        string          `json:"name"`             // of the server in all commands
+	Called      string          `json:"called,omitempty"` // by its client, or by run --name
 	Client      string          `json:"client,omitempty"`
 	File        string          `json:"file,omitempty"`
 	Project     string          `json:"project,omitempty"` // for which the client starts it
@@ -51,6 +51,7 @@ type row struct {
 	title   string // of its client
 	running bool
 	changed bool   // its line has another command than its file
+	copied  bool   // and another entry has that command, with the same id
 	own     string // what it is, without a pinned version
 }
 
@@ -80,7 +81,7 @@ func (s *statusCmd) rows(x *index.Index) ([]*row, error) {
 	if s.Everything() && (s.all || len(s.names) > 0) {
 		for _, server := range x.Servers {
 			if len(server.Entries) == 0 && server.Kept != nil {
-				r := &row{Name: server.Name, Jail: nothing, Command: terminal.ShownWords(server.Words), Project: server.Kept.About.Project}
+				r := &row{Name: server.Name, Called: server.Kept.About.Name, Jail: nothing, Command: terminal.ShownWords(server.Words), Project: server.Kept.About.Project}
 				r.addStored(x, server)
 				r.setVersion(x, server)
 				all, of[r] = append(all, r), server
@@ -121,7 +122,7 @@ func (s *statusCmd) named(x *index.Index, all []*row, of map[*row]*index.Server)
 
 func entryRow(x *index.Index, e *index.Entry, of *index.Server, here index.GapNeed) *row {
 	f, v := e.File, e.Verdict()
-	r := &row{Name: nameOf(x, e, of), Called: e.Server, Client: f.Client.Name, File: f.Path, Project: e.For, Command: terminal.ShownWords(e.Argv()), Windows: wrapping.OnWindows(f), Granted: e.Brings(), title: f.Client.Title}
+	r := &row{Name: nameOf(e, of), Called: e.Server, Client: f.Client.Name, File: f.Path, Project: e.For, Command: terminal.ShownWords(e.Argv()), Windows: wrapping.OnWindows(f), Granted: e.Brings(), title: f.Client.Title}
 	switch {
 	case v.Jailed:
 		r.Jail = inJail
@@ -156,6 +157,9 @@ func entryRow(x *index.Index, e *index.Entry, of *index.Server, here index.GapNe
 	switch err := startError(x, of, f, e.Entry, w); {
 	case errors.As(err, new(*records.WordsError)):
 		r.changed, r.Fault = true, "its command is not the one that you wrapped"
+		r.copied = of.File != nil && slices.ContainsFunc(of.Entries, func(o *index.Entry) bool {
+			return o != e && !o.File.IsProject() && records.SameWords(of.File.Words(), o.Line().Argv)
+		})
 	case err != nil:
 		r.Fault = err.Error()
 	}
@@ -166,9 +170,9 @@ func entryRow(x *index.Index, e *index.Entry, of *index.Server, here index.GapNe
 	return r
 }
 
-// nameOf returns what a client calls a server, if other commands take that for this server, else the server's own name.
-func nameOf(x *index.Index, e *index.Entry, of *index.Server) string {
-	if means, err := x.Pick(e.Server, nil); err == nil && means == of {
+// nameOf returns the name of a server. One that this mcp-jail does not start has none but what its client calls it.
+func nameOf(e *index.Entry, of *index.Server) string {
+	if of.File == nil && (of.Key == "" || !e.Verdict().Jailed) {
 		return e.Server
 	}
 	return of.Name
@@ -191,14 +195,10 @@ func startError(x *index.Index, of *index.Server, f *wrapping.File, e wrapping.E
 		return err
 	}
 	flags, err := cmdline.ParseRun(append([]string{"run"}, w.Flags...))
-	if err != nil || flags.Preset == "" {
-		return err
+	if err == nil && flags.Preset != "" {
+		err = session.PresetError(flags.Preset)
 	}
-	p, err := presets.Find(flags.Preset)
-	if err != nil {
-		return err
-	}
-	return p.Lists(given)
+	return err
 }
 
 // setVersion sets the pinned version of a server, or what the server is.
@@ -308,12 +308,22 @@ var leastWidths = map[int]int{0: 20, 1: 14, 3: 12, 5: 20}
 // table returns the table, for a width; 0 is any width.
 func (s *statusCmd) table(rows []*row, now time.Time, width int) string {
 	names := []string{"SERVER", "CLIENT", "JAIL", "VERSION", "LAST USED", "LAST FAILURE"}
+	calls := slices.ContainsFunc(rows, func(r *row) bool { return r.otherName() != "" })
+	if calls {
+		names = append(names, "CALLED")
+	}
 	if s.all {
 		names = append(names, "SIZE")
 	}
 	table := [][]cli.Cell{cli.Heading(names...)}
 	for _, r := range rows {
 		cells := []cli.Cell{cli.Words(cmp.Or(r.Name, "(no name)")), cli.Words(r.client()), cli.Words(r.Jail.shown()), cli.Words(cmp.Or(r.Version, r.own)), cli.Whole(r.used(now)), r.failure()}
+		switch {
+		case calls && r.otherName() == "":
+			cells = append(cells, cli.Cell{})
+		case calls:
+			cells = append(cells, cli.Words(r.otherName()))
+		}
 		if s.all {
 			cells = append(cells, cli.Amount(r.size()))
 		}
@@ -332,16 +342,19 @@ func (j jail) shown() string {
 	return string(j)
 }
 
-// client returns the client of a row, and what tells the row from others of one name.
+// otherName returns what a client calls the server, if that is not its name.
+func (r *row) otherName() string {
+	if r.Called == r.Name {
+		return ""
+	}
+	return r.Called
+}
+
 func (r *row) client() string {
-	title := r.title
 	if r.Windows {
-		title += " on Windows"
+		return r.title + " on Windows"
 	}
-	if r.Called != "" && r.Called != r.Name {
-		title += ", as " + r.Called
-	}
-	return title
+	return r.title
 }
 
 func (r *row) used(now time.Time) string {

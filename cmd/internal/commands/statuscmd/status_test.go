@@ -24,7 +24,7 @@ func TestTable(t *testing.T) {
 		{Name: "fails", title: "Zed", Jail: unclear, running: true, LastFailure: &index.Failure{Stage: diagnostics.StageStartup}},
 	}
 	s := &statusCmd{all: true}
-	for _, width := range []int{60, 80, 100, 120} {
+	for _, width := range []int{64, 80, 100, 120} {
 		got := s.table(rows, now, width)
 		for line := range strings.Lines(got) {
 			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > width || strings.Contains(line, "\x1b") {
@@ -37,7 +37,7 @@ func TestTable(t *testing.T) {
 			}
 		}
 	}
-	if got := s.table(rows, now, 0); strings.Contains(got, "…") || !strings.Contains(got, "  Visual Studio Code on Windows, as other  weaker  ") || !strings.Contains(got, "start: failed") {
+	if got := s.table(rows, now, 0); strings.Contains(got, "…") || !strings.Contains(got, "  Visual Studio Code on Windows  weaker  ") || !strings.Contains(got, "blocked  other   25 MB\n") || !strings.Contains(got, "start: failed") {
 		t.Errorf("in a pipe:\n%s", got)
 	}
 }

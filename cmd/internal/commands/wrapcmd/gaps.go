@@ -50,7 +50,7 @@ func lookForGaps(c terminal.Console, program wrapping.Program, host clients.Host
 			case !wrapped || line.Argv == nil || s.Own == nil:
 				continue
 			}
-			need := finder.Of(ch.File, s.Entry, line.Flags, line.Argv)
+			need := finder.Of(ch.File, s.Entry, s.Own, line.Flags, line.Argv)
 			open.add(ch.File, s, need)
 		}
 	}

@@ -144,8 +144,12 @@ func (s *screen) heading(f *wrapping.File) string {
 
 // reach says what a server may reach that wrap puts into a jail, or what wrap mends.
 func reach(s wrapping.ServerChange, home string) string {
-	_, wrapped := clients.ParseWrapped(s.Argv())
+	line, wrapped := clients.ParseWrapped(s.Argv())
 	switch {
+	case line.ID != "" && s.Former == "" && s.Own != nil && s.Own.Server.ID != line.ID: // another entry has the id, with its words
+		own := s
+		own.Entry.Command, own.Entry.Args = line.Argv[0], line.Argv[1:]
+		return "gets a policy of its own: " + reach(own, home)
 	case s.Repair != nil:
 		return "starts this mcp-jail from now on: it " + terminal.ShortHome(string(s.Repair.Why), home)
 	case wrapped && s.Accepts != nil:
