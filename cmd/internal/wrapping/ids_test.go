@@ -83,7 +83,7 @@ func TestOwnNetwork(t *testing.T) {
 	h := newHost(t)
 	write(t, filepath.Join(h.Home, ".claude.json"), `{"mcpServers": {"s": {"command": "x", "env": {"TRACKER_URL": "http://127.0.0.1:8932", "HTTPS_PROXY": "http://127.0.0.1:3128"}}}}`)
 	wrapAll(t, h)
-	if got, want := fileOf(t, h, "s"), `id = "s-ID" command = "x" arguments = [] variables = ["TRACKER_URL"] [servers.s.access] [[servers.s.access.fs]] path = "." read = true write = true [[servers.s.access.net]] host = "127.0.0.1" port = 8932 allow = true`; got != want {
+	if got, want := fileOf(t, h, "s"), `id = "s-ID" command = "x" arguments = [] variables = ["TRACKER_URL"] [servers.s.access] workspace = "none" [[servers.s.access.fs]] path = "." read = true write = true [[servers.s.access.net]] host = "127.0.0.1" port = 8932 allow = true`; got != want {
 		t.Errorf("%s, want\n%s", got, want)
 	}
 }
