@@ -30,7 +30,7 @@ func (f finder) claude() (all []*Plugin) {
 			root, _ := installation["installPath"].(string)
 			p := f.plugin(id, root)
 			p.Version, _ = installation["version"].(string)
-			p.List, p.kept = path, append(p.kept, filepath.Dir(path))
+			p.kept = append(p.kept, filepath.Dir(path))
 			if scope, _ := installation["scope"].(string); scope == "user" || scope == "" {
 				p.Off = off[id]
 			}
@@ -103,7 +103,7 @@ func (f finder) inMarket(p *Plugin, markets map[string]any) {
 		below, isPath := entry["source"].(string)
 		below = filepath.FromSlash(strings.TrimPrefix(below, "./"))
 		if isPath && (source["source"] == "directory" || source["source"] == "file") && (below == "" || filepath.IsLocal(below)) && (base == "" || filepath.IsLocal(base)) {
-			p.Root, p.List = f.offered(dir, base, below), ""
+			p.Root = f.offered(dir, base, below)
 		}
 		// The list's own servers count for a plugin that has no manifest of its own.
 		if _, own := f.inside(p, ".claude-plugin/plugin.json"); entry["strict"] == false || !own {

@@ -17,7 +17,6 @@ type Plugin struct {
 	Version string       // "" if it is not known
 	Root    string       // its folder
 	Off     string       // the file that switches it off; "" if none does
-	List    string       // the file that says which folder counts, or ""
 	Files   []pluginFile // with its servers
 	Named   []namedPlugin
 

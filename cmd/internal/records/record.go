@@ -21,14 +21,6 @@
 //     as well.
 //   - Any other start is known by its words, the program that they start and the directory in which they
 //     were started, all together: after another word or in another directory it is another server.
-//
-// # Plugins
-//
-// The state has which files of plugins wrap has changed, so that an update of a plugin, which brings
-// its own files again, is noticed.
-//
-// [CheckPlugins] is made for the start of a session. Without a wrapped plugin it costs one open of a file that
-// does not exist. With one it costs a stat for each file, and reads only what has changed.
 package records
 
 import (

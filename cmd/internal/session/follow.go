@@ -46,7 +46,6 @@ type Followed struct {
 func (t *Target) Follow(c terminal.Console) *Followed {
 	f := &Followed{stamp: t.source.stamp, prepare: func(t *Target) error { return Prepare(t, c) }}
 	t.noteWrites()
-	noteUpdates(t)
 	f.now.Store(t)
 	f.keeping = keeping{Store: UndoStore(t.Host, t.Policy.KeptName()), Server: t.Policy.KeptName(), Name: t.Policy.Server, Stateful: t.Policy.Stateful, Console: c}
 	return f

@@ -108,16 +108,6 @@ func Untrusted(reach *policy.Reach, host hostfs.Host) func(file string) string {
 	return func(file string) string { return resolve.WhyChangeable(reach, paths, file) }
 }
 
-// noteUpdates warns of plugins whose update took their servers out of the jail.
-func noteUpdates(t *Target) {
-	if t.trial != nil {
-		return
-	}
-	if text := records.PluginWarning(records.CheckPlugins(t.Host.StateDir)); text != "" {
-		t.Warnings = append(t.Warnings, policy.Warning{Code: "plugin-updated", Message: text})
-	}
-}
-
 // noteWrites notes where the server may write. A failure is a warning: this server is as confined
 // as without it.
 func (t *Target) noteWrites() {

@@ -341,12 +341,8 @@ func (c *Change) Write(dir string, now time.Time) (backup string, err error) {
 		return backup, err
 	}
 	_ = prune(dir, own.Real) // else the next change tries it again
-	after := c.File.again()
-	if after.Err == nil {
-		err = remember(after, dir, c.After)
-	}
-	if err = cmp.Or(after.Err, err); err != nil {
-		return backup, &WrittenError{err}
+	if after := c.File.again(); after.Err != nil {
+		return backup, &WrittenError{after.Err}
 	}
 	return backup, nil
 }

@@ -349,30 +349,6 @@ func pluginReading(path string, host clients.Host, sel Selection) (found *readin
 	return found
 }
 
-// remember notes for the next starts whether the file of a plugin has wrapped servers. text is its content.
-func remember(f *File, dir string, text []byte) error {
-	p := f.Plugin()
-	if p == nil {
-		return nil
-	}
-	list := p.List
-	if list == "" && p.Version != "" && filepath.Base(p.Root) == p.Version { // of each version there is a folder
-		list = filepath.Dir(p.Root)
-	}
-	return records.RememberPlugin(dir, records.Plugin{
-		Client: p.Client, Title: f.Client.Title, ID: p.ID, Name: p.Title(), Root: p.Root,
-		File: records.SeeText(f.own.Real, text), List: records.SeeFile(list),
-	}, f.HasWrapped())
-}
-
-// Refresh notes a file of a plugin as it is, if it is not as it was noted.
-func Refresh(f *File, dir string) error {
-	if p := f.Plugin(); p == nil || f.Err != nil || !slices.ContainsFunc(records.CheckPlugins(dir), func(o records.Plugin) bool { return o.ID == p.ID }) {
-		return nil
-	}
-	return remember(f, dir, f.own.Data)
-}
-
 // TakeOver has the file of an id take over other words with which it was started, if an entry of the user's own has
 // exactly this line, and returns where that is. It returns "" if there is none, or if another entry has the words of
 // the file. Variables of the start move no file of a client: an entry of a project's file may have set them.

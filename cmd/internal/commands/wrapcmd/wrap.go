@@ -138,9 +138,6 @@ func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, progra
 	if err != nil && !w.noInstall { // some files stay as they were
 		fetches = missing(host, index.ClientsHost(host), written)
 	}
-	for _, f := range files { // an update of a plugin brings its own file again
-		err = errors.Join(err, wrapping.Refresh(f, host.StateDir))
-	}
 	err = errors.Join(err, w.copyEarlier(c, host.Home, !s.isEmpty()))
 	if interrupted := (*terminal.InterruptedError)(nil); errors.As(err, &interrupted) {
 		return err

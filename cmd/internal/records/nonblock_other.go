@@ -1,5 +1,0 @@
-//go:build !unix
-
-package records
-
-const nonblock = 0
