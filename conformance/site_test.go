@@ -113,7 +113,7 @@ func (e *noJail) Error() string { return "mcp-jail doctor: " + e.doctor }
 
 func build() (*site, error) {
 	// Not below /tmp: a jail has its own.
-	base, err := os.MkdirTemp("/var/tmp", "mcp-jail-conformance-")
+	base, err := os.MkdirTemp(cmp.Or(os.Getenv("MCPJAIL_TEST_DIR"), "/var/tmp"), "mcp-jail-conformance-")
 	if err != nil {
 		return nil, err
 	}

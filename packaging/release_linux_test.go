@@ -218,7 +218,7 @@ const stranger = 64123
 // directory returns a directory that every user can read, and that the test removes.
 func directory(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "mcp-jail-packaging-")
+	dir, err := os.MkdirTemp(testkit.VarTmp(), "mcp-jail-packaging-")
 	testkit.Must(t, err)
 	t.Cleanup(func() {
 		if err := os.RemoveAll(dir); err != nil {
@@ -268,7 +268,7 @@ func TestMain(m *testing.M) {
 func programs(t *testing.T) string {
 	t.Helper()
 	built.once.Do(func() {
-		if built.dir, built.err = os.MkdirTemp("/var/tmp", "mcp-jail-packaging-programs-"); built.err != nil {
+		if built.dir, built.err = os.MkdirTemp(testkit.VarTmp(), "mcp-jail-packaging-programs-"); built.err != nil {
 			return
 		}
 		const variables = "github.com/mcp-jail/mcp-jail/cmd/internal/cmdline."

@@ -9,8 +9,11 @@
 # The tests run as an ordinary user. If root runs test.sh, it makes an account without rights for
 # them, and removes it. A user who is not root runs them as himself, and leaves out what differs for root.
 #
-# It installs real servers and clients from npm into a cache outside of the checkout.
-# MCPJAIL_REQUIRE lists what must not be skipped (see CONTRIBUTING.md).
+# It installs real servers and clients from npm into a cache outside of the checkout. Without a network it
+# leaves out what needs them. MCPJAIL_REQUIRE lists what must not be skipped (see CONTRIBUTING.md).
+#
+# It prints a line for each package as it ends, after ten quiet seconds what runs, and at the end a sum. If it is
+# ended by Ctrl-C or SIGTERM, it ends what it has started, and removes what it has made.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -45,14 +48,109 @@ long) export MCPJAIL_LONG=1 ;;
 	;;
 esac
 
-say() { printf '\n== %s\n' "$*"; }
-
+missing=()
 for program in go git node npm python3; do
-	if ! command -v "$program" >/dev/null; then
-		echo "the tests need $program: install it first (Debian: apt-get install golang git nodejs npm python3)" >&2
-		exit 2
-	fi
+	command -v "$program" >/dev/null || missing+=("$program")
 done
+if [ ${#missing[@]} -gt 0 ]; then
+	cat >&2 <<-END
+		The tests need programs that are missing: ${missing[*]}
+		  Debian, Ubuntu   apt-get install golang git nodejs npm python3
+		  Fedora           dnf install golang git nodejs npm python3
+		  macOS            brew install go git node python3
+		go.mod says which version of Go. An older one downloads that itself.
+	END
+	exit 2
+fi
+
+work=$(mktemp -d /var/tmp/mcp-jail-test.XXXXXX)
+temp=$(mktemp -d /tmp/mj.XXXX) vartmp=$(mktemp -d /var/tmp/mj.XXXX) # short, since the address of a socket has room for 107 bytes
+chmod 755 "$work" "$temp" "$vartmp"
+user=
+[ "$(id -u)" != 0 ] || user=mcpjail$$
+
+# started lists the processes that this one has started, with those that they have started, and those that
+# have left them and still have the directories of this run in their environment.
+started() {
+	local self=$BASHPID
+	ps -A -o pid=,ppid= | awk -v top=$$ -v self=$self '{ parent[$1] = $2 }
+		END { for (p in parent) for (q = parent[p]; q > 1; q = parent[q]) if (q == top) { if (p != self && parent[p] != self) print p; break } }'
+	{ grep -lF "$vartmp" /proc/[0-9]*/environ || true; } 2>/dev/null | cut -d/ -f3 | grep -vx "$$\|$self" || true
+}
+
+# cleanup ends all processes of this run, and removes its directories and the account.
+cleanup() {
+	local status=$? pids id i
+	trap '' INT TERM HUP
+	trap - EXIT
+	set +e
+	disown -a # bash would say of each that it was killed
+	unset MCPJAIL_TEST_DIR TMPDIR # of what cleanup itself starts: see started
+	for ((i = 0; i < 20; i++)); do
+		pids=$(started)
+		[ -n "$pids" ] || break
+		[ $i -gt 0 ] || kill -STOP $pids 2>/dev/null || true # so that none starts another one meanwhile
+		kill -KILL $(started) 2>/dev/null || true
+		sleep 0.1
+	done
+	if [ -n "$user" ] && id=$(id -u "$user" 2>/dev/null); then
+		remove_user || status=1
+		find /tmp /var/tmp /dev/shm -maxdepth 1 -uid "$id" -exec rm -rf {} +
+	fi
+	rm -rf "$work" "$temp" "$vartmp"
+	exit "$status"
+}
+
+# remove_user ends every process of the ordinary user and removes the account.
+remove_user() {
+	for ((i = 0; i < 5; i++)); do
+		setpriv --reuid "$user" --clear-groups bash -c 'kill -KILL -1' 2>/dev/null || true
+		userdel "$user" 2>"$work/userdel" && return 0 # without 0 it would be what was before the trap
+		sleep 1
+	done
+	cat "$work/userdel" >&2
+	echo "the account $user is still there: remove it with userdel" >&2
+	return 1
+}
+
+trap cleanup EXIT
+trap 'echo "interrupted: ends what was started, and removes its files" >&2; exit 130' INT
+trap 'echo "interrupted: ends what was started, and removes its files" >&2; exit 143' TERM HUP
+
+say() {
+	printf '\n== %s\n' "$*"
+	date +%s >"$work/said"
+}
+
+# tell_running says what runs whenever nothing was printed for ten seconds.
+mkdir "$work/running" "$work/counts"
+tell_running() {
+	local now last name since text
+	while sleep 1; do
+		now=$(date +%s) last=$(cat "$work/said")
+		[ $((now - ${last:-now})) -ge 10 ] || continue # it is empty while another process writes it
+		text=
+		for name in "$work"/running/*; do
+			since=$(cat "$name" 2>/dev/null) && [ -n "$since" ] || continue
+			name=${name##*/}
+			text+="${text:+, }${name//%//} ($((now - since)) s)"
+		done
+		[ -z "$text" ] || echo "   … $text"
+		echo "$now" >"$work/said"
+	done
+}
+
+# during NAME COMMAND... has tell_running name a command while it runs.
+during() {
+	local file=$work/running/${1//\//%} status=0
+	date +%s >"$file"
+	"${@:2}" || status=$?
+	rm -f "$file"
+	return "$status"
+}
+
+# all_of_it is the whole run. It is a process of its own, so that this one can end it at any time.
+all_of_it() {
 
 # The shim of a version manager takes ten times as long to start as the interpreter itself, and
 # the tests start python3 some hundred times.
@@ -61,7 +159,7 @@ if [ "$(head -c 2 "$(command -v python3)")" = '#!' ]; then
 fi
 
 if [ "$size" = all ]; then
-	say "lint" && bash testdata/lint.sh
+	say "lint" && during lint bash testdata/lint.sh
 fi
 
 say "real servers and clients from npm"
@@ -75,12 +173,23 @@ packages() {
 	if [ ! -e "$into/.complete" ]; then
 		rm -rf "$into" && mkdir -p "$into"
 		cp "$dir/package.json" "$dir/package-lock.json" "$dir/.npmrc" "$into"
-		(cd "$into" && npm ci --loglevel=error "$@") >&2
+		if [ -n "$offline" ] || ! (cd "$into" && during "npm ci of $dir" npm ci --loglevel=error "$@") >&2; then
+			rm -rf "$into"
+			lacking "the packages of $dir"
+			return
+		fi
 		touch "$into/.complete"
 	fi
 	export "$variable=$into"
 	installed+=("$variable")
 }
+# lacking WHAT says that something cannot be fetched. That is an error where nothing may be skipped.
+lacking() {
+	offline=1
+	echo "$1 cannot be fetched, so the tests that need them are left out. Is there a network?" >&2
+	[ -z "${MCPJAIL_REQUIRE:-}" ] || exit 1
+}
+offline=
 installed=()
 packages MCPJAIL_SERVERS testdata/npm npm
 packages MCPJAIL_CONFORMANCE conformance/npm conformance
@@ -94,33 +203,6 @@ else # 100 MB, and not 1.6 GB
 	packages MCPJAIL_CLIENTS testdata/clients clients-short --omit=dev --omit=optional
 fi
 
-work=$(mktemp -d /var/tmp/mcp-jail-test.XXXXXX)
-chmod 755 "$work"
-user=
-
-# remove_user ends every process of the ordinary user and removes the account.
-remove_user() {
-	local name=$user
-	user=
-	for _ in 1 2 3 4 5; do
-		setpriv --reuid "$name" --clear-groups bash -c 'kill -KILL -1' 2>/dev/null || true
-		userdel "$name" 2>"$work/userdel" && return
-		sleep 1
-	done
-	cat "$work/userdel" >&2
-	echo "the account $name is still there: remove it with userdel" >&2
-	return 1
-}
-
-cleanup() {
-	local status=$?
-	trap - EXIT
-	[ -z "$user" ] || remove_user || status=1
-	rm -rf "$work"
-	exit "$status"
-}
-trap cleanup EXIT
-
 # A shell ignores SIGINT and SIGQUIT in what it starts in the background, and programs
 # inherit that. The tests of signals need the defaults.
 defaults=()
@@ -128,17 +210,19 @@ if env --default-signal true 2>/dev/null; then
 	defaults=(env --default-signal)
 fi
 
-for dir in . conformance packaging/tools; do (cd "$dir" && go mod download); done # the ordinary user adds none
+for dir in . conformance packaging/tools; do # the ordinary user adds none
+	(cd "$dir" && during "go mod download" go mod download) || lacking "the Go modules of $dir"
+done
 # as runs a command in a directory as the ordinary user, or as the caller if that is not root.
 sources=$root as=("${defaults[@]}")
 if [ "$(id -u)" = 0 ]; then
-	user=mcpjail$$ sources=$work/src
+	sources=$work/src
 	useradd --groups users --create-home --home-dir "$work/home" --shell /bin/sh "$user" # undo has a case for a second group
 	mkdir "$sources"
 	git ls-files -z --cached --others --exclude-standard | tar --null -T - -c | tar -x -C "$sources"
 	chown -R "$user" "$sources"
 	# links FROM TO makes hard links of files that the user only reads, or copies on another file system.
-	links() { cp -dRl "$1" "$2" 2>/dev/null || { rm -rf "$2" && cp -dR "$1" "$2"; }; }
+	links() { during "a copy of $1" cp -dRl "$1" "$2" 2>/dev/null || { rm -rf "$2" && during "a copy of $1" cp -dR "$1" "$2"; }; }
 	links "$(go env GOMODCACHE)" "$work/mod"
 	# The user can add to what the go command has compiled, and changes none of it.
 	mkdir -p "$work/home/.cache" "$(go env GOCACHE)" # none on a fresh account
@@ -152,8 +236,10 @@ if [ "$(id -u)" = 0 ]; then
 		as+=("$variable=$work/$variable")
 		[ "$variable" = MCPJAIL_SERVERS ] || links "${!variable}" "$work/$variable"
 	done
-	cp -dR "$MCPJAIL_SERVERS" "$work/MCPJAIL_SERVERS" # npx starts what is installed in a directory of its user's
-	chown -R "$user" "$work/MCPJAIL_SERVERS"
+	if [ -n "${MCPJAIL_SERVERS:-}" ]; then # npx starts what is installed in a directory of its user's
+		cp -dR "$MCPJAIL_SERVERS" "$work/MCPJAIL_SERVERS"
+		chown -R "$user" "$work/MCPJAIL_SERVERS"
+	fi
 fi
 
 # failures prints what the failing tests of a log wrote.
@@ -239,23 +325,25 @@ parallel() {
 # run HOW PACKAGE [TESTS] runs the tests of a package: as the user, or as root.
 run() {
 	local how=$1 package=$2 dir=$root/$2 command=("${defaults[@]}") options=(-test.v -test.timeout 75m -test.parallel "$(parallel "$2")")
-	local log=$work/log/$package/$how begin=$SECONDS
+	local log=$work/log/$package/$how begin=$SECONDS name=$how%${2//\//%} said
 	mkdir -p "${log%/*}"
 	case $how in
 	user) dir=$sources/$package command=("${as[@]}") ;;
 	root) options+=(-test.run "${3:-.}") ;;
 	esac
-	if compiled "tests/$package/test" >"$log" 2>&1 &&
-		(cd "$dir" && exec "${command[@]}" "$work/tests/$package/test" "${options[@]}") >"$log" 2>&1 </dev/null &&
-		verdict "$package" "$how" "$log"; then
-		times >"$log.times"
-		awk -v name="$package, $how" -v wall=$((SECONDS - begin)) 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); cpu += 60*t[1] + t[2] } }
-			END { printf "ok  \t%s\t%d s, %d s of a processor\n", name, wall, cpu }' "$log.times"
-		return
+	if compiled "tests/$package/test" >"$log" 2>&1 && during "$package, $how" in_dir "$dir" "${command[@]}" "$work/tests/$package/test" "${options[@]}" >"$log" 2>&1 </dev/null && verdict "$package" "$how" "$log"; then
+		said="ok  	$package, $how	$((SECONDS - begin)) s" bad=0
+	else
+		said="FAIL	$package, $how	$((SECONDS - begin)) s"$'\n'$(failures "$log") bad=1
 	fi
-	echo "FAIL	$package, $how" && failures "$log"
-	return 1
+	awk -v bad=$bad '/^--- PASS/ { p++ } /^--- FAIL/ { f++ } /^--- SKIP/ { s++ } END { print bad, p+0, f+0, s+0 }' "$log" >"$work/counts/$name"
+	printf '%s, %s\n' "${said%%$'\n'*}" "$(awk '{ print $2 " tests passed" ($3 ? ", " $3 " failed" : "") ($4 ? ", " $4 " skipped" : "") }' "$work/counts/$name")"
+	[ "$bad" = 0 ] || printf '%s\n' "${said#*$'\n'}"
+	date +%s >"$work/said"
+	return "$bad"
 }
+
+in_dir() { (cd "$1" && exec "${@:2}"); }
 
 # The packages with tests, those that take longest first.
 listed=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.Dir}}{{end}}' ./...) # a process substitution would lose its status
@@ -268,6 +356,7 @@ for package in $all; do
 	case $size,$([[ " $late " != *" $package "* ]] || echo late) in
 	,late | all,) ;;
 	*) # root's run of the attacks has both users
+		[ -z "$offline" ] || [ "$package" != conformance ] || continue
 		[ "$package,$(id -u)" != confine/attacks,0 ] || continue
 		jobs+=("user $package") needed+=("$package") ;;
 	esac
@@ -280,12 +369,16 @@ elif [ -n "$size" ]; then
 	done <<<"$rooted"
 fi
 
+if [ -n "$offline" ]; then
+	say "without a network: left out are conformance, and in other packages the tests that need real servers and clients from npm"
+fi
 say "${#jobs[@]} packages, as $(id -un)${user:+ and as the ordinary user $user}"
 (
 	begin=$SECONDS
-	compile $(printf '%s\n' "${needed[@]}" | awk '!seen[$0]++') >"$work/compile.log" 2>&1
+	during "the compiler" compile $(printf '%s\n' "${needed[@]}" | awk '!seen[$0]++') >"$work/compile.log" 2>&1
 	touch "$work/compiled"
 	echo "compiled in $((SECONDS - begin)) s"
+	date +%s >"$work/said"
 ) &
 # Two more jobs than there are processors: many tests wait, and a client that gives up after 10 s still gets a
 # processor in time. The compilation is one of them.
@@ -302,8 +395,14 @@ while [ "$running" -gt 0 ]; do
 	wait -n || bad=1
 	running=$((running - 1))
 done
-[ "$bad" = 0 ] || exit 1
-[ -z "$user" ] || remove_user
-times >"$work/times"
-say "everything passed in $((SECONDS / 60)) min $((SECONDS % 60)) s, with $(awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, t, /[ms]/); cpu += 60*t[1] + t[2] } }
-	END { print int(cpu) }' "$work/times") s of a processor"
+cat "$work"/counts/* | awk -v minutes=$((SECONDS / 60)) -v seconds=$((SECONDS % 60)) -v left="${offline:+, without a network}" '
+	{ n++; bad += $1; p += $2; f += $3; s += $4 }
+	END { printf "\n== %d packages, %d of them failed: %d tests passed, %d failed, %d skipped, in %d min %d s%s\n", n, bad, p, f, s, minutes, seconds, left }'
+[ "$bad" = 0 ]
+}
+
+export TMPDIR=$temp MCPJAIL_TEST_DIR=$vartmp
+say "the programs that the tests need are here"
+tell_running &
+all_of_it &
+wait $!

@@ -36,7 +36,7 @@ type world struct {
 	around func(*exec.Cmd) *exec.Cmd // wraps commands; may be nil
 }
 
-func newWorld(t *testing.T) *world { return newWorldIn(t, "/var/tmp") }
+func newWorld(t *testing.T) *world { return newWorldIn(t, testkit.VarTmp()) }
 
 func newWorldIn(t *testing.T, parent string) *world {
 	t.Helper()

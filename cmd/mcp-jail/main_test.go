@@ -65,7 +65,7 @@ func TestMain(m *testing.M) {
 	heedSignals()
 	waitSideBySide()
 	// Test directories are below /var/tmp: every jail has a /tmp of its own.
-	base, err := os.MkdirTemp("/var/tmp", "mcp-jail-cli-")
+	base, err := os.MkdirTemp(testkit.VarTmp(), "mcp-jail-cli-")
 	if err != nil {
 		base, err = os.MkdirTemp("", "mcp-jail-cli-")
 	}

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"cmp"
 	"net"
 	"os"
 	"path/filepath"
@@ -70,11 +71,15 @@ func WriteProgram(name string, content []byte) error {
 	return os.WriteFile(name, content, 0o755)
 }
 
+// VarTmp returns the directory for what tests make outside of /tmp, since a jail has a /tmp of its own. test.sh
+// gives each run one, which it removes when it is ended early.
+func VarTmp() string { return cmp.Or(os.Getenv("MCPJAIL_TEST_DIR"), "/var/tmp") }
+
 // ShortDir returns a new directory with a short path, for sockets: the address of a
 // socket has room for 107 bytes.
 func ShortDir(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/var/tmp", "s")
+	dir, err := os.MkdirTemp(VarTmp(), "s")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,7 @@ func Main(m *testing.M, programs map[string]func(args []string)) {
 // own. In a PID namespace, the number of the process is not enough. Package crypto/rand must not be
 // used here: its first use sets a timer, and so the poller up, before a supervisor has tested that. The
 // path is short: a socket's may have 107 bytes.
-var Dir = fmt.Sprint("/var/tmp/mcp-jail-test-", os.Getpid(), "-", strconv.FormatInt(time.Now().UnixNano()%(36*36*36), 36))
+var Dir = fmt.Sprint(testkit.VarTmp(), "/mcp-jail-test-", os.Getpid(), "-", strconv.FormatInt(time.Now().UnixNano()%(36*36*36), 36))
 
 // runTests runs the tests and removes Dir. The first test that needs Dir makes it: tests start
 // this binary many times without a need for it.
