@@ -93,3 +93,23 @@ func TestMeetLoopback(t *testing.T) {
 		}
 	}
 }
+
+// TestMeetKeepsHosts tests that a second list takes away no search for secrets: they may go to the only host of the
+// user, and not to the only one that a project's file leaves.
+func TestMeetKeepsHosts(t *testing.T) {
+	a, b := NetRule{Host: "a.test", Allow: true}, NetRule{Host: "b.test", Allow: true}
+	profile := func(rules ...NetRule) *Profile { return &Profile{Net: rules, OneHost: HasOneHost(rules)} }
+	for _, c := range []struct {
+		user, project *Profile
+		want          bool
+	}{
+		{profile(a), profile(a, b), true},
+		{profile(a, b), profile(a), false},
+		{profile(a, b), profile(a, b), false},
+	} {
+		out, err := Meet(c.user, c.project)
+		if err != nil || out.OneHost != c.want {
+			t.Errorf("Meet of %v and %v: one host: %t, want %t (%v)", c.user.Net, c.project.Net, out.OneHost, c.want, err)
+		}
+	}
+}

@@ -349,3 +349,18 @@ var foldDots = strings.NewReplacer(
 	"．", ".", "․", ".", "﹒", ".", "。", ".", "｡", ".", "‥", "..", "…", "...",
 	"／", "/", "＼", `\`, "﹨", `\`, "？", "?", "﹖", "?", "＃", "#", "﹟", "#",
 )
+
+// HasOneHost reports whether rules allow exactly one host.
+func HasOneHost(rules []NetRule) bool {
+	host := ""
+	for _, r := range rules {
+		if !r.Allow {
+			continue
+		}
+		if strings.Contains(r.Host, "*") || host != "" && r.Host != host {
+			return false
+		}
+		host = r.Host
+	}
+	return host != ""
+}

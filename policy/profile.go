@@ -91,6 +91,7 @@ type Profile struct {
 	AndCommands []Command
 
 	Net     []NetRule // normalised; empty is no network
+	OneHost bool      // the server's own rules allow exactly one host: what a project's file takes away does not count
 	Inbound []int     // ports of the host's loopback that lead into the jail, sorted
 	// OptionalInbound are those of Inbound that presets alone name. A jail into which no port can lead
 	// starts without them.
@@ -469,7 +470,8 @@ func (p *Profile) Key() string {
 		And      any
 		Own      []string
 		Hidden   []string
-	}{p.document(), ids, unlessEmpty(p.Commands), unlessEmpty(p.AndCommands), p.OwnPrograms, p.Hidden})
+		OneHost  bool
+	}{p.document(), ids, unlessEmpty(p.Commands), unlessEmpty(p.AndCommands), p.OwnPrograms, p.Hidden, p.OneHost})
 	if err != nil {
 		panic(err) // no float but those of durations, no cycle, no channel
 	}

@@ -184,7 +184,7 @@ func (b *resolver) newProfile(net []policy.NetRule) *policy.Profile {
 	limits, _ := p.Limits.OrDefault() // Normalize has refused what is wrong
 	out := &policy.Profile{
 		Server: p.Server, Tool: p.Tool, Argv: append([]string{p.Command}, p.Arguments...), Default: p.Default,
-		HomePrivate: !p.HomeReal, Net: net, Inbound: p.InboundPorts(), OptionalInbound: p.OptionalInboundPorts(), Limits: limits, Waive: policy.SortAxes(p.Waive), Startup: p.Startup, Call: p.Call, Roots: p.Roots, Undo: p.Undo, Leaks: p.Leaks, LeakPatterns: p.LeakPatterns,
+		HomePrivate: !p.HomeReal, Net: net, OneHost: policy.HasOneHost(net), Inbound: p.InboundPorts(), OptionalInbound: p.OptionalInboundPorts(), Limits: limits, Waive: policy.SortAxes(p.Waive), Startup: p.Startup, Call: p.Call, Roots: p.Roots, Undo: p.Undo, Leaks: p.Leaks, LeakPatterns: p.LeakPatterns,
 	}
 	if out.Roots == "" {
 		out.Roots = "off"

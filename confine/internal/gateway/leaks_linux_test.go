@@ -32,7 +32,7 @@ func TestLeaksOf(t *testing.T) {
 		{"one host", policy.LeaksBlock, []policy.NetRule{host("a.test"), host("a.test"), {Host: "b.test"}}, " true"},
 		{"a pattern", policy.LeaksWarn, []policy.NetRule{host("*.a.test")}, all + " false"},
 	} {
-		l := leaksOf(&policy.Profile{Leaks: c.leaks, Net: c.net, Env: env})
+		l := leaksOf(&policy.Profile{Leaks: c.leaks, Net: c.net, OneHost: policy.HasOneHost(c.net), Env: env})
 		var names []string
 		for _, s := range l.Secrets {
 			names = append(names, s.Name)

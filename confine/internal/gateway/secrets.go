@@ -107,13 +107,13 @@ func names(text, name string) bool {
 const maxLeaks = 32 << 10
 
 // leaksOf returns the secrets to find in the requests of a profile: those that the jail was given. If
-// the profile grants exactly one host, they may go there, and none is looked for.
+// the user granted exactly one host, they may go there, and none is looked for.
 func leaksOf(p *policy.Profile) (l egress.Leaks) {
 	if p.Leaks != policy.LeaksWarn && p.Leaks != policy.LeaksBlock {
 		return l
 	}
 	l.Tokens, l.Block = p.LeakPatterns, p.Leaks == policy.LeaksBlock
-	if hasOneHost(p.Net) {
+	if p.OneHost {
 		return l
 	}
 	all, _ := leak.Sought(p.Env)
@@ -125,18 +125,4 @@ func leaksOf(p *policy.Profile) (l egress.Leaks) {
 		}
 	}
 	return l
-}
-
-func hasOneHost(rules []policy.NetRule) bool {
-	host := ""
-	for _, r := range rules {
-		if !r.Allow {
-			continue
-		}
-		if strings.Contains(r.Host, "*") || host != "" && r.Host != host {
-			return false
-		}
-		host = r.Host
-	}
-	return host != ""
 }
