@@ -175,7 +175,6 @@ func TestLineFile(t *testing.T) {
 		{"write", CommandLineOptions{}, ". /granted"}, {"none", CommandLineOptions{}, "/granted"}, {"read", CommandLineOptions{Deny: []string{"d"}}, ". d /granted"},
 		{"write", CommandLineOptions{Read: []string{"/flag"}}, "/flag /granted"}, {"write", CommandLineOptions{Deny: []string{"d"}}, ". d /granted"},
 		{"write", CommandLineOptions{Inbound: []string{"3000"}}, ". /granted"}, {"none", CommandLineOptions{Inbound: []string{"3000"}, Env: []string{"B*"}}, "/granted"},
-		{"write", CommandLineOptions{Below: presetTable(t, "[servers.p.access]\nworkspace = \"none\"\nfs = [{ path = \"cache\", read = true }]\n"), Deny: []string{"d"}}, "cache d /granted"},
 	} {
 		c.o.Command, c.o.Name, c.o.Limit, c.o.File = []string{"x"}, "n", []string{"memory_mb=9"}, inFile(t, strings.Replace(lines, "WORD", c.word, 1))
 		p, err := FromCommandLine(c.o)
@@ -201,7 +200,7 @@ func TestRefusedLineFile(t *testing.T) {
 	const key = "notes-0123456789abcdef"
 	const good = "[servers.NAME]\nid = \"" + key + "\"\ncommand = \"x\"\n"
 	for spoil, do := range map[string]func(path string) error{
-		"mode": func(path string) error { return os.Chmod(path, 0o664) },
+		"mode": func(path string) error { return os.Chmod(path, 0o666) },
 		"link": func(path string) error {
 			return errors.Join(os.Rename(path, path+".real"), os.Symlink(path+".real", path))
 		},
