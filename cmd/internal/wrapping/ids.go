@@ -19,15 +19,14 @@ import (
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
-// IDs chooses the ids of servers, and the names of their files. What it has chosen once, it chooses again for
-// an entry with the same name, words, names of variables, directory and policy.
+// IDs chooses the ids of servers, and the names of their files: its own for each entry. What it has chosen once for an
+// entry, it chooses again.
 type IDs struct {
 	dir     string // with the files of servers
 	files   []*config.ServerFile
-	taken   map[string]bool     // names of files and of tables with a command
-	uses    map[string][]string // the names of variables of each entry of the user's own that has an id
-	held    map[string]bool     // ids of which an entry of the user's own has the words
-	foreign map[string]string   // ids in files of others, and where
+	taken   map[string]bool   // names of files and of tables with a command
+	held    map[string]bool   // ids in entries of the user's own, and whether one of them has the words of the id's file
+	foreign map[string]string // ids in files of others, and where
 	made    map[string]*config.ServerFile
 	broken  string // a file of a server that cannot be used, with what is wrong; it may have any id
 }
@@ -35,9 +34,10 @@ type IDs struct {
 // NewIDs returns the ids that are there: in the files of servers, and in the entries of some files. tables are
 // the names that the user's configuration has given to servers.
 func NewIDs(configDir string, files []*File, tables []string) *IDs {
-	n := &IDs{filepath.Join(configDir, config.ServersDir), nil, map[string]bool{}, map[string][]string{}, map[string]bool{}, map[string]string{}, map[string]*config.ServerFile{}, ""}
+	n := &IDs{filepath.Join(configDir, config.ServersDir), nil, map[string]bool{}, map[string]bool{}, map[string]string{}, map[string]*config.ServerFile{}, ""}
 	var broken []error
 	n.files, broken = config.ServerFiles(configDir)
+	slices.SortStableFunc(n.files, func(a, b *config.ServerFile) int { return len(a.Server.Name) - len(b.Server.Name) }) // NAME, NAME-2, NAME-10
 	for _, f := range n.files {
 		n.taken[f.Server.Name] = true
 	}
@@ -59,21 +59,12 @@ func NewIDs(configDir string, files []*File, tables []string) *IDs {
 			case f.IsProject():
 				n.foreign[line.ID] = fmt.Sprintf("%s, line %d", f.Path, e.Line)
 			default:
-				n.uses[line.ID] = append(n.uses[line.ID], e.variables())
-				if own := n.byID(line.ID); own != nil && line.Argv != nil {
-					n.held[line.ID] = n.held[line.ID] || isLine(own, e.behind(line).saved(f.host.Home))
-				}
+				own := n.byID(line.ID)
+				n.held[line.ID] = n.held[line.ID] || own != nil && line.Argv != nil && isLine(own, e.behind(line).saved(f.host.Home))
 			}
 		}
 	}
 	return n
-}
-
-// variables returns the names of the variables that an entry sets, as one text.
-func (s Entry) variables() string {
-	names := s.EnvNames()
-	slices.Sort(names)
-	return strings.Join(names, " ") + " " + s.EnvFile
 }
 
 // behind returns an entry as it would be without the words that start mcp-jail.
@@ -102,36 +93,43 @@ func (n *IDs) byID(id string) *config.ServerFile {
 // choose returns the file of an entry's server, which is to have a table. isNew says that there is none yet.
 // id is the one that the entry has already, or "".
 func (n *IDs) choose(s Entry, table *config.Server, id string) (f *config.ServerFile, isNew bool) {
-	base := records.FileName(s.Entry.Server)
-	if id == "" {
-		for _, f := range n.files {
-			if isNamed(f.Server.Name, base) && n.fits(f, s, table) {
-				return f, false
-			}
+	key := s.file.Path + "\x00" + s.Key()
+	if n.made[key] == nil {
+		n.made[key] = n.find(s, table, id)
+	}
+	f = n.made[key]
+	return f, n.byID(f.Server.ID) == nil
+}
+
+// find returns the file for an entry for which none has been chosen: one with the same name, words and directory whose
+// id no entry has, or else a new one.
+func (n *IDs) find(s Entry, table *config.Server, id string) *config.ServerFile {
+	made, base := *table, records.FileName(s.Server)
+	hasWords := func(f *config.ServerFile) bool {
+		return f.Server.Command == table.Command && slices.Equal(f.Server.Arguments, table.Arguments)
+	}
+	for _, f := range n.made {
+		switch {
+		case f.Server.ID != id:
+		case hasWords(f): // the user has copied the line
+			return f
+		default:
+			made.ID = records.NewID(s.Server)
 		}
 	}
-	plain := *table
-	plain.Waive = nil // it is asked for later
-	key := strings.Join([]string{base, id, s.variables(), string((&config.ServerFile{Server: &plain}).Encode())}, "\x00")
-	if f = n.made[key]; f == nil {
-		for _, other := range n.made { // an entry with other words has the id already
-			if other.Server.ID == id {
-				id = ""
-			}
+	for _, f := range n.files {
+		if _, used := n.held[f.Server.ID]; id == "" && !used && n.foreign[f.Server.ID] == "" && isNamed(f.Server.Name, base) && hasWords(f) && f.Server.Directory == table.Directory {
+			n.held[f.Server.ID] = true
+			return f
 		}
-		name := base
-		for i := 2; n.taken[name]; i++ {
-			name = base + "-" + strconv.Itoa(i)
-		}
-		if id == "" {
-			id = records.NewID(s.Entry.Server)
-		}
-		f = &config.ServerFile{Path: filepath.Join(n.dir, name+".toml"), Server: &config.Server{ID: id}}
-		n.made[key], n.taken[name] = f, true
 	}
-	made := *table
-	made.ID, made.Name = f.Server.ID, strings.TrimSuffix(filepath.Base(f.Path), ".toml")
-	return &config.ServerFile{Path: f.Path, Server: &made}, true
+	made.Name = base
+	for i := 2; n.taken[made.Name]; i++ {
+		made.Name = base + "-" + strconv.Itoa(i)
+	}
+	n.taken[made.Name] = true
+	made.ID = cmp.Or(made.ID, id, records.NewID(s.Server))
+	return &config.ServerFile{Path: filepath.Join(n.dir, made.Name+".toml"), Server: &made}
 }
 
 // replace returns a new id for one that others have in their files, too.
@@ -151,38 +149,6 @@ func isNamed(name, base string) bool {
 	rest, ok := strings.CutPrefix(name, base)
 	number, numbered := strings.CutPrefix(rest, "-")
 	return ok && (rest == "" || numbered && strings.Trim(number, "0123456789") == "")
-}
-
-// fits reports whether a file is that of an entry: it has its words and its directory, and the variables of
-// the entry are those of the others that have its id. Without others, the file has what the entry sets.
-func (n *IDs) fits(f *config.ServerFile, s Entry, table *config.Server) bool {
-	if f.Server.Command != table.Command || !slices.Equal(f.Server.Arguments, table.Arguments) || f.Server.Directory != table.Directory || n.foreign[f.Server.ID] != "" {
-		return false
-	}
-	if uses := n.uses[f.Server.ID]; uses != nil {
-		return !slices.ContainsFunc(uses, func(names string) bool { return names != s.variables() })
-	}
-	has := granted(f.Server)
-	return !slices.ContainsFunc(granted(table), func(name string) bool { return !slices.Contains(has, name) })
-}
-
-// granted returns the names of the variables that a table grants, those of secrets among them.
-func granted(s *config.Server) (names []string) {
-	for _, v := range s.Variables {
-		names = append(names, v.Name)
-	}
-	if s.Access == nil {
-		return names
-	}
-	for _, v := range s.Access.Env {
-		names = append(names, v.Name)
-	}
-	for _, r := range s.Access.Net {
-		for _, secret := range r.Secrets {
-			names = append(names, secret.Env)
-		}
-	}
-	return names
 }
 
 // saved returns the command line of an entry as a server's file has it: what its client replaces is "${…}", or

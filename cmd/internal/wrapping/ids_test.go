@@ -1,7 +1,6 @@
 package wrapping
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
@@ -98,31 +98,70 @@ func TestOwnSecrets(t *testing.T) {
 	}
 }
 
-// TestIDs: entries with the same name, words, names of variables and directory have one id. Any difference
-// gives another name, and so does a table of that name.
+// TestIDs: each entry has an id and a file of its own, and no name is that of a table.
 func TestIDs(t *testing.T) {
 	h := newHost(t)
 	h.Project = ""
 	write(t, filepath.Join(h.Home, ".cursor/mcp.json"), `{"mcpServers": {"a": {"command": "x"}, "B c": {"command": "x"}, "taken": {"command": "x"}}}`)
-	write(t, filepath.Join(h.Home, ".codeium/windsurf/mcp_config.json"), `{"mcpServers": {"a": {"command": "x"}, "b c": {"command": "x", "env": {"T": "1"}}}}`)
-	write(t, filepath.Join(h.Home, ".claude.json"), `{"mcpServers": {"a": {"command": "x", "args": ["y"]}}, "projects": {"HOME/p": {"mcpServers": {"a": {"command": "x"}}}}}`)
-	text, _ := os.ReadFile(filepath.Join(h.Home, ".claude.json"))
-	write(t, filepath.Join(h.Home, ".claude.json"), strings.ReplaceAll(string(text), "HOME", h.Home))
+	write(t, filepath.Join(h.Home, ".codeium/windsurf/mcp_config.json"), `{"mcpServers": {"a": {"command": "x"}, "b c": {"command": "y"}}}`)
+	write(t, filepath.Join(h.Home, ".claude.json"), strings.ReplaceAll(`{"mcpServers": {"a": {"command": "x"}}, "projects": {"HOME/p": {"mcpServers": {"a": {"command": "x"}}}}}`, "HOME", h.Home))
 	write(t, filepath.Join(h.Home, "p", "x"), "")
-	ids := map[string][]string{}
+	var names []string
+	ids := map[string]bool{}
 	for _, s := range wrapAll(t, h, "taken") {
-		ids[s.Own.Server.Name] = append(ids[s.Own.Server.Name], s.Own.Server.ID)
+		names, ids[s.Own.Server.ID] = append(names, s.Own.Server.Name), true
 	}
-	var got []string
-	for name, all := range ids {
-		got = append(got, fmt.Sprint(name, " ", len(all), " ", len(slices.Compact(all))))
-	}
-	slices.Sort(got)
-	if want := "a 1 1, a-2 1 1, a-3 2 1, b-c 1 1, b-c-2 1 1, taken-2 1 1"; strings.Join(got, ", ") != want {
-		t.Errorf("%q, want %q", got, want)
+	slices.Sort(names)
+	if got := strings.Join(names, " "); got != "a a-2 a-3 a-4 b-c b-c-2 taken-2" || len(ids) != 7 {
+		t.Errorf("%s; %d ids", got, len(ids))
 	}
 	if file := fileOf(t, h, "a-2"); !strings.Contains(file, `directory = "HOME/p"`) {
 		t.Errorf("%s", file)
+	}
+}
+
+// TestApart: what the user grants to a server in one client gives nothing to the same one in another client.
+func TestApart(t *testing.T) {
+	h := newHost(t)
+	const entry = `{"mcpServers": {"s": {"command": "x", "args": ["a"]}}}`
+	write(t, filepath.Join(h.Home, ".claude.json"), entry)
+	wrapAll(t, h)
+	write(t, filepath.Join(h.Home, ".cursor/mcp.json"), entry)
+	wrapAll(t, h)
+	before := fileOf(t, h, "s-2")
+	must(t, config.ChangeServers(configDir(h), func(files []*config.ServerFile, _ []error) ([]*config.ServerFile, error) {
+		at := slices.IndexFunc(files, func(f *config.ServerFile) bool { return f.Server.Name == "s" })
+		files[at].Server.Variables = []policy.EnvRule{{Name: "GIVEN", Read: true}}
+		return files, nil
+	}))
+	for _, s := range wrapAll(t, h) {
+		if s.Left != string(clients.Jailed) {
+			t.Errorf("%+v", s)
+		}
+	}
+	if after := fileOf(t, h, "s-2"); before == "" || after != before || !strings.Contains(fileOf(t, h, "s"), "GIVEN") {
+		t.Errorf("%s, was %s", after, before)
+	}
+}
+
+// TestCopiedLine: a line that the user has copied with its id stays in both files, byte for byte, also where the server has no
+// file here.
+func TestCopiedLine(t *testing.T) {
+	h := newHost(t)
+	entry := `{"mcpServers": {"s": {"command": "` + program + `", "args": ["run", "--id", "s-4k7q2m9x3vt5", "--", "x"]}}}`
+	paths := []string{filepath.Join(h.Home, ".claude.json"), filepath.Join(h.Home, ".cursor/mcp.json")}
+	for _, path := range paths {
+		write(t, path, entry)
+	}
+	for range 2 { // without a file, and with one
+		for i, s := range wrapAll(t, h) {
+			if s.Own.Server.ID != "s-4k7q2m9x3vt5" || s.Own.Server.Name != "s" || testkit.ReadFile(t, paths[i]) != entry {
+				t.Errorf("%+v, %s", s.Own.Server, testkit.ReadFile(t, paths[i]))
+			}
+		}
+	}
+	if files, _ := config.ServerFiles(configDir(h)); len(files) != 1 {
+		t.Errorf("%d files", len(files))
 	}
 }
 
@@ -206,17 +245,50 @@ func TestBrokenFile(t *testing.T) {
 	}
 }
 
-// TestOffered: after unwrap the file stays, and is that of the same words alone.
+// TestOffered: after unwrap the files stay. Each is that of one entry with the same name, words and directory.
 func TestOffered(t *testing.T) {
 	h := newHost(t)
-	path := filepath.Join(h.Home, ".claude.json")
-	plain := `{"mcpServers": {"s": {"command": "x", "args": ["a"]}}}`
-	write(t, path, plain)
-	first := wrapAll(t, h)[0].Own.Server.ID
-	for text, same := range map[string]bool{plain: true, strings.Replace(plain, `"a"`, `"b"`, 1): false} {
-		write(t, path, text)
-		if got := wrapAll(t, h)[0].Own.Server.ID == first; got != same {
-			t.Errorf("%s: the same id: %t", text, got)
+	paths := []string{filepath.Join(h.Home, ".claude.json"), filepath.Join(h.Home, ".cursor/mcp.json")}
+	const plain = `{"mcpServers": {"s": {"command": "x", "args": ["a"]}}}`
+	idsOf := func(texts ...string) string {
+		for i, text := range texts {
+			write(t, paths[i], text)
+		}
+		var ids []string
+		for _, s := range wrapAll(t, h) {
+			ids = append(ids, s.Own.Server.ID)
+		}
+		return strings.Join(ids, " ")
+	}
+	first := idsOf(plain, plain)
+	wrapped := testkit.ReadFile(t, paths[0])
+	before, after, _ := strings.Cut(first, " ")
+	for name, c := range map[string]struct {
+		one, two string
+		want     string // "?" is a new id
+	}{
+		"both again":           {plain, plain, before + " " + after},
+		"the second alone":     {wrapped, plain, before + " " + after},
+		"other words":          {strings.Replace(plain, `"a"`, `"b"`, 1), plain, "? " + before},
+		"another name":         {strings.Replace(plain, `"s"`, `"t"`, 1), plain, "? " + before},
+		"another directory":    {`{"projects": {"` + h.Home + `/d": ` + plain + `}}`, plain, "? " + before},
+		"two more in one file": {strings.Replace(plain, `]}`, `]}, "S": {"command": "x", "args": ["a"]}`, 1), plain, before + " " + after + " ?"},
+	} {
+		must(t, os.MkdirAll(filepath.Join(h.Home, "d"), 0o700))
+		got := strings.Split(idsOf(c.one, c.two), " ")
+		for i, id := range got {
+			if id != before && id != after {
+				got[i] = "?"
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+		files, _ := config.ServerFiles(configDir(h))
+		for _, f := range files {
+			if !strings.Contains(first, f.Server.ID) { // it is of this row
+				must(t, os.Remove(f.Path))
+			}
 		}
 	}
 }

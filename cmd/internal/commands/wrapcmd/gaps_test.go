@@ -141,8 +141,8 @@ func TestGapsOfWindows(t *testing.T) {
 // another system is.
 func TestReachOnWindows(t *testing.T) {
 	said := func(waived ...policy.Axis) string {
-		s := wrapping.ServerChange{Own: &config.ServerFile{Server: &config.Server{Waive: waived}}}
-		s.Gets = []string{"/src (read only)"}
+		s := wrapping.ServerChange{Own: &config.ServerFile{Server: &config.Server{Name: "s", Waive: waived}}}
+		s.Server, s.Gets = "s", []string{"/src (read only)"}
 		return reach(s, "/home/u") + "|" + strings.Join(losses([]wrapping.ServerChange{s}), "")
 	}
 	if got := said(policy.WaiveWindows); got != "all of your files to read, every host: no jail on Windows holds more|" {

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -164,6 +165,9 @@ func reach(s wrapping.ServerChange, home string) string {
 		words = "its own data"
 	}
 	remarks := slices.Clone(s.Remarks)
+	if s.Own != nil && s.Own.Server.Name != records.FileName(s.Server) { // another server has its name
+		remarks = append(remarks, "its policy is named "+s.Own.Server.Name)
+	}
 	if s.For != "" {
 		remarks = append(remarks, "in "+cli.ShortPath(s.For, home))
 	}
@@ -250,7 +254,7 @@ func noMemories(s wrapping.ServerChange, host hostfs.Host) []string {
 	if _, err := os.Stat(inside); outside == "" || err == nil {
 		return nil
 	}
-	return []string{index.ServerTitle(s.Entry) + " starts without the memories that it has now. To give it these, type this after the wrap:",
+	return []string{s.Own.Server.Name + " starts without the memories that it has now. To give it these, type this after the wrap:",
 		"  (umask 077; mkdir -p " + show.Spelled([]string{filepath.Dir(inside)}) + " && cp " + show.Spelled([]string{outside, inside}) + ")"}
 }
 

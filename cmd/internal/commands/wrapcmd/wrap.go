@@ -332,22 +332,20 @@ func leaveRefused(files []*wrapping.File, sel wrapping.Selection, host hostfs.Ho
 func (w *wrapCmd) copyEarlier(c terminal.Console, x *index.Index, agreed bool) error {
 	var found []session.Earlier
 	var failed []error
-	seen := map[string]bool{} // several entries may have one id
 	for _, server := range x.Servers {
 		s, err := server.JailedEntry("")
 		if err != nil || !w.Has(s.Server) {
 			continue
 		}
 		e, err := s.Earlier()
-		if failed = append(failed, err); err != nil || len(e.Files())+len(e.Left) == 0 || seen[e.Home()] {
+		if failed = append(failed, err); err != nil || len(e.Files())+len(e.Left) == 0 {
 			continue
 		}
-		seen[e.Home()] = true
 		for _, f := range e.Files() {
-			c.PrintText(fmt.Sprintf("%s has %s (%s) from before, and its own HOME has not.\n", index.ServerTitle(s.Entry), show.Line("~/"+f.Path), cli.SizeText(int64(len(f.Text)))))
+			c.PrintText(fmt.Sprintf("%s has %s (%s) from before, and its own HOME has not.\n", show.Name(server.Name), show.Line("~/"+f.Path), cli.SizeText(int64(len(f.Text)))))
 		}
 		for _, why := range e.Left {
-			c.PrintText(fmt.Sprintf("For %s this is not copied: %s.\n", index.ServerTitle(s.Entry), show.Line(why)))
+			c.PrintText(fmt.Sprintf("For %s this is not copied: %s.\n", show.Name(server.Name), show.Line(why)))
 		}
 		if len(e.Files()) > 0 {
 			found = append(found, e)
