@@ -135,7 +135,7 @@ func TestAdvertiseLarge(t *testing.T) {
 		t.Errorf("got %q", rest)
 	}
 	_, stderr := p.Ended()
-	if !strings.Contains(stderr, `"2026-07-28","dev.mcp-jail/policy":{"version":1,`) || strings.Count(stderr, "…(") != 2 || !strings.HasSuffix(stderr, `}}}}`) {
+	if !strings.Contains(stderr, `"2026-07-28","dev.mcp-jail/policy":{"version":1,`) || strings.Count(stderr, "…(") != 2 || !strings.HasSuffix(stderr, "}}}}\n") {
 		t.Errorf("stderr %q", stderr)
 	}
 }

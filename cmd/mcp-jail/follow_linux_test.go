@@ -39,6 +39,8 @@ const mostRounds = 3
 // adviceServer is the name of the server.
 const adviceServer = "it"
 
+var lastCommand = regexp.MustCompile(`mcp-jail grant (\S+) --last`)
+
 // voices are the languages and programs in whose words act.py tells of a failure.
 var voices = []string{"node", "python", "go", "java", "libc"}
 
@@ -112,8 +114,9 @@ func (p *pasted) applied(t *testing.T, w *world, text string) string {
 func (p *pasted) read(t *testing.T, w *world, answer string) (next *pasted, proposes bool) {
 	t.Helper()
 	next = &pasted{file: p.file, flags: slices.Clone(p.flags)}
-	if strings.Contains(answer, "mcp-jail grant "+adviceServer+" --last") {
-		next.flags = append(next.flags, w.why(t, adviceServer).Words...)
+	// A line is named by its label and its key, and not by what it is called.
+	if said := lastCommand.FindStringSubmatch(answer); said != nil {
+		next.flags = append(next.flags, w.why(t, said[1]).Words...)
 		return next, true
 	}
 	return next, false
