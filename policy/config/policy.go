@@ -113,7 +113,7 @@ func (c *Config) inForce(s *Server) (with *Server, d *Defaults, ws []policy.Warn
 
 // toolAccess returns the access table of a tool. If the tool's own table only takes away, and has no word for the
 // workspace, it is added to the table for all tools. Otherwise it takes the place of that table, whose sensitive
-// paths stay.
+// paths stay, and whose denials of files do if it has no rules.
 func (s *Server) toolAccess(tool string) *Access {
 	var all, own *Access
 	if t := s.Tools[AnyTool]; t != nil {
@@ -128,6 +128,9 @@ func (s *Server) toolAccess(tool string) *Access {
 	case own.word() != "":
 		with := *own
 		with.SensitivePaths = slices.Concat(all.SensitivePaths, own.SensitivePaths)
+		if !own.hasRules() { // a word alone lifts no denial
+			with.Fs = slices.Concat(slices.DeleteFunc(slices.Clone(all.Fs), func(r policy.FsRule) bool { return r.Deny == 0 }), own.Fs)
+		}
 		return &with
 	}
 	with := &Access{}

@@ -326,7 +326,8 @@ func (s *Server) Rules(name string) string {
 	out := *s
 	out.Name, out.ID, out.Directory, out.Preset, out.Command, out.Arguments = name, "", "", "", "", nil
 	c := Config{Servers: map[string]*Server{name: &out}}
-	return strings.TrimRight(string(c.Encode()), "\n")
+	text := strings.TrimRight(string(c.Encode()), "\n")
+	return strings.TrimPrefix(text, "[servers."+show.Key(name)+"]\n\n") // the table has that line
 }
 
 // LineFile returns the file of the line whose key is o.ID, or nil if it has none.

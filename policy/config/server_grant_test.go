@@ -130,7 +130,7 @@ func TestTableFiles(t *testing.T) {
 		cfg, err := Load(o)
 		testkit.Must(t, err)
 		_, err = cfg.Policy("Notes", "")
-		if want := "servers/notes.toml: servers.notes: these rules are for your table [servers.Notes], at " + user + ":1, which takes none from other files. Move them there, and remove this file:\n\n[servers.Notes]"; wrong {
+		if want := "servers/notes.toml: servers.notes: these rules are for your table [servers.Notes], at " + user + ":1, which takes none from other files. Move them there, and remove this file:\n\n[servers.Notes.access]"; wrong {
 			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "[[servers.Notes.access.fs]]\npath = \"/denied\"\ndeny = true") {
 				t.Errorf("%s: %v", text, err)
 			}

@@ -160,7 +160,7 @@ func readNotes(host hostfs.Host) (notes []note, err error) {
 		err = json.Unmarshal(text, &notes)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s, which says where other servers may write, cannot be read: %w. Remove it; the next start of each server notes it anew", filepath.Join(host.StateDir, writesDir, writesFile), err)
+		return nil, fmt.Errorf("%s, which says where other servers may write, cannot be read: %w. Mend it. If you remove it instead, the next start of each server notes anew where it may write, and takes the programs that PATH has then", filepath.Join(host.StateDir, writesDir, writesFile), err)
 	}
 	return notes, nil
 }

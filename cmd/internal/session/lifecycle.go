@@ -120,6 +120,9 @@ func (f *Followed) StatelessOptions() lifecycle.Stateless {
 		Version:  cmdline.Version(),
 		Tool: func(name string) (lifecycle.Tool, error) {
 			tool, err := tools.get(f.target(), name)
+			if errors.As(err, new(*ProgramError)) {
+				err = &lifecycle.DiagnosedError{Diagnosis: t.diagnosisOf(server, err), ExitStatus: terminal.Status(err)}
+			}
 			if err != nil {
 				return lifecycle.Tool{}, err
 			}

@@ -142,7 +142,7 @@ func forTools(s *config.Server, tools []string) *config.Server {
 
 // PresetError is the error about --preset in the line of a server.
 func PresetError(name string) error {
-	return terminal.UsageErrorf("--preset %s: a preset is for a server with an id, or for a table. Your entries get theirs from `mcp-jail wrap`. For a line that you type, name the hosts that the preset lists, with --net HOST:\n  mcp-jail preset", policy.Abbreviate(name))
+	return terminal.UsageErrorf("--preset %s: a preset is for a server with an id, or for a table. Your entries get theirs from `mcp-jail wrap`. For a line that you type, name the hosts that %s lists, with --net HOST", policy.Abbreviate(name), show.Typed("mcp-jail preset", name))
 }
 
 // inJail is what a preset adds to the start of a server because it runs in a jail.

@@ -17,6 +17,7 @@ import (
 // place where a server may write.
 type ProgramError struct {
 	Server      string
+	Name        string // that PATH was asked for
 	Before, Now string // paths
 	Why         string // who may change the new one
 }
@@ -26,7 +27,7 @@ func (e *ProgramError) Error() string {
 }
 
 func (e *ProgramError) cause() string {
-	return "PATH has another program for it than at its last start, and " + show.Line(e.Why)
+	return "PATH has another program for " + show.Name(e.Name) + " than at its last start, and " + show.Line(e.Why)
 }
 
 func (e *ProgramError) lines() []string {
@@ -59,7 +60,7 @@ func (t *Target) takePrograms(p *policy.Profile) (unnoted, err error) {
 		}
 		if why := t.whyChangeable(p, file); why != "" {
 			now = records.Programs{Taken: noted.Taken, Refused: p.InPath}
-			err = terminal.UsageErrorf("%w", &ProgramError{t.Policy.Server, before[0], file, why})
+			err = terminal.UsageErrorf("%w", &ProgramError{t.Policy.Server, name, before[0], file, why})
 			break
 		}
 	}

@@ -195,7 +195,7 @@ func LoadWith(file *config.ServerFile, common cmdline.ConfigFlags, flags cmdline
 			return t, &terminal.DefaultsError{Err: err}
 		}
 		if t.commandLine.File, err = t.source.options.LineFile(); err != nil {
-			return nil, err
+			return nil, &terminal.DefaultsError{Err: err}
 		}
 		if t.commandLine.File != nil {
 			t.commandLine.Name = t.commandLine.File.Server.Name

@@ -60,8 +60,8 @@ func (e *AdvisedError) Error() string { return e.Err.Error() + "\n  fix: " + e.F
 
 func (e *AdvisedError) Unwrap() error { return e.Err }
 
-// DefaultsError is a mistake in a configuration file whose [defaults] hold for a command after
-// --. Its exit status is Usage.
+// DefaultsError is a mistake in a file that holds for a command after --: in the [defaults] of a configuration, or
+// in what the user granted to the line. Its exit status is Usage.
 type DefaultsError struct{ Err error }
 
 func (e *DefaultsError) Error() string { return e.Err.Error() }

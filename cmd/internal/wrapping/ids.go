@@ -101,8 +101,8 @@ func (n *IDs) choose(s Entry, table *config.Server, id string) (f *config.Server
 	return f, n.byID(f.Server.ID) == nil
 }
 
-// find returns the file for an entry for which none has been chosen: one with the same name, words and directory whose
-// id no entry has, or else a new one.
+// find returns the file for an entry for which none has been chosen: one with the same name, words and directory, and the
+// entry's variables, whose id no entry has, or else a new one.
 func (n *IDs) find(s Entry, table *config.Server, id string) *config.ServerFile {
 	made, base := *table, records.FileName(s.Server)
 	hasWords := func(f *config.ServerFile) bool {
@@ -118,7 +118,7 @@ func (n *IDs) find(s Entry, table *config.Server, id string) *config.ServerFile 
 		}
 	}
 	for _, f := range n.files {
-		if _, used := n.held[f.Server.ID]; id == "" && !used && n.foreign[f.Server.ID] == "" && isNamed(f.Server.Name, base) && hasWords(f) && f.Server.Directory == table.Directory {
+		if _, used := n.held[f.Server.ID]; id == "" && !used && n.foreign[f.Server.ID] == "" && isNamed(f.Server.Name, base) && hasWords(f) && f.Server.Directory == table.Directory && passes(f.Server, table) {
 			n.held[f.Server.ID] = true
 			return f
 		}
@@ -149,6 +149,31 @@ func isNamed(name, base string) bool {
 	rest, ok := strings.CutPrefix(name, base)
 	number, numbered := strings.CutPrefix(rest, "-")
 	return ok && (rest == "" || numbered && strings.Trim(number, "0123456789") == "")
+}
+
+// passes reports whether a server's file gives each variable that an entry sets.
+func passes(file, entry *config.Server) bool {
+	has := granted(file)
+	return !slices.ContainsFunc(granted(entry), func(name string) bool { return !slices.Contains(has, name) })
+}
+
+// granted returns the names of the variables that a table grants, those of secrets among them.
+func granted(s *config.Server) (names []string) {
+	for _, v := range s.Variables {
+		names = append(names, v.Name)
+	}
+	if s.Access == nil {
+		return names
+	}
+	for _, v := range s.Access.Env {
+		names = append(names, v.Name)
+	}
+	for _, r := range s.Access.Net {
+		for _, secret := range r.Secrets {
+			names = append(names, secret.Env)
+		}
+	}
+	return names
 }
 
 // saved returns the command line of an entry as a server's file has it: what its client replaces is "${…}", or

@@ -205,6 +205,9 @@ func (s *statelessSession) resolveTool(tool string) (Tool, *diagnostics.Diagnosi
 		return t, nil
 	}
 	d := diagnostics.ConfigFailure(s.serverName, err.Error())
+	if known := (*session.DiagnosedError)(nil); errors.As(err, &known) {
+		d = known.Diagnosis
+	}
 	d.Tool = tool
 	s.client.Announce(d)
 	return t, &d
