@@ -247,7 +247,7 @@ func TestCallTimeoutOfWorker(t *testing.T) {
 	for id, tool := range map[string]string{"1": "late", "2": "never"} {
 		l := p.Answer(id).Line
 		sessiontest.IsFailure(t, l, "call "+tool)
-		sessiontest.Has(t, l, "8s")
+		sessiontest.Has(t, l, "8 s")
 	}
 	sessiontest.Eventually(t, "the process answers all the same", func() bool { return strings.Contains(f.Saw("late", 0), "answered late") })
 	sessiontest.Has(t, f.Saw("late", 0), `"requestId":1,"reason":"timed out"`)
