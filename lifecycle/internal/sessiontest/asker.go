@@ -80,10 +80,3 @@ func HelloForms(name, elicitation string) string {
 func ModernForms(name, id, method, params string) string {
 	return strings.Replace(ModernBy(name, id, method, params), `clientCapabilities":{}`, `clientCapabilities":{"elicitation":{}}`, 1)
 }
-
-// Silent reports whether the client is told nothing for a while.
-func (p *Play) Silent(d time.Duration) bool {
-	p.Out.SetReadDeadline(time.Now().Add(d))
-	_, err := p.lines.Peek(1)
-	return err != nil && len(p.Stash) == 0
-}
