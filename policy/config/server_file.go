@@ -93,7 +93,7 @@ func FindServerFile(configDir, id string) (found *ServerFile, err error) {
 }
 
 // isNameOf reports whether a file has the name that mcp-jail gives to that of a line's key: its beginning, with at least
-// eight digits of the hash, and a number behind it if the name was taken.
+// eight digits of the hash, and a number after it if the name was taken.
 func isNameOf(name, key string) bool {
 	name = strings.TrimSuffix(name, ".toml")
 	if i := strings.LastIndexByte(name, '-'); i > 0 && len(name[i:]) < len("-01234567") && strings.Trim(name[i:], "-0123456789") == "" {

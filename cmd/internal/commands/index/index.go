@@ -3,7 +3,7 @@
 //
 //   - index.go reads the list: of clients' files, of mcp-jail's files and tables, and of what is kept.
 //   - entry.go has a server as a client's file declares it, and pick.go finds one by a word.
-//   - stored.go and pins.go have what is kept, removal.go lists what is to be removed, and do.go removes it.
+//   - stored.go and pins.go read the records, removal.go lists the files to remove, and do.go removes them.
 //   - configuration.go finds faults of the configuration, program.go finds the program that clients start, and
 //     gaps.go what this host cannot enforce.
 //
