@@ -153,6 +153,9 @@ func suspected(c *analysis.Case, lines []string) analysis.Finding {
 	if f, ok := looksLike(c, lines); ok {
 		return possible(f, PagePossible)
 	}
+	if ev := c.Evidence; ev.Unfit != "" && ev.Stage == StageStartup && !ev.Started && ev.Exit != nil {
+		return possible(analysis.Finding{Note: ev.Unfit, Fix: "install a version of Node.js that fits"}, PageServerEnded)
+	}
 	return analysis.Finding{}
 }
 

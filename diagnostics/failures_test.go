@@ -49,7 +49,7 @@ type failure struct {
 	CommandArgs                                         []string `toml:"command_args"`
 	StartDir                                            string   `toml:"start_dir"`
 	NoHome                                              bool     `toml:"no_home"`
-	Dir, Install                                        string
+	Dir, Install, Unfit                                 string
 	Env, Secrets                                        map[string]string
 	Net                                                 []policy.NetRule
 	Inbound                                             []int
@@ -159,7 +159,7 @@ func (f failure) evidence() Evidence {
 	}
 	ev.Timeout = time.Duration(f.Seconds) * time.Second
 	ev.Started, ev.Waiting, ev.Denials, ev.HostFailures, ev.Unanswered = f.Started, f.Waiting, f.Denied, f.Unreached, f.Unanswered
-	ev.FromCommandLine, ev.InstallScripts = f.CommandLine, f.Install
+	ev.FromCommandLine, ev.InstallScripts, ev.Unfit = f.CommandLine, f.Install, f.Unfit
 	ev.Roots, ev.Unset, ev.StartDir, ev.System = f.Roots, f.Unset, f.StartDir, f.System
 	if f.NoHome {
 		ev.UserHome = ""

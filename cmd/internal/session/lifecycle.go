@@ -36,6 +36,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Known: diagnostics.Evidence{
 			FromCommandLine: t.Policy.FromCommandLine,
 			InstallScripts:  t.Package.scriptsCommand(),
+			Unfit:           t.Package.unfit(),
 			Preset:          fittingPreset(t),
 			Unset:           t.Policy.Unset(t.Profile),
 			StartDir:        t.Host.Dir,

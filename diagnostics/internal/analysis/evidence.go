@@ -24,6 +24,8 @@ type Evidence struct {
 	// InstallScripts is the command that runs the install scripts of the server's package, which
 	// were skipped when it was installed. "" means that there are none, or that they ran.
 	InstallScripts string
+	// Unfit says that the server's interpreter is none that its package asks for. "" means that it is one.
+	Unfit string
 	// Preset returns the preset for the server's package, if the server does not have it and it would
 	// hold, and the hosts that it grants. It returns "" for none. With nil, none is known.
 	Preset func() (name string, hosts []string)
