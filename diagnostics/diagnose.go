@@ -57,6 +57,9 @@ func diagnose(ev Evidence) Diagnosis {
 		return concluded(d, f, PagePackageMissing)
 	}
 	causes, note := causesOf(c, lines)
+	if file := analysis.NamedReplaced(c, lines); file != "" && len(causes) == 0 {
+		return replaced(d, c, file)
+	}
 	switch {
 	case len(causes) > 0:
 		setCauses(&d, c, causes)

@@ -86,10 +86,10 @@ func (o *object) openError(tail string, flags int) syscall.Errno {
 }
 
 // isReplaced reports whether this is a file that a mount of the jail holds, and that the host has replaced or removed:
-// what the server writes there is lost. Some filesystems count no links, so the name must be gone, too.
+// what the server may write there is lost. Some filesystems count no links, so the name must be gone, too.
 func (o *object) isReplaced() bool {
 	name, errno := pathOf(o.fd)
-	return errno == 0 && o.kind == unix.S_IFREG && strings.HasSuffix(name, " (deleted)")
+	return errno == 0 && o.kind == unix.S_IFREG && strings.HasSuffix(name, " (deleted)") && !readOnly(o.fd)
 }
 
 // openFound reopens fd, the target of a magic link such as /dev/stdout. It closes fd.
