@@ -60,7 +60,7 @@ const PageInbound = report.PageInbound
 const PageLeak, PageLimitMemory, PageLimitProcesses, PageLimitFiles = report.PageLeak, report.PageLimitMemory, report.PageLimitProcesses, report.PageLimitFiles
 const PageTimeout, PageProgramMissing, PageServerEnded, PageStdout = report.PageTimeout, report.PageProgramMissing, report.PageServerEnded, report.PageStdout
 const PageMessage, PagePerCall, PagePossible, PageElsewhere = report.PageMessage, report.PagePerCall, report.PagePossible, report.PageElsewhere
-const PageConfig, PageConflict, PageTrust, PageReload = report.PageConfig, report.PageConflict, report.PageTrust, report.PageReload
+const PageConfig, PageConflict, PageTrust, PageReload, PageReplaced = report.PageConfig, report.PageConflict, report.PageTrust, report.PageReload, report.PageReplaced
 const PageUserns, PageGap, PageJail, PagePackageMissing = report.PageUserns, report.PageGap, report.PageJail, report.PagePackageMissing
 const PagePackageInstall, PagePackageScripts, PagePinTools, PageUndo = report.PagePackageInstall, report.PagePackageScripts, report.PagePinTools, report.PageUndo
 const PageRecord = report.PageRecord
@@ -147,6 +147,20 @@ func OfJail(ev Evidence) (d Diagnosis, ok bool) {
 	f.Refused = true
 	setCauses(&d, c, []analysis.Finding{f})
 	return d, true
+}
+
+// OfReplaced returns a note about a call that succeeded, although a file which a rule names was replaced since the
+// start of the server.
+func OfReplaced(ev Evidence, file string) Diagnosis {
+	d := Diagnosis{Stage: ev.Stage, Server: ev.Server, Tool: ev.Tool, Answered: true}
+	c := analysis.NewCase(&ev)
+	d.Happened(report.OldFile(ev.Tool))
+	return replaced(d, c, file)
+}
+
+func replaced(d Diagnosis, c *analysis.Case, file string) Diagnosis {
+	d.Replaced = file
+	return concluded(d, analysis.ReplacedFile(c, file), PageReplaced)
 }
 
 func ofJail(c *analysis.Case, lines []string) (f analysis.Finding) {

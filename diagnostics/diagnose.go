@@ -57,6 +57,9 @@ func diagnose(ev Evidence) Diagnosis {
 		return concluded(d, f, PagePackageMissing)
 	}
 	causes, note := causesOf(c, lines)
+	if file := analysis.NamedReplaced(c, lines); file != "" && len(causes) == 0 {
+		return replaced(d, c, file)
+	}
 	switch {
 	case len(causes) > 0:
 		setCauses(&d, c, causes)
@@ -152,6 +155,9 @@ func suspected(c *analysis.Case, lines []string) analysis.Finding {
 	}
 	if f, ok := looksLike(c, lines); ok {
 		return possible(f, PagePossible)
+	}
+	if ev := c.Evidence; ev.Unfit != "" && ev.Stage == StageStartup && !ev.Started && ev.Exit != nil {
+		return possible(analysis.Finding{Note: ev.Unfit, Fix: "install a version of Node.js that fits"}, PageServerEnded)
 	}
 	return analysis.Finding{}
 }

@@ -43,20 +43,20 @@ type failure struct {
 	Links, Shared           map[string]string
 	Unmakeable, Executables []string // where the user may not write; what may be started
 
-	Argv, Roots, Withheld, Unset, Programs, Unprotected []string
-	Default, Stateless                                  bool
-	CommandLine                                         bool     `toml:"command_line"`
-	CommandArgs                                         []string `toml:"command_args"`
-	StartDir                                            string   `toml:"start_dir"`
-	NoHome                                              bool     `toml:"no_home"`
-	Dir, Install                                        string
-	Env, Secrets                                        map[string]string
-	Net                                                 []policy.NetRule
-	Inbound                                             []int
-	TypicalHome                                         bool `toml:"typical_home"` // of homeHost
-	Rules                                               []rule
-	Commands                                            []policy.Command
-	Limits                                              *policy.Limits
+	Argv, Roots, Replaced, Withheld, Unset, Programs, Unprotected []string
+	Default, Stateless                                            bool
+	CommandLine                                                   bool     `toml:"command_line"`
+	CommandArgs                                                   []string `toml:"command_args"`
+	StartDir                                                      string   `toml:"start_dir"`
+	NoHome                                                        bool     `toml:"no_home"`
+	Dir, Install, Unfit                                           string
+	Env, Secrets                                                  map[string]string
+	Net                                                           []policy.NetRule
+	Inbound                                                       []int
+	TypicalHome                                                   bool `toml:"typical_home"` // of homeHost
+	Rules                                                         []rule
+	Commands                                                      []policy.Command
+	Limits                                                        *policy.Limits
 
 	Sure            Attribution
 	Target, Missing string // of the first hint
@@ -159,7 +159,7 @@ func (f failure) evidence() Evidence {
 	}
 	ev.Timeout = time.Duration(f.Seconds) * time.Second
 	ev.Started, ev.Waiting, ev.Denials, ev.HostFailures, ev.Unanswered = f.Started, f.Waiting, f.Denied, f.Unreached, f.Unanswered
-	ev.FromCommandLine, ev.InstallScripts = f.CommandLine, f.Install
+	ev.FromCommandLine, ev.InstallScripts, ev.Unfit, ev.Replaced = f.CommandLine, f.Install, f.Unfit, f.Replaced
 	ev.Roots, ev.Unset, ev.StartDir, ev.System = f.Roots, f.Unset, f.StartDir, f.System
 	if f.NoHome {
 		ev.UserHome = ""

@@ -77,3 +77,28 @@ func TestJailEntries(t *testing.T) {
 		})
 	}
 }
+
+// TestJailPrivateDirectories: a directory on the way to a rule that is for the user alone on this machine is so
+// in the jail. Programs such as tmux and gpg refuse a directory that others may pass through.
+func TestJailPrivateDirectories(t *testing.T) {
+	t.Parallel()
+	jailtest.Needs(t)
+	dir := testkit.Plant(t, "private/file", "private/open/file", "shared/file", "all/hidden/file", "all/hidden/other", "all/hidden/sub/file", "all/passed/file")
+	tmp := testkit.Get(os.MkdirTemp("/tmp", "mcp-jail-private-"))(t) // with mode 0700
+	defer os.RemoveAll(tmp)
+	plantInto(t, tmp+"/file")
+	for name, mode := range map[string]os.FileMode{"private": 0o700, "private/open": 0o755, "shared": 0o751, "all/hidden": 0o700, "all/hidden/sub": 0o700, "all/passed": 0o711} {
+		testkit.Must(t, os.Chmod(filepath.Join(dir, name), mode))
+	}
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/private/file", Rights: r}, jailtest.Grant{Path: dir + "/private/open/file", Rights: r},
+		jailtest.Grant{Path: dir + "/shared/file", Rights: r}, jailtest.Grant{Path: tmp + "/file", Rights: r},
+		jailtest.Grant{Path: dir + "/all", Rights: r}, jailtest.Grant{Path: dir + "/all/hidden"}, jailtest.Grant{Path: dir + "/all/hidden/file", Rights: r},
+		jailtest.Grant{Path: dir + "/all/hidden/sub/file", Rights: r}, jailtest.Grant{Path: dir + "/all/passed"}, jailtest.Grant{Path: dir + "/all/passed/file", Rights: r})
+	var tries []attacker.Attempt
+	for _, at := range []string{dir + "/private", dir + "/private/open", dir + "/shared", tmp, dir + "/all/hidden", dir + "/all/hidden/sub", dir + "/all/passed"} {
+		tries = append(tries, attacker.Try("mode", at), attacker.Try("open", at+"/file"))
+	}
+	tries = append(tries, attacker.Try("list", dir+"/all/hidden"), attacker.Try("open", dir+"/all/hidden/other"))
+	got := fmt.Sprint(jailtest.Attempts(t, p, tries...))
+	jailtest.Expect(t, "in the jail", got, "[ok 700 ok ok 755 ok ok 755 ok ok 700 ok ok 100 ok ok 100 ok ok 111 ok EACCES ENOENT]")
+}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -87,6 +88,39 @@ func TestJailHostReplaces(t *testing.T) {
 		}
 	}
 	t.Errorf("no denial of writing .envrc in %+v", s.Denials())
+}
+
+// TestJailReplacedFile: the mount of a rule for one file stays on the file of the start. If the host replaces or
+// removes that, what the server writes there would be lost, so it cannot be opened for writing.
+func TestJailReplacedFile(t *testing.T) {
+	t.Parallel()
+	jailtest.Needs(t)
+	dir := testkit.Plant(t, "replaced", "removed", "kept", "read", "all/inner", "sync/")
+	p := jailtest.Profile(t, jailtest.Grant{Path: dir + "/replaced", Rights: r | u}, jailtest.Grant{Path: dir + "/removed", Rights: r | u},
+		jailtest.Grant{Path: dir + "/kept", Rights: r | u}, jailtest.Grant{Path: dir + "/all", Rights: rw}, jailtest.Grant{Path: dir + "/sync", Rights: r},
+		jailtest.Grant{Path: dir + "/read", Rights: r})
+	tries := []attacker.Attempt{attacker.Try("write", dir+"/replaced"), attacker.Try("write", dir+"/removed"),
+		attacker.Try("create", dir+"/all/begun"), attacker.Try("await", dir+"/sync/go")}
+	for _, verb := range []string{"read", "write", "append", "rewrite", "open-truncate", "truncate"} {
+		for _, name := range []string{"replaced", "removed", "kept", "all/inner"} {
+			tries = append(tries, attacker.Try(verb, filepath.Join(dir, name)))
+		}
+	}
+	tries = append(tries, attacker.Try("reopen-removed", dir+"/all/own"), attacker.Try("write", dir+"/read"))
+	s := jailtest.Begin(t, p, tries...)
+	testkit.Eventually(t, "the server has begun", func() bool { _, err := os.Lstat(dir + "/all/begun"); return err == nil })
+	for _, name := range []string{"replaced", "all/inner", "read"} {
+		testkit.Must(t, os.WriteFile(dir+"/new", []byte("newer"), 0o644))
+		testkit.Must(t, os.Rename(dir+"/new", filepath.Join(dir, name)))
+	}
+	testkit.Must(t, os.Remove(dir+"/removed"))
+	testkit.Must(t, os.WriteFile(dir+"/sync/go", nil, 0o644))
+	s.Finish()
+	want := []attacker.Outcome{"ok", "ok", "ok", "ok"}
+	writes := []attacker.Outcome{"ESTALE", "ESTALE", "ok", "ok"}
+	want = slices.Concat(want, []attacker.Outcome{"ok replaced", "ok removed", "ok kept", "ok newer"}, writes, writes, writes, writes, writes, []attacker.Outcome{"ok", "EROFS"})
+	testkit.Equal(t, "", jailtest.Outcomes(t, make([]attacker.Attempt, len(tries)), s.Out.Bytes(), ""), want)
+	testkit.Equal(t, "the new file", string(testkit.Get(os.ReadFile(dir+"/replaced"))(t)), "newer")
 }
 
 // TestJailNameRaces: a program that changes the arguments of a call, or moves the directory that

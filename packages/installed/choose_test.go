@@ -34,10 +34,10 @@ func TestChooseReleaseBeforeNightly(t *testing.T) {
 }
 
 func TestMissingInWords(t *testing.T) {
-	node := []Interpreter{{Language: Node, Path: "/usr/bin/node", Version: "20.20.2", Sources: []string{"PATH"}}, {Language: Node, Path: "/h/18/node", Version: "18.1.0", Sources: []string{"nvm", "PATH"}}}
+	pythons := []Interpreter{{Language: Python, Path: "/usr/bin/python3", Version: "3.11.2", Sources: []string{"PATH"}}, {Language: Python, Path: "/h/3.9/python3", Version: "3.9.1", Sources: []string{"pyenv", "PATH"}}}
 	refused := []refusal{{"/w/node", "PATH", "the server \"a\" may write to /w (--write /w)", nil}}
 	for want, found := range map[string]Found{
-		"the package needs Node.js ^99, and what is here does not fit: 20.20.2 (/usr/bin/node, from PATH), 18.1.0 (/h/18/node, from nvm and PATH); install a version that fits":             {Language: Node, Interpreters: node},
+		"the package needs Python ^99, and what is here does not fit: 3.11.2 (/usr/bin/python3, from PATH), 3.9.1 (/h/3.9/python3, from pyenv and PATH); install a version that fits":       {Language: Python, Interpreters: pythons},
 		"the package needs Node.js ^99, and there is none in PATH or of a version manager; /w/node is not used: the server \"a\" may write to /w (--write /w); install a version that fits": {Language: Node, Refused: refused},
 	} {
 		_, err := found.Choose("^99", npm.EngineFits)

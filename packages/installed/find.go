@@ -43,6 +43,7 @@ type Program struct {
 	Dir       string // the directory of the tree
 	Shadow    string // what the launcher would run in place of the pinned package; usually ""
 	NotUsed   string // the interpreter of PATH that is not used, and which server may write it; usually ""
+	Unfit     string // that the interpreter is none that the package asks for; usually ""
 
 	tree    *store.Tree
 	checked chan error
@@ -404,7 +405,7 @@ func userInterpreter(name string) string {
 }
 
 // interpreter returns the interpreter that fits the package, without links. One that a server may write never
-// fits. The usual case asks none: it is PATH's own, with a remembered version, and for a package that takes
+// fits. If no Node.js fits, it returns the usual one and sets p.Unfit. The usual case asks none: it is PATH's own, with a remembered version, and for a package that takes
 // any version of node without one.
 func (f Finder) interpreter(ctx context.Context, p *Program, lang language, fits func(rng, version string) (bool, error)) (Interpreter, error) {
 	versions := openVersions(f.Host, f.Waive)
@@ -426,5 +427,10 @@ func (f Finder) interpreter(ctx context.Context, p *Program, lang language, fits
 	if err != nil {
 		return Interpreter{}, err
 	}
-	return found.Choose(rng, fits)
+	chosen, err := found.Choose(rng, fits)
+	if lang == Node && err != nil && len(found.Interpreters) > 0 { // engines advise: npx warns, and starts it
+		chosen, err = found.Choose("", nil)
+		p.Unfit = "the package asks for Node.js " + rng + ", and this is " + chosen.Version + " (" + chosen.Path + "): as with npx, it is started all the same"
+	}
+	return chosen, err
 }

@@ -1,6 +1,7 @@
 package installed
 
 import (
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -8,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/packages/npm"
+	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -40,6 +43,36 @@ func TestInterpreters(t *testing.T) {
 		}
 		t.Log(got.Refused)
 	}
+}
+
+// TestUnfitNode: as with npx, a package starts with a Node.js that its engines do not ask for, and mcp-jail says so.
+// One that fits comes first. Python has no such choice: pip refuses the package.
+func TestUnfitNode(t *testing.T) {
+	host := localHost(t)
+	host.Home = testkit.ShortDir(t)
+	bin := filepath.Join(host.Home, "bin")
+	host.Environ = []string{"PATH=" + bin}
+	newer := filepath.Join(host.Home, ".fnm/node-versions/x/installation/bin/node")
+	for file, version := range map[string]string{bin + "/node": "v20.1.0", newer: "v22.1.0", bin + "/python3": "Python 3.11.2"} {
+		testkit.Must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		testkit.Must(t, testkit.WriteProgram(file, []byte("#!/bin/sh\necho "+version)))
+	}
+	for _, c := range []struct{ engines, path, unfit string }{
+		{"", bin + "/node", ""}, {">=20", bin + "/node", ""}, {">=21", newer, ""},
+		{">=99.1", bin + "/node", "the package asks for Node.js >=99.1, and this is 20.1.0 (" + bin + "/node): as with npx, it is started all the same"},
+		{"latest", bin + "/node", "the package asks for Node.js latest, and this is 20.1.0 (" + bin + "/node): as with npx, it is started all the same"},
+	} {
+		p := &Program{Entry: &store.Entry{Engines: c.engines}}
+		got, err := Finder{Host: host}.interpreter(t.Context(), p, Node, npm.EngineFits)
+		if got.Path != c.path || p.Unfit != c.unfit || err != nil {
+			t.Errorf("%q: %s, %q, %v", c.engines, got.Path, p.Unfit, err)
+		}
+	}
+	_, err := Finder{Host: host}.interpreter(t.Context(), &Program{Entry: &store.Entry{Engines: ">=3.99"}}, Python, PythonFits)
+	testkit.Fails(t, "Python", err, "the package needs Python >=3.99, and what is here does not fit: 3.11.2")
+	testkit.Must(t, errors.Join(os.Remove(bin+"/node"), os.Remove(newer)))
+	_, err = Finder{Host: host}.interpreter(t.Context(), &Program{Entry: &store.Entry{Engines: ">=20"}}, Node, npm.EngineFits)
+	testkit.Fails(t, "without any", err, "the package needs Node.js >=20, and there is none in PATH")
 }
 
 // TestRemembered: a version is told once, and again when the file is another one or has changed.

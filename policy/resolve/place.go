@@ -117,6 +117,9 @@ func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hos
 	if why := b.places.WhyNoRule(at.Path, r.Rights() != 0); why != "" {
 		return abs, none, &RuleError{r.Label(), why}
 	}
+	if r.Rights() != 0 && b.isLoneTerminal(at.Path) {
+		return abs, none, &RuleError{r.Label(), "is a terminal of this machine, and a jail has terminals of its own there: no rule can add one. Serve the device at a port of this machine (socat does), and allow that port"}
+	}
 	if relative && !policy.Within(abs, workspace) {
 		return abs, none, &RuleError{r.Label(), fmt.Sprintf("leaves the project folder %s (it is %s). For a place outside, write it as an absolute path or with ~/", workspace, abs)}
 	}
@@ -137,6 +140,14 @@ func (b *resolver) locate(r policy.FsRule, workspace string) (abs string, at hos
 		return abs, none, nil
 	}
 	return abs, at, nil
+}
+
+// isLoneTerminal reports whether a path is a terminal in /dev/pts, which no rule gives as a whole. In the /dev/pts
+// of a jail nothing can be made, and so no mount point for a terminal of the host.
+func (b *resolver) isLoneTerminal(p string) bool {
+	return b.h.OS == "linux" && policy.Within(p, "/dev/pts") && p != "/dev/pts" && !slices.ContainsFunc(b.p.Fs, func(r policy.FsRule) bool {
+		return r.Rights() != 0 && (r.Path == "/dev/pts" || r.Path == "/dev")
+	})
 }
 
 // checkWritableLinks refuses rules whose path leads through a symbolic link that a server

@@ -69,6 +69,13 @@ func (p *Package) scriptsCommand() string {
 	return "mcp-jail install --install-scripts " + p.asked
 }
 
+func (p *Package) unfit() string {
+	if p == nil || p.program == nil {
+		return ""
+	}
+	return p.program.Unfit
+}
+
 // Text returns a line about the package, for check and plan. It is "" for a
 // server that no launcher starts.
 func (p *Package) Text() string {

@@ -36,6 +36,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		Known: diagnostics.Evidence{
 			FromCommandLine: t.Policy.FromCommandLine,
 			InstallScripts:  t.Package.scriptsCommand(),
+			Unfit:           t.Package.unfit(),
 			Preset:          fittingPreset(t),
 			Unset:           t.Policy.Unset(t.Profile),
 			StartDir:        t.Host.Dir,
@@ -44,6 +45,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 			Logins:          func() string { return FindEarlier(t).logins() },
 			Variable:        variable,
 			Exists:          pathExists,
+			Identity:        identityOf(t.Host.Lstat),
 			May:             mayUse,
 			Listens:         confine.HostListens(),
 			Canonical:       resolveLinks,
@@ -372,6 +374,13 @@ func mayUse(path string, rights policy.Rights) bool {
 func pathExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
+}
+
+func identityOf(lstat func(string) (hostfs.FileInfo, error)) func(string) policy.FileID {
+	return func(path string) policy.FileID {
+		info, _ := lstat(path)
+		return info.ID
+	}
 }
 
 // resolveLinks resolves the symbolic links in path. The last components may be missing.

@@ -63,6 +63,9 @@ func (t *Target) findPackage(ctx context.Context) error {
 	if program.NotUsed != "" {
 		t.Warnings = append(t.Warnings, policy.Warning{Code: "interpreter-not-used", Message: program.NotUsed, Where: t.Policy.Where})
 	}
+	if program.Unfit != "" {
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "engines", Message: program.Unfit, Where: t.Policy.Where})
+	}
 	// The variables that the line sets, and those of the package's data, are added to the host's.
 	// program.OwnEnv is not: mcp-jail takes the variables of the host for the user's.
 	t.Package.env = slices.Clone(program.Env)

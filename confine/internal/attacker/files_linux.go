@@ -28,12 +28,19 @@ func opening(flags int) func([]string) (string, error) {
 	return silent(func(a []string) error { return Closing(unix.Open(a[0], flags|unix.O_CLOEXEC, 0o644)) })
 }
 
+func attemptMode(a []string) (string, error) {
+	var st unix.Stat_t
+	err := unix.Lstat(a[0], &st)
+	return fmt.Sprintf("%o", st.Mode&0o7777), err
+}
+
 // verbsOnFiles are attempts on files and names.
 var verbsOnFiles = map[string]func(args []string) (string, error){
 	"null":          attemptNull,
 	"read":          func(a []string) (string, error) { b, err := os.ReadFile(a[0]); return string(b), err },
 	"list":          attemptList,
 	"stat":          silent(func(a []string) error { var st unix.Stat_t; return unix.Lstat(a[0], &st) }),
+	"mode":          attemptMode,
 	"create":        opening(unix.O_WRONLY | unix.O_CREAT | unix.O_EXCL),
 	"mkfile":        silent(func(a []string) error { return unix.Mknod(a[0], unix.S_IFREG|0o644, 0) }),
 	"mkdir":         silent(func(a []string) error { return unix.Mkdir(a[0], 0o755) }),

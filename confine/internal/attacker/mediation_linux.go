@@ -84,6 +84,12 @@ var CallVerbs = map[string]func(args []string) (string, error){
 		defer unix.Close(fd)
 		return Closing(unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_WRONLY, 0))
 	}),
+	"reopen-removed": silent(func(a []string) error { // a file of its own that has no name any more
+		fd := get(unix.Open(a[0], unix.O_RDONLY|unix.O_CREAT|unix.O_CLOEXEC, 0o644))
+		defer unix.Close(fd)
+		must(unix.Unlink(a[0]))
+		return Closing(unix.Open("/proc/self/fd/"+strconv.Itoa(fd), unix.O_WRONLY, 0))
+	}),
 	"rename-shut": silent(func(a []string) error { // with a directory in it that is shut meanwhile
 		must(unix.Chmod(a[0]+"/"+a[2], 0))
 		err := unix.Rename(a[0], a[1])

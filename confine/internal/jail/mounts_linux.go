@@ -128,7 +128,7 @@ func (b *rootBuilder) attachTmpfs(m *spec.Mount, target int) error {
 		options = append(tmpfsLimits(b.Spec.Limits.MemoryMB), "mode=0700") // a HOME, with the usual mode
 	}
 	if m.Kind == spec.MountMask {
-		options = []string{"mode=0" + strconv.FormatInt(shutDir, 8), "size=1m"}
+		options = []string{"mode=0" + strconv.FormatUint(uint64(dirMode(m.Path, shutDir)), 8), "size=1m"}
 	}
 	fs, err := NewFS(b.Task, "tmpfs", unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV, options...)
 	if err != nil {

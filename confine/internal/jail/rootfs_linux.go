@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"os"
 	"path"
 	"slices"
 
@@ -69,6 +70,15 @@ func (b *rootBuilder) attachRoot() error {
 // are granted below it. It cannot list a shutDir, not even as its owner.
 const openDir, shutDir = 0o755, 0o111
 
+// dirMode returns the mode of the jail's own directory at a path: one that is for the user alone on the host stays
+// so. Programs refuse a private directory that others may pass through: tmux, gpg, PostgreSQL.
+func dirMode(p string, mode uint32) uint32 {
+	if st, err := os.Lstat(p); err == nil && st.IsDir() && st.Mode().Perm()&0o077 == 0 {
+		return mode & 0o700
+	}
+	return mode
+}
+
 func rel(p string) string {
 	if p == "/" {
 		return "."
@@ -103,7 +113,7 @@ func (b *rootBuilder) mkdirs(p string, mode uint32) error {
 	if err := b.mkdirs(path.Dir(p), mode); err != nil {
 		return err
 	}
-	if err := stub.Mkdirat(b.Task, b.root, rel(p), mode); err != nil && err != unix.EEXIST {
+	if err := stub.Mkdirat(b.Task, b.root, rel(p), dirMode(p, mode)); err != nil && err != unix.EEXIST {
 		return steppkg.On(p, err)
 	}
 	b.dirs = append(b.dirs, p)
@@ -111,8 +121,8 @@ func (b *rootBuilder) mkdirs(p string, mode uint32) error {
 }
 
 // touch makes a file and its directories. It leaves an existing file alone.
-func (b *rootBuilder) touch(p, content string, dirMode uint32) error {
-	if err := b.mkdirs(path.Dir(p), dirMode); err != nil {
+func (b *rootBuilder) touch(p, content string, mode uint32) error {
+	if err := b.mkdirs(path.Dir(p), mode); err != nil {
 		return err
 	}
 	if err := b.create(p, content); err != unix.EEXIST {

@@ -3,6 +3,7 @@ package mediate
 import (
 	"bytes"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +17,7 @@ import (
 type object struct {
 	fd   int
 	kind uint32    // S_IFMT
+	gone bool      // no name leads to it, but perhaps a mount of the jail
 	dev  uint64    // device number of a device node
 	full string    // its path
 	op   policy.Op // the operation that judgeOpen decided about
@@ -64,13 +66,15 @@ func newObject(fd int) (*object, syscall.Errno) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, sys.ErrnoOrEIO(err)
 	}
-	return &object{fd: fd, kind: st.Mode & unix.S_IFMT, dev: st.Rdev}, 0
+	return &object{fd: fd, kind: st.Mode & unix.S_IFMT, gone: st.Nlink == 0, dev: st.Rdev}, 0
 }
 
 func (o *object) openError(tail string, flags int) syscall.Errno {
 	switch {
 	case flags&(unix.O_CREAT|unix.O_EXCL) == unix.O_CREAT|unix.O_EXCL:
 		return unix.EEXIST
+	case o.gone && flags&(unix.O_ACCMODE|unix.O_TRUNC) != 0 && o.isReplaced():
+		return unix.ESTALE
 	case o.kind == unix.S_IFLNK && flags&unix.O_NOFOLLOW != 0 && tail == "":
 		return unix.ELOOP
 	case o.kind != unix.S_IFLNK && o.kind != unix.S_IFDIR && tail != "":
@@ -79,6 +83,13 @@ func (o *object) openError(tail string, flags int) syscall.Errno {
 		return unix.EISDIR
 	}
 	return 0
+}
+
+// isReplaced reports whether this is a file that a mount of the jail holds, and that the host has replaced or removed:
+// what the server may write there is lost. Some filesystems count no links, so the name must be gone, too.
+func (o *object) isReplaced() bool {
+	name, errno := pathOf(o.fd)
+	return errno == 0 && o.kind == unix.S_IFREG && strings.HasSuffix(name, " (deleted)") && !readOnly(o.fd)
 }
 
 // openFound reopens fd, the target of a magic link such as /dev/stdout. It closes fd.

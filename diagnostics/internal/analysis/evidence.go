@@ -24,6 +24,8 @@ type Evidence struct {
 	// InstallScripts is the command that runs the install scripts of the server's package, which
 	// were skipped when it was installed. "" means that there are none, or that they ran.
 	InstallScripts string
+	// Unfit says that the server's interpreter is none that its package asks for. "" means that it is one.
+	Unfit string
 	// Preset returns the preset for the server's package, if the server does not have it and it would
 	// hold, and the hosts that it grants. It returns "" for none. With nil, none is known.
 	Preset func() (name string, hosts []string)
@@ -57,6 +59,11 @@ type Evidence struct {
 	// Unanswered are the ports of the jail's own loopback to which the server connected while no
 	// program of the jail listened there, the latest last. In a call that succeeded there are none.
 	Unanswered []policy.Unanswered
+	// Replaced are the files that a rule names one by one, and that were replaced or removed since the start: their
+	// canonical paths. The server has the old one, or none.
+	Replaced []string
+	// Identity identifies what is at a path on the host; zero if nothing is. With nil, Replaced stays empty.
+	Identity func(path string) policy.FileID
 	// Redactor removes secrets. nil means a Redactor of the secret variables of Profile.
 	Redactor *report.Redactor
 	Unset    []string // variables that are granted but not set on the host

@@ -40,6 +40,9 @@ func NamedPath(c *Case, n words.Name) Finding {
 	switch place, rights := c.JailPlace(path); {
 	case (place == "/tmp" || place == "/dev/shm") && path != place && c.Exists(path) == Present && n.Fault == words.Absent && !isSocket(path):
 		return AttributePath(c, report.Likely, path, wanted(n), false, cause+", which exists on this machine: the jail has a "+place+" of its own")
+	case place == "/dev/pts" && path != place && c.Exists(path) == Present && n.Fault == words.Absent:
+		f := Refused(report.Likely, policy.AxisFs, path, RightName(policy.Write), c.Show(path)+" is a terminal of this machine, and the jail has terminals of its own", Grant{})
+		return f.Unfixable("no rule can add one. Serve the device at a port of this machine (socat does), and allow that port")
 	case isSocket(path) && place != "" && c.Exists(path) == Present: // the host's
 	case place != "" && rights.Has(policy.Update), place == "/proc":
 		return Finding{}
@@ -47,6 +50,10 @@ func NamedPath(c *Case, n words.Name) Finding {
 	missing := missingRights(c, path, n)
 	if isSocket(path) && missing == 0 && !c.Profile.RightsAt(path).Has(policy.Update) && c.Exists(path) == Present {
 		missing = policy.Update // the jail's own directory has no such socket
+	}
+	if path == c.Evidence.UserHome && missing == policy.Read && counts(c, path, missing) {
+		f := Refused(report.Likely, policy.AxisFs, path, RightName(missing), c.Who()+" may not list "+c.Show(path), Grant{})
+		return f.Unfixable("a jail shows no server your whole home. Allow the folder that it needs: " + show.Typed("mcp-jail grant", c.Evidence.Server) + " --read ~/FOLDER")
 	}
 	if !counts(c, path, missing) || missing == policy.Read && c.Exists(path+"/.") == Present && IsTooWide(c, path) {
 		return Finding{}

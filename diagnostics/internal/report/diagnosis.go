@@ -46,6 +46,8 @@ type Diagnosis struct {
 
 	NoLine bool `json:"-"` // Fix says why no line of a policy helps
 	Asked  bool `json:"-"` // the next call of the tool asks the user in the client
+
+	Replaced string `json:"-"` // the file that was replaced, if that is the cause
 }
 
 // Silent reports whether there is nothing to say: no cause is known and the jail refused
@@ -129,6 +131,9 @@ func ToolFailed(tool string) string { return name(show.InSentence(tool)) + "%s f
 func OfJail(tool string) string {
 	return name(show.InSentence(tool)) + "%s means what only the jail has"
 }
+
+// OldFile is what happened in a call that succeeded, although the server has no longer a file that it may use.
+func OldFile(tool string) string { return name(show.InSentence(tool)) + "%s may have used an old file" }
 
 // SomethingBlocked is what happened in a call that succeeded although the jail blocked something.
 func SomethingBlocked(during string) string { return "the jail blocked something" + during + "%s" }

@@ -224,6 +224,7 @@ const (
 	PageConflict Page = "conflict"
 	PageTrust    Page = "trust"
 	PageReload   Page = "reload"
+	PageReplaced Page = "replaced"
 
 	PageUserns Page = "userns"
 	PageGap    Page = "gap"

@@ -28,6 +28,7 @@ func (s *Server) Evidence(stage diagnostics.Stage, c *mcpproxy.Call, since time.
 	ev := s.Client.Config.Known
 	ev.Stage, ev.System, ev.Server, ev.Profile, ev.Unset, ev.Redactor = stage, runtime.GOOS, s.Profile.Server, s.Profile, s.Unset, s.Redact
 	ev.Stateless, ev.Denials, ev.HostFailures = s.Stateless, s.denials(since), s.Processes.hostFailures(since)
+	ev.Replaced = s.replaced()
 	ev.Unanswered, ev.Listening = s.unanswered(time.Time{}, since), s.Processes.listening
 	ev.Stderr, ev.RawStderr, ev.Earlier = s.Tail.Since(since, earlierLines)
 	if given := s.Roots.ofClient.Load(); given != nil {

@@ -36,6 +36,7 @@ type Server struct {
 	Roots         roots
 	unsent        atomic.Int64 // messages that SendAsync has not written yet
 	Stray         strayLines
+	toldReplaced  []string // of replaced; the goroutine that reads the server uses it
 
 	// Stateless: other processes run beside it (diagnostics.Evidence). CertainReads: its jail records
 	// refused reads.

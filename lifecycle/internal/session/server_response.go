@@ -54,11 +54,13 @@ func StripReserved(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 // AnnotateResult adds to an answer to tools/call the members that docs/reference.md, "Answers to
 // tool calls", promises. To a result it adds the denials, in _meta, if there are any. To a failed
 // result it also adds a text block if we can say something about the failure. To an error it adds
-// the diagnosis, in data, and its sentence, in message. It adds nothing else. It returns how sure the
-// diagnosis of a failed call is, and "" for a call that did not fail.
+// the diagnosis, in data, and its sentence, in message. Once for each file that was replaced, it adds
+// a text block about that. It adds nothing else. It returns how sure the diagnosis of a failed call is,
+// and "" for a call that did not fail.
 func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) (sure diagnostics.Attribution) {
 	failed := e.IsError || e.Error.Present()
 	if !failed {
+		s.tellReplaced(f, e, c)
 		unanswered := s.unanswered(c.Start, c.Start)
 		s.Client.usual.learnPorts(unanswered)
 		if len(withoutReads(s.CertainReads, s.denials(c.Start))) == 0 {
@@ -80,6 +82,7 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	d := diagnostics.Diagnose(ev)
 	if failed {
 		sure = d.Attribution
+		s.toldReplaced = append(s.toldReplaced, d.Replaced)
 		d.Asked = s.Client.Questions.refused(s, d)
 	}
 	if d.Silent() {

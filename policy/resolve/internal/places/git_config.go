@@ -183,7 +183,7 @@ func (g *git) UserSettings(readable func(file string) bool) (text string) {
 		add(`filter "`+quote(name)+`"`, "required", "true")
 	}
 	if text != "" {
-		text = "# Written by mcp-jail: settings of your configuration of git that start no program.\n" + text
+		text = "# Written by mcp-jail: settings of your configuration of git that name no program.\n" + text
 	}
 	return text
 }
