@@ -50,19 +50,19 @@ func watch(t *testing.T, limitMB int64) (*oomWatcher, fakeProc) {
 func TestSample(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		rss, pss []int  // of processes 3, 4, …, in MB; the limit is 100
+		rss, pss []int  // of processes 4, 5, …, in MB; the limit is 100
 		largest  string // "": not over the limit
 	}{
 		{"below", []int{30, 60}, []int{30, 60}, ""},
 		{"at the limit", []int{40, 60}, []int{40, 60}, ""},
 		{"shared, so below", []int{60, 60, 60}, []int{20, 20, 20}, ""},
-		{"one child", []int{30, 200, 20}, []int{30, 200, 20}, "4"},
-		{"together", []int{10, 60, 50}, []int{10, 60, 50}, "4"},
-		{"the one that only shares is not the largest", []int{99, 30, 90}, []int{15, 30, 89}, "5"},
+		{"one child", []int{30, 200, 20}, []int{30, 200, 20}, "5"},
+		{"together", []int{10, 60, 50}, []int{10, 60, 50}, "5"},
+		{"the one that only shares is not the largest", []int{99, 30, 90}, []int{15, 30, 89}, "6"},
 	} {
 		w, f := watch(t, 100)
 		for i := range c.rss {
-			f.set(fmt.Sprint(i+3), c.rss[i], c.pss[i])
+			f.set(fmt.Sprint(i+4), c.rss[i], c.pss[i])
 		}
 		over, largest, err := w.Sample()
 		if err != nil || over != (c.largest != "") || over && largest != c.largest {
@@ -121,7 +121,7 @@ func TestLargePageTables(t *testing.T) {
 		over   bool
 	}{{7, false}, {9, true}, {40, true}} {
 		w, f := watch(t, 100)
-		for _, pid := range []string{"3", "4"} {
+		for _, pid := range []string{"4", "5"} {
 			f.set(pid, 75, 10)
 			f.write(pid+"/status", fmt.Sprintf("VmRSS: %d kB\nVmPTE: %d kB\nThreads: 1\n", 75<<10, c.tables<<10))
 		}
