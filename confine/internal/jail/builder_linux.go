@@ -100,6 +100,7 @@ func (b *Builder) MountSteps() []Step {
 		{"landlock rules", b.Init, b.OpenRuleset}, // uses the descriptors of the clones that were just attached
 		{steppkg.Spec, b.Outer, b.takeStdio},
 		{steppkg.Network, b.Outer, b.openNetwork},
+		{steppkg.Network, b.Outer, b.limitNetwork},
 		{"mounts", b.Outer, b.detachOldRoot},
 	}
 }

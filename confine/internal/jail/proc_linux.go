@@ -57,10 +57,6 @@ func (b *rootBuilder) sealProc() error {
 	}
 	var err error
 	set := func(name, value string) { err = errors.Join(err, sys.On(name, writeAt(b.Task, b.sys, name, value))) }
-	if b.proc >= 0 { // the host's may be read-only
-		set("net/ipv4/tcp_rmem", "4096 131072 1048576")
-		set("net/ipv4/tcp_wmem", "4096 16384 1048576")
-	}
 	if i := b.Spec.Inotify; i != (spec.Inotify{}) {
 		set("user/max_inotify_instances", strconv.Itoa(i.Instances))
 		set("user/max_inotify_watches", strconv.Itoa(i.Watches))

@@ -165,6 +165,39 @@ func TestTmpfsUsage(t *testing.T) {
 	}
 }
 
+// TestSystemV checks that messages and segments of System V count where they are the jail's own. Messages
+// without text take memory too, and so does a queue without messages.
+func TestSystemV(t *testing.T) {
+	const segment = "0 0 600 %d 1 1 0 0 0 0 0 0 0 0 %[1]d 0\n"
+	const queue = "0 0 600 %d %d 1 1 0 0 0 0 0 0 0\n"
+	const mb = 1 << 20
+	for _, c := range []struct {
+		name     string
+		shm, msg string
+		own      bool // over the limit, if they are the jail's own
+	}{
+		{name: "nothing"},
+		{name: "segments", shm: fmt.Sprintf(segment, 150*mb), own: true},
+		{name: "messages", msg: strings.Repeat(fmt.Sprintf(queue, 16384, 2), 4000), own: true},
+		{name: "messages without text", msg: strings.Repeat(fmt.Sprintf(queue, 0, 16384), 100), own: true},
+		{name: "few messages", msg: strings.Repeat(fmt.Sprintf(queue, 100, 2), 1000)},
+		{name: "many queues", msg: strings.Repeat(fmt.Sprintf(queue, 0, 0), 4096), own: true},
+	} {
+		for _, own := range []bool{true, false} {
+			w, f := watch(t, 100)
+			w.OwnIPC, w.Shared = own, 1
+			f.write("meminfo", "Shmem: 200000 kB\n")
+			testkit.Must(t, os.Mkdir(filepath.Join(f.dir, "sysvipc"), 0o700))
+			f.write("sysvipc/shm", "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap\n"+c.shm)
+			f.write("sysvipc/msg", "key msqid perms cbytes qnum lspid lrpid uid gid cuid cgid stime rtime ctime\n"+c.msg)
+			f.set("4", 10, 10)
+			if over, _, err := w.Sample(); over != (c.own && own) || err != nil {
+				t.Errorf("%s, of the jail's own %v: over %v, %v", c.name, own, over, err)
+			}
+		}
+	}
+}
+
 // TestPause checks that the pause follows what is left and how fast the use grows.
 func TestPause(t *testing.T) {
 	const mb = 1 << 20
