@@ -23,10 +23,10 @@
 //
 // A small program without Go's runtime, the stub (package stub), builds a jail. It starts in
 // new namespaces, and shares memory with the launcher. Start writes system calls into that
-// memory, and the stub makes them. It has three tasks. The outer process is the launcher's child:
+// memory, and the stub makes them. It has four tasks. The outer process is the launcher's child:
 // it forks the init, makes the network, and executes the supervisor in the end. The init is PID 1
-// of the jail: it makes the root and the rulesets, gives up every capability, forks the server,
-// and stays to reap. The server enforces Landlock and the filter, runs the self-test, and
+// of the jail: it makes the root and the rulesets, gives up every capability, forks the server's
+// parent, and stays to reap. The parent forks the server, and waits for it. The server enforces Landlock and the filter, runs the self-test, and
 // executes the program. [Launcher.Prepare] starts the outer process and the init ahead, while the
 // caller still resolves the profile.
 //

@@ -130,7 +130,7 @@ func (p *starter) tryOverlays(b *jail.Builder) (used bool, err error) {
 func (p *starter) newBuilder() *jail.Builder {
 	b := &jail.Builder{Control: p.process.control, Serve: func() error { return p.process.openNetwork(func() {}) }, TestHooks: p.testHooks, Stub: p.stub, Listener: -1, Outer: p.stub.First()}
 	b.Restrictor = jail.Restrictor{
-		Init: b.Outer.Child(1), Server: b.Outer.Child(2), Send: p.process.handleEvent, End: func() { p.process.Kill() }, Umask: spec.UnknownUmask,
+		Init: b.Outer.Child(1), Parent: b.Outer.Child(2), Server: b.Outer.Child(3), Send: p.process.handleEvent, End: func() { p.process.Kill() }, Umask: spec.UnknownUmask,
 	}
 	if p.umask != nil {
 		b.Umask = *p.umask & 0o777

@@ -45,7 +45,9 @@ func TestJailTerminal(t *testing.T) {
 	}
 	proc := jailtest.Begin(t, p, attacker.Try("wait"))
 	init := startedBy(proc.PID())[0]
-	for pid, leader := range map[int]int{proc.PID(): proc.PID(), init: proc.PID(), startedBy(init)[0]: startedBy(init)[0]} {
+	parent := startedBy(init)[0]
+	server := startedBy(parent)[0]
+	for pid, leader := range map[int]int{proc.PID(): proc.PID(), init: proc.PID(), parent: proc.PID(), server: server} {
 		stat := testkit.Get(os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"))(t)
 		session, err := unix.Getsid(pid)
 		if err != nil || session != leader || mediate.TerminalNumber(stat) != 0 {

@@ -72,7 +72,7 @@ func TestJailSurvivors(t *testing.T) {
 }
 
 // parts are the processes of a start, each the parent of the next.
-var parts = []string{"launcher", "supervisor", "init", "server"}
+var parts = []string{"launcher", "supervisor", "init", "parent", "server"}
 
 // survivors is a jail to be killed, and all of the host that it could leave
 // something on.

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/stub"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"golang.org/x/sys/unix"
 )
 
 func localhost(port int) policy.NetRule {
@@ -34,7 +36,7 @@ func TestNetworkManyConnections(t *testing.T) {
 	stub.Program() // stays open
 	before := descriptorsOpen(t)
 	n := jailtest.Rounds(2000, 10000)
-	got := jailtest.Attempt(t, p, "many", strconv.Itoa(n), "200", fmt.Sprint("127.0.0.1:", port))
+	got := jailtest.Attempt(t, p, "many", strconv.Itoa(n), "500", fmt.Sprint("127.0.0.1:", port))
 	jailtest.Expect(t, fmt.Sprint(n, " connections"), got, "ok 0 failed")
 	testkit.Eventually(t, "the launcher's descriptors are as many as before", func() bool {
 		runtime.GC() // frees the pipes that package net keeps for splicing
@@ -46,6 +48,32 @@ func descriptorsOpen(t testing.TB) int {
 	t.Helper()
 	names := testkit.Get(os.ReadDir("/proc/self/fd"))(t)
 	return len(names)
+}
+
+// TestNetworkQueues: the queue of the gateway's listener in the jail has room for a burst of connections, and that
+// of the server's own listeners is short.
+func TestNetworkQueues(t *testing.T) {
+	needsTestNetwork(t)
+	port := hostService(t, "127.0.0.1:0")
+	if !jailtest.HostNS {
+		jailtest.Expect(t, "the server's own", jailtest.Attempt(t, gatedProfile(t, localhost(port)), "backlog"), backlog())
+	}
+	queue := 0
+	s := jailtest.Begin(t, gatedProfile(t, localhost(port)), attacker.Try("wait"))
+	s.Out.Await(t, "ready")
+	names := testkit.Get(os.ReadDir("/proc/self/fd"))(t)
+	for _, name := range names {
+		fd := attacker.Number(name.Name())
+		listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+		at, _ := unix.Getsockname(fd)
+		if to, ok := at.(*unix.SockaddrInet6); err == nil && listens == 1 && ok && to.Port == port && to.Addr == [16]byte{} {
+			info := testkit.Get(unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO))(t)
+			queue = int(info.Sacked) // which has it for a listener
+		}
+	}
+	if most := attacker.Number(strings.TrimSpace(string(testkit.Get(os.ReadFile("/proc/sys/net/core/somaxconn"))(t)))); !jailtest.HostNS && queue < min(500, most) {
+		t.Errorf("the gateway's has room for %d connections", queue)
+	}
 }
 
 // TestNetworkHalfClosed: one side of a connection can be shut while the other goes on.

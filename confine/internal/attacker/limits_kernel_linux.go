@@ -2,6 +2,7 @@ package attacker
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"os"
 	"runtime"
@@ -9,6 +10,7 @@ import (
 	"time"
 	"unsafe"
 
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 )
 
@@ -44,9 +46,57 @@ var verbsOfKernelMemory = map[string]func(args []string) (string, error){
 		}
 		return err
 	}),
+	"memfd-attribute": silent(func([]string) error { // an extended attribute of a memfd
+		fd := get(unix.MemfdCreate("attribute", unix.MFD_CLOEXEC))
+		defer unix.Close(fd)
+		return unix.Fsetxattr(fd, "user.test", []byte("x"), 0)
+	}),
+	"memfd-secret": silent(func([]string) error { return Closing(unix.MemfdSecret(unix.O_CLOEXEC)) }),
+	"ruleset": silent(func([]string) error {
+		return Closing(ll.LandlockCreateRuleset(&ll.RulesetAttr{HandledAccessFS: ll.AccessFSExecute}, 0))
+	}),
+	"semaphores": silent(func(a []string) error { // a set of a[0]
+		id, _, errno := unix.Syscall(unix.SYS_SEMGET, unix.IPC_PRIVATE, uintptr(Number(a[0])), unix.IPC_CREAT|0o600)
+		if errno == 0 {
+			_, _, errno = unix.Syscall(unix.SYS_SEMCTL, id, 0, unix.IPC_RMID)
+		}
+		if errno != 0 {
+			return errno
+		}
+		return nil
+	}),
+	"messages": silent(attemptMessages),
+	"backlog": func([]string) (string, error) { // how many connections can wait at a listener
+		fd := get(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
+		defer unix.Close(fd)
+		must(unix.Listen(fd, 1<<15))
+		info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+		return fmt.Sprint(info.Sacked), err // which has it for a listener
+	},
 	"queues":    silent(attemptQueues),
 	"queue-tcp": silent(attemptQueueTCP),
 	"log":       silent(attemptLog),
+}
+
+// attemptMessages fills queues of System V with a[0] MB in all, and waits to be ended.
+func attemptMessages(a []string) error {
+	text := struct {
+		kind int64
+		text [8192]byte
+	}{kind: 1}
+	for range Number(a[0]) << 20 / (2 * len(text.text)) {
+		id, _, errno := unix.Syscall(unix.SYS_MSGGET, unix.IPC_PRIVATE, unix.IPC_CREAT|0o600, 0)
+		for range 2 {
+			if errno == 0 {
+				_, _, errno = unix.Syscall6(unix.SYS_MSGSND, id, uintptr(unsafe.Pointer(&text)), uintptr(len(text.text)), unix.IPC_NOWAIT, 0, 0)
+			}
+		}
+		if errno != 0 {
+			return errno
+		}
+	}
+	time.Sleep(20 * time.Second)
+	return nil
 }
 
 // attemptQueues fills a[0] pairs of sockets, as far as they take it without waiting, and keeps them.
@@ -70,7 +120,8 @@ func attemptQueues(a []string) error {
 	return nil
 }
 
-// attemptQueueTCP has a TCP connection queue a[0] bytes that nothing reads.
+// attemptQueueTCP has a TCP connection queue a[0] bytes that nothing reads. With a second word both ends ask for the
+// largest buffers that they may have.
 func attemptQueueTCP(a []string) error {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -82,6 +133,11 @@ func attemptQueueTCP(a []string) error {
 		return err
 	}
 	defer c.Close()
+	if len(a) > 1 {
+		end := get(l.Accept())
+		defer end.Close()
+		must(errors.Join(c.(*net.TCPConn).SetWriteBuffer(1<<30), end.(*net.TCPConn).SetReadBuffer(1<<30)))
+	}
 	c.SetWriteDeadline(time.Now().Add(2 * time.Second))
 	if _, err = c.Write(make([]byte, Number(a[0]))); errors.Is(err, os.ErrDeadlineExceeded) {
 		return unix.EAGAIN

@@ -7,6 +7,8 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -15,9 +17,17 @@ import (
 // verbsOnOthers are attempts on other processes and on objects that processes share.
 var verbsOnOthers = map[string]func(args []string) (string, error){
 	"signal-init": silent(signalInit),
-	"kill":        silent(func(a []string) error { return unix.Kill(Number(a[0]), 0) }),
-	"ptrace":      silent(attemptPtrace),
-	"readmem":     silent(attemptReadMemory),
+	"parent":      func([]string) (string, error) { return strconv.Itoa(os.Getppid()), nil },
+	"orphan":      attemptOrphan,
+	"of-parent": func(a []string) (string, error) { // the attempt a, in which PARENT is the number of the parent
+		for i := range a {
+			a[i] = strings.ReplaceAll(a[i], "PARENT", strconv.Itoa(os.Getppid()))
+		}
+		return string(makeAttempt(a)), nil
+	},
+	"kill":    silent(func(a []string) error { return unix.Kill(Number(a[0]), 0) }),
+	"ptrace":  silent(attemptPtrace),
+	"readmem": silent(attemptReadMemory),
 	"dial": silent(func(a []string) error {
 		c, err := net.Dial(a[0], a[1])
 		if err == nil {
@@ -133,6 +143,13 @@ func signalInit([]string) error {
 		return unix.ENOENT
 	}
 	return unix.EPERM
+}
+
+// attemptOrphan returns the parent of a process whose own one has ended.
+func attemptOrphan([]string) (string, error) {
+	const orphan = `p=$0; while [ $p = $0 ]; do read -r _ _ _ p _ </proc/$$/stat; done; echo $p`
+	out, err := exec.Command("/bin/sh", "-c", `sh -c "$0" $$ &`, orphan).Output()
+	return strings.TrimSpace(string(out)), err
 }
 
 func tkill(tid int) error {

@@ -21,6 +21,7 @@ import (
 // calling thread of the supervisor.
 type Restrictor struct {
 	Init   *stub.Task // builds the jail, and is its init afterwards
+	Parent *stub.Task // forks the server and waits for its end
 	Server *stub.Task // restricts itself, and becomes the server
 
 	Spec          *spec.Spec
@@ -31,6 +32,7 @@ type Restrictor struct {
 	HostNS        bool   // the jail is in the host's namespaces
 	Umask         int    // the server's file mode mask
 	pid           int    // the server's process number in the jail
+	parent        int    // its parent's
 	End           func() // ends the jail
 }
 
@@ -41,7 +43,7 @@ type Step struct {
 	Run  func() error
 }
 
-// A Builder builds a jail with namespaces through three tasks of a stub: see the package
+// A Builder builds a jail with namespaces through four tasks of a stub: see the package
 // comment. Each task carries out its own steps. The steps of different tasks run in parallel.
 type Builder struct {
 	Restrictor
@@ -52,6 +54,7 @@ type Builder struct {
 	Stub      *stub.Stub
 
 	initPidfd   int
+	parentPidfd int
 	namespaces  int         // the directory /proc/self/ns of outer
 	network     int         // the jail's network namespace
 	proc        int         // the supervisor's proc, or -1
@@ -97,6 +100,7 @@ func (b *Builder) MountSteps() []Step {
 		{"landlock rules", b.Init, b.OpenRuleset}, // uses the descriptors of the clones that were just attached
 		{steppkg.Spec, b.Outer, b.takeStdio},
 		{steppkg.Network, b.Outer, b.openNetwork},
+		{steppkg.Network, b.Outer, b.limitNetwork},
 		{"mounts", b.Outer, b.detachOldRoot},
 	}
 }
@@ -110,7 +114,8 @@ func (b *Builder) RestrictSteps() []Step {
 		{"no_new_privs", b.Init, func() error { return SetNoNewPrivs(b.Init) }},
 		{"parent", b.Init, func() error { _, err := stub.Prctl(b.Init, unix.PR_SET_DUMPABLE, 0); return err }}, // changing credentials may have set it
 		{"seccomp", b.Init, func() error { return b.filter(b.Init) }},
-		{steppkg.Server, b.Init, b.forkServer}, // the server inherits all of the above; the kernel compiles the filter once
+		{steppkg.Server, b.Init, b.forkParent}, // it and the server inherit all of the above; the kernel compiles the filter once
+		{steppkg.Server, b.Parent, b.forkServer},
 		{steppkg.Server, b.Server, func() error { return steppkg.On("session", stub.Setsid(b.Server)) }},
 		{"descriptors", b.Server, b.openNull}, // before the limit of open files
 		{"limits", b.Server, b.limitServer},
@@ -137,17 +142,15 @@ func (b *Builder) Run(steps []Step) error {
 	if b.Stub.IsStepwise() {
 		return RunSteps(steps)
 	}
-	if err := b.collect(b.Server, steps); err != nil {
-		return err
+	for _, t := range []*stub.Task{b.Server, b.Parent, b.Init} {
+		if err := b.collect(t, steps); err != nil {
+			return err
+		}
 	}
-	if err := b.collect(b.Init, steps); err != nil {
-		return err
-	}
-	if err := b.Server.Submit(); err != nil {
-		return err
-	}
-	if err := b.Init.Submit(); err != nil {
-		return err
+	for _, t := range []*stub.Task{b.Server, b.Parent, b.Init} {
+		if err := t.Submit(); err != nil {
+			return err
+		}
 	}
 	if err := b.collect(b.Outer, steps); err != nil {
 		return err
@@ -173,7 +176,7 @@ func (b *Builder) collect(t *stub.Task, steps []Step) error {
 
 // Settle waits for the batches of all tasks.
 func (b *Builder) Settle() error {
-	for _, t := range []*stub.Task{b.Init, b.Outer, b.Server} {
+	for _, t := range []*stub.Task{b.Init, b.Outer, b.Parent, b.Server} {
 		if err := t.Wait(); err != nil {
 			return err
 		}
@@ -232,10 +235,17 @@ func (b *Builder) sealProc() error {
 	return err
 }
 
+// forkParent forks the parent of the server. To a server that is a child of process 1, its client seems to
+// have died: see startReaper.
+func (b *Builder) forkParent() (err error) {
+	b.parent, err = b.Init.Fork(b.Parent, unix.CLONE_FILES, &b.parentPidfd)
+	return err
+}
+
 // forkServer forks the process that becomes the server. That process shares the table of
 // descriptors with the other tasks until StartServer, so that they get the filter's listener.
 func (b *Builder) forkServer() (err error) {
-	b.pid, err = b.Init.Fork(b.Server, unix.CLONE_FILES, &b.pidfd)
+	b.pid, err = b.Parent.Fork(b.Server, unix.CLONE_FILES, &b.pidfd)
 	return err
 }
 

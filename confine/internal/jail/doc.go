@@ -8,13 +8,14 @@
 //
 // # Steps
 //
-// A [Step] has a name, which a StartError shows, and a task that carries it out. The three
+// A [Step] has a name, which a StartError shows, and a task that carries it out. The four
 // tasks of a Builder run side by side:
 //
 //	Outer   the first process of the outer PID namespace. It makes the network, and
 //	        becomes the supervisor
 //	Init    the first process of the inner PID namespace. It makes the mounts and the
 //	        Landlock rulesets, and stays as the jail's init, which reaps
+//	Parent  forks Server, and waits for its end. So the server is not the child of process 1
 //	Server  the process that restricts itself and executes the server
 //
 // [Builder.FirstSteps] does not depend on the spec, so a jail can be prepared before its

@@ -50,6 +50,26 @@ func (b *Builder) openNetwork() error {
 	return nil
 }
 
+// limitNetwork sets the limits that are sysctls of the network namespace. It comes after the gateway's listeners,
+// which keep the longer queues that they were opened with.
+func (b *Builder) limitNetwork() (err error) {
+	if b.proc < 0 { // the host's may be read-only
+		return nil
+	}
+	set := func(name, value string) error { return sys.On(name, writeAt(b.Outer, b.proc, "sys/net/"+name, value)) }
+	for _, s := range [][2]string{{"ipv4/tcp_rmem", "4096 131072 1048576"}, {"ipv4/tcp_wmem", "4096 16384 1048576"}, {"ipv4/tcp_orphan_retries", "1"}} {
+		err = errors.Join(err, set(s[0], s[1]))
+	}
+	// Before Linux 6.4 a user namespace does not have this one.
+	outcome := b.Outer.Optional(func() error { return set("core/somaxconn", "128") })
+	return errors.Join(err, b.Outer.OnComplete(func() error {
+		if err := outcome(); err != nil && !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+		return nil
+	}))
+}
+
 // passNetwork passes the sockets to the launcher and closes them in the jail. So only the
 // launcher accepts connections, and its end closes the sockets.
 func (b *Builder) passNetwork() error {
@@ -165,7 +185,7 @@ func (g *NetworkSockets) listen(kind byte, port uint16) error {
 	return sys.On("listener", err)
 }
 
-// listenBacklog is large. The kernel reduces it to net.core.somaxconn (4096 by default).
+// listenBacklog is large. The kernel reduces it to net.core.somaxconn (4096 by default; see limitNetwork).
 const listenBacklog = 1 << 15
 
 // openRefused opens the packet socket that sees connections to ports without a listener. With

@@ -57,10 +57,6 @@ func (b *rootBuilder) sealProc() error {
 	}
 	var err error
 	set := func(name, value string) { err = errors.Join(err, sys.On(name, writeAt(b.Task, b.sys, name, value))) }
-	if b.proc >= 0 { // the host's may be read-only
-		set("net/ipv4/tcp_rmem", "4096 131072 1048576")
-		set("net/ipv4/tcp_wmem", "4096 16384 1048576")
-	}
 	if i := b.Spec.Inotify; i != (spec.Inotify{}) {
 		set("user/max_inotify_instances", strconv.Itoa(i.Instances))
 		set("user/max_inotify_watches", strconv.Itoa(i.Watches))
@@ -72,12 +68,12 @@ func (b *rootBuilder) sealProc() error {
 		// pid_max belongs to the PID namespace since Linux 6.14, and the plan sets PidMax only
 		// there. The init's tasks already have lower numbers. The kernel reuses numbers from
 		// 300 on, and pid_max is one past the last number.
-		numbers = b.Spec.Limits.Processes
+		numbers = b.Spec.Limits.Processes + 1 // the parent of the server
 		set("kernel/pid_max", strconv.Itoa(reservedPids+numbers))
 	}
-	last := reservedPids + rand.N(numbers)
-	if last+1 == b.Spec.HostPID {
-		last-- // the self-test proves that the jail has no process of this number
+	last := reservedPids + rand.N(max(1, numbers-2))
+	if n := b.Spec.HostPID - last; n == 1 || n == 2 {
+		last = b.Spec.HostPID // the self-test proves that the jail has no process of this number
 	}
 	if begin := func() error { return writeAt(b.Task, b.sys, "kernel/ns_last_pid", strconv.Itoa(last)) }; !b.Spec.PidMax {
 		b.Task.Optional(begin)

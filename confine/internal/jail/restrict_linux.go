@@ -37,7 +37,7 @@ func FreshKeyring(t *stub.Task) error {
 // ApplyLimits sets the server's rlimits.
 func (b *Restrictor) ApplyLimits() error {
 	l := b.Spec.Limits
-	own := spec.SupervisorThreads + 1 // and the init, which is a stub
+	own := spec.SupervisorThreads + spec.OtherTasks
 	if b.HostNS {
 		// The kernel counts all threads of the user (setrlimit(2)).
 		own = spec.SupervisorThreads + sys.UserThreads(os.Getuid())

@@ -81,7 +81,7 @@ func (b *Restrictor) Checks() []check {
 	if b.HostNS {
 		checks = append(checks, b.checksHostNS()...)
 	} else {
-		checks = append(checks, check{What: "see the launcher's process", Try: func() error { return trySignalLauncher(t, b.Spec.HostPID, b.pid) }})
+		checks = append(checks, check{What: "see the launcher's process", Try: func() error { return trySignalLauncher(t, b.Spec.HostPID, b.parent, b.pid) }})
 	}
 	if !b.Spec.HostRoot() { // the jail must not create files there
 		checks = append(checks, check{What: "write into the root", Try: func() error {
@@ -112,8 +112,8 @@ const leaveNetwork = "find a way out of the network namespace"
 
 // trySignalLauncher signals the launcher. In a container the launcher's number may be small,
 // and equal to the number of a task of this jail.
-func trySignalLauncher(t *stub.Task, pid, server int) error {
-	if pid == 1 || pid == server {
+func trySignalLauncher(t *stub.Task, pid, parent, server int) error {
+	if pid == 1 || pid == parent || pid == server {
 		_, err := t.Call(unix.SYS_KILL, ^uintptr(0), ^uintptr(0)) // no such signal
 		return err
 	}

@@ -165,8 +165,17 @@ func (b *Builder) placeFDs(t *stub.Task) {
 }
 
 // startReaper has the init reap its children until the server ends. When the init ends, the
-// kernel kills the other processes of the jail.
+// kernel kills the other processes of the jail. The server's parent waits for the end of the server, does
+// not reap it, and exits. So the init gets the server with its status, in the same moment as the parent.
 func (b *Builder) startReaper() error {
+	p := b.Parent
+	p.BeginAlways()
+	stub.CloseRange(p, 0, ^uint(0), unix.CLOSE_RANGE_UNSHARE)
+	stub.WaitChild(p)
+	stub.Exit(p)
+	if err := p.SubmitFatal(); err != nil {
+		return err
+	}
 	t := b.Init
 	t.BeginAlways()
 	stub.CloseRange(t, 0, ^uint(0), unix.CLOSE_RANGE_UNSHARE)

@@ -76,7 +76,7 @@ type limits struct{ memoryMB, tasks int }
 func CgroupLimits(l policy.Limits, supervised bool) limits {
 	c := limits{memoryMB: l.MemoryMB}
 	if l.Processes > 0 {
-		c.tasks = l.Processes + spec.SupervisorThreads
+		c.tasks = l.Processes + spec.SupervisorThreads + spec.OtherTasks - 1
 		if !supervised {
 			c.tasks += spec.SupervisorThreads
 		}

@@ -202,7 +202,7 @@ func (c *compiler) overlays() {
 	case Ephemeral(c.p) != "":
 		c.addEnforced(policy.AxisFs, "overlayfs on a tmpfs", what)
 		if c.f.FullCopies.Answer != kernel.Yes {
-			c.plan.Notes = append(c.plan.Notes, "before Linux 6.6 a call cannot remove a directory of HOME that was not empty at its start (EIO), or set user.* attributes there")
+			c.plan.Notes = append(c.plan.Notes, "before Linux 6.6 a call cannot remove a directory of HOME that was not empty at its start (EIO)")
 		}
 	}
 }

@@ -114,8 +114,8 @@ type Options struct {
 	OwnIPC bool
 	// Truncate tells that Landlock (ABI 3) or mounts decide which files may be truncated.
 	Truncate bool
-	// Attributes tells that mounts decide which extended attributes and flags may be read
-	// and changed.
+	// Attributes tells that mounts decide which extended attributes may be read and removed, and
+	// which flags may be changed.
 	Attributes bool
 	// Programs tells that only listed files may be executed. A memfd has no path that
 	// Landlock could judge, so the filter allows only memfds that cannot be executed.

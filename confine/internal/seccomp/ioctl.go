@@ -83,9 +83,9 @@ const (
 	mfdHugetlb = 0x4     // MFD_HUGETLB
 	shmHugetlb = 0o4000  // SHM_HUGETLB
 
-	// maxSemaphores bounds one semaphore set. It is SEMMSL before Linux 3.19. Newer kernels
-	// accept 32000 sets of 32000 semaphores, 64 bytes of kernel memory each.
-	maxSemaphores = 250
+	// maxSemaphores bounds one semaphore set, of which there can be 32000. A semaphore takes 64 bytes of kernel
+	// memory. PostgreSQL makes sets of 17.
+	maxSemaphores = 17
 
 	prSetMM                = 35
 	seccompSetModeFilter   = 1

@@ -124,13 +124,14 @@ func (s *ruleSet) kernel() {
 	s.add(ErrnoNode(linuxENOSYS), "uretprobe", "uprobe")
 }
 
-// memory refuses huge pages, which come from a pool of the host's and which no memory
-// limit counts, and vmsplice: a pipe keeps 2 MiB for each page that its process unmaps, and no
-// limit counts those. With opts.Programs it also refuses memfds that can be executed.
+// memory refuses what no memory limit counts: huge pages, which come from a pool of the host's, and vmsplice,
+// since a pipe keeps 2 MiB for each page that its process unmaps. Of secret memory there is no count at all, and
+// each restriction of Landlock copies the rules of those before it. With opts.Programs memory also refuses memfds
+// that can be executed.
 func (s *ruleSet) memory(opts Options) {
 	noHugePages := ErrnoNode(linuxENOMEM)
 	s.add(whenAny(Low(3), mapHugetlb, noHugePages, AllowNode), "mmap")
-	s.add(ErrnoNode(linuxENOSYS), "vmsplice")
+	s.add(ErrnoNode(linuxENOSYS), "vmsplice", "memfd_secret", "landlock_create_ruleset")
 	// A slot of a pipe keeps what splice puts there of a file's cache. Programs copy by themselves.
 	s.add(ErrnoNode(linuxEINVAL), "splice", "tee")
 	memfd := AllowNode
@@ -156,17 +157,19 @@ func (s *ruleSet) priorities(opts Options) {
 	}
 }
 
-// ioctls allows the commands of ioctl.go. Landlock restricts neither reading nor writing
-// extended attributes, so they go if mounts do not decide about them.
+// ioctls allows the commands of ioctl.go. No server sets extended attributes: no limit counts those of a memfd.
+// Landlock restricts neither reading nor removing them, so these calls go as well if mounts do not decide about
+// them. Programs that preserve attributes continue without them on EOPNOTSUPP.
 func (s *ruleSet) ioctls(opts Options) {
 	s.add(commandRule(opts), "ioctl")
+	s.add(ErrnoNode(linuxEOPNOTSUPP), "setxattr", "lsetxattr", "fsetxattr")
+	s.add(ErrnoNode(linuxENOSYS), "setxattrat", "file_setattr")
 	if opts.Attributes {
 		return
 	}
-	// Programs that preserve attributes continue without them on EOPNOTSUPP.
-	s.add(ErrnoNode(linuxEOPNOTSUPP), "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr",
+	s.add(ErrnoNode(linuxEOPNOTSUPP), "removexattr", "lremovexattr", "fremovexattr",
 		"getxattr", "lgetxattr", "fgetxattr", "listxattr", "llistxattr", "flistxattr")
-	s.add(ErrnoNode(linuxENOSYS), "setxattrat", "removexattrat", "getxattrat", "listxattrat", "file_setattr")
+	s.add(ErrnoNode(linuxENOSYS), "removexattrat", "getxattrat", "listxattrat")
 }
 
 // files refuses set-id files, device nodes, leases, and opens that Landlock does not

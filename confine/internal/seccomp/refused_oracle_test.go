@@ -87,7 +87,7 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 			return ioctlOracle(o, uint32(a[1]))
 		case "splice", "tee":
 			return refuse(einval)
-		case "uretprobe", "uprobe", "vmsplice":
+		case "uretprobe", "uprobe", "vmsplice", "memfd_secret", "landlock_create_ruleset", "setxattrat", "file_setattr":
 			return refuse(enosys)
 		case "chmod", "fchmod", "creat":
 			return yes(setid(a[1]), eperm)
@@ -99,10 +99,12 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 			return yes(a[2]&3 == 3 || a[2]&0x400040 != 0 && setid(a[3]) || !o.Truncate && a[2]&0x203 == 0x200, eperm)
 		case "truncate":
 			return yes(!o.Truncate, eperm)
-		case "setxattr", "lsetxattr", "fsetxattr", "removexattr", "lremovexattr", "fremovexattr",
+		case "setxattr", "lsetxattr", "fsetxattr":
+			return refuse(eopnot)
+		case "removexattr", "lremovexattr", "fremovexattr",
 			"getxattr", "lgetxattr", "fgetxattr", "listxattr", "llistxattr", "flistxattr":
 			return yes(!o.Attributes, eopnot)
-		case "setxattrat", "removexattrat", "getxattrat", "listxattrat", "file_setattr":
+		case "removexattrat", "getxattrat", "listxattrat":
 			return yes(!o.Attributes, enosys)
 		case "mknod", "mknodat":
 			mode := a[1]
@@ -150,7 +152,7 @@ func oracle(arch Arch, o Options, audit, nr uint32, a [6]uint64) uint32 {
 			return refuse(eperm)
 		case "semget":
 			if o.OwnIPC {
-				return yes(uint32(a[1]) > 250, einval)
+				return yes(uint32(a[1]) > 17, einval)
 			}
 			return refuse(eperm)
 		case "shmat", "shmctl", "semop", "semtimedop", "semctl", "msgget", "msgsnd", "msgrcv", "msgctl":
@@ -291,7 +293,7 @@ var interestingWords = []uint64{
 	0x200001, 0x200242, 0x800, 0x80000, 0x80001, 0x80802, 0o644, 0o4755, 0o2755, 0o6755, 0o1777, 0o100644, 0o104755, 0o20666, 0o60660, 0o10644, 0o140777,
 	0x40086602, 0x40046602, 0x401c5820, 0x40087602, 0x40086604, 0x40806685, 0x800c6613, 0x40047211, 0x40046603, 0x50009401, 0x4008941a, 0xc0506617, 0xc0406618, 0x4004f501,
 	0xae01, 0x8004ae02, 0xc0106440, 0x541e, 0x4e4a, 0x20000000, 0x20004000, 0x4000, 0x20000, 0x2000000, 0x10000000, 0x40000000, 0x4000000, 0x4004000,
-	0x40022, 0x78040022, 250, 251, 0o5600, 12, 1024, 1025, 1026, 1039, 1040,
+	0x40022, 0x78040022, 18, 250, 251, 0o5600, 12, 1024, 1025, 1026, 1039, 1040,
 	0x3d0f00, 0x1200011, 0x50f00, 0x200, 0x400, 0x600, 0x100000, 0xffffffff, 0xfffffffe, 0x80000000, 0x20008,
 }
 

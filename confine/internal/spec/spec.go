@@ -108,6 +108,10 @@ const (
 // SupervisorThreads is how many threads the limits of processes allow for the supervisor.
 const SupervisorThreads = 20
 
+// OtherTasks is how many tasks of a jail with namespaces are neither the supervisor's nor the server's: the
+// init, and the parent of the server.
+const OtherTasks = 2
+
 // UnknownUmask stands for the umask of a caller once any process of the jail has called
 // umask(2). The supervisor then reads the caller's umask from /proc. For jail.Restrictor.Umask it
 // stands for the umask with which the stub was started.

@@ -31,7 +31,7 @@
 //
 // # Limits
 //
-// A stub has three tasks at most, a batch 4096 calls, and the arguments of a batch one
+// A stub has four tasks at most, a batch 4096 calls, and the arguments of a batch one
 // megabyte (five for the last task). One goroutine at a time may use a task. There are
 // programs for amd64 and arm64.
 package stub

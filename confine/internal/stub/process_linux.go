@@ -108,6 +108,14 @@ func (t *Task) WaitExec() error {
 	return err
 }
 
+// WaitChild waits until a child of the task has ended, and does not reap it.
+func WaitChild(t *Task) error {
+	return t.do(unix.SYS_WAITID, unix.P_ALL, 0, 0, unix.WEXITED|unix.WNOWAIT, 0)
+}
+
+// Exit ends the task.
+func Exit(t *Task) error { return t.do(unix.SYS_EXIT_GROUP, 0) }
+
 // Poll waits until one of the descriptors is readable, at most the given time. A negative
 // time has no limit.
 func Poll(t *Task, milliseconds int, fds ...int) error {

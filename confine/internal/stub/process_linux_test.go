@@ -47,7 +47,7 @@ func TestFork(t *testing.T) {
 func TestExec(t *testing.T) {
 	r := start(t, nil)
 	first := r.First()
-	child := first.Child(2)
+	child := first.Child(maxTasks - 1)
 	pidfd := -1
 	pid := testkit.Get(first.Fork(child, 0, &pidfd))(t)
 	run := func(path string, argv, env []string) error {

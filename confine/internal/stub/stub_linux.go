@@ -38,7 +38,7 @@ type Stub struct {
 
 // The layout of the memory. Pages that are not used take no memory.
 const (
-	maxTasks      = 3
+	maxTasks      = 4
 	mailboxSize   = 128
 	mailboxesAt   = mailboxSize // entry reads the words before it
 	eventsAt      = mailboxesAt + maxTasks*mailboxSize

@@ -38,7 +38,7 @@ func (s *Process) watchLimits() {
 	if !s.Spec.FreshProc && !s.HostNS || l.MemoryMB <= 0 && l.Processes <= 0 {
 		return // no limit is set, or the gap was waived
 	}
-	w := oomWatcher{Proc: sys.Dir, Limit: int64(l.MemoryMB) << 20, List: sys.JailProcesses(sys.Dir), Shared: int64(s.Spec.Shared), Locks: true}
+	w := oomWatcher{Proc: sys.Dir, Limit: int64(l.MemoryMB) << 20, List: sys.JailProcesses(sys.Dir), Shared: int64(s.Spec.Shared), Locks: true, OwnIPC: !s.HostNS}
 	if s.HostNS {
 		w.List = sys.Descendants
 	}

@@ -43,7 +43,7 @@ func TestRecordLocksCount(t *testing.T) {
 	}](t, "record-locks-count.txt") {
 		w, f := watch(t, c.limit)
 		w.Locks = true
-		f.set("3", 1, 1)
+		f.set("4", 1, 1)
 		var b strings.Builder
 		for i := range c.locks {
 			b.WriteString(line(i, c.pid))

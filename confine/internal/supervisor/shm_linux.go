@@ -13,8 +13,8 @@ import (
 	procpkg "github.com/mcp-jail/mcp-jail/confine/internal/sys"
 )
 
-// unmappedShm counts the memory of memfds and SysV segments. The count of a process lacks a memfd
-// that was only written to, and a SysV segment that is not attached. Mapped pages are in both
+// unmappedShm counts the memory of memfds, and says when to count SysV segments. The count of a process lacks a
+// memfd that was only written to, and a SysV segment that is not attached. Mapped pages are in both
 // counts (see usage.with). To find memfds unmappedShm must look at every open file of the jail.
 // It does so while the host's shared memory as a whole has grown, and once a second: what other programs give
 // back meanwhile can hide what the jail takes.
@@ -51,7 +51,7 @@ func (u *unmappedShm) grew(proc string, before, some int64) bool {
 	return true
 }
 
-// count returns the bytes of the jail's memfds and SysV segments. One call searches for
+// count returns the bytes of the jail's memfds. One call searches for
 // searchTime at most, because the watcher counts nothing else meanwhile. Long searches are made
 // less often.
 func (u *unmappedShm) count(proc string, pids []string) (total int64) {
@@ -69,7 +69,7 @@ func (u *unmappedShm) count(proc string, pids []string) (total int64) {
 	if u.search != nil {
 		total = max(total, u.search.total)
 	}
-	return total + sysvSegments(proc)
+	return total
 }
 
 // searchTime is how long one sample looks at open files at most.

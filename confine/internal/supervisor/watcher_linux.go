@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -17,8 +18,8 @@ import (
 // oomWatcher samples what the processes of a jail use together. The caller sets the first group
 // of fields. Sample sets the second.
 //
-// It adds up what the jail's processes, their record locks, the files of its own filesystems and
-// unmapped shared memory take, and reports when that exceeds a limit. The supervisor then ends the
+// It adds up what the jail's processes, their record locks and messages, the files of its own filesystems
+// and unmapped shared memory take, and reports when that exceeds a limit. The supervisor then ends the
 // whole jail, as systemd-oomd ends a cgroup. It does so only if the kernel holds no such limit by a
 // cgroup.
 //
@@ -33,16 +34,17 @@ type oomWatcher struct {
 	Tmpfs  []string                 // the jail's own filesystems
 	Shared int64                    // the host's shared memory before the jail; 0: unknown
 	Locks  bool                     // record locks count
+	OwnIPC bool                     // objects of System V count: they are the jail's own
 
 	Full    string        // one of Tmpfs that has no space left, or ""
 	Threads int           // of all processes together
 	Took    time.Duration // by the latest sample
 
-	shm   unmappedShm
-	locks int64 // the memory of record locks
-	used  int64
-	at    time.Time
-	rate  float64 // growth up to the latest sample, in bytes a second
+	shm    unmappedShm
+	kernel int64 // the memory of record locks and of messages
+	used   int64
+	at     time.Time
+	rate   float64 // growth up to the latest sample, in bytes a second
 }
 
 // usage is the memory of one process, or of several.
@@ -71,15 +73,24 @@ func (w *oomWatcher) Sample() (over bool, largest string, err error) {
 	shared := w.tmpfsUsage()
 	if w.shm.grew(w.Proc, w.Shared, w.Limit/16) {
 		shared += w.shm.count(w.Proc, pidsOf(processes))
+		if w.OwnIPC {
+			shared += sysvSegments(w.Proc)
+		}
 	}
 	if w.Locks {
 		locks := recordLocks(w.Proc, pidsOf(processes))
-		if w.locks = int64(locks) * lockSize; locks == maxLocks {
-			w.locks = w.Limit + 1
+		if w.kernel = int64(locks) * lockSize; locks == maxLocks {
+			w.kernel = w.Limit + 1
+		}
+	}
+	if w.OwnIPC {
+		queues, bytes := messageQueues(w.Proc)
+		if w.kernel += bytes; queues == maxQueues {
+			w.kernel = w.Limit + 1
 		}
 	}
 	all := sum(processes)
-	all.total += w.locks
+	all.total += w.kernel
 	w.Threads = all.threads
 	w.setUsed(all.total+shared, begun)
 	// The cheap count is never too low, so only a count over the limit needs the exact one.
@@ -132,7 +143,7 @@ func (w *oomWatcher) list() (processes []process, err error) {
 func (w *oomWatcher) exact(processes []process, shared int64) (used int64) {
 	slices.SortFunc(processes, func(a, b process) int { return cmp.Compare(b.total, a.total) })
 	all := sum(processes)
-	all.total += w.locks
+	all.total += w.kernel
 	tables := max(w.Limit/16, leastTables) // to walk
 	for i := range processes {
 		if used = all.with(shared); used <= w.Limit {
@@ -330,4 +341,35 @@ func recordLocks(proc string, pids []string) (n int) {
 		}
 	}
 	return n
+}
+
+// Messages of System V (msgop(2)) are kernel memory that no process has. A jail has 32000 queues of 16 KB
+// each, and of as many messages. Before Linux 5.18 the kernel counts anew for each line of the list, so after
+// maxQueues of them the jail is over its limit.
+
+const (
+	// messageSize is what the kernel keeps for a message besides its text. It rounds the sum up, to twice
+	// as much at most.
+	messageSize = 48
+	// maxQueues is how many message queues a jail can have.
+	maxQueues = 4096
+)
+
+// messageQueues returns how many message queues this IPC namespace has, at most maxQueues, and what their
+// messages take at most. In proc_sysvipc(5) msg the fourth column has bytes, and the fifth messages.
+func messageQueues(proc string) (queues int, total int64) {
+	f, err := os.Open(path.Join(proc, "sysvipc/msg"))
+	if err != nil {
+		return 0, 0
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	for lines.Scan(); queues < maxQueues && lines.Scan(); queues++ { // the first line names the columns
+		if fields := strings.Fields(lines.Text()); len(fields) > 4 {
+			bytes, _ := strconv.ParseInt(fields[3], 10, 64)
+			messages, _ := strconv.ParseInt(fields[4], 10, 64)
+			total += 2 * (bytes + messageSize*messages)
+		}
+	}
+	return queues, total
 }

@@ -50,19 +50,19 @@ func watch(t *testing.T, limitMB int64) (*oomWatcher, fakeProc) {
 func TestSample(t *testing.T) {
 	for _, c := range []struct {
 		name     string
-		rss, pss []int  // of processes 3, 4, …, in MB; the limit is 100
+		rss, pss []int  // of processes 4, 5, …, in MB; the limit is 100
 		largest  string // "": not over the limit
 	}{
 		{"below", []int{30, 60}, []int{30, 60}, ""},
 		{"at the limit", []int{40, 60}, []int{40, 60}, ""},
 		{"shared, so below", []int{60, 60, 60}, []int{20, 20, 20}, ""},
-		{"one child", []int{30, 200, 20}, []int{30, 200, 20}, "4"},
-		{"together", []int{10, 60, 50}, []int{10, 60, 50}, "4"},
-		{"the one that only shares is not the largest", []int{99, 30, 90}, []int{15, 30, 89}, "5"},
+		{"one child", []int{30, 200, 20}, []int{30, 200, 20}, "5"},
+		{"together", []int{10, 60, 50}, []int{10, 60, 50}, "5"},
+		{"the one that only shares is not the largest", []int{99, 30, 90}, []int{15, 30, 89}, "6"},
 	} {
 		w, f := watch(t, 100)
 		for i := range c.rss {
-			f.set(fmt.Sprint(i+3), c.rss[i], c.pss[i])
+			f.set(fmt.Sprint(i+4), c.rss[i], c.pss[i])
 		}
 		over, largest, err := w.Sample()
 		if err != nil || over != (c.largest != "") || over && largest != c.largest {
@@ -121,7 +121,7 @@ func TestLargePageTables(t *testing.T) {
 		over   bool
 	}{{7, false}, {9, true}, {40, true}} {
 		w, f := watch(t, 100)
-		for _, pid := range []string{"3", "4"} {
+		for _, pid := range []string{"4", "5"} {
 			f.set(pid, 75, 10)
 			f.write(pid+"/status", fmt.Sprintf("VmRSS: %d kB\nVmPTE: %d kB\nThreads: 1\n", 75<<10, c.tables<<10))
 		}
@@ -162,6 +162,39 @@ func TestTmpfsUsage(t *testing.T) {
 	}
 	if more := w.tmpfsUsage() - before; more < n*inodeSize {
 		t.Errorf("%d files are %d bytes", n, more)
+	}
+}
+
+// TestSystemV checks that messages and segments of System V count where they are the jail's own. Messages
+// without text take memory too, and so does a queue without messages.
+func TestSystemV(t *testing.T) {
+	const segment = "0 0 600 %d 1 1 0 0 0 0 0 0 0 0 %[1]d 0\n"
+	const queue = "0 0 600 %d %d 1 1 0 0 0 0 0 0 0\n"
+	const mb = 1 << 20
+	for _, c := range []struct {
+		name     string
+		shm, msg string
+		own      bool // over the limit, if they are the jail's own
+	}{
+		{name: "nothing"},
+		{name: "segments", shm: fmt.Sprintf(segment, 150*mb), own: true},
+		{name: "messages", msg: strings.Repeat(fmt.Sprintf(queue, 16384, 2), 4000), own: true},
+		{name: "messages without text", msg: strings.Repeat(fmt.Sprintf(queue, 0, 16384), 100), own: true},
+		{name: "few messages", msg: strings.Repeat(fmt.Sprintf(queue, 100, 2), 1000)},
+		{name: "many queues", msg: strings.Repeat(fmt.Sprintf(queue, 0, 0), 4096), own: true},
+	} {
+		for _, own := range []bool{true, false} {
+			w, f := watch(t, 100)
+			w.OwnIPC, w.Shared = own, 1
+			f.write("meminfo", "Shmem: 200000 kB\n")
+			testkit.Must(t, os.Mkdir(filepath.Join(f.dir, "sysvipc"), 0o700))
+			f.write("sysvipc/shm", "key shmid perms size cpid lpid nattch uid gid cuid cgid atime dtime ctime rss swap\n"+c.shm)
+			f.write("sysvipc/msg", "key msqid perms cbytes qnum lspid lrpid uid gid cuid cgid stime rtime ctime\n"+c.msg)
+			f.set("4", 10, 10)
+			if over, _, err := w.Sample(); over != (c.own && own) || err != nil {
+				t.Errorf("%s, of the jail's own %v: over %v, %v", c.name, own, over, err)
+			}
+		}
 	}
 }
 

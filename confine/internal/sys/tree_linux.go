@@ -92,11 +92,15 @@ func UserThreads(uid int) (n int) {
 	return n
 }
 
-// JailInit is the number of a jail's init in the outer PID namespace. The supervisor is 1 there.
-const JailInit = 2
+// JailInit is the number of a jail's init in the outer PID namespace, and jailParent that of the server's
+// parent. The supervisor is 1 there.
+const (
+	JailInit   = 2
+	jailParent = 3
+)
 
-// JailProcesses returns a function that lists all processes of a jail but the supervisor and the
-// init. proc is the supervisor's proc filesystem.
+// JailProcesses returns a function that lists the processes of a jail but for the supervisor, the
+// init and the server's parent. proc is the supervisor's proc filesystem.
 func JailProcesses(proc string) func() ([]string, error) {
 	return func() ([]string, error) {
 		dir, err := os.Open(proc)
@@ -107,7 +111,7 @@ func JailProcesses(proc string) func() ([]string, error) {
 		names, err := dir.Readdirnames(-1)
 		pids := names[:0]
 		for _, name := range names {
-			if n, err := strconv.Atoi(name); err == nil && n > JailInit {
+			if n, err := strconv.Atoi(name); err == nil && n > jailParent {
 				pids = append(pids, name)
 			}
 		}
