@@ -118,12 +118,16 @@ func (in *inbound) answer() {
 	}
 }
 
-// takeAll takes all ports, for a jail whose binds cannot be seen. What needs a socket that the supervisor, which
-// does not run yet, must make is done later.
-func (in *inbound) takeAll() {
+// begin has the ports that another session of this server has lead there from the start, since a program may connect
+// before it binds. With all it takes the others, too, for a jail whose binds cannot be seen. What needs a socket
+// that the supervisor, which does not run yet, must make is done later.
+func (in *inbound) begin(all bool) {
 	var later []netip.AddrPort
 	for _, port := range in.granted {
 		for _, at := range loopback(port) {
+			if !all && !in.ports.isElsewhere(at) {
+				continue
+			}
 			if len(in.sockets) > 0 {
 				in.bind(at)
 			} else {

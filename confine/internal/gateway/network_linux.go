@@ -75,9 +75,7 @@ func (n *Network) Open(o Options, goOn func()) error {
 			o.Ports = NewPorts(nil)
 		}
 		n.inbound = newInbound(o.Control, profile.Inbound, o.Ports, got.inbound, o.Warn)
-		if !o.Plan.CanWatch() {
-			n.inbound.takeAll()
-		}
+		n.inbound.begin(!o.Plan.CanWatch())
 	}
 	goOn()
 	return nil

@@ -187,12 +187,14 @@ func (p *Ports) next(t *takenPort, tried []*inbound) *inbound {
 
 // Elsewhere reports whether a port leads to another session of this server.
 func (p *Ports) Elsewhere(port int) bool {
-	return slices.ContainsFunc(loopback(port), func(at netip.AddrPort) bool {
-		p.mu.Lock()
-		own := p.taken[at] != nil
-		p.mu.Unlock()
-		return !own && p.isLocked(at)
-	})
+	return slices.ContainsFunc(loopback(port), p.isElsewhere)
+}
+
+func (p *Ports) isElsewhere(at netip.AddrPort) bool {
+	p.mu.Lock()
+	own := p.taken[at] != nil
+	p.mu.Unlock()
+	return !own && p.isLocked(at)
 }
 
 // isLocked reports whether a session of this server listens at an address.
