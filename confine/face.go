@@ -1,6 +1,8 @@
 package confine
 
 import (
+	"os"
+
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
@@ -35,6 +37,8 @@ type (
 	StartError = sys.Error
 	// SelfTest is what the self-test of a Mac found out. Without Made nothing starts.
 	SelfTest = kernel.Proof
+	// Ports are the ports of this machine that lead into the jails of one session.
+	Ports = gateway.Ports
 	// Stdio is the server's first three descriptors: In, Out and Err. nil is a /dev/null.
 	Stdio = jail.Stdio
 )
@@ -52,6 +56,10 @@ const StepExec = sys.Exec
 
 // FixNamespaces is the Fix of the gaps that user namespaces would close.
 const FixNamespaces = plan.FixNamespaces
+
+// NewPorts returns the ports of a session that has none yet. locks opens a file in which the sessions of one server
+// tell each other which ports they have; no jail may have it. With nil, this session knows of no other.
+func NewPorts(locks func() (*os.File, error)) *Ports { return gateway.NewPorts(locks) }
 
 // NotHeld says what no jail of an operating system holds, as in runtime.GOOS. It is "" where that depends on
 // the policy.

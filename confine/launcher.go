@@ -177,6 +177,10 @@ type Launcher struct {
 	// connects to it by its name: see egress.Options. Where no gateway can have all connections, nothing is asked.
 	AskHost func(host string, port int) bool
 
+	// Ports are the ports of this machine that the jails of the session have. Launchers of one session have the same.
+	// nil: each jail has ports of its own.
+	Ports *Ports
+
 	// Kept are the files in which the jail's supervisor keeps the user's files before the program
 	// changes them, if the profile asks for that (policy.Undo). Each Start needs files of its own.
 	// nil keeps nothing.

@@ -2,6 +2,7 @@ package confine
 
 import (
 	"bytes"
+	"net/netip"
 	"os"
 	"slices"
 	"sync"
@@ -43,7 +44,8 @@ type Process struct {
 	wholeMounts []byte       // see Mounts: the last list that had all
 	keeping     *heldAnswers // of KeepCall
 	askHost     func(host string, port int) bool
-	userHome    string // see Launcher.UserHome
+	ports       *gateway.Ports // of the session, or nil
+	userHome    string         // see Launcher.UserHome
 	closeDone   sync.Once
 	inCgroup    bool // it has a cgroup, which this process removes
 
@@ -97,6 +99,12 @@ func (p *Process) handleEvent(m spec.Event) {
 	}
 	if m.Kind == spec.EventNote {
 		p.notify(Notice{Text: m.Detail, Warning: m.Step == spec.NoteWarning})
+		return
+	}
+	if m.Kind == spec.EventBind {
+		if addr, err := netip.ParseAddr(m.Target); err == nil {
+			p.network.Bind(netip.AddrPortFrom(addr, uint16(m.Num)))
+		}
 		return
 	}
 	p.mu.Lock()
@@ -168,7 +176,7 @@ func (p *Process) KeepCall(ends bool) error {
 // openNetwork opens the network of the jail, and calls goOn.
 func (p *Process) openNetwork(goOn func()) error {
 	o := gateway.Options{
-		Plan: p.plan, Control: p.control, Interceptor: p.interceptor, Run: p.runTLS, Ask: p.askHost,
+		Plan: p.plan, Control: p.control, Interceptor: p.interceptor, Run: p.runTLS, Ask: p.askHost, Ports: p.ports,
 		Leak: func(l egress.Leak) { p.notify(Notice{Leak: &l}) },
 		Warn: func(warning string) { p.notify(Notice{Text: warning, Warning: true}) },
 	}
@@ -370,7 +378,8 @@ func (p *Process) Unanswered(since time.Time) []policy.Unanswered {
 // jail has ended, or has no network of its own.
 func (p *Process) Listening() (ports []int, known bool) {
 	// The supervisor is our child: until it has been waited for, no other process has its number.
-	return sys.Listening(p.PID())
+	ports, known = sys.Listening(p.PID())
+	return slices.DeleteFunc(ports, p.network.IsInUse), known
 }
 
 // HostListens returns a function that reports whether a program of this host listens now at a port of

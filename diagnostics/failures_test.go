@@ -52,8 +52,8 @@ type failure struct {
 	Dir, Install, Unfit                                           string
 	Env, Secrets                                                  map[string]string
 	Net                                                           []policy.NetRule
-	Inbound                                                       []int
-	TypicalHome                                                   bool `toml:"typical_home"` // of homeHost
+	Inbound, Elsewhere                                            []int // ports that lead in; those of them that another session has
+	TypicalHome                                                   bool  `toml:"typical_home"` // of homeHost
 	Rules                                                         []rule
 	Commands                                                      []policy.Command
 	Limits                                                        *policy.Limits
@@ -200,6 +200,9 @@ func (f failure) host(ev *Evidence) {
 	}
 	if f.Listens != nil {
 		ev.Listens = func(_ string, port int) bool { return slices.Contains(f.Listens, port) }
+	}
+	if f.Elsewhere != nil {
+		ev.Elsewhere = func(port int) bool { return slices.Contains(f.Elsewhere, port) }
 	}
 	if f.Listening != nil {
 		ev.Listening = func() ([]int, bool) { return f.Listening, true }

@@ -1,11 +1,17 @@
 package integration
 
 import (
+	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -15,6 +21,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/confine/internal/attacker"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jailtest"
+	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
@@ -130,26 +137,193 @@ func TestJailInboundOnly(t *testing.T) {
 	s.Finish()
 }
 
-// TestJailInboundTaken: a port that another process has does not prevent the start. It leads to
-// the server once it is free.
-func TestJailInboundTaken(t *testing.T) {
-	t.Parallel()
+// TestJailInboundBinds: a bind of an inbound port has the outcome that it has without a jail, also if another program
+// of this machine has the port.
+func TestJailInboundBinds(t *testing.T) {
+	jailtest.Needs(t)
+	for _, c := range testkit.TableIn[struct{ held, bind, want, inside string }](t, tables, "inbound-binds.txt") {
+		t.Run(c.held+" "+c.bind, func(t *testing.T) {
+			t.Parallel()
+			port := fmt.Sprint(freePort(t))
+			attempt := attacker.Attempt(strings.Fields(strings.ReplaceAll(c.bind, "PORT", port)))
+			if c.held != "" {
+				testkit.Accept(t, "tcp", strings.ReplaceAll(c.held, "PORT", port))
+			}
+			testkit.Equal(t, "without a jail", jailtest.Unconfined(t, "/", attempt)[0], c.want)
+			p := jailtest.Profile(t)
+			p.Inbound = []int{testkit.Get(strconv.Atoi(port))(t)}
+			testkit.Equal(t, "in a jail", jailtest.Attempt(t, p, attempt[0], attempt[1:]...), cmp.Or(c.inside, c.want))
+		})
+	}
+}
+
+// TestJailInboundWhenBound: a port of this machine is free until the server binds it, and then until the server ends. A
+// bind of something else takes nothing.
+func TestJailInboundWhenBound(t *testing.T) {
+	jailtest.Needs(t)
+	gate, port, closed, other := freePort(t), freePort(t), freePort(t), freePort(t)
+	p := jailtest.Profile(t)
+	p.Inbound = []int{gate, port, closed}
+	at := func(port int) string { return fmt.Sprint("127.0.0.1:", port) }
+	s := jailtest.Begin(t, p,
+		attacker.Try("bind", at(other)), attacker.Try("bind", "127.0.0.2:"+strconv.Itoa(port)), attacker.Try("bind", at(port), "udp"),
+		attacker.Try("callback", at(gate), "1"),
+		attacker.Try("bind", at(closed), "closed"), attacker.Try("bind", at(closed), "closed"),
+		attacker.Try("callback", at(port), "1"))
+	isFree := func(port int) bool {
+		l, err := net.Listen("tcp", at(port))
+		if err == nil {
+			l.Close()
+		}
+		return err == nil
+	}
+	speak := func(port int) {
+		t.Helper()
+		if got, err := call(at(port), "word"); err != nil || got != "heard word" {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	s.Out.Await(t, "listening")
+	testkit.Equal(t, "free: a port that is not inbound", isFree(other), true)
+	testkit.Equal(t, "free: a port that was bound for datagrams, or elsewhere", isFree(port), true)
+	testkit.Equal(t, "free: a port that was not bound yet", isFree(closed), true)
+	testkit.Equal(t, "free: a port at which the server listens", isFree(gate), false)
+	speak(gate)
+	s.Out.Await(t, "listening\nlistening")
+	testkit.Equal(t, "free: a port that was bound and closed", isFree(closed), false)
+	testkit.Equal(t, "free: another port at which the server listens", isFree(port), false)
+	speak(port)
+	s.Finish()
+	testkit.Equal(t, "free after the end", isFree(gate) && isFree(port) && isFree(closed), true)
+}
+
+// TestJailInboundUnseenBinds: where mcp-jail sees no call of the server, each port is taken at the start. One that is in
+// use is so in the jail as well.
+func TestJailInboundUnseenBinds(t *testing.T) {
+	jailtest.Needs(t)
+	held := portOf(t, testkit.Accept(t, "tcp", "127.0.0.1:0"))
+	port := freePort(t)
+	p := jailtest.Profile(t)
+	p.Inbound = []int{held, port}
+	facts := kernel.Detect()
+	facts.SeccompNotify = kernel.Unavailable("the test says so", "")
+	p = jailtest.Asking(t, p, attacker.Try("bind", fmt.Sprint("127.0.0.1:", held)), attacker.Try("callback", fmt.Sprint("127.0.0.1:", port), "1"))
+	plan := jailtest.Compile(p, facts)
+	if plan.CanWatch() || !slices.ContainsFunc(plan.Notes, func(note string) bool { return strings.Contains(note, "taken at the start") }) {
+		t.Errorf("notes %q", plan.Notes)
+	}
+	r, w, err := os.Pipe()
+	testkit.Must(t, err)
+	defer r.Close()
+	process := testkit.Get(confine.Launcher{}.StartPlan(t.Context(), plan, confine.Stdio{Out: w}))(t)
+	w.Close()
+	out := bufio.NewReader(r)
+	testkit.Equal(t, "said", testkit.Get(out.ReadString('\n'))(t), "listening\n")
+	if got, err := call(fmt.Sprint("127.0.0.1:", port), "word"); err != nil || got != "heard word" {
+		t.Errorf("%q, %v", got, err)
+	}
+	testkit.Equal(t, "outcomes", strings.TrimSpace(string(testkit.Get(io.ReadAll(out))(t))), `["EADDRINUSE","ok word"]`)
+	process.Wait()
+}
+
+// TestJailInboundFreed: a port that was in use can be bound when the other program has ended.
+func TestJailInboundFreed(t *testing.T) {
 	jailtest.Needs(t)
 	l := testkit.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
-	port := l.Addr().(*net.TCPAddr).Port
+	defer l.Close()
+	address := l.Addr().String()
 	p := jailtest.Profile(t)
-	p.Inbound = []int{port}
-	s := jailtest.Begin(t, p, attacker.Try("callback", fmt.Sprint("127.0.0.1:", port), "1"))
-	told := make(chan confine.Notice, 8)
-	s.OnNotice(func(r confine.Notice) { told <- r })
-	s.Out.Await(t, "listening")
-	if r := <-told; !r.Warning || !strings.Contains(r.Text, fmt.Sprint("inbound port ", port, " leads nowhere yet")) {
-		t.Errorf("%+v", r)
+	p.Inbound = []int{l.Addr().(*net.TCPAddr).Port}
+	s := jailtest.Begin(t, p, attacker.Try("bind", address, "patient", "closed"), attacker.Try("callback", address, "1"))
+	s.Out.Await(t, "in use")
+	if ports, known := s.Listening(); !known || len(ports) != 0 {
+		t.Errorf("the server listens at %d, %v, and it has no listener", ports, known)
 	}
 	l.Close()
-	testkit.Eventually(t, "the port leads to the server", func() bool {
-		got, err := call(fmt.Sprint("127.0.0.1:", port), "word")
-		return err == nil && got == "heard word"
-	})
+	s.Out.Await(t, "listening")
+	if got, err := call(address, "word"); err != nil || got != "heard word" {
+		t.Errorf("%q, %v", got, err)
+	}
 	s.Finish()
+}
+
+// TestJailInboundSessions: what another session of the server has is in use, and is reached from the jail. What any
+// other program has is in use, and is not.
+func TestJailInboundSessions(t *testing.T) {
+	jailtest.Needs(t)
+	records := func(name string) func() (*os.File, error) {
+		name = filepath.Join(t.TempDir(), name)
+		return func() (*os.File, error) { return os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o600) }
+	}
+	own, others := records("own"), records("others")
+	service := testkit.Accept(t, "tcp", "127.0.0.1:0")
+	for name, c := range map[string]struct {
+		holder, own func() (*os.File, error) // with a nil holder, a program without a jail has the port
+		want        string
+	}{
+		"another session":            {own, own, "ok heard word"},
+		"another server":             {others, own, "ECONNREFUSED"},
+		"a session without a record": {nil, own, "ECONNREFUSED"},
+		"a program":                  {nil, own, "ECONNREFUSED"},
+		"no record":                  {own, nil, "ECONNREFUSED"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			address := service
+			if name != "a program" {
+				address = fmt.Sprint("127.0.0.1:", freePort(t))
+			}
+			p := jailtest.Profile(t)
+			p.Inbound = []int{portOf(t, address)}
+			if name != "a program" {
+				first := jailtest.BeginBy(t, confine.Launcher{Ports: confine.NewPorts(c.holder)}, p, attacker.Try("callback", address, "2"))
+				first.Out.Await(t, "listening")
+			}
+			ports := confine.NewPorts(c.own)
+			tries := []attacker.Attempt{attacker.Try("bind", address), attacker.Try("visit", address, "word"), attacker.Try("bind", address, "reuse")}
+			got := testkit.Get(jailtest.Run(t, confine.Launcher{Ports: ports}, p, tries))(t)
+			testkit.Equal(t, "in a jail", got, []attacker.Outcome{"EADDRINUSE", c.want, "EADDRINUSE"})
+			testkit.Equal(t, "it leads elsewhere", ports.Elsewhere(p.Inbound[0]), c.want != "ECONNREFUSED")
+			if name != "a program" { // the control: the port is open
+				if got, err := call(address, "word"); err != nil || got != "heard word" {
+					t.Errorf("%q, %v", got, err)
+				}
+			}
+		})
+	}
+}
+
+func portOf(t testing.TB, address string) int {
+	t.Helper()
+	return int(testkit.Get(netip.ParseAddrPort(address))(t).Port())
+}
+
+// TestJailInboundSuccession: of two processes of one session both bind a port. It leads to the first one and, when that
+// has ended, to the second, without a moment in which it is free.
+func TestJailInboundSuccession(t *testing.T) {
+	jailtest.Needs(t)
+	port := freePort(t)
+	address := fmt.Sprint("127.0.0.1:", port)
+	p := jailtest.Profile(t)
+	p.Inbound = []int{port}
+	l := confine.Launcher{Ports: confine.NewPorts(nil)}
+	begin := func() *jailtest.Started {
+		s := jailtest.BeginBy(t, l, p, attacker.Try("callback", address, "1"))
+		s.Out.Await(t, "listening")
+		return s
+	}
+	first := begin()
+	second := begin()
+	for _, s := range []*jailtest.Started{first, second} {
+		if ports, known := s.Listening(); !known || !slices.Equal(ports, []int{port}) {
+			t.Errorf("listens at %d, %v; want %d", ports, known, port)
+		}
+		if got, err := call(address, "word"); err != nil || got != "heard word" {
+			t.Errorf("%q, %v", got, err)
+		}
+		testkit.Equal(t, "", s.Finish(), (confine.Exit{})) // and not the other one
+	}
+	if _, err := net.Dial("tcp", address); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("after their end: %v", err)
+	}
 }

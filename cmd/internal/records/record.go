@@ -50,6 +50,7 @@ const (
 	failedFile = "failed.json" // the record of the last failed session before it
 	aboutFile  = "about.json"
 	markerFile = "begun"
+	portsFile  = "ports" // is empty: see PortLocks
 )
 
 // maxFile bounds what is read of a file, in bytes.
@@ -262,6 +263,18 @@ func Load(host hostfs.Host, server string) (record diagnostics.Record, err error
 		}
 	}
 	return record, nil
+}
+
+// PortLocks opens the file in which each session of a server locks the ports that it has: see confine.NewPorts.
+func PortLocks(host hostfs.Host, server string) func() (*os.File, error) {
+	return func() (*os.File, error) {
+		d, err := makeDir(host, server)
+		if err != nil {
+			return nil, err
+		}
+		defer d.Close()
+		return d.OpenFile(portsFile, os.O_RDWR|os.O_CREATE, 0o600)
+	}
 }
 
 // Running reports whether a session of the server runs now.

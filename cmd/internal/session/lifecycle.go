@@ -31,6 +31,7 @@ import (
 // Session returns the lifecycle session that begins with a target.
 func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecycle.Session {
 	t := f.target()
+	launcher.Ports = confine.NewPorts(records.PortLocks(t.Host, t.Policy.KeptName()))
 	s := lifecycle.Session{
 		Profile: t.Profile,
 		Known: diagnostics.Evidence{
@@ -48,6 +49,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 			Identity:        identityOf(t.Host.Lstat),
 			May:             mayUse,
 			Listens:         confine.HostListens(),
+			Elsewhere:       launcher.Ports.Elsewhere,
 			Canonical:       resolveLinks,
 			Try:             func(tool string, words []string) error { return f.target().attempt(tool, words) },
 		},

@@ -5,14 +5,15 @@
 //
 //   - The broker serves a jail without a network namespace: its supervisor makes the server's
 //     sockets and asks the broker which addresses each may reach.
-//   - inbound joins connections to ports of the host's loopback to the same ports in the jail.
+//   - inbound joins connections to ports of the host's loopback to the same ports in one jail. [Ports] are
+//     those that the jails of one session have together.
 //   - [StartTLS] starts mcp-jail-tls (package tlsworker) if rules concern requests, reads the
 //     secrets for it, and writes its certificate authority into the jail's files.
 //
 // # Limits
 //
 // The package decides nothing about hosts, names or requests: egress and intercept do. A port
-// that another program of the host uses stays closed until that program frees it. Files and
-// commands of secrets are read with the user's rights, so policy/resolve must have refused any
-// that a server may write.
+// that was bound in a jail stays the session's until the process ends that bound it: mcp-jail does not
+// see that a program closes a socket. Files and commands of secrets are read with the user's rights,
+// so policy/resolve must have refused any that a server may write.
 package gateway

@@ -4,8 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
-	"strconv"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,45 +16,61 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 )
 
-// inbound listens on ports of the host's loopback. It joins each connection to a connection
-// to the same port in the jail.
+// inbound leads connections from ports of the host's loopback to the same ports in one jail.
 //
-// The connection in the jail uses a socket that was made in the jail. Each socket serves one
-// connection. The supervisor makes a new socket for each used one.
+// The host's port is taken when a program of the jail binds it, which waits meanwhile. If another program of the
+// host has the port, inbound binds it in the jail instead, so that the kernel tells the program that it is in use.
+// If that other program is a session of the same server, connections in the jail to the port are joined to the
+// host's. The kernel refuses all others.
+//
+// A connection into the jail uses a socket that was made in the jail, as does a port that is in use. Each socket
+// serves once. The supervisor makes a new socket for each used one.
 type inbound struct {
 	control *os.File      // a socket to the supervisor
 	sockets chan *os.File // unused sockets of the jail
-	slots   chan struct{} // one element for each connection, at most spec.MaxInbound
+	ports   *Ports
+	granted []int
+	binds   chan netip.AddrPort // to the goroutine of answer
 	warn    func(string)
-	warned  sync.Map // the ports that warn has had: each has an address of IPv4 and one of IPv6
 	ctx     context.Context
 	cancel  context.CancelFunc
 	running sync.WaitGroup
+
+	mu    sync.Mutex
+	inUse map[netip.AddrPort]*portInUse
 }
 
-// newInbound starts to listen on the ports. unused are sockets of the jail. warn gets a
-// message for each port that another program uses.
-func newInbound(control *os.File, ports []int, unused []*os.File, warn func(string)) *inbound {
-	in := &inbound{control: control, sockets: make(chan *os.File, 2*spec.InboundSockets), slots: make(chan struct{}, spec.MaxInbound), warn: warn}
+// portInUse is a port that is bound in the jail because another program of the host has it.
+type portInUse struct {
+	socket *os.File
+	leads  bool // to the other session of this server
+	cancel context.CancelFunc
+}
+
+// newInbound starts to answer the binds of a jail. unused are sockets of the jail. warn gets a message for each
+// port that could not be taken.
+func newInbound(control *os.File, granted []int, ports *Ports, unused []*os.File, warn func(string)) *inbound {
+	in := &inbound{
+		control: control, sockets: make(chan *os.File, 2*spec.InboundSockets), ports: ports, granted: granted,
+		binds: make(chan netip.AddrPort), warn: warn, inUse: make(map[netip.AddrPort]*portInUse),
+	}
 	in.ctx, in.cancel = context.WithCancel(context.Background())
 	for _, f := range unused {
 		in.sockets <- f
 	}
 	in.running.Go(in.receive)
-	for _, port := range ports {
-		for _, host := range []string{"127.0.0.1", "::1"} {
-			// Listen now: a program may connect as soon as the server says that it is ready.
-			l, err := in.listen(host, port)
-			in.running.Go(func() { in.servePort(host, port, l, err) })
-		}
-	}
+	in.running.Go(in.answer)
 	return in
 }
 
 // close ends all connections. The supervisor must have ended.
 func (in *inbound) close() {
 	in.cancel()
+	in.ports.release(in)
 	in.running.Wait()
+	for _, use := range in.inUse {
+		use.socket.Close()
+	}
 	for {
 		select {
 		case f := <-in.sockets:
@@ -81,112 +98,198 @@ func (in *inbound) receive() {
 	}
 }
 
-func (in *inbound) listen(host string, port int) (net.Listener, error) {
-	return (&net.ListenConfig{}).Listen(in.ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
-}
-
-// servePort serves one port with the result of listen. If another program uses the port,
-// servePort waits until the port is free.
-func (in *inbound) servePort(host string, port int, l net.Listener, err error) {
-	for err != nil {
-		if sys.Errno(err) == unix.EADDRNOTAVAIL || sys.Errno(err) == unix.EAFNOSUPPORT {
-			return // no IPv6
-		}
-		if _, warned := in.warned.LoadOrStore(port, true); !warned {
-			in.warn(fmt.Sprintf("inbound port %d leads nowhere yet: %v; %sit is tried again until it is free", port, err, holder(err)))
-		}
-		select {
-		case <-time.After(spec.InboundTimeout):
-		case <-in.ctx.Done():
-			return
-		}
-		l, err = in.listen(host, port)
+// bound has the answer to a bind written when the port is taken, or is in use in the jail as well.
+func (in *inbound) bound(to netip.AddrPort) {
+	select {
+	case in.binds <- to:
+	case <-in.ctx.Done():
 	}
-	stop := context.AfterFunc(in.ctx, func() { l.Close() })
-	defer stop()
-	in.accept(l.(*net.TCPListener), port)
 }
 
-// holder says what has a port that cannot be taken, or "".
-func holder(err error) string {
-	if sys.Errno(err) != unix.EADDRINUSE {
-		return ""
-	}
-	return "another program has it, or another session of this server; "
-}
-
-// accept serves all connections of a listener, at most spec.MaxInbound at a time.
-func (in *inbound) accept(l *net.TCPListener, port int) {
-	defer l.Close()
+func (in *inbound) answer() {
 	for {
 		select {
-		case in.slots <- struct{}{}:
+		case to := <-in.binds:
+			in.bind(to)
+			in.control.Write([]byte{spec.RequestBound})
 		case <-in.ctx.Done():
 			return
 		}
-		c, err := l.AcceptTCP()
-		if in.ctx.Err() != nil {
-			return
-		}
-		if err != nil { // for instance EMFILE
-			<-in.slots
-			time.Sleep(100 * time.Millisecond)
-			continue
-		}
-		in.running.Go(func() {
-			defer func() { <-in.slots }()
-			in.serve(c, port)
-		})
 	}
 }
 
-func (in *inbound) serve(c *net.TCPConn, port int) {
-	defer c.Close()
-	for _, to := range loopbacks(port) {
+// begin has the ports that another session of this server has lead there from the start, since a program may connect
+// before it binds. With all it takes the others, too, for a jail whose binds cannot be seen. What needs a socket
+// that the supervisor, which does not run yet, must make is done later.
+func (in *inbound) begin(all bool) {
+	var later []netip.AddrPort
+	for _, port := range in.granted {
+		for _, at := range loopback(port) {
+			if !all && !in.ports.isElsewhere(at) {
+				continue
+			}
+			if len(in.sockets) > 0 {
+				in.bind(at)
+			} else {
+				later = append(later, at)
+			}
+		}
+	}
+	in.running.Go(func() {
+		for _, at := range later {
+			in.bind(at)
+		}
+	})
+}
+
+// bind takes the port that a program of the jail is about to bind. It decides nothing: the kernel does, when
+// the program's call goes on.
+func (in *inbound) bind(to netip.AddrPort) {
+	needed, other := hostAddresses(to)
+	if needed == nil || !slices.Contains(in.granted, int(to.Port())) {
+		return
+	}
+	err := in.ports.take(in, needed...)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	switch {
+	case err == nil:
+		in.free(needed)
+		in.ports.take(in, other...) // a client of localhost may try that one first. It needs not have it
+	case sys.Errno(err) == unix.EADDRINUSE:
+		for _, at := range needed {
+			in.occupy(at)
+		}
+	default:
+		in.warn(fmt.Sprintf("no connection reaches the server at port %d: this machine's port cannot be taken: %v", to.Port(), err))
+	}
+}
+
+// hostAddresses returns the addresses of the host without which a server that binds an address in its jail
+// is not reached, and the other address of the loopback. An address that no connection from outside
+// reaches has none.
+func hostAddresses(to netip.AddrPort) (needed, other []netip.AddrPort) {
+	both := loopback(int(to.Port()))
+	switch to.Addr() {
+	case localIPv4, netip.IPv4Unspecified():
+		return both[:1], both[1:]
+	case netip.IPv6Loopback():
+		return both[1:], both[:1]
+	case netip.IPv6Unspecified():
+		return both, nil
+	}
+	return nil, nil
+}
+
+// free removes what occupy has bound in the jail.
+func (in *inbound) free(addresses []netip.AddrPort) {
+	for _, at := range addresses {
+		if use := in.inUse[at]; use != nil {
+			use.cancel()
+			use.socket.Close()
+			delete(in.inUse, at)
+		}
+	}
+}
+
+// occupy binds an address in the jail that the host has in use. If another session of this server has it, the
+// socket listens, and leads there.
+func (in *inbound) occupy(at netip.AddrPort) {
+	use := in.inUse[at]
+	if use == nil {
+		f, err := in.socket()
+		if err != nil {
+			return
+		}
+		if err := unix.Bind(int(f.Fd()), inFamily(f, at)); err != nil {
+			f.Close() // the program has it already
+			return
+		}
+		use = &portInUse{socket: f, cancel: func() {}}
+		in.inUse[at] = use
+	}
+	if use.leads || !in.ports.isLocked(at) || unix.Listen(int(use.socket.Fd()), 16) != nil {
+		return
+	}
+	l, err := net.FileListener(use.socket)
+	if err != nil {
+		return
+	}
+	var ctx context.Context
+	ctx, use.cancel = context.WithCancel(in.ctx)
+	use.leads = true
+	in.running.Go(func() {
+		in.ports.accept(ctx, l.(*net.TCPListener), &in.running, func(c *net.TCPConn) { in.lead(c, at) })
+	})
+}
+
+// lead joins a connection in the jail to the other session of this server. That had the port before the connection
+// to it was made, and has it still.
+func (in *inbound) lead(c *net.TCPConn, at netip.AddrPort) {
+	if in.ports.isLocked(at) {
+		s, err := (&net.Dialer{}).DialContext(in.ctx, "tcp", at.String())
+		if err == nil {
+			defer s.Close()
+			if in.ports.isLocked(at) {
+				in.join(c, s.(*net.TCPConn))
+				return
+			}
+		}
+	}
+	reset(c)
+}
+
+// isInUse reports whether a listener at a port of the jail may be that of occupy.
+func (in *inbound) isInUse(port int) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return slices.ContainsFunc(loopback(port), func(at netip.AddrPort) bool { return in.inUse[at] != nil && in.inUse[at].leads })
+}
+
+// serve joins a connection to a port in the jail. It returns false if no program listens there.
+func (in *inbound) serve(c *net.TCPConn, port int) bool {
+	for _, to := range loopback(port) {
 		server, err := in.connect(to)
 		if err != nil {
 			continue
 		}
 		defer server.Close()
 		in.join(c, server)
-		return
+		return true
 	}
-	reset(c) // as a port without a listener does
+	return false
 }
 
-func loopbacks(port int) []unix.Sockaddr {
-	return []unix.Sockaddr{
-		&unix.SockaddrInet6{Port: port, Addr: [16]byte{10: 0xff, 11: 0xff, 12: 127, 15: 1}},
-		&unix.SockaddrInet6{Port: port, Addr: [16]byte{15: 1}},
-	}
-}
-
-func (in *inbound) connect(to unix.Sockaddr) (*net.TCPConn, error) {
-	var f *os.File
+// socket returns an unused socket of the jail, and asks for another one.
+func (in *inbound) socket() (f *os.File, err error) {
 	for f == nil {
 		select {
 		case f = <-in.sockets:
-			defer f.Close()
 		case <-time.After(spec.InboundTimeout): // a socket that could not be passed does not come later: ask again
 		case <-in.ctx.Done():
 			return nil, in.ctx.Err()
 		}
 		in.control.Write([]byte{spec.RequestSocket})
 	}
+	return f, nil
+}
+
+func (in *inbound) connect(to netip.AddrPort) (*net.TCPConn, error) {
+	f, err := in.socket()
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
 	fd := int(f.Fd())
 	// The loopback answers at once, unless the server's backlog is full.
-	err := unix.SetNonblock(fd, false)
+	err = unix.SetNonblock(fd, false)
 	if err == nil {
 		err = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_SNDTIMEO, &unix.Timeval{Sec: 1})
 	}
 	if err != nil {
 		return nil, err
 	}
-	if family, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil || family == unix.AF_INET {
-		six := to.(*unix.SockaddrInet6)
-		to = &unix.SockaddrInet4{Port: six.Port, Addr: [4]byte(six.Addr[12:])}
-	}
-	if err := unix.Connect(fd, to); err != nil {
+	if err := unix.Connect(fd, inFamily(f, to)); err != nil {
 		return nil, err
 	}
 	c, err := net.FileConn(f)
@@ -194,6 +297,15 @@ func (in *inbound) connect(to unix.Sockaddr) (*net.TCPConn, error) {
 		return nil, err
 	}
 	return c.(*net.TCPConn), nil
+}
+
+// inFamily returns an address for a socket of the jail. Where there is IPv6, such a socket has that family.
+func inFamily(f *os.File, to netip.AddrPort) unix.Sockaddr {
+	if family, err := unix.GetsockoptInt(int(f.Fd()), unix.SOL_SOCKET, unix.SO_DOMAIN); err == nil && family == unix.AF_INET6 {
+		return &unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()}
+	}
+	a := to.Addr().As16()
+	return &unix.SockaddrInet4{Port: int(to.Port()), Addr: [4]byte(a[12:])}
 }
 
 // join relays both directions, ends and resets included. When the jail has ended, join still

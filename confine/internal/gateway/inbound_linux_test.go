@@ -18,7 +18,7 @@ func TestInboundRetriesSocket(t *testing.T) {
 	pair := testkit.Get(unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))(t)
 	ours := os.NewFile(uintptr(pair[0]), "control")
 	defer ours.Close()
-	in := newInbound(ours, nil, nil, func(string) {})
+	in := newInbound(ours, nil, NewPorts(nil), nil, func(string) {})
 	defer in.close()
 	go func() { // the supervisor, whose first attempt fails
 		defer unix.Close(pair[1])
@@ -36,7 +36,7 @@ func TestInboundRetriesSocket(t *testing.T) {
 			}
 		}
 	}()
-	if c, err := in.connect(loopbacks(l.Addr().(*net.TCPAddr).Port)[0]); err != nil {
+	if c, err := in.connect(loopback(l.Addr().(*net.TCPAddr).Port)[0]); err != nil {
 		t.Error(err)
 	} else {
 		c.Close()

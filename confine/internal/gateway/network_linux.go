@@ -33,6 +33,7 @@ type Options struct {
 	Interceptor *Interceptor // nil if no rule concerns requests
 	Run         Runner       // for a proxy that is reached by TLS
 	Ask         func(host string, port int) bool
+	Ports       *Ports // of the session; nil: this jail is the only one of it
 	Leak        func(egress.Leak)
 	Warn        func(string)
 }
@@ -70,10 +71,34 @@ func (n *Network) Open(o Options, goOn func()) error {
 		n.broker = newBroker(got.broker, n.gateway)
 	}
 	if network.Inbound {
-		n.inbound = newInbound(o.Control, profile.Inbound, got.inbound, o.Warn)
+		if o.Ports == nil {
+			o.Ports = NewPorts(nil)
+		}
+		n.inbound = newInbound(o.Control, profile.Inbound, o.Ports, got.inbound, o.Warn)
+		n.inbound.begin(!o.Plan.CanWatch())
 	}
 	goOn()
 	return nil
+}
+
+// Bind answers spec.EventBind, when the port can be bound.
+func (n *Network) Bind(to netip.AddrPort) {
+	if in := n.into(); in != nil {
+		in.bound(to)
+	}
+}
+
+// IsInUse reports whether at a port of the jail no program of it may listen, but the launcher, because another
+// session of the server has the host's port.
+func (n *Network) IsInUse(port int) bool {
+	in := n.into()
+	return in != nil && in.isInUse(port)
+}
+
+func (n *Network) into() *inbound {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.inbound
 }
 
 // IsOpen reports whether something is served.

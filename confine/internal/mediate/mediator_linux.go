@@ -6,7 +6,7 @@
 // changes of modes, owners and times, and opens that only read. The mediator copies the
 // arguments, resolves the names, asks policy.Profile for a verdict, performs the call on its own
 // descriptors, and answers with a result, a descriptor or an errno. Calls that the kernel decides
-// (connect, exec, umask) are only observed, and then continue. Refusals go to the launcher
+// (connect, exec, umask, bind) are only observed, and then continue. Refusals go to the launcher
 // through the Reporter, each before its call is answered. The socketHandler answers the socket
 // calls if there is no network namespace. The startTracer looks at the program that an exec has
 // loaded, if a command rule has arguments or variables; its thread makes all calls of ptrace.
@@ -64,7 +64,8 @@ type Mediator struct {
 	journal  journal
 	sockets  *socketHandler // nil if the server makes its own sockets
 	starts   *startTracer   // nil if no command rule has arguments or variables
-	end      func()         // ends the jail
+	binds    heldBinds
+	end      func() // ends the jail
 	failed   func(step string, err error)
 	Reporter Reporter
 	once     bool // see spec.Spec.Once
@@ -209,6 +210,13 @@ func (m *Mediator) dispatch(n *seccomp.Notification) {
 		// The kernel decides. A refusal is reported before the server learns of it.
 		m.observer.connect(r)
 		m.Listener.Continue(n.Id)
+		return
+	case call.Op == seccomp.OpBind:
+		if to, ok := boundAddress(r); ok {
+			m.holdBind(n.Id, to)
+		} else {
+			m.Listener.Continue(n.Id)
+		}
 		return
 	case call.Op == seccomp.OpUmask:
 		m.args.umask = spec.UnknownUmask

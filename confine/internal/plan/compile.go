@@ -246,6 +246,9 @@ func (c *compiler) processes(o *spec.Spec) {
 	if c.once {
 		calls = seccomp.NotifyStarts()
 	}
+	if o.Network.Inbound {
+		calls = append(calls, seccomp.NotifyBinds()...)
+	}
 	if c.watch {
 		calls = append(calls, seccomp.NotifyLooks()...)
 	}
@@ -257,6 +260,9 @@ func (c *compiler) processes(o *spec.Spec) {
 		Programs: c.p.Programs != nil, Supervised: c.mediated || c.once && c.f.SeccompNotify.Answer == kernel.Yes, Traced: c.traced, Devices: deviceTypes(c.p.Entries),
 	}) {
 		return
+	}
+	if o.Network.Inbound && !c.plan.CanWatch() {
+		c.plan.Notes = append(c.plan.Notes, "the inbound ports are taken at the start, and not when the server binds them: "+c.canMediate.Detail)
 	}
 	c.ipc()
 	c.addEnforced(policy.AxisProcess, "pid and user namespaces, seccomp, no_new_privs, no capability", "no privilege, no tracing, no new namespace; all processes end with the session")

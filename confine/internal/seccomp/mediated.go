@@ -8,10 +8,10 @@ import "slices"
 //   - Calls that make, change or remove a name, change attributes, truncate a file, or open
 //     it for writing. The supervisor decides such a call by name and carries it out itself,
 //     so that the object it judged is the object that changes.
-//   - Observed calls: connect, exec, umask and, with mounts, opens that only read. The
+//   - Observed calls: connect, exec, umask, bind and, with mounts, opens that only read. The
 //     supervisor lets the kernel decide them and records those that the kernel will refuse.
 //     To continue such a call grants nothing. From umask the supervisor learns that the
-//     server has changed its file mode mask.
+//     server has changed its file mode mask, and from bind at which port it will listen.
 
 // An Op is the operation of a mediated call.
 type Op uint8
@@ -32,6 +32,7 @@ const (
 	OpTimes
 	OpUmask
 	OpLook
+	OpBind
 )
 
 // NoArg marks an argument that a call does not have.
@@ -174,6 +175,13 @@ func NotifyLooks() (out []Notify) {
 	return out
 }
 
+func bindCall() MediatedCall {
+	return MediatedCall{Call: "bind", Op: OpBind, Dir: NoArg, Path: 1, Dir2: NoArg, Path2: NoArg, Flags: NoArg, Mode: NoArg, Text: NoArg}
+}
+
+// NotifyBinds returns the notification for bind, for a jail into which ports lead.
+func NotifyBinds() []Notify { return []Notify{{Call: bindCall().Call}} }
+
 // NotifyStarts returns the notifications for the calls that start a program.
 func NotifyStarts() []Notify { return []Notify{{Call: "execve"}, {Call: "execveat"}} }
 
@@ -195,7 +203,7 @@ func NotifyAttributes() []Notify {
 // MediatedByNumber returns the mediated calls by their numbers on arch.
 func MediatedByNumber(arch Arch) map[uint32]MediatedCall {
 	m := make(map[uint32]MediatedCall)
-	for _, h := range slices.Concat(MediatedCalls(), attributeCalls(), lookCalls()) {
+	for _, h := range slices.Concat(MediatedCalls(), attributeCalls(), lookCalls(), []MediatedCall{bindCall()}) {
 		if nr, ok := CallNumber(arch, h.Call); ok {
 			m[nr] = h
 		}

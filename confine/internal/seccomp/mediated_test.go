@@ -1,6 +1,8 @@
 package seccomp
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/seccomp/bpftest"
@@ -30,6 +32,19 @@ func TestNotifyConnects(t *testing.T) {
 					t.Errorf("%v, %s: connect with a length of %d is %#x, not %#x", arch, c.name, length, got, want)
 				}
 			}
+		}
+	}
+}
+
+// TestNotifyBinds: bind is mediated only where a plan asks for it.
+func TestNotifyBinds(t *testing.T) {
+	for _, arch := range []Arch{ArchAMD64, archARM64} {
+		nr, _ := CallNumber(arch, "bind")
+		calls := NotifyRules(AllConnects, true)
+		for want, calls := range map[uint32][]Notify{VerdictAllow: calls, verdictNotify: append(slices.Clip(calls), NotifyBinds()...)} {
+			vm := bpftest.VM(t, testkit.Get(CompileListener(arch, Options{}, calls))(t))
+			got := testkit.Get(vm.Run(seccompData(arch.audit(), nr, [6]uint64{3, 0x1000, 16})))(t)
+			testkit.Equal(t, fmt.Sprint(arch, ": bind"), uint32(got), want)
 		}
 	}
 }

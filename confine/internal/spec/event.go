@@ -19,6 +19,7 @@ const (
 	EventRefused    = 'R' // a call was refused: Step (axis), Detail (operation), Target, Arguments, Num (how often), Pid, Program
 	EventAbsent     = 'A' // as EventRefused; the jail has no such name, and perhaps the host has none either
 	EventUnanswered = 'U' // a connection to the jail's loopback: Target (address), Num (port), Detail (NowAnswered or "")
+	EventBind       = 'B' // the program binds a TCP socket and waits for RequestBound: Target (address), Num (port)
 	EventKept       = 'K' // what RequestBegin or RequestEnd asks for is done
 	EventExit       = 'X' // the program ended: Num (exit code), Pid (signal), Detail (ExitedAlone or "")
 )

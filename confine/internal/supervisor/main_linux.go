@@ -13,9 +13,9 @@
 //
 // The kernel ends a jail with namespaces with its supervisor, and every supervisor ends with its
 // launcher (passSignals). The launcher talks to the supervisor over two descriptors. With
-// namespaces, spec.SpecFD carries one byte for each signal, spec.RequestSocket, spec.RequestBegin or
-// spec.RequestEnd, and spec.EventsFD is a socket that carries the spec, and events back. In the
-// host's namespaces, spec.SpecFD carries the spec and then the signals, and spec.EventsFD is a pipe
+// namespaces, spec.SpecFD carries one byte for each signal and each request (spec.RequestSocket and
+// the like), and spec.EventsFD is a socket that carries the spec, and events back. In the host's
+// namespaces, spec.SpecFD carries the spec and then the signals, and spec.EventsFD is a pipe
 // for events. Package confine calls Main. No other package of the product calls this one.
 //
 // Threads: the main thread is outside the server's Landlock domain and passes signals on.
@@ -121,6 +121,8 @@ func (s *Process) passSignals() {
 			s.shutDown()
 		case sig[0] == spec.RequestSocket:
 			jail.PassInbound()
+		case sig[0] == spec.RequestBound:
+			s.mediator.Bound()
 		case sig[0] == spec.RequestBegin || sig[0] == spec.RequestEnd:
 			go s.call(sig[0] == spec.RequestEnd) // a filesystem may hang
 		default:

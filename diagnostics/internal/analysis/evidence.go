@@ -101,6 +101,9 @@ type Evidence struct {
 	// Listening returns the TCP ports at which programs of the jail listen. known is false if that
 	// could not be found out. It may be nil.
 	Listening func() (ports []int, known bool)
+	// Elsewhere reports whether a port that leads in leads to another session of this server. With nil, that is not
+	// known.
+	Elsewhere func(port int) bool
 	// Logins returns the place in the user's home that has logins of this server which its private HOME
 	// lacks, as a diagnosis shows it. It returns "" if there are none. It may be nil.
 	Logins func() string

@@ -320,6 +320,9 @@ func notOnHost(c *Case, host string, port int) (f Finding, ok bool) {
 		return f, false
 	}
 	if slices.Contains(c.Profile.Inbound, port) {
+		if isElsewhere(c, port) {
+			return elsewhere(port), true
+		}
 		return Finding{
 			Note: "port " + strconv.Itoa(port) + " leads from this machine into the jail, and the server itself does not listen there",
 			Fix:  "the server must listen at the port before it connects to it",
@@ -355,7 +358,8 @@ const randomPorts = 32768
 
 // Awaited returns the finding that the server waits for a connection from outside, as after a login
 // in the browser, and that no port leads in: the lines name a port at which a program of the jail
-// listens, or it listens at one, and they tell of a login.
+// listens, or it listens at one, and they tell of a login. Or the lines name a port that leads to another
+// session of this server.
 func Awaited(c *Case, lines []string) (f Finding, ok bool) {
 	if c.Evidence.Profile == nil || c.Evidence.Start != nil {
 		return f, false
@@ -363,6 +367,13 @@ func Awaited(c *Case, lines []string) (f Finding, ok bool) {
 	open := Listening(c)
 	isLogin := func(line string) bool {
 		return words.ContainsAny(strings.ToLower(line), []string{"browser", "login", "log in", "sign in", "authoriz", "oauth", "callback", "redirect"})
+	}
+	ownInbound := slices.ContainsFunc(open, func(port int) bool { return slices.Contains(c.Profile.Inbound, port) })
+	for _, port := range c.Profile.Inbound {
+		named := func(line string) bool { return words.HasNumber(line, port) || isLogin(line) }
+		if !ownInbound && slices.ContainsFunc(lines, named) && isElsewhere(c, port) {
+			return elsewhere(port), true
+		}
 	}
 	if c.Evidence.Exit != nil && len(lines) > 0 && words.OwnFault(lines[len(lines)-1]) && !isLogin(lines[len(lines)-1]) {
 		return f, false
@@ -388,6 +399,19 @@ func Awaited(c *Case, lines []string) (f Finding, ok bool) {
 		return awaits(c, open[0]), true
 	}
 	return f, false
+}
+
+// isElsewhere reports whether a port that leads in leads to another session of this server.
+func isElsewhere(c *Case, port int) bool {
+	return c.Evidence.Elsewhere != nil && c.Evidence.Elsewhere(port)
+}
+
+func elsewhere(port int) Finding {
+	return Finding{
+		Note: "port " + strconv.Itoa(port) + " leads to the other session of this server, which has it",
+		Fix:  "if that session waits for a login, finish it there. Or end that session, and restart this one",
+		Hint: report.Hint{Attribution: report.Likely, Explain: report.PageInbound}, AboutPolicy: true,
+	}
 }
 
 func awaits(c *Case, port int) Finding {
