@@ -172,13 +172,6 @@ type Reporter struct {
 	timerSet bool      // a timer will call Flush
 }
 
-// tell sends an event in its place among the others.
-func (r *Reporter) tell(m spec.Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.Say(m)
-}
-
 // Refused reports the refusal of an operation on a path.
 func (r *Reporter) Refused(req *Request, operation, target string) {
 	r.report(req, policy.AxisFs, operation, target, false)
