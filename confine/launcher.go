@@ -56,8 +56,9 @@
 //	files      a root built from nothing, with mounts for the entries of the profile
 //	           only; Landlock with the same entries
 //	HOME       for a tool's process: an overlay of the server's HOME, on a tmpfs
-//	network    an empty network namespace with its own loopback; the filter lets
-//	           UNIX, TCP and UDP sockets be made
+//	network    an empty network namespace with its own loopback, whose lookups and
+//	           connections the gateway sees; the filter lets UNIX, TCP and UDP
+//	           sockets be made
 //	ipc        pid, ipc, mount and network namespaces, a new session keyring;
 //	           Landlock scopes from ABI 6
 //	process    no capability, no_new_privs, no set-id, no further namespace; the

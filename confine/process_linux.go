@@ -32,7 +32,6 @@ type Process struct {
 	onNotice    func(Notice)    // see OnNotice
 	denials     []policy.Denial // except those of the supervisor
 	refused     heldRefusals    // those of the supervisor
-	unanswered  []policy.Unanswered
 	exit        Exit
 	exited      bool       // exit is set
 	why         string     // see Exit
@@ -121,11 +120,9 @@ func (p *Process) handleEvent(m spec.Event) {
 		p.denials = limitReached(p.denials, m.Step, m.Detail, m.Num, m.Pid, m.Program)
 	case spec.EventRefused, spec.EventAbsent:
 		p.refused.Add(m, time.Now())
-	case spec.EventUnanswered:
-		p.unanswered = noteUnanswered(p.unanswered, m, time.Now())
 	case spec.EventExit:
 		p.exit, p.exited = Exit{Code: m.Num, Signal: syscall.Signal(m.Pid)}, true
-		if m.Detail == spec.ExitedAlone && !p.network.IsOpen() && !p.inCgroup {
+		if m.Detail == spec.ExitedAlone && !p.network.Relays() && !p.inCgroup {
 			p.markDone() // what is left to be done is the kernel's
 		}
 	}
@@ -346,16 +343,9 @@ func (a *heldAnswers) Ask(supervisor *os.File, request byte, done <-chan struct{
 // left out, and those at which a program of the jail listens by now. A jail without namespaces has no
 // loopback of its own: what it refuses is a denial.
 func (p *Process) Unanswered(since time.Time) []policy.Unanswered {
-	p.mu.Lock()
-	events, plan := p.events, p.plan
-	p.mu.Unlock()
-	if events != nil {
-		events.Drain()
-	}
 	_, all := p.network.Denials()
 	p.mu.Lock()
-	all = append(all, p.unanswered...)
-	pid, running := p.pid, p.pidfd >= 0
+	plan, pid, running := p.plan, p.pid, p.pidfd >= 0
 	p.mu.Unlock()
 	all = slices.DeleteFunc(all, func(u policy.Unanswered) bool {
 		return u.Last.Before(since) || slices.Contains(plan.Profile.Inbound, u.Port)

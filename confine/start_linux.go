@@ -39,10 +39,10 @@ func (j *spare) build() {
 	j.mounts, j.whole = j.process.Mounts()
 }
 
-// canBuildAhead reports whether a jail can be built before the server's files are known. A plan with sockets
+// canBuildAhead reports whether a jail can be built before the server's files are known. A plan with connections
 // to serve, files to keep or a cgroup to ask for cannot.
 func canBuildAhead(plan *planpkg.Plan) bool {
-	return !plan.Spec.HostNS && !plan.Spec.Network.Any() && !plan.Spec.Keep.On && plan.Cgroup.Manager == ""
+	return !plan.Spec.HostNS && !plan.Spec.Network.Relays() && !plan.Spec.Keep.On && plan.Cgroup.Manager == ""
 }
 
 // start starts the program in the jail. It returns nil if that is not possible: the jail has ended then, and

@@ -42,7 +42,7 @@ func TestPresetStateless(t *testing.T) {
 	// What the server says on stderr names the host, and may come after its answer.
 	why := w.why(t, "github")
 	named := why.Attribution == "likely" && strings.Contains(why.Cause, `"api.github.com", which the policy does not grant`)
-	if !got.IsError || !named && (why.Attribution != "certain" || !strings.Contains(why.Cause, "looking up a host")) {
+	if !got.IsError || !named && (why.Attribution != "certain" || !strings.Contains(why.Cause, "looking up api.github.com")) {
 		t.Errorf("%s\n%+v", got.raw, why)
 	}
 	before := net.requests(t)

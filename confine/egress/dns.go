@@ -24,6 +24,11 @@ const (
 	maxBelowWildcard = 100
 	newNameBurst     = 200
 	newNameInterval  = 200 * time.Millisecond
+
+	// All lookups of a jail's programs together: one that looks up names without end must not take the
+	// processor from mcp-jail. More than these wait.
+	queryBurst    = 1000
+	queryInterval = time.Millisecond
 )
 
 // nameServer resolves names for the jail.
@@ -71,7 +76,7 @@ func (n *nameServer) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dn
 		ports = n.dialer.rules.grantedPorts(host)
 	}
 	if err != nil {
-		host = strconv.Quote(name) // it may hold any byte
+		host = strconv.Quote(printable(name))
 	}
 	unasked := err == nil && len(ports) == 0 && n.asks && !isAddress(host)
 	if len(ports) == 0 && !unasked {
@@ -96,6 +101,17 @@ func (n *nameServer) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dn
 		return nil, dnsmessage.RCodeSuccess
 	}
 	return &dnsmessage.AResource{A: addr.As4()}, dnsmessage.RCodeSuccess
+}
+
+// printable returns a name that is no host's, and may hold any byte, in characters that show as they are.
+// It is not longer than the name, which has at most 253.
+func printable(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, name)
 }
 
 func isAddress(host string) bool {

@@ -35,7 +35,7 @@ func (g *Gateway) serveSeqpacket(c *net.UnixConn) {
 	var b [4096]byte
 	for {
 		n, err := c.Read(b[:])
-		if err != nil || !g.answerSeqpacket(c, append([]byte(nil), b[:n]...)) {
+		if err != nil || g.queries.Wait(g.life.jailCtx) != nil || !g.answerSeqpacket(c, append([]byte(nil), b[:n]...)) {
 			return
 		}
 	}

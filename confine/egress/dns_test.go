@@ -72,6 +72,11 @@ func TestOtherNames(t *testing.T) {
 	if m := ask(t, g, "other.gone.test.", dnsmessage.TypeA); m.RCode != dnsmessage.RCodeServerFailure || len(g.Denials()) != n {
 		t.Errorf("a resolver that fails: %+v", m)
 	}
+	// What is no host's name is on record in characters that show, and not longer than it is.
+	odd := "a\x00\xff b." + strings.Repeat(strings.Repeat("\x01", 63)+".", 3) + "secret.test"
+	ask(t, g2, odd+".", dnsmessage.TypeA)
+	want := `"a?? b.` + strings.Repeat(strings.Repeat("?", 63)+".", 3) + `secret.test"`
+	testkit.Equal(t, "what is no name", g2.Denials()[len(g2.Denials())-1].Target, want)
 	// Reverse lookups of other addresses fail, are not recorded and do not leave the process.
 	for _, name := range []string{"66.100.51.198.in-addr.arpa.", "x.in-addr.arpa.", "8.b.d.0.1.0.0.2.ip6.arpa."} {
 		if m := ask(t, g, name, dnsmessage.TypePTR); m.RCode != dnsmessage.RCodeNameError || len(g.Denials()) != n {

@@ -69,6 +69,7 @@
 //     another name where TLS 1.2 is negotiated again. Some servers refuse such requests.
 //   - Data can leave through any granted host, and slowly through lookups below a wildcard:
 //     at most 100 characters each, and 5 new names a second after the first 200.
+//   - After the first 1,000 lookups of a jail, 1,000 a second are answered, whatever the rules say.
 //   - TXT, MX, SRV, SVCB, HTTPS and AAAA records do not exist for a jail, but for the AAAA record
 //     of localhost. Hosts with only IPv6 addresses can still be reached by name.
 //   - A connection whose client has closed its side, and whose server does not, keeps its
@@ -183,6 +184,7 @@ type Gateway struct {
 	dialer         dialer
 	slots          chan struct{} // one element for each open connection
 	waiting        atomic.Int64  // connections from Accept that wait for a slot
+	queries        *rate.Limiter // one token for each DNS query
 	querySlots     chan struct{} // one element for each DNS query in progress
 	seqpacketSlots chan struct{} // one element for each connection of ServeSeqpacket
 	denials        denialLog
@@ -218,6 +220,7 @@ func New(o Options) *Gateway {
 		o:              o,
 		rules:          ruleSet{isLocal: o.IsLocal},
 		slots:          make(chan struct{}, o.Limits.Connections),
+		queries:        rate.NewLimiter(rate.Every(queryInterval), queryBurst),
 		querySlots:     make(chan struct{}, maxQueries),
 		seqpacketSlots: make(chan struct{}, maxSeqpacket),
 	}

@@ -132,7 +132,7 @@ func (g *Gateway) accept(l *net.TCPListener, serve func(*net.TCPConn) bool) {
 func (g *Gateway) serveDNSUDP(c *net.UDPConn) {
 	var b [4096]byte
 	var control [256]byte
-	for {
+	for g.queries.Wait(g.life.jailCtx) == nil {
 		n, m, _, from, err := c.ReadMsgUDPAddrPort(b[:], control[:])
 		if err != nil {
 			if !g.life.waitRetry() {
@@ -183,7 +183,7 @@ func (g *Gateway) answerDNSTCP(c *net.TCPConn) {
 			return
 		}
 		query := b[2 : 2+int(binary.BigEndian.Uint16(b[:]))]
-		if _, err := io.ReadFull(c, query); err != nil {
+		if _, err := io.ReadFull(c, query); err != nil || g.queries.Wait(g.life.jailCtx) != nil {
 			return
 		}
 		answer := g.answer(query)

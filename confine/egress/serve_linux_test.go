@@ -128,3 +128,39 @@ func TestWaitingBounded(t *testing.T) {
 	first.Close()
 	testkit.Works(t, "once there is room", testkit.ErrorOf(io.ReadFull(second, make([]byte, 5))))
 }
+
+// TestLookupsBounded checks that a program which looks up names without end, in a jail without any
+// rule, costs a bounded number of answers and of records.
+func TestLookupsBounded(t *testing.T) {
+	const burst, perSecond, names = 1000, 1000, 2000
+	g, upstream := testGateway(t, nil)
+	g.Serve(sockets(t))
+	c := testkit.Get(net.Dial("tcp", "127.0.0.1:53"))(t)
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(10 * patience))
+	began := time.Now()
+	for i := range names {
+		q := question(t, fmt.Sprintf("n%d.test.", i), dnsmessage.TypeA)
+		c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(q))), q...))
+		answer := make([]byte, 2+len(q))
+		testkit.Must(t, testkit.ErrorOf(io.ReadFull(c, answer)))
+		if code := answer[5] & 0xf; code != byte(dnsmessage.RCodeNameError) {
+			t.Fatalf("n%d.test: the answer %d", i, code)
+		}
+	}
+	if most := burst + perSecond*time.Since(began).Seconds(); names > most+1 {
+		t.Errorf("%d lookups were answered at once, at most %.0f may be", names, most)
+	}
+	first, last, others := false, false, 0
+	all := g.Denials()
+	for _, d := range all {
+		first, last = first || d.Target == "n0.test", last || d.Target == fmt.Sprintf("n%d.test", names-1)
+		if d.Target == policy.DenialOthers {
+			others = d.Count
+		}
+	}
+	if len(all) != maxDenials+1 || !first || !last || others != names-maxDenials {
+		t.Errorf("%d records, the first %t, the last %t, %d others", len(all), first, last, others)
+	}
+	testkit.Equal(t, "upstream was asked", len(upstream.asked), 0)
+}

@@ -3,6 +3,7 @@ package integration
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -40,12 +41,27 @@ func alteredJails() []altered {
 		{probe: "write into the root", without: []string{"capabilities", "landlock", "seccomp"}, before: func(t *stub.Task) error {
 			return stub.MountSetattr(t, unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_clr: unix.MOUNT_ATTR_RDONLY})
 		}},
-		{probe: "find a way out of the network namespace", without: []string{"capabilities", "seccomp"}, before: jail.EveryAddressLocal},
+		{probe: "find a way out of the network namespace", without: []string{"capabilities", "seccomp"}, before: leadElsewhere},
 		{probe: "list /", without: []string{"landlock"}},
 	}
 }
 
 var deceivedProbes = []string{"see the launcher's process"}
+
+// leadElsewhere gives lo an address in the network of one that the probe connects to. So the source of that
+// connection is another than its destination, as on a way out.
+func leadElsewhere(t *stub.Task) error {
+	fd, err := stub.Socket(t, unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return sys.On("lo", err)
+	}
+	defer stub.Close(t, fd)
+	var request [40]byte // struct ifreq
+	copy(request[:], "lo:1")
+	copy(request[unix.IFNAMSIZ:], sys.Sockaddr(netip.MustParseAddrPort("198.51.100.2:0")))
+	_, err = stub.Ioctl(t, fd, unix.SIOCSIFADDR, request[:])
+	return sys.On("lo", err)
+}
 
 // takeTerminal makes a terminal of the jail's the one that controls this process.
 func takeTerminal(t *stub.Task) error {

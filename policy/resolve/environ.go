@@ -48,6 +48,7 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *Resolver, authoritie
 	}
 	env.set("HOME", out.Home, minimalEnvironment, false)
 	env.set("TMPDIR", "/tmp", minimalEnvironment, false)
+	env.quietNpm()
 	env.goOffline(out.Net)
 	b.keepCompiled(env, out, c)
 	delete(env, policy.StatementVar)
@@ -171,6 +172,18 @@ func (b *resolver) hasProgramIn(out *policy.Profile, dir string) bool {
 		at, err := b.paths.Resolve(l.Path)
 		return err == nil && at.Exists() && at.Info.Mode.IsRegular() && out.RightsAt(at.Path).Has(policy.Execute)
 	})
+}
+
+// quietNpm keeps npm from looking for a newer npm. The server needs no answer, and a blocked lookup of
+// npm's host would look like the cause of a failure. npm reads its variables in any case of letters.
+func (env environment) quietNpm() {
+	const name = "NPM_CONFIG_UPDATE_NOTIFIER"
+	for chosen := range env {
+		if strings.EqualFold(chosen, name) {
+			return
+		}
+	}
+	env.set(name, "false", policy.OwnVariable+"no look for a newer npm", false)
 }
 
 // goOffline tells package managers that they cannot reach their registries. Without these

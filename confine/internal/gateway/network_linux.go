@@ -21,9 +21,10 @@ import (
 type Network struct {
 	mu      sync.Mutex
 	profile *policy.Profile // nil before Open
-	gateway *egress.Gateway // nil if no host is granted
+	gateway *egress.Gateway // nil if no host is granted to a jail without namespaces
 	broker  *broker         // nil unless the supervisor makes the server's sockets
 	inbound *inbound        // nil if no port leads into the jail
+	relays  bool
 }
 
 // Options says what Open opens.
@@ -42,8 +43,8 @@ type Options struct {
 // jail ends before it has handed over all of them, Open returns nil: an event or the exit
 // of the jail tells the reason.
 func (n *Network) Open(o Options, goOn func()) error {
-	network := &o.Plan.Spec.Network
-	if !network.Any() {
+	network, hostNS := &o.Plan.Spec.Network, o.Plan.Spec.HostNS
+	if hostNS && !network.Brokered {
 		return nil
 	}
 	var got passed
@@ -60,15 +61,12 @@ func (n *Network) Open(o Options, goOn func()) error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	profile := o.Plan.Profile
-	n.profile = profile
-	if network.Open || network.Brokered {
-		n.gateway = New(profile, o.Interceptor, o.Run, egress.Options{Tell: o.Leak, Ask: o.Ask})
-	}
-	if network.Open {
-		n.gateway.Serve(got.Sockets)
-	}
-	if network.Brokered {
+	n.profile, n.relays = profile, network.Relays()
+	n.gateway = New(profile, o.Interceptor, o.Run, egress.Options{Tell: o.Leak, Ask: o.Ask})
+	if hostNS {
 		n.broker = newBroker(got.broker, n.gateway)
+	} else {
+		n.gateway.Serve(got.Sockets)
 	}
 	if network.Inbound {
 		if o.Ports == nil {
@@ -101,11 +99,11 @@ func (n *Network) into() *inbound {
 	return n.inbound
 }
 
-// IsOpen reports whether something is served.
-func (n *Network) IsOpen() bool {
+// Relays reports whether connections may be open, whose last bytes Close delivers.
+func (n *Network) Relays() bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return n.gateway != nil || n.inbound != nil
+	return n.relays
 }
 
 // Close closes the network of a jail whose supervisor has ended, and its interceptor. The recorded refusals stay.

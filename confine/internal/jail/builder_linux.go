@@ -58,7 +58,6 @@ type Builder struct {
 	namespaces  int         // the directory /proc/self/ns of outer
 	network     int         // the jail's network namespace
 	proc        int         // the supervisor's proc, or -1
-	diag        int         // a socket for sys.Listeners, or -1
 	nofile      unix.Rlimit // the limit of open files before raiseFiles
 	ExecAllowed *stub.Event // outer let the server's execve continue; without a listener: see StartServer
 	Pivoted     *stub.Event // the new root is in place

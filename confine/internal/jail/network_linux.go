@@ -14,28 +14,17 @@ import (
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
 )
 
-// openNetwork opens the sockets of the gateway. If hosts are granted, it first routes every
-// address to lo, so that these sockets receive the packets of the server.
+// openNetwork routes every address to lo, and opens the sockets of the gateway, which so receive
+// the packets of the server.
 func (b *Builder) openNetwork() error {
 	network := &b.Spec.Network
-	if b.diag = -1; !network.Open && len(b.Spec.ListenerFilter) > 0 {
-		var err error // before the filter, which refuses this protocol
-		if b.diag, err = stub.Socket(b.Outer, unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_SOCK_DIAG); err != nil {
-			return sys.On("socket diagnosis", err)
-		}
-	}
-	if !network.Any() {
-		return nil
-	}
 	g := &b.sockets
 	*g = NetworkSockets{Task: b.Outer}
-	if network.Open {
-		if err := EveryAddressLocal(g.Task); err != nil {
-			return err
-		}
-		if err := g.open(network); err != nil {
-			return err
-		}
+	if err := everyAddressLocal(g.Task); err != nil {
+		return err
+	}
+	if err := g.open(network); err != nil {
+		return err
 	}
 	if g.noPackets {
 		b.Send(spec.Event{Kind: spec.EventNote, Detail: "this kernel has no packet sockets: connections to ports that no rule grants are blocked, but not recorded"})
@@ -73,9 +62,6 @@ func (b *Builder) limitNetwork() (err error) {
 // passNetwork passes the sockets to the launcher and closes them in the jail. So only the
 // launcher accepts connections, and its end closes the sockets.
 func (b *Builder) passNetwork() error {
-	if !b.Spec.Network.Any() {
-		return nil
-	}
 	g := &b.sockets
 	for i := range g.Fds {
 		g.Fds[i] = g.Task.Resolve(g.Fds[i])
@@ -238,10 +224,10 @@ func (g *NetworkSockets) send(socket int, kinds []byte, fds []int) error {
 	return stub.Sendmsg(g.Task, socket, kinds, unix.UnixRights(fds...), unix.MSG_NOSIGNAL)
 }
 
-// EveryAddressLocal routes all addresses of both families to lo. It also gives lo an address
+// everyAddressLocal routes all addresses of both families to lo. It also gives lo an address
 // that is not a loopback address, because without one glibc looks up no IPv4 addresses
 // (getaddrinfo(3), AI_ADDRCONFIG).
-func EveryAddressLocal(t *stub.Task) error {
+func everyAddressLocal(t *stub.Task) error {
 	fd, err := stub.Socket(t, unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
 		return sys.On("netlink", err)

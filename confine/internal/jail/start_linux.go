@@ -146,7 +146,7 @@ func (b *Builder) execSupervisor() error {
 
 func (b *Builder) placeFDs(t *stub.Task) {
 	from := [...]int{
-		spec.SpecFD: spec.ControlFD, spec.EventsFD: spec.StubEventsFD, spec.ListenerFD: b.Listener, spec.RulesetFD: b.WorkerRuleset, spec.ServerFD: b.pidfd, spec.ProcFD: b.proc, spec.DiagFD: b.diag, spec.ExeFD: spec.StubExeFD,
+		spec.SpecFD: spec.ControlFD, spec.EventsFD: spec.StubEventsFD, spec.ListenerFD: b.Listener, spec.RulesetFD: b.WorkerRuleset, spec.ServerFD: b.pidfd, spec.ProcFD: b.proc, spec.ExeFD: spec.StubExeFD,
 	}
 	for to := spec.SpecFD; to < len(from); to++ {
 		if from[to] >= 0 {

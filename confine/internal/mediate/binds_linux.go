@@ -1,11 +1,14 @@
 package mediate
 
 import (
+	"bytes"
 	"net/netip"
+	"strconv"
 	"sync"
 
 	"github.com/mcp-jail/mcp-jail/confine/internal/spec"
 	"github.com/mcp-jail/mcp-jail/confine/internal/sys"
+	"golang.org/x/sys/unix"
 )
 
 // boundAddress returns the address to which a call binds a TCP socket. ok is false for any other bind, also for one
@@ -21,6 +24,13 @@ func boundAddress(r *Request) (address netip.AddrPort, ok bool) {
 	}
 	address, ok = sys.ParseSockaddr(b)
 	return address, ok && address.Port() != 0 && isStream(r)
+}
+
+// isStream reports whether the socket of a call is a TCP socket: the kernel names its protocol.
+func isStream(r *Request) bool {
+	var name [16]byte
+	n, err := unix.Getxattr(sys.ThreadFile(int(r.N.Tid), "fd/"+strconv.Itoa(int(int32(r.arg(0))))), "system.sockprotoname", name[:])
+	return err == nil && bytes.Contains(name[:n], []byte("TCP")) // TCP, TCPv6, MPTCP, MPTCPv6
 }
 
 // heldBinds are the calls of bind that wait for the launcher, the oldest first. The launcher answers the

@@ -112,7 +112,7 @@ func New(o Options) *Mediator {
 	}
 	v.judge = judge{profile: profile, hostNS: o.Spec.HostNS, reporter: &v.Reporter}
 	v.args = reader{listener: &v.Listener, umask: o.Umask}
-	v.observer = observer{judge: &v.judge, args: &v.args, network: o.Spec.Network.Open, own: loopback{say: v.Reporter.tell, listeners: sys.Listeners{Socket: spec.DiagFD}}}
+	v.observer = observer{judge: &v.judge, args: &v.args}
 	if o.Spec.Network.Brokered {
 		v.sockets = newSocketHandler(&v.Listener, v.end, o.Broker)
 		v.Reporter.ResolvesHosts = true

@@ -49,40 +49,27 @@ func TestObserveConnect(t *testing.T) {
 	t.Chdir(dir)
 	const rest = 1 << 40
 	for _, c := range []struct {
-		what  string
-		raw   []byte
-		size  uint64
-		gated bool
-		want  string
+		what string
+		raw  []byte
+		size uint64
+		want string
 	}{
-		{"an address elsewhere", inet("198.51.100.7:443"), 0, false, "[net connect 198.51.100.7:443]"},
-		{"of the other family", inet("[2001:db8::1]:443"), 0, false, "[net connect [2001:db8::1]:443]"},
-		{"without a scope, as the kernel takes it", inet("[2001:db8::1]:443"), 24, false, "[net connect [2001:db8::1]:443]"},
-		{"the one in the form of the other", inet("[::ffff:198.51.100.7]:443"), 0, false, "[net connect 198.51.100.7:443]"},
-		{"in a longer one", inet("198.51.100.7:443"), 128, false, "[net connect 198.51.100.7:443]"},
-		{"with an impossible length", inet("198.51.100.7:443"), rest, false, "[net connect 198.51.100.7:443]"},
-		{"where the gateway reports it", inet("198.51.100.7:443"), 0, true, "[]"},
-		{"to find out an address", inet("198.51.100.7:0"), 0, false, "[]"},
-		{"the unspecified", inet("0.0.0.0:80"), 0, false, "[]"},
-		{"the jail's own", inet("127.0.0.1:80"), 0, false, "[]"},
-		{"the jail's own, of the other family", inet("[::1]:80"), 0, false, "[]"},
-		{"a resolver on this host", inet("127.0.0.53:53"), 0, false, "[net resolve ]"},
-		{"no address", inet("198.51.100.7:443"), 2, false, "[]"},
-		{"half an address", inet("198.51.100.7:443"), 7, false, "[]"},
-		{"half of the other", inet("[2001:db8::1]:443"), 23, false, "[]"},
-		{"a length of one", inet("198.51.100.7:443"), 1, false, "[]"},
-		{"a socket that is nowhere", local(dir + "/a/../nowhere\x00"), 0, false, "[ipc connect " + dir + "/nowhere]"},
-		{"without an end", local(dir + "/nowhere"), 0, false, "[ipc connect " + dir + "/nowhere]"},
-		{"a socket that is there", local(dir + "/there\x00"), 0, false, "[]"},
-		{"a socket that is hidden", local(dir + "/hidden\x00"), 0, false, "[ipc connect " + dir + "/hidden]"},
-		{"one that is hidden, by a link", local(dir + "/link\x00"), 0, false, "[ipc connect " + dir + "/hidden]"},
-		{"one that is hidden, relative", local("./hidden\x00"), 0, false, "[ipc connect " + dir + "/hidden]"},
-		{"one that is there, relative", local("there\x00"), 0, false, "[]"},
-		{"below what is no directory", local(dir + "/there/x\x00"), 0, false, "[]"},
-		{"abstract", local("\x00name"), 0, false, "[]"},
-		{"relative", local("nowhere\x00"), 0, false, "[]"},
-		{"libc's", local("/var/run/nscd/socket\x00"), 0, false, "[]"},
-		{"another family", []byte{unix.AF_NETLINK, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, false, "[]"},
+		{"an address elsewhere, which the gateway reports", inet("198.51.100.7:443"), 0, "[]"},
+		{"a resolver on this host", inet("127.0.0.53:53"), 0, "[]"},
+		{"with an impossible length", local(dir + "/nowhere"), rest, "[ipc connect " + dir + "/nowhere]"},
+		{"a length of one", local(dir + "/nowhere"), 1, "[]"},
+		{"a socket that is nowhere", local(dir + "/a/../nowhere\x00"), 0, "[ipc connect " + dir + "/nowhere]"},
+		{"without an end", local(dir + "/nowhere"), 0, "[ipc connect " + dir + "/nowhere]"},
+		{"a socket that is there", local(dir + "/there\x00"), 0, "[]"},
+		{"a socket that is hidden", local(dir + "/hidden\x00"), 0, "[ipc connect " + dir + "/hidden]"},
+		{"one that is hidden, by a link", local(dir + "/link\x00"), 0, "[ipc connect " + dir + "/hidden]"},
+		{"one that is hidden, relative", local("./hidden\x00"), 0, "[ipc connect " + dir + "/hidden]"},
+		{"one that is there, relative", local("there\x00"), 0, "[]"},
+		{"below what is no directory", local(dir + "/there/x\x00"), 0, "[]"},
+		{"abstract", local("\x00name"), 0, "[]"},
+		{"relative", local("nowhere\x00"), 0, "[]"},
+		{"libc's", local("/var/run/nscd/socket\x00"), 0, "[]"},
+		{"another family", []byte{unix.AF_NETLINK, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, "[]"},
 	} {
 		size := c.size
 		if size == 0 {
@@ -92,7 +79,7 @@ func TestObserveConnect(t *testing.T) {
 		copy(b, c.raw)
 		var pinned runtime.Pinner
 		pinned.Pin(&b[0])
-		got := observed(&observer{network: c.gated, judge: &judge{profile: profile}}, 0, "connect", 0, uint64(uintptr(unsafe.Pointer(&b[0]))), size)
+		got := observed(&observer{judge: &judge{profile: profile}}, 0, "connect", 0, uint64(uintptr(unsafe.Pointer(&b[0]))), size)
 		pinned.Unpin()
 		testkit.Equal(t, c.what, fmt.Sprint(got), c.want)
 	}

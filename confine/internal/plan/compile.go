@@ -112,12 +112,8 @@ func compileNamespaces(c *compiler) {
 // replaces by files and directories of its own. p is not changed.
 func ownProfile(p *policy.Profile, f kernel.Facts) *policy.Profile {
 	hostNS := f.OS == "darwin" || f.OS == "windows" || f.UserNamespaces.Answer == kernel.No
-	gateway := !hostNS && grantedHosts(p.Net) != nil
-	if !hostNS && !gateway {
-		return p
-	}
 	replaced := func(name string) bool {
-		return gateway && slices.ContainsFunc(gatewayFiles(), func(f spec.MadeFile) bool { return f.Path == name })
+		return !hostNS && slices.ContainsFunc(gatewayFiles(), func(f spec.MadeFile) bool { return f.Path == name })
 	}
 	own := *p
 	own.Entries = slices.DeleteFunc(slices.Clone(p.Entries), func(e policy.Entry) bool {
@@ -218,17 +214,12 @@ func (c *compiler) network(o *spec.Spec) {
 	o.Files = []spec.MadeFile{
 		{Path: "/etc/hosts", Content: "127.0.0.1 localhost\n::1 localhost\n127.0.1.1 mcp-jail\n"},
 		{Path: "/etc/hostname", Content: "mcp-jail\n"},
-		{Path: "/etc/resolv.conf", Content: "# There is no network in this jail.\n"},
 	}
 	if c.p.Inbound != nil {
 		o.Network.Inbound = true
 		c.addEnforced(policy.AxisNet, "sockets handed out of the jail's network namespace", "only port %s of this machine's loopback leads to the server", ports(c.p.Inbound))
 	}
-	if granted := grantedHosts(c.p.Net); granted == nil {
-		c.addEnforced(policy.AxisNet, "an empty network namespace", "no network but the jail's own loopback")
-	} else {
-		c.compileNetwork(o, granted)
-	}
+	c.compileNetwork(o)
 	c.interceptTLS(o)
 	c.gitIdentity(o)
 	o.Files = slices.DeleteFunc(o.Files, func(f spec.MadeFile) bool {
@@ -238,11 +229,7 @@ func (c *compiler) network(o *spec.Spec) {
 }
 
 func (c *compiler) processes(o *spec.Spec) {
-	connects := seccomp.AllConnects
-	if o.Network.Open {
-		connects = seccomp.UnixConnects
-	}
-	calls := seccomp.NotifyRules(connects, c.p.LinksAstray || c.watch)
+	calls := seccomp.NotifyRules(c.p.LinksAstray || c.watch)
 	if c.once {
 		calls = seccomp.NotifyStarts()
 	}

@@ -29,7 +29,7 @@ func gatewayFiles() []spec.MadeFile {
 	}
 }
 
-// grantedHosts returns the hosts of the rules that allow one. nil means no network.
+// grantedHosts returns the hosts of the rules that allow one.
 func grantedHosts(rules []policy.NetRule) (hosts []string) {
 	for _, r := range rules {
 		if r.Allow && !slices.Contains(hosts, r.Host) {
@@ -39,21 +39,25 @@ func grantedHosts(rules []policy.NetRule) (hosts []string) {
 	return hosts
 }
 
-func (c *compiler) compileNetwork(o *spec.Spec, granted []string) {
-	o.Network.Open, o.Network.Ports = true, egress.Ports(c.p.Net)
+// compileNetwork compiles the network of the gateway, which has every lookup and connection of a jail
+// with namespaces.
+func (c *compiler) compileNetwork(o *spec.Spec) {
+	o.Network.Ports = egress.Ports(c.p.Net)
 	filter, err := compileRefused()
 	if err != nil {
 		c.addGap(Gap{Axis: policy.AxisNet, What: "what the jail's network blocks", Fatal: true, Why: err.Error(), Fix: "report this"})
 		return
 	}
 	o.Network.Refused = seccomp.Records(filter)
-	files := gatewayFiles()
-	o.Files = slices.DeleteFunc(o.Files, func(f spec.MadeFile) bool { return f.Path == files[0].Path })
-	o.Files = append(o.Files, files...)
+	o.Files = append(o.Files, gatewayFiles()...)
 	for i := range o.Files {
 		o.Files[i].Over = within(c.p, o.Files[i].Path)
 	}
-	onlyHosts(c, "listeners handed out of an empty network namespace", granted)
+	if granted := grantedHosts(c.p.Net); granted != nil {
+		onlyHosts(c, "listeners handed out of an empty network namespace", granted)
+	} else {
+		c.addEnforced(policy.AxisNet, "an empty network namespace", "no network but the jail's own loopback")
+	}
 }
 
 // within reports whether a path lies in a directory that is granted and readable. It is false
@@ -198,7 +202,7 @@ func withAskedPorts(p *policy.Profile, f kernel.Facts) *policy.Profile {
 // at a port.
 func (p *Plan) MayConsent(port int) bool {
 	n := &p.Spec.Network
-	return p.AsksHosts && (n.Brokered || n.Open && slices.Contains(n.Ports, uint16(port)))
+	return p.AsksHosts && (n.Brokered || slices.Contains(n.Ports, uint16(port)))
 }
 
 // canGate reports whether a gateway can have all connections of a server, without a proxy that its programs

@@ -219,7 +219,7 @@ func (c *planCase) show(what []string) string {
 	case "fails": // what the self-test must not list
 		line("%q", o.MustFail)
 	case "network":
-		line("open %t %v, brokered %t, asks %t", o.Network.Open, o.Network.Ports, o.Network.Brokered, plan.AsksHosts)
+		line("ports %v, brokered %t, asks %t", o.Network.Ports, o.Network.Brokered, plan.AsksHosts)
 	case "keep":
 		line("%+v", o.Keep)
 	case "cgroup":

@@ -8,7 +8,7 @@ import "slices"
 //   - Calls that make, change or remove a name, change attributes, truncate a file, or open
 //     it for writing. The supervisor decides such a call by name and carries it out itself,
 //     so that the object it judged is the object that changes.
-//   - Observed calls: connect, exec, umask, bind and, with mounts, opens that only read. The
+//   - Observed calls: connect to UNIX sockets, exec, umask, bind and, with mounts, opens that only read. The
 //     supervisor lets the kernel decide them and records those that the kernel will refuse.
 //     To continue such a call grants nothing. From umask the supervisor learns that the
 //     server has changed its file mode mask, and from bind at which port it will listen.
@@ -99,23 +99,16 @@ func MediatedCalls() []MediatedCall {
 	}
 }
 
-// mediatedConnects selects the connect calls that are mediated.
-type mediatedConnects int
-
-const (
-	noConnects   mediatedConnects = iota
-	AllConnects                   // connects of all families
-	UnixConnects                  // the gateway sees the other connects: see internetLengths
-)
-
-// internetLengths are the sizes of sockaddr_in and sockaddr_in6. A filter sees the length
-// of an address and not the address. A UNIX address of the same length is not mediated
-// either, so a refused connection to it is not recorded.
+// internetLengths are the sizes of sockaddr_in and sockaddr_in6. The gateway sees these connections.
+// A filter sees the length of an address and not the address. A UNIX address of the same length is
+// not mediated either, so a refused connection to it is not recorded.
 var internetLengths = []uint32{16, 28}
 
-// NotifyRules returns the notifications for the mediated calls. With reads it includes
-// every open, so that the supervisor can record refused reads or, without mounts, decide reads.
-func NotifyRules(connects mediatedConnects, reads bool) []Notify {
+// NotifyRules returns the notifications for the mediated calls of a jail with namespaces. With reads
+// it includes every open, so that the supervisor can record refused reads.
+func NotifyRules(reads bool) []Notify { return notifyRules(true, reads) }
+
+func notifyRules(connects, reads bool) []Notify {
 	calls := MediatedCalls()
 	out := make([]Notify, 0, len(calls))
 	for _, h := range calls {
@@ -124,12 +117,10 @@ func NotifyRules(connects mediatedConnects, reads bool) []Notify {
 			n.When = nil
 		}
 		if h.Op == OpConnect {
-			switch connects {
-			case noConnects:
+			if !connects {
 				continue
-			case UnixConnects:
-				n.Unless = values{Arg: 2, Values: internetLengths}
 			}
+			n.Unless = values{Arg: 2, Values: internetLengths}
 		}
 		out = append(out, n)
 	}
@@ -186,9 +177,9 @@ func NotifyBinds() []Notify { return []Notify{{Call: bindCall().Call}} }
 func NotifyStarts() []Notify { return []Notify{{Call: "execve"}, {Call: "execveat"}} }
 
 // NotifyRulesHostNS returns the notifications for a jail in the host's namespaces. They
-// include the attribute calls, and with reads every open.
+// include the attribute calls, and with reads every open, so that the supervisor decides reads.
 func NotifyRulesHostNS(reads bool) []Notify {
-	return append(NotifyRules(noConnects, reads), NotifyAttributes()...)
+	return append(notifyRules(false, reads), NotifyAttributes()...)
 }
 
 // NotifyAttributes returns the notifications for the attribute calls.

@@ -9,24 +9,22 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
-// TestNotifyConnects checks which connect calls are mediated. Where the gateway sees the
-// connections to the Internet, only the others are.
+// TestNotifyConnects checks which connect calls are mediated: none to addresses of the Internet,
+// which the gateway sees, and without namespaces none at all.
 func TestNotifyConnects(t *testing.T) {
 	for _, arch := range []Arch{ArchAMD64, archARM64} {
 		nr, _ := CallNumber(arch, "connect")
 		for _, c := range []struct {
-			name     string
-			connects mediatedConnects
-			internet uint32 // the verdict about an address of the Internet
-			other    uint32
+			name  string
+			calls []Notify
+			other uint32 // the verdict about an address of no such length
 		}{
-			{"none", noConnects, VerdictAllow, VerdictAllow},
-			{"all", AllConnects, verdictNotify, verdictNotify},
-			{"UNIX", UnixConnects, VerdictAllow, verdictNotify},
+			{"without namespaces", NotifyRulesHostNS(false), VerdictAllow},
+			{"with namespaces", NotifyRules(false), verdictNotify},
 		} {
-			raw := testkit.Get(CompileListener(arch, Options{}, NotifyRules(c.connects, false)))(t)
+			raw := testkit.Get(CompileListener(arch, Options{}, c.calls))(t)
 			vm := bpftest.VM(t, raw)
-			for length, want := range map[uint64]uint32{16: c.internet, 28: c.internet, 0: c.other, 2: c.other, 24: c.other, 110: c.other, 128: c.other, 16 | 1<<32: c.internet} {
+			for length, want := range map[uint64]uint32{16: VerdictAllow, 28: VerdictAllow, 0: c.other, 2: c.other, 24: c.other, 110: c.other, 128: c.other, 16 | 1<<32: VerdictAllow} {
 				got := testkit.Get(vm.Run(seccompData(arch.audit(), nr, [6]uint64{3, 0x1000, length})))(t)
 				if uint32(got) != want {
 					t.Errorf("%v, %s: connect with a length of %d is %#x, not %#x", arch, c.name, length, got, want)
@@ -40,7 +38,7 @@ func TestNotifyConnects(t *testing.T) {
 func TestNotifyBinds(t *testing.T) {
 	for _, arch := range []Arch{ArchAMD64, archARM64} {
 		nr, _ := CallNumber(arch, "bind")
-		calls := NotifyRules(AllConnects, true)
+		calls := NotifyRules(true)
 		for want, calls := range map[uint32][]Notify{VerdictAllow: calls, verdictNotify: append(slices.Clip(calls), NotifyBinds()...)} {
 			vm := bpftest.VM(t, testkit.Get(CompileListener(arch, Options{}, calls))(t))
 			got := testkit.Get(vm.Run(seccompData(arch.audit(), nr, [6]uint64{3, 0x1000, 16})))(t)

@@ -86,7 +86,6 @@ func (c *codec) bytes(b *[]byte) {
 }
 
 func (c *codec) network(g *Network) {
-	c.bool(&g.Open)
 	c.bool(&g.Brokered)
 	c.bool(&g.Inbound)
 	list(c, &g.Ports, func(p *uint16) {

@@ -26,7 +26,7 @@ func sampleSpec() *Spec {
 			{Kind: MountTmpfs, Path: "/tmp", IsDir: true},
 		},
 		Links: []policy.Link{{Path: "/bin", Target: "usr/bin"}}, Files: []MadeFile{{"/etc/hosts", "127.0.0.1 localhost\n", true}},
-		Devices: []string{"/dev/null", ""}, FreshProc: true, HostNames: true, Network: Network{true, true, true, []uint16{443, 65535}, []byte{1, 2}},
+		Devices: []string{"/dev/null", ""}, FreshProc: true, HostNames: true, Network: Network{true, true, []uint16{443, 65535}, []byte{1, 2}},
 		Landlock: landlock.Ruleset{FS: 1<<17 - 1, Net: 3, Scoped: 3, Rules: []landlock.Rule{{Path: "/w", Access: 12, ID: policy.FileID{Dev: 1, Ino: 2, Birth: -3}}, {Path: "/tmp", Access: 1}}},
 		Seccomp:  []byte{0x20, 0, 0, 0, 4, 0, 0, 0}, ListenerFilter: []byte{6, 0, 0, 0, 0, 0, 0, 0},
 		Profile: policy.Profile{

@@ -18,7 +18,6 @@ const (
 	EventLimit      = 'L' // a limit was exceeded: Step (its key), Detail (by what), Num (its value), Pid, Program
 	EventRefused    = 'R' // a call was refused: Step (axis), Detail (operation), Target, Arguments, Num (how often), Pid, Program
 	EventAbsent     = 'A' // as EventRefused; the jail has no such name, and perhaps the host has none either
-	EventUnanswered = 'U' // a connection to the jail's loopback: Target (address), Num (port), Detail (NowAnswered or "")
 	EventBind       = 'B' // the program binds a TCP socket and waits for RequestBound: Target (address), Num (port)
 	EventKept       = 'K' // what RequestBegin or RequestEnd asks for is done
 	EventExit       = 'X' // the program ended: Num (exit code), Pid (signal), Detail (ExitedAlone or "")
@@ -26,9 +25,6 @@ const (
 
 // NoteWarning marks a note that the user is to see, and not only the log.
 const NoteWarning = "warning"
-
-// NowAnswered says that a program of the jail listens at the port by now.
-const NowAnswered = "answered"
 
 // ExitedAlone says that no process but the init (with host namespaces: the supervisor) was
 // left in the jail when the program ended.

@@ -29,6 +29,5 @@ const (
 	RulesetFD                        // the Landlock ruleset of the supervisor's workers
 	ServerFD                         // a pidfd of the server, for signals
 	ProcFD                           // a proc filesystem that shows the supervisor and the jail
-	DiagFD                           // a netlink socket that looks listeners up, if the supervisor sees connections
 	ExeFD                            // the supervisor's program
 )

@@ -119,20 +119,20 @@ const UnknownUmask = -1
 
 // Network says which sockets the jail opens and passes to the launcher.
 //
-// A jail with namespaces has an empty network namespace. If hosts are granted, every address is
-// local there. So a connection that would leave the jail arrives at a listener that the stub
-// opened in the namespace and passed to the launcher. A Gateway in the launcher decides about it
-// (package egress). The jail keeps no end of these sockets.
+// A jail with namespaces has an empty network namespace, where every address is local. So a lookup,
+// and a connection that would leave the jail, arrives at a socket that the stub opened in the
+// namespace and passed to the launcher. A Gateway in the launcher decides about it (package egress).
+// The jail keeps no end of these sockets. Without granted hosts there are no Ports: the kernel refuses
+// each connection, and the gateway answers that no name exists.
 type Network struct {
-	Open     bool     // hosts are granted, in a network namespace
 	Brokered bool     // hosts are granted, without namespaces: the supervisor makes the server's sockets and asks the launcher
 	Inbound  bool     // ports of the host lead into the jail
 	Ports    []uint16 // the TCP ports to listen on, besides DNS
 	Refused  []byte   // the BPF filter of the packet socket, struct sock_filter records
 }
 
-// Any reports whether the jail passes any socket.
-func (n *Network) Any() bool { return n.Open || n.Brokered || n.Inbound }
+// Relays reports whether connections may leave the jail or enter it.
+func (n *Network) Relays() bool { return n.Brokered || n.Inbound || len(n.Ports) > 0 }
 
 // The kinds of the sockets that the jail passes to the launcher: one byte for each, in the
 // data of the message that carries the descriptors.

@@ -305,7 +305,7 @@ func (s *Process) launcherLives() error {
 }
 
 func (s *Process) awaitGateway() error {
-	if !s.Spec.Network.Any() {
+	if !s.Spec.Network.Brokered {
 		return nil
 	}
 	return sys.ReadFull(spec.SpecFD, make([]byte, 1))

@@ -26,8 +26,8 @@ func causeOfNetDenial(c *Case, d policy.Denial, cause string) Finding {
 		return refusedPort(c, d, cause)
 	}
 	if report.IsNamelessLookup(d) || strings.HasPrefix(d.Target, "*:") || d.Operation == "socket" {
-		// A jail without a network has no resolver that could see the name.
-		f := Refused(report.Certain, d.Axis, "", d.Operation, report.Blocked(d, ""), Grant{})
+		// What nobody saw the name of need not be what the failure is about.
+		f := Refused(report.Possible, d.Axis, "", d.Operation, report.Blocked(d, ""), Grant{})
 		f.Fix = "mcp-jail does not know which host it wanted. To allow api.example.com, for example: " + show.Typed("mcp-jail grant", c.Evidence.Server) + " --net api.example.com"
 		return f
 	}

@@ -207,6 +207,10 @@ func TestRedact(t *testing.T) {
 			}
 		}
 	}
+	// The gateway knows names in small letters.
+	if got := redactorOf("sk-Live-Ab12Cd34").RedactDenials([]policy.Denial{{Target: "x.sk-live-ab12cd34.evil.test"}})[0].Target; got != "x.[redacted V0].evil.test" {
+		t.Errorf("a label of a lookup: %s", got)
+	}
 	if got := (*Redactor)(nil).Redact(token); got != token {
 		t.Errorf("a nil Redactor changes %q", got)
 	}

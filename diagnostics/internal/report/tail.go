@@ -168,9 +168,9 @@ const minSecret = 6
 // changes nothing. It is safe for concurrent use.
 //
 // A Redactor finds a value in the forms of package leak, and the parts of a value that are secret
-// alone: see leak.Parts. Values under 6 bytes are not redacted, nor values that are clearly not
-// secret: see leak.IsPlainValue. Redaction keeps accidents out of logs and does not stop a server
-// that wants to disclose a value.
+// alone: see leak.Parts. It finds them in small letters too. Values under 6 bytes are not redacted,
+// nor values that are clearly not secret: see leak.IsPlainValue. Redaction keeps accidents out of
+// logs and does not stop a server that wants to disclose a value.
 type Redactor struct {
 	searcher func() *leak.Searcher // nil in the zero Redactor, which must not pass a text on as redacted: it panics
 }
@@ -183,8 +183,12 @@ func NewRedactor(env []policy.Variable) *Redactor {
 			continue
 		}
 		for _, part := range leak.Parts(v.Value) {
-			if len(part) >= minSecret {
-				secrets = append(secrets, leak.Secret{Name: v.Name, Value: part})
+			if len(part) < minSecret {
+				continue
+			}
+			secrets = append(secrets, leak.Secret{Name: v.Name, Value: part})
+			if small := strings.ToLower(part); small != part { // as a label of a host's name
+				secrets = append(secrets, leak.Secret{Name: v.Name, Value: small})
 			}
 		}
 	}
