@@ -60,3 +60,17 @@ func FuzzDotenv(f *testing.F) {
 		}
 	})
 }
+
+func TestCheckEnvRule(t *testing.T) {
+	for name, ok := range map[string]bool{"ACME_API_KEY": true, "LD_PRELOAD": false, "NODE_OPTIONS": false, "PATH": false, "HOME": false, "PYTHONPATH": false, "LC_ALL": false, "ACME_*": false, "*": false} {
+		if err := CheckEnvRule(EnvRule{Name: name, Read: true, File: "/x/.env"}); (err == nil) != ok {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := CheckEnvRule(EnvRule{Name: name, Read: true}); err != nil {
+			t.Errorf("%s, without a file: %v", name, err)
+		}
+	}
+	if CheckEnvRule(EnvRule{Name: "A", File: "/x"}) == nil {
+		t.Error("a denial has a file")
+	}
+}
