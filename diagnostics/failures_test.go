@@ -45,10 +45,12 @@ type failure struct {
 
 	Argv, Roots, Replaced, Withheld, Unset, Programs, Unprotected []string
 	Default, Stateless                                            bool
-	CommandLine                                                   bool     `toml:"command_line"`
-	CommandArgs                                                   []string `toml:"command_args"`
-	StartDir                                                      string   `toml:"start_dir"`
-	NoHome                                                        bool     `toml:"no_home"`
+	CommandLine                                                   bool              `toml:"command_line"`
+	CommandArgs                                                   []string          `toml:"command_args"`
+	StartDir                                                      string            `toml:"start_dir"`
+	NoHome                                                        bool              `toml:"no_home"`
+	Holds                                                         map[string]string // a file, and the variable in it
+	Sources                                                       map[string]string // a variable, and the file of its rule
 	Dir, Install, Unfit                                           string
 	Env, Secrets                                                  map[string]string
 	Net                                                           []policy.NetRule
@@ -195,6 +197,8 @@ func (f failure) host(ev *Evidence) {
 	ev.May = func(path string, r policy.Rights) bool {
 		return !slices.Contains(f.Unmakeable, path) && (someMay(path, r) || slices.Contains(f.Executables, path))
 	}
+	ev.Holds = func(file, name string) bool { return f.Holds[file] == name }
+	ev.Source = func(name string) string { return f.Sources[name] }
 	if f.Shared != nil {
 		ev.Shared = func(dir string) string { return f.Shared[dir] }
 	}

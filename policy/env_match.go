@@ -41,6 +41,22 @@ func CheckEnvName(name string) error {
 	return CheckVariable(name)
 }
 
+// CheckEnvRule validates a rule with a file. Who may write the file chooses the value, so it sets no variable that
+// decides which code runs.
+func CheckEnvRule(r EnvRule) error {
+	switch {
+	case r.File == "":
+		return nil
+	case !r.Read:
+		return fmt.Errorf("a rule with read = false has no file: leave file out")
+	case strings.HasSuffix(r.Name, "*"):
+		return fmt.Errorf("%q: a rule with a file is for one variable: write its whole name", Abbreviate(r.Name))
+	case IsDangerousVariable(r.Name), IsMinimalVariable(r.Name):
+		return fmt.Errorf("%q decides which code runs, or is mcp-jail's own: no file gives it. Set it where the client starts the server", Abbreviate(r.Name))
+	}
+	return nil
+}
+
 // AuthorityVariables name a file of certificate authorities: to node, to OpenSSL and what uses it, to
 // Python's requests, curl, git, pip, Deno, cargo and the SDKs of AWS, and to most programs of NixOS.
 var AuthorityVariables = []string{

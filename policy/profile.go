@@ -292,6 +292,12 @@ func (p *Policy) Unset(profile *Profile) (names []string) {
 	return names
 }
 
+// FileOf returns the file from which a rule gives a variable, or "".
+func (p *Policy) FileOf(name string) string {
+	rule, _ := MatchEnv(p.Env, name)
+	return rule.File
+}
+
 // SameJail reports whether two profiles are equal but for the names of their tools.
 func (p *Profile) SameJail(other *Profile) bool {
 	if p == other {

@@ -71,6 +71,7 @@ type InboundRule struct {
 type EnvRule struct {
 	Name  string // "X", or "X*" for all that begin with X
 	Read  bool
+	File  string // where its value is read from at each start, absolute or with ~/; "" is mcp-jail's own environment
 	Where string
 }
 
@@ -134,7 +135,11 @@ func (r EnvRule) Label() string {
 	if _, line := SplitPosition(r.Where); strings.HasPrefix(r.Where, "--") || line == 0 && r.Where != "" {
 		return r.Where
 	}
-	return strings.TrimPrefix(r.Where+": ", ": ") + "name = " + show.TOML(r.Name)
+	label := strings.TrimPrefix(r.Where+": ", ": ") + "name = " + show.TOML(r.Name)
+	if r.File != "" {
+		label += ", file = " + show.TOML(r.File)
+	}
+	return label
 }
 
 // Rights returns the rights that the rule grants.

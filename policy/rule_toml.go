@@ -81,7 +81,11 @@ func (r InboundRule) TOMLFields() []string { return []string{"port = " + strconv
 
 // TOMLFields returns the rule's fields as TOML assignments.
 func (r EnvRule) TOMLFields() []string {
-	return []string{"name = " + show.TOML(r.Name), "read = " + strconv.FormatBool(r.Read)}
+	out := []string{"name = " + show.TOML(r.Name), "read = " + strconv.FormatBool(r.Read)}
+	if r.File != "" {
+		out = append(out, "file = "+show.TOML(r.File))
+	}
+	return out
 }
 
 // TOMLFields returns the rule's fields as TOML assignments.

@@ -102,10 +102,15 @@ func inboundRule(r *policy.InboundRule) value {
 }
 
 func envRule(r *policy.EnvRule) value {
-	return table(&r.Where, []key{
+	file := word(&r.File)
+	file.Form.Pattern = filePattern
+	v := table(&r.Where, []key{
 		needed("name", like(&r.Name, prefixForm), "The name of a variable, or its beginning with one '*' at the end.", ""),
 		needed("read", flag(&r.Read), "Forward the variable to the server; false refuses it.", ": write read = true to grant it, or read = false to refuse it"),
+		row("file", file, "A file such as .env, from which mcp-jail reads the value at each start. Without it, the value is that of mcp-jail's own environment."),
 	})
+	v.Check = func(*node) error { return policy.CheckEnvRule(*r) }
+	return v
 }
 
 func commandRule(name string, r *policy.CommandRule) value {

@@ -104,6 +104,15 @@ func (s *Server) narrow(p *policy.Policy, tool string) *policy.Policy {
 		out.Inbound = a.Inbound
 	}
 	env := slices.Concat(a.Env, s.Variables)
+	for i := range env {
+		env[i].File = "" // a project's file chooses no file of the user
+	}
+	for _, r := range p.Env { // the user's own file, where the project's rules let it pass
+		if rule, ok := policy.MatchEnv(env, r.Name); ok && r.File != "" {
+			r.Where = rule.Where
+			env = append(env, r)
+		}
+	}
 	if a.Env != nil && len(env) == 0 {
 		env = []policy.EnvRule{}
 	}

@@ -241,8 +241,9 @@ func without(variables, rules []policy.EnvRule) (left []policy.EnvRule) {
 	return left
 }
 
+// includesEnv reports whether a rule gives what another one would. One with a file takes the place of one without.
 func includesEnv(wide, narrow policy.EnvRule) bool {
-	return wide.Read == narrow.Read && policy.EnvIncludes(wide.Name, narrow.Name)
+	return wide.Read == narrow.Read && policy.EnvIncludes(wide.Name, narrow.Name) && (wide.File == narrow.File || narrow.File == "")
 }
 
 // Since returns a table with what a server has more than before, and the places of what it has no more. A table

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -36,6 +37,9 @@ func (b *resolver) buildEnvironment(out *policy.Profile, c *Resolver, authoritie
 	names := slices.Sorted(maps.Keys(host))
 	for _, name := range names {
 		b.applyEnvRules(env, name, host[name])
+	}
+	if err := b.applyFileRules(env); err != nil {
+		return err
 	}
 	b.warnEnvRules(host)
 	for _, v := range b.p.Packages.Env {
@@ -101,7 +105,7 @@ func (b *resolver) applyEnvRules(env environment, name, value string) {
 	rule, ok := policy.MatchEnv(b.p.Env, name)
 	exact := rule.Name == name
 	switch {
-	case rule.Name == "":
+	case rule.Name == "", rule.File != "" && ok:
 		return
 	case !ok:
 		if exact && name != "PATH" {
@@ -124,10 +128,70 @@ func (b *resolver) applyEnvRules(env environment, name, value string) {
 	}
 }
 
+// applyFileRules sets the variables whose rules name a file. That wins over mcp-jail's own environment, since the rule
+// says where the value is.
+func (b *resolver) applyFileRules(env environment) error {
+	for _, r := range b.p.Env {
+		if _, ok := policy.MatchEnv(b.p.Env, r.Name); r.File == "" || !ok {
+			continue
+		}
+		value, missing, err := b.valueInFile(r)
+		if err != nil {
+			return err
+		}
+		if missing != "" {
+			b.warnings.warn("unset-variable", r.Where, "the variable %s is granted from %s, which %s: the server runs without it", r.Name, r.File, missing)
+			continue
+		}
+		env.set(r.Name, value, r.Label(), true)
+	}
+	return nil
+}
+
+const maxDotenv = 1 << 20
+
+// valueInFile returns the value of a rule with a file, or what keeps it from being read. A server that may write the
+// file chooses the value, of its own variables and of those of others. It chooses no other file.
+func (b *resolver) valueInFile(r policy.EnvRule) (value, missing string, err error) {
+	file, _ := b.places.Expand(r.File, "")
+	at, err := b.paths.Resolve(file)
+	if err != nil {
+		return "", err.Error(), nil
+	}
+	if l, w, ok := b.writers.writableLink(at.Links); ok {
+		return "", "", &RuleError{r.Label(), fmt.Sprintf("leads through the symbolic link %s (-> %s), which %s could replace (%s): write the path that is meant, %s", l.Path, l.Target, w.Name, w.Rule, at.Path)}
+	}
+	switch {
+	case at.Reason != "":
+		return "", "cannot be reached (" + at.Reason + ")", nil
+	case !at.Exists():
+		return "", "does not exist", nil
+	case !at.Info.Mode.IsRegular():
+		return "", "is no file", nil
+	}
+	text, err := b.h.ReadHead(at.Path, maxDotenv+1)
+	switch {
+	case err != nil:
+		return "", "cannot be read (" + err.Error() + ")", nil
+	case len(text) > maxDotenv:
+		return "", "is larger than 1 MiB", nil
+	}
+	value, ok, err := policy.DotenvFile(text).Value(r.Name)
+	switch {
+	case err != nil:
+		return "", "does not say it (" + err.Error() + ")", nil
+	case !ok:
+		return "", "does not set it", nil
+	case strings.ContainsRune(value, 0):
+		return "", "has a NUL in it", nil
+	}
+	return value, "", nil
+}
+
 func (b *resolver) warnEnvRules(host map[string]string) {
 	for _, r := range b.p.Env {
 		switch _, ok := host[r.Name]; {
-		case !r.Read || strings.HasSuffix(r.Name, "*"):
+		case !r.Read || r.File != "" || strings.HasSuffix(r.Name, "*"):
 		case (r.Name == "HOME" || r.Name == "TMPDIR"):
 			b.warnings.warn("no-effect", r.Where, "the variable %s is always mcp-jail's own; home = \"real\" passes the user's HOME", r.Name)
 		case !ok:

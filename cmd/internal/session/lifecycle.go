@@ -45,6 +45,8 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 			SearchPath:      os.Getenv("PATH"),
 			Logins:          func() string { return FindEarlier(t).logins() },
 			Variable:        variable,
+			Source:          t.Policy.FileOf,
+			Holds:           func(file, name string) bool { return HasVariable(&t.Host, file, name) },
 			Exists:          pathExists,
 			Identity:        identityOf(t.Host.Lstat),
 			May:             mayUse,
@@ -376,6 +378,13 @@ func mayUse(path string, rights policy.Rights) bool {
 func pathExists(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
+}
+
+// HasVariable reports whether a file such as .env sets a variable.
+func HasVariable(host *hostfs.Host, file, name string) bool {
+	text, _ := host.ReadHead(file, 1<<20)
+	_, ok, _ := policy.DotenvFile(text).Value(name)
+	return ok
 }
 
 func identityOf(lstat func(string) (hostfs.FileInfo, error)) func(string) policy.FileID {

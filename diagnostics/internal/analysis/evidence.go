@@ -79,6 +79,10 @@ type Evidence struct {
 	// Variable returns the value of a variable where mcp-jail was started, or "". It is asked only for
 	// those that name certificates. With nil, none is known.
 	Variable func(name string) string
+	// Source returns the file from which a rule gives a variable, or "" for mcp-jail's own environment. Holds reports
+	// whether a file of variables sets one of a name; only files that are hidden are asked for. With nil, none is known.
+	Source func(name string) string
+	Holds  func(file, name string) bool
 	// Exists reports whether a path exists on the host, outside the jail. A path that
 	// ends in "/." must be a directory. With nil, "no such file" allows no conclusion.
 	Exists func(path string) bool

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -16,6 +17,12 @@ func NamedVariable(c *Case, name string) Finding {
 	switch {
 	case slices.Contains(c.Profile.Withheld, name):
 		return AttributeVariable(c, report.Likely, name, c.Who()+" does not get the variable "+name)
+	case slices.Contains(c.Evidence.Unset, name) && c.Evidence.Source != nil && c.Evidence.Source(name) != "":
+		return Finding{
+			Note:        "the variable " + name + " is granted from " + c.Show(c.Evidence.Source(name)) + ", which does not set it",
+			Fix:         "set " + name + " in that file, and restart the server",
+			AboutPolicy: true, Hint: report.Hint{Explain: report.PageEnv},
+		}
 	case slices.Contains(c.Evidence.Unset, name):
 		return Finding{
 			Note:        "the variable " + name + " is granted but not set where mcp-jail was started",
@@ -23,7 +30,21 @@ func NamedVariable(c *Case, name string) Finding {
 			AboutPolicy: true, Hint: report.Hint{Explain: report.PageEnv},
 		}
 	}
+	for _, e := range c.Profile.Entries {
+		if e.Kind == policy.KindFile && e.Rights == 0 && strings.HasPrefix(filepath.Base(e.Path), ".env") && c.Evidence.Holds != nil && c.Evidence.Holds(e.Path, name) {
+			return inHiddenFile(c, name, e.Path)
+		}
+	}
 	return Finding{}
+}
+
+// inHiddenFile returns the finding about a variable that a hidden file has. Words of a server do not lead to a secret,
+// so the user types which one.
+func inHiddenFile(c *Case, name, file string) Finding {
+	f := Refused(report.Likely, policy.AxisEnv, name, "variable", c.Name(name)+" is in "+c.Show(file)+", which the jail hides from "+c.Who(), Grant{})
+	f.Hint.Explain = report.PageEnv
+	grant := show.Typed("mcp-jail grant", c.Evidence.Server) + " "
+	return f.Unfixable("to give it all of the file, run " + grant + show.Flag("--read", c.Show(file)) + ". To give it this variable alone: " + grant + show.Typed("--env", name))
 }
 
 func AttributeVariable(c *Case, sure report.Attribution, name, cause string) Finding {

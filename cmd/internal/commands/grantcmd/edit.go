@@ -34,9 +34,10 @@ type Edit struct {
 	tool   string              // which the next grant is about; "" is the whole server
 	grants config.Grants
 	parts  []part
-	asked  []flag   // with those that the server has already
-	notes  []string // in words, what does not change
-	left   []string // what is not granted, in words
+	asked  []flag            // with those that the server has already
+	files  map[string]string // of variables, the files that have them
+	notes  []string          // in words, what does not change
+	left   []string          // what is not granted, in words
 }
 
 // part is what is granted to one tool, or to the whole server.
@@ -221,7 +222,7 @@ func (s *server) among(files []*config.ServerFile) *config.ServerFile {
 func (e *Edit) tableOf(flags []flag) (*config.Server, error) {
 	i := slices.IndexFunc(flags, func(f flag) bool { return f.name == "--preset" })
 	if i < 0 {
-		return table(flags)
+		return e.table(flags)
 	}
 	switch {
 	case e.now[e.tool].target.Profile != nil:
@@ -234,7 +235,7 @@ func (e *Edit) tableOf(flags []flag) (*config.Server, error) {
 	if err != nil {
 		return nil, terminal.UsageErrorf("nothing was changed: --preset %s: %s", policy.Abbreviate(flags[i].value), err)
 	}
-	rest, err := table(slices.Delete(slices.Clone(flags), i, i+1))
+	rest, err := e.table(slices.Delete(slices.Clone(flags), i, i+1))
 	if err == nil {
 		_, err = config.Grants{Table: rest, At: e.grants.At}.AddTo(rules)
 	}

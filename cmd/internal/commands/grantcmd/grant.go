@@ -125,6 +125,11 @@ func (e *Edit) want(tool string, wanted []flag) error {
 	if err := e.use(tool); err != nil {
 		return err
 	}
+	for _, f := range wanted {
+		if f.name == "--env" {
+			e.findVariable(f.value)
+		}
+	}
 	if t, err := e.tableOf(wanted); err != nil {
 		return err
 	} else if tool == "" && !e.was[""].target.Policy.Stateful && t.Access != nil {
@@ -135,7 +140,7 @@ func (e *Edit) want(tool string, wanted []flag) error {
 		if err != nil {
 			return err
 		}
-		if _, set := os.LookupEnv(f.value); f.name == "--env" && !set && !e.remove && !strings.Contains(f.value, "*") {
+		if _, set := os.LookupEnv(f.value); f.name == "--env" && !set && !e.remove && e.files[f.value] == "" && !strings.Contains(f.value, "*") {
 			e.notes = append(e.notes, fmt.Sprintf("%s is not set. %s gets it when its client sets it.", show.Name(f.value), show.Name(e.word)))
 		}
 		if by != "" {
