@@ -52,7 +52,7 @@ type portInUse struct {
 func newInbound(control *os.File, granted []int, ports *Ports, unused []*os.File, warn func(string)) *inbound {
 	in := &inbound{
 		control: control, sockets: make(chan *os.File, 2*spec.InboundSockets), ports: ports, granted: granted,
-		binds: make(chan netip.AddrPort), warn: warn, inUse: make(map[netip.AddrPort]*portInUse),
+		binds: make(chan netip.AddrPort, spec.MaxInbound), warn: warn, inUse: make(map[netip.AddrPort]*portInUse),
 	}
 	in.ctx, in.cancel = context.WithCancel(context.Background())
 	for _, f := range unused {
