@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/url"
 	"os"
@@ -215,6 +216,42 @@ func TestExplainInbound(t *testing.T) {
 	fmt.Fprint(c, "GET /callback HTTP/1.0\r\n\r\n")
 	if got := s.out.Text(); !s.out.Scan() || !strings.Contains(s.out.Text(), `"result"`) {
 		t.Errorf("answered %q, then %q", got, s.out.Text())
+	}
+}
+
+// TestInboundOfTwoSessions: of two sessions of one server each is reached at the port that it has bound, and learns that
+// the other one has the first. Where there is no second port, the diagnosis says to whom the port leads.
+func TestInboundOfTwoSessions(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	port := freeLoopbackPort(t)
+	next := freeLoopbackPort(t)
+	w.plant(t, w.home, map[string]string{"ports.py": source(t, "ports.py"), ".config/mcp-jail/config.toml": fmt.Sprintf(`version = 1
+[servers.notes]
+command = "/usr/bin/python3"
+arguments = [%q, "%d", "%d"]
+startup_timeout_secs = 0
+[servers.notes.access]
+inbound = [{ port = %[2]d }, { port = %[3]d }]
+fs = [{ path = "~/ports.py", read = true }]
+`, filepath.Join(w.home, "ports.py"), port, next)})
+	first := startLogin(t, w.jail("notes"))
+	defer first.end()
+	first.until(t, fmt.Sprint("has ", port))
+	second := startLogin(t, w.jail("notes"))
+	defer second.end()
+	second.until(t, fmt.Sprint("the one at ", port, " is first"))
+	second.until(t, fmt.Sprint("has ", next))
+	third := startLogin(t, w.jail("notes"))
+	defer third.end()
+	third.until(t, fmt.Sprintf("Port %d leads to the other session of this server", port))
+	for port, who := range map[int]string{port: "first", next: "next"} {
+		c, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port))
+		must(t, err)
+		defer c.Close()
+		if got, err := io.ReadAll(c); string(got) != who {
+			t.Errorf("port %d: %q, %v; want %s", port, got, err, who)
+		}
 	}
 }
 

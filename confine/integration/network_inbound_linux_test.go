@@ -276,13 +276,13 @@ func TestJailInboundSessions(t *testing.T) {
 			p := jailtest.Profile(t)
 			p.Inbound = []int{portOf(t, address)}
 			if name != "a program" {
-				first := jailtest.BeginBy(t, confine.Launcher{Ports: confine.NewPorts(c.holder)}, p, attacker.Try("callback", address, "2"))
+				first := jailtest.BeginBy(t, confine.Launcher{Ports: confine.NewPorts(c.holder)}, p, attacker.Try("callback", address, "3"))
 				first.Out.Await(t, "listening")
 			}
 			ports := confine.NewPorts(c.own)
-			tries := []attacker.Attempt{attacker.Try("bind", address), attacker.Try("visit", address, "word"), attacker.Try("bind", address, "reuse")}
+			tries := []attacker.Attempt{attacker.Try("visit", address, "word"), attacker.Try("bind", address), attacker.Try("visit", address, "word"), attacker.Try("bind", address, "reuse")}
 			got := testkit.Get(jailtest.Run(t, confine.Launcher{Ports: ports}, p, tries))(t)
-			testkit.Equal(t, "in a jail", got, []attacker.Outcome{"EADDRINUSE", c.want, "EADDRINUSE"})
+			testkit.Equal(t, "in a jail", got, []attacker.Outcome{c.want, "EADDRINUSE", c.want, "EADDRINUSE"})
 			testkit.Equal(t, "it leads elsewhere", ports.Elsewhere(p.Inbound[0]), c.want != "ECONNREFUSED")
 			if name != "a program" { // the control: the port is open
 				if got, err := call(address, "word"); err != nil || got != "heard word" {
@@ -296,6 +296,29 @@ func TestJailInboundSessions(t *testing.T) {
 func portOf(t testing.TB, address string) int {
 	t.Helper()
 	return int(testkit.Get(netip.ParseAddrPort(address))(t).Port())
+}
+
+// TestJailInboundTakenOver: a session that waits for a port of another one has it when that has ended.
+func TestJailInboundTakenOver(t *testing.T) {
+	jailtest.Needs(t)
+	address := fmt.Sprint("127.0.0.1:", freePort(t))
+	p := jailtest.Profile(t)
+	p.Inbound = []int{portOf(t, address)}
+	file := filepath.Join(t.TempDir(), "ports")
+	session := func() confine.Launcher {
+		return confine.Launcher{Ports: confine.NewPorts(func() (*os.File, error) { return os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600) })}
+	}
+	first := jailtest.BeginBy(t, session(), p, attacker.Try("callback", address, "1"))
+	first.Out.Await(t, "listening")
+	second := jailtest.BeginBy(t, session(), p, attacker.Try("bind", address, "patient", "closed"), attacker.Try("callback", address, "1"))
+	second.Out.Await(t, "in use")
+	for _, s := range []*jailtest.Started{first, second} {
+		s.Out.Await(t, "listening")
+		if got, err := call(address, "word"); err != nil || got != "heard word" {
+			t.Errorf("%q, %v", got, err)
+		}
+		testkit.Equal(t, "", s.Finish(), (confine.Exit{}))
+	}
 }
 
 // TestJailInboundSuccession: of two processes of one session both bind a port. It leads to the first one and, when that

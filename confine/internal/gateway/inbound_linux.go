@@ -43,7 +43,7 @@ type inbound struct {
 // portInUse is a port that is bound in the jail because another program of the host has it.
 type portInUse struct {
 	socket *os.File
-	leads  bool // to the other session of this server
+	leads  net.Listener // on the socket, to the other session of this server; nil: the kernel refuses connections
 	cancel context.CancelFunc
 }
 
@@ -52,7 +52,7 @@ type portInUse struct {
 func newInbound(control *os.File, granted []int, ports *Ports, unused []*os.File, warn func(string)) *inbound {
 	in := &inbound{
 		control: control, sockets: make(chan *os.File, 2*spec.InboundSockets), ports: ports, granted: granted,
-		binds: make(chan netip.AddrPort), warn: warn, inUse: make(map[netip.AddrPort]*portInUse),
+		binds: make(chan netip.AddrPort, spec.MaxInbound), warn: warn, inUse: make(map[netip.AddrPort]*portInUse),
 	}
 	in.ctx, in.cancel = context.WithCancel(context.Background())
 	for _, f := range unused {
@@ -122,6 +122,15 @@ func (in *inbound) answer() {
 // before it binds. With all it takes the others, too, for a jail whose binds cannot be seen. What needs a socket
 // that the supervisor, which does not run yet, must make is done later.
 func (in *inbound) begin(all bool) {
+	now := func(at netip.AddrPort) {
+		if all {
+			in.bind(at)
+			return
+		}
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		in.occupy(at)
+	}
 	var later []netip.AddrPort
 	for _, port := range in.granted {
 		for _, at := range loopback(port) {
@@ -129,7 +138,7 @@ func (in *inbound) begin(all bool) {
 				continue
 			}
 			if len(in.sockets) > 0 {
-				in.bind(at)
+				now(at)
 			} else {
 				later = append(later, at)
 			}
@@ -137,7 +146,7 @@ func (in *inbound) begin(all bool) {
 	}
 	in.running.Go(func() {
 		for _, at := range later {
-			in.bind(at)
+			now(at)
 		}
 	})
 }
@@ -185,7 +194,10 @@ func hostAddresses(to netip.AddrPort) (needed, other []netip.AddrPort) {
 func (in *inbound) free(addresses []netip.AddrPort) {
 	for _, at := range addresses {
 		if use := in.inUse[at]; use != nil {
-			use.cancel()
+			if use.leads != nil {
+				use.cancel()
+				use.leads.Close() // at once: the program's bind goes on now
+			}
 			use.socket.Close()
 			delete(in.inUse, at)
 		}
@@ -205,10 +217,10 @@ func (in *inbound) occupy(at netip.AddrPort) {
 			f.Close() // the program has it already
 			return
 		}
-		use = &portInUse{socket: f, cancel: func() {}}
+		use = &portInUse{socket: f}
 		in.inUse[at] = use
 	}
-	if use.leads || !in.ports.isLocked(at) || unix.Listen(int(use.socket.Fd()), 16) != nil {
+	if use.leads != nil || !in.ports.isLocked(at) || unix.Listen(int(use.socket.Fd()), 16) != nil {
 		return
 	}
 	l, err := net.FileListener(use.socket)
@@ -217,7 +229,7 @@ func (in *inbound) occupy(at netip.AddrPort) {
 	}
 	var ctx context.Context
 	ctx, use.cancel = context.WithCancel(in.ctx)
-	use.leads = true
+	use.leads = l
 	in.running.Go(func() {
 		in.ports.accept(ctx, l.(*net.TCPListener), &in.running, func(c *net.TCPConn) { in.lead(c, at) })
 	})
@@ -243,7 +255,7 @@ func (in *inbound) lead(c *net.TCPConn, at netip.AddrPort) {
 func (in *inbound) isInUse(port int) bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	return slices.ContainsFunc(loopback(port), func(at netip.AddrPort) bool { return in.inUse[at] != nil && in.inUse[at].leads })
+	return slices.ContainsFunc(loopback(port), func(at netip.AddrPort) bool { return in.inUse[at] != nil && in.inUse[at].leads != nil })
 }
 
 // serve joins a connection to a port in the jail. It returns false if no program listens there.

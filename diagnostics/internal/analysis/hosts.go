@@ -370,8 +370,10 @@ func Awaited(c *Case, lines []string) (f Finding, ok bool) {
 	}
 	ownInbound := slices.ContainsFunc(open, func(port int) bool { return slices.Contains(c.Profile.Inbound, port) })
 	for _, port := range c.Profile.Inbound {
-		named := func(line string) bool { return words.HasNumber(line, port) || isLogin(line) }
-		if !ownInbound && slices.ContainsFunc(lines, named) && isElsewhere(c, port) {
+		tells := func(line string) bool {
+			return words.HasNumber(line, port) && words.ContainsAny(strings.ToLower(line), []string{"port", ":" + strconv.Itoa(port)}) || c.Evidence.Text == "" && isLogin(line)
+		}
+		if !ownInbound && slices.ContainsFunc(lines, tells) && isElsewhere(c, port) {
 			return elsewhere(port), true
 		}
 	}
