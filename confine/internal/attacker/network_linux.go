@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
 	"os"
@@ -23,6 +24,7 @@ func NetworkVerbs() map[string]func([]string) (string, error) {
 		"send-descriptor": silent(attemptSendDescriptor),
 		"short-names":     silent(func([]string) error { return attemptShortNames() }),
 		"resolve":         silent(attemptResolve),
+		"hung-up":         silent(attemptHungUp),
 		"quic":            silent(attemptQuic),
 		"fast-open":       silent(attemptFastOpen),
 		"fast-connect":    silent(attemptFastConnect),
@@ -85,6 +87,16 @@ func attemptResolve(a []string) error {
 	query := "\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00\x06secret\x07example\x00\x00\x01\x00\x01"
 	get(c.Write([]byte(query)))
 	return answered(c)
+}
+
+// attemptHungUp connects to a[0], which hangs up at once. The jail's own resolver waits for a question.
+func attemptHungUp(a []string) error {
+	c := get(net.Dial("tcp", a[0]))
+	defer c.Close()
+	if err := answered(c); !errors.Is(err, io.EOF) {
+		return err
+	}
+	return nil
 }
 
 func attemptQuic(a []string) error {
