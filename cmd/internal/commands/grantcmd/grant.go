@@ -126,7 +126,7 @@ func (e *Edit) want(tool string, wanted []flag) error {
 		return err
 	}
 	for _, f := range wanted {
-		if f.name == "--env" {
+		if _, set := os.LookupEnv(f.value); f.name == "--env" && (!set || e.remove) {
 			e.findVariable(f.value)
 		}
 	}

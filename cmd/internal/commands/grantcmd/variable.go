@@ -3,7 +3,6 @@ package grantcmd
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,8 +13,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// findVariable looks for a variable in the hidden files of the server's project, such as .env, if it is not set here.
-// One that is there is granted from its file. One to be taken away is that of the rule which is there.
+// findVariable looks for a variable in the hidden files of the server's project, such as .env. One that is there is
+// granted from its file. One to be taken away is that of the rule which is there.
 func (e *Edit) findVariable(name string) {
 	if e.files == nil {
 		e.files = map[string]string{}
@@ -29,7 +28,7 @@ func (e *Edit) findVariable(name string) {
 		return
 	}
 	p := e.now[e.tool].target.Profile
-	if _, set := os.LookupEnv(name); set || p == nil || strings.Contains(name, "*") || policy.CheckEnvRule(policy.EnvRule{Name: name, Read: true, File: "/"}) != nil {
+	if p == nil || strings.Contains(name, "*") || policy.CheckEnvRule(policy.EnvRule{Name: name, Read: true, File: "/"}) != nil {
 		return
 	}
 	var found []string
