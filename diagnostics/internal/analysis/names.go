@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -27,17 +28,17 @@ func NamedVariable(c *Case, name string) Finding {
 }
 
 func AttributeVariable(c *Case, sure report.Attribution, name, cause string) Finding {
-	f := Refused(sure, policy.AxisEnv, name, "variable", cause, Grant{Variable: name})
+	f := Refused(sure, policy.AxisEnv, name, "variable", cause, change.Object{Env: name})
 	if !words.IsVariable(name) {
-		f.Grant = Grant{}
+		f.Object = change.Object{}
 	}
 	return f
 }
 
 func attributeProgram(c *Case, sure report.Attribution, name, cause string) Finding {
-	f := Refused(sure, policy.AxisProcess, name, "program", cause, Grant{Program: name})
+	f := Refused(sure, policy.AxisProcess, name, "program", cause, change.Object{Program: name})
 	if !isWritable(name) || strings.ContainsAny(name, "*\n") {
-		f.Grant = Grant{}
+		f.Object = change.Object{}
 	}
 	return f
 }
@@ -138,7 +139,7 @@ func analyzeStartArguments(c *Case, d policy.Denial) Finding {
 		said.Arguments[i] = c.Evidence.Redactor.Redact(arg)
 	}
 	target := d.Target + report.Arguments(said)
-	f := Refused(report.Certain, policy.AxisProcess, target, "program", report.Blocked(said, c.Show(d.Target))+": no rule of access.commands allows that", Grant{})
+	f := Refused(report.Certain, policy.AxisProcess, target, "program", report.Blocked(said, c.Show(d.Target))+": no rule of access.commands allows that", change.Object{})
 	f.Hint.Explain = report.PageArguments
 	return f.Unfixable("only a rule that you write allows it, in access.commands: for the name or the path under which it is to be started")
 }

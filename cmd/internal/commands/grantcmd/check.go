@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -287,10 +288,5 @@ func fileName(x *index.Index, s *index.Server, key string) string {
 
 // commandOf returns a command line of grant, for a shell.
 func commandOf(server string, words []string) string {
-	line := show.Typed("mcp-jail grant", server)
-	for _, w := range words {
-		word, _ := show.Path(w)
-		line += " " + word
-	}
-	return show.Line(line)
+	return show.Line(show.Typed("mcp-jail grant", server) + " " + change.Typed(words))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -63,7 +64,7 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 			can = append(e.consequences(), can...)
 		}
 		if !how.Named && !e.remove {
-			apart = append(e.harmful(p.flags), apart...)
+			apart = append(e.harmful(p.objects), apart...)
 		}
 	}
 	e.File = whole
@@ -100,7 +101,7 @@ func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile) (apart
 	default:
 		c.PrintText(fmt.Sprintf("\n  for the tool %s:\n", show.InSentence(p.tool)))
 	}
-	if e.grants.Table, err = e.tableOf(p.flags); err != nil {
+	if e.grants.Table, err = e.tableOf(p.objects); err != nil {
 		return nil, err
 	}
 	changes := e.compare(before, after)
@@ -293,23 +294,24 @@ func (e *Edit) apart(changes []config.Change) (more []string) {
 	return more
 }
 
-// harmful says which of some flags give a sensitive path, or let the server write what this machine runs or obeys, and
+// harmful says which of some objects give a sensitive path, or let the server write what this machine runs or obeys, and
 // what lies there.
-func (e *Edit) harmful(flags []flag) (all []string) {
-	for _, f := range flags {
-		if f.name != "--read" && f.name != "--write" && f.name != "--execute" {
+func (e *Edit) harmful(objects []change.Object) (all []string) {
+	for _, o := range objects {
+		name, rights := o.Fs.Path, o.Fs.Rights()
+		if rights == 0 {
 			continue
 		}
-		at, harm, text := e.At(f.value), e.judge(f), ""
+		at, harm, text := e.At(name), e.judge(o), ""
 		switch {
 		case resolve.Sensitive(&e.host, e.now[e.tool].target.Policy, at) != "":
-			text = f.value + " is hidden from every server, because keys or passwords are there"
-		case f.name != "--write":
+			text = name + " is hidden from every server, because keys or passwords are there"
+		case rights&policy.Write == 0:
 			continue
 		case hostfs.HasProtectedName(e.host.OS, at):
-			text = f.value + " is a protected file: programs outside the jail run or trust what is written there"
+			text = name + " is a protected file: programs outside the jail run or trust what is written there"
 		case harm.Never != "" && !harm.Inside:
-			text = harm.Say(f.value)
+			text = harm.Say(name)
 		default:
 			continue
 		}
@@ -366,16 +368,16 @@ func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 			return err
 		}
 	}
-	if how.Yes || how.agreed || len(apart) > 0 && len(e.asked) == 1 && e.asked[0].name != "--preset" && how.asks == "" {
+	if how.Yes || how.agreed || len(apart) > 0 && len(e.asked) == 1 && e.asked[0].Setting.Key != "preset" && how.asks == "" {
 		return nil
 	}
 	question := "Allow it?"
-	switch f := e.asked[0]; {
+	switch o := e.asked[0]; {
 	case e.remove:
 		question = "Take it back?"
-	case f.name == "--deny" && len(e.asked) == 1:
+	case o.Fs.Deny != 0 && len(e.asked) == 1:
 		question = "Hide it from " + show.Name(e.word) + "?"
-	case f.isPath() && f.name != "--deny" && hostfs.Within(e.host.OS, real(e.host.Home), e.At(f.value)):
+	case place(&o) != nil && o.Fs.Deny == 0 && hostfs.Within(e.host.OS, real(e.host.Home), e.At(*place(&o))):
 		question = "Let " + show.Name(e.word) + " have all your files?"
 	}
 	return cli.Confirm(context.Background(), c, cmp.Or(how.asks, question))

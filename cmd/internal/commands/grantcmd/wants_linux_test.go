@@ -81,7 +81,7 @@ func TestWants(t *testing.T) {
 			{"--yes without a terminal", true, false, "", false}, {"--yes at a terminal", true, true, "y\n", false}, {"no terminal", false, false, "", false},
 			{"y", false, true, "y\n", true}, {"n", false, true, "n\n", false}, {"Enter", false, true, "\n", false},
 		} {
-			said, kept := answered(t, e, lacked{flag: split(strings.Fields(c.flag))[0], by: c.by, warning: c.warning, cause: "because"}, run.yes, run.terminal, run.answer)
+			said, kept := answered(t, e, lacked{Object: wordsOf(strings.Fields(c.flag))[0], by: c.by, warning: c.warning, cause: "because"}, run.yes, run.terminal, run.answer)
 			want := c.want == "taken" || c.want == "asked" && run.takes
 			if kept != want || (len(e.left) > 0) == want {
 				t.Errorf("%s, %s, warning %q, with %s: taken %v, left %q; want %s", c.flag, c.by, c.warning, run.name, kept, e.left, c.want)
@@ -166,7 +166,7 @@ func TestGranted(t *testing.T) {
 		{"", "--home real", false}, {"", "--inbound 80", false}, {"", "--deny ~/notes", false},
 	} {
 		e := newEdit(t, c.lines)
-		by, err := e.granted(split(strings.Fields(c.flag))[0])
+		by, err := e.granted(wordsOf(strings.Fields(c.flag))[0])
 		if err != nil || (by != "") != c.want {
 			t.Errorf("%q grants %s by %q, %v; want %v", c.lines, c.flag, by, err, c.want)
 		}
@@ -177,7 +177,7 @@ func TestGranted(t *testing.T) {
 func TestNarrower(t *testing.T) {
 	e := newEdit(t, granted+"[[servers.x.access.fs]]\npath = \"~/.ssh\"\nread = true\n")
 	var err error
-	e.grants.Table, err = table(split([]string{"--read", "~/"}))
+	e.grants.Table, err = tableOf([]string{"--read", "~/"})
 	must(t, err)
 	file, _, err := e.apply(e.File)
 	must(t, err)
