@@ -366,7 +366,7 @@ func harmOf(c *analysis.Case, o change.Object) (h policy.Harm, name string) {
 	case o.Net.Host != "" && c.Evidence.HarmOfHost != nil:
 		return c.Evidence.HarmOfHost(o.Net), show.Name(o.Net.Host)
 	case policy.IsDangerousVariable(o.Env): // a warning would keep the variables of one failure apart
-		return policy.HarmOfVariable(o.Env), show.Name(o.Env)
+		return change.HarmOf(policy.ReasonsOfVariable(o.Env)), show.Name(o.Env)
 	}
 	return h, ""
 }

@@ -60,7 +60,7 @@ func grantPhrase(c *analysis.Case, wanted []change.Object) string {
 	if len(words) == 0 || !ok {
 		return ""
 	}
-	return "to allow that: " + command + " " + change.Typed(words)
+	return "to allow that: " + command + " " + change.AsTyped(words)
 }
 
 // mayFail reports whether a line may tell of a refusal. It is cheaper than to look for names.

@@ -1,5 +1,5 @@
-// Package change has what a change of a policy is about, as data and as the words of mcp-jail grant. It asks nothing
-// of the host.
+// Package change has what a change of a policy is about, and decides what may become of it, from kinds of reasons and
+// who wants it. It asks nothing of the host.
 package change
 
 import (

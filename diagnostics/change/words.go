@@ -75,8 +75,8 @@ func (o Object) Words() (words []string) {
 	return words
 }
 
-// Typed returns words as they are typed in a shell.
-func Typed(words []string) string {
+// AsTyped returns words as they are typed in a shell.
+func AsTyped(words []string) string {
 	typed := make([]string, len(words))
 	for i, w := range words {
 		typed[i], _ = show.Path(w)

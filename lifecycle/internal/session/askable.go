@@ -34,7 +34,7 @@ func typedFlags(o object) string {
 	if o.tool != "" {
 		words = append([]string{"--tool", o.tool}, words...)
 	}
-	return change.Typed(words)
+	return change.AsTyped(words)
 }
 
 // maxShown bounds the characters of what is asked about: a dialog would cut more.

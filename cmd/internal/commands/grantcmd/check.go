@@ -288,5 +288,5 @@ func fileName(x *index.Index, s *index.Server, key string) string {
 
 // commandOf returns a command line of grant, for a shell.
 func commandOf(server string, words []string) string {
-	return show.Line(show.Typed("mcp-jail grant", server) + " " + change.Typed(words))
+	return show.Line(show.Typed("mcp-jail grant", server) + " " + change.AsTyped(words))
 }

@@ -140,7 +140,7 @@ func (e *Edit) want(tool string, wanted []change.Object) error {
 			e.notes = append(e.notes, fmt.Sprintf("%s is not set. %s gets it when its client sets it.", show.Name(o.Env), show.Name(e.word)))
 		}
 		if by != "" {
-			e.notes = append(e.notes, fmt.Sprintf("%s is allowed already, by %s", change.Typed(o.Words()), show.Line(cli.ShortPath(by, e.host.Home))))
+			e.notes = append(e.notes, fmt.Sprintf("%s is allowed already, by %s", change.AsTyped(o.Words()), show.Line(cli.ShortPath(by, e.host.Home))))
 		}
 	}
 	return nil
@@ -164,7 +164,7 @@ func (e *Edit) spelled(typed []string) ([]change.Object, error) {
 			}
 			isHome := e.host.Home != "" && hostfs.Within(runtime.GOOS, e.host.Home, p.absolute(path))
 			if isHome && !e.remove && o.Fs.Deny == 0 && !slices.Contains([]string{"/", "~", "~/", e.host.Home, e.host.Home + "/"}, *at) {
-				return nil, terminal.UsageErrorf("%s is your whole home directory here, or more. To grant all of that, write it as %s. The project folder needs no flag", change.Typed(o.Words()), path)
+				return nil, terminal.UsageErrorf("%s is your whole home directory here, or more. To grant all of that, write it as %s. The project folder needs no flag", change.AsTyped(o.Words()), path)
 			}
 			*at = path
 		}

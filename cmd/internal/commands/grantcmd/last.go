@@ -198,7 +198,7 @@ func (e *Edit) wants(c terminal.Console, l lacked, how *How, only bool) (bool, e
 	}
 	harm := e.judge(l.Object)
 	if harm.Never != "" {
-		e.left = append(e.left, change.Typed(l.Words())+": "+harm.Never)
+		e.left = append(e.left, change.AsTyped(l.Words())+": "+harm.Never)
 		return false, nil
 	}
 	seen := l.by == diagnostics.Certain
@@ -259,14 +259,14 @@ func fullStop(text string) string {
 func (e *Edit) judge(o change.Object) (h policy.Harm) {
 	switch {
 	case o.Env != "":
-		return policy.HarmOfVariable(o.Env)
+		return change.HarmOf(policy.ReasonsOfVariable(o.Env))
 	case o.Net.Host != "":
-		return resolve.HarmOfHost(&e.host, o.Net)
+		return change.HarmOf(resolve.ReasonsOfHost(&e.host, o.Net))
 	case o.Fs.Path == "":
 		return h
 	}
 	at, rights := e.At(o.Fs.Path), o.Fs.Rights()
-	h = resolve.HarmOf(&e.host, e.now[e.tool].target.Policy, at, rights)
+	h = change.HarmOf(resolve.Reasons(&e.host, e.now[e.tool].target.Policy, at, rights))
 	if rights&policy.Write != 0 && h.Never == "" && e.others != nil {
 		if of := harmToOthers(e.others, e.Key, at); of != (policy.Harm{}) {
 			return of

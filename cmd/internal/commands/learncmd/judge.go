@@ -201,5 +201,5 @@ func (l *loop) need(g *grant) string {
 	case g.Setting.Key == startupTimeout:
 		return "more time to start"
 	}
-	return change.Typed(words)
+	return change.AsTyped(words)
 }
