@@ -2,6 +2,7 @@ package diagnostics
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -348,8 +349,12 @@ func proposable(c *analysis.Case, f analysis.Finding) analysis.Finding {
 	case harm.Never != "":
 		return f.Unfixable("mcp-jail does not suggest allowing it: " + harm.Say(name))
 	default:
-		if err := try(c, []change.Object{f.Object}); err != nil {
-			return f.Unfixable("mcp-jail does not suggest allowing it, because the server would not start with it: " + show.Line(strings.ReplaceAll(c.Evidence.Redactor.Redact(err.Error()), "\n", " ")))
+		err, why := try(c, []change.Object{f.Object}), "the server would not start with it: "
+		if errors.As(err, new(*change.BeyondError)) {
+			why = "" // it says more
+		}
+		if err != nil {
+			return f.Unfixable("mcp-jail does not suggest allowing it, because " + why + show.Line(strings.ReplaceAll(c.Evidence.Redactor.Redact(err.Error()), "\n", " ")))
 		}
 	}
 	if f.Hint.Warning == "" {

@@ -158,7 +158,7 @@ func isNew(err, before error) bool {
 // isSame reports whether two policies come to the same on this host.
 func (after *checked) isSame(now *checked) bool {
 	a, b := after.target.Profile, now.target.Profile
-	if a == nil || b == nil || len(lost(a, b)) > 0 || len(lost(b, a)) > 0 {
+	if a == nil || b == nil || len(change.Rows(a, b)) > 0 {
 		return false
 	}
 	return config.Digest(withoutFiles(*a)) == config.Digest(withoutFiles(*b))
@@ -172,16 +172,6 @@ func withoutFiles(p policy.Profile) policy.Profile {
 		p.Env[i].Rule = ""
 	}
 	return p
-}
-
-// lost returns the paths at which a policy gives less than another one.
-func lost(than, less *policy.Profile) (paths []string) {
-	for _, e := range slices.Concat(than.Entries, less.Entries) {
-		if than.RightsAt(e.Path)&^less.RightsAt(e.Path) != 0 {
-			paths = append(paths, e.Path)
-		}
-	}
-	return paths
 }
 
 // gives returns the rule that gives rights at a path in each directory in which the server may be started, or the

@@ -174,6 +174,9 @@ func (e *Edit) add(tool string, o change.Object) (by string, err error) {
 	if _, err := after.since(e.now[e.tool]); err != nil {
 		return "", err
 	}
+	if err := e.exact(o, after); err != nil {
+		return "", err
+	}
 	e.File, e.now = file, map[string]*checked{tool: after}
 	at := slices.IndexFunc(e.parts, func(p part) bool { return p.tool == tool })
 	if at < 0 {
@@ -181,6 +184,19 @@ func (e *Edit) add(tool string, o change.Object) (by string, err error) {
 	}
 	e.parts[at].objects = append(e.parts[at].objects, o)
 	return "", nil
+}
+
+// exact returns an error if a policy gives more than an object beside the one before, or takes something away.
+func (e *Edit) exact(o change.Object, after *checked) error {
+	was, is := e.now[e.tool].target.Profile, after.target.Profile
+	if e.remove || was == nil || is == nil {
+		return nil
+	}
+	within := func(path, named string) bool { return hostfs.Within(e.host.OS, path, e.At(named)) }
+	if err := change.Exact(change.Rows(was, is), []change.Object{o}, within); err != nil {
+		return fmt.Errorf("nothing was changed: %s is more than it says: %w", change.AsTyped(o.Words()), err)
+	}
+	return nil
 }
 
 // rebuild makes the change to another file of the server: others may have changed it meanwhile.
@@ -275,7 +291,9 @@ func (e *Edit) keeps(without *checked) func(policy.FsRule) bool {
 	return func(r policy.FsRule) bool {
 		at := real(e.grants.At(r.Path))
 		if was, is := e.now[e.tool].target.Profile, without.target.Profile; was != nil && is != nil {
-			return slices.ContainsFunc(lost(was, is), func(path string) bool { return hostfs.Within(e.now[e.tool].target.Host.OS, path, at) })
+			return slices.ContainsFunc(change.Rows(was, is), func(row change.Row) bool {
+				return row.Was.Rights&^row.Is.Rights != 0 && hostfs.Within(e.now[e.tool].target.Host.OS, row.Name, at)
+			})
 		}
 		return resolve.Sensitive(&e.now[e.tool].target.Host, e.now[e.tool].target.Policy, at) != "" || hostfs.HasProtectedName(e.now[e.tool].target.Host.OS, at)
 	}

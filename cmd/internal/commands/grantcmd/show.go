@@ -284,11 +284,10 @@ func (e *Edit) apart(changes []config.Change) (more []string) {
 			more = append(more, "it gets back what a rule took away: "+ch.Text)
 		}
 	}
-	if !e.remove && a != nil {
-		for _, r := range a.Net {
-			if part := e.partOf(r); part != "" {
-				more = append(more, "it has a part of "+r.Host+" so far ("+part+"), and gets all of it")
-			}
+	for _, r := range change.NetRows(e.was[e.tool].target.Policy.Net, e.now[e.tool].target.Policy.Net) {
+		text := "it has a part of " + r.Name + " so far (" + strings.Join(r.Was.Only, ", ") + "), and gets all of it"
+		if !e.remove && r.Lifts() && !slices.Contains(more, text) {
+			more = append(more, text)
 		}
 	}
 	return more
@@ -335,26 +334,6 @@ func namesIn(dir string) string {
 		names = append(names, fmt.Sprintf("%d more", more))
 	}
 	return strings.Join(names, ", ")
-}
-
-// partOf says to which part of a host the server is held so far by a rule that covers it, or that lies in it, or "".
-func (e *Edit) partOf(r policy.NetRule) string {
-	for _, o := range e.was[e.tool].target.Policy.Net {
-		if !o.Allow || !o.Covers(r.Host, 0) && !r.Covers(o.Host, 0) || r.PathPrefix != "" || len(r.Methods) > 0 {
-			continue
-		}
-		part := append([]string{}, o.Methods...)
-		if o.PathPrefix != "" {
-			part = append(part, o.PathPrefix)
-		}
-		for _, name := range o.SecretNames() {
-			part = append(part, "with "+name)
-		}
-		if len(part) > 0 {
-			return strings.Join(part, " ")
-		}
-	}
-	return ""
 }
 
 // confirm asks about what is to be asked for apart, which --yes does not take, and about all of it.

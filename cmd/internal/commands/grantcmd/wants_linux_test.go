@@ -10,7 +10,10 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -187,5 +190,34 @@ func TestNarrower(t *testing.T) {
 	}
 	if !slices.Equal(paths, []string{"~/.ssh", "~/"}) {
 		t.Errorf("the rules are %q", paths)
+	}
+}
+
+// TestExact: a change that gives more than its words say, or takes something away, is refused.
+func TestExact(t *testing.T) {
+	e := newEdit(t, granted)
+	for name, c := range map[string]struct {
+		edit    func(*config.Server)
+		refused bool
+	}{
+		"what it says": {func(s *config.Server) { s.Access.Fs = append(s.Access.Fs, policy.FsRule{Path: "~/notes", Read: true}) }, false},
+		"more rights": {func(s *config.Server) {
+			s.Access.Fs = []policy.FsRule{{Path: "~/notes", Read: true, Update: true}}
+		}, true},
+		"more":   {func(s *config.Server) { s.Access.Fs = append(s.Access.Fs, policy.FsRule{Path: "~/repo", Read: true}) }, true},
+		"a host": {func(s *config.Server) { s.Access.Net = []policy.NetRule{{Host: "a.test", Allow: true}} }, true},
+		"less":   {func(s *config.Server) { s.Access.Fs = nil }, true},
+		"a denial": {func(s *config.Server) {
+			s.Access.Fs = []policy.FsRule{{Path: "~/notes/granted", Deny: policy.AllRights}}
+		}, true},
+	} {
+		file, err := e.before.Checked()
+		must(t, err)
+		c.edit(file.Server)
+		_, after, err := e.read(file)
+		must(t, err)
+		if err := e.exact(change.Path("~/notes", policy.Read), after); (err != nil) != c.refused {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
