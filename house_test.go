@@ -92,7 +92,7 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	h := &house{t, placesOf(testkit.ReadFile(t, architecture)), map[string]map[string]string{}, map[string]bool{}}
-	for _, rule := range []string{"start", "open", "print", "environment", "variable", "package"} {
+	for _, rule := range []string{"start", "open", "print", "environment", "variable", "package", "sentence"} {
 		h.may[rule] = map[string]string{}
 		for reason, names := range table(t, rule) {
 			for _, name := range names {
@@ -127,6 +127,7 @@ var rules = map[string]func(*house, source) []string{
 	"variable":    only("variable", func(s source) []string { return readsOf(s).unnamed }),
 	"package":     directReads,
 	"known":       unknownVariables,
+	"sentence":    sentencesRead,
 }
 
 // only returns the rule that a file of the product does something only if the table of that name has it or its package.
@@ -211,6 +212,45 @@ func compiles(d *ast.GenDecl) (found bool) {
 		return !function
 	})
 	return found
+}
+
+// partOfSentence is what a text has that is made for people: two words of it.
+var partOfSentence = regexp.MustCompile(`\pL{2,}[:,;.]? \(?\pL|^, \pL`)
+
+// parsers read sentences of ours, by the packages and names of their functions.
+var parsers = []string{"policy.Say", "cmd/internal/commands/grantcmd.rows", "diagnostics/internal/report.cutCommand"}
+
+// sentencesRead lists where a file takes a sentence apart. What is decided goes on as data, and sentences are made last.
+func sentencesRead(h *house, s source) (faults []string) {
+	found := func(text string) {
+		entry := s.name + ":" + strings.ReplaceAll(text, " ", "_")
+		if h.used["sentence "+entry] = true; h.may["sentence"][entry] == "" {
+			faults = append(faults, "it reads a sentence: "+entry)
+		}
+	}
+	if h.forTests(s.dir) {
+		return nil
+	}
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if slices.Contains(parsers, s.dir+"."+n.Name.Name) {
+				found(n.Name.Name)
+			}
+		case *ast.CallExpr:
+			name, of := nameOf(n.Fun)
+			if of != "strings" || len(n.Args) != 2 || !regexp.MustCompile(`^(Cut|Has|Trim)(Prefix|Suffix)?$`).MatchString(name) {
+				break
+			}
+			if lit, ok := n.Args[1].(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if text, err := strconv.Unquote(lit.Value); err == nil && partOfSentence.MatchString(text) {
+					found(text)
+				}
+			}
+		}
+		return true
+	})
+	return faults
 }
 
 // TestHouse holds every Go file of the checkout to the rules, whatever its build tags.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
@@ -134,7 +135,7 @@ func OfJail(ev Evidence) (d Diagnosis, ok bool) {
 	if f.Note == "" {
 		ev.Unanswered = slices.DeleteFunc(slices.Clone(ev.Unanswered), func(u policy.Unanswered) bool { return u.Background })
 		for _, u := range analysis.Unanswered(c, nil) {
-			f = analysis.Finding{Note: u.Hint.Cause, Grant: u.Grant, Hint: u.Hint}
+			f = analysis.Finding{Note: u.Hint.Cause, Object: u.Object, Hint: u.Hint}
 			break
 		}
 	}
@@ -180,7 +181,7 @@ func ofJail(c *analysis.Case, lines []string) (f analysis.Finding) {
 				dir := filepath.Dir(user)
 				f.Note = c.Show(user) + " is in the server's own HOME, and not in yours: it is " + c.Quote(path)
 				if dir != c.Evidence.UserHome && c.Exists(dir) == analysis.Present {
-					f.Grant = analysis.Grant{Path: dir, Rights: policy.Read | policy.Write}
+					f.Object = change.Path(dir, policy.Read|policy.Write)
 				}
 			}
 			if f.Note != "" {
@@ -193,8 +194,8 @@ func ofJail(c *analysis.Case, lines []string) (f analysis.Finding) {
 		for _, line := range lines {
 			if !slices.Contains(c.Profile.Inbound, port) && (strings.Contains(line, "localhost:") || strings.Contains(line, "127.0.0.1:")) && words.HasNumber(line, port) {
 				return analysis.Finding{
-					Note:  "the server listens at port " + strconv.Itoa(port) + ", and no port leads into the jail",
-					Grant: analysis.Grant{Inbound: port}, Hint: Hint{Axis: policy.AxisNet, Target: "port " + strconv.Itoa(port), Missing: "inbound", Explain: PageInbound},
+					Note:   "the server listens at port " + strconv.Itoa(port) + ", and no port leads into the jail",
+					Object: change.Object{Inbound: port}, Hint: Hint{Axis: policy.AxisNet, Target: "port " + strconv.Itoa(port), Missing: "inbound", Explain: PageInbound},
 				}
 			}
 		}
@@ -293,8 +294,8 @@ func hint(c *analysis.Case, f analysis.Finding) Hint {
 	// Only now: a redacted name would match another rule.
 	h.Target = show.Cut(strings.ToValidUTF8(c.Evidence.Redactor.Redact(h.Target), "\ufffd"), report.MaxTarget)
 	fixes := []string{f.Fix}
-	if !f.Grant.IsZero() {
-		h.Words = c.Writer.Words([]analysis.Grant{f.Grant})
+	if !f.Object.IsZero() {
+		h.Words = c.Writer.Words([]change.Object{f.Object})
 		switch {
 		case c.Writer.NoTable:
 			fixes = append(fixes, "its tools are listed under the default policy, which no grant changes: set stateful = true")
@@ -323,7 +324,7 @@ func mayOnly(c *analysis.Case, f analysis.Finding) string {
 	case h.Axis == policy.AxisEnv:
 		return who + " does not get the variable " + c.Name(h.Target)
 	case h.Axis == policy.AxisFs && filepath.IsAbs(h.Target):
-		at := cmp.Or(f.Grant.Path, h.Target)
+		at := cmp.Or(f.Object.Fs.Path, h.Target)
 		missing := map[string]policy.Rights{"read": policy.Read, "write": policy.Write, "execute": policy.Execute}[h.Missing]
 		return c.Lacks(at, missing)
 	}

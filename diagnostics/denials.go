@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
@@ -36,7 +37,7 @@ func recorded(c *analysis.Case, lines []string) (found []analysis.Finding) {
 }
 
 func sameGrant(a, b analysis.Finding) bool {
-	return a.Hint.Target == b.Hint.Target && a.Hint.Missing == b.Hint.Missing || !a.Grant.IsZero() && a.Grant == b.Grant
+	return a.Hint.Target == b.Hint.Target && a.Hint.Missing == b.Hint.Missing || !a.Object.IsZero() && a.Object.Same(b.Object)
 }
 
 func unnamed(lines []string, d policy.Denial) int {
@@ -109,7 +110,7 @@ func denied(c *analysis.Case, d policy.Denial) analysis.Finding {
 	case policy.AxisLimits:
 		return analysis.AnalyzeLimit(c, d, cause)
 	}
-	return analysis.Refused(Certain, d.Axis, d.Target, d.Operation, cause, analysis.Grant{}).Unfixable("no rule grants this")
+	return analysis.Refused(Certain, d.Axis, d.Target, d.Operation, cause, change.Object{}).Unfixable("no rule grants this")
 }
 
 func deniedOthers(c *analysis.Case, d policy.Denial) analysis.Finding {
@@ -117,7 +118,7 @@ func deniedOthers(c *analysis.Case, d policy.Denial) analysis.Finding {
 	if d.Reason == policy.DeniedAbsent {
 		sure, cause = Possible, "the server tried more missing names than were looked up on this machine, where they may be missing too"
 	}
-	f := analysis.Refused(sure, d.Axis, d.Target, d.Operation, cause, analysis.Grant{})
+	f := analysis.Refused(sure, d.Axis, d.Target, d.Operation, cause, change.Object{})
 	f.Fix = "a new session starts with an empty record. To see what was recorded: mcp-jail why --verbose"
 	return f
 }
@@ -129,19 +130,19 @@ func nameless(c *analysis.Case, f analysis.Finding) analysis.Finding {
 	for _, n := range words.Names(failingLines(c)) {
 		switch {
 		case n.Kind != words.Host:
-		case f.Grant.Host == n.Text && f.Grant.Port == 0 && n.Port != 0: // only its lookup was refused
-			f.Grant = analysis.NamedHost(c, n).Grant
+		case f.Object.Net.Host == n.Text && f.Object.Net.Port == 0 && n.Port != 0: // only its lookup was refused
+			f.Object = analysis.NamedHost(c, n).Object
 		default:
 			known = append(known, analysis.NamedHost(c, n))
 		}
 	}
-	if f.Hint.Target != "" || !f.Grant.IsZero() {
+	if f.Hint.Target != "" || !f.Object.IsZero() {
 		return f
 	}
 	inWords := len(known)
 	known = append(append(known, analysis.GivenHosts(c)...), presetFinding(c, Certain)...)
 	if i := slices.IndexFunc(known, isRefused); i >= 0 {
-		f.Grant, f.Fix, f.Hint.Target = known[i].Grant, known[i].Fix, known[i].Hint.Target
+		f.Object, f.Fix, f.Hint.Target = known[i].Object, known[i].Fix, known[i].Hint.Target
 		if i >= inWords {
 			f.Hint.Cause += ", and " + known[i].Hint.Cause
 		}
@@ -149,4 +150,6 @@ func nameless(c *analysis.Case, f analysis.Finding) analysis.Finding {
 	return f
 }
 
-func presetGrant(name string) analysis.Grant { return analysis.Grant{Preset: name} }
+func presetGrant(name string) change.Object {
+	return change.Object{Setting: change.Setting{Key: "preset", Value: name}}
+}

@@ -2,10 +2,12 @@ package diagnostics
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
@@ -248,19 +250,19 @@ func endedByJail(d Diagnosis, why string) Diagnosis {
 func setCauses(d *Diagnosis, c *analysis.Case, found []analysis.Finding) {
 	found = slices.DeleteFunc(found, func(f analysis.Finding) bool { return !c.Restricts(f.Hint.Axis) })
 	found = found[:min(len(found), maxHints)]
-	var wanted []analysis.Grant
+	var wanted []change.Object
 	for i, f := range found {
 		f = proposable(c, f)
 		d.Hints = append(d.Hints, hint(c, f))
 		if i == 0 || f.Besides || d.Hints[i].Warning == "" {
-			wanted = append(wanted, f.Grant)
+			wanted = append(wanted, f.Object)
 		}
 		found[i] = f
 	}
 	if len(found) == 0 {
 		return
 	}
-	wanted = analysis.MergeGrants(wanted)
+	wanted = change.Merge(wanted)
 	first := d.Hints[0]
 	d.Attribution, d.Cause, d.Fix, d.Explain, d.NoLine = first.Attribution, first.Cause, first.Fix, first.Explain, found[0].NoLine
 	d.May, d.Whole = first.May, first.Whole
@@ -276,7 +278,7 @@ func setCauses(d *Diagnosis, c *analysis.Case, found []analysis.Finding) {
 // Oversized adds to a diagnosis that a message is larger than message_mb, and what raises that to mb.
 func Oversized(ev Evidence, d *Diagnosis, mb int) {
 	c := analysis.NewCase(&ev)
-	f := analysis.Finding{Grant: analysis.Grant{Limit: report.KeyMessage, Value: mb}}
+	f := analysis.Finding{Object: change.Object{Setting: change.Setting{Key: report.KeyMessage, Value: strconv.Itoa(mb)}}}
 	f.Hint = Hint{Attribution: Certain, Axis: policy.AxisLimits, Target: report.KeyMessage, Missing: "limit", Explain: d.Explain}
 	f.Hint.Cause = "message_mb = " + strconv.Itoa(ev.Profile.Limits.MessageMB) + " is the limit"
 	setCauses(d, c, []analysis.Finding{f})
@@ -336,25 +338,29 @@ func quoted(lines []string) (out []string) {
 // Invariant: no proposed grant shows a secret, gives the server a hold on what mcp-jail believes,
 // or keeps the server from starting.
 func proposable(c *analysis.Case, f analysis.Finding) analysis.Finding {
-	if f.Grant.IsZero() {
+	if f.Object.IsZero() {
 		return f
 	}
-	if f.Grant.Preset != "" { // it was made to fit
+	if f.Object.Setting.Key == "preset" { // it was made to fit
 		return f
 	}
-	if f = analysis.NameDenial(c, f); f.Grant.IsZero() {
+	if f = analysis.NameDenial(c, f); f.Object.IsZero() {
 		return f
 	}
-	harm, name := harmOf(c, f.Grant)
+	harm, name := harmOf(c, f.Object)
 	switch {
-	case revealsSecret(c, f.Grant):
-		f.Grant, f.Hint.Warning = analysis.Grant{}, ""
+	case revealsSecret(c, f.Object):
+		f.Object, f.Hint.Warning = change.Object{}, ""
 		f.Fix = "the name contains the value of a secret variable, which is not shown: grant the directory or domain around it"
 	case harm.Never != "":
 		return f.Unfixable("mcp-jail does not suggest allowing it: " + harm.Say(name))
 	default:
-		if err := try(c, []analysis.Grant{f.Grant}); err != nil {
-			return f.Unfixable("mcp-jail does not suggest allowing it, because the server would not start with it: " + show.Line(strings.ReplaceAll(c.Evidence.Redactor.Redact(err.Error()), "\n", " ")))
+		err, why := try(c, []change.Object{f.Object}), "the server would not start with it: "
+		if errors.As(err, new(*change.BeyondError)) {
+			why = "" // it says more
+		}
+		if err != nil {
+			return f.Unfixable("mcp-jail does not suggest allowing it, because " + why + show.Line(strings.ReplaceAll(c.Evidence.Redactor.Redact(err.Error()), "\n", " ")))
 		}
 	}
 	if f.Hint.Warning == "" {
@@ -364,28 +370,28 @@ func proposable(c *analysis.Case, f analysis.Finding) analysis.Finding {
 }
 
 // harmOf judges a grant, and returns the shown name of what it is about.
-func harmOf(c *analysis.Case, n analysis.Grant) (h policy.Harm, name string) {
+func harmOf(c *analysis.Case, o change.Object) (h policy.Harm, name string) {
 	switch {
-	case n.Path != "":
-		return analysis.HarmOfGrant(c, n), c.Show(n.Path)
-	case n.Host != "" && c.Evidence.HarmOfHost != nil:
-		return c.Evidence.HarmOfHost(n.NetRule()), show.Name(n.Host)
-	case policy.IsDangerousVariable(n.Variable): // a warning would keep the variables of one failure apart
-		return policy.HarmOfVariable(n.Variable), show.Name(n.Variable)
+	case o.Fs.Path != "":
+		return analysis.HarmOfGrant(c, o), c.Show(o.At())
+	case o.Net.Host != "" && c.Evidence.HarmOfHost != nil:
+		return c.Evidence.HarmOfHost(o.Net), show.Name(o.Net.Host)
+	case policy.IsDangerousVariable(o.Env): // a warning would keep the variables of one failure apart
+		return change.HarmOf(policy.ReasonsOfVariable(o.Env)), show.Name(o.Env)
 	}
 	return h, ""
 }
 
-func try(c *analysis.Case, wanted []analysis.Grant) error {
-	words := c.Writer.Words(slices.DeleteFunc(slices.Clone(wanted), func(n analysis.Grant) bool { return n.Preset != "" }))
+func try(c *analysis.Case, wanted []change.Object) error {
+	words := c.Writer.Words(slices.DeleteFunc(slices.Clone(wanted), func(o change.Object) bool { return o.Setting.Key == "preset" }))
 	if c.Evidence.Try == nil || c.Evidence.Profile == nil || len(words) == 0 {
 		return nil
 	}
 	return c.Evidence.Try(c.Profile.Tool, words)
 }
 
-func revealsSecret(c *analysis.Case, n analysis.Grant) bool {
-	for _, word := range append(c.Writer.Words([]analysis.Grant{n}), n.Path, c.Writer.Display(n.Path), n.Endpoint()) {
+func revealsSecret(c *analysis.Case, o change.Object) bool {
+	for _, word := range append(c.Writer.Words([]change.Object{o}), o.Fs.Path, o.Net.Host) {
 		if c.Evidence.Redactor.Redact(word) != word {
 			return true
 		}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -164,7 +165,7 @@ func fixture(change func(*policy.Profile)) *policy.Profile {
 func evidence(text string) Evidence {
 	return Evidence{
 		Stage: StageCall, Server: "github", Tool: "search", Method: "tools/call", Profile: fixture(nil), Text: text,
-		UserHome: "/home/u", SearchPath: "/usr/bin:/bin:/opt/tools/bin", Exists: someHost.exists, May: someMay, Harm: judge(&policy.Policy{}, fakeHost(hostFiles)), HarmOfHost: func(r policy.NetRule) policy.Harm { return resolve.HarmOfHost(&hostfs.Host{}, r) },
+		UserHome: "/home/u", SearchPath: "/usr/bin:/bin:/opt/tools/bin", Exists: someHost.exists, May: someMay, Harm: judge(&policy.Policy{}, fakeHost(hostFiles)), HarmOfHost: func(r policy.NetRule) policy.Harm { return change.HarmOf(resolve.ReasonsOfHost(&hostfs.Host{}, r)) },
 	}
 }
 
@@ -174,7 +175,7 @@ func judge(p *policy.Policy, host hostfs.Host) func(string, policy.Rights) polic
 	return func(path string, rights policy.Rights) policy.Harm {
 		key := path + "\x00" + rights.String()
 		if _, known := said[key]; !known {
-			said[key] = resolve.HarmOf(&host, p, path, rights)
+			said[key] = change.HarmOf(resolve.Reasons(&host, p, path, rights))
 		}
 		return said[key]
 	}

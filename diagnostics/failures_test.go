@@ -13,6 +13,7 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -276,6 +277,14 @@ func (f failure) check(t *testing.T) {
 	}
 	if d.Attribution != Certain && slices.ContainsFunc(d.Words, func(w string) bool { return strings.Contains(w, ".ssh") }) {
 		t.Errorf("%s: words of the server lead to a grant of keys", f.Name)
+	}
+	objects, err := change.Read(d.Words)
+	var again []string
+	for _, o := range objects {
+		again = append(again, o.Words()...)
+	}
+	if err != nil || !slices.Equal(again, d.Words) {
+		t.Errorf("%s: %q is read as %q: %v", f.Name, d.Words, again, err)
 	}
 	if err := granting(&config.Server{Name: "github", Command: "x"}, "", d.Words); err != nil {
 		t.Errorf("%s: %q: %v", f.Name, d.Words, err)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
@@ -23,7 +24,7 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	}
 	a := analysis.NewCase(&ev)
 	var named, careful []string
-	var wanted []analysis.Grant
+	var wanted []change.Object
 	for _, f := range analysis.GivenPaths(a, Certain, words.Absent, nil, true) {
 		path := f.Hint.Target
 		if slices.ContainsFunc(tools, func(p *policy.Profile) bool { return p.Allows(policy.OpRead, path) }) {
@@ -31,11 +32,11 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 		}
 		f = proposable(a, f)
 		named = append(named, a.Show(path))
-		if f.Grant.IsZero() {
+		if f.Object.IsZero() {
 			careful = append(careful, f.Fix)
 			continue
 		}
-		wanted = append(wanted, f.Grant)
+		wanted = append(wanted, f.Object)
 		if f.Hint.Warning != "" {
 			careful = append(careful, "careful: "+f.Hint.Warning)
 		}
@@ -53,13 +54,13 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 	return report.Joined(append([]string{text}, careful...)...) + PagePathArg.Reference()
 }
 
-func grantPhrase(c *analysis.Case, wanted []analysis.Grant) string {
+func grantPhrase(c *analysis.Case, wanted []change.Object) string {
 	words := c.Writer.Words(wanted)
 	command, ok := show.TypedOK("mcp-jail grant", c.Evidence.Server)
 	if len(words) == 0 || !ok {
 		return ""
 	}
-	return "to allow that: " + command + " " + strings.Join(analysis.TypedWords(words), " ")
+	return "to allow that: " + command + " " + change.AsTyped(words)
 }
 
 // mayFail reports whether a line may tell of a refusal. It is cheaper than to look for names.

@@ -151,8 +151,8 @@ func missed(c *analysis.Case, row analysis.ProgramRow) (found []analysis.Finding
 	}
 	for _, name := range row.Variables {
 		if row.Certificate {
-			if f := authority(c, name); f.Refused {
-				return []analysis.Finding{f}
+			if found := authority(c, name); len(found) > 0 {
+				return found
 			}
 		} else if slices.Contains(c.Profile.Withheld, name) {
 			found = append(found, analysis.AttributeVariable(c, Likely, name, row.Name+" reads the variable "+name+", which is set but not granted"))
@@ -168,8 +168,8 @@ func missed(c *analysis.Case, row analysis.ProgramRow) (found []analysis.Finding
 // each other.
 func raised(c *analysis.Case, f analysis.Finding, levels int) analysis.Finding {
 	for range levels {
-		if dir := filepath.Dir(f.Grant.Path); f.Grant.Path != "" && harmOfPath(c, dir) {
-			f.Grant.Path = dir
+		if dir := filepath.Dir(f.Object.Fs.Path); f.Object.Fs.Path != "" && harmOfPath(c, dir) {
+			f.Object.Fs.Path = dir
 		}
 	}
 	return f
@@ -180,9 +180,9 @@ func harmOfPath(c *analysis.Case, dir string) bool {
 	return h.Never == "" && h.Ask == ""
 }
 
-// authority returns the finding about a variable that names further authorities for certificates: it
+// authority returns the findings about a variable that names further authorities for certificates: it
 // is withheld, or is granted without the file that it names.
-func authority(c *analysis.Case, name string) analysis.Finding {
+func authority(c *analysis.Case, name string) []analysis.Finding {
 	value, granted := "", false
 	for _, v := range c.Profile.Env {
 		if v.Name == name {
@@ -191,7 +191,7 @@ func authority(c *analysis.Case, name string) analysis.Finding {
 	}
 	if !granted {
 		if !slices.Contains(c.Profile.Withheld, name) {
-			return analysis.Finding{}
+			return nil
 		}
 		if c.Evidence.Variable != nil {
 			value = c.Evidence.Variable(name)
@@ -202,7 +202,7 @@ func authority(c *analysis.Case, name string) analysis.Finding {
 		file, _, _ = strings.Cut(store, " ")
 		file = strings.Trim(file, `"'`)
 	} else if value != "" && (strings.Contains(name, "JAVA_") || strings.Contains(name, "JDK_")) {
-		return analysis.Finding{} // options about something else
+		return nil // options about something else
 	}
 	f := analysis.Finding{}
 	if filepath.IsAbs(file) {
@@ -210,11 +210,12 @@ func authority(c *analysis.Case, name string) analysis.Finding {
 	}
 	if granted {
 		f.Hint.Cause = "the server does not trust a certificate: the variable " + name + " is granted, and " + c.Show(f.Hint.Target) + ", which it names, is not"
-		return f
+		return slices.DeleteFunc([]analysis.Finding{f}, func(f analysis.Finding) bool { return !f.Refused })
 	}
-	held := analysis.AttributeVariable(c, Likely, name, "the server does not trust a certificate, and the variable "+name+", which names further authorities, is set but not granted")
-	if f.Grant.Path != "" && !analysis.IsTooWide(c, f.Grant.Path) {
-		held.Grant.File = f.Grant.Path
+	held := []analysis.Finding{analysis.AttributeVariable(c, Likely, name, "the server does not trust a certificate, and the variable "+name+", which names further authorities, is set but not granted")}
+	if f.Object.Fs.Path != "" && !analysis.IsTooWide(c, f.Object.At()) {
+		f.Besides = true
+		held = append(held, f)
 	}
 	return held
 }

@@ -255,21 +255,12 @@ func (p *Profile) inGitDir(file string) bool {
 	return strings.Contains(folded+"/", "/.git/") || slices.ContainsFunc(p.GitDirs, func(dir string) bool { return Within(folded, foldCase(dir)) })
 }
 
-// Harm is what a grant could do beside what it is for. There is one judgement of that, for all that proposes or takes a
-// grant which the user did not type: see resolve.HarmOf.
+// Harm is what a grant could do beside what it is for: see change.HarmOf.
 type Harm struct {
 	Never  string // why it is neither proposed nor taken; "" if it may be
 	Ask    string // why a person is asked about it by name; "" if it is fine
 	Inside bool   // it is for what lies in or beside the path, which a user knows who named the path himself
 	Secret bool   // it shows keys or passwords, or all: no mere words of a server lead to it
-}
-
-// HarmOfVariable judges a grant of a variable.
-func HarmOfVariable(name string) Harm {
-	if IsDangerousVariable(name) {
-		return Harm{Ask: "it chooses what code programs load or start"}
-	}
-	return Harm{Ask: "it may hold a token or password, which the server could send on", Inside: true}
 }
 
 // Say returns the question of a Harm with the shown name of what it is about.

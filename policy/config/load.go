@@ -102,6 +102,9 @@ func (o *LoadOptions) merge(layers []layer, leaveOut func(data []byte) bool) (*C
 			merged.overlay(c)
 		}
 	}
+	if o.Candidate != nil && len(o.Files) > 0 { // they have no layer of a project
+		merged.Servers[o.Candidate.Server.Name] = o.Candidate.Server
+	}
 	return merged, problems, nil
 }
 

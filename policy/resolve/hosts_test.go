@@ -36,7 +36,7 @@ import (
 //	workspace DIR         the workspace of what follows; none
 //	beside DIR FILE PATH...
 //	                      the same of a preset that writes in the directory of a file, with rules of the user that read
-//	sensitive, guarded, shared, harm RIGHTS, host-harm, start
+//	sensitive, guarded, shared, reasons RIGHTS, host-reasons, start
 //	                      a question about each path; start: does a server that starts there get it as its workspace?
 //
 // An answer follows " = ". For a path below a policy, it is what a server may do there: r(ead), w(rite), c(reate),
@@ -299,6 +299,15 @@ func (h *hostPlayer) said(ws []policy.Warning, err error) (text string) {
 	return text
 }
 
+// said returns reasons with their names.
+func said(reasons []policy.Reason) string {
+	var all []string
+	for _, r := range reasons {
+		all = append(all, strings.TrimSuffix(string(r.Kind)+" ("+strings.Join(r.Names, "; ")+")", " ()"))
+	}
+	return strings.Join(all, ", ")
+}
+
 // answer answers a line below the verb.
 func (h *hostPlayer) answer(about string) string {
 	at := h.make()
@@ -319,7 +328,7 @@ func (h *hostPlayer) answer(about string) string {
 		return Guarded(&at, about, false)
 	case "shared":
 		return Shared(&at, &policy.Policy{}, about)
-	case "harm":
+	case "reasons":
 		rights := policy.Read
 		switch h.rest {
 		case "w":
@@ -327,13 +336,9 @@ func (h *hostPlayer) answer(about string) string {
 		case "x":
 			rights = policy.Execute
 		}
-		harm := HarmOf(&at, &policy.Policy{}, about, rights)
-		if harm.Never != "" {
-			return "never: " + harm.Never
-		}
-		return harm.Ask
-	case "host-harm":
-		return HarmOfHost(&at, policy.NetRule{Host: about, Allow: true}).Ask
+		return said(Reasons(&at, &policy.Policy{}, about, rights))
+	case "host-reasons":
+		return said(ReasonsOfHost(&at, policy.NetRule{Host: about, Allow: true}))
 	case "start":
 		return h.startsIn(about)
 	}

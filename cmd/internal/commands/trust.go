@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/inspect"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -148,7 +149,7 @@ const screenLines = 20
 
 // summary says what each server of a file may use, and what your own lose, without the warnings that were said before. It is
 // printed last, so that it stays on the screen.
-func summary(c terminal.Console, all []change, said []string, host hostfs.Host) string {
+func summary(c terminal.Console, all []serverChange, said []string, host hostfs.Host) string {
 	var b strings.Builder
 	for _, s := range all {
 		b.WriteString(s.text(c, said, host) + "\n")
@@ -162,13 +163,13 @@ func summary(c terminal.Console, all []change, said []string, host hostfs.Host) 
 	return b.String()
 }
 
-// change is what a file makes of one server.
-type change struct {
+// serverChange is what a file makes of one server.
+type serverChange struct {
 	config.ServerChange
 	cfg *config.Config // with the file
 }
 
-func (s change) text(c terminal.Console, said []string, host hostfs.Host) string {
+func (s serverChange) text(c terminal.Console, said []string, host hostfs.Host) string {
 	name := show.Name(s.Server)
 	switch {
 	case s.Starts == nil && s.Texts == nil:
@@ -186,7 +187,7 @@ func (s change) text(c terminal.Console, said []string, host hostfs.Host) string
 	return title + name + "\n  arguments       " + terminal.ShownLine(s.Starts) + "\n  It does not start now: " + show.Lines(err.Error()) + "\n" + s.texts()
 }
 
-func (s change) texts() (lines string) {
+func (s serverChange) texts() (lines string) {
 	for _, text := range s.Texts {
 		lines += "  " + show.Line(policy.Abbreviate(text)) + "\n"
 	}
@@ -237,23 +238,23 @@ func harms(p *policy.Policy, host hostfs.Host) (ws []policy.Warning) {
 	}
 	for _, r := range p.Fs {
 		if r.Rights() != 0 && r.Path != "." {
-			add(r.Path, r.Where, resolve.HarmOf(&host, p, r.Path, r.Rights()))
+			add(r.Path, r.Where, change.HarmOf(resolve.Reasons(&host, p, r.Path, r.Rights())))
 		}
 	}
 	for _, r := range p.Net {
 		if r.Allow {
-			add(r.Host, r.Where, resolve.HarmOfHost(&host, r))
+			add(r.Host, r.Where, change.HarmOf(resolve.ReasonsOfHost(&host, r)))
 		}
 	}
 	for _, r := range p.Env {
-		add(r.Name, r.Where, policy.HarmOfVariable(r.Name))
+		add(r.Name, r.Where, change.HarmOf(policy.ReasonsOfVariable(r.Name)))
 	}
 	return ws
 }
 
 // changesOf returns what a project's file declares and takes away, with the warnings about it. For a file with a
 // name other than config.ProjectFile there are no other layers.
-func changesOf(file string, data []byte, host hostfs.Host) (all []change, ws []policy.Warning, err error) {
+func changesOf(file string, data []byte, host hostfs.Host) (all []serverChange, ws []policy.Warning, err error) {
 	ids := []string{""}
 	for at := 0; at < len(ids); at++ {
 		before, after, err := loadBoth(file, data, ids[at], host)
@@ -266,7 +267,7 @@ func changesOf(file string, data []byte, host hostfs.Host) (all []change, ws []p
 		}
 		for _, ch := range changes {
 			ws = slices.Concat(ws, after.Warnings(ch.Server), fileWarnings(before, after, ch, host))
-			all = append(all, change{ch, after})
+			all = append(all, serverChange{ch, after})
 		}
 		ids = append(ids, after.NarrowedIDs...)
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -176,7 +177,7 @@ func Harm(path string, rights policy.Rights, host clients.Host) policy.Harm {
 	if err != nil {
 		return policy.Harm{Never: "what it holds is not known (" + err.Error() + ")"}
 	}
-	h := resolve.HarmOf(&local, p, path, rights)
+	h := change.HarmOf(resolve.Reasons(&local, p, path, rights))
 	if h.Inside {
 		return policy.Harm{}
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
@@ -272,19 +273,38 @@ func (p *Package) companion(program string) *exec.Cmd {
 const AfterClient = 2 * time.Minute
 
 // attempt returns why the server, or one of its tools, would not start after mcp-jail grant with some words, or nil if
-// it does not start without them either.
+// it does not start without them either. It returns a *change.BeyondError if the words would give more than they say.
 func (t *Target) attempt(tool string, words []string) error {
 	if t.source.with == nil {
 		return nil
 	}
+	objects, err := change.Read(words)
+	if err != nil {
+		return err
+	}
+	var after *policy.Profile
 	file, err := t.granted(tool, words)
 	if err == nil {
-		err = t.starts(tool, file)
+		after, err = t.starts(tool, file)
 	}
-	if err != nil && !isNew(err, t.starts(tool, nil)) {
+	switch before, was := t.starts(tool, nil); {
+	case err != nil && isNew(err, was):
+		return err
+	case before == nil || after == nil:
 		return nil
+	default: // also where this host cannot enforce either
+		within := func(path, named string) bool {
+			return hostfs.Within(t.Host.OS, path, resolveLinks(t.at(named)))
+		}
+		return change.Exact(change.Rows(before, after), objects, within)
 	}
-	return err
+}
+
+// at returns where a path of a grant leads, before links are followed. Relative ones are in the workspace.
+func (t *Target) at(path string) string {
+	in := t.Host
+	in.Dir = cmp.Or(t.Profile.Workspace, in.Dir)
+	return expand(path, in)
 }
 
 // granted returns the file of the server with what words grant.
@@ -302,9 +322,7 @@ func addTo(t *Target, file *config.ServerFile, tool string, words []string) (*co
 	if err != nil {
 		return nil, err
 	}
-	in := t.Host // where relative paths of the file start
-	in.Dir = cmp.Or(t.Profile.Workspace, in.Dir)
-	g := config.Grants{Tool: tool, At: func(path string) string { return expand(path, in) }}
+	g := config.Grants{Tool: tool, At: t.at}
 	if g.Table, err = flags.Options(nil).Table(); err != nil {
 		return nil, err
 	}
@@ -369,18 +387,17 @@ func holds(g confine.Gap) string {
 	return g.What
 }
 
-// starts returns why a server whose file is as given could not be resolved on this host, or not enforced by this
-// kernel. nil is the file that is there.
-func (t *Target) starts(tool string, file *config.ServerFile) error {
+// starts returns the policy of a server whose file is as given, or why it could not be resolved on this host, or not
+// enforced by this kernel. nil is the file that is there.
+func (t *Target) starts(tool string, file *config.ServerFile) (*policy.Profile, error) {
 	with, err := t.source.with(tool, file)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	t.Package.use(with.Policy)
 	profile, _, err := resolve.Resolve(with.Policy, t.Host)
-	if err != nil {
-		return err
+	if err == nil {
+		_, err = (confine.Launcher{}).Compile(profile)
 	}
-	_, err = (confine.Launcher{}).Compile(profile)
-	return err
+	return profile, err
 }

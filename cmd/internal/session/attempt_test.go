@@ -59,6 +59,7 @@ func TestAttempt(t *testing.T) {
 		{"no rules yet", load(), "--read ~/notes", false},
 		{"a limit beside others", load(append([]string{"[servers.s.limits]", "memory_mb = 4096"}, all...)...), "--limit memory_mb=8192", false},
 		{"a path without meaning", load(all...), "--read x/*", true},
+		{"fewer rights than the rule around it gives", load(all...), "--read hidden", true},
 		{"a flag of a line", given(wide), "--read ~/notes --env A --limit memory_mb=99 --net a.test", false},
 		{"a path of a line without meaning", given(wide), "--read x/*", true},
 	} {

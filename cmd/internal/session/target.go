@@ -34,6 +34,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -107,12 +108,12 @@ func (t *Target) evidence() diagnostics.Evidence {
 	}
 }
 
-// judges returns resolve.HarmOf, resolve.HarmOfHost and resolve.Shared for a target.
+// judges returns change.HarmOf of what speaks against a path and a host, and resolve.Shared, for a target.
 func judges(t *Target) (harm func(string, policy.Rights) policy.Harm, ofHost func(policy.NetRule) policy.Harm, shared func(string) string) {
 	return func(path string, rights policy.Rights) policy.Harm {
-			return resolve.HarmOf(&t.Host, t.Policy, path, rights)
+			return change.HarmOf(resolve.Reasons(&t.Host, t.Policy, path, rights))
 		},
-		func(r policy.NetRule) policy.Harm { return resolve.HarmOfHost(&t.Host, r) },
+		func(r policy.NetRule) policy.Harm { return change.HarmOf(resolve.ReasonsOfHost(&t.Host, r)) },
 		func(dir string) string { return resolve.Shared(&t.Host, t.Policy, dir) }
 }
 

@@ -4,9 +4,9 @@
 //
 //	files, err := wrapping.Find(host, wrapping.Selection{})
 //	for _, f := range files {
-//		change := f.Wrap(program, selection, host, names)
-//		... // show change.Servers and change.Diff(), and ask
-//		backup, err := change.Write(dir, time.Now())
+//		c := f.Wrap(program, selection, host, names)
+//		... // show c.Servers and c.Diff(), and ask
+//		backup, err := c.Write(dir, time.Now())
 //	}
 //
 // A [File] is a file in which a client looks for servers. A [Change] is what becomes of it:

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -24,7 +25,7 @@ type Case struct {
 type Finding struct {
 	Refused bool // the policy refuses the name
 	Hint    report.Hint
-	Grant   Grant
+	Object  change.Object // whose change allows it
 	// Note tells, without a refusal, why the policy is not the cause (the file does not exist on the
 	// host either, or the policy grants the host), or what a possible cause is.
 	Note   string
@@ -54,13 +55,13 @@ func NewCase(ev *Evidence) *Case {
 }
 
 // Refused returns the finding that target is refused.
-func Refused(sure report.Attribution, axis policy.Axis, target, missing, cause string, n Grant) Finding {
-	return Finding{Refused: true, Grant: n, Hint: report.Hint{Attribution: sure, Axis: axis, Target: target, Missing: missing, Cause: cause}}
+func Refused(sure report.Attribution, axis policy.Axis, target, missing, cause string, o change.Object) Finding {
+	return Finding{Refused: true, Object: o, Hint: report.Hint{Attribution: sure, Axis: axis, Target: target, Missing: missing, Cause: cause}}
 }
 
 // Unfixable returns the finding with a reason why no line of a policy helps.
 func (f Finding) Unfixable(why string) Finding {
-	f.Grant, f.Hint.Warning, f.Fix, f.NoLine = Grant{}, "", why, true
+	f.Object, f.Hint.Warning, f.Fix, f.NoLine = change.Object{}, "", why, true
 	return f
 }
 
@@ -238,7 +239,7 @@ func (c *Case) planCommand() string {
 func refusedPort(c *Case, d policy.Denial, cause string) Finding {
 	port, err := strconv.Atoi(d.Target[strings.LastIndexByte(d.Target, ':')+1:])
 	if err != nil || port < 1 || port > 65535 {
-		f := Refused(report.Certain, d.Axis, d.Target, "inbound", cause, Grant{})
+		f := Refused(report.Certain, d.Axis, d.Target, "inbound", cause, change.Object{})
 		f.Hint.Explain, f.Fix = report.PageInbound, "give the server a fixed port, as its documentation says, and grant that"
 		return f
 	}
@@ -275,12 +276,12 @@ func LongerWords(c *Case) []string {
 // NameDenial names the user's own rule that refuses everything at what a finding is about: a flag
 // --deny, or a rule without rights. No grant remains that the rule would still beat.
 func NameDenial(c *Case, f Finding) Finding {
-	if f.Grant.Path == "" {
+	if f.Object.Fs.Path == "" {
 		return f
 	}
-	e, ok := refusingRule(c, f.Grant.Path, f.Grant.Rights)
+	e, ok := refusingRule(c, f.Object.At(), f.Object.Fs.Rights())
 	if target, absolute := c.Absolute(f.Hint.Target); !ok && absolute {
-		e, ok = refusingRule(c, target, f.Grant.Rights)
+		e, ok = refusingRule(c, target, f.Object.Fs.Rights())
 	}
 	if !ok {
 		return f
@@ -312,7 +313,7 @@ func cannotRemove(c *Case, path, operation, cause string) (f Finding, ok bool) {
 	if !strings.HasPrefix(operation, "remove") {
 		return f, false
 	}
-	f = Refused(report.Certain, policy.AxisFs, path, RightName(policy.Delete), cause, Grant{})
+	f = Refused(report.Certain, policy.AxisFs, path, RightName(policy.Delete), cause, change.Object{})
 	if c.Exists(path) == Absent {
 		f.Fix = absent(c, path)
 		return f, true

@@ -2,7 +2,6 @@
 //
 // A [Case] has the evidence, and answers what a path means to the server, whether it exists, and which
 // rights the profile and the jail give on it. Each subject concludes a [Finding] from it: paths, hosts,
-// variables and names of programs, limits and signals, and starts. A [Grant] is an
-// addition to a policy with its words for mcp-jail grant. What is known of single programs, how their
-// failures read and what they need, is in programs.toml.
+// variables and names of programs, limits and signals, and starts. A [change.Object]
+// is what helps. What is known of single programs, how their failures read and what they need, is in programs.toml.
 package analysis

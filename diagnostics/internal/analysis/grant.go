@@ -3,79 +3,13 @@ package analysis
 import (
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
-
-// Grant is one addition to a policy. The zero grant adds nothing.
-type Grant struct {
-	Path      string        // absolute; "" unless the grant is for a path
-	Rights    policy.Rights // all rights of the rule for path, not only the missing ones
-	Create    bool          // path is a directory that does not exist yet
-	Workspace bool          // path becomes the workspace of a server given on the command line under the default policy
-
-	Host   string
-	Scheme string
-	Port   int
-
-	Inbound  int // a port that leads into the jail
-	Variable string
-	File     string // of a variable: the file or directory that its value names, to be read; "" for none
-	Program  string // base name, for the list of commands: no flag grants it
-
-	Preset string // of the whole server
-
-	Limit string // key of the limits table
-	Value int
-}
-
-func (g Grant) IsZero() bool { return g == Grant{} }
-
-// NetRule returns the rule of a grant for a host.
-func (g Grant) NetRule() policy.NetRule {
-	return policy.NetRule{Host: g.Host, Scheme: g.Scheme, Port: g.Port, Allow: true}
-}
-
-// Endpoint returns the host, with the port if no scheme implies it.
-func (g Grant) Endpoint() string {
-	if g.Port == 80 || g.Port == 443 {
-		return g.Host
-	}
-	return words.Endpoint(g.Host, g.Port)
-}
-
-// parts returns a grant and those of the files that it names beside it.
-func (g Grant) parts() []Grant {
-	all := []Grant{g}
-	if g.File != "" {
-		all[0].File = ""
-		all = append(all, Grant{Path: g.File, Rights: policy.Read})
-	}
-	return all
-}
-
-// MergeGrants joins grants for the same path and removes repetitions. It keeps the order.
-func MergeGrants(grants []Grant) (all []Grant) {
-	for _, g := range grants {
-		for _, n := range g.parts() {
-			same := slices.IndexFunc(all, func(o Grant) bool { return o == n || n.Path != "" && n.Path == o.Path })
-			switch {
-			case n.IsZero():
-			case same < 0:
-				all = append(all, n)
-			default:
-				all[same].Rights |= n.Rights
-				all[same].Create = all[same].Create || n.Create
-			}
-		}
-	}
-	return all
-}
 
 // grantWriter shows paths and grants as the user writes them.
 type grantWriter struct {
@@ -84,94 +18,50 @@ type grantWriter struct {
 	UserHome string
 }
 
-// Words returns grants as words for mcp-jail grant, not quoted, without those that it has no flag for. It does not
+// Words returns objects as words for mcp-jail grant, not quoted, without those that it has no flag for. It does not
 // matter how the server was given.
-func (w grantWriter) Words(grants []Grant) (flags []string) {
+func (w grantWriter) Words(objects []change.Object) (words []string) {
 	if w.NoTable {
 		return nil
 	}
-	grants = MergeGrants(grants)
-	for i, n := range grants {
-		// A rule for n adds nothing to one around it, but where another rule lies between the two.
-		if !slices.ContainsFunc(grants, func(o Grant) bool { return o.Path != "" && o.Path != n.Path && w.includes(o, n) }) {
-			flags = append(flags, w.words(grants[i])...)
+	objects = change.Merge(objects)
+	for _, o := range objects {
+		// A rule for o adds nothing to one around it, but where another rule lies between the two.
+		if !slices.ContainsFunc(objects, func(around change.Object) bool { return w.includes(around, o) }) {
+			words = append(words, w.words(o)...)
 		}
 	}
-	return flags
+	return words
 }
 
-func (w grantWriter) includes(around, n Grant) bool {
-	e, _ := w.Profile.Find(n.Path)
-	between := e.Path != around.Path && policy.Within(e.Path, around.Path)
-	return n.Path != "" && policy.Within(n.Path, around.Path) && around.Rights.Has(n.Rights) && !n.Create && !between
-}
-
-func (w grantWriter) words(n Grant) (flags []string) {
-	switch {
-	case n.Workspace:
-		flags = []string{"--workspace", w.whole(n.Path)}
-	case n.Path != "":
-		path := w.whole(n.Path)
-		if n.Create && !strings.HasSuffix(path, "/") {
-			path += "/" // docs/policy.md "Filesystem rules": the slash asks mcp-jail to create it
-		}
-		if n.Rights&policy.Write != 0 {
-			flags = append(flags, "--write", path)
-		}
-		if n.Rights.Has(policy.Execute) {
-			flags = append(flags, "--execute", path)
-		}
-		if flags == nil {
-			flags = []string{"--read", path}
-		}
-	case n.Host != "":
-		flags = []string{"--net", n.Endpoint()}
-	case n.Inbound != 0:
-		flags = []string{"--inbound", strconv.Itoa(n.Inbound)}
-	case n.Variable != "":
-		flags = []string{"--env", n.Variable}
-	case n.Preset != "":
-		flags = []string{"--preset", n.Preset}
-	case n.Limit != "":
-		flags = []string{"--limit", n.Limit + "=" + strconv.Itoa(n.Value)}
+func (w grantWriter) includes(around, o change.Object) bool {
+	if around.Fs.Path == "" || o.Fs.Path == "" || o.Makes() || around.At() == o.At() {
+		return false
 	}
-	for _, f := range flags {
-		if show.Line(f) != f || show.Expands(f) {
+	e, _ := w.Profile.Find(o.At())
+	between := e.Path != around.At() && policy.Within(e.Path, around.At())
+	return policy.Within(o.At(), around.At()) && around.Fs.Rights().Has(o.Fs.Rights()) && !between
+}
+
+func (w grantWriter) words(o change.Object) []string {
+	if o.Fs.Path != "" {
+		o.Fs.Path = w.whole(o.Fs.Path)
+	}
+	if o.Net.Port == 80 || o.Net.Port == 443 {
+		o.Net.Port = 0 // a host without a port is both
+	}
+	words := o.Words()
+	for _, word := range words {
+		if show.Line(word) != word || show.Expands(word) {
 			return nil // no line of a shell, or no list of a client, would hold it as it is
 		}
 	}
-	return flags
+	return words
 }
 
 // isDenial reports whether an entry is that of a rule with deny, or of a flag --deny.
 func isDenial(e policy.Entry) bool {
 	return e.Origin == policy.OriginRule && (strings.HasPrefix(e.Rule, "--deny ") || strings.Contains(e.Rule, ", deny = "))
-}
-
-// TypedWords returns words that can be typed, quoted for a shell.
-func TypedWords(words []string) (typed []string) {
-	for _, w := range words {
-		word, _ := show.Path(w)
-		typed = append(typed, word)
-	}
-	return typed
-}
-
-// Display returns an absolute path as the configuration writes it. No path is written relative to a
-// workspace that is the home, or a directory around it: a client only happened to start there, and
-// later starts may have another workspace.
-func (w grantWriter) Display(path string) string {
-	home := w.UserHome
-	if p := w.Profile; p.Workspace != "" && policy.Within(path, p.Workspace) && (home == "" || !policy.Within(home, p.Workspace)) {
-		rel, err := filepath.Rel(p.Workspace, path)
-		if err == nil {
-			if strings.HasPrefix(rel, "~") || strings.HasPrefix(rel, "$") || strings.HasPrefix(rel, "-") || rel == "*" {
-				rel = "./" + rel
-			}
-			return rel
-		}
-	}
-	return w.whole(path)
 }
 
 // whole returns a path as it means the same in every directory.
@@ -194,12 +84,12 @@ func expressible(path string) bool {
 
 // pathGrant returns the rule for a right on a path, and what else the user must do. A
 // single rule decides about a path, so the new one repeats the rights that it has already.
-func pathGrant(c *Case, path string, missing policy.Rights, makes bool) (Grant, string) {
+func pathGrant(c *Case, path string, missing policy.Rights, makes bool) (change.Object, string) {
 	if (filepath.Base(path) == ".git" || c.Profile.InGitInternals(path) && c.Profile.Protects(policy.OpCreate, path)) && c.Exists(path) != Present {
-		return Grant{}, newRepositoryFix
+		return change.Object{}, newRepositoryFix
 	}
 	if around := policy.ProtectedAround(path); missing&policy.Write != 0 && filepath.Base(around) == ".git" && c.Exists(around) == Absent {
-		return Grant{}, newRepositoryFix // the directory around it would become a repository
+		return change.Object{}, newRepositoryFix // the directory around it would become a repository
 	}
 	if dir, ok := gitDir(c, path); ok && c.Exists(dir) == Present {
 		path, makes = dir, false
@@ -217,7 +107,7 @@ func pathGrant(c *Case, path string, missing policy.Rights, makes bool) (Grant, 
 	if missing.Has(policy.Execute) {
 		missing |= policy.Read // a script is read by its interpreter
 	}
-	n := Grant{Path: path, Rights: missing}
+	n := change.Path(path, missing)
 	if missing&policy.Write == 0 || c.Exists(path) != Absent {
 		return n, ""
 	}
@@ -230,7 +120,7 @@ func pathGrant(c *Case, path string, missing policy.Rights, makes bool) (Grant, 
 	case isReserved(c, path), c.Exists(dir) == Present && whyShared(c, dir) != "":
 		return n, "create " + c.Show(path) + firstCreate
 	}
-	n.Path, n.Rights = dir, missing
+	n = change.Path(dir, missing)
 	if c.Exists(dir) == Present {
 		return n, ""
 	}
@@ -238,17 +128,17 @@ func pathGrant(c *Case, path string, missing policy.Rights, makes bool) (Grant, 
 }
 
 // newDirGrant completes the rule for a directory that does not exist.
-func newDirGrant(c *Case, n Grant, makes bool) (Grant, string) {
-	dir := n.Path
+func newDirGrant(c *Case, n change.Object, makes bool) (change.Object, string) {
+	dir := n.Fs.Path
 	// Grant only the missing directory, since others use the existing one above it.
 	if !inWorkspace(c, dir) && (systemDir(dir) || systemDir(filepath.Dir(dir)) || filepath.Dir(dir) == "/") {
 		if !c.may(dir, policy.Write) {
-			return Grant{}, "you could not make " + c.Show(dir) + " without a jail either: give the server another directory (its documentation names the argument or the variable)"
+			return change.Object{}, "you could not make " + c.Show(dir) + " without a jail either: give the server another directory (its documentation names the argument or the variable)"
 		}
 		return n, "create " + c.Show(dir) + firstCreate // mcp-jail most likely may not create it
 	}
-	n.Create = true
-	n.Rights |= policy.Read
+	n.Fs.Path += "/" // docs/policy.md "Filesystem rules": the slash asks mcp-jail to create it
+	n = n.Plus(policy.Read)
 	if makes {
 		return n, "mcp-jail creates it before it starts the server"
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -80,8 +81,8 @@ func InHome(c *Case, sure report.Attribution, user string, missing policy.Rights
 	real := c.Canonical(user)
 	f := AttributePath(c, sure, real, missing, false, cause)
 	f.Hint.Target = user
-	if f.Grant.Path != "" {
-		f.Grant.Path = inHome(c, user, f.Grant.Path)
+	if f.Object.Fs.Path != "" {
+		f.Object.Fs.Path = inHome(c, user, f.Object.At()) + f.Object.Fs.Path[len(f.Object.At()):]
 	}
 	return Withhold(c, f, false)
 }
@@ -164,10 +165,10 @@ func NeededPaths(c *Case, sure report.Attribution, places []string, cause string
 // WithNeeds returns a finding about a program with those about what it needs besides.
 func WithNeeds(c *Case, f Finding) []Finding {
 	all := []Finding{f}
-	if f.Grant.Path == "" || !f.Grant.Rights.Has(policy.Execute) || !inUserHome(c, f.Grant.Path) {
+	if f.Object.Fs.Path == "" || !f.Object.Fs.Rights().Has(policy.Execute) || !inUserHome(c, f.Object.Fs.Path) {
 		return all
 	}
-	dir := f.Grant.Path
+	dir := f.Object.Fs.Path
 	if c.Exists(dir+"/.") != Present {
 		dir = filepath.Dir(dir)
 	}
@@ -302,8 +303,8 @@ func RepositoryAbove(c *Case) Finding {
 		if c.rightsAt(dir).Has(policy.Read) || IsTooWide(c, dir) {
 			break
 		}
-		f := Refused(report.Likely, policy.AxisFs, dir, RightName(policy.Read), "git's repository is "+c.Show(dir)+", which is not granted", Grant{})
-		f.Grant = Grant{Path: dir, Rights: policy.Read}
+		f := Refused(report.Likely, policy.AxisFs, dir, RightName(policy.Read), "git's repository is "+c.Show(dir)+", which is not granted", change.Object{})
+		f.Object = change.Path(dir, policy.Read)
 		return Withhold(c, f, false)
 	}
 	return Finding{}

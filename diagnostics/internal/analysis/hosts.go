@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -27,20 +28,20 @@ func causeOfNetDenial(c *Case, d policy.Denial, cause string) Finding {
 	}
 	if report.IsNamelessLookup(d) || strings.HasPrefix(d.Target, "*:") || d.Operation == "socket" {
 		// What nobody saw the name of need not be what the failure is about.
-		f := Refused(report.Possible, d.Axis, "", d.Operation, report.Blocked(d, ""), Grant{})
+		f := Refused(report.Possible, d.Axis, "", d.Operation, report.Blocked(d, ""), change.Object{})
 		f.Fix = "mcp-jail does not know which host it wanted. To allow api.example.com, for example: " + show.Typed("mcp-jail grant", c.Evidence.Server) + " --net api.example.com"
 		return f
 	}
 	host, port, scheme, ok := words.SplitEndpoint(d.Target)
 	if !ok {
-		return Refused(report.Certain, d.Axis, d.Target, d.Operation, cause, Grant{}).Unfixable("no rule grants this")
+		return Refused(report.Certain, d.Axis, d.Target, d.Operation, cause, change.Object{}).Unfixable("no rule grants this")
 	}
 	host = loopbackName(host)
 	if d.Detail != "" && d.Reason != "" && d.Reason != policy.DeniedNotGranted {
 		cause += ": " + show.Cut(show.Line(c.Evidence.Redactor.Redact(d.Detail)), report.MaxCause/2)
 	}
 	refusal := func(fix string) Finding {
-		f := Refused(report.Certain, d.Axis, words.Endpoint(host, port), "connect", cause, Grant{})
+		f := Refused(report.Certain, d.Axis, words.Endpoint(host, port), "connect", cause, change.Object{})
 		f.Fix = fix
 		return f
 	}
@@ -75,23 +76,23 @@ func causeOfNetDenial(c *Case, d policy.Denial, cause string) Finding {
 
 // checkRefused removes the grant of what another rule refuses: docs/policy.md "Network rules".
 func checkRefused(c *Case, f Finding) Finding {
-	n := f.Grant
-	if n.Host == "" {
+	n := f.Object
+	if n.Net.Host == "" {
 		return f
 	}
 	var by policy.NetRule
-	for _, port := range n.NetRule().Ports() {
-		scheme := n.Scheme
+	for _, port := range n.Net.Ports() {
+		scheme := n.Net.Scheme
 		if scheme == "" {
 			scheme = map[int]string{80: "http", 443: "https"}[port]
 		}
-		r, ok := policy.MatchNet(append(slices.Clone(c.Profile.Net), n.NetRule()), n.Host, scheme, port, "", "")
+		r, ok := policy.MatchNet(append(slices.Clone(c.Profile.Net), n.Net), n.Net.Host, scheme, port, "", "")
 		if ok {
 			return f
 		}
 		by = r
 	}
-	f.Grant = Grant{}
+	f.Object = change.Object{}
 	f.Fix = "the rule at " + by.Where + " refuses it, whatever other rules say: change that rule"
 	return f
 }
@@ -99,7 +100,7 @@ func checkRefused(c *Case, f Finding) Finding {
 // analyzeAddressDenial analyzes a granted name that resolves to an address to which no
 // name may lead. The detail is "ADDRESS is …", or several of them with commas.
 func analyzeAddressDenial(c *Case, d policy.Denial, host string, port int, cause string) Finding {
-	f := Refused(report.Certain, d.Axis, words.Endpoint(host, port), "connect", cause, Grant{})
+	f := Refused(report.Certain, d.Axis, words.Endpoint(host, port), "connect", cause, change.Object{})
 	first, _, _ := strings.Cut(d.Detail, ", ")
 	name, reason, _ := strings.Cut(first, " ")
 	addr, err := netip.ParseAddr(name)
@@ -107,19 +108,19 @@ func analyzeAddressDenial(c *Case, d policy.Denial, host string, port int, cause
 		f.Fix = "a rule of the policy refuses the address: change that rule"
 		return f
 	}
-	n := Grant{Host: loopbackName(name)}
+	n := change.Object{Net: policy.NetRule{Host: loopbackName(name), Allow: true}}
 	for _, r := range c.Profile.Net {
 		if r.Allow && r.Covers(host, port) {
-			n.Scheme, n.Port = r.Scheme, r.Port
+			n.Net.Scheme, n.Net.Port = r.Scheme, r.Port
 		}
 	}
 	// It may be refused even so: by another rule, or as an IPv4 address inside an IPv6 one.
-	rule := n.NetRule()
+	rule := n.Net
 	if _, ok := policy.CheckAddress(append(slices.Clone(c.Profile.Net), rule), addr, rule.Ports()[0], false); !ok {
 		f.Fix = "a name does not grant this address, and no rule can grant it"
 		return f
 	}
-	f.Grant = n
+	f.Object = n
 	f.Hint.Warning = name + " " + show.Line(reason) + ", and the owner of the name " + c.Name(host) + " decides which address it leads to"
 	f.Fix = "a name alone does not grant this address: to allow it, name the address in a rule"
 	return f
@@ -134,7 +135,7 @@ func analyzeSchemeDenial(c *Case, d policy.Denial, host string, port int, cause 
 		scheme = "http"
 	}
 	f := checkRefused(c, attributeHost(report.Certain, host, port, scheme, cause))
-	if f.Grant.Scheme == "tcp" {
+	if f.Object.Net.Scheme == "tcp" {
 		f.Hint.Warning = "mcp-jail does not inspect connections of a rule with scheme = \"tcp\""
 	}
 	return f
@@ -143,7 +144,7 @@ func analyzeSchemeDenial(c *Case, d policy.Denial, host string, port int, cause 
 // analyzeRequestDenial analyzes a request that a rule about paths or methods refused. The
 // detail is "METHOD /path: …".
 func analyzeRequestDenial(c *Case, d policy.Denial, host string, port int, cause string) Finding {
-	f := Refused(report.Certain, d.Axis, words.Endpoint(host, port), "connect", cause, Grant{})
+	f := Refused(report.Certain, d.Axis, words.Endpoint(host, port), "connect", cause, change.Object{})
 	var near []string
 	for _, r := range c.Profile.Net {
 		if !r.Covers(host, port) {
@@ -203,22 +204,22 @@ func NamedHost(c *Case, n words.Name) Finding {
 
 func attributeHost(sure report.Attribution, host string, port int, scheme, cause string) Finding {
 	// The shortest rule: a scheme implies a port, and a port often a scheme.
-	n := Grant{Host: host, Port: port, Scheme: scheme}
+	n := change.Object{Net: policy.NetRule{Host: host, Port: port, Scheme: scheme, Allow: true}}
 	switch {
 	case scheme == "https" && port == 443, scheme == "http" && port == 80:
-		n.Port = 0 // implied by the scheme
+		n.Net.Port = 0 // implied by the scheme
 	case scheme != "" && port != 0:
 	case port == 443:
-		n.Scheme, n.Port = "https", 0
+		n.Net.Scheme, n.Net.Port = "https", 0
 	case port == 80:
-		n.Scheme, n.Port = "http", 0
+		n.Net.Scheme, n.Net.Port = "http", 0
 	case port != 0:
-		n.Scheme = "tcp"
+		n.Net.Scheme = "tcp"
 	case scheme == "tcp":
-		n.Scheme = "" // docs/policy.md "Network rules": tcp needs a port
+		n.Net.Scheme = "" // docs/policy.md "Network rules": tcp needs a port
 	}
 	if _, err := policy.NormalizeHost(host); err != nil {
-		n = Grant{} // no rule can name it
+		n = change.Object{} // no rule can name it
 	}
 	f := Refused(sure, policy.AxisNet, words.Endpoint(host, port), "connect", cause, n)
 	switch addr, err := netip.ParseAddr(host); {
@@ -429,7 +430,7 @@ func Listens(c *Case) (f Finding, ok bool) {
 	}
 	port := strconv.Itoa(open[0])
 	f = noPort(c, report.Possible, open[0], "")
-	f.Grant, f.Refused = Grant{}, false
+	f.Object, f.Refused = change.Object{}, false
 	f.Note = "the server listens at port " + port + ", and no port leads into the jail: if it waits for a browser or another program, that cannot reach it"
 	return f, true
 }
@@ -447,7 +448,7 @@ func Listening(c *Case) []int {
 }
 
 func noPort(c *Case, sure report.Attribution, port int, cause string) Finding {
-	f := Refused(sure, policy.AxisNet, "port "+strconv.Itoa(port), "inbound", cause, Grant{Inbound: port})
+	f := Refused(sure, policy.AxisNet, "port "+strconv.Itoa(port), "inbound", cause, change.Object{Inbound: port})
 	f.Hint.Explain = report.PageInbound
 	if port >= randomPorts && !isWritten(c, port) {
 		f.Fix = "if the server takes another port at each start, give it a fixed one first, as its documentation says"

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -23,7 +24,7 @@ func limit(c *Case, key string) int {
 func raiseLimit(c *Case, key string) (f Finding) {
 	f.Hint = report.Hint{Axis: policy.AxisLimits, Target: key, Missing: "limit", Explain: report.PageOfLimit(key)}
 	if value := limit(c, key); value > 0 {
-		f.Grant = Grant{Limit: key, Value: 2 * value}
+		f.Object.Setting = change.Setting{Key: key, Value: strconv.Itoa(2 * value)}
 	}
 	return f
 }
@@ -36,7 +37,7 @@ func AnalyzeLimit(c *Case, d policy.Denial, cause string) Finding {
 	f := raiseLimit(c, key)
 	f.Refused = true
 	f.Hint.Attribution, f.Hint.Target, f.Hint.Cause = report.Certain, d.Target, cause
-	if f.Grant.IsZero() {
+	if f.Object.IsZero() {
 		return f
 	}
 	limit := key + " = " + value

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -41,24 +42,24 @@ func NamedVariable(c *Case, name string) Finding {
 // inHiddenFile returns the finding about a variable that a hidden file has. Words of a server do not lead to a secret,
 // so the user types which one.
 func inHiddenFile(c *Case, name, file string) Finding {
-	f := Refused(report.Likely, policy.AxisEnv, name, "variable", c.Name(name)+" is in "+c.Show(file)+", which the jail hides from "+c.Who(), Grant{})
+	f := Refused(report.Likely, policy.AxisEnv, name, "variable", c.Name(name)+" is in "+c.Show(file)+", which the jail hides from "+c.Who(), change.Object{})
 	f.Hint.Explain = report.PageEnv
 	grant := show.Typed("mcp-jail grant", c.Evidence.Server) + " "
 	return f.Unfixable("to give it all of the file, run " + grant + show.Flag("--read", c.Show(file)) + ". To give it this variable alone: " + grant + show.Typed("--env", name))
 }
 
 func AttributeVariable(c *Case, sure report.Attribution, name, cause string) Finding {
-	f := Refused(sure, policy.AxisEnv, name, "variable", cause, Grant{Variable: name})
+	f := Refused(sure, policy.AxisEnv, name, "variable", cause, change.Object{Env: name})
 	if !words.IsVariable(name) {
-		f.Grant = Grant{}
+		f.Object = change.Object{}
 	}
 	return f
 }
 
 func attributeProgram(c *Case, sure report.Attribution, name, cause string) Finding {
-	f := Refused(sure, policy.AxisProcess, name, "program", cause, Grant{Program: name})
+	f := Refused(sure, policy.AxisProcess, name, "program", cause, change.Object{Program: name})
 	if !isWritable(name) || strings.ContainsAny(name, "*\n") {
-		f.Grant = Grant{}
+		f.Object = change.Object{}
 	}
 	return f
 }
@@ -159,7 +160,7 @@ func analyzeStartArguments(c *Case, d policy.Denial) Finding {
 		said.Arguments[i] = c.Evidence.Redactor.Redact(arg)
 	}
 	target := d.Target + report.Arguments(said)
-	f := Refused(report.Certain, policy.AxisProcess, target, "program", report.Blocked(said, c.Show(d.Target))+": no rule of access.commands allows that", Grant{})
+	f := Refused(report.Certain, policy.AxisProcess, target, "program", report.Blocked(said, c.Show(d.Target))+": no rule of access.commands allows that", change.Object{})
 	f.Hint.Explain = report.PageArguments
 	return f.Unfixable("only a rule that you write allows it, in access.commands: for the name or the path under which it is to be started")
 }

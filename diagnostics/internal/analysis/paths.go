@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -41,7 +42,7 @@ func NamedPath(c *Case, n words.Name) Finding {
 	case (place == "/tmp" || place == "/dev/shm") && path != place && c.Exists(path) == Present && n.Fault == words.Absent && !isSocket(path):
 		return AttributePath(c, report.Likely, path, wanted(n), false, cause+", which exists on this machine: the jail has a "+place+" of its own")
 	case place == "/dev/pts" && path != place && c.Exists(path) == Present && n.Fault == words.Absent:
-		f := Refused(report.Likely, policy.AxisFs, path, RightName(policy.Write), c.Show(path)+" is a terminal of this machine, and the jail has terminals of its own", Grant{})
+		f := Refused(report.Likely, policy.AxisFs, path, RightName(policy.Write), c.Show(path)+" is a terminal of this machine, and the jail has terminals of its own", change.Object{})
 		return f.Unfixable("no rule can add one. Serve the device at a port of this machine (socat does), and allow that port")
 	case isSocket(path) && place != "" && c.Exists(path) == Present: // the host's
 	case place != "" && rights.Has(policy.Update), place == "/proc":
@@ -52,7 +53,7 @@ func NamedPath(c *Case, n words.Name) Finding {
 		missing = policy.Update // the jail's own directory has no such socket
 	}
 	if path == c.Evidence.UserHome && missing == policy.Read && counts(c, path, missing) {
-		f := Refused(report.Likely, policy.AxisFs, path, RightName(missing), c.Who()+" may not list "+c.Show(path), Grant{})
+		f := Refused(report.Likely, policy.AxisFs, path, RightName(missing), c.Who()+" may not list "+c.Show(path), change.Object{})
 		return f.Unfixable("a jail shows no server your whole home. Allow the folder that it needs: " + show.Typed("mcp-jail grant", c.Evidence.Server) + " --read ~/FOLDER")
 	}
 	if !counts(c, path, missing) || missing == policy.Read && c.Exists(path+"/.") == Present && IsTooWide(c, path) {
@@ -64,7 +65,7 @@ func NamedPath(c *Case, n words.Name) Finding {
 		cause += ", which it may not " + RightName(missing)
 	}
 	f := attributeNamed(c, report.Likely, path, missing, n, cause)
-	if f.Grant.Path == path && inUserHome(c, link) && !inWorkspace(c, link) && c.Exists(path) == Present && !isSocket(path) {
+	if f.Object.Fs.Path == path && inUserHome(c, link) && !inWorkspace(c, link) && c.Exists(path) == Present && !isSocket(path) {
 		f = InHome(c, report.Likely, link, missing, cause)
 	}
 	if path != link {
@@ -187,8 +188,8 @@ func linkText(c *Case, path, real string) string {
 
 // forSocket narrows the grant for a socket to `update`, which is all that a connection needs of `write`.
 func forSocket(c *Case, f Finding, dials bool) Finding {
-	if dials && f.Grant.Path != "" && f.Grant.Rights&policy.Write != 0 {
-		f.Grant.Rights = f.Grant.Rights&^policy.Write | policy.Update
+	if dials && f.Object.Fs.Path != "" && f.Object.Fs.Rights()&policy.Write != 0 {
+		f.Object = change.Path(f.Object.Fs.Path, f.Object.Fs.Rights()&^policy.Write|policy.Update)
 	}
 	return f
 }
@@ -201,7 +202,7 @@ func attributeMove(c *Case, sure report.Attribution, path, cause string) Finding
 	if e, ok := c.Profile.Find(path); why == "" || c.Exists(dir) != Present || ok && e.Path == path {
 		return attributeParent(c, sure, path, policy.Write, cause)
 	}
-	f := Refused(sure, policy.AxisFs, path, RightName(policy.Write), cause, Grant{})
+	f := Refused(sure, policy.AxisFs, path, RightName(policy.Write), cause, change.Object{})
 	f.Fix = "moving a file there needs a rule for the directory, but " + c.Show(dir) + " " + why + ": have the server use a directory of its own"
 	return f
 }
@@ -227,7 +228,7 @@ func absent(c *Case, path string) string {
 
 // AttributePath returns the finding that path lacks a right, with the rule to add.
 func AttributePath(c *Case, sure report.Attribution, path string, missing policy.Rights, makes bool, cause string) Finding {
-	f := Refused(sure, policy.AxisFs, path, RightName(missing), cause, Grant{})
+	f := Refused(sure, policy.AxisFs, path, RightName(missing), cause, change.Object{})
 	switch {
 	case makes && c.Exists(path) == Present:
 		return attributeExistingDir(c, f, path)
@@ -237,8 +238,8 @@ func AttributePath(c *Case, sure report.Attribution, path string, missing policy
 	case policy.Within(path, "/proc"):
 		return f.Unfixable("no rule grants it: the server has a /proc of its own, or none")
 	}
-	f.Grant, f.Fix = pathGrant(c, path, missing, makes)
-	f.NoLine = f.Grant.IsZero()
+	f.Object, f.Fix = pathGrant(c, path, missing, makes)
+	f.NoLine = f.Object.IsZero()
 	return f
 }
 
@@ -253,7 +254,7 @@ func attributeExistingDir(c *Case, f Finding, path string) Finding {
 	case Harm(c, path, policy.Write).Never != "" || IsSensitive(c, path) || IsTooWide(c, path) || !expressible(path):
 		f.Fix = "grant what the server needs in " + c.Show(path) + ", not all of it"
 	default:
-		f.Grant = Grant{Path: path, Rights: policy.Read}
+		f.Object = change.Path(path, policy.Read)
 	}
 	return f
 }
@@ -342,7 +343,7 @@ func ReadOnlyRule(c *Case) (f Finding) {
 func AnalyzePath(c *Case, d policy.Denial, cause string) Finding {
 	path, ok := c.Absolute(d.Target)
 	if !ok {
-		return Refused(report.Certain, d.Axis, d.Target, d.Operation, cause, Grant{})
+		return Refused(report.Certain, d.Axis, d.Target, d.Operation, cause, change.Object{})
 	}
 	want := words.RightsOf(d.Operation)
 	if want == 0 {
@@ -360,7 +361,7 @@ func AnalyzePath(c *Case, d policy.Denial, cause string) Finding {
 		cause += ", which exists on this machine: the jail has a " + private + " of its own"
 	}
 	if missing == 0 {
-		return grantedDenial(c, d, Refused(report.Certain, d.Axis, path, RightName(want), cause, Grant{}))
+		return grantedDenial(c, d, Refused(report.Certain, d.Axis, path, RightName(want), cause, change.Object{}))
 	}
 	// These fail outside the jail too: creating a file where a directory is, and
 	// removing a file that does not exist.
@@ -381,8 +382,8 @@ func AnalyzePath(c *Case, d policy.Denial, cause string) Finding {
 		f = AttributePath(c, report.Certain, path, missing, makesDir, cause)
 	}
 	f.Hint.Axis = d.Axis
-	if n := f.Grant; n.Path != "" && !n.Create && private == "" && n.Rights&^c.Profile.RightsAt(n.Path) == 0 && !isReserved(c, n.Path) {
-		f.Grant, f.Hint.Warning = Grant{}, ""
+	if o := f.Object; o.Fs.Path != "" && !o.Makes() && private == "" && o.Fs.Rights()&^c.Profile.RightsAt(o.At()) == 0 && !isReserved(c, o.At()) {
+		f.Object, f.Hint.Warning = change.Object{}, ""
 		f.Hint.Explain = report.PageFsMove
 		f.Fix = "the policy already grants this, but the path of a rule or a protected file cannot be moved or removed: see " + c.planCommand()
 	}
@@ -410,7 +411,7 @@ func grantedDenial(c *Case, d policy.Denial, f Finding) Finding {
 func GivenHosts(c *Case) (all []Finding) {
 	add := func(value, where string) {
 		for _, n := range words.Hosts(value) {
-			if IsLoopback(n.Text) || slices.ContainsFunc(all, func(f Finding) bool { return f.Grant.Host == n.Text }) {
+			if IsLoopback(n.Text) || slices.ContainsFunc(all, func(f Finding) bool { return f.Object.Net.Host == n.Text }) {
 				continue
 			}
 			if f := NamedHost(c, n); f.Refused {

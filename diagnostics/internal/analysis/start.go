@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -119,7 +120,7 @@ func AnalyzeStart(c *Case, s Start) Finding {
 		detail = ": " + errnoText(s.Errno)
 	}
 	if s.Step != StepExec {
-		f := Refused(report.Certain, policy.AxisProcess, s.Step, "jail", "the jail could not be built: the step "+c.Quote(s.Step)+" failed"+detail, Grant{})
+		f := Refused(report.Certain, policy.AxisProcess, s.Step, "jail", "the jail could not be built: the step "+c.Quote(s.Step)+" failed"+detail, change.Object{})
 		f.Fix = buildFix(c, s)
 		return f
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -21,11 +22,12 @@ func Harm(c *Case, path string, rights policy.Rights) (h policy.Harm) {
 }
 
 // HarmOfGrant judges a grant by the rights that the server does not have already.
-func HarmOfGrant(c *Case, n Grant) (h policy.Harm) {
-	if n.Rights&^c.Profile.RightsAt(n.Path)&policy.Write == 0 && !isReserved(c, n.Path) {
-		n.Rights &^= policy.Write
+func HarmOfGrant(c *Case, o change.Object) (h policy.Harm) {
+	rights := o.Fs.Rights()
+	if rights&^c.Profile.RightsAt(o.At())&policy.Write == 0 && !isReserved(c, o.At()) {
+		rights &^= policy.Write
 	}
-	return Harm(c, n.Path, n.Rights)
+	return Harm(c, o.At(), rights)
 }
 
 // WriteForbidden tells why no line is proposed that lets a server write to path or below
@@ -92,16 +94,16 @@ func programIn(c *Case, dir string) string {
 // Withhold removes a grant that must not be proposed and gives the reason instead. Text of
 // a server without a record of the jail never leads to a grant for secrets.
 func Withhold(c *Case, f Finding, dials bool) Finding {
-	n := f.Grant
-	if n.Path == "" {
+	at, rights := f.Object.At(), f.Object.Fs.Rights()
+	if at == "" {
 		return f
 	}
 	why := ""
-	if !dials && (n.Rights&^c.Profile.RightsAt(n.Path)&policy.Write != 0 || n.Rights&policy.Write != 0 && isReserved(c, n.Path)) {
-		why = WriteForbidden(c, n.Path)
+	if !dials && (rights&^c.Profile.RightsAt(at)&policy.Write != 0 || rights&policy.Write != 0 && isReserved(c, at)) {
+		why = WriteForbidden(c, at)
 	}
 	named := f.Hint.Attribution != report.Certain // the server chooses its words: they lead to no key
-	if why == "" && (named || dials) && IsSensitive(c, n.Path) {
+	if why == "" && (named || dials) && IsSensitive(c, at) {
 		if dials {
 			return f.Unfixable(notSuggested + ": behind that socket keys are used")
 		}
@@ -185,7 +187,7 @@ func attributeCompanion(c *Case, sure report.Attribution, path string, missing p
 	if database || beside && owner == "" {
 		missing |= policy.Read // mkstemp also opens the new file for reading
 	}
-	f = Refused(sure, policy.AxisFs, path, RightName(missing), cause, Grant{})
+	f = Refused(sure, policy.AxisFs, path, RightName(missing), cause, change.Object{})
 	if why := whyProtected(c, path, owner); why != "" { // no directory to which the file moves would help
 		return f.Unfixable(notSuggested + ": " + why), true
 	}
@@ -193,8 +195,8 @@ func attributeCompanion(c *Case, sure report.Attribution, path string, missing p
 		f.Fix = "files beside another need a rule for the directory, but " + c.Show(dir) + " " + why + ": configure the server to keep the file in a directory of its own (its documentation names the argument, or the variable to grant)"
 		return f, true
 	}
-	f.Grant, _ = pathGrant(c, dir, missing, false)
-	f.Grant.Rights |= policy.Write
+	f.Object, _ = pathGrant(c, dir, missing, false)
+	f.Object = f.Object.Plus(policy.Write)
 	return f, true
 }
 

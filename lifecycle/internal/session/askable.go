@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -27,17 +28,13 @@ func (o object) isAmong(all []object) bool {
 	return slices.ContainsFunc(all, func(other object) bool { return other.key() == o.key() })
 }
 
-// typedFlags returns the flags of mcp-jail grant for an object, with a space before each word.
-func typedFlags(o object) (line string) {
+// typedFlags returns the flags of mcp-jail grant for an object, as they are typed.
+func typedFlags(o object) string {
 	words := o.words
 	if o.tool != "" {
 		words = append([]string{"--tool", o.tool}, words...)
 	}
-	for _, word := range words {
-		typed, _ := show.Path(word)
-		line += " " + typed
-	}
-	return line
+	return change.AsTyped(words)
 }
 
 // maxShown bounds the characters of what is asked about: a dialog would cut more.

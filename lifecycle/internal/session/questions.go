@@ -4,7 +4,6 @@ import (
 	"crypto/rand"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -208,7 +207,7 @@ func (q *Questions) settle(open *question, said answer, f *mcpproxy.Frame) {
 			q.mu.Lock()
 			q.granted[o.key()] = true
 			q.mu.Unlock()
-			q.client.Record.allowed(strings.TrimSpace(typedFlags(o)))
+			q.client.Record.allowed(typedFlags(o))
 		}
 	}
 	open.call.Pass(f)
@@ -315,7 +314,7 @@ func (open *question) text(server string) string {
 	objects, flags := "", ""
 	for _, o := range open.objects {
 		objects += fmt.Sprintf("- to %s %s: %s\n", o.does, o.shown, o.could)
-		flags += typedFlags(o)
+		flags += " " + typedFlags(o)
 	}
 	grant, _ := show.TypedOK("mcp-jail grant", server) // askable has asked
 	return "The jail has blocked the server " + show.Name(server) + ". It wanted\n" + objects + "Allow it for this session? To allow it for good, type in a terminal: " + grant + flags

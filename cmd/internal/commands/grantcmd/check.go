@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -157,7 +158,7 @@ func isNew(err, before error) bool {
 // isSame reports whether two policies come to the same on this host.
 func (after *checked) isSame(now *checked) bool {
 	a, b := after.target.Profile, now.target.Profile
-	if a == nil || b == nil || len(lost(a, b)) > 0 || len(lost(b, a)) > 0 {
+	if a == nil || b == nil || len(change.Rows(a, b)) > 0 {
 		return false
 	}
 	return config.Digest(withoutFiles(*a)) == config.Digest(withoutFiles(*b))
@@ -171,16 +172,6 @@ func withoutFiles(p policy.Profile) policy.Profile {
 		p.Env[i].Rule = ""
 	}
 	return p
-}
-
-// lost returns the paths at which a policy gives less than another one.
-func lost(than, less *policy.Profile) (paths []string) {
-	for _, e := range slices.Concat(than.Entries, less.Entries) {
-		if than.RightsAt(e.Path)&^less.RightsAt(e.Path) != 0 {
-			paths = append(paths, e.Path)
-		}
-	}
-	return paths
 }
 
 // gives returns the rule that gives rights at a path in each directory in which the server may be started, or the
@@ -287,10 +278,5 @@ func fileName(x *index.Index, s *index.Server, key string) string {
 
 // commandOf returns a command line of grant, for a shell.
 func commandOf(server string, words []string) string {
-	line := show.Typed("mcp-jail grant", server)
-	for _, w := range words {
-		word, _ := show.Path(w)
-		line += " " + word
-	}
-	return show.Line(line)
+	return show.Line(show.Typed("mcp-jail grant", server) + " " + change.AsTyped(words))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -34,7 +35,7 @@ type Edit struct {
 	tool   string              // which the next grant is about; "" is the whole server
 	grants config.Grants
 	parts  []part
-	asked  []flag            // with those that the server has already
+	asked  []change.Object   // with those that the server has already
 	files  map[string]string // of variables, the files that have them
 	notes  []string          // in words, what does not change
 	left   []string          // what is not granted, in words
@@ -42,8 +43,8 @@ type Edit struct {
 
 // part is what is granted to one tool, or to the whole server.
 type part struct {
-	tool  string
-	flags []flag
+	tool    string
+	objects []change.Object
 }
 
 // Begin returns the change of the server that a word means, which has no grants yet.
@@ -108,15 +109,12 @@ func (e *Edit) At(path string) string { return real(e.grants.At(path)) }
 // Short returns a path for people.
 func (e *Edit) Short(path string) string { return show.Line(cli.ShortPath(path, e.host.Home)) }
 
-// Whole returns a flag with its value, as a file has it: with a whole path.
-func (e *Edit) Whole(words []string) []string {
-	f := split(words)[0]
-	if f.isPath() && f.value != "." {
-		if path, err := (person{e.host.OS, e.host.Home, e.grants.At(".")}).path(f.value); err == nil {
-			f.value = path
-		}
+// Whole returns an object as a file has it: with a whole path.
+func (e *Edit) Whole(o change.Object) change.Object {
+	if path, err := (person{e.host.OS, e.host.Home, e.grants.At(".")}).path(o.Fs.Path); o.Fs.Path != "" && o.Fs.Path != "." && err == nil {
+		o.Fs.Path = path
 	}
-	return []string{f.name, f.value}
+	return o
 }
 
 // use has the next grant be about a tool, or about the whole server for "".
@@ -137,34 +135,34 @@ func (e *Edit) use(tool string) (err error) {
 }
 
 // Judge judges a grant to a tool, or to the whole server, that no person typed.
-func (e *Edit) Judge(tool string, words []string) (policy.Harm, error) {
+func (e *Edit) Judge(tool string, o change.Object) (policy.Harm, error) {
 	if tool == config.AnyTool {
 		return policy.Harm{Never: "in a policy * means all tools without rules of their own"}, nil
 	}
 	if err := e.use(tool); err != nil {
 		return policy.Harm{}, err
 	}
-	return e.judge(split(words)[0]), nil
+	return e.judge(o), nil
 }
 
-// Add grants a flag with its value, or takes it away. It reports whether that changes something.
-func (e *Edit) Add(tool string, words []string) (isNew bool, err error) {
-	by, err := e.add(tool, split(words)[0])
+// Add grants an object, or takes it away. It reports whether that changes something.
+func (e *Edit) Add(tool string, o change.Object) (isNew bool, err error) {
+	by, err := e.add(tool, o)
 	return by == "" && err == nil, err
 }
 
-// add is Add. It returns what grants the flag already.
-func (e *Edit) add(tool string, f flag) (by string, err error) {
+// add is Add. It returns what grants the object already.
+func (e *Edit) add(tool string, o change.Object) (by string, err error) {
 	if err := e.use(tool); err != nil {
 		return "", err
 	}
-	e.asked = append(e.asked, f)
+	e.asked = append(e.asked, o)
 	if !e.remove {
-		if by, err := e.granted(f); by != "" || err != nil {
+		if by, err := e.granted(o); by != "" || err != nil {
 			return by, err
 		}
 	}
-	if e.grants.Table, err = e.tableOf([]flag{f}); err != nil {
+	if e.grants.Table, err = e.tableOf([]change.Object{o}); err != nil {
 		return "", err
 	}
 	if e.remove && e.isTable() {
@@ -177,13 +175,29 @@ func (e *Edit) add(tool string, f flag) (by string, err error) {
 	if _, err := after.since(e.now[e.tool]); err != nil {
 		return "", err
 	}
+	if err := e.exact(o, after); err != nil {
+		return "", err
+	}
 	e.File, e.now = file, map[string]*checked{tool: after}
 	at := slices.IndexFunc(e.parts, func(p part) bool { return p.tool == tool })
 	if at < 0 {
 		at, e.parts = len(e.parts), append(e.parts, part{tool: tool})
 	}
-	e.parts[at].flags = append(e.parts[at].flags, f)
+	e.parts[at].objects = append(e.parts[at].objects, o)
 	return "", nil
+}
+
+// exact returns an error if a policy gives more than an object beside the one before, or takes something away.
+func (e *Edit) exact(o change.Object, after *checked) error {
+	was, is := e.now[e.tool].target.Profile, after.target.Profile
+	if e.remove || was == nil || is == nil {
+		return nil
+	}
+	within := func(path, named string) bool { return hostfs.Within(e.host.OS, path, e.At(named)) }
+	if err := change.Exact(change.Rows(was, is), []change.Object{o}, within); err != nil {
+		return fmt.Errorf("nothing was changed: %s is more than it says: %w", change.AsTyped(o.Words()), err)
+	}
+	return nil
 }
 
 // rebuild makes the change to another file of the server: others may have changed it meanwhile.
@@ -192,12 +206,12 @@ func (e *Edit) rebuild(f *config.ServerFile) (_ *config.ServerFile, err error) {
 		return e.File, nil
 	}
 	for _, p := range e.parts {
-		for _, one := range p.flags {
+		for _, one := range p.objects {
 			e.File, e.now = f, map[string]*checked{}
 			if err = e.use(p.tool); err != nil {
 				return nil, err
 			}
-			if e.grants.Table, err = e.tableOf([]flag{one}); err != nil {
+			if e.grants.Table, err = e.tableOf([]change.Object{one}); err != nil {
 				return nil, err
 			}
 			if f, _, err = e.apply(f); err != nil {
@@ -218,24 +232,24 @@ func (s *server) among(files []*config.ServerFile) *config.ServerFile {
 	return nil
 }
 
-// tableOf returns flags as a table. A preset comes as its rules.
-func (e *Edit) tableOf(flags []flag) (*config.Server, error) {
-	i := slices.IndexFunc(flags, func(f flag) bool { return f.name == "--preset" })
+// tableOf returns objects as a table. A preset comes as its rules.
+func (e *Edit) tableOf(objects []change.Object) (*config.Server, error) {
+	i := slices.IndexFunc(objects, func(o change.Object) bool { return o.Setting.Key == "preset" })
 	if i < 0 {
-		return e.table(flags)
+		return e.table(objects)
 	}
 	switch {
 	case e.now[e.tool].target.Profile != nil:
 	case e.now[e.tool].start != nil:
 		return nil, refusal(e.now[e.tool].start)
 	default:
-		return nil, terminal.UsageErrorf("nothing was changed: whether the preset %s is for it shows when its package is there: start it once", policy.Abbreviate(flags[i].value))
+		return nil, terminal.UsageErrorf("nothing was changed: whether the preset %s is for it shows when its package is there: start it once", policy.Abbreviate(objects[i].Setting.Value))
 	}
-	rules, err := session.PresetTable(e.now[e.tool].target, flags[i].value)
+	rules, err := session.PresetTable(e.now[e.tool].target, objects[i].Setting.Value)
 	if err != nil {
-		return nil, terminal.UsageErrorf("nothing was changed: --preset %s: %s", policy.Abbreviate(flags[i].value), err)
+		return nil, terminal.UsageErrorf("nothing was changed: --preset %s: %s", policy.Abbreviate(objects[i].Setting.Value), err)
 	}
-	rest, err := e.table(slices.Delete(slices.Clone(flags), i, i+1))
+	rest, err := e.table(slices.Delete(slices.Clone(objects), i, i+1))
 	if err == nil {
 		_, err = config.Grants{Table: rest, At: e.grants.At}.AddTo(rules)
 	}
@@ -278,7 +292,9 @@ func (e *Edit) keeps(without *checked) func(policy.FsRule) bool {
 	return func(r policy.FsRule) bool {
 		at := real(e.grants.At(r.Path))
 		if was, is := e.now[e.tool].target.Profile, without.target.Profile; was != nil && is != nil {
-			return slices.ContainsFunc(lost(was, is), func(path string) bool { return hostfs.Within(e.now[e.tool].target.Host.OS, path, at) })
+			return slices.ContainsFunc(change.Rows(was, is), func(row change.Row) bool {
+				return row.Was.Rights&^row.Is.Rights != 0 && hostfs.Within(e.now[e.tool].target.Host.OS, row.Name, at)
+			})
 		}
 		return resolve.Sensitive(&e.now[e.tool].target.Host, e.now[e.tool].target.Policy, at) != "" || hostfs.HasProtectedName(e.now[e.tool].target.Host.OS, at)
 	}
@@ -297,10 +313,10 @@ func (e *Edit) read(f *config.ServerFile) (*config.ServerFile, *checked, error) 
 	return f, after, nil
 }
 
-// granted returns what grants a flag already, or "": the policy is the same with it, and gives it wherever the server
+// granted returns what grants an object already, or "": the policy is the same with it, and gives it wherever the server
 // is started.
-func (e *Edit) granted(f flag) (by string, err error) {
-	if e.grants.Table, err = e.tableOf([]flag{f}); err != nil {
+func (e *Edit) granted(o change.Object) (by string, err error) {
+	if e.grants.Table, err = e.tableOf([]change.Object{o}); err != nil {
 		return "", err
 	}
 	wanted := e.grants.Table
@@ -308,27 +324,27 @@ func (e *Edit) granted(f flag) (by string, err error) {
 	switch by := e.around(wanted); {
 	case by != "" && (err != nil || after.files != nil && e.now[e.tool].files == nil):
 		return by, nil // a rule with fewer rights than the one around it is an error
-	case err != nil || !after.isSame(e.now[e.tool]), f.name == "--workspace" && e.now[e.tool].target.Policy.Workspace == "":
+	case err != nil || !after.isSame(e.now[e.tool]), o.Setting.Key == "workspace" && e.now[e.tool].target.Policy.Workspace == "":
 		return "", err
 	}
 	now := e.now[e.tool].target.Policy
-	switch f.name {
-	case "--read", "--write", "--execute", "--deny":
+	switch {
+	case o.Fs.Path != "":
 		r := wanted.Access.Fs[0]
 		by, denied := e.now[e.tool].gives(e.grants.At(r.Path), r.Rights())
 		switch {
 		case r.Rights() == 0:
 			return denied, nil
 		case denied != "":
-			return "", terminal.UsageErrorf("nothing was changed: %s", &config.DenialError{Path: f.value, Where: denied})
+			return "", terminal.UsageErrorf("nothing was changed: %s", &config.DenialError{Path: o.Fs.Path, Where: denied})
 		}
 		return by, nil
-	case "--net":
+	case o.Net.Host != "":
 		if rule, ok := policy.MatchNet(now.Net, wanted.Access.Net[0].Host, "", wanted.Access.Net[0].Ports()[0], "", ""); ok {
 			return rule.Where, nil
 		}
-	case "--env":
-		rule, _ := policy.MatchEnv(now.Env, f.value) // it may not be set
+	case o.Env != "":
+		rule, _ := policy.MatchEnv(now.Env, o.Env) // it may not be set
 		return rule.Where, nil
 	}
 	return "the policy that it has", nil
@@ -389,46 +405,17 @@ func real(path string) string {
 	return filepath.Join(real(dir), filepath.Base(path))
 }
 
-// flag is a flag of mcp-jail run with its value. Its name has the dashes.
-type flag struct{ name, value string }
-
-// split returns the flags that words hold.
-func split(words []string) (all []flag) {
-	for len(words) > 0 {
-		name, value, joined := strings.Cut(words[0], "=")
-		if words = words[1:]; !joined && len(words) > 0 {
-			value, words = words[0], words[1:]
-		}
-		all = append(all, flag{name, value})
-	}
-	return all
-}
-
-func (f flag) words() []string {
-	if strings.HasPrefix(f.value, "-") { // it would be read as the next flag
-		return []string{f.name + "=" + f.value}
-	}
-	return []string{f.name, f.value}
-}
-
-// String returns the flag as it is typed in a shell.
-func (f flag) String() string {
-	if f.isPath() {
-		return show.Flag(f.name, f.value)
-	}
-	return show.Typed(f.name, f.value)
-}
-
-func (f flag) isPath() bool {
-	return slices.Contains([]string{"--read", "--write", "--execute", "--deny", "--workspace"}, f.name)
-}
-
-// table returns flags as the table of a server. A preset is not among them.
-func table(flags []flag) (*config.Server, error) {
+// table returns objects as the table of a server. A preset is not among them.
+func table(objects []change.Object) (*config.Server, error) {
 	var words []string
-	for _, f := range flags {
-		words = append(words, f.words()...)
+	for _, o := range objects {
+		words = append(words, o.Words()...)
 	}
+	return tableOf(words)
+}
+
+// tableOf returns words of grant as the table of a server, but for a preset.
+func tableOf(words []string) (*config.Server, error) {
 	r, err := cmdline.ParseRun(append([]string{"run"}, words...))
 	if err != nil {
 		return nil, err

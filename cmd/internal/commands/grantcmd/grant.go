@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -98,7 +99,7 @@ func (g *grantCmd) Run(c terminal.Console) error {
 	}
 	e.remove = g.remove
 	how := How{Yes: g.yes, DryRun: g.dryRun, Named: g.last}
-	var wanted []flag
+	var wanted []change.Object
 	if g.last {
 		if e.isTable() { // it only prints, and asks nothing
 			how.Yes, how.DryRun = false, true
@@ -106,7 +107,7 @@ func (g *grantCmd) Run(c terminal.Console) error {
 		wanted, err = g.lastOf(c, e, &how)
 		how.DryRun = g.dryRun
 	} else {
-		wanted, err = e.spelled(split(words))
+		wanted, err = e.spelled(words)
 	}
 	if err == nil {
 		err = e.want(g.tool, wanted)
@@ -120,14 +121,14 @@ func (g *grantCmd) Run(c terminal.Console) error {
 	return e.status(c)
 }
 
-// want adds flags, and notes what the server has already.
-func (e *Edit) want(tool string, wanted []flag) error {
+// want adds objects, and notes what the server has already.
+func (e *Edit) want(tool string, wanted []change.Object) error {
 	if err := e.use(tool); err != nil {
 		return err
 	}
-	for _, f := range wanted {
-		if _, set := os.LookupEnv(f.value); f.name == "--env" && (!set || e.remove) {
-			e.findVariable(f.value)
+	for _, o := range wanted {
+		if _, set := os.LookupEnv(o.Env); o.Env != "" && (!set || e.remove) {
+			e.findVariable(o.Env)
 		}
 	}
 	if t, err := e.tableOf(wanted); err != nil {
@@ -135,39 +136,56 @@ func (e *Edit) want(tool string, wanted []flag) error {
 	} else if tool == "" && !e.was[""].target.Policy.Stateful && t.Access != nil {
 		return terminal.UsageErrorf("each tool of %s has its own process and rules: name the tool with --tool TOOL; --tool '*' means all that have none of their own", show.Name(e.word))
 	}
-	for _, f := range wanted {
-		by, err := e.add(tool, f)
+	for _, o := range wanted {
+		by, err := e.add(tool, o)
 		if err != nil {
 			return err
 		}
-		if _, set := os.LookupEnv(f.value); f.name == "--env" && !set && !e.remove && e.files[f.value] == "" && !strings.Contains(f.value, "*") {
-			e.notes = append(e.notes, fmt.Sprintf("%s is not set. %s gets it when its client sets it.", show.Name(f.value), show.Name(e.word)))
+		if _, set := os.LookupEnv(o.Env); o.Env != "" && !set && !e.remove && e.files[o.Env] == "" && !strings.Contains(o.Env, "*") {
+			e.notes = append(e.notes, fmt.Sprintf("%s is not set. %s gets it when its client sets it.", show.Name(o.Env), show.Name(e.word)))
 		}
 		if by != "" {
-			e.notes = append(e.notes, fmt.Sprintf("%s is allowed already, by %s", f, show.Line(cli.ShortPath(by, e.host.Home))))
+			e.notes = append(e.notes, fmt.Sprintf("%s is allowed already, by %s", change.AsTyped(o.Words()), show.Line(cli.ShortPath(by, e.host.Home))))
 		}
 	}
 	return nil
 }
 
-// spelled returns flags that the user typed with paths that mean the same wherever a client starts the server.
-func (e *Edit) spelled(typed []flag) (flags []flag, err error) {
+// spelled returns what the user typed with paths that mean the same wherever a client starts the server.
+func (e *Edit) spelled(typed []string) ([]change.Object, error) {
+	if _, err := tableOf(typed); err != nil {
+		return nil, err
+	}
+	objects, err := change.Read(typed)
+	if err != nil {
+		return nil, terminal.UsageErrorf("%s", err)
+	}
 	p := person{runtime.GOOS, e.host.Home, e.host.Dir}
-	for _, f := range typed {
-		if f.isPath() {
-			path, err := p.path(f.value)
+	for i, o := range objects {
+		if at := place(&objects[i]); at != nil {
+			path, err := p.path(*at)
 			if err != nil {
 				return nil, terminal.UsageErrorf("%s", err)
 			}
 			isHome := e.host.Home != "" && hostfs.Within(runtime.GOOS, e.host.Home, p.absolute(path))
-			if isHome && !e.remove && f.name != "--deny" && !slices.Contains([]string{"/", "~", "~/", e.host.Home, e.host.Home + "/"}, f.value) {
-				return nil, terminal.UsageErrorf("%s is your whole home directory here, or more. To grant all of that, write it as %s. The project folder needs no flag", f, path)
+			if isHome && !e.remove && o.Fs.Deny == 0 && !slices.Contains([]string{"/", "~", "~/", e.host.Home, e.host.Home + "/"}, *at) {
+				return nil, terminal.UsageErrorf("%s is your whole home directory here, or more. To grant all of that, write it as %s. The project folder needs no flag", change.AsTyped(o.Words()), path)
 			}
-			f.value = path
+			*at = path
 		}
-		flags = append(flags, f)
 	}
-	return flags, nil
+	return objects, nil
+}
+
+// place returns where an object has its path, or nil.
+func place(o *change.Object) *string {
+	switch {
+	case o.Fs.Path != "":
+		return &o.Fs.Path
+	case o.Setting.Key == "workspace":
+		return &o.Setting.Value
+	}
+	return nil
 }
 
 // person is the user who types a path, in a directory of a system as in runtime.GOOS.

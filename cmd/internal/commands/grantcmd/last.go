@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -24,18 +25,18 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// lacked is a flag that a failure lacked.
+// lacked is what a failure lacked.
 type lacked struct {
-	flag
+	change.Object
 	by      diagnostics.Attribution // Certain: the jail recorded it
 	cause   string
 	when    string // in brackets
 	warning string
 }
 
-// lastOf returns the flags that the last failure of the server needed, without those that the user
+// lastOf returns what the last failure of the server needed, without those that the user
 // does not want or must name. It says what was blocked.
-func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (flags []flag, err error) {
+func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (wanted []change.Object, err error) {
 	r, err := e.lastFailure()
 	if err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (flags []flag, 
 			if withheld && filepath.IsAbs(h.Target) && Verbs["--"+h.Missing] != "" {
 				text := e.Short(h.Target) + ". " + fullStop(show.Line(why))
 				if h.Attribution == diagnostics.Certain { // a mere word of the server leads to no command for a key
-					text += " To allow it all the same, name it:\n  " + e.Command(g.tool, e.Whole([]string{"--" + h.Missing, h.Target}))
+					text += " To allow it all the same, name it:\n  " + e.Command(g.tool, []string{"--" + h.Missing, e.Whole(change.Path(h.Target, 0)).Fs.Path})
 				}
 				e.left = append(e.left, text)
 			}
@@ -72,15 +73,15 @@ func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (flags []flag, 
 	how.agreed = true // until something is not asked for by name
 	for _, l := range items {
 		l.when = " (" + cli.DayText(time.Now(), r.Time) + ")"
-		wanted, err := e.wants(c, l, how, len(items) == 1)
+		yes, err := e.wants(c, l, how, len(items) == 1)
 		if err != nil {
 			return nil, err
 		}
-		if wanted {
-			flags = append(flags, l.flag)
+		if yes {
+			wanted = append(wanted, l.Object)
 		}
 	}
-	return flags, nil
+	return wanted, nil
 }
 
 // AllowsLast reports whether the server that a word means has by now what its last failure needed.
@@ -94,8 +95,8 @@ func AllowsLast(x *index.Index, word string) bool {
 		if e.was[""].target.Policy.Stateful {
 			d.Tool = ""
 		}
-		return slices.ContainsFunc(split(d.Words), func(f flag) bool {
-			by, err := e.add(d.Tool, f)
+		return slices.ContainsFunc(wordsOf(d.Words), func(o change.Object) bool {
+			by, err := e.add(d.Tool, o)
 			return by == "" || err != nil
 		})
 	})
@@ -149,13 +150,19 @@ func (g *grantCmd) ofTool(e *Edit, r diagnostics.Record) (diagnostics.Record, er
 	return r, nil
 }
 
+// wordsOf returns what words of a record name. Of other words, which mcp-jail does not write, it returns nothing.
+func wordsOf(words []string) []change.Object {
+	objects, _ := change.Read(words)
+	return objects
+}
+
 // lackedIn returns what the failures of a record lacked, each once, and the names of what no flag
 // grants.
 func lackedIn(r diagnostics.Record) (items []lacked, none []string) {
 	for _, d := range r.Diagnoses {
-		for _, f := range split(d.Words) {
-			l := hintOf(d, f)
-			if at := slices.IndexFunc(items, func(o lacked) bool { return o.name == f.name && o.value == f.value }); at < 0 {
+		for _, o := range wordsOf(d.Words) {
+			l := hintOf(d, o)
+			if at := slices.IndexFunc(items, func(i lacked) bool { return i.Same(o) }); at < 0 {
 				items = append(items, l)
 			} else if l.by == diagnostics.Certain && l.warning == "" {
 				items[at] = l
@@ -170,46 +177,46 @@ func lackedIn(r diagnostics.Record) (items []lacked, none []string) {
 	return items, none
 }
 
-// hintOf returns what a failure says about a flag. A flag that no hint has alone is not certain.
-func hintOf(d diagnostics.Diagnosis, f flag) lacked {
+// hintOf returns what a failure says about an object. One that no hint has alone is not certain.
+func hintOf(d diagnostics.Diagnosis, o change.Object) lacked {
 	for _, h := range d.Hints {
-		if slices.ContainsFunc(split(h.Words), func(o flag) bool { return o.name == f.name && o.value == f.value }) {
-			return lacked{flag: f, by: h.Attribution, cause: h.Cause, warning: h.Warning}
+		if slices.ContainsFunc(wordsOf(h.Words), o.Same) {
+			return lacked{Object: o, by: h.Attribution, cause: h.Cause, warning: h.Warning}
 		}
 	}
-	if strings.HasPrefix(f.value, "startup_timeout_secs=") { // it grants the server nothing
-		return lacked{flag: f, by: diagnostics.Certain, cause: d.What}
+	if o.Setting.Key == "startup_timeout_secs" { // it grants the server nothing
+		return lacked{Object: o, by: diagnostics.Certain, cause: d.What}
 	}
-	return lacked{flag: f, by: diagnostics.Possible, cause: d.Cause}
+	return lacked{Object: o, by: diagnostics.Possible, cause: d.Cause}
 }
 
-// wants reports whether a flag of a record is to be granted: what the jail recorded, and what the user agrees to by
+// wants reports whether an object of a record is to be granted: what the jail recorded, and what the user agrees to by
 // name. Where it is the only one, the question comes with the change.
 func (e *Edit) wants(c terminal.Console, l lacked, how *How, only bool) (bool, error) {
-	if by, err := e.granted(l.flag); by != "" || err != nil {
+	if by, err := e.granted(l.Object); by != "" || err != nil {
 		return err == nil, err // it is there: nothing is written
 	}
-	harm := e.judge(l.flag)
+	harm := e.judge(l.Object)
 	if harm.Never != "" {
-		e.left = append(e.left, l.flag.String()+": "+harm.Never)
+		e.left = append(e.left, change.AsTyped(l.Words())+": "+harm.Never)
 		return false, nil
 	}
 	seen := l.by == diagnostics.Certain
 	why := fullStop(show.Line(l.cause) + l.when)
 	if !seen {
-		why = "mcp-jail did not see this refusal: it took " + e.Short(l.value) + " from the server's error text.\nA dishonest server can write anything there."
+		why = "mcp-jail did not see this refusal: it took " + e.Short(l.Name()) + " from the server's error text.\nA dishonest server can write anything there."
 	}
 	harmful := ""
-	if ask := cmp.Or(harm.Say(e.Short(l.value)), l.warning); ask != "" {
+	if ask := cmp.Or(harm.Say(e.Short(l.Name())), l.warning); ask != "" {
 		harmful = fullStop(show.Line(ask))
 	}
-	question := Question(e.word, l.flag.words())
+	question := Question(e.word, l.Words())
 	switch {
 	case seen && harmful == "":
 		c.PrintText(why + "\n")
 		how.agreed = false
 	case how.Yes || !how.DryRun && !c.Asks():
-		e.left = append(e.left, e.Short(l.value)+". "+strings.TrimSpace(strings.ReplaceAll(why, "\n", " ")+" "+harmful)+" To allow it:\n  "+e.Command(e.tool, l.flag.words()))
+		e.left = append(e.left, e.Short(l.Name())+". "+strings.TrimSpace(strings.ReplaceAll(why, "\n", " ")+" "+harmful)+" To allow it:\n  "+e.Command(e.tool, l.Words()))
 		return false, nil
 	case how.DryRun || only:
 		c.PrintText(why + "\n")
@@ -221,7 +228,7 @@ func (e *Edit) wants(c terminal.Console, l lacked, how *How, only bool) (bool, e
 		c.PrintText(strings.TrimSpace(why+"\n"+harmful) + "\n")
 		yes, err := cli.AskYes(c, question, "nothing was changed")
 		if err == nil && !yes {
-			e.left = append(e.left, e.Short(l.value)+": the answer was not yes")
+			e.left = append(e.left, e.Short(l.Name())+": the answer was not yes")
 		}
 		return yes, err
 	}
@@ -248,23 +255,20 @@ func fullStop(text string) string {
 	return strings.TrimSuffix(text, ".") + "."
 }
 
-// judge judges a flag that no person typed, also by what it is to other servers.
-func (e *Edit) judge(f flag) (h policy.Harm) {
-	t, err := table([]flag{f})
+// judge judges an object that no person typed, also by what it is to other servers.
+func (e *Edit) judge(o change.Object) (h policy.Harm) {
 	switch {
-	case err != nil:
-		return h
-	case len(t.Variables) > 0:
-		return policy.HarmOfVariable(t.Variables[0].Name)
-	case t.Access != nil && len(t.Access.Net) > 0:
-		return resolve.HarmOfHost(&e.host, t.Access.Net[0])
-	case t.Access == nil || len(t.Access.Fs) == 0:
+	case o.Env != "":
+		return change.HarmOf(policy.ReasonsOfVariable(o.Env))
+	case o.Net.Host != "":
+		return change.HarmOf(resolve.ReasonsOfHost(&e.host, o.Net))
+	case o.Fs.Path == "":
 		return h
 	}
-	r := t.Access.Fs[0]
-	h = resolve.HarmOf(&e.host, e.now[e.tool].target.Policy, e.At(r.Path), r.Rights())
-	if f.name == "--write" && h.Never == "" && e.others != nil {
-		if of := harmToOthers(e.others, e.Key, e.At(f.value)); of != (policy.Harm{}) {
+	at, rights := e.At(o.Fs.Path), o.Fs.Rights()
+	h = change.HarmOf(resolve.Reasons(&e.host, e.now[e.tool].target.Policy, at, rights))
+	if rights&policy.Write != 0 && h.Never == "" && e.others != nil {
+		if of := harmToOthers(e.others, e.Key, at); of != (policy.Harm{}) {
 			return of
 		}
 	}

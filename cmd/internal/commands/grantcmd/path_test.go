@@ -114,7 +114,7 @@ func TestLackedIn(t *testing.T) {
 		items, none := lackedIn(diagnostics.Record{Diagnoses: c.all})
 		var got []string
 		for _, l := range items {
-			got = append(got, fmt.Sprintf("%s %s %s %s", l.flag.name, l.flag.value, l.by, l.warning))
+			got = append(got, fmt.Sprintf("%s %s %s", strings.Join(l.Words(), " "), l.by, l.warning))
 		}
 		if !slices.Equal(got, c.want) || !slices.Equal(none, c.none) {
 			t.Errorf("%s: %q %q, want %q %q", c.name, got, none, c.want, c.none)

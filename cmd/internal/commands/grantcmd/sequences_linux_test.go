@@ -89,7 +89,7 @@ func (y *history) command(remove bool, flag string) {
 	defer out.Close()
 	e := &Edit{server: &server{Name: f.Name, Key: f.ID, words: files[0].Words()}, word: "s", host: host, remove: remove}
 	must(y.t, e.begin())
-	wanted, err := e.spelled(split(strings.SplitN(flag, " ", 2)))
+	wanted, err := e.spelled(strings.SplitN(flag, " ", 2))
 	must(y.t, err)
 	if err = e.want("", wanted); err == nil {
 		err = e.Write(terminal.New(out, out, out), How{Yes: true})
@@ -101,7 +101,7 @@ func (y *history) command(remove bool, flag string) {
 
 // answers returns the probes that a flag alone answers.
 func (y *history) answers(flag string) map[string]bool {
-	table, err := table(split(strings.SplitN(flag, " ", 2)))
+	table, err := tableOf(strings.SplitN(flag, " ", 2))
 	must(y.t, err)
 	p := &policy.Policy{Env: table.Variables}
 	if a := table.Access; a != nil {

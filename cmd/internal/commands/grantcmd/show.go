@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -63,7 +64,7 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 			can = append(e.consequences(), can...)
 		}
 		if !how.Named && !e.remove {
-			apart = append(e.harmful(p.flags), apart...)
+			apart = append(e.harmful(p.objects), apart...)
 		}
 	}
 	e.File = whole
@@ -100,7 +101,7 @@ func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile) (apart
 	default:
 		c.PrintText(fmt.Sprintf("\n  for the tool %s:\n", show.InSentence(p.tool)))
 	}
-	if e.grants.Table, err = e.tableOf(p.flags); err != nil {
+	if e.grants.Table, err = e.tableOf(p.objects); err != nil {
 		return nil, err
 	}
 	changes := e.compare(before, after)
@@ -283,33 +284,33 @@ func (e *Edit) apart(changes []config.Change) (more []string) {
 			more = append(more, "it gets back what a rule took away: "+ch.Text)
 		}
 	}
-	if !e.remove && a != nil {
-		for _, r := range a.Net {
-			if part := e.partOf(r); part != "" {
-				more = append(more, "it has a part of "+r.Host+" so far ("+part+"), and gets all of it")
-			}
+	for _, r := range change.NetRows(e.was[e.tool].target.Policy.Net, e.now[e.tool].target.Policy.Net) {
+		text := "it has a part of " + r.Name + " so far (" + strings.Join(r.Was.Only, ", ") + "), and gets all of it"
+		if !e.remove && r.Lifts() && !slices.Contains(more, text) {
+			more = append(more, text)
 		}
 	}
 	return more
 }
 
-// harmful says which of some flags give a sensitive path, or let the server write what this machine runs or obeys, and
+// harmful says which of some objects give a sensitive path, or let the server write what this machine runs or obeys, and
 // what lies there.
-func (e *Edit) harmful(flags []flag) (all []string) {
-	for _, f := range flags {
-		if f.name != "--read" && f.name != "--write" && f.name != "--execute" {
+func (e *Edit) harmful(objects []change.Object) (all []string) {
+	for _, o := range objects {
+		name, rights := o.Fs.Path, o.Fs.Rights()
+		if rights == 0 {
 			continue
 		}
-		at, harm, text := e.At(f.value), e.judge(f), ""
+		at, harm, text := e.At(name), e.judge(o), ""
 		switch {
 		case resolve.Sensitive(&e.host, e.now[e.tool].target.Policy, at) != "":
-			text = f.value + " is hidden from every server, because keys or passwords are there"
-		case f.name != "--write":
+			text = name + " is hidden from every server, because keys or passwords are there"
+		case rights&policy.Write == 0:
 			continue
 		case hostfs.HasProtectedName(e.host.OS, at):
-			text = f.value + " is a protected file: programs outside the jail run or trust what is written there"
+			text = name + " is a protected file: programs outside the jail run or trust what is written there"
 		case harm.Never != "" && !harm.Inside:
-			text = harm.Say(f.value)
+			text = harm.Say(name)
 		default:
 			continue
 		}
@@ -335,26 +336,6 @@ func namesIn(dir string) string {
 	return strings.Join(names, ", ")
 }
 
-// partOf says to which part of a host the server is held so far by a rule that covers it, or that lies in it, or "".
-func (e *Edit) partOf(r policy.NetRule) string {
-	for _, o := range e.was[e.tool].target.Policy.Net {
-		if !o.Allow || !o.Covers(r.Host, 0) && !r.Covers(o.Host, 0) || r.PathPrefix != "" || len(r.Methods) > 0 {
-			continue
-		}
-		part := append([]string{}, o.Methods...)
-		if o.PathPrefix != "" {
-			part = append(part, o.PathPrefix)
-		}
-		for _, name := range o.SecretNames() {
-			part = append(part, "with "+name)
-		}
-		if len(part) > 0 {
-			return strings.Join(part, " ")
-		}
-	}
-	return ""
-}
-
 // confirm asks about what is to be asked for apart, which --yes does not take, and about all of it.
 func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 	for _, text := range apart {
@@ -366,16 +347,16 @@ func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 			return err
 		}
 	}
-	if how.Yes || how.agreed || len(apart) > 0 && len(e.asked) == 1 && e.asked[0].name != "--preset" && how.asks == "" {
+	if how.Yes || how.agreed || len(apart) > 0 && len(e.asked) == 1 && e.asked[0].Setting.Key != "preset" && how.asks == "" {
 		return nil
 	}
 	question := "Allow it?"
-	switch f := e.asked[0]; {
+	switch o := e.asked[0]; {
 	case e.remove:
 		question = "Take it back?"
-	case f.name == "--deny" && len(e.asked) == 1:
+	case o.Fs.Deny != 0 && len(e.asked) == 1:
 		question = "Hide it from " + show.Name(e.word) + "?"
-	case f.isPath() && f.name != "--deny" && hostfs.Within(e.host.OS, real(e.host.Home), e.At(f.value)):
+	case place(&o) != nil && o.Fs.Deny == 0 && hostfs.Within(e.host.OS, real(e.host.Home), e.At(*place(&o))):
 		question = "Let " + show.Name(e.word) + " have all your files?"
 	}
 	return cli.Confirm(context.Background(), c, cmp.Or(how.asks, question))

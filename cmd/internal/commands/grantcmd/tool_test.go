@@ -6,6 +6,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -19,7 +20,7 @@ func TestToolForAll(t *testing.T) {
 			t.Errorf("%s: %v", tool, err)
 		}
 	}
-	if harm, err := e.Judge("*", []string{"--read", "/x"}); err != nil || harm.Never == "" {
+	if harm, err := e.Judge("*", change.Path("/x", policy.Read)); err != nil || harm.Never == "" {
 		t.Errorf("learn: %+v, %v", harm, err)
 	}
 }

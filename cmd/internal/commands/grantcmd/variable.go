@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -64,9 +65,9 @@ func (e *Edit) envRules() []policy.EnvRule {
 	return a.Env
 }
 
-// table returns the table of flags. A variable of a file needs a rule that names the file.
-func (e *Edit) table(flags []flag) (*config.Server, error) {
-	t, err := table(flags)
+// table returns the table of objects. A variable of a file needs a rule that names the file.
+func (e *Edit) table(objects []change.Object) (*config.Server, error) {
+	t, err := table(objects)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,10 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -81,7 +84,7 @@ func TestWants(t *testing.T) {
 			{"--yes without a terminal", true, false, "", false}, {"--yes at a terminal", true, true, "y\n", false}, {"no terminal", false, false, "", false},
 			{"y", false, true, "y\n", true}, {"n", false, true, "n\n", false}, {"Enter", false, true, "\n", false},
 		} {
-			said, kept := answered(t, e, lacked{flag: split(strings.Fields(c.flag))[0], by: c.by, warning: c.warning, cause: "because"}, run.yes, run.terminal, run.answer)
+			said, kept := answered(t, e, lacked{Object: wordsOf(strings.Fields(c.flag))[0], by: c.by, warning: c.warning, cause: "because"}, run.yes, run.terminal, run.answer)
 			want := c.want == "taken" || c.want == "asked" && run.takes
 			if kept != want || (len(e.left) > 0) == want {
 				t.Errorf("%s, %s, warning %q, with %s: taken %v, left %q; want %s", c.flag, c.by, c.warning, run.name, kept, e.left, c.want)
@@ -166,7 +169,7 @@ func TestGranted(t *testing.T) {
 		{"", "--home real", false}, {"", "--inbound 80", false}, {"", "--deny ~/notes", false},
 	} {
 		e := newEdit(t, c.lines)
-		by, err := e.granted(split(strings.Fields(c.flag))[0])
+		by, err := e.granted(wordsOf(strings.Fields(c.flag))[0])
 		if err != nil || (by != "") != c.want {
 			t.Errorf("%q grants %s by %q, %v; want %v", c.lines, c.flag, by, err, c.want)
 		}
@@ -177,7 +180,7 @@ func TestGranted(t *testing.T) {
 func TestNarrower(t *testing.T) {
 	e := newEdit(t, granted+"[[servers.x.access.fs]]\npath = \"~/.ssh\"\nread = true\n")
 	var err error
-	e.grants.Table, err = table(split([]string{"--read", "~/"}))
+	e.grants.Table, err = tableOf([]string{"--read", "~/"})
 	must(t, err)
 	file, _, err := e.apply(e.File)
 	must(t, err)
@@ -187,5 +190,34 @@ func TestNarrower(t *testing.T) {
 	}
 	if !slices.Equal(paths, []string{"~/.ssh", "~/"}) {
 		t.Errorf("the rules are %q", paths)
+	}
+}
+
+// TestExact: a change that gives more than its words say, or takes something away, is refused.
+func TestExact(t *testing.T) {
+	e := newEdit(t, granted)
+	for name, c := range map[string]struct {
+		edit    func(*config.Server)
+		refused bool
+	}{
+		"what it says": {func(s *config.Server) { s.Access.Fs = append(s.Access.Fs, policy.FsRule{Path: "~/notes", Read: true}) }, false},
+		"more rights": {func(s *config.Server) {
+			s.Access.Fs = []policy.FsRule{{Path: "~/notes", Read: true, Update: true}}
+		}, true},
+		"more":   {func(s *config.Server) { s.Access.Fs = append(s.Access.Fs, policy.FsRule{Path: "~/repo", Read: true}) }, true},
+		"a host": {func(s *config.Server) { s.Access.Net = []policy.NetRule{{Host: "a.test", Allow: true}} }, true},
+		"less":   {func(s *config.Server) { s.Access.Fs = nil }, true},
+		"a denial": {func(s *config.Server) {
+			s.Access.Fs = []policy.FsRule{{Path: "~/notes/granted", Deny: policy.AllRights}}
+		}, true},
+	} {
+		file, err := e.before.Checked()
+		must(t, err)
+		c.edit(file.Server)
+		_, after, err := e.read(file)
+		must(t, err)
+		if err := e.exact(change.Path("~/notes", policy.Read), after); (err != nil) != c.refused {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

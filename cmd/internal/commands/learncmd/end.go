@@ -114,7 +114,7 @@ func (l *loop) leaveAsked() error {
 	}
 	var kept []*grant
 	for _, g := range l.grants {
-		harm, err := l.edit.Judge(g.tool, g.words)
+		harm, err := l.edit.Judge(g.tool, g.Object)
 		if err != nil {
 			return err
 		}
@@ -134,6 +134,6 @@ func (l *loop) leaveAsked() error {
 // sayLeft names what was left out, with the command that grants it.
 func (l *loop) sayLeft() {
 	for _, g := range l.left {
-		l.c.Notef("%s %s: %s. To allow it:\n  %s", l.c.Paint(terminal.Yellow, "skipped:"), l.edit.Short(g.words[1]), g.why, l.edit.Command(g.tool, g.words))
+		l.c.Notef("%s %s: %s. To allow it:\n  %s", l.c.Paint(terminal.Yellow, "skipped:"), l.edit.Short(g.Name()), g.why, l.edit.Command(g.tool, g.Words()))
 	}
 }

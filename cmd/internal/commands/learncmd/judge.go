@@ -6,11 +6,11 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
@@ -39,10 +39,11 @@ func (l *loop) give(t *try) (given []*grant, err error) {
 
 // giveOne grants what a hint of a failure says, if it may. It returns nil if that changes nothing for the next try.
 func (l *loop) giveOne(f failure, h diagnostics.Hint) (_ *grant, isNew bool, err error) {
-	if len(h.Words) < 2 || h.Attribution == diagnostics.Possible || h.Attribution == diagnostics.None {
-		return nil, false, nil
+	objects, err := change.Read(h.Words)
+	if err != nil || len(objects) == 0 || h.Attribution == diagnostics.Possible || h.Attribution == diagnostics.None {
+		return nil, false, err
 	}
-	g := &grant{words: l.edit.Whole(h.Words[:2]), by: []string{f.call}}
+	g := &grant{Object: l.edit.Whole(objects[0]), by: []string{f.call}}
 	if !l.stateful() {
 		g.tool = f.tool
 	}
@@ -78,7 +79,7 @@ func (l *loop) giveOne(f failure, h diagnostics.Hint) (_ *grant, isNew bool, err
 	return g, true, nil
 }
 
-func (g *grant) same(o *grant) bool { return g.tool == o.tool && slices.Equal(g.words, o.words) }
+func (g *grant) same(o *grant) bool { return g.tool == o.tool && g.Same(o.Object) }
 
 // addTo adds a grant to others, or what lacked it to the one that is the same.
 func addTo(all []*grant, g *grant) []*grant {
@@ -102,19 +103,18 @@ const (
 
 // judge decides about a grant, and says why it is left out.
 func (l *loop) judge(g *grant) (verdict, string, error) {
-	harm, err := l.edit.Judge(g.tool, g.words)
-	flag, value := g.words[0], g.words[1]
-	longer := isLonger(flag, value)
+	harm, err := l.edit.Judge(g.tool, g.Object)
+	longer, writes := g.Setting.Key == startupTimeout, g.Fs.Rights()&policy.Write != 0
 	switch {
 	case err != nil:
 		return leave, "", err
 	case harm.Never != "":
 		return leave, harm.Never, nil
-	case flag == "--net":
+	case g.Net.Host != "":
 		return l.ask(g, "", "learn allows no host without a question")
 	case harm.Secret, harm.Ask != "" && !harm.Inside, slices.Contains(l.keysIn(g), tooMany):
 		return leave, cmp.Or(harm.Ask, "too much lies in there to look for keys"), nil
-	case flag == "--write" && !l.isOwn(value), flag != "--read" && flag != "--write" && flag != "--execute" && !longer:
+	case writes && !l.isOwn(g.Fs.Path), g.Fs.Rights() == 0 && !longer:
 		return propose, harm.Ask, nil
 	case l.reaches() && !longer:
 		return l.ask(g, " "+show.Name(l.name)+" may reach hosts, so it could send that on.", "the server may reach hosts, so learn asks about each path")
@@ -122,10 +122,8 @@ func (l *loop) judge(g *grant) (verdict, string, error) {
 	return allow, "", nil
 }
 
-// isLonger reports whether a grant gives the server more time to start.
-func isLonger(flag, value string) bool {
-	return flag == "--limit" && strings.HasPrefix(value, "startup_timeout_secs=")
-}
+// startupTimeout is the key of the time that the server has to start.
+const startupTimeout = "startup_timeout_secs"
 
 // ask asks about a grant once. beware is what to know for the answer.
 func (l *loop) ask(g *grant, beware, why string) (verdict, string, error) {
@@ -135,7 +133,7 @@ func (l *loop) ask(g *grant, beware, why string) (verdict, string, error) {
 	if slices.ContainsFunc(l.denied, g.same) {
 		return leave, "the answer was not yes", nil
 	}
-	question := g.by[0] + " needs " + l.need(g) + "." + beware + " " + grantcmd.Question(l.name, g.words)
+	question := g.by[0] + " needs " + l.need(g) + "." + beware + " " + grantcmd.Question(l.name, g.Words())
 	yes, err := cli.AskYes(l.c, question, "nothing was changed")
 	if err != nil || yes {
 		return allow, "", err
@@ -153,7 +151,7 @@ func (l *loop) stateful() bool {
 // reaches reports whether the server may reach a host: one beside this machine in the last try, or one that is granted.
 func (l *loop) reaches() bool {
 	return slices.ContainsFunc(l.net, func(r policy.NetRule) bool { return r.Allow && r.Host != "localhost" }) ||
-		slices.ContainsFunc(l.grants, func(g *grant) bool { return g.words[0] == "--net" })
+		slices.ContainsFunc(l.grants, func(g *grant) bool { return g.Net.Host != "" })
 }
 
 // isOwn reports whether a path lies in the workspace or in the HOME of the server.
@@ -174,13 +172,13 @@ var errMany = errors.New("too many")
 
 // keysIn returns the files with names of keys in a directory of a grant: each is denied beside it.
 func (l *loop) keysIn(g *grant) (keys []string) {
-	if g.words[0] != "--read" && g.words[0] != "--write" && g.words[0] != "--execute" {
+	if g.Fs.Rights() == 0 {
 		return nil
 	}
 	entries := 0
-	err := filepath.WalkDir(l.edit.At(g.words[1]), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(l.edit.At(g.Fs.Path), func(path string, d fs.DirEntry, err error) error {
 		entries++
-		if err == nil && !d.IsDir() && resolve.HasKeyName(path) && path != l.edit.At(g.words[1]) {
+		if err == nil && !d.IsDir() && resolve.HasKeyName(path) && path != l.edit.At(g.Fs.Path) {
 			keys = append(keys, path)
 		}
 		if entries > maxEntries || len(keys) > maxKeys {
@@ -196,12 +194,12 @@ func (l *loop) keysIn(g *grant) (keys []string) {
 
 // need says what a grant gives, after "needs".
 func (l *loop) need(g *grant) string {
-	does, value := grantcmd.Verbs[g.words[0]], l.edit.Short(g.words[1])
-	switch {
+	words := g.Words()
+	switch does := grantcmd.Verbs[words[0]]; {
 	case does != "":
-		return "to " + does + " " + value
-	case isLonger(g.words[0], value):
+		return "to " + does + " " + l.edit.Short(g.Name())
+	case g.Setting.Key == startupTimeout:
 		return "more time to start"
 	}
-	return show.Typed(g.words[0], g.words[1])
+	return change.AsTyped(words)
 }

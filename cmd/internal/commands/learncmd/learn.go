@@ -28,6 +28,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
@@ -89,7 +90,11 @@ func (k *learnCmd) Run(c terminal.Console) error {
 	}
 	l.drive = requests
 	for _, host := range k.hosts {
-		l.grants = append(l.grants, &grant{words: []string{"--net", host}, typed: true})
+		typed, err := change.Read([]string{"--net", host})
+		if err != nil {
+			return terminal.UsageErrorf("%s", err)
+		}
+		l.grants = append(l.grants, &grant{Object: typed[0], typed: true})
 	}
 	if err := l.restart(l.grants); err != nil {
 		return err

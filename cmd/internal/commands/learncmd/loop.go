@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -41,10 +42,10 @@ type loop struct {
 	asked []string // hosts that the server wanted to reach
 }
 
-// grant is a flag of mcp-jail grant with its value, and what lacked it.
+// grant is an object that mcp-jail grant allows, and what lacked it.
 type grant struct {
-	tool  string // of a server with a process for each call
-	words []string
+	change.Object
+	tool  string   // of a server with a process for each call
 	by    []string // the start, or calls
 	why   string
 	keys  []string // files in there that are denied beside it
@@ -115,11 +116,11 @@ func (l *loop) restart(grants []*grant) error {
 func (l *loop) add(g *grant) (isNew bool, err error) {
 	g.keys = l.keysIn(g)
 	for _, key := range g.keys {
-		if _, err := l.edit.Add(g.tool, l.edit.Whole([]string{"--deny", key})); err != nil {
+		if _, err := l.edit.Add(g.tool, l.edit.Whole(change.Object{Fs: policy.FsRule{Path: key, Deny: policy.AllRights}})); err != nil {
 			return false, err
 		}
 	}
-	return l.edit.Add(g.tool, g.words)
+	return l.edit.Add(g.tool, g.Object)
 }
 
 // say tells of one try in a line.

@@ -317,10 +317,10 @@ func (b *Places) holds(p, dir string) bool {
 	return policy.Within(strings.ToLower(p), strings.ToLower(dir)) || b.isBelow(p, dir)
 }
 
-// HarmOf judges a grant of rights at a path.
-func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights) policy.Harm {
+// Reasons returns what speaks against rights at a path, what weighs most first.
+func Reasons(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights) (all []policy.Reason) {
 	if !isPOSIX(h) {
-		return policy.Harm{}
+		return nil
 	}
 	b := newAdviser(h, p)
 	abs, _ := b.Expand(name, h.Dir)
@@ -328,54 +328,46 @@ func HarmOf(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights)
 	mode, around := b.paths.Lstat(at).Info.Mode, path.Dir(at)
 	socket, writes := mode&fs.ModeSocket != 0, rights&policy.Write != 0 // to write to one is to connect
 	isGit := path.Base(at) == ".git" && mode.IsDir()                    // a grant of it leaves the protected names in it out
-	changes, system := writes && !socket, isSystemPart(b.h.OS, at)
-	place := guarded(b, abs, writes)
-	switch {
-	case at == "/" || policy.Within(home, at) || at == "/root" || around == "/home" || around == "/Users":
-		return policy.Harm{Never: "it is a whole home directory, or more", Inside: true, Secret: true}
-	case place != "":
-		why := "it decides what a jail grants, or what runs outside it"
-		if d, is := b.DecidingAround(at); is {
-			why = "it decides what runs outside the jail: " + d.Why + ". A server that can change it could run anything"
-		} else if place != at && place != abs {
-			why = "it gives control of " + b.Abbreviate(place) + ", which" + why[2:]
-		}
-		return policy.Harm{Never: why, Inside: !b.holds(at, b.paths.Canonical(place))}
-	case changes && policy.HasProtectedName(at) && !isGit:
-		return policy.Harm{Never: "it is a protected file: programs outside the jail run or trust what is written there"}
-	case changes && system && !policy.Within(at, "/dev"):
-		return policy.Harm{Never: "it belongs to the system"}
-	case rights.Has(policy.Execute) && !mode.IsDir() && (mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 || slices.Contains(rows("raising", ""), path.Base(at))):
-		return policy.Harm{Never: "it is a program that runs with the rights of another user"}
-	}
-	place = b.Sensitive(name)
-	switch {
-	case place != "":
-		return policy.Harm{Ask: "it is a sensitive file (" + place + ")", Secret: true}
-	case HasKeyName(at) && !mode.IsDir():
-		return policy.Harm{Ask: "it has the name of a file with a key or passwords"}
-	case socket:
-		return policy.Harm{Ask: "it is a socket of this machine: the program that listens there is outside the jail"}
-	case changes && isGit:
-		return policy.Harm{Ask: "it is a protected file: programs outside the jail run or trust what is written there"}
-	case changes && system:
-		return policy.Harm{Ask: "it belongs to the system"}
-	case !policy.Within(at, home) && isIn("of others", "", at):
-		return policy.Harm{Ask: "it belongs to the system, or to another user", Inside: true}
-	case b.isShared(at) || around == "/" && system:
-		return policy.Harm{Ask: "it holds the files of many programs", Inside: true}
-	}
-	if changes {
-		for _, d := range b.Deciding {
-			if b.touches(at, d.Abs) {
-				return policy.Harm{Ask: "it gives control of " + d.Written + ": " + d.Why + ", outside the jail"}
-			}
+	changes, system, device := writes && !socket, isSystemPart(b.h.OS, at), policy.Within(at, "/dev")
+	add := func(is bool, kind policy.ReasonKind, names ...string) {
+		if is {
+			all = append(all, policy.Reason{Kind: kind, Names: names})
 		}
 	}
-	if around == home && at != b.paths.Canonical(b.workspaceOrDir()) && (mode.IsDir() || !b.paths.Exists(at)) {
-		return policy.Harm{Ask: "it lies directly in your home directory, where it may hold the files of other programs", Inside: true}
+	add(at == "/" || policy.Within(home, at) || at == "/root" || around == "/home" || around == "/Users", policy.WhyAllFiles)
+	if place := guarded(b, abs, writes); place != "" {
+		all = append(all, b.decides(place, at, abs))
 	}
-	return policy.Harm{}
+	add(changes && policy.HasProtectedName(at) && !isGit, policy.WhyProtected)
+	add(changes && system && !device, policy.WhyOfSystem)
+	add(rights.Has(policy.Execute) && !mode.IsDir() && (mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 || slices.Contains(rows("raising", ""), path.Base(at))), policy.WhyRaises)
+	if place := b.Sensitive(name); place != "" {
+		add(true, policy.WhySensitive, place)
+	}
+	add(HasKeyName(at) && !mode.IsDir(), policy.WhyKeyName)
+	add(socket, policy.WhySocket)
+	add(changes && isGit, policy.WhyGitDir)
+	add(changes && device || !policy.Within(at, home) && isIn("of others", "", at), policy.WhyOfOthers)
+	add(b.isShared(at) || around == "/" && system, policy.WhyShared)
+	if i := slices.IndexFunc(b.Deciding, func(d place) bool { return changes && b.touches(at, d.Abs) }); i >= 0 {
+		add(true, policy.WhyChoosesCode, b.Deciding[i].Written, b.Deciding[i].Why)
+	}
+	add(around == home && at != b.paths.Canonical(b.workspaceOrDir()) && (mode.IsDir() || !b.paths.Exists(at)), policy.WhyInHome)
+	return all
+}
+
+// decides returns the reason that a path, before links and without them, lies in a place that [Guarded] returns, or
+// gives control of it.
+func (b *Places) decides(place, at, abs string) policy.Reason {
+	switch d, is := b.DecidingAround(at); {
+	case is:
+		return policy.Reason{Kind: policy.WhyDecides, Names: []string{d.Why}}
+	case place == at || place == abs:
+		return policy.Reason{Kind: policy.WhyDecides}
+	case b.holds(at, b.paths.Canonical(place)):
+		return policy.Reason{Kind: policy.WhyDecides, Names: []string{"", b.Abbreviate(place)}}
+	}
+	return policy.Reason{Kind: policy.WhyHoldsDecider, Names: []string{b.Abbreviate(place)}}
 }
 
 // isSystemPart reports whether a path belongs to the system, or lies in a part of /var that does.

@@ -1,0 +1,63 @@
+package change
+
+import (
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Because says what a reason is about the thing that is called name in a sentence.
+func Because(r policy.Reason, name string) string {
+	names := append(r.Names[:len(r.Names):len(r.Names)], "", "")
+	switch r.Kind {
+	case policy.WhyAllFiles:
+		return name + " is a whole home directory, or more"
+	case policy.WhyDecides:
+		switch {
+		case names[0] != "":
+			return name + " decides what runs outside the jail: " + names[0] + ". A server that can change it could run anything"
+		case names[1] != "":
+			return name + givesControl(names[1])
+		}
+		return name + " decides what a jail grants, or what runs outside it"
+	case policy.WhyHoldsDecider:
+		return name + givesControl(names[0])
+	case policy.WhyProtected, policy.WhyGitDir:
+		return name + " is a protected file: programs outside the jail run or trust what is written there"
+	case policy.WhyOfSystem:
+		return name + " belongs to the system"
+	case policy.WhyRaises:
+		return name + " is a program that runs with the rights of another user"
+	case policy.WhySensitive:
+		return name + " is a sensitive file (" + names[0] + ")"
+	case policy.WhyKeyName:
+		return name + " has the name of a file with a key or passwords"
+	case policy.WhySocket:
+		return name + " is a socket of this machine: the program that listens there is outside the jail"
+	case policy.WhyOfOthers:
+		return name + " belongs to the system, or to another user"
+	case policy.WhyShared:
+		return name + " holds the files of many programs"
+	case policy.WhyChoosesCode:
+		if names[0] != "" {
+			return name + " gives control of " + names[0] + ": " + names[1] + ", outside the jail"
+		}
+		return name + " chooses what code programs load or start"
+	case policy.WhyInHome:
+		return name + " lies directly in your home directory, where it may hold the files of other programs"
+	case policy.WhyAnyHost:
+		return name + " is every host: the server can send what it reads anywhere"
+	case policy.WhyProxy:
+		return name + " is your proxy: through it the server reaches every host"
+	case policy.WhyThisMachine:
+		if names[0] == policy.ReasonMetadata {
+			return name + " " + names[0] + ": the server could act as this machine"
+		}
+		return name + " " + names[0] + ": services there may trust all connections from this machine"
+	case policy.WhyTokenName:
+		return name + " may hold a token or password, which the server could send on"
+	}
+	return ""
+}
+
+func givesControl(place string) string {
+	return " gives control of " + place + ", which decides what a jail grants, or what runs outside it"
+}

@@ -1,0 +1,72 @@
+package change
+
+import "github.com/mcp-jail/mcp-jail/policy"
+
+// Source is who wants a change, and how it is known.
+type Source uint8
+
+const (
+	Said     Source = iota // by the words of a server
+	Recorded               // by the jail, which refused it
+	Entry                  // by the user's own entry of a client
+	Typed                  // by the user
+	Foreign                // by an entry or a file of others
+)
+
+// Verdict is what may become of a change.
+type Verdict uint8
+
+const (
+	Never  Verdict = iota // it is not proposed
+	Cannot                // it would not do what it is for
+	Apart                 // it is shown alone, with its reason; --yes is no answer
+	Ask                   // it is asked for by name
+	Fine                  // it is one of many in a question
+	Has                   // nothing changes
+)
+
+// verdicts has for each kind of reason, by source, a letter: N(ever), C(annot), (a)P(art), A(sk), f(ine). The owner may type anything
+// but what would not start or gives more than it says: he sees why.
+var verdicts = map[policy.ReasonKind]string{
+	policy.WhyAllFiles:     "NNfPP",
+	policy.WhyDecides:      "NNNPP",
+	policy.WhyHoldsDecider: "NNffP", // a start keeps it out of a grant around it
+	policy.WhyProtected:    "NNNPP",
+	policy.WhyOfSystem:     "NNNPP",
+	policy.WhyRaises:       "NNNPP",
+	policy.WhySensitive:    "NPNPP",
+	policy.WhyKeyName:      "NPNAP",
+	policy.WhySocket:       "AAAfA",
+	policy.WhyGitDir:       "AAAfA",
+	policy.WhyOfOthers:     "AAffA",
+	policy.WhyShared:       "AAffA",
+	policy.WhyChoosesCode:  "NAAfA",
+	policy.WhyInHome:       "AAffA",
+	policy.WhyAnyHost:      "NAAfA",
+	policy.WhyProxy:        "NAAfA",
+	policy.WhyThisMachine:  "AAffA",
+	policy.WhyTokenName:    "AAffA",
+}
+
+// VerdictOf returns what a reason of a kind makes of a change from a source. That of an unknown kind is Never.
+func VerdictOf(kind policy.ReasonKind, from Source) Verdict {
+	row := verdicts[kind]
+	if int(from) >= len(row) {
+		return Never
+	}
+	return map[byte]Verdict{'C': Cannot, 'P': Apart, 'A': Ask, 'f': Fine}[row[from]]
+}
+
+// HarmOf returns the first of some reasons in the form of policy.Harm.
+func HarmOf(reasons []policy.Reason) (h policy.Harm) {
+	if len(reasons) == 0 {
+		return h
+	}
+	r := reasons[0]
+	if h.Ask = Because(r, "it"); VerdictOf(r.Kind, Recorded) == Never {
+		h.Never, h.Ask = h.Ask, ""
+	}
+	h.Inside = VerdictOf(r.Kind, Entry) == Fine
+	h.Secret = VerdictOf(r.Kind, Said) == Never && VerdictOf(r.Kind, Typed) == Apart
+	return h
+}

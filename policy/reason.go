@@ -1,0 +1,45 @@
+package policy
+
+// Reason is what is known of the object of a change, and speaks against it. What comes of that is decided in
+// diagnostics/change.
+type Reason struct {
+	Kind  ReasonKind `json:"kind"`
+	Names []string   `json:"names,omitempty"` // of what it is about: see the kinds
+}
+
+// ReasonKind is the kind of a reason. A new one needs an attack or a report, and a row of its table.
+type ReasonKind string
+
+// The kinds of what a path is.
+const (
+	WhyAllFiles     ReasonKind = "all_files"     // a whole home directory, or more
+	WhyDecides      ReasonKind = "decides"       // about jails, or about what runs outside; the names say how, or in which place it lies
+	WhyHoldsDecider ReasonKind = "holds_decider" // such a place, which has the name, lies in it
+	WhyProtected    ReasonKind = "protected"     // programs outside run or trust what is written there
+	WhyOfSystem     ReasonKind = "of_system"     // to be written
+	WhyRaises       ReasonKind = "raises"        // a program that runs as another user
+	WhySensitive    ReasonKind = "sensitive"     // keys or passwords; the name is that of the place
+	WhyKeyName      ReasonKind = "key_name"      // the name of a file with keys
+	WhySocket       ReasonKind = "socket"        // of this machine
+	WhyGitDir       ReasonKind = "git_dir"       // to be written, but for the protected names in it
+	WhyOfOthers     ReasonKind = "of_others"     // of the system, or of another user
+	WhyShared       ReasonKind = "shared"        // of many programs
+	WhyChoosesCode  ReasonKind = "chooses_code"  // a store of packages, with what runs it; or a variable that names code
+	WhyInHome       ReasonKind = "in_home"       // directly in the home directory
+)
+
+// The kinds of what a host or a variable is.
+const (
+	WhyAnyHost     ReasonKind = "any_host"
+	WhyProxy       ReasonKind = "proxy"        // of the user's
+	WhyThisMachine ReasonKind = "this_machine" // or its network; the name says what, as NetRule.SpecialTarget
+	WhyTokenName   ReasonKind = "token_name"   // a variable, which may hold a token
+)
+
+// ReasonsOfVariable returns what speaks against a variable.
+func ReasonsOfVariable(name string) []Reason {
+	if IsDangerousVariable(name) {
+		return []Reason{{Kind: WhyChoosesCode}}
+	}
+	return []Reason{{Kind: WhyTokenName}}
+}
