@@ -140,7 +140,7 @@ waive = ["net"]
 			p.Env[i].Where = ""
 		}
 		got := fmt.Sprintln(p.Env, p.Limits.MemoryMB, p.Limits.Processes, p.Packages.PinTools, p.Leaks, p.Call, p.Sensitive, p.Waive, p.Undo.TotalMB)
-		if got = strings.ReplaceAll(strings.TrimSpace(got), " }", "}"); got != want {
+		if got = strings.NewReplacer("  }", "}", " }", "}").Replace(strings.TrimSpace(got)); got != want {
 			t.Errorf("%s: %s, want %s", server, got, want)
 		}
 	}
