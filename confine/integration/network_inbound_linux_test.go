@@ -166,9 +166,9 @@ func TestJailInboundWhenBound(t *testing.T) {
 	p.Inbound = []int{gate, port, closed}
 	at := func(port int) string { return fmt.Sprint("127.0.0.1:", port) }
 	s := jailtest.Begin(t, p,
-		attacker.Try("bind", at(other)), attacker.Try("bind", "127.0.0.2:"+strconv.Itoa(port)), attacker.Try("bind", at(port), "udp"),
+		attacker.Try("bind-port", at(other)), attacker.Try("bind-port", "127.0.0.2:"+strconv.Itoa(port)), attacker.Try("bind-port", at(port), "udp"),
 		attacker.Try("callback", at(gate), "1"),
-		attacker.Try("bind", at(closed), "closed"), attacker.Try("bind", at(closed), "closed"),
+		attacker.Try("bind-port", at(closed), "closed"), attacker.Try("bind-port", at(closed), "closed"),
 		attacker.Try("callback", at(port), "1"))
 	isFree := func(port int) bool {
 		l, err := net.Listen("tcp", at(port))
@@ -207,7 +207,7 @@ func TestJailInboundUnseenBinds(t *testing.T) {
 	p.Inbound = []int{held, port}
 	facts := kernel.Detect()
 	facts.SeccompNotify = kernel.Unavailable("the test says so", "")
-	p = jailtest.Asking(t, p, attacker.Try("bind", fmt.Sprint("127.0.0.1:", held)), attacker.Try("callback", fmt.Sprint("127.0.0.1:", port), "1"))
+	p = jailtest.Asking(t, p, attacker.Try("bind-port", fmt.Sprint("127.0.0.1:", held)), attacker.Try("callback", fmt.Sprint("127.0.0.1:", port), "1"))
 	plan := jailtest.Compile(p, facts)
 	if plan.CanWatch() || !slices.ContainsFunc(plan.Notes, func(note string) bool { return strings.Contains(note, "taken at the start") }) {
 		t.Errorf("notes %q", plan.Notes)
@@ -234,9 +234,9 @@ func TestJailInboundFreed(t *testing.T) {
 	address := l.Addr().String()
 	p := jailtest.Profile(t)
 	p.Inbound = []int{l.Addr().(*net.TCPAddr).Port}
-	s := jailtest.Begin(t, p, attacker.Try("bind", address, "patient", "closed"), attacker.Try("callback", address, "1"))
+	s := jailtest.Begin(t, p, attacker.Try("bind-port", address, "patient", "closed"), attacker.Try("callback", address, "1"))
 	s.Out.Await(t, "in use")
-	if ports, known := s.Listening(); !known || len(ports) != 0 {
+	if ports, known := s.Listening(); !known || !slices.Equal(ports, []int{53}) {
 		t.Errorf("the server listens at %d, %v, and it has no listener", ports, known)
 	}
 	l.Close()
@@ -280,7 +280,7 @@ func TestJailInboundSessions(t *testing.T) {
 				first.Out.Await(t, "listening")
 			}
 			ports := confine.NewPorts(c.own)
-			tries := []attacker.Attempt{attacker.Try("visit", address, "word"), attacker.Try("bind", address), attacker.Try("visit", address, "word"), attacker.Try("bind", address, "reuse")}
+			tries := []attacker.Attempt{attacker.Try("visit", address, "word"), attacker.Try("bind-port", address), attacker.Try("visit", address, "word"), attacker.Try("bind-port", address, "reuse")}
 			got := testkit.Get(jailtest.Run(t, confine.Launcher{Ports: ports}, p, tries))(t)
 			testkit.Equal(t, "in a jail", got, []attacker.Outcome{c.want, "EADDRINUSE", c.want, "EADDRINUSE"})
 			testkit.Equal(t, "it leads elsewhere", ports.Elsewhere(p.Inbound[0]), c.want != "ECONNREFUSED")
@@ -310,7 +310,7 @@ func TestJailInboundTakenOver(t *testing.T) {
 	}
 	first := jailtest.BeginBy(t, session(), p, attacker.Try("callback", address, "1"))
 	first.Out.Await(t, "listening")
-	second := jailtest.BeginBy(t, session(), p, attacker.Try("bind", address, "patient", "closed"), attacker.Try("callback", address, "1"))
+	second := jailtest.BeginBy(t, session(), p, attacker.Try("bind-port", address, "patient", "closed"), attacker.Try("callback", address, "1"))
 	second.Out.Await(t, "in use")
 	for _, s := range []*jailtest.Started{first, second} {
 		s.Out.Await(t, "listening")
@@ -338,8 +338,8 @@ func TestJailInboundSuccession(t *testing.T) {
 	first := begin()
 	second := begin()
 	for _, s := range []*jailtest.Started{first, second} {
-		if ports, known := s.Listening(); !known || !slices.Equal(ports, []int{port}) {
-			t.Errorf("listens at %d, %v; want %d", ports, known, port)
+		if ports, known := s.Listening(); !known || !slices.Equal(ports, []int{53, port}) {
+			t.Errorf("listens at %d, %v; want 53 and %d", ports, known, port)
 		}
 		if got, err := call(address, "word"); err != nil || got != "heard word" {
 			t.Errorf("%q, %v", got, err)
