@@ -22,14 +22,17 @@ func TestReplacedFile(t *testing.T) {
 		}
 		s.Profile.Entries = []policy.Entry{
 			{Path: "/all", Kind: policy.KindDir, Rights: policy.Read | policy.Write, Origin: policy.OriginRule}, file("/all/same", policy.Read),
-			file("/data/open.json", policy.Read|policy.Update), file("/data/other.json", policy.Read), {Path: "/data/hidden", Kind: policy.KindFile, Origin: policy.OriginRule},
+			file("/data/open.json", policy.Read|policy.Update), file("/data/other.json", policy.Read), file("/data/unseen", policy.Read), {Path: "/data/hidden", Kind: policy.KindFile, Origin: policy.OriginRule},
 		}
 		s.Known.Exists = func(string) bool { return true }
-		s.Known.Identity = func(path string) policy.FileID {
-			if path == "/data/other.json" {
-				return policy.FileID{Ino: max(1, ino.Load()-1)}
+		s.Known.Identity = func(path string) (policy.FileID, bool) {
+			switch path {
+			case "/data/unseen":
+				return policy.FileID{}, false
+			case "/data/other.json":
+				return policy.FileID{Ino: max(1, ino.Load()-1)}, true
 			}
-			return policy.FileID{Ino: ino.Load()}
+			return policy.FileID{Ino: ino.Load()}, true
 		}
 	})
 	p.Greet()

@@ -65,7 +65,8 @@ var AuthorityVariables = []string{
 }
 
 // MatchEnv evaluates the env rules for one variable. ok is true where a rule forwards it and none refuses it. rule is
-// the one that refuses, or one that forwards it: an exact one, if there is one. A prefix does not forward an
+// the one that refuses, or one that forwards it: the last exact one, if there is one, and among them one that names a
+// file before the others. A prefix does not forward an
 // [IsDangerousVariable] name.
 func MatchEnv(rules []EnvRule, name string) (rule EnvRule, ok bool) {
 	for _, r := range rules {
@@ -73,7 +74,7 @@ func MatchEnv(rules []EnvRule, name string) (rule EnvRule, ok bool) {
 		case !exact && (!EnvIncludes(r.Name, name) || r.Read && IsDangerousVariable(name)):
 		case !r.Read:
 			return r, false
-		case exact || !ok:
+		case !ok, exact && (r.File != "" || rule.File == ""):
 			rule, ok = r, true
 		}
 	}

@@ -244,7 +244,7 @@ fs = [{ path = "~/ports.py", read = true }]
 	second.until(t, fmt.Sprint("has ", next))
 	third := startLogin(t, w.jail("notes"))
 	defer third.end()
-	third.until(t, fmt.Sprintf("Port %d leads to the other session of this server", port))
+	third.until(t, "leads to the other session of this server")
 	for port, who := range map[int]string{port: "first", next: "next"} {
 		c, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", port))
 		must(t, err)

@@ -107,7 +107,7 @@ func (n *nameServer) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dn
 // It is not longer than the name, which has at most 253.
 func printable(name string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
+		if r < ' ' || r > '~' || r == '"' || r == '\\' { // the last two have two characters in quotes
 			return '?'
 		}
 		return r

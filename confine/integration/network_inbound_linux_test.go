@@ -305,12 +305,9 @@ func TestJailInboundTakenOver(t *testing.T) {
 	p := jailtest.Profile(t)
 	p.Inbound = []int{portOf(t, address)}
 	file := filepath.Join(t.TempDir(), "ports")
-	session := func() confine.Launcher {
-		return confine.Launcher{Ports: confine.NewPorts(func() (*os.File, error) { return os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600) })}
-	}
-	first := jailtest.BeginBy(t, session(), p, attacker.Try("callback", address, "1"))
+	first := jailtest.BeginBy(t, sessionOf(file), p, attacker.Try("callback", address, "1"))
 	first.Out.Await(t, "listening")
-	second := jailtest.BeginBy(t, session(), p, attacker.Try("bind-port", address, "patient", "closed"), attacker.Try("callback", address, "1"))
+	second := jailtest.BeginBy(t, sessionOf(file), p, attacker.Try("bind-port", address, "patient", "closed"), attacker.Try("callback", address, "1"))
 	second.Out.Await(t, "in use")
 	for _, s := range []*jailtest.Started{first, second} {
 		s.Out.Await(t, "listening")
@@ -319,6 +316,30 @@ func TestJailInboundTakenOver(t *testing.T) {
 		}
 		testkit.Equal(t, "", s.Finish(), (confine.Exit{}))
 	}
+}
+
+// sessionOf returns a session of the server that has a file for the locks of its ports.
+func sessionOf(file string) confine.Launcher {
+	return confine.Launcher{Ports: confine.NewPorts(func() (*os.File, error) { return os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600) })}
+}
+
+// TestJailInboundConnected: a connection to another session, which that has ended and this one keeps, is not in the way
+// of a bind that reuses the address.
+func TestJailInboundConnected(t *testing.T) {
+	jailtest.Needs(t)
+	address := fmt.Sprint("127.0.0.1:", freePort(t))
+	p := jailtest.Profile(t)
+	p.Inbound = []int{portOf(t, address)}
+	file := filepath.Join(t.TempDir(), "ports")
+	first := jailtest.BeginBy(t, sessionOf(file), p, attacker.Try("parting", address, "1"))
+	first.Out.Await(t, "listening")
+	second := jailtest.BeginBy(t, sessionOf(file), p, attacker.Try("stay", address), attacker.Try("bind-port", address, "reuse", "patient", "closed"), attacker.Try("callback", address, "1"))
+	first.Finish()
+	second.Out.Await(t, "listening")
+	if got, err := call(address, "word"); err != nil || got != "heard word" {
+		t.Errorf("%q, %v", got, err)
+	}
+	testkit.Equal(t, "", second.Finish(), (confine.Exit{}))
 }
 
 // TestJailInboundSuccession: of two processes of one session both bind a port. It leads to the first one and, when that

@@ -212,10 +212,13 @@ func ruleTexts(p *policy.Policy) (grants, refusals []string) {
 	grant := func(format string, args ...any) { grants = append(grants, fmt.Sprintf(format, args...)) }
 	refuse := func(text string) { refusals = append(refusals, text) }
 	for _, r := range p.Env {
-		if r.Read {
-			grant("variable %s", r.Name)
-		} else {
+		switch {
+		case !r.Read:
 			refuse("the variable " + r.Name)
+		case r.File != "":
+			grant("variable %s, which mcp-jail reads from %s", r.Name, placeText(r.File))
+		default:
+			grant("variable %s", r.Name)
 		}
 	}
 	for _, r := range p.Fs {

@@ -80,6 +80,8 @@ func TestComparePolicies(t *testing.T) {
 		{policy.Policy{}, policy.Policy{Fs: []policy.FsRule{{Path: "p", Read: true}, {Path: "d", Deny: policy.Write}}}, "!p (read)|refuses writing d"},
 		{policy.Policy{Fs: []policy.FsRule{{Path: ".", Deny: policy.AllRights}}}, policy.Policy{}, "!no longer refuses the project folder"},
 		{policy.Policy{}, policy.Policy{Fs: []policy.FsRule{policy.WorkspaceRule("write", policy.DefaultSource)}}, "!the project folder (read write)"},
+		{policy.Policy{}, policy.Policy{Env: []policy.EnvRule{{Name: "K", Read: true, File: "~/f"}}}, "!variable K, which mcp-jail reads from ~/f"},
+		{policy.Policy{Env: []policy.EnvRule{{Name: "K", Read: true}}}, policy.Policy{Env: []policy.EnvRule{{Name: "K", Read: true, File: "/f"}}}, "!variable K, which mcp-jail reads from /f|no longer: variable K"},
 		{policy.Policy{}, net(policy.NetRule{Host: "h", Port: 1, Scheme: "https", PathPrefix: "/p", Methods: []string{"GET"}, Allow: true}), "!h:1 (only https, the path /p, GET)"},
 		{policy.Policy{}, net(policy.NetRule{Host: "h", Secrets: []policy.Secret{{Env: "K", File: "/f"}}, Allow: true}), "!h (with the secret K)|!h gets the content of a file, as the secret K: /f"},
 		{policy.Policy{}, net(policy.NetRule{Host: "h", Secrets: []policy.Secret{{Env: "K", Command: []string{"op", "x"}}}, Allow: true}), "!h (with the secret K)|!runs outside the jail, for the secret K: op x"},

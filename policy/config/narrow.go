@@ -71,6 +71,9 @@ func (s *Server) unchangeable() (keys []policy.Setting) {
 		for _, r := range a.Net {
 			add("the secret of "+r.Host, r.Where, len(r.Secrets) > 0)
 		}
+		for _, r := range a.Env {
+			add("the file of "+r.Name, r.Where, r.File != "")
+		}
 	}
 	return keys
 }
@@ -108,8 +111,7 @@ func (s *Server) narrow(p *policy.Policy, tool string) *policy.Policy {
 		env[i].File = "" // a project's file chooses no file of the user
 	}
 	for _, r := range p.Env { // the user's own file, where the project's rules let it pass
-		if rule, ok := policy.MatchEnv(env, r.Name); ok && r.File != "" {
-			r.Where = rule.Where
+		if _, ok := policy.MatchEnv(env, r.Name); ok && r.File != "" {
 			env = append(env, r)
 		}
 	}

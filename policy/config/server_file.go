@@ -357,7 +357,7 @@ func (s *Server) grant(f *ServerFile) error {
 }
 
 // Checked returns the file as it is read when it has been written. The table of a configuration, which is not written, is
-// copied.
+// copied, and what was added to it by flags stands in the table.
 func (f *ServerFile) Checked() (*ServerFile, error) {
 	if f.Server.ID != "" {
 		return decodeServerFile(f.Encode(), f.Path)
@@ -368,6 +368,13 @@ func (f *ServerFile) Checked() (*ServerFile, error) {
 		own := *tool
 		own.Access = tool.Access.copied()
 		t.Tools[name] = &own
+	}
+	for _, a := range t.accesses() {
+		for i, r := range a.Fs {
+			if strings.HasPrefix(r.Where, "--") { // beside other flags the rule would be a denial, too
+				a.Fs[i].Where = t.Where
+			}
+		}
 	}
 	return &ServerFile{f.Path, &t}, t.validate().Err()
 }

@@ -75,6 +75,11 @@ func placedOnWindows(p *policy.Policy, h *hostfs.Host) (placed []PlacedRule, err
 
 // fill sets the directories, the program and the environment of a profile.
 func (h windows) fill(p *policy.Policy, out *policy.Profile) (err error) {
+	for _, r := range p.Env {
+		if r.File != "" {
+			return &RuleError{r.Label(), "mcp-jail reads no file of variables on Windows: set the variable where your client starts the server, and take file out of the rule"}
+		}
+	}
 	dir := h.Dir
 	if p.Workspace != "" {
 		dir = p.Workspace

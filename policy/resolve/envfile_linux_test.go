@@ -30,8 +30,9 @@ func TestVariableOfFile(t *testing.T) {
 		home + "/work/src/link": "leads through the symbolic link",
 	} {
 		p := &policy.Policy{Server: "notes", Command: "/bin/sh", Workspace: ".", Stateful: true, Limits: policy.DefaultLimits,
-			Fs:  []policy.FsRule{policy.WorkspaceRule("write", "test")},
-			Env: []policy.EnvRule{{Name: "ACME_API_KEY", Read: true, File: file, Where: "test"}}}
+			Fs: []policy.FsRule{policy.WorkspaceRule("write", "test")},
+			// The file counts, wherever in the policy another rule for the variable is.
+			Env: []policy.EnvRule{{Name: "ACME_API_KEY", Read: true, Where: "before"}, {Name: "ACME_API_KEY", Read: true, File: file, Where: "test"}, {Name: "ACME_API_KEY", Read: true, Where: "after"}}}
 		out, warnings, err := resolve.Resolve(p, host)
 		if err != nil {
 			if !strings.Contains(err.Error(), want) {

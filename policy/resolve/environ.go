@@ -132,7 +132,7 @@ func (b *resolver) applyEnvRules(env environment, name, value string) {
 // says where the value is.
 func (b *resolver) applyFileRules(env environment) error {
 	for _, r := range b.p.Env {
-		if _, ok := policy.MatchEnv(b.p.Env, r.Name); r.File == "" || !ok {
+		if rule, ok := policy.MatchEnv(b.p.Env, r.Name); !ok || r.File == "" || rule != r {
 			continue
 		}
 		value, missing, err := b.valueInFile(r)

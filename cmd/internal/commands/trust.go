@@ -248,6 +248,11 @@ func harms(p *policy.Policy, host hostfs.Host) (ws []policy.Warning) {
 	}
 	for _, r := range p.Env {
 		add(r.Name, r.Where, change.HarmOf(policy.ReasonsOfVariable(r.Name)))
+		if r.File != "" {
+			h := change.HarmOf(resolve.Reasons(&host, p, r.File, policy.Read))
+			h.Secret = false // CheckFiles looks at the rules of paths alone
+			add(r.File, r.Where, h)
+		}
 	}
 	return ws
 }

@@ -387,10 +387,10 @@ func HasVariable(host *hostfs.Host, file, name string) bool {
 	return ok
 }
 
-func identityOf(lstat func(string) (hostfs.FileInfo, error)) func(string) policy.FileID {
-	return func(path string) policy.FileID {
-		info, _ := lstat(path)
-		return info.ID
+func identityOf(lstat func(string) (hostfs.FileInfo, error)) func(string) (policy.FileID, bool) {
+	return func(path string) (policy.FileID, bool) {
+		info, err := lstat(path)
+		return info.ID, err == nil || errors.Is(err, fs.ErrNotExist)
 	}
 }
 

@@ -192,7 +192,7 @@ func AttackVerbs() map[string]func([]string) (string, error) {
 	maps.Copy(verbs, streamVerbs())
 	maps.Copy(verbs, socketVerbs())
 	verbs["callback"], verbs["parting"], verbs["foreign-program"] = callbackVerb, partingVerb, silent(runForeign)
-	verbs["bind-port"], verbs["visit"] = silent(bindVerb), visitVerb
+	verbs["bind-port"], verbs["visit"], verbs["stay"] = silent(bindVerb), visitVerb, silent(stayVerb)
 	return verbs
 }
 

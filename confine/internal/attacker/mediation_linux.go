@@ -75,6 +75,7 @@ var CallVerbs = map[string]func(args []string) (string, error){
 	"race-open":     attemptRaceOpen,
 	"race-create":   attemptRaceCreate,
 	"race-exchange": attemptRaceExchange,
+	"open-often":    attemptOpenOften,
 	"blocked-opens": attemptBlockedOpens,
 	"swapped-opens": attemptSwappedOpens,
 	"fifo-anew":     silent(attemptFifoAnew),

@@ -90,6 +90,19 @@ func bindVerb(a []string) error {
 	return err
 }
 
+// stayVerb connects to a[0], and does not end the connection.
+func stayVerb(a []string) error {
+	family, sa, err := address(a[0])
+	if err != nil {
+		return err
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err == nil {
+		err = unix.Connect(fd, sa)
+	}
+	return err
+}
+
 // visitVerb says a[1] at a[0], as a browser does at the end of a login, and returns the answer.
 func visitVerb(a []string) (string, error) {
 	c, err := net.Dial("tcp", a[0])

@@ -101,6 +101,16 @@ func attemptRaceExchange(a []string) (string, error) {
 	}, func() { made = made || exchanged[a[1]](name) == nil }, func() bool { return made })
 }
 
+// attemptOpenOften opens a[0] for writing many times, and returns the first error.
+func attemptOpenOften(a []string) (string, error) {
+	for range 20000 {
+		if err := Closing(unix.Open(a[0], unix.O_WRONLY|unix.O_CLOEXEC, 0)); err != nil {
+			return "", err
+		}
+	}
+	return "", nil
+}
+
 // rawTruncate makes truncate as rawOpen does. Its name is the first argument.
 func rawTruncate(name string) error {
 	p, err := unix.BytePtrFromString(name)

@@ -98,7 +98,7 @@ func (in *inbound) receive() {
 	}
 }
 
-// bound has the answer to a bind written when the port is taken, or is in use in the jail as well.
+// bound queues a bind. It is answered when the port is taken, or occupied in the jail.
 func (in *inbound) bound(to netip.AddrPort) {
 	select {
 	case in.binds <- to:
@@ -223,6 +223,9 @@ func (in *inbound) occupy(at netip.AddrPort) {
 	if use.leads != nil || !in.ports.isLocked(at) || unix.Listen(int(use.socket.Fd()), 16) != nil {
 		return
 	}
+	// Its connections may outlive it, and are not to be in the way of a program that binds the port then. Before listen,
+	// the option would let that program bind the port.
+	unix.SetsockoptInt(int(use.socket.Fd()), unix.SOL_SOCKET, unix.SO_REUSEADDR, 1)
 	l, err := net.FileListener(use.socket)
 	if err != nil {
 		return

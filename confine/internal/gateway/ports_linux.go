@@ -50,6 +50,9 @@ type takenPort struct {
 func (p *Ports) take(in *inbound, addresses ...netip.AddrPort) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if in.ctx.Err() != nil {
+		return nil // it has ended: release comes, or has been
+	}
 	made := make(map[netip.AddrPort]*takenPort)
 	for _, at := range addresses {
 		if p.taken[at] != nil {
@@ -204,7 +207,7 @@ func (p *Ports) isLocked(at netip.AddrPort) bool {
 		return false
 	}
 	defer f.Close()
-	lock := unix.Flock_t{Type: unix.F_WRLCK, Start: lockOf(at), Len: 1}
+	lock := unix.Flock_t{Type: unix.F_RDLCK, Start: lockOf(at), Len: 1} // in the way is only the lock of a writer
 	return unix.FcntlFlock(f.Fd(), unix.F_OFD_GETLK, &lock) == nil && lock.Type != unix.F_UNLCK
 }
 

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"os"
@@ -21,7 +22,8 @@ func TestPortsOfTwoSessions(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "ports")
 	locks := func() (*os.File, error) { return os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600) }
 	mine, theirs, stranger := NewPorts(locks), NewPorts(locks), NewPorts(nil)
-	first, second, other := &inbound{}, &inbound{}, &inbound{}
+	running := t.Context()
+	first, second, other := &inbound{ctx: running}, &inbound{ctx: running}, &inbound{ctx: running}
 	at := loopback(port)
 	inUse := func(what string, p *Ports, in *inbound, elsewhere bool, addresses ...netip.AddrPort) {
 		t.Helper()
@@ -42,6 +44,11 @@ func TestPortsOfTwoSessions(t *testing.T) {
 	theirs.release(other)
 	mine.release(second)
 	testkit.Equal(t, "elsewhere after the end", theirs.Elsewhere(port), false)
+
+	over, end := context.WithCancel(running)
+	end()
+	testkit.Must(t, mine.take(&inbound{ctx: over}, at...)) // release has been
+	testkit.Equal(t, "taken for a jail that has ended", theirs.Elsewhere(port), false)
 
 	var both sync.WaitGroup // who of two is later knows of the other
 	results := make(chan error, 2)

@@ -85,7 +85,7 @@ type Options struct {
 	Spec          *spec.Spec
 	WorkerRuleset int   // the Landlock ruleset of the workers
 	Umask         int   // the server's umask at its start
-	Broker        int   // the socket of the network broker, where Spec.Network.Asked is set
+	Broker        int   // the socket of the network broker, where Spec.Network.Brokered is set
 	Kept          []int // the journal and the data file, where Spec.Keep is on
 	Send          func(spec.Event)
 	End           func()                       // ends the jail

@@ -88,6 +88,10 @@ func (o *object) openError(tail string, flags int) syscall.Errno {
 // isReplaced reports whether this is a file that a mount of the jail holds, and that the host has replaced or removed:
 // what the server may write there is lost. Some filesystems count no links, so the name must be gone, too.
 func (o *object) isReplaced() bool {
+	var st unix.Statx_t
+	if unix.Statx(o.fd, "", unix.AT_EMPTY_PATH, 0, &st) != nil || st.Attributes&unix.STATX_ATTR_MOUNT_ROOT == 0 {
+		return false // its name went while it was being opened
+	}
 	name, errno := pathOf(o.fd)
 	return errno == 0 && o.kind == unix.S_IFREG && strings.HasSuffix(name, " (deleted)") && !readOnly(o.fd)
 }

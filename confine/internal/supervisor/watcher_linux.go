@@ -77,6 +77,7 @@ func (w *oomWatcher) Sample() (over bool, largest string, err error) {
 			shared += sysvSegments(w.Proc)
 		}
 	}
+	w.kernel = 0
 	if w.Locks {
 		locks := recordLocks(w.Proc, pidsOf(processes))
 		if w.kernel = int64(locks) * lockSize; locks == maxLocks {

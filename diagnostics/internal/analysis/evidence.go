@@ -62,8 +62,9 @@ type Evidence struct {
 	// Replaced are the files that a rule names one by one, and that were replaced or removed since the start: their
 	// canonical paths. The server has the old one, or none.
 	Replaced []string
-	// Identity identifies what is at a path on the host; zero if nothing is. With nil, Replaced stays empty.
-	Identity func(path string) policy.FileID
+	// Identity identifies what is at a path on the host; zero if nothing is. It reports false if it cannot see that.
+	// With nil, Replaced stays empty.
+	Identity func(path string) (policy.FileID, bool)
 	// Redactor removes secrets. nil means a Redactor of the secret variables of Profile.
 	Redactor *report.Redactor
 	Unset    []string // variables that are granted but not set on the host

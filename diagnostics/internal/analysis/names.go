@@ -45,7 +45,11 @@ func inHiddenFile(c *Case, name, file string) Finding {
 	f := Refused(report.Likely, policy.AxisEnv, name, "variable", c.Name(name)+" is in "+c.Show(file)+", which the jail hides from "+c.Who(), change.Object{})
 	f.Hint.Explain = report.PageEnv
 	grant := show.Typed("mcp-jail grant", c.Evidence.Server) + " "
-	return f.Unfixable("to give it all of the file, run " + grant + show.Flag("--read", c.Show(file)) + ". To give it this variable alone: " + grant + show.Typed("--env", name))
+	fix := "to give it all of the file, run " + grant + show.Flag("--read", c.Show(file))
+	if policy.CheckEnvRule(policy.EnvRule{Name: name, Read: true, File: file}) == nil {
+		fix += ". To give it this variable alone: " + grant + show.Typed("--env", name)
+	}
+	return f.Unfixable(fix)
 }
 
 func AttributeVariable(c *Case, sure report.Attribution, name, cause string) Finding {

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
 )
 
-// NamedReplaced returns the file of Evidence.Replaced that failing lines name, or the first one if they say that a file
+// NamedReplaced returns the file of Evidence.Replaced that failing lines name, or the only one if they say that a file
 // is stale. It returns "" if they say neither.
 func NamedReplaced(c *Case, lines []string) string {
 	for _, n := range words.Names(lines) {
@@ -20,7 +20,7 @@ func NamedReplaced(c *Case, lines []string) string {
 		line = strings.ToLower(line)
 		return strings.Contains(line, "estale") || strings.Contains(line, "stale") && strings.Contains(line, "file handle")
 	}
-	if len(c.Evidence.Replaced) > 0 && slices.ContainsFunc(lines, stale) {
+	if len(c.Evidence.Replaced) == 1 && slices.ContainsFunc(lines, stale) {
 		return c.Evidence.Replaced[0]
 	}
 	return ""

@@ -18,8 +18,10 @@ func (s *Server) replaced() (files []string) {
 		return nil
 	}
 	for _, e := range s.Profile.Entries {
-		if e.Kind == policy.KindFile && e.Origin == policy.OriginRule && e.Rights&^s.Profile.RightsAt(filepath.Dir(e.Path)) != 0 && identity(e.Path) != e.ID {
-			files = append(files, e.Path)
+		if e.Kind == policy.KindFile && e.Origin == policy.OriginRule && e.Rights&^s.Profile.RightsAt(filepath.Dir(e.Path)) != 0 {
+			if now, seen := identity(e.Path); seen && now != e.ID {
+				files = append(files, e.Path)
+			}
 		}
 	}
 	return files

@@ -82,7 +82,9 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	d := diagnostics.Diagnose(ev)
 	if failed {
 		sure = d.Attribution
-		s.toldReplaced = append(s.toldReplaced, d.Replaced)
+		if d.Replaced != "" {
+			s.toldReplaced = append(s.toldReplaced, d.Replaced)
+		}
 		d.Asked = s.Client.Questions.refused(s, d)
 	}
 	if d.Silent() {

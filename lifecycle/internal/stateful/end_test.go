@@ -338,7 +338,7 @@ func TestTimedOutInBatch(t *testing.T) {
 // and the session goes on.
 func TestCallTimeout(t *testing.T) {
 	t.Parallel()
-	p := begin(t, &sessiontest.Fake{Server: "slow"}, func(s *session.Session) { s.Profile.Call = 100 * time.Millisecond })
+	p := begin(t, &sessiontest.Fake{Server: "slow"}, func(s *session.Session) { s.Profile.Call = time.Second })
 	p.Send(sessiontest.Initialize)
 	p.Line()
 	p.Send(sessiontest.CallLine)

@@ -106,8 +106,8 @@ func (g *grantCmd) Run(c terminal.Console) error {
 		}
 		wanted, err = g.lastOf(c, e, &how)
 		how.DryRun = g.dryRun
-	} else {
-		wanted, err = e.spelled(words)
+	} else if wanted, err = e.spelled(words); err == nil {
+		err = e.findVariables(g.tool, wanted)
 	}
 	if err == nil {
 		err = e.want(g.tool, wanted)
@@ -125,11 +125,6 @@ func (g *grantCmd) Run(c terminal.Console) error {
 func (e *Edit) want(tool string, wanted []change.Object) error {
 	if err := e.use(tool); err != nil {
 		return err
-	}
-	for _, o := range wanted {
-		if _, set := os.LookupEnv(o.Env); o.Env != "" && (!set || e.remove) {
-			e.findVariable(o.Env)
-		}
 	}
 	if t, err := e.tableOf(wanted); err != nil {
 		return err

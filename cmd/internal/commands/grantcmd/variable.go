@@ -3,6 +3,7 @@ package grantcmd
 import (
 	"cmp"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,19 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
+
+// findVariables looks for variables that were typed, and that this environment does not have, in hidden files.
+func (e *Edit) findVariables(tool string, wanted []change.Object) error {
+	if err := e.use(tool); err != nil {
+		return err
+	}
+	for _, o := range wanted {
+		if _, set := os.LookupEnv(o.Env); o.Env != "" && (!set || e.remove) {
+			e.findVariable(o.Env)
+		}
+	}
+	return nil
+}
 
 // findVariable looks for a variable in the hidden files of the server's project, such as .env. One that is there is
 // granted from its file. One to be taken away is that of the rule which is there.
