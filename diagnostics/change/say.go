@@ -1,8 +1,24 @@
 package change
 
 import (
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
+
+// Because says what speaks most against a change of the thing that is called name in a sentence, or "".
+func (p Proposal) Because(name string) string {
+	var all []string
+	for _, r := range p.Reasons {
+		if text := Because(r, name); !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+		name = "it"
+	}
+	return strings.Join(all, "; ")
+}
 
 // Because says what a reason is about the thing that is called name in a sentence.
 func Because(r policy.Reason, name string) string {
@@ -54,6 +70,12 @@ func Because(r policy.Reason, name string) string {
 		return name + " " + names[0] + ": services there may trust all connections from this machine"
 	case policy.WhyTokenName:
 		return name + " may hold a token or password, which the server could send on"
+	case policy.WhyOtherProgram:
+		return "the server " + show.Name(names[0]) + " is started from " + show.Line(names[1])
+	case policy.WhyBesideProgram:
+		return name + " lies beside " + show.Line(names[1]) + ", from which the server " + show.Name(names[0]) + " is started"
+	case policy.WhyLifts:
+		return "it has a part of " + names[0] + " so far (" + strings.Join(r.Names[min(1, len(r.Names)):], ", ") + "), and gets all of it"
 	}
 	return ""
 }

@@ -142,7 +142,7 @@ func (e *Edit) Judge(tool string, o change.Object) (policy.Harm, error) {
 	if err := e.use(tool); err != nil {
 		return policy.Harm{}, err
 	}
-	return e.judge(o), nil
+	return change.HarmOf(e.reasons(o)), nil
 }
 
 // Add grants an object, or takes it away. It reports whether that changes something.

@@ -63,8 +63,9 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 		if !e.remove {
 			can = append(e.consequences(), can...)
 		}
-		if !how.Named && !e.remove {
-			apart = append(e.harmful(p.objects), apart...)
+		if !e.remove {
+			beware, alone := e.judged(p.objects, how.Named)
+			can, apart = append(can, beware...), append(alone, apart...)
 		}
 	}
 	e.File = whole
@@ -109,7 +110,7 @@ func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile) (apart
 	for _, w := range warnings {
 		note(c, w)
 	}
-	return e.apart(changes), nil
+	return e.givenBack(changes), nil
 }
 
 func note(c terminal.Console, text string) {
@@ -274,52 +275,41 @@ func (e *Edit) compare(before, after *checked) []config.Change {
 	return config.ComparePolicies(&was, &is)
 }
 
-// apart returns what the server gets beside what the flags say: what --remove gives back to it, and all of a host of
-// which it has a part.
-func (e *Edit) apart(changes []config.Change) (more []string) {
+// givenBack returns what --remove gives back to the server.
+func (e *Edit) givenBack(changes []config.Change) (all []string) {
 	a := e.grants.Table.Access
 	takesLess := e.grants.Table.Settings.HasLimits() || a != nil && slices.ContainsFunc(a.Fs, func(r policy.FsRule) bool { return r.Deny != 0 })
 	for _, ch := range changes {
 		if e.remove && takesLess && ch.Loosens {
-			more = append(more, "it gets back what a rule took away: "+ch.Text)
+			all = append(all, "it gets back what a rule took away: "+ch.Text)
 		}
-	}
-	for _, r := range change.NetRows(e.was[e.tool].target.Policy.Net, e.now[e.tool].target.Policy.Net) {
-		text := "it has a part of " + r.Name + " so far (" + strings.Join(r.Was.Only, ", ") + "), and gets all of it"
-		if !e.remove && r.Lifts() && !slices.Contains(more, text) {
-			more = append(more, text)
-		}
-	}
-	return more
-}
-
-// harmful says which of some objects give a sensitive path, or let the server write what this machine runs or obeys, and
-// what lies there.
-func (e *Edit) harmful(objects []change.Object) (all []string) {
-	for _, o := range objects {
-		name, rights := o.Fs.Path, o.Fs.Rights()
-		if rights == 0 {
-			continue
-		}
-		at, harm, text := e.At(name), e.judge(o), ""
-		switch {
-		case resolve.Sensitive(&e.host, e.now[e.tool].target.Policy, at) != "":
-			text = name + " is hidden from every server, because keys or passwords are there"
-		case rights&policy.Write == 0:
-			continue
-		case hostfs.HasProtectedName(e.host.OS, at):
-			text = name + " is a protected file: programs outside the jail run or trust what is written there"
-		case harm.Never != "" && !harm.Inside:
-			text = harm.Say(name)
-		default:
-			continue
-		}
-		if names := namesIn(at); names != "" {
-			text += " (" + names + ")"
-		}
-		all = append(all, text)
 	}
 	return all
+}
+
+// judged decides about objects that the user typed, or has agreed to by name. It returns what he should know, and what he
+// is to be asked for apart.
+func (e *Edit) judged(objects []change.Object, named bool) (beware, apart []string) {
+	rows := change.NetRows(e.was[e.tool].target.Policy.Net, e.now[e.tool].target.Policy.Net)
+	for _, o := range objects {
+		p := e.decide(change.Typed, o, rows)
+		if named { // what it gives was not known then
+			p = change.Judge(p.Want, nil, rows)
+		}
+		text, names := p.Because(o.Name()), ""
+		if o.Fs.Path != "" {
+			names = namesIn(e.At(o.Fs.Path))
+		}
+		switch v := p.Verdict(); {
+		case v <= change.Apart && names != "":
+			apart = append(apart, text+" ("+names+")")
+		case v <= change.Apart:
+			apart = append(apart, text)
+		case v == change.Ask:
+			beware = append(beware, fullStop(show.Line(text)))
+		}
+	}
+	return beware, apart
 }
 
 // namesIn returns the first names in a directory, in words.
@@ -356,8 +346,6 @@ func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 		question = "Take it back?"
 	case o.Fs.Deny != 0 && len(e.asked) == 1:
 		question = "Hide it from " + show.Name(e.word) + "?"
-	case place(&o) != nil && o.Fs.Deny == 0 && hostfs.Within(e.host.OS, real(e.host.Home), e.At(*place(&o))):
-		question = "Let " + show.Name(e.word) + " have all your files?"
 	}
 	return cli.Confirm(context.Background(), c, cmp.Or(how.asks, question))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
@@ -66,7 +67,7 @@ func TestWants(t *testing.T) {
 		{"--env TOKEN", diagnostics.Possible, "", "asked"},
 		{"--net a.test", certain, "it reaches more", "asked"},
 		{"--read ~/.ssh/id_rsa", certain, "", "asked"},
-		{"--read ~/.ssh", likely, "keys", "asked"},
+		{"--read ~/.ssh", likely, "keys", "never"}, // words lead to no key
 		{"--write ~/repo/.git/hooks/x", certain, "", "never"},
 		{"--env API_TOKEN", certain, "", "asked"},
 		{"--env LANGUAGE_OF_IT", certain, "", "asked"},
@@ -118,6 +119,34 @@ func answered(t *testing.T, e *Edit, l lacked, yes, tty bool, answer string) (sa
 	text, err := os.ReadFile(out.Name())
 	must(t, err)
 	return string(text), kept
+}
+
+// TestTyped: what is asked for apart of what a user types, which --yes does not answer.
+func TestTyped(t *testing.T) {
+	e := newEdit(t, granted+"[[servers.x.access.net]]\nhost = \"*.part.test\"\nallow = true\nmethods = [\"GET\"]\n")
+	testkit.PlantBelow(t, e.host.Home, "other/run.sh", "other/data")
+	must(t, os.Symlink(filepath.Join(e.host.Home, ".ssh"), filepath.Join(e.host.Home, "notes/keys")))
+	e.others = &index.Index{Host: e.host, Servers: []*index.Server{{Name: "other", Key: "other", Words: []string{"sh", "~/other/run.sh"}}}}
+	for words, want := range map[string]string{
+		"--read ~/notes/a": "", "--write ~/notes/new": "", "--write ~/repo": "", "--execute /usr/bin/git": "", "--net a.test": "", "--net *": "a part of *.part.test so far (GET)", "--env API_TOKEN": "",
+		"--deny ~/": "", "--deny ~/.ssh": "", "--limit processes=513": "", "--read ~/.bashrc": "", "--workspace ~/repo": "",
+		"--read ~/": "is a whole home directory", "--workspace ~/": "is a whole home directory", "--read /": "is a whole home directory",
+		"--read ~/.ssh": "sensitive file", "--read ~/notes/keys": "sensitive file", "--write ~/.ssh/k": "gives control of ~/.ssh",
+		"--write ~/.bashrc": "decides what runs outside", "--write ~/repo/.git/hooks/x": "protected file", "--write /etc/x": "belongs to the system",
+		"--execute /opt/x/sudo": "rights of another user", "--write ~/other/run.sh": "server other is started from", "--write ~/other/": "server other is started from",
+		"--read ~/other/run.sh": "", "--write ~/other/data": "",
+		"--net part.test": "", "--net a.part.test": "a part of a.part.test so far (GET)", "--net *.test": "a part of *.part.test so far (GET)",
+	} {
+		e.Reset()
+		e.asked = nil
+		wanted := wordsOf(strings.Fields(words))
+		must(t, e.want("", wanted))
+		must(t, e.use(""))
+		_, apart := e.judged(wanted, false)
+		if got := strings.Join(apart, "\n"); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%s: %q, want %q", words, got, want)
+		}
+	}
 }
 
 // TestOfTool: of a server with a process for each tool, one tool gets what it lacked itself.
