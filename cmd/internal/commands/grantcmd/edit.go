@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -142,7 +141,7 @@ func (e *Edit) Judge(tool string, o change.Object) (policy.Harm, error) {
 	if err := e.use(tool); err != nil {
 		return policy.Harm{}, err
 	}
-	return change.HarmOf(e.reasons(o)), nil
+	return change.HarmOf(e.decider().Reasons(o)), nil
 }
 
 // Add grants an object, or takes it away. It reports whether that changes something.
@@ -175,8 +174,10 @@ func (e *Edit) add(tool string, o change.Object) (by string, err error) {
 	if _, err := after.since(e.now[e.tool]); err != nil {
 		return "", err
 	}
-	if err := e.exact(o, after); err != nil {
-		return "", err
+	if !e.remove {
+		if err := e.decider().Exact(after.target, o); err != nil {
+			return "", fmt.Errorf("nothing was changed: %s is more than it says: %w", change.AsTyped(o.Words()), err)
+		}
 	}
 	e.File, e.now = file, map[string]*checked{tool: after}
 	at := slices.IndexFunc(e.parts, func(p part) bool { return p.tool == tool })
@@ -187,17 +188,13 @@ func (e *Edit) add(tool string, o change.Object) (by string, err error) {
 	return "", nil
 }
 
-// exact returns an error if a policy gives more than an object beside the one before, or takes something away.
-func (e *Edit) exact(o change.Object, after *checked) error {
-	was, is := e.now[e.tool].target.Profile, after.target.Profile
-	if e.remove || was == nil || is == nil {
-		return nil
+// decider returns what decides about changes of what the server has with the grants so far.
+func (e *Edit) decider() *session.Decider {
+	d := &session.Decider{Was: e.now[e.tool].target, At: e.grants.At}
+	if e.others != nil {
+		d.Others = func(at string) []policy.Reason { return ofOthers(e.others, e.Key, at) }
 	}
-	within := func(path, named string) bool { return hostfs.Within(e.host.OS, path, e.At(named)) }
-	if err := change.Exact(change.Rows(was, is), []change.Object{o}, within); err != nil {
-		return fmt.Errorf("nothing was changed: %s is more than it says: %w", change.AsTyped(o.Words()), err)
-	}
-	return nil
+	return d
 }
 
 // rebuild makes the change to another file of the server: others may have changed it meanwhile.
@@ -256,48 +253,31 @@ func (e *Edit) tableOf(objects []change.Object) (*config.Server, error) {
 	return rules, err
 }
 
-// apply returns a file with the change, and the policy that the server has with it. Narrower rules go, unless they give
-// what the new ones do not.
+// apply returns a file with the change, and the policy that the server has with it.
 func (e *Edit) apply(file *config.ServerFile) (changed *config.ServerFile, after *checked, err error) {
-	var keep func(policy.FsRule) bool
-	for range 2 {
+	if e.remove {
 		if changed, err = file.Checked(); err != nil {
 			return nil, nil, err
 		}
-		if e.remove {
-			if err := e.grants.TakeFrom(changed.Server); err != nil {
-				return nil, nil, e.notThere(err)
-			}
-			return e.read(changed)
+		if err := e.grants.TakeFrom(changed.Server); err != nil {
+			return nil, nil, e.notThere(err)
 		}
-		narrower, err := e.grants.AddTo(changed.Server)
-		if err != nil {
-			return nil, nil, terminal.UsageErrorf("nothing was changed: %s", err)
-		}
-		for _, r := range narrower {
-			if keep == nil || !keep(r) {
-				e.grants.Drop(changed.Server, r)
-			}
-		}
-		if changed, after, err = e.read(changed); err != nil || !slices.ContainsFunc(narrower, e.keeps(after)) {
-			return changed, after, err
-		}
-		keep = e.keeps(after)
+		return e.read(changed)
 	}
-	return changed, after, nil
-}
-
-// keeps returns what reports whether a rule gives something that a policy without it lacks.
-func (e *Edit) keeps(without *checked) func(policy.FsRule) bool {
-	return func(r policy.FsRule) bool {
-		at := real(e.grants.At(r.Path))
-		if was, is := e.now[e.tool].target.Profile, without.target.Profile; was != nil && is != nil {
-			return slices.ContainsFunc(change.Rows(was, is), func(row change.Row) bool {
-				return row.Was.Rights&^row.Is.Rights != 0 && hostfs.Within(e.now[e.tool].target.Host.OS, row.Name, at)
-			})
+	d := e.decider()
+	d.Load = func(f *config.ServerFile) (*session.Target, error) {
+		if after, err = e.check(f, e.tool); err != nil {
+			return nil, err
 		}
-		return resolve.Sensitive(&e.now[e.tool].target.Host, e.now[e.tool].target.Policy, at) != "" || hostfs.HasProtectedName(e.now[e.tool].target.Host.OS, at)
+		return after.target, nil
 	}
+	switch changed, _, err = d.With(file, e.grants); {
+	case err == nil:
+		return changed, after, nil
+	case changed == nil:
+		return nil, nil, terminal.UsageErrorf("nothing was changed: %s", err)
+	}
+	return nil, nil, refusal(err)
 }
 
 // read returns a file as the next start reads it, and the policy with it.
@@ -403,24 +383,4 @@ func real(path string) string {
 		return path
 	}
 	return filepath.Join(real(dir), filepath.Base(path))
-}
-
-// table returns objects as the table of a server. A preset is not among them.
-func table(objects []change.Object) (*config.Server, error) {
-	var words []string
-	for _, o := range objects {
-		words = append(words, o.Words()...)
-	}
-	return tableOf(words)
-}
-
-// tableOf returns words of grant as the table of a server, but for a preset.
-func tableOf(words []string) (*config.Server, error) {
-	r, err := cmdline.ParseRun(append([]string{"run"}, words...))
-	if err != nil {
-		return nil, err
-	}
-	f := r.PolicyFlags
-	return config.CommandLineOptions{Workspace: f.Workspace, Read: f.Read, Write: f.Write, Execute: f.Execute, Deny: f.Deny, Net: f.Net,
-		Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Home: f.Home}.Table()
 }

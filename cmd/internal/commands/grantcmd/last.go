@@ -22,7 +22,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // lacked is what a failure lacked.
@@ -200,7 +199,7 @@ func (e *Edit) wants(c terminal.Console, l lacked, how *How, only bool) (bool, e
 	if seen {
 		from = change.Recorded
 	}
-	p := e.decide(from, l.Object, nil)
+	p := e.decider().Decide(change.Want{Source: from, Object: l.Object}, nil)
 	if p.Verdict() < change.Apart {
 		e.left = append(e.left, change.AsTyped(l.Words())+": "+p.Because("it"))
 		return false, nil
@@ -256,33 +255,6 @@ func fullStop(text string) string {
 		text = strings.ToUpper(text[:1]) + text[1:]
 	}
 	return strings.TrimSuffix(text, ".") + "."
-}
-
-// decide decides about an object. rows are what changes with it, as far as that is known.
-func (e *Edit) decide(from change.Source, o change.Object, rows []change.Row) change.Proposal {
-	return change.Judge(change.Want{Source: from, Object: o}, e.reasons(o), rows)
-}
-
-// reasons returns what speaks against an object, also what it is to other servers.
-func (e *Edit) reasons(o change.Object) (all []policy.Reason) {
-	if o.Setting.Key == "workspace" {
-		o = change.Path(o.Setting.Value, policy.Read|policy.Write)
-	}
-	rights := o.Fs.Rights()
-	switch {
-	case o.Env != "":
-		return policy.ReasonsOfVariable(o.Env)
-	case o.Net.Host != "":
-		return resolve.ReasonsOfHost(&e.host, o.Net)
-	case rights == 0:
-		return nil
-	}
-	at := e.At(o.Fs.Path)
-	all = resolve.Reasons(&e.host, e.now[e.tool].target.Policy, at, rights)
-	if rights&policy.Write != 0 && e.others != nil {
-		all = append(all, ofOthers(e.others, e.Key, at)...)
-	}
-	return all
 }
 
 // Command returns the command line that grants something to a tool, or to the whole server, for a shell.

@@ -290,11 +290,13 @@ func (e *Edit) givenBack(changes []config.Change) (all []string) {
 // judged decides about objects that the user typed, or has agreed to by name. It returns what he should know, and what he
 // is to be asked for apart.
 func (e *Edit) judged(objects []change.Object, named bool) (beware, apart []string) {
-	rows := change.NetRows(e.was[e.tool].target.Policy.Net, e.now[e.tool].target.Policy.Net)
+	d := e.decider()
+	d.Was = e.was[e.tool].target
 	for _, o := range objects {
-		p := e.decide(change.Typed, o, rows)
-		if named { // what it gives was not known then
-			p = change.Judge(p.Want, nil, rows)
+		p := d.Decide(change.Want{Source: change.Typed, Object: o}, e.now[e.tool].target)
+		isLift := func(r policy.Reason) bool { return r.Kind == policy.WhyLifts }
+		if named && !slices.ContainsFunc(p.Reasons, isLift) { // what it lifts was not known then
+			continue
 		}
 		text, names := p.Because(o.Name()), ""
 		if o.Fs.Path != "" {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
@@ -130,7 +131,7 @@ func TestTyped(t *testing.T) {
 	for words, want := range map[string]string{
 		"--read ~/notes/a": "", "--write ~/notes/new": "", "--write ~/repo": "", "--execute /usr/bin/git": "", "--net a.test": "", "--net *": "a part of *.part.test so far (GET)", "--env API_TOKEN": "",
 		"--deny ~/": "", "--deny ~/.ssh": "", "--limit processes=513": "", "--read ~/.bashrc": "", "--workspace ~/repo": "",
-		"--read ~/": "is a whole home directory", "--workspace ~/": "is a whole home directory", "--read /": "is a whole home directory",
+		"--read ~/": "is a whole home directory", "--workspace ~/": "is a whole home directory",
 		"--read ~/.ssh": "sensitive file", "--read ~/notes/keys": "sensitive file", "--write ~/.ssh/k": "gives control of ~/.ssh",
 		"--write ~/.bashrc": "decides what runs outside", "--write ~/repo/.git/hooks/x": "protected file", "--write /etc/x": "belongs to the system",
 		"--execute /opt/x/sudo": "rights of another user", "--write ~/other/run.sh": "server other is started from", "--write ~/other/": "server other is started from",
@@ -209,7 +210,7 @@ func TestGranted(t *testing.T) {
 func TestNarrower(t *testing.T) {
 	e := newEdit(t, granted+"[[servers.x.access.fs]]\npath = \"~/.ssh\"\nread = true\n")
 	var err error
-	e.grants.Table, err = tableOf([]string{"--read", "~/"})
+	e.grants.Table, err = session.TableOf([]string{"--read", "~/"})
 	must(t, err)
 	file, _, err := e.apply(e.File)
 	must(t, err)
@@ -245,7 +246,7 @@ func TestExact(t *testing.T) {
 		c.edit(file.Server)
 		_, after, err := e.read(file)
 		must(t, err)
-		if err := e.exact(change.Path("~/notes", policy.Read), after); (err != nil) != c.refused {
+		if err := e.decider().Exact(after.target, change.Path("~/notes", policy.Read)); (err != nil) != c.refused {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
