@@ -38,6 +38,7 @@ type Edit struct {
 	files  map[string]string // of variables, the files that have them
 	notes  []string          // in words, what does not change
 	left   []string          // what is not granted, in words
+	shown  []string          // what was decided when the change was shown
 }
 
 // part is what is granted to one tool, or to the whole server.
@@ -197,26 +198,48 @@ func (e *Edit) decider() *session.Decider {
 	return d
 }
 
-// rebuild makes the change to another file of the server: others may have changed it meanwhile.
-func (e *Edit) rebuild(f *config.ServerFile) (_ *config.ServerFile, err error) {
-	if string(f.Encode()) == string(e.before.Encode()) {
-		return e.File, nil
+// rebuild makes the change to the file of the server as it is now. Others may have changed it since the change was shown,
+// or what a path leads to: what was decided then has to hold.
+func (e *Edit) rebuild() (*config.ServerFile, error) {
+	again := &Edit{server: e.server, word: e.word, host: e.host, remove: e.remove, files: e.files}
+	if err := again.begin(); err != nil {
+		return nil, err
 	}
 	for _, p := range e.parts {
-		for _, one := range p.objects {
-			e.File, e.now = f, map[string]*checked{}
-			if err = e.use(p.tool); err != nil {
-				return nil, err
-			}
-			if e.grants.Table, err = e.tableOf([]change.Object{one}); err != nil {
-				return nil, err
-			}
-			if f, _, err = e.apply(f); err != nil {
+		for _, o := range p.objects {
+			if _, err := again.add(p.tool, o); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return f, nil
+	decided, err := again.decided()
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range decided {
+		if !slices.Contains(e.shown, text) {
+			return nil, fmt.Errorf("nothing was changed: since it was shown, something has changed meanwhile: %s. Run it again", show.Line(text))
+		}
+	}
+	return again.File, nil
+}
+
+// decided returns what is decided about the objects, and where their paths lead, in words.
+func (e *Edit) decided() (all []string, err error) {
+	for _, p := range e.parts {
+		e.now = map[string]*checked{}
+		if err := e.use(p.tool); err != nil {
+			return nil, err
+		}
+		beware, apart := e.judged(p.objects, false)
+		all = slices.Concat(all, beware, apart)
+		for _, o := range p.objects {
+			if o.Fs.Path != "" {
+				all = append(all, o.Fs.Path+" leads to "+e.At(o.Fs.Path))
+			}
+		}
+	}
+	return all, nil
 }
 
 // among returns the file of the server among others, or nil.

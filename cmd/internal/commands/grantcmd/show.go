@@ -78,6 +78,10 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 		c.Printf("Nothing was changed (--dry-run).\n")
 		return nil
 	}
+	var err error
+	if e.shown, err = e.decided(); err != nil {
+		return err
+	}
 	if err := e.confirm(c, how, apart); err != nil {
 		return err
 	}
@@ -356,7 +360,7 @@ func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 func (e *Edit) commit(c terminal.Console) error {
 	whole := e.File
 	err := config.ChangeServers(e.host.ConfigDir, func(files []*config.ServerFile, broken []error) ([]*config.ServerFile, error) {
-		changed, err := e.rebuild(e.in(files))
+		changed, err := e.rebuild()
 		if err != nil {
 			return nil, err
 		}

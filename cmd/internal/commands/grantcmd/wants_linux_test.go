@@ -3,6 +3,7 @@ package grantcmd
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -146,6 +147,42 @@ func TestTyped(t *testing.T) {
 		_, apart := e.judged(wanted, false)
 		if got := strings.Join(apart, "\n"); !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%s: %q, want %q", words, got, want)
+		}
+	}
+}
+
+// TestMeanwhile: what has changed between the question and the writing is not written over, and not granted unasked.
+func TestMeanwhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		words, do string
+		want      string // in the file; "" is that nothing is written
+	}{
+		"nothing":                  {"--read ~/notes/link", "true", "~/notes/link"},
+		"a rule of another":        {"--read ~/notes/link", `printf '[[servers.x.access.net]]\nhost = "a.test"\nallow = true\n' >>.config/mcp-jail/servers/x.toml`, "a.test"},
+		"the same rule":            {"--read ~/repo", `printf '[[servers.x.access.fs]]\npath = "~/repo"\nread = true\n' >>.config/mcp-jail/servers/x.toml`, "~/repo"},
+		"a link to keys":           {"--read ~/notes/link", "ln -sfn ../.ssh notes/link", ""},
+		"a link to another folder": {"--read ~/notes/link", "ln -sfn ../other notes/link", ""},
+		"a part of a host":         {"--net a.test", `printf '[[servers.x.access.net]]\nhost = "a.test"\nallow = true\nmethods = ["GET"]\n' >>.config/mcp-jail/servers/x.toml`, ""},
+	} {
+		e := newEdit(t, granted)
+		testkit.PlantBelow(t, e.host.Home, "other/x")
+		must(t, os.Symlink("../repo", filepath.Join(e.host.Home, "notes/link")))
+		must(t, e.want("", wordsOf(strings.Fields(c.words))))
+		var err error
+		e.shown, err = e.decided()
+		must(t, err)
+		out, err := exec.Command("sh", "-c", c.do).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v, %s", name, err, out)
+		}
+		before := testkit.ReadFile(t, e.before.Path)
+		console, err := os.Create(filepath.Join(t.TempDir(), "out"))
+		must(t, err)
+		err = e.commit(terminal.New(console, console, console))
+		must(t, console.Close())
+		text := testkit.ReadFile(t, e.before.Path)
+		if (err != nil) != (c.want == "") || (text == before) != (c.want == "" || name == "the same rule") || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %v\n%s", name, err, text)
 		}
 	}
 }
