@@ -1,6 +1,7 @@
 package change
 
 import (
+	"reflect"
 	"slices"
 	"strings"
 
@@ -82,4 +83,42 @@ func Because(r policy.Reason, name string) string {
 
 func givesControl(place string) string {
 	return " gives control of " + place + ", which decides what a jail grants, or what runs outside it"
+}
+
+// Table returns rows in words: what a thing is, and what a server may do with it now and then. Of a host with both usual
+// ports there is one. short is what people call a path.
+func Table(rows []Row, short func(string) string) (all [][3]string) {
+	for _, r := range rows {
+		name := r.called()
+		switch {
+		case r.Axis == policy.AxisFs:
+			name = short(r.Name)
+		case r.Axis == policy.AxisEnv:
+			name = "variable " + name
+		case r.Name == "":
+			name = "inbound port " + name
+		case r.Port == 80 || r.Port == 443:
+			alone := r
+			alone.Port = 80 + 443 - r.Port
+			if slices.ContainsFunc(rows, func(o Row) bool { return reflect.DeepEqual(o, alone) }) {
+				name = r.Name
+			}
+		}
+		if row := [3]string{show.Line(name), r.Was.text(r.Axis), r.Is.text(r.Axis)}; !slices.Contains(all, row) {
+			all = append(all, row)
+		}
+	}
+	return all
+}
+
+func (g Gives) text(axis policy.Axis) string {
+	switch {
+	case axis == policy.AxisFs:
+		return strings.Replace(g.Rights.String(), "read ", "read and ", 1)
+	case !g.Has:
+		return "no"
+	case g.Only != nil:
+		return show.Line("only " + strings.Join(g.Only, ", "))
+	}
+	return "yes"
 }

@@ -87,7 +87,7 @@ func (p Proposal) Verdict() Verdict { return p.verdict }
 func Judge(w Want, reasons []policy.Reason, rows []Row) Proposal {
 	p := Proposal{Want: w, verdict: Fine}
 	for _, r := range rows {
-		if r.Lifts() && w.Object.has(r, nil) {
+		if r.Lifts() && w.Object.Has(r, nil) {
 			reasons = append(slices.Clip(reasons), policy.Reason{Kind: policy.WhyLifts, Names: append([]string{r.Name}, r.Was.Only...)})
 		}
 	}

@@ -109,60 +109,62 @@ func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile) (apart
 	if e.grants.Table, err = e.tableOf(p.objects); err != nil {
 		return nil, err
 	}
-	changes := e.compare(before, after)
-	c.PrintText("\n" + table80(rows(changes)))
+	rest := e.rest(before, after)
+	c.PrintText("\n" + table80(e.rows(p.objects, before, after, rest)))
 	for _, w := range warnings {
 		note(c, w)
 	}
-	return e.givenBack(changes), nil
+	return e.givenBack(p.objects, rest), nil
 }
 
 func note(c terminal.Console, text string) {
 	c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(text)))
 }
 
-// nothing is what a server may do with a file that no rule gives it.
-const nothing = "nothing"
-
-// rows returns a row for each thing that differs between two policies: what it is, and what the server may do with it
-// now and then. A setting has its row to itself.
-func rows(changes []config.Change) (all [][3]string) {
-	for _, ch := range changes {
-		what, now, then := ch.Text, "no", "yes"
-		for _, loss := range []string{"no longer: ", "no longer "} {
-			if rest, isLoss := strings.CutPrefix(what, loss); isLoss {
-				what, now, then = rest, "yes", "no"
-			}
-		}
-		what, rights := strings.Replace(what, "refuses ", "hides ", 1), ""
-		if at := strings.LastIndex(what, " ("); at > 0 && strings.HasSuffix(what, ")") {
-			what, rights = what[:at], strings.Replace(what[at+2:len(what)-1], "read ", "read and ", 1)
-		}
-		if strings.HasPrefix(rights, "was ") || strings.Contains(what, " = ") {
-			all = append(all, [3]string{show.Line(ch.Text)})
-			continue
-		}
-		if rights != "" && then == "yes" {
-			now, then = nothing, rights
-		} else if rights != "" {
-			now, then = rights, nothing
-		}
-		if at := slices.IndexFunc(all, func(r [3]string) bool { return r[0] == show.Line(what) }); at >= 0 && (now == nothing || then == nothing) {
-			if now == nothing {
-				all[at][2] = then
-			} else {
-				all[at][1] = now
-			}
-			continue
-		}
-		all = append(all, [3]string{show.Line(what), now, then})
+// rows returns a row for each thing that differs between two policies, and one for each object of which that is not known:
+// what it is, and what the server may do with it now and then. What is no right has its row to itself.
+func (e *Edit) rows(objects []change.Object, before, after *checked, rest []config.Change) (all [][3]string) {
+	was, is := before.target.Profile, after.target.Profile
+	known := was != nil && is != nil && len(is.Entries) > 0
+	var rows []change.Row
+	if known {
+		rows = change.Rows(was, is)
 	}
-	return slices.DeleteFunc(all, func(r [3]string) bool { // the row of the folder around it says it
-		around := func(o [3]string) bool {
-			return (o[0] == "/" || strings.HasPrefix(r[0], strings.TrimSuffix(o[0], "/")+"/")) && strings.Contains(o[2], r[1])
+	has := func(o change.Object) bool {
+		return slices.ContainsFunc(rows, func(r change.Row) bool { return o.Has(r, e.within) })
+	}
+	for _, o := range objects {
+		_, err := os.Lstat(e.At(o.Fs.Path))
+		absent := o.Env != "" || o.Fs.Rights() != 0 && err != nil
+		if row := o.Row(); !row.Is.IsZero() && (!known || absent && !has(o)) {
+			if row.Axis == policy.AxisFs {
+				row.Name = e.At(o.Fs.Path)
+			}
+			if e.remove {
+				row.Was, row.Is = row.Is, row.Was
+			}
+			rows = append(rows, row)
 		}
-		return r[2] == nothing && slices.ContainsFunc(all, around)
-	})
+	}
+	all = change.Table(rows, e.shortReal)
+	for _, o := range objects {
+		if o.Fs.Deny != 0 && !has(o) {
+			now := map[bool]string{true: "yes", false: "no"}
+			all = append(all, [3]string{show.Line("hides " + o.Fs.Path), now[e.remove], now[!e.remove]})
+		}
+	}
+	for _, ch := range rest {
+		all = append(all, [3]string{show.Line(ch.Text)})
+	}
+	return all
+}
+
+// within reports whether a path of a profile lies where a path that is named leads.
+func (e *Edit) within(path, named string) bool { return hostfs.Within(e.host.OS, path, e.At(named)) }
+
+// shortReal returns a path without links for people.
+func (e *Edit) shortReal(path string) string {
+	return (person{e.host.OS, real(e.host.Home), e.host.Dir}).short(path, "")
 }
 
 // table80 writes rows in columns.
@@ -261,31 +263,28 @@ func (e *Edit) sayFile(say func(string, ...any), r policy.FsRule) {
 	say("%s %s%s", does, name, but)
 }
 
-// compare returns what differs between the policies of two files.
-func (e *Edit) compare(before, after *checked) []config.Change {
+// rest returns what differs between two policies beside what a server may reach.
+func (e *Edit) rest(before, after *checked) []config.Change {
 	was, is := *before.target.Policy, *after.target.Policy
 	if was.Workspace != is.Workspace { // a name for that of a server without one
 		const started = "where its client starts it"
 		was.Workspace, is.Workspace = cmp.Or(was.Workspace, started), cmp.Or(is.Workspace, started)
 	}
-	if was.Default && !is.Default { // the same rule, written
-		was.Fs = slices.Clone(was.Fs)
-		for i := range was.Fs {
-			if was.Fs[i].Where == policy.DefaultSource {
-				was.Fs[i].Where = ""
-			}
-		}
-	}
-	return config.ComparePolicies(&was, &is)
+	return config.CompareRest(&was, &is)
 }
 
-// givenBack returns what --remove gives back to the server.
-func (e *Edit) givenBack(changes []config.Change) (all []string) {
-	a := e.grants.Table.Access
-	takesLess := e.grants.Table.Settings.HasLimits() || a != nil && slices.ContainsFunc(a.Fs, func(r policy.FsRule) bool { return r.Deny != 0 })
-	for _, ch := range changes {
-		if e.remove && takesLess && ch.Loosens {
-			all = append(all, "it gets back what a rule took away: "+ch.Text)
+// givenBack returns what --remove gives back to the server. Where its client starts it may not be known, so a denial counts
+// whatever it holds.
+func (e *Edit) givenBack(objects []change.Object, rest []config.Change) (all []string) {
+	const text = "it gets back what a rule took away: "
+	for _, o := range objects {
+		if e.remove && o.Fs.Deny != 0 {
+			all = append(all, text+o.Fs.Path)
+		}
+	}
+	for _, ch := range rest {
+		if e.remove && ch.Loosens && e.grants.Table.Settings.HasLimits() {
+			all = append(all, text+ch.Text)
 		}
 	}
 	return all
