@@ -54,7 +54,7 @@ func (d *Decider) With(file *config.ServerFile, g config.Grants) (changed *confi
 func (d *Decider) keeps(without *Target) func(policy.FsRule) bool {
 	host := d.Was.Host
 	return func(r policy.FsRule) bool {
-		at := resolveLinks(d.At(r.Path))
+		at := ResolveLinks(d.At(r.Path))
 		if was, is := d.Was.Profile, without.Profile; was != nil && is != nil {
 			return slices.ContainsFunc(change.Rows(was, is), func(row change.Row) bool {
 				return row.Was.Rights&^row.Is.Rights != 0 && hostfs.Within(host.OS, row.Name, at)
@@ -71,7 +71,7 @@ func (d *Decider) Exact(after *Target, objects ...change.Object) error {
 		return nil
 	}
 	within := func(path, named string) bool {
-		return hostfs.Within(d.Was.Host.OS, path, resolveLinks(d.At(named)))
+		return hostfs.Within(d.Was.Host.OS, path, ResolveLinks(d.At(named)))
 	}
 	return change.Exact(change.Rows(d.Was.Profile, after.Profile), objects, within)
 }
@@ -99,7 +99,7 @@ func (d *Decider) Reasons(o change.Object) []policy.Reason {
 	case rights == 0:
 		return nil
 	}
-	at := resolveLinks(d.At(o.Fs.Path))
+	at := ResolveLinks(d.At(o.Fs.Path))
 	all := resolve.Reasons(&d.Was.Host, d.Was.Policy, at, rights)
 	if rights&policy.Write != 0 && d.Others != nil {
 		all = append(all, d.Others(at)...)

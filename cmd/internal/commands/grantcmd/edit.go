@@ -104,7 +104,7 @@ func (e *Edit) in(files []*config.ServerFile) *config.ServerFile {
 func (e *Edit) Changed() bool { return len(e.parts) > 0 }
 
 // At returns where the path of a grant leads.
-func (e *Edit) At(path string) string { return real(e.grants.At(path)) }
+func (e *Edit) At(path string) string { return session.ResolveLinks(e.grants.At(path)) }
 
 // Short returns a path for people.
 func (e *Edit) Short(path string) string { return show.Line(cli.ShortPath(path, e.host.Home)) }
@@ -360,7 +360,7 @@ func (e *Edit) around(table *config.Server) string {
 		return ""
 	}
 	r, host := table.Access.Fs[0], e.now[e.tool].target.Host
-	at := real(e.grants.At(r.Path))
+	at := session.ResolveLinks(e.grants.At(r.Path))
 	by, denied := e.now[e.tool].gives(at, r.Rights())
 	if denied != "" || resolve.Sensitive(&host, e.now[e.tool].target.Policy, at) != "" || hostfs.HasProtectedName(host.OS, at) {
 		return ""
@@ -394,16 +394,4 @@ func (e *Edit) elsewhere(by string) string {
 		return ""
 	}
 	return ", which you wrote yourself: take it back there"
-}
-
-// real returns the path without symbolic links, as far as it exists.
-func real(path string) string {
-	if at, err := filepath.EvalSymlinks(path); err == nil {
-		return at
-	}
-	dir := filepath.Dir(path)
-	if dir == path {
-		return path
-	}
-	return filepath.Join(real(dir), filepath.Base(path))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -164,7 +165,7 @@ func (e *Edit) within(path, named string) bool { return hostfs.Within(e.host.OS,
 
 // shortReal returns a path without links for people.
 func (e *Edit) shortReal(path string) string {
-	return (person{e.host.OS, real(e.host.Home), e.host.Dir}).short(path, "")
+	return (person{e.host.OS, session.ResolveLinks(e.host.Home), e.host.Dir}).short(path, "")
 }
 
 // table80 writes rows in columns.
@@ -247,7 +248,7 @@ func (e *Edit) sayFile(say func(string, ...any), r policy.FsRule) {
 	switch {
 	case at == "/":
 		name = "every file of this machine"
-	case hostfs.Within(e.host.OS, real(e.host.Home), at):
+	case hostfs.Within(e.host.OS, session.ResolveLinks(e.host.Home), at):
 		name = "all your files"
 	case isDir:
 		name = "every file in " + name
