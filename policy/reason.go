@@ -26,6 +26,9 @@ const (
 	WhyShared       ReasonKind = "shared"        // of many programs
 	WhyChoosesCode  ReasonKind = "chooses_code"  // a store of packages, with what runs it; or a variable that names code
 	WhyInHome       ReasonKind = "in_home"       // directly in the home directory
+
+	WhyOtherProgram  ReasonKind = "other_program"  // another server is started from it; the names are of the server, and of the path
+	WhyBesideProgram ReasonKind = "beside_program" // it lies beside that
 )
 
 // The kinds of what a host or a variable is.
@@ -34,6 +37,7 @@ const (
 	WhyProxy       ReasonKind = "proxy"        // of the user's
 	WhyThisMachine ReasonKind = "this_machine" // or its network; the name says what, as NetRule.SpecialTarget
 	WhyTokenName   ReasonKind = "token_name"   // a variable, which may hold a token
+	WhyLifts       ReasonKind = "lifts"        // all of a host of which the server has a part; the names are of the host, and of the parts
 )
 
 // ReasonsOfVariable returns what speaks against a variable.

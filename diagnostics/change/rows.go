@@ -112,6 +112,24 @@ func (r Row) Lifts() bool {
 	return r.Was.Has && r.Was.Only != nil && r.Is.Has && r.Is.Only == nil
 }
 
+// Row returns the row of an object if the server had nothing of it. That of a denial and of a setting is zero.
+func (o Object) Row() (r Row) {
+	switch r.Is.Rights = o.Fs.Rights(); {
+	case o.Fs.Path != "":
+		r.Axis, r.Name = policy.AxisFs, o.Fs.Path
+	case o.Net.Host != "":
+		r.Axis, r.Name, r.Port, r.Is.Has = policy.AxisNet, o.Net.Host, o.Net.Ports()[0], true
+	case o.Env != "":
+		r.Axis, r.Name, r.Is.Has = policy.AxisEnv, o.Env, true
+	case o.Inbound != 0:
+		r.Axis, r.Port, r.Is.Has = policy.AxisNet, o.Inbound, true
+	}
+	return r
+}
+
+// IsZero reports whether nothing is given.
+func (g Gives) IsZero() bool { return !g.Has && g.Rights == 0 }
+
 // A BeyondError reports a change that does more than it says.
 type BeyondError struct{ Rows []Row }
 
@@ -134,7 +152,7 @@ func (r Row) called() string {
 // that is to get more. within reports whether a path of a profile lies where a path that is named leads.
 func Exact(rows []Row, objects []Object, within func(path, named string) bool) error {
 	beyond := slices.DeleteFunc(slices.Clone(rows), func(r Row) bool {
-		return slices.ContainsFunc(objects, func(o Object) bool { return o.has(r, within) })
+		return slices.ContainsFunc(objects, func(o Object) bool { return o.Has(r, within) })
 	})
 	if len(beyond) > 0 {
 		return &BeyondError{beyond}
@@ -142,8 +160,8 @@ func Exact(rows []Row, objects []Object, within func(path, named string) bool) e
 	return nil
 }
 
-// has reports whether a row is about an object, or a part of it. A setting such as a preset is about anything.
-func (o Object) has(r Row, within func(path, named string) bool) bool {
+// Has reports whether a row is about an object, or a part of it. A setting such as a preset is about anything.
+func (o Object) Has(r Row, within func(path, named string) bool) bool {
 	gained, lost := r.Is.Rights&^r.Was.Rights, r.Was.Rights&^r.Is.Rights
 	switch {
 	case o.Setting.hasFlag():

@@ -101,6 +101,31 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestTable: what rows are in words.
+func TestTable(t *testing.T) {
+	short := func(path string) string { return "short " + path }
+	for name, c := range map[string]struct {
+		edit func(p *policy.Profile)
+		want string
+	}{
+		"a path":      {entry("/x", policy.Read|policy.Write, policy.OriginRule), "short /x: nothing, read and write"},
+		"less":        {entry("/home/u/work", policy.Read, policy.OriginRule), "short /home/u/work: read and write, read"},
+		"usual ports": {rule(policy.NetRule{Host: "a.test"}), "a.test: no, yes"},
+		"one port":    {rule(policy.NetRule{Host: "a.test", Port: 80}), "a.test:80: no, yes"},
+		"a part":      {rule(policy.NetRule{Host: "x.good.test"}), "x.good.test:80: no, yes; x.good.test:443: only GET, yes"},
+		"a variable":  {func(p *policy.Profile) { p.Env = append(p.Env, policy.Variable{Name: "B"}) }, "variable B: no, yes"},
+		"inbound":     {func(p *policy.Profile) { p.Inbound = nil }, "inbound port 80: yes, no"},
+	} {
+		var got []string
+		for _, r := range Table(Rows(profile(nil), profile(c.edit)), short) {
+			got = append(got, r[0]+": "+r[1]+", "+r[2])
+		}
+		if strings.Join(got, "; ") != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
 func has(g Gives) string {
 	switch {
 	case !g.Has:

@@ -1,8 +1,25 @@
 package change
 
 import (
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
+
+// Because says what speaks most against a change of the thing that is called name in a sentence, or "".
+func (p Proposal) Because(name string) string {
+	var all []string
+	for _, r := range p.Reasons {
+		if text := Because(r, name); !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+		name = "it"
+	}
+	return strings.Join(all, "; ")
+}
 
 // Because says what a reason is about the thing that is called name in a sentence.
 func Because(r policy.Reason, name string) string {
@@ -54,10 +71,54 @@ func Because(r policy.Reason, name string) string {
 		return name + " " + names[0] + ": services there may trust all connections from this machine"
 	case policy.WhyTokenName:
 		return name + " may hold a token or password, which the server could send on"
+	case policy.WhyOtherProgram:
+		return "the server " + show.Name(names[0]) + " is started from " + show.Line(names[1])
+	case policy.WhyBesideProgram:
+		return name + " lies beside " + show.Line(names[1]) + ", from which the server " + show.Name(names[0]) + " is started"
+	case policy.WhyLifts:
+		return "it has a part of " + names[0] + " so far (" + strings.Join(r.Names[min(1, len(r.Names)):], ", ") + "), and gets all of it"
 	}
 	return ""
 }
 
 func givesControl(place string) string {
 	return " gives control of " + place + ", which decides what a jail grants, or what runs outside it"
+}
+
+// Table returns rows in words: what a thing is, and what a server may do with it now and then. Of a host with both usual
+// ports there is one. short is what people call a path.
+func Table(rows []Row, short func(string) string) (all [][3]string) {
+	for _, r := range rows {
+		name := r.called()
+		switch {
+		case r.Axis == policy.AxisFs:
+			name = short(r.Name)
+		case r.Axis == policy.AxisEnv:
+			name = "variable " + name
+		case r.Name == "":
+			name = "inbound port " + name
+		case r.Port == 80 || r.Port == 443:
+			alone := r
+			alone.Port = 80 + 443 - r.Port
+			if slices.ContainsFunc(rows, func(o Row) bool { return reflect.DeepEqual(o, alone) }) {
+				name = r.Name
+			}
+		}
+		if row := [3]string{show.Line(name), r.Was.text(r.Axis), r.Is.text(r.Axis)}; !slices.Contains(all, row) {
+			all = append(all, row)
+		}
+	}
+	return all
+}
+
+func (g Gives) text(axis policy.Axis) string {
+	switch {
+	case axis == policy.AxisFs:
+		return strings.Replace(g.Rights.String(), "read ", "read and ", 1)
+	case !g.Has:
+		return "no"
+	case g.Only != nil:
+		return show.Line("only " + strings.Join(g.Only, ", "))
+	}
+	return "yes"
 }

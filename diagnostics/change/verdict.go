@@ -1,6 +1,11 @@
 package change
 
-import "github.com/mcp-jail/mcp-jail/policy"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/policy"
+)
 
 // Source is who wants a change, and how it is known.
 type Source uint8
@@ -46,6 +51,10 @@ var verdicts = map[policy.ReasonKind]string{
 	policy.WhyProxy:        "NAAfA",
 	policy.WhyThisMachine:  "AAffA",
 	policy.WhyTokenName:    "AAffA",
+
+	policy.WhyOtherProgram:  "NNNPP",
+	policy.WhyBesideProgram: "NAAAA",
+	policy.WhyLifts:         "NPPPP",
 }
 
 // VerdictOf returns what a reason of a kind makes of a change from a source. That of an unknown kind is Never.
@@ -57,12 +66,52 @@ func VerdictOf(kind policy.ReasonKind, from Source) Verdict {
 	return map[byte]Verdict{'C': Cannot, 'P': Apart, 'A': Ask, 'f': Fine}[row[from]]
 }
 
-// HarmOf returns the first of some reasons in the form of policy.Harm.
+// Want is a change that someone wants.
+type Want struct {
+	Source Source
+	Object Object
+}
+
+// Proposal is what becomes of a change that someone wants. That of the zero Proposal is Never.
+type Proposal struct {
+	Want
+	Reasons []policy.Reason // that weigh most
+	verdict Verdict
+}
+
+// Verdict returns what may become of the change.
+func (p Proposal) Verdict() Verdict { return p.verdict }
+
+// Judge decides about a change by what speaks against it, and by what it gives, as far as that is known. Nothing else makes
+// a verdict.
+func Judge(w Want, reasons []policy.Reason, rows []Row) Proposal {
+	p := Proposal{Want: w, verdict: Fine}
+	for _, r := range rows {
+		if r.Lifts() && w.Object.Has(r, nil) {
+			reasons = append(slices.Clip(reasons), policy.Reason{Kind: policy.WhyLifts, Names: append([]string{r.Name}, r.Was.Only...)})
+		}
+	}
+	for _, r := range reasons {
+		if v := VerdictOf(r.Kind, w.Source); v < p.verdict {
+			p.verdict, p.Reasons = v, []policy.Reason{r}
+		} else if v == p.verdict && v < Fine {
+			p.Reasons = append(p.Reasons, r)
+		}
+	}
+	if w.Source == Said { // anything can be said
+		p.verdict = min(p.verdict, Ask)
+	}
+	return p
+}
+
+// HarmOf returns the reason that weighs most in the form of policy.Harm.
 func HarmOf(reasons []policy.Reason) (h policy.Harm) {
 	if len(reasons) == 0 {
 		return h
 	}
-	r := reasons[0]
+	r := slices.MinFunc(reasons, func(a, b policy.Reason) int {
+		return cmp.Compare(VerdictOf(a.Kind, Recorded), VerdictOf(b.Kind, Recorded))
+	})
 	if h.Ask = Because(r, "it"); VerdictOf(r.Kind, Recorded) == Never {
 		h.Never, h.Ask = h.Ask, ""
 	}

@@ -121,6 +121,15 @@ func toolLabel(s *Server, tool string) string {
 
 // ComparePolicies returns what differs between two policies.
 func ComparePolicies(before, after *policy.Policy) (all []Change) {
+	hadGrants, hadRefusals := ruleTexts(before)
+	grants, refusals := ruleTexts(after)
+	return slices.Concat(CompareRest(before, after),
+		listChanges(hadGrants, grants, true, "", "no longer: "),
+		listChanges(hadRefusals, refusals, false, "refuses ", "no longer refuses "))
+}
+
+// CompareRest returns what differs between two policies beside the rules for files, hosts, ports and variables.
+func CompareRest(before, after *policy.Policy) (all []Change) {
 	home := map[bool]string{true: `"real"`, false: `"private"`}
 	for _, f := range []struct {
 		text, was, is string
@@ -141,11 +150,7 @@ func ComparePolicies(before, after *policy.Policy) (all []Change) {
 			all = append(all, Change{text, f.loosens})
 		}
 	}
-	hadGrants, hadRefusals := ruleTexts(before)
-	grants, refusals := ruleTexts(after)
 	return slices.Concat(all,
-		listChanges(hadGrants, grants, true, "", "no longer: "),
-		listChanges(hadRefusals, refusals, false, "refuses ", "no longer refuses "),
 		compareCommands(before, after),
 		listChanges(axisTexts(before.Waive), axisTexts(after.Waive), true, "waived ", "no longer: accepted "),
 		compareSettings(before, after))

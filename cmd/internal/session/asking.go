@@ -119,13 +119,18 @@ func (f *Followed) grant(a *asking, g sessionGrant) error {
 // load loads a target again, as if its file had what the user has allowed.
 func (a *asking) load(t *Target) (*Target, error) {
 	file, err := ownFile(t)
-	for _, g := range a.granted {
-		if err == nil {
-			file, err = addTo(t, file, g.tool, g.words)
-		}
-	}
 	if err != nil {
 		return nil, err
+	}
+	for _, g := range a.granted {
+		before, err := t.starts(g.tool, file)
+		if before == nil {
+			return nil, err
+		}
+		var after *Target
+		if file, after, err = t.with(before, file, g.tool, g.words); after == nil {
+			return nil, err
+		}
 	}
 	after, err := t.source.with("", file)
 	if err == nil {

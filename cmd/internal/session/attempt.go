@@ -282,22 +282,22 @@ func (t *Target) attempt(tool string, words []string) error {
 	if err != nil {
 		return err
 	}
-	var after *policy.Profile
-	file, err := t.granted(tool, words)
-	if err == nil {
-		after, err = t.starts(tool, file)
+	before, was := t.starts(tool, nil)
+	if before == nil { // nothing of it is known
+		return nil
 	}
-	switch before, was := t.starts(tool, nil); {
+	var after *Target
+	file, err := ownFile(t)
+	if err == nil {
+		_, after, err = t.with(before, file, tool, words)
+	}
+	switch {
 	case err != nil && isNew(err, was):
 		return err
-	case before == nil || after == nil:
+	case after == nil:
 		return nil
-	default: // also where this host cannot enforce either
-		within := func(path, named string) bool {
-			return hostfs.Within(t.Host.OS, path, resolveLinks(t.at(named)))
-		}
-		return change.Exact(change.Rows(before, after), objects, within)
 	}
+	return (&Decider{Was: before, At: t.at}).Exact(after, objects...) // also where this host cannot enforce either
 }
 
 // at returns where a path of a grant leads, before links are followed. Relative ones are in the workspace.
@@ -307,33 +307,14 @@ func (t *Target) at(path string) string {
 	return expand(path, in)
 }
 
-// granted returns the file of the server with what words grant.
-func (t *Target) granted(tool string, words []string) (*config.ServerFile, error) {
-	file, err := ownFile(t)
-	if err != nil {
-		return nil, err
-	}
-	return addTo(t, file, tool, words)
-}
-
-// addTo returns a file of the server to which it adds what words grant.
-func addTo(t *Target, file *config.ServerFile, tool string, words []string) (*config.ServerFile, error) {
-	flags, err := cmdline.ParseRun(append([]string{"run"}, words...))
-	if err != nil {
-		return nil, err
-	}
+// with returns a file of the server with what words grant. before is what it has without them.
+func (t *Target) with(before *Target, file *config.ServerFile, tool string, words []string) (_ *config.ServerFile, after *Target, err error) {
 	g := config.Grants{Tool: tool, At: t.at}
-	if g.Table, err = flags.Options(nil).Table(); err != nil {
-		return nil, err
+	if g.Table, err = TableOf(words); err != nil {
+		return nil, nil, err
 	}
-	narrower, err := g.AddTo(file.Server)
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range narrower {
-		g.Drop(file.Server, r)
-	}
-	return file.Checked()
+	d := &Decider{Was: before, At: t.at, Load: func(f *config.ServerFile) (*Target, error) { return t.starts(tool, f) }}
+	return d.With(file, g)
 }
 
 // ownFile returns a copy of the file of the server, or a new one. That of a table is the table itself.
@@ -387,17 +368,17 @@ func holds(g confine.Gap) string {
 	return g.What
 }
 
-// starts returns the policy of a server whose file is as given, or why it could not be resolved on this host, or not
-// enforced by this kernel. nil is the file that is there.
-func (t *Target) starts(tool string, file *config.ServerFile) (*policy.Profile, error) {
+// starts returns a server whose file is as given, or why it could not be resolved on this host. With both this kernel
+// does not enforce it. nil is the file that is there.
+func (t *Target) starts(tool string, file *config.ServerFile) (*Target, error) {
 	with, err := t.source.with(tool, file)
 	if err != nil {
 		return nil, err
 	}
 	t.Package.use(with.Policy)
-	profile, _, err := resolve.Resolve(with.Policy, t.Host)
-	if err == nil {
-		_, err = (confine.Launcher{}).Compile(profile)
+	if with.Profile, _, err = resolve.Resolve(with.Policy, t.Host); err != nil {
+		return nil, err
 	}
-	return profile, err
+	_, err = (confine.Launcher{}).Compile(with.Profile)
+	return with, err
 }

@@ -52,7 +52,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 			May:             mayUse,
 			Listens:         confine.HostListens(),
 			Elsewhere:       launcher.Ports.Elsewhere,
-			Canonical:       resolveLinks,
+			Canonical:       ResolveLinks,
 			Try:             func(tool string, words []string) error { return f.target().attempt(tool, words) },
 		},
 		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
@@ -333,7 +333,7 @@ func CheckLog(file string) error {
 		return err
 	}
 	place := cmp.Or(resolve.Guarded(&host, file, true), resolve.Sensitive(&host, &policy.Policy{}, file))
-	if real := resolveLinks(file); place == "" && (policy.HasProtectedName(file) || policy.HasProtectedName(real)) {
+	if real := ResolveLinks(file); place == "" && (policy.HasProtectedName(file) || policy.HasProtectedName(real)) {
 		place = file
 	}
 	if place == "" {
@@ -394,8 +394,8 @@ func identityOf(lstat func(string) (hostfs.FileInfo, error)) func(string) (polic
 	}
 }
 
-// resolveLinks resolves the symbolic links in path. The last components may be missing.
-func resolveLinks(path string) string {
+// ResolveLinks resolves the symbolic links in path. The last components may be missing.
+func ResolveLinks(path string) string {
 	for dir := path; ; dir = filepath.Dir(dir) {
 		if real, err := filepath.EvalSymlinks(dir); err == nil {
 			return filepath.Join(real, path[len(dir):])

@@ -103,7 +103,7 @@ func (t *Target) evidence() diagnostics.Evidence {
 	harm, ofHost, shared := judges(t)
 	return diagnostics.Evidence{
 		Server: t.Profile.Server, System: t.Host.OS, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful,
-		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Variable: variable, Exists: pathExists, May: mayUse, Listens: confine.HostListens(), Canonical: resolveLinks,
+		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Variable: variable, Exists: pathExists, May: mayUse, Listens: confine.HostListens(), Canonical: ResolveLinks,
 		Harm: harm, HarmOfHost: ofHost, Shared: shared, Try: t.attempt,
 	}
 }

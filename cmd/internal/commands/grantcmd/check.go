@@ -177,7 +177,7 @@ func withoutFiles(p policy.Profile) policy.Profile {
 // gives returns the rule that gives rights at a path in each directory in which the server may be started, or the
 // one that denies them.
 func (now *checked) gives(path string, rights policy.Rights) (by, denied string) {
-	path = real(path)
+	path = session.ResolveLinks(path)
 	for _, r := range now.placed {
 		switch {
 		case !hostfs.Within(now.target.Host.OS, path, r.At):

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -39,6 +38,7 @@ type Edit struct {
 	files  map[string]string // of variables, the files that have them
 	notes  []string          // in words, what does not change
 	left   []string          // what is not granted, in words
+	shown  []string          // what was decided when the change was shown
 }
 
 // part is what is granted to one tool, or to the whole server.
@@ -104,7 +104,7 @@ func (e *Edit) in(files []*config.ServerFile) *config.ServerFile {
 func (e *Edit) Changed() bool { return len(e.parts) > 0 }
 
 // At returns where the path of a grant leads.
-func (e *Edit) At(path string) string { return real(e.grants.At(path)) }
+func (e *Edit) At(path string) string { return session.ResolveLinks(e.grants.At(path)) }
 
 // Short returns a path for people.
 func (e *Edit) Short(path string) string { return show.Line(cli.ShortPath(path, e.host.Home)) }
@@ -142,7 +142,7 @@ func (e *Edit) Judge(tool string, o change.Object) (policy.Harm, error) {
 	if err := e.use(tool); err != nil {
 		return policy.Harm{}, err
 	}
-	return e.judge(o), nil
+	return change.HarmOf(e.decider().Reasons(o)), nil
 }
 
 // Add grants an object, or takes it away. It reports whether that changes something.
@@ -175,8 +175,10 @@ func (e *Edit) add(tool string, o change.Object) (by string, err error) {
 	if _, err := after.since(e.now[e.tool]); err != nil {
 		return "", err
 	}
-	if err := e.exact(o, after); err != nil {
-		return "", err
+	if !e.remove {
+		if err := e.decider().Exact(after.target, o); err != nil {
+			return "", fmt.Errorf("nothing was changed: %s is more than it says: %w", change.AsTyped(o.Words()), err)
+		}
 	}
 	e.File, e.now = file, map[string]*checked{tool: after}
 	at := slices.IndexFunc(e.parts, func(p part) bool { return p.tool == tool })
@@ -187,39 +189,57 @@ func (e *Edit) add(tool string, o change.Object) (by string, err error) {
 	return "", nil
 }
 
-// exact returns an error if a policy gives more than an object beside the one before, or takes something away.
-func (e *Edit) exact(o change.Object, after *checked) error {
-	was, is := e.now[e.tool].target.Profile, after.target.Profile
-	if e.remove || was == nil || is == nil {
-		return nil
+// decider returns what decides about changes of what the server has with the grants so far.
+func (e *Edit) decider() *session.Decider {
+	d := &session.Decider{Was: e.now[e.tool].target, At: e.grants.At}
+	if e.others != nil {
+		d.Others = func(at string) []policy.Reason { return ofOthers(e.others, e.Key, at) }
 	}
-	within := func(path, named string) bool { return hostfs.Within(e.host.OS, path, e.At(named)) }
-	if err := change.Exact(change.Rows(was, is), []change.Object{o}, within); err != nil {
-		return fmt.Errorf("nothing was changed: %s is more than it says: %w", change.AsTyped(o.Words()), err)
-	}
-	return nil
+	return d
 }
 
-// rebuild makes the change to another file of the server: others may have changed it meanwhile.
-func (e *Edit) rebuild(f *config.ServerFile) (_ *config.ServerFile, err error) {
-	if string(f.Encode()) == string(e.before.Encode()) {
-		return e.File, nil
+// rebuild makes the change to the file of the server as it is now. Others may have changed it since the change was shown,
+// or what a path leads to: what was decided then has to hold.
+func (e *Edit) rebuild() (*config.ServerFile, error) {
+	again := &Edit{server: e.server, word: e.word, host: e.host, remove: e.remove, files: e.files}
+	if err := again.begin(); err != nil {
+		return nil, err
 	}
 	for _, p := range e.parts {
-		for _, one := range p.objects {
-			e.File, e.now = f, map[string]*checked{}
-			if err = e.use(p.tool); err != nil {
-				return nil, err
-			}
-			if e.grants.Table, err = e.tableOf([]change.Object{one}); err != nil {
-				return nil, err
-			}
-			if f, _, err = e.apply(f); err != nil {
+		for _, o := range p.objects {
+			if _, err := again.add(p.tool, o); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return f, nil
+	decided, err := again.decided()
+	if err != nil {
+		return nil, err
+	}
+	for _, text := range decided {
+		if !slices.Contains(e.shown, text) {
+			return nil, fmt.Errorf("nothing was changed: since it was shown, something has changed meanwhile: %s. Run it again", show.Line(text))
+		}
+	}
+	return again.File, nil
+}
+
+// decided returns what is decided about the objects, and where their paths lead, in words.
+func (e *Edit) decided() (all []string, err error) {
+	for _, p := range e.parts {
+		e.now = map[string]*checked{}
+		if err := e.use(p.tool); err != nil {
+			return nil, err
+		}
+		beware, apart := e.judged(p.objects, false)
+		all = slices.Concat(all, beware, apart)
+		for _, o := range p.objects {
+			if o.Fs.Path != "" {
+				all = append(all, o.Fs.Path+" leads to "+e.At(o.Fs.Path))
+			}
+		}
+	}
+	return all, nil
 }
 
 // among returns the file of the server among others, or nil.
@@ -256,48 +276,31 @@ func (e *Edit) tableOf(objects []change.Object) (*config.Server, error) {
 	return rules, err
 }
 
-// apply returns a file with the change, and the policy that the server has with it. Narrower rules go, unless they give
-// what the new ones do not.
+// apply returns a file with the change, and the policy that the server has with it.
 func (e *Edit) apply(file *config.ServerFile) (changed *config.ServerFile, after *checked, err error) {
-	var keep func(policy.FsRule) bool
-	for range 2 {
+	if e.remove {
 		if changed, err = file.Checked(); err != nil {
 			return nil, nil, err
 		}
-		if e.remove {
-			if err := e.grants.TakeFrom(changed.Server); err != nil {
-				return nil, nil, e.notThere(err)
-			}
-			return e.read(changed)
+		if err := e.grants.TakeFrom(changed.Server); err != nil {
+			return nil, nil, e.notThere(err)
 		}
-		narrower, err := e.grants.AddTo(changed.Server)
-		if err != nil {
-			return nil, nil, terminal.UsageErrorf("nothing was changed: %s", err)
-		}
-		for _, r := range narrower {
-			if keep == nil || !keep(r) {
-				e.grants.Drop(changed.Server, r)
-			}
-		}
-		if changed, after, err = e.read(changed); err != nil || !slices.ContainsFunc(narrower, e.keeps(after)) {
-			return changed, after, err
-		}
-		keep = e.keeps(after)
+		return e.read(changed)
 	}
-	return changed, after, nil
-}
-
-// keeps returns what reports whether a rule gives something that a policy without it lacks.
-func (e *Edit) keeps(without *checked) func(policy.FsRule) bool {
-	return func(r policy.FsRule) bool {
-		at := real(e.grants.At(r.Path))
-		if was, is := e.now[e.tool].target.Profile, without.target.Profile; was != nil && is != nil {
-			return slices.ContainsFunc(change.Rows(was, is), func(row change.Row) bool {
-				return row.Was.Rights&^row.Is.Rights != 0 && hostfs.Within(e.now[e.tool].target.Host.OS, row.Name, at)
-			})
+	d := e.decider()
+	d.Load = func(f *config.ServerFile) (*session.Target, error) {
+		if after, err = e.check(f, e.tool); err != nil {
+			return nil, err
 		}
-		return resolve.Sensitive(&e.now[e.tool].target.Host, e.now[e.tool].target.Policy, at) != "" || hostfs.HasProtectedName(e.now[e.tool].target.Host.OS, at)
+		return after.target, nil
 	}
+	switch changed, _, err = d.With(file, e.grants); {
+	case err == nil:
+		return changed, after, nil
+	case changed == nil:
+		return nil, nil, terminal.UsageErrorf("nothing was changed: %s", err)
+	}
+	return nil, nil, refusal(err)
 }
 
 // read returns a file as the next start reads it, and the policy with it.
@@ -357,7 +360,7 @@ func (e *Edit) around(table *config.Server) string {
 		return ""
 	}
 	r, host := table.Access.Fs[0], e.now[e.tool].target.Host
-	at := real(e.grants.At(r.Path))
+	at := session.ResolveLinks(e.grants.At(r.Path))
 	by, denied := e.now[e.tool].gives(at, r.Rights())
 	if denied != "" || resolve.Sensitive(&host, e.now[e.tool].target.Policy, at) != "" || hostfs.HasProtectedName(host.OS, at) {
 		return ""
@@ -391,36 +394,4 @@ func (e *Edit) elsewhere(by string) string {
 		return ""
 	}
 	return ", which you wrote yourself: take it back there"
-}
-
-// real returns the path without symbolic links, as far as it exists.
-func real(path string) string {
-	if at, err := filepath.EvalSymlinks(path); err == nil {
-		return at
-	}
-	dir := filepath.Dir(path)
-	if dir == path {
-		return path
-	}
-	return filepath.Join(real(dir), filepath.Base(path))
-}
-
-// table returns objects as the table of a server. A preset is not among them.
-func table(objects []change.Object) (*config.Server, error) {
-	var words []string
-	for _, o := range objects {
-		words = append(words, o.Words()...)
-	}
-	return tableOf(words)
-}
-
-// tableOf returns words of grant as the table of a server, but for a preset.
-func tableOf(words []string) (*config.Server, error) {
-	r, err := cmdline.ParseRun(append([]string{"run"}, words...))
-	if err != nil {
-		return nil, err
-	}
-	f := r.PolicyFlags
-	return config.CommandLineOptions{Workspace: f.Workspace, Read: f.Read, Write: f.Write, Execute: f.Execute, Deny: f.Deny, Net: f.Net,
-		Inbound: f.Inbound, Env: f.Env, Limit: f.Limit, Home: f.Home}.Table()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -148,7 +149,7 @@ func (e *Edit) want(tool string, wanted []change.Object) error {
 
 // spelled returns what the user typed with paths that mean the same wherever a client starts the server.
 func (e *Edit) spelled(typed []string) ([]change.Object, error) {
-	if _, err := tableOf(typed); err != nil {
+	if _, err := session.TableOf(typed); err != nil {
 		return nil, err
 	}
 	objects, err := change.Read(typed)

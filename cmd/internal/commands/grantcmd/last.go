@@ -22,7 +22,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // lacked is what a failure lacked.
@@ -196,23 +195,26 @@ func (e *Edit) wants(c terminal.Console, l lacked, how *How, only bool) (bool, e
 	if by, err := e.granted(l.Object); by != "" || err != nil {
 		return err == nil, err // it is there: nothing is written
 	}
-	harm := e.judge(l.Object)
-	if harm.Never != "" {
-		e.left = append(e.left, change.AsTyped(l.Words())+": "+harm.Never)
+	seen, from := l.by == diagnostics.Certain, change.Said
+	if seen {
+		from = change.Recorded
+	}
+	p := e.decider().Decide(change.Want{Source: from, Object: l.Object}, nil)
+	if p.Verdict() < change.Apart {
+		e.left = append(e.left, change.AsTyped(l.Words())+": "+p.Because("it"))
 		return false, nil
 	}
-	seen := l.by == diagnostics.Certain
 	why := fullStop(show.Line(l.cause) + l.when)
 	if !seen {
 		why = "mcp-jail did not see this refusal: it took " + e.Short(l.Name()) + " from the server's error text.\nA dishonest server can write anything there."
 	}
 	harmful := ""
-	if ask := cmp.Or(harm.Say(e.Short(l.Name())), l.warning); ask != "" {
+	if ask := cmp.Or(p.Because(e.Short(l.Name())), l.warning); ask != "" {
 		harmful = fullStop(show.Line(ask))
 	}
 	question := Question(e.word, l.Words())
 	switch {
-	case seen && harmful == "":
+	case p.Verdict() == change.Fine && harmful == "":
 		c.PrintText(why + "\n")
 		how.agreed = false
 	case how.Yes || !how.DryRun && !c.Asks():
@@ -255,26 +257,6 @@ func fullStop(text string) string {
 	return strings.TrimSuffix(text, ".") + "."
 }
 
-// judge judges an object that no person typed, also by what it is to other servers.
-func (e *Edit) judge(o change.Object) (h policy.Harm) {
-	switch {
-	case o.Env != "":
-		return change.HarmOf(policy.ReasonsOfVariable(o.Env))
-	case o.Net.Host != "":
-		return change.HarmOf(resolve.ReasonsOfHost(&e.host, o.Net))
-	case o.Fs.Path == "":
-		return h
-	}
-	at, rights := e.At(o.Fs.Path), o.Fs.Rights()
-	h = change.HarmOf(resolve.Reasons(&e.host, e.now[e.tool].target.Policy, at, rights))
-	if rights&policy.Write != 0 && h.Never == "" && e.others != nil {
-		if of := harmToOthers(e.others, e.Key, at); of != (policy.Harm{}) {
-			return of
-		}
-	}
-	return h
-}
-
 // Command returns the command line that grants something to a tool, or to the whole server, for a shell.
 func (e *Edit) Command(tool string, words []string) string {
 	if tool != "" {
@@ -283,9 +265,9 @@ func (e *Edit) Command(tool string, words []string) string {
 	return commandOf(e.word, words)
 }
 
-// harmToOthers judges a grant to write by what other servers are started from. A server that may write to such a file
-// gets what the other server was granted.
-func harmToOthers(x *index.Index, own, at string) (h policy.Harm) {
+// ofOthers returns what speaks against a grant to write by what other servers are started from. A server that may write
+// to such a file gets what the other server was granted.
+func ofOthers(x *index.Index, own, at string) (all []policy.Reason) {
 	within := func(path, dir string) bool { return hostfs.Within(runtime.GOOS, path, dir) }
 	for _, s := range x.Servers {
 		if s.Key == own && own != "" {
@@ -297,16 +279,20 @@ func harmToOthers(x *index.Index, own, at string) (h policy.Harm) {
 			if info, err := os.Stat(path); err == nil && info.IsDir() {
 				dir, isDir = path, true
 			}
+			kind := policy.ReasonKind("")
 			switch {
 			case path == "" || isDir && isArgument(s, i, x.Host.Home):
 			case within(path, at):
-				return policy.Harm{Never: "the server " + show.Name(s.Name) + " is started from " + show.Line(path)}
+				kind = policy.WhyOtherProgram
 			case i > 0 && (isDir || dir != x.Host.Home) && within(at, dir):
-				h.Ask = "it lies beside " + show.Line(path) + ", from which the server " + show.Name(s.Name) + " is started"
+				kind = policy.WhyBesideProgram
+			}
+			if kind != "" {
+				all = append(all, policy.Reason{Kind: kind, Names: []string{s.Name, path}})
 			}
 		}
 	}
-	return h
+	return all
 }
 
 // isArgument reports whether a word of a line comes after what the line starts: the package of a launcher, or a script.

@@ -122,8 +122,8 @@ func TestLackedIn(t *testing.T) {
 	}
 }
 
-// TestHarmToOthers: what another server is started from is not granted to write, and what lies beside it is asked for.
-func TestHarmToOthers(t *testing.T) {
+// TestOfOthers: what another server is started from is not granted to write, and what lies beside it is asked for.
+func TestOfOthers(t *testing.T) {
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	testkit.Must(t, err)
 	testkit.PlantBelow(t, home, "hook.js", "loaded/index.js", "b/n.js", "b/lib/x.js", "c/m.js", "todo.js", "data/", "notes/", "app/index.js", "uv/", "work/package.json")
@@ -143,11 +143,15 @@ func TestHarmToOthers(t *testing.T) {
 		"b/n.js": "never", "b": "never", "b/lib/x.js": "ask", "c/m.js": "never", "c/data": "ask", "todo.js": "never", "data": "", "data/own.js": "", "new": "", "": "never",
 		"notes": "", "notes/new": "", "app": "never", "loaded": "never", "app/lib": "ask", "uv": "never", "uv/x.py": "ask", "work": "never", "work/src": "ask",
 	} {
+		reasons := ofOthers(x, "own", filepath.Join(home, path))
+		is := func(kind policy.ReasonKind) bool {
+			return slices.ContainsFunc(reasons, func(r policy.Reason) bool { return r.Kind == kind })
+		}
 		got := ""
-		switch h := harmToOthers(x, "own", filepath.Join(home, path)); {
-		case h.Never != "":
+		switch {
+		case is(policy.WhyOtherProgram):
 			got = "never"
-		case h.Ask != "":
+		case is(policy.WhyBesideProgram):
 			got = "ask"
 		}
 		if got != want {

@@ -101,7 +101,7 @@ func (y *history) command(remove bool, flag string) {
 
 // answers returns the probes that a flag alone answers.
 func (y *history) answers(flag string) map[string]bool {
-	table, err := tableOf(strings.SplitN(flag, " ", 2))
+	table, err := session.TableOf(strings.SplitN(flag, " ", 2))
 	must(y.t, err)
 	p := &policy.Policy{Env: table.Variables}
 	if a := table.Access; a != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -63,8 +64,9 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 		if !e.remove {
 			can = append(e.consequences(), can...)
 		}
-		if !how.Named && !e.remove {
-			apart = append(e.harmful(p.objects), apart...)
+		if !e.remove {
+			beware, alone := e.judged(p.objects, how.Named)
+			can, apart = append(can, beware...), append(alone, apart...)
 		}
 	}
 	e.File = whole
@@ -76,6 +78,10 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 	if how.DryRun {
 		c.Printf("Nothing was changed (--dry-run).\n")
 		return nil
+	}
+	var err error
+	if e.shown, err = e.decided(); err != nil {
+		return err
 	}
 	if err := e.confirm(c, how, apart); err != nil {
 		return err
@@ -104,60 +110,62 @@ func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile) (apart
 	if e.grants.Table, err = e.tableOf(p.objects); err != nil {
 		return nil, err
 	}
-	changes := e.compare(before, after)
-	c.PrintText("\n" + table80(rows(changes)))
+	rest := e.rest(before, after)
+	c.PrintText("\n" + table80(e.rows(p.objects, before, after, rest)))
 	for _, w := range warnings {
 		note(c, w)
 	}
-	return e.apart(changes), nil
+	return e.givenBack(p.objects, rest), nil
 }
 
 func note(c terminal.Console, text string) {
 	c.PrintText(fmt.Sprintf("  %s %s\n", c.Paint(terminal.Yellow, "note:"), show.Line(text)))
 }
 
-// nothing is what a server may do with a file that no rule gives it.
-const nothing = "nothing"
-
-// rows returns a row for each thing that differs between two policies: what it is, and what the server may do with it
-// now and then. A setting has its row to itself.
-func rows(changes []config.Change) (all [][3]string) {
-	for _, ch := range changes {
-		what, now, then := ch.Text, "no", "yes"
-		for _, loss := range []string{"no longer: ", "no longer "} {
-			if rest, isLoss := strings.CutPrefix(what, loss); isLoss {
-				what, now, then = rest, "yes", "no"
-			}
-		}
-		what, rights := strings.Replace(what, "refuses ", "hides ", 1), ""
-		if at := strings.LastIndex(what, " ("); at > 0 && strings.HasSuffix(what, ")") {
-			what, rights = what[:at], strings.Replace(what[at+2:len(what)-1], "read ", "read and ", 1)
-		}
-		if strings.HasPrefix(rights, "was ") || strings.Contains(what, " = ") {
-			all = append(all, [3]string{show.Line(ch.Text)})
-			continue
-		}
-		if rights != "" && then == "yes" {
-			now, then = nothing, rights
-		} else if rights != "" {
-			now, then = rights, nothing
-		}
-		if at := slices.IndexFunc(all, func(r [3]string) bool { return r[0] == show.Line(what) }); at >= 0 && (now == nothing || then == nothing) {
-			if now == nothing {
-				all[at][2] = then
-			} else {
-				all[at][1] = now
-			}
-			continue
-		}
-		all = append(all, [3]string{show.Line(what), now, then})
+// rows returns a row for each thing that differs between two policies, and one for each object of which that is not known:
+// what it is, and what the server may do with it now and then. What is no right has its row to itself.
+func (e *Edit) rows(objects []change.Object, before, after *checked, rest []config.Change) (all [][3]string) {
+	was, is := before.target.Profile, after.target.Profile
+	known := was != nil && is != nil && len(is.Entries) > 0
+	var rows []change.Row
+	if known {
+		rows = change.Rows(was, is)
 	}
-	return slices.DeleteFunc(all, func(r [3]string) bool { // the row of the folder around it says it
-		around := func(o [3]string) bool {
-			return (o[0] == "/" || strings.HasPrefix(r[0], strings.TrimSuffix(o[0], "/")+"/")) && strings.Contains(o[2], r[1])
+	has := func(o change.Object) bool {
+		return slices.ContainsFunc(rows, func(r change.Row) bool { return o.Has(r, e.within) })
+	}
+	for _, o := range objects {
+		_, err := os.Lstat(e.At(o.Fs.Path))
+		absent := o.Env != "" || o.Fs.Rights() != 0 && err != nil
+		if row := o.Row(); !row.Is.IsZero() && (!known || absent && !has(o)) {
+			if row.Axis == policy.AxisFs {
+				row.Name = e.At(o.Fs.Path)
+			}
+			if e.remove {
+				row.Was, row.Is = row.Is, row.Was
+			}
+			rows = append(rows, row)
 		}
-		return r[2] == nothing && slices.ContainsFunc(all, around)
-	})
+	}
+	all = change.Table(rows, e.shortReal)
+	for _, o := range objects {
+		if o.Fs.Deny != 0 && !has(o) {
+			now := map[bool]string{true: "yes", false: "no"}
+			all = append(all, [3]string{show.Line("hides " + o.Fs.Path), now[e.remove], now[!e.remove]})
+		}
+	}
+	for _, ch := range rest {
+		all = append(all, [3]string{show.Line(ch.Text)})
+	}
+	return all
+}
+
+// within reports whether a path of a profile lies where a path that is named leads.
+func (e *Edit) within(path, named string) bool { return hostfs.Within(e.host.OS, path, e.At(named)) }
+
+// shortReal returns a path without links for people.
+func (e *Edit) shortReal(path string) string {
+	return (person{e.host.OS, session.ResolveLinks(e.host.Home), e.host.Dir}).short(path, "")
 }
 
 // table80 writes rows in columns.
@@ -240,7 +248,7 @@ func (e *Edit) sayFile(say func(string, ...any), r policy.FsRule) {
 	switch {
 	case at == "/":
 		name = "every file of this machine"
-	case hostfs.Within(e.host.OS, real(e.host.Home), at):
+	case hostfs.Within(e.host.OS, session.ResolveLinks(e.host.Home), at):
 		name = "all your files"
 	case isDir:
 		name = "every file in " + name
@@ -256,70 +264,58 @@ func (e *Edit) sayFile(say func(string, ...any), r policy.FsRule) {
 	say("%s %s%s", does, name, but)
 }
 
-// compare returns what differs between the policies of two files.
-func (e *Edit) compare(before, after *checked) []config.Change {
+// rest returns what differs between two policies beside what a server may reach.
+func (e *Edit) rest(before, after *checked) []config.Change {
 	was, is := *before.target.Policy, *after.target.Policy
 	if was.Workspace != is.Workspace { // a name for that of a server without one
 		const started = "where its client starts it"
 		was.Workspace, is.Workspace = cmp.Or(was.Workspace, started), cmp.Or(is.Workspace, started)
 	}
-	if was.Default && !is.Default { // the same rule, written
-		was.Fs = slices.Clone(was.Fs)
-		for i := range was.Fs {
-			if was.Fs[i].Where == policy.DefaultSource {
-				was.Fs[i].Where = ""
-			}
-		}
-	}
-	return config.ComparePolicies(&was, &is)
+	return config.CompareRest(&was, &is)
 }
 
-// apart returns what the server gets beside what the flags say: what --remove gives back to it, and all of a host of
-// which it has a part.
-func (e *Edit) apart(changes []config.Change) (more []string) {
-	a := e.grants.Table.Access
-	takesLess := e.grants.Table.Settings.HasLimits() || a != nil && slices.ContainsFunc(a.Fs, func(r policy.FsRule) bool { return r.Deny != 0 })
-	for _, ch := range changes {
-		if e.remove && takesLess && ch.Loosens {
-			more = append(more, "it gets back what a rule took away: "+ch.Text)
-		}
-	}
-	for _, r := range change.NetRows(e.was[e.tool].target.Policy.Net, e.now[e.tool].target.Policy.Net) {
-		text := "it has a part of " + r.Name + " so far (" + strings.Join(r.Was.Only, ", ") + "), and gets all of it"
-		if !e.remove && r.Lifts() && !slices.Contains(more, text) {
-			more = append(more, text)
-		}
-	}
-	return more
-}
-
-// harmful says which of some objects give a sensitive path, or let the server write what this machine runs or obeys, and
-// what lies there.
-func (e *Edit) harmful(objects []change.Object) (all []string) {
+// givenBack returns what --remove gives back to the server. Where its client starts it may not be known, so a denial counts
+// whatever it holds.
+func (e *Edit) givenBack(objects []change.Object, rest []config.Change) (all []string) {
+	const text = "it gets back what a rule took away: "
 	for _, o := range objects {
-		name, rights := o.Fs.Path, o.Fs.Rights()
-		if rights == 0 {
-			continue
+		if e.remove && o.Fs.Deny != 0 {
+			all = append(all, text+o.Fs.Path)
 		}
-		at, harm, text := e.At(name), e.judge(o), ""
-		switch {
-		case resolve.Sensitive(&e.host, e.now[e.tool].target.Policy, at) != "":
-			text = name + " is hidden from every server, because keys or passwords are there"
-		case rights&policy.Write == 0:
-			continue
-		case hostfs.HasProtectedName(e.host.OS, at):
-			text = name + " is a protected file: programs outside the jail run or trust what is written there"
-		case harm.Never != "" && !harm.Inside:
-			text = harm.Say(name)
-		default:
-			continue
+	}
+	for _, ch := range rest {
+		if e.remove && ch.Loosens && e.grants.Table.Settings.HasLimits() {
+			all = append(all, text+ch.Text)
 		}
-		if names := namesIn(at); names != "" {
-			text += " (" + names + ")"
-		}
-		all = append(all, text)
 	}
 	return all
+}
+
+// judged decides about objects that the user typed, or has agreed to by name. It returns what he should know, and what he
+// is to be asked for apart.
+func (e *Edit) judged(objects []change.Object, named bool) (beware, apart []string) {
+	d := e.decider()
+	d.Was = e.was[e.tool].target
+	for _, o := range objects {
+		p := d.Decide(change.Want{Source: change.Typed, Object: o}, e.now[e.tool].target)
+		isLift := func(r policy.Reason) bool { return r.Kind == policy.WhyLifts }
+		if named && !slices.ContainsFunc(p.Reasons, isLift) { // what it lifts was not known then
+			continue
+		}
+		text, names := p.Because(o.Name()), ""
+		if o.Fs.Path != "" {
+			names = namesIn(e.At(o.Fs.Path))
+		}
+		switch v := p.Verdict(); {
+		case v <= change.Apart && names != "":
+			apart = append(apart, text+" ("+names+")")
+		case v <= change.Apart:
+			apart = append(apart, text)
+		case v == change.Ask:
+			beware = append(beware, fullStop(show.Line(text)))
+		}
+	}
+	return beware, apart
 }
 
 // namesIn returns the first names in a directory, in words.
@@ -356,8 +352,6 @@ func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 		question = "Take it back?"
 	case o.Fs.Deny != 0 && len(e.asked) == 1:
 		question = "Hide it from " + show.Name(e.word) + "?"
-	case place(&o) != nil && o.Fs.Deny == 0 && hostfs.Within(e.host.OS, real(e.host.Home), e.At(*place(&o))):
-		question = "Let " + show.Name(e.word) + " have all your files?"
 	}
 	return cli.Confirm(context.Background(), c, cmp.Or(how.asks, question))
 }
@@ -366,7 +360,7 @@ func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 func (e *Edit) commit(c terminal.Console) error {
 	whole := e.File
 	err := config.ChangeServers(e.host.ConfigDir, func(files []*config.ServerFile, broken []error) ([]*config.ServerFile, error) {
-		changed, err := e.rebuild(e.in(files))
+		changed, err := e.rebuild()
 		if err != nil {
 			return nil, err
 		}

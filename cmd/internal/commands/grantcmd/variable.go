@@ -81,7 +81,11 @@ func (e *Edit) envRules() []policy.EnvRule {
 
 // table returns the table of objects. A variable of a file needs a rule that names the file.
 func (e *Edit) table(objects []change.Object) (*config.Server, error) {
-	t, err := table(objects)
+	var words []string
+	for _, o := range objects {
+		words = append(words, o.Words()...)
+	}
+	t, err := session.TableOf(words)
 	if err != nil {
 		return nil, err
 	}

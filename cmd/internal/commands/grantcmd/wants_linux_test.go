@@ -3,11 +3,14 @@ package grantcmd
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
@@ -66,7 +69,7 @@ func TestWants(t *testing.T) {
 		{"--env TOKEN", diagnostics.Possible, "", "asked"},
 		{"--net a.test", certain, "it reaches more", "asked"},
 		{"--read ~/.ssh/id_rsa", certain, "", "asked"},
-		{"--read ~/.ssh", likely, "keys", "asked"},
+		{"--read ~/.ssh", likely, "keys", "never"}, // words lead to no key
 		{"--write ~/repo/.git/hooks/x", certain, "", "never"},
 		{"--env API_TOKEN", certain, "", "asked"},
 		{"--env LANGUAGE_OF_IT", certain, "", "asked"},
@@ -118,6 +121,70 @@ func answered(t *testing.T, e *Edit, l lacked, yes, tty bool, answer string) (sa
 	text, err := os.ReadFile(out.Name())
 	must(t, err)
 	return string(text), kept
+}
+
+// TestTyped: what is asked for apart of what a user types, which --yes does not answer.
+func TestTyped(t *testing.T) {
+	e := newEdit(t, granted+"[[servers.x.access.net]]\nhost = \"*.part.test\"\nallow = true\nmethods = [\"GET\"]\n")
+	testkit.PlantBelow(t, e.host.Home, "other/run.sh", "other/data")
+	must(t, os.Symlink(filepath.Join(e.host.Home, ".ssh"), filepath.Join(e.host.Home, "notes/keys")))
+	e.others = &index.Index{Host: e.host, Servers: []*index.Server{{Name: "other", Key: "other", Words: []string{"sh", "~/other/run.sh"}}}}
+	for words, want := range map[string]string{
+		"--read ~/notes/a": "", "--write ~/notes/new": "", "--write ~/repo": "", "--execute /usr/bin/git": "", "--net a.test": "", "--net *": "a part of *.part.test so far (GET)", "--env API_TOKEN": "",
+		"--deny ~/": "", "--deny ~/.ssh": "", "--limit processes=513": "", "--read ~/.bashrc": "", "--workspace ~/repo": "",
+		"--read ~/": "is a whole home directory", "--workspace ~/": "is a whole home directory",
+		"--read ~/.ssh": "sensitive file", "--read ~/notes/keys": "sensitive file", "--write ~/.ssh/k": "gives control of ~/.ssh",
+		"--write ~/.bashrc": "decides what runs outside", "--write ~/repo/.git/hooks/x": "protected file", "--write /etc/x": "belongs to the system",
+		"--execute /opt/x/sudo": "rights of another user", "--write ~/other/run.sh": "server other is started from", "--write ~/other/": "server other is started from",
+		"--read ~/other/run.sh": "", "--write ~/other/data": "",
+		"--net part.test": "", "--net a.part.test": "a part of a.part.test so far (GET)", "--net *.test": "a part of *.part.test so far (GET)",
+	} {
+		e.Reset()
+		e.asked = nil
+		wanted := wordsOf(strings.Fields(words))
+		must(t, e.want("", wanted))
+		must(t, e.use(""))
+		_, apart := e.judged(wanted, false)
+		if got := strings.Join(apart, "\n"); !strings.Contains(got, want) || (got == "") != (want == "") {
+			t.Errorf("%s: %q, want %q", words, got, want)
+		}
+	}
+}
+
+// TestMeanwhile: what has changed between the question and the writing is not written over, and not granted unasked.
+func TestMeanwhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		words, do string
+		want      string // in the file; "" is that nothing is written
+	}{
+		"nothing":                  {"--read ~/notes/link", "true", "~/notes/link"},
+		"a rule of another":        {"--read ~/notes/link", `printf '[[servers.x.access.net]]\nhost = "a.test"\nallow = true\n' >>.config/mcp-jail/servers/x.toml`, "a.test"},
+		"the same rule":            {"--read ~/repo", `printf '[[servers.x.access.fs]]\npath = "~/repo"\nread = true\n' >>.config/mcp-jail/servers/x.toml`, "~/repo"},
+		"a link to keys":           {"--read ~/notes/link", "ln -sfn ../.ssh notes/link", ""},
+		"a link to another folder": {"--read ~/notes/link", "ln -sfn ../other notes/link", ""},
+		"a part of a host":         {"--net a.test", `printf '[[servers.x.access.net]]\nhost = "a.test"\nallow = true\nmethods = ["GET"]\n' >>.config/mcp-jail/servers/x.toml`, ""},
+	} {
+		e := newEdit(t, granted)
+		testkit.PlantBelow(t, e.host.Home, "other/x")
+		must(t, os.Symlink("../repo", filepath.Join(e.host.Home, "notes/link")))
+		must(t, e.want("", wordsOf(strings.Fields(c.words))))
+		var err error
+		e.shown, err = e.decided()
+		must(t, err)
+		out, err := exec.Command("sh", "-c", c.do).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v, %s", name, err, out)
+		}
+		before := testkit.ReadFile(t, e.before.Path)
+		console, err := os.Create(filepath.Join(t.TempDir(), "out"))
+		must(t, err)
+		err = e.commit(terminal.New(console, console, console))
+		must(t, console.Close())
+		text := testkit.ReadFile(t, e.before.Path)
+		if (err != nil) != (c.want == "") || (text == before) != (c.want == "" || name == "the same rule") || !strings.Contains(text, c.want) {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
 }
 
 // TestOfTool: of a server with a process for each tool, one tool gets what it lacked itself.
@@ -180,7 +247,7 @@ func TestGranted(t *testing.T) {
 func TestNarrower(t *testing.T) {
 	e := newEdit(t, granted+"[[servers.x.access.fs]]\npath = \"~/.ssh\"\nread = true\n")
 	var err error
-	e.grants.Table, err = tableOf([]string{"--read", "~/"})
+	e.grants.Table, err = session.TableOf([]string{"--read", "~/"})
 	must(t, err)
 	file, _, err := e.apply(e.File)
 	must(t, err)
@@ -216,7 +283,7 @@ func TestExact(t *testing.T) {
 		c.edit(file.Server)
 		_, after, err := e.read(file)
 		must(t, err)
-		if err := e.exact(change.Path("~/notes", policy.Read), after); (err != nil) != c.refused {
+		if err := e.decider().Exact(after.target, change.Path("~/notes", policy.Read)); (err != nil) != c.refused {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -1,0 +1,117 @@
+package session
+
+import (
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
+)
+
+// Decider decides about changes of what a server has, or one of its tools. What it compares is what is written.
+type Decider struct {
+	Was    *Target                                   // resolved, if it can be
+	At     func(path string) string                  // where a path of a grant leads, before links are followed
+	Load   func(*config.ServerFile) (*Target, error) // Was with another file; with an error perhaps, too
+	Others func(at string) []policy.Reason           // what a grant to write at a path is to other servers
+}
+
+// With returns a file with more grants, and what the server has with it. Narrower rules go, unless they give what the new
+// ones do not. With an error there is no file if the grants cannot be in it.
+func (d *Decider) With(file *config.ServerFile, g config.Grants) (changed *config.ServerFile, after *Target, err error) {
+	keeps := func(policy.FsRule) bool { return false }
+	for range 2 {
+		if changed, err = file.Checked(); err != nil {
+			return nil, nil, err
+		}
+		var narrower []policy.FsRule
+		if narrower, err = g.AddTo(changed.Server); err != nil {
+			return nil, nil, err
+		}
+		for _, r := range narrower {
+			if !keeps(r) {
+				g.Drop(changed.Server, r)
+			}
+		}
+		added := changed
+		if changed, err = added.Checked(); err != nil {
+			return added, nil, err
+		}
+		if after, err = d.Load(changed); after == nil {
+			return changed, nil, err
+		}
+		if keeps = d.keeps(after); !slices.ContainsFunc(narrower, keeps) {
+			return changed, after, err
+		}
+	}
+	return changed, after, err
+}
+
+// keeps returns what reports whether a rule gives something that a policy without it lacks.
+func (d *Decider) keeps(without *Target) func(policy.FsRule) bool {
+	host := d.Was.Host
+	return func(r policy.FsRule) bool {
+		at := ResolveLinks(d.At(r.Path))
+		if was, is := d.Was.Profile, without.Profile; was != nil && is != nil {
+			return slices.ContainsFunc(change.Rows(was, is), func(row change.Row) bool {
+				return row.Was.Rights&^row.Is.Rights != 0 && hostfs.Within(host.OS, row.Name, at)
+			})
+		}
+		return resolve.Sensitive(&host, d.Was.Policy, at) != "" || hostfs.HasProtectedName(host.OS, at)
+	}
+}
+
+// Exact returns a *change.BeyondError if a policy gives more than some objects beside the one before, or takes something
+// away.
+func (d *Decider) Exact(after *Target, objects ...change.Object) error {
+	if d.Was.Profile == nil || after.Profile == nil {
+		return nil
+	}
+	within := func(path, named string) bool {
+		return hostfs.Within(d.Was.Host.OS, path, ResolveLinks(d.At(named)))
+	}
+	return change.Exact(change.Rows(d.Was.Profile, after.Profile), objects, within)
+}
+
+// Decide decides about a change. after is what the server has with it, or nil if that is not known.
+func (d *Decider) Decide(w change.Want, after *Target) change.Proposal {
+	var rows []change.Row
+	if after != nil {
+		rows = change.NetRows(d.Was.Policy.Net, after.Policy.Net)
+	}
+	return change.Judge(w, d.Reasons(w.Object), rows)
+}
+
+// Reasons returns what speaks against an object.
+func (d *Decider) Reasons(o change.Object) []policy.Reason {
+	if o.Setting.Key == "workspace" {
+		o = change.Path(o.Setting.Value, policy.Read|policy.Write)
+	}
+	rights := o.Fs.Rights()
+	switch {
+	case o.Env != "":
+		return policy.ReasonsOfVariable(o.Env)
+	case o.Net.Host != "":
+		return resolve.ReasonsOfHost(&d.Was.Host, o.Net)
+	case rights == 0:
+		return nil
+	}
+	at := ResolveLinks(d.At(o.Fs.Path))
+	all := resolve.Reasons(&d.Was.Host, d.Was.Policy, at, rights)
+	if rights&policy.Write != 0 && d.Others != nil {
+		all = append(all, d.Others(at)...)
+	}
+	return all
+}
+
+// TableOf returns words of mcp-jail grant as the table of a server, but for a preset.
+func TableOf(words []string) (*config.Server, error) {
+	flags, err := cmdline.ParseRun(append([]string{"run"}, words...))
+	if err != nil {
+		return nil, err
+	}
+	return flags.Options(nil).Table()
+}
