@@ -41,7 +41,7 @@ func resources() []resource {
 		{what: "memory of processes", with: memory, without: sample, limits: small, try: attacker.Try("allocate", "200"), got: ended},
 		{what: "files in memory: memfd, /tmp, /dev/shm", with: memory, without: sample, limits: small, try: attacker.Try("allocate-memfd", "200"), got: ended},
 		{what: "segments of System V", with: memory, without: sample, limits: small, try: attacker.Try("allocate-sysv", "200"), got: ended},
-		{what: "messages of System V", with: memory, without: sample, limits: small, try: attacker.Try("messages", "200"), got: ended},
+		{what: "messages of System V", with: memory, without: sample, limits: small, try: attacker.Try("fill-messages", "200"), got: ended},
 		{what: "semaphores of System V", with: memory, without: "32,000 sets of 17 (`semget`: EINVAL)", try: attacker.Try("semaphores", "18"), got: "EINVAL"},
 		{what: "page tables", with: memory, without: sample, limits: small, try: attacker.Try("allocate-pages", "100000"), got: ended},
 		{what: "processes and threads", with: "`processes`, by the kernel", without: "`processes`: a PID namespace, or RLIMIT_NPROC", limits: policy.Limits{Processes: 40}, try: attacker.Try("fork-wait", "400"), got: "EAGAIN"},

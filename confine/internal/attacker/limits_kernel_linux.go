@@ -65,7 +65,7 @@ var verbsOfKernelMemory = map[string]func(args []string) (string, error){
 		}
 		return nil
 	}),
-	"messages": silent(attemptMessages),
+	"fill-messages": silent(attemptMessages),
 	"backlog": func([]string) (string, error) { // how many connections can wait at a listener
 		fd := get(unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0))
 		defer unix.Close(fd)
