@@ -69,7 +69,7 @@
 //     another name where TLS 1.2 is negotiated again. Some servers refuse such requests.
 //   - Data can leave through any granted host, and slowly through lookups below a wildcard:
 //     at most 100 characters each, and 5 new names a second after the first 200.
-//   - After the first 1,000 lookups of a jail, 1,000 a second are answered, whatever the rules say.
+//   - After the first 1,000 lookups of a jail, 1,000 a second are answered. No rule changes that.
 //   - TXT, MX, SRV, SVCB, HTTPS and AAAA records do not exist for a jail, but for the AAAA record
 //     of localhost. Hosts with only IPv6 addresses can still be reached by name.
 //   - A connection whose client has closed its side, and whose server does not, keeps its

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// Source is who wants a change, and how it is known.
+// Source says where the wish for a change comes from, and how it is known.
 type Source uint8
 
 const (

@@ -357,7 +357,7 @@ func (s *Server) grant(f *ServerFile) error {
 }
 
 // Checked returns the file as it is read when it has been written. The table of a configuration, which is not written, is
-// copied, and what was added to it by flags stands in the table.
+// copied, and rules that flags have added to it count as rules of the table.
 func (f *ServerFile) Checked() (*ServerFile, error) {
 	if f.Server.ID != "" {
 		return decodeServerFile(f.Encode(), f.Path)

@@ -21,7 +21,7 @@ import (
 //
 // The sessions of one server tell each other what they have taken, by locks in a file that no jail has: a session
 // locks the byte of a port after it has begun to listen there, and unlocks it before it ends that. So at a port
-// whose byte is locked listens a session of this server, and nobody else.
+// whose byte is locked, a session of this server listens, and no other program.
 type Ports struct {
 	locks func() (*os.File, error) // opens the file; nil: there is none
 	slots chan struct{}            // one element for each connection, at most spec.MaxInbound

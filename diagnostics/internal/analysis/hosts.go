@@ -27,7 +27,7 @@ func causeOfNetDenial(c *Case, d policy.Denial, cause string) Finding {
 		return refusedPort(c, d, cause)
 	}
 	if report.IsNamelessLookup(d) || strings.HasPrefix(d.Target, "*:") || d.Operation == "socket" {
-		// What nobody saw the name of need not be what the failure is about.
+		// A lookup whose name is not known may have nothing to do with the failure.
 		f := Refused(report.Possible, d.Axis, "", d.Operation, report.Blocked(d, ""), change.Object{})
 		f.Fix = "mcp-jail does not know which host it wanted. To allow api.example.com, for example: " + show.Typed("mcp-jail grant", c.Evidence.Server) + " --net api.example.com"
 		return f
