@@ -1,7 +1,6 @@
 package mcpproxy
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -14,19 +13,25 @@ const (
 	// DefaultLimit is the largest frame of a Reader whose limit is 0.
 	DefaultLimit = 64 << 20
 
-	readSize    = 64 << 10  // most bytes of one read: the default capacity of a pipe
+	firstBuffer = 64 << 10  // the default capacity of a pipe
+	readSize    = 256 << 10 // most bytes of one read, so that the scan runs while the peer writes on
 	maxInMemory = 4 << 20   // larger frames go to a file
 	keepBuffer  = 256 << 10 // a larger buffer is kept until a frame that needs less
 )
 
 // Reader cuts a stream into frames.
 type Reader struct {
-	src   *bufio.Reader
+	src   io.Reader
 	limit int64
+
+	buf        []byte // buf[start:end] was read and not yet returned
+	start, end int
+	err        error // of src, once buf is used up
 
 	scan  scanner
 	frame Frame
-	held  bytes.Buffer // the bytes of frame that earlier reads brought, unless they are in a file
+
+	Large func(bool) // nil, or is told when a large frame begins, and when a small one has followed
 
 	headers headers
 }
@@ -37,70 +42,89 @@ func NewReader(src io.Reader, limit int64) *Reader {
 	if limit <= 0 {
 		limit = DefaultLimit
 	}
-	return &Reader{src: bufio.NewReaderSize(src, readSize), limit: limit}
+	return &Reader{src: src, limit: limit}
 }
 
 // Next returns the next frame. After the last one, which may lack a line end, it returns
 // the error of the source: io.EOF at a clean end.
 func (r *Reader) Next() (*Frame, error) {
 	f := &r.frame
-	if r.held.Reset(); r.held.Cap() > keepBuffer && f.Size <= keepBuffer {
-		r.held = bytes.Buffer{}
+	if len(r.buf) > keepBuffer && f.Size <= keepBuffer && r.start == r.end {
+		r.buf, r.start, r.end = nil, 0, 0
+		r.tell(false)
 	}
 	f.reset()
 	r.scan.reset()
+	held := 0 // bytes of the frame at the start of buf, which the scanner has seen
 	for {
-		part, ends, err := r.read()
-		if err != nil && f.Size == 0 {
-			return nil, err
+		if r.start+held == r.end && r.err == nil {
+			r.fill(held)
+		}
+		part := r.buf[r.start+held : r.end]
+		if len(part) == 0 && f.Size == 0 {
+			return nil, r.err
+		}
+		i := bytes.IndexByte(part, '\n') + 1
+		if i > 0 {
+			part = part[:i]
 		}
 		r.scan.feed(part)
-		ends = ends || err != nil || r.scan.state == sDone && r.headers.ends(f.Size+int64(len(part)))
-		if ends && f.Size == 0 {
-			f.line = part
-		} else {
-			r.keep(part)
-		}
 		f.Size += int64(len(part))
+		held += len(part)
+		ends := i > 0 || r.err != nil && r.start+held == r.end || r.scan.state == sDone && r.headers.ends(f.Size)
+		if ends && f.Size == int64(held) {
+			f.line = r.buf[r.start : r.start+held]
+		} else if ends || held >= maxInMemory || f.Size > r.limit {
+			r.keep(r.buf[r.start : r.start+held])
+			r.start, held = r.start+held, 0
+		}
 		if ends {
+			r.start += held
 			return r.finish(), nil
 		}
 	}
 }
 
-// read returns what has come of a line, and whether that ends with the line end. The bytes are valid
-// until the next read.
-func (r *Reader) read() (part []byte, ends bool, err error) {
-	if _, err := r.src.Peek(1); err != nil {
-		return nil, false, err
+// fill reads more, after the held bytes of the frame, which it moves to the start of a buffer if there is no room.
+func (r *Reader) fill(held int) {
+	if r.end == len(r.buf) || held == 0 {
+		to := r.buf
+		if held == len(to) {
+			if to = make([]byte, max(firstBuffer, 2*len(to))); len(to) == 2*keepBuffer {
+				r.tell(true)
+			}
+		}
+		copy(to, r.buf[r.start:r.end])
+		r.buf, r.start, r.end = to, 0, held
 	}
-	part, _ = r.src.Peek(r.src.Buffered())
-	if i := bytes.IndexByte(part, '\n'); i >= 0 {
-		part, ends = part[:i+1], true
+	for tries := 0; r.start+held == r.end && r.err == nil; tries++ {
+		var n int
+		n, r.err = r.src.Read(r.buf[r.end:min(len(r.buf), r.end+readSize)])
+		if r.end += n; n == 0 && r.err == nil && tries == 100 {
+			r.err = io.ErrNoProgress
+		}
 	}
-	r.src.Discard(len(part))
-	return part, ends, nil
 }
 
-// keep adds a part to the frame: in memory, in a file if the frame is large, and not at all if it is
-// too large.
+func (r *Reader) tell(large bool) {
+	if r.Large != nil {
+		r.Large(large)
+	}
+}
+
+// keep adds a part to the file of a frame that is large, unless it is too large.
 func (r *Reader) keep(part []byte) {
 	f := &r.frame
-	switch size := f.Size + int64(len(part)); {
+	switch {
 	case f.Oversized:
 		return
-	case size > r.limit:
+	case f.Size > r.limit:
 		f.Oversized = true
-	case size <= maxInMemory:
-		r.held.Write(part)
 	default:
 		if f.spill == nil {
 			f.spill = newSpill()
-			_, f.Err = f.spill.Write(r.held.Bytes())
 		}
-		if f.Err == nil {
-			_, f.Err = f.spill.Write(part)
-		}
+		_, f.Err = f.spill.Write(part)
 		f.Oversized = f.Err != nil
 	}
 	if f.Oversized {
@@ -115,8 +139,6 @@ func (r *Reader) finish() *Frame {
 	f.Batch = f.firstByte == '['
 	if f.Size > r.limit {
 		f.Oversized, f.line = true, nil
-	} else if f.line == nil && f.spill == nil && !f.Oversized {
-		f.line = r.held.Bytes()
 	}
 	if r.scan.deep && !f.Oversized && anyRecognised(f.Messages) {
 		f.Oversized, f.Err = true, ErrTooDeep

@@ -124,7 +124,10 @@ func (s *scanner) feed(b []byte) {
 		}
 		switch st {
 		case sString:
-			if i = skipPlain(b, i); i == len(b) {
+			for i = skipPlain(b, i); i+1 < len(b) && b[i] == '\\' && isEscape[b[i+1]]; i = skipPlain(b, i+2) {
+				s.hasEscape = true
+			}
+			if i == len(b) {
 				break
 			}
 			switch b[i] {
@@ -140,10 +143,10 @@ func (s *scanner) feed(b []byte) {
 			}
 		case sEscape:
 			i++
-			switch c {
-			case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+			switch {
+			case isEscape[c]:
 				st = sString
-			case 'u':
+			case c == 'u':
 				s.hexLeft = 4
 				st = sHex
 			default:

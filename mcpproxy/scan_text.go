@@ -3,6 +3,7 @@ package mcpproxy
 import (
 	"bytes"
 	"encoding/binary"
+	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -17,16 +18,23 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
+var isEscape = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
+
 // skipPlain returns the index of the first quote, backslash or control character from i on, or len(b).
 // It looks at 32 bytes at a time: most of a large message is text.
 func skipPlain(b []byte, i int) int {
 	for ; i+32 <= len(b); i += 32 {
-		w := b[i : i+32]
-		if ends(w)|ends(w[8:])|ends(w[16:])|ends(w[24:]) != 0 {
-			break
+		w := b[i : i+32 : i+32]
+		m0, m1, m2, m3 := ends(w[0:8]), ends(w[8:16]), ends(w[16:24]), ends(w[24:32])
+		if (m0|m1|m2|m3)&tops == 0 {
+			continue
 		}
-	}
-	for ; i+8 <= len(b) && ends(b[i:i+8]) == 0; i += 8 {
+		for _, m := range [...]uint64{m0, m1, m2, m3} {
+			if m &= tops; m != 0 {
+				return i + bits.TrailingZeros64(m)>>3
+			}
+			i += 8
+		}
 	}
 	for i < len(b) && b[i] != '"' && b[i] != '\\' && b[i] >= 0x20 {
 		i++
@@ -34,12 +42,17 @@ func skipPlain(b []byte, i int) int {
 	return i
 }
 
-// ends returns 0 if none of the first eight bytes ends a run of plain text.
+const (
+	ones = 0x0101010101010101 // of each byte: the lowest bit
+	tops = 0x8080808080808080 // the highest
+)
+
+// ends sets the highest bit of the first of eight bytes that ends a run of plain text, and maybe of later
+// ones. With its second bit turned, a quote follows the control characters.
 func ends(b []byte) uint64 {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080 // of each byte: the lowest and the highest bit
 	x := binary.LittleEndian.Uint64(b)
-	quote, slash := x^ones*'"', x^ones*'\\'
-	return ((quote-ones)&^quote | (slash-ones)&^slash | (x-ones*0x20)&^x) & tops
+	control, slash := (x^ones*2)-ones*0x21, (x^ones*'\\')-ones
+	return (control | slash) &^ x
 }
 
 // appendUnescaped appends the decoded content of a string that the scanner has found

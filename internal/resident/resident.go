@@ -18,8 +18,16 @@ var after = [...]time.Duration{2 * time.Second, 10 * time.Second, 100 * time.Sec
 // Shrink gives memory back some times in the life of this process. The next use of a page of the file maps
 // it again, which takes a microsecond as long as the page cache has it.
 func Shrink() {
+	time.AfterFunc(after[0], debug.FreeOSMemory)
 	for _, d := range after {
-		time.AfterFunc(d, debug.FreeOSMemory)
 		time.AfterFunc(d+time.Second, unmap) // what ends a collection runs after it, and touches much of the file
+	}
+}
+
+// Unmap only unmaps, for a process that collects nothing while it is idle: a collection leaves more behind, in
+// stacks and tables of Go's runtime, than it frees of a small heap.
+func Unmap() {
+	for _, d := range after {
+		time.AfterFunc(d+time.Second, unmap)
 	}
 }

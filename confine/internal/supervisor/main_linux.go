@@ -95,7 +95,7 @@ func startPoller() error {
 	if err := sys.CheckPoller(); err != nil {
 		return err
 	}
-	resident.Shrink()
+	resident.Unmap()
 	return nil
 }
 

@@ -112,6 +112,7 @@ func (s *statefulSession) serve(ctx context.Context, ends <-chan os.Signal) (con
 func (s *statefulSession) relay(ctx context.Context, ends <-chan os.Signal) (how endCause, exit confine.Exit, drained bool) {
 	pipes, proc := s.server.Pipes, s.server.Processes.Current
 	server := mcpproxy.NewConn(pipes.Stdout, pipes.Stdin, s.client.Limit())
+	server.Large = pipes.Stdout.Large
 	serverEnded, stderrEnded := make(chan struct{}), make(chan struct{})
 	s.client.Tasks.Go(func() {
 		defer close(serverEnded)

@@ -119,6 +119,7 @@ func (w *worker) launch(ctx context.Context, t Tool) *diagnostics.Diagnosis {
 	w.server.Adopt(w.proc)
 	written := &streams.CountingWriter{Dst: pipes.Stdin}
 	w.conn = mcpproxy.NewConn(pipes.Stdout, written, session.MessageLimit(t.Profile))
+	w.conn.Large = pipes.Stdout.Large
 	w.queue.init(written)
 	p.mu.Lock()
 	p.workers[w] = true

@@ -83,6 +83,15 @@ type drainLimits struct {
 
 const maxPipe = 1 << 20 // the default of /proc/sys/fs/pipe-max-size
 
+// Large enlarges the pipe for large frames, or gives that memory back.
+func (d *drainable) Large(large bool) {
+	size := serverPipe
+	if large {
+		size = maxPipe
+	}
+	Enlarge(d.File, size)
+}
+
 // Read implements io.Reader.
 func (d *drainable) Read(b []byte) (int, error) {
 	// Most reads are before the end, and have no deadline.
@@ -135,7 +144,7 @@ type CountingWriter struct {
 // Write implements io.Writer. It writes in pieces, so that the count grows while a slow
 // reader reads, and the reader has some to read while the next one is written.
 func (w *CountingWriter) Write(b []byte) (n int, err error) {
-	const piece = 64 << 10 // the default capacity of a pipe
+	const piece = 256 << 10
 	if len(b) > piece && w.Large != nil {
 		w.Large()
 		w.Large = nil
@@ -195,5 +204,5 @@ func isSocket(f *os.File) bool {
 // 64 MiB in all pipes (pipe(7), pipe-user-pages-soft); those of thirty servers should not use that up.
 const (
 	serverPipe = 256 << 10 // the server's stdin and stdout
-	ClientPipe = 512 << 10 // the client's stdout, once a large frame is sent
+	ClientPipe = 1 << 20   // the client's stdout, once a large frame is sent
 )
