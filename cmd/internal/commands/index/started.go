@@ -27,8 +27,9 @@ func (x *Index) Others(key string) []policy.Started {
 	return slices.DeleteFunc(slices.Clone(x.findStarted().all), func(s policy.Started) bool { return s.Key == key && key != "" })
 }
 
-// NoteStarted notes for sessions what servers would be started from that never were.
-func (x *Index) NoteStarted() error { return records.NoteListed(x.Host, x.findStarted().listed) }
+// NoteStarted notes for sessions what servers would be started from that never were. Without that a session may show a command
+// that grant refuses, and no more.
+func (x *Index) NoteStarted() { _ = records.NoteListed(x.Host, x.findStarted().listed) }
 
 func (x *Index) findStarted() *started {
 	if x.started != nil {
