@@ -29,7 +29,18 @@ const (
 
 	WhyOtherProgram  ReasonKind = "other_program"  // another server is started from it; the names are of the server, and of the path
 	WhyBesideProgram ReasonKind = "beside_program" // it lies beside that
+	WhyOtherFile     ReasonKind = "other_file"     // the line of another server names it; the names are as above
 )
+
+// Started is what a server is started from, without what is the system's.
+type Started struct {
+	Key     string `json:"key"`  // of the server
+	Name    string `json:"name"` // for people
+	Program string `json:"program,omitempty"`
+	Parts   []Part `json:"parts,omitempty"` // see Profile
+	// Files are regular files that its line names beside them.
+	Files []string `json:"files,omitempty"`
+}
 
 // The kinds of what a host or a variable is.
 const (

@@ -37,7 +37,7 @@ func TestCallsOfStart(t *testing.T) {
 			name := fmt.Sprintf("other-%d", i)
 			files[name+".toml"] = fmt.Sprintf("[servers.%s]\nid = \"%s-4k7q2m9x3vt5\"\ncommand = \"/bin/true\"\naccess.fs = [{ path = \"~/of/%d\", write = true }]\n", name, name, i)
 			must(t, records.NoteWrites(hostfs.Host{StateDir: filepath.Join(w.home, ".local/state/mcp-jail")}, name, "", false,
-				[]policy.WriterRules{{Name: "the server " + name, Rules: map[string]policy.WriteGrant{fmt.Sprintf("%s/ran/%d", w.base, i): {Rights: policy.Write, Rule: "--write"}}}}))
+				[]policy.WriterRules{{Name: "the server " + name, Rules: map[string]policy.WriteGrant{fmt.Sprintf("%s/ran/%d", w.base, i): {Rights: policy.Write, Rule: "--write"}}}}, nil))
 		}
 		w.plant(t, filepath.Join(w.home, ".config/mcp-jail/servers"), files)
 		must(t, exec.Command("chmod", "-R", "go-rwx", filepath.Join(w.home, ".config")).Run())

@@ -75,6 +75,8 @@ func Because(r policy.Reason, name string) string {
 		return "the server " + show.Name(names[0]) + " is started from " + show.Line(names[1])
 	case policy.WhyBesideProgram:
 		return name + " lies beside " + show.Line(names[1]) + ", from which the server " + show.Name(names[0]) + " is started"
+	case policy.WhyOtherFile:
+		return "the server " + show.Name(names[0]) + " is started with " + show.Line(names[1])
 	case policy.WhyLifts:
 		return "it has a part of " + names[0] + " so far (" + strings.Join(r.Names[min(1, len(r.Names)):], ", ") + "), and gets all of it"
 	}

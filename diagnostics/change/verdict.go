@@ -54,6 +54,7 @@ var verdicts = map[policy.ReasonKind]string{
 
 	policy.WhyOtherProgram:  "NNNPP",
 	policy.WhyBesideProgram: "NAAAA",
+	policy.WhyOtherFile:     "NAAfA",
 	policy.WhyLifts:         "NPPPP",
 }
 

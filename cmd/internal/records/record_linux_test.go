@@ -90,7 +90,7 @@ func TestWrites(t *testing.T) {
 		if dir == "" {
 			rules = nil
 		}
-		must(t, NoteWrites(host, server, key, configured, rules))
+		must(t, NoteWrites(host, server, key, configured, rules, nil))
 	}
 	for _, step := range []struct {
 		do   func()
@@ -124,7 +124,7 @@ func TestWrites(t *testing.T) {
 func TestWritesUnsafe(t *testing.T) {
 	dir := t.TempDir()
 	host := hostfs.Host{StateDir: filepath.Join(dir, "mcp-jail")}
-	must(t, NoteWrites(host, "a", "x", false, writesOf("a", "/one")))
+	must(t, NoteWrites(host, "a", "x", false, writesOf("a", "/one"), nil))
 	file := filepath.Join(host.StateDir, writesDir, writesFile)
 	must(t, os.WriteFile(file, []byte("[{"), 0o600))
 	none := func(string) bool { return false }
@@ -136,7 +136,7 @@ func TestWritesUnsafe(t *testing.T) {
 	if _, err := Writes(host, "me", "", none); err == nil {
 		t.Error("a link was followed")
 	}
-	if err := NoteWrites(host, "a", "y", false, writesOf("a", "/two")); err == nil {
+	if err := NoteWrites(host, "a", "y", false, writesOf("a", "/two"), nil); err == nil {
 		t.Error("a note was written by way of a link")
 	}
 }
@@ -207,10 +207,10 @@ func TestLock(t *testing.T) {
 // TestPrograms tests that programs are noted apart from what a server may write, and go with it.
 func TestPrograms(t *testing.T) {
 	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
-	must(t, NoteWrites(host, "a", "x", false, writesOf("a", "/one")))
+	must(t, NoteWrites(host, "a", "x", false, writesOf("a", "/one"), nil))
 	first := Programs{}.With(map[string]string{"sh": "/bin/sh"}, nil)
 	must(t, NotePrograms(host, "a", first))
-	must(t, NoteWrites(host, "a", "x", false, writesOf("a", "/two")))
+	must(t, NoteWrites(host, "a", "x", false, writesOf("a", "/two"), nil))
 	next := first.With(map[string]string{"sh": "/w/sh", "env": "/bin/env"}, func(file string) bool { return file == "/bin/sh" })
 	for name, want := range map[string][]string{"sh": {"/w/sh", "/bin/sh"}, "env": {"/bin/env"}} {
 		testkit.Equal(t, name, next.Taken[name], want)

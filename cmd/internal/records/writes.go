@@ -18,7 +18,8 @@ import (
 )
 
 // A server that is declared on the command line is in no configuration. So each start notes in
-// StateDir/writes/all.json where the server may write, and the starts of other servers read that. It is one
+// StateDir/writes/all.json where the server may write, and the starts of other servers read that. It also notes what the
+// server is started from: no other one is to be allowed to write there without a word. It is one
 // file, so that a start asks the same of the host however many servers ran before. A start with other
 // flags replaces the note of the same command in the same workspace.
 //
@@ -28,13 +29,15 @@ const (
 	writesFile = "all.json"
 )
 
-// note says where a server may write, or what programs it starts. The notes of a file are in the order in which they
-// were made.
+// note says where a server may write and what it is started from, or what programs it starts. The notes of a file are in the
+// order in which they were made.
 type note struct {
 	Server     string               `json:"server"`
 	Key        string               `json:"key"`                  // a digest of the command and workspace; "" for programs
 	Configured bool                 `json:"configured,omitempty"` // the server is one of a configuration
 	Writes     []policy.WriterRules `json:"writes"`
+	Started    *policy.Started      `json:"started,omitempty"`
+	Listed     bool                 `json:"listed,omitempty"` // no start noted it: see NoteListed
 	Programs   *Programs            `json:"programs,omitempty"`
 }
 
@@ -44,9 +47,40 @@ type Programs struct {
 	Refused map[string]string   `json:"refused,omitempty"` // what the last start found and did not take
 }
 
-// NoteWrites notes where a server may write. The key tells its command and workspace.
-func NoteWrites(host hostfs.Host, server, key string, configured bool, rules []policy.WriterRules) error {
-	return putNote(host, note{Server: server, Key: policy.ShortHash(key), Configured: configured, Writes: rules}, len(rules) > 0)
+// NoteWrites notes where a server may write, and what it is started from, if that is known. The key tells its command and
+// workspace.
+func NoteWrites(host hostfs.Host, server, key string, configured bool, rules []policy.WriterRules, started *policy.Started) error {
+	mine := note{Server: server, Key: policy.ShortHash(key), Configured: configured, Writes: rules, Started: started}
+	return putNote(host, mine, len(rules) > 0 || started != nil && started.Program != "")
+}
+
+// NoteListed notes what servers would be started from that never were, in place of those that were noted so.
+func NoteListed(host hostfs.Host, all []policy.Started) error {
+	return changeNotes(host, func(notes []note) []note {
+		notes = slices.DeleteFunc(slices.Clone(notes), func(n note) bool { return n.Listed })
+		for _, s := range all {
+			notes = append(notes, note{Server: s.Key, Started: &s, Listed: true})
+		}
+		return notes
+	})
+}
+
+// A Start is what a server is started from, and where it may write, as it is noted.
+type Start struct {
+	policy.Started
+	Writes []policy.WriterRules
+	Listed bool // it never was, see NoteListed
+}
+
+// Starts returns what is noted of the servers but one.
+func Starts(host hostfs.Host, but string) (all []Start, err error) {
+	notes, err := readNotes(host)
+	for _, n := range notes {
+		if n.Started != nil && (n.Started.Key != but || but == "") {
+			all = append(all, Start{*n.Started, n.Writes, n.Listed})
+		}
+	}
+	return all, err
 }
 
 // With returns the programs after a start that takes those of inPath. Of the ones before it keeps some.
@@ -76,9 +110,9 @@ func ProgramsOf(host hostfs.Host, server string) (Programs, error) {
 	return Programs{}, err
 }
 
-// putNote puts a note in the place of that with its server and key. It leaves out one that says nothing.
+// putNote puts a note of a start in the place of that with its server and key. It leaves out one that says nothing.
 func putNote(host hostfs.Host, mine note, says bool) error {
-	isMine := func(n note) bool { return n.Server == mine.Server && n.Key == mine.Key }
+	isMine := func(n note) bool { return n.Server == mine.Server && n.Key == mine.Key && !n.Listed }
 	return changeNotes(host, func(notes []note) []note {
 		at := slices.IndexFunc(notes, isMine)
 		if at < 0 && !says || at >= 0 && reflect.DeepEqual(notes[at], mine) {

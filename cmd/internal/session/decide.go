@@ -16,7 +16,7 @@ type Decider struct {
 	Was    *Target                                   // resolved, if it can be
 	At     func(path string) string                  // where a path of a grant leads, before links are followed
 	Load   func(*config.ServerFile) (*Target, error) // Was with another file; with an error perhaps, too
-	Others func(at string) []policy.Reason           // what a grant to write at a path is to other servers
+	Others func() []policy.Started                   // what other servers are started from; asked for writes alone
 }
 
 // With returns a file with more grants, and what the server has with it. Narrower rules go, unless they give what the new
@@ -102,7 +102,7 @@ func (d *Decider) Reasons(o change.Object) []policy.Reason {
 	at := ResolveLinks(d.At(o.Fs.Path))
 	all := resolve.Reasons(&d.Was.Host, d.Was.Policy, at, rights)
 	if rights&policy.Write != 0 && d.Others != nil {
-		all = append(all, d.Others(at)...)
+		all = append(all, resolve.ReasonsOfStarted(&d.Was.Host, at, d.Others())...)
 	}
 	return all
 }

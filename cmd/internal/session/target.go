@@ -111,7 +111,11 @@ func (t *Target) evidence() diagnostics.Evidence {
 // judges returns change.HarmOf of what speaks against a path and a host, and resolve.Shared, for a target.
 func judges(t *Target) (harm func(string, policy.Rights) policy.Harm, ofHost func(policy.NetRule) policy.Harm, shared func(string) string) {
 	return func(path string, rights policy.Rights) policy.Harm {
-			return change.HarmOf(resolve.Reasons(&t.Host, t.Policy, path, rights))
+			all := resolve.Reasons(&t.Host, t.Policy, path, rights)
+			if rights&policy.Write != 0 {
+				all = append(all, resolve.ReasonsOfStarted(&t.Host, path, t.Others())...)
+			}
+			return change.HarmOf(all)
 		},
 		func(r policy.NetRule) policy.Harm { return change.HarmOf(resolve.ReasonsOfHost(&t.Host, r)) },
 		func(dir string) string { return resolve.Shared(&t.Host, t.Policy, dir) }

@@ -94,11 +94,22 @@ func (w *writers) note(profile *policy.Profile) error {
 			rules = append(rules, of)
 		}
 	}
-	return records.NoteWrites(*w.host, cmp.Or(w.policy.Key, w.policy.Server), w.key, w.config != nil, rules)
+	started := resolve.StartedAs(w.host, profile)
+	started.Key, started.Name = w.policy.KeptName(), w.policy.Server
+	return records.NoteWrites(*w.host, cmp.Or(w.policy.Key, w.policy.Server), w.key, w.config != nil, rules, &started)
 }
 
 // Untrusted returns which server may write a file, and by which rule, or "".
 func (t *Target) Untrusted(file string) string { return t.writers().whyUntrusted(file) }
+
+// Others returns what the other servers are started from, as far as that is noted.
+func (t *Target) Others() (all []policy.Started) {
+	starts, _ := records.Starts(t.Host, t.Policy.KeptName()) // with an error no server starts
+	for _, s := range starts {
+		all = append(all, s.Started)
+	}
+	return all
+}
 
 // Reach returns where servers may write, for a target that need not be resolved.
 func (t *Target) Reach() (*policy.Reach, error) { return t.writers().reach() }
@@ -113,7 +124,7 @@ func Untrusted(reach *policy.Reach, host hostfs.Host) func(file string) string {
 	return func(file string) string { return resolve.WhyChangeable(reach, paths, file) }
 }
 
-// noteWrites notes where the server may write. A failure is a warning: this server is as confined
+// noteWrites notes where the server may write, and what it is started from. A failure is a warning: this server is as confined
 // as without it.
 func (t *Target) noteWrites() {
 	if t.trial != nil || t.Profile == nil || t.Profile.Reach == nil {

@@ -193,7 +193,7 @@ func (e *Edit) add(tool string, o change.Object) (by string, err error) {
 func (e *Edit) decider() *session.Decider {
 	d := &session.Decider{Was: e.now[e.tool].target, At: e.grants.At}
 	if e.others != nil {
-		d.Others = func(at string) []policy.Reason { return ofOthers(e.others, e.Key, at) }
+		d.Others = func() []policy.Started { return e.others.Others(e.Key) }
 	}
 	return d
 }

@@ -94,6 +94,7 @@ func (g *grantCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
+	x.NoteStarted()
 	e, err := Begin(x, g.server)
 	if err != nil {
 		return err

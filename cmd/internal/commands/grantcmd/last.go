@@ -3,10 +3,7 @@ package grantcmd
 import (
 	"cmp"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -18,10 +15,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // lacked is what a failure lacked.
@@ -263,73 +258,4 @@ func (e *Edit) Command(tool string, words []string) string {
 		words = append(words, "--tool", tool)
 	}
 	return commandOf(e.word, words)
-}
-
-// ofOthers returns what speaks against a grant to write by what other servers are started from. A server that may write
-// to such a file gets what the other server was granted.
-func ofOthers(x *index.Index, own, at string) (all []policy.Reason) {
-	within := func(path, dir string) bool { return hostfs.Within(runtime.GOOS, path, dir) }
-	for _, s := range x.Servers {
-		if s.Key == own && own != "" {
-			continue
-		}
-		for i := range s.Words {
-			path := wordAt(s, i, x.Host.Home)
-			dir, isDir := filepath.Dir(path), false
-			if info, err := os.Stat(path); err == nil && info.IsDir() {
-				dir, isDir = path, true
-			}
-			kind := policy.ReasonKind("")
-			switch {
-			case path == "" || isDir && isArgument(s, i, x.Host.Home):
-			case within(path, at):
-				kind = policy.WhyOtherProgram
-			case i > 0 && (isDir || dir != x.Host.Home) && within(at, dir):
-				kind = policy.WhyBesideProgram
-			}
-			if kind != "" {
-				all = append(all, policy.Reason{Kind: kind, Names: []string{s.Name, path}})
-			}
-		}
-	}
-	return all
-}
-
-// isArgument reports whether a word of a line comes after what the line starts: the package of a launcher, or a script.
-// A folder there is data.
-func isArgument(s *index.Server, i int, home string) bool {
-	if line, err := runline.Parse(s.Words); err == nil {
-		return i >= len(s.Words)-len(line.Args)
-	}
-	for k, word := range s.Words[:i] {
-		lang := policy.InterpreterFamily(filepath.Base(word))
-		if lang == "" {
-			continue
-		}
-		script := k + 1 + slices.Index(s.Words[k+1:], policy.ScriptArgument(lang, s.Words[k+1:]))
-		info, err := os.Stat(wordAt(s, script, home))
-		return k < script && script < i && err == nil && info.Mode().IsRegular()
-	}
-	return false
-}
-
-// wordAt returns the path that a word of a server's line names, or "".
-func wordAt(s *index.Server, i int, home string) string {
-	path := s.Words[i]
-	if rest, ok := hostfs.CutHome(runtime.GOOS, path); ok {
-		path = filepath.Join(home, rest)
-	}
-	switch {
-	case filepath.IsAbs(path):
-	case i == 0 && !strings.ContainsRune(path, filepath.Separator):
-		path, _ = exec.LookPath(path)
-	case s.Dir != "" && path != "":
-		path = filepath.Join(s.Dir, path)
-	default:
-		return ""
-	}
-	if real, err := filepath.EvalSymlinks(path); err == nil && path != "" {
-		return real
-	}
-	return ""
 }

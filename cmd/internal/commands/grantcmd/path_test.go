@@ -8,11 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // TestPath: a path that a person typed is written so that each directory reads it alike.
@@ -118,44 +116,6 @@ func TestLackedIn(t *testing.T) {
 		}
 		if !slices.Equal(got, c.want) || !slices.Equal(none, c.none) {
 			t.Errorf("%s: %q %q, want %q %q", c.name, got, none, c.want, c.none)
-		}
-	}
-}
-
-// TestOfOthers: what another server is started from is not granted to write, and what lies beside it is asked for.
-func TestOfOthers(t *testing.T) {
-	home, err := filepath.EvalSymlinks(t.TempDir())
-	testkit.Must(t, err)
-	testkit.PlantBelow(t, home, "hook.js", "loaded/index.js", "b/n.js", "b/lib/x.js", "c/m.js", "todo.js", "data/", "notes/", "app/index.js", "uv/", "work/package.json")
-	testkit.Must(t, os.Symlink(filepath.Join(home, "c"), filepath.Join(home, "link")))
-	x := &index.Index{Host: hostfs.Host{Home: home}, Servers: []*index.Server{
-		{Name: "vault", Key: "vault", Words: []string{"node", home + "/b/n.js"}},
-		{Name: "there", Key: "there", Words: []string{"node", "m.js"}, Dir: home + "/link"},
-		{Name: "top", Key: "top", Words: []string{"node", "~/todo.js"}},
-		{Name: "files", Key: "files", Words: []string{"npx", "-y", "server-filesystem", home + "/notes", home}},
-		{Name: "folder", Key: "folder", Words: []string{"timeout", "9", "node", "~/app"}},
-		{Name: "hooked", Key: "hooked", Words: []string{"node", "--require", "~/hook.js", "~/loaded"}},
-		{Name: "project", Key: "project", Words: []string{"uv", "--directory", home + "/uv", "run", "x"}},
-		{Name: "unclear", Key: "unclear", Words: []string{"make", "-C", "~/work"}},
-		{Name: "own", Key: "own", Words: []string{"node", home + "/data/own.js"}},
-	}}
-	for path, want := range map[string]string{
-		"b/n.js": "never", "b": "never", "b/lib/x.js": "ask", "c/m.js": "never", "c/data": "ask", "todo.js": "never", "data": "", "data/own.js": "", "new": "", "": "never",
-		"notes": "", "notes/new": "", "app": "never", "loaded": "never", "app/lib": "ask", "uv": "never", "uv/x.py": "ask", "work": "never", "work/src": "ask",
-	} {
-		reasons := ofOthers(x, "own", filepath.Join(home, path))
-		is := func(kind policy.ReasonKind) bool {
-			return slices.ContainsFunc(reasons, func(r policy.Reason) bool { return r.Kind == kind })
-		}
-		got := ""
-		switch {
-		case is(policy.WhyOtherProgram):
-			got = "never"
-		case is(policy.WhyBesideProgram):
-			got = "ask"
-		}
-		if got != want {
-			t.Errorf("%s: %q, want %q", path, got, want)
 		}
 	}
 }

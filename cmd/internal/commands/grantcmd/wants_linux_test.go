@@ -52,6 +52,7 @@ const granted = "[[servers.x.access.fs]]\npath = \"~/notes/granted\"\nread = tru
 func TestWants(t *testing.T) {
 	const certain, likely = diagnostics.Certain, diagnostics.Likely
 	e := newEdit(t, granted)
+	haveOthers(t, e)
 	for _, c := range []struct {
 		flag    string
 		by      diagnostics.Attribution
@@ -77,6 +78,15 @@ func TestWants(t *testing.T) {
 		{"--write ~/.config/mcp-jail/config.toml", certain, "", "never"},
 		{"--write ~/.config/mcp-jail", likely, "", "never"},
 		{"--read ~/notes/granted/a", likely, "", "taken"}, // it is there
+		{"--write ~/other/run.sh", certain, "", "never"},  // another server is started from it
+		{"--write ~/other", certain, "", "never"},
+		{"--write ~/other/data", certain, "", "asked"},
+		{"--write ~/other/data", likely, "", "never"},
+		{"--read ~/other/run.sh", certain, "", "taken"},
+		{"--write ~/hooked/h.mjs", certain, "", "asked"},
+		{"--write ~/shared/notes.db", certain, "", "asked"}, // two servers share it by their lines
+		{"--write ~/shared/notes.db", likely, "", "never"},
+		{"--write ~/shared/new.db", certain, "", "taken"},
 	} {
 		for _, run := range []struct {
 			name          string
@@ -123,12 +133,24 @@ func answered(t *testing.T, e *Edit, l lacked, yes, tty bool, answer string) (sa
 	return string(text), kept
 }
 
+// haveOthers gives the change other servers, which never were.
+func haveOthers(t *testing.T, e *Edit) {
+	t.Helper()
+	testkit.PlantBelow(t, e.host.Home, "other/run.sh", "other/data", "hooked/h.mjs", "app/s.js", "shared/notes.db")
+	words := func(line string) []string { return strings.Fields(strings.ReplaceAll(line, "~", e.host.Home)) }
+	e.others = &index.Index{Host: e.host, Servers: []*index.Server{
+		{Name: "other", Key: "other", Words: words("sh ~/other/run.sh")},
+		{Name: "hooked", Key: "hooked", Words: words("node --import=./h.mjs ~/app/s.js"), Dir: filepath.Join(e.host.Home, "hooked")},
+		{Name: "sqlite", Key: "sqlite", Words: words("uvx mcp-sqlite --db-path ~/shared/notes.db")},
+		{Name: "x", Key: e.Key, Words: words("uvx mcp-notes ~/shared/notes.db ~/shared/new.db")},
+	}}
+}
+
 // TestTyped: what is asked for apart of what a user types, which --yes does not answer.
 func TestTyped(t *testing.T) {
 	e := newEdit(t, granted+"[[servers.x.access.net]]\nhost = \"*.part.test\"\nallow = true\nmethods = [\"GET\"]\n")
-	testkit.PlantBelow(t, e.host.Home, "other/run.sh", "other/data")
 	must(t, os.Symlink(filepath.Join(e.host.Home, ".ssh"), filepath.Join(e.host.Home, "notes/keys")))
-	e.others = &index.Index{Host: e.host, Servers: []*index.Server{{Name: "other", Key: "other", Words: []string{"sh", "~/other/run.sh"}}}}
+	haveOthers(t, e)
 	for words, want := range map[string]string{
 		"--read ~/notes/a": "", "--write ~/notes/new": "", "--write ~/repo": "", "--execute /usr/bin/git": "", "--net a.test": "", "--net *": "a part of *.part.test so far (GET)", "--env API_TOKEN": "",
 		"--deny ~/": "", "--deny ~/.ssh": "", "--limit processes=513": "", "--read ~/.bashrc": "", "--workspace ~/repo": "",
@@ -136,7 +158,7 @@ func TestTyped(t *testing.T) {
 		"--read ~/.ssh": "sensitive file", "--read ~/notes/keys": "sensitive file", "--write ~/.ssh/k": "gives control of ~/.ssh",
 		"--write ~/.bashrc": "decides what runs outside", "--write ~/repo/.git/hooks/x": "protected file", "--write /etc/x": "belongs to the system",
 		"--execute /opt/x/sudo": "rights of another user", "--write ~/other/run.sh": "server other is started from", "--write ~/other/": "server other is started from",
-		"--read ~/other/run.sh": "", "--write ~/other/data": "",
+		"--read ~/other/run.sh": "", "--write ~/other/data": "", "--write ~/hooked/h.mjs": "", "--write ~/shared/notes.db": "",
 		"--net part.test": "", "--net a.part.test": "a part of a.part.test so far (GET)", "--net *.test": "a part of *.part.test so far (GET)",
 	} {
 		e.Reset()

@@ -3,6 +3,7 @@
 //
 //   - index.go reads the list: of clients' files, of mcp-jail's files and tables, and of what is kept.
 //   - entry.go has a server as a client's file declares it, and pick.go finds one by a word.
+//   - started.go tells what servers are started from, and who may write there.
 //   - stored.go and pins.go read the records, removal.go lists the files to remove, and do.go removes them.
 //   - configuration.go finds faults of the configuration, program.go finds the program that clients start, and
 //     gaps.go what this host cannot enforce.
@@ -99,6 +100,7 @@ type Index struct {
 	joined  map[string]*Server                    // by key, or by signature
 	of      map[*wrapping.File]map[string]*Server // of entries, by their keys
 	named   map[string][]*Server                  // those with a key, by their names
+	started *started                              // nil before it is asked for
 }
 
 // A Server is one server, with all that names it.

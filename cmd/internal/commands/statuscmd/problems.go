@@ -153,6 +153,13 @@ func sayMore(g *groups, r *row) {
 	if len(r.Granted) > 0 {
 		g.add(r.shown(), "NAMES gets more from a file of the project, which others may have written: "+sentence(strings.Join(r.Granted, " "))+" To see all that it gets:", "", "", plan)
 	}
+	if len(r.MayChange) > 0 {
+		var all []string
+		for _, o := range r.MayChange {
+			all = append(all, show.Name(o.Server)+" ("+show.Line(o.Path)+")")
+		}
+		g.add(r.shown(), "NAMES may change what is started as "+strings.Join(all, ", ")+", and so use what that may use. To see all that it gets:", "", "", plan)
+	}
 	axes, _ := index.OfSystems(r.Waived)
 	if names := index.AxisNames(axes, ", "); r.Jail == weaker && len(axes) > 0 {
 		g.add(r.shown(), "NAMES starts in a weaker jail, as you have accepted ("+names+"). To see what that means:", "NAMES start in a weaker jail, as you have accepted ("+names+"). To see what that means:", "", plan)

@@ -44,6 +44,7 @@ type row struct {
 	Waived      []policy.Axis   `json:"waived,omitempty"`            // the user accepts that these are not enforced
 	Lacks       []policy.Axis   `json:"lacks,omitempty"`             // of which this machine cannot enforce all: it does not start
 	Granted     []string        `json:"granted,omitempty"`           // by the file of a project or a plugin
+	MayChange   []changeable    `json:"may_change,omitempty"`        // what other servers are started from
 	Fault       string          `json:"fault,omitempty"`             // why it cannot start
 	Allowed     []string        `json:"allowed_in_client,omitempty"` // for the session that runs
 	Stored      *storedPart     `json:"stored,omitempty"`
@@ -53,6 +54,12 @@ type row struct {
 	changed bool   // its line has another command than its file
 	copied  bool   // and another entry has that command, with the same id
 	own     string // what it is, without a pinned version
+}
+
+// A changeable is a path from which a server is started.
+type changeable struct {
+	Server string `json:"server"`
+	Path   string `json:"path"`
 }
 
 // A jail says whether a server starts in a jail of this mcp-jail.
@@ -144,6 +151,9 @@ func entryRow(x *index.Index, e *index.Entry, of *index.Server, here index.GapNe
 	}
 	if of.File != nil {
 		r.Policy = of.File.Path
+	}
+	for _, o := range x.MayChange(of) {
+		r.MayChange = append(r.MayChange, changeable{o.Names[0], o.Names[1]})
 	}
 	w := v.Line
 	if r.Command = terminal.ShownWords(w.Argv); w.Argv == nil {

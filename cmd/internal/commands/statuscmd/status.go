@@ -107,6 +107,9 @@ func (s *statusCmd) Run(c terminal.Console) error {
 	if s.remove {
 		return s.removeStored(c, x)
 	}
+	if s.Everything() {
+		x.NoteStarted()
+	}
 	rows, err := s.rows(x)
 	if err != nil {
 		return err

@@ -139,6 +139,9 @@ func (w *wrapCmd) change(c terminal.Console, s *screen, host hostfs.Host, progra
 		fetches = missing(host, index.ClientsHost(host), written)
 	}
 	x, failed := w.Choice.Read()
+	if failed == nil && w.Everything() {
+		x.NoteStarted()
+	}
 	if err = errors.Join(err, failed); failed == nil {
 		err = errors.Join(err, w.copyEarlier(c, x, !s.isEmpty()), w.notePrograms(c, x))
 	}
