@@ -18,7 +18,7 @@ import (
 func recorded(c *analysis.Case, lines []string) (found []analysis.Finding) {
 	denials := slices.DeleteFunc(slices.Clone(c.Evidence.Denials), func(d policy.Denial) bool {
 		named := mentions(lines, d)
-		return analysis.IsHarmless(d) && !named || d.Background && !named || !fits(lines, d) && !named
+		return !named && (analysis.IsHarmless(d) || d.Background || d.Reason == policy.DeniedOwnHome || !fits(lines, d))
 	})
 	if c.Evidence.Exit != nil {
 		slices.Reverse(denials)
