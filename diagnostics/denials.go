@@ -127,7 +127,7 @@ func deniedOthers(c *analysis.Case, d policy.Denial) analysis.Finding {
 // name it, or the server's own line does, or the preset of its package grants it.
 func nameless(c *analysis.Case, f analysis.Finding) analysis.Finding {
 	var known []analysis.Finding
-	for _, n := range words.Names(failingLines(c)) {
+	for _, n := range ported(failingLines(c), words.Names(failingLines(c))) {
 		switch {
 		case n.Kind != words.Host:
 		case f.Object.Net.Host == n.Text && f.Object.Net.Port == 0 && n.Port != 0: // only its lookup was refused
