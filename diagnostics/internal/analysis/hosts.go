@@ -30,7 +30,7 @@ func causeOfNetDenial(c *Case, d policy.Denial, cause string) Finding {
 	if report.IsNamelessLookup(d) || strings.HasPrefix(d.Target, "*:") || d.Operation == "socket" {
 		// A lookup whose name is not known may have nothing to do with the failure.
 		f := Refused(report.Possible, d.Axis, "", d.Operation, report.Blocked(d, ""), change.Object{})
-		f.Fix = "mcp-jail does not know which host it wanted. To allow api.example.com, for example: " + show.Typed("mcp-jail grant", c.Evidence.Server) + " --net api.example.com"
+		f.Fix = "mcp-jail does not know which host it wanted. To find out: " + show.Typed("mcp-jail learn", c.Evidence.Server)
 		return f
 	}
 	host, port, scheme, ok := words.SplitEndpoint(d.Target)
