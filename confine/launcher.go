@@ -170,8 +170,8 @@ type Launcher struct {
 	// then takes longer. A host without user notification of seccomp has a gap then (Plan.CanWatch).
 	CertainReads bool
 
-	// UserHome is the user's home directory, with CertainReads. What the program does not find in its private
-	// HOME, and what is at the same place there, is recorded as a refused read of that. "" records none.
+	// UserHome is the user's home directory. What the program does not find in its private HOME and is at the same
+	// place there is recorded as refused: what it makes, and what it reads with CertainReads. "" records none.
 	UserHome string
 
 	// AskHost, if it is not nil, decides about each host and port that no rule is about, when the program

@@ -90,7 +90,8 @@ func (p *Process) listen(events *os.File, started chan<- error) error {
 // handleEvent records one event of the jail. The supervisor sent it, or the launcher itself made
 // it while it built the jail or when the server ended.
 func (p *Process) handleEvent(m spec.Event) {
-	if m.Kind == spec.EventAbsent && p.userHome != "" && policy.Within(m.Target, p.plan.Profile.Home) {
+	ownHome := m.Kind == spec.EventAbsent && p.userHome != "" && p.plan.Profile.HomePrivate && policy.Within(m.Target, p.plan.Profile.Home)
+	if ownHome {
 		m.Target = p.userHome + m.Target[len(p.plan.Profile.Home):]
 	}
 	if m.Kind == spec.EventAbsent && !isRefusal(p, m) {
@@ -119,7 +120,7 @@ func (p *Process) handleEvent(m spec.Event) {
 	case spec.EventLimit:
 		p.denials = limitReached(p.denials, m.Step, m.Detail, m.Num, m.Pid, m.Program)
 	case spec.EventRefused, spec.EventAbsent:
-		p.refused.Add(m, time.Now())
+		p.refused.Add(m, ownHome && m.Detail != policy.OpRead.String(), time.Now())
 	case spec.EventExit:
 		p.exit, p.exited = Exit{Code: m.Num, Signal: syscall.Signal(m.Pid)}, true
 		if m.Detail == spec.ExitedAlone && !p.network.Relays() && !p.inCgroup {

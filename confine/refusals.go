@@ -26,8 +26,8 @@ func (l *heldRefusals) Knows(m spec.Event) bool {
 	return known
 }
 
-// Add adds a refusal, or its repetitions.
-func (l *heldRefusals) Add(m spec.Event, now time.Time) {
+// Add adds a refusal, or its repetitions. made says that the program made something in its private HOME.
+func (l *heldRefusals) Add(m spec.Event, made bool, now time.Time) {
 	s := m.Refusal()
 	if !l.Knows(m) && len(l.index) >= spec.MaxRefusals {
 		s.Target, s.Arguments = policy.DenialOthers, ""
@@ -43,6 +43,9 @@ func (l *heldRefusals) Add(m spec.Event, now time.Time) {
 		i = len(l.all)
 		l.index[s] = i
 		l.all = append(l.all, refusal{Denial: newDenial(s, now)})
+		if made && s.Target != policy.DenialOthers {
+			l.all[i].Reason = policy.DeniedOwnHome
+		}
 	}
 	d := &l.all[i]
 	d.Count += m.Num

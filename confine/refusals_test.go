@@ -24,7 +24,7 @@ func TestRepeatsAreBounded(t *testing.T) {
 	begin := time.Now()
 	for n := range 100 {
 		for _, target := range []string{"/a", "/b"} {
-			r.Add(written(target).Event(1), begin.Add(time.Duration(n)))
+			r.Add(written(target).Event(1), false, begin.Add(time.Duration(n)))
 		}
 	}
 	got := r.List(begin.Add(time.Hour))
@@ -42,10 +42,10 @@ func TestRefusalsBeyondRoom(t *testing.T) {
 	var r heldRefusals
 	begin := time.Now()
 	for n := range 3 * spec.MaxRefusals {
-		r.Add(written(fmt.Sprint("/", n)).Event(1), begin.Add(time.Duration(n)))
+		r.Add(written(fmt.Sprint("/", n)).Event(1), false, begin.Add(time.Duration(n)))
 	}
-	r.Add(spec.Refusal{Axis: "process", Operation: "exec", Target: "/bin/x"}.Event(1), begin)
-	r.Add(unseen(policy.DenialOthers).Event(5), begin)
+	r.Add(spec.Refusal{Axis: "process", Operation: "exec", Target: "/bin/x"}.Event(1), false, begin)
+	r.Add(unseen(policy.DenialOthers).Event(5), false, begin)
 	got := r.List(begin.Add(time.Hour))
 	if len(got) != spec.MaxRefusals+3 || got[spec.MaxRefusals-1].Target != fmt.Sprint("/", spec.MaxRefusals-1) {
 		t.Fatalf("%d are kept, the last of them %+v", len(got), got[len(got)-1])
@@ -70,13 +70,13 @@ func TestAnnouncedRefusals(t *testing.T) {
 	begin := time.Now()
 	m := written("/a").Event(1)
 	m.Held = true
-	r.Add(m, begin)
+	r.Add(m, false, begin)
 	for asked, want := range map[time.Duration]time.Duration{time.Millisecond: time.Millisecond, spec.Window: spec.Window, time.Hour: spec.Window} {
 		if got := r.List(begin.Add(asked))[0].Last; !got.Equal(begin.Add(want)) {
 			t.Errorf("asked after %v: the latest after %v", asked, got.Sub(begin))
 		}
 	}
-	r.Add(written("/a").Event(0), begin.Add(spec.Window)) // the page has ended, and there was no more
+	r.Add(written("/a").Event(0), false, begin.Add(spec.Window)) // the page has ended, and there was no more
 	if d := r.List(begin.Add(time.Hour))[0]; d.Count != 1 || !d.Last.IsZero() {
 		t.Errorf("of one refusal that was not repeated: %+v", d)
 	}

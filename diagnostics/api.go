@@ -103,7 +103,7 @@ func DecodeRecord(data []byte) (Record, error) { return report.DecodeRecord(data
 func HasDiagnosis(data []byte) bool { return report.HasDiagnosis(data) }
 
 // PageOfReason returns the page about refusals with a reason. Refusals without a reason, and
-// those with DeniedNotGranted and DeniedAbsent, have the page of their axis.
+// those with DeniedNotGranted, DeniedAbsent and DeniedOwnHome, have the page of their axis.
 func PageOfReason(r policy.DenialReason) Page { return report.PageOfReason(r) }
 
 // PageOfCode returns the page about failures with a code and no known cause.

@@ -18,7 +18,7 @@ import (
 func recorded(c *analysis.Case, lines []string) (found []analysis.Finding) {
 	denials := slices.DeleteFunc(slices.Clone(c.Evidence.Denials), func(d policy.Denial) bool {
 		named := mentions(lines, d)
-		return analysis.IsHarmless(d) && !named || d.Background && !named || !fits(lines, d) && !named
+		return !named && (analysis.IsHarmless(d) || d.Background || d.Reason == policy.DeniedOwnHome || !fits(lines, d))
 	})
 	if c.Evidence.Exit != nil {
 		slices.Reverse(denials)
@@ -29,11 +29,22 @@ func recorded(c *analysis.Case, lines []string) (found []analysis.Finding) {
 			break // where the words name none, the first is the cause
 		}
 		f := denied(c, d)
+		f.Hint.Attribution = sureOf(lines, d, f.Hint.Attribution)
 		if !slices.ContainsFunc(found, func(o analysis.Finding) bool { return sameGrant(o, f) }) {
 			found = append(found, analysis.WithNeeds(c, f)...)
 		}
 	}
 	return found
+}
+
+// sureOf returns how sure it is that a refusal which the jail recorded is the cause, at most: certain only if the failing
+// lines name it, or name nothing else.
+func sureOf(lines []string, d policy.Denial, most Attribution) Attribution {
+	isOther := func(n words.Name) bool { return n.Kind == words.Path || n.Kind == words.Host }
+	if most == Certain && !mentions(lines, d) && slices.ContainsFunc(words.Names(lines), isOther) {
+		return Likely
+	}
+	return most
 }
 
 func sameGrant(a, b analysis.Finding) bool {
@@ -47,7 +58,8 @@ func unnamed(lines []string, d policy.Denial) int {
 	return 1
 }
 
-// mentions reports whether lines name what was refused: whole, or by the last part of its name.
+// mentions reports whether lines name what was refused: whole, or by the last part of its name, unless that is the name of
+// the program that was refused it, which begins its lines.
 func mentions(lines []string, d policy.Denial) bool {
 	name := d.Target
 	if host, _, _, ok := words.SplitEndpoint(name); ok && d.Axis == policy.AxisNet {
@@ -55,7 +67,7 @@ func mentions(lines []string, d policy.Denial) bool {
 	}
 	base := filepath.Base(name)
 	return name != "" && slices.ContainsFunc(lines, func(line string) bool {
-		return strings.Contains(line, name) || len(base) > 2 && words.HasWord(line, base)
+		return strings.Contains(line, name) || len(base) > 2 && base != filepath.Base(d.Program) && words.HasWord(line, base)
 	})
 }
 
@@ -73,6 +85,9 @@ func fits(lines []string, d policy.Denial) bool {
 	}
 	switch d.Axis {
 	case policy.AxisNet:
+		if slices.ContainsFunc(lines, words.Distrusts) { // a host was reached, and showed its certificate
+			return false
+		}
 		return fault == words.NoFault || fault == words.Network || fault == words.Refused && slices.ContainsFunc(lines, words.IsAboutConnection)
 	case policy.AxisFs, policy.AxisProcess:
 		return fault != words.Network
@@ -127,7 +142,7 @@ func deniedOthers(c *analysis.Case, d policy.Denial) analysis.Finding {
 // name it, or the server's own line does, or the preset of its package grants it.
 func nameless(c *analysis.Case, f analysis.Finding) analysis.Finding {
 	var known []analysis.Finding
-	for _, n := range words.Names(failingLines(c)) {
+	for _, n := range ported(failingLines(c), words.Names(failingLines(c))) {
 		switch {
 		case n.Kind != words.Host:
 		case f.Object.Net.Host == n.Text && f.Object.Net.Port == 0 && n.Port != 0: // only its lookup was refused

@@ -21,6 +21,7 @@ const (
 	maxSaid    = 6   // lines of the failing request's text
 	maxHints   = 8   // hints of a diagnosis
 	maxDenials = 50  // the latest denials
+	manyWants  = 3   // things that one failure lacked: a server that lacks so many lacks more
 	ownStderr  = 30  // last lines of stderr that always count as text of the failure
 )
 
@@ -266,6 +267,9 @@ func setCauses(d *Diagnosis, c *analysis.Case, found []analysis.Finding) {
 	first := d.Hints[0]
 	d.Attribution, d.Cause, d.Fix, d.Explain, d.NoLine = first.Attribution, first.Cause, first.Fix, first.Explain, found[0].NoLine
 	d.May, d.Whole = first.May, first.Whole
+	if len(wanted) >= manyWants && c.Evidence.Stage == StageCall {
+		d.Fix = report.Joined(d.Fix, "to find out what else it needs: "+show.Typed("mcp-jail learn", c.Evidence.Server))
+	}
 	// The lines are tried together, and without the last ones until the server would start with them.
 	err := try(c, wanted)
 	for len(wanted) > 1 && err != nil { // each of them can be added alone

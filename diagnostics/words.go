@@ -28,7 +28,7 @@ func fromWords(c *analysis.Case, lines []string) (found []analysis.Finding) {
 			}
 		}
 	}
-	all := words.Names(lines)
+	all := ported(lines, words.Names(lines))
 	if c.Windows() { // its jail refuses no file, host or program
 		all = slices.DeleteFunc(all, func(n words.Name) bool { return n.Kind != words.Variable })
 	}
@@ -66,6 +66,22 @@ func fromWords(c *analysis.Case, lines []string) (found []analysis.Finding) {
 	}
 	slices.SortStableFunc(found, func(a, b analysis.Finding) int { return noteLast(a) - noteLast(b) })
 	return found
+}
+
+// ported returns names with the port of the program whose words a line is, for the hosts in it that have none.
+func ported(lines []string, all []words.Name) []words.Name {
+	for _, line := range lines {
+		for _, row := range analysis.MatchPrograms(line, "") {
+			for _, host := range words.Names([]string{line}) {
+				for i, n := range all {
+					if n.Kind == words.Host && host.Kind == words.Host && n.Text == host.Text && n.Port == 0 {
+						all[i].Port = row.Port
+					}
+				}
+			}
+		}
+	}
+	return all
 }
 
 func isAddress(host string) bool {

@@ -111,7 +111,7 @@ func TestCodes(t *testing.T) {
 		}
 	}
 	for name, value := range reasons {
-		byAxis := value == string(policy.DeniedNotGranted) || value == string(policy.DeniedAbsent)
+		byAxis := value == string(policy.DeniedNotGranted) || value == string(policy.DeniedAbsent) || value == string(policy.DeniedOwnHome)
 		if page := diagnostics.PageOfReason(policy.DenialReason(value)); page == "" != byAxis || !policy.DenialReason(value).IsValid() {
 			t.Errorf("%s = %q has the page %q", name, value, page)
 		}

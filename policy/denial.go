@@ -41,7 +41,8 @@ const DenialOthers = "(others)"
 // jail without a network leaves it out: it has one reason only.
 type DenialReason string
 
-// The reasons. All but DeniedAbsent, DeniedLimit and DeniedArguments occur on the net axis only.
+// The reasons. All but DeniedAbsent, DeniedOwnHome, DeniedLimit and DeniedArguments occur on the net
+// axis only.
 const (
 	DeniedNotGranted  DenialReason = "not_granted"  // no rule allows the host, or not that port
 	DeniedAddress     DenialReason = "address"      // the name is granted, its address is not
@@ -61,13 +62,17 @@ const (
 	// DeniedAbsent is for names that the jail does not show and that were not looked up on
 	// the host, which may not have them either.
 	DeniedAbsent DenialReason = "absent"
+
+	// DeniedOwnHome is for what the server tried to make in its private HOME, in a directory that this lacks
+	// and the user's has. The target is the place in the user's.
+	DeniedOwnHome DenialReason = "own_home"
 )
 
 // IsValid reports whether r is one of the reasons above.
 func (r DenialReason) IsValid() bool {
 	switch r {
 	case DeniedNotGranted, DeniedAddress, DeniedWrongName, DeniedWrongScheme, DeniedAmbiguous,
-		DeniedRequest, DeniedLimit, DeniedSecret, DeniedLeak, DeniedUnsupported, DeniedArguments, DeniedAbsent:
+		DeniedRequest, DeniedLimit, DeniedSecret, DeniedLeak, DeniedUnsupported, DeniedArguments, DeniedAbsent, DeniedOwnHome:
 		return true
 	}
 	return false

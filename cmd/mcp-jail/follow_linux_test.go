@@ -219,6 +219,39 @@ func TestFollow(t *testing.T) {
 	t.Logf("%d proposals, %d acts, %d without a line", count.proposals.Load(), count.acts.Load(), count.silent.Load())
 }
 
+// TestFollowNewFile: a server that makes a file in a directory of the user's home, as it names it by its own, has it
+// after one grant. Of a directory that does not exist there either, nothing is proposed.
+func TestFollowNewFile(t *testing.T) {
+	need(t, "jail", "/usr/bin/python3")
+	t.Parallel()
+	w := newWorld(t)
+	w.fixture(t, "act.py")
+	w.plant(t, w.base, map[string]string{"home/notes/": ""})
+	f := form{name: "new-file", flags: true}
+	make := func(file string, more *pasted) toolResult {
+		s := f.session(t, w, more)
+		defer s.close()
+		if failure := s.greet(); failure != nil {
+			t.Fatalf("%s", failure)
+		}
+		return s.tool("act", map[string]any{"act": "python", "args": []string{"import os; open(os.path.expanduser('" + file + "'), 'w').write('{}')"}})
+	}
+	told := make("~/notes/x.json", &pasted{})
+	more, proposes := (&pasted{}).read(t, w, told.texts())
+	if !told.IsError || !proposes || !strings.Contains(told.texts(), "creating ~/notes/x.json") {
+		t.Fatalf("the first round: %s", told.texts())
+	}
+	if then := make("~/notes/x.json", more); then.IsError {
+		t.Errorf("with %q: %s", more.flags, then.texts())
+	}
+	if text, err := os.ReadFile(filepath.Join(w.home, "notes/x.json")); string(text) != "{}" {
+		t.Errorf("the file has %q, %v", text, err)
+	}
+	if told := make("~/none/x.json", &pasted{}); strings.Contains(told.texts(), "mcp-jail grant") {
+		t.Errorf("of a directory that does not exist: %s", told.texts())
+	}
+}
+
 // trials returns the acts that are done in a form, and makes what they need. turn differs with each
 // form, so that each act gets its turn where not all are done in each form.
 func (f form) trials(t *testing.T, w *world, turn int) (all []trial) {

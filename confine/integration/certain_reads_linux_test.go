@@ -66,6 +66,25 @@ func TestRefusedChanges(t *testing.T) {
 	}
 }
 
+// TestOwnHome: where a server makes something in a directory that its private HOME lacks and the user's has, that
+// place in the user's is on record, and what else it lacks is not.
+func TestOwnHome(t *testing.T) {
+	t.Parallel()
+	jailtest.Needs(t)
+	dir := testkit.Plant(t, "home/", "user/notes/file", "user/.cache/")
+	p := kept(homeProfile(t, dir+"/home"))
+	for _, c := range rows(t, "own-home.txt", 3) {
+		checkRead(t, confine.Launcher{UserHome: dir + "/user"}, p, dir, c)
+		checkRead(t, confine.Launcher{}, p, dir, []string{c[0], c[1], ""})
+	}
+	tries := jailtest.Tries(dir, "create DIR/home/notes/new")
+	s := jailtest.BeginBy(t, confine.Launcher{UserHome: dir + "/user"}, p, tries...)
+	s.Finish()
+	for _, d := range s.Denials() {
+		testkit.Equal(t, "the reason", d.Reason, policy.DeniedOwnHome)
+	}
+}
+
 // TestHostNSCertainReads: the same without namespaces, where the supervisor opens what is read.
 func TestHostNSCertainReads(t *testing.T) {
 	jailtest.NeedsHostNS(t)

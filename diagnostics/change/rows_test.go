@@ -110,7 +110,7 @@ func TestTable(t *testing.T) {
 	}{
 		"a path":      {entry("/x", policy.Read|policy.Write, policy.OriginRule), "short /x: nothing, read and write"},
 		"less":        {entry("/home/u/work", policy.Read, policy.OriginRule), "short /home/u/work: read and write, read"},
-		"usual ports": {rule(policy.NetRule{Host: "a.test"}), "a.test: no, yes"},
+		"usual ports": {rule(policy.NetRule{Host: "a.test"}), "a.test:80, :443: no, yes"},
 		"one port":    {rule(policy.NetRule{Host: "a.test", Port: 80}), "a.test:80: no, yes"},
 		"a part":      {rule(policy.NetRule{Host: "x.good.test"}), "x.good.test:80: no, yes; x.good.test:443: only GET, yes"},
 		"a variable":  {func(p *policy.Profile) { p.Env = append(p.Env, policy.Variable{Name: "B"}) }, "variable B: no, yes"},

@@ -88,7 +88,7 @@ func givesControl(place string) string {
 }
 
 // Table returns rows in words: what a thing is, and what a server may do with it now and then. Of a host with both usual
-// ports there is one. short is what people call a path.
+// ports there is one row. short is what people call a path.
 func Table(rows []Row, short func(string) string) (all [][3]string) {
 	for _, r := range rows {
 		name := r.called()
@@ -103,7 +103,7 @@ func Table(rows []Row, short func(string) string) (all [][3]string) {
 			alone := r
 			alone.Port = 80 + 443 - r.Port
 			if slices.ContainsFunc(rows, func(o Row) bool { return reflect.DeepEqual(o, alone) }) {
-				name = r.Name
+				name = r.Name + ":80, :443"
 			}
 		}
 		if row := [3]string{show.Line(name), r.Was.text(r.Axis), r.Is.text(r.Axis)}; !slices.Contains(all, row) {

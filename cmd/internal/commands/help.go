@@ -100,7 +100,7 @@ func topic(name string) string {
 	switch policy.DenialReason(name) { // whose page is otherwise that of their axis
 	case policy.DeniedNotGranted:
 		return string(diagnostics.PageNetHost)
-	case policy.DeniedAbsent:
+	case policy.DeniedAbsent, policy.DeniedOwnHome:
 		return string(diagnostics.PageFsWrite)
 	}
 	for _, page := range []diagnostics.Page{diagnostics.PageOfReason(policy.DenialReason(name)), diagnostics.PageOfLimit(name)} {

@@ -31,6 +31,7 @@ import (
 // Session returns the lifecycle session that begins with a target.
 func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecycle.Session {
 	t := f.target()
+	launcher.UserHome = t.Host.Home
 	launcher.Ports = confine.NewPorts(records.PortLocks(t.Host, t.Policy.KeptName()))
 	s := lifecycle.Session{
 		Profile: t.Profile,

@@ -94,7 +94,8 @@ func (j *judge) recordLost(r *Request, operation string, base int, name string, 
 		return errno
 	}
 	full := lost(base, name, errno)
-	if _, covered := j.profile.Find(full); full != "" && !covered {
+	e, covered := j.profile.Find(full)
+	if full != "" && (!covered || e.Origin == policy.OriginHome) { // what the private HOME lacks, the user's own may have
 		j.reporter.report(r, policy.AxisFs, operation, full, true)
 	}
 	return errno

@@ -47,9 +47,6 @@ func (w grantWriter) words(o change.Object) []string {
 	if o.Fs.Path != "" {
 		o.Fs.Path = w.whole(o.Fs.Path)
 	}
-	if o.Net.Port == 80 || o.Net.Port == 443 {
-		o.Net.Port = 0 // a host without a port is both
-	}
 	words := o.Words()
 	for _, word := range words {
 		if show.Line(word) != word || show.Expands(word) {

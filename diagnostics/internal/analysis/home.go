@@ -53,11 +53,16 @@ func namedInHome(c *Case, path, user string, n words.Name) Finding {
 		}
 	}
 	if c.Exists(real) == Absent && c.Exists(filepath.Dir(path)) == Absent && rel[0] != '.' { // a program expects hidden ones of its own
-		for c.Exists(dir) == Absent && inUserHome(c, dir) {
-			dir = filepath.Dir(dir)
+		near := dir
+		for c.Exists(near) == Absent && inUserHome(c, near) {
+			near = filepath.Dir(near)
 		}
-		if missing := missingRights(c, dir, n); dir != c.Evidence.UserHome && counts(c, dir, missing) && !IsTooWide(c, dir) {
-			return itsOwn(InHome(c, report.Possible, dir, missing, c.Who()+" looked for "+c.Show(user)+" in its own HOME. It may mean your "+c.Show(dir)+", which it may not see"))
+		missing, lacks := missingRights(c, near, n), ", which it may not see"
+		if near == dir && !n.Want.Has(policy.Execute) { // to read the file would fail outside, too
+			missing, lacks = (policy.Read|policy.Write)&^c.rightsAt(near), ", where it may not write"
+		}
+		if near != c.Evidence.UserHome && counts(c, near, missing) && !IsTooWide(c, near) {
+			return itsOwn(InHome(c, report.Possible, near, missing, c.Who()+" looked for "+c.Show(user)+" in its own HOME. It may mean your "+c.Show(near)+lacks))
 		}
 	}
 	if c.Exists(real) != Present || !counts(c, real, missing) {
@@ -80,21 +85,22 @@ func InHome(c *Case, sure report.Attribution, user string, missing policy.Rights
 	}
 	real := c.Canonical(user)
 	f := AttributePath(c, sure, real, missing, false, cause)
-	f.Hint.Target = user
-	if f.Object.Fs.Path != "" {
-		f.Object.Fs.Path = inHome(c, user, f.Object.At()) + f.Object.Fs.Path[len(f.Object.At()):]
-	}
+	f.Object, f.Hint.Target = namedAt(c, user, f.Object), user
 	return Withhold(c, f, false)
 }
 
-// inHome returns the part of a path in the user's home that leads to real, or real.
-func inHome(c *Case, path, real string) string {
+// namedAt returns an object with the part of a path in the user's home that leads to its own, if one does.
+func namedAt(c *Case, path string, o change.Object) change.Object {
+	if o.Fs.Path == "" {
+		return o
+	}
 	for dir := path; dir != filepath.Dir(dir) && inUserHome(c, dir); dir = filepath.Dir(dir) {
-		if c.Canonical(dir) == real {
-			return dir
+		if c.Canonical(dir) == o.At() {
+			o.Fs.Path = dir + o.Fs.Path[len(o.At()):]
+			break
 		}
 	}
-	return real
+	return o
 }
 
 // treeOf returns the program tree that a path in the user's home is or lies in, or "".

@@ -1,6 +1,7 @@
 package analysis
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -29,7 +30,7 @@ func causeOfNetDenial(c *Case, d policy.Denial, cause string) Finding {
 	if report.IsNamelessLookup(d) || strings.HasPrefix(d.Target, "*:") || d.Operation == "socket" {
 		// A lookup whose name is not known may have nothing to do with the failure.
 		f := Refused(report.Possible, d.Axis, "", d.Operation, report.Blocked(d, ""), change.Object{})
-		f.Fix = "mcp-jail does not know which host it wanted. To allow api.example.com, for example: " + show.Typed("mcp-jail grant", c.Evidence.Server) + " --net api.example.com"
+		f.Fix = "mcp-jail does not know which host it wanted. To find out: " + show.Typed("mcp-jail learn", c.Evidence.Server)
 		return f
 	}
 	host, port, scheme, ok := words.SplitEndpoint(d.Target)
@@ -203,20 +204,13 @@ func NamedHost(c *Case, n words.Name) Finding {
 }
 
 func attributeHost(sure report.Attribution, host string, port int, scheme, cause string) Finding {
-	// The shortest rule: a scheme implies a port, and a port often a scheme.
-	n := change.Object{Net: policy.NetRule{Host: host, Port: port, Scheme: scheme, Allow: true}}
+	// The port that was refused, alone. Of a lookup none is known, and the rule is for 80 and 443.
+	n := change.Object{Net: policy.NetRule{Host: host, Port: port, Allow: true}}
 	switch {
-	case scheme == "https" && port == 443, scheme == "http" && port == 80:
-		n.Net.Port = 0 // implied by the scheme
-	case scheme != "" && port != 0:
-	case port == 443:
-		n.Net.Scheme, n.Net.Port = "https", 0
-	case port == 80:
-		n.Net.Scheme, n.Net.Port = "http", 0
-	case port != 0:
-		n.Net.Scheme = "tcp"
-	case scheme == "tcp":
-		n.Net.Scheme = "" // docs/policy.md "Network rules": tcp needs a port
+	case port == 0:
+		n.Net.Port = map[string]int{"http": 80, "https": 443}[scheme]
+	case scheme == "tcp", port != 80 && port != 443:
+		n.Net.Scheme = cmp.Or(scheme, "tcp")
 	}
 	if _, err := policy.NormalizeHost(host); err != nil {
 		n = change.Object{} // no rule can name it

@@ -345,6 +345,10 @@ func AnalyzePath(c *Case, d policy.Denial, cause string) Finding {
 	if !ok {
 		return Refused(report.Certain, d.Axis, d.Target, d.Operation, cause, change.Object{})
 	}
+	named := path
+	if d.Reason == policy.DeniedOwnHome { // a rule has the name under which the server looks for it, before links
+		path = c.Canonical(path)
+	}
 	want := words.RightsOf(d.Operation)
 	if want == 0 {
 		want = policy.Read
@@ -382,6 +386,9 @@ func AnalyzePath(c *Case, d policy.Denial, cause string) Finding {
 		f = AttributePath(c, report.Certain, path, missing, makesDir, cause)
 	}
 	f.Hint.Axis = d.Axis
+	if d.Reason == policy.DeniedOwnHome {
+		f.Object, f.Hint.Target = namedAt(c, named, f.Object), named
+	}
 	if o := f.Object; o.Fs.Path != "" && !o.Makes() && private == "" && o.Fs.Rights()&^c.Profile.RightsAt(o.At()) == 0 && !isReserved(c, o.At()) {
 		f.Object, f.Hint.Warning = change.Object{}, ""
 		f.Hint.Explain = report.PageFsMove

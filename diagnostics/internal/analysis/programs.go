@@ -25,6 +25,7 @@ type ProgramRow struct {
 	Unless      []string
 	BesideWords []string `toml:"beside_words"` // a line with one of Words has one of these, too
 	Started     []string
+	Port        int
 	Certificate bool // the words are about a certificate that is not trusted
 	Variables   []string
 	Any         bool

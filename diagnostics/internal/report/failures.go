@@ -249,7 +249,7 @@ func (p Page) Reference() string {
 func (p Page) command() string { return "mcp-jail help " + show.Line(string(p)) }
 
 // PageOfReason returns the page about refusals with a reason. Refusals without a reason, and
-// those with DeniedNotGranted and DeniedAbsent, have the page of their axis.
+// those with DeniedNotGranted, DeniedAbsent and DeniedOwnHome, have the page of their axis.
 func PageOfReason(r policy.DenialReason) Page {
 	return map[policy.DenialReason]Page{
 		policy.DeniedAddress: PageNetAddress, policy.DeniedWrongName: PageNetName, policy.DeniedAmbiguous: PageNetName,

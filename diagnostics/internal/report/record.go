@@ -129,7 +129,9 @@ func (r Record) Text(title func(Record) string, verbose bool) string {
 			line("  ", strings.TrimPrefix(l, "  "))
 			if i == 0 && d.Cause == "" && d.Attribution == None && d.Fix == "" {
 				unclear = true
-				line("  ", "The jail recorded no refusal then. The cause is probably in "+Who(r.Server)+" itself.")
+				if len(d.Denials) == 0 {
+					line("  ", "The jail recorded no refusal then. The cause is probably in "+Who(r.Server)+" itself.")
+				}
 			}
 		}
 	}
@@ -137,7 +139,7 @@ func (r Record) Text(title func(Record) string, verbose bool) string {
 		line("  ", r.nothing())
 	}
 	if unclear || verbose {
-		section("  Also blocked, while nothing failed:", r.besides())
+		section("  Also blocked:", r.besides())
 	}
 	if verbose || len(r.Diagnoses) == 0 {
 		section("  Not enforced, because you accepted a weaker jail:", r.Waived)
@@ -156,14 +158,14 @@ func (r Record) Text(title func(Record) string, verbose bool) string {
 // maxBesides bounds the refusals that are told without a failure. The JSON form has all.
 const maxBesides = 10
 
-// besides returns a line for each thing that the jail blocked and no failure is about. It may have names that the
+// besides returns a line for each thing that the jail blocked and that is not told as the cause of a failure. It may have names that the
 // server chose.
 func (r Record) besides() (lines []string) {
 	for _, d := range r.Denials {
 		told := func(o policy.Denial) bool {
 			return o.Axis == d.Axis && o.Operation == d.Operation && o.Target == d.Target
 		}
-		if !slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return slices.ContainsFunc(d.Denials, told) }) {
+		if !slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return d.Cause != "" && slices.ContainsFunc(d.Denials, told) }) {
 			lines = append(lines, denialText(d))
 		}
 	}

@@ -69,7 +69,7 @@ func (s *Server) askable(d diagnostics.Diagnosis) (found []object) {
 // hostObject judges a host, which is asked about if no rule is about it, on any port. That of a stateful server must be
 // one that its gateway can grant while it runs.
 func (s *Server) hostObject(words []string) (o object, ok bool) {
-	host := words[1]
+	host := strings.TrimSuffix(strings.TrimSuffix(words[1], ":443"), ":80") // asked about with both
 	name, err := policy.NormalizeTarget(host)
 	if _, isAddress := netip.ParseAddr(host); err != nil || name != host || isAddress == nil || strings.HasSuffix("."+host, ".localhost") || s.Client.Config.Known.HarmOfHost == nil {
 		return o, false
@@ -77,7 +77,7 @@ func (s *Server) hostObject(words []string) (o object, ok bool) {
 	if slices.ContainsFunc(s.Profile.Net, func(r policy.NetRule) bool { return r.Covers(host, 0) }) {
 		return o, false
 	}
-	o = object{words: words, does: "reach", shown: host, could: "it could send there what it can read"}
+	o = object{words: []string{words[0], host}, does: "reach", shown: host, could: "it could send there what it can read"}
 	for _, port := range [...]int{80, 443} {
 		r := policy.NetRule{Host: host, Port: port, Allow: true}
 		harm := s.Client.Config.Known.HarmOfHost(r)

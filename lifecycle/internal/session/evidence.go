@@ -205,10 +205,10 @@ func classifyReads(certain bool, denials []policy.Denial, first *time.Time) {
 }
 
 // withoutReads returns the denials without refused reads, if the jail recorded them because a session
-// asked for it. A call that goes well does without them, and nothing is said of them.
+// asked for it, and without what programs try to make in their own HOME in steps. A call that goes well
+// does without them, and nothing is said of them.
 func withoutReads(certain bool, denials []policy.Denial) []policy.Denial {
-	if !certain {
-		return denials
-	}
-	return slices.DeleteFunc(slices.Clone(denials), isRead)
+	return slices.DeleteFunc(slices.Clone(denials), func(d policy.Denial) bool {
+		return d.Reason == policy.DeniedOwnHome || certain && isRead(d)
+	})
 }

@@ -82,9 +82,6 @@ func (t Trial) Talk(ctx context.Context, talk func(from io.Reader, to io.WriteCl
 	f := t.Target.Follow(terminal.New(nil, nil, null))
 	defer f.EndTrial()
 	launcher := confine.Launcher{Umask: t.Umask, CertainReads: t.AskHost != nil, AskHost: t.AskHost}
-	if launcher.CertainReads && !t.Target.Policy.HomeReal {
-		launcher.UserHome = t.Target.Host.Home
-	}
 	s := f.Session(terminal.New(sessionIn, sessionOut, null), launcher)
 	s.Sink = func(r diagnostics.Record) { record = r }
 	s.Linger = time.Second
