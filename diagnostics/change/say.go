@@ -43,10 +43,8 @@ func Because(r policy.Reason, name string) string {
 		return name + " belongs to the system"
 	case policy.WhyRaises:
 		return name + " is a program that runs with the rights of another user"
-	case policy.WhySensitive:
+	case policy.WhySensitive, policy.WhyLogin:
 		return name + " is a sensitive file (" + names[0] + ")"
-	case policy.WhyLogin:
-		return name + " is the login of a program: a server that has it can use it as you"
 	case policy.WhyKeyName:
 		return name + " has the name of a file with a key or passwords"
 	case policy.WhySocket:

@@ -66,6 +66,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", show.Name(servers[0].Name), err)
 	case w.format == "json":
+		grantcmd.Decide(x, servers[0].Name, record)
 		b, err := record.Encode()
 		if err != nil {
 			return err
