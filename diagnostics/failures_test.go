@@ -168,6 +168,7 @@ func (f failure) evidence() Evidence {
 		ev.UserHome = ""
 	}
 	f.host(&ev)
+	deciding(&ev, judge(&policy.Policy{}, fakeHost(hostFiles)))
 	if f.TypicalHome {
 		onHomeHost(&ev)
 	}
@@ -250,7 +251,7 @@ func (f failure) check(t *testing.T) {
 	}
 	ev := f.evidence()
 	d := Diagnose(ev)
-	got := failure{Sure: d.Attribution, Words: strings.Join(d.Words, " ")}
+	got := failure{Sure: d.Attribution, Words: strings.Join(wordsOf(d), " ")}
 	var targets []string
 	for _, h := range d.Hints {
 		targets = append(targets, h.Target)
@@ -267,7 +268,7 @@ func (f failure) check(t *testing.T) {
 	if f.Code != 0 && d.Code != f.Code || ev.Exit != nil && (d.Signal == "") == (d.Exit == nil) {
 		t.Errorf("%s: code %d, want %d; exit %v, signal %q", f.Name, d.Code, f.Code, d.Exit, d.Signal)
 	}
-	if f.TypicalHome && f.Fix == "" && strings.Contains(told(d), "careful: ") {
+	if f.TypicalHome && f.Fix == "" && f.Missing != "variable" && strings.Contains(told(d), "careful: ") {
 		t.Errorf("%s: a warning: %s", f.Name, told(d))
 	}
 	for name, value := range f.Secrets {
@@ -275,18 +276,18 @@ func (f failure) check(t *testing.T) {
 			t.Errorf("%s: shows %s: %s", f.Name, name, told(d))
 		}
 	}
-	if d.Attribution != Certain && slices.ContainsFunc(d.Words, func(w string) bool { return strings.Contains(w, ".ssh") }) {
+	if d.Attribution != Certain && slices.ContainsFunc(wordsOf(d), func(w string) bool { return strings.Contains(w, ".ssh") }) {
 		t.Errorf("%s: words of the server lead to a grant of keys", f.Name)
 	}
-	objects, err := change.Read(d.Words)
+	objects, err := change.Read(wordsOf(d))
 	var again []string
 	for _, o := range objects {
 		again = append(again, o.Words()...)
 	}
-	if err != nil || !slices.Equal(again, d.Words) {
-		t.Errorf("%s: %q is read as %q: %v", f.Name, d.Words, again, err)
+	if err != nil || !slices.Equal(again, wordsOf(d)) {
+		t.Errorf("%s: %q is read as %q: %v", f.Name, wordsOf(d), again, err)
 	}
-	if err := granting(&config.Server{Name: "github", Command: "x"}, "", d.Words); err != nil {
-		t.Errorf("%s: %q: %v", f.Name, d.Words, err)
+	if err := granting(&config.Server{Name: "github", Command: "x"}, "", wordsOf(d)); err != nil {
+		t.Errorf("%s: %q: %v", f.Name, wordsOf(d), err)
 	}
 }

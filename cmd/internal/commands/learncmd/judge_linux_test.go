@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
@@ -37,7 +38,12 @@ func begun(t *testing.T) (edit func() *grantcmd.Edit, home string) {
 }
 
 func failed(call string, sure diagnostics.Attribution, words ...string) failure {
-	return failure{call: call, hints: []diagnostics.Hint{{Attribution: sure, Words: words}}}
+	objects, err := change.Read(words)
+	if err != nil {
+		panic(err)
+	}
+	want := change.Want{Source: change.Recorded, Object: objects[0]}
+	return failure{call: call, hints: []diagnostics.Hint{{Attribution: sure, Proposal: change.Proposal{Want: want}}}}
 }
 
 // TestVariables: no variable is granted for a try, whatever its name. It is proposed at the end, and --yes skips it.
