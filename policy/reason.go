@@ -42,6 +42,7 @@ type Started struct {
 	// Files are regular files that its line names beside them.
 	Files []string `json:"files,omitempty"`
 }
+
 // The kinds of what the server has, and of what a change would do.
 const (
 	WhyOwnProgram    ReasonKind = "own_program"     // the server is started from it, or from what the name says, which lies in it

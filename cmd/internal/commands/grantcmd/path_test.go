@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // TestPath: a path that a person typed is written so that each directory reads it alike.
