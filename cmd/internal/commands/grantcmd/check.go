@@ -121,7 +121,7 @@ var said = []string{"sensitive-granted", "useless-rule"}
 func (after *checked) since(now *checked) (warnings []string, err error) {
 	for _, w := range after.warnings {
 		isSame := func(o policy.Warning) bool { return o.Code == w.Code && o.Message == w.Message }
-		if !slices.Contains(said, w.Code) && !strings.HasSuffix(w.Message, "does not exist: it grants nothing") && !slices.ContainsFunc(now.warnings, isSame) {
+		if !slices.Contains(said, w.Code) && !slices.ContainsFunc(now.warnings, isSame) {
 			warnings = append(warnings, w.Message)
 		}
 	}
@@ -153,25 +153,6 @@ func isNew(err, before error) bool {
 		return false
 	}
 	return err.Error() != before.Error()
-}
-
-// isSame reports whether two policies come to the same on this host.
-func (after *checked) isSame(now *checked) bool {
-	a, b := after.target.Profile, now.target.Profile
-	if a == nil || b == nil || len(change.Rows(a, b)) > 0 {
-		return false
-	}
-	return config.Digest(withoutFiles(*a)) == config.Digest(withoutFiles(*b))
-}
-
-// withoutFiles returns a policy without its files, and without the texts that follow from them.
-func withoutFiles(p policy.Profile) policy.Profile {
-	p.Entries, p.HomeLinks, p.Reach, p.Unprotected = nil, nil, nil, nil
-	p.Env = slices.DeleteFunc(slices.Clone(p.Env), func(v policy.Variable) bool { return v.Name == policy.StatementVar })
-	for i := range p.Env {
-		p.Env[i].Rule = ""
-	}
-	return p
 }
 
 // gives returns the rule that gives rights at a path in each directory in which the server may be started, or the

@@ -144,7 +144,7 @@ func TestTyped(t *testing.T) {
 		wanted := wordsOf(strings.Fields(words))
 		must(t, e.want("", wanted))
 		must(t, e.use(""))
-		_, apart := e.judged(wanted, false)
+		_, apart := e.judged(e.proposals(wanted), false)
 		if got := strings.Join(apart, "\n"); !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%s: %q, want %q", words, got, want)
 		}
@@ -232,7 +232,7 @@ func TestGranted(t *testing.T) {
 		{rule("~/repo", write), "--write ~/repo", true}, {rule("~/repo", write), "--write ~/repo/.git/hooks", false}, {rule("~/repo", write), "--read ~/repo/.git/hooks", true},
 		{rule("~", read), "--read ~/.ssh", false}, {rule("~", read) + rule("~/.ssh", read), "--read ~/.ssh", true},
 		{"[[servers.x.access.net]]\nhost = \"a.test\"\nallow = true\n", "--net a.test:443", true}, {"[[servers.x.access.net]]\nhost = \"a.test\"\nallow = true\n", "--net a.test:8080", false},
-		{"variables = [\"A\"]\n", "--env A", true}, {"", "--env NOT_SET", false}, {"", "--limit processes=512", true}, {"", "--limit processes=513", false},
+		{"variables = [\"A\"]\n", "--env A", true}, {"", "--env NOT_SET", false}, {"", "--limit processes=512", false},
 		{"", "--home real", false}, {"", "--inbound 80", false}, {"", "--deny ~/notes", false},
 	} {
 		e := newEdit(t, c.lines)
@@ -249,7 +249,7 @@ func TestNarrower(t *testing.T) {
 	var err error
 	e.grants.Table, err = session.TableOf([]string{"--read", "~/"})
 	must(t, err)
-	file, _, err := e.apply(e.File)
+	file, _, err := e.with()
 	must(t, err)
 	var paths []string
 	for _, r := range file.Server.Access.Fs {
