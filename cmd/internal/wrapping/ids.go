@@ -365,10 +365,10 @@ func (j judge) newer(s Entry, f *config.ServerFile) (lines []string) {
 	if err != nil || err2 != nil {
 		return nil
 	}
-	for _, ch := range config.ComparePolicies(was, is) {
+	for _, ch := range config.Compare(was, is) {
 		lines = append(lines, ch.Text)
 	}
-	return lines
+	return append(lines, config.Gained(was, is)...)
 }
 
 // stolen gives an entry another id than one that others have in their files.

@@ -217,8 +217,8 @@ func find(x *index.Index, word string) (*server, error) {
 	case out.words == nil:
 		return nil, terminal.UsageErrorf("the line of %s is not known: start it once", s.Title())
 	}
-	out.Name = fileName(x, s, out.Key)
-	return out, nil
+	out.Name, err = fileName(x, s, out.Key)
+	return out, err
 }
 
 // isTable reports whether the user wrote the policy as a table, which mcp-jail does not change.
@@ -238,23 +238,18 @@ func hasFile(s *index.Server) bool {
 	return s.Key != "" && s.Words != nil
 }
 
-// fileName returns the name for the file of a server: that of the file that it has, or one that none has.
-func fileName(x *index.Index, s *index.Server, key string) string {
+// fileName returns the name for the file of a server: that of the file that it has, or the one that is known from its key.
+func fileName(x *index.Index, s *index.Server, key string) (string, error) {
 	if s.File != nil {
-		return s.File.Server.Name
+		return s.File.Server.Name, nil
 	}
 	name := records.ShortKey(key)
-	taken := map[string]bool{}
 	for _, o := range x.Servers {
-		if o.File != nil {
-			taken[o.File.Server.Name] = true
+		if o.File != nil && o.File.Server.Name == name {
+			return "", fmt.Errorf("nothing was changed: %s is the file of another server", show.Line(o.File.Path))
 		}
 	}
-	free := name
-	for n := 2; taken[free]; n++ {
-		free = fmt.Sprintf("%s-%d", name, n)
-	}
-	return free
+	return name, nil
 }
 
 // commandOf returns a command line of grant, for a shell.

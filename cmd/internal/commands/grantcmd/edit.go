@@ -134,15 +134,12 @@ func (e *Edit) use(tool string) (err error) {
 	return err
 }
 
-// Judge judges a grant to a tool, or to the whole server, that no person typed.
-func (e *Edit) Judge(tool string, o change.Object) (policy.Harm, error) {
-	if tool == config.AnyTool {
-		return policy.Harm{Never: "in a policy * means all tools without rules of their own"}, nil
-	}
+// Decide decides about a change that no person typed, for a tool or the whole server.
+func (e *Edit) Decide(tool string, w change.Want) (change.Proposal, error) {
 	if err := e.use(tool); err != nil {
-		return policy.Harm{}, err
+		return change.Proposal{Want: w}, err
 	}
-	return change.HarmOf(e.decider().Reasons(o)), nil
+	return e.decider().Decide(w, nil), nil
 }
 
 // Add grants an object, or takes it away. It reports whether that changes something.

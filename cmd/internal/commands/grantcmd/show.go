@@ -190,7 +190,7 @@ func (e *Edit) rest(before, after *checked) []config.Change {
 		const started = "where its client starts it"
 		was.Workspace, is.Workspace = cmp.Or(was.Workspace, started), cmp.Or(is.Workspace, started)
 	}
-	return config.CompareRest(&was, &is)
+	return config.Compare(&was, &is)
 }
 
 // givenBack returns what --remove gives back to the server. Where its client starts it may not be known, so a denial counts
