@@ -87,27 +87,16 @@ func Together(who string, all []Proposal) string {
 	var reads, hosts []string
 	for _, p := range all {
 		switch name := show.Line(p.Object.Name()); {
-		case p.Object.Net.Host != "":
+		case p.Object.Net.Host != "" && !slices.Contains(hosts, name):
 			hosts = append(hosts, name)
-		case p.verdict <= Apart && p.Object.Fs.Rights().Has(policy.Read):
+		case p.verdict <= Apart && p.Object.Fs.Rights().Has(policy.Read) && !slices.Contains(reads, name):
 			reads = append(reads, name)
 		}
 	}
 	if reads == nil || hosts == nil {
 		return ""
 	}
-	return who + " could read " + listed(reads) + ", and send it to " + listed(hosts)
-}
-
-// listed writes names as people do.
-func listed(names []string) string {
-	slices.Sort(names)
-	names = slices.Compact(names)
-	last := len(names) - 1
-	if last == 0 {
-		return names[0]
-	}
-	return strings.Join(names[:last], ", ") + " and " + names[last]
+	return who + " could read " + strings.Join(reads, ", ") + " and send it to " + strings.Join(hosts, ", ")
 }
 
 // Because says what speaks most against a change of the thing that is called name in a sentence, or "".

@@ -36,7 +36,7 @@ func TestBeware(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	lines := strings.Split(strings.TrimSpace(beware([]serverChange{s}, host)), "\n")
-	for i, want := range []string{"careful: helper: ~/.bashrc decides ", "careful: helper: ~/.ssh is a sensitive file ", "careful: helper could read ~/.ssh, and send it to 10.0.0.1 and a.example"} {
+	for i, want := range []string{"careful: helper: ~/.bashrc decides ", "careful: helper: ~/.ssh is a sensitive file ", "careful: helper could read ~/.ssh and send it to 10.0.0.1, a.example"} {
 		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
 			t.Errorf("%q, want %s", lines, want)
 		}

@@ -114,16 +114,27 @@ func notGranted(p change.Proposal, err error, said, server string) string {
 	if err != nil {
 		why = err.Error()
 	}
-	return said + " is not granted: " + why + ". To allow it all the same:  " + grantOfWords(server, p.Object)
+	return said + " is not granted: " + why + ". To allow it all the same:  " + typed(server, p.Object)
 }
 
-// withoutQuestion is the note about what only a person may allow.
-func withoutQuestion(p change.Proposal, said, server string) string {
-	return p.Because(said) + ". Without a question it is not allowed:  " + grantOfWords(server, p.Object)
-}
-
-func grantOfWords(server string, o change.Object) string {
+func typed(server string, o change.Object) string {
 	return show.Spelled(append([]string{"mcp-jail", "grant", server}, o.Words()...))
+}
+
+// gets reports whether a server gets what the user's own entry names, and says what there is to know about that.
+func (g *Grant) gets(o change.Object, said, server string, host clients.Host) bool {
+	p, err := decide(o, change.Entry, host)
+	switch v := p.Verdict(); {
+	case v < change.Ask:
+		g.Notes = append(g.Notes, notGranted(p, err, said, server))
+		return false
+	case v == change.Ask && g.unasked:
+		g.Notes = append(g.Notes, p.Because(said)+". Without a question it is not allowed:  "+typed(server, o))
+		return false
+	case v == change.Ask:
+		g.Careful = append(g.Careful, p.Because(said))
+	}
+	return true
 }
 
 // addShown adds what the user's own entry shows: the preset of its package, its variables, and paths.
@@ -242,8 +253,7 @@ func (g *Grant) usePreset(server *config.Server, p *presets.Preset, e presets.En
 	applied := p.For(e)
 	name := server.Name
 	*server = *applied.Server
-	notes, careful := judgeRules(server, s.Server, g.unasked, host)
-	g.Notes, g.Careful = append(g.Notes, notes...), append(g.Careful, careful...)
+	g.judgeRules(server, s.Server, host)
 	server.Name, server.Command = name, "x"
 	g.Preset, g.Flags = p.Name, []string{"--preset", p.Name}
 	for _, o := range applied.Open {
@@ -266,30 +276,15 @@ func (g *Grant) usePreset(server *config.Server, p *presets.Preset, e presets.En
 
 // judgeRules takes from the table of a preset the rules for files that are not granted because a word of the entry names
 // them, and says why.
-func judgeRules(server *config.Server, name string, unasked bool, host clients.Host) (notes, careful []string) {
+func (g *Grant) judgeRules(server *config.Server, name string, host clients.Host) {
 	if server.Access == nil {
-		return nil, nil
+		return
 	}
 	own := *server.Access
-	own.Fs = slices.DeleteFunc(slices.Clone(own.Fs), func(r policy.FsRule) bool {
-		if !filepath.IsAbs(r.Path) || meaning.TwoWays(r.Path) != "" {
-			return false // a start refuses a path that can be read in two ways
-		}
-		p, err := decide(change.Path(r.Path, r.Rights()), change.Entry, host)
-		switch v := p.Verdict(); {
-		case v < change.Ask:
-			notes = append(notes, notGranted(p, err, r.Path, name))
-			return true
-		case v == change.Ask && unasked:
-			notes = append(notes, withoutQuestion(p, r.Path, name))
-			return true
-		case v == change.Ask:
-			careful = append(careful, p.Because(r.Path))
-		}
-		return false
+	own.Fs = slices.DeleteFunc(slices.Clone(own.Fs), func(r policy.FsRule) bool { // a start refuses a path that can be read in two ways
+		return filepath.IsAbs(r.Path) && meaning.TwoWays(r.Path) == "" && !g.gets(change.Path(r.Path, r.Rights()), r.Path, name, host)
 	})
 	server.Access = &own
-	return notes, careful
 }
 
 // addInherited adds the variables of a preset that the user has set. Many clients pass on their
@@ -364,16 +359,9 @@ func (g *Grant) addNamed(server *config.Server, found []meaning.Named, dir strin
 			g.Notes = append(g.Notes, n.Why)
 			continue
 		}
-		p, err := decide(objectOf(n), change.Entry, host)
-		switch v := p.Verdict(); {
-		case v < change.Ask:
-			g.Notes = append(g.Notes, notGranted(p, err, n.Said, s.Server))
+		o := objectOf(n)
+		if !g.gets(o, n.Said, s.Server, host) {
 			continue
-		case v == change.Ask && g.unasked:
-			g.Notes = append(g.Notes, withoutQuestion(p, n.Said, s.Server))
-			continue
-		case v == change.Ask:
-			g.Careful = append(g.Careful, p.Because(n.Said))
 		}
 		switch {
 		case n.Host != "", n.Variable != "" && dir != "":
@@ -381,14 +369,13 @@ func (g *Grant) addNamed(server *config.Server, found []meaning.Named, dir strin
 		case server.Access == nil:
 			server.Access = &config.Access{}
 		}
-		words := p.Object.Words()
-		g.Flags = append(g.Flags, words...)
-		if where := show.Flag(words[0], p.Object.Name()); n.Host != "" {
-			p.Object.Net.Where = where
-			server.Access.Net = append(server.Access.Net, p.Object.Net)
+		g.Flags = append(g.Flags, o.Words()...)
+		if n.Host != "" {
+			o.Net.Where = show.Flag("--net", o.Name())
+			server.Access.Net = append(server.Access.Net, o.Net)
 		} else {
-			p.Object.Fs.Where = where
-			server.Access.Fs = append(server.Access.Fs, p.Object.Fs)
+			o.Fs.Where = show.Flag("--read", o.Name())
+			server.Access.Fs = append(server.Access.Fs, o.Fs)
 		}
 	}
 }

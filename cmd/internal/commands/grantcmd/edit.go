@@ -142,6 +142,15 @@ func (e *Edit) Decide(tool string, w change.Want) (change.Proposal, error) {
 	return e.decider().Decide(w, nil), nil
 }
 
+// Has reports whether a tool or the whole server has an object already.
+func (e *Edit) Has(tool string, o change.Object) (bool, error) {
+	if err := e.use(tool); err != nil {
+		return false, err
+	}
+	by, err := e.granted(o)
+	return by != "", err
+}
+
 // Add grants an object, or takes it away. It reports whether that changes something.
 func (e *Edit) Add(tool string, o change.Object) (isNew bool, err error) {
 	by, err := e.add(tool, o)

@@ -56,6 +56,9 @@ func (l *loop) giveOne(f failure, h diagnostics.Hint) (_ *grant, isNew bool, err
 		}
 		return nil, false, nil // it has that, and fails still
 	}
+	if has, err := l.edit.Has(g.tool, g.Object); has && err == nil {
+		return nil, false, nil
+	}
 	tried, proposed, err := l.may(g, h.Attribution == diagnostics.Certain)
 	switch {
 	case err != nil:
