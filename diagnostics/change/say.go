@@ -11,7 +11,6 @@ import (
 
 // Text is what a proposal says to a person.
 type Text struct {
-	What    string // it is about
 	Then    string // the server can do, after "can"; "" if the rows say it
 	Because string // what speaks most against it, or ""
 }
@@ -22,7 +21,7 @@ func (p Proposal) Text(short func(string) string) Text {
 	if p.Object.Fs.Path != "" {
 		what = short(what)
 	}
-	return Text{show.Line(what), p.then(show.Line(what)), p.Because(what)}
+	return Text{p.then(show.Line(what)), p.Because(what)}
 }
 
 // then says what a server can do with what it gets. Of what lies in a directory it says it if nothing speaks against that.

@@ -134,21 +134,13 @@ func (e *Edit) use(tool string) (err error) {
 	return err
 }
 
-// Decide decides about a change that no person typed, for a tool or the whole server.
-func (e *Edit) Decide(tool string, w change.Want) (change.Proposal, error) {
+// Decide decides about a change that no person typed, for a tool or the whole server. has reports whether it has that already.
+func (e *Edit) Decide(tool string, w change.Want) (p change.Proposal, has bool, err error) {
 	if err := e.use(tool); err != nil {
-		return change.Proposal{Want: w}, err
+		return p, false, err
 	}
-	return e.decider().Decide(w, nil), nil
-}
-
-// Has reports whether a tool or the whole server has an object already.
-func (e *Edit) Has(tool string, o change.Object) (bool, error) {
-	if err := e.use(tool); err != nil {
-		return false, err
-	}
-	by, err := e.granted(o)
-	return by != "", err
+	by, err := e.granted(w.Object) // an error comes with the change
+	return e.decider().Decide(w, nil), by != "" && err == nil, nil
 }
 
 // Add grants an object, or takes it away. It reports whether that changes something.
@@ -342,20 +334,14 @@ func (e *Edit) without() (*config.ServerFile, *checked, error) {
 	if err := e.grants.TakeFrom(file.Server); err != nil {
 		return nil, nil, e.notThere(err)
 	}
-	return e.read(file)
-}
-
-// read returns a file as the next start reads it, and the policy with it.
-func (e *Edit) read(f *config.ServerFile) (*config.ServerFile, *checked, error) {
-	f, err := f.Checked()
+	if file, err = file.Checked(); err != nil {
+		return nil, nil, refusal(err)
+	}
+	after, err := e.check(file, e.tool)
 	if err != nil {
 		return nil, nil, refusal(err)
 	}
-	after, err := e.check(f, e.tool)
-	if err != nil {
-		return nil, nil, refusal(err)
-	}
-	return f, after, nil
+	return file, after, nil
 }
 
 // granted returns what grants an object already, or "".

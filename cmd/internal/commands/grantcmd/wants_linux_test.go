@@ -281,7 +281,9 @@ func TestExact(t *testing.T) {
 		file, err := e.before.Checked()
 		must(t, err)
 		c.edit(file.Server)
-		_, after, err := e.read(file)
+		file, err = file.Checked()
+		must(t, err)
+		after, err := e.check(file, "")
 		must(t, err)
 		if err := e.decider().Exact(after.target, change.Path("~/notes", policy.Read)); (err != nil) != c.refused {
 			t.Errorf("%s: %v", name, err)

@@ -56,9 +56,6 @@ func (l *loop) giveOne(f failure, h diagnostics.Hint) (_ *grant, isNew bool, err
 		}
 		return nil, false, nil // it has that, and fails still
 	}
-	if has, err := l.edit.Has(g.tool, g.Object); has && err == nil {
-		return nil, false, nil
-	}
 	tried, proposed, err := l.may(g, h.Attribution == diagnostics.Certain)
 	switch {
 	case err != nil:
@@ -66,8 +63,10 @@ func (l *loop) giveOne(f failure, h diagnostics.Hint) (_ *grant, isNew bool, err
 	case proposed:
 		l.proposed = addTo(l.proposed, g)
 		return g, false, nil
-	case !tried:
+	case !tried && g.why != "":
 		l.left = addTo(l.left, g)
+		return nil, false, nil
+	case !tried: // it has that
 		return nil, false, nil
 	}
 	isNew, err = l.add(g)
@@ -96,15 +95,15 @@ func addTo(all []*grant, g *grant) []*grant {
 	return append(all, g)
 }
 
-// may reports whether a grant is tried, or not tried and asked for at the end. If it is left, its why says the reason. What
-// the jail has seen counts as recorded; it sees no variable.
+// may reports whether a grant is tried, or not tried and asked for at the end. If it is left, its why says the reason; if the
+// server has it, there is none. What the jail has seen counts as recorded; it sees no variable.
 func (l *loop) may(g *grant, seen bool) (tried, proposed bool, err error) {
 	from := change.Said
 	if seen && g.Env == "" {
 		from = change.Recorded
 	}
-	p, err := l.edit.Decide(g.tool, change.Want{Source: from, Object: g.Object})
-	if err != nil {
+	p, has, err := l.edit.Decide(g.tool, change.Want{Source: from, Object: g.Object})
+	if has || err != nil {
 		return false, false, err
 	}
 	because := p.Because(l.edit.Short(g.Name()))
