@@ -92,7 +92,7 @@ type house struct {
 
 func newHouse(t *testing.T) *house {
 	h := &house{t, placesOf(testkit.ReadFile(t, architecture)), map[string]map[string]string{}, map[string]bool{}}
-	for _, rule := range []string{"start", "open", "print", "environment", "variable", "package", "sentence"} {
+	for _, rule := range []string{"start", "open", "print", "environment", "variable", "package", "sentence", "judge"} {
 		h.may[rule] = map[string]string{}
 		for reason, names := range table(t, rule) {
 			for _, name := range names {
@@ -128,6 +128,7 @@ var rules = map[string]func(*house, source) []string{
 	"package":     directReads,
 	"known":       unknownVariables,
 	"sentence":    sentencesRead,
+	"judge":       changesJudged,
 }
 
 // only returns the rule that a file of the product does something only if the table of that name has it or its package.
@@ -247,6 +248,36 @@ func sentencesRead(h *house, s source) (faults []string) {
 					found(text)
 				}
 			}
+		}
+		return true
+	})
+	return faults
+}
+
+// changesJudged lists where a file that is not in the table decides about a change, or one decides without asking what
+// speaks against it.
+func changesJudged(h *house, s source) (faults []string) {
+	ast.Inspect(s.file, func(n ast.Node) bool {
+		call, isCall := n.(*ast.CallExpr)
+		if !isCall || h.forTests(s.dir) {
+			return true
+		}
+		if name, of := nameOf(call.Fun); name != "Judge" || of != "change" || len(call.Args) != 3 {
+			return true
+		}
+		if h.used["judge "+s.name] = true; h.may["judge"][s.name] == "" {
+			faults = append(faults, "it decides about a change: see testdata/house/judge.txt")
+		}
+		asked := false
+		ast.Inspect(call.Args[1], func(n ast.Node) bool {
+			if c, ok := n.(*ast.CallExpr); ok {
+				name, _ := nameOf(c.Fun)
+				asked = asked || strings.HasPrefix(name, "Reasons")
+			}
+			return true
+		})
+		if !asked {
+			faults = append(faults, "it decides about a change and does not pass on what Reasons returned")
 		}
 		return true
 	})

@@ -65,10 +65,11 @@ func (p *pupil) run(argv ...string) (out string, status int) {
 	return string(b), cmd.ProcessState.ExitCode()
 }
 
-// learn learns with calls, and types yes.
+// learn learns with calls, and types yes to all questions.
 func (p *pupil) learn(calls ...string) string {
 	p.t.Helper()
-	words := []string{"tty", "-columns", "1000", "-after", "[y/N]", "-type", `y\n`, "mcp-jail", "learn", "pupil"}
+	words := append([]string{"tty", "-columns", "1000"}, slices.Repeat([]string{"-after", "[y/N]", "-type", `y\n`}, 8)...)
+	words = append(words, "mcp-jail", "learn", "pupil")
 	if calls != nil {
 		var lines []string
 		for _, c := range calls {

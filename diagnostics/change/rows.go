@@ -19,6 +19,7 @@ type Row struct {
 	Axis    policy.Axis
 	Name    string // a path, a host, a variable; "" for a port that leads in
 	Port    int
+	Dir     bool // the path is that of a directory
 	Was, Is Gives
 }
 
@@ -55,7 +56,7 @@ func fsRows(before, after *policy.Profile) (rows []Row) {
 		if had.Rights == has.Rights || had.Origin <= policy.OriginBaseline && has.Origin == policy.OriginBaseline {
 			continue
 		}
-		row := Row{Axis: policy.AxisFs, Name: path, Was: Gives{Rights: had.Rights}, Is: Gives{Rights: has.Rights}}
+		row := Row{Axis: policy.AxisFs, Name: path, Dir: has.Path == path && has.Kind == policy.KindDir, Was: Gives{Rights: had.Rights}, Is: Gives{Rights: has.Rights}}
 		around := func(o Row) bool {
 			return policy.Within(path, o.Name) && o.Was.Rights == had.Rights && o.Is.Rights == has.Rights
 		}

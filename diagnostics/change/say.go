@@ -9,6 +9,95 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
+// Text is what a proposal says to a person.
+type Text struct {
+	Then    string // the server can do, after "can"; "" if the rows say it
+	Because string // what speaks most against it, or ""
+}
+
+// Text returns a proposal in words. short is what people call a path.
+func (p Proposal) Text(short func(string) string) Text {
+	what := p.Object.Name()
+	if p.Object.Fs.Path != "" {
+		what = short(what)
+	}
+	return Text{p.then(show.Line(what)), p.Because(what)}
+}
+
+// then says what a server can do with what it gets. Of what lies in a directory it says it if nothing speaks against that.
+func (p Proposal) then(name string) string {
+	o, rights, inside := p.Object, p.Object.Fs.Rights(), false
+	for _, r := range p.Rows {
+		inside = inside || r.Dir && p.verdict > Apart
+		if o.Setting.Key == "workspace" {
+			rights |= r.Is.Rights
+		}
+	}
+	writes, runs := rights&policy.Write != 0, rights.Has(policy.Execute)
+	switch {
+	case o.Setting == Setting{"home", "real"}:
+		return "see the name of your home folder, but no more files in it"
+	case o.Net.Host == "*":
+		return "send everything that it can read to any host"
+	case o.Net.Host != "":
+		return "send everything that it can read to " + show.Name(o.Net.Host)
+	case o.Env != "":
+		return "use the value of " + name
+	case o.Inbound != 0:
+		return "be reached on port " + name + ", by every program of this machine"
+	case o.Fs.Deny != 0:
+		return "no longer read or change " + name
+	case rights == 0:
+		return ""
+	case writes && inside:
+		return "change and delete every file in " + name + ", except protected files such as .git/hooks"
+	case writes:
+		return "change " + name
+	case runs && inside:
+		return "run programs in " + name
+	case runs:
+		return "start " + name
+	case inside:
+		return "read every file in " + name + ", except keys and passwords"
+	}
+	return "read " + name
+}
+
+// Then says in sentences what a server can do with what proposals give it. Of many the rows say it.
+func Then(who string, all []Text) (sentences []string) {
+	for _, t := range all {
+		begin := who + " can then "
+		if len(sentences) > 0 {
+			begin = "It can also "
+		}
+		if t.Then != "" {
+			sentences = append(sentences, begin+t.Then+".")
+		}
+	}
+	if len(sentences) > 4 {
+		return nil
+	}
+	return sentences
+}
+
+// Together says what a server could do with several proposals that it could with none of them alone, or "": read what is
+// asked for apart, and send it somewhere.
+func Together(who string, all []Proposal) string {
+	var reads, hosts []string
+	for _, p := range all {
+		switch name := show.Line(p.Object.Name()); {
+		case p.Object.Net.Host != "" && !slices.Contains(hosts, name):
+			hosts = append(hosts, name)
+		case p.verdict <= Apart && p.Object.Fs.Rights().Has(policy.Read) && !slices.Contains(reads, name):
+			reads = append(reads, name)
+		}
+	}
+	if reads == nil || hosts == nil {
+		return ""
+	}
+	return who + " could read " + strings.Join(reads, ", ") + " and send it to " + strings.Join(hosts, ", ")
+}
+
 // Because says what speaks most against a change of the thing that is called name in a sentence, or "".
 func (p Proposal) Because(name string) string {
 	var all []string

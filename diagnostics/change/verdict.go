@@ -86,6 +86,7 @@ type Want struct {
 // Proposal is what becomes of a change that someone wants. That of the zero Proposal is Never.
 type Proposal struct {
 	Want
+	Rows    []Row           // what it gives, as far as that is known
 	Reasons []policy.Reason // that weigh most
 	verdict Verdict
 }
@@ -107,12 +108,11 @@ func (p Proposal) IsZero() bool { return p.Object.IsZero() }
 // Nothing returns the proposal for what the server has already.
 func Nothing(w Want) Proposal { return Proposal{Want: w, verdict: Has} }
 
-// Judge decides about a change by what speaks against it, and by what it gives, as far as that is known. Nothing else makes
-// a verdict.
+// Judge decides about a change by what speaks against it, and by the rows of what it gives. Nothing else makes a verdict.
 func Judge(w Want, reasons []policy.Reason, rows []Row) Proposal {
-	p := Proposal{Want: w, verdict: Fine}
+	p := Proposal{Want: w, Rows: rows, verdict: Fine}
 	for _, r := range rows {
-		if r.Lifts() && w.Object.Has(r, nil) {
+		if r.Lifts() {
 			reasons = append(slices.Clip(reasons), policy.Reason{Kind: policy.WhyLifts, Names: append([]string{r.Name}, r.Was.Only...)})
 		}
 	}

@@ -45,7 +45,7 @@ func Changes(before, after *Config) (all []ServerChange, err error) {
 				return grants
 			}
 			texts := taken(p)
-			for _, ch := range ComparePolicies(before.process(before.Servers[name], p.Tool), p) {
+			for _, ch := range Compare(before.process(before.Servers[name], p.Tool), p) {
 				texts = append(texts, ch.Text)
 			}
 			return texts
@@ -60,22 +60,32 @@ func Changes(before, after *Config) (all []ServerChange, err error) {
 
 // processTexts returns the texts for each process of a server, once.
 func (c *Config) processTexts(s *Server, of func(p *policy.Policy) []string) (texts []string, err error) {
-	tools := []string{""}
-	if !s.IsStateful() {
-		tools = append(append(tools, AnyTool), c.ToolsWithTable(s.Name)...)
-	}
-	for _, tool := range tools {
-		p, err := c.Policy(s.Name, tool)
-		if err != nil {
-			return nil, err
-		}
+	all, err := c.Processes(s.Name)
+	for _, p := range all {
 		for _, text := range of(p) {
-			if text = toolLabel(s, tool) + text; !slices.Contains(texts, text) {
+			if text = toolLabel(s, p.Tool) + text; !slices.Contains(texts, text) {
 				texts = append(texts, text)
 			}
 		}
 	}
-	return texts, nil
+	return texts, err
+}
+
+// Processes returns the policy of each process of a server: its own, and if each tool has one, that of the tools with rules
+// of their own and of all others.
+func (c *Config) Processes(server string) (all []*policy.Policy, err error) {
+	tools := []string{""}
+	if s := c.Servers[server]; s != nil && !s.IsStateful() {
+		tools = append(append(tools, AnyTool), c.ToolsWithTable(server)...)
+	}
+	for _, tool := range tools {
+		p, err := c.Policy(server, tool)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
 }
 
 // taken returns what the axes of another policy take away.
@@ -119,17 +129,15 @@ func toolLabel(s *Server, tool string) string {
 	return "tool " + tool + ": "
 }
 
-// ComparePolicies returns what differs between two policies.
-func ComparePolicies(before, after *policy.Policy) (all []Change) {
-	hadGrants, hadRefusals := ruleTexts(before)
-	grants, refusals := ruleTexts(after)
-	return slices.Concat(CompareRest(before, after),
-		listChanges(hadGrants, grants, true, "", "no longer: "),
-		listChanges(hadRefusals, refusals, false, "refuses ", "no longer refuses "))
+// Gained returns in words what the rules of a policy give, and those of another do not.
+func Gained(before, after *policy.Policy) []string {
+	gave, _ := ruleTexts(before)
+	gives, _ := ruleTexts(after)
+	return slices.DeleteFunc(gives, func(text string) bool { return slices.Contains(gave, text) })
 }
 
-// CompareRest returns what differs between two policies beside the rules for files, hosts, ports and variables.
-func CompareRest(before, after *policy.Policy) (all []Change) {
+// Compare returns what differs between two policies beside the rules for files, hosts, ports and variables.
+func Compare(before, after *policy.Policy) (all []Change) {
 	home := map[bool]string{true: `"real"`, false: `"private"`}
 	for _, f := range []struct {
 		text, was, is string

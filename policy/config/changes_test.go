@@ -60,8 +60,8 @@ arguments = ["x"]
 	}
 }
 
-// TestComparePolicies tests what is said of each thing that differs, both ways.
-func TestComparePolicies(t *testing.T) {
+// TestCompare tests what is said of each thing that differs, both ways.
+func TestCompare(t *testing.T) {
 	net := func(r policy.NetRule) policy.Policy { return policy.Policy{Net: []policy.NetRule{r}} }
 	set := func(key, value string) policy.Policy {
 		return policy.Policy{Settings: []policy.Setting{{Key: key, Value: value}}}
@@ -78,10 +78,9 @@ func TestComparePolicies(t *testing.T) {
 		{policy.Policy{}, policy.Policy{HomeReal: true}, `!home = "real"`},
 		{policy.Policy{HomeReal: true}, policy.Policy{}, `home = "private"`},
 		{policy.Policy{}, policy.Policy{Fs: []policy.FsRule{{Path: "p", Read: true}, {Path: "d", Deny: policy.Write}}}, "!p (read)|refuses writing d"},
-		{policy.Policy{Fs: []policy.FsRule{{Path: ".", Deny: policy.AllRights}}}, policy.Policy{}, "!no longer refuses the project folder"},
 		{policy.Policy{}, policy.Policy{Fs: []policy.FsRule{policy.WorkspaceRule("write", policy.DefaultSource)}}, "!the project folder (read write)"},
 		{policy.Policy{}, policy.Policy{Env: []policy.EnvRule{{Name: "K", Read: true, File: "~/f"}}}, "!variable K, which mcp-jail reads from ~/f"},
-		{policy.Policy{Env: []policy.EnvRule{{Name: "K", Read: true}}}, policy.Policy{Env: []policy.EnvRule{{Name: "K", Read: true, File: "/f"}}}, "!variable K, which mcp-jail reads from /f|no longer: variable K"},
+		{policy.Policy{Env: []policy.EnvRule{{Name: "K", Read: true}}}, policy.Policy{Env: []policy.EnvRule{{Name: "K", Read: true, File: "/f"}}}, "!variable K, which mcp-jail reads from /f"},
 		{policy.Policy{}, net(policy.NetRule{Host: "h", Port: 1, Scheme: "https", PathPrefix: "/p", Methods: []string{"GET"}, Allow: true}), "!h:1 (only https, the path /p, GET)"},
 		{policy.Policy{}, net(policy.NetRule{Host: "h", Secrets: []policy.Secret{{Env: "K", File: "/f"}}, Allow: true}), "!h (with the secret K)|!h gets the content of a file, as the secret K: /f"},
 		{policy.Policy{}, net(policy.NetRule{Host: "h", Secrets: []policy.Secret{{Env: "K", Command: []string{"op", "x"}}}, Allow: true}), "!h (with the secret K)|!runs outside the jail, for the secret K: op x"},
@@ -104,16 +103,30 @@ func TestComparePolicies(t *testing.T) {
 		{policy.Policy{}, set("call_timeout_secs", "5"), "call_timeout_secs = 5"},
 	} {
 		var got []string
-		for _, ch := range ComparePolicies(&c.was, &c.is) {
+		for _, ch := range Compare(&c.was, &c.is) {
 			got = append(got, map[bool]string{true: "!"}[ch.Loosens]+ch.Text)
+		}
+		for _, text := range Gained(&c.was, &c.is) {
+			got = append(got, "!"+text)
+		}
+		_, refusals := ruleTexts(&c.is)
+		for _, text := range refusals {
+			got = append(got, "refuses "+text)
 		}
 		if strings.Join(got, "|") != c.want {
 			t.Errorf("%q, want %s", got, c.want)
 		}
-		if same := ComparePolicies(&c.is, &c.is); same != nil {
-			t.Errorf("nothing has changed: %v", same)
+		if differ(&c.is, &c.is) {
+			t.Errorf("nothing has changed: %+v", c.is)
 		}
 	}
+}
+
+// differ reports whether two policies give or refuse anything else.
+func differ(a, b *policy.Policy) bool {
+	_, refuses := ruleTexts(a)
+	_, others := ruleTexts(b)
+	return Compare(a, b) != nil || len(Gained(a, b))+len(Gained(b, a)) > 0 || !slices.Equal(refuses, others)
 }
 
 // TestEveryFieldIsCompared checks that each field of a policy shows in a comparison, but for those that say nothing of

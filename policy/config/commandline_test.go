@@ -53,8 +53,8 @@ func TestFlags(t *testing.T) {
 			t.Errorf("%s: %+v", c.want, want)
 		}
 		asFile := c.byDefault || strings.Contains(c.want, "deny") // which say the same in another way
-		if got.Command = want.Command; fmt.Sprint(ComparePolicies(want, got)) != "[]" && !asFile || got.Limits != want.Limits || !reflect.DeepEqual(got.InboundPorts(), want.InboundPorts()) {
-			t.Errorf("%s: the file differs: %v", c.want, ComparePolicies(want, got))
+		if got.Command = want.Command; differ(want, got) && !asFile || got.Limits != want.Limits || !reflect.DeepEqual(got.InboundPorts(), want.InboundPorts()) {
+			t.Errorf("%s: the file differs: %v, %q, %q", c.want, Compare(want, got), Gained(want, got), Gained(got, want))
 		}
 		for _, set := range want.Settings {
 			if set.Where != "" {

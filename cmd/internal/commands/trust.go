@@ -112,7 +112,7 @@ func (t *trustCmd) accept(c terminal.Console, file string) error {
 		said = append(said, w.String())
 		c.PrintText(c.Paint(terminal.Yellow, "warning:") + " " + terminal.ShortHome(show.Line(w.String()), host.Home) + "\n")
 	}
-	c.PrintText(summary(c, all, said, host))
+	c.PrintText(summary(c, all, said, host) + beware(all, host))
 	// What was not shown as a whole cannot have been read.
 	if c.WriteErr != nil && *c.WriteErr != nil {
 		return fmt.Errorf("%s is not accepted, because it could not be printed completely", file)
@@ -166,7 +166,8 @@ func summary(c terminal.Console, all []serverChange, said []string, host hostfs.
 // serverChange is what a file makes of one server.
 type serverChange struct {
 	config.ServerChange
-	cfg *config.Config // with the file
+	cfg       *config.Config    // with the file
+	proposals []change.Proposal // what a server that the file declares would get
 }
 
 func (s serverChange) text(c terminal.Console, said []string, host hostfs.Host) string {
@@ -178,13 +179,41 @@ func (s serverChange) text(c terminal.Console, said []string, host hostfs.Host) 
 		return "This file takes away from your own server " + name + ":\n" + s.texts()
 	}
 	title := "This file declares the server " + name + ". It may use this:\n\n"
+	careful := ""
+	for _, text := range s.because(change.Ask, host) {
+		careful += "  careful: " + text + "\n"
+	}
 	r, err := inspect.ReportOf(session.Configured(host, s.cfg, s.Server, nil))
 	if err == nil {
 		r.Warnings = slices.DeleteFunc(r.Warnings, func(w string) bool { return slices.Contains(said, w) })
-		return title + r.Text(c, false)
+		return title + r.Text(c, false) + careful
 	}
 	// What it would get where it can start, rule by rule.
-	return title + name + "\n  arguments       " + terminal.ShownLine(s.Starts) + "\n  It does not start now: " + show.Lines(err.Error()) + "\n" + s.texts()
+	return title + name + "\n  arguments       " + terminal.ShownLine(s.Starts) + "\n  It does not start now: " + show.Lines(err.Error()) + "\n" + s.texts() + careful
+}
+
+// because says what speaks against the proposals with a verdict.
+func (s serverChange) because(v change.Verdict, host hostfs.Host) (all []string) {
+	for _, p := range s.proposals {
+		if text := show.Line(p.Because(terminal.ShortHome(p.Object.Name(), host.Home))); p.Verdict() == v && !slices.Contains(all, text) {
+			all = append(all, text)
+		}
+	}
+	return all
+}
+
+// beware says directly above the question what each server would get that grant asks for apart, and what comes of all of it
+// together.
+func beware(all []serverChange, host hostfs.Host) (lines string) {
+	for _, s := range all {
+		for _, text := range slices.Concat(s.because(change.Never, host), s.because(change.Apart, host)) {
+			lines += "careful: " + show.Name(s.Server) + ": " + text + "\n"
+		}
+		if both := change.Together(show.Name(s.Server), s.proposals); both != "" {
+			lines += "careful: " + both + "\n"
+		}
+	}
+	return lines
 }
 
 func (s serverChange) texts() (lines string) {
@@ -201,11 +230,8 @@ func fileWarnings(before, after *config.Config, s config.ServerChange, host host
 		if cfg == nil || cfg.Servers[s.Server] == nil {
 			return nil
 		}
-		for _, tool := range append([]string{"", config.AnyTool}, cfg.ToolsWithTable(s.Server)...) {
-			p, err := cfg.Policy(s.Server, tool)
-			if err != nil {
-				continue // a stateful server has no tools
-			}
+		policies, _ := cfg.Processes(s.Server) // config.Changes has the error
+		for _, p := range policies {
 			_, found, err := resolve.CheckFiles(p, host)
 			if err == nil && p.Narrow != nil {
 				var more []policy.Warning
@@ -215,7 +241,7 @@ func fileWarnings(before, after *config.Config, s config.ServerChange, host host
 			if err != nil {
 				found = append(found, policy.Warning{Code: "rule", Message: "this server will not start: " + err.Error(), Where: p.Where})
 			}
-			out = slices.Concat(out, found, harms(p, host))
+			out = append(out, found...)
 		}
 		return out
 	}
@@ -228,33 +254,28 @@ func fileWarnings(before, after *config.Config, s config.ServerChange, host host
 	return ws
 }
 
-// harms returns a warning for each rule of a server that one is asked about, or that nothing gives unasked. CheckFiles warns of
-// sensitive paths.
-func harms(p *policy.Policy, host hostfs.Host) (ws []policy.Warning) {
-	add := func(what, where string, h policy.Harm) {
-		if h.Never != "" || h.Ask != "" && !h.Secret {
-			ws = append(ws, policy.Warning{Code: "harm", Message: "careful: " + h.Say(show.Name(what)), Where: where})
-		}
-	}
+// proposalsOf decides about what a server that a project declares would get.
+func proposalsOf(p *policy.Policy, host hostfs.Host) (all []change.Proposal) {
+	of := func(o change.Object) change.Want { return change.Want{Source: change.Foreign, Object: o} }
 	for _, r := range p.Fs {
 		if r.Rights() != 0 && r.Path != "." {
-			add(r.Path, r.Where, change.HarmOf(resolve.Reasons(&host, p, r.Path, r.Rights())))
+			all = append(all, change.Judge(of(change.Object{Fs: r}), resolve.Reasons(&host, p, r.Path, r.Rights()), nil))
 		}
 	}
 	for _, r := range p.Net {
 		if r.Allow {
-			add(r.Host, r.Where, change.HarmOf(resolve.ReasonsOfHost(&host, r)))
+			all = append(all, change.Judge(of(change.Object{Net: r}), resolve.ReasonsOfHost(&host, r), nil))
 		}
 	}
 	for _, r := range p.Env {
-		add(r.Name, r.Where, change.HarmOf(policy.ReasonsOfVariable(r.Name)))
-		if r.File != "" {
-			h := change.HarmOf(resolve.Reasons(&host, p, r.File, policy.Read))
-			h.Secret = false // CheckFiles looks at the rules of paths alone
-			add(r.File, r.Where, h)
+		if r.Read {
+			all = append(all, change.Judge(of(change.Object{Env: r.Name}), policy.ReasonsOfVariable(r.Name), nil))
+		}
+		if r.Read && r.File != "" {
+			all = append(all, change.Judge(of(change.Path(r.File, policy.Read)), resolve.Reasons(&host, p, r.File, policy.Read), nil))
 		}
 	}
-	return ws
+	return all
 }
 
 // changesOf returns what a project's file declares and takes away, with the warnings about it. For a file with a
@@ -272,7 +293,14 @@ func changesOf(file string, data []byte, host hostfs.Host) (all []serverChange, 
 		}
 		for _, ch := range changes {
 			ws = slices.Concat(ws, after.Warnings(ch.Server), fileWarnings(before, after, ch, host))
-			all = append(all, serverChange{ch, after})
+			s := serverChange{ServerChange: ch, cfg: after}
+			policies, _ := after.Processes(ch.Server)
+			for _, p := range policies {
+				if ch.Starts != nil {
+					s.proposals = append(s.proposals, proposalsOf(p, host)...)
+				}
+			}
+			all = append(all, s)
 		}
 		ids = append(ids, after.NarrowedIDs...)
 	}

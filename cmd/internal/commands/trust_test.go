@@ -11,26 +11,39 @@ import (
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// TestHarms: what trust says of the rules of a project's file.
-func TestHarms(t *testing.T) {
+// TestBeware: what trust says of the rules of a project's file, and directly above the question.
+func TestBeware(t *testing.T) {
 	host, err := hostfs.LocalHost()
 	testkit.Must(t, err)
 	p := &policy.Policy{
 		Fs:  []policy.FsRule{{Path: ".", Read: true}, {Path: "~/.npm", Create: true}, {Path: "~/.bashrc", Update: true}, {Path: "~/a/b/c", Read: true}, {Path: "~/.ssh", Read: true}, {Path: "/", Where: "a denial"}},
 		Net: []policy.NetRule{{Host: "10.0.0.1", Allow: true}, {Host: "a.example", Allow: true}, {Host: "10.0.0.2"}},
-		Env: []policy.EnvRule{{Name: "A_TOKEN", Read: true}, {Name: "LANGUAGE_OF_IT", Read: true}},
+		Env: []policy.EnvRule{{Name: "A_TOKEN", Read: true}, {Name: "LANGUAGE_OF_IT", Read: true}, {Name: "HIDDEN"}},
 	}
+	s := serverChange{ServerChange: config.ServerChange{Server: "helper"}, proposals: proposalsOf(p, host)}
 	var got []string
-	for _, w := range harms(p, host) {
-		got = append(got, strings.Fields(w.Message)[1])
+	for _, text := range s.because(change.Ask, host) {
+		got = append(got, strings.Fields(text)[0])
 	}
-	if want := "~/.npm ~/.bashrc 10.0.0.1 A_TOKEN LANGUAGE_OF_IT"; strings.Join(got, " ") != want {
+	if want := "~/.npm 10.0.0.1 A_TOKEN LANGUAGE_OF_IT"; strings.Join(got, " ") != want {
 		t.Errorf("%q, want %q", got, want)
+	}
+	lines := strings.Split(strings.TrimSpace(beware([]serverChange{s}, host)), "\n")
+	for i, want := range []string{"careful: helper: ~/.bashrc decides ", "careful: helper: ~/.ssh is a sensitive file ", "careful: helper could read ~/.ssh and send it to 10.0.0.1, a.example"} {
+		if i >= len(lines) || !strings.HasPrefix(lines[i], want) {
+			t.Errorf("%q, want %s", lines, want)
+		}
+	}
+	s.proposals = proposalsOf(&policy.Policy{Fs: p.Fs[:5]}, host)
+	if text := beware([]serverChange{s}, host); strings.Contains(text, "send it") || !strings.Contains(text, "~/.ssh") {
+		t.Errorf("without a host: %s", text)
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
-	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -23,19 +22,19 @@ type Word struct {
 	Variable string // its name; "" for an argument
 }
 
-// Named is what a word names, and whether the server is to get it.
+// Named is what a word names.
 type Named struct {
 	Word
 	Path string // a file or directory of this host
 	Host string // a host of this machine, with Port
 	Port int
-	Why  string // why it is not granted; "" if it is
-	Ask  string // why it is not without a person who agrees
+	Said string // what people call it
+	Why  string // why no rule is made of it, or ""
 }
 
 // Names returns what some words name, each thing once: files and directories by absolute paths, and hosts of this
-// machine by URLs with a port. A word may be a list of those, as in "a,b" or "a:b". Nothing else decides what the
-// words of an entry grant, but for what a preset knows of a word.
+// machine by URLs with a port. A word may be a list of those, as in "a,b" or "a:b". Nothing else is granted for the words
+// of an entry, but for what a preset knows of a word.
 func Names(c clients.Client, words []Word, host clients.Host) (found []Named) {
 	for _, w := range words {
 		text, ok := Replaced(c, Defaulted(c, w.Text, host), host)
@@ -53,16 +52,15 @@ func Names(c clients.Client, words []Word, host clients.Host) (found []Named) {
 			items = policy.ListItems(host.OS, text)
 		}
 		for _, item := range items {
-			n := Named{Word: w}
-			said := item
+			n := Named{Word: w, Said: item}
 			switch {
 			case w.Variable != "" && len(items) > 1:
-				said = item + " in the variable " + w.Variable
+				n.Said = item + " in the variable " + w.Variable
 			case w.Variable != "":
-				said = "the path in the variable " + w.Variable
+				n.Said = "the path in the variable " + w.Variable
 			}
 			if n.Host, n.Port = loopback(item); n.Host == "" {
-				n.judge(item, said, host)
+				n.locate(item, host)
 			}
 			isSame := func(o Named) bool { return o.Path == n.Path && o.Host == n.Host && o.Port == n.Port }
 			if n.Path+n.Host != "" && !slices.ContainsFunc(found, isSame) {
@@ -73,18 +71,17 @@ func Names(c clients.Client, words []Word, host clients.Host) (found []Named) {
 	return found
 }
 
-// judge decides about the file or directory that a text names by an absolute path. said names it in a note. Without
-// one, Path stays "".
-func (n *Named) judge(path, said string, host clients.Host) {
+// locate finds the file or directory that a text names by an absolute path. Without one, Path stays "".
+func (n *Named) locate(path string, host clients.Host) {
 	if why := otherForm(path, host); why != "" {
-		n.Path, n.Why = path, said+" is not granted: "+why
+		n.Path, n.Why = path, n.Said+" is not granted: "+why
 		return
 	}
 	if !filepath.IsAbs(path) || host.OS != "windows" && everyServerReads(filepath.Clean(path)) {
 		return
 	}
 	if why := TwoWays(path); why != "" {
-		n.Path, n.Why = path, said+" is not granted, because "+why
+		n.Path, n.Why = path, n.Said+" is not granted, because "+why
 		return
 	}
 	path = filepath.Clean(path)
@@ -92,23 +89,13 @@ func (n *Named) judge(path, said string, host clients.Host) {
 		path = real // what a link grants is its target
 	}
 	_, err := os.Stat(path)
-	var h policy.Harm
-	if err == nil {
-		h = Harm(path, policy.Read, host)
-	}
 	switch {
 	case n.Variable != "" && hostfs.Within(host.OS, host.Home, path): // programs look in it for what they know
 		n.Why = "the directory in the variable " + n.Variable + " is not granted, because it holds your whole home directory: add --read with what the server needs in it"
-	case h.Never != "":
-		n.Why = said + " is not granted: " + h.Never
-	case h.Secret:
-		n.Why = said + " is not granted: " + h.Ask + "; if the server is to read it, add --read"
 	case policy.CheckPath(path) != nil, err != nil && !looksLikePath(path):
 		return // "/v1/items" may be no file at all
 	case err != nil:
-		n.Why = said + " does not exist, and is not granted: add --read or --write with the directory that is to hold it"
-	case h.Ask != "":
-		n.Ask = said + ": " + h.Ask
+		n.Why = n.Said + " does not exist, and is not granted: add --read or --write with the directory that is to hold it"
 	}
 	n.Path = path
 }
@@ -166,22 +153,6 @@ func IsScript(path string) bool {
 		return err == nil && info.Mode().IsRegular()
 	}
 	return false
-}
-
-// Harm judges a grant of a path that the user's own entry names. What holds for the files inside or beside it is no
-// question: the user has named that very directory, and a start keeps what decides or is secret out of a grant around it.
-// So ~/notes and the whole home directory are his to give, and a key, a package store and ~/.bashrc are not given by wrap
-// alone.
-func Harm(path string, rights policy.Rights, host clients.Host) policy.Harm {
-	local, p, err := LocalPolicy(host)
-	if err != nil {
-		return policy.Harm{Never: "what it holds is not known (" + err.Error() + ")"}
-	}
-	h := change.HarmOf(resolve.Reasons(&local, p, path, rights))
-	if h.Inside {
-		return policy.Harm{}
-	}
-	return h
 }
 
 // Sensitive returns the sensitive path that a path belongs to, or "". A path that cannot be judged

@@ -75,10 +75,12 @@ func (d *Decider) Exact(after *Target, objects ...change.Object) error {
 	if d.Was.Profile == nil || after.Profile == nil {
 		return nil
 	}
-	within := func(path, named string) bool {
-		return hostfs.Within(d.Was.Host.OS, path, ResolveLinks(d.At(named)))
-	}
-	return change.Exact(change.Rows(d.Was.Profile, after.Profile), objects, within)
+	return change.Exact(change.Rows(d.Was.Profile, after.Profile), objects, d.Within)
+}
+
+// Within reports whether a path of a profile lies where a path that is named leads.
+func (d *Decider) Within(path, named string) bool {
+	return hostfs.Within(d.Was.Host.OS, path, ResolveLinks(d.At(named)))
 }
 
 // Decide decides about a change. after is what the server has with it, or nil if that is not known.
@@ -88,9 +90,14 @@ func (d *Decider) Decide(w change.Want, after *Target) change.Proposal {
 
 func (d *Decider) decide(w change.Want, after *Target, more []policy.Reason) change.Proposal {
 	var rows []change.Row
-	if after != nil {
+	switch {
+	case after == nil:
+	case d.Was.Profile == nil || after.Profile == nil:
 		rows = change.NetRows(d.Was.Policy.Net, after.Policy.Net)
+	default:
+		rows = change.Rows(d.Was.Profile, after.Profile)
 	}
+	rows = slices.DeleteFunc(rows, func(r change.Row) bool { return !w.Object.Has(r, d.Within) })
 	return change.Judge(w, append(more, d.Reasons(w.Object)...), rows)
 }
 

@@ -3,21 +3,21 @@ package wrapping
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 	"github.com/mcp-jail/mcp-jail/presets"
 )
 
@@ -51,7 +51,7 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	dir := g.startDir(c, s, host)
 	server := &config.Server{Name: "server", Command: "x"}
 	if s.isProject() {
-		g.withholdAll(s, fromFile)
+		g.withholdAll(s, append(meaning.Names(c, s.arguments(args, host), host), meaning.Names(c, s.variableWords(host), host)...), fromFile, host)
 	} else {
 		if note != "" {
 			g.Notes = append(g.Notes, note)
@@ -67,12 +67,74 @@ func grantOf(c clients.Client, s Entry, host clients.Host, fromFile []string, no
 	return g
 }
 
-// withholdAll notes what an entry of others would need.
-func (g *Grant) withholdAll(s Entry, fromFile []string) {
-	names := append(s.EnvNames(), fromFile...)
-	if len(names) > 0 {
-		g.Notes = append(g.Notes, "it does not get the variables that it sets ("+listed(names)+"), because others may have written its file. To allow them:  "+show.Spelled([]string{"mcp-jail", "grant", s.Server, "--env", names[0]}))
+// withholdAll notes what an entry of others names: nothing of it is granted.
+func (g *Grant) withholdAll(s Entry, found []meaning.Named, fromFile []string, host clients.Host) {
+	var names, words []string
+	for _, n := range found {
+		switch p, err := decide(objectOf(n), change.Foreign, host); {
+		case n.Why != "":
+		case err != nil || p.Verdict() <= change.Apart:
+			g.Notes = append(g.Notes, notGranted(p, err, n.Said, s.Server))
+		default:
+			names, words = append(names, p.Object.Name()), append(words, p.Object.Words()...)
+		}
 	}
+	for _, name := range append(s.EnvNames(), fromFile...) {
+		names, words = append(names, name), append(words, "--env", name)
+	}
+	if len(names) > 0 {
+		g.Notes = append(g.Notes, "it does not get what it names ("+listed(names)+"), because others may have written its file. To allow all of it:  "+show.Spelled(append([]string{"mcp-jail", "grant", s.Server}, words...)))
+	}
+}
+
+// objectOf returns what is granted of a thing that a word names: a host at its port, or a path to read.
+func objectOf(n meaning.Named) change.Object {
+	if n.Host != "" {
+		return change.Object{Net: policy.NetRule{Host: n.Host, Port: n.Port, Allow: true}}
+	}
+	return change.Path(n.Path, policy.Read)
+}
+
+// decide decides about what an entry names. With an error nothing is known of it, and it is not granted.
+func decide(o change.Object, from change.Source, host clients.Host) (change.Proposal, error) {
+	w := change.Want{Source: from, Object: o}
+	local, defaults, err := meaning.LocalPolicy(host)
+	switch {
+	case err != nil:
+		return change.Proposal{Want: w}, fmt.Errorf("what it holds is not known (%w)", err)
+	case o.Net.Host != "":
+		return change.Judge(w, resolve.ReasonsOfHost(&local, o.Net), nil), nil
+	}
+	return change.Judge(w, resolve.Reasons(&local, defaults, o.At(), o.Fs.Rights()), nil), nil
+}
+
+// notGranted is the note about what is not proposed, with the command that grants it.
+func notGranted(p change.Proposal, err error, said, server string) string {
+	why := p.Because("it")
+	if err != nil {
+		why = err.Error()
+	}
+	return said + " is not granted: " + why + ". To allow it all the same:  " + typed(server, p.Object)
+}
+
+func typed(server string, o change.Object) string {
+	return show.Spelled(append([]string{"mcp-jail", "grant", server}, o.Words()...))
+}
+
+// gets reports whether a server gets what the user's own entry names, and says what there is to know about that.
+func (g *Grant) gets(o change.Object, said, server string, host clients.Host) bool {
+	p, err := decide(o, change.Entry, host)
+	switch v := p.Verdict(); {
+	case v < change.Ask:
+		g.Notes = append(g.Notes, notGranted(p, err, said, server))
+		return false
+	case v == change.Ask && g.unasked:
+		g.Notes = append(g.Notes, p.Because(said)+". Without a question it is not allowed:  "+typed(server, o))
+		return false
+	case v == change.Ask:
+		g.Careful = append(g.Careful, p.Because(said))
+	}
+	return true
 }
 
 // addShown adds what the user's own entry shows: the preset of its package, its variables, and paths.
@@ -140,20 +202,14 @@ func (g *Grant) noteRelative(s Entry) {
 	}
 }
 
-// noteHidden says which sensitive files the arguments name in the directory that the server starts in. addShown notes
-// those of the user's own entry that have an absolute path.
+// noteHidden says which sensitive files the arguments name in the directory that the server starts in.
 func (g *Grant) noteHidden(s Entry, args []string, dir string, host clients.Host) {
 	for _, word := range args {
 		if _, value, is := strings.Cut(word, "="); is && strings.HasPrefix(word, "-") {
 			word = value
 		}
-		name := word
-		if !filepath.IsAbs(word) {
-			name = filepath.Join(dir, word)
-		} else if !s.isProject() {
-			continue
-		}
-		if _, err := os.Stat(name); err == nil && filepath.IsAbs(name) && meaning.Sensitive(name, host) != "" {
+		name := filepath.Join(dir, word)
+		if _, err := os.Stat(name); err == nil && dir != "" && !filepath.IsAbs(word) && meaning.Sensitive(name, host) != "" {
 			g.Notes = append(g.Notes, word+" is a sensitive file, and hidden. If the server is to read it:  "+show.Spelled([]string{"mcp-jail", "grant", s.Server, "--read", name}))
 		}
 	}
@@ -197,8 +253,7 @@ func (g *Grant) usePreset(server *config.Server, p *presets.Preset, e presets.En
 	applied := p.For(e)
 	name := server.Name
 	*server = *applied.Server
-	notes, careful := judgeRules(server, s.Server, g.unasked, host)
-	g.Notes, g.Careful = append(g.Notes, notes...), append(g.Careful, careful...)
+	g.judgeRules(server, s.Server, host)
 	server.Name, server.Command = name, "x"
 	g.Preset, g.Flags = p.Name, []string{"--preset", p.Name}
 	for _, o := range applied.Open {
@@ -219,39 +274,17 @@ func (g *Grant) usePreset(server *config.Server, p *presets.Preset, e presets.En
 	return applied.Unknown
 }
 
-// judgeRules takes from the table of a preset the rules for files that are not granted because a word of the entry names them,
-// and says why. Sensitive paths stay hidden at a start, which says so.
-func judgeRules(server *config.Server, name string, unasked bool, host clients.Host) (notes, careful []string) {
+// judgeRules takes from the table of a preset the rules for files that are not granted because a word of the entry names
+// them, and says why.
+func (g *Grant) judgeRules(server *config.Server, name string, host clients.Host) {
 	if server.Access == nil {
-		return nil, nil
+		return
 	}
 	own := *server.Access
-	own.Fs = slices.DeleteFunc(slices.Clone(own.Fs), func(r policy.FsRule) bool {
-		if !filepath.IsAbs(r.Path) || meaning.TwoWays(r.Path) != "" {
-			return false // a start refuses a path that can be read in two ways
-		}
-		h := meaning.Harm(r.Path, r.Rights(), host)
-		switch {
-		case h.Never != "":
-			notes = append(notes, r.Path+" is not granted: "+h.Never)
-			return true
-		case h.Ask == "" || h.Secret:
-			return false
-		}
-		if unasked {
-			notes = append(notes, withoutQuestion(r.Path+": "+h.Ask, name, "--write", r.Path))
-		} else {
-			careful = append(careful, r.Path+": "+h.Ask)
-		}
-		return unasked
+	own.Fs = slices.DeleteFunc(slices.Clone(own.Fs), func(r policy.FsRule) bool { // a start refuses a path that can be read in two ways
+		return filepath.IsAbs(r.Path) && meaning.TwoWays(r.Path) == "" && !g.gets(change.Path(r.Path, r.Rights()), r.Path, name, host)
 	})
 	server.Access = &own
-	return notes, careful
-}
-
-// withoutQuestion is the note about what only a person may allow.
-func withoutQuestion(why, server, flag, path string) string {
-	return why + ". Without a question it is not allowed:  " + show.Spelled([]string{"mcp-jail", "grant", server, flag, path})
 }
 
 // addInherited adds the variables of a preset that the user has set. Many clients pass on their
@@ -319,31 +352,30 @@ func (g *Grant) makeAccess(server *config.Server, dir string, host clients.Host)
 // entry may rely, where it is known.
 func (g *Grant) addNamed(server *config.Server, found []meaning.Named, dir string, s Entry, host clients.Host) {
 	for _, n := range found {
-		switch {
-		case n.Ask == "":
-		case g.unasked:
-			g.Notes = append(g.Notes, withoutQuestion(n.Ask, s.Server, "--read", n.Path))
-		default:
-			g.Careful = append(g.Careful, n.Ask)
+		if has(server.Access, n) {
+			continue
+		}
+		if n.Why != "" {
+			g.Notes = append(g.Notes, n.Why)
+			continue
+		}
+		o := objectOf(n)
+		if !g.gets(o, n.Said, s.Server, host) {
+			continue
 		}
 		switch {
-		case n.Ask != "" && g.unasked, has(server.Access, n):
-		case n.Why != "":
-			g.Notes = append(g.Notes, n.Why)
-		case n.Host != "":
+		case n.Host != "", n.Variable != "" && dir != "":
 			g.makeAccess(server, dir, host)
-			target := net.JoinHostPort(n.Host, strconv.Itoa(n.Port))
-			g.Flags = append(g.Flags, "--net", target)
-			server.Access.Net = append(server.Access.Net, policy.NetRule{Host: n.Host, Port: n.Port, Allow: true, Where: show.Flag("--net", target)})
-		default:
-			if n.Variable != "" && dir != "" {
-				g.makeAccess(server, dir, host)
-			}
-			if server.Access == nil {
-				server.Access = &config.Access{}
-			}
-			g.Flags = append(g.Flags, "--read", n.Path)
-			server.Access.Fs = append(server.Access.Fs, policy.FsRule{Path: n.Path, Read: true, Where: show.Flag("--read", n.Path)})
+		case server.Access == nil:
+			server.Access = &config.Access{}
+		}
+		g.Flags = append(g.Flags, o.Words()...)
+		if n.Host != "" {
+			o.Net.Where = show.Flag("--net", o.Name())
+			server.Access.Net = append(server.Access.Net, o.Net)
+		} else {
+			o.Fs.Where = show.Flag("--read", o.Name())
+			server.Access.Fs = append(server.Access.Fs, o.Fs)
 		}
 	}
 }

@@ -77,7 +77,7 @@ func TestSharedDirectory(t *testing.T) {
 	}
 	const left, wide, neither = "left", "wide", "neither"
 	for entry, want := range map[string]string{
-		memory(h.Home + "/m.json"): left, memory("${userHome}/m.json"): left, memory("~/m.json"): neither, memory(link + "/m.json"): left, memory("/tmp/m.json"): left, memory(h.Home + "/own/../m.json"): left,
+		memory(h.Home + "/m.json"): left, memory("${userHome}/m.json"): left, memory("~/m.json"): neither, memory(link + "/m.json"): left, memory("/tmp/m.json"): neither, memory(h.Home + "/own/../m.json"): left,
 		sqlite(h.Home + "/t.db"): left, sqlite("~/t.db"): left, sqlite("/t.db"): left, sqlite(h.Home + "/.config/t.db"): left,
 		memory(h.Home + "/own/m.json"): neither, sqlite(h.Home + "/own/t.db"): neither, sqlite("t.db"): neither,
 		`{"command": "npx", "args": ["-y", "@modelcontextprotocol/server-filesystem", "` + h.Home + `"]}`:     wide,
@@ -118,9 +118,9 @@ func TestUnasked(t *testing.T) {
 	for entry, want := range map[string]struct{ path, asked, unasked string }{
 		`{"command": "mine", "args": ["` + h.Home + `/docs"]}`:                {"/docs", "", ""}, // directly in the home directory
 		`{"command": "mine", "env": {"F": "` + h.Home + `/docs/a.txt"}}`:      {"/docs/a.txt", "", ""},
-		`{"command": "mine", "env": {"F": "` + h.Home + `/docs/server.pem"}}`: {"/docs/server.pem", "the path in the variable F: it has the name of a file with a key", "mcp-jail grant s --read " + h.Home + "/docs/server.pem"},
+		`{"command": "mine", "env": {"F": "` + h.Home + `/docs/server.pem"}}`: {"", "is not granted: it has the name of a file with a key", "mcp-jail grant s --read " + h.Home + "/docs/server.pem"},
 		files("/docs"):    {"/docs", "", ""},
-		files("/.npm"):    {"/.npm", "it gives control of", "mcp-jail grant s --write " + h.Home + "/.npm"},
+		files("/.npm"):    {"/.npm", "/.npm gives control of", "mcp-jail grant s --write " + h.Home + "/.npm"},
 		files("/.bashrc"): {"", "is not granted: it decides", "is not granted: it decides"},
 	} {
 		path := filepath.Join(h.Home, ".cursor/mcp.json")
@@ -180,6 +180,25 @@ secret = { env = "T", file = "~/token" }
 		p := only(t, h, Selection{Clients: []string{"cursor"}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
 		if got := slices.Contains(p.Flags, file); got != (why == "") || !strings.Contains(strings.Join(p.Notes, "\n"), why) {
 			t.Errorf("%s: %q, %q", file, p.Flags, p.Notes)
+		}
+	}
+}
+
+// TestWithheld: an entry of a project gets nothing of what it names, and one command allows all of it but what is asked for
+// apart. The same entry in a file of the user's own gets it.
+func TestWithheld(t *testing.T) {
+	h := newHost(t)
+	for _, file := range []string{"notes/a.txt", "data/b.txt", "keys/id_rsa"} {
+		write(t, filepath.Join(h.Home, file), "")
+	}
+	entry := `{"mcpServers": {"s": {"command": "mine", "args": ["--in=` + h.Home + `/notes", "http://localhost:8080/x"], "env": {"A": "1", "D": "` + h.Home + `/data", "K": "` + h.Home + `/keys/id_rsa"}}}}`
+	all := "mcp-jail grant s --read " + h.Home + "/notes --net localhost:8080 --read " + h.Home + "/data --env A --env D --env K"
+	for file, own := range map[string]bool{filepath.Join(h.Project, ".mcp.json"): false, filepath.Join(h.Home, ".claude.json"): true} {
+		write(t, file, entry)
+		p := only(t, h, Selection{Clients: []string{"claude-code"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
+		notes := strings.Join(p.Notes, "\n") + "\n"
+		if got := slices.Contains(p.Flags, "--read"); got != own || strings.Contains(notes, all+"\n") == own || !strings.Contains(notes, "mcp-jail grant s --read "+h.Home+"/keys/id_rsa\n") {
+			t.Errorf("%s: %q, %s", file, p.Flags, notes)
 		}
 	}
 }

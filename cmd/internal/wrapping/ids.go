@@ -216,7 +216,7 @@ func (j judge) table(s Entry, words []string, p *ServerChange) (*config.Server, 
 			return nil, err
 		}
 		below := *preset.For(s.asPreset(preset, host)).Server
-		judgeRules(&below, s.Server, j.unasked, host) // check has what it says
+		(&Grant{unasked: j.unasked}).judgeRules(&below, s.Server, host) // check has what it says
 		o.Below = &below
 	}
 	table, err := o.Declared()
@@ -348,7 +348,7 @@ func (j judge) newer(s Entry, f *config.ServerFile) (lines []string) {
 	}
 	host := j.file.within(j.host)
 	table := *preset.For(s.asPreset(preset, host)).Server
-	judgeRules(&table, s.Server, true, host)
+	(&Grant{unasked: true}).judgeRules(&table, s.Server, host)
 	g := config.Grants{Table: &table, At: func(path string) string {
 		rest, isHome := strings.CutPrefix(path, "~")
 		return filepath.Clean(map[bool]string{true: j.host.Home}[isHome] + rest)
@@ -365,10 +365,10 @@ func (j judge) newer(s Entry, f *config.ServerFile) (lines []string) {
 	if err != nil || err2 != nil {
 		return nil
 	}
-	for _, ch := range config.ComparePolicies(was, is) {
+	for _, ch := range config.Compare(was, is) {
 		lines = append(lines, ch.Text)
 	}
-	return lines
+	return append(lines, config.Gained(was, is)...)
 }
 
 // stolen gives an entry another id than one that others have in their files.

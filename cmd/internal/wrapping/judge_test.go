@@ -177,7 +177,7 @@ func TestDirectory(t *testing.T) {
 		{"preset, state", files("${userHome}/.local/state/mcp-jail", ""), "", "is not granted: it decides", ""},
 		{"preset, programs", files("${userHome}/.local/bin", ""), "", "is not granted: it decides", ""},
 		{"preset, .bashrc", files("${userHome}/.bashrc", ""), "", "is not granted: it decides", ""},
-		{"preset, packages", files("${userHome}/.npm", ""), "~/.npm (read and write)", h.Home + "/.npm: it gives control of ~/.npm", ""},
+		{"preset, packages", files("${userHome}/.npm", ""), "~/.npm (read and write)", h.Home + "/.npm gives control of ~/.npm", ""},
 		{"preset, hooks", files("${workspaceFolder}/.git/hooks", ""), "", "is not granted: it is a protected file", ""},
 		{"preset, ordinary", files("${userHome}/notes", ""), "~/notes (read and write)", none, ""},
 

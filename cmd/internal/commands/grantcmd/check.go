@@ -121,7 +121,7 @@ var said = []string{"sensitive-granted", "useless-rule"}
 func (after *checked) since(now *checked) (warnings []string, err error) {
 	for _, w := range after.warnings {
 		isSame := func(o policy.Warning) bool { return o.Code == w.Code && o.Message == w.Message }
-		if !slices.Contains(said, w.Code) && !strings.HasSuffix(w.Message, "does not exist: it grants nothing") && !slices.ContainsFunc(now.warnings, isSame) {
+		if !slices.Contains(said, w.Code) && !slices.ContainsFunc(now.warnings, isSame) {
 			warnings = append(warnings, w.Message)
 		}
 	}
@@ -153,25 +153,6 @@ func isNew(err, before error) bool {
 		return false
 	}
 	return err.Error() != before.Error()
-}
-
-// isSame reports whether two policies come to the same on this host.
-func (after *checked) isSame(now *checked) bool {
-	a, b := after.target.Profile, now.target.Profile
-	if a == nil || b == nil || len(change.Rows(a, b)) > 0 {
-		return false
-	}
-	return config.Digest(withoutFiles(*a)) == config.Digest(withoutFiles(*b))
-}
-
-// withoutFiles returns a policy without its files, and without the texts that follow from them.
-func withoutFiles(p policy.Profile) policy.Profile {
-	p.Entries, p.HomeLinks, p.Reach, p.Unprotected = nil, nil, nil, nil
-	p.Env = slices.DeleteFunc(slices.Clone(p.Env), func(v policy.Variable) bool { return v.Name == policy.StatementVar })
-	for i := range p.Env {
-		p.Env[i].Rule = ""
-	}
-	return p
 }
 
 // gives returns the rule that gives rights at a path in each directory in which the server may be started, or the
@@ -236,8 +217,8 @@ func find(x *index.Index, word string) (*server, error) {
 	case out.words == nil:
 		return nil, terminal.UsageErrorf("the line of %s is not known: start it once", s.Title())
 	}
-	out.Name = fileName(x, s, out.Key)
-	return out, nil
+	out.Name, err = fileName(x, s, out.Key)
+	return out, err
 }
 
 // isTable reports whether the user wrote the policy as a table, which mcp-jail does not change.
@@ -257,23 +238,18 @@ func hasFile(s *index.Server) bool {
 	return s.Key != "" && s.Words != nil
 }
 
-// fileName returns the name for the file of a server: that of the file that it has, or one that none has.
-func fileName(x *index.Index, s *index.Server, key string) string {
+// fileName returns the name for the file of a server: that of the file that it has, or the one that is known from its key.
+func fileName(x *index.Index, s *index.Server, key string) (string, error) {
 	if s.File != nil {
-		return s.File.Server.Name
+		return s.File.Server.Name, nil
 	}
 	name := records.ShortKey(key)
-	taken := map[string]bool{}
 	for _, o := range x.Servers {
-		if o.File != nil {
-			taken[o.File.Server.Name] = true
+		if o.File != nil && o.File.Server.Name == name {
+			return "", fmt.Errorf("nothing was changed: %s is the file of another server", show.Line(o.File.Path))
 		}
 	}
-	free := name
-	for n := 2; taken[free]; n++ {
-		free = fmt.Sprintf("%s-%d", name, n)
-	}
-	return free
+	return name, nil
 }
 
 // commandOf returns a command line of grant, for a shell.

@@ -134,15 +134,13 @@ func (e *Edit) use(tool string) (err error) {
 	return err
 }
 
-// Judge judges a grant to a tool, or to the whole server, that no person typed.
-func (e *Edit) Judge(tool string, o change.Object) (policy.Harm, error) {
-	if tool == config.AnyTool {
-		return policy.Harm{Never: "in a policy * means all tools without rules of their own"}, nil
-	}
+// Decide decides about a change that no person typed, for a tool or the whole server. has reports whether it has that already.
+func (e *Edit) Decide(tool string, w change.Want) (p change.Proposal, has bool, err error) {
 	if err := e.use(tool); err != nil {
-		return policy.Harm{}, err
+		return p, false, err
 	}
-	return change.HarmOf(e.decider().Reasons(o)), nil
+	by, err := e.granted(w.Object) // an error comes with the change
+	return e.decider().Decide(w, nil), by != "" && err == nil, nil
 }
 
 // Add grants an object, or takes it away. It reports whether that changes something.
@@ -157,20 +155,9 @@ func (e *Edit) add(tool string, o change.Object) (by string, err error) {
 		return "", err
 	}
 	e.asked = append(e.asked, o)
-	if !e.remove {
-		if by, err := e.granted(o); by != "" || err != nil {
-			return by, err
-		}
-	}
-	if e.grants.Table, err = e.tableOf([]change.Object{o}); err != nil {
-		return "", err
-	}
-	if e.remove && e.isTable() {
-		return "", e.notThere(fmt.Errorf("mcp-jail does not change the table [servers.%s], which you wrote", show.Key(e.Key)))
-	}
-	file, after, err := e.apply(e.File)
-	if err != nil {
-		return "", err
+	file, after, by, err := e.apply(o)
+	if by != "" || err != nil {
+		return by, err
 	}
 	if _, err := after.since(e.now[e.tool]); err != nil {
 		return "", err
@@ -231,7 +218,7 @@ func (e *Edit) decided() (all []string, err error) {
 		if err := e.use(p.tool); err != nil {
 			return nil, err
 		}
-		beware, apart := e.judged(p.objects, false)
+		beware, apart := e.judged(e.proposals(p.objects), false)
 		all = slices.Concat(all, beware, apart)
 		for _, o := range p.objects {
 			if o.Fs.Path != "" {
@@ -276,17 +263,49 @@ func (e *Edit) tableOf(objects []change.Object) (*config.Server, error) {
 	return rules, err
 }
 
-// apply returns a file with the change, and the policy that the server has with it.
-func (e *Edit) apply(file *config.ServerFile) (changed *config.ServerFile, after *checked, err error) {
-	if e.remove {
-		if changed, err = file.Checked(); err != nil {
-			return nil, nil, err
-		}
-		if err := e.grants.TakeFrom(changed.Server); err != nil {
-			return nil, nil, e.notThere(err)
-		}
-		return e.read(changed)
+// apply returns the file with an object, or without it, and the policy that the server has then. by is what grants the
+// object already: the policy is the same with it, and gives it wherever the server is started.
+func (e *Edit) apply(o change.Object) (file *config.ServerFile, after *checked, by string, err error) {
+	if e.grants.Table, err = e.tableOf([]change.Object{o}); err != nil {
+		return nil, nil, "", err
 	}
+	if e.remove {
+		file, after, err = e.without()
+		return file, after, "", err
+	}
+	wanted := e.grants.Table
+	file, after, err = e.with()
+	now := e.now[e.tool]
+	switch by := e.around(wanted); {
+	case by != "" && (err != nil || after.files != nil && now.files == nil):
+		return nil, nil, by, nil // a rule with fewer rights than the one around it is an error
+	case err != nil || !e.isSame(now, after):
+		return file, after, "", err
+	}
+	switch {
+	case o.Fs.Path != "":
+		r := wanted.Access.Fs[0]
+		by, denied := now.gives(e.grants.At(r.Path), r.Rights())
+		switch {
+		case r.Rights() == 0:
+			return file, after, denied, nil
+		case denied != "":
+			return nil, nil, "", terminal.UsageErrorf("nothing was changed: %s", &config.DenialError{Path: o.Fs.Path, Where: denied})
+		}
+		return file, after, by, nil
+	case o.Net.Host != "":
+		if rule, ok := policy.MatchNet(now.target.Policy.Net, wanted.Access.Net[0].Host, "", wanted.Access.Net[0].Ports()[0], "", ""); ok {
+			return file, after, rule.Where, nil
+		}
+	case o.Env != "":
+		rule, _ := policy.MatchEnv(now.target.Policy.Env, o.Env) // it may not be set
+		return file, after, rule.Where, nil
+	}
+	return file, after, "the policy that it has", nil
+}
+
+// with returns the file with the grants, and the policy that the server has with it.
+func (e *Edit) with() (file *config.ServerFile, after *checked, err error) {
 	d := e.decider()
 	d.Load = func(f *config.ServerFile) (*session.Target, error) {
 		if after, err = e.check(f, e.tool); err != nil {
@@ -294,63 +313,47 @@ func (e *Edit) apply(file *config.ServerFile) (changed *config.ServerFile, after
 		}
 		return after.target, nil
 	}
-	switch changed, _, err = d.With(file, e.grants); {
+	switch file, _, err = d.With(e.File, e.grants); {
 	case err == nil:
-		return changed, after, nil
-	case changed == nil:
+		return file, after, nil
+	case file == nil:
 		return nil, nil, terminal.UsageErrorf("nothing was changed: %s", err)
 	}
 	return nil, nil, refusal(err)
 }
 
-// read returns a file as the next start reads it, and the policy with it.
-func (e *Edit) read(f *config.ServerFile) (*config.ServerFile, *checked, error) {
-	f, err := f.Checked()
+// without returns the file without the grants, and the policy that the server has then.
+func (e *Edit) without() (*config.ServerFile, *checked, error) {
+	if e.isTable() {
+		return nil, nil, e.notThere(fmt.Errorf("mcp-jail does not change the table [servers.%s], which you wrote", show.Key(e.Key)))
+	}
+	file, err := e.File.Checked()
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := e.grants.TakeFrom(file.Server); err != nil {
+		return nil, nil, e.notThere(err)
+	}
+	if file, err = file.Checked(); err != nil {
+		return nil, nil, refusal(err)
+	}
+	after, err := e.check(file, e.tool)
 	if err != nil {
 		return nil, nil, refusal(err)
 	}
-	after, err := e.check(f, e.tool)
-	if err != nil {
-		return nil, nil, refusal(err)
-	}
-	return f, after, nil
+	return file, after, nil
 }
 
-// granted returns what grants an object already, or "": the policy is the same with it, and gives it wherever the server
-// is started.
+// granted returns what grants an object already, or "".
 func (e *Edit) granted(o change.Object) (by string, err error) {
-	if e.grants.Table, err = e.tableOf([]change.Object{o}); err != nil {
-		return "", err
-	}
-	wanted := e.grants.Table
-	_, after, err := e.apply(e.File)
-	switch by := e.around(wanted); {
-	case by != "" && (err != nil || after.files != nil && e.now[e.tool].files == nil):
-		return by, nil // a rule with fewer rights than the one around it is an error
-	case err != nil || !after.isSame(e.now[e.tool]), o.Setting.Key == "workspace" && e.now[e.tool].target.Policy.Workspace == "":
-		return "", err
-	}
-	now := e.now[e.tool].target.Policy
-	switch {
-	case o.Fs.Path != "":
-		r := wanted.Access.Fs[0]
-		by, denied := e.now[e.tool].gives(e.grants.At(r.Path), r.Rights())
-		switch {
-		case r.Rights() == 0:
-			return denied, nil
-		case denied != "":
-			return "", terminal.UsageErrorf("nothing was changed: %s", &config.DenialError{Path: o.Fs.Path, Where: denied})
-		}
-		return by, nil
-	case o.Net.Host != "":
-		if rule, ok := policy.MatchNet(now.Net, wanted.Access.Net[0].Host, "", wanted.Access.Net[0].Ports()[0], "", ""); ok {
-			return rule.Where, nil
-		}
-	case o.Env != "":
-		rule, _ := policy.MatchEnv(now.Env, o.Env) // it may not be set
-		return rule.Where, nil
-	}
-	return "the policy that it has", nil
+	_, _, by, err = e.apply(o)
+	return by, err
+}
+
+// isSame reports whether two policies come to the same on this host.
+func (e *Edit) isSame(now, after *checked) bool {
+	was, is := now.target.Profile, after.target.Profile
+	return was != nil && is != nil && len(change.Rows(was, is)) == 0 && len(e.rest(now, after)) == 0
 }
 
 // around returns the rule that gives what a rule for a path would, or "". At a sensitive path or a protected name the

@@ -17,8 +17,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
-	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // How says how a change is written.
@@ -56,18 +54,11 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 	can := how.why
 	var apart []string
 	for _, p := range e.parts {
-		more, err := e.show(c, p, whole)
+		then, more, err := e.show(c, p, whole, how.Named)
 		if err != nil {
 			return err
 		}
-		apart = append(apart, more...)
-		if !e.remove {
-			can = append(e.consequences(), can...)
-		}
-		if !e.remove {
-			beware, alone := e.judged(p.objects, how.Named)
-			can, apart = append(can, beware...), append(alone, apart...)
-		}
+		can, apart = append(then, can...), append(more, apart...)
 	}
 	e.File = whole
 	if e.isTable() {
@@ -89,16 +80,17 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 	return e.commit(c)
 }
 
-// show shows what the grants to one tool change, rule by rule, and returns what is to be asked for apart.
-func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile) (apart []string, err error) {
+// show shows what the grants to one tool change, rule by rule. It returns what the server can do then, and what is to be
+// asked for apart.
+func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile, named bool) (can, apart []string, err error) {
 	e.File, e.now = whole, map[string]*checked{}
 	if err := e.use(p.tool); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	before, after := e.was[p.tool], e.now[p.tool]
 	warnings, err := after.since(before)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	switch p.tool {
 	case "":
@@ -107,15 +99,21 @@ func (e *Edit) show(c terminal.Console, p part, whole *config.ServerFile) (apart
 	default:
 		c.PrintText(fmt.Sprintf("\n  for the tool %s:\n", show.InSentence(p.tool)))
 	}
-	if e.grants.Table, err = e.tableOf(p.objects); err != nil {
-		return nil, err
-	}
 	rest := e.rest(before, after)
 	c.PrintText("\n" + table80(e.rows(p.objects, before, after, rest)))
 	for _, w := range warnings {
 		note(c, w)
 	}
-	return e.givenBack(p.objects, rest), nil
+	if e.remove {
+		return nil, e.givenBack(p.objects, rest), nil
+	}
+	proposals := e.proposals(p.objects)
+	var texts []change.Text
+	for _, p := range proposals {
+		texts = append(texts, p.Text(e.Short))
+	}
+	beware, apart := e.judged(proposals, named)
+	return append(change.Then(show.Name(e.word), texts), beware...), apart, nil
 }
 
 func note(c terminal.Console, text string) {
@@ -131,8 +129,9 @@ func (e *Edit) rows(objects []change.Object, before, after *checked, rest []conf
 	if known {
 		rows = change.Rows(was, is)
 	}
+	within := e.decider().Within
 	has := func(o change.Object) bool {
-		return slices.ContainsFunc(rows, func(r change.Row) bool { return o.Has(r, e.within) })
+		return slices.ContainsFunc(rows, func(r change.Row) bool { return o.Has(r, within) })
 	}
 	for _, o := range objects {
 		_, err := os.Lstat(e.At(o.Fs.Path))
@@ -160,9 +159,6 @@ func (e *Edit) rows(objects []change.Object, before, after *checked, rest []conf
 	return all
 }
 
-// within reports whether a path of a profile lies where a path that is named leads.
-func (e *Edit) within(path, named string) bool { return hostfs.Within(e.host.OS, path, e.At(named)) }
-
 // shortReal returns a path without links for people.
 func (e *Edit) shortReal(path string) string {
 	return (person{e.host.OS, session.ResolveLinks(e.host.Home), e.host.Dir}).short(path, "")
@@ -187,83 +183,6 @@ func table80(rows [][3]string) string {
 	return b.String()
 }
 
-// consequences says what the server can then do with what is granted.
-func (e *Edit) consequences() (all []string) {
-	t, who := e.grants.Table, show.Name(e.word)
-	say := func(format string, args ...any) {
-		begin := who + " can then "
-		if len(all) > 0 {
-			begin = "It can also "
-		}
-		all = append(all, begin+fmt.Sprintf(format, args...)+".")
-	}
-	for _, r := range e.now[e.tool].target.Policy.Fs {
-		if r.Workspace && t.Workspace != "" {
-			r.Path = t.Workspace
-			e.sayFile(say, r)
-		}
-	}
-	if t.Home == "real" {
-		say("see the name of your home folder, but no more files in it")
-	}
-	if t.Access != nil {
-		for _, r := range t.Access.Fs {
-			e.sayFile(say, r)
-		}
-		for _, r := range t.Access.Inbound {
-			say("be reached on port %d, by every program of this machine", r.Port)
-		}
-		for _, r := range t.Access.Net {
-			if r.Allow {
-				say("send everything that it can read to %s", map[bool]string{false: show.Name(r.Host), true: "any host"}[r.Host == "*"])
-			}
-		}
-	}
-	for _, v := range t.Variables {
-		say("use the value of %s", show.Name(v.Name))
-	}
-	if len(all) > 4 {
-		return nil // the rows say it
-	}
-	return all
-}
-
-// sayFile says what the server can do with a file or folder by a rule.
-func (e *Edit) sayFile(say func(string, ...any), r policy.FsRule) {
-	at, name, does, but := e.At(r.Path), e.Short(r.Path), "read", ", except keys and passwords"
-	info, err := os.Stat(at)
-	isDir := err != nil || info.IsDir()
-	switch rights := r.Rights(); {
-	case rights == 0:
-		does, but, isDir = "no longer read or change", "", false
-	case rights&policy.Write != 0 && isDir && !hostfs.HasProtectedName(e.host.OS, at):
-		does, but = "change and delete", ", except protected files such as .git/hooks"
-	case rights&policy.Write != 0:
-		does, isDir = "change", false
-	case rights.Has(policy.Execute) && isDir:
-		does, isDir = "run programs in", false
-	case rights.Has(policy.Execute):
-		does = "start"
-	}
-	switch {
-	case at == "/":
-		name = "every file of this machine"
-	case hostfs.Within(e.host.OS, session.ResolveLinks(e.host.Home), at):
-		name = "all your files"
-	case isDir:
-		name = "every file in " + name
-	default:
-		but = ""
-	}
-	if names := namesIn(at); r.Rights() != 0 && resolve.Sensitive(&e.host, e.now[e.tool].target.Policy, at) != "" && but+names != "" {
-		but = strings.TrimSuffix(", also your keys there ("+names+")", " ()")
-	}
-	if err != nil && r.Rights() != 0 {
-		but += ", once it exists"
-	}
-	say("%s %s%s", does, name, but)
-}
-
 // rest returns what differs between two policies beside what a server may reach.
 func (e *Edit) rest(before, after *checked) []config.Change {
 	was, is := *before.target.Policy, *after.target.Policy
@@ -271,7 +190,7 @@ func (e *Edit) rest(before, after *checked) []config.Change {
 		const started = "where its client starts it"
 		was.Workspace, is.Workspace = cmp.Or(was.Workspace, started), cmp.Or(is.Workspace, started)
 	}
-	return config.CompareRest(&was, &is)
+	return config.Compare(&was, &is)
 }
 
 // givenBack returns what --remove gives back to the server. Where its client starts it may not be known, so a denial counts
@@ -291,20 +210,26 @@ func (e *Edit) givenBack(objects []change.Object, rest []config.Change) (all []s
 	return all
 }
 
-// judged decides about objects that the user typed, or has agreed to by name. It returns what he should know, and what he
-// is to be asked for apart.
-func (e *Edit) judged(objects []change.Object, named bool) (beware, apart []string) {
+// proposals decides about objects that the user typed, or has agreed to by name.
+func (e *Edit) proposals(objects []change.Object) (all []change.Proposal) {
 	d := e.decider()
 	d.Was = e.was[e.tool].target
-	for _, o := range objects {
-		p := d.Decide(change.Want{Source: change.Typed, Object: o}, e.now[e.tool].target)
+	for _, o := range change.Merge(objects) {
+		all = append(all, d.Decide(change.Want{Source: change.Typed, Object: o}, e.now[e.tool].target))
+	}
+	return all
+}
+
+// judged returns what the user should know of proposals, and what he is to be asked for apart.
+func (e *Edit) judged(proposals []change.Proposal, named bool) (beware, apart []string) {
+	for _, p := range proposals {
 		isLift := func(r policy.Reason) bool { return r.Kind == policy.WhyLifts }
 		if named && !slices.ContainsFunc(p.Reasons, isLift) { // what it lifts was not known then
 			continue
 		}
-		text, names := p.Because(o.Name()), ""
-		if o.Fs.Path != "" {
-			names = namesIn(e.At(o.Fs.Path))
+		text, names := p.Because(p.Object.Name()), ""
+		if p.Object.Fs.Path != "" {
+			names = namesIn(e.At(p.Object.Fs.Path))
 		}
 		switch v := p.Verdict(); {
 		case v <= change.Apart && names != "":

@@ -4,10 +4,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
 // TestToolForAll tests that a failure of a tool which its server calls "*" leads to no rules of all tools.
@@ -20,7 +21,17 @@ func TestToolForAll(t *testing.T) {
 			t.Errorf("%s: %v", tool, err)
 		}
 	}
-	if harm, err := e.Judge("*", change.Path("/x", policy.Read)); err != nil || harm.Never == "" {
-		t.Errorf("learn: %+v, %v", harm, err)
+}
+
+// TestFileName: the name of a server's file is known from its key alone, and never that of another server's file.
+func TestFileName(t *testing.T) {
+	for other, refused := range map[string]bool{"s-4k7q2m9y": false, "s-4k7q2m9x": true} {
+		x := &index.Index{Servers: []*index.Server{{File: &config.ServerFile{Server: &config.Server{Name: other}}}}}
+		if name, err := fileName(x, &index.Server{}, "s-4k7q2m9x3vt5"); refused != (err != nil) || !refused && name != "s-4k7q2m9x" {
+			t.Errorf("beside %s: %s, %v", other, name, err)
+		}
+		if name, err := fileName(x, x.Servers[0], "s-4k7q2m9x3vt5"); name != other || err != nil {
+			t.Errorf("of a server with a file: %s, %v", name, err)
+		}
 	}
 }

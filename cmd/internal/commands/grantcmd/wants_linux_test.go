@@ -184,7 +184,7 @@ func TestTyped(t *testing.T) {
 		wanted := wordsOf(strings.Fields(words))
 		must(t, e.want("", wanted))
 		must(t, e.use(""))
-		_, apart := e.judged(wanted, false)
+		_, apart := e.judged(e.proposals(wanted), false)
 		if got := strings.Join(apart, "\n"); !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("%s: %q, want %q", words, got, want)
 		}
@@ -272,7 +272,7 @@ func TestGranted(t *testing.T) {
 		{rule("~/repo", write), "--write ~/repo", true}, {rule("~/repo", write), "--write ~/repo/.git/hooks", false}, {rule("~/repo", write), "--read ~/repo/.git/hooks", true},
 		{rule("~", read), "--read ~/.ssh", false}, {rule("~", read) + rule("~/.ssh", read), "--read ~/.ssh", true},
 		{"[[servers.x.access.net]]\nhost = \"a.test\"\nallow = true\n", "--net a.test:443", true}, {"[[servers.x.access.net]]\nhost = \"a.test\"\nallow = true\n", "--net a.test:8080", false},
-		{"variables = [\"A\"]\n", "--env A", true}, {"", "--env NOT_SET", false}, {"", "--limit processes=512", true}, {"", "--limit processes=513", false},
+		{"variables = [\"A\"]\n", "--env A", true}, {"", "--env NOT_SET", false}, {"", "--limit processes=512", false},
 		{"", "--home real", false}, {"", "--inbound 80", false}, {"", "--deny ~/notes", false},
 	} {
 		e := newEdit(t, c.lines)
@@ -289,7 +289,7 @@ func TestNarrower(t *testing.T) {
 	var err error
 	e.grants.Table, err = session.TableOf([]string{"--read", "~/"})
 	must(t, err)
-	file, _, err := e.apply(e.File)
+	file, _, err := e.with()
 	must(t, err)
 	var paths []string
 	for _, r := range file.Server.Access.Fs {
@@ -321,7 +321,9 @@ func TestExact(t *testing.T) {
 		file, err := e.before.Checked()
 		must(t, err)
 		c.edit(file.Server)
-		_, after, err := e.read(file)
+		file, err = file.Checked()
+		must(t, err)
+		after, err := e.check(file, "")
 		must(t, err)
 		if err := e.decider().Exact(after.target, change.Path("~/notes", policy.Read)); (err != nil) != c.refused {
 			t.Errorf("%s: %v", name, err)

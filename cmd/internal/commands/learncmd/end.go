@@ -17,9 +17,7 @@ import (
 func (l *loop) end() error {
 	l.report()
 	answered := len(l.last.tools) > 0
-	if err := l.takeProposed(); err != nil {
-		return err
-	}
+	l.takeProposed()
 	switch {
 	case !l.edit.Changed() && !answered && len(l.last.failed) == 0:
 		l.c.PrintText("Nothing was changed: no tool was called.\n")
@@ -89,8 +87,8 @@ func (l *loop) did(d policy.Denial) string {
 	return show.Line(d.Operation) + " " + l.edit.Short(d.Target)
 }
 
-// takeProposed adds what is not tried to what is asked for. Without a question, and of what needs one, it is left out.
-func (l *loop) takeProposed() error {
+// takeProposed adds what is not tried to what is asked for. Without a question it is left out.
+func (l *loop) takeProposed() {
 	for _, g := range l.proposed {
 		if l.yes || !l.c.Asks() {
 			g.why = "it is not tried: " + strings.Join(g.by, ", ") + " needs it"
@@ -104,31 +102,6 @@ func (l *loop) takeProposed() error {
 		}
 		l.c.PrintText("  not tried  " + strings.Join(g.by, ", ") + " needs " + l.need(g) + "\n")
 	}
-	return l.leaveAsked()
-}
-
-// leaveAsked takes back what a person is to be asked about, where --yes answers.
-func (l *loop) leaveAsked() error {
-	if !l.yes {
-		return nil
-	}
-	var kept []*grant
-	for _, g := range l.grants {
-		harm, err := l.edit.Judge(g.tool, g.Object)
-		if err != nil {
-			return err
-		}
-		if harm.Ask == "" || g.typed {
-			kept = append(kept, g)
-			continue
-		}
-		g.why = harm.Ask
-		l.left = append(l.left, g)
-	}
-	if len(kept) == len(l.grants) {
-		return nil
-	}
-	return l.restart(kept)
 }
 
 // sayLeft names what was left out, with the command that grants it.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
@@ -13,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
@@ -56,17 +58,18 @@ func (l *loop) giveOne(f failure, h diagnostics.Hint) (_ *grant, isNew bool, err
 		}
 		return nil, false, nil // it has that, and fails still
 	}
-	var verdict verdict
-	if verdict, g.why, err = l.judge(g); err != nil {
+	tried, proposed, err := l.may(g, h.Attribution == diagnostics.Certain)
+	switch {
+	case err != nil:
 		return nil, false, err
-	}
-	switch verdict {
-	case leave:
-		l.left = addTo(l.left, g)
-		return nil, false, nil
-	case propose:
+	case proposed:
 		l.proposed = addTo(l.proposed, g)
 		return g, false, nil
+	case !tried && g.why != "":
+		l.left = addTo(l.left, g)
+		return nil, false, nil
+	case !tried: // it has that
+		return nil, false, nil
 	}
 	isNew, err = l.add(g)
 	if err != nil { // the server would not start with it
@@ -94,54 +97,69 @@ func addTo(all []*grant, g *grant) []*grant {
 	return append(all, g)
 }
 
-// A verdict decides about a grant that the user did not type.
-type verdict int
-
-const (
-	leave   verdict = iota // it is named at the end, and not granted
-	propose                // it is asked for at the end, and not tried
-	allow
-)
-
-// judge decides about a grant, and says why it is left out.
-func (l *loop) judge(g *grant) (verdict, string, error) {
-	harm, err := l.edit.Judge(g.tool, g.Object)
-	longer, writes := g.Setting.Key == startupTimeout, g.Fs.Rights()&policy.Write != 0
-	switch {
-	case err != nil:
-		return leave, "", err
-	case harm.Never != "":
-		return leave, harm.Never, nil
-	case g.Net.Host != "":
-		return l.ask(g, "", "learn allows no host without a question")
-	case harm.Secret, harm.Ask != "" && !harm.Inside, slices.Contains(l.keysIn(g), tooMany):
-		return leave, cmp.Or(harm.Ask, "too much lies in there to look for keys"), nil
-	case writes && !l.isOwn(g.Fs.Path), g.Fs.Rights() == 0 && !longer:
-		return propose, harm.Ask, nil
-	case l.reaches() && !longer:
-		return l.ask(g, " "+show.Name(l.name)+" may reach hosts, so it could send that on.", "the server may reach hosts, so learn asks about each path")
+// may reports whether a grant is tried, or not tried and asked for at the end. If it is left, its why says the reason; if the
+// server has it, there is none. What the jail has seen counts as recorded; it sees no variable.
+func (l *loop) may(g *grant, seen bool) (tried, proposed bool, err error) {
+	from := change.Said
+	if seen && g.Env == "" {
+		from = change.Recorded
 	}
-	return allow, "", nil
+	p, has, err := l.edit.Decide(g.tool, change.Want{Source: from, Object: g.Object})
+	if has || err != nil {
+		return false, false, err
+	}
+	because := p.Because(l.edit.Short(g.Name()))
+	var ask []string
+	switch rights := g.Fs.Rights(); {
+	case g.tool == config.AnyTool:
+		g.why = "in a policy * means all tools without rules of their own"
+		return false, false, nil
+	case p.Verdict() < change.Ask:
+		g.why = because
+		return false, false, nil
+	case slices.Contains(l.keysIn(g), tooMany):
+		g.why = "too much lies in there to look for keys"
+		return false, false, nil
+	case g.Setting.Key == startupTimeout:
+		return true, false, nil
+	case g.Net.Host != "":
+		tried, err = l.ask(g, because)
+		return tried, false, err
+	case rights == 0, rights&policy.Write != 0 && p.Verdict() == change.Fine && !l.isOwn(g.Fs.Path):
+		return false, true, nil
+	case l.reaches():
+		ask = append(ask, show.Name(l.name)+" may reach hosts, so it could send that on")
+	}
+	if p.Verdict() == change.Ask {
+		ask = append(ask, cmp.Or(because, "mcp-jail did not see this refusal, and took it from the words of the server"))
+	}
+	if ask == nil {
+		return true, false, nil
+	}
+	tried, err = l.ask(g, strings.Join(ask, ". "))
+	return tried, false, err
 }
 
 // startupTimeout is the key of the time that the server has to start.
 const startupTimeout = "startup_timeout_secs"
 
-// ask asks about a grant once. beware is what to know for the answer.
-func (l *loop) ask(g *grant, beware, why string) (verdict, string, error) {
-	if l.yes || !l.c.Asks() {
-		return leave, why, nil
+// ask asks about a grant once. beware is what to know for the answer, or "".
+func (l *loop) ask(g *grant, beware string) (yes bool, err error) {
+	if g.why = cmp.Or(beware, "learn allows no host without a question"); l.yes || !l.c.Asks() {
+		return false, nil
 	}
-	if slices.ContainsFunc(l.denied, g.same) {
-		return leave, "the answer was not yes", nil
+	if beware != "" {
+		beware += ". "
 	}
-	question := g.by[0] + " needs " + l.need(g) + "." + beware + " " + grantcmd.Question(l.name, g.Words())
-	yes, err := cli.AskYes(l.c, question, "nothing was changed")
-	if err != nil || yes {
-		return allow, "", err
+	if !slices.ContainsFunc(l.denied, g.same) {
+		question := g.by[0] + " needs " + l.need(g) + ". " + show.Line(beware) + grantcmd.Question(l.name, g.Words())
+		if yes, err = cli.AskYes(l.c, question, "nothing was changed"); yes || err != nil {
+			return yes, err
+		}
+		l.denied = append(l.denied, g)
 	}
-	l.denied = append(l.denied, g)
-	return leave, "the answer was not yes", nil
+	g.why = "the answer was not yes"
+	return false, nil
 }
 
 // stateful reports whether one process serves all calls.

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // begun returns a change of the server true, which has an id, and its home directory.
@@ -56,7 +57,7 @@ func TestVariables(t *testing.T) {
 		if len(given) > 0 || l.edit.Changed() || len(l.proposed) != 1 {
 			t.Errorf("%s: given %d, proposed %d, left %d", name, len(given), len(l.proposed), len(l.left))
 		}
-		testkit.Must(t, l.takeProposed())
+		l.takeProposed()
 		if len(l.left) != 1 || l.edit.Changed() {
 			t.Errorf("%s is not skipped by --yes", name)
 		}
@@ -93,6 +94,21 @@ func TestPathBesideHost(t *testing.T) {
 		testkit.Must(t, err)
 		if asked := strings.Count(testkit.ReadFile(t, out.Name()), "[y/N]"); asked != c.asked || len(given) != c.given {
 			t.Errorf("%s: %d questions, %d given, want %d, %d", name, asked, len(given), c.asked, c.given)
+		}
+	}
+}
+
+// TestToolForAll: what a tool lacks that its server calls "*" is left, since its rules would be those of all tools. The
+// control has another name.
+func TestToolForAll(t *testing.T) {
+	edit, _ := begun(t)
+	for tool, want := range map[string]bool{"*": false, "list": true} {
+		l := &loop{edit: edit(), name: "true", yes: true}
+		l.edit.File.Server.Stateful = new(bool)
+		g := &grant{Object: change.Path("~/notes/a", policy.Read), tool: tool, by: []string{tool}}
+		tried, _, err := l.may(g, true)
+		if testkit.Must(t, err); tried != want {
+			t.Errorf("%s: tried %t, %s", tool, tried, g.why)
 		}
 	}
 }
