@@ -1,6 +1,7 @@
 package records
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -224,4 +225,50 @@ func TestPrograms(t *testing.T) {
 	if got, err = ProgramsOf(host, "a"); err != nil || got.Taken != nil {
 		t.Errorf("%v, %v", got, err)
 	}
+}
+
+// TestStarts tests that what servers are started from is noted beside where they may write, and that what never was is
+// noted anew as a whole.
+func TestStarts(t *testing.T) {
+	host := hostfs.Host{StateDir: filepath.Join(t.TempDir(), "mcp-jail")}
+	from := func(key, program string) policy.Started {
+		return policy.Started{Key: key, Name: key, Program: program, Parts: []policy.Part{{Path: program + ".d", Work: true}}}
+	}
+	start := func(key, at, program string, rules []policy.WriterRules) {
+		t.Helper()
+		s := from(key, program)
+		must(t, NoteWrites(host, key, at, true, rules, &s))
+	}
+	first := Programs{}.With(map[string]string{"sh": "/bin/sh"}, nil)
+	for _, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() { start("a", "x", "/a/1", writesOf("a", "/one")) }, "a /a/1 1"},
+		{func() { start("a", "x", "/a/2", nil) }, "a /a/2 0"},
+		{func() { start("a", "y", "/a/3", nil) }, "a /a/2 0, a /a/3 0"},
+		{func() { start("me", "x", "/me", nil) }, "a /a/2 0, a /a/3 0"},
+		{func() { must(t, NoteListed(host, []policy.Started{from("", "/b"), from("c", "/c")})) }, "a /a/2 0, a /a/3 0,  /b 0 listed, c /c 0 listed"},
+		{func() { must(t, NotePrograms(host, "c", first)) }, "a /a/2 0, a /a/3 0,  /b 0 listed, c /c 0 listed"},
+		{func() { must(t, NoteListed(host, []policy.Started{from("c", "/d")})) }, "a /a/2 0, a /a/3 0, c /d 0 listed"},
+		{func() { must(t, ForgetWrites(host, "a")) }, "c /d 0 listed"},
+		{func() { must(t, NoteListed(host, nil)) }, ""},
+	} {
+		step.do()
+		all, err := Starts(host, "me")
+		must(t, err)
+		var got []string
+		for _, s := range all {
+			text := fmt.Sprintf("%s %s %d", s.Key, s.Program, len(s.Writes))
+			if s.Listed {
+				text += " listed"
+			}
+			got = append(got, text)
+			testkit.Equal(t, "the parts", s.Parts, []policy.Part{{Path: s.Program + ".d", Work: true}})
+		}
+		testkit.Equal(t, "noted", strings.Join(got, ", "), step.want)
+	}
+	programs, err := ProgramsOf(host, "c")
+	must(t, err)
+	testkit.Equal(t, "programs", programs, first)
 }
