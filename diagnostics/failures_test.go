@@ -2,6 +2,7 @@ package diagnostics
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -268,6 +269,15 @@ func (f failure) check(t *testing.T) {
 	}
 	if got.Verdict, got.Kind = decidedOf(d); got.Verdict != f.Verdict || got.Kind != f.Kind {
 		t.Errorf("%s: decided %q for %q, want %q for %q", f.Name, got.Verdict, got.Kind, f.Verdict, f.Kind)
+	}
+	for _, p := range d.Proposals() {
+		data, err := json.Marshal(p)
+		testkit.Must(t, err)
+		var kept change.Proposal
+		testkit.Must(t, json.Unmarshal(data, &kept))
+		if !slices.Equal(kept.Object.Words(), p.Object.Words()) || kept.Object.Program != p.Object.Program || kept.IsOpen() {
+			t.Errorf("%s: %s is read as %+v", f.Name, data, kept)
+		}
 	}
 	for _, text := range append([]string{d.Advised(), d.Fix}, remedies(d)...) {
 		if strings.Contains(text, "mcp-jail why") || strings.Contains(text, "--last") {
