@@ -2,6 +2,7 @@ package diagnostics
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -65,6 +66,7 @@ type failure struct {
 	Target, Missing string // of the first hint
 	Targets         string // of all hints
 	Words           string // for mcp-jail grant
+	Verdict, Kind   string // of the first hint's proposal, and of what weighs most against it
 	Note            string // part of the cause, where nothing is proposed
 	Fix, What       string // parts of them
 	Page            Page
@@ -265,6 +267,23 @@ func (f failure) check(t *testing.T) {
 	if !strings.Contains(advised(d), f.Fix) || !strings.Contains(d.What, f.What) || f.Page != "" && d.Explain != f.Page || f.Targets != "" && strings.Join(targets, " ") != f.Targets {
 		t.Errorf("%s: want %q, %q, page %q and targets %q; got %q\n%s", f.Name, f.Fix, f.What, f.Page, f.Targets, targets, told(d))
 	}
+	if got.Verdict, got.Kind = decidedOf(d); got.Verdict != f.Verdict || got.Kind != f.Kind {
+		t.Errorf("%s: decided %q for %q, want %q for %q", f.Name, got.Verdict, got.Kind, f.Verdict, f.Kind)
+	}
+	for _, p := range d.Proposals() {
+		data, err := json.Marshal(p)
+		testkit.Must(t, err)
+		var kept change.Proposal
+		testkit.Must(t, json.Unmarshal(data, &kept))
+		if !slices.Equal(kept.Object.Words(), p.Object.Words()) || kept.Object.Program != p.Object.Program || kept.IsOpen() {
+			t.Errorf("%s: %s is read as %+v", f.Name, data, kept)
+		}
+	}
+	for _, text := range append([]string{d.Advised(), d.Fix}, remedies(d)...) {
+		if strings.Contains(text, "mcp-jail why") || strings.Contains(text, "--last") {
+			t.Errorf("%s: a remedy leads back to where it is shown: %s", f.Name, text)
+		}
+	}
 	if f.Code != 0 && d.Code != f.Code || ev.Exit != nil && (d.Signal == "") == (d.Exit == nil) {
 		t.Errorf("%s: code %d, want %d; exit %v, signal %q", f.Name, d.Code, f.Code, d.Exit, d.Signal)
 	}
@@ -290,4 +309,24 @@ func (f failure) check(t *testing.T) {
 	if err := granting(&config.Server{Name: "github", Command: "x"}, "", wordsOf(d)); err != nil {
 		t.Errorf("%s: %q: %v", f.Name, wordsOf(d), err)
 	}
+}
+
+// decidedOf returns what is decided about the first hint, and the kind of reason that weighs most.
+func decidedOf(d Diagnosis) (verdict, kind string) {
+	if len(d.Hints) == 0 || d.Hints[0].Proposal.IsZero() {
+		return "", ""
+	}
+	p := d.Hints[0].Proposal
+	if len(p.Reasons) > 0 {
+		kind = string(p.Reasons[0].Kind)
+	}
+	return map[change.Verdict]string{change.Never: "never", change.Cannot: "cannot", change.Apart: "apart", change.Ask: "ask", change.Fine: "fine"}[p.Verdict()], kind
+}
+
+// remedies returns what each hint says that helps.
+func remedies(d Diagnosis) (all []string) {
+	for _, h := range d.Hints {
+		all = append(all, h.Fix, h.Proposal.Refused())
+	}
+	return all
 }

@@ -40,9 +40,8 @@ func (p *Proposal) UnmarshalJSON(data []byte) error {
 	if k.Source == recorded {
 		p.Source = Recorded
 	}
-	if objects, err := Read(k.Words); err != nil {
-		return err
-	} else if objects = Merge(objects); len(objects) == 1 {
+	objects, err := Read(k.Words)
+	if objects = Merge(objects); err == nil && len(objects) == 1 { // other words are not those of mcp-jail
 		p.Object = objects[0]
 	}
 	return nil

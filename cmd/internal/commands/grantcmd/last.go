@@ -36,7 +36,7 @@ func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (wanted []chang
 	if r, err = g.ofTool(e, r); err != nil {
 		return nil, err
 	}
-	e.decide(r)
+	decide(r, e.Propose)
 	last := r.Diagnoses[len(r.Diagnoses)-1]
 	items := lackedIn(r)
 	switch why := show.Line(last.Advised()); {
@@ -69,12 +69,16 @@ func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (wanted []chang
 // all of that by now.
 func Decide(x *index.Index, word string, r diagnostics.Record) (allowed bool) {
 	e, err := Begin(x, word)
+	propose := withoutFile(x)
+	if err == nil {
+		propose = e.Propose
+	}
+	if decide(r, propose); r.Failed != nil {
+		decide(*r.Failed, propose)
+		r = *r.Failed
+	}
 	if err != nil {
 		return false
-	}
-	if e.decide(r); r.Failed != nil {
-		e.decide(*r.Failed)
-		r = *r.Failed
 	}
 	for _, d := range r.Diagnoses {
 		for _, p := range d.Proposals() {
@@ -87,11 +91,23 @@ func Decide(x *index.Index, word string, r diagnostics.Record) (allowed bool) {
 	return len(e.asked) > 0 && e.takenAway(e.File) == ""
 }
 
+// withoutFile returns what decides about a server whose policy is in a file that the user changes by hand: nothing can be
+// allowed there, but what is never proposed has its reason.
+func withoutFile(x *index.Index) func(change.Want) change.Proposal {
+	d := &session.Decider{Was: &session.Target{Host: x.Host, Policy: &policy.Policy{}}, At: person{x.Host.OS, x.Host.Home, x.Host.Dir}.absolute}
+	return func(w change.Want) change.Proposal {
+		if p := d.Decide(w, nil); p.Verdict() <= change.Cannot {
+			return p
+		}
+		return change.Proposal{Want: w}
+	}
+}
+
 // decide decides anew about what the failures of a record lacked.
-func (e *Edit) decide(r diagnostics.Record) {
+func decide(r diagnostics.Record, propose func(change.Want) change.Proposal) {
 	for i := range r.Diagnoses {
 		for _, p := range r.Diagnoses[i].Proposals() {
-			*p = e.Propose(p.Want)
+			*p = propose(p.Want)
 		}
 	}
 }
