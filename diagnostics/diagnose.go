@@ -252,13 +252,19 @@ func setCauses(d *Diagnosis, c *analysis.Case, found []analysis.Finding) {
 	found = slices.DeleteFunc(found, func(f analysis.Finding) bool { return !c.Restricts(f.Hint.Axis) })
 	found = found[:min(len(found), maxHints)]
 	var wanted []change.Object
+	for i := range found {
+		found[i] = proposable(c, found[i])
+	}
+	for i := len(found) - 1; i > 0; i-- { // what helps only together is decided together
+		if found[i].Besides && found[i].Object.IsZero() && !found[i-1].Object.IsZero() {
+			found[i-1] = found[i-1].Unfixable(found[i].Fix)
+		}
+	}
 	for i, f := range found {
-		f = proposable(c, f)
 		d.Hints = append(d.Hints, hint(c, f))
 		if i == 0 || f.Besides || d.Hints[i].Warning == "" {
 			wanted = append(wanted, f.Object)
 		}
-		found[i] = f
 	}
 	if len(found) == 0 {
 		return

@@ -40,6 +40,8 @@ var verdicts = map[policy.ReasonKind]string{
 	policy.WhyOfSystem:     "NNNPP",
 	policy.WhyRaises:       "NNNPP",
 	policy.WhySensitive:    "NPNPP",
+	policy.WhyLogin:        "PPNPP",
+	policy.WhyCommands:     "NPNPP",
 	policy.WhyKeyName:      "NPNAP",
 	policy.WhySocket:       "AAAfA",
 	policy.WhyGitDir:       "AAAfA",
@@ -116,6 +118,6 @@ func HarmOf(reasons []policy.Reason) (h policy.Harm) {
 		h.Never, h.Ask = h.Ask, ""
 	}
 	h.Inside = VerdictOf(r.Kind, Entry) == Fine
-	h.Secret = VerdictOf(r.Kind, Said) == Never && VerdictOf(r.Kind, Typed) == Apart
+	h.Secret = VerdictOf(r.Kind, Recorded) == Apart && VerdictOf(r.Kind, Entry) == Never && VerdictOf(r.Kind, Typed) == Apart
 	return h
 }

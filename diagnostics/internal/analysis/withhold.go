@@ -103,9 +103,9 @@ func Withhold(c *Case, f Finding, dials bool) Finding {
 		why = WriteForbidden(c, at)
 	}
 	named := f.Hint.Attribution != report.Certain // the server chooses its words: they lead to no key
-	if why == "" && (named || dials) && IsSensitive(c, at) {
+	if why == "" && named && IsSensitive(c, at) {
 		if dials {
-			return f.Unfixable(notSuggested + ": behind that socket keys are used")
+			return f.Unfixable(notSuggested + ": " + Harm(c, at, rights).Say(c.Show(at)))
 		}
 		f.Hint.Cause = c.Who() + " probably looked for " + c.Show(f.Hint.Target) + ". The jail hides keys and passwords"
 		f.Hint.Whole = true
