@@ -363,7 +363,7 @@ func Reasons(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights
 // commands says what can be done through a socket behind which programs run outside of the jail, or returns "".
 func (b *Places) commands(at string) string {
 	names := []string{path.Base(at)}
-	for _, name := range [...]string{"DOCKER_HOST", "CONTAINER_HOST", "DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK"} {
+	for _, name := range [...]string{"DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK"} {
 		value, _ := b.h.UserEnv(name)
 		if socket := policy.SocketOf(value); socket != "" && b.paths.Canonical(socket) == at {
 			names = append(names, "$"+name)
