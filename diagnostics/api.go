@@ -112,22 +112,6 @@ func PageOfCode(c Code) Page { return report.PageOfCode(c) }
 // PageOfLimit returns the page about a limit, by its key.
 func PageOfLimit(key string) Page { return report.PageOfLimit(key) }
 
-// WithLogins returns what speaks against a path, which is known to be the login of one program or not. Both paths have no
-// links.
-func WithLogins(home, at string, reasons []policy.Reason) []policy.Reason {
-	rel, err := filepath.Rel(home, at)
-	if err != nil || !analysis.IsLogin(filepath.ToSlash(rel)) {
-		return reasons
-	}
-	all := slices.DeleteFunc(slices.Clone(reasons), func(r policy.Reason) bool { return r.Kind == policy.WhyKeyName })
-	for i := range all {
-		if all[i].Kind == policy.WhySensitive {
-			all[i].Kind = policy.WhyLogin
-		}
-	}
-	return all
-}
-
 // BuildFix returns the remedy for a shortage of the host that prevents the building of a
 // jail, or "" for other errors. The system is named as in Evidence.
 func BuildFix(err error, system string) string { return analysis.BuildFix(err, system) }

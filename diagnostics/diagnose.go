@@ -248,8 +248,14 @@ func endedByJail(d Diagnosis, why string) Diagnosis {
 // setCauses makes findings the causes of a diagnosis. The first one decides.
 func setCauses(d *Diagnosis, c *analysis.Case, found []analysis.Finding) {
 	found = slices.DeleteFunc(found, func(f analysis.Finding) bool { return !c.Restricts(f.Hint.Axis) })
-	for i, f := range found[:min(len(found), maxHints)] {
-		f = decided(c, f)
+	found = found[:min(len(found), maxHints)]
+	var all []*change.Proposal
+	for i := range found {
+		found[i] = decided(c, found[i])
+		all = append(all, &found[i].Hint.Proposal)
+	}
+	change.Bundle(all)
+	for i, f := range found {
 		h := hint(c, f)
 		if d.Hints = append(d.Hints, h); i == 0 {
 			d.Attribution, d.Cause, d.Fix, d.Explain = h.Attribution, h.Cause, h.Fix, h.Explain

@@ -182,7 +182,7 @@ func deciding(ev *Evidence, reasons func(string, policy.Rights) []policy.Reason)
 			case rights != 0:
 				at := path.Clean(strings.Replace(o.At(), "~", "/home/u", 1))
 				gained := change.Gained(profile, at, rights)
-				known = slices.Concat(known, change.ReasonsIn(profile, at, gained), WithLogins("/home/u", at, reasons(at, gained)))
+				known = slices.Concat(known, change.ReasonsIn(profile, at, gained), reasons(at, gained))
 			case o.Net.Host != "":
 				known = append(known, resolve.ReasonsOfHost(&hostfs.Host{}, o.Net)...)
 			case o.Env != "":

@@ -53,6 +53,7 @@ type failure struct {
 	NoHome                                                        bool              `toml:"no_home"`
 	Holds                                                         map[string]string // a file, and the variable in it
 	Sources                                                       map[string]string // a variable, and the file of its rule
+	Values                                                        map[string]string // of the user's variables
 	Dir, Install, Unfit                                           string
 	Env, Secrets                                                  map[string]string
 	Net                                                           []policy.NetRule
@@ -205,6 +206,9 @@ func (f failure) host(ev *Evidence) {
 	ev.Source = func(name string) string { return f.Sources[name] }
 	if f.Shared != nil {
 		ev.Shared = func(dir string) string { return f.Shared[dir] }
+	}
+	if f.Values != nil {
+		ev.Variable = func(name string) string { return f.Values[name] }
 	}
 	if f.Listens != nil {
 		ev.Listens = func(_ string, port int) bool { return slices.Contains(f.Listens, port) }

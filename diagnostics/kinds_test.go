@@ -26,10 +26,10 @@ func TestKinds(t *testing.T) {
 	testkit.Must(t, err)
 	testkit.Must(t, toml.Unmarshal(data, &table))
 	on := fakeHost(slices.Concat(executed, harmlessFiles, []string{
-		"/home/u/.config/", "/home/u/.cache/", "/home/u/.npm/", "/home/u/.cache/uv/", "/home/u/docs/", "/home/u/docs/id_rsa", "/home/u/docs/server.pem", "/home/v/", "/run/docker.sock",
+		"/home/u/.config/", "/home/u/.cache/", "/home/u/.npm/", "/home/u/.cache/uv/", "/home/u/docs/", "/home/u/docs/id_rsa", "/home/u/docs/server.pem", "/home/v/", "/run/docker.sock", "/run/other.sock", "/home/u/s/agent.sock", "/home/u/.netrc", "/home/u/.npmrc",
 		"/home/u/.aws/credentials", "/home/u/work/.env", "/usr/bin/sudo", "/opt/", "/dev/sda", "/dev/ttyUSB0",
 	}))
-	on.Environ = append(on.Environ, "HTTPS_PROXY=http://proxy.test:3128")
+	on.Environ = append(on.Environ, "HTTPS_PROXY=http://proxy.test:3128", "SSH_AUTH_SOCK=/home/u/s/agent.sock")
 	lstat := on.Lstat
 	on.Lstat = func(p string) (hostfs.FileInfo, error) {
 		info, err := lstat(p)

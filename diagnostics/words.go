@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
@@ -172,12 +173,27 @@ func missed(c *analysis.Case, row analysis.ProgramRow) (found []analysis.Finding
 			}
 		} else if slices.Contains(c.Profile.Withheld, name) {
 			found = append(found, analysis.AttributeVariable(c, Likely, name, row.Name+" reads the variable "+name+", which is set but not granted"))
+			found = append(found, socketOf(c, name)...)
 		}
 	}
 	if row.Given && len(found) == 0 {
 		found = analysis.GivenPaths(c, Likely, words.Absent, nil, true)
 	}
 	return found
+}
+
+// socketOf returns the finding about the socket that a withheld variable names: each is of no use without the other.
+func socketOf(c *analysis.Case, name string) []analysis.Finding {
+	if c.Evidence.Variable == nil {
+		return nil
+	}
+	socket := policy.SocketOf(c.Evidence.Variable(name))
+	if socket == "" || c.Exists(socket) != analysis.Present || c.Profile.RightsAt(c.Canonical(socket)).Has(policy.Update) {
+		return nil
+	}
+	f := analysis.Refused(Likely, policy.AxisIPC, socket, analysis.RightName(policy.Update), "the variable "+name+" names "+c.Show(socket)+", which is not granted", change.Path(c.Canonical(socket), policy.Read|policy.Update))
+	f.Besides = true
+	return []analysis.Finding{f}
 }
 
 // raised returns a finding about a module with a grant for what is around it, since modules import

@@ -1,5 +1,10 @@
 package policy
 
+import (
+	"path"
+	"strings"
+)
+
 // Reason is what is known of the object of a change, and speaks against it. What comes of that is decided in
 // diagnostics/change.
 type Reason struct {
@@ -19,7 +24,8 @@ const (
 	WhyOfSystem     ReasonKind = "of_system"     // to be written
 	WhyRaises       ReasonKind = "raises"        // a program that runs as another user
 	WhySensitive    ReasonKind = "sensitive"     // keys or passwords; the name is that of the place
-	WhyLogin        ReasonKind = "login"         // one program's own, which is sensitive
+	WhyLogin        ReasonKind = "login"         // the login of one program, and of no other; the name is that of the place
+	WhyCommands     ReasonKind = "commands"      // a socket behind which programs run outside; the name says what they do
 	WhyKeyName      ReasonKind = "key_name"      // the name of a file with keys
 	WhySocket       ReasonKind = "socket"        // of this machine
 	WhyGitDir       ReasonKind = "git_dir"       // to be written, but for the protected names in it
@@ -68,4 +74,17 @@ func ReasonsOfVariable(name string) []Reason {
 		return []Reason{{Kind: WhyChoosesCode}}
 	}
 	return []Reason{{Kind: WhyTokenName}}
+}
+
+// SocketOf returns the path of the socket that the value of a variable names, as DOCKER_HOST, DBUS_SESSION_BUS_ADDRESS and
+// SSH_AUTH_SOCK do, or "".
+func SocketOf(value string) string {
+	if _, after, ok := strings.Cut(value, "unix:path="); ok {
+		value, _, _ = strings.Cut(after, ",")
+	}
+	value = strings.TrimPrefix(value, "unix://")
+	if !strings.HasPrefix(value, "/") {
+		return ""
+	}
+	return path.Clean(value)
 }

@@ -133,8 +133,12 @@ func Because(r policy.Reason, name string) string {
 		return name + " belongs to the system"
 	case policy.WhyRaises:
 		return name + " is a program that runs with the rights of another user"
-	case policy.WhySensitive, policy.WhyLogin:
+	case policy.WhySensitive:
 		return name + " is a sensitive file (" + names[0] + ")"
+	case policy.WhyLogin:
+		return name + " is a sensitive file (" + names[0] + "): whoever has it can log in as you"
+	case policy.WhyCommands:
+		return name + " is a socket of this machine: " + names[0]
 	case policy.WhyKeyName:
 		return name + " has the name of a file with a key or passwords"
 	case policy.WhySocket:

@@ -41,6 +41,7 @@ var verdicts = map[policy.ReasonKind]string{
 	policy.WhyRaises:       "NNNPP",
 	policy.WhySensitive:    "NPNPP",
 	policy.WhyLogin:        "PPNPP",
+	policy.WhyCommands:     "NPNPP",
 	policy.WhyKeyName:      "NPNAP",
 	policy.WhySocket:       "AAAfA",
 	policy.WhyGitDir:       "AAAfA",
@@ -105,6 +106,20 @@ func (p Proposal) Is(kinds ...policy.ReasonKind) bool {
 // IsZero reports whether nothing was wanted.
 func (p Proposal) IsZero() bool { return p.Object.IsZero() }
 
+// Bundle gives a proposal that helps only with the one before, and that one, the worse verdict of the two.
+func Bundle(all []*Proposal) {
+	for i := len(all) - 1; i > 0; i-- {
+		p, before := all[i], all[i-1]
+		switch {
+		case !p.Besides || p.verdict == Has || before.verdict == Has || before.IsZero():
+		case p.verdict < before.verdict:
+			before.verdict, before.Reasons = p.verdict, p.Reasons
+		default:
+			p.verdict, p.Reasons = before.verdict, before.Reasons
+		}
+	}
+}
+
 // Nothing returns the proposal for what the server has already.
 func Nothing(w Want) Proposal { return Proposal{Want: w, verdict: Has} }
 
@@ -141,6 +156,6 @@ func HarmOf(reasons []policy.Reason) (h policy.Harm) {
 		h.Never, h.Ask = h.Ask, ""
 	}
 	h.Inside = VerdictOf(r.Kind, Entry) == Fine
-	h.Secret = VerdictOf(r.Kind, Said) == Never && VerdictOf(r.Kind, Typed) == Apart
+	h.Secret = VerdictOf(r.Kind, Recorded) == Apart && VerdictOf(r.Kind, Entry) == Never && VerdictOf(r.Kind, Typed) == Apart
 	return h
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -152,7 +151,7 @@ func (d *Decider) Reasons(o change.Object) (all []policy.Reason) {
 		rights = change.Gained(profile, at, rights)
 		all = change.ReasonsIn(profile, at, rights)
 	}
-	all = append(all, diagnostics.WithLogins(ResolveLinks(host.Home), at, resolve.Reasons(host, d.Was.Policy, at, rights))...)
+	all = append(all, resolve.Reasons(host, d.Was.Policy, at, rights)...)
 	if rights&policy.Write != 0 && d.Others != nil {
 		all = append(all, resolve.ReasonsOfStarted(&d.Was.Host, at, d.Others())...)
 	}

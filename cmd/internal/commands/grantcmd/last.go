@@ -106,9 +106,11 @@ func withoutFile(x *index.Index) func(change.Want) change.Proposal {
 // decide decides anew about what the failures of a record lacked.
 func decide(r diagnostics.Record, propose func(change.Want) change.Proposal) {
 	for i := range r.Diagnoses {
-		for _, p := range r.Diagnoses[i].Proposals() {
+		all := r.Diagnoses[i].Proposals()
+		for _, p := range all {
 			*p = propose(p.Want)
 		}
+		change.Bundle(all)
 	}
 }
 

@@ -341,10 +341,14 @@ func Reasons(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights
 	add(changes && policy.HasProtectedName(at) && !isGit, policy.WhyProtected)
 	add(changes && system && !device, policy.WhyOfSystem)
 	add(rights.Has(policy.Execute) && !mode.IsDir() && (mode&(fs.ModeSetuid|fs.ModeSetgid) != 0 || slices.Contains(rows("raising", ""), path.Base(at))), policy.WhyRaises)
-	if place := b.Sensitive(name); place != "" {
-		add(true, policy.WhySensitive, place)
+	hidden := b.Sensitive(name)
+	login := slices.ContainsFunc(b.Builtin, func(s place) bool { return s.Written == hidden && s.Why != "" })
+	add(hidden != "" && !login, policy.WhySensitive, hidden)
+	add(login, policy.WhyLogin, hidden)
+	add(HasKeyName(at) && !mode.IsDir() && !login, policy.WhyKeyName)
+	if why := b.commands(at); socket && why != "" {
+		add(true, policy.WhyCommands, why)
 	}
-	add(HasKeyName(at) && !mode.IsDir(), policy.WhyKeyName)
 	add(socket, policy.WhySocket)
 	add(changes && isGit, policy.WhyGitDir)
 	add(changes && device || !policy.Within(at, home) && isIn("of others", "", at), policy.WhyOfOthers)
@@ -354,6 +358,25 @@ func Reasons(h *hostfs.Host, p *policy.Policy, name string, rights policy.Rights
 	}
 	add(around == home && at != b.paths.Canonical(b.workspaceOrDir()) && (mode.IsDir() || !b.paths.Exists(at)), policy.WhyInHome)
 	return all
+}
+
+// commands says what can be done through a socket behind which programs run outside of the jail, or returns "".
+func (b *Places) commands(at string) string {
+	names := []string{path.Base(at)}
+	for _, name := range [...]string{"DBUS_SESSION_BUS_ADDRESS", "SSH_AUTH_SOCK"} {
+		value, _ := b.h.UserEnv(name)
+		if socket := policy.SocketOf(value); socket != "" && b.paths.Canonical(socket) == at {
+			names = append(names, "$"+name)
+		}
+	}
+	for _, g := range groupsOf(b.h.OS, "commands") {
+		for _, row := range g.rows {
+			if slices.ContainsFunc(names, func(name string) bool { return matchName(row, name) }) {
+				return g.why
+			}
+		}
+	}
+	return ""
 }
 
 // decides returns the reason that a path, before links and without them, lies in a place that [Guarded] returns, or

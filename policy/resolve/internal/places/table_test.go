@@ -17,13 +17,13 @@ func TestTable(t *testing.T) {
 		for i, row := range g.rows {
 			ofHome := strings.HasPrefix(row, "~/") || strings.HasPrefix(row, "**/") && g.kind == "sensitive"
 			absolute := row[0] == '/' && (len(g.systems) > 0 || g.kind == "of root" || g.kind == "of others")
-			name := slices.Contains([]string{"home of windows", "sample", "of any user", "moved", "key name", "raising", "prefix programs", "prefix data", "shared", "git command", "git path", "git hook", "git kept"}, g.kind)
+			name := slices.Contains([]string{"home of windows", "sample", "of any user", "moved", "key name", "raising", "commands", "prefix programs", "prefix data", "shared", "git command", "git path", "git hook", "git kept"}, g.kind)
 			if !ofHome && !absolute && !name || strings.TrimSpace(row) != row || slices.Contains(g.rows[i+1:], row) {
 				t.Errorf("%s: %q", g.kind, row)
 			}
 		}
 	}
-	if len(kinds) != 25 {
+	if len(kinds) != 26 {
 		t.Errorf("%d kinds: %v", len(kinds), kinds)
 	}
 	var all []string
