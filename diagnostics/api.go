@@ -112,6 +112,22 @@ func PageOfCode(c Code) Page { return report.PageOfCode(c) }
 // PageOfLimit returns the page about a limit, by its key.
 func PageOfLimit(key string) Page { return report.PageOfLimit(key) }
 
+// WithLogins returns what speaks against a path, which is known to be the login of one program or not. Both paths have no
+// links.
+func WithLogins(home, at string, reasons []policy.Reason) []policy.Reason {
+	rel, err := filepath.Rel(home, at)
+	if err != nil || !analysis.IsLogin(filepath.ToSlash(rel)) {
+		return reasons
+	}
+	all := slices.DeleteFunc(slices.Clone(reasons), func(r policy.Reason) bool { return r.Kind == policy.WhyKeyName })
+	for i := range all {
+		if all[i].Kind == policy.WhySensitive {
+			all[i].Kind = policy.WhyLogin
+		}
+	}
+	return all
+}
+
 // BuildFix returns the remedy for a shortage of the host that prevents the building of a
 // jail, or "" for other errors. The system is named as in Evidence.
 func BuildFix(err error, system string) string { return analysis.BuildFix(err, system) }
@@ -290,27 +306,16 @@ func hint(c *analysis.Case, f analysis.Finding) Hint {
 	if h.Explain == "" {
 		h.Explain = pageOf(c, h)
 	}
-	h.Cause, h.May = show.Cut(h.Cause, report.MaxCause), show.Cut(mayOnly(c, f), report.MaxCause)
+	h.Cause, h.Fix = show.Cut(h.Cause, report.MaxCause), show.Cut(f.Fix, 2*report.MaxCause)
 	// Only now: a redacted name would match another rule.
 	h.Target = show.Cut(strings.ToValidUTF8(c.Evidence.Redactor.Redact(h.Target), "\ufffd"), report.MaxTarget)
-	fixes := []string{f.Fix}
-	if !f.Object.IsZero() {
-		h.Words = c.Writer.Words([]change.Object{f.Object})
-		switch {
-		case c.Writer.NoTable:
-			fixes = append(fixes, "its tools are listed under the default policy, which no grant changes: set stateful = true")
-		case len(h.Words) == 0:
-			fixes = append(fixes, "only a rule that the user writes allows it")
-		}
-	}
-	h.Fix = show.Cut(report.Joined(fixes...), 2*report.MaxCause)
 	return h
 }
 
 // mayOnly says what the server may do instead of what the jail has recorded, or "" if that is not about its rights.
 func mayOnly(c *analysis.Case, f analysis.Finding) string {
 	h := f.Hint
-	if h.Attribution != Certain || h.Whole {
+	if h.Attribution != Certain || f.Whole {
 		return ""
 	}
 	switch who := c.Who(); {
@@ -334,14 +339,15 @@ func mayOnly(c *analysis.Case, f analysis.Finding) string {
 func pageOf(c *analysis.Case, h Hint) Page {
 	switch h.Axis {
 	case policy.AxisFs:
+		p := h.Proposal
 		switch {
 		case h.Missing == analysis.RightName(policy.Execute):
 			return PageExecute
-		case h.Missing != analysis.RightName(policy.Write) && analysis.IsSensitive(c, h.Target):
+		case h.Missing != analysis.RightName(policy.Write) && (p.Is(policy.WhySensitive, policy.WhyLogin, policy.WhyKeyName) || p.IsZero() && c.IsSensitive(h.Target)):
 			return PageFsSensitive
 		case h.Missing != analysis.RightName(policy.Write):
 			return PageFsRead
-		case analysis.WriteForbidden(c, h.Target) != "":
+		case p.Verdict() == change.Never && len(p.Reasons) > 0 || p.IsZero() && c.IsNever(h.Target, policy.Write):
 			return PageFsProtected
 		}
 		return PageFsWrite

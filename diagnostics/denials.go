@@ -119,7 +119,7 @@ func deniedOthers(c *analysis.Case, d policy.Denial) analysis.Finding {
 		sure, cause = Possible, "the server tried more missing names than were looked up on this machine, where they may be missing too"
 	}
 	f := analysis.Refused(sure, d.Axis, d.Target, d.Operation, cause, change.Object{})
-	f.Fix = "a new session starts with an empty record. To see what was recorded: mcp-jail why --verbose"
+	f.Fix = "a new session starts with an empty record"
 	return f
 }
 

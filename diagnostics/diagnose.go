@@ -2,7 +2,6 @@ package diagnostics
 
 import (
 	"cmp"
-	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -68,7 +67,7 @@ func diagnose(ev Evidence) Diagnosis {
 		d.What += afterWords(c, d, lines)
 	case note.Note != "":
 		d.Attribution = cmp.Or(note.Hint.Attribution, None)
-		d.Cause, d.Fix, d.NoLine = show.Cut(note.Note, report.MaxCause), show.Cut(note.Fix, 2*report.MaxCause), note.NoLine
+		d.Cause, d.Fix = show.Cut(note.Note, report.MaxCause), show.Cut(note.Fix, 2*report.MaxCause)
 		if d.Explain = note.Hint.Explain; d.Explain == "" {
 			d.Explain = PageElsewhere
 		}
@@ -216,8 +215,8 @@ func written(c *analysis.Case) []string {
 // adviseTime adds how the server gets more time. A flag for that is proposed if no other one is.
 func adviseTime(d *Diagnosis, c *analysis.Case) {
 	d.Fix = report.Joined(d.Fix, analysis.TimeoutHint(c, "if it needs longer"))
-	if len(d.Words) == 0 {
-		d.Words = analysis.LongerWords(c)
+	if o := analysis.Longer(c); !o.IsZero() && !d.CanAllow() {
+		d.Longer = c.Decide(change.Want{Source: change.Recorded, Object: o})
 	}
 }
 
@@ -245,34 +244,17 @@ func endedByJail(d Diagnosis, why string) Diagnosis {
 	return d
 }
 
-// setCauses makes findings the causes of a diagnosis. The first one decides; the lines grant the
-// others, too, which the same words name, unless they are risky.
+// setCauses makes findings the causes of a diagnosis. The first one decides.
 func setCauses(d *Diagnosis, c *analysis.Case, found []analysis.Finding) {
 	found = slices.DeleteFunc(found, func(f analysis.Finding) bool { return !c.Restricts(f.Hint.Axis) })
-	found = found[:min(len(found), maxHints)]
-	var wanted []change.Object
-	for i, f := range found {
-		f = proposable(c, f)
-		d.Hints = append(d.Hints, hint(c, f))
-		if i == 0 || f.Besides || d.Hints[i].Warning == "" {
-			wanted = append(wanted, f.Object)
+	for i, f := range found[:min(len(found), maxHints)] {
+		f = decided(c, f)
+		h := hint(c, f)
+		if d.Hints = append(d.Hints, h); i == 0 {
+			d.Attribution, d.Cause, d.Fix, d.Explain = h.Attribution, h.Cause, h.Fix, h.Explain
+			d.May, d.Whole = show.Cut(mayOnly(c, f), report.MaxCause), f.Whole
 		}
-		found[i] = f
 	}
-	if len(found) == 0 {
-		return
-	}
-	wanted = change.Merge(wanted)
-	first := d.Hints[0]
-	d.Attribution, d.Cause, d.Fix, d.Explain, d.NoLine = first.Attribution, first.Cause, first.Fix, first.Explain, found[0].NoLine
-	d.May, d.Whole = first.May, first.Whole
-	// The lines are tried together, and without the last ones until the server would start with them.
-	err := try(c, wanted)
-	for len(wanted) > 1 && err != nil { // each of them can be added alone
-		wanted = wanted[:len(wanted)-1]
-		err = try(c, wanted)
-	}
-	d.Words = c.Writer.Words(wanted)
 }
 
 // Oversized adds to a diagnosis that a message is larger than message_mb, and what raises that to mb.
@@ -332,69 +314,39 @@ func quoted(lines []string) (out []string) {
 	return out
 }
 
-// proposable removes the grant of a finding that must not be proposed to the user, and gives the
-// reason instead. Every finding passes it before its grant is written down.
+// decided returns a finding with what is decided about its change.
 //
-// Invariant: no proposed grant shows a secret, gives the server a hold on what mcp-jail believes,
-// or keeps the server from starting.
-func proposable(c *analysis.Case, f analysis.Finding) analysis.Finding {
-	if f.Object.IsZero() {
+// Invariant: no change that can be allowed shows a secret, gives the server a hold on what mcp-jail believes, or keeps the
+// server from starting.
+func decided(c *analysis.Case, f analysis.Finding) analysis.Finding {
+	switch o := c.Writer.Object(f.Object); {
+	case f.Object.IsZero():
 		return f
-	}
-	if f.Object.Setting.Key == "preset" { // it was made to fit
-		return f
-	}
-	if f = analysis.NameDenial(c, f); f.Object.IsZero() {
-		return f
-	}
-	harm, name := harmOf(c, f.Object)
-	switch {
-	case revealsSecret(c, f.Object):
-		f.Object, f.Hint.Warning = change.Object{}, ""
+	case revealsSecret(c, o):
+		f.Object = change.Object{}
 		f.Fix = "the name contains the value of a secret variable, which is not shown: grant the directory or domain around it"
-	case harm.Never != "":
-		return f.Unfixable("mcp-jail does not suggest allowing it: " + harm.Say(name))
+		return f
 	default:
-		err, why := try(c, []change.Object{f.Object}), "the server would not start with it: "
-		if errors.As(err, new(*change.BeyondError)) {
-			why = "" // it says more
+		w := change.Want{Object: o, Besides: f.Besides}
+		if f.Hint.Attribution == Certain && !f.Chosen {
+			w.Source = change.Recorded
 		}
-		if err != nil {
-			return f.Unfixable("mcp-jail does not suggest allowing it, because " + why + show.Line(strings.ReplaceAll(c.Evidence.Redactor.Redact(err.Error()), "\n", " ")))
-		}
+		f.Hint.Proposal = c.Decide(w)
 	}
-	if f.Hint.Warning == "" {
-		f.Hint.Warning = harm.Say(name)
+	switch p := f.Hint.Proposal; {
+	case p.Verdict() == change.Never && p.Source == change.Said && p.Is(policy.WhySensitive, policy.WhyKeyName):
+		f.Hint.Cause, f.Whole = c.Who()+" probably looked for "+c.Show(f.Hint.Target)+". The jail hides keys and passwords", true
+	case p.Verdict() == change.Cannot && p.Is(policy.WhyDenied):
+		f.Hint.Cause += ", because " + show.Line(p.Reasons[0].Names[0]) + " refuses it"
+	}
+	if f.Hint.Proposal.Refused() != "" {
+		f.Fix = ""
 	}
 	return f
 }
 
-// harmOf judges a grant, and returns the shown name of what it is about.
-func harmOf(c *analysis.Case, o change.Object) (h policy.Harm, name string) {
-	switch {
-	case o.Fs.Path != "":
-		return analysis.HarmOfGrant(c, o), c.Show(o.At())
-	case o.Net.Host != "" && c.Evidence.HarmOfHost != nil:
-		return c.Evidence.HarmOfHost(o.Net), show.Name(o.Net.Host)
-	case policy.IsDangerousVariable(o.Env): // a warning would keep the variables of one failure apart
-		return change.HarmOf(policy.ReasonsOfVariable(o.Env)), show.Name(o.Env)
-	}
-	return h, ""
-}
-
-func try(c *analysis.Case, wanted []change.Object) error {
-	words := c.Writer.Words(slices.DeleteFunc(slices.Clone(wanted), func(o change.Object) bool { return o.Setting.Key == "preset" }))
-	if c.Evidence.Try == nil || c.Evidence.Profile == nil || len(words) == 0 {
-		return nil
-	}
-	return c.Evidence.Try(c.Profile.Tool, words)
-}
-
 func revealsSecret(c *analysis.Case, o change.Object) bool {
-	for _, word := range append(c.Writer.Words([]change.Object{o}), o.Fs.Path, o.Net.Host) {
-		if c.Evidence.Redactor.Redact(word) != word {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(append(o.Words(), o.At(), o.Net.Host), func(word string) bool {
+		return c.Evidence.Redactor.Redact(word) != word
+	})
 }

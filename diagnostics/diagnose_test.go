@@ -3,6 +3,7 @@ package diagnostics
 import (
 	"encoding/json"
 	"os"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -25,12 +26,12 @@ func TestAnalyzeBeforeRedacting(t *testing.T) {
 	ev.Profile.Env = append(ev.Profile.Env, policy.Variable{Name: "DB_USER", Value: "postgres", Secret: true})
 	ev.Exists = host{"/var/lib/postgres/x": true}.exists
 	d := Diagnose(ev)
-	if d.Attribution != Likely || d.Hints[0].Missing != "read" || strings.Contains(told(d), "postgres") || len(d.Words) > 0 || !strings.Contains(advised(d), "the value of a secret variable") {
+	if d.Attribution != Likely || d.Hints[0].Missing != "read" || strings.Contains(told(d), "postgres") || len(wordsOf(d)) > 0 || !strings.Contains(advised(d), "the value of a secret variable") {
 		t.Errorf("%s", d.Text())
 	}
 	ev.Profile.Env = append(ev.Profile.Env[:len(ev.Profile.Env)-1], policy.Variable{Name: "DATA_DIR", Value: "/data/notes", Secret: true})
 	ev.Text, ev.Exists = "EACCES: permission denied, open '/data/notes/x.md'", someHost.exists
-	if d := Diagnose(ev); strings.Join(d.Words, " ") != `--read /data/notes/x.md` {
+	if d := Diagnose(ev); strings.Join(wordsOf(d), " ") != `--read /data/notes/x.md` {
 		t.Errorf("%s", d.Text())
 	}
 	// The analyzer reads the unredacted stderr.
@@ -57,7 +58,7 @@ func TestAwaited(t *testing.T) {
 	defaultProfile(ev.Profile)
 	d, ok := Awaited(ev)
 	want := "--inbound 16774"
-	if !ok || strings.Join(d.Words, " ") != want || !strings.Contains(d.What, "has not answered yet") || !strings.Contains(advised(d), "`mcp-jail wrap`") {
+	if !ok || strings.Join(wordsOf(d), " ") != want || !strings.Contains(d.What, "has not answered yet") || !strings.Contains(advised(d), "`mcp-jail wrap`") {
 		t.Errorf("%v\n%s", ok, d.Text())
 	}
 	ev.Stderr = []string{"OAuth is configured with redirect_uri=http://localhost:9999/"}
@@ -163,22 +164,60 @@ func fixture(change func(*policy.Profile)) *policy.Profile {
 
 // evidence returns the evidence of a failed call with text under the fixture's profile.
 func evidence(text string) Evidence {
-	return Evidence{
+	ev := Evidence{
 		Stage: StageCall, Server: "github", Tool: "search", Method: "tools/call", Profile: fixture(nil), Text: text,
-		UserHome: "/home/u", SearchPath: "/usr/bin:/bin:/opt/tools/bin", Exists: someHost.exists, May: someMay, Harm: judge(&policy.Policy{}, fakeHost(hostFiles)), HarmOfHost: func(r policy.NetRule) policy.Harm { return change.HarmOf(resolve.ReasonsOfHost(&hostfs.Host{}, r)) },
+		UserHome: "/home/u", SearchPath: "/usr/bin:/bin:/opt/tools/bin", Exists: someHost.exists, May: someMay,
+	}
+	deciding(&ev, judge(&policy.Policy{}, fakeHost(hostFiles)))
+	return ev
+}
+
+// deciding gives evidence a Decide for its profile, as that of a session decides where nothing is tried.
+func deciding(ev *Evidence, reasons func(string, policy.Rights) []policy.Reason) {
+	profile, perCall := ev.Profile, ev.Stateless
+	ev.Decide = func(wants ...change.Want) (all []change.Proposal) {
+		for _, w := range wants {
+			o, known := w.Object, change.ReasonsOf(w, perCall)
+			switch rights := o.Fs.Rights(); {
+			case rights != 0:
+				at := path.Clean(strings.Replace(o.At(), "~", "/home/u", 1))
+				gained := change.Gained(profile, at, rights)
+				known = slices.Concat(known, change.ReasonsIn(profile, at, gained), WithLogins("/home/u", at, reasons(at, gained)))
+			case o.Net.Host != "":
+				known = append(known, resolve.ReasonsOfHost(&hostfs.Host{}, o.Net)...)
+			case o.Env != "":
+				known = append(known, policy.ReasonsOfVariable(o.Env)...)
+			}
+			all = append(all, change.Judge(w, known, nil))
+		}
+		return all
 	}
 }
 
-// judge returns Evidence.Harm of a policy on a host. It remembers its answers.
-func judge(p *policy.Policy, host hostfs.Host) func(string, policy.Rights) policy.Harm {
-	said := map[string]policy.Harm{}
-	return func(path string, rights policy.Rights) policy.Harm {
+// judge returns resolve.Reasons of a policy on a host. It remembers its answers.
+func judge(p *policy.Policy, host hostfs.Host) func(string, policy.Rights) []policy.Reason {
+	said := map[string][]policy.Reason{}
+	return func(path string, rights policy.Rights) []policy.Reason {
 		key := path + "\x00" + rights.String()
 		if _, known := said[key]; !known {
-			said[key] = change.HarmOf(resolve.Reasons(&host, p, path, rights))
+			said[key] = resolve.Reasons(&host, p, path, rights)
 		}
 		return said[key]
 	}
+}
+
+// wordsOf returns what mcp-jail grant would be given for what a diagnosis proposes.
+func wordsOf(d Diagnosis) (words []string) {
+	var objects []change.Object
+	for _, p := range d.Proposals() {
+		if p.IsOpen() {
+			objects = append(objects, p.Object)
+		}
+	}
+	for _, o := range change.Merge(objects) {
+		words = append(words, o.Words()...)
+	}
+	return words
 }
 
 // blockText returns the text of a diagnosis in an answer.
@@ -197,7 +236,7 @@ func told(d Diagnosis) string {
 		if i > 0 || d.Cause == "" {
 			text += "also (" + string(h.Attribution) + "): " + h.Cause + "\n"
 		}
-		text += fixOf(h.Fix, h)
+		text += fixOf(h.Fix, h.Proposal)
 	}
 	return text
 }
@@ -205,20 +244,20 @@ func told(d Diagnosis) string {
 // advised returns what a diagnosis says that the user can do, with what that would expose.
 func advised(d Diagnosis) string {
 	if len(d.Hints) == 0 {
-		return fixOf(d.Fix, Hint{Words: d.Words})
+		return fixOf(d.Fix, d.Longer)
 	}
-	return fixOf(d.Fix, d.Hints[0])
+	return fixOf(d.Fix, d.Hints[0].Proposal)
 }
 
-func fixOf(fix string, h Hint) string {
-	parts := []string{fix}
-	if len(h.Words) > 0 {
-		parts = append(parts, "grant "+strings.Join(h.Words, " "))
+func fixOf(fix string, p change.Proposal) string {
+	parts := []string{p.Refused(), fix}
+	if p.IsOpen() {
+		parts = append(parts, "grant "+strings.Join(p.Object.Words(), " "))
+		if because := p.Because(show.InSentence(p.Object.Name())); because != "" {
+			parts = append(parts, "careful: "+because)
+		}
 	}
-	if h.Warning != "" {
-		parts = append(parts, "careful: "+h.Warning)
-	}
-	return strings.TrimPrefix(strings.Join(parts, "; "), "; ")
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), "; ")
 }
 
 // someMay gives the user all rights, but that only programs can be started.
@@ -257,10 +296,13 @@ func TestRecord(t *testing.T) {
 	testkit.Must(t, err)
 	out, err := DecodeRecord(data)
 	testkit.Must(t, err)
+	for _, p := range in.Diagnoses[0].Proposals() {
+		*p = change.Proposal{Want: p.Want} // who reads it decides anew
+	}
 	if !reflect.DeepEqual(in, out) {
 		t.Errorf("decode(encode)\n got %+v\nwant %+v", out, in)
 	}
-	for _, bad := range []string{"", "{}", `{"version":2}`, "[]"} {
+	for _, bad := range []string{"", "{}", `{"version":1}`, `{"version":3}`, "[]"} {
 		if _, err := DecodeRecord([]byte(bad)); err == nil {
 			t.Errorf("%q is read", bad)
 		}

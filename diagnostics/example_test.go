@@ -13,6 +13,6 @@ func ExampleDiagnose() {
 		Stage: diagnostics.StageCall, Server: "notes", Tool: "read", Text: "EACCES: permission denied, open '/srv/list.txt'",
 		Profile: &policy.Profile{Server: "notes", Home: "/home/me"}, Exists: func(string) bool { return true },
 	})
-	fmt.Println(d.Attribution, d.Hints[0].Target, d.Words)
+	fmt.Println(d.Attribution, d.Hints[0].Target, d.Hints[0].Proposal.Object.Words())
 	// Output: likely /srv/list.txt [--read /srv/list.txt]
 }

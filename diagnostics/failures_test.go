@@ -2,6 +2,7 @@ package diagnostics
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -65,6 +66,7 @@ type failure struct {
 	Target, Missing string // of the first hint
 	Targets         string // of all hints
 	Words           string // for mcp-jail grant
+	Verdict, Kind   string // of the first hint's proposal, and of what weighs most against it
 	Note            string // part of the cause, where nothing is proposed
 	Fix, What       string // parts of them
 	Page            Page
@@ -168,6 +170,7 @@ func (f failure) evidence() Evidence {
 		ev.UserHome = ""
 	}
 	f.host(&ev)
+	deciding(&ev, judge(&policy.Policy{}, fakeHost(hostFiles)))
 	if f.TypicalHome {
 		onHomeHost(&ev)
 	}
@@ -250,7 +253,7 @@ func (f failure) check(t *testing.T) {
 	}
 	ev := f.evidence()
 	d := Diagnose(ev)
-	got := failure{Sure: d.Attribution, Words: strings.Join(d.Words, " ")}
+	got := failure{Sure: d.Attribution, Words: strings.Join(wordsOf(d), " ")}
 	var targets []string
 	for _, h := range d.Hints {
 		targets = append(targets, h.Target)
@@ -264,10 +267,27 @@ func (f failure) check(t *testing.T) {
 	if !strings.Contains(advised(d), f.Fix) || !strings.Contains(d.What, f.What) || f.Page != "" && d.Explain != f.Page || f.Targets != "" && strings.Join(targets, " ") != f.Targets {
 		t.Errorf("%s: want %q, %q, page %q and targets %q; got %q\n%s", f.Name, f.Fix, f.What, f.Page, f.Targets, targets, told(d))
 	}
+	if got.Verdict, got.Kind = decidedOf(d); got.Verdict != f.Verdict || got.Kind != f.Kind {
+		t.Errorf("%s: decided %q for %q, want %q for %q", f.Name, got.Verdict, got.Kind, f.Verdict, f.Kind)
+	}
+	for _, p := range d.Proposals() {
+		data, err := json.Marshal(p)
+		testkit.Must(t, err)
+		var kept change.Proposal
+		testkit.Must(t, json.Unmarshal(data, &kept))
+		if !slices.Equal(kept.Object.Words(), p.Object.Words()) || kept.Object.Program != p.Object.Program || kept.IsOpen() {
+			t.Errorf("%s: %s is read as %+v", f.Name, data, kept)
+		}
+	}
+	for _, text := range append([]string{d.Advised(), d.Fix}, remedies(d)...) {
+		if strings.Contains(text, "mcp-jail why") || strings.Contains(text, "--last") {
+			t.Errorf("%s: a remedy leads back to where it is shown: %s", f.Name, text)
+		}
+	}
 	if f.Code != 0 && d.Code != f.Code || ev.Exit != nil && (d.Signal == "") == (d.Exit == nil) {
 		t.Errorf("%s: code %d, want %d; exit %v, signal %q", f.Name, d.Code, f.Code, d.Exit, d.Signal)
 	}
-	if f.TypicalHome && f.Fix == "" && strings.Contains(told(d), "careful: ") {
+	if f.TypicalHome && f.Fix == "" && f.Missing != "variable" && strings.Contains(told(d), "careful: ") {
 		t.Errorf("%s: a warning: %s", f.Name, told(d))
 	}
 	for name, value := range f.Secrets {
@@ -275,18 +295,38 @@ func (f failure) check(t *testing.T) {
 			t.Errorf("%s: shows %s: %s", f.Name, name, told(d))
 		}
 	}
-	if d.Attribution != Certain && slices.ContainsFunc(d.Words, func(w string) bool { return strings.Contains(w, ".ssh") }) {
+	if d.Attribution != Certain && slices.ContainsFunc(wordsOf(d), func(w string) bool { return strings.Contains(w, ".ssh") }) {
 		t.Errorf("%s: words of the server lead to a grant of keys", f.Name)
 	}
-	objects, err := change.Read(d.Words)
+	objects, err := change.Read(wordsOf(d))
 	var again []string
 	for _, o := range objects {
 		again = append(again, o.Words()...)
 	}
-	if err != nil || !slices.Equal(again, d.Words) {
-		t.Errorf("%s: %q is read as %q: %v", f.Name, d.Words, again, err)
+	if err != nil || !slices.Equal(again, wordsOf(d)) {
+		t.Errorf("%s: %q is read as %q: %v", f.Name, wordsOf(d), again, err)
 	}
-	if err := granting(&config.Server{Name: "github", Command: "x"}, "", d.Words); err != nil {
-		t.Errorf("%s: %q: %v", f.Name, d.Words, err)
+	if err := granting(&config.Server{Name: "github", Command: "x"}, "", wordsOf(d)); err != nil {
+		t.Errorf("%s: %q: %v", f.Name, wordsOf(d), err)
 	}
+}
+
+// decidedOf returns what is decided about the first hint, and the kind of reason that weighs most.
+func decidedOf(d Diagnosis) (verdict, kind string) {
+	if len(d.Hints) == 0 || d.Hints[0].Proposal.IsZero() {
+		return "", ""
+	}
+	p := d.Hints[0].Proposal
+	if len(p.Reasons) > 0 {
+		kind = string(p.Reasons[0].Kind)
+	}
+	return map[change.Verdict]string{change.Never: "never", change.Cannot: "cannot", change.Apart: "apart", change.Ask: "ask", change.Fine: "fine"}[p.Verdict()], kind
+}
+
+// remedies returns what each hint says that helps.
+func remedies(d Diagnosis) (all []string) {
+	for _, h := range d.Hints {
+		all = append(all, h.Fix, h.Proposal.Refused())
+	}
+	return all
 }

@@ -224,18 +224,18 @@ func TestInaccessible(t *testing.T) {
 	defaultProfile(ev.Profile)
 	ev.Stderr = []string{"Warning: Cannot access directory /home/u/docs, skipping", "Error: None of the specified directories are accessible"}
 	d := Diagnose(ev)
-	if d.Attribution != Likely || strings.Join(d.Words, " ") != "--read ~/docs" || !strings.Contains(d.Message(), `~/docs`) {
+	if d.Attribution != Likely || strings.Join(wordsOf(d), " ") != "--read ~/docs" || !strings.Contains(d.Message(), `~/docs`) {
 		t.Errorf("%s", d.Text())
 	}
 	spaced := ev
 	spaced.Profile = fixture(defaultProfile)
 	spaced.Profile.Argv = []string{"node", "s.js", "/home/u/it's here"}
 	spaced.Stderr = []string{"Warning: Cannot access directory /home/u/it's here, skipping", ev.Stderr[1]}
-	if d := Diagnose(spaced); d.Attribution != Likely || strings.Join(d.Words, " ") != "--read ~/it's here" {
+	if d := Diagnose(spaced); d.Attribution != Likely || strings.Join(wordsOf(d), " ") != "--read ~/it's here" {
 		t.Errorf("a name that no pattern can tell the end of: %s", d.Text())
 	}
 	ev.Stderr[0] = "Warning: Cannot access directory /home/u/none, skipping"
-	if d := Diagnose(ev); d.Attribution != None || len(d.Words) > 0 {
+	if d := Diagnose(ev); d.Attribution != None || len(wordsOf(d)) > 0 {
 		t.Errorf("a directory that is nowhere: %s", d.Text())
 	}
 }
@@ -279,7 +279,7 @@ func check(t *testing.T, d Diagnosis) {
 			t.Fatalf("not harmless: %q", l)
 		}
 	}
-	if err := granting(&config.Server{Name: "github", Command: "x"}, "", d.Words); err != nil {
-		t.Fatalf("%q: %v", d.Words, err)
+	if err := granting(&config.Server{Name: "github", Command: "x"}, "", wordsOf(d)); err != nil {
+		t.Fatalf("%q: %v", wordsOf(d), err)
 	}
 }

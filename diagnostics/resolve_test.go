@@ -1,13 +1,13 @@
 package diagnostics
 
 import (
-	"errors"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -114,33 +114,40 @@ func TestNoWrite(t *testing.T) {
 			ev.Exists, ev.SearchPath = func(p string) bool { return p == path || strings.HasPrefix(path, p+"/") }, "/usr/bin:/data/bin"
 			host := fakeHost(hostFiles)
 			host.Environ = []string{"PATH=/usr/bin:/data/bin"}
-			ev.Harm = judge(&policy.Policy{}, host)
 			ev.Profile.Programs, ev.Profile.Loaders = []string{"/data/tools/helper"}, []string{"/data/lib/ld.so"}
 			ev.Profile.Parts = []policy.Part{{Path: "/data/srv"}}
-			if d := Diagnose(ev); strings.Contains(strings.Join(d.Words, "\n"), "--write") != (path == tt.yes) {
+			deciding(&ev, judge(&policy.Policy{}, host))
+			if d := Diagnose(ev); strings.Contains(strings.Join(wordsOf(d), "\n"), "--write") != (path == tt.yes) {
 				t.Errorf("%s\n%s", path, d.Text())
 			}
 		}
 	}
 }
 
-// TestRefusedProposal tests what is said of a grant with which the server would not start.
+// TestRefusedProposal tests what is said of a change that cannot be made.
 func TestRefusedProposal(t *testing.T) {
-	for err, want := range map[error]string{
-		nil:                           "grant --read ~/notes/a.md",
-		errors.New("it says \x1b no"): "mcp-jail does not suggest allowing it, because the server would not start with it: it says",
+	for kind, want := range map[policy.ReasonKind]string{
+		"":                      "grant --read ~/notes/a.md",
+		policy.WhyWouldNotStart: "mcp-jail does not suggest allowing it, because the server would not start with it: it says",
+		policy.WhyGivesMore:     "mcp-jail does not suggest allowing it: it would also change what the server may do with \"it says",
+		policy.WhyListing:       "set stateful = true",
+		policy.WhyNoRule:        "only a rule that the user writes",
+		policy.WhyDenied:        "leave out it says",
 	} {
 		ev := evidence("EACCES: permission denied, open '/home/u/notes/a.md'")
-		tried := 0
-		ev.Try = func(tool string, words []string) error {
-			if tried++; len(words) == 0 || tool != "" {
-				t.Errorf("tried %q, %q", tool, words)
+		ev.Decide = func(wants ...change.Want) (all []change.Proposal) {
+			for _, w := range wants {
+				var reasons []policy.Reason
+				if kind != "" {
+					reasons = []policy.Reason{{Kind: kind, Names: []string{"it says \x1b no"}}}
+				}
+				all = append(all, change.Judge(w, reasons, nil))
 			}
-			return err
+			return all
 		}
 		d := Diagnose(ev)
-		if tried == 0 || !strings.Contains(advised(d), want) || strings.Contains(advised(d), "\x1b") || (len(d.Words) > 0) != (err == nil) || (len(d.Hints[0].Words) > 0) != (err == nil) {
-			t.Errorf("%v: tried %d times, %q\n%s", err, tried, d.Words, d.Text())
+		if !strings.Contains(advised(d), want) || strings.Contains(advised(d), "\x1b") || d.CanAllow() != (kind == "") {
+			t.Errorf("%s: %q\n%s", kind, advised(d), d.Text())
 		}
 	}
 }
@@ -159,7 +166,7 @@ func TestSecretsStayOut(t *testing.T) {
 			t.Errorf("the %s holds a secret:\n%s", name, s)
 		}
 	}
-	if strings.Contains(strings.Join(d.Words, "\n"), "redacted") {
-		t.Errorf("a rule for a name that is not the name: %v", d.Words)
+	if strings.Contains(strings.Join(wordsOf(d), "\n"), "redacted") {
+		t.Errorf("a rule for a name that is not the name: %v", wordsOf(d))
 	}
 }

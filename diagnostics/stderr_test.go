@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/analysis"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -88,15 +89,15 @@ func TestNameWithEscape(t *testing.T) {
 				ev.Roots = []string{"/home/u/notes"}
 				return Diagnose(ev)
 			}
-			if d := diagnose(strings.Replace(format, "%s", seq, 1)); len(d.Words) > 0 {
-				t.Errorf("%q with %q: %q", format, seq, d.Words)
+			if d := diagnose(strings.Replace(format, "%s", seq, 1)); len(wordsOf(d)) > 0 {
+				t.Errorf("%q with %q: %q", format, seq, wordsOf(d))
 			}
-			if d := diagnose("\x1b[31m" + strings.Replace(format, "%s", "", 1) + "\x1b[39m"); len(d.Words) == 0 {
+			if d := diagnose("\x1b[31m" + strings.Replace(format, "%s", "", 1) + "\x1b[39m"); len(wordsOf(d)) == 0 {
 				t.Errorf("%q in colour: no line (%s)", format, d.Cause)
 			}
 		}
 	}
-	if d := Diagnose(evidence("\x1b[31merror\x1b[0m: EACCES, open \x1b[2m'\x1b[32m/home/u/notes/a.md\x1b[39m'\x1b[0m")); len(d.Words) == 0 {
+	if d := Diagnose(evidence("\x1b[31merror\x1b[0m: EACCES, open \x1b[2m'\x1b[32m/home/u/notes/a.md\x1b[39m'\x1b[0m")); len(wordsOf(d)) == 0 {
 		t.Errorf("colours around a name: no line (%s)", d.Cause)
 	}
 }
@@ -155,8 +156,8 @@ func TestOfJail(t *testing.T) {
 		ev.Listens = func(host string, port int) bool { return port == 5037 }
 		ev.Exists = func(path string) bool { return someHost.exists(path) || path == home+"/docs/out.txt" }
 		d, ok := OfJail(ev)
-		if ok != (tt.note != "") || !strings.Contains(d.Cause, tt.note) || strings.Join(d.Words, " ") != tt.words {
-			t.Errorf("%s: %v %q %q", tt.name, ok, d.Cause, d.Words)
+		if ok != (tt.note != "") || !strings.Contains(d.Cause, tt.note) || strings.Join(wordsOf(d), " ") != tt.words {
+			t.Errorf("%s: %v %q %q", tt.name, ok, d.Cause, wordsOf(d))
 		}
 		if ok && len(tt.unanswered) == 0 && !MayBeOfJail(ev.Profile, []byte(tt.text)) {
 			t.Errorf("%s: is not looked at", tt.name)
@@ -205,11 +206,11 @@ func TestPrograms(t *testing.T) {
 		}
 		switch {
 		case row.Says != "":
-			if d := diagnose(nil, nil); d.Cause != row.Says || d.Explain != Page(row.Page) || len(d.Words) > 0 {
+			if d := diagnose(nil, nil); d.Cause != row.Says || d.Explain != Page(row.Page) || len(wordsOf(d)) > 0 {
 				t.Errorf("%s: %s", row.Name, d.Text())
 			}
 		case row.Limit != "":
-			if d := diagnose(nil, nil); !slices.Contains(targets(d), row.Limit) || !strings.HasPrefix(strings.Join(d.Words, " "), "--limit "+row.Limit+"=") {
+			if d := diagnose(nil, nil); !slices.Contains(targets(d), row.Limit) || !strings.HasPrefix(strings.Join(wordsOf(d), " "), "--limit "+row.Limit+"=") {
 				t.Errorf("%s: %s", row.Name, d.Text())
 			}
 		default:
@@ -218,16 +219,16 @@ func TestPrograms(t *testing.T) {
 				if !slices.Contains(targets(d), "/home/u/"+place) || d.Attribution != Likely {
 					t.Errorf("%s: %q, with %s: %s", row.Name, row.Real, place, d.Text())
 				}
-				secret := analysis.Harm(analysis.NewCase(new(evidence(""))), "/home/u/"+place, policy.Read).Secret
-				if secret && len(d.Words) > 0 && d.Hints[0].Warning == "" {
+				secret := analysis.NewCase(new(evidence(""))).IsSensitive("/home/u/" + place)
+				if secret && len(wordsOf(d)) > 0 && d.Hints[0].Proposal.Verdict() > change.Apart {
 					t.Errorf("%s: %q, with %s: a command without a warning: %s", row.Name, row.Real, place, d.Text())
 				}
-				if isLogin := slices.Contains(row.Login, place); secret && (len(d.Words) > 0) != isLogin {
-					t.Errorf("%s: %q, with %s: the command is %q: %s", row.Name, row.Real, place, d.Words, d.Text())
+				if isLogin := analysis.IsLogin(place); secret && (len(wordsOf(d)) > 0) != isLogin {
+					t.Errorf("%s: %q, with %s: the command is %q: %s", row.Name, row.Real, place, wordsOf(d), d.Text())
 				}
 				for _, never := range []string{".ssh", ".gnupg", ".netrc", ".git-credentials"} {
-					if strings.HasPrefix(place, never) && len(d.Words) > 0 {
-						t.Errorf("%s: words lead to %q", row.Name, d.Words)
+					if strings.HasPrefix(place, never) && len(wordsOf(d)) > 0 {
+						t.Errorf("%s: words lead to %q", row.Name, wordsOf(d))
 					}
 				}
 			}
@@ -273,7 +274,7 @@ func TestForgery(t *testing.T) {
 			t.Errorf("a line of the server that is not marked: %q", line)
 		}
 	}
-	r := Record{Server: "x\n\x1b[31m", Warnings: []string{attack}, Denials: d.Denials, Diagnoses: []Diagnosis{d, {What: attack, Cause: attack, Attribution: Certain, Words: []string{"path = \"\x1b[1A\""}}}}
+	r := Record{Server: "x\n\x1b[31m", Warnings: []string{attack}, Denials: d.Denials, Diagnoses: []Diagnosis{d, {What: attack, Cause: attack, Attribution: Certain, Hints: []Hint{{Proposal: change.Judge(change.Want{Object: change.Path("\x1b[1A", policy.Read)}, nil, nil)}}}}}
 	for name, s := range map[string]string{"text": d.Text(), "message": d.Message(), "words": whyText(r), "block": blockText(d)[len("\n[mcp-jail]"):]} {
 		if strings.ContainsAny(s, "\x1b\r\u009b\u202e\u2028\x07\x00") {
 			t.Errorf("%s holds control characters: %q", name, s)
@@ -294,8 +295,8 @@ func TestForgery(t *testing.T) {
 			}
 		}
 		ev.Text = ""
-		if d := Diagnose(ev); len(d.Words) > 0 {
-			t.Errorf("%q", d.Words)
+		if d := Diagnose(ev); len(wordsOf(d)) > 0 {
+			t.Errorf("%q", wordsOf(d))
 		}
 	}
 	ev.Denials = nil

@@ -30,15 +30,16 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 		if slices.ContainsFunc(tools, func(p *policy.Profile) bool { return p.Allows(policy.OpRead, path) }) {
 			continue
 		}
-		f = proposable(a, f)
+		f = decided(a, f)
 		named = append(named, a.Show(path))
-		if f.Object.IsZero() {
-			careful = append(careful, f.Fix)
+		p := f.Hint.Proposal
+		if !p.IsOpen() {
+			careful = append(careful, report.Joined(p.Refused(), f.Fix))
 			continue
 		}
-		wanted = append(wanted, f.Object)
-		if f.Hint.Warning != "" {
-			careful = append(careful, "careful: "+f.Hint.Warning)
+		wanted = append(wanted, p.Object)
+		if because := p.Because(a.Show(path)); because != "" {
+			careful = append(careful, "careful: "+because)
 		}
 	}
 	if len(named) == 0 {
@@ -55,7 +56,10 @@ func Arguments(ev Evidence, tools ...*policy.Profile) string {
 }
 
 func grantPhrase(c *analysis.Case, wanted []change.Object) string {
-	words := c.Writer.Words(wanted)
+	var words []string
+	for _, o := range change.Merge(wanted) {
+		words = append(words, o.Words()...)
+	}
 	command, ok := show.TypedOK("mcp-jail grant", c.Evidence.Server)
 	if len(words) == 0 || !ok {
 		return ""
@@ -78,7 +82,7 @@ func Complaint(ev Evidence) (d Diagnosis, ok bool) {
 	}
 	ev.Started, ev.Denials = true, nil
 	d = Diagnose(ev)
-	return d, d.Attribution == Likely && (len(d.Words) > 0 || d.NoLine && d.Explain == PageFsSensitive)
+	return d, d.Attribution == Likely && (d.CanAllow() || d.Explain == PageFsSensitive)
 }
 
 // Awaited returns the diagnosis for a server that runs and does not answer, because it waits for a

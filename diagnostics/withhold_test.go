@@ -103,13 +103,13 @@ func withFlags(o config.CommandLineOptions, flags []string, on hostfs.Host) (*po
 // path. A denial on record does, with a warning.
 func TestTextGetsNoSecrets(t *testing.T) {
 	for _, text := range []string{
-		"EACCES: permission denied, open '/home/u/.ssh/id_rsa'", "ENOENT: no such file or directory, open '/home/u/.aws/credentials'",
+		"EACCES: permission denied, open '/home/u/.ssh/id_rsa'", "ENOENT: no such file or directory, open '/home/u/.netrc'",
 		"ENOENT: no such file or directory, open '/home/v/.ssh/id_rsa'", "EACCES: permission denied, scandir '/home/u/.ssh'",
 	} {
 		ev := evidence(text)
 		ev.Exists = func(string) bool { return true }
 		d := Diagnose(ev)
-		if d.Attribution != Likely || len(d.Words) > 0 || !strings.Contains(d.Cause, "The jail hides keys and passwords") {
+		if d.Attribution != Likely || len(wordsOf(d)) > 0 || !strings.Contains(d.Cause, "The jail hides keys and passwords") {
 			t.Errorf("%s\n%s", text, d.Text())
 		}
 	}
@@ -121,8 +121,9 @@ func TestTextGetsNoSecrets(t *testing.T) {
 	} {
 		for _, text := range []string{"EACCES: permission denied, open '%s'", "connect EACCES %s", "EROFS: read-only file system, open '%s'"} {
 			ev := evidence(fmt.Sprintf(text, path))
-			ev.Exists, ev.Harm = func(string) bool { return true }, judge(all, fakeHost(hostFiles))
-			if d := Diagnose(ev); d.Attribution != Likely || (len(d.Words) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
+			ev.Exists = func(string) bool { return true }
+			deciding(&ev, judge(all, fakeHost(hostFiles)))
+			if d := Diagnose(ev); d.Attribution != Likely || (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
 				t.Errorf("%s\n%s", ev.Text, d.Text())
 			}
 		}
@@ -130,7 +131,7 @@ func TestTextGetsNoSecrets(t *testing.T) {
 	for _, text := range []string{"ls: cannot open directory '/home/u': Permission denied", "ls: cannot access '/root': No such file or directory", "EACCES: permission denied, scandir '/'"} {
 		ev := evidence(text)
 		ev.Exists = func(string) bool { return true }
-		if d := Diagnose(ev); len(d.Words) > 0 {
+		if d := Diagnose(ev); len(wordsOf(d)) > 0 {
 			t.Errorf("%s\n%s", text, d.Text())
 		}
 	}
@@ -138,14 +139,14 @@ func TestTextGetsNoSecrets(t *testing.T) {
 		ev := evidence("it failed")
 		ev.Exists = func(path string) bool { return !strings.HasSuffix(path, "/.") }
 		ev.Denials = []policy.Denial{{Axis: policy.AxisIPC, Operation: "connect", Target: socket}}
-		if d := Diagnose(ev); (len(d.Words) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
+		if d := Diagnose(ev); (len(wordsOf(d)) == 0) != secret || secret && !strings.Contains(advised(d), "mcp-jail does not suggest") {
 			t.Errorf("%s", d.Text())
 		}
 	}
 	ev := evidence("it failed")
 	ev.Exists = func(string) bool { return true }
 	ev.Denials = refusals("open /home/u/.aws/credentials")
-	if d := Diagnose(ev); len(d.Words) == 0 || !strings.Contains(advised(d), "careful: ") {
+	if d := Diagnose(ev); len(wordsOf(d)) == 0 || !strings.Contains(advised(d), "careful: ") {
 		t.Errorf("%s", d.Text())
 	}
 }
@@ -159,7 +160,7 @@ var homeHost = host{
 }
 
 // homeJudge judges what is on it.
-var homeJudge = func() func(string, policy.Rights) policy.Harm {
+var homeJudge = func() func(string, policy.Rights) []policy.Reason {
 	h := fakeHost(slices.Collect(maps.Keys(homeHost)))
 	h.Environ, h.ConfigDir, h.CacheDir = []string{"PATH=/usr/bin:/home/u/tools"}, "/home/u/.mcp/config", "/home/u/.mcp/cache"
 	lstat := h.Lstat
@@ -176,7 +177,8 @@ var homeJudge = func() func(string, policy.Rights) policy.Harm {
 // onHomeHost makes evidence one of homeHost.
 func onHomeHost(ev *Evidence) {
 	ev.Exists = homeHost.exists
-	ev.SearchPath, ev.Harm = "/usr/bin:/home/u/tools", homeJudge
+	ev.SearchPath = "/usr/bin:/home/u/tools"
+	deciding(ev, homeJudge)
 	ev.Canonical = func(path string) string {
 		if path == "/home/u/.zshrc" {
 			return "/home/u/dotfiles/zshrc"
@@ -236,7 +238,7 @@ func TestWriteForbidden(t *testing.T) {
 	for range rounds {
 		i := r.IntN(len(bases))
 		ev := generated(r, slices.Concat(executed, executed, harmlessFiles))
-		ev.Profile, ev.Exists, ev.Harm = befores[i], exists, harm
+		ev.Profile, ev.Exists = befores[i], exists
 		if ev.FromCommandLine = i == 0 && r.IntN(2) == 0; ev.FromCommandLine {
 			p, err := config.FromCommandLine(inPlace)
 			testkit.Must(t, err)
@@ -244,14 +246,15 @@ func TestWriteForbidden(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		deciding(&ev, harm)
 		before, d := ev.Profile, Diagnose(ev)
 		var after *policy.Profile
 		var err error
 		switch {
-		case len(d.Words) > 0 && ev.FromCommandLine:
-			after, err = withFlags(inPlace, d.Words, on)
-		case len(d.Words) > 0:
-			after, err = resolving(bases[i], d.Words...)
+		case len(wordsOf(d)) > 0 && ev.FromCommandLine:
+			after, err = withFlags(inPlace, wordsOf(d), on)
+		case len(wordsOf(d)) > 0:
+			after, err = resolving(bases[i], wordsOf(d)...)
 		default:
 			continue
 		}
@@ -262,7 +265,7 @@ func TestWriteForbidden(t *testing.T) {
 		for _, place := range places {
 			for _, op := range []policy.Op{policy.OpWrite, policy.OpCreate, policy.OpRemove} {
 				if after.Allows(op, place) && !before.Allows(op, place) {
-					t.Fatalf("%s of %s is proposed by\n%s\n%+v\n%s", op, place, strings.Join(d.Words, " "), ev.Denials, d.Text())
+					t.Fatalf("%s of %s is proposed by\n%s\n%+v\n%s", op, place, strings.Join(wordsOf(d), " "), ev.Denials, d.Text())
 				}
 			}
 			if place != "/home/u/work/.envrc" && after.RightsAt(place).Has(policy.Execute) && !before.RightsAt(place).Has(policy.Execute) && !strings.Contains(told(d), "execute") {

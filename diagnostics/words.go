@@ -124,11 +124,11 @@ func missed(c *analysis.Case, row analysis.ProgramRow) (found []analysis.Finding
 		if c.Windows() {
 			return nil
 		}
-		return []analysis.Finding{{Note: row.Says, NoLine: true, AboutPolicy: true, Hint: report.Hint{Attribution: Likely, Explain: Page(row.Page)}}}
+		return []analysis.Finding{{Note: row.Says, AboutPolicy: true, Hint: report.Hint{Attribution: Likely, Explain: Page(row.Page)}}}
 	}
 	if !c.Windows() {
 		for _, place := range row.Login {
-			if some := analysis.Logins(c, []string{place}, row.Name+" looks for"); len(some) > 0 {
+			if some := analysis.NeededPaths(c, Likely, []string{place}, row.Name+" looks for"); len(some) > 0 {
 				found = append(found, some[0])
 				break
 			}
@@ -168,16 +168,11 @@ func missed(c *analysis.Case, row analysis.ProgramRow) (found []analysis.Finding
 // each other.
 func raised(c *analysis.Case, f analysis.Finding, levels int) analysis.Finding {
 	for range levels {
-		if dir := filepath.Dir(f.Object.Fs.Path); f.Object.Fs.Path != "" && harmOfPath(c, dir) {
+		if dir := filepath.Dir(f.Object.Fs.Path); f.Object.Fs.Path != "" && c.IsFree(dir, policy.Read) {
 			f.Object.Fs.Path = dir
 		}
 	}
 	return f
-}
-
-func harmOfPath(c *analysis.Case, dir string) bool {
-	h := analysis.Harm(c, dir, policy.Read)
-	return h.Never == "" && h.Ask == ""
 }
 
 // authority returns the findings about a variable that names further authorities for certificates: it
@@ -276,7 +271,7 @@ func ungrantedRoot(c *analysis.Case, lines []string) analysis.Finding {
 				return analysis.Finding{
 					Note: "the server refuses " + c.Show(path) + ", which is in its own HOME: in the jail a ~ does not mean your home directory",
 					Fix:  "write the whole path into the call, " + c.Quote(c.Evidence.UserHome+path[len(home):]),
-					Hint: report.Hint{Explain: PagePathArg}, NoLine: true, AboutPolicy: true,
+					Hint: report.Hint{Explain: PagePathArg}, AboutPolicy: true,
 				}
 			}
 			for _, root := range c.Evidence.Roots {
@@ -285,12 +280,12 @@ func ungrantedRoot(c *analysis.Case, lines []string) analysis.Finding {
 					continue
 				}
 				f := analysis.AttributePath(c, Likely, real, policy.Read, false, "the client has given the server "+c.Show(root)+" as a root, which is not granted")
-				return analysis.Withhold(c, f, false)
+				return f
 			}
 			if len(c.Evidence.Roots) > 0 && !slices.ContainsFunc(c.Evidence.Roots, func(r string) bool { return policy.Within(path, r) }) {
 				return analysis.Finding{
 					Note: "the server refuses " + c.Show(path) + ", because it is in none of the folders that the client has given it",
-					Fix:  "open that folder in the client as well", NoLine: true, AboutPolicy: true,
+					Fix:  "open that folder in the client as well", AboutPolicy: true,
 				}
 			}
 			break // the first path of such a line is the refused one
@@ -307,7 +302,7 @@ func inspected(c *analysis.Case, lines []string) (f analysis.Finding, ok bool) {
 		}) {
 			return analysis.Finding{
 				Note: "mcp-jail reads the requests to a host whose rule has path_prefix, methods or secret, and shows a certificate of its own there, which this program does not trust",
-				Fix:  "grant the host by a rule without these keys, and the token as a variable", NoLine: true, AboutPolicy: true,
+				Fix:  "grant the host by a rule without these keys, and the token as a variable", AboutPolicy: true,
 			}, true
 		}
 	}

@@ -19,6 +19,7 @@ const (
 	WhyOfSystem     ReasonKind = "of_system"     // to be written
 	WhyRaises       ReasonKind = "raises"        // a program that runs as another user
 	WhySensitive    ReasonKind = "sensitive"     // keys or passwords; the name is that of the place
+	WhyLogin        ReasonKind = "login"         // one program's own, which is sensitive
 	WhyKeyName      ReasonKind = "key_name"      // the name of a file with keys
 	WhySocket       ReasonKind = "socket"        // of this machine
 	WhyGitDir       ReasonKind = "git_dir"       // to be written, but for the protected names in it
@@ -29,6 +30,16 @@ const (
 
 	WhyOtherProgram  ReasonKind = "other_program"  // another server is started from it; the names are of the server, and of the path
 	WhyBesideProgram ReasonKind = "beside_program" // it lies beside that
+)
+
+// The kinds of what the server has, and of what a change would do.
+const (
+	WhyOwnProgram    ReasonKind = "own_program"     // the server is started from it, or from what the name says, which lies in it
+	WhyDenied        ReasonKind = "denied"          // the name is that of the rule
+	WhyNoRule        ReasonKind = "no_rule"         // no flag changes it
+	WhyListing       ReasonKind = "listing"         // for the process that lists the tools of a per-call server
+	WhyWouldNotStart ReasonKind = "would_not_start" // the name is the error
+	WhyGivesMore     ReasonKind = "gives_more"      // the name says what else
 )
 
 // The kinds of what a host or a variable is.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -136,8 +137,14 @@ func (w *world) inWork(path string) string {
 // diagnosis is the part of a diagnosis that tests look at.
 type diagnosis struct {
 	Stage, Attribution, Cause, Fix string
-	Words                          []string
-	Grant                          []string `json:"-"` // the same as lines of a configuration
+	Hints                          []struct {
+		Proposal struct {
+			Words   []string
+			Verdict string
+		}
+	}
+	Words []string `json:"-"` // of what the user can allow
+	Grant []string `json:"-"` // the same as lines of a configuration
 }
 
 // why returns the last diagnosis of the last session of a server.
@@ -147,6 +154,11 @@ func (w *world) why(t *testing.T, server string) (d diagnosis) {
 	must(t, json.Unmarshal([]byte(w.output(t, "why", "--format", "json", server)), &record))
 	if n := len(record.Diagnoses); n > 0 {
 		d = record.Diagnoses[n-1]
+		for _, h := range d.Hints {
+			if slices.Contains([]string{"apart", "ask", "fine", "has"}, h.Proposal.Verdict) {
+				d.Words = append(d.Words, h.Proposal.Words...)
+			}
+		}
 		d.Grant = ruleLines(server, d.Words)
 		return d
 	}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -134,12 +133,15 @@ func (g Gives) IsZero() bool { return !g.Has && g.Rights == 0 }
 // A BeyondError reports a change that does more than it says.
 type BeyondError struct{ Rows []Row }
 
-func (e *BeyondError) Error() string {
-	var names []string
-	for _, r := range e.Rows[:min(len(e.Rows), 3)] {
-		names = append(names, show.Name(r.called()))
+func (e *BeyondError) Error() string { return Because(e.Reason(), "it") }
+
+// Reason returns the error as a reason against the change.
+func (e *BeyondError) Reason() policy.Reason {
+	r := policy.Reason{Kind: policy.WhyGivesMore}
+	for _, row := range e.Rows[:min(len(e.Rows), 3)] {
+		r.Names = append(r.Names, row.called())
 	}
-	return "it would also change what the server may do with " + strings.Join(names, ", ")
+	return r
 }
 
 func (r Row) called() string {

@@ -132,7 +132,7 @@ func Because(r policy.Reason, name string) string {
 		return name + " belongs to the system"
 	case policy.WhyRaises:
 		return name + " is a program that runs with the rights of another user"
-	case policy.WhySensitive:
+	case policy.WhySensitive, policy.WhyLogin:
 		return name + " is a sensitive file (" + names[0] + ")"
 	case policy.WhyKeyName:
 		return name + " has the name of a file with a key or passwords"
@@ -164,10 +164,50 @@ func Because(r policy.Reason, name string) string {
 		return "the server " + show.Name(names[0]) + " is started from " + show.Line(names[1])
 	case policy.WhyBesideProgram:
 		return name + " lies beside " + show.Line(names[1]) + ", from which the server " + show.Name(names[0]) + " is started"
+	case policy.WhyOwnProgram:
+		if names[0] != "" {
+			return name + " holds " + show.Line(names[0]) + ", which the server is started from"
+		}
+		return name + " is a file that the server is started from"
+	case policy.WhyDenied:
+		return name + " is refused by " + show.Line(names[0])
+	case policy.WhyNoRule:
+		return "no flag allows " + name
+	case policy.WhyListing:
+		return "the tools are listed under the default policy, which no grant changes"
+	case policy.WhyWouldNotStart:
+		return "the server would not start with it: " + show.Line(names[0])
+	case policy.WhyGivesMore:
+		more := make([]string, len(r.Names))
+		for i := range more {
+			more[i] = show.Name(r.Names[i])
+		}
+		return "it would also change what the server may do with " + strings.Join(more, ", ")
 	case policy.WhyLifts:
 		return "it has a part of " + names[0] + " so far (" + strings.Join(r.Names[min(1, len(r.Names)):], ", ") + "), and gets all of it"
 	}
 	return ""
+}
+
+// Refused says why a change is not proposed, and what helps instead, or "" if it is proposed.
+func (p Proposal) Refused() string {
+	const not = "mcp-jail does not suggest allowing it"
+	because := p.Because(show.InSentence(p.Object.Name()))
+	switch {
+	case p.verdict > Cannot || len(p.Reasons) == 0:
+		return ""
+	case p.verdict == Never && p.Source == Said && p.Is(policy.WhySensitive, policy.WhyKeyName):
+		return not + ": a server that gets this can use it as you"
+	case p.verdict == Never:
+		return not + ": " + because
+	case p.Is(policy.WhyDenied):
+		return "leave out " + show.Line(p.Reasons[0].Names[0]) + ", if the server may have " + show.InSentence(p.Object.Name())
+	case p.Is(policy.WhyListing):
+		return "its tools are listed under the default policy, which no grant changes: set stateful = true"
+	case p.Is(policy.WhyNoRule):
+		return "only a rule that the user writes allows it"
+	}
+	return not + ", because " + because
 }
 
 func givesControl(place string) string {

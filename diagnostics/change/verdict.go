@@ -40,6 +40,7 @@ var verdicts = map[policy.ReasonKind]string{
 	policy.WhyOfSystem:     "NNNPP",
 	policy.WhyRaises:       "NNNPP",
 	policy.WhySensitive:    "NPNPP",
+	policy.WhyLogin:        "PPNPP",
 	policy.WhyKeyName:      "NPNAP",
 	policy.WhySocket:       "AAAfA",
 	policy.WhyGitDir:       "AAAfA",
@@ -55,6 +56,13 @@ var verdicts = map[policy.ReasonKind]string{
 	policy.WhyOtherProgram:  "NNNPP",
 	policy.WhyBesideProgram: "NAAAA",
 	policy.WhyLifts:         "NPPPP",
+
+	policy.WhyOwnProgram:    "NNNPP",
+	policy.WhyGivesMore:     "NNNCN",
+	policy.WhyDenied:        "CCCCC",
+	policy.WhyNoRule:        "CCCCC",
+	policy.WhyListing:       "CCCCC",
+	policy.WhyWouldNotStart: "CCCCC",
 }
 
 // VerdictOf returns what a reason of a kind makes of a change from a source. That of an unknown kind is Never.
@@ -68,8 +76,10 @@ func VerdictOf(kind policy.ReasonKind, from Source) Verdict {
 
 // Want is a change that someone wants.
 type Want struct {
-	Source Source
-	Object Object
+	Tool    string // that alone would have it; "" is the whole server
+	Source  Source
+	Object  Object
+	Besides bool // it helps only with the one before
 }
 
 // Proposal is what becomes of a change that someone wants. That of the zero Proposal is Never.
@@ -82,6 +92,20 @@ type Proposal struct {
 
 // Verdict returns what may become of the change.
 func (p Proposal) Verdict() Verdict { return p.verdict }
+
+// IsOpen reports whether the user can allow the change, and something changes with it.
+func (p Proposal) IsOpen() bool { return Cannot < p.verdict && p.verdict < Has }
+
+// Is reports whether a reason of one of some kinds weighs most.
+func (p Proposal) Is(kinds ...policy.ReasonKind) bool {
+	return slices.ContainsFunc(p.Reasons, func(r policy.Reason) bool { return slices.Contains(kinds, r.Kind) })
+}
+
+// IsZero reports whether nothing was wanted.
+func (p Proposal) IsZero() bool { return p.Object.IsZero() }
+
+// Nothing returns the proposal for what the server has already.
+func Nothing(w Want) Proposal { return Proposal{Want: w, verdict: Has} }
 
 // Judge decides about a change by what speaks against it, and by the rows of what it gives. Nothing else makes a verdict.
 func Judge(w Want, reasons []policy.Reason, rows []Row) Proposal {

@@ -272,32 +272,29 @@ func (p *Package) companion(program string) *exec.Cmd {
 // AfterClient is how long an installation goes on at most after the client has left.
 const AfterClient = 2 * time.Minute
 
-// attempt returns why the server, or one of its tools, would not start after mcp-jail grant with some words, or nil if
-// it does not start without them either. It returns a *change.BeyondError if the words would give more than they say.
-func (t *Target) attempt(tool string, words []string) error {
+// Decide decides about changes of what the server has, or one of its tools. It is the Decide of the session's evidence.
+func (t *Target) Decide(wants ...change.Want) (all []change.Proposal) {
+	for _, w := range wants {
+		all = append(all, t.decide(w))
+	}
+	return all
+}
+
+func (t *Target) decide(w change.Want) change.Proposal {
+	d := &Decider{Was: t, At: t.at, Load: func(f *config.ServerFile) (*Target, error) { return t.starts(w.Tool, f) }}
 	if t.source.with == nil {
-		return nil
+		return d.Decide(w, nil)
 	}
-	objects, err := change.Read(words)
-	if err != nil {
-		return err
-	}
-	before, was := t.starts(tool, nil)
+	before, was := t.starts(w.Tool, nil)
 	if before == nil { // nothing of it is known
-		return nil
+		return d.Decide(w, nil)
 	}
-	var after *Target
+	d.Was = before
 	file, err := ownFile(t)
-	if err == nil {
-		_, after, err = t.with(before, file, tool, words)
+	if err != nil {
+		return d.Decide(w, nil)
 	}
-	switch {
-	case err != nil && isNew(err, was):
-		return err
-	case after == nil:
-		return nil
-	}
-	return (&Decider{Was: before, At: t.at}).Exact(after, objects...) // also where this host cannot enforce either
+	return d.Try(w, file, was)
 }
 
 // at returns where a path of a grant leads, before links are followed. Relative ones are in the workspace.

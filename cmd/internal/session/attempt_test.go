@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -63,14 +64,19 @@ func TestAttempt(t *testing.T) {
 		{"a flag of a line", given(wide), "--read ~/notes --env A --limit memory_mb=99 --net a.test", false},
 		{"a path of a line without meaning", given(wide), "--read x/*", true},
 	} {
-		if err := tt.target.attempt("", strings.Fields(tt.words)); (err != nil) != tt.wrong {
-			t.Errorf("%s: %v", tt.name, err)
+		objects, err := change.Read(strings.Fields(tt.words))
+		testkit.Must(t, err)
+		for _, o := range objects {
+			p := tt.target.Decide(change.Want{Source: change.Recorded, Object: o})[0]
+			if p.Is(policy.WhyWouldNotStart) != tt.wrong || p.IsOpen() == tt.wrong {
+				t.Errorf("%s: %+v", tt.name, p)
+			}
 		}
 	}
 	gone := load(all...)
 	testkit.Must(t, os.WriteFile(file, []byte("version ="), 0o600))
-	if err := gone.attempt("", []string{"--read", "~/notes"}); err != nil {
-		t.Errorf("a file that is broken without them: %v", err)
+	if p := gone.Decide(change.Want{Source: change.Recorded, Object: change.Path("~/notes", policy.Read)})[0]; !p.IsOpen() {
+		t.Errorf("a file that is broken without them: %+v", p)
 	}
 }
 

@@ -1,9 +1,14 @@
 package session
 
 import (
+	"errors"
+	"io/fs"
+	"os"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
@@ -80,6 +85,10 @@ func (d *Decider) Within(path, named string) bool {
 
 // Decide decides about a change. after is what the server has with it, or nil if that is not known.
 func (d *Decider) Decide(w change.Want, after *Target) change.Proposal {
+	return d.decide(w, after, nil)
+}
+
+func (d *Decider) decide(w change.Want, after *Target, more []policy.Reason) change.Proposal {
 	var rows []change.Row
 	switch {
 	case after == nil:
@@ -89,25 +98,61 @@ func (d *Decider) Decide(w change.Want, after *Target) change.Proposal {
 		rows = change.Rows(d.Was.Profile, after.Profile)
 	}
 	rows = slices.DeleteFunc(rows, func(r change.Row) bool { return !w.Object.Has(r, d.Within) })
-	return change.Judge(w, d.Reasons(w.Object), rows)
+	return change.Judge(w, append(more, d.Reasons(w.Object)...), rows)
+}
+
+// Try decides about a change that nobody has typed, and makes it for that. file is what the server has, and was is why it
+// would not start with that.
+func (d *Decider) Try(w change.Want, file *config.ServerFile, was error) change.Proposal {
+	p := d.decide(w, nil, change.ReasonsOf(w, !d.Was.Policy.Stateful))
+	if p.Verdict() <= change.Cannot || w.Object.Setting.Key == "preset" { // that was made to fit
+		return p
+	}
+	words := w.Object.Words()
+	objects, err := change.Read(words)
+	g := config.Grants{Tool: w.Tool, At: d.At}
+	if err == nil {
+		g.Table, err = TableOf(words)
+	}
+	var after *Target
+	if err == nil {
+		_, after, err = d.With(file, g)
+	}
+	var more []policy.Reason
+	var beyond *change.BeyondError
+	switch {
+	case err != nil && isNew(err, was):
+		more = append(more, policy.Reason{Kind: policy.WhyWouldNotStart, Names: []string{terminal.OneLine(err)}})
+	case after != nil && errors.As(d.Exact(after, objects...), &beyond): // also where this host cannot enforce either
+		more = append(more, beyond.Reason())
+	}
+	return d.decide(w, after, more)
 }
 
 // Reasons returns what speaks against an object.
-func (d *Decider) Reasons(o change.Object) []policy.Reason {
+func (d *Decider) Reasons(o change.Object) (all []policy.Reason) {
+	host, profile := &d.Was.Host, d.Was.Profile
 	if o.Setting.Key == "workspace" {
-		o = change.Path(o.Setting.Value, policy.Read|policy.Write)
+		o, profile = change.Path(o.Setting.Value, policy.Read|policy.Write), nil
 	}
 	rights := o.Fs.Rights()
 	switch {
 	case o.Env != "":
 		return policy.ReasonsOfVariable(o.Env)
 	case o.Net.Host != "":
-		return resolve.ReasonsOfHost(&d.Was.Host, o.Net)
+		return resolve.ReasonsOfHost(host, o.Net)
 	case rights == 0:
 		return nil
 	}
-	at := ResolveLinks(d.At(o.Fs.Path))
-	all := resolve.Reasons(&d.Was.Host, d.Was.Policy, at, rights)
+	at := ResolveLinks(d.At(o.At()))
+	if info, err := os.Lstat(at); err == nil && info.Mode()&fs.ModeSocket != 0 && rights&policy.Write != 0 {
+		rights = policy.Update
+	}
+	if profile != nil {
+		rights = change.Gained(profile, at, rights)
+		all = change.ReasonsIn(profile, at, rights)
+	}
+	all = append(all, diagnostics.WithLogins(ResolveLinks(host.Home), at, resolve.Reasons(host, d.Was.Policy, at, rights))...)
 	if rights&policy.Write != 0 && d.Others != nil {
 		all = append(all, d.Others(at)...)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/packages/store"
@@ -53,7 +54,8 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 			Listens:         confine.HostListens(),
 			Elsewhere:       launcher.Ports.Elsewhere,
 			Canonical:       ResolveLinks,
-			Try:             func(tool string, words []string) error { return f.target().attempt(tool, words) },
+			Decide:          func(wants ...change.Want) []change.Proposal { return f.target().Decide(wants...) },
+			Shared:          t.shared,
 		},
 		Launcher: lifecycle.LauncherFunc(func(ctx context.Context, p *policy.Profile, stdio confine.Stdio) (lifecycle.Process, error) {
 			return f.start(ctx, launcher, p, func(l confine.Launcher, p *policy.Profile) (*confine.Process, error) { return l.Start(ctx, p, stdio) })
@@ -64,7 +66,6 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 	if c.ErrIsTerminal() { // a client's log is easier to search with whole lines
 		s.Fold, s.Rows = c.FoldMessages, c.ErrRows
 	}
-	s.Known.Harm, s.Known.HarmOfHost, s.Known.Shared = judges(t)
 	s.In, s.Out, s.Err = c.Raw()
 	s.Changed = f.keeping.changes
 	return s

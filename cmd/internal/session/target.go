@@ -34,7 +34,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
-	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -100,22 +99,15 @@ func (t *Target) unreachableArguments() string {
 }
 
 func (t *Target) evidence() diagnostics.Evidence {
-	harm, ofHost, shared := judges(t)
 	return diagnostics.Evidence{
 		Server: t.Profile.Server, System: t.Host.OS, Profile: t.Profile, FromCommandLine: t.Policy.FromCommandLine, Stateless: !t.Policy.Stateful,
 		UserHome: t.Host.Home, SearchPath: os.Getenv("PATH"), Variable: variable, Exists: pathExists, May: mayUse, Listens: confine.HostListens(), Canonical: ResolveLinks,
-		Harm: harm, HarmOfHost: ofHost, Shared: shared, Try: t.attempt,
+		Decide: t.Decide, Shared: t.shared,
 	}
 }
 
-// judges returns change.HarmOf of what speaks against a path and a host, and resolve.Shared, for a target.
-func judges(t *Target) (harm func(string, policy.Rights) policy.Harm, ofHost func(policy.NetRule) policy.Harm, shared func(string) string) {
-	return func(path string, rights policy.Rights) policy.Harm {
-			return change.HarmOf(resolve.Reasons(&t.Host, t.Policy, path, rights))
-		},
-		func(r policy.NetRule) policy.Harm { return change.HarmOf(resolve.ReasonsOfHost(&t.Host, r)) },
-		func(dir string) string { return resolve.Shared(&t.Host, t.Policy, dir) }
-}
+// shared is resolve.Shared for the target.
+func (t *Target) shared(dir string) string { return resolve.Shared(&t.Host, t.Policy, dir) }
 
 // Resolve loads and resolves the policy of a server: the configured server name, or
 // the command after -- if name is "". With an error the target is nil or holds what was

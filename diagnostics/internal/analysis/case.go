@@ -1,8 +1,8 @@
 package analysis
 
 import (
-	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -30,7 +30,8 @@ type Finding struct {
 	// host either, or the policy grants the host), or what a possible cause is.
 	Note   string
 	Fix    string
-	NoLine bool // Fix says why no line of a policy helps
+	Whole  bool // Hint.Cause is whole sentences, which say how sure they are
+	Chosen bool // others choose what Object is, whatever the jail has recorded
 	// Besides means that the finding before it helps only with this one.
 	Besides bool
 	// AboutPolicy means that Note concerns the policy or the session, and is shown even
@@ -45,12 +46,7 @@ func NewCase(ev *Evidence) *Case {
 	if c.Profile == nil {
 		c.Profile = &policy.Profile{}
 	}
-	c.Writer = grantWriter{
-		Profile: c.Profile, UserHome: ev.UserHome,
-		// docs/reference.md "Stateful and stateless": no table applies to the process that
-		// lists the tools of such a server.
-		NoTable: ev.Stateless && c.Profile.Tool == "",
-	}
+	c.Writer = grantWriter{UserHome: ev.UserHome}
 	return c
 }
 
@@ -61,8 +57,37 @@ func Refused(sure report.Attribution, axis policy.Axis, target, missing, cause s
 
 // Unfixable returns the finding with a reason why no line of a policy helps.
 func (f Finding) Unfixable(why string) Finding {
-	f.Object, f.Hint.Warning, f.Fix, f.NoLine = change.Object{}, "", why, true
+	f.Object, f.Fix = change.Object{}, why
 	return f
+}
+
+// Decide decides about a change of what the server has.
+func (c *Case) Decide(w change.Want) change.Proposal {
+	w.Tool = c.Profile.Tool
+	p := change.Proposal{Want: w}
+	if c.Evidence.Decide != nil {
+		p = c.Evidence.Decide(w)[0]
+	}
+	p.Reasons = slices.Clone(p.Reasons)
+	for i, r := range p.Reasons {
+		p.Reasons[i].Names = c.Evidence.Redactor.Lines(r.Names)
+	}
+	return p
+}
+
+// IsNever reports whether rights at a path are never proposed, whatever the jail has recorded.
+func (c *Case) IsNever(path string, rights policy.Rights) bool {
+	return c.Decide(change.Want{Source: change.Recorded, Object: change.Path(path, rights)}).Verdict() == change.Never
+}
+
+// IsSensitive reports whether a path holds keys, tokens or passwords, or is a directory of them.
+func (c *Case) IsSensitive(path string) bool {
+	return c.Decide(change.Want{Source: change.Recorded, Object: change.Path(path, policy.Read)}).Is(policy.WhySensitive, policy.WhyLogin, policy.WhyKeyName)
+}
+
+// IsFree reports whether nothing speaks against rights at a path.
+func (c *Case) IsFree(path string, rights policy.Rights) bool {
+	return c.Decide(change.Want{Source: change.Recorded, Object: change.Path(path, rights)}).Verdict() >= change.Fine
 }
 
 // mac reports whether the jail is macOS's. It refuses with EPERM, hides no name, and has one way to
@@ -256,55 +281,19 @@ func TimeoutHint(c *Case, when string) string {
 	}
 	switch {
 	case ev.FromCommandLine && ev.Stage == report.StageStartup:
-		return when + ", start it with " + strings.Join(LongerWords(c), " ")
+		return when + ", start it with " + strings.Join(Longer(c).Words(), " ")
 	case ev.FromCommandLine:
 		return when + ", declare the server in a configuration file with a larger " + key
 	}
 	return when + ", raise " + key + " = " + strconv.Itoa(int(ev.Timeout.Seconds())) + " under [servers." + show.Key(ev.Server) + "]"
 }
 
-// LongerWords returns the flag that gives the start of a server more time than the limit that passed.
-// Calls have no such flag.
-func LongerWords(c *Case) []string {
-	ev := c.Evidence
-	if ev.Stage != report.StageStartup || ev.Timeout <= 0 {
-		return nil
+// Longer returns what gives the start of a server more time than the limit that passed. Calls have no such flag.
+func Longer(c *Case) (o change.Object) {
+	if ev := c.Evidence; ev.Stage == report.StageStartup && ev.Timeout > 0 {
+		o.Setting = change.Setting{Key: change.StartupTimeout, Value: strconv.Itoa(2 * int(ev.Timeout.Seconds()))}
 	}
-	return []string{"--limit", fmt.Sprintf("startup_timeout_secs=%d", 2*int(ev.Timeout.Seconds()))}
-}
-
-// NameDenial names the user's own rule that refuses everything at what a finding is about: a flag
-// --deny, or a rule without rights. No grant remains that the rule would still beat.
-func NameDenial(c *Case, f Finding) Finding {
-	if f.Object.Fs.Path == "" {
-		return f
-	}
-	e, ok := refusingRule(c, f.Object.At(), f.Object.Fs.Rights())
-	if target, absolute := c.Absolute(f.Hint.Target); !ok && absolute {
-		e, ok = refusingRule(c, target, f.Object.Fs.Rights())
-	}
-	if !ok {
-		return f
-	}
-	rule := show.Line(c.Evidence.Redactor.Redact(e.Rule))
-	what := " refuses everything there"
-	if e.Rights != 0 {
-		what = " keeps it from being changed"
-	}
-	if f.Hint.Cause != "" {
-		f.Hint.Cause += ", because " + rule + what
-	}
-	return f.Unfixable("leave out " + rule + ", if the server may have " + c.Show(e.Path))
-}
-
-// refusingRule returns the denial that holds at a path. One of writing refuses the other rights to nothing.
-func refusingRule(c *Case, path string, rights policy.Rights) (e policy.Entry, ok bool) {
-	for _, e := range c.Profile.Entries {
-		if isDenial(e) && policy.Within(path, e.Path) && (e.Rights == 0 || rights&policy.Write != 0) {
-			return e, true
-		}
-	}
-	return e, false
+	return o
 }
 
 // cannotRemove returns the finding about a removal that no further rule makes possible: the host has

@@ -4,6 +4,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -96,10 +97,8 @@ type Evidence struct {
 	// Canonical resolves the symbolic links of a path on the host, also when its last
 	// components do not exist. With nil, paths stay unresolved.
 	Canonical func(path string) string
-	// Harm judges a grant of rights at a path, and HarmOfHost one of a host. What is never to be granted
-	// is not proposed, and what is asked for is proposed with the reason. With nil, nothing is known.
-	Harm       func(path string, rights policy.Rights) policy.Harm
-	HarmOfHost func(r policy.NetRule) policy.Harm
+	// Decide decides about changes of the policy. With nil, none is proposed.
+	Decide func(wants ...change.Want) []change.Proposal
 	// Shared returns why a directory is not for one server alone, or "". None is proposed for the
 	// sake of one file in it. With nil, only a few directories are known.
 	Shared func(dir string) string
@@ -112,9 +111,6 @@ type Evidence struct {
 	// Logins returns the place in the user's home that has logins of this server which its private HOME
 	// lacks, as a diagnosis shows it. It returns "" if there are none. It may be nil.
 	Logins func() string
-	// Try returns why the server, or one of its tools, would not start after mcp-jail grant with some words. What would
-	// not start is not proposed. With nil, nothing is tried.
-	Try func(tool string, words []string) error
 }
 
 // Start tells why the jail or the program could not be started. Its fields are those of

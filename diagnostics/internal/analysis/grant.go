@@ -7,61 +7,21 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
-	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// grantWriter shows paths and grants as the user writes them.
-type grantWriter struct {
-	Profile  *policy.Profile // never nil; empty when it is not known
-	NoTable  bool            // nothing can be granted to this process
-	UserHome string
-}
+// grantWriter shows paths and objects as the user writes them.
+type grantWriter struct{ UserHome string }
 
-// Words returns objects as words for mcp-jail grant, not quoted, without those that it has no flag for. It does not
-// matter how the server was given.
-func (w grantWriter) Words(objects []change.Object) (words []string) {
-	if w.NoTable {
-		return nil
-	}
-	objects = change.Merge(objects)
-	for _, o := range objects {
-		// A rule for o adds nothing to one around it, but where another rule lies between the two.
-		if !slices.ContainsFunc(objects, func(around change.Object) bool { return w.includes(around, o) }) {
-			words = append(words, w.words(o)...)
-		}
-	}
-	return words
-}
-
-func (w grantWriter) includes(around, o change.Object) bool {
-	if around.Fs.Path == "" || o.Fs.Path == "" || o.Makes() || around.At() == o.At() {
-		return false
-	}
-	e, _ := w.Profile.Find(o.At())
-	between := e.Path != around.At() && policy.Within(e.Path, around.At())
-	return policy.Within(o.At(), around.At()) && around.Fs.Rights().Has(o.Fs.Rights()) && !between
-}
-
-func (w grantWriter) words(o change.Object) []string {
+// Object returns an object as mcp-jail grant takes it: it means the same in every directory.
+func (w grantWriter) Object(o change.Object) change.Object {
 	if o.Fs.Path != "" {
 		o.Fs.Path = w.whole(o.Fs.Path)
 	}
 	if o.Net.Port == 80 || o.Net.Port == 443 {
 		o.Net.Port = 0 // a host without a port is both
 	}
-	words := o.Words()
-	for _, word := range words {
-		if show.Line(word) != word || show.Expands(word) {
-			return nil // no line of a shell, or no list of a client, would hold it as it is
-		}
-	}
-	return words
-}
-
-// isDenial reports whether an entry is that of a rule with deny, or of a flag --deny.
-func isDenial(e policy.Entry) bool {
-	return e.Origin == policy.OriginRule && (strings.HasPrefix(e.Rule, "--deny ") || strings.Contains(e.Rule, ", deny = "))
+	return o
 }
 
 // whole returns a path as it means the same in every directory.
@@ -117,7 +77,7 @@ func pathGrant(c *Case, path string, missing policy.Rights, makes bool) (change.
 	switch {
 	case makes:
 		dir = path
-	case isReserved(c, path), c.Exists(dir) == Present && whyShared(c, dir) != "":
+	case change.IsReserved(c.Profile, path), c.Exists(dir) == Present && whyShared(c, dir) != "":
 		return n, "create " + c.Show(path) + firstCreate
 	}
 	n = change.Path(dir, missing)
@@ -158,7 +118,7 @@ func packageDir(c *Case, path string) (dir string, ok bool) {
 
 // IsTooWide reports whether a directory is too much to grant for a single file in it.
 func IsTooWide(c *Case, dir string) bool {
-	return dir == "/" || programIn(c, dir) != "" || c.Evidence.UserHome != "" && policy.Within(c.Evidence.UserHome, dir) ||
+	return dir == "/" || change.ProgramIn(c.Profile, dir) != "" || c.Evidence.UserHome != "" && policy.Within(c.Evidence.UserHome, dir) ||
 		!inWorkspace(c, dir) && (systemDir(dir) || isShared(c, dir)) || filepath.Dir(dir) == "/"
 }
 
@@ -168,23 +128,13 @@ func whyShared(c *Case, dir string) string {
 			return why
 		}
 	}
-	if place := programIn(c, dir); place != "" {
+	if place := change.ProgramIn(c.Profile, dir); place != "" {
 		return "holds " + c.Show(place) + ", which the server is started from"
 	}
 	if !expressible(dir) || IsTooWide(c, dir) {
 		return "is not used by the server alone"
 	}
 	return ""
-}
-
-// isReserved reports whether path is a protected name that does not exist yet, or leads to
-// one.
-func isReserved(c *Case, path string) bool {
-	return c.Profile.Protects(policy.OpCreate, path) || isUnprotected(c, path)
-}
-
-func isUnprotected(c *Case, path string) bool {
-	return slices.ContainsFunc(c.Profile.Unprotected, func(u string) bool { return policy.Within(path, u) })
 }
 
 func isReadAbove(c *Case, path string) bool {

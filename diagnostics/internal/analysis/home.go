@@ -48,7 +48,7 @@ func namedInHome(c *Case, path, user string, n words.Name) Finding {
 	if moved := filepath.Join(c.Evidence.StartDir, rel); c.Evidence.StartDir != "" && c.Profile.Dir != c.Evidence.StartDir && c.Exists(real) != Present && c.Exists(moved) == Present {
 		return Finding{
 			Note: c.Quote(rel) + " is relative, and the server starts in its own HOME, and not where " + c.Quote(moved) + " is",
-			Fix:  "write its absolute path: '" + show.Line(c.Evidence.Redactor.Redact(moved)) + "'", NoLine: true, AboutPolicy: true,
+			Fix:  "write its absolute path: '" + show.Line(c.Evidence.Redactor.Redact(moved)) + "'", AboutPolicy: true,
 			Hint: report.Hint{Attribution: report.Likely, Explain: report.PagePathArg},
 		}
 	}
@@ -68,7 +68,7 @@ func namedInHome(c *Case, path, user string, n words.Name) Finding {
 
 // itsOwn marks the cause of a finding as sentences of its own, unless another cause took its place.
 func itsOwn(f Finding) Finding {
-	f.Hint.Whole = true
+	f.Whole = true
 	return f
 }
 
@@ -84,7 +84,7 @@ func InHome(c *Case, sure report.Attribution, user string, missing policy.Rights
 	if f.Object.Fs.Path != "" {
 		f.Object.Fs.Path = inHome(c, user, f.Object.At()) + f.Object.Fs.Path[len(f.Object.At()):]
 	}
-	return Withhold(c, f, false)
+	return f
 }
 
 // inHome returns the part of a path in the user's home that leads to real, or real.
@@ -124,20 +124,10 @@ func programDir(c *Case, program string) string {
 			return ""
 		}
 	}
-	if inWorkspace(c, program) || systemDir(program) || c.Exists(program) != Present || whyShared(c, dir) != "" || IsSensitive(c, dir) {
+	if inWorkspace(c, program) || systemDir(program) || c.Exists(program) != Present || whyShared(c, dir) != "" || c.IsSensitive(dir) {
 		return ""
 	}
 	return dir
-}
-
-// Logins returns the findings about places in the home that hold the login of one program alone. The user is asked about
-// them by name, and so their commands may rest on words.
-func Logins(c *Case, places []string, cause string) (all []Finding) {
-	for _, f := range NeededPaths(c, report.Certain, places, cause) {
-		f.Hint.Attribution = report.Likely
-		all = append(all, f)
-	}
-	return all
 }
 
 // NeededPaths returns the findings about what a granted program needs elsewhere in the home, and about
@@ -197,10 +187,10 @@ func Beside(c *Case, modules []string, cause string) []Finding {
 					continue
 				}
 				cause += " " + c.Show(path) + ", which is not granted"
-				if around := filepath.Dir(real); filepath.Ext(real) != "" && whyShared(c, around) == "" && Harm(c, around, policy.Read) == (policy.Harm{}) {
+				if around := filepath.Dir(real); filepath.Ext(real) != "" && whyShared(c, around) == "" && c.IsFree(around, policy.Read) {
 					real = around
 				}
-				return []Finding{Withhold(c, AttributePath(c, report.Likely, real, policy.Read, false, cause), false)}
+				return []Finding{AttributePath(c, report.Likely, real, policy.Read, false, cause)}
 			}
 		}
 	}
@@ -305,7 +295,7 @@ func RepositoryAbove(c *Case) Finding {
 		}
 		f := Refused(report.Likely, policy.AxisFs, dir, RightName(policy.Read), "git's repository is "+c.Show(dir)+", which is not granted", change.Object{})
 		f.Object = change.Path(dir, policy.Read)
-		return Withhold(c, f, false)
+		return f
 	}
 	return Finding{}
 }
@@ -335,7 +325,7 @@ func gitDir(c *Case, path string) (dir string, ok bool) {
 			return "", false
 		}
 	}
-	if e, ok := c.Profile.Find(path); ok && e.Origin == policy.OriginProtected || isReserved(c, path) && !inGitWorktree(c, path) {
+	if e, ok := c.Profile.Find(path); ok && e.Origin == policy.OriginProtected || change.IsReserved(c.Profile, path) && !inGitWorktree(c, path) {
 		return "", false
 	}
 	return filepath.Join(before, ".git"), true

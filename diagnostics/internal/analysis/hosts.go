@@ -120,9 +120,8 @@ func analyzeAddressDenial(c *Case, d policy.Denial, host string, port int, cause
 		f.Fix = "a name does not grant this address, and no rule can grant it"
 		return f
 	}
-	f.Object = n
-	f.Hint.Warning = name + " " + show.Line(reason) + ", and the owner of the name " + c.Name(host) + " decides which address it leads to"
-	f.Fix = "a name alone does not grant this address: to allow it, name the address in a rule"
+	f.Object, f.Chosen = n, true
+	f.Fix = name + " " + show.Line(reason) + ", and the owner of the name " + c.Name(host) + " decides which address it leads to: to allow it, name the address in a rule"
 	return f
 }
 
@@ -136,7 +135,7 @@ func analyzeSchemeDenial(c *Case, d policy.Denial, host string, port int, cause 
 	}
 	f := checkRefused(c, attributeHost(report.Certain, host, port, scheme, cause))
 	if f.Object.Net.Scheme == "tcp" {
-		f.Hint.Warning = "mcp-jail does not inspect connections of a rule with scheme = \"tcp\""
+		f.Fix = "mcp-jail does not inspect connections of a rule with scheme = \"tcp\""
 	}
 	return f
 }
@@ -181,7 +180,7 @@ func NamedHost(c *Case, n words.Name) Finding {
 			return Finding{
 				Note: c.Name(target) + " is granted, but the program connects by itself, and on macOS hosts are reached by the session's proxy only",
 				Fix:  "no rule changes this: have it use the proxy in HTTPS_PROXY, or in ALL_PROXY by SOCKS5",
-				Hint: report.Hint{Explain: report.PageNetProxy}, NoLine: true, AboutPolicy: true,
+				Hint: report.Hint{Explain: report.PageNetProxy}, AboutPolicy: true,
 			}
 		}
 		return Finding{}
@@ -287,7 +286,7 @@ func Unreached(c *Case, lines []string) (f Finding, ok bool) {
 	return Finding{
 		Note: target + " is allowed, and this machine could not " + verb + ": " + show.Line(c.Evidence.Redactor.Redact(found.Answer)),
 		Fix:  "no rule changes this: see whether this machine reaches " + target + " without mcp-jail",
-		Hint: report.Hint{Explain: report.PageNetUnreachable}, AboutPolicy: true, NoLine: true,
+		Hint: report.Hint{Explain: report.PageNetUnreachable}, AboutPolicy: true,
 	}, true
 }
 

@@ -25,7 +25,7 @@ func NamedPath(c *Case, n words.Name) Finding {
 	if given := tildeArgument(c, n.Text); given != "" {
 		return Finding{
 			Note: "no program replaces a ~ in an argument: the server gets " + c.Quote(given) + " as it is written",
-			Fix:  "write '" + show.Line(c.Evidence.Redactor.Redact(path)) + "'", NoLine: true, AboutPolicy: true,
+			Fix:  "write '" + show.Line(c.Evidence.Redactor.Redact(path)) + "'", AboutPolicy: true,
 			Hint: report.Hint{Attribution: report.Likely, Explain: report.PagePathArg},
 		}
 	}
@@ -69,9 +69,7 @@ func NamedPath(c *Case, n words.Name) Finding {
 		f = InHome(c, report.Likely, link, missing, cause)
 	}
 	if path != link {
-		if f.Hint.Cause += linkText(c, link, path); IsSensitive(c, path) { // whose link is it?
-			f = f.Unfixable(notSuggested + ": a link leads there")
-		}
+		f.Hint.Cause += linkText(c, link, path)
 	}
 	return f
 }
@@ -95,7 +93,7 @@ func counts(c *Case, path string, missing policy.Rights) bool {
 	switch e, _ := c.Profile.Find(path); {
 	case missing == 0, e.Rule == policy.UnsearchableRule,
 		here == Absent && isSocket(path),
-		isServerProgram(c, path) && !missing.Has(policy.Execute),
+		change.IsProgram(c.Profile, path) && !missing.Has(policy.Execute),
 		here == Absent && (missing&policy.Write == 0 || c.Exists(dir) != Present):
 		return false
 	}
@@ -115,7 +113,7 @@ func attributeNamed(c *Case, sure report.Attribution, path string, missing polic
 	default:
 		f = AttributePath(c, sure, path, missing, n.Dir, cause)
 	}
-	return Withhold(c, forSocket(c, f, dials), dials)
+	return forSocket(c, f, dials)
 }
 
 // wanted returns the right that an attempt needed, as far as its line tells.
@@ -239,7 +237,6 @@ func AttributePath(c *Case, sure report.Attribution, path string, missing policy
 		return f.Unfixable("no rule grants it: the server has a /proc of its own, or none")
 	}
 	f.Object, f.Fix = pathGrant(c, path, missing, makes)
-	f.NoLine = f.Object.IsZero()
 	return f
 }
 
@@ -251,7 +248,7 @@ func attributeExistingDir(c *Case, f Finding, path string) Finding {
 	switch {
 	case c.Allows(policy.OpRead, path):
 		f.Fix = c.Show(path) + " exists on this machine: no line is needed to create it"
-	case Harm(c, path, policy.Write).Never != "" || IsSensitive(c, path) || IsTooWide(c, path) || !expressible(path):
+	case IsTooWide(c, path) || !expressible(path) || c.IsSensitive(path) || c.IsNever(path, policy.Write):
 		f.Fix = "grant what the server needs in " + c.Show(path) + ", not all of it"
 	default:
 		f.Object = change.Path(path, policy.Read)
@@ -382,12 +379,12 @@ func AnalyzePath(c *Case, d policy.Denial, cause string) Finding {
 		f = AttributePath(c, report.Certain, path, missing, makesDir, cause)
 	}
 	f.Hint.Axis = d.Axis
-	if o := f.Object; o.Fs.Path != "" && !o.Makes() && private == "" && o.Fs.Rights()&^c.Profile.RightsAt(o.At()) == 0 && !isReserved(c, o.At()) {
-		f.Object, f.Hint.Warning = change.Object{}, ""
+	if o := f.Object; o.Fs.Path != "" && !o.Makes() && private == "" && o.Fs.Rights()&^c.Profile.RightsAt(o.At()) == 0 && !change.IsReserved(c.Profile, o.At()) {
+		f.Object = change.Object{}
 		f.Hint.Explain = report.PageFsMove
 		f.Fix = "the policy already grants this, but the path of a rule or a protected file cannot be moved or removed: see " + c.planCommand()
 	}
-	return Withhold(c, forSocket(c, f, dials), dials)
+	return forSocket(c, f, dials)
 }
 
 // grantedDenial completes the finding about a denial that the profile allows, so that no line would
@@ -399,7 +396,7 @@ func grantedDenial(c *Case, d policy.Denial, f Finding) Finding {
 		f.Hint.Explain = report.PageFsMove
 		f.Fix = "the new name is granted, but the old name cannot be moved: the server has no right to delete it, or it is or contains a protected file or the path of a rule; copy it instead, or see " + c.planCommand()
 	case c.mac():
-		f.Fix, f.NoLine = "the policy grants this, but on macOS the jail is narrower beside protected files and for links: see "+c.planCommand(), true
+		f.Fix = "the policy grants this, but on macOS the jail is narrower beside protected files and for links: see " + c.planCommand()
 	default:
 		f.Fix = "the policy already grants this: run `mcp-jail doctor` and report the problem"
 	}

@@ -59,6 +59,13 @@ var load = sync.OnceValue(func() (t table) {
 // ProgramRows returns all rows.
 func ProgramRows() []ProgramRow { return load().Program }
 
+// IsLogin reports whether a path, relative to the home, is or lies in the login of one program.
+func IsLogin(rel string) bool {
+	return slices.ContainsFunc(ProgramRows(), func(r ProgramRow) bool {
+		return slices.ContainsFunc(r.Login, func(place string) bool { return policy.Within(rel, path.Clean(place)) })
+	})
+}
+
 // trees returns the directories of a home in which programs are installed with what they need.
 func trees() []string { return load().Trees }
 

@@ -2,8 +2,10 @@ package report
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -15,7 +17,7 @@ const (
 
 // Diagnosis describes one failure, for an error frame, a tool result, stderr and the session
 // record. Every string in it is valid UTF-8 and contains no secret of the profile. The sentences
-// and the quoted lines (What, Cause, Fix, Warning, Detail, Said, Stderr) are safe to print. Names
+// and the quoted lines (What, Cause, Fix, Detail, Said, Stderr) are safe to print. Names
 // and arguments (Server, Tool, Target, those in Denials) are not, until they are quoted or
 // sanitized.
 type Diagnosis struct {
@@ -42,12 +44,37 @@ type Diagnosis struct {
 	Stderr  []string        `json:"stderr_tail,omitempty"` // the last lines of the server's stderr
 	Denials []policy.Denial `json:"denials,omitempty"`     // refusals that the jail recorded, oldest first
 	Hints   []Hint          `json:"hints,omitempty"`       // closest to the failure first
-	Words   []string        `json:"words,omitempty"`       // what mcp-jail grant takes for what the failure most likely needs of Hints, not quoted
+	Longer  change.Proposal `json:"longer,omitzero"`       // more time for the start, if nothing else can be allowed
 
-	NoLine bool `json:"-"` // Fix says why no line of a policy helps
-	Asked  bool `json:"-"` // the next call of the tool asks the user in the client
+	Asked bool `json:"-"` // the next call of the tool asks the user in the client
 
 	Replaced string `json:"-"` // the file that was replaced, if that is the cause
+}
+
+// Proposals returns the changes that would allow what was blocked.
+func (d *Diagnosis) Proposals() (all []*change.Proposal) {
+	for i := range d.Hints {
+		if p := &d.Hints[i].Proposal; !p.IsZero() {
+			all = append(all, p)
+		}
+	}
+	if !d.Longer.IsZero() {
+		all = append(all, &d.Longer)
+	}
+	return all
+}
+
+// CanAllow reports whether the user can allow something of it by mcp-jail grant.
+func (d *Diagnosis) CanAllow() bool {
+	return slices.ContainsFunc(d.Proposals(), func(p *change.Proposal) bool { return p.IsOpen() })
+}
+
+// Advised returns what to do but for a change: where it is not proposed, why.
+func (d *Diagnosis) Advised() string {
+	if len(d.Hints) == 0 {
+		return d.Fix
+	}
+	return Joined(d.Hints[0].Proposal.Refused(), d.Fix)
 }
 
 // Silent reports whether there is nothing to say: no cause is known and the jail refused
@@ -78,12 +105,10 @@ type Hint struct {
 	Target      string      `json:"target"`            // path, host, variable, program, limit or step of the start
 	Missing     string      `json:"missing"`           // "read", "write", "execute", "connect", "variable", "program", "limit", "jail", or the operation of a denial
 	Cause       string      `json:"cause"`             // why this is the cause, one line
-	May         string      `json:"may,omitempty"`     // as in Diagnosis
-	Whole       bool        `json:"whole,omitempty"`   // as in Diagnosis
 	Fix         string      `json:"fix,omitempty"`     // what to do, one line
 	Explain     Page        `json:"explain,omitempty"` // the page about such refusals
-	Warning     string      `json:"warning,omitempty"` // what granting it would expose
-	Words       []string    `json:"words,omitempty"`   // as in Diagnosis
+	// Proposal is the change that would allow it. It is zero where there is none.
+	Proposal change.Proposal `json:"proposal,omitzero"`
 }
 
 // Stage tells how far a server had come when it failed.

@@ -14,7 +14,7 @@ import (
 )
 
 // RecordVersion is the version of the record's format.
-const RecordVersion = 1
+const RecordVersion = 2
 
 // Record describes one session. `mcp-jail why` reads it.
 type Record struct {
@@ -77,7 +77,7 @@ func DecodeRecord(data []byte) (Record, error) {
 		return Record{}, fmt.Errorf("the session record cannot be read: %w", err)
 	}
 	if r.Version != RecordVersion {
-		return Record{}, fmt.Errorf("the session record has version %d, this mcp-jail reads version %d", r.Version, RecordVersion)
+		return Record{}, fmt.Errorf("the session record is of another mcp-jail (version %d, and not %d): start the server once more", r.Version, RecordVersion)
 	}
 	return r, nil
 }
@@ -178,7 +178,7 @@ func (r Record) Lacks() bool {
 	if len(r.Diagnoses) == 0 && r.Failed != nil {
 		return r.Failed.Lacks()
 	}
-	return slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return len(d.Words) > 0 })
+	return slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return d.CanAllow() })
 }
 
 func (r Record) nothing() string {

@@ -22,7 +22,7 @@ func (d Diagnosis) Summary() string {
 
 // command returns the command that allows what the server lacked, or "" if there is none.
 func (d Diagnosis) command() string {
-	if len(d.Words) == 0 {
+	if !d.CanAllow() {
 		return ""
 	}
 	if command, ok := show.TypedOK("mcp-jail grant", d.Server); ok {
@@ -68,7 +68,7 @@ func (d Diagnosis) advice(between string) (text string) {
 		return between + "The next call of this tool asks the user here whether it may."
 	}
 	inner := strings.Replace(between, "\n", "\n  ", 1)
-	fix, own := cutCommand(d.Fix)
+	fix, own := cutCommand(d.Advised())
 	if fix != "" {
 		text = between + sentence(fix)
 	}

@@ -102,7 +102,7 @@ func (d Diagnosis) headline() string {
 		return d.What + ": " + fullStop(d.clause())
 	case line != "":
 		return d.What + ". The server said: " + show.Quote(show.Cut(line, 300))
-	case d.Fix != "":
+	case d.Advised() != "":
 		return fullStop(d.What)
 	}
 	return d.What
@@ -113,8 +113,8 @@ func (d Diagnosis) hintText() string {
 	if d.Cause != "" {
 		parts = append(parts, d.causeText())
 	}
-	if d.Fix != "" {
-		parts = append(parts, sentence(d.Fix))
+	if fix := d.Advised(); fix != "" {
+		parts = append(parts, sentence(fix))
 	}
 	for i, h := range d.Hints {
 		if i > 0 || d.Cause == "" {
@@ -193,7 +193,7 @@ func (d Diagnosis) lines(what string) []string {
 	for _, l := range d.Detail {
 		put("  " + strings.TrimLeft(l, " "))
 	}
-	fix, command := cutCommand(d.Fix)
+	fix, command := cutCommand(d.Advised())
 	put(sentence(fix))
 	switch {
 	case command != "":

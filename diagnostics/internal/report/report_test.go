@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -264,7 +265,7 @@ func TestCauseText(t *testing.T) {
 // TestAdvice tests that an answer ends with the one command that allows what was blocked, and names a page where there
 // is none.
 func TestAdvice(t *testing.T) {
-	d := Diagnosis{Server: "notes", Attribution: Certain, Cause: "c", Explain: PageFsWrite, Words: []string{"--write", "~/notes"}}
+	d := Diagnosis{Server: "notes", Attribution: Certain, Cause: "c", Explain: PageFsWrite, Longer: change.Judge(change.Want{Object: change.Path("~/notes", policy.Write)}, nil, nil)}
 	const command = "\nOnly the user can allow it. They run this and then restart the server:\n  mcp-jail grant notes --last"
 	if got := d.resultText(); got != "\n[mcp-jail] c"+command {
 		t.Errorf("%q", got)
@@ -272,7 +273,7 @@ func TestAdvice(t *testing.T) {
 	if got := d.Summary(); !strings.HasSuffix(got, command) {
 		t.Errorf("%q", got)
 	}
-	d.Words = nil
+	d.Longer = change.Proposal{}
 	if got := d.resultText(); got != "\n[mcp-jail] c\nMore:\n  mcp-jail help fs-write" {
 		t.Errorf("%q", got)
 	}

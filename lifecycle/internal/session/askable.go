@@ -40,22 +40,23 @@ func typedFlags(o object) string {
 // maxShown bounds the characters of what is asked about: a dialog would cut more.
 const maxShown = 100
 
-// askable returns what of a certain refusal the user may be asked about. That is nothing which the judge of harm
-// forbids, no secret and no address of this machine or its network. What a user has denied has no words.
+// askable returns what of a certain refusal the user may be asked about: nothing that anything speaks against. What a user
+// has denied is not open.
 func (s *Server) askable(d diagnostics.Diagnosis) (found []object) {
-	if d.Attribution != diagnostics.Certain || len(d.Words) == 0 || s.Stateless && d.Tool == "*" { // in a policy "*" is all tools
+	if d.Attribution != diagnostics.Certain {
 		return nil
 	}
 	for _, h := range d.Hints {
-		if h.Attribution != diagnostics.Certain || len(h.Words) != 2 {
+		p := h.Proposal
+		if h.Attribution != diagnostics.Certain || p.Source != change.Recorded || p.Verdict() != change.Fine {
 			continue
 		}
 		judge := s.fileObject
-		if h.Words[0] == "--net" {
+		if p.Object.Net.Host != "" {
 			judge = s.hostObject
 		}
-		o, ok := judge(h.Words)
-		if s.Stateless {
+		o, ok := judge(p.Object)
+		if o.words = p.Object.Words(); s.Stateless {
 			o.tool = d.Tool
 		}
 		_, named := show.TypedOK("mcp-jail grant", s.Profile.Server, o.tool)
@@ -68,27 +69,17 @@ func (s *Server) askable(d diagnostics.Diagnosis) (found []object) {
 
 // hostObject judges a host, which is asked about if no rule is about it, on any port. That of a stateful server must be
 // one that its gateway can grant while it runs.
-func (s *Server) hostObject(words []string) (o object, ok bool) {
-	host := words[1]
+func (s *Server) hostObject(wanted change.Object) (o object, ok bool) {
+	host := wanted.Net.Host
 	name, err := policy.NormalizeTarget(host)
-	if _, isAddress := netip.ParseAddr(host); err != nil || name != host || isAddress == nil || strings.HasSuffix("."+host, ".localhost") || s.Client.Config.Known.HarmOfHost == nil {
+	if _, isAddress := netip.ParseAddr(host); err != nil || name != host || wanted.Net.Port != 0 || isAddress == nil || strings.HasSuffix("."+host, ".localhost") {
 		return o, false
 	}
 	if slices.ContainsFunc(s.Profile.Net, func(r policy.NetRule) bool { return r.Covers(host, 0) }) {
 		return o, false
 	}
-	o = object{words: words, does: "reach", shown: host, could: "it could send there what it can read"}
-	for _, port := range [...]int{80, 443} {
-		r := policy.NetRule{Host: host, Port: port, Allow: true}
-		harm := s.Client.Config.Known.HarmOfHost(r)
-		if harm.Never != "" || harm.Secret || r.SpecialTarget() != "" || !s.Stateless && !s.mayConsent(port) {
-			return o, false
-		}
-		if harm.Ask != "" {
-			o.could = harm.Say(show.Name(host))
-		}
-	}
-	return o, true
+	o = object{does: "reach", shown: host, could: "it could send there what it can read"}
+	return o, s.Stateless || s.mayConsent(80) && s.mayConsent(443)
 }
 
 func (s *Server) mayConsent(port int) bool {
@@ -97,25 +88,19 @@ func (s *Server) mayConsent(port int) bool {
 }
 
 // fileObject judges a path to be read. The processes of a stateful server keep the files that they have.
-func (s *Server) fileObject(words []string) (o object, ok bool) {
+func (s *Server) fileObject(wanted change.Object) (o object, ok bool) {
 	ask := s.Client.Config.Known
-	if words[0] != "--read" || !s.Stateless || ask.Harm == nil || ask.Canonical == nil {
+	if wanted.Fs.Rights() != policy.Read || !s.Stateless || ask.Canonical == nil {
 		return o, false
 	}
-	path := words[1]
+	path := wanted.At()
 	if rest, below := strings.CutPrefix(path, "~/"); below {
 		path = filepath.Join(ask.UserHome, rest)
 	}
 	if !filepath.IsAbs(path) {
 		return o, false
 	}
-	path = ask.Canonical(filepath.Clean(path))
-	harm := ask.Harm(path, policy.Read)
-	o = object{words: words, does: "read", shown: path, could: "it could pass on what is in it"}
-	if harm.Ask != "" {
-		o.could = harm.Say("it")
-	}
-	return o, harm.Never == "" && !harm.Secret && (harm.Ask == "" || harm.Inside)
+	return object{does: "read", shown: ask.Canonical(filepath.Clean(path)), could: "it could pass on what is in it"}, true
 }
 
 // canShow reports whether a text shows as it is, on one line of a dialog.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -58,10 +59,24 @@ func AskedDenial() policy.Denial {
 	return policy.Denial{Axis: policy.AxisNet, Operation: "connect", Target: "api.example.com:443", Reason: policy.DeniedNotGranted, Count: 2}
 }
 
-// Asking makes a session ask by a. The judge of harm finds every host fine.
+// Asking makes a session ask by a. Nothing speaks against any change.
 func Asking(s *session.Session, a *Asker) {
-	s.Asker, s.Known.HarmOfHost = a, func(policy.NetRule) policy.Harm { return policy.Harm{} }
+	s.Asker, s.Known.Decide = a, Deciding()
 	session.TimesOf(s).Automatic = time.Nanosecond
+}
+
+// Deciding returns the Decide of a session in which reasons of some kinds speak against every change.
+func Deciding(kinds ...policy.ReasonKind) func(...change.Want) []change.Proposal {
+	return func(wants ...change.Want) (all []change.Proposal) {
+		var reasons []policy.Reason
+		for _, kind := range kinds {
+			reasons = append(reasons, policy.Reason{Kind: kind})
+		}
+		for _, w := range wants {
+			all = append(all, change.Judge(w, reasons, nil))
+		}
+		return all
+	}
 }
 
 // AskingPlan is that of a jail whose gateway asks about hosts.

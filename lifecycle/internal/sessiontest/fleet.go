@@ -160,7 +160,7 @@ var ErrExec = &confine.StartError{Step: confine.StepExec, Errno: syscall.ENOENT,
 func NewFleetPlay(t testing.TB, f *Fleet) (p *Play, s session.Session) {
 	t.Helper()
 	p, s = newPlay(t, &Fake{})
-	s.Launcher = f
+	s.Launcher, s.Known.Decide = f, Deciding()
 	times := session.TimesOf(&s)
 	times.DrainIdle, times.ExitGrace, times.Tick = 100*time.Millisecond, 200*time.Millisecond, 50*time.Millisecond
 	f.dir = t.TempDir()

@@ -341,7 +341,7 @@ func (p *Play) Use(in, out *os.File) {
 func BeginWith(t testing.TB, f *Fake, change func(*session.Session), run func(context.Context, session.Session) (confine.Exit, error)) *Play {
 	t.Helper()
 	p, s := newPlay(t, f)
-	s.Launcher = f
+	s.Launcher, s.Known.Decide = f, Deciding()
 	s.Linger = 2 * time.Second
 	session.TimesOf(&s).AfterRefusal, session.TimesOf(&s).DrainIdle = time.Second, 100*time.Millisecond
 	if change != nil {

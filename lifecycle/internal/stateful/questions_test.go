@@ -118,8 +118,8 @@ func TestNothingAsked(t *testing.T) {
 		{"a client that is not known to show forms", sessiontest.HelloForms("claude-ai", forms), nil},
 		{"no gateway", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) { f.Plan = nil }},
 		{"a gateway that does not ask", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) { f.Plan = &confine.Plan{} }},
-		{"a host that the judge forbids", sessiontest.HelloForms("claude-code", forms), func(s *session.Session, _ *sessiontest.Fake) {
-			s.Known.HarmOfHost = func(policy.NetRule) policy.Harm { return policy.Harm{Never: "it is never given"} }
+		{"a host against which something speaks", sessiontest.HelloForms("claude-code", forms), func(s *session.Session, _ *sessiontest.Fake) {
+			s.Known.Decide = sessiontest.Deciding(policy.WhyProxy)
 		}},
 		{"the server's words alone", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) { f.Denials = nil }},
 		{"a private address", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) { f.Denials[0].Target = "192.168.1.1:443" }},
@@ -133,7 +133,7 @@ func TestNothingAsked(t *testing.T) {
 			f.Denials[0].Target = strings.Repeat("long.", 20) + "example.com:443"
 		}},
 		{"a file of a stateful server", sessiontest.HelloForms("claude-code", forms), func(s *session.Session, f *sessiontest.Fake) {
-			s.Known.Harm, s.Known.Canonical = func(string, policy.Rights) policy.Harm { return policy.Harm{} }, func(path string) string { return path }
+			s.Known.Canonical = func(path string) string { return path }
 			f.Server = "fails"
 			f.Denials[0] = policy.Denial{Axis: policy.AxisFs, Operation: "write", Target: "/home/u/notes/x", Count: 2}
 		}},

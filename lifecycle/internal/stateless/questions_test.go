@@ -18,8 +18,8 @@ const (
 	yesReply = `{"action":"accept","content":{"answer":"for this session"}}`
 )
 
-// asking begins a session whose calls of fail are refused an operation on a file, and whose judge of harm says harm.
-func asking(t *testing.T, operation, path string, harm policy.Harm) (*sessiontest.Fleet, *statelessPlay, *sessiontest.Asker) {
+// asking begins a session whose calls of fail are refused an operation on a file, against which reasons of some kinds speak.
+func asking(t *testing.T, operation, path string, kinds ...policy.ReasonKind) (*sessiontest.Fleet, *statelessPlay, *sessiontest.Asker) {
 	t.Helper()
 	f, a := sessiontest.NewShop(), &sessiontest.Asker{}
 	f.Denials = map[string][]policy.Denial{"fail": {{Axis: policy.AxisFs, Operation: operation, Target: path, Count: 2}}}
@@ -27,7 +27,7 @@ func asking(t *testing.T, operation, path string, harm policy.Harm) (*sessiontes
 		sessiontest.Asking(s, a)
 		session.TimesOf(s).Question = 20 * time.Second
 		s.Known.UserHome, s.Known.Canonical = "/home/u", func(path string) string { return strings.Replace(path, "/home/u/link", "/home/u/notes", 1) }
-		s.Known.Harm = func(string, policy.Rights) policy.Harm { return harm }
+		s.Known.Decide = sessiontest.Deciding(kinds...)
 		s.Known.Exists = func(path string) bool { return operation == "read" || !strings.HasSuffix(path, "/.") }
 	})
 	p.Send(sessiontest.HelloForms("claude-code", `"elicitation":{}`), sessiontest.Initialized)
@@ -48,7 +48,7 @@ func TestQuestion(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			f, p, a := asking(t, "read", "/home/u/link/x", policy.Harm{})
+			f, p, a := asking(t, "read", "/home/u/link/x")
 			sessiontest.Has(t, p.Ask(sessiontest.CallOf("1", "fail", "{}")).Line, asksNext)
 			p.Send(sessiontest.CallOf("2", "fail", "{}"))
 			q := p.Told("elicitation/create")
@@ -65,7 +65,7 @@ func TestQuestion(t *testing.T) {
 		})
 		t.Run(tt.name+", in 2026-07-28", func(t *testing.T) {
 			t.Parallel()
-			f, p, a := asking(t, "read", "/home/u/link/x", policy.Harm{})
+			f, p, a := asking(t, "read", "/home/u/link/x")
 			call := func(id, more string) sessiontest.Said {
 				return p.Ask(sessiontest.ModernForms("claude-code", id, "tools/call", `"name":"fail","arguments":{}`+more))
 			}
@@ -83,33 +83,36 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// TestAskable: only what the judge of harm finds fine is asked about, or what it asks for with a reason, and what a
-// dialog shows as it is.
+// TestAskable: only that against which nothing speaks is asked about, and what a dialog shows as it is.
 func TestAskable(t *testing.T) {
 	t.Parallel()
 	const file = "/home/u/notes/x"
 	for _, tt := range []struct {
 		name, path string
-		harm       policy.Harm
+		kind       policy.ReasonKind
 		shows      string // "": nothing is asked
 		operation  string // "" is read
 	}{
-		{"fine", file, policy.Harm{}, file + ": it could pass on", ""},
-		{"with a reason", file, policy.Harm{Ask: "it holds the files of many programs", Inside: true}, file + ": it holds the files of many programs", ""},
-		{"never", file, policy.Harm{Never: "it belongs to the system"}, "", ""},
-		{"a sensitive file", file, policy.Harm{Ask: "it is a sensitive file", Secret: true}, "", ""},
-		{"a protected file", file, policy.Harm{Ask: "it is a protected file"}, "", ""},
-		{"100 characters", "/home/u/" + strings.Repeat("x", 92), policy.Harm{}, "xxx: it could pass on", ""},
-		{"101 characters", "/home/u/" + strings.Repeat("x", 93), policy.Harm{}, "", ""},
-		{"a character that turns the line around", "/home/u/\u202enotes", policy.Harm{}, "", ""},
-		{"a control", "/home/u/notes\a", policy.Harm{}, "", ""},
-		{"a write", file, policy.Harm{}, "", "write"},
-		{"a new file", "/home/u/notes/new", policy.Harm{}, "", "create"},
-		{"a program", file, policy.Harm{}, "", "exec"},
+		{"fine", file, "", file + ": it could pass on", ""},
+		{"with a reason", file, policy.WhyShared, "", ""},
+		{"never", file, policy.WhyOfSystem, "", ""},
+		{"a sensitive file", file, policy.WhySensitive, "", ""},
+		{"a protected file", file, policy.WhyProtected, "", ""},
+		{"100 characters", "/home/u/" + strings.Repeat("x", 92), "", "xxx: it could pass on", ""},
+		{"101 characters", "/home/u/" + strings.Repeat("x", 93), "", "", ""},
+		{"a character that turns the line around", "/home/u/\u202enotes", "", "", ""},
+		{"a control", "/home/u/notes\a", "", "", ""},
+		{"a write", file, "", "", "write"},
+		{"a new file", "/home/u/notes/new", "", "", "create"},
+		{"a program", file, "", "", "exec"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, p, _ := asking(t, cmp.Or(tt.operation, "read"), tt.path, tt.harm)
+			var kinds []policy.ReasonKind
+			if tt.kind != "" {
+				kinds = append(kinds, tt.kind)
+			}
+			_, p, _ := asking(t, cmp.Or(tt.operation, "read"), tt.path, kinds...)
 			first := p.Ask(sessiontest.CallOf("1", "fail", "{}")).Line
 			if strings.Contains(first, asksNext) != (tt.shows != "") {
 				t.Error(first)
@@ -129,7 +132,7 @@ func TestAskable(t *testing.T) {
 // TestQuestionWithoutAnswer: no process starts for a call whose client cancels it, or leaves, or answers too late.
 func TestQuestionWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	f, p, a := asking(t, "read", "/home/u/notes/x", policy.Harm{})
+	f, p, a := asking(t, "read", "/home/u/notes/x")
 	p.Ask(sessiontest.CallOf("1", "fail", "{}"))
 	p.Send(sessiontest.CallOf("2", "fail", "{}"))
 	q := p.Told("elicitation/create")

@@ -12,10 +12,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients/ownfile"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -35,11 +37,12 @@ type target struct {
 	Dir  string
 	Root string // the directory of the project that the entry belongs to, or ""
 
-	Key   string       // under which mcp-jail keeps what belongs to the server
-	entry *index.Entry // nil for a server of the configuration
-	Place string       // of the entry, in words
-	grant string       // the command that grants what the last failure lacked
-	Notes []string
+	Key    string                   // under which mcp-jail keeps what belongs to the server
+	entry  *index.Entry             // nil for a server of the configuration
+	Place  string                   // of the entry, in words
+	grant  string                   // the command that grants what the last failure lacked
+	decide func(diagnostics.Record) // decides anew about what a record lacked
+	Notes  []string
 }
 
 // Choose finds the server.
@@ -55,6 +58,7 @@ func (k *Chooser) Choose(c terminal.Console) (*target, error) {
 	word := k.Server
 	k.Server = s.Name
 	t := &target{Key: s.Key, Dir: x.Host.Dir, grant: show.Spelled([]string{cmdline.Main, "grant", s.Name, "--last"})}
+	t.decide = func(r diagnostics.Record) { grantcmd.Decide(x, s.Name, r) }
 	if s.Table != nil && k.Everything() { // of its entries, only one that starts it by its name counts
 		if t.entry = s.EntryByName(); t.entry == nil {
 			t.Argv = []string{"run", s.Table.Name}

@@ -77,6 +77,7 @@ func (r *outcome) takeRecord(s *clientSession, t *target) {
 		return
 	}
 	if record, ok := records.Reader(host, t.Key)(); ok && !record.Time.Before(s.began.Round(0)) {
+		t.decide(record)
 		r.Refused, r.Diagnoses = record.Denials, record.Diagnoses
 		if record.Lacks() {
 			r.Grant = t.grant

@@ -134,15 +134,6 @@ func (e *Edit) use(tool string) (err error) {
 	return err
 }
 
-// Decide decides about a change that no person typed, for a tool or the whole server. has reports whether it has that already.
-func (e *Edit) Decide(tool string, w change.Want) (p change.Proposal, has bool, err error) {
-	if err := e.use(tool); err != nil {
-		return p, false, err
-	}
-	by, err := e.granted(w.Object) // an error comes with the change
-	return e.decider().Decide(w, nil), by != "" && err == nil, nil
-}
-
 // Add grants an object, or takes it away. It reports whether that changes something.
 func (e *Edit) Add(tool string, o change.Object) (isNew bool, err error) {
 	by, err := e.add(tool, o)

@@ -14,6 +14,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
@@ -26,11 +27,9 @@ import (
 
 // lacked is what a failure lacked.
 type lacked struct {
-	change.Object
-	by      diagnostics.Attribution // Certain: the jail recorded it
-	cause   string
-	when    string // in brackets
-	warning string
+	change.Proposal
+	cause string
+	when  string // in brackets
 }
 
 // lastOf returns what the last failure of the server needed, without those that the user
@@ -43,28 +42,17 @@ func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (wanted []chang
 	if r, err = g.ofTool(e, r); err != nil {
 		return nil, err
 	}
-	items, none := lackedIn(r)
-	for _, d := range r.Diagnoses {
-		for _, h := range d.Hints {
-			why, withheld := strings.CutPrefix(h.Fix, "mcp-jail does not suggest allowing it: ")
-			if withheld && filepath.IsAbs(h.Target) && Verbs["--"+h.Missing] != "" {
-				text := e.Short(h.Target) + ". " + fullStop(show.Line(why))
-				if h.Attribution == diagnostics.Certain { // a mere word of the server leads to no command for a key
-					text += " To allow it all the same, name it:\n  " + e.Command(g.tool, []string{"--" + h.Missing, e.Whole(change.Path(h.Target, 0)).Fs.Path})
-				}
-				e.left = append(e.left, text)
-			}
-		}
-	}
-	switch last := r.Diagnoses[len(r.Diagnoses)-1]; {
-	case len(items) > 0, len(none) > 0, len(e.left) > 0:
+	decide(r, e.Propose)
+	last := r.Diagnoses[len(r.Diagnoses)-1]
+	items := lackedIn(r)
+	switch why := show.Line(last.Advised()); {
+	case len(items) > 0:
 	case last.Attribution == diagnostics.None && len(last.Hints) == 0:
 		return nil, fmt.Errorf("nothing was changed: the jail blocked nothing in the last failure of %s", show.Name(e.word))
+	case why == "":
+		return nil, fmt.Errorf("nothing was changed: no flag allows what the last failure of %s needed%s", show.Name(e.word), last.Explain.Reference())
 	default:
-		return nil, fmt.Errorf("nothing was changed: no flag allows what the last failure of %s needed. To see what does:\n  %s", show.Name(e.word), show.Typed("mcp-jail why", e.Name))
-	}
-	for _, what := range none {
-		e.left = append(e.left, what+". No flag allows it. To see what does:\n  "+show.Typed("mcp-jail why", e.Name))
+		return nil, fmt.Errorf("nothing was changed: no flag allows what the last failure of %s needed. What helps: %s", show.Name(e.word), why)
 	}
 	if err := e.use(g.tool); err != nil {
 		return nil, err
@@ -83,22 +71,78 @@ func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (wanted []chang
 	return wanted, nil
 }
 
-// AllowsLast reports whether the server that a word means has by now what its last failure needed.
-func AllowsLast(x *index.Index, word string) bool {
+// Decide decides anew about what a record lacked, by what is true now. It reports whether the server that a word means has
+// all of that by now.
+func Decide(x *index.Index, word string, r diagnostics.Record) (allowed bool) {
 	e, err := Begin(x, word)
+	propose := withoutFile(x)
+	if err == nil {
+		propose = e.Propose
+	}
+	if decide(r, propose); r.Failed != nil {
+		decide(*r.Failed, propose)
+		r = *r.Failed
+	}
 	if err != nil {
 		return false
 	}
-	r, err := e.lastFailure()
-	return err == nil && e.takenAway(e.File) == "" && !slices.ContainsFunc(r.Diagnoses, func(d diagnostics.Diagnosis) bool {
-		if e.was[""].target.Policy.Stateful {
-			d.Tool = ""
+	for _, d := range r.Diagnoses {
+		for _, p := range d.Proposals() {
+			if p.Verdict() != change.Has {
+				return false
+			}
+			e.asked = append(e.asked, p.Object)
 		}
-		return slices.ContainsFunc(wordsOf(d.Words), func(o change.Object) bool {
-			by, err := e.add(d.Tool, o)
-			return by == "" || err != nil
-		})
-	})
+	}
+	return len(e.asked) > 0 && e.takenAway(e.File) == ""
+}
+
+// withoutFile returns what decides about a server whose policy is in a file that the user changes by hand: nothing can be
+// allowed there, but what is never proposed has its reason.
+func withoutFile(x *index.Index) func(change.Want) change.Proposal {
+	d := &session.Decider{Was: &session.Target{Host: x.Host, Policy: &policy.Policy{}}, At: person{x.Host.OS, x.Host.Home, x.Host.Dir}.absolute}
+	return func(w change.Want) change.Proposal {
+		if p := d.Decide(w, nil); p.Verdict() <= change.Cannot {
+			return p
+		}
+		return change.Proposal{Want: w}
+	}
+}
+
+// decide decides anew about what the failures of a record lacked.
+func decide(r diagnostics.Record, propose func(change.Want) change.Proposal) {
+	for i := range r.Diagnoses {
+		for _, p := range r.Diagnoses[i].Proposals() {
+			*p = propose(p.Want)
+		}
+	}
+}
+
+// Propose decides about a change that nobody has typed.
+func (e *Edit) Propose(w change.Want) change.Proposal {
+	if e.was[""].target.Policy.Stateful {
+		w.Tool = ""
+	}
+	if err := e.use(w.Tool); err != nil {
+		return change.Proposal{Want: w} // the tool has no rules that could be read
+	}
+	now := e.now[w.Tool]
+	d := e.decider()
+	d.Load = func(f *config.ServerFile) (*session.Target, error) {
+		after, err := e.check(f, w.Tool)
+		if err != nil {
+			return nil, err
+		}
+		return after.target, cmp.Or(after.files, after.start)
+	}
+	p := d.Try(w, e.File, cmp.Or(now.files, now.start))
+	if p.Is(policy.WhyListing, policy.WhyNoRule) {
+		return p
+	}
+	if by, err := e.granted(w.Object); by != "" && err == nil {
+		return change.Nothing(w)
+	}
+	return p
 }
 
 // lastFailure returns the record of the last session of the server that has a failure.
@@ -144,81 +188,63 @@ func (g *grantCmd) ofTool(e *Edit, r diagnostics.Record) (diagnostics.Record, er
 	}
 	r.Diagnoses = slices.DeleteFunc(slices.Clone(r.Diagnoses), func(d diagnostics.Diagnosis) bool { return d.Tool != g.tool })
 	if len(r.Diagnoses) == 0 {
-		return r, fmt.Errorf("there is no failure of the tool %s of %s on record. To see what failed:\n  %s", show.Name(g.tool), show.Name(e.word), show.Typed("mcp-jail why", e.Name))
+		return r, fmt.Errorf("there is no failure of the tool %s of %s on record", show.Name(g.tool), show.Name(e.word))
 	}
 	return r, nil
 }
 
-// wordsOf returns what words of a record name. Of other words, which mcp-jail does not write, it returns nothing.
-func wordsOf(words []string) []change.Object {
-	objects, _ := change.Read(words)
-	return objects
-}
-
-// lackedIn returns what the failures of a record lacked, each once, and the names of what no flag
-// grants.
-func lackedIn(r diagnostics.Record) (items []lacked, none []string) {
+// lackedIn returns what the failures of a record lacked, each once.
+func lackedIn(r diagnostics.Record) (items []lacked) {
+	add := func(p change.Proposal, cause string) {
+		if at := slices.IndexFunc(items, func(i lacked) bool { return i.Object.Same(p.Object) }); at < 0 {
+			items = append(items, lacked{Proposal: p, cause: cause})
+		} else if p.Verdict() > items[at].Verdict() {
+			items[at] = lacked{Proposal: p, cause: cause}
+		}
+	}
 	for _, d := range r.Diagnoses {
-		for _, o := range wordsOf(d.Words) {
-			l := hintOf(d, o)
-			if at := slices.IndexFunc(items, func(i lacked) bool { return i.Same(o) }); at < 0 {
-				items = append(items, l)
-			} else if l.by == diagnostics.Certain && l.warning == "" {
-				items[at] = l
-			}
-		}
 		for _, h := range d.Hints {
-			if len(h.Words) == 0 && h.Axis == policy.AxisProcess && !slices.Contains(none, show.Quote(h.Target)) {
-				none = append(none, show.Quote(h.Target))
+			if !h.Proposal.IsZero() {
+				add(h.Proposal, h.Cause)
 			}
 		}
-	}
-	return items, none
-}
-
-// hintOf returns what a failure says about an object. One that no hint has alone is not certain.
-func hintOf(d diagnostics.Diagnosis, o change.Object) lacked {
-	for _, h := range d.Hints {
-		if slices.ContainsFunc(wordsOf(h.Words), o.Same) {
-			return lacked{Object: o, by: h.Attribution, cause: h.Cause, warning: h.Warning}
+		if !d.Longer.IsZero() {
+			add(d.Longer, d.What)
 		}
 	}
-	if o.Setting.Key == "startup_timeout_secs" { // it grants the server nothing
-		return lacked{Object: o, by: diagnostics.Certain, cause: d.What}
-	}
-	return lacked{Object: o, by: diagnostics.Possible, cause: d.Cause}
+	return items
 }
 
-// wants reports whether an object of a record is to be granted: what the jail recorded, and what the user agrees to by
+// wants reports whether what a failure lacked is to be granted: what the jail recorded, and what the user agrees to by
 // name. Where it is the only one, the question comes with the change.
 func (e *Edit) wants(c terminal.Console, l lacked, how *How, only bool) (bool, error) {
-	if by, err := e.granted(l.Object); by != "" || err != nil {
-		return err == nil, err // it is there: nothing is written
-	}
-	seen, from := l.by == diagnostics.Certain, change.Said
-	if seen {
-		from = change.Recorded
-	}
-	p := e.decider().Decide(change.Want{Source: from, Object: l.Object}, nil)
-	if p.Verdict() < change.Apart {
-		e.left = append(e.left, change.AsTyped(l.Words())+": "+p.Because("it"))
+	words := l.Object.Words()
+	switch name := e.Short(l.Object.Name()); {
+	case l.Verdict() == change.Has:
+		return true, nil // nothing is written
+	case !l.IsOpen():
+		text := name + ": " + fullStop(l.Refused())
+		if l.Verdict() == change.Never && l.Source == change.Recorded { // a mere word of the server leads to no command for a key
+			text += " To allow it all the same, name it:\n  " + e.Command(l.Tool, e.Whole(l.Object).Words())
+		}
+		e.left = append(e.left, text)
 		return false, nil
 	}
 	why := fullStop(show.Line(l.cause) + l.when)
-	if !seen {
-		why = "mcp-jail did not see this refusal: it took " + e.Short(l.Name()) + " from the server's error text.\nA dishonest server can write anything there."
+	if l.Source != change.Recorded {
+		why = "mcp-jail did not see this refusal: it took " + e.Short(l.Object.Name()) + " from the server's error text.\nA dishonest server can write anything there."
 	}
 	harmful := ""
-	if ask := cmp.Or(p.Because(e.Short(l.Name())), l.warning); ask != "" {
-		harmful = fullStop(show.Line(ask))
+	if because := l.Because(e.Short(l.Object.Name())); because != "" {
+		harmful = fullStop(show.Line(because))
 	}
-	question := Question(e.word, l.Words())
+	question := Question(e.word, words)
 	switch {
-	case p.Verdict() == change.Fine && harmful == "":
+	case l.Verdict() == change.Fine:
 		c.PrintText(why + "\n")
 		how.agreed = false
 	case how.Yes || !how.DryRun && !c.Asks():
-		e.left = append(e.left, e.Short(l.Name())+". "+strings.TrimSpace(strings.ReplaceAll(why, "\n", " ")+" "+harmful)+" To allow it:\n  "+e.Command(e.tool, l.Words()))
+		e.left = append(e.left, e.Short(l.Object.Name())+". "+strings.TrimSpace(strings.ReplaceAll(why, "\n", " ")+" "+harmful)+" To allow it:\n  "+e.Command(e.tool, words))
 		return false, nil
 	case how.DryRun || only:
 		c.PrintText(why + "\n")
@@ -230,7 +256,7 @@ func (e *Edit) wants(c terminal.Console, l lacked, how *How, only bool) (bool, e
 		c.PrintText(strings.TrimSpace(why+"\n"+harmful) + "\n")
 		yes, err := cli.AskYes(c, question, "nothing was changed")
 		if err == nil && !yes {
-			e.left = append(e.left, e.Short(l.Name())+": the answer was not yes")
+			e.left = append(e.left, e.Short(l.Object.Name())+": the answer was not yes")
 		}
 		return yes, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -72,52 +73,32 @@ func TestPathOfWindows(t *testing.T) {
 	}
 }
 
-// TestLackedIn: what the failures of a session lacked, how certain that is, and what is left out.
+// TestLackedIn: what the failures of a session lacked, each once, and the one that may be granted most easily.
 func TestLackedIn(t *testing.T) {
-	hint := func(by diagnostics.Attribution, warning string, words ...string) diagnostics.Hint {
-		return diagnostics.Hint{Attribution: by, Words: words, Warning: warning, Cause: "because"}
+	hint := func(from change.Source, flag, path string) diagnostics.Hint {
+		return diagnostics.Hint{Proposal: change.Judge(change.Want{Source: from, Object: wordsOf([]string{flag, path})[0]}, nil, nil)}
 	}
-	const certain, likely, possible = diagnostics.Certain, diagnostics.Likely, diagnostics.Possible
+	const said, recorded = change.Said, change.Recorded
 	for _, c := range []struct {
 		name string
-		all  []diagnostics.Diagnosis
+		all  [][]diagnostics.Hint
 		want []string
-		none []string
 	}{
-		{"each flag has its own certainty", []diagnostics.Diagnosis{
-			{Words: []string{"--read", "~/a", "--net", "b"}, Hints: []diagnostics.Hint{hint(likely, "", "--read", "~/a"), hint(certain, "", "--net", "b")}},
-		}, []string{"--read ~/a likely ", "--net b certain "}, nil},
-		{"a hint that the failure does not need is left out", []diagnostics.Diagnosis{
-			{Words: []string{"--read", "~/a"}, Hints: []diagnostics.Hint{hint(certain, "", "--read", "~/a"), hint(certain, "", "--net", "b")}},
-		}, []string{"--read ~/a certain "}, nil},
-		{"a flag without a hint is not certain", []diagnostics.Diagnosis{
-			{Words: []string{"--write", "~/a"}, Hints: []diagnostics.Hint{hint(certain, "", "--read", "~/a")}},
-		}, []string{"--write ~/a possible "}, nil},
-		{"twice: the certain one counts, unless it has a warning", []diagnostics.Diagnosis{
-			{Words: []string{"--read", "~/a"}, Hints: []diagnostics.Hint{hint(likely, "", "--read", "~/a")}},
-			{Words: []string{"--read", "~/a"}, Hints: []diagnostics.Hint{hint(certain, "", "--read", "~/a")}},
-			{Words: []string{"--read", "~/s"}, Hints: []diagnostics.Hint{hint(likely, "", "--read", "~/s")}},
-			{Words: []string{"--read", "~/s"}, Hints: []diagnostics.Hint{hint(certain, "keys", "--read", "~/s")}},
-		}, []string{"--read ~/a certain ", "--read ~/s likely "}, nil},
-		{"a certain one stays", []diagnostics.Diagnosis{
-			{Words: []string{"--read", "~/a"}, Hints: []diagnostics.Hint{hint(certain, "", "--read", "~/a")}},
-			{Words: []string{"--read", "~/a"}, Hints: []diagnostics.Hint{hint(likely, "", "--read", "~/a")}},
-		}, []string{"--read ~/a certain "}, nil},
-		{"the workspace, where it was lacked", []diagnostics.Diagnosis{
-			{Words: []string{"--write", ".", "--read", "~/a"}, Hints: []diagnostics.Hint{hint(certain, "", "--write", "."), hint(certain, "", "--read", "~/a")}},
-		}, []string{"--write . certain ", "--read ~/a certain "}, nil},
-		{"what no flag grants is named", []diagnostics.Diagnosis{
-			{Hints: []diagnostics.Hint{{Attribution: certain, Axis: policy.AxisProcess, Target: "git"}}},
-		}, nil, []string{`"git"`}},
-		{"a failure without a remedy", []diagnostics.Diagnosis{{What: "it failed"}}, nil, nil},
+		{"each has its own source", [][]diagnostics.Hint{{hint(said, "--read", "~/a"), hint(recorded, "--net", "b")}}, []string{"--read ~/a 0", "--net b 1"}},
+		{"twice: the recorded one counts", [][]diagnostics.Hint{{hint(said, "--read", "~/a")}, {hint(recorded, "--read", "~/a")}}, []string{"--read ~/a 1"}},
+		{"a recorded one stays", [][]diagnostics.Hint{{hint(recorded, "--read", "~/a")}, {hint(said, "--read", "~/a")}}, []string{"--read ~/a 1"}},
+		{"a failure without a remedy", [][]diagnostics.Hint{nil, {{Target: "git"}}}, nil},
 	} {
-		items, none := lackedIn(diagnostics.Record{Diagnoses: c.all})
-		var got []string
-		for _, l := range items {
-			got = append(got, fmt.Sprintf("%s %s %s", strings.Join(l.Words(), " "), l.by, l.warning))
+		var r diagnostics.Record
+		for _, hints := range c.all {
+			r.Diagnoses = append(r.Diagnoses, diagnostics.Diagnosis{Hints: hints})
 		}
-		if !slices.Equal(got, c.want) || !slices.Equal(none, c.none) {
-			t.Errorf("%s: %q %q, want %q %q", c.name, got, none, c.want, c.none)
+		var got []string
+		for _, l := range lackedIn(r) {
+			got = append(got, fmt.Sprintf("%s %d", strings.Join(l.Object.Words(), " "), l.Source))
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
 }

@@ -47,37 +47,52 @@ func newEdit(t *testing.T, lines string) *Edit {
 
 const granted = "[[servers.x.access.fs]]\npath = \"~/notes/granted\"\nread = true\n"
 
+// wordsOf returns what words of mcp-jail grant name.
+func wordsOf(words []string) []change.Object {
+	objects, err := change.Read(words)
+	if err != nil {
+		panic(err)
+	}
+	return objects
+}
+
 // TestWants: which grants of a record --last takes by itself, which ones it asks for by name, and which
 // it never takes. --yes and no terminal take none of those that are asked for.
 func TestWants(t *testing.T) {
-	const certain, likely = diagnostics.Certain, diagnostics.Likely
-	e := newEdit(t, granted)
+	const said, recorded = change.Said, change.Recorded
+	e := newEdit(t, granted+"[[servers.x.access.fs]]\npath = \"~/notes/hidden\"\ndeny = true\n")
+	testkit.PlantBelow(t, e.host.Home, ".config/gh/hosts.yml", "notes/a", "notes/hidden/x")
 	for _, c := range []struct {
-		flag    string
-		by      diagnostics.Attribution
-		warning string
-		want    string
+		flag string
+		from change.Source
+		want string
 	}{
-		{"--read ~/notes/a", certain, "", "taken"},
-		{"--write ~/notes/new", certain, "", "taken"},
-		{"--write ~/repo", certain, "", "asked"},
-		{"--write ~/.npm", certain, "", "asked"},
-		{"--net 10.0.0.1", certain, "", "asked"},
-		{"--net a.test", certain, "", "taken"},
-		{"--read ~/notes/a", likely, "", "asked"},
-		{"--net a.test", likely, "", "asked"},
-		{"--env TOKEN", diagnostics.Possible, "", "asked"},
-		{"--net a.test", certain, "it reaches more", "asked"},
-		{"--read ~/.ssh/id_rsa", certain, "", "asked"},
-		{"--read ~/.ssh", likely, "keys", "never"}, // words lead to no key
-		{"--write ~/repo/.git/hooks/x", certain, "", "never"},
-		{"--env API_TOKEN", certain, "", "asked"},
-		{"--env LANGUAGE_OF_IT", certain, "", "asked"},
-		{"--execute /opt/x/sudo", certain, "", "never"},
-		{"--write ~/.config/mcp-jail/config.toml", certain, "", "never"},
-		{"--write ~/.config/mcp-jail", likely, "", "never"},
-		{"--read ~/notes/granted/a", likely, "", "taken"}, // it is there
+		{"--read ~/notes/a", recorded, "taken"},
+		{"--write ~/notes/new", recorded, "taken"},
+		{"--write ~/repo", recorded, "asked"},
+		{"--write ~/.npm", recorded, "asked"},
+		{"--net 10.0.0.1", recorded, "asked"},
+		{"--net a.test", recorded, "taken"},
+		{"--read ~/notes/a", said, "asked"},
+		{"--net a.test", said, "asked"},
+		{"--net *", said, "never"},
+		{"--env TOKEN", said, "asked"},
+		{"--env NODE_OPTIONS", said, "never"},
+		{"--read ~/.ssh/id_rsa", recorded, "asked"},
+		{"--read ~/.ssh", said, "never"}, // words lead to no key
+		{"--read ~/.config/gh/hosts.yml", said, "asked"},
+		{"--write ~/repo/.git/hooks/x", recorded, "never"},
+		{"--env API_TOKEN", recorded, "asked"},
+		{"--env LANGUAGE_OF_IT", recorded, "asked"},
+		{"--execute /opt/x/sudo", recorded, "never"},
+		{"--write /bin/true", recorded, "never"},
+		{"--write ~/.config/mcp-jail/config.toml", recorded, "never"},
+		{"--write ~/.config/mcp-jail", said, "never"},
+		{"--read ~/notes/hidden/x", recorded, "never"},
+		{"--read ~/notes/x/*", recorded, "never"},
+		{"--read ~/notes/granted/a", said, "taken"}, // it is there
 	} {
+		p := e.Propose(change.Want{Source: c.from, Object: wordsOf(strings.Fields(c.flag))[0]})
 		for _, run := range []struct {
 			name          string
 			yes, terminal bool
@@ -87,14 +102,17 @@ func TestWants(t *testing.T) {
 			{"--yes without a terminal", true, false, "", false}, {"--yes at a terminal", true, true, "y\n", false}, {"no terminal", false, false, "", false},
 			{"y", false, true, "y\n", true}, {"n", false, true, "n\n", false}, {"Enter", false, true, "\n", false},
 		} {
-			said, kept := answered(t, e, lacked{Object: wordsOf(strings.Fields(c.flag))[0], by: c.by, warning: c.warning, cause: "because"}, run.yes, run.terminal, run.answer)
+			said, kept := answered(t, e, lacked{Proposal: p, cause: "because"}, run.yes, run.terminal, run.answer)
 			want := c.want == "taken" || c.want == "asked" && run.takes
 			if kept != want || (len(e.left) > 0) == want {
-				t.Errorf("%s, %s, warning %q, with %s: taken %v, left %q; want %s", c.flag, c.by, c.warning, run.name, kept, e.left, c.want)
+				t.Errorf("%s, source %d, with %s: taken %v, left %q; want %s", c.flag, c.from, run.name, kept, e.left, c.want)
 			}
 			if asks := strings.Contains(said, "[y/N]"); asks != (c.want == "asked" && !run.yes && run.terminal) {
-				t.Errorf("%s, %s, with %s: it says %q", c.flag, c.by, run.name, said)
+				t.Errorf("%s, source %d, with %s: it says %q", c.flag, c.from, run.name, said)
 			}
+		}
+		if isOpen := p.IsOpen(); isOpen == (c.want == "never") && p.Verdict() != change.Has {
+			t.Errorf("%s, source %d: why shows a command for it: %v", c.flag, c.from, isOpen)
 		}
 	}
 }

@@ -66,6 +66,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 	case err != nil:
 		return fmt.Errorf("%s: %w", show.Name(servers[0].Name), err)
 	case w.format == "json":
+		grantcmd.Decide(x, servers[0].Name, record)
 		b, err := record.Encode()
 		if err != nil {
 			return err
@@ -90,12 +91,12 @@ func (w *whyCmd) Run(c terminal.Console) error {
 
 // tell prints what a record says, and then the command that allows what was blocked.
 func (w *whyCmd) tell(c terminal.Console, x *index.Index, s *index.Server, record diagnostics.Record) {
+	allowed := grantcmd.Decide(x, s.Name, record)
 	c.PrintText(record.Text(func(r diagnostics.Record) string { return w.title(x, s, r) }, w.verbose))
 	switch line, name := grantLine(s, record), show.Name(s.Name); {
-	case line == "":
-	case s.File != nil && grantcmd.AllowsLast(x, s.Name): // the flags of another line are not known
+	case allowed:
 		c.PrintText("\nIt has been allowed since. Restart " + name + " and try again.\n")
-	default:
+	case line != "":
 		c.PrintText("\nTo allow it, run this and then restart " + name + ":\n  " + line + "\n")
 	}
 }

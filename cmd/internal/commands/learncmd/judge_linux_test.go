@@ -39,7 +39,12 @@ func begun(t *testing.T) (edit func() *grantcmd.Edit, home string) {
 }
 
 func failed(call string, sure diagnostics.Attribution, words ...string) failure {
-	return failure{call: call, hints: []diagnostics.Hint{{Attribution: sure, Words: words}}}
+	objects, err := change.Read(words)
+	if err != nil {
+		panic(err)
+	}
+	want := change.Want{Source: change.Recorded, Object: objects[0]}
+	return failure{call: call, hints: []diagnostics.Hint{{Attribution: sure, Proposal: change.Proposal{Want: want}}}}
 }
 
 // TestVariables: no variable is granted for a try, whatever its name. It is proposed at the end, and --yes skips it.
@@ -96,12 +101,12 @@ func TestPathBesideHost(t *testing.T) {
 // TestToolForAll: what a tool lacks that its server calls "*" is left, since its rules would be those of all tools. The
 // control has another name.
 func TestToolForAll(t *testing.T) {
-	edit, _ := begun(t)
+	edit, home := begun(t)
+	testkit.WriteFile(t, filepath.Join(home, ".config/mcp-jail/servers/true.toml"), "version = 1\n[servers.true]\nid = \"true-4k7q2m9x3vt5\"\ncommand = \"/bin/true\"\nstateful = false\n")
 	for tool, want := range map[string]bool{"*": false, "list": true} {
 		l := &loop{edit: edit(), name: "true", yes: true}
-		l.edit.File.Server.Stateful = new(bool)
 		g := &grant{Object: change.Path("~/notes/a", policy.Read), tool: tool, by: []string{tool}}
-		tried, _, err := l.may(g, true)
+		tried, _, err := l.may(g, change.Recorded)
 		if testkit.Must(t, err); tried != want {
 			t.Errorf("%s: tried %t, %s", tool, tried, g.why)
 		}
