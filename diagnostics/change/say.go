@@ -101,9 +101,10 @@ func Together(who string, all []Proposal) string {
 // Because says what speaks most against a change of the thing that is called name in a sentence, or "".
 func (p Proposal) Because(name string) string {
 	var all []string
-	for _, r := range p.Reasons {
-		if text := Because(r, name); !slices.Contains(all, text) {
-			all = append(all, text)
+	for i, r := range p.Reasons {
+		isSame := func(o policy.Reason) bool { return Because(o, "it") == Because(r, "it") }
+		if !slices.ContainsFunc(p.Reasons[:i], isSame) {
+			all = append(all, Because(r, name))
 		}
 		name = "it"
 	}

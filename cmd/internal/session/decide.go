@@ -144,7 +144,7 @@ func (d *Decider) Reasons(o change.Object) (all []policy.Reason) {
 	case rights == 0:
 		return nil
 	}
-	at := ResolveLinks(d.At(o.At()))
+	at := ResolveLinks(d.At(o.Fs.Path)) // with its slash: "~" is a name
 	if info, err := os.Lstat(at); err == nil && info.Mode()&fs.ModeSocket != 0 && rights&policy.Write != 0 {
 		rights = policy.Update
 	}
