@@ -341,10 +341,11 @@ func (e *Edit) granted(o change.Object) (by string, err error) {
 	return by, err
 }
 
-// isSame reports whether two policies come to the same on this host.
+// isSame reports whether two policies come to the same on this host. Rules in place of the default policy hold beside flags,
+// too.
 func (e *Edit) isSame(now, after *checked) bool {
 	was, is := now.target.Profile, after.target.Profile
-	return was != nil && is != nil && len(change.Rows(was, is)) == 0 && len(e.rest(now, after)) == 0
+	return was != nil && is != nil && was.Default == is.Default && len(change.Rows(was, is)) == 0 && len(e.rest(now, after)) == 0
 }
 
 // around returns the rule that gives what a rule for a path would, or "". At a sensitive path or a protected name the

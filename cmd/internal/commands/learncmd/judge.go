@@ -41,10 +41,11 @@ func (l *loop) give(t *try) (given []*grant, err error) {
 
 // giveOne grants what a hint of a failure says, if it may. It returns nil if that changes nothing for the next try.
 func (l *loop) giveOne(f failure, h diagnostics.Hint) (_ *grant, isNew bool, err error) {
-	if h.Proposal.IsZero() || len(h.Proposal.Object.Words()) == 0 || h.Attribution == diagnostics.Possible || h.Attribution == diagnostics.None {
-		return nil, false, nil
+	objects, err := change.Read(h.Proposal.Object.Words()) // what the flag gives
+	if err != nil || len(objects) == 0 || h.Attribution == diagnostics.Possible || h.Attribution == diagnostics.None {
+		return nil, false, err
 	}
-	g := &grant{Object: l.edit.Whole(h.Proposal.Object), by: []string{f.call}}
+	g := &grant{Object: l.edit.Whole(change.Merge(objects)[0]), by: []string{f.call}}
 	if !l.stateful() {
 		g.tool = f.tool
 	}
