@@ -255,22 +255,6 @@ func (p *Profile) inGitDir(file string) bool {
 	return strings.Contains(folded+"/", "/.git/") || slices.ContainsFunc(p.GitDirs, func(dir string) bool { return Within(folded, foldCase(dir)) })
 }
 
-// Harm is what a grant could do beside what it is for: see change.HarmOf.
-type Harm struct {
-	Never  string // why it is neither proposed nor taken; "" if it may be
-	Ask    string // why a person is asked about it by name; "" if it is fine
-	Inside bool   // it is for what lies in or beside the path, which a user knows who named the path himself
-	Secret bool   // it shows keys or passwords, or all: no mere words of a server lead to it
-}
-
-// Say returns the question of a Harm with the shown name of what it is about.
-func (h Harm) Say(name string) string {
-	if rest, ok := strings.CutPrefix(h.Never+h.Ask, "it "); ok {
-		return name + " " + rest
-	}
-	return h.Never + h.Ask
-}
-
 // IgnoresCase reports whether the entry of a path may be passed by under another spelling: see IgnoreCase.
 func (p *Profile) IgnoresCase(name string) bool {
 	return slices.ContainsFunc(p.IgnoreCase, func(dir string) bool { return Within(path.Dir(name), dir) })

@@ -1,7 +1,6 @@
 package change
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -142,20 +141,4 @@ func Judge(w Want, reasons []policy.Reason, rows []Row) Proposal {
 		p.verdict = min(p.verdict, Ask)
 	}
 	return p
-}
-
-// HarmOf returns the reason that weighs most in the form of policy.Harm.
-func HarmOf(reasons []policy.Reason) (h policy.Harm) {
-	if len(reasons) == 0 {
-		return h
-	}
-	r := slices.MinFunc(reasons, func(a, b policy.Reason) int {
-		return cmp.Compare(VerdictOf(a.Kind, Recorded), VerdictOf(b.Kind, Recorded))
-	})
-	if h.Ask = Because(r, "it"); VerdictOf(r.Kind, Recorded) == Never {
-		h.Never, h.Ask = h.Ask, ""
-	}
-	h.Inside = VerdictOf(r.Kind, Entry) == Fine
-	h.Secret = VerdictOf(r.Kind, Recorded) == Apart && VerdictOf(r.Kind, Entry) == Never && VerdictOf(r.Kind, Typed) == Apart
-	return h
 }

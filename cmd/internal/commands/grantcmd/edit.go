@@ -134,15 +134,6 @@ func (e *Edit) use(tool string) (err error) {
 	return err
 }
 
-// Decide decides about a change that no person typed, for a tool or the whole server. has reports whether it has that already.
-func (e *Edit) Decide(tool string, w change.Want) (p change.Proposal, has bool, err error) {
-	if err := e.use(tool); err != nil {
-		return p, false, err
-	}
-	by, err := e.granted(w.Object) // an error comes with the change
-	return e.decider().Decide(w, nil), by != "" && err == nil, nil
-}
-
 // Add grants an object, or takes it away. It reports whether that changes something.
 func (e *Edit) Add(tool string, o change.Object) (isNew bool, err error) {
 	by, err := e.add(tool, o)
@@ -350,10 +341,11 @@ func (e *Edit) granted(o change.Object) (by string, err error) {
 	return by, err
 }
 
-// isSame reports whether two policies come to the same on this host.
+// isSame reports whether two policies come to the same on this host. Rules in place of the default policy hold beside flags,
+// too.
 func (e *Edit) isSame(now, after *checked) bool {
 	was, is := now.target.Profile, after.target.Profile
-	return was != nil && is != nil && len(change.Rows(was, is)) == 0 && len(e.rest(now, after)) == 0
+	return was != nil && is != nil && was.Default == is.Default && len(change.Rows(was, is)) == 0 && len(e.rest(now, after)) == 0
 }
 
 // around returns the rule that gives what a rule for a path would, or "". At a sensitive path or a protected name the

@@ -120,7 +120,7 @@ func (e *Edit) Propose(w change.Want) change.Proposal {
 		w.Tool = ""
 	}
 	if err := e.use(w.Tool); err != nil {
-		return change.Judge(w, []policy.Reason{{Kind: policy.WhyWouldNotStart, Names: []string{terminal.OneLine(err)}}}, nil)
+		return change.Proposal{Want: w} // the tool has no rules that could be read
 	}
 	now := e.now[w.Tool]
 	d := e.decider()

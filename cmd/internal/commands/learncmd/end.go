@@ -107,6 +107,10 @@ func (l *loop) takeProposed() {
 // sayLeft names what was left out, with the command that grants it.
 func (l *loop) sayLeft() {
 	for _, g := range l.left {
-		l.c.Notef("%s %s: %s. To allow it:\n  %s", l.c.Paint(terminal.Yellow, "skipped:"), l.edit.Short(g.Name()), g.why, l.edit.Command(g.tool, g.Words()))
+		command := ""
+		if !g.closed {
+			command = " To allow it:\n  " + l.edit.Command(g.tool, g.Words())
+		}
+		l.c.Notef("%s %s: %s.%s", l.c.Paint(terminal.Yellow, "skipped:"), l.edit.Short(g.Name()), g.why, command)
 	}
 }

@@ -41,13 +41,11 @@ func (l *loop) give(t *try) (given []*grant, err error) {
 
 // giveOne grants what a hint of a failure says, if it may. It returns nil if that changes nothing for the next try.
 func (l *loop) giveOne(f failure, h diagnostics.Hint) (_ *grant, isNew bool, err error) {
-	if h.Proposal.IsZero() || len(h.Proposal.Object.Words()) == 0 || h.Attribution == diagnostics.Possible || h.Attribution == diagnostics.None {
-		return nil, false, nil
+	objects, err := change.Read(h.Proposal.Object.Words()) // what the flag gives
+	if err != nil || len(objects) == 0 || h.Attribution == diagnostics.Possible || h.Attribution == diagnostics.None {
+		return nil, false, err
 	}
-	if l.edit.Propose(h.Proposal.Want).Verdict() <= change.Cannot {
-		return nil, false, nil
-	}
-	g := &grant{Object: l.edit.Whole(h.Proposal.Object), by: []string{f.call}}
+	g := &grant{Object: l.edit.Whole(change.Merge(objects)[0]), by: []string{f.call}}
 	if !l.stateful() {
 		g.tool = f.tool
 	}
@@ -58,7 +56,7 @@ func (l *loop) giveOne(f failure, h diagnostics.Hint) (_ *grant, isNew bool, err
 		}
 		return nil, false, nil // it has that, and fails still
 	}
-	tried, proposed, err := l.may(g, h.Attribution == diagnostics.Certain)
+	tried, proposed, err := l.may(g, h.Proposal.Source)
 	switch {
 	case err != nil:
 		return nil, false, err
@@ -98,24 +96,22 @@ func addTo(all []*grant, g *grant) []*grant {
 }
 
 // may reports whether a grant is tried, or not tried and asked for at the end. If it is left, its why says the reason; if the
-// server has it, there is none. What the jail has seen counts as recorded; it sees no variable.
-func (l *loop) may(g *grant, seen bool) (tried, proposed bool, err error) {
-	from := change.Said
-	if seen && g.Env == "" {
-		from = change.Recorded
+// server has it, there is none. The jail records no variable: what is known of one are words.
+func (l *loop) may(g *grant, from change.Source) (tried, proposed bool, err error) {
+	if g.Env != "" {
+		from = change.Said
 	}
-	p, has, err := l.edit.Decide(g.tool, change.Want{Source: from, Object: g.Object})
-	if has || err != nil {
-		return false, false, err
-	}
+	p := l.edit.Propose(change.Want{Tool: g.tool, Source: from, Object: g.Object})
 	because := p.Because(l.edit.Short(g.Name()))
 	var ask []string
 	switch rights := g.Fs.Rights(); {
 	case g.tool == config.AnyTool:
 		g.why = "in a policy * means all tools without rules of their own"
 		return false, false, nil
+	case p.Verdict() == change.Has:
+		return false, false, nil
 	case p.Verdict() < change.Ask:
-		g.why = because
+		g.why, g.closed = because, !p.IsOpen()
 		return false, false, nil
 	case slices.Contains(l.keysIn(g), tooMany):
 		g.why = "too much lies in there to look for keys"

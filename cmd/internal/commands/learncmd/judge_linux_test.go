@@ -101,12 +101,12 @@ func TestPathBesideHost(t *testing.T) {
 // TestToolForAll: what a tool lacks that its server calls "*" is left, since its rules would be those of all tools. The
 // control has another name.
 func TestToolForAll(t *testing.T) {
-	edit, _ := begun(t)
+	edit, home := begun(t)
+	testkit.WriteFile(t, filepath.Join(home, ".config/mcp-jail/servers/true.toml"), "version = 1\n[servers.true]\nid = \"true-4k7q2m9x3vt5\"\ncommand = \"/bin/true\"\nstateful = false\n")
 	for tool, want := range map[string]bool{"*": false, "list": true} {
 		l := &loop{edit: edit(), name: "true", yes: true}
-		l.edit.File.Server.Stateful = new(bool)
 		g := &grant{Object: change.Path("~/notes/a", policy.Read), tool: tool, by: []string{tool}}
-		tried, _, err := l.may(g, true)
+		tried, _, err := l.may(g, change.Recorded)
 		if testkit.Must(t, err); tried != want {
 			t.Errorf("%s: tried %t, %s", tool, tried, g.why)
 		}

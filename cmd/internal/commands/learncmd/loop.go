@@ -45,11 +45,12 @@ type loop struct {
 // grant is an object that mcp-jail grant allows, and what lacked it.
 type grant struct {
 	change.Object
-	tool  string   // of a server with a process for each call
-	by    []string // the start, or calls
-	why   string
-	keys  []string // files in there that are denied beside it
-	typed bool     // by the user
+	tool   string   // of a server with a process for each call
+	by     []string // the start, or calls
+	why    string
+	keys   []string // files in there that are denied beside it
+	typed  bool     // by the user
+	closed bool     // mcp-jail names no command for it
 }
 
 // run tries the server until a try shows nothing more that it may be given.
