@@ -39,13 +39,14 @@ func (l *loop) give(t *try) (given []*grant, err error) {
 
 // giveOne grants what a hint of a failure says, if it may. It returns nil if that changes nothing for the next try.
 func (l *loop) giveOne(f failure, h diagnostics.Hint) (_ *grant, isNew bool, err error) {
-	if h.Proposal.IsZero() || len(h.Proposal.Object.Words()) == 0 || h.Attribution == diagnostics.Possible || h.Attribution == diagnostics.None {
-		return nil, false, nil
+	objects, err := change.Read(h.Proposal.Object.Words())
+	if err != nil || len(objects) == 0 || h.Attribution == diagnostics.Possible || h.Attribution == diagnostics.None {
+		return nil, false, err
 	}
 	if l.edit.Propose(h.Proposal.Want).Verdict() <= change.Cannot {
 		return nil, false, nil
 	}
-	g := &grant{Object: l.edit.Whole(h.Proposal.Object), by: []string{f.call}}
+	g := &grant{Object: l.edit.Whole(objects[0]), by: []string{f.call}}
 	if !l.stateful() {
 		g.tool = f.tool
 	}
