@@ -37,11 +37,11 @@ type target struct {
 	Dir  string
 	Root string // the directory of the project that the entry belongs to, or ""
 
-	Key    string                   // under which mcp-jail keeps what belongs to the server
-	entry  *index.Entry             // nil for a server of the configuration
-	Place  string                   // of the entry, in words
-	grant  string                   // the command that grants what the last failure lacked
-	decide func(diagnostics.Record) // decides anew about what a record lacked
+	Key    string                              // under which mcp-jail keeps what belongs to the server
+	entry  *index.Entry                        // nil for a server of the configuration
+	Place  string                              // of the entry, in words
+	grant  string                              // the command that grants what the last failure lacked
+	decide func(diagnostics.Record) (can bool) // decides anew about what a record lacked
 	Notes  []string
 }
 
@@ -58,7 +58,10 @@ func (k *Chooser) Choose(c terminal.Console) (*target, error) {
 	word := k.Server
 	k.Server = s.Name
 	t := &target{Key: s.Key, Dir: x.Host.Dir, grant: show.Spelled([]string{cmdline.Main, "grant", s.Name, "--last"})}
-	t.decide = func(r diagnostics.Record) { grantcmd.Decide(x, s.Name, r) }
+	t.decide = func(r diagnostics.Record) bool {
+		can, _ := grantcmd.Decide(x, s.Name, r)
+		return can
+	}
 	if s.Table != nil && k.Everything() { // of its entries, only one that starts it by its name counts
 		if t.entry = s.EntryByName(); t.entry == nil {
 			t.Argv = []string{"run", s.Table.Name}

@@ -77,9 +77,9 @@ func (r *outcome) takeRecord(s *clientSession, t *target) {
 		return
 	}
 	if record, ok := records.Reader(host, t.Key)(); ok && !record.Time.Before(s.began.Round(0)) {
-		t.decide(record)
+		can := t.decide(record)
 		r.Refused, r.Diagnoses = record.Denials, record.Diagnoses
-		if record.Lacks() {
+		if can && record.Lacks() {
 			r.Grant = t.grant
 		}
 	}

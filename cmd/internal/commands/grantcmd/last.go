@@ -65,9 +65,9 @@ func (g *grantCmd) lastOf(c terminal.Console, e *Edit, how *How) (wanted []chang
 	return wanted, nil
 }
 
-// Decide decides anew about what a record lacked, by what is true now. It reports whether the server that a word means has
-// all of that by now.
-func Decide(x *index.Index, word string, r diagnostics.Record) (allowed bool) {
+// Decide decides anew about what a record lacked, by what is true now. It reports whether mcp-jail grant can change the
+// policy of the server that a word means, and whether the server has all of that by now.
+func Decide(x *index.Index, word string, r diagnostics.Record) (can, allowed bool) {
 	e, err := Begin(x, word)
 	propose := withoutFile(x)
 	if err == nil {
@@ -78,29 +78,24 @@ func Decide(x *index.Index, word string, r diagnostics.Record) (allowed bool) {
 		r = *r.Failed
 	}
 	if err != nil {
-		return false
+		return false, false
 	}
 	for _, d := range r.Diagnoses {
 		for _, p := range d.Proposals() {
 			if p.Verdict() != change.Has {
-				return false
+				return true, false
 			}
 			e.asked = append(e.asked, p.Object)
 		}
 	}
-	return len(e.asked) > 0 && e.takenAway(e.File) == ""
+	return true, len(e.asked) > 0 && e.takenAway(e.File) == ""
 }
 
-// withoutFile returns what decides about a server whose policy is in a file that the user changes by hand: nothing can be
-// allowed there, but what is never proposed has its reason.
+// withoutFile returns what decides about a server whose policy is in a file that the user changes by hand. What the server
+// has is not known.
 func withoutFile(x *index.Index) func(change.Want) change.Proposal {
 	d := &session.Decider{Was: &session.Target{Host: x.Host, Policy: &policy.Policy{}}, At: person{x.Host.OS, x.Host.Home, x.Host.Dir}.absolute}
-	return func(w change.Want) change.Proposal {
-		if p := d.Decide(w, nil); p.Verdict() <= change.Cannot {
-			return p
-		}
-		return change.Proposal{Want: w}
-	}
+	return func(w change.Want) change.Proposal { return d.Decide(w, nil) }
 }
 
 // decide decides anew about what the failures of a record lacked.

@@ -70,6 +70,15 @@ func TestPathOfWindows(t *testing.T) {
 	}
 }
 
+// wordsOf returns what words of mcp-jail grant name.
+func wordsOf(words []string) []change.Object {
+	objects, err := change.Read(words)
+	if err != nil {
+		panic(err)
+	}
+	return objects
+}
+
 // TestLackedIn: what the failures of a session lacked, each once, and the one that may be granted most easily.
 func TestLackedIn(t *testing.T) {
 	hint := func(from change.Source, flag, path string) diagnostics.Hint {

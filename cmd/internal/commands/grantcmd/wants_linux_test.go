@@ -47,15 +47,6 @@ func newEdit(t *testing.T, lines string) *Edit {
 
 const granted = "[[servers.x.access.fs]]\npath = \"~/notes/granted\"\nread = true\n"
 
-// wordsOf returns what words of mcp-jail grant name.
-func wordsOf(words []string) []change.Object {
-	objects, err := change.Read(words)
-	if err != nil {
-		panic(err)
-	}
-	return objects
-}
-
 // TestWants: which grants of a record --last takes by itself, which ones it asks for by name, and which
 // it never takes. --yes and no terminal take none of those that are asked for.
 func TestWants(t *testing.T) {
