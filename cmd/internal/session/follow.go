@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
@@ -39,12 +40,14 @@ type Followed struct {
 	mu      sync.Mutex
 	stamp   config.Stamp
 	problem string    // of the configuration as it is now; "" if it can be used
+	asked   time.Time // the latest wish that the server be started again
+	restart bool      // there is a new one
 	old     []*Target // to be closed
 }
 
 // Follow returns the followed target of a session that begins with t.
 func (t *Target) Follow(c terminal.Console) *Followed {
-	f := &Followed{stamp: t.source.stamp, prepare: func(t *Target) error { return Prepare(t, c) }}
+	f := &Followed{asked: time.Now(), stamp: t.source.stamp, prepare: func(t *Target) error { return Prepare(t, c) }}
 	t.noteWrites()
 	f.now.Store(t)
 	f.keeping = keeping{Store: UndoStore(t.Host, t.Policy.KeptName()), Server: t.Policy.KeptName(), Name: t.Policy.Server, Stateful: t.Policy.Stateful, Console: c}
@@ -70,20 +73,34 @@ func (f *Followed) Close() {
 // Close, it removes nothing of other sessions, and leaves the targets open.
 func (f *Followed) EndTrial() { f.keeping.Close() }
 
+// Restart reports whether the user has asked since the last time that the server be started again.
+func (f *Followed) Restart() bool {
+	t := f.target()
+	at := records.RestartAsked(t.Host, t.Policy.KeptName())
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !at.After(f.asked) {
+		return false
+	}
+	f.asked, f.restart = at, true
+	return true
+}
+
 // Refresh reads the configuration again if one of its files has changed. It is the Refresh of the
 // session.
 func (f *Followed) Refresh() lifecycle.Refreshed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	file, at, changed := f.stamp.Changed()
-	if !changed {
+	restart := f.restart
+	if f.restart = false; !changed && !restart {
 		return lifecycle.Refreshed{Problem: f.problem}
 	}
 	before := f.target()
 	// The file may still be written, piece by piece.
 	f.stamp = settled(before.source.options)
 	after, err := before.source.again()
-	if err == nil && !before.Policy.Stateful {
+	if err == nil && (restart || !before.Policy.Stateful) {
 		if err = before.canBecome(after); err == nil {
 			err = f.prepare(after)
 		}
@@ -96,9 +113,15 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 		f.problem = fmt.Sprintf("warning: %s: server %s goes on with the configuration of %s%s", terminal.OneLine(err), server, before.source.at.Format(time.TimeOnly), diagnostics.PageReload.Reference())
 		return lifecycle.Refreshed{Problem: f.problem}
 	}
-	if before.digest() == after.digest() {
+	if !restart && before.digest() == after.digest() {
 		after.Close()
 		return lifecycle.Refreshed{}
+	}
+	if restart {
+		f.old = append(f.old, before)
+		after.noteWrites()
+		f.now.Store(after)
+		return lifecycle.Refreshed{Profile: after.Profile}
 	}
 	if before.Policy.Stateful {
 		after.Close()
@@ -133,7 +156,7 @@ func settled(o config.LoadOptions) config.Stamp {
 func (t *Target) canBecome(after *Target) error {
 	const next = " holds from the next session on"
 	switch was, is := t.Package.Entry(), after.Package.Entry(); {
-	case after.Policy.Stateful:
+	case after.Policy.Stateful && !t.Policy.Stateful:
 		return errors.New("stateful = true" + next)
 	case after.Package.needsInstall():
 		return fmt.Errorf("%s: mcp-jail install %s", after.Package.notInstalled(), after.Asked())

@@ -33,6 +33,7 @@ type roots struct {
 	log       zerolog.Logger
 	ofClient  atomic.Pointer[[]string] // the directories that the client has named as its roots
 	declared  atomic.Bool              // we have declared the capability in the client's name
+	answer    atomic.Pointer[[]byte]   // the client's last result, as the server got it
 }
 
 func (r *roots) init(c *Client, p *policy.Profile) {
@@ -63,14 +64,15 @@ func (r *roots) remember(f *mcpproxy.Frame) {
 		return
 	}
 	// A server may refuse what lies outside the roots, with words like those of a jail.
-	var answer struct {
-		Result struct{ Roots []json.RawMessage }
-	}
-	if json.Unmarshal(line, &answer) != nil {
+	var answer struct{ Result json.RawMessage }
+	var result struct{ Roots []json.RawMessage }
+	if json.Unmarshal(line, &answer) != nil || json.Unmarshal(answer.Result, &result) != nil {
 		return
 	}
+	kept := []byte(answer.Result)
+	r.answer.Store(&kept)
 	var dirs []string
-	for _, raw := range answer.Result.Roots {
+	for _, raw := range result.Roots {
 		if dir, ok := rootPath(raw); ok && len(dirs) < maxRoots {
 			dirs = append(dirs, dir)
 		}
@@ -86,6 +88,24 @@ func (r *roots) Answer(e *mcpproxy.Envelope) []byte {
 		return nil
 	}
 	return mcpproxy.NewResponse(e.ID, "result", JSONObject("roots", rootList(grantedRoots(r.profile, "/"))))
+}
+
+// Follow takes over what the client has said to an earlier process.
+func (r *roots) Follow(earlier *roots) {
+	r.ofClient.Store(earlier.ofClient.Load())
+	r.answer.Store(earlier.answer.Load())
+}
+
+// Repeat returns the answer to a roots/list of a server that the client does not know yet: that which it gave before.
+func (r *roots) Repeat(e *mcpproxy.Envelope) []byte {
+	if answer := r.Answer(e); answer != nil {
+		return answer
+	}
+	kept := r.answer.Load()
+	if string(e.Method) != "roots/list" || !e.Trackable() || kept == nil {
+		return nil
+	}
+	return mcpproxy.NewResponse(e.ID, "result", *kept)
 }
 
 // narrowInputs narrows the roots among the answers that a retried request carries

@@ -139,6 +139,14 @@ func (h *processHistory) Set(proc Process) {
 	h.Current = proc
 }
 
+// Follow takes over the denials of the process before.
+func (h *processHistory) Follow(earlier *processHistory) {
+	past := earlier.Denials()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pastDenials = append(past, h.pastDenials...)
+}
+
 func (h *processHistory) now() Process {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -259,6 +259,9 @@ func (s *Server) SendAsync(server *mcpproxy.Conn, line []byte) {
 	})
 }
 
+// Sent reports whether SendAsync has nothing left to write.
+func (s *Server) Sent() bool { return s.unsent.Load() == 0 }
+
 // Refusal is the diagnosis of a message that mcp-jail refuses. what follows the name of the server.
 func Refusal(code diagnostics.Code, page diagnostics.Page, server, tool, what, fix string) diagnostics.Diagnosis {
 	return diagnostics.Diagnosis{

@@ -72,6 +72,10 @@ type Session struct {
 	// may call it. It may be nil.
 	Refresh func() Refreshed
 
+	// Restart reports whether the user has asked that a stateful server be started again. It is called once a second. It
+	// may be nil.
+	Restart func() bool
+
 	// Typed is printed once to Err when the client sends a line that is not an MCP message: a
 	// person at a terminal may have typed it. "" prints nothing.
 	Typed string

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // maxOpenLists bounds the requests that openLists keeps, since cancelled ones stay in it. At the
@@ -84,7 +85,7 @@ type refresher struct {
 	problem atomic.Bool  // the last look found one
 }
 
-func (r *refresher) start(c *session.Client) {
+func (r *refresher) start(c *session.Client, succeed func(*policy.Profile)) {
 	r.wanted, r.ended = make(chan bool, 1), make(chan struct{})
 	if c.Config.Refresh == nil {
 		return
@@ -100,10 +101,21 @@ func (r *refresher) start(c *session.Client) {
 			}
 			c.TellRefreshed(found, asked)
 		}
+		tick := time.NewTicker(refreshPause)
+		defer tick.Stop()
 		for {
 			select {
 			case asked := <-r.wanted:
 				look(asked)
+			case <-tick.C:
+				if c.Config.Restart != nil && c.Config.Restart() {
+					r.last.Store(0)
+					look(false)
+					if found.Profile != nil {
+						succeed(found.Profile)
+						found.Profile = nil
+					}
+				}
 			case <-r.ended:
 				select {
 				case asked := <-r.wanted: // by a call before the end

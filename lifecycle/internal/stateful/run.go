@@ -46,7 +46,7 @@ func (s *statefulSession) startOrLinger(ctx context.Context, ends <-chan os.Sign
 	case sig != nil:
 		return session.EndedBy(sig), false, nil
 	case err != nil:
-		d, status := s.server.StartFailure(err)
+		d, status := s.server().StartFailure(err)
 		s.answerUntilClosed(ctx, ends, d)
 		return confine.Exit{Code: status}, false, err
 	}
@@ -55,10 +55,10 @@ func (s *statefulSession) startOrLinger(ctx context.Context, ends <-chan os.Sign
 
 // start starts the process. A signal during the start ends the session, and is returned.
 func (s *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, err error) {
-	if s.server.Pipes, err = streams.NewPipes(); err != nil {
+	if s.server().Pipes, err = streams.NewPipes(); err != nil {
 		return nil, err
 	}
-	defer s.server.Pipes.CloseServerEnds()
+	defer s.server().Pipes.CloseServerEnds()
 	starting, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan struct{})
@@ -66,7 +66,7 @@ func (s *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig
 	// On its own goroutine, so that a signal is not held up by a slow jail.
 	go func() {
 		defer close(done)
-		proc, err = s.server.Launch(starting)
+		proc, err = s.server().Launch(starting)
 	}()
 	select {
 	case <-done:
@@ -76,7 +76,7 @@ func (s *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig
 	}
 	if sig == nil {
 		if err == nil {
-			s.server.Adopt(proc)
+			s.server().Adopt(proc)
 		}
 		return nil, err
 	}
@@ -91,8 +91,21 @@ func (s *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig
 }
 
 func (s *statefulSession) serve(ctx context.Context, ends <-chan os.Signal) (confine.Exit, error) {
+	var h *heir
 	for revived := false; ; revived = true {
-		how, exit, drained := s.relay(ctx, ends)
+		how, exit, drained := s.relay(ctx, ends, h)
+		if h = how.heir; h != nil {
+			over := how.byClient || how.signalled || !drained
+			if over {
+				s.client.Tasks.Go(h.end)
+			} else {
+				s.adopt(h)
+			}
+			how.resume()
+			if !over {
+				continue
+			}
+		}
 		if revived || !drained || !s.shouldRestart(how) {
 			return s.finishRequests(ctx, ends, how, exit), nil
 		}
@@ -100,7 +113,7 @@ func (s *statefulSession) serve(ctx context.Context, ends <-chan os.Signal) (con
 		if !s.waitForMore(ctx, ends) {
 			return exit, nil
 		}
-		s.server.Pipes.CloseOwnEnds()
+		s.server().Pipes.CloseOwnEnds()
 		if exit, ok, err := s.startOrLinger(ctx, ends); !ok {
 			return exit, err
 		}
@@ -109,24 +122,18 @@ func (s *statefulSession) serve(ctx context.Context, ends <-chan os.Signal) (con
 
 // relay relays until the process has ended. drained says that all of its output was
 // relayed and no goroutine reads it any more.
-func (s *statefulSession) relay(ctx context.Context, ends <-chan os.Signal) (how endCause, exit confine.Exit, drained bool) {
-	pipes, proc := s.server.Pipes, s.server.Processes.Current
-	server := mcpproxy.NewConn(pipes.Stdout, pipes.Stdin, s.client.Limit())
-	serverEnded, stderrEnded := make(chan struct{}), make(chan struct{})
-	s.client.Tasks.Go(func() {
-		defer close(serverEnded)
-		if err := s.client.Proxy.RunServer(server); errors.Is(err, mcpproxy.ErrClientGone) {
-			s.client.Gone.Set()
-			s.client.Tasks.Go(func() { io.Copy(io.Discard, pipes.Stdout) })
-		}
-	})
-	s.client.Tasks.Go(func() {
-		defer close(stderrEnded)
-		s.server.PumpStderr(pipes.Stderr, func() bool { return true })
-	})
-	replayed := make(chan struct{})
+func (s *statefulSession) relay(ctx context.Context, ends <-chan os.Signal, h *heir) (how endCause, exit confine.Exit, drained bool) {
+	pipes, proc := s.server().Pipes, s.server().Processes.Current
+	replayed, isHeir := make(chan struct{}), h != nil
+	if !isHeir {
+		h = &heir{server: s.server(), proc: proc, conn: mcpproxy.NewConn(pipes.Stdout, pipes.Stdin, s.client.Limit()), serverEnded: make(chan struct{}), stderrEnded: make(chan struct{})}
+		s.readServer(h)
+	}
+	server, serverEnded, stderrEnded := h.conn, h.serverEnded, h.stderrEnded
 	// It is the first process. A later one first gets what the client sent to the one before.
-	if s.client.InputEnded == nil {
+	if isHeir {
+		close(replayed)
+	} else if s.client.InputEnded == nil {
 		close(replayed)
 		s.upstream.server.Store(server)
 		s.client.StartReading(func() error { return s.client.Proxy.RunClient(&s.upstream) })
@@ -151,4 +158,19 @@ func (s *statefulSession) relay(ctx context.Context, ends <-chan os.Signal) (how
 	s.client.WaitUnlessStalled(ctx, ends, serverEnded)
 	s.client.WaitUnlessStalled(ctx, ends, stderrEnded)
 	return how, exit, session.IsClosed(serverEnded) && session.IsClosed(stderrEnded)
+}
+
+// readServer relays what a process writes, on goroutines.
+func (s *statefulSession) readServer(h *heir) {
+	s.client.Tasks.Go(func() {
+		defer close(h.serverEnded)
+		if err := s.client.Proxy.RunServer(h.conn); errors.Is(err, mcpproxy.ErrClientGone) {
+			s.client.Gone.Set()
+			s.client.Tasks.Go(func() { io.Copy(io.Discard, h.server.Pipes.Stdout) })
+		}
+	})
+	s.client.Tasks.Go(func() {
+		defer close(h.stderrEnded)
+		h.server.PumpStderr(h.server.Pipes.Stderr, func() bool { return true })
+	})
 }
