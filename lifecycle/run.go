@@ -156,6 +156,9 @@ func DrawsForms(client string) bool { return session.DrawsForms(client) }
 // Refreshed is what Session.Refresh has found.
 type Refreshed = session.Refreshed
 
+// Next is a policy under which a stateful server is to be started again.
+type Next = session.Next
+
 // Stateless holds what a session needs beyond its Session if each call has a process of
 // its own. Only Tool is required.
 type Stateless = stateless.Options

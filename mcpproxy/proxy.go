@@ -224,9 +224,6 @@ func (p *Proxy) removeMessages(f *Frame, cuts []*Span) bool {
 func (p *Proxy) RunServer(server *Conn) error {
 	t := serverTracker{p: p}
 	return p.Hooks.Receive(server.Reader, func(f *Frame) error {
-		if server.Before != nil && server.Before(f) {
-			return nil
-		}
 		if p.Hooks.ServerFrame != nil && p.Hooks.ServerFrame(f) || !t.track(f) {
 			return nil
 		}
@@ -319,13 +316,12 @@ func ignoreEOF(err error) error {
 type Conn struct {
 	*Reader
 	*Writer
-	Before func(*Frame) (taken bool) // sees each frame of a server first, and may take it; nil takes none
 }
 
 // NewConn returns a Conn over two streams. limit has the meaning that it has for
 // NewReader.
 func NewConn(in io.Reader, out io.Writer, limit int64) *Conn {
-	return &Conn{Reader: NewReader(in, limit), Writer: NewWriter(out)}
+	return &Conn{NewReader(in, limit), NewWriter(out)}
 }
 
 // Upstream receives the client's frames. Send blocks while the other side does not read.

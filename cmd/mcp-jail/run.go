@@ -79,7 +79,6 @@ func run(args []string, c terminal.Console) confine.Exit {
 	session.ClientNamed = record.ClientNamed
 	session.Sink, session.Lost = record.Save, record.LastError
 	if t.Policy.Stateful {
-		session.Restart = followed.Restart
 		return runStateful(session)
 	}
 	options := followed.StatelessOptions()

@@ -1,39 +1,32 @@
 package records
 
 import (
-	"errors"
-	"os"
-	"time"
+	"crypto/rand"
 
+	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// restartFile has the time at which the user asked last that the server be started again in the sessions that run.
-const restartFile = "restart"
+// wishFile has another text after each wish of the user's that a server be started again where it runs.
+const wishFile = "restart"
 
-// AskRestart asks the sessions of a server that run now to start it again.
-func AskRestart(host hostfs.Host, server string) error {
+// WishRestart tells the sessions of a server that run now to start it again under the policy that its files have.
+func WishRestart(host hostfs.Host, server string) error {
 	d, err := makeDir(host, server)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	f, err := d.OpenFile(restartFile, os.O_WRONLY|os.O_CREATE, 0o600)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f.Close(), d.Touch(restartFile, time.Now()))
+	return d.Replace(wishFile, []byte(rand.Text()+"\n"), private.How{})
 }
 
-// RestartAsked returns when that was asked last, or the zero time.
-func RestartAsked(host hostfs.Host, server string) (at time.Time) {
+// Wish returns the text of the last wish, or "".
+func Wish(host hostfs.Host, server string) string {
 	d, err := Open(host, server)
 	if err != nil {
-		return at
+		return ""
 	}
 	defer d.Close()
-	if info, err := d.Lstat(restartFile); err == nil {
-		at = info.ModTime()
-	}
-	return at
+	text, _ := d.ReadFile(wishFile, 1<<10)
+	return string(text)
 }

@@ -110,9 +110,7 @@ func (f *Followed) grant(a *asking, g sessionGrant) error {
 		}
 		return err
 	}
-	f.old = append(f.old, before)
-	after.noteWrites()
-	f.now.Store(after)
+	f.take(after)
 	return nil
 }
 

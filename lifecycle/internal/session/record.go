@@ -55,6 +55,17 @@ func (r *record) allowed(words string) {
 	r.changes()
 }
 
+// keeps notes which policy the process does not have; nil: it has that of the files.
+func (r *record) keeps(k *diagnostics.Kept) {
+	r.Mu.Lock()
+	same := r.Kept == k || r.Kept != nil && k != nil && *r.Kept == *k
+	r.Kept = k
+	r.Mu.Unlock()
+	if !same {
+		r.changes()
+	}
+}
+
 func (r *record) changes() {
 	select {
 	case r.changed <- struct{}{}:

@@ -33,7 +33,7 @@ type roots struct {
 	log       zerolog.Logger
 	ofClient  atomic.Pointer[[]string] // the directories that the client has named as its roots
 	declared  atomic.Bool              // we have declared the capability in the client's name
-	answer    atomic.Pointer[[]byte]   // the client's last result, as the server got it
+	answer    atomic.Pointer[[]byte]   // the client's last result, as it came
 }
 
 func (r *roots) init(c *Client, p *policy.Profile) {
@@ -48,6 +48,9 @@ func (r *roots) init(c *Client, p *policy.Profile) {
 func (r *roots) OnClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	if string(c.Method) != "roots/list" || !e.Result.Present() || !f.Flaws.IsStrict() {
 		return
+	}
+	if result := bytes.Clone(f.Slice(e.Result)); len(result) <= maxText {
+		r.answer.Store(&result)
 	}
 	if r.mode != RootsOff {
 		r.narrowResult(f, e.Result)
@@ -64,15 +67,14 @@ func (r *roots) remember(f *mcpproxy.Frame) {
 		return
 	}
 	// A server may refuse what lies outside the roots, with words like those of a jail.
-	var answer struct{ Result json.RawMessage }
-	var result struct{ Roots []json.RawMessage }
-	if json.Unmarshal(line, &answer) != nil || json.Unmarshal(answer.Result, &result) != nil {
+	var answer struct {
+		Result struct{ Roots []json.RawMessage }
+	}
+	if json.Unmarshal(line, &answer) != nil {
 		return
 	}
-	kept := []byte(answer.Result)
-	r.answer.Store(&kept)
 	var dirs []string
-	for _, raw := range result.Roots {
+	for _, raw := range answer.Result.Roots {
 		if dir, ok := rootPath(raw); ok && len(dirs) < maxRoots {
 			dirs = append(dirs, dir)
 		}
@@ -96,7 +98,8 @@ func (r *roots) Follow(earlier *roots) {
 	r.answer.Store(earlier.answer.Load())
 }
 
-// Repeat returns the answer to a roots/list of a server that the client does not know yet: that which it gave before.
+// Repeat returns the answer to a roots/list of a process that the client does not know yet: what the client has answered
+// before, narrowed anew. It is nil if there is none.
 func (r *roots) Repeat(e *mcpproxy.Envelope) []byte {
 	if answer := r.Answer(e); answer != nil {
 		return answer
@@ -105,7 +108,12 @@ func (r *roots) Repeat(e *mcpproxy.Envelope) []byte {
 	if string(e.Method) != "roots/list" || !e.Trackable() || kept == nil {
 		return nil
 	}
-	return mcpproxy.NewResponse(e.ID, "result", *kept)
+	f := mcpproxy.Parse(mcpproxy.NewResponse(e.ID, "result", *kept))
+	if r.mode != RootsOff {
+		r.narrowResult(f, f.Messages[0].Result)
+	}
+	line, _ := f.AppendTo(nil)
+	return line
 }
 
 // narrowInputs narrows the roots among the answers that a retried request carries

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // saidLines are the lines that a session has written to stderr and does not repeat.
@@ -123,8 +123,10 @@ type Refreshed struct {
 	// Changed says that processes which start from now on have another policy than those
 	// before. It is true once for each change.
 	Changed bool
-	// Profile is what a stateful server is to be started again with, while the session goes on; nil: it is not.
-	Profile *policy.Profile
+	// Next is what a stateful server is to be started again with, while the session goes on; nil: it is not.
+	Next *Next
+	// Since is since when the files have another policy than that of a stateful server's process; zero: they have not.
+	Since time.Time
 	// Notice tells the user of a change, once; "" if there is nothing to tell.
 	Notice string
 	// Problem says why the configuration cannot be used as it is now, and what is used in its

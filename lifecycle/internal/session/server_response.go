@@ -85,7 +85,7 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		if d.Replaced != "" {
 			s.toldReplaced = append(s.toldReplaced, d.Replaced)
 		}
-		d.Asked = s.Client.Questions.refused(s, d)
+		s.nextStep(&d)
 	}
 	if d.Silent() {
 		s.recordDiagnosis(d)

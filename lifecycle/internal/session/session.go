@@ -68,13 +68,9 @@ type Session struct {
 	Asker Asker
 
 	// Refresh looks whether the configuration has changed since it was read. It is called for calls
-	// of tools and, in a stateless session, before each use of a discovery worker. Several goroutines
-	// may call it. It may be nil.
+	// of tools and, in a stateless session, before each use of a discovery worker; in a stateful one once a second, too.
+	// Several goroutines may call it. It may be nil.
 	Refresh func() Refreshed
-
-	// Restart reports whether the user has asked that a stateful server be started again. It is called once a second. It
-	// may be nil.
-	Restart func() bool
 
 	// Typed is printed once to Err when the client sends a line that is not an MCP message: a
 	// person at a terminal may have typed it. "" prints nothing.

@@ -14,149 +14,201 @@ import (
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
-	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // An heir is a process of the server that is started, under a newer policy, beside the one that the client has. It goes
-// through the client's handshake. When no request is open, the old process is ended, and the client has the heir.
+// through the client's handshake. In a moment in which no request is open, the old process is ended, and the client has
+// the heir.
 
 const (
 	heirSilence  = 300 * time.Millisecond // from the last message of an heir in its handshake until it is ready
-	heirPatience = 5 * time.Minute        // how long an heir waits for a moment without an open request
 	maxSilence   = 3 * time.Second        // it is waited for
+	heirPatience = 5 * time.Minute        // how long an heir waits for a moment without an open request
 	heirTry      = 50 * time.Millisecond
 	heirGrace    = 500 * time.Millisecond // from the end of the old one's input to SIGTERM
+	cancelled    = 2 * time.Second        // a cancelled call may still write
+	asksClient   = 2 * time.Minute        // an answer that asks the client for something: the state of it may be in the process
 	maxHeirs     = 20                     // of a session
-	maxReplayed  = 256                    // subscriptions
+	maxSaid      = 256                    // requests that are remembered
 )
 
-// heirs are the heirs of a session, and what they are told.
+// heirs are the heirs of a session, and what the client has said that each is told.
 type heirs struct {
-	ctx     context.Context // over when the session is
+	ctx     context.Context // over when no heir is wanted any more
 	cancel  func()
-	started int
+	started int        // used by the goroutine of refresher alone
 	ready   chan *heir // gets each that may take over
+	lists   bool       // an heir must have the tools that the client knows
 
 	mu         sync.Mutex
-	initialize []byte            // as the client has sent it; nil: it has sent none
-	result     []byte            // the answer that the client has
-	level      []byte            // the last logging/setLevel
-	subscribed map[string][]byte // the resources/subscribe, by what they are about
+	asked      map[string]said   // requests without an answer, by id
+	greeting   said              // the initialize or server/discover
+	level      []byte            // the logging/setLevel
+	subscribed map[string][]byte // the resources/subscribe, by their params
 	listens    map[string][]byte // the subscriptions/listen, by id
+	tools      map[string]said   // the tools/list, by their params
 	meta       []byte            // of the last modern request
-	tasks      bool              // the client has made a task, which lives in the process
-	asksUntil  time.Time         // an answer asks the client for something, and the server waits for the answer
+	busy       time.Time         // until then the process is not ended
+	never      string            // why there is no heir any more in this session, or ""
 }
 
-func (h *heirs) noteRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	var to *[]byte
-	switch method := string(e.Method); method {
-	case "initialize":
-		to = &h.initialize
-	case "logging/setLevel":
-		to = &h.level
-	case "resources/subscribe", "resources/unsubscribe", "tools/call", methodListen:
-	default:
-		return
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if e.Era() == mcpproxy.Modern {
-		h.meta = bytes.Clone(f.Slice(e.ParamsMeta))
-	}
-	switch params := f.Slice(e.Params); {
-	case f.Batch:
-	case string(e.Method) == methodListen:
-		h.listens = keepLine(h.listens, mcpproxy.IDKey(e.ID), f)
-	case to != nil:
-		*to, _ = f.AppendTo(nil)
-	case string(e.Method) == "tools/call":
-		h.tasks = h.tasks || bytes.Contains(params, []byte(`"task"`)) && hasMember(params, "task")
-		h.asksUntil = time.Time{}
-	case string(e.Method) == "resources/unsubscribe":
-		delete(h.subscribed, string(params))
-	default:
-		h.subscribed = keepLine(h.subscribed, string(params), f)
-	}
+// said is a request of the client as the client has sent it, and the result that it got.
+type said struct {
+	method, params string
+	line, result   []byte
 }
 
 const methodListen = "subscriptions/listen"
 
+// ownProbe is the method of a request of ours to an heir.
+const ownProbe = "probe"
+
 func isListen(c *mcpproxy.Call) bool { return string(c.Method) == methodListen }
 
-func keepLine(in map[string][]byte, key string, f *mcpproxy.Frame) map[string][]byte {
-	if in == nil {
-		in = map[string][]byte{}
-	}
-	if len(in) < maxReplayed {
-		in[key], _ = f.AppendTo(nil)
-	}
-	return in
+func (h *heirs) init(lists bool) {
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	h.ready, h.lists = make(chan *heir), lists
+	h.asked, h.tools, h.subscribed, h.listens = map[string]said{}, map[string]said{}, map[string][]byte{}, map[string][]byte{}
 }
 
-func hasMember(object []byte, name string) (has bool) {
-	session.EachMember(object, func(n string, _ int64, _ []byte) { has = has || n == name })
-	return has
-}
-
-func (h *heirs) noteAnswer(f *mcpproxy.Frame, e *mcpproxy.Envelope, method string) {
-	switch {
-	case !e.Result.Present():
-	case method == "initialize":
-		h.mu.Lock()
-		h.result = bytes.Clone(f.Slice(e.Result))
-		h.mu.Unlock()
-	case method == "tools/call" && bytes.Contains(f.Slice(e.Result), []byte("input_required")):
-		h.mu.Lock()
-		h.asksUntil = time.Now().Add(2 * time.Minute)
-		h.mu.Unlock()
-	}
-}
-
-// replay returns what an heir is sent, in order: the initialize, and what follows it.
-func (h *heirs) replay() (first, result []byte, rest [][]byte, err error) {
+// noteRequest remembers what an heir is told, before we change it.
+func (h *heirs) noteRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.tasks {
-		return nil, nil, nil, errors.New("the client has made tasks, which would be lost")
+	params := f.Slice(e.Params)
+	if e.Era() == mcpproxy.Modern {
+		h.meta = bytes.Clone(f.Slice(e.ParamsMeta))
 	}
-	if h.initialize == nil {
-		if h.meta != nil { // its answer shows that the program is loaded
-			first = mcpproxy.NewRequest([]byte("0"), "server/discover", session.JSONObject("_meta", h.meta))
+	switch string(e.Method) {
+	case "tools/call":
+		h.noteTask(params, "task")
+		return
+	case "tools/list":
+		if !h.lists {
+			return
 		}
-		return first, nil, nil, nil
+	case "initialize", "server/discover", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", methodListen:
+	default:
+		return
 	}
-	if h.level != nil {
-		rest = append(rest, h.level)
+	line, whole := f.AppendTo(nil)
+	if f.Batch || !whole || !e.Trackable() || len(h.asked)+len(h.subscribed)+len(h.listens)+len(h.tools) >= maxSaid {
+		h.never = "the client's requests cannot be repeated"
+		return
 	}
-	for _, line := range h.subscribed {
-		rest = append(rest, line)
+	if string(e.Method) == methodListen {
+		h.listens[mcpproxy.IDKey(e.ID)] = line
+		return
 	}
-	return h.initialize, h.result, rest, nil
+	h.asked[mcpproxy.IDKey(e.ID)] = said{method: string(e.Method), params: string(params), line: line}
 }
 
+// noteTask notes that a task was made, which lives in the process: a member says so. The caller holds mu.
+func (h *heirs) noteTask(object []byte, member string) {
+	if h.never == "" && bytes.Contains(object, []byte(`"task"`)) {
+		session.EachMember(object, func(name string, _ int64, value []byte) {
+			if name == member && (name == "task" || string(value) == `"task"`) {
+				h.never = "the client has started a task, which would be lost"
+			}
+		})
+	}
+}
+
+func (h *heirs) noteAnswer(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	result := f.Slice(e.Result)
+	if string(c.Method) == "tools/call" {
+		if bytes.Contains(result, []byte("input_required")) {
+			h.busy = time.Now().Add(asksClient)
+		}
+		h.noteTask(result, "task")
+		h.noteTask(result, "resultType")
+		return
+	}
+	key := mcpproxy.IDKey(c.ID)
+	s, known := h.asked[key]
+	delete(h.asked, key)
+	if !known || !e.Result.Present() {
+		return
+	}
+	switch s.result = bytes.Clone(result); s.method {
+	case "logging/setLevel":
+		h.level = s.line
+	case "resources/subscribe":
+		h.subscribed[s.params] = s.line
+	case "resources/unsubscribe":
+		delete(h.subscribed, s.params)
+	case "tools/list":
+		h.tools[s.params] = s
+	default:
+		h.greeting = s
+	}
+}
+
+// noteCancelled notes that a call was given up, which may still write.
+func (h *heirs) noteCancelled() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if until := time.Now().Add(cancelled); h.busy.Before(until) {
+		h.busy = until
+	}
+}
+
+// isBusy reports whether the process may have something to do for no open request, and why it is never to be ended.
+func (h *heirs) isBusy() (busy bool, never string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return time.Now().Before(h.busy), h.never
+}
+
+// replay returns what an heir is told, in order.
+func (h *heirs) replay() (all []said, err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.never != "":
+		return nil, errors.New(h.never)
+	case h.greeting.line != nil:
+		all = append(all, h.greeting)
+	case h.meta != nil: // its answer shows that the program is loaded
+		all = append(all, said{method: ownProbe, line: mcpproxy.NewRequest([]byte("0"), "server/discover", session.JSONObject("_meta", h.meta))})
+	}
+	if h.level != nil {
+		all = append(all, said{line: h.level})
+	}
+	for _, line := range h.subscribed {
+		all = append(all, said{line: line})
+	}
+	for _, s := range h.tools {
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// heir is one that is started, and may wait.
 type heir struct {
+	next                     *session.Next
 	server                   *session.Server
 	proc                     session.Process
 	conn                     *mcpproxy.Conn
 	serverEnded, stderrEnded chan struct{}
 
-	bound   atomic.Bool // the client has it
-	last    atomic.Int64
+	bound   atomic.Bool  // the client has it
+	last    atomic.Int64 // when it has written last, in nanoseconds
 	answers chan *mcpproxy.Frame
-	asked   atomic.Pointer[string] // a request that nobody can answer yet
+	asks    atomic.Pointer[string] // what it asks the client for, who does not know it yet
 }
 
-// launch starts an heir under a profile, and takes it through the handshake.
-func (s *statefulSession) launch(ctx context.Context, p *policy.Profile) (h *heir, err error) {
-	first, result, rest, err := s.heir.replay()
+// launch starts an heir, and takes it through the handshake.
+func (s *statefulSession) launch(ctx context.Context, next *session.Next) (h *heir, err error) {
+	all, err := s.heir.replay()
 	if err != nil {
 		return nil, err
 	}
-	h = &heir{server: &session.Server{}, serverEnded: make(chan struct{}), stderrEnded: make(chan struct{}), answers: make(chan *mcpproxy.Frame, 1)}
-	h.server.Init(s.client, p)
-	h.server.Quiet.Store(true)
-	h.server.Roots.Follow(&s.server().Roots)
+	h = &heir{next: next, server: &session.Server{}, serverEnded: make(chan struct{}), stderrEnded: make(chan struct{}), answers: make(chan *mcpproxy.Frame, 1)}
+	h.server.Init(s.client, next.Profile)
+	h.server.Follow(s.server(), next.Unset)
 	if h.server.Pipes, err = streams.NewPipes(); err != nil {
 		return nil, err
 	}
@@ -167,42 +219,43 @@ func (s *statefulSession) launch(ctx context.Context, p *policy.Profile) (h *hei
 		return nil, err
 	}
 	h.server.Adopt(h.proc)
-	h.conn = mcpproxy.NewConn(h.server.Pipes.Stdout, h.server.Pipes.Stdin, session.MessageLimit(p))
+	h.conn = mcpproxy.NewConn(h.server.Pipes.Stdout, h.server.Pipes.Stdin, session.MessageLimit(next.Profile))
 	h.conn.Before = h.before
 	s.readServer(h)
-	limit := s.server().Profile.Startup
+	limit := next.Profile.Startup
 	if limit <= 0 {
 		limit = time.Minute
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	if err = h.greet(ctx, first, result, rest); err != nil {
+	if err = h.greet(ctx, all); err != nil {
 		h.end()
 		return nil, err
 	}
 	return h, nil
 }
 
-func (h *heir) greet(ctx context.Context, first, result []byte, rest [][]byte) error {
-	if first == nil {
-		return nil
-	}
-	f := mcpproxy.Parse(first)
-	h.server.Roots.Advertise(f, &f.Messages[0])
-	answer, err := h.ask(ctx, f)
-	if result == nil && answer != nil { // modern: any answer will do
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if why := differs(result, answer.Slice(answer.Messages[0].Result)); why != "" {
-		return errors.New(why)
-	}
-	h.conn.Inject(mcpproxy.NewNotification("notifications/initialized", nil))
-	for _, line := range rest {
-		if _, err := h.ask(ctx, mcpproxy.Parse(line)); err != nil {
+// greet repeats what the client has said. Then it waits until the heir is silent.
+func (h *heir) greet(ctx context.Context, all []said) error {
+	for _, s := range all {
+		f := mcpproxy.Parse(s.line)
+		h.server.Roots.Advertise(f, &f.Messages[0])
+		answer, err := h.ask(ctx, f)
+		if err != nil {
 			return err
+		}
+		e := &answer.Messages[0]
+		if s.method == ownProbe {
+			continue // any answer shows that it is loaded
+		}
+		if e.Error.Present() {
+			return errors.New("it answers with an error: " + session.FailureText(answer, e))
+		}
+		if why := s.differs(answer.Slice(e.Result)); why != "" {
+			return errors.New(why)
+		}
+		if s.method == "initialize" {
+			h.conn.Inject(mcpproxy.NewNotification("notifications/initialized", nil))
 		}
 	}
 	h.last.Store(time.Now().UnixNano())
@@ -210,48 +263,66 @@ func (h *heir) greet(ctx context.Context, first, result []byte, rest [][]byte) e
 	for time.Now().Before(end) && time.Since(time.Unix(0, h.last.Load())) < heirSilence && ctx.Err() == nil {
 		time.Sleep(heirTry)
 	}
-	if asked := h.asked.Load(); asked != nil {
-		return fmt.Errorf("it asks the client for %s at its start", *asked)
+	return h.unfit()
+}
+
+// unfit returns why an heir cannot take over any more, or nil.
+func (h *heir) unfit() error {
+	if asks := h.asks.Load(); asks != nil {
+		return fmt.Errorf("it asks the client for %s at its start", *asks)
+	}
+	if session.IsClosed(h.proc.Done()) {
+		exit, _ := h.proc.Wait()
+		return errors.New("it has ended (" + session.ExitText(exit) + ")")
 	}
 	return nil
 }
 
-// differs says in which way the answer of an heir is not that which the client has, or "".
-func differs(before, now []byte) string {
+// differs says in which way the answer of an heir is not that which the client has, or "". The name of the server and its
+// instructions may be others.
+func (s said) differs(now []byte) string {
 	type answer struct {
-		ProtocolVersion string
-		Capabilities    any
+		ProtocolVersion   string
+		SupportedVersions []string
+		Capabilities      any
+		Tools             any
 	}
 	var a, b answer
 	switch {
-	case json.Unmarshal(before, &a) != nil, json.Unmarshal(now, &b) != nil:
-		return "its answer to initialize cannot be read"
-	case a.ProtocolVersion != b.ProtocolVersion:
+	case s.result == nil:
+	case json.Unmarshal(s.result, &a) != nil, json.Unmarshal(now, &b) != nil:
+		return "its answer to " + s.method + " cannot be read"
+	case a.ProtocolVersion != b.ProtocolVersion, !reflect.DeepEqual(a.SupportedVersions, b.SupportedVersions):
 		return "it speaks another version of the protocol"
 	case !reflect.DeepEqual(a.Capabilities, b.Capabilities):
 		return "it has other capabilities than the client was told"
+	case !reflect.DeepEqual(a.Tools, b.Tools):
+		return `it has other tools than the client was told, and pin_tools is "enforce"`
 	}
 	return ""
 }
 
+// ask sends a request and returns the answer.
 func (h *heir) ask(ctx context.Context, f *mcpproxy.Frame) (*mcpproxy.Frame, error) {
+	id := mcpproxy.IDKey(f.Messages[0].ID)
 	if err := h.conn.Send(f); err != nil {
 		return nil, err
 	}
-	select {
-	case answer := <-h.answers:
-		if answer.Messages[0].Error.Present() {
-			return answer, errors.New("it answers with an error: " + session.FailureText(answer, &answer.Messages[0]))
+	for {
+		select {
+		case answer := <-h.answers:
+			if mcpproxy.IDKey(answer.Messages[0].ID) == id {
+				return answer, nil
+			}
+		case <-h.proc.Done():
+			return nil, h.unfit()
+		case <-ctx.Done():
+			return nil, errors.New("it gives no answer")
 		}
-		return answer, nil
-	case <-h.proc.Done():
-		return nil, h.ended()
-	case <-ctx.Done():
-		return nil, errors.New("it gives no answer")
 	}
 }
 
-// before takes the messages of an heir that the client does not have yet.
+// before takes the frames of an heir that the client does not have yet.
 func (h *heir) before(f *mcpproxy.Frame) (taken bool) {
 	if h.bound.Load() {
 		return false
@@ -259,21 +330,21 @@ func (h *heir) before(f *mcpproxy.Frame) (taken bool) {
 	h.last.Store(time.Now().UnixNano())
 	for i := range f.Messages {
 		switch e := &f.Messages[i]; {
-		case e.Kind() == mcpproxy.Response && !f.Batch:
+		case e.Kind() == mcpproxy.Response && !f.Batch && !f.Oversized:
 			select {
 			case h.answers <- f.Clone():
-			default:
+			default: // nothing was asked
 			}
-		case e.Kind() != mcpproxy.Request: // a notification: the client is told at the end that its lists may be others
-		case string(e.Method) == "ping":
+		case e.Kind() != mcpproxy.Request: // a notification: in the end the client is told that its lists may be others
+		case string(e.Method) == "ping" && e.Trackable():
 			h.conn.Inject(mcpproxy.NewResponse(e.ID, "result", []byte("{}")))
 		default:
 			if answer := h.server.Roots.Repeat(e); answer != nil {
 				h.conn.Inject(answer)
 				break
 			}
-			asked := string(e.Method)
-			h.asked.Store(&asked)
+			method := string(e.Method)
+			h.asks.Store(&method)
 		}
 	}
 	return true
@@ -290,61 +361,89 @@ func (h *heir) end() {
 	h.server.Pipes.CloseOwnEnds()
 }
 
-// succeed starts an heir. It is for the goroutine of refresher.
-func (s *statefulSession) succeed(p *policy.Profile) {
-	if s.heir.started++; s.heir.started > maxHeirs || !s.answered.IsSet() {
-		return
+// succeed starts an heir, and offers it to the goroutine that waits for the process. It is for the goroutine of refresher.
+func (s *statefulSession) succeed(next *session.Next) {
+	var h *heir
+	var err error
+	switch s.heir.started++; {
+	case s.heir.ctx.Err() != nil:
+		err = errors.New("it has ended")
+	case !s.answered.IsSet():
+		err = errors.New("it has not answered yet")
+	case s.heir.started > maxHeirs:
+		err = fmt.Errorf("it was started %d times in this session", maxHeirs)
+	default:
+		s.client.Keeps(next, "the new one is being started")
+		h, err = s.launch(s.heir.ctx, next)
 	}
-	h, err := s.launch(s.heir.ctx, p)
 	if err != nil {
-		s.sayKept(err.Error())
+		s.keep(next, err.Error())
 		return
 	}
+	s.client.Keeps(next, "it waits for a moment without an open request")
 	select {
 	case s.heir.ready <- h:
-	case <-s.messages.refresh.ended:
+	case <-s.heir.ctx.Done():
 		h.end()
+		next.Done(false)
 	}
 }
 
-func (s *statefulSession) sayKept(why string) {
-	s.client.TellRefreshed(session.Refreshed{Notice: fmt.Sprintf("warning: %s was not started again, and keeps the policy that it started with: %s. Restart it in your client", s.server().Profile.Server, why)}, false)
+// keep says why the client keeps the process that it has.
+func (s *statefulSession) keep(next *session.Next, why string) {
+	next.Done(false)
+	if s.heir.ctx.Err() == nil {
+		s.client.CannotSucceed(next, why)
+	}
 }
 
-// tryHeir gives the client the heir, if no request is open, and has the old process end.
+// tryHeir has the old process end for the heir, if no request is open.
 func (w *processWait) tryHeir() {
 	s, h := w.session, w.heir
-	_, whole := h.proc.Mounts()
-	s.heir.mu.Lock()
-	asks, tasks := time.Now().Before(s.heir.asksUntil), s.heir.tasks
-	s.heir.mu.Unlock()
-	resume, quiet := s.client.Proxy.Pause(func(c *mcpproxy.Call) bool { return !isListen(c) })
-	late := time.Since(w.heirSince) > heirPatience
-	switch why := ""; {
-	case w.term != nil || w.kill != nil || w.cause.byClient || w.cause.signalled: // the session is at its end
-	case session.IsClosed(h.proc.Done()), !whole, tasks:
-		why = "the new process has ended, or its files are not those of its start any more"
-		fallthrough
-	case late:
-		if why == "" {
-			why = "it has answered without a pause for " + heirPatience.String()
-		}
+	busy, never := s.heir.isBusy()
+	err := h.unfit()
+	switch {
+	case err != nil:
+	case never != "":
+		err = errors.New(never)
+	case time.Since(w.heirSince) > heirPatience:
+		err = errors.New("it had no moment without an open request for " + heirPatience.String())
+	}
+	ends := w.term != nil || w.kill != nil || w.cause.byClient || w.cause.signalled
+	switch {
+	case err != nil:
 		w.dropHeir()
-		s.sayKept(why)
-	case quiet && !asks && s.server().Sent():
-		w.try, w.heir, w.cause.heir, w.cause.resume = nil, nil, h, resume
-		s.server().Pipes.Stdin.Close()
-		w.term = time.After(heirGrace)
+		s.keep(h.next, err.Error())
+		return
+	case ends, busy, !s.server().Sent():
 		return
 	}
-	if quiet {
-		resume()
+	resume, quiet := s.client.Proxy.Pause(func(c *mcpproxy.Call) bool { return !isListen(c) })
+	if !quiet {
+		return
 	}
+	if _, whole := h.proc.Mounts(); !whole {
+		resume()
+		w.dropHeir()
+		s.keep(h.next, "a file of its policy was replaced since")
+		return
+	}
+	w.heir, w.try = nil, nil
+	w.cause.heir, w.cause.resume = h, resume
+	s.server().Pipes.Stdin.Close()
+	w.term = time.After(heirGrace)
 }
 
+func (w *processWait) takeHeir(h *heir) {
+	w.dropHeir()
+	w.heir, w.heirSince, w.try = h, time.Now(), time.Tick(heirTry)
+}
+
+// dropHeir ends the heir that waits, if there is one.
 func (w *processWait) dropHeir() {
 	if h := w.heir; h != nil {
 		w.heir, w.try = nil, nil
+		h.next.Done(false)
 		w.session.client.Tasks.Go(h.end)
 	}
 }
@@ -352,15 +451,19 @@ func (w *processWait) dropHeir() {
 // adopt makes an heir the process of the client. The old one has ended, and its output was read.
 func (s *statefulSession) adopt(h *heir) {
 	old := s.server()
-	h.server.Processes.Follow(&old.Processes)
-	h.server.Quiet.Store(false)
+	h.server.Succeed(old)
 	old.Pipes.CloseOwnEnds()
 	s.client.Proxy.Requests.Forget(isListen)
-	s.client.Proxy.ServerRequests.Forget(isListen)
+	s.client.Proxy.ServerRequests.Forget(func(*mcpproxy.Call) bool { return false })
 	s.current.Store(h.server)
 	s.upstream.server.Store(h.conn)
+	if s.client.Tools != nil {
+		s.client.Tools.Redact = h.server.Redact
+	}
+	h.next.Done(true)
 	h.bound.Store(true)
 	s.heir.mu.Lock()
+	greeting := s.heir.greeting
 	for id, line := range s.heir.listens {
 		if s.calls.has(id) {
 			h.conn.Replay(line)
@@ -372,19 +475,11 @@ func (s *statefulSession) adopt(h *heir) {
 	var answer struct {
 		Capabilities map[string]struct{ ListChanged bool }
 	}
-	s.heir.mu.Lock()
-	json.Unmarshal(s.heir.result, &answer)
-	s.heir.mu.Unlock()
+	json.Unmarshal(greeting.result, &answer)
 	for _, kind := range []string{"tools", "prompts", "resources"} {
-		if answer.Capabilities[kind].ListChanged {
+		if greeting.method == "initialize" && answer.Capabilities[kind].ListChanged {
 			s.client.Proxy.Client.Inject(mcpproxy.NewNotification("notifications/"+kind+"/list_changed", nil))
 		}
 	}
-	s.client.TellRefreshed(session.Refreshed{Notice: s.server().Profile.Server + " was started again under its new policy (" + time.Now().Format(time.TimeOnly) + "). What it held in memory is lost"}, false)
-}
-
-// ended says how an heir ended in its handshake.
-func (h *heir) ended() error {
-	exit, _ := h.proc.Wait()
-	return errors.New("it has ended (" + session.ExitText(exit) + ")")
+	s.client.Succeeded()
 }

@@ -36,7 +36,7 @@ func (s *inspection) hooks() mcpproxy.Hooks {
 	return mcpproxy.Hooks{
 		ClientRequest:   s.onRequest,
 		OwnResponse:     func(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool { return s.client.Questions.Answered(f, e) },
-		ClientCancels:   func(id []byte) bool { return s.client.Questions.Cancelled(id) },
+		ClientCancels:   s.onCancel,
 		ClientResponse:  s.onClientResponse,
 		ServerRequest:   s.onServerRequest,
 		TooManyPending:  s.tooManyPending,
@@ -50,6 +50,12 @@ func (s *inspection) hooks() mcpproxy.Hooks {
 		Oversized:  s.onOversized,
 		NonMessage: func(f *mcpproxy.Frame) { s.server().Stray.Show(f) },
 	}
+}
+
+// onCancel reports whether the server never got a call that the client cancels.
+func (s *inspection) onCancel(id []byte) (kept bool) {
+	s.heirs.noteCancelled()
+	return s.client.Questions.Cancelled(id)
 }
 
 func (s *inspection) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
@@ -76,7 +82,7 @@ func (s *inspection) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call) boo
 // It replaces an answer that the pins forbid. It changes no other answer.
 func (s *inspection) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	method := string(c.Method)
-	s.heirs.noteAnswer(f, e, method)
+	s.heirs.noteAnswer(f, e, c)
 	if method != "initialize" && !s.checkedStartup {
 		s.checkedStartup = true
 		stderr := s.server().Pipes.Stderr.File

@@ -94,9 +94,10 @@ func (s *statefulSession) serve(ctx context.Context, ends <-chan os.Signal) (con
 	var h *heir
 	for revived := false; ; revived = true {
 		how, exit, drained := s.relay(ctx, ends, h)
-		if h = how.heir; h != nil {
+		if h = how.heir; h != nil { // the old one was ended for it
 			over := how.byClient || how.signalled || !drained
 			if over {
+				h.next.Done(false)
 				s.client.Tasks.Go(h.end)
 			} else {
 				s.adopt(h)
@@ -107,6 +108,7 @@ func (s *statefulSession) serve(ctx context.Context, ends <-chan os.Signal) (con
 			}
 		}
 		if revived || !drained || !s.shouldRestart(how) {
+			s.heir.cancel()
 			return s.finishRequests(ctx, ends, how, exit), nil
 		}
 		s.answerDiscover("ended on server/discover ("+session.ExitText(exit)+")", true)
@@ -146,7 +148,9 @@ func (s *statefulSession) relay(ctx context.Context, ends <-chan os.Signal, h *h
 	stopWatch := s.watchCallTimes()
 	how = s.wait(ctx, ends, proc, replayed, serverEnded)
 	stopWatch()
-	s.client.Tasks.Go(s.client.Questions.End) // what the server has written may wait for an answer
+	if how.heir == nil {
+		s.client.Tasks.Go(s.client.Questions.End) // what the server has written may wait for an answer
+	}
 
 	exit, err := proc.Wait()
 	s.client.Log.Debug().Int("code", exit.Code).Str("why", exit.Why).Err(err).Bool("asked", how.byClient || how.signalled).Msg("the server has ended")

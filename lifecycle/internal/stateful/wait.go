@@ -83,11 +83,7 @@ func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc 
 		case <-w.login:
 			w.checkLogin()
 		case h := <-s.heir.ready:
-			w.dropHeir()
-			w.heir, w.heirSince = h, time.Now()
-			ticker := time.NewTicker(heirTry)
-			defer ticker.Stop()
-			w.try = ticker.C
+			w.takeHeir(h)
 		case <-w.try:
 			w.tryHeir()
 		case <-w.startup.slow:
@@ -109,10 +105,10 @@ type processWait struct {
 	login       <-chan time.Time // when to checkLogin; nil: not planned
 	loginSaid   time.Time        // when the server spoke of it
 	toldLogin   bool
-	heir        *heir // waits to take over; else nil
-	heirSince   time.Time
-	try         <-chan time.Time
-	framesBegun int64 // how many frames had been begun at the last checkStuck: see sendStalled
+	heir        *heir            // waits to take over; else nil
+	heirSince   time.Time        // when it began to wait
+	try         <-chan time.Time // when to tryHeir
+	framesBegun int64            // how many frames had been begun at the last checkStuck: see sendStalled
 }
 
 func (w *processWait) exited(ends <-chan os.Signal) {
@@ -297,6 +293,7 @@ func (s *statefulSession) answerTimedOut(now time.Time) {
 		return s.server().DiagnoseCall(ev)
 	})
 	for i := range calls {
+		s.heir.noteCancelled()
 		s.server().SendAsync(s.upstream.server.Load(), session.Cancellation(calls[i].ID, "timed out"))
 	}
 }
