@@ -79,9 +79,9 @@ func (d Diagnosis) advice(between string) (text string) {
 		return text + inner + own
 	}
 	if command := d.command(); command != "" {
-		then := " and then restart the server:"
-		if (d.Stage == StageCall || d.Stage == StageList) && d.Exit == nil && d.Signal == "" { // it runs
-			then = ", and you call the tool again:"
+		then := ", and you call the tool again:"
+		if d.Stage == StageStartup || d.Stage == StageExec || d.Exit != nil || d.Signal != "" { // it does not run
+			then = " and then restart the server:"
 		}
 		return text + between + "Only the user can allow it. They run this" + then + inner + command
 	}
