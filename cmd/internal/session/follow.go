@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -39,11 +41,11 @@ type Followed struct {
 
 	mu      sync.Mutex
 	stamp   config.Stamp
-	problem string    // of the configuration as it is now; "" if it can be used
-	runs    *Target   // of the process of a stateful server
-	since   time.Time // when the configuration got another policy than that; zero: it has not
-	wish    string    // the last one that was seen: see records.Wish
-	all     []*Target // to be closed
+	problem string            // of the configuration as it is now; "" if it can be used
+	runs    *Target           // of the process of a stateful server
+	kept    *diagnostics.Kept // how the configuration differs from that; nil: it does not
+	wish    string            // the last one that was seen: see records.Wish
+	all     []*Target         // to be closed
 }
 
 // Follow returns the followed target of a session that begins with t.
@@ -98,7 +100,7 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 	file, at, changed := f.stamp.Changed()
 	wished := f.wished()
 	if !changed && !wished {
-		return lifecycle.Refreshed{Problem: f.problem, Since: f.since}
+		return lifecycle.Refreshed{Problem: f.problem, Kept: f.kept}
 	}
 	before := f.target()
 	stateful := before.Policy.Stateful
@@ -120,24 +122,21 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 			after.Close()
 		}
 		f.problem = fmt.Sprintf("warning: %s: server %s goes on with the configuration of %s%s", terminal.OneLine(err), server, before.source.at.Format(time.TimeOnly), diagnostics.PageReload.Reference())
-		return lifecycle.Refreshed{Problem: f.problem, Since: f.since}
+		return lifecycle.Refreshed{Problem: f.problem, Kept: f.kept}
 	}
 	same := before.digest() == after.digest()
-	switch {
-	case same:
-		f.since = time.Time{}
-	case changed:
-		f.since = at
+	if f.kept = nil; stateful && !same {
+		f.kept = &diagnostics.Kept{Since: at, Rows: change.Table(change.Rows(before.Profile, after.Profile), before.short)}
 	}
 	switch {
 	case wished:
-		return lifecycle.Refreshed{Since: f.since, Next: f.next(after)}
+		return lifecycle.Refreshed{Kept: f.kept, Next: f.next(after)}
 	case same:
 		after.Close()
 		return lifecycle.Refreshed{}
 	case stateful:
 		after.Close()
-		return lifecycle.Refreshed{Since: f.since, Notice: fmt.Sprintf("warning: %s has changed (%s), and server %s keeps the policy that it started with: restart it to give it the new one%s", file, at.Format(time.TimeOnly), server, diagnostics.PageReload.Reference())}
+		return lifecycle.Refreshed{Kept: f.kept, Notice: fmt.Sprintf("warning: %s has changed (%s), and server %s keeps the policy that it started with: restart it to give it the new one%s", file, at.Format(time.TimeOnly), server, diagnostics.PageReload.Reference())}
 	}
 	// Processes that started under the old policy may still need what it holds.
 	f.take(after)
@@ -155,20 +154,31 @@ func (f *Followed) take(t *Target) {
 // again. The caller holds mu.
 func (f *Followed) next(t *Target) *lifecycle.Next {
 	f.take(t)
-	since := f.since
-	return &lifecycle.Next{Profile: t.Profile, Unset: t.Policy.Unset(t.Profile), Since: since, Done: func(took bool) {
+	kept := f.kept
+	next := &lifecycle.Next{Profile: t.Profile, Unset: t.Policy.Unset(t.Profile), Done: func(took bool) {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		switch {
 		case !took && f.target() == t:
 			f.now.Store(f.runs)
-		case took && f.since.Equal(since):
-			f.since = time.Time{}
-			fallthrough
 		case took:
-			f.runs = t
+			if f.runs = t; f.kept == kept {
+				f.kept = nil
+			}
 		}
 	}}
+	if kept != nil {
+		next.Kept = *kept
+	}
+	return next
+}
+
+// short returns a path for people.
+func (t *Target) short(path string) string {
+	if rest, below := strings.CutPrefix(path, ResolveLinks(t.Host.Home)+"/"); below {
+		path = "~/" + rest
+	}
+	return show.Line(path)
 }
 
 // settlePause is how long the files must not change before they are read: an editor may write

@@ -42,8 +42,9 @@ type Record struct {
 
 // Kept says that the process of a session keeps the policy with which it started.
 type Kept struct {
-	Since time.Time `json:"since"`         // when the files got another policy
-	Why   string    `json:"why,omitempty"` // why the server was not started again under it; "" if nobody has asked for that
+	Since time.Time   `json:"since"`          // when the files got another policy
+	Rows  [][3]string `json:"rows,omitempty"` // what differs: its name, what the process has, and what the files say
+	Why   string      `json:"why,omitempty"`  // why the server was not started again under it; "" if that was not wanted
 }
 
 // LostRecord is a session without a record.

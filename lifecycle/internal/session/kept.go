@@ -15,8 +15,8 @@ import (
 // Next is a policy under which a stateful server is to be started again, beside the process that runs.
 type Next struct {
 	Profile *policy.Profile
-	Unset   []string        // variables that are granted and not set
-	Since   time.Time       // since when the files have it
+	Unset   []string // variables that are granted and not set
+	Kept    diagnostics.Kept
 	Done    func(took bool) // called at the end, perhaps more than once; took says that the client has the new process
 }
 
@@ -32,7 +32,9 @@ func (c *Client) Keeps(next *Next, why string) {
 	c.kept.mu.Lock()
 	c.kept.next, c.kept.why = next, why
 	c.kept.mu.Unlock()
-	c.Record.keeps(&diagnostics.Kept{Since: next.Since, Why: why})
+	kept := next.Kept
+	kept.Why = why
+	c.Record.keeps(&kept)
 }
 
 // CannotSucceed says that the process keeps its policy until the client starts the server again.
@@ -65,12 +67,8 @@ func (c *Client) Follows(r Refreshed) {
 	c.kept.mu.Lock()
 	next := c.kept.next
 	c.kept.mu.Unlock()
-	switch {
-	case next != nil && next.Since.Equal(r.Since):
-	case r.Since.IsZero():
-		c.Record.keeps(nil)
-	default:
-		c.Record.keeps(&diagnostics.Kept{Since: r.Since})
+	if next == nil || r.Kept == nil || !next.Kept.Since.Equal(r.Kept.Since) { // else there is more to say
+		c.Record.keeps(r.Kept)
 	}
 }
 

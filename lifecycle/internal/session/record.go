@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -58,7 +59,7 @@ func (r *record) allowed(words string) {
 // keeps notes which policy the process does not have; nil: it has that of the files.
 func (r *record) keeps(k *diagnostics.Kept) {
 	r.Mu.Lock()
-	same := r.Kept == k || r.Kept != nil && k != nil && *r.Kept == *k
+	same := reflect.DeepEqual(r.Kept, k)
 	r.Kept = k
 	r.Mu.Unlock()
 	if !same {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -125,8 +124,8 @@ type Refreshed struct {
 	Changed bool
 	// Next is what a stateful server is to be started again with, while the session goes on; nil: it is not.
 	Next *Next
-	// Since is since when the files have another policy than that of a stateful server's process; zero: they have not.
-	Since time.Time
+	// Kept says that the files have another policy than that of a stateful server's process; nil: they have not.
+	Kept *diagnostics.Kept
 	// Notice tells the user of a change, once; "" if there is nothing to tell.
 	Notice string
 	// Problem says why the configuration cannot be used as it is now, and what is used in its

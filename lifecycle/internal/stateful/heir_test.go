@@ -33,7 +33,9 @@ func wishes(t *testing.T, old string, change func(*session.Session), heirs ...st
 	w := &wisher{took: make(chan bool, 100)}
 	w.p = begin(t, &sessiontest.Fake{Server: old, Heirs: heirs}, func(s *session.Session) {
 		sessiontest.Ruthless(s)
-		s.Refresh = func() session.Refreshed { return session.Refreshed{Next: w.next.Swap(nil), Since: time.Unix(w.since.Load(), 0)} }
+		s.Refresh = func() session.Refreshed {
+			return session.Refreshed{Next: w.next.Swap(nil), Kept: &diagnostics.Kept{Since: time.Unix(w.since.Load(), 0)}}
+		}
 		s.Sink = func(r diagnostics.Record) { w.mu.Lock(); w.record = r; w.mu.Unlock() }
 		if change != nil {
 			change(s)
@@ -50,7 +52,7 @@ func (w *wisher) wish(change ...func(*policy.Profile)) {
 		c(p)
 	}
 	w.since.Store(time.Now().Unix())
-	w.next.Store(&session.Next{Profile: p, Since: time.Unix(w.since.Load(), 0), Done: func(took bool) { w.took <- took }})
+	w.next.Store(&session.Next{Profile: p, Kept: diagnostics.Kept{Since: time.Unix(w.since.Load(), 0)}, Done: func(took bool) { w.took <- took }})
 }
 
 // swapped waits until a wish has come to its end, and fails the test unless the client has the new process or not as

@@ -78,10 +78,10 @@ const refreshPause = time.Second
 // refresher looks at the configuration of a stateful session, and has the server started again if the user wants that. It
 // does so on its own goroutine: neither the disk nor a slow client delays a call.
 type refresher struct {
-	wanted  chan bool // a call came; the value says that it asks for log messages
-	ended   chan struct{}
-	last    atomic.Int64 // when it looked last, in nanoseconds
-	news    atomic.Bool  // a call is to be told of a look
+	wanted chan bool // a call came; the value says that it asks for log messages
+	ended  chan struct{}
+	last   atomic.Int64 // when it looked last, in nanoseconds
+	news   atomic.Bool  // a call is to be told of a look
 }
 
 // start has it look once a second, and once a second at most for calls. succeed starts the server again.

@@ -96,7 +96,7 @@ func (w *whyCmd) tell(c terminal.Console, x *index.Index, s *index.Server, recor
 	case s.File != nil && grantcmd.AllowsLast(x, s.Name): // the flags of another line are not known
 		c.PrintText("\nIt has been allowed since. Restart " + name + " and try again.\n")
 	default:
-		c.PrintText("\nTo allow it, run this and then restart " + name + ":\n  " + line + "\n")
+		c.PrintText("\nTo allow it, run this, and call the tool again:\n  " + line + "\n")
 	}
 }
 
