@@ -47,6 +47,15 @@ type Kept struct {
 	Why   string      `json:"why,omitempty"`  // why the server was not started again under it; "" if that was not wanted
 }
 
+// Text says it of a server.
+func (k Kept) Text(server string) string {
+	text := server + " runs under its earlier policy since " + k.Since.Local().Format("15:04")
+	if k.Why != "" {
+		text += ": " + k.Why
+	}
+	return fullStop(text)
+}
+
 // LostRecord is a session without a record.
 type LostRecord struct {
 	Time time.Time `json:"time"` // start of the session

@@ -69,7 +69,7 @@ func (e *Edit) offer(c terminal.Console, yes bool) error {
 	}
 	text := who + " runs under the policy that its files have."
 	if kept != nil {
-		text = Earlier(who, kept) + "\n\n" + table80(kept.Rows)
+		text = kept.Text(who) + "\n\n" + table80(kept.Rows)
 	}
 	c.PrintText(text + "\n")
 	if yes {
@@ -84,13 +84,4 @@ func (e *Edit) offer(c terminal.Console, yes bool) error {
 	}
 	c.PrintText(who + " is started again where it runs now.\n")
 	return nil
-}
-
-// Earlier says that a server runs under an earlier policy than its files have.
-func Earlier(who string, kept *diagnostics.Kept) string {
-	text := who + " runs under its earlier policy since " + kept.Since.Local().Format("15:04")
-	if kept.Why != "" {
-		text += ": " + kept.Why
-	}
-	return text + "."
 }

@@ -94,6 +94,10 @@ func (w *whyCmd) tell(c terminal.Console, x *index.Index, s *index.Server, recor
 	switch line, name := grantLine(s, record), show.Name(s.Name); {
 	case line == "":
 	case s.File != nil && grantcmd.AllowsLast(x, s.Name): // the flags of another line are not known
+		if k := record.Kept; k != nil && record.Unfinished {
+			c.PrintText("\nIt has been allowed since. " + show.Line(k.Text(name)) + "\n")
+			return
+		}
 		c.PrintText("\nIt has been allowed since. Restart " + name + " and try again.\n")
 	default:
 		c.PrintText("\nTo allow it, run this, and call the tool again:\n  " + line + "\n")
