@@ -56,6 +56,16 @@ func (e *Edit) takesEffect() string {
 	return text
 }
 
+// nothing says that there is nothing to write. The server may run under an earlier policy.
+func (e *Edit) nothing(c terminal.Console, how How) error {
+	if is, kept := e.running(); is && kept != nil && !how.Yes && !how.DryRun && c.Asks() {
+		c.PrintText("Nothing to change. ")
+		return e.offer(c, false)
+	}
+	c.PrintText("Nothing to change. " + e.nextStart() + "\n")
+	return nil
+}
+
 func (e *Edit) wish() error {
 	return records.WishRestart(e.host, e.was[""].target.Policy.KeptName())
 }

@@ -49,7 +49,7 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 	}
 	if string(whole.Encode()) == string(e.before.Encode()) {
 		if taken == "" && len(e.left) == 0 && !e.remove {
-			c.PrintText("Nothing to change. " + e.nextStart() + "\n")
+			return e.nothing(c, how)
 		}
 		return nil
 	}

@@ -94,11 +94,14 @@ func (w *whyCmd) tell(c terminal.Console, x *index.Index, s *index.Server, recor
 	switch line, name := grantLine(s, record), show.Name(s.Name); {
 	case line == "":
 	case s.File != nil && grantcmd.AllowsLast(x, s.Name): // the flags of another line are not known
-		if k := record.Kept; k != nil && record.Unfinished {
-			c.PrintText("\nIt has been allowed since. " + show.Line(k.Text(name)) + "\n")
-			return
+		next := "Restart " + name + " and try again."
+		switch {
+		case record.Kept != nil:
+			next = show.Line(record.Kept.Text(name))
+		case record.Unfinished:
+			next = "Call the tool again."
 		}
-		c.PrintText("\nIt has been allowed since. Restart " + name + " and try again.\n")
+		c.PrintText("\nIt has been allowed since. " + next + "\n")
 	default:
 		c.PrintText("\nTo allow it, run this, and call the tool again:\n  " + line + "\n")
 	}
