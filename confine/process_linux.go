@@ -42,7 +42,6 @@ type Process struct {
 	done        chan struct{}
 	wholeMounts []byte       // see Mounts: the last list that had all
 	keeping     *heldAnswers // of KeepCall
-	askHost     func(host string, port int) bool
 	ports       *gateway.Ports // of the session, or nil
 	userHome    string         // see Launcher.UserHome
 	closeDone   sync.Once
@@ -173,7 +172,7 @@ func (p *Process) KeepCall(ends bool) error {
 // openNetwork opens the network of the jail, and calls goOn.
 func (p *Process) openNetwork(goOn func()) error {
 	o := gateway.Options{
-		Plan: p.plan, Control: p.control, Interceptor: p.interceptor, Run: p.runTLS, Ask: p.askHost, Ports: p.ports,
+		Plan: p.plan, Control: p.control, Interceptor: p.interceptor, Run: p.runTLS, Ports: p.ports,
 		Leak: func(l egress.Leak) { p.notify(Notice{Leak: &l}) },
 		Warn: func(warning string) { p.notify(Notice{Text: warning, Warning: true}) },
 	}

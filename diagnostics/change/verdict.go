@@ -2,7 +2,9 @@ package change
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -81,6 +83,22 @@ type Proposal struct {
 
 // Verdict returns what may become of the change.
 func (p Proposal) Verdict() Verdict { return p.verdict }
+
+// InClient reports whether the user may be asked about a change in the client: about a host that no rule is about, at the
+// ports of HTTP, or about a path to read. rules are those of the server.
+func (p Proposal) InClient(rules []policy.NetRule) bool {
+	o := p.Object
+	if p.verdict != Fine || p.Source != Recorded {
+		return false
+	}
+	if o.Net.Host == "" {
+		return o.Fs.Rights() == policy.Read && !o.Makes()
+	}
+	name, err := policy.NormalizeTarget(o.Net.Host)
+	_, isName := netip.ParseAddr(o.Net.Host)
+	isAbout := func(r policy.NetRule) bool { return r.Covers(name, 0) }
+	return err == nil && isName != nil && name == o.Net.Host && o.Net.Port == 0 && !strings.HasSuffix("."+name, ".localhost") && !slices.ContainsFunc(rules, isAbout)
+}
 
 // Judge decides about a change by what speaks against it, and by what it gives, as far as that is known. Nothing else makes
 // a verdict.

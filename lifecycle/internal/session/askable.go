@@ -1,8 +1,6 @@
 package session
 
 import (
-	"net/netip"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,7 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// An object is what a question is about: a host, or what a per-call server may read.
+// An object is what a question is about: a host, or a path to read.
 type object struct {
 	words []string // for mcp-jail grant
 	tool  string   // that may have it; "" is all of a stateful server
@@ -40,82 +38,32 @@ func typedFlags(o object) string {
 // maxShown bounds the characters of what is asked about: a dialog would cut more.
 const maxShown = 100
 
-// askable returns what of a certain refusal the user may be asked about. That is nothing which the judge of harm
-// forbids, no secret and no address of this machine or its network. What a user has denied has no words.
-func (s *Server) askable(d diagnostics.Diagnosis) (found []object) {
+// askable returns what of a certain refusal the user may be asked about. What a user has denied has no words.
+func (s *Server) askable(d diagnostics.Diagnosis, asker Asker) (found []object) {
 	if d.Attribution != diagnostics.Certain || len(d.Words) == 0 || s.Stateless && d.Tool == "*" { // in a policy "*" is all tools
 		return nil
 	}
 	for _, h := range d.Hints {
-		if h.Attribution != diagnostics.Certain || len(h.Words) != 2 {
+		objects, err := change.Read(h.Words)
+		if h.Attribution != diagnostics.Certain || err != nil || len(objects) != 1 {
 			continue
 		}
-		judge := s.fileObject
-		if h.Words[0] == "--net" {
-			judge = s.hostObject
+		o := object{words: h.Words, does: "reach", shown: objects[0].Net.Host, could: "it could send there what it can read"}
+		if path := objects[0].At(); path != "" {
+			o.does, o.shown, o.could = "read", s.Client.at(path), "it could pass on what is in it"
+			if i := slices.IndexFunc(s.Profile.Net, func(r policy.NetRule) bool { return r.Allow }); i >= 0 {
+				o.could = "it could send what is in it to " + show.Name(s.Profile.Net[i].Host)
+			}
 		}
-		o, ok := judge(h.Words)
 		if s.Stateless {
 			o.tool = d.Tool
 		}
 		_, named := show.TypedOK("mcp-jail grant", s.Profile.Server, o.tool)
-		if ok && named && canShow(o.shown) && canShow(o.could) {
+		if named && canShow(o.shown) && canShow(o.could) && asker.Judge(objects[0]).InClient(s.Profile.Net) {
 			found = append(found, o)
 		}
 	}
 	return found
-}
-
-// hostObject judges a host, which is asked about if no rule is about it, on any port. That of a stateful server must be
-// one that its gateway can grant while it runs.
-func (s *Server) hostObject(words []string) (o object, ok bool) {
-	host := words[1]
-	name, err := policy.NormalizeTarget(host)
-	if _, isAddress := netip.ParseAddr(host); err != nil || name != host || isAddress == nil || strings.HasSuffix("."+host, ".localhost") || s.Client.Config.Known.HarmOfHost == nil {
-		return o, false
-	}
-	if slices.ContainsFunc(s.Profile.Net, func(r policy.NetRule) bool { return r.Covers(host, 0) }) {
-		return o, false
-	}
-	o = object{words: words, does: "reach", shown: host, could: "it could send there what it can read"}
-	for _, port := range [...]int{80, 443} {
-		r := policy.NetRule{Host: host, Port: port, Allow: true}
-		harm := s.Client.Config.Known.HarmOfHost(r)
-		if harm.Never != "" || harm.Secret || r.SpecialTarget() != "" || !s.Stateless && !s.mayConsent(port) {
-			return o, false
-		}
-		if harm.Ask != "" {
-			o.could = harm.Say(show.Name(host))
-		}
-	}
-	return o, true
-}
-
-func (s *Server) mayConsent(port int) bool {
-	proc := s.Processes.now()
-	return proc != nil && proc.Plan() != nil && proc.Plan().MayConsent(port)
-}
-
-// fileObject judges a path to be read. The processes of a stateful server keep the files that they have.
-func (s *Server) fileObject(words []string) (o object, ok bool) {
-	ask := s.Client.Config.Known
-	if words[0] != "--read" || !s.Stateless || ask.Harm == nil || ask.Canonical == nil {
-		return o, false
-	}
-	path := words[1]
-	if rest, below := strings.CutPrefix(path, "~/"); below {
-		path = filepath.Join(ask.UserHome, rest)
-	}
-	if !filepath.IsAbs(path) {
-		return o, false
-	}
-	path = ask.Canonical(filepath.Clean(path))
-	harm := ask.Harm(path, policy.Read)
-	o = object{words: words, does: "read", shown: path, could: "it could pass on what is in it"}
-	if harm.Ask != "" {
-		o.could = harm.Say("it")
-	}
-	return o, harm.Never == "" && !harm.Secret && (harm.Ask == "" || harm.Inside)
 }
 
 // canShow reports whether a text shows as it is, on one line of a dialog.

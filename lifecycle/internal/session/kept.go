@@ -77,25 +77,30 @@ func (c *Client) allowedSince(d diagnostics.Diagnosis) string {
 	c.kept.mu.Lock()
 	defer c.kept.mu.Unlock()
 	objects, err := change.Read(d.Words)
-	lacks := func(o change.Object) bool { return !c.kept.gives(o, &c.Config.Known) }
+	lacks := func(o change.Object) bool { return !c.gives(c.kept.next.Profile, o) }
 	if c.kept.next == nil || err != nil || len(objects) == 0 || slices.ContainsFunc(objects, lacks) {
 		return ""
 	}
 	return c.kept.why
 }
 
-// gives reports whether the newer policy gives what an object is.
-func (k *keptPolicy) gives(o change.Object, known *diagnostics.Evidence) bool {
-	p := k.next.Profile
+// at returns where a path of mcp-jail grant leads.
+func (c *Client) at(path string) string {
+	known := &c.Config.Known
+	if rest, below := strings.CutPrefix(path, "~/"); below {
+		path = filepath.Join(known.UserHome, rest)
+	}
+	if known.Canonical != nil {
+		path = known.Canonical(filepath.Clean(path))
+	}
+	return path
+}
+
+// gives reports whether a profile gives what an object is.
+func (c *Client) gives(p *policy.Profile, o change.Object) bool {
 	switch path := o.At(); {
 	case path != "":
-		if rest, below := strings.CutPrefix(path, "~/"); below {
-			path = filepath.Join(known.UserHome, rest)
-		}
-		if known.Canonical != nil {
-			path = known.Canonical(path)
-		}
-		return p.RightsAt(path).Has(o.Fs.Rights())
+		return p.RightsAt(c.at(path)).Has(o.Fs.Rights())
 	case o.Net.Host != "":
 		rule, _ := policy.MatchNet(p.Net, o.Net.Host, "", o.Net.Ports()[0], "", "")
 		return rule.Allow

@@ -64,6 +64,9 @@ type Session struct {
 	Pins        Pins
 	EnforcePins bool
 
+	// Reads has the jail of a stateful server record refused reads.
+	Reads bool
+
 	// Asker has the user asked in the client about what the jail refused. nil asks nothing.
 	Asker Asker
 

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -18,6 +18,8 @@ type Asker struct {
 	mu         sync.Mutex
 	asked      int
 	noes, yess []string
+	Reasons    []policy.Reason // that speak against all objects
+	Next       *session.Next   // what a stateful server is started again with; nil: it is not
 }
 
 func (a *Asker) May(words []string) bool {
@@ -39,11 +41,16 @@ func (a *Asker) No(words []string) {
 	a.noes = append(a.noes, strings.Join(words, " "))
 }
 
-func (a *Asker) Yes(tool string, words []string) error {
+func (a *Asker) Yes(tool string, words []string) (*session.Next, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.yess = append(a.yess, strings.Join(words, " "))
-	return nil
+	return a.Next, nil
+}
+
+// Judge implements session.Asker.
+func (a *Asker) Judge(o change.Object) change.Proposal {
+	return change.Judge(change.Want{Source: change.Recorded, Object: o}, a.Reasons, nil)
 }
 
 // Kept says what was answered so far.
@@ -58,17 +65,10 @@ func AskedDenial() policy.Denial {
 	return policy.Denial{Axis: policy.AxisNet, Operation: "connect", Target: "api.example.com:443", Reason: policy.DeniedNotGranted, Count: 2}
 }
 
-// Asking makes a session ask by a. The judge of harm finds every host fine.
+// Asking makes a session ask by a.
 func Asking(s *session.Session, a *Asker) {
-	s.Asker, s.Known.HarmOfHost = a, func(policy.NetRule) policy.Harm { return policy.Harm{} }
+	s.Asker = a
 	session.TimesOf(s).Automatic = time.Nanosecond
-}
-
-// AskingPlan is that of a jail whose gateway asks about hosts.
-func AskingPlan() *confine.Plan {
-	plan := &confine.Plan{AsksHosts: true}
-	plan.Spec.Network.Brokered = true
-	return plan
 }
 
 // HelloForms is the initialize of a client of some name that shows forms.

@@ -212,7 +212,7 @@ func (s *statefulSession) launch(ctx context.Context, next *session.Next) (h *he
 	if h.server.Pipes, err = streams.NewPipes(); err != nil {
 		return nil, err
 	}
-	h.proc, err = h.server.Launch(ctx)
+	h.proc, err = h.server.Launch(s.startContext(ctx))
 	h.server.Pipes.CloseServerEnds()
 	if err != nil {
 		h.server.Pipes.CloseOwnEnds()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -46,7 +47,7 @@ func wishes(t *testing.T, old string, change func(*session.Session), heirs ...st
 
 // wish asks for a start under a policy that may read /secret.
 func (w *wisher) wish(change ...func(*policy.Profile)) {
-	p := &policy.Profile{Server: "test", Startup: 3 * time.Second, Limits: policy.DefaultLimits}
+	p := &policy.Profile{Server: "test", Startup: testkit.Patience, Limits: policy.DefaultLimits}
 	p.Entries = []policy.Entry{{Path: "/secret", Rights: policy.Read, Origin: policy.OriginRule, Kind: policy.KindDir}}
 	for _, c := range change {
 		c(p)
@@ -64,7 +65,7 @@ func (w *wisher) swapped(want bool) {
 		if took != want {
 			w.p.T.Errorf("the client has the new process: %v", took)
 		}
-	case <-time.After(30 * time.Second):
+	case <-time.After(testkit.Patience):
 		w.p.T.Fatal("the wish has no end")
 	}
 }
@@ -131,7 +132,11 @@ func TestHeirNever(t *testing.T) {
 			}, heir)
 			w.p.Greet()
 			w.p.Ask(sessiontest.Legacy("1", "tools/list", `{}`))
-			w.wish()
+			w.wish(func(p *policy.Profile) {
+				if heir == "new-mute" {
+					p.Startup = time.Second
+				}
+			})
 			w.swapped(false)
 			sessiontest.Eventually(t, "the record", func() bool { k := w.kept(); return k != nil && strings.Contains(k.Why, why) })
 			w.answers(2, oldOne)

@@ -214,7 +214,8 @@ func (s *inspection) held(e *mcpproxy.Envelope) session.HeldCall {
 			s.client.Proxy.Forward(f, s.upstream)
 			f.Close()
 		},
-		Answer: func(line []byte) { s.client.Proxy.Client.Inject(line) },
+		Answer:  func(line []byte) { s.client.Proxy.Client.Inject(line) },
+		Restart: s.refresh.restart,
 	}
 }
 

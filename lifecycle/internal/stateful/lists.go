@@ -78,7 +78,8 @@ const refreshPause = time.Second
 // refresher looks at the configuration of a stateful session, and has the server started again if the user wants that. It
 // does so on its own goroutine: neither the disk nor a slow client delays a call.
 type refresher struct {
-	wanted chan bool // a call came; the value says that it asks for log messages
+	starts chan *session.Next // that the user wants in the client
+	wanted chan bool          // a call came; the value says that it asks for log messages
 	ended  chan struct{}
 	last   atomic.Int64 // when it looked last, in nanoseconds
 	news   atomic.Bool  // a call is to be told of a look
@@ -86,7 +87,7 @@ type refresher struct {
 
 // start has it look once a second, and once a second at most for calls. succeed starts the server again.
 func (r *refresher) start(c *session.Client, succeed func(*session.Next)) {
-	r.wanted, r.ended = make(chan bool, 1), make(chan struct{})
+	r.starts, r.wanted, r.ended = make(chan *session.Next, 1), make(chan bool, 1), make(chan struct{})
 	if c.Config.Refresh == nil {
 		return
 	}
@@ -117,6 +118,8 @@ func (r *refresher) start(c *session.Client, succeed func(*session.Next)) {
 				tell(asked)
 			case <-tick.C:
 				look()
+			case next := <-r.starts:
+				succeed(next)
 			case <-r.ended:
 				select {
 				case asked := <-r.wanted: // by a call before the end
@@ -141,6 +144,15 @@ func (r *refresher) onCall(c *session.Client, f *mcpproxy.Frame, e *mcpproxy.Env
 	select {
 	case r.wanted <- asked:
 	default: // an earlier call has asked for the look
+	}
+}
+
+// restart has the server started again.
+func (r *refresher) restart(next *session.Next) {
+	select {
+	case r.starts <- next:
+	default: // another start waits
+		next.Done(false)
 	}
 }
 

@@ -59,7 +59,7 @@ func (s *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig
 		return nil, err
 	}
 	defer s.server().Pipes.CloseServerEnds()
-	starting, cancel := context.WithCancel(ctx)
+	starting, cancel := context.WithCancel(s.startContext(ctx))
 	defer cancel()
 	done := make(chan struct{})
 	var proc session.Process
@@ -88,6 +88,14 @@ func (s *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig
 		proc.Wait()
 	}
 	return sig, nil
+}
+
+// startContext returns the context of a start, which says whether its jail records refused reads.
+func (s *statefulSession) startContext(ctx context.Context) context.Context {
+	if s.client.Config.Reads {
+		ctx = session.WithReads(ctx)
+	}
+	return ctx
 }
 
 func (s *statefulSession) serve(ctx context.Context, ends <-chan os.Signal) (confine.Exit, error) {

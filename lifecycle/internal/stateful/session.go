@@ -44,6 +44,7 @@ func newStatefulSession(s session.Session) *statefulSession {
 	r.messages.client, r.messages.calls = r.client, r.calls
 	r.client.Logs.IsOpen = r.calls.has
 	r.server().Init(r.client, s.Profile)
+	r.server().CertainReads = s.Reads
 	r.heir.init(r.client.Tools.Enforces())
 	r.messages.refresh.start(r.client, r.succeed)
 	if r.client.Tools != nil {

@@ -18,16 +18,18 @@ const (
 	yesReply = `{"action":"accept","content":{"answer":"for this session"}}`
 )
 
-// asking begins a session whose calls of fail are refused an operation on a file, and whose judge of harm says harm.
-func asking(t *testing.T, operation, path string, harm policy.Harm) (*sessiontest.Fleet, *statelessPlay, *sessiontest.Asker) {
+// asking begins a session whose calls of fail are refused an operation on a file, against which reasons of some kinds speak.
+func asking(t *testing.T, operation, path string, kinds ...policy.ReasonKind) (*sessiontest.Fleet, *statelessPlay, *sessiontest.Asker) {
 	t.Helper()
 	f, a := sessiontest.NewShop(), &sessiontest.Asker{}
+	for _, kind := range kinds {
+		a.Reasons = append(a.Reasons, policy.Reason{Kind: kind})
+	}
 	f.Denials = map[string][]policy.Denial{"fail": {{Axis: policy.AxisFs, Operation: operation, Target: path, Count: 2}}}
 	p := beginStateless(t, f, func(s *session.Session, _ *Options) {
 		sessiontest.Asking(s, a)
 		session.TimesOf(s).Question = 20 * time.Second
 		s.Known.UserHome, s.Known.Canonical = "/home/u", func(path string) string { return strings.Replace(path, "/home/u/link", "/home/u/notes", 1) }
-		s.Known.Harm = func(string, policy.Rights) policy.Harm { return harm }
 		s.Known.Exists = func(path string) bool { return operation == "read" || !strings.HasSuffix(path, "/.") }
 	})
 	p.Send(sessiontest.HelloForms("claude-code", `"elicitation":{}`), sessiontest.Initialized)
@@ -48,7 +50,7 @@ func TestQuestion(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			f, p, a := asking(t, "read", "/home/u/link/x", policy.Harm{})
+			f, p, a := asking(t, "read", "/home/u/link/x")
 			sessiontest.Has(t, p.Ask(sessiontest.CallOf("1", "fail", "{}")).Line, asksNext)
 			p.Send(sessiontest.CallOf("2", "fail", "{}"))
 			q := p.Told("elicitation/create")
@@ -65,7 +67,7 @@ func TestQuestion(t *testing.T) {
 		})
 		t.Run(tt.name+", in 2026-07-28", func(t *testing.T) {
 			t.Parallel()
-			f, p, a := asking(t, "read", "/home/u/link/x", policy.Harm{})
+			f, p, a := asking(t, "read", "/home/u/link/x")
 			call := func(id, more string) sessiontest.Said {
 				return p.Ask(sessiontest.ModernForms("claude-code", id, "tools/call", `"name":"fail","arguments":{}`+more))
 			}
@@ -83,33 +85,32 @@ func TestQuestion(t *testing.T) {
 	}
 }
 
-// TestAskable: only what the judge of harm finds fine is asked about, or what it asks for with a reason, and what a
-// dialog shows as it is.
+// TestAskable: only what nothing speaks against is asked about, and what a dialog shows as it is.
 func TestAskable(t *testing.T) {
 	t.Parallel()
 	const file = "/home/u/notes/x"
 	for _, tt := range []struct {
 		name, path string
-		harm       policy.Harm
+		kinds      []policy.ReasonKind
 		shows      string // "": nothing is asked
 		operation  string // "" is read
 	}{
-		{"fine", file, policy.Harm{}, file + ": it could pass on", ""},
-		{"with a reason", file, policy.Harm{Ask: "it holds the files of many programs", Inside: true}, file + ": it holds the files of many programs", ""},
-		{"never", file, policy.Harm{Never: "it belongs to the system"}, "", ""},
-		{"a sensitive file", file, policy.Harm{Ask: "it is a sensitive file", Secret: true}, "", ""},
-		{"a protected file", file, policy.Harm{Ask: "it is a protected file"}, "", ""},
-		{"100 characters", "/home/u/" + strings.Repeat("x", 92), policy.Harm{}, "xxx: it could pass on", ""},
-		{"101 characters", "/home/u/" + strings.Repeat("x", 93), policy.Harm{}, "", ""},
-		{"a character that turns the line around", "/home/u/\u202enotes", policy.Harm{}, "", ""},
-		{"a control", "/home/u/notes\a", policy.Harm{}, "", ""},
-		{"a write", file, policy.Harm{}, "", "write"},
-		{"a new file", "/home/u/notes/new", policy.Harm{}, "", "create"},
-		{"a program", file, policy.Harm{}, "", "exec"},
+		{"fine", file, nil, file + ": it could pass on", ""},
+		{"directly in the home", file, []policy.ReasonKind{policy.WhyInHome}, "", ""},
+		{"never", file, []policy.ReasonKind{policy.WhyOfSystem}, "", ""},
+		{"a sensitive file", file, []policy.ReasonKind{policy.WhySensitive}, "", ""},
+		{"a protected file", file, []policy.ReasonKind{policy.WhyProtected}, "", ""},
+		{"100 characters", "/home/u/" + strings.Repeat("x", 92), nil, "xxx: it could pass on", ""},
+		{"101 characters", "/home/u/" + strings.Repeat("x", 93), nil, "", ""},
+		{"a character that turns the line around", "/home/u/\u202enotes", nil, "", ""},
+		{"a control", "/home/u/notes\a", nil, "", ""},
+		{"a write", file, nil, "", "write"},
+		{"a new file", "/home/u/notes/new", nil, "", "create"},
+		{"a program", file, nil, "", "exec"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, p, _ := asking(t, cmp.Or(tt.operation, "read"), tt.path, tt.harm)
+			_, p, _ := asking(t, cmp.Or(tt.operation, "read"), tt.path, tt.kinds...)
 			first := p.Ask(sessiontest.CallOf("1", "fail", "{}")).Line
 			if strings.Contains(first, asksNext) != (tt.shows != "") {
 				t.Error(first)
@@ -129,7 +130,7 @@ func TestAskable(t *testing.T) {
 // TestQuestionWithoutAnswer: no process starts for a call whose client cancels it, or leaves, or answers too late.
 func TestQuestionWithoutAnswer(t *testing.T) {
 	t.Parallel()
-	f, p, a := asking(t, "read", "/home/u/notes/x", policy.Harm{})
+	f, p, a := asking(t, "read", "/home/u/notes/x")
 	p.Ask(sessiontest.CallOf("1", "fail", "{}"))
 	p.Send(sessiontest.CallOf("2", "fail", "{}"))
 	q := p.Told("elicitation/create")
