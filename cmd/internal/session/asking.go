@@ -3,7 +3,6 @@ package session
 import (
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -105,9 +104,7 @@ func (f *Followed) grant(a *asking, g sessionGrant) (*lifecycle.Next, error) {
 		return nil, err
 	}
 	if before.Policy.Stateful {
-		next := f.next(after)
-		next.Kept.Since = time.Now()
-		return next, nil
+		return f.next(after), nil
 	}
 	f.take(after)
 	return nil, nil

@@ -167,6 +167,7 @@ func (f *Followed) next(t *Target) *lifecycle.Next {
 			}
 		}
 	}}
+	next.Kept.Since = time.Now()
 	if kept != nil {
 		next.Kept = *kept
 	}

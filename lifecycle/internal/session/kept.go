@@ -22,9 +22,10 @@ type Next struct {
 
 // keptPolicy is the newer policy that the process of a stateful server does not have.
 type keptPolicy struct {
-	mu   sync.Mutex
-	next *Next
-	why  string
+	mu    sync.Mutex
+	next  *Next
+	why   string
+	files *diagnostics.Kept // what was found of it last
 }
 
 // Keeps notes that the process keeps its policy for now, and why.
@@ -65,11 +66,14 @@ func (c *Client) Follows(r Refreshed) {
 		c.warnNow(r.Notice)
 	}
 	c.kept.mu.Lock()
-	next := c.kept.next
-	c.kept.mu.Unlock()
-	if next == nil || r.Kept == nil || !next.Kept.Since.Equal(r.Kept.Since) { // else there is more to say
-		c.Record.keeps(r.Kept)
+	defer c.kept.mu.Unlock()
+	next, before := c.kept.next, c.kept.files
+	c.kept.files = r.Kept
+	if r.Kept == before || next != nil && r.Kept != nil && next.Kept.Since.Equal(r.Kept.Since) { // of which more was said
+		return
 	}
+	c.kept.next = nil
+	c.Record.keeps(r.Kept)
 }
 
 // allowedSince returns why a call was refused though the policy of now gives what it needs, or "".
