@@ -174,10 +174,6 @@ type Launcher struct {
 	// place there is recorded as refused: what it makes, and what it reads with CertainReads. "" records none.
 	UserHome string
 
-	// AskHost, if it is not nil, decides about each host and port that no rule is about, when the program
-	// connects to it by its name: see egress.Options. Where no gateway can have all connections, nothing is asked.
-	AskHost func(host string, port int) bool
-
 	// Ports are the ports of this machine that the jails of the session have. Launchers of one session have the same.
 	// nil: each jail has ports of its own.
 	Ports *Ports
@@ -211,7 +207,7 @@ func (l Launcher) Compile(p *policy.Profile) (*Plan, error) {
 }
 
 func (l Launcher) watching() planpkg.Watching {
-	return planpkg.Watching{Reads: l.CertainReads, Hosts: l.AskHost != nil, Once: l.Once}
+	return planpkg.Watching{Reads: l.CertainReads, Once: l.Once}
 }
 
 func (l Launcher) compileOn(p *policy.Profile, f kernel.Facts) (*Plan, error) {
@@ -323,7 +319,7 @@ func (l Launcher) StartPlan(ctx context.Context, p *Plan, stdio Stdio) (*Process
 	if err := refuseGaps(p); err != nil {
 		return nil, err
 	}
-	if w := l.watching(); p.WatchesReads != w.Reads || p.AsksHosts != w.Hosts || p.Spec.Once != w.Once {
+	if w := l.watching(); p.WatchesReads != w.Reads || p.Spec.Once != w.Once {
 		return nil, &sys.Error{Step: sys.Spec, Detail: "the plan was compiled by a launcher that watches otherwise"}
 	}
 	return whileShort(ctx, func() (*Process, error) { return l.spawn(p.Spec.HostNS).start(ctx, p, stdio, l) })

@@ -207,9 +207,7 @@ func TestPreparedForItsLauncher(t *testing.T) {
 		t.Error("the control: an ordinary start has a jail of its own")
 	}
 	umask := 0o77
-	ask := func(string, int) bool { return false }
 	for what, c := range map[string]struct{ of, start confine.Launcher }{
-		"asks for hosts":  {confine.Launcher{AskHost: ask}, confine.Launcher{AskHost: ask}},
 		"keeps changes":   {start: confine.Launcher{Kept: &confine.Kept{}}},
 		"without gaps":    {of: confine.Launcher{Waive: []policy.Axis{policy.AxisFs}}},
 		"starts others":   {of: confine.Launcher{Once: true}},

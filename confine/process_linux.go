@@ -40,9 +40,8 @@ type Process struct {
 	plan        *plan.Plan // the plan it was started with
 	hostNS      hostNamespaces
 	done        chan struct{}
-	wholeMounts []byte       // see Mounts: the last list that had all
-	keeping     *heldAnswers // of KeepCall
-	askHost     func(host string, port int) bool
+	wholeMounts []byte         // see Mounts: the last list that had all
+	keeping     *heldAnswers   // of KeepCall
 	ports       *gateway.Ports // of the session, or nil
 	userHome    string         // see Launcher.UserHome
 	closeDone   sync.Once
@@ -174,7 +173,7 @@ func (p *Process) KeepCall(ends bool) error {
 // openNetwork opens the network of the jail, and calls goOn.
 func (p *Process) openNetwork(goOn func()) error {
 	o := gateway.Options{
-		Plan: p.plan, Control: p.control, Interceptor: p.interceptor, Run: p.runTLS, Ask: p.askHost, Ports: p.ports,
+		Plan: p.plan, Control: p.control, Interceptor: p.interceptor, Run: p.runTLS, Ports: p.ports,
 		Leak: func(l egress.Leak) { p.notify(Notice{Leak: &l}) },
 		Warn: func(warning string) { p.notify(Notice{Text: warning, Warning: true}) },
 	}

@@ -91,7 +91,7 @@ func (j *spare) isGone() bool {
 
 // startsAs reports whether a start by l builds the same jail as one by other.
 func (l Launcher) startsAs(other Launcher) bool {
-	return l.TestHooks.Steps == nil && l.AskHost == nil && l.Kept == nil && l.UserHome == other.UserHome && l.watching() == other.watching() && !l.Once && !other.Once &&
+	return l.TestHooks.Steps == nil && l.Kept == nil && l.UserHome == other.UserHome && l.watching() == other.watching() && !l.Once && !other.Once &&
 		slices.Equal(l.Waive, other.Waive) && l.SupervisorPath == other.SupervisorPath && l.Umask == other.Umask
 }
 
@@ -159,7 +159,7 @@ func (p *starter) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdi
 	}
 	p.process.interceptor = interceptor
 	p.process.runTLS = l.runTLS(plan.Profile)
-	p.process.plan, p.process.askHost, p.process.ports, p.process.userHome = plan, l.AskHost, l.Ports, l.UserHome
+	p.process.plan, p.process.ports, p.process.userHome = plan, l.Ports, l.UserHome
 	if err = p.await(ctx, startRequest{plan: plan, spec: sp, stdio: stdio, kept: l.Kept}, l); err == nil {
 		return p.process, nil
 	}

@@ -32,6 +32,7 @@ type (
 	Page       = report.Page
 	Record     = report.Record
 	LostRecord = report.LostRecord
+	Kept       = report.Kept
 	Leak       = report.Leak
 	Tools      = report.Tools
 

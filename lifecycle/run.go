@@ -26,6 +26,16 @@
 // protocol eras hide the error of their first request. Each further request gets
 // the same error until the client closes its stdin or falls silent.
 //
+// # A server that is started again
+//
+// Session.Refresh may return a Next: the user wants the server under a newer policy. Then an heir is
+// started beside the process, and goes through the client's handshake, its log level, its
+// subscriptions and its roots. Nothing that it writes reaches the client before the swap. In a moment
+// in which no request is open in either direction, the client's frames are held back; the old
+// process is ended, its output is read to its end; the heir takes its place; and the client hears
+// that the lists may have changed. Each failure before that leaves the client with the old process.
+// Then the next refusal says why.
+//
 // # A stateless server
 //
 // [RunStateless] runs one client session in which each tools/call has a process
@@ -155,6 +165,9 @@ func DrawsForms(client string) bool { return session.DrawsForms(client) }
 
 // Refreshed is what Session.Refresh has found.
 type Refreshed = session.Refreshed
+
+// Next is a policy under which a stateful server is to be started again.
+type Next = session.Next
 
 // Stateless holds what a session needs beyond its Session if each call has a process of
 // its own. Only Tool is required.

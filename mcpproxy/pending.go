@@ -125,3 +125,22 @@ func (p *Pending) Len() int {
 	defer p.mu.Unlock()
 	return p.count
 }
+
+// Has reports whether a request that is not Answered matches.
+func (p *Pending) Has(match func(*Call) bool) (has bool) {
+	p.Each(func(c *Call) { has = has || match(c) })
+	return has
+}
+
+// Forget removes the requests that are not to be kept: they can have no response any more.
+func (p *Pending) Forget(keep func(*Call) bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.count = 0
+	for key, same := range p.calls {
+		if p.calls[key] = slices.DeleteFunc(same, func(c *Call) bool { return c.Answered || !keep(c) }); len(p.calls[key]) == 0 {
+			delete(p.calls, key)
+		}
+		p.count += len(p.calls[key])
+	}
+}

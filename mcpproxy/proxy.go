@@ -80,6 +80,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 )
 
@@ -96,6 +97,7 @@ type Proxy struct {
 	ServerRequests *Pending // of the server; ids of the two directions are unrelated
 
 	lastBatch uint64
+	turn      sync.Mutex // held while a frame of the client is forwarded: see Pause
 }
 
 // NewProxy returns a Proxy for a client.
@@ -119,10 +121,27 @@ func (p *Proxy) RunClient(up Upstream) error {
 			}
 			continue
 		}
-		if err := p.forward(f, up, &call); err != nil {
+		p.turn.Lock()
+		err = p.forward(f, up, &call)
+		p.turn.Unlock()
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// Pause holds the client's frames back until resume is called. It does so only if no frame is being forwarded, no request
+// of the server is open, and none of the client for which waits returns true.
+func (p *Proxy) Pause(waits func(*Call) bool) (resume func(), ok bool) {
+	if !p.turn.TryLock() {
+		return nil, false
+	}
+	any := func(*Call) bool { return true }
+	if p.Requests.Has(waits) || p.ServerRequests.Has(any) {
+		p.turn.Unlock()
+		return nil, false
+	}
+	return p.turn.Unlock, true
 }
 
 // Forward forwards a frame of the client that a hook has kept, as if the client had sent it now. It is for the

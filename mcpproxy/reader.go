@@ -34,6 +34,9 @@ type Reader struct {
 	Large func(bool) // nil, or is told when a large frame begins, and when a small one has followed
 
 	headers headers
+
+	// Before sees each frame first that Receive reads, and takes it if it returns true. It may be nil.
+	Before func(*Frame) (taken bool)
 }
 
 // NewReader returns a Reader of src for frames of at most limit bytes. A limit of 0 means
@@ -162,6 +165,8 @@ func (h *Hooks) Receive(server *Reader, message func(*Frame) error) error {
 			return ignoreEOF(err)
 		}
 		switch {
+		case server.Before != nil && server.Before(f):
+			continue
 		case f.Oversized || !f.NonMessage() && exceedsReserved(f):
 			if h.Oversized != nil {
 				h.Oversized(FromServer, f)

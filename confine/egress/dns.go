@@ -38,7 +38,6 @@ type nameServer struct {
 	newNames *rate.Limiter // names below wildcards that are asked for the first time
 	denials  *denialLog
 	life     *lifetime
-	asks     bool // each name that no rule is about has an address, and is not looked up
 }
 
 // answer answers one DNS message. It returns nil for a message that gets no answer. It may
@@ -78,8 +77,7 @@ func (n *nameServer) resolve(q dnsmessage.Question) (dnsmessage.ResourceBody, dn
 	if err != nil {
 		host = strconv.Quote(printable(name))
 	}
-	unasked := err == nil && len(ports) == 0 && n.asks && !isAddress(host)
-	if len(ports) == 0 && !unasked {
+	if len(ports) == 0 {
 		n.denials.denyName(host, policy.DeniedNotGranted, "")
 		return nil, dnsmessage.RCodeNameError
 	}
@@ -114,16 +112,8 @@ func printable(name string) string {
 	}, name)
 }
 
-func isAddress(host string) bool {
-	_, err := netip.ParseAddr(host)
-	return err == nil
-}
-
-// assignAddress returns the address of a name. A name that is granted on no port is not looked up.
+// assignAddress returns the address of a name.
 func (n *nameServer) assignAddress(host string, ports []int) (netip.Addr, error) {
-	if len(ports) == 0 && n.asks {
-		return n.assign(host, nil)
-	}
 	if !n.fakeIPs.has(host) && !n.dialer.lookups.has(host) {
 		if err := n.limitNewName(host); err != nil {
 			return netip.Addr{}, err
@@ -169,7 +159,7 @@ func (n *nameServer) usesProxy(host string, ports []int) bool {
 // limitNewName bounds names below a wildcard in length and rate: see maxBelowWildcard.
 func (n *nameServer) limitNewName(host string) error {
 	below := len(host)
-	for _, r := range n.dialer.rules.all() {
+	for _, r := range n.dialer.rules.all {
 		switch suffix, wild := strings.CutPrefix(r.Host, "*"); {
 		case !r.Allow:
 		case !wild && r.Host == host:

@@ -118,11 +118,6 @@ type Options struct {
 	Interceptor Interceptor
 	// Tell reports a secret in a request that is sent on: see Target.Tell. Optional.
 	Tell func(Leak)
-
-	// Ask decides about a name and port that no rule is about, each time a program connects to it. The connection
-	// waits for the answer, so Ask asks no person. A yes holds until the end of the Gateway. The addresses of the
-	// name are checked as any other's, and nothing is looked up before. Several goroutines may call Ask. Optional.
-	Ask func(host string, port int) bool
 }
 
 // resolver looks up addresses, as net.Resolver does.
@@ -218,20 +213,18 @@ func New(o Options) *Gateway {
 	o.Rules = slices.Clone(o.Rules)
 	g := &Gateway{
 		o:              o,
-		rules:          ruleSet{isLocal: o.IsLocal},
+		rules:          newRuleSet(o.Rules, o.IsLocal),
 		slots:          make(chan struct{}, o.Limits.Connections),
 		queries:        rate.NewLimiter(rate.Every(queryInterval), queryBurst),
 		querySlots:     make(chan struct{}, maxQueries),
 		seqpacketSlots: make(chan struct{}, maxSeqpacket),
 	}
-	g.rules.set(o.Rules)
 	g.life.begin()
 	g.failures.life = &g.life
 	g.lookups = lookupCache{upstream: o.Upstream, life: &g.life, results: map[string]*lookupResult{}}
 	g.dialer = dialer{rules: &g.rules, lookups: &g.lookups, failures: &g.failures, proxy: o.Proxy, startTLS: o.StartTLS}
 	g.names = nameServer{
 		dialer: &g.dialer, fakeIPs: newNamePool(o.Rules, o.Limits.Names), denials: &g.denials, life: &g.life,
-		asks:     o.Ask != nil,
 		newNames: rate.NewLimiter(rate.Every(newNameInterval), newNameBurst),
 	}
 	return g
@@ -270,7 +263,7 @@ func (g *Gateway) Allowed(network string, to netip.AddrPort) bool {
 		return false
 	}
 	d := g.decide(to)
-	return d.granted() || g.mayAsk(&d)
+	return d.granted()
 }
 
 // Refuse records a refusal that happened outside the Gateway.

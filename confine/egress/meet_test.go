@@ -30,8 +30,7 @@ func (u use) String() string {
 
 // allowed reports whether a gateway with these rules lets a program use a connection so. It asks what a relay asks.
 func (u use) allowed(rules []policy.NetRule) bool {
-	g := &Gateway{rules: ruleSet{isLocal: func(a netip.Addr) (bool, error) { return a.IsLoopback(), nil }}}
-	g.rules.set(rules)
+	g := &Gateway{rules: newRuleSet(rules, func(a netip.Addr) (bool, error) { return a.IsLoopback(), nil })}
 	if !slices.Contains(Ports(rules), uint16(u.port)) {
 		return false
 	}

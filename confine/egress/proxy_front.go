@@ -66,7 +66,7 @@ func (g *Gateway) connect(c *front.Client) {
 		g.denials.record(opConnect, strconv.Quote(policy.Abbreviate(c.Host)), 0, policy.DeniedNotGranted, err.Error())
 		c.Answer(&front.Error{Text: err.Error()})
 		return
-	case !d.granted() && !g.consents(&d):
+	case !d.granted():
 		g.denials.deny(&d, d.why, d.detail)
 		c.Answer(&front.Error{Text: d.ungranted()})
 		return

@@ -24,7 +24,7 @@ func (g *Gateway) serveConn(c *net.TCPConn, to netip.AddrPort) {
 	stop := context.AfterFunc(g.life.ctx, func() { reset(c) })
 	defer stop()
 	d := g.decide(to)
-	if !d.granted() && !g.consents(&d) {
+	if !d.granted() {
 		g.denials.deny(&d, d.why, d.detail)
 		reset(c)
 		return

@@ -6,37 +6,20 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// ruleSet decides by the rules of one jail. Only answers of Options.Ask add rules.
+// ruleSet decides by the rules of one jail, which do not change.
 type ruleSet struct {
-	list    atomic.Pointer[ruleList]
-	adding  sync.Mutex
+	all     []policy.NetRule
+	ports   []uint16
 	isLocal func(netip.Addr) (bool, error)
 }
 
-// ruleList does not change.
-type ruleList struct {
-	all   []policy.NetRule
-	ports []uint16
-}
-
-func (s *ruleSet) set(rules []policy.NetRule) { s.list.Store(&ruleList{rules, Ports(rules)}) }
-
-func (s *ruleSet) all() []policy.NetRule { return s.list.Load().all }
-
-// grant adds a rule, once.
-func (s *ruleSet) grant(r policy.NetRule) {
-	s.adding.Lock()
-	defer s.adding.Unlock()
-	if all := s.all(); !slices.ContainsFunc(all, func(old policy.NetRule) bool { return old.Host == r.Host && old.Port == r.Port && old.Where == r.Where }) {
-		s.set(append(slices.Clone(all), r))
-	}
+func newRuleSet(rules []policy.NetRule, isLocal func(netip.Addr) (bool, error)) ruleSet {
+	return ruleSet{rules, Ports(rules), isLocal}
 }
 
 // Ports returns the TCP ports on which a jail needs a listener: the ports of the rules that
@@ -61,7 +44,7 @@ func Ports(rules []policy.NetRule) []uint16 {
 // "localhost" unless a rule names the address.
 func (s *ruleSet) addressName(addr netip.Addr, port int) string {
 	name := addr.String()
-	if isLocalhost(addr) && !slices.ContainsFunc(s.all(), func(r policy.NetRule) bool {
+	if isLocalhost(addr) && !slices.ContainsFunc(s.all, func(r policy.NetRule) bool {
 		return r.Host == name && r.Covers(name, port)
 	}) {
 		return "localhost"
@@ -74,9 +57,9 @@ func isLocalhost(a netip.Addr) bool {
 }
 
 func (s *ruleSet) evaluate(host, scheme string, port int) (verdict, policy.NetRule) {
-	rule, ok := policy.MatchNet(s.all(), host, scheme, port, "", "")
+	rule, ok := policy.MatchNet(s.all, host, scheme, port, "", "")
 	switch {
-	case policy.AnyNeedsInterception(s.all(), host, scheme, port):
+	case policy.AnyNeedsInterception(s.all, host, scheme, port):
 		return verdictIntercept, rule
 	case ok:
 		return verdictPass, rule
@@ -89,11 +72,11 @@ func (s *ruleSet) checkAddress(addr netip.Addr, port int) (reason string, ok boo
 	if err != nil {
 		return "cannot be compared with this machine's own: " + err.Error(), false
 	}
-	return policy.CheckAddress(s.all(), addr, port, own)
+	return policy.CheckAddress(s.all, addr, port, own)
 }
 
 func (s *ruleSet) grantedPorts(host string) (ports []int) {
-	for _, port := range s.list.Load().ports {
+	for _, port := range s.ports {
 		for _, p := range protocols {
 			if v, _ := s.evaluate(host, p.scheme(), int(port)); v == verdictPass || v == verdictIntercept && p != protoOther {
 				ports = append(ports, int(port))
@@ -247,7 +230,7 @@ func (s *ruleSet) judge(d *destination) {
 
 // allows reports whether one of some rules allows all that a connection carries, and none refuses it.
 func (s *ruleSet) allows(host string, p protocol, port int, some func(policy.NetRule) bool) bool {
-	_, ok := policy.MatchNet(slices.DeleteFunc(slices.Clone(s.all()), func(r policy.NetRule) bool { return r.Allow && !some(r) }), host, p.scheme(), port, "", "")
+	_, ok := policy.MatchNet(slices.DeleteFunc(slices.Clone(s.all), func(r policy.NetRule) bool { return r.Allow && !some(r) }), host, p.scheme(), port, "", "")
 	return ok
 }
 
@@ -260,29 +243,3 @@ func (d *destination) needsInterception() bool {
 // needsNameCheck reports whether the name in a handshake or request matters for a protocol.
 // It does not if a rule grants the address itself: that rule grants every name there.
 func (d *destination) needsNameCheck(p protocol) bool { return !d.anyName[p] }
-
-// askedRule is the Where of a rule that an answer of Options.Ask made.
-const askedRule = "asked during the session"
-
-// AskedPorts are the ports at which the jail has listeners for hosts that Options.Ask may grant. A connection to
-// another port that no rule is about is refused by the jail's kernel. A listener takes its port from the jail's
-// programs: these are of HTTP, and no program of a jail may bind them.
-func AskedPorts() []uint16 { return []uint16{80, 443} }
-
-// mayAsk reports whether a destination is one to ask about: a name that the program has looked up, and that
-// no rule is about, on any port.
-func (g *Gateway) mayAsk(d *destination) bool {
-	return g.o.Ask != nil && d.named && !slices.ContainsFunc(g.rules.all(), func(r policy.NetRule) bool { return r.Where != askedRule && r.Covers(d.host, 0) })
-}
-
-// consents asks about a destination that nothing grants. With the answer yes, the rules grant its host and
-// port from then on.
-func (g *Gateway) consents(d *destination) bool {
-	port := int(d.to.Port())
-	if !g.mayAsk(d) || !g.o.Ask(d.host, port) {
-		return false
-	}
-	g.rules.grant(policy.NetRule{Host: d.host, Port: port, Allow: true, Where: askedRule})
-	g.rules.judge(d)
-	return d.granted()
-}

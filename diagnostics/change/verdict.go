@@ -1,7 +1,9 @@
 package change
 
 import (
+	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -121,6 +123,22 @@ func Bundle(all []*Proposal) {
 
 // Nothing returns the proposal for what the server has already.
 func Nothing(w Want) Proposal { return Proposal{Want: w, verdict: Has} }
+
+// InClient reports whether the user may be asked about a change in the client: about a host that no rule is about, at the
+// ports of HTTP, or about a path to read. rules are those of the server.
+func (p Proposal) InClient(rules []policy.NetRule) bool {
+	o := p.Object
+	if p.verdict != Fine || p.Source != Recorded {
+		return false
+	}
+	if o.Net.Host == "" {
+		return o.Fs.Rights() == policy.Read && !o.Makes()
+	}
+	name, err := policy.NormalizeTarget(o.Net.Host)
+	_, isName := netip.ParseAddr(o.Net.Host)
+	isAbout := func(r policy.NetRule) bool { return r.Covers(name, 0) }
+	return err == nil && isName != nil && name == o.Net.Host && slices.Contains([]int{0, 80, 443}, o.Net.Port) && !strings.HasSuffix("."+name, ".localhost") && !slices.ContainsFunc(rules, isAbout)
+}
 
 // Judge decides about a change by what speaks against it, and by the rows of what it gives. Nothing else makes a verdict.
 func Judge(w Want, reasons []policy.Reason, rows []Row) Proposal {

@@ -1,24 +1,21 @@
 package session
 
 import (
+	"errors"
 	"strings"
-	"sync"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 )
 
-// asking keeps what the user allows in the client during a session: for a stateful server hosts, which its gateway asks
-// for, and for a per-call server what mcp-jail grant would write, for the processes that start from now on. No file of
-// the configuration is written. It is the Asker of the session.
+// asking keeps what the user allows in the client during a session, for the processes that start from now on. No file of the
+// configuration is written. It is the Asker of the session.
 type asking struct {
 	followed *Followed
-
-	mu      sync.Mutex
-	hosts   map[string]bool
-	granted []sessionGrant
+	granted  []sessionGrant // its mu guards them
 }
 
 type sessionGrant struct {
@@ -32,9 +29,13 @@ func (f *Followed) AskingSession(c terminal.Console, launcher confine.Launcher) 
 	if a == nil {
 		return f.Session(c, launcher)
 	}
-	launcher.AskHost = a.askHost()
 	s := f.Session(c, launcher)
 	s.Asker = a
+	if t := f.target(); t.Policy.Stateful && lifecycle.DrawsForms(records.ReadAbout(t.Host, t.Policy.KeptName()).Client.Name) {
+		launcher.CertainReads = true
+		_, err := launcher.Compile(t.Profile)
+		s.Reads = err == nil
+	}
 	return s
 }
 
@@ -45,21 +46,7 @@ func (f *Followed) asking() *asking {
 	if p := t.Policy; p.ID == "" || !p.Ask || p.Narrow != nil || t.trial != nil {
 		return nil
 	}
-	return &asking{followed: f, hosts: map[string]bool{}}
-}
-
-// askHost returns what the gateway of a stateful server asks about a host, or nil. Only a server whose last client
-// shows forms gets a gateway for the sake of it: the client of this session is not known yet.
-func (a *asking) askHost() func(host string, port int) bool {
-	t := a.followed.target()
-	if !t.Policy.Stateful || !lifecycle.DrawsForms(records.ReadAbout(t.Host, t.Policy.KeptName()).Client.Name) {
-		return nil
-	}
-	return func(host string, port int) bool {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		return a.hosts[host] && (port == 80 || port == 443)
-	}
+	return &asking{followed: f}
 }
 
 // May implements lifecycle.Asker.
@@ -81,21 +68,20 @@ func (a *asking) No(words []string) {
 }
 
 // Yes implements lifecycle.Asker.
-func (a *asking) Yes(tool string, words []string) error {
-	if a.followed.target().Policy.Stateful {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		a.hosts[words[1]] = true
-		return nil
-	}
+func (a *asking) Yes(tool string, words []string) (*lifecycle.Next, error) {
 	return a.followed.grant(a, sessionGrant{tool, words})
 }
 
-// grant gives the processes that start from now on what the user has allowed in the client.
-func (f *Followed) grant(a *asking, g sessionGrant) error {
+// grant gives the processes that start from now on what the user has allowed in the client. A stateful server is to be
+// started again for it.
+func (f *Followed) grant(a *asking, g sessionGrant) (*lifecycle.Next, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	before := f.target()
+	// What else has changed in the files was not asked about.
+	if _, _, changed := f.stamp.Changed(); before.Policy.Stateful && (changed || f.kept != nil) {
+		return nil, errors.New("its policy has changed since it was started: " + show.Typed("mcp-jail grant", before.Policy.Server))
+	}
 	a.granted = append(a.granted, g)
 	after, err := a.load(before)
 	if err == nil {
@@ -108,12 +94,13 @@ func (f *Followed) grant(a *asking, g sessionGrant) error {
 		if after != nil {
 			after.Close()
 		}
-		return err
+		return nil, err
 	}
-	f.old = append(f.old, before)
-	after.noteWrites()
-	f.now.Store(after)
-	return nil
+	if before.Policy.Stateful {
+		return f.next(after), nil
+	}
+	f.take(after)
+	return nil, nil
 }
 
 // load loads a target again, as if its file had what the user has allowed.

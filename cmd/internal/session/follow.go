@@ -3,12 +3,15 @@ package session
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -28,25 +31,32 @@ func (s *source) take(o config.LoadOptions) {
 	s.options, s.stamp, s.at = o, o.Stamp(), time.Now()
 }
 
-// Followed is the target of a running session, which follows its configuration. New processes of
-// a stateless server get the policy of the newest configuration that can be used. The jail of a
-// stateful server stays as it is.
+// Followed is the target of a running session, which follows its configuration. New processes get the policy of the newest
+// configuration that can be used. A stateful server is started again for it if the user wants that, and keeps its policy
+// until then.
 type Followed struct {
-	now     atomic.Pointer[Target] // of the newest configuration that can be used
+	now     atomic.Pointer[Target] // of the newest configuration that can be used, and is wanted
 	prepare func(*Target) error    // makes a new target ready to be started
 	keeping keeping                // keeps the files that the server changes
 
 	mu      sync.Mutex
 	stamp   config.Stamp
-	problem string    // of the configuration as it is now; "" if it can be used
-	old     []*Target // to be closed
+	problem string            // of the configuration as it is now; "" if it can be used
+	runs    *Target           // of the process of a stateful server
+	kept    *diagnostics.Kept // how the configuration differs from that; nil: it does not
+	wish    string            // the last one that was seen: see records.Wish
+	all     []*Target         // to be closed
 }
 
 // Follow returns the followed target of a session that begins with t.
 func (t *Target) Follow(c terminal.Console) *Followed {
-	f := &Followed{stamp: t.source.stamp, prepare: func(t *Target) error { return Prepare(t, c) }}
+	f := &Followed{stamp: t.source.stamp, runs: t, all: []*Target{t}, prepare: func(t *Target) error { return Prepare(t, c) }}
 	t.noteWrites()
 	f.now.Store(t)
+	f.wish = records.Wish(t.Host, t.Policy.KeptName())
+	if _, _, changed := f.stamp.Changed(); changed { // the wish may be for what t does not have
+		f.wish = ""
+	}
 	f.keeping = keeping{Store: UndoStore(t.Host, t.Policy.KeptName()), Server: t.Policy.KeptName(), Name: t.Policy.Server, Stateful: t.Policy.Stateful, Console: c}
 	return f
 }
@@ -60,30 +70,48 @@ func (f *Followed) Close() {
 	f.keeping.End()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, t := range append(f.old, f.target()) {
+	for _, t := range f.all {
 		t.Close()
 	}
-	f.old = nil
+	f.all = nil
 }
 
 // EndTrial ends the keeping of changes of a session that is only a trial of a server. Unlike
 // Close, it removes nothing of other sessions, and leaves the targets open.
 func (f *Followed) EndTrial() { f.keeping.Close() }
 
-// Refresh reads the configuration again if one of its files has changed. It is the Refresh of the
-// session.
+// wished reports whether the user wants since the last look that the server be started again.
+func (f *Followed) wished() bool {
+	t := f.runs
+	if !t.Policy.Stateful {
+		return false
+	}
+	wish := records.Wish(t.Host, t.Policy.KeptName())
+	is := wish != "" && wish != f.wish
+	f.wish = wish
+	return is
+}
+
+// Refresh reads the configuration again if one of its files has changed, or if the user wants a stateful server to be
+// started again. It is the Refresh of the session.
 func (f *Followed) Refresh() lifecycle.Refreshed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	file, at, changed := f.stamp.Changed()
-	if !changed {
-		return lifecycle.Refreshed{Problem: f.problem}
+	wished := f.wished()
+	if !changed && !wished {
+		return lifecycle.Refreshed{Problem: f.problem, Kept: f.kept}
 	}
 	before := f.target()
-	// The file may still be written, piece by piece.
+	stateful := before.Policy.Stateful
+	if stateful {
+		before = f.runs
+	}
+	// The file may still be written, piece by piece. Who changes it may say then that it is wanted.
 	f.stamp = settled(before.source.options)
+	wished = f.wished() || wished
 	after, err := before.source.again()
-	if err == nil && !before.Policy.Stateful {
+	if err == nil && (wished || !stateful) {
 		if err = before.canBecome(after); err == nil {
 			err = f.prepare(after)
 		}
@@ -94,21 +122,64 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 			after.Close()
 		}
 		f.problem = fmt.Sprintf("warning: %s: server %s goes on with the configuration of %s%s", terminal.OneLine(err), server, before.source.at.Format(time.TimeOnly), diagnostics.PageReload.Reference())
-		return lifecycle.Refreshed{Problem: f.problem}
+		return lifecycle.Refreshed{Problem: f.problem, Kept: f.kept}
 	}
-	if before.digest() == after.digest() {
+	same := before.digest() == after.digest()
+	if f.kept = nil; stateful && !same {
+		f.kept = &diagnostics.Kept{Since: at, Rows: change.Table(change.Rows(before.Profile, after.Profile), before.short)}
+	}
+	switch {
+	case wished:
+		return lifecycle.Refreshed{Kept: f.kept, Next: f.next(after)}
+	case same:
 		after.Close()
 		return lifecycle.Refreshed{}
-	}
-	if before.Policy.Stateful {
+	case stateful:
 		after.Close()
-		return lifecycle.Refreshed{Notice: fmt.Sprintf("warning: %s has changed (%s), and server %s keeps the policy that it started with: restart it to give it the new one%s", file, at.Format(time.TimeOnly), server, diagnostics.PageReload.Reference())}
+		return lifecycle.Refreshed{Kept: f.kept, Notice: fmt.Sprintf("warning: %s has changed (%s), and server %s keeps the policy that it started with: restart it to give it the new one%s", file, at.Format(time.TimeOnly), server, diagnostics.PageReload.Reference())}
 	}
 	// Processes that started under the old policy may still need what it holds.
-	f.old = append(f.old, before)
-	after.noteWrites()
-	f.now.Store(after)
+	f.take(after)
 	return lifecycle.Refreshed{Changed: true, Notice: fmt.Sprintf("%s has changed (%s): calls of server %s are under its new policy now", file, at.Format(time.TimeOnly), server)}
+}
+
+// take has the processes that start from now on be of a target. The caller holds mu.
+func (f *Followed) take(t *Target) {
+	f.all = append(f.all, t)
+	t.noteWrites()
+	f.now.Store(t)
+}
+
+// next takes a target for which a stateful server is to be started again. If that fails, the one of the process counts
+// again. The caller holds mu.
+func (f *Followed) next(t *Target) *lifecycle.Next {
+	f.take(t)
+	kept := f.kept
+	next := &lifecycle.Next{Profile: t.Profile, Unset: t.Policy.Unset(t.Profile), Done: func(took bool) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		switch {
+		case !took && f.target() == t:
+			f.now.Store(f.runs)
+		case took:
+			if f.runs = t; f.kept == kept {
+				f.kept = nil
+			}
+		}
+	}}
+	next.Kept.Since = time.Now()
+	if kept != nil {
+		next.Kept = *kept
+	}
+	return next
+}
+
+// short returns a path for people.
+func (t *Target) short(path string) string {
+	if rest, below := strings.CutPrefix(path, ResolveLinks(t.Host.Home)+"/"); below {
+		path = "~/" + rest
+	}
+	return show.Line(path)
 }
 
 // settlePause is how long the files must not change before they are read: an editor may write
@@ -133,8 +204,8 @@ func settled(o config.LoadOptions) config.Stamp {
 func (t *Target) canBecome(after *Target) error {
 	const next = " holds from the next session on"
 	switch was, is := t.Package.Entry(), after.Package.Entry(); {
-	case after.Policy.Stateful:
-		return errors.New("stateful = true" + next)
+	case after.Policy.Stateful != t.Policy.Stateful:
+		return fmt.Errorf("stateful = %v"+next, after.Policy.Stateful)
 	case after.Package.needsInstall():
 		return fmt.Errorf("%s: mcp-jail install %s", after.Package.notInstalled(), after.Asked())
 	case t.Policy.Packages.PinTools != after.Policy.Packages.PinTools:

@@ -33,8 +33,7 @@ type Options struct {
 	Control     *os.File     // the socket over which the jail passes its sockets
 	Interceptor *Interceptor // nil if no rule concerns requests
 	Run         Runner       // for a proxy that is reached by TLS
-	Ask         func(host string, port int) bool
-	Ports       *Ports // of the session; nil: this jail is the only one of it
+	Ports       *Ports       // of the session; nil: this jail is the only one of it
 	Leak        func(egress.Leak)
 	Warn        func(string)
 }
@@ -62,7 +61,7 @@ func (n *Network) Open(o Options, goOn func()) error {
 	defer n.mu.Unlock()
 	profile := o.Plan.Profile
 	n.profile, n.relays = profile, network.Relays()
-	n.gateway = New(profile, o.Interceptor, o.Run, egress.Options{Tell: o.Leak, Ask: o.Ask})
+	n.gateway = New(profile, o.Interceptor, o.Run, egress.Options{Tell: o.Leak})
 	if hostNS {
 		n.broker = newBroker(got.broker, n.gateway)
 	} else {

@@ -30,7 +30,6 @@ import (
 // Watching is what a launcher wants to know of a server, beyond what a session needs.
 type Watching struct {
 	Reads bool // each open that only reads and that the policy refuses is recorded
-	Hosts bool // the user is asked about hosts that no rule is about
 	Once  bool // no program is started after the profile's own, and the kernel alone decides about files
 }
 
@@ -39,11 +38,7 @@ type Watching struct {
 // cannot be refused, that is a gap.
 // Compile is pure: it asks nothing of the host itself.
 func Compile(p *policy.Profile, f kernel.Facts, watching Watching) *Plan {
-	own := p
-	if watching.Hosts {
-		own = withAskedPorts(p, f)
-	}
-	c := compiler{p: ownProfile(own, f), f: f, watch: watching.Reads, once: watching.Once, plan: &Plan{Profile: p, AsksHosts: watching.Hosts, Enforced: make([]Enforcement, 0, 16)}}
+	c := compiler{p: ownProfile(p, f), f: f, watch: watching.Reads, once: watching.Once, plan: &Plan{Profile: p, Enforced: make([]Enforcement, 0, 16)}}
 	if !f.Supported {
 		for _, axis := range policy.Axes() {
 			c.addGap(Gap{
@@ -312,8 +307,6 @@ type Plan struct {
 	Enforced []Enforcement
 	Gaps     []Gap
 	Notes    []string // other differences that the server sees
-	// AsksHosts: the user is asked about hosts that no rule is about.
-	AsksHosts bool
 	// WatchesReads: each refused open that only reads is on record.
 	WatchesReads bool
 	// HostNamespaces has the answer No, and the reason, if this jail has host namespaces.

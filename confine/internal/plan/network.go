@@ -120,9 +120,6 @@ func canBroker(f kernel.Facts) kernel.Feature {
 }
 
 func onlyHosts(c *compiler, by string, granted []string) {
-	if c.plan.AsksHosts && canGate(c.f) {
-		granted = append(slices.DeleteFunc(slices.Clone(granted), func(h string) bool { return h == "*" }), "that are consented to")
-	}
 	c.addEnforced(policy.AxisNet, by, "only the hosts %s; every other is blocked at once and recorded", strings.Join(shorten(granted, 6), ", "))
 }
 
@@ -182,27 +179,6 @@ func ports(list []int) string {
 		words = append(words, strconv.Itoa(p))
 	}
 	return strings.Join(words, ", ")
-}
-
-// withAskedPorts returns the profile from which the network of a jail is compiled whose user is asked about
-// hosts: rules for every host stand for the gateway, which gets listeners so. p is not changed.
-func withAskedPorts(p *policy.Profile, f kernel.Facts) *policy.Profile {
-	if !canGate(f) {
-		return p
-	}
-	with := *p
-	with.Net = slices.Clone(p.Net)
-	for _, port := range egress.AskedPorts() {
-		with.Net = append(with.Net, policy.NetRule{Host: "*", Port: int(port), Allow: true})
-	}
-	return &with
-}
-
-// MayConsent reports whether the launcher is asked about a host that no rule is about, when the program connects to it
-// at a port.
-func (p *Plan) MayConsent(port int) bool {
-	n := &p.Spec.Network
-	return p.AsksHosts && (n.Brokered || slices.Contains(n.Ports, uint16(port)))
 }
 
 // canGate reports whether a gateway can have all connections of a server, without a proxy that its programs

@@ -29,7 +29,7 @@ import (
 //	entry PATH RIGHTS ORIGIN…   an entry more, or another one at its path; "copy": it is thrown away after a call
 //	failed PROBE AXIS           a probe of the self-test that failed
 //	stated                      the profile has the statement for the server
-//	reads, asks                 what is watched
+//	reads                       what is watched
 //	show WHAT…                  what follows says of the plan: see plays
 func TestPlans(t *testing.T) {
 	files := testkit.Get(filepath.Glob("testdata/plans/*.txt"))(t)
@@ -88,8 +88,6 @@ func (c *planCase) play(line string) string {
 		c.p.Env = append(c.p.Env, policy.Variable{Name: policy.StatementVar, Value: string(policy.NewStatement(c.p).Encode())})
 	case "reads":
 		c.w.Reads = true
-	case "asks":
-		c.w.Hosts = true
 	case "show":
 		return c.show(strings.Fields(rest))
 	default:
@@ -218,8 +216,6 @@ func (c *planCase) show(what []string) string {
 		}
 	case "fails": // what the self-test must not list
 		line("%q", o.MustFail)
-	case "network":
-		line("ports %v, brokered %t, asks %t", o.Network.Ports, o.Network.Brokered, plan.AsksHosts)
 	case "keep":
 		line("%+v", o.Keep)
 	case "cgroup":

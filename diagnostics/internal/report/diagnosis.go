@@ -48,6 +48,8 @@ type Diagnosis struct {
 
 	Asked bool `json:"-"` // the next call of the tool asks the user in the client
 
+	Kept string `json:"kept,omitempty"` // the policy gives it by now: why the server does not have it yet
+
 	Replaced string `json:"-"` // the file that was replaced, if that is the cause
 }
 

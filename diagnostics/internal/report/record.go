@@ -27,6 +27,7 @@ type Record struct {
 	Waived    []string        `json:"waived,omitempty"`  // one line for each gap that the user accepted
 	Changes   string          `json:"changes,omitempty"` // a sentence about what can be undone
 	Allowed   []string        `json:"allowed,omitempty"` // in the client, for the session: words of mcp-jail grant
+	Kept      *Kept           `json:"kept,omitempty"`    // of a stateful server that has an earlier policy than its files
 	Denials   []policy.Denial `json:"denials,omitempty"`
 	Diagnoses []Diagnosis     `json:"diagnoses,omitempty"`
 	// Unfinished says that the session went on when the record was written.
@@ -37,6 +38,22 @@ type Record struct {
 	Newer *LostRecord `json:"newer,omitempty"`
 	// Failed is the last earlier session with a failure, where this one has none.
 	Failed *Record `json:"failed,omitempty"`
+}
+
+// Kept says that the process of a session keeps the policy with which it started.
+type Kept struct {
+	Since time.Time   `json:"since"`          // when the files got another policy
+	Rows  [][3]string `json:"rows,omitempty"` // what differs: its name, what the process has, and what the files say
+	Why   string      `json:"why,omitempty"`  // why the server was not started again under it; "" if that was not wanted
+}
+
+// Text says it of a server.
+func (k Kept) Text(server string) string {
+	text := server + " runs under its earlier policy since " + k.Since.Local().Format("15:04")
+	if k.Why != "" {
+		text += ": " + k.Why
+	}
+	return fullStop(text)
 }
 
 // LostRecord is a session without a record.

@@ -64,6 +64,9 @@ func (d Diagnosis) clause() string {
 // advice says what to do: how the user allows what was blocked, or what else helps, with the page about it. A command
 // is alone on its line where lines are kept apart.
 func (d Diagnosis) advice(between string) (text string) {
+	if d.Kept != "" {
+		return between + "It is allowed by now, but " + fullStop(d.Kept)
+	}
 	if d.Asked {
 		return between + "The next call of this tool asks the user here whether it may."
 	}
@@ -76,7 +79,11 @@ func (d Diagnosis) advice(between string) (text string) {
 		return text + inner + own
 	}
 	if command := d.command(); command != "" {
-		return text + between + "Only the user can allow it. They run this and then restart the server:" + inner + command
+		then := ", and you call the tool again:"
+		if d.Stage == StageStartup || d.Stage == StageExec || d.Exit != nil || d.Signal != "" { // it does not run
+			then = " and then restart the server:"
+		}
+		return text + between + "Only the user can allow it. They run this" + then + inner + command
 	}
 	switch {
 	case d.Explain == "":

@@ -266,7 +266,7 @@ func TestCauseText(t *testing.T) {
 // is none.
 func TestAdvice(t *testing.T) {
 	d := Diagnosis{Server: "notes", Attribution: Certain, Cause: "c", Explain: PageFsWrite, Longer: change.Judge(change.Want{Object: change.Path("~/notes", policy.Write)}, nil, nil)}
-	const command = "\nOnly the user can allow it. They run this and then restart the server:\n  mcp-jail grant notes --last"
+	const command = "\nOnly the user can allow it. They run this, and you call the tool again:\n  mcp-jail grant notes --last"
 	if got := d.resultText(); got != "\n[mcp-jail] c"+command {
 		t.Errorf("%q", got)
 	}

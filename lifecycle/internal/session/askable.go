@@ -1,8 +1,6 @@
 package session
 
 import (
-	"net/netip"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -13,7 +11,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// An object is what a question is about: a host, or what a per-call server may read.
+// An object is what a question is about: a host, or a path to read.
 type object struct {
 	words []string // for mcp-jail grant
 	tool  string   // that may have it; "" is all of a stateful server
@@ -40,67 +38,33 @@ func typedFlags(o object) string {
 // maxShown bounds the characters of what is asked about: a dialog would cut more.
 const maxShown = 100
 
-// askable returns what of a certain refusal the user may be asked about: nothing that anything speaks against. What a user
-// has denied is not open.
+// askable returns what of a certain refusal the user may be asked about. What a user has denied is not open.
 func (s *Server) askable(d diagnostics.Diagnosis) (found []object) {
-	if d.Attribution != diagnostics.Certain {
+	if d.Attribution != diagnostics.Certain || s.Stateless && d.Tool == "*" { // in a policy "*" is all tools
 		return nil
 	}
 	for _, h := range d.Hints {
 		p := h.Proposal
-		if h.Attribution != diagnostics.Certain || p.Source != change.Recorded || p.Verdict() != change.Fine {
+		if h.Attribution != diagnostics.Certain || !p.InClient(s.Profile.Net) {
 			continue
 		}
-		judge := s.fileObject
-		if p.Object.Net.Host != "" {
-			judge = s.hostObject
+		o := object{does: "reach", shown: p.Object.Net.Host, could: "it could send there what it can read"}
+		if path := p.Object.At(); path != "" {
+			o.does, o.shown, o.could = "read", s.Client.at(path), "it could pass on what is in it"
+			if i := slices.IndexFunc(s.Profile.Net, func(r policy.NetRule) bool { return r.Allow }); i >= 0 {
+				o.could = "it could send what is in it to " + show.Name(s.Profile.Net[i].Host)
+			}
 		}
-		o, ok := judge(p.Object)
+		p.Object.Net.Port = 0 // it is asked about with both ports of HTTP
 		if o.words = p.Object.Words(); s.Stateless {
 			o.tool = d.Tool
 		}
 		_, named := show.TypedOK("mcp-jail grant", s.Profile.Server, o.tool)
-		if ok && named && canShow(o.shown) && canShow(o.could) {
+		if named && canShow(o.shown) && canShow(o.could) {
 			found = append(found, o)
 		}
 	}
 	return found
-}
-
-// hostObject judges a host, which is asked about if no rule is about it, on any port. That of a stateful server must be
-// one that its gateway can grant while it runs.
-func (s *Server) hostObject(wanted change.Object) (o object, ok bool) {
-	host := wanted.Net.Host
-	name, err := policy.NormalizeTarget(host)
-	if _, isAddress := netip.ParseAddr(host); err != nil || name != host || !slices.Contains([]int{0, 80, 443}, wanted.Net.Port) || isAddress == nil || strings.HasSuffix("."+host, ".localhost") {
-		return o, false
-	}
-	if slices.ContainsFunc(s.Profile.Net, func(r policy.NetRule) bool { return r.Covers(host, 0) }) {
-		return o, false
-	}
-	o = object{does: "reach", shown: host, could: "it could send there what it can read"}
-	return o, s.Stateless || s.mayConsent(80) && s.mayConsent(443)
-}
-
-func (s *Server) mayConsent(port int) bool {
-	proc := s.Processes.now()
-	return proc != nil && proc.Plan() != nil && proc.Plan().MayConsent(port)
-}
-
-// fileObject judges a path to be read. The processes of a stateful server keep the files that they have.
-func (s *Server) fileObject(wanted change.Object) (o object, ok bool) {
-	ask := s.Client.Config.Known
-	if wanted.Fs.Rights() != policy.Read || !s.Stateless || ask.Canonical == nil {
-		return o, false
-	}
-	path := wanted.At()
-	if rest, below := strings.CutPrefix(path, "~/"); below {
-		path = filepath.Join(ask.UserHome, rest)
-	}
-	if !filepath.IsAbs(path) {
-		return o, false
-	}
-	return object{does: "read", shown: ask.Canonical(filepath.Clean(path)), could: "it could pass on what is in it"}, true
 }
 
 // canShow reports whether a text shows as it is, on one line of a dialog.

@@ -46,6 +46,7 @@ type Client struct {
 	Record record
 	said   saidLines
 	usual  usualHosts
+	kept   keptPolicy
 }
 
 // NewClient returns the client side of a session and starts saving its record. denied

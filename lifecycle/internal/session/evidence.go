@@ -151,7 +151,10 @@ func GapFailure(server string, e *confine.GapError) diagnostics.Diagnosis {
 // Diagnose makes a diagnosis and announces it. If the diagnosis is silent, and the server
 // answered and still runs, it only records it.
 func (s *Server) Diagnose(ev diagnostics.Evidence) diagnostics.Diagnosis {
-	d := diagnostics.Diagnose(ev)
+	return s.tell(diagnostics.Diagnose(ev), ev)
+}
+
+func (s *Server) tell(d diagnostics.Diagnosis, ev diagnostics.Evidence) diagnostics.Diagnosis {
 	if d.Silent() && ev.Exit == nil && ev.Start == nil && ev.Timeout == 0 {
 		s.recordDiagnosis(d)
 		return d
@@ -161,9 +164,16 @@ func (s *Server) Diagnose(ev diagnostics.Evidence) diagnostics.Diagnosis {
 
 // DiagnoseCall diagnoses a call that got no answer, or none that can be used.
 func (s *Server) DiagnoseCall(ev diagnostics.Evidence) diagnostics.Diagnosis {
-	d := s.Diagnose(ev)
-	d.Asked = s.Client.Questions.refused(s, d)
-	return d
+	d := diagnostics.Diagnose(ev)
+	s.nextStep(&d)
+	return s.tell(d, ev)
+}
+
+// nextStep says in a diagnosis what helps beside a grant: the policy has it already, or the next call asks for it.
+func (s *Server) nextStep(d *diagnostics.Diagnosis) {
+	if d.Kept = s.Client.allowedSince(*d); d.Kept == "" {
+		d.Asked = s.Client.Questions.refused(s, *d)
+	}
 }
 
 // Announce announces a diagnosis, unless no request waits for the process.

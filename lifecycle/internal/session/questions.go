@@ -20,8 +20,9 @@ type Asker interface {
 	Begin() bool
 	// No keeps for today that the user did not allow what words stand for.
 	No(words []string)
-	// Yes allows a tool what words stand for, for this session.
-	Yes(tool string, words []string) error
+	// Yes allows a tool what words stand for, for this session. A stateful server has it once it is started again with
+	// what is returned.
+	Yes(tool string, words []string) (*Next, error)
 }
 
 // Questions asks the user in the client whether the server may have what the jail has refused it. The refused call is
@@ -64,13 +65,15 @@ type HeldCall struct {
 	ID, Tool string
 	Pass     func(*mcpproxy.Frame) // gives the call to the server
 	Answer   func(line []byte)     // answers it in the server's place
+	Restart  func(*Next)           // has a stateful server started again
 }
 
 const (
-	maxDue      = 3               // objects of one question
-	maxDueTools = 64              // that have some
-	apart       = 2 * time.Second // from the answer to a question of the server to one of ours
-	otherWaits  = 2 * time.Minute // a question of the server that is as old does not count
+	maxDue      = 3                // objects of one question
+	maxDueTools = 64               // that have some
+	apart       = 2 * time.Second  // from the answer to a question of the server to one of ours
+	otherWaits  = 2 * time.Minute  // a question of the server that is as old does not count
+	maxRestart  = 30 * time.Second // a call waits for the start of its server
 )
 
 // The answer to a question.
@@ -198,19 +201,54 @@ func (q *Questions) settle(open *question, said answer, f *mcpproxy.Frame) {
 		q.notRun(open, "the question was cancelled")
 		return
 	}
+	var next *Next
 	for _, o := range open.objects {
 		if said == no {
 			q.asker.No(o.words)
-		} else if err := q.asker.Yes(open.call.Tool, o.words); err != nil {
+		} else if n, err := q.asker.Yes(o.tool, o.words); err != nil {
 			q.client.warnNow("warning: what was allowed in the client cannot be given: " + err.Error())
 		} else {
+			next = n
 			q.mu.Lock()
 			q.granted[o.key()] = true
 			q.mu.Unlock()
 			q.client.Record.allowed(typedFlags(o))
 		}
 	}
+	if next != nil {
+		f.Close()
+		q.restart(open.call, next)
+		return
+	}
 	open.call.Pass(f)
+}
+
+// restart has a stateful server started again, and then answers the call, which has not run.
+func (q *Questions) restart(call HeldCall, next *Next) {
+	over, done := make(chan string, 1), next.Done
+	next.Done = func(took bool) {
+		done(took)
+		why := "it is started again with what was allowed"
+		if !took {
+			why = "it could not be started again with what was allowed"
+		}
+		select {
+		case over <- why:
+		default:
+		}
+	}
+	q.client.Tasks.Go(func() {
+		why := "it is being started again with what was allowed"
+		select {
+		case why = <-over:
+		case <-time.After(maxRestart):
+		case <-q.quit.Done:
+		}
+		d := Refusal(-32603, "", q.client.Config.Profile.Server, call.Tool, "the tool was not run: "+why, "call it again")
+		q.client.Announce(d)
+		call.Answer(d.ErrorFrame([]byte(call.ID)))
+	})
+	call.Restart(next)
 }
 
 // notRun answers the call of a question that has no answer. What it was about is asked before the next call.
@@ -317,5 +355,9 @@ func (open *question) text(server string) string {
 		flags += " " + typedFlags(o)
 	}
 	grant, _ := show.TypedOK("mcp-jail grant", server) // askable has asked
-	return "The jail has blocked the server " + show.Name(server) + ". It wanted\n" + objects + "Allow it for this session? To allow it for good, type in a terminal: " + grant + flags
+	again := ""
+	if open.call.Restart != nil {
+		again = " It is then started again, and forgets what it holds in memory."
+	}
+	return "The jail has blocked the server " + show.Name(server) + ". It wanted\n" + objects + "Allow it for this session?" + again + " To allow it for good, type in a terminal: " + grant + flags
 }

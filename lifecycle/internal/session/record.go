@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -53,6 +54,17 @@ func (r *record) addLine(to *[]string, line string) {
 func (r *record) allowed(words string) {
 	r.addLine(&r.Allowed, words)
 	r.changes()
+}
+
+// keeps notes which policy the process does not have; nil: it has that of the files.
+func (r *record) keeps(k *diagnostics.Kept) {
+	r.Mu.Lock()
+	same := reflect.DeepEqual(r.Kept, k)
+	r.Kept = k
+	r.Mu.Unlock()
+	if !same {
+		r.changes()
+	}
 }
 
 func (r *record) changes() {

@@ -33,6 +33,7 @@ type roots struct {
 	log       zerolog.Logger
 	ofClient  atomic.Pointer[[]string] // the directories that the client has named as its roots
 	declared  atomic.Bool              // we have declared the capability in the client's name
+	answer    atomic.Pointer[[]byte]   // the client's last result, as it came
 }
 
 func (r *roots) init(c *Client, p *policy.Profile) {
@@ -47,6 +48,9 @@ func (r *roots) init(c *Client, p *policy.Profile) {
 func (r *roots) OnClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	if string(c.Method) != "roots/list" || !e.Result.Present() || !f.Flaws.IsStrict() {
 		return
+	}
+	if result := bytes.Clone(f.Slice(e.Result)); len(result) <= maxText {
+		r.answer.Store(&result)
 	}
 	if r.mode != RootsOff {
 		r.narrowResult(f, e.Result)
@@ -86,6 +90,30 @@ func (r *roots) Answer(e *mcpproxy.Envelope) []byte {
 		return nil
 	}
 	return mcpproxy.NewResponse(e.ID, "result", JSONObject("roots", rootList(grantedRoots(r.profile, "/"))))
+}
+
+// Follow takes over what the client has said to an earlier process.
+func (r *roots) Follow(earlier *roots) {
+	r.ofClient.Store(earlier.ofClient.Load())
+	r.answer.Store(earlier.answer.Load())
+}
+
+// Repeat returns the answer to a roots/list of a process that the client does not know yet: what the client has answered
+// before, narrowed anew. It is nil if there is none.
+func (r *roots) Repeat(e *mcpproxy.Envelope) []byte {
+	if answer := r.Answer(e); answer != nil {
+		return answer
+	}
+	kept := r.answer.Load()
+	if string(e.Method) != "roots/list" || !e.Trackable() || kept == nil {
+		return nil
+	}
+	f := mcpproxy.Parse(mcpproxy.NewResponse(e.ID, "result", *kept))
+	if r.mode != RootsOff {
+		r.narrowResult(f, f.Messages[0].Result)
+	}
+	line, _ := f.AppendTo(nil)
+	return line
 }
 
 // narrowInputs narrows the roots among the answers that a retried request carries

@@ -122,6 +122,10 @@ type Refreshed struct {
 	// Changed says that processes which start from now on have another policy than those
 	// before. It is true once for each change.
 	Changed bool
+	// Next is what a stateful server is to be started again with, while the session goes on; nil: it is not.
+	Next *Next
+	// Kept says that the files have another policy than that of a stateful server's process; nil: they have not.
+	Kept *diagnostics.Kept
 	// Notice tells the user of a change, once; "" if there is nothing to tell.
 	Notice string
 	// Problem says why the configuration cannot be used as it is now, and what is used in its

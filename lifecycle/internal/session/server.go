@@ -53,6 +53,24 @@ func (s *Server) Init(c *Client, p *policy.Profile) {
 	s.Tail = diagnostics.NewTail(s.Redact)
 }
 
+// Follow has a new process know what the client has said to the one before. unset are the variables that are granted to it
+// and not set.
+func (s *Server) Follow(earlier *Server, unset []string) {
+	s.Unset, s.CertainReads = unset, earlier.CertainReads
+	s.Quiet.Store(true)
+	s.Roots.Follow(&earlier.Roots)
+	// The record of the session names what was refused to the earlier one, too.
+	s.Redact = diagnostics.NewRedactor(slices.Concat(s.Profile.Env, earlier.Profile.Env, confine.SessionSecrets()))
+	s.Tail = diagnostics.NewTail(s.Redact)
+}
+
+// Succeed has the process of Follow take the place of the one before, which has ended.
+func (s *Server) Succeed(earlier *Server) {
+	s.Processes.Follow(&earlier.Processes)
+	s.FirstCall.at.Store(earlier.FirstCall.at.Load())
+	s.Quiet.Store(false)
+}
+
 // Launch starts the program in its jail. If that takes longer than times.SlowNote, launch
 // says so on stderr, unless quiet is set.
 func (s *Server) Launch(ctx context.Context) (Process, error) {
@@ -137,6 +155,14 @@ func (h *processHistory) Set(proc Process) {
 		h.pastDenials = append(h.pastDenials, h.Current.Denials()...)
 	}
 	h.Current = proc
+}
+
+// Follow takes over the denials of the process before.
+func (h *processHistory) Follow(earlier *processHistory) {
+	past := earlier.Denials()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.pastDenials = append(past, h.pastDenials...)
 }
 
 func (h *processHistory) now() Process {

@@ -85,7 +85,7 @@ func (s *Server) AnnotateResult(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 		if d.Replaced != "" {
 			s.toldReplaced = append(s.toldReplaced, d.Replaced)
 		}
-		d.Asked = s.Client.Questions.refused(s, d)
+		s.nextStep(&d)
 	}
 	if d.Silent() {
 		s.recordDiagnosis(d)
@@ -258,6 +258,9 @@ func (s *Server) SendAsync(server *mcpproxy.Conn, line []byte) {
 		server.Inject(line)
 	})
 }
+
+// Sent reports whether SendAsync has nothing left to write.
+func (s *Server) Sent() bool { return s.unsent.Load() == 0 }
 
 // Refusal is the diagnosis of a message that mcp-jail refuses. what follows the name of the server.
 func Refusal(code diagnostics.Code, page diagnostics.Page, server, tool, what, fix string) diagnostics.Diagnosis {

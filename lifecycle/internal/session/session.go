@@ -64,12 +64,15 @@ type Session struct {
 	Pins        Pins
 	EnforcePins bool
 
+	// Reads has the jail of a stateful server record refused reads.
+	Reads bool
+
 	// Asker has the user asked in the client about what the jail refused. nil asks nothing.
 	Asker Asker
 
 	// Refresh looks whether the configuration has changed since it was read. It is called for calls
-	// of tools and, in a stateless session, before each use of a discovery worker. Several goroutines
-	// may call it. It may be nil.
+	// of tools and, in a stateless session, before each use of a discovery worker; in a stateful one once a second, too.
+	// Several goroutines may call it. It may be nil.
 	Refresh func() Refreshed
 
 	// Typed is printed once to Err when the client sends a line that is not an MCP message: a

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -19,6 +18,7 @@ type Asker struct {
 	mu         sync.Mutex
 	asked      int
 	noes, yess []string
+	Next       *session.Next // what a stateful server is started again with; nil: it is not
 }
 
 func (a *Asker) May(words []string) bool {
@@ -40,11 +40,11 @@ func (a *Asker) No(words []string) {
 	a.noes = append(a.noes, strings.Join(words, " "))
 }
 
-func (a *Asker) Yes(tool string, words []string) error {
+func (a *Asker) Yes(tool string, words []string) (*session.Next, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.yess = append(a.yess, strings.Join(words, " "))
-	return nil
+	return a.Next, nil
 }
 
 // Kept says what was answered so far.
@@ -77,13 +77,6 @@ func Deciding(kinds ...policy.ReasonKind) func(...change.Want) []change.Proposal
 		}
 		return all
 	}
-}
-
-// AskingPlan is that of a jail whose gateway asks about hosts.
-func AskingPlan() *confine.Plan {
-	plan := &confine.Plan{AsksHosts: true}
-	plan.Spec.Network.Brokered = true
-	return plan
 }
 
 // HelloForms is the initialize of a client of some name that shows forms.

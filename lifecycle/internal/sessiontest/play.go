@@ -67,6 +67,7 @@ func eventuallyTrue(ok func() bool) bool {
 type Fake struct {
 	Plan     *confine.Plan // may be nil
 	Server   string
+	Heirs    []string        // the servers of its later starts; the last one counts for all that follow
 	Err      error           // instead
 	Block    bool            // until ctx is cancelled
 	Denials  []policy.Denial // after the first request for them
@@ -79,7 +80,8 @@ type Fake struct {
 	Mounted    func() ([]byte, bool) // see session.Process; nil: no mounts
 
 	Mu     sync.Mutex
-	Proc   *fakeProcess
+	Proc   *fakeProcess // the last one
+	Procs  []*fakeProcess
 	Starts int
 }
 
@@ -91,13 +93,19 @@ func (f *Fake) Start(ctx context.Context, _ *policy.Profile, stdio confine.Stdio
 	if f.Err != nil {
 		return nil, f.Err
 	}
-	s, err := startServer(ctx, append(os.Environ(), "MCP_JAIL_TEST_SERVER="+f.Server, "GORACE=atexit_sleep_ms=0"), stdio)
+	f.Mu.Lock()
+	name := f.Server
+	if f.Starts > 0 && len(f.Heirs) > 0 {
+		name = f.Heirs[min(f.Starts, len(f.Heirs))-1]
+	}
+	f.Mu.Unlock()
+	s, err := startServer(ctx, append(os.Environ(), "MCP_JAIL_TEST_SERVER="+name, "GORACE=atexit_sleep_ms=0"), stdio)
 	if err != nil {
 		return nil, err
 	}
 	p := &fakeProcess{server: s, done: make(chan struct{}), fake: f}
 	f.Mu.Lock()
-	f.Proc = p
+	f.Proc, f.Procs = p, append(f.Procs, p)
 	f.Starts++
 	f.Mu.Unlock()
 	go func() {
@@ -356,12 +364,12 @@ func BeginWith(t testing.TB, f *Fake, change func(*session.Session), run func(co
 		for _, f := range p.files {
 			f.Close()
 		}
-		if p.Fake.Proc != nil {
+		for _, proc := range p.Fake.Procs {
 			select {
-			case <-p.Fake.Proc.Done():
+			case <-proc.Done():
 			default:
 				t.Error("the server is still there")
-				p.Fake.Proc.Kill()
+				proc.Kill()
 			}
 		}
 		p.settled()

@@ -3,6 +3,7 @@ package stateful
 import (
 	"bytes"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
@@ -14,7 +15,8 @@ import (
 // inspection looks at the messages between client and server.
 type inspection struct {
 	client   *session.Client
-	server   *session.Server
+	current  *atomic.Pointer[session.Server]
+	heirs    *heirs
 	upstream *upstream
 	calls    openCalls
 	answered *session.Event // see statefulSession
@@ -28,11 +30,13 @@ type inspection struct {
 	checkedStartup bool // see reportStartupComplaint; used by the goroutine that reads the server
 }
 
+func (s *inspection) server() *session.Server { return s.current.Load() }
+
 func (s *inspection) hooks() mcpproxy.Hooks {
 	return mcpproxy.Hooks{
 		ClientRequest:   s.onRequest,
 		OwnResponse:     func(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool { return s.client.Questions.Answered(f, e) },
-		ClientCancels:   func(id []byte) bool { return s.client.Questions.Cancelled(id) },
+		ClientCancels:   s.onCancel,
 		ClientResponse:  s.onClientResponse,
 		ServerRequest:   s.onServerRequest,
 		TooManyPending:  s.tooManyPending,
@@ -44,13 +48,19 @@ func (s *inspection) hooks() mcpproxy.Hooks {
 			return s.client.Tools.Enforces() && e.Result.Present() // a client may match ids otherwise
 		},
 		Oversized:  s.onOversized,
-		NonMessage: s.server.Stray.Show,
+		NonMessage: func(f *mcpproxy.Frame) { s.server().Stray.Show(f) },
 	}
+}
+
+// onCancel reports whether the server never got a call that the client cancels.
+func (s *inspection) onCancel(id []byte) (kept bool) {
+	s.heirs.noteCancelled()
+	return s.client.Questions.Cancelled(id)
 }
 
 func (s *inspection) onClientResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	s.client.Questions.OthersAnswered(string(c.Method))
-	s.server.Roots.OnClientResponse(f, e, c)
+	s.server().Roots.OnClientResponse(f, e, c)
 }
 
 func (s *inspection) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
@@ -72,9 +82,10 @@ func (s *inspection) onFirstResponse(e *mcpproxy.Envelope, c *mcpproxy.Call) boo
 // It replaces an answer that the pins forbid. It changes no other answer.
 func (s *inspection) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	method := string(c.Method)
+	s.heirs.noteAnswer(f, e, c)
 	if method != "initialize" && !s.checkedStartup {
 		s.checkedStartup = true
-		stderr := s.server.Pipes.Stderr.File
+		stderr := s.server().Pipes.Stderr.File
 		s.client.Tasks.Go(func() { s.reportStartupComplaint(stderr) })
 	}
 	if method == "server/discover" && s.upstream.guard.isDiscover(c) {
@@ -83,14 +94,14 @@ func (s *inspection) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c
 	switch {
 	case method == "tools/call":
 		if !s.calls.others(c.ID) {
-			s.server.Processes.CallEnds()
+			s.server().Processes.CallEnds()
 		}
-		s.server.AnnotateResult(f, e, c)
+		s.server().AnnotateResult(f, e, c)
 	case method == "logging/setLevel":
 		s.onLevelSet(e, c)
 	case s.client.Tools != nil && s.checkTools(f, e, c):
 	default:
-		s.server.AnnotateError(f, e, c)
+		s.server().AnnotateError(f, e, c)
 	}
 	s.client.Logs.NoteAnswer(c.ID)
 }
@@ -105,13 +116,13 @@ func (s *inspection) reportStartupComplaint(stderr *os.File) {
 			break
 		}
 	}
-	if d, ok := diagnostics.Complaint(s.server.Evidence(diagnostics.StageStartup, nil, time.Time{})); ok {
-		s.server.Announce(d)
+	if d, ok := diagnostics.Complaint(s.server().Evidence(diagnostics.StageStartup, nil, time.Time{})); ok {
+		s.server().Announce(d)
 	}
 }
 
 func (s *inspection) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
-	d := s.server.TooLargeDiagnosis(from, f)
+	d := s.server().TooLargeDiagnosis(from, f)
 	back := s.client.Proxy.Client // where errors for the client's requests go
 	var call mcpproxy.Call
 	told := false
@@ -143,7 +154,7 @@ func (s *inspection) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 		case kind == mcpproxy.Request:
 			told = true
 			s.client.Announce(d)
-			s.server.SendAsync(s.upstream.server.Load(), d.ErrorFrame(e.ID))
+			s.server().SendAsync(s.upstream.server.Load(), d.ErrorFrame(e.ID))
 		case kind == mcpproxy.Response && s.client.Proxy.ServerRequests.Take(e.ID, &call):
 			if server := s.upstream.server.Load(); server != nil {
 				told = true
@@ -162,6 +173,7 @@ func (s *inspection) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 func (s *inspection) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answered bool) {
 	s.client.Requested.Set()
 	s.client.Introduction.Note(f, e)
+	s.heirs.noteRequest(f, e)
 	s.client.Questions.NoteInitialize(f, e)
 	if !s.answered.IsSet() {
 		select {
@@ -186,11 +198,11 @@ func (s *inspection) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answere
 	s.client.Logs.NoteRequest(f, e)
 	if string(e.Method) == "tools/call" {
 		s.refresh.onCall(s.client, f, e)
-		s.server.FirstCallMark.CompareAndSwap(0, int64(s.server.Tail.LineCount()))
-		s.server.FirstCall.Set()
-		s.server.Processes.CallBegins(string(e.Name[:min(len(e.Name), mcpproxy.MaxTool)]), func() bool { return s.calls.others(e.ID) })
+		s.server().FirstCallMark.CompareAndSwap(0, int64(s.server().Tail.LineCount()))
+		s.server().FirstCall.Set()
+		s.server().Processes.CallBegins(string(e.Name[:min(len(e.Name), mcpproxy.MaxTool)]), func() bool { return s.calls.others(e.ID) })
 	}
-	s.server.Roots.Advertise(f, e)
+	s.server().Roots.Advertise(f, e)
 	return false
 }
 
@@ -202,14 +214,15 @@ func (s *inspection) held(e *mcpproxy.Envelope) session.HeldCall {
 			s.client.Proxy.Forward(f, s.upstream)
 			f.Close()
 		},
-		Answer: func(line []byte) { s.client.Proxy.Client.Inject(line) },
+		Answer:  func(line []byte) { s.client.Proxy.Client.Inject(line) },
+		Restart: s.refresh.restart,
 	}
 }
 
 func (s *inspection) tooManyPending(from mcpproxy.Side, e *mcpproxy.Envelope) {
 	if from == mcpproxy.FromClient {
 		s.client.Requested.Set()
-		d := session.TooManyRequests(s.server.Profile.Server, string(e.Name), e.ID)
+		d := session.TooManyRequests(s.server().Profile.Server, string(e.Name), e.ID)
 		s.client.Announce(d)
 		s.client.Proxy.Client.Inject(d.ErrorFrame(e.ID))
 		return
@@ -218,14 +231,14 @@ func (s *inspection) tooManyPending(from mcpproxy.Side, e *mcpproxy.Envelope) {
 	if len(e.ID) > mcpproxy.MaxID {
 		why = "the id is too long"
 	}
-	s.server.SendAsync(s.upstream.server.Load(), mcpproxy.NewError(e.ID, -32603, "mcp-jail: "+why, nil))
+	s.server().SendAsync(s.upstream.server.Load(), mcpproxy.NewError(e.ID, -32603, "mcp-jail: "+why, nil))
 }
 
 func (s *inspection) onServerRequest(e *mcpproxy.Envelope) bool {
 	s.client.Questions.OthersAsk(string(e.Method))
-	answer := s.server.Roots.Answer(e)
+	answer := s.server().Roots.Answer(e)
 	if answer != nil {
-		s.server.SendAsync(s.upstream.server.Load(), answer)
+		s.server().SendAsync(s.upstream.server.Load(), answer)
 	}
 	return answer != nil
 }
@@ -265,20 +278,20 @@ func (s *inspection) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 
 func (s *inspection) onServerFrame(f *mcpproxy.Frame) (drop bool) {
 	if s.client.Tools.Enforces() && f.Flaws.Ambiguous() {
-		d := session.Refusal(-32603, diagnostics.PageMessage, s.server.Profile.Server, "",
+		d := session.Refusal(-32603, diagnostics.PageMessage, s.server().Profile.Server, "",
 			`two JSON readers could read one of its messages differently, and pin_tools is "enforce"`, "")
 		s.client.Announce(d)
 		s.refuseAnswers(f, d)
 		return true
 	}
-	d := s.server.Leaks.Load().Check(f, "")
+	d := s.server().Leaks.Load().Check(f, "")
 	if d == nil {
 		return false
 	}
 	if s.refuseAnswers(f, *d)+s.refuseRequests(f, *d) > 0 {
 		s.client.Announce(*d)
 	} else {
-		s.server.Leaks.Load().Dropped(f, "")
+		s.server().Leaks.Load().Dropped(f, "")
 	}
 	return true
 }
@@ -307,7 +320,7 @@ func (s *inspection) refuseRequests(f *mcpproxy.Frame, d diagnostics.Diagnosis) 
 	for i := range f.Messages {
 		if e := &f.Messages[i]; e.Kind() == mcpproxy.Request && e.Trackable() {
 			n++
-			s.server.SendAsync(s.upstream.server.Load(), d.ErrorFrame(e.ID))
+			s.server().SendAsync(s.upstream.server.Load(), d.ErrorFrame(e.ID))
 		}
 	}
 	return n

@@ -75,55 +75,84 @@ func (o *openLists) take(id []byte, method string) session.ListRequest {
 // whose calls may be many thousands a second.
 const refreshPause = time.Second
 
-// refresher looks at the configuration of a stateful session, whose jail stays as it is. It does
-// so on its own goroutine: neither the disk nor a slow client delays a call.
+// refresher looks at the configuration of a stateful session, and has the server started again if the user wants that. It
+// does so on its own goroutine: neither the disk nor a slow client delays a call.
 type refresher struct {
-	wanted  chan bool // a call came; the value says that it asks for log messages
-	ended   chan struct{}
-	last    atomic.Int64 // when it looked last, in nanoseconds
-	problem atomic.Bool  // the last look found one
+	starts chan *session.Next // that the user wants in the client
+	wanted chan bool          // a call came; the value says that it asks for log messages
+	ended  chan struct{}
+	last   atomic.Int64 // when it looked last, in nanoseconds
+	news   atomic.Bool  // a call is to be told of a look
 }
 
-func (r *refresher) start(c *session.Client) {
-	r.wanted, r.ended = make(chan bool, 1), make(chan struct{})
+// start has it look once a second, and once a second at most for calls. succeed starts the server again.
+func (r *refresher) start(c *session.Client, succeed func(*session.Next)) {
+	r.starts, r.wanted, r.ended = make(chan *session.Next, 1), make(chan bool, 1), make(chan struct{})
 	if c.Config.Refresh == nil {
 		return
 	}
 	c.Tasks.Go(func() {
+		notice := "" // the next call is told
 		var found session.Refreshed
-		look := func(asked bool) {
-			found.Notice = ""
+		look := func() {
 			if now := time.Now().UnixNano(); now-r.last.Load() >= int64(refreshPause) {
 				r.last.Store(now)
 				found = c.Config.Refresh()
-				r.problem.Store(found.Problem != "")
+				if c.Follows(found); found.Notice != "" {
+					notice = found.Notice
+				}
+				r.news.Store(found.Problem != "" || notice != "")
 			}
+		}
+		tell := func(asked bool) {
+			look()
+			found.Notice, notice = notice, ""
+			r.news.Store(found.Problem != "")
 			c.TellRefreshed(found, asked)
 		}
+		tick := time.NewTicker(refreshPause)
+		defer tick.Stop()
 		for {
 			select {
 			case asked := <-r.wanted:
-				look(asked)
+				tell(asked)
+			case <-tick.C:
+				look()
+			case next := <-r.starts:
+				succeed(next)
 			case <-r.ended:
 				select {
 				case asked := <-r.wanted: // by a call before the end
-					look(asked)
+					tell(asked)
 				default:
 				}
 				return
+			}
+			if next := found.Next; next != nil {
+				found.Next = nil
+				succeed(next)
 			}
 		}
 	})
 }
 
 func (r *refresher) onCall(c *session.Client, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	if c.Config.Refresh == nil || !r.problem.Load() && time.Now().UnixNano()-r.last.Load() < int64(refreshPause) {
+	if c.Config.Refresh == nil || !r.news.Load() && time.Now().UnixNano()-r.last.Load() < int64(refreshPause) {
 		return
 	}
 	asked := e.Era() == mcpproxy.Modern && session.ModernRequest("tools/call", f.Slice(e.ParamsMeta)).Logs
 	select {
 	case r.wanted <- asked:
 	default: // an earlier call has asked for the look
+	}
+}
+
+// restart has the server started again.
+func (r *refresher) restart(next *session.Next) {
+	select {
+	case r.starts <- next:
+	default: // another start waits
+		next.Done(false)
 	}
 }
 

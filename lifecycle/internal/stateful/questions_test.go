@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -32,7 +32,7 @@ var refusedAt = regexp.MustCompile(`"(time|last)":"[^"]*"`)
 func asked(t *testing.T, change func(*session.Session, *sessiontest.Fake)) (*sessiontest.Play, *sessiontest.Asker) {
 	t.Helper()
 	a := &sessiontest.Asker{}
-	f := &sessiontest.Fake{Server: "refused", Denials: []policy.Denial{sessiontest.AskedDenial()}, Plan: sessiontest.AskingPlan()}
+	f := &sessiontest.Fake{Server: "refused", Denials: []policy.Denial{sessiontest.AskedDenial()}}
 	return begin(t, f, func(s *session.Session) {
 		sessiontest.Asking(s, a)
 		session.TimesOf(s).Question = 20 * time.Second
@@ -116,8 +116,6 @@ func TestNothingAsked(t *testing.T) {
 		{"no capability", sessiontest.HelloForms("claude-code", `"roots":{}`), nil},
 		{"forms of a page alone", sessiontest.HelloForms("claude-code", `"elicitation":{"url":{}}`), nil},
 		{"a client that is not known to show forms", sessiontest.HelloForms("claude-ai", forms), nil},
-		{"no gateway", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) { f.Plan = nil }},
-		{"a gateway that does not ask", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) { f.Plan = &confine.Plan{} }},
 		{"a host against which something speaks", sessiontest.HelloForms("claude-code", forms), func(s *session.Session, _ *sessiontest.Fake) {
 			s.Known.Decide = sessiontest.Deciding(policy.WhyProxy)
 		}},
@@ -132,7 +130,7 @@ func TestNothingAsked(t *testing.T) {
 		{"a long name", sessiontest.HelloForms("claude-code", forms), func(_ *session.Session, f *sessiontest.Fake) {
 			f.Denials[0].Target = strings.Repeat("long.", 20) + "example.com:443"
 		}},
-		{"a file of a stateful server", sessiontest.HelloForms("claude-code", forms), func(s *session.Session, f *sessiontest.Fake) {
+		{"a write", sessiontest.HelloForms("claude-code", forms), func(s *session.Session, f *sessiontest.Fake) {
 			s.Known.Canonical = func(path string) string { return path }
 			f.Server = "fails"
 			f.Denials[0] = policy.Denial{Axis: policy.AxisFs, Operation: "write", Target: "/home/u/notes/x", Count: 2}
@@ -158,6 +156,37 @@ func TestNothingAsked(t *testing.T) {
 			with, without := said(true), said(false)
 			if refusedAt.ReplaceAllString(with, "") != refusedAt.ReplaceAllString(without, "") || strings.Contains(with, askedNext) {
 				t.Errorf("with questions:\n%s\nwithout:\n%s", with, without)
+			}
+		})
+	}
+}
+
+// TestAllowedStarts: after a yes a stateful server is started again, and the call that has waited is answered then.
+func TestAllowedStarts(t *testing.T) {
+	t.Parallel()
+	for heir, why := range map[string]string{"new": "it is started again with what was allowed", "new-locked": "it could not be started again with what was allowed"} {
+		t.Run(heir, func(t *testing.T) {
+			t.Parallel()
+			took := make(chan bool, 10)
+			p, a := asked(t, func(s *session.Session, f *sessiontest.Fake) {
+				f.Server, f.Heirs = "old-refused", []string{heir}
+				s.Refresh = func() session.Refreshed { return session.Refreshed{} }
+			})
+			a.Next = &session.Next{Profile: &policy.Profile{Server: "test", Startup: testkit.Patience, Limits: policy.DefaultLimits}, Done: func(is bool) { took <- is }}
+			due(t, p, sessiontest.HelloForms("claude-code", forms))
+			p.Send(call2)
+			q := p.Told("elicitation/create")
+			sessiontest.Has(t, q.Line, "It is then started again, and forgets what it holds in memory.")
+			p.Send(sessiontest.ReplyTo(q, yesReply))
+			sessiontest.Has(t, p.Answer("2").Line, "the tool was not run: "+why+". Call it again")
+			if is := <-took; is != (heir == "new") {
+				t.Errorf("the client has the new process: %v", is)
+			}
+			if got := p.Ask(sessiontest.CallOf("3", "t", "{}")); strings.Contains(got.Line, `"by":"new"`) != (heir == "new") {
+				t.Error(got.Line)
+			}
+			if _, stderr, _ := p.Close(); strings.Contains(stderr, `"n":2`) {
+				t.Error("the call that has waited ran: " + stderr)
 			}
 		})
 	}

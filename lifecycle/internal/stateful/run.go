@@ -46,7 +46,7 @@ func (s *statefulSession) startOrLinger(ctx context.Context, ends <-chan os.Sign
 	case sig != nil:
 		return session.EndedBy(sig), false, nil
 	case err != nil:
-		d, status := s.server.StartFailure(err)
+		d, status := s.server().StartFailure(err)
 		s.answerUntilClosed(ctx, ends, d)
 		return confine.Exit{Code: status}, false, err
 	}
@@ -55,18 +55,18 @@ func (s *statefulSession) startOrLinger(ctx context.Context, ends <-chan os.Sign
 
 // start starts the process. A signal during the start ends the session, and is returned.
 func (s *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig os.Signal, err error) {
-	if s.server.Pipes, err = streams.NewPipes(); err != nil {
+	if s.server().Pipes, err = streams.NewPipes(); err != nil {
 		return nil, err
 	}
-	defer s.server.Pipes.CloseServerEnds()
-	starting, cancel := context.WithCancel(ctx)
+	defer s.server().Pipes.CloseServerEnds()
+	starting, cancel := context.WithCancel(s.startContext(ctx))
 	defer cancel()
 	done := make(chan struct{})
 	var proc session.Process
 	// On its own goroutine, so that a signal is not held up by a slow jail.
 	go func() {
 		defer close(done)
-		proc, err = s.server.Launch(starting)
+		proc, err = s.server().Launch(starting)
 	}()
 	select {
 	case <-done:
@@ -76,7 +76,7 @@ func (s *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig
 	}
 	if sig == nil {
 		if err == nil {
-			s.server.Adopt(proc)
+			s.server().Adopt(proc)
 		}
 		return nil, err
 	}
@@ -90,17 +90,40 @@ func (s *statefulSession) start(ctx context.Context, ends <-chan os.Signal) (sig
 	return sig, nil
 }
 
+// startContext returns the context of a start, which says whether its jail records refused reads.
+func (s *statefulSession) startContext(ctx context.Context) context.Context {
+	if s.client.Config.Reads {
+		ctx = session.WithReads(ctx)
+	}
+	return ctx
+}
+
 func (s *statefulSession) serve(ctx context.Context, ends <-chan os.Signal) (confine.Exit, error) {
+	var h *heir
 	for revived := false; ; revived = true {
-		how, exit, drained := s.relay(ctx, ends)
+		how, exit, drained := s.relay(ctx, ends, h)
+		if h = how.heir; h != nil { // the old one was ended for it
+			over := how.byClient || how.signalled || !drained
+			if over {
+				h.next.Done(false)
+				s.client.Tasks.Go(h.end)
+			} else {
+				s.adopt(h)
+			}
+			how.resume()
+			if !over {
+				continue
+			}
+		}
 		if revived || !drained || !s.shouldRestart(how) {
+			s.heir.cancel()
 			return s.finishRequests(ctx, ends, how, exit), nil
 		}
 		s.answerDiscover("ended on server/discover ("+session.ExitText(exit)+")", true)
 		if !s.waitForMore(ctx, ends) {
 			return exit, nil
 		}
-		s.server.Pipes.CloseOwnEnds()
+		s.server().Pipes.CloseOwnEnds()
 		if exit, ok, err := s.startOrLinger(ctx, ends); !ok {
 			return exit, err
 		}
@@ -109,25 +132,18 @@ func (s *statefulSession) serve(ctx context.Context, ends <-chan os.Signal) (con
 
 // relay relays until the process has ended. drained says that all of its output was
 // relayed and no goroutine reads it any more.
-func (s *statefulSession) relay(ctx context.Context, ends <-chan os.Signal) (how endCause, exit confine.Exit, drained bool) {
-	pipes, proc := s.server.Pipes, s.server.Processes.Current
-	server := mcpproxy.NewConn(pipes.Stdout, pipes.Stdin, s.client.Limit())
-	server.Large = pipes.Stdout.Large
-	serverEnded, stderrEnded := make(chan struct{}), make(chan struct{})
-	s.client.Tasks.Go(func() {
-		defer close(serverEnded)
-		if err := s.client.Proxy.RunServer(server); errors.Is(err, mcpproxy.ErrClientGone) {
-			s.client.Gone.Set()
-			s.client.Tasks.Go(func() { io.Copy(io.Discard, pipes.Stdout) })
-		}
-	})
-	s.client.Tasks.Go(func() {
-		defer close(stderrEnded)
-		s.server.PumpStderr(pipes.Stderr, func() bool { return true })
-	})
-	replayed := make(chan struct{})
+func (s *statefulSession) relay(ctx context.Context, ends <-chan os.Signal, h *heir) (how endCause, exit confine.Exit, drained bool) {
+	pipes, proc := s.server().Pipes, s.server().Processes.Current
+	replayed, isHeir := make(chan struct{}), h != nil
+	if !isHeir {
+		h = &heir{server: s.server(), proc: proc, conn: mcpproxy.NewConn(pipes.Stdout, pipes.Stdin, s.client.Limit()), serverEnded: make(chan struct{}), stderrEnded: make(chan struct{})}
+		s.readServer(h)
+	}
+	server, serverEnded, stderrEnded := h.conn, h.serverEnded, h.stderrEnded
 	// It is the first process. A later one first gets what the client sent to the one before.
-	if s.client.InputEnded == nil {
+	if isHeir {
+		close(replayed)
+	} else if s.client.InputEnded == nil {
 		close(replayed)
 		s.upstream.server.Store(server)
 		s.client.StartReading(func() error { return s.client.Proxy.RunClient(&s.upstream) })
@@ -140,7 +156,9 @@ func (s *statefulSession) relay(ctx context.Context, ends <-chan os.Signal) (how
 	stopWatch := s.watchCallTimes()
 	how = s.wait(ctx, ends, proc, replayed, serverEnded)
 	stopWatch()
-	s.client.Tasks.Go(s.client.Questions.End) // what the server has written may wait for an answer
+	if how.heir == nil {
+		s.client.Tasks.Go(s.client.Questions.End) // what the server has written may wait for an answer
+	}
 
 	exit, err := proc.Wait()
 	s.client.Log.Debug().Int("code", exit.Code).Str("why", exit.Why).Err(err).Bool("asked", how.byClient || how.signalled).Msg("the server has ended")
@@ -152,4 +170,20 @@ func (s *statefulSession) relay(ctx context.Context, ends <-chan os.Signal) (how
 	s.client.WaitUnlessStalled(ctx, ends, serverEnded)
 	s.client.WaitUnlessStalled(ctx, ends, stderrEnded)
 	return how, exit, session.IsClosed(serverEnded) && session.IsClosed(stderrEnded)
+}
+
+// readServer relays what a process writes, on goroutines.
+func (s *statefulSession) readServer(h *heir) {
+	h.conn.Large = h.server.Pipes.Stdout.Large
+	s.client.Tasks.Go(func() {
+		defer close(h.serverEnded)
+		if err := s.client.Proxy.RunServer(h.conn); errors.Is(err, mcpproxy.ErrClientGone) {
+			s.client.Gone.Set()
+			s.client.Tasks.Go(func() { io.Copy(io.Discard, h.server.Pipes.Stdout) })
+		}
+	})
+	s.client.Tasks.Go(func() {
+		defer close(h.stderrEnded)
+		h.server.PumpStderr(h.server.Pipes.Stderr, func() bool { return true })
+	})
 }

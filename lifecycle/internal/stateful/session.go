@@ -20,7 +20,8 @@ import (
 // statefulSession is a running session of a stateful server.
 type statefulSession struct {
 	client   *session.Client
-	server   session.Server
+	current  atomic.Pointer[session.Server]
+	heir     heirs // see heir.go
 	upstream upstream
 	calls    openCalls
 	messages inspection
@@ -36,15 +37,18 @@ func newStatefulSession(s session.Session) *statefulSession {
 	if s.Profile == nil {
 		s.Profile = &policy.Profile{}
 	}
-	r.messages = inspection{server: &r.server, upstream: &r.upstream, answered: &r.answered, requestSent: make(chan struct{}, 1), discoverDeclined: make(chan struct{}, 1)}
-	r.client = session.NewClient(s, r.messages.hooks(), r.server.RecordedDenials, func() int { return len(r.server.Processes.Denials()) })
+	r.messages = inspection{current: &r.current, heirs: &r.heir, upstream: &r.upstream, answered: &r.answered, requestSent: make(chan struct{}, 1), discoverDeclined: make(chan struct{}, 1)}
+	r.current.Store(&session.Server{})
+	r.client = session.NewClient(s, r.messages.hooks(), func() []policy.Denial { return r.server().RecordedDenials() }, func() int { return len(r.server().Processes.Denials()) })
 	r.calls = openCalls{r.client.Proxy}
 	r.messages.client, r.messages.calls = r.client, r.calls
 	r.client.Logs.IsOpen = r.calls.has
-	r.server.Init(r.client, s.Profile)
-	r.messages.refresh.start(r.client)
+	r.server().Init(r.client, s.Profile)
+	r.server().CertainReads = s.Reads
+	r.heir.init(r.client.Tools.Enforces())
+	r.messages.refresh.start(r.client, r.succeed)
 	if r.client.Tools != nil {
-		r.client.Tools.Redact = r.server.Redact
+		r.client.Tools.Redact = r.server().Redact
 	}
 	if s.Typed != "" {
 		r.upstream.onFrame = r.client.ExplainTyped
@@ -59,12 +63,16 @@ func newStatefulSession(s session.Session) *statefulSession {
 	return r
 }
 
+// server returns the process that the client has now.
+func (s *statefulSession) server() *session.Server { return s.current.Load() }
+
 func (s *statefulSession) finish(ctx context.Context, ends <-chan os.Signal) {
 	s.upstream.guard.ready.Set()
+	s.heir.cancel()
 	s.messages.refresh.stop()
 	s.client.Finish(ctx, ends, func() {
-		if s.server.Pipes != nil {
-			s.server.Pipes.CloseOwnEnds()
+		if s.server().Pipes != nil {
+			s.server().Pipes.CloseOwnEnds()
 		}
 	})
 }
@@ -185,16 +193,16 @@ func (s *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Sig
 		s.answerDiscover("did not answer server/discover", true)
 	default:
 		ended := diagnostics.Exit(exit)
-		ev := s.server.Evidence(diagnostics.StageStartup, nil, time.Time{})
+		ev := s.server().Evidence(diagnostics.StageStartup, nil, time.Time{})
 		ev.Exit = &ended
-		s.answerUntilClosed(ctx, ends, s.server.Diagnose(ev))
+		s.answerUntilClosed(ctx, ends, s.server().Diagnose(ev))
 	}
 	return exit
 }
 
 func (s *statefulSession) answerOpenCalls(how endCause, exit confine.Exit) {
 	ended := diagnostics.Exit(exit)
-	ev := s.server.Evidence(diagnostics.StageCall, nil, time.Now().Add(-s.client.Times.Kill))
+	ev := s.server().Evidence(diagnostics.StageCall, nil, time.Now().Add(-s.client.Times.Kill))
 	ev.Exit = &ended
 	d := diagnostics.Diagnose(ev)
 	calls := s.calls.claim(anyCall)
@@ -207,7 +215,7 @@ func (s *statefulSession) answerOpenCalls(how endCause, exit confine.Exit) {
 		}
 		return
 	}
-	diagnose := s.server.Diagnose
+	diagnose := s.server().Diagnose
 	if how.byClient && (exit.Code == 0 || how.killed) {
 		// The client has left during a request, as it always does during a
 		// subscriptions/listen (2026-07-28). The request gets an answer, but the diagnosis
@@ -233,7 +241,7 @@ func (s *statefulSession) endDiagnoses(diagnose func(diagnostics.Evidence) diagn
 			if session.IsDiscoveryMethod(key.method) {
 				stage = diagnostics.StageList
 			}
-			ev := s.server.Evidence(stage, c, since)
+			ev := s.server().Evidence(stage, c, since)
 			ev.Exit = &ended
 			d = diagnose(ev)
 			known[key] = d

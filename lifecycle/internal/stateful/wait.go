@@ -20,6 +20,8 @@ type endCause struct {
 	killed         bool                   // we have sent SIGTERM, and not because of a signal to us
 	untouched      bool                   // the server has read nothing of an opening server/discover
 	startupTimeout *diagnostics.Diagnosis // the server gave no first answer in time; else nil
+	heir           *heir                  // the process was ended for this one; else nil
+	resume         func()                 // lets the client's frames go on, then
 }
 
 // wait waits until the process has ended, and ends it when the session is over (package
@@ -37,6 +39,7 @@ func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc 
 	defer stuck.Stop()
 	dead, stopHangup := streams.WatchHangup(s.client.Config.In, s.client.Config.Out)
 	defer stopHangup()
+	defer w.dropHeir()
 	for {
 		select {
 		case <-proc.Done():
@@ -75,10 +78,14 @@ func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc 
 		case <-answered:
 			answered = nil
 			w.startup.disarm()
-		case <-s.server.LoginSaid:
+		case <-s.server().LoginSaid:
 			w.noteLogin()
 		case <-w.login:
 			w.checkLogin()
+		case h := <-s.heir.ready:
+			w.takeHeir(h)
+		case <-w.try:
+			w.tryHeir()
 		case <-w.startup.slow:
 			w.startup.sayWaiting()
 		case <-w.startup.silent:
@@ -98,7 +105,10 @@ type processWait struct {
 	login       <-chan time.Time // when to checkLogin; nil: not planned
 	loginSaid   time.Time        // when the server spoke of it
 	toldLogin   bool
-	framesBegun int64 // how many frames had been begun at the last checkStuck: see sendStalled
+	heir        *heir            // waits to take over; else nil
+	heirSince   time.Time        // when it began to wait
+	try         <-chan time.Time // when to tryHeir
+	framesBegun int64            // how many frames had been begun at the last checkStuck: see sendStalled
 }
 
 func (w *processWait) exited(ends <-chan os.Signal) {
@@ -119,14 +129,14 @@ func (w *processWait) exited(ends <-chan os.Signal) {
 // called before the pipe to the server is closed.
 func (w *processWait) noteUntouched() {
 	if s := w.session; !w.cause.byClient && !w.cause.untouched {
-		w.cause.untouched = s.upstream.guard.inputUntouched(streams.UnreadBytes(s.server.Pipes.Stdin))
+		w.cause.untouched = s.upstream.guard.inputUntouched(streams.UnreadBytes(s.server().Pipes.Stdin))
 	}
 }
 
 func (w *processWait) endInput() {
 	s := w.session
 	w.clientEnded, w.cause.byClient = nil, true
-	s.server.Pipes.Stdin.Close()
+	s.server().Pipes.Stdin.Close()
 	if !w.cause.signalled && !w.cause.killed {
 		w.term = time.After(s.client.Times.Term)
 	}
@@ -138,7 +148,7 @@ func (w *processWait) endInput() {
 func (w *processWait) endOutput() {
 	s := w.session
 	w.noteUntouched()
-	s.server.Pipes.Stdin.Close()
+	s.server().Pipes.Stdin.Close()
 	if w.term == nil && w.kill == nil {
 		w.term = time.After(s.client.Times.Term)
 	}
@@ -154,7 +164,7 @@ func (w *processWait) abandon() {
 	s := w.session
 	s.client.Gone.Set()
 	w.cause.byClient = true
-	s.server.Pipes.Stdin.Close()
+	s.server().Pipes.Stdin.Close()
 	w.terminate()
 }
 
@@ -215,9 +225,9 @@ func (w *processWait) checkLogin() {
 	if !s.answered.IsSet() {
 		stage, oldest = diagnostics.StageStartup, nil
 	}
-	if d, ok := diagnostics.Awaited(s.server.Evidence(stage, oldest, w.loginSaid)); ok {
+	if d, ok := diagnostics.Awaited(s.server().Evidence(stage, oldest, w.loginSaid)); ok {
 		w.toldLogin = true
-		s.server.Announce(d)
+		s.server().Announce(d)
 		return
 	}
 	w.login = time.After(s.client.Times.SlowRepeat) // it may listen later
@@ -229,16 +239,16 @@ func (w *processWait) startupTimeout() {
 	if s.answered.IsSet() || s.calls.count() == 0 || session.IsClosed(w.proc.Done()) { // its end says more
 		return
 	}
-	ev := s.server.Evidence(diagnostics.StageStartup, nil, time.Time{})
-	ev.Timeout = s.server.Profile.Startup
-	d := s.server.Diagnose(ev)
+	ev := s.server().Evidence(diagnostics.StageStartup, nil, time.Time{})
+	ev.Timeout = s.server().Profile.Startup
+	d := s.server().Diagnose(ev)
 	w.cause.startupTimeout = &d
 	s.upstream.fail(d)
 	w.proc.Kill()
 }
 
 func (s *statefulSession) watchCallTimes() (stop func()) {
-	limit := s.server.Profile.Call
+	limit := s.server().Profile.Call
 	if limit <= 0 {
 		return func() {}
 	}
@@ -260,17 +270,17 @@ func (s *statefulSession) watchCallTimes() (stop func()) {
 }
 
 func (s *statefulSession) warnSlow(now time.Time) {
-	limit := s.server.Profile.Call
+	limit := s.server().Profile.Call
 	s.client.Proxy.Requests.Each(func(c *mcpproxy.Call) {
 		if waited := now.Sub(c.Start); !c.Noted && string(c.Method) == "tools/call" && 2*waited >= limit && waited < limit {
 			c.Noted = true
-			s.client.Stderr.SayLine(fmt.Sprintf("waiting for the answer of server %q to a call of tool %q, for at most %v", s.server.Profile.Server, c.Tool, limit))
+			s.client.Stderr.SayLine(fmt.Sprintf("waiting for the answer of server %q to a call of tool %q, for at most %v", s.server().Profile.Server, c.Tool, limit))
 		}
 	})
 }
 
 func (s *statefulSession) answerTimedOut(now time.Time) {
-	limit := s.server.Profile.Call
+	limit := s.server().Profile.Call
 	calls := s.calls.claim(func(c *mcpproxy.Call) bool {
 		return string(c.Method) == "tools/call" && now.Sub(c.Start) >= limit
 	})
@@ -278,12 +288,13 @@ func (s *statefulSession) answerTimedOut(now time.Time) {
 		return
 	}
 	s.calls.answer(calls, func(c *mcpproxy.Call) diagnostics.Diagnosis {
-		ev := s.server.Evidence(diagnostics.StageCall, c, c.Start)
+		ev := s.server().Evidence(diagnostics.StageCall, c, c.Start)
 		ev.Timeout = limit
-		return s.server.DiagnoseCall(ev)
+		return s.server().DiagnoseCall(ev)
 	})
 	for i := range calls {
-		s.server.SendAsync(s.upstream.server.Load(), session.Cancellation(calls[i].ID, "timed out"))
+		s.heir.noteCancelled()
+		s.server().SendAsync(s.upstream.server.Load(), session.Cancellation(calls[i].ID, "timed out"))
 	}
 }
 
@@ -304,7 +315,7 @@ func (t *startupTimer) arm() {
 	}
 	t.since = time.Now()
 	t.slow = time.After(t.session.client.Times.SlowNote)
-	if limit := t.session.server.Profile.Startup; limit > 0 {
+	if limit := t.session.server().Profile.Startup; limit > 0 {
 		t.silent = time.After(limit)
 	}
 }
@@ -325,9 +336,9 @@ func (t *startupTimer) sayWaiting() {
 		return
 	}
 	limit := ""
-	if s.server.Profile.Startup > 0 {
-		limit = fmt.Sprintf(", for at most %v", s.server.Profile.Startup)
+	if s.server().Profile.Startup > 0 {
+		limit = fmt.Sprintf(", for at most %v", s.server().Profile.Startup)
 	}
-	s.client.Stderr.SayLine(fmt.Sprintf("waiting for the first answer of server %q%s; %v so far", s.server.Profile.Server, limit, time.Since(t.since).Round(100*time.Millisecond)))
+	s.client.Stderr.SayLine(fmt.Sprintf("waiting for the first answer of server %q%s; %v so far", s.server().Profile.Server, limit, time.Since(t.since).Round(100*time.Millisecond)))
 	t.slow = time.After(s.client.Times.SlowRepeat)
 }

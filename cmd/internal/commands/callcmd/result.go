@@ -196,7 +196,7 @@ func (r *outcome) printRefused(c terminal.Console) {
 	if r.Grant == "" {
 		return
 	}
-	c.Notef("To allow it, run this and then restart the server:\n  %s", r.Grant)
+	c.Notef("To allow it, run this, and call the tool again:\n  %s", r.Grant)
 }
 
 // texts returns what a result has for people. told leaves out what the session has added, because it

@@ -22,8 +22,7 @@ type Trial struct {
 	Name    string          // of the command that asks
 	Timeout time.Duration   // for all of it
 	Slow    func()          // called, in another goroutine, if the server takes longer than a second; may be nil
-	// AskHost, if it is not nil, is asked about each host that no rule is about, and the jail records refused reads.
-	AskHost func(host string, port int) bool
+	Reads   bool            // the jail records refused reads
 }
 
 // Failure reports that a server did not list its tools.
@@ -81,7 +80,7 @@ func (t Trial) Talk(ctx context.Context, talk func(from io.Reader, to io.WriteCl
 	defer session.LinkHome(t.Target, terminal.New(nil, nil, null))()
 	f := t.Target.Follow(terminal.New(nil, nil, null))
 	defer f.EndTrial()
-	launcher := confine.Launcher{Umask: t.Umask, CertainReads: t.AskHost != nil, AskHost: t.AskHost}
+	launcher := confine.Launcher{Umask: t.Umask, CertainReads: t.Reads}
 	s := f.Session(terminal.New(sessionIn, sessionOut, null), launcher)
 	s.Sink = func(r diagnostics.Record) { record = r }
 	s.Linger = time.Second

@@ -39,6 +39,7 @@ type Edit struct {
 	notes  []string          // in words, what does not change
 	left   []string          // what is not granted, in words
 	shown  []string          // what was decided when the change was shown
+	typed  bool              // the answer is typed at a terminal
 }
 
 // part is what is granted to one tool, or to the whole server.

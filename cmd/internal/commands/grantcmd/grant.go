@@ -78,8 +78,6 @@ func (g *grantCmd) check(words []string) error {
 		return terminal.UsageErrorf("--last cannot be taken back: name the flags that --remove takes away")
 	case g.remove && len(words) == 0:
 		return terminal.UsageErrorf("say what to take back, such as --read PATH, --net HOST or --env NAME")
-	case !g.last && len(words) == 0:
-		return terminal.UsageErrorf("say what to allow, such as --read PATH, --net HOST or --env NAME. --last allows what the last failure needed")
 	}
 	return nil
 }
@@ -98,6 +96,9 @@ func (g *grantCmd) Run(c terminal.Console) error {
 	e, err := Begin(x, g.server)
 	if err != nil {
 		return err
+	}
+	if !g.last && len(words) == 0 {
+		return e.offer(c, g.yes)
 	}
 	e.remove = g.remove
 	how := How{Yes: g.yes, DryRun: g.dryRun, Named: g.last}

@@ -47,7 +47,7 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 	}
 	if string(whole.Encode()) == string(e.before.Encode()) {
 		if taken == "" && len(e.left) == 0 && !e.remove {
-			c.PrintText("Nothing to change. " + e.takesEffect() + "\n")
+			return e.nothing(c, how)
 		}
 		return nil
 	}
@@ -65,6 +65,7 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 		return e.writeOut(c, how, append(can, apart...))
 	}
 	can = append(can, "This is saved in "+e.Short(e.File.Path)+".")
+	can = append(can, e.sayRunning(c, how)...)
 	c.Printf("\n%s\n\n", terminal.Hang("", "", strings.Join(can, " "), c.TextColumns()))
 	if how.DryRun {
 		c.Printf("Nothing was changed (--dry-run).\n")
@@ -303,8 +304,8 @@ func (e *Edit) commit(c terminal.Console) error {
 	return err
 }
 
-// takesEffect says what the user does so that the policy holds.
-func (e *Edit) takesEffect() string {
+// nextStart says what the user does so that the policy holds.
+func (e *Edit) nextStart() string {
 	who := show.Name(e.word)
 	var in []string
 	for i, client := range e.starters {

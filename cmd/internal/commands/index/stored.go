@@ -42,9 +42,10 @@ type StoredServer struct {
 	Running bool
 	Used    time.Time // the latest sign of a session; the date of the pin if there was none
 	Failure *Failure
-	Allowed []string     // in the client, for the session that runs
-	Homes   []StoredHome // private HOMEs that have files
-	Records int64        // bytes of the records, and of what undo keeps
+	Allowed []string          // in the client, for the session that runs
+	Earlier *diagnostics.Kept // the session that runs has an earlier policy than the files; else nil
+	Homes   []StoredHome      // private HOMEs that have files
+	Records int64             // bytes of the records, and of what undo keeps
 
 	started bool // there was a session
 }
@@ -227,7 +228,7 @@ func (s *StoredServer) readTimes(d records.Dir) {
 	for _, read := range []func() (diagnostics.Record, bool){d.Last, d.Failed} {
 		r, ok := read()
 		if s.Running && r.Unfinished {
-			s.Allowed = r.Allowed
+			s.Allowed, s.Earlier = r.Allowed, r.Kept
 		}
 		if n := len(r.Diagnoses); ok && n > 0 {
 			failure := r.Diagnoses[n-1]

@@ -95,9 +95,16 @@ func (w *whyCmd) tell(c terminal.Console, x *index.Index, s *index.Server, recor
 	c.PrintText(record.Text(func(r diagnostics.Record) string { return w.title(x, s, r) }, w.verbose))
 	switch line, name := grantLine(s, record), show.Name(s.Name); {
 	case allowed:
-		c.PrintText("\nIt has been allowed since. Restart " + name + " and try again.\n")
+		next := "Restart " + name + " and try again."
+		switch {
+		case record.Kept != nil:
+			next = show.Line(record.Kept.Text(name))
+		case record.Unfinished:
+			next = "Call the tool again."
+		}
+		c.PrintText("\nIt has been allowed since. " + next + "\n")
 	case line != "":
-		c.PrintText("\nTo allow it, run this and then restart " + name + ":\n  " + line + "\n")
+		c.PrintText("\nTo allow it, run this, and call the tool again:\n  " + line + "\n")
 	}
 }
 

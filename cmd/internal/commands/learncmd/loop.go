@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
@@ -37,9 +36,6 @@ type loop struct {
 	denied   []*grant // by an answer
 	last     *try
 	deadline time.Time
-
-	mu    sync.Mutex
-	asked []string // hosts that the server wanted to reach
 }
 
 // grant is an object that mcp-jail grant allows, and what lacked it.

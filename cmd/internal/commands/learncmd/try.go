@@ -69,9 +69,6 @@ func (l *loop) try(ctx context.Context) (*try, error) {
 	if w := t.Policy.Workspace; !hostfs.Within(t.Host.OS, t.Host.Home, w) { // or it is the whole home directory
 		l.own = append(l.own, w)
 	}
-	l.mu.Lock()
-	l.asked = nil
-	l.mu.Unlock()
 	limited, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	slow := time.AfterFunc(patience, func() { stop(fmt.Errorf("no answer within %v", patience)) })
@@ -82,7 +79,7 @@ func (l *loop) try(ctx context.Context) (*try, error) {
 	}
 	var played *played
 	var failed error
-	trial := callcmd.Trial{Target: t, Umask: l.c.Umask, Name: "mcp-jail learn", AskHost: l.note, Slow: func() { l.c.Sayf("starting %s ...", l.name) }}
+	trial := callcmd.Trial{Target: t, Umask: l.c.Umask, Name: "mcp-jail learn", Reads: true, Slow: func() { l.c.Sayf("starting %s ...", l.name) }}
 	record, err := trial.Talk(limited, func(from io.Reader, to io.WriteCloser) { played, failed = player.play(limited, from, to) })
 	if err != nil {
 		return nil, err
@@ -90,9 +87,7 @@ func (l *loop) try(ctx context.Context) (*try, error) {
 	if why := context.Cause(limited); failed != nil && why != nil {
 		failed = why
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return outcome(played, failed, record, l.asked), nil
+	return outcome(played, failed, record), nil
 }
 
 // target returns the server with what was granted so far.
@@ -127,16 +122,6 @@ func (l *loop) install(t *session.Target) error {
 	return err
 }
 
-// note takes a host down that the server wants to reach, and refuses it: what is asked is asked between two tries.
-func (l *loop) note(host string, port int) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if at := fmt.Sprintf("%s:%d", host, port); !slices.Contains(l.asked, at) && len(l.asked) < 100 {
-		l.asked = append(l.asked, at)
-	}
-	return false
-}
-
 // place returns what arguments are made of: a directory that the server's line names, or its workspace.
 func (l *loop) place(t *session.Target) (p place) {
 	p.Workspace = t.Policy.Workspace
@@ -161,8 +146,8 @@ func (l *loop) place(t *session.Target) (p place) {
 }
 
 // outcome puts together what came of a try.
-func outcome(played *played, failed error, record diagnostics.Record, hosts []string) *try {
-	t := &try{hosts: hosts}
+func outcome(played *played, failed error, record diagnostics.Record) *try {
+	t := &try{hosts: hostsOf(record)}
 	if failed != nil {
 		t.failed = []failure{{call: theStart, why: show.Line(failed.Error()), hints: hintsOf(record, "", true)}}
 		if n := len(record.Diagnoses); n > 0 {
@@ -198,6 +183,17 @@ func outcome(played *played, failed error, record diagnostics.Record, hosts []st
 		}
 	}
 	return t
+}
+
+// hostsOf returns the hosts that were refused: with the port of a connection, or as a look-up names them.
+func hostsOf(record diagnostics.Record) (hosts []string) {
+	for _, d := range record.Denials {
+		isName := d.Operation == "connect" || d.Operation == "resolve"
+		if d.Axis == policy.AxisNet && d.Reason == policy.DeniedNotGranted && isName && !slices.Contains(hosts, d.Target) && len(hosts) < 100 {
+			hosts = append(hosts, d.Target)
+		}
+	}
+	return hosts
 }
 
 // hintsOf returns what the failures of a tool lacked, or those of no tool, or all.

@@ -146,6 +146,9 @@ func sayMore(g *groups, r *row) {
 	if len(r.Allowed) > 0 {
 		g.add(r.shown(), "NAMES has more until its session ends, allowed in the client: "+show.Line(strings.Join(r.Allowed, ", "))+".", "", "")
 	}
+	if r.Earlier != nil {
+		g.add(r.shown(), show.Line(r.Earlier.Text("NAMES")), "", "")
+	}
 	plan := show.Typed("mcp-jail plan", r.Name)
 	if r.Jail != inJail && r.Jail != weaker {
 		return

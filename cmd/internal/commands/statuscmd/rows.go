@@ -26,28 +26,29 @@ import (
 
 // A row is a server as a client starts it, or one that no client has.
 type row struct {
-	Name        string          `json:"name"`             // of the server in all commands
-	Called      string          `json:"called,omitempty"` // by its client, or by run --name
-	Client      string          `json:"client,omitempty"`
-	File        string          `json:"file,omitempty"`
-	Project     string          `json:"project,omitempty"` // for which the client starts it
-	Jail        jail            `json:"jail"`
-	Why         string          `json:"why,omitempty"`  // of no, unclear and none
-	Wrap        bool            `json:"wrap,omitempty"` // wrap puts it into a jail
-	Windows     bool            `json:"windows,omitempty"`
-	Command     []string        `json:"command,omitempty"`
-	Policy      string          `json:"policy,omitempty"`  // its file
-	Version     string          `json:"version,omitempty"` // that is pinned
-	LastUsed    *time.Time      `json:"last_used,omitempty"`
-	LastClient  *records.Client `json:"last_client,omitempty"`
-	LastFailure *index.Failure  `json:"last_failure,omitempty"`
-	Waived      []policy.Axis   `json:"waived,omitempty"`            // the user accepts that these are not enforced
-	Lacks       []policy.Axis   `json:"lacks,omitempty"`             // of which this machine cannot enforce all: it does not start
-	Granted     []string        `json:"granted,omitempty"`           // by the file of a project or a plugin
-	MayChange   []changeable    `json:"may_change,omitempty"`        // what other servers are started from
-	Fault       string          `json:"fault,omitempty"`             // why it cannot start
-	Allowed     []string        `json:"allowed_in_client,omitempty"` // for the session that runs
-	Stored      *storedPart     `json:"stored,omitempty"`
+	Name        string            `json:"name"`             // of the server in all commands
+	Called      string            `json:"called,omitempty"` // by its client, or by run --name
+	Client      string            `json:"client,omitempty"`
+	File        string            `json:"file,omitempty"`
+	Project     string            `json:"project,omitempty"` // for which the client starts it
+	Jail        jail              `json:"jail"`
+	Why         string            `json:"why,omitempty"`  // of no, unclear and none
+	Wrap        bool              `json:"wrap,omitempty"` // wrap puts it into a jail
+	Windows     bool              `json:"windows,omitempty"`
+	Command     []string          `json:"command,omitempty"`
+	Policy      string            `json:"policy,omitempty"`  // its file
+	Version     string            `json:"version,omitempty"` // that is pinned
+	LastUsed    *time.Time        `json:"last_used,omitempty"`
+	LastClient  *records.Client   `json:"last_client,omitempty"`
+	LastFailure *index.Failure    `json:"last_failure,omitempty"`
+	Waived      []policy.Axis     `json:"waived,omitempty"`            // the user accepts that these are not enforced
+	Lacks       []policy.Axis     `json:"lacks,omitempty"`             // of which this machine cannot enforce all: it does not start
+	Granted     []string          `json:"granted,omitempty"`           // by the file of a project or a plugin
+	MayChange   []changeable      `json:"may_change,omitempty"`        // what other servers are started from
+	Fault       string            `json:"fault,omitempty"`             // why it cannot start
+	Allowed     []string          `json:"allowed_in_client,omitempty"` // for the session that runs
+	Earlier     *diagnostics.Kept `json:"earlier_policy,omitempty"`    // has the session that runs; else nil
+	Stored      *storedPart       `json:"stored,omitempty"`
 
 	title   string // of its client
 	running bool
@@ -239,7 +240,7 @@ func (r *row) addStored(x *index.Index, of *index.Server) {
 	kept := of.Kept
 	x.Stored.ReadSessions(kept)
 	about := kept.About
-	r.running, r.LastFailure, r.Allowed = kept.Running, kept.Failure, kept.Allowed
+	r.running, r.LastFailure, r.Allowed, r.Earlier = kept.Running, kept.Failure, kept.Allowed, kept.Earlier
 	if !kept.Used.IsZero() && len(about.Command) > 0 {
 		r.LastUsed = &kept.Used
 	}
