@@ -41,7 +41,7 @@ func recorded(c *analysis.Case, lines []string) (found []analysis.Finding) {
 // lines name it, or name nothing else.
 func sureOf(lines []string, d policy.Denial, most Attribution) Attribution {
 	isOther := func(n words.Name) bool { return n.Kind == words.Path || n.Kind == words.Host }
-	if most == Certain && !mentions(lines, d) && slices.ContainsFunc(words.Names(lines), isOther) {
+	if most == Certain && d.Axis != policy.AxisLimits && !mentions(lines, d) && slices.ContainsFunc(words.Names(lines), isOther) {
 		return Likely
 	}
 	return most

@@ -247,7 +247,11 @@ func endedByJail(d Diagnosis, why string) Diagnosis {
 
 // setCauses makes findings the causes of a diagnosis. The first one decides.
 func setCauses(d *Diagnosis, c *analysis.Case, found []analysis.Finding) {
-	found = slices.DeleteFunc(found, func(f analysis.Finding) bool { return !c.Restricts(f.Hint.Axis) })
+	alone := false // what is besides something that the jail does not restrict
+	found = slices.DeleteFunc(found, func(f analysis.Finding) bool {
+		alone = !c.Restricts(f.Hint.Axis) || alone && f.Besides
+		return alone
+	})
 	found = found[:min(len(found), maxHints)]
 	var all []*change.Proposal
 	for i := range found {
@@ -256,6 +260,7 @@ func setCauses(d *Diagnosis, c *analysis.Case, found []analysis.Finding) {
 	}
 	change.Bundle(all)
 	for i, f := range found {
+		f = worded(c, f)
 		h := hint(c, f)
 		if d.Hints = append(d.Hints, h); i == 0 {
 			d.Attribution, d.Cause, d.Fix, d.Explain = h.Attribution, h.Cause, h.Fix, h.Explain
@@ -346,12 +351,17 @@ func decided(c *analysis.Case, f analysis.Finding) analysis.Finding {
 			w.Source = change.Recorded
 		}
 		f.Hint.Proposal = c.Decide(w)
+		return f
 	}
+}
+
+// worded adjusts what is said to what was decided.
+func worded(c *analysis.Case, f analysis.Finding) analysis.Finding {
 	switch p := f.Hint.Proposal; {
 	case p.Verdict() == change.Never && p.Source == change.Said && p.Is(policy.WhySensitive, policy.WhyKeyName):
 		f.Hint.Cause, f.Whole = c.Who()+" probably looked for "+c.Show(f.Hint.Target)+". The jail hides keys and passwords", true
-	case p.Verdict() == change.Cannot && p.Is(policy.WhyDenied):
-		f.Hint.Cause += ", because " + show.Line(p.Reasons[0].Names[0]) + " refuses it"
+	case p.Verdict() == change.Cannot && p.Denial() != "":
+		f.Hint.Cause += ", because " + p.Denial() + " refuses it"
 	}
 	if f.Hint.Proposal.Refused() != "" {
 		f.Fix = ""

@@ -58,7 +58,7 @@ func ReasonsOf(w Want, perCall bool) (all []policy.Reason) {
 	if len(words) == 0 || w.Tool == "*" || slices.ContainsFunc(words, isLost) { // "*" would be all tools without a table
 		all = append(all, policy.Reason{Kind: policy.WhyNoRule})
 	}
-	if perCall && w.Tool == "" && w.Object.Setting.Key != StartupTimeout {
+	if perCall && w.Tool == "" && w.Object.Setting.Key != StartupTimeout && w.Object.Setting.Key != "workspace" {
 		all = append(all, policy.Reason{Kind: policy.WhyListing})
 	}
 	return all

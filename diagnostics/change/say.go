@@ -196,6 +196,14 @@ func Because(r policy.Reason, name string) string {
 	return ""
 }
 
+// Denial returns the rule that denies what is wanted, or "".
+func (p Proposal) Denial() string {
+	if at := slices.IndexFunc(p.Reasons, func(r policy.Reason) bool { return r.Kind == policy.WhyDenied }); at >= 0 {
+		return show.Line(p.Reasons[at].Names[0])
+	}
+	return ""
+}
+
 // Refused says why a change is not proposed, and what helps instead, or "" if it is proposed.
 func (p Proposal) Refused() string {
 	const not = "mcp-jail does not suggest allowing it"
@@ -207,8 +215,8 @@ func (p Proposal) Refused() string {
 		return not + ": a server that gets this can use it as you"
 	case p.verdict == Never:
 		return not + ": " + because
-	case p.Is(policy.WhyDenied):
-		return "leave out " + show.Line(p.Reasons[0].Names[0]) + ", if the server may have " + show.InSentence(p.Object.Name())
+	case p.Denial() != "":
+		return "leave out " + p.Denial() + ", if the server may have " + show.InSentence(p.Object.Name())
 	case p.Is(policy.WhyListing):
 		return "its tools are listed under the default policy, which no grant changes: set stateful = true"
 	case p.Is(policy.WhyNoRule):

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -82,7 +83,7 @@ type Want struct {
 	Tool    string // that alone would have it; "" is the whole server
 	Source  Source
 	Object  Object
-	Besides bool // it helps only with the one before
+	Besides bool // it and the one before help only together
 }
 
 // Proposal is what becomes of a change that someone wants. That of the zero Proposal is Never.
@@ -107,16 +108,20 @@ func (p Proposal) Is(kinds ...policy.ReasonKind) bool {
 // IsZero reports whether nothing was wanted.
 func (p Proposal) IsZero() bool { return p.Object.IsZero() }
 
-// Bundle gives a proposal that helps only with the one before, and that one, the worse verdict of the two.
+// Bundle gives proposals that help only together the worst of their verdicts: one, and those after it that are besides it.
+// What the server has already counts for none.
 func Bundle(all []*Proposal) {
-	for i := len(all) - 1; i > 0; i-- {
-		p, before := all[i], all[i-1]
-		switch {
-		case !p.Besides || p.verdict == Has || before.verdict == Has || before.IsZero():
-		case p.verdict < before.verdict:
-			before.verdict, before.Reasons = p.verdict, p.Reasons
-		default:
-			p.verdict, p.Reasons = before.verdict, before.Reasons
+	for i := 0; i < len(all); {
+		end := i + 1
+		for end < len(all) && all[end].Besides {
+			end++
+		}
+		run := slices.DeleteFunc(slices.Clone(all[i:end]), func(p *Proposal) bool { return p.IsZero() || p.verdict == Has })
+		if i = end; len(run) > 1 {
+			worst := *slices.MinFunc(run, func(a, b *Proposal) int { return cmp.Compare(a.verdict, b.verdict) })
+			for _, p := range run {
+				p.verdict, p.Reasons = worst.verdict, worst.Reasons
+			}
 		}
 	}
 }

@@ -283,16 +283,16 @@ func (t *Target) Decide(wants ...change.Want) (all []change.Proposal) {
 func (t *Target) decide(w change.Want) change.Proposal {
 	d := &Decider{Was: t, At: t.at, Others: t.Others, Load: func(f *config.ServerFile) (*Target, error) { return t.starts(w.Tool, f) }}
 	if t.source.with == nil {
-		return d.Decide(w, nil)
+		return d.decide(w, nil, change.ReasonsOf(w, !t.Policy.Stateful))
 	}
 	before, was := t.starts(w.Tool, nil)
 	if before == nil { // nothing of it is known
-		return d.Decide(w, nil)
+		return d.decide(w, nil, change.ReasonsOf(w, !t.Policy.Stateful))
 	}
 	d.Was = before
 	file, err := ownFile(t)
 	if err != nil {
-		return d.Decide(w, nil)
+		return d.decide(w, nil, change.ReasonsOf(w, !t.Policy.Stateful))
 	}
 	return d.Try(w, file, was)
 }

@@ -118,6 +118,11 @@ func (d *Decider) Try(w change.Want, file *config.ServerFile, was error) change.
 		_, after, err = d.With(file, g)
 	}
 	var more []policy.Reason
+	for _, r := range d.Was.Policy.Net {
+		if o := w.Object.Net; o.Host != "" && !r.Allow && r.Methods == nil && r.PathPrefix == "" && r.Covers(o.Host, o.Port) {
+			more = append(more, policy.Reason{Kind: policy.WhyDenied, Names: []string{r.Where}})
+		}
+	}
 	var beyond *change.BeyondError
 	switch {
 	case err != nil && isNew(err, was):

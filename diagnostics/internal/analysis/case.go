@@ -32,7 +32,7 @@ type Finding struct {
 	Fix    string
 	Whole  bool // Hint.Cause is whole sentences, which say how sure they are
 	Chosen bool // others choose what Object is, whatever the jail has recorded
-	// Besides means that the finding before it helps only with this one.
+	// Besides means that this finding and the one before it help only together.
 	Besides bool
 	// AboutPolicy means that Note concerns the policy or the session, and is shown even
 	// though the server has responded.

@@ -66,6 +66,20 @@ func (d *Diagnosis) Proposals() (all []*change.Proposal) {
 	return all
 }
 
+// Decide decides anew about the changes that would allow what was blocked.
+func (d *Diagnosis) Decide(propose func(change.Want) change.Proposal) {
+	var all []*change.Proposal
+	for i := range d.Hints {
+		p := &d.Hints[i].Proposal
+		if all = append(all, p); !p.IsZero() {
+			*p = propose(p.Want)
+		}
+	}
+	if change.Bundle(all); !d.Longer.IsZero() {
+		d.Longer = propose(d.Longer.Want)
+	}
+}
+
 // CanAllow reports whether the user can allow something of it by mcp-jail grant.
 func (d *Diagnosis) CanAllow() bool {
 	return slices.ContainsFunc(d.Proposals(), func(p *change.Proposal) bool { return p.IsOpen() })

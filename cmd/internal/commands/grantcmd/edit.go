@@ -290,8 +290,10 @@ func (e *Edit) apply(o change.Object) (file *config.ServerFile, after *checked, 
 			return file, after, rule.Where, nil
 		}
 	case o.Env != "":
-		rule, _ := policy.MatchEnv(now.target.Policy.Env, o.Env) // it may not be set
-		return file, after, rule.Where, nil
+		if rule, ok := policy.MatchEnv(now.target.Policy.Env, o.Env); ok { // it may not be set
+			return file, after, rule.Where, nil
+		}
+		return file, after, "", nil
 	}
 	return file, after, "the policy that it has", nil
 }

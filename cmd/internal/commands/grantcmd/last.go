@@ -95,17 +95,14 @@ func Decide(x *index.Index, word string, r diagnostics.Record) (can, allowed boo
 // has is not known.
 func withoutFile(x *index.Index) func(change.Want) change.Proposal {
 	d := &session.Decider{Was: &session.Target{Host: x.Host, Policy: &policy.Policy{}}, At: person{x.Host.OS, x.Host.Home, x.Host.Dir}.absolute}
+	d.Others = func() []policy.Started { return x.Others("") }
 	return func(w change.Want) change.Proposal { return d.Decide(w, nil) }
 }
 
 // decide decides anew about what the failures of a record lacked.
 func decide(r diagnostics.Record, propose func(change.Want) change.Proposal) {
 	for i := range r.Diagnoses {
-		all := r.Diagnoses[i].Proposals()
-		for _, p := range all {
-			*p = propose(p.Want)
-		}
-		change.Bundle(all)
+		r.Diagnoses[i].Decide(propose)
 	}
 }
 
@@ -214,7 +211,7 @@ func (e *Edit) wants(c terminal.Console, l lacked, how *How, only bool) (bool, e
 	case l.Verdict() == change.Has:
 		return true, nil // nothing is written
 	case !l.IsOpen():
-		text := name + ": " + fullStop(l.Refused())
+		text := name + ": " + fullStop(cmp.Or(l.Refused(), "its policy cannot be read"))
 		if l.Verdict() == change.Never && l.Source == change.Recorded { // a mere word of the server leads to no command for a key
 			text += " To allow it all the same, name it:\n  " + e.Command(l.Tool, e.Whole(l.Object).Words())
 		}

@@ -91,7 +91,7 @@ func (w *whyCmd) Run(c terminal.Console) error {
 
 // tell prints what a record says, and then the command that allows what was blocked.
 func (w *whyCmd) tell(c terminal.Console, x *index.Index, s *index.Server, record diagnostics.Record) {
-	_, allowed := grantcmd.Decide(x, s.Name, record)
+	can, allowed := grantcmd.Decide(x, s.Name, record)
 	c.PrintText(record.Text(func(r diagnostics.Record) string { return w.title(x, s, r) }, w.verbose))
 	switch line, name := grantLine(s, record), show.Name(s.Name); {
 	case allowed:
@@ -103,7 +103,7 @@ func (w *whyCmd) tell(c terminal.Console, x *index.Index, s *index.Server, recor
 			next = "Call the tool again."
 		}
 		c.PrintText("\nIt has been allowed since. " + next + "\n")
-	case line != "":
+	case can && line != "":
 		c.PrintText("\nTo allow it, run this, and call the tool again:\n  " + line + "\n")
 	}
 }

@@ -110,7 +110,7 @@ func (l *loop) may(g *grant, from change.Source) (tried, proposed bool, err erro
 		return false, false, nil
 	case p.Verdict() == change.Has:
 		return false, false, nil
-	case p.Verdict() < change.Ask:
+	case p.Verdict() < change.Ask, p.Verdict() == change.Ask && len(p.Reasons) > 0 && g.Fs.Path != "" && !p.Is(policy.WhyInHome):
 		g.why, g.closed = because, !p.IsOpen()
 		return false, false, nil
 	case slices.Contains(l.keysIn(g), tooMany):
@@ -121,7 +121,7 @@ func (l *loop) may(g *grant, from change.Source) (tried, proposed bool, err erro
 	case g.Net.Host != "":
 		tried, err = l.ask(g, because)
 		return tried, false, err
-	case rights == 0, rights&policy.Write != 0 && p.Verdict() == change.Fine && !l.isOwn(g.Fs.Path):
+	case rights == 0, rights&policy.Write != 0 && !l.isOwn(g.Fs.Path):
 		return false, true, nil
 	case l.reaches():
 		ask = append(ask, show.Name(l.name)+" may reach hosts, so it could send that on")
