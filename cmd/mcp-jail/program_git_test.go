@@ -220,7 +220,7 @@ func TestGitConfig(t *testing.T) {
 	w := newWorld(t)
 	r := settings(t, w)
 	got := w.attempt(t, r.name, r.config(r.access[0]), useRun("git", "config", "user.name", "Somebody"))
-	if d := w.why(t, r.name); !got.IsError || len(d.Grant) > 0 || !strings.Contains(d.Fix, "mcp-jail does not suggest allowing it") || !strings.Contains(d.Cause, ".git/config") {
+	if d := w.why(t, r.name); !got.IsError || len(d.Grant) > 0 || !strings.Contains(got.texts(), "mcp-jail does not suggest allowing it") || !strings.Contains(d.Cause, ".git/config") {
 		t.Errorf("%s\n%+v", got.texts(), d)
 	}
 }

@@ -18,12 +18,20 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// give grants what a try lacked and may be given: of each failure the first thing. What the server's answers show
-// later may come in the next try.
+// give grants what a try lacked and may be given: of each failure the first thing, with what it helps only together with.
+// What the server's answers show later may come in the next try.
 func (l *loop) give(t *try) (given []*grant, err error) {
 	l.proposed, l.left = nil, nil
 	for _, f := range t.failed {
+		some, isLeft := false, false
 		for _, h := range f.hints {
+			if h.Proposal.Besides && isLeft {
+				continue
+			}
+			if !h.Proposal.Besides && some {
+				break
+			}
+			before := len(l.left)
 			g, isNew, err := l.giveOne(f, h)
 			if err != nil {
 				return nil, err
@@ -31,9 +39,7 @@ func (l *loop) give(t *try) (given []*grant, err error) {
 			if isNew {
 				given = append(given, g)
 			}
-			if g != nil {
-				break
-			}
+			some, isLeft = some || g != nil, len(l.left) > before
 		}
 	}
 	return given, nil

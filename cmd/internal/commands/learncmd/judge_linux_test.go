@@ -47,6 +47,24 @@ func failed(call string, sure diagnostics.Attribution, words ...string) failure 
 	return failure{call: call, hints: []diagnostics.Hint{{Attribution: sure, Proposal: change.Proposal{Want: want}}}}
 }
 
+// TestTogether: what helps only with a thing that is left is not granted for a try, and of what is given the other half is.
+func TestTogether(t *testing.T) {
+	edit, home := begun(t)
+	testkit.PlantBelow(t, home, "notes/b", ".ssh/id_rsa")
+	for first, want := range map[string]int{"~/.ssh/id_rsa": 0, "~/notes/b": 2} {
+		l := &loop{edit: edit(), name: "true", yes: true}
+		f := failed("list", diagnostics.Certain, "--read", first)
+		second := failed("list", diagnostics.Certain, "--read", "~/notes/a").hints[0]
+		second.Proposal.Besides = true
+		f.hints = append(f.hints, second)
+		given, err := l.give(&try{failed: []failure{f}})
+		testkit.Must(t, err)
+		if len(given) != want {
+			t.Errorf("with %s: %d are given, not %d", first, len(given), want)
+		}
+	}
+}
+
 // TestVariables: no variable is granted for a try, whatever its name. It is proposed at the end, and --yes skips it.
 func TestVariables(t *testing.T) {
 	edit, _ := begun(t)
