@@ -249,7 +249,7 @@ func (h *heir) greet(ctx context.Context, all []said) error {
 			continue // any answer shows that it is loaded
 		}
 		if e.Error.Present() {
-			return errors.New("it answers with an error: " + session.FailureText(answer, e))
+			return fmt.Errorf("it answers %s with an error", f.Messages[0].Method)
 		}
 		if why := s.differs(answer.Slice(e.Result)); why != "" {
 			return errors.New(why)
@@ -343,8 +343,15 @@ func (h *heir) before(f *mcpproxy.Frame) (taken bool) {
 				h.conn.Inject(answer)
 				break
 			}
-			method := string(e.Method)
-			h.asks.Store(&method)
+			asks := "something"
+			switch method := string(e.Method); method {
+			case "elicitation/create", "sampling/createMessage": // no words of its own
+				asks = method
+			}
+			h.asks.Store(&asks)
+			if e.Trackable() {
+				h.conn.Inject(mcpproxy.NewError(e.ID, -32603, "mcp-jail: the client does not know this process yet", nil))
+			}
 		}
 	}
 	return true
