@@ -42,7 +42,7 @@ type heirs struct {
 	ready   chan *heir // gets each that may take over
 	lists   bool       // an heir must have the tools that the client knows
 
-	isOpen  func(id string) bool // a request of the client has no answer yet
+	isOpen func(id string) bool // a request of the client has no answer yet
 
 	mu    sync.Mutex
 	asked map[string]said // requests without an answer, by id; subscriptions/listen has none until its end

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -233,6 +234,44 @@ func TestHeirToldMore(t *testing.T) {
 	w.p.Told("notifications/tools/list_changed")
 	_, stderr, _ := w.p.Close()
 	sessiontest.Has(t, stderr, `saw: {"jsonrpc":"2.0","id":8,"method":"logging/setLevel"`)
+}
+
+// TestHeirReplaced: if a file that is mounted in an heir's jail was replaced since, another heir takes its place.
+func TestHeirReplaced(t *testing.T) {
+	t.Parallel()
+	w := wishes(t, "old", nil, "new")
+	var looks atomic.Int32
+	w.p.Fake.Mounted = func() ([]byte, bool) { return nil, looks.Add(1) > 1 }
+	w.p.Greet()
+	w.wish()
+	w.swapped(true)
+	w.answers(9, newOne)
+	w.p.Told("notifications/tools/list_changed")
+	w.p.Fake.Mu.Lock()
+	if w.p.Fake.Starts != 3 {
+		t.Errorf("%d starts", w.p.Fake.Starts)
+	}
+	w.p.Fake.Mu.Unlock()
+	w.p.Close()
+}
+
+// TestHeirMessages: a result that only has the words of a question in it keeps no heir waiting. One that asks does.
+func TestHeirMessages(t *testing.T) {
+	t.Parallel()
+	for result, busy := range map[string]bool{
+		`{"content":[{"text":"\"input_required\" \"task\""}]}`:            false,
+		`{"structuredContent":{"resultType":"input_required","task":{}}}`: false,
+		`{"resultType":"input_required"}`:                                 true,
+	} {
+		h := heirs{}
+		h.init(false, nil)
+		f := mcpproxy.Parse(mcpproxy.NewResponse([]byte("1"), "result", []byte(result)))
+		h.noteAnswer(f, &f.Messages[0], &mcpproxy.Call{ID: []byte("1"), Method: []byte("tools/call")})
+		if got, never := h.isBusy(); got != busy || never != "" {
+			t.Errorf("%s: busy %v, never %q", result, got, never)
+		}
+		h.cancel()
+	}
 }
 
 // TestHeirOfAsking: what the old process asks the client for at its end does not reach the client, whose answer would be to
