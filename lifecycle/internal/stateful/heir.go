@@ -38,11 +38,10 @@ const (
 type heirs struct {
 	ctx     context.Context // over when no heir is wanted any more
 	cancel  func()
-	started int        // used by the goroutine of refresher alone
-	ready   chan *heir // gets each that may take over
-	lists   bool       // an heir must have the tools that the client knows
-
-	isOpen func(id string) bool // a request of the client has no answer yet
+	started int                  // used by the goroutine of refresher alone
+	ready   chan *heir           // gets each that may take over
+	lists   bool                 // an heir must have the tools that the client knows
+	isOpen  func(id string) bool // a request of the client has no answer yet
 
 	mu    sync.Mutex
 	asked map[string]said // requests without an answer, by id; subscriptions/listen has none until its end
