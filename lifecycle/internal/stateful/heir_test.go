@@ -236,6 +236,20 @@ func TestHeirToldMore(t *testing.T) {
 	sessiontest.Has(t, stderr, `saw: {"jsonrpc":"2.0","id":8,"method":"logging/setLevel"`)
 }
 
+// TestHeirUnread: the process is not ended before it has read what the client has said.
+func TestHeirUnread(t *testing.T) {
+	t.Parallel()
+	w := wishes(t, "old-reads-late", nil, "new")
+	w.p.Greet()
+	w.p.Send(`{"jsonrpc":"2.0","method":"notifications/pause"}`)
+	time.Sleep(200 * time.Millisecond)
+	w.p.Send(`{"jsonrpc":"2.0","method":"notifications/read"}`)
+	w.wish()
+	w.swapped(true)
+	w.p.Told("notifications/tools/list_changed")
+	sessiontest.Has(t, w.p.Nothing(), "it was read")
+}
+
 // TestHeirReplaced: if a file that is mounted in an heir's jail was replaced since, another heir takes its place.
 func TestHeirReplaced(t *testing.T) {
 	t.Parallel()
