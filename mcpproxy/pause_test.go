@@ -58,6 +58,9 @@ func TestPause(t *testing.T) {
 	if resume == nil {
 		t.Fatal("not paused")
 	}
+	if p.ServerRequests.Add(request("9"), time.Now(), 0) {
+		t.Error("the server may ask the client while that is held back")
+	}
 	go write(`{"jsonrpc":"2.0","method":"notifications/x"}`)
 	select {
 	case <-up.begun:
@@ -66,6 +69,9 @@ func TestPause(t *testing.T) {
 	}
 	resume()
 	<-up.begun
+	if !p.ServerRequests.Add(request("9"), time.Now(), 0) {
+		t.Error("the server may not ask the client afterwards")
+	}
 	up.may <- true
 	client.Close()
 	if err := <-done; err != nil {

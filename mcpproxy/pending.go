@@ -27,6 +27,7 @@ type Pending struct {
 	mu    sync.Mutex
 	calls map[string][]*Call // by IDKey, the oldest first
 	count int
+	shut  bool // nothing is added: see shutEmpty
 }
 
 // Bounds of a table. At worst it takes MaxOpen × (2×MaxID + 2×MaxTool + 256) bytes, which is 22 MiB.
@@ -40,11 +41,11 @@ const (
 func NewPending() *Pending { return &Pending{calls: map[string][]*Call{}} }
 
 // Add records the request of an envelope that is Trackable. It returns false and records
-// nothing when the table is full, or the id too long.
+// nothing when the table is full or shut, or the id too long.
 func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.count == MaxOpen || len(e.ID) > MaxID {
+	if p.count == MaxOpen || len(e.ID) > MaxID || p.shut {
 		return false
 	}
 	c := &Call{ID: bytes.Clone(e.ID), Method: bytes.Clone(e.Method[:min(len(e.Method), MaxTool)]), Start: start, Batch: batch}
@@ -130,6 +131,25 @@ func (p *Pending) Len() int {
 func (p *Pending) Has(match func(*Call) bool) (has bool) {
 	p.Each(func(c *Call) { has = has || match(c) })
 	return has
+}
+
+// shutEmpty shuts the table, if every request in it is Answered, and reports whether it has.
+func (p *Pending) shutEmpty() bool {
+	open := false
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, same := range p.calls {
+		open = open || slices.ContainsFunc(same, func(c *Call) bool { return !c.Answered })
+	}
+	p.shut = !open
+	return p.shut
+}
+
+// Open ends what Proxy.Pause has begun for the table of the server's requests: there may be more of them.
+func (p *Pending) Open() {
+	p.mu.Lock()
+	p.shut = false
+	p.mu.Unlock()
 }
 
 // Forget removes the requests that are not to be kept: they can have no response any more.

@@ -50,7 +50,8 @@
 //     forwarded, unless [Hooks].UnmatchedResponse drops it. The hooks do not learn
 //     which request it belongs to.
 //   - The table of a server's requests does not record which server process sent
-//     them. A caller that replaces the process marks them by [Pending.Answer].
+//     them. A caller that replaces a running process does so under [Proxy.Pause].
+//     One whose process has ended marks them by [Pending.Answer].
 //   - Of each side, 8192 requests may wait for their responses, with ids of at
 //     most 1024 bytes. Further requests are not forwarded.
 //   - Of a batch the first 4096 messages are scanned, and no nested arrays. Of
@@ -130,18 +131,21 @@ func (p *Proxy) RunClient(up Upstream) error {
 	}
 }
 
-// Pause holds the client's frames back until resume is called. It does so only if no frame is being forwarded, no request
-// of the server is open, and none of the client for which waits returns true.
+// Pause holds the client's frames back until resume is called, and refuses the server's requests until then or until
+// Open of ServerRequests. It does so only if no frame is being forwarded, no request of the server is open, and none of
+// the client for which waits returns true.
 func (p *Proxy) Pause(waits func(*Call) bool) (resume func(), ok bool) {
 	if !p.turn.TryLock() {
 		return nil, false
 	}
-	any := func(*Call) bool { return true }
-	if p.Requests.Has(waits) || p.ServerRequests.Has(any) {
+	if p.Requests.Has(waits) || !p.ServerRequests.shutEmpty() {
 		p.turn.Unlock()
 		return nil, false
 	}
-	return p.turn.Unlock, true
+	return func() {
+		p.ServerRequests.Open()
+		p.turn.Unlock()
+	}, true
 }
 
 // Forward forwards a frame of the client that a hook has kept, as if the client had sent it now. It is for the
@@ -373,8 +377,8 @@ type Hooks struct {
 	// ServerRequest is called for every request of the server. When it returns true, the
 	// request is not forwarded and the hook is responsible for the response.
 	ServerRequest func(e *Envelope) bool
-	// TooManyPending is called for every request that is not forwarded because its table is full or
-	// its id longer than MaxID.
+	// TooManyPending is called for every request that is not forwarded because its table is full, its
+	// id longer than MaxID, or the client's frames are held back by Pause.
 	TooManyPending func(from Side, e *Envelope)
 	// Oversized is called for every frame that is dropped because it is Oversized: see Frame.
 	// Requests in it were not added to a table, and responses in it were not removed from theirs.

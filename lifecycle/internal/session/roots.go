@@ -99,14 +99,17 @@ func (r *roots) Follow(earlier *roots) {
 }
 
 // Repeat returns the answer to a roots/list of a process that the client does not know yet: what the client has answered
-// before, narrowed anew. It is nil if there is none.
+// before, narrowed anew, or an error if it has not. It is nil for another request.
 func (r *roots) Repeat(e *mcpproxy.Envelope) []byte {
 	if answer := r.Answer(e); answer != nil {
 		return answer
 	}
 	kept := r.answer.Load()
-	if string(e.Method) != "roots/list" || !e.Trackable() || kept == nil {
+	switch {
+	case string(e.Method) != "roots/list" || !e.Trackable():
 		return nil
+	case kept == nil:
+		return mcpproxy.NewError(e.ID, -32603, "mcp-jail: the client has not named its roots yet", nil)
 	}
 	f := mcpproxy.Parse(mcpproxy.NewResponse(e.ID, "result", *kept))
 	if r.mode != RootsOff {

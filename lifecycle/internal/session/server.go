@@ -67,6 +67,7 @@ func (s *Server) Follow(earlier *Server, unset []string) {
 // Succeed has the process of Follow take the place of the one before, which has ended.
 func (s *Server) Succeed(earlier *Server) {
 	s.Processes.Follow(&earlier.Processes)
+	s.Roots.Follow(&earlier.Roots) // the client may have named others meanwhile
 	s.FirstCall.at.Store(earlier.FirstCall.at.Load())
 	s.Quiet.Store(false)
 }

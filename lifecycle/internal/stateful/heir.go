@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -36,27 +38,28 @@ const (
 type heirs struct {
 	ctx     context.Context // over when no heir is wanted any more
 	cancel  func()
-	started int        // used by the goroutine of refresher alone
-	ready   chan *heir // gets each that may take over
-	lists   bool       // an heir must have the tools that the client knows
+	started int                  // used by the goroutine of refresher alone
+	ready   chan *heir           // gets each that may take over
+	lists   bool                 // an heir must have the tools that the client knows
+	isOpen  func(id string) bool // a request of the client has no answer yet
 
-	mu         sync.Mutex
-	asked      map[string]said   // requests without an answer, by id
-	greeting   said              // the initialize or server/discover
-	level      []byte            // the logging/setLevel
-	subscribed map[string][]byte // the resources/subscribe, by their params
-	listens    map[string][]byte // the subscriptions/listen, by id
-	tools      map[string]said   // the tools/list, by their params
-	meta       []byte            // of the last modern request
-	busy       time.Time         // until then the process is not ended
-	never      string            // why there is no heir any more in this session, or ""
+	mu    sync.Mutex
+	asked map[string]said // requests without an answer, by id; subscriptions/listen has none until its end
+	told  []said          // what an heir is told, in order, with one for each key
+	count int             // how often told has changed
+	meta  []byte          // of the last modern request
+	busy  time.Time       // until then the process is not ended
+	never string          // why there is no heir any more in this session, or ""
 }
 
 // said is a request of the client as the client has sent it, and the result that it got.
 type said struct {
-	method, params string
-	line, result   []byte
+	method, key  string // a later one with the same key replaces it
+	line, result []byte
 }
+
+// greeting is the key of an initialize and of a server/discover.
+const greeting = "greeting"
 
 const methodListen = "subscriptions/listen"
 
@@ -65,10 +68,9 @@ const ownProbe = "probe"
 
 func isListen(c *mcpproxy.Call) bool { return string(c.Method) == methodListen }
 
-func (h *heirs) init(lists bool) {
+func (h *heirs) init(lists bool, isOpen func(id string) bool) {
 	h.ctx, h.cancel = context.WithCancel(context.Background())
-	h.ready, h.lists = make(chan *heir), lists
-	h.asked, h.tools, h.subscribed, h.listens = map[string]said{}, map[string]said{}, map[string][]byte{}, map[string][]byte{}
+	h.ready, h.lists, h.isOpen, h.asked = make(chan *heir), lists, isOpen, map[string]said{}
 }
 
 // noteRequest remembers what an heir is told, before we change it.
@@ -79,39 +81,52 @@ func (h *heirs) noteRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	if e.Era() == mcpproxy.Modern {
 		h.meta = bytes.Clone(f.Slice(e.ParamsMeta))
 	}
-	switch string(e.Method) {
+	method := string(e.Method)
+	key := method
+	switch method {
 	case "tools/call":
-		h.noteTask(params, "task")
+		h.noteState(params)
 		return
 	case "tools/list":
 		if !h.lists {
 			return
 		}
-	case "initialize", "server/discover", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", methodListen:
+		key += " " + session.CursorOf(params)
+	case "initialize", "server/discover":
+		key = greeting
+	case "resources/subscribe", "resources/unsubscribe":
+		var of struct{ URI string }
+		json.Unmarshal(params, &of)
+		key = "resource " + of.URI
+	case "logging/setLevel", methodListen:
 	default:
 		return
 	}
+	if len(h.asked)+len(h.told) >= maxSaid { // of what was cancelled there is no answer
+		maps.DeleteFunc(h.asked, func(id string, _ said) bool { return !h.isOpen(id) })
+	}
 	line, whole := f.AppendTo(nil)
-	if f.Batch || !whole || !e.Trackable() || len(h.asked)+len(h.subscribed)+len(h.listens)+len(h.tools) >= maxSaid {
+	if f.Batch || !whole || !e.Trackable() || len(h.asked)+len(h.told) >= maxSaid {
 		h.never = "the client's requests cannot be repeated"
 		return
 	}
-	if string(e.Method) == methodListen {
-		h.listens[mcpproxy.IDKey(e.ID)] = line
-		return
-	}
-	h.asked[mcpproxy.IDKey(e.ID)] = said{method: string(e.Method), params: string(params), line: line}
+	h.asked[mcpproxy.IDKey(e.ID)] = said{method: method, key: key, line: line}
 }
 
-// noteTask notes that a task was made, which lives in the process: a member says so. The caller holds mu.
-func (h *heirs) noteTask(object []byte, member string) {
-	if h.never == "" && bytes.Contains(object, []byte(`"task"`)) {
-		session.EachMember(object, func(name string, _ int64, value []byte) {
-			if name == member && (name == "task" || string(value) == `"task"`) {
-				h.never = "the client has started a task, which would be lost"
-			}
-		})
+// noteState notes what the params or the result of a call say of a state that the process keeps for it. The caller holds
+// mu.
+func (h *heirs) noteState(object []byte) {
+	if !bytes.Contains(object, []byte(`"task"`)) && !bytes.Contains(object, []byte(`"input_required"`)) {
+		return
 	}
+	session.EachMember(object, func(name string, _ int64, value []byte) {
+		switch {
+		case name == "task", name == "resultType" && string(value) == `"task"`:
+			h.never = "the client has started a task, which would be lost"
+		case name == "resultType" && string(value) == `"input_required"`:
+			h.busy = time.Now().Add(asksClient)
+		}
+	})
 }
 
 func (h *heirs) noteAnswer(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) {
@@ -119,31 +134,34 @@ func (h *heirs) noteAnswer(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.
 	defer h.mu.Unlock()
 	result := f.Slice(e.Result)
 	if string(c.Method) == "tools/call" {
-		if bytes.Contains(result, []byte("input_required")) {
-			h.busy = time.Now().Add(asksClient)
-		}
-		h.noteTask(result, "task")
-		h.noteTask(result, "resultType")
+		h.noteState(result)
 		return
 	}
-	key := mcpproxy.IDKey(c.ID)
-	s, known := h.asked[key]
-	delete(h.asked, key)
-	if !known || !e.Result.Present() {
+	id := mcpproxy.IDKey(c.ID)
+	s, known := h.asked[id]
+	delete(h.asked, id)
+	if !known || !e.Result.Present() || s.method == methodListen {
 		return
 	}
-	switch s.result = bytes.Clone(result); s.method {
-	case "logging/setLevel":
-		h.level = s.line
-	case "resources/subscribe":
-		h.subscribed[s.params] = s.line
-	case "resources/unsubscribe":
-		delete(h.subscribed, s.params)
-	case "tools/list":
-		h.tools[s.params] = s
+	h.count++
+	s.result = bytes.Clone(result)
+	at := slices.IndexFunc(h.told, func(t said) bool { return t.key == s.key })
+	switch {
+	case s.method == "resources/unsubscribe":
+		h.told = slices.DeleteFunc(h.told, func(t said) bool { return t.key == s.key })
+	case at >= 0:
+		h.told[at] = s
 	default:
-		h.greeting = s
+		h.told = append(h.told, s)
 	}
+}
+
+// greeting returns the request with which the client has begun, if it has. The caller holds mu.
+func (h *heirs) greeting() (s said, found bool) {
+	if i := slices.IndexFunc(h.told, func(t said) bool { return t.key == greeting }); i >= 0 {
+		return h.told[i], true
+	}
+	return said{}, false
 }
 
 // noteCancelled notes that a call was given up, which may still write.
@@ -162,28 +180,24 @@ func (h *heirs) isBusy() (busy bool, never string) {
 	return time.Now().Before(h.busy), h.never
 }
 
-// replay returns what an heir is told, in order.
-func (h *heirs) replay() (all []said, err error) {
+// replay returns what an heir is told, in order, and how often that has changed.
+func (h *heirs) replay() (all []said, count int, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	switch {
-	case h.never != "":
-		return nil, errors.New(h.never)
-	case h.greeting.line != nil:
-		all = append(all, h.greeting)
-	case h.meta != nil: // its answer shows that the program is loaded
-		all = append(all, said{method: ownProbe, line: mcpproxy.NewRequest([]byte("0"), "server/discover", session.JSONObject("_meta", h.meta))})
+	if h.never != "" {
+		return nil, 0, errors.New(h.never)
 	}
-	if h.level != nil {
-		all = append(all, said{line: h.level})
+	if _, found := h.greeting(); !found && h.meta != nil { // its answer shows that the program is loaded
+		all = []said{{method: ownProbe, line: mcpproxy.NewRequest([]byte("0"), "server/discover", session.JSONObject("_meta", h.meta))}}
 	}
-	for _, line := range h.subscribed {
-		all = append(all, said{line: line})
-	}
-	for _, s := range h.tools {
-		all = append(all, s)
-	}
-	return all, nil
+	return append(all, h.told...), h.count, nil
+}
+
+// hasMore reports whether the client has said more than an heir was told.
+func (h *heirs) hasMore(than *heir) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.count != than.count
 }
 
 // heir is one that is started, and may wait.
@@ -193,20 +207,22 @@ type heir struct {
 	proc                     session.Process
 	conn                     *mcpproxy.Conn
 	serverEnded, stderrEnded chan struct{}
+	count                    int // of heirs, when it was started
 
 	bound   atomic.Bool  // the client has it
 	last    atomic.Int64 // when it has written last, in nanoseconds
 	answers chan *mcpproxy.Frame
 	asks    atomic.Pointer[string] // what it asks the client for, who does not know it yet
+	roots   atomic.Bool            // it has asked for the client's roots, and got the last ones
 }
 
 // launch starts an heir, and takes it through the handshake.
 func (s *statefulSession) launch(ctx context.Context, next *session.Next) (h *heir, err error) {
-	all, err := s.heir.replay()
+	all, count, err := s.heir.replay()
 	if err != nil {
 		return nil, err
 	}
-	h = &heir{next: next, server: &session.Server{}, serverEnded: make(chan struct{}), stderrEnded: make(chan struct{}), answers: make(chan *mcpproxy.Frame, 1)}
+	h = &heir{next: next, count: count, server: &session.Server{}, serverEnded: make(chan struct{}), stderrEnded: make(chan struct{}), answers: make(chan *mcpproxy.Frame, 1)}
 	h.server.Init(s.client, next.Profile)
 	h.server.Follow(s.server(), next.Unset)
 	if h.server.Pipes, err = streams.NewPipes(); err != nil {
@@ -249,7 +265,7 @@ func (h *heir) greet(ctx context.Context, all []said) error {
 			continue // any answer shows that it is loaded
 		}
 		if e.Error.Present() {
-			return errors.New("it answers with an error: " + session.FailureText(answer, e))
+			return fmt.Errorf("it answers %s with an error", f.Messages[0].Method)
 		}
 		if why := s.differs(answer.Slice(e.Result)); why != "" {
 			return errors.New(why)
@@ -289,7 +305,7 @@ func (s said) differs(now []byte) string {
 	}
 	var a, b answer
 	switch {
-	case s.result == nil:
+	case s.key != greeting && s.method != "tools/list":
 	case json.Unmarshal(s.result, &a) != nil, json.Unmarshal(now, &b) != nil:
 		return "its answer to " + s.method + " cannot be read"
 	case a.ProtocolVersion != b.ProtocolVersion, !reflect.DeepEqual(a.SupportedVersions, b.SupportedVersions):
@@ -340,11 +356,19 @@ func (h *heir) before(f *mcpproxy.Frame) (taken bool) {
 			h.conn.Inject(mcpproxy.NewResponse(e.ID, "result", []byte("{}")))
 		default:
 			if answer := h.server.Roots.Repeat(e); answer != nil {
+				h.roots.Store(true)
 				h.conn.Inject(answer)
 				break
 			}
-			method := string(e.Method)
-			h.asks.Store(&method)
+			asks := "something"
+			switch method := string(e.Method); method {
+			case "elicitation/create", "sampling/createMessage": // no words of its own
+				asks = method
+			}
+			h.asks.Store(&asks)
+			if e.Trackable() {
+				h.conn.Inject(mcpproxy.NewError(e.ID, -32603, "mcp-jail: the client does not know this process yet", nil))
+			}
 		}
 	}
 	return true
@@ -412,8 +436,9 @@ func (w *processWait) tryHeir() {
 	ends := w.term != nil || w.kill != nil || w.cause.byClient || w.cause.signalled
 	switch {
 	case err != nil:
-		w.dropHeir()
-		s.keep(h.next, err.Error())
+		w.dropHeir(func(next *session.Next) {
+			s.client.Tasks.Go(func() { s.keep(next, err.Error()) }) // the client may not read
+		})
 		return
 	case ends, busy, !s.server().Sent():
 		return
@@ -422,10 +447,13 @@ func (w *processWait) tryHeir() {
 	if !quiet {
 		return
 	}
-	if _, whole := h.proc.Mounts(); !whole {
+	if streams.UnreadBytes(s.server().Pipes.Stdin) > 0 {
 		resume()
-		w.dropHeir()
-		s.keep(h.next, "a file of its policy was replaced since")
+		return
+	}
+	if _, whole := h.proc.Mounts(); !whole || s.heir.hasMore(h) {
+		resume()
+		w.dropHeir(s.messages.refresh.restart)
 		return
 	}
 	w.heir, w.try = nil, nil
@@ -435,16 +463,18 @@ func (w *processWait) tryHeir() {
 }
 
 func (w *processWait) takeHeir(h *heir) {
-	w.dropHeir()
+	w.dropHeir(refuse)
 	w.heir, w.heirSince, w.try = h, time.Now(), time.Tick(heirTry)
 }
 
-// dropHeir ends the heir that waits, if there is one.
-func (w *processWait) dropHeir() {
+func refuse(next *session.Next) { next.Done(false) }
+
+// dropHeir ends the heir that waits, if there is one. then gets what it was started for.
+func (w *processWait) dropHeir(then func(*session.Next)) {
 	if h := w.heir; h != nil {
 		w.heir, w.try = nil, nil
-		h.next.Done(false)
 		w.session.client.Tasks.Go(h.end)
+		then(h.next)
 	}
 }
 
@@ -455,6 +485,7 @@ func (s *statefulSession) adopt(h *heir) {
 	old.Pipes.CloseOwnEnds()
 	s.client.Proxy.Requests.Forget(isListen)
 	s.client.Proxy.ServerRequests.Forget(func(*mcpproxy.Call) bool { return false })
+	s.client.Proxy.ServerRequests.Open()
 	s.current.Store(h.server)
 	s.upstream.server.Store(h.conn)
 	if s.client.Tools != nil {
@@ -462,24 +493,33 @@ func (s *statefulSession) adopt(h *heir) {
 	}
 	h.next.Done(true)
 	h.bound.Store(true)
+	var again [][]byte
 	s.heir.mu.Lock()
-	greeting := s.heir.greeting
-	for id, line := range s.heir.listens {
-		if s.calls.has(id) {
-			h.conn.Replay(line)
-		} else {
-			delete(s.heir.listens, id)
+	hello, _ := s.heir.greeting()
+	for id, open := range s.heir.asked {
+		if open.method == methodListen && s.calls.has(id) {
+			again = append(again, open.line)
 		}
 	}
 	s.heir.mu.Unlock()
-	var answer struct {
-		Capabilities map[string]struct{ ListChanged bool }
+	if h.roots.Load() { // they may be others by now
+		again = append(again, mcpproxy.NewNotification("notifications/roots/list_changed", nil))
 	}
-	json.Unmarshal(greeting.result, &answer)
-	for _, kind := range []string{"tools", "prompts", "resources"} {
-		if greeting.method == "initialize" && answer.Capabilities[kind].ListChanged {
-			s.client.Proxy.Client.Inject(mcpproxy.NewNotification("notifications/"+kind+"/list_changed", nil))
+	s.client.Tasks.Go(func() { // the process may not read
+		for _, line := range again {
+			h.conn.Replay(line)
 		}
-	}
-	s.client.Succeeded()
+	})
+	s.client.Tasks.Go(func() { // nor the client
+		var answer struct {
+			Capabilities map[string]struct{ ListChanged bool }
+		}
+		json.Unmarshal(hello.result, &answer)
+		for _, kind := range []string{"tools", "prompts", "resources"} {
+			if hello.method == "initialize" && answer.Capabilities[kind].ListChanged {
+				s.client.Proxy.Client.Inject(mcpproxy.NewNotification("notifications/"+kind+"/list_changed", nil))
+			}
+		}
+		s.client.Succeeded()
+	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -96,7 +97,7 @@ func TestHeir(t *testing.T) {
 	w.p.Ask(sessiontest.Legacy("1", "logging/setLevel", `{"level":"warning"}`))
 	w.p.Ask(sessiontest.Legacy("2", "resources/subscribe", `{"uri":"a:b"}`))
 	w.p.Ask(sessiontest.Legacy("3", "resources/subscribe", `{"uri":"a:gone"}`))
-	w.p.Ask(sessiontest.Legacy("4", "resources/unsubscribe", `{"uri":"a:gone"}`))
+	w.p.Ask(sessiontest.Legacy("4", "resources/unsubscribe", `{"_meta":{},"uri":"a:gone"}`))
 	w.answers(5, oldOne)
 	w.wish()
 	w.swapped(true)
@@ -119,6 +120,8 @@ func TestHeirNever(t *testing.T) {
 		"new-other-version":      "it speaks another version of the protocol",
 		"new-other-tools":        "it has other tools than the client was told",
 		"new-asks":               "it asks the client for elicitation/create at its start",
+		"new-asks-oddly":         "it asks the client for something at its start",
+		"new-errors":             "it answers initialize with an error. Restart",
 		"new-locked":             "it has ended (exit status 1)",
 		"new-mute":               "it gives no answer",
 	} {
@@ -145,7 +148,11 @@ func TestHeirNever(t *testing.T) {
 			if strings.Contains(refused, "They run this") {
 				t.Errorf("it asks for a grant, too: %s", refused)
 			}
-			sessiontest.Has(t, w.p.Nothing(), why)
+			stderr := w.p.Nothing()
+			sessiontest.Has(t, stderr, why)
+			if heir == "new-asks" {
+				sessiontest.Has(t, stderr, `saw: {"jsonrpc":"2.0","id":0,"error"`)
+			}
 		})
 	}
 }
@@ -211,6 +218,89 @@ func TestHeirWaits(t *testing.T) {
 	}
 }
 
+// TestHeirToldMore: what the client says while an heir waits is said to another one, which takes its place.
+func TestHeirToldMore(t *testing.T) {
+	t.Parallel()
+	w := wishes(t, "old", nil, "new")
+	w.p.Greet()
+	w.p.Send(sessiontest.Legacy("7", "tools/call", `{"name":"slow"}`))
+	w.wish()
+	sessiontest.Eventually(t, "an heir", func() bool { k := w.kept(); return k != nil && strings.Contains(k.Why, "waits for a moment") })
+	w.p.Send(sessiontest.Legacy("8", "logging/setLevel", `{"level":"error"}`))
+	w.p.Answer("7")
+	w.p.Answer("8")
+	w.swapped(true)
+	w.answers(9, newOne)
+	w.p.Told("notifications/tools/list_changed")
+	_, stderr, _ := w.p.Close()
+	sessiontest.Has(t, stderr, `saw: {"jsonrpc":"2.0","id":8,"method":"logging/setLevel"`)
+}
+
+// TestHeirUnread: the process is not ended before it has read what the client has said.
+func TestHeirUnread(t *testing.T) {
+	t.Parallel()
+	w := wishes(t, "old-reads-late", nil, "new")
+	w.p.Greet()
+	w.p.Send(`{"jsonrpc":"2.0","method":"notifications/pause"}`)
+	time.Sleep(200 * time.Millisecond)
+	w.p.Send(`{"jsonrpc":"2.0","method":"notifications/read"}`)
+	w.wish()
+	w.swapped(true)
+	w.p.Told("notifications/tools/list_changed")
+	sessiontest.Has(t, w.p.Nothing(), "it was read")
+}
+
+// TestHeirReplaced: if a file that is mounted in an heir's jail was replaced since, another heir takes its place.
+func TestHeirReplaced(t *testing.T) {
+	t.Parallel()
+	w := wishes(t, "old", nil, "new")
+	var looks atomic.Int32
+	w.p.Fake.Mounted = func() ([]byte, bool) { return nil, looks.Add(1) > 1 }
+	w.p.Greet()
+	w.wish()
+	w.swapped(true)
+	w.answers(9, newOne)
+	w.p.Told("notifications/tools/list_changed")
+	w.p.Fake.Mu.Lock()
+	if w.p.Fake.Starts != 3 {
+		t.Errorf("%d starts", w.p.Fake.Starts)
+	}
+	w.p.Fake.Mu.Unlock()
+	w.p.Close()
+}
+
+// TestHeirMessages: a result that only has the words of a question in it keeps no heir waiting. One that asks does.
+func TestHeirMessages(t *testing.T) {
+	t.Parallel()
+	for result, busy := range map[string]bool{
+		`{"content":[{"text":"\"input_required\" \"task\""}]}`:            false,
+		`{"structuredContent":{"resultType":"input_required","task":{}}}`: false,
+		`{"resultType":"input_required"}`:                                 true,
+	} {
+		h := heirs{}
+		h.init(false, nil)
+		f := mcpproxy.Parse(mcpproxy.NewResponse([]byte("1"), "result", []byte(result)))
+		h.noteAnswer(f, &f.Messages[0], &mcpproxy.Call{ID: []byte("1"), Method: []byte("tools/call")})
+		if got, never := h.isBusy(); got != busy || never != "" {
+			t.Errorf("%s: busy %v, never %q", result, got, never)
+		}
+		h.cancel()
+	}
+}
+
+// TestHeirOfAsking: what the old process asks the client for at its end does not reach the client, whose answer would be to
+// the new one.
+func TestHeirOfAsking(t *testing.T) {
+	t.Parallel()
+	w := wishes(t, "old-asks-late", nil, "new")
+	w.p.Greet()
+	w.wish()
+	w.swapped(true)
+	w.answers(9, newOne)
+	w.p.Told("notifications/tools/list_changed")
+	w.p.Nothing()
+}
+
 // TestHeirOfDeaf: an old process that ignores its end is killed. A call that the client writes meanwhile waits.
 func TestHeirOfDeaf(t *testing.T) {
 	t.Parallel()
@@ -228,11 +318,16 @@ func TestHeirOfDeaf(t *testing.T) {
 	w.p.Nothing()
 }
 
-// TestHeirModern: a client of 2026-07-28 has a subscription, which the new process gets, too.
+// TestHeirModern: a client of 2026-07-28 has a subscription, which the new process gets, too. Many were cancelled.
 func TestHeirModern(t *testing.T) {
 	t.Parallel()
 	w := wishes(t, "old", nil, "new")
 	w.p.Ask(sessiontest.Modern("0", "server/discover", ""))
+	for i := range maxSaid + 10 {
+		w.p.Send(sessiontest.Modern(fmt.Sprint(100+i), "subscriptions/listen", ""))
+		w.p.Told("notifications/subscriptions/acknowledged")
+		w.p.Send(fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, 100+i))
+	}
 	w.p.Send(sessiontest.Modern(`"l"`, "subscriptions/listen", ""))
 	sessiontest.Has(t, w.p.Told("notifications/subscriptions/acknowledged").Line, "old")
 	w.wish()
@@ -244,23 +339,28 @@ func TestHeirModern(t *testing.T) {
 	w.p.Close()
 }
 
-// TestHeirRoots: the answer of the client to roots/list is repeated, as its new policy narrows it. The client is not asked
-// again.
+// TestHeirRoots: the answer of the client to roots/list is repeated, as its new policy narrows it. The client is asked again
+// when it has the new process: its roots may be others by now, or it was not asked before.
 func TestHeirRoots(t *testing.T) {
 	t.Parallel()
 	const given = `{"roots":[{"uri":"file:///secret/a"},{"uri":"file:///other"}]}`
-	for mode, want := range map[string]string{"": given, session.RootsNarrow: `{"roots":[{"uri":"file:///secret/a"}]}`} {
+	for mode, want := range map[string]string{"": given, session.RootsNarrow: `{"roots":[{"uri":"file:///secret/a"}]}`, "never asked": `{"code":-32603`} {
+		if mode == "never asked" {
+			mode = ""
+		}
 		w := wishes(t, "old", func(s *session.Session) { s.Profile.Roots = mode }, "new-asks-roots")
 		w.p.Send(sessiontest.HelloFrom("0", `{"roots":{}}`), sessiontest.Initialized)
 		w.p.Answer("0")
-		w.p.Send(sessiontest.Legacy("1", "tools/call", `{"name":"roots"}`))
-		asked := w.p.Told("roots/list")
-		w.p.Send(sessiontest.ReplyTo(asked, given))
-		w.p.Answer("1")
+		if strings.Contains(want, "roots") {
+			w.p.Send(sessiontest.Legacy("1", "tools/call", `{"name":"roots"}`))
+			w.p.Send(sessiontest.ReplyTo(w.p.Told("roots/list"), given))
+			w.p.Answer("1")
+		}
 		w.wish(func(p *policy.Profile) { p.Roots = mode })
 		w.swapped(true)
+		w.p.Send(sessiontest.ReplyTo(w.p.Told("roots/list"), `{"roots":[{"uri":"file:///secret/later"}]}`))
 		w.p.Told("notifications/tools/list_changed")
-		sessiontest.Has(t, w.p.Nothing(), `"result":`+want)
+		sessiontest.Has(t, w.p.Nothing(), `"id":0,"`, want, `"id":1,"result":{"roots":[{"uri":"file:///secret/later"}]}`)
 	}
 }
 

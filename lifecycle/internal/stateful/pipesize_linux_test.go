@@ -15,13 +15,13 @@ import (
 // this user enlarge a pipe. One that is larger already stays as it is.
 func TestLargeAnswerPipe(t *testing.T) {
 	t.Parallel()
-	const ordinary, large = 64 << 10, 512 << 10
+	const ordinary, large = 64 << 10, 1 << 20
 	r, w, err := os.Pipe()
 	testkit.Must(t, err)
 	defer r.Close()
 	defer w.Close()
 	grown := resized(t, r, large)
-	for _, c := range []struct{ before, text, after int }{{ordinary, ordinary / 2, ordinary}, {ordinary, 2 * ordinary, grown}, {2 * large, 2 * ordinary, 0}} {
+	for _, c := range []struct{ before, text, after int }{{ordinary, 2 * ordinary, ordinary}, {ordinary, 8 * ordinary, grown}, {2 * large, 8 * ordinary, 0}} {
 		p := begin(t, &sessiontest.Fake{Server: "menu"}, nil)
 		before := resized(t, p.Out, c.before)
 		if c.after == 0 {

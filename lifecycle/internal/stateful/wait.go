@@ -39,7 +39,7 @@ func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc 
 	defer stuck.Stop()
 	dead, stopHangup := streams.WatchHangup(s.client.Config.In, s.client.Config.Out)
 	defer stopHangup()
-	defer w.dropHeir()
+	defer w.dropHeir(refuse)
 	for {
 		select {
 		case <-proc.Done():

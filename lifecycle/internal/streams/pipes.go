@@ -89,7 +89,7 @@ func (d *drainable) Large(large bool) {
 	if large {
 		size = maxPipe
 	}
-	Enlarge(d.File, size)
+	resize(d.File, size)
 }
 
 // Read implements io.Reader.
