@@ -3,9 +3,7 @@ package index
 import (
 	"cmp"
 	"maps"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -63,15 +61,19 @@ func (s *Server) line() []string {
 	return s.Words
 }
 
-// startsIn returns the working directory of a server.
+// startsIn returns the working directory of a server: as its file says, or in the workspace of its table.
 func (x *Index) startsIn(s *Server) string {
-	if s.File != nil && s.File.Server.Directory != "" && s.File.Server.Directory != policy.StartInWorkspace {
-		if rest, ok := strings.CutPrefix(s.File.Server.Directory, "~"); ok {
-			return filepath.Join(x.Host.Home, rest)
-		}
-		return s.File.Server.Directory
+	t := &session.Target{Host: x.Host, Policy: &policy.Policy{}}
+	t.Host.Dir = x.clientsDir(s)
+	switch {
+	case s.File != nil && s.File.Server.Directory != policy.StartInWorkspace:
+		return t.Expand(s.File.Server.Directory)
+	case s.File != nil:
+		t.Policy.Workspace = s.File.Server.Workspace
+	case s.Table != nil:
+		t.Policy.Workspace = s.Table.Workspace
 	}
-	return x.clientsDir(s)
+	return t.Expand("")
 }
 
 // clientsDir returns where a client starts a server. Where that is not known, it is a directory that no grant opens.
