@@ -43,7 +43,10 @@ func (x *Index) findStarted() *started {
 		}
 		x.started.all = append(x.started.all, from)
 	}
-	x.started.noted, _ = records.Starts(x.Host, "") // with an error no server starts
+	var err error
+	if x.started.noted, err = records.Starts(x.Host, ""); err != nil {
+		x.started.all = append(x.started.all, policy.Started{Err: err})
+	}
 	for _, n := range x.started.noted {
 		if !n.Listed {
 			n.Name = cmp.Or(names[n.Key], n.Name)
@@ -104,12 +107,15 @@ func (x *Index) MayChange(s *Server) (all []policy.Reason) {
 				continue
 			}
 			for _, r := range resolve.ReasonsOfStarted(&x.Host, at, others) {
+				if r.Kind != policy.WhyOtherProgram {
+					continue
+				}
 				written := r.Names[1]
 				if !policy.Within(written, at) {
 					written = at
 				}
 				isSame := func(o policy.Reason) bool { return o.Names[0] == r.Names[0] }
-				if r.Kind == policy.WhyOtherProgram && w.Sum(written, reach.Protected).Rights&policy.Write != 0 && !slices.ContainsFunc(all, isSame) {
+				if w.Sum(written, reach.Protected).Rights&policy.Write != 0 && !slices.ContainsFunc(all, isSame) {
 					all = append(all, r)
 				}
 			}

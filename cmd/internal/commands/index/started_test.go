@@ -3,12 +3,15 @@
 package index
 
 import (
+	"os"
 	"slices"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
 // TestMayChange: what other servers are started from that a server may write, by its policy or as its starts noted.
@@ -54,6 +57,31 @@ func TestMayChange(t *testing.T) {
 		}
 		if slices.Sort(got); !slices.Equal(got, want) {
 			t.Errorf("%s: %q, want %q", key, got, want)
+		}
+	}
+}
+
+// TestNotesUnread: where the notes of starts cannot be read, no write is taken for one that changes no other server.
+func TestNotesUnread(t *testing.T) {
+	dir := plantHome(t, nil)
+	x := readAs(t, dir+"/bin/mcp-jail")
+	of := &session.Target{Host: x.Host, Policy: &policy.Policy{Server: "s"}}
+	for unread, want := range map[bool]policy.ReasonKind{false: "", true: policy.WhyWouldNotStart} {
+		if unread {
+			testkit.PlantBelow(t, x.Host.StateDir, "writes/")
+			testkit.WriteFile(t, x.Host.StateDir+"/writes/all.json", "not JSON")
+		} else {
+			testkit.Must(t, os.RemoveAll(x.Host.StateDir+"/writes"))
+		}
+		x.started = nil
+		for from, others := range map[string][]policy.Started{"the index": x.Others("s"), "a session": of.Others()} {
+			var got policy.ReasonKind
+			for _, r := range resolve.ReasonsOfStarted(&x.Host, dir+"/home/a", others) {
+				got = r.Kind
+			}
+			if got != want {
+				t.Errorf("%s, unread %t: %q, want %q", from, unread, got, want)
+			}
 		}
 	}
 }
