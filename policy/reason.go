@@ -39,7 +39,7 @@ const (
 	WhyOtherFile     ReasonKind = "other_file"     // the line of another server names it; the names are as above
 )
 
-// Started is what a server is started from, without what is the system's.
+// Started is what a server is started from, without what is the system's. With an Err, that is not known of any.
 type Started struct {
 	Key     string `json:"key"`  // of the server
 	Name    string `json:"name"` // for people
@@ -47,6 +47,7 @@ type Started struct {
 	Parts   []Part `json:"parts,omitempty"` // see Profile
 	// Files are regular files that its line names beside them.
 	Files []string `json:"files,omitempty"`
+	Err   error    `json:"-"` // no server starts with it
 }
 
 // The kinds of what the server has, and of what a change would do.

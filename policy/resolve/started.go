@@ -80,6 +80,9 @@ func atHome(h *hostfs.Host, word string) string {
 // that may write there gets what they were granted.
 func ReasonsOfStarted(h *hostfs.Host, at string, others []policy.Started) (all []policy.Reason) {
 	for _, s := range others {
+		if s.Err != nil {
+			all = append(all, policy.Reason{Kind: policy.WhyWouldNotStart, Names: []string{s.Err.Error()}})
+		}
 		if kind, from := whyStarted(h, at, s); kind != "" {
 			all = append(all, policy.Reason{Kind: kind, Names: []string{s.Name, from}})
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/inspect"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
@@ -110,6 +111,9 @@ func (t *trustCmd) accept(c terminal.Console, file string) error {
 	var said []string
 	for _, w := range warnings {
 		said = append(said, w.String())
+		if slices.ContainsFunc(all, func(s serverChange) bool { return s.tells(w) }) {
+			continue
+		}
 		c.PrintText(c.Paint(terminal.Yellow, "warning:") + " " + terminal.ShortHome(show.Line(w.String()), host.Home) + "\n")
 	}
 	c.PrintText(summary(c, all, said, host) + beware(all, host))
@@ -202,11 +206,18 @@ func (s serverChange) because(v change.Verdict, host hostfs.Host) (all []string)
 	return all
 }
 
+// tells reports whether beware says what a warning about a sensitive path does.
+func (s serverChange) tells(w policy.Warning) bool {
+	return w.Code == "sensitive-granted" && slices.ContainsFunc(s.proposals, func(p change.Proposal) bool {
+		return p.Object.Fs.Where == w.Where && p.Is(policy.WhySensitive, policy.WhyLogin)
+	})
+}
+
 // beware says directly above the question what each server would get that grant asks for apart, and what comes of all of it
 // together.
 func beware(all []serverChange, host hostfs.Host) (lines string) {
 	for _, s := range all {
-		for _, text := range slices.Concat(s.because(change.Never, host), s.because(change.Apart, host)) {
+		for _, text := range slices.Concat(s.because(change.Never, host), s.because(change.Cannot, host), s.because(change.Apart, host)) {
 			lines += "careful: " + show.Name(s.Server) + ": " + text + "\n"
 		}
 		if both := change.Together(show.Name(s.Server), s.proposals); both != "" {
@@ -254,25 +265,32 @@ func fileWarnings(before, after *config.Config, s config.ServerChange, host host
 	return ws
 }
 
-// proposalsOf decides about what a server that a project declares would get.
-func proposalsOf(p *policy.Policy, host hostfs.Host) (all []change.Proposal) {
-	of := func(o change.Object) change.Want { return change.Want{Source: change.Foreign, Object: o} }
+// proposalsOf decides about what a server that a project declares would get. others is what servers are started from.
+func proposalsOf(p *policy.Policy, host hostfs.Host, others func() []policy.Started) (all []change.Proposal) {
+	t := &session.Target{Host: host, Policy: p}
+	d := &session.Decider{Was: t, At: t.Expand, Others: others}
+	add := func(o change.Object) {
+		all = append(all, change.Judge(change.Want{Source: change.Foreign, Object: o}, d.Reasons(o), nil))
+	}
+	if p.Workspace != "" {
+		add(change.Path(p.Workspace, policy.Read|policy.Write))
+	}
 	for _, r := range p.Fs {
 		if r.Rights() != 0 && r.Path != "." {
-			all = append(all, change.Judge(of(change.Object{Fs: r}), resolve.Reasons(&host, p, r.Path, r.Rights()), nil))
+			add(change.Object{Fs: r})
 		}
 	}
 	for _, r := range p.Net {
 		if r.Allow {
-			all = append(all, change.Judge(of(change.Object{Net: r}), resolve.ReasonsOfHost(&host, r), nil))
+			add(change.Object{Net: r})
 		}
 	}
 	for _, r := range p.Env {
 		if r.Read {
-			all = append(all, change.Judge(of(change.Object{Env: r.Name}), policy.ReasonsOfVariable(r.Name), nil))
+			add(change.Object{Env: r.Name})
 		}
 		if r.Read && r.File != "" {
-			all = append(all, change.Judge(of(change.Path(r.File, policy.Read)), resolve.Reasons(&host, p, r.File, policy.Read), nil))
+			add(change.Path(r.File, policy.Read))
 		}
 	}
 	return all
@@ -281,6 +299,11 @@ func proposalsOf(p *policy.Policy, host hostfs.Host) (all []change.Proposal) {
 // changesOf returns what a project's file declares and takes away, with the warnings about it. For a file with a
 // name other than config.ProjectFile there are no other layers.
 func changesOf(file string, data []byte, host hostfs.Host) (all []serverChange, ws []policy.Warning, err error) {
+	x, err := index.Read()
+	if err != nil {
+		return nil, nil, err
+	}
+	others := func() []policy.Started { return x.Others("") }
 	ids := []string{""}
 	for at := 0; at < len(ids); at++ {
 		before, after, err := loadBoth(file, data, ids[at], host)
@@ -297,7 +320,7 @@ func changesOf(file string, data []byte, host hostfs.Host) (all []serverChange, 
 			policies, _ := after.Processes(ch.Server)
 			for _, p := range policies {
 				if ch.Starts != nil {
-					s.proposals = append(s.proposals, proposalsOf(p, host)...)
+					s.proposals = append(s.proposals, proposalsOf(p, host, others)...)
 				}
 			}
 			all = append(all, s)

@@ -144,6 +144,13 @@ func launcherDir(t *Target) string {
 
 func (t *Target) workspaceDir() string { return expand(t.Policy.Workspace, t.Host) }
 
+// Expand returns where a path of the policy leads, before links are followed. Relative ones are in the workspace.
+func (t *Target) Expand(path string) string {
+	in := t.Host
+	in.Dir = t.workspaceDir()
+	return expand(path, in)
+}
+
 // expand returns the absolute path of a path of the policy. A relative one begins at host.Dir.
 func expand(path string, host hostfs.Host) string {
 	if rest, ok := hostfs.CutHome(host.OS, path); ok || path == "~" {

@@ -104,7 +104,10 @@ func (t *Target) Untrusted(file string) string { return t.writers().whyUntrusted
 
 // Others returns what the other servers are started from, as far as that is noted.
 func (t *Target) Others() (all []policy.Started) {
-	starts, _ := records.Starts(t.Host, t.Policy.KeptName()) // with an error no server starts
+	starts, err := records.Starts(t.Host, t.Policy.KeptName())
+	if err != nil {
+		return []policy.Started{{Err: err}}
+	}
 	for _, s := range starts {
 		all = append(all, s.Started)
 	}

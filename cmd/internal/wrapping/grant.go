@@ -80,6 +80,9 @@ func (g *Grant) withholdAll(s Entry, found []meaning.Named, fromFile []string, h
 		}
 	}
 	for _, name := range append(s.EnvNames(), fromFile...) {
+		if !g.canHave(name) {
+			continue
+		}
 		names, words = append(names, name), append(words, "--env", name)
 	}
 	if len(names) > 0 {
@@ -317,16 +320,24 @@ func (s Entry) values(c clients.Client, host clients.Host) map[string]string {
 
 func (g *Grant) addNames(server *config.Server, names []string) {
 	for _, name := range names {
-		if isProxy(name) {
-			continue // mcp-jail's own way to hosts
-		}
-		if err := policy.CheckVariable(name); err != nil {
-			g.Notes = append(g.Notes, fmt.Sprintf("the variable %s is not granted: %s", name, err))
+		if !g.canHave(name) {
 			continue
 		}
 		g.Flags = append(g.Flags, "--env", name)
 		server.Variables = append(server.Variables, policy.EnvRule{Name: name, Read: true})
 	}
+}
+
+// canHave reports whether a server can be granted a variable of its entry, and notes why it cannot.
+func (g *Grant) canHave(name string) bool {
+	if isProxy(name) {
+		return false // mcp-jail's own way to hosts
+	}
+	err := policy.CheckVariable(name)
+	if err != nil {
+		g.Notes = append(g.Notes, fmt.Sprintf("the variable %s is not granted: %s", name, err))
+	}
+	return err == nil
 }
 
 // isProxy reports whether a variable of an entry names the proxy of mcp-jail, which a server in a jail cannot reach.

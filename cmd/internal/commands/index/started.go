@@ -3,9 +3,7 @@ package index
 import (
 	"cmp"
 	"maps"
-	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -45,7 +43,10 @@ func (x *Index) findStarted() *started {
 		}
 		x.started.all = append(x.started.all, from)
 	}
-	x.started.noted, _ = records.Starts(x.Host, "") // with an error no server starts
+	var err error
+	if x.started.noted, err = records.Starts(x.Host, ""); err != nil {
+		x.started.all = append(x.started.all, policy.Started{Err: err})
+	}
 	for _, n := range x.started.noted {
 		if !n.Listed {
 			n.Name = cmp.Or(names[n.Key], n.Name)
@@ -63,15 +64,19 @@ func (s *Server) line() []string {
 	return s.Words
 }
 
-// startsIn returns the working directory of a server.
+// startsIn returns the working directory of a server: as its file says, or in the workspace of its table.
 func (x *Index) startsIn(s *Server) string {
-	if s.File != nil && s.File.Server.Directory != "" && s.File.Server.Directory != policy.StartInWorkspace {
-		if rest, ok := strings.CutPrefix(s.File.Server.Directory, "~"); ok {
-			return filepath.Join(x.Host.Home, rest)
-		}
-		return s.File.Server.Directory
+	t := &session.Target{Host: x.Host, Policy: &policy.Policy{}}
+	t.Host.Dir = x.clientsDir(s)
+	switch {
+	case s.File != nil && s.File.Server.Directory != policy.StartInWorkspace:
+		return t.Expand(s.File.Server.Directory)
+	case s.File != nil:
+		t.Policy.Workspace = s.File.Server.Workspace
+	case s.Table != nil:
+		t.Policy.Workspace = s.Table.Workspace
 	}
-	return x.clientsDir(s)
+	return t.Expand("")
 }
 
 // clientsDir returns where a client starts a server. Where that is not known, it is a directory that no grant opens.
@@ -102,12 +107,15 @@ func (x *Index) MayChange(s *Server) (all []policy.Reason) {
 				continue
 			}
 			for _, r := range resolve.ReasonsOfStarted(&x.Host, at, others) {
+				if r.Kind != policy.WhyOtherProgram {
+					continue
+				}
 				written := r.Names[1]
 				if !policy.Within(written, at) {
 					written = at
 				}
 				isSame := func(o policy.Reason) bool { return o.Names[0] == r.Names[0] }
-				if r.Kind == policy.WhyOtherProgram && w.Sum(written, reach.Protected).Rights&policy.Write != 0 && !slices.ContainsFunc(all, isSame) {
+				if w.Sum(written, reach.Protected).Rights&policy.Write != 0 && !slices.ContainsFunc(all, isSame) {
 					all = append(all, r)
 				}
 			}
