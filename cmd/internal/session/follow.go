@@ -28,7 +28,8 @@ type source struct {
 }
 
 func (s *source) take(o config.LoadOptions) {
-	s.options, s.stamp, s.at = o, o.Stamp(), time.Now()
+	s.at = time.Now()
+	s.options, s.stamp = o, o.Stamp()
 }
 
 // Followed is the target of a running session, which follows its configuration. New processes get the policy of the newest
@@ -44,7 +45,7 @@ type Followed struct {
 	problem string            // of the configuration as it is now; "" if it can be used
 	runs    *Target           // of the process of a stateful server
 	kept    *diagnostics.Kept // how the configuration differs from that; nil: it does not
-	wish    string            // the last one that was seen: see records.Wish
+	wish    time.Time         // the last one that was seen: see records.Wish
 	all     []*Target         // to be closed
 }
 
@@ -53,9 +54,8 @@ func (t *Target) Follow(c terminal.Console) *Followed {
 	f := &Followed{stamp: t.source.stamp, runs: t, all: []*Target{t}, prepare: func(t *Target) error { return Prepare(t, c) }}
 	t.noteWrites()
 	f.now.Store(t)
-	f.wish = records.Wish(t.Host, t.Policy.KeptName())
-	if _, _, changed := f.stamp.Changed(); changed { // the wish may be for what t does not have
-		f.wish = ""
+	if f.wish = records.Wish(t.Host, t.Policy.KeptName()); f.wish.After(t.source.at) { // it may be for what t does not have
+		f.wish = time.Time{}
 	}
 	f.keeping = keeping{Store: UndoStore(t.Host, t.Policy.KeptName()), Server: t.Policy.KeptName(), Name: t.Policy.Server, Stateful: t.Policy.Stateful, Console: c}
 	return f
@@ -87,7 +87,7 @@ func (f *Followed) wished() bool {
 		return false
 	}
 	wish := records.Wish(t.Host, t.Policy.KeptName())
-	is := wish != "" && wish != f.wish
+	is := !wish.IsZero() && !wish.Equal(f.wish)
 	f.wish = wish
 	return is
 }
