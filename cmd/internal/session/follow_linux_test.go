@@ -45,3 +45,18 @@ func TestOldWish(t *testing.T) {
 	}
 }
 
+// TestWishWithProblem: a wish that meets a file with a mistake has its effect when the mistake is gone.
+func TestWishWithProblem(t *testing.T) {
+	f, write := askedServer(t, "", "")
+	write("nonsense = 1\n")
+	testkit.Must(t, records.WishRestart(f.target().Host, askedID))
+	for range 2 {
+		if r := f.Refresh(); r.Problem == "" || r.Next != nil || r.Kept == nil || r.Kept.Why == "" {
+			t.Fatalf("%+v", r)
+		}
+	}
+	write(askedMore)
+	if r := f.Refresh(); r.Problem != "" || r.Next == nil {
+		t.Errorf("%+v", r)
+	}
+}
