@@ -305,7 +305,7 @@ func TestReloadStateful(t *testing.T) {
 	w.configure(t, "# a comment\n"+head+reading("access", ".")) // wider
 	reads()
 	reads()
-	const kept = `server "s" keeps the policy that it started with: restart it to give it the new one`
+	const kept = `server "s" keeps the policy that it started with until it is started again`
 	testkit.Eventually(t, "it is said", func() bool { return strings.Contains(s.stderr.String(), kept) })
 	if n := strings.Count(s.stderr.String(), kept); n != 1 {
 		t.Errorf("said %d times: %s", n, &s.stderr)

@@ -1,13 +1,13 @@
 package records
 
 import (
-	"crypto/rand"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// wishFile has another text after each wish of the user's that a server be started again where it runs.
+// wishFile has the time at which the user last wanted that a server be started again where it runs.
 const wishFile = "restart"
 
 // WishRestart tells the sessions of a server that run now to start it again under the policy that its files have.
@@ -17,16 +17,17 @@ func WishRestart(host hostfs.Host, server string) error {
 		return err
 	}
 	defer d.Close()
-	return d.Replace(wishFile, []byte(rand.Text()+"\n"), private.How{})
+	return d.Replace(wishFile, []byte(time.Now().Format(time.RFC3339Nano)), private.How{})
 }
 
-// Wish returns the text of the last wish, or "".
-func Wish(host hostfs.Host, server string) string {
+// Wish returns the time of the last wish, or zero.
+func Wish(host hostfs.Host, server string) (at time.Time) {
 	d, err := Open(host, server)
 	if err != nil {
-		return ""
+		return at
 	}
 	defer d.Close()
 	text, _ := d.ReadFile(wishFile, 1<<10)
-	return string(text)
+	at, _ = time.Parse(time.RFC3339Nano, string(text))
+	return at
 }

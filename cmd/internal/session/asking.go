@@ -79,7 +79,7 @@ func (f *Followed) grant(a *asking, g sessionGrant) (*lifecycle.Next, error) {
 	defer f.mu.Unlock()
 	before := f.target()
 	// What else has changed in the files was not asked about.
-	if _, _, changed := f.stamp.Changed(); before.Policy.Stateful && (changed || f.kept != nil) {
+	if _, _, changed := f.stamp.Changed(); before.Policy.Stateful && (changed || f.differs() != nil) {
 		return nil, errors.New("its policy has changed since it was started: " + show.Typed("mcp-jail grant", before.Policy.Server))
 	}
 	a.granted = append(a.granted, g)
@@ -97,7 +97,7 @@ func (f *Followed) grant(a *asking, g sessionGrant) (*lifecycle.Next, error) {
 		return nil, err
 	}
 	if before.Policy.Stateful {
-		return f.next(after), nil
+		return f.next(after, nil), nil
 	}
 	f.take(after)
 	return nil, nil

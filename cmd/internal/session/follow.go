@@ -28,7 +28,8 @@ type source struct {
 }
 
 func (s *source) take(o config.LoadOptions) {
-	s.options, s.stamp, s.at = o, o.Stamp(), time.Now()
+	s.at = time.Now()
+	s.options, s.stamp = o, o.Stamp()
 }
 
 // Followed is the target of a running session, which follows its configuration. New processes get the policy of the newest
@@ -41,11 +42,14 @@ type Followed struct {
 
 	mu      sync.Mutex
 	stamp   config.Stamp
-	problem string            // of the configuration as it is now; "" if it can be used
-	runs    *Target           // of the process of a stateful server
-	kept    *diagnostics.Kept // how the configuration differs from that; nil: it does not
-	wish    string            // the last one that was seen: see records.Wish
-	all     []*Target         // to be closed
+	problem string    // of the configuration as it is now; "" if it can be used
+	wish    time.Time // the last one that was seen: see records.Wish
+	waits   bool      // a wish waits for a configuration that can be used
+	all     []*Target // to be closed
+
+	swap sync.Mutex        // held for a moment only, also while mu is
+	runs *Target           // of the process of a stateful server
+	kept *diagnostics.Kept // how the configuration differs from that; nil: it does not
 }
 
 // Follow returns the followed target of a session that begins with t.
@@ -53,9 +57,8 @@ func (t *Target) Follow(c terminal.Console) *Followed {
 	f := &Followed{stamp: t.source.stamp, runs: t, all: []*Target{t}, prepare: func(t *Target) error { return Prepare(t, c) }}
 	t.noteWrites()
 	f.now.Store(t)
-	f.wish = records.Wish(t.Host, t.Policy.KeptName())
-	if _, _, changed := f.stamp.Changed(); changed { // the wish may be for what t does not have
-		f.wish = ""
+	if f.wish = records.Wish(t.Host, t.Policy.KeptName()); f.wish.After(t.source.at) { // it may be for what t does not have
+		f.wish = time.Time{}
 	}
 	f.keeping = keeping{Store: UndoStore(t.Host, t.Policy.KeptName()), Server: t.Policy.KeptName(), Name: t.Policy.Server, Stateful: t.Policy.Stateful, Console: c}
 	return f
@@ -63,6 +66,23 @@ func (t *Target) Follow(c terminal.Console) *Followed {
 
 // target returns the target of the processes that start now.
 func (f *Followed) target() *Target { return f.now.Load() }
+
+// running returns the target of the process of a stateful server. That of a stateless one is target.
+func (f *Followed) running() *Target {
+	f.swap.Lock()
+	defer f.swap.Unlock()
+	if f.runs.Policy.Stateful {
+		return f.runs
+	}
+	return f.target()
+}
+
+// differs returns how the configuration differs from what the process of a stateful server has, or nil.
+func (f *Followed) differs() *diagnostics.Kept {
+	f.swap.Lock()
+	defer f.swap.Unlock()
+	return f.kept
+}
 
 // Close releases the targets, and ends the keeping of changes. It removes the oldest kept
 // sessions if they are too old or take too much room.
@@ -82,12 +102,12 @@ func (f *Followed) EndTrial() { f.keeping.Close() }
 
 // wished reports whether the user wants since the last look that the server be started again.
 func (f *Followed) wished() bool {
-	t := f.runs
+	t := f.target()
 	if !t.Policy.Stateful {
 		return false
 	}
 	wish := records.Wish(t.Host, t.Policy.KeptName())
-	is := wish != "" && wish != f.wish
+	is := !wish.IsZero() && !wish.Equal(f.wish)
 	f.wish = wish
 	return is
 }
@@ -100,43 +120,54 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 	file, at, changed := f.stamp.Changed()
 	wished := f.wished()
 	if !changed && !wished {
-		return lifecycle.Refreshed{Problem: f.problem, Kept: f.kept}
+		return lifecycle.Refreshed{Problem: f.problem, Kept: f.differs()}
 	}
-	before := f.target()
+	before := f.running()
 	stateful := before.Policy.Stateful
-	if stateful {
-		before = f.runs
-	}
 	// The file may still be written, piece by piece. Who changes it may say then that it is wanted.
 	f.stamp = settled(before.source.options)
-	wished = f.wished() || wished
+	wished = f.wished() || wished || f.waits
 	after, err := before.source.again()
 	if err == nil && (wished || !stateful) {
 		if err = before.canBecome(after); err == nil {
 			err = f.prepare(after)
 		}
 	}
+	if !changed {
+		at = time.Now()
+	}
 	server := show.TOML(before.Policy.Server)
-	if f.problem = ""; err != nil {
+	f.swap.Lock()
+	defer f.swap.Unlock()
+	if stateful {
+		before = f.runs // it may have been started again meanwhile
+	}
+	if f.problem, f.waits = "", wished && err != nil; err != nil {
 		if after != nil {
 			after.Close()
 		}
 		f.problem = fmt.Sprintf("warning: %s: server %s goes on with the configuration of %s%s", terminal.OneLine(err), server, before.source.at.Format(time.TimeOnly), diagnostics.PageReload.Reference())
+		if wished {
+			f.kept = &diagnostics.Kept{Since: at, Why: terminal.OneLine(err)}
+		}
 		return lifecycle.Refreshed{Problem: f.problem, Kept: f.kept}
 	}
 	same := before.digest() == after.digest()
+	if !changed && f.kept != nil {
+		at = f.kept.Since
+	}
 	if f.kept = nil; stateful && !same {
 		f.kept = &diagnostics.Kept{Since: at, Rows: change.Table(change.Rows(before.Profile, after.Profile), before.short)}
 	}
 	switch {
 	case wished:
-		return lifecycle.Refreshed{Kept: f.kept, Next: f.next(after)}
+		return lifecycle.Refreshed{Kept: f.kept, Next: f.next(after, f.kept)}
 	case same:
 		after.Close()
 		return lifecycle.Refreshed{}
 	case stateful:
 		after.Close()
-		return lifecycle.Refreshed{Kept: f.kept, Notice: fmt.Sprintf("warning: %s has changed (%s), and server %s keeps the policy that it started with: restart it to give it the new one%s", file, at.Format(time.TimeOnly), server, diagnostics.PageReload.Reference())}
+		return lifecycle.Refreshed{Kept: f.kept, Notice: fmt.Sprintf("warning: %s has changed (%s), and server %s keeps the policy that it started with until it is started again%s", file, at.Format(time.TimeOnly), server, diagnostics.PageReload.Reference())}
 	}
 	// Processes that started under the old policy may still need what it holds.
 	f.take(after)
@@ -151,13 +182,12 @@ func (f *Followed) take(t *Target) {
 }
 
 // next takes a target for which a stateful server is to be started again. If that fails, the one of the process counts
-// again. The caller holds mu.
-func (f *Followed) next(t *Target) *lifecycle.Next {
+// again. kept is what it settles. The caller holds mu.
+func (f *Followed) next(t *Target, kept *diagnostics.Kept) *lifecycle.Next {
 	f.take(t)
-	kept := f.kept
 	next := &lifecycle.Next{Profile: t.Profile, Unset: t.Policy.Unset(t.Profile), Done: func(took bool) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
+		f.swap.Lock() // Refresh may have mu for a second
+		defer f.swap.Unlock()
 		switch {
 		case !took && f.target() == t:
 			f.now.Store(f.runs)

@@ -38,10 +38,20 @@ func (c *Client) Keeps(next *Next, why string) {
 	c.Record.keeps(&kept)
 }
 
-// CannotSucceed says that the process keeps its policy until the client starts the server again.
+// CannotSucceed says that the process keeps its policy until the client starts the server again. If that is the one of the
+// files, it has nothing else to keep.
 func (c *Client) CannotSucceed(next *Next, why string) {
 	server := c.Config.Profile.Server
-	c.Keeps(next, server+" could not be started again beside the running one: "+why+". Restart it in your client")
+	c.kept.mu.Lock()
+	differs := c.kept.files != nil
+	if !differs {
+		c.kept.next = nil
+		c.Record.keeps(nil)
+	}
+	c.kept.mu.Unlock()
+	if differs {
+		c.Keeps(next, server+" could not be started again beside the running one: "+why+". Restart it in your client")
+	}
 	c.tellNow("warning: " + server + " was not started again (" + time.Now().Format(time.TimeOnly) + "), and keeps the policy that it started with: " + why + ". Restart it in your client")
 }
 

@@ -45,7 +45,7 @@ type toolCheck struct {
 	client  *Client
 	pins    Pins
 	enforce bool
-	Redact  *diagnostics.Redactor // set before the session begins
+	Redact  *diagnostics.Redactor // of the process that the client has
 
 	mu      sync.Mutex // held while something is compared, never while something is sent
 	pinned  map[string]*toolpin.Pin

@@ -217,20 +217,26 @@ func (q *Questions) settle(open *question, said answer, f *mcpproxy.Frame) {
 	}
 	if next != nil {
 		f.Close()
-		q.restart(open.call, next)
+		q.restart(open, next)
 		return
 	}
 	open.call.Pass(f)
 }
 
-// restart has a stateful server started again, and then answers the call, which has not run.
-func (q *Questions) restart(call HeldCall, next *Next) {
-	over, done := make(chan string, 1), next.Done
+// restart has a stateful server started again, and then answers the call, which has not run. What was allowed and cannot be
+// given may be asked about again.
+func (q *Questions) restart(open *question, next *Next) {
+	call, over, done := open.call, make(chan string, 1), next.Done
 	next.Done = func(took bool) {
 		done(took)
 		why := "it is started again with what was allowed"
 		if !took {
 			why = "it could not be started again with what was allowed"
+			q.mu.Lock()
+			for _, o := range open.objects {
+				delete(q.granted, o.key())
+			}
+			q.mu.Unlock()
 		}
 		select {
 		case over <- why:

@@ -133,11 +133,10 @@ type Refreshed struct {
 	Problem string
 }
 
-// TellRefreshed tells the user and the client what a refresh has found. asked says that the
+// TellRefreshed tells the client what a refresh has found, and the user of a problem: see Follows. asked says that the
 // request at hand has asked for log messages.
 func (c *Client) TellRefreshed(r Refreshed, asked bool) {
 	if r.Notice != "" {
-		c.warnNow(r.Notice)
 		c.notify(asked, r.Notice)
 	}
 	if r.Problem != "" {

@@ -72,7 +72,7 @@ type Session struct {
 
 	// Refresh looks whether the configuration has changed since it was read. It is called for calls
 	// of tools and, in a stateless session, before each use of a discovery worker; in a stateful one once a second, too.
-	// Several goroutines may call it. It may be nil.
+	// In a stateless session several goroutines may call it. It may be nil.
 	Refresh func() Refreshed
 
 	// Typed is printed once to Err when the client sends a line that is not an MCP message: a

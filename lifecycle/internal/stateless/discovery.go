@@ -243,6 +243,7 @@ func (dv *discovery) refresh(asked bool) {
 		return
 	}
 	r := dv.client.Config.Refresh()
+	dv.client.Follows(r)
 	dv.client.TellRefreshed(r, asked)
 	if r.Changed {
 		dv.reloaded()

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/index"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -40,6 +41,8 @@ type Edit struct {
 	left   []string          // what is not granted, in words
 	shown  []string          // what was decided when the change was shown
 	typed  bool              // the answer is typed at a terminal
+	runs   bool              // a session of the server runs that can start it again
+	kept   *diagnostics.Kept // how the policy of that differs from the one of the files; nil: it does not
 }
 
 // part is what is granted to one tool, or to the whole server.
@@ -55,7 +58,10 @@ func Begin(x *index.Index, word string) (*Edit, error) {
 		return nil, err
 	}
 	e := &Edit{server: s, word: s.of.Name, host: x.Host}
-	return e, e.begin()
+	if err = e.begin(); err == nil {
+		e.findRunning()
+	}
+	return e, err
 }
 
 // begin reads the file of the server, and the policy that it has now.

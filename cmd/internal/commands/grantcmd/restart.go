@@ -7,41 +7,43 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
-	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 const startedAgain = "It is started again between two calls, within seconds; what it holds in memory is lost."
 
-// running reports whether a session of the server runs that can start it again, and how the policy of that differs from
-// the one of the files.
-func (e *Edit) running() (is bool, kept *diagnostics.Kept) {
+// findRunning finds out whether a session of the server runs that can start it again, and how the policy of that differs
+// from the one of the files. The tries of learn, which come later, do not count.
+func (e *Edit) findRunning() {
 	p := e.was[""].target.Policy
 	d, err := records.Open(e.host, p.KeptName())
 	if err != nil {
-		return false, nil
+		return
 	}
 	defer d.Close()
-	if r, err := records.Load(e.host, p.KeptName()); err == nil && r.Unfinished {
-		kept = r.Kept
+	e.runs = p.Stateful && d.Running()
+	if r, err := records.Load(e.host, p.KeptName()); err == nil && r.Unfinished && e.runs {
+		e.kept = r.Kept
 	}
-	return p.Stateful && d.Running(), kept
 }
 
-// sayRunning says above the question what the change does to the server that runs.
+// sayRunning says above the question what the change does to the server that runs. Started again, it gets what was written
+// without a typed answer, too.
 func (e *Edit) sayRunning(c terminal.Console, how How) []string {
 	e.typed = !how.Yes && !how.DryRun && c.Asks()
-	if is, _ := e.running(); is && e.typed {
-		return []string{show.Name(e.word) + " runs now. " + startedAgain}
+	if !e.runs || !e.typed {
+		return nil
 	}
-	return nil
+	if e.kept != nil && len(e.kept.Rows) > 0 {
+		c.PrintText("\n" + show.Name(e.word) + " runs under an earlier policy. It also gets what its files have since then:\n\n" + table80(e.kept.Rows))
+	}
+	return []string{show.Name(e.word) + " runs now. " + startedAgain}
 }
 
 // takesEffect tells the sessions of the server, if the user has typed the answer, and says when the policy holds.
 func (e *Edit) takesEffect() string {
-	is, _ := e.running()
 	switch {
-	case !is:
+	case !e.runs:
 		return e.nextStart()
 	case !e.typed:
 		return show.Name(e.word) + " runs now, and has it from its next start on. " + e.nextStart()
@@ -58,7 +60,7 @@ func (e *Edit) takesEffect() string {
 
 // nothing says that there is nothing to write. The server may run under an earlier policy.
 func (e *Edit) nothing(c terminal.Console, how How) error {
-	if is, kept := e.running(); is && kept != nil && !how.Yes && !how.DryRun && c.Asks() {
+	if e.kept != nil && !how.Yes && !how.DryRun && c.Asks() {
 		c.PrintText("Nothing to change. ")
 		return e.offer(c, false)
 	}
@@ -72,14 +74,13 @@ func (e *Edit) wish() error {
 
 // offer shows what a server has that runs, and what its files say, and offers to start it again.
 func (e *Edit) offer(c terminal.Console, yes bool) error {
-	is, kept := e.running()
 	who := show.Name(e.word)
-	if !is {
+	if !e.runs {
 		return terminal.UsageErrorf("say what to allow, such as --read PATH, --net HOST or --env NAME. --last allows what the last failure needed")
 	}
 	text := who + " runs under the policy that its files have."
-	if kept != nil {
-		text = kept.Text(who) + "\n\n" + table80(kept.Rows)
+	if e.kept != nil {
+		text = e.kept.Text(who) + "\n\n" + table80(e.kept.Rows)
 	}
 	c.PrintText(text + "\n")
 	if yes {
