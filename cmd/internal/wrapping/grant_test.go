@@ -206,7 +206,9 @@ func TestWithheld(t *testing.T) {
 // TestWithheldVariables: the command that allows all of an entry has no variable that no server can be granted.
 func TestWithheldVariables(t *testing.T) {
 	var g Grant
-	g.withholdAll(Entry{Server: "s", Names: []string{"A", "HTTP_PROXY", "B*"}}, nil, []string{"NO_PROXY", "C"}, newHost(t))
+	var s Entry
+	s.Server, s.Names = "s", []string{"A", "HTTP_PROXY", "B*"}
+	g.withholdAll(s, nil, []string{"NO_PROXY", "C"}, newHost(t))
 	notes := strings.Join(g.Notes, "\n") + "\n"
 	if !strings.Contains(notes, "mcp-jail grant s --env A --env C\n") || !strings.Contains(notes, "the variable B* is not granted: ") {
 		t.Error(notes)

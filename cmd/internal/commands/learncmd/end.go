@@ -9,6 +9,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/grantcmd"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -95,12 +96,20 @@ func (l *loop) takeProposed() {
 			l.left = append(l.left, g)
 			continue
 		}
+		from := change.Recorded
+		if g.Env != "" {
+			from = change.Said
+		}
+		beware := l.edit.Propose(change.Want{Tool: g.tool, Source: from, Object: g.Object}).Because(l.edit.Short(g.Name()))
 		if _, err := l.add(g); err != nil {
 			g.why = show.Line(err.Error())
 			l.left = append(l.left, g)
 			continue
 		}
 		l.c.PrintText("  not tried  " + strings.Join(g.by, ", ") + " needs " + l.need(g) + "\n")
+		if beware != "" { // the question about all of it takes that for said
+			l.c.PrintText("  careful    " + show.Line(beware) + "\n")
+		}
 	}
 }
 

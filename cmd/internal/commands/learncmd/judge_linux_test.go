@@ -87,6 +87,25 @@ func TestVariables(t *testing.T) {
 	}
 }
 
+// TestProposedBeware: what is proposed at the end comes with what to beware of.
+func TestProposedBeware(t *testing.T) {
+	edit, _ := begun(t)
+	screen, program, err := testkit.Terminal(0, 0)
+	testkit.Must(t, err)
+	defer screen.Close()
+	defer program.Close()
+	l := &loop{c: terminal.New(program, program, program), edit: edit(), name: "true"}
+	_, err = l.give(&try{failed: []failure{failed("list", diagnostics.Certain, "--env", "A_TOKEN")}})
+	testkit.Must(t, err)
+	l.takeProposed()
+	shown := make([]byte, 4096)
+	n, err := screen.Read(shown)
+	testkit.Must(t, err)
+	if text := string(shown[:n]); !l.edit.Changed() || !strings.Contains(text, "careful    A_TOKEN may hold a token") {
+		t.Errorf("changed %t: %s", l.edit.Changed(), text)
+	}
+}
+
 // TestPathBesideHost: once a host is granted, each path is asked about, also in the try that granted the host.
 func TestPathBesideHost(t *testing.T) {
 	edit, home := begun(t)
