@@ -7,6 +7,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 )
@@ -72,6 +73,10 @@ func (a *asking) Yes(tool string, words []string) (*lifecycle.Next, error) {
 	return a.followed.grant(a, sessionGrant{tool, words})
 }
 
+func decidedAnew(t *Target, tool string, objects []change.Object) change.Proposal {
+	return t.decide(change.Want{Tool: tool, Source: change.Recorded, Object: objects[0]})
+}
+
 // grant gives the processes that start from now on what the user has allowed in the client. A stateful server is to be
 // started again for it.
 func (f *Followed) grant(a *asking, g sessionGrant) (*lifecycle.Next, error) {
@@ -81,6 +86,9 @@ func (f *Followed) grant(a *asking, g sessionGrant) (*lifecycle.Next, error) {
 	// What else has changed in the files was not asked about.
 	if _, _, changed := f.stamp.Changed(); before.Policy.Stateful && (changed || f.differs() != nil) {
 		return nil, errors.New("its policy has changed since it was started: " + show.Typed("mcp-jail grant", before.Policy.Server))
+	}
+	if objects, err := change.Read(g.words); err != nil || !decidedAnew(before, g.tool, objects).InClient(before.Policy.Net) {
+		return nil, errors.New("by what holds now it is not asked about here: " + show.Typed("mcp-jail grant", before.Policy.Server))
 	}
 	a.granted = append(a.granted, g)
 	after, err := a.load(before)

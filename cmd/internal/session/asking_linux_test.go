@@ -26,7 +26,7 @@ func askedServer(t *testing.T, lines, project string) (f *Followed, write func(l
 		t.Setenv(name, "")
 	}
 	work, servers := filepath.Join(home, "work"), filepath.Join(home, ".config/mcp-jail/servers")
-	for _, dir := range []string{work, servers, filepath.Join(home, "notes"), filepath.Join(home, "more")} {
+	for _, dir := range []string{work, servers, filepath.Join(home, "d/notes"), filepath.Join(home, "d/more")} {
 		testkit.Must(t, os.MkdirAll(dir, 0o700))
 	}
 	t.Chdir(work)
@@ -52,7 +52,7 @@ func askedServer(t *testing.T, lines, project string) (f *Followed, write func(l
 func TestAskingPerCall(t *testing.T) {
 	f, write := askedServer(t, "stateful = false\n", "")
 	a := f.asking()
-	notes, more := filepath.Join(os.Getenv("HOME"), "notes"), filepath.Join(os.Getenv("HOME"), "more")
+	notes, more := filepath.Join(os.Getenv("HOME"), "d/notes"), filepath.Join(os.Getenv("HOME"), "d/more")
 	rights := func(tool, path string) policy.Rights {
 		t.Helper()
 		of, err := f.target().Tool(tool)
@@ -72,8 +72,8 @@ func TestAskingPerCall(t *testing.T) {
 	if !work.Has(policy.Update) {
 		t.Fatal("the control: the tool has no workspace")
 	}
-	yes("read", []string{"--read", "~/notes"})
-	yes("read", []string{"--read", "~/more"})
+	yes("read", []string{"--read", "~/d/notes"})
+	yes("read", []string{"--read", "~/d/more"})
 	for range 2 {
 		if rights("read", notes) != policy.Read || rights("read", more) != policy.Read || rights("write", notes) != 0 {
 			t.Errorf("read has %v and %v, write has %v", rights("read", notes), rights("read", more), rights("write", notes))
@@ -96,7 +96,12 @@ func TestAskingPerCall(t *testing.T) {
 	if _, err := a.Yes("read", []string{"--read", "~/x/*"}); err == nil || rights("read", notes) != policy.Read {
 		t.Errorf("what cannot be given: %v", err)
 	}
-	yes("write", []string{"--read", "~/notes"}) // the next one is given
+	for _, words := range [][]string{{"--write", "~/d/more"}, {"--read", "~/.ssh"}, {"--net", "10.0.0.1"}} {
+		if _, err := a.Yes("write", words); err == nil {
+			t.Errorf("%q is given, though it is not asked about by now", words)
+		}
+	}
+	yes("write", []string{"--read", "~/d/notes"}) // the next one is given
 }
 
 // TestAskingStateful: a stateful server has what is allowed once it is started again, and nothing else that its file has by
@@ -111,7 +116,7 @@ func TestAskingStateful(t *testing.T) {
 	if next.Done(false); f.target() != runs {
 		t.Error("what could not be started counts")
 	}
-	write("[servers.notes.access]\nworkspace = \"write\"\nfs = [{ path = \"~/notes\", read = true }]\n")
+	write("[servers.notes.access]\nworkspace = \"write\"\nfs = [{ path = \"~/d/notes\", read = true }]\n")
 	if next, err := a.Yes("", []string{"--net", "b.test"}); err == nil {
 		t.Errorf("a yes takes what was written without an answer: %+v", next.Profile.Entries)
 	}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -205,7 +206,7 @@ func (q *Questions) settle(open *question, said answer, f *mcpproxy.Frame) {
 	for _, o := range open.objects {
 		if said == no {
 			q.asker.No(o.words)
-		} else if n, err := q.asker.Yes(o.tool, o.words); err != nil {
+		} else if n, err := q.allow(o); err != nil {
 			q.client.warnNow("warning: what was allowed in the client cannot be given: " + err.Error())
 		} else {
 			next = n
@@ -221,6 +222,14 @@ func (q *Questions) settle(open *question, said answer, f *mcpproxy.Frame) {
 		return
 	}
 	open.call.Pass(f)
+}
+
+// allow gives what the user has allowed, unless it is something else by now: the server may have moved a link meanwhile.
+func (q *Questions) allow(o object) (*Next, error) {
+	if o.does == "read" && q.client.at(o.words[1]) != o.shown {
+		return nil, errors.New(show.Name(o.words[1]) + " leads to another place by now")
+	}
+	return q.asker.Yes(o.tool, o.words)
 }
 
 // restart has a stateful server started again, and then answers the call, which has not run. What was allowed and cannot be

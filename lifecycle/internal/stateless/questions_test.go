@@ -5,6 +5,7 @@ package stateless
 import (
 	"cmp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ const (
 func asking(t *testing.T, operation, path string, kinds ...policy.ReasonKind) (*sessiontest.Fleet, *statelessPlay, *sessiontest.Asker) {
 	t.Helper()
 	f, a := sessiontest.NewShop(), &sessiontest.Asker{}
-	f.Denials = map[string][]policy.Denial{"fail": {{Axis: policy.AxisFs, Operation: operation, Target: path, Count: 2}}}
+	f.Denials = map[string][]policy.Denial{"vague": {{Axis: policy.AxisFs, Operation: operation, Target: path, Count: 2}}}
 	p := beginStateless(t, f, func(s *session.Session, _ *Options) {
 		sessiontest.Asking(s, a)
 		session.TimesOf(s).Question = 20 * time.Second
@@ -49,17 +50,17 @@ func TestQuestion(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			f, p, a := asking(t, "read", "/home/u/link/x")
-			sessiontest.Has(t, p.Ask(sessiontest.CallOf("1", "fail", "{}")).Line, asksNext)
-			p.Send(sessiontest.CallOf("2", "fail", "{}"))
+			sessiontest.Has(t, p.Ask(sessiontest.CallOf("1", "vague", "{}")).Line, asksNext)
+			p.Send(sessiontest.CallOf("2", "vague", "{}"))
 			q := p.Told("elicitation/create")
-			sessiontest.Has(t, q.Line, "- to read /home/u/notes/x: it could pass on what is in it", "mcp-jail grant test --tool fail --read ~/link/x")
-			if n := f.Started("fail"); n != 1 {
+			sessiontest.Has(t, q.Line, "- to read /home/u/notes/x: it could pass on what is in it", "mcp-jail grant test --tool vague --read ~/link/x")
+			if n := f.Started("vague"); n != 1 {
 				t.Errorf("%d processes before the answer", n)
 			}
 			p.Send(sessiontest.ReplyTo(q, tt.reply))
 			got := p.Answer("2")
 			p.Nothing()
-			if n := f.Started("fail"); n != tt.starts || a.Kept() != tt.kept || (got.Error == nil) != (tt.starts == 2) {
+			if n := f.Started("vague"); n != tt.starts || a.Kept() != tt.kept || (got.Error == nil) != (tt.starts == 2) {
 				t.Errorf("%d processes, kept %q: %s", n, a.Kept(), got.Line)
 			}
 		})
@@ -67,7 +68,7 @@ func TestQuestion(t *testing.T) {
 			t.Parallel()
 			f, p, a := asking(t, "read", "/home/u/link/x")
 			call := func(id, more string) sessiontest.Said {
-				return p.Ask(sessiontest.ModernForms("claude-code", id, "tools/call", `"name":"fail","arguments":{}`+more))
+				return p.Ask(sessiontest.ModernForms("claude-code", id, "tools/call", `"name":"vague","arguments":{}`+more))
 			}
 			sessiontest.Has(t, call("1", "").Line, asksNext)
 			q := call("2", "")
@@ -76,10 +77,39 @@ func TestQuestion(t *testing.T) {
 			sessiontest.Has(t, q.Line, `"resultType":"input_required"`, "- to read /home/u/notes/x")
 			got := call("3", `,"inputResponses":{"mcp-jail":`+tt.reply+`},"requestState":`+state)
 			p.Nothing()
-			if n := f.Started("fail"); n != tt.starts || a.Kept() != tt.kept || (got.Error == nil) != (tt.starts == 2) || strings.Contains(f.Saw("fail", 1), "requestState") {
+			if n := f.Started("vague"); n != tt.starts || a.Kept() != tt.kept || (got.Error == nil) != (tt.starts == 2) || strings.Contains(f.Saw("vague", 1), "requestState") {
 				t.Errorf("%d processes, kept %q: %s", n, a.Kept(), got.Line)
 			}
 		})
+	}
+}
+
+// TestQuestionMoved: a path that leads to another place than the one that was asked about is not given.
+func TestQuestionMoved(t *testing.T) {
+	t.Parallel()
+	f, a := sessiontest.NewShop(), &sessiontest.Asker{}
+	f.Denials = map[string][]policy.Denial{"vague": {{Axis: policy.AxisFs, Operation: "read", Target: "/home/u/link/x", Count: 2}}}
+	var moved atomic.Bool
+	p := beginStateless(t, f, func(s *session.Session, _ *Options) {
+		sessiontest.Asking(s, a)
+		s.Known.UserHome, s.Known.Exists = "/home/u", func(string) bool { return true }
+		s.Known.Canonical = func(path string) string {
+			if moved.Load() {
+				return strings.Replace(path, "/home/u/link", "/home/u/diary", 1)
+			}
+			return strings.Replace(path, "/home/u/link", "/home/u/notes", 1)
+		}
+	})
+	p.Send(sessiontest.HelloForms("claude-code", `"elicitation":{}`), sessiontest.Initialized)
+	p.Answer("0")
+	sessiontest.Has(t, p.Ask(sessiontest.CallOf("1", "vague", "{}")).Line, asksNext)
+	p.Send(sessiontest.CallOf("2", "vague", "{}"))
+	q := p.Told("elicitation/create")
+	moved.Store(true)
+	p.Send(sessiontest.ReplyTo(q, yesReply))
+	p.Answer("2")
+	if got := a.Kept(); got != "yes ; no " {
+		t.Error(got)
 	}
 }
 
@@ -113,11 +143,11 @@ func TestAskable(t *testing.T) {
 				kinds = append(kinds, tt.kind)
 			}
 			_, p, _ := asking(t, cmp.Or(tt.operation, "read"), tt.path, kinds...)
-			first := p.Ask(sessiontest.CallOf("1", "fail", "{}")).Line
+			first := p.Ask(sessiontest.CallOf("1", "vague", "{}")).Line
 			if strings.Contains(first, asksNext) != (tt.shows != "") {
 				t.Error(first)
 			}
-			p.Send(sessiontest.CallOf("2", "fail", "{}"))
+			p.Send(sessiontest.CallOf("2", "vague", "{}"))
 			if tt.shows != "" {
 				q := p.Told("elicitation/create")
 				sessiontest.Has(t, q.Line, tt.shows)
@@ -133,17 +163,17 @@ func TestAskable(t *testing.T) {
 func TestQuestionWithoutAnswer(t *testing.T) {
 	t.Parallel()
 	f, p, a := asking(t, "read", "/home/u/notes/x")
-	p.Ask(sessiontest.CallOf("1", "fail", "{}"))
-	p.Send(sessiontest.CallOf("2", "fail", "{}"))
+	p.Ask(sessiontest.CallOf("1", "vague", "{}"))
+	p.Send(sessiontest.CallOf("2", "vague", "{}"))
 	q := p.Told("elicitation/create")
 	p.Send(cancel("2"))
 	sessiontest.Has(t, p.Told("notifications/cancelled").Line, string(q.ID))
 	p.Send(sessiontest.ReplyTo(q, yesReply)) // too late
-	p.Send(sessiontest.CallOf("3", "fail", "{}"))
+	p.Send(sessiontest.CallOf("3", "vague", "{}"))
 	p.Told("elicitation/create")
 	rest, _, _ := p.Close()
 	sessiontest.Has(t, rest, `"id":3,"error"`, "the tool was not run: the session has ended")
-	if n := f.Started("fail"); n != 1 || a.Kept() != "yes ; no " {
+	if n := f.Started("vague"); n != 1 || a.Kept() != "yes ; no " {
 		t.Errorf("%d processes, kept %q", n, a.Kept())
 	}
 }
