@@ -50,7 +50,7 @@ func ReasonsIn(p *policy.Profile, path string, rights policy.Rights) (all []poli
 	return all
 }
 
-// ReasonsOf returns what speaks against a change whatever the policy is: no flag makes it, or no line of a shell or a
+// ReasonsOf returns what speaks against a change under every policy: no flag makes it, or no line of a shell or a
 // client would hold it as it is. A server with a process for each call gets nothing of it for the one that lists the tools.
 func ReasonsOf(w Want, perCall bool) (all []policy.Reason) {
 	words := w.Object.Words()

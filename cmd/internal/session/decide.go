@@ -100,7 +100,7 @@ func (d *Decider) decide(w change.Want, after *Target, more []policy.Reason) cha
 	return change.Judge(w, append(more, d.Reasons(w.Object)...), rows)
 }
 
-// Try decides about a change that nobody has typed, and makes it for that. file is what the server has, and was is why it
+// Try decides about a change that the user has not typed, and makes it for that. file is what the server has, and was is why it
 // would not start with that.
 func (d *Decider) Try(w change.Want, file *config.ServerFile, was error) change.Proposal {
 	p := d.decide(w, nil, change.ReasonsOf(w, !d.Was.Policy.Stateful))

@@ -31,7 +31,7 @@ type Finding struct {
 	Note   string
 	Fix    string
 	Whole  bool // Hint.Cause is whole sentences, which say how sure they are
-	Chosen bool // others choose what Object is, whatever the jail has recorded
+	Chosen bool // others choose what Object is, also where the jail has recorded it
 	// Besides means that this finding and the one before it help only together.
 	Besides bool
 	// AboutPolicy means that Note concerns the policy or the session, and is shown even
@@ -75,7 +75,7 @@ func (c *Case) Decide(w change.Want) change.Proposal {
 	return p
 }
 
-// IsNever reports whether rights at a path are never proposed, whatever the jail has recorded.
+// IsNever reports whether rights at a path are never proposed, even if the jail has recorded them.
 func (c *Case) IsNever(path string, rights policy.Rights) bool {
 	return c.Decide(change.Want{Source: change.Recorded, Object: change.Path(path, rights)}).Verdict() == change.Never
 }

@@ -111,7 +111,7 @@ func TestHeir(t *testing.T) {
 	}
 }
 
-// TestHeirNever: the client keeps the old process and sees nothing of the other one, whatever that does. The next refusal
+// TestHeirNever: the client keeps the old process and sees nothing of the other one, in all that it does. The next refusal
 // says why, in place of the grant.
 func TestHeirNever(t *testing.T) {
 	t.Parallel()

@@ -106,7 +106,7 @@ func decide(r diagnostics.Record, propose func(change.Want) change.Proposal) {
 	}
 }
 
-// Propose decides about a change that nobody has typed.
+// Propose decides about a change that the user has not typed.
 func (e *Edit) Propose(w change.Want) change.Proposal {
 	if e.was[""].target.Policy.Stateful {
 		w.Tool = ""
