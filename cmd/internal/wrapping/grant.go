@@ -86,7 +86,7 @@ func (g *Grant) withholdAll(s Entry, found []meaning.Named, fromFile []string, h
 		names, words = append(names, name), append(words, "--env", name)
 	}
 	if len(names) > 0 {
-		g.Notes = append(g.Notes, "it does not get what it names ("+listed(names)+"), because others may have written its file. To allow all of it:  "+show.Spelled(append([]string{"mcp-jail", "grant", s.Server}, words...)))
+		g.Notes = append(g.Notes, "it does not get what it names ("+listed(names)+"), because others may have written its file. To allow them:  "+show.Spelled(append([]string{"mcp-jail", "grant", s.Server}, words...)))
 	}
 }
 
