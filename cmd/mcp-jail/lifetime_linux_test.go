@@ -315,9 +315,10 @@ func TestReloadStateful(t *testing.T) {
 	}
 
 	w.configure(t, "nonsense = 1\n")
-	reads()
-	reads()
-	testkit.Eventually(t, "each call says it", func() bool { return strings.Count(s.stderr.String(), "nonsense is not a known key") >= 3 })
+	testkit.Eventually(t, "calls say it", func() bool {
+		reads()
+		return strings.Count(s.stderr.String(), "nonsense is not a known key") >= 3
+	})
 	w.configure(t, head+reading("access", "a")) // as it was
 	reads()
 	said := strings.Count(s.stderr.String(), "warning: "+file)
