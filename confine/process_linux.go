@@ -93,7 +93,8 @@ func (p *Process) handleEvent(m spec.Event) {
 	if ownHome {
 		m.Target = p.userHome + m.Target[len(p.plan.Profile.Home):]
 	}
-	if m.Kind == spec.EventAbsent && !isRefusal(p, m) {
+	e, covered := p.plan.Profile.Find(m.Target)
+	if m.Kind == spec.EventAbsent && (!ownHome && covered && e.Origin == policy.OriginHome || !isRefusal(p, m)) { // its own HOME lacks it, and no other one is meant
 		return
 	}
 	if m.Kind == spec.EventNote {

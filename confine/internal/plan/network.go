@@ -181,12 +181,6 @@ func ports(list []int) string {
 	return strings.Join(words, ", ")
 }
 
-// canGate reports whether a gateway can have all connections of a server, without a proxy that its programs
-// would have to know.
-func canGate(f kernel.Facts) bool {
-	return f.OS == "linux" && (f.UserNamespaces.Answer != kernel.No || canBroker(f).Answer == kernel.Yes)
-}
-
 // Rules about requests, and secrets, need an interceptor: a separate program that terminates
 // TLS (package tlsworker), with an authority that only this jail trusts.
 
