@@ -93,8 +93,7 @@ func (p *Process) handleEvent(m spec.Event) {
 	if ownHome {
 		m.Target = p.userHome + m.Target[len(p.plan.Profile.Home):]
 	}
-	e, covered := p.plan.Profile.Find(m.Target)
-	if m.Kind == spec.EventAbsent && (!ownHome && covered && e.Origin == policy.OriginHome || !isRefusal(p, m)) { // its own HOME lacks it, and no other one is meant
+	if m.Kind == spec.EventAbsent && !isRefusal(p, m) {
 		return
 	}
 	if m.Kind == spec.EventNote {
@@ -154,7 +153,11 @@ func isRefusal(p *Process, m spec.Event) bool {
 	p.mu.Lock()
 	known := p.refused.Knows(m)
 	p.mu.Unlock()
-	return known || m.Target == policy.DenialOthers || isOnHost(m)
+	if known || m.Target == policy.DenialOthers {
+		return true
+	}
+	e, covered := p.plan.Profile.Find(m.Target)
+	return isOnHost(m) && (!covered || e.Origin != policy.OriginHome) // what its own HOME lacks is no refusal
 }
 
 // HostFailures returns the granted hosts that this machine could not reach, the latest last.
