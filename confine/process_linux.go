@@ -156,8 +156,11 @@ func isRefusal(p *Process, m spec.Event) bool {
 	if known || m.Target == policy.DenialOthers {
 		return true
 	}
+	if !isOnHost(m) {
+		return false
+	}
 	e, covered := p.plan.Profile.Find(m.Target)
-	return isOnHost(m) && (!covered || e.Origin != policy.OriginHome) // what its own HOME lacks is no refusal
+	return !covered || e.Origin != policy.OriginHome // what its own HOME lacks is no refusal
 }
 
 // HostFailures returns the granted hosts that this machine could not reach, the latest last.
