@@ -6,7 +6,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// kept is a proposal in a record. What was decided is for readers: whoever loads the record decides anew.
+// kept is a proposal in a record. Its verdict is for people: mcp-jail decides anew when it reads a record.
 type kept struct {
 	Tool    string          `json:"tool,omitempty"`
 	Source  string          `json:"source"`            // "said" or "recorded"

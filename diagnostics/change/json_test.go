@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
-// TestKept: a record keeps what was wanted, and no verdict: whoever reads it decides anew.
+// TestKept: a record gives back what was wanted, and no verdict: mcp-jail decides anew when it reads one.
 func TestKept(t *testing.T) {
 	reasons := []policy.Reason{{Kind: policy.WhyShared}}
 	for _, o := range []Object{

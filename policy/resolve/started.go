@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve/internal/places"
 )
 
-// StartedFrom returns what a start of a line in a directory has to show of the server's program, under every policy
-// allows. tree is the package that is pinned for the line, or "". With an error, which ends such a start here, it returns what
+// StartedFrom returns the files of its program that a server needs to start by a line in a directory, also those that its
+// policy does not allow. tree is the package that is pinned for the line, or "". With an error, which ends such a start here, it returns what
 // is known without the program. On Windows, where every server may write everywhere, there is nothing to return.
 func StartedFrom(h hostfs.Host, dir, tree string, words []string) (s policy.Started, err error) {
 	if h.OS == "windows" || len(words) == 0 {

@@ -212,7 +212,7 @@ type heir struct {
 	bound   atomic.Bool  // the client has it
 	last    atomic.Int64 // when it has written last, in nanoseconds
 	answers chan *mcpproxy.Frame
-	asks    atomic.Pointer[string] // what it asks the client for, who does not know it yet
+	asks    atomic.Pointer[string] // what it asked the client for before the swap; the client never sees that
 	roots   atomic.Bool            // it has asked for the client's roots, and got the last ones
 }
 
