@@ -310,6 +310,7 @@ func TestReloadStateful(t *testing.T) {
 	if n := strings.Count(s.stderr.String(), kept); n != 1 {
 		t.Errorf("said %d times: %s", n, &s.stderr)
 	}
+	reads() // the client is told with a call
 	if told := s.waitNotifications("notifications/message", 1); !strings.Contains(string(told[0].Params), "keeps the policy") {
 		t.Errorf("the client is told %s", told[0].Params)
 	}

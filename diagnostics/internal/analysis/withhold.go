@@ -97,10 +97,10 @@ func protectedBeside(c *Case, path, owner string) string {
 	if owner != "" {
 		names = append(names, owner, filepath.Join(filepath.Dir(owner), "."+filepath.Base(owner))) // the dot of .x.tmp may be that of .x
 	}
-	isOther := func(r policy.Reason) bool { return r.Kind != policy.WhyOwnProgram } // the file can be kept elsewhere
+	isOwn := func(r policy.Reason) bool { return r.Kind == policy.WhyOwnProgram } // the file can be kept elsewhere
 	for _, name := range names {
 		p := c.Decide(change.Want{Source: change.Recorded, Object: change.Path(name, policy.Write)})
-		if p.Verdict() == change.Never && slices.ContainsFunc(p.Reasons, isOther) {
+		if p.Verdict() == change.Never && !slices.ContainsFunc(p.Reasons, isOwn) {
 			return name
 		}
 	}
