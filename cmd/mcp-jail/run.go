@@ -30,13 +30,13 @@ func boundMemory() {
 func run(args []string, c terminal.Console) confine.Exit {
 	boundMemory()
 	launcher := confine.Launcher{Umask: c.Umask, Say: func(line string) { c.Sayf("%s", line) }}
-	launcher.Prepared = launcher.Prepare() // starts while the command line and the policy are read
-	defer launcher.Prepared.Close()
 	args, server := cmdline.Split(args)
 	flags, err := cmdline.ParseRun(args)
 	if err != nil {
 		return confine.Exit{Code: session.Misuse(c, args, server, err)}
 	}
+	launcher.Prepared = launcher.Prepare() // starts while the policy is read
+	defer launcher.Prepared.Close()
 	log, closeLog, err := logger(flags.LogFile)
 	if err != nil {
 		return refuse(c, nil, flags.Server, err)
