@@ -1,6 +1,8 @@
 package records
 
 import (
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
@@ -18,6 +20,14 @@ func WishRestart(host hostfs.Host, server string) error {
 	}
 	defer d.Close()
 	return d.Replace(wishFile, []byte(time.Now().Format(time.RFC3339Nano)), private.How{})
+}
+
+// Told returns when the file of the wish was written, or zero. It costs a running session one look at the disk each second.
+func Told(host hostfs.Host, server string) (at time.Time) {
+	if info, err := os.Lstat(filepath.Join(host.StateDir, ServersDir, server, wishFile)); err == nil {
+		at = info.ModTime()
+	}
+	return at
 }
 
 // Wish returns the time of the last wish, or zero.

@@ -84,7 +84,8 @@ func (f *Followed) grant(a *asking, g sessionGrant) (*lifecycle.Next, error) {
 	defer f.mu.Unlock()
 	before := f.target()
 	// What else has changed in the files was not asked about.
-	if _, _, changed := f.stamp.Changed(); before.Policy.Stateful && (changed || f.differs() != nil) {
+	_, _, changed := f.stamp.Changed()
+	if kept, _ := f.differs(); before.Policy.Stateful && (changed || kept != nil) {
 		return nil, errors.New("its policy has changed since it was started: " + show.Typed("mcp-jail grant", before.Policy.Server))
 	}
 	if objects, err := change.Read(g.words); err != nil || !decidedAnew(before, g.tool, objects).InClient(before.Policy.Net) {

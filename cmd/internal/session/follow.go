@@ -43,13 +43,15 @@ type Followed struct {
 	mu      sync.Mutex
 	stamp   config.Stamp
 	problem string    // of the configuration as it is now; "" if it can be used
+	told    time.Time // when the wish that was seen was written: see records.Told
 	wish    time.Time // the last one that was seen: see records.Wish
 	waits   bool      // a wish waits for a configuration that can be used
 	all     []*Target // to be closed
 
-	swap sync.Mutex        // held for a moment only, also while mu is
-	runs *Target           // of the process of a stateful server
-	kept *diagnostics.Kept // how the configuration differs from that; nil: it does not
+	swap  sync.Mutex        // held for a moment only, also while mu is
+	runs  *Target           // of the process of a stateful server
+	kept  *diagnostics.Kept // how the configuration differs from that; nil: it does not
+	stale bool              // kept was found for the process before
 }
 
 // Follow returns the followed target of a session that begins with t.
@@ -77,11 +79,12 @@ func (f *Followed) running() *Target {
 	return f.target()
 }
 
-// differs returns how the configuration differs from what the process of a stateful server has, or nil.
-func (f *Followed) differs() *diagnostics.Kept {
+// differs returns how the configuration differs from what the process of a stateful server has, or nil. stale: it was found
+// for the process before.
+func (f *Followed) differs() (kept *diagnostics.Kept, stale bool) {
 	f.swap.Lock()
 	defer f.swap.Unlock()
-	return f.kept
+	return f.kept, f.stale
 }
 
 // Close releases the targets, and ends the keeping of changes. It removes the oldest kept
@@ -106,7 +109,12 @@ func (f *Followed) wished() bool {
 	if !t.Policy.Stateful {
 		return false
 	}
+	told := records.Told(t.Host, t.Policy.KeptName())
+	if told.Equal(f.told) {
+		return false
+	}
 	wish := records.Wish(t.Host, t.Policy.KeptName())
+	f.told = told
 	is := !wish.IsZero() && !wish.Equal(f.wish)
 	f.wish = wish
 	return is
@@ -119,8 +127,8 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 	defer f.mu.Unlock()
 	file, at, changed := f.stamp.Changed()
 	wished := f.wished()
-	if !changed && !wished {
-		return lifecycle.Refreshed{Problem: f.problem, Kept: f.differs()}
+	if kept, stale := f.differs(); !changed && !wished && !stale {
+		return lifecycle.Refreshed{Problem: f.problem, Kept: kept}
 	}
 	before := f.running()
 	stateful := before.Policy.Stateful
@@ -139,6 +147,7 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 	server := show.TOML(before.Policy.Server)
 	f.swap.Lock()
 	defer f.swap.Unlock()
+	f.stale = false
 	if stateful {
 		before = f.runs // it may have been started again meanwhile
 	}
@@ -165,6 +174,9 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 	case same:
 		after.Close()
 		return lifecycle.Refreshed{}
+	case stateful && !changed:
+		after.Close()
+		return lifecycle.Refreshed{Kept: f.kept}
 	case stateful:
 		after.Close()
 		return lifecycle.Refreshed{Kept: f.kept, Notice: fmt.Sprintf("warning: %s has changed (%s), and server %s keeps the policy that it started with until it is started again%s", file, at.Format(time.TimeOnly), server, diagnostics.PageReload.Reference())}
@@ -195,6 +207,7 @@ func (f *Followed) next(t *Target, kept *diagnostics.Kept) *lifecycle.Next {
 			if f.runs = t; f.kept == kept {
 				f.kept = nil
 			}
+			f.stale = f.kept != nil
 		}
 	}}
 	next.Kept.Since = time.Now()

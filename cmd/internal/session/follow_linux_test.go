@@ -60,3 +60,21 @@ func TestWishWithProblem(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 }
+
+// TestChangedWhileItStarts: files that change while the server is started again are compared with the new process.
+func TestChangedWhileItStarts(t *testing.T) {
+	f, write := askedServer(t, "", "")
+	write(askedMore + `net = [{ host = "one.example.com", allow = true }]`)
+	testkit.Must(t, records.WishRestart(f.target().Host, askedID))
+	next := f.Refresh().Next
+	write(askedMore + `net = [{ host = "one.example.com", allow = true }, { host = "two.example.com", allow = true }]`)
+	old := f.Refresh().Kept
+	next.Done(true)
+	r := f.Refresh()
+	if old == nil || r.Kept == nil || len(r.Kept.Rows) == 0 || len(r.Kept.Rows) >= len(old.Rows) || r.Notice != "" {
+		t.Fatalf("%+v, before %+v", r, old)
+	}
+	if again := f.Refresh(); again.Kept != r.Kept {
+		t.Error("it is compared again, and nothing has changed")
+	}
+}

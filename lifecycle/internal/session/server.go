@@ -38,6 +38,8 @@ type Server struct {
 	Stray         strayLines
 	toldReplaced  []string // of replaced; the goroutine that reads the server uses it
 
+	hidden []policy.Variable // no value of them is recorded: those of this process, and of all that it follows
+
 	// Stateless: other processes run beside it (diagnostics.Evidence). CertainReads: its jail records
 	// refused reads.
 	Stateless, CertainReads bool
@@ -49,7 +51,13 @@ func (s *Server) Init(c *Client, p *policy.Profile) {
 	s.Stray.server = s
 	s.Leaks.Store(c.Leaks.For(p))
 	s.LoginSaid = make(chan struct{}, 1)
-	s.Redact = diagnostics.NewRedactor(slices.Concat(p.Env, confine.SessionSecrets()))
+	s.redact(p.Env)
+}
+
+// redact has the record and what is quoted hide the values of variables.
+func (s *Server) redact(variables []policy.Variable) {
+	s.hidden = variables
+	s.Redact = diagnostics.NewRedactor(slices.Concat(variables, confine.SessionSecrets()))
 	s.Tail = diagnostics.NewTail(s.Redact)
 }
 
@@ -59,9 +67,8 @@ func (s *Server) Follow(earlier *Server, unset []string) {
 	s.Unset, s.CertainReads = unset, earlier.CertainReads
 	s.Quiet.Store(true)
 	s.Roots.Follow(&earlier.Roots)
-	// The record of the session names what was refused to the earlier one, too.
-	s.Redact = diagnostics.NewRedactor(slices.Concat(s.Profile.Env, earlier.Profile.Env, confine.SessionSecrets()))
-	s.Tail = diagnostics.NewTail(s.Redact)
+	// The record of the session names what was refused to all earlier ones, too.
+	s.redact(slices.Concat(s.Profile.Env, earlier.hidden))
 }
 
 // Succeed has the process of Follow take the place of the one before, which has ended.
