@@ -35,6 +35,9 @@ func TestStays(t *testing.T) {
 		{"the user's hard link", func(w *world) { w.write("a=server") }, func(w *world) { w.must(os.Link(w.at("a"), w.at("z"))) }, "a: 2 names, and all of them would change", "1"},
 		{"too large", func(w *world) { w.write("large=server") }, func(w *world) {}, "large: changed without a copy", ""},
 		{"too large and moved", func(w *world) { w.move("large", "moved") }, func(w *world) {}, "moved: move it back yourself", ""},
+		{"moved, and a new one there", func(w *world) { w.move("a", "moved") }, func(w *world) { w.plain("a=user's") }, "moved: it has what was", ""},
+		{"moved and changed, and a new one there", func(w *world) { w.move("a", "moved"); w.write("moved=server") }, func(w *world) { w.plain("a=user's") }, "moved: it has what was", ""},
+		{"moved with its directory, and a new one there", func(w *world) { w.move("d", "n") }, func(w *world) { w.plain("d/b=user's") }, "n/b: it has what was", ""},
 		{"a FIFO", func(w *world) { w.remove("fifo") }, func(w *world) {}, "fifo: which undo does not make", ""},
 		{"a link out", func(w *world) { w.remove("out") }, func(w *world) {}, "out: which undo does not make", ""},
 		{"a file in a made directory", func(w *world) { w.write("n/x=server") }, func(w *world) { w.plain("n/own=user's") }, "n: something in it", ""},
@@ -66,6 +69,28 @@ func TestStays(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestUnnamed: what /proc says of a file whose name is gone is no path. Another name of the file is known.
+func TestUnnamed(t *testing.T) {
+	w := newWorld(t, "t (deleted)=user's")
+	w.begin(false)
+	w.calls(func() {
+		w.hold("t", "server")
+		w.link("t", "u")
+		w.remove("t")
+		w.must(w.k.Object(int(w.open["t"].Fd()), w.at("t (deleted)")))
+	})
+	id := w.end()
+	s, err := w.store.Session(id)
+	w.must(err)
+	for _, c := range s.Changes(Selection{}) {
+		if c.Path == w.at("t (deleted)") {
+			t.Error("a path that the server has not touched is kept")
+		}
+	}
+	w.clean("undo", id)
+	testkit.Equal(t, "", fmt.Sprint(keys(w.tree(false))), "[t (deleted)]")
 }
 
 // TestRights: undo makes nothing that gives more rights than there were, or than the owner alone has.

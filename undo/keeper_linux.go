@@ -76,10 +76,19 @@ func (k *Keeper) Name(dir int, name, path string) error {
 	return k.withOthers(&st, path, err)
 }
 
-// Object is Name for an object that is held by an O_PATH descriptor.
+// Object is Name for an object that is held by an O_PATH descriptor. If its name is gone, path, which
+// /proc has said, is none of its paths, and is not kept.
 func (k *Keeper) Object(fd int, path string) error {
 	defer k.enter()()
-	st, err := k.object(fd, path)
+	st, err := look(fd, "")
+	if err != nil {
+		return err
+	}
+	if now, err := k.reader().at(path, -1); err == nil && now.ID != st.ID {
+		st.Nlink = 2 // its other names may be known
+		return k.withOthers(&st, "", nil)
+	}
+	st, err = k.object(fd, path)
 	return k.withOthers(&st, path, err)
 }
 

@@ -1,9 +1,11 @@
 package undo
 
 import (
+	"bytes"
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Restorer puts back what a selection of a session changed.
@@ -25,8 +27,30 @@ func NewRestorer(s *Session, sel Selection, forbidden func(path string) string) 
 			r.Steps = append(r.Steps, step)
 		}
 	}
+	r.removeLeftovers()
 	r.checkNames()
 	return r
+}
+
+// removeLeftovers adds steps for the files beside their places that undos have left when they were killed.
+func (r *Restorer) removeLeftovers() {
+	all, _, _ := r.session.store.Sessions()
+	for _, undo := range all {
+		for _, c := range undo.Changes(Selection{}) {
+			if undo.Head.Undoes == "" || undo.Running || c.Known || !strings.HasPrefix(filepath.Base(c.Path), tempPrefix) {
+				continue
+			}
+			i := slices.IndexFunc(r.Steps, func(s Step) bool { return s.Path == c.Path })
+			if now, err := r.session.now(c.Path); err == nil && now.Kind != none && now.Kind != Dir {
+				step := Step{Path: c.Path, Action: Remove, want: c.Before, now: now}
+				if i < 0 {
+					r.Steps = append(r.Steps, step)
+				} else {
+					r.Steps[i] = step
+				}
+			}
+		}
+	}
 }
 
 // left is what undos have left at a path.
@@ -124,14 +148,14 @@ func (r *Restorer) whyForeign(c *Change, undone *left) string {
 		return "an undo was interrupted there, so it may be half of what was there before"
 	case r.session.Damaged:
 		return "what is stored of this session is damaged, so it is not known what the server left"
+	case c.Known && c.Later:
+		return "it was changed by a later call"
 	case !c.Known && r.session.Running:
 		return "a call is at work on it, or the server changed it outside of calls"
-	case !c.Known && !r.session.Ended:
+	case !r.session.Running && !r.session.Ended: // another process may have written after what was noted
 		return "mcp-jail was killed before it was known what the server left"
 	case !c.Known:
 		return "the server changed it outside of calls, or in one that was not answered, so it is not known what it left"
-	case c.Later:
-		return "it was changed by a later call"
 	}
 	return "it was changed after the server's last change"
 }
@@ -167,28 +191,73 @@ func (r *Restorer) granted(path string) bool {
 }
 
 // checkNames refuses steps that would change more than their path: a file with names that are not put
-// back, and the only place of a file of which there is no copy.
+// back, and the place of an earlier version that does not come back.
 func (r *Restorer) checkNames() {
-	names, uncopied := map[id]uint64{}, map[id]string{}
+	names := map[id]uint64{}
 	for i := range r.Steps {
-		s := &r.Steps[i]
-		if s.Action != Refuse {
+		if s := &r.Steps[i]; s.Action != Refuse {
 			names[s.now.ID]++
 		}
-		if s.want.Kind == file && !s.want.Kept {
-			uncopied[s.want.ID] = s.Path
-		}
 	}
+	stays := r.missing()
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		if from := uncopied[s.now.ID]; from != "" && s.Action != Refuse && s.now.Kind == file {
-			*s = s.refuse("it is what was " + from + ", of which there is no copy: move it back yourself")
+		if from := stays.movedTo(s); from != nil && s.Action != Refuse {
+			switch {
+			case !from.state.Kept:
+				*s = s.refuse("it is what was " + from.path + ", of which there is no copy: move it back yourself")
+			case s.Action == Remove || !slices.Contains(r.sel.Take, s.Path):
+				s.Foreign = s.Action == Restore
+				*s = s.refuse("it has what was " + from.path + ", which does not come back")
+			}
 		}
 		if s.inPlace() && s.Action == Restore && s.now.Nlink > names[s.now.ID] && !slices.Contains(r.sel.Take, s.Path) {
 			s.Foreign = true
 			*s = s.refuse(fmt.Sprintf("the file has %d names, and all of them would change", s.now.Nlink))
 		}
 	}
+}
+
+// version is a file as it was at a path before the server changed it.
+type version struct {
+	path  string
+	state state
+}
+
+type versions []version
+
+// missing returns the versions that do not come back: the steps refuse them or have failed, they are not
+// selected, or others have put something else there. The server may have moved them.
+func (r *Restorer) missing() (out versions) {
+	steps := map[string]*Step{}
+	for i := range r.Steps {
+		steps[r.Steps[i].Path] = &r.Steps[i]
+	}
+	for _, c := range r.session.Changes(Selection{Call: r.sel.Call}) {
+		if s := steps[c.Path]; s != nil {
+			if s.Action == Restore && s.Err == nil && !s.Others && s.want.Kept {
+				continue
+			}
+		} else if now, err := r.session.now(c.Path); err == nil && c.Before.restored(&now) {
+			continue
+		}
+		if c.Before.Kind == file {
+			out = append(out, version{c.Path, c.Before})
+		}
+	}
+	return out
+}
+
+// movedTo returns the version of another path that a path has now: its file, or the same text in another one.
+func (all versions) movedTo(s *Step) *version {
+	now := &s.now
+	for i := range all {
+		was := &all[i].state
+		if all[i].path != s.Path && now.Kind == file && (was.ID == now.ID || was.Size > 0 && was.Sum != nil && bytes.Equal(was.Sum, now.Sum)) {
+			return &all[i]
+		}
+	}
+	return nil
 }
 
 // inPlace reports whether the file that was at the path is still there, and gets its content back.

@@ -61,9 +61,9 @@ func (r *Restorer) Run() (id string, err error) {
 	return id, nil
 }
 
-// all carries out the steps in an order in which each finds its place: removals from the deepest path
-// up make room, then directories and files come from the top down, then directories get their modes and
-// times, which changed with what is in them.
+// all carries out the steps in an order in which each finds its place: what is in the way goes, from the
+// deepest path up, and directories and files come from the top down. Only then what was made goes, because
+// it may have what could not be made. Directories get their modes and times last.
 func (w *work) all() {
 	var down []*Step
 	for i := range w.Steps {
@@ -74,13 +74,29 @@ func (w *work) all() {
 	up := slices.Clone(down)
 	slices.Reverse(up)
 	w.each(down, w.keepNow)
+	var inWay []string
+	for _, s := range down {
+		if s.want.Kind != none && s.now.Kind != none && (s.now.Kind == Dir) != (s.want.Kind == Dir) {
+			inWay = append(inWay, s.Path)
+		}
+	}
 	w.each(up, func(s *Step, dir int, name string) error {
-		if s.want.Kind == none || s.now.Kind != none && (s.now.Kind == Dir) != (s.want.Kind == Dir) {
+		if slices.ContainsFunc(inWay, func(dir string) bool { return within(s.Path, dir) }) && s.now.Kind != none && (s.want.Kind == none || slices.Contains(inWay, s.Path)) {
 			return w.remove(s, dir, name)
 		}
 		return nil
 	})
 	w.each(down, w.put)
+	stays := w.missing()
+	w.each(up, func(s *Step, dir int, name string) error {
+		if s.want.Kind != none || s.now.Kind == none {
+			return nil
+		}
+		if from := stays.movedTo(s); from != nil {
+			return errors.New("it stays, because it has what was " + from.path)
+		}
+		return w.remove(s, dir, name)
+	})
 	w.each(up, func(s *Step, dir int, name string) error {
 		if s.want.Kind != Dir {
 			return nil
@@ -220,7 +236,7 @@ func (w *work) rewrite(s *Step, dir int, name string) error {
 			to := os.NewFile(uintptr(fd), at)
 			defer to.Close()
 			if err := w.copyOut(to, &s.want); err != nil {
-				return err
+				return fmt.Errorf("%w: %w", ErrHalf, err)
 			}
 		}
 		return w.attributes(at, object, &s.want, s.now.ACL)

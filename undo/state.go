@@ -2,6 +2,7 @@ package undo
 
 import (
 	"bytes"
+	"errors"
 )
 
 // kind is what is at a path. That of a State that is not known is "".
@@ -118,6 +119,9 @@ type Step struct {
 	want    state
 	now     state
 }
+
+// ErrHalf is the error of a step that ended in the middle of a file. Another undo completes it.
+var ErrHalf = errors.New("is half restored; run it again")
 
 // Refused returns the steps that leave their path as it is.
 func Refused(all []Step) (out []Step) {

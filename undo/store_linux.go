@@ -56,6 +56,7 @@ func (s Store) Begin(head Head) (*Writer, error) {
 			err = w.append(&record{Head: &w.head})
 		}
 		if err != nil {
+			_ = dir.Remove(journalName) // without its first line it would be a damaged session
 			w.Close()
 			return nil, err
 		}

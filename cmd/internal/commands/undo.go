@@ -192,7 +192,7 @@ func (u *undoCmd) text(s *undo.Session, steps []undo.Step) string {
 	name, restored := show.Name(u.index.NameOf(s.Head.Server)), len(steps)
 	text := fmt.Sprintf("%s changed %s %s. ", name, cli.Plural(len(steps), "file"), cli.DayText(time.Now(), s.Started))
 	text += group("Your earlier version comes back:", steps, undo.Restore)
-	text += group(name+" made this, and it is removed:", steps, undo.Remove)
+	text += group("This was made, and is removed:", steps, undo.Remove)
 	text += group("This is skipped:", steps, undo.Refuse)
 	for _, step := range steps {
 		switch {
@@ -239,10 +239,15 @@ func stepText(step undo.Step) string {
 func (u *undoCmd) report(c terminal.Console, s *undo.Session, steps []undo.Step, stored string) error {
 	failed := 0
 	for _, step := range steps {
-		if step.Err != nil {
-			failed++
-			c.Errorf("%s was not restored: %s", show.Name(step.Path), show.Line(step.Err.Error()))
+		if step.Err == nil {
+			continue
 		}
+		failed++
+		what := "was not restored: "
+		if errors.Is(step.Err, undo.ErrHalf) {
+			what = ""
+		}
+		c.Errorf("%s %s%s", show.Name(step.Path), what, show.Line(step.Err.Error()))
 	}
 	skipped := len(undo.Refused(steps)) + failed
 	if skipped < len(steps) {
