@@ -130,7 +130,7 @@ func (i *Installer) newRun(ctx context.Context, stage *store.Stage, line *runlin
 	r.jail.Registries, r.jail.Once = r.from.Registries(), true // npm starts nothing but itself
 	r.jail.Readable = r.from.Certificates
 	r.work = filepath.Join(r.jail.Home(), "work")
-	if err := os.MkdirAll(r.cache(), 0o700); err != nil {
+	if err := stage.Root().MkdirAll(stage.Below(r.cache()), 0o700); err != nil {
 		return nil, fmt.Errorf("the store of packages cannot be written: %w", err)
 	}
 	for name, value := range ownSettings(filepath.Dir(r.cache())) {
@@ -152,7 +152,7 @@ func (r *npmRun) fetch(ctx context.Context, pinned *store.Entry) (refused []refu
 			return nil, err
 		}
 	}
-	if err := os.Mkdir(r.work, 0o700); err != nil {
+	if err := r.stage.Root().Mkdir(r.stage.Below(r.work), 0o700); err != nil {
 		return nil, err
 	}
 	manifest, command := []byte("{}"), []string{"install", "--prefix", r.work, "--"}
@@ -161,7 +161,7 @@ func (r *npmRun) fetch(ctx context.Context, pinned *store.Entry) (refused []refu
 	}
 	if pinned != nil && pinned.Lock != nil {
 		if manifest, err = npm.Manifest(pinned.Lock); err == nil {
-			err = os.WriteFile(r.lockFile(), pinned.Lock, 0o600)
+			err = r.stage.Root().WriteFile(r.stage.Below(r.lockFile()), pinned.Lock, 0o600)
 		}
 		if err != nil {
 			return nil, err
@@ -169,10 +169,10 @@ func (r *npmRun) fetch(ctx context.Context, pinned *store.Entry) (refused []refu
 		command = []string{"ci", "--prefix", r.work}
 		r.jail.set("before", "null") // the age of the versions was looked at when they were pinned
 	}
-	if err := os.WriteFile(r.manifest(), manifest, 0o600); err != nil {
+	if err := r.stage.Root().WriteFile(r.stage.Below(r.manifest()), manifest, 0o600); err != nil {
 		return nil, err
 	}
-	w := &watch{installer: r.installer, step: fetching, work: r.work, cache: r.cache(), pkg: r.line.Packages[0].String()}
+	w := &watch{installer: r.installer, stage: r.stage, step: fetching, work: r.work, cache: r.cache(), pkg: r.line.Packages[0].String()}
 	variables, err := r.from.Write(r.jail.Home())
 	if err == nil {
 		maps.Copy(r.jail.Variables, variables)
@@ -266,10 +266,11 @@ func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refuse
 	j := r.installer.jail(r.jail.Dir, scriptsName, r.jail.Path)
 	j.Watched = true
 	work := filepath.Join(j.Home(), "work")
-	if err := os.MkdirAll(j.Home(), 0o700); err != nil {
+	root, below := r.stage.Root(), r.stage.Below
+	if err := root.MkdirAll(below(j.Home()), 0o700); err != nil {
 		return nil, err
 	}
-	if err := os.Rename(r.work, work); err != nil {
+	if err := root.Rename(below(r.work), below(work)); err != nil {
 		return nil, err
 	}
 	r.work = work
@@ -287,7 +288,7 @@ func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refuse
 		return strings.Count(a.Path, "node_modules/") - strings.Count(b.Path, "node_modules/")
 	})
 	for _, name := range names(packages) {
-		w := &watch{installer: r.installer, step: scripts, work: work, pkg: r.line.Packages[0].String()}
+		w := &watch{installer: r.installer, stage: r.stage, step: scripts, work: work, pkg: r.line.Packages[0].String()}
 		more, err := r.runNPM(ctx, j, w, name, "rebuild", "--prefix", work, "--", name)
 		refused = append(refused, more...)
 		if err != nil {
@@ -318,7 +319,7 @@ func nodeHeaders(path []string) string {
 // collect makes an entry for the tree that npm has installed, runs the scripts if scripts is true,
 // and seals the files.
 func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
-	lock, err := os.ReadFile(r.lockFile())
+	lock, err := r.stage.Root().ReadFile(r.stage.Below(r.lockFile()))
 	if err != nil {
 		return nil, fmt.Errorf("npm wrote no lock file: %w", err)
 	}
@@ -328,10 +329,14 @@ func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 	}
 	e := &store.Entry{Key: r.installer.key(r.line), Pinned: r.began.UTC().Truncate(time.Second), Tree: npm.Digest(packages), Lock: lock}
 	f := &fetched{entry: e}
-	if err := describe(e, r.line, r.work, packages); err != nil {
+	work, err := fs.Sub(r.stage.Root().FS(), filepath.ToSlash(r.stage.Below(r.work)))
+	if err != nil {
 		return nil, err
 	}
-	with := withScripts(packages, r.work)
+	if err := describe(e, r.line, work, packages); err != nil {
+		return nil, err
+	}
+	with := withScripts(packages, work)
 	if scripts && with != nil {
 		if f.refused, err = r.runScripts(ctx, with); err != nil {
 			return f, err
@@ -343,8 +348,8 @@ func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 	// npm's own files are not sealed: a publisher can change later what they say of a package, such as its
 	// deprecation.
 	for _, name := range []string{r.manifest(), r.lockFile(), filepath.Join(r.work, "node_modules", ".package-lock.json")} {
-		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return f, err
+		if err := r.stage.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return f, fmt.Errorf("%s: the folder of its packages is not as npm made it: %w", r.line.Packages[0], err)
 		}
 	}
 	w := &watch{installer: r.installer, step: sealing}
@@ -356,8 +361,8 @@ func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 	return f, err
 }
 
-func describe(e *store.Entry, line *runline.Line, work string, packages []npm.Package) error {
-	root, program, err := npm.RootProgram(os.DirFS(work), line.Names(), line.Program)
+func describe(e *store.Entry, line *runline.Line, work fs.FS, packages []npm.Package) error {
+	root, program, err := npm.RootProgram(work, line.Names(), line.Program)
 	if err != nil {
 		return err
 	}
@@ -365,8 +370,7 @@ func describe(e *store.Entry, line *runline.Line, work string, packages []npm.Pa
 	if at < 0 {
 		return fmt.Errorf("npm's lock file does not have %s", root)
 	}
-	dir := filepath.Join(work, "node_modules", filepath.FromSlash(root))
-	manifest, err := os.ReadFile(filepath.Join(dir, "package.json"))
+	manifest, err := fs.ReadFile(work, path.Join("node_modules", root, "package.json"))
 	if err != nil {
 		return err
 	}
@@ -380,9 +384,9 @@ func describe(e *store.Entry, line *runline.Line, work string, packages []npm.Pa
 
 // withScripts returns the packages of a tree that have scripts for their installation. It leaves
 // out packages for other systems, which are in the lock file and not in the tree.
-func withScripts(packages []npm.Package, work string) (with []npm.Package) {
+func withScripts(packages []npm.Package, work fs.FS) (with []npm.Package) {
 	for _, p := range packages {
-		if _, err := os.Lstat(filepath.Join(work, filepath.FromSlash(p.Path))); p.HasInstallScript && err == nil {
+		if _, err := fs.Lstat(work, p.Path); p.HasInstallScript && err == nil {
 			with = append(with, p)
 		}
 	}

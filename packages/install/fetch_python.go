@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -29,6 +30,7 @@ import (
 // in a jail without a network. With pip, fromSource may build a wheel first.
 type pythonFetch struct {
 	*Installer
+	stage   *store.Stage
 	line    *runline.Line
 	pinned  *store.Entry
 	jail    *fetchJail
@@ -48,6 +50,15 @@ func (p *pythonFetch) local() string { return filepath.Join(p.jail.Home(), "buil
 // root is the package that the line names first.
 func (p *pythonFetch) root() string { return p.line.Packages[0].Name }
 
+// fresh removes a directory of the stage, and makes others that may be in it.
+func (p *pythonFetch) fresh(dir string, made ...string) error {
+	err := p.stage.Remove(dir)
+	for _, each := range made {
+		err = errors.Join(err, p.stage.Root().MkdirAll(p.stage.Below(each), 0o700))
+	}
+	return err
+}
+
 func (p *pythonFetch) installer() string {
 	if p.uv != "" {
 		return "uv"
@@ -65,7 +76,7 @@ func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *r
 			f, err = nil, errors.Join(err, left)
 		}
 	}()
-	p := &pythonFetch{Installer: i, line: line, pinned: pinned, jail: i.pythonJail(stage.Dir)}
+	p := &pythonFetch{Installer: i, stage: stage, line: line, pinned: pinned, jail: i.pythonJail(stage.Dir)}
 	p.uv = p.lookPath(p.jail.Path, "uv")
 	chosen, newest, err := p.interpreters(ctx)
 	if err != nil {
@@ -156,7 +167,7 @@ func (p *pythonFetch) fetch(ctx context.Context, stage *store.Stage) (*fetched, 
 	if err := p.configure(); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(os.RemoveAll(p.work()), os.MkdirAll(p.site(), 0o700)); err != nil {
+	if err := p.fresh(p.work(), p.site()); err != nil {
 		return nil, err
 	}
 	with := p.withPip
@@ -182,7 +193,7 @@ func (p *pythonFetch) configure() (err error) {
 		}
 	}
 	home := p.jail.Home()
-	if err := os.MkdirAll(home, 0o700); err != nil {
+	if err := p.stage.Root().MkdirAll(p.stage.Below(home), 0o700); err != nil {
 		return err
 	}
 	written, err := p.from.Write(home)
@@ -239,8 +250,10 @@ func (p *pythonFetch) run(ctx context.Context, jail fetchJail, step step, script
 	defer cancel(nil)
 	failed := &pythonError{What: p.line.Packages[0].String(), Installer: p.installer(), Python: p.python.Version, Own: p.Own}
 	log := filepath.Join(jail.Home(), pipLog)
-	os.Remove(log)
-	w := &watch{installer: p.Installer, step: step, work: p.jail.Home(), tooLarge: cancel, pkg: failed.What}
+	if err := p.stage.Remove(log); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	w := &watch{installer: p.Installer, stage: p.stage, step: step, work: p.jail.Home(), tooLarge: cancel, pkg: failed.What}
 	stop := w.run()
 	var redactor *diagnostics.Redactor
 	if script == "" {
@@ -269,8 +282,7 @@ func (p *pythonFetch) run(ctx context.Context, jail fetchJail, step step, script
 	}
 	failed.Status, failed.Output = exit.Code, strings.Join(tail.Lines(tail.LineCount()), "\n")
 	if script == "" { // else the log could be the work of the script
-		text, _ := p.Host.ReadHead(log, maxLog) // uv and compileall write none
-		failed.log = string(text)
+		failed.log, _ = readHead(p.stage.Root(), p.stage.Below(log), maxLog) // uv and compileall write none
 	}
 	if err != nil || exit.Code == 0 && !refusedPage().MatchString(failed.log) {
 		return err
@@ -285,7 +297,7 @@ const (
 )
 
 func (p *pythonFetch) collect(ctx context.Context, stage *store.Stage, packages []python.Package) (*fetched, error) {
-	tree, err := finishTree(p.Host.OS, p.work())
+	tree, err := finishTree(p.Host.OS, stage.Root(), stage.Below(p.work()))
 	if err != nil {
 		return nil, err
 	}
@@ -318,7 +330,7 @@ func (p *pythonFetch) entry(tree *pythonTree, packages []python.Package) (*store
 	if at < 0 {
 		return nil, fmt.Errorf("%s was asked for %s, and has not installed it", p.installer(), root)
 	}
-	file, err := tree.program(p.work(), p.line, root)
+	file, err := tree.program(p.stage.Root(), p.stage.Below(p.work()), p.line, root)
 	if err != nil {
 		return nil, err
 	}
@@ -383,14 +395,14 @@ func (p *pythonFetch) fromSource(ctx context.Context, failed error) ([]python.Pa
 	}
 	at := filepath.Join(p.jail.Home(), fmt.Sprintf("source-%d", len(p.built)))
 	archive, needs := filepath.Join(at, "archive"), filepath.Join(at, "needs")
-	if err := errors.Join(os.RemoveAll(at), os.MkdirAll(archive, 0o700), os.MkdirAll(needs, 0o700)); err != nil {
+	if err := p.fresh(at, archive, needs); err != nil {
 		return nil, err
 	}
 	words := python.SourceDownload(requirement, archive, needs)
 	if err := p.online(ctx, append([]string{p.python.Path}, words...)...); err != nil {
 		return nil, err
 	}
-	source, err := onlyFile(archive)
+	source, err := p.onlyFile(archive)
 	if err != nil {
 		return nil, err
 	}
@@ -402,7 +414,7 @@ func (p *pythonFetch) fromSource(ctx context.Context, failed error) ([]python.Pa
 
 // build builds a wheel in a jail without a network, and notes the hash of its sources.
 func (p *pythonFetch) build(ctx context.Context, name, source, needs string) error {
-	hash, err := hashOf(source)
+	hash, err := p.hashOf(source)
 	if err != nil {
 		return err
 	}
@@ -410,13 +422,13 @@ func (p *pythonFetch) build(ctx context.Context, name, source, needs string) err
 	jail.Name, jail.Readable, jail.Watched = scriptsName, []string{source, needs}, true
 	jail.Variables = python.PipVariables(jail.Home())
 	wheel := filepath.Join(jail.Home(), "wheel")
-	if err := errors.Join(os.RemoveAll(jail.Dir), os.MkdirAll(wheel, 0o700)); err != nil {
+	if err := p.fresh(jail.Dir, wheel); err != nil {
 		return err
 	}
 	if err := p.run(ctx, *jail, scripts, name, append([]string{p.python.Path}, python.Build(source, needs, wheel)...)...); err != nil {
 		return err
 	}
-	file, err := onlyFile(wheel)
+	file, err := p.onlyFile(wheel)
 	if err != nil {
 		return err
 	}
@@ -425,20 +437,21 @@ func (p *pythonFetch) build(ctx context.Context, name, source, needs string) err
 	}
 	if p.built == nil {
 		p.built = map[string]string{}
-		if err := errors.Join(os.RemoveAll(p.local()), os.MkdirAll(p.local(), 0o700)); err != nil {
+		if err := p.fresh(p.local(), p.local()); err != nil {
 			return err
 		}
 	}
 	p.built[name] = hash
-	return os.Rename(file, filepath.Join(p.local(), filepath.Base(file))) // nothing runs in that jail any more
+	return p.stage.Root().Rename(p.stage.Below(file), p.stage.Below(filepath.Join(p.local(), filepath.Base(file))))
 }
 
 // onlyFile returns the one file in a directory, which a build may have written.
-func onlyFile(dir string) (string, error) {
-	if info, err := os.Lstat(dir); err != nil || !info.IsDir() { // a build may have put a link there
+func (p *pythonFetch) onlyFile(dir string) (string, error) {
+	root, below := p.stage.Root(), p.stage.Below(dir)
+	if info, err := root.Lstat(below); err != nil || !info.IsDir() { // a build may have put a link there
 		return "", errors.Join(fmt.Errorf("%s is no directory", dir), err)
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := fs.ReadDir(root.FS(), filepath.ToSlash(below))
 	if err == nil && (len(entries) != 1 || !entries[0].Type().IsRegular()) {
 		err = fmt.Errorf("one file was expected in %s, and there is something else: %d entries", dir, len(entries))
 	}

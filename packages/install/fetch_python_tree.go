@@ -18,6 +18,7 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/packages/python"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // pythonTree describes an unpacked tree.
@@ -33,9 +34,9 @@ const maxMetadata = 4 << 20
 
 // finishTree turns what pip or uv has unpacked into a tree that can be sealed: programs in
 // bin/, starters for entry points, and nothing that names this machine.
-func finishTree(system, work string) (*pythonTree, error) {
+func finishTree(system string, stage *os.Root, work string) (*pythonTree, error) {
 	t := &pythonTree{system: system, metadata: map[string]python.Metadata{}, programs: map[string][]python.EntryPoint{}}
-	site, err := os.OpenRoot(filepath.Join(work, "site"))
+	site, err := stage.OpenRoot(filepath.Join(work, "site"))
 	if err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func finishTree(system, work string) (*pythonTree, error) {
 			return nil, fmt.Errorf("%s: %w", dir, err)
 		}
 	}
-	root, err := os.OpenRoot(work)
+	root, err := stage.OpenRoot(work)
 	if err != nil {
 		return nil, err
 	}
@@ -102,15 +103,20 @@ func readRecord(site *os.Root, name string) ([]python.Recorded, error) {
 }
 
 func readSmall(root *os.Root, name string) (string, error) {
-	f, err := root.Open(name)
+	text, err := readHead(root, name, maxMetadata+1)
+	if err == nil && len(text) > maxMetadata {
+		err = fmt.Errorf("%s has more than %d bytes", name, maxMetadata)
+	}
+	return text, err
+}
+
+func readHead(root *os.Root, name string, limit int64) (string, error) {
+	f, err := root.OpenFile(name, os.O_RDONLY|hostfs.OpenFlags, 0)
 	if err != nil {
 		return "", err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxMetadata+1))
-	if err == nil && len(text) > maxMetadata {
-		err = fmt.Errorf("%s has more than %d bytes", name, maxMetadata)
-	}
+	text, err := io.ReadAll(io.LimitReader(f, limit))
 	return string(text), err
 }
 
@@ -190,9 +196,9 @@ func (t *pythonTree) versions(line *runline.Line, installed string) string {
 
 // program returns the file of the program that a line runs, below work. root is the package that the
 // line names first.
-func (t *pythonTree) program(work string, line *runline.Line, root string) (string, error) {
+func (t *pythonTree) program(stage *os.Root, work string, line *runline.Line, root string) (string, error) {
 	file := path.Join("bin", line.Program)
-	if _, err := os.Lstat(filepath.Join(work, file)); err == nil && line.Program == path.Base(file) {
+	if _, err := stage.Lstat(filepath.Join(work, file)); err == nil && line.Program == path.Base(file) {
 		return file, nil
 	}
 	failed := &python.ProgramError{Package: root, Program: line.Program}
@@ -254,16 +260,16 @@ func spelled(system, name string) string {
 // isSameFile reports whether two packages recorded the same content for a file, and the file has it. The
 // packages themselves have written the sums.
 func isSameFile(site *os.Root, a, b python.Recorded) bool {
-	sum, err := sumOf(filepath.Join(site.Name(), filepath.FromSlash(a.Path)))
+	sum, err := sumOf(site, filepath.FromSlash(a.Path))
 	return err == nil && a.Sum == b.Sum && a.Sum == base64.RawURLEncoding.EncodeToString(sum)
 }
 
 // sumOf returns the SHA-256 of a regular file.
-func sumOf(name string) ([]byte, error) {
-	if info, err := os.Lstat(name); err != nil || !info.Mode().IsRegular() {
+func sumOf(root *os.Root, name string) ([]byte, error) {
+	if info, err := root.Lstat(name); err != nil || !info.Mode().IsRegular() {
 		return nil, errors.Join(fmt.Errorf("%s is not a regular file", name), err)
 	}
-	f, err := os.Open(name)
+	f, err := root.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -287,17 +293,23 @@ func (p *pythonFetch) request() (r python.Request, err error) {
 	switch {
 	case pinned == nil:
 	case p.otherPython() || p.pinned.ScriptsRan: // a wheel that is built here has another hash each time
-		r.Versions, err = file, os.WriteFile(file, []byte(python.Versions(pinned)), 0o600)
+		r.Versions, err = file, p.write(file, python.Versions(pinned))
 	default:
-		r.Pinned, err = file, os.WriteFile(file, []byte(python.Requirements(pinned)), 0o600)
+		r.Pinned, err = file, p.write(file, python.Requirements(pinned))
 	}
 	return r, err
+}
+
+// write writes a file of the stage, in place of one that is there.
+func (p *pythonFetch) write(file, text string) error {
+	err := p.stage.Remove(file)
+	return errors.Join(err, p.stage.Root().WriteFile(p.stage.Below(file), []byte(text), 0o600))
 }
 
 // withPip lets pip resolve and download, and then unpack what is there.
 func (p *pythonFetch) withPip(ctx context.Context) ([]python.Package, error) {
 	dir := filepath.Join(p.jail.Home(), "wheels")
-	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(dir, 0o700)); err != nil {
+	if err := p.fresh(dir, dir); err != nil {
 		return nil, err
 	}
 	request, err := p.request()
@@ -315,7 +327,7 @@ func (p *pythonFetch) withPip(ctx context.Context) ([]python.Package, error) {
 }
 
 func (p *pythonFetch) readWheels(dir string) (packages []python.Package, files []string, err error) {
-	entries, err := os.ReadDir(dir)
+	entries, err := fs.ReadDir(p.stage.Root().FS(), filepath.ToSlash(p.stage.Below(dir)))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -325,7 +337,7 @@ func (p *pythonFetch) readWheels(dir string) (packages []python.Package, files [
 		if err != nil {
 			return nil, nil, err
 		}
-		hash, err := hashOf(file)
+		hash, err := p.hashOf(file)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -340,8 +352,8 @@ func (p *pythonFetch) readWheels(dir string) (packages []python.Package, files [
 }
 
 // hashOf returns the SHA-256 of a file as pip writes it.
-func hashOf(name string) (string, error) {
-	sum, err := sumOf(name)
+func (p *pythonFetch) hashOf(name string) (string, error) {
+	sum, err := sumOf(p.stage.Root(), p.stage.Below(name))
 	return "sha256:" + hex.EncodeToString(sum), err
 }
 
@@ -357,14 +369,14 @@ func (p *pythonFetch) withUv(ctx context.Context) ([]python.Package, error) {
 		in := filepath.Join(p.jail.Home(), "wanted.txt")
 		list = filepath.Join(p.jail.Home(), "resolved.txt")
 		text := strings.Join(request.Requirements, "\n") + "\n"
-		if err := os.WriteFile(in, []byte(text), 0o600); err != nil {
+		if err := p.write(in, text); err != nil {
 			return nil, err
 		}
 		if err := p.online(ctx, append([]string{p.uv}, request.UvCompile(p.python.Path, in, list)...)...); err != nil {
 			return nil, err
 		}
 	}
-	text, err := os.ReadFile(list)
+	text, err := p.stage.Root().ReadFile(p.stage.Below(list))
 	if err != nil {
 		return nil, fmt.Errorf("uv wrote no list of packages: %w", err)
 	}

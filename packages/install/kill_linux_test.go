@@ -115,7 +115,7 @@ func fullDiskMain() {
 		p.Fatal(err)
 	}
 	if u, err = i.Update(ctx, l); err == nil {
-		err = i.Accept(u)
+		err = i.Accept(ctx, u)
 	}
 	if err != nil {
 		p.Fatal("with room:", err)

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"time"
+
+	"github.com/mcp-jail/mcp-jail/packages/store"
 )
 
 // Progress is how far an installation is.
@@ -64,6 +66,7 @@ func (i *Installer) progress(p Progress) {
 // A watch measures the files that an installation writes, a few times a second or less often.
 type watch struct {
 	installer *Installer
+	stage     *store.Stage
 	step      step
 	work      string // the directory in which the installer unpacks
 	cache     string // npm's cache; "" for pip and uv
@@ -96,7 +99,7 @@ func (w *watch) look() {
 		if dir == "" || !filepath.IsAbs(dir) {
 			continue
 		}
-		files, bytes := measure(dir)
+		files, bytes := measure(w.stage.Root().FS(), filepath.ToSlash(w.stage.Below(dir)))
 		p.Bytes += bytes
 		if dir == w.work {
 			p.Files = files
@@ -113,8 +116,8 @@ func (w *watch) look() {
 	}
 }
 
-func measure(dir string) (files int, bytes int64) {
-	filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+func measure(stage fs.FS, dir string) (files int, bytes int64) {
+	fs.WalkDir(stage, dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return nil
 		}

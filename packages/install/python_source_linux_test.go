@@ -202,7 +202,7 @@ func TestPythonUpdate(t *testing.T) {
 	if len(changes) < 2 || changes[0] != "fixture-server: 1.0.0 → 1.1.0" {
 		t.Errorf("changes: %+v", changes)
 	}
-	testkit.Must(t, u.Accept(update))
+	testkit.Must(t, u.Accept(t.Context(), update))
 	program, err := u.find(words...)
 	if err != nil || program.Entry.Version != "1.1.0" || program.Check(t.Context()) != nil {
 		t.Fatalf("after the update: %+v, %v", program, err)

@@ -135,7 +135,7 @@ func TestScriptsLater(t *testing.T) {
 	if has(t, filepath.Join(i.Store.Dir, "npm"), "built\n") != "" {
 		t.Error("the tree was replaced before the update was accepted")
 	}
-	testkit.Must(t, i.Accept(update))
+	testkit.Must(t, i.Accept(t.Context(), update))
 	if has(t, filepath.Join(i.Store.Dir, "npm"), "built\n") == "" {
 		t.Error("the script did not run")
 	}
@@ -181,6 +181,44 @@ func TestScriptsAdded(t *testing.T) {
 	}
 	if u.installs(i, "server").Fetched {
 		t.Error("the scripts run each time")
+	}
+	u.runs(i, "server", "1.0.0")
+}
+
+// TestScriptLink installs a package whose script puts a link to files of the user in place of npm's folder: they stay.
+// It also tests that an update runs no script before it is accepted. Control: a script without a link.
+func TestScriptLink(t *testing.T) {
+	t.Parallel()
+	site := registry.Start(t, registry.Stock{})
+	u := newUser(t, site.URL)
+	mine := filepath.Join(u.dir, "mine")
+	files := []string{"package.json", "package-lock.json", "node_modules/.package-lock.json"}
+	for _, name := range files {
+		testkit.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(mine, name)), 0o700))
+		testkit.WriteFile(t, filepath.Join(mine, name), "mine")
+	}
+	publish := func(version, script string) {
+		p := registry.MCPServer{Name: "server", Version: version}.Package()
+		p.Scripts = map[string]string{"postinstall": script}
+		site.Publish(p)
+	}
+	link := "mv ~/work ~/other && ln -s '" + mine + "' ~/work"
+	publish("1.0.0", "echo tame >made.txt")
+	i := u.installer()
+	i.Scripts = true
+	u.installs(i, "server")
+	publish("2.0.0", link)
+	i.Scripts = false // they ran before, so they run again
+	update, err := i.Update(t.Context(), line(t, "server"))
+	testkit.Must(t, err)
+	testkit.Equal(t, "the new version", update.New.Version, "2.0.0")
+	if has(t, filepath.Join(i.Store.Dir, "staging"), "tame\n") != "" || strings.Contains(u.told.String(), "ln -s") {
+		t.Error("a script ran before the update was accepted")
+	}
+	testkit.Fails(t, "the update", i.Accept(t.Context(), update), "not as npm made it")
+	testkit.Must(t, update.Close())
+	for _, name := range files {
+		testkit.Equal(t, name, testkit.ReadFile(t, filepath.Join(mine, name)), "mine")
 	}
 	u.runs(i, "server", "1.0.0")
 }

@@ -24,9 +24,11 @@ type Update struct {
 	Store    store.Store
 	LockFile string
 
-	stage  *store.Stage
-	sealed *store.Sealed
-	done   bool
+	line    *runline.Line
+	scripts bool // Accept runs Scripts; New says so already
+	stage   *store.Stage
+	sealed  *store.Sealed
+	done    bool
 }
 
 // Update fetches the newest packages for a line beside the pinned ones. The caller gives the
@@ -52,18 +54,32 @@ func (i *Installer) update(ctx context.Context, stage *store.Stage, line *runlin
 	if old != nil && old.Key != i.key(line) {
 		old = nil // a project's line leaves the user's own pin as it is
 	}
-	f, err := i.withScriptsOf(old).fetch(ctx, stage, line, nil)
+	// No script runs before the user has agreed: Accept runs them. pip builds from sources what has no wheel, without
+	// which there is nothing to agree to.
+	scripts := i.withScriptsOf(old).Scripts
+	without := *i
+	without.Scripts = scripts && line.Ecosystem() == runline.PyPI
+	f, err := without.fetch(ctx, stage, line, nil)
 	if err != nil {
 		return nil, err
 	}
-	u := &Update{Old: old, New: f.entry, Refused: f.refused, Skipped: f.skipped, Scripts: entryScripts(f.entry), Store: f.sealed.Store, LockFile: filepath.Join(stage.Dir, "update", store.FileName), stage: stage, sealed: f.sealed}
+	u := &Update{Old: old, New: f.entry, line: line, Refused: f.refused, Skipped: f.skipped, Scripts: entryScripts(f.entry), Store: f.sealed.Store, LockFile: filepath.Join(stage.Dir, "update", store.FileName), stage: stage, sealed: f.sealed}
 	if old != nil {
 		u.New.Note, u.New.Pins = old.Note, maps.Clone(old.Pins)
 	}
 	if err := stage.Remove(filepath.Dir(u.LockFile)); err != nil {
 		return nil, err
 	}
-	return u, store.Update(u.LockFile, func(file *store.File) error { return file.Set(u.New) })
+	if err := store.Update(u.LockFile, func(file *store.File) error { return file.Set(u.New) }); err != nil {
+		return nil, err
+	}
+	if scripts && !u.New.ScriptsRan && u.New.HasScripts() {
+		u.scripts, u.New.ScriptsRan, u.Skipped = true, true, nil
+		if old != nil && old.ScriptsRan && old.Tree == u.New.Tree {
+			u.New.Files = old.Files // only the scripts would make others
+		}
+	}
+	return u, nil
 }
 
 func entryScripts(e *store.Entry) (all []string) {
@@ -85,10 +101,23 @@ func (u *Update) Changes() []string {
 	return store.Diff(u.Old, u.New)
 }
 
-// Accept makes an update the installed and pinned version. The old tree stays in the store,
+// Accept makes an update the installed and pinned version. Scripts that the user has allowed run first: if one fails,
+// what was pinned stays. The old tree stays in the store,
 // unless it is one of the same packages. An update that is not accepted because of an error can
 // be accepted again.
-func (i *Installer) Accept(u *Update) error {
+func (i *Installer) Accept(ctx context.Context, u *Update) error {
+	if u.scripts {
+		with := *i
+		with.Scripts = true
+		f, err := with.fetch(ctx, u.stage, u.line, u.New)
+		if err != nil {
+			return err
+		}
+		if f.entry.Tree != u.New.Tree {
+			return &movedError{Pinned: u.New, Found: f.entry, LockFile: i.LockFile, Asked: i.asked(u.New)}
+		}
+		u.sealed, u.New.Files, u.Refused, u.scripts = f.sealed, f.entry.Files, f.refused, false
+	}
 	if err := u.sealed.Commit(); err != nil {
 		return inStore(u.New, err)
 	}

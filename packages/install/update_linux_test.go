@@ -50,7 +50,7 @@ func TestUpdate(t *testing.T) {
 			continue
 		}
 		checkUpdate(t, update)
-		testkit.Must(t, errors.Join(i.Accept(update), update.Close()))
+		testkit.Must(t, errors.Join(i.Accept(t.Context(), update), update.Close()))
 	}
 	u.runs(i, "@scope/server", "2.0.0")
 	if trees, err := i.Store.Trees(); err != nil || len(trees) != 2 {
@@ -85,7 +85,7 @@ func TestUpdateOvertaken(t *testing.T) {
 	other := *update.New
 	other.Version, other.Tree = "0.9.0", "sha256:"+strings.Repeat("0", 64)
 	testkit.Must(t, i.pin(nil, &other))
-	testkit.Fails(t, "", i.Accept(update), "by another process")
+	testkit.Fails(t, "", i.Accept(t.Context(), update), "by another process")
 }
 
 // TestRepublished tests a version whose content is replaced in the registry: before it was

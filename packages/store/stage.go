@@ -96,6 +96,19 @@ func (g *Stage) Remove(name string) error {
 	return g.dir.RemoveAll(below)
 }
 
+// Root returns the handle of Dir. What a jail may have written is read and changed through it alone: it follows no
+// link out of Dir.
+func (g *Stage) Root() *os.Root { return g.dir.Root() }
+
+// Below returns the name that a path has in Root.
+func (g *Stage) Below(file string) string {
+	below, err := g.below(file)
+	if err != nil {
+		return ".." // which Root refuses
+	}
+	return below
+}
+
 func (g *Stage) below(name string) (string, error) {
 	below, err := filepath.Rel(g.Dir, name)
 	if err != nil || !filepath.IsLocal(below) || below == "." {

@@ -198,8 +198,16 @@ func (i *installCmd) finishUpdate(ctx context.Context, c terminal.Console, j *jo
 	if !accepted {
 		return err
 	}
-	if err := j.installer.Accept(u); err != nil {
+	u.Refused = nil
+	if err := j.installer.Accept(ctx, u); err != nil {
 		return err
+	}
+	if u.Refused != nil { // of the scripts that ran after the yes
+		board.quietly(func() {
+			for _, refused := range u.Refused {
+				c.Printf("  %s\n", show.Line(refused.String()))
+			}
+		})
 	}
 	found := i.pinTools(ctx, j.progress, j.wanted)
 	j.progress.end()
@@ -216,8 +224,12 @@ func (j *job) sayUpdate(c terminal.Console) {
 	for _, change := range j.changes {
 		c.Printf("  %s\n", show.Line(change))
 	}
+	runs := "" // after the yes
+	if u.New.ScriptsRan && u.New.Ecosystem == store.NPM {
+		runs = ", which runs then"
+	}
 	for _, name := range u.Scripts {
-		c.Printf("  %s brings a script for its installation\n", show.Line(name))
+		c.Printf("  %s brings a script for its installation%s\n", show.Line(name), runs)
 	}
 	for _, refused := range u.Refused {
 		c.Printf("  %s\n", show.Line(refused.String()))
