@@ -4,7 +4,7 @@
 //	i := &install.Installer{Store: ..., LockFile: ..., Host: host}
 //	r, err := i.Install(ctx, &line) // unless it is installed
 //	u, err := i.Update(ctx, &line)  // the newest, beside the pinned one
-//	err = i.Accept(ctx, u)               // after the user has agreed
+//	err = i.Accept(ctx, u)          // after the user has agreed
 //	r, err = i.Repair(ctx, &line)   // the pinned one again
 //
 // npm itself resolves, fetches and unpacks, in one run of node with npm's own program: the kernel refuses

@@ -23,7 +23,7 @@ func TestLoginsForgotten(t *testing.T) {
 	begin := func(key string) (done func(), home string) {
 		t.Helper()
 		stage := testkit.Get(u.Store.Stage(key))(t)
-		p := &pythonFetch{Installer: u.Installer, line: u.line(words...), jail: u.pythonJail(stage.Dir)}
+		p := &pythonFetch{Installer: u.Installer, stage: stage, line: u.line(words...), jail: u.pythonJail(stage.Dir)}
 		testkit.Must(t, p.configure())
 		return stage.Close, p.jail.Home()
 	}

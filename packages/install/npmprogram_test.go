@@ -97,7 +97,9 @@ func TestConfigBelieved(t *testing.T) {
 				}
 				return ""
 			}
-			_, err := i.newRun(t.Context(), &store.Stage{Dir: t.TempDir()}, &line)
+			stage := testkit.Get(store.Store{Dir: filepath.Join(t.TempDir(), "store")}.Stage("key"))(t)
+			_, err := i.newRun(t.Context(), stage, &line)
+			stage.Close()
 			want := "npm's configuration " + filepath.Join(loose, file) + ` is not used: the server "a" may write there`
 			if untrusted && (err == nil || !strings.Contains(err.Error(), want)) || !untrusted && err != nil {
 				t.Errorf("untrusted %v: %v, want %q", untrusted, err, want)
