@@ -46,6 +46,9 @@ func ReadLock(data []byte) ([]Package, error) {
 		if p.Name == "" {
 			p.Name = place[strings.LastIndex(place, "node_modules/")+len("node_modules/"):]
 		}
+		if strings.Contains(p.Integrity, " ") {
+			return nil, fmt.Errorf("the registry gives more than one hash of the archive of %s@%s, and npm takes any of them, so nothing fixes what is in it", p.Name, p.Version)
+		}
 		if p.Integrity == "" && !(entry.truth("inBundle") && insideArchive(place, entries)) {
 			return nil, fmt.Errorf("the registry gives no SHA-512 of the archive of %s@%s, so nothing fixes what is in it", p.Name, p.Version)
 		}
@@ -85,7 +88,7 @@ func entriesOf(data []byte) (map[string]object, error) {
 }
 
 // strongest returns the strongest hashes of an integrity, which may have several with spaces between them, or "".
-// Where two are equally strong npm accepts either, so both remain.
+// Where two are equally strong npm accepts either, so both remain: ReadLock refuses them.
 func strongest(integrity string) string {
 	sizes := map[string]int{"sha256": 32, "sha384": 48, "sha512": 64}
 	var best []string
