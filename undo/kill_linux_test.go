@@ -3,6 +3,7 @@ package undo
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -157,5 +158,35 @@ func TestKilledUndo(t *testing.T) {
 	t.Logf("%d moments", kills)
 	if kills < 50 {
 		t.Errorf("only %d moments", kills)
+	}
+}
+
+// TestLeftoverName: what a server has put under the name of a file that a killed undo has left is not removed with it.
+func TestLeftoverName(t *testing.T) {
+	for n := 1; ; n++ {
+		w := killWorld(t)
+		id := w.killed()
+		w.plain("own=user")
+		if !w.runKilled(id, n) {
+			t.Fatal("no killed undo has left a file")
+		}
+		left := ""
+		w.must(filepath.WalkDir(w.ws, func(file string, d fs.DirEntry, err error) error {
+			if err == nil && strings.HasPrefix(d.Name(), tempPrefix) {
+				left, err = filepath.Rel(w.ws, file)
+			}
+			return err
+		}))
+		if left == "" {
+			continue
+		}
+		w.begin(false)
+		w.calls(func() { w.move("own", left) })
+		w.end()
+		w.undo(id, 0)
+		if text, err := os.ReadFile(w.at(left)); string(text) != "user" {
+			t.Errorf("killed at moment %d: %s has %q, %v", n, left, text, err)
+		}
+		return
 	}
 }

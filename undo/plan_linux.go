@@ -32,12 +32,19 @@ func NewRestorer(s *Session, sel Selection, forbidden func(path string) string) 
 	return r
 }
 
-// removeLeftovers adds steps for the files beside their places that undos have left when they were killed.
+// removeLeftovers adds steps for the files beside their places that undos have left when they were killed. What a server
+// has put under the name of one is not such a file.
 func (r *Restorer) removeLeftovers() {
 	all, _, _ := r.session.store.Sessions()
+	ofServer := map[string]bool{}
+	for _, s := range all {
+		for _, c := range s.Changes(Selection{}) {
+			ofServer[c.Path] = ofServer[c.Path] || s.Head.Undoes == ""
+		}
+	}
 	for _, undo := range all {
 		for _, c := range undo.Changes(Selection{}) {
-			if undo.Head.Undoes == "" || undo.Running || c.Known || !strings.HasPrefix(filepath.Base(c.Path), tempPrefix) {
+			if undo.Head.Undoes == "" || undo.Running || c.Known || c.Before.Kind != none || ofServer[c.Path] || !strings.HasPrefix(filepath.Base(c.Path), tempPrefix) {
 				continue
 			}
 			i := slices.IndexFunc(r.Steps, func(s Step) bool { return s.Path == c.Path })
@@ -193,24 +200,32 @@ func (r *Restorer) granted(path string) bool {
 // checkNames refuses steps that would change more than their path: a file with names that are not put
 // back, and the place of an earlier version that does not come back.
 func (r *Restorer) checkNames() {
+	for again := true; again; { // what is refused does not come back either
+		again = false
+		stays := r.missing()
+		for i := range r.Steps {
+			s := &r.Steps[i]
+			from := stays.movedTo(s)
+			if from == nil || s.Action == Refuse {
+				continue
+			}
+			switch {
+			case !from.state.Kept:
+				*s, again = s.refuse("it is what was "+from.path+", of which there is no copy: move it back yourself"), true
+			case s.Action == Remove || !slices.Contains(r.sel.Take, s.Path):
+				s.Foreign = s.Action == Restore
+				*s, again = s.refuse("it has what was "+from.path+", which does not come back"), true
+			}
+		}
+	}
 	names := map[id]uint64{}
 	for i := range r.Steps {
 		if s := &r.Steps[i]; s.Action != Refuse {
 			names[s.now.ID]++
 		}
 	}
-	stays := r.missing()
 	for i := range r.Steps {
 		s := &r.Steps[i]
-		if from := stays.movedTo(s); from != nil && s.Action != Refuse {
-			switch {
-			case !from.state.Kept:
-				*s = s.refuse("it is what was " + from.path + ", of which there is no copy: move it back yourself")
-			case s.Action == Remove || !slices.Contains(r.sel.Take, s.Path):
-				s.Foreign = s.Action == Restore
-				*s = s.refuse("it has what was " + from.path + ", which does not come back")
-			}
-		}
 		if s.inPlace() && s.Action == Restore && s.now.Nlink > names[s.now.ID] && !slices.Contains(r.sel.Take, s.Path) {
 			s.Foreign = true
 			*s = s.refuse(fmt.Sprintf("the file has %d names, and all of them would change", s.now.Nlink))

@@ -76,9 +76,15 @@ func (w *work) all() {
 	w.each(down, w.keepNow)
 	var inWay []string
 	for _, s := range down {
-		if s.want.Kind != none && s.now.Kind != none && (s.now.Kind == Dir) != (s.want.Kind == Dir) {
-			inWay = append(inWay, s.Path)
+		if s.Err != nil || s.want.Kind == none || s.now.Kind == none || (s.now.Kind == Dir) == (s.want.Kind == Dir) {
+			continue
 		}
+		if s.want.Kind == file && s.want.Kept {
+			if s.Err = w.verify(&s.want); s.Err != nil { // what is in its way may be all that there is of it
+				continue
+			}
+		}
+		inWay = append(inWay, s.Path)
 	}
 	w.each(up, func(s *Step, dir int, name string) error {
 		if slices.ContainsFunc(inWay, func(dir string) bool { return within(s.Path, dir) }) && s.now.Kind != none && (s.want.Kind == none || slices.Contains(inWay, s.Path)) {

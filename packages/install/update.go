@@ -2,6 +2,8 @@ package install
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"path/filepath"
 
@@ -102,19 +104,19 @@ func (u *Update) Changes() []string {
 }
 
 // Accept makes an update the installed and pinned version. Scripts that the user has allowed run first: if one fails,
-// what was pinned stays. The old tree stays in the store,
-// unless it is one of the same packages. An update that is not accepted because of an error can
-// be accepted again.
+// what was pinned stays, and the update is gone. The old tree stays in the store, unless it is one of the same packages. An
+// update that is not accepted because of another error can be accepted again.
 func (i *Installer) Accept(ctx context.Context, u *Update) error {
 	if u.scripts {
 		with := *i
 		with.Scripts = true
 		f, err := with.fetch(ctx, u.stage, u.line, u.New)
+		var moved *movedError
+		if errors.As(err, &moved) || err == nil && f.entry.Tree != u.New.Tree {
+			return fmt.Errorf("%s: the registry gives something else now than what was shown. Nothing was changed: update it again", u.New.Key)
+		}
 		if err != nil {
 			return err
-		}
-		if f.entry.Tree != u.New.Tree {
-			return &movedError{Pinned: u.New, Found: f.entry, LockFile: i.LockFile, Asked: i.asked(u.New)}
 		}
 		u.sealed, u.New.Files, u.Refused, u.scripts = f.sealed, f.entry.Files, f.refused, false
 	}

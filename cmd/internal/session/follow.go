@@ -114,6 +114,9 @@ func (f *Followed) wished() bool {
 		return false
 	}
 	wish := records.Wish(t.Host, t.Policy.KeptName())
+	if wish.IsZero() && !told.IsZero() { // it could not be read now
+		return false
+	}
 	f.told = told
 	is := !wish.IsZero() && !wish.Equal(f.wish)
 	f.wish = wish
@@ -147,7 +150,7 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 	server := show.TOML(before.Policy.Server)
 	f.swap.Lock()
 	defer f.swap.Unlock()
-	f.stale = false
+	f.stale = f.stale && err != nil
 	if stateful {
 		before = f.runs // it may have been started again meanwhile
 	}
