@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// started is what servers are started from: the files that the next start has to show, and those that earlier starts noted.
+// started holds the files that start servers: those that the next start would show, and those that earlier starts noted.
 type started struct {
 	all    []policy.Started
 	listed []policy.Started // of servers that never were
