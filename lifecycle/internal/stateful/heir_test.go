@@ -160,7 +160,7 @@ func TestHeirNever(t *testing.T) {
 // TestHeirUnseen: what a process writes before the client has it does not reach the client.
 func TestHeirUnseen(t *testing.T) {
 	t.Parallel()
-	for _, heir := range []string{"new-floods", "new-huge"} {
+	for _, heir := range []string{"new-floods", "new-huge", "new-answers-unasked"} {
 		t.Run(heir, func(t *testing.T) {
 			t.Parallel()
 			w := wishes(t, "old", nil, heir)
@@ -180,7 +180,7 @@ func TestHeirWaits(t *testing.T) {
 	for name, c := range map[string]struct{ send, ends string }{
 		"a call":             {send: sessiontest.Legacy("7", "tools/call", `{"name":"slow"}`)},
 		"a request of its":   {send: sessiontest.Legacy("7", "tools/call", `{"name":"samples"}`), ends: `{"jsonrpc":"2.0","id":"s","result":{}}`},
-		"a cancelled call":   {send: `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}`},
+		"a cancelled call":   {send: sessiontest.Legacy("7", "tools/call", `{"name":"mute"}`) + "\n" + `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`},
 		"a call with a task": {send: sessiontest.Legacy("7", "tools/call", `{"name":"t","task":{"ttl":60000}}`), ends: "never"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -398,15 +398,23 @@ func TestHeirLeaves(t *testing.T) {
 // TestHeirsInARow: the last wish counts, and there are twenty in a session at most.
 func TestHeirsInARow(t *testing.T) {
 	t.Parallel()
-	w := wishes(t, "old", nil, "new", "old", "new")
+	var heirs []string
+	for range maxHeirs / 2 {
+		heirs = append(heirs, "new", "old")
+	}
+	w := wishes(t, "old", nil, append(heirs, "new")...)
 	w.p.Greet()
-	for i, want := range []string{newOne, oldOne, newOne} {
+	for i := range maxHeirs {
 		w.wish()
 		w.swapped(true)
-		w.answers(10+i, want)
+		w.answers(10+i, []string{newOne, oldOne}[i%2])
 	}
+	w.wish()
+	w.swapped(false)
+	sessiontest.Eventually(t, "the record", func() bool { k := w.kept(); return k != nil && strings.Contains(k.Why, "it was started 20 times in this session") })
+	w.answers(100, oldOne)
 	rest, _, _ := w.p.Close()
-	if n := strings.Count(rest, "list_changed"); n != 3 {
+	if n := strings.Count(rest, "list_changed"); n != maxHeirs {
 		t.Errorf("the client is told %d times: %s", n, rest)
 	}
 }
