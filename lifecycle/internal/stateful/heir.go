@@ -209,8 +209,8 @@ type heir struct {
 	serverEnded, stderrEnded chan struct{}
 	count                    int // of heirs, when it was started
 
-	bound   atomic.Bool  // the client has it
-	last    atomic.Int64 // when it has written last, in nanoseconds
+	bound   atomic.Bool            // the client has it
+	last    atomic.Int64           // when it has written last, in nanoseconds
 	awaits  atomic.Pointer[string] // the id of the request that it was asked
 	answers chan *mcpproxy.Frame   // has the answer to that
 	asks    atomic.Pointer[string] // what it asked the client for before the swap; the client never sees that

@@ -46,10 +46,12 @@ func wishes(t *testing.T, old string, change func(*session.Session), heirs ...st
 	return w
 }
 
+var secretGranted = []policy.Entry{{Path: "/secret", Rights: policy.Read, Origin: policy.OriginRule, Kind: policy.KindDir}}
+
 // wish asks for a start under a policy that may read /secret.
 func (w *wisher) wish(change ...func(*policy.Profile)) {
 	p := &policy.Profile{Server: "test", Startup: testkit.Patience, Limits: policy.DefaultLimits}
-	p.Entries = []policy.Entry{{Path: "/secret", Rights: policy.Read, Origin: policy.OriginRule, Kind: policy.KindDir}}
+	p.Entries = secretGranted
 	for _, c := range change {
 		c(p)
 	}
@@ -339,28 +341,59 @@ func TestHeirModern(t *testing.T) {
 	w.p.Close()
 }
 
-// TestHeirRoots: the answer of the client to roots/list is repeated, as its new policy narrows it. The client is asked again
-// when it has the new process: its roots may be others by now, or it was not asked before.
+// TestHeirRoots: the answer of the client to roots/list is repeated, as its new policy narrows it, which gives more or less
+// than the one before. The client is asked again when it has the new process: its roots may be others by now, or it was not
+// asked before. Of a client that has none, both processes are told those of their policies.
 func TestHeirRoots(t *testing.T) {
 	t.Parallel()
-	const given = `{"roots":[{"uri":"file:///secret/a"},{"uri":"file:///other"}]}`
-	for mode, want := range map[string]string{"": given, session.RootsNarrow: `{"roots":[{"uri":"file:///secret/a"}]}`, "never asked": `{"code":-32603`} {
-		if mode == "never asked" {
-			mode = ""
-		}
-		w := wishes(t, "old", func(s *session.Session) { s.Profile.Roots = mode }, "new-asks-roots")
-		w.p.Send(sessiontest.HelloFrom("0", `{"roots":{}}`), sessiontest.Initialized)
-		w.p.Answer("0")
-		if strings.Contains(want, "roots") {
-			w.p.Send(sessiontest.Legacy("1", "tools/call", `{"name":"roots"}`))
-			w.p.Send(sessiontest.ReplyTo(w.p.Told("roots/list"), given))
-			w.p.Answer("1")
-		}
-		w.wish(func(p *policy.Profile) { p.Roots = mode })
-		w.swapped(true)
-		w.p.Send(sessiontest.ReplyTo(w.p.Told("roots/list"), `{"roots":[{"uri":"file:///secret/later"}]}`))
-		w.p.Told("notifications/tools/list_changed")
-		sessiontest.Has(t, w.p.Nothing(), `"id":0,"`, want, `"id":1,"result":{"roots":[{"uri":"file:///secret/later"}]}`)
+	const (
+		given  = `{"roots":[{"uri":"file:///secret/a"},{"uri":"file:///other"}]}`
+		secret = `{"roots":[{"uri":"file:///secret/a"}]}`
+		none   = `{"roots":[]}`
+	)
+	for name, c := range map[string]struct {
+		mode, capabilities string
+		had, gets          bool   // the old and the new policy may read /secret
+		was, is            string // what the processes are told
+	}{
+		"as they are":                     {session.RootsOff, `{"roots":{}}`, false, true, given, given},
+		"narrowed, and granted":           {session.RootsNarrow, `{"roots":{}}`, false, true, none, secret},
+		"narrowed, and taken":             {session.RootsNarrow, `{"roots":{}}`, true, false, secret, none},
+		"of the policy, and granted":      {session.RootsAdvertise, `{}`, false, true, "", `{"roots":[{"uri":"file:///secret","name":"secret"}]}`},
+		"of the policy, and taken":        {session.RootsAdvertise, `{}`, true, false, "", none},
+		"narrowed with it, and granted":   {session.RootsAdvertise, `{"roots":{}}`, false, true, none, secret},
+		"narrowed with it, and taken":     {session.RootsAdvertise, `{"roots":{}}`, true, false, secret, none},
+		"the client was not asked before": {session.RootsOff, `{"roots":{}}`, false, true, "", `{"code":-32603`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := wishes(t, "old", func(s *session.Session) {
+				if s.Profile.Roots = c.mode; c.had {
+					s.Profile.Entries = secretGranted
+				}
+			}, "new-asks-roots")
+			w.p.Send(sessiontest.HelloFrom("0", c.capabilities), sessiontest.Initialized)
+			w.p.Answer("0")
+			if c.was != "" {
+				w.p.Send(sessiontest.Legacy("1", "tools/call", `{"name":"roots"}`))
+				w.p.Send(sessiontest.ReplyTo(w.p.Told("roots/list"), given))
+				w.p.Answer("1")
+				w.answers(2, oldOne) // it was read
+			}
+			w.wish(func(p *policy.Profile) {
+				if p.Roots = c.mode; !c.gets {
+					p.Entries = nil
+				}
+			})
+			w.swapped(true)
+			told := []string{`"id":0,"`, c.is}
+			if c.capabilities != `{}` {
+				w.p.Send(sessiontest.ReplyTo(w.p.Told("roots/list"), `{"roots":[]}`))
+				told = append(told, `"id":1,"result":{"roots":[]}`)
+			}
+			w.p.Told("notifications/tools/list_changed")
+			sessiontest.Has(t, w.p.Nothing(), told...)
+		})
 	}
 }
 
@@ -411,7 +444,10 @@ func TestHeirsInARow(t *testing.T) {
 	}
 	w.wish()
 	w.swapped(false)
-	sessiontest.Eventually(t, "the record", func() bool { k := w.kept(); return k != nil && strings.Contains(k.Why, "it was started 20 times in this session") })
+	sessiontest.Eventually(t, "the record", func() bool {
+		k := w.kept()
+		return k != nil && strings.Contains(k.Why, "it was started 20 times in this session")
+	})
 	w.answers(100, oldOne)
 	rest, _, _ := w.p.Close()
 	if n := strings.Count(rest, "list_changed"); n != maxHeirs {
