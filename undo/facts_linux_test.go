@@ -260,7 +260,7 @@ func TestForbidden(t *testing.T) {
 	s, err := w.store.Session(w.end())
 	w.must(err)
 	r := NewRestorer(s, Selection{}, func(path string) string { return "the policy says no to " + filepath.Base(path) })
-	if left := Refused(r.Steps); len(r.Steps) != 2 || len(left) != 1 || left[0].Why != "the policy says no to a" {
+	if left := Those(r.Steps, Refuse); len(r.Steps) != 2 || len(left) != 1 || left[0].Why != "the policy says no to a" {
 		t.Errorf("%+v", r.Steps)
 	}
 }
