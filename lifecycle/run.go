@@ -59,17 +59,13 @@
 // # The discover guard
 //
 // A client of both eras opens with server/discover. Some legacy servers end on
-// it, others never answer it. If it is the first message of a stateful session,
-// mcp-jail protects the server from it once:
+// it. If it is the first message of a stateful session, mcp-jail protects the
+// server from it once: it answers in the server's name, and when the client sends
+// more, it starts the server again and replays the frames that followed. A
+// stateless session answers in the name of a discovery worker that ends on it.
 //
-//   - If the server ends on it, mcp-jail answers in its name. When the client
-//     sends more, it starts the server again and replays the frames that followed.
-//   - If the server ignores it for two seconds after reading it, mcp-jail answers
-//     in its name and keeps the server.
-//
-// A stateless session also answers in the name of a discovery worker that ends on
-// server/discover or ignores it. It kills a worker that ignores it, and starts
-// another one for the next request.
+// A server that does not answer is waited for, as for any request: only the client
+// knows how long it wants to wait, and the answer may still come.
 //
 // # Pinned tools
 //

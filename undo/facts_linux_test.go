@@ -71,6 +71,20 @@ func TestStays(t *testing.T) {
 	}
 }
 
+// TestKilled: what a process has noted before mcp-jail was killed may not be the last that the server did.
+func TestKilled(t *testing.T) {
+	w := newWorld(t, "a=1")
+	w.begin(false)
+	w.calls(func() { w.write("a=server") })
+	w.leave()
+	w.w.unlock() // and no End, as after a kill
+	w.plain("a=server, later")
+	stay, _ := w.undo(w.w.ID(), 0)
+	testkit.Equal(t, "why a stays", stay["a"], "mcp-jail was killed before it was known what the server left")
+	w.undo(w.w.ID(), 0, "a")
+	testkit.Equal(t, "a, named", testkit.ReadFile(t, w.at("a")), "1")
+}
+
 // TestUnnamed: what /proc says of a file whose name is gone is no path. Another name of the file is known.
 func TestUnnamed(t *testing.T) {
 	w := newWorld(t, "t (deleted)=user's")
@@ -246,7 +260,7 @@ func TestForbidden(t *testing.T) {
 	s, err := w.store.Session(w.end())
 	w.must(err)
 	r := NewRestorer(s, Selection{}, func(path string) string { return "the policy says no to " + filepath.Base(path) })
-	if left := Refused(r.Steps); len(r.Steps) != 2 || len(left) != 1 || left[0].Why != "the policy says no to a" {
+	if left := Those(r.Steps, Refuse); len(r.Steps) != 2 || len(left) != 1 || left[0].Why != "the policy says no to a" {
 		t.Errorf("%+v", r.Steps)
 	}
 }

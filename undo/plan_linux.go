@@ -49,7 +49,7 @@ func (r *Restorer) removeLeftovers() {
 			}
 			i := slices.IndexFunc(r.Steps, func(s Step) bool { return s.Path == c.Path })
 			if now, err := r.session.now(c.Path); err == nil && now.Kind != none && now.Kind != Dir {
-				step := Step{Path: c.Path, Action: Remove, want: c.Before, now: now}
+				step := Step{Path: c.Path, Action: Clear, want: c.Before, now: now}
 				if i < 0 {
 					r.Steps = append(r.Steps, step)
 				} else {
@@ -63,7 +63,7 @@ func (r *Restorer) removeLeftovers() {
 // left is what undos have left at a path.
 type left struct {
 	ids         map[id]bool // objects that they have put there
-	last        *state      // what an undo of this session has left there last
+	last        *state      // what an undo of what is selected has left there last
 	interrupted bool        // an undo of this session
 }
 
@@ -85,8 +85,11 @@ func (r *Restorer) leftByUndos() map[string]*left {
 				at.interrupted = at.interrupted || undo.Head.Undoes == r.session.ID
 				continue
 			}
-			if at.ids[c.After.ID] = true; chain[undo.ID] {
-				at.last = &c.After
+			if at.ids[c.After.ID] = true; !chain[undo.ID] {
+				continue
+			}
+			if at.last = &c.After; r.sel.Call != 0 && r.sel.Call != undo.Head.Call {
+				at.last = nil // another call's, from which this one is not undone
 			}
 		}
 	}
@@ -146,7 +149,7 @@ func (r *Restorer) isAsLeft(c *Change, now *state, undone *left) bool {
 	if c.Known && isOurs(&c.After) {
 		return true
 	}
-	return r.sel.Call == 0 && undone != nil && undone.last != nil && isOurs(undone.last)
+	return undone != nil && undone.last != nil && isOurs(undone.last)
 }
 
 func (r *Restorer) whyForeign(c *Change, undone *left) string {

@@ -30,9 +30,9 @@ type work struct {
 }
 
 // Run carries out the steps. First it keeps all that it will replace, so that the undo can be undone;
-// what cannot be kept stays. It returns the name of the undo's session, if a path was put back.
+// what cannot be kept stays. It returns the name of the undo's session, if a path has changed.
 func (r *Restorer) Run() (id string, err error) {
-	w, err := r.session.store.Begin(Head{Server: r.session.Head.Server, Roots: r.session.Head.Roots, Undoes: r.session.ID})
+	w, err := r.session.store.Begin(Head{Server: r.session.Head.Server, Roots: r.session.Head.Roots, Undoes: r.session.ID, Call: r.sel.Call})
 	if err != nil {
 		return "", err
 	}
@@ -55,7 +55,12 @@ func (r *Restorer) Run() (id string, err error) {
 	}
 	defer do.keeper.enter()()
 	do.all()
-	if slices.ContainsFunc(r.Steps, func(s Step) bool { return s.Action != Refuse && s.Err == nil }) {
+	for _, s := range r.Steps {
+		if s.Err != nil { // it may be half done
+			do.keeper.note([]string{s.Path})
+		}
+	}
+	if s, err := r.session.store.Session(w.ID()); err != nil || len(s.Events(Selection{})) > 0 {
 		id = w.ID()
 	}
 	return id, nil

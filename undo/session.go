@@ -204,6 +204,7 @@ type Head struct {
 	Server string
 	Roots  []string // the directories and files that the server may write
 	Undoes string   `json:",omitempty"` // the session that was undone, if the changes are those of an undo
+	Call   int      `json:",omitempty"` // of that session, if that call alone was undone
 }
 
 func (r *record) line() []byte {

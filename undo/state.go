@@ -3,6 +3,7 @@ package undo
 import (
 	"bytes"
 	"errors"
+	"slices"
 )
 
 // kind is what is at a path. That of a State that is not known is "".
@@ -104,6 +105,7 @@ type Action string
 const (
 	Restore Action = "restore" // what was there comes back
 	Remove  Action = "remove"  // nothing was there
+	Clear   Action = "clear"   // an undo that was killed has left it
 	Refuse  Action = "leave"   // it stays as it is
 )
 
@@ -123,10 +125,10 @@ type Step struct {
 // ErrHalf is the error of a step that ended in the middle of a file. Another undo completes it.
 var ErrHalf = errors.New("is half restored; run it again")
 
-// Refused returns the steps that leave their path as it is.
-func Refused(all []Step) (out []Step) {
+// Those returns the steps that do one of these.
+func Those(all []Step, actions ...Action) (out []Step) {
 	for _, s := range all {
-		if s.Action == Refuse {
+		if slices.Contains(actions, s.Action) {
 			out = append(out, s)
 		}
 	}

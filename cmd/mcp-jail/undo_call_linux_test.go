@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -164,6 +165,38 @@ func TestUndoStoreIsHidden(t *testing.T) {
 	s.mustFail("nonexistent", "sh", "-c", "echo x > "+store+"/x")
 	s.mustFail("no descriptor", "sh", "-c", "ls -l /proc/[0-9]*/fd | grep -F /journal || { echo no descriptor; false; }")
 	s.close()
+}
+
+// TestUndoFullDisk: an undo of a call that a full disk ends in the middle of a file says so, and names the commands that
+// bring back what was there before, and what was there now.
+func TestUndoFullDisk(t *testing.T) {
+	t.Parallel()
+	w, config := execWorld(t, "undo = \"call\"\n")
+	large := strings.Repeat("user's ", 20<<10)
+	w.plant(t, w.work, map[string]string{"a": large})
+	s := open(t, w.jail("--config", config, "agent"), nil)
+	s.mustRun("sh", "-c", "echo server > a")
+	s.close()
+	w.noneLeft(t)
+	w.around = func(cmd *exec.Cmd) *exec.Cmd { // no file gets longer than 64 or 128 KB, by the shell's blocks
+		cmd.Args = append([]string{"sh", "-c", `ulimit -f 128; exec "$@"`, "sh", cmd.Path}, cmd.Args[1:]...)
+		cmd.Path = "/bin/sh"
+		return cmd
+	}
+	out, err := w.mcpJail("undo", "agent", "--call", "1", "--yes").CombinedOutput()
+	if w.around = nil; err == nil || !strings.Contains(string(out), "/work/a is half restored; run it again: ") {
+		t.Fatalf("undo on a full disk: %v %s", err, out)
+	}
+	for _, tt := range []struct{ title, want string }{{"To undo this:", "server\n"}, {"To run it again:", large}} {
+		_, line, ok := strings.Cut(string(out), tt.title+"\n  mcp-jail ")
+		if line, _, _ = strings.Cut(line, "\n"); !ok {
+			t.Fatalf("%s is not there:\n%s", tt.title, out)
+		}
+		w.output(t, append(strings.Fields(line), "--yes")...)
+		if got := testkit.ReadFile(t, filepath.Join(w.work, "a")); got != tt.want {
+			t.Errorf("%s: %d bytes, want %d", tt.title, len(got), len(tt.want))
+		}
+	}
 }
 
 // TestUndoSaysWhatIsUnknown: if the journal of a session is damaged, undo says that

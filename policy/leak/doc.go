@@ -3,9 +3,9 @@
 //
 // # Forms
 //
-// A secret is found as it is, in hexadecimal digits, in base64 of both alphabets wherever it begins
-// in it, and as the usual programs write it in strings of JSON and in URLs. The whole value must be
-// there in one of these forms, of one piece.
+// A secret is found as it is, in hexadecimal digits, and in base64 of both alphabets wherever it begins
+// in it, each also as the usual programs write it in strings of JSON and in URLs. The whole value must
+// be there in one of these forms, of one piece.
 //
 // Kinds of tokens that are known by their form (kinds) are found as they are, which is also their
 // form in JSON and URLs, in hexadecimal digits and in base64.

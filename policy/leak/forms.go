@@ -46,12 +46,12 @@ func formsOf(value string) (all []written) {
 		}
 	}
 	for _, w := range encodings(value) {
-		if w.form == Plain || len(w.text) >= leastEncoded {
-			add(w)
+		if w.form != Plain && len(w.text) < leastEncoded {
+			continue
 		}
-	}
-	for _, text := range append(jsonTexts(value), urlTexts(value)...) {
-		add(written{text: text, form: Plain})
+		for _, text := range slices.Concat([]string{w.text}, jsonTexts(w.text), urlTexts(w.text)) { // + and / of base64, too
+			add(written{text, w.form, w.phase})
+		}
 	}
 	return all
 }

@@ -5,13 +5,16 @@ import (
 	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// punctuated is a value that each program writes differently, and usual is one that none escapes.
+// punctuated is a value that each program writes differently, slashed one whose base64 has both signs, and
+// usual is one that none escapes.
 const (
+	slashed    = "Zq8x7?~~>vR2x~?Lk9"
 	punctuated = "aB3+dE6/gH9=kL2&mN5\"oP8'qR1<sT4!u~V7(x)*@:z"
 	usual      = "ghp_q7Zr41bc9Xw2aLrW4aZb8"
 )
@@ -41,6 +44,9 @@ var writtenForms = []struct {
 	{"capital digits", punctuated, strings.ToUpper(hex.EncodeToString([]byte(punctuated))), inHex},
 	{"basic authentication", punctuated, base64.StdEncoding.EncodeToString([]byte("user:" + punctuated)), inBase64},
 	{"the second place of three", punctuated, base64.StdEncoding.EncodeToString([]byte("users:" + punctuated + "\n")), inBase64},
+	{"PHP, base64", slashed, strings.ReplaceAll(base64.StdEncoding.EncodeToString([]byte(slashed)), "/", `\/`), inBase64},
+	{".NET, base64", slashed, strings.ReplaceAll(base64.StdEncoding.EncodeToString([]byte(slashed)), "+", `\u002B`), inBase64},
+	{"a query, base64", slashed, url.QueryEscape(base64.StdEncoding.EncodeToString([]byte(slashed))), inBase64},
 	{"the third place, the alphabet of URLs", punctuated, base64.RawURLEncoding.EncodeToString([]byte("me:x" + punctuated)), inBase64},
 }
 
@@ -68,10 +74,14 @@ func TestLimits(t *testing.T) {
 	s := New([]Secret{{"S", punctuated}}, false)
 	digits := hex.EncodeToString([]byte(punctuated))
 	for name, text := range map[string]string{
-		"JSON in JSON": `aB3+dE6/gH9=kL2&mN5\\\"oP8'qR1<sT4!u~V7(x)*@:z`,
-		"HTML":         `aB3+dE6/gH9=kL2&amp;mN5&quot;oP8&#x27;qR1&lt;sT4!u~V7(x)*@:z`,
-		"lines":        digits[:32] + "\n" + digits[32:],
-		"a part":       punctuated[1:],
+		"JSON in JSON":   `aB3+dE6/gH9=kL2&mN5\\\"oP8'qR1<sT4!u~V7(x)*@:z`,
+		"HTML":           `aB3+dE6/gH9=kL2&amp;mN5&quot;oP8&#x27;qR1&lt;sT4!u~V7(x)*@:z`,
+		"base64 of hex":  base64.StdEncoding.EncodeToString([]byte(digits)),
+		"mixed digits":   digits[:20] + strings.ToUpper(digits[20:]),
+		"a needless \\u": `\u0061` + punctuated[1:],
+		"a needless %":   "%61" + punctuated[1:],
+		"lines":          digits[:32] + "\n" + digits[32:],
+		"a part":         punctuated[1:],
 	} {
 		if got := s.Find([]byte(text)); got != nil {
 			t.Errorf("%s: %v", name, got)

@@ -162,7 +162,8 @@ func (u *undoCmd) restore(c terminal.Console, s *undo.Session) error {
 	r := undo.NewRestorer(s, sel, u.forbidden(s.Head.Server))
 	c.PrintText(terminal.ShortHome(u.text(s, r.Steps), u.index.Host.Home))
 	printDamage(c, s)
-	todo := len(r.Steps) - len(undo.Refused(r.Steps))
+	files := len(undo.Those(r.Steps, undo.Restore, undo.Remove))
+	todo := files + len(undo.Those(r.Steps, undo.Clear))
 	switch {
 	case todo == 0 && len(r.Steps) > 0:
 		return errors.New("nothing was restored: every path that differs was skipped, for the reason above")
@@ -173,7 +174,11 @@ func (u *undoCmd) restore(c terminal.Console, s *undo.Session) error {
 		return nil
 	}
 	if !u.yes {
-		if err := cli.Confirm(context.Background(), c, fmt.Sprintf("Restore %s?", cli.Plural(todo, "file"))); err != nil {
+		question := "Remove that?"
+		if files > 0 {
+			question = fmt.Sprintf("Restore %s?", cli.Plural(files, "file"))
+		}
+		if err := cli.Confirm(context.Background(), c, question); err != nil {
 			return err
 		}
 	}
@@ -189,23 +194,23 @@ func (u *undoCmd) text(s *undo.Session, steps []undo.Step) string {
 	if len(steps) == 0 {
 		return ""
 	}
-	name, restored := show.Name(u.index.NameOf(s.Head.Server)), len(steps)
-	text := fmt.Sprintf("%s changed %s %s. ", name, cli.Plural(len(steps), "file"), cli.DayText(time.Now(), s.Started))
+	text := ""
+	if changed := len(steps) - len(undo.Those(steps, undo.Clear)); changed > 0 {
+		text = fmt.Sprintf("%s changed %s %s. ", show.Name(u.index.NameOf(s.Head.Server)), cli.Plural(changed, "file"), cli.DayText(time.Now(), s.Started))
+	}
 	text += group("Your earlier version comes back:", steps, undo.Restore)
 	text += group("This was made, and is removed:", steps, undo.Remove)
+	text += group("An undo that was killed has left this, and it is removed:", steps, undo.Clear)
 	text += group("This is skipped:", steps, undo.Refuse)
 	for _, step := range steps {
-		switch {
-		case step.Action == undo.Refuse:
-			restored--
-		case step.Foreign:
+		if step.Action != undo.Refuse && step.Foreign {
 			text += show.Name(step.Path) + " is replaced because you named it.\n"
 		}
 	}
 	if i := slices.IndexFunc(steps, func(s undo.Step) bool { return s.Action == undo.Refuse && s.Foreign }); i >= 0 {
-		text += "To restore such a file all the same, name it:\n  " + show.Typed("mcp-jail undo", u.index.NameOf(s.Head.Server), steps[i].Path) + "\n"
+		text += "To restore such a file all the same, name it:\n  " + u.again(u.session, s.Head.Server, steps[i].Path) + "\n"
 	}
-	if restored > 0 {
+	if len(undo.Those(steps, undo.Restore, undo.Remove)) > 0 {
 		text += "What is there now is stored, so you can undo this too.\n"
 	}
 	return text
@@ -249,13 +254,17 @@ func (u *undoCmd) report(c terminal.Console, s *undo.Session, steps []undo.Step,
 		}
 		c.Errorf("%s %s%s", show.Name(step.Path), what, show.Line(step.Err.Error()))
 	}
-	skipped := len(undo.Refused(steps)) + failed
-	if skipped < len(steps) {
-		c.Printf("Restored %s.\n", cli.Plural(len(steps)-skipped, "file"))
+	isFailed := func(s undo.Step) bool { return s.Err != nil }
+	if restored := slices.DeleteFunc(undo.Those(steps, undo.Restore, undo.Remove), isFailed); len(restored) > 0 {
+		c.Printf("Restored %s.\n", cli.Plural(len(restored), "file"))
+	}
+	if failed > 0 { // what was there before may be in no place but the session
+		c.Printf("To run it again:\n  %s\n", u.again(s.ID, s.Head.Server, u.paths...))
 	}
 	if stored != "" {
 		c.Printf("To undo this:\n  %s\n", u.line("--session "+stored, s.Head.Server))
 	}
+	skipped := len(undo.Those(steps, undo.Refuse)) + failed
 	switch {
 	case skipped > 0:
 		return fmt.Errorf("%s not restored, for the reasons above", cli.Plural(skipped, "file"))
@@ -271,6 +280,18 @@ func (u *undoCmd) report(c terminal.Console, s *undo.Session, steps []undo.Step,
 
 // errUnknown is the error of an undo of a session with gaps.
 var errUnknown = errors.New("not everything is known of this session, so not every file may be as it was")
+
+// again is the command undo for the same call of a session of the server with a key. session is "" for the last one.
+func (u *undoCmd) again(session, key string, paths ...string) string {
+	line := "mcp-jail undo"
+	if session != "" {
+		line += " --session " + session
+	}
+	if u.call != 0 {
+		line += fmt.Sprintf(" --call %d", u.call)
+	}
+	return show.Typed(line, append([]string{u.index.NameOf(key)}, paths...)...)
+}
 
 // line is the command undo, with flags, for the server with a key.
 func (u *undoCmd) line(flags, key string) string {

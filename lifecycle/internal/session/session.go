@@ -105,12 +105,12 @@ type times struct {
 	DrainTotal   time.Duration // all of the draining
 	SlowNote     time.Duration // first request, or start of the jail, to the line that says that it is slow
 	SlowRepeat   time.Duration // from one such line to the next
-	Discover     time.Duration // how long a server may ignore an opening server/discover
 	AfterRefusal time.Duration // from the last refused request to the end of a failed session
 	Question     time.Duration // how long a question in the client may stay without an answer
 	Automatic    time.Duration // an answer to one that comes sooner is that of a program
 
 	// Of stateless sessions:
+	SetLevel      time.Duration // how long a worker may take to answer our logging/setLevel
 	ExitGrace     time.Duration // how long a worker that has answered may take to end
 	DiscoveryIdle time.Duration // idle time that ends a discovery worker
 	WarmIdle      time.Duration // time without a call of its tool that ends a warm worker
@@ -146,10 +146,10 @@ func (s Session) withDefaults() Session {
 		{&times.DrainTotal, 3 * time.Second},
 		{&times.SlowNote, 1500 * time.Millisecond},
 		{&times.SlowRepeat, 15 * time.Second},
-		{&times.Discover, 2 * time.Second},
 		{&times.AfterRefusal, 3 * time.Second},
 		{&times.Question, 2 * time.Minute},
 		{&times.Automatic, 500 * time.Millisecond},
+		{&times.SetLevel, 2 * time.Second},
 		{&times.ExitGrace, 500 * time.Millisecond},
 		{&times.DiscoveryIdle, time.Minute},
 		{&times.WarmIdle, 10 * time.Minute},

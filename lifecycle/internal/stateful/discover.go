@@ -8,14 +8,13 @@ import (
 	"sync/atomic"
 
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 )
 
 // discoverGuard protects a server from an opening server/discover. A client of both eras
 // sends it first, and takes any error as the answer of a legacy server (2026-07-28,
-// "Discovery"). A legacy server may end on it, or ignore it. Then we answer in its name. If
-// the server has ended, we start it again, once.
+// "Discovery"). A legacy server may end on it. Then we answer in its name, and start it
+// again, once. One that is alive may still answer: the client decides how long it waits.
 //
 // Invariants. Until disabled is set, every frame after the discover, except answers, is
 // appended to replayLog before it is sent, so that a restarted server gets the frames of the
@@ -30,13 +29,11 @@ type discoverGuard struct {
 	discoverSize int    // bytes of it as it was sent
 	replayLog    []byte // the frames after it
 	sent         bool   // the server was sent the discover
-	answered     bool   // it was answered, by the server or by us
 	serverEnded  bool   // the server has ended on it: requests wait for the restarted one
 	restarted    bool   // the restarted server is being sent the replayLog: answers wait too
 
-	discoverSent chan struct{} // closed when the discover was written
-	moreFrames   chan struct{} // gets a value when a frame follows the discover
-	ready        session.Event // frames need not wait for a restarted server
+	moreFrames chan struct{} // gets a value when a frame follows the discover
+	ready      session.Event // frames need not wait for a restarted server
 }
 
 // maxReplayLog bounds the replayLog. Clients wait for the answer to a probe, so more than
@@ -44,7 +41,7 @@ type discoverGuard struct {
 const maxReplayLog = 1 << 20
 
 func (g *discoverGuard) init() {
-	g.discoverSent, g.moreFrames, g.ready.Done = make(chan struct{}), make(chan struct{}, 1), make(chan struct{})
+	g.moreFrames, g.ready.Done = make(chan struct{}, 1), make(chan struct{})
 }
 
 // beforeSend sees each frame of the client before it is sent, until the guard is disabled.
@@ -96,19 +93,6 @@ func (g *discoverGuard) markSent() {
 	g.mu.Lock()
 	g.sent = true
 	g.mu.Unlock()
-	close(g.discoverSent)
-}
-
-func (g *discoverGuard) markAnswered() {
-	g.mu.Lock()
-	g.answered = true
-	g.mu.Unlock()
-}
-
-func (g *discoverGuard) awaitsAnswer() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.sent && !g.answered
 }
 
 // diedOnDiscover reports whether a server that has ended did so on the discover: it has given no
@@ -137,7 +121,7 @@ func (g *discoverGuard) inputUntouched(n int) bool {
 
 // replay sends server the frames that followed the discover, makes it the client's server, and
 // disables the guard. It writes without mu: a program that is being loaded does not read, and the
-// goroutine that waits for the program's end calls awaitsAnswer.
+// goroutine that waits for the program's end calls isDiscover.
 func (g *discoverGuard) replay(server *mcpproxy.Conn, to *atomic.Pointer[mcpproxy.Conn]) {
 	g.mu.Lock()
 	kept := g.replayLog
@@ -169,25 +153,18 @@ func isResponse(f *mcpproxy.Frame) bool {
 	return len(f.Messages) > 0
 }
 
-// answerDiscover answers the opening discover in the server's name, unless the server has. It
-// makes no diagnosis: for a legacy server that does not know the method this is not a failure. dead
-// says that the server has ended. Then no late answer of it can come. The client's answers to its
-// requests are dropped, so that the next server does not get them.
-func (s *statefulSession) answerDiscover(why string, dead bool) {
-	guard := &s.upstream.guard
-	if dead {
-		s.client.Proxy.ServerRequests.Answer(anyCall)
-	}
-	for _, c := range s.calls.claim(guard.isDiscover) {
+// answerDiscover answers the opening discover in the name of a server that has ended, unless the server
+// has. It makes no diagnosis: for a legacy server that does not know the method this is not a failure.
+// The client's answers to the server's requests are dropped, so that the next server does not get them.
+func (s *statefulSession) answerDiscover(why string) {
+	s.client.Proxy.ServerRequests.Answer(anyCall)
+	for _, c := range s.calls.claim(s.upstream.guard.isDiscover) {
 		s.client.Log.Info().Str("server", s.server().Profile.Server).Str("why", why).Msg("answered server/discover in the server's name")
 		frame := mcpproxy.NewResponse(c.ID, "error", session.DeclinedDiscover(s.server().Profile.Server, why))
-		if dead {
-			// It was kept for a late answer of the server, which cannot come any more.
-			s.client.Proxy.Requests.Take(c.ID, new(mcpproxy.Call))
-		}
+		// It was kept for a late answer of the server, which cannot come any more.
+		s.client.Proxy.Requests.Take(c.ID, new(mcpproxy.Call))
 		s.client.Tasks.Go(func() { s.client.Proxy.Client.Inject(frame) })
 	}
-	guard.markAnswered()
 }
 
 func (s *statefulSession) shouldRestart(how endCause) bool {
@@ -200,11 +177,6 @@ func (s *statefulSession) shouldRestart(how endCause) bool {
 func (s *statefulSession) waitForMore(ctx context.Context, ends <-chan os.Signal) bool {
 	// Some clients probe a server and throw it away. They need no other one.
 	guard := &s.upstream.guard
-	select {
-	case <-guard.moreFrames:
-		return true
-	default:
-	}
 	select {
 	case <-guard.moreFrames:
 		return true
@@ -223,25 +195,5 @@ func (s *statefulSession) waitForMore(ctx context.Context, ends <-chan os.Signal
 }
 
 func (s *statefulSession) onlyDiscoverOpen() bool {
-	return s.upstream.guard.awaitsAnswer() && s.calls.count() == 1
-}
-
-// watchDiscover closes its channel when the server has ignored the discover: see Client.WatchIgnored.
-func (s *statefulSession) watchDiscover(quit <-chan struct{}) <-chan struct{} {
-	guard := &s.upstream.guard
-	ignored := make(chan struct{})
-	if guard.disabled.Load() {
-		return ignored
-	}
-	stdin := s.server().Pipes.Stdin
-	s.client.Tasks.Go(func() {
-		select {
-		case <-guard.discoverSent:
-		case <-quit:
-			return
-		}
-		isRead := func() bool { return !guard.inputUntouched(streams.UnreadBytes(stdin)) }
-		session.WatchIgnored(s.client.Times.Discover, stdin, guard.awaitsAnswer, isRead, quit, func() { close(ignored) })
-	})
-	return ignored
+	return s.calls.count() == 1 && s.calls.id(s.upstream.guard.isDiscover) != nil
 }

@@ -18,9 +18,6 @@ import (
 
 const probe = `{"jsonrpc":"2.0","id":"p","method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`
 
-// impatientWithProbes makes a session give up on an ignored probe soon.
-func impatientWithProbes(s *session.Session) { session.TimesOf(s).Discover = 100 * time.Millisecond }
-
 func isGuardAnswer(t *testing.T, line string) {
 	t.Helper()
 	if !strings.HasPrefix(line, `{"jsonrpc":"2.0","id":"p","error":{"code":-32601,`) || !strings.Contains(line, `"data":{"dev.mcp-jail/discover-guard":{`) {
@@ -91,22 +88,18 @@ func TestDiscoverGuardReplays(t *testing.T) {
 	}
 }
 
-// TestIgnoredDiscover: an ignored discover is answered, also if later requests were
-// answered before it.
-func TestIgnoredDiscover(t *testing.T) {
+// TestSlowDiscover: a server that is alive is waited for. What it answers late is the answer.
+func TestSlowDiscover(t *testing.T) {
 	t.Parallel()
-	// Long enough for the program to answer initialize meanwhile.
-	p := begin(t, &sessiontest.Fake{Server: "ignores"}, func(s *session.Session) { session.TimesOf(s).Discover = time.Second })
-	p.Send(probe, sessiontest.Initialize)
-	sessiontest.Has(t, p.Line(), `"id":0,"result"`)
-	isGuardAnswer(t, p.Line())
-	if _, stderr, _ := p.Close(); ownWords(stderr) != "" {
-		t.Errorf("stderr %q", stderr)
+	p := begin(t, &sessiontest.Fake{Server: "slow-probe"}, nil)
+	p.Send(probe)
+	sessiontest.Has(t, p.Line(), `{"jsonrpc":"2.0","id":"p","result":{"late":true}}`)
+	if p.Close(); p.Fake.Starts != 1 {
+		t.Errorf("%d starts", p.Fake.Starts)
 	}
 }
 
-// TestNotOnDiscover: a server that read nothing is not restarted, and a slow server does
-// not count as ignoring the discover.
+// TestNotOnDiscover: a server that read nothing is not restarted.
 func TestNotOnDiscover(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -115,7 +108,6 @@ func TestNotOnDiscover(t *testing.T) {
 	for server, want := range map[string]string{"crash": `"p" -31002 boot`, "unreading": `"p" -31006 boot`} {
 		t.Run(server, func(t *testing.T) {
 			p := begin(t, &sessiontest.Fake{Server: server}, func(s *session.Session) {
-				impatientWithProbes(s)
 				s.Profile.Startup = time.Second
 			})
 			p.Send(probe)
@@ -168,7 +160,7 @@ func TestReplayDoesNotBlock(t *testing.T) {
 		runtime.Gosched()
 		time.Sleep(10 * time.Millisecond)
 	}
-	guard.awaitsAnswer()
+	guard.isDiscover(&mcpproxy.Call{})
 	io.ReadFull(r, make([]byte, 3))
 	<-done
 	if to.Load() == nil || !guard.ready.IsSet() {

@@ -88,9 +88,6 @@ func (s *inspection) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c
 		stderr := s.server().Pipes.Stderr.File
 		s.client.Tasks.Go(func() { s.reportStartupComplaint(stderr) })
 	}
-	if method == "server/discover" && s.upstream.guard.isDiscover(c) {
-		s.upstream.guard.markAnswered()
-	}
 	switch {
 	case method == "tools/call":
 		if !s.calls.others(c.ID) {

@@ -3,6 +3,7 @@
 package stateful
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
+	"github.com/mcp-jail/mcp-jail/internal/testkit/markdown"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/sessiontest"
 	"github.com/mcp-jail/mcp-jail/policy"
@@ -98,6 +100,24 @@ func TestQuestion(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestShownQuestion: docs/learn.md shows the question as it is.
+func TestShownQuestion(t *testing.T) {
+	t.Parallel()
+	p, _ := asked(t, func(s *session.Session, _ *sessiontest.Fake) { s.Profile.Server = "notes" })
+	due(t, p, sessiontest.HelloForms("claude-code", forms))
+	p.Send(call2)
+	var q struct{ Params struct{ Message string } }
+	testkit.Must(t, json.Unmarshal([]byte(p.Told("elicitation/create").Line), &q))
+	shown := ""
+	for _, b := range markdown.Parse("learn.md", testkit.ReadFile(t, "../../../docs/learn.md")).Blocks {
+		if b.Kind == markdown.Code && strings.HasPrefix(b.Text, "The jail has blocked") {
+			shown = strings.TrimSpace(b.Text)
+		}
+	}
+	testkit.Equal(t, "docs/learn.md", shown, q.Params.Message)
+	p.Close()
 }
 
 // ruled gives the server of a session a rule for a host.

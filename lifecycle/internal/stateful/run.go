@@ -119,7 +119,7 @@ func (s *statefulSession) serve(ctx context.Context, ends <-chan os.Signal) (con
 			s.heir.cancel()
 			return s.finishRequests(ctx, ends, how, exit), nil
 		}
-		s.answerDiscover("ended on server/discover ("+session.ExitText(exit)+")", true)
+		s.answerDiscover("ended on server/discover (" + session.ExitText(exit) + ")")
 		if !s.waitForMore(ctx, ends) {
 			return exit, nil
 		}

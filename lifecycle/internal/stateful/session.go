@@ -190,7 +190,7 @@ func (s *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Sig
 	case how.byClient && s.client.Proxy.Requests.Len() == 0: // the client has asked nothing
 	case how.byClient && !how.untouched && s.onlyDiscoverOpen():
 		// The client has probed the server and thrown it away. It needs no reason.
-		s.answerDiscover("did not answer server/discover", true)
+		s.answerDiscover("did not answer server/discover")
 	default:
 		ended := diagnostics.Exit(exit)
 		ev := s.server().Evidence(diagnostics.StageStartup, nil, time.Time{})

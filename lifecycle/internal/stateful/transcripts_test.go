@@ -93,7 +93,6 @@ func transcript(t *testing.T, file string) {
 
 func setUp(t *testing.T, f *sessiontest.Fake, s *session.Session, comment string) {
 	t.Helper()
-	session.TimesOf(s).Discover = time.Minute // a program may take a while to answer, or to die
 	s.Profile.Entries = []policy.Entry{
 		{Path: "/srv/a b", Kind: policy.KindDir, Rights: policy.Read | policy.Write, Origin: policy.OriginRule},
 		{Path: "/srv/notes", Kind: policy.KindDir, Rights: policy.Read, Origin: policy.OriginRule},
@@ -106,9 +105,7 @@ func setUp(t *testing.T, f *sessiontest.Fake, s *session.Session, comment string
 		var err error
 		switch key {
 		case "server":
-			if f.Server = value; strings.HasPrefix(value, "ignores") {
-				session.TimesOf(s).Discover = 200 * time.Millisecond
-			}
+			f.Server = value
 		case "denied":
 			f.Denials = []policy.Denial{{Axis: policy.AxisFs, Operation: "open", Target: value, Count: 1}}
 		case "roots":

@@ -32,9 +32,6 @@ func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc 
 	w := processWait{session: s, proc: proc, startup: startupTimer{session: s}}
 	w.startup.arm() // for requests that were sent to the server before this one
 	answered, cancelled := s.answered.Done, ctx.Done()
-	quit := make(chan struct{})
-	defer close(quit)
-	ignored := s.watchDiscover(quit)
 	stuck := time.NewTicker(s.client.Times.Term)
 	defer stuck.Stop()
 	dead, stopHangup := streams.WatchHangup(s.client.Config.In, s.client.Config.Out)
@@ -68,9 +65,6 @@ func (s *statefulSession) wait(ctx context.Context, ends <-chan os.Signal, proc 
 		case <-stuck.C:
 			w.checkStuck()
 
-		case <-ignored:
-			ignored = nil
-			w.giveUpDiscover()
 		case <-s.messages.requestSent:
 			w.startup.arm()
 		case <-s.messages.discoverDeclined:
@@ -199,13 +193,6 @@ func (w *processWait) checkStuck() {
 	}
 }
 
-func (w *processWait) giveUpDiscover() {
-	s := w.session
-	s.answerDiscover(fmt.Sprintf("has ignored server/discover for %v", s.client.Times.Discover), false)
-	s.upstream.guard.disabled.Store(true)
-	w.startup.restart()
-}
-
 // noteLogin plans checkLogin for a text of the server that may be about a login.
 func (w *processWait) noteLogin() {
 	if w.login == nil && !w.toldLogin {
@@ -306,7 +293,6 @@ type startupTimer struct {
 	session      *statefulSession
 	slow, silent <-chan time.Time
 	since        time.Time
-	held         int // how often sayWaiting has waited for the discover
 }
 
 func (t *startupTimer) arm() {
@@ -329,12 +315,6 @@ func (t *startupTimer) restart() {
 
 func (t *startupTimer) sayWaiting() {
 	s := t.session
-	// The server may still turn out to be one that ignores the discover.
-	if t.held < 2 && s.upstream.guard.awaitsAnswer() {
-		t.held++
-		t.slow = time.After(s.client.Times.SlowNote)
-		return
-	}
 	limit := ""
 	if s.server().Profile.Startup > 0 {
 		limit = fmt.Sprintf(", for at most %v", s.server().Profile.Startup)

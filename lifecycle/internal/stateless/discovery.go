@@ -12,7 +12,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/answers"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/session"
-	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -81,8 +80,7 @@ func (dv *discovery) answerInitialize(ctx context.Context, rq *clientRequest) {
 }
 
 // answerDiscover answers server/discover: from the cache, or with the discovery worker's
-// answer. If the worker ends on it or ignores it, the session answers in its name: see
-// discoverGuard.
+// answer. If the worker ends on it, the session answers in its name, as a stateful one does.
 func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 	info := rq.info
 	if a, ok := dv.lookup(rq); ok {
@@ -102,18 +100,7 @@ func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 	}
 	f := mcpproxy.Parse(line)
 	w.server.Roots.Advertise(f, &f.Messages[0])
-	// The wait can end in two ways: asking ends if the worker ignores the request, ctx if the client
-	// has cancelled it.
-	asking, cancel := context.WithCancel(ctx)
-	defer cancel()
-	quit := make(chan struct{})
-	defer close(quit)
-	dv.client.Tasks.Go(func() {
-		awaited := func() bool { return !session.IsClosed(w.ended) }
-		isRead := func() bool { return !w.queue.isPending() && streams.UnreadBytes(w.server.Pipes.Stdin) == 0 }
-		session.WatchIgnored(dv.client.Times.Discover, w.server.Pipes.Stdin, awaited, isRead, quit, cancel)
-	})
-	answer, err := w.request(asking, f, w.server.Profile.Startup)
+	answer, err := w.request(ctx, f, w.server.Profile.Startup)
 	switch {
 	case err == nil:
 		e := &answer.Messages[0]
@@ -129,19 +116,12 @@ func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 		}
 		dv.respondHandshake(rq, "result", answer.Slice(e.Result), true)
 	case err == errExited:
-		dv.declineDiscover(rq, fmt.Sprintf("ended on server/discover (%s)", session.ExitText(w.exit)))
-	case asking.Err() != nil:
-		dv.session.pool.withdrawOne(w)
-		dv.declineDiscover(rq, fmt.Sprintf("has ignored server/discover for %v", dv.client.Times.Discover))
-		w.kill()
+		why := fmt.Sprintf("ended on server/discover (%s)", session.ExitText(w.exit))
+		dv.client.Log.Info().Str("server", dv.session.serverName).Str("why", why).Msg("answered server/discover in the server's name")
+		dv.session.dispatcher.respondWith(rq, "error", session.DeclinedDiscover(dv.session.serverName, why))
 	default:
 		dv.session.dispatcher.fail(rq, *w.startupFailure(ctx, err))
 	}
-}
-
-func (dv *discovery) declineDiscover(rq *clientRequest, why string) {
-	dv.client.Log.Info().Str("server", dv.session.serverName).Str("why", why).Msg("answered server/discover in the server's name")
-	dv.session.dispatcher.respondWith(rq, "error", session.DeclinedDiscover(dv.session.serverName, why))
 }
 
 func (dv *discovery) answer(ctx context.Context, rq *clientRequest) {

@@ -142,11 +142,7 @@ func TestAnswerDiscover(t *testing.T) {
 			f := sessiontest.NewShop()
 			f.Options = func(string, int) string { return option }
 			p := beginStateless(t, f, func(s *session.Session, _ *Options) {
-				if option == "silent-probe" {
-					session.TimesOf(s).Discover = 200 * time.Millisecond
-				} else { // a program may take a while to answer, or to die
-					session.TimesOf(s).Discover, session.TimesOf(s).ExitGrace = time.Minute, time.Minute
-				}
+				session.TimesOf(s).ExitGrace = time.Minute // a program may take a while to die
 			})
 			for _, id := range []string{"1", "2"} {
 				l := p.Ask(sessiontest.Modern(id, "server/discover", "")).Line
@@ -164,6 +160,22 @@ func TestAnswerDiscover(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSilentDiscover: a process that does not answer server/discover is waited for until the client
+// cancels it. The session goes on.
+func TestSilentDiscover(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	f.Options = func(string, int) string { return "silent-probe" }
+	p := beginStateless(t, f, nil)
+	p.Send(sessiontest.Modern("1", "server/discover", ""))
+	sessiontest.Eventually(t, "the probe", func() bool { return strings.Contains(f.Saw("", 0), "server/discover") })
+	p.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	p.Greet()
+	p.Send(sessiontest.CallOf("3", "echo", "{}"))
+	sessiontest.Has(t, p.Answer("3").Line, "calls=1")
+	p.Nothing()
 }
 
 // TestStripCapabilities: capabilities that need a process that lives on are not offered.

@@ -351,7 +351,7 @@ func logLevelRequest(id, params []byte) *mcpproxy.Frame {
 }
 
 // tellLogLevel tells a new worker the level that the client has set. It waits for the answer, but not longer than
-// times.discover: servers may work on requests in any order, and the client had its answer before it sent the call.
+// times.SetLevel: servers may work on requests in any order, and the client had its answer before it sent the call.
 func (w *worker) tellLogLevel(ctx context.Context) {
 	p := &w.session.pool
 	for {
@@ -362,6 +362,6 @@ func (w *worker) tellLogLevel(ctx context.Context) {
 		if same {
 			return
 		}
-		w.request(ctx, logLevelRequest([]byte("0"), level), w.client.Times.Discover)
+		w.request(ctx, logLevelRequest([]byte("0"), level), w.client.Times.SetLevel)
 	}
 }

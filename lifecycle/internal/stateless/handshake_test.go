@@ -301,8 +301,8 @@ func TestLogLevelBeforeCall(t *testing.T) {
 			f := sessiontest.NewShop()
 			f.Options = func(string, int) string { return option }
 			p := beginStateless(t, f, func(s *session.Session, o *Options) {
-				if session.TimesOf(s).Discover = time.Minute; option == "no-level" {
-					session.TimesOf(s).Discover = 300 * time.Millisecond
+				if session.TimesOf(s).SetLevel = time.Minute; option == "no-level" {
+					session.TimesOf(s).SetLevel = 300 * time.Millisecond
 				}
 				o.Warm = func(string) int { return warm }
 			})

@@ -24,7 +24,6 @@ type sendQueue struct {
 	changed sync.Cond
 	frames  []queuedFrame
 	bytes   int64 // of frames
-	busy    bool  // a frame is queued or being sent
 	closed  bool
 }
 
@@ -89,7 +88,6 @@ func (q *sendQueue) append(f *mcpproxy.Frame, at *delivery) bool {
 	case len(q.frames) > 0 && (len(q.frames) == maxQueued || q.bytes+f.Size > maxQueuedSize):
 		return false
 	}
-	q.busy = true
 	q.bytes += f.Size
 	q.frames = append(q.frames, queuedFrame{f, at})
 	q.changed.Broadcast()
@@ -131,15 +129,6 @@ func (q *sendQueue) writeTo(to *mcpproxy.Conn) {
 		}
 		to.Send(next.frame) // an error means that the worker is about to end
 		to.EndLine()
-		q.mu.Lock()
-		q.busy = len(q.frames) > 0
-		q.mu.Unlock()
 		next.frame.Close()
 	}
-}
-
-func (q *sendQueue) isPending() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.busy
 }
