@@ -225,10 +225,6 @@ func (f Finder) python(ctx context.Context, p *Program, line *runline.Line) erro
 	p.Arguments = append([]string{"-s", "-B", file}, line.Args...)
 	// Its path, without links: a tree does not take part in a virtual environment that PATH leads into.
 	chosen, err := f.interpreter(ctx, p, Python, PythonFits)
-	var missing *MissingError
-	if errors.As(err, &missing) { // the one that it was installed for is gone
-		err = fmt.Errorf("%w: %w", err, ErrNotInstalled)
-	}
 	p.Command = chosen.Path
 	return err
 }
