@@ -55,7 +55,20 @@ func (e *FetchError) Error() string {
 	if e.Code == "" {
 		return fmt.Sprintf("%s: npm ended with status %d\n%s", e.Package, e.Status, e.tail())
 	}
-	return fmt.Sprintf("%s: npm failed with %s\n%s", e.Package, e.Code, e.tail())
+	return fmt.Sprintf("%s: npm failed with %s: %s", e.Package, e.Code, e.first())
+}
+
+// npmLine finds what npm says in a line of an error.
+var npmLine = show.Pattern(`^npm (?:error|ERR!) +(\S.*)`)
+
+// first returns the first line in which npm says more than the name of the error. Its usage may follow.
+func (e *FetchError) first() string {
+	for _, line := range e.Output {
+		if m := npmLine().FindStringSubmatch(line); m != nil && codeOf([]string{line}) == "" {
+			return m[1]
+		}
+	}
+	return e.tail()
 }
 
 // withoutLogin says, of an answer that a login may change, that none was used.

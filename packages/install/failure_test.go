@@ -23,7 +23,7 @@ func TestFetchError(t *testing.T) {
 		{FetchError{Output: []string{"npm error code ENOTFOUND", "npm error network request to https://cdn.test/x.tgz failed"}, Refused: refused, Registry: []string{"r.test"}}, "npm config set @packages-from:registry https://cdn.test/"},
 		{FetchError{Output: []string{"npm error code ENOTFOUND"}, Refused: refused, Registry: []string{"r.test"}}, "sends npm to https://cdn.test/"},
 		{FetchError{Status: 9, Output: []string{"a", "b"}}, "ended with status 9\na\nb"},
-		{FetchError{Output: []string{"npm error code ESTRANGE", "b"}}, "failed with ESTRANGE"},
+		{FetchError{Output: []string{"npm error code ESTRANGE", "npm error", "npm error why", "npm error Usage:"}}, "failed with ESTRANGE: why"},
 		{FetchError{Script: "evil@1", Status: 3, Refused: refused}, "the install script of evil@1 failed with status 3"},
 	} {
 		c.e.Package, c.e.Code = "pkg", codeOf(c.e.Output)

@@ -178,10 +178,37 @@ func (r *npmRun) fetch(ctx context.Context, pinned *store.Entry) (refused []refu
 		maps.Copy(r.jail.Variables, variables)
 		refused, err = r.runNPM(ctx, r.jail, w, "", command...)
 	}
+	if err == nil {
+		err = r.makeLean(ctx, w)
+	}
 	if left := forgetLogins(r.stage); left != nil && !isFull(err) { // of a full disk, all is removed
 		err = errors.Join(err, left)
 	}
 	return refused, err
+}
+
+// maxLock bounds the lock file of one package: each start of every package reads past it.
+const maxLock = 2 << 20
+
+// makeLean makes npm's lock file one from which npm ci can restore the tree, on another machine, too. If the tree has
+// more than npm ci would put there, npm makes it again.
+func (r *npmRun) makeLean(ctx context.Context, w *watch) error {
+	lock, err := r.stage.Root().ReadFile(r.stage.Below(r.lockFile()))
+	if err != nil {
+		return fmt.Errorf("npm wrote no lock file: %w", err)
+	}
+	lean, extraneous, err := npm.Lean(lock)
+	switch {
+	case err != nil:
+		return err
+	case len(lean) > maxLock:
+		return fmt.Errorf("%s was not installed: what npm says of its packages has %d bytes, and the lock file takes %d", w.pkg, len(lean), maxLock)
+	}
+	if err := r.stage.Root().WriteFile(r.stage.Below(r.lockFile()), lean, 0o600); err != nil || !extraneous {
+		return err
+	}
+	_, err = r.runNPM(ctx, r.jail, w, "", "ci", "--prefix", r.work)
+	return err
 }
 
 func (r *npmRun) manifest() string { return filepath.Join(r.work, "package.json") }

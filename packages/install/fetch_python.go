@@ -93,7 +93,7 @@ func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *r
 }
 
 // interpreters returns the Python that the start would choose, and the newest one, which is tried if the
-// package wants another. For a pinned package whose Python is there, it is both times that one.
+// package wants another. For a pinned package it is both times one for which it was installed.
 func (p *pythonFetch) interpreters(ctx context.Context) (chosen, newest installed.Interpreter, err error) {
 	found, err := p.findPython(ctx)
 	if err != nil {
@@ -104,9 +104,8 @@ func (p *pythonFetch) interpreters(ctx context.Context) (chosen, newest installe
 		return chosen, newest, fmt.Errorf("--python %s is not a version of CPython: name one, such as 3.12", p.line.Python)
 	}
 	if p.pinned != nil && p.pinned.Engines != "" {
-		if same, err := found.Choose(p.pinned.Engines, installed.PythonFits); err == nil {
-			return same, same, nil
-		}
+		same, err := found.Choose(p.pinned.Engines, installed.PythonFits)
+		return same, same, installed.Anew(err, p.asked(p.pinned))
 	}
 	if chosen, err = found.Choose(rng, installed.PythonFits); err != nil {
 		return chosen, newest, err
@@ -116,17 +115,6 @@ func (p *pythonFetch) interpreters(ctx context.Context) (chosen, newest installe
 	}
 	newest, err = found.Choose(rng, installed.PythonFits)
 	return chosen, newest, err
-}
-
-// otherPython reports whether the pinned tree does not run on the version of Python that installs
-// now, because this machine has no Python for it any more. Then packages with machine code are
-// other files.
-func (p *pythonFetch) otherPython() bool {
-	if p.pinned == nil {
-		return false
-	}
-	ok, err := installed.PythonFits(p.pinned.Engines, p.python.Version)
-	return err == nil && !ok
 }
 
 func (i *Installer) findPython(ctx context.Context) (installed.Found, error) {
@@ -149,18 +137,17 @@ func (i *Installer) lookForPython() error {
 	return errors.New("Python was not found in PATH" + i.ignoredPaths() + ", nor one of a version manager: it runs the packages of Python. Install python3, for example from your distribution")
 }
 
-// runs reports whether this machine has a Python for an installed package.
-func (i *Installer) runs(ctx context.Context, e *store.Entry) bool {
+// checkPython returns an error if this machine has no Python any more for which a package was installed.
+func (i *Installer) checkPython(ctx context.Context, e *store.Entry) error {
 	if e.Ecosystem != store.PyPI {
-		return true
+		return nil
 	}
 	found, err := i.findPython(ctx)
 	if err != nil {
-		return true // the start reports the error
+		return nil // the start reports the error
 	}
 	_, err = found.Choose(e.Engines, installed.PythonFits)
-	var missing *installed.MissingError
-	return !errors.As(err, &missing)
+	return installed.Anew(err, i.asked(e))
 }
 
 func (p *pythonFetch) fetch(ctx context.Context, stage *store.Stage) (*fetched, error) {
@@ -343,21 +330,19 @@ func (p *pythonFetch) entry(tree *pythonTree, packages []python.Package) (*store
 		e.Packages = append(e.Packages, store.Package(d))
 		e.ScriptsRan = e.ScriptsRan || p.built[d.Name] != ""
 	}
-	return e, p.compare(e, packages, tree.bound)
+	return e, p.compare(e, packages)
 }
 
 // compare returns a *movedError if the fetched packages are not the pinned ones. If they are, e
-// takes over the pinned tree, packages and integrity, but for another version of Python.
-func (p *pythonFetch) compare(e *store.Entry, packages []python.Package, bound []string) error {
+// takes over the pinned tree, packages and integrity.
+func (p *pythonFetch) compare(e *store.Entry, packages []python.Package) error {
 	if p.pinned == nil {
 		return nil
 	}
-	if !python.Same(pinnedPackages(p.pinned), packages, p.otherPython(), bound) {
+	if !python.Same(pinnedPackages(p.pinned), packages) {
 		return &movedError{Pinned: p.pinned, Found: e, LockFile: p.LockFile, Asked: p.asked(p.pinned)}
 	}
-	if !p.otherPython() {
-		e.Tree, e.Packages, e.Integrity = p.pinned.Tree, p.pinned.Packages, p.pinned.Integrity
-	}
+	e.Tree, e.Packages, e.Integrity = p.pinned.Tree, p.pinned.Packages, p.pinned.Integrity
 	return nil
 }
 

@@ -25,7 +25,7 @@ import (
 type pythonTree struct {
 	metadata map[string]python.Metadata     // by the packages' names
 	programs map[string][]python.EntryPoint // by the packages' names
-	bound    []string                       // the packages whose wheels are for one minor version of Python
+	bound    bool                           // a wheel is for one minor version of Python only
 	system   string                         // as in runtime.GOOS
 }
 
@@ -72,9 +72,7 @@ func (t *pythonTree) addPackage(site *os.Root, dir string) error {
 	if text, err = readSmall(site, filepath.Join(dir, "WHEEL")); err != nil {
 		return err
 	}
-	if python.BoundTags(text) {
-		t.bound = append(t.bound, m.Name)
-	}
+	t.bound = t.bound || python.BoundTags(text)
 	text, err = readSmall(site, filepath.Join(dir, "entry_points.txt"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -186,7 +184,7 @@ func writeProgram(root *os.Root, name string, text []byte) error {
 // that the line asks for. installed is the one for which it was unpacked.
 func (t *pythonTree) versions(line *runline.Line, installed string) string {
 	asked, _ := python.VersionRange(line.Python) // interpreters has read it
-	all, bound := []python.Metadata{{Python: asked}}, t.bound != nil
+	all, bound := []python.Metadata{{Python: asked}}, t.bound
 	for _, name := range slices.Sorted(maps.Keys(t.metadata)) {
 		m := t.metadata[name]
 		all, bound = append(all, m), bound || m.Bound()
@@ -292,7 +290,7 @@ func (p *pythonFetch) request() (r python.Request, err error) {
 	file := filepath.Join(p.jail.Home(), "pinned.txt")
 	switch {
 	case pinned == nil:
-	case p.otherPython() || p.pinned.ScriptsRan: // a wheel that is built here has another hash each time
+	case p.pinned.ScriptsRan: // a wheel that is built here has another hash each time
 		r.Versions, err = file, p.write(file, python.Versions(pinned))
 	default:
 		r.Pinned, err = file, p.write(file, python.Requirements(pinned))

@@ -100,8 +100,7 @@ type Result struct {
 var errOnWindows = errors.New("mcp-jail fetches no packages on Windows: there a line runs as it is given. In WSL 2 its package is fetched and pinned")
 
 // Install installs the package of a line and pins it, unless the lock file and the store have it
-// already. It installs an installed package again if its scripts were skipped and may run now, or
-// if this machine has no Python for it any more. The error is a *ChangedError if the installed
+// already. It installs an installed package again if its scripts were skipped and may run now. The error is a *ChangedError if the installed
 // files are not the pinned ones. The error is a *movedError if the fetched tree is not the pinned
 // one; for npm, the Result then tells what was refused on the way.
 func (i *Installer) Install(ctx context.Context, line *runline.Line) (*Result, error) {
@@ -190,8 +189,11 @@ func (i *Installer) ready(ctx context.Context, line *runline.Line) (*Result, err
 	if err := tree.Check(pinned.Files); err != nil {
 		return nil, &ChangedError{Entry: pinned, Asked: i.asked(pinned), Err: err}
 	}
-	if !i.runs(ctx, pinned) || i.addsScripts(pinned) {
+	if i.addsScripts(pinned) {
 		return nil, nil
+	}
+	if err := i.checkPython(ctx, pinned); err != nil {
+		return nil, err
 	}
 	return &Result{Entry: pinned}, nil
 }

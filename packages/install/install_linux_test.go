@@ -124,6 +124,32 @@ func TestInstallRefused(t *testing.T) {
 	}
 }
 
+// TestInstallRestored: a pinned tree whose files are gone is put back, also where npm install leaves another lock file, or
+// more packages, than npm ci takes. No package can fill the lock file.
+func TestInstallRestored(t *testing.T) {
+	t.Parallel()
+	one := server("1.0.0")
+	one.Dependencies = map[string]string{"plain": "2.0.0", "peer-host": "1.0.0"}
+	one.Optional = map[string]string{"gone": "1.0.0", "plain-again": "^7"}
+	host := registry.Package{Name: "peer-host", Version: "1.0.0", Peer: map[string]string{"plain": "1.0.0"}, Manifest: map[string]any{"peerDependenciesMeta": map[string]any{"plain": map[string]any{"optional": true}}, "license": strings.Repeat("x", maxLock)}}
+	again := registry.Package{Name: "plain-again", Version: "1.0.0"}
+	large := registry.MCPServer{Name: "large", Version: "1.0.0"}.Package()
+	large.OS = []string{"!" + strings.Repeat("x", maxLock)}
+	site := registry.Start(t, registry.Stock{Packages: []registry.Package{plain("1.0.0"), plain("2.0.0"), host, again, one, large}})
+	u := newUser(t, site.URL)
+	i := u.installer()
+	first := u.installs(i, "@scope/server").Entry
+	trees := testkit.Get(i.Store.Trees())(t)
+	for _, tree := range trees {
+		testkit.Must(t, i.Store.Remove(tree))
+	}
+	second := u.installs(i, "@scope/server")
+	if !second.Fetched || second.Entry.Files != first.Files || strings.Contains(string(first.Lock), "xxx") {
+		t.Errorf("%d trees, %+v", len(trees), second)
+	}
+	u.fails(i, "large", "the lock file takes")
+}
+
 // TestInstallOffline: a registry that cannot be reached is told, and the next try succeeds.
 func TestInstallOffline(t *testing.T) {
 	t.Parallel()

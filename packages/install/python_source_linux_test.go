@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/internal/testkit/registry"
 	"github.com/mcp-jail/mcp-jail/packages/installed"
+	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -143,8 +144,8 @@ func TestPythonBelieved(t *testing.T) {
 	u.install("uvx", "fixture-server")
 }
 
-// TestPythonVersions: a tree that depends on the version of Python is installed anew when that
-// version is gone.
+// TestPythonVersions: a tree that depends on a version of Python stays pinned when that version is gone. An update
+// shows what another version of Python needs.
 //
 // It is in the short form too: root, who may have more versions of Python, runs no other. Where
 // there is one version, test.sh lets it be skipped.
@@ -160,13 +161,19 @@ func TestPythonVersions(t *testing.T) {
 	if other == "" {
 		t.Skip("this machine has one version of Python with pip")
 	}
-	if _, err := u.find(words...); !errors.Is(err, installed.ErrNotInstalled) {
+	var missing *installed.MissingError
+	if _, err := u.find(words...); !errors.As(err, &missing) {
 		t.Fatalf("without Python %s: %v", version, err)
 	}
-	second := u.install(words...)
-	if second.Entry.Engines == first.Engines || second.Before == nil || second.Entry.Version != first.Version {
-		t.Errorf("installed with %s: %+v", other, second.Entry)
+	u.fails("see what changes: mcp-jail install --update -- uvx fixture-server", words...)
+	if pinned := testkit.Get(store.Find(u.LockFile, first.Key))(t); pinned.Engines != first.Engines || pinned.Files != first.Files {
+		t.Errorf("pinned anew without a yes: %+v", pinned)
 	}
+	update := testkit.Get(u.Update(t.Context(), u.line(words...)))(t)
+	if changes := strings.Join(update.Changes(), "\n"); !strings.Contains(changes, "versions of the interpreter: ") || !strings.Contains(changes, "needed-one: ") {
+		t.Errorf("with %s: %s", other, changes)
+	}
+	testkit.Must(t, u.Accept(t.Context(), update))
 	if got := u.talk(words, about); len(got) != 1 || !strings.Contains(got[0], other) {
 		t.Errorf("the server says %q; want Python %s", got, other)
 	}

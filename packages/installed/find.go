@@ -27,8 +27,7 @@ type Finder struct {
 	Host      *hostfs.Host
 	Untrusted func(file string) string // why a file is not chosen as interpreter: see runtime.Finder
 	Waive     []policy.Axis            // of the server: see Jail
-	// Own says that the line is of the user's own configuration: no file of the working directory is a
-	// shadow then.
+	// Own says that the line is of the user's own configuration. A package of the project does not stop it.
 	Own bool
 }
 
@@ -41,7 +40,7 @@ type Program struct {
 	Bin       string   // the directory of the tree's programs, which belongs at the end of PATH, for the program alone
 	Entry     *store.Entry
 	Dir       string // the directory of the tree
-	Shadow    string // what the launcher would run in place of the pinned package; usually ""
+	Local     string // where the project has a package or a program that the launcher would run instead; usually ""
 	NotUsed   string // the interpreter of PATH that is not used, and which server may write it; usually ""
 	Unfit     string // that the interpreter is none that the package asks for; usually ""
 
@@ -51,17 +50,6 @@ type Program struct {
 
 // ErrNotInstalled says that the package of a line is not installed, or not pinned.
 var ErrNotInstalled = store.ErrNotInstalled
-
-// ShadowError says that something is in the way of a package that is not pinned: the
-// launcher would run that instead.
-type ShadowError struct {
-	Launcher runline.Launcher
-	Path     string
-}
-
-func (e *ShadowError) Error() string {
-	return fmt.Sprintf("%s runs %s before a package of that name: the line is run as it is given", e.Launcher, e.Path)
-}
 
 // A GoneError says that a package is pinned, and that the store does not have its files. It
 // matches ErrNotInstalled.
@@ -76,13 +64,12 @@ func (e *GoneError) Is(target error) bool { return target == ErrNotInstalled }
 
 // Find returns the program of a line. The caller closes it.
 func (f Finder) Find(ctx context.Context, line *runline.Line) (*Program, error) {
-	shadow := f.shadow(line)
+	local, err := f.local(line)
+	if err != nil {
+		return nil, err
+	}
 	entry, err := f.entry(line)
-	switch {
-	// A pinned package wins over a shadow. Only if nothing is pinned, the shadow decides.
-	case shadow != "" && errors.Is(err, ErrNotInstalled):
-		return nil, &ShadowError{line.Launcher, shadow}
-	case err != nil:
+	if err != nil {
 		return nil, err
 	}
 	tree, err := f.Store.Open(ID(entry))
@@ -92,7 +79,7 @@ func (f Finder) Find(ctx context.Context, line *runline.Line) (*Program, error) 
 	if err != nil {
 		return nil, err
 	}
-	p := &Program{Entry: entry, Dir: tree.Dir, Shadow: shadow, tree: tree, checked: make(chan error, 1)}
+	p := &Program{Entry: entry, Dir: tree.Dir, Local: local, tree: tree, checked: make(chan error, 1)}
 	// Reading the tree takes long: it goes on while the jail is prepared. Check waits for it.
 	go func() { p.checked <- tree.Check(entry.Files) }()
 	switch line.Ecosystem() {
@@ -161,24 +148,6 @@ func (p *Program) Check(ctx context.Context) error {
 func (p *Program) Close() error {
 	p.Check(context.Background())
 	return p.tree.Close()
-}
-
-// shadow returns the file of the working directory, or of one above it, that npx would run in place of the
-// package, or "". What npm has installed globally is none: see the package comment.
-func (f Finder) shadow(line *runline.Line) string {
-	name := line.Local()
-	if f.Own || name == "" {
-		return ""
-	}
-	for dir := line.In(f.Host.Dir); ; dir = filepath.Dir(dir) {
-		file := filepath.Join(dir, "node_modules", ".bin", name)
-		if _, err := f.Host.Lstat(file); err == nil {
-			return file
-		}
-		if dir == filepath.Dir(dir) {
-			return ""
-		}
-	}
 }
 
 // Key returns the key of a line in the lock file. If variables of the host choose where packages come
@@ -256,10 +225,6 @@ func (f Finder) python(ctx context.Context, p *Program, line *runline.Line) erro
 	p.Arguments = append([]string{"-s", "-B", file}, line.Args...)
 	// Its path, without links: a tree does not take part in a virtual environment that PATH leads into.
 	chosen, err := f.interpreter(ctx, p, Python, PythonFits)
-	var missing *MissingError
-	if errors.As(err, &missing) { // the one that it was installed for is gone
-		err = fmt.Errorf("%w: %w", err, ErrNotInstalled)
-	}
 	p.Command = chosen.Path
 	return err
 }

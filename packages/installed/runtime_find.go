@@ -3,6 +3,7 @@ package installed
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -374,6 +375,16 @@ func (e *MissingError) Error() string {
 		fmt.Fprintf(&out, "; %s is not used: %s", r.Path, strings.TrimPrefix(r.Reason, r.Path+" is refused: "))
 	}
 	return out.String() + "; install a version that fits"
+}
+
+// Anew adds to the error of a package of Python whose interpreter is gone what has it installed for another one. asked are
+// the arguments of mcp-jail install for it. Other errors stay as they are.
+func Anew(err error, asked string) error {
+	var missing *MissingError
+	if !errors.As(err, &missing) || missing.Found.Language != Python {
+		return err
+	}
+	return fmt.Errorf("%w. Or have it installed for the Python that is here, and see what changes: mcp-jail install --update %s", err, asked)
 }
 
 // Unwrap returns why interpreters did not tell their version.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -58,17 +59,60 @@ func ReadLock(data []byte) ([]Package, error) {
 	return list, nil
 }
 
+// needed are the members of a package's entry that npm ci reads. What else a registry's metadata have, such as a
+// license of some megabytes, does not belong into a file that each start reads.
+var needed = []string{"name", "version", "resolved", "integrity", "dependencies", "optionalDependencies", "peerDependencies", "peerDependenciesMeta",
+	"bundleDependencies", "inBundle", "optional", "peer", "dev", "devOptional", "hasShrinkwrap", "hasInstallScript", "link", "os", "cpu", "libc", "bin"}
+
+// Lean returns a package-lock.json with what npm ci needs. npm install leaves out optional packages that it could not get,
+// and npm ci misses them: they are left out of the dependencies, too. extraneous reports whether npm install has put
+// packages into the tree that npm ci does not: they are left out.
+func Lean(lock []byte) (lean []byte, extraneous bool, err error) {
+	entries, err := entriesOf(lock)
+	if err != nil {
+		return nil, false, fmt.Errorf("package-lock.json: %w", err)
+	}
+	for place, entry := range entries {
+		if entry.truth("extraneous") {
+			extraneous = true
+			delete(entries, place)
+		}
+	}
+	for place, entry := range entries {
+		maps.DeleteFunc(entry, func(name string, _ json.RawMessage) bool { return !slices.Contains(needed, name) })
+		optional := entry.object("optionalDependencies")
+		maps.DeleteFunc(optional, func(name string, _ json.RawMessage) bool { return !isPlaced(place, name, entries) })
+		if delete(entry, "optionalDependencies"); len(optional) > 0 {
+			entry["optionalDependencies"], _ = json.Marshal(optional) // it has been read
+		}
+	}
+	lean, err = json.Marshal(map[string]any{"lockfileVersion": 3, "requires": true, "packages": entries})
+	return lean, extraneous, err
+}
+
+// isPlaced reports whether the package at a place finds one of that name in its tree.
+func isPlaced(place, name string, entries map[string]object) bool {
+	for ; ; place = place[:max(strings.LastIndex(place, "/node_modules/"), 0)] {
+		if entries[strings.TrimPrefix(place+"/node_modules/"+name, "/")] != nil {
+			return true
+		}
+		if place == "" {
+			return false
+		}
+	}
+}
+
 // Manifest returns the package.json for which a package-lock.json was made.
 func Manifest(lock []byte) ([]byte, error) {
 	entries, err := entriesOf(lock)
 	if err != nil {
 		return nil, fmt.Errorf("package-lock.json: %w", err)
 	}
-	needed := entries[""].object("dependencies")
-	if needed == nil {
+	wanted := entries[""].object("dependencies")
+	if wanted == nil {
 		return nil, errors.New("package-lock.json: it does not say for which packages it was made")
 	}
-	return json.Marshal(map[string]object{"dependencies": needed})
+	return json.Marshal(map[string]object{"dependencies": wanted})
 }
 
 // entriesOf returns what a package-lock.json says of each place.

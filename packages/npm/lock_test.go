@@ -55,6 +55,22 @@ func TestReadLock(t *testing.T) {
 	}
 }
 
+// TestLean: what npm ci does not need is left out, with the optional packages that are not there and the extraneous ones.
+func TestLean(t *testing.T) {
+	lock := lockOf(`node_modules/a: "version":"1.0.0","license":"MIT","optionalDependencies":{"gone":"1","b":"1","c":"1"},"hasInstallScript":true`,
+		`node_modules/a/node_modules/c: "version":"1.0.0","optionalDependencies":{"gone":"1"},"engines":{}`,
+		`node_modules/b: "version":"1.0.0"`, `node_modules/gone/node_modules/gone: "version":"1.0.0","extraneous":true`)
+	lean, extraneous, err := Lean(lock)
+	testkit.Must(t, err)
+	want := `{"lockfileVersion":3,"packages":{"":{"dependencies":{"b":"1.0.0"}},"node_modules/a":{"hasInstallScript":true,"optionalDependencies":{"b":"1","c":"1"},"version":"1.0.0"},` +
+		`"node_modules/a/node_modules/c":{"version":"1.0.0"},"node_modules/b":{"version":"1.0.0"}},"requires":true}`
+	testkit.Equal(t, "", string(lean), want)
+	again, more, err := Lean(lean)
+	if err != nil || !extraneous || more || string(again) != want {
+		t.Errorf("%v, %v, %s, %v", extraneous, more, again, err)
+	}
+}
+
 func TestReadLockNamesWhatIsNotFixed(t *testing.T) {
 	for name, entry := range testkit.Named[string](t, "read-lock-names-what-is-not-fixed.txt") {
 		list, err := ReadLock(lockOf(`node_modules/a: "version":"1.0.0",` + entry))

@@ -81,17 +81,11 @@ func Program(pkg fs.FS, wanted string) (Start, error) {
 	if err != nil {
 		return Start{}, fmt.Errorf("package.json cannot be read: %w", err)
 	}
-	manifest, err := readObject(data)
+	name, wanted, bins, err := ProgramOf(data, wanted)
 	if err != nil {
-		return Start{}, fmt.Errorf("package.json: %w", err)
+		return Start{}, err
 	}
-	name := manifest.text("name")
-	bins := programs(manifest)
-	fault := &programError{Package: name, Names: slices.Sorted(maps.Keys(bins))}
-	if wanted, fault.Reason = choose(bins, path.Base(name), wanted); fault.Reason != nil {
-		return Start{}, fault
-	}
-	fault.Entry = bins[wanted]
+	fault := &programError{Package: name, Entry: bins[wanted], Names: slices.Sorted(maps.Keys(bins))}
 	s, err := start(pkg, fault.Entry)
 	if err != nil {
 		fault.Reason = err
@@ -99,6 +93,29 @@ func Program(pkg fs.FS, wanted string) (Start, error) {
 	}
 	s.Name = wanted
 	return s, nil
+}
+
+// ProgramOf returns what a package.json says: the name of the package, that of the program which Program would choose,
+// and the files of all programs by their names.
+func ProgramOf(manifest []byte, wanted string) (name, program string, bins map[string]string, err error) {
+	m, err := readObject(manifest)
+	if err != nil {
+		return "", "", nil, fmt.Errorf("package.json: %w", err)
+	}
+	name, bins = m.text("name"), programs(m)
+	if program, err = choose(bins, path.Base(name), wanted); err != nil {
+		err = &programError{Package: name, Names: slices.Sorted(maps.Keys(bins)), Reason: err}
+	}
+	return name, program, bins, err
+}
+
+// Workspaces returns the patterns of the folders that a package.json names as its workspaces.
+func Workspaces(manifest []byte) (patterns []string) {
+	m, err := readObject(manifest)
+	if err == nil && json.Unmarshal(m["workspaces"], &patterns) != nil {
+		json.Unmarshal(m.object("workspaces")["packages"], &patterns) // the form of yarn
+	}
+	return patterns
 }
 
 // RootProgram returns the first of the packages that a tree was made for that has the wanted

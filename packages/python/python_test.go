@@ -77,23 +77,18 @@ func TestRequirements(t *testing.T) {
 func TestSame(t *testing.T) {
 	pinned := []Package{{"a", "1", []string{hash("0"), hash("1")}}, {"b", "2", []string{hash("2")}}}
 	for _, c := range []struct {
-		name        string
-		now         []Package
-		otherPython bool
-		bound       []string
-		want        bool
+		name string
+		now  []Package
+		want bool
 	}{
-		{"one of several files", []Package{{"b", "2", []string{hash("2")}}, {"a", "1", []string{hash("1")}}}, false, nil, true},
-		{"another file", []Package{{"a", "1", []string{hash("3")}}, pinned[1]}, false, []string{"a"}, false},
-		{"another file for another Python", []Package{{"a", "1", []string{hash("3")}}, pinned[1]}, true, []string{"a"}, true},
-		{"another file for any Python", []Package{{"a", "1", []string{hash("3")}}, pinned[1]}, true, []string{"b"}, false},
-		{"another version", []Package{{"a", "2", []string{hash("0")}}, pinned[1]}, true, []string{"a"}, false},
-		{"one more", append(slices.Clone(pinned), Package{"c", "1", nil}), false, nil, false},
-		{"one less", pinned[:1], false, nil, false},
-		{"another one", []Package{pinned[0], {"c", "2", []string{hash("2")}}}, false, nil, false},
-		{"others for another Python", []Package{pinned[0], {"c", "1", nil}}, true, nil, true},
+		{"one of several files", []Package{{"b", "2", []string{hash("2")}}, {"a", "1", []string{hash("1")}}}, true},
+		{"another file", []Package{{"a", "1", []string{hash("3")}}, pinned[1]}, false},
+		{"another version", []Package{{"a", "2", []string{hash("0")}}, pinned[1]}, false},
+		{"one more", append(slices.Clone(pinned), Package{"c", "1", nil}), false},
+		{"one less", pinned[:1], false},
+		{"another one", []Package{pinned[0], {"c", "2", []string{hash("2")}}}, false},
 	} {
-		testkit.Equal(t, c.name, Same(pinned, c.now, c.otherPython, c.bound), c.want)
+		testkit.Equal(t, c.name, Same(pinned, c.now), c.want)
 	}
 }
 

@@ -125,26 +125,14 @@ func IsHash(text string) bool {
 }
 
 // Same reports whether packages that were fetched again are the pinned ones: the same names and
-// versions, and of each a file that the pin allows. For another version of Python only packages that
-// are in both lists count, and those of bound may have other files.
-func Same(pinned, now []Package, otherPython bool, bound []string) bool {
-	if !otherPython && len(pinned) != len(now) {
-		return false
-	}
-	for _, p := range pinned {
-		at := slices.IndexFunc(now, func(n Package) bool { return n.Name == p.Name })
-		if at < 0 && otherPython {
-			continue
-		}
-		if at < 0 || now[at].Version != p.Version {
-			return false
-		}
-		known := slices.ContainsFunc(now[at].Hashes, func(h string) bool { return slices.Contains(p.Hashes, h) })
-		if !known && !(otherPython && slices.Contains(bound, p.Name)) {
-			return false
-		}
-	}
-	return true
+// versions, and of each a file that the pin allows.
+func Same(pinned, now []Package) bool {
+	return len(pinned) == len(now) && !slices.ContainsFunc(pinned, func(p Package) bool {
+		return !slices.ContainsFunc(now, func(n Package) bool {
+			known := slices.ContainsFunc(n.Hashes, func(h string) bool { return slices.Contains(p.Hashes, h) })
+			return n.Name == p.Name && n.Version == p.Version && known
+		})
+	})
 }
 
 // Requirement returns a package of a launcher's line as pip and uv take it (PEP 508).

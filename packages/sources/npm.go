@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/url"
 	"path/filepath"
 	"slices"
@@ -19,10 +20,50 @@ func (in *reading) readNPM() {
 	user, _ := in.place("userconfig")
 	user = filepath.Clean(cmp.Or(user, usual))
 	in.elsewhere = user != usual
-	in.npmFile(user, in.elsewhere)
+	if in.project != "" {
+		in.add(slices.DeleteFunc(in.npmFile(in.project, false), func(f fact) bool {
+			return f.key != "registry" && !strings.HasSuffix(f.key, ":registry")
+		}))
+	}
+	in.add(in.npmFile(user, in.elsewhere))
 	prefix, moved := in.place("prefix")
 	global, named := in.place("globalconfig")
-	in.npmFile(cmp.Or(global, filepath.Join(cmp.Or(prefix, in.Prefix), "etc/npmrc")), moved || named)
+	in.add(in.npmFile(cmp.Or(global, filepath.Join(cmp.Or(prefix, in.Prefix), "etc/npmrc")), moved || named))
+}
+
+// CheckProject returns an error if an .npmrc of the working directory, or of one above it up to the home directory,
+// has npm ask another registry for a package than the user's own configuration does: that may have another package of
+// this name.
+func (r Reader) CheckProject(name string) error {
+	mine, err := r.Read(NPM)
+	if err != nil {
+		return nil // the installation says what is wrong
+	}
+	for dir := r.Host.Dir; dir != r.Host.Home; dir = filepath.Dir(dir) {
+		r.project = filepath.Join(dir, ".npmrc")
+		its, err := r.Read(NPM)
+		if err != nil {
+			return err
+		}
+		scope, other := its.registryOf(name)
+		if _, own := mine.registryOf(name); other != own {
+			return fmt.Errorf("%s has npm ask %s for %s, and your own configuration %s. If you trust the first one, write `%sregistry=%s` into ~/.npmrc",
+				show.Line(r.project), show.InSentence(other), show.InSentence(name), show.InSentence(own), show.Line(scope), show.Line(other))
+		}
+		if dir == filepath.Dir(dir) {
+			break
+		}
+	}
+	return nil
+}
+
+// registryOf returns the registry that npm asks for a package, and the beginning of the key that names it: "", or "@scope:".
+func (s *Sources) registryOf(name string) (key, registry string) {
+	scope, _, _ := strings.Cut(name, "/")
+	if address := s.Scopes[scope]; address != "" {
+		return scope + ":", strings.TrimSuffix(address, "/")
+	}
+	return "", strings.TrimSuffix(s.Index, "/")
 }
 
 // place returns the path that a setting names, and whether a variable is that setting.
@@ -61,9 +102,8 @@ func (in *reading) npmVariables() {
 	in.add(facts)
 }
 
-// npmFile adds what an npmrc says. Lines below a [section] are none of npm's settings.
-func (in *reading) npmFile(file string, chosen bool) {
-	var facts []fact
+// npmFile returns what an npmrc says. Lines below a [section] are none of npm's settings.
+func (in *reading) npmFile(file string, chosen bool) (facts []fact) {
 	lists := map[string]bool{}
 	for line := range strings.FieldsFuncSeq(in.text(file), func(r rune) bool { return r == '\n' || r == '\r' }) {
 		start := strings.TrimSpace(line)
@@ -96,7 +136,7 @@ func (in *reading) npmFile(file string, chosen bool) {
 			facts[at] = f
 		}
 	}
-	in.add(facts)
+	return facts
 }
 
 // unquoted returns a key or a value of an npmrc without the quotation marks around it, or without

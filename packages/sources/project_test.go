@@ -3,25 +3,27 @@ package sources
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// TestOfProject tests which files of a project name a registry of its own. No file of the home directory or above
-// it counts, and none says anything about the other ecosystem.
-func TestOfProject(t *testing.T) {
-	for _, row := range testkit.Rows(t, "projects.txt", 4) {
-		file, text, npm, want := row[0], row[1], row[2] == "true", row[3]
+// TestCheckProject tests for which packages a project's .npmrc names another registry than the user does. The home
+// directory is no project.
+func TestCheckProject(t *testing.T) {
+	for _, row := range testkit.Rows(t, "projects.txt", 5) {
+		file, text, name, user, want := row[0], row[1], row[2], row[3], row[4]
 		home := t.TempDir()
 		testkit.Must(t, os.MkdirAll(filepath.Join(home, "p/sub"), 0o700))
 		testkit.WriteFile(t, filepath.Join(home, filepath.FromSlash(file)), text)
+		testkit.WriteFile(t, filepath.Join(home, ".npmrc"), user)
 		host := testkit.Get(hostfs.LocalHost())(t)
-		host.Home, host.Dir = home, filepath.Join(home, "p/sub")
-		own := OfProject(&host, npm)
-		if (own == nil) != (want == "") || own != nil && own.Line != want {
-			t.Errorf("%s with %q, npm %v: %+v, want %q", file, text, npm, own, want)
+		host.Home, host.Dir, host.Environ = home, filepath.Join(home, "p/sub"), nil
+		err := Reader{Host: &host, Prefix: home}.CheckProject(name)
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "pw")) {
+			t.Errorf("%s with %q, %s: %v, want %q", file, text, name, err, want)
 		}
 	}
 }

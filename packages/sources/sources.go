@@ -80,6 +80,8 @@ type Reader struct {
 	Believe func(file string) error
 	// Prefix is where the tool is installed: npm's global prefix, or that of pip's Python. "" if it is not known.
 	Prefix string
+
+	project string // an .npmrc of a project, of which the registries count: see CheckProject
 }
 
 // Sources is from where a tool takes packages.

@@ -36,16 +36,16 @@ func Diff(old, e *Entry) (lines []string) {
 			add("install scripts of "+place+" "+is.Version, yes(was.Scripts), yes(is.Scripts))
 		}
 	}
+	if lines == nil { // otherwise other packages have other files
+		add("tree of "+e.Name+" "+e.Version, old.Tree, e.Tree)
+	}
+	if lines == nil && old.ScriptsRan == e.ScriptsRan {
+		add("files of "+e.Name+" "+e.Version, old.Files, e.Files)
+	}
 	add("install scripts ran", yes(old.ScriptsRan), yes(e.ScriptsRan))
 	add("program", old.Program, e.Program)
 	add("file of the program", old.File, e.File)
 	add("versions of the interpreter", old.Engines, e.Engines)
-	if lines == nil {
-		add("tree of "+e.Name+" "+e.Version, old.Tree, e.Tree)
-	}
-	if lines == nil {
-		add("files of "+e.Name+" "+e.Version, old.Files, e.Files)
-	}
 	return lines
 }
 

@@ -27,7 +27,8 @@ func TestDiff(t *testing.T) {
 		"two contents": {func(e *Entry) { e.Integrity += " " + someHash("Q") }, "content of @a/files 1.2.3: HASH-A → HASH-A HASH-B"},
 		"tree":         {func(e *Entry) { e.Tree = "sha256:cc" }, "tree of @a/files 1.2.3: sha256:aa → sha256:cc"},
 		"files":        {func(e *Entry) { e.Files = "" }, "files of @a/files 1.2.3: sha256:bb → (none)"},
-		"program":      {func(e *Entry) { e.Program, e.File, e.Engines = "x", "", ">=22" }, "program: files → x\nfile of the program: node_modules/@a/files/dist/index.js → (none)\nversions of the interpreter: >=18 → >=22"},
+		"files, and the versions of the interpreter": {func(e *Entry) { e.Files, e.Engines = "", "" }, "files of @a/files 1.2.3: sha256:bb → (none)\nversions of the interpreter: >=18 → (none)"},
+		"program": {func(e *Entry) { e.Program, e.File, e.Engines = "x", "", ">=22" }, "program: files → x\nfile of the program: node_modules/@a/files/dist/index.js → (none)\nversions of the interpreter: >=18 → >=22"},
 		"packages": {func(e *Entry) {
 			e.Version = "1.2.4"
 			e.Lock = npmLock(strings.ReplaceAll(`"node_modules/@a/files":{"version":"1.2.4",SUM},"node_modules/z":{"version":"1","hasInstallScript":true,SUM},"node_modules/zz":{"version":"1",SUM}`, "SUM", `"integrity":"`+someHash("A")+`"`))

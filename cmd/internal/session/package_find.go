@@ -15,7 +15,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/installed"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
-	"github.com/mcp-jail/mcp-jail/packages/sources"
 	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -35,30 +34,25 @@ func (t *Target) findPackage(ctx context.Context) error {
 		t.Package = t.newPackage(runline.Line{}, err)
 		return nil
 	}
-	if why := runsAsGiven(t, &line); why != "" {
-		t.Package = t.newPackage(runline.Line{}, &runline.NotUnderstoodError{Launcher: string(line.Launcher), Why: why})
+	if t.Host.OS == "windows" {
+		t.Package = t.newPackage(runline.Line{}, &runline.NotUnderstoodError{Launcher: string(line.Launcher), Why: "mcp-jail fetches no packages on Windows"})
 		return nil
 	}
 	t.Package = t.newPackage(line, nil)
 	program, err := t.packageFinder().Find(ctx, &line)
-	var shadow *installed.ShadowError
 	var gaps *confine.GapError
 	switch {
-	case errors.As(err, &shadow):
-		t.Package.asGiven = err
-		t.Warnings = append(t.Warnings, policy.Warning{Code: "shadow", Message: shadow.Error() + ". That has what is granted to this server, and its tools are not compared with pinned ones", Where: t.Policy.Where})
-		return nil
 	case errors.Is(err, installed.ErrNotInstalled):
 		t.Package.asGiven = err
 		return nil
 	case errors.As(err, &gaps):
 		return &terminal.HostError{Err: gaps}
 	case err != nil:
-		return &Error{Package: line.Packages[0].String(), Reason: err.Error()}
+		return &Error{Package: line.Packages[0].String(), Reason: installed.Anew(err, t.Package.asked).Error()}
 	}
 	t.Package.program = program
-	if program.Shadow != "" {
-		t.Warnings = append(t.Warnings, policy.Warning{Code: "shadow", Message: fmt.Sprintf("the pinned %s %s runs; %s would run %s instead. To use that, start its program by its path", program.Entry.Name, program.Entry.Version, line.Launcher, program.Shadow), Where: t.Policy.Where})
+	if program.Local != "" {
+		t.Warnings = append(t.Warnings, policy.Warning{Code: "local-package", Message: fmt.Sprintf("the pinned %s %s runs; %s would run %s instead. To use that, start its program by its path", program.Entry.Name, program.Entry.Version, line.Launcher, show.Line(program.Local)), Where: t.Policy.Where})
 	}
 	if program.NotUsed != "" {
 		t.Warnings = append(t.Warnings, policy.Warning{Code: "interpreter-not-used", Message: program.NotUsed, Where: t.Policy.Where})
@@ -99,23 +93,6 @@ func (t *Target) warnElsewhere() {
 	t.Warnings = append(t.Warnings, policy.Warning{Code: "elsewhere", Message: message, Where: t.Policy.Where})
 }
 
-// runsAsGiven returns why a plain line runs as it is given, or "". A project's line may mean a package of the
-// project's own registry, and no other one of that name may run in its place.
-func runsAsGiven(t *Target, line *runline.Line) string {
-	if t.Host.OS == "windows" {
-		return "mcp-jail fetches no packages on Windows"
-	}
-	if IsOwn(t) {
-		return ""
-	}
-	host := t.Host
-	host.Dir = launcherDir(t)
-	if own := sources.OfProject(&host, line.Ecosystem() == runline.NPM); own != nil {
-		return fmt.Sprintf("%s names a registry of its own: %s. To have it fetched and pinned, write that line into %s", own.File, show.InSentence(own.Line), own.Home)
-	}
-	return ""
-}
-
 func (t *Target) newPackage(line runline.Line, asGiven error) *Package {
 	return &Package{line: line, asGiven: asGiven, given: t.given, asked: t.asked(&line), dir: t.workspaceDir(), host: &t.Host, rules: t.Policy.Packages, waive: t.Policy.Waive, own: IsOwn(t)}
 }
@@ -134,9 +111,9 @@ func (t *Target) packageFinder() installed.Finder {
 // launcherDir returns where the launcher of a server starts.
 func launcherDir(t *Target) string {
 	switch {
-	case t.Policy.ID == "" || t.Policy.StartIn == policy.StartInWorkspace:
+	case t.Policy.ID == "" || t.Policy.StartIn == "" || t.Policy.StartIn == policy.StartInWorkspace:
 		return t.workspaceDir()
-	case t.Policy.StartIn == "" || t.Policy.StartIn == policy.StartInHome:
+	case t.Policy.StartIn == policy.StartInHome:
 		return t.home().path()
 	}
 	return expand(t.Policy.StartIn, t.Host)
