@@ -55,6 +55,7 @@ type failure struct {
 	Sources                                                       map[string]string // a variable, and the file of its rule
 	Values                                                        map[string]string // of the user's variables
 	Dir, Install, Unfit                                           string
+	Warnings                                                      []string
 	Env, Secrets                                                  map[string]string
 	Net                                                           []policy.NetRule
 	Inbound, Elsewhere                                            []int // ports that lead in; those of them that another session has
@@ -165,7 +166,7 @@ func (f failure) evidence() Evidence {
 	}
 	ev.Timeout = time.Duration(f.Seconds) * time.Second
 	ev.Started, ev.Waiting, ev.Denials, ev.HostFailures, ev.Unanswered = f.Started, f.Waiting, f.Denied, f.Unreached, f.Unanswered
-	ev.FromCommandLine, ev.InstallScripts, ev.Unfit, ev.Replaced = f.CommandLine, f.Install, f.Unfit, f.Replaced
+	ev.FromCommandLine, ev.InstallScripts, ev.Unfit, ev.Replaced, ev.Warnings = f.CommandLine, f.Install, f.Unfit, f.Replaced, f.Warnings
 	ev.Roots, ev.Unset, ev.StartDir, ev.System = f.Roots, f.Unset, f.StartDir, f.System
 	if f.NoHome {
 		ev.UserHome = ""

@@ -100,7 +100,14 @@ func Elsewhere(line string) bool {
 // OwnFault reports whether a line names a cause that no refusal of the jail has: an answer of a service,
 // a wrong argument, a fault of the program.
 func OwnFault(line string) bool {
-	return Elsewhere(line) || ContainsAny(strings.ToLower(line), ownFault)
+	return Foreign(line) || ContainsAny(strings.ToLower(line), ownFault)
+}
+
+// Foreign reports whether a line says for itself why something failed, and that is nothing which a jail refuses: a service
+// that answered, a certificate, a password, the user's rights, a module, a port or a disk.
+func Foreign(line string) bool {
+	fault, _ := MatchFault(line)
+	return Elsewhere(line) || Distrusts(line) || fault == NoFault && ContainsAny(strings.ToLower(line), foreign)
 }
 
 // OwnList reports whether a line tells that the server has refused a path by a list of its own.
@@ -109,7 +116,8 @@ func OwnList(line string) bool { return ContainsAny(strings.ToLower(line), ownLi
 var (
 	ownList    = []string{"outside allowed", "outside of allowed", "outside the allowed", "outside of the allowed", "not in allowed", "not within allowed", "not in the allowed", "not within the allowed", "allowed director", "allowed path", "allowed root", "allowlist", "allow list", "whitelist", "outside the workspace", "outside workspace", "outside the project", "outside root", "path traversal"}
 	remote     = []string{"permission denied (", "permission denied, please try again", "access denied for user", "rpc error:", "permission denied for ", "permission denied to ", "authentication failed", "bad credentials", "resource not accessible by"}
-	ownFault   = []string{"invalid", "required", "must be", "unauthorized", "forbidden", "syntax", "unexpected", "not a function", "is not defined", "unknown tool", "is configured", "usage:", "api key", "rate limit", "quota"}
+	ownFault   = []string{"invalid", "required", "must be", "syntax", "unexpected", "not a function", "is not defined", "unknown tool", "is configured", "usage:", "api key"}
+	foreign    = []string{"certificate", "password", "unauthorized", "forbidden", "superuser", "must be root", "no module named", "cannot find module", "cannot find package", "cannot load such file", "already in use", "no space left", "rate limit", "quota"}
 	httpStatus = show.Pattern(`(?i)\b(?:http[/ 0-9.]*|status(?: code)?|code|error|returned|response)["']?[:= (]*\b[45]\d\d\b|\b[45]\d\d:? (?:bad request|unauthorized|forbidden|not found|conflict|gone|too many requests|internal server error|bad gateway|service unavailable)`)
 )
 
