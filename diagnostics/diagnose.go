@@ -82,11 +82,38 @@ func diagnose(ev Evidence) Diagnosis {
 		if d.Explain = note.Hint.Explain; d.Explain == "" {
 			d.Explain = PageElsewhere
 		}
+	case len(ev.Denials) == 0:
+		d.Apart = ev.Redactor.Lines(apart(c, append(lines, alsoWritten(c)...)))
 	}
 	if ev.Timeout > 0 {
 		adviseTime(&d, c)
 	}
 	return d
+}
+
+// apart returns what lines name, and the jail hides or has of its own.
+func apart(c *analysis.Case, lines []string) (names []string) {
+	add := func(name string) {
+		if !slices.Contains(names, name) && len(names) < maxHints {
+			names = append(names, name)
+		}
+	}
+	for _, line := range lines {
+		for _, n := range words.Paths(line) {
+			path, ok := c.Absolute(n.Text)
+			place, _ := c.JailPlace(path)
+			private := c.Profile.HomePrivate && c.Profile.Home != "" && policy.Within(path, c.Profile.Home)
+			if ok && (place != "" || private || c.Exists(path) == analysis.Present && !c.Allows(policy.OpRead, c.Canonical(path))) {
+				add(c.Show(path))
+			}
+		}
+		for _, name := range c.Profile.Withheld {
+			if words.HasWord(line, name) {
+				add(name)
+			}
+		}
+	}
+	return names
 }
 
 // causesOf returns the causes of a failure, the likeliest first, or a note that explains it otherwise.

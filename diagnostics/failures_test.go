@@ -70,10 +70,14 @@ type failure struct {
 	Words           string // for mcp-jail grant
 	Verdict, Kind   string // of the first hint's proposal, and of what weighs most against it
 	Note            string // part of the cause, where nothing is proposed
+	Unexplained     string // part of what why says without a cause
 	Fix, What       string // parts of them
 	Page            Page
 	Code            Code
 }
+
+// ownFault is said where nothing is otherwise than without a jail.
+const ownFault = "The jail recorded no refusal then. The cause is probably in github itself."
 
 // start is a program that could not be started, with the name of the error.
 type start struct{ Step, Error, Detail string }
@@ -288,6 +292,10 @@ func (f failure) check(t *testing.T) {
 		if strings.Contains(text, "mcp-jail why") || strings.Contains(text, "--last") {
 			t.Errorf("%s: a remedy leads back to where it is shown: %s", f.Name, text)
 		}
+	}
+	why := (Record{Server: "github", Diagnoses: []Diagnosis{d}}).Text(func(Record) string { return "" }, false)
+	if !strings.Contains(why, f.Unexplained) || f.Unexplained != "" && f.Unexplained != ownFault && strings.Contains(why, ownFault) {
+		t.Errorf("%s: %q: why says\n%s", f.Name, f.Text, why)
 	}
 	if f.Code != 0 && d.Code != f.Code || ev.Exit != nil && (d.Signal == "") == (d.Exit == nil) {
 		t.Errorf("%s: code %d, want %d; exit %v, signal %q", f.Name, d.Code, f.Code, d.Exit, d.Signal)

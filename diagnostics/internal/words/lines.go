@@ -44,7 +44,7 @@ var (
 	// splitsWord matches an escape sequence that is neither a colour beside a word nor alone.
 	splitsWord = show.Pattern(`[\w/.~-][\x{fffd}\x1b]+[\w/.~-]`)
 	// noise are lines that do not say what failed: frames of stack traces, and excerpts of the source.
-	noise = show.Pattern(`^(?:$|at |File "|node:internal|goroutine \d|from \S+:\d+:in |Traceback \(most recent|Node\.js v\d|Bun v\d|[\^~\s]+$|throw (?:err|er);|npm (?:error|ERR!) A complete log)`)
+	noise = show.Pattern(`^(?:$|at |File "|node:internal|goroutine \d|from \S+:\d+:in |Traceback \(most recent|Node\.js v\d|Bun v\d|[^\pL\pN]+$|throw (?:err|er);|npm (?:error|ERR!) A complete log)`)
 )
 
 // Importers returns the files that a text says to import a module: of Python's trace, and of node's list.
@@ -57,27 +57,32 @@ func Importers(text string) (files []string) {
 
 var importer = show.Pattern(`(?m)^\s*File "(/[^"]+)", line \d|^- (/.+)$`)
 
-// Ending returns the last n lines that are no frames of a stack trace.
+// Ending returns the last n lines that are no frames of a stack trace, and of those before it, first, the one that says
+// what failed.
 func Ending(lines []string, n int) (last []string) {
 	for _, line := range lines {
 		if !noise().MatchString(strings.TrimSpace(line)) {
 			last = append(last, line)
 		}
 	}
-	return last[max(0, len(last)-n):]
+	cut := max(0, len(last)-n)
+	if cut > 0 && !slices.ContainsFunc(last[cut:], errorHead().MatchString) {
+		last[cut] = ErrorText(last[:cut+1])
+	}
+	return last[cut:]
 }
 
 // ErrorText returns the line that says what failed: the last one that names an error, else the last.
 func ErrorText(lines []string) string {
 	for i := len(lines) - 1; i >= 0; i-- {
 		if errorHead().MatchString(lines[i]) {
-			return lines[i]
+			return strings.TrimSpace(lines[i])
 		}
 	}
 	if len(lines) == 0 {
 		return ""
 	}
-	return lines[len(lines)-1]
+	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 var errorHead = show.Pattern(`(?i)^(?:[\w.$]*(?:error|exception|panic|fatal)\b|caused by:|uncaught )|\berror:|\bfailed\b|\bcannot\b|\bpermission denied\b`)
