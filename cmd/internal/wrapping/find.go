@@ -47,6 +47,7 @@ type File struct {
 	host   clients.Host             // as its clients are thought to see it
 	waive  map[string][]policy.Axis // see Waive
 	at     map[string]int           // the indexes of Entries by Key
+	finds  []bool                   // which of the readings find servers
 	own    *ownfile.File
 	parsed *edit.File
 }
@@ -101,7 +102,7 @@ func Find(host clients.Host, sel Selection) ([]*File, error) {
 		leaveMixed(slices.DeleteFunc(slices.Clone(files), func(f *File) bool { return f.host.Mounted != h.Mounted || f.host.Home != h.Home }), h)
 	}
 	for _, f := range files {
-		if f.Err == nil && len(f.Entries) == 0 {
+		if f.nameReader(); f.Err == nil && len(f.Entries) == 0 {
 			f.Err = f.otherKey()
 		}
 	}
@@ -244,7 +245,7 @@ func (f *File) parse() {
 		f.Err = fmt.Errorf("%s: %w", f.Path, f.Err)
 		return
 	}
-	f.at = map[string]int{}
+	f.at, f.finds = map[string]int{}, nil
 	for _, r := range f.readings {
 		f.find(r)
 	}

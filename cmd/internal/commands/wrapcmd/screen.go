@@ -143,10 +143,12 @@ func (s *screen) heading(f *wrapping.File) string {
 	return title
 }
 
-// reach says what a server may reach that wrap puts into a jail, or what wrap mends.
+// reach says what a server may reach that wrap puts into a jail, what wrap mends, or that it cannot start.
 func reach(s wrapping.ServerChange, home string) string {
 	line, wrapped := clients.ParseWrapped(s.Argv())
 	switch {
+	case s.Fails != nil:
+		return "cannot start, with a jail or without: " + strings.Join(s.Fails, "; ")
 	case line.ID != "" && s.Former == "" && s.Own != nil && s.Own.Server.ID != line.ID: // another entry has the id, with its words
 		own := s
 		own.Entry.Command, own.Entry.Args = line.Argv[0], line.Argv[1:]
@@ -371,7 +373,9 @@ func (w *wrapCmd) printNotes(c terminal.Console, host hostfs.Host, changes []*wr
 		text = show.Line(terminal.ShortHome(text, host.Home))
 		c.Printf("%s\n", terminal.Hang(indent, strings.Repeat(" ", len(indent)+2), text, c.TextColumns()))
 	}
-	c.Printf("%s\n", c.Paint(terminal.Bold, "More on each server:"))
+	if len(changes) > 0 {
+		c.Printf("%s\n", c.Paint(terminal.Bold, "More on each server:"))
+	}
 	for _, ch := range changes {
 		title := ch.File.Client.Title
 		for _, also := range ch.File.Also {
@@ -413,9 +417,12 @@ func lineOf(s wrapping.ServerChange) string {
 }
 
 func serverNotes(s wrapping.ServerChange, home string) (texts []string) {
-	if s.Left != "" {
+	switch {
+	case s.Left != "":
 		texts = append(texts, "it stays as it is: it "+s.Left)
-	} else {
+	case s.Fails != nil:
+		texts = append(texts, "it "+reach(s, home))
+	default:
 		texts = append(texts, "may reach: "+reach(s, home))
 	}
 	if s.Own != nil && s.Left == "" {
