@@ -113,13 +113,13 @@ func Find(host clients.Host, sel Selection) ([]*File, error) {
 func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*File, err error) {
 	for _, path := range sel.Files {
 		host := meaning.HostOf(path, sel.Windows, host)
-		c, place, ok := clients.ByFile(path, host)
+		client := ""
+		if len(sel.Clients) > 0 {
+			client = chosen[0].Name
+		}
+		c, place, ok := placeOf(path, client, host)
 		if _, err := filepath.EvalSymlinks(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, SelectionError(path + " does not exist. Nothing was changed.\nTo see the servers of your clients:\n  mcp-jail status")
-		}
-		if len(sel.Clients) > 0 {
-			c = chosen[0]
-			place, ok = placeFor(c, path, host)
 		}
 		byPlugin := pluginReading(path, host, sel)
 		ok = ok || byPlugin != nil
@@ -203,6 +203,7 @@ func lookFor(host clients.Host, all []clients.Client) (files []*File) {
 			eachOfPlugins(c, host, look)
 		}
 	}
+	eachNamed(host, all, look)
 	return files
 }
 
@@ -354,7 +355,7 @@ func pluginReading(path string, host clients.Host, sel Selection) (found *readin
 // exactly this line, and returns where that is. It returns "" if there is none, or if another entry has the words of
 // the file. Variables of the start move no file of a client: an entry of a project's file may have set them.
 func TakeOver(configDir string, host clients.Host, id string, given []string) (place string, err error) {
-	files, err := Find(clients.Host{OS: host.OS, Home: host.Home, Env: func(string) string { return "" }}, Selection{})
+	files, err := Find(clients.Host{OS: host.OS, Home: host.Home, Env: func(string) string { return "" }, Named: host.Named}, Selection{})
 	if err != nil {
 		return "", err
 	}

@@ -230,7 +230,7 @@ func (w *wrapCmd) write(c terminal.Console, host hostfs.Host, program index.Prog
 		return nil, err
 	}
 	written, err = index.Write(c, host, "wrap", changes)
-	return written, errors.Join(err, renameHomes(host, written))
+	return written, errors.Join(err, wrapping.Remember(host.StateDir, index.ClientsHost(host), w.Selection, written), renameHomes(host, written))
 }
 
 // takeOver answers a start with other words than those of its id.
