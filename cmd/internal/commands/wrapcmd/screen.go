@@ -2,6 +2,7 @@ package wrapcmd
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -174,6 +175,27 @@ func reach(s wrapping.ServerChange, home string) string {
 		remarks = append(remarks, "in "+cli.ShortPath(s.For, home))
 	}
 	return strings.Join(append([]string{words}, remarks...), "; ")
+}
+
+// repairs says once why several servers are repaired, and returns what is said of each server that changes.
+func repairs(servers []wrapping.ServerChange, home string) (intro []string, of func(wrapping.ServerChange) string) {
+	n := map[clients.Reason]int{}
+	for _, s := range servers {
+		if s.Repair != nil {
+			n[s.Repair.Why]++
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(n)) {
+		if n[why] > 1 {
+			intro = append(intro, fmt.Sprintf("%s: each %s. From now on it starts this one.", cli.Plural(n[why], "server"), terminal.ShortHome(string(why), home)))
+		}
+	}
+	return intro, func(s wrapping.ServerChange) string {
+		if s.Repair != nil && n[s.Repair.Why] > 1 {
+			return "starts this mcp-jail from now on"
+		}
+		return reach(s, home)
+	}
 }
 
 // isCoarse reports whether a server gets a jail of Windows, which restricts no files and no hosts.
@@ -422,6 +444,8 @@ func serverNotes(s wrapping.ServerChange, home string) (texts []string) {
 		texts = append(texts, "it stays as it is: it "+s.Left)
 	case s.Fails != nil:
 		texts = append(texts, "it "+reach(s, home))
+	case s.Repair != nil:
+		texts = append(texts, "from now on it starts this mcp-jail")
 	default:
 		texts = append(texts, "may reach: "+reach(s, home))
 	}

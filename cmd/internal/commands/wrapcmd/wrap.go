@@ -177,7 +177,8 @@ func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Pro
 		also = append(also, listed(unique(later))+" will be downloaded at the first start, because a file of this project names the package.")
 	}
 	s := &screen{c: c, home: host.Home, changes: changes}
-	s.reach = func(of wrapping.ServerChange) string { return reach(of, host.Home) }
+	repaired, of := repairs(changed(changes), host.Home)
+	s.reach = of
 	fails := func(s wrapping.ServerChange) bool { return s.Fails != nil }
 	switch n := countChanged(changes); {
 	case n == 0:
@@ -188,6 +189,7 @@ func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Pro
 	default:
 		s.intro = []string{fmt.Sprintf("These %d servers will start in a jail. Each can then use only what is listed:", n)}
 	}
+	s.intro = append(s.paragraphs(repaired), s.intro...)
 	temporary, about := program.About(host.Home)
 	s.outro = slices.Concat(losses(fresh), versions(fresh, missing, w.noInstall), also, stayOpen(changes), temporary)
 	if !w.yes {
