@@ -80,7 +80,14 @@ type Host struct {
 	Above   []string            // the directories above it, from the nearest to the root
 	Repo    int                 // how many of Above belong to the repository of the project; -1 if there is none
 	Env     func(string) string // the environment; nil for an empty one
+	Named   []Named             // files that the user named, where no client looks
 	Mounted bool                // a disk of Windows that Linux shows: the places are those of Windows, and paths have slashes
+}
+
+// Named is a file that the user named, and the client that he named with it, or "".
+type Named struct {
+	File   string `json:"file"`
+	Client string `json:"client,omitempty"`
 }
 
 // Location is where a place is on a host: one file, or those below a directory whose path

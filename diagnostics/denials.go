@@ -41,7 +41,7 @@ func recorded(c *analysis.Case, lines []string) (found []analysis.Finding) {
 // lines name it, or name nothing else.
 func sureOf(lines []string, d policy.Denial, most Attribution) Attribution {
 	isOther := func(n words.Name) bool { return n.Kind == words.Path || n.Kind == words.Host }
-	if most == Certain && d.Axis != policy.AxisLimits && !mentions(lines, d) && slices.ContainsFunc(words.Names(lines), isOther) {
+	if most == Certain && d.Axis != policy.AxisLimits && !mentions(lines, d) && (slices.ContainsFunc(words.Names(lines), isOther) || slices.ContainsFunc(lines, words.OwnFault)) {
 		return Likely
 	}
 	return most
@@ -85,9 +85,6 @@ func fits(lines []string, d policy.Denial) bool {
 	}
 	switch d.Axis {
 	case policy.AxisNet:
-		if slices.ContainsFunc(lines, words.Distrusts) { // a host was reached, and showed its certificate
-			return false
-		}
 		return fault == words.NoFault || fault == words.Network || fault == words.Refused && slices.ContainsFunc(lines, words.IsAboutConnection)
 	case policy.AxisFs, policy.AxisProcess:
 		return fault != words.Network

@@ -55,10 +55,20 @@ func diagnose(ev Evidence) Diagnosis {
 		return endedByJail(d, ev.Exit.Why)
 	}
 	lines := failingLines(c)
+	warning := warned(c, lines)
 	if f, ok := analysis.MissingPackage(c, lines); ok {
+		if warning.Note != "" {
+			f = warning
+		}
 		return concluded(d, f, PagePackageMissing)
 	}
 	causes, note := causesOf(c, lines)
+	isNamed := func(f analysis.Finding) bool {
+		return mentions(lines, policy.Denial{Axis: f.Hint.Axis, Target: f.Hint.Target})
+	}
+	if warning.Note != "" && !slices.ContainsFunc(causes, isNamed) {
+		causes, note = nil, warning
+	}
 	if file := analysis.NamedReplaced(c, lines); file != "" && len(causes) == 0 {
 		return replaced(d, c, file)
 	}
@@ -72,11 +82,38 @@ func diagnose(ev Evidence) Diagnosis {
 		if d.Explain = note.Hint.Explain; d.Explain == "" {
 			d.Explain = PageElsewhere
 		}
+	case len(ev.Denials) == 0:
+		d.Apart = ev.Redactor.Lines(apart(c, append(lines, alsoWritten(c)...)))
 	}
 	if ev.Timeout > 0 {
 		adviseTime(&d, c)
 	}
 	return d
+}
+
+// apart returns what lines name, and the jail hides or has of its own.
+func apart(c *analysis.Case, lines []string) (names []string) {
+	add := func(name string) {
+		if !slices.Contains(names, name) && len(names) < maxHints {
+			names = append(names, name)
+		}
+	}
+	for _, line := range lines {
+		for _, n := range words.Paths(line) {
+			path, ok := c.Absolute(n.Text)
+			place, _ := c.JailPlace(path)
+			private := c.Profile.HomePrivate && c.Profile.Home != "" && policy.Within(path, c.Profile.Home)
+			if ok && (place != "" || private || c.Exists(path) == analysis.Present && !c.Allows(policy.OpRead, c.Canonical(path))) {
+				add(c.Show(path))
+			}
+		}
+		for _, name := range c.Profile.Withheld {
+			if words.HasWord(line, name) {
+				add(name)
+			}
+		}
+	}
+	return names
 }
 
 // causesOf returns the causes of a failure, the likeliest first, or a note that explains it otherwise.
@@ -164,6 +201,23 @@ func suspected(c *analysis.Case, lines []string) analysis.Finding {
 	return analysis.Finding{}
 }
 
+// warned returns a note with the warning of the start that names a path, a host or a variable of the failing lines.
+func warned(c *analysis.Case, lines []string) (f analysis.Finding) {
+	for _, n := range words.Names(lines) {
+		for _, w := range c.Evidence.Warnings {
+			name := n.Text
+			if n.Port != 0 {
+				name += ":" + strconv.Itoa(n.Port)
+			}
+			if n.Kind != words.Program && (strings.Contains(w, name) || n.Kind == words.Path && strings.Contains(w, c.Show(name))) {
+				f.Note, f.Hint.Attribution = c.Evidence.Redactor.Redact(w), Likely
+				return f
+			}
+		}
+	}
+	return f
+}
+
 func possible(f analysis.Finding, page Page) analysis.Finding {
 	f.Hint.Attribution = Possible
 	if f.Hint.Explain == "" {
@@ -173,15 +227,20 @@ func possible(f analysis.Finding, page Page) analysis.Finding {
 }
 
 // failingLines returns the lines that say what failed: the text of the failing request, or else what
-// the process wrote since that began.
-func failingLines(c *analysis.Case) []string {
+// the process wrote since that began. Where the last error says for itself why, it is alone.
+func failingLines(c *analysis.Case) (lines []string) {
 	switch ev := c.Evidence; {
 	case strings.TrimSpace(ev.Text) != "":
-		return words.Lines(ev.Text)
+		lines = words.Lines(ev.Text)
 	case onlyDenials(ev):
 		return nil // nothing failed
+	default:
+		lines = written(c)
 	}
-	return written(c)
+	if last := words.ErrorText(lines); words.Foreign(last) {
+		return []string{last}
+	}
+	return lines
 }
 
 // alsoWritten returns what the process wrote on stderr while a request failed that has a text.

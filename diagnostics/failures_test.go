@@ -55,6 +55,7 @@ type failure struct {
 	Sources                                                       map[string]string // a variable, and the file of its rule
 	Values                                                        map[string]string // of the user's variables
 	Dir, Install, Unfit                                           string
+	Warnings                                                      []string
 	Env, Secrets                                                  map[string]string
 	Net                                                           []policy.NetRule
 	Inbound, Elsewhere                                            []int // ports that lead in; those of them that another session has
@@ -69,10 +70,14 @@ type failure struct {
 	Words           string // for mcp-jail grant
 	Verdict, Kind   string // of the first hint's proposal, and of what weighs most against it
 	Note            string // part of the cause, where nothing is proposed
+	Unexplained     string // part of what why says without a cause
 	Fix, What       string // parts of them
 	Page            Page
 	Code            Code
 }
+
+// ownFault is said where nothing is otherwise than without a jail.
+const ownFault = "The jail recorded no refusal then. The cause is probably in github itself."
 
 // start is a program that could not be started, with the name of the error.
 type start struct{ Step, Error, Detail string }
@@ -165,7 +170,7 @@ func (f failure) evidence() Evidence {
 	}
 	ev.Timeout = time.Duration(f.Seconds) * time.Second
 	ev.Started, ev.Waiting, ev.Denials, ev.HostFailures, ev.Unanswered = f.Started, f.Waiting, f.Denied, f.Unreached, f.Unanswered
-	ev.FromCommandLine, ev.InstallScripts, ev.Unfit, ev.Replaced = f.CommandLine, f.Install, f.Unfit, f.Replaced
+	ev.FromCommandLine, ev.InstallScripts, ev.Unfit, ev.Replaced, ev.Warnings = f.CommandLine, f.Install, f.Unfit, f.Replaced, f.Warnings
 	ev.Roots, ev.Unset, ev.StartDir, ev.System = f.Roots, f.Unset, f.StartDir, f.System
 	if f.NoHome {
 		ev.UserHome = ""
@@ -287,6 +292,10 @@ func (f failure) check(t *testing.T) {
 		if strings.Contains(text, "mcp-jail why") || strings.Contains(text, "--last") {
 			t.Errorf("%s: a remedy leads back to where it is shown: %s", f.Name, text)
 		}
+	}
+	why := (Record{Server: "github", Diagnoses: []Diagnosis{d}}).Text(func(Record) string { return "" }, false)
+	if !strings.Contains(why, f.Unexplained) || f.Unexplained != "" && f.Unexplained != ownFault && strings.Contains(why, ownFault) {
+		t.Errorf("%s: %q: why says\n%s", f.Name, f.Text, why)
 	}
 	if f.Code != 0 && d.Code != f.Code || ev.Exit != nil && (d.Signal == "") == (d.Exit == nil) {
 		t.Errorf("%s: code %d, want %d; exit %v, signal %q", f.Name, d.Code, f.Code, d.Exit, d.Signal)

@@ -50,8 +50,8 @@ func TestScriptsAboveList(t *testing.T) {
 	for i := range 200 {
 		ev.Stderr = append(ev.Stderr, fmt.Sprintf(" → /s/build/%d/x", i))
 	}
-	ev.Stderr = append(ev.Stderr, "", "Node.js v20.20.2")
-	if d := Diagnose(ev); !strings.Contains(advised(d), command) || d.Explain != PagePackageScripts {
+	ev.Stderr = append(ev.Stderr, "  ]", "}", "", "Node.js v20.20.2")
+	if d := Diagnose(ev); !strings.Contains(advised(d), command) || d.Explain != PagePackageScripts || !strings.Contains(d.LastError(), "the bindings file") {
 		t.Errorf("%s", d.Text())
 	}
 }

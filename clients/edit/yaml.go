@@ -36,7 +36,8 @@ func (f *File) parseYAML() error {
 	if err := d.Decode(&next); !errors.Is(err, io.EOF) {
 		return f.syntax(next.Line, "a second document begins here, and mcp-jail edits files with one")
 	}
-	b := &yamlBuilder{src: f.src, at: f.skipped(), line: 1, column: 1}
+	b := &yamlBuilder{src: f.src, at: f.skipped(), line: 1, column: 1, aliases: map[string]bool{}}
+	b.note(&doc)
 	f.root = b.node(doc.Content[0])
 	if b.wide > 0 {
 		return f.syntax(b.wide, "a mapping has more than %d keys", maxKeys)
@@ -49,7 +50,25 @@ type yamlBuilder struct {
 	src              []byte
 	at, line, column int
 	wide             int // the line of a mapping with too many keys, or 0
+	aliases          map[string]bool
 }
+
+// note notes the anchors that something refers to.
+func (b *yamlBuilder) note(y *yaml.Node) {
+	if y.Kind == yaml.AliasNode {
+		b.aliases[y.Value] = true
+	}
+	for _, n := range y.Content {
+		b.note(n)
+	}
+}
+
+// isUnused reports whether an anchor is one of a block to which nothing refers, and that all parsers read alike.
+func (b *yamlBuilder) isUnused(y *yaml.Node) bool {
+	return y.Kind == yaml.MappingNode && y.Style&yaml.FlowStyle == 0 && !b.aliases[y.Anchor] && plainAnchor().MatchString(y.Anchor)
+}
+
+var plainAnchor = show.Pattern(`^[A-Za-z][A-Za-z0-9_-]*$`)
 
 // offset returns the offset of a node, or -1 if the file has no such position.
 func (b *yamlBuilder) offset(y *yaml.Node) int {
@@ -74,7 +93,7 @@ func (b *yamlBuilder) node(y *yaml.Node) node {
 			n.kind = isAlias
 		}
 		n.doubt = n.fault("*"+y.Value+" is there in place of the value at &"+y.Value, "write the value out")
-	case y.Anchor != "":
+	case y.Anchor != "" && !b.isUnused(y):
 		n.doubt = n.fault("it has the anchor &"+y.Anchor+", and what changes here would change where *"+y.Anchor+" stands", "write the value out in each place")
 	case y.Style&yaml.TaggedStyle != 0:
 		n.doubt = n.fault("it has a tag, and clients differ in which they know", "remove the tag")

@@ -115,13 +115,15 @@ func isOption(word string) bool { return len(word) > 1 && word[0] == '-' }
 const (
 	InContainer = "in a container"
 	AsOther     = "as another user" // where no program in a jail can start another one
+	outside     = "outside of every jail"
 )
 
 // carriers are programs that have another process start the server, and where. It is then no child of
 // mcp-jail, which confines the program alone.
 var carriers = map[string]string{
 	"docker": InContainer, "docker-compose": InContainer, "podman": InContainer, "nerdctl": InContainer, "kubectl": "in a cluster",
-	"ssh": "on another machine", "wsl": "in another system of this machine", "sudo": AsOther, "su": AsOther, "doas": AsOther,
+	"toolbox": InContainer, "distrobox": InContainer, "distrobox-enter": InContainer, "lxc": InContainer, "incus": InContainer, "machinectl": InContainer,
+	"flatpak-spawn": outside, "host-spawn": outside, "distrobox-host-exec": outside, "systemd-run": outside, "ssh": "on another machine", "wsl": "in another system of this machine", "sudo": AsOther, "su": AsOther, "doas": AsOther,
 }
 
 // Elsewhere returns the program of a command line that has another process start the server, and where:

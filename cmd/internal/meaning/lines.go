@@ -16,37 +16,35 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/resolve"
 )
 
-// Notes returns what of a command line will not start, or not as the user thinks. look is the host as
+// Fails returns why a command line cannot start a server on this machine, with a jail or without. look is the host as
 // mcp-jail sees it then.
-func Notes(argv []string, look hostfs.Host) (notes []string) {
+func Fails(argv []string, look hostfs.Host) (why []string) {
 	line, err := runline.Parse(argv)
-	if err == nil && look.OS == "windows" {
-		return append(notesOfMissing(argv[0], look), "its package is not pinned: mcp-jail fetches none on Windows, and the line runs as it is given")
-	}
-	if err == nil {
+	if err == nil && look.OS != "windows" {
 		if len(line.Outer) > 0 {
-			notes = notesOfMissing(line.Outer[0], look)
+			why = missing(line.Outer[0], look)
 		}
 		// mcp-jail starts the packages of launchers itself, without the launcher.
 		if finder := installed.FinderFor(&look); hasPath(look) && !finder.Has(&line) {
 			if err := (&install.Installer{Host: look}).CanFetch(&line); err != nil {
-				notes = append(notes, "the server cannot start: "+err.Error())
+				why = append(why, err.Error())
 			}
 		}
-		return append(notes, Launchers(argv)...)
+		return why
 	}
-	notes = notesOfMissing(argv[0], look)
-	if line, err := wrapper.Unwrap(argv); err == nil && len(line.Own) > 0 && len(line.Inner) > 0 {
-		notes = append(notes, notesOfMissing(line.Inner[0], look)...)
+	why = missing(argv[0], look)
+	if line, unknown := wrapper.Unwrap(argv); err != nil && unknown == nil && len(line.Own) > 0 && len(line.Inner) > 0 {
+		why = append(why, missing(line.Inner[0], look)...)
 	}
-	return append(notes, Launchers(argv)...)
+	return why
 }
 
-func notesOfMissing(program string, look hostfs.Host) []string {
-	if why := missing(program, look); why != "" {
-		return []string{program + ": " + why + ". On this machine the server cannot start, with a jail or without"}
+// Notes returns what of a command line will not work as the user thinks.
+func Notes(argv []string, look hostfs.Host) []string {
+	if _, err := runline.Parse(argv); err == nil && look.OS == "windows" {
+		return []string{"its package is not pinned: mcp-jail fetches none on Windows, and the line runs as it is given"}
 	}
-	return nil
+	return Launchers(argv)
 }
 
 // Launchers returns what follows from programs in a command line that start the server's: those that
@@ -109,18 +107,18 @@ func noteOfSecrets(l wrapper.Launcher) string {
 		"mcp-jail can ask for a secret outside the jail, and send it to its host alone. In the rule of that host: secret = { env = \"NAME\", command = " + show.List(l.Secret) + " } (mcp-jail help secret)"
 }
 
-// missing returns why a start does not find a program, or "". It says nothing of a relative path:
-// clients start in different directories.
-func missing(program string, look hostfs.Host) string {
+// missing returns why a start does not find a program. It says nothing of a relative path: clients start in different
+// directories.
+func missing(program string, look hostfs.Host) []string {
 	if !filepath.IsAbs(program) && (strings.ContainsRune(program, '/') || !hasPath(look)) {
-		return ""
+		return nil
 	}
 	_, err := resolve.FindProgram(look, program)
 	var bad *resolve.CommandError
 	if errors.As(err, &bad) {
-		return bad.Reason
+		return []string{program + ": " + bad.Reason}
 	}
-	return ""
+	return nil
 }
 
 // hasPath reports whether the PATH that a client starts with is known.
@@ -130,8 +128,8 @@ func hasPath(look hostfs.Host) bool {
 }
 
 // Whole returns the words of a program that is a whole command line in one word, or nil: no program
-// has that name, and one has the name up to one of its blanks. Clients do not split it, but for one that
-// has a shell start each server.
+// has that name, and one has the name up to one of its blanks, or it is a line for a shell. Clients do not split it, but
+// for one that has a shell start each server.
 func Whole(word string, look hostfs.Host) []string {
 	words := terminal.SplitLine(word)
 	if len(words) < 2 || isProgram(word, look) {
@@ -145,6 +143,9 @@ func Whole(word string, look hostfs.Host) []string {
 			return append([]string{word[:i]}, terminal.SplitLine(word[i:])...)
 		}
 	}
+	if strings.ContainsAny(word, "&|;<>$`") {
+		return []string{"sh", "-c", word}
+	}
 	return nil
 }
 
@@ -154,7 +155,7 @@ func isProgram(word string, look hostfs.Host) bool {
 	case isHome:
 		word = filepath.Join(look.Home, rest)
 	case !strings.Contains(word, "/"):
-		return hasPath(look) && missing(word, look) == ""
+		return hasPath(look) && missing(word, look) == nil
 	case !filepath.IsAbs(word):
 		word = filepath.Join(look.Dir, word)
 	}

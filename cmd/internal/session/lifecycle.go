@@ -40,6 +40,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 			FromCommandLine: t.Policy.FromCommandLine,
 			InstallScripts:  t.Package.scriptsCommand(),
 			Unfit:           t.Package.unfit(),
+			Warnings:        append(t.WarningTexts(), show.Line(t.Package.notPinned())),
 			Preset:          fittingPreset(t),
 			Unset:           t.Policy.Unset(t.Profile),
 			StartDir:        t.Host.Dir,

@@ -47,6 +47,7 @@ type File struct {
 	host   clients.Host             // as its clients are thought to see it
 	waive  map[string][]policy.Axis // see Waive
 	at     map[string]int           // the indexes of Entries by Key
+	finds  []bool                   // which of the readings find servers
 	own    *ownfile.File
 	parsed *edit.File
 }
@@ -101,7 +102,7 @@ func Find(host clients.Host, sel Selection) ([]*File, error) {
 		leaveMixed(slices.DeleteFunc(slices.Clone(files), func(f *File) bool { return f.host.Mounted != h.Mounted || f.host.Home != h.Home }), h)
 	}
 	for _, f := range files {
-		if f.Err == nil && len(f.Entries) == 0 {
+		if f.nameReader(); f.Err == nil && len(f.Entries) == 0 {
 			f.Err = f.otherKey()
 		}
 	}
@@ -112,13 +113,13 @@ func Find(host clients.Host, sel Selection) ([]*File, error) {
 func named(host clients.Host, sel Selection, chosen []clients.Client) (files []*File, err error) {
 	for _, path := range sel.Files {
 		host := meaning.HostOf(path, sel.Windows, host)
-		c, place, ok := clients.ByFile(path, host)
+		client := ""
+		if len(sel.Clients) > 0 {
+			client = chosen[0].Name
+		}
+		c, place, ok := placeOf(path, client, host)
 		if _, err := filepath.EvalSymlinks(path); errors.Is(err, fs.ErrNotExist) {
 			return nil, SelectionError(path + " does not exist. Nothing was changed.\nTo see the servers of your clients:\n  mcp-jail status")
-		}
-		if len(sel.Clients) > 0 {
-			c = chosen[0]
-			place, ok = placeFor(c, path, host)
 		}
 		byPlugin := pluginReading(path, host, sel)
 		ok = ok || byPlugin != nil
@@ -202,6 +203,7 @@ func lookFor(host clients.Host, all []clients.Client) (files []*File) {
 			eachOfPlugins(c, host, look)
 		}
 	}
+	eachNamed(host, all, look)
 	return files
 }
 
@@ -244,7 +246,7 @@ func (f *File) parse() {
 		f.Err = fmt.Errorf("%s: %w", f.Path, f.Err)
 		return
 	}
-	f.at = map[string]int{}
+	f.at, f.finds = map[string]int{}, nil
 	for _, r := range f.readings {
 		f.find(r)
 	}
@@ -353,7 +355,7 @@ func pluginReading(path string, host clients.Host, sel Selection) (found *readin
 // exactly this line, and returns where that is. It returns "" if there is none, or if another entry has the words of
 // the file. Variables of the start move no file of a client: an entry of a project's file may have set them.
 func TakeOver(configDir string, host clients.Host, id string, given []string) (place string, err error) {
-	files, err := Find(clients.Host{OS: host.OS, Home: host.Home, Env: func(string) string { return "" }}, Selection{})
+	files, err := Find(clients.Host{OS: host.OS, Home: host.Home, Env: func(string) string { return "" }, Named: host.Named}, Selection{})
 	if err != nil {
 		return "", err
 	}

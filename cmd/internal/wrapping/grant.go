@@ -3,10 +3,13 @@ package wrapping
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/mcp-jail/mcp-jail/clients"
@@ -28,6 +31,7 @@ type Grant struct {
 	Gets     []string // in words, beyond what every server gets
 	Remarks  []string // clauses about Gets
 	Careful  []string // sentences about Gets that the user must read before he agrees
+	Fails    []string // why it cannot start here, with a jail or without
 	Notes    []string // what the user can do to have the server work, or work better
 	Unpinned bool     // its line fetches a package that mcp-jail cannot pin
 
@@ -86,6 +90,7 @@ func (g *Grant) withholdAll(s Entry, found []meaning.Named, fromFile []string, h
 		names, words = append(names, name), append(words, "--env", name)
 	}
 	if len(names) > 0 {
+		g.Remarks = append(g.Remarks, "but not "+listed(names)+", which it names")
 		g.Notes = append(g.Notes, "it does not get what it names ("+listed(names)+"), because others may have written its file. To allow them:  "+show.Spelled(append([]string{"mcp-jail", "grant", s.Server}, words...)))
 	}
 }
@@ -160,6 +165,24 @@ func (g *Grant) addShown(server *config.Server, c clients.Client, s Entry, host 
 	}
 	g.addNames(server, names)
 	g.addNamed(server, meaning.Names(c, s.variableWords(host), host), dir, s, host)
+	for _, w := range s.variableWords(host) {
+		g.noteHost(server, w, s.Server)
+	}
+}
+
+// noteHost notes the host of a URL in a variable: it may be another one than that of the server's service, so it is not granted.
+func (g *Grant) noteHost(server *config.Server, w meaning.Word, name string) {
+	u, err := url.Parse(w.Text)
+	if err != nil || u.Host == "" || u.Scheme == "" {
+		return
+	}
+	n := meaning.Named{Host: strings.ToLower(u.Hostname())}
+	n.Port, _ = strconv.Atoi(u.Port())
+	ip := net.ParseIP(n.Host)
+	if policy.CheckNetRule(objectOf(n).Net) != nil || has(server.Access, n) || n.Host == "localhost" || ip != nil && ip.IsLoopback() {
+		return
+	}
+	g.Notes = append(g.Notes, w.Variable+" names "+n.Host+", which it may not reach. To allow it:  "+typed(name, objectOf(n)))
 }
 
 // arguments returns the arguments of a server without the script among them that an interpreter runs: mcp-jail
@@ -199,7 +222,7 @@ func (g *Grant) noteRelative(s Entry) {
 		return
 	}
 	for _, word := range words {
-		if word != "" && s.Cwd == "" && s.For == "" && !filepath.IsAbs(word) && !strings.ContainsAny(word, "$~{%") {
+		if g.Fails == nil && word != "" && s.Cwd == "" && s.For == "" && !filepath.IsAbs(word) && !strings.ContainsAny(word, "$~{%") {
 			g.Notes = append(g.Notes, "it starts in its own HOME, where "+word+" is not: write its whole path into the entry, or a cwd")
 		}
 	}

@@ -239,12 +239,12 @@ func TestMissingProgram(t *testing.T) {
 		must(t, os.Chmod(file, 0o700))
 	}
 	h.Env = func(name string) string { return map[string]string{"PATH": bin}[name] }
-	const missing, oneWord = "the server cannot start, with a jail or without", "is a whole line in one word"
+	const missing, oneWord = ": was not found", " is one word. "
 	for entry, want := range testkit.Named[string](t, "waived.txt", "<bin>", bin) {
 		write(t, filepath.Join(h.Home, ".cursor", "mcp.json"), `{"mcpServers": {"s": `+entry+`}}`)
 		f := only(t, h, Selection{})
 		ch := f.Wrap(Program{Path: program}, Selection{}, h, newIDs(h))
-		notes := strings.Join(ch.Servers[0].Notes, "\n")
+		notes := strings.Join(slices.Concat(ch.Servers[0].Fails, ch.Servers[0].Notes), "\n")
 		if strings.Contains(notes, missing) != (want == missing) || strings.Contains(notes, oneWord) != (want == oneWord) {
 			t.Errorf("%s: %q, want %q", entry, notes, want)
 		}
@@ -259,7 +259,7 @@ func TestWholeLineWritten(t *testing.T) {
 		path := filepath.Join(h.Home, file)
 		write(t, path, c.text)
 		ch := only(t, h, Selection{Files: []string{path}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h))
-		notes := strings.Join(ch.Servers[0].Notes, "\n")
+		notes := strings.Join(slices.Concat(ch.Servers[0].Fails, ch.Servers[0].Notes), "\n")
 		if !strings.Contains(notes, c.want) {
 			t.Errorf("%s: %q, want %q", file, notes, c.want)
 		}

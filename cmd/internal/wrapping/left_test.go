@@ -78,7 +78,7 @@ func TestCarried(t *testing.T) {
 
 // TestStartNotes: what is noted of programs that a start does not find, or that hide a package.
 func TestStartNotes(t *testing.T) {
-	const gone, hides, keeps = "was not found. On this machine the server cannot start", "so mcp-jail neither fetches nor pins", "runs in the jail, too, without its login"
+	const gone, hides, keeps = "was not found", "so mcp-jail neither fetches nor pins", "runs in the jail, too, without its login"
 	h := newHost(t)
 	bin, fetches := filepath.Join(h.Home, "own"), filepath.Join(h.Home, "fetches")
 	for _, path := range []string{bin + "/node", bin + "/tool", bin + "/op", bin + "/timeout", fetches + "/node", fetches + "/npm", fetches + "/python3", h.Home + "/flat"} {
@@ -98,6 +98,9 @@ func TestStartNotes(t *testing.T) {
 		write(t, file, text+`}}}`)
 		p := only(t, h, Selection{Clients: []string{"cursor"}, Files: []string{file}}).Wrap(Program{Path: program}, Selection{}, h, newIDs(h)).Servers[0]
 		said := strings.Join(p.Notes, "\n")
+		if p.Fails != nil {
+			said += "cannot start: " + strings.Join(p.Fails, "; ")
+		}
 		for _, text := range append(want, gone, hides, keeps, "cannot start") {
 			if wanted := slices.ContainsFunc(want, func(w string) bool {
 				return strings.Contains(w, text) || text == "cannot start" && !strings.HasPrefix(w, "so ") && !strings.HasPrefix(w, "runs ")

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/clients/edit"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/meaning"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
@@ -23,9 +24,10 @@ func (g *Grant) noteStart(c clients.Client, s Entry, host clients.Host) {
 	look := s.lookupHost(c, host)
 	_, err := runline.Parse(argv)
 	if whole := meaning.Whole(argv[0], look); err != nil && whole != nil {
-		g.Notes = append(g.Notes, terminal.ShownWords(argv)[0]+" is a whole line in one word, and no program has that name. Before you wrap it, write "+s.written(append(whole, argv[1:]...)))
+		g.Fails = []string{show.Quote(terminal.ShownWords(argv)[0]) + " is one word. Before you wrap it, write " + s.written(append(whole, argv[1:]...))}
 		return
 	}
+	g.Fails = meaning.Fails(argv, look)
 	g.Notes = append(g.Notes, meaning.Notes(argv, look)...)
 }
 

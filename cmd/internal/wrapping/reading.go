@@ -33,11 +33,22 @@ func (r reading) isSame(o reading) bool {
 // the client finds the file.
 func (f *File) add(r reading, path string) {
 	f.addScope(r, path, f.Real())
-	if !slices.ContainsFunc(f.readings, r.isSame) {
+	at := slices.IndexFunc(f.readings, r.isSame)
+	if at < 0 {
+		at = len(f.readings)
 		f.readings = append(f.readings, r)
 		f.find(r)
 	}
-	f.addClient(r.client)
+	if f.Err != nil || f.finds[at] {
+		f.addClient(r.client)
+	}
+}
+
+// nameReader names a client that finds servers in the file, if there is one.
+func (f *File) nameReader() {
+	if f.Err == nil && !f.finds[0] && len(f.Also) > 0 {
+		f.Client, f.Also = f.Also[0], f.Also[1:]
+	}
 }
 
 func (f *File) again() *File {
@@ -46,6 +57,7 @@ func (f *File) again() *File {
 	for _, r := range f.readings {
 		after.add(r, f.Path)
 	}
+	after.nameReader()
 	after.ofProject, after.ofUser = f.ofProject, f.ofUser
 	return after
 }
@@ -60,6 +72,7 @@ func (f *File) find(r reading) {
 		return []string{set, preset}
 	}
 	found, err := f.entries(r)
+	f.finds = append(f.finds, len(found) > 0)
 	for i := 0; err == nil && i < len(found); i++ {
 		if err = meaning.CheckLook(found[i].Entry, f.host, f.IsProject(), texts); err == nil {
 			f.merge(found[i])

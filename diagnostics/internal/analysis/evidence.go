@@ -25,6 +25,8 @@ type Evidence struct {
 	// InstallScripts is the command that runs the install scripts of the server's package, which
 	// were skipped when it was installed. "" means that there are none, or that they ran.
 	InstallScripts string
+	// Warnings are those of the start, a line each. One that names what a failure names is its cause.
+	Warnings []string
 	// Unfit says that the server's interpreter is none that its package asks for. "" means that it is one.
 	Unfit string
 	// Preset returns the preset for the server's package, if the server does not have it and it would

@@ -37,6 +37,8 @@ type Diagnosis struct {
 	Whole bool   `json:"whole,omitempty"` // Cause is whole sentences, which say how sure they are
 	Fix   string `json:"fix,omitempty"`   // what to do, one line, a command last; "" when nothing helps
 
+	Apart []string `json:"apart,omitempty"` // what an unexplained failure names, and the jail hides or has of its own
+
 	Explain Page `json:"explain,omitempty"` // the page about such failures
 
 	Detail  []string        `json:"detail,omitempty"`      // further lines of an error of mcp-jail, or of gaps

@@ -155,10 +155,8 @@ func (r Record) Text(title func(Record) string, verbose bool) string {
 		for i, l := range d.lines(d.Brief()) {
 			line("  ", strings.TrimPrefix(l, "  "))
 			if i == 0 && d.Cause == "" && d.Attribution == None && d.Fix == "" {
-				unclear = true
-				if len(d.Denials) == 0 {
-					line("  ", "The jail recorded no refusal then. The cause is probably in "+Who(r.Server)+" itself.")
-				}
+				unclear = unclear || len(d.Denials) == 0
+				line("  ", d.unexplained(r.Server))
 			}
 		}
 	}
@@ -182,6 +180,23 @@ func (r Record) Text(title func(Record) string, verbose bool) string {
 	return b.String()
 }
 
+// unexplained says what is known of a failure without a cause. It is the server's own fault only if nothing is otherwise
+// in the jail than outside.
+func (d Diagnosis) unexplained(server string) string {
+	compare := ". Compare: " + show.Typed("mcp-jail plan", server)
+	switch {
+	case len(d.Denials) > 0:
+		var all []string
+		for _, denial := range d.Denials {
+			all = append(all, denialText(denial))
+		}
+		return "On record is what this text does not name: " + InWords(all) + compare
+	case len(d.Apart) > 0:
+		return "The jail recorded no refusal then, but hides this from " + Who(server) + ", or has its own: " + InWords(d.Apart) + compare
+	}
+	return "The jail recorded no refusal then. The cause is probably in " + Who(server) + " itself."
+}
+
 // maxBesides bounds the refusals that are told without a failure. The JSON form has all.
 const maxBesides = 10
 
@@ -189,10 +204,8 @@ const maxBesides = 10
 // server chose.
 func (r Record) besides() (lines []string) {
 	for _, d := range r.Denials {
-		told := func(o policy.Denial) bool {
-			return o.Axis == d.Axis && o.Operation == d.Operation && o.Target == d.Target
-		}
-		if !slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return d.Cause != "" && slices.ContainsFunc(d.Denials, told) }) {
+		told := func(h Hint) bool { return h.Axis == d.Axis && h.Target == d.Target }
+		if !slices.ContainsFunc(r.Diagnoses, func(d Diagnosis) bool { return slices.ContainsFunc(d.Hints, told) }) {
 			lines = append(lines, denialText(d))
 		}
 	}

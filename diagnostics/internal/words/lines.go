@@ -44,7 +44,7 @@ var (
 	// splitsWord matches an escape sequence that is neither a colour beside a word nor alone.
 	splitsWord = show.Pattern(`[\w/.~-][\x{fffd}\x1b]+[\w/.~-]`)
 	// noise are lines that do not say what failed: frames of stack traces, and excerpts of the source.
-	noise = show.Pattern(`^(?:$|at |File "|node:internal|goroutine \d|from \S+:\d+:in |Traceback \(most recent|Node\.js v\d|Bun v\d|[\^~\s]+$|throw (?:err|er);|npm (?:error|ERR!) A complete log)`)
+	noise = show.Pattern(`^(?:$|at |File "|node:internal|goroutine \d|from \S+:\d+:in |Traceback \(most recent|Node\.js v\d|Bun v\d|[^\pL\pN]+$|throw (?:err|er);|npm (?:error|ERR!) A complete log)`)
 )
 
 // Importers returns the files that a text says to import a module: of Python's trace, and of node's list.
@@ -57,27 +57,32 @@ func Importers(text string) (files []string) {
 
 var importer = show.Pattern(`(?m)^\s*File "(/[^"]+)", line \d|^- (/.+)$`)
 
-// Ending returns the last n lines that are no frames of a stack trace.
+// Ending returns the last n lines that are no frames of a stack trace, and of those before it, first, the one that says
+// what failed.
 func Ending(lines []string, n int) (last []string) {
 	for _, line := range lines {
 		if !noise().MatchString(strings.TrimSpace(line)) {
 			last = append(last, line)
 		}
 	}
-	return last[max(0, len(last)-n):]
+	cut := max(0, len(last)-n)
+	if cut > 0 && !slices.ContainsFunc(last[cut:], errorHead().MatchString) {
+		last[cut] = ErrorText(last[:cut+1])
+	}
+	return last[cut:]
 }
 
 // ErrorText returns the line that says what failed: the last one that names an error, else the last.
 func ErrorText(lines []string) string {
 	for i := len(lines) - 1; i >= 0; i-- {
 		if errorHead().MatchString(lines[i]) {
-			return lines[i]
+			return strings.TrimSpace(lines[i])
 		}
 	}
 	if len(lines) == 0 {
 		return ""
 	}
-	return lines[len(lines)-1]
+	return strings.TrimSpace(lines[len(lines)-1])
 }
 
 var errorHead = show.Pattern(`(?i)^(?:[\w.$]*(?:error|exception|panic|fatal)\b|caused by:|uncaught )|\berror:|\bfailed\b|\bcannot\b|\bpermission denied\b`)
@@ -100,7 +105,14 @@ func Elsewhere(line string) bool {
 // OwnFault reports whether a line names a cause that no refusal of the jail has: an answer of a service,
 // a wrong argument, a fault of the program.
 func OwnFault(line string) bool {
-	return Elsewhere(line) || ContainsAny(strings.ToLower(line), ownFault)
+	return Foreign(line) || ContainsAny(strings.ToLower(line), ownFault)
+}
+
+// Foreign reports whether a line says for itself why something failed, and that is nothing which a jail refuses: a service
+// that answered, a certificate, a password, the user's rights, a module, a port or a disk.
+func Foreign(line string) bool {
+	fault, _ := MatchFault(line)
+	return Elsewhere(line) || Distrusts(line) || fault == NoFault && ContainsAny(strings.ToLower(line), foreign)
 }
 
 // OwnList reports whether a line tells that the server has refused a path by a list of its own.
@@ -109,7 +121,8 @@ func OwnList(line string) bool { return ContainsAny(strings.ToLower(line), ownLi
 var (
 	ownList    = []string{"outside allowed", "outside of allowed", "outside the allowed", "outside of the allowed", "not in allowed", "not within allowed", "not in the allowed", "not within the allowed", "allowed director", "allowed path", "allowed root", "allowlist", "allow list", "whitelist", "outside the workspace", "outside workspace", "outside the project", "outside root", "path traversal"}
 	remote     = []string{"permission denied (", "permission denied, please try again", "access denied for user", "rpc error:", "permission denied for ", "permission denied to ", "authentication failed", "bad credentials", "resource not accessible by"}
-	ownFault   = []string{"invalid", "required", "must be", "unauthorized", "forbidden", "syntax", "unexpected", "not a function", "is not defined", "unknown tool", "is configured", "usage:", "api key", "rate limit", "quota"}
+	ownFault   = []string{"invalid", "required", "must be", "syntax", "unexpected", "not a function", "is not defined", "unknown tool", "is configured", "usage:", "api key"}
+	foreign    = []string{"certificate", "password", "unauthorized", "forbidden", "superuser", "must be root", "no module named", "cannot find module", "cannot find package", "cannot load such file", "already in use", "no space left", "rate limit", "quota"}
 	httpStatus = show.Pattern(`(?i)\b(?:http[/ 0-9.]*|status(?: code)?|code|error|returned|response)["']?[:= (]*\b[45]\d\d\b|\b[45]\d\d:? (?:bad request|unauthorized|forbidden|not found|conflict|gone|too many requests|internal server error|bad gateway|service unavailable)`)
 )
 

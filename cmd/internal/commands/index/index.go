@@ -445,5 +445,5 @@ func (s *Choice) Find() (hostfs.Host, []*wrapping.File, error) {
 // ClientsHost returns the host as package clients knows it.
 func ClientsHost(host hostfs.Host) clients.Host {
 	above, repo := wrapping.Above(host.Dir)
-	return clients.Host{OS: runtime.GOOS, Home: host.Home, Project: host.Dir, Above: above, Repo: repo, Env: os.Getenv}
+	return clients.Host{OS: runtime.GOOS, Home: host.Home, Project: host.Dir, Above: above, Repo: repo, Env: os.Getenv, Named: wrapping.Remembered(host.StateDir)}
 }

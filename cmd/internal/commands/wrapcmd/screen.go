@@ -2,6 +2,7 @@ package wrapcmd
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -143,10 +144,12 @@ func (s *screen) heading(f *wrapping.File) string {
 	return title
 }
 
-// reach says what a server may reach that wrap puts into a jail, or what wrap mends.
+// reach says what a server may reach that wrap puts into a jail, what wrap mends, or that it cannot start.
 func reach(s wrapping.ServerChange, home string) string {
 	line, wrapped := clients.ParseWrapped(s.Argv())
 	switch {
+	case s.Fails != nil:
+		return "cannot start, with a jail or without: " + strings.Join(s.Fails, "; ")
 	case line.ID != "" && s.Former == "" && s.Own != nil && s.Own.Server.ID != line.ID: // another entry has the id, with its words
 		own := s
 		own.Entry.Command, own.Entry.Args = line.Argv[0], line.Argv[1:]
@@ -172,6 +175,27 @@ func reach(s wrapping.ServerChange, home string) string {
 		remarks = append(remarks, "in "+cli.ShortPath(s.For, home))
 	}
 	return strings.Join(append([]string{words}, remarks...), "; ")
+}
+
+// repairs says once why several servers are repaired, and returns what is said of each server that changes.
+func repairs(servers []wrapping.ServerChange, home string) (intro []string, of func(wrapping.ServerChange) string) {
+	n := map[clients.Reason]int{}
+	for _, s := range servers {
+		if s.Repair != nil {
+			n[s.Repair.Why]++
+		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(n)) {
+		if n[why] > 1 {
+			intro = append(intro, fmt.Sprintf("%s: each %s. From now on it starts this one.", cli.Plural(n[why], "server"), terminal.ShortHome(string(why), home)))
+		}
+	}
+	return intro, func(s wrapping.ServerChange) string {
+		if s.Repair != nil && n[s.Repair.Why] > 1 {
+			return "starts this mcp-jail from now on"
+		}
+		return reach(s, home)
+	}
 }
 
 // isCoarse reports whether a server gets a jail of Windows, which restricts no files and no hosts.
@@ -371,7 +395,9 @@ func (w *wrapCmd) printNotes(c terminal.Console, host hostfs.Host, changes []*wr
 		text = show.Line(terminal.ShortHome(text, host.Home))
 		c.Printf("%s\n", terminal.Hang(indent, strings.Repeat(" ", len(indent)+2), text, c.TextColumns()))
 	}
-	c.Printf("%s\n", c.Paint(terminal.Bold, "More on each server:"))
+	if len(changes) > 0 {
+		c.Printf("%s\n", c.Paint(terminal.Bold, "More on each server:"))
+	}
 	for _, ch := range changes {
 		title := ch.File.Client.Title
 		for _, also := range ch.File.Also {
@@ -413,9 +439,14 @@ func lineOf(s wrapping.ServerChange) string {
 }
 
 func serverNotes(s wrapping.ServerChange, home string) (texts []string) {
-	if s.Left != "" {
+	switch {
+	case s.Left != "":
 		texts = append(texts, "it stays as it is: it "+s.Left)
-	} else {
+	case s.Fails != nil:
+		texts = append(texts, "it "+reach(s, home))
+	case s.Repair != nil:
+		texts = append(texts, "from now on it starts this mcp-jail")
+	default:
 		texts = append(texts, "may reach: "+reach(s, home))
 	}
 	if s.Own != nil && s.Left == "" {

@@ -111,6 +111,9 @@ func (w *wrapCmd) Run(c terminal.Console) error {
 	} else {
 		s.print()
 	}
+	if w.yes && !w.dryRun && withNotes(changed(changes)) != nil {
+		s.notes()
+	}
 	if w.dryRun {
 		s.printAll()
 		return errors.Join(noJail, broken)
@@ -174,18 +177,24 @@ func (w *wrapCmd) screen(c terminal.Console, host hostfs.Host, program index.Pro
 		also = append(also, listed(unique(later))+" will be downloaded at the first start, because a file of this project names the package.")
 	}
 	s := &screen{c: c, home: host.Home, changes: changes}
-	s.reach = func(of wrapping.ServerChange) string { return reach(of, host.Home) }
+	repaired, of := repairs(changed(changes), host.Home)
+	s.reach = of
+	fails := func(s wrapping.ServerChange) bool { return s.Fails != nil }
 	switch n := countChanged(changes); {
 	case n == 0:
-	case len(fresh) < n:
+	case len(fresh) < n, slices.ContainsFunc(fresh, fails):
 		s.intro = []string{cli.Plural(n, "server") + " will change:"}
 	case n == 1:
 		s.intro = []string{"This server will start in a jail. It can then use only what is listed:"}
 	default:
 		s.intro = []string{fmt.Sprintf("These %d servers will start in a jail. Each can then use only what is listed:", n)}
 	}
+	s.intro = append(s.paragraphs(repaired), s.intro...)
 	temporary, about := program.About(host.Home)
-	s.outro = slices.Concat(losses(fresh), versions(fresh, missing, w.noInstall), also, stayOpen(changes), temporary, withNotes(fresh))
+	s.outro = slices.Concat(losses(fresh), versions(fresh, missing, w.noInstall), also, stayOpen(changes), temporary)
+	if !w.yes {
+		s.outro = append(s.outro, withNotes(fresh)...)
+	}
 	if len(fresh) > 0 {
 		s.outro = append(s.outro, "To take the servers out of the jail again:", "  mcp-jail unwrap")
 	}
@@ -202,10 +211,14 @@ func (w *wrapCmd) printNothing(c terminal.Console, host hostfs.Host, changes []*
 	default:
 		c.PrintText(fmt.Sprintf("No client with servers was found. wrap looked for the files of %d clients, and in the working directory. For another file:\n  mcp-jail wrap --file FILE\n", len(clients.All())))
 	}
-	if len(changes) > 0 {
+	open := stayOpen(changes)
+	switch {
+	case len(changes) > 0 && open == nil:
 		c.Printf("Nothing to do: all servers that can start in the jail do.\n")
+	case len(changes) > 0:
+		c.Printf("Nothing to do.\n")
 	}
-	for _, text := range stayOpen(changes) {
+	for _, text := range open {
 		c.PrintText(text + "\n")
 	}
 }
@@ -219,7 +232,7 @@ func (w *wrapCmd) write(c terminal.Console, host hostfs.Host, program index.Prog
 		return nil, err
 	}
 	written, err = index.Write(c, host, "wrap", changes)
-	return written, errors.Join(err, renameHomes(host, written))
+	return written, errors.Join(err, wrapping.Remember(host.StateDir, index.ClientsHost(host), w.Selection, written), renameHomes(host, written))
 }
 
 // takeOver answers a start with other words than those of its id.
@@ -280,12 +293,15 @@ func changesOf(files []*wrapping.File, of func(*wrapping.File) *wrapping.Change)
 	return changes
 }
 
-func countChanged(changes []*wrapping.Change) (n int) {
+// changed returns the servers that change.
+func changed(changes []*wrapping.Change) (all []wrapping.ServerChange) {
 	for _, ch := range changes {
-		n += len(ch.Changed())
+		all = append(all, ch.Changed()...)
 	}
-	return n
+	return all
 }
+
+func countChanged(changes []*wrapping.Change) int { return len(changed(changes)) }
 
 // question asks for all changes at once.
 func question(verb string, changes []*wrapping.Change, weaker bool) string {
