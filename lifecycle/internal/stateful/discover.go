@@ -179,7 +179,6 @@ func (s *statefulSession) answerDiscover(why string, dead bool) {
 		s.client.Proxy.ServerRequests.Answer(anyCall)
 	}
 	for _, c := range s.calls.claim(guard.isDiscover) {
-		s.client.Log.Info().Str("server", s.server().Profile.Server).Str("why", why).Msg("answered server/discover in the server's name")
 		frame := mcpproxy.NewResponse(c.ID, "error", session.DeclinedDiscover(s.server().Profile.Server, why))
 		if dead {
 			// It was kept for a late answer of the server, which cannot come any more.

@@ -140,7 +140,6 @@ func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 }
 
 func (dv *discovery) declineDiscover(rq *clientRequest, why string) {
-	dv.client.Log.Info().Str("server", dv.session.serverName).Str("why", why).Msg("answered server/discover in the server's name")
 	dv.session.dispatcher.respondWith(rq, "error", session.DeclinedDiscover(dv.session.serverName, why))
 }
 
