@@ -47,7 +47,7 @@ func Split(args []string) ([]string, Server) {
 
 // Commands returns the names of all commands, the first word after mcp-jail, in the order of the help.
 func Commands() []string {
-	return []string{"wrap", "status", "why", "grant", "call", "undo", "unwrap", "doctor",
+	return []string{"wrap", "status", "why", "log", "grant", "call", "undo", "unwrap", "doctor",
 		"run", "plan", "check", "learn", "install", "trust", "preset", "help"}
 }
 
