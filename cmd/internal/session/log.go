@@ -12,9 +12,11 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/lifecycle"
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 	"github.com/mcp-jail/mcp-jail/undo"
 )
 
@@ -122,6 +124,19 @@ func (l *Log) restarted(t *Target) {
 func (l *Log) granted(by string, words []string) {
 	if l != nil {
 		l.journal.Granted(by, words, false)
+	}
+}
+
+// LogGrant writes down, outside of a session, that somebody has allowed a server something by a command.
+func LogGrant(c terminal.Console, host hostfs.Host, p *policy.Policy, by string, rules []string) {
+	if !p.Log {
+		return
+	}
+	j := journal.New()
+	j.Open = records.Opener(host, p.KeptName())
+	j.Granted(by, rules, c.InputIsTerminal())
+	if err := j.Flush(); err != nil {
+		c.Notef("warning: mcp-jail log will not show this: %s", show.Line(err.Error()))
 	}
 }
 
