@@ -3,6 +3,7 @@ package confine
 import (
 	"os"
 
+	"github.com/mcp-jail/mcp-jail/confine/egress"
 	"github.com/mcp-jail/mcp-jail/confine/internal/gateway"
 	"github.com/mcp-jail/mcp-jail/confine/internal/jail"
 	"github.com/mcp-jail/mcp-jail/confine/internal/kernel"
@@ -39,6 +40,8 @@ type (
 	SelfTest = kernel.Proof
 	// Ports are the ports of this machine that lead into the jails of one session.
 	Ports = gateway.Ports
+	// Traffic counts what the jails of one session exchange with hosts.
+	Traffic = egress.Traffic
 	// Stdio is the server's first three descriptors: In, Out and Err. nil is a /dev/null.
 	Stdio = jail.Stdio
 )

@@ -178,6 +178,9 @@ type Launcher struct {
 	// nil: each jail has ports of its own.
 	Ports *Ports
 
+	// Traffic counts what the jails of the session exchange with hosts. nil counts nothing.
+	Traffic *Traffic
+
 	// Kept are the files in which the jail's supervisor keeps the user's files before the program
 	// changes them, if the profile asks for that (policy.Undo). Each Start needs files of its own.
 	// nil keeps nothing.

@@ -43,6 +43,7 @@ type Process struct {
 	wholeMounts []byte         // see Mounts: the last list that had all
 	keeping     *heldAnswers   // of KeepCall
 	ports       *gateway.Ports // of the session, or nil
+	traffic     *Traffic       // of the session, or nil
 	userHome    string         // see Launcher.UserHome
 	closeDone   sync.Once
 	inCgroup    bool // it has a cgroup, which this process removes
@@ -181,7 +182,7 @@ func (p *Process) KeepCall(ends bool) error {
 func (p *Process) openNetwork(goOn func()) error {
 	o := gateway.Options{
 		Plan: p.plan, Control: p.control, Interceptor: p.interceptor, Run: p.runTLS, Ports: p.ports,
-		Leak: func(l egress.Leak) { p.notify(Notice{Leak: &l}) },
+		Leak: func(l egress.Leak) { p.notify(Notice{Leak: &l}) }, Traffic: p.traffic,
 		Warn: func(warning string) { p.notify(Notice{Text: warning, Warning: true}) },
 	}
 	return p.network.Open(o, goOn)

@@ -159,7 +159,7 @@ func (p *starter) start(ctx context.Context, plan *planpkg.Plan, stdio jail.Stdi
 	}
 	p.process.interceptor = interceptor
 	p.process.runTLS = l.runTLS(plan.Profile)
-	p.process.plan, p.process.ports, p.process.userHome = plan, l.Ports, l.UserHome
+	p.process.plan, p.process.ports, p.process.traffic, p.process.userHome = plan, l.Ports, l.Traffic, l.UserHome
 	if err = p.await(ctx, startRequest{plan: plan, spec: sp, stdio: stdio, kept: l.Kept}, l); err == nil {
 		return p.process, nil
 	}

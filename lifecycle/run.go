@@ -129,6 +129,12 @@ import (
 // Session says how to run one client session. Only Profile is required.
 type Session = session.Session
 
+// Events are functions that a session calls.
+type Events = session.Events
+
+// ByUs is for Events.Ended: mcp-jail itself has ended a session.
+const ByUs = session.ByUs
+
 // Launcher starts the program of a profile. Start returns the errors of confine:
 // *confine.GapError and *confine.StartError. Cancelling ctx ends a start that is not
 // finished, but no running process.

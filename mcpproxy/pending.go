@@ -14,16 +14,23 @@ type Call struct {
 	Tool   []byte // the first MaxTool bytes of params.name of a tools/call
 	Start  time.Time
 	Batch  uint64 // requests of one batch have the same number; 0 outside one
+	Size   int64  // of the request, in bytes
 
 	// Answered means that we have responded in the peer's place. A response that the peer
 	// still sends must not be forwarded.
 	Answered bool
 	// Noted is a mark for the callers of Each.
 	Noted bool
+	// Cancelled means that its sender has taken it back.
+	Cancelled bool
 }
 
 // Pending is the table of the open requests of one direction. It is safe for concurrent use.
 type Pending struct {
+	// Left is called once for each request that gets no further: with the response of the peer, or with nil if it was
+	// cancelled, or if we have responded. It may be nil.
+	Left func(c *Call, response *Envelope)
+
 	mu    sync.Mutex
 	calls map[string][]*Call // by IDKey, the oldest first
 	count int
@@ -48,31 +55,61 @@ func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) bool {
 	if p.count == MaxOpen || len(e.ID) > MaxID || p.shut {
 		return false
 	}
-	c := &Call{ID: bytes.Clone(e.ID), Method: bytes.Clone(e.Method[:min(len(e.Method), MaxTool)]), Start: start, Batch: batch}
-	if string(e.Method) == methodToolsCall {
-		c.Tool = bytes.Clone(e.Name[:min(len(e.Name), MaxTool)])
-	}
+	c := NewCall(e, start)
+	c.Batch = batch
 	key := IDKey(e.ID)
 	p.calls[key] = append(p.calls[key], c)
 	p.count++
 	return true
 }
 
-// Take removes the oldest request with the id, copies it into c, and reports whether there was
-// one.
-func (p *Pending) Take(id []byte, c *Call) bool {
-	taken := p.take(id, func(*Call) bool { return true })
-	if taken != nil {
-		*c = *taken
+// NewCall returns the call of a request.
+func NewCall(e *Envelope, start time.Time) *Call {
+	c := &Call{ID: bytes.Clone(e.ID[:min(len(e.ID), MaxID)]), Method: bytes.Clone(e.Method[:min(len(e.Method), MaxTool)]), Start: start, Size: e.Self.End - e.Self.Start}
+	if string(e.Method) == methodToolsCall {
+		c.Tool = bytes.Clone(e.Name[:min(len(e.Name), MaxTool)])
 	}
-	return taken != nil
+	return c
+}
+
+// Take removes the oldest request with the id, copies it into c, and reports whether there was
+// one. We have responded to it, or do so now.
+func (p *Pending) Take(id []byte, c *Call) bool { return p.takeFor(id, nil, c) }
+
+// takeFor is Take for a response of the peer.
+func (p *Pending) takeFor(id []byte, response *Envelope, c *Call) bool {
+	taken := p.take(id, func(*Call) bool { return true })
+	if taken == nil {
+		return false
+	}
+	*c = *taken
+	if !c.Answered {
+		p.Leave(c, response)
+	}
+	return true
+}
+
+// Withdraw removes the oldest request with the id, which gets its response later.
+func (p *Pending) Withdraw(id []byte) { p.take(id, func(*Call) bool { return true }) }
+
+// Leave calls Left for a request that is not in the table.
+func (p *Pending) Leave(c *Call, response *Envelope) {
+	if p.Left != nil {
+		p.Left(c, response)
+	}
 }
 
 // Drop removes the oldest request with the id for which match returns true, and reports whether
 // there was one. A request that is Answered stays, because a late response to it must not be
 // forwarded.
 func (p *Pending) Drop(id []byte, match func(*Call) bool) bool {
-	return p.take(id, func(c *Call) bool { return !c.Answered && match(c) }) != nil
+	c := p.take(id, func(c *Call) bool { return !c.Answered && match(c) })
+	if c == nil {
+		return false
+	}
+	c.Cancelled = true
+	p.Leave(c, nil)
+	return true
 }
 
 func (p *Pending) take(id []byte, match func(*Call) bool) *Call {
@@ -103,6 +140,9 @@ func (p *Pending) Answer(match func(*Call) bool) []Call {
 			out = append(out, *c)
 		}
 	})
+	for i := range out {
+		p.Leave(&out[i], nil)
+	}
 	return out
 }
 

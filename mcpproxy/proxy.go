@@ -173,6 +173,7 @@ func (p *Proxy) trackClient(f *Frame, call *Call) bool {
 			// Before it is sent: the response may arrive before Send returns.
 			if e.Trackable() && !p.Requests.Add(e, time.Now(), batch) {
 				cuts = append(cuts, &e.Self)
+				p.Requests.Leave(NewCall(e, time.Now()), nil)
 				if p.Hooks.TooManyPending != nil {
 					p.Hooks.TooManyPending(FromClient, e)
 				}
@@ -286,7 +287,7 @@ func (t *serverTracker) track(f *Frame) bool {
 func (t *serverTracker) trackResponse(f *Frame, e *Envelope) (drop bool) {
 	p := t.p
 	var c *Call
-	if e.Trackable() && p.Requests.Take(e.ID, &t.call) {
+	if e.Trackable() && p.Requests.takeFor(e.ID, e, &t.call) {
 		c = &t.call
 	}
 	if !t.firstSeen {

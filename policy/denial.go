@@ -87,6 +87,15 @@ type HostFailure struct {
 	Time   time.Time
 }
 
+// HostTraffic is what jails have exchanged with one granted host, in bytes. Where too many hosts are counted, the rest
+// are one with the name DenialOthers.
+type HostTraffic struct {
+	Host           string
+	Port           int
+	Connections    int64
+	Sent, Received int64
+}
+
 // Unanswered is a port of the jail's own loopback to which the server connected while no program of
 // the jail listened there. It is not a Denial: outside of a jail the kernel refuses such a connection
 // too, unless a program of the host listens there.

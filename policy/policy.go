@@ -63,6 +63,7 @@ type Policy struct {
 	Leaks        string // what happens to a secret that the server sends: LeaksOff, LeaksWarn or LeaksBlock
 	LeakPatterns bool   // well-known kinds of tokens are looked for too
 	Ask          bool   // the user is asked in the client about what was refused
+	Log          bool   // what the server does is written down
 	Project      string // the project's file that changes the program; "" if none does
 	Key          string // under which mcp-jail keeps the server, if it is not the name: see KeptName
 

@@ -8,24 +8,22 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/rs/zerolog"
-
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
-// logger returns the log that --log-file asks for, and a function that closes it.
-func logger(file string) (log zerolog.Logger, done func(), err error) {
+// openReport opens what --log-file names. report gets each line of the session's log at once; nil: there is none. It does
+// not wait for a reader.
+func openReport(file string) (report func(line []byte) bool, err error) {
 	if file == "" {
-		return zerolog.Nop(), func() {}, nil
+		return nil, nil
 	}
 	f, err := openLog(file)
 	if err != nil {
-		return zerolog.Nop(), nil, terminal.Advise(false, fmt.Errorf("--log-file: %w", session.WithoutOperation(err)), "name a file that you can write, or leave --log-file out")
+		return nil, terminal.Advise(false, fmt.Errorf("--log-file: %w", session.WithoutOperation(err)), "name a file that you can write, or leave --log-file out")
 	}
-	zerolog.TimeFieldFormat = "2006-01-02T15:04:05.000Z07:00" // RFC 3339 with milliseconds: the default drops them
-	return zerolog.New(f).Level(zerolog.DebugLevel).With().Timestamp().Logger(), func() { f.Close() }, nil
+	return func(line []byte) bool { return writeNow(f, line) }, nil
 }
 
 // openLog opens a log file. A server may be able to write to its directory, so openLog
@@ -62,7 +60,7 @@ func openLog(name string) (*os.File, error) {
 }
 
 // logBegin is how each line of a log begins.
-const logBegin = `{"level":"`
+const logBegin = `{"time":"`
 
 // isLog reports whether an open file can be a log: it is no regular file, or it is empty, standard
 // error, or begins as a log does.

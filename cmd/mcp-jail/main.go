@@ -6,7 +6,7 @@
 // which lies in the same directory: see package cmdline.
 //
 //   - run.go makes a session of package lifecycle from the command line.
-//   - log.go opens mcp-jail's own log, which is off by default.
+//   - log.go opens the file of --log-file.
 //
 // The packages that it shares with mcp-jail-cli are in cmd/internal. Standard output belongs to
 // MCP. A session writes the records, the list cache, private HOMEs, the journals of undo, and

@@ -35,13 +35,13 @@ func run(args []string, c terminal.Console) confine.Exit {
 	if err != nil {
 		return confine.Exit{Code: session.Misuse(c, args, server, err)}
 	}
+	report, err := openReport(flags.LogFile) // before a number of a descriptor is taken
+	if err != nil {
+		return refuse(c, nil, flags.Server, err, nil)
+	}
+	log := session.NewLog(report)
 	launcher.Prepared = launcher.Prepare() // starts while the policy is read
 	defer launcher.Prepared.Close()
-	log, closeLog, err := logger(flags.LogFile)
-	if err != nil {
-		return refuse(c, nil, flags.Server, err)
-	}
-	defer closeLog()
 	prepareFlags(flags)
 	session.MakeOwn()
 	t, err := session.Resolve(flags.ConfigFlags, flags.PolicyFlags, flags.Server, "", server)
@@ -59,31 +59,34 @@ func run(args []string, c terminal.Console) confine.Exit {
 		err = session.Prepare(t, c)
 	}
 	if err != nil {
-		return refuse(c, t, flags.Server, err)
+		return refuse(c, t, flags.Server, err, log)
 	}
 	followed := t.Follow(c)
 	defer followed.Close()
-	if e := log.Info(); e.Enabled() {
-		e.Str("server", t.Profile.Server).Str("program", t.Profile.Program).Str("profile", t.Profile.Key()).Msg("resolved")
-	}
+	followed.Log = log
 	record := session.NewRecorder(t)
 	if !t.Policy.Stateful {
 		launcher.Pool = launcher.NewPool()
 	}
 	defer launcher.Pool.Close()
 	session := followed.AskingSession(c, launcher)
-	session.Log, session.Refresh, session.Waived = log, followed.Refresh, waived
+	session.Refresh, session.Waived = followed.Refresh, waived
 	t.Package.PinTools(&session)
 	tellTyping(c, &session)
 	record.MarkStart()
 	session.ClientNamed = record.ClientNamed
 	session.Sink, session.Lost = record.Save, record.LastError
+	log.Take(&session, t)
+	var exit confine.Exit
 	if t.Policy.Stateful {
-		return runStateful(session)
+		exit, err = lifecycle.RunStateful(context.Background(), session)
+	} else {
+		options := followed.StatelessOptions()
+		options.Prepare = launcher.Pool.Keep
+		exit = lifecycle.RunStateless(context.Background(), session, options)
 	}
-	options := followed.StatelessOptions()
-	options.Prepare = launcher.Pool.Keep
-	return lifecycle.RunStateless(context.Background(), session, options)
+	log.End(exit, err)
+	return exit
 }
 
 // sayNotHeld says first what no jail of this system holds, before all that depends on the policy.
@@ -91,14 +94,6 @@ func sayNotHeld(c terminal.Console) {
 	if text := confine.NotHeld(runtime.GOOS); text != "" {
 		c.Sayf("%s", text)
 	}
-}
-
-func runStateful(s lifecycle.Session) confine.Exit {
-	exit, err := lifecycle.RunStateful(context.Background(), s)
-	if err != nil {
-		s.Log.Error().Err(err).Msg("start failed")
-	}
-	return exit
 }
 
 // prepareFlags makes the names of files absolute: the client may have another working directory.
@@ -122,7 +117,7 @@ func tellTyping(c terminal.Console, s *lifecycle.Session) {
 	}
 }
 
-func refuse(c terminal.Console, t *session.Target, name string, err error) confine.Exit {
-	session.Refuse(c, t, name, err)
+func refuse(c terminal.Console, t *session.Target, name string, err error, log *session.Log) confine.Exit {
+	session.RefuseInto(c, t, name, err, log)
 	return confine.Exit{Code: terminal.Status(err)}
 }

@@ -118,6 +118,8 @@ type Options struct {
 	Interceptor Interceptor
 	// Tell reports a secret in a request that is sent on: see Target.Tell. Optional.
 	Tell func(Leak)
+	// Traffic counts the connections. Optional.
+	Traffic *Traffic
 }
 
 // resolver looks up addresses, as net.Resolver does.

@@ -157,7 +157,7 @@ func (r *relay) relayDown() error {
 		}
 	}
 	close(r.responded)
-	_, err := r.client.ReadFrom(r.upstream)
+	_, err := io.Copy(r.client, r.upstream) // splice
 	return err
 }
 
@@ -259,7 +259,7 @@ func (r *relay) intercept() error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(r.g.life.jailCtx, cancel)()
-		c, err := r.g.dialer.dial(ctx, r.d)
+		c, err := r.connect(ctx)
 		r.g.denials.denyIfRefused(r.d, err)
 		return c, err
 	})
@@ -305,7 +305,15 @@ func (r *relay) dial() (Conn, error) {
 			cancel()
 		}
 	})()
-	return r.g.dialer.dial(ctx, r.d)
+	return r.connect(ctx)
+}
+
+func (r *relay) connect(ctx context.Context) (Conn, error) {
+	c, err := r.g.dialer.dial(ctx, r.d)
+	if err == nil {
+		c = r.g.o.Traffic.count(c, r.d.host, int(r.d.to.Port()))
+	}
+	return c, err
 }
 
 // stopReading ends reading from upstream. Once the jail has ended, no program reads the bytes.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,20 +30,39 @@ func (d *Dir) Lock(kind Kind) (unlock func(), err error) {
 	if kind == Exclusive {
 		how = syscall.LOCK_EX
 	}
-	for {
-		err = syscall.Flock(fd, how|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EINTR) {
-			break
-		}
-	}
-	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = ErrLocked
-	}
-	if err != nil {
+	if err = flock(fd, how); err != nil {
 		syscall.Close(fd)
 		return nil, &os.PathError{Op: "lock", Path: d.path, Err: err}
 	}
 	return func() { syscall.Close(fd) }, nil
+}
+
+func flock(fd, how int) error {
+	for {
+		err := syscall.Flock(fd, how|syscall.LOCK_NB)
+		switch {
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return ErrLocked
+		case !errors.Is(err, syscall.EINTR):
+			return err
+		}
+	}
+}
+
+// LockFile takes the exclusive advisory lock of an open file until it is closed. It waits for a tenth of a second at
+// most. On systems and filesystems without locks it does nothing.
+func LockFile(f *os.File) error {
+	for try := 0; ; try++ {
+		err := flock(int(f.Fd()), syscall.LOCK_EX)
+		switch {
+		case errors.Is(err, ErrLocked) && try < 100:
+			time.Sleep(time.Millisecond)
+		case errors.Is(err, ErrLocked):
+			return err
+		default:
+			return nil
+		}
+	}
 }
 
 // sync makes a rename in the directory survive a loss of power, where the filesystem can do that.

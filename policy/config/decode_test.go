@@ -33,6 +33,7 @@ undo_total_mb = 99
 leaks = "block"
 leak_patterns = true
 ask = false
+log = "off"
 waive = ["limits", "ipc", "macos", "windows"]
 [[servers.github.access.fs]]
 path = "."

@@ -243,6 +243,7 @@ func (s *Server) policy() *policy.Policy {
 		Leaks:        set.word("leaks"),
 		LeakPatterns: set.text("leak_patterns") == "true",
 		Ask:          set.text("ask") == "true",
+		Log:          set.word("log") == "on",
 		Project:      s.Project,
 		Net:          []policy.NetRule{},
 		Env:          slices.Clone(s.Variables),

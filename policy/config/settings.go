@@ -54,6 +54,7 @@ var settings = []setting{
 		"off does nothing, warn tells you, block sends an error in its place.", policy.LeaksWarn), more},
 	{row("leak_patterns", reader.Value{Kind: show.Bool}, "Look for well-known kinds of tokens too, not only for the secrets that the server was granted.", false), more},
 	{row("ask", reader.Value{Kind: show.Bool}, "Ask in the client, where it can show a form, whether the server may have for this session what the jail blocked.", true), less},
+	{row("log", words("off", "on"), "Write down what the server does, for mcp-jail log: which tools were called, which hosts it reached, what was blocked. No arguments and no answers.", "on"), more},
 	{row("warm", bounds(0, maxWarm), "How many spare processes are kept ready for each tool, of a server with stateful = false.", 0), neutral},
 	{row("limits.memory_mb", bounds(1, 1<<24), "MiB of memory for all processes together, /tmp included.", policy.DefaultLimits.MemoryMB), less},
 	{row("limits.processes", bounds(1, maxCount), "Processes and threads.", policy.DefaultLimits.Processes), less},

@@ -78,6 +78,7 @@ var layerSettings = map[string][]string{
 	"pin_tools": {`"enforce"`, `"warn"`, `"off"`}, "leaks": {`"block"`, `"warn"`, `"off"`}, "undo": {`"call"`, `"session"`, `"off"`},
 	"leak_patterns":    {"true", "false"},
 	"ask":              {"false", "true"},
+	"log":              {`"on"`, `"off"`},
 	"limits.memory_mb": {"100", "4096", "9000"},
 }
 
@@ -309,6 +310,7 @@ func (c *layerChecker) settings(below map[string]int) {
 		"pin_tools": fmt.Sprintf("%q", p.Packages.PinTools), "leaks": fmt.Sprintf("%q", p.Leaks), "undo": fmt.Sprintf("%q", p.Undo.Mode),
 		"leak_patterns":    fmt.Sprint(p.LeakPatterns),
 		"ask":              fmt.Sprint(p.Ask),
+		"log":              map[bool]string{true: `"on"`, false: `"off"`}[p.Log],
 		"limits.memory_mb": fmt.Sprint(p.Limits.MemoryMB),
 	} {
 		if value == `""` {

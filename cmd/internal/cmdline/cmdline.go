@@ -47,7 +47,7 @@ func Split(args []string) ([]string, Server) {
 
 // Commands returns the names of all commands, the first word after mcp-jail, in the order of the help.
 func Commands() []string {
-	return []string{"wrap", "status", "why", "grant", "call", "undo", "unwrap", "doctor",
+	return []string{"wrap", "status", "why", "log", "grant", "call", "undo", "unwrap", "doctor",
 		"run", "plan", "check", "learn", "install", "trust", "preset", "help"}
 }
 
@@ -243,6 +243,6 @@ type RunFlags struct {
 // Flags returns the flags, which set the fields of f.
 func (f *RunFlags) Flags() []Flag {
 	return slices.Concat(f.ConfigFlags.Flags(), f.PolicyFlags.Flags(), []Flag{
-		{Name: "log-file", Value: "FILE", One: &f.LogFile, Usage: "Append a log about mcp-jail itself to this file"},
+		{Name: "log-file", Value: "FILE", One: &f.LogFile, Usage: "Write what the server does to this file, too, at once"},
 	})
 }

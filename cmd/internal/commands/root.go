@@ -12,7 +12,7 @@
 //   - grantcmd: grant, which changes what a server may reach: the file of the server.
 //   - learncmd: learn, which starts a server again and again, and writes the file of the server.
 //   - pkgcmd: install, which writes the lock file and the store of packages.
-//   - inspect: check, plan and why. They start nothing.
+//   - inspect: check, log, plan and why. They start nothing.
 //   - callcmd: call, which starts a server.
 //
 // Each command has a struct of its flags, a function that returns its cobra.Command, and usually a
@@ -154,7 +154,7 @@ func commandTree(line *cli.CommandLine) *cobra.Command {
 	root.Flags().SortFlags = false
 	root.Flags().BoolP("help", "h", false, "List the commands")
 	root.Flags().Bool("version", false, "Print the version and what this kernel offers")
-	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), statuscmd.Status(line), grantcmd.Grant(line), callcmd.Call(line), learncmd.Learn(line), inspect.Check(line), inspect.Plan(line), preset(line), doctor(line), inspect.Why(line), Undo(line), pkgcmd.Install(line), trust(line), help} {
+	for _, cmd := range []*cobra.Command{runCommand(line), wrapcmd.Wrap(line), wrapcmd.Unwrap(line), statuscmd.Status(line), grantcmd.Grant(line), callcmd.Call(line), learncmd.Learn(line), inspect.Check(line), inspect.Plan(line), preset(line), doctor(line), inspect.Why(line), inspect.Log(line), Undo(line), pkgcmd.Install(line), trust(line), help} {
 		cmd.DisableFlagsInUseLine = true
 		cmd.Flags().BoolP("help", "h", false, "List the options")
 		names := cmd.ValidArgsFunction

@@ -127,6 +127,11 @@ func (t *trustCmd) accept(c terminal.Console, file string) error {
 	if err := (config.TrustStore{}).Trust(file, data); err != nil {
 		return fmt.Errorf("%s is not accepted, because this cannot be stored: %w", file, err)
 	}
+	for _, s := range all {
+		if p, err := s.cfg.Policy(s.Server, ""); err == nil && s.Starts != nil {
+			session.LogGrant(c, host, p, "trust", []string{file})
+		}
+	}
 	if filepath.Base(file) != config.ProjectFile {
 		c.Printf("%s only a file named %s is used in a project. One that --config names needs no trust.\n", c.Paint(terminal.Yellow, "warning:"), config.ProjectFile)
 	}

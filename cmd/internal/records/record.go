@@ -76,6 +76,14 @@ func makeDir(host hostfs.Host, server string) (Dir, error) {
 	return Dir{own}, err
 }
 
+// Opener returns a function that opens the directory of a server's records, and makes it if it is missing.
+func Opener(host hostfs.Host, server string) func() (*private.Dir, error) {
+	return func() (*private.Dir, error) {
+		d, err := makeDir(host, server)
+		return d.Dir, err
+	}
+}
+
 // Recorder writes the record of one session. If it cannot, the session continues and
 // warns of it.
 type Recorder struct {

@@ -105,10 +105,12 @@ func (f *Followed) grant(a *asking, g sessionGrant) (*lifecycle.Next, error) {
 		}
 		return nil, err
 	}
+	f.Log.granted("a question in the client", g.words)
 	if before.Policy.Stateful {
 		return f.next(after, nil), nil
 	}
 	f.take(after)
+	f.Log.restarted(after)
 	return nil, nil
 }
 

@@ -36,6 +36,8 @@ func (s *source) take(o config.LoadOptions) {
 // configuration that can be used. A stateful server is started again for it if the user wants that, and keeps its policy
 // until then.
 type Followed struct {
+	Log *Log // of the session; nil: nothing is written down
+
 	now     atomic.Pointer[Target] // of the newest configuration that can be used, and is wanted
 	prepare func(*Target) error    // makes a new target ready to be started
 	keeping keeping                // keeps the files that the server changes
@@ -199,6 +201,7 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 	}
 	// Processes that started under the old policy may still need what it holds.
 	f.take(after)
+	f.Log.restarted(after)
 	return lifecycle.Refreshed{Changed: true, Notice: fmt.Sprintf("%s has changed (%s): calls of server %s are under its new policy now", file, at.Format(time.TimeOnly), server)}
 }
 
@@ -248,6 +251,7 @@ func (f *Followed) next(t *Target, kept *diagnostics.Kept) *lifecycle.Next {
 		case !took && f.target() == t:
 			f.now.Store(f.runs)
 		case took:
+			f.Log.restarted(t)
 			if f.runs = t; f.kept == kept {
 				f.kept = nil
 			}
@@ -321,6 +325,6 @@ func (t *Target) digest() string {
 // process.
 func enforced(p *policy.Policy) *policy.Policy {
 	out := *p
-	out.Others, out.Noted, out.UnusedKeys, out.Settings = nil, nil, nil, nil
+	out.Others, out.Noted, out.UnusedKeys, out.Settings, out.Log = nil, nil, nil, nil, false
 	return &out
 }

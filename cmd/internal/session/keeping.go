@@ -221,8 +221,8 @@ func (k *keeping) End() {
 	}
 }
 
-// changes says how much the server has changed, and how to see it; "" if nothing.
-func (k *keeping) changes() string {
+// changes says how much the server has changed, and how to see it; "" if nothing. log gets each change.
+func (k *keeping) changes(log *Log) string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.writer == nil {
@@ -232,7 +232,9 @@ func (k *keeping) changes() string {
 	if err != nil {
 		return ""
 	}
-	n := len(s.Events(undo.Selection{}))
+	events := s.Events(undo.Selection{})
+	log.changed(events)
+	n := len(events)
 	if n == 0 {
 		return ""
 	}

@@ -33,6 +33,9 @@ import (
 func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecycle.Session {
 	t := f.target()
 	launcher.UserHome = t.Host.Home
+	if f.Log != nil {
+		launcher.Traffic = &f.Log.traffic
+	}
 	launcher.Ports = confine.NewPorts(records.PortLocks(t.Host, t.Policy.KeptName()))
 	s := lifecycle.Session{
 		Profile: t.Profile,
@@ -69,7 +72,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 		s.Fold, s.Rows = c.FoldMessages, c.ErrRows
 	}
 	s.In, s.Out, s.Err = c.Raw()
-	s.Changed = f.keeping.changes
+	s.Changed = func() string { return f.keeping.changes(f.Log) }
 	return s
 }
 
@@ -77,6 +80,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 // has undo. A jail that the session asks for records refused reads.
 func (f *Followed) start(ctx context.Context, launcher confine.Launcher, p *policy.Profile, launch func(confine.Launcher, *policy.Profile) (*confine.Process, error)) (lifecycle.Process, error) {
 	t := f.target()
+	f.Log.hide(p.Env)
 	launcher.CertainReads = launcher.CertainReads || lifecycle.CertainReads(ctx)
 	launcher.BeforeExec = func(ctx context.Context) error {
 		err := f.target().Package.Check(ctx)

@@ -23,7 +23,10 @@ import (
 // Refuse reports why no server was started. It writes the diagnosis to standard
 // error and, if the server is known, to its own record, and answers the client's requests
 // with it: most clients never show standard error.
-func Refuse(c terminal.Console, t *Target, name string, err error) {
+func Refuse(c terminal.Console, t *Target, name string, err error) { RefuseInto(c, t, name, err, nil) }
+
+// RefuseInto is Refuse, and tells a log.
+func RefuseInto(c terminal.Console, t *Target, name string, err error, log *Log) {
 	in, out, errs := c.Raw()
 	s := lifecycle.Session{In: in, Out: out, Err: errs}
 	if c.ErrIsTerminal() {
@@ -37,7 +40,9 @@ func Refuse(c terminal.Console, t *Target, name string, err error) {
 		record.MarkStart()
 		s.Sink, s.Lost, s.ClientNamed = record.Save, record.LastError, record.ClientNamed
 	}
+	log.Take(&s, t)
 	lifecycle.Refuse(context.Background(), s, t.diagnosisOf(name, err))
+	log.End(confine.Exit{Code: terminal.Status(err)}, err)
 }
 
 // diagnosisOf returns the diagnosis of an error that prevented the start of a server. t may be

@@ -30,10 +30,11 @@ type Network struct {
 // Options says what Open opens.
 type Options struct {
 	Plan        *planpkg.Plan
-	Control     *os.File     // the socket over which the jail passes its sockets
-	Interceptor *Interceptor // nil if no rule concerns requests
-	Run         Runner       // for a proxy that is reached by TLS
-	Ports       *Ports       // of the session; nil: this jail is the only one of it
+	Control     *os.File        // the socket over which the jail passes its sockets
+	Interceptor *Interceptor    // nil if no rule concerns requests
+	Run         Runner          // for a proxy that is reached by TLS
+	Ports       *Ports          // of the session; nil: this jail is the only one of it
+	Traffic     *egress.Traffic // of the session, or nil
 	Leak        func(egress.Leak)
 	Warn        func(string)
 }
@@ -61,7 +62,7 @@ func (n *Network) Open(o Options, goOn func()) error {
 	defer n.mu.Unlock()
 	profile := o.Plan.Profile
 	n.profile, n.relays = profile, network.Relays()
-	n.gateway = New(profile, o.Interceptor, o.Run, egress.Options{Tell: o.Leak})
+	n.gateway = New(profile, o.Interceptor, o.Run, egress.Options{Tell: o.Leak, Traffic: o.Traffic})
 	if hostNS {
 		n.broker = newBroker(got.broker, n.gateway)
 	} else {

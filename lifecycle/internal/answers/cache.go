@@ -257,9 +257,7 @@ func (l *Cache) save(e *entry) {
 	if !unsaved {
 		return
 	}
-	if err := save(l.options.Dir, e.key, answers); err != nil {
-		l.client.Log.Info().Err(err).Msg("the server's lists were not kept for other sessions")
-	}
+	_ = save(l.options.Dir, e.key, answers) // else other sessions ask the server
 }
 
 func (l *Cache) noteLogging(method string, result []byte) {

@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/mcp-jail/mcp-jail/confine"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/streams"
@@ -23,7 +21,6 @@ import (
 type Client struct {
 	Config  Session
 	Times   times
-	Log     zerolog.Logger
 	Started time.Time
 	Proxy   *mcpproxy.Proxy
 	Stderr  *streams.Stderr
@@ -42,6 +39,8 @@ type Client struct {
 	Tasks      sync.WaitGroup
 	deadline   time.Time // when we must exit after a signal; zero: no signal came
 	Shutdown   Event     // deadline is set
+	EndedBy    string    // see Events.Ended
+	begun      sync.Once
 
 	Record record
 	said   saidLines
@@ -53,12 +52,13 @@ type Client struct {
 // returns the denials of the whole session, and refused how many there are.
 func NewClient(s Session, hooks mcpproxy.Hooks, denied func() []policy.Denial, refused func() int) *Client {
 	s = s.withDefaults()
-	c := &Client{Config: s, Times: s.times, Log: s.Log, Started: time.Now()}
+	c := &Client{Config: s, Times: s.times, Started: time.Now(), EndedBy: ByClient}
 	c.Introduction.named, c.usual.earlier, c.said.said = s.ClientNamed, s.Earlier, map[string]bool{}
 	c.Requested.Done, c.Gone.Done, c.Shutdown.Done = make(chan struct{}), make(chan struct{}), make(chan struct{})
 	c.Stderr = streams.NewStderr(c.Config.Err, c.Config.Fold)
 	c.written.Dst, c.written.Large = streams.Blocking{File: c.Config.Out}, func() { streams.Enlarge(c.Config.Out, streams.ClientPipe) }
 	c.Proxy = mcpproxy.NewProxy(mcpproxy.NewConn(streams.Blocking{File: c.Config.In}, &c.written, c.Limit()), hooks)
+	c.Proxy.Requests.Left = c.called
 	c.Record = record{
 		client: c, denials: denied, refused: refused,
 		changed: make(chan struct{}, 1), Finished: make(chan struct{}), Saved: make(chan struct{}),
@@ -78,6 +78,23 @@ func NewClient(s Session, hooks mcpproxy.Hooks, denied func() []policy.Denial, r
 	return c
 }
 
+// begin calls Events.Begun, if it was not called.
+func (c *Client) begin() {
+	c.begun.Do(func() { c.Config.Events.Begun(c.Introduction.name()) })
+}
+
+// called tells of a request that has left the table of those that are open.
+func (c *Client) called(call *mcpproxy.Call, response *mcpproxy.Envelope) {
+	if c.Config.Events == nil {
+		return
+	}
+	switch string(call.Method) {
+	case "tools/call", "resources/read", "prompts/get":
+		c.begin()
+		c.Config.Events.Called(call, response)
+	}
+}
+
 // StartReading runs read, which reads the client's stdin to its end, on a goroutine.
 func (c *Client) StartReading(read func() error) {
 	c.InputEnded = make(chan struct{})
@@ -86,9 +103,7 @@ func (c *Client) StartReading(read func() error) {
 	}
 	go func() {
 		defer close(c.InputEnded)
-		if err := read(); err != nil {
-			c.Log.Debug().Err(err).Msg("cannot read the client's stdin")
-		}
+		_ = read() // its end is the end of the session, however it came
 	}()
 }
 

@@ -213,11 +213,8 @@ func (c *toolCheck) judge(compare func(map[string]*toolpin.Pin) toolpin.Verdict)
 	if len(verdict.Differences) == 0 {
 		return verdict, nil
 	}
-	pinned, err := c.pins.Pinned(true)
-	if err != nil {
-		c.client.Log.Info().Err(err).Msg("the pins of the start are compared, since those of now cannot be read")
-	}
-	if len(pinned) == 0 { // what this session has pinned may not be written yet
+	pinned, _ := c.pins.Pinned(true)
+	if len(pinned) == 0 { // it cannot be read, or what this session has pinned is not written yet
 		return verdict, nil
 	}
 	if now := compare(pinned); len(now.Differences) == 0 {

@@ -65,7 +65,7 @@ type question struct {
 type HeldCall struct {
 	ID, Tool string
 	Pass     func(*mcpproxy.Frame) // gives the call to the server
-	Answer   func(line []byte)     // answers it in the server's place
+	Answer   func(line []byte)     // answers it in the server's place; nil: it is cancelled
 	Restart  func(*Next)           // has a stateful server started again
 }
 
@@ -322,6 +322,7 @@ func (q *Questions) Cancelled(id []byte) bool {
 		return false
 	}
 	q.again(open)
+	open.call.Answer(nil)
 	open.frame.Close()
 	return true
 }

@@ -98,10 +98,21 @@ func (r *record) run() {
 				saved = n
 				r.save(false)
 			}
+			if events := r.client.Config.Events; events != nil {
+				r.client.begin()
+				events.Tick()
+			}
 		case <-r.Finished:
 			r.client.Introduction.tell()
+			events := r.client.Config.Events
+			if events != nil {
+				r.client.begin()
+			}
 			r.noteChanges()
 			r.save(true)
+			if events != nil {
+				events.Ended(r.client.EndedBy)
+			}
 			return
 		}
 	}
@@ -151,7 +162,7 @@ const MaxIntroduction = 64 << 10
 // Note keeps the params of an initialize, or the _meta of a first modern request. They are decoded
 // later, so that the server's start does not wait.
 func (i *introduction) Note(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
-	if i.named == nil || i.params.Load() != nil {
+	if i.params.Load() != nil {
 		return
 	}
 	var text []byte
@@ -169,23 +180,31 @@ func (i *introduction) Note(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 }
 
 func (i *introduction) tell() {
-	text := i.params.Load()
-	if text == nil || i.told {
+	if i.told || i.named == nil || i.params.Load() == nil {
 		return
 	}
 	i.told = true
+	if name, version := i.name(); name != "" {
+		i.named(name, version)
+	}
+}
+
+// name returns what the client has said so far.
+func (i *introduction) name() (name, version string) {
+	text := i.params.Load()
+	if text == nil {
+		return "", ""
+	}
 	type info struct{ Name, Version string }
 	var said struct {
 		Legacy info `json:"clientInfo"`
 		Modern info `json:"io.modelcontextprotocol/clientInfo"`
 	}
 	if json.Unmarshal(*text, &said) != nil {
-		return
+		return "", ""
 	}
 	if said.Legacy.Name == "" {
 		said.Legacy = said.Modern
 	}
-	if said.Legacy.Name != "" {
-		i.named(said.Legacy.Name, said.Legacy.Version)
-	}
+	return said.Legacy.Name, said.Legacy.Version
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/rs/zerolog"
-
 	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
@@ -30,14 +28,13 @@ type roots struct {
 	mode      string
 	statement []byte                   // of the policy; nil unless mode is RootsAdvertise
 	canonical func(path string) string // see Session.Known
-	log       zerolog.Logger
 	ofClient  atomic.Pointer[[]string] // the directories that the client has named as its roots
 	declared  atomic.Bool              // we have declared the capability in the client's name
 	answer    atomic.Pointer[[]byte]   // the client's last result, as it came
 }
 
 func (r *roots) init(c *Client, p *policy.Profile) {
-	r.profile, r.mode, r.canonical, r.log = p, cmp.Or(p.Roots, RootsOff), c.Config.Known.Canonical, c.Log
+	r.profile, r.mode, r.canonical = p, cmp.Or(p.Roots, RootsOff), c.Config.Known.Canonical
 	if r.mode == RootsAdvertise {
 		r.statement = policy.NewStatement(p).Encode()
 	}
@@ -282,7 +279,6 @@ func (r *roots) advertise(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 // canSplice reports whether a member can be added such that every reader of the message sees it.
 func (r *roots) canSplice(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool {
 	if !f.Flaws.IsStrict() || e.Params.Present() && e.Params.Kind != '{' {
-		r.log.Info().Str("method", string(e.Method)).Msg("passed an ambiguous message without adding the policy")
 		return false
 	}
 	return true

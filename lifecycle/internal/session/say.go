@@ -81,7 +81,6 @@ func (c *Client) SayDropped(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 // Announce writes a diagnosis to stderr and to the record.
 func (c *Client) Announce(d diagnostics.Diagnosis) diagnostics.Diagnosis {
 	c.Stderr.Say(d.Text())
-	c.Log.Info().Str("server", d.Server).Str("stage", string(d.Stage)).Str("attribution", string(d.Attribution)).Int("code", int(d.Code)).Msg("failure")
 	c.Record.addDiagnosis(d)
 	return d
 }

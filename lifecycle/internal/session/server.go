@@ -122,7 +122,6 @@ func (s *Server) onNotice(r confine.Notice) {
 	if r.Warning {
 		s.Client.warnNow("warning: " + r.Text)
 	}
-	s.Client.Log.Info().Str("server", s.Profile.Server).Msg(r.Text)
 }
 
 // PumpStderr copies the server's stderr to ours while shows returns true. It always keeps

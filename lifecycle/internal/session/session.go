@@ -12,9 +12,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/rs/zerolog"
-
 	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
 	"github.com/mcp-jail/mcp-jail/policy"
 )
 
@@ -88,11 +87,31 @@ type Session struct {
 	// means 30 s.
 	Linger time.Duration
 
-	// Log is for debugging mcp-jail itself. The zero Logger is off.
-	Log zerolog.Logger
+	// Events are told what happens in the session. They may be nil.
+	Events *Events
 
 	times times // zero: the defaults; tests shorten them
 }
+
+// Events are functions that a session calls.
+type Events struct {
+	// Begun is called once, before the others, with the name and the version of the client, as far as it gave them.
+	Begun func(name, version string)
+	// Called gets each use of a tool, resource or prompt that has its answer, was cancelled or is lost, as
+	// mcpproxy.Pending.Left does. Several goroutines call it.
+	Called func(c *mcpproxy.Call, response *mcpproxy.Envelope)
+	// Tick is called once a second, and Ended once, after the last Sink, with who has ended the session: ByClient,
+	// ByServer or ByUs. The goroutine of Sink calls them.
+	Tick  func()
+	Ended func(by string)
+}
+
+// Who ended a session.
+const (
+	ByClient = "client"
+	ByServer = "server"
+	ByUs     = "mcp-jail"
+)
 
 // times are the timeouts that users need not set. Most follow from how long clients wait
 // for a process before they kill it.

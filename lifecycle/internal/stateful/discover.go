@@ -159,7 +159,6 @@ func isResponse(f *mcpproxy.Frame) bool {
 func (s *statefulSession) answerDiscover(why string) {
 	s.client.Proxy.ServerRequests.Answer(anyCall)
 	for _, c := range s.calls.claim(s.upstream.guard.isDiscover) {
-		s.client.Log.Info().Str("server", s.server().Profile.Server).Str("why", why).Msg("answered server/discover in the server's name")
 		frame := mcpproxy.NewResponse(c.ID, "error", session.DeclinedDiscover(s.server().Profile.Server, why))
 		// It was kept for a late answer of the server, which cannot come any more.
 		s.client.Proxy.Requests.Take(c.ID, new(mcpproxy.Call))

@@ -147,6 +147,7 @@ func (s *inspection) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
 		case kind == mcpproxy.Request && from == mcpproxy.FromClient:
 			told = true
 			s.client.Announce(d)
+			s.client.Proxy.Requests.Leave(mcpproxy.NewCall(e, time.Now()), nil)
 			back.Inject(d.ErrorFrame(e.ID))
 		case kind == mcpproxy.Request:
 			told = true
@@ -190,6 +191,7 @@ func (s *inspection) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answere
 		s.lists.note(f, e)
 	}
 	if string(e.Method) == "tools/call" && !f.Batch && e.Trackable() && s.client.Questions != nil && s.client.Questions.Hold(f, e, s.held(e)) {
+		s.client.Proxy.Requests.Withdraw(e.ID)
 		return true
 	}
 	s.client.Logs.NoteRequest(f, e)
@@ -205,13 +207,19 @@ func (s *inspection) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answere
 
 // held returns a call in front of which a question may stand.
 func (s *inspection) held(e *mcpproxy.Envelope) session.HeldCall {
+	call := mcpproxy.NewCall(e, time.Now())
 	return session.HeldCall{
 		ID: string(e.ID), Tool: string(e.Name),
 		Pass: func(f *mcpproxy.Frame) {
 			s.client.Proxy.Forward(f, s.upstream)
 			f.Close()
 		},
-		Answer:  func(line []byte) { s.client.Proxy.Client.Inject(line) },
+		Answer: func(line []byte) {
+			if call.Cancelled = line == nil; line != nil {
+				s.client.Proxy.Client.Inject(line)
+			}
+			s.client.Proxy.Requests.Leave(call, nil)
+		},
 		Restart: s.refresh.restart,
 	}
 }

@@ -33,7 +33,7 @@ func Refuse(ctx context.Context, s session.Session, d diagnostics.Diagnosis) {
 	defer stop()
 	r := newStatefulSession(s)
 	defer r.finish(ctx, ends)
-	r.client.Record.Server = d.Server
+	r.client.Record.Server, r.client.EndedBy = d.Server, session.ByUs
 	r.client.Announce(d)
 	r.answerUntilClosed(ctx, ends, d)
 }
@@ -46,6 +46,7 @@ func (s *statefulSession) startOrLinger(ctx context.Context, ends <-chan os.Sign
 	case sig != nil:
 		return session.EndedBy(sig), false, nil
 	case err != nil:
+		s.client.EndedBy = session.ByUs
 		d, status := s.server().StartFailure(err)
 		s.answerUntilClosed(ctx, ends, d)
 		return confine.Exit{Code: status}, false, err
@@ -160,8 +161,7 @@ func (s *statefulSession) relay(ctx context.Context, ends <-chan os.Signal, h *h
 		s.client.Tasks.Go(s.client.Questions.End) // what the server has written may wait for an answer
 	}
 
-	exit, err := proc.Wait()
-	s.client.Log.Debug().Int("code", exit.Code).Str("why", exit.Why).Err(err).Bool("asked", how.byClient || how.signalled).Msg("the server has ended")
+	exit, _ = proc.Wait()
 	pipes.Stdin.Close()
 	idle, total := s.client.Remaining(s.client.Times.DrainIdle), s.client.Remaining(s.client.Times.DrainTotal)
 	// A descendant may hold the pipes open: what is in them is read, and no more waited for.

@@ -180,8 +180,12 @@ func (u *upstream) Send(f *mcpproxy.Frame) error {
 }
 
 func (s *statefulSession) finishRequests(ctx context.Context, ends <-chan os.Signal, how endCause, exit confine.Exit) confine.Exit {
+	if !how.signalled && !how.byClient && !s.client.Gone.IsSet() {
+		s.client.EndedBy = session.ByServer
+	}
 	switch {
 	case how.startupTimeout != nil:
+		s.client.EndedBy = session.ByUs
 		s.answerUntilClosed(ctx, ends, *how.startupTimeout)
 		return confine.Exit{Code: session.StatusFailed}
 	case how.signalled, s.client.Gone.IsSet(): // no client waits for answers

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/lifecycle/internal/answers"
@@ -86,6 +87,7 @@ func (dp *dispatcher) dispatchMessage(ctx context.Context, f *mcpproxy.Frame, ba
 		e = &f.Messages[0]
 		rq, working, ok := dp.addRequest(ctx, f, batch)
 		if !ok {
+			dp.client.Proxy.Requests.Leave(mcpproxy.NewCall(e, time.Now()), nil)
 			dp.client.SayOnce(fmt.Sprintf("the client has used the id %s for a second request before the first was answered; the second was dropped", e.ID))
 			if batch != nil {
 				dp.session.noteSendError(batch.Drop())
@@ -273,6 +275,9 @@ func (dp *dispatcher) reject(f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 		}
 		switch e.Kind() {
 		case mcpproxy.Request, mcpproxy.Other:
+			if e.Kind() == mcpproxy.Request {
+				dp.client.Proxy.Requests.Leave(mcpproxy.NewCall(e, time.Now()), nil)
+			}
 			if open, _ := dp.table.find(e.ID); open == nil {
 				answers = append(answers, bytes.TrimSpace(d.ErrorFrame(e.ID)))
 			}

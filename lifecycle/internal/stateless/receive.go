@@ -172,8 +172,7 @@ func (w *worker) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	}
 	rq := w.takeRequest(e)
 	if rq == nil || session.IsClosed(rq.done) {
-		w.client.Log.Debug().Str("id", string(e.ID)).Msg("dropped an answer that matches no open request")
-		return
+		return // no open request has this id
 	}
 	if answers.IsTask(f.Slice(e.Result)) {
 		w.session.dispatcher.fail(rq, w.client.Announce(noTasks(w.session.serverName, rq.tool, "it has answered "+rq.method+" with a task, for work that goes on after the answer")))

@@ -28,6 +28,9 @@ type clientRequest struct {
 	worker     *worker // that works on it; under requestTable.mu
 	cancel     context.CancelFunc
 	kept       *answers.Request // what its answer may be kept as; nil: nothing
+
+	response  *mcpproxy.Envelope // of the worker; nil: it had none. It and cancelled are for who has claimed the request
+	cancelled bool
 }
 
 func (r *clientRequest) key() string { return mcpproxy.IDKey(r.id) }
@@ -35,7 +38,7 @@ func (r *clientRequest) key() string { return mcpproxy.IDKey(r.id) }
 func (r *clientRequest) isCall() bool { return r.method == "tools/call" }
 
 func (r *clientRequest) call() *mcpproxy.Call {
-	return &mcpproxy.Call{ID: r.id, Method: []byte(r.method), Tool: []byte(r.tool), Start: r.start}
+	return &mcpproxy.Call{ID: r.id, Method: []byte(r.method), Tool: []byte(r.tool), Start: r.start, Size: r.frame.Size, Cancelled: r.cancelled}
 }
 
 func (dp *dispatcher) addRequest(ctx context.Context, f *mcpproxy.Frame, batch *mcpproxy.Batch) (*clientRequest, context.Context, bool) {
@@ -64,6 +67,7 @@ func (dp *dispatcher) end(rq *clientRequest, answer func()) {
 
 func (dp *dispatcher) endClaimed(rq *clientRequest, answer func()) {
 	answer()
+	dp.client.Proxy.Requests.Leave(rq.call(), rq.response)
 	close(rq.done)
 	rq.cancel()
 	dp.client.Logs.NoteAnswer(rq.id)
@@ -75,6 +79,7 @@ func (dp *dispatcher) endClaimed(rq *clientRequest, answer func()) {
 
 // send sends the answer of a request that was claimed. nil is for one that the client has cancelled.
 func (dp *dispatcher) send(rq *clientRequest, line []byte) {
+	rq.cancelled = line == nil
 	switch {
 	case rq.batch != nil && line == nil:
 		dp.session.noteSendError(rq.batch.Drop())
@@ -95,6 +100,7 @@ func (dp *dispatcher) forwardResponse(rq *clientRequest, f *mcpproxy.Frame) {
 		if w := dp.table.workerOf(rq); w != nil && w.tool != "" {
 			w.server.Processes.CallEnds()
 		}
+		rq.response = &f.Messages[0]
 		if rq.batch == nil {
 			dp.session.sendToClient(f)
 		} else if rq.batch.Send(f) != nil {

@@ -147,8 +147,7 @@ func (w *worker) run() {
 		w.server.Pipes.Stdin.Close()
 	})
 	w.waitExit(said)
-	exit, err := w.proc.Wait()
-	w.client.Log.Debug().Str("tool", w.tool).Int("code", exit.Code).Str("why", exit.Why).Err(err).Msg("a process has ended")
+	exit, _ := w.proc.Wait()
 	w.exit, w.unreadInput = exit, streams.UnreadBytes(w.server.Pipes.Stdin)
 	// Senders no longer wait for a process that has ended.
 	w.queue.close()

@@ -101,7 +101,7 @@ func (g *grantCmd) Run(c terminal.Console) error {
 		return e.offer(c, g.yes)
 	}
 	e.remove = g.remove
-	how := How{Yes: g.yes, DryRun: g.dryRun, Named: g.last}
+	how := How{Yes: g.yes, DryRun: g.dryRun, Named: g.last, By: "grant" + map[bool]string{true: " --last"}[g.last] + map[bool]string{true: " --remove"}[g.remove]}
 	var wanted []change.Object
 	if g.last {
 		if e.isTable() { // it only prints, and asks nothing

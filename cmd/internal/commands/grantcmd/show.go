@@ -23,6 +23,7 @@ import (
 type How struct {
 	Yes    bool   // without a question
 	DryRun bool   // not at all
+	By     string // the command, for the log
 	Named  bool   // the user has named or agreed to what may do harm
 	agreed bool   // the user has agreed to all of it
 	asks   string // the question; "" is the usual one
@@ -78,7 +79,7 @@ func (e *Edit) Write(c terminal.Console, how How) error {
 	if err := e.confirm(c, how, apart); err != nil {
 		return err
 	}
-	return e.commit(c)
+	return e.commit(c, how.By)
 }
 
 // show shows what the grants to one tool change, rule by rule. It returns what the server can do then, and what is to be
@@ -283,7 +284,7 @@ func (e *Edit) confirm(c terminal.Console, how How, apart []string) error {
 }
 
 // commit writes the file of the server.
-func (e *Edit) commit(c terminal.Console) error {
+func (e *Edit) commit(c terminal.Console, by string) error {
 	whole := e.File
 	err := config.ChangeServers(e.host.ConfigDir, func(files []*config.ServerFile, broken []error) ([]*config.ServerFile, error) {
 		changed, err := e.rebuild()
@@ -295,6 +296,13 @@ func (e *Edit) commit(c terminal.Console) error {
 	})
 	if err == nil {
 		e.File = whole
+		var words []string
+		for _, p := range e.parts {
+			for _, o := range p.objects {
+				words = append(words, change.AsTyped(o.Words()))
+			}
+		}
+		session.LogGrant(c, e.host, e.was[""].target.Policy, by, words)
 		done := "Allowed."
 		if e.remove {
 			done = "Taken back."

@@ -30,7 +30,7 @@ func (l *loop) end() error {
 		l.sayLeft()
 		return errors.New("nothing was changed: no call answered, and learn writes nothing then without a question")
 	default:
-		if err := l.edit.Write(l.c, grantcmd.How{Yes: l.yes, Named: true}); err != nil {
+		if err := l.edit.Write(l.c, grantcmd.How{Yes: l.yes, Named: true, By: "learn"}); err != nil {
 			l.sayLeft()
 			return err
 		}

@@ -1,0 +1,240 @@
+// Package journal writes and reads what a server did: a file of JSON lines beside its state, which the server cannot see.
+//
+//   - [New] returns the Journal of one session, or of one command that grants something. [Journal.Event] begins a line.
+//   - [Read] returns the lines of a server.
+//
+// The names of members are those of OpenTelemetry's conventions for MCP where these have one. A reader ignores members
+// that it does not know; [Schema] changes if one of them gets another meaning.
+//
+// # Bounds
+//
+// A line has at most 4 KiB, and a text in it 200 bytes. A session has 600 lines at once, and then ten a second. Lines
+// beyond that are counted. At 4 MiB a file makes room for the next one, and one older file is kept.
+//
+// # Limits
+//
+//   - Lines are written once a second: a kill loses those of the last one. Nothing is synced.
+//   - The user, and every program that runs as the user, can change and remove the files.
+//   - A text has no value of a secret variable, in the forms of package leak. The labels of a host's name can carry a
+//     secret in pieces.
+package journal
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
+
+	"github.com/mcp-jail/mcp-jail/internal/private"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+)
+
+// Schema is the version of the lines.
+const Schema = 1
+
+// The files of a server.
+const (
+	File    = "log.jsonl"
+	oldFile = "log.1.jsonl"
+)
+
+const (
+	maxLine = 4 << 10
+	maxText = 200
+	maxFile = 4 << 20
+	burst   = 600 // lines of a session, and then perSecond
+	// of them; both bound what a server can push out of the files.
+	perSecond = 10
+)
+
+// Journal is that of one session. All methods but Flush are safe for concurrent use.
+type Journal struct {
+	// Open opens the directory of the server's files. nil writes no file.
+	Open func() (*private.Dir, error)
+	// Report gets each line at once, and returns false if it cannot be taken. It may be nil.
+	Report func(line []byte) bool
+	// Redact returns a text without secrets.
+	Redact func(string) string
+
+	session string
+	log     zerolog.Logger
+	tokens  *rate.Limiter
+
+	mu      sync.Mutex
+	lines   []byte // to be written
+	omitted int
+	cut     bool // the last write may have left a line without its end
+}
+
+// New returns a Journal that writes nowhere yet.
+func New() *Journal {
+	j := &Journal{session: strings.ToLower(rand.Text()), tokens: rate.NewLimiter(perSecond, burst)}
+	j.log = zerolog.New(writer{j})
+	return j
+}
+
+// Event begins a line; Send of it ends it. It returns nil, of which all methods do nothing, if there are too many.
+func (j *Journal) Event(name string) *zerolog.Event {
+	if !j.tokens.Allow() {
+		j.omit(1)
+		return nil
+	}
+	return j.Always(name)
+}
+
+// Always is Event for a line that is never one too many.
+func (j *Journal) Always(name string) *zerolog.Event {
+	if j.Open == nil && j.Report == nil {
+		return nil
+	}
+	return j.log.Log().Str("time", time.Now().UTC().Format("2006-01-02T15:04:05.000Z")).Str("event", name).Str("mcp.session.id", j.session)
+}
+
+// Text returns a text of others as a line may have it.
+func (j *Journal) Text(s string) string {
+	if j.Redact != nil {
+		s = j.Redact(s)
+	}
+	return show.Cut(show.Line(s), maxText)
+}
+
+func (j *Journal) omit(lines int) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.omitted += lines
+}
+
+// Omitted returns how many lines are missing.
+func (j *Journal) Omitted() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.omitted
+}
+
+// writer gets whole lines.
+type writer struct{ *Journal }
+
+// Write implements io.Writer.
+func (j writer) Write(line []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	lost := len(line) > maxLine || j.Report != nil && !j.Report(line)
+	if j.Open != nil && len(line) <= maxLine {
+		if len(j.lines) < maxFile {
+			j.lines = append(j.lines, line...)
+		} else {
+			lost = true
+		}
+	}
+	if lost {
+		j.omitted++
+	}
+	return len(line), nil
+}
+
+// Flush writes what there is. Lines that cannot be written are counted. If others write for too long, the lines wait for
+// the next Flush.
+func (j *Journal) Flush() error {
+	j.mu.Lock()
+	lines := j.lines
+	j.lines = nil
+	j.mu.Unlock()
+	if len(lines) == 0 {
+		return nil
+	}
+	err := j.append(lines)
+	if errors.Is(err, private.ErrLocked) {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.lines = append(lines, j.lines...)
+		return nil
+	}
+	if err != nil {
+		j.omit(bytes.Count(lines, []byte{'\n'}))
+	}
+	return err
+}
+
+func (j *Journal) append(lines []byte) error {
+	dir, err := j.Open()
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	for range 100 { // others may rotate the file
+		again, err := j.appendOnce(dir, lines)
+		if !again || err != nil {
+			return err
+		}
+	}
+	return private.ErrLocked
+}
+
+// appendOnce appends lines to the file. again says that the file has become the older one.
+func (j *Journal) appendOnce(dir *private.Dir, lines []byte) (again bool, err error) {
+	f, err := dir.OpenFile(File, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	if err := private.LockFile(f); err != nil {
+		return false, err
+	}
+	named, err := dir.Lstat(File)
+	opened, statErr := f.Stat()
+	switch {
+	case err != nil || statErr != nil || !os.SameFile(named, opened):
+		return true, nil
+	case opened.Size() > 0 && opened.Size()+int64(len(lines)) >= maxFile:
+		return true, dir.Rename(File, oldFile)
+	}
+	if j.cut {
+		lines = append([]byte{'\n'}, lines...)
+	}
+	_, err = f.Write(lines)
+	j.cut = err != nil
+	return false, err
+}
+
+// Read returns the lines of a server, the oldest first, and how many are no JSON.
+func Read(dir *private.Dir) (lines [][]byte, broken int, err error) {
+	for _, name := range []string{oldFile, File} {
+		text, fileErr := dir.ReadFile(name, 2*maxFile)
+		if fileErr != nil && !errors.Is(fileErr, os.ErrNotExist) {
+			err = errors.Join(err, fmt.Errorf("%s: %w", name, fileErr))
+		}
+		for line := range bytes.Lines(text) {
+			switch line = bytes.TrimSpace(line); {
+			case len(line) == 0:
+			case line[0] != '{' || line[len(line)-1] != '}':
+				broken++
+			default:
+				lines = append(lines, line)
+			}
+		}
+	}
+	return lines, broken, err
+}
+
+// Granted tells that somebody has allowed something: by which command, what, and whether a person could answer there.
+// parent is the program that has started this one.
+func (j *Journal) Granted(by string, rules []string, terminal bool) {
+	words := make([]string, len(rules))
+	for i, r := range rules {
+		words[i] = j.Text(r)
+	}
+	e := j.Event("grant").Str("by", by).Strs("rules", words).Bool("terminal", terminal)
+	if host, err := hostfs.LocalHost(); err == nil {
+		parent, _ := host.ReadHead(fmt.Sprintf("/proc/%d/comm", os.Getppid()), maxText)
+		e = e.Str("parent", j.Text(strings.TrimSpace(string(parent))))
+	}
+	e.Send()
+}

@@ -1,0 +1,240 @@
+package session
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-jail/mcp-jail/cmd/internal/journal"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/lifecycle"
+	"github.com/mcp-jail/mcp-jail/mcpproxy"
+	"github.com/mcp-jail/mcp-jail/policy"
+	"github.com/mcp-jail/mcp-jail/policy/hostfs"
+	"github.com/mcp-jail/mcp-jail/undo"
+)
+
+// maxRefused is how many lines a session has about what was refused: a server chooses how many there are.
+const maxRefused = 50
+
+// Log writes down what happens in a session. nil writes nothing.
+type Log struct {
+	journal *journal.Journal
+	target  *Target // of the start; nil: no server is known
+	traffic confine.Traffic
+	calls   atomic.Int64
+
+	mu       sync.Mutex
+	hidden   []policy.Variable
+	redactor *diagnostics.Redactor
+
+	// The goroutine of the record alone uses them.
+	err     error  // why lines are lost
+	by      string // who has ended the session
+	denials []policy.Denial
+	refused map[[5]string]int    // counts that were told
+	hosts   []policy.HostTraffic // that were told
+}
+
+// NewLog returns the log of a session. report gets each line at once: see journal.Journal.
+func NewLog(report func(line []byte) bool) *Log {
+	l := &Log{journal: journal.New(), refused: map[[5]string]int{}, by: lifecycle.ByUs}
+	l.journal.Report = report
+	l.journal.Redact = func(s string) string {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.redactor == nil {
+			l.redactor = diagnostics.NewRedactor(slices.Concat(l.hidden, confine.SessionSecrets()))
+		}
+		return l.redactor.Redact(s)
+	}
+	return l
+}
+
+// Take has a session of a target, which may be nil, tell the log what happens.
+func (l *Log) Take(s *lifecycle.Session, t *Target) {
+	if l == nil {
+		return
+	}
+	if l.target = t; t != nil && t.Policy != nil && t.Policy.Log {
+		l.journal.Open = records.Opener(t.Host, t.Policy.KeptName())
+	}
+	if t != nil && t.Profile != nil {
+		l.hide(t.Profile.Env)
+	}
+	s.Events = &lifecycle.Events{Begun: l.begun, Called: l.called, Tick: func() { l.tell(false) }, Ended: l.ended}
+	if sink, lost := s.Sink, s.Lost; sink != nil {
+		s.Sink = func(r diagnostics.Record) {
+			l.denials = r.Denials
+			sink(r)
+		}
+		s.Lost = func() error { return errors.Join(lost(), l.err) }
+	}
+}
+
+// hide has no line show the values of variables.
+func (l *Log) hide(variables []policy.Variable) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, v := range variables {
+		if v.Secret && !slices.Contains(l.hidden, v) {
+			l.hidden, l.redactor = append(l.hidden, v), nil
+		}
+	}
+}
+
+func (l *Log) begun(client, version string) {
+	e := l.journal.Always("start").Int("schema", journal.Schema)
+	if client != "" {
+		e = e.Str("mcp_jail.client", l.journal.Text(client+" "+version))
+	}
+	if t := l.target; t != nil && t.Policy != nil {
+		e = e.Str("mcp_jail.server", l.journal.Text(t.Policy.Server)).Str("mcp_jail.directory", l.journal.Text(t.Host.Dir))
+		if p := t.Package.Entry(); p != nil {
+			e = e.Str("mcp_jail.package", l.journal.Text(string(p.Ecosystem)+":"+p.Name+"@"+p.Version))
+		}
+		var waived []string
+		for _, word := range policy.OrderWaivers(t.Policy.Waive) {
+			waived = append(waived, string(word))
+		}
+		undo := policy.UndoOff
+		if t.Policy.Undo.On() {
+			undo = t.Policy.Undo.Mode
+		}
+		e = e.Str("mcp_jail.policy", t.digest()).Strs("mcp_jail.waived", waived).Str("mcp_jail.undo", undo)
+	}
+	e.Send()
+}
+
+func (l *Log) restarted(t *Target) {
+	if l != nil {
+		l.journal.Event("restarted").Str("mcp_jail.policy", t.digest()).Send()
+	}
+}
+
+func (l *Log) granted(by string, words []string) {
+	if l != nil {
+		l.journal.Granted(by, words, false)
+	}
+}
+
+// LogGrant writes down, outside of a session, that somebody has allowed a server something by a command.
+func LogGrant(c terminal.Console, host hostfs.Host, p *policy.Policy, by string, rules []string) {
+	if !p.Log {
+		return
+	}
+	j := journal.New()
+	j.Open = records.Opener(host, p.KeptName())
+	j.Granted(by, rules, c.InputIsTerminal())
+	if err := j.Flush(); err != nil {
+		c.Notef("warning: mcp-jail log will not show this: %s", show.Line(err.Error()))
+	}
+}
+
+func (l *Log) called(c *mcpproxy.Call, response *mcpproxy.Envelope) {
+	e := l.journal.Event("call").Int64("n", l.calls.Add(1))
+	if e == nil {
+		return
+	}
+	e = e.Str("mcp.method.name", string(c.Method))
+	if len(c.Tool) > 0 {
+		e = e.Str("gen_ai.operation.name", "execute_tool").Str("gen_ai.tool.name", l.journal.Text(string(c.Tool)))
+	}
+	e = e.Str("jsonrpc.request.id", l.journal.Text(string(c.ID))).Int64("duration_ms", time.Since(c.Start).Milliseconds()).Int64("bytes_in", c.Size)
+	if response != nil {
+		e = e.Int64("bytes_out", response.Self.End-response.Self.Start)
+	}
+	switch {
+	case c.Cancelled:
+		e = e.Str("error.type", "cancelled")
+	case response == nil:
+		e = e.Str("error.type", "mcp_jail") // which has answered
+	case response.Error.Present():
+		code := l.journal.Text(string(response.Code))
+		e = e.Str("error.type", code).Str("rpc.response.status_code", code)
+	case response.IsError:
+		e = e.Str("error.type", "tool_error")
+	}
+	e.Send()
+}
+
+// changed gets what undo knows of the session's changes.
+func (l *Log) changed(events []undo.Event) {
+	if l == nil {
+		return
+	}
+	for _, c := range events {
+		l.journal.Event("changed").Str("operation", string(c.Operation)).Str("path", l.journal.Text(c.Path)).Send()
+	}
+}
+
+// tell writes what was refused and reached since the last time. What is told already is told again at the end, with its
+// counts.
+func (l *Log) tell(end bool) {
+	for _, d := range l.denials {
+		key := [5]string{string(d.Axis), d.Operation, d.Target, string(d.Reason), d.Tool}
+		told, count := l.refused[key], max(d.Count, 1)
+		if told == count || told > 0 && !end || told == 0 && len(l.refused) >= maxRefused {
+			continue
+		}
+		l.refused[key] = count
+		e := l.journal.Event("refused").Str("axis", string(d.Axis)).Str("operation", d.Operation).Str("target", l.journal.Text(d.Target)).Str("reason", string(d.Reason)).Int("count", count)
+		if d.Tool != "" {
+			e = e.Str("gen_ai.tool.name", l.journal.Text(d.Tool))
+		}
+		e.Send()
+	}
+	for i, h := range l.traffic.Hosts() {
+		if i < len(l.hosts) && (!end || l.hosts[i] == h) {
+			continue
+		}
+		if i == len(l.hosts) {
+			l.hosts = append(l.hosts, h)
+		}
+		l.hosts[i] = h
+		l.journal.Event("host").Str("server.address", l.journal.Text(h.Host)).Int("server.port", h.Port).Int64("connections", h.Connections).Int64("sent", h.Sent).Int64("received", h.Received).Send()
+	}
+	if err := l.journal.Flush(); l.err == nil {
+		l.err = err
+	}
+}
+
+func (l *Log) ended(by string) {
+	l.by = by
+	l.tell(true)
+}
+
+// End writes the last line, after the session. err is why no server was started, or nil.
+func (l *Log) End(exit confine.Exit, err error) {
+	if l == nil {
+		return
+	}
+	e := l.journal.Always("end").Str("by", l.by).Int("exit", exit.Code).Int64("calls", l.calls.Load()).Int("omitted", l.journal.Omitted())
+	var gaps *confine.GapError
+	switch {
+	case errors.As(err, &gaps):
+		var axes []string
+		for _, g := range gaps.Gaps {
+			if !slices.Contains(axes, string(g.Axis)) {
+				axes = append(axes, string(g.Axis))
+			}
+		}
+		e = e.Str("error", "gap").Strs("gaps", axes)
+	case l.by != lifecycle.ByUs:
+	case exit.Code == terminal.Usage:
+		e = e.Str("error", "usage")
+	case err != nil:
+		e = e.Str("error", "start")
+	}
+	e.Send()
+	_ = l.journal.Flush() // what is lost was told
+}
