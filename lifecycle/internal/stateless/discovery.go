@@ -117,7 +117,6 @@ func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 		dv.respondHandshake(rq, "result", answer.Slice(e.Result), true)
 	case err == errExited:
 		why := fmt.Sprintf("ended on server/discover (%s)", session.ExitText(w.exit))
-		dv.client.Log.Info().Str("server", dv.session.serverName).Str("why", why).Msg("answered server/discover in the server's name")
 		dv.session.dispatcher.respondWith(rq, "error", session.DeclinedDiscover(dv.session.serverName, why))
 	default:
 		dv.session.dispatcher.fail(rq, *w.startupFailure(ctx, err))
