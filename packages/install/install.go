@@ -10,8 +10,8 @@
 // npm itself resolves, fetches and unpacks, in one run of node with npm's own program: the kernel refuses
 // every further start of a program. It runs in a jail that reaches the registries of the user's
 // configuration (package sources) and no other host, with a HOME of its own, without a workspace,
-// and without the user's variables. If Installer.Own is set, the logins of those registries are in one
-// file there, which is removed when the fetch ends.
+// and without the user's variables. If Installer.Own is set, it reads the logins of those registries from
+// its stdin.
 //
 // npm's own lock file, whole, becomes Entry.Lock. A pinned line is installed from it by npm ci.
 //
@@ -52,10 +52,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -207,7 +205,6 @@ func (i *Installer) stage(ctx context.Context, line *runline.Line) (*store.Stage
 	if err := store.CanUpdate(i.LockFile); err != nil {
 		return nil, err
 	}
-	forgetOldLogins(i)
 	key := stageKey(line.Key())
 	if !i.Own { // what a tool has left, such as a cache, counts for no other project, and not for the user's own line
 		sum := sha256.Sum256([]byte(i.key(line).Spec))
@@ -311,38 +308,6 @@ func (i *Installer) jail(dir, name string, path []string) *fetchJail {
 	limits := policy.DefaultLimits
 	limits.FileSizeMB = i.Limits.file()
 	return &fetchJail{installed.Jail{Host: i.Host, Dir: dir, Name: name, Purpose: "the installation of a package", Path: path, Variables: map[string]string{}, Limits: limits, Waive: i.Waive, Waived: i.Waived}}
-}
-
-// fetchHome is the HOME of the jail that has the logins, below the directory of a stage.
-func fetchHome(stageDir string) string {
-	return (&Installer{}).jail(stageDir, "installer", nil).Home()
-}
-
-// forgetLogins removes the files in the HOME of a fetch: those with the logins, the tool's log, and the
-// lists of what is fetched from where. The directories stay: they hold what was fetched.
-func forgetLogins(stage *store.Stage) error {
-	home := fetchHome(stage.Dir)
-	entries, err := fs.ReadDir(stage.Root().FS(), filepath.ToSlash(stage.Below(home)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	errs := []error{err}
-	for _, e := range entries {
-		if !e.IsDir() {
-			errs = append(errs, stage.Remove(filepath.Join(home, e.Name())))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("a login may be left below %s: %w", stage.Dir, err)
-	}
-	return nil
-}
-
-// forgetOldLogins does for the fetches that were killed what they could not do.
-func forgetOldLogins(i *Installer) {
-	i.Store.Idle(0, func(stage *store.Stage) {
-		_ = forgetLogins(stage) // else the next installation does it
-	})
 }
 
 // useSources names what the user's configuration says and is not used, and makes its proxy that of this
