@@ -241,56 +241,23 @@ func (i *Installer) key(line *runline.Line) store.Key {
 	return installed.Keys(line, &i.Host, i.Own)[0]
 }
 
-// pin writes e to the lock file, in place of the entry before. It keeps the note, and the tool
-// definitions that a session or the user has changed meanwhile; e then has them, too.
+// pin writes e to the lock file, in place of the entry before. It keeps the note. It is an error if the entry, or its tool
+// definitions, have changed meanwhile.
 func (i *Installer) pin(before, e *store.Entry) error {
 	return store.Update(i.LockFile, func(f *store.File) error {
 		now := f.Find(e.Key)
-		if (now == nil) != (before == nil) || now != nil && (now.Tree != before.Tree || now.Files != before.Files) {
+		if (now == nil) != (before == nil) || now != nil && (now.Tree != before.Tree || now.Files != before.Files || !samePins(now.Pins, before.Pins)) {
 			return fmt.Errorf("%s was pinned by another process meanwhile: nothing was changed. Try again", e.Key)
 		}
-		merged := *e
 		if now != nil {
-			merged.Note, merged.Pins = now.Note, mergePins(before.Pins, now.Pins, e.Pins)
+			e.Note = now.Note
 		}
-		if err := f.Set(&merged); err != nil {
-			return err
-		}
-		*e = merged
-		return nil
+		return f.Set(e)
 	})
 }
 
-// mergePins returns for each name the tool definitions of own if they differ from those of before,
-// and otherwise those of now.
-func mergePins(before, now, own map[string]*toolpin.Pin) map[string]*toolpin.Pin {
-	merged := maps.Clone(own)
-	if merged == nil {
-		merged = map[string]*toolpin.Pin{}
-	}
-	names := maps.Clone(before)
-	if names == nil {
-		names = map[string]*toolpin.Pin{}
-	}
-	maps.Copy(names, now)
-	for name := range names {
-		if !samePins(before[name], own[name]) {
-			continue
-		}
-		delete(merged, name)
-		if now[name] != nil {
-			merged[name] = now[name]
-		}
-	}
-	return merged
-}
-
-// samePins reports whether two pins say the same. nil is no pin.
-func samePins(a, b *toolpin.Pin) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return len(toolpin.Compare(a, b)) == 0
+func samePins(a, b map[string]*toolpin.Pin) bool {
+	return maps.EqualFunc(a, b, func(a, b *toolpin.Pin) bool { return len(toolpin.Compare(a, b)) == 0 })
 }
 
 func inStore(e *store.Entry, err error) error {
