@@ -173,16 +173,11 @@ func (r *npmRun) fetch(ctx context.Context, pinned *store.Entry) (refused []refu
 		return nil, err
 	}
 	w := &watch{installer: r.installer, stage: r.stage, step: fetching, work: r.work, cache: r.cache(), pkg: r.line.Packages[0].String()}
-	variables, err := r.from.Write(r.jail.Home())
-	if err == nil {
-		maps.Copy(r.jail.Variables, variables)
-		refused, err = r.runNPM(ctx, r.jail, w, "", command...)
-	}
-	if err == nil {
+	variables, input := r.from.Written(r.jail.Home())
+	maps.Copy(r.jail.Variables, variables)
+	r.jail.Input = input
+	if refused, err = r.runNPM(ctx, r.jail, w, "", command...); err == nil {
 		err = r.makeLean(ctx, w)
-	}
-	if left := forgetLogins(r.stage); left != nil && !isFull(err) { // of a full disk, all is removed
-		err = errors.Join(err, left)
 	}
 	return refused, err
 }

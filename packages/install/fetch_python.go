@@ -71,11 +71,6 @@ func (i *Installer) pythonJail(dir string) *fetchJail {
 }
 
 func (i *Installer) fetchPython(ctx context.Context, stage *store.Stage, line *runline.Line, pinned *store.Entry) (f *fetched, err error) {
-	defer func() {
-		if left := forgetLogins(stage); left != nil && !isFull(err) { // of a full disk, all is removed
-			f, err = nil, errors.Join(err, left)
-		}
-	}()
 	p := &pythonFetch{Installer: i, stage: stage, line: line, pinned: pinned, jail: i.pythonJail(stage.Dir)}
 	p.uv = p.lookPath(p.jail.Path, "uv")
 	chosen, newest, err := p.interpreters(ctx)
@@ -183,10 +178,8 @@ func (p *pythonFetch) configure() (err error) {
 	if err := p.stage.Root().MkdirAll(p.stage.Below(home), 0o700); err != nil {
 		return err
 	}
-	written, err := p.from.Write(home)
-	if err != nil {
-		return err
-	}
+	written, input := p.from.Written(home)
+	p.jail.Input = input
 	if p.jail.Variables = python.PipVariables(home); p.uv != "" {
 		p.jail.Variables = python.UvVariables(home)
 	}
@@ -226,7 +219,7 @@ func (p *pythonFetch) online(ctx context.Context, argv ...string) error {
 // offline runs a command in the same jail without a network.
 func (p *pythonFetch) offline(ctx context.Context, step step, argv ...string) error {
 	jail := *p.jail
-	jail.Registries, jail.Once, jail.MayStart = nil, true, nil
+	jail.Registries, jail.Once, jail.MayStart, jail.Input = nil, true, nil, ""
 	return p.run(ctx, jail, step, "", argv...)
 }
 

@@ -10,8 +10,8 @@
 // npm itself resolves, fetches and unpacks, in one run of node with npm's own program: the kernel refuses
 // every further start of a program. It runs in a jail that reaches the registries of the user's
 // configuration (package sources) and no other host, with a HOME of its own, without a workspace,
-// and without the user's variables. If Installer.Own is set, the logins of those registries are in one
-// file there, which is removed when the fetch ends.
+// and without the user's variables. If Installer.Own is set, it reads the logins of those registries from
+// its stdin.
 //
 // npm's own lock file, whole, becomes Entry.Lock. A pinned line is installed from it by npm ci.
 //
@@ -52,10 +52,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -207,7 +205,6 @@ func (i *Installer) stage(ctx context.Context, line *runline.Line) (*store.Stage
 	if err := store.CanUpdate(i.LockFile); err != nil {
 		return nil, err
 	}
-	forgetOldLogins(i)
 	key := stageKey(line.Key())
 	if !i.Own { // what a tool has left, such as a cache, counts for no other project, and not for the user's own line
 		sum := sha256.Sum256([]byte(i.key(line).Spec))
@@ -244,56 +241,23 @@ func (i *Installer) key(line *runline.Line) store.Key {
 	return installed.Keys(line, &i.Host, i.Own)[0]
 }
 
-// pin writes e to the lock file, in place of the entry before. It keeps the note, and the tool
-// definitions that a session or the user has changed meanwhile; e then has them, too.
+// pin writes e to the lock file, in place of the entry before. It keeps the note. It is an error if the entry, or its tool
+// definitions, have changed meanwhile.
 func (i *Installer) pin(before, e *store.Entry) error {
 	return store.Update(i.LockFile, func(f *store.File) error {
 		now := f.Find(e.Key)
-		if (now == nil) != (before == nil) || now != nil && (now.Tree != before.Tree || now.Files != before.Files) {
+		if (now == nil) != (before == nil) || now != nil && (now.Tree != before.Tree || now.Files != before.Files || !samePins(now.Pins, before.Pins)) {
 			return fmt.Errorf("%s was pinned by another process meanwhile: nothing was changed. Try again", e.Key)
 		}
-		merged := *e
 		if now != nil {
-			merged.Note, merged.Pins = now.Note, mergePins(before.Pins, now.Pins, e.Pins)
+			e.Note = now.Note
 		}
-		if err := f.Set(&merged); err != nil {
-			return err
-		}
-		*e = merged
-		return nil
+		return f.Set(e)
 	})
 }
 
-// mergePins returns for each name the tool definitions of own if they differ from those of before,
-// and otherwise those of now.
-func mergePins(before, now, own map[string]*toolpin.Pin) map[string]*toolpin.Pin {
-	merged := maps.Clone(own)
-	if merged == nil {
-		merged = map[string]*toolpin.Pin{}
-	}
-	names := maps.Clone(before)
-	if names == nil {
-		names = map[string]*toolpin.Pin{}
-	}
-	maps.Copy(names, now)
-	for name := range names {
-		if !samePins(before[name], own[name]) {
-			continue
-		}
-		delete(merged, name)
-		if now[name] != nil {
-			merged[name] = now[name]
-		}
-	}
-	return merged
-}
-
-// samePins reports whether two pins say the same. nil is no pin.
-func samePins(a, b *toolpin.Pin) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return len(toolpin.Compare(a, b)) == 0
+func samePins(a, b map[string]*toolpin.Pin) bool {
+	return maps.EqualFunc(a, b, func(a, b *toolpin.Pin) bool { return len(toolpin.Compare(a, b)) == 0 })
 }
 
 func inStore(e *store.Entry, err error) error {
@@ -311,38 +275,6 @@ func (i *Installer) jail(dir, name string, path []string) *fetchJail {
 	limits := policy.DefaultLimits
 	limits.FileSizeMB = i.Limits.file()
 	return &fetchJail{installed.Jail{Host: i.Host, Dir: dir, Name: name, Purpose: "the installation of a package", Path: path, Variables: map[string]string{}, Limits: limits, Waive: i.Waive, Waived: i.Waived}}
-}
-
-// fetchHome is the HOME of the jail that has the logins, below the directory of a stage.
-func fetchHome(stageDir string) string {
-	return (&Installer{}).jail(stageDir, "installer", nil).Home()
-}
-
-// forgetLogins removes the files in the HOME of a fetch: those with the logins, the tool's log, and the
-// lists of what is fetched from where. The directories stay: they hold what was fetched.
-func forgetLogins(stage *store.Stage) error {
-	home := fetchHome(stage.Dir)
-	entries, err := fs.ReadDir(stage.Root().FS(), filepath.ToSlash(stage.Below(home)))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	errs := []error{err}
-	for _, e := range entries {
-		if !e.IsDir() {
-			errs = append(errs, stage.Remove(filepath.Join(home, e.Name())))
-		}
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("a login may be left below %s: %w", stage.Dir, err)
-	}
-	return nil
-}
-
-// forgetOldLogins does for the fetches that were killed what they could not do.
-func forgetOldLogins(i *Installer) {
-	i.Store.Idle(0, func(stage *store.Stage) {
-		_ = forgetLogins(stage) // else the next installation does it
-	})
 }
 
 // useSources names what the user's configuration says and is not used, and makes its proxy that of this

@@ -18,46 +18,39 @@ func listed(t *testing.T, tool string) *toolpin.Pin {
 	return p
 }
 
-// TestPinKeepsTools tests what is in the lock file after an installation during which a session
-// has changed the pinned tools, and the user his note. Pins are written as the names of their
-// tools; "" is none.
-func TestPinKeepsTools(t *testing.T) {
+// TestPinRefusesChanges tests what is in the lock file after an installation during which a session has changed the
+// pinned tools, and the user the note. Pins are written as the names of their tools; "" is none.
+func TestPinRefusesChanges(t *testing.T) {
 	for name, c := range map[string]struct{ before, meanwhile, own, want string }{
-		"a session pins meanwhile":            {"", "a", "", "a"},
-		"the user removes meanwhile":          {"a", "", "a", ""},
-		"the user accepts others meanwhile":   {"a", "b", "a", "b"},
-		"nobody changes anything":             {"a", "a", "a", "a"},
-		"an update has other tools":           {"a", "a", "b", "b"},
-		"an update is before another session": {"", "a", "b", "b"},
-		"an update drops tools":               {"a", "a", "", ""},
+		"a session pins meanwhile":          {"", "a", "", "a"},
+		"the user removes meanwhile":        {"a", "", "a", ""},
+		"the user accepts others meanwhile": {"a", "b", "a", "b"},
+		"nothing changes":                   {"a", "a", "a", "a"},
+		"an update has other tools":         {"a", "a", "b", "b"},
+		"an update drops tools":             {"a", "a", "", ""},
 	} {
-		pins := func(tool string) map[string]*toolpin.Pin {
-			if tool == "" {
-				return nil
-			}
-			return map[string]*toolpin.Pin{"default": listed(t, tool)}
-		}
 		entry := func(tool, note string) *store.Entry {
-			return &store.Entry{
+			e := &store.Entry{
 				Key: store.Key{Ecosystem: store.NPM, Spec: "a@latest"}, Name: "a", Version: "1.0.0", Pinned: time.Unix(1e9, 0).UTC(),
-				Tree: "sha256:1", Files: "sha256:2", Note: note, Pins: pins(tool),
+				Tree: "sha256:1", Files: "sha256:2", Note: note,
 			}
+			if tool != "" {
+				e.Pins = map[string]*toolpin.Pin{"default": listed(t, tool)}
+			}
+			return e
 		}
 		i := &Installer{LockFile: filepath.Join(t.TempDir(), store.FileName)}
 		testkit.Must(t, i.pin(nil, entry(c.meanwhile, "mine")))
 		own := entry(c.own, "")
-		if err := i.pin(entry(c.before, ""), own); err != nil {
-			t.Fatalf("%s: %v", name, err)
+		if err := i.pin(entry(c.before, ""), own); (err == nil) != (c.before == c.meanwhile) {
+			t.Errorf("%s: %v", name, err)
 		}
-		now := testkit.Get(store.Find(i.LockFile, own.Key))(t)
-		for what, e := range map[string]*store.Entry{"the file": now, "the entry": own} {
-			got := ""
-			if p := e.Pins["default"]; p != nil {
-				got = p.Tools[0].Name
-			}
-			if got != c.want || e.Note != "mine" || len(e.Pins) > 1 {
-				t.Errorf("%s: %s has %q and the note %q, want %q", name, what, got, e.Note, c.want)
-			}
+		now, got := testkit.Get(store.Find(i.LockFile, own.Key))(t), ""
+		if p := now.Pins["default"]; p != nil {
+			got = p.Tools[0].Name
+		}
+		if got != c.want || now.Note != "mine" || len(now.Pins) > 1 {
+			t.Errorf("%s: the file has %q and the note %q, want %q", name, got, now.Note, c.want)
 		}
 	}
 }

@@ -47,6 +47,8 @@ type Jail struct {
 	// Patience is how long the program may take from its start. Then it is killed, and the error is
 	// [context.DeadlineExceeded]. Zero sets no bound.
 	Patience time.Duration
+	// Input is what the program reads from stdin. It is on no disk.
+	Input string
 	// NoStderr drops what the program writes to stderr.
 	NoStderr bool
 }
@@ -72,8 +74,15 @@ func (j *Jail) Run(ctx context.Context, out io.Writer, argv ...string) (confine.
 	if j.NoStderr {
 		stdio.Err = nil
 	}
-	process, err := j.start(ctx, argv, stdio)
+	if j.Input != "" {
+		stdio.In, err = inputOf(j.Input)
+	}
+	var process *confine.Process
+	if err == nil {
+		process, err = j.start(ctx, argv, stdio)
+	}
 	write.Close()
+	stdio.In.Close() // also nil
 	if err != nil {
 		<-copied
 		return confine.Exit{}, nil, err

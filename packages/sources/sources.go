@@ -3,7 +3,7 @@
 //
 //	s, err := sources.Reader{Host: host, Logins: true}.Read(sources.NPM)
 //	registries := s.Registries()     // the only hosts that the jail reaches
-//	variables, err := s.Write(home)  // of the jail
+//	variables, input := s.Written(home) // of the jail, and of the tool's stdin
 //
 // What is read is one table of some ten keys a tool. A variable says what a file says:
 // npm_config_registry, PIP_INDEX_URL, UV_INDEX_URL. All else that the user's files say is left out,
@@ -11,8 +11,8 @@
 //
 // A login belongs to a registry. It is handed on only if that registry is used: for npm if npm
 // itself would send it there, for pip and uv by the name of the host. A login in an address is taken
-// out of it. For npm, logins are in the file that [Sources.Write] writes, for pip and uv in a netrc:
-// no variable and no address has one, so that nothing that a package says can name it.
+// out of it. The tool reads its logins from stdin, npm as an npmrc, pip and uv as a netrc: no variable,
+// no address and no file on the disk has one, so that nothing that a package says can name it.
 //
 // ${NAME} in an .npmrc is filled in once, here, and is written so that npm in the jail finds nothing
 // to fill in. For a line that is not the user's own ([Reader.Logins] is false) none is filled in:
@@ -41,8 +41,6 @@ package sources
 
 import (
 	"cmp"
-	"errors"
-	"io/fs"
 	"maps"
 	"net/url"
 	"os"
@@ -164,29 +162,23 @@ func (s *Sources) Secrets() (all []policy.Variable) {
 	return all
 }
 
-// Files returns the files that Write writes: they are removed when the fetch has ended.
-func (s *Sources) Files(home string) []string {
-	if s.Tool == NPM {
-		return []string{filepath.Join(home, "npmrc")}
-	}
-	return []string{filepath.Join(home, "netrc")}
-}
+// stdin is what a program's stdin is called. On Linux each opening begins anew.
+const stdin = "/dev/fd/0"
 
-// Write writes the configuration of the tool, with the logins, into files of home that only the user
-// may read. It returns the variables that have the tool read them, and nothing else. No login is among them.
-func (s *Sources) Write(home string) (variables map[string]string, err error) {
+// Written returns the configuration of the tool: variables, and what it reads from its stdin, with the logins. No login
+// is among the variables, and none is ever on the disk. home is that of the jail.
+func (s *Sources) Written(home string) (variables map[string]string, input string) {
 	variables = map[string]string{}
 	maps.Copy(variables, s.variables)
-	file := s.Files(home)[0]
 	var text strings.Builder
 	switch s.Tool {
 	case NPM:
-		variables["npm_config_userconfig"] = file
+		variables["npm_config_userconfig"] = stdin
 		variables["npm_config_globalconfig"] = filepath.Join(home, "no-npmrc")
 	case Pip:
-		variables["PIP_CONFIG_FILE"], variables["NETRC"] = os.DevNull, file // no other file counts either
+		variables["PIP_CONFIG_FILE"], variables["NETRC"] = os.DevNull, stdin // no other file counts either
 	case Uv:
-		variables["UV_NO_CONFIG"], variables["NETRC"] = "1", file
+		variables["UV_NO_CONFIG"], variables["NETRC"] = "1", stdin
 	}
 	for _, p := range s.pairs() {
 		if s.Tool != NPM {
@@ -202,10 +194,7 @@ func (s *Sources) Write(home string) (variables map[string]string, err error) {
 			text.WriteString(netrcLine(l))
 		}
 	}
-	if err := writeFresh(file, text.String()); err != nil {
-		return nil, err
-	}
-	return variables, nil
+	return variables, text.String()
 }
 
 // pair is a setting as it is written.
@@ -242,22 +231,6 @@ func (s *Sources) pairs() (all []pair) {
 		}
 	}
 	return all
-}
-
-// writeFresh makes a file anew that only the user may read.
-func writeFresh(file, text string) error {
-	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-		return err
-	}
-	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(text)
-	return errors.Join(err, f.Close())
 }
 
 // meaning is what a setting says, whichever tool it is of.

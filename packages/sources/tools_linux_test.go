@@ -161,13 +161,14 @@ func fetch(t *testing.T, tool sources.Tool, reader sources.Reader) string {
 		return err.Error()
 	}
 	home := testkit.ShortDir(t)
-	variables := testkit.Get(s.Write(home))(t)
+	variables, input := s.Written(home)
 	options := "install --ignore-scripts --no-audit --no-fund --fetch-retries=0 --no-update-notifier plain @open/y @priv/x"
 	if tool == sources.Pip {
 		options = "download --no-deps --disable-pip-version-check --no-input --no-cache-dir --retries 0 plain priv-x"
 	}
 	words := append(slices.Clone(commands[tool]), strings.Fields(options)...)
 	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Stdin = opened(t, input)
 	cmd.Dir, cmd.Env = home, []string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + home}
 	for name, value := range variables {
 		cmd.Env = append(cmd.Env, name+"="+value)
@@ -196,18 +197,28 @@ func TestReadAsTools(t *testing.T) {
 		needs(t, tool)
 		host := user(t, merged(files, map[string]string{"ca.pem": "x"}), "A=https://a.test/", "E=")
 		s := testkit.Get(sources.Reader{Host: host, Logins: true}.Read(tool))(t)
-		variables := testkit.Get(s.Write(testkit.ShortDir(t)))(t)
-		want, got := settings(t, tool, host, nil), settings(t, tool, host, variables)
+		variables, input := s.Written(testkit.ShortDir(t))
+		want, got := settings(t, tool, host, nil, ""), settings(t, tool, host, variables, input)
 		if want != got || !strings.Contains(want, "ca.pem") || !strings.Contains(want, "https://a.test/") {
 			t.Errorf("%s: from what is written it reads\n%s\nand from the user's file\n%s", tool, got, want)
 		}
 	}
 }
 
+// opened returns a file with a text, which a program can open again as its stdin.
+func opened(t *testing.T, text string) *os.File {
+	name := filepath.Join(t.TempDir(), "input")
+	testkit.WriteFile(t, name, text)
+	f := testkit.Get(os.Open(name))(t)
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
 // settings returns what a tool says that it reads: of npm a registry, an authority or an age, of pip all.
-func settings(t *testing.T, tool sources.Tool, host *hostfs.Host, variables map[string]string) string {
+func settings(t *testing.T, tool sources.Tool, host *hostfs.Host, variables map[string]string, input string) string {
 	words := append(slices.Clone(commands[tool]), map[sources.Tool][]string{sources.NPM: {"config", "list", "--json"}, sources.Pip: {"config", "list"}}[tool]...)
 	cmd := exec.Command(words[0], words[1:]...)
+	cmd.Stdin = opened(t, input)
 	cmd.Dir, cmd.Env = host.Home, append(slices.Clone(host.Environ), "PATH="+os.Getenv("PATH"), "HOME="+host.Home, "XDG_CONFIG_DIRS="+host.Home)
 	for name, value := range variables {
 		cmd.Env = append(cmd.Env, name+"="+value)

@@ -246,26 +246,14 @@ func (s Store) Sweep(unused time.Duration) {
 	if err != nil {
 		return
 	}
-	_ = top.RemoveAll(trashName)
-	top.Close()
-	s.Idle(unused, func(stage *Stage) { stage.Discard() })
-}
-
-// Idle calls do with each stage that no process works in and that has not changed for the duration
-// unused, and closes it.
-func (s Store) Idle(unused time.Duration, do func(*Stage)) {
-	top, err := private.Open(s.Dir, ".")
-	if err != nil {
-		return
-	}
 	defer top.Close()
+	_ = top.RemoveAll(trashName)
 	for _, l := range s.stages(top) {
 		if unused > 0 && time.Since(l.Used) < unused {
 			continue
 		}
 		if stage, err := s.Stage(filepath.Base(l.Path)); err == nil {
-			do(stage)
-			stage.Close()
+			_ = stage.Discard()
 		}
 	}
 }

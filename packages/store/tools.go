@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -14,17 +13,12 @@ import (
 	"github.com/mcp-jail/mcp-jail/packages/toolpin"
 )
 
-// ProposedName is the name of the file for tools that differ from the pinned ones. It is
-// written like a lock file. A server must not be able to write it.
-const ProposedName = "proposed-tools.lock"
-
 // ToolPins reads and changes the pins of the tools of one package. Entry is the entry of the
 // package at the start of the session. Add changes nothing if the lock file's entry has another
 // version or other files now.
 type ToolPins struct {
-	File     string // the lock file
-	Proposed string // the file of proposals
-	Entry    *Entry
+	File  string // the lock file
+	Entry *Entry
 }
 
 // Pinned returns the pins of Entry or, if fresh is true, those in the lock file now; there are none
@@ -51,17 +45,6 @@ func (t ToolPins) Add(name string, p *toolpin.Pin) error {
 	})
 }
 
-// Propose keeps a list for AcceptTools.
-func (t ToolPins) Propose(name string, p *toolpin.Pin) error {
-	return Update(t.Proposed, func(f *File) error {
-		e := f.Find(t.Entry.Key)
-		if !t.isSame(e) {
-			e = &Entry{Key: t.Entry.Key, Name: t.Entry.Name, Version: t.Entry.Version, Files: t.Entry.Files, Pinned: t.Entry.Pinned}
-		}
-		return f.Set(e.withPin(name, p))
-	})
-}
-
 func (t ToolPins) isSame(e *Entry) bool {
 	return e != nil && e.Version == t.Entry.Version && e.Files == t.Entry.Files
 }
@@ -76,69 +59,32 @@ func (e *Entry) withPin(name string, p *toolpin.Pin) *Entry {
 	return &c
 }
 
-// AcceptTools pins the tools that were proposed for a package. name is the spec of its entries, or
-// the package's own name. If there is no proposal, for example because the session was refused
-// before its list was complete, AcceptTools removes the pins: the next session pins the tools that
-// it lists. AcceptTools returns its changes, a line each, safe on a terminal.
-func AcceptTools(file, proposed, name string) (changes []string, err error) {
-	kept, err := Load(proposed)
-	if err != nil {
-		return nil, err
-	}
-	var accepted []Key
+// AcceptTools removes the pins of a package's tools: the next session pins the tools that it lists. name is the spec of
+// its entries, or the package's own name. It returns the keys of the entries that had pins.
+func AcceptTools(file, name string) (removed []Key, err error) {
 	err = Update(file, func(f *File) error {
-		// Update calls this again if the file changed meanwhile.
-		changes, accepted = nil, nil
+		removed = nil // Update calls this again if the file changed meanwhile
+		found := false
 		for _, e := range f.Entries() {
 			if e.Spec != name && e.Name != name {
 				continue
 			}
-			lines, err := acceptEntry(f, e, kept.Find(e.Key))
-			if err != nil {
+			if found = true; len(e.Pins) == 0 {
+				continue
+			}
+			next := *e
+			next.Pins = nil
+			if err := f.Set(&next); err != nil {
 				return err
 			}
-			changes, accepted = append(changes, lines...), append(accepted, e.Key)
+			removed = append(removed, e.Key)
 		}
-		if accepted == nil {
+		if !found {
 			return fmt.Errorf("no package %s is in %s%s", show.Named(name, 120), file, f.known())
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	// Only now: an interruption leaves the proposal, which can be accepted again.
-	return changes, Update(proposed, func(f *File) error {
-		for _, key := range accepted {
-			f.Remove(key)
-		}
-		return nil
-	})
-}
-
-// acceptEntry changes the pins of one entry. kept is its proposal, or nil.
-func acceptEntry(f *File, e, kept *Entry) (lines []string, err error) {
-	t := ToolPins{Entry: e}
-	next := *e
-	if t.isSame(kept) && len(kept.Pins) > 0 {
-		for _, name := range slices.Sorted(maps.Keys(kept.Pins)) {
-			next = *next.withPin(name, kept.Pins[name])
-			if e.Pins[name] == nil {
-				continue // pinned for the first time
-			}
-			of := ""
-			if len(e.Pins) > 1 {
-				of = show.Named(name, 80) + ": "
-			}
-			for _, d := range toolpin.Compare(e.Pins[name], kept.Pins[name]) {
-				lines = append(lines, of+d.String())
-			}
-		}
-	} else if len(e.Pins) > 0 {
-		next.Pins = nil
-		lines = append(lines, "the pins of "+e.Key.String()+" are removed: the next session pins the tools that it lists")
-	}
-	return lines, f.Set(&next)
+	return removed, err
 }
 
 func (f *File) known() string {

@@ -1,8 +1,8 @@
 package store
 
 import (
-	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,7 +15,7 @@ func pinnedPackage(t *testing.T, pins map[string]*toolpin.Pin) ToolPins {
 	dir := t.TempDir()
 	e := anEntry(t, "files@latest")
 	e.Pins = pins
-	p := ToolPins{File: filepath.Join(dir, FileName), Proposed: filepath.Join(dir, "state", ProposedName), Entry: e}
+	p := ToolPins{File: filepath.Join(dir, FileName), Entry: e}
 	if err := Update(p.File, func(f *File) error {
 		if err := f.Set(anEntry(t, "other")); err != nil {
 			return err
@@ -71,34 +71,18 @@ func TestToolPins(t *testing.T) {
 	testkit.Equal(t, "an updated entry", now(t, p), "")
 }
 
-// TestAcceptTools: what was proposed is pinned, once; without a proposal the pins go.
+// TestAcceptTools: the pins of a package go, by its own name or by what lines ask for.
 func TestAcceptTools(t *testing.T) {
-	p := pinnedPackage(t, map[string]*toolpin.Pin{"x": toolA(t, "A"), "y": toolA(t, "Y")})
-	testkit.Must(t, p.Propose("x", toolA(t, "B")))
-	for _, step := range []struct{ name, want, pinned string }{
-		{"files", `no package files is in`, `x"A" y"Y"`},
-		{"files@latest", `tool "a" description: "A" → "B"`, `x"B" y"Y"`},
-		{"@a/files", `the next session pins`, ""},
-		{"files@latest", ``, ""},
-	} {
-		changes, err := AcceptTools(p.File, p.Proposed, step.name)
-		got := strings.Join(changes, "\n")
-		if err != nil {
-			got = err.Error()
+	for _, name := range []string{"files@latest", "@a/files"} {
+		p := pinnedPackage(t, map[string]*toolpin.Pin{"x": toolA(t, "A"), "y": toolA(t, "Y")})
+		testkit.Fails(t, name, testkit.ErrorOf(AcceptTools(p.File, "files")), "no package files is in")
+		testkit.Equal(t, name, now(t, p), `x"A" y"Y"`)
+		if removed, err := AcceptTools(p.File, name); err != nil || !slices.Contains(removed, p.Entry.Key) {
+			t.Errorf("%s: %v, %v", name, removed, err)
 		}
-		if !strings.Contains(got, step.want) || step.want == "" && got != "" {
-			t.Errorf("%s: %s, want %s", step.name, got, step.want)
+		testkit.Equal(t, name, now(t, p), "")
+		if removed, err := AcceptTools(p.File, "files@latest"); err != nil || removed != nil {
+			t.Errorf("%s: %v, %v", name, removed, err)
 		}
-		testkit.Equal(t, fmt.Sprintf("%s: … is pinned", step.name), now(t, p), step.pinned)
 	}
-}
-
-// TestAcceptStale: a proposal for another version is not accepted.
-func TestAcceptStale(t *testing.T) {
-	p := pinnedPackage(t, map[string]*toolpin.Pin{"x": toolA(t, "A")})
-	old := *p.Entry
-	old.Version = "0.9.0"
-	testkit.Must(t, (ToolPins{p.File, p.Proposed, &old}).Propose("x", toolA(t, "B")))
-	testkit.Must(t, testkit.ErrorOf(AcceptTools(p.File, p.Proposed, "files@latest")))
-	testkit.Equal(t, "is pinned", now(t, p), "")
 }

@@ -174,20 +174,9 @@ func (p *Package) Pins() lifecycle.Pins {
 		return nil
 	}
 	return packagePins{
-		ToolPins:  store.ToolPins{File: LockFile(*p.host), Proposed: ProposedTools(*p.host), Entry: e},
+		ToolPins:  store.ToolPins{File: LockFile(*p.host), Entry: e},
 		arguments: p.line.Args,
 	}
-}
-
-// ProposedTools returns the file that keeps tools which differ from the pinned ones.
-func ProposedTools(host hostfs.Host) string {
-	return filepath.Join(host.StateDir, store.ProposedName)
-}
-
-// AcceptTools replaces the pinned tools of a package by those that differed from them: see
-// store.AcceptTools.
-func AcceptTools(host hostfs.Host, name string) (changes []string, err error) {
-	return store.AcceptTools(LockFile(host), ProposedTools(host), name)
 }
 
 // WaivedGaps returns a line for each gap of a plan that the user has waived, as a session says it.

@@ -17,7 +17,7 @@ import (
 )
 
 // Pins keeps the tool definitions of a server from one session to the next. Several
-// goroutines may use it. Add and Propose run when the client has its answer.
+// goroutines may use it. Add runs when the client has its answer.
 type Pins interface {
 	// Name returns the name of the pin for a client with these capabilities, which are
 	// JSON, or nil.
@@ -27,9 +27,7 @@ type Pins interface {
 	Pinned(fresh bool) (map[string]*toolpin.Pin, error)
 	// Add pins a list that is new.
 	Add(name string, p *toolpin.Pin) error
-	// Propose keeps a list that differs from the pins, for the command that accepts it.
-	Propose(name string, p *toolpin.Pin) error
-	// Accept returns the command that accepts what was proposed.
+	// Accept returns the command that removes the pins.
 	Accept() string
 }
 
@@ -51,11 +49,8 @@ type toolCheck struct {
 	pinned  map[string]*toolpin.Pin
 	servers map[string]toolpin.Server // by the name of the pin; without an entry nothing is known
 	lists   map[string]*pagedList     // by the name of the pin
-	offered map[string]*toolpin.Pin   // what was proposed, or is about to be
 	told    map[string]bool
 	refused atomic.Pointer[diagnostics.Diagnosis] // the answer to every list and call
-
-	proposing sync.Mutex // held while a list is proposed
 }
 
 // pagedList holds the pages of a list that is not complete yet.
@@ -71,7 +66,7 @@ func newToolCheck(c *Client) *toolCheck {
 	}
 	return &toolCheck{
 		client: c, pins: c.Config.Pins, enforce: c.Config.EnforcePins,
-		servers: map[string]toolpin.Server{}, lists: map[string]*pagedList{}, offered: map[string]*toolpin.Pin{}, told: map[string]bool{},
+		servers: map[string]toolpin.Server{}, lists: map[string]*pagedList{}, told: map[string]bool{},
 	}
 }
 
@@ -135,37 +130,13 @@ func (c *toolCheck) List(asked ListRequest, page []byte) *diagnostics.Diagnosis 
 			c.pinned = map[string]*toolpin.Pin{}
 		}
 		c.pinned[name] = p
-		c.save("pinned", func() error { return c.pins.Add(name, p) })
+		c.save(func() error { return c.pins.Add(name, p) })
 	}
 	c.mu.Unlock()
-	switch {
-	case err != nil:
+	if err != nil {
 		return c.unreadable(asked, "", err)
-	case len(verdict.Differences) > 0 && !part && c.offer(name, p):
-		c.save("kept for `"+c.pins.Accept()+"`", func() error { return c.propose(name) })
 	}
 	return c.changed(asked, verdict)
-}
-
-// propose proposes the last list that was offered. Several calls may run at once, and begin in any
-// order.
-func (c *toolCheck) propose(name string) error {
-	c.proposing.Lock()
-	defer c.proposing.Unlock()
-	c.mu.Lock()
-	last := c.offered[name]
-	c.mu.Unlock()
-	return c.pins.Propose(name, last)
-}
-
-// offer keeps p as the last list that was offered under a name. It reports whether p differs from
-// the one before, and so is to be proposed.
-func (c *toolCheck) offer(name string, p *toolpin.Pin) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	last := c.offered[name]
-	c.offered[name] = p
-	return last == nil || len(toolpin.Compare(last, p)) > 0
 }
 
 // read returns the pin of a page, or of the whole list if the page is its last one. The
@@ -280,14 +251,14 @@ func (c *toolCheck) tell(asked ListRequest, lines []string, accept string, refus
 
 // save has something written after the client has its answer. Only a task of the session
 // may call it.
-func (c *toolCheck) save(what string, write func() error) {
+func (c *toolCheck) save(write func() error) {
 	c.client.Tasks.Go(func() {
 		select {
 		case <-time.After(saveDelay):
 		case <-c.client.Shutdown.Done:
 		}
 		if err := write(); err != nil {
-			c.client.warnNow(fmt.Sprintf("warning: the tools of server %q could not be %s: %v", c.client.Config.Profile.Server, what, err))
+			c.client.warnNow(fmt.Sprintf("warning: the tools of server %q could not be pinned: %v", c.client.Config.Profile.Server, err))
 		}
 	})
 }

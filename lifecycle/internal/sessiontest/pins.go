@@ -18,12 +18,11 @@ import (
 
 // FakePins keeps pins in memory, as a lock file does between sessions.
 type FakePins struct {
-	mu       sync.Mutex
-	Pins     map[string]*toolpin.Pin
-	Start    map[string]*toolpin.Pin // what a session has at its start; nil: pins
-	Proposed map[string]*toolpin.Pin
-	Added    int
-	Err      error // of Pinned(true) and Add
+	mu    sync.Mutex
+	Pins  map[string]*toolpin.Pin
+	Start map[string]*toolpin.Pin // what a session has at its start; nil: pins
+	Added int
+	Err   error // of Pinned(true) and Add
 }
 
 func (p *FakePins) Name(capabilities []byte) string { return toolpin.Name(nil, capabilities) }
@@ -53,13 +52,6 @@ func (p *FakePins) Add(name string, list *toolpin.Pin) error {
 	}
 	p.Pins[name] = list
 	return p.Err
-}
-
-func (p *FakePins) Propose(name string, list *toolpin.Pin) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.Proposed = map[string]*toolpin.Pin{name: list}
-	return nil
 }
 
 func (p *FakePins) Accept() string { return "mcp-jail install --accept-tools files" }

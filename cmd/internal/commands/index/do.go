@@ -80,16 +80,7 @@ func (r *Removal) removePins() error {
 		}
 		return nil
 	}
-	if err := store.Update(session.LockFile(r.host), remove); err != nil {
-		return err
-	}
-	// Tools that wait to be accepted go with their pin.
-	return store.Update(session.ProposedTools(r.host), func(f *store.File) error {
-		for _, e := range r.Pins {
-			f.Remove(e.Key)
-		}
-		return nil
-	})
+	return store.Update(session.LockFile(r.host), remove)
 }
 
 // removeTrees removes the trees, except those that a pin names now.

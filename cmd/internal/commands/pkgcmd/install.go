@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/install"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
+	"github.com/mcp-jail/mcp-jail/packages/store"
 	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
@@ -283,17 +284,15 @@ func (i *installCmd) acceptAll(c terminal.Console, host hostfs.Host) error {
 		if w, err := i.configured(name); err == nil {
 			name = w.line.Packages[0].Name
 		}
-		changes, err := session.AcceptTools(host, name)
+		removed, err := store.AcceptTools(session.LockFile(host), name)
 		if err != nil {
 			return err
 		}
-		if len(changes) == 0 {
-			c.Printf("%s: no other tools wait to be accepted\n", show.Line(name))
-			continue
+		if removed == nil {
+			c.Printf("%s: no tools are pinned\n", show.Line(name))
 		}
-		c.Printf("the pinned tools of %s:\n", show.Line(name))
-		for _, change := range changes {
-			c.Printf("  %s\n", show.Line(change))
+		for _, key := range removed {
+			c.Printf("the pinned tools of %s are removed: the next session pins the tools that it lists\n", show.Line(key.String()))
 		}
 	}
 	return nil

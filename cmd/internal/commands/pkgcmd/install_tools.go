@@ -29,7 +29,7 @@ type toolsFound struct {
 }
 
 // pinTools starts the server of an installed package as run would, and pins the tools that it
-// lists. If they differ from pinned ones, it only proposes them. It starts no server whose tools
+// lists. If they differ from pinned ones, it only says so. It starts no server whose tools
 // are pinned.
 func (i *installCmd) pinTools(ctx context.Context, p *installProgress, w wanted) toolsFound {
 	t, err := w.load()
@@ -78,7 +78,6 @@ func (i *installCmd) pinTools(ctx context.Context, p *installProgress, w wanted)
 	case len(verdict.Differences) > 0:
 		found.remark = "its tools are not those that are pinned. To accept them: " + pins.Accept()
 		found.more = differenceTexts(verdict.Differences)
-		err = pins.Propose(pins.Name(nil), list)
 	}
 	if err != nil {
 		found.remark = "its tools could not be pinned: " + err.Error()
