@@ -17,6 +17,9 @@ func CanPoll() error { return nil }
 // HostListens returns nil: this system does not tell.
 func HostListens() func(host string, port int) bool { return nil }
 
+// StaleSocket returns false: this system does not tell.
+func StaleSocket(string) bool { return false }
+
 // A starter has nothing here: a start makes no process before it has its plan.
 type starter struct{}
 

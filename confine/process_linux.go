@@ -2,6 +2,8 @@ package confine
 
 import (
 	"bytes"
+	"errors"
+	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -378,6 +380,19 @@ func (p *Process) Listening() (ports []int, known bool) {
 	// The supervisor is our child: until it has been waited for, no other process has its number.
 	ports, known = sys.Listening(p.PID())
 	return slices.DeleteFunc(ports, p.network.IsInUse), known
+}
+
+// StaleSocket reports whether nothing listens at a socket of this host any more. It connects to none of which the kernel
+// says that a program listens.
+func StaleSocket(path string) bool {
+	if known, err := sys.HasSocket(path); known || err != nil {
+		return false
+	}
+	conn, err := net.Dial("unix", path) // a program in another network namespace may listen
+	if err == nil {
+		conn.Close()
+	}
+	return errors.Is(err, unix.ECONNREFUSED)
 }
 
 // HostListens returns a function that reports whether a program of this host listens now at a port of

@@ -147,7 +147,7 @@ func OfJail(ev Evidence) (d Diagnosis, ok bool) {
 	f.Hint.Attribution, f.Hint.Cause = Possible, f.Note
 	d = Diagnosis{Stage: ev.Stage, Server: ev.Server, Tool: ev.Tool, Answered: true}
 	d.Happened(report.OfJail(ev.Tool))
-	f.Refused = true
+	f.Refused, f.Whole = true, true
 	setCauses(&d, c, []analysis.Finding{f})
 	return d, true
 }
@@ -312,6 +312,8 @@ func mayOnly(c *analysis.Case, f analysis.Finding) string {
 		case !slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow }):
 			return who + " has no network"
 		}
+	case h.Axis == policy.AxisIPC && filepath.IsAbs(h.Target):
+		return who + " may not connect to " + c.Show(h.Target)
 	case h.Axis == policy.AxisEnv:
 		return who + " does not get the variable " + c.Name(h.Target)
 	case h.Axis == policy.AxisFs && filepath.IsAbs(h.Target):

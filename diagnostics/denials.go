@@ -100,7 +100,7 @@ func denied(c *analysis.Case, d policy.Denial) analysis.Finding {
 	}
 	d.Program = c.Evidence.Redactor.Redact(d.Program)
 	target := c.Name(d.Target)
-	if d.Axis == policy.AxisFs && filepath.IsAbs(d.Target) {
+	if filepath.IsAbs(d.Target) {
 		target = c.Show(filepath.Clean(d.Target))
 	}
 	cause := report.Blocked(d, target)
@@ -109,6 +109,9 @@ func denied(c *analysis.Case, d policy.Denial) analysis.Finding {
 		return analysis.AnalyzePath(c, d, cause)
 	case policy.AxisIPC:
 		if filepath.IsAbs(d.Target) { // a socket with a path
+			if c.Evidence.Stale != nil && c.Evidence.Stale(d.Target) {
+				return analysis.StaleSocket(c, d)
+			}
 			return analysis.AnalyzePath(c, d, cause)
 		}
 	case policy.AxisNet:

@@ -422,8 +422,12 @@ func worded(c *analysis.Case, f analysis.Finding) analysis.Finding {
 	case p.Verdict() == change.Cannot && p.Denial() != "":
 		f.Hint.Cause += ", because " + p.Denial() + " refuses it"
 	}
-	if f.Hint.Proposal.Refused() != "" {
-		f.Fix = ""
+	if f.Hint.Proposal.Refused() == "" {
+		return f
+	}
+	f.Fix = ""
+	if p := f.Hint.Proposal; p.Source == change.Said && p.HoldsVariables() {
+		f.Fix = "to allow it all the same, name it: " + show.Typed("mcp-jail grant", c.Evidence.Server) + " " + change.AsTyped(p.Object.Words())
 	}
 	return f
 }

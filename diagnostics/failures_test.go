@@ -55,7 +55,7 @@ type failure struct {
 	Sources                                                       map[string]string // a variable, and the file of its rule
 	Values                                                        map[string]string // of the user's variables
 	Dir, Install, Unfit                                           string
-	Warnings                                                      []string
+	Warnings, Stale                                               []string
 	Env, Secrets                                                  map[string]string
 	Net                                                           []policy.NetRule
 	Inbound, Elsewhere                                            []int // ports that lead in; those of them that another session has
@@ -217,6 +217,9 @@ func (f failure) host(ev *Evidence) {
 	}
 	if f.Listens != nil {
 		ev.Listens = func(_ string, port int) bool { return slices.Contains(f.Listens, port) }
+	}
+	if f.Stale != nil {
+		ev.Stale = func(path string) bool { return slices.Contains(f.Stale, path) }
 	}
 	if f.Elsewhere != nil {
 		ev.Elsewhere = func(port int) bool { return slices.Contains(f.Elsewhere, port) }

@@ -361,9 +361,9 @@ func looksLike(c *analysis.Case, lines []string) (f analysis.Finding, ok bool) {
 			fault == words.Network && slices.ContainsFunc(c.Profile.Net, func(r policy.NetRule) bool { return r.Allow }):
 			continue
 		}
-		note := c.ServerSaid(line) + ": the jail blocks with " + written + ", and so do other programs"
+		note := "it blocks with " + written + ", and so do other programs"
 		if fault == words.Network {
-			note = c.ServerSaid(line) + ", and no host is granted"
+			note = "no host is granted"
 		}
 		return analysis.Finding{Note: show.Cut(note, report.MaxCause), Fix: c.PlanFix()}, true
 	}

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"path"
 	"reflect"
 	"slices"
 	"strings"
@@ -211,6 +212,8 @@ func (p Proposal) Refused() string {
 	switch {
 	case p.verdict > Cannot || len(p.Reasons) == 0:
 		return ""
+	case p.verdict == Never && p.Source == Said && p.HoldsVariables():
+		return not + ": it may hold tokens and passwords"
 	case p.verdict == Never && p.Source == Said && p.Is(policy.WhySensitive, policy.WhyKeyName):
 		return not + ": a server that gets this can use it as you"
 	case p.verdict == Never:
@@ -223,6 +226,11 @@ func (p Proposal) Refused() string {
 		return "only a rule that the user writes allows it"
 	}
 	return not + ", because " + because
+}
+
+// HoldsVariables reports whether it is about a file of variables, which is named .env or begins so.
+func (p Proposal) HoldsVariables() bool {
+	return p.Is(policy.WhySensitive) && strings.HasPrefix(path.Base(p.Object.At()), ".env")
 }
 
 func givesControl(place string) string {

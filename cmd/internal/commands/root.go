@@ -98,9 +98,26 @@ func dispatch(all []string, c terminal.Console) int {
 		return executeRun(line, all)
 	}
 	if err := execute(root, args); err != nil {
-		return session.Misuse(c, args, server, err)
+		status := session.Misuse(c, args, server, err)
+		printJSON(c, args, err, status)
+		return status
 	}
+	printJSON(c, args, line.Failed, terminal.Status(line.Failed))
 	return terminal.Report(c, line.Failed)
+}
+
+// printJSON prints an error as JSON, too, if the command line asks for that and the error is not in what was printed.
+func printJSON(c terminal.Console, args []string, err error, status int) {
+	var quiet terminal.ReportedStatus
+	at := slices.Index(args, "--format")
+	asked := slices.Contains(args, "--format=json") || at >= 0 && at+1 < len(args) && args[at+1] == "json"
+	if err == nil || !asked || errors.As(err, &quiet) {
+		return
+	}
+	cli.PrintJSON(c, struct {
+		Errors []string `json:"errors"`
+		Status int      `json:"status"`
+	}{[]string{err.Error()}, status})
 }
 
 func executeRun(line *cli.CommandLine, args []string) int {

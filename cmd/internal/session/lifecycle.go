@@ -57,6 +57,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 			Identity:        identityOf(t.Host.Lstat),
 			May:             mayUse,
 			Listens:         confine.HostListens(),
+			Stale:           confine.StaleSocket,
 			Elsewhere:       launcher.Ports.Elsewhere,
 			Canonical:       ResolveLinks,
 			Decide:          func(wants ...change.Want) []change.Proposal { return f.target().Decide(wants...) },

@@ -106,3 +106,9 @@ func parseSocketAddress(s string) (netip.AddrPort, bool) {
 	addr, ok := netip.AddrFromSlice(b)
 	return netip.AddrPortFrom(addr.Unmap(), uint16(port)), ok
 }
+
+// HasSocket reports whether a program of this network namespace has a socket at a path.
+func HasSocket(path string) (bool, error) {
+	text, err := os.ReadFile("/proc/self/net/unix")
+	return strings.Contains(string(text), " "+path+"\n"), err
+}

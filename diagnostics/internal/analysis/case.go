@@ -136,12 +136,6 @@ func (c *Case) Lacks(path string, missing policy.Rights) string {
 // Quote quotes s without the values of secrets. All else works on unredacted names, because a redacted name would match another rule.
 func (c *Case) Quote(s string) string { return show.Quote(c.Evidence.Redactor.Redact(s)) }
 
-// ServerSaid returns a shortened quotation of a server's line.
-func (c *Case) ServerSaid(line string) string {
-	said := c.Evidence.Redactor.Redact(line)
-	return "the server said " + show.Quote(show.Cut(said, 200))
-}
-
 // Absolute returns the absolute path that a name in a text means. ok is false when it
 // means none.
 func (c *Case) Absolute(name string) (path string, ok bool) {
@@ -246,17 +240,19 @@ func RightName(r policy.Rights) string {
 }
 
 // PlanFix is the advice if nothing points to a rule.
-func (c *Case) PlanFix() string { return c.planCommand() + " prints what the server may access" }
+func (c *Case) PlanFix() string {
+	if len(c.Evidence.Denials) > 0 {
+		return "to compare: " + c.planCommand()
+	}
+	return "nothing is on record. To compare: " + c.planCommand()
+}
 
 // planCommand returns the command that shows the policy of this server.
 func (c *Case) planCommand() string {
-	switch {
-	case c.Evidence.FromCommandLine:
-		return "`mcp-jail plan` with the same arguments"
-	case c.Evidence.Server == "":
-		return "`mcp-jail plan`"
+	if c.Evidence.Server == "" {
+		return "mcp-jail plan"
 	}
-	return "`" + show.Typed("mcp-jail plan", c.Evidence.Server) + "`"
+	return show.Typed("mcp-jail plan", c.Evidence.Server)
 }
 
 // refusedPort returns the finding about a denial of the sandbox to listen, or to bind, at

@@ -96,6 +96,8 @@ type Evidence struct {
 	// Listens reports whether a program of this host listens at a port of its loopback. host is
 	// "localhost" or another loopback address. With nil, that is not known.
 	Listens func(host string, port int) bool
+	// Stale reports whether nothing listens at a socket of this host any more. With nil, that is not known.
+	Stale func(path string) bool
 	// Canonical resolves the symbolic links of a path on the host, also when its last
 	// components do not exist. With nil, paths stay unresolved.
 	Canonical func(path string) string

@@ -97,7 +97,7 @@ func newDirGrant(c *Case, n change.Object, makes bool) (change.Object, string) {
 	n.Fs.Path += "/" // docs/policy.md "Filesystem rules": the slash asks mcp-jail to create it
 	n = n.Plus(policy.Read)
 	if makes {
-		return n, "mcp-jail creates it before it starts the server"
+		return n, "if you allow it, mcp-jail makes " + c.Show(dir) + " first"
 	}
 	return n, ""
 }

@@ -42,7 +42,7 @@ func namedInHome(c *Case, path, user string, n words.Name) Finding {
 	case isProgram(c, real) && n.Want.Has(policy.Execute):
 		missing = policy.Execute &^ c.rightsAt(real)
 	case c.Exists(real) == Absent && makes && c.Exists(dir) == Present && dir != c.Evidence.UserHome:
-		return itsOwn(InHome(c, report.Likely, dir, policy.Read|policy.Write, c.Who()+" tried to make "+c.Show(user)+" in its own HOME. It probably means yours, where it may not write"))
+		return itsOwn(InHome(c, report.Likely, dir, policy.Read|policy.Write, c.Who()+" tried to make "+c.Show(user)+" in its own home folder. It probably needs the one in yours, where it may not write"))
 	}
 	rel := path[len(c.Profile.Home)+1:]
 	if moved := filepath.Join(c.Evidence.StartDir, rel); c.Evidence.StartDir != "" && c.Profile.Dir != c.Evidence.StartDir && c.Exists(real) != Present && c.Exists(moved) == Present {
@@ -62,13 +62,13 @@ func namedInHome(c *Case, path, user string, n words.Name) Finding {
 			missing, lacks = (policy.Read|policy.Write)&^c.rightsAt(near), ", where it may not write"
 		}
 		if near != c.Evidence.UserHome && counts(c, near, missing) && !IsTooWide(c, near) {
-			return itsOwn(InHome(c, report.Possible, near, missing, c.Who()+" looked for "+c.Show(user)+" in its own HOME. It may mean your "+c.Show(near)+lacks))
+			return itsOwn(InHome(c, report.Possible, near, missing, c.Who()+" looked for "+c.Show(user)+" in its own home folder. It may need your "+c.Show(near)+lacks))
 		}
 	}
 	if c.Exists(real) != Present || !counts(c, real, missing) {
 		return Finding{}
 	}
-	return itsOwn(InHome(c, report.Likely, user, missing, c.Who()+" looked for "+c.Show(user)+" in its own HOME. It probably means yours, which it may not see"))
+	return itsOwn(InHome(c, report.Likely, user, missing, c.Who()+" looked for "+c.Show(user)+" in its own home folder. It probably needs the one in yours, which it may not see"))
 }
 
 // itsOwn marks the cause of a finding as sentences of its own, unless another cause took its place.

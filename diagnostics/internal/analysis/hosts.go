@@ -64,7 +64,7 @@ func causeOfNetDenial(c *Case, d policy.Denial, cause string) Finding {
 	case policy.DeniedLimit:
 		return analyzeNetLimit(c, d, host, port, cause)
 	case policy.DeniedUnsupported:
-		return refusal(c.planCommand() + " shows what is missing for it")
+		return refusal("to see what is missing for it: " + c.planCommand())
 	}
 	if d.Operation == "send" {
 		return refusal("").Unfixable("no rule grants UDP: reach a granted host by TCP (QUIC falls back to it)")
@@ -302,8 +302,10 @@ func Unanswered(c *Case, lines []string) (found []Finding) {
 			continue
 		}
 		if _, absent := notOnHost(c, u.Host, u.Port); !absent {
-			cause := "the server tried to reach " + c.Name(words.Endpoint(u.Host, u.Port)) + ", which is in the jail its own loopback, and this machine has a program there"
-			found = append(found, checkRefused(c, attributeHost(report.Likely, u.Host, u.Port, "", cause)))
+			cause := c.Who() + " tried " + c.Name(words.Endpoint(u.Host, u.Port)) + ". In the jail that is " + c.Who() + " itself; a program of this machine listens there"
+			f := checkRefused(c, attributeHost(report.Likely, u.Host, u.Port, "", cause))
+			f.Whole = f.Refused
+			found = append(found, f)
 		}
 	}
 	return found

@@ -4,7 +4,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
+	"github.com/mcp-jail/mcp-jail/diagnostics/internal/report"
 	"github.com/mcp-jail/mcp-jail/diagnostics/internal/words"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
 )
 
 // NamedReplaced returns the file of Evidence.Replaced that failing lines name, or the only one if they say that a file
@@ -37,4 +41,11 @@ func ReplacedFile(c *Case, path string) Finding {
 		Note: c.Show(path) + how + ". Its rule is for the file that was there then, and " + c.Who() + " gets no other one",
 		Fix:  "restart the server, or allow the folder of the file",
 	}
+}
+
+// StaleSocket returns the finding about a socket at which nothing listens: a rule for it would keep it from being removed.
+func StaleSocket(c *Case, d policy.Denial) Finding {
+	f := Refused(report.Certain, d.Axis, d.Target, d.Operation, "nothing listens at "+c.Show(d.Target)+" any more", change.Object{})
+	f.Whole = true
+	return f.Unfixable("remove it: rm " + show.Spelled([]string{c.Evidence.Redactor.Redact(d.Target)}))
 }

@@ -170,9 +170,9 @@ func DuringCall(tool string) string { return " during the call of " + name(show.
 // ToolFailed is what happened in a call that failed. See Happened.
 func ToolFailed(tool string) string { return name(show.InSentence(tool)) + "%s failed" }
 
-// OfJail is what happened in a call that succeeded, and whose answer means what only the jail has.
+// OfJail is what happened in a call that succeeded, and whose answer names what only the jail has.
 func OfJail(tool string) string {
-	return name(show.InSentence(tool)) + "%s means what only the jail has"
+	return name(show.InSentence(tool)) + "%s names what is only in the jail"
 }
 
 // OldFile is what happened in a call that succeeded, although the server has no longer a file that it may use.

@@ -98,6 +98,8 @@ func (d Diagnosis) Sentence() string {
 // headline says what happened and why.
 func (d Diagnosis) headline() string {
 	switch line := d.LastError(); {
+	case d.Attribution == Possible && line != "":
+		return d.What + ": " + fullStop(d.clause()) + " The server said: " + fullStop(show.Quote(show.Cut(line, 200)))
 	case d.Cause != "":
 		return d.What + ": " + fullStop(d.clause())
 	case line != "":

@@ -76,6 +76,7 @@ func (k *checkCmd) run(c terminal.Console, args []string) error {
 		return err
 	}
 	if k.format == "json" {
+		r.Problems, r.Servers = cli.NonNil(r.Problems), cli.NonNil(r.Servers)
 		cli.PrintJSON(c, r)
 	} else {
 		r.print(c)

@@ -104,7 +104,11 @@ func (w *whyCmd) tell(c terminal.Console, x *index.Index, s *index.Server, recor
 		}
 		c.PrintText("\nIt has been allowed since. " + next + "\n")
 	case can && line != "":
-		c.PrintText("\nTo allow it, run this, and call the tool again:\n  " + line + "\n")
+		next := "call the tool again"
+		if n := len(record.Diagnoses); n > 0 && record.Diagnoses[n-1].Stage != diagnostics.StageCall {
+			next = "restart the server"
+		}
+		c.PrintText("\nTo allow it, run this, and " + next + ":\n  " + line + "\n")
 	}
 }
 
