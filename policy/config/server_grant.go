@@ -259,15 +259,19 @@ func (s *Server) Since(before *Server) (more *Server, gone []string) {
 	more.Variables = addedTo(before.Variables, s.Variables, sameEnv, func(r policy.EnvRule) string { return r.Where }, &gone)
 	more.Access = s.Access.since(before.Access, &gone)
 	for name, t := range s.Tools {
-		var was *Access
-		if o := before.Tools[name]; o != nil {
-			was = o.Access
+		was := cmp.Or(before.Tools[name], &Tool{})
+		now := &Tool{Name: name, Access: t.Access.since(was.Access, &gone)}
+		if t.Allow != nil && (was.Allow == nil || *was.Allow != *t.Allow) {
+			now.Allow = t.Allow
+			if was.Allow != nil {
+				gone = append(gone, was.allowAt)
+			}
 		}
-		if a := t.Access.since(was, &gone); a != nil {
+		if now.Access != nil || now.Allow != nil {
 			if more.Tools == nil {
 				more.Tools = map[string]*Tool{}
 			}
-			more.Tools[name] = &Tool{Name: name, Access: a}
+			more.Tools[name] = now
 		}
 	}
 	return more, gone

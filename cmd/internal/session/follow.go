@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,9 +37,10 @@ func (s *source) take(o config.LoadOptions) {
 // configuration that can be used. A stateful server is started again for it if the user wants that, and keeps its policy
 // until then.
 type Followed struct {
-	now     atomic.Pointer[Target] // of the newest configuration that can be used, and is wanted
-	prepare func(*Target) error    // makes a new target ready to be started
-	keeping keeping                // keeps the files that the server changes
+	now     atomic.Pointer[Target]          // of the newest configuration that can be used, and is wanted
+	prepare func(*Target) error             // makes a new target ready to be started
+	keeping keeping                         // keeps the files that the server changes
+	tools   atomic.Pointer[policy.Switches] // of the newest configuration that can be read
 
 	mu      sync.Mutex
 	stamp   config.Stamp
@@ -59,6 +61,7 @@ func (t *Target) Follow(c terminal.Console) *Followed {
 	f := &Followed{stamp: t.source.stamp, runs: t, all: []*Target{t}, prepare: func(t *Target) error { return Prepare(t, c) }}
 	t.noteWrites()
 	f.now.Store(t)
+	f.tools.Store(&t.Policy.Tools)
 	if f.wish = records.Wish(t.Host, t.Policy.KeptName()); f.wish.After(t.source.at) { // it may be for what t does not have
 		f.wish = time.Time{}
 	}
@@ -128,6 +131,21 @@ func (f *Followed) wished() bool {
 func (f *Followed) Refresh() lifecycle.Refreshed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	before := f.tools.Load()
+	r := f.refresh()
+	r.Tools = f.tools.Load() != before
+	return r
+}
+
+// switchTools takes up which tools are on. No process has to know it, so nothing waits for another one.
+func (f *Followed) switchTools(now policy.Switches) {
+	if !slices.EqualFunc(*f.tools.Load(), now, policy.Switch.Equal) {
+		f.tools.Store(&now)
+	}
+}
+
+// refresh is Refresh. The caller holds mu.
+func (f *Followed) refresh() lifecycle.Refreshed {
 	file, at, changed := f.stamp.Changed()
 	wished := f.wished()
 	if kept, stale := f.differs(); !changed && !wished && !stale {
@@ -139,6 +157,9 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 	f.stamp = settled(before.source.options)
 	wished = f.wished() || wished || f.waits
 	after, err := before.source.again()
+	if err == nil {
+		f.switchTools(after.Policy.Tools)
+	}
 	if err == nil && (wished || !stateful) {
 		if err = before.canBecome(after); err == nil {
 			err = f.prepare(after)
@@ -280,6 +301,6 @@ func (t *Target) digest() string {
 // process.
 func enforced(p *policy.Policy) *policy.Policy {
 	out := *p
-	out.Others, out.Noted, out.UnusedKeys, out.Settings = nil, nil, nil, nil
+	out.Others, out.Noted, out.UnusedKeys, out.Settings, out.Tools = nil, nil, nil, nil, nil
 	return &out
 }

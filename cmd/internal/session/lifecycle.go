@@ -69,6 +69,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 	}
 	s.In, s.Out, s.Err = c.Raw()
 	s.Changed = f.keeping.changes
+	s.Switches = func() policy.Switches { return *f.tools.Load() }
 	return s
 }
 
@@ -138,7 +139,7 @@ func (f *Followed) StatelessOptions() lifecycle.Stateless {
 		},
 		Warm: func(name string) int {
 			p, err := f.target().PolicyOf(name)
-			if err != nil {
+			if _, off := f.tools.Load().Off(name); err != nil || off {
 				return 0
 			}
 			return p.Warm
