@@ -6,6 +6,8 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/mcp-jail/mcp-jail/internal/show"
 )
 
 // AnyTool stands for all tools that have no table of their own.
@@ -49,6 +51,27 @@ func (s Switches) Off(tool string) (by Switch, off bool) {
 		}
 	}
 	return by, off && !on
+}
+
+// Texts returns in words which tools are off, and which are on where the others are off, each with its place.
+func (s Switches) Texts() (texts []string) {
+	_, rest := s.Off(AnyTool)
+	for _, o := range s {
+		text := show.InSentence(o.Tool) + " is on"
+		switch {
+		case o.On && !rest, o.On && o.Tool == AnyTool:
+			continue
+		case o.Tool == AnyTool:
+			text = "all others are off"
+		case !o.On:
+			text = show.InSentence(o.Tool) + " is off"
+		}
+		if o.Where != "" {
+			text += " (" + o.Where + ")"
+		}
+		texts = append(texts, text)
+	}
+	return texts
 }
 
 // Meet returns switches by which a tool is on if it is on by both.

@@ -91,14 +91,14 @@ func (c *Config) process(s *Server, tool string) *policy.Policy {
 	d.apply(p)
 	if n := c.narrowing[s.Name]; n != nil {
 		if p.Narrow = n.narrow(p, tool); tool == "" {
-			p.Tools = p.Tools.Meet(n.switches())
+			p.Tools = p.Tools.Meet(n.Switches())
 		}
 	}
 	return p
 }
 
-// switches returns what the tables of tools say of which are on, AnyTool first.
-func (s *Server) switches() (all policy.Switches) {
+// Switches returns what the tables of tools say of which are on, AnyTool first.
+func (s *Server) Switches() (all policy.Switches) {
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 		if t := s.Tools[name]; t.Allow != nil {
 			all = append(all, policy.NewSwitch(name, *t.Allow, t.allowAt))
@@ -112,7 +112,7 @@ const maxToolName = 128
 
 // checkSwitches refuses a switch that no tool can have, and two of which one would be without effect.
 func (s *Server) checkSwitches(key string) (ps policy.Problems) {
-	all := s.switches()
+	all := s.Switches()
 	for i, o := range all {
 		at := key + ".tools." + show.Key(o.Tool) + ".allow"
 		if len(o.Tool) > maxToolName {
@@ -172,7 +172,7 @@ func (s *Server) toolAccess(tool string) *Access {
 func (s *Server) process(tool string) *policy.Policy {
 	p := s.policy()
 	if tool == "" {
-		p.Tools = s.switches()
+		p.Tools = s.Switches()
 	}
 	access := s.Access
 	if p.Tool = tool; tool != "" {

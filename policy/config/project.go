@@ -99,7 +99,7 @@ func (s *Server) denials(dir string) *Server {
 			tools[name].Allow, tools[name].allowAt = t.Allow, t.allowAt
 		}
 	}
-	if !all.isMentioned() && s.switches() == nil {
+	if !all.isMentioned() && s.Switches() == nil {
 		return nil
 	}
 	return &Server{Name: s.Name, Access: all, Tools: tools, Where: s.Where}

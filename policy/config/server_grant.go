@@ -246,6 +246,31 @@ func includesEnv(wide, narrow policy.EnvRule) bool {
 	return wide.Read == narrow.Read && policy.EnvIncludes(wide.Name, narrow.Name) && (wide.File == narrow.File || narrow.File == "")
 }
 
+// Switch switches a tool on or off. What it says of names that a server may take for this one goes.
+func (s *Server) Switch(tool string, on bool) {
+	wanted := policy.NewSwitch(tool, on, "")
+	for name, t := range s.Tools {
+		if t.Allow == nil || !wanted.IsSame(policy.NewSwitch(name, on, "")) {
+			continue
+		}
+		if t.Allow = nil; t.Access == nil && t.Warm == nil {
+			delete(s.Tools, name)
+		}
+	}
+	if _, off := s.Switches().Off(tool); off == on {
+		if s.Tools == nil {
+			s.Tools = map[string]*Tool{}
+		}
+		if s.Tools[tool] == nil {
+			s.Tools[tool] = &Tool{Name: tool}
+		}
+		s.Tools[tool].Allow = &on
+	}
+	if len(s.Tools) == 0 {
+		s.Tools = nil
+	}
+}
+
 // Since returns a table with what a server has more than before, and the places of what it has no more. A table
 // without the word for the workspace gets it, because its first rule would change what the server may do there.
 func (s *Server) Since(before *Server) (more *Server, gone []string) {

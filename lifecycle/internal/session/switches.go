@@ -43,7 +43,7 @@ func (c *Client) SwitchedOff(tool string) *diagnostics.Diagnosis {
 			d.Fix = "Only the user can switch it on: " + grant
 		}
 	}
-	c.SayOnce(d.Sentence())
+	c.SayOnce(d.Sentence() + d.Explain.Reference())
 	return &d
 }
 
