@@ -33,6 +33,7 @@ type (
 	Record     = report.Record
 	LostRecord = report.LostRecord
 	Kept       = report.Kept
+	Restart    = report.Restart
 	Leak       = report.Leak
 	Tools      = report.Tools
 

@@ -1,6 +1,8 @@
 package records
 
 import (
+	"crypto/rand"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"time"
@@ -9,17 +11,30 @@ import (
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// wishFile has the time at which the user last wanted that a server be started again where it runs.
+// wishFile has the last wish that a server be started again where it runs.
 const wishFile = "restart"
 
-// WishRestart tells the sessions of a server that run now to start it again under the policy that its files have.
-func WishRestart(host hostfs.Host, server string) error {
+// Wish says that the sessions of a server which run under one policy are to start it again under another one. The policies
+// are as session.Target.Written returns them.
+type Wish struct {
+	ID    string `json:"id"` // another one is another wish
+	Runs  string `json:"runs"`
+	Files string `json:"files"`
+}
+
+// WishRestart tells a wish to the sessions of a server that run now. It returns its ID.
+func WishRestart(host hostfs.Host, server, runs, files string) (id string, err error) {
 	d, err := makeDir(host, server)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer d.Close()
-	return d.Replace(wishFile, []byte(time.Now().Format(time.RFC3339Nano)), private.How{})
+	id = rand.Text()
+	text, err := json.Marshal(Wish{id, runs, files})
+	if err == nil {
+		err = d.Replace(wishFile, text, private.How{})
+	}
+	return id, err
 }
 
 // Told returns when the file of the wish was written, or zero. It costs a running session one look at the disk each second.
@@ -30,14 +45,16 @@ func Told(host hostfs.Host, server string) (at time.Time) {
 	return at
 }
 
-// Wish returns the time of the last wish, or zero.
-func Wish(host hostfs.Host, server string) (at time.Time) {
+// LastWish returns the last wish, or one without an ID.
+func LastWish(host hostfs.Host, server string) (w Wish) {
 	d, err := Open(host, server)
 	if err != nil {
-		return at
+		return w
 	}
 	defer d.Close()
 	text, _ := d.ReadFile(wishFile, 1<<10)
-	at, _ = time.Parse(time.RFC3339Nano, string(text))
-	return at
+	if json.Unmarshal(text, &w) != nil {
+		return Wish{}
+	}
+	return w
 }

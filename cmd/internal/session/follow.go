@@ -23,7 +23,7 @@ import (
 type source struct {
 	options config.LoadOptions
 	stamp   config.Stamp
-	at      time.Time
+	at      time.Time                                                   // for people
 	again   func() (*Target, error)                                     // loads and resolves it again
 	with    func(tool string, file *config.ServerFile) (*Target, error) // loads it as if the user had written a file
 }
@@ -46,8 +46,8 @@ type Followed struct {
 	stamp   config.Stamp
 	problem string    // of the configuration as it is now; "" if it can be used
 	told    time.Time // when the wish that was seen was written: see records.Told
-	wish    time.Time // the last one that was seen: see records.Wish
-	waits   bool      // a wish waits for a configuration that can be used
+	wish    records.Wish
+	waits   bool      // the wish waits for a configuration that can be used
 	all     []*Target // to be closed
 
 	swap  sync.Mutex        // held for a moment only, also while mu is
@@ -62,8 +62,8 @@ func (t *Target) Follow(c terminal.Console) *Followed {
 	t.noteWrites()
 	f.now.Store(t)
 	f.tools.Store(&t.Policy.Tools)
-	if f.wish = records.Wish(t.Host, t.Policy.KeptName()); f.wish.After(t.source.at) { // it may be for what t does not have
-		f.wish = time.Time{}
+	if f.wish = records.LastWish(t.Host, t.Policy.KeptName()); f.wish.Runs == t.Written() && f.wish.Files != t.Written() { // it came since t was loaded
+		f.wish = records.Wish{}
 	}
 	f.keeping = keeping{Store: UndoStore(t.Host, t.Policy.KeptName()), Server: t.Policy.KeptName(), Name: t.Policy.Server, Stateful: t.Policy.Stateful, Console: c}
 	return f
@@ -116,12 +116,12 @@ func (f *Followed) wished() bool {
 	if told.Equal(f.told) {
 		return false
 	}
-	wish := records.Wish(t.Host, t.Policy.KeptName())
-	if wish.IsZero() && !told.IsZero() { // it could not be read now
+	wish := records.LastWish(t.Host, t.Policy.KeptName())
+	if wish.ID == "" && !told.IsZero() { // it could not be read now
 		return false
 	}
 	f.told = told
-	is := !wish.IsZero() && !wish.Equal(f.wish)
+	is := wish.ID != "" && wish != f.wish
 	f.wish = wish
 	return is
 }
@@ -137,13 +137,6 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 	return r
 }
 
-// switchTools takes up which tools are on. No process has to know it, so nothing waits for another one.
-func (f *Followed) switchTools(now policy.Switches) {
-	if !slices.EqualFunc(*f.tools.Load(), now, policy.Switch.Equal) {
-		f.tools.Store(&now)
-	}
-}
-
 // refresh is Refresh. The caller holds mu.
 func (f *Followed) refresh() lifecycle.Refreshed {
 	file, at, changed := f.stamp.Changed()
@@ -157,8 +150,14 @@ func (f *Followed) refresh() lifecycle.Refreshed {
 	f.stamp = settled(before.source.options)
 	wished = f.wished() || wished || f.waits
 	after, err := before.source.again()
-	if err == nil {
-		f.switchTools(after.Policy.Tools)
+	if err == nil && !slices.Equal(*f.tools.Load(), after.Policy.Tools) {
+		f.tools.Store(&after.Policy.Tools) // no process has to know it, so nothing waits for another one
+	}
+	unseen := ""
+	if err == nil && wished {
+		if unseen = f.unseen(before, after); unseen != "" {
+			wished, f.waits = false, false
+		}
 	}
 	if err == nil && (wished || !stateful) {
 		if err = before.canBecome(after); err == nil {
@@ -176,38 +175,73 @@ func (f *Followed) refresh() lifecycle.Refreshed {
 		before = f.runs // it may have been started again meanwhile
 	}
 	if f.problem, f.waits = "", wished && err != nil; err != nil {
+		found := lifecycle.Refreshed{Kept: f.kept}
 		if after != nil {
 			after.Close()
 		}
-		f.problem = fmt.Sprintf("warning: %s: server %s goes on with the configuration of %s%s", terminal.OneLine(err), server, before.source.at.Format(time.TimeOnly), diagnostics.PageReload.Reference())
+		found.Problem = fmt.Sprintf("warning: %s: server %s goes on with the configuration of %s%s", terminal.OneLine(err), server, before.source.at.Format(time.TimeOnly), diagnostics.PageReload.Reference())
+		f.problem = found.Problem
 		if wished {
-			f.kept = &diagnostics.Kept{Since: at, Why: terminal.OneLine(err)}
+			f.kept = &diagnostics.Kept{Since: at, Why: terminal.OneLine(err), Runs: before.Written()}
+			found.Kept, found.Restart = f.kept, &diagnostics.Restart{Wish: f.wish.ID, Why: terminal.OneLine(err), Failed: true}
 		}
-		return lifecycle.Refreshed{Problem: f.problem, Kept: f.kept}
+		return found
 	}
 	same := before.digest() == after.digest()
 	if !changed && f.kept != nil {
 		at = f.kept.Since
 	}
 	if f.kept = nil; stateful && !same {
-		f.kept = &diagnostics.Kept{Since: at, Rows: change.Table(change.Rows(before.Profile, after.Profile), before.short)}
+		f.kept = &diagnostics.Kept{Since: at, Rows: change.Table(change.Rows(before.Profile, after.Profile), before.short), Why: unseen, Runs: before.Written(), Files: after.Written()}
+	}
+	found := lifecycle.Refreshed{Kept: f.kept}
+	if unseen != "" {
+		found.Restart = &diagnostics.Restart{Wish: f.wish.ID, Why: unseen, Failed: true}
 	}
 	switch {
 	case wished:
-		return lifecycle.Refreshed{Kept: f.kept, Next: f.next(after, f.kept)}
-	case same:
+		found.Next = f.next(after, f.kept)
+		found.Next.Wish = f.wish.ID
+		return found
+	case same || stateful && !changed:
 		after.Close()
-		return lifecycle.Refreshed{}
-	case stateful && !changed:
-		after.Close()
-		return lifecycle.Refreshed{Kept: f.kept}
+		return found
 	case stateful:
 		after.Close()
-		return lifecycle.Refreshed{Kept: f.kept, Notice: fmt.Sprintf("warning: %s has changed (%s), and server %s keeps the policy that it started with until it is started again%s", file, at.Format(time.TimeOnly), server, diagnostics.PageReload.Reference())}
+		found.Notice = fmt.Sprintf("warning: %s has changed (%s), and server %s keeps the policy that it started with until it is started again%s", file, at.Format(time.TimeOnly), server, diagnostics.PageReload.Reference())
+		return found
 	}
 	// Processes that started under the old policy may still need what it holds.
 	f.take(after)
 	return lifecycle.Refreshed{Changed: true, Notice: fmt.Sprintf("%s has changed (%s): calls of server %s are under its new policy now", file, at.Format(time.TimeOnly), server)}
+}
+
+// unseen returns why a wish has no effect: it is for a change that the user was not shown.
+func (f *Followed) unseen(before, after *Target) string {
+	again := ". See what differs: " + show.Typed("mcp-jail grant", before.Policy.Server)
+	switch {
+	case before.Written() != f.wish.Runs:
+		return "it runs under another policy than was shown" + again
+	case after.Written() != f.wish.Files:
+		return "its files have changed since they were shown" + again
+	}
+	return ""
+}
+
+// Written identifies what the user has written of the server: its table, and the defaults. The words of a server with an id
+// are always those of its file.
+func (t *Target) Written() string {
+	defaults, table := t.commandLine.Defaults, config.Server{}
+	switch {
+	case t.Config != nil:
+		defaults, table = t.Config.Defaults, *t.Config.Servers[t.Policy.Server]
+	case t.commandLine.File != nil:
+		table = *t.commandLine.File.Server
+	}
+	if table.ID != "" || t.Config == nil {
+		table.Name, table.ID, table.Command, table.Arguments = "", "", "", nil
+	}
+	return config.Digest([]any{defaults, table})
 }
 
 // take has the processes that start from now on be of a target. The caller holds mu.

@@ -6,40 +6,81 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/cmdline"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/records"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/testkit"
 )
 
 const askedMore = "[servers.notes.access]\nworkspace = \"write\"\nfs = [{ path = \"~/notes\", read = true }]\n"
 
-// TestOldWish: a session starts its server again for a wish since it was loaded, and for none from before that, also if a
-// file changes while it begins.
-func TestOldWish(t *testing.T) {
-	for _, tt := range []struct {
-		name          string
-		before, since bool // a wish, as seen from the load
+// wish wants that the server be started again under a policy that its file has now.
+func wish(t *testing.T, runs string) records.Wish {
+	t.Helper()
+	now := askedTarget(t)
+	w := records.Wish{Runs: runs, Files: now.Written()}
+	var err error
+	w.ID, err = records.WishRestart(now.Host, askedID, w.Runs, w.Files)
+	testkit.Must(t, err)
+	return w
+}
+
+func askedTarget(t *testing.T) *Target {
+	t.Helper()
+	target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{ID: askedID}, "", "", cmdline.Server{Given: true, Argv: []string{"sh"}})
+	testkit.Must(t, err)
+	return target
+}
+
+const oneHost = askedMore + "net = [{ host = \"one.example.com\", allow = true }]\n"
+
+// TestWish: a session starts its server again for a wish that is about what it runs and what its files say, as both were
+// shown, and for no other one. A wish from before the session has done its work.
+func TestWish(t *testing.T) {
+	for name, c := range map[string]struct {
+		shown, runs, files string // what was shown, what the session begins with, and what its file has then
+		begins             bool   // the session begins before the wish
+		next               bool
+		why                string
 	}{
-		{"none", false, false},
-		{"before", true, false},
-		{"since", false, true},
-		{"both", true, true},
+		"as shown":                    {shown: askedMore, files: askedMore, begins: true, next: true},
+		"while it begins":             {shown: askedMore, files: askedMore, next: true},
+		"from before":                 {shown: askedMore, runs: askedMore, files: askedMore},
+		"from before, and an edit":    {shown: askedMore, runs: askedMore, files: oneHost},
+		"from before an edit":         {shown: askedMore, runs: oneHost, files: oneHost},
+		"nothing differs":             {shown: "", files: "", begins: true, next: true},
+		"changed since it was shown":  {shown: askedMore, files: oneHost, begins: true, why: "its files have changed since they were shown. See what differs: mcp-jail grant notes"},
+		"changed before it was shown": {shown: askedMore, runs: oneHost, files: askedMore, begins: true, why: "it runs under another policy than was shown. See what differs: mcp-jail grant notes"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(name, func(t *testing.T) {
 			first, write := askedServer(t, "", "")
-			wish := func(is bool) {
-				t.Helper()
-				if is {
-					testkit.Must(t, records.WishRestart(first.target().Host, askedID))
-				}
+			shown := first.target().Written()
+			write(c.shown)
+			var w records.Wish
+			if !c.begins {
+				w = wish(t, shown)
 			}
-			wish(tt.before)
-			target, err := Resolve(cmdline.ConfigFlags{}, cmdline.PolicyFlags{ID: askedID}, "", "", cmdline.Server{Given: true, Argv: []string{"sh"}})
-			testkit.Must(t, err)
-			write(askedMore)
-			wish(tt.since)
-			f := target.Follow(terminal.Console{})
+			write(c.runs)
+			f := askedTarget(t).Follow(terminal.Console{})
 			defer f.Close()
-			if r := f.Refresh(); r.Kept == nil || (r.Next != nil) != tt.since {
+			write(c.shown)
+			if c.begins {
+				w = wish(t, shown)
+			}
+			write(c.files)
+			r := f.Refresh()
+			if (r.Next != nil) != c.next || c.next && r.Next.Wish != w.ID {
 				t.Errorf("%+v", r)
+			}
+			if c.why == "" {
+				if r.Restart != nil {
+					t.Errorf("%+v", r.Restart)
+				}
+				return
+			}
+			if want := (diagnostics.Restart{Wish: w.ID, Why: c.why, Failed: true}); r.Restart == nil || *r.Restart != want || r.Kept == nil || r.Kept.Why != c.why {
+				t.Errorf("%+v, %+v", r.Restart, r.Kept)
+			}
+			if again := f.Refresh(); again.Restart != nil || again.Next != nil {
+				t.Errorf("%+v", again)
 			}
 		})
 	}
@@ -48,15 +89,16 @@ func TestOldWish(t *testing.T) {
 // TestWishWithProblem: a wish that meets a file with a mistake has its effect when the mistake is gone.
 func TestWishWithProblem(t *testing.T) {
 	f, write := askedServer(t, "", "")
+	write(askedMore)
+	w := wish(t, f.target().Written())
 	write("nonsense = 1\n")
-	testkit.Must(t, records.WishRestart(f.target().Host, askedID))
 	for range 2 {
 		if r := f.Refresh(); r.Problem == "" || r.Next != nil || r.Kept == nil || r.Kept.Why == "" {
 			t.Fatalf("%+v", r)
 		}
 	}
 	write(askedMore)
-	if r := f.Refresh(); r.Problem != "" || r.Next == nil {
+	if r := f.Refresh(); r.Problem != "" || r.Next == nil || r.Next.Wish != w.ID {
 		t.Errorf("%+v", r)
 	}
 }
@@ -64,8 +106,8 @@ func TestWishWithProblem(t *testing.T) {
 // TestChangedWhileItStarts: files that change while the server is started again are compared with the new process.
 func TestChangedWhileItStarts(t *testing.T) {
 	f, write := askedServer(t, "", "")
-	write(askedMore + `net = [{ host = "one.example.com", allow = true }]`)
-	testkit.Must(t, records.WishRestart(f.target().Host, askedID))
+	write(oneHost)
+	wish(t, f.target().Written())
 	next := f.Refresh().Next
 	write(askedMore + `net = [{ host = "one.example.com", allow = true }, { host = "two.example.com", allow = true }]`)
 	old := f.Refresh().Kept

@@ -28,6 +28,7 @@ type Record struct {
 	Changes   string          `json:"changes,omitempty"` // a sentence about what can be undone
 	Allowed   []string        `json:"allowed,omitempty"` // in the client, for the session: words of mcp-jail grant
 	Kept      *Kept           `json:"kept,omitempty"`    // of a stateful server that has an earlier policy than its files
+	Restart   *Restart        `json:"restart,omitempty"` // the last one that the user wanted
 	Denials   []policy.Denial `json:"denials,omitempty"`
 	Diagnoses []Diagnosis     `json:"diagnoses,omitempty"`
 	// Unfinished says that the session went on when the record was written.
@@ -45,6 +46,15 @@ type Kept struct {
 	Since time.Time   `json:"since"`          // when the files got another policy
 	Rows  [][3]string `json:"rows,omitempty"` // what differs: its name, what the process has, and what the files say
 	Why   string      `json:"why,omitempty"`  // why the server was not started again under it; "" if that was not wanted
+	Runs  string      `json:"runs,omitempty"` // what both policies are made from: see session.Target.Written
+	Files string      `json:"files,omitempty"`
+}
+
+// Restart says what has become of a user's wish that a server be started again where it runs.
+type Restart struct {
+	Wish   string `json:"wish"`             // see records.Wish
+	Why    string `json:"why,omitempty"`    // why it failed, or what it waits for; "": the client has the new process
+	Failed bool   `json:"failed,omitempty"` // it is over
 }
 
 // Text says it of a server.

@@ -17,6 +17,7 @@ type Next struct {
 	Profile *policy.Profile
 	Unset   []string // variables that are granted and not set
 	Kept    diagnostics.Kept
+	Wish    string          // see records.Wish; "" if the user has allowed it in the client
 	Done    func(took bool) // called at the end, perhaps more than once; took says that the client has the new process
 }
 
@@ -36,6 +37,13 @@ func (c *Client) Keeps(next *Next, why string) {
 	kept := next.Kept
 	kept.Why = why
 	c.Record.keeps(&kept)
+	c.restarts(next, why, false)
+}
+
+func (c *Client) restarts(next *Next, why string, failed bool) {
+	if next.Wish != "" {
+		c.Record.restarts(&diagnostics.Restart{Wish: next.Wish, Why: why, Failed: failed})
+	}
 }
 
 // CannotSucceed says that the process keeps its policy until the client starts the server again. If that is the one of the
@@ -52,15 +60,17 @@ func (c *Client) CannotSucceed(next *Next, why string) {
 	if differs {
 		c.Keeps(next, server+" could not be started again beside the running one: "+why+". Restart it in your client")
 	}
+	c.restarts(next, why, true)
 	c.tellNow("warning: " + server + " was not started again (" + time.Now().Format(time.TimeOnly) + "), and keeps the policy that it started with: " + why + ". Restart it in your client")
 }
 
 // Succeeded says that the client has a new process.
-func (c *Client) Succeeded() {
+func (c *Client) Succeeded(next *Next) {
 	c.kept.mu.Lock()
 	c.kept.next = nil
 	c.kept.mu.Unlock()
 	c.Record.keeps(nil)
+	c.restarts(next, "", false)
 	c.tellNow(c.Config.Profile.Server + " was started again under its new policy (" + time.Now().Format(time.TimeOnly) + "). What it held in memory is lost")
 }
 
@@ -74,6 +84,9 @@ func (c *Client) tellNow(line string) {
 func (c *Client) Follows(r Refreshed) {
 	if r.Notice != "" {
 		c.warnNow(r.Notice)
+	}
+	if r.Restart != nil {
+		c.Record.restarts(r.Restart)
 	}
 	c.kept.mu.Lock()
 	defer c.kept.mu.Unlock()

@@ -67,6 +67,14 @@ func (r *record) keeps(k *diagnostics.Kept) {
 	}
 }
 
+// restarts notes what has become of a wish that the server be started again.
+func (r *record) restarts(of *diagnostics.Restart) {
+	r.Mu.Lock()
+	r.Restart = of
+	r.Mu.Unlock()
+	r.changes()
+}
+
 func (r *record) changes() {
 	select {
 	case r.changed <- struct{}{}:

@@ -128,6 +128,8 @@ type Refreshed struct {
 	Next *Next
 	// Kept says that the files have another policy than that of a stateful server's process; nil: they have not.
 	Kept *diagnostics.Kept
+	// Restart says that a wish of the user has no effect, once; nil: there is no such wish.
+	Restart *diagnostics.Restart
 	// Notice tells the user of a change, once; "" if there is nothing to tell.
 	Notice string
 	// Problem says why the configuration cannot be used as it is now, and what is used in its

@@ -209,9 +209,10 @@ type heir struct {
 	serverEnded, stderrEnded chan struct{}
 	count                    int // of heirs, when it was started
 
-	bound   atomic.Bool  // the client has it
-	last    atomic.Int64 // when it has written last, in nanoseconds
-	answers chan *mcpproxy.Frame
+	bound   atomic.Bool            // the client has it
+	last    atomic.Int64           // when it has written last, in nanoseconds
+	awaits  atomic.Pointer[string] // the id of the request that it was asked
+	answers chan *mcpproxy.Frame   // has the answer to that
 	asks    atomic.Pointer[string] // what it asked the client for before the swap; the client never sees that
 	roots   atomic.Bool            // it has asked for the client's roots, and got the last ones
 }
@@ -321,20 +322,17 @@ func (s said) differs(now []byte) string {
 // ask sends a request and returns the answer.
 func (h *heir) ask(ctx context.Context, f *mcpproxy.Frame) (*mcpproxy.Frame, error) {
 	id := mcpproxy.IDKey(f.Messages[0].ID)
+	h.awaits.Store(&id)
 	if err := h.conn.Send(f); err != nil {
 		return nil, err
 	}
-	for {
-		select {
-		case answer := <-h.answers:
-			if mcpproxy.IDKey(answer.Messages[0].ID) == id {
-				return answer, nil
-			}
-		case <-h.proc.Done():
-			return nil, h.unfit()
-		case <-ctx.Done():
-			return nil, errors.New("it gives no answer")
-		}
+	select {
+	case answer := <-h.answers:
+		return answer, nil
+	case <-h.proc.Done():
+		return nil, h.unfit()
+	case <-ctx.Done():
+		return nil, errors.New("it gives no answer")
 	}
 }
 
@@ -347,9 +345,8 @@ func (h *heir) before(f *mcpproxy.Frame) (taken bool) {
 	for i := range f.Messages {
 		switch e := &f.Messages[i]; {
 		case e.Kind() == mcpproxy.Response && !f.Batch && !f.Oversized:
-			select {
-			case h.answers <- f.Clone():
-			default: // nothing was asked
+			if id := h.awaits.Load(); id != nil && mcpproxy.IDKey(e.ID) == *id && h.awaits.CompareAndSwap(id, nil) {
+				h.answers <- f.Clone()
 			}
 		case e.Kind() != mcpproxy.Request: // a notification: in the end the client is told that its lists may be others
 		case string(e.Method) == "ping" && e.Trackable():
@@ -511,7 +508,7 @@ func (s *statefulSession) adopt(h *heir) {
 	})
 	s.client.Tasks.Go(func() { // nor the client
 		s.tellChanged("tools", "prompts", "resources")
-		s.client.Succeeded()
+		s.client.Succeeded(h.next)
 	})
 }
 

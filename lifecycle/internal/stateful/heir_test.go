@@ -46,10 +46,12 @@ func wishes(t *testing.T, old string, change func(*session.Session), heirs ...st
 	return w
 }
 
+var secretGranted = []policy.Entry{{Path: "/secret", Rights: policy.Read, Origin: policy.OriginRule, Kind: policy.KindDir}}
+
 // wish asks for a start under a policy that may read /secret.
 func (w *wisher) wish(change ...func(*policy.Profile)) {
 	p := &policy.Profile{Server: "test", Startup: testkit.Patience, Limits: policy.DefaultLimits}
-	p.Entries = []policy.Entry{{Path: "/secret", Rights: policy.Read, Origin: policy.OriginRule, Kind: policy.KindDir}}
+	p.Entries = secretGranted
 	for _, c := range change {
 		c(p)
 	}
@@ -160,7 +162,7 @@ func TestHeirNever(t *testing.T) {
 // TestHeirUnseen: what a process writes before the client has it does not reach the client.
 func TestHeirUnseen(t *testing.T) {
 	t.Parallel()
-	for _, heir := range []string{"new-floods", "new-huge"} {
+	for _, heir := range []string{"new-floods", "new-huge", "new-answers-unasked"} {
 		t.Run(heir, func(t *testing.T) {
 			t.Parallel()
 			w := wishes(t, "old", nil, heir)
@@ -180,7 +182,7 @@ func TestHeirWaits(t *testing.T) {
 	for name, c := range map[string]struct{ send, ends string }{
 		"a call":             {send: sessiontest.Legacy("7", "tools/call", `{"name":"slow"}`)},
 		"a request of its":   {send: sessiontest.Legacy("7", "tools/call", `{"name":"samples"}`), ends: `{"jsonrpc":"2.0","id":"s","result":{}}`},
-		"a cancelled call":   {send: `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}`},
+		"a cancelled call":   {send: sessiontest.Legacy("7", "tools/call", `{"name":"mute"}`) + "\n" + `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`},
 		"a call with a task": {send: sessiontest.Legacy("7", "tools/call", `{"name":"t","task":{"ttl":60000}}`), ends: "never"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -339,28 +341,59 @@ func TestHeirModern(t *testing.T) {
 	w.p.Close()
 }
 
-// TestHeirRoots: the answer of the client to roots/list is repeated, as its new policy narrows it. The client is asked again
-// when it has the new process: its roots may be others by now, or it was not asked before.
+// TestHeirRoots: the answer of the client to roots/list is repeated, as its new policy narrows it, which gives more or less
+// than the one before. The client is asked again when it has the new process: its roots may be others by now, or it was not
+// asked before. Of a client that has none, both processes are told those of their policies.
 func TestHeirRoots(t *testing.T) {
 	t.Parallel()
-	const given = `{"roots":[{"uri":"file:///secret/a"},{"uri":"file:///other"}]}`
-	for mode, want := range map[string]string{"": given, session.RootsNarrow: `{"roots":[{"uri":"file:///secret/a"}]}`, "never asked": `{"code":-32603`} {
-		if mode == "never asked" {
-			mode = ""
-		}
-		w := wishes(t, "old", func(s *session.Session) { s.Profile.Roots = mode }, "new-asks-roots")
-		w.p.Send(sessiontest.HelloFrom("0", `{"roots":{}}`), sessiontest.Initialized)
-		w.p.Answer("0")
-		if strings.Contains(want, "roots") {
-			w.p.Send(sessiontest.Legacy("1", "tools/call", `{"name":"roots"}`))
-			w.p.Send(sessiontest.ReplyTo(w.p.Told("roots/list"), given))
-			w.p.Answer("1")
-		}
-		w.wish(func(p *policy.Profile) { p.Roots = mode })
-		w.swapped(true)
-		w.p.Send(sessiontest.ReplyTo(w.p.Told("roots/list"), `{"roots":[{"uri":"file:///secret/later"}]}`))
-		w.p.Told("notifications/tools/list_changed")
-		sessiontest.Has(t, w.p.Nothing(), `"id":0,"`, want, `"id":1,"result":{"roots":[{"uri":"file:///secret/later"}]}`)
+	const (
+		given  = `{"roots":[{"uri":"file:///secret/a"},{"uri":"file:///other"}]}`
+		secret = `{"roots":[{"uri":"file:///secret/a"}]}`
+		none   = `{"roots":[]}`
+	)
+	for name, c := range map[string]struct {
+		mode, capabilities string
+		had, gets          bool   // the old and the new policy may read /secret
+		was, is            string // what the processes are told
+	}{
+		"as they are":                     {session.RootsOff, `{"roots":{}}`, false, true, given, given},
+		"narrowed, and granted":           {session.RootsNarrow, `{"roots":{}}`, false, true, none, secret},
+		"narrowed, and taken":             {session.RootsNarrow, `{"roots":{}}`, true, false, secret, none},
+		"of the policy, and granted":      {session.RootsAdvertise, `{}`, false, true, "", `{"roots":[{"uri":"file:///secret","name":"secret"}]}`},
+		"of the policy, and taken":        {session.RootsAdvertise, `{}`, true, false, "", none},
+		"narrowed with it, and granted":   {session.RootsAdvertise, `{"roots":{}}`, false, true, none, secret},
+		"narrowed with it, and taken":     {session.RootsAdvertise, `{"roots":{}}`, true, false, secret, none},
+		"the client was not asked before": {session.RootsOff, `{"roots":{}}`, false, true, "", `{"code":-32603`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := wishes(t, "old", func(s *session.Session) {
+				if s.Profile.Roots = c.mode; c.had {
+					s.Profile.Entries = secretGranted
+				}
+			}, "new-asks-roots")
+			w.p.Send(sessiontest.HelloFrom("0", c.capabilities), sessiontest.Initialized)
+			w.p.Answer("0")
+			if c.was != "" {
+				w.p.Send(sessiontest.Legacy("1", "tools/call", `{"name":"roots"}`))
+				w.p.Send(sessiontest.ReplyTo(w.p.Told("roots/list"), given))
+				w.p.Answer("1")
+				w.answers(2, oldOne) // it was read
+			}
+			w.wish(func(p *policy.Profile) {
+				if p.Roots = c.mode; !c.gets {
+					p.Entries = nil
+				}
+			})
+			w.swapped(true)
+			told := []string{`"id":0,"`, c.is}
+			if c.capabilities != `{}` {
+				w.p.Send(sessiontest.ReplyTo(w.p.Told("roots/list"), `{"roots":[]}`))
+				told = append(told, `"id":1,"result":{"roots":[]}`)
+			}
+			w.p.Told("notifications/tools/list_changed")
+			sessiontest.Has(t, w.p.Nothing(), told...)
+		})
 	}
 }
 
@@ -398,15 +431,26 @@ func TestHeirLeaves(t *testing.T) {
 // TestHeirsInARow: the last wish counts, and there are twenty in a session at most.
 func TestHeirsInARow(t *testing.T) {
 	t.Parallel()
-	w := wishes(t, "old", nil, "new", "old", "new")
+	var heirs []string
+	for range maxHeirs / 2 {
+		heirs = append(heirs, "new", "old")
+	}
+	w := wishes(t, "old", nil, append(heirs, "new")...)
 	w.p.Greet()
-	for i, want := range []string{newOne, oldOne, newOne} {
+	for i := range maxHeirs {
 		w.wish()
 		w.swapped(true)
-		w.answers(10+i, want)
+		w.answers(10+i, []string{newOne, oldOne}[i%2])
 	}
+	w.wish()
+	w.swapped(false)
+	sessiontest.Eventually(t, "the record", func() bool {
+		k := w.kept()
+		return k != nil && strings.Contains(k.Why, "it was started 20 times in this session")
+	})
+	w.answers(100, oldOne)
 	rest, _, _ := w.p.Close()
-	if n := strings.Count(rest, "list_changed"); n != 3 {
+	if n := strings.Count(rest, "list_changed"); n != maxHeirs {
 		t.Errorf("the client is told %d times: %s", n, rest)
 	}
 }

@@ -42,6 +42,7 @@ type Edit struct {
 	shown  []string          // what was decided when the change was shown
 	typed  bool              // the answer is typed at a terminal
 	runs   bool              // a session of the server runs that can start it again
+	runsAs string            // what the policy of that is made from: see session.Target.Written; "" if it is not known
 	kept   *diagnostics.Kept // how the policy of that differs from the one of the files; nil: it does not
 }
 

@@ -299,7 +299,8 @@ func (e *Edit) commit(c terminal.Console) error {
 		if e.remove {
 			done = "Taken back."
 		}
-		c.PrintText(c.Paint(terminal.Green, done) + " " + e.takesEffect() + "\n")
+		c.PrintText(c.Paint(terminal.Green, done) + " ")
+		c.PrintText(e.takesEffect(c) + "\n")
 	}
 	return err
 }
