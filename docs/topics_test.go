@@ -20,7 +20,7 @@ var published = []string{
 	"fs-sensitive", "fs-write", "gap", "inbound", "jail", "leak", "limit-files", "limit-memory", "limit-processes", "message",
 	"net-address", "net-host", "net-limit", "net-name", "net-proxy", "net-request", "net-scheme", "net-unreachable", "never", "package-install",
 	"package-missing", "package-scripts", "path-argument", "per-call", "pin-tools", "possible", "program",
-	"program-missing", "record", "reload", "replaced", "secret", "server-ended", "socket", "stdout", "timeout", "trust", "undo", "userns",
+	"program-missing", "record", "reload", "replaced", "secret", "server-ended", "socket", "stdout", "timeout", "tool-off", "trust", "undo", "userns",
 }
 
 // names returns the names of all topics.

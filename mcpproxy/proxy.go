@@ -122,6 +122,9 @@ func (p *Proxy) RunClient(up Upstream) error {
 			}
 			continue
 		}
+		if p.Hooks.ClientFrame != nil && p.Hooks.ClientFrame(f) {
+			continue
+		}
 		p.turn.Lock()
 		err = p.forward(f, up, &call)
 		p.turn.Unlock()
@@ -345,6 +348,9 @@ const (
 // of RunClient or RunServer before the frame is forwarded. Frame, envelope and call are
 // valid until the hook returns. A hook that receives a frame may edit it.
 type Hooks struct {
+	// ClientFrame is called for every frame of the client, before any other hook. When it returns true, the frame is not
+	// forwarded, and the hook is responsible for the responses.
+	ClientFrame func(f *Frame) (drop bool)
 	// ClientRequest is called for every request of the client. When it returns true, the
 	// request is not forwarded and the hook is responsible for the response.
 	ClientRequest func(f *Frame, e *Envelope) (answered bool)

@@ -78,7 +78,8 @@ type Policy struct {
 	Commands  []CommandRule // nil: any program; sorted by name
 	Sensitive []string      // beyond the built-in list
 	Limits    Limits
-	Waive     []Axis // sorted
+	Waive     []Axis   // sorted
+	Tools     Switches // of the whole server
 
 	// FromCommandLine reports that the policy comes from the command line: a relative
 	// command is then meant from the working directory, as a shell reads it.

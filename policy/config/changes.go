@@ -45,13 +45,20 @@ func Changes(before, after *Config) (all []ServerChange, err error) {
 				return grants
 			}
 			texts := taken(p)
-			for _, ch := range Compare(before.process(before.Servers[name], p.Tool), p) {
+			was := before.process(before.Servers[name], p.Tool)
+			was.Tools = p.Tools // they are of no single process
+			for _, ch := range Compare(was, p) {
 				texts = append(texts, ch.Text)
 			}
 			return texts
 		})
 		if err != nil {
 			return nil, err
+		}
+		if !own {
+			for _, ch := range compareSwitches(before.process(before.Servers[name], "").Tools, after.process(s, "").Tools) {
+				c.Texts = append(c.Texts, ch.Text)
+			}
 		}
 		all = append(all, c)
 	}
@@ -160,6 +167,7 @@ func Compare(before, after *policy.Policy) (all []Change) {
 	}
 	return slices.Concat(all,
 		compareCommands(before, after),
+		compareSwitches(before.Tools, after.Tools),
 		listChanges(axisTexts(before.Waive), axisTexts(after.Waive), true, "waived ", "no longer: accepted "),
 		compareSettings(before, after))
 }
@@ -194,6 +202,23 @@ func compareCommands(before, after *policy.Policy) []Change {
 		return append([]Change{{"may start no program but its own and those listed", false}}, listChanges(nil, texts(after), false, "", "")...)
 	}
 	return listChanges(texts(before), texts(after), true, "", "no longer: ")
+}
+
+func compareSwitches(before, after policy.Switches) (all []Change) {
+	state := map[bool]string{true: "off", false: "on"}
+	for _, s := range slices.Concat(after, before) {
+		_, was := before.Off(s.Tool)
+		_, is := after.Off(s.Tool)
+		what := show.InSentence(s.Tool)
+		if s.Tool == AnyTool {
+			what = "every other tool"
+		}
+		ch := Change{fmt.Sprintf("%s is %s; new: %s", what, state[was], state[is]), was}
+		if was != is && !slices.Contains(all, ch) {
+			all = append(all, ch)
+		}
+	}
+	return all
 }
 
 func compareSettings(before, after *policy.Policy) (all []Change) {

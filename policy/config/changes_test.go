@@ -40,6 +40,8 @@ pin_tools = "off"
 access.fs = [{ path = "pub", read = true, write = true }, { path = "gone", deny = true }]
 access.net = [{ host = "h.example", allow = true }]
 access.commands.perl = {}
+[servers.calls.tools.t]
+allow = false
 [servers.calls.tools.t.access]
 fs = []
 [servers.own]
@@ -51,7 +53,7 @@ arguments = ["x"]
 	got, err := Changes(before, after)
 	testkit.Must(t, err)
 	want := []ServerChange{
-		{Server: "calls", Texts: []string{"tool t: all files"}},
+		{Server: "calls", Texts: []string{"tool t: all files", "t is on; new: off"}},
 		{Server: "own", Starts: []string{"/bin/sh", "x"}, Texts: []string{"the project folder (read write)"}},
 		{Server: "s", Texts: []string{"all files but pub (read write)", "all hosts but h.example", "all programs but its own, perl", "gone", `undo = "session"`}},
 	}
@@ -99,6 +101,8 @@ func TestCompare(t *testing.T) {
 		{policy.Policy{}, set("limits.memory_mb", "5"), "limits.memory_mb = 5"},
 		{policy.Policy{}, set("undo_total_mb", "5"), "!undo_total_mb = 5"},
 		{policy.Policy{}, set("leak_patterns", "true"), "leak_patterns = true"},
+		{policy.Policy{}, policy.Policy{Tools: policy.Switches{policy.NewSwitch("*", false, ""), policy.NewSwitch("a", true, "")}}, "every other tool is on; new: off"},
+		{policy.Policy{Tools: policy.Switches{policy.NewSwitch("B", false, "")}}, policy.Policy{}, "!B is off; new: on"},
 		{policy.Policy{}, set("roots", `"narrow"`), `!roots = "narrow"`},
 		{policy.Policy{}, set("call_timeout_secs", "5"), "call_timeout_secs = 5"},
 	} {
@@ -132,7 +136,7 @@ func differ(a, b *policy.Policy) bool {
 // TestEveryFieldIsCompared checks that each field of a policy shows in a comparison, but for those that say nothing of
 // what a server may do, and those that are among the settings.
 func TestEveryFieldIsCompared(t *testing.T) {
-	compared := strings.Fields("Command Arguments Workspace Stateful Warm HomeReal Fs Net Inbound Env Commands Sensitive Waive Settings")
+	compared := strings.Fields("Command Arguments Workspace Stateful Warm HomeReal Fs Net Inbound Env Commands Sensitive Waive Settings Tools")
 	ignored := strings.Fields("Server Tool Where FromCommandLine Project Others Noted Kept UnusedKeys Narrow Default ID Key StartIn " +
 		"Startup Call Roots Undo Leaks LeakPatterns Ask Limits Packages")
 	typ := reflect.TypeFor[policy.Policy]()

@@ -92,11 +92,13 @@ type Server struct {
 
 // Tool is one [servers.NAME.tools.TOOL] table.
 type Tool struct {
-	Name   string
-	Access *Access
-	Warm   *int // nil: that of the table AnyTool, else the server's
-	Where  string
-	below  bool // only a preset has the table: see Config.LayBelow
+	Name    string
+	Allow   *bool // nil: that of the table AnyTool, else true
+	allowAt string
+	Access  *Access
+	Warm    *int // nil: that of the table AnyTool, else the server's
+	Where   string
+	below   bool // only a preset has the table: see Config.LayBelow
 }
 
 // Access is one access table. A nil list is not in the table; an empty list is. Access that a
@@ -239,6 +241,9 @@ func (s *Server) overlay(l *Server) {
 		}
 		t.Where = cmp.Or(lt.Where, t.Where)
 		t.Warm = cmp.Or(lt.Warm, t.Warm)
+		if lt.Allow != nil {
+			t.Allow, t.allowAt = lt.Allow, lt.allowAt
+		}
 		if lt.Access != nil {
 			if t.Access == nil {
 				t.Access = &Access{}
@@ -364,6 +369,7 @@ func (s *Server) checkScope(key string) (ps policy.Problems) {
 	refuse := func(table string, a *Access, format string, args ...any) {
 		ps = append(ps, policy.ProblemAt(a.Where, table, "[%s] cannot be enforced: server %q is %s", table, s.Name, fmt.Sprintf(format, args...)))
 	}
+	ps = s.checkSwitches(key)
 	names := slices.Sorted(maps.Keys(s.Tools))
 	if s.IsStateful() {
 		for _, name := range names {

@@ -66,6 +66,9 @@ func (e *encoder) server(s *Server) {
 	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
 		tool := at + ".tools." + show.Key(name)
 		e.header("[%s]", tool)
+		if allow := s.Tools[name].Allow; allow != nil {
+			e.line("allow = %v", *allow)
+		}
 		if warm := s.Tools[name].Warm; warm != nil {
 			e.line("warm = %d", *warm)
 		}

@@ -62,7 +62,7 @@ func (s *Server) keys() []key {
 		row("access", accessTable(access, &s.Access), "What the server may touch. Without this table, the default policy grants the workspace."),
 		s.Settings.limits(),
 		row("tools", value{Kind: show.Table, Names: s.newTool, Keep: func(*node, string) { s.Tools = map[string]*Tool{} }},
-			"Tables for single tools, by their names, of a server with stateful = false. \"*\" stands for all other tools."),
+			"Tables for single tools, by their names. \"*\" stands for all other tools. Of a stateful server they have allow alone."),
 	})
 }
 
@@ -86,6 +86,7 @@ func (s *Server) newTool(name string) value {
 		Kind: show.Table,
 		Keep: func(*node, string) { s.Tools[name] = t },
 		Keys: []key{
+			row("allow", placed(&t.allowAt, optional(&t.Allow)), "false: clients do not see the tool, and calls of it are refused.", true),
 			row("access", accessTable(access, &t.Access), "What a call of this tool may touch."),
 			row("warm", warm, "How many spare processes are kept ready for this tool. Without it, the server's number counts."),
 		},

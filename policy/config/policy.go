@@ -90,9 +90,39 @@ func (c *Config) process(s *Server, tool string) *policy.Policy {
 	p.UnusedKeys = s.unusedKeys()
 	d.apply(p)
 	if n := c.narrowing[s.Name]; n != nil {
-		p.Narrow = n.narrow(p, tool)
+		if p.Narrow = n.narrow(p, tool); tool == "" {
+			p.Tools = p.Tools.Meet(n.Switches())
+		}
 	}
 	return p
+}
+
+// Switches returns what the tables of tools say of which are on, AnyTool first.
+func (s *Server) Switches() (all policy.Switches) {
+	for _, name := range slices.Sorted(maps.Keys(s.Tools)) {
+		if t := s.Tools[name]; t.Allow != nil {
+			all = append(all, policy.NewSwitch(name, *t.Allow, t.allowAt))
+		}
+	}
+	return all
+}
+
+// maxToolName is the longest name of a tool that can be switched off, in bytes.
+const maxToolName = 128
+
+// checkSwitches refuses a switch that no tool can have, and two of which one would be without effect.
+func (s *Server) checkSwitches(key string) (ps policy.Problems) {
+	all := s.Switches()
+	for i, o := range all {
+		at := key + ".tools." + show.Key(o.Tool) + ".allow"
+		if len(o.Tool) > maxToolName {
+			ps = append(ps, policy.ProblemAt(o.Where, at, "the name of the tool is longer than %d bytes, and no tool has such a name", maxToolName))
+		}
+		if j := slices.IndexFunc(all[:i], o.IsSame); j >= 0 && all[j].On != o.On {
+			ps = append(ps, policy.ProblemAt(o.Where, at, "a server may take %s for %s, which is switched otherwise at %s: leave one of the two out", show.Name(o.Tool), show.Name(all[j].Tool), all[j].Where))
+		}
+	}
+	return ps
 }
 
 // inForce returns a server with the settings that hold for it, and the defaults that do. ws name what a project's
@@ -141,6 +171,9 @@ func (s *Server) toolAccess(tool string) *Access {
 
 func (s *Server) process(tool string) *policy.Policy {
 	p := s.policy()
+	if tool == "" {
+		p.Tools = s.Switches()
+	}
 	access := s.Access
 	if p.Tool = tool; tool != "" {
 		for _, t := range []*Tool{s.Tools[AnyTool], s.Tools[tool]} {
@@ -205,8 +238,8 @@ func (c *Config) ToolsWithTable(server string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(tools)), func(name string) bool { return name == AnyTool })
 }
 
-// AnyTool is the name of the table for all tools of a stateless server that have none of their own.
-const AnyTool = "*"
+// AnyTool is the name of the table for all tools that have none of their own.
+const AnyTool = policy.AnyTool
 
 // HasAnyTool reports whether a server has a table AnyTool that declares access.
 func (c *Config) HasAnyTool(server string) bool {

@@ -90,10 +90,19 @@ func (s *Server) denials(dir string) *Server {
 			}
 		}
 	}
-	if !all.isMentioned() {
+	tools := map[string]*Tool{AnyTool: {Name: AnyTool, Access: all}}
+	for name, t := range s.Tools {
+		if t.Allow != nil && tools[name] == nil {
+			tools[name] = &Tool{Name: name}
+		}
+		if t.Allow != nil {
+			tools[name].Allow, tools[name].allowAt = t.Allow, t.allowAt
+		}
+	}
+	if !all.isMentioned() && s.Switches() == nil {
 		return nil
 	}
-	return &Server{Name: s.Name, Access: all, Tools: map[string]*Tool{AnyTool: {Name: AnyTool, Access: all}}, Where: s.Where}
+	return &Server{Name: s.Name, Access: all, Tools: tools, Where: s.Where}
 }
 
 // isPlace reports whether a path says where it is, wherever the workspace is.

@@ -246,6 +246,31 @@ func includesEnv(wide, narrow policy.EnvRule) bool {
 	return wide.Read == narrow.Read && policy.EnvIncludes(wide.Name, narrow.Name) && (wide.File == narrow.File || narrow.File == "")
 }
 
+// Switch switches a tool on or off. What it says of names that a server may take for this one goes.
+func (s *Server) Switch(tool string, on bool) {
+	wanted := policy.NewSwitch(tool, on, "")
+	for name, t := range s.Tools {
+		if t.Allow == nil || !wanted.IsSame(policy.NewSwitch(name, on, "")) {
+			continue
+		}
+		if t.Allow = nil; t.Access == nil && t.Warm == nil {
+			delete(s.Tools, name)
+		}
+	}
+	if _, off := s.Switches().Off(tool); off == on {
+		if s.Tools == nil {
+			s.Tools = map[string]*Tool{}
+		}
+		if s.Tools[tool] == nil {
+			s.Tools[tool] = &Tool{Name: tool}
+		}
+		s.Tools[tool].Allow = &on
+	}
+	if len(s.Tools) == 0 {
+		s.Tools = nil
+	}
+}
+
 // Since returns a table with what a server has more than before, and the places of what it has no more. A table
 // without the word for the workspace gets it, because its first rule would change what the server may do there.
 func (s *Server) Since(before *Server) (more *Server, gone []string) {
@@ -259,15 +284,19 @@ func (s *Server) Since(before *Server) (more *Server, gone []string) {
 	more.Variables = addedTo(before.Variables, s.Variables, sameEnv, func(r policy.EnvRule) string { return r.Where }, &gone)
 	more.Access = s.Access.since(before.Access, &gone)
 	for name, t := range s.Tools {
-		var was *Access
-		if o := before.Tools[name]; o != nil {
-			was = o.Access
+		was := cmp.Or(before.Tools[name], &Tool{})
+		now := &Tool{Name: name, Access: t.Access.since(was.Access, &gone)}
+		if t.Allow != nil && (was.Allow == nil || *was.Allow != *t.Allow) {
+			now.Allow = t.Allow
+			if was.Allow != nil {
+				gone = append(gone, was.allowAt)
+			}
 		}
-		if a := t.Access.since(was, &gone); a != nil {
+		if now.Access != nil || now.Allow != nil {
 			if more.Tools == nil {
 				more.Tools = map[string]*Tool{}
 			}
-			more.Tools[name] = &Tool{Name: name, Access: a}
+			more.Tools[name] = now
 		}
 	}
 	return more, gone

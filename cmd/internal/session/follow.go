@@ -3,6 +3,7 @@ package session
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,9 +39,10 @@ func (s *source) take(o config.LoadOptions) {
 type Followed struct {
 	Log *Log // of the session; nil: nothing is written down
 
-	now     atomic.Pointer[Target] // of the newest configuration that can be used, and is wanted
-	prepare func(*Target) error    // makes a new target ready to be started
-	keeping keeping                // keeps the files that the server changes
+	now     atomic.Pointer[Target]          // of the newest configuration that can be used, and is wanted
+	prepare func(*Target) error             // makes a new target ready to be started
+	keeping keeping                         // keeps the files that the server changes
+	tools   atomic.Pointer[policy.Switches] // of the newest configuration that can be read
 
 	mu      sync.Mutex
 	stamp   config.Stamp
@@ -61,6 +63,7 @@ func (t *Target) Follow(c terminal.Console) *Followed {
 	f := &Followed{stamp: t.source.stamp, runs: t, all: []*Target{t}, prepare: func(t *Target) error { return Prepare(t, c) }}
 	t.noteWrites()
 	f.now.Store(t)
+	f.tools.Store(&t.Policy.Tools)
 	if f.wish = records.LastWish(t.Host, t.Policy.KeptName()); f.wish.Runs == t.Written() && f.wish.Files != t.Written() { // it came since t was loaded
 		f.wish = records.Wish{}
 	}
@@ -130,6 +133,14 @@ func (f *Followed) wished() bool {
 func (f *Followed) Refresh() lifecycle.Refreshed {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	before := f.tools.Load()
+	r := f.refresh()
+	r.Tools = f.tools.Load() != before
+	return r
+}
+
+// refresh is Refresh. The caller holds mu.
+func (f *Followed) refresh() lifecycle.Refreshed {
 	file, at, changed := f.stamp.Changed()
 	wished := f.wished()
 	if kept, stale := f.differs(); !changed && !wished && !stale {
@@ -141,6 +152,9 @@ func (f *Followed) Refresh() lifecycle.Refreshed {
 	f.stamp = settled(before.source.options)
 	wished = f.wished() || wished || f.waits
 	after, err := before.source.again()
+	if err == nil && !slices.Equal(*f.tools.Load(), after.Policy.Tools) {
+		f.tools.Store(&after.Policy.Tools) // no process has to know it, so nothing waits for another one
+	}
 	unseen := ""
 	if err == nil && wished {
 		if unseen = f.unseen(before, after); unseen != "" {
@@ -325,6 +339,6 @@ func (t *Target) digest() string {
 // process.
 func enforced(p *policy.Policy) *policy.Policy {
 	out := *p
-	out.Others, out.Noted, out.UnusedKeys, out.Settings, out.Log = nil, nil, nil, nil, false
+	out.Others, out.Noted, out.UnusedKeys, out.Settings, out.Log, out.Tools = nil, nil, nil, nil, false, nil
 	return &out
 }

@@ -74,6 +74,7 @@ func (f *Followed) Session(c terminal.Console, launcher confine.Launcher) lifecy
 	}
 	s.In, s.Out, s.Err = c.Raw()
 	s.Changed = func() string { return f.keeping.changes(f.Log) }
+	s.Switches = func() policy.Switches { return *f.tools.Load() }
 	return s
 }
 
@@ -144,7 +145,7 @@ func (f *Followed) StatelessOptions() lifecycle.Stateless {
 		},
 		Warm: func(name string) int {
 			p, err := f.target().PolicyOf(name)
-			if err != nil {
+			if _, off := f.tools.Load().Off(name); err != nil || off {
 				return 0
 			}
 			return p.Warm

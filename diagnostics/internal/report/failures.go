@@ -217,6 +217,7 @@ const (
 	PageStdout         Page = "stdout"
 	PageMessage        Page = "message"
 	PagePerCall        Page = "per-call"
+	PageToolOff        Page = "tool-off"
 	PagePossible       Page = "possible"
 	PageElsewhere      Page = "elsewhere"
 

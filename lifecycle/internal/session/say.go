@@ -121,6 +121,8 @@ type Refreshed struct {
 	// Changed says that processes which start from now on have another policy than those
 	// before. It is true once for each change.
 	Changed bool
+	// Tools says that other tools are on than before. It is true once for each change.
+	Tools bool
 	// Next is what a stateful server is to be started again with, while the session goes on; nil: it is not.
 	Next *Next
 	// Kept says that the files have another policy than that of a stateful server's process; nil: they have not.

@@ -63,6 +63,9 @@ type Session struct {
 	Pins        Pins
 	EnforcePins bool
 
+	// Switches returns which tools are on now. Clients see no others, and their calls are refused. nil: all are on.
+	Switches func() policy.Switches
+
 	// Reads has the jail of a stateful server record refused reads.
 	Reads bool
 

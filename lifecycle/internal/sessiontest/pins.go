@@ -97,8 +97,9 @@ var ErrLocked = errors.New("it is locked")
 
 // menu answers tools/list with the result that the request names in params.want, line
 // breaks included; initialize and server/discover with params.instructions; and calls. A
-// want of "raw …" is a whole line, in which ID stands for the id.
+// want of "raw …" is a whole line, in which ID stands for the id. The answer to a call says how many the process got.
 func menu() {
+	calls := 0
 	serve(func(m message) bool {
 		var params struct {
 			Want         string
@@ -125,7 +126,8 @@ func menu() {
 			}
 			fmt.Printf(`{"jsonrpc":"2.0", "id":%s,"result":%s}`+"\n", m.ID, strings.ReplaceAll(params.Want, "HUGE", strings.Repeat("x", 5<<20)))
 		case "tools/call":
-			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"pid":%d}}`+"\n", m.ID, os.Getpid())
+			calls++
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{"content":[],"pid":%d,"calls":%d}}`+"\n", m.ID, os.Getpid(), calls)
 		case "logging/setLevel":
 			fmt.Printf(`{"jsonrpc":"2.0","id":%s,"result":{}}`+"\n", m.ID)
 		default:

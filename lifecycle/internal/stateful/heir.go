@@ -492,7 +492,6 @@ func (s *statefulSession) adopt(h *heir) {
 	h.bound.Store(true)
 	var again [][]byte
 	s.heir.mu.Lock()
-	hello, _ := s.heir.greeting()
 	for id, open := range s.heir.asked {
 		if open.method == methodListen && s.calls.has(id) {
 			again = append(again, open.line)
@@ -508,15 +507,19 @@ func (s *statefulSession) adopt(h *heir) {
 		}
 	})
 	s.client.Tasks.Go(func() { // nor the client
-		var answer struct {
-			Capabilities map[string]struct{ ListChanged bool }
-		}
-		json.Unmarshal(hello.result, &answer)
-		for _, kind := range []string{"tools", "prompts", "resources"} {
-			if hello.method == "initialize" && answer.Capabilities[kind].ListChanged {
-				s.client.Proxy.Client.Inject(mcpproxy.NewNotification("notifications/"+kind+"/list_changed", nil))
-			}
-		}
+		s.tellChanged("tools", "prompts", "resources")
 		s.client.Succeeded(h.next)
 	})
+}
+
+// tellChanged tells the client that lists may be others, if its handshake has said that it is told.
+func (s *statefulSession) tellChanged(kinds ...string) {
+	s.heir.mu.Lock()
+	hello, _ := s.heir.greeting()
+	s.heir.mu.Unlock()
+	for _, kind := range kinds {
+		if hello.method == "initialize" && session.Declares(hello.result, kind) {
+			s.client.Proxy.Client.Inject(mcpproxy.NewNotification("notifications/"+kind+"/list_changed", nil))
+		}
+	}
 }

@@ -2,7 +2,9 @@ package stateful
 
 import (
 	"bytes"
+	"cmp"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -34,6 +36,7 @@ func (s *inspection) server() *session.Server { return s.current.Load() }
 
 func (s *inspection) hooks() mcpproxy.Hooks {
 	return mcpproxy.Hooks{
+		ClientFrame:     s.onClientFrame,
 		ClientRequest:   s.onRequest,
 		OwnResponse:     func(f *mcpproxy.Frame, e *mcpproxy.Envelope) bool { return s.client.Questions.Answered(f, e) },
 		ClientCancels:   s.onCancel,
@@ -45,7 +48,7 @@ func (s *inspection) hooks() mcpproxy.Hooks {
 		ReservedMembers: session.StripReserved,
 		ServerResponse:  s.onServerResponse,
 		UnmatchedResponse: func(e *mcpproxy.Envelope) bool {
-			return s.client.Tools.Enforces() && e.Result.Present() // a client may match ids otherwise
+			return s.isStrict() && e.Result.Present() // a client may match ids otherwise
 		},
 		Oversized:  s.onOversized,
 		NonMessage: func(f *mcpproxy.Frame) { s.server().Stray.Show(f) },
@@ -96,7 +99,7 @@ func (s *inspection) onServerResponse(f *mcpproxy.Frame, e *mcpproxy.Envelope, c
 		s.server().AnnotateResult(f, e, c)
 	case method == "logging/setLevel":
 		s.onLevelSet(e, c)
-	case s.client.Tools != nil && s.checkTools(f, e, c):
+	case s.checkTools(f, e, c):
 	default:
 		s.server().AnnotateError(f, e, c)
 	}
@@ -119,13 +122,31 @@ func (s *inspection) reportStartupComplaint(stderr *os.File) {
 }
 
 func (s *inspection) onOversized(from mcpproxy.Side, f *mcpproxy.Frame) {
-	d := s.server().TooLargeDiagnosis(from, f)
+	s.refuse(from, f, s.server().TooLargeDiagnosis(from, f))
+}
+
+// onClientFrame refuses what the server could take for another call than we do, if a tool may be off.
+func (s *inspection) onClientFrame(f *mcpproxy.Frame) (drop bool) {
+	noCall := func(e mcpproxy.Envelope) bool { // it has no id, or is no message for us
+		return e.Kind() == mcpproxy.Other || e.Kind() == mcpproxy.Notification && !bytes.HasPrefix(e.Method, []byte("notifications/"))
+	}
+	if !s.client.HasSwitches() || f.Blank() || !f.NonMessage() && !f.Flaws.Ambiguous() && !slices.ContainsFunc(f.Messages, noCall) {
+		return false
+	}
+	s.client.ExplainTyped(f)
+	s.refuse(mcpproxy.FromClient, f, session.Refusal(-32600, diagnostics.PageMessage, s.server().Profile.Server, "",
+		"the client has sent a message that programs could read differently, and tools are off", "have the client send each name once, in its own spelling, and calls with an id"))
+	return true
+}
+
+// refuse answers the requests of a frame that is not forwarded, and those that it answers.
+func (s *inspection) refuse(from mcpproxy.Side, f *mcpproxy.Frame, d diagnostics.Diagnosis) {
 	back := s.client.Proxy.Client // where errors for the client's requests go
 	var call mcpproxy.Call
 	told := false
 	for i := range f.Messages {
 		e := &f.Messages[i]
-		if !e.Trackable() {
+		if !e.Trackable() || len(session.IDsIn(f, e)) != 1 { // of two ids, some clients would take the other one
 			continue
 		}
 		kind := e.Kind()
@@ -179,8 +200,8 @@ func (s *inspection) onRequest(f *mcpproxy.Frame, e *mcpproxy.Envelope) (answere
 		default:
 		}
 	}
-	if s.client.Tools != nil {
-		if d := s.client.Tools.Refusal(); d != nil && string(e.Method) == "tools/call" {
+	if string(e.Method) == "tools/call" {
+		if d := cmp.Or(s.client.Tools.Refusal(), s.client.SwitchedOff(string(e.Name))); d != nil {
 			refused := *d
 			refused.Tool = string(e.Name)
 			s.client.Proxy.Client.Inject(refused.ErrorFrame(e.ID))
@@ -256,9 +277,8 @@ func (s *inspection) onLevelSet(e *mcpproxy.Envelope, c *mcpproxy.Call) {
 	}
 }
 
-// checkTools compares an answer with the pins before the client gets it. If the client must
-// not see it, checkTools replaces it by an error. It reports whether the answer needs no
-// other look.
+// checkTools compares an answer with the pins before the client gets it, and cuts tools that are off out of it. If the
+// client must not see the answer, checkTools replaces it by an error. It reports whether the answer needs no other look.
 func (s *inspection) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpproxy.Call) bool {
 	var d *diagnostics.Diagnosis
 	switch method := string(c.Method); method {
@@ -270,7 +290,14 @@ func (s *inspection) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	case "tools/list":
 		asked := s.lists.take(c.ID, method)
 		if e.Result.Present() {
-			d = s.client.Tools.List(asked, f.Slice(e.Result))
+			page := f.Slice(e.Result)
+			if d = s.client.Tools.List(asked, page); d != nil {
+				break
+			}
+			var list []byte
+			if list, d = s.client.Cut(page); d == nil && len(list) != len(page) {
+				f.Replace(e.Result, list)
+			}
 		}
 	default:
 		return false
@@ -281,10 +308,17 @@ func (s *inspection) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 	return !e.Error.Present()
 }
 
+// isStrict reports whether the client must not get all that the server says.
+func (s *inspection) isStrict() bool { return s.client.Tools.Enforces() || s.client.HasSwitches() }
+
 func (s *inspection) onServerFrame(f *mcpproxy.Frame) (drop bool) {
-	if s.client.Tools.Enforces() && f.Flaws.Ambiguous() {
+	if s.isStrict() && f.Flaws.Ambiguous() {
+		why := `pin_tools is "enforce"`
+		if !s.client.Tools.Enforces() {
+			why = "tools are off"
+		}
 		d := session.Refusal(-32603, diagnostics.PageMessage, s.server().Profile.Server, "",
-			`two JSON readers could read one of its messages differently, and pin_tools is "enforce"`, "")
+			"two JSON readers could read one of its messages differently, and "+why, "")
 		s.client.Announce(d)
 		s.refuseAnswers(f, d)
 		return true

@@ -86,7 +86,8 @@ type refresher struct {
 }
 
 // start has it look once a second, and once a second at most for calls. succeed starts the server again.
-func (r *refresher) start(c *session.Client, succeed func(*session.Next)) {
+// relist is called when other tools are on.
+func (r *refresher) start(c *session.Client, succeed func(*session.Next), relist func()) {
 	r.starts, r.wanted, r.ended = make(chan *session.Next, 1), make(chan bool, 1), make(chan struct{})
 	if c.Config.Refresh == nil {
 		return
@@ -97,7 +98,9 @@ func (r *refresher) start(c *session.Client, succeed func(*session.Next)) {
 		look := func() {
 			if now := time.Now().UnixNano(); now-r.last.Load() >= int64(refreshPause) {
 				r.last.Store(now)
-				found = c.Config.Refresh()
+				if found = c.Config.Refresh(); found.Tools {
+					relist()
+				}
 				if c.Follows(found); found.Notice != "" {
 					notice = found.Notice
 				}

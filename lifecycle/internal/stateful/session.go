@@ -46,7 +46,9 @@ func newStatefulSession(s session.Session) *statefulSession {
 	r.server().Init(r.client, s.Profile)
 	r.server().CertainReads = s.Reads
 	r.heir.init(r.client.Tools.Enforces(), r.calls.has)
-	r.messages.refresh.start(r.client, r.succeed)
+	r.messages.refresh.start(r.client, r.succeed, func() {
+		r.client.Tasks.Go(func() { r.tellChanged("tools") }) // the client may not read
+	})
 	if r.client.Tools != nil {
 		r.client.Tools.Redact = r.server().Redact
 	}

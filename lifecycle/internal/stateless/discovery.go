@@ -26,6 +26,8 @@ type discovery struct {
 	infos   answers.KnownClient
 	cache   *answers.Cache
 	tools   answers.Tools
+
+	tellsTools atomic.Bool // a legacy client was told that it learns of other tools
 }
 
 // worker returns the discovery worker for a client. The caller releases it.
@@ -125,13 +127,15 @@ func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 
 func (dv *discovery) answer(ctx context.Context, rq *clientRequest) {
 	if answers.IsList(rq.method) {
+		dv.refresh(false)
 		if a, ok := dv.lookup(rq); ok {
-			if d := dv.checkList(rq, a.Value); d != nil {
+			list, d := dv.checkList(rq, a.Value)
+			if d != nil {
 				dv.session.dispatcher.fail(rq, *d)
 				return
 			}
 			dv.onToolsList(rq, a.Value)
-			dv.session.dispatcher.respondWith(rq, a.Member(), listForClient(rq, a.Value))
+			dv.session.dispatcher.respondWith(rq, a.Member(), list)
 			return
 		}
 		rq.onResponse = func(f *mcpproxy.Frame, e *mcpproxy.Envelope) { dv.onList(rq, f, e) }
@@ -141,8 +145,10 @@ func (dv *discovery) answer(ctx context.Context, rq *clientRequest) {
 
 func (dv *discovery) onList(rq *clientRequest, f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	result := f.Slice(e.Result)
+	list := result
 	if e.Result.Present() {
-		if d := dv.checkList(rq, result); d != nil {
+		var d *diagnostics.Diagnosis
+		if list, d = dv.checkList(rq, result); d != nil {
 			f.Replace(e.Self, bytes.TrimSuffix(d.ErrorFrame(rq.id), []byte{'\n'}))
 			return
 		}
@@ -150,7 +156,7 @@ func (dv *discovery) onList(rq *clientRequest, f *mcpproxy.Frame, e *mcpproxy.En
 	dv.cache.Store(rq.info, rq.kept, f, e)
 	if e.Result.Present() {
 		dv.onToolsList(rq, result)
-		if list := listForClient(rq, result); len(list) != len(result) {
+		if len(list) != len(result) {
 			f.Replace(e.Result, list)
 		}
 	}
@@ -227,6 +233,9 @@ func (dv *discovery) refresh(asked bool) {
 	if r.Changed {
 		dv.reloaded()
 	}
+	if r.Tools && dv.tellsTools.Load() {
+		dv.notifyListChanged("tools")
+	}
 }
 
 // reloaded compares the policy of discovery workers with the one before. If they differ, it
@@ -262,13 +271,6 @@ func (dv *discovery) onToolsList(rq *clientRequest, result []byte) {
 	}
 	json.Unmarshal(rq.frame.Slice(rq.frame.Messages[0].Params), &from)
 	dv.addToolsPage(result, from.Cursor == "")
-}
-
-func listForClient(rq *clientRequest, result []byte) []byte {
-	if rq.method != "tools/list" {
-		return result
-	}
-	return answers.StripTools(result)
 }
 
 // addToolsPage adds a page of the list of tools and returns the cursor of the next, or "".
@@ -345,13 +347,21 @@ func (dv *discovery) respondHandshake(rq *clientRequest, name string, value []by
 			dv.session.dispatcher.fail(rq, *d)
 			return
 		}
+		if !modern {
+			dv.tellsTools.Store(session.Declares(value, "tools"))
+		}
 	}
 	dv.session.dispatcher.respondWith(rq, name, answers.StripServer(value, modern))
 }
 
-func (dv *discovery) checkList(rq *clientRequest, result []byte) *diagnostics.Diagnosis {
+// checkList returns a list as the client gets it, or the answer in its place.
+func (dv *discovery) checkList(rq *clientRequest, result []byte) ([]byte, *diagnostics.Diagnosis) {
 	if rq.method != "tools/list" {
-		return nil
+		return result, nil
 	}
-	return dv.client.Tools.List(rq.listRequest(), result)
+	if d := dv.client.Tools.List(rq.listRequest(), result); d != nil {
+		return nil, d
+	}
+	list, d := dv.client.Cut(result)
+	return answers.StripTools(list), d
 }

@@ -137,6 +137,9 @@ func (p *pool) callWorker(ctx context.Context, rq *clientRequest, warm bool) (*w
 		return nil, &d
 	}
 	p.session.discovery.refresh(rq.listRequest().Logs)
+	if d := p.client.SwitchedOff(rq.tool); d != nil {
+		return nil, d
+	}
 	if d := p.session.discovery.refuseUnlisted(ctx, rq); d != nil {
 		return nil, d
 	}

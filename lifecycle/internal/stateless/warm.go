@@ -183,6 +183,7 @@ func (s *statelessSession) background(ctx context.Context) {
 		case now := <-ticker.C:
 			s.pool.refill(ctx, now)
 			s.pool.prepare(now)
+			s.client.Tasks.Go(func() { s.discovery.refresh(false) }) // the client may have asked for nothing for long
 		case <-s.wakeup:
 			s.pool.refill(ctx, time.Now())
 			s.pool.prepare(time.Now())

@@ -155,7 +155,7 @@ func (k *callCmd) talk(ctx context.Context, c terminal.Console, t *target, argum
 	if err != nil {
 		return nil, err
 	}
-	r := &outcome{Server: k.Server, Tool: k.tool, Name: t.Key}
+	r := &outcome{Server: k.Server, Tool: k.tool, Name: t.Key, off: t.off}
 	failed := k.ask(ctx, c, t, session, r, arguments)
 	session.end()
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) && failed != nil {
@@ -192,7 +192,7 @@ func (k *callCmd) ask(ctx context.Context, c terminal.Console, t *target, s *cli
 	}
 	// A server that does not list may still answer.
 	at := slices.IndexFunc(tools, func(o Tool) bool { return o.Name == k.tool })
-	if err == nil && at < 0 {
+	if _, off := t.off.Off(k.tool); err == nil && at < 0 && !off { // of one that is off, the session says more
 		return unknownTool(k.Server, k.tool, tools)
 	}
 	var schema *schema

@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/wrapping"
 	"github.com/mcp-jail/mcp-jail/diagnostics"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
@@ -37,6 +38,7 @@ type target struct {
 	Dir  string
 	Root string // the directory of the project that the entry belongs to, or ""
 
+	off    policy.Switches
 	Key    string                              // under which mcp-jail keeps what belongs to the server
 	entry  *index.Entry                        // nil for a server of the configuration
 	Place  string                              // of the entry, in words
@@ -57,7 +59,7 @@ func (k *Chooser) Choose(c terminal.Console) (*target, error) {
 	}
 	word := k.Server
 	k.Server = s.Name
-	t := &target{Key: s.Key, Dir: x.Host.Dir, grant: show.Spelled([]string{cmdline.Main, "grant", s.Name, "--last"})}
+	t := &target{off: s.Switches(), Key: s.Key, Dir: x.Host.Dir, grant: show.Spelled([]string{cmdline.Main, "grant", s.Name, "--last"})}
 	t.decide = func(r diagnostics.Record) bool {
 		can, _ := grantcmd.Decide(x, s.Name, r)
 		return can

@@ -34,6 +34,7 @@ type outcome struct {
 	Grant     string                  `json:"grant,omitempty"` // the command that grants what was refused
 	Status    int                     `json:"status"`
 
+	off    policy.Switches
 	list   []Tool
 	listed bool
 	said   []string // lines of mcp-jail's own about the call, which come after the result

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
@@ -117,6 +118,15 @@ func (r *outcome) printTools(c terminal.Console, format string) error {
 		b.WriteString(line + "\n")
 		if text := t.firstSentence(); text != "" {
 			b.WriteString(c.Quoted(text) + "\n")
+		}
+	}
+	for _, s := range r.off {
+		switch {
+		case s.On:
+		case s.Tool == policy.AnyTool:
+			b.WriteString("All others are off.\n")
+		default:
+			b.WriteString(show.Name(s.Tool) + "  (off)\n")
 		}
 	}
 	c.PrintText(b.String())

@@ -23,6 +23,8 @@ type Trial struct {
 	Timeout time.Duration   // for all of it
 	Slow    func()          // called, in another goroutine, if the server takes longer than a second; may be nil
 	Reads   bool            // the jail records refused reads
+
+	all bool // the client gets the tools that are off, too
 }
 
 // Failure reports that a server did not list its tools.
@@ -41,6 +43,7 @@ func (t Trial) Run(ctx context.Context) (answer *Answer, err error) {
 	timed, cancel := context.WithTimeout(ctx, t.Timeout)
 	defer cancel()
 	var failed error
+	t.all = true // it may be for pins
 	record, err := t.Talk(timed, func(from io.Reader, to io.WriteCloser) {
 		answer, failed = Ask(timed, t.Name, from, to)
 	})
@@ -84,6 +87,9 @@ func (t Trial) Talk(ctx context.Context, talk func(from io.Reader, to io.WriteCl
 	s := f.Session(terminal.New(sessionIn, sessionOut, null), launcher)
 	s.Sink = func(r diagnostics.Record) { record = r }
 	s.Linger = time.Second
+	if t.all {
+		s.Switches = nil
+	}
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -25,6 +25,7 @@ import (
 type grantCmd struct {
 	cmdline.PolicyFlags
 	server, tool string
+	tools        []string // as they were typed
 	last, remove bool
 	dryRun, yes  bool
 }
@@ -45,6 +46,9 @@ grant prints what to write there, with file and line.
 mcp-jail took from the server's own words, and what may do harm, is asked for by name, and
 skipped with --yes.
 
+--tool alone switches a tool on, and with --remove off: clients do not see it, and its calls
+are refused. A running session takes that up at once.
+
 A table that you wrote yourself, and a project's .mcp-jail.toml, are changed by hand.
 
 Exit status 0: all of it is allowed; 1: something was skipped or nothing was changed; 2: a
@@ -52,11 +56,12 @@ mistake, or the server could not start with it.`
 	cmd.Example = `    mcp-jail grant github --last
     mcp-jail grant filesystem --read ~/notes
     mcp-jail grant github --net api.github.com --env GITHUB_TOKEN
-    mcp-jail grant filesystem --remove --read ~/notes`
+    mcp-jail grant filesystem --remove --read ~/notes
+    mcp-jail grant github --remove --tool delete_repository`
 	cmd.Flags().BoolVar(&g.last, "last", false, "Allow what the last failure of the server needed")
 	cmd.Flags().BoolVar(&g.remove, "remove", false, "Take the flags away, in place of adding them")
 	cli.AddFlags(cmd, g.taken()...)
-	cli.AddFlags(cmd, cmdline.Flag{Name: "tool", Value: "NAME", One: &g.tool, Usage: `Only this tool, of a server with stateful = false ("*": others)`})
+	cli.AddFlags(cmd, cmdline.Flag{Name: "tool", Value: "NAME", Many: &g.tools, Usage: `Switch this tool on, or off with --remove ("*": others). Beside rules: only for this tool`})
 	cmd.Flags().BoolVar(&g.dryRun, "dry-run", false, "Show what would change, and change nothing")
 	cmd.Flags().BoolVar(&g.yes, "yes", false, "Write the file without asking, for scripts")
 	return cmd
@@ -76,7 +81,9 @@ func (g *grantCmd) check(words []string) error {
 		return terminal.UsageErrorf("--last takes the grants from the last failure: leave %s out, or --last", words[0])
 	case g.last && g.remove:
 		return terminal.UsageErrorf("--last cannot be taken back: name the flags that --remove takes away")
-	case g.remove && len(words) == 0:
+	case len(g.tools) > 1 && (g.last || len(words) > 0):
+		return terminal.UsageErrorf("rules are for one tool: name one with --tool")
+	case g.remove && len(words) == 0 && len(g.tools) == 0:
 		return terminal.UsageErrorf("say what to take back, such as --read PATH, --net HOST or --env NAME")
 	}
 	return nil
@@ -97,11 +104,16 @@ func (g *grantCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	if !g.last && len(words) == 0 {
-		return e.offer(c, g.yes)
-	}
 	e.remove = g.remove
 	how := How{Yes: g.yes, DryRun: g.dryRun, Named: g.last, By: "grant" + map[bool]string{true: " --last"}[g.last] + map[bool]string{true: " --remove"}[g.remove]}
+	switch {
+	case !g.last && len(words) == 0 && len(g.tools) > 0:
+		return e.switchTools(c, g.tools, how)
+	case !g.last && len(words) == 0:
+		return e.offer(c, g.yes)
+	case len(g.tools) > 0:
+		g.tool = g.tools[0]
+	}
 	var wanted []change.Object
 	if g.last {
 		if e.isTable() { // it only prints, and asks nothing

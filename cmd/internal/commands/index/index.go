@@ -120,6 +120,17 @@ type Server struct {
 	home string
 }
 
+// Switches returns which of its tools are off, as its file or table says.
+func (s *Server) Switches() policy.Switches {
+	switch {
+	case s.File != nil:
+		return s.File.Server.Switches()
+	case s.Table != nil:
+		return s.Table.Switches()
+	}
+	return nil
+}
+
 // Read returns the index. With chosen files it has the servers of these alone.
 func (s *Choice) Read() (*Index, error) {
 	host, files, err := s.Find()

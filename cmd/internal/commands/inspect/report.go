@@ -25,8 +25,10 @@ type Report struct {
 	Warnings       []string              `json:"warnings"`
 	HostNamespaces *confine.Feature      `json:"without_namespaces,omitempty"` // why user namespaces are refused
 	Tools          []toolReport          `json:"tools,omitempty"`              // of a per-call server
+	Switches       policy.Switches       `json:"switches,omitempty"`           // of tools that are off, or on where others are not
 	Settings       []policy.Setting      `json:"settings,omitempty"`
 
+	known   []string // the tools that are pinned
 	policy  *policy.Policy
 	missing []policy.FsRule // of files that are not there now
 	pkg     string          // what becomes of the package
@@ -54,7 +56,8 @@ func reportOf(t *session.Target, plan *confine.Plan, open *confine.GapError) *Re
 	r.Profile, r.Preset, r.Settings = &profile, t.Preset(), t.Policy.Settings
 	r.Enforced, r.Gaps = cli.NonNil(plan.Enforced), cli.NonNil(plan.Gaps)
 	r.Notes = cli.NonNil(slices.Concat(plan.Notes, undoNote(t.Policy), remarkTexts(t.Policy)))
-	r.Warnings = t.WarningTexts()
+	r.Warnings = append(t.WarningTexts(), session.WarningTexts(t.SwitchWarnings())...)
+	r.Switches, r.known = t.Policy.Tools, t.PinnedTools()
 	r.missing = missingRules(t)
 	if plan.HostNamespaces.Answer == confine.No {
 		r.HostNamespaces = &plan.HostNamespaces

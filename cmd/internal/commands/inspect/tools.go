@@ -52,6 +52,9 @@ func reportTool(t *session.Target, name string, server *Report) (r toolReport, s
 	r = toolReport{Name: name}
 	if p := tool.Policy; p != nil {
 		r.Policy, r.Warm, r.Warnings = accessSummary(p), p.Warm, remarkTexts(p)
+		if _, off := server.Switches.Off(name); off {
+			r.Policy = "off"
+		}
 		if !p.Default {
 			r.Where = p.Where
 		}

@@ -146,6 +146,9 @@ func sayMore(g *groups, r *row) {
 	if len(r.Allowed) > 0 {
 		g.add(r.shown(), "NAMES has more until its session ends, allowed in the client: "+show.Line(strings.Join(r.Allowed, ", "))+".", "", "")
 	}
+	if off := r.Switches.Texts(); off != nil {
+		g.add(r.shown(), "Of the tools of NAMES, "+show.Line(strings.Join(off, ", "))+".", "", "")
+	}
 	if r.Earlier != nil {
 		g.add(r.shown(), show.Line(r.Earlier.Text("NAMES")), "", "")
 	}

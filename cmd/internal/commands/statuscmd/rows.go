@@ -46,6 +46,7 @@ type row struct {
 	Granted     []string          `json:"granted,omitempty"`           // by the file of a project or a plugin
 	MayChange   []changeable      `json:"may_change,omitempty"`        // what other servers are started from
 	Fault       string            `json:"fault,omitempty"`             // why it cannot start
+	Switches    policy.Switches   `json:"switches,omitempty"`          // of its tools
 	Allowed     []string          `json:"allowed_in_client,omitempty"` // for the session that runs
 	Earlier     *diagnostics.Kept `json:"earlier_policy,omitempty"`    // has the session that runs; else nil
 	Stored      *storedPart       `json:"stored,omitempty"`
@@ -153,6 +154,7 @@ func entryRow(x *index.Index, e *index.Entry, of *index.Server, here index.GapNe
 	if of.File != nil {
 		r.Policy = of.File.Path
 	}
+	r.Switches = of.Switches()
 	for _, o := range x.MayChange(of) {
 		r.MayChange = append(r.MayChange, changeable{o.Names[0], o.Names[1]})
 	}

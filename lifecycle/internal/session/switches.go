@@ -1,0 +1,97 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/mcp-jail/mcp-jail/confine"
+	"github.com/mcp-jail/mcp-jail/diagnostics"
+	"github.com/mcp-jail/mcp-jail/internal/show"
+	"github.com/mcp-jail/mcp-jail/packages/toolpin"
+	"github.com/mcp-jail/mcp-jail/policy"
+)
+
+// Which tools are off may change while the session runs, so each call and each list asks anew. A call never depends on
+// what was listed: clients keep lists.
+
+func (c *Client) switches() policy.Switches {
+	if c.Config.Switches == nil {
+		return nil
+	}
+	return c.Config.Switches()
+}
+
+// HasSwitches reports whether a tool may be off.
+func (c *Client) HasSwitches() bool { return len(c.switches()) > 0 }
+
+// SwitchedOff returns the answer to a call of a tool that is off, or nil.
+func (c *Client) SwitchedOff(tool string) *diagnostics.Diagnosis {
+	by, off := c.switches().Off(tool)
+	if !off {
+		return nil
+	}
+	if by.Tool == policy.AnyTool {
+		by.Tool = tool
+	}
+	server := c.Config.Profile.Server
+	d := Refusal(-32602, diagnostics.PageToolOff, server, tool, "", "")
+	d.What = fmt.Sprintf("%s is switched off for %s", show.InSentence(tool), show.InSentence(server))
+	if grant, ok := show.TypedOK("mcp-jail grant", server); ok {
+		if grant, ok = show.TypedOK(grant+" --tool", by.Tool); ok {
+			d.Fix = "Only the user can switch it on: " + grant
+		}
+	}
+	c.SayOnce(d.Sentence() + d.Explain.Reference())
+	return &d
+}
+
+// Cut returns a page of a list of tools without those that are off. All else of it stays, byte for byte. A page that is
+// nil, because it is not held in memory, or that programs could read differently, has a diagnosis as the answer in its
+// place.
+func (c *Client) Cut(page []byte) ([]byte, *diagnostics.Diagnosis) {
+	off := c.switches()
+	if len(off) == 0 {
+		return page, nil
+	}
+	why := "it is larger than 4 MiB"
+	if page != nil {
+		_, err := toolpin.New(toolpin.Server{}, page)
+		if err == nil {
+			return cut(page, off), nil
+		}
+		why = diagnostics.NewRedactor(slices.Concat(c.Config.Profile.Env, confine.SessionSecrets())).Redact(err.Error())
+	}
+	d := Refusal(-32603, diagnostics.PageToolOff, c.Config.Profile.Server, "", "tools of it are off, and its list of tools cannot be read: "+why, "")
+	c.Announce(d)
+	return nil, &d
+}
+
+func cut(page []byte, off policy.Switches) []byte {
+	return ReplaceMember(page, "tools", func(list []byte) []byte {
+		var all []json.RawMessage
+		var kept [][]byte
+		json.Unmarshal(list, &all)
+		for _, tool := range all {
+			var named struct{ Name string }
+			json.Unmarshal(tool, &named)
+			if _, is := off.Off(named.Name); !is {
+				kept = append(kept, tool)
+			}
+		}
+		if len(kept) == len(all) {
+			return list
+		}
+		return slices.Concat([]byte{'['}, bytes.Join(kept, []byte{','}), []byte{']'})
+	})
+}
+
+// Declares reports whether the result of a legacy handshake says that the client is told when a kind of lists changes.
+func Declares(handshake []byte, kind string) bool {
+	var answer struct {
+		Capabilities map[string]struct{ ListChanged bool }
+	}
+	json.Unmarshal(handshake, &answer)
+	return answer.Capabilities[kind].ListChanged
+}
