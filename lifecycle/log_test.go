@@ -57,8 +57,8 @@ func TestEachCallIsTold(t *testing.T) {
 	}{
 		"answered":                {"scribe", nil, []string{sessiontest.CallOf("1", "echo", "{}")}, true, "1 echo ok"},
 		"answered, per call":      {"", nil, []string{sessiontest.CallOf("1", "echo", "{}")}, true, "1 echo ok"},
-		"cancelled":               {"scribe", nil, []string{sessiontest.CallOf("1", "hang", "{}"), sessiontest.Legacy("", "notifications/cancelled", `{"requestId":1}`)}, false, "1 hang cancelled"},
-		"cancelled, per call":     {"", nil, []string{sessiontest.CallOf("1", "hang", "{}"), sessiontest.Legacy("", "notifications/cancelled", `{"requestId":1}`)}, false, "1 hang cancelled"},
+		"cancelled":               {"scribe", nil, []string{sessiontest.CallOf("1", "hang", "{}"), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`}, false, "1 hang cancelled"},
+		"cancelled, per call":     {"", nil, []string{sessiontest.CallOf("1", "hang", "{}"), `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`}, false, "1 hang cancelled"},
 		"too late":                {"scribe", func(s *session.Session) { s.Profile.Call = 100 * time.Millisecond }, []string{sessiontest.CallOf("1", "hang", "{}")}, true, "1 hang by us"},
 		"too late, per call":      {"", func(s *session.Session) { s.Profile.Call = 100 * time.Millisecond }, []string{sessiontest.CallOf("1", "hang", "{}")}, true, "1 hang by us"},
 		"too large":               {"scribe", func(s *session.Session) { s.Profile.Limits.MessageMB = 1 }, []string{large}, true, "1 echo by us"},
@@ -66,10 +66,9 @@ func TestEachCallIsTold(t *testing.T) {
 		"the end":                 {"scribe", sessiontest.Impatient, []string{sessiontest.CallOf("1", "hang", "{}")}, false, "1 hang by us"},
 		"the end, per call":       {"", sessiontest.Impatient, []string{sessiontest.CallOf("1", "hang", "{}")}, false, "1 hang by us"},
 		"ambiguous, per call":     {"", nil, []string{`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","name":"echo"}}`}, true, "1 echo by us"},
-		"the server has crashed":  {"dies", nil, []string{sessiontest.CallOf("1", "x", "{}")}, true, "1 x by us"},
 		"no tool, no line of it":  {"scribe", nil, []string{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`}, true, ""},
-		"a leak":                  {"scribe", leakBlocked, []string{sessiontest.CallOf("1", "echo", `{"x":"`+leaked+`"}`)}, true, "1 echo by us"},
-		"control: a leak that is": {"scribe", nil, []string{sessiontest.CallOf("1", "echo", `{"x":"`+leaked+`"}`)}, true, "1 echo ok"},
+		"a leak":                  {"polite", leakBlocked, []string{sessiontest.CallOf("1", "echo", `{"x":"`+leaked+`"}`)}, true, "1 echo by us"},
+		"control: a leak that is": {"polite", nil, []string{sessiontest.CallOf("1", "echo", `{"x":"`+leaked+`"}`)}, true, "1 echo ok"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -4,9 +4,11 @@ import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -45,13 +47,13 @@ func TestEmbedding(t *testing.T) {
 	if out, err := exec.Command("go", "build", "-o", goProgram, example("go")).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	answering := `arguments = ["-c", "while read -r x; do echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}'; done"]`
+	answers := fmt.Sprintf("command = \"sh\"\narguments = [\"-c\", %q]", answering[2])
 	servers := map[string]string{
-		"client 0":         "command = \"sh\"\n" + answering,
+		"client 0":         answers,
 		"server 3":         "command = \"sh\"\narguments = [\"-c\", \"exit 3\"]",
 		"mcp-jail 1 start": `command = "/nowhere/program"`,
 		"mcp-jail 2 usage": `commnd = "sh"`,
-		"mcp-jail 3 gap":   "command = \"sh\"\n" + answering,
+		"mcp-jail 3 gap":   answers,
 	}
 	for name, argv := range map[string][]string{"Go": {goProgram}, "Node": {"node", example("js")}, "Python": {"python3", example("python")}} {
 		for want, server := range servers {
@@ -78,7 +80,7 @@ func TestLogDescriptor(t *testing.T) {
 	r, theirs, err := os.Pipe()
 	testkit.Must(t, err)
 	defer r.Close()
-	cmd := w.jail("--log-file", "/dev/fd/3", "--", "sh", "-c", `ls /proc/self/fd >&2; while read -r x; do echo '{"jsonrpc":"2.0","id":1,"result":{}}'; done`)
+	cmd := w.jail("--log-file", "/dev/fd/3", "--", "sh", "-c", "ls /proc/self/fd >&2; "+answering[2])
 	cmd.ExtraFiles = []*os.File{theirs}
 	in, err := cmd.StdinPipe()
 	testkit.Must(t, err)
@@ -88,14 +90,8 @@ func TestLogDescriptor(t *testing.T) {
 	cmd.Stderr = &errs
 	testkit.Must(t, cmd.Start())
 	theirs.Close()
-	answers := bufio.NewReader(out)
 	const calls = 1000 // of which a pipe holds some 300
-	for range calls {
-		fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`)
-		if _, err := answers.ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
-	}
+	callAll(t, in, bufio.NewReader(out), calls)
 	in.Close()
 	testkit.Must(t, cmd.Wait())
 	whole := 0
@@ -116,6 +112,92 @@ func TestLogDescriptor(t *testing.T) {
 			t.Errorf("%s: %d, %s", file, code, out)
 		}
 	}
+}
+
+// answering is the words of a server that answers each line.
+var answering = []string{"sh", "-c", `while read -r x; do echo '{"jsonrpc":"2.0","id":1,"result":{}}'; done`}
+
+// callAll makes calls of a server, one after another.
+func callAll(t *testing.T, in io.Writer, out *bufio.Reader, calls int) {
+	t.Helper()
+	for range calls {
+		fmt.Fprintln(in, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`)
+		if _, err := out.ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestLogKilled: a session whose mcp-jail was killed is shown as that, and nothing of it as known that is not.
+func TestLogKilled(t *testing.T) {
+	w := newWorld(t)
+	cmd := w.jail(append([]string{"--name", "killed", "--"}, answering...)...)
+	in, err := cmd.StdinPipe()
+	testkit.Must(t, err)
+	out, err := cmd.StdoutPipe()
+	testkit.Must(t, err)
+	testkit.Must(t, cmd.Start())
+	callAll(t, in, bufio.NewReader(out), 1)
+	testkit.Eventually(t, "a line of the call", func() bool {
+		found, _ := filepath.Glob(filepath.Join(w.home, ".local/state/mcp-jail/servers/*/log.jsonl"))
+		return len(found) > 0
+	})
+	if got := w.output(t, "log", "killed"); !strings.Contains(got, "still running") {
+		t.Error(got)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	if got := w.output(t, "log", "killed"); !strings.Contains(got, "or later: mcp-jail was killed") || !strings.Contains(got, "x 1") {
+		t.Error(got)
+	}
+}
+
+// TestLogCalls: with the log a call has as many system calls that read and write as without, and all are counted.
+func TestLogCalls(t *testing.T) {
+	w := newWorld(t)
+	const calls = 1000
+	made := map[string]int{}
+	for _, log := range []string{"on", "off"} {
+		file := filepath.Join(w.base, log+".toml")
+		testkit.Must(t, os.WriteFile(file, fmt.Appendf(nil, "version = 1\n[servers.%s]\nlog = %q\ncommand = \"sh\"\narguments = [\"-c\", %q]\n", log, log, answering[2]), 0o600))
+		cmd := w.jail("--config", file, log)
+		in, err := cmd.StdinPipe()
+		testkit.Must(t, err)
+		pipe, err := cmd.StdoutPipe()
+		testkit.Must(t, err)
+		testkit.Must(t, cmd.Start())
+		out := bufio.NewReader(pipe)
+		callAll(t, in, out, 1)
+		before := ioCalls(t, cmd.Process.Pid)
+		callAll(t, in, out, calls)
+		made[log] = ioCalls(t, cmd.Process.Pid) - before
+		in.Close()
+		testkit.Must(t, cmd.Wait())
+	}
+	if made["off"] < calls || made["on"] > made["off"]+calls/4 { // once a second the lines are written
+		t.Errorf("%d calls: %v", calls, made)
+	}
+	if got := w.output(t, "log", "on"); !strings.Contains(got, "missing  ") || !strings.Contains(got, "x ") {
+		t.Error(got)
+	}
+	testkit.Equal(t, "off", pathExists(filepath.Join(w.home, ".local/state/mcp-jail/servers/off/log.jsonl")), false)
+}
+
+// ioCalls returns how often a process has read and written.
+func ioCalls(t *testing.T, pid int) (n int) {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/io", pid))
+	testkit.Must(t, err)
+	for line := range strings.Lines(string(text)) {
+		for _, name := range []string{"syscr: ", "syscw: "} {
+			if number, ok := strings.CutPrefix(strings.TrimSpace(line), name); ok {
+				count, err := strconv.Atoi(number)
+				testkit.Must(t, err)
+				n += count
+			}
+		}
+	}
+	return n
 }
 
 func exitCode(err error) int {
