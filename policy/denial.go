@@ -92,7 +92,7 @@ type HostFailure struct {
 type HostTraffic struct {
 	Host           string
 	Port           int
-	Connections    int64
+	Connections    int
 	Sent, Received int64
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"syscall"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
@@ -35,24 +36,28 @@ func openLog(name string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	flags := os.O_CREATE | os.O_APPEND | os.O_WRONLY | syscall.O_NONBLOCK | syscall.O_NOCTTY
-	if !isDescriptorPath(file) {
+	var f *os.File
+	n, isDescriptor := descriptorOf(file)
+	switch {
+	case n == 0 && isDescriptor:
+		return nil, fmt.Errorf("%s is standard input, from which the client is read: use another descriptor, or a file", file)
+	case isDescriptor:
+		f, err = duplicate(file, n)
+	default:
 		if err := session.CheckLog(file); err != nil {
 			return nil, err
 		}
-		flags |= noFollow
+		f, err = os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY|noFollow, 0o600)
 	}
-	f, err := os.OpenFile(file, flags, 0o600)
-	if err == nil && isStdout(file, f) {
-		f.Close()
+	if n == 1 && isDescriptor || err == nil && isStdout(f) {
 		return nil, fmt.Errorf("%s is standard output, which belongs to MCP: use /dev/stderr, or a file", file)
 	}
 	if err != nil {
-		if to, linkErr := os.Readlink(file); linkErr == nil && flags&noFollow != 0 {
+		if to, linkErr := os.Readlink(file); linkErr == nil && !isDescriptor {
 			return nil, fmt.Errorf("%s is a symbolic link (to %s). It is not followed, because a server may have made it: remove it, or name the target itself", file, show.Line(to))
 		}
 	}
-	if err == nil && !isLog(file, f) {
+	if err == nil && !isDescriptor && !isLog(file, f) {
 		f.Close()
 		return nil, fmt.Errorf("%s is not a log of mcp-jail: name a file that is new, or remove it", file)
 	}
@@ -83,20 +88,21 @@ func isLog(file string, f *os.File) bool {
 	return err == nil && os.SameFile(at, same) && readErr == nil && string(begin) == logBegin
 }
 
-// isStdout reports whether a path names this process's standard output, or a pipe or file that only
-// standard output leads to. A device, such as a terminal or /dev/null, may have both.
-func isStdout(file string, f *os.File) bool {
-	if slices.Contains([]string{"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}, file) {
-		return true
-	}
+// isStdout reports whether a file is a pipe or file that only standard output leads to. A device, such as a terminal or
+// /dev/null, may have both.
+func isStdout(f *os.File) bool {
 	at, err := f.Stat()
 	out, outErr := os.Stdout.Stat()
 	errs, errsErr := os.Stderr.Stat()
 	return err == nil && outErr == nil && at.Mode()&os.ModeDevice == 0 && os.SameFile(at, out) && (errsErr != nil || !os.SameFile(at, errs))
 }
 
-// isDescriptorPath reports whether a path may name an open descriptor of this process, as
-// /dev/stderr does. It reports true for every file of /dev, /dev/fd and /proc/self/fd.
-func isDescriptorPath(file string) bool {
-	return slices.Contains([]string{"/dev", "/dev/fd", "/proc/self/fd"}, filepath.Dir(file))
+// descriptorOf returns the number of the descriptor that a path names.
+func descriptorOf(file string) (n int, ok bool) {
+	if n := slices.Index([]string{"/dev/stdin", "/dev/stdout", "/dev/stderr"}, file); n >= 0 {
+		return n, true
+	}
+	dir, name := filepath.Split(file)
+	n, err := strconv.Atoi(name)
+	return n, err == nil && n >= 0 && (dir == "/dev/fd/" || dir == "/proc/self/fd/")
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -49,20 +48,13 @@ func flock(fd, how int) error {
 	}
 }
 
-// LockFile takes the exclusive advisory lock of an open file until it is closed. It waits for a tenth of a second at
-// most. On systems and filesystems without locks it does nothing.
+// LockFile takes the exclusive advisory lock of an open file until it is closed, and does not wait for it. Its only error
+// matches [ErrLocked].
 func LockFile(f *os.File) error {
-	for try := 0; ; try++ {
-		err := flock(int(f.Fd()), syscall.LOCK_EX)
-		switch {
-		case errors.Is(err, ErrLocked) && try < 100:
-			time.Sleep(time.Millisecond)
-		case errors.Is(err, ErrLocked):
-			return err
-		default:
-			return nil
-		}
+	if err := flock(int(f.Fd()), syscall.LOCK_EX); errors.Is(err, ErrLocked) {
+		return err
 	}
+	return nil // perhaps there are no locks on this filesystem
 }
 
 // sync makes a rename in the directory survive a loss of power, where the filesystem can do that.

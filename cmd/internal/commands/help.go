@@ -135,4 +135,4 @@ func programHelp(root *cobra.Command, width int) string {
 }
 
 // everyDay is how many of the commands the help of mcp-jail shows first.
-const everyDay = 8
+const everyDay = 9

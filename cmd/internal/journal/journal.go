@@ -25,6 +25,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
@@ -34,7 +35,6 @@ import (
 
 	"github.com/mcp-jail/mcp-jail/internal/private"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
 // Schema is the version of the lines.
@@ -169,11 +169,12 @@ func (j *Journal) append(lines []byte) error {
 		return err
 	}
 	defer dir.Close()
-	for range 100 { // others may rotate the file
+	for range 200 {
 		again, err := j.appendOnce(dir, lines)
-		if !again || err != nil {
+		if !again && !errors.Is(err, private.ErrLocked) {
 			return err
 		}
+		time.Sleep(time.Millisecond) // others write, or have moved the file
 	}
 	return private.ErrLocked
 }
@@ -194,7 +195,8 @@ func (j *Journal) appendOnce(dir *private.Dir, lines []byte) (again bool, err er
 	case err != nil || statErr != nil || !os.SameFile(named, opened):
 		return true, nil
 	case opened.Size() > 0 && opened.Size()+int64(len(lines)) >= maxFile:
-		return true, dir.Rename(File, oldFile)
+		err := dir.Rename(File, oldFile)
+		return err == nil, err
 	}
 	if j.cut {
 		lines = append([]byte{'\n'}, lines...)
@@ -232,9 +234,8 @@ func (j *Journal) Granted(by string, rules []string, terminal bool) {
 		words[i] = j.Text(r)
 	}
 	e := j.Event("grant").Str("by", by).Strs("rules", words).Bool("terminal", terminal)
-	if host, err := hostfs.LocalHost(); err == nil {
-		parent, _ := host.ReadHead(fmt.Sprintf("/proc/%d/comm", os.Getppid()), maxText)
-		e = e.Str("parent", j.Text(strings.TrimSpace(string(parent))))
+	if parent, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", os.Getppid())); err == nil {
+		e = e.Str("parent", j.Text(filepath.Base(parent)))
 	}
 	e.Send()
 }

@@ -201,7 +201,7 @@ func (l *Log) tell(end bool) {
 			l.hosts = append(l.hosts, h)
 		}
 		l.hosts[i] = h
-		l.journal.Event("host").Str("server.address", l.journal.Text(h.Host)).Int("server.port", h.Port).Int64("connections", h.Connections).Int64("sent", h.Sent).Int64("received", h.Received).Send()
+		l.journal.Event("host").Str("server.address", l.journal.Text(h.Host)).Int("server.port", h.Port).Int("connections", h.Connections).Int64("sent", h.Sent).Int64("received", h.Received).Send()
 	}
 	if err := l.journal.Flush(); l.err == nil {
 		l.err = err

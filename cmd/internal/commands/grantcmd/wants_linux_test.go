@@ -209,7 +209,7 @@ func TestMeanwhile(t *testing.T) {
 		before := testkit.ReadFile(t, e.before.Path)
 		console, err := os.Create(filepath.Join(t.TempDir(), "out"))
 		must(t, err)
-		err = e.commit(terminal.New(console, console, console), "")
+		err = e.commit(terminal.New(console, console, console), "grant")
 		must(t, console.Close())
 		text := testkit.ReadFile(t, e.before.Path)
 		if (err != nil) != (c.want == "") || (text == before) != (c.want == "" || name == "the same rule") || !strings.Contains(text, c.want) {

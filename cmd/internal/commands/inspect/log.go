@@ -44,6 +44,7 @@ log = "off" is in their files. It has no arguments and no answers.`
     mcp-jail log github
     mcp-jail log github --since 72h --format json`
 	cmd.Flags().Var(cli.Duration(&l.since), "since", "All sessions that began in this time, such as 72h")
+	cli.Propose(cmd, "since", cobra.NoFileCompletions)
 	cli.AddFlags(cmd, cli.FormatFlag(&l.format))
 	return cmd
 }
