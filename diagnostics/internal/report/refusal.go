@@ -97,7 +97,7 @@ func (d Diagnosis) advice(between string) (text string) {
 
 // cutCommand cuts the command from the end of what to do. The rest keeps its colon.
 func cutCommand(fix string) (text, command string) {
-	at := max(strings.LastIndex(fix, ": mcp-jail "), strings.LastIndex(fix, ": command -v "))
+	at := max(strings.LastIndex(fix, ": mcp-jail "), strings.LastIndex(fix, ": command -v "), strings.LastIndex(fix, ": rm "))
 	if at < 0 {
 		return fix, ""
 	}
