@@ -84,6 +84,9 @@ func (i *Installer) update(ctx context.Context, stage *store.Stage, line *runlin
 	return u, nil
 }
 
+// RunsScripts reports whether Accept runs the scripts of the packages first.
+func (u *Update) RunsScripts() bool { return u.scripts }
+
 func entryScripts(e *store.Entry) (all []string) {
 	list, _ := e.List()
 	for _, p := range list {

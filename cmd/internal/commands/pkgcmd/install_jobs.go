@@ -125,7 +125,11 @@ func (i *installCmd) prepare(ctx context.Context, j *job) error {
 		if j.update, err = j.installer.Update(ctx, &j.line); err != nil {
 			return err
 		}
-		if j.changes = j.update.Changes(); j.update.Old == nil || len(j.changes) > 0 { // the user decides with the new tools in view
+		switch j.changes = j.update.Changes(); {
+		case j.update.Old != nil && len(j.changes) == 0:
+		case j.update.RunsScripts(): // without them it may start otherwise, or not at all
+			j.tools = toolsFound{remark: "its install scripts run after your yes, so its tools are compared at its next session"}
+		default: // the user decides with the new tools in view
 			j.tools = i.tryUpdate(ctx, j.progress, j.wanted, j.update)
 		}
 		return nil
@@ -227,8 +231,8 @@ func (j *job) sayUpdate(c terminal.Console) {
 	for _, change := range j.changes {
 		c.Printf("  %s\n", show.Line(change))
 	}
-	runs := "" // after the yes
-	if u.New.ScriptsRan && u.New.Ecosystem == store.NPM {
+	runs := ""
+	if u.RunsScripts() {
 		runs = ", which runs then"
 	}
 	for _, name := range u.Scripts {
