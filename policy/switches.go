@@ -27,9 +27,6 @@ type Switch struct {
 // NewSwitch returns the switch of a tool.
 func NewSwitch(tool string, on bool, where string) Switch { return Switch{tool, on, where, fold(tool)} }
 
-// Equal reports whether two switches say the same, wherever.
-func (s Switch) Equal(o Switch) bool { return s.Tool == o.Tool && s.On == o.On }
-
 // IsSame reports whether two switches are for names that a server may take for one.
 func (s Switch) IsSame(o Switch) bool { return s.folded == o.folded }
 
@@ -53,38 +50,28 @@ func (s Switches) Off(tool string) (by Switch, off bool) {
 	return by, off && !on
 }
 
-// Texts returns in words which tools are off, and which are on where the others are off, each with its place.
+// Meet returns switches by which a tool is on if it is on by both.
+func (s Switches) Meet(o Switches) Switches {
+	isOff := func(by Switches) func(Switch) bool {
+		return func(one Switch) bool { _, off := by.Off(one.Tool); return one.On && off }
+	}
+	return append(slices.DeleteFunc(slices.Clone(s), isOff(o)), slices.DeleteFunc(slices.Clone(o), isOff(s))...)
+}
+
+// Texts returns in words what the switches say, each with its place.
 func (s Switches) Texts() (texts []string) {
-	_, rest := s.Off(AnyTool)
 	for _, o := range s {
-		text := show.InSentence(o.Tool) + " is on"
-		switch {
-		case o.On && !rest, o.On && o.Tool == AnyTool:
-			continue
-		case o.Tool == AnyTool:
-			text = "all others are off"
-		case !o.On:
-			text = show.InSentence(o.Tool) + " is off"
-		}
-		if o.Where != "" {
-			text += " (" + o.Where + ")"
-		}
-		texts = append(texts, text)
+		texts = append(texts, strings.TrimSuffix(o.Name()+" is "+map[bool]string{true: "on", false: "off"}[o.On]+" ("+o.Where+")", " ()"))
 	}
 	return texts
 }
 
-// Meet returns switches by which a tool is on if it is on by both.
-func (s Switches) Meet(o Switches) (both Switches) {
-	for _, of := range [][2]Switches{{s, o}, {o, s}} {
-		for _, one := range of[0] {
-			_, off := of[1].Off(one.Tool)
-			if has := slices.ContainsFunc(both, func(b Switch) bool { return b.Tool == one.Tool }); !has && (!one.On || !off) {
-				both = append(both, one)
-			}
-		}
+// Name returns what a switch is for, in a sentence.
+func (s Switch) Name() string {
+	if s.Tool == AnyTool {
+		return "every other tool"
 	}
-	return both
+	return show.InSentence(s.Tool)
 }
 
 // fold returns the common form of the names that a server may take for one: without regard to case, to the forms that

@@ -45,20 +45,13 @@ func Changes(before, after *Config) (all []ServerChange, err error) {
 				return grants
 			}
 			texts := taken(p)
-			was := before.process(before.Servers[name], p.Tool)
-			was.Tools = p.Tools // they are of no single process
-			for _, ch := range Compare(was, p) {
+			for _, ch := range Compare(before.process(before.Servers[name], p.Tool), p) {
 				texts = append(texts, ch.Text)
 			}
 			return texts
 		})
 		if err != nil {
 			return nil, err
-		}
-		if !own {
-			for _, ch := range compareSwitches(before.process(before.Servers[name], "").Tools, after.process(s, "").Tools) {
-				c.Texts = append(c.Texts, ch.Text)
-			}
 		}
 		all = append(all, c)
 	}
@@ -209,12 +202,7 @@ func compareSwitches(before, after policy.Switches) (all []Change) {
 	for _, s := range slices.Concat(after, before) {
 		_, was := before.Off(s.Tool)
 		_, is := after.Off(s.Tool)
-		what := show.InSentence(s.Tool)
-		if s.Tool == AnyTool {
-			what = "every other tool"
-		}
-		ch := Change{fmt.Sprintf("%s is %s; new: %s", what, state[was], state[is]), was}
-		if was != is && !slices.Contains(all, ch) {
+		if ch := (Change{s.Name() + " is " + state[was] + "; new: " + state[is], was}); was != is && !slices.Contains(all, ch) {
 			all = append(all, ch)
 		}
 	}

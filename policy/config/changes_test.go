@@ -53,7 +53,7 @@ arguments = ["x"]
 	got, err := Changes(before, after)
 	testkit.Must(t, err)
 	want := []ServerChange{
-		{Server: "calls", Texts: []string{"tool t: all files", "t is on; new: off"}},
+		{Server: "calls", Texts: []string{"tools without a table: t is on; new: off", "tool t: all files"}},
 		{Server: "own", Starts: []string{"/bin/sh", "x"}, Texts: []string{"the project folder (read write)"}},
 		{Server: "s", Texts: []string{"all files but pub (read write)", "all hosts but h.example", "all programs but its own, perl", "gone", `undo = "session"`}},
 	}

@@ -90,15 +90,11 @@ func (s *Server) denials(dir string) *Server {
 			}
 		}
 	}
-	tools := map[string]*Tool{AnyTool: {Name: AnyTool, Access: all}}
+	tools := map[string]*Tool{AnyTool: {}}
 	for name, t := range s.Tools {
-		if t.Allow != nil && tools[name] == nil {
-			tools[name] = &Tool{Name: name}
-		}
-		if t.Allow != nil {
-			tools[name].Allow, tools[name].allowAt = t.Allow, t.allowAt
-		}
+		tools[name] = &Tool{Name: name, Allow: t.Allow, allowAt: t.allowAt}
 	}
+	tools[AnyTool].Access = all
 	if !all.isMentioned() && s.Switches() == nil {
 		return nil
 	}

@@ -248,25 +248,21 @@ func includesEnv(wide, narrow policy.EnvRule) bool {
 
 // Switch switches a tool on or off. What it says of names that a server may take for this one goes.
 func (s *Server) Switch(tool string, on bool) {
-	wanted := policy.NewSwitch(tool, on, "")
+	wanted, tools := policy.NewSwitch(tool, on, ""), map[string]*Tool{}
 	for name, t := range s.Tools {
-		if t.Allow == nil || !wanted.IsSame(policy.NewSwitch(name, on, "")) {
-			continue
+		if wanted.IsSame(policy.NewSwitch(name, on, "")) {
+			t.Allow = nil
 		}
-		if t.Allow = nil; t.Access == nil && t.Warm == nil {
-			delete(s.Tools, name)
+		if t.Allow != nil || t.Access != nil || t.Warm != nil {
+			tools[name] = t
 		}
 	}
+	s.Tools = tools
 	if _, off := s.Switches().Off(tool); off == on {
-		if s.Tools == nil {
-			s.Tools = map[string]*Tool{}
-		}
-		if s.Tools[tool] == nil {
-			s.Tools[tool] = &Tool{Name: tool}
-		}
-		s.Tools[tool].Allow = &on
+		tools[tool] = cmp.Or(tools[tool], &Tool{Name: tool})
+		tools[tool].Allow = &on
 	}
-	if len(s.Tools) == 0 {
+	if len(tools) == 0 {
 		s.Tools = nil
 	}
 }
@@ -286,11 +282,11 @@ func (s *Server) Since(before *Server) (more *Server, gone []string) {
 	for name, t := range s.Tools {
 		was := cmp.Or(before.Tools[name], &Tool{})
 		now := &Tool{Name: name, Access: t.Access.since(was.Access, &gone)}
-		if t.Allow != nil && (was.Allow == nil || *was.Allow != *t.Allow) {
-			now.Allow = t.Allow
-			if was.Allow != nil {
-				gone = append(gone, was.allowAt)
-			}
+		if now.Allow = t.Allow; was.Allow != nil && t.Allow != nil && *was.Allow == *t.Allow {
+			now.Allow = nil
+		}
+		if was.Allow != nil && now.Allow != nil {
+			gone = append(gone, was.allowAt)
 		}
 		if now.Access != nil || now.Allow != nil {
 			if more.Tools == nil {

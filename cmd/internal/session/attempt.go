@@ -183,18 +183,13 @@ func (p *Package) Pins() lifecycle.Pins {
 func (t *Target) SwitchWarnings() (ws []policy.Warning) {
 	known := t.PinnedTools()
 	for _, s := range t.Policy.Tools {
-		isOf := func(tool string) bool {
-			_, off := policy.Switches{s}.Off(tool)
-			return off || tool == s.Tool
+		if known != nil && s.Tool != policy.AnyTool && !slices.ContainsFunc(known, func(tool string) bool { return s.IsSame(policy.NewSwitch(tool, s.On, "")) }) {
+			text := "the server has listed no tool " + show.InSentence(s.Tool) + " so far"
+			if near := config.Suggest(s.Tool, known); near != "" {
+				text += ". Did you mean " + show.InSentence(near) + "?"
+			}
+			ws = append(ws, policy.Warning{Code: "unknown-tool", Message: text, Where: s.Where})
 		}
-		if known == nil || s.Tool == policy.AnyTool || slices.ContainsFunc(known, isOf) {
-			continue
-		}
-		text := fmt.Sprintf("allow = %v is for the tool %s, which the server has not listed so far", s.On, show.InSentence(s.Tool))
-		if near := config.Suggest(s.Tool, known); near != "" {
-			text += fmt.Sprintf(". Did you mean %s?", show.InSentence(near))
-		}
-		ws = append(ws, policy.Warning{Code: "unknown-tool", Message: text, Where: s.Where})
 	}
 	return ws
 }

@@ -241,10 +241,17 @@ func (t *Target) Written() string {
 	case t.commandLine.File != nil:
 		table = *t.commandLine.File.Server
 	}
+	tools := map[string]config.Tool{} // which are on, counts at once
+	for name, tool := range table.Tools {
+		if tool.Access != nil || tool.Warm != nil {
+			tools[name] = config.Tool{Access: tool.Access, Warm: tool.Warm}
+		}
+	}
+	table.Tools = nil
 	if table.ID != "" || t.Config == nil {
 		table.Name, table.ID, table.Command, table.Arguments = "", "", "", nil
 	}
-	return config.Digest([]any{defaults, table})
+	return config.Digest([]any{defaults, table, tools})
 }
 
 // take has the processes that start from now on be of a target. The caller holds mu.

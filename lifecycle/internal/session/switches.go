@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/confine"
@@ -36,20 +35,14 @@ func (c *Client) SwitchedOff(tool string) *diagnostics.Diagnosis {
 		by.Tool = tool
 	}
 	server := c.Config.Profile.Server
-	d := Refusal(-32602, diagnostics.PageToolOff, server, tool, "", "")
-	d.What = fmt.Sprintf("%s is switched off for %s", show.InSentence(tool), show.InSentence(server))
-	if grant, ok := show.TypedOK("mcp-jail grant", server); ok {
-		if grant, ok = show.TypedOK(grant+" --tool", by.Tool); ok {
-			d.Fix = "Only the user can switch it on: " + grant
-		}
-	}
+	d := Refusal(-32602, diagnostics.PageToolOff, server, tool, "", "Only the user can switch it on: "+show.Typed(show.Typed("mcp-jail grant", server)+" --tool", by.Tool))
+	d.What = show.InSentence(tool) + " is switched off for " + show.InSentence(server)
 	c.SayOnce(d.Sentence() + d.Explain.Reference())
 	return &d
 }
 
-// Cut returns a page of a list of tools without those that are off. All else of it stays, byte for byte. A page that is
-// nil, because it is not held in memory, or that programs could read differently, has a diagnosis as the answer in its
-// place.
+// Cut returns a page of a list of tools without those that are off. Each other byte stays. A page that is not held in
+// memory, or that programs could read differently, has a diagnosis as the answer in its place.
 func (c *Client) Cut(page []byte) ([]byte, *diagnostics.Diagnosis) {
 	off := c.switches()
 	if len(off) == 0 {
@@ -59,32 +52,29 @@ func (c *Client) Cut(page []byte) ([]byte, *diagnostics.Diagnosis) {
 	if page != nil {
 		_, err := toolpin.New(toolpin.Server{}, page)
 		if err == nil {
-			return cut(page, off), nil
+			return ReplaceMember(page, "tools", func(list []byte) []byte { return cut(list, off) }), nil
 		}
 		why = diagnostics.NewRedactor(slices.Concat(c.Config.Profile.Env, confine.SessionSecrets())).Redact(err.Error())
 	}
-	d := Refusal(-32603, diagnostics.PageToolOff, c.Config.Profile.Server, "", "tools of it are off, and its list of tools cannot be read: "+why, "")
-	c.Announce(d)
+	d := c.Announce(Refusal(-32603, diagnostics.PageToolOff, c.Config.Profile.Server, "", "tools of it are off, and its list of tools cannot be read: "+why, ""))
 	return nil, &d
 }
 
-func cut(page []byte, off policy.Switches) []byte {
-	return ReplaceMember(page, "tools", func(list []byte) []byte {
-		var all []json.RawMessage
-		var kept [][]byte
-		json.Unmarshal(list, &all)
-		for _, tool := range all {
-			var named struct{ Name string }
-			json.Unmarshal(tool, &named)
-			if _, is := off.Off(named.Name); !is {
-				kept = append(kept, tool)
-			}
+func cut(list []byte, off policy.Switches) []byte {
+	var all []json.RawMessage
+	var kept [][]byte
+	json.Unmarshal(list, &all)
+	for _, tool := range all {
+		var named struct{ Name string }
+		json.Unmarshal(tool, &named)
+		if _, is := off.Off(named.Name); !is {
+			kept = append(kept, tool)
 		}
-		if len(kept) == len(all) {
-			return list
-		}
-		return slices.Concat([]byte{'['}, bytes.Join(kept, []byte{','}), []byte{']'})
-	})
+	}
+	if len(kept) == len(all) {
+		return list
+	}
+	return slices.Concat([]byte{'['}, bytes.Join(kept, []byte{','}), []byte{']'})
 }
 
 // Declares reports whether the result of a legacy handshake says that the client is told when a kind of lists changes.

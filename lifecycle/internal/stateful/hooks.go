@@ -313,10 +313,7 @@ func (s *inspection) isStrict() bool { return s.client.Tools.Enforces() || s.cli
 
 func (s *inspection) onServerFrame(f *mcpproxy.Frame) (drop bool) {
 	if s.isStrict() && f.Flaws.Ambiguous() {
-		why := `pin_tools is "enforce"`
-		if !s.client.Tools.Enforces() {
-			why = "tools are off"
-		}
+		why := map[bool]string{true: `pin_tools is "enforce"`, false: "tools are off"}[s.client.Tools.Enforces()]
 		d := session.Refusal(-32603, diagnostics.PageMessage, s.server().Profile.Server, "",
 			"two JSON readers could read one of its messages differently, and "+why, "")
 		s.client.Announce(d)

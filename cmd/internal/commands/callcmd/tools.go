@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
-	"github.com/mcp-jail/mcp-jail/policy"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
@@ -121,12 +120,8 @@ func (r *outcome) printTools(c terminal.Console, format string) error {
 		}
 	}
 	for _, s := range r.off {
-		switch {
-		case s.On:
-		case s.Tool == policy.AnyTool:
-			b.WriteString("All others are off.\n")
-		default:
-			b.WriteString(show.Name(s.Tool) + "  (off)\n")
+		if !s.On {
+			b.WriteString(s.Name() + "  (off)\n")
 		}
 	}
 	c.PrintText(b.String())

@@ -1,90 +1,66 @@
 package grantcmd
 
 import (
-	"cmp"
 	"context"
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
-	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
 
-// noteStaysOff says which tools a trusted project's file keeps off where the server starts, or where the user is.
-func (e *Edit) noteStaysOff(c terminal.Console, file *config.ServerFile, tools []string) {
-	defer goTo(cmp.Or(e.dir, e.host.Dir))()
-	t, err := e.load(file, "")
-	for _, tool := range tools {
-		if err != nil || e.remove {
-			return
-		}
-		if by, off := t.Policy.Tools.Off(tool); off {
-			note(c, show.InSentence(tool)+" stays off, as "+e.Short(by.Where)+" says")
-		}
+// switched returns a file of the server in which tools are on, or off with remove.
+func (e *Edit) switched(f *config.ServerFile, tools []string) (*config.ServerFile, error) {
+	f, err := f.Checked()
+	if err != nil {
+		return nil, err
 	}
+	for _, tool := range tools {
+		f.Server.Switch(tool, !e.remove)
+	}
+	return f.Checked()
 }
 
-// switchTools switches tools on, or off with remove, and asks before it writes the file. A session takes that up without
-// a new process, so nothing is started again.
-func (e *Edit) switchTools(c terminal.Console, tools []string, how How) error {
-	switched := func(f *config.ServerFile) (*config.ServerFile, error) {
-		f, err := f.Checked()
-		if err != nil {
-			return nil, err
-		}
-		for _, tool := range tools {
-			f.Server.Switch(tool, !e.remove)
-		}
-		return f.Checked()
-	}
-	file, err := switched(e.before)
-	if err != nil {
+// switchTools switches tools, and asks before it writes the file. Sessions take that up without a new process.
+func (e *Edit) switchTools(c terminal.Console, tools []string, how How) (err error) {
+	if e.File, err = e.switched(e.before, tools); err != nil {
 		return refusal(err)
 	}
-	after, err := e.check(file, "")
+	after, err := e.check(e.File, "")
 	if err != nil {
 		return err
 	}
 	for _, ch := range e.rest(e.was[""], after) {
 		c.PrintText(show.Name(e.word) + ": " + show.Line(ch.Text) + ".\n")
 	}
-	for _, w := range session.WarningTexts(after.target.SwitchWarnings()) {
-		note(c, w)
+	means := "Clients see what is on, and can call it."
+	if e.remove {
+		means = "Clients do not see what is off, and calls of it are refused."
 	}
-	e.noteStaysOff(c, file, tools)
-	e.File = file
-	if string(file.Encode()) == string(e.before.Encode()) {
+	switch {
+	case string(e.File.Encode()) == string(e.before.Encode()):
 		c.PrintText("Nothing to change.\n")
 		return nil
+	case e.isTable():
+		return e.writeOut(c, how, []string{means})
 	}
-	can, question, done := "Clients see it, and can call it.", "Switch it on?", "Switched on."
-	if e.remove {
-		can, question, done = "Clients do not see it, and calls of it are refused.", "Switch it off?", "Switched off."
-	}
-	if e.isTable() {
-		return e.writeOut(c, how, []string{can})
-	}
-	c.Printf("\n%s\n\n", terminal.Hang("", "", can+" This is saved in "+e.Short(file.Path)+".", c.TextColumns()))
-	if how.DryRun {
+	c.Printf("\n%s\n\n", terminal.Hang("", "", means+" This is saved in "+e.Short(e.File.Path)+".", c.TextColumns()))
+	switch {
+	case how.DryRun:
 		c.Printf("Nothing was changed (--dry-run).\n")
 		return nil
-	}
-	if !how.Yes {
-		if err := cli.Confirm(context.Background(), c, question); err != nil {
+	case !how.Yes:
+		if err := cli.Confirm(context.Background(), c, "Do this?"); err != nil {
 			return err
 		}
 	}
 	err = config.ChangeServers(e.host.ConfigDir, func(files []*config.ServerFile, broken []error) ([]*config.ServerFile, error) {
-		changed, err := switched(e.in(files)) // others may have changed it meanwhile
-		if err != nil {
-			return nil, err
-		}
-		return append(slices.DeleteFunc(files, func(f *config.ServerFile) bool { return f.Path == changed.Path }), changed), nil
+		changed, err := e.switched(e.in(files), tools) // others may have changed it meanwhile
+		return append(slices.DeleteFunc(files, func(f *config.ServerFile) bool { return err == nil && f.Path == changed.Path }), changed), err
 	})
 	if err == nil {
-		c.PrintText(c.Paint(terminal.Green, done) + " A session that runs has it within a second.\n")
+		c.PrintText(c.Paint(terminal.Green, "Done.") + " A session that runs has it within a second.\n")
 	}
 	return err
 }

@@ -93,7 +93,12 @@ func (p *page) server() {
 	if !p.policy.Stateful {
 		row("process", "a new one for each call")
 	}
-	row("tools", switchText(p.Switches, p.known))
+	on := slices.DeleteFunc(slices.Clone(p.known), func(tool string) bool { _, off := p.Switches.Off(tool); return off })
+	if text := strings.Join(p.Switches.Texts(), ", "); text != "" && p.known != nil {
+		row("tools", fmt.Sprintf("%d of %d: %s", len(on), len(p.known), text))
+	} else {
+		row("tools", text)
+	}
 	row("package", p.pkg)
 	row("preset", p.Preset)
 	row("program", p.short(p.Profile.Program))
@@ -111,16 +116,6 @@ func (p *page) server() {
 	if !p.Profile.HomePrivate {
 		row("HOME", p.short(p.Profile.Home)+", of which it sees what the files below say")
 	}
-}
-
-// switchText says which tools are off, and how many of those that are known are on.
-func switchText(s policy.Switches, known []string) string {
-	text := strings.Join(s.Texts(), ", ")
-	if text != "" && known != nil {
-		on := slices.DeleteFunc(slices.Clone(known), func(tool string) bool { _, off := s.Off(tool); return off })
-		text = fmt.Sprintf("%d of %d: %s", len(on), len(known), text)
-	}
-	return text
 }
 
 // files has a line for each path. What every server has is one line at the end, or with verbose each path.
