@@ -120,10 +120,14 @@ func (a *asking) load(t *Target) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
+	written := "" // in the file, which has nothing of what is allowed here
 	for _, g := range a.granted {
 		before, err := t.starts(g.tool, file)
 		if before == nil {
 			return nil, err
+		}
+		if written == "" {
+			written = before.Written()
 		}
 		var after *Target
 		if file, after, err = t.with(before, file, g.tool, g.words); after == nil {
@@ -135,6 +139,7 @@ func (a *asking) load(t *Target) (*Target, error) {
 		err = after.Resolve()
 	}
 	if err == nil {
+		after.written = written
 		after.source.again = func() (*Target, error) { return a.load(t) }
 	}
 	return after, err

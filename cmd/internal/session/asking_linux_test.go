@@ -122,6 +122,21 @@ func TestAskingStateful(t *testing.T) {
 	}
 }
 
+// TestAskingThenWish: what is allowed at a terminal adds to what was allowed in the client, and is compared with the files.
+func TestAskingThenWish(t *testing.T) {
+	f, write := askedServer(t, "", "")
+	files := f.target().Written()
+	next, err := f.asking().Yes("", []string{"--net", "a.test"})
+	testkit.Must(t, err)
+	next.Done(true)
+	write(oneHost)
+	w := wish(t, files)
+	r := f.Refresh()
+	if r.Next == nil || r.Next.Wish != w.ID || r.Restart != nil || len(r.Next.Profile.Net) != 2 {
+		t.Errorf("%+v, %+v", r, r.Restart)
+	}
+}
+
 // TestAskingWhere: nothing is asked about a server whose file or project says so. Of a stateful server whose client shows
 // forms the jail records reads.
 func TestAskingWhere(t *testing.T) {

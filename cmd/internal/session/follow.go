@@ -185,11 +185,14 @@ func (f *Followed) refresh() lifecycle.Refreshed {
 		f.problem = found.Problem
 		if wished {
 			f.kept = &diagnostics.Kept{Since: at, Why: terminal.OneLine(err), Runs: before.Written()}
-			found.Kept, found.Restart = f.kept, &diagnostics.Restart{Wish: f.wish.ID, Why: terminal.OneLine(err), Failed: true}
+			found.Kept, found.Restart = f.kept, &diagnostics.Restart{Wish: f.wish.ID, Why: terminal.OneLine(err)}
 		}
 		return found
 	}
 	same := before.digest() == after.digest()
+	if same && stateful {
+		before.written = after.Written() // what the process has is made from these files as well
+	}
 	if !changed && f.kept != nil {
 		at = f.kept.Since
 	}
@@ -234,6 +237,9 @@ func (f *Followed) unseen(before, after *Target) string {
 // Written identifies what the user has written of the server: its table, and the defaults. The words of a server with an id
 // are always those of its file.
 func (t *Target) Written() string {
+	if t.written != "" {
+		return t.written
+	}
 	defaults, table := t.commandLine.Defaults, config.Server{}
 	switch {
 	case t.Config != nil:
@@ -241,17 +247,10 @@ func (t *Target) Written() string {
 	case t.commandLine.File != nil:
 		table = *t.commandLine.File.Server
 	}
-	tools := map[string]config.Tool{} // which are on, counts at once
-	for name, tool := range table.Tools {
-		if tool.Access != nil || tool.Warm != nil {
-			tools[name] = config.Tool{Access: tool.Access, Warm: tool.Warm}
-		}
-	}
-	table.Tools = nil
 	if table.ID != "" || t.Config == nil {
 		table.Name, table.ID, table.Command, table.Arguments = "", "", "", nil
 	}
-	return config.Digest([]any{defaults, table, tools})
+	return config.Digest([]any{defaults, table})
 }
 
 // take has the processes that start from now on be of a target. The caller holds mu.

@@ -86,6 +86,20 @@ func TestWish(t *testing.T) {
 	}
 }
 
+// TestWishAfterNothing: files that have changed, but not what they give, are those of the process.
+func TestWishAfterNothing(t *testing.T) {
+	f, write := askedServer(t, "", "")
+	write("log = \"off\"\n")
+	if r := f.Refresh(); r.Kept != nil {
+		t.Fatalf("%+v", r.Kept)
+	}
+	now := askedTarget(t).Written()
+	write("log = \"off\"\n" + askedMore)
+	if w, r := wish(t, now), f.Refresh(); r.Next == nil || r.Next.Wish != w.ID {
+		t.Errorf("%+v, %+v", r, r.Restart)
+	}
+}
+
 // TestWishWithProblem: a wish that meets a file with a mistake has its effect when the mistake is gone.
 func TestWishWithProblem(t *testing.T) {
 	f, write := askedServer(t, "", "")
@@ -93,7 +107,7 @@ func TestWishWithProblem(t *testing.T) {
 	w := wish(t, f.target().Written())
 	write("nonsense = 1\n")
 	for range 2 {
-		if r := f.Refresh(); r.Problem == "" || r.Next != nil || r.Kept == nil || r.Kept.Why == "" {
+		if r := f.Refresh(); r.Problem == "" || r.Next != nil || r.Kept == nil || r.Kept.Why == "" || r.Restart != nil && (r.Restart.Failed || r.Restart.Why == "") {
 			t.Fatalf("%+v", r)
 		}
 	}

@@ -56,6 +56,7 @@ type Target struct {
 	commandLine config.CommandLineOptions // for a command after --
 	isTool      bool                      // for one tool, or for the tools without a table
 	source      source                    // what it was loaded from
+	written     string                    // see Written; "" for what it was loaded from
 	given       []string                  // the command before a program of a package replaced it
 	inJail      inJail                    // what the preset adds to it
 	trial       *Trial                    // the packages that are tried; nil for those of the user

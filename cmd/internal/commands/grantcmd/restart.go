@@ -24,7 +24,8 @@ func (e *Edit) findRunning() {
 	if e.runs, e.runsAs = t.Policy.Stateful && e.running(), t.Written(); !e.runs {
 		return
 	}
-	e.poll(3*time.Second, func(r diagnostics.Record) bool { // the session looks once a second
+	// The session looks once a second. What it has not seen yet it does not start: see Followed.unseen.
+	e.poll(3*time.Second, func(r diagnostics.Record) bool {
 		if e.kept = r.Kept; e.kept == nil {
 			return true
 		}
