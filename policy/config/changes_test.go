@@ -138,7 +138,7 @@ func differ(a, b *policy.Policy) bool {
 func TestEveryFieldIsCompared(t *testing.T) {
 	compared := strings.Fields("Command Arguments Workspace Stateful Warm HomeReal Fs Net Inbound Env Commands Sensitive Waive Settings Tools")
 	ignored := strings.Fields("Server Tool Where FromCommandLine Project Others Noted Kept UnusedKeys Narrow Default ID Key StartIn " +
-		"Startup Call Roots Undo Leaks LeakPatterns Ask Limits Packages")
+		"Startup Call Roots Undo Leaks LeakPatterns Ask Log Limits Packages")
 	typ := reflect.TypeFor[policy.Policy]()
 	for i := range typ.NumField() {
 		if name := typ.Field(i).Name; !slices.Contains(compared, name) && !slices.Contains(ignored, name) {

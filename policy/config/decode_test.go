@@ -90,18 +90,18 @@ func TestDecodeEveryKey(t *testing.T) {
 	want := &policy.Policy{
 		Server: "github", Command: "npx", Arguments: []string{"-y", "@modelcontextprotocol/server-github"},
 		Workspace: ".", Stateful: true, Startup: time.Minute, Roots: "off", Packages: policy.Packages{PinTools: policy.PinEnforce}, Leaks: policy.LeaksBlock, LeakPatterns: true, Undo: policy.Undo{Mode: policy.UndoCall, TotalMB: 99},
-		Fs:      []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: "mcp-jail.toml:21"}},
-		Net:     []policy.NetRule{{Host: "api.github.com", Scheme: "https", Methods: []string{"GET", "POST"}, Secrets: []policy.Secret{{Env: "GITHUB_TOKEN", Header: []string{"Authorization"}, Where: "mcp-jail.toml:30"}}, Allow: true, Where: "mcp-jail.toml:26"}},
-		Inbound: []policy.InboundRule{{Port: 3334, Where: "mcp-jail.toml:33"}},
-		Env:     []policy.EnvRule{{Name: "GH_*", Read: true, Where: "mcp-jail.toml:36"}, {Name: "GITHUB_PERSONAL_ACCESS_TOKEN", Read: true, Where: "mcp-jail.toml:9"}},
+		Fs:      []policy.FsRule{{Path: ".", Read: true, Create: true, Update: true, Delete: true, Where: "mcp-jail.toml:22"}},
+		Net:     []policy.NetRule{{Host: "api.github.com", Scheme: "https", Methods: []string{"GET", "POST"}, Secrets: []policy.Secret{{Env: "GITHUB_TOKEN", Header: []string{"Authorization"}, Where: "mcp-jail.toml:31"}}, Allow: true, Where: "mcp-jail.toml:27"}},
+		Inbound: []policy.InboundRule{{Port: 3334, Where: "mcp-jail.toml:34"}},
+		Env:     []policy.EnvRule{{Name: "GH_*", Read: true, Where: "mcp-jail.toml:37"}, {Name: "GITHUB_PERSONAL_ACCESS_TOKEN", Read: true, Where: "mcp-jail.toml:9"}},
 		Commands: []policy.CommandRule{{Name: "git", Args: [][]string{{"log", "**"}, {"status"}}, Envs: []string{"GIT_TRACE"},
-			Where: "mcp-jail.toml:43"}},
+			Where: "mcp-jail.toml:44"}},
 		Sensitive: []string{"~/.myapp/secrets", "**/.secret.*"}, Limits: policy.DefaultLimits, Waive: []policy.Axis{policy.AxisIPC, policy.AxisLimits, policy.WaiveMacOS, policy.WaiveWindows}, Where: "mcp-jail.toml:3",
 	}
 	if len(p.Others) != 2 || p.Others[0].Server != "notes" || p.Others[0].Tool != "" || p.Others[1].Tool != "search" {
 		t.Errorf("the other processes: %+v", p.Others)
 	}
-	if n := len(p.Settings); n != 14 || p.Settings[11].String() != "startup_timeout_secs = 60  mcp-jail.toml:11" {
+	if n := len(p.Settings); n != 15 || p.Settings[12].String() != "startup_timeout_secs = 60  mcp-jail.toml:11" {
 		t.Errorf("%d settings: %v", n, p.Settings)
 	}
 	p.Others, p.Settings = nil, nil

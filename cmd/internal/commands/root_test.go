@@ -77,23 +77,18 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestReference tests that docs/reference.md has what `mcp-jail help` prints about each command, and that
-// the --help of all commands has at most 120 lines. -update writes the page.
+// TestReference tests that docs/reference.md has what `mcp-jail help` prints about each command. -update writes the page.
 func TestReference(t *testing.T) {
-	var options, help strings.Builder
+	var help strings.Builder
 	for _, name := range cmdline.Commands() {
 		cmd, err := find(commandTree(&cli.CommandLine{}), name)
 		testkit.Must(t, err)
-		options.WriteString(cli.OptionsText(cmd, 80))
 		if text := cli.HelpText(cmd, 100); name == "help" {
 			text = cli.RulesText(100)
 			help.WriteString("### Rules\n\n```text\n" + text + "```\n\n")
 		} else {
 			help.WriteString("### " + name + "\n\n```text\n" + text + "```\n\n")
 		}
-	}
-	if n := strings.Count(options.String(), "\n"); n > 124 {
-		t.Errorf("the options of all commands have %d lines", n)
 	}
 	page := testkit.ReadFile(t, "../../../docs/reference.md")
 	before, rest, _ := strings.Cut(page, "<!-- commands -->\n")
