@@ -50,17 +50,21 @@ func NewPending() *Pending { return &Pending{calls: map[string][]*Call{}} }
 // Add records the request of an envelope that is Trackable. It returns false and records
 // nothing when the table is full or shut, or the id too long.
 func (p *Pending) Add(e *Envelope, start time.Time, batch uint64) bool {
+	return p.add(e, start, batch) != nil
+}
+
+func (p *Pending) add(e *Envelope, start time.Time, batch uint64) *Call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.count == MaxOpen || len(e.ID) > MaxID || p.shut {
-		return false
+		return nil
 	}
 	c := NewCall(e, start)
 	c.Batch = batch
 	key := IDKey(e.ID)
 	p.calls[key] = append(p.calls[key], c)
 	p.count++
-	return true
+	return c
 }
 
 // NewCall returns the call of a request.
@@ -89,8 +93,14 @@ func (p *Pending) takeFor(id []byte, response *Envelope, c *Call) bool {
 	return true
 }
 
-// Withdraw removes the oldest request with the id, which gets its response later.
-func (p *Pending) Withdraw(id []byte) { p.take(id, func(*Call) bool { return true }) }
+// Withdraw removes the newest request with the id, which gets its response later.
+func (p *Pending) Withdraw(id []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if n := len(p.calls[IDKey(id)]); n > 0 {
+		p.remove(IDKey(id), n-1)
+	}
+}
 
 // Leave calls Left for a request that is not in the table.
 func (p *Pending) Leave(c *Call, response *Envelope) {
@@ -121,6 +131,12 @@ func (p *Pending) take(id []byte, match func(*Call) bool) *Call {
 	if i < 0 {
 		return nil
 	}
+	return p.remove(key, i)
+}
+
+// remove removes a request of those with the same id. The caller holds mu.
+func (p *Pending) remove(key string, i int) *Call {
+	same := p.calls[key]
 	c := same[i]
 	p.calls[key] = slices.Delete(same, i, i+1)
 	if len(same) == 1 {

@@ -174,7 +174,11 @@ func (p *Proxy) trackClient(f *Frame, call *Call) bool {
 		switch e.Kind() {
 		case Request:
 			// Before it is sent: the response may arrive before Send returns.
-			if e.Trackable() && !p.Requests.Add(e, time.Now(), batch) {
+			var added *Call
+			if e.Trackable() {
+				added = p.Requests.add(e, time.Now(), batch)
+			}
+			if e.Trackable() && added == nil {
 				cuts = append(cuts, &e.Self)
 				p.Requests.Leave(NewCall(e, time.Now()), nil)
 				if p.Hooks.TooManyPending != nil {
@@ -183,8 +187,8 @@ func (p *Proxy) trackClient(f *Frame, call *Call) bool {
 				break
 			}
 			if p.Hooks.ClientRequest != nil && p.Hooks.ClientRequest(f, e) {
-				if e.Trackable() {
-					p.Requests.Take(e.ID, call)
+				if c := p.Requests.take(e.ID, func(c *Call) bool { return c == added }); c != nil && !c.Answered { // nil: it was withdrawn
+					p.Requests.Leave(c, nil)
 				}
 				cuts = append(cuts, &e.Self)
 			}

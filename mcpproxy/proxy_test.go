@@ -67,6 +67,24 @@ func TestHooksDrop(t *testing.T) {
 	}
 }
 
+// TestHooksWithdraw: a hook withdraws a request whose id an open one has. That one stays.
+func TestHooksWithdraw(t *testing.T) {
+	in := `{"id":1,"method":"x"}` + "\n" + `{"id":1,"method":"tools/call"}` + "\n"
+	p := NewProxy(NewConn(strings.NewReader(in), io.Discard, 0), Hooks{})
+	p.Hooks.ClientRequest = func(_ *Frame, e *Envelope) bool {
+		held := string(e.Method) == "tools/call"
+		if held {
+			p.Requests.Withdraw(e.ID)
+		}
+		return held
+	}
+	testkit.Must(t, p.RunClient(new(sink)))
+	var c Call
+	if !p.Requests.Take([]byte("1"), &c) || string(c.Method) != "x" || p.Requests.Len() != 0 {
+		t.Errorf("%q is open, and %d more", c.Method, p.Requests.Len())
+	}
+}
+
 func TestRunServer(t *testing.T) {
 	pass := `{"id":0,"method":"roots/list"}` + "\n" + // the server's id 0 is not the client's
 		`{"id":0,"result":{"content":[]}}` + "\r\n" +

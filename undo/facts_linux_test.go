@@ -420,3 +420,42 @@ func TestOutOfGrant(t *testing.T) {
 		}
 	}
 }
+
+// TestChangedMeanwhile: what the user changes between the comparison and the undo, or during the undo, is the
+// user's for the next undo too.
+func TestChangedMeanwhile(t *testing.T) {
+	w := newWorld(t, "a=1", "gone=2", "way/")
+	w.begin(false)
+	w.calls(func() { w.write("a=server") }, func() { w.write("new=server") }, func() { w.remove("gone") })
+	w.calls(func() { w.remove("way") }, func() { w.write("way=server") })
+	id := w.end()
+	s, err := w.store.Session(id)
+	w.must(err)
+	r := NewRestorer(s, Selection{}, func(string) string { return "" })
+	w.plain("a=user")
+	w.plain("new=user")
+	old := moment
+	defer func() { moment = old }()
+	moment = func() {
+		if _, err := os.Lstat(w.at("way")); err != nil {
+			w.plain("way=user")
+		}
+		if names, _ := filepath.Glob(w.at(tempPrefix + "*")); len(names) > 0 {
+			w.plain("gone=user")
+		}
+	}
+	_, err = r.Run()
+	w.must(err)
+	moment = old
+	for _, step := range r.Steps {
+		if step.Err != errChanged {
+			t.Errorf("%s: %v", step.Path, step.Err)
+		}
+	}
+	stay, _ := w.undo(id, 0)
+	for _, name := range []string{"a", "new", "gone", "way"} {
+		if b, _ := os.ReadFile(w.at(name)); string(b) != "user" || !strings.Contains(stay[name], "after the server's last change") {
+			t.Errorf("%s has %q: %s", name, b, stay[name])
+		}
+	}
+}

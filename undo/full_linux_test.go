@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -86,8 +86,9 @@ func (w *world) undoFull(id string, call int, half string, take ...string) (undo
 	w.whenFull(func() {
 		s, err := w.store.Session(id)
 		w.must(err)
+		take = slices.Clone(take)
 		for i := range take {
-			take[i] = w.at(filepath.Base(take[i]))
+			take[i] = w.at(take[i])
 		}
 		r := NewRestorer(s, Selection{Call: call, Take: take}, func(string) string { return "" })
 		undo, err = r.Run()

@@ -82,7 +82,10 @@ func (r *Restorer) leftByUndos() map[string]*left {
 			}
 			at := out[c.Path]
 			if !c.Known {
-				at.interrupted = at.interrupted || undo.Head.Undoes == r.session.ID
+				at.interrupted = at.interrupted || undo.Head.Undoes == r.session.ID && !undo.Ended
+				continue
+			}
+			if c.Before.sameObject(&c.After) { // it was not changed
 				continue
 			}
 			if at.ids[c.After.ID] = true; !chain[undo.ID] {

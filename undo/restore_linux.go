@@ -56,7 +56,7 @@ func (r *Restorer) Run() (id string, err error) {
 	defer do.keeper.enter()()
 	do.all()
 	for _, s := range r.Steps {
-		if s.Err != nil { // it may be half done
+		if s.Err != nil && do.isOurs(&s) {
 			do.keeper.note([]string{s.Path})
 		}
 	}
@@ -64,6 +64,15 @@ func (r *Restorer) Run() (id string, err error) {
 		id = w.ID()
 	}
 	return id, nil
+}
+
+// isOurs reports whether what is at the path of a step that has failed, half done perhaps, is nobody else's.
+func (w *work) isOurs(s *Step) bool {
+	if s.Err == errChanged || s.begun {
+		return s.Err != errChanged
+	}
+	now, err := w.keeper.reader().at(s.Path, -1)
+	return err == nil && s.isStill(&now)
 }
 
 // all carries out the steps in an order in which each finds its place: what is in the way goes, from the
@@ -113,7 +122,9 @@ func (w *work) all() {
 			return nil
 		}
 		err := w.setDir(s, dir, name)
-		w.keeper.note([]string{s.Path})
+		if err == nil {
+			w.keeper.note([]string{s.Path})
+		}
 		return err
 	})
 }
@@ -132,6 +143,9 @@ func (w *work) each(steps []*Step, f func(s *Step, dir int, name string) error) 
 		if err == nil {
 			err = f(s, dir, name)
 			unix.Close(dir)
+		}
+		if err == unix.EEXIST { // another program has made it meanwhile
+			err = errChanged
 		}
 		s.Err = err
 	}
@@ -185,6 +199,7 @@ func (w *work) remove(s *Step, dir int, name string) error {
 		return errors.New("it stays, because there is something in it that the server did not make or that stays")
 	}
 	if err == nil {
+		s.begun = true
 		if s.now = (state{Kind: none}); s.want.Kind == none { // else it is not done yet
 			w.keeper.note([]string{s.Path})
 		}
@@ -204,16 +219,21 @@ func (w *work) put(s *Step, dir int, name string) (err error) {
 	case s.want.Kind == Dir && s.now.Kind == Dir && s.now.Mode&0o700 == 0o700:
 		return nil
 	case s.want.Kind == Dir && s.now.Kind == Dir:
+		s.begun = true
 		return w.onObject(dir, name, func(at string, _ int) error { return unix.Fchmodat(w.keeper.SelfFD, at, s.now.Mode|0o700, 0) })
 	case s.want.Kind == Dir:
 		moment()
-		return unix.Mkdirat(dir, name, 0o700)
+		err = unix.Mkdirat(dir, name, 0o700)
+		s.begun = s.begun || err == nil
+		return err
 	case s.inPlace():
 		err = w.rewrite(s, dir, name)
 	default:
 		err = w.replace(s, dir, name)
 	}
-	w.keeper.note([]string{s.Path})
+	if err == nil {
+		w.keeper.note([]string{s.Path})
+	}
 	return err
 }
 
@@ -233,6 +253,7 @@ func (w *work) rewrite(s *Step, dir int, name string) error {
 		if err := w.check(s, object, ""); err != nil {
 			return err
 		}
+		s.begun = true
 		if !bytes.Equal(s.now.Sum, s.want.Sum) {
 			if err := w.verify(&s.want); err != nil {
 				return err
@@ -359,6 +380,7 @@ func (w *work) setDir(s *Step, dir int, name string) error {
 		if err != nil {
 			return err
 		}
+		s.begun = true
 		return w.attributes(at, fd, &s.want, s.want.ID == s.now.ID && s.now.ACL)
 	})
 }

@@ -120,6 +120,7 @@ type Step struct {
 	Err     error  // why Run left the path as it was, although it was to change
 	want    state
 	now     state
+	begun   bool // Run has changed the path
 }
 
 // ErrHalf is the error of a step that ended in the middle of a file. Another undo completes it.

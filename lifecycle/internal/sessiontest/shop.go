@@ -32,7 +32,7 @@ type shopMessage struct {
 // shop runs with the options (words, some with a value after "=") of
 // MCP_JAIL_TEST_OPTIONS:
 //
-//	die-boot, die-probe, silent-boot, error-boot, big-boot
+//	die-boot, die-probe, silent-boot, error-boot, big-boot, stuck-probe
 //	                                 how it handles initialize or server/discover
 //	start=JSON                       a line that it writes first
 //	stdout=TEXT, stderr=TEXT         text that it prints first
@@ -164,6 +164,8 @@ func (s *shopkeeper) discover(m shopMessage) {
 	case s.is("die-probe"):
 		os.Exit(6)
 	case s.is("silent-probe"):
+	case s.is("stuck-probe"):
+		time.Sleep(time.Hour)
 	case s.is("error-probe"):
 		say(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"what?"}}`, m.ID)
 	default:

@@ -99,6 +99,19 @@ func TestSlowDiscover(t *testing.T) {
 	}
 }
 
+// TestIgnoredDiscover: a server that does not answer server/discover is waited for until the client leaves.
+func TestIgnoredDiscover(t *testing.T) {
+	t.Parallel()
+	p := begin(t, &sessiontest.Fake{Server: "ignores"}, func(s *session.Session) { s.Profile.Startup = 50 * time.Millisecond })
+	p.Send(probe)
+	time.Sleep(500 * time.Millisecond)
+	p.In.Close()
+	isGuardAnswer(t, p.Rest())
+	if p.Ended(); len(p.Record.Diagnoses) != 0 {
+		t.Errorf("%v", p.Record.Diagnoses)
+	}
+}
+
 // TestNotOnDiscover: a server that read nothing is not restarted.
 func TestNotOnDiscover(t *testing.T) {
 	t.Parallel()
@@ -110,7 +123,7 @@ func TestNotOnDiscover(t *testing.T) {
 			p := begin(t, &sessiontest.Fake{Server: server}, func(s *session.Session) {
 				s.Profile.Startup = time.Second
 			})
-			p.Send(probe)
+			p.Send(probe, sessiontest.Initialize)
 			sessiontest.IsFailure(t, p.Line(), want)
 			p.In.Close()
 			p.Rest()

@@ -61,12 +61,19 @@ type said struct {
 // greeting is the key of an initialize and of a server/discover.
 const greeting = "greeting"
 
-const methodListen = "subscriptions/listen"
+const (
+	methodListen   = "subscriptions/listen"
+	methodDiscover = "server/discover"
+)
 
 // ownProbe is the method of a request of ours to an heir.
 const ownProbe = "probe"
 
-func isListen(c *mcpproxy.Call) bool { return string(c.Method) == methodListen }
+// mayStayOpen reports whether an answer to a request may never come: an heir does not wait for it, and is asked
+// for it again.
+func mayStayOpen(c *mcpproxy.Call) bool {
+	return string(c.Method) == methodListen || string(c.Method) == methodDiscover
+}
 
 func (h *heirs) init(lists bool, isOpen func(id string) bool) {
 	h.ctx, h.cancel = context.WithCancel(context.Background())
@@ -440,7 +447,7 @@ func (w *processWait) tryHeir() {
 	case ends, busy, !s.server().Sent():
 		return
 	}
-	resume, quiet := s.client.Proxy.Pause(func(c *mcpproxy.Call) bool { return !isListen(c) })
+	resume, quiet := s.client.Proxy.Pause(func(c *mcpproxy.Call) bool { return !mayStayOpen(c) })
 	if !quiet {
 		return
 	}
@@ -480,7 +487,7 @@ func (s *statefulSession) adopt(h *heir) {
 	old := s.server()
 	h.server.Succeed(old)
 	old.Pipes.CloseOwnEnds()
-	s.client.Proxy.Requests.Forget(isListen)
+	s.client.Proxy.Requests.Forget(mayStayOpen)
 	s.client.Proxy.ServerRequests.Forget(func(*mcpproxy.Call) bool { return false })
 	s.client.Proxy.ServerRequests.Open()
 	s.current.Store(h.server)
@@ -493,7 +500,7 @@ func (s *statefulSession) adopt(h *heir) {
 	var again [][]byte
 	s.heir.mu.Lock()
 	for id, open := range s.heir.asked {
-		if open.method == methodListen && s.calls.has(id) {
+		if (open.method == methodListen || open.method == methodDiscover) && s.calls.has(id) {
 			again = append(again, open.line)
 		}
 	}

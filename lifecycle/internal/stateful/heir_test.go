@@ -341,6 +341,20 @@ func TestHeirModern(t *testing.T) {
 	w.p.Close()
 }
 
+// TestHeirIgnoredDiscover: a process that has never answered server/discover has a successor, which is asked again.
+func TestHeirIgnoredDiscover(t *testing.T) {
+	t.Parallel()
+	w := wishes(t, "old-ignores", nil, "new")
+	w.p.Send(probe)
+	w.p.Greet()
+	w.answers(1, oldOne)
+	w.wish()
+	w.swapped(true)
+	sessiontest.Has(t, w.p.Answer(`"p"`).Line, "supportedVersions")
+	w.answers(2, newOne)
+	w.p.Close()
+}
+
 // TestHeirRoots: the answer of the client to roots/list is repeated, as its new policy narrows it, which gives more or less
 // than the one before. The client is asked again when it has the new process: its roots may be others by now, or it was not
 // asked before. Of a client that has none, both processes are told those of their policies.

@@ -315,6 +315,11 @@ func (o openCalls) count() (n int) {
 	return n
 }
 
+// limited reports whether a request is open for whose answer the startup timeout is.
+func (o openCalls) limited() bool { return o.proxy.Requests.Has(isNoDiscover) }
+
+func isNoDiscover(c *mcpproxy.Call) bool { return string(c.Method) != methodDiscover }
+
 // oldest returns a copy of the request that has waited for longest, or nil.
 func (o openCalls) oldest() (oldest *mcpproxy.Call) {
 	o.proxy.Requests.Each(func(c *mcpproxy.Call) {

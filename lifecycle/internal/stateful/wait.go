@@ -223,7 +223,7 @@ func (w *processWait) checkLogin() {
 func (w *processWait) startupTimeout() {
 	s := w.session
 	w.startup.disarm()
-	if s.answered.IsSet() || s.calls.count() == 0 || session.IsClosed(w.proc.Done()) { // its end says more
+	if s.answered.IsSet() || !s.calls.limited() || session.IsClosed(w.proc.Done()) { // its end says more
 		return
 	}
 	ev := s.server().Evidence(diagnostics.StageStartup, nil, time.Time{})
@@ -286,8 +286,8 @@ func (s *statefulSession) answerTimedOut(now time.Time) {
 }
 
 // startupTimer measures how long a server takes to its first answer. It starts with the
-// first request and not with the process, since a server may be silent until it is asked.
-// An error to server/discover does not count as the first answer, but stops the timer until the next
+// first request and not with the process, since a server may be silent until it is asked. While nothing but
+// server/discover is open there is no limit: the client decides how long it waits. An error to server/discover does not count as the first answer, but stops the timer until the next
 // request.
 type startupTimer struct {
 	session      *statefulSession
@@ -296,12 +296,14 @@ type startupTimer struct {
 }
 
 func (t *startupTimer) arm() {
-	if t.silent != nil || t.slow != nil || t.session.answered.IsSet() || t.session.calls.count() == 0 {
+	if t.session.answered.IsSet() || t.session.calls.count() == 0 {
 		return
 	}
-	t.since = time.Now()
-	t.slow = time.After(t.session.client.Times.SlowNote)
-	if limit := t.session.server().Profile.Startup; limit > 0 {
+	if t.slow == nil {
+		t.since = time.Now()
+		t.slow = time.After(t.session.client.Times.SlowNote)
+	}
+	if limit := t.session.server().Profile.Startup; limit > 0 && t.silent == nil && t.session.calls.limited() {
 		t.silent = time.After(limit)
 	}
 }
@@ -316,7 +318,7 @@ func (t *startupTimer) restart() {
 func (t *startupTimer) sayWaiting() {
 	s := t.session
 	limit := ""
-	if s.server().Profile.Startup > 0 {
+	if t.silent != nil {
 		limit = fmt.Sprintf(", for at most %v", s.server().Profile.Startup)
 	}
 	s.client.Stderr.SayLine(fmt.Sprintf("waiting for the first answer of server %q%s; %v so far", s.server().Profile.Server, limit, time.Since(t.since).Round(100*time.Millisecond)))

@@ -102,7 +102,7 @@ func (dv *discovery) answerDiscover(ctx context.Context, rq *clientRequest) {
 	}
 	f := mcpproxy.Parse(line)
 	w.server.Roots.Advertise(f, &f.Messages[0])
-	answer, err := w.request(ctx, f, w.server.Profile.Startup)
+	answer, err := w.request(ctx, f, 0) // the client decides how long it waits
 	switch {
 	case err == nil:
 		e := &answer.Messages[0]

@@ -178,6 +178,34 @@ func TestSilentDiscover(t *testing.T) {
 	p.Nothing()
 }
 
+// TestIgnoredDiscover: there is no limit for the answer to server/discover.
+func TestIgnoredDiscover(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	f.Options = func(string, int) string { return "silent-probe" }
+	p := beginStateless(t, f, func(s *session.Session, _ *Options) { s.Profile.Startup = 50 * time.Millisecond })
+	p.Send(sessiontest.Modern("1", "server/discover", ""))
+	sessiontest.Eventually(t, "the probe", func() bool { return strings.Contains(f.Saw("", 0), "server/discover") })
+	time.Sleep(500 * time.Millisecond)
+	p.Close()
+	if len(p.Record.Diagnoses) != 0 {
+		t.Errorf("%v", p.Record.Diagnoses)
+	}
+}
+
+// TestStuckDiscover: a process that is stuck in server/discover is used no more when the client has cancelled that.
+func TestStuckDiscover(t *testing.T) {
+	t.Parallel()
+	f := sessiontest.NewShop()
+	f.Options = func(string, int) string { return "stuck-probe" }
+	p := beginStateless(t, f, nil)
+	p.Send(sessiontest.Modern("1", "server/discover", ""))
+	sessiontest.Eventually(t, "the probe", func() bool { return strings.Contains(f.Saw("", 0), "server/discover") })
+	p.Send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, sessiontest.Modern("2", "tools/list", ""))
+	sessiontest.Has(t, p.Answer("2").Line, `"tools":[`)
+	p.Close()
+}
+
 // TestStripCapabilities: capabilities that need a process that lives on are not offered.
 func TestStripCapabilities(t *testing.T) {
 	t.Parallel()

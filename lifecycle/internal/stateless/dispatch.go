@@ -243,6 +243,9 @@ func (dp *dispatcher) onCancelled(f *mcpproxy.Frame, e *mcpproxy.Envelope) {
 	} else {
 		f.Close()
 	}
+	if rq.method == "server/discover" { // its worker may be at work on it for ever
+		dp.session.pool.withdrawEra(rq.info.Era())
+	}
 	dp.client.Questions.Cancelled(rq.id)
 	// This stops the worker of a call, which works on nothing else. A discovery worker goes on.
 	dp.respond(rq, nil)

@@ -84,6 +84,13 @@ func (p *pool) withdraw(useless func(*worker) bool) {
 	})
 }
 
+// withdrawEra offers no discovery worker of an era any more.
+func (p *pool) withdrawEra(era mcpproxy.Era) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.withdraw(func(w *worker) bool { return w.tool == "" && w.info.Era() == era })
+}
+
 // withdrawOld offers no discovery worker under another profile any more. Of one that is being started the profile
 // is not known yet.
 func (p *pool) withdrawOld(now *policy.Profile) {
