@@ -109,13 +109,10 @@ func ProgramOf(manifest []byte, wanted string) (name, program string, bins map[s
 	return name, program, bins, err
 }
 
-// Workspaces returns the patterns of the folders that a package.json names as its workspaces.
-func Workspaces(manifest []byte) (patterns []string) {
+// HasWorkspaces reports whether a package.json says where its workspaces are.
+func HasWorkspaces(manifest []byte) bool {
 	m, err := readObject(manifest)
-	if err == nil && json.Unmarshal(m["workspaces"], &patterns) != nil {
-		json.Unmarshal(m.object("workspaces")["packages"], &patterns) // the form of yarn
-	}
-	return patterns
+	return err == nil && m["workspaces"] != nil
 }
 
 // RootProgram returns the first of the packages that a tree was made for that has the wanted
