@@ -138,7 +138,7 @@ func (f Finder) manifest(dir string) ([]byte, error) {
 
 // programAt returns the name that the package.json of a directory has, and the file of the line's program.
 func programAt(dir string, manifest []byte, line *runline.Line) (name, file string) {
-	name, program, bins, err := npm.ProgramOf(manifest, line.Program)
+	name, program, bins, err := npm.ProgramOf(nil, manifest, line.Program)
 	if err == nil {
 		file = filepath.Join(dir, filepath.FromSlash(bins[program]))
 	}
