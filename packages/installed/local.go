@@ -2,20 +2,22 @@ package installed
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/packages/npm"
 	"github.com/mcp-jail/mcp-jail/packages/runline"
 	"github.com/mcp-jail/mcp-jail/packages/sources"
-	"github.com/mcp-jail/mcp-jail/policy/hostfs"
 )
 
-// maxManifest bounds what is read of a package.json of the project.
-const maxManifest = 1 << 20
+const (
+	maxManifest = 1 << 20 // bytes of a package.json of the project
+	maxEntries  = 20000   // files and directories of a project with workspaces
+)
 
 // local returns where the project has what npx would run in place of the registry's package, or "". For a line that is
 // not of the user's own it is an error, as is another registry that the project names for the package. uvx looks at
@@ -26,9 +28,9 @@ func (f Finder) local(line *runline.Line) (at string, err error) {
 	}
 	host := *f.Host
 	host.Dir = line.In(host.Dir)
-	at, file := f.inProject(line, host.Dir)
-	if f.Own {
-		return at, nil
+	at, file, err := f.inProject(line, host.Dir)
+	if f.Own || err != nil {
+		return at, err
 	}
 	if at != "" {
 		text := fmt.Sprintf("%s runs %s, which is in the project, and not a package of the registry.", line.Launcher, show.Line(at))
@@ -49,28 +51,74 @@ func (f Finder) local(line *runline.Line) (at string, err error) {
 	return "", nil
 }
 
-// inProject looks in a directory and those above it for an installed package or program of a line, for a workspace of
-// that name, and for a project of that name. It returns that, and the file of the program if it can be told.
-func (f Finder) inProject(line *runline.Line, dir string) (at, file string) {
+// inProject looks in a directory and those above it for an installed package or program of a line and, unless the line is
+// the user's own, for a project or a workspace of that name. It returns that, and the file of the program if it can be told.
+func (f Finder) inProject(line *runline.Line, dir string) (at, file string, err error) {
 	for ; ; dir = filepath.Dir(dir) {
 		for _, name := range line.Names() {
 			if at := filepath.Join(dir, "node_modules", filepath.FromSlash(name)); f.isThere(at) {
-				_, file := f.packageAt(at, line)
-				return at, file
+				text, _ := f.manifest(at)
+				_, file := programAt(at, text, line)
+				return at, file, nil
 			}
-			for _, at := range append([]string{dir}, f.workspaces(dir)...) {
-				if is, file := f.packageAt(at, line); is == name {
-					return at, file
-				}
+		}
+		if !f.Own {
+			if at, file, err := f.source(line, dir); at != "" || err != nil {
+				return at, file, err
 			}
 		}
 		if at := filepath.Join(dir, "node_modules", ".bin", line.Local()); line.Local() != "" && f.isThere(at) {
-			return at, at
+			return at, at, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", ""
+			return "", "", nil
 		}
 	}
+}
+
+// source looks for the package of a line in a directory and, if its package.json declares workspaces, in all below it that
+// npm would look at. Which of these the patterns leave out does not count: an error is better than another's package. Behind a
+// link it looks at one file, since a workspace may be a link.
+func (f Finder) source(line *runline.Line, dir string) (at, file string, err error) {
+	text, err := f.manifest(dir)
+	if err != nil {
+		return "", "", err
+	}
+	if name, file := programAt(dir, text, line); slices.Contains(line.Names(), name) {
+		return dir, file, nil
+	}
+	if !npm.HasWorkspaces(text) {
+		return "", "", nil
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return "", "", err
+	}
+	defer root.Close()
+	left := maxEntries
+	err = fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		switch left--; {
+		case left < 0:
+			return fmt.Errorf("%s has workspaces and more than %d files, too many to look for %s among them. If you want the package of the registry, add the server to your own configuration",
+				show.Line(dir), maxEntries, show.Line(line.Wanted()))
+		case err != nil:
+			return nil // npm cannot read it either
+		case e.IsDir() && (e.Name() == "node_modules" || e.Name() == ".git"):
+			return fs.SkipDir
+		case e.Name() == "package.json":
+			name = path.Dir(name)
+		case e.Type() != fs.ModeSymlink:
+			return nil
+		}
+		found := filepath.Join(dir, filepath.FromSlash(name))
+		text, err := f.manifest(found)
+		is, program := programAt(found, text, line)
+		if slices.ContainsFunc(line.Names(), func(n string) bool { return n == is || is == "" && path.Base(n) == filepath.Base(found) }) {
+			at, file, err = found, program, fs.SkipAll
+		}
+		return err
+	})
+	return at, file, err
 }
 
 func (f Finder) isThere(name string) bool {
@@ -78,33 +126,21 @@ func (f Finder) isThere(name string) bool {
 	return err == nil
 }
 
-func (f Finder) manifest(dir string) []byte {
+// manifest returns the package.json of a directory: nothing if there is none.
+func (f Finder) manifest(dir string) ([]byte, error) {
 	file, _ := filepath.EvalSymlinks(filepath.Join(dir, "package.json")) // npm follows a link, too
-	text, _ := f.Host.ReadHead(file, maxManifest)                        // most directories have none
-	return text
+	text, _ := f.Host.ReadHead(file, maxManifest+1)                      // most directories have none
+	if len(text) > maxManifest {
+		return nil, fmt.Errorf("%s has more than %d bytes: mcp-jail does not read it, and npx would", show.Line(file), maxManifest)
+	}
+	return text, nil
 }
 
-// packageAt returns the name of the package in a directory, and the file of the line's program.
-func (f Finder) packageAt(dir string, line *runline.Line) (name, file string) {
-	name, program, bins, err := npm.ProgramOf(f.manifest(dir), line.Program)
+// programAt returns the name that the package.json of a directory has, and the file of the line's program.
+func programAt(dir string, manifest []byte, line *runline.Line) (name, file string) {
+	name, program, bins, err := npm.ProgramOf(nil, manifest, line.Program)
 	if err == nil {
 		file = filepath.Join(dir, filepath.FromSlash(bins[program]))
 	}
 	return name, file
-}
-
-// workspaces returns the directories of a project's workspaces.
-func (f Finder) workspaces(dir string) (all []string) {
-	for _, pattern := range npm.Workspaces(f.manifest(dir)) {
-		for _, depth := range []string{"*", "*/*", "*/*/*"} {
-			some := strings.ReplaceAll(pattern, "**", depth)
-			if filepath.IsLocal(some) {
-				all = append(all, hostfs.Glob("")(filepath.Join(dir, filepath.FromSlash(some)))...)
-			}
-			if some == pattern {
-				break
-			}
-		}
-	}
-	return all
 }

@@ -1,8 +1,10 @@
 package installed
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -41,5 +43,48 @@ func TestLocal(t *testing.T) {
 				t.Errorf("%v, want %q and %q", err, place, start)
 			}
 		})
+	}
+}
+
+// TestLocalBounds: what is too much to look through is an error for a project's line. The user's own line does not look
+// there, and no link is walked through.
+func TestLocalBounds(t *testing.T) {
+	const workspaces, member = `{"workspaces":["*/*"]}`, `{"name":"p"}`
+	for _, row := range []struct {
+		name, want string
+		make       func(dir string)
+	}{
+		{"below a link", "", func(dir string) {
+			out := t.TempDir()
+			testkit.Must(t, errors.Join(os.Mkdir(filepath.Join(out, "m"), 0o700), os.Symlink(out, filepath.Join(dir, "x"))))
+			testkit.WriteFile(t, filepath.Join(out, "m/package.json"), member)
+		}},
+		{"a link", "/m/x, which is in the project", func(dir string) {
+			out := t.TempDir()
+			testkit.Must(t, errors.Join(os.Mkdir(filepath.Join(dir, "m"), 0o700), os.Symlink(out, filepath.Join(dir, "m/x"))))
+			testkit.WriteFile(t, filepath.Join(out, "package.json"), member)
+		}},
+		{"many files", "too many to look for p@latest", func(dir string) {
+			for n := range maxEntries {
+				testkit.WriteFile(t, filepath.Join(dir, strconv.Itoa(n)), "")
+			}
+		}},
+		{"a large file", "more than 1048576 bytes", func(dir string) {
+			testkit.WriteFile(t, filepath.Join(dir, "package.json"), workspaces+strings.Repeat(" ", maxManifest))
+		}},
+	} {
+		host := testkit.Get(hostfs.LocalHost())(t)
+		host.Dir = testkit.Get(filepath.EvalSymlinks(t.TempDir()))(t)
+		host.Home = host.Dir
+		testkit.WriteFile(t, filepath.Join(host.Dir, "package.json"), workspaces)
+		row.make(host.Dir)
+		line := testkit.Get(runline.Parse([]string{"npx", "p"}))(t)
+		at, err := Finder{Host: &host}.local(&line)
+		if at != "" || (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: %q, %v, want %q", row.name, at, err, row.want)
+		}
+		if at, err := (Finder{Host: &host, Own: true}).local(&line); at != "" || err != nil {
+			t.Errorf("%s, for the user's own line: %q, %v", row.name, at, err)
+		}
 	}
 }

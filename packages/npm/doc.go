@@ -14,8 +14,8 @@
 //     the same list and is read too; version 1 is refused.
 //   - A range is read strictly: "01.2.3" and "1.2.3beta" are errors. npm accepts these only
 //     in old dependency lists, and not in engines.
-//   - Of bin, the forms of today count: one file, or files by their names. A list, directories.bin, and two
-//     spellings of one name are not read as npm reads them.
+//   - Of bin, the forms of today count: one file, or files by their names. A list, and two spellings of one
+//     name, are not read as npm reads them.
 //   - A bin that leads out of its package is an error; npm cuts the ".." off and goes on.
 //   - Field names are compared exactly, as JavaScript does. A symbolic link in a package is
 //     followed as far as the caller's fs.FS follows it; npm itself unpacks none.

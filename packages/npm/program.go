@@ -81,7 +81,7 @@ func Program(pkg fs.FS, wanted string) (Start, error) {
 	if err != nil {
 		return Start{}, fmt.Errorf("package.json cannot be read: %w", err)
 	}
-	name, wanted, bins, err := ProgramOf(data, wanted)
+	name, wanted, bins, err := ProgramOf(pkg, data, wanted)
 	if err != nil {
 		return Start{}, err
 	}
@@ -96,26 +96,27 @@ func Program(pkg fs.FS, wanted string) (Start, error) {
 }
 
 // ProgramOf returns what a package.json says: the name of the package, that of the program which Program would choose,
-// and the files of all programs by their names.
-func ProgramOf(manifest []byte, wanted string) (name, program string, bins map[string]string, err error) {
+// and the files of all programs by their names. pkg is the folder in which those of directories.bin are looked up; if it
+// is nil, they do not count.
+func ProgramOf(pkg fs.FS, manifest []byte, wanted string) (name, program string, bins map[string]string, err error) {
 	m, err := readObject(manifest)
 	if err != nil {
 		return "", "", nil, fmt.Errorf("package.json: %w", err)
 	}
 	name, bins = m.text("name"), programs(m)
+	if folder := m.object("directories").text("bin"); pkg != nil && folder != "" && m["bin"] == nil {
+		bins = programsBelow(pkg, path.Clean(folder))
+	}
 	if program, err = choose(bins, path.Base(name), wanted); err != nil {
 		err = &programError{Package: name, Names: slices.Sorted(maps.Keys(bins)), Reason: err}
 	}
 	return name, program, bins, err
 }
 
-// Workspaces returns the patterns of the folders that a package.json names as its workspaces.
-func Workspaces(manifest []byte) (patterns []string) {
+// HasWorkspaces reports whether a package.json says where its workspaces are.
+func HasWorkspaces(manifest []byte) bool {
 	m, err := readObject(manifest)
-	if err == nil && json.Unmarshal(m["workspaces"], &patterns) != nil {
-		json.Unmarshal(m.object("workspaces")["packages"], &patterns) // the form of yarn
-	}
-	return patterns
+	return err == nil && m["workspaces"] != nil
 }
 
 // RootProgram returns the first of the packages that a tree was made for that has the wanted
@@ -181,6 +182,24 @@ func programs(manifest object) map[string]string {
 			bins[base] = path.Clean(strings.TrimLeft(strings.ReplaceAll(file, `\`, "/"), "/")) // npm reads "/x" as "x"
 		}
 	}
+	return bins
+}
+
+// programsBelow returns the files below a folder by their names: all of them are programs.
+func programsBelow(pkg fs.FS, folder string) map[string]string {
+	bins := map[string]string{}
+	fs.WalkDir(pkg, folder, func(file string, e fs.DirEntry, err error) error {
+		hidden := file != folder && strings.HasPrefix(path.Base(file), ".")
+		switch {
+		case err != nil:
+			return nil // npm finds no program there either
+		case hidden && e.IsDir():
+			return fs.SkipDir
+		case !hidden && !e.IsDir():
+			bins[e.Name()] = file
+		}
+		return nil
+	})
 	return bins
 }
 

@@ -22,6 +22,10 @@ func (in *reading) readNPM() {
 	in.elsewhere = user != usual
 	if in.project != "" {
 		in.add(slices.DeleteFunc(in.npmFile(in.project, false), func(f fact) bool {
+			filled := strings.Contains(f.key, "${") && !strings.HasPrefix(f.key, "//") // this is a login's
+			if filled || f.key == "userconfig" || f.key == "globalconfig" {
+				in.fail("%s names what may be another registry, and mcp-jail does not follow it. Remove that line, or add the server to your own configuration", f.name)
+			}
 			return f.key != "registry" && !strings.HasSuffix(f.key, ":registry")
 		}))
 	}

@@ -17,13 +17,16 @@ func TestCheckProject(t *testing.T) {
 		file, text, name, user, want := row[0], row[1], row[2], row[3], row[4]
 		home := t.TempDir()
 		testkit.Must(t, os.MkdirAll(filepath.Join(home, "p/sub"), 0o700))
+		if text == "large" {
+			text = strings.Repeat("#\n", maxText/2) + "registry=https://r.test\n"
+		}
 		testkit.WriteFile(t, filepath.Join(home, filepath.FromSlash(file)), text)
 		testkit.WriteFile(t, filepath.Join(home, ".npmrc"), user)
 		host := testkit.Get(hostfs.LocalHost())(t)
 		host.Home, host.Dir, host.Environ = home, filepath.Join(home, "p/sub"), nil
 		err := Reader{Host: &host, Prefix: home}.CheckProject(name)
 		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "pw")) {
-			t.Errorf("%s with %q, %s: %v, want %q", file, text, name, err, want)
+			t.Errorf("%s with %.80q, %s: %v, want %q", file, text, name, err, want)
 		}
 	}
 }

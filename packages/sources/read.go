@@ -80,7 +80,7 @@ func (in *reading) add(facts []fact) {
 func (in *reading) text(file string) string {
 	text := in.head(file, maxText+1)
 	if len(text) > maxText {
-		return ""
+		in.fail("%s has more than %d bytes: mcp-jail does not read it, and %s would", in.short(file), maxText, in.Tool)
 	}
 	return text
 }

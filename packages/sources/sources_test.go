@@ -157,17 +157,13 @@ func TestReadFiles(t *testing.T) {
 		}
 	}
 	reader.Believe = nil
-	for name, make := range map[string]func(file string) error{
-		"a directory": func(file string) error { return os.Mkdir(file, 0o755) },
-		"too large": func(file string) error {
-			return os.WriteFile(file, []byte("registry=https://a.test/\n"+strings.Repeat("#", 1<<20)), 0o644)
-		},
-	} {
-		file := filepath.Join(host.Home, ".npmrc")
-		testkit.Must(t, os.Remove(file))
-		testkit.Must(t, make(file))
-		testkit.Equal(t, name, show(sources.NPM, reader, t), "")
-	}
+	file := filepath.Join(host.Home, ".npmrc")
+	testkit.Must(t, os.Remove(file))
+	testkit.Must(t, os.Mkdir(file, 0o755))
+	testkit.Equal(t, "a directory", show(sources.NPM, reader, t), "")
+	testkit.Must(t, os.Remove(file))
+	testkit.WriteFile(t, file, "registry=https://a.test/\n"+strings.Repeat("#", 1<<20))
+	testkit.Equal(t, "too large", show(sources.NPM, reader, t), "error: ~/.npmrc has more than 1048576 bytes: mcp-jail does not read it, and npm would")
 }
 
 // TestAs tests that uv's sources are written for pip, and what pip has no word for is named.

@@ -63,7 +63,7 @@ asks.`
 	cli.AddFlags(cmd, i.Flags()...)
 	f := cmd.Flags()
 	f.BoolVar(&i.update, "update", false, "Download the newest version, show the changes, and ask")
-	f.BoolVar(&i.acceptTools, "accept-tools", false, "Unpin the tools. The next session pins what it lists")
+	f.BoolVar(&i.acceptTools, "accept-tools", false, "Unpin the tools. The next list is pinned unseen")
 	f.BoolVar(&i.yes, "yes", false, "Accept updates without asking")
 	f.BoolVar(&i.scripts, "install-scripts", false, "Run install scripts, in a jail without a network")
 	f.BoolVar(&i.forSession, "for-session", false, "")
