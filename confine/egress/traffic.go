@@ -52,40 +52,35 @@ type countedConn struct {
 	host    int
 }
 
-func (c *countedConn) sent(n int64) {
+func (c *countedConn) count(sent, received int64) {
 	c.traffic.mu.Lock()
-	c.traffic.hosts[c.host].Sent += n
-	c.traffic.mu.Unlock()
-}
-
-func (c *countedConn) received(n int64) {
-	c.traffic.mu.Lock()
-	c.traffic.hosts[c.host].Received += n
-	c.traffic.mu.Unlock()
+	defer c.traffic.mu.Unlock()
+	h := &c.traffic.hosts[c.host]
+	h.Sent, h.Received = h.Sent+sent, h.Received+received
 }
 
 func (c *countedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	c.received(int64(n))
+	c.count(0, int64(n))
 	return n, err
 }
 
 func (c *countedConn) Write(b []byte) (int, error) {
 	n, err := c.Conn.Write(b)
-	c.sent(int64(n))
+	c.count(int64(n), 0)
 	return n, err
 }
 
 // ReadFrom implements io.ReaderFrom.
 func (c *countedConn) ReadFrom(r io.Reader) (int64, error) {
 	n, err := io.Copy(c.Conn, r)
-	c.sent(n)
+	c.count(n, 0)
 	return n, err
 }
 
 // WriteTo implements io.WriterTo.
 func (c *countedConn) WriteTo(w io.Writer) (int64, error) {
 	n, err := io.Copy(w, c.Conn)
-	c.received(n)
+	c.count(0, n)
 	return n, err
 }

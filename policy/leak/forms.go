@@ -52,6 +52,9 @@ func formsOf(value string) (all []written) {
 		for _, text := range slices.Concat([]string{w.text}, jsonTexts(w.text), urlTexts(w.text)) { // + and / of base64, too
 			add(written{text, w.form, w.phase})
 		}
+		if w.form == inBase64 {
+			add(written{strings.ToLower(w.text), w.form, w.phase}) // as a label of a host's name
+		}
 	}
 	return all
 }

@@ -179,37 +179,6 @@ func (p *Package) Pins() lifecycle.Pins {
 	}
 }
 
-// SwitchWarnings returns a warning for each switch of a tool that the pins of the server do not have.
-func (t *Target) SwitchWarnings() (ws []policy.Warning) {
-	known := t.PinnedTools()
-	for _, s := range t.Policy.Tools {
-		if known != nil && s.Tool != policy.AnyTool && !slices.ContainsFunc(known, func(tool string) bool { return s.IsSame(policy.NewSwitch(tool, s.On, "")) }) {
-			text := "the server has listed no tool " + show.InSentence(s.Tool) + " so far"
-			if near := config.Suggest(s.Tool, known); near != "" {
-				text += ". Did you mean " + show.InSentence(near) + "?"
-			}
-			ws = append(ws, policy.Warning{Code: "unknown-tool", Message: text, Where: s.Where})
-		}
-	}
-	return ws
-}
-
-// PinnedTools returns the tools that the server has listed, sorted, or nil if they are not pinned.
-func (t *Target) PinnedTools() (names []string) {
-	pins := t.Package.Pins()
-	if pins == nil {
-		return nil
-	}
-	all, _ := pins.Pinned(false) // what cannot be read, a start says
-	for _, p := range all {
-		for _, tool := range p.Tools {
-			names = append(names, tool.Name)
-		}
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
-}
-
 // WaivedGaps returns a line for each gap of a plan that the user has waived, as a session says it.
 func WaivedGaps(plan *confine.Plan) []string { return lifecycle.WaivedWarnings(plan) }
 

@@ -52,7 +52,7 @@ func NewLog(report func(line []byte) bool) *Log {
 		if l.redactor == nil {
 			l.redactor = diagnostics.NewRedactor(slices.Concat(l.hidden, confine.SessionSecrets()))
 		}
-		return l.redactor.Redact(s)
+		return l.redactor.Unfinished(s) // long names of tools come cut off
 	}
 	return l
 }

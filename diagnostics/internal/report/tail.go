@@ -112,7 +112,7 @@ func (t *Tail) shown(lines []string, unfinished bool) []string {
 	out := make([]string, len(lines))
 	for i, line := range lines {
 		if len(line) == lineBytes || unfinished && i == len(lines)-1 {
-			out[i] = t.redact.unfinished(line) // the rest is cut off, or not there yet
+			out[i] = t.redact.Unfinished(line) // the rest is cut off, or not there yet
 		} else {
 			out[i] = t.redact.Redact(line)
 		}
@@ -206,9 +206,9 @@ func (r *Redactor) Redact(s string) string {
 
 func redacted(name string) string { return "[redacted " + name + "]" }
 
-// unfinished is Redact for a text that may go on. If its end is the beginning of a secret, and long
+// Unfinished is Redact for a text that may go on. If its end is the beginning of a secret, and long
 // enough to reveal something, that is replaced as well.
-func (r *Redactor) unfinished(s string) string {
+func (r *Redactor) Unfinished(s string) string {
 	s = r.Redact(s)
 	if r == nil {
 		return s

@@ -61,7 +61,7 @@ mistake, or the server could not start with it.`
 	cmd.Flags().BoolVar(&g.last, "last", false, "Allow what the last failure of the server needed")
 	cmd.Flags().BoolVar(&g.remove, "remove", false, "Take the flags away, in place of adding them")
 	cli.AddFlags(cmd, g.taken()...)
-	cli.AddFlags(cmd, cmdline.Flag{Name: "tool", Value: "NAME", Many: &g.tools, Usage: `Switch this tool on, or off with --remove ("*": others). Beside rules: only for this tool`})
+	cli.AddFlags(cmd, cmdline.Flag{Name: "tool", Value: "NAME", Many: &g.tools, Usage: `Switch it on, or off with --remove. Beside rules: only for it`})
 	cmd.Flags().BoolVar(&g.dryRun, "dry-run", false, "Show what would change, and change nothing")
 	cmd.Flags().BoolVar(&g.yes, "yes", false, "Write the file without asking, for scripts")
 	return cmd

@@ -1,10 +1,8 @@
 package inspect
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -38,7 +36,7 @@ func Log(line *cli.CommandLine) *cobra.Command {
 	})
 	cmd.Long = `log shows the last session of SERVER: which tools were called, which hosts it reached,
 what the jail blocked, what somebody allowed, and which files it changed, if undo is on.
-Without SERVER it has all sessions of the last day. What servers did is written down unless
+Without SERVER it lists the sessions of the last day. What servers did is written down unless
 log = "off" is in their files. It has no arguments and no answers.`
 	cmd.Example = `    mcp-jail log
     mcp-jail log github
@@ -76,6 +74,7 @@ type logLine struct {
 type logSession struct {
 	of    *index.Server
 	lines []logLine
+	end   *logLine // nil: it has none yet
 	runs  bool
 }
 
@@ -85,15 +84,13 @@ func (l *logCmd) Run(c terminal.Console) error {
 	if err != nil {
 		return err
 	}
-	servers, since := x.Sessions(), time.Now().Add(-cmp.Or(l.since, cli.Day))
+	servers, since, last := x.Sessions(), time.Now().Add(-cmp.Or(l.since, cli.Day)), false
 	if l.server != "" {
 		s, err := x.Pick(l.server, func(s *index.Server) bool { return s.Kept != nil })
 		if err != nil {
 			return err
 		}
-		if servers = []*index.Server{s}; l.since == 0 {
-			since = time.Time{}
-		}
+		servers, last = []*index.Server{s}, l.since == 0
 	}
 	var all []logSession
 	for _, s := range servers {
@@ -104,12 +101,14 @@ func (l *logCmd) Run(c terminal.Console) error {
 		if broken > 0 {
 			c.Notef("%s the log of %s has %s that cannot be read", c.Paint(terminal.Yellow, "warning:"), show.Name(s.Name), cli.Plural(broken, "line"))
 		}
-		all = append(all, slices.DeleteFunc(sessions, func(t logSession) bool { return t.lines[0].Time.Before(since) })...)
+		if last {
+			sessions = sessions[max(0, len(sessions)-1):]
+		} else {
+			sessions = slices.DeleteFunc(sessions, func(t logSession) bool { return t.lines[0].Time.Before(since) })
+		}
+		all = append(all, sessions...)
 	}
 	slices.SortStableFunc(all, func(a, b logSession) int { return a.lines[0].Time.Compare(b.lines[0].Time) })
-	if l.server != "" && l.since == 0 {
-		all = all[max(0, len(all)-1):]
-	}
 	switch {
 	case l.format == "json":
 		for _, t := range all {
@@ -117,21 +116,15 @@ func (l *logCmd) Run(c terminal.Console) error {
 				c.Printf("%s\n", show.JSON(line.text))
 			}
 		}
-		return nil
-	case len(all) == 0 && l.server != "":
-		return errors.New("nothing is written down of " + show.Name(l.server) + ` in this time. It has run before there was a log, or with log = "off", or not at all`)
 	case len(all) == 0:
-		c.Printf("Nothing is written down of this time.\n")
+		c.PrintText("Nothing is written down of this time. A server has no log if it has not run, or with log = \"off\".\n")
 	case l.server == "":
-		rows := [][]cli.Cell{cli.Heading("SERVER", "CLIENT", "WHEN", "CALLS", "BLOCKED")}
 		for _, t := range all {
-			when := cli.DayText(time.Now(), t.lines[0].Time)
-			rows = append(rows, []cli.Cell{cli.Words(t.of.Name), cli.Words(t.lines[0].Client), cli.Whole(when), cli.Amount(strconv.Itoa(t.count("call"))), cli.Amount(strconv.Itoa(len(t.blocked())))})
+			c.PrintText(t.heading(x.Host.Home) + "\n")
 		}
-		c.Printf("%s", cli.Columns(rows, c.TableColumns(), map[int]int{0: 12, 1: 10}, []int{1, 0}))
 	default:
 		for _, t := range all {
-			c.PrintText(t.text(x.Host.Home) + "\n")
+			c.PrintText(t.page(x.Host.Home) + "\n")
 		}
 		c.PrintText("All of it: " + show.Line(cli.ShortPath(filepath.Join(records.Path(x.Host, all[0].of.Kept.Name), journal.File), x.Host.Home)) + "\n")
 	}
@@ -163,6 +156,9 @@ func read(x *index.Index, s *index.Server) (all []logSession, broken int, err er
 			all, at = append(all, logSession{of: s}), len(all)
 		}
 		all[at].lines = append(all[at].lines, line)
+		if line.Event == "end" {
+			all[at].end = &line
+		}
 	}
 	if len(all) > 0 {
 		all[len(all)-1].runs = d.Running()
@@ -170,134 +166,97 @@ func read(x *index.Index, s *index.Server) (all []logSession, broken int, err er
 	return all, broken, err
 }
 
-func (t logSession) count(event string) (n int) {
-	for _, line := range t.lines {
-		n += map[bool]int{true: 1}[line.Event == event]
-	}
-	return n
-}
-
-// last returns the lines of an event, the last one for each key, in the order of their first ones.
-func (t logSession) last(event string, key func(logLine) string) (lines []logLine) {
-	for _, line := range t.lines {
-		if line.Event != event {
-			continue
-		}
-		if at := slices.IndexFunc(lines, func(o logLine) bool { return key(o) == key(line) }); at >= 0 {
-			lines[at] = line
-		} else {
-			lines = append(lines, line)
-		}
-	}
-	return lines
-}
-
-func (t logSession) blocked() []logLine {
-	return t.last("refused", func(l logLine) string { return l.Operation + "\x00" + l.Target + "\x00" + l.Tool })
-}
-
-// text is what people read of a session.
-func (t logSession) text(home string) string {
-	var b strings.Builder
-	first, last := t.lines[0], t.lines[len(t.lines)-1]
-	ended := slices.IndexFunc(t.lines, func(l logLine) bool { return l.Event == "end" })
-	b.WriteString(show.Name(t.of.Name))
+// heading says whose session it was, when, and who ended it.
+func (t logSession) heading(home string) string {
+	first := t.lines[0]
+	text := show.Name(t.of.Name)
 	if first.Client != "" {
-		b.WriteString(", for " + show.Line(first.Client))
+		text += ", for " + show.Line(first.Client)
 	}
 	if first.Directory != "" {
-		b.WriteString(" in " + show.Line(cli.ShortPath(first.Directory, home)))
+		text += " in " + show.Line(cli.ShortPath(first.Directory, home))
 	}
-	b.WriteString(", " + cli.DayText(time.Now(), first.Time))
-	missing := ended < 0
+	text += ", " + cli.DayText(time.Now(), first.Time)
 	switch {
-	case ended >= 0:
-		end := t.lines[ended]
-		missing = end.Omitted > 0
-		fmt.Fprintf(&b, " to %s, ended by %s, with status %d", end.Time.Local().Format("15:04"), map[string]string{"client": "its client", "server": "the server"}[end.By]+map[bool]string{true: "mcp-jail"}[end.By == "mcp-jail"], end.Exit)
+	case t.end != nil:
+		by := map[string]string{"client": "its client", "server": "the server", "mcp-jail": "mcp-jail"}[t.end.By]
+		text += fmt.Sprintf(" to %s, ended by %s, with status %d", clock(t.end.Time), by, t.end.Exit)
+		if t.end.Omitted > 0 {
+			text += ": " + cli.Plural(t.end.Omitted, "line") + " left out"
+		}
 	case t.runs:
-		b.WriteString(", still running")
+		text += ", still running"
 	default:
-		b.WriteString(" to " + last.Time.Local().Format("15:04") + " or later: mcp-jail was killed")
+		text += " to " + clock(t.lines[len(t.lines)-1].Time) + " or later: mcp-jail was killed"
 	}
-	b.WriteString("\n")
-	section := func(name string, lines []string) {
-		for i, line := range lines {
-			fmt.Fprintf(&b, "  %-8s %s\n", name[:map[bool]int{true: len(name)}[i == 0]], show.Line(line))
-		}
-	}
-	section("calls", t.calls())
-	var hosts, blocked, allowed, files []string
-	for _, h := range t.last("host", func(l logLine) string { return net.JoinHostPort(l.Address, strconv.Itoa(l.Port)) }) {
-		name := h.Address
-		if h.Address != policy.DenialOthers {
-			name = net.JoinHostPort(h.Address, strconv.Itoa(h.Port))
-		}
-		hosts = append(hosts, fmt.Sprintf("%s: %s, %s out, %s in", name, cli.Plural(h.Connections, "connection"), cli.SizeText(h.Sent), cli.SizeText(h.Received)))
-	}
-	for _, r := range t.blocked() {
-		text := r.Time.Local().Format("15:04") + " " + r.Operation + " " + cli.ShortPath(r.Target, home)
-		if r.Tool != "" {
-			text += ", in " + r.Tool
-		}
-		if r.Count > 1 {
-			text += fmt.Sprintf(", %d times", r.Count)
-		}
-		blocked = append(blocked, text)
-	}
-	for _, line := range t.lines {
-		switch line.Event {
-		case "grant":
-			how := map[bool]string{true: "in a terminal", false: "without a terminal"}[line.Terminal]
-			allowed = append(allowed, fmt.Sprintf("%s %s, by %s, from %s %s", line.Time.Local().Format("15:04"), strings.Join(line.Rules, " "), line.By, cmp.Or(line.Parent, "a program"), how))
-		case "changed":
-			files = append(files, line.Operation+" "+cli.ShortPath(line.Path, home))
-		}
-	}
-	switch {
-	case files != nil:
-	case first.Undo == "" || first.Undo == policy.UndoOff:
-		files = []string{"not recorded, because undo is off: mcp-jail help undo"}
-	case missing:
-		files = []string{"not known, because lines are missing"}
-	default:
-		files = []string{"none changed where undo looks"}
-	}
-	section("hosts", hosts)
-	section("blocked", blocked)
-	section("allowed", allowed)
-	section("files", files)
-	if ended >= 0 && t.lines[ended].Omitted > 0 {
-		section("missing", []string{cli.Plural(t.lines[ended].Omitted, "line")})
-	}
-	return b.String()
+	return text
 }
 
-// calls says how often each tool was called.
-func (t logSession) calls() []string {
-	var names []string
-	count, failed := map[string]int{}, map[string]int{}
-	for _, line := range t.lines {
-		if line.Event != "call" {
-			continue
-		}
-		name := cmp.Or(line.Tool, line.Method)
-		if count[name]++; count[name] == 1 {
-			names = append(names, name)
-		}
-		if line.Error != "" {
-			failed[name]++
+// page is what people read of a session.
+func (t logSession) page(home string) string {
+	text, sections := t.heading(home)+"\n", t.sections(home)
+	for _, title := range []string{"calls", "hosts", "blocked", "allowed", "files"} {
+		for _, line := range sections[title] {
+			text += fmt.Sprintf("  %-8s %s\n", title, show.Line(line))
+			title = ""
 		}
 	}
-	var out bytes.Buffer
-	for i, name := range names {
-		if i > 0 {
-			out.WriteString(", ")
-		}
-		fmt.Fprintf(&out, "%s %d", show.Name(name), count[name])
-		if failed[name] > 0 {
-			fmt.Fprintf(&out, " (%d failed)", failed[name])
-		}
-	}
-	return []string{cmp.Or(out.String(), "none recorded")}
+	return text
 }
+
+// sections are what happened in a session. What came more than once is where it came first.
+func (t logSession) sections(home string) map[string][]string {
+	all, places := map[string][]string{}, map[[2]string]int{}
+	put := func(section, key, text string) {
+		at, known := places[[2]string{section, key}]
+		if !known {
+			at, all[section] = len(all[section]), append(all[section], "")
+			places[[2]string{section, key}] = at
+		}
+		all[section][at] = text
+	}
+	calls, failed := map[string]int{}, map[string]int{}
+	for i, line := range t.lines {
+		switch line.Event {
+		case "call":
+			name := cmp.Or(line.Tool, line.Method)
+			if calls[name]++; line.Error != "" {
+				failed[name]++
+			}
+			text := fmt.Sprintf("%s %d", show.Name(name), calls[name])
+			if failed[name] > 0 {
+				text += fmt.Sprintf(" (%d failed)", failed[name])
+			}
+			put("calls", name, text)
+		case "host":
+			name := line.Address
+			if name != policy.DenialOthers {
+				name = net.JoinHostPort(name, strconv.Itoa(line.Port))
+			}
+			put("hosts", name, fmt.Sprintf("%s: %s, %s out, %s in", name, cli.Plural(line.Connections, "connection"), cli.SizeText(line.Sent), cli.SizeText(line.Received)))
+		case "refused":
+			text := line.Operation + " " + cli.ShortPath(line.Target, home)
+			if line.Tool != "" {
+				text += ", in " + line.Tool
+			}
+			put("blocked", text, fmt.Sprintf("%s %s, %s", clock(line.Time), text, cli.Plural(line.Count, "time")))
+		case "grant":
+			how := map[bool]string{true: "in a terminal", false: "without a terminal"}[line.Terminal]
+			put("allowed", strconv.Itoa(i), fmt.Sprintf("%s %s, by %s, from %s %s", clock(line.Time), strings.Join(line.Rules, " "), line.By, cmp.Or(line.Parent, "a program"), how))
+		case "changed":
+			put("files", strconv.Itoa(i), line.Operation+" "+cli.ShortPath(line.Path, home))
+		}
+	}
+	switch undo := t.lines[0].Undo; { // only a whole log of undo shows that no file was changed
+	case all["files"] != nil:
+	case undo == "" || undo == policy.UndoOff:
+		put("files", "", "not recorded, because undo is off: mcp-jail help undo")
+	case t.end == nil || t.end.Omitted > 0:
+		put("files", "", "not known, because lines are missing")
+	default:
+		put("files", "", "none changed where undo looks")
+	}
+	return all
+}
+
+func clock(t time.Time) string { return t.Local().Format("15:04") }

@@ -28,7 +28,6 @@ type Report struct {
 	Switches       policy.Switches       `json:"switches,omitempty"`           // of tools that are off, or on where others are not
 	Settings       []policy.Setting      `json:"settings,omitempty"`
 
-	known   []string // the tools that are pinned
 	policy  *policy.Policy
 	missing []policy.FsRule // of files that are not there now
 	pkg     string          // what becomes of the package
@@ -56,8 +55,7 @@ func reportOf(t *session.Target, plan *confine.Plan, open *confine.GapError) *Re
 	r.Profile, r.Preset, r.Settings = &profile, t.Preset(), t.Policy.Settings
 	r.Enforced, r.Gaps = cli.NonNil(plan.Enforced), cli.NonNil(plan.Gaps)
 	r.Notes = cli.NonNil(slices.Concat(plan.Notes, undoNote(t.Policy), remarkTexts(t.Policy)))
-	r.Warnings = append(t.WarningTexts(), session.WarningTexts(t.SwitchWarnings())...)
-	r.Switches, r.known = t.Policy.Tools, t.PinnedTools()
+	r.Warnings, r.Switches = t.WarningTexts(), t.Policy.Tools
 	r.missing = missingRules(t)
 	if plan.HostNamespaces.Answer == confine.No {
 		r.HostNamespaces = &plan.HostNamespaces

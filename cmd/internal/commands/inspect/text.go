@@ -93,12 +93,7 @@ func (p *page) server() {
 	if !p.policy.Stateful {
 		row("process", "a new one for each call")
 	}
-	on := slices.DeleteFunc(slices.Clone(p.known), func(tool string) bool { _, off := p.Switches.Off(tool); return off })
-	if text := strings.Join(p.Switches.Texts(), ", "); text != "" && p.known != nil {
-		row("tools", fmt.Sprintf("%d of %d: %s", len(on), len(p.known), text))
-	} else {
-		row("tools", text)
-	}
+	row("tools", strings.Join(p.Switches.Texts(), ", "))
 	row("package", p.pkg)
 	row("preset", p.Preset)
 	row("program", p.short(p.Profile.Program))
