@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync"
@@ -74,7 +75,7 @@ func (l *Log) Take(s *lifecycle.Session, t *Target) {
 			l.denials = r.Denials
 			sink(r)
 		}
-		s.Lost = func() error { return errors.Join(lost(), l.err) }
+		s.Lost = func() error { return cmp.Or(lost(), l.err) }
 	}
 }
 
