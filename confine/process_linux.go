@@ -3,6 +3,7 @@ package confine
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"net"
 	"net/netip"
 	"os"
@@ -385,6 +386,9 @@ func (p *Process) Listening() (ports []int, known bool) {
 // StaleSocket reports whether nothing listens at a socket of this host any more. It connects to none of which the kernel
 // says that a program listens.
 func StaleSocket(path string) bool {
+	if info, err := os.Lstat(path); err != nil || info.Mode().Type() != fs.ModeSocket {
+		return false
+	}
 	if known, err := sys.HasSocket(path); known || err != nil {
 		return false
 	}

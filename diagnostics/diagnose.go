@@ -209,7 +209,7 @@ func warned(c *analysis.Case, lines []string) (f analysis.Finding) {
 			if n.Port != 0 {
 				name += ":" + strconv.Itoa(n.Port)
 			}
-			if n.Kind != words.Program && (strings.Contains(w, name) || n.Kind == words.Path && strings.Contains(w, c.Show(name))) {
+			if n.Kind != words.Program && (words.HasName(w, name) || n.Kind == words.Path && words.HasName(w, c.Show(name))) {
 				f.Note, f.Hint.Attribution = c.Evidence.Redactor.Redact(w), Likely
 				return f
 			}

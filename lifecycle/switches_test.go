@@ -63,6 +63,9 @@ func TestSwitchedOffList(t *testing.T) {
 		sessiontest.Has(t, page("3", "3", sessiontest.ToolA, ""), `{"z":2.50,"tools":[`+sessiontest.ToolA+`]}`)
 		whole := `{"name":"c"} , ` + sessiontest.ToolA
 		sessiontest.Has(t, page("4", "", whole, ""), `{"z":2.50,"tools":[`+whole+`]}`)
+		if marked := page("6", "", toolC+","+sessiontest.ToolB, `,"_meta":{"dev.mcp-jail/warning":true,"x":1}`); strings.Contains(marked, "dev.mcp-jail") || strings.Contains(marked, `"name":"b"`) || !strings.Contains(marked, `"x":1`) {
+			t.Errorf("words of ours by the server: %s", marked)
+		}
 		now.Store(&policy.Switches{})
 		sessiontest.Has(t, page("5", "", whole+","+sessiontest.ToolB, ""), sessiontest.ToolB)
 		p.In.Close()

@@ -29,6 +29,7 @@ import (
 type doctorCmd struct {
 	apparmor bool
 	verbose  bool
+	format   string
 }
 
 // doctor returns the command.
@@ -49,6 +50,7 @@ alone:
     sudo apparmor_parser -r /etc/apparmor.d/mcp-jail`
 	cmd.Flags().BoolVar(&d.verbose, "verbose", false, "Also list the features of this system")
 	cmd.Flags().BoolVar(&d.apparmor, "apparmor", false, "Only print a profile for AppArmor")
+	cli.AddFlags(cmd, cli.FormatFlag(&d.format))
 	return cmd
 }
 
@@ -57,7 +59,10 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	if d.apparmor && runtime.GOOS != "linux" {
 		return terminal.UsageErrorf("--apparmor is for Linux: this system has no AppArmor, and needs no profile")
 	}
-	if d.apparmor {
+	switch {
+	case d.format == "json" && (d.apparmor || d.verbose):
+		return terminal.UsageErrorf("--format json has the checks alone, without --apparmor and --verbose")
+	case d.apparmor:
 		return printApparmorProfile(c)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -73,9 +78,14 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	all = append(all, policyChecks(x)...)
 	all = append(all, programChecks(x)...)
 	all = append(all, pathChecks(x.Host)...)
-	printChecks(c, all)
-	if text := selfTestText(c, proved, d.verbose); text != "" {
-		c.PrintText("\n" + text)
+	selfTest := selfTestText(c, proved, d.verbose)
+	if d.format == "json" {
+		printCheckReport(c, all, selfTest)
+	} else {
+		printChecks(c, all)
+		if selfTest != "" {
+			c.PrintText("\n" + selfTest)
+		}
 	}
 	if d.verbose {
 		c.PrintText("\n" + featuresText(egress, c.TextColumns()))
@@ -86,7 +96,9 @@ func (d *doctorCmd) Run(c terminal.Console) error {
 	case slices.ContainsFunc(all, func(k check) bool { return k.mark == fails }):
 		return terminal.ReportedStatus(terminal.Failure)
 	}
-	c.Printf("\nYour servers can run in a jail on this machine.\n")
+	if d.format != "json" {
+		c.Printf("\nYour servers can run in a jail on this machine.\n")
+	}
 	return nil
 }
 
@@ -128,6 +140,32 @@ func printChecks(c terminal.Console, all []check) {
 			}
 		}
 	}
+}
+
+// printCheckReport is printChecks in JSON.
+func printCheckReport(c terminal.Console, all []check, selfTest string) {
+	type advised struct {
+		Text    string `json:"text"`
+		Command string `json:"command,omitempty"`
+	}
+	type checked struct {
+		Result  string    `json:"result"` // ok, note or FAIL
+		Subject string    `json:"subject"`
+		Text    string    `json:"text"`
+		Advice  []advised `json:"advice"`
+	}
+	report := struct {
+		Checks   []checked `json:"checks"`
+		SelfTest string    `json:"self_test,omitempty"`
+	}{SelfTest: selfTest}
+	for _, k := range all {
+		of := checked{k.mark, k.subject, elsewhere.Replace(k.text), []advised{}}
+		for _, a := range k.advice {
+			of.Advice = append(of.Advice, advised{elsewhere.Replace(a.say), a.command})
+		}
+		report.Checks = append(report.Checks, of)
+	}
+	cli.PrintJSON(c, report)
 }
 
 // elsewhere takes out of advice of package confine what sends its reader to doctor, which prints it itself here.

@@ -89,6 +89,42 @@ func (u *undoCmd) printList(c terminal.Console, sessions []*undo.Session, undone
 	}
 }
 
+// undoSession is a session in JSON.
+type undoSession struct {
+	ID       string       `json:"id"`
+	Server   string       `json:"server"`
+	Started  time.Time    `json:"started"`
+	Running  bool         `json:"running"`
+	Killed   bool         `json:"killed"`
+	Damaged  bool         `json:"damaged"`
+	Undoes   string       `json:"undoes,omitempty"`
+	UndoneBy string       `json:"undone_by,omitempty"`
+	Changes  []undoChange `json:"changes"`
+}
+
+type undoChange struct {
+	Path      string `json:"path"`
+	Operation string `json:"operation"` // made, changed or removed
+	Calls     []int  `json:"calls,omitempty"`
+}
+
+// listed is printList in JSON.
+func (u *undoCmd) listed(sessions []*undo.Session, undone map[string]string) (r struct {
+	Sessions []undoSession `json:"sessions"`
+}) {
+	r.Sessions = []undoSession{}
+	for _, s := range sessions {
+		of := undoSession{s.ID, u.index.NameOf(s.Head.Server), s.Started, s.Running, !s.Running && !s.Ended && s.Head.Undoes == "", s.Damaged, s.Head.Undoes, undone[s.ID], []undoChange{}}
+		for _, e := range s.Events(undo.Selection{Call: u.call, Paths: u.paths}) {
+			of.Changes = append(of.Changes, undoChange{e.Path, string(e.Operation), e.Calls})
+		}
+		if len(of.Changes) > 0 || s.Damaged {
+			r.Sessions = append(r.Sessions, of)
+		}
+	}
+	return r
+}
+
 // maxShown bounds the changes of a session that are shown without --session and --diff.
 const maxShown = 25
 

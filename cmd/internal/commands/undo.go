@@ -29,6 +29,7 @@ type undoCmd struct {
 	call       int    // a number in the session
 	callText   string // as it was typed
 	list, diff bool
+	format     string // of the list
 	yes        bool
 
 	index *index.Index
@@ -63,7 +64,8 @@ status is 1 if a path was skipped.`
 	const only = "Only this session, or this call of it: see --list"
 	cli.AddFlags(cmd,
 		cmdline.Flag{Name: "session", Value: "ID", One: &u.session, Usage: only},
-		cmdline.Flag{Name: "call", Value: "N", One: &u.callText, Usage: only})
+		cmdline.Flag{Name: "call", Value: "N", One: &u.callText, Usage: only},
+		cli.FormatFlag(&u.format))
 	f.BoolVar(&u.yes, "yes", false, "Restore without asking, for scripts")
 	return cmd
 }
@@ -77,6 +79,8 @@ func (u *undoCmd) conflicts() (err error) {
 	switch {
 	case u.diff && !u.list:
 		return terminal.UsageErrorf("--diff is for --list")
+	case u.format == "json" && (!u.list || u.diff):
+		return terminal.UsageErrorf("--format json is for --list, without --diff")
 	case u.yes && u.list:
 		return terminal.UsageErrorf("--list changes nothing, so --yes is not for it")
 	}
@@ -103,6 +107,9 @@ func (u *undoCmd) run(c terminal.Console) (err error) {
 	switch {
 	case err != nil:
 		return err
+	case u.list && u.format == "json":
+		cli.PrintJSON(c, u.listed(chosen, undoneBy(all)))
+		return nil
 	case u.list:
 		u.printList(c, chosen, undoneBy(all))
 		return nil

@@ -190,7 +190,7 @@ func (d Diagnosis) unexplained(server string) string {
 		for _, denial := range d.Denials {
 			all = append(all, denialText(denial))
 		}
-		return "On record is what this text does not name: " + InWords(all) + compare
+		return "The jail blocked this then, which the text does not give as its cause: " + InWords(all) + compare
 	case len(d.Apart) > 0:
 		return "The jail recorded no refusal then, but hides this from " + Who(server) + ", or has its own: " + InWords(d.Apart) + compare
 	}

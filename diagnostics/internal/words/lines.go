@@ -207,6 +207,12 @@ func LacksFile(line string) bool {
 // HasWord reports whether name is in line as a separate word.
 func HasWord(line, name string) bool { return standsApart(line, name, isWordByte, "") }
 
+// HasName reports whether the name of a file or a host is in a line, with nothing of such a name before and after it.
+func HasName(line, name string) bool {
+	isPart := func(c byte) bool { return isWordByte(c) || c == '-' || c == '/' && strings.Contains(name, "/") }
+	return standsApart(line, name, isPart, "")
+}
+
 // standsApart reports whether name is in line, with no byte of its kind before and after it. What
 // ends with prefix may be before it.
 func standsApart(line, name string, isPart func(byte) bool, prefix string) bool {

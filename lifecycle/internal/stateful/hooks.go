@@ -295,8 +295,13 @@ func (s *inspection) checkTools(f *mcpproxy.Frame, e *mcpproxy.Envelope, c *mcpp
 				break
 			}
 			var list []byte
-			if list, d = s.client.Cut(page); d == nil && len(list) != len(page) {
-				f.Replace(e.Result, list)
+			list, d = s.client.Cut(page)
+			if fewer := len(page) - len(list); d == nil && fewer > 0 {
+				session.EachMember(page, func(name string, at int64, value []byte) { // what is edited beside it stays so
+					if start, end := e.Result.Start+at, at+int64(len(value)); name == "tools" {
+						f.Replace(mcpproxy.Span{Start: start, End: e.Result.Start + end, Kind: '['}, list[at:end-int64(fewer)])
+					}
+				})
 			}
 		}
 	default:

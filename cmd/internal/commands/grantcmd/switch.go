@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/mcp-jail/mcp-jail/cmd/internal/commands/cli"
+	"github.com/mcp-jail/mcp-jail/cmd/internal/session"
 	"github.com/mcp-jail/mcp-jail/cmd/internal/terminal"
+	"github.com/mcp-jail/mcp-jail/diagnostics/change"
 	"github.com/mcp-jail/mcp-jail/internal/show"
 	"github.com/mcp-jail/mcp-jail/policy/config"
 )
@@ -60,6 +62,11 @@ func (e *Edit) switchTools(c terminal.Console, tools []string, how How) (err err
 		return append(slices.DeleteFunc(files, func(f *config.ServerFile) bool { return err == nil && f.Path == changed.Path }), changed), err
 	})
 	if err == nil {
+		var words []string
+		for _, tool := range tools {
+			words = append(words, change.AsTyped([]string{"--tool", tool}))
+		}
+		session.LogGrant(c, e.host, e.was[""].target.Policy, how.By, words)
 		c.PrintText(c.Paint(terminal.Green, "Done.") + " A session that runs has it within a second.\n")
 	}
 	return err

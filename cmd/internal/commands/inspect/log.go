@@ -195,7 +195,7 @@ func (t logSession) heading(home string) string {
 // page is what people read of a session.
 func (t logSession) page(home string) string {
 	text, sections := t.heading(home)+"\n", t.sections(home)
-	for _, title := range []string{"calls", "hosts", "blocked", "allowed", "files"} {
+	for _, title := range []string{"calls", "hosts", "blocked", "allowed", "taken", "files"} {
 		for _, line := range sections[title] {
 			text += fmt.Sprintf("  %-8s %s\n", title, show.Line(line))
 			title = ""
@@ -242,7 +242,11 @@ func (t logSession) sections(home string) map[string][]string {
 			put("blocked", text, fmt.Sprintf("%s %s, %s", clock(line.Time), text, cli.Plural(line.Count, "time")))
 		case "grant":
 			how := map[bool]string{true: "in a terminal", false: "without a terminal"}[line.Terminal]
-			put("allowed", strconv.Itoa(i), fmt.Sprintf("%s %s, by %s, from %s %s", clock(line.Time), strings.Join(line.Rules, " "), line.By, cmp.Or(line.Parent, "a program"), how))
+			section := "allowed"
+			if strings.HasSuffix(line.By, "--remove") {
+				section = "taken"
+			}
+			put(section, strconv.Itoa(i), fmt.Sprintf("%s %s, by %s, from %s %s", clock(line.Time), strings.Join(line.Rules, " "), line.By, cmp.Or(line.Parent, "a program"), how))
 		case "changed":
 			put("files", strconv.Itoa(i), line.Operation+" "+cli.ShortPath(line.Path, home))
 		}
