@@ -83,6 +83,8 @@ type Installer struct {
 	NotUsed   func(line string)        // called with what of the user's configuration is not used, by name; may be nil
 	Told      io.Writer                // what npm and the scripts print, without secrets; may be nil
 	Progress  func(Progress)           // called a few times a second, in another goroutine; may be nil
+
+	known string // the digest of a tree of npm's that fetch does not fetch again; may be ""
 }
 
 // Result is a package that is installed and pinned.

@@ -138,6 +138,8 @@ func Moving(server string, m Message, since time.Duration) string {
 		return "starting " + server + " to list its tools: " + duration(since)
 	case "waiting":
 		return "waiting for another download of " + server + ": " + duration(since)
+	case "looking":
+		return "asking for newer versions of " + server + ": " + duration(since)
 	case "scripts":
 		return "compiling " + server + ": " + duration(since) + " (this can take several minutes)"
 	case "sealing":
