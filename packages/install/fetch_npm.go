@@ -387,6 +387,11 @@ func (r *npmRun) collect(ctx context.Context, scripts bool) (*fetched, error) {
 	if err := describe(e, r.line, work, packages); err != nil {
 		return nil, err
 	}
+	for _, p := range packages {
+		if registry := r.from.Apart(e.Name, p.Name); registry != "" {
+			r.installer.note(fmt.Sprintf("%s needs %s, which comes with your login from %s: the server can read that code", e.Name, p.Name, registry))
+		}
+	}
 	with := withScripts(packages, work)
 	if scripts && with != nil {
 		if f.refused, err = r.runScripts(ctx, with); err != nil {
@@ -429,7 +434,9 @@ func describe(e *store.Entry, line *runline.Line, work fs.FS, packages []npm.Pac
 		e.Engines = "" // npm ignores what it cannot read
 	}
 	e.Name, e.Version, e.Integrity = root, packages[at].Version, packages[at].Integrity
-	e.Program, e.File = program.Name, path.Join("node_modules", root, program.Entry)
+	if e.Program = program.Name; program.Entry != "" {
+		e.File = path.Join("node_modules", root, program.Entry)
+	}
 	return nil
 }
 

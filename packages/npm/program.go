@@ -121,7 +121,8 @@ func HasWorkspaces(manifest []byte) bool {
 
 // RootProgram returns the first of the packages that a tree was made for that has the wanted
 // program, and that program. If wanted is "", the first package must have the program. If two of
-// them have it, they write one path, node_modules/.bin/NAME, and the error names both.
+// them have it, they write one path, node_modules/.bin/NAME, and the error names both. If none has "node", it is
+// that of PATH, with no file of the tree.
 func RootProgram(tree fs.FS, asked []string, wanted string) (name string, s Start, err error) {
 	if wanted == "" {
 		asked = asked[:min(1, len(asked))]
@@ -143,7 +144,10 @@ func RootProgram(tree fs.FS, asked []string, wanted string) (name string, s Star
 			name, s = pkg, start
 		}
 	}
-	if name == "" {
+	switch {
+	case name == "" && wanted == string(Node) && len(asked) > 0:
+		return asked[0], Start{Kind: Node, Name: wanted}, nil // npx -p PKG node FILE: the words say what it runs
+	case name == "":
 		return "", Start{}, none
 	}
 	return name, s, nil

@@ -120,7 +120,7 @@ func (i *installCmd) prepare(ctx context.Context, j *job) error {
 	}
 	j.installer = i.installer(j.host, t, j.wanted, j.progress.show)
 	j.installer.Waived = func(plan *confine.Plan) { j.progress.board.warn(session.WaivedGaps(plan)) }
-	j.installer.NotUsed = func(line string) { j.progress.board.warn([]string{line}) }
+	j.installer.Note = func(line string) { j.progress.board.warn([]string{line}) }
 	if i.update {
 		if j.update, err = j.installer.Update(ctx, &j.line); err != nil {
 			return err
