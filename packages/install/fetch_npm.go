@@ -338,6 +338,12 @@ func (r *npmRun) runScripts(ctx context.Context, packages []npm.Package) (refuse
 	slices.SortStableFunc(packages, func(a, b npm.Package) int {
 		return strings.Count(a.Path, "node_modules/") - strings.Count(b.Path, "node_modules/")
 	})
+	for _, p := range packages {
+		manifest, err := root.ReadFile(filepath.Join(below(work), filepath.FromSlash(p.Path), "package.json"))
+		if what := npm.Fetched(manifest, settings["nodedir"] != ""); err == nil && what != nil {
+			r.installer.note(fmt.Sprintf("the install script of %s@%s may need %s, and has no network", p.Name, p.Version, strings.Join(what, ", and ")))
+		}
+	}
 	for _, name := range names(packages) {
 		w := &watch{installer: r.installer, stage: r.stage, step: scripts, work: work, pkg: r.line.Packages[0].String()}
 		more, err := r.runNPM(ctx, j, w, name, "rebuild", "--prefix", work, "--", name)

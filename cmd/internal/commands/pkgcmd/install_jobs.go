@@ -181,7 +181,10 @@ func (i *installCmd) finishInstall(c terminal.Console, j *job) {
 	}
 	j.ready(c, what, j.result.Entry, j.tools)
 	for _, name := range j.result.Skipped {
-		c.Printf("  the install script of %s did not run (--install-scripts runs it)\n", show.Line(name))
+		c.Printf("  the install script of %s did not run\n", show.Line(name))
+	}
+	if j.result.Skipped != nil {
+		c.Printf("  To run such scripts, without a network, which can take minutes:\n    mcp-jail install --install-scripts %s\n", show.Line(j.asked))
 	}
 }
 
