@@ -36,7 +36,6 @@ type Program struct {
 	Command   string   // "node", or an absolute path
 	Arguments []string // the program's file and the arguments of the line
 	Env       []string // NAME=value: what the line sets
-	OwnEnv    []string // NAME=value: what the first line of the program sets, for itself alone
 	Bin       string   // the directory of the tree's programs, which belongs at the end of PATH, for the program alone
 	Entry     *store.Entry
 	Dir       string // the directory of the tree
@@ -331,7 +330,6 @@ func (f Finder) node(ctx context.Context, p *Program, line *runline.Line) error 
 	}
 	dir := filepath.Join(p.Dir, "node_modules", filepath.FromSlash(name))
 	file := filepath.Join(dir, filepath.FromSlash(start.Entry))
-	p.OwnEnv = start.Env
 	p.Bin = filepath.Join(p.Dir, "node_modules", ".bin")
 	switch start.Kind {
 	case npm.Node:

@@ -36,8 +36,6 @@ type Start struct {
 	// absolute path. InterpreterArgs come between it and the file.
 	Interpreter     string
 	InterpreterArgs []string
-	// Env are the variables, NAME=value, that the first line sets by env -S.
-	Env []string
 }
 
 // A programError says why a package has no program that can be started.
@@ -258,9 +256,9 @@ func shebang(line string) (Start, error) {
 	if len(words) == 0 || path.Base(words[0]) != "env" {
 		interpreter, argument, _ := strings.Cut(line, " ")
 		if argument = strings.TrimSpace(argument); argument == "" {
-			return interpreted(line, interpreter, nil, nil)
+			return interpreted(line, interpreter, nil)
 		}
-		return interpreted(line, interpreter, []string{argument}, nil)
+		return interpreted(line, interpreter, []string{argument})
 	}
 	words = words[1:]
 	if len(words) > 0 && strings.HasPrefix(words[0], "-S") {
@@ -268,23 +266,19 @@ func shebang(line string) (Start, error) {
 			words = words[1:]
 		}
 	}
-	var env []string
-	for len(words) > 0 && strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-") {
-		env, words = append(env, words[0]), words[1:]
+	if len(words) == 0 || strings.ContainsAny(line, `\$#'"`) || strings.Contains(words[0], "=") {
+		return Start{}, fmt.Errorf(`its #! line %q names no program, or has quotes, \, $, # or a variable, which are not supported`, "#!"+line)
 	}
-	if len(words) == 0 || strings.ContainsAny(line, `\$#'"`) {
-		return Start{}, fmt.Errorf(`its #! line %q names no program, or has quotes, \, $ or #, which are not supported`, "#!"+line)
-	}
-	return interpreted(line, words[0], words[1:], env)
+	return interpreted(line, words[0], words[1:])
 }
 
 // interpreted returns the start of a script by its interpreter.
-func interpreted(line, name string, args, env []string) (Start, error) {
+func interpreted(line, name string, args []string) (Start, error) {
 	if slices.Contains([]string{"node", "nodejs"}, path.Base(name)) {
-		return Start{Kind: Node, NodeArgs: args, Env: env}, nil
+		return Start{Kind: Node, NodeArgs: args}, nil
 	}
 	if name == "" || strings.HasPrefix(name, "-") || strings.Contains(name, "/") && !path.IsAbs(name) {
 		return Start{}, fmt.Errorf("its #! line %q names no interpreter, an option of env, or a path below the working directory", "#!"+line)
 	}
-	return Start{Kind: Interpreter, Interpreter: name, InterpreterArgs: args, Env: env}, nil
+	return Start{Kind: Interpreter, Interpreter: name, InterpreterArgs: args}, nil
 }
